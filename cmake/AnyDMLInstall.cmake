@@ -1,0 +1,29 @@
+# cmake --install: libraries in a folder of their own (the names are those of
+# Windows components, which must not shadow another libd3d12.so), headers, the CMake
+# package DirectML and the pkg-config file directml.
+include(CMakePackageConfigHelpers)
+
+set(ANYDML_LIBDIR ${CMAKE_INSTALL_LIBDIR}/anydml)
+set(ANYDML_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR}/anydml)
+set(ANYDML_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/DirectML)
+
+install(TARGETS anydml directml d3d12 dxcore dxgi LIBRARY DESTINATION ${ANYDML_LIBDIR})
+install(DIRECTORY include/ DESTINATION ${ANYDML_INCLUDEDIR})
+foreach(tool anydml-cli)
+  if(TARGET ${tool})
+    file(RELATIVE_PATH bin_to_lib "/${CMAKE_INSTALL_BINDIR}" "/${ANYDML_LIBDIR}")
+    set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+    install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+
+configure_package_config_file(cmake/DirectMLConfig.cmake.in ${PROJECT_BINARY_DIR}/DirectMLConfig.cmake
+  INSTALL_DESTINATION ${ANYDML_CMAKEDIR} PATH_VARS ANYDML_LIBDIR ANYDML_INCLUDEDIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/DirectMLConfigVersion.cmake
+  COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/DirectMLConfig.cmake ${PROJECT_BINARY_DIR}/DirectMLConfigVersion.cmake
+              cmake/FindDirectXHeaders.cmake DESTINATION ${ANYDML_CMAKEDIR})
+
+file(RELATIVE_PATH pc_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file(cmake/directml.pc.in ${PROJECT_BINARY_DIR}/directml.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/directml.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,64 @@
+/* anydml.h: what AnyDML offers beyond DirectML.
+ *
+ * Plain C, exported by libdirectml.so. Every string is UTF-8 and is never null;
+ * none is to be freed. A program that also runs on other DirectML
+ * implementations looks these functions up with dlsym.
+ *
+ * Environment variables, read when a device is created:
+ *
+ *   ANYDML_FEATURE_LEVEL    Holds devices to a lower DirectML feature level,
+ *                           for example "2.1": they then accept exactly what
+ *                           that level's tables accept.
+ *   ANYDML_IMPLEMENTATION   Forces one implementation by name, for example
+ *                           "cpu.reference". An operator that cannot use it
+ *                           fails to compile, and the failure says why.
+ *   ANYDML_ADAPTER          Chooses the adapter that is listed first.
+ *   ANYDML_DEBUG            1: every failure sentence also goes to stderr.
+ */
+#ifndef ANYDML_ANYDML_H_
+#define ANYDML_ANYDML_H_
+
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define ANYDML_API __attribute__((visibility("default")))
+#else
+#define ANYDML_API
+#endif
+
+/* Declared in DirectML.h, which need not be included here. */
+struct IDMLCompiledOperator;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The sentence that explains this thread's latest failure: operator, field,
+ * what was given and what is allowed. "" if there was none. Valid until the
+ * next failing call on the same thread. */
+ANYDML_API const char* AnyDmlGetLastErrorMessage(void);
+
+/* Forgets this thread's failure sentence. */
+ANYDML_API void AnyDmlClearLastError(void);
+
+/* The version of this library, for example "0.1.0". Valid for ever. */
+ANYDML_API const char* AnyDmlGetVersion(void);
+
+/* The implementation that was chosen for `op`, for example "cpu.heap". Valid as
+ * long as `op`. */
+ANYDML_API const char* AnyDmlGetImplementation(struct IDMLCompiledOperator* op);
+
+/* The implementations that were considered for `op`, one per line in order of
+ * preference, each with "yes" or the reason why not. Valid as long as `op`. */
+ANYDML_API const char* AnyDmlExplainImplementation(
+    struct IDMLCompiledOperator* op);
+
+/* The number of COM objects of this process that are alive; 0 after a program
+ * has released everything. */
+ANYDML_API uint64_t AnyDmlGetLiveObjectCount(void);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* ANYDML_ANYDML_H_ */

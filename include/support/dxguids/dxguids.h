@@ -1,0 +1,6 @@
+// Stands before <dxguids/dxguids.h> of DirectX-Headers;
+// anydml_support/direct3d.h gives the reasons.
+#ifndef ANYDML_SUPPORT_DXGUIDS_DXGUIDS_H_WRAPPER_
+#define ANYDML_SUPPORT_DXGUIDS_DXGUIDS_H_WRAPPER_
+#include <anydml_support/direct3d.h>
+#endif  // ANYDML_SUPPORT_DXGUIDS_DXGUIDS_H_WRAPPER_

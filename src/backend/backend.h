@@ -1,0 +1,74 @@
+// What a backend is: an adapter's description, memory, and in-order streams of
+// copies and kernels. Direct3D 12 sits on this and knows nothing of CPUs or GPUs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+#include "ops/kernel.h"
+
+namespace anydml {
+
+struct AdapterInfo {
+  std::string id;           // "cpu", "cuda:0": what ANYDML_ADAPTER and --adapter take
+  std::string description;  // for people
+  uint64_t luid = 0;
+  uint32_t vendor_id = 0;  // PCI numbers; clients reject 0x1414 (Microsoft's software adapters)
+  uint32_t device_id = 0;
+  uint64_t dedicated_bytes = 0;  // memory of its own
+  uint64_t shared_bytes = 0;     // host memory that it can use
+  bool unified_memory = false;   // default heaps are host memory
+  bool is_gpu = false;
+};
+
+enum class MemoryKind { kDefault, kUpload, kReadback };
+
+// A piece of memory; freed with the object.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  std::byte* device() const { return device_; }
+  std::byte* host() const { return host_; }  // null when the CPU cannot see it
+  uint64_t size() const { return size_; }
+
+ protected:
+  std::byte* device_ = nullptr;
+  std::byte* host_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+// One queue's work, in order. Used by one thread at a time. Calls may return
+// before the work is done; `Flush` says when.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual Status Copy(std::byte* target, const std::byte* source, uint64_t bytes) = 0;
+  virtual Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) = 0;
+  virtual Status Run(const Kernel& kernel, const KernelArguments& arguments) = 0;
+  virtual Status WriteTimestamp(uint64_t* target) = 0;  // host-visible or device memory of this backend
+  // Calls `done` (from any thread) once everything before it is complete.
+  virtual Status Flush(std::function<void()> done) = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const AdapterInfo& adapter() const = 0;
+  virtual std::string_view kind() const = 0;  // "cpu", "cuda": selects the implementations of operators
+  // Zero-filled, aligned to at least 64 KiB (a buffer's placement alignment); null with kOutOfMemory.
+  virtual Status Allocate(MemoryKind kind, uint64_t bytes, std::shared_ptr<Memory>* memory) = 0;
+  virtual std::unique_ptr<Stream> CreateStream() = 0;
+  virtual uint64_t timestamp_frequency() const = 0;  // ticks per second
+  virtual uint64_t CurrentTimestamp() const = 0;
+};
+
+// All backends of this machine, best first; never empty, lives as long as the
+// process. ANYDML_ADAPTER=<id> moves that one to the front.
+std::span<Backend* const> Backends();
+
+}  // namespace anydml

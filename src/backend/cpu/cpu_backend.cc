@@ -1,0 +1,38 @@
+#include "backend/cpu/cpu_backend.h"
+
+#include "backend/cpu/cpu_info.h"
+#include "backend/cpu/cpu_memory.h"
+#include "backend/cpu/cpu_stream.h"
+
+namespace anydml {
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend() : info_(DescribeCpu()) {}
+
+  const AdapterInfo& adapter() const override { return info_; }
+  std::string_view kind() const override { return "cpu"; }
+
+  Status Allocate(MemoryKind, uint64_t bytes, std::shared_ptr<Memory>* memory) override {
+    // Pages are committed when touched, so mmap alone would accept almost any
+    // size; what exceeds the machine's memory could never be used.
+    return AllocateCpuMemory(bytes, info_.shared_bytes, memory);
+  }
+
+  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<CpuStream>(); }
+  uint64_t timestamp_frequency() const override { return kCpuTimestampFrequency; }
+  uint64_t CurrentTimestamp() const override { return CpuTimestamp(); }
+
+ private:
+  const AdapterInfo info_;
+};
+
+}  // namespace
+
+Backend* GetCpuBackend() {
+  static auto* const backend = new CpuBackend;
+  return backend;
+}
+
+}  // namespace anydml

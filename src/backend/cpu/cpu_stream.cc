@@ -1,0 +1,47 @@
+#include "backend/cpu/cpu_stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace anydml {
+
+uint64_t CpuTimestamp() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+Status CpuStream::Copy(std::byte* target, const std::byte* source, uint64_t bytes) {
+  // Placed buffers may share memory, so even copies between two buffers can overlap.
+  std::memmove(target, source, bytes);
+  return {};
+}
+
+Status CpuStream::Fill32(std::byte* target, uint32_t value, uint64_t bytes) {
+  const uint32_t low = value & 0xFFu;
+  if (value == low * 0x01010101u) {
+    std::memset(target, static_cast<int>(low), bytes);
+    return {};
+  }
+  for (uint64_t i = 0; i < bytes; i += sizeof(value)) {
+    std::memcpy(target + i, &value, std::min<uint64_t>(sizeof(value), bytes - i));
+  }
+  return {};
+}
+
+Status CpuStream::Run(const Kernel& kernel, const KernelArguments& arguments) {
+  kernel.Run(arguments);
+  return {};
+}
+
+Status CpuStream::WriteTimestamp(uint64_t* target) {
+  *target = CpuTimestamp();
+  return {};
+}
+
+Status CpuStream::Flush(std::function<void()> done) {
+  done();
+  return {};
+}
+
+}  // namespace anydml

@@ -1,0 +1,20 @@
+// A stream whose calls have done their work when they return.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace anydml {
+
+inline constexpr uint64_t kCpuTimestampFrequency = 1'000'000'000;
+uint64_t CpuTimestamp();
+
+class CpuStream final : public Stream {
+ public:
+  Status Copy(std::byte* target, const std::byte* source, uint64_t bytes) override;
+  Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) override;
+  Status Run(const Kernel& kernel, const KernelArguments& arguments) override;
+  Status WriteTimestamp(uint64_t* target) override;
+  Status Flush(std::function<void()> done) override;
+};
+
+}  // namespace anydml

@@ -1,0 +1,26 @@
+// The template behind every recording method; for the .cc files of CommandList.
+#pragma once
+
+#include <exception>
+
+#include "d3d12/command_list.h"
+
+namespace anydml::d3d12 {
+
+template <typename Body>
+void CommandList::RecordIn(const char* method, Body&& body) {
+  try {
+    if (!open_) {
+      device()->FailWith(
+          E_FAIL, D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED,
+          StrCat("ID3D12GraphicsCommandList::", method, ": the list", QuotedName(), " is closed"));
+      return;
+    }
+    const Status status = body();
+    if (!status.ok()) SetError(method, status.message());
+  } catch (const std::exception& error) {
+    SetError(method, error.what());
+  }
+}
+
+}  // namespace anydml::d3d12

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "d3d12/device_child.h"
+#include "d3d12/work_queue.h"
+
+namespace anydml::d3d12 {
+
+class CommandQueue final : public DeviceChild<ID3D12CommandQueue, ID3D12Pageable> {
+ public:
+  static constexpr GUID kImplementation = {
+      0x5e1c1f0a, 0x3a0e, 0x4bd5, {0x9b, 0x1e, 0x6d, 0x2a, 0x0c, 0x57, 0x11, 0x08}};
+
+  static HRESULT Create(Device* device, const D3D12_COMMAND_QUEUE_DESC* desc, REFIID iid, void** out);
+
+  CommandQueue(Device* device, const D3D12_COMMAND_QUEUE_DESC& desc);
+
+  void STDMETHODCALLTYPE UpdateTileMappings(ID3D12Resource*, UINT, const D3D12_TILED_RESOURCE_COORDINATE*,
+                                            const D3D12_TILE_REGION_SIZE*, ID3D12Heap*, UINT,
+                                            const D3D12_TILE_RANGE_FLAGS*, const UINT*, const UINT*,
+                                            D3D12_TILE_MAPPING_FLAGS) override;
+  void STDMETHODCALLTYPE CopyTileMappings(ID3D12Resource*, const D3D12_TILED_RESOURCE_COORDINATE*,
+                                          ID3D12Resource*, const D3D12_TILED_RESOURCE_COORDINATE*,
+                                          const D3D12_TILE_REGION_SIZE*, D3D12_TILE_MAPPING_FLAGS) override;
+  void STDMETHODCALLTYPE ExecuteCommandLists(UINT count, ID3D12CommandList* const* lists) override;
+  void STDMETHODCALLTYPE SetMarker(UINT, const void*, UINT) override {}
+  void STDMETHODCALLTYPE BeginEvent(UINT, const void*, UINT) override {}
+  void STDMETHODCALLTYPE EndEvent() override {}
+  HRESULT STDMETHODCALLTYPE Signal(ID3D12Fence* fence, UINT64 value) override;
+  HRESULT STDMETHODCALLTYPE Wait(ID3D12Fence* fence, UINT64 value) override;
+  HRESULT STDMETHODCALLTYPE GetTimestampFrequency(UINT64* frequency) override;
+  HRESULT STDMETHODCALLTYPE GetClockCalibration(UINT64* gpu_timestamp, UINT64* cpu_timestamp) override;
+  D3D12_COMMAND_QUEUE_DESC STDMETHODCALLTYPE GetDesc() override { return desc_; }
+
+ protected:
+  void* QueryOther(REFIID iid) override { return iid == kImplementation ? this : nullptr; }
+
+ private:
+  HRESULT PushFence(const char* method, ID3D12Fence* fence, UINT64 value, bool wait);
+
+  const D3D12_COMMAND_QUEUE_DESC desc_;
+  WorkQueue work_;  // its end joins the thread, before the base class lets go of the device
+};
+
+}  // namespace anydml::d3d12

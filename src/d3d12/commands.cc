@@ -1,0 +1,54 @@
+#include "d3d12/commands.h"
+
+#include <algorithm>
+
+namespace anydml::d3d12 {
+
+CopyCommand::CopyCommand(std::shared_ptr<ResourceState> target, uint64_t target_offset,
+                         std::shared_ptr<ResourceState> source, uint64_t source_offset, uint64_t bytes)
+    : target_offset_(target_offset), source_offset_(source_offset), bytes_(bytes) {
+  resources_ = {std::move(target), std::move(source)};
+}
+
+Status CopyCommand::Execute(Stream& stream) const {
+  return stream.Copy(resources_[0]->device_data() + target_offset_,
+                     resources_[1]->device_data() + source_offset_, bytes_);
+}
+
+FillCommand::FillCommand(std::shared_ptr<ResourceState> target, uint64_t offset, uint64_t bytes,
+                         std::vector<uint32_t> pattern)
+    : offset_(offset), bytes_(bytes), pattern_(std::move(pattern)) {
+  resources_ = {std::move(target)};
+}
+
+Status FillCommand::Execute(Stream& stream) const {
+  std::byte* const target = resources_[0]->device_data() + offset_;
+  const uint64_t whole = bytes_ & ~uint64_t{3};
+  uint64_t filled = 0;
+  if (pattern_.size() == 1) {
+    ANYDML_RETURN_IF_ERROR(stream.Fill32(target, pattern_[0], whole));
+    filled = whole;
+  } else {
+    // Backends fill with one word only: write the pattern once, then double it.
+    for (; filled < pattern_.size() * sizeof(uint32_t) && filled < whole; filled += sizeof(uint32_t)) {
+      ANYDML_RETURN_IF_ERROR(
+          stream.Fill32(target + filled, pattern_[filled / sizeof(uint32_t)], sizeof(uint32_t)));
+    }
+  }
+  while (filled < bytes_) {
+    const uint64_t count = std::min(filled, bytes_ - filled);
+    ANYDML_RETURN_IF_ERROR(stream.Copy(target + filled, target, count));
+    filled += count;
+  }
+  return {};
+}
+
+TimestampCommand::TimestampCommand(std::shared_ptr<ResourceState> queries, uint32_t index) : index_(index) {
+  resources_ = {std::move(queries)};
+}
+
+Status TimestampCommand::Execute(Stream& stream) const {
+  return stream.WriteTimestamp(reinterpret_cast<uint64_t*>(resources_[0]->device_data()) + index_);
+}
+
+}  // namespace anydml::d3d12

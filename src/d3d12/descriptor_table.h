@@ -1,0 +1,73 @@
+// All descriptor slots of a device, found by handle. A handle is made up of a tag
+// (CPU or GPU), the number of its heap, which is never used twice, and the offset
+// in that heap; nothing ever dereferences it, so a bogus or stale one is harmless.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "d3d12/interop.h"
+
+namespace anydml::d3d12 {
+
+inline constexpr uint32_t kDescriptorIncrement = 32;
+
+enum class ViewKind : uint8_t { kEmpty, kUnorderedAccess, kShaderResource, kConstantBuffer, kSampler };
+
+struct View {
+  Descriptor buffer;
+  DXGI_FORMAT format = DXGI_FORMAT_UNKNOWN;  // of typed and raw views
+  ViewKind kind = ViewKind::kEmpty;
+};
+
+class DescriptorTable {
+ public:
+  using HeapId = uint32_t;  // 0 is no heap
+
+  HeapId AddHeap(D3D12_DESCRIPTOR_HEAP_TYPE type, uint32_t count, bool shader_visible);
+  void RemoveHeap(HeapId id);
+
+  static D3D12_CPU_DESCRIPTOR_HANDLE CpuStart(HeapId id);
+  static D3D12_GPU_DESCRIPTOR_HANDLE GpuStart(HeapId id);
+  static HeapId HeapOf(D3D12_GPU_DESCRIPTOR_HANDLE handle);  // 0 when it is no GPU handle
+
+  // Each answers false, and does nothing, unless all slots exist in live heaps of `type`.
+  bool Write(D3D12_CPU_DESCRIPTOR_HANDLE first, D3D12_DESCRIPTOR_HEAP_TYPE type, std::span<const View> views);
+  bool Read(D3D12_CPU_DESCRIPTOR_HANDLE first, D3D12_DESCRIPTOR_HEAP_TYPE type, std::span<View> views);
+  bool Read(D3D12_GPU_DESCRIPTOR_HANDLE first, D3D12_DESCRIPTOR_HEAP_TYPE type, std::span<View> views);
+  bool Copy(D3D12_CPU_DESCRIPTOR_HANDLE target, D3D12_CPU_DESCRIPTOR_HANDLE source, uint32_t count,
+            D3D12_DESCRIPTOR_HEAP_TYPE type);
+  bool Valid(D3D12_CPU_DESCRIPTOR_HANDLE first, uint32_t count, D3D12_DESCRIPTOR_HEAP_TYPE type);
+  bool Valid(D3D12_GPU_DESCRIPTOR_HANDLE first, uint32_t count, D3D12_DESCRIPTOR_HEAP_TYPE type);
+
+ private:
+  // Slots come in chunks that are made when first written: heaps of a million
+  // descriptors are common, and most of them stay empty.
+  struct Heap {
+    D3D12_DESCRIPTOR_HEAP_TYPE type;
+    uint32_t count;
+    bool shader_visible;
+    std::vector<std::unique_ptr<View[]>> chunks;
+
+    View* Find(uint32_t slot);  // null when never written
+    View& Make(uint32_t slot);
+  };
+  struct Range {
+    Heap* heap = nullptr;
+    uint32_t first = 0;
+    explicit operator bool() const { return heap != nullptr; }
+  };
+
+  Range Locate(uint64_t handle, uint64_t tag, size_t count, D3D12_DESCRIPTOR_HEAP_TYPE type);
+  bool ReadLocked(Range range, std::span<View> views);
+
+  std::mutex mutex_;
+  std::unordered_map<HeapId, Heap> heaps_;
+  HeapId next_id_ = 1;
+};
+
+}  // namespace anydml::d3d12

@@ -1,0 +1,51 @@
+#include "d3d12/device_registry.h"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "d3d12/device.h"
+
+namespace anydml::d3d12 {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<Device*> devices;  // no references; each takes itself out when it goes
+};
+
+Registry& GetRegistry() {
+  static auto* const registry = new Registry;  // outlives devices that static objects hold
+  return *registry;
+}
+
+ComPtr<Device> FindOrCreate(Backend& backend, bool debug) {
+  Registry& registry = GetRegistry();
+  std::lock_guard lock(registry.mutex);
+  for (Device* device : registry.devices) {
+    if (&device->backend() == &backend && device->debug() == debug && !device->removed() &&
+        device->TryAddRef()) {
+      return ComPtr<Device>::Adopt(device);
+    }
+  }
+  registry.devices.reserve(registry.devices.size() + 1);
+  auto device = ComPtr<Device>::Adopt(new Device(backend, debug));
+  registry.devices.push_back(device.get());
+  return device;
+}
+
+}  // namespace
+
+HRESULT OpenDevice(Backend& backend, bool debug, REFIID iid, void** out) {
+  const ComPtr<Device> device = FindOrCreate(backend, debug);  // released without the lock
+  return device->QueryInterface(iid, out);
+}
+
+void ForgetDevice(Device* device) {
+  Registry& registry = GetRegistry();
+  std::lock_guard lock(registry.mutex);
+  auto& devices = registry.devices;
+  devices.erase(std::remove(devices.begin(), devices.end(), device), devices.end());
+}
+
+}  // namespace anydml::d3d12

@@ -1,0 +1,102 @@
+#include "d3d12/dxgi_adapter.h"
+
+#include "com/guard.h"
+#include "d3d12/adapter_lookup.h"
+#include "d3d12/memory_usage.h"
+
+namespace anydml::d3d12 {
+namespace {
+
+HRESULT Fail(HRESULT code, const std::string& message) {
+  ReportError(message);
+  return code;
+}
+
+}  // namespace
+
+// The fields that all versions of the description share. Flags stay 0: not
+// SOFTWARE, because programs skip those.
+template <typename Desc>
+HRESULT DxgiAdapter::Describe(const char* method, Desc* desc) const {
+  if (desc == nullptr) return Fail(E_INVALIDARG, StrCat("IDXGIAdapter::", method, ": pDesc is null"));
+  const AdapterInfo& info = backend_.adapter();
+  *desc = {};
+  CopyWide(info.description, desc->Description, ARRAYSIZE(desc->Description));
+  desc->VendorId = info.vendor_id;
+  desc->DeviceId = info.device_id;
+  desc->DedicatedVideoMemory = info.dedicated_bytes;
+  desc->SharedSystemMemory = info.shared_bytes;
+  desc->AdapterLuid = LuidOf(backend_);
+  return S_OK;
+}
+
+HRESULT DxgiAdapter::GetDesc(DXGI_ADAPTER_DESC* desc) {
+  return Guard([&] { return Describe("GetDesc", desc); });
+}
+
+HRESULT DxgiAdapter::GetDesc1(DXGI_ADAPTER_DESC1* desc) {
+  return Guard([&] { return Describe("GetDesc1", desc); });
+}
+
+HRESULT DxgiAdapter::GetDesc2(DXGI_ADAPTER_DESC2* desc) {
+  return Guard([&] { return Describe("GetDesc2", desc); });
+}
+
+HRESULT DxgiAdapter::GetDesc3(DXGI_ADAPTER_DESC3* desc) {
+  return Guard([&] { return Describe("GetDesc3", desc); });
+}
+
+HRESULT DxgiAdapter::EnumOutputs(UINT, IDXGIOutput** output) {
+  if (output == nullptr) return E_INVALIDARG;
+  *output = nullptr;
+  return DXGI_ERROR_NOT_FOUND;
+}
+
+HRESULT DxgiAdapter::CheckInterfaceSupport(REFGUID name, LARGE_INTEGER* version) {
+  // Meant for Direct3D 10 devices; programs use it with IDXGIDevice for the driver's version.
+  constexpr GUID kDxgiDevice = {0x54ec77fa, 0x1377, 0x44e6, {0x8c, 0x32, 0x88, 0xfd, 0x5f, 0x44, 0xc8, 0x4c}};
+  if (name != kDxgiDevice) return DXGI_ERROR_UNSUPPORTED;
+  if (version != nullptr) version->QuadPart = 1;
+  return S_OK;
+}
+
+HRESULT DxgiAdapter::QueryVideoMemoryInfo(UINT node, DXGI_MEMORY_SEGMENT_GROUP group,
+                                          DXGI_QUERY_VIDEO_MEMORY_INFO* info) {
+  return Guard([&] {
+    if (info == nullptr || node != 0 || group > DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL) {
+      return Fail(
+          E_INVALIDARG,
+          "IDXGIAdapter3::QueryVideoMemoryInfo: the node must be 0, the group LOCAL or NON_LOCAL, and "
+          "pVideoMemoryInfo not null");
+    }
+    *info = {};
+    const AdapterInfo& adapter = backend_.adapter();
+    if (group == DXGI_MEMORY_SEGMENT_GROUP_LOCAL) {
+      info->Budget = adapter.dedicated_bytes != 0 ? adapter.dedicated_bytes : adapter.shared_bytes;
+      info->CurrentUsage = MemoryInUse(backend_);
+    } else if (adapter.dedicated_bytes != 0) {
+      info->Budget = adapter.shared_bytes;
+    }
+    info->AvailableForReservation = info->Budget / 2;
+    return S_OK;
+  });
+}
+
+HRESULT DxgiAdapter::SetVideoMemoryReservation(UINT node, DXGI_MEMORY_SEGMENT_GROUP, UINT64) {
+  return node == 0 ? S_OK : E_INVALIDARG;
+}
+
+// Budgets and protection never change, so these events are never set.
+HRESULT DxgiAdapter::RegisterHardwareContentProtectionTeardownStatusEvent(HANDLE, DWORD* cookie) {
+  if (cookie == nullptr) return E_INVALIDARG;
+  *cookie = 1;
+  return S_OK;
+}
+
+HRESULT DxgiAdapter::RegisterVideoMemoryBudgetChangeNotificationEvent(HANDLE, DWORD* cookie) {
+  if (cookie == nullptr) return E_INVALIDARG;
+  *cookie = 1;
+  return S_OK;
+}
+
+}  // namespace anydml::d3d12

@@ -1,0 +1,27 @@
+// Feature levels. The device is compute-only (1_0_CORE), but programs written for
+// ordinary GPUs ask for 11_0 and use only what we have, so 11_0 is what it claims.
+#pragma once
+
+#include <d3d12.h>
+
+namespace anydml::d3d12 {
+
+inline constexpr D3D_FEATURE_LEVEL kMaximumFeatureLevel = D3D_FEATURE_LEVEL_11_0;
+
+// A level of the enumeration, from 1_0_GENERIC to 12_2 and without the 9 and 10
+// levels, which are no Direct3D 12 levels.
+constexpr bool IsFeatureLevel(D3D_FEATURE_LEVEL level) {
+  switch (level) {
+    case D3D_FEATURE_LEVEL_1_0_CORE:
+    case D3D_FEATURE_LEVEL_11_0:
+    case D3D_FEATURE_LEVEL_11_1:
+    case D3D_FEATURE_LEVEL_12_0:
+    case D3D_FEATURE_LEVEL_12_1:
+    case D3D_FEATURE_LEVEL_12_2:
+      return true;
+    default:
+      return level == D3D_FEATURE_LEVEL_1_0_GENERIC;  // not an enumerator of older headers
+  }
+}
+
+}  // namespace anydml::d3d12

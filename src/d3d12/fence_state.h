@@ -1,0 +1,56 @@
+// The part of a fence that queues hold: its value and who waits for it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "d3d12/adaptive_spin.h"
+#include "d3d12/notification.h"
+
+namespace anydml::d3d12 {
+
+class FenceState {
+ public:
+  explicit FenceState(uint64_t initial) : value_(initial) {}
+
+  uint64_t value() const { return value_.load(std::memory_order_acquire); }
+
+  // The value may go down, as in Direct3D; waiters see every value that was set.
+  // Without effect after Remove.
+  void Signal(uint64_t value);
+
+  // Device removal: UINT64_MAX for ever, all waits end.
+  void Remove();
+
+  // Fires `notification` once `value` is reached, at once if it already is.
+  void Notify(uint64_t value, std::shared_ptr<Notification> notification);
+
+  // Blocks until `value` is reached.
+  void Wait(uint64_t value);
+
+  // Looks for a moment whether `value` is reached or `give_up` set.
+  template <typename GiveUp>
+  bool SpinUntil(uint64_t target, GiveUp&& give_up) {
+    return spin_.Until([&] { return value() >= target || give_up(); });
+  }
+  void Slept(std::chrono::nanoseconds duration) { spin_.Slept(duration); }
+
+ private:
+  struct Waiter {
+    uint64_t value;
+    std::shared_ptr<Notification> notification;
+  };
+
+  void Set(uint64_t value, bool removed);
+
+  std::atomic<uint64_t> value_;
+  AdaptiveSpin spin_;
+  std::mutex mutex_;
+  bool removed_ = false;
+  std::vector<Waiter> waiters_;
+};
+
+}  // namespace anydml::d3d12

@@ -1,0 +1,99 @@
+// What DirectML needs of Direct3D 12 beyond the public interfaces: the memory
+// behind a resource, descriptors, commands of its own in a command list, and a
+// place for error sentences.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <d3d12.h>
+
+#include "backend/backend.h"
+#include "base/status.h"
+
+namespace anydml::d3d12 {
+
+// The part of a buffer that outlives the COM object: commands in flight hold it,
+// so that an application that destroys a buffer too early gets an error and not
+// a stray write.
+struct ResourceState {
+  std::shared_ptr<Memory> memory;  // the heap's
+  uint64_t offset = 0;             // of this buffer inside the memory
+  uint64_t size = 0;               // Desc.Width
+  D3D12_HEAP_PROPERTIES heap{};
+  std::atomic<bool> destroyed{false};     // the COM object is gone
+  std::atomic<uint32_t> in_flight{0};     // submissions that use it and have not completed
+  std::atomic<uint32_t> state{0};         // D3D12_RESOURCE_STATES, followed when the debug layer is on
+  std::atomic<bool> memory_freed{false};  // `memory` was given back (see device_data)
+
+  // Null once the buffer is destroyed and idle: its memory is given back then,
+  // even while descriptors and recorded lists still mention it.
+  std::byte* device_data() const { return memory ? memory->device() + offset : nullptr; }
+};
+
+// One slot of a descriptor heap.
+struct Descriptor {
+  std::shared_ptr<ResourceState> resource;  // null: nothing bound
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+// Something that a command list records. Immutable once recorded: one list may
+// be in flight several times.
+class Command {
+ public:
+  virtual ~Command() = default;
+
+  // On the application's thread at submission. A command that depends on state
+  // of that moment (volatile descriptors) returns the one to run instead.
+  virtual Status Resolve(std::shared_ptr<const Command>* instead) const {
+    (void)instead;
+    return {};
+  }
+
+  // On the queue's thread. A failure removes the Direct3D device.
+  virtual Status Execute(Stream& stream) const = 0;
+
+  // Buffers that it touches, for life-time checks.
+  std::span<const std::shared_ptr<ResourceState>> resources() const { return resources_; }
+
+ protected:
+  std::vector<std::shared_ptr<ResourceState>> resources_;
+};
+
+class Device;
+
+// The implementation behind an interface, or null when the object is not ours.
+// No reference is added.
+Device* DeviceFrom(IUnknown* object);
+std::shared_ptr<ResourceState> ResourceFrom(ID3D12Resource* resource);
+
+// Services of the device.
+ID3D12Device* PublicDevice(Device* device);
+Backend& BackendOf(Device* device);
+bool DebugLayerEnabled(Device* device);
+bool IsDeviceOf(Device* device, ID3D12DeviceChild* child);  // same Direct3D device?
+
+// Posts to the device's info queue (and stderr under the debug layer).
+void PostMessage(Device* device, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id,
+                 const std::string& text);
+
+HRESULT RemovedReason(Device* device);  // S_OK while the device works
+
+// Descriptor slots by handle. False when a slot lies outside every live heap of
+// the device, or in a heap that is not CBV_SRV_UAV (or, for the GPU, not shader visible).
+bool WriteDescriptors(Device* device, D3D12_CPU_DESCRIPTOR_HANDLE first,
+                      std::span<const Descriptor> descriptors);
+bool ReadDescriptors(Device* device, D3D12_GPU_DESCRIPTOR_HANDLE first, std::span<Descriptor> descriptors);
+bool DescriptorRangeValid(Device* device, D3D12_CPU_DESCRIPTOR_HANDLE cpu, D3D12_GPU_DESCRIPTOR_HANDLE gpu,
+                          uint32_t count);
+
+// Appends to an open list of type DIRECT or COMPUTE; fails with the reason otherwise.
+// `gpu_descriptors` (ptr 0: none) must lie in a heap set by SetDescriptorHeaps.
+Status RecordCommand(ID3D12CommandList* list, std::shared_ptr<const Command> command,
+                     D3D12_GPU_DESCRIPTOR_HANDLE gpu_descriptors);
+
+}  // namespace anydml::d3d12

@@ -1,0 +1,47 @@
+#include "d3d12/notification.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace anydml::d3d12 {
+
+Notification::~Notification() {
+  const int fd = event_fd_.load(std::memory_order_relaxed);
+  if (fd >= 0) close(fd);
+}
+
+void Notification::Fire() {
+  if (needed_.fetch_sub(1, std::memory_order_acq_rel) == 1) Deliver();
+}
+
+void Notification::Deliver() {
+  const int fd = event_fd_.exchange(-1, std::memory_order_acq_rel);
+  if (fd >= 0) {
+    const uint64_t one = 1;
+    // Fails only when the counter is full, and then the event is set anyway.
+    [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof(one));
+    close(fd);
+    return;
+  }
+  std::lock_guard lock(mutex_);
+  delivered_ = true;
+  delivered_changed_.notify_all();
+}
+
+void Notification::Block() {
+  std::unique_lock lock(mutex_);
+  delivered_changed_.wait(lock, [this] { return delivered_; });
+}
+
+int DuplicateEvent(HANDLE event) {
+  // The low half is the descriptor; Win32 emulations keep flags in the high half.
+  const int fd = static_cast<int>(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(event)));
+  struct stat status {};
+  // Eventfds are anonymous inodes, which have no file type. Anything else (a file,
+  // stdout, a socket) must not get eight bytes written into it.
+  if (fd < 0 || fstat(fd, &status) != 0 || (status.st_mode & S_IFMT) != 0) return -1;
+  return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+}  // namespace anydml::d3d12

@@ -1,0 +1,42 @@
+// Something that waits for fences: an event of the application, or a thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include <d3d12.h>
+
+namespace anydml::d3d12 {
+
+// Delivered when Fire has been called `needed` times; once only.
+class Notification {
+ public:
+  // For a thread that calls Block.
+  explicit Notification(uint32_t needed) : needed_(needed) {}
+  // For an event: takes over the file descriptor and writes to it on delivery.
+  Notification(uint32_t needed, int event_fd) : needed_(needed), event_fd_(event_fd) {}
+  ~Notification();
+  Notification(const Notification&) = delete;
+  Notification& operator=(const Notification&) = delete;
+
+  void Fire();
+  void Cancel() { Deliver(); }  // delivers now, whatever is missing
+  void Block();
+
+ private:
+  void Deliver();
+
+  std::atomic<int64_t> needed_;
+  std::atomic<int> event_fd_{-1};
+  std::mutex mutex_;
+  std::condition_variable delivered_changed_;
+  bool delivered_ = false;
+};
+
+// Our own descriptor of the eventfd in `event` (the application may close its
+// handle before the fence is reached), or -1 when it holds none.
+int DuplicateEvent(HANDLE event);
+
+}  // namespace anydml::d3d12

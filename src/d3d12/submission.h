@@ -1,0 +1,46 @@
+// One call of ExecuteCommandLists on its way through a queue. Holds no COM object:
+// the last reference of an application's object never falls on the queue's thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "d3d12/recorded_list.h"
+
+namespace anydml::d3d12 {
+
+class Submission {
+ public:
+  // Checks the lists and asks their commands what to run. On failure nothing is
+  // in flight.
+  static Status Prepare(Device* device, D3D12_COMMAND_LIST_TYPE type,
+                        std::span<ID3D12CommandList* const> lists, std::unique_ptr<Submission>* submission);
+
+  ~Submission();  // ends the use of everything
+
+  Status Execute(Stream& stream) const;
+
+ private:
+  struct Replacement {
+    uint32_t index;
+    std::shared_ptr<const Command> command;
+  };
+  struct Execution {
+    std::shared_ptr<const RecordedList> list;
+    std::vector<Replacement> replacements;  // ordered by index
+  };
+
+  explicit Submission(bool debug) : debug_(debug) {}
+
+  Status Add(Device* device, D3D12_COMMAND_LIST_TYPE type, ID3D12CommandList* object);
+  Status Use(const std::shared_ptr<ResourceState>& resource);
+  Status ResolveCommands(Execution* execution);
+
+  const bool debug_;
+  std::vector<Execution> executions_;
+  std::vector<std::shared_ptr<ResourceState>> resources_;  // in use; some perhaps more than once
+};
+
+}  // namespace anydml::d3d12

@@ -1,0 +1,145 @@
+#include "d3d12/work_queue.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <utility>
+
+#include "com/guard.h"
+#include "d3d12/device.h"
+
+namespace anydml::d3d12 {
+WorkQueue::WorkQueue(Device* device, std::unique_ptr<Stream> stream)
+    : device_(device), stream_(std::move(stream)) {
+  // The new thread inherits the mask: the application's signals are not for us.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  try {
+    thread_ = std::thread([this] { Main(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  pthread_setname_np(thread_.native_handle(), "anydml-queue");
+}
+
+WorkQueue::~WorkQueue() {
+  {
+    std::lock_guard lock(mutex_);
+    closing_.store(true);
+    if (blocked_on_) blocked_on_->Cancel();
+  }
+  work_arrived_.notify_one();
+  thread_.join();
+}
+
+void WorkQueue::Push(WorkItem item) {
+  bool wake = false;
+  {
+    std::lock_guard lock(mutex_);
+    items_.push_back(std::move(item));
+    item_count_.store(items_.size(), std::memory_order_release);
+    wake = asleep_;
+  }
+  if (wake) work_arrived_.notify_one();
+}
+
+void WorkQueue::Main() {
+  WorkItem item;
+  while (Pop(&item)) Run(std::move(item));
+  DropAll();
+}
+
+bool WorkQueue::Pop(WorkItem* item) {
+  const auto ready = [this] {
+    return item_count_.load(std::memory_order_acquire) != 0 || closing_.load(std::memory_order_relaxed);
+  };
+  const bool spun = spin_.Until(ready);
+  std::unique_lock lock(mutex_);
+  if (!spun && items_.empty() && !closing_) {
+    const auto start = AdaptiveSpin::Clock::now();
+    asleep_ = true;
+    work_arrived_.wait(lock, [this] { return !items_.empty() || closing_; });
+    asleep_ = false;
+    spin_.Slept(AdaptiveSpin::Clock::now() - start);
+  }
+  if (items_.empty()) return false;  // only when closing: `ready` saw an item otherwise
+  *item = std::move(items_.front());
+  items_.pop_front();
+  item_count_.store(items_.size(), std::memory_order_release);
+  return true;
+}
+
+void WorkQueue::Run(WorkItem item) {
+  if (item.submission) {
+    Execute(std::move(item.submission));
+  } else if (!item.wait) {
+    Signal(std::move(item.fence), item.value);
+  } else if (!WaitFor(*item.fence, item.value)) {
+    device_->Post(D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_ID_OBJECT_DELETED_WHILE_STILL_IN_USE,
+                  StrCat("ID3D12CommandQueue was released while it waits for a fence to reach ", item.value,
+                         "; the work behind that is dropped"));
+    DropAll();
+  }
+}
+
+void WorkQueue::Execute(std::unique_ptr<Submission> submission) {
+  if (device_->removed()) return;  // dropped: the submission's end ends its uses
+  const HRESULT hr = Guard([&] {
+    Status status = submission->Execute(*stream_);
+    if (status.ok()) {
+      // A plain pointer, because a closure that owns would make std::function allocate.
+      Submission* const raw = submission.release();
+      status = stream_->Flush([raw] { delete raw; });
+      if (!status.ok()) delete raw;
+    }
+    if (!status.ok()) {
+      device_->Remove(ToHresult(status.code()),
+                      StrCat("a command list failed on the queue: ", status.message()));
+    }
+    return S_OK;
+  });
+  if (FAILED(hr)) device_->Remove(hr, "an exception ended a command list on the queue");
+}
+
+void WorkQueue::Signal(std::shared_ptr<FenceState> fence, uint64_t value) {
+  if (device_->removed()) return;
+  const HRESULT hr = Guard([&] {
+    const Status status = stream_->Flush([fence = std::move(fence), value] { fence->Signal(value); });
+    if (!status.ok())
+      device_->Remove(ToHresult(status.code()), StrCat("the queue failed: ", status.message()));
+    return S_OK;
+  });
+  if (FAILED(hr)) device_->Remove(hr, "an exception ended a fence signal on the queue");
+}
+
+bool WorkQueue::WaitFor(FenceState& fence, uint64_t value) {
+  // Removal makes every fence reach everything, so it ends this wait too.
+  if (fence.SpinUntil(value, [this] { return closing_.load(std::memory_order_relaxed); })) {
+    return fence.value() >= value;
+  }
+  const auto start = AdaptiveSpin::Clock::now();
+  const auto notification = std::make_shared<Notification>(1);
+  {
+    std::lock_guard lock(mutex_);
+    if (closing_) return fence.value() >= value;
+    blocked_on_ = notification;
+  }
+  fence.Notify(value, notification);
+  notification->Block();
+  fence.Slept(AdaptiveSpin::Clock::now() - start);
+  std::lock_guard lock(mutex_);
+  blocked_on_.reset();
+  return !closing_ || fence.value() >= value;
+}
+
+void WorkQueue::DropAll() {
+  std::deque<WorkItem> dropped;
+  std::lock_guard lock(mutex_);
+  dropped.swap(items_);
+  item_count_.store(0, std::memory_order_release);
+}
+
+}  // namespace anydml::d3d12

@@ -1,0 +1,60 @@
+// The thread of a command queue and the work before it, in order.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "d3d12/adaptive_spin.h"
+#include "d3d12/fence_state.h"
+#include "d3d12/submission.h"
+
+namespace anydml::d3d12 {
+
+struct WorkItem {
+  // One of three: a submission to execute; or a fence to signal, or to wait for.
+  std::unique_ptr<Submission> submission;
+  std::shared_ptr<FenceState> fence;
+  uint64_t value = 0;
+  bool wait = false;
+};
+
+class WorkQueue {
+ public:
+  // The device outlives the queue: the command queue that owns it holds a reference.
+  WorkQueue(Device* device, std::unique_ptr<Stream> stream);
+
+  // Does what can still be done: everything up to the first wait that is not
+  // satisfied; the rest is dropped with a message.
+  ~WorkQueue();
+
+  void Push(WorkItem item);
+
+ private:
+  void Main();
+  bool Pop(WorkItem* item);  // false: the queue closes and nothing is left
+  void Run(WorkItem item);
+  void Execute(std::unique_ptr<Submission> submission);
+  void Signal(std::shared_ptr<FenceState> fence, uint64_t value);
+  bool WaitFor(FenceState& fence, uint64_t value);  // false: the queue closes meanwhile
+  void DropAll();
+
+  Device* const device_;
+  const std::unique_ptr<Stream> stream_;
+
+  std::mutex mutex_;
+  std::condition_variable work_arrived_;
+  std::deque<WorkItem> items_;
+  std::atomic<size_t> item_count_{0};  // of items_, for looking without the lock
+  bool asleep_ = false;
+  std::atomic<bool> closing_{false};
+  std::shared_ptr<Notification> blocked_on_;  // what WaitFor sleeps on
+  AdaptiveSpin spin_;
+
+  std::thread thread_;  // last: it starts when everything else is there
+};
+
+}  // namespace anydml::d3d12

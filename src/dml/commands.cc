@@ -1,0 +1,131 @@
+#include "dml/commands.h"
+
+#include <utility>
+
+#include "dml/binding_rules.h"
+
+namespace anydml::dml {
+namespace {
+
+Buffer BufferOf(const Slot& slot, const d3d12::Descriptor& descriptor) {
+  if (descriptor.resource == nullptr) return {};
+  // The tensor's bytes, not the binding's: nothing beyond them may be written.
+  return {descriptor.resource->device_data() + descriptor.offset, slot.bytes};
+}
+
+std::vector<std::shared_ptr<d3d12::ResourceState>> ResourcesOf(std::span<const d3d12::Descriptor> bound) {
+  std::vector<std::shared_ptr<d3d12::ResourceState>> resources;
+  for (const d3d12::Descriptor& descriptor : bound) {
+    if (descriptor.resource != nullptr) resources.push_back(descriptor.resource);
+  }
+  return resources;
+}
+
+}  // namespace
+
+DispatchCommand::DispatchCommand(std::shared_ptr<DeviceState> state, const Layout& layout,
+                                 std::span<const d3d12::Descriptor> bound)
+    : state_(std::move(state)), program_(layout.programs[0]) {
+  resources_ = ResourcesOf(bound);
+  Buffer persistent;
+  if (layout.persistent_slot >= 0) {
+    persistent = BufferOf(layout.slots[layout.persistent_slot], bound[layout.persistent_slot]);
+  }
+  for (uint32_t i = 0; i < layout.input_slots; ++i) {
+    const TensorSlot& input = program_->inputs[i];
+    inputs_.push_back(input.owned ? Buffer{persistent.data + input.persistent_offset, input.bytes}
+                                  : BufferOf(layout.slots[i], bound[i]));
+  }
+  for (uint32_t i = layout.input_slots; i < layout.input_slots + layout.output_slots; ++i) {
+    outputs_.push_back(BufferOf(layout.slots[i], bound[i]));
+  }
+  if (layout.temporary_slot >= 0) {
+    temporary_ = BufferOf(layout.slots[layout.temporary_slot], bound[layout.temporary_slot]);
+  }
+}
+
+Status DispatchCommand::Execute(Stream& stream) const {
+  if (!program_->initialized.load(std::memory_order_acquire)) {
+    // Misuse of DirectML removes the DirectML device and leaves Direct3D alone.
+    state_->Remove(
+        Status(Code::kInvalidCall, StrCat("IDMLCommandRecorder::RecordDispatch: ", program_->name,
+                                          " was executed before it was initialised; nothing was written")));
+    return {};
+  }
+  return stream.Run(*program_->lowered.kernel, {inputs_, outputs_, temporary_, state_->data_error_sink()});
+}
+
+VolatileDispatchCommand::VolatileDispatchCommand(std::shared_ptr<DeviceState> state,
+                                                 std::shared_ptr<const Layout> layout,
+                                                 D3D12_GPU_DESCRIPTOR_HANDLE descriptors)
+    : state_(std::move(state)), layout_(std::move(layout)), descriptors_(descriptors) {}
+
+Status VolatileDispatchCommand::Resolve(std::shared_ptr<const d3d12::Command>* instead) const {
+  std::vector<d3d12::Descriptor> bound;
+  const Status status = ReadBindings(&bound);
+  if (status.ok()) {
+    *instead = std::make_shared<DispatchCommand>(state_, *layout_, bound);
+  } else {
+    state_->Remove(
+        Status(status.code(), StrCat("ID3D12CommandQueue::ExecuteCommandLists: ", status.message())));
+  }
+  return {};
+}
+
+Status VolatileDispatchCommand::ReadBindings(std::vector<d3d12::Descriptor>* bound) const {
+  bound->resize(layout_->slots.size());
+  if (!d3d12::ReadDescriptors(state_->d3d(), descriptors_, *bound)) {
+    return Status(Code::kInvalidCall, StrCat("the descriptor heap of ", layout_->name, " was destroyed"));
+  }
+  for (size_t i = 0; i < bound->size(); ++i) {
+    const Slot& slot = layout_->slots[i];
+    // A slot that wants nothing may hold what the heap held before.
+    if (slot.need != SlotNeed::kRequired) (*bound)[i] = {};
+    if ((*bound)[i].resource != nullptr) ANYDML_RETURN_IF_ERROR(CheckRegion(slot, (*bound)[i]));
+  }
+  return CheckTogether(*layout_, *bound);
+}
+
+// Only runs when Resolve refused the bindings: the device is removed by then.
+Status VolatileDispatchCommand::Execute(Stream&) const { return {}; }
+
+InitializeCommand::InitializeCommand(std::shared_ptr<DeviceState> state, std::shared_ptr<const Layout> layout,
+                                     std::span<const d3d12::Descriptor> bound)
+    : state_(std::move(state)), layout_(std::move(layout)) {
+  resources_ = ResourcesOf(bound);
+  size_t input_slot = 0;
+  size_t output_slot = layout_->input_slots;
+  for (const auto& program : layout_->programs) {
+    ProgramStep step = {program.get(), copies_.size(), copies_.size()};
+    const Buffer persistent = BufferOf(layout_->slots[output_slot], bound[output_slot]);
+    for (const TensorSlot& input : program->inputs) {
+      if (input.owned) {
+        const Buffer source = BufferOf(layout_->slots[input_slot], bound[input_slot]);
+        copies_.push_back({persistent.data + input.persistent_offset, source.data, input.bytes});
+      }
+      ++input_slot;
+    }
+    ++output_slot;
+    step.last_copy = copies_.size();
+    steps_.push_back(step);
+  }
+}
+
+Status InitializeCommand::Execute(Stream& stream) const {
+  for (const ProgramStep& step : steps_) {
+    // The exchange decides, whatever was recorded and on however many queues.
+    if (step.program->initialized.exchange(true, std::memory_order_acq_rel)) {
+      state_->Remove(
+          Status(Code::kInvalidCall,
+                 StrCat("IDMLCommandRecorder::RecordDispatch: ", step.program->name,
+                        " was initialised twice; each compiled operator is initialised exactly once")));
+      return {};
+    }
+    for (size_t i = step.first_copy; i < step.last_copy; ++i) {
+      ANYDML_RETURN_IF_ERROR(stream.Copy(copies_[i].target, copies_[i].source, copies_[i].bytes));
+    }
+  }
+  return {};
+}
+
+}  // namespace anydml::dml

@@ -1,0 +1,73 @@
+// What RecordDispatch appends to a command list. Commands hold programs, memory
+// and the device's state, never COM objects, and everything that execution needs
+// is prepared when they are made: executing allocates nothing.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "d3d12/interop.h"
+#include "dml/device_state.h"
+#include "dml/layout.h"
+
+namespace anydml::dml {
+
+// Runs a compiled operator on bindings that CheckTogether has accepted.
+class DispatchCommand final : public d3d12::Command {
+ public:
+  DispatchCommand(std::shared_ptr<DeviceState> state, const Layout& layout,
+                  std::span<const d3d12::Descriptor> bound);
+  Status Execute(Stream& stream) const override;
+
+ private:
+  const std::shared_ptr<DeviceState> state_;
+  const std::shared_ptr<Program> program_;
+  std::vector<Buffer> inputs_;
+  std::vector<Buffer> outputs_;
+  Buffer temporary_;
+};
+
+// With DESCRIPTORS_VOLATILE: reads the descriptors, and checks them, at every submission.
+class VolatileDispatchCommand final : public d3d12::Command {
+ public:
+  VolatileDispatchCommand(std::shared_ptr<DeviceState> state, std::shared_ptr<const Layout> layout,
+                          D3D12_GPU_DESCRIPTOR_HANDLE descriptors);
+  Status Resolve(std::shared_ptr<const d3d12::Command>* instead) const override;
+  Status Execute(Stream& stream) const override;
+
+ private:
+  Status ReadBindings(std::vector<d3d12::Descriptor>* bound) const;
+
+  const std::shared_ptr<DeviceState> state_;
+  const std::shared_ptr<const Layout> layout_;
+  const D3D12_GPU_DESCRIPTOR_HANDLE descriptors_;
+};
+
+// Copies the owned inputs of an initializer's operators into their persistent
+// resources and marks the operators as initialised.
+class InitializeCommand final : public d3d12::Command {
+ public:
+  InitializeCommand(std::shared_ptr<DeviceState> state, std::shared_ptr<const Layout> layout,
+                    std::span<const d3d12::Descriptor> bound);
+  Status Execute(Stream& stream) const override;
+
+ private:
+  struct CopyStep {
+    std::byte* target;
+    const std::byte* source;
+    uint64_t bytes;
+  };
+  struct ProgramStep {
+    Program* program;  // kept alive by layout_
+    size_t first_copy;
+    size_t last_copy;
+  };
+
+  const std::shared_ptr<DeviceState> state_;
+  const std::shared_ptr<const Layout> layout_;
+  std::vector<CopyStep> copies_;
+  std::vector<ProgramStep> steps_;
+};
+
+}  // namespace anydml::dml

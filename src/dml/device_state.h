@@ -1,0 +1,79 @@
+// The part of a DirectML device that outlives the COM object: recorded commands
+// hold it, so that they can remove the device or report from the queue's thread.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "base/status.h"
+#include "d3d12/interop.h"
+#include "ops/kernel.h"
+#include "schema/schema.h"
+
+namespace anydml::dml {
+
+class DeviceState final : public DataErrorSink {
+ public:
+  // `d3d` lives as long as any COM object or queue that leads here: the DirectML
+  // device references it, and a queue's thread ends before its device does.
+  DeviceState(d3d12::Device* d3d, FeatureLevel level, bool debug) : d3d_(d3d), level_(level), debug_(debug) {}
+
+  d3d12::Device* d3d() const { return d3d_; }
+  FeatureLevel level() const { return level_; }
+  bool debug() const { return debug_; }
+
+  // Hands the sentence out (thread's last error, info queue, stderr when asked
+  // for) and returns the code as an HRESULT. S_OK when there is no error.
+  HRESULT Fail(const Status& status) const noexcept;
+
+  // Removes the DirectML device; the first reason stays. The Direct3D device
+  // goes on: its removal implies ours, not the reverse.
+  void Remove(const Status& status) noexcept;
+
+  // S_OK, or why: E_INVALIDARG for a wrong argument of a void method,
+  // DXGI_ERROR_INVALID_CALL for a call out of order, E_OUTOFMEMORY, or the
+  // Direct3D device's own reason. Makes the sentence the thread's last error.
+  HRESULT RemovedReason() const noexcept;
+
+  bool removed() const noexcept;
+
+  // DXGI_ERROR_DEVICE_REMOVED with a sentence once the device is removed, else
+  // S_OK: the first line of every method that returns an HRESULT.
+  HRESULT CheckRemoved(const char* method) const noexcept;
+
+  void set_muted(bool muted) { muted_.store(muted, std::memory_order_relaxed); }
+
+  // Null when nobody asked for a validation that costs time on the device.
+  DataErrorSink* data_error_sink() { return debug_ || d3d12::DebugLayerEnabled(d3d_) ? this : nullptr; }
+  void ReportDataError(const std::string& message) override;
+
+ private:
+  void Report(const std::string& message) const noexcept;
+  std::string RemovalMessage() const;
+
+  d3d12::Device* const d3d_;
+  const FeatureLevel level_;
+  const bool debug_;
+  std::atomic<bool> muted_{false};
+  std::atomic<HRESULT> reason_{S_OK};
+  mutable std::mutex mutex_;
+  std::string removal_message_;  // guarded by mutex_
+};
+
+// Body of a void method: `body` returns a Status, and a failure (or an
+// exception) removes the device.
+template <typename Body>
+void GuardVoid(DeviceState& state, Body&& body) noexcept {
+  if (state.removed()) return;
+  try {
+    const Status status = body();
+    if (!status.ok()) state.Remove(status);
+  } catch (const std::bad_alloc&) {
+    state.Remove(Status(Code::kOutOfMemory, {}));
+  } catch (...) {
+    state.Remove(Status(Code::kFail, {}));
+  }
+}
+
+}  // namespace anydml::dml

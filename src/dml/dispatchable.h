@@ -1,0 +1,41 @@
+// What compiled operators and initializers have in common: a layout and a
+// residency count.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "dml/device.h"
+#include "dml/layout.h"
+
+namespace anydml::dml {
+
+class Dispatchable {
+ public:
+  static constexpr GUID kImplementationIid = {
+      0x5f0c1a52, 0x7c1d, 0x4c11, {0x9a, 0x60, 0x3e, 0x52, 0x0d, 0x7b, 0x11, 0x02}};
+
+  // Of this moment: an initializer gets another one with Reset.
+  virtual std::shared_ptr<const Layout> layout() const = 0;
+  virtual Device* owner() const = 0;
+
+  // Counted as ID3D12Pageable's: a new object is resident once. False, and
+  // nothing done, when there is nothing left to evict.
+  void MakeResident() { residency_.fetch_add(1, std::memory_order_relaxed); }
+  bool Evict() {
+    uint64_t count = residency_.load(std::memory_order_relaxed);
+    while (count != 0) {
+      if (residency_.compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+  bool resident() const { return residency_.load(std::memory_order_relaxed) != 0; }
+
+ protected:
+  ~Dispatchable() = default;
+
+ private:
+  std::atomic<uint64_t> residency_{1};
+};
+
+}  // namespace anydml::dml

@@ -1,0 +1,54 @@
+// What a dispatchable wants bound, as one flat list of descriptor slots. The
+// binding table, the recorder and volatile commands all work on this.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <DirectML.h>
+
+#include "dml/program.h"
+
+namespace anydml::dml {
+
+enum class SlotRole { kInput, kOutput, kTemporary, kPersistent };
+
+enum class SlotNeed {
+  kRequired,
+  kAbsent,    // an optional tensor that the description leaves out: nothing may be bound
+  kOwned,     // OWNED_BY_DML, at execution: nothing may be bound
+  kNotOwned,  // not OWNED_BY_DML, at initialisation: nothing may be bound
+  kUnneeded,  // an initializer's output for an operator without persistent resource
+};
+
+struct Slot {
+  SlotRole role;
+  SlotNeed need;
+  std::string name;  // "IndicesTensor of SCATTER_ND"
+  uint64_t bytes;
+  uint32_t alignment;
+  bool upload_heap;  // may lie in an upload heap
+};
+
+// Immutable. Slots: inputs, outputs, temporary (if any), persistent (if any). An
+// initializer's inputs are those of all its operators one after the other, its
+// outputs their persistent resources.
+struct Layout {
+  bool initializer = false;
+  std::string name;                                // "TOP_K1", "the initializer of TOP_K1"
+  std::vector<std::shared_ptr<Program>> programs;  // a compiled operator's is the only one
+  std::vector<Slot> slots;
+  uint32_t input_slots = 0;
+  uint32_t output_slots = 0;
+  int temporary_slot = -1;
+  int persistent_slot = -1;
+
+  DML_BINDING_PROPERTIES properties() const;
+};
+
+std::shared_ptr<const Layout> MakeExecuteLayout(std::shared_ptr<Program> program);
+std::shared_ptr<const Layout> MakeInitializeLayout(std::vector<std::shared_ptr<Program>> programs);
+
+}  // namespace anydml::dml

@@ -1,0 +1,37 @@
+// IDMLOperatorInitializer: initialises any number of compiled operators at once.
+#pragma once
+
+#include <vector>
+
+#include "dml/device_child.h"
+#include "dml/dispatchable.h"
+
+namespace anydml::dml {
+
+// The programs behind an array of compiled operators. Refuses null ones, foreign
+// ones, duplicates, and ones that are initialised already.
+Status CollectPrograms(const char* method, const Device* device, UINT count,
+                       IDMLCompiledOperator* const* operators,
+                       std::vector<std::shared_ptr<Program>>* programs);
+
+class OperatorInitializer final : public DeviceChild<IDMLOperatorInitializer, IDMLDispatchable, IDMLPageable>,
+                                  public Dispatchable {
+ public:
+  OperatorInitializer(Device* device, std::vector<std::shared_ptr<Program>> programs);
+
+  DML_BINDING_PROPERTIES STDMETHODCALLTYPE GetBindingProperties() override;
+  HRESULT STDMETHODCALLTYPE Reset(UINT count, IDMLCompiledOperator* const* operators) override;
+
+  std::shared_ptr<const Layout> layout() const override { return layout_; }
+  Device* owner() const override { return device(); }
+
+ protected:
+  void* QueryOther(REFIID iid) override;
+
+ private:
+  // Replaced, never changed: recorded commands and binding tables keep the one
+  // they began with, so Reset need not wait for the device.
+  std::shared_ptr<const Layout> layout_;
+};
+
+}  // namespace anydml::dml

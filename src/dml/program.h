@@ -1,0 +1,41 @@
+// A compiled operator without its COM clothes: recorded commands and
+// initializers share it, so nothing of them refers to COM objects.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "ops/operator.h"
+
+namespace anydml::dml {
+
+struct TensorSlot {
+  std::string name;     // "IndicesTensor", "InputTensors[2]"
+  bool present = true;  // false: an optional tensor that the description leaves out
+  bool owned = false;   // OWNED_BY_DML
+  uint64_t bytes = 0;   // TotalTensorSizeInBytes
+  uint32_t alignment = 0;
+  uint64_t persistent_offset = 0;  // where initialisation copies an owned one to
+};
+
+struct Program {
+  std::string name;  // "TOP_K1"
+  LoweredOperator lowered;
+  std::vector<TensorSlot> inputs;
+  std::vector<TensorSlot> outputs;
+  uint64_t temporary_bytes = 0;
+  uint64_t persistent_bytes = 0;
+  bool volatile_descriptors = false;
+  // Set on the queue's thread by the one initialisation that is allowed.
+  std::atomic<bool> initialized{false};
+};
+
+// Lowers a checked description and lays the persistent resource out: the owned
+// inputs one after the other.
+Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerOptions& options,
+                      bool volatile_descriptors, std::shared_ptr<Program>* out);
+
+}  // namespace anydml::dml

@@ -1,0 +1,45 @@
+#include "ops/common/checks.h"
+
+#include <algorithm>
+
+namespace anydml {
+
+std::string DimensionsToString(const Dimensions& sizes, uint32_t rank) {
+  TensorDesc tensor;
+  tensor.rank = rank;
+  tensor.sizes = sizes;
+  return SizesToString(tensor);
+}
+
+Status CheckSizes(const OperatorDesc& desc, std::string_view name, const Dimensions& sizes,
+                  std::string_view because) {
+  const TensorDesc& tensor = *desc.tensor(name);
+  if (std::equal(sizes.begin(), sizes.begin() + tensor.rank, tensor.sizes.begin())) return {};
+  return InvalidArgument(desc.schema->name, ": ", name, ".Sizes is ", SizesToString(tensor), " but must be ",
+                         DimensionsToString(sizes, tensor.rank), ": ", because);
+}
+
+Status CheckAxis(const OperatorDesc& desc) {
+  const uint32_t axis = desc.uint("Axis");
+  const uint32_t rank = desc.tensor("InputTensor")->rank;
+  if (axis < rank) return {};
+  return InvalidArgument(desc.schema->name, ": Axis is ", axis, " but InputTensor.DimensionCount is ", rank,
+                         "; Axis must be in [0, ", rank - 1, "]");
+}
+
+Status RequireTensor(const OperatorDesc& desc, std::string_view name, const TensorDesc** out) {
+  *out = desc.tensor(name);
+  if (*out != nullptr && (*out)->rank > 0) return {};
+  return InvalidArgument(desc.schema->name, ": ", name,
+                         " has no sizes; the output's sizes cannot be derived without them");
+}
+
+void FillTensor(OperatorDesc* desc, std::string_view name, DataType type, const Dimensions& sizes,
+                uint32_t rank) {
+  const TensorDesc* given = desc->tensor(name);
+  if (given != nullptr && given->rank > 0) return;
+  if (given != nullptr && given->type != DataType::kUnknown) type = given->type;
+  desc->fields[FindField(*desc->schema, name)] = PackedTensor(type, sizes.data(), rank);
+}
+
+}  // namespace anydml

@@ -1,0 +1,29 @@
+// Rules that several operators share, beyond what the schema's tables say.
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+#include "schema/operator_desc.h"
+
+namespace anydml {
+
+// Sizes of tensor `name` are `sizes` (of the same rank); `because` ends the sentence.
+Status CheckSizes(const OperatorDesc& desc, std::string_view name, const Dimensions& sizes,
+                  std::string_view because);
+
+// `axis` is a dimension of InputTensor.
+Status CheckAxis(const OperatorDesc& desc);
+
+// "{1,2,3}"
+std::string DimensionsToString(const Dimensions& sizes, uint32_t rank);
+
+// For infer: the input that has to be there, with sizes; null and a status otherwise.
+Status RequireTensor(const OperatorDesc& desc, std::string_view name, const TensorDesc** out);
+
+// For infer: puts a packed tensor of `sizes` into field `name` where it is absent or
+// has no sizes yet. A type the caller has chosen stays (validation judges it).
+void FillTensor(OperatorDesc* desc, std::string_view name, DataType type, const Dimensions& sizes,
+                uint32_t rank);
+
+}  // namespace anydml

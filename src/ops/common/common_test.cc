@@ -1,0 +1,138 @@
+// Loops, copies, the list of implementations and the registry.
+#include <gtest/gtest.h>
+
+#include "ops/common/loop_nest.h"
+#include "ops/common/strided_copy.h"
+#include "ops/common/test_util.h"
+#include "ops/implementation_list.h"
+
+namespace anydml::testing {
+namespace {
+
+using Nest = LoopNest<2>;
+
+LoopNest<2> NestOf(const TensorDesc& a, const TensorDesc& b) {
+  Nest nest;
+  for (uint32_t d = 0; d < a.rank; ++d) nest.Append(a.sizes[d], {a.strides[d], b.strides[d]});
+  return nest;
+}
+
+TEST(LoopNest, CoalescesWhatAllOperandsContinue) {
+  const TensorDesc packed = Packed(DataType::kUInt8, {2, 3, 4});
+  EXPECT_EQ(NestOf(packed, packed).rank, 1u);
+  EXPECT_EQ(NestOf(packed, packed).loops[0].size, 24u);
+  const Nest nest = NestOf(packed, Strided(DataType::kUInt8, {2, 3, 4}, {12, 4, 1}));
+  EXPECT_EQ(nest.rank, 1u);
+  EXPECT_EQ(NestOf(packed, Strided(DataType::kUInt8, {2, 3, 4}, {16, 4, 1})).rank, 2u);
+  EXPECT_EQ(NestOf(packed, Strided(DataType::kUInt8, {2, 3, 4}, {0, 4, 1})).rank, 2u);
+  EXPECT_EQ(NestOf(packed, Strided(DataType::kUInt8, {2, 3, 4}, {1, 2, 6})).rank, 3u);
+}
+
+TEST(LoopNest, DimensionsOfOneVanish) {
+  const TensorDesc tensor = Strided(DataType::kUInt8, {1, 2, 1, 3, 1}, {99, 3, 77, 1, 55});
+  EXPECT_EQ(NestOf(tensor, tensor).rank, 1u);
+  const TensorDesc one = Strided(DataType::kUInt8, {1, 1}, {9, 9});
+  EXPECT_EQ(NestOf(one, one).rank, 0u);
+  int calls = 0;
+  ForEach(NestOf(one, one), [&](const Nest::Offsets& offsets) {
+    ++calls;
+    EXPECT_EQ(offsets, (Nest::Offsets{0, 0}));
+  });
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(LoopNest, BroadcastDimensionsCoalesceWithEachOther) {
+  const TensorDesc tensor = Strided(DataType::kUInt8, {2, 3}, {0, 0});
+  EXPECT_EQ(NestOf(tensor, tensor).rank, 1u);
+}
+
+TEST(LoopNest, VisitsInRowMajorOrder) {
+  std::mt19937_64 random(TestSeed());
+  for (int i = 0; i < 500; ++i) {
+    std::vector<uint32_t> sizes;
+    for (uint32_t d = Uniform(random, 1, 8); d > 0; --d) sizes.push_back(Uniform(random, 1, 3));
+    const TensorDesc a = MakeTensor(DataType::kUInt8, sizes, kInputLayouts[i % 4], random);
+    const TensorDesc b = MakeTensor(DataType::kUInt8, sizes, kInputLayouts[i / 4 % 4], random);
+    std::vector<uint64_t> visited_a, visited_b;
+    ForEach(NestOf(a, b), {5, 7}, [&](const Nest::Offsets& offsets) {
+      visited_a.push_back(offsets[0] - 5);
+      visited_b.push_back(offsets[1] - 7);
+    });
+    ASSERT_EQ(visited_a, RowMajorOffsets(a));
+    ASSERT_EQ(visited_b, RowMajorOffsets(b));
+  }
+}
+
+TEST(LoopNest, SortingPutsTheSmallestStrideInside) {
+  const TensorDesc columns = Strided(DataType::kUInt8, {2, 3, 4}, {1, 2, 6});
+  const Nest sorted = SortedByStride(NestOf(columns, columns), 0);
+  EXPECT_EQ(sorted.rank, 1u);  // the same as packed, once sorted
+  EXPECT_EQ(sorted.loops[0].size, 24u);
+}
+
+TEST(StridedCopy, NothingToDoInPlace) {
+  const TensorDesc tensor = Strided(DataType::kUInt16, {2, 3}, {4, 1});
+  const StridedCopy copy(tensor, tensor);
+  EXPECT_TRUE(copy.in_place());
+  EXPECT_FALSE(StridedCopy(tensor, Packed(DataType::kUInt16, {2, 3})).in_place());
+}
+
+struct FakeProblem {
+  bool first_fits;
+};
+class FakeKernel final : public Kernel {
+  void Run(const KernelArguments&) const override {}
+};
+std::unique_ptr<const Kernel> CreateFirst(const FakeProblem& problem, std::string* why_not) {
+  if (!problem.first_fits) {
+    *why_not = "odd";
+    return nullptr;
+  }
+  return std::make_unique<FakeKernel>();
+}
+std::unique_ptr<const Kernel> CreateAlways(const FakeProblem&, std::string*) {
+  return std::make_unique<FakeKernel>();
+}
+constexpr Implementation<FakeProblem> kFakes[] = {
+    {"gpu.first", "gpu", CreateAlways},
+    {"cpu.first", "cpu", CreateFirst},
+    {"cpu.shy", "cpu", CreateAlways, [](const FakeProblem&) { return std::string("slower"); }},
+    {"cpu.reference", "cpu", CreateAlways},
+};
+
+TEST(ImplementationList, FirstThatFits) {
+  LoweredOperator out;
+  ASSERT_TRUE(ChooseImplementation("OP", kFakes, {true}, {}, &out).ok());
+  EXPECT_EQ(out.implementation, "cpu.first");
+  ASSERT_TRUE(ChooseImplementation("OP", kFakes, {false}, {}, &out).ok());
+  EXPECT_EQ(out.implementation, "cpu.reference");
+  EXPECT_NE(out.kernel, nullptr);
+  EXPECT_EQ(out.explanation,
+            "gpu.first: runs on gpu, not on cpu\ncpu.first: odd\ncpu.shy: slower\ncpu.reference: chosen");
+}
+
+TEST(ImplementationList, ForcedOneOrTheReason) {
+  LoweredOperator out;
+  ASSERT_TRUE(ChooseImplementation("OP", kFakes, {true}, {.implementation = "cpu.shy"}, &out).ok());
+  EXPECT_EQ(out.implementation, "cpu.shy");
+  EXPECT_NE(out.explanation.find("cpu.first: cpu.shy was asked for\n"), std::string::npos);
+  Status status = ChooseImplementation("OP", kFakes, {false}, {.implementation = "cpu.first"}, &out);
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_EQ(status.message(), "OP: implementation cpu.first was asked for but does not fit: odd");
+  status = ChooseImplementation("OP", kFakes, {false}, {.implementation = "gpu.first"}, &out);
+  EXPECT_EQ(status.message(),
+            "OP: implementation gpu.first was asked for but does not fit: runs on gpu, not on cpu");
+}
+
+TEST(Registry, EveryOperatorIsKnownToTheSchemaAndEndsWithTheReference) {
+  EXPECT_FALSE(ImplementedOperators().empty());
+  for (const Operator* op : ImplementedOperators()) {
+    ASSERT_NE(FindOperator(op->type), nullptr);
+    EXPECT_EQ(FindImplementation(op->type), op);
+    EXPECT_STREQ(op->implementations.back(), "cpu.reference");
+  }
+  EXPECT_EQ(FindImplementation(0), nullptr);
+}
+
+}  // namespace
+}  // namespace anydml::testing

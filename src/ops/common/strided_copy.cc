@@ -1,0 +1,46 @@
+#include "ops/common/strided_copy.h"
+
+#include <cstring>
+
+#include "ops/common/dispatch.h"
+
+namespace anydml {
+namespace {
+enum Operand { kFrom, kTo };
+}  // namespace
+
+StridedCopy::StridedCopy(const TensorDesc& from, const TensorDesc& to)
+    : type_(to.type), same_layout_(SameLayout(from, to)) {
+  LoopNest<2> nest;
+  for (uint32_t d = 0; d < to.rank; ++d) nest.Append(to.sizes[d], {from.strides[d], to.strides[d]});
+  // Scattered reads cost less than scattered writes.
+  outer_ = SortedByStride(nest, kTo);
+  inner_ = TakeInnermost(&outer_);
+}
+
+template <typename Element>
+void StridedCopy::RunTyped(const std::byte* from_bytes, std::byte* to_bytes) const {
+  const auto* from = reinterpret_cast<const Element*>(from_bytes);
+  auto* to = reinterpret_cast<Element*>(to_bytes);
+  const uint64_t size = inner_.size;
+  const uint64_t from_stride = inner_.strides[kFrom];
+  const uint64_t to_stride = inner_.strides[kTo];
+  ForEach(outer_, [&](const LoopNest<2>::Offsets& offsets) {
+    const Element* source = from + offsets[kFrom];
+    Element* target = to + offsets[kTo];
+    if (from_stride == 1 && to_stride == 1) {
+      std::memcpy(target, source, size * sizeof(Element));
+    } else if (from_stride == 0 && to_stride == 1) {
+      std::fill_n(target, size, *source);
+    } else {
+      for (uint64_t i = 0; i < size; ++i) target[i * to_stride] = source[i * from_stride];
+    }
+  });
+}
+
+void StridedCopy::Run(const std::byte* from, std::byte* to) const {
+  if (same_layout_ && from == to) return;
+  DispatchByWidth(type_, [&]<typename Element>() { RunTyped<Element>(from, to); });
+}
+
+}  // namespace anydml

@@ -1,0 +1,102 @@
+// What the tests of operator families share: descriptions by field name, layouts,
+// guarded buffers, and running an implementation on bytes.
+#pragma once
+
+#include <cstring>
+#include <initializer_list>
+#include <ostream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/half.h"
+#include "ops/operator.h"
+
+namespace anydml::testing {
+
+using Bytes = std::vector<uint8_t>;
+
+// A description from (field, value) pairs; fields that are left out are absent.
+OperatorDesc MakeDesc(const char* operator_name,
+                      std::initializer_list<std::pair<const char*, FieldValue>> fields);
+
+TensorDesc Packed(DataType type, const std::vector<uint32_t>& sizes);
+TensorDesc Strided(DataType type, const std::vector<uint32_t>& sizes, const std::vector<uint32_t>& strides);
+
+enum class LayoutKind { kPacked, kPadded, kTransposed, kBroadcast };
+inline constexpr LayoutKind kInputLayouts[] = {LayoutKind::kPacked, LayoutKind::kPadded,
+                                               LayoutKind::kTransposed, LayoutKind::kBroadcast};
+inline constexpr LayoutKind kOutputLayouts[] = {LayoutKind::kPacked, LayoutKind::kPadded,
+                                                LayoutKind::kTransposed};
+
+// kPadded has gaps after some dimensions, kTransposed any order of dimensions (and
+// gaps), kBroadcast some strides of 0.
+TensorDesc MakeTensor(DataType type, const std::vector<uint32_t>& sizes, LayoutKind layout,
+                      std::mt19937_64& random);
+
+// Elements in row-major order <-> the tensor's bytes. Bytes outside of elements are 0xA5.
+inline constexpr uint8_t kGap = 0xA5;
+template <typename T>
+Bytes Scattered(const TensorDesc& tensor, const std::vector<T>& elements);
+template <typename T>
+std::vector<T> Gathered(const TensorDesc& tensor, const Bytes& bytes);
+
+// Element offsets in row-major order, found by division, unlike the code under test.
+std::vector<uint64_t> RowMajorOffsets(const TensorDesc& tensor);
+
+// Random bytes for a tensor: from few distinct values (many ties), special floating
+// point values, or anything.
+Bytes RandomBytes(const TensorDesc& tensor, std::mt19937_64& random);
+
+struct RunResult {
+  std::string implementation;
+  std::string explanation;
+  std::vector<Bytes> outputs;            // all bytes, gaps included (kGap before the run)
+  std::vector<std::string> data_errors;  // sentences, in order
+};
+
+struct RunOptions {
+  std::string implementation;  // empty: the operator's choice
+  FeatureLevel level = kLatestFeatureLevel;
+  bool in_place = false;  // output 0 is input 0
+  bool listen = true;     // give the kernel a DataErrorSink
+};
+
+// Validate, check, lower, run. Buffers have exactly the described sizes and stand between
+// guard bytes; a kernel that touches a guard, an input, or a gap fails the test.
+RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs, const RunOptions& options);
+
+// Runs every implementation that fits and expects the bytes and sentences of the
+// reference, which it returns.
+RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inputs, bool in_place = false);
+
+const Operator& ImplementationOf(const OperatorDesc& desc);
+
+// ANYDML_TEST_SEED, or a fixed one; ANYDML_TEST_ITERATIONS, or `usual`.
+uint64_t TestSeed();
+int TestIterations(int usual);
+
+uint32_t Uniform(std::mt19937_64& random, uint32_t low, uint32_t high);  // inclusive
+
+template <typename T>
+Bytes Scattered(const TensorDesc& tensor, const std::vector<T>& elements) {
+  Bytes bytes(tensor.total_bytes, kGap);
+  const auto offsets = RowMajorOffsets(tensor);
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    std::memcpy(bytes.data() + offsets[i] * sizeof(T), &elements.at(i), sizeof(T));
+  }
+  return bytes;
+}
+
+template <typename T>
+std::vector<T> Gathered(const TensorDesc& tensor, const Bytes& bytes) {
+  const auto offsets = RowMajorOffsets(tensor);
+  std::vector<T> elements(offsets.size());
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    std::memcpy(&elements[i], bytes.data() + offsets[i] * sizeof(T), sizeof(T));
+  }
+  return elements;
+}
+
+}  // namespace anydml::testing

@@ -1,0 +1,42 @@
+// What a backend runs: one operator, with shapes, strides, types and the choice
+// of algorithm already resolved. Includes nothing of com/, d3d12/ or dml/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace anydml {
+
+struct Buffer {
+  std::byte* data = nullptr;  // on the backend's device; null when nothing is bound
+  uint64_t size = 0;
+};
+
+// Takes the sentence about data that only execution can see (the first index
+// out of range). Implementations call it at most once per run.
+class DataErrorSink {
+ public:
+  virtual void ReportDataError(const std::string& message) = 0;
+
+ protected:
+  ~DataErrorSink() = default;
+};
+
+struct KernelArguments {
+  std::span<const Buffer> inputs;   // one per operator input, in schema order
+  std::span<const Buffer> outputs;  // one per operator output
+  Buffer temporary;                 // at least temporary_bytes(), aligned to 16 bytes
+  DataErrorSink* data_errors = nullptr;  // null: nobody wants to know
+};
+
+// Immutable and used from several queues at once. Run allocates nothing.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void Run(const KernelArguments& arguments) const = 0;
+  virtual uint64_t temporary_bytes() const { return 0; }
+};
+
+}  // namespace anydml

@@ -1,0 +1,53 @@
+// What an operator family provides, and the list of all that are implemented.
+// Adding an operator: one folder with an Operator constant, one line in registry.cc.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "ops/kernel.h"
+#include "schema/operator_desc.h"
+
+namespace anydml {
+
+struct LowerOptions {
+  std::string backend = "cpu";
+  std::string implementation;  // forces one by name ("cpu.reference"); empty: the first that fits
+  FeatureLevel level = kLatestFeatureLevel;
+};
+
+struct LoweredOperator {
+  std::unique_ptr<const Kernel> kernel;
+  std::string implementation;  // "cpu.heap"
+  std::string explanation;     // one line per implementation: name, then "chosen" or why not
+  // (input, output) binding indices that may be bound to the identical region.
+  std::vector<std::pair<uint32_t, uint32_t>> in_place;
+};
+
+struct Operator {
+  uint32_t type;  // DML_OPERATOR_TYPE
+
+  // The rules that the schema's tables cannot say. The description already obeys those.
+  Status (*check)(const OperatorDesc& desc, FeatureLevel level);
+
+  // Resolves a checked description into a kernel. Fails with kUnsupported and
+  // the list of refusals when the forced implementation does not fit.
+  Status (*lower)(const OperatorDesc& desc, const LowerOptions& options, LoweredOperator* out);
+
+  // Fills in the absent output tensors (packed) from inputs and attributes, as
+  // far as the operator determines them. Types that it does not determine keep
+  // what the caller put into the tensor's `type`, or take the first allowed one.
+  Status (*infer)(OperatorDesc* desc);
+
+  // Names of the implementations, fastest first, the reference last.
+  std::span<const char* const> implementations;
+};
+
+std::span<const Operator* const> ImplementedOperators();
+const Operator* FindImplementation(uint32_t type);  // null: known at best, not implemented
+
+}  // namespace anydml

@@ -1,0 +1,50 @@
+// What a scatter kernel is made for.
+//
+// The rules, the same in every kernel:
+// - of several updates of one element the latest in row-major order of the updates wins;
+// - a negative index of a signed type wraps once (index + size);
+// - what is out of range then is dropped, with all of its slice; the first such
+//   tuple is reported when somebody listens;
+// - input and output may be the same memory when their layouts are identical:
+//   then nothing is copied.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ops/kernel.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+struct ScatterProblem {
+  enum class Kind { kNd, kElements };
+
+  Kind kind = Kind::kNd;
+  TensorDesc input;
+  TensorDesc indices;
+  TensorDesc updates;
+  TensorDesc output;
+  bool wraps = false;               // negative indices count from the end
+  uint32_t input_dimensions = 0;    // kNd
+  uint32_t indices_dimensions = 0;  // kNd
+  uint32_t axis = 0;                // kElements
+
+  // Indices per update; for kNd the last dimension of the indices.
+  uint32_t tuple_size() const { return kind == Kind::kNd ? indices.sizes[indices.rank - 1] : 1; }
+
+  // The dimension of the output that component `c` of a tuple addresses.
+  uint32_t target_dimension(uint32_t c) const {
+    return kind == Kind::kNd ? output.rank - input_dimensions + c : axis;
+  }
+};
+
+// The sentence about the tuple at coordinate `at` of the indices (without the
+// component), one of whose indices is out of range.
+std::string DescribeBadTuple(const ScatterProblem& problem, const std::byte* indices, Dimensions at);
+
+// create functions of the implementations; the list is in lower.cc.
+std::unique_ptr<const Kernel> CreateScatterTyped(const ScatterProblem& problem, std::string* why_not);
+std::unique_ptr<const Kernel> CreateScatterReference(const ScatterProblem& problem, std::string* why_not);
+
+}  // namespace anydml

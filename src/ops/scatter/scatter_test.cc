@@ -1,0 +1,394 @@
+// Every scatter implementation against the reference; the reference against the
+// page's examples, cases worked out by hand and a second, independent algorithm.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "ops/common/test_util.h"
+
+namespace anydml::testing {
+namespace {
+
+constexpr DataType kTypes[] = {DataType::kFloat64, DataType::kFloat32, DataType::kFloat16, DataType::kInt64,
+                               DataType::kInt32,   DataType::kInt16,   DataType::kInt8,    DataType::kUInt64,
+                               DataType::kUInt32,  DataType::kUInt16,  DataType::kUInt8};
+constexpr DataType kIndexTypes[] = {DataType::kInt64, DataType::kInt32, DataType::kUInt64, DataType::kUInt32};
+
+OperatorDesc ScatterNd(const TensorDesc& input, const TensorDesc& indices, const TensorDesc& updates,
+                       const TensorDesc& output, uint32_t input_dimensions, uint32_t indices_dimensions) {
+  return MakeDesc("SCATTER_ND", {{"InputTensor", input},
+                                 {"IndicesTensor", indices},
+                                 {"UpdatesTensor", updates},
+                                 {"OutputTensor", output},
+                                 {"InputDimensionCount", input_dimensions},
+                                 {"IndicesDimensionCount", indices_dimensions}});
+}
+
+OperatorDesc ScatterElements(const TensorDesc& input, const TensorDesc& indices, const TensorDesc& updates,
+                             const TensorDesc& output, uint32_t axis) {
+  return MakeDesc("SCATTER_ELEMENTS", {{"InputTensor", input},
+                                       {"IndicesTensor", indices},
+                                       {"UpdatesTensor", updates},
+                                       {"OutputTensor", output},
+                                       {"Axis", axis}});
+}
+
+using Floats = std::vector<float>;
+
+TEST(ScatterNd, PageExample) {
+  const TensorDesc data = Packed(DataType::kFloat32, {1, 8});
+  const TensorDesc indices = Packed(DataType::kUInt32, {4, 1});
+  const TensorDesc updates = Packed(DataType::kFloat32, {1, 4});
+  const RunResult result = ExpectAllAgree(
+      ScatterNd(data, indices, updates, data, 1, 2),
+      {Scattered<float>(data, {1, 2, 3, 4, 5, 6, 7, 8}), Scattered<uint32_t>(indices, {4, 3, 1, 7}),
+       Scattered<float>(updates, {9, 10, 11, 12})});
+  EXPECT_EQ(Gathered<float>(data, result.outputs[0]), (Floats{1, 11, 3, 10, 9, 6, 7, 12}));
+  EXPECT_TRUE(result.data_errors.empty());
+}
+
+TEST(ScatterNd, PageExampleOfSizes) {
+  const TensorDesc data = Packed(DataType::kFloat32, {3, 4, 5, 6, 7});
+  const TensorDesc indices = Packed(DataType::kInt32, {1, 1, 1, 2, 3});
+  const TensorDesc updates = Packed(DataType::kFloat32, {1, 1, 2, 6, 7});
+  Floats zeros(3 * 4 * 5 * 6 * 7), slices(2 * 6 * 7);
+  for (size_t i = 0; i < slices.size(); ++i) slices[i] = static_cast<float>(i + 1);
+  const RunResult result =
+      ExpectAllAgree(ScatterNd(data, indices, updates, data, 5, 3),
+                     {Scattered(data, zeros), Scattered<int32_t>(indices, {2, 0, 4, -3, -1, 1}),
+                      Scattered(updates, slices)});
+  Floats expected = zeros;
+  for (int i = 0; i < 42; ++i) expected[((2 * 4 + 0) * 5 + 4) * 42 + i] = slices[i];
+  for (int i = 0; i < 42; ++i) expected[((0 * 4 + 3) * 5 + 1) * 42 + i] = slices[42 + i];
+  EXPECT_EQ(Gathered<float>(data, result.outputs[0]), expected);
+}
+
+TEST(ScatterNd, LatestUpdateWins) {
+  const TensorDesc data = Packed(DataType::kFloat32, {4, 2});
+  const TensorDesc indices = Packed(DataType::kUInt32, {3, 1});
+  const TensorDesc updates = Packed(DataType::kFloat32, {3, 2});
+  const RunResult result =
+      ExpectAllAgree(ScatterNd(data, indices, updates, data, 2, 2),
+                     {Scattered<float>(data, Floats(8, 0)), Scattered<uint32_t>(indices, {2, 1, 2}),
+                      Scattered<float>(updates, {1, 2, 3, 4, 5, 6})});
+  EXPECT_EQ(Gathered<float>(data, result.outputs[0]), (Floats{0, 0, 3, 4, 5, 6, 0, 0}));
+}
+
+TEST(ScatterElements, ByHand) {
+  // 3 occurs twice: the latest update stays.
+  TensorDesc data = Packed(DataType::kFloat32, {5});
+  TensorDesc indices = Packed(DataType::kUInt32, {4});
+  TensorDesc updates = Packed(DataType::kFloat32, {4});
+  RunResult result =
+      ExpectAllAgree(ScatterElements(data, indices, updates, data, 0),
+                     {Scattered<float>(data, {0, 1, 2, 3, 4}), Scattered<uint32_t>(indices, {3, 1, 3, 0}),
+                      Scattered<float>(updates, {5, 6, 7, 8})});
+  EXPECT_EQ(Gathered<float>(data, result.outputs[0]), (Floats{8, 6, 2, 7, 4}));
+
+  data = Packed(DataType::kFloat32, {3, 3});
+  indices = Packed(DataType::kUInt32, {2, 3});
+  updates = Packed(DataType::kFloat32, {2, 3});
+  result =
+      ExpectAllAgree(ScatterElements(data, indices, updates, data, 0),
+                     {Scattered<float>(data, Floats(9, 0)), Scattered<uint32_t>(indices, {1, 0, 2, 0, 2, 1}),
+                      Scattered<float>(updates, {1.0f, 1.1f, 1.2f, 2.0f, 2.1f, 2.2f})});
+  EXPECT_EQ(Gathered<float>(data, result.outputs[0]),
+            (Floats{2.0f, 1.1f, 0.0f, 1.0f, 0.0f, 2.2f, 0.0f, 2.1f, 1.2f}));
+}
+
+// One update of 7 into five zeros, at `index`; expects it at `place`, or nowhere and
+// the sentence about it.
+template <typename Index>
+void ExpectPlace(DataType type, Index index, int place, const std::string& allowed = "") {
+  const TensorDesc data = Packed(DataType::kUInt8, {5});
+  const TensorDesc indices = Packed(type, {1});
+  const TensorDesc updates = Packed(DataType::kUInt8, {1});
+  const std::vector<Bytes> inputs = {Scattered(data, std::vector<uint8_t>(5)),
+                                     Scattered<Index>(indices, {index}), Scattered<uint8_t>(updates, {7})};
+  std::vector<uint8_t> expected(5);
+  if (place >= 0) expected[place] = 7;
+  RunResult result = ExpectAllAgree(ScatterNd(data, indices, updates, data, 1, 1), inputs);
+  EXPECT_EQ(Gathered<uint8_t>(data, result.outputs[0]), expected) << Name(type) << index;
+  std::vector<std::string> sentences;
+  if (place < 0) {
+    sentences = {StrCat("SCATTER_ND: the tuple IndicesTensor[:] is {", index,
+                        "} but InputTensor.Sizes[0] is 5; its component 0 must be in ", allowed,
+                        "; updates with an index out of range are dropped")};
+  }
+  EXPECT_EQ(result.data_errors, sentences);
+
+  result = ExpectAllAgree(ScatterElements(data, indices, updates, data, 0), inputs);
+  EXPECT_EQ(Gathered<uint8_t>(data, result.outputs[0]), expected);
+  if (place < 0) {
+    sentences = {StrCat("SCATTER_ELEMENTS: IndicesTensor[0] is ", index,
+                        " but InputTensor.Sizes[Axis=0] is 5; it must be in ", allowed,
+                        "; updates with an index out of range are dropped")};
+  }
+  EXPECT_EQ(result.data_errors, sentences);
+}
+
+template <typename Index>
+void ExpectSignedPlaces(DataType type) {
+  ExpectPlace<Index>(type, 4, 4);
+  ExpectPlace<Index>(type, -1, 4);
+  ExpectPlace<Index>(type, -5, 0);
+  for (Index bad :
+       {Index{5}, Index{-6}, std::numeric_limits<Index>::min(), std::numeric_limits<Index>::max()}) {
+    ExpectPlace<Index>(type, bad, -1, "[-5, 4]");
+  }
+}
+
+template <typename Index>
+void ExpectUnsignedPlaces(DataType type) {
+  ExpectPlace<Index>(type, 4, 4);
+  for (Index bad :
+       {Index{5}, static_cast<Index>(-1), static_cast<Index>(-5), std::numeric_limits<Index>::max()}) {
+    ExpectPlace<Index>(type, bad, -1, "[0, 4]");
+  }
+}
+
+TEST(Scatter, IndicesWrapOnceOrAreDropped) {
+  ExpectSignedPlaces<int64_t>(DataType::kInt64);
+  ExpectSignedPlaces<int32_t>(DataType::kInt32);
+  ExpectUnsignedPlaces<uint64_t>(DataType::kUInt64);
+  ExpectUnsignedPlaces<uint32_t>(DataType::kUInt32);
+  // Beyond 2^32: the low half alone would be in range.
+  ExpectPlace<int64_t>(DataType::kInt64, int64_t{1} << 32, -1, "[-5, 4]");
+  ExpectPlace<uint64_t>(DataType::kUInt64, uint64_t{1} << 32, -1, "[0, 4]");
+}
+
+TEST(Scatter, TheFirstBadTupleIsNamed) {
+  const TensorDesc data = Packed(DataType::kFloat32, {1, 3, 4});
+  const TensorDesc indices = Packed(DataType::kInt64, {2, 2, 2});
+  const TensorDesc updates = Packed(DataType::kFloat32, {1, 2, 2});
+  const OperatorDesc desc = ScatterNd(data, indices, updates, data, 2, 3);
+  const std::vector<Bytes> inputs = {Scattered<float>(data, Floats(12)),
+                                     Scattered<int64_t>(indices, {0, 0, 2, -5, 3, 9, 1, 1}),
+                                     Scattered<float>(updates, {1, 2, 3, 4})};
+  const RunResult result = ExpectAllAgree(desc, inputs);
+  EXPECT_EQ(Gathered<float>(data, result.outputs[0]), (Floats{1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(result.data_errors,
+            std::vector<std::string>{"SCATTER_ND: the tuple IndicesTensor[0,1,:] is {2,-5} but "
+                                     "InputTensor.Sizes[2] is 4; its component 1 must be in [-4, 3]; updates "
+                                     "with an index out of range are dropped"});
+  // Nobody listens: the same bytes.
+  for (const char* name : ImplementationOf(desc).implementations) {
+    EXPECT_EQ(RunOperator(desc, inputs, {.implementation = name, .listen = false}).outputs, result.outputs);
+  }
+}
+
+TEST(Scatter, InPlaceOnlyForIdenticalLayouts) {
+  const TensorDesc packed = Packed(DataType::kFloat32, {2, 3});
+  const TensorDesc padded = Strided(DataType::kFloat32, {2, 3}, {4, 1});
+  const TensorDesc indices = Packed(DataType::kUInt32, {1, 3});
+  const TensorDesc updates = Packed(DataType::kFloat32, {1, 3});
+  LoweredOperator lowered;
+  OperatorDesc desc = ScatterElements(padded, indices, updates, padded, 0);
+  ASSERT_TRUE(ImplementationOf(desc).lower(desc, {}, &lowered).ok());
+  EXPECT_EQ(lowered.in_place, (std::vector<std::pair<uint32_t, uint32_t>>{{0, 0}}));
+  const RunResult result =
+      ExpectAllAgree(desc,
+                     {Scattered<float>(padded, {1, 2, 3, 4, 5, 6}), Scattered<uint32_t>(indices, {1, 0, 1}),
+                      Scattered<float>(updates, {7, 8, 9})},
+                     /*in_place=*/true);
+  EXPECT_EQ(Gathered<float>(padded, result.outputs[0]), (Floats{1, 8, 3, 7, 5, 9}));
+
+  lowered = {};
+  desc = ScatterElements(padded, indices, updates, packed, 0);
+  ASSERT_TRUE(ImplementationOf(desc).lower(desc, {}, &lowered).ok());
+  EXPECT_TRUE(lowered.in_place.empty());
+}
+
+// Indices mostly in range, with duplicates; some negative, some far out.
+Bytes RandomIndices(const TensorDesc& tensor, uint32_t largest_size, std::mt19937_64& random) {
+  const size_t width = BitSize(tensor.type) / 8;
+  Bytes bytes(tensor.total_bytes);
+  for (size_t at = 0; at + width <= bytes.size(); at += width) {
+    uint64_t index = Uniform(random, 0, largest_size - 1);
+    const uint32_t kind = Uniform(random, 0, 15);
+    if (kind < 4) index = uint64_t{0} - 1 - index;
+    if (kind == 15) index = random();
+    std::memcpy(bytes.data() + at, &index, width);
+  }
+  return bytes;
+}
+
+// The independent algorithm: flat row-major numbers, no coordinates of more than
+// three parts, and from the output's side: for every element the last update that
+// names it is looked for.
+void ExpectElementsByLookup(const OperatorDesc& desc, const std::vector<Bytes>& inputs,
+                            const RunResult& result) {
+  const TensorDesc &in = *desc.tensor("InputTensor"), &idx = *desc.tensor("IndicesTensor");
+  const TensorDesc &upd = *desc.tensor("UpdatesTensor"), &out = *desc.tensor("OutputTensor");
+  const uint32_t axis = desc.uint("Axis");
+  const int64_t n = in.sizes[axis], m = idx.sizes[axis];
+  uint64_t inner = 1;
+  for (uint32_t d = axis + 1; d < in.rank; ++d) inner *= in.sizes[d];
+  const auto in_at = RowMajorOffsets(in), idx_at = RowMajorOffsets(idx), upd_at = RowMajorOffsets(upd);
+  const auto out_at = RowMajorOffsets(out);
+  const size_t width = BitSize(in.type) / 8, idx_width = BitSize(idx.type) / 8;
+  const bool is_signed = idx.type == DataType::kInt32 || idx.type == DataType::kInt64;
+  for (size_t e = 0; e < out_at.size(); ++e) {
+    const uint64_t before = e / inner / n, behind = e % inner;
+    const int64_t place = static_cast<int64_t>(e / inner % n);
+    const uint8_t* expected = inputs[0].data() + in_at[e] * width;
+    for (int64_t j = m - 1; j >= 0; --j) {
+      const uint64_t u = (before * m + j) * inner + behind;
+      uint64_t raw = 0;
+      std::memcpy(&raw, inputs[1].data() + idx_at[u] * idx_width, idx_width);
+      int64_t index = static_cast<int64_t>(raw);
+      if (idx.type == DataType::kInt32) index = static_cast<int32_t>(raw);
+      if (index == place || (is_signed && index == place - n)) {
+        expected = inputs[2].data() + upd_at[u] * width;
+        break;
+      }
+    }
+    ASSERT_EQ(std::memcmp(result.outputs[0].data() + out_at[e] * width, expected, width), 0)
+        << "element " << e;
+  }
+}
+
+template <typename T, size_t kCount>
+T Any(const T (&list)[kCount], std::mt19937_64& random) {
+  return list[Uniform(random, 0, kCount - 1)];
+}
+
+void RunElementsCase(DataType type, const std::vector<uint32_t>& sizes, uint32_t axis,
+                     std::mt19937_64& random) {
+  std::vector<uint32_t> index_sizes = sizes;
+  index_sizes[axis] = Uniform(random, 1, sizes[axis] + 2);
+  const bool in_place = Uniform(random, 0, 3) == 0;
+  const TensorDesc out = MakeTensor(type, sizes, Any(kOutputLayouts, random), random);
+  const TensorDesc in = in_place ? out : MakeTensor(type, sizes, Any(kInputLayouts, random), random);
+  const TensorDesc idx =
+      MakeTensor(Any(kIndexTypes, random), index_sizes, Any(kInputLayouts, random), random);
+  const TensorDesc upd = MakeTensor(type, index_sizes, Any(kInputLayouts, random), random);
+  SCOPED_TRACE(StrCat(Name(type), " ", Name(idx.type), " ", SizesToString(in), " axis ", axis));
+  const std::vector<Bytes> inputs = {RandomBytes(in, random), RandomIndices(idx, sizes[axis], random),
+                                     RandomBytes(upd, random)};
+  const OperatorDesc desc = ScatterElements(in, idx, upd, out, axis);
+  ExpectElementsByLookup(desc, inputs, ExpectAllAgree(desc, inputs, in_place));
+}
+
+TEST(ScatterElements, EveryTypeRankAndAxis) {
+  std::mt19937_64 random(TestSeed());
+  const std::vector<uint32_t> all_sizes = {2, 3, 1, 2, 4, 2, 3, 5};
+  for (DataType type : kTypes) {
+    for (uint32_t rank = 1; rank <= 8; ++rank) {
+      for (uint32_t axis = 0; axis < rank; ++axis) {
+        for (int repeat = 0; repeat < 4; ++repeat) {
+          RunElementsCase(type, {all_sizes.end() - rank, all_sizes.end()}, axis, random);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// One SCATTER_ND case: `positions` and `input` are the meaningful sizes.
+void RunNdCase(DataType type, const std::vector<uint32_t>& positions, const std::vector<uint32_t>& input,
+               uint32_t tuple_size, uint32_t rank, std::mt19937_64& random) {
+  const auto right_aligned = [rank](std::vector<uint32_t> sizes) {
+    sizes.insert(sizes.begin(), rank - sizes.size(), 1);
+    return sizes;
+  };
+  std::vector<uint32_t> index_sizes = positions;
+  index_sizes.push_back(tuple_size);
+  std::vector<uint32_t> update_sizes = positions;
+  update_sizes.insert(update_sizes.end(), input.begin() + tuple_size, input.end());
+  const bool in_place = Uniform(random, 0, 3) == 0;
+  const TensorDesc out = MakeTensor(type, right_aligned(input), Any(kOutputLayouts, random), random);
+  const TensorDesc in =
+      in_place ? out : MakeTensor(type, right_aligned(input), Any(kInputLayouts, random), random);
+  const TensorDesc idx =
+      MakeTensor(Any(kIndexTypes, random), right_aligned(index_sizes), Any(kInputLayouts, random), random);
+  const TensorDesc upd = MakeTensor(type, right_aligned(update_sizes), Any(kInputLayouts, random), random);
+  const std::vector<Bytes> inputs = {RandomBytes(in, random), RandomIndices(idx, input[0], random),
+                                     RandomBytes(upd, random)};
+  const OperatorDesc desc = ScatterNd(in, idx, upd, out, input.size(), index_sizes.size());
+  SCOPED_TRACE(StrCat(Name(type), " ", Name(idx.type), " ", SizesToString(in), " ", SizesToString(idx), " ",
+                      SizesToString(upd)));
+  const RunResult result = ExpectAllAgree(desc, inputs, in_place);
+
+  // Independently: slices as flat ranges of row-major numbers.
+  const size_t width = BitSize(type) / 8, idx_width = BitSize(idx.type) / 8;
+  const auto in_at = RowMajorOffsets(in), idx_at = RowMajorOffsets(idx), upd_at = RowMajorOffsets(upd);
+  const auto out_at = RowMajorOffsets(out);
+  uint64_t slice = 1;
+  for (size_t d = tuple_size; d < input.size(); ++d) slice *= input[d];
+  std::vector<const uint8_t*> expected;
+  for (uint64_t offset : in_at) expected.push_back(inputs[0].data() + offset * width);
+  for (uint64_t p = 0; p < upd_at.size() / slice; ++p) {
+    uint64_t target = 0;
+    bool in_range = true;
+    for (uint32_t c = 0; c < tuple_size; ++c) {
+      uint64_t raw = 0;
+      std::memcpy(&raw, inputs[1].data() + idx_at[p * tuple_size + c] * idx_width, idx_width);
+      long double index = static_cast<long double>(raw);
+      if (idx.type == DataType::kInt32) index = static_cast<int32_t>(raw);
+      if (idx.type == DataType::kInt64) index = static_cast<long double>(static_cast<int64_t>(raw));
+      if (index < 0) index += input[c];
+      if (index < 0 || index >= input[c]) {
+        in_range = false;
+      } else {
+        target = target * input[c] + static_cast<uint64_t>(index);
+      }
+    }
+    for (uint64_t i = 0; in_range && i < slice; ++i) {
+      expected[target * slice + i] = inputs[2].data() + upd_at[p * slice + i] * width;
+    }
+  }
+  for (size_t e = 0; e < expected.size(); ++e) {
+    ASSERT_EQ(std::memcmp(result.outputs[0].data() + out_at[e] * width, expected[e], width), 0)
+        << "element " << e;
+  }
+}
+
+TEST(ScatterNd, EveryTypeAndShape) {
+  std::mt19937_64 random(TestSeed());
+  const std::vector<uint32_t> some = {3, 2, 4, 2, 3, 2, 1, 2};
+  for (DataType type : kTypes) {
+    for (uint32_t input_rank = 1; input_rank <= 8; ++input_rank) {
+      for (uint32_t positions = 0; positions <= 7; ++positions) {
+        for (uint32_t tuple_size = 1; tuple_size <= input_rank; ++tuple_size) {
+          const uint32_t needed = std::max({input_rank, positions + 1, positions + input_rank - tuple_size});
+          if (needed > 8) continue;
+          RunNdCase(type, {some.end() - positions, some.end()}, {some.begin(), some.begin() + input_rank},
+                    tuple_size, Uniform(random, needed, 8), random);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(Scatter, RandomCases) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", seed));
+  std::mt19937_64 random(seed);
+  for (int i = TestIterations(4000); i > 0; --i) {
+    const DataType type = Any(kTypes, random);
+    const auto sizes = [&](uint32_t rank) {
+      std::vector<uint32_t> result;
+      uint64_t count = 1;
+      for (; rank > 0; --rank) {
+        result.push_back(Uniform(random, 1, count > 50 ? 2 : 7));
+        count *= result.back();
+      }
+      return result;
+    };
+    const uint32_t rank = Uniform(random, 1, 8);
+    if (Uniform(random, 0, 1) == 0) {
+      RunElementsCase(type, sizes(rank), Uniform(random, 0, rank - 1), random);
+    } else {
+      const uint32_t tuple_size = Uniform(random, 1, rank);
+      const uint32_t positions = Uniform(random, 0, std::min(7u, 8 - (rank - tuple_size)));
+      const uint32_t needed = std::max({rank, positions + 1, positions + rank - tuple_size});
+      RunNdCase(type, sizes(positions), sizes(rank), tuple_size, Uniform(random, needed, 8), random);
+    }
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace anydml::testing

@@ -1,0 +1,73 @@
+// A candidate for the top K: a key whose unsigned order is the wanted order, and
+// the element's index, so that one comparison decides.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "base/half.h"
+
+namespace anydml {
+
+template <size_t kBytes>
+using UnsignedOf = std::conditional_t<
+    kBytes == 1, uint8_t,
+    std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
+
+template <typename T>
+inline constexpr bool kIsFloat = std::is_floating_point_v<T> || std::is_same_v<T, Half>;
+
+// Bits of an element to an unsigned number of the same width that is larger for
+// elements that rank higher.
+template <typename T>
+constexpr UnsignedOf<sizeof(T)> OrderedBits(UnsignedOf<sizeof(T)> bits) {
+  using Bits = UnsignedOf<sizeof(T)>;
+  constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
+  if constexpr (kIsFloat<T>) {
+    constexpr int kMantissa = sizeof(T) == 2 ? 10 : sizeof(T) == 4 ? 23 : 52;
+    constexpr Bits kInfinity = static_cast<Bits>((kSign - 1) >> kMantissa << kMantissa);
+    const Bits magnitude = bits & static_cast<Bits>(~kSign);
+    if (magnitude > kInfinity) return static_cast<Bits>(~Bits{0});  // every NaN on top
+    if (magnitude == 0) return kSign;                               // both zeros
+    return static_cast<Bits>(bits & kSign ? ~bits : bits | kSign);
+  } else if constexpr (std::is_signed_v<T>) {
+    return bits ^ kSign;
+  } else {
+    return bits;
+  }
+}
+
+// Up to 32 bits of key share a word with the complement of the index: the larger
+// word is the better candidate, and of equal keys the lower index.
+template <size_t kBytes>
+struct Candidate {
+  using Key = uint32_t;
+
+  Candidate() = default;
+  Candidate(Key key, uint32_t index) : word(uint64_t{key} << 32 | static_cast<uint32_t>(~index)) {}
+
+  Key key() const { return static_cast<Key>(word >> 32); }
+  uint32_t index() const { return ~static_cast<uint32_t>(word); }
+  bool BetterThan(Candidate other) const { return word > other.word; }
+
+  uint64_t word;
+};
+
+template <>
+struct Candidate<8> {
+  using Key = uint64_t;
+
+  Candidate() = default;
+  Candidate(Key key, uint32_t index) : key_(key), index_(index) {}
+
+  Key key() const { return key_; }
+  uint32_t index() const { return index_; }
+  bool BetterThan(const Candidate& other) const {
+    return key_ != other.key_ ? key_ > other.key_ : index_ < other.index_;
+  }
+
+  uint64_t key_;
+  uint32_t index_;
+};
+
+}  // namespace anydml

@@ -1,0 +1,116 @@
+// What TOP_K and TOP_K1 refuse, derive and choose.
+#include <gtest/gtest.h>
+
+#include "ops/common/test_util.h"
+
+namespace anydml::testing {
+namespace {
+
+OperatorDesc TopK1(std::vector<uint32_t> input, std::vector<uint32_t> value, std::vector<uint32_t> index,
+                   uint32_t axis, uint32_t k) {
+  return MakeDesc("TOP_K1", {{"InputTensor", Packed(DataType::kFloat32, input)},
+                             {"OutputValueTensor", Packed(DataType::kFloat32, value)},
+                             {"OutputIndexTensor", Packed(DataType::kUInt32, index)},
+                             {"Axis", axis},
+                             {"K", k},
+                             {"AxisDirection", 1u}});
+}
+
+void ExpectRefused(const OperatorDesc& desc, const std::string& message) {
+  const Status status = ImplementationOf(desc).check(desc, kLatestFeatureLevel);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.message(), message);
+}
+
+TEST(TopKCheck, KIsWithinTheAxis) {
+  ExpectRefused(TopK1({1, 1, 3, 4}, {1, 1, 3, 9}, {1, 1, 3, 9}, 3, 9),
+                "TOP_K1: K is 9 but InputTensor.Sizes[Axis=3] is 4; K must be in [1, 4]");
+  ExpectRefused(TopK1({4}, {4}, {4}, 0, 0),
+                "TOP_K1: K is 0 but InputTensor.Sizes[Axis=0] is 4; K must be in [1, 4]");
+  const OperatorDesc full_sort = TopK1({2, 4}, {2, 4}, {2, 4}, 1, 4);
+  EXPECT_TRUE(ImplementationOf(full_sort).check(full_sort, kLatestFeatureLevel).ok());
+}
+
+TEST(TopKCheck, AxisIsADimension) {
+  ExpectRefused(TopK1({3, 4}, {3, 2}, {3, 2}, 2, 2),
+                "TOP_K1: Axis is 2 but InputTensor.DimensionCount is 2; Axis must be in [0, 1]");
+  ExpectRefused(TopK1({3, 4}, {3, 2}, {3, 2}, 0xFFFFFFFF, 2),
+                "TOP_K1: Axis is 4294967295 but InputTensor.DimensionCount is 2; Axis must be in [0, 1]");
+}
+
+TEST(TopKCheck, OutputsHaveTheInputsSizesWithK) {
+  ExpectRefused(TopK1({3, 4}, {3, 3}, {3, 2}, 1, 2),
+                "TOP_K1: OutputValueTensor.Sizes is {3,3} but must be {3,2}: the sizes of InputTensor with K "
+                "along Axis");
+  ExpectRefused(TopK1({3, 4}, {3, 2}, {2, 3}, 1, 2),
+                "TOP_K1: OutputIndexTensor.Sizes is {2,3} but must be {3,2}: the sizes of InputTensor with K "
+                "along Axis");
+}
+
+TEST(TopKInfer, FillsAbsentOutputs) {
+  OperatorDesc desc = TopK1({3, 4}, {1}, {1}, 1, 2);
+  desc.fields[1] = std::monostate();
+  TensorDesc only_type;
+  only_type.type = DataType::kUInt64;
+  desc.fields[2] = only_type;
+  ASSERT_TRUE(ImplementationOf(desc).infer(&desc).ok());
+  EXPECT_TRUE(SameLayout(*desc.tensor("OutputValueTensor"), Packed(DataType::kFloat32, {3, 2})));
+  EXPECT_TRUE(SameLayout(*desc.tensor("OutputIndexTensor"), Packed(DataType::kUInt64, {3, 2})));
+  EXPECT_EQ(desc.tensor("OutputIndexTensor")->total_bytes, 48u);
+
+  desc.fields[2] = std::monostate();
+  ASSERT_TRUE(ImplementationOf(desc).infer(&desc).ok());
+  EXPECT_EQ(desc.tensor("OutputIndexTensor")->type, DataType::kUInt32);
+}
+
+TEST(TopKInfer, KeepsGivenOutputs) {
+  OperatorDesc desc = TopK1({3, 4}, {3, 1}, {3, 2}, 1, 2);  // wrong, but the caller's
+  ASSERT_TRUE(ImplementationOf(desc).infer(&desc).ok());
+  EXPECT_EQ(SizesToString(*desc.tensor("OutputValueTensor")), "{3,1}");
+}
+
+TEST(TopKInfer, RefusesWhatItCannotDerive) {
+  OperatorDesc desc = TopK1({3, 4}, {1}, {1}, 5, 2);
+  EXPECT_EQ(ImplementationOf(desc).infer(&desc).code(), Code::kInvalidArgument);
+  desc = TopK1({3, 4}, {1}, {1}, 1, 5);
+  EXPECT_EQ(ImplementationOf(desc).infer(&desc).code(), Code::kInvalidArgument);
+  desc.fields[0] = std::monostate();
+  EXPECT_NE(ImplementationOf(desc).infer(&desc).message().find("TOP_K1: InputTensor has no sizes"),
+            std::string::npos);
+}
+
+TEST(TopKLower, ChoosesByTheShareOfKAndExplains) {
+  OperatorDesc few = TopK1({1000}, {10}, {10}, 0, 10);
+  LoweredOperator lowered;
+  ASSERT_TRUE(ImplementationOf(few).lower(few, {}, &lowered).ok());
+  EXPECT_EQ(lowered.implementation, "cpu.heap");
+  EXPECT_EQ(lowered.explanation,
+            "cpu.sort: K is 10 of 1000 elements: a heap of K is faster up to 1/32\n"
+            "cpu.heap: chosen\n"
+            "cpu.reference: comes after cpu.heap");
+  EXPECT_TRUE(lowered.in_place.empty());
+
+  OperatorDesc all = TopK1({1000}, {1000}, {1000}, 0, 1000);
+  ASSERT_TRUE(ImplementationOf(all).lower(all, {}, &lowered).ok());
+  EXPECT_EQ(lowered.implementation, "cpu.sort");
+  ASSERT_TRUE(ImplementationOf(all).lower(all, {.implementation = "cpu.heap"}, &lowered).ok());
+  EXPECT_EQ(lowered.implementation, "cpu.heap");
+}
+
+TEST(TopKLower, RefusesUnknownImplementationsAndBackends) {
+  OperatorDesc desc = TopK1({4}, {2}, {2}, 0, 2);
+  LoweredOperator lowered;
+  Status status = ImplementationOf(desc).lower(desc, {.implementation = "cpu.magic"}, &lowered);
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_EQ(
+      status.message(),
+      "TOP_K1: implementation cpu.magic was asked for but there are only cpu.sort, cpu.heap, cpu.reference");
+  LowerOptions elsewhere;
+  elsewhere.backend = "abacus";
+  status = ImplementationOf(desc).lower(desc, elsewhere, &lowered);
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_NE(status.message().find("cpu.heap: runs on cpu, not on abacus"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace anydml::testing

@@ -1,0 +1,53 @@
+// An operator description, copied out of the caller's C structs: what validation,
+// lowering and the tools work on. Holds no pointer into the caller's memory.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "schema/schema.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+struct ScaleBias {
+  float scale;
+  float bias;
+};
+
+struct Size2D {
+  uint32_t width;
+  uint32_t height;
+};
+
+struct Scalar {  // DML_SCALAR_UNION
+  std::array<uint8_t, 8> bytes;
+};
+
+struct OperatorDesc;
+
+// monostate: an optional field that is absent. uint32_t: kUInt, kBool and kEnum.
+using FieldValue =
+    std::variant<std::monostate, TensorDesc, std::vector<TensorDesc>, uint32_t, int32_t, float,
+                 std::vector<uint32_t>, std::vector<int32_t>, std::vector<float>, ScaleBias, Size2D, Scalar,
+                 std::shared_ptr<const OperatorDesc>, std::vector<OperatorDesc>>;
+
+struct OperatorDesc {
+  const OperatorSchema* schema = nullptr;
+  std::vector<FieldValue> fields;  // one per schema field
+
+  // Null when the (optional) tensor is absent. Asking for a field that the
+  // operator does not have, or of another type, is a programming error.
+  const TensorDesc* tensor(std::string_view name) const;
+  uint32_t uint(std::string_view name) const;
+  const ScaleBias* scale_bias(std::string_view name) const;
+
+  // Tensors in binding order: arrays expanded, absent optional ones as null.
+  std::vector<const TensorDesc*> inputs() const;
+  std::vector<const TensorDesc*> outputs() const;
+};
+
+}  // namespace anydml

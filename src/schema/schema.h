@@ -1,0 +1,136 @@
+// What every operator looks like: fields, offsets, types and dimension counts
+// per feature level, relations between tensors. The tables are generated from
+// schema/*.json by schema/generate_tables.py.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/data_type.h"
+
+namespace anydml {
+
+using FeatureLevel = uint32_t;  // DML_FEATURE_LEVEL: 0x2100 is 2.1
+inline constexpr FeatureLevel kLatestFeatureLevel = 0x6400;
+
+enum class FieldKind : uint8_t { kInput, kOutput, kAttribute };
+
+enum class FieldType : uint8_t {
+  kTensor,
+  kTensorArray,
+  kUInt,
+  kInt,
+  kFloat,
+  kBool,
+  kEnum,
+  kUIntArray,
+  kIntArray,
+  kFloatArray,
+  kScaleBias,
+  kSize2D,
+  kScalarUnion,
+  kOperatorDesc,
+  kOperatorDescArray,
+};
+
+struct EnumMember {
+  const char* name;  // "DML_AXIS_DIRECTION_INCREASING"
+  uint32_t value;
+  FeatureLevel level;  // first level that has it
+};
+
+struct EnumSchema {
+  const char* name;  // "DML_AXIS_DIRECTION"
+  std::span<const EnumMember> members;
+};
+
+struct FieldSchema {
+  const char* name;
+  FieldKind kind;
+  FieldType type;
+  bool optional;
+  uint16_t offset;                // in the C struct
+  int8_t count_field;             // index of the field that holds an array's length, or -1
+  const EnumSchema* enumeration;  // for kEnum
+};
+
+struct TensorSupport {
+  uint8_t field;  // index into fields
+  uint8_t min_dimensions;
+  uint8_t max_dimensions;
+  uint16_t types;  // bit i: DataType(i)
+};
+
+struct LevelSupport {
+  FeatureLevel level;  // this table holds from here up to the next entry's level
+  std::span<const TensorSupport> tensors;
+  // Bit i: the table is for descriptions whose variant field (see OperatorSchema) is i.
+  // 0: for every description. Only REDUCE has variants, by its Function.
+  uint32_t variants;
+};
+
+enum class RelationKind : uint8_t { kSameDimensionCount, kSameDataType, kSameSizes };
+
+// Every present tensor of `fields` agrees with the first present one; in arrays every
+// element counts. kSameDataType may include a DML_TENSOR_DATA_TYPE attribute.
+struct Relation {
+  RelationKind kind;
+  std::span<const uint8_t> fields;
+  FeatureLevel below;  // holds only below this level; 0: always
+};
+
+struct OperatorSchema {
+  const char* name;  // "TOP_K1"
+  uint32_t type;     // DML_OPERATOR_TYPE
+  FeatureLevel level;
+  uint16_t desc_size;
+  bool in_place;
+  std::span<const FieldSchema> fields;
+  std::span<const LevelSupport> support;  // highest level first
+  std::span<const Relation> relations;
+  bool owned_by_dml;     // whether inputs may carry DML_TENSOR_FLAG_OWNED_BY_DML
+  int8_t variant_field;  // index of the enum field that chooses the support table, or -1
+};
+
+// That `activation` may stand in the FusedActivation or ActivationDescs of `host`.
+struct FusionRule {
+  uint32_t activation;  // DML_OPERATOR_TYPE
+  uint32_t host;        // 0: every operator that has such a field
+  FeatureLevel level;
+};
+std::span<const FusionRule> AllFusionRules();
+
+std::span<const OperatorSchema> AllOperators();  // by type, 1..177
+
+// Null when there is none. Names with or without "DML_OPERATOR_"; the alias SCATTER too.
+const OperatorSchema* FindOperator(uint32_t type);
+const OperatorSchema* FindOperator(std::string_view name);
+
+int FindField(const OperatorSchema& schema, std::string_view name);  // -1 when there is none
+
+// All enumerations, the operator's attribute ones and the API's.
+std::span<const EnumSchema> AllEnums();
+const EnumSchema* FindEnum(std::string_view name);
+
+// The table that holds at `level`: the highest entry not above it, or the lowest
+// entry where the header declares an operator earlier than its first table (TOP_K).
+// `variant` is the value of the variant field, where the operator has one.
+const LevelSupport& SupportAt(const OperatorSchema& schema, FeatureLevel level, uint32_t variant = 0);
+
+// The row of `field`, or null when the field is no tensor.
+const TensorSupport* FindTensorSupport(const LevelSupport& support, int field);
+
+// Types that exist at `level` at all, as TensorSupport::types.
+uint16_t DataTypesAt(FeatureLevel level);
+
+// Most dimensions that any tensor may have at `level`: 5, and 8 from 3.0 on.
+uint32_t MaxDimensionsAt(FeatureLevel level);
+
+// "2.1" <-> 0x2100; ParseFeatureLevel takes "2.1", "2_1" and "DML_FEATURE_LEVEL_2_1", and
+// returns 0 for anything that is not one of the fifteen levels.
+std::string FeatureLevelName(FeatureLevel level);
+FeatureLevel ParseFeatureLevel(std::string_view text);
+
+}  // namespace anydml

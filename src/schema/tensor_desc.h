@@ -1,0 +1,50 @@
+// A tensor as the operators see it: everything the caller's DML_BUFFER_TENSOR_DESC
+// said, copied, with strides always filled in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/data_type.h"
+
+namespace anydml {
+
+inline constexpr uint32_t kMaxDimensions = 8;
+using Dimensions = std::array<uint32_t, kMaxDimensions>;
+
+struct TensorDesc {
+  DataType type = DataType::kUnknown;
+  bool owned_by_dml = false;
+  uint32_t rank = 0;
+  Dimensions sizes{};    // [0, rank)
+  Dimensions strides{};  // in elements; packed row-major when the caller gave none
+  uint64_t total_bytes = 0;
+  uint32_t alignment = 0;
+};
+
+// Product of the sizes; saturates at UINT64_MAX instead of wrapping.
+uint64_t ElementCount(const TensorDesc& tensor);
+
+// Offset of the last element plus one, in elements; saturates.
+uint64_t ElementSpan(const TensorDesc& tensor);
+
+// The smallest legal TotalTensorSizeInBytes: the span in bytes, rounded up to 4; saturates.
+uint64_t MinimumTotalBytes(const TensorDesc& tensor);
+
+// Same type, sizes and (where a dimension is longer than 1) strides: the two
+// address identical bytes when bound to the same region.
+bool SameLayout(const TensorDesc& a, const TensorDesc& b);
+
+// Whether two different coordinates share an element (stride 0, colliding strides).
+bool OverlapsItself(const TensorDesc& tensor);
+
+void SetPackedStrides(TensorDesc* tensor);
+
+// A packed tensor with the right total size.
+TensorDesc PackedTensor(DataType type, const uint32_t* sizes, uint32_t rank);
+
+// "{1,2,3}"
+std::string SizesToString(const TensorDesc& tensor);
+
+}  // namespace anydml

@@ -1,0 +1,118 @@
+// Whether two coordinates of a tensor share an element.
+//
+// They do exactly when some difference vector d, not all zero, has |d[i]| < sizes[i]
+// and sum(d[i] * strides[i]) == 0. The search fixes d for the largest stride first.
+// Two facts keep it short: what is left over must be within reach of the smaller
+// strides, and divisible by their greatest common divisor; for the last two dimensions
+// that is also enough. For every layout that tiles, pads or transposes, each
+// stride is beyond the reach of the smaller ones, so only d = 0 is ever tried.
+//
+// Strides made to defeat this cost at most about 16 steps per element of the tensor
+// (2^6 differences per coordinate of six dimensions, a quarter of that because the
+// remaining two have at least two elements each), so the answer is exact for every
+// tensor of up to 2^20 elements. Beyond that the search stops after kMaxSteps and
+// calls the tensor overlapping: refusing is safe, accepting would not be.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+namespace {
+
+// Sums of eight products of two 32-bit numbers do not fit 64 bits.
+__extension__ typedef __int128 Wide;
+
+constexpr int kMaxSteps = 1 << 24;
+
+struct Dimension {
+  int64_t stride;
+  int64_t reach;  // size - 1
+  // About the smaller strides together: how far they reach, and with which d
+  // (inverse * x, every period) they can make up x * common + d * stride.
+  Wide rest_reach = 0;
+  int64_t common = 1;
+  int64_t period = 1;
+  int64_t inverse = 0;
+};
+
+Wide FloorDivide(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+Wide CeilDivide(Wide a, Wide b) { return -FloorDivide(-a, b); }
+Wide FloorModulo(Wide a, Wide b) { return a - FloorDivide(a, b) * b; }
+
+// x with a * x == 1 modulo m, for coprime a and m; 0 when m is 1.
+int64_t Inverse(int64_t a, int64_t m) {
+  int64_t r0 = m, r1 = a % m, x0 = 0, x1 = 1;
+  while (r1 != 0) {
+    const int64_t q = r0 / r1;
+    r0 = std::exchange(r1, r0 - q * r1);
+    x0 = std::exchange(x1, x0 - q * x1);
+  }
+  return static_cast<int64_t>(FloorModulo(x0, m));
+}
+
+class Search {
+ public:
+  explicit Search(const TensorDesc& tensor) {
+    for (uint32_t i = 0; i < tensor.rank; ++i) {
+      if (tensor.sizes[i] > 1) dimensions_[count_++] = {tensor.strides[i], int64_t{tensor.sizes[i]} - 1};
+    }
+    std::sort(dimensions_, dimensions_ + count_,
+              [](const Dimension& a, const Dimension& b) { return a.stride > b.stride; });
+  }
+
+  bool FindOverlap() {
+    if (count_ > 0 && dimensions_[count_ - 1].stride == 0) return true;
+    if (count_ < 2) return false;
+    Prepare();
+    return Solve(0, 0, false);
+  }
+
+ private:
+  void Prepare() {
+    Wide reach = 0;
+    int64_t divisor = 0;
+    for (int k = count_; k-- > 0;) {
+      Dimension& dimension = dimensions_[k];
+      dimension.rest_reach = reach;
+      if (divisor != 0) {
+        dimension.common = std::gcd(dimension.stride, divisor);
+        dimension.period = divisor / dimension.common;
+        dimension.inverse = Inverse(dimension.stride / dimension.common, dimension.period);
+      }
+      reach += Wide{dimension.stride} * dimension.reach;
+      divisor = std::gcd(divisor, dimension.stride);
+    }
+  }
+
+  // Whether dimensions [k, count_) have differences that sum up to -rest. `moved`: some
+  // earlier difference is not zero; until then negative ones only mirror positive ones.
+  bool Solve(int k, Wide rest, bool moved) {
+    const Dimension& dimension = dimensions_[k];
+    const bool last = k == count_ - 2;  // whatever is left, the smallest stride makes it up
+    // The smaller strides reach what is left, rest + d * stride, ...
+    Wide low = std::max<Wide>(-dimension.reach, CeilDivide(-dimension.rest_reach - rest, dimension.stride));
+    const Wide high =
+        std::min<Wide>(dimension.reach, FloorDivide(dimension.rest_reach - rest, dimension.stride));
+    if (!moved) low = std::max<Wide>(low, last ? 1 : 0);
+    // ... and their greatest common divisor divides it. (`rest` is a multiple of `common`: the caller's
+    // choice saw to that.)
+    const Wide first = FloorModulo(-rest / dimension.common * dimension.inverse, dimension.period);
+    for (Wide d = low + FloorModulo(first - low, dimension.period); d <= high; d += dimension.period) {
+      if (last || ++steps_ > kMaxSteps) return true;
+      if (Solve(k + 1, rest + d * dimension.stride, moved || d != 0)) return true;
+    }
+    return false;
+  }
+
+  Dimension dimensions_[kMaxDimensions];  // longer than 1 only, largest stride first
+  int count_ = 0;
+  int steps_ = 0;
+};
+
+}  // namespace
+
+bool OverlapsItself(const TensorDesc& tensor) { return Search(tensor).FindOverlap(); }
+
+}  // namespace anydml

@@ -1,0 +1,101 @@
+#include "cli_test_util.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+extern char** environ;
+
+namespace anydml::tools {
+namespace {
+
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::string ReadWhole(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+}  // namespace
+
+void CliTest::SetUp() {
+  std::string name = (std::filesystem::temp_directory_path() / "anydml_cli_XXXXXX").string();
+  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  folder_ = name;
+}
+
+void CliTest::TearDown() { std::filesystem::remove_all(folder_); }
+
+CliResult CliTest::Run(std::vector<std::string> arguments, std::vector<std::string> environment) const {
+  const std::filesystem::path out = folder_.string() + ".out", err = folder_.string() + ".err";
+  arguments.insert(arguments.begin(), ANYDML_CLI);
+  // Settings of the person who runs the tests must not change what they see.
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (std::string_view(*entry).substr(0, 7) != "ANYDML_") environment.push_back(*entry);
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, folder_.c_str());
+  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t child = 0;
+  CliResult result;
+  if (posix_spawn(&child, ANYDML_CLI, &actions, nullptr, Pointers(arguments).data(),
+                  Pointers(environment).data()) == 0) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  result.out = ReadWhole(out);
+  result.err = ReadWhole(err);
+  std::filesystem::remove(out);
+  std::filesystem::remove(err);
+  return result;
+}
+
+std::string CliTest::RunFailing(int exit_code, std::vector<std::string> arguments) const {
+  const CliResult result = Run(std::move(arguments));
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err.substr(0, 8), "anydml: ");
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  return result.err;
+}
+
+void CliTest::WriteBytes(const std::string& name, const std::string& bytes) const {
+  std::ofstream(Path(name), std::ios::binary) << bytes;
+}
+
+std::string CliTest::ReadBytes(const std::string& name) const { return ReadWhole(Path(name)); }
+
+std::string CliTest::Header(const std::string& descr, const std::string& shape, bool fortran) {
+  const std::string text = "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") +
+                           ", 'shape': " + shape + ", }\n";
+  std::string header = "\x93NUMPY";
+  header += {'\x01', '\x00', static_cast<char>(text.size() & 0xFF), static_cast<char>(text.size() >> 8)};
+  return header + text;
+}
+
+void CliTest::ExpectOnly(std::vector<std::string> names) const {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    found.push_back(entry.path().filename().string());
+  }
+  std::sort(found.begin(), found.end());
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(found, names);
+}
+
+}  // namespace anydml::tools

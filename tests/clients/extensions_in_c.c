@@ -1,0 +1,9 @@
+/* anydml.h from a C program. */
+#include "anydml.h"
+
+int main(void) {
+  AnyDmlClearLastError();
+  return AnyDmlGetLastErrorMessage()[0] != '\0' ||
+         AnyDmlGetLiveObjectCount() != 0 || AnyDmlGetVersion()[0] == '\0' ||
+         AnyDmlGetImplementation(0) == 0 || AnyDmlExplainImplementation(0) == 0;
+}

@@ -1,0 +1,101 @@
+// CreateOperator and CompileOperator.
+#include "dml/dml_test.h"
+
+namespace anydml::test {
+namespace {
+
+class OperatorTest : public DmlTest {
+ protected:
+  HRESULT Create(DML_OPERATOR_TYPE type, const void* desc) {
+    const DML_OPERATOR_DESC operator_desc = {type, desc};
+    ComPtr<IDMLOperator> op;
+    return h().dml()->CreateOperator(&operator_desc, IID_PPV_ARGS(&op));
+  }
+};
+
+TEST_F(OperatorTest, NullAndInvalid) {
+  ExpectFailure(h().dml()->CreateOperator(nullptr, __uuidof(IDMLOperator), nullptr), E_INVALIDARG,
+                "IDMLDevice::CreateOperator: desc is null");
+  EXPECT_EQ(Create(DML_OPERATOR_INVALID, nullptr), E_INVALIDARG);
+  EXPECT_EQ(Create(static_cast<DML_OPERATOR_TYPE>(255), nullptr), E_INVALIDARG);
+  EXPECT_EQ(Create(DML_OPERATOR_TOP_K1, nullptr), E_INVALIDARG);
+  EXPECT_NE(LastError(), "");
+}
+
+TEST_F(OperatorTest, SentencesBeginWithTheOperator) {
+  const TopK op({1, 1, 3, 4}, 3, 9);
+  ExpectFailure(Create(DML_OPERATOR_TOP_K1, &op.desc), E_INVALIDARG, "K is 9");
+  EXPECT_EQ(LastError().find("TOP_K1: "), 0u) << LastError();
+}
+
+TEST_F(OperatorTest, OptionalOutAndWrongInterface) {
+  const TopK op({1, 1, 3, 4}, 3, 2);
+  const DML_OPERATOR_DESC desc = {DML_OPERATOR_TOP_K1, &op.desc};
+  EXPECT_EQ(h().dml()->CreateOperator(&desc, __uuidof(IDMLOperator), nullptr), S_FALSE);
+  void* out = &out;
+  ExpectFailure(h().dml()->CreateOperator(&desc, __uuidof(IDMLDevice), &out), E_NOINTERFACE, "riid");
+  EXPECT_EQ(out, nullptr);
+}
+
+TEST_F(OperatorTest, KnownButNotImplemented) {
+  Tensor a(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 1, 2, 3});
+  Tensor b(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 1, 3, 2});
+  Tensor output(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 1, 2, 2});
+  DML_GEMM_OPERATOR_DESC desc = {};
+  desc.ATensor = a.desc();
+  desc.BTensor = b.desc();
+  desc.OutputTensor = output.desc();
+  desc.Alpha = 1;
+  ExpectFailure(Create(DML_OPERATOR_GEMM, &desc), DXGI_ERROR_UNSUPPORTED, "GEMM: ");
+  // What is wrong with the description comes first.
+  desc.ATensor = nullptr;
+  ExpectFailure(Create(DML_OPERATOR_GEMM, &desc), E_INVALIDARG, "GEMM: ");
+}
+
+TEST_F(OperatorTest, CompileChecksItsArguments) {
+  const TopK desc({1, 1, 3, 4}, 3, 2);
+  auto op = h().CreateOperator(DML_OPERATOR_TOP_K1, &desc.desc);
+  auto* device = h().dml();
+  const GUID iid = __uuidof(IDMLCompiledOperator);
+  void* out = nullptr;
+  ExpectFailure(device->CompileOperator(nullptr, DML_EXECUTION_FLAG_NONE, iid, &out), E_INVALIDARG,
+                "op is null");
+  ExpectFailure(device->CompileOperator(op.Get(), static_cast<DML_EXECUTION_FLAGS>(8), iid, &out),
+                E_INVALIDARG, "flags is 8");
+  EXPECT_EQ(device->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, __uuidof(IDMLDevice), &out),
+            E_NOINTERFACE);
+  EXPECT_EQ(device->CompileOperator(op.Get(), static_cast<DML_EXECUTION_FLAGS>(7), iid, nullptr), S_FALSE);
+  DmlHarness other(h().d3d(), DML_CREATE_DEVICE_FLAG_NONE);
+  ExpectFailure(other.dml()->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, iid, &out), E_INVALIDARG,
+                "another device");
+}
+
+TEST_F(OperatorTest, ForcedImplementation) {
+  const TopK desc({1, 1, 3, 4}, 3, 2);
+  {
+    ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.reference");
+    auto compiled = h().Compile(DML_OPERATOR_TOP_K1, &desc.desc);
+    EXPECT_STREQ(AnyDmlGetImplementation(compiled.Get()), "cpu.reference");
+  }
+  ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.nonsense");
+  auto op = h().CreateOperator(DML_OPERATOR_TOP_K1, &desc.desc);
+  ComPtr<IDMLCompiledOperator> compiled;
+  EXPECT_TRUE(FAILED(h().dml()->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled))));
+  EXPECT_NE(LastError().find("cpu.nonsense"), std::string::npos) << LastError();
+}
+
+TEST_F(OperatorTest, BindingProperties) {
+  const TopK plain({1, 1, 3, 4}, 3, 2);
+  auto properties = h().Compile(DML_OPERATOR_TOP_K1, &plain.desc)->GetBindingProperties();
+  EXPECT_GE(properties.RequiredDescriptorCount, 3u);
+  EXPECT_EQ(properties.PersistentResourceSize, 0u);
+  EXPECT_EQ(properties.TemporaryResourceSize % 4, 0u);
+  const auto owned =
+      ScatterNd::Page({DML_TENSOR_FLAG_OWNED_BY_DML, DML_TENSOR_FLAG_NONE, DML_TENSOR_FLAG_OWNED_BY_DML});
+  properties = h().Compile(DML_OPERATOR_SCATTER_ND, &owned.desc)->GetBindingProperties();
+  EXPECT_GE(properties.RequiredDescriptorCount, 5u);
+  EXPECT_EQ(properties.PersistentResourceSize, 512u);
+}
+
+}  // namespace
+}  // namespace anydml::test

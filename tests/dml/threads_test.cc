@@ -1,0 +1,138 @@
+// What is thread-safe is used from many threads at once; meant for TSan.
+#include <atomic>
+#include <thread>
+
+#include "dml/dml_test.h"
+
+namespace anydml::test {
+namespace {
+
+constexpr int kThreads = 4;
+
+class ThreadsTest : public DmlTest {
+ protected:
+  template <typename Body>
+  void OnAllThreads(Body body) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back(body, i);
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
+// Threads share both devices; each has its own queue, list, table.
+TEST_F(ThreadsTest, CreateCompileDispatch) {
+  auto* d3d = h().d3d();
+  std::atomic<int> right{0};
+  OnAllThreads([&](int index) {
+    try {
+      DmlHarness mine(d3d, DML_CREATE_DEVICE_FLAG_NONE);
+      for (int round = 0; round < 8; ++round) {
+        const TopK op({1, 1, 3, 4}, 3, 2);
+        const float top = static_cast<float>(100 + index + round);
+        const auto results = mine.Run(DML_OPERATOR_TOP_K1, &op.desc,
+                                      {ToBytes<float>({0, 1, 10, top, 3, 2, 9, 8, 4, 5, 6, 7})}, {24, 24});
+        if (FromBytes<float>(results[0], 1)[0] == top) ++right;
+      }
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  });
+  EXPECT_EQ(right, kThreads * 8);
+}
+
+TEST_F(ThreadsTest, OneDeviceAndOneOperatorForAll) {
+  const TopK desc({1, 1, 3, 4}, 3, 2);
+  auto op = h().CreateOperator(DML_OPERATOR_TOP_K1, &desc.desc);
+  auto* device = h().dml();
+  OnAllThreads([&](int) {
+    for (int round = 0; round < 50; ++round) {
+      ComPtr<IDMLCompiledOperator> compiled;
+      EXPECT_EQ(device->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)), S_OK);
+      IDMLCompiledOperator* target = compiled.Get();
+      ComPtr<IDMLOperatorInitializer> initializer;
+      EXPECT_EQ(device->CreateOperatorInitializer(1, &target, IID_PPV_ARGS(&initializer)), S_OK);
+      EXPECT_EQ(device->CreateOperator(nullptr, __uuidof(IDMLOperator), nullptr), E_INVALIDARG);
+      EXPECT_NE(LastError(), "");
+      EXPECT_EQ(compiled->SetName(L"shared"), S_OK);
+      EXPECT_EQ(op->SetName(L"shared"), S_OK);
+      IDMLPageable* pageable = compiled.Get();
+      EXPECT_EQ(device->Evict(1, &pageable), S_OK);
+      EXPECT_EQ(device->MakeResident(1, &pageable), S_OK);
+    }
+  });
+}
+
+// One recorder and one compiled operator, recorded into several lists at once.
+TEST_F(ThreadsTest, SharedRecorderAndCompiledOperator) {
+  const TopK desc({1, 1, 3, 4}, 3, 2);
+  auto compiled = h().Compile(DML_OPERATOR_TOP_K1, &desc.desc);
+  h().Initialize(compiled.Get());
+  auto input = h().Upload<float>({0, 1, 10, 11, 3, 2, 9, 8, 4, 5, 6, 7});
+  auto* device = h().dml();
+  auto* recorder = h().recorder();
+  std::atomic<int> right{0};
+  OnAllThreads([&](int) {
+    try {
+      DmlHarness mine(h().d3d(), DML_CREATE_DEVICE_FLAG_NONE);
+      for (int round = 0; round < 8; ++round) {
+        auto values = mine.CreateBuffer(24);
+        auto indices = mine.CreateBuffer(24);
+        auto temporary = mine.CreateTemporary(compiled.Get());
+        const DML_BINDING_TABLE_DESC table_desc = mine.NextTableDesc(compiled.Get());
+        ComPtr<IDMLBindingTable> table;
+        Check(device->CreateBindingTable(&table_desc, IID_PPV_ARGS(&table)), "CreateBindingTable");
+        const Bindings in({{input.Get()}}), out({{values.Get()}, {indices.Get()}}),
+            extra({{temporary.Get()}});
+        table->BindInputs(in.count(), in.data());
+        table->BindOutputs(out.count(), out.data());
+        table->BindTemporaryResource(extra.data());
+        recorder->RecordDispatch(mine.list(), compiled.Get(), table.Get());
+        mine.ExecuteAndWait();
+        if (mine.Download<float>(values.Get(), 6) == std::vector<float>{11, 10, 9, 8, 7, 6}) ++right;
+      }
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  });
+  EXPECT_EQ(device->GetDeviceRemovedReason(), S_OK) << LastError();
+  EXPECT_EQ(right, kThreads * 8);
+}
+
+TEST_F(ThreadsTest, RemovalWhileOthersWork) {
+  auto* device = h().dml();
+  const TopK desc({1, 1, 3, 4}, 3, 2);
+  const DML_OPERATOR_DESC operator_desc = {DML_OPERATOR_TOP_K1, &desc.desc};
+  OnAllThreads([&](int index) {
+    for (int round = 0; round < 50; ++round) {
+      if (index == 0 && round == 25) h().recorder()->RecordDispatch(nullptr, nullptr, nullptr);
+      ComPtr<IDMLOperator> op;
+      const HRESULT result = device->CreateOperator(&operator_desc, IID_PPV_ARGS(&op));
+      EXPECT_TRUE(result == S_OK || result == DXGI_ERROR_DEVICE_REMOVED);
+    }
+  });
+  ExpectRemoved(device, E_INVALIDARG, "commandList is null");
+}
+
+// Two initialisations race on two queues: exactly one wins, the device is removed.
+TEST_F(ThreadsTest, InitialisationRace) {
+  const TopK desc({1, 1, 3, 4}, 3, 2);
+  auto compiled = h().Compile(DML_OPERATOR_TOP_K1, &desc.desc);
+  IDMLCompiledOperator* target = compiled.Get();
+  std::vector<std::unique_ptr<DmlHarness>> queues;
+  std::vector<ComPtr<IDMLOperatorInitializer>> initializers(2);
+  for (auto& initializer : initializers) {
+    queues.push_back(std::make_unique<DmlHarness>(h().d3d(), DML_CREATE_DEVICE_FLAG_NONE));
+    Check(h().dml()->CreateOperatorInitializer(1, &target, IID_PPV_ARGS(&initializer)), "initializer");
+    const DML_BINDING_TABLE_DESC table_desc = queues.back()->NextTableDesc(initializer.Get());
+    ComPtr<IDMLBindingTable> table;
+    Check(h().dml()->CreateBindingTable(&table_desc, IID_PPV_ARGS(&table)), "CreateBindingTable");
+    h().recorder()->RecordDispatch(queues.back()->list(), initializer.Get(), table.Get());
+  }
+  EXPECT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK);
+  for (auto& queue : queues) queue->CloseAndExecute();
+  for (auto& queue : queues) queue->Wait();
+  ExpectRemoved(h().dml(), DXGI_ERROR_INVALID_CALL, "initialised twice");
+}
+
+}  // namespace
+}  // namespace anydml::test

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# install_test.sh CMAKE BUILD_DIR CONSUMER_SOURCE CXX SANITIZERS
+set -euo pipefail
+cmake=$1 build=$2 source=$3 cxx=$4 sanitize=$5
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+flags=()
+[ -z "$sanitize" ] || flags=(-fsanitize="$sanitize")
+
+"$cmake" --install "$build" --prefix "$prefix" >"$work/install.log"
+# Moved after installing: nothing in the package may remember the prefix.
+mv "$prefix" "$work/moved"
+prefix=$work/moved
+
+echo "== find_package"
+"$cmake" -S "$source" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" \
+  -DCMAKE_CXX_FLAGS="${flags[*]:-}" >"$work/configure.log"
+"$cmake" --build "$work/cmake"
+"$work/cmake/consumer"
+
+echo "== pkg-config"
+libdir=$(dirname "$(find "$prefix" -name directml.pc)")
+export PKG_CONFIG_PATH=$libdir
+# shellcheck disable=SC2046
+"$cxx" -std=c++17 "${flags[@]}" "$source/main.cpp" -o "$work/consumer" $(pkg-config --cflags --libs directml)
+"$work/consumer"
+
+echo "== the installed command line"
+"$prefix/bin/anydml" adapters

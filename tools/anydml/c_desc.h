@@ -1,0 +1,38 @@
+// The C structs of an operator description, as CreateOperator takes them.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include <DirectML.h>
+
+#include "schema/operator_desc.h"
+
+namespace anydml::tools {
+
+// Owns everything that the structs point to, but the description's arrays: `desc`
+// has to stay alive and unchanged. Fields that hold operators are left null.
+class CDesc {
+ public:
+  explicit CDesc(const OperatorDesc& desc);
+  CDesc(const CDesc&) = delete;
+  CDesc& operator=(const CDesc&) = delete;
+
+  const DML_OPERATOR_DESC& get() const { return operator_; }
+
+ private:
+  const DML_TENSOR_DESC* Tensors(const TensorDesc* tensors, size_t count);
+  void Write(const FieldSchema& field, const FieldValue& value);
+
+  template <typename T>
+  void Store(const FieldSchema& field, const T& value);
+
+  std::vector<std::byte> bytes_;
+  // Deques: pointers to elements stay valid while more are added.
+  std::deque<DML_BUFFER_TENSOR_DESC> buffers_;
+  std::deque<std::vector<DML_TENSOR_DESC>> tensors_;
+  DML_OPERATOR_DESC operator_{};
+};
+
+}  // namespace anydml::tools

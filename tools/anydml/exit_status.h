@@ -1,0 +1,23 @@
+// How a command ends: a Status, which main turns into an exit code and a sentence.
+#pragma once
+
+#include "base/status.h"
+
+namespace anydml::tools {
+
+// Not an HRESULT: the command was not understood, nothing was tried.
+inline constexpr Code kBadUsage = static_cast<Code>(2);
+
+template <typename... Args>
+Status UsageError(const Args&... args) {
+  return Status(kBadUsage, StrCat(args...));
+}
+
+// 0 done, 1 failed, 2 bad usage, 3 not supported by this build, device or feature level.
+inline int ExitCode(const Status& status) {
+  if (status.ok()) return 0;
+  if (status.code() == kBadUsage) return 2;
+  return status.code() == Code::kUnsupported ? 3 : 1;
+}
+
+}  // namespace anydml::tools

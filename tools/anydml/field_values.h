@@ -1,0 +1,24 @@
+// Values of an operator's attributes, from the text after "Field=".
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+#include "schema/operator_desc.h"
+
+namespace anydml::tools {
+
+// Everything but tensors and operators. `scalar_type` is the type of a DML_SCALAR_UNION.
+Status ParseFieldValue(const FieldSchema& field, std::string_view text, DataType scalar_type,
+                       FieldValue* value);
+
+// "uint32", "UINT32" or "DML_TENSOR_DATA_TYPE_UINT32"; kUnknown when it is none of them.
+DataType ParseDataType(std::string_view text);
+
+// An enumeration's member without the enumeration's name: "DECREASING".
+std::string_view ShortName(const EnumSchema& enumeration, const EnumMember& member);
+
+// "UINT", "enum DML_AXIS_DIRECTION", ... for messages and help.
+std::string FieldTypeName(const FieldSchema& field);
+
+}  // namespace anydml::tools

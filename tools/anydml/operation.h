@@ -1,0 +1,73 @@
+// An operator and its data, put together from "Field=value" arguments.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "anydml/npy.h"
+#include "base/status.h"
+#include "schema/operator_desc.h"
+
+namespace anydml::tools {
+
+using FieldArgument = std::pair<std::string, std::string>;  // name, value
+
+struct InputFile {
+  size_t field;
+  NpyArray array;
+  uint32_t file_rank;  // before leading 1s were added
+};
+
+struct OutputSlot {
+  std::string name;
+  std::string path;   // empty: print it
+  TensorDesc tensor;  // as bound; rank 0: an absent optional tensor
+};
+
+// Built in the order of the methods.
+class Operation {
+ public:
+  explicit Operation(const OperatorSchema& schema) : schema_(schema), texts_(schema.fields.size()) {}
+
+  // Names only: unknown, repeated and missing fields.
+  Status MatchFields(const std::vector<FieldArgument>& arguments);
+
+  Status LoadInputs();
+
+  // Makes the description: dimension counts made equal the way the pages describe,
+  // attributes, then the outputs. `index_type` is kUnknown for the operator's default.
+  Status Describe(FeatureLevel level, DataType index_type);
+
+  const OperatorDesc& desc() const { return desc_; }
+
+  // In binding order. Takes the data out; an absent optional tensor is empty.
+  std::vector<std::vector<std::byte>> TakeInputData();
+  std::vector<OutputSlot> Outputs() const;
+
+  // `tensor` without the leading 1s that were added to the first input.
+  TensorDesc AsInFile(const TensorDesc& tensor) const;
+
+ private:
+  Status AlignRanks(FeatureLevel level);
+  Status AlignGroup(const Relation& relation, std::vector<uint32_t>* ranks) const;
+  Status SetAttributes();
+  Status SetAttribute(size_t field);
+  Status SetDefault(size_t field);
+  Status ShiftAxes(size_t field);
+  Status SetCounts();
+  Status SetOutputs(DataType index_type);
+  void SetInputTensors();
+
+  bool IsCount(size_t field) const;
+  DataType ScalarType() const;
+  const InputFile* FileOf(std::string_view field_name) const;
+
+  const OperatorSchema& schema_;
+  std::vector<std::optional<std::string>> texts_;  // one per schema field
+  std::vector<InputFile> inputs_;                  // in binding order
+  OperatorDesc desc_;
+};
+
+}  // namespace anydml::tools

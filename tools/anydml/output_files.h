@@ -1,0 +1,35 @@
+// Output files that appear complete or not at all.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml::tools {
+
+// Each file is written under a temporary name in its own folder; Commit gives
+// them their names. Without Commit nothing that existed before has changed.
+class OutputFiles {
+ public:
+  OutputFiles() = default;
+  ~OutputFiles();
+  OutputFiles(const OutputFiles&) = delete;
+  OutputFiles& operator=(const OutputFiles&) = delete;
+
+  // `data` holds the packed elements of `tensor` first.
+  Status Add(const std::string& path, const TensorDesc& tensor, std::span<const std::byte> data);
+  Status Commit();
+
+ private:
+  struct Pending {
+    std::string temporary;
+    std::string path;
+  };
+  std::vector<Pending> pending_;
+};
+
+}  // namespace anydml::tools

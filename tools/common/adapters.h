@@ -1,0 +1,30 @@
+// The machine's adapters, as DXCore lists them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <DirectML.h>
+#include <wrl/client.h>
+
+#include "base/status.h"
+
+namespace anydml::tools {
+
+struct Adapter {
+  Microsoft::WRL::ComPtr<IDXCoreAdapter> adapter;
+  std::string id;  // "cpu", "cuda:0"
+  std::string description;
+  uint64_t dedicated_bytes = 0;  // memory of its own
+  uint64_t shared_bytes = 0;     // host memory that it can use
+};
+
+// Best first.
+Status ListAdapters(std::vector<Adapter>* out);
+
+// By number in the list, by id, or by a part of the description (case does not
+// matter); the first one for an empty `wanted`.
+Status ChooseAdapter(const std::string& wanted, Adapter* out);
+
+}  // namespace anydml::tools

@@ -1,0 +1,303 @@
+#include "common/session.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include <anydml.h>
+
+#include "common/adapters.h"
+
+namespace anydml::tools {
+namespace {
+
+constexpr D3D12_RESOURCE_STATES kUnorderedAccess = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+
+DML_BINDING_DESC BufferBinding(const DML_BUFFER_BINDING& binding) {
+  if (binding.Buffer == nullptr) return {DML_BINDING_TYPE_NONE, nullptr};
+  return {DML_BINDING_TYPE_BUFFER, &binding};
+}
+
+// The descriptions point into `bindings`, which has to outlive them.
+std::vector<DML_BINDING_DESC> BindingDescs(const std::vector<DML_BUFFER_BINDING>& bindings) {
+  std::vector<DML_BINDING_DESC> descs;
+  for (const DML_BUFFER_BINDING& binding : bindings) descs.push_back(BufferBinding(binding));
+  return descs;
+}
+
+}  // namespace
+
+Status Session::Create(const SessionOptions& options, std::unique_ptr<Session>* out) {
+  std::unique_ptr<Session> session(new Session);
+  ANYDML_RETURN_IF_ERROR(session->CreateDevices(options));
+  ANYDML_RETURN_IF_ERROR(session->CreateQueue());
+  ANYDML_RETURN_IF_ERROR(session->QueryFeatureLevel());
+  *out = std::move(session);
+  return {};
+}
+
+Status Session::CreateDevices(const SessionOptions& options) {
+  // Read by the library when the devices are made.
+  if (!options.feature_level.empty()) setenv("ANYDML_FEATURE_LEVEL", options.feature_level.c_str(), 1);
+  if (!options.implementation.empty()) setenv("ANYDML_IMPLEMENTATION", options.implementation.c_str(), 1);
+
+  // Both debug layers: Direct3D's for the queue of messages, which the tool reads
+  // and prints itself, DirectML's to be told what the data does wrong (an index
+  // out of range).
+  ComPtr<ID3D12Debug> debug;
+  if (SUCCEEDED(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)))) debug->EnableDebugLayer();
+  Adapter adapter;
+  ANYDML_RETURN_IF_ERROR(ChooseAdapter(options.adapter, &adapter));
+  ANYDML_RETURN_IF_ERROR(
+      Check(D3D12CreateDevice(adapter.adapter.Get(), D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device_)),
+            "creating the Direct3D 12 device"));
+  ANYDML_RETURN_IF_ERROR(Check(device_.As(&messages_), "asking for the message queue"));
+  messages_->SetMuteDebugOutput(TRUE);
+  return Check(DMLCreateDevice(device_.Get(), DML_CREATE_DEVICE_FLAG_DEBUG, IID_PPV_ARGS(&dml_)),
+               "creating the DirectML device");
+}
+
+Status Session::CreateQueue() {
+  D3D12_COMMAND_QUEUE_DESC desc{};
+  desc.Type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
+  ANYDML_RETURN_IF_ERROR(
+      Check(device_->CreateCommandQueue(&desc, IID_PPV_ARGS(&queue_)), "creating the command queue"));
+  ANYDML_RETURN_IF_ERROR(Check(device_->CreateCommandAllocator(desc.Type, IID_PPV_ARGS(&allocator_)),
+                               "creating the command allocator"));
+  ANYDML_RETURN_IF_ERROR(
+      Check(device_->CreateCommandList(0, desc.Type, allocator_.Get(), nullptr, IID_PPV_ARGS(&list_)),
+            "creating the command list"));
+  ANYDML_RETURN_IF_ERROR(
+      Check(device_->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence_)), "creating the fence"));
+  return Check(dml_->CreateCommandRecorder(IID_PPV_ARGS(&recorder_)), "creating the command recorder");
+}
+
+Status Session::QueryFeatureLevel() {
+  constexpr DML_FEATURE_LEVEL kLevels[] = {
+      DML_FEATURE_LEVEL_1_0, DML_FEATURE_LEVEL_2_0, DML_FEATURE_LEVEL_2_1, DML_FEATURE_LEVEL_3_0,
+      DML_FEATURE_LEVEL_3_1, DML_FEATURE_LEVEL_4_0, DML_FEATURE_LEVEL_4_1, DML_FEATURE_LEVEL_5_0,
+      DML_FEATURE_LEVEL_5_1, DML_FEATURE_LEVEL_5_2, DML_FEATURE_LEVEL_6_0, DML_FEATURE_LEVEL_6_1,
+      DML_FEATURE_LEVEL_6_2, DML_FEATURE_LEVEL_6_3, DML_FEATURE_LEVEL_6_4};
+  const DML_FEATURE_QUERY_FEATURE_LEVELS query{static_cast<UINT>(std::size(kLevels)), kLevels};
+  DML_FEATURE_DATA_FEATURE_LEVELS data{};
+  ANYDML_RETURN_IF_ERROR(
+      Check(dml_->CheckFeatureSupport(DML_FEATURE_FEATURE_LEVELS, sizeof(query), &query, sizeof(data), &data),
+            "asking for the feature level"));
+  feature_level_ = data.MaxSupportedFeatureLevel;
+  return {};
+}
+
+Status Session::Check(HRESULT result, const char* what) {
+  if (SUCCEEDED(result)) return {};
+  std::string sentence = AnyDmlGetLastErrorMessage();
+  if (sentence.empty()) sentence = TakeMessages();
+  if (sentence.empty()) {
+    sentence = StrCat(what, " failed with HRESULT 0x", std::hex, static_cast<uint32_t>(result));
+  }
+  return Status(static_cast<Code>(static_cast<uint32_t>(result)), sentence);
+}
+
+// The first stored error or warning, and forgets the others: they follow from it.
+std::string Session::TakeMessages() {
+  std::string first;
+  if (!messages_) return first;  // the device could not be created
+  const uint64_t count = messages_->GetNumStoredMessages();
+  for (uint64_t i = 0; i < count && first.empty(); ++i) {
+    SIZE_T bytes = 0;
+    if (FAILED(messages_->GetMessage(i, nullptr, &bytes)) || bytes < sizeof(D3D12_MESSAGE)) continue;
+    // Words, so that the structure is aligned.
+    std::vector<uint64_t> storage(bytes / sizeof(uint64_t) + 1);
+    auto* message = reinterpret_cast<D3D12_MESSAGE*>(storage.data());
+    if (FAILED(messages_->GetMessage(i, message, &bytes))) continue;
+    if (message->Severity <= D3D12_MESSAGE_SEVERITY_WARNING) first = message->pDescription;
+  }
+  messages_->ClearStoredMessages();
+  return first;
+}
+
+Status Session::CreateBuffer(D3D12_HEAP_TYPE heap, D3D12_RESOURCE_STATES state, uint64_t bytes,
+                             ComPtr<ID3D12Resource>* out) {
+  D3D12_HEAP_PROPERTIES properties{};
+  properties.Type = heap;
+  D3D12_RESOURCE_DESC desc{};
+  desc.Dimension = D3D12_RESOURCE_DIMENSION_BUFFER;
+  desc.Width = bytes;
+  desc.Height = desc.DepthOrArraySize = desc.MipLevels = desc.SampleDesc.Count = 1;
+  desc.Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR;
+  if (heap == D3D12_HEAP_TYPE_DEFAULT) desc.Flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
+  ANYDML_RETURN_IF_ERROR(
+      Check(device_->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, nullptr,
+                                             IID_PPV_ARGS(out->ReleaseAndGetAddressOf())),
+            "creating a buffer"));
+  keep_alive_.emplace_back(*out);
+  return {};
+}
+
+void Session::Transition(ID3D12Resource* resource, D3D12_RESOURCE_STATES before,
+                         D3D12_RESOURCE_STATES after) {
+  D3D12_RESOURCE_BARRIER barrier{};
+  barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_TRANSITION;
+  barrier.Transition.pResource = resource;
+  barrier.Transition.Subresource = D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES;
+  barrier.Transition.StateBefore = before;
+  barrier.Transition.StateAfter = after;
+  list_->ResourceBarrier(1, &barrier);
+}
+
+Status Session::Upload(std::span<const std::byte> bytes, ComPtr<ID3D12Resource>* out) {
+  ComPtr<ID3D12Resource> staging;
+  ANYDML_RETURN_IF_ERROR(
+      CreateBuffer(D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, bytes.size(), &staging));
+  void* mapped = nullptr;
+  const D3D12_RANGE nothing_read{};
+  ANYDML_RETURN_IF_ERROR(Check(staging->Map(0, &nothing_read, &mapped), "mapping an upload buffer"));
+  std::memcpy(mapped, bytes.data(), bytes.size());
+  staging->Unmap(0, nullptr);
+  ANYDML_RETURN_IF_ERROR(
+      CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_STATE_COPY_DEST, bytes.size(), out));
+  list_->CopyBufferRegion(out->Get(), 0, staging.Get(), 0, bytes.size());
+  Transition(out->Get(), D3D12_RESOURCE_STATE_COPY_DEST, kUnorderedAccess);
+  return {};
+}
+
+// Each dispatch gets a heap of its own: none is overwritten before it has been executed.
+Status Session::CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table) {
+  D3D12_DESCRIPTOR_HEAP_DESC heap_desc{};
+  heap_desc.Type = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+  heap_desc.NumDescriptors = std::max(1u, dispatchable->GetBindingProperties().RequiredDescriptorCount);
+  heap_desc.Flags = D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE;
+  ComPtr<ID3D12DescriptorHeap> heap;
+  ANYDML_RETURN_IF_ERROR(
+      Check(device_->CreateDescriptorHeap(&heap_desc, IID_PPV_ARGS(&heap)), "creating the descriptor heap"));
+  keep_alive_.emplace_back(heap);
+  ID3D12DescriptorHeap* heaps[] = {heap.Get()};
+  list_->SetDescriptorHeaps(1, heaps);
+
+  DML_BINDING_TABLE_DESC desc{};
+  desc.Dispatchable = dispatchable;
+  desc.CPUDescriptorHandle = heap->GetCPUDescriptorHandleForHeapStart();
+  desc.GPUDescriptorHandle = heap->GetGPUDescriptorHandleForHeapStart();
+  desc.SizeInDescriptors = heap_desc.NumDescriptors;
+  return Check(dml_->CreateBindingTable(&desc, IID_PPV_ARGS(table->ReleaseAndGetAddressOf())),
+               "creating the binding table");
+}
+
+Status Session::BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* table) {
+  const uint64_t bytes = dispatchable->GetBindingProperties().TemporaryResourceSize;
+  if (bytes == 0) return {};
+  ComPtr<ID3D12Resource> buffer;
+  ANYDML_RETURN_IF_ERROR(CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, &buffer));
+  const DML_BUFFER_BINDING binding{buffer.Get(), 0, bytes};
+  const DML_BINDING_DESC desc = BufferBinding(binding);
+  table->BindTemporaryResource(&desc);
+  return {};
+}
+
+Status Session::Initialize(IDMLCompiledOperator* compiled, ComPtr<ID3D12Resource>* persistent) {
+  ComPtr<IDMLOperatorInitializer> initializer;
+  IDMLCompiledOperator* operators[] = {compiled};
+  ANYDML_RETURN_IF_ERROR(Check(dml_->CreateOperatorInitializer(1, operators, IID_PPV_ARGS(&initializer)),
+                               "creating the operator initializer"));
+  keep_alive_.emplace_back(initializer);
+  ComPtr<IDMLBindingTable> table;
+  ANYDML_RETURN_IF_ERROR(CreateTable(initializer.Get(), &table));
+  ANYDML_RETURN_IF_ERROR(BindTemporary(initializer.Get(), table.Get()));
+  if (const uint64_t bytes = compiled->GetBindingProperties().PersistentResourceSize; bytes > 0) {
+    ANYDML_RETURN_IF_ERROR(CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, persistent));
+    const DML_BUFFER_BINDING binding{persistent->Get(), 0, bytes};
+    const DML_BINDING_DESC desc = BufferBinding(binding);
+    table->BindOutputs(1, &desc);
+  }
+  recorder_->RecordDispatch(list_.Get(), initializer.Get(), table.Get());
+  D3D12_RESOURCE_BARRIER barrier{};
+  barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_UAV;
+  list_->ResourceBarrier(1, &barrier);
+  return {};
+}
+
+Status Session::Run(const DML_OPERATOR_DESC& desc, std::span<const HostBuffer> inputs,
+                    std::span<const uint64_t> output_sizes, RunResult* result) {
+  ComPtr<IDMLOperator> op;
+  ANYDML_RETURN_IF_ERROR(Check(dml_->CreateOperator(&desc, IID_PPV_ARGS(&op)), "creating the operator"));
+  ComPtr<IDMLCompiledOperator> compiled;
+  ANYDML_RETURN_IF_ERROR(
+      Check(dml_->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)),
+            "compiling the operator"));
+  keep_alive_.emplace_back(compiled);
+  result->explanation = AnyDmlExplainImplementation(compiled.Get());
+  ComPtr<ID3D12Resource> persistent;
+  ANYDML_RETURN_IF_ERROR(Initialize(compiled.Get(), &persistent));
+
+  std::vector<DML_BUFFER_BINDING> bound_inputs(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].empty()) continue;
+    ComPtr<ID3D12Resource> buffer;
+    ANYDML_RETURN_IF_ERROR(Upload(inputs[i], &buffer));
+    bound_inputs[i] = {buffer.Get(), 0, inputs[i].size()};
+  }
+  std::vector<ComPtr<ID3D12Resource>> outputs(output_sizes.size());
+  std::vector<DML_BUFFER_BINDING> bound_outputs(output_sizes.size());
+  for (size_t i = 0; i < output_sizes.size(); ++i) {
+    if (output_sizes[i] == 0) continue;
+    ANYDML_RETURN_IF_ERROR(
+        CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, output_sizes[i], &outputs[i]));
+    bound_outputs[i] = {outputs[i].Get(), 0, output_sizes[i]};
+  }
+
+  ComPtr<IDMLBindingTable> table;
+  ANYDML_RETURN_IF_ERROR(CreateTable(compiled.Get(), &table));
+  ANYDML_RETURN_IF_ERROR(BindTemporary(compiled.Get(), table.Get()));
+  if (persistent) {
+    const DML_BUFFER_BINDING binding{persistent.Get(), 0, persistent->GetDesc().Width};
+    const DML_BINDING_DESC persistent_desc = BufferBinding(binding);
+    table->BindPersistentResource(&persistent_desc);
+  }
+  const std::vector<DML_BINDING_DESC> input_descs = BindingDescs(bound_inputs);
+  const std::vector<DML_BINDING_DESC> output_descs = BindingDescs(bound_outputs);
+  table->BindInputs(static_cast<UINT>(input_descs.size()), input_descs.data());
+  table->BindOutputs(static_cast<UINT>(output_descs.size()), output_descs.data());
+  recorder_->RecordDispatch(list_.Get(), compiled.Get(), table.Get());
+  ANYDML_RETURN_IF_ERROR(ReadBack(outputs, output_sizes, &result->outputs));
+  result->data_error = TakeMessages();
+  return {};
+}
+
+Status Session::ReadBack(std::span<const ComPtr<ID3D12Resource>> buffers, std::span<const uint64_t> sizes,
+                         std::vector<HostBuffer>* outputs) {
+  std::vector<ComPtr<ID3D12Resource>> staging(buffers.size());
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (sizes[i] == 0) continue;
+    Transition(buffers[i].Get(), kUnorderedAccess, D3D12_RESOURCE_STATE_COPY_SOURCE);
+    ANYDML_RETURN_IF_ERROR(
+        CreateBuffer(D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COPY_DEST, sizes[i], &staging[i]));
+    list_->CopyBufferRegion(staging[i].Get(), 0, buffers[i].Get(), 0, sizes[i]);
+  }
+  ANYDML_RETURN_IF_ERROR(SubmitAndWait());
+  outputs->assign(buffers.size(), {});
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (sizes[i] == 0) continue;
+    void* mapped = nullptr;
+    ANYDML_RETURN_IF_ERROR(Check(staging[i]->Map(0, nullptr, &mapped), "mapping a read-back buffer"));
+    const auto* bytes = static_cast<const std::byte*>(mapped);
+    (*outputs)[i].assign(bytes, bytes + sizes[i]);
+    const D3D12_RANGE nothing_written{};
+    staging[i]->Unmap(0, &nothing_written);
+  }
+  return {};
+}
+
+Status Session::SubmitAndWait() {
+  ANYDML_RETURN_IF_ERROR(Check(list_->Close(), "closing the command list"));
+  ID3D12CommandList* lists[] = {list_.Get()};
+  queue_->ExecuteCommandLists(1, lists);
+  ANYDML_RETURN_IF_ERROR(Check(queue_->Signal(fence_.Get(), ++fence_value_), "signalling the fence"));
+  // Without an event the call itself waits.
+  ANYDML_RETURN_IF_ERROR(Check(fence_->SetEventOnCompletion(fence_value_, nullptr), "waiting for the fence"));
+  ANYDML_RETURN_IF_ERROR(Check(dml_->GetDeviceRemovedReason(), "executing the operator"));
+  ANYDML_RETURN_IF_ERROR(Check(device_->GetDeviceRemovedReason(), "executing the operator"));
+  keep_alive_.clear();
+  ANYDML_RETURN_IF_ERROR(Check(allocator_->Reset(), "resetting the command allocator"));
+  return Check(list_->Reset(allocator_.Get(), nullptr), "resetting the command list");
+}
+
+}  // namespace anydml::tools

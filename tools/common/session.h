@@ -1,0 +1,86 @@
+// A Direct3D 12 device with one queue and a DirectML device on it, for programs
+// that run one operator at a time on host data. Only the public API is used.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <DirectML.h>
+#include <wrl/client.h>
+
+#include "base/status.h"
+#include "schema/schema.h"
+
+namespace anydml::tools {
+
+struct SessionOptions {
+  std::string adapter;         // as for ChooseAdapter; empty: the first one
+  std::string feature_level;   // "5.0": hold the device to it; empty: what it has
+  std::string implementation;  // "cpu.reference": force it; empty: the best that fits
+};
+
+// A tensor's bytes, TotalTensorSizeInBytes of them; empty: an absent optional tensor.
+using HostBuffer = std::vector<std::byte>;
+
+struct RunResult {
+  std::vector<HostBuffer> outputs;
+  std::string explanation;  // which implementation was chosen, and why not the others
+  // What execution had to say about the data (the first index out of range); empty when nothing.
+  std::string data_error;
+};
+
+class Session {
+ public:
+  static Status Create(const SessionOptions& options, std::unique_ptr<Session>* out);
+
+  // The highest feature level that the device grants.
+  FeatureLevel feature_level() const { return feature_level_; }
+
+  // Creates, compiles, initialises and executes one operator. `inputs` and
+  // `output_sizes` are in binding order; a size of 0 is an absent optional tensor.
+  // A failure later than CompileOperator leaves the session unusable.
+  Status Run(const DML_OPERATOR_DESC& desc, std::span<const HostBuffer> inputs,
+             std::span<const uint64_t> output_sizes, RunResult* result);
+
+ private:
+  template <typename T>
+  using ComPtr = Microsoft::WRL::ComPtr<T>;
+
+  Session() = default;
+  Status CreateDevices(const SessionOptions& options);
+  Status CreateQueue();
+  Status QueryFeatureLevel();
+
+  Status CreateBuffer(D3D12_HEAP_TYPE heap, D3D12_RESOURCE_STATES state, uint64_t bytes,
+                      ComPtr<ID3D12Resource>* out);
+  Status Upload(std::span<const std::byte> bytes, ComPtr<ID3D12Resource>* out);
+  Status Initialize(IDMLCompiledOperator* compiled, ComPtr<ID3D12Resource>* persistent);
+  Status CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table);
+  Status BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* table);
+  void Transition(ID3D12Resource* resource, D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after);
+  Status ReadBack(std::span<const ComPtr<ID3D12Resource>> buffers, std::span<const uint64_t> sizes,
+                  std::vector<HostBuffer>* outputs);
+  Status SubmitAndWait();
+
+  Status Check(HRESULT result, const char* what);
+  std::string TakeMessages();
+
+  ComPtr<ID3D12Device> device_;
+  ComPtr<ID3D12InfoQueue> messages_;
+  ComPtr<IDMLDevice> dml_;
+  ComPtr<ID3D12CommandQueue> queue_;
+  ComPtr<ID3D12CommandAllocator> allocator_;
+  ComPtr<ID3D12GraphicsCommandList> list_;
+  ComPtr<ID3D12Fence> fence_;
+  ComPtr<IDMLCommandRecorder> recorder_;
+  uint64_t fence_value_ = 0;
+  FeatureLevel feature_level_ = 0;
+  // What the recorded commands use, until they have been executed.
+  std::vector<ComPtr<IUnknown>> keep_alive_;
+};
+
+}  // namespace anydml::tools
