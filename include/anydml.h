@@ -1,10 +1,12 @@
 /* anydml.h: what AnyDML offers beyond DirectML.
  *
- * Plain C, exported by libdirectml.so. Every string is UTF-8 and is never null;
- * none is to be freed. A program that also runs on other DirectML
- * implementations looks these functions up with dlsym.
+ * Plain C, exported by libanydml.so, which the other libraries load: a program
+ * that also runs on other DirectML implementations finds these functions with
+ * dlsym on libdirectml.so. Every string is UTF-8 and is never null; none is to
+ * be freed.
  *
- * Environment variables, read when a device is created:
+ * Environment variables, read when a device is created (ANYDML_IMPLEMENTATION:
+ * when an operator is compiled):
  *
  *   ANYDML_FEATURE_LEVEL    Holds devices to a lower DirectML feature level,
  *                           for example "2.1": they then accept exactly what

@@ -7,26 +7,23 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <thread>
 
 namespace anydml::d3d12 {
 
 class AdaptiveSpin {
  public:
-  // True when `ready` became true within the present patience. Yields between
-  // looks: on a machine with few cores the thread that we wait for may need ours.
+  // True when `ready` became true within the present patience. It does not yield:
+  // where other programs want the processor, a thread that yields comes back after
+  // their time slices (milliseconds), but one that sleeps is woken at once.
   template <typename Ready>
   bool Until(Ready&& ready) {
     if (ready()) return true;
     const int64_t patience = patience_ns_.load(std::memory_order_relaxed);
     const auto start = Clock::now();
     do {
-      for (int i = 0; i < 8; ++i) {
-        if (ready()) {
-          SetPatience(patience * 2);
-          return true;
-        }
-        std::this_thread::yield();
+      if (ready()) {
+        SetPatience(patience * 2);
+        return true;
       }
     } while (std::chrono::nanoseconds(Clock::now() - start).count() < patience);
     SetPatience(patience / 2);

@@ -31,8 +31,8 @@ HRESULT CommandAllocator::Create(Device* device, D3D12_COMMAND_LIST_TYPE type, R
 CommandAllocator::~CommandAllocator() {
   if (state_->in_flight.load() == 0) return;
   device()->Post(D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_ID_OBJECT_DELETED_WHILE_STILL_IN_USE,
-                 StrCat("ID3D12CommandAllocator", QuotedName(),
-                        " was released while command lists recorded with it are in flight"));
+                 "ID3D12CommandAllocator", QuotedName(),
+                 " was released while command lists recorded with it are in flight");
 }
 
 HRESULT CommandAllocator::Reset() {

@@ -10,7 +10,7 @@ HRESULT DebugDevice::ReportLiveDeviceObjects(D3D12_RLDO_FLAGS) {
   return Guard([&] {
     const auto device = ImplementationOf<Device>(device_);
     device->Post(D3D12_MESSAGE_SEVERITY_INFO, D3D12_MESSAGE_ID_LIVE_OBJECT_SUMMARY,
-                 StrCat("Live objects of this process: ", LiveObjectCount()));
+                 "Live objects of this process: ", LiveObjectCount());
     return S_OK;
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "com/guard.h"
 #include "d3d12/device_registry.h"
@@ -23,6 +24,15 @@ const char* SeverityName(D3D12_MESSAGE_SEVERITY severity) {
     default:
       return "MESSAGE";
   }
+}
+
+// As for failures (base/report.h), but for messages that are none.
+bool DebugOutputRequested() {
+  static const bool requested = [] {
+    const char* value = std::getenv("ANYDML_DEBUG");
+    return value != nullptr && value[0] == '1';
+  }();
+  return requested;
 }
 
 }  // namespace
@@ -55,12 +65,13 @@ HRESULT Device::FailWith(HRESULT code, D3D12_MESSAGE_ID id, const std::string& m
   return code;
 }
 
-HRESULT Device::Fail(const char* method, const Status& status) {
+HRESULT Device::Fail(const char* method, const Status& status) noexcept {
   return Fail(ToHresult(status.code()), method, ": ", status.message());
 }
 
-void Device::Post(D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id, const std::string& text) noexcept {
-  if (debug_ && info_queue_.GetMuteDebugOutput() == FALSE) {
+void Device::PostText(D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id,
+                      const std::string& text) noexcept {
+  if ((debug_ || DebugOutputRequested()) && info_queue_.GetMuteDebugOutput() == FALSE) {
     std::fprintf(stderr, "D3D12 %s: %s\n", SeverityName(severity), text.c_str());
   }
   info_queue_.Add(D3D12_MESSAGE_CATEGORY_EXECUTION, severity, id, text);

@@ -37,13 +37,24 @@ class Device final : public UnsupportedDevice {
   // error and a message of the info queue; the code comes back.
   HRESULT FailWith(HRESULT code, D3D12_MESSAGE_ID id, const std::string& message) noexcept;
   template <typename... Args>
-  HRESULT Fail(HRESULT code, const Args&... args) {
-    return FailWith(code, D3D12_MESSAGE_ID_UNKNOWN, StrCat(args...));
+  HRESULT Fail(HRESULT code, const Args&... args) noexcept {
+    try {
+      return FailWith(code, D3D12_MESSAGE_ID_UNKNOWN, StrCat(args...));
+    } catch (...) {
+      return code;  // no memory for the sentence
+    }
   }
-  HRESULT Fail(const char* method, const Status& status);
+  HRESULT Fail(const char* method, const Status& status) noexcept;
 
   // A message that is nobody's failure.
-  void Post(D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id, const std::string& text) noexcept;
+  void PostText(D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id, const std::string& text) noexcept;
+  template <typename... Args>
+  void Post(D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id, const Args&... args) noexcept {
+    try {
+      PostText(severity, id, StrCat(args...));
+    } catch (...) {  // no memory for the sentence; destructors come here, too
+    }
+  }
 
   // Removal: the first reason stays. Queues drop their work, fences end all waits.
   void Remove(HRESULT reason, const std::string& text) noexcept;

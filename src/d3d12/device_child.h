@@ -19,9 +19,13 @@ class DeviceChild : public NamedObject<Main, ID3D12Object, ID3D12DeviceChild, Ot
   explicit DeviceChild(Device* device) : device_(device) {}
 
   // " 'weights'", or nothing for an object without a name; for messages.
-  std::string QuotedName() const {
-    const std::string name = this->name();
-    return name.empty() ? name : " '" + name + "'";
+  std::string QuotedName() const noexcept {
+    try {
+      const std::string name = this->name();
+      return name.empty() ? name : " '" + name + "'";
+    } catch (...) {  // destructors ask, too
+      return {};
+    }
   }
 
  private:

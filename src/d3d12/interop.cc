@@ -46,7 +46,7 @@ bool IsDeviceOf(Device* device, ID3D12DeviceChild* child) {
 
 void PostMessage(Device* device, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id,
                  const std::string& text) {
-  device->Post(severity, id, text);
+  device->PostText(severity, id, text);
 }
 
 HRESULT RemovedReason(Device* device) { return device->removed_reason(); }

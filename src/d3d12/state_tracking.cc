@@ -51,8 +51,8 @@ Status UseCommand::Execute(Stream&) const {
     resource.state.store(current | needed_, std::memory_order_relaxed);
     return {};
   }
-  device_->Post(D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_ID_INVALID_SUBRESOURCE_STATE,
-                StrCat(method_, ": needs the buffer in state ", needed_, " but it is in state ", current));
+  device_->Post(D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_ID_INVALID_SUBRESOURCE_STATE, method_,
+                ": needs the buffer in state ", needed_, " but it is in state ", current);
   return {};
 }
 

@@ -79,8 +79,8 @@ void WorkQueue::Run(WorkItem item) {
     Signal(std::move(item.fence), item.value);
   } else if (!WaitFor(*item.fence, item.value)) {
     device_->Post(D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_ID_OBJECT_DELETED_WHILE_STILL_IN_USE,
-                  StrCat("ID3D12CommandQueue was released while it waits for a fence to reach ", item.value,
-                         "; the work behind that is dropped"));
+                  "ID3D12CommandQueue was released while it waits for a fence to reach ", item.value,
+                  "; the work behind that is dropped");
     DropAll();
   }
 }

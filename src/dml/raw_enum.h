@@ -3,15 +3,17 @@
 // (UBSan says so); copying its bytes is not.
 #pragma once
 
-#include <bit>
 #include <cstdint>
+#include <cstring>
 
 namespace anydml::dml {
 
 template <typename Enum>
 uint32_t RawEnum(const Enum& value) {
   static_assert(sizeof(Enum) == sizeof(uint32_t));
-  return std::bit_cast<uint32_t>(value);
+  uint32_t raw;
+  memcpy(&raw, &value, sizeof(raw));  // g++ 12's bit_cast would load the enumeration
+  return raw;
 }
 
 }  // namespace anydml::dml

@@ -177,12 +177,15 @@ TEST_F(CommandListTest, AllocatorServesOneListAtATime) {
 TEST_F(CommandListTest, TypesMustMatch) {
   const auto copy = CreateAllocator(device(), D3D12_COMMAND_LIST_TYPE_COPY);
   Ptr<ID3D12GraphicsCommandList> list;
-  EXPECT_EQ(device()->CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, copy.get(), nullptr, IID_PPV_ARGS(&list)),
+  EXPECT_EQ(device()->CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, copy.get(), nullptr,
+                                        IID_PPV_ARGS(&list)),
             E_INVALIDARG);
   Ptr<ID3D12CommandAllocator> allocator;
-  EXPECT_EQ(device()->CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_BUNDLE, IID_PPV_ARGS(&allocator)), E_NOTIMPL);
-  EXPECT_EQ(device()->CreateCommandAllocator(static_cast<D3D12_COMMAND_LIST_TYPE>(77), IID_PPV_ARGS(&allocator)),
-            E_INVALIDARG);
+  EXPECT_EQ(device()->CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_BUNDLE, IID_PPV_ARGS(&allocator)),
+            E_NOTIMPL);
+  EXPECT_EQ(
+      device()->CreateCommandAllocator(static_cast<D3D12_COMMAND_LIST_TYPE>(77), IID_PPV_ARGS(&allocator)),
+      E_INVALIDARG);
 }
 
 TEST_F(CommandListTest, CopyListsCopy) {
@@ -238,21 +241,23 @@ class ClearTest : public CommandListTest {
     buffer_.Reset();
     CommandListTest::TearDown();
   }
-  void View(DXGI_FORMAT format, UINT first, UINT count, D3D12_BUFFER_UAV_FLAGS flags = D3D12_BUFFER_UAV_FLAG_NONE) {
+  void View(DXGI_FORMAT format, UINT first, UINT count,
+            D3D12_BUFFER_UAV_FLAGS flags = D3D12_BUFFER_UAV_FLAG_NONE) {
     D3D12_UNORDERED_ACCESS_VIEW_DESC desc{};
     desc.Format = format;
     desc.ViewDimension = D3D12_UAV_DIMENSION_BUFFER;
     desc.Buffer = {first, count, 0, 0, flags};
     for (auto* heap : {visible_.get(), hidden_.get()}) {
-      device()->CreateUnorderedAccessView(buffer_.get(), nullptr, &desc, heap->GetCPUDescriptorHandleForHeapStart());
+      device()->CreateUnorderedAccessView(buffer_.get(), nullptr, &desc,
+                                          heap->GetCPUDescriptorHandleForHeapStart());
     }
   }
   void Clear(const std::vector<UINT>& values) {
     ID3D12DescriptorHeap* heaps[] = {visible_.get()};
     list_->SetDescriptorHeaps(1, heaps);
     list_->ClearUnorderedAccessViewUint(visible_->GetGPUDescriptorHandleForHeapStart(),
-                                        hidden_->GetCPUDescriptorHandleForHeapStart(), buffer_.get(), values.data(),
-                                        0, nullptr);
+                                        hidden_->GetCPUDescriptorHandleForHeapStart(), buffer_.get(),
+                                        values.data(), 0, nullptr);
   }
   std::vector<uint32_t> ClearAndRead(const std::vector<UINT>& values) {
     const auto readback = ReadbackBuffer(16);
@@ -268,13 +273,15 @@ class ClearTest : public CommandListTest {
 
 TEST_F(ClearTest, RawView) {
   View(DXGI_FORMAT_R32_TYPELESS, 2, 3, D3D12_BUFFER_UAV_FLAG_RAW);
-  EXPECT_EQ(ClearAndRead({0xDEADBEEF, 1, 2, 3}),
-            (std::vector<uint32_t>{0, 0, 0xDEADBEEF, 0xDEADBEEF, 0xDEADBEEF, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(
+      ClearAndRead({0xDEADBEEF, 1, 2, 3}),
+      (std::vector<uint32_t>{0, 0, 0xDEADBEEF, 0xDEADBEEF, 0xDEADBEEF, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
 TEST_F(ClearTest, FourComponents) {
   View(DXGI_FORMAT_R32G32B32A32_UINT, 1, 3);
-  EXPECT_EQ(ClearAndRead({1, 2, 3, 4}), (std::vector<uint32_t>{0, 0, 0, 0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(ClearAndRead({1, 2, 3, 4}),
+            (std::vector<uint32_t>{0, 0, 0, 0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}));
 }
 
 TEST_F(ClearTest, Bytes) {
@@ -297,10 +304,12 @@ TEST_F(ClearTest, Misuse) {
   const auto gpu = visible_->GetGPUDescriptorHandleForHeapStart();
   const auto cpu = hidden_->GetCPUDescriptorHandleForHeapStart();
   const UINT values[4] = {};
-  ExpectError([&](auto* list) { list->ClearUnorderedAccessViewUint(gpu, cpu, buffer_.get(), values, 0, nullptr); },
-              "SetDescriptorHeaps");
+  ExpectError(
+      [&](auto* list) { list->ClearUnorderedAccessViewUint(gpu, cpu, buffer_.get(), values, 0, nullptr); },
+      "SetDescriptorHeaps");
   ID3D12DescriptorHeap* heaps[] = {visible_.get()};
-  const auto clear = [&](D3D12_CPU_DESCRIPTOR_HANDLE handle, ID3D12Resource* resource, const UINT* v, UINT rects) {
+  const auto clear = [&](D3D12_CPU_DESCRIPTOR_HANDLE handle, ID3D12Resource* resource, const UINT* v,
+                         UINT rects) {
     return [=, &heaps](ID3D12GraphicsCommandList4* list) {
       list->SetDescriptorHeaps(1, heaps);
       list->ClearUnorderedAccessViewUint(gpu, handle, resource, v, rects, nullptr);

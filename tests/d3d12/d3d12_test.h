@@ -63,7 +63,7 @@ class Ptr {
 inline constexpr uint64_t kAlignment = 65536;
 
 inline D3D12_RESOURCE_DESC BufferDesc(uint64_t bytes, D3D12_RESOURCE_FLAGS flags = D3D12_RESOURCE_FLAG_NONE) {
-  return {D3D12_RESOURCE_DIMENSION_BUFFER, 0,      bytes, 1, 1, 1, DXGI_FORMAT_UNKNOWN, {1, 0},
+  return {D3D12_RESOURCE_DIMENSION_BUFFER, 0,    bytes, 1, 1, 1, DXGI_FORMAT_UNKNOWN, {1, 0},
           D3D12_TEXTURE_LAYOUT_ROW_MAJOR,  flags};
 }
 
@@ -94,8 +94,8 @@ inline Ptr<ID3D12Resource> CreateBuffer(ID3D12Device* device, uint64_t bytes,
   const D3D12_HEAP_PROPERTIES properties = HeapProperties(type);
   const D3D12_RESOURCE_DESC desc = BufferDesc(bytes, flags);
   Ptr<ID3D12Resource> buffer;
-  EXPECT_EQ(device->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, InitialState(type), nullptr,
-                                            IID_PPV_ARGS(&buffer)),
+  EXPECT_EQ(device->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, InitialState(type),
+                                            nullptr, IID_PPV_ARGS(&buffer)),
             S_OK);
   return buffer;
 }
@@ -108,15 +108,16 @@ inline Ptr<ID3D12CommandQueue> CreateQueue(ID3D12Device* device,
   return queue;
 }
 
-inline Ptr<ID3D12CommandAllocator> CreateAllocator(ID3D12Device* device,
-                                                   D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_DIRECT) {
+inline Ptr<ID3D12CommandAllocator> CreateAllocator(
+    ID3D12Device* device, D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_DIRECT) {
   Ptr<ID3D12CommandAllocator> allocator;
   EXPECT_EQ(device->CreateCommandAllocator(type, IID_PPV_ARGS(&allocator)), S_OK);
   return allocator;
 }
 
-inline Ptr<ID3D12GraphicsCommandList4> CreateList(ID3D12Device* device, ID3D12CommandAllocator* allocator,
-                                                  D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_DIRECT) {
+inline Ptr<ID3D12GraphicsCommandList4> CreateList(
+    ID3D12Device* device, ID3D12CommandAllocator* allocator,
+    D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_DIRECT) {
   Ptr<ID3D12GraphicsCommandList4> list;
   EXPECT_EQ(device->CreateCommandList(0, type, allocator, nullptr, IID_PPV_ARGS(&list)), S_OK);
   return list;
@@ -137,7 +138,9 @@ inline Ptr<ID3D12DescriptorHeap> CreateDescriptors(ID3D12Device* device, uint32_
   return heap;
 }
 
-inline void Execute(ID3D12CommandQueue* queue, ID3D12CommandList* list) { queue->ExecuteCommandLists(1, &list); }
+inline void Execute(ID3D12CommandQueue* queue, ID3D12CommandList* list) {
+  queue->ExecuteCommandLists(1, &list);
+}
 
 inline void Fill(ID3D12Resource* buffer, const std::vector<uint32_t>& words) {
   void* data = nullptr;

@@ -9,7 +9,8 @@ using DeviceTest = D3D12Test;
 using DeviceCreationTest = NoLeakTest;
 
 TEST_F(DeviceCreationTest, AcceptsComputeLevelsAnd11) {
-  for (const auto level : {D3D_FEATURE_LEVEL_1_0_GENERIC, D3D_FEATURE_LEVEL_1_0_CORE, D3D_FEATURE_LEVEL_11_0}) {
+  for (const auto level :
+       {D3D_FEATURE_LEVEL_1_0_GENERIC, D3D_FEATURE_LEVEL_1_0_CORE, D3D_FEATURE_LEVEL_11_0}) {
     Ptr<ID3D12Device> device;
     EXPECT_EQ(D3D12CreateDevice(nullptr, level, IID_PPV_ARGS(&device)), S_OK) << level;
   }
@@ -17,10 +18,12 @@ TEST_F(DeviceCreationTest, AcceptsComputeLevelsAnd11) {
 
 TEST_F(DeviceCreationTest, RefusesHigherAndUnknownLevels) {
   Ptr<ID3D12Device> device;
-  EXPECT_EQ(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_12_0, IID_PPV_ARGS(&device)), DXGI_ERROR_UNSUPPORTED);
+  EXPECT_EQ(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_12_0, IID_PPV_ARGS(&device)),
+            DXGI_ERROR_UNSUPPORTED);
   EXPECT_TRUE(LastErrorHas("MinimumFeatureLevel"));
   EXPECT_EQ(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_9_1, IID_PPV_ARGS(&device)), E_INVALIDARG);
-  EXPECT_EQ(D3D12CreateDevice(nullptr, static_cast<D3D_FEATURE_LEVEL>(7), IID_PPV_ARGS(&device)), E_INVALIDARG);
+  EXPECT_EQ(D3D12CreateDevice(nullptr, static_cast<D3D_FEATURE_LEVEL>(7), IID_PPV_ARGS(&device)),
+            E_INVALIDARG);
   EXPECT_FALSE(device);
 }
 
@@ -30,7 +33,8 @@ TEST_F(DeviceCreationTest, NullOutputOnlyTests) {
 
 TEST_F(DeviceCreationTest, UnknownInterface) {
   void* object = this;
-  EXPECT_EQ(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, __uuidof(ID3D12Fence), &object), E_NOINTERFACE);
+  EXPECT_EQ(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, __uuidof(ID3D12Fence), &object),
+            E_NOINTERFACE);
   EXPECT_EQ(object, nullptr);
 }
 
@@ -72,8 +76,8 @@ TEST_F(DeviceTest, GraphicsIsNotImplementedAndSaysSo) {
   EXPECT_EQ(object, nullptr);
   EXPECT_TRUE(LastErrorHas("CreateComputePipelineState"));
   EXPECT_TRUE(HasMessage(device(), "CreateComputePipelineState"));
-  EXPECT_EQ(device()->CreateReservedResource(nullptr, D3D12_RESOURCE_STATE_COMMON, nullptr, __uuidof(ID3D12Resource),
-                                             &object),
+  EXPECT_EQ(device()->CreateReservedResource(nullptr, D3D12_RESOURCE_STATE_COMMON, nullptr,
+                                             __uuidof(ID3D12Resource), &object),
             E_NOTIMPL);
   device()->CreateRenderTargetView(nullptr, nullptr, {});
   EXPECT_TRUE(HasMessage(device(), "CreateRenderTargetView"));
@@ -130,8 +134,8 @@ TEST_F(DeviceTest, FeaturesWithInputs) {
 }
 
 TEST_F(DeviceTest, FeatureLevelsAnswersTheHighestOfTheList) {
-  const D3D_FEATURE_LEVEL all[] = {D3D_FEATURE_LEVEL_1_0_GENERIC, D3D_FEATURE_LEVEL_1_0_CORE, D3D_FEATURE_LEVEL_11_0,
-                                   D3D_FEATURE_LEVEL_12_0, D3D_FEATURE_LEVEL_12_1};
+  const D3D_FEATURE_LEVEL all[] = {D3D_FEATURE_LEVEL_1_0_GENERIC, D3D_FEATURE_LEVEL_1_0_CORE,
+                                   D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_12_0, D3D_FEATURE_LEVEL_12_1};
   D3D12_FEATURE_DATA_FEATURE_LEVELS levels = {5, all, {}};
   EXPECT_EQ(device()->CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, &levels, sizeof(levels)), S_OK);
   EXPECT_EQ(levels.MaxSupportedFeatureLevel, D3D_FEATURE_LEVEL_11_0);
@@ -139,15 +143,18 @@ TEST_F(DeviceTest, FeatureLevelsAnswersTheHighestOfTheList) {
   EXPECT_EQ(device()->CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, &levels, sizeof(levels)), S_OK);
   EXPECT_EQ(levels.MaxSupportedFeatureLevel, D3D_FEATURE_LEVEL_1_0_CORE);
   levels = {2, all + 3, {}};
-  EXPECT_EQ(device()->CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, &levels, sizeof(levels)), E_INVALIDARG);
+  EXPECT_EQ(device()->CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, &levels, sizeof(levels)),
+            E_INVALIDARG);
   levels = {0, nullptr, {}};
-  EXPECT_EQ(device()->CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, &levels, sizeof(levels)), E_INVALIDARG);
+  EXPECT_EQ(device()->CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, &levels, sizeof(levels)),
+            E_INVALIDARG);
 }
 
 TEST_F(DeviceTest, UnknownFeature) {
   char data[64];
   for (const int feature : {-1, 7, 49, 1000}) {
-    EXPECT_EQ(device()->CheckFeatureSupport(static_cast<D3D12_FEATURE>(feature), data, 4), E_INVALIDARG) << feature;
+    EXPECT_EQ(device()->CheckFeatureSupport(static_cast<D3D12_FEATURE>(feature), data, 4), E_INVALIDARG)
+        << feature;
   }
 }
 

@@ -25,7 +25,8 @@ TEST_F(FenceTest, Flags) {
   EXPECT_EQ(device()->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)), S_OK);
   EXPECT_EQ(fence->GetCreationFlags(), D3D12_FENCE_FLAG_NONE);
   EXPECT_EQ(device()->CreateFence(0, D3D12_FENCE_FLAG_SHARED, IID_PPV_ARGS(&fence)), E_NOTIMPL);
-  EXPECT_EQ(device()->CreateFence(0, static_cast<D3D12_FENCE_FLAGS>(0x100), IID_PPV_ARGS(&fence)), E_INVALIDARG);
+  EXPECT_EQ(device()->CreateFence(0, static_cast<D3D12_FENCE_FLAGS>(0x100), IID_PPV_ARGS(&fence)),
+            E_INVALIDARG);
 }
 
 TEST_F(FenceTest, ReachedAlready) {
@@ -82,7 +83,8 @@ TEST_F(FenceTest, WhatIsNoEventIsRefused) {
   EXPECT_TRUE(LastErrorHas("hEvent"));
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
-  EXPECT_EQ(fence->SetEventOnCompletion(0, reinterpret_cast<HANDLE>(static_cast<uintptr_t>(pipes[1]))), E_HANDLE);
+  EXPECT_EQ(fence->SetEventOnCompletion(0, reinterpret_cast<HANDLE>(static_cast<uintptr_t>(pipes[1]))),
+            E_HANDLE);
   pollfd poll_fd = {pipes[0], POLLIN, 0};
   EXPECT_EQ(poll(&poll_fd, 1, 0), 0);  // nothing was written to it
   close(pipes[0]);
@@ -183,8 +185,8 @@ TEST_F(FenceTest, SeveralMisuse) {
   EXPECT_EQ(device()->SetEventOnMultipleFenceCompletion(nullptr, values, 1, all, nullptr), E_INVALIDARG);
   EXPECT_EQ(device()->SetEventOnMultipleFenceCompletion(fences, nullptr, 1, all, nullptr), E_INVALIDARG);
   EXPECT_EQ(device()->SetEventOnMultipleFenceCompletion(fences, values, 0, all, nullptr), E_INVALIDARG);
-  EXPECT_EQ(device()->SetEventOnMultipleFenceCompletion(fences, values, 1,
-                                                        static_cast<D3D12_MULTIPLE_FENCE_WAIT_FLAGS>(4), nullptr),
+  EXPECT_EQ(device()->SetEventOnMultipleFenceCompletion(
+                fences, values, 1, static_cast<D3D12_MULTIPLE_FENCE_WAIT_FLAGS>(4), nullptr),
             E_INVALIDARG);
 }
 

@@ -36,7 +36,9 @@ TEST_F(QueueTest, ListIsResetWhileItRuns) {
   ASSERT_EQ(queue->Wait(fence.get(), 1), S_OK);  // nothing runs before everything is recorded
   std::vector<Ptr<ID3D12Resource>> uploads;
   for (uint32_t i = 0; i < 64; ++i) {
-    if (i != 0) ASSERT_EQ(list->Reset(allocator.get(), nullptr), S_OK);
+    if (i != 0) {
+      ASSERT_EQ(list->Reset(allocator.get(), nullptr), S_OK);
+    }
     uploads.push_back(UploadBuffer({i * 10}));
     list->CopyBufferRegion(readback.get(), i * 4, uploads.back().get(), 0, 4);
     ASSERT_EQ(list->Close(), S_OK);

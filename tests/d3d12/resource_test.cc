@@ -8,16 +8,18 @@ class ResourceTest : public D3D12Test {
   HRESULT Create(const D3D12_RESOURCE_DESC& desc, D3D12_HEAP_TYPE type = D3D12_HEAP_TYPE_DEFAULT) {
     const D3D12_HEAP_PROPERTIES properties = HeapProperties(type);
     Ptr<ID3D12Resource> buffer;
-    const HRESULT hr = device()->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, InitialState(type),
-                                                         nullptr, IID_PPV_ARGS(&buffer));
+    const HRESULT hr = device()->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc,
+                                                         InitialState(type), nullptr, IID_PPV_ARGS(&buffer));
     EXPECT_EQ(SUCCEEDED(hr), static_cast<bool>(buffer));
     return hr;
   }
-  HRESULT CreateWith(D3D12_HEAP_PROPERTIES properties, D3D12_RESOURCE_STATES state = D3D12_RESOURCE_STATE_COMMON,
+  HRESULT CreateWith(D3D12_HEAP_PROPERTIES properties,
+                     D3D12_RESOURCE_STATES state = D3D12_RESOURCE_STATE_COMMON,
                      D3D12_HEAP_FLAGS flags = D3D12_HEAP_FLAG_NONE) {
     const D3D12_RESOURCE_DESC desc = BufferDesc(64);
     Ptr<ID3D12Resource> buffer;
-    return device()->CreateCommittedResource(&properties, flags, &desc, state, nullptr, IID_PPV_ARGS(&buffer));
+    return device()->CreateCommittedResource(&properties, flags, &desc, state, nullptr,
+                                             IID_PPV_ARGS(&buffer));
   }
   Ptr<ID3D12Heap> Heap(uint64_t bytes, D3D12_HEAP_TYPE type = D3D12_HEAP_TYPE_DEFAULT) {
     const D3D12_HEAP_DESC desc = {bytes, HeapProperties(type), 0, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS};
@@ -29,7 +31,8 @@ class ResourceTest : public D3D12Test {
                             D3D12_RESOURCE_STATES state = D3D12_RESOURCE_STATE_COMMON) {
     const D3D12_RESOURCE_DESC desc = BufferDesc(bytes);
     Ptr<ID3D12Resource> buffer;
-    EXPECT_EQ(device()->CreatePlacedResource(heap, offset, &desc, state, nullptr, IID_PPV_ARGS(&buffer)), expected);
+    EXPECT_EQ(device()->CreatePlacedResource(heap, offset, &desc, state, nullptr, IID_PPV_ARGS(&buffer)),
+              expected);
     return buffer;
   }
 };
@@ -157,7 +160,8 @@ TEST_F(ResourceTest, AddressesAreDistinct) {
 }
 
 TEST_F(ResourceTest, DescriptionsComeBack) {
-  const auto buffer = Buffer(100, D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS).As<ID3D12Resource2>();
+  const auto buffer =
+      Buffer(100, D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS).As<ID3D12Resource2>();
   EXPECT_EQ(buffer->GetDesc().Width, 100u);
   EXPECT_EQ(buffer->GetDesc().Alignment, kAlignment);
   EXPECT_EQ(buffer->GetDesc1().Flags, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
@@ -205,7 +209,8 @@ TEST_F(ResourceTest, PlacedBufferOutlivesItsHeap) {
 }
 
 TEST_F(ResourceTest, HeapChecks) {
-  D3D12_HEAP_DESC desc = {0, anydml::testing::HeapProperties(D3D12_HEAP_TYPE_DEFAULT), 0, D3D12_HEAP_FLAG_NONE};
+  D3D12_HEAP_DESC desc = {0, anydml::testing::HeapProperties(D3D12_HEAP_TYPE_DEFAULT), 0,
+                          D3D12_HEAP_FLAG_NONE};
   Ptr<ID3D12Heap> heap;
   EXPECT_EQ(device()->CreateHeap(&desc, IID_PPV_ARGS(&heap)), E_INVALIDARG);
   desc.SizeInBytes = 100;
@@ -224,12 +229,14 @@ TEST_F(ResourceTest, NewerCreationMethods) {
   D3D12_RESOURCE_DESC1 desc1{};
   std::memcpy(&desc1, &desc, sizeof(desc));
   Ptr<ID3D12Resource> a, b, c;
-  EXPECT_EQ(device()->CreateCommittedResource1(&properties, D3D12_HEAP_FLAG_NONE, &desc, D3D12_RESOURCE_STATE_COMMON,
-                                               nullptr, nullptr, IID_PPV_ARGS(&a)),
-            S_OK);
-  EXPECT_EQ(device()->CreateCommittedResource2(&properties, D3D12_HEAP_FLAG_NONE, &desc1, D3D12_RESOURCE_STATE_COMMON,
-                                               nullptr, nullptr, IID_PPV_ARGS(&b)),
-            S_OK);
+  EXPECT_EQ(
+      device()->CreateCommittedResource1(&properties, D3D12_HEAP_FLAG_NONE, &desc,
+                                         D3D12_RESOURCE_STATE_COMMON, nullptr, nullptr, IID_PPV_ARGS(&a)),
+      S_OK);
+  EXPECT_EQ(
+      device()->CreateCommittedResource2(&properties, D3D12_HEAP_FLAG_NONE, &desc1,
+                                         D3D12_RESOURCE_STATE_COMMON, nullptr, nullptr, IID_PPV_ARGS(&b)),
+      S_OK);
   const auto heap = Heap(kAlignment);
   EXPECT_EQ(device()->CreatePlacedResource1(heap.get(), 0, &desc1, D3D12_RESOURCE_STATE_COMMON, nullptr,
                                             IID_PPV_ARGS(&c)),
@@ -294,7 +301,8 @@ TEST_F(ResourceTest, MemoryIsGivenBackAtReleaseEvenIfADescriptorMentionsIt) {
   view.Format = DXGI_FORMAT_R32_UINT;
   view.ViewDimension = D3D12_UAV_DIMENSION_BUFFER;
   view.Buffer.NumElements = 16;
-  device()->CreateUnorderedAccessView(buffer.get(), nullptr, &view, heap->GetCPUDescriptorHandleForHeapStart());
+  device()->CreateUnorderedAccessView(buffer.get(), nullptr, &view,
+                                      heap->GetCPUDescriptorHandleForHeapStart());
   buffer.Reset();
   EXPECT_EQ(usage(), before);
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -56,12 +57,22 @@ Status RunCommand(const std::vector<std::string>& arguments) {
   return {};
 }
 
+Status RunAndFlush(const std::vector<std::string>& arguments) {
+  try {
+    ANYDML_RETURN_IF_ERROR(RunCommand(arguments));
+  } catch (const std::exception& error) {  // a file too large for this machine's memory, in practice
+    return Status(Code::kOutOfMemory, StrCat("out of memory (", error.what(), ")"));
+  }
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  return Status(Code::kFail, "standard output cannot be written");
+}
+
 }  // namespace
 }  // namespace anydml::tools
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  const anydml::Status status = anydml::tools::RunCommand(arguments);
+  const anydml::Status status = anydml::tools::RunAndFlush(arguments);
   if (!status.ok()) std::fprintf(stderr, "anydml: %s\n", status.message().c_str());
   return anydml::tools::ExitCode(status);
 }

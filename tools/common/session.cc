@@ -97,7 +97,7 @@ Status Session::Check(HRESULT result, const char* what) {
   return Status(static_cast<Code>(static_cast<uint32_t>(result)), sentence);
 }
 
-// The first stored error or warning, and forgets the others: they follow from it.
+// The first stored error, and forgets the others: they follow from it.
 std::string Session::TakeMessages() {
   std::string first;
   if (!messages_) return first;  // the device could not be created
@@ -109,7 +109,7 @@ std::string Session::TakeMessages() {
     std::vector<uint64_t> storage(bytes / sizeof(uint64_t) + 1);
     auto* message = reinterpret_cast<D3D12_MESSAGE*>(storage.data());
     if (FAILED(messages_->GetMessage(i, message, &bytes))) continue;
-    if (message->Severity <= D3D12_MESSAGE_SEVERITY_WARNING) first = message->pDescription;
+    if (message->Severity <= D3D12_MESSAGE_SEVERITY_ERROR) first = message->pDescription;
   }
   messages_->ClearStoredMessages();
   return first;

@@ -57,47 +57,20 @@ constexpr D3D_FEATURE_LEVEL D3D_FEATURE_LEVEL_1_0_GENERIC =
     static_cast<D3D_FEATURE_LEVEL>(0x100);
 #endif
 
-// DEFINE_GUID only declares, leaving the definition to a static library that
-// programs would have to link. Weak definitions make the attributes usable from
-// the header alone and give way to that library's where it is linked.
-#ifdef INITGUID
-#define ANYDML_WEAK_GUID(name, ...)
-#else
-#define ANYDML_WEAK_GUID(name, l, w1, w2, b1, b2, b3, b4, b5, b6, b7, b8) \
-  extern "C" __attribute__((weak)) const GUID name = {                    \
-      l, w1, w2, {b1, b2, b3, b4, b5, b6, b7, b8}};
-#endif
-
-ANYDML_WEAK_GUID(DXCORE_ADAPTER_ATTRIBUTE_D3D11_GRAPHICS, 0x8c47866b, 0x7583,
-                 0x450d, 0xf0, 0xf0, 0x6b, 0xad, 0xa8, 0x95, 0xaf, 0x4b)
-ANYDML_WEAK_GUID(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS, 0x0c9ece4d, 0x2f6e,
-                 0x4f01, 0x8c, 0x96, 0xe8, 0x9e, 0x33, 0x1b, 0x47, 0xb1)
-ANYDML_WEAK_GUID(DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE, 0x248e2800,
-                 0xa793, 0x4724, 0xab, 0xaa, 0x23, 0xa6, 0xde, 0x1b, 0xe0, 0x90)
-
-#if D3D12_SDK_VERSION < 613 && defined(INITGUID)
-#define ANYDML_DXCORE_GUID(...) DEFINE_GUID(__VA_ARGS__);
-#else
-#define ANYDML_DXCORE_GUID(...) ANYDML_WEAK_GUID(__VA_ARGS__)
-#endif
-ANYDML_DXCORE_GUID(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML, 0xb71b0d41,
-                   0x1088, 0x422f, 0xa2, 0x7c, 0x02, 0x50, 0xb7, 0xd3, 0xa9,
-                   0x88)
-ANYDML_DXCORE_GUID(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_MEDIA, 0x8eb2c848,
-                   0x82f6, 0x4b49, 0xaa, 0x87, 0xae, 0xcf, 0xcf, 0x01, 0x74,
-                   0xc6)
-ANYDML_DXCORE_GUID(DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU, 0xb69eb219, 0x3ded,
-                   0x4464, 0x97, 0x9f, 0xa0, 0x0b, 0xd4, 0x68, 0x70, 0x06)
-ANYDML_DXCORE_GUID(DXCORE_HARDWARE_TYPE_ATTRIBUTE_COMPUTE_ACCELERATOR,
-                   0xe0b195da, 0x58ef, 0x4a22, 0x90, 0xf1, 0x1f, 0x28, 0x16,
-                   0x9c, 0xab, 0x8d)
-ANYDML_DXCORE_GUID(DXCORE_HARDWARE_TYPE_ATTRIBUTE_NPU, 0xd46140c4, 0xadd7,
-                   0x451b, 0x9e, 0x56, 0x06, 0xfe, 0x8c, 0x3b, 0x58, 0xed)
-ANYDML_DXCORE_GUID(DXCORE_HARDWARE_TYPE_ATTRIBUTE_MEDIA_ACCELERATOR, 0x66bdb96a,
-                   0x050b, 0x44c7, 0xa4, 0xfd, 0xd1, 0x44, 0xce, 0x0a, 0xb4,
-                   0x43)
-
 #if D3D12_SDK_VERSION < 613
+DEFINE_GUID(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML, 0xb71b0d41, 0x1088,
+            0x422f, 0xa2, 0x7c, 0x02, 0x50, 0xb7, 0xd3, 0xa9, 0x88);
+DEFINE_GUID(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_MEDIA, 0x8eb2c848, 0x82f6,
+            0x4b49, 0xaa, 0x87, 0xae, 0xcf, 0xcf, 0x01, 0x74, 0xc6);
+DEFINE_GUID(DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU, 0xb69eb219, 0x3ded, 0x4464,
+            0x97, 0x9f, 0xa0, 0x0b, 0xd4, 0x68, 0x70, 0x06);
+DEFINE_GUID(DXCORE_HARDWARE_TYPE_ATTRIBUTE_COMPUTE_ACCELERATOR, 0xe0b195da,
+            0x58ef, 0x4a22, 0x90, 0xf1, 0x1f, 0x28, 0x16, 0x9c, 0xab, 0x8d);
+DEFINE_GUID(DXCORE_HARDWARE_TYPE_ATTRIBUTE_NPU, 0xd46140c4, 0xadd7, 0x451b,
+            0x9e, 0x56, 0x06, 0xfe, 0x8c, 0x3b, 0x58, 0xed);
+DEFINE_GUID(DXCORE_HARDWARE_TYPE_ATTRIBUTE_MEDIA_ACCELERATOR, 0x66bdb96a,
+            0x050b, 0x44c7, 0xa4, 0xfd, 0xd1, 0x44, 0xce, 0x0a, 0xb4, 0x43);
+
 enum class DXCoreWorkload : uint32_t {
   Graphics = 0,
   Compute = 1,
@@ -122,35 +95,34 @@ enum class DXCoreHardwareTypeFilterFlags : uint32_t {
 DEFINE_ENUM_FLAG_OPERATORS(DXCoreHardwareTypeFilterFlags)
 
 interface IDXCoreAdapter1 : public IDXCoreAdapter {
-  STDMETHOD(GetPropertyWithInput)(
-      DXCoreAdapterProperty property, size_t inputPropertyDetailsSize,
-      _In_reads_bytes_opt_(inputPropertyDetailsSize)
-          const void* inputPropertyDetails,
-      size_t outputBufferSize,
-      _Out_writes_bytes_(outputBufferSize) void* outputBuffer) PURE;
+  STDMETHOD(GetPropertyWithInput)
+  (DXCoreAdapterProperty property, size_t inputPropertyDetailsSize,
+   _In_reads_bytes_opt_(inputPropertyDetailsSize)
+       const void* inputPropertyDetails,
+   size_t outputBufferSize,
+   _Out_writes_bytes_(outputBufferSize) void* outputBuffer) PURE;
 
   template <class Input, class Output>
   HRESULT GetPropertyWithInput(DXCoreAdapterProperty property,
                                const Input* input, Output* output) {
     return GetPropertyWithInput(property, sizeof(Input),
-                                static_cast<const void*>(input),
-                                sizeof(Output), static_cast<void*>(output));
+                                static_cast<const void*>(input), sizeof(Output),
+                                static_cast<void*>(output));
   }
 };
 
 interface IDXCoreAdapterFactory1 : public IDXCoreAdapterFactory {
-  STDMETHOD(CreateAdapterListByWorkload)(
-      DXCoreWorkload workload, DXCoreRuntimeFilterFlags runtimeFilter,
-      DXCoreHardwareTypeFilterFlags hardwareTypeFilter, REFIID riid,
-      _COM_Outptr_ void** ppvAdapterList) PURE;
+  STDMETHOD(CreateAdapterListByWorkload)
+  (DXCoreWorkload workload, DXCoreRuntimeFilterFlags runtimeFilter,
+   DXCoreHardwareTypeFilterFlags hardwareTypeFilter, REFIID riid,
+   _COM_Outptr_ void** ppvAdapterList) PURE;
 
   template <class List>
   HRESULT CreateAdapterListByWorkload(
       DXCoreWorkload workload, DXCoreRuntimeFilterFlags runtime_filter,
       DXCoreHardwareTypeFilterFlags hardware_type_filter, List** list) {
-    return CreateAdapterListByWorkload(workload, runtime_filter,
-                                       hardware_type_filter,
-                                       IID_PPV_ARGS(list));
+    return CreateAdapterListByWorkload(
+        workload, runtime_filter, hardware_type_filter, IID_PPV_ARGS(list));
   }
 };
 #endif  // D3D12_SDK_VERSION < 613

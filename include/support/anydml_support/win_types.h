@@ -10,6 +10,20 @@
 // include/support/wsl/winadapter.h leads here; this reaches the real one.
 #include_next <wsl/winadapter.h>
 
+// DEFINE_GUID only declares, leaving the definitions to a static library
+// (libDirectX-Guids) that programs would have to link. Weak definitions make
+// every IID usable from the headers alone, and give way to that library's or to
+// those of a translation unit that defines INITGUID.
+#if defined(__cplusplus) && !defined(INITGUID)
+#undef DEFINE_GUID
+#define DEFINE_GUID(name, l, w1, w2, b1, b2, b3, b4, b5, b6, b7, b8) \
+  EXTERN_C __attribute__((weak)) const GUID name = {                 \
+      l, w1, w2, {b1, b2, b3, b4, b5, b6, b7, b8}}
+// winadapter has declared this one already.
+DEFINE_GUID(IID_IUnknown, 0x00000000, 0x0000, 0x0000, 0xc0, 0x00, 0x00, 0x00,
+            0x00, 0x00, 0x00, 0x46);
+#endif
+
 // -----------------------------------------------------------------------------
 // SAL annotations
 // -----------------------------------------------------------------------------

@@ -1,0 +1,81 @@
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "backend/backend.h"
+#include "backend/cpu/cpu_info.h"
+
+namespace anydml {
+namespace {
+
+TEST(CpuInfo, Intel) {
+  const CpuIdentity cpu = ParseCpuInfo(
+      "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel\t\t: 143\nmodel name\t: Intel(R) Xeon(R) Platinum "
+      "8481C\n\n"
+      "processor\t: 1\nvendor_id\t: GenuineIntel\nmodel name\t: another\n");
+  EXPECT_EQ(cpu.description, "Intel(R) Xeon(R) Platinum 8481C");
+  EXPECT_EQ(cpu.vendor_id, 0x8086u);
+  EXPECT_EQ(cpu.device_id, 143u);
+}
+
+TEST(CpuInfo, Amd) {
+  const CpuIdentity cpu = ParseCpuInfo("vendor_id : AuthenticAMD\nmodel : 17\nmodel name : AMD EPYC 9654\n");
+  EXPECT_EQ(cpu.description, "AMD EPYC 9654");
+  EXPECT_EQ(cpu.vendor_id, 0x1022u);
+}
+
+TEST(CpuInfo, Arm) {
+  const CpuIdentity cpu = ParseCpuInfo(
+      "processor\t: 0\nBogoMIPS\t: 2000.00\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: "
+      "0x0\n"
+      "CPU part\t: 0xd4f\nCPU revision\t: 0\n");
+  EXPECT_EQ(cpu.description, "Arm Neoverse-V2");
+  EXPECT_EQ(cpu.vendor_id, 0x13B5u);
+  EXPECT_EQ(cpu.device_id, 0xd4fu);
+}
+
+TEST(CpuInfo, UnknownArmAndNothing) {
+  EXPECT_NE(ParseCpuInfo("CPU implementer : 0x99\nCPU part : 0x123\n").description.find("0x123"),
+            std::string::npos);
+  const CpuIdentity nothing = ParseCpuInfo("");
+  EXPECT_FALSE(nothing.description.empty());
+  EXPECT_NE(nothing.vendor_id, 0x1414u);
+}
+
+TEST(CpuBackend, Memory) {
+  Backend& cpu = *Backends().front();
+  EXPECT_EQ(cpu.adapter().id, "cpu");
+  EXPECT_NE(cpu.adapter().luid, 0u);
+  std::shared_ptr<Memory> memory;
+  for (const uint64_t bytes : {uint64_t{1}, uint64_t{65536}, uint64_t{5} << 20}) {
+    ASSERT_TRUE(cpu.Allocate(MemoryKind::kDefault, bytes, &memory).ok());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->device()) % 65536, 0u);
+    EXPECT_EQ(memory->size(), bytes);
+    for (const uint64_t at : {uint64_t{0}, bytes / 2, bytes - 1}) EXPECT_EQ(memory->host()[at], std::byte{0});
+    std::memset(memory->host(), 1, bytes);
+  }
+  EXPECT_EQ(cpu.Allocate(MemoryKind::kDefault, UINT64_MAX, &memory).code(), Code::kOutOfMemory);
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_EQ(cpu.Allocate(MemoryKind::kDefault, 0, &memory).code(), Code::kInvalidArgument);
+}
+
+TEST(CpuBackend, Stream) {
+  const auto stream = Backends().front()->CreateStream();
+  std::byte data[11] = {};
+  ASSERT_TRUE(stream->Fill32(data, 0x04030201, 10).ok());  // a partial word at the end
+  EXPECT_EQ(data[9], std::byte{2});
+  EXPECT_EQ(data[10], std::byte{0});
+  ASSERT_TRUE(stream->Copy(data, data + 1, 9).ok());  // overlap
+  EXPECT_EQ(data[0], std::byte{2});
+  EXPECT_EQ(data[8], std::byte{2});
+  uint64_t first = 0, second = 0;
+  ASSERT_TRUE(stream->WriteTimestamp(&first).ok());
+  ASSERT_TRUE(stream->WriteTimestamp(&second).ok());
+  EXPECT_LE(first, second);
+  bool done = false;
+  ASSERT_TRUE(stream->Flush([&done] { done = true; }).ok());
+  EXPECT_TRUE(done);
+}
+
+}  // namespace
+}  // namespace anydml
