@@ -37,7 +37,7 @@ CommandAllocator::~CommandAllocator() {
 
 HRESULT CommandAllocator::Reset() {
   return Guard([&] {
-    if (device()->removed()) return DXGI_ERROR_DEVICE_REMOVED;
+    if (device()->removed()) return device()->FailRemoved("ID3D12CommandAllocator::Reset");
     if (state_->recording.load() != nullptr) {
       return device()->FailWith(
           E_FAIL, D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_CANNOT_RESET,

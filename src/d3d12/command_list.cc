@@ -77,7 +77,7 @@ HRESULT CommandList::Close() {
     open_ = false;
     const std::shared_ptr<RecordedList> recording = std::move(recording_);
     recording->allocator->recording.store(nullptr);
-    if (device()->removed()) return DXGI_ERROR_DEVICE_REMOVED;
+    if (device()->removed()) return device()->FailRemoved("ID3D12GraphicsCommandList::Close");
     if (!error_.empty()) {
       return device()->Fail(E_INVALIDARG, "ID3D12GraphicsCommandList::Close: the list", QuotedName(),
                             " is in error: ", error_);
@@ -91,7 +91,7 @@ HRESULT CommandList::Close() {
 
 HRESULT CommandList::Reset(ID3D12CommandAllocator* allocator, ID3D12PipelineState* pipeline) {
   return Guard([&] {
-    if (device()->removed()) return DXGI_ERROR_DEVICE_REMOVED;
+    if (device()->removed()) return device()->FailRemoved("ID3D12GraphicsCommandList::Reset");
     if (open_) {
       return device()->FailWith(E_FAIL, D3D12_MESSAGE_ID_COMMAND_LIST_OPEN,
                                 StrCat("ID3D12GraphicsCommandList::Reset: the list", QuotedName(),

@@ -56,7 +56,7 @@ HRESULT CommandQueue::PushFence(const char* method, ID3D12Fence* object, UINT64 
       return device()->Fail(E_INVALIDARG, "ID3D12CommandQueue::", method, ": pFence is ",
                             object == nullptr ? "null" : "not a fence of this device");
     }
-    if (device()->removed()) return DXGI_ERROR_DEVICE_REMOVED;
+    if (device()->removed()) return device()->FailRemoved("ID3D12CommandQueue::", method);
     work_.Push({nullptr, fence->state(), value, wait});
     return S_OK;
   });

@@ -45,6 +45,10 @@ class Device final : public UnsupportedDevice {
     }
   }
   HRESULT Fail(const char* method, const Status& status) noexcept;
+  template <typename... Args>
+  HRESULT FailRemoved(const Args&... method) noexcept {
+    return Fail(DXGI_ERROR_DEVICE_REMOVED, method..., ": the device was removed");
+  }
 
   // A message that is nobody's failure.
   void PostText(D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id, const std::string& text) noexcept;

@@ -17,7 +17,7 @@ template <typename Body>
 HRESULT Device::Create(const char* method, void** out, Body&& body) {
   return Guard([&] {
     if (out != nullptr) *out = nullptr;
-    if (removed()) return Fail(DXGI_ERROR_DEVICE_REMOVED, method, ": the device was removed");
+    if (removed()) return FailRemoved(method);
     return body();
   });
 }

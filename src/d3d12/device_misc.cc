@@ -24,14 +24,14 @@ HRESULT Device::CheckPageables(const char* method, UINT count, ID3D12Pageable* c
 // Host memory is always resident: these only check their arguments.
 HRESULT Device::MakeResident(UINT count, ID3D12Pageable* const* objects) {
   return Guard([&] {
-    if (removed()) return DXGI_ERROR_DEVICE_REMOVED;
+    if (removed()) return FailRemoved("MakeResident");
     return CheckPageables("MakeResident", count, objects);
   });
 }
 
 HRESULT Device::Evict(UINT count, ID3D12Pageable* const* objects) {
   return Guard([&] {
-    if (removed()) return DXGI_ERROR_DEVICE_REMOVED;
+    if (removed()) return FailRemoved("Evict");
     return CheckPageables("Evict", count, objects);
   });
 }
@@ -39,7 +39,7 @@ HRESULT Device::Evict(UINT count, ID3D12Pageable* const* objects) {
 HRESULT Device::SetResidencyPriority(UINT count, ID3D12Pageable* const* objects,
                                      const D3D12_RESIDENCY_PRIORITY* priorities) {
   return Guard([&] {
-    if (removed()) return DXGI_ERROR_DEVICE_REMOVED;
+    if (removed()) return FailRemoved("SetResidencyPriority");
     if (priorities == nullptr) return Fail(E_INVALIDARG, "SetResidencyPriority: pPriorities is null");
     return CheckPageables("SetResidencyPriority", count, objects);
   });
@@ -48,7 +48,7 @@ HRESULT Device::SetResidencyPriority(UINT count, ID3D12Pageable* const* objects,
 HRESULT Device::EnqueueMakeResident(D3D12_RESIDENCY_FLAGS, UINT count, ID3D12Pageable* const* objects,
                                     ID3D12Fence* fence, UINT64 value) {
   return Guard([&] {
-    if (removed()) return DXGI_ERROR_DEVICE_REMOVED;
+    if (removed()) return FailRemoved("EnqueueMakeResident");
     const HRESULT hr = CheckPageables("EnqueueMakeResident", count, objects);
     if (FAILED(hr)) return hr;
     const auto implementation = ImplementationOf<Fence>(fence);

@@ -12,6 +12,7 @@ namespace {
 
 // Written out, because the headers only declare them.
 constexpr GUID kCoreCompute = {0x248e2800, 0xa793, 0x4724, {0xab, 0xaa, 0x23, 0xa6, 0xde, 0x1b, 0xe0, 0x90}};
+constexpr GUID kGraphics = {0x0c9ece4d, 0x2f6e, 0x4f01, {0x8c, 0x96, 0xe8, 0x9e, 0x33, 0x1b, 0x47, 0xb1}};
 constexpr GUID kGenericMl = {0xb71b0d41, 0x1088, 0x422f, {0xa2, 0x7c, 0x02, 0x50, 0xb7, 0xd3, 0xa9, 0x88}};
 constexpr GUID kHardwareGpu = {0xb69eb219, 0x3ded, 0x4464, {0x97, 0x9f, 0xa0, 0x0b, 0xd4, 0x68, 0x70, 0x06}};
 constexpr GUID kHardwareComputeAccelerator = {
@@ -86,7 +87,9 @@ HRESULT Fail(HRESULT code, const std::string& message) {
 }  // namespace
 
 bool SupportsAttribute(const Backend& backend, REFGUID attribute) {
-  if (attribute == kCoreCompute || attribute == kGenericMl) return true;
+  // Graphics as well, although nothing is drawn: programs filter by it for devices of
+  // level 11_0 and would see no adapter at all.
+  if (attribute == kCoreCompute || attribute == kGenericMl || attribute == kGraphics) return true;
   return attribute == (backend.adapter().is_gpu ? kHardwareGpu : kHardwareComputeAccelerator);
 }
 

@@ -25,7 +25,7 @@ HRESULT Fence::SetEventOnCompletion(UINT64 value, HANDLE event) {
 
 HRESULT Fence::Signal(UINT64 value) {
   return Guard([&] {
-    if (device()->removed()) return DXGI_ERROR_DEVICE_REMOVED;
+    if (device()->removed()) return device()->FailRemoved("ID3D12Fence::Signal");
     state_->Signal(value);
     return S_OK;
   });

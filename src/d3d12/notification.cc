@@ -1,6 +1,7 @@
 #include "d3d12/notification.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,8 +20,11 @@ void Notification::Deliver() {
   const int fd = event_fd_.exchange(-1, std::memory_order_acq_rel);
   if (fd >= 0) {
     const uint64_t one = 1;
-    // Fails only when the counter is full, and then the event is set anyway.
-    [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof(one));
+    // A full counter would block the write, and then the event is set anyway.
+    pollfd writable = {fd, POLLOUT, 0};
+    if (poll(&writable, 1, 0) == 1) {
+      [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof(one));
+    }
     close(fd);
     return;
   }

@@ -78,9 +78,10 @@ void WorkQueue::Run(WorkItem item) {
   } else if (!item.wait) {
     Signal(std::move(item.fence), item.value);
   } else if (!WaitFor(*item.fence, item.value)) {
-    device_->Post(D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_ID_OBJECT_DELETED_WHILE_STILL_IN_USE,
-                  "ID3D12CommandQueue was released while it waits for a fence to reach ", item.value,
-                  "; the work behind that is dropped");
+    // Somebody may wait for what is dropped: removal ends those waits, with a reason.
+    device_->Remove(DXGI_ERROR_INVALID_CALL,
+                    StrCat("ID3D12CommandQueue was released while it waits for a fence to reach ", item.value,
+                           "; the work behind that is dropped"));
     DropAll();
   }
 }

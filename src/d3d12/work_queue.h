@@ -28,7 +28,7 @@ class WorkQueue {
   WorkQueue(Device* device, std::unique_ptr<Stream> stream);
 
   // Does what can still be done: everything up to the first wait that is not
-  // satisfied; the rest is dropped with a message.
+  // satisfied; then the rest is dropped and the device removed.
   ~WorkQueue();
 
   void Push(WorkItem item);

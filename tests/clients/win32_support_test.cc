@@ -1,8 +1,9 @@
-// The rest of the Win32 support: errors, strings, clocks, libraries, wil.
+// The rest of the Win32 support: errors, strings, clocks, libraries, wil, WRL.
 #include <windows.h>
 
 #include <wil/resource.h>
 #include <wil/result.h>
+#include <wrl/client.h>
 
 #include <string.h>
 
@@ -144,6 +145,24 @@ TEST(Wil, ScopeExit) {
     dropped.release();
   }
   EXPECT_EQ(calls, 1);
+}
+
+// An object whose references are not counted.
+struct Uncounted : IUnknown {
+  HRESULT QueryInterface(REFIID, void**) override { return E_NOINTERFACE; }
+  ULONG AddRef() override { return 1; }
+  ULONG Release() override { return 1; }
+};
+
+TEST(Wrl, ComPtrsCompareAsPointers) {
+  Uncounted a, b;
+  Microsoft::WRL::ComPtr<IUnknown> one(&a), same(&a), other(&b), null;
+  Microsoft::WRL::ComPtr<Uncounted> derived(&a);
+  EXPECT_TRUE(one == same && !(one != same));
+  EXPECT_TRUE(one != other && !(one == other));
+  EXPECT_TRUE(one == derived && derived != other);
+  EXPECT_TRUE(one != null && null == nullptr && one != nullptr);
+  EXPECT_NE(one < other, other < one);
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ TEST_F(DxCoreTest, ProgramsCanSelectIt) {
   EXPECT_NE(Property<DXCoreHardwareIDParts>(DXCoreAdapterProperty::HardwareIDParts).vendorID, 0u);
   EXPECT_TRUE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE));
   EXPECT_TRUE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML));
-  EXPECT_FALSE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS));
+  EXPECT_TRUE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS));
+  EXPECT_FALSE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D11_GRAPHICS));
 }
 
 TEST_F(DxCoreTest, Properties) {
@@ -96,7 +97,7 @@ TEST_F(DxCoreTest, Lists) {
   ASSERT_EQ(factory_->CreateAdapterList(2, both, IID_PPV_ARGS(&list)), S_OK);
   EXPECT_GE(list->GetAdapterCount(), 1u);
   EXPECT_FALSE(list->IsStale());
-  ASSERT_EQ(factory_->CreateAdapterList(1, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS, IID_PPV_ARGS(&list)),
+  ASSERT_EQ(factory_->CreateAdapterList(1, &DXCORE_ADAPTER_ATTRIBUTE_D3D11_GRAPHICS, IID_PPV_ARGS(&list)),
             S_OK);
   EXPECT_EQ(list->GetAdapterCount(), 0u);
   Ptr<IDXCoreAdapter> none;

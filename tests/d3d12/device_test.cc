@@ -151,8 +151,8 @@ TEST_F(DeviceTest, FeatureLevelsAnswersTheHighestOfTheList) {
 }
 
 TEST_F(DeviceTest, UnknownFeature) {
-  char data[64];
-  for (const int feature : {-1, 7, 49, 1000}) {
+  char data[64] = {};
+  for (const int feature : {-1, 9, 49, 1000}) {
     EXPECT_EQ(device()->CheckFeatureSupport(static_cast<D3D12_FEATURE>(feature), data, 4), E_INVALIDARG)
         << feature;
   }

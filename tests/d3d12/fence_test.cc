@@ -77,6 +77,19 @@ TEST_F(FenceTest, EventMayBeClosedBeforeItIsReached) {
   EXPECT_EQ(observer.Take(), 1u);
 }
 
+TEST_F(FenceTest, AFullEventBlocksNobody) {
+  const int fd = eventfd(0, EFD_CLOEXEC);  // writes block when the counter is full
+  const uint64_t full = UINT64_MAX - 1;
+  ASSERT_EQ(write(fd, &full, sizeof(full)), static_cast<ssize_t>(sizeof(full)));
+  const auto fence = CreateFence(device());
+  EXPECT_EQ(fence->SetEventOnCompletion(1, reinterpret_cast<HANDLE>(static_cast<uintptr_t>(fd))), S_OK);
+  EXPECT_EQ(fence->Signal(1), S_OK);
+  uint64_t count = 0;
+  EXPECT_EQ(read(fd, &count, sizeof(count)), static_cast<ssize_t>(sizeof(count)));
+  EXPECT_EQ(count, full);
+  close(fd);
+}
+
 TEST_F(FenceTest, WhatIsNoEventIsRefused) {
   const auto fence = CreateFence(device());
   EXPECT_EQ(fence->SetEventOnCompletion(0, reinterpret_cast<HANDLE>(uintptr_t{0x7FFFFFF0})), E_HANDLE);

@@ -42,6 +42,27 @@ TEST_F(RemovalTest, NothingCanBeCreated) {
   EXPECT_EQ(allocator->Reset(), removed);
 }
 
+TEST_F(RemovalTest, EveryRefusalHasItsOwnSentence) {
+  const auto fence = CreateFence(device());
+  const auto queue = CreateQueue(device());
+  const auto allocator = CreateAllocator(device());
+  const auto list = CreateList(device(), allocator.get());
+  ID3D12Pageable* const objects[] = {fence.get()};
+  device()->RemoveDevice();
+  const auto expect = [](HRESULT hr, const std::string& method) {
+    EXPECT_EQ(hr, DXGI_ERROR_DEVICE_REMOVED) << method;
+    EXPECT_EQ(AnyDmlGetLastErrorMessage(), method + ": the device was removed");
+  };
+  expect(fence->Signal(1), "ID3D12Fence::Signal");
+  expect(queue->Signal(fence.get(), 1), "ID3D12CommandQueue::Signal");
+  expect(queue->Wait(fence.get(), 1), "ID3D12CommandQueue::Wait");
+  expect(list->Close(), "ID3D12GraphicsCommandList::Close");
+  expect(list->Reset(allocator.get(), nullptr), "ID3D12GraphicsCommandList::Reset");
+  expect(allocator->Reset(), "ID3D12CommandAllocator::Reset");
+  expect(device()->MakeResident(1, objects), "MakeResident");
+  expect(device()->Evict(1, objects), "Evict");
+}
+
 TEST_F(RemovalTest, FencesReachEverything) {
   const auto fence = CreateFence(device());
   const auto queue = CreateQueue(device());

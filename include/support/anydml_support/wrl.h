@@ -1,5 +1,5 @@
-// Microsoft::WRL of DirectX-Headers, plus RuntimeClass, which Windows code uses
-// where DirectX-Headers has only Base.
+// Microsoft::WRL of DirectX-Headers, plus what it lacks: RuntimeClass, which
+// Windows code uses where DirectX-Headers has only Base, and comparison.
 #ifndef ANYDML_SUPPORT_WRL_H_
 #define ANYDML_SUPPORT_WRL_H_
 
@@ -11,6 +11,23 @@
 
 namespace Microsoft {
 namespace WRL {
+
+// Without these, == compares two ComPtrs as booleans: any two that are not
+// null would be equal.
+template <typename T, typename U>
+bool operator==(const ComPtr<T>& a, const ComPtr<U>& b) noexcept {
+  return a.Get() == b.Get();
+}
+
+template <typename T, typename U>
+bool operator!=(const ComPtr<T>& a, const ComPtr<U>& b) noexcept {
+  return a.Get() != b.Get();
+}
+
+template <typename T, typename U>
+bool operator<(const ComPtr<T>& a, const ComPtr<U>& b) noexcept {
+  return a.Get() < b.Get();
+}
 
 enum RuntimeClassType { WinRt = 1, ClassicCom = 2, WinRtClassicComMix = 3 };
 
