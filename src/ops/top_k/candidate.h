@@ -39,35 +39,36 @@ constexpr UnsignedOf<sizeof(T)> OrderedBits(UnsignedOf<sizeof(T)> bits) {
 
 // Up to 32 bits of key share a word with the complement of the index: the larger
 // word is the better candidate, and of equal keys the lower index.
-template <size_t kBytes>
-struct Candidate {
+struct NarrowCandidate {
   using Key = uint32_t;
 
-  Candidate() = default;
-  Candidate(Key key, uint32_t index) : word(uint64_t{key} << 32 | static_cast<uint32_t>(~index)) {}
+  NarrowCandidate() = default;
+  NarrowCandidate(Key key, uint32_t index) : word(uint64_t{key} << 32 | static_cast<uint32_t>(~index)) {}
 
   Key key() const { return static_cast<Key>(word >> 32); }
   uint32_t index() const { return ~static_cast<uint32_t>(word); }
-  bool BetterThan(Candidate other) const { return word > other.word; }
+  bool BetterThan(NarrowCandidate other) const { return word > other.word; }
 
   uint64_t word;
 };
 
-template <>
-struct Candidate<8> {
+struct WideCandidate {
   using Key = uint64_t;
 
-  Candidate() = default;
-  Candidate(Key key, uint32_t index) : key_(key), index_(index) {}
+  WideCandidate() = default;
+  WideCandidate(Key key, uint32_t index) : key_(key), index_(index) {}
 
   Key key() const { return key_; }
   uint32_t index() const { return index_; }
-  bool BetterThan(const Candidate& other) const {
+  bool BetterThan(const WideCandidate& other) const {
     return key_ != other.key_ ? key_ > other.key_ : index_ < other.index_;
   }
 
   uint64_t key_;
   uint32_t index_;
 };
+
+template <size_t kBytes>
+using Candidate = std::conditional_t<kBytes == 8, WideCandidate, NarrowCandidate>;
 
 }  // namespace anydml

@@ -16,6 +16,9 @@ std::string SortBetterNot(const TopKProblem& problem) {
 }
 
 constexpr Implementation<TopKProblem> kImplementations[] = {
+#if ANYDML_HAVE_HIGHWAY
+    {"cpu.threshold", "cpu", CreateTopKThreshold},
+#endif
     {"cpu.sort", "cpu", CreateTopKSort, SortBetterNot},
     {"cpu.heap", "cpu", CreateTopKHeap},
     {"cpu.reference", "cpu", CreateTopKReference},

@@ -27,6 +27,7 @@ struct TopKProblem {
 };
 
 // create functions of the implementations; the list is in lower.cc.
+std::unique_ptr<const Kernel> CreateTopKThreshold(const TopKProblem& problem, std::string* why_not);
 std::unique_ptr<const Kernel> CreateTopKHeap(const TopKProblem& problem, std::string* why_not);
 std::unique_ptr<const Kernel> CreateTopKSort(const TopKProblem& problem, std::string* why_not);
 std::unique_ptr<const Kernel> CreateTopKReference(const TopKProblem& problem, std::string* why_not);

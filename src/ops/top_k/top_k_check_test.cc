@@ -80,14 +80,16 @@ TEST(TopKInfer, RefusesWhatItCannotDerive) {
 }
 
 TEST(TopKLower, ChoosesByTheShareOfKAndExplains) {
-  OperatorDesc few = TopK1({1000}, {10}, {10}, 0, 10);
+  OperatorDesc few = TopK1({100}, {3}, {3}, 0, 3);
   LoweredOperator lowered;
   ASSERT_TRUE(ImplementationOf(few).lower(few, {}, &lowered).ok());
   EXPECT_EQ(lowered.implementation, "cpu.heap");
-  EXPECT_EQ(lowered.explanation,
-            "cpu.sort: K is 10 of 1000 elements: a heap of K is faster up to 1/32\n"
-            "cpu.heap: chosen\n"
-            "cpu.reference: comes after cpu.heap");
+  // Where Highway is there, a line about cpu.threshold comes first.
+  const std::string rest =
+      "cpu.sort: K is 3 of 100 elements: a heap of K is faster up to 1/32\n"
+      "cpu.heap: chosen\n"
+      "cpu.reference: comes after cpu.heap";
+  EXPECT_TRUE(lowered.explanation.ends_with(rest)) << lowered.explanation;
   EXPECT_TRUE(lowered.in_place.empty());
 
   OperatorDesc all = TopK1({1000}, {1000}, {1000}, 0, 1000);
@@ -102,9 +104,10 @@ TEST(TopKLower, RefusesUnknownImplementationsAndBackends) {
   LoweredOperator lowered;
   Status status = ImplementationOf(desc).lower(desc, {.implementation = "cpu.magic"}, &lowered);
   EXPECT_EQ(status.code(), Code::kUnsupported);
-  EXPECT_EQ(
-      status.message(),
-      "TOP_K1: implementation cpu.magic was asked for but there are only cpu.sort, cpu.heap, cpu.reference");
+  const std::string& message = status.message();
+  EXPECT_TRUE(message.starts_with("TOP_K1: implementation cpu.magic was asked for but there are only cpu."))
+      << message;
+  EXPECT_TRUE(message.ends_with("cpu.sort, cpu.heap, cpu.reference")) << message;
   LowerOptions elsewhere;
   elsewhere.backend = "abacus";
   status = ImplementationOf(desc).lower(desc, elsewhere, &lowered);
