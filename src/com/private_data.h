@@ -1,5 +1,5 @@
-// GetPrivateData/SetPrivateData/SetPrivateDataInterface/SetName, which
-// ID3D12Object, IDMLObject and IDXGIObject declare alike.
+// GetPrivateData, SetPrivateData, SetPrivateDataInterface and SetName. NamedObject serves
+// Direct3D; DirectML declares them with a non-const interface and has its own mixin.
 #pragma once
 
 #include <map>

@@ -10,6 +10,12 @@
 
 #include "ops/top_k/row_scan.h"
 
+#ifndef ANYDML_FOR_EACH_ROW_TYPE  // this file is included once per target
+#define ANYDML_FOR_EACH_ROW_TYPE(X)                                                               \
+  X(F32, float) X(F16, Half) X(U32, uint32_t) X(U16, uint16_t) X(U8, uint8_t) X(I32, int32_t) \
+  X(I16, int16_t) X(I8, int8_t)
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace anydml {
 namespace HWY_NAMESPACE {
@@ -215,14 +221,7 @@ uint32_t GroupBestsTyped(const UnsignedOf<sizeof(T)>* row, uint32_t n, bool larg
   uint32_t Bests##name(const UnsignedOf<sizeof(T)>* row, uint32_t n, bool largest, uint32_t* keys) {       \
     return GroupBestsTyped<T>(row, n, largest, keys);                                                      \
   }
-ANYDML_ROW_SCAN(F32, float)
-ANYDML_ROW_SCAN(F16, Half)
-ANYDML_ROW_SCAN(U32, uint32_t)
-ANYDML_ROW_SCAN(U16, uint16_t)
-ANYDML_ROW_SCAN(U8, uint8_t)
-ANYDML_ROW_SCAN(I32, int32_t)
-ANYDML_ROW_SCAN(I16, int16_t)
-ANYDML_ROW_SCAN(I8, int8_t)
+ANYDML_FOR_EACH_ROW_TYPE(ANYDML_ROW_SCAN)
 #undef ANYDML_ROW_SCAN
 
 }  // namespace HWY_NAMESPACE
@@ -244,14 +243,7 @@ namespace anydml {
   uint32_t GroupBests<T>(const UnsignedOf<sizeof(T)>* row, uint32_t n, bool largest, uint32_t* keys) {       \
     return HWY_DYNAMIC_DISPATCH(Bests##name)(row, n, largest, keys);                                         \
   }
-ANYDML_ROW_SCAN(F32, float)
-ANYDML_ROW_SCAN(F16, Half)
-ANYDML_ROW_SCAN(U32, uint32_t)
-ANYDML_ROW_SCAN(U16, uint16_t)
-ANYDML_ROW_SCAN(U8, uint8_t)
-ANYDML_ROW_SCAN(I32, int32_t)
-ANYDML_ROW_SCAN(I16, int16_t)
-ANYDML_ROW_SCAN(I8, int8_t)
+ANYDML_FOR_EACH_ROW_TYPE(ANYDML_ROW_SCAN)
 #undef ANYDML_ROW_SCAN
 
 }  // namespace anydml
