@@ -2,6 +2,7 @@
 // the element's index, so that one comparison decides.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 

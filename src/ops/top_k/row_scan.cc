@@ -5,6 +5,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -70,7 +71,7 @@ HWY_INLINE NarrowCandidate CandidateOf(UnsignedOf<sizeof(T)> bits, uint32_t inde
 
 template <typename T, bool kLargest, Pass kPass>
 ScanEnd Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uint32_t n, LaneOf<T> threshold,
-             uint32_t threshold_key, NarrowCandidate* HWY_RESTRICT out, NarrowCandidate* end) {
+             NarrowCandidate* HWY_RESTRICT out, NarrowCandidate* end) {
   const hn::ScalableTag<LaneOf<T>> d;
   const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
   const auto* data = reinterpret_cast<const LaneOf<T>*>(row);
@@ -83,7 +84,7 @@ ScanEnd Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uint
     for (uint32_t w = 0; w < (lanes + 63) / 64; ++w) {
       for (uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
         const uint32_t at = first + 64 * w + static_cast<uint32_t>(std::countr_zero(bits));
-        *out++ = CandidateOf<T>(row[at], at, kFlip);
+        if (at >= i) *out++ = CandidateOf<T>(row[at], at, kFlip);
       }
     }
   };
@@ -99,9 +100,15 @@ ScanEnd Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uint
     take(m2, i + 2 * lanes);
     take(m3, i + 3 * lanes);
   }
-  for (; i < n && out != end; ++i) {
-    const NarrowCandidate candidate = CandidateOf<T>(row[i], i, kFlip);
-    if (candidate.key() >= threshold_key) *out++ = candidate;
+  // What is left, vector by vector, the last one overlapping elements before i.
+  while (i < n) {
+    const uint32_t first = std::min(i, n - lanes);
+    const auto mask = Passes<T, kLargest, kPass>(d, hn::LoadU(d, data + first), limit);
+    if (!hn::AllFalse(d, mask)) {
+      if (static_cast<uint64_t>(end - out) < kScanSlack) return {i, out};
+      take(mask, first);
+    }
+    i = first + lanes;
   }
   return {i, out};
 }
@@ -145,15 +152,15 @@ template <typename T, bool kLargest>
 ScanEnd ScanDirected(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t n, uint32_t threshold,
                      NarrowCandidate* out, NarrowCandidate* end) {
   constexpr uint32_t kWorstKey = kLargest ? 0 : ~static_cast<uint32_t>(static_cast<UnsignedOf<sizeof(T)>>(~0u));
-  if (threshold <= kWorstKey) return Scan<T, kLargest, Pass::kEverything>(row, begin, n, {}, 0, out, end);
+  if (threshold <= kWorstKey) return Scan<T, kLargest, Pass::kEverything>(row, begin, n, {}, out, end);
   const auto bits = ElementOfKey<T, kLargest>(threshold);
   if constexpr (kIsFloat<T>) {
     if (OrderedBits<T>(bits) == static_cast<UnsignedOf<sizeof(T)>>(~0u)) {
       constexpr Pass kPass = kLargest ? Pass::kNanOnly : Pass::kEverything;
-      return Scan<T, kLargest, kPass>(row, begin, n, {}, threshold, out, end);
+      return Scan<T, kLargest, kPass>(row, begin, n, {}, out, end);
     }
   }
-  return Scan<T, kLargest, Pass::kCompare>(row, begin, n, ThresholdLane<T>(bits, kLargest), threshold, out, end);
+  return Scan<T, kLargest, Pass::kCompare>(row, begin, n, ThresholdLane<T>(bits, kLargest), out, end);
 }
 
 template <typename T>

@@ -11,6 +11,9 @@ namespace anydml {
 // ScanRow stops while at least this many places are free.
 inline constexpr uint64_t kScanSlack = 4096;
 
+// Longer than any vector.
+inline constexpr uint32_t kShortestRow = 512;
+
 struct ScanEnd {
   uint32_t position;   // elements before it have been looked at
   NarrowCandidate* last;  // end of the candidates
@@ -18,7 +21,7 @@ struct ScanEnd {
 
 // Appends the elements of row[begin, n) whose key is at least `threshold`, in
 // order, until the row ends or fewer than kScanSlack places are left before `end`.
-// Keys are OrderedBits<T> (`largest`) or their complement.
+// Keys are OrderedBits<T> (`largest`) or their complement; n is at least kShortestRow.
 template <typename T>
 ScanEnd ScanRow(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t n, uint32_t threshold,
                 bool largest, NarrowCandidate* out, NarrowCandidate* end);

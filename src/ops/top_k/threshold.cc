@@ -152,8 +152,9 @@ std::unique_ptr<const Kernel> CreateTopKThreshold(const TopKProblem& problem, st
   }
   const uint32_t n = problem.n();
   const uint32_t k = problem.k();
-  if (n < 512 || k > n / 4) {
-    *why_not = StrCat("K is ", k, " of ", n, " elements; it takes sequences of 512 or more and K up to a quarter");
+  if (n < kShortestRow || k > n / 4) {
+    *why_not = StrCat("K is ", k, " of ", n, " elements; it takes sequences of ", kShortestRow,
+                      " or more and K up to a quarter");
     return nullptr;
   }
   return CreateTopKTyped<ThresholdSelect>(problem);
