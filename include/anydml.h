@@ -15,6 +15,9 @@
  *                           "cpu.reference". An operator that cannot use it
  *                           fails to compile, and the failure says why.
  *   ANYDML_ADAPTER          Chooses the adapter that is listed first.
+ *   ANYDML_THREADS          How many threads the CPU adapter computes with (read
+ *                           once per process); else as many as the process may
+ *                           use. Results do not depend on it.
  *   ANYDML_DEBUG            1: every failure sentence also goes to stderr.
  */
 #ifndef ANYDML_ANYDML_H_

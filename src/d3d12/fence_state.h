@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "d3d12/adaptive_spin.h"
+#include "base/adaptive_spin.h"
 #include "d3d12/notification.h"
 
 namespace anydml::d3d12 {

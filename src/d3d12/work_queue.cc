@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <cfenv>
 #include <utility>
 
 #include "com/guard.h"
@@ -47,6 +48,9 @@ void WorkQueue::Push(WorkItem item) {
 }
 
 void WorkQueue::Main() {
+  // Kernels compute alike whatever the application does to denormals and rounding: the
+  // environment is inherited by new threads.
+  std::fesetenv(FE_DFL_ENV);
   WorkItem item;
   while (Pop(&item)) Run(std::move(item));
   DropAll();

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "d3d12/adaptive_spin.h"
+#include "base/adaptive_spin.h"
 #include "d3d12/fence_state.h"
 #include "d3d12/submission.h"
 

@@ -85,6 +85,7 @@ HRESULT Device::CompileOperator(IDMLOperator* op, DML_EXECUTION_FLAGS flags, REF
     }
     LowerOptions options;
     options.backend = d3d12::BackendOf(state().d3d()).kind();
+    options.threads = d3d12::BackendOf(state().d3d()).threads();
     options.level = state().level();
     if (const char* forced = std::getenv("ANYDML_IMPLEMENTATION")) options.implementation = forced;
     std::shared_ptr<Program> program;

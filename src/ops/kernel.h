@@ -24,11 +24,25 @@ class DataErrorSink {
   ~DataErrorSink() = default;
 };
 
+// Threads that share a kernel's work.
+class Executor {
+ public:
+  using Task = void (*)(void* context, uint32_t index);
+
+  // Calls task(context, i) once for every i below `count`, in any order and as far
+  // as threads are free at the same time; returns when all calls have.
+  virtual void Run(uint32_t count, Task task, void* context) = 0;
+
+ protected:
+  ~Executor() = default;
+};
+
 struct KernelArguments {
   std::span<const Buffer> inputs;   // one per operator input, in schema order
   std::span<const Buffer> outputs;  // one per operator output
   Buffer temporary;                 // at least temporary_bytes(), aligned to 16 bytes
   DataErrorSink* data_errors = nullptr;  // null: nobody wants to know
+  Executor* executor = nullptr;          // null: everything on the calling thread
 };
 
 // Immutable and used from several queues at once. Run allocates nothing.

@@ -18,6 +18,7 @@ struct LowerOptions {
   std::string backend = "cpu";
   std::string implementation;  // forces one by name ("cpu.reference"); empty: the first that fits
   FeatureLevel level = kLatestFeatureLevel;
+  uint32_t threads = 1;  // that may share a run; results do not depend on it
 };
 
 struct LoweredOperator {

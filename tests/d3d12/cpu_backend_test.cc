@@ -1,9 +1,16 @@
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "backend/backend.h"
 #include "backend/cpu/cpu_info.h"
+#include "backend/cpu/thread_pool.h"
+#include "ops/common/parallel.h"
 
 namespace anydml {
 namespace {
@@ -40,6 +47,54 @@ TEST(CpuInfo, UnknownArmAndNothing) {
   const CpuIdentity nothing = ParseCpuInfo("");
   EXPECT_FALSE(nothing.description.empty());
   EXPECT_NE(nothing.vendor_id, 0x1414u);
+}
+
+TEST(CpuInfo, Quota) {
+  EXPECT_EQ(ParseCpuQuota("max 100000\n"), 0u);
+  EXPECT_EQ(ParseCpuQuota("200000 100000\n"), 2u);
+  EXPECT_EQ(ParseCpuQuota("150000 100000\n"), 2u);
+  EXPECT_EQ(ParseCpuQuota("50000 100000\n"), 1u);
+  EXPECT_EQ(ParseCpuQuota(""), 0u);
+  EXPECT_EQ(ParseCpuQuota("1 0"), 0u);
+  EXPECT_GE(CpuThreads(), 1u);
+}
+
+// Every task once, for many calls in a row, from several callers at the same time.
+TEST(ThreadPool, EveryTaskOnce) {
+  ThreadPool pool(4);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 3; ++caller) {
+    callers.emplace_back([&pool] {
+      for (uint32_t call = 0; call < 2000; ++call) {
+        const uint32_t count = call % 9;
+        std::array<std::atomic<int>, 9> runs{};
+        ParallelFor(&pool, count, [&](uint32_t i) { runs[i].fetch_add(1, std::memory_order_relaxed); });
+        for (uint32_t i = 0; i < runs.size(); ++i) ASSERT_EQ(runs[i], i < count ? 1 : 0);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+// A task that waits for another one gets it run at the same time.
+TEST(ThreadPool, AtTheSameTime) {
+  ThreadPool pool(2);
+  std::atomic<int> arrived{0};
+  ParallelFor(&pool, 2, [&](uint32_t) {
+    ++arrived;
+    while (arrived < 2) std::this_thread::yield();
+  });
+  EXPECT_EQ(arrived, 2);
+}
+
+TEST(ThreadPool, SleepsAndWakes) {
+  ThreadPool pool(3);
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::atomic<int> sum{0};
+    ParallelFor(&pool, 100, [&](uint32_t task) { sum += static_cast<int>(task); });
+    EXPECT_EQ(sum, 4950);
+  }
 }
 
 TEST(CpuBackend, Memory) {

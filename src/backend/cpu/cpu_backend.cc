@@ -3,13 +3,14 @@
 #include "backend/cpu/cpu_info.h"
 #include "backend/cpu/cpu_memory.h"
 #include "backend/cpu/cpu_stream.h"
+#include "backend/cpu/thread_pool.h"
 
 namespace anydml {
 namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend() : info_(DescribeCpu()) {}
+  CpuBackend() : info_(DescribeCpu()), threads_(CpuThreads()) {}
 
   const AdapterInfo& adapter() const override { return info_; }
   std::string_view kind() const override { return "cpu"; }
@@ -20,12 +21,18 @@ class CpuBackend final : public Backend {
     return AllocateCpuMemory(bytes, info_.shared_bytes, memory);
   }
 
-  std::unique_ptr<Stream> CreateStream() override { return std::make_unique<CpuStream>(); }
+  std::unique_ptr<Stream> CreateStream() override {
+    // Started with the first queue: looking at adapters needs no threads.
+    static auto* const pool = threads_ > 1 ? new ThreadPool(threads_) : nullptr;
+    return std::make_unique<CpuStream>(pool);
+  }
+  uint32_t threads() const override { return threads_; }
   uint64_t timestamp_frequency() const override { return kCpuTimestampFrequency; }
   uint64_t CurrentTimestamp() const override { return CpuTimestamp(); }
 
  private:
   const AdapterInfo info_;
+  const uint32_t threads_;
 };
 
 }  // namespace

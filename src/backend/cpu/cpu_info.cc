@@ -1,5 +1,6 @@
 #include "backend/cpu/cpu_info.h"
 
+#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@ constexpr uint32_t kIntel = 0x8086;
 constexpr uint32_t kAmd = 0x1022;
 constexpr uint32_t kArm = 0x13B5;
 constexpr uint64_t kCpuLuid = 0x0000'0001'0000'C901;  // any value but 0, the same in every process
+
+constexpr uint32_t kMaxThreads = 256;
 
 struct ArmPart {
   uint32_t implementer;
@@ -107,6 +110,28 @@ CpuIdentity ParseCpuInfo(const std::string& proc_cpuinfo) {
   }
   if (identity.description.empty()) identity.description = MachineName();
   return identity;
+}
+
+uint32_t ParseCpuQuota(const std::string& cpu_max) {
+  std::istringstream fields(cpu_max);
+  uint64_t quota = 0;
+  uint64_t period = 0;
+  if (!(fields >> quota >> period) || quota == 0 || period == 0) return 0;  // "max 100000"
+  return static_cast<uint32_t>(std::min<uint64_t>((quota - 1) / period + 1, kMaxThreads));
+}
+
+uint32_t CpuThreads() {
+  if (const char* text = std::getenv("ANYDML_THREADS")) {
+    const long wanted = std::strtol(text, nullptr, 10);
+    if (wanted >= 1) return static_cast<uint32_t>(std::min<long>(wanted, kMaxThreads));
+  }
+  cpu_set_t allowed;
+  const int count = sched_getaffinity(0, sizeof(allowed), &allowed) == 0
+                        ? CPU_COUNT(&allowed)
+                        : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const auto threads = static_cast<uint32_t>(std::clamp(count, 1, int{kMaxThreads}));
+  const uint32_t quota = ParseCpuQuota(ReadFile("/sys/fs/cgroup/cpu.max"));
+  return quota == 0 ? threads : std::min(threads, quota);
 }
 
 AdapterInfo DescribeCpu() {

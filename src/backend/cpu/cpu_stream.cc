@@ -30,7 +30,9 @@ Status CpuStream::Fill32(std::byte* target, uint32_t value, uint64_t bytes) {
 }
 
 Status CpuStream::Run(const Kernel& kernel, const KernelArguments& arguments) {
-  kernel.Run(arguments);
+  KernelArguments shared = arguments;
+  shared.executor = executor_;
+  kernel.Run(shared);
   return {};
 }
 

@@ -10,11 +10,16 @@ uint64_t CpuTimestamp();
 
 class CpuStream final : public Stream {
  public:
+  explicit CpuStream(Executor* executor) : executor_(executor) {}  // null: one thread
+
   Status Copy(std::byte* target, const std::byte* source, uint64_t bytes) override;
   Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) override;
   Status Run(const Kernel& kernel, const KernelArguments& arguments) override;
   Status WriteTimestamp(uint64_t* target) override;
   Status Flush(std::function<void()> done) override;
+
+ private:
+  Executor* const executor_;
 };
 
 }  // namespace anydml

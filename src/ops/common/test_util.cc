@@ -53,6 +53,14 @@ class Listener final : public DataErrorSink {
   std::vector<std::string> messages;
 };
 
+// Takes the tasks from the last to the first: whoever relies on their order is found out.
+class BackwardExecutor final : public Executor {
+ public:
+  void Run(uint32_t count, Task task, void* context) override {
+    while (count-- > 0) task(context, count);
+  }
+};
+
 // Bytes of `tensor` that belong to no element.
 std::vector<size_t> Gaps(const TensorDesc& tensor) {
   std::vector<bool> covered(tensor.total_bytes);
@@ -88,7 +96,9 @@ void RunKernel(const OperatorDesc& desc, const LoweredOperator& lowered, const s
   }
   memory.push_back(std::make_unique<GuardedBuffer>(lowered.kernel->temporary_bytes()));
   Listener listener;
-  lowered.kernel->Run({in, out, memory.back()->buffer(), options.listen ? &listener : nullptr});
+  BackwardExecutor executor;
+  lowered.kernel->Run({in, out, memory.back()->buffer(), options.listen ? &listener : nullptr,
+                       options.threads > 1 ? &executor : nullptr});
 
   for (const auto& buffer : memory) EXPECT_TRUE(buffer->GuardsIntact()) << lowered.implementation;
   for (size_t i = options.in_place ? 1 : 0; i < inputs.size(); ++i) {
@@ -189,8 +199,12 @@ RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs
   EXPECT_TRUE(checked.ok()) << checked.message();
   if (!checked.ok()) return result;
   LoweredOperator lowered;
-  const Status status = op.lower(
-      desc, {.backend = "cpu", .implementation = options.implementation, .level = options.level}, &lowered);
+  const Status status = op.lower(desc,
+                                 {.backend = "cpu",
+                                  .implementation = options.implementation,
+                                  .level = options.level,
+                                  .threads = options.threads},
+                                 &lowered);
   result.implementation = lowered.implementation;
   result.explanation = lowered.explanation;
   if (!status.ok()) {
@@ -208,10 +222,13 @@ RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inp
   RunResult reference = RunOperator(desc, inputs, {.implementation = "cpu.reference", .in_place = in_place});
   for (const char* name : ImplementationOf(desc).implementations) {
     if (std::string(name) == "cpu.reference") continue;
-    const RunResult result = RunOperator(desc, inputs, {.implementation = name, .in_place = in_place});
-    if (result.implementation.empty()) continue;  // does not fit
-    EXPECT_EQ(result.outputs, reference.outputs) << name;
-    EXPECT_EQ(result.data_errors, reference.data_errors) << name;
+    for (const uint32_t threads : {1u, 2u, 7u}) {
+      const RunResult result =
+          RunOperator(desc, inputs, {.implementation = name, .in_place = in_place, .threads = threads});
+      if (result.implementation.empty()) break;  // does not fit
+      EXPECT_EQ(result.outputs, reference.outputs) << name << ", threads " << threads;
+      EXPECT_EQ(result.data_errors, reference.data_errors) << name << ", threads " << threads;
+    }
   }
   return reference;
 }

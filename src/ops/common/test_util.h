@@ -61,14 +61,15 @@ struct RunOptions {
   FeatureLevel level = kLatestFeatureLevel;
   bool in_place = false;  // output 0 is input 0
   bool listen = true;     // give the kernel a DataErrorSink
+  uint32_t threads = 1;
 };
 
 // Validate, check, lower, run. Buffers have exactly the described sizes and stand between
 // guard bytes; a kernel that touches a guard, an input, or a gap fails the test.
 RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs, const RunOptions& options);
 
-// Runs every implementation that fits and expects the bytes and sentences of the
-// reference, which it returns.
+// Runs every implementation that fits, for 1, 2 and 7 threads, and expects the bytes
+// and sentences of the reference, which it returns.
 RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inputs, bool in_place = false);
 
 const Operator& ImplementationOf(const OperatorDesc& desc);

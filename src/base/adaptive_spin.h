@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace anydml::d3d12 {
+namespace anydml {
 
 class AdaptiveSpin {
  public:
@@ -49,4 +49,4 @@ class AdaptiveSpin {
   std::atomic<int64_t> patience_ns_{kMostNs};
 };
 
-}  // namespace anydml::d3d12
+}  // namespace anydml
