@@ -55,8 +55,7 @@ ANYDML_API const char* AnyDmlGetImplementation(struct IDMLCompiledOperator* op);
 
 /* The implementations that were considered for `op`, one per line in order of
  * preference, each with "yes" or the reason why not. Valid as long as `op`. */
-ANYDML_API const char* AnyDmlExplainImplementation(
-    struct IDMLCompiledOperator* op);
+ANYDML_API const char* AnyDmlExplainImplementation(struct IDMLCompiledOperator* op);
 
 /* The number of COM objects of this process that are alive; 0 after a program
  * has released everything. */

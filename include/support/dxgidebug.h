@@ -13,13 +13,11 @@ enum DXGI_DEBUG_RLO_FLAGS {
   DXGI_DEBUG_RLO_ALL = 0x7,
 };
 
-interface DECLSPEC_UUID("119e7452-de9e-40fe-8806-88f90c12b441")
-    DECLSPEC_NOVTABLE IDXGIDebug : IUnknown {
+interface DECLSPEC_UUID("119e7452-de9e-40fe-8806-88f90c12b441") DECLSPEC_NOVTABLE IDXGIDebug : IUnknown {
   STDMETHOD(ReportLiveObjects)(GUID apiid, DXGI_DEBUG_RLO_FLAGS flags) PURE;
 };
 
-ANYDML_DEFINE_IID(IDXGIDebug, 0x119e7452, 0xde9e, 0x40fe, 0x88, 0x06, 0x88,
-                  0xf9, 0x0c, 0x12, 0xb4, 0x41)
+ANYDML_DEFINE_IID(IDXGIDebug, 0x119e7452, 0xde9e, 0x40fe, 0x88, 0x06, 0x88, 0xf9, 0x0c, 0x12, 0xb4, 0x41)
 #define ANYDML_HAS_IID_IDXGIDebug ~,
 
 #endif  // ANYDML_SUPPORT_DXGIDEBUG_H_

@@ -63,7 +63,7 @@ class Backend {
   // Zero-filled, aligned to at least 64 KiB (a buffer's placement alignment); null with kOutOfMemory.
   virtual Status Allocate(MemoryKind kind, uint64_t bytes, std::shared_ptr<Memory>* memory) = 0;
   virtual std::unique_ptr<Stream> CreateStream() = 0;
-  virtual uint32_t threads() const { return 1; }  // for LowerOptions
+  virtual uint32_t threads() const { return 1; }     // for LowerOptions
   virtual uint64_t timestamp_frequency() const = 0;  // ticks per second
   virtual uint64_t CurrentTimestamp() const = 0;
 };

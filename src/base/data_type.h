@@ -52,9 +52,9 @@ constexpr uint32_t BitSize(DataType type) {
 
 // "FLOAT32"; "invalid" for values outside the enumeration.
 constexpr const char* Name(DataType type) {
-  constexpr const char* kNames[kDataTypeCount] = {
-      "UNKNOWN", "FLOAT32", "FLOAT16", "UINT32",  "UINT16", "UINT8", "INT32",
-      "INT16",   "INT8",    "FLOAT64", "UINT64", "INT64",  "UINT4", "INT4"};
+  constexpr const char* kNames[kDataTypeCount] = {"UNKNOWN", "FLOAT32", "FLOAT16", "UINT32", "UINT16",
+                                                  "UINT8",   "INT32",   "INT16",   "INT8",   "FLOAT64",
+                                                  "UINT64",  "INT64",   "UINT4",   "INT4"};
   const auto value = static_cast<uint32_t>(type);
   return value < kDataTypeCount ? kNames[value] : "invalid";
 }

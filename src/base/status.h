@@ -12,19 +12,19 @@ namespace anydml {
 
 enum class Code : uint32_t {
   kOk = 0,
-  kInvalidArgument = 0x80070057,   // E_INVALIDARG
-  kOutOfMemory = 0x8007000E,       // E_OUTOFMEMORY
-  kFail = 0x80004005,              // E_FAIL
-  kNotImplemented = 0x80004001,    // E_NOTIMPL
-  kNoInterface = 0x80004002,       // E_NOINTERFACE
-  kPointer = 0x80004003,           // E_POINTER
-  kInvalidCall = 0x887A0001,       // DXGI_ERROR_INVALID_CALL
-  kNotFound = 0x887A0002,          // DXGI_ERROR_NOT_FOUND
-  kMoreData = 0x887A0003,          // DXGI_ERROR_MORE_DATA
-  kUnsupported = 0x887A0004,       // DXGI_ERROR_UNSUPPORTED
-  kDeviceRemoved = 0x887A0005,     // DXGI_ERROR_DEVICE_REMOVED
-  kDeviceHung = 0x887A0006,        // DXGI_ERROR_DEVICE_HUNG
-  kDriverInternal = 0x887A0020,    // DXGI_ERROR_DRIVER_INTERNAL_ERROR
+  kInvalidArgument = 0x80070057,  // E_INVALIDARG
+  kOutOfMemory = 0x8007000E,      // E_OUTOFMEMORY
+  kFail = 0x80004005,             // E_FAIL
+  kNotImplemented = 0x80004001,   // E_NOTIMPL
+  kNoInterface = 0x80004002,      // E_NOINTERFACE
+  kPointer = 0x80004003,          // E_POINTER
+  kInvalidCall = 0x887A0001,      // DXGI_ERROR_INVALID_CALL
+  kNotFound = 0x887A0002,         // DXGI_ERROR_NOT_FOUND
+  kMoreData = 0x887A0003,         // DXGI_ERROR_MORE_DATA
+  kUnsupported = 0x887A0004,      // DXGI_ERROR_UNSUPPORTED
+  kDeviceRemoved = 0x887A0005,    // DXGI_ERROR_DEVICE_REMOVED
+  kDeviceHung = 0x887A0006,       // DXGI_ERROR_DEVICE_HUNG
+  kDriverInternal = 0x887A0020,   // DXGI_ERROR_DRIVER_INTERNAL_ERROR
 };
 
 class [[nodiscard]] Status {
@@ -56,5 +56,5 @@ Status InvalidArgument(const Args&... args) {
 
 }  // namespace anydml
 
-#define ANYDML_RETURN_IF_ERROR(expression)                            \
+#define ANYDML_RETURN_IF_ERROR(expression) \
   if (::anydml::Status status_ = (expression); !status_.ok()) return status_

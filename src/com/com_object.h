@@ -43,7 +43,9 @@ class ComObject : public Main {
     return S_OK;
   }
 
-  ULONG STDMETHODCALLTYPE AddRef() override { return references_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  ULONG STDMETHODCALLTYPE AddRef() override {
+    return references_.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
 
   ULONG STDMETHODCALLTYPE Release() override {
     const ULONG left = references_.fetch_sub(1, std::memory_order_acq_rel) - 1;

@@ -38,9 +38,9 @@ class Executor {
 };
 
 struct KernelArguments {
-  std::span<const Buffer> inputs;   // one per operator input, in schema order
-  std::span<const Buffer> outputs;  // one per operator output
-  Buffer temporary;                 // at least temporary_bytes(), aligned to 16 bytes
+  std::span<const Buffer> inputs;        // one per operator input, in schema order
+  std::span<const Buffer> outputs;       // one per operator output
+  Buffer temporary;                      // at least temporary_bytes(), aligned to 16 bytes
   DataErrorSink* data_errors = nullptr;  // null: nobody wants to know
   Executor* executor = nullptr;          // null: everything on the calling thread
 };

@@ -20,11 +20,9 @@ namespace {
 
 std::string ToString(const GUID& guid) {
   char text[40];
-  snprintf(text, sizeof(text),
-           "%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-           static_cast<unsigned>(guid.Data1), guid.Data2, guid.Data3,
-           guid.Data4[0], guid.Data4[1], guid.Data4[2], guid.Data4[3],
-           guid.Data4[4], guid.Data4[5], guid.Data4[6], guid.Data4[7]);
+  snprintf(text, sizeof(text), "%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+           static_cast<unsigned>(guid.Data1), guid.Data2, guid.Data3, guid.Data4[0], guid.Data4[1],
+           guid.Data4[2], guid.Data4[3], guid.Data4[4], guid.Data4[5], guid.Data4[6], guid.Data4[7]);
   return text;
 }
 
@@ -81,13 +79,10 @@ TEST(Iids, DirectMl) {
   EXPECT_EQ(Iid<IDMLPageable>(), "b1ab0825-4542-4a4b-8617-6dde6e8f6201");
   EXPECT_EQ(Iid<IDMLOperator>(), "26caae7a-3081-4633-9581-226fbe57695d");
   EXPECT_EQ(Iid<IDMLDispatchable>(), "dcb821a8-1039-441e-9f1c-b1759c2f3cec");
-  EXPECT_EQ(Iid<IDMLCompiledOperator>(),
-            "6b15e56a-bf5c-4902-92d8-da3a650afea4");
-  EXPECT_EQ(Iid<IDMLOperatorInitializer>(),
-            "427c1113-435c-469c-8676-4d5dd072f813");
+  EXPECT_EQ(Iid<IDMLCompiledOperator>(), "6b15e56a-bf5c-4902-92d8-da3a650afea4");
+  EXPECT_EQ(Iid<IDMLOperatorInitializer>(), "427c1113-435c-469c-8676-4d5dd072f813");
   EXPECT_EQ(Iid<IDMLBindingTable>(), "29c687dc-de74-4e3b-ab00-1168f2fc3cfc");
-  EXPECT_EQ(Iid<IDMLCommandRecorder>(),
-            "e6857a76-2e3e-4fdd-bff4-5d2ba10fb453");
+  EXPECT_EQ(Iid<IDMLCommandRecorder>(), "e6857a76-2e3e-4fdd-bff4-5d2ba10fb453");
   EXPECT_EQ(Iid<IDMLDebugDevice>(), "7d6f3ac9-394a-4ac3-92a7-390cc57a8217");
 }
 
@@ -97,8 +92,7 @@ TEST(Iids, OthersThatTheHeadersSupply) {
   EXPECT_EQ(Iid<IDXGIAdapter>(), "2411e7e1-12ac-4ccf-bd14-9798e8534dc0");
   EXPECT_EQ(Iid<IDXGIAdapter1>(), "29038f61-3839-4626-91fd-086879011a05");
   EXPECT_EQ(Iid<IDXGIAdapter3>(), "645967a4-1392-4310-a798-8053ce3e93fd");
-  EXPECT_EQ(Iid<IDXCoreAdapterFactory1>(),
-            "d5682e19-6d21-401c-827a-9a51a4ea35d7");
+  EXPECT_EQ(Iid<IDXCoreAdapterFactory1>(), "d5682e19-6d21-401c-827a-9a51a4ea35d7");
   EXPECT_EQ(Iid<ID3D12Device>(), "189819f1-1db6-4b57-be54-1821339b85f7");
   EXPECT_EQ(Iid<ID3D12InfoQueue>(), "0742a90b-c387-483f-b946-30a7e4e61458");
   EXPECT_EQ(Iid<IDXCoreAdapter>(), "f0db4c7f-fe5a-42a2-bd62-f2a6cf6fc83e");
@@ -107,8 +101,7 @@ TEST(Iids, OthersThatTheHeadersSupply) {
 TEST(Iids, PpvArgs) {
   const auto iid_of = [](const IID& iid, void**) { return ToString(iid); };
   IDMLDevice* device = nullptr;
-  EXPECT_EQ(iid_of(IID_PPV_ARGS(&device)),
-            "6dbd6437-96fd-423f-a98c-ae5e7c2a573f");
+  EXPECT_EQ(iid_of(IID_PPV_ARGS(&device)), "6dbd6437-96fd-423f-a98c-ae5e7c2a573f");
 }
 
 TEST(Slots, Object) {
@@ -181,23 +174,19 @@ TEST(Slots, Dxgi) {
 
 // Passed through a hidden pointer, which comes before `this` here but after it
 // on Windows; C++ callers need not care.
-static_assert(
-    std::is_same<decltype(&IDMLDispatchable::GetBindingProperties),
-                 DML_BINDING_PROPERTIES (IDMLDispatchable::*)()>::value,
-    "");
+static_assert(std::is_same<decltype(&IDMLDispatchable::GetBindingProperties),
+                           DML_BINDING_PROPERTIES (IDMLDispatchable::*)()>::value,
+              "");
 
 TEST(Enums, FlagsCombine) {
   DML_EXECUTION_FLAGS flags =
-      DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION |
-      DML_EXECUTION_FLAG_DISABLE_META_COMMANDS;
+      DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION | DML_EXECUTION_FLAG_DISABLE_META_COMMANDS;
   EXPECT_EQ(static_cast<int>(flags), 3);
   flags |= DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE;
   flags &= ~DML_EXECUTION_FLAG_DISABLE_META_COMMANDS;
   EXPECT_EQ(static_cast<int>(flags), 5);
-  EXPECT_EQ(DML_TENSOR_FLAG_NONE | DML_TENSOR_FLAG_OWNED_BY_DML,
-            DML_TENSOR_FLAG_OWNED_BY_DML);
-  EXPECT_EQ(DML_CREATE_DEVICE_FLAG_NONE | DML_CREATE_DEVICE_FLAG_DEBUG,
-            DML_CREATE_DEVICE_FLAG_DEBUG);
+  EXPECT_EQ(DML_TENSOR_FLAG_NONE | DML_TENSOR_FLAG_OWNED_BY_DML, DML_TENSOR_FLAG_OWNED_BY_DML);
+  EXPECT_EQ(DML_CREATE_DEVICE_FLAG_NONE | DML_CREATE_DEVICE_FLAG_DEBUG, DML_CREATE_DEVICE_FLAG_DEBUG);
 }
 
 TEST(Enums, OperatorTypesHaveNoGaps) {

@@ -10,22 +10,17 @@
 
 #include <type_traits>
 
-#define ABI_ENUM_TYPE(type) \
-  static_assert(std::is_enum<type>::value && sizeof(type) == 4, #type);
+#define ABI_ENUM_TYPE(type) static_assert(std::is_enum<type>::value && sizeof(type) == 4, #type);
 #define ABI_ENUM_VALUE(type, name, number)                        \
   static_assert(static_cast<long long>(name) == (number), #name); \
   static_assert(std::is_same<decltype(name), type>::value, #name);
-#define ABI_STRUCT(type, size)                             \
-  static_assert(sizeof(type) == (size), #type);            \
-  static_assert(std::is_trivial<type>::value &&            \
-                    std::is_standard_layout<type>::value, \
-                #type);
+#define ABI_STRUCT(type, size)                  \
+  static_assert(sizeof(type) == (size), #type); \
+  static_assert(std::is_trivial<type>::value && std::is_standard_layout<type>::value, #type);
 #define ABI_FIELD(type, field, ctype, offset)                         \
   static_assert(offsetof(type, field) == (offset), #type "." #field); \
-  static_assert(std::is_same<decltype(type::field), ctype>::value,    \
-                #type "." #field);
-#define ABI_ALIAS(alias, type) \
-  static_assert(std::is_same<alias, type>::value, #alias);
+  static_assert(std::is_same<decltype(type::field), ctype>::value, #type "." #field);
+#define ABI_ALIAS(alias, type) static_assert(std::is_same<alias, type>::value, #alias);
 
 // Declaring the name as something else fails if the header declares it.
 #define ABI_NO_TYPE(name) typedef void name;
@@ -37,8 +32,7 @@
 // What the schema does not list
 // -----------------------------------------------------------------------------
 
-#define ABI_FIELD_AT(type, field, offset) \
-  static_assert(offsetof(type, field) == (offset), #type "." #field);
+#define ABI_FIELD_AT(type, field, offset) static_assert(offsetof(type, field) == (offset), #type "." #field);
 
 static_assert(DML_TENSOR_DIMENSION_COUNT_MAX == 5, "");
 static_assert(DML_TEMPORARY_BUFFER_ALIGNMENT == 256, "");
@@ -98,9 +92,8 @@ ABI_FIELD_AT(DML_FEATURE_QUERY_FEATURE_LEVELS, RequestedFeatureLevelCount, 0)
 ABI_FIELD_AT(DML_FEATURE_QUERY_FEATURE_LEVELS, RequestedFeatureLevels, 8)
 ABI_STRUCT(DML_FEATURE_DATA_FEATURE_LEVELS, 4)
 static_assert(
-    std::is_same<decltype(&DMLCreateDevice1),
-                 HRESULT (*)(ID3D12Device*, DML_CREATE_DEVICE_FLAGS,
-                             DML_FEATURE_LEVEL, const IID&, void**)>::value,
+    std::is_same<decltype(&DMLCreateDevice1), HRESULT (*)(ID3D12Device*, DML_CREATE_DEVICE_FLAGS,
+                                                          DML_FEATURE_LEVEL, const IID&, void**)>::value,
     "");
 #else
 ABI_NO_TYPE(DML_FEATURE_QUERY_FEATURE_LEVELS)

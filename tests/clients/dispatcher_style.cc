@@ -7,8 +7,7 @@
 #include <dxguids/dxguids.h>
 
 #include <DirectML.h>
-WINADAPTER_IID(IDMLDevice, 0x6dbd6437, 0x96fd, 0x423f, 0xa9, 0x8c, 0xae, 0x5e,
-               0x7c, 0x2a, 0x57, 0x3f);
+WINADAPTER_IID(IDMLDevice, 0x6dbd6437, 0x96fd, 0x423f, 0xa9, 0x8c, 0xae, 0x5e, 0x7c, 0x2a, 0x57, 0x3f);
 
 #include <wil/result.h>
 #include <wrl/client.h>
@@ -23,8 +22,7 @@ using Microsoft::WRL::ComPtr;
 HRESULT CompileGraph(ID3D12Device* d3d12, IDMLOperator* op) try {
   RETURN_HR_IF_NULL(E_POINTER, op);
   ComPtr<IDMLDevice1> device;
-  RETURN_IF_FAILED(DMLCreateDevice1(d3d12, DML_CREATE_DEVICE_FLAG_DEBUG,
-                                    DML_FEATURE_LEVEL_5_0,
+  RETURN_IF_FAILED(DMLCreateDevice1(d3d12, DML_CREATE_DEVICE_FLAG_DEBUG, DML_FEATURE_LEVEL_5_0,
                                     IID_GRAPHICS_PPV_ARGS(&device)));
   ComPtr<IDMLDebugDevice> debug;
   if (SUCCEEDED(device.As(&debug))) debug->SetMuteDebugOutput(FALSE);
@@ -46,9 +44,7 @@ HRESULT CompileGraph(ID3D12Device* d3d12, IDMLOperator* op) try {
   graph.OutputEdges = outputs;
   ComPtr<IDMLCompiledOperator> compiled;
   THROW_IF_FAILED(device->CompileGraph(
-      &graph,
-      DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE |
-          DML_EXECUTION_FLAG_DISABLE_META_COMMANDS,
+      &graph, DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE | DML_EXECUTION_FLAG_DISABLE_META_COMMANDS,
       IID_PPV_ARGS(&compiled)));
   CD3DX12_RESOURCE_BARRIER barrier = CD3DX12_RESOURCE_BARRIER::UAV(nullptr);
   UNREFERENCED_PARAMETER(barrier);

@@ -17,8 +17,7 @@
 #define IID_GRAPHICS_PPV_ARGS IID_PPV_ARGS
 #include "d3dx12.h"
 
-DEFINE_GUID(EXTENSION_GUID, 0x01234567, 0x89ab, 0xcdef, 0x01, 0x23, 0x45, 0x67,
-            0x89, 0xab, 0xcd, 0xef);
+DEFINE_GUID(EXTENSION_GUID, 0x01234567, 0x89ab, 0xcdef, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef);
 
 using Microsoft::WRL::ComPtr;
 
@@ -30,8 +29,7 @@ ComPtr<IDXGIAdapter1> PickAdapter(bool warp) {
     factory->EnumWarpAdapter(IID_PPV_ARGS(&adapter));
     return adapter;
   }
-  factory->EnumAdapterByGpuPreference(0, DXGI_GPU_PREFERENCE_HIGH_PERFORMANCE,
-                                      IID_PPV_ARGS(&adapter));
+  factory->EnumAdapterByGpuPreference(0, DXGI_GPU_PREFERENCE_HIGH_PERFORMANCE, IID_PPV_ARGS(&adapter));
   DXGI_ADAPTER_DESC1 desc = {};
   adapter->GetDesc1(&desc);
   if (desc.Flags & DXGI_ADAPTER_FLAG_SOFTWARE) return nullptr;
@@ -44,8 +42,7 @@ ComPtr<IDXGIAdapter1> PickAdapter(bool warp) {
 }
 
 byte* Scratch(size_t size) {
-  void* memory =
-      VirtualAlloc(nullptr, size, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE);
+  void* memory = VirtualAlloc(nullptr, size, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE);
   if (memory == nullptr) SetLastError(ERROR_OUTOFMEMORY);
   return static_cast<byte*>(memory);
 }
@@ -54,8 +51,7 @@ HRESULT Wait(ID3D12Fence* fence, UINT64 value) {
   if (fence->GetCompletedValue() == UINT64_MAX) {
     return DXGI_ERROR_DEVICE_REMOVED;
   }
-  HANDLE event = CreateEventEx(nullptr, nullptr, CREATE_EVENT_MANUAL_RESET,
-                               EVENT_ALL_ACCESS);
+  HANDLE event = CreateEventEx(nullptr, nullptr, CREATE_EVENT_MANUAL_RESET, EVENT_ALL_ACCESS);
   if (event == nullptr) return HRESULT_FROM_WIN32(GetLastError());
   HRESULT hr = fence->SetEventOnCompletion(value, event);
   if (SUCCEEDED(hr)) WaitForSingleObject(event, INFINITE);

@@ -35,26 +35,22 @@ ComPtr<ID3D12Device> CreateDevice() {
   return device;
 }
 
-void CloseExecuteWait(ID3D12Device* device, ID3D12CommandQueue* queue,
-                      ID3D12GraphicsCommandList* list) {
+void CloseExecuteWait(ID3D12Device* device, ID3D12CommandQueue* queue, ID3D12GraphicsCommandList* list) {
   THROW_IF_FAILED(list->Close());
   ID3D12CommandList* lists[] = {list};
   queue->ExecuteCommandLists(ARRAYSIZE(lists), lists);
   ComPtr<ID3D12Fence> fence;
-  THROW_IF_FAILED(
-      device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
+  THROW_IF_FAILED(device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
   wil::unique_handle event(::CreateEvent(nullptr, true, false, nullptr));
   THROW_LAST_ERROR_IF_NULL(event);
   THROW_IF_FAILED(queue->Signal(fence.Get(), 1));
   THROW_IF_FAILED(fence->SetEventOnCompletion(1, event.get()));
-  THROW_HR_IF(E_FAIL, ::WaitForSingleObjectEx(event.get(), INFINITE, FALSE) !=
-                          WAIT_OBJECT_0);
+  THROW_HR_IF(E_FAIL, ::WaitForSingleObjectEx(event.get(), INFINITE, FALSE) != WAIT_OBJECT_0);
 }
 
 void CompileIdentity(ID3D12Device* d3d12) {
   ComPtr<IDMLDevice> device;
-  THROW_IF_FAILED(DMLCreateDevice(d3d12, DML_CREATE_DEVICE_FLAG_NONE,
-                                  IID_PPV_ARGS(device.GetAddressOf())));
+  THROW_IF_FAILED(DMLCreateDevice(d3d12, DML_CREATE_DEVICE_FLAG_NONE, IID_PPV_ARGS(device.GetAddressOf())));
   const UINT sizes[4] = {1, 2, 3, 4};
   DML_BUFFER_TENSOR_DESC buffer = {};
   buffer.DataType = DML_TENSOR_DATA_TYPE_FLOAT32;
@@ -70,23 +66,19 @@ void CompileIdentity(ID3D12Device* d3d12) {
   ComPtr<IDMLOperator> op;
   THROW_IF_FAILED(device->CreateOperator(&desc, IID_PPV_ARGS(&op)));
   ComPtr<IDMLCompiledOperator> compiled;
-  THROW_IF_FAILED(device->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE,
-                                          IID_PPV_ARGS(&compiled)));
+  THROW_IF_FAILED(device->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)));
   IDMLCompiledOperator* targets[] = {compiled.Get()};
   ComPtr<IDMLOperatorInitializer> initializer;
-  THROW_IF_FAILED(device->CreateOperatorInitializer(
-      ARRAYSIZE(targets), targets, IID_PPV_ARGS(&initializer)));
+  THROW_IF_FAILED(device->CreateOperatorInitializer(ARRAYSIZE(targets), targets, IID_PPV_ARGS(&initializer)));
   const DML_BINDING_PROPERTIES properties = compiled->GetBindingProperties();
   CD3DX12_HEAP_PROPERTIES heap(D3D12_HEAP_TYPE_DEFAULT);
-  CD3DX12_RESOURCE_DESC resource = CD3DX12_RESOURCE_DESC::Buffer(
-      properties.TemporaryResourceSize,
-      D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+  CD3DX12_RESOURCE_DESC resource = CD3DX12_RESOURCE_DESC::Buffer(properties.TemporaryResourceSize,
+                                                                 D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
   ComPtr<ID3D12Resource> temporary;
-  THROW_IF_FAILED(d3d12->CreateCommittedResource(
-      &heap, D3D12_HEAP_FLAG_NONE, &resource, D3D12_RESOURCE_STATE_COMMON,
-      nullptr, IID_PPV_ARGS(&temporary)));
-  DML_BUFFER_BINDING binding{temporary.Get(), 0,
-                             properties.TemporaryResourceSize};
+  THROW_IF_FAILED(d3d12->CreateCommittedResource(&heap, D3D12_HEAP_FLAG_NONE, &resource,
+                                                 D3D12_RESOURCE_STATE_COMMON, nullptr,
+                                                 IID_PPV_ARGS(&temporary)));
+  DML_BUFFER_BINDING binding{temporary.Get(), 0, properties.TemporaryResourceSize};
   DML_BINDING_DESC binding_desc{DML_BINDING_TYPE_BUFFER, &binding};
   ComPtr<IDMLBindingTable> table;
   THROW_IF_FAILED(device->CreateBindingTable(nullptr, IID_PPV_ARGS(&table)));

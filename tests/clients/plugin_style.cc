@@ -40,8 +40,7 @@ WINADAPTER_IID(IDMLDevice1, 0xa0884f9a, 0xd2be, 0x4355, 0xaa, 0x5d, 0x59, 0x01, 
 struct IPluginTag : IUnknown {
   virtual int STDMETHODCALLTYPE Tag() = 0;
 };
-WINADAPTER_IID(IPluginTag, 0x01234567, 0x89ab, 0xcdef, 0x01, 0x23, 0x45, 0x67,
-               0x89, 0xab, 0xcd, 0xef);
+WINADAPTER_IID(IPluginTag, 0x01234567, 0x89ab, 0xcdef, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef);
 
 using byte = unsigned char;
 
@@ -57,18 +56,15 @@ GUID TagIid() { return uuidof<IPluginTag>(); }
 
 ComPtr<IDMLDevice> CreateDmlDevice(ID3D12Device* d3d12) {
   void* module = dlopen("libdirectml.so", RTLD_NOW);
-  auto create = reinterpret_cast<decltype(&DMLCreateDevice)>(
-      dlsym(module, "DMLCreateDevice"));
+  auto create = reinterpret_cast<decltype(&DMLCreateDevice)>(dlsym(module, "DMLCreateDevice"));
   ComPtr<IDMLDevice> device;
-  if (FAILED(create(d3d12, DML_CREATE_DEVICE_FLAG_NONE,
-                    IID_PPV_ARGS(&device)))) {
+  if (FAILED(create(d3d12, DML_CREATE_DEVICE_FLAG_NONE, IID_PPV_ARGS(&device)))) {
     return nullptr;
   }
-  DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT query = {
-      DML_TENSOR_DATA_TYPE_FLOAT16};
+  DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT query = {DML_TENSOR_DATA_TYPE_FLOAT16};
   DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT support = {};
-  device->CheckFeatureSupport(DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT,
-                              sizeof(query), &query, sizeof(support), &support);
+  device->CheckFeatureSupport(DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, sizeof(query), &query, sizeof(support),
+                              &support);
   return support.IsSupported ? device : nullptr;
 }
 

@@ -17,13 +17,11 @@ ComPtr<ID3D12Device> CreateDevice() {
   ComPtr<IDXCoreAdapterList> list;
   const GUID kinds[] = {DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML};
   factory->CreateAdapterList(1, kinds, list.GetAddressOf());
-  const DXCoreAdapterPreference order[] = {
-      DXCoreAdapterPreference::HighPerformance};
+  const DXCoreAdapterPreference order[] = {DXCoreAdapterPreference::HighPerformance};
   list->Sort(1, order);
   ComPtr<IDXCoreAdapter> adapter;
   list->GetAdapter(0, adapter.GetAddressOf());
-  const bool npu = adapter->IsAttributeSupported(
-      DXCORE_HARDWARE_TYPE_ATTRIBUTE_NPU);
+  const bool npu = adapter->IsAttributeSupported(DXCORE_HARDWARE_TYPE_ATTRIBUTE_NPU);
   ComPtr<IDXCoreAdapterFactory1> factory1;
   if (SUCCEEDED(factory.As(&factory1))) {
     factory1->CreateAdapterListByWorkload(
@@ -32,31 +30,24 @@ ComPtr<ID3D12Device> CreateDevice() {
         list.ReleaseAndGetAddressOf());
   }
   ComPtr<ID3D12Device> device;
-  D3D12CreateDevice(adapter.Get(),
-                    npu ? D3D_FEATURE_LEVEL_1_0_GENERIC
-                        : D3D_FEATURE_LEVEL_1_0_CORE,
+  D3D12CreateDevice(adapter.Get(), npu ? D3D_FEATURE_LEVEL_1_0_GENERIC : D3D_FEATURE_LEVEL_1_0_CORE,
                     IID_PPV_ARGS(&device));
   return device;
 }
 
 bool CustomHeaps(ID3D12Device* device) {
   D3D12_FEATURE_DATA_D3D12_OPTIONS19 options = {};
-  return SUCCEEDED(device->CheckFeatureSupport(D3D12_FEATURE_D3D12_OPTIONS19,
-                                               &options, sizeof(options))) &&
+  return SUCCEEDED(device->CheckFeatureSupport(D3D12_FEATURE_D3D12_OPTIONS19, &options, sizeof(options))) &&
          options.ComputeOnlyCustomHeapSupported;
 }
 
 UINT MaxLevel(IDMLDevice* device) {
-  const DML_FEATURE_LEVEL levels[] = {DML_FEATURE_LEVEL_1_0,
-                                      DML_FEATURE_LEVEL_5_0,
-                                      DML_FEATURE_LEVEL_6_4};
+  const DML_FEATURE_LEVEL levels[] = {DML_FEATURE_LEVEL_1_0, DML_FEATURE_LEVEL_5_0, DML_FEATURE_LEVEL_6_4};
   DML_FEATURE_QUERY_FEATURE_LEVELS query = {ARRAYSIZE(levels), levels};
   DML_FEATURE_DATA_FEATURE_LEVELS data = {};
-  const HRESULT hr = device->CheckFeatureSupport(
-      DML_FEATURE_FEATURE_LEVELS, sizeof(query), &query, sizeof(data), &data);
-  return hr == DXGI_ERROR_SDK_COMPONENT_MISSING
-             ? 0
-             : static_cast<UINT>(data.MaxSupportedFeatureLevel);
+  const HRESULT hr =
+      device->CheckFeatureSupport(DML_FEATURE_FEATURE_LEVELS, sizeof(query), &query, sizeof(data), &data);
+  return hr == DXGI_ERROR_SDK_COMPONENT_MISSING ? 0 : static_cast<UINT>(data.MaxSupportedFeatureLevel);
 }
 
 void DrainMessages(ID3D12Device* device) {

@@ -17,9 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 int64_t MillisecondsSince(Clock::time_point start) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
-                                                               start)
-      .count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
 }
 
 class Event {
@@ -35,9 +33,7 @@ class Event {
   HANDLE handle_;
 };
 
-int FdOf(HANDLE handle) {
-  return static_cast<int>(reinterpret_cast<intptr_t>(handle) & 0xffffffff);
-}
+int FdOf(HANDLE handle) { return static_cast<int>(reinterpret_cast<intptr_t>(handle) & 0xffffffff); }
 
 TEST(Events, HandleLayout) {
   const Event automatic(false);
@@ -95,9 +91,8 @@ TEST(Events, InitialState) {
 }
 
 TEST(Events, CreateEventEx) {
-  HANDLE event = CreateEventEx(
-      nullptr, nullptr, CREATE_EVENT_MANUAL_RESET | CREATE_EVENT_INITIAL_SET,
-      EVENT_ALL_ACCESS);
+  HANDLE event =
+      CreateEventEx(nullptr, nullptr, CREATE_EVENT_MANUAL_RESET | CREATE_EVENT_INITIAL_SET, EVENT_ALL_ACCESS);
   ASSERT_NE(event, nullptr);
   EXPECT_EQ(WaitForSingleObject(event, 0), WAIT_OBJECT_0);
   EXPECT_EQ(WaitForSingleObject(event, 0), WAIT_OBJECT_0);
@@ -166,10 +161,8 @@ TEST(WaitForMultiple, AnyTakesTheLowestAndOnlyThat) {
   const Event b(false, true);
   const Event c(false, true);
   const HANDLE handles[] = {a, b, c};
-  EXPECT_EQ(WaitForMultipleObjects(3, handles, FALSE, INFINITE),
-            WAIT_OBJECT_0 + 1);
-  EXPECT_EQ(WaitForMultipleObjects(3, handles, FALSE, INFINITE),
-            WAIT_OBJECT_0 + 2);
+  EXPECT_EQ(WaitForMultipleObjects(3, handles, FALSE, INFINITE), WAIT_OBJECT_0 + 1);
+  EXPECT_EQ(WaitForMultipleObjects(3, handles, FALSE, INFINITE), WAIT_OBJECT_0 + 2);
   EXPECT_EQ(WaitForMultipleObjects(3, handles, FALSE, 0), WAIT_TIMEOUT);
 }
 
@@ -201,8 +194,7 @@ TEST(WaitForMultiple, BadArguments) {
   const Event a(false);
   const HANDLE handles[] = {a, nullptr};
   EXPECT_EQ(WaitForMultipleObjects(0, handles, FALSE, 0), WAIT_FAILED);
-  EXPECT_EQ(WaitForMultipleObjects(MAXIMUM_WAIT_OBJECTS + 1, handles, FALSE, 0),
-            WAIT_FAILED);
+  EXPECT_EQ(WaitForMultipleObjects(MAXIMUM_WAIT_OBJECTS + 1, handles, FALSE, 0), WAIT_FAILED);
   EXPECT_EQ(WaitForMultipleObjects(2, handles, FALSE, 0), WAIT_FAILED);
   EXPECT_EQ(GetLastError(), ERROR_INVALID_HANDLE);
 }

@@ -38,15 +38,17 @@ TEST(Strings, RoundTrip) {
   EXPECT_EQ(wide[5], 0x20ac);
   EXPECT_EQ(wide[7], 0x1f600);
   char back[32];
-  const int size = WideCharToMultiByte(CP_UTF8, 0, wide.c_str(), -1, back,
-                                       sizeof(back), nullptr, nullptr);
+  const int size = WideCharToMultiByte(CP_UTF8, 0, wide.c_str(), -1, back, sizeof(back), nullptr, nullptr);
   EXPECT_EQ(size, static_cast<int>(strlen(utf8)) + 1);
   EXPECT_STREQ(back, utf8);
 }
 
 TEST(Strings, BadUtf8BecomesReplacementCharacters) {
   // A lone continuation byte, an overlong '/', a truncated sequence.
-  const char bad[] = "\x80" "\xc0\xaf" "\xe2\x82";
+  const char bad[] =
+      "\x80"
+      "\xc0\xaf"
+      "\xe2\x82";
   const std::wstring wide = anydml_support::FromUtf8(bad, sizeof(bad) - 1);
   EXPECT_EQ(wide, L"\xfffd\xfffd\xfffd");
 }
@@ -85,8 +87,7 @@ TEST(Libraries, FindsSymbols) {
 }
 
 TEST(Memory, VirtualAllocIsZeroedAndAligned) {
-  void* memory =
-      VirtualAlloc(nullptr, 10000, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE);
+  void* memory = VirtualAlloc(nullptr, 10000, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE);
   ASSERT_NE(memory, nullptr);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 4096, 0u);
   EXPECT_EQ(static_cast<char*>(memory)[9999], 0);

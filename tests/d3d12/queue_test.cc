@@ -92,7 +92,7 @@ TEST_F(QueueTest, ReleasedWhileItWaits) {
   auto queue = CreateQueue(device());
   queue->Wait(fence.get(), 1);
   queue->Signal(after.get(), 1);
-  queue.Reset();  // must not hang
+  queue.Reset();                                             // must not hang
   EXPECT_EQ(after->SetEventOnCompletion(1, nullptr), S_OK);  // nor must this
   EXPECT_EQ(device()->GetDeviceRemovedReason(), DXGI_ERROR_INVALID_CALL);
   EXPECT_TRUE(HasMessage(device(), "released while it waits"));

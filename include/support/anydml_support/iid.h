@@ -20,12 +20,10 @@
 #define ANYDML_IID_SECOND(first, second, ...) second
 #define ANYDML_IID_CHOOSE(...) ANYDML_IID_SECOND(__VA_ARGS__)
 #define ANYDML_IID_SKIP(...) static_assert(true, "")
-#define ANYDML_IID_DEFINE(...) \
-  ANYDML_DEFINE_IID(__VA_ARGS__) static_assert(true, "")
+#define ANYDML_IID_DEFINE(...) ANYDML_DEFINE_IID(__VA_ARGS__) static_assert(true, "")
 
 #undef WINADAPTER_IID
-#define WINADAPTER_IID(name, ...)                                           \
-  ANYDML_IID_CHOOSE(ANYDML_HAS_IID_##name ANYDML_IID_SKIP, ANYDML_IID_DEFINE, \
-                    ~)(name, __VA_ARGS__)
+#define WINADAPTER_IID(name, ...) \
+  ANYDML_IID_CHOOSE(ANYDML_HAS_IID_##name ANYDML_IID_SKIP, ANYDML_IID_DEFINE, ~)(name, __VA_ARGS__)
 
 #endif  // ANYDML_SUPPORT_IID_H_

@@ -54,33 +54,24 @@ namespace anydml_support {
 constexpr uint64_t kManualResetBit = uint64_t{1} << 32;
 
 inline HANDLE MakeEventHandle(int fd, bool manual_reset) {
-  const uint64_t bits =
-      static_cast<uint32_t>(fd) | (manual_reset ? kManualResetBit : 0);
+  const uint64_t bits = static_cast<uint32_t>(fd) | (manual_reset ? kManualResetBit : 0);
   return reinterpret_cast<HANDLE>(static_cast<intptr_t>(bits));
 }
 
-inline uint64_t EventBits(HANDLE handle) {
-  return static_cast<uint64_t>(reinterpret_cast<intptr_t>(handle));
-}
+inline uint64_t EventBits(HANDLE handle) { return static_cast<uint64_t>(reinterpret_cast<intptr_t>(handle)); }
 
-inline int EventFd(HANDLE handle) {
-  return static_cast<int>(EventBits(handle) & 0xffffffffu);
-}
+inline int EventFd(HANDLE handle) { return static_cast<int>(EventBits(handle) & 0xffffffffu); }
 
-inline bool IsManualReset(HANDLE handle) {
-  return (EventBits(handle) & kManualResetBit) != 0;
-}
+inline bool IsManualReset(HANDLE handle) { return (EventBits(handle) & kManualResetBit) != 0; }
 
 inline bool IsEventHandle(HANDLE handle) {
-  return handle != nullptr && handle != INVALID_HANDLE_VALUE &&
-         EventFd(handle) > 0;
+  return handle != nullptr && handle != INVALID_HANDLE_VALUE && EventFd(handle) > 0;
 }
 
 // A point in time that a wait ends at.
 class Deadline {
  public:
-  explicit Deadline(DWORD milliseconds)
-      : infinite_(milliseconds == INFINITE), end_(Now() + milliseconds) {}
+  explicit Deadline(DWORD milliseconds) : infinite_(milliseconds == INFINITE), end_(Now() + milliseconds) {}
 
   // What poll() may wait for; -1 for ever. Longer waits come in pieces.
   int PollTimeout() const {
@@ -141,8 +132,7 @@ inline bool TakeSignal(HANDLE handle) {
 // Creating, signalling and closing
 // -----------------------------------------------------------------------------
 
-inline HANDLE CreateEventA(SECURITY_ATTRIBUTES* /*attributes*/,
-                           BOOL manual_reset, BOOL initial_state,
+inline HANDLE CreateEventA(SECURITY_ATTRIBUTES* /*attributes*/, BOOL manual_reset, BOOL initial_state,
                            const char* name) {
   using namespace anydml_support;
   // A name would promise sharing between processes.
@@ -163,47 +153,42 @@ inline HANDLE CreateEventA(SECURITY_ATTRIBUTES* /*attributes*/,
   return MakeEventHandle(fd, manual_reset != 0);
 }
 
-inline HANDLE CreateEventW(SECURITY_ATTRIBUTES* attributes, BOOL manual_reset,
-                           BOOL initial_state, const wchar_t* name) {
-  return CreateEventA(attributes, manual_reset, initial_state,
-                      name == nullptr ? nullptr : "");
+inline HANDLE CreateEventW(SECURITY_ATTRIBUTES* attributes, BOOL manual_reset, BOOL initial_state,
+                           const wchar_t* name) {
+  return CreateEventA(attributes, manual_reset, initial_state, name == nullptr ? nullptr : "");
 }
 
 // Two overloads instead of the UNICODE macro: both spellings of a call compile,
 // and no member function called CreateEvent is renamed.
-inline HANDLE CreateEvent(SECURITY_ATTRIBUTES* attributes, BOOL manual_reset,
-                          BOOL initial_state, const char* name) {
+inline HANDLE CreateEvent(SECURITY_ATTRIBUTES* attributes, BOOL manual_reset, BOOL initial_state,
+                          const char* name) {
   return CreateEventA(attributes, manual_reset, initial_state, name);
 }
-inline HANDLE CreateEvent(SECURITY_ATTRIBUTES* attributes, BOOL manual_reset,
-                          BOOL initial_state, const wchar_t* name) {
+inline HANDLE CreateEvent(SECURITY_ATTRIBUTES* attributes, BOOL manual_reset, BOOL initial_state,
+                          const wchar_t* name) {
   return CreateEventW(attributes, manual_reset, initial_state, name);
 }
-inline HANDLE CreateEvent(SECURITY_ATTRIBUTES* attributes, BOOL manual_reset,
-                          BOOL initial_state, decltype(nullptr)) {
+inline HANDLE CreateEvent(SECURITY_ATTRIBUTES* attributes, BOOL manual_reset, BOOL initial_state,
+                          decltype(nullptr)) {
   return CreateEventA(attributes, manual_reset, initial_state, nullptr);
 }
 
-inline HANDLE CreateEventExA(SECURITY_ATTRIBUTES* attributes, const char* name,
-                             DWORD flags, DWORD /*access*/) {
+inline HANDLE CreateEventExA(SECURITY_ATTRIBUTES* attributes, const char* name, DWORD flags,
+                             DWORD /*access*/) {
   return CreateEventA(attributes, (flags & CREATE_EVENT_MANUAL_RESET) != 0,
                       (flags & CREATE_EVENT_INITIAL_SET) != 0, name);
 }
-inline HANDLE CreateEventExW(SECURITY_ATTRIBUTES* attributes,
-                             const wchar_t* name, DWORD flags, DWORD access) {
-  return CreateEventExA(attributes, name == nullptr ? nullptr : "", flags,
-                        access);
+inline HANDLE CreateEventExW(SECURITY_ATTRIBUTES* attributes, const wchar_t* name, DWORD flags,
+                             DWORD access) {
+  return CreateEventExA(attributes, name == nullptr ? nullptr : "", flags, access);
 }
-inline HANDLE CreateEventEx(SECURITY_ATTRIBUTES* attributes, const char* name,
-                            DWORD flags, DWORD access) {
+inline HANDLE CreateEventEx(SECURITY_ATTRIBUTES* attributes, const char* name, DWORD flags, DWORD access) {
   return CreateEventExA(attributes, name, flags, access);
 }
-inline HANDLE CreateEventEx(SECURITY_ATTRIBUTES* attributes,
-                            const wchar_t* name, DWORD flags, DWORD access) {
+inline HANDLE CreateEventEx(SECURITY_ATTRIBUTES* attributes, const wchar_t* name, DWORD flags, DWORD access) {
   return CreateEventExW(attributes, name, flags, access);
 }
-inline HANDLE CreateEventEx(SECURITY_ATTRIBUTES* attributes, decltype(nullptr),
-                            DWORD flags, DWORD access) {
+inline HANDLE CreateEventEx(SECURITY_ATTRIBUTES* attributes, decltype(nullptr), DWORD flags, DWORD access) {
   return CreateEventExA(attributes, nullptr, flags, access);
 }
 
@@ -265,15 +250,13 @@ inline DWORD WaitForSingleObject(HANDLE handle, DWORD milliseconds) {
   }
 }
 
-inline DWORD WaitForSingleObjectEx(HANDLE handle, DWORD milliseconds,
-                                   BOOL /*alertable*/) {
+inline DWORD WaitForSingleObjectEx(HANDLE handle, DWORD milliseconds, BOOL /*alertable*/) {
   return WaitForSingleObject(handle, milliseconds);
 }
 
 namespace anydml_support {
 
-inline DWORD WaitForAny(DWORD count, const HANDLE* handles,
-                        const Deadline& deadline) {
+inline DWORD WaitForAny(DWORD count, const HANDLE* handles, const Deadline& deadline) {
   pollfd fds[MAXIMUM_WAIT_OBJECTS];
   for (;;) {
     for (DWORD i = 0; i < count; ++i) {
@@ -291,8 +274,7 @@ inline DWORD WaitForAny(DWORD count, const HANDLE* handles,
   }
 }
 
-inline DWORD WaitForAll(DWORD count, const HANDLE* handles,
-                        const Deadline& deadline) {
+inline DWORD WaitForAll(DWORD count, const HANDLE* handles, const Deadline& deadline) {
   for (;;) {
     // One after the other without taking anything, so that a signal is not
     // stolen from others while a later event is still awaited.
@@ -317,8 +299,7 @@ inline DWORD WaitForAll(DWORD count, const HANDLE* handles,
 
 }  // namespace anydml_support
 
-inline DWORD WaitForMultipleObjects(DWORD count, const HANDLE* handles,
-                                    BOOL wait_all, DWORD milliseconds) {
+inline DWORD WaitForMultipleObjects(DWORD count, const HANDLE* handles, BOOL wait_all, DWORD milliseconds) {
   using namespace anydml_support;
   if (count == 0 || count > MAXIMUM_WAIT_OBJECTS || handles == nullptr) {
     return FailWith(ERROR_INVALID_PARAMETER, WAIT_FAILED);
@@ -329,12 +310,10 @@ inline DWORD WaitForMultipleObjects(DWORD count, const HANDLE* handles,
     }
   }
   const Deadline deadline(milliseconds);
-  return wait_all ? WaitForAll(count, handles, deadline)
-                  : WaitForAny(count, handles, deadline);
+  return wait_all ? WaitForAll(count, handles, deadline) : WaitForAny(count, handles, deadline);
 }
 
-inline DWORD WaitForMultipleObjectsEx(DWORD count, const HANDLE* handles,
-                                      BOOL wait_all, DWORD milliseconds,
+inline DWORD WaitForMultipleObjectsEx(DWORD count, const HANDLE* handles, BOOL wait_all, DWORD milliseconds,
                                       BOOL /*alertable*/) {
   return WaitForMultipleObjects(count, handles, wait_all, milliseconds);
 }

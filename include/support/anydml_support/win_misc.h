@@ -88,8 +88,8 @@ inline std::wstring FromUtf8(const char* text, size_t length) {
       if ((next & 0xc0) != 0x80) break;
       c = c << 6 | (next & 0x3f);
     }
-    const bool valid = extra >= 0 && seen == extra && c >= kSmallest[extra] &&
-                       c <= 0x10ffff && !(c >= 0xd800 && c < 0xe000);
+    const bool valid =
+        extra >= 0 && seen == extra && c >= kSmallest[extra] && c <= 0x10ffff && !(c >= 0xd800 && c < 0xe000);
     out += valid ? static_cast<wchar_t>(c) : static_cast<wchar_t>(0xfffd);
   }
   return out;
@@ -100,9 +100,8 @@ inline std::wstring FromUtf8(const char* text, size_t length) {
 // Every code page is taken for UTF-8, the encoding of Linux. A length of -1
 // means a terminated string and counts its terminator; a size of 0 asks for the
 // size that is needed.
-inline int MultiByteToWideChar(UINT /*code_page*/, DWORD /*flags*/,
-                               const char* text, int length, wchar_t* out,
-                               int out_size) {
+inline int MultiByteToWideChar(UINT /*code_page*/, DWORD /*flags*/, const char* text, int length,
+                               wchar_t* out, int out_size) {
   using namespace anydml_support;
   if (text == nullptr || length == 0 || length < -1 || out_size < 0) {
     return FailWith(ERROR_INVALID_PARAMETER, 0);
@@ -117,16 +116,14 @@ inline int MultiByteToWideChar(UINT /*code_page*/, DWORD /*flags*/,
   return static_cast<int>(wide.size());
 }
 
-inline int WideCharToMultiByte(UINT /*code_page*/, DWORD /*flags*/,
-                               const wchar_t* text, int length, char* out,
-                               int out_size, const char* /*default_char*/,
+inline int WideCharToMultiByte(UINT /*code_page*/, DWORD /*flags*/, const wchar_t* text, int length,
+                               char* out, int out_size, const char* /*default_char*/,
                                BOOL* used_default_char) {
   using namespace anydml_support;
   if (text == nullptr || length == 0 || length < -1 || out_size < 0) {
     return FailWith(ERROR_INVALID_PARAMETER, 0);
   }
-  const std::string narrow =
-      length < 0 ? ToUtf8(text) + '\0' : ToUtf8(text, size_t(length));
+  const std::string narrow = length < 0 ? ToUtf8(text) + '\0' : ToUtf8(text, size_t(length));
   if (used_default_char != nullptr) *used_default_char = FALSE;
   if (out_size == 0) return static_cast<int>(narrow.size());
   if (static_cast<size_t>(out_size) < narrow.size()) {
@@ -179,9 +176,7 @@ inline void Sleep(DWORD milliseconds) {
   }
 }
 inline DWORD GetCurrentProcessId() { return static_cast<DWORD>(getpid()); }
-inline DWORD GetCurrentThreadId() {
-  return static_cast<DWORD>(syscall(SYS_gettid));
-}
+inline DWORD GetCurrentThreadId() { return static_cast<DWORD>(syscall(SYS_gettid)); }
 
 // -----------------------------------------------------------------------------
 // Memory
@@ -192,11 +187,9 @@ inline HANDLE GetProcessHeap() { return nullptr; }
 
 // Only what programs use it for: zeroed, page-aligned memory of the system's
 // choosing. VirtualFree gets no size, hence not mmap.
-inline void* VirtualAlloc(void* address, size_t size, DWORD type,
-                          DWORD protection) {
+inline void* VirtualAlloc(void* address, size_t size, DWORD type, DWORD protection) {
   using namespace anydml_support;
-  if (address != nullptr || type != (MEM_COMMIT | MEM_RESERVE) ||
-      protection != PAGE_READWRITE || size == 0) {
+  if (address != nullptr || type != (MEM_COMMIT | MEM_RESERVE) || protection != PAGE_READWRITE || size == 0) {
     return FailWith(ERROR_INVALID_PARAMETER, static_cast<void*>(nullptr));
   }
   void* memory = nullptr;
@@ -247,21 +240,14 @@ inline HMODULE OpenLibrary(const char* name, int extra_flags) {
 
 }  // namespace anydml_support
 
-inline HMODULE LoadLibraryA(const char* name) {
-  return anydml_support::OpenLibrary(name, 0);
-}
+inline HMODULE LoadLibraryA(const char* name) { return anydml_support::OpenLibrary(name, 0); }
 inline HMODULE LoadLibraryW(const wchar_t* name) {
-  return LoadLibraryA(name == nullptr ? nullptr
-                                      : anydml_support::ToUtf8(name).c_str());
+  return LoadLibraryA(name == nullptr ? nullptr : anydml_support::ToUtf8(name).c_str());
 }
 inline HMODULE LoadLibrary(const char* name) { return LoadLibraryA(name); }
 inline HMODULE LoadLibrary(const wchar_t* name) { return LoadLibraryW(name); }
-inline HMODULE LoadLibraryExA(const char* name, HANDLE, DWORD /*flags*/) {
-  return LoadLibraryA(name);
-}
-inline HMODULE LoadLibraryExW(const wchar_t* name, HANDLE, DWORD /*flags*/) {
-  return LoadLibraryW(name);
-}
+inline HMODULE LoadLibraryExA(const char* name, HANDLE, DWORD /*flags*/) { return LoadLibraryA(name); }
+inline HMODULE LoadLibraryExW(const wchar_t* name, HANDLE, DWORD /*flags*/) { return LoadLibraryW(name); }
 
 // Does not own a reference, so the one that dlopen adds is dropped at once.
 inline HMODULE GetModuleHandleA(const char* name) {
@@ -271,8 +257,7 @@ inline HMODULE GetModuleHandleA(const char* name) {
   return module;
 }
 inline HMODULE GetModuleHandleW(const wchar_t* name) {
-  return GetModuleHandleA(
-      name == nullptr ? nullptr : anydml_support::ToUtf8(name).c_str());
+  return GetModuleHandleA(name == nullptr ? nullptr : anydml_support::ToUtf8(name).c_str());
 }
 inline FARPROC GetProcAddress(HMODULE module, const char* name) {
   void* symbol = module == nullptr ? nullptr : dlsym(module, name);

@@ -17,11 +17,9 @@
 #if defined(__cplusplus) && !defined(INITGUID)
 #undef DEFINE_GUID
 #define DEFINE_GUID(name, l, w1, w2, b1, b2, b3, b4, b5, b6, b7, b8) \
-  EXTERN_C __attribute__((weak)) const GUID name = {                 \
-      l, w1, w2, {b1, b2, b3, b4, b5, b6, b7, b8}}
+  EXTERN_C __attribute__((weak)) const GUID name = {l, w1, w2, {b1, b2, b3, b4, b5, b6, b7, b8}}
 // winadapter has declared this one already.
-DEFINE_GUID(IID_IUnknown, 0x00000000, 0x0000, 0x0000, 0xc0, 0x00, 0x00, 0x00,
-            0x00, 0x00, 0x00, 0x46);
+DEFINE_GUID(IID_IUnknown, 0x00000000, 0x0000, 0x0000, 0xc0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x46);
 #endif
 
 // -----------------------------------------------------------------------------
@@ -149,26 +147,20 @@ typedef SECURITY_ATTRIBUTES* LPSECURITY_ATTRIBUTES;
 #define ZeroMemory(destination, length) memset((destination), 0, (length))
 #endif
 #ifndef FillMemory
-#define FillMemory(destination, length, fill) \
-  memset((destination), (fill), (length))
+#define FillMemory(destination, length, fill) memset((destination), (fill), (length))
 #endif
 #ifndef CopyMemory
-#define CopyMemory(destination, source, length) \
-  memcpy((destination), (source), (length))
+#define CopyMemory(destination, source, length) memcpy((destination), (source), (length))
 #endif
 #ifndef MoveMemory
-#define MoveMemory(destination, source, length) \
-  memmove((destination), (source), (length))
+#define MoveMemory(destination, source, length) memmove((destination), (source), (length))
 #endif
 #ifndef SecureZeroMemory
-#define SecureZeroMemory(destination, length) \
-  explicit_bzero((destination), (length))
+#define SecureZeroMemory(destination, length) explicit_bzero((destination), (length))
 #endif
 
 #ifdef __cplusplus
-inline bool IsEqualGUID(REFGUID a, REFGUID b) {
-  return memcmp(&a, &b, sizeof(GUID)) == 0;
-}
+inline bool IsEqualGUID(REFGUID a, REFGUID b) { return memcmp(&a, &b, sizeof(GUID)) == 0; }
 inline bool IsEqualIID(REFIID a, REFIID b) { return IsEqualGUID(a, b); }
 #endif
 
@@ -212,23 +204,21 @@ inline bool IsEqualIID(REFIID a, REFIID b) { return IsEqualGUID(a, b); }
 #define FACILITY_WIN32 7
 #endif
 #ifndef HRESULT_CODE
-#define HRESULT_CODE(hr) ((hr) & 0xffff)
+#define HRESULT_CODE(hr) ((hr)&0xffff)
 #define HRESULT_FACILITY(hr) (((hr) >> 16) & 0x1fff)
 #define HRESULT_SEVERITY(hr) (((hr) >> 31) & 1)
 #endif
 #ifndef MAKE_HRESULT
-#define MAKE_HRESULT(severity, facility, code)                            \
-  ((HRESULT)(((uint32_t)(severity) << 31) | ((uint32_t)(facility) << 16) | \
-             (uint32_t)(code)))
+#define MAKE_HRESULT(severity, facility, code) \
+  ((HRESULT)(((uint32_t)(severity) << 31) | ((uint32_t)(facility) << 16) | (uint32_t)(code)))
 #endif
 
 #if defined(__cplusplus) && !defined(HRESULT_FROM_WIN32)
 // A function, because a macro would evaluate its argument twice. The macro
 // below only marks the name as taken.
 constexpr HRESULT HRESULT_FROM_WIN32(uint32_t error) {
-  return static_cast<int32_t>(error) <= 0
-             ? static_cast<HRESULT>(error)
-             : MAKE_HRESULT(SEVERITY_ERROR, FACILITY_WIN32, error & 0xffffu);
+  return static_cast<int32_t>(error) <= 0 ? static_cast<HRESULT>(error)
+                                          : MAKE_HRESULT(SEVERITY_ERROR, FACILITY_WIN32, error & 0xffffu);
 }
 #define HRESULT_FROM_WIN32 HRESULT_FROM_WIN32
 #endif

@@ -39,8 +39,7 @@ class RuntimeClass : public Base<Interfaces...> {};
 
 // There is only classic COM here, so the flags say nothing.
 template <unsigned int kFlags, typename... Interfaces>
-class RuntimeClass<RuntimeClassFlags<kFlags>, Interfaces...>
-    : public Base<Interfaces...> {};
+class RuntimeClass<RuntimeClassFlags<kFlags>, Interfaces...> : public Base<Interfaces...> {};
 
 }  // namespace WRL
 }  // namespace Microsoft

@@ -12,9 +12,7 @@ namespace details {
 struct HandlePolicy {
   using pointer = HANDLE;
   // CreateEvent fails with null, other functions with INVALID_HANDLE_VALUE.
-  static bool IsValid(HANDLE handle) {
-    return handle != nullptr && handle != INVALID_HANDLE_VALUE;
-  }
+  static bool IsValid(HANDLE handle) { return handle != nullptr && handle != INVALID_HANDLE_VALUE; }
   static void Close(HANDLE handle) { CloseHandle(handle); }
 };
 
@@ -70,12 +68,8 @@ class unique_any_t {
   pointer* addressof() noexcept { return &value_; }
   pointer* operator&() noexcept { return put(); }
 
-  friend bool operator==(const unique_any_t& a, decltype(nullptr)) noexcept {
-    return !a.is_valid();
-  }
-  friend bool operator!=(const unique_any_t& a, decltype(nullptr)) noexcept {
-    return a.is_valid();
-  }
+  friend bool operator==(const unique_any_t& a, decltype(nullptr)) noexcept { return !a.is_valid(); }
+  friend bool operator!=(const unique_any_t& a, decltype(nullptr)) noexcept { return a.is_valid(); }
 
  private:
   // operator& is taken, see above.
@@ -91,10 +85,8 @@ using unique_hmodule = unique_any_t<details::ModulePolicy>;
 template <typename Function>
 class scope_exit_t {
  public:
-  explicit scope_exit_t(Function&& function)
-      : function_(std::forward<Function>(function)) {}
-  scope_exit_t(scope_exit_t&& other)
-      : function_(std::move(other.function_)), armed_(other.armed_) {
+  explicit scope_exit_t(Function&& function) : function_(std::forward<Function>(function)) {}
+  scope_exit_t(scope_exit_t&& other) : function_(std::move(other.function_)), armed_(other.armed_) {
     other.release();
   }
   ~scope_exit_t() { reset(); }

@@ -23,9 +23,7 @@ namespace wil {
 class ResultException : public std::exception {
  public:
   explicit ResultException(HRESULT hr) : ResultException(hr, "", "", 0) {}
-  ResultException(HRESULT hr, const char* expression, const char* file,
-                  int line)
-      : hr_(hr) {
+  ResultException(HRESULT hr, const char* expression, const char* file, int line) : hr_(hr) {
     char code[16];
     snprintf(code, sizeof(code), "0x%08X", static_cast<unsigned>(hr));
     message_ = std::string("HRESULT ") + code;
@@ -79,8 +77,7 @@ inline HRESULT LastErrorAsFailure() {
 }
 
 inline HRESULT Log(HRESULT hr, Site site) {
-  fprintf(stderr, "%s\n",
-          ResultException(hr, site.expression, site.file, site.line).what());
+  fprintf(stderr, "%s\n", ResultException(hr, site.expression, site.file, site.line).what());
   return hr;
 }
 
@@ -94,9 +91,7 @@ inline HRESULT ThrowIfFailed(HRESULT hr, Site site) {
   return hr;
 }
 
-inline HRESULT LogIfFailed(HRESULT hr, Site site) {
-  return FAILED(hr) ? Log(hr, site) : hr;
-}
+inline HRESULT LogIfFailed(HRESULT hr, Site site) { return FAILED(hr) ? Log(hr, site) : hr; }
 
 inline HRESULT FailFastIfFailed(HRESULT hr, Site site) {
   if (FAILED(hr)) FailFast(hr, site);
@@ -145,24 +140,17 @@ inline bool FailFastIf(bool condition, Site site) {
 #define THROW_HR(hr) ::wil::details::Throw((hr), WIL_SITE_(#hr))
 #define THROW_HR_MSG(hr, ...) THROW_HR(hr)
 #define THROW_WIN32(error) THROW_HR(HRESULT_FROM_WIN32(error))
-#define THROW_LAST_ERROR() \
-  ::wil::details::Throw(WIL_LAST_ERROR_(), WIL_SITE_(""))
-#define THROW_IF_FAILED(hr) \
-  ::wil::details::ThrowIfFailed((hr), WIL_SITE_(#hr))
+#define THROW_LAST_ERROR() ::wil::details::Throw(WIL_LAST_ERROR_(), WIL_SITE_(""))
+#define THROW_IF_FAILED(hr) ::wil::details::ThrowIfFailed((hr), WIL_SITE_(#hr))
 #define THROW_IF_FAILED_MSG(hr, ...) THROW_IF_FAILED(hr)
-#define THROW_IF_WIN32_ERROR(error) \
-  THROW_IF_FAILED(HRESULT_FROM_WIN32(error))
+#define THROW_IF_WIN32_ERROR(error) THROW_IF_FAILED(HRESULT_FROM_WIN32(error))
 #define THROW_IF_WIN32_BOOL_FALSE(success) THROW_LAST_ERROR_IF(!(success))
 #define THROW_IF_NULL_ALLOC(pointer) THROW_HR_IF_NULL(E_OUTOFMEMORY, pointer)
-#define THROW_HR_IF(hr, condition) \
-  ::wil::details::ThrowHrIf((hr), !!(condition), WIL_SITE_(#condition))
+#define THROW_HR_IF(hr, condition) ::wil::details::ThrowHrIf((hr), !!(condition), WIL_SITE_(#condition))
 #define THROW_HR_IF_MSG(hr, condition, ...) THROW_HR_IF(hr, condition)
-#define THROW_HR_IF_NULL(hr, pointer) \
-  ::wil::details::ThrowIfNull((hr), (pointer), WIL_SITE_(#pointer))
-#define THROW_LAST_ERROR_IF(condition) \
-  ::wil::details::ThrowLastErrorIf(!!(condition), WIL_SITE_(#condition))
-#define THROW_LAST_ERROR_IF_NULL(pointer) \
-  ::wil::details::ThrowLastErrorIfNull((pointer), WIL_SITE_(#pointer))
+#define THROW_HR_IF_NULL(hr, pointer) ::wil::details::ThrowIfNull((hr), (pointer), WIL_SITE_(#pointer))
+#define THROW_LAST_ERROR_IF(condition) ::wil::details::ThrowLastErrorIf(!!(condition), WIL_SITE_(#condition))
+#define THROW_LAST_ERROR_IF_NULL(pointer) ::wil::details::ThrowLastErrorIfNull((pointer), WIL_SITE_(#pointer))
 
 // -----------------------------------------------------------------------------
 // RETURN_...: statements, for functions that return an HRESULT
@@ -171,10 +159,10 @@ inline bool FailFastIf(bool condition, Site site) {
 #define RETURN_HR(hr) return (hr)
 #define RETURN_WIN32(error) return HRESULT_FROM_WIN32(error)
 #define RETURN_LAST_ERROR() return WIL_LAST_ERROR_()
-#define RETURN_IF_FAILED(hr)                     \
-  do {                                           \
-    const HRESULT wil_hr_ = (hr);                \
-    if (FAILED(wil_hr_)) return wil_hr_;         \
+#define RETURN_IF_FAILED(hr)             \
+  do {                                   \
+    const HRESULT wil_hr_ = (hr);        \
+    if (FAILED(wil_hr_)) return wil_hr_; \
   } while (false)
 #define RETURN_IF_FAILED_MSG(hr, ...) RETURN_IF_FAILED(hr)
 #define RETURN_IF_FAILED_EXPECTED(hr) RETURN_IF_FAILED(hr)
@@ -186,10 +174,8 @@ inline bool FailFastIf(bool condition, Site site) {
   } while (false)
 #define RETURN_HR_IF_MSG(hr, condition, ...) RETURN_HR_IF(hr, condition)
 #define RETURN_HR_IF_NULL(hr, pointer) RETURN_HR_IF(hr, (pointer) == nullptr)
-#define RETURN_LAST_ERROR_IF(condition) \
-  RETURN_HR_IF(WIL_LAST_ERROR_(), condition)
-#define RETURN_LAST_ERROR_IF_NULL(pointer) \
-  RETURN_HR_IF(WIL_LAST_ERROR_(), (pointer) == nullptr)
+#define RETURN_LAST_ERROR_IF(condition) RETURN_HR_IF(WIL_LAST_ERROR_(), condition)
+#define RETURN_LAST_ERROR_IF_NULL(pointer) RETURN_HR_IF(WIL_LAST_ERROR_(), (pointer) == nullptr)
 
 // -----------------------------------------------------------------------------
 // LOG_... and FAIL_FAST_...
@@ -201,11 +187,9 @@ inline bool FailFastIf(bool condition, Site site) {
 
 #define FAIL_FAST() ::wil::details::FailFast(E_UNEXPECTED, WIL_SITE_(""))
 #define FAIL_FAST_HR(hr) ::wil::details::FailFast((hr), WIL_SITE_(#hr))
-#define FAIL_FAST_IF(condition) \
-  ::wil::details::FailFastIf(!!(condition), WIL_SITE_(#condition))
+#define FAIL_FAST_IF(condition) ::wil::details::FailFastIf(!!(condition), WIL_SITE_(#condition))
 #define FAIL_FAST_IF_NULL(pointer) FAIL_FAST_IF((pointer) == nullptr)
-#define FAIL_FAST_IF_FAILED(hr) \
-  ::wil::details::FailFastIfFailed((hr), WIL_SITE_(#hr))
+#define FAIL_FAST_IF_FAILED(hr) ::wil::details::FailFastIfFailed((hr), WIL_SITE_(#hr))
 
 // -----------------------------------------------------------------------------
 // At the end of a try block

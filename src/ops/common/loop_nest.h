@@ -64,6 +64,26 @@ typename LoopNest<kOperands>::Loop TakeInnermost(LoopNest<kOperands>* nest) {
   return nest->rank == 0 ? typename LoopNest<kOperands>::Loop{} : nest->loops[--nest->rank];
 }
 
+template <size_t kOperands>
+uint64_t IterationCount(const LoopNest<kOperands>& nest) {
+  uint64_t count = 1;
+  for (uint32_t d = 0; d < nest.rank; ++d) count *= nest.loops[d].size;
+  return count;
+}
+
+// The offsets of iteration `number` in row-major order.
+template <size_t kOperands>
+typename LoopNest<kOperands>::Offsets OffsetsOf(const LoopNest<kOperands>& nest, uint64_t number) {
+  typename LoopNest<kOperands>::Offsets offsets{};
+  for (uint32_t d = nest.rank; d-- > 0;) {
+    const auto& loop = nest.loops[d];
+    const uint64_t at = d == 0 ? number : number % loop.size;
+    if (d != 0) number /= loop.size;
+    for (size_t o = 0; o < kOperands; ++o) offsets[o] += at * loop.strides[o];
+  }
+  return offsets;
+}
+
 // Calls body(offsets) for every iteration in row-major order; offsets begin at `start`.
 template <size_t kOperands, typename Body>
 void ForEach(const LoopNest<kOperands>& nest, typename LoopNest<kOperands>::Offsets start, Body&& body) {

@@ -17,7 +17,10 @@ std::string SortBetterNot(const TopKProblem& problem) {
 
 constexpr Implementation<TopKProblem> kImplementations[] = {
 #if ANYDML_HAVE_HIGHWAY
-    {"cpu.threshold", "cpu", CreateTopKThreshold},
+    {"cpu.rank", "cpu", CreateTopKRank},
+    {"cpu.bests", "cpu", CreateTopKBests, TopKBestsBetterNot},
+    {"cpu.sample", "cpu", CreateTopKSample, TopKSampleBetterNot},
+    {"cpu.keys", "cpu", CreateTopKKeys},
 #endif
     {"cpu.sort", "cpu", CreateTopKSort, SortBetterNot},
     {"cpu.heap", "cpu", CreateTopKHeap},
@@ -31,6 +34,7 @@ Status Lower(const OperatorDesc& desc, const LowerOptions& options, LoweredOpera
   problem.value = *desc.tensor("OutputValueTensor");
   problem.index = *desc.tensor("OutputIndexTensor");
   problem.axis = desc.uint("Axis");
+  problem.threads = options.threads;
   const bool has_direction = FindField(*desc.schema, "AxisDirection") >= 0;
   problem.largest = !has_direction || desc.uint("AxisDirection") == kDecreasing;
   return ChooseImplementation(desc.schema->name, kImplementations, problem, options, out);

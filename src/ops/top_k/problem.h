@@ -21,15 +21,23 @@ struct TopKProblem {
   TensorDesc index;  // the same; UINT32 or UINT64
   uint32_t axis = 0;
   bool largest = true;
+  uint32_t threads = 1;  // that may share a run
 
   uint32_t n() const { return input.sizes[axis]; }
   uint32_t k() const { return value.sizes[axis]; }
 };
 
 // create functions of the implementations; the list is in lower.cc.
-std::unique_ptr<const Kernel> CreateTopKThreshold(const TopKProblem& problem, std::string* why_not);
+std::unique_ptr<const Kernel> CreateTopKRank(const TopKProblem& problem, std::string* why_not);
+std::unique_ptr<const Kernel> CreateTopKBests(const TopKProblem& problem, std::string* why_not);
+std::unique_ptr<const Kernel> CreateTopKSample(const TopKProblem& problem, std::string* why_not);
+std::unique_ptr<const Kernel> CreateTopKKeys(const TopKProblem& problem, std::string* why_not);
 std::unique_ptr<const Kernel> CreateTopKHeap(const TopKProblem& problem, std::string* why_not);
 std::unique_ptr<const Kernel> CreateTopKSort(const TopKProblem& problem, std::string* why_not);
 std::unique_ptr<const Kernel> CreateTopKReference(const TopKProblem& problem, std::string* why_not);
+
+// Implementation::better_not of some.
+std::string TopKBestsBetterNot(const TopKProblem& problem);
+std::string TopKSampleBetterNot(const TopKProblem& problem);
 
 }  // namespace anydml

@@ -23,7 +23,8 @@ int main() {
   const DML_FEATURE_LEVEL levels[] = {DML_FEATURE_LEVEL_1_0, DML_FEATURE_LEVEL_6_4};
   DML_FEATURE_QUERY_FEATURE_LEVELS query = {2, levels};
   DML_FEATURE_DATA_FEATURE_LEVELS data = {};
-  if (FAILED(dml->CheckFeatureSupport(DML_FEATURE_FEATURE_LEVELS, sizeof(query), &query, sizeof(data), &data))) {
+  if (FAILED(
+          dml->CheckFeatureSupport(DML_FEATURE_FEATURE_LEVELS, sizeof(query), &query, sizeof(data), &data))) {
     return 1;
   }
   std::printf("AnyDML %s, feature level 0x%x\n", AnyDmlGetVersion(), data.MaxSupportedFeatureLevel);

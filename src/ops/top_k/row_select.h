@@ -1,0 +1,110 @@
+// The K best of one packed row, vectorised (Highway, with run-time dispatch): find few
+// elements that contain them, then put those in order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/top_k/key.h"
+
+namespace anydml {
+
+// Ways to find few elements that surely (or probably) contain the K best.
+enum class RowMethod {
+  kAll,     // a short row: all of them
+  kBests,   // those that reach the K-th of the bests of some groups of the row
+  kSample,  // those that reach a place of a sorted sample, checked afterwards
+  kKeys,    // those that reach a bound which is found by counting in a copy of keys
+};
+
+struct RowQuery {
+  uint32_t n = 0;
+  uint32_t k = 0;
+  bool largest = true;
+  RowMethod method = RowMethod::kAll;
+};
+
+inline constexpr uint32_t kMaxAllElements = 64;     // kAll
+inline constexpr uint32_t kMaxBestsPlaces = 80;     // kBests: the most K
+inline constexpr uint32_t kMinBestsElements = 65;   // kBests: longer than any vector
+inline constexpr uint32_t kBestsGroup = 6;          // kBests: the fewest elements per K
+inline constexpr uint32_t kMinSampleElements = 512;
+inline constexpr uint32_t kMaxSample = 4096;
+
+// Elements that were found: keys and indices, by ascending index.
+template <typename Key>
+struct Hits {
+  Key* keys;
+  uint32_t* indices;
+  uint32_t count;
+};
+
+// The most hits that are kept at a time. For kSample more than K, or the whole row.
+uint32_t MostHits(const RowQuery& query);
+
+// Places for hits, those included that a step may write beyond what it keeps.
+uint64_t HitPlaces(const RowQuery& query);
+
+// What the selection from one row needs, laid out in `memory` (aligned to 16 bytes):
+// O(K), except for kKeys, which needs O(N).
+template <typename T>
+struct RowScratch {
+  using Key = KeyOf<T>;
+  using Cand = Candidate<sizeof(T)>;
+
+  explicit RowScratch(const RowQuery& query, std::byte* memory = nullptr) {
+    if (query.method == RowMethod::kAll) return;
+    const uint64_t places = HitPlaces(query);
+    uint64_t keys_count = 0;
+    if (query.method == RowMethod::kKeys) keys_count = query.n;
+    if (query.method == RowMethod::kSample) keys_count = kMaxSample;
+    hits = {Take<Key>(memory, places), Take<uint32_t>(memory, places), 0};
+    words = Take<Cand>(memory, places);
+    other = sizeof(T) == 8 ? nullptr : Take<Cand>(memory, places);
+    keys = Take<Key>(memory, keys_count);
+  }
+
+  Hits<Key> hits{};
+  Cand* words = nullptr;  // for sorting
+  Cand* other = nullptr;
+  Key* keys = nullptr;  // of all elements, or of a sample
+  uint64_t bytes = 0;
+
+ private:
+  template <typename U>
+  U* Take(std::byte* memory, uint64_t count) {
+    auto* const taken = memory == nullptr ? nullptr : reinterpret_cast<U*>(memory + bytes);
+    bytes += (count * sizeof(U) + 63) / 64 * 64;
+    return taken;
+  }
+};
+
+// The indices of the K best, best first. `scratch` has RowScratch<T>(query).bytes.
+template <typename T>
+void SelectRow(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, std::byte* scratch, uint32_t* order);
+
+// The steps of it, for a row that several threads share.
+
+// A key that K elements reach: certainly (kBests) or probably (kSample).
+template <typename T>
+KeyOf<T> BoundRow(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, KeyOf<T>* sample);
+
+// Appends to the (empty) hits the elements of row[begin, end) that reach the threshold,
+// except some that are surely not among the K best. For parts of 64 or more elements.
+template <typename T>
+void CollectPart(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, const RowQuery& query,
+                 KeyOf<T> threshold, Hits<KeyOf<T>>* hits);
+
+// How many keys are `bound` or better.
+uint32_t CountReachingKeys(const int32_t* keys, uint32_t count, int32_t bound);
+uint32_t CountReachingKeys(const int64_t* keys, uint32_t count, int64_t bound);
+
+// Keeps the K best hits (of equal ones the first), in their order.
+void ReduceHits(uint32_t k, Hits<int32_t>* hits);
+void ReduceHits(uint32_t k, Hits<int64_t>* hits);
+
+// The indices of the K best of scratch->hits, best first.
+template <typename T>
+void OrderHits(uint32_t k, RowScratch<T>* scratch, uint32_t* order);
+
+}  // namespace anydml

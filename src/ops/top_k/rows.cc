@@ -1,0 +1,229 @@
+// Rows by the methods of row_select.h: packed ones where they are, others from a tile of
+// neighbouring sequences that is copied first. Threads share the rows, or a long row.
+#include <algorithm>
+#include <atomic>
+
+#include "base/status.h"
+#include "ops/common/dispatch.h"
+#include "ops/common/loop_nest.h"
+#include "ops/common/parallel.h"
+#include "ops/top_k/problem.h"
+#include "ops/top_k/row_select.h"
+#include "ops/top_k/split_row.h"
+#include "ops/top_k/tile.h"
+
+namespace anydml {
+namespace {
+
+// Less is done sooner by one thread than shared.
+constexpr uint64_t kSharedElements = 32768;
+// What a thread takes at a time, at least.
+constexpr uint64_t kElementsPerTurn = 16384;
+// A row is split where the parts are as long as this.
+constexpr uint32_t kPartElements = 16384;
+
+template <typename T>
+class TopKRows final : public Kernel {
+ public:
+  TopKRows(const TopKProblem& problem, RowMethod method)
+      : query_{problem.n(), problem.k(), problem.largest, method},
+        wide_index_(problem.index.type == DataType::kUInt64) {
+    LoopNest<3> nest;
+    for (uint32_t d = 0; d < problem.input.rank; ++d) {
+      const LoopNest<3>::Offsets strides = {problem.input.strides[d], problem.value.strides[d],
+                                            problem.index.strides[d]};
+      if (d == problem.axis) {
+        axis_ = strides;
+      } else {
+        nest.Append(problem.input.sizes[d], strides);
+      }
+    }
+    outer_ = SortedByStride(nest, kInput);
+    if (axis_[kInput] != 1 && query_.n > 1) {
+      neighbours_ = TakeInnermost(&outer_);
+      tile_rows_ = TileRows(query_.n, sizeof(T), neighbours_.size);
+    }
+    tiles_ = (neighbours_.size + tile_rows_ - 1) / tile_rows_;
+    items_ = tiles_ * IterationCount(outer_);
+    PlanThreads(problem.threads);
+  }
+
+  uint64_t temporary_bytes() const override { return workers_ * WorkerBytes(); }
+
+  void Run(const KernelArguments& arguments) const override {
+    const Operands operands = {reinterpret_cast<const Bits*>(arguments.inputs[0].data),
+                               reinterpret_cast<Bits*>(arguments.outputs[0].data), arguments.outputs[1].data};
+    if (parts_ > 1) {
+      for (uint64_t item = 0; item < items_; ++item) {
+        RunSplit(operands, item, arguments.executor, arguments.temporary.data);
+      }
+      return;
+    }
+    std::atomic<uint64_t> next = 0;
+    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
+      std::byte* const scratch = arguments.temporary.data + worker * WorkerBytes();
+      while (true) {
+        const uint64_t begin = next.fetch_add(turn_, std::memory_order_relaxed);
+        if (begin >= items_) return;
+        const uint64_t end = std::min(begin + turn_, items_);
+        for (uint64_t item = begin; item < end; ++item) RunItem(operands, item, scratch);
+      }
+    });
+  }
+
+ private:
+  enum Operand { kInput, kValue, kIndex };
+  using Bits = UnsignedOf<sizeof(T)>;
+  using Offsets = LoopNest<3>::Offsets;
+
+  struct Operands {
+    const Bits* input;
+    Bits* value;
+    std::byte* index;
+  };
+
+  void PlanThreads(uint32_t threads) {
+    const uint64_t rows = neighbours_.size * IterationCount(outer_);
+    if (threads <= 1 || rows * query_.n < kSharedElements) return;
+    const bool packed = tile_rows_ == 1 && neighbours_.size == 1;
+    if (packed && query_.method == RowMethod::kSample && rows % threads != 0 && rows < 4 * threads) {
+      parts_ = std::min({threads, query_.n / kPartElements, SplitRow<T>::kMaxParts});
+      if (parts_ > 1) return;
+      parts_ = 1;
+    }
+    const uint64_t elements = std::min(tile_rows_, neighbours_.size) * query_.n;
+    turn_ = std::max<uint64_t>(1, std::min(kElementsPerTurn / elements, items_ / (4 * threads)));
+    workers_ = static_cast<uint32_t>(std::min<uint64_t>(threads, (items_ + turn_ - 1) / turn_));
+  }
+
+  // Scratch: the selection's, then the order, then the tile.
+  uint64_t SelectBytes() const {
+    return parts_ > 1 ? SplitRow<T>::ScratchBytes(query_, parts_) : RowScratch<T>(query_).bytes;
+  }
+  uint64_t OrderBytes() const { return OrderInPlace() ? 0 : RoundUp(uint64_t{query_.k} * sizeof(uint32_t)); }
+  uint64_t TileBytes() const {
+    return neighbours_.size == 1 && tile_rows_ == 1 && axis_[kInput] == 1 ? 0 : RoundUp(tile_rows_ * query_.n * sizeof(T));
+  }
+  uint64_t WorkerBytes() const { return SelectBytes() + OrderBytes() + TileBytes(); }
+  static uint64_t RoundUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+  // The order can be written where the indices go.
+  bool OrderInPlace() const { return !wide_index_ && axis_[kIndex] == 1; }
+  uint32_t* OrderAt(const Operands& operands, uint64_t index_offset, std::byte* scratch) const {
+    return OrderInPlace() ? reinterpret_cast<uint32_t*>(operands.index) + index_offset
+                          : reinterpret_cast<uint32_t*>(scratch + SelectBytes());
+  }
+
+  void RunItem(const Operands& operands, uint64_t item, std::byte* scratch) const {
+    Offsets offsets = OffsetsOf(outer_, item / tiles_);
+    const uint64_t first = item % tiles_ * tile_rows_;
+    const uint64_t rows = std::min(tile_rows_, neighbours_.size - first);
+    for (size_t o = 0; o < offsets.size(); ++o) offsets[o] += first * neighbours_.strides[o];
+    const Bits* row = operands.input + offsets[kInput];
+    if (TileBytes() != 0) {
+      auto* const tile = reinterpret_cast<Bits*>(scratch + SelectBytes() + OrderBytes());
+      FillTile(row, neighbours_.strides[kInput], axis_[kInput], rows, query_.n, tile);
+      row = tile;
+    }
+    for (uint64_t r = 0; r < rows; ++r, row += query_.n) {
+      uint32_t* const order = OrderAt(operands, offsets[kIndex], scratch);
+      SelectRow<T>(row, query_, scratch, order);
+      Store(operands, offsets, row, order, 0, query_.k);
+      for (size_t o = 0; o < offsets.size(); ++o) offsets[o] += neighbours_.strides[o];
+    }
+  }
+
+  void RunSplit(const Operands& operands, uint64_t item, Executor* executor, std::byte* scratch) const {
+    const Offsets offsets = OffsetsOf(outer_, item);
+    const Bits* const row = operands.input + offsets[kInput];
+    uint32_t* const order = OrderAt(operands, offsets[kIndex], scratch);
+    SplitRow<T>(row, query_, parts_, scratch).Run(executor, order, [&](uint32_t first, uint32_t count) {
+      Store(operands, offsets, row, order, first, first + count);
+    });
+  }
+
+  // Writes the places [first, last) of a row's outputs.
+  void Store(const Operands& operands, const Offsets& offsets, const Bits* row, const uint32_t* order,
+             uint32_t first, uint32_t last) const {
+    Bits* const value = operands.value + offsets[kValue];
+    for (uint32_t j = first; j < last; ++j) value[j * axis_[kValue]] = row[order[j]];
+    if (OrderInPlace()) return;
+    if (wide_index_) {
+      StoreIndices<uint64_t>(operands.index, offsets[kIndex], order, first, last);
+    } else {
+      StoreIndices<uint32_t>(operands.index, offsets[kIndex], order, first, last);
+    }
+  }
+
+  template <typename Index>
+  void StoreIndices(std::byte* data, uint64_t offset, const uint32_t* order, uint32_t first,
+                    uint32_t last) const {
+    Index* const index = reinterpret_cast<Index*>(data) + offset;
+    for (uint32_t j = first; j < last; ++j) index[j * axis_[kIndex]] = order[j];
+  }
+
+  RowQuery query_;
+  bool wide_index_;
+  LoopNest<3> outer_;              // over rows, or over what lies around a loop of neighbours
+  LoopNest<3>::Loop neighbours_;   // sequences that are tiled; one where none are
+  Offsets axis_{};
+  uint64_t tile_rows_ = 1;  // sequences per item
+  uint64_t tiles_ = 1;      // items per iteration of outer_
+  uint64_t items_ = 1;
+  uint64_t turn_ = 1;  // items that a thread takes at a time
+  uint32_t workers_ = 1;
+  uint32_t parts_ = 1;  // that a row is split into
+};
+
+std::unique_ptr<const Kernel> CreateRows(const TopKProblem& problem, RowMethod method) {
+  return DispatchByType(problem.input.type, [&]<typename T>() -> std::unique_ptr<const Kernel> {
+    return std::make_unique<TopKRows<T>>(problem, method);
+  });
+}
+
+// Rows up to here are in the L1 cache when they are looked at for the second time.
+constexpr uint32_t kNearElements = 8192;
+constexpr uint32_t kMaxKeysElements = kNearElements;
+
+std::string Length(const TopKProblem& problem) { return StrCat("K is ", problem.k(), " of ", problem.n(), " elements"); }
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateTopKRank(const TopKProblem& problem, std::string* why_not) {
+  if (problem.n() <= kMaxAllElements) return CreateRows(problem, RowMethod::kAll);
+  *why_not = StrCat(Length(problem), "; it compares all with all, up to ", kMaxAllElements);
+  return nullptr;
+}
+
+std::unique_ptr<const Kernel> CreateTopKBests(const TopKProblem& problem, std::string* why_not) {
+  if (problem.n() >= kMinBestsElements && problem.k() <= std::min(kMaxBestsPlaces, problem.n() / kBestsGroup)) {
+    return CreateRows(problem, RowMethod::kBests);
+  }
+  *why_not = StrCat(Length(problem), "; it takes ", kMinBestsElements, " elements or more and K up to ",
+                    kMaxBestsPlaces, " and 1/", kBestsGroup, " of them");
+  return nullptr;
+}
+
+std::string TopKBestsBetterNot(const TopKProblem& problem) {
+  if (problem.n() <= kNearElements) return {};
+  return StrCat(Length(problem), ": it reads the sequence twice, which pays up to ", kNearElements);
+}
+
+std::unique_ptr<const Kernel> CreateTopKSample(const TopKProblem& problem, std::string* why_not) {
+  if (problem.n() >= kMinSampleElements) return CreateRows(problem, RowMethod::kSample);
+  *why_not = StrCat(Length(problem), "; it takes ", kMinSampleElements, " or more");
+  return nullptr;
+}
+
+std::string TopKSampleBetterNot(const TopKProblem& problem) {
+  if (problem.n() > kNearElements || (problem.n() > 2048 && problem.k() <= problem.n() / 8)) return {};
+  return StrCat(Length(problem), ": counting in a copy of the keys is faster");
+}
+
+std::unique_ptr<const Kernel> CreateTopKKeys(const TopKProblem& problem, std::string* why_not) {
+  if (problem.n() <= kMaxKeysElements) return CreateRows(problem, RowMethod::kKeys);
+  *why_not = StrCat(Length(problem), "; it copies the keys, up to ", kMaxKeysElements);
+  return nullptr;
+}
+
+}  // namespace anydml

@@ -1,0 +1,78 @@
+#include "ops/top_k/sort_words.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace anydml {
+namespace {
+
+// Merges [a, b) and [b, end) from both ends at once: two independent chains of
+// branch-free steps. No bounds need checking while each end has taken at most as many as
+// the shorter input has.
+void Merge(const uint64_t* a, const uint64_t* b, const uint64_t* end, uint64_t* out) {
+  const uint64_t* front_a = a;
+  const uint64_t* front_b = b;
+  const uint64_t* back_a = b;  // one behind
+  const uint64_t* back_b = end;
+  uint64_t* front = out;
+  uint64_t* back = out + (end - a);
+  while (true) {
+    const auto left_a = back_a - front_a;
+    const auto left_b = back_b - front_b;
+    const auto steps = std::min(left_a, left_b) / 2;
+    if (steps == 0) break;
+    for (auto i = steps; i > 0; --i) {
+      const bool take_a = *front_a > *front_b;
+      *front++ = take_a ? *front_a : *front_b;
+      front_a += take_a;
+      front_b += !take_a;
+      const bool take_b = back_b[-1] < back_a[-1];
+      *--back = take_b ? back_b[-1] : back_a[-1];
+      back_b -= take_b;
+      back_a -= !take_b;
+    }
+  }
+  while (front_a < back_a && front_b < back_b) *front++ = *front_a > *front_b ? *front_a++ : *front_b++;
+  front = std::copy(front_a, back_a, front);
+  std::copy(front_b, back_b, front);
+}
+
+}  // namespace
+
+uint64_t* MergeBlocks(uint64_t* words, uint32_t count, uint64_t* other) {
+  for (uint64_t width = kSortedBlock; width < count; width *= 2) {
+    for (uint64_t at = 0; at < count; at += 2 * width) {
+      const uint64_t middle = std::min<uint64_t>(at + width, count);
+      const uint64_t end = std::min<uint64_t>(at + 2 * width, count);
+      Merge(words + at, words + middle, words + end, other + at);
+    }
+    std::swap(words, other);
+  }
+  return words;
+}
+
+uint64_t* RadixSortWords(uint64_t* words, uint32_t count, uint64_t* other) {
+  constexpr int kBits = 11;
+  constexpr uint32_t kDigits = 1u << kBits;
+  // Candidates for few places have similar keys: only the bits in which they differ count.
+  const auto key = [](uint64_t word) { return static_cast<uint32_t>(word >> 32); };
+  uint32_t best = 0, worst = ~0u;
+  for (uint32_t i = 0; i < count; ++i) {
+    best = std::max(best, key(words[i]));
+    worst = std::min(worst, key(words[i]));
+  }
+  const int bits = static_cast<int>(std::bit_width(best - worst));
+  for (int shift = 0; shift < bits; shift += kBits) {
+    const auto digit = [&](uint64_t word) { return ((best - key(word)) >> shift) & (kDigits - 1); };
+    uint32_t offsets[kDigits] = {};
+    for (uint32_t i = 0; i < count; ++i) ++offsets[digit(words[i])];
+    uint32_t sum = 0;
+    for (uint32_t& offset : offsets) sum += std::exchange(offset, sum);
+    for (uint32_t i = 0; i < count; ++i) other[offsets[digit(words[i])]++] = words[i];
+    std::swap(words, other);
+  }
+  return words;
+}
+
+}  // namespace anydml

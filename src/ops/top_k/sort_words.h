@@ -1,0 +1,21 @@
+// Sorting of candidates that are one word each (NarrowCandidate): larger is better.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/top_k/candidate.h"
+
+namespace anydml {
+
+// Of this many each, the last block rest, are sorted before SortBlocks.
+inline constexpr uint32_t kSortedBlock = 64;
+
+// Sorts `count` words that are sorted in blocks of kSortedBlock. Returns where the result
+// is: `words` or `other`, both of which have `count` places.
+uint64_t* MergeBlocks(uint64_t* words, uint32_t count, uint64_t* other);
+
+// Sorts by the upper half of the words; equal ones keep their order. Returns where
+// the result is. For many words.
+uint64_t* RadixSortWords(uint64_t* words, uint32_t count, uint64_t* other);
+
+}  // namespace anydml

@@ -1,0 +1,156 @@
+// One long row that several threads share: each collects from its part of the row, then
+// each puts a range of the values in order.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
+
+#include "ops/common/parallel.h"
+#include "ops/top_k/row_select.h"
+
+namespace anydml {
+
+template <typename T>
+class SplitRow {
+ public:
+  using Bits = UnsignedOf<sizeof(T)>;
+  using Key = KeyOf<T>;
+  static constexpr uint32_t kMaxParts = 64;
+
+  // Two per part: what was found there, and a range of the values.
+  static uint64_t ScratchBytes(const RowQuery& query, uint32_t parts) {
+    return 2 * parts * RowScratch<T>(query).bytes;
+  }
+
+  // `query.method` is kSample. Parts have at least 64 elements.
+  SplitRow(const Bits* row, const RowQuery& query, uint32_t parts, std::byte* scratch)
+      : row_(row), query_(query), parts_(parts), scratch_(scratch) {}
+
+  // The indices of the K best to `order`. Calls store(first, count) when the places
+  // [first, first + count) are written; from several threads.
+  template <typename Store>
+  void Run(Executor* executor, uint32_t* order, const Store& store) {
+    CollectAll(executor, BoundRow<T>(row_, query_, Scratch(0).keys));
+    if (total_ < query_.k) CollectAll(executor, kWorstKey<T>);  // the sample misled
+    if (total_ >= kSharedOrder) {
+      ChoosePivots();
+      std::atomic<bool> fits = true;
+      ParallelFor(executor, parts_, [&](uint32_t range) {
+        if (!OrderRange(range, order, store)) fits.store(false, std::memory_order_relaxed);
+      });
+      if (fits.load(std::memory_order_relaxed)) return;
+    }
+    MergeParts(order);
+    store(0u, query_.k);
+  }
+
+ private:
+  // Fewer hits are put in order by one thread.
+  static constexpr uint32_t kSharedOrder = 512;
+  // For every range, to find its limits from.
+  static constexpr uint32_t kPivotSample = 16;
+
+  RowScratch<T> Scratch(uint64_t number) const {
+    return RowScratch<T>(query_, scratch_ + number * RowScratch<T>(query_).bytes);
+  }
+  Hits<Key> Found(uint32_t part) const {
+    Hits<Key> hits = Scratch(part).hits;
+    hits.count = found_[part];
+    return hits;
+  }
+
+  void CollectAll(Executor* executor, Key threshold) {
+    ParallelFor(executor, parts_, [&](uint32_t part) {
+      Hits<Key> hits = Scratch(part).hits;
+      CollectPart<T>(row_, static_cast<uint32_t>(PartBegin(query_.n, part, parts_)),
+                     static_cast<uint32_t>(PartBegin(query_.n, part + 1, parts_)), query_, threshold, &hits);
+      found_[part] = hits.count;
+    });
+    total_ = 0;
+    for (uint32_t part = 0; part < parts_; ++part) total_ += found_[part];
+  }
+
+  // Range r has the keys from pivots_[r] on, and those of no earlier range.
+  void ChoosePivots() {
+    std::array<Key, kMaxParts * kPivotSample> sample;
+    const uint32_t size = parts_ * kPivotSample;
+    const uint64_t step = total_ / size;  // at least 1: kSharedOrder and kMaxParts see to it
+    uint64_t next = 0;
+    uint32_t taken = 0;
+    for (uint32_t part = 0; part < parts_; ++part) {
+      const Hits<Key> hits = Found(part);
+      for (; next < hits.count && taken < size; next += std::max<uint64_t>(step, 1)) {
+        sample[taken++] = hits.keys[next];
+      }
+      next -= std::min<uint64_t>(next, hits.count);
+    }
+    std::sort(sample.begin(), sample.begin() + taken, std::greater<>());
+    for (uint32_t range = 0; range < parts_; ++range) {
+      pivots_[range] = range + 1 == parts_ ? kWorstKey<T> : sample[uint64_t{taken} * (range + 1) / parts_];
+    }
+  }
+
+  // False when the range has more hits than there are places.
+  template <typename Store>
+  bool OrderRange(uint32_t range, uint32_t* order, const Store& store) {
+    const Key low = pivots_[range];
+    const uint64_t first = range == 0 ? 0 : CountReachingAll(pivots_[range - 1]);
+    const uint64_t count = CountReachingAll(low) - first;
+    if (first >= query_.k || count == 0) return true;
+    RowScratch<T> scratch = Scratch(parts_ + range);
+    if (count > MostHits(query_)) return false;
+    Hits<Key>& hits = scratch.hits;
+    for (uint32_t part = 0; part < parts_; ++part) {
+      const Hits<Key> found = Found(part);
+      for (uint32_t i = 0; i < found.count; ++i) {
+        hits.keys[hits.count] = found.keys[i];
+        hits.indices[hits.count] = found.indices[i];
+        hits.count += found.keys[i] >= low && (range == 0 || found.keys[i] < pivots_[range - 1]);
+      }
+    }
+    const auto places = static_cast<uint32_t>(std::min<uint64_t>(count, query_.k - first));
+    OrderHits<T>(places, &scratch, order + first);
+    store(static_cast<uint32_t>(first), places);
+    return true;
+  }
+
+  uint64_t CountReachingAll(Key bound) const {
+    uint64_t count = 0;
+    for (uint32_t part = 0; part < parts_; ++part) {
+      const Hits<Key> hits = Found(part);
+      count += CountReachingKeys(hits.keys, hits.count, bound);
+    }
+    return count;
+  }
+
+  // One thread: the hits of all parts after the other, with no more of them at a time
+  // than there are places.
+  void MergeParts(uint32_t* order) {
+    RowScratch<T> scratch = Scratch(parts_);
+    Hits<Key>& all = scratch.hits;
+    for (uint32_t part = 0; part < parts_; ++part) {
+      const Hits<Key> hits = Found(part);
+      for (uint32_t from = 0; from < hits.count;) {
+        if (all.count == MostHits(query_)) ReduceHits(query_.k, &all);
+        const uint32_t count = std::min(hits.count - from, MostHits(query_) - all.count);
+        std::copy_n(hits.keys + from, count, all.keys + all.count);
+        std::copy_n(hits.indices + from, count, all.indices + all.count);
+        all.count += count;
+        from += count;
+      }
+    }
+    OrderHits<T>(query_.k, &scratch, order);
+  }
+
+  const Bits* const row_;
+  const RowQuery query_;
+  const uint32_t parts_;
+  std::byte* const scratch_;
+  std::array<uint32_t, kMaxParts> found_{};
+  std::array<Key, kMaxParts> pivots_{};
+  uint64_t total_ = 0;
+};
+
+}  // namespace anydml
