@@ -27,10 +27,12 @@ constexpr UnsignedOf<sizeof(T)> OrderedBits(UnsignedOf<sizeof(T)> bits) {
   if constexpr (kIsFloat<T>) {
     constexpr int kMantissa = sizeof(T) == 2 ? 10 : sizeof(T) == 4 ? 23 : 52;
     constexpr Bits kInfinity = static_cast<Bits>((kSign - 1) >> kMantissa << kMantissa);
+    // Selections, not branches: loops of this are vectorised.
+    constexpr Bits kOnes = static_cast<Bits>(~Bits{0});
     const Bits magnitude = bits & static_cast<Bits>(~kSign);
-    if (magnitude > kInfinity) return static_cast<Bits>(~Bits{0});  // every NaN on top
-    if (magnitude == 0) return kSign;                               // both zeros
-    return static_cast<Bits>(bits & kSign ? ~bits : bits | kSign);
+    Bits ordered = static_cast<Bits>(bits ^ (bits & kSign ? kOnes : kSign));
+    ordered = magnitude == 0 ? kSign : ordered;  // both zeros
+    return magnitude > kInfinity ? kOnes : ordered;  // every NaN on top
   } else if constexpr (std::is_signed_v<T>) {
     return bits ^ kSign;
   } else {

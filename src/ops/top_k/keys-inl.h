@@ -89,15 +89,30 @@ Key BoundOf(const Key* HWY_RESTRICT keys, uint32_t count, uint32_t k, uint32_t s
   return low;
 }
 
-// The k-th best of up to 64 keys.
+// The k-th best of few keys: the best one that k keys reach. Quadratic. The keys behind
+// the last, up to a vector's worth, are overwritten.
 template <typename Key>
-Key KthOfFew(const Key* HWY_RESTRICT keys, uint32_t count, uint32_t k) {
-  if (k == 1) return *std::max_element(keys, keys + count);
-  Key ranks[64 + kKeyPadding];
-  Key sorted[64];
-  Rank(keys, count, ranks);
-  for (uint32_t i = 0; i < count; ++i) sorted[ranks[i]] = keys[i];
-  return sorted[k - 1];
+HWY_INLINE Key KthOfFew(Key* HWY_RESTRICT keys, uint32_t count, uint32_t k) {
+  const KeyTag<Key> d;
+  const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
+  const auto worst = hn::Set(d, std::numeric_limits<Key>::min());
+  hn::StoreU(worst, d, keys + count);
+  auto best = worst;
+  for (uint32_t block = 0; block < count; block += lanes) {
+    const auto x = hn::LoadU(d, keys + block);
+    if (k > 1) {
+      auto above = hn::Zero(d);  // minus how many surpass it
+      for (uint32_t j = 0; j < count; ++j) {
+        above = hn::Add(above, hn::VecFromMask(d, hn::Gt(x, hn::Set(d, keys[j]))));
+      }
+      // Those that x does not surpass reach it, x itself included.
+      const auto reached = hn::Add(above, hn::Set(d, static_cast<Key>(count)));
+      best = hn::Max(best, hn::IfThenElse(hn::Lt(reached, hn::Set(d, static_cast<Key>(k))), worst, x));
+    } else {
+      best = hn::Max(best, x);
+    }
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, best));
 }
 
 // Keeps the k best (of equal ones the first), in their order. Returns the worst key kept.

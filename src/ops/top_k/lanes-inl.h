@@ -9,6 +9,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "ops/top_k/key.h"
@@ -114,6 +115,49 @@ HWY_INLINE hn::Mask<D> Reaches(D d, V x, V limit) {
   }
 }
 
+// False for the elements that reach the limit: where that takes fewer instructions.
+template <typename T, bool kLargest, Pass kPass>
+inline constexpr bool kMissesAreNative =
+    kPass == Pass::kCompare && !std::is_same_v<T, Half> && (kLargest || !kIsFloat<T>);
+
+template <bool kLargest, class V>
+HWY_INLINE auto Misses(V x, V limit) {
+  if constexpr (kLargest) {
+    return hn::Lt(x, limit);
+  } else {
+    return hn::Gt(x, limit);
+  }
+}
+
+// Lanes that Max and Min order, and the key of such a lane.
+template <typename T, class D, class V>
+HWY_INLINE V Ordered(D d, V x) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return hn::IfThenElse(HalfIsNan(d, x), hn::Set(d, int16_t{0x7FFF}), Comparable<T>(d, x));
+  } else {
+    return x;
+  }
+}
+
+template <typename T, bool kLargest>
+HWY_INLINE KeyOf<T> KeyOfOrdered(LaneOf<T> lane) {
+  auto bits = std::bit_cast<UnsignedOf<sizeof(T)>>(lane);
+  if constexpr (std::is_same_v<T, Half>) bits = static_cast<uint16_t>(lane < 0 ? bits ^ 0x7FFF : bits);
+  return KeyOfBits<T, kLargest>(bits);
+}
+
+// The better of ordered lanes. Whatever Max and Min make of NaN: an accumulator that is
+// begun with an element, and is `acc` ever after, holds one that no number among them
+// surpasses (or it is NaN).
+template <bool kLargest, class V>
+HWY_INLINE V BetterOf(V x, V acc) {
+  if constexpr (kLargest) {
+    return hn::Max(x, acc);
+  } else {
+    return hn::Min(x, acc);
+  }
+}
+
 template <class D>
 HWY_INLINE uint64_t MaskBits(D d, hn::Mask<D> mask) {
   uint64_t bits = 0;
@@ -121,9 +165,9 @@ HWY_INLINE uint64_t MaskBits(D d, hn::Mask<D> mask) {
   return bits;
 }
 
-// Writes, for each of at least `want` groups of elements, the key of one that no
-// element of the group surpasses (for NaN: that no number surpasses). Returns how many;
-// a multiple of the vector's lanes. The row has at least 4 elements per group.
+// Writes, for each of some groups of elements (`want` to twice that), the key of one that
+// no element of the group surpasses (for NaN: that no number surpasses). Returns how many.
+// The row has at least 4 elements per group; the keys have room for want + 64.
 template <typename T, bool kLargest>
 uint32_t GroupBests(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t n, uint32_t want,
                     KeyOf<T>* HWY_RESTRICT keys) {
@@ -132,16 +176,9 @@ uint32_t GroupBests(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t n, u
   const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
   const LaneOf<T>* const data = LanesOf<T>(row);
   const auto load = [&](uint32_t vector) HWY_ATTR {
-    const V x = hn::LoadU(d, data + vector * lanes);
-    if constexpr (std::is_same_v<T, Half>) {
-      return hn::IfThenElse(HalfIsNan(d, x), hn::Set(d, int16_t{0x7FFF}), Comparable<T>(d, x));
-    } else {
-      return x;
-    }
+    return Ordered<T>(d, hn::LoadU(d, data + vector * lanes));
   };
-  // Whatever Max and Min make of NaN: begun with elements, an accumulator holds one,
-  // and no number of its group surpasses it (or it is NaN).
-  const auto better = [](V x, V y) HWY_ATTR { return kLargest ? hn::Max(x, y) : hn::Min(x, y); };
+  const auto better = [](V x, V acc) HWY_ATTR { return BetterOf<kLargest>(x, acc); };
   const uint32_t vectors = n / lanes;
   const uint32_t segments = (want + lanes - 1) / lanes;
   HWY_ALIGN LaneOf<T> bests[HWY_MAX_BYTES / sizeof(LaneOf<T>)];
@@ -161,13 +198,13 @@ uint32_t GroupBests(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t n, u
     }
     for (; v < end; ++v) a = better(load(v), a);
     hn::Store(a, d, bests);
-    for (uint32_t g = 0; g < lanes; ++g) {
-      auto bits = std::bit_cast<UnsignedOf<sizeof(T)>>(bests[g]);
-      if constexpr (std::is_same_v<T, Half>) bits = static_cast<uint16_t>(bests[g] < 0 ? bits ^ 0x7FFF : bits);
-      keys[s * lanes + g] = KeyOfBits<T, kLargest>(bits);
-    }
+    for (uint32_t g = 0; g < lanes; ++g) keys[s * lanes + g] = KeyOfOrdered<T, kLargest>(bests[g]);
   }
-  return segments * lanes;
+  uint32_t groups = segments * lanes;
+  for (; groups / 2 >= want; groups /= 2) {
+    for (uint32_t g = 0; g < groups / 2; ++g) keys[g] = std::max<KeyOf<T>>(keys[g], keys[g + groups / 2]);
+  }
+  return groups;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -11,20 +11,12 @@
 #include "ops/top_k/keys-inl.h"
 #include "ops/top_k/lanes-inl.h"
 #include "ops/top_k/row_select.h"
-#include "ops/top_k/sort_words.h"
+#include "ops/top_k/row_types.h"
+#include "ops/top_k/select-inl.h"
 
-#ifndef ANYDML_FOR_EACH_ROW_TYPE  // this file is included once per target
-#define ANYDML_FOR_EACH_ROW_TYPE(X)                                                              \
-  X(F64, double) X(F32, float) X(F16, Half) X(U64, uint64_t) X(U32, uint32_t) X(U16, uint16_t) \
-  X(U8, uint8_t) X(I64, int64_t) X(I32, int32_t) X(I16, int16_t) X(I8, int8_t)
-
+#ifndef ANYDML_ROW_SELECT_ONCE  // this file is included once per target
+#define ANYDML_ROW_SELECT_ONCE
 namespace anydml {
-
-// Up to here candidates are put in order by counting who is better than whom.
-inline constexpr uint32_t kRankMost = 64;
-
-// From here on they are sorted by radix.
-inline constexpr uint32_t kRadixLeast = 6000;
 
 // A step of Scan looks at 4 vectors of up to 64 lanes.
 inline constexpr uint32_t kScanStep = 256;
@@ -58,13 +50,27 @@ uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uin
     return Reaches<T, kLargest, kPass>(d, hn::LoadU(d, data + at), limit);
   };
   const auto take = [&](uint64_t bits, uint32_t first) HWY_ATTR {
-    for (; bits != 0; bits &= bits - 1) {
-      const uint32_t at = first + static_cast<uint32_t>(std::countr_zero(bits));
-      keys[count] = KeyOfBits<T, kLargest>(row[at]);
-      indices[count++] = at;
+    // Four at a time, whether there are so many or not: branches here are unpredictable.
+    const uint32_t total = count + static_cast<uint32_t>(std::popcount(bits));
+    for (; bits != 0; count += 4) {
+      for (uint32_t j = 0; j < 4; ++j) {
+        const uint32_t at = first + static_cast<uint32_t>(std::countr_zero(bits) & 63);
+        keys[count + j] = KeyOfBits<T, kLargest>(row[at]);
+        indices[count + j] = at;
+        bits &= bits - 1;
+      }
     }
+    count = total;
   };
   for (; end - i >= 4 * lanes; i += 4 * lanes) {
+    if constexpr (kMissesAreNative<T, kLargest, kPass>) {
+      const auto misses = [&](uint32_t at) HWY_ATTR {
+        return Misses<kLargest>(hn::LoadU(d, data + at), limit);
+      };
+      const auto n0 = hn::And(misses(i), misses(i + lanes));
+      const auto n1 = hn::And(misses(i + 2 * lanes), misses(i + 3 * lanes));
+      if (HWY_LIKELY(hn::AllTrue(d, hn::And(n0, n1)))) continue;
+    }
     const auto m0 = reaches(i);
     const auto m1 = reaches(i + lanes);
     const auto m2 = reaches(i + 2 * lanes);
@@ -128,64 +134,11 @@ void Collect(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, con
   }
 }
 
-// Puts a block of up to kRankMost hits in order.
-template <typename Key>
-HWY_INLINE void OrderFew(const Key* keys, const uint32_t* indices, uint32_t count, uint32_t k, uint32_t* order) {
-  Key ranks[kRankMost + kKeyPadding];
-  uint32_t sorted[kRankMost];
-  Rank(keys, count, ranks);
-  for (uint32_t i = 0; i < count; ++i) sorted[ranks[i]] = indices[i];
-  std::copy_n(sorted, k, order);
-}
-
-NarrowCandidate* SortMany(const Hits<int32_t>& hits, NarrowCandidate* words, NarrowCandidate* other) {
-  const auto word = [&](uint32_t i) {
-    return NarrowCandidate(static_cast<uint32_t>(hits.keys[i]) ^ 0x80000000u, hits.indices[i]);
-  };
-  auto* const a = reinterpret_cast<uint64_t*>(words);
-  auto* const b = reinterpret_cast<uint64_t*>(other);
-  if (hits.count >= kRadixLeast) {
-    for (uint32_t i = 0; i < hits.count; ++i) words[i] = word(i);
-    return reinterpret_cast<NarrowCandidate*>(RadixSortWords(a, hits.count, b));
-  }
-  static_assert(kSortedBlock <= kRankMost);
-  int32_t ranks[kSortedBlock + kKeyPadding];
-  for (uint32_t block = 0; block < hits.count; block += kSortedBlock) {
-    const uint32_t size = std::min(kSortedBlock, hits.count - block);
-    Rank(hits.keys + block, size, ranks);
-    for (uint32_t i = 0; i < size; ++i) words[block + static_cast<uint32_t>(ranks[i])] = word(block + i);
-  }
-  return reinterpret_cast<NarrowCandidate*>(MergeBlocks(a, hits.count, b));
-}
-
-WideCandidate* SortMany(const Hits<int64_t>& hits, WideCandidate* words, WideCandidate*) {
-  for (uint32_t i = 0; i < hits.count; ++i) {
-    words[i] = WideCandidate(static_cast<uint64_t>(hits.keys[i]) ^ uint64_t{1} << 63, hits.indices[i]);
-  }
-  std::sort(words, words + hits.count,
-            [](const WideCandidate& x, const WideCandidate& y) { return x.BetterThan(y); });
-  return words;
-}
-
-// The K best hits, best first.
-template <typename T>
-void Order(uint32_t k, RowScratch<T>* scratch, uint32_t* order) {
-  Hits<KeyOf<T>>& hits = scratch->hits;
-  if (hits.count <= kRankMost) return OrderFew(hits.keys, hits.indices, hits.count, k, order);
-  if (hits.count - k > k / 4 + 16) {
-    Reduce(k, &hits);
-    if (hits.count <= kRankMost) return OrderFew(hits.keys, hits.indices, hits.count, k, order);
-  }
-  const auto* const sorted = SortMany(hits, scratch->words, scratch->other);
-  for (uint32_t i = 0; i < k; ++i) order[i] = sorted[i].index();
-}
-
 // A key that K elements certainly reach, and hardly more than K log 2.
 template <typename T, bool kLargest>
 KeyOf<T> BestsBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query) {
-  // G groups, of which K reach the bound, leave G ln(G / (G - K)) elements that do.
-  KeyOf<T> bests[2 * kMaxBestsPlaces + 64];
-  const uint32_t groups = GroupBests<T, kLargest>(row, query.n, query.k + query.k / 2 + query.k / 8, bests);
+  KeyOf<T> bests[2 * kMaxBestsPlaces + 64 + kKeyPadding];
+  const uint32_t groups = GroupBests<T, kLargest>(row, query.n, GroupsFor(query.k), bests);
   return groups <= 64 ? KthOfFew(bests, groups, query.k) : BoundOf(bests, groups, query.k, 0);
 }
 
@@ -209,11 +162,12 @@ KeyOf<T> SampleBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, Ke
 
 // All keys, then those that reach a bound.
 template <typename T, bool kLargest>
-void CollectKeys(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, RowScratch<T>* scratch) {
+void CollectKeys(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, const RowQuery& query, RowScratch<T>* scratch) {
   using Key = KeyOf<T>;
   Key* HWY_RESTRICT keys = scratch->keys;
-  for (uint32_t i = 0; i < query.n; ++i) keys[i] = KeyOfBits<T, kLargest>(row[i]);
-  const Key bound = BoundOf(keys, query.n, query.k, query.k / 8 + 8);
+  const uint32_t n = query.n;
+  for (uint32_t i = 0; i < n; ++i) keys[i] = KeyOfBits<T, kLargest>(row[i]);
+  const Key bound = BoundOf(keys, n, query.k, query.k / 8 + 8);
   Hits<Key>& hits = scratch->hits;
   uint32_t count = 0;
   uint32_t i = 0;
@@ -222,14 +176,17 @@ void CollectKeys(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, RowScr
     const hn::RebindToUnsigned<decltype(d)> du;
     const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
     const auto limit = hn::Set(d, bound);
-    for (; i + lanes <= query.n; i += lanes) {
+    auto index = hn::Iota(du, 0);
+    for (; i + lanes <= n; i += lanes) {
       const auto x = hn::LoadU(d, keys + i);
       const auto mask = hn::Not(hn::Lt(x, limit));
-      hn::CompressStore(hn::Iota(du, i), hn::RebindMask(du, mask), du, hits.indices + count);
-      count += static_cast<uint32_t>(hn::CompressStore(x, mask, d, hits.keys + count));
+      hn::StoreU(hn::Compress(x, mask), d, hits.keys + count);
+      hn::StoreU(hn::Compress(index, hn::RebindMask(du, mask)), du, hits.indices + count);
+      count += static_cast<uint32_t>(hn::CountTrue(d, mask));
+      index = hn::Add(index, hn::Set(du, lanes));
     }
   }
-  for (; i < query.n; ++i) {
+  for (; i < n; ++i) {
     hits.keys[count] = keys[i];
     hits.indices[count] = i;
     count += keys[i] >= bound;

@@ -1,5 +1,6 @@
-// Rows by the methods of row_select.h: packed ones where they are, others from a tile of
-// neighbouring sequences that is copied first. Threads share the rows, or a long row.
+// Rows by the methods of row_select.h: packed ones where they are; others in blocks of
+// neighbouring columns, or from a tile of them that is copied first. Threads share the
+// rows, or a long row.
 #include <algorithm>
 #include <atomic>
 
@@ -7,6 +8,7 @@
 #include "ops/common/dispatch.h"
 #include "ops/common/loop_nest.h"
 #include "ops/common/parallel.h"
+#include "ops/top_k/column_select.h"
 #include "ops/top_k/problem.h"
 #include "ops/top_k/row_select.h"
 #include "ops/top_k/split_row.h"
@@ -40,7 +42,9 @@ class TopKRows final : public Kernel {
     }
     outer_ = SortedByStride(nest, kInput);
     if (axis_[kInput] != 1 && query_.n > 1) {
+      tiled_ = true;
       neighbours_ = TakeInnermost(&outer_);
+      columns_ = method == RowMethod::kBests && neighbours_.strides[kInput] == 1;
       tile_rows_ = TileRows(query_.n, sizeof(T), neighbours_.size);
     }
     tiles_ = (neighbours_.size + tile_rows_ - 1) / tile_rows_;
@@ -85,8 +89,7 @@ class TopKRows final : public Kernel {
   void PlanThreads(uint32_t threads) {
     const uint64_t rows = neighbours_.size * IterationCount(outer_);
     if (threads <= 1 || rows * query_.n < kSharedElements) return;
-    const bool packed = tile_rows_ == 1 && neighbours_.size == 1;
-    if (packed && query_.method == RowMethod::kSample && rows % threads != 0 && rows < 4 * threads) {
+    if (!tiled_ && query_.method == RowMethod::kSample && rows % threads != 0 && rows < 4 * threads) {
       parts_ = std::min({threads, query_.n / kPartElements, SplitRow<T>::kMaxParts});
       if (parts_ > 1) return;
       parts_ = 1;
@@ -98,17 +101,19 @@ class TopKRows final : public Kernel {
 
   // Scratch: the selection's, then the order, then the tile.
   uint64_t SelectBytes() const {
-    return parts_ > 1 ? SplitRow<T>::ScratchBytes(query_, parts_) : RowScratch<T>(query_).bytes;
+    if (parts_ > 1) return SplitRow<T>::ScratchBytes(query_, parts_);
+    return RowScratch<T>(query_).bytes + (columns_ ? ColumnScratchBytes<T>(query_) : 0);
   }
-  uint64_t OrderBytes() const { return OrderInPlace() ? 0 : RoundUp(uint64_t{query_.k} * sizeof(uint32_t)); }
-  uint64_t TileBytes() const {
-    return neighbours_.size == 1 && tile_rows_ == 1 && axis_[kInput] == 1 ? 0 : RoundUp(tile_rows_ * query_.n * sizeof(T));
+  uint64_t OrderBytes() const {
+    if (OrderInPlace()) return 0;
+    return RoundUp((columns_ ? kMaxColumnBlock : 1) * uint64_t{query_.k} * sizeof(uint32_t));
   }
+  uint64_t TileBytes() const { return tiled_ ? RoundUp(tile_rows_ * query_.n * sizeof(T)) : 0; }
   uint64_t WorkerBytes() const { return SelectBytes() + OrderBytes() + TileBytes(); }
   static uint64_t RoundUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
   // The order can be written where the indices go.
-  bool OrderInPlace() const { return !wide_index_ && axis_[kIndex] == 1; }
+  bool OrderInPlace() const { return !wide_index_ && axis_[kIndex] == 1 && !tiled_; }
   uint32_t* OrderAt(const Operands& operands, uint64_t index_offset, std::byte* scratch) const {
     return OrderInPlace() ? reinterpret_cast<uint32_t*>(operands.index) + index_offset
                           : reinterpret_cast<uint32_t*>(scratch + SelectBytes());
@@ -116,21 +121,54 @@ class TopKRows final : public Kernel {
 
   void RunItem(const Operands& operands, uint64_t item, std::byte* scratch) const {
     Offsets offsets = OffsetsOf(outer_, item / tiles_);
-    const uint64_t first = item % tiles_ * tile_rows_;
-    const uint64_t rows = std::min(tile_rows_, neighbours_.size - first);
-    for (size_t o = 0; o < offsets.size(); ++o) offsets[o] += first * neighbours_.strides[o];
-    const Bits* row = operands.input + offsets[kInput];
-    if (TileBytes() != 0) {
-      auto* const tile = reinterpret_cast<Bits*>(scratch + SelectBytes() + OrderBytes());
-      FillTile(row, neighbours_.strides[kInput], axis_[kInput], rows, query_.n, tile);
-      row = tile;
-    }
-    for (uint64_t r = 0; r < rows; ++r, row += query_.n) {
+    if (!tiled_) {
       uint32_t* const order = OrderAt(operands, offsets[kIndex], scratch);
-      SelectRow<T>(row, query_, scratch, order);
-      Store(operands, offsets, row, order, 0, query_.k);
-      for (size_t o = 0; o < offsets.size(); ++o) offsets[o] += neighbours_.strides[o];
+      SelectRow<T>(operands.input + offsets[kInput], query_, scratch, order);
+      Store(operands, offsets, operands.input + offsets[kInput], 1, order, 0, query_.k);
+      return;
     }
+    const uint64_t first = item % tiles_ * tile_rows_;
+    Advance(&offsets, first);
+    for (uint64_t left = std::min(tile_rows_, neighbours_.size - first); left > 0;) {
+      const uint64_t done = RunColumns(operands, offsets, left, scratch);
+      const uint64_t rows = done != 0 ? done : RunTile(operands, offsets, left, scratch);
+      Advance(&offsets, rows);
+      left -= rows;
+    }
+  }
+
+  // Returns how many of `left` neighbours were done where they are; 0 when none can be.
+  uint64_t RunColumns(const Operands& operands, Offsets offsets, uint64_t left, std::byte* scratch) const {
+    if (!columns_) return 0;
+    const uint32_t block = ColumnBlock<T>();
+    const uint32_t columns = left >= block ? block : block / 4;
+    if (left < columns) return 0;
+    const Bits* const data = operands.input + offsets[kInput];
+    auto* const order = reinterpret_cast<uint32_t*>(scratch + SelectBytes());
+    if (!SelectColumns<T>(data, axis_[kInput], columns, query_, scratch, order)) return 0;
+    for (uint64_t c = 0; c < columns; ++c) {
+      Store(operands, offsets, data + c, axis_[kInput], order + c * query_.k, 0, query_.k);
+      Advance(&offsets, 1);
+    }
+    return columns;
+  }
+
+  // The same through a copy.
+  uint64_t RunTile(const Operands& operands, Offsets offsets, uint64_t left, std::byte* scratch) const {
+    const uint64_t rows = columns_ ? std::min<uint64_t>(left, ColumnBlock<T>()) : left;
+    auto* const order = reinterpret_cast<uint32_t*>(scratch + SelectBytes());
+    auto* row = reinterpret_cast<Bits*>(scratch + SelectBytes() + OrderBytes());
+    FillTile(operands.input + offsets[kInput], neighbours_.strides[kInput], axis_[kInput], rows, query_.n, row);
+    for (uint64_t r = 0; r < rows; ++r, row += query_.n) {
+      SelectRow<T>(row, query_, scratch, order);
+      Store(operands, offsets, row, 1, order, 0, query_.k);
+      Advance(&offsets, 1);
+    }
+    return rows;
+  }
+
+  void Advance(Offsets* offsets, uint64_t rows) const {
+    for (size_t o = 0; o < offsets->size(); ++o) (*offsets)[o] += rows * neighbours_.strides[o];
   }
 
   void RunSplit(const Operands& operands, uint64_t item, Executor* executor, std::byte* scratch) const {
@@ -138,15 +176,15 @@ class TopKRows final : public Kernel {
     const Bits* const row = operands.input + offsets[kInput];
     uint32_t* const order = OrderAt(operands, offsets[kIndex], scratch);
     SplitRow<T>(row, query_, parts_, scratch).Run(executor, order, [&](uint32_t first, uint32_t count) {
-      Store(operands, offsets, row, order, first, first + count);
+      Store(operands, offsets, row, 1, order, first, first + count);
     });
   }
 
-  // Writes the places [first, last) of a row's outputs.
-  void Store(const Operands& operands, const Offsets& offsets, const Bits* row, const uint32_t* order,
-             uint32_t first, uint32_t last) const {
+  // Writes the places [first, last) of the outputs of a sequence.
+  void Store(const Operands& operands, const Offsets& offsets, const Bits* data, uint64_t stride,
+             const uint32_t* order, uint32_t first, uint32_t last) const {
     Bits* const value = operands.value + offsets[kValue];
-    for (uint32_t j = first; j < last; ++j) value[j * axis_[kValue]] = row[order[j]];
+    for (uint32_t j = first; j < last; ++j) value[j * axis_[kValue]] = data[order[j] * stride];
     if (OrderInPlace()) return;
     if (wide_index_) {
       StoreIndices<uint64_t>(operands.index, offsets[kIndex], order, first, last);
@@ -167,6 +205,8 @@ class TopKRows final : public Kernel {
   LoopNest<3> outer_;              // over rows, or over what lies around a loop of neighbours
   LoopNest<3>::Loop neighbours_;   // sequences that are tiled; one where none are
   Offsets axis_{};
+  bool tiled_ = false;      // sequences are not packed
+  bool columns_ = false;    // and may be selected from where they are
   uint64_t tile_rows_ = 1;  // sequences per item
   uint64_t tiles_ = 1;      // items per iteration of outer_
   uint64_t items_ = 1;

@@ -185,11 +185,19 @@ TEST(TopKSimd, OtherAxes) {
     for (uint32_t neighbours : {1u, 3u, 4u, 5u, 66u}) {
       for (uint32_t n : {2u, 15u, 70u, 520u}) {
         const TensorDesc input = Packed(type, {2, n, neighbours});
-        ExpectAgrees(Describe(input, 1, Uniform(random, 1, n), Uniform(random, 0, 1), DataType::kUInt64),
-                     RandomBytes(input, random));
+        for (uint32_t k : {Uniform(random, 1, n), std::max(1u, n / 7)}) {
+          ExpectAgrees(Describe(input, 1, k, Uniform(random, 0, 1), DataType::kUInt64),
+                       RandomBytes(input, random));
+        }
         ASSERT_FALSE(HasFailure());
       }
     }
+    // As many as the widest block of columns has, and more; without ties too.
+    const TensorDesc input = Packed(type, {300, 330});
+    Bytes distinct(input.total_bytes);
+    for (uint8_t& byte : distinct) byte = static_cast<uint8_t>(random());
+    ExpectAgrees(Describe(input, 0, 20, Uniform(random, 0, 1)), distinct);
+    ASSERT_FALSE(HasFailure());
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <utility>
 
 namespace anydml {
@@ -23,14 +24,16 @@ void Merge(const uint64_t* a, const uint64_t* b, const uint64_t* end, uint64_t* 
     const auto steps = std::min(left_a, left_b) / 2;
     if (steps == 0) break;
     for (auto i = steps; i > 0; --i) {
-      const bool take_a = *front_a > *front_b;
-      *front++ = take_a ? *front_a : *front_b;
+      const uint64_t x = *front_a, y = *front_b;
+      const std::ptrdiff_t take_a = x > y;
+      *front++ = std::max(x, y);
       front_a += take_a;
-      front_b += !take_a;
-      const bool take_b = back_b[-1] < back_a[-1];
-      *--back = take_b ? back_b[-1] : back_a[-1];
+      front_b += 1 - take_a;
+      const uint64_t u = back_a[-1], v = back_b[-1];
+      const std::ptrdiff_t take_b = v < u;
+      *--back = std::min(u, v);
       back_b -= take_b;
-      back_a -= !take_b;
+      back_a -= 1 - take_b;
     }
   }
   while (front_a < back_a && front_b < back_b) *front++ = *front_a > *front_b ? *front_a++ : *front_b++;

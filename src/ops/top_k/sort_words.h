@@ -8,7 +8,7 @@
 namespace anydml {
 
 // Of this many each, the last block rest, are sorted before SortBlocks.
-inline constexpr uint32_t kSortedBlock = 64;
+inline constexpr uint32_t kSortedBlock = 32;
 
 // Sorts `count` words that are sorted in blocks of kSortedBlock. Returns where the result
 // is: `words` or `other`, both of which have `count` places.
