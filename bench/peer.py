@@ -15,6 +15,21 @@ def sizes_of(words):
     return [int(size) for size in words["sizes"].split(",")]
 
 
+def onnx_tensors(words):
+    """Inputs and preallocated outputs of the models that onnx_model.py writes, by name."""
+    import numpy as np
+
+    sizes, dtype = sizes_of(words), words["type"]
+    inputs = {"x": np.fromfile("input.bin", dtype).reshape(sizes)}
+    if words["op"] == "topk":
+        result = [int(words["k"]) if d == int(words["axis"]) else size for d, size in enumerate(sizes)]
+        return inputs, {"v": np.zeros(result, dtype), "i": np.zeros(result, np.int64)}
+    tuple_size = int(words["tuple"])
+    inputs["i"] = np.fromfile("indices64.bin", np.int64).reshape(-1, tuple_size)
+    inputs["u"] = np.fromfile("updates.bin", dtype).reshape([-1, *sizes[tuple_size:]])
+    return inputs, {"y": inputs["x"] if words["in_place"] == "1" else np.zeros(sizes, dtype)}
+
+
 def serve(hello, load):
     """load(words) returns {name: (function, outputs)}: what one run does, and what gives
     its outputs, [values] or [values, indices], as NumPy arrays."""

@@ -127,6 +127,7 @@ def start_peers(threads, folder, wanted):
         ("numpy", "peer_numpy.py", python_candidates, [1]),  # it has one thread
         ("torch", "peer_torch.py", python_candidates, threads),
         ("onnxruntime", "peer_ort.py", python_candidates, threads),
+        ("onnxruntime-c", "peer_ort_c.py", python_candidates, threads),
         ("onnxruntime-node", "peer_ort.js", [node], threads),
     ]
     for name, script, interpreters, counts in scripts:
@@ -205,10 +206,9 @@ def tolerant(case, run, notes):
         run.failed = True
 
 
-def turn(run, number, options):
+def turn(run, options):
     if run.estimate > options.slow_ms:  # one timing is enough
-        if number == 0:
-            run.times += run.time(1, 0)
+        run.times = [run.estimate]
         return
     n = max(options.least, min(200, int(options.turn_ms / max(run.estimate, 1e-6))))
     # Until caches are warm and threads have noticed that there is work.
@@ -228,14 +228,15 @@ def measure(case, k_max, ours, peers, folder, options, notes):
             if not check(case, run, judge, notes):
                 run.failed = True
                 continue
-            run.estimate = run.time(1, 1)[0]
+            # The check was the first run.
+            run.estimate = run.time(1, 1 if run.kind == "floor" else 0)[0]
             if run.estimate < 1:
                 run.estimate = min(run.time(10, 10))
-    for number in range(options.rounds):
+    for _ in range(options.rounds):
         for run in runs:
             if not run.failed:
                 with tolerant(case, run, notes):
-                    turn(run, number, options)
+                    turn(run, options)
     for worker in [*ours, *peers]:
         if worker.alive():
             worker.request("unload")
@@ -270,7 +271,7 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="fewer cases and timings: within two minutes")
     parser.add_argument("--filter", metavar="REGEX", help="only the cases whose name matches")
     parser.add_argument("--threads", default="1,2", metavar="N,N", help="thread counts (1,2)")
-    parser.add_argument("--peers", metavar="NAME,...", help="only these: numpy, torch, onnxruntime, onnxruntime-node")
+    parser.add_argument("--peers", metavar="NAME,...", help="only these: numpy, torch, onnxruntime, onnxruntime-c, onnxruntime-node")
     parser.add_argument("--no-peers", action="store_true", help="without the peers' processes")
     parser.add_argument("--list", action="store_true", help="list the cases and end")
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, default=ROOT / "build" / "bench" / "results",
@@ -298,7 +299,7 @@ def parse_arguments():
         parser.error(f"--filter is no regular expression: {error}")
     # A full run has at least rounds * least = 25 timings of everything under slow_ms.
     if options.quick:
-        options.rounds, options.least, options.turn_ms, options.slow_ms = 3, 1, 8, 60
+        options.rounds, options.least, options.turn_ms, options.slow_ms = 3, 1, 6, 40
     else:
         options.rounds, options.least, options.turn_ms, options.slow_ms = 5, 5, 60, 2000
     return parser, options
