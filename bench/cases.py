@@ -68,7 +68,8 @@ def all_cases():
     million = 1000 * 1000
     cases = [
         *_top_k((1, million), (1, 10, 100, 1000, 100000)),
-        *_top_k((1, 1 << 24), (10, 1000)),
+        # Not in a quick run: sorting 2^24 elements takes the reference ten seconds.
+        *_top_k((1, 1 << 24), (10, 1000), quick=False),
         *_top_k((1000, 1000), (1, 5, 10, 100, 500)),
         *_top_k((64, 32000), (1, 40, 50, 1000)),
         *_top_k((10000, 100), (10,)),

@@ -3,8 +3,11 @@
 import html
 import math
 
-COLORS = ["#2b6cb0", "#2f855a", "#b7791f", "#805ad5", "#319795", "#718096", "#9b2c2c", "#97266d"]
-OURS = "#d53f8c"
+COLORS = {
+    "AnyDML": "#d53f8c", "std::nth_element+sort": "#a0aec0", "std::partial_sort": "#4a5568", "numpy": "#2b6cb0",
+    "torch": "#dd6b20", "torch.max": "#ecc94b", "torch.scatter_": "#ecc94b", "onnxruntime": "#2f855a",
+    "onnxruntime-c": "#2f855a", "onnxruntime-node": "#68d391",
+}
 ROW, LABELS, PANEL, GAP, TOP, FONT = 18, 270, 380, 40, 64, "font-family='sans-serif' font-size='11'"
 
 
@@ -25,20 +28,19 @@ class _Scale:
 
 def draw(title, records):
     peers = list(dict.fromkeys(name for record in records for name in record["peers"]))
-    colors = {name: COLORS[i % len(COLORS)] for i, name in enumerate(peers)}
     bottom = TOP + ROW * len(records)
     width, height = LABELS + 2 * PANEL + GAP + 30, bottom + 30
     out = [f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' "
            f"viewBox='0 0 {width} {height}'>", f"<rect width='{width}' height='{height}' fill='white'/>"]
     out.append(_text(10, 20, title, "start", "font-weight='bold'"))
-    out += _legend(colors)
+    out += _legend(peers)
 
     times = [_points(record, 1) for record in records]
     by_floor = [_points(record, record["floor_ms"]) for record in records]
     times_with_floor = [points + [("floor", record["floor_ms"])] for points, record in zip(times, records)]
-    out += _panel(times_with_floor, LABELS, bottom, "milliseconds", colors)
+    out += _panel(times_with_floor, LABELS, bottom, "milliseconds")
     out += _panel([points + [("floor", 1.0)] for points in by_floor], LABELS + PANEL + GAP, bottom,
-                  "times the floor", colors)
+                  "times the floor")
     for row, record in enumerate(records):
         out.append(_text(LABELS - 10, TOP + ROW * row + 13, record["case"], "end"))
     out.append("</svg>")
@@ -51,7 +53,7 @@ def _points(record, unit):
     return [(name, ms / unit) for name, ms in values]
 
 
-def _panel(rows, left, bottom, title, colors):
+def _panel(rows, left, bottom, title):
     scale = _Scale([value for row in rows for _, value in row], left)
     out = [_text(left + PANEL / 2, TOP - 8, title, "middle")]
     for tick in scale.ticks():
@@ -62,23 +64,23 @@ def _panel(rows, left, bottom, title, colors):
         y = TOP + ROW * number + ROW / 2
         out.append(f"<line x1='{left}' x2='{left + PANEL}' y1='{y}' y2='{y}' stroke='#edf2f7'/>")
         for name, value in row:
-            out.append(_mark(name, scale.x(value), y, colors))
+            out.append(_mark(name, scale.x(value), y))
     return out
 
 
-def _mark(name, x, y, colors):
+def _mark(name, x, y):
     if name == "floor":
         return f"<line x1='{x:.1f}' x2='{x:.1f}' y1='{y - 7}' y2='{y + 7}' stroke='black' stroke-width='2'/>"
     if name == "AnyDML":
         points = f"{x:.1f},{y - 6} {x + 6:.1f},{y} {x:.1f},{y + 6} {x - 6:.1f},{y}"
-        return f"<polygon points='{points}' fill='{OURS}'/>"
-    return f"<circle cx='{x:.1f}' cy='{y}' r='4' fill='{colors[name]}' fill-opacity='0.8'/>"
+        return f"<polygon points='{points}' fill='{COLORS[name]}'/>"
+    return f"<circle cx='{x:.1f}' cy='{y}' r='4' fill='{COLORS.get(name, 'black')}' fill-opacity='0.8'/>"
 
 
-def _legend(colors):
+def _legend(peers):
     out, x = [], 10
-    for name in ["AnyDML", "floor", *colors]:
-        out.append(_mark(name, x + 6, 36, colors))
+    for name in ["AnyDML", "floor", *peers]:
+        out.append(_mark(name, x + 6, 36))
         out.append(_text(x + 18, 40, name, "start"))
         x += 40 + 7 * len(name)
     return out
