@@ -17,9 +17,9 @@ def load(words):
     inputs, outputs = peer.onnx_tensors(words)
     binding = session.io_binding()
     for name, array in inputs.items():
-        binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        binding.bind_input(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
     for name, array in outputs.items():
-        binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        binding.bind_output(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
 
     def run(keep=(inputs, outputs)):  # the binding knows only their addresses
         session.run_with_iobinding(binding)

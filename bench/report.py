@@ -187,7 +187,8 @@ def machine(root, versions, options):
         "Date": datetime.date.today().isoformat(),
         "Libraries": ", ".join(f"{name} {version}" for name, version in versions.items())
                      + (f" (AnyDML at {commit})" if commit else ""),
-        "Run": f"{'quick' if options.quick else 'full'}, threads {options.threads}",
+        "Run": f"{'quick' if options.quick else 'full'}, threads {options.threads}; load average before it: "
+               f"{options.load:.1f}",
     }
 
 

@@ -53,7 +53,7 @@ class Worker:
         self.pending = b""
         try:
             self.hello = self.answer(60)
-        except WorkerError:
+        except BaseException:  # Ctrl-C included
             self.stop()
             raise
         self.name = self.hello["name"]
@@ -114,12 +114,11 @@ class Run:
 
     @property
     def ms(self):
-        return statistics.median(self.times)
+        return float(f"{statistics.median(self.times):.6g}")
 
 
-def start_peers(threads, folder, wanted):
-    """Starts the peers that are there; says which are not."""
-    peers = []
+def start_peers(threads, folder, wanted, peers):
+    """Adds the peers that are there; says which are not."""
     node_modules = ROOT / "build" / "bench" / "node_modules"
     python_candidates = list(dict.fromkeys([sys.executable, "/usr/bin/python3"]))
     node = shutil.which("node") or "node"
@@ -144,7 +143,6 @@ def start_peers(threads, folder, wanted):
                 error = str(failure)
         else:
             say(f"bench: without {name}: {error}")
-    return peers
 
 
 def write_model(case, folder):
@@ -325,7 +323,7 @@ def run_all(chosen, options):
             ours.append(Worker([str(options.worker)], folder, count))
         if not options.no_peers:
             wanted = options.peers.split(",") if options.peers else None
-            peers += start_peers(options.thread_counts, folder, wanted)
+            start_peers(options.thread_counts, folder, wanted, peers)
         for number, case in enumerate(chosen):
             k_max = max(other.k for other in chosen if other.input() == case.input())
             runs = measure(case, k_max, ours, peers, folder, options, notes)
@@ -351,6 +349,7 @@ def main():
     if not options.worker.exists():
         say(f"bench: {options.worker} is not built (./dev bench builds it)")
         return 1
+    options.load = os.getloadavg()[0]
     # As with Ctrl-C: the workers are ended and no results are written.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
