@@ -86,8 +86,9 @@ class Worker:
         return answer
 
     def ended(self):
-        """What to say of a process that ended: its last words."""
+        """What to say of a process that ended: its last words, best an error."""
         lines = self.log.read_text(errors="replace").strip().splitlines()
+        lines = [line for line in lines if re.match(r"\w*Error", line)] or lines
         return WorkerError(lines[-1] if lines else f"{self.label} ended unexpectedly")
 
     def alive(self):
@@ -269,7 +270,8 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="fewer cases and timings: within two minutes")
     parser.add_argument("--filter", metavar="REGEX", help="only the cases whose name matches")
     parser.add_argument("--threads", default="1,2", metavar="N,N", help="thread counts (1,2)")
-    parser.add_argument("--peers", metavar="NAME,...", help="only these: numpy, torch, onnxruntime, onnxruntime-c, onnxruntime-node")
+    parser.add_argument("--peers", metavar="NAME,...",
+                        help="only these: numpy, torch, onnxruntime, onnxruntime-c, onnxruntime-node")
     parser.add_argument("--no-peers", action="store_true", help="without the peers' processes")
     parser.add_argument("--list", action="store_true", help="list the cases and end")
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, default=ROOT / "build" / "bench" / "results",
