@@ -322,7 +322,7 @@ def run_all(chosen, options):
         ours, peers = [], []
         stack.callback(lambda: [worker.stop() for worker in [*ours, *peers]])
         for count in options.thread_counts:
-            ours.append(Worker([str(options.worker)], folder, count))
+            ours.append(Worker([str(options.worker.resolve())], folder, count))
         if not options.no_peers:
             wanted = options.peers.split(",") if options.peers else None
             start_peers(options.thread_counts, folder, wanted, peers)
