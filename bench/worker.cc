@@ -1,0 +1,206 @@
+// Times AnyDML, the floors and the standard library's baselines for bench/run.py.
+//
+// Reads requests from the standard input, one per line: a command and key=value words.
+// Answers each with one line of JSON. All files are in the current folder.
+//
+//   prepare CASE        makes the input files and the reference's outputs (reference.*.bin)
+//   compare prefix=P    compares P.values.bin and P.indices.bin with the reference
+//   load CASE           gets everything ready; answers the names of the runs
+//   check run=R prefix=P      runs once and writes the outputs
+//   time run=R n=N warm=W     answers the milliseconds of N runs after W untimed ones
+//   unload              frees the case
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+
+#include <anydml.h>
+
+#include "baselines.h"
+#include "case.h"
+#include "dml.h"
+#include "floor.h"
+
+namespace anydml::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr char kOurs[] = "anydml";
+constexpr char kFloor[] = "floor:";
+
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return quoted + '"';
+}
+
+template <typename Range, typename Format>
+std::string List(const Range& range, Format format) {
+  std::string text = "[";
+  for (const auto& element : range) text += (text.size() > 1 ? ", " : "") + format(element);
+  return text + "]";
+}
+
+class Worker {
+ public:
+  std::string Answer(const std::string& command, const Words& words) {
+    if (command == "prepare") return Prepare(words);
+    if (command == "compare") return CompareOutputs(words);
+    if (command == "load") return Load(words);
+    if (command == "check") return Check(words.at("run"), words.at("prefix"));
+    if (command == "time") return Time(words);
+    if (command == "unload") return Unload();
+    throw std::runtime_error("unknown command: " + command);
+  }
+
+ private:
+  // The reference sorts whole sequences, so it is run once for all K of one input
+  // ("kmax", the largest) and shortened.
+  std::string Prepare(const Words& words) {
+    Case c = ParseCase(words);
+    Case largest = c;
+    if (words.count("kmax")) largest.k = static_cast<uint32_t>(std::stoul(words.at("kmax")));
+    const std::string& key = words.at("input");
+    if (key != prepared_) {
+      prepared_.clear();
+      WriteInputs(c);
+      inputs_ = ReadInputs(c);
+      largest.in_place = false;
+      largest.dispatches = 1;
+      DmlRun reference(largest, inputs_, "cpu.reference");
+      reference.Run();
+      reference_ = reference.ReadOutputs();
+      reference_.resize(2);  // scatter has no indices
+      prepared_ = key;
+    }
+    case_ = c;
+    values_ = Shortened(reference_[0], c, largest.k, c.element_bytes());
+    indices_ = Shortened(reference_[1], c, largest.k, sizeof(uint32_t));
+    return "{}";
+  }
+
+  static Bytes Shortened(const Bytes& from, const Case& c, uint32_t k, uint64_t element_bytes) {
+    if (c.op != "topk" || c.k == k) return from;
+    const uint64_t inner = c.axis_stride() * element_bytes;
+    Bytes to;
+    for (uint64_t at = 0; at < from.size(); at += k * inner) {
+      to.insert(to.end(), from.begin() + static_cast<ptrdiff_t>(at),
+                from.begin() + static_cast<ptrdiff_t>(at + c.k * inner));
+    }
+    return to;
+  }
+
+  std::string CompareOutputs(const Words& words) {
+    const std::string& prefix = words.at("prefix");
+    const Bytes values = ReadFile(prefix + ".values.bin");
+    const Bytes indices = case_.op == "topk" ? ReadFile(prefix + ".indices.bin") : Bytes();
+    return "{\"verdict\": " + Quoted(Compare(case_, inputs_, values_, indices_, values, indices)) + "}";
+  }
+
+  std::string Load(const Words& words) {
+    Unload();
+    const Case c = ParseCase(words);
+    const Inputs inputs = ReadInputs(c);
+    const char* threads = std::getenv("ANYDML_THREADS");
+    ours_ = std::make_unique<DmlRun>(c, inputs, "");
+    floor_ = std::make_unique<Floor>(c, inputs, threads ? std::max(1, std::atoi(threads)) : 1);
+    baselines_ = std::make_unique<Baselines>(c, inputs);
+    dispatches_ = c.dispatches;
+    const auto quoted = [](const std::string& name) { return Quoted(name); };
+    const auto floor_name = [](const std::string& name) { return Quoted(kFloor + name); };
+    return "{\"runs\": [\"anydml\"], \"floors\": " + List(floor_->variants(), floor_name) +
+           ", \"single\": " + List(baselines_->variants(), quoted) +
+           ", \"implementation\": " + Quoted(ours_->implementation()) + "}";
+  }
+
+  void Run(const std::string& name) {
+    if (name == kOurs) {
+      ours_->Run();
+    } else {
+      baselines_->Run(name);
+    }
+  }
+
+  std::string Check(const std::string& name, const std::string& prefix) {
+    Run(name);
+    const std::vector<Bytes> outputs = name == kOurs ? ours_->ReadOutputs() : baselines_->ReadOutputs();
+    WriteFile(prefix + ".values.bin", outputs[0]);
+    if (outputs.size() > 1) WriteFile(prefix + ".indices.bin", outputs[1]);
+    return "{}";
+  }
+
+  std::string Time(const Words& words) {
+    const std::string& name = words.at("run");
+    const auto count = static_cast<uint32_t>(std::stoul(words.at("n")));
+    const auto warm = static_cast<uint32_t>(std::stoul(words.at("warm")));
+    std::vector<double> times;
+    if (name.starts_with(kFloor)) {
+      times = floor_->Time(name.substr(sizeof(kFloor) - 1), count, warm);
+    } else {
+      for (uint32_t i = 0; i < warm + count; ++i) {
+        const auto start = Clock::now();
+        Run(name);
+        const std::chrono::duration<double, std::milli> duration = Clock::now() - start;
+        if (i >= warm) times.push_back(duration.count() / dispatches_);
+      }
+    }
+    const auto number = [](double ms) {
+      char text[32];
+      std::snprintf(text, sizeof(text), "%.6g", ms);
+      return std::string(text);
+    };
+    return "{\"ms\": " + List(times, number) + "}";
+  }
+
+  std::string Unload() {
+    ours_.reset();
+    floor_.reset();
+    baselines_.reset();
+    return "{}";
+  }
+
+  // What was prepared.
+  std::string prepared_;  // which input
+  Case case_;
+  Inputs inputs_;
+  std::vector<Bytes> reference_;
+  Bytes values_, indices_;
+  // What was loaded.
+  std::unique_ptr<DmlRun> ours_;
+  std::unique_ptr<Floor> floor_;
+  std::unique_ptr<Baselines> baselines_;
+  uint32_t dispatches_ = 1;
+};
+
+}  // namespace
+}  // namespace anydml::bench
+
+int main() {
+  using namespace anydml::bench;
+  Worker worker;
+  std::cout << "{\"name\": \"anydml\", \"version\": \"" << AnyDmlGetVersion() << "\"}" << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream stream(line);
+    std::string command, word;
+    stream >> command;
+    Words words;
+    while (stream >> word) {
+      const size_t equals = word.find('=');
+      words[word.substr(0, equals)] = equals == std::string::npos ? "" : word.substr(equals + 1);
+    }
+    try {
+      std::cout << worker.Answer(command, words) << std::endl;
+    } catch (const std::exception& error) {
+      std::cout << "{\"error\": " << Quoted(error.what()) << "}" << std::endl;
+    }
+  }
+  return 0;
+}
