@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/common/loop_nest.h"
+#include "ops/common/nest_parts.h"
 #include "ops/common/strided_copy.h"
 #include "ops/common/test_util.h"
 #include "ops/implementation_list.h"
@@ -68,6 +69,49 @@ TEST(LoopNest, SortingPutsTheSmallestStrideInside) {
   const Nest sorted = SortedByStride(NestOf(columns, columns), 0);
   EXPECT_EQ(sorted.rank, 1u);  // the same as packed, once sorted
   EXPECT_EQ(sorted.loops[0].size, 24u);
+}
+
+TEST(NestParts, EveryIterationInOnePart) {
+  std::mt19937_64 random(TestSeed());
+  for (int i = 0; i < 500; ++i) {
+    std::vector<uint32_t> sizes;
+    for (uint32_t d = Uniform(random, 1, 4); d > 0; --d) sizes.push_back(Uniform(random, 1, 9));
+    const TensorDesc tensor = MakeTensor(DataType::kUInt8, sizes, kOutputLayouts[i % 3], random);
+    const Nest nest = NestOf(tensor, tensor);
+    const uint32_t wanted = Uniform(random, 1, 12);
+    const auto parts = CutNest(nest, LoopToCut(nest, wanted), wanted);
+    ASSERT_GE(parts.size(), 1u);
+    ASSERT_LE(parts.size(), wanted);
+    std::vector<uint64_t> visited;
+    for (const NestPart<2>& part : parts) {
+      ForEach(part.outer, part.start, [&](const Nest::Offsets& offsets) {
+        ASSERT_EQ(offsets[0], offsets[1]);
+        for (uint64_t k = 0; k < part.inner.size; ++k) {
+          visited.push_back(offsets[0] + k * part.inner.strides[0]);
+        }
+      });
+    }
+    auto expected = RowMajorOffsets(tensor);
+    std::sort(expected.begin(), expected.end());
+    std::sort(visited.begin(), visited.end());
+    ASSERT_EQ(visited, expected);
+  }
+}
+
+TEST(NestParts, TheOutermostLongLoopIsCut) {
+  const TensorDesc padded = Strided(DataType::kUInt8, {2, 100, 1000}, {200000, 1001, 1});
+  const Nest nest = NestOf(padded, padded);
+  EXPECT_EQ(LoopToCut(nest, 2), 1u);
+  EXPECT_EQ(LoopToCut(nest, 100), 2u);
+  EXPECT_EQ(LoopToCut(nest, 1000), 2u);
+  EXPECT_EQ(CutNest(nest, 0, 7).size(), 2u);  // it has two iterations
+}
+
+TEST(NestParts, SmallWorkIsNotCut) {
+  EXPECT_EQ(PartsForBytes(511 << 10, 8), 1u);
+  EXPECT_EQ(PartsForBytes(uint64_t{1} << 40, 1), 1u);
+  EXPECT_EQ(PartsForBytes(512 << 10, 8), 2u);
+  EXPECT_EQ(PartsForBytes(uint64_t{1} << 40, 8), 32u);
 }
 
 TEST(StridedCopy, NothingToDoInPlace) {

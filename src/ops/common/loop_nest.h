@@ -65,7 +65,7 @@ typename LoopNest<kOperands>::Loop TakeInnermost(LoopNest<kOperands>* nest) {
 }
 
 template <size_t kOperands>
-uint64_t IterationCount(const LoopNest<kOperands>& nest) {
+uint64_t Iterations(const LoopNest<kOperands>& nest) {
   uint64_t count = 1;
   for (uint32_t d = 0; d < nest.rank; ++d) count *= nest.loops[d].size;
   return count;
@@ -87,6 +87,10 @@ typename LoopNest<kOperands>::Offsets OffsetsOf(const LoopNest<kOperands>& nest,
 // Calls body(offsets) for every iteration in row-major order; offsets begin at `start`.
 template <size_t kOperands, typename Body>
 void ForEach(const LoopNest<kOperands>& nest, typename LoopNest<kOperands>::Offsets start, Body&& body) {
+  if (nest.rank == 0) {  // what most of a loop around contiguous memory comes to
+    body(start);
+    return;
+  }
   LoopNest<kOperands> outer = nest;
   const auto inner = TakeInnermost(&outer);
   std::array<uint64_t, kMaxDimensions> counters{};

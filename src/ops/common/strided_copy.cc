@@ -6,26 +6,17 @@
 
 namespace anydml {
 namespace {
-enum Operand { kFrom, kTo };
-}  // namespace
 
-StridedCopy::StridedCopy(const TensorDesc& from, const TensorDesc& to)
-    : type_(to.type), same_layout_(SameLayout(from, to)) {
-  LoopNest<2> nest;
-  for (uint32_t d = 0; d < to.rank; ++d) nest.Append(to.sizes[d], {from.strides[d], to.strides[d]});
-  // Scattered reads cost less than scattered writes.
-  outer_ = SortedByStride(nest, kTo);
-  inner_ = TakeInnermost(&outer_);
-}
+enum Operand { kFrom, kTo };
 
 template <typename Element>
-void StridedCopy::RunTyped(const std::byte* from_bytes, std::byte* to_bytes) const {
+void CopyPart(const NestPart<2>& part, const std::byte* from_bytes, std::byte* to_bytes) {
   const auto* from = reinterpret_cast<const Element*>(from_bytes);
   auto* to = reinterpret_cast<Element*>(to_bytes);
-  const uint64_t size = inner_.size;
-  const uint64_t from_stride = inner_.strides[kFrom];
-  const uint64_t to_stride = inner_.strides[kTo];
-  ForEach(outer_, [&](const LoopNest<2>::Offsets& offsets) {
+  const uint64_t size = part.inner.size;
+  const uint64_t from_stride = part.inner.strides[kFrom];
+  const uint64_t to_stride = part.inner.strides[kTo];
+  ForEach(part.outer, part.start, [&](const LoopNest<2>::Offsets& offsets) {
     const Element* source = from + offsets[kFrom];
     Element* target = to + offsets[kTo];
     if (from_stride == 1 && to_stride == 1) {
@@ -38,9 +29,24 @@ void StridedCopy::RunTyped(const std::byte* from_bytes, std::byte* to_bytes) con
   });
 }
 
-void StridedCopy::Run(const std::byte* from, std::byte* to) const {
+}  // namespace
+
+StridedCopy::StridedCopy(const TensorDesc& from, const TensorDesc& to, uint32_t threads)
+    : type_(to.type), same_layout_(SameLayout(from, to)) {
+  LoopNest<2> nest;
+  for (uint32_t d = 0; d < to.rank; ++d) nest.Append(to.sizes[d], {from.strides[d], to.strides[d]});
+  // Scattered reads cost less than scattered writes.
+  nest = SortedByStride(nest, kTo);
+  const uint32_t parts = PartsForBytes(ElementCount(to) * (BitSize(type_) / 8), threads);
+  parts_ = CutNest(nest, LoopToCut(nest, parts), parts);
+}
+
+void StridedCopy::Run(const std::byte* from, std::byte* to, Executor* executor) const {
   if (same_layout_ && from == to) return;
-  DispatchByWidth(type_, [&]<typename Element>() { RunTyped<Element>(from, to); });
+  DispatchByWidth(type_, [&]<typename Element>() {
+    ParallelFor(executor, static_cast<uint32_t>(parts_.size()),
+                [&](uint32_t p) { CopyPart<Element>(parts_[p], from, to); });
+  });
 }
 
 }  // namespace anydml

@@ -3,29 +3,27 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
-#include "ops/common/loop_nest.h"
+#include "ops/common/nest_parts.h"
 
 namespace anydml {
 
 class StridedCopy {
  public:
-  StridedCopy(const TensorDesc& from, const TensorDesc& to);
+  // Up to `threads` share the copy of a large tensor.
+  StridedCopy(const TensorDesc& from, const TensorDesc& to, uint32_t threads = 1);
 
   // `from` and `to` are either apart or, when in_place() holds, may be the same:
   // then there is nothing to do.
-  void Run(const std::byte* from, std::byte* to) const;
+  void Run(const std::byte* from, std::byte* to, Executor* executor = nullptr) const;
 
   bool in_place() const { return same_layout_; }
 
  private:
-  template <typename Element>
-  void RunTyped(const std::byte* from, std::byte* to) const;
-
   DataType type_;
   bool same_layout_;
-  LoopNest<2> outer_;
-  LoopNest<2>::Loop inner_;
+  std::vector<NestPart<2>> parts_;
 };
 
 }  // namespace anydml

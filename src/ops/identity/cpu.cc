@@ -10,10 +10,11 @@ enum Operand { kInput, kOutput };
 
 class IdentityCopy final : public Kernel {
  public:
-  explicit IdentityCopy(const IdentityProblem& problem) : copy_(problem.input, problem.output) {}
+  explicit IdentityCopy(const IdentityProblem& problem)
+      : copy_(problem.input, problem.output, problem.threads) {}
 
   void Run(const KernelArguments& arguments) const override {
-    copy_.Run(arguments.inputs[0].data, arguments.outputs[0].data);
+    copy_.Run(arguments.inputs[0].data, arguments.outputs[0].data, arguments.executor);
   }
 
  private:
@@ -28,31 +29,38 @@ class IdentityTyped final : public Kernel {
     for (uint32_t d = 0; d < problem.output.rank; ++d) {
       nest.Append(problem.output.sizes[d], {problem.input.strides[d], problem.output.strides[d]});
     }
-    outer_ = SortedByStride(nest, kOutput);
-    inner_ = TakeInnermost(&outer_);
+    nest = SortedByStride(nest, kOutput);
+    const uint32_t parts = PartsForBytes(Iterations(nest) * sizeof(T), problem.threads);
+    parts_ = CutNest(nest, LoopToCut(nest, parts), parts);
   }
 
   void Run(const KernelArguments& arguments) const override {
-    const auto* input = reinterpret_cast<const T*>(arguments.inputs[0].data);
-    auto* output = reinterpret_cast<T*>(arguments.outputs[0].data);
     const ScaleBias s = scale_bias_;
     if constexpr (!std::is_integral_v<T>) {
-      Map(input, output, [s](T x) { return ApplyScaleBias(x, s); });
+      Map(arguments, [s](T x) { return ApplyScaleBias(x, s); });
     } else if (IsIntegral(s.scale) && IsIntegral(s.bias)) {
       const uint64_t scale = Modulo64(s.scale);
       const uint64_t bias = Modulo64(s.bias);
-      Map(input, output, [scale, bias](T x) { return ApplyScaleBiasExact(x, scale, bias); });
+      Map(arguments, [scale, bias](T x) { return ApplyScaleBiasExact(x, scale, bias); });
     } else {
-      Map(input, output, [s](T x) { return ApplyScaleBiasRounded(x, s); });
+      Map(arguments, [s](T x) { return ApplyScaleBiasRounded(x, s); });
     }
   }
 
  private:
+  template <typename F>
+  void Map(const KernelArguments& arguments, F f) const {
+    const auto* input = reinterpret_cast<const T*>(arguments.inputs[0].data);
+    auto* output = reinterpret_cast<T*>(arguments.outputs[0].data);
+    ParallelFor(arguments.executor, static_cast<uint32_t>(parts_.size()),
+                [&](uint32_t p) { MapPart(parts_[p], input, output, f); });
+  }
+
   // Input and output may be the same memory: an element is written only after it was read.
   template <typename F>
-  void Map(const T* input, T* output, F f) const {
-    const auto inner = inner_;
-    ForEach(outer_, [&](const LoopNest<2>::Offsets& offsets) {
+  static void MapPart(const NestPart<2>& part, const T* input, T* output, F f) {
+    const auto inner = part.inner;
+    ForEach(part.outer, part.start, [&](const LoopNest<2>::Offsets& offsets) {
       const T* from = input + offsets[kInput];
       T* to = output + offsets[kOutput];
       if (inner.strides[kInput] == 1 && inner.strides[kOutput] == 1) {
@@ -66,8 +74,7 @@ class IdentityTyped final : public Kernel {
   }
 
   ScaleBias scale_bias_;
-  LoopNest<2> outer_;
-  LoopNest<2>::Loop inner_;
+  std::vector<NestPart<2>> parts_;
 };
 
 }  // namespace

@@ -164,6 +164,18 @@ TEST(Identity, EveryTypeRankAndLayout) {
   }
 }
 
+// Large enough to be shared by threads.
+TEST(Identity, LargeOnes) {
+  std::mt19937_64 random(TestSeed());
+  for (DataType type : {DataType::kFloat16, DataType::kInt64}) {
+    for (LayoutKind to : kOutputLayouts) {
+      RunCase(type, {3, 300, 300}, LayoutKind::kPacked, to, {}, random);
+      RunCase(type, {300, 3, 300}, LayoutKind::kTransposed, to, ScaleBias{-1, 0}, random);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST(Identity, RandomCases) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", seed));

@@ -21,6 +21,7 @@ Status Lower(const OperatorDesc& desc, const LowerOptions& options, LoweredOpera
   problem.input = *desc.tensor("InputTensor");
   problem.output = *desc.tensor("OutputTensor");
   if (const ScaleBias* scale_bias = desc.scale_bias("ScaleBias")) problem.scale_bias = *scale_bias;
+  problem.threads = options.threads;
   if (SameLayout(problem.input, problem.output)) out->in_place = {{0, 0}};
   return ChooseImplementation(desc.schema->name, kImplementations, problem, options, out);
 }

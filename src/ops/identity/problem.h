@@ -25,6 +25,7 @@ struct IdentityProblem {
   TensorDesc input;
   TensorDesc output;  // same type and sizes
   std::optional<ScaleBias> scale_bias;
+  uint32_t threads = 1;  // that may share a run
 };
 
 // create functions of the implementations; the list is in lower.cc.

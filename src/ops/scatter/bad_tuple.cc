@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/status.h"
 #include "ops/common/coordinates.h"
 #include "ops/common/dispatch.h"
@@ -29,6 +31,7 @@ std::string Describe(const ScatterProblem& p, const std::byte* indices, Dimensio
     values += StrCat(c == 0 ? "" : ",", index);
     if (bad == p.tuple_size() && !InRange(index, p.output.sizes[p.target_dimension(c)], p.wraps)) bad = c;
   }
+  bad = std::min(bad, p.tuple_size() - 1);  // none, if somebody wrote to the indices meanwhile
   const uint32_t dimension = p.target_dimension(bad);
   const uint64_t size = p.output.sizes[dimension];
   const std::string low = p.wraps ? StrCat("-", size) : "0";

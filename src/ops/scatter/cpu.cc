@@ -1,78 +1,51 @@
+#include <atomic>
 #include <cstring>
 
 #include "ops/common/dispatch.h"
 #include "ops/common/strided_copy.h"
 #include "ops/scatter/plan.h"
+#include "ops/scatter/targets.h"
 
 namespace anydml {
 namespace {
 
-constexpr uint64_t kNone = ~uint64_t{0};
+constexpr uint64_t kLineBytes = 64;
+// Lines of the output on their way from memory at a time.
+constexpr uint32_t kLinesAhead = 32;
 
-template <typename Element, typename Index>
-class ScatterTyped final : public Kernel {
+// Writes one element.
+template <typename Element>
+struct ElementWriter {
+  static constexpr uint32_t ahead() { return kLinesAhead; }
+  void Fetch(const Element* to) const { __builtin_prefetch(to, 1); }
+  void Write(const Element* from, Element* to) const { *to = *from; }
+};
+
+// Writes a part's piece of one slice.
+template <typename Element>
+class SliceWriter {
  public:
-  explicit ScatterTyped(const ScatterProblem& problem)
-      : problem_(problem),
-        plan_(MakeScatterPlan(problem)),
-        copy_(problem.input, problem.output),
-        slice_outer_(plan_.slice),
-        slice_inner_(TakeInnermost(&slice_outer_)) {}
-
-  void Run(const KernelArguments& arguments) const override {
-    copy_.Run(arguments.inputs[0].data, arguments.outputs[0].data);
-    const auto* indices = reinterpret_cast<const Index*>(arguments.inputs[1].data);
-    const auto* updates = reinterpret_cast<const Element*>(arguments.inputs[2].data);
-    auto* output = reinterpret_cast<Element*>(arguments.outputs[0].data);
-    const uint64_t bad =
-        plan_.slice.rank == 0
-            ? Scatter(indices, updates, output, [](const Element* from, Element* to) { *to = *from; })
-            : Scatter(indices, updates, output,
-                      [this](const Element* from, Element* to) { CopySlice(from, to); });
-    if (bad == kNone || arguments.data_errors == nullptr) return;
-    arguments.data_errors->ReportDataError(
-        DescribeBadTuple(problem_, arguments.inputs[1].data, PositionCoordinate(problem_, bad)));
+  explicit SliceWriter(const NestPart<2>& slice) : slice_(slice) {
+    const uint64_t lines = contiguous() ? slice.inner.size * sizeof(Element) / kLineBytes + 1 : 1;
+    // The beginning is enough where a slice is long: the processor sees the pattern.
+    lines_ = static_cast<uint32_t>(std::min<uint64_t>(lines, kLinesAhead / 2));
   }
 
- private:
-  // Returns the number of the first position with an index out of range.
-  template <typename WriteSlice>
-  uint64_t Scatter(const Index* indices, const Element* updates, Element* output, WriteSlice write) const {
-    uint64_t first_bad = kNone;
-    uint64_t number = 0;
-    ForEach(plan_.positions, [&](const LoopNest<3>::Offsets& offsets) {
-      uint64_t target = offsets[ScatterPlan::kOutput];
-      bool in_range = true;
-      for (uint32_t c = 0; c < plan_.tuple_size; ++c) {
-        const ScatterPlan::Component& component = plan_.tuple[c];
-        uint64_t index =
-            static_cast<uint64_t>(indices[offsets[ScatterPlan::kIndices] + component.index_offset]);
-        // Signed indices were sign-extended: adding the size modulo 2^64 wraps those in
-        // [-size, -1] and leaves all other negative ones far above any size.
-        if (std::is_signed_v<Index> && problem_.wraps && static_cast<int64_t>(index) < 0) {
-          index += component.size;
-        }
-        in_range &= index < component.size;
-        target += index * component.output_stride;
-      }
-      if (in_range) {
-        write(updates + offsets[ScatterPlan::kUpdates], output + target);
-      } else if (first_bad == kNone) {
-        first_bad = number;
-      }
-      ++number;
-    });
-    return first_bad;
+  uint32_t ahead() const { return 2 * kLinesAhead / lines_; }
+
+  void Fetch(const Element* to) const {
+    const auto* line = reinterpret_cast<const char*>(to + slice_.start[ScatterPlan::kSliceOutput]);
+    for (uint32_t i = 0; i < lines_; ++i) __builtin_prefetch(line + i * kLineBytes, 1);
   }
 
-  void CopySlice(const Element* from, Element* to) const {
-    const uint64_t size = slice_inner_.size;
-    const uint64_t from_stride = slice_inner_.strides[ScatterPlan::kSliceUpdates];
-    const uint64_t to_stride = slice_inner_.strides[ScatterPlan::kSliceOutput];
-    ForEach(slice_outer_, [&](const LoopNest<2>::Offsets& offsets) {
+  void Write(const Element* from, Element* to) const {
+    const uint64_t size = slice_.inner.size;
+    const uint64_t from_stride = slice_.inner.strides[ScatterPlan::kSliceUpdates];
+    const uint64_t to_stride = slice_.inner.strides[ScatterPlan::kSliceOutput];
+    ForEach(slice_.outer, slice_.start, [&](const LoopNest<2>::Offsets& offsets) {
       const Element* source = from + offsets[ScatterPlan::kSliceUpdates];
       Element* target = to + offsets[ScatterPlan::kSliceOutput];
-      if (from_stride == 1 && to_stride == 1) {
+      if (contiguous()) {
         std::memcpy(target, source, size * sizeof(Element));
       } else {
         for (uint64_t i = 0; i < size; ++i) target[i * to_stride] = source[i * from_stride];
@@ -80,11 +53,109 @@ class ScatterTyped final : public Kernel {
     });
   }
 
+ private:
+  bool contiguous() const {
+    return slice_.inner.strides[ScatterPlan::kSliceUpdates] == 1 &&
+           slice_.inner.strides[ScatterPlan::kSliceOutput] == 1;
+  }
+
+  const NestPart<2>& slice_;
+  uint32_t lines_;
+};
+
+// Writes all but the last that are queued, which only now are being fetched.
+template <typename Element, typename Writer>
+void WriteFetched(const Writer& writer, const Element* updates, Element* output, TargetQueue* queue) {
+  const uint32_t ahead = writer.ahead();
+  if (queue->count <= ahead) return;
+  const uint32_t fetched = queue->count - ahead;
+  for (uint32_t i = 0; i < fetched; ++i) {
+    writer.Fetch(output + queue->targets[i + ahead]);
+    writer.Write(updates + queue->sources[i], output + queue->targets[i]);
+  }
+  queue->DropUntil(fetched);
+}
+
+template <typename Element, typename Writer>
+void WriteAll(const Writer& writer, const Element* updates, Element* output, TargetQueue* queue) {
+  WriteFetched(writer, updates, output, queue);
+  for (uint32_t i = 0; i < queue->count; ++i) {
+    writer.Write(updates + queue->sources[i], output + queue->targets[i]);
+  }
+  queue->count = 0;
+}
+
+template <typename Element, typename Index>
+class ScatterTyped final : public Kernel {
+ public:
+  explicit ScatterTyped(const ScatterProblem& problem)
+      : problem_(problem),
+        plan_(MakeScatterPlan(problem)),
+        copy_(problem.input, problem.output, problem.threads),
+        parts_(MakeScatterParts(problem, plan_)),
+        queue_targets_(ChooseQueueTargets(plan_.tuple_size)) {}
+
+  void Run(const KernelArguments& arguments) const override {
+    copy_.Run(arguments.inputs[0].data, arguments.outputs[0].data, arguments.executor);
+    std::atomic<bool> all_in_range = true;
+    ParallelFor(arguments.executor, static_cast<uint32_t>(parts_.size()), [&](uint32_t p) {
+      if (!RunPart(parts_[p], arguments)) all_in_range.store(false, std::memory_order_relaxed);
+    });
+    if (!all_in_range.load(std::memory_order_relaxed)) ReportFirstOutOfRange(arguments);
+  }
+
+ private:
+  using QueueTargetsFunction = decltype(&QueueTargets<0, Index>);
+
+  static QueueTargetsFunction ChooseQueueTargets(uint32_t tuple_size) {
+    if (tuple_size == 1) return QueueTargets<1, Index>;
+    return tuple_size == 2 ? QueueTargets<2, Index> : QueueTargets<0, Index>;
+  }
+
+  // False when an index was out of range.
+  bool RunPart(const ScatterPart& part, const KernelArguments& arguments) const {
+    if (plan_.slice.rank == 0) return RunPartWith(ElementWriter<Element>(), part, arguments);
+    return RunPartWith(SliceWriter<Element>(part.slice), part, arguments);
+  }
+
+  template <typename Writer>
+  bool RunPartWith(const Writer& writer, const ScatterPart& part, const KernelArguments& arguments) const {
+    const auto* indices = reinterpret_cast<const Index*>(arguments.inputs[1].data);
+    const auto* updates = reinterpret_cast<const Element*>(arguments.inputs[2].data);
+    auto* output = reinterpret_cast<Element*>(arguments.outputs[0].data);
+    const LoopNest<3>::Loop& inner = part.positions.inner;
+    TargetQueue queue;
+    ForEach(part.positions.outer, part.positions.start, [&](LoopNest<3>::Offsets at) {
+      for (uint64_t left = inner.size; left > 0;) {
+        const auto count = static_cast<uint32_t>(std::min<uint64_t>(left, TargetQueue::kBlock));
+        queue_targets_(plan_, part.owner,
+                       {indices + at[ScatterPlan::kIndices], at[ScatterPlan::kUpdates],
+                        at[ScatterPlan::kOutput], inner.strides, count},
+                       &queue);
+        if (queue.count > TargetQueue::kBlock) WriteFetched(writer, updates, output, &queue);
+        for (size_t o = 0; o < at.size(); ++o) at[o] += count * inner.strides[o];
+        left -= count;
+      }
+    });
+    WriteAll(writer, updates, output, &queue);
+    return queue.all_in_range;
+  }
+
+  // Looks for it again: the parts only know that there is one, and this is rare.
+  void ReportFirstOutOfRange(const KernelArguments& arguments) const {
+    if (arguments.data_errors == nullptr) return;
+    const std::byte* indices = arguments.inputs[1].data;
+    const uint64_t first = FirstOutOfRange(plan_, reinterpret_cast<const Index*>(indices));
+    if (first == kNone) return;  // somebody wrote to the indices meanwhile
+    arguments.data_errors->ReportDataError(
+        DescribeBadTuple(problem_, indices, PositionCoordinate(problem_, first)));
+  }
+
   ScatterProblem problem_;
   ScatterPlan plan_;
   StridedCopy copy_;
-  LoopNest<2> slice_outer_;
-  LoopNest<2>::Loop slice_inner_;
+  std::vector<ScatterPart> parts_;
+  QueueTargetsFunction queue_targets_;
 };
 
 }  // namespace

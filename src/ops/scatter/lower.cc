@@ -22,6 +22,7 @@ Status Lower(const OperatorDesc& desc, ScatterProblem problem, const LowerOption
   const DataType type = problem.indices.type;
   const bool is_signed = type == DataType::kInt32 || type == DataType::kInt64;
   problem.wraps = is_signed && options.level >= kNegativeIndices;
+  problem.threads = options.threads;
   if (SameLayout(problem.input, problem.output)) out->in_place = {{0, 0}};
   return ChooseImplementation(desc.schema->name, kImplementations, problem, options, out);
 }

@@ -1,5 +1,7 @@
 #include "ops/scatter/plan.h"
 
+#include <bit>
+
 namespace anydml {
 namespace {
 
@@ -27,6 +29,43 @@ void PlanElements(const ScatterProblem& p, ScatterPlan* plan) {
   }
 }
 
+// From here on handing work to other threads costs less than it saves.
+constexpr uint64_t kSharedPositions = 32768;
+constexpr uint64_t kSharedBytes = uint64_t{512} << 10;
+
+uint32_t PartCount(const ScatterProblem& p, const ScatterPlan& plan) {
+  const uint64_t bytes = ElementCount(p.updates) * (BitSize(p.updates.type) / 8);
+  const bool large = Iterations(plan.positions) >= kSharedPositions || bytes >= kSharedBytes;
+  return large ? p.threads : 1;
+}
+
+// A loop whose iterations never write to the same element (SCATTER_ELEMENTS off the axis)
+// and that is long enough for `parts`; plan.positions.rank when there is none.
+uint32_t IndependentLoop(const ScatterPlan& plan, uint32_t parts) {
+  uint32_t d = 0;
+  while (d < plan.positions.rank) {
+    const auto& loop = plan.positions.loops[d];
+    if (loop.strides[ScatterPlan::kOutput] != 0 && loop.size >= parts) break;
+    ++d;
+  }
+  return d;
+}
+
+// Owners share blocks of about 4 KiB: no line of a cache goes back and forth between two.
+uint32_t KeyShift(const ScatterPlan& plan, DataType type) {
+  constexpr uint64_t kBlockBytes = 4096;
+  const uint64_t step = plan.tuple_size == 1 ? plan.tuple[0].output_stride : 1;
+  const uint64_t keys = kBlockBytes / (BitSize(type) / 8) / std::max<uint64_t>(step, 1);
+  return keys <= 1 ? 0 : static_cast<uint32_t>(std::bit_width(keys) - 1);
+}
+
+ScatterOwner OwnerOf(uint32_t part, uint32_t parts, uint32_t key_shift) {
+  constexpr uint64_t kHashes = uint64_t{1} << 32;
+  const uint64_t begin = PartBegin(kHashes, part, parts);
+  const uint64_t end = PartBegin(kHashes, part + 1, parts);
+  return {key_shift, static_cast<uint32_t>(begin), static_cast<uint32_t>(end - begin - 1)};
+}
+
 }  // namespace
 
 ScatterPlan MakeScatterPlan(const ScatterProblem& problem) {
@@ -39,10 +78,34 @@ ScatterPlan MakeScatterPlan(const ScatterProblem& problem) {
   plan.tuple_size = problem.tuple_size();
   for (uint32_t c = 0; c < plan.tuple_size; ++c) {
     const uint32_t d = problem.target_dimension(c);
-    plan.tuple[c] = {problem.output.sizes[d], problem.output.strides[d],
+    const uint64_t size = problem.output.sizes[d];
+    plan.tuple[c] = {size, problem.wraps ? size : 0, problem.output.strides[d],
                      uint64_t{c} * problem.indices.strides[problem.indices.rank - 1]};
   }
   return plan;
+}
+
+std::vector<ScatterPart> MakeScatterParts(const ScatterProblem& problem, const ScatterPlan& plan) {
+  const uint32_t count = PartCount(problem, plan);
+  const ScatterPart whole = {CutNest(plan.positions, 0, 1)[0], CutNest(plan.slice, 0, 1)[0], {}};
+  if (count == 1) return {whole};
+  std::vector<ScatterPart> parts(count, whole);
+  if (const uint32_t loop = IndependentLoop(plan, count); loop < plan.positions.rank) {
+    const auto positions = CutNest(plan.positions, loop, count);
+    for (uint32_t p = 0; p < count; ++p) parts[p].positions = positions[p];
+    return parts;
+  }
+  // Few slices cannot be dealt out evenly: every part takes its piece of each.
+  constexpr uint64_t kFewPerPart = 64;
+  if (Iterations(plan.positions) < kFewPerPart * count) {
+    const auto slices = CutNest(plan.slice, LoopToCut(plan.slice, count), count);
+    parts.resize(slices.size());
+    for (size_t p = 0; p < slices.size(); ++p) parts[p].slice = slices[p];
+    return parts;
+  }
+  const uint32_t key_shift = KeyShift(plan, problem.output.type);
+  for (uint32_t p = 0; p < count; ++p) parts[p].owner = OwnerOf(p, count, key_shift);
+  return parts;
 }
 
 Dimensions PositionCoordinate(const ScatterProblem& problem, uint64_t number) {

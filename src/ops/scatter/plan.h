@@ -3,8 +3,9 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
-#include "ops/common/loop_nest.h"
+#include "ops/common/nest_parts.h"
 #include "ops/scatter/problem.h"
 
 namespace anydml {
@@ -16,6 +17,7 @@ struct ScatterPlan {
 
   struct Component {
     uint64_t size;           // of the dimension it addresses
+    uint64_t wrap;           // added to negative indices: the size, or 0 where they are out of range
     uint64_t output_stride;  // of that dimension
     uint64_t index_offset;   // from component 0, in elements of the indices
   };
@@ -28,6 +30,33 @@ struct ScatterPlan {
 };
 
 ScatterPlan MakeScatterPlan(const ScatterProblem& problem);
+
+// Several threads own disjoint sets of targets, each a range of hashes. By hash and not by range
+// of the output, so that updates of one region still spread over all owners. Hashed is a key
+// that equal targets have in common: the index where tuples have one, otherwise the offset.
+struct ScatterOwner {
+  uint32_t key_shift = 0;  // neighbours in the output belong together
+  uint32_t first = 0;
+  uint32_t last = ~uint32_t{0};  // minus first; all: this one owns everything
+
+  // Consecutive keys are as far apart as can be (golden ratio).
+  static constexpr uint32_t kMultiplier = 0x9E3779B9u;
+
+  bool Owns(uint64_t key) const {
+    return static_cast<uint32_t>(key >> key_shift) * kMultiplier - first <= last;
+  }
+};
+
+// What one thread does: its slices (or its piece of each) of the positions it walks over.
+// No element is written by two parts, so that the order of updates stays what it was.
+struct ScatterPart {
+  NestPart<3> positions;
+  NestPart<2> slice;
+  ScatterOwner owner;
+};
+
+// One part when the problem is too small to be shared.
+std::vector<ScatterPart> MakeScatterParts(const ScatterProblem& problem, const ScatterPlan& plan);
 
 // The coordinate in the indices of the `number`-th position in row-major order.
 Dimensions PositionCoordinate(const ScatterProblem& problem, uint64_t number);

@@ -29,6 +29,7 @@ struct ScatterProblem {
   uint32_t input_dimensions = 0;    // kNd
   uint32_t indices_dimensions = 0;  // kNd
   uint32_t axis = 0;                // kElements
+  uint32_t threads = 1;             // that may share a run
 
   // Indices per update; for kNd the last dimension of the indices.
   uint32_t tuple_size() const { return kind == Kind::kNd ? indices.sizes[indices.rank - 1] : 1; }

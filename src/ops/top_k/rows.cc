@@ -48,7 +48,7 @@ class TopKRows final : public Kernel {
       tile_rows_ = TileRows(query_.n, sizeof(T), neighbours_.size);
     }
     tiles_ = (neighbours_.size + tile_rows_ - 1) / tile_rows_;
-    items_ = tiles_ * IterationCount(outer_);
+    items_ = tiles_ * Iterations(outer_);
     PlanThreads(problem.threads);
   }
 
@@ -87,7 +87,7 @@ class TopKRows final : public Kernel {
   };
 
   void PlanThreads(uint32_t threads) {
-    const uint64_t rows = neighbours_.size * IterationCount(outer_);
+    const uint64_t rows = neighbours_.size * Iterations(outer_);
     if (threads <= 1 || rows * query_.n < kSharedElements) return;
     if (!tiled_ && query_.method == RowMethod::kSample && rows % threads != 0 && rows < 4 * threads) {
       parts_ = std::min({threads, query_.n / kPartElements, SplitRow<T>::kMaxParts});

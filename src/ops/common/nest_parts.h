@@ -1,0 +1,59 @@
+// A loop nest cut into parts that may run at the same time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ops/common/loop_nest.h"
+#include "ops/common/parallel.h"
+
+namespace anydml {
+
+// Some of a nest's iterations, ready to be run: the innermost loop apart from the others.
+template <size_t kOperands>
+struct NestPart {
+  LoopNest<kOperands> outer;
+  typename LoopNest<kOperands>::Loop inner;
+  typename LoopNest<kOperands>::Offsets start{};
+};
+
+// The loop to cut into `parts`: the outermost that comes out nearly even, so that a
+// part's memory is together as far as possible; otherwise the longest.
+template <size_t kOperands>
+uint32_t LoopToCut(const LoopNest<kOperands>& nest, uint32_t parts) {
+  uint32_t longest = 0;
+  for (uint32_t d = 0; d < nest.rank; ++d) {
+    if (nest.loops[d].size / 8 >= parts) return d;
+    if (nest.loops[d].size > nest.loops[longest].size) longest = d;
+  }
+  return longest;
+}
+
+// `nest` cut at `loop` into `parts`, or fewer where there are fewer iterations.
+template <size_t kOperands>
+std::vector<NestPart<kOperands>> CutNest(const LoopNest<kOperands>& nest, uint32_t loop, uint32_t parts) {
+  const auto whole = nest.loops[loop];  // of one iteration when the rank is 0
+  parts = static_cast<uint32_t>(std::min<uint64_t>(parts, whole.size));
+  std::vector<NestPart<kOperands>> result(parts);
+  for (uint32_t p = 0; p < parts; ++p) {
+    NestPart<kOperands>& part = result[p];
+    const uint64_t begin = PartBegin(whole.size, p, parts);
+    part.outer = nest;
+    part.outer.loops[loop].size = PartBegin(whole.size, p + 1, parts) - begin;
+    for (size_t o = 0; o < kOperands; ++o) part.start[o] = begin * whole.strides[o];
+    part.inner = TakeInnermost(&part.outer);
+  }
+  return result;
+}
+
+// Into how many parts to cut work on `bytes` of memory for `threads`. More parts than
+// threads even out threads of unequal speed; parts that are too small cost more to
+// hand out than they save.
+inline uint32_t PartsForBytes(uint64_t bytes, uint32_t threads) {
+  constexpr uint64_t kPartBytes = uint64_t{256} << 10;
+  if (threads <= 1) return 1;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(bytes / kPartBytes, 1, uint64_t{4} * threads));
+}
+
+}  // namespace anydml

@@ -1,0 +1,28 @@
+// Random scatters of given shapes, for the tests.
+#pragma once
+
+#include <random>
+#include <vector>
+
+#include "ops/common/test_util.h"
+
+namespace anydml::testing {
+
+OperatorDesc ScatterNd(const TensorDesc& input, const TensorDesc& indices, const TensorDesc& updates,
+                       const TensorDesc& output, uint32_t input_dimensions, uint32_t indices_dimensions);
+OperatorDesc ScatterElements(const TensorDesc& input, const TensorDesc& indices, const TensorDesc& updates,
+                             const TensorDesc& output, uint32_t axis);
+
+// Each takes any index type, any layouts, and the input's memory for the output or other; the
+// indices are mostly in range. Every implementation must agree with the reference, and the
+// reference with an independent algorithm.
+
+// `lookup`: whether to run the latter, which takes time for long axes.
+void RunElementsCase(DataType type, const std::vector<uint32_t>& sizes, uint32_t axis,
+                     std::mt19937_64& random, bool lookup = true);
+
+// `positions` and `input` are the meaningful sizes, `rank` is that of all tensors.
+void RunNdCase(DataType type, const std::vector<uint32_t>& positions, const std::vector<uint32_t>& input,
+               uint32_t tuple_size, uint32_t rank, std::mt19937_64& random);
+
+}  // namespace anydml::testing
