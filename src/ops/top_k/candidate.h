@@ -31,7 +31,7 @@ constexpr UnsignedOf<sizeof(T)> OrderedBits(UnsignedOf<sizeof(T)> bits) {
     constexpr Bits kOnes = static_cast<Bits>(~Bits{0});
     const Bits magnitude = bits & static_cast<Bits>(~kSign);
     Bits ordered = static_cast<Bits>(bits ^ (bits & kSign ? kOnes : kSign));
-    ordered = magnitude == 0 ? kSign : ordered;  // both zeros
+    ordered = magnitude == 0 ? kSign : ordered;      // both zeros
     return magnitude > kInfinity ? kOnes : ordered;  // every NaN on top
   } else if constexpr (std::is_signed_v<T>) {
     return bits ^ kSign;

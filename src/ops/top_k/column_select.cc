@@ -194,12 +194,12 @@ bool SelectDirected(const UnsignedOf<sizeof(T)>* data, uint64_t stride, uint32_t
                                     : Columns<T, kLargest, false>(data, stride, query, scratch).Select(order);
 }
 
-#define ANYDML_COLUMNS(name, T)                                                                            \
-  uint32_t Block##name() { return BlockTyped<T>(); }                                                       \
-  bool Columns##name(const UnsignedOf<sizeof(T)>* data, uint64_t stride, uint32_t columns,                 \
-                     const RowQuery& query, std::byte* scratch, uint32_t* order) {                         \
-    return query.largest ? SelectDirected<T, true>(data, stride, columns, query, scratch, order)           \
-                         : SelectDirected<T, false>(data, stride, columns, query, scratch, order);         \
+#define ANYDML_COLUMNS(name, T)                                                                    \
+  uint32_t Block##name() { return BlockTyped<T>(); }                                               \
+  bool Columns##name(const UnsignedOf<sizeof(T)>* data, uint64_t stride, uint32_t columns,         \
+                     const RowQuery& query, std::byte* scratch, uint32_t* order) {                 \
+    return query.largest ? SelectDirected<T, true>(data, stride, columns, query, scratch, order)   \
+                         : SelectDirected<T, false>(data, stride, columns, query, scratch, order); \
   }
 ANYDML_FOR_EACH_ROW_TYPE(ANYDML_COLUMNS)
 #undef ANYDML_COLUMNS
@@ -211,21 +211,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace anydml {
 
-#define ANYDML_COLUMNS(name, T)                                                                          \
-  HWY_EXPORT(Block##name);                                                                               \
-  HWY_EXPORT(Columns##name);                                                                             \
-  template <>                                                                                            \
-  uint32_t ColumnBlock<T>() {                                                                            \
-    return HWY_DYNAMIC_DISPATCH(Block##name)();                                                          \
-  }                                                                                                      \
-  template <>                                                                                            \
-  uint64_t ColumnScratchBytes<T>(const RowQuery& query) {                                                \
-    return ColumnScratch<T>(query, nullptr).bytes;                                                       \
-  }                                                                                                      \
-  template <>                                                                                            \
-  bool SelectColumns<T>(const UnsignedOf<sizeof(T)>* data, uint64_t stride, uint32_t columns,            \
-                        const RowQuery& query, std::byte* scratch, uint32_t* order) {                    \
-    return HWY_DYNAMIC_DISPATCH(Columns##name)(data, stride, columns, query, scratch, order);            \
+#define ANYDML_COLUMNS(name, T)                                                               \
+  HWY_EXPORT(Block##name);                                                                    \
+  HWY_EXPORT(Columns##name);                                                                  \
+  template <>                                                                                 \
+  uint32_t ColumnBlock<T>() {                                                                 \
+    return HWY_DYNAMIC_DISPATCH(Block##name)();                                               \
+  }                                                                                           \
+  template <>                                                                                 \
+  uint64_t ColumnScratchBytes<T>(const RowQuery& query) {                                     \
+    return ColumnScratch<T>(query, nullptr).bytes;                                            \
+  }                                                                                           \
+  template <>                                                                                 \
+  bool SelectColumns<T>(const UnsignedOf<sizeof(T)>* data, uint64_t stride, uint32_t columns, \
+                        const RowQuery& query, std::byte* scratch, uint32_t* order) {         \
+    return HWY_DYNAMIC_DISPATCH(Columns##name)(data, stride, columns, query, scratch, order); \
   }
 ANYDML_FOR_EACH_ROW_TYPE(ANYDML_COLUMNS)
 #undef ANYDML_COLUMNS

@@ -49,8 +49,10 @@ HWY_INLINE hn::Mask<D> HalfIsNan(D d, V x) {
 }
 
 // What reaches a limit: elements that compare with it (and NaNs where they rank
-// above), NaNs only, or everything.
-enum class Pass { kCompare, kNanOnly, kEverything };
+// above), NaNs only, or everything. kOutward is kCompare for halves of the wanted sign (a
+// positive limit for the largest, a negative one for the smallest), as most limits are:
+// the bits of such halves compare as they are.
+enum class Pass { kCompare, kOutward, kNanOnly, kEverything };
 
 template <typename T>
 struct Limit {
@@ -89,11 +91,31 @@ Limit<T> LimitOfKey(KeyOf<T> key) {
     }
     if (ordered == kSign - 1) ordered = static_cast<Bits>(kLargest ? kSign : kSign - 2);
     const Bits bits = static_cast<Bits>(ordered & kSign ? ordered ^ kSign : ~ordered);
+    if constexpr (std::is_same_v<T, Half>) {
+      const bool outward = kLargest ? bits != 0 && bits < 0x8000 : bits > 0x8000;
+      if (outward) return {Pass::kOutward, static_cast<int16_t>(bits)};
+    }
     return {Pass::kCompare, LimitLane<T>(bits, kLargest)};
   } else if constexpr (std::is_signed_v<T>) {
     return {Pass::kCompare, LimitLane<T>(ordered ^ kSign, kLargest)};
   } else {
     return {Pass::kCompare, LimitLane<T>(ordered, kLargest)};
+  }
+}
+
+// As integers the bits of halves are ordered so: -0, ..., -infinity (-1024), negative NaNs
+// (to -1), +0, ..., infinity, positive NaNs. A range is one comparison of a difference
+// whose sign bit is flipped.
+template <bool kLargest, class D, class V>
+HWY_INLINE hn::Mask<D> HalfReachesOutward(D d, V x, V limit) {
+  const V flip = hn::Set(d, int16_t{-32768});
+  if constexpr (kLargest) {
+    const V from_nan = hn::Add(x, hn::Set(d, static_cast<int16_t>(1023 - 32768)));
+    return hn::Or(hn::Not(hn::Lt(x, limit)),
+                  hn::Lt(from_nan, hn::Set(d, static_cast<int16_t>(1023 - 32768))));
+  } else {
+    const V range = hn::Sub(hn::Set(d, int16_t{-1024}), limit);
+    return hn::Not(hn::Gt(hn::Xor(hn::Sub(x, limit), flip), hn::Xor(range, flip)));
   }
 }
 
@@ -103,6 +125,7 @@ HWY_INLINE hn::Mask<D> Reaches(D d, V x, V limit) {
     return hn::Eq(hn::Zero(d), hn::Zero(d));
   } else if constexpr (std::is_same_v<T, Half>) {
     if constexpr (kPass == Pass::kNanOnly) return HalfIsNan(d, x);
+    if constexpr (kPass == Pass::kOutward) return HalfReachesOutward<kLargest>(d, x, limit);
     const V y = Comparable<T>(d, x);
     if constexpr (kLargest) return hn::Or(hn::Not(hn::Lt(y, limit)), HalfIsNan(d, x));
     return hn::Not(hn::Or(HalfIsNan(d, x), hn::Gt(y, limit)));
@@ -176,7 +199,8 @@ uint32_t GroupBests(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t n, u
   const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
   const LaneOf<T>* const data = LanesOf<T>(row);
   const auto load = [&](uint32_t vector) HWY_ATTR {
-    return Ordered<T>(d, hn::LoadU(d, data + vector * lanes));
+    // Where NaNs of halves come is no matter: the bests are elements.
+    return Comparable<T>(d, hn::LoadU(d, data + vector * lanes));
   };
   const auto better = [](V x, V acc) HWY_ATTR { return BetterOf<kLargest>(x, acc); };
   const uint32_t vectors = n / lanes;

@@ -2,6 +2,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/top_k/row_select.cc"
 #include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -18,11 +19,8 @@
 #define ANYDML_ROW_SELECT_ONCE
 namespace anydml {
 
-// A step of Scan looks at 4 vectors of up to 64 lanes.
-inline constexpr uint32_t kScanStep = 256;
-
 inline uint32_t SampleSize(uint32_t n) {
-  return std::min(static_cast<uint32_t>(2 * std::sqrt(static_cast<double>(n))), kMaxSample);
+  return std::min(static_cast<uint32_t>(4 * std::sqrt(static_cast<double>(n))), kMaxSample);
 }
 
 }  // namespace anydml
@@ -35,9 +33,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Appends the elements of row[begin, end) that reach the limit until there are `enough`
 // or the row ends. Returns where it stopped. The row has at least a vector's elements.
+// Asks for what lies `ahead` elements, the next row, unless that is 0.
 template <typename T, bool kLargest, Pass kPass>
 uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uint32_t end, LaneOf<T> lane,
-              uint32_t enough, Hits<KeyOf<T>>* hits) {
+              uint32_t enough, uint32_t ahead, Hits<KeyOf<T>>* hits) {
   const TagOf<T> d;
   const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
   const LaneOf<T>* const data = LanesOf<T>(row);
@@ -50,10 +49,10 @@ uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uin
     return Reaches<T, kLargest, kPass>(d, hn::LoadU(d, data + at), limit);
   };
   const auto take = [&](uint64_t bits, uint32_t first) HWY_ATTR {
-    // Four at a time, whether there are so many or not: branches here are unpredictable.
+    // Two at a time, whether there are two or one: that branch would be unpredictable.
     const uint32_t total = count + static_cast<uint32_t>(std::popcount(bits));
-    for (; bits != 0; count += 4) {
-      for (uint32_t j = 0; j < 4; ++j) {
+    for (; bits != 0; count += 2) {
+      for (uint32_t j = 0; j < 2; ++j) {
         const uint32_t at = first + static_cast<uint32_t>(std::countr_zero(bits) & 63);
         keys[count + j] = KeyOfBits<T, kLargest>(row[at]);
         indices[count + j] = at;
@@ -63,10 +62,12 @@ uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uin
     count = total;
   };
   for (; end - i >= 4 * lanes; i += 4 * lanes) {
+    if (ahead != 0) {
+      for (uint32_t at = 0; at < 4 * lanes; at += 64 / sizeof(T)) hwy::Prefetch(data + i + ahead + at);
+    }
     if constexpr (kMissesAreNative<T, kLargest, kPass>) {
-      const auto misses = [&](uint32_t at) HWY_ATTR {
-        return Misses<kLargest>(hn::LoadU(d, data + at), limit);
-      };
+      const auto misses = [&](uint32_t at)
+                              HWY_ATTR { return Misses<kLargest>(hn::LoadU(d, data + at), limit); };
       const auto n0 = hn::And(misses(i), misses(i + lanes));
       const auto n1 = hn::And(misses(i + 2 * lanes), misses(i + 3 * lanes));
       if (HWY_LIKELY(hn::AllTrue(d, hn::And(n0, n1)))) continue;
@@ -103,15 +104,20 @@ uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uin
 
 template <typename T, bool kLargest>
 uint32_t ScanFrom(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, KeyOf<T> threshold,
-                  uint32_t enough, Hits<KeyOf<T>>* hits) {
+                  uint32_t enough, uint32_t ahead, Hits<KeyOf<T>>* hits) {
   const Limit<T> limit = LimitOfKey<T, kLargest>(threshold);
   switch (limit.pass) {
     case Pass::kCompare:
-      return Scan<T, kLargest, Pass::kCompare>(row, begin, end, limit.lane, enough, hits);
+      return Scan<T, kLargest, Pass::kCompare>(row, begin, end, limit.lane, enough, ahead, hits);
+    case Pass::kOutward:
+      if constexpr (std::is_same_v<T, Half>) {
+        return Scan<T, kLargest, Pass::kOutward>(row, begin, end, limit.lane, enough, ahead, hits);
+      }
+      [[fallthrough]];
     case Pass::kNanOnly:
-      return Scan<T, kLargest, Pass::kNanOnly>(row, begin, end, limit.lane, enough, hits);
+      return Scan<T, kLargest, Pass::kNanOnly>(row, begin, end, limit.lane, enough, ahead, hits);
     default:
-      return Scan<T, kLargest, Pass::kEverything>(row, begin, end, limit.lane, enough, hits);
+      return Scan<T, kLargest, Pass::kEverything>(row, begin, end, limit.lane, enough, ahead, hits);
   }
 }
 
@@ -122,9 +128,10 @@ void Collect(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, con
              KeyOf<T> threshold, Hits<KeyOf<T>>* hits) {
   const uint32_t full = MostHits(query);
   uint32_t enough = query.k;
+  const uint32_t ahead = query.method == RowMethod::kBests ? query.n : 0;
   uint32_t at = begin;
   while (true) {
-    at = ScanFrom<T, kLargest>(row, at, end, threshold, enough, hits);
+    at = ScanFrom<T, kLargest>(row, at, end, threshold, enough, ahead, hits);
     if (at == end) return;
     // K hits are there: from now on an equal key comes too late.
     if (hits->count >= full) threshold = Reduce(query.k, hits);
@@ -152,9 +159,10 @@ KeyOf<T> SampleBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, Ke
     const uint64_t jitter = uint64_t{i * 0x9E3779B1u} * step >> 32;
     sample[i] = KeyOfBits<T, kLargest>(row[i * step + static_cast<uint32_t>(jitter)]);
   }
-  // Three standard deviations beyond the expected rank; too few hits cost a second scan.
+  // So far beyond the expected rank that about one row in 50 has too few hits, which costs a
+  // second scan.
   const double expected = static_cast<double>(query.k) * size / query.n;
-  const auto rank = static_cast<uint32_t>(expected + 3 * std::sqrt(expected) + 3);
+  const auto rank = static_cast<uint32_t>(expected + 2.5 * std::sqrt(expected) + 2);
   if (rank >= size) return kWorstKey<T>;
   // The sample's own K best are elements: as a bound they are certain.
   return BoundOf(sample, size, std::min(query.k, rank), rank / 8);
@@ -162,36 +170,15 @@ KeyOf<T> SampleBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, Ke
 
 // All keys, then those that reach a bound.
 template <typename T, bool kLargest>
-void CollectKeys(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, const RowQuery& query, RowScratch<T>* scratch) {
+void CollectKeys(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, const RowQuery& query,
+                 RowScratch<T>* scratch) {
   using Key = KeyOf<T>;
   Key* HWY_RESTRICT keys = scratch->keys;
   const uint32_t n = query.n;
   for (uint32_t i = 0; i < n; ++i) keys[i] = KeyOfBits<T, kLargest>(row[i]);
   const Key bound = BoundOf(keys, n, query.k, query.k / 8 + 8);
   Hits<Key>& hits = scratch->hits;
-  uint32_t count = 0;
-  uint32_t i = 0;
-  if constexpr (sizeof(Key) == sizeof(uint32_t)) {
-    const KeyTag<Key> d;
-    const hn::RebindToUnsigned<decltype(d)> du;
-    const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
-    const auto limit = hn::Set(d, bound);
-    auto index = hn::Iota(du, 0);
-    for (; i + lanes <= n; i += lanes) {
-      const auto x = hn::LoadU(d, keys + i);
-      const auto mask = hn::Not(hn::Lt(x, limit));
-      hn::StoreU(hn::Compress(x, mask), d, hits.keys + count);
-      hn::StoreU(hn::Compress(index, hn::RebindMask(du, mask)), du, hits.indices + count);
-      count += static_cast<uint32_t>(hn::CountTrue(d, mask));
-      index = hn::Add(index, hn::Set(du, lanes));
-    }
-  }
-  for (; i < n; ++i) {
-    hits.keys[count] = keys[i];
-    hits.indices[count] = i;
-    count += keys[i] >= bound;
-  }
-  hits.count = count;
+  hits.count = CopyReaching<Key>(keys, nullptr, n, bound, hits.keys, hits.indices);
 }
 
 // The steps of a selection, for one type and direction.
@@ -230,27 +217,31 @@ struct Steps {
   }
 };
 
-#define ANYDML_ROW_STEPS(name, T)                                                                          \
-  void Select##name(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, std::byte* scratch,           \
-                    uint32_t* order) {                                                                     \
-    query.largest ? Steps<T, true>::Select(row, query, scratch, order)                                     \
-                  : Steps<T, false>::Select(row, query, scratch, order);                                   \
-  }                                                                                                        \
-  KeyOf<T> Bound##name(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, KeyOf<T>* sample) {        \
-    return query.largest ? Steps<T, true>::Bound(row, query, sample)                                       \
-                         : Steps<T, false>::Bound(row, query, sample);                                     \
-  }                                                                                                        \
+#define ANYDML_ROW_STEPS(name, T)                                                                           \
+  void Select##name(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, std::byte* scratch,            \
+                    uint32_t* order) {                                                                      \
+    query.largest ? Steps<T, true>::Select(row, query, scratch, order)                                      \
+                  : Steps<T, false>::Select(row, query, scratch, order);                                    \
+  }                                                                                                         \
+  KeyOf<T> Bound##name(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, KeyOf<T>* sample) {         \
+    return query.largest ? Steps<T, true>::Bound(row, query, sample)                                        \
+                         : Steps<T, false>::Bound(row, query, sample);                                      \
+  }                                                                                                         \
   void Collect##name(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, const RowQuery& query, \
-                     KeyOf<T> threshold, Hits<KeyOf<T>>* hits) {                                           \
-    query.largest ? Collect<T, true>(row, begin, end, query, threshold, hits)                              \
-                  : Collect<T, false>(row, begin, end, query, threshold, hits);                            \
-  }                                                                                                        \
+                     KeyOf<T> threshold, Hits<KeyOf<T>>* hits) {                                            \
+    query.largest ? Collect<T, true>(row, begin, end, query, threshold, hits)                               \
+                  : Collect<T, false>(row, begin, end, query, threshold, hits);                             \
+  }                                                                                                         \
   void Order##name(uint32_t k, RowScratch<T>* scratch, uint32_t* order) { Order(k, scratch, order); }
 ANYDML_FOR_EACH_ROW_TYPE(ANYDML_ROW_STEPS)
 #undef ANYDML_ROW_STEPS
 
-uint32_t Count32(const int32_t* keys, uint32_t count, int32_t bound) { return CountReaching(keys, count, bound); }
-uint32_t Count64(const int64_t* keys, uint32_t count, int64_t bound) { return CountReaching(keys, count, bound); }
+uint32_t Count32(const int32_t* keys, uint32_t count, int32_t bound) {
+  return CountReaching(keys, count, bound);
+}
+uint32_t Count64(const int64_t* keys, uint32_t count, int64_t bound) {
+  return CountReaching(keys, count, bound);
+}
 int32_t Reduce32(uint32_t k, Hits<int32_t>* hits) { return Reduce(k, hits); }
 int64_t Reduce64(uint32_t k, Hits<int64_t>* hits) { return Reduce(k, hits); }
 
@@ -260,15 +251,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace anydml {
-
-uint32_t MostHits(const RowQuery& query) {
-  if (query.method == RowMethod::kKeys) return query.n;
-  // When they are full they are reduced to K: that should be worth the work.
-  const uint64_t most = std::max<uint64_t>(2 * uint64_t{query.k}, uint64_t{query.k} + 64);
-  return static_cast<uint32_t>(std::min<uint64_t>(most, query.n));
-}
-
-uint64_t HitPlaces(const RowQuery& query) { return uint64_t{MostHits(query)} + 2 * kScanStep; }
 
 #define ANYDML_ROW_STEPS(name, T)                                                                            \
   HWY_EXPORT(Select##name);                                                                                  \
@@ -290,7 +272,7 @@ uint64_t HitPlaces(const RowQuery& query) { return uint64_t{MostHits(query)} + 2
     HWY_DYNAMIC_DISPATCH(Collect##name)(row, begin, end, query, threshold, hits);                            \
   }                                                                                                          \
   template <>                                                                                                \
-  void OrderHits<T>(uint32_t k, RowScratch<T>* scratch, uint32_t* order) {                                   \
+  void OrderHits<T>(uint32_t k, RowScratch<T> * scratch, uint32_t * order) {                                 \
     HWY_DYNAMIC_DISPATCH(Order##name)(k, scratch, order);                                                    \
   }
 ANYDML_FOR_EACH_ROW_TYPE(ANYDML_ROW_STEPS)

@@ -2,6 +2,7 @@
 // elements that contain them, then put those in order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,12 +25,12 @@ struct RowQuery {
   RowMethod method = RowMethod::kAll;
 };
 
-inline constexpr uint32_t kMaxAllElements = 64;     // kAll
-inline constexpr uint32_t kMaxBestsPlaces = 80;     // kBests: the most K
-inline constexpr uint32_t kMinBestsElements = 65;   // kBests: longer than any vector
-inline constexpr uint32_t kBestsGroup = 6;          // kBests: the fewest elements per K
+inline constexpr uint32_t kMaxAllElements = 64;    // kAll
+inline constexpr uint32_t kMaxBestsPlaces = 80;    // kBests: the most K
+inline constexpr uint32_t kMinBestsElements = 65;  // kBests: longer than any vector
+inline constexpr uint32_t kBestsGroup = 6;         // kBests: the fewest elements per K
 inline constexpr uint32_t kMinSampleElements = 512;
-inline constexpr uint32_t kMaxSample = 4096;
+inline constexpr uint32_t kMaxSample = 16384;
 
 // kBests: the number of groups. G groups, of which K reach the bound, leave about
 // G ln(G / (G - K)) elements that do: 1.6 K.
@@ -43,11 +44,19 @@ struct Hits {
   uint32_t count;
 };
 
-// The most hits that are kept at a time. For kSample more than K, or the whole row.
-uint32_t MostHits(const RowQuery& query);
+// The most hits that are kept at a time: more than K, or the whole row. When they are
+// full they are reduced to K: that should be worth the work.
+inline uint32_t MostHits(const RowQuery& query) {
+  if (query.method == RowMethod::kKeys) return query.n;
+  const uint64_t most = query.k + std::max<uint64_t>(query.k, 512);
+  return static_cast<uint32_t>(std::min<uint64_t>(most, query.n));
+}
+
+// A step looks at 4 vectors of up to 64 lanes before it counts its hits.
+inline constexpr uint32_t kScanStep = 256;
 
 // Places for hits, those included that a step may write beyond what it keeps.
-uint64_t HitPlaces(const RowQuery& query);
+inline uint64_t HitPlaces(const RowQuery& query) { return uint64_t{MostHits(query)} + 2 * kScanStep; }
 
 // What the selection from one row needs, laid out in `memory` (aligned to 16 bytes):
 // O(K), except for kKeys, which needs O(N).

@@ -158,7 +158,8 @@ class TopKRows final : public Kernel {
     const uint64_t rows = columns_ ? std::min<uint64_t>(left, ColumnBlock<T>()) : left;
     auto* const order = reinterpret_cast<uint32_t*>(scratch + SelectBytes());
     auto* row = reinterpret_cast<Bits*>(scratch + SelectBytes() + OrderBytes());
-    FillTile(operands.input + offsets[kInput], neighbours_.strides[kInput], axis_[kInput], rows, query_.n, row);
+    FillTile(operands.input + offsets[kInput], neighbours_.strides[kInput], axis_[kInput], rows, query_.n,
+             row);
     for (uint64_t r = 0; r < rows; ++r, row += query_.n) {
       SelectRow<T>(row, query_, scratch, order);
       Store(operands, offsets, row, 1, order, 0, query_.k);
@@ -202,8 +203,8 @@ class TopKRows final : public Kernel {
 
   RowQuery query_;
   bool wide_index_;
-  LoopNest<3> outer_;              // over rows, or over what lies around a loop of neighbours
-  LoopNest<3>::Loop neighbours_;   // sequences that are tiled; one where none are
+  LoopNest<3> outer_;             // over rows, or over what lies around a loop of neighbours
+  LoopNest<3>::Loop neighbours_;  // sequences that are tiled; one where none are
   Offsets axis_{};
   bool tiled_ = false;      // sequences are not packed
   bool columns_ = false;    // and may be selected from where they are
@@ -225,7 +226,9 @@ std::unique_ptr<const Kernel> CreateRows(const TopKProblem& problem, RowMethod m
 constexpr uint32_t kNearElements = 8192;
 constexpr uint32_t kMaxKeysElements = kNearElements;
 
-std::string Length(const TopKProblem& problem) { return StrCat("K is ", problem.k(), " of ", problem.n(), " elements"); }
+std::string Length(const TopKProblem& problem) {
+  return StrCat("K is ", problem.k(), " of ", problem.n(), " elements");
+}
 
 }  // namespace
 
@@ -236,7 +239,8 @@ std::unique_ptr<const Kernel> CreateTopKRank(const TopKProblem& problem, std::st
 }
 
 std::unique_ptr<const Kernel> CreateTopKBests(const TopKProblem& problem, std::string* why_not) {
-  if (problem.n() >= kMinBestsElements && problem.k() <= std::min(kMaxBestsPlaces, problem.n() / kBestsGroup)) {
+  if (problem.n() >= kMinBestsElements &&
+      problem.k() <= std::min(kMaxBestsPlaces, problem.n() / kBestsGroup)) {
     return CreateRows(problem, RowMethod::kBests);
   }
   *why_not = StrCat(Length(problem), "; it takes ", kMinBestsElements, " elements or more and K up to ",

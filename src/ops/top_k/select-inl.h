@@ -25,7 +25,8 @@ inline constexpr uint32_t kRadixLeast = 768;
 
 // Puts a block of up to kRankMost hits in order.
 template <typename Key>
-HWY_INLINE void OrderFew(const Key* keys, const uint32_t* indices, uint32_t count, uint32_t k, uint32_t* order) {
+HWY_INLINE void OrderFew(const Key* keys, const uint32_t* indices, uint32_t count, uint32_t k,
+                         uint32_t* order) {
   Key ranks[kRankMost + kKeyPadding];
   uint32_t sorted[kRankMost];
   Rank(keys, count, ranks);
@@ -66,11 +67,11 @@ inline WideCandidate* SortMany(const Hits<int64_t>& hits, WideCandidate* words, 
 template <typename T>
 void Order(uint32_t k, RowScratch<T>* scratch, uint32_t* order) {
   Hits<KeyOf<T>>& hits = scratch->hits;
+  // As few as one ranking takes, or not many more than K.
+  const uint32_t most = k <= kRankMost ? kRankMost : k + k / 4;
+  if (hits.count > most) Tighten(k, most - k, &hits);
+  if (hits.count > most) Reduce(k, &hits);
   if (hits.count <= kRankMost) return OrderFew(hits.keys, hits.indices, hits.count, k, order);
-  if (hits.count - k > k / 4 + 16) {
-    Reduce(k, &hits);
-    if (hits.count <= kRankMost) return OrderFew(hits.keys, hits.indices, hits.count, k, order);
-  }
   const auto* const sorted = SortMany(hits, scratch->words, scratch->other);
   for (uint32_t i = 0; i < k; ++i) order[i] = sorted[i].index();
 }

@@ -126,7 +126,7 @@ std::vector<std::vector<float>> HostileRows(uint32_t n) {
   }
   // Large only where a sample looks: the threshold is too high.
   std::vector<float> sampled(n, 1.0f);
-  const auto size = static_cast<uint32_t>(2 * std::sqrt(n));
+  const auto size = static_cast<uint32_t>(4 * std::sqrt(n));
   for (uint32_t i = 0; i < size; ++i) {
     const uint64_t step = n / size;
     sampled[i * step + (uint64_t{i * 0x9E3779B1u} * step >> 32)] = 1e6f;

@@ -71,10 +71,10 @@ void Fill(const Bits* data, uint64_t row_stride, uint64_t stride, uint64_t rows,
   FillStrided(data, row_stride, stride, rows, 0, n, tile);
 }
 
-#define ANYDML_FILL(bits)                                                                                \
-  void Fill##bits(const uint##bits##_t* data, uint64_t row_stride, uint64_t stride, uint64_t rows, uint64_t n, \
-                  uint##bits##_t* tile) {                                                                \
-    Fill(data, row_stride, stride, rows, n, tile);                                                       \
+#define ANYDML_FILL(bits)                                                                          \
+  void Fill##bits(const uint##bits##_t* data, uint64_t row_stride, uint64_t stride, uint64_t rows, \
+                  uint64_t n, uint##bits##_t* tile) {                                              \
+    Fill(data, row_stride, stride, rows, n, tile);                                                 \
   }
 ANYDML_FILL(8)
 ANYDML_FILL(16)
@@ -98,12 +98,12 @@ uint64_t TileRows(uint64_t n, uint64_t element_bytes, uint64_t neighbours) {
   return std::min(rows, neighbours);
 }
 
-#define ANYDML_FILL(bits)                                                                                  \
-  HWY_EXPORT(Fill##bits);                                                                                  \
-  template <>                                                                                              \
+#define ANYDML_FILL(bits)                                                                                    \
+  HWY_EXPORT(Fill##bits);                                                                                    \
+  template <>                                                                                                \
   void FillTile(const uint##bits##_t* data, uint64_t row_stride, uint64_t stride, uint64_t rows, uint64_t n, \
-                uint##bits##_t* tile) {                                                                    \
-    HWY_DYNAMIC_DISPATCH(Fill##bits)(data, row_stride, stride, rows, n, tile);                             \
+                uint##bits##_t* tile) {                                                                      \
+    HWY_DYNAMIC_DISPATCH(Fill##bits)(data, row_stride, stride, rows, n, tile);                               \
   }
 ANYDML_FILL(8)
 ANYDML_FILL(16)
