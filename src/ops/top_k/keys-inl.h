@@ -115,24 +115,25 @@ HWY_INLINE Key KthOfFew(Key* HWY_RESTRICT keys, uint32_t count, uint32_t k) {
   return hn::GetLane(hn::MaxOfLanes(d, best));
 }
 
-// Copies the keys that are `bound` or better, and the index of each: `indices[i]`, or i
-// where that is null. The targets have room for a vector more; they may be the sources.
-// Returns how many.
+// Copies the keys from `worst` to `best`, and the index of each: `indices[i]`, or i where
+// that is null. The targets have room for a vector more; they may be the sources. Returns
+// how many.
 template <typename Key>
-HWY_INLINE uint32_t CopyReaching(const Key* keys, const uint32_t* indices, uint32_t count, Key bound,
-                                 Key* to_keys, uint32_t* to_indices) {
+HWY_INLINE uint32_t CopyRange(const Key* keys, const uint32_t* indices, uint32_t count, Key worst, Key best,
+                              Key* to_keys, uint32_t* to_indices) {
   uint32_t copied = 0;
   uint32_t i = 0;
   if constexpr (sizeof(Key) == sizeof(uint32_t)) {
     const KeyTag<Key> d;
     const hn::RebindToUnsigned<decltype(d)> du;
     const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
-    const auto limit = hn::Set(d, bound);
+    const auto low = hn::Set(d, worst);
+    const auto high = hn::Set(d, best);
     auto iota = hn::Iota(du, 0);
     for (; i + lanes <= count; i += lanes) {
       const auto x = hn::LoadU(d, keys + i);
       const auto index = indices != nullptr ? hn::LoadU(du, indices + i) : iota;
-      const auto mask = hn::Not(hn::Lt(x, limit));
+      const auto mask = hn::Not(hn::Or(hn::Lt(x, low), hn::Gt(x, high)));
       hn::StoreU(hn::Compress(x, mask), d, to_keys + copied);
       hn::StoreU(hn::Compress(index, hn::RebindMask(du, mask)), du, to_indices + copied);
       copied += static_cast<uint32_t>(hn::CountTrue(d, mask));
@@ -140,10 +141,10 @@ HWY_INLINE uint32_t CopyReaching(const Key* keys, const uint32_t* indices, uint3
     }
   }
   for (; i < count; ++i) {
-    const bool reaches = keys[i] >= bound;
+    const bool within = keys[i] >= worst && keys[i] <= best;
     to_indices[copied] = indices != nullptr ? indices[i] : i;
     to_keys[copied] = keys[i];
-    copied += reaches;
+    copied += within;
   }
   return copied;
 }
@@ -152,7 +153,8 @@ HWY_INLINE uint32_t CopyReaching(const Key* keys, const uint32_t* indices, uint3
 template <typename Key>
 void Tighten(uint32_t k, uint32_t slack, Hits<Key>* hits) {
   const Key bound = BoundOf(hits->keys, hits->count, k, slack);
-  hits->count = CopyReaching(hits->keys, hits->indices, hits->count, bound, hits->keys, hits->indices);
+  hits->count = CopyRange(hits->keys, hits->indices, hits->count, bound, std::numeric_limits<Key>::max(),
+                          hits->keys, hits->indices);
 }
 
 // Keeps the k best (of equal ones the first), in their order. Returns the worst key kept.

@@ -19,6 +19,8 @@
 #define ANYDML_ROW_SELECT_ONCE
 namespace anydml {
 
+inline constexpr uint32_t kSampleNeighbours = 16;
+
 inline uint32_t SampleSize(uint32_t n) {
   return std::min(static_cast<uint32_t>(4 * std::sqrt(static_cast<double>(n))), kMaxSample);
 }
@@ -150,14 +152,19 @@ KeyOf<T> BestsBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query) {
 }
 
 // A key that slightly more than K elements are expected to reach, from elements all over
-// the row, at irregular distances: it may be periodic.
+// the row: some neighbours each (they come in one line of memory), at irregular distances
+// (the row may be periodic).
 template <typename T, bool kLargest>
 KeyOf<T> SampleBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, KeyOf<T>* sample) {
-  const uint32_t size = SampleSize(query.n);
-  const uint32_t step = query.n / size;
-  for (uint32_t i = 0; i < size; ++i) {
-    const uint64_t jitter = uint64_t{i * 0x9E3779B1u} * step >> 32;
-    sample[i] = KeyOfBits<T, kLargest>(row[i * step + static_cast<uint32_t>(jitter)]);
+  const uint32_t places = SampleSize(query.n) / kSampleNeighbours;
+  const uint32_t size = places * kSampleNeighbours;
+  const uint32_t step = query.n / places;
+  for (uint32_t i = 0; i < places; ++i) {
+    const uint64_t jitter = uint64_t{i * 0x9E3779B1u} * (step - kSampleNeighbours) >> 32;
+    const UnsignedOf<sizeof(T)>* const at = row + (uint64_t{i} * step + jitter);
+    for (uint32_t j = 0; j < kSampleNeighbours; ++j) {
+      sample[i * kSampleNeighbours + j] = KeyOfBits<T, kLargest>(at[j]);
+    }
   }
   // So far beyond the expected rank that about one row in 50 has too few hits, which costs a
   // second scan.
@@ -178,7 +185,7 @@ void CollectKeys(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, const RowQuery& 
   for (uint32_t i = 0; i < n; ++i) keys[i] = KeyOfBits<T, kLargest>(row[i]);
   const Key bound = BoundOf(keys, n, query.k, query.k / 8 + 8);
   Hits<Key>& hits = scratch->hits;
-  hits.count = CopyReaching<Key>(keys, nullptr, n, bound, hits.keys, hits.indices);
+  hits.count = CopyRange<Key>(keys, nullptr, n, bound, kBestKey<T>, hits.keys, hits.indices);
 }
 
 // The steps of a selection, for one type and direction.
@@ -242,6 +249,12 @@ uint32_t Count32(const int32_t* keys, uint32_t count, int32_t bound) {
 uint32_t Count64(const int64_t* keys, uint32_t count, int64_t bound) {
   return CountReaching(keys, count, bound);
 }
+void Append32(const Hits<int32_t>& from, int32_t worst, int32_t best, Hits<int32_t>* to) {
+  to->count += CopyRange(from.keys, from.indices, from.count, worst, best, to->keys + to->count, to->indices + to->count);
+}
+void Append64(const Hits<int64_t>& from, int64_t worst, int64_t best, Hits<int64_t>* to) {
+  to->count += CopyRange(from.keys, from.indices, from.count, worst, best, to->keys + to->count, to->indices + to->count);
+}
 int32_t Reduce32(uint32_t k, Hits<int32_t>* hits) { return Reduce(k, hits); }
 int64_t Reduce64(uint32_t k, Hits<int64_t>* hits) { return Reduce(k, hits); }
 
@@ -280,6 +293,8 @@ ANYDML_FOR_EACH_ROW_TYPE(ANYDML_ROW_STEPS)
 
 HWY_EXPORT(Count32);
 HWY_EXPORT(Count64);
+HWY_EXPORT(Append32);
+HWY_EXPORT(Append64);
 HWY_EXPORT(Reduce32);
 HWY_EXPORT(Reduce64);
 uint32_t CountReachingKeys(const int32_t* keys, uint32_t count, int32_t bound) {
@@ -287,6 +302,12 @@ uint32_t CountReachingKeys(const int32_t* keys, uint32_t count, int32_t bound) {
 }
 uint32_t CountReachingKeys(const int64_t* keys, uint32_t count, int64_t bound) {
   return HWY_DYNAMIC_DISPATCH(Count64)(keys, count, bound);
+}
+void AppendRange(const Hits<int32_t>& from, int32_t worst, int32_t best, Hits<int32_t>* to) {
+  HWY_DYNAMIC_DISPATCH(Append32)(from, worst, best, to);
+}
+void AppendRange(const Hits<int64_t>& from, int64_t worst, int64_t best, Hits<int64_t>* to) {
+  HWY_DYNAMIC_DISPATCH(Append64)(from, worst, best, to);
 }
 void ReduceHits(uint32_t k, Hits<int32_t>* hits) { HWY_DYNAMIC_DISPATCH(Reduce32)(k, hits); }
 void ReduceHits(uint32_t k, Hits<int64_t>* hits) { HWY_DYNAMIC_DISPATCH(Reduce64)(k, hits); }

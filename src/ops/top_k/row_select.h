@@ -112,6 +112,10 @@ void CollectPart(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end,
 uint32_t CountReachingKeys(const int32_t* keys, uint32_t count, int32_t bound);
 uint32_t CountReachingKeys(const int64_t* keys, uint32_t count, int64_t bound);
 
+// Appends the hits of `from` whose keys are from `worst` to `best`.
+void AppendRange(const Hits<int32_t>& from, int32_t worst, int32_t best, Hits<int32_t>* to);
+void AppendRange(const Hits<int64_t>& from, int64_t worst, int64_t best, Hits<int64_t>* to);
+
 // Keeps the K best hits (of equal ones the first), in their order.
 void ReduceHits(uint32_t k, Hits<int32_t>* hits);
 void ReduceHits(uint32_t k, Hits<int64_t>* hits);

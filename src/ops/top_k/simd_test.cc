@@ -127,9 +127,10 @@ std::vector<std::vector<float>> HostileRows(uint32_t n) {
   // Large only where a sample looks: the threshold is too high.
   std::vector<float> sampled(n, 1.0f);
   const auto size = static_cast<uint32_t>(4 * std::sqrt(n));
-  for (uint32_t i = 0; i < size; ++i) {
-    const uint64_t step = n / size;
-    sampled[i * step + (uint64_t{i * 0x9E3779B1u} * step >> 32)] = 1e6f;
+  for (uint32_t i = 0; i < size / 16; ++i) {
+    const uint64_t step = n / (size / 16);
+    std::fill_n(sampled.begin() + static_cast<std::ptrdiff_t>(i * step + (uint64_t{i * 0x9E3779B1u} * (step - 16) >> 32)),
+                16, 1e6f);
   }
   std::vector<float> descending(ascending.rbegin(), ascending.rend());
   std::vector<float> mixed = nans;

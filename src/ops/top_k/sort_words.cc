@@ -56,23 +56,27 @@ uint64_t* MergeBlocks(uint64_t* words, uint32_t count, uint64_t* other) {
 }
 
 uint64_t* RadixSortWords(uint64_t* words, uint32_t count, uint64_t* other) {
-  constexpr int kBits = 11;
+  // With more bits the ends of all buckets do not stay in the L1 cache.
+  constexpr int kBits = 9;
   constexpr uint32_t kDigits = 1u << kBits;
-  // Candidates for few places have similar keys: only the bits in which they differ count.
+  constexpr int kMaxPasses = (32 + kBits - 1) / kBits;
   const auto key = [](uint64_t word) { return static_cast<uint32_t>(word >> 32); };
   uint32_t best = 0, worst = ~0u;
   for (uint32_t i = 0; i < count; ++i) {
     best = std::max(best, key(words[i]));
     worst = std::min(worst, key(words[i]));
   }
-  const int bits = static_cast<int>(std::bit_width(best - worst));
-  for (int shift = 0; shift < bits; shift += kBits) {
-    const auto digit = [&](uint64_t word) { return ((best - key(word)) >> shift) & (kDigits - 1); };
-    uint32_t offsets[kDigits] = {};
-    for (uint32_t i = 0; i < count; ++i) ++offsets[digit(words[i])];
+  const auto digit = [&](uint64_t word, int pass) { return ((best - key(word)) >> (pass * kBits)) & (kDigits - 1); };
+  // Candidates for few places have similar keys: only the bits in which they differ count.
+  const int passes = (static_cast<int>(std::bit_width(best - worst)) + kBits - 1) / kBits;
+  uint32_t offsets[kMaxPasses][kDigits] = {};
+  for (uint32_t i = 0; i < count; ++i) {
+    for (int pass = 0; pass < passes; ++pass) ++offsets[pass][digit(words[i], pass)];
+  }
+  for (int pass = 0; pass < passes; ++pass) {
     uint32_t sum = 0;
-    for (uint32_t& offset : offsets) sum += std::exchange(offset, sum);
-    for (uint32_t i = 0; i < count; ++i) other[offsets[digit(words[i])]++] = words[i];
+    for (uint32_t& offset : offsets[pass]) sum += std::exchange(offset, sum);
+    for (uint32_t i = 0; i < count; ++i) other[offsets[pass][digit(words[i], pass)]++] = words[i];
     std::swap(words, other);
   }
   return words;

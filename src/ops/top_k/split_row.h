@@ -37,8 +37,11 @@ class SplitRow {
     if (total_ >= kSharedOrder) {
       ChoosePivots();
       std::atomic<bool> fits = true;
-      ParallelFor(executor, parts_, [&](uint32_t range) {
-        if (!OrderRange(range, order, store)) fits.store(false, std::memory_order_relaxed);
+      std::atomic<uint32_t> next = 0;
+      ParallelFor(executor, parts_, [&](uint32_t worker) {
+        for (uint32_t range; (range = next.fetch_add(1, std::memory_order_relaxed)) < Ranges();) {
+          if (!OrderRange(range, worker, order, store)) fits.store(false, std::memory_order_relaxed);
+        }
       });
       if (fits.load(std::memory_order_relaxed)) return;
     }
@@ -49,8 +52,10 @@ class SplitRow {
  private:
   // Fewer hits are put in order by one thread.
   static constexpr uint32_t kSharedOrder = 512;
+  // They are not equally much work: more than threads.
+  uint32_t Ranges() const { return 3 * parts_; }
   // For every range, to find its limits from.
-  static constexpr uint32_t kPivotSample = 16;
+  static constexpr uint32_t kPivotSample = 8;
 
   RowScratch<T> Scratch(uint64_t number) const {
     return RowScratch<T>(query_, scratch_ + number * RowScratch<T>(query_).bytes);
@@ -74,42 +79,35 @@ class SplitRow {
 
   // Range r has the keys from pivots_[r] on, and those of no earlier range.
   void ChoosePivots() {
-    std::array<Key, kMaxParts * kPivotSample> sample;
-    const uint32_t size = parts_ * kPivotSample;
-    const uint64_t step = total_ / size;  // at least 1: kSharedOrder and kMaxParts see to it
-    uint64_t next = 0;
-    uint32_t taken = 0;
+    std::array<Key, 3 * kMaxParts * kPivotSample> sample;
+    const uint64_t step = std::max<uint64_t>(1, total_ / (Ranges() * kPivotSample));
+    uint32_t size = 0;
+    uint64_t next = 0;  // of the present part
     for (uint32_t part = 0; part < parts_; ++part) {
       const Hits<Key> hits = Found(part);
-      for (; next < hits.count && taken < size; next += std::max<uint64_t>(step, 1)) {
-        sample[taken++] = hits.keys[next];
-      }
+      for (; next < hits.count && size < Ranges() * kPivotSample; next += step) sample[size++] = hits.keys[next];
       next -= std::min<uint64_t>(next, hits.count);
     }
-    std::sort(sample.begin(), sample.begin() + taken, std::greater<>());
-    for (uint32_t range = 0; range < parts_; ++range) {
-      pivots_[range] = range + 1 == parts_ ? kWorstKey<T> : sample[uint64_t{taken} * (range + 1) / parts_];
+    std::sort(sample.begin(), sample.begin() + size, std::greater<>());
+    for (uint32_t range = 0; range + 1 < Ranges(); ++range) {
+      pivots_[range] = sample[uint64_t{size} * (range + 1) / Ranges()];
     }
+    pivots_[Ranges() - 1] = kWorstKey<T>;
   }
 
   // False when the range has more hits than there are places.
   template <typename Store>
-  bool OrderRange(uint32_t range, uint32_t* order, const Store& store) {
-    const Key low = pivots_[range];
+  bool OrderRange(uint32_t range, uint32_t worker, uint32_t* order, const Store& store) {
+    // The best key of the range; there is none when a pivot is repeated.
+    if (range > 0 && pivots_[range - 1] == pivots_[range]) return true;
+    const Key best = range == 0 ? kBestKey<T> : static_cast<Key>(pivots_[range - 1] - 1);
     const uint64_t first = range == 0 ? 0 : CountReachingAll(pivots_[range - 1]);
-    const uint64_t count = CountReachingAll(low) - first;
-    if (first >= query_.k || count == 0) return true;
-    RowScratch<T> scratch = Scratch(parts_ + range);
+    if (first >= query_.k) return true;
+    const uint64_t count = CountReachingAll(pivots_[range]) - first;
+    if (count == 0) return true;
     if (count > MostHits(query_)) return false;
-    Hits<Key>& hits = scratch.hits;
-    for (uint32_t part = 0; part < parts_; ++part) {
-      const Hits<Key> found = Found(part);
-      for (uint32_t i = 0; i < found.count; ++i) {
-        hits.keys[hits.count] = found.keys[i];
-        hits.indices[hits.count] = found.indices[i];
-        hits.count += found.keys[i] >= low && (range == 0 || found.keys[i] < pivots_[range - 1]);
-      }
-    }
+    RowScratch<T> scratch = Scratch(parts_ + worker);
+    for (uint32_t part = 0; part < parts_; ++part) AppendRange(Found(part), pivots_[range], best, &scratch.hits);
     const auto places = static_cast<uint32_t>(std::min<uint64_t>(count, query_.k - first));
     OrderHits<T>(places, &scratch, order + first);
     store(static_cast<uint32_t>(first), places);
@@ -149,7 +147,7 @@ class SplitRow {
   const uint32_t parts_;
   std::byte* const scratch_;
   std::array<uint32_t, kMaxParts> found_{};
-  std::array<Key, kMaxParts> pivots_{};
+  std::array<Key, 3 * kMaxParts> pivots_{};
   uint64_t total_ = 0;
 };
 
