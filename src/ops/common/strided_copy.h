@@ -11,8 +11,9 @@ namespace anydml {
 
 class StridedCopy {
  public:
-  // Up to `threads` share the copy of a large tensor.
-  StridedCopy(const TensorDesc& from, const TensorDesc& to, uint32_t threads = 1);
+  // Up to `threads` share the copy of a large tensor. `stays` when much of the target is
+  // wanted in the caches afterwards.
+  StridedCopy(const TensorDesc& from, const TensorDesc& to, uint32_t threads = 1, bool stays = false);
 
   // `from` and `to` are either apart or, when in_place() holds, may be the same:
   // then there is nothing to do.
@@ -23,6 +24,7 @@ class StridedCopy {
  private:
   DataType type_;
   bool same_layout_;
+  bool streams_;  // see StreamCopy
   std::vector<NestPart<2>> parts_;
 };
 

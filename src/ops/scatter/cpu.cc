@@ -10,6 +10,8 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kLineBytes = 64;
+// Outputs up to here are in the caches: their lines need not be asked for.
+constexpr uint64_t kNearBytes = uint64_t{1} << 20;
 // Lines of the output on their way from memory at a time.
 constexpr uint32_t kLinesAhead = 32;
 
@@ -85,15 +87,30 @@ void WriteAll(const Writer& writer, const Element* updates, Element* output, Tar
   queue->count = 0;
 }
 
+// Whether so much of the output is updated that its copy should stay in the caches. With 10^6
+// updates of 2^24 floats on a Xeon a plain copy and the updates take 16.8 ms, a streaming
+// one 17.5; with 65536 it is 10.3 and 6.9.
+template <typename Element>
+bool UpdatesMuch(const ScatterProblem& problem, const ScatterPlan& plan) {
+  const uint64_t slice_lines = Iterations(plan.slice) * sizeof(Element) / kLineBytes + 1;
+  const uint64_t output_lines = ElementCount(problem.output) * sizeof(Element) / kLineBytes;
+  return Iterations(plan.positions) * slice_lines > output_lines / 2;
+}
+
 template <typename Element, typename Index>
 class ScatterTyped final : public Kernel {
  public:
   explicit ScatterTyped(const ScatterProblem& problem)
       : problem_(problem),
         plan_(MakeScatterPlan(problem)),
-        copy_(problem.input, problem.output, problem.threads),
+        copy_(problem.input, problem.output, problem.threads, UpdatesMuch<Element>(problem, plan_)),
         parts_(MakeScatterParts(problem, plan_)),
-        queue_targets_(ChooseQueueTargets(plan_.tuple_size)) {}
+        queue_targets_(ForTupleSize<QueueTargetsFunction>(
+            []<uint32_t kTuple>() { return QueueTargets<kTuple, Index>; })),
+        write_elements_(ForTupleSize<WriteElementsFunction>([&]<uint32_t kTuple>() -> WriteElementsFunction {
+          return problem.output.total_bytes > kNearBytes ? WriteElements<kTuple, true>
+                                                         : WriteElements<kTuple, false>;
+        })) {}
 
   void Run(const KernelArguments& arguments) const override {
     copy_.Run(arguments.inputs[0].data, arguments.outputs[0].data, arguments.executor);
@@ -106,16 +123,57 @@ class ScatterTyped final : public Kernel {
 
  private:
   using QueueTargetsFunction = decltype(&QueueTargets<0, Index>);
+  using WriteElementsFunction = bool (*)(const ScatterPlan& plan, const ScatterPart& part,
+                                         const KernelArguments& arguments);
 
-  static QueueTargetsFunction ChooseQueueTargets(uint32_t tuple_size) {
-    if (tuple_size == 1) return QueueTargets<1, Index>;
-    return tuple_size == 2 ? QueueTargets<2, Index> : QueueTargets<0, Index>;
+  // The instance of a function for the plan's size of tuples.
+  template <typename Function, typename Choose>
+  Function ForTupleSize(Choose choose) const {
+    if (plan_.tuple_size == 1) return choose.template operator()<1>();
+    return plan_.tuple_size == 2 ? choose.template operator()<2>() : choose.template operator()<0>();
   }
 
   // False when an index was out of range.
   bool RunPart(const ScatterPart& part, const KernelArguments& arguments) const {
-    if (plan_.slice.rank == 0) return RunPartWith(ElementWriter<Element>(), part, arguments);
+    if (plan_.slice.rank == 0) {
+      return part.owner.OwnsAll() ? write_elements_(plan_, part, arguments)
+                                  : RunPartWith(ElementWriter<Element>(), part, arguments);
+    }
     return RunPartWith(SliceWriter<Element>(part.slice), part, arguments);
+  }
+
+  // Every single element of the part as it comes. kFetch: asks for lines ahead.
+  template <uint32_t kTuple, bool kFetch>
+  static bool WriteElements(const ScatterPlan& plan, const ScatterPart& part,
+                            const KernelArguments& arguments) {
+    const auto* indices = reinterpret_cast<const Index*>(arguments.inputs[1].data);
+    const auto* updates = reinterpret_cast<const Element*>(arguments.inputs[2].data);
+    auto* output = reinterpret_cast<Element*>(arguments.outputs[0].data);
+    const LoopNest<3>::Loop inner = part.positions.inner;
+    // A copy, which the writes cannot change: it stays in registers.
+    ScatterPlan local = plan;
+    bool all = true;
+    ForEach(part.positions.outer, part.positions.start, [&](LoopNest<3>::Offsets at) {
+      for (uint64_t i = 0; i < inner.size; ++i) {
+        uint64_t key, offset;
+        if (kFetch && i + kLinesAhead < inner.size) {
+          const Index* const later =
+              indices + at[ScatterPlan::kIndices] + kLinesAhead * inner.strides[ScatterPlan::kIndices];
+          // Not checked: asking for a line is no access.
+          ReadTuple<kTuple>(local, later, &key, &offset);
+          const uint64_t element =
+              at[ScatterPlan::kOutput] + kLinesAhead * inner.strides[ScatterPlan::kOutput] + offset;
+          __builtin_prefetch(
+              reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(output) + element * sizeof(Element)),
+              1);
+        }
+        const bool in_range = ReadTuple<kTuple>(local, indices + at[ScatterPlan::kIndices], &key, &offset);
+        if (in_range) output[at[ScatterPlan::kOutput] + offset] = updates[at[ScatterPlan::kUpdates]];
+        all &= in_range;
+        for (size_t o = 0; o < at.size(); ++o) at[o] += inner.strides[o];
+      }
+    });
+    return all;
   }
 
   template <typename Writer>
@@ -156,6 +214,7 @@ class ScatterTyped final : public Kernel {
   StridedCopy copy_;
   std::vector<ScatterPart> parts_;
   QueueTargetsFunction queue_targets_;
+  WriteElementsFunction write_elements_;
 };
 
 }  // namespace

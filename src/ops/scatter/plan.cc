@@ -31,11 +31,13 @@ void PlanElements(const ScatterProblem& p, ScatterPlan* plan) {
 
 // From here on handing work to other threads costs less than it saves.
 constexpr uint64_t kSharedPositions = 32768;
+constexpr uint64_t kSharedTuples = 262144;  // of several indices: not read by vectors
 constexpr uint64_t kSharedBytes = uint64_t{512} << 10;
 
 uint32_t PartCount(const ScatterProblem& p, const ScatterPlan& plan) {
   const uint64_t bytes = ElementCount(p.updates) * (BitSize(p.updates.type) / 8);
-  const bool large = Iterations(plan.positions) >= kSharedPositions || bytes >= kSharedBytes;
+  const uint64_t enough = plan.tuple_size == 1 ? kSharedPositions : kSharedTuples;
+  const bool large = Iterations(plan.positions) >= enough || bytes >= kSharedBytes;
   return large ? p.threads : 1;
 }
 

@@ -42,6 +42,7 @@ struct ScatterOwner {
   // Consecutive keys are as far apart as can be (golden ratio).
   static constexpr uint32_t kMultiplier = 0x9E3779B9u;
 
+  bool OwnsAll() const { return last == ~uint32_t{0}; }
   bool Owns(uint64_t key) const {
     return static_cast<uint32_t>(key >> key_shift) * kMultiplier - first <= last;
   }

@@ -250,10 +250,12 @@ uint32_t Count64(const int64_t* keys, uint32_t count, int64_t bound) {
   return CountReaching(keys, count, bound);
 }
 void Append32(const Hits<int32_t>& from, int32_t worst, int32_t best, Hits<int32_t>* to) {
-  to->count += CopyRange(from.keys, from.indices, from.count, worst, best, to->keys + to->count, to->indices + to->count);
+  to->count += CopyRange(from.keys, from.indices, from.count, worst, best, to->keys + to->count,
+                         to->indices + to->count);
 }
 void Append64(const Hits<int64_t>& from, int64_t worst, int64_t best, Hits<int64_t>* to) {
-  to->count += CopyRange(from.keys, from.indices, from.count, worst, best, to->keys + to->count, to->indices + to->count);
+  to->count += CopyRange(from.keys, from.indices, from.count, worst, best, to->keys + to->count,
+                         to->indices + to->count);
 }
 int32_t Reduce32(uint32_t k, Hits<int32_t>* hits) { return Reduce(k, hits); }
 int64_t Reduce64(uint32_t k, Hits<int64_t>* hits) { return Reduce(k, hits); }

@@ -129,7 +129,8 @@ std::vector<std::vector<float>> HostileRows(uint32_t n) {
   const auto size = static_cast<uint32_t>(4 * std::sqrt(n));
   for (uint32_t i = 0; i < size / 16; ++i) {
     const uint64_t step = n / (size / 16);
-    std::fill_n(sampled.begin() + static_cast<std::ptrdiff_t>(i * step + (uint64_t{i * 0x9E3779B1u} * (step - 16) >> 32)),
+    std::fill_n(sampled.begin() +
+                    static_cast<std::ptrdiff_t>(i * step + (uint64_t{i * 0x9E3779B1u} * (step - 16) >> 32)),
                 16, 1e6f);
   }
   std::vector<float> descending(ascending.rbegin(), ascending.rend());

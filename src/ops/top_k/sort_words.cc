@@ -66,7 +66,9 @@ uint64_t* RadixSortWords(uint64_t* words, uint32_t count, uint64_t* other) {
     best = std::max(best, key(words[i]));
     worst = std::min(worst, key(words[i]));
   }
-  const auto digit = [&](uint64_t word, int pass) { return ((best - key(word)) >> (pass * kBits)) & (kDigits - 1); };
+  const auto digit = [&](uint64_t word, int pass) {
+    return ((best - key(word)) >> (pass * kBits)) & (kDigits - 1);
+  };
   // Candidates for few places have similar keys: only the bits in which they differ count.
   const int passes = (static_cast<int>(std::bit_width(best - worst)) + kBits - 1) / kBits;
   uint32_t offsets[kMaxPasses][kDigits] = {};

@@ -85,7 +85,8 @@ class SplitRow {
     uint64_t next = 0;  // of the present part
     for (uint32_t part = 0; part < parts_; ++part) {
       const Hits<Key> hits = Found(part);
-      for (; next < hits.count && size < Ranges() * kPivotSample; next += step) sample[size++] = hits.keys[next];
+      for (; next < hits.count && size < Ranges() * kPivotSample; next += step)
+        sample[size++] = hits.keys[next];
       next -= std::min<uint64_t>(next, hits.count);
     }
     std::sort(sample.begin(), sample.begin() + size, std::greater<>());
@@ -107,7 +108,8 @@ class SplitRow {
     if (count == 0) return true;
     if (count > MostHits(query_)) return false;
     RowScratch<T> scratch = Scratch(parts_ + worker);
-    for (uint32_t part = 0; part < parts_; ++part) AppendRange(Found(part), pivots_[range], best, &scratch.hits);
+    for (uint32_t part = 0; part < parts_; ++part)
+      AppendRange(Found(part), pivots_[range], best, &scratch.hits);
     const auto places = static_cast<uint32_t>(std::min<uint64_t>(count, query_.k - first));
     OrderHits<T>(places, &scratch, order + first);
     store(static_cast<uint32_t>(first), places);
