@@ -17,6 +17,7 @@ class Case:
     in_place: bool = False
     dispatches: int = 1
     floor: str = ""  # of latencies: what stands in for moving the bytes
+    peers: str = ""  # only those whose names begin so
     quick: bool = True
 
     def input(self):
@@ -61,7 +62,8 @@ def _scatter(name, sizes, tuples, tuple_size, quick=True):
 
 
 def _latency(name, dispatches, floor):
-    return Case(f"scatter-{name}", "SCATTER_ND", (8,), tuples=4, tuple=1, dispatches=dispatches, floor=floor)
+    return Case(f"scatter-{name}", "SCATTER_ND", (8,), tuples=4, tuple=1, dispatches=dispatches, floor=floor,
+                peers="onnxruntime")  # whose Run is a submission too; numpy's assignment is none
 
 
 def all_cases():

@@ -220,7 +220,7 @@ def measure(case, k_max, ours, peers, folder, options, notes):
     judge = ours[0]
     judge.request("prepare", case.words(), input=case.input(), kmax=k_max)
     write_model(case, folder)
-    peers = [peer for peer in peers if peer.alive()]
+    peers = [peer for peer in peers if peer.alive() and peer.name.startswith(case.peers)]
     runs = load_runs(case, ours, peers, notes)
     for run in runs:
         with tolerant(case, run, notes):
