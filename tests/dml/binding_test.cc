@@ -223,13 +223,14 @@ TEST_F(BindingTest, InPlaceWhereItIsNotAllowed) {
   EXPECT_EQ(h().Download<float>(data.Get(), 4), (std::vector<float>{1, 2, 3, 4}));
 }
 
-// TOP_K1 needs scratch memory: missing, misplaced, too small, shared.
+// TOP_K1 by a heap needs scratch memory: missing, misplaced, too small, shared.
 TEST_F(BindingTest, Temporary) {
   const auto expect = [&](HRESULT reason, const std::string& text,
                           const std::function<void(Bound*)>& change) {
     SCOPED_TRACE(text);
     MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
     const TopK op({1, 1, 1, 64}, 3, 8);
+    const ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.heap");
     auto compiled = h().Compile(DML_OPERATOR_TOP_K1, &op.desc);
     h().Initialize(compiled.Get());
     const uint64_t bytes = compiled->GetBindingProperties().TemporaryResourceSize;

@@ -98,6 +98,43 @@ TEST_F(ThreadsTest, SharedRecorderAndCompiledOperator) {
   EXPECT_EQ(right, kThreads * 8);
 }
 
+// Kernels that the adapter's threads share, on several queues at once: the pool helps one
+// of them at a time, and all get the same.
+TEST_F(ThreadsTest, LargeOperatorsOnSeveralQueues) {
+  constexpr uint32_t kElements = 200000, kPlaces = 700, kUpdates = 100000;
+  std::vector<float> data(kElements);
+  std::vector<uint32_t> targets(kUpdates);
+  for (uint32_t i = 0; i < kElements; ++i) data[i] = static_cast<float>(i * 2654435761u >> 12);
+  for (uint32_t i = 0; i < kUpdates; ++i) targets[i] = i * 2246822519u % kElements;
+  const std::vector<float> updates(data.rbegin(), data.rbegin() + kUpdates);
+  const TopK top_k({1, 1, 1, kElements}, 3, kPlaces);
+  const TopK rows({1, 1, kElements / 100, 100}, 3, 10);
+  const ScatterNd scatter({1, kElements}, {kUpdates, 1}, {1, kUpdates}, 1, 2);
+  const auto run = [&](DmlHarness& on) {
+    auto results = on.Run(DML_OPERATOR_TOP_K1, &top_k.desc, {ToBytes(data)}, {4 * kPlaces, 4 * kPlaces});
+    for (auto& bytes :
+         on.Run(DML_OPERATOR_TOP_K1, &rows.desc, {ToBytes(data)}, {4 * kElements / 10, 4 * kElements / 10})) {
+      results.push_back(std::move(bytes));
+    }
+    results.push_back(on.Run(DML_OPERATOR_SCATTER_ND, &scatter.desc,
+                             {ToBytes(data), ToBytes(targets), ToBytes(updates)}, {4 * kElements})[0]);
+    return results;
+  };
+  std::vector<std::vector<uint8_t>> expected;
+  {
+    const ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.reference");
+    expected = run(h());
+  }
+  OnAllThreads([&](int) {
+    try {
+      DmlHarness mine(h().d3d(), DML_CREATE_DEVICE_FLAG_NONE);
+      for (int round = 0; round < 3; ++round) EXPECT_EQ(run(mine), expected);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  });
+}
+
 TEST_F(ThreadsTest, RemovalWhileOthersWork) {
   auto* device = h().dml();
   const TopK desc({1, 1, 3, 4}, 3, 2);

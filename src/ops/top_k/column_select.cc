@@ -17,7 +17,7 @@
 #define ANYDML_COLUMN_SCRATCH
 namespace anydml {
 
-inline uint32_t ColumnGroups(const RowQuery& query) { return std::max(GroupsFor(query.k), 8u); }
+inline uint32_t ColumnGroups(const RowQuery& query) { return GroupsFor(query.k); }
 
 template <typename T>
 struct ColumnScratch {
@@ -164,6 +164,8 @@ struct Columns {
     uint32_t counts[kMaxColumnBlock] = {};
     GroupBests();
     if (!Limits(limits) || !Collect(limits, counts)) return false;
+    // Fewer than K: somebody wrote to the input between the two passes.
+    if (*std::min_element(counts, counts + columns) < query.k) return false;
     for (uint32_t c = 0; c < columns; ++c) {
       const uint64_t first = uint64_t{c} * places;
       row_scratch.hits = {scratch.keys + first, scratch.indices + first, counts[c]};

@@ -34,7 +34,7 @@ inline constexpr uint32_t kMaxSample = 16384;
 
 // kBests: the number of groups. G groups, of which K reach the bound, leave about
 // G ln(G / (G - K)) elements that do: 1.6 K.
-inline uint32_t GroupsFor(uint32_t k) { return k + k / 2 + k / 8; }
+inline uint32_t GroupsFor(uint32_t k) { return std::max(k + k / 2 + k / 8, 16u); }
 
 // Elements that were found: keys and indices, by ascending index.
 template <typename Key>

@@ -67,6 +67,10 @@ inline WideCandidate* SortMany(const Hits<int64_t>& hits, WideCandidate* words, 
 template <typename T>
 void Order(uint32_t k, RowScratch<T>* scratch, uint32_t* order) {
   Hits<KeyOf<T>>& hits = scratch->hits;
+  if (k == 1) {
+    order[0] = hits.indices[std::max_element(hits.keys, hits.keys + hits.count) - hits.keys];
+    return;
+  }
   // As few as one ranking takes, or not many more than K.
   const uint32_t most = k <= kRankMost ? kRankMost : k + k / 4;
   if (hits.count > most) Tighten(k, most - k, &hits);
