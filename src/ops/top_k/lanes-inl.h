@@ -92,7 +92,7 @@ Limit<T> LimitOfKey(KeyOf<T> key) {
     if (ordered == kSign - 1) ordered = static_cast<Bits>(kLargest ? kSign : kSign - 2);
     const Bits bits = static_cast<Bits>(ordered & kSign ? ordered ^ kSign : ~ordered);
     if constexpr (std::is_same_v<T, Half>) {
-      const bool outward = kLargest ? bits != 0 && bits < 0x8000 : bits > 0x8000;
+      const bool outward = kLargest ? bits != 0 && bits < 0x8000 : bits > 0x8000 && bits <= 0xFC00;
       if (outward) return {Pass::kOutward, static_cast<int16_t>(bits)};
     }
     return {Pass::kCompare, LimitLane<T>(bits, kLargest)};
@@ -108,14 +108,19 @@ Limit<T> LimitOfKey(KeyOf<T> key) {
 // whose sign bit is flipped.
 template <bool kLargest, class D, class V>
 HWY_INLINE hn::Mask<D> HalfReachesOutward(D d, V x, V limit) {
-  const V flip = hn::Set(d, int16_t{-32768});
+  // Differences wrap, which compilers may not expect of signed ones.
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = [&](V v) HWY_ATTR { return hn::BitCast(du, v); };
+  const auto flipped = [&](auto v)
+                           HWY_ATTR { return hn::BitCast(d, hn::Xor(v, hn::Set(du, uint16_t{0x8000}))); };
   if constexpr (kLargest) {
-    const V from_nan = hn::Add(x, hn::Set(d, static_cast<int16_t>(1023 - 32768)));
-    return hn::Or(hn::Not(hn::Lt(x, limit)),
-                  hn::Lt(from_nan, hn::Set(d, static_cast<int16_t>(1023 - 32768))));
+    // Up to 1023 beyond -1024.
+    const V from_nan = flipped(hn::Add(bits(x), hn::Set(du, uint16_t{1023})));
+    const V nans = hn::Set(d, static_cast<int16_t>(1023 - 32768));
+    return hn::Or(hn::Not(hn::Lt(x, limit)), hn::Lt(from_nan, nans));
   } else {
-    const V range = hn::Sub(hn::Set(d, int16_t{-1024}), limit);
-    return hn::Not(hn::Gt(hn::Xor(hn::Sub(x, limit), flip), hn::Xor(range, flip)));
+    const V range = flipped(hn::Sub(hn::Set(du, uint16_t{0xFC00}), bits(limit)));
+    return hn::Not(hn::Gt(flipped(hn::Sub(bits(x), bits(limit))), range));
   }
 }
 

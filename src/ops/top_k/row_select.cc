@@ -175,6 +175,33 @@ KeyOf<T> SampleBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, Ke
   return BoundOf(sample, size, std::min(query.k, rank), rank / 8);
 }
 
+// K = 1. A bound from the beginning of the row, then every hit raises it: there are about as
+// many as the logarithm of the row's length.
+template <typename T, bool kLargest>
+uint32_t SelectBest(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, RowScratch<T>* scratch) {
+  constexpr uint32_t kBeginning = 512;
+  // From here on a sample is cheap, and saves the many hits of an ascending row.
+  constexpr uint32_t kLongRow = 65536;
+  const bool sampled = query.method == RowMethod::kSample && query.n >= kLongRow;
+  RowQuery beginning = query;
+  beginning.n = std::min(query.n, kBeginning);
+  KeyOf<T> bound =
+      sampled ? SampleBound<T, kLargest>(row, query, scratch->keys) : BestsBound<T, kLargest>(row, beginning);
+  const uint32_t ahead = sampled ? 0 : query.n;
+  Hits<KeyOf<T>>& hits = scratch->hits;
+  uint32_t best = 0;
+  for (uint32_t at = 0; at < query.n;) {
+    hits.count = 0;
+    at = ScanFrom<T, kLargest>(row, at, query.n, bound, 1, ahead, &hits);
+    if (hits.count == 0) break;
+    const KeyOf<T>* const key = std::max_element(hits.keys, hits.keys + hits.count);
+    best = hits.indices[key - hits.keys];
+    if (*key == kBestKey<T>) break;
+    bound = static_cast<KeyOf<T>>(*key + 1);
+  }
+  return best;
+}
+
 // All keys, then those that reach a bound.
 template <typename T, bool kLargest>
 void CollectKeys(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, const RowQuery& query,
@@ -211,6 +238,10 @@ struct Steps {
   static void Select(const Bits* row, const RowQuery& query, std::byte* memory, uint32_t* order) {
     if (query.method == RowMethod::kAll) return All(row, query, order);
     RowScratch<T> scratch(query, memory);
+    if (query.k == 1 && query.method != RowMethod::kKeys) {
+      order[0] = SelectBest<T, kLargest>(row, query, &scratch);
+      return;
+    }
     if (query.method == RowMethod::kKeys) {
       CollectKeys<T, kLargest>(row, query, &scratch);
     } else {

@@ -158,6 +158,24 @@ TEST(TopKSimd, HostileRows) {
   }
 }
 
+// Of halves the bits themselves are compared: every kind of value against every other.
+TEST(TopKSimd, SpecialHalves) {
+  constexpr uint32_t kLength = 600;
+  constexpr uint16_t kValues[] = {0,      0x8000, 1,      0x8001, 0x3C00, 0xBC00, 0x7BFF,
+                                  0xFBFF, 0x7C00, 0xFC00, 0x7C01, 0xFC01, 0x7FFF, 0xFFFF};
+  for (const uint16_t most : kValues) {
+    for (const uint16_t some : kValues) {
+      std::vector<uint16_t> row(kLength, most);
+      for (uint32_t i : {3u, 70u, 300u, 301u, kLength - 1}) row[i] = some;
+      const Bytes bytes = Scattered(Packed(DataType::kFloat16, {1, kLength}), row);
+      for (const uint32_t k : {1u, 4u, 60u, 400u}) {
+        for (uint32_t direction : {0u, 1u}) ExpectRowAgrees(DataType::kFloat16, kLength, k, direction, bytes);
+      }
+      ASSERT_FALSE(HasFailure()) << std::hex << most << " " << some;
+    }
+  }
+}
+
 // Rows long enough for several threads; K below and above where they share the order too,
 // and where it is sorted by radix.
 TEST(TopKSimd, SplitRows) {
