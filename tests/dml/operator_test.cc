@@ -1,4 +1,11 @@
 // CreateOperator and CompileOperator.
+#include <algorithm>
+#include <bit>
+#include <thread>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
 #include "dml/dml_test.h"
 
 namespace anydml::test {
@@ -83,6 +90,36 @@ TEST_F(OperatorTest, ForcedImplementation) {
   EXPECT_TRUE(FAILED(h().dml()->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled))));
   EXPECT_NE(LastError().find("cpu.nonsense"), std::string::npos) << LastError();
 }
+
+// Packed sequences need scratch for K elements per thread and a constant, however long they are.
+TEST_F(OperatorTest, ScratchOfTopKDoesNotGrowWithTheSequence) {
+  const auto scratch = [&](uint32_t n, uint32_t k) {
+    const TopK desc({1, 1, 1, n}, 3, k);
+    return h().Compile(DML_OPERATOR_TOP_K1, &desc.desc)->GetBindingProperties().TemporaryResourceSize;
+  };
+  const uint64_t threads = std::max(1u, std::thread::hardware_concurrency());
+  EXPECT_EQ(scratch(1u << 22, 10), scratch(1u << 27, 10));
+  EXPECT_EQ(scratch(1u << 22, 10000), scratch(1u << 27, 10000));
+  EXPECT_LE(scratch(1u << 27, 10), threads * (512u << 10));
+  EXPECT_LE(scratch(1u << 27, 10000), threads * ((512u << 10) + 128u * 10000));
+}
+
+#if defined(__SSE2__)
+// What the application does to denormals (here: treat them as zeros) is not inherited.
+TEST_F(OperatorTest, DenormalsWhateverTheApplicationSets) {
+  constexpr unsigned kDenormalsAreZero = 0x8040;
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | kDenormalsAreZero);
+  std::vector<float> data(100, 0.0f);
+  data[50] = std::bit_cast<float>(1u);
+  data[70] = std::bit_cast<float>(2u);
+  const TopK desc({1, 1, 1, 100}, 3, 3);
+  DmlHarness mine(h().d3d(), DML_CREATE_DEVICE_FLAG_NONE);  // its queue's thread is started here
+  const auto results = mine.Run(DML_OPERATOR_TOP_K1, &desc.desc, {ToBytes(data)}, {12, 12});
+  _mm_setcsr(before);
+  EXPECT_EQ(FromBytes<uint32_t>(results[1], 3), (std::vector<uint32_t>{70, 50, 0}));
+}
+#endif
 
 TEST_F(OperatorTest, BindingProperties) {
   const TopK plain({1, 1, 3, 4}, 3, 2);

@@ -143,7 +143,7 @@ void Collect(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, con
   }
 }
 
-// A key that K elements certainly reach, and hardly more than K log 2.
+// A key that K elements certainly reach, and about 1.6 K are expected to.
 template <typename T, bool kLargest>
 KeyOf<T> BestsBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query) {
   KeyOf<T> bests[2 * kMaxBestsPlaces + 64 + kKeyPadding];
