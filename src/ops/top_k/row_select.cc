@@ -19,8 +19,6 @@
 #define ANYDML_ROW_SELECT_ONCE
 namespace anydml {
 
-inline constexpr uint32_t kSampleNeighbours = 16;
-
 inline uint32_t SampleSize(uint32_t n) {
   return std::min(static_cast<uint32_t>(4 * std::sqrt(static_cast<double>(n))), kMaxSample);
 }
@@ -159,19 +157,23 @@ KeyOf<T> SampleBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, Ke
   const uint32_t places = SampleSize(query.n) / kSampleNeighbours;
   const uint32_t size = places * kSampleNeighbours;
   const uint32_t step = query.n / places;
+  KeyOf<T>* const bests = sample + size;  // of the neighbours of each place
   for (uint32_t i = 0; i < places; ++i) {
     const uint64_t jitter = uint64_t{i * 0x9E3779B1u} * (step - kSampleNeighbours) >> 32;
     const UnsignedOf<sizeof(T)>* const at = row + (uint64_t{i} * step + jitter);
     for (uint32_t j = 0; j < kSampleNeighbours; ++j) {
       sample[i * kSampleNeighbours + j] = KeyOfBits<T, kLargest>(at[j]);
     }
+    bests[i] = *std::max_element(sample + i * kSampleNeighbours, sample + (i + 1) * kSampleNeighbours);
   }
   // So far beyond the expected rank that about one row in 50 has too few hits, which costs a
   // second scan.
   const double expected = static_cast<double>(query.k) * size / query.n;
   const auto rank = static_cast<uint32_t>(expected + 2.5 * std::sqrt(expected) + 2);
   if (rank >= size) return kWorstKey<T>;
-  // The sample's own K best are elements: as a bound they are certain.
+  // The sample's own K best are elements: as a bound they are certain. The very best may all be
+  // neighbours (in a sorted row), which tell little about the rest: one of each place counts.
+  if (rank <= places / 4) return BoundOf(bests, places, std::min(query.k, rank), 0);
   return BoundOf(sample, size, std::min(query.k, rank), rank / 8);
 }
 

@@ -31,6 +31,7 @@ inline constexpr uint32_t kMinBestsElements = 65;  // kBests: longer than any ve
 inline constexpr uint32_t kBestsGroup = 6;         // kBests: the fewest elements per K
 inline constexpr uint32_t kMinSampleElements = 512;
 inline constexpr uint32_t kMaxSample = 16384;
+inline constexpr uint32_t kSampleNeighbours = 16;
 
 // kBests: the number of groups. G groups, of which K reach the bound, leave about
 // G ln(G / (G - K)) elements that do: 1.6 K.
@@ -70,7 +71,7 @@ struct RowScratch {
     const uint64_t places = HitPlaces(query);
     uint64_t keys_count = 0;
     if (query.method == RowMethod::kKeys) keys_count = query.n;
-    if (query.method == RowMethod::kSample) keys_count = kMaxSample;
+    if (query.method == RowMethod::kSample) keys_count = kMaxSample + kMaxSample / kSampleNeighbours;
     hits = {Take<Key>(memory, places), Take<uint32_t>(memory, places), 0};
     words = Take<Cand>(memory, places);
     other = sizeof(T) == 8 ? nullptr : Take<Cand>(memory, places);
