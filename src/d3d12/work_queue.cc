@@ -1,29 +1,15 @@
 #include "d3d12/work_queue.h"
 
-#include <pthread.h>
-#include <signal.h>
-
-#include <cfenv>
 #include <utility>
 
+#include "base/background_thread.h"
 #include "com/guard.h"
 #include "d3d12/device.h"
 
 namespace anydml::d3d12 {
 WorkQueue::WorkQueue(Device* device, std::unique_ptr<Stream> stream)
     : device_(device), stream_(std::move(stream)) {
-  // The new thread inherits the mask: the application's signals are not for us.
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  try {
-    thread_ = std::thread([this] { Main(); });
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
-  pthread_setname_np(thread_.native_handle(), "anydml-queue");
+  thread_ = StartBackgroundThread("anydml-queue", [this] { Main(); });
 }
 
 WorkQueue::~WorkQueue() {
@@ -48,9 +34,6 @@ void WorkQueue::Push(WorkItem item) {
 }
 
 void WorkQueue::Main() {
-  // Kernels compute alike whatever the application does to denormals and rounding: the
-  // environment is inherited by new threads.
-  std::fesetenv(FE_DFL_ENV);
   WorkItem item;
   while (Pop(&item)) Run(std::move(item));
   DropAll();

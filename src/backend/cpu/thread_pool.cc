@@ -1,11 +1,8 @@
 #include "backend/cpu/thread_pool.h"
 
-#include <pthread.h>
-#include <signal.h>
-
-#include <algorithm>
-#include <cfenv>
 #include <system_error>
+
+#include "base/background_thread.h"
 
 namespace anydml {
 namespace {
@@ -18,19 +15,14 @@ uint64_t NextOf(uint64_t taken) { return taken & kMaxTasks; }
 }  // namespace
 
 ThreadPool::ThreadPool(uint32_t threads) {
-  // New threads inherit the mask: the application's signals are not for them.
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
+  workers_.reserve(threads);
   try {
     for (uint32_t i = 1; i < threads; ++i) {
-      workers_.emplace_back([this] { Main(); });
-      pthread_setname_np(workers_.back().native_handle(), "anydml-worker");
+      workers_.push_back(StartBackgroundThread("anydml-worker", [this] { Main(); }));
     }
   } catch (const std::system_error&) {
     // Those that could be started do.
   }
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
 ThreadPool::~ThreadPool() {
@@ -74,7 +66,6 @@ bool ThreadPool::RunNext() {
 }
 
 void ThreadPool::Main() {
-  std::fesetenv(FE_DFL_ENV);
   AdaptiveSpin spin;
   while (true) {
     const uint32_t seen = calls_.load(std::memory_order_acquire);

@@ -11,6 +11,7 @@
 #include "ops/top_k/column_select.h"
 #include "ops/top_k/problem.h"
 #include "ops/top_k/row_select.h"
+#include "ops/top_k/sequences.h"
 #include "ops/top_k/split_row.h"
 #include "ops/top_k/tile.h"
 
@@ -30,17 +31,7 @@ class TopKRows final : public Kernel {
   TopKRows(const TopKProblem& problem, RowMethod method)
       : query_{problem.n(), problem.k(), problem.largest, method},
         wide_index_(problem.index.type == DataType::kUInt64) {
-    LoopNest<3> nest;
-    for (uint32_t d = 0; d < problem.input.rank; ++d) {
-      const LoopNest<3>::Offsets strides = {problem.input.strides[d], problem.value.strides[d],
-                                            problem.index.strides[d]};
-      if (d == problem.axis) {
-        axis_ = strides;
-      } else {
-        nest.Append(problem.input.sizes[d], strides);
-      }
-    }
-    outer_ = SortedByStride(nest, kInput);
+    outer_ = SequencesOf(problem, &axis_);
     if (axis_[kInput] != 1 && query_.n > 1) {
       tiled_ = true;
       neighbours_ = TakeInnermost(&outer_);
@@ -76,7 +67,6 @@ class TopKRows final : public Kernel {
   }
 
  private:
-  enum Operand { kInput, kValue, kIndex };
   using Bits = UnsignedOf<sizeof(T)>;
   using Offsets = LoopNest<3>::Offsets;
 

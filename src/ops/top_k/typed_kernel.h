@@ -13,7 +13,7 @@
 #include "ops/common/dispatch.h"
 #include "ops/common/loop_nest.h"
 #include "ops/top_k/candidate.h"
-#include "ops/top_k/problem.h"
+#include "ops/top_k/sequences.h"
 
 namespace anydml {
 
@@ -49,17 +49,7 @@ class TopKTyped final : public Kernel {
         flip_(problem.largest ? Key{0} : static_cast<Key>(~Key{0})),
         wide_index_(problem.index.type == DataType::kUInt64),
         temporary_bytes_(Select::Candidates(problem) * sizeof(Cand)) {
-    LoopNest<3> nest;
-    for (uint32_t d = 0; d < problem.input.rank; ++d) {
-      const LoopNest<3>::Offsets strides = {problem.input.strides[d], problem.value.strides[d],
-                                            problem.index.strides[d]};
-      if (d == problem.axis) {
-        axis_strides_ = strides;
-      } else {
-        nest.Append(problem.input.sizes[d], strides);
-      }
-    }
-    sequences_ = SortedByStride(nest, kInput);
+    sequences_ = SequencesOf(problem, &axis_strides_);
   }
 
   uint64_t temporary_bytes() const override { return temporary_bytes_; }
@@ -83,7 +73,6 @@ class TopKTyped final : public Kernel {
   }
 
  private:
-  enum Operand { kInput, kValue, kIndex };
   using Bits = typename Sequence<T>::Bits;
   using Cand = typename Sequence<T>::Cand;
   using Key = typename Cand::Key;
