@@ -101,12 +101,12 @@ HWY_INLINE Key KthOfFew(Key* HWY_RESTRICT keys, uint32_t count, uint32_t k) {
   for (uint32_t block = 0; block < count; block += lanes) {
     const auto x = hn::LoadU(d, keys + block);
     if (k > 1) {
-      auto above = hn::Zero(d);  // minus how many surpass it
+      auto surpassed = hn::Zero(d);  // minus how many
       for (uint32_t j = 0; j < count; ++j) {
-        above = hn::Add(above, hn::VecFromMask(d, hn::Gt(x, hn::Set(d, keys[j]))));
+        surpassed = hn::Add(surpassed, hn::VecFromMask(d, hn::Gt(x, hn::Set(d, keys[j]))));
       }
       // Those that x does not surpass reach it, x itself included.
-      const auto reached = hn::Add(above, hn::Set(d, static_cast<Key>(count)));
+      const auto reached = hn::Add(surpassed, hn::Set(d, static_cast<Key>(count)));
       best = hn::Max(best, hn::IfThenElse(hn::Lt(reached, hn::Set(d, static_cast<Key>(k))), worst, x));
     } else {
       best = hn::Max(best, x);
