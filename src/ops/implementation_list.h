@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "ops/kernel.h"
+#include "ops/module.h"
 #include "ops/operator.h"
 
 namespace anydml {
@@ -24,6 +25,17 @@ struct Implementation {
   // Why a later one should rather do the problem, although this one could; empty
   // when there is nothing to say against it. Not asked when this one is forced.
   std::string (*better_not)(const Problem& problem) = nullptr;
+
+  // Instead of `create`: the backend's module has it under this name (module.h).
+  const char* symbol = nullptr;
+
+  std::unique_ptr<const Kernel> Create(const Problem& problem, std::string* why_not) const {
+    if (symbol == nullptr) return create(problem, why_not);
+    const auto from_module = reinterpret_cast<ModuleCreate<Problem>*>(FindInModule(backend, symbol));
+    if (from_module != nullptr) return std::unique_ptr<const Kernel>(from_module(problem, why_not));
+    *why_not = StrCat("the module of ", backend, " is not there");
+    return nullptr;
+  }
 };
 
 // The names in order, for Operator::implementations.
@@ -71,7 +83,7 @@ Status ChooseImplementation(const char* operator_name, const Implementation<Prob
     if (why_not.empty() && options.implementation.empty() && candidate.better_not != nullptr) {
       why_not = candidate.better_not(problem);
     }
-    if (why_not.empty()) kernel = candidate.create(problem, &why_not);
+    if (why_not.empty()) kernel = candidate.Create(problem, &why_not);
     if (why_not.empty()) {
       decision.Choose(candidate.name);
     } else {

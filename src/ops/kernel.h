@@ -24,6 +24,16 @@ class DataErrorSink {
   ~DataErrorSink() = default;
 };
 
+// What a kernel on a device notes instead: memory that both sides see. The host puts it into
+// words (Kernel::Describe) when the run is complete.
+struct DataErrorNote {
+  static constexpr uint64_t kNone = ~uint64_t{0};
+
+  uint64_t position = kNone;  // of the first, in the kernel's own numbering
+  int64_t values[8] = {};     // what was found there
+  uint32_t lock = 0;          // for the device's threads
+};
+
 // Threads that share a kernel's work.
 class Executor {
  public:
@@ -43,14 +53,22 @@ struct KernelArguments {
   Buffer temporary;                      // at least temporary_bytes(), aligned to 16 bytes
   DataErrorSink* data_errors = nullptr;  // null: nobody wants to know
   Executor* executor = nullptr;          // null: everything on the calling thread
+  void* stream = nullptr;                // where a device's kernel enqueues itself (a cudaStream_t)
+  DataErrorNote* note = nullptr;         // data_errors for a device; null: nobody wants to know
 };
 
-// Immutable and used from several queues at once. Run allocates nothing.
+// Immutable and used from several queues at once. Run allocates nothing; a device's kernel
+// only enqueues, and waits for nothing.
 class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual void Run(const KernelArguments& arguments) const = 0;
   virtual uint64_t temporary_bytes() const { return 0; }
+
+  // For kernels on a device that can find errors in data: wants KernelArguments::note, and
+  // the sentence about one.
+  virtual bool notes_data_errors() const { return false; }
+  virtual std::string Describe(const DataErrorNote&) const { return {}; }
 };
 
 }  // namespace anydml

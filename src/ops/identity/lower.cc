@@ -9,6 +9,7 @@ namespace {
 constexpr Implementation<IdentityProblem> kImplementations[] = {
     {"cpu.copy", "cpu", CreateIdentityCopy},
     {"cpu.typed", "cpu", CreateIdentityTyped},
+    {"cuda.map", "cuda", nullptr, nullptr, "AnyDmlCreateIdentityCuda"},
     {"cpu.reference", "cpu", CreateIdentityReference},
 };
 constexpr auto kNames = ImplementationNames(kImplementations);

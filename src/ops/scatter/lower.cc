@@ -9,6 +9,7 @@ constexpr FeatureLevel kNegativeIndices = 0x3000;
 
 constexpr Implementation<ScatterProblem> kImplementations[] = {
     {"cpu.typed", "cpu", CreateScatterTyped},
+    {"cuda.scatter", "cuda", nullptr, nullptr, "AnyDmlCreateScatterCuda"},
     {"cpu.reference", "cpu", CreateScatterReference},
 };
 constexpr auto kNames = ImplementationNames(kImplementations);

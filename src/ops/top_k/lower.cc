@@ -24,6 +24,7 @@ constexpr Implementation<TopKProblem> kImplementations[] = {
 #endif
     {"cpu.sort", "cpu", CreateTopKSort, SortBetterNot},
     {"cpu.heap", "cpu", CreateTopKHeap},
+    {"cuda.select", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCuda"},
     {"cpu.reference", "cpu", CreateTopKReference},
 };
 constexpr auto kNames = ImplementationNames(kImplementations);
