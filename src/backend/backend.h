@@ -51,8 +51,8 @@ class Stream {
   virtual Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) = 0;
   virtual Status Run(const Kernel& kernel, const KernelArguments& arguments) = 0;
   virtual Status WriteTimestamp(uint64_t* target) = 0;  // host-visible or device memory of this backend
-  // Calls `done` (from any thread) once everything before it is complete.
-  virtual Status Flush(std::function<void()> done) = 0;
+  // Calls `done` (from any thread) once everything before it is complete, or has failed.
+  virtual Status Flush(std::function<void(const Status&)> done) = 0;
 };
 
 class Backend {
@@ -71,5 +71,8 @@ class Backend {
 // All backends of this machine, best first; never empty, lives as long as the
 // process. ANYDML_ADAPTER=<id> moves that one to the front.
 std::span<Backend* const> Backends();
+
+// One line; empty when there is one.
+const std::string& WhyNoGpu();
 
 }  // namespace anydml

@@ -78,26 +78,40 @@ void WorkQueue::Execute(std::unique_ptr<Submission> submission) {
   const HRESULT hr = Guard([&] {
     Status status = submission->Execute(*stream_);
     if (status.ok()) {
-      // A plain pointer, because a closure that owns would make std::function allocate.
+      // Plain pointers, because a closure that owns would make std::function allocate.
       Submission* const raw = submission.release();
-      status = stream_->Flush([raw] { delete raw; });
+      status = stream_->Flush([this, raw](const Status& outcome) {
+        delete raw;
+        Check(outcome);
+      });
       if (!status.ok()) delete raw;
     }
-    if (!status.ok()) {
-      device_->Remove(ToHresult(status.code()),
-                      StrCat("a command list failed on the queue: ", status.message()));
-    }
+    Check(status);
     return S_OK;
   });
   if (FAILED(hr)) device_->Remove(hr, "an exception ended a command list on the queue");
 }
 
+void WorkQueue::Check(const Status& status) {
+  if (status.ok()) return;
+  device_->Remove(ToHresult(status.code()), StrCat("a command list failed on the queue: ", status.message()));
+}
+
 void WorkQueue::Signal(std::shared_ptr<FenceState> fence, uint64_t value) {
   if (device_->removed()) return;
   const HRESULT hr = Guard([&] {
-    const Status status = stream_->Flush([fence = std::move(fence), value] { fence->Signal(value); });
-    if (!status.ok())
-      device_->Remove(ToHresult(status.code()), StrCat("the queue failed: ", status.message()));
+    Check(stream_->Flush([this, fence = std::move(fence), value](const Status& outcome) {
+      Check(outcome);
+      if (outcome.ok()) SignalNow(*fence, value);
+    }));
+    return S_OK;
+  });
+  if (FAILED(hr)) device_->Remove(hr, "an exception ended a fence signal on the queue");
+}
+
+void WorkQueue::SignalNow(FenceState& fence, uint64_t value) {
+  const HRESULT hr = Guard([&] {
+    fence.Signal(value);
     return S_OK;
   });
   if (FAILED(hr)) device_->Remove(hr, "an exception ended a fence signal on the queue");

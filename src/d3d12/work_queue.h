@@ -38,7 +38,9 @@ class WorkQueue {
   bool Pop(WorkItem* item);  // false: the queue closes and nothing is left
   void Run(WorkItem item);
   void Execute(std::unique_ptr<Submission> submission);
+  void Check(const Status& status);  // a failure removes the device
   void Signal(std::shared_ptr<FenceState> fence, uint64_t value);
+  void SignalNow(FenceState& fence, uint64_t value);
   bool WaitFor(FenceState& fence, uint64_t value);  // false: the queue closes meanwhile
   void DropAll();
 

@@ -128,7 +128,7 @@ TEST(CpuBackend, Stream) {
   ASSERT_TRUE(stream->WriteTimestamp(&second).ok());
   EXPECT_LE(first, second);
   bool done = false;
-  ASSERT_TRUE(stream->Flush([&done] { done = true; }).ok());
+  ASSERT_TRUE(stream->Flush([&done](const Status& status) { done = status.ok(); }).ok());
   EXPECT_TRUE(done);
 }
 

@@ -41,8 +41,8 @@ Status CpuStream::WriteTimestamp(uint64_t* target) {
   return {};
 }
 
-Status CpuStream::Flush(std::function<void()> done) {
-  done();
+Status CpuStream::Flush(std::function<void(const Status&)> done) {
+  done({});
   return {};
 }
 

@@ -16,7 +16,7 @@ class CpuStream final : public Stream {
   Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) override;
   Status Run(const Kernel& kernel, const KernelArguments& arguments) override;
   Status WriteTimestamp(uint64_t* target) override;
-  Status Flush(std::function<void()> done) override;
+  Status Flush(std::function<void(const Status&)> done) override;
 
  private:
   Executor* const executor_;

@@ -1,0 +1,53 @@
+// Waits for a stream's events in order and calls what waits behind them.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/adaptive_spin.h"
+#include "base/status.h"
+
+namespace anydml::cuda {
+
+class CompletionQueue {
+ public:
+  explicit CompletionQueue(int device);
+  ~CompletionQueue();  // when everything is complete
+
+  // Calls `done` on a thread of its own when `stream` has come to this point. On failure it is not called.
+  Status Push(cudaStream_t stream, std::function<void(const Status&)> done);
+
+ private:
+  struct Item {
+    cudaEvent_t event;
+    std::function<void(const Status&)> done;
+  };
+
+  void Main();
+  bool Pop(Item* item);  // false: closing, and nothing is left
+  cudaError_t Wait(cudaEvent_t event);
+  Status TakeEvent(cudaEvent_t* event);
+  void GiveEvent(cudaEvent_t event);
+
+  const int device_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<Item> items_;
+  std::vector<cudaEvent_t> free_events_;
+  std::atomic<size_t> item_count_{0};  // of items_, for looking without the lock
+  bool asleep_ = false;
+  std::atomic<bool> closing_{false};
+  AdaptiveSpin arrival_spin_;
+  AdaptiveSpin event_spin_;
+
+  std::thread thread_;  // last: it starts when everything else is there
+};
+
+}  // namespace anydml::cuda
