@@ -42,6 +42,12 @@ class Memory {
   uint64_t size_ = 0;
 };
 
+// Work that a stream has recorded to be replayed; may outlive the stream.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+};
+
 // One queue's work, in order. Used by one thread at a time. Calls may return
 // before the work is done; `Flush` says when.
 class Stream {
@@ -51,6 +57,19 @@ class Stream {
   virtual Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) = 0;
   virtual Status Run(const Kernel& kernel, const KernelArguments& arguments) = 0;
   virtual Status WriteTimestamp(uint64_t* target) = 0;  // host-visible or device memory of this backend
+
+  // Records what `body` gives the stream instead of doing it. Null when nothing is gained by
+  // recordings, or when this cannot be recorded; nothing is done then, either.
+  virtual Status Record(const std::function<Status(Stream&)>& body, std::unique_ptr<Recording>* recording) {
+    (void)body;
+    recording->reset();
+    return {};
+  }
+  virtual Status Replay(const Recording& recording) {
+    (void)recording;
+    return Status(Code::kFail, "this stream has no recordings");
+  }
+
   // Calls `done` (from any thread) once everything before it is complete, or has failed.
   virtual Status Flush(std::function<void(const Status&)> done) = 0;
 };

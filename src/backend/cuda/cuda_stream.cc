@@ -10,6 +10,20 @@ namespace {
 
 constexpr uint64_t kNotesAtATime = 64;
 
+class Graph final : public Recording {
+ public:
+  explicit Graph(int device) : device_(device) {}
+  ~Graph() override {
+    const DeviceScope scope(device_);
+    if (executable != nullptr) cudaGraphExecDestroy(executable);
+  }
+
+  cudaGraphExec_t executable = nullptr;
+
+ private:
+  const int device_;
+};
+
 }  // namespace
 
 CudaStream::CudaStream(int device, MemoryPool& host_memory) : device_(device), host_memory_(host_memory) {
@@ -63,6 +77,29 @@ Status CudaStream::WriteTimestamp(uint64_t* target) {
   ANYDML_RETURN_IF_ERROR(creation_);
   const DeviceScope scope(device_);
   return Check(WriteClock(target, stream_), "writing a timestamp");
+}
+
+Status CudaStream::Record(const std::function<Status(Stream&)>& body, std::unique_ptr<Recording>* recording) {
+  ANYDML_RETURN_IF_ERROR(creation_);
+  recording->reset();
+  auto result = std::make_unique<Graph>(device_);
+  const DeviceScope scope(device_);
+  cudaGraph_t graph = nullptr;
+  bool recorded = cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+  if (recorded) {
+    recorded = body(*this).ok();
+    recorded = cudaStreamEndCapture(stream_, &graph) == cudaSuccess && recorded;
+  }
+  recorded = recorded && cudaGraphInstantiate(&result->executable, graph, 0) == cudaSuccess;
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  cudaGetLastError();  // of a refusal; a real failure comes again without recording
+  if (recorded) *recording = std::move(result);
+  return {};
+}
+
+Status CudaStream::Replay(const Recording& recording) {
+  const DeviceScope scope(device_);
+  return Check(cudaGraphLaunch(static_cast<const Graph&>(recording).executable, stream_), "replaying a list");
 }
 
 Status CudaStream::Flush(std::function<void(const Status&)> done) {

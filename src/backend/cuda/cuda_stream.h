@@ -21,6 +21,8 @@ class CudaStream final : public Stream {
   Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) override;
   Status Run(const Kernel& kernel, const KernelArguments& arguments) override;
   Status WriteTimestamp(uint64_t* target) override;
+  Status Record(const std::function<Status(Stream&)>& body, std::unique_ptr<Recording>* recording) override;
+  Status Replay(const Recording& recording) override;
   Status Flush(std::function<void(const Status&)> done) override;
 
  private:
