@@ -11,7 +11,7 @@ struct Half {
   uint16_t bits;
 };
 
-inline float ToFloat(Half half) {
+constexpr float ToFloat(Half half) {
   const uint32_t sign = static_cast<uint32_t>(half.bits & 0x8000u) << 16;
   const uint32_t exponent = (half.bits >> 10) & 0x1Fu;
   const uint32_t mantissa = half.bits & 0x3FFu;
@@ -22,7 +22,7 @@ inline float ToFloat(Half half) {
   return sign ? -magnitude : magnitude;
 }
 
-inline Half ToHalf(float value) {
+constexpr Half ToHalf(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
   const uint32_t magnitude = bits & 0x7FFFFFFFu;

@@ -1,4 +1,5 @@
-// x * Scale + Bias for one element; problem.h has the rules.
+// x * Scale + Bias for one element; problem.h has the rules. What is done per element is
+// constexpr: nvcc compiles such functions for a device as well.
 #pragma once
 
 #include <cmath>
@@ -23,43 +24,43 @@ inline uint64_t Modulo64(float integral) {
 }
 
 template <typename T>
-T SaturateToward0(double value) {
+constexpr T SaturateToward0(double value) {
   static_assert(std::is_integral_v<T>);
   // Both bounds are exact in double: -2^n and 2^n.
   constexpr double kLow = static_cast<double>(std::numeric_limits<T>::min());
-  const double high = std::ldexp(1.0, std::numeric_limits<T>::digits);
-  if (std::isnan(value)) return 0;
+  constexpr double kHigh = 2.0 * static_cast<double>(uint64_t{1} << (std::numeric_limits<T>::digits - 1));
+  if (value != value) return 0;
   if (value <= kLow) return std::numeric_limits<T>::min();
-  if (value >= high) return std::numeric_limits<T>::max();
+  if (value >= kHigh) return std::numeric_limits<T>::max();
   return static_cast<T>(value);
 }
 
 // Which NaN an operation on NaNs gives depends on the machine and on the order in
 // which a compiler puts the operands: make it one and the same.
 template <typename T>
-T OneNan(T value) {
+constexpr T OneNan(T value) {
   return value != value ? std::numeric_limits<T>::quiet_NaN() : value;
 }
 
-inline float ApplyScaleBias(float x, ScaleBias s) {
+constexpr float ApplyScaleBias(float x, ScaleBias s) {
   const float product = x * s.scale;
   return OneNan(product + s.bias);
 }
 
-inline double ApplyScaleBias(double x, ScaleBias s) {
+constexpr double ApplyScaleBias(double x, ScaleBias s) {
   const double product = x * s.scale;
   return OneNan(product + s.bias);
 }
 
-inline Half ApplyScaleBias(Half x, ScaleBias s) { return ToHalf(ApplyScaleBias(ToFloat(x), s)); }
+constexpr Half ApplyScaleBias(Half x, ScaleBias s) { return ToHalf(ApplyScaleBias(ToFloat(x), s)); }
 
 // Which of the two rules holds for integers does not depend on the element.
 template <typename T>
-T ApplyScaleBiasExact(T x, uint64_t scale, uint64_t bias) {
+constexpr T ApplyScaleBiasExact(T x, uint64_t scale, uint64_t bias) {
   return static_cast<T>(static_cast<uint64_t>(x) * scale + bias);
 }
 template <typename T>
-T ApplyScaleBiasRounded(T x, ScaleBias s) {
+constexpr T ApplyScaleBiasRounded(T x, ScaleBias s) {
   return SaturateToward0<T>(ApplyScaleBias(static_cast<double>(x), s));
 }
 

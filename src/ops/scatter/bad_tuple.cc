@@ -8,14 +8,18 @@
 namespace anydml {
 namespace {
 
-template <typename Index>
-bool InRange(Index index, uint64_t size, bool wraps) {
-  if (index >= 0) return static_cast<uint64_t>(index) < size;
-  return wraps && static_cast<int64_t>(index) >= -static_cast<int64_t>(size);
+bool InRange(const ScatterProblem& p, int64_t value, uint64_t size) {
+  if (p.indices.type == DataType::kUInt64 || value >= 0) return static_cast<uint64_t>(value) < size;
+  return p.wraps && value >= -static_cast<int64_t>(size);
 }
 
-template <typename Index>
-std::string Describe(const ScatterProblem& p, const std::byte* indices, Dimensions at) {
+std::string ValueToString(const ScatterProblem& p, int64_t value) {
+  return p.indices.type == DataType::kUInt64 ? StrCat(static_cast<uint64_t>(value)) : StrCat(value);
+}
+
+}  // namespace
+
+std::string DescribeBadTuple(const ScatterProblem& p, const int64_t* values, Dimensions at) {
   const bool nd = p.kind == ScatterProblem::Kind::kNd;
   const uint32_t last = p.indices.rank - 1;
   std::string position;
@@ -23,13 +27,11 @@ std::string Describe(const ScatterProblem& p, const std::byte* indices, Dimensio
     position += nd && d == last ? std::string(":") : std::to_string(at[d]);
     if (d < last) position += ",";
   }
-  std::string values;
+  std::string list;
   uint32_t bad = p.tuple_size();
   for (uint32_t c = 0; c < p.tuple_size(); ++c) {
-    if (nd) at[last] = c;
-    const auto index = Load<Index>(indices, ElementOffset(p.indices, at));
-    values += StrCat(c == 0 ? "" : ",", index);
-    if (bad == p.tuple_size() && !InRange(index, p.output.sizes[p.target_dimension(c)], p.wraps)) bad = c;
+    list += StrCat(c == 0 ? "" : ",", ValueToString(p, values[c]));
+    if (bad == p.tuple_size() && !InRange(p, values[c], p.output.sizes[p.target_dimension(c)])) bad = c;
   }
   bad = std::min(bad, p.tuple_size() - 1);  // none, if somebody wrote to the indices meanwhile
   const uint32_t dimension = p.target_dimension(bad);
@@ -37,20 +39,24 @@ std::string Describe(const ScatterProblem& p, const std::byte* indices, Dimensio
   const std::string low = p.wraps ? StrCat("-", size) : "0";
   const std::string dropped = "; updates with an index out of range are dropped";
   if (!nd) {
-    return StrCat("SCATTER_ELEMENTS: IndicesTensor[", position, "] is ", values,
+    return StrCat("SCATTER_ELEMENTS: IndicesTensor[", position, "] is ", list,
                   " but InputTensor.Sizes[Axis=", dimension, "] is ", size, "; it must be in [", low, ", ",
                   size - 1, "]", dropped);
   }
-  return StrCat("SCATTER_ND: the tuple IndicesTensor[", position, "] is {", values,
+  return StrCat("SCATTER_ND: the tuple IndicesTensor[", position, "] is {", list,
                 "} but InputTensor.Sizes[", dimension, "] is ", size, "; its component ", bad,
                 " must be in [", low, ", ", size - 1, "]", dropped);
 }
 
-}  // namespace
-
 std::string DescribeBadTuple(const ScatterProblem& problem, const std::byte* indices, Dimensions at) {
-  return DispatchByIndexType(problem.indices.type,
-                             [&]<typename Index>() { return Describe<Index>(problem, indices, at); });
+  int64_t values[kMaxDimensions] = {};
+  DispatchByIndexType(problem.indices.type, [&]<typename Index>() {
+    for (uint32_t c = 0; c < problem.tuple_size(); ++c) {
+      if (problem.kind == ScatterProblem::Kind::kNd) at[problem.indices.rank - 1] = c;
+      values[c] = static_cast<int64_t>(Load<Index>(indices, ElementOffset(problem.indices, at)));
+    }
+  });
+  return DescribeBadTuple(problem, values, at);
 }
 
 }  // namespace anydml

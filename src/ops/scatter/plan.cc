@@ -5,30 +5,6 @@
 namespace anydml {
 namespace {
 
-void PlanNd(const ScatterProblem& p, ScatterPlan* plan) {
-  const uint32_t rank = p.output.rank;
-  const uint32_t positions = p.indices_dimensions - 1;
-  const uint32_t slice = p.input_dimensions - p.tuple_size();
-  for (uint32_t d = 0; d < positions; ++d) {
-    const uint32_t in_indices = rank - 1 - positions + d;
-    const uint32_t in_updates = rank - slice - positions + d;
-    plan->positions.Append(p.indices.sizes[in_indices],
-                           {p.indices.strides[in_indices], p.updates.strides[in_updates], 0});
-  }
-  LoopNest<2> nest;
-  for (uint32_t d = rank - slice; d < rank; ++d) {
-    nest.Append(p.output.sizes[d], {p.updates.strides[d], p.output.strides[d]});
-  }
-  plan->slice = SortedByStride(nest, ScatterPlan::kSliceOutput);
-}
-
-void PlanElements(const ScatterProblem& p, ScatterPlan* plan) {
-  for (uint32_t d = 0; d < p.indices.rank; ++d) {
-    const uint64_t output_stride = d == p.axis ? 0 : p.output.strides[d];
-    plan->positions.Append(p.indices.sizes[d], {p.indices.strides[d], p.updates.strides[d], output_stride});
-  }
-}
-
 // From here on handing work to other threads costs less than it saves.
 constexpr uint64_t kSharedPositions = 32768;
 constexpr uint64_t kSharedTuples = 262144;  // of several indices: not read by vectors
@@ -70,13 +46,38 @@ ScatterOwner OwnerOf(uint32_t part, uint32_t parts, uint32_t key_shift) {
 
 }  // namespace
 
+std::vector<PositionLoop> PositionLoops(const ScatterProblem& p) {
+  std::vector<PositionLoop> loops;
+  if (p.kind == ScatterProblem::Kind::kElements) {
+    for (uint32_t d = 0; d < p.indices.rank; ++d) {
+      loops.push_back({p.indices.sizes[d], p.indices.strides[d], p.updates.strides[d],
+                       d == p.axis ? PositionLoop::kNoDimension : d});
+    }
+    return loops;
+  }
+  const uint32_t rank = p.output.rank;
+  const uint32_t positions = p.indices_dimensions - 1;
+  for (uint32_t d = 0; d < positions; ++d) {
+    const uint32_t in_indices = rank - 1 - positions + d;
+    const uint32_t in_updates = rank - SliceDimensions(p) - positions + d;
+    loops.push_back({p.indices.sizes[in_indices], p.indices.strides[in_indices],
+                     p.updates.strides[in_updates], PositionLoop::kNoDimension});
+  }
+  return loops;
+}
+
 ScatterPlan MakeScatterPlan(const ScatterProblem& problem) {
   ScatterPlan plan;
-  if (problem.kind == ScatterProblem::Kind::kNd) {
-    PlanNd(problem, &plan);
-  } else {
-    PlanElements(problem, &plan);
+  for (const PositionLoop& loop : PositionLoops(problem)) {
+    const bool moves = loop.output_dimension != PositionLoop::kNoDimension;
+    plan.positions.Append(loop.size, {loop.indices_stride, loop.updates_stride,
+                                      moves ? problem.output.strides[loop.output_dimension] : 0});
   }
+  LoopNest<2> slice;
+  for (uint32_t d = problem.output.rank - SliceDimensions(problem); d < problem.output.rank; ++d) {
+    slice.Append(problem.output.sizes[d], {problem.updates.strides[d], problem.output.strides[d]});
+  }
+  plan.slice = SortedByStride(slice, ScatterPlan::kSliceOutput);
   plan.tuple_size = problem.tuple_size();
   for (uint32_t c = 0; c < plan.tuple_size; ++c) {
     const uint32_t d = problem.target_dimension(c);

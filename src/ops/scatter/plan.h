@@ -31,6 +31,22 @@ struct ScatterPlan {
 
 ScatterPlan MakeScatterPlan(const ScatterProblem& problem);
 
+// One of the loops over positions, outermost first in row-major order.
+struct PositionLoop {
+  static constexpr uint32_t kNoDimension = kMaxDimensions;
+
+  uint32_t size;
+  uint32_t indices_stride;
+  uint32_t updates_stride;
+  uint32_t output_dimension;  // that it walks through as well; kNoDimension: the tuple says it all
+};
+std::vector<PositionLoop> PositionLoops(const ScatterProblem& problem);
+
+// The dimensions of the output that make up a slice: the last ones.
+inline uint32_t SliceDimensions(const ScatterProblem& problem) {
+  return problem.kind == ScatterProblem::Kind::kNd ? problem.input_dimensions - problem.tuple_size() : 0;
+}
+
 // Several threads own disjoint sets of targets, each a range of hashes. By hash and not by range
 // of the output, so that updates of one region still spread over all owners. Hashed is a key
 // that equal targets have in common: the index where tuples have one, otherwise the offset.

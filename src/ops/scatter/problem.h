@@ -40,8 +40,11 @@ struct ScatterProblem {
   }
 };
 
-// The sentence about the tuple at coordinate `at` of the indices (without the
-// component), one of whose indices is out of range.
+// The sentence about the tuple at coordinate `at` of the indices (without the component), one
+// of whose indices is out of range. `values`: the indices found there, tuple_size() of them;
+// those of type UINT64 as the INT64 of the same bits.
+std::string DescribeBadTuple(const ScatterProblem& problem, const int64_t* values, Dimensions at);
+// The same, with the values that are in `indices`.
 std::string DescribeBadTuple(const ScatterProblem& problem, const std::byte* indices, Dimensions at);
 
 // create functions of the implementations; the list is in lower.cc.
