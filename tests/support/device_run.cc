@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include <map>
 #include <vector>
 
 namespace anydml::testing {
@@ -33,14 +34,15 @@ Status Finish(Stream& stream) {
 
 Backend* FindGpu(std::string_view kind) {
   for (Backend* backend : Backends()) {
-    if (backend->kind() == kind) return backend;
+    if (backend->adapter().is_gpu && backend->kind() == kind) return backend;
   }
   return nullptr;
 }
 
 Status RunOnDevice(Backend& backend, const Kernel& kernel, std::span<const Buffer> blocks,
                    const KernelArguments& arguments) {
-  static Session session;
+  static std::map<const Backend*, Session> sessions;
+  Session& session = sessions[&backend];
   std::vector<uint64_t> offsets;
   uint64_t bytes = 0;
   for (const Buffer& block : blocks) {
