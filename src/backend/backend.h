@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "base/adaptive_spin.h"
 #include "base/status.h"
 #include "ops/kernel.h"
 
@@ -53,6 +54,11 @@ class Stream {
   virtual Status WriteTimestamp(uint64_t* target) = 0;  // host-visible or device memory of this backend
   // Calls `done` (from any thread) once everything before it is complete.
   virtual Status Flush(std::function<void()> done) = 0;
+  // Spins until `ready`, which the stream's work will make true; false when patience ends before.
+  // From any thread, which may be put to that work meanwhile.
+  virtual bool SpinUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) {
+    return spin->Until(ready);
+  }
 };
 
 class Backend {
