@@ -84,13 +84,13 @@ class SplitRow {
     ParallelFor(executor, parts_, [&](uint32_t part) { found_[part] = CollectFrom(part, threshold).count; });
   }
 
-  // The K best of a part, with few others.
+  // The K best of a part, with others where that leaves few enough hits for one thread.
   void CollectBestsOf(uint32_t part) {
     RowQuery query = query_;
     query.n = Begin(part + 1) - Begin(part);
     Hits<Key> hits = CollectFrom(part, BoundRow<T>(row_ + Begin(part), query, Scratch(part).keys));
     if (hits.count < query_.k) hits = CollectFrom(part, kWorstKey<T>);  // the sample misled
-    if (hits.count > query_.k + query_.k / 4) ReduceHits(query_.k, &hits);
+    if (hits.count >= kSharedOrder / parts_) ReduceHits(query_.k, &hits);
     found_[part] = hits.count;
   }
 
