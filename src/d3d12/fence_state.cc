@@ -54,7 +54,7 @@ bool FenceState::SpinUntil(uint64_t target) {
 }
 
 void FenceState::Wait(uint64_t value) {
-  if (SpinUntil(value)) return;
+  if (this->value() >= value || SpinUntil(value)) return;
   const auto notification = std::make_shared<Notification>(1);
   Notify(value, notification);
   Sleep(notification.get());
