@@ -37,7 +37,7 @@ void FenceState::Notify(uint64_t value, std::shared_ptr<Notification> notificati
 }
 
 void FenceState::Expect(uint64_t value, const std::shared_ptr<Stream>& stream) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(expected_mutex_);
   expected_ = value;
   expected_from_ = stream;
 }
@@ -46,7 +46,7 @@ void FenceState::Expect(uint64_t value, const std::shared_ptr<Stream>& stream) {
 bool FenceState::SpinUntil(uint64_t target) {
   std::shared_ptr<Stream> stream;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(expected_mutex_);
     if (expected_ == target) stream = expected_from_.lock();
   }
   const auto reached = [this, target] { return value() >= target; };
