@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "base/adaptive_spin.h"
 #include "base/status.h"
 #include "ops/kernel.h"
 
@@ -72,6 +73,13 @@ class Stream {
 
   // Calls `done` (from any thread) once everything before it is complete, or has failed.
   virtual Status Flush(std::function<void(const Status&)> done) = 0;
+  // Spins until `ready`, which the stream's work will make true; false when patience ends before.
+  // From any thread, which may be put to that work meanwhile.
+  virtual bool SpinUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) {
+    return spin->Until(ready);
+  }
+  // Waits for what is under way; the stream gets no more work afterwards.
+  virtual void Close() {}
 };
 
 class Backend {

@@ -20,15 +20,18 @@ WorkQueue::~WorkQueue() {
   }
   work_arrived_.notify_one();
   thread_.join();
+  stream_->Close();  // who waits for a fence may still hold the stream
 }
 
 void WorkQueue::Push(WorkItem item) {
+  if (item.fence && !item.wait) item.fence->Expect(item.value, stream_);
   bool wake = false;
   {
     std::lock_guard lock(mutex_);
     items_.push_back(std::move(item));
     item_count_.store(items_.size(), std::memory_order_release);
     wake = asleep_;
+    if (wake) waker_cpu_ = sched_getcpu();
   }
   if (wake) work_arrived_.notify_one();
 }
@@ -46,11 +49,11 @@ bool WorkQueue::Pop(WorkItem* item) {
   const bool spun = spin_.Until(ready);
   std::unique_lock lock(mutex_);
   if (!spun && items_.empty() && !closing_) {
-    const auto start = AdaptiveSpin::Clock::now();
+    const AdaptiveSpin::Sleep sleep;
     asleep_ = true;
     work_arrived_.wait(lock, [this] { return !items_.empty() || closing_; });
     asleep_ = false;
-    spin_.Slept(AdaptiveSpin::Clock::now() - start);
+    spin_.Slept(sleep, waker_cpu_);
   }
   if (items_.empty()) return false;  // only when closing: `ready` saw an item otherwise
   *item = std::move(items_.front());
@@ -122,7 +125,6 @@ bool WorkQueue::WaitFor(FenceState& fence, uint64_t value) {
   if (fence.SpinUntil(value, [this] { return closing_.load(std::memory_order_relaxed); })) {
     return fence.value() >= value;
   }
-  const auto start = AdaptiveSpin::Clock::now();
   const auto notification = std::make_shared<Notification>(1);
   {
     std::lock_guard lock(mutex_);
@@ -130,8 +132,7 @@ bool WorkQueue::WaitFor(FenceState& fence, uint64_t value) {
     blocked_on_ = notification;
   }
   fence.Notify(value, notification);
-  notification->Block();
-  fence.Slept(AdaptiveSpin::Clock::now() - start);
+  fence.Sleep(notification.get());
   std::lock_guard lock(mutex_);
   blocked_on_.reset();
   return !closing_ || fence.value() >= value;

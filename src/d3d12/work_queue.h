@@ -45,13 +45,14 @@ class WorkQueue {
   void DropAll();
 
   Device* const device_;
-  const std::unique_ptr<Stream> stream_;
+  const std::shared_ptr<Stream> stream_;  // fences look at it
 
   std::mutex mutex_;
   std::condition_variable work_arrived_;
   std::deque<WorkItem> items_;
   std::atomic<size_t> item_count_{0};  // of items_, for looking without the lock
   bool asleep_ = false;
+  int waker_cpu_ = 0;
   std::atomic<bool> closing_{false};
   std::shared_ptr<Notification> blocked_on_;  // what WaitFor sleeps on
   AdaptiveSpin spin_;

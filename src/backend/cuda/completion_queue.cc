@@ -1,11 +1,18 @@
 #include "backend/cuda/completion_queue.h"
 
+#include <sched.h>
+
 #include <utility>
 
 #include "backend/cuda/cuda_status.h"
 #include "base/background_thread.h"
 
 namespace anydml::cuda {
+namespace {
+
+constexpr int kNoCpu = -1;
+
+}  // namespace
 
 CompletionQueue::CompletionQueue(int device) : device_(device) {
   thread_ = StartBackgroundThread("anydml-cuda", [this] { Main(); });
@@ -34,6 +41,7 @@ Status CompletionQueue::Push(cudaStream_t stream, std::function<void(const Statu
     items_.push_back({event, std::move(done)});
     item_count_.store(items_.size(), std::memory_order_release);
     wake = asleep_;
+    if (wake) waker_cpu_ = sched_getcpu();
   }
   if (wake) arrived_.notify_one();
   return {};
@@ -56,11 +64,11 @@ bool CompletionQueue::Pop(Item* item) {
   const bool spun = arrival_spin_.Until(ready);
   std::unique_lock lock(mutex_);
   if (!spun && items_.empty() && !closing_) {
-    const auto start = AdaptiveSpin::Clock::now();
+    const AdaptiveSpin::Sleep sleep;
     asleep_ = true;
     arrived_.wait(lock, [this] { return !items_.empty() || closing_; });
     asleep_ = false;
-    arrival_spin_.Slept(AdaptiveSpin::Clock::now() - start);
+    arrival_spin_.Slept(sleep, waker_cpu_);
   }
   if (items_.empty()) return false;
   *item = std::move(items_.front());
@@ -72,9 +80,9 @@ bool CompletionQueue::Pop(Item* item) {
 cudaError_t CompletionQueue::Wait(cudaEvent_t event) {
   cudaError_t result = cudaErrorNotReady;
   if (event_spin_.Until([&] { return (result = cudaEventQuery(event)) != cudaErrorNotReady; })) return result;
-  const auto start = AdaptiveSpin::Clock::now();
+  const AdaptiveSpin::Sleep sleep;
   result = cudaEventSynchronize(event);
-  event_spin_.Slept(AdaptiveSpin::Clock::now() - start);
+  event_spin_.Slept(sleep, kNoCpu);  // the device wakes it
   return result;
 }
 

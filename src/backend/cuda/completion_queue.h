@@ -43,6 +43,7 @@ class CompletionQueue {
   std::vector<cudaEvent_t> free_events_;
   std::atomic<size_t> item_count_{0};  // of items_, for looking without the lock
   bool asleep_ = false;
+  int waker_cpu_ = 0;  // when asleep
   std::atomic<bool> closing_{false};
   AdaptiveSpin arrival_spin_;
   AdaptiveSpin event_spin_;

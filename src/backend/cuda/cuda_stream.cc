@@ -33,7 +33,7 @@ CudaStream::CudaStream(int device, MemoryPool& host_memory) : device_(device), h
 }
 
 CudaStream::~CudaStream() {
-  completion_.reset();  // waits for what is under way
+  Close();
   const DeviceScope scope(device_);
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
