@@ -79,7 +79,7 @@ __device__ Unit MapUnit(Unit unit, Function f) {
 }
 
 // All are read before the first is written: input and output may be the same memory.
-template <typename Element, typename Unit, typename Function>
+template <typename Element, typename Unit, bool kContiguous, typename Function>
 __device__ void MapUnits(const DeviceCopy& copy, uint64_t block, Function f) {
   const auto* from = reinterpret_cast<const Unit*>(copy.from);
   auto* to = reinterpret_cast<Unit*>(copy.to);
@@ -91,7 +91,7 @@ __device__ void MapUnits(const DeviceCopy& copy, uint64_t block, Function f) {
     const uint64_t number = first + i * blockDim.x;
     uint64_t offsets[2] = {number, number};
     if (number >= copy.units) continue;
-    if (!copy.contiguous) copy.nest.OffsetsOf(static_cast<uint32_t>(number), offsets);
+    if (!kContiguous) copy.nest.OffsetsOf(static_cast<uint32_t>(number), offsets);
     values[i] = __ldcs(from + offsets[DeviceCopy::kFrom]);  // not read again: leaves the cache first
     targets[i] = offsets[DeviceCopy::kTo];
   }
@@ -105,7 +105,10 @@ __device__ void MapUnits(const DeviceCopy& copy, uint64_t block, Function f) {
 template <typename Element, typename Function>
 __device__ void MapBlock(const DeviceCopy& copy, uint64_t block, Function f) {
   DispatchByUnit(copy.unit_bytes, [&]<typename Unit>() {
-    if constexpr (sizeof(Unit) >= sizeof(Element)) MapUnits<Element, Unit>(copy, block, f);
+    if constexpr (sizeof(Unit) >= sizeof(Element)) {
+      copy.contiguous ? MapUnits<Element, Unit, true>(copy, block, f)
+                      : MapUnits<Element, Unit, false>(copy, block, f);
+    }
   });
   if (block == 0 && threadIdx.x < copy.tail_bytes / sizeof(Element)) {
     const uint64_t units_end = uint64_t{copy.units} * copy.unit_bytes;

@@ -7,16 +7,16 @@ constexpr uint32_t kThreads = 256;
 constexpr uint32_t kSmallThreads = 1024;
 constexpr uint32_t kWritesPerThread = 4;
 
-// Block number `block` of ScatterPrepare: the blocks of both kinds are spread evenly.
+// What block number `block` of ScatterPrepare is for: the kinds take turns while there are both,
+// so that no claims are left for the end, when nothing is there to hide their latencies.
 struct Role {
   bool claims;
   uint64_t number;  // among the blocks of its kind
 };
 __device__ Role RoleOf(const PrepareParameters& p, uint64_t block) {
-  const uint64_t all = p.claim_blocks + p.copy_blocks;
-  const uint64_t claims_before = block * p.claim_blocks / all;
-  const bool claims = (block + 1) * p.claim_blocks / all != claims_before;
-  return {claims, claims ? claims_before : block - claims_before};
+  const uint64_t turns = min(p.claim_blocks, p.copy_blocks);
+  if (block < 2 * turns) return {block % 2 == 0, block / 2};
+  return {p.claim_blocks > turns, block - turns};
 }
 
 // Unit number `number` of all slices.
@@ -56,7 +56,8 @@ __device__ void WriteBlock(const WriteParameters& p, const ClaimTable& claims, u
   ready();
 #pragma unroll
   for (uint32_t i = 0; i < kWritesPerThread; ++i) {
-    targets[i].in_range = targets[i].in_range && Holds(claims, p.tuples, targets[i].slot, positions[i]);
+    targets[i].in_range =
+        targets[i].in_range && targets[i].slot < p.slot_limit && !HasLost(claims, positions[i]);
   }
 #pragma unroll
   for (uint32_t i = 0; i < kWritesPerThread; ++i) {
@@ -66,7 +67,7 @@ __device__ void WriteBlock(const WriteParameters& p, const ClaimTable& claims, u
 
 __device__ void WriteNoteOnce(const DeviceTuples& tuples, const ClaimTable& claims, DataErrorNote* note) {
   if (note != nullptr && blockIdx.x == 0 && threadIdx.x == 0) {
-    WriteNote(tuples, *static_cast<volatile uint32_t*>(claims.first_bad), note);
+    WriteNote(tuples, LoadAfterClaims(claims.first_bad), note);
   }
 }
 
@@ -97,24 +98,27 @@ __global__ void __launch_bounds__(kThreads) ScatterWrite(const __grid_constant__
   WriteNoteOnce(p.tuples, p.claims, p.note);
 }
 
-template <typename Unit>
-__global__ void __launch_bounds__(kThreads)
-    ScatterGather(const __grid_constant__ GatherParameters p) {
+__global__ void ScatterNote(const __grid_constant__ WriteParameters p) {
   WaitForPrevious();
+  WriteNoteOnce(p.tuples, p.claims, p.note);
+}
+
+// The units of slots from `first` on, kThreads apart.
+template <typename Unit>
+__device__ void GatherBlock(const GatherParameters& p, uint64_t first) {
   const Unit* sources[kWritesPerThread];
   uint64_t targets[kWritesPerThread];
-  const uint64_t first = uint64_t{blockIdx.x} * kThreads * kWritesPerThread + threadIdx.x;
 #pragma unroll
   for (uint32_t i = 0; i < kWritesPerThread; ++i) {
     const uint64_t number = first + i * kThreads;
     if (number >= p.units) continue;
     uint32_t unit;
-    const uint32_t slot = p.slice_units.Divide(static_cast<uint32_t>(number), &unit);
-    const uint32_t claim = LoadEntry(p.claims, slot);
+    const uint32_t slot = p.write.slice_units.Divide(static_cast<uint32_t>(number), &unit);
+    const uint32_t claim = LoadAfterClaims(&DirectEntries(p.write.claims)[slot]);
     uint64_t at[2];
     p.slots.OffsetsOf(slot, at);
     const std::byte* slice = claim == 0 ? p.input + at[DeviceCopy::kFrom]
-                                        : p.updates + UpdatesOffset(p.tuples, claim - 1);
+                                        : p.write.updates + UpdatesOffset(p.write.tuples, claim - 1);
     sources[i] = reinterpret_cast<const Unit*>(slice) + unit;
     targets[i] = at[DeviceCopy::kTo] + unit * sizeof(Unit);
   }
@@ -126,20 +130,36 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (uint32_t i = 0; i < kWritesPerThread; ++i) {
     if (first + i * kThreads < p.units) {
-      __stcs(reinterpret_cast<Unit*>(p.output + targets[i]), values[i]);
+      __stcs(reinterpret_cast<Unit*>(p.write.output + targets[i]), values[i]);
     }
   }
-  WriteNoteOnce(p.tuples, p.claims, p.note);
+}
+
+template <typename Unit>
+__global__ void __launch_bounds__(kThreads) ScatterGather(const __grid_constant__ GatherParameters p) {
+  if (blockIdx.x < p.write_blocks) {
+    const uint64_t first = uint64_t{blockIdx.x} * kThreads * kWritesPerThread + threadIdx.x;
+    WriteBlock<Unit>(p.write, p.write.claims, first, [] { WaitForPrevious(); });
+  } else {
+    WaitForPrevious();
+    const uint64_t first = uint64_t{p.write.slot_limit} * p.write.slice_units.divisor();
+    const uint64_t block = blockIdx.x - p.write_blocks;
+    GatherBlock<Unit>(p, first + block * kThreads * kWritesPerThread + threadIdx.x);
+  }
+  WriteNoteOnce(p.write.tuples, p.write.claims, p.write.note);
 }
 
 template <typename Unit>
 __global__ void __launch_bounds__(kSmallThreads) ScatterSmall(const __grid_constant__ SmallParameters p) {
-  __shared__ uint32_t entries[kSmallEntries];
+  __shared__ uint64_t entries[kSmallEntries];
+  __shared__ uint32_t lost[kSmallPositions / 32];
   __shared__ uint32_t first_bad;
   ClaimTable claims = p.write.claims;
   claims.entries = entries;
+  claims.lost = lost;
   claims.first_bad = &first_bad;
   for (uint32_t i = threadIdx.x; i < claims.count; i += blockDim.x) entries[i] = 0;
+  for (uint32_t i = threadIdx.x; i < kSmallPositions / 32; i += blockDim.x) lost[i] = 0;
   if (threadIdx.x == 0) first_bad = 0;
   const uint32_t units_at_a_time = blockDim.x * kCopyUnitsPerThread;
   for (uint64_t done = 0; done < uint64_t{p.copy.units} + p.copy.tail_bytes; done += units_at_a_time) {
@@ -180,9 +200,18 @@ void LaunchWrite(KernelChain* chain, const WriteParameters& parameters) {
   });
 }
 
-void LaunchGather(KernelChain* chain, const GatherParameters& parameters) {
-  DispatchByUnit(parameters.unit_bytes, [&]<typename Unit>() {
-    chain->Launch(ScatterGather<Unit>, BlocksFor(parameters.units, kWritesPerThread), kThreads, parameters);
+void LaunchNote(KernelChain* chain, const WriteParameters& parameters) {
+  chain->Launch(ScatterNote, 1, 1, parameters);
+}
+
+void LaunchGather(KernelChain* chain, GatherParameters parameters) {
+  const WriteParameters& write = parameters.write;
+  const uint64_t copied_units = uint64_t{write.slot_limit} * write.slice_units.divisor();
+  parameters.write_blocks = copied_units == 0 ? 0 : BlocksFor(write.units, kWritesPerThread);
+  const uint64_t blocks =
+      parameters.write_blocks + BlocksFor(parameters.units - copied_units, kWritesPerThread);
+  DispatchByUnit(write.unit_bytes, [&]<typename Unit>() {
+    chain->Launch(ScatterGather<Unit>, blocks, kThreads, parameters);
   });
 }
 
