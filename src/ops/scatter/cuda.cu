@@ -4,6 +4,7 @@
 #include "ops/module.h"
 #include "ops/scatter/cuda_kernels.cuh"
 #include "ops/scatter/cuda_lines.cuh"
+#include "ops/scatter/cuda_tiles.cuh"
 #include "ops/scatter/plan.h"
 
 namespace anydml {
@@ -15,6 +16,10 @@ constexpr uint64_t kSmallBytes = uint64_t{32} << 10;
 constexpr uint64_t kGatherSliceBytes = 64;
 // What can be copied while claims are made: some 8 microseconds at 4 TB/s, read and written.
 constexpr uint64_t kCopiedMeanwhile = uint64_t{16} << 20;
+
+// From here on positions are put in order by tile before they are written; a hash table of
+// fewer is small.
+constexpr uint32_t kFewPositions = uint32_t{1} << 17;
 
 constexpr uint64_t kAlignment = 16;
 uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -31,9 +36,14 @@ ClaimTable ChooseClaims(const ScatterProblem& problem, uint64_t positions) {
   ClaimTable claims;
   if (!MayCollide(problem)) return claims;
   const uint64_t slots = SlotCount(problem);
-  const bool few = positions * 4 < slots;
-  claims.kind = few ? ClaimTable::Kind::kHashed : ClaimTable::Kind::kDirect;
-  claims.count = static_cast<uint32_t>(few ? std::bit_ceil(positions * 2) : slots);
+  if (positions * 4 < slots) {
+    claims.kind = ClaimTable::Kind::kHashed;
+    // The emptier the shorter are searches, as long as the table stays in the cache.
+    claims.count = static_cast<uint32_t>(std::bit_ceil(positions * (positions <= kFewPositions ? 4 : 2)));
+  } else {
+    claims.kind = ClaimTable::Kind::kDirect;
+    claims.count = static_cast<uint32_t>(slots);
+  }
   return claims;
 }
 
@@ -67,7 +77,8 @@ class ScatterCuda final : public Kernel {
     if (IsSmall(output_bytes_)) return 0;
     // Lines are the way then, in place or not.
     if (lines_.lines != 0 && claims_.kind == ClaimTable::Kind::kDirect) return kAlignment;
-    return std::max(ClaimBytes(claims_), gathers_ ? ClaimBytes(gather_claims_) : 0);
+    return std::max({ClaimBytes(claims_), gathers_ ? ClaimBytes(gather_claims_) : 0,
+                     tiles_ ? TilesTemporaryBytes(tiles_plan_) : 0});
   }
 
   bool notes_data_errors() const override { return true; }
@@ -86,6 +97,8 @@ class ScatterCuda final : public Kernel {
       LaunchSmall(&chain, small);
     } else if (lines_.lines != 0 && (copies || claims_.kind == ClaimTable::Kind::kDirect)) {
       RunLines(arguments, copies, &chain);
+    } else if (copies && tiles_ && LargestUnit(AddressOf(input) | AddressOf(output)) == kMaxUnitBytes) {
+      RunTiles(arguments, &chain);
     } else if (copies && gathers_) {
       const GatherParameters gather = GatherOf(arguments);
       Clear(arguments, gather.write.claims, &chain);
@@ -120,6 +133,25 @@ class ScatterCuda final : public Kernel {
     if (listens) LaunchNote(chain, lines.write);
   }
 
+  void RunTiles(const KernelArguments& arguments, KernelChain* chain) const {
+    TilesParameters tiles = tiles_plan_;
+    tiles.tuples.indices = arguments.inputs[1].data;
+    tiles.input = arguments.inputs[0].data;
+    tiles.updates = arguments.inputs[2].data;
+    tiles.output = arguments.outputs[0].data;
+    tiles.note = arguments.note;
+    std::byte* memory = arguments.temporary.data;
+    if (tiles.note != nullptr) {
+      LaunchClear(chain, {reinterpret_cast<uint4*>(memory), kTilesClearedBytes / sizeof(uint4)});
+    }
+    LaunchTiles(chain, element_bytes_, tiles, memory);
+  }
+
+  // Slots lie one behind the other, in input and output, in the order of their numbers.
+  bool SlotsInOrder(uint64_t slice_bytes) const {
+    return slot_nest_.rank == 1 && slot_nest_.loops[0].strides == LoopNest<2>::Offsets{slice_bytes, slice_bytes};
+  }
+
   // Slices that are contiguous wherever they are, and slots in the order of their numbers.
   void PlanGather() {
     const uint32_t rank = problem_.output.rank;
@@ -135,6 +167,8 @@ class ScatterCuda final : public Kernel {
     }
     gathers_ = slice.rank == 1 && InnermostIsContiguous(slice) &&
                slice.loops[0].size * element_bytes_ >= kGatherSliceBytes;
+    tiles_ = slice_nest_.rank == 0 && SlotsInOrder(element_bytes_) && tuples_.positions > kFewPositions;
+    if (tiles_) tiles_plan_ = PlanTiles(tuples_, Iterations(slot_nest_));
     gather_claims_.kind = ClaimTable::Kind::kDirect;
     gather_claims_.count = static_cast<uint32_t>(Iterations(slot_nest_));
   }
@@ -156,7 +190,7 @@ class ScatterCuda final : public Kernel {
   // A table that fits into the memory of a block.
   ClaimTable SmallClaims() const {
     if (claims_.count <= kSmallEntries) return claims_;
-    return {ClaimTable::Kind::kHashed, std::bit_ceil(tuples_.positions * 2)};
+    return {ClaimTable::Kind::kHashed, kSmallEntries};
   }
 
   void Clear(const KernelArguments& arguments, const ClaimTable& claims, KernelChain* chain) const {
@@ -172,7 +206,6 @@ class ScatterCuda final : public Kernel {
     write.updates = arguments.inputs[2].data;
     write.output = arguments.outputs[0].data;
     write.note = arguments.note;
-    write.slot_limit = ~uint32_t{0};
     SetUnit(AddressOf(write.updates) | AddressOf(write.output) | TupleStrides() |
                 UnitConstraints(slice_nest_, element_bytes_),
             &write);
@@ -205,6 +238,7 @@ class ScatterCuda final : public Kernel {
     GatherParameters gather = {};
     gather.write = WriteOf(arguments);
     gather.write.claims = Placed(gather_claims_, arguments);
+    gather.write.claims.lost = nullptr;  // whoever wants to know asks the table
     gather.input = arguments.inputs[0].data;
     uint64_t distances = AddressOf(gather.input) | gather.write.unit_bytes;
     for (uint32_t d = 0; d < slot_nest_.rank; ++d) distances |= slot_nest_.loops[d].strides[DeviceCopy::kFrom];
@@ -213,20 +247,17 @@ class ScatterCuda final : public Kernel {
     const uint32_t slice_units = gather.write.slice_units.divisor();
     gather.units = gather_claims_.count * slice_units;
     const uint64_t slice_bytes = uint64_t{slice_units} * gather.write.unit_bytes;
-    // The first slots are what memory begins with.
-    const bool in_order =
-        slot_nest_.rank == 1 && slot_nest_.loops[0].strides == LoopNest<2>::Offsets{slice_bytes, slice_bytes};
     const uint64_t slots = kCopiedMeanwhile / slice_bytes;
-    gather.write.slot_limit =
-        in_order ? static_cast<uint32_t>(std::min<uint64_t>(slots, gather_claims_.count / 2)) : 0;
+    gather.copied_slots =
+        SlotsInOrder(slice_bytes) ? static_cast<uint32_t>(std::min<uint64_t>(slots, gather_claims_.count / 2)) : 0;
     return gather;
   }
 
   // Of those that `gather` leaves out.
   DeviceCopy CopyOfSlots(const GatherParameters& gather) const {
-    if (gather.write.slot_limit == 0) return {};
+    if (gather.copied_slots == 0) return {};
     LoopNest<2> nest;
-    nest.Append(gather.write.slot_limit * Iterations(slice_nest_), {1, 1});
+    nest.Append(gather.copied_slots * Iterations(slice_nest_), {1, 1});
     return MakeDeviceCopy(nest, element_bytes_, gather.input, gather.write.output);
   }
 
@@ -241,6 +272,8 @@ class ScatterCuda final : public Kernel {
   const uint64_t updates_bytes_;
   const LinesParameters lines_;  // without lines where they do not fit
 
+  bool tiles_ = false;
+  TilesParameters tiles_plan_ = {};
   bool gathers_ = false;
   LoopNest<2> slot_nest_;  // input and output, in bytes
   ClaimTable gather_claims_;

@@ -58,41 +58,19 @@ __device__ inline uint32_t HashedEntry(const ClaimTable& table, uint32_t slot) {
   return (slot ^ (slot >> 16)) & (table.count - 1);
 }
 
-// A step in the search for a slot's entry, `found` being what a claim met there instead of 0.
-// False when it goes on.
-__device__ inline bool SettleHashed(const ClaimTable& table, unsigned long long* entry,
-                                    unsigned long long found, unsigned long long wanted) {
-  if (found == 0) return true;
-  if (found >> 32 != wanted >> 32) return false;
-  if (found < wanted) found = atomicMax(entry, wanted);
-  MarkLost(table, static_cast<uint32_t>(found), static_cast<uint32_t>(wanted));
-  return true;
-}
-
-// Claims for up to kCount positions, those with a bit in `pending`, side by side: most of the
-// time is spent waiting for answers.
-template <uint32_t kCount>
-__device__ void ClaimHashed(const ClaimTable& table, const ScatterTarget (&targets)[kCount],
-                            const uint32_t (&positions)[kCount], uint32_t pending) {
-  auto* entries = static_cast<unsigned long long*>(table.entries);
-  unsigned long long wanted[kCount], found[kCount];
-  uint32_t at[kCount];
-#pragma unroll
-  for (uint32_t i = 0; i < kCount; ++i) {
-    wanted[i] = static_cast<uint64_t>(targets[i].slot) << 32 | (positions[i] + 1);
-    at[i] = HashedEntry(table, targets[i].slot);
-  }
-  while (pending != 0) {
-#pragma unroll
-    for (uint32_t i = 0; i < kCount; ++i) {
-      if (pending >> i & 1) found[i] = atomicCAS(&entries[at[i]], 0ull, wanted[i]);
-    }
-#pragma unroll
-    for (uint32_t i = 0; i < kCount; ++i) {
-      if ((pending >> i & 1) == 0) continue;
-      if (SettleHashed(table, &entries[at[i]], found[i], wanted[i])) pending &= ~(1u << i);
-      at[i] = (at[i] + 1) & (table.count - 1);
-    }
+// The steps of a search depend on the slot: without that, occupied entries would grow into long
+// runs, and the slowest of a million searches is what all wait for.
+__device__ inline void ClaimHashed(const ClaimTable& table, uint32_t slot, uint32_t claim) {
+  auto* const entries = static_cast<unsigned long long*>(table.entries);
+  const unsigned long long wanted = static_cast<uint64_t>(slot) << 32 | claim;
+  const uint32_t step = slot * 0x9E3779B9u >> 8 | 1;  // odd: comes to every entry
+  for (uint32_t at = HashedEntry(table, slot);; at = (at + step) & (table.count - 1)) {
+    unsigned long long found = atomicCAS(&entries[at], 0ull, wanted);
+    if (found == 0) return;
+    if (found >> 32 != slot) continue;
+    if (found < wanted) found = atomicMax(&entries[at], wanted);
+    MarkLost(table, static_cast<uint32_t>(found), claim);
+    return;
   }
 }
 
@@ -108,36 +86,21 @@ __device__ inline bool LosesToNext(const ClaimTable& table, const ScatterTarget&
   return loses;
 }
 
-inline constexpr uint32_t kClaimsPerThread = 4;
-
-// Claims for positions [first, first + blockDim.x * kClaimsPerThread). All threads of the block;
-// `first` is a multiple of 32.
-__device__ inline void ClaimBlock(const ClaimTable& table, const DeviceTuples& tuples, uint64_t first) {
-  ScatterTarget targets[kClaimsPerThread];
-  uint32_t positions[kClaimsPerThread];
-  uint32_t pending = 0;
-#pragma unroll
-  for (uint32_t i = 0; i < kClaimsPerThread; ++i) {
-    const uint64_t position = first + i * blockDim.x + threadIdx.x;
-    positions[i] = static_cast<uint32_t>(position);
-    targets[i] = {};
-    if (position < tuples.positions) targets[i] = ReadTarget(tuples, positions[i]);
-  }
-#pragma unroll
-  for (uint32_t i = 0; i < kClaimsPerThread; ++i) {
-    const bool bad = !targets[i].in_range && first + i * blockDim.x + threadIdx.x < tuples.positions;
-    if (table.first_bad != nullptr) KeepFirstBad(bad, positions[i], table.first_bad);
-    if (table.kind == ClaimTable::Kind::kNone) continue;
-    const bool loses = LosesToNext(table, targets[i], positions[i]);
-    if (targets[i].in_range && !loses) pending |= 1u << i;
-  }
-  if (table.kind == ClaimTable::Kind::kHashed) {
-    ClaimHashed(table, targets, positions, pending);
-  } else if (table.kind == ClaimTable::Kind::kDirect) {
-#pragma unroll
-    for (uint32_t i = 0; i < kClaimsPerThread; ++i) {
-      if (pending >> i & 1) ClaimDirect(table, targets[i].slot, positions[i] + 1);
-    }
+// The claim of `position`, if there is such a position. All of a warp, with consecutive positions
+// from a multiple of 32 on.
+__device__ inline void ClaimPosition(const ClaimTable& table, const DeviceTuples& tuples, uint64_t position) {
+  const auto number = static_cast<uint32_t>(position);
+  const bool exists = position < tuples.positions;
+  ScatterTarget target = {};
+  if (exists) target = ReadTarget(tuples, number);
+  if (table.first_bad != nullptr) KeepFirstBad(exists && !target.in_range, number, table.first_bad);
+  if (table.kind == ClaimTable::Kind::kNone) return;
+  const bool loses = LosesToNext(table, target, number);
+  if (!target.in_range || loses) return;
+  if (table.kind == ClaimTable::Kind::kDirect) {
+    ClaimDirect(table, target.slot, number + 1);
+  } else {
+    ClaimHashed(table, target.slot, number + 1);
   }
 }
 

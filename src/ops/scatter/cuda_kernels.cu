@@ -5,7 +5,7 @@ namespace {
 
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kSmallThreads = 1024;
-constexpr uint32_t kWritesPerThread = 4;
+constexpr uint32_t kGathersPerThread = 4;
 
 // What block number `block` of ScatterPrepare is for: the kinds take turns while there are both,
 // so that no claims are left for the end, when nothing is there to hide their latencies.
@@ -35,33 +35,17 @@ __device__ SliceUnit SliceUnitOf(const WriteParameters& p, uint32_t number) {
   return {position, offsets[0], offsets[1]};
 }
 
-// Units first, first + blockDim.x, ... `ready` is called when all reads of the operator's
-// inputs are under way and returns when claims and copy are complete.
+// Unit number `number`. `ready` is called when all reads of the operator's inputs are under way
+// and returns when claims and copy are complete.
 template <typename Unit, typename Ready>
-__device__ void WriteBlock(const WriteParameters& p, const ClaimTable& claims, uint64_t first, Ready ready) {
-  ScatterTarget targets[kWritesPerThread];
-  uint32_t positions[kWritesPerThread];
-  Unit values[kWritesPerThread];
-#pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
-    const uint64_t number = first + i * blockDim.x;
-    targets[i].in_range = false;
-    if (number >= p.units) continue;
-    const SliceUnit unit = SliceUnitOf(p, static_cast<uint32_t>(number));
-    positions[i] = unit.position;
-    targets[i] = ReadTarget(p.tuples, unit.position);
-    targets[i].output += unit.to * sizeof(Unit);
-    values[i] = __ldcs(reinterpret_cast<const Unit*>(p.updates + targets[i].updates) + unit.from);
-  }
+__device__ void WriteUnit(const WriteParameters& p, const ClaimTable& claims, uint64_t number, Ready ready) {
+  if (number >= p.units) return;
+  const SliceUnit unit = SliceUnitOf(p, static_cast<uint32_t>(number));
+  const ScatterTarget target = ReadTarget(p.tuples, unit.position);
+  const Unit value = __ldcs(reinterpret_cast<const Unit*>(p.updates + target.updates) + unit.from);
   ready();
-#pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
-    targets[i].in_range =
-        targets[i].in_range && targets[i].slot < p.slot_limit && !HasLost(claims, positions[i]);
-  }
-#pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
-    if (targets[i].in_range) *reinterpret_cast<Unit*>(p.output + targets[i].output) = values[i];
+  if (target.in_range && !HasLost(claims, unit.position)) {
+    reinterpret_cast<Unit*>(p.output + target.output)[unit.to] = value;
   }
 }
 
@@ -79,13 +63,14 @@ __global__ void __launch_bounds__(kThreads) ScatterClear(ClearParameters p) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
+// Copies need all the threads that a multiprocessor can have.
+__global__ void __launch_bounds__(kThreads, 2048 / kThreads)
     ScatterPrepare(const __grid_constant__ PrepareParameters p) {
   LetNextStart();
   const Role role = RoleOf(p, blockIdx.x);
   if (role.claims) {
     WaitForPrevious();  // for the cleared table; the copy need not
-    ClaimBlock(p.claims, p.tuples, role.number * kThreads * kClaimsPerThread);
+    ClaimPosition(p.claims, p.tuples, role.number * kThreads + threadIdx.x);
   } else {
     CopyBlock(p.copy, role.number);
   }
@@ -93,8 +78,7 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename Unit>
 __global__ void __launch_bounds__(kThreads) ScatterWrite(const __grid_constant__ WriteParameters p) {
-  const uint64_t first = uint64_t{blockIdx.x} * kThreads * kWritesPerThread + threadIdx.x;
-  WriteBlock<Unit>(p, p.claims, first, [] { WaitForPrevious(); });
+  WriteUnit<Unit>(p, p.claims, uint64_t{blockIdx.x} * kThreads + threadIdx.x, [] { WaitForPrevious(); });
   WriteNoteOnce(p.tuples, p.claims, p.note);
 }
 
@@ -106,10 +90,10 @@ __global__ void ScatterNote(const __grid_constant__ WriteParameters p) {
 // The units of slots from `first` on, kThreads apart.
 template <typename Unit>
 __device__ void GatherBlock(const GatherParameters& p, uint64_t first) {
-  const Unit* sources[kWritesPerThread];
-  uint64_t targets[kWritesPerThread];
+  const Unit* sources[kGathersPerThread];
+  uint64_t targets[kGathersPerThread];
 #pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
+  for (uint32_t i = 0; i < kGathersPerThread; ++i) {
     const uint64_t number = first + i * kThreads;
     if (number >= p.units) continue;
     uint32_t unit;
@@ -122,29 +106,45 @@ __device__ void GatherBlock(const GatherParameters& p, uint64_t first) {
     sources[i] = reinterpret_cast<const Unit*>(slice) + unit;
     targets[i] = at[DeviceCopy::kTo] + unit * sizeof(Unit);
   }
-  Unit values[kWritesPerThread];
+  Unit values[kGathersPerThread];
 #pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
+  for (uint32_t i = 0; i < kGathersPerThread; ++i) {
     if (first + i * kThreads < p.units) values[i] = __ldcs(sources[i]);
   }
 #pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
+  for (uint32_t i = 0; i < kGathersPerThread; ++i) {
     if (first + i * kThreads < p.units) {
       __stcs(reinterpret_cast<Unit*>(p.write.output + targets[i]), values[i]);
     }
   }
 }
 
+// A warp, for 32 positions: writes the slices of those that hold slots which were copied.
+template <typename Unit>
+__device__ void WriteCopiedSlots(const GatherParameters& p, uint64_t position) {
+  const WriteParameters& w = p.write;
+  ScatterTarget target = {};
+  if (position < w.tuples.positions) target = ReadTarget(w.tuples, static_cast<uint32_t>(position));
+  WaitForPrevious();
+  const bool writes = target.in_range && target.slot < p.copied_slots &&
+                      LoadAfterClaims(&DirectEntries(w.claims)[target.slot]) == position + 1;
+  for (uint32_t left = __ballot_sync(~0u, writes); left != 0; left &= left - 1) {
+    const int lane = __ffs(left) - 1;
+    const auto* from = reinterpret_cast<const Unit*>(w.updates + __shfl_sync(~0u, target.updates, lane));
+    auto* to = reinterpret_cast<Unit*>(w.output + __shfl_sync(~0u, target.output, lane));
+    for (uint32_t i = threadIdx.x % 32; i < w.slice_units.divisor(); i += 32) to[i] = __ldcs(from + i);
+  }
+}
+
 template <typename Unit>
 __global__ void __launch_bounds__(kThreads) ScatterGather(const __grid_constant__ GatherParameters p) {
   if (blockIdx.x < p.write_blocks) {
-    const uint64_t first = uint64_t{blockIdx.x} * kThreads * kWritesPerThread + threadIdx.x;
-    WriteBlock<Unit>(p.write, p.write.claims, first, [] { WaitForPrevious(); });
+    WriteCopiedSlots<Unit>(p, uint64_t{blockIdx.x} * kThreads + threadIdx.x);
   } else {
     WaitForPrevious();
-    const uint64_t first = uint64_t{p.write.slot_limit} * p.write.slice_units.divisor();
+    const uint64_t first = uint64_t{p.copied_slots} * p.write.slice_units.divisor();
     const uint64_t block = blockIdx.x - p.write_blocks;
-    GatherBlock<Unit>(p, first + block * kThreads * kWritesPerThread + threadIdx.x);
+    GatherBlock<Unit>(p, first + block * kThreads * kGathersPerThread + threadIdx.x);
   }
   WriteNoteOnce(p.write.tuples, p.write.claims, p.write.note);
 }
@@ -161,17 +161,16 @@ __global__ void __launch_bounds__(kSmallThreads) ScatterSmall(const __grid_const
   for (uint32_t i = threadIdx.x; i < claims.count; i += blockDim.x) entries[i] = 0;
   for (uint32_t i = threadIdx.x; i < kSmallPositions / 32; i += blockDim.x) lost[i] = 0;
   if (threadIdx.x == 0) first_bad = 0;
-  const uint32_t units_at_a_time = blockDim.x * kCopyUnitsPerThread;
-  for (uint64_t done = 0; done < uint64_t{p.copy.units} + p.copy.tail_bytes; done += units_at_a_time) {
-    CopyBlock(p.copy, done / units_at_a_time);
+  for (uint64_t block = 0; block * blockDim.x < uint64_t{p.copy.units} + p.copy.tail_bytes; ++block) {
+    CopyBlock(p.copy, block);
   }
   __syncthreads();
-  for (uint64_t done = 0; done < p.write.tuples.positions; done += blockDim.x * kClaimsPerThread) {
-    ClaimBlock(claims, p.write.tuples, done);
+  for (uint64_t done = 0; done < p.write.tuples.positions; done += blockDim.x) {
+    ClaimPosition(claims, p.write.tuples, done + threadIdx.x);
   }
   __syncthreads();
-  for (uint64_t done = 0; done < p.write.units; done += blockDim.x * kWritesPerThread) {
-    WriteBlock<Unit>(p.write, claims, done + threadIdx.x, [] {});
+  for (uint64_t done = 0; done < p.write.units; done += blockDim.x) {
+    WriteUnit<Unit>(p.write, claims, done + threadIdx.x, [] {});
   }
   WriteNoteOnce(p.write.tuples, claims, p.write.note);
 }
@@ -189,14 +188,14 @@ void LaunchClear(KernelChain* chain, const ClearParameters& parameters) {
 }
 
 void LaunchPrepare(KernelChain* chain, bool claims, PrepareParameters parameters) {
-  parameters.claim_blocks = claims ? BlocksFor(parameters.tuples.positions, kClaimsPerThread) : 0;
+  parameters.claim_blocks = claims ? BlocksFor(parameters.tuples.positions, 1) : 0;
   parameters.copy_blocks = CopyBlocks(parameters.copy, kThreads);
   chain->Launch(ScatterPrepare, parameters.claim_blocks + parameters.copy_blocks, kThreads, parameters);
 }
 
 void LaunchWrite(KernelChain* chain, const WriteParameters& parameters) {
   DispatchByUnit(parameters.unit_bytes, [&]<typename Unit>() {
-    chain->Launch(ScatterWrite<Unit>, BlocksFor(parameters.units, kWritesPerThread), kThreads, parameters);
+    chain->Launch(ScatterWrite<Unit>, BlocksFor(parameters.units, 1), kThreads, parameters);
   });
 }
 
@@ -205,12 +204,11 @@ void LaunchNote(KernelChain* chain, const WriteParameters& parameters) {
 }
 
 void LaunchGather(KernelChain* chain, GatherParameters parameters) {
-  const WriteParameters& write = parameters.write;
-  const uint64_t copied_units = uint64_t{write.slot_limit} * write.slice_units.divisor();
-  parameters.write_blocks = copied_units == 0 ? 0 : BlocksFor(write.units, kWritesPerThread);
+  const uint64_t copied_units = uint64_t{parameters.copied_slots} * parameters.write.slice_units.divisor();
+  parameters.write_blocks = copied_units == 0 ? 0 : BlocksFor(parameters.write.tuples.positions, 1);
   const uint64_t blocks =
-      parameters.write_blocks + BlocksFor(parameters.units - copied_units, kWritesPerThread);
-  DispatchByUnit(write.unit_bytes, [&]<typename Unit>() {
+      parameters.write_blocks + BlocksFor(parameters.units - copied_units, kGathersPerThread);
+  DispatchByUnit(parameters.write.unit_bytes, [&]<typename Unit>() {
     chain->Launch(ScatterGather<Unit>, blocks, kThreads, parameters);
   });
 }

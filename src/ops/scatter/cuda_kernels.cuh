@@ -35,8 +35,7 @@ struct WriteParameters {
   FastDivisor slice_units;
   bool contiguous;  // slices are, in updates and output
   DeviceNest<2> slice;
-  uint32_t units;       // of all slices
-  uint32_t slot_limit;  // slots from here on are somebody else's; ~0: none
+  uint32_t units;  // of all slices
 };
 void LaunchWrite(KernelChain* chain, const WriteParameters& parameters);
 // Only the note, for kernels that cannot know when all positions have been seen.
@@ -46,10 +45,11 @@ void LaunchNote(KernelChain* chain, const WriteParameters& parameters);
 // input. What is replaced is neither read nor written twice. The first slots were copied while
 // claims were made, so that there was something to do meanwhile: updates of those are written.
 struct GatherParameters {
-  WriteParameters write;  // claims are kDirect, slot_limit is the number of slots that were copied
+  WriteParameters write;  // claims are kDirect
   const std::byte* input;
   DeviceNest<2> slots;    // input and output, in bytes
   uint32_t units;         // of all slots
+  uint32_t copied_slots;  // the first ones
   uint64_t write_blocks;  // the launch finds this
 };
 void LaunchGather(KernelChain* chain, GatherParameters parameters);
