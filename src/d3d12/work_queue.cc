@@ -39,6 +39,7 @@ void WorkQueue::Push(WorkItem item) {
 void WorkQueue::Main() {
   WorkItem item;
   while (Pop(&item)) Run(std::move(item));
+  EndExecuted();
   DropAll();
 }
 
@@ -46,6 +47,7 @@ bool WorkQueue::Pop(WorkItem* item) {
   const auto ready = [this] {
     return item_count_.load(std::memory_order_acquire) != 0 || closing_.load(std::memory_order_relaxed);
   };
+  if (!ready()) EndExecuted();
   const bool spun = spin_.Until(ready);
   std::unique_lock lock(mutex_);
   if (!spun && items_.empty() && !closing_) {
@@ -79,20 +81,38 @@ void WorkQueue::Run(WorkItem item) {
 void WorkQueue::Execute(std::unique_ptr<Submission> submission) {
   if (device_->removed()) return;  // dropped: the submission's end ends its uses
   const HRESULT hr = Guard([&] {
-    Status status = submission->Execute(*stream_);
-    if (status.ok()) {
-      // Plain pointers, because a closure that owns would make std::function allocate.
-      Submission* const raw = submission.release();
-      status = stream_->Flush([this, raw](const Status& outcome) {
-        delete raw;
-        Check(outcome);
-      });
-      if (!status.ok()) delete raw;
-    }
+    const Status status = submission->Execute(*stream_);
+    // It ends with the signal that mostly comes next, or before the queue waits. Also when it
+    // failed: some of it may be under way.
+    executed_.push_back(std::move(submission));
     Check(status);
     return S_OK;
   });
   if (FAILED(hr)) device_->Remove(hr, "an exception ended a command list on the queue");
+}
+
+void WorkQueue::EndExecuted() {
+  if (!executed_.empty()) Flush(nullptr, 0);
+}
+
+// When the stream has come to this point: ends the submissions before it and signals.
+void WorkQueue::Flush(std::shared_ptr<FenceState> fence, uint64_t value) {
+  const HRESULT hr = Guard([&] {
+    struct Ending {
+      std::vector<std::unique_ptr<Submission>> submissions;
+      std::shared_ptr<FenceState> fence;
+    };
+    const auto ending = std::make_shared<Ending>();
+    ending->submissions.swap(executed_);
+    ending->fence = std::move(fence);
+    Check(stream_->Flush([this, ending, value](const Status& outcome) {
+      ending->submissions.clear();
+      Check(outcome);
+      if (outcome.ok() && ending->fence) SignalNow(*ending->fence, value);
+    }));
+    return S_OK;
+  });
+  if (FAILED(hr)) device_->Remove(hr, "an exception ended the work of the queue");
 }
 
 void WorkQueue::Check(const Status& status) {
@@ -101,15 +121,7 @@ void WorkQueue::Check(const Status& status) {
 }
 
 void WorkQueue::Signal(std::shared_ptr<FenceState> fence, uint64_t value) {
-  if (device_->removed()) return;
-  const HRESULT hr = Guard([&] {
-    Check(stream_->Flush([this, fence = std::move(fence), value](const Status& outcome) {
-      Check(outcome);
-      if (outcome.ok()) SignalNow(*fence, value);
-    }));
-    return S_OK;
-  });
-  if (FAILED(hr)) device_->Remove(hr, "an exception ended a fence signal on the queue");
+  if (!device_->removed()) Flush(std::move(fence), value);
 }
 
 void WorkQueue::SignalNow(FenceState& fence, uint64_t value) {
@@ -121,6 +133,7 @@ void WorkQueue::SignalNow(FenceState& fence, uint64_t value) {
 }
 
 bool WorkQueue::WaitFor(FenceState& fence, uint64_t value) {
+  EndExecuted();
   // Removal makes every fence reach everything, so it ends this wait too.
   if (fence.SpinUntil(value, [this] { return closing_.load(std::memory_order_relaxed); })) {
     return fence.value() >= value;

@@ -1,5 +1,6 @@
 #include "backend/cuda/completion_queue.h"
 
+#include <cuda.h>
 #include <sched.h>
 
 #include <utility>
@@ -12,9 +13,24 @@ namespace {
 
 constexpr int kNoCpu = -1;
 
+// cuStreamWriteValue64 of the driver, which is not linked: there are machines without it. Null
+// where the driver does not have it.
+using WriteValue = CUresult (*)(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+WriteValue FindWriteValue() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult result;
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &function, 12000, cudaEnableDefault, &result);
+  return error == cudaSuccess && result == cudaDriverEntryPointSuccess
+             ? reinterpret_cast<WriteValue>(function)
+             : nullptr;
+}
+
 }  // namespace
 
-CompletionQueue::CompletionQueue(int device) : device_(device) {
+CompletionQueue::CompletionQueue(int device, MemoryPool& host_memory) : device_(device) {
+  // Without it every wait is for the event.
+  if (!host_memory.Allocate(sizeof(uint64_t), &reached_memory_).ok()) reached_memory_.reset();
   thread_ = StartBackgroundThread("anydml-cuda", [this] { Main(); });
 }
 
@@ -28,9 +44,18 @@ CompletionQueue::~CompletionQueue() {
   for (cudaEvent_t event : free_events_) cudaEventDestroy(event);
 }
 
+std::atomic_ref<uint64_t> CompletionQueue::Reached() const {
+  return std::atomic_ref(*reinterpret_cast<uint64_t*>(reached_memory_->host()));
+}
+
 Status CompletionQueue::Push(cudaStream_t stream, std::function<void(const Status&)> done) {
+  static const WriteValue write_value = FindWriteValue();
   cudaEvent_t event = nullptr;
   ANYDML_RETURN_IF_ERROR(TakeEvent(&event));
+  ++pushed_;
+  if (write_value != nullptr && reached_memory_) {
+    write_value(stream, reinterpret_cast<CUdeviceptr>(reached_memory_->device()), pushed_, 0);
+  }
   if (const Status status = Check(cudaEventRecord(event, stream), "recording an event"); !status.ok()) {
     GiveEvent(event);
     return status;
@@ -38,7 +63,7 @@ Status CompletionQueue::Push(cudaStream_t stream, std::function<void(const Statu
   bool wake = false;
   {
     std::lock_guard lock(mutex_);
-    items_.push_back({event, std::move(done)});
+    items_.push_back({pushed_, event, std::move(done)});
     item_count_.store(items_.size(), std::memory_order_release);
     wake = asleep_;
     if (wake) waker_cpu_ = sched_getcpu();
@@ -51,7 +76,7 @@ void CompletionQueue::Main() {
   cudaSetDevice(device_);
   Item item;
   while (Pop(&item)) {
-    item.done(Check(Wait(item.event), "executing a command list"));
+    item.done(Check(Wait(item), "executing a command list"));
     item.done = nullptr;
     GiveEvent(item.event);
   }
@@ -77,11 +102,13 @@ bool CompletionQueue::Pop(Item* item) {
   return true;
 }
 
-cudaError_t CompletionQueue::Wait(cudaEvent_t event) {
-  cudaError_t result = cudaErrorNotReady;
-  if (event_spin_.Until([&] { return (result = cudaEventQuery(event)) != cudaErrorNotReady; })) return result;
+cudaError_t CompletionQueue::Wait(const Item& item) {
+  if (reached_memory_ &&
+      event_spin_.Until([&] { return Reached().load(std::memory_order_acquire) >= item.number; })) {
+    return cudaSuccess;
+  }
   const AdaptiveSpin::Sleep sleep;
-  result = cudaEventSynchronize(event);
+  const cudaError_t result = cudaEventSynchronize(item.event);
   event_spin_.Slept(sleep, kNoCpu);  // the device wakes it
   return result;
 }

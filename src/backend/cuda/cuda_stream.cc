@@ -29,7 +29,7 @@ class Graph final : public Recording {
 CudaStream::CudaStream(int device, MemoryPool& host_memory) : device_(device), host_memory_(host_memory) {
   const DeviceScope scope(device_);
   creation_ = Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
-  completion_ = std::make_unique<CompletionQueue>(device_);
+  completion_ = std::make_unique<CompletionQueue>(device_, host_memory_);
 }
 
 CudaStream::~CudaStream() {

@@ -23,13 +23,20 @@ class KernelChain {
 
   // An error stays the thread's last error, where the backend looks for it.
   template <typename Parameters>
-  void Launch(void (*kernel)(Parameters), uint64_t blocks, uint32_t threads, const Parameters& parameters) {
+  void Launch(void (*kernel)(Parameters), uint64_t blocks, uint32_t threads, const Parameters& parameters,
+              uint32_t shared_bytes = 0) {
+    constexpr uint32_t kWithoutAsking = 48 << 10;
+    if (shared_bytes > kWithoutAsking) {
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           static_cast<int>(shared_bytes));
+    }
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<uint32_t>(blocks));
     config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared_bytes;
     config.stream = stream_;
     config.attrs = &early;
     config.numAttrs = first_ ? 0 : 1;

@@ -50,13 +50,10 @@ inline DeviceCopy MakeDeviceCopy(const LoopNest<2>& nest, uint32_t element_bytes
   return copy;
 }
 
-// Units that a thread reads before it writes the first.
-inline constexpr uint32_t kCopyUnitsPerThread = 4;
-
+// A unit per thread: with more, as with blocks that go on and on, copies of an H200 were slower.
 inline uint64_t CopyBlocks(const DeviceCopy& copy, uint32_t threads) {
   const uint64_t units = uint64_t{copy.units} + (copy.tail_bytes > 0 ? 1 : 0);
-  const uint64_t per_block = uint64_t{threads} * kCopyUnitsPerThread;
-  return (units + per_block - 1) / per_block;
+  return (units + threads - 1) / threads;
 }
 
 // The function of a plain copy.
@@ -78,34 +75,24 @@ __device__ Unit MapUnit(Unit unit, Function f) {
   }
 }
 
-// All are read before the first is written: input and output may be the same memory.
+// Input and output may be the same memory.
 template <typename Element, typename Unit, typename Function>
-__device__ void MapUnits(const DeviceCopy& copy, uint64_t block, Function f) {
-  const auto* from = reinterpret_cast<const Unit*>(copy.from);
-  auto* to = reinterpret_cast<Unit*>(copy.to);
-  const uint64_t first = block * kCopyUnitsPerThread * blockDim.x + threadIdx.x;
-  Unit values[kCopyUnitsPerThread];
-  uint64_t targets[kCopyUnitsPerThread];
-#pragma unroll
-  for (uint32_t i = 0; i < kCopyUnitsPerThread; ++i) {
-    const uint64_t number = first + i * blockDim.x;
-    uint64_t offsets[2] = {number, number};
-    if (number >= copy.units) continue;
-    if (!copy.contiguous) copy.nest.OffsetsOf(static_cast<uint32_t>(number), offsets);
-    values[i] = __ldcs(from + offsets[DeviceCopy::kFrom]);  // not read again: leaves the cache first
-    targets[i] = offsets[DeviceCopy::kTo];
-  }
-#pragma unroll
-  for (uint32_t i = 0; i < kCopyUnitsPerThread; ++i) {
-    if (first + i * blockDim.x < copy.units) to[targets[i]] = MapUnit<Element>(values[i], f);
-  }
+__device__ void MapUnitNumber(const DeviceCopy& copy, uint64_t number, Function f) {
+  if (number >= copy.units) return;
+  uint64_t offsets[2] = {number, number};
+  if (!copy.contiguous) copy.nest.OffsetsOf(static_cast<uint32_t>(number), offsets);
+  // Not read again: leaves the cache first.
+  const Unit unit = __ldcs(reinterpret_cast<const Unit*>(copy.from) + offsets[DeviceCopy::kFrom]);
+  reinterpret_cast<Unit*>(copy.to)[offsets[DeviceCopy::kTo]] = MapUnit<Element>(unit, f);
 }
 
 // What block number `block` of CopyBlocks does: f for every element.
 template <typename Element, typename Function>
 __device__ void MapBlock(const DeviceCopy& copy, uint64_t block, Function f) {
   DispatchByUnit(copy.unit_bytes, [&]<typename Unit>() {
-    if constexpr (sizeof(Unit) >= sizeof(Element)) MapUnits<Element, Unit>(copy, block, f);
+    if constexpr (sizeof(Unit) >= sizeof(Element)) {
+      MapUnitNumber<Element, Unit>(copy, block * blockDim.x + threadIdx.x, f);
+    }
   });
   if (block == 0 && threadIdx.x < copy.tail_bytes / sizeof(Element)) {
     const uint64_t units_end = uint64_t{copy.units} * copy.unit_bytes;

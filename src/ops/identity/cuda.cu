@@ -1,3 +1,5 @@
+#include <cuda_fp16.h>
+
 #include "ops/common/cuda_chain.cuh"
 #include "ops/common/cuda_copy.cuh"
 #include "ops/common/dispatch.h"
@@ -15,6 +17,15 @@ template <typename T>
 struct ScaleBiasOf {
   ScaleBias s;
   __device__ T operator()(T x) const { return ApplyScaleBias(x, s); }
+};
+// The same with the device's own conversions, whose NaN is another one.
+template <>
+struct ScaleBiasOf<Half> {
+  ScaleBias s;
+  __device__ Half operator()(Half x) const {
+    const float y = ApplyScaleBias(__half2float(__ushort_as_half(x.bits)), s);
+    return {y != y ? uint16_t{0x7E00} : __half_as_ushort(__float2half_rn(y))};
+  }
 };
 template <typename T>
 struct ExactScaleBiasOf {

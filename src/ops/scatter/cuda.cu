@@ -3,6 +3,8 @@
 
 #include "ops/module.h"
 #include "ops/scatter/cuda_kernels.cuh"
+#include "ops/scatter/cuda_lines.cuh"
+#include "ops/scatter/cuda_tiles.cuh"
 #include "ops/scatter/plan.h"
 
 namespace anydml {
@@ -12,9 +14,15 @@ namespace {
 constexpr uint64_t kSmallBytes = uint64_t{32} << 10;
 // From here on an entry per slot costs little beside the slice.
 constexpr uint64_t kGatherSliceBytes = 64;
+// What can be copied while claims are made: some 8 microseconds at 4 TB/s, read and written.
+constexpr uint64_t kCopiedMeanwhile = uint64_t{16} << 20;
 
-// What temporary memory begins with; the table of claims comes behind it.
-constexpr uint64_t kHeaderBytes = 16;
+// From here on positions are put in order by tile before they are written; a hash table of
+// fewer is small.
+constexpr uint32_t kFewPositions = uint32_t{1} << 17;
+
+constexpr uint64_t kAlignment = 16;
+uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // Duplicates need at least two positions that differ in nothing but their tuples.
 bool MayCollide(const ScatterProblem& problem) {
@@ -28,14 +36,25 @@ ClaimTable ChooseClaims(const ScatterProblem& problem, uint64_t positions) {
   ClaimTable claims;
   if (!MayCollide(problem)) return claims;
   const uint64_t slots = SlotCount(problem);
-  const bool few = positions * 4 < slots;
-  claims.kind = few ? ClaimTable::Kind::kHashed : ClaimTable::Kind::kDirect;
-  claims.count = static_cast<uint32_t>(few ? std::bit_ceil(positions * 2) : slots);
+  if (positions * 4 < slots) {
+    claims.kind = ClaimTable::Kind::kHashed;
+    // The emptier the shorter are searches, as long as the table stays in the cache.
+    claims.count = static_cast<uint32_t>(std::bit_ceil(positions * (positions <= kFewPositions ? 4 : 2)));
+  } else {
+    claims.kind = ClaimTable::Kind::kDirect;
+    claims.count = static_cast<uint32_t>(slots);
+  }
   return claims;
 }
 
-uint64_t ClaimBytes(const ClaimTable& claims) {
-  return kHeaderBytes + (uint64_t{claims.count} * sizeof(uint32_t) + 15) / 16 * 16;
+// Puts the parts of `claims` into `memory`; returns where they end.
+std::byte* PlaceClaims(uint32_t positions, std::byte* memory, ClaimTable* claims) {
+  claims->first_bad = reinterpret_cast<uint32_t*>(memory);
+  memory += kAlignment;
+  claims->lost = reinterpret_cast<uint32_t*>(memory);
+  memory += Aligned(LostWords(positions) * sizeof(uint32_t));
+  claims->entries = memory;
+  return memory + Aligned(claims->count * claims->entry_bytes());
 }
 
 class ScatterCuda final : public Kernel {
@@ -49,13 +68,17 @@ class ScatterCuda final : public Kernel {
         slice_nest_(MakeScatterPlan(problem).slice),
         claims_(ChooseClaims(problem, tuples_.positions)),
         output_bytes_(ElementCount(problem.output) * element_bytes_),
-        updates_bytes_(tuples_.positions * Iterations(slice_nest_) * element_bytes_) {
+        updates_bytes_(tuples_.positions * Iterations(slice_nest_) * element_bytes_),
+        lines_(PlanLines(problem)) {
     PlanGather();
   }
 
   uint64_t temporary_bytes() const override {
-    const bool all_small = IsSmall(output_bytes_);
-    return all_small ? 0 : std::max(ClaimBytes(claims_), gathers_ ? ClaimBytes(gather_claims_) : 0);
+    if (IsSmall(output_bytes_)) return 0;
+    // Lines are the way then, in place or not.
+    if (lines_.lines != 0 && claims_.kind == ClaimTable::Kind::kDirect) return kAlignment;
+    return std::max({ClaimBytes(claims_), gathers_ ? ClaimBytes(gather_claims_) : 0,
+                     tiles_ ? TilesTemporaryBytes(tiles_plan_) : 0});
   }
 
   bool notes_data_errors() const override { return true; }
@@ -72,10 +95,15 @@ class ScatterCuda final : public Kernel {
       SmallParameters small = {CopyOf(input, output, copies), WriteOf(arguments)};
       small.write.claims = SmallClaims();
       LaunchSmall(&chain, small);
+    } else if (lines_.lines != 0 && (copies || claims_.kind == ClaimTable::Kind::kDirect)) {
+      RunLines(arguments, copies, &chain);
+    } else if (copies && tiles_ && LargestUnit(AddressOf(input) | AddressOf(output)) == kMaxUnitBytes) {
+      RunTiles(arguments, &chain);
     } else if (copies && gathers_) {
       const GatherParameters gather = GatherOf(arguments);
-      Clear(arguments, gather.claims, &chain);
-      LaunchPrepare(&chain, true, {gather.tuples, gather.claims, {}, 0, 0});
+      Clear(arguments, gather.write.claims, &chain);
+      LaunchPrepare(&chain, true,
+                    {gather.write.tuples, gather.write.claims, CopyOfSlots(gather), 0, 0});
       LaunchGather(&chain, gather);
     } else {
       const WriteParameters write = WriteOf(arguments);
@@ -95,6 +123,35 @@ class ScatterCuda final : public Kernel {
            copied_bytes <= kSmallBytes;
   }
 
+  void RunLines(const KernelArguments& arguments, bool copies, KernelChain* chain) const {
+    LinesParameters lines = lines_;
+    lines.write = WriteOf(arguments);
+    lines.input = copies ? arguments.inputs[0].data : nullptr;
+    const bool listens = arguments.note != nullptr;
+    if (listens) LaunchClear(chain, {reinterpret_cast<uint4*>(arguments.temporary.data), 1});
+    LaunchLines(chain, lines);
+    if (listens) LaunchNote(chain, lines.write);
+  }
+
+  void RunTiles(const KernelArguments& arguments, KernelChain* chain) const {
+    TilesParameters tiles = tiles_plan_;
+    tiles.tuples.indices = arguments.inputs[1].data;
+    tiles.input = arguments.inputs[0].data;
+    tiles.updates = arguments.inputs[2].data;
+    tiles.output = arguments.outputs[0].data;
+    tiles.note = arguments.note;
+    std::byte* memory = arguments.temporary.data;
+    if (tiles.note != nullptr) {
+      LaunchClear(chain, {reinterpret_cast<uint4*>(memory), kTilesClearedBytes / sizeof(uint4)});
+    }
+    LaunchTiles(chain, element_bytes_, tiles, memory);
+  }
+
+  // Slots lie one behind the other, in input and output, in the order of their numbers.
+  bool SlotsInOrder(uint64_t slice_bytes) const {
+    return slot_nest_.rank == 1 && slot_nest_.loops[0].strides == LoopNest<2>::Offsets{slice_bytes, slice_bytes};
+  }
+
   // Slices that are contiguous wherever they are, and slots in the order of their numbers.
   void PlanGather() {
     const uint32_t rank = problem_.output.rank;
@@ -110,6 +167,8 @@ class ScatterCuda final : public Kernel {
     }
     gathers_ = slice.rank == 1 && InnermostIsContiguous(slice) &&
                slice.loops[0].size * element_bytes_ >= kGatherSliceBytes;
+    tiles_ = slice_nest_.rank == 0 && SlotsInOrder(element_bytes_) && tuples_.positions > kFewPositions;
+    if (tiles_) tiles_plan_ = PlanTiles(tuples_, Iterations(slot_nest_));
     gather_claims_.kind = ClaimTable::Kind::kDirect;
     gather_claims_.count = static_cast<uint32_t>(Iterations(slot_nest_));
   }
@@ -118,44 +177,50 @@ class ScatterCuda final : public Kernel {
     return copies ? MakeDeviceCopy(copy_nest_, element_bytes_, input, output) : DeviceCopy{};
   }
 
-  DeviceTuples TuplesOf(const KernelArguments& arguments) const {
-    DeviceTuples tuples = tuples_;
-    tuples.indices = arguments.inputs[1].data;
-    return tuples;
+  uint64_t ClaimBytes(ClaimTable claims) const {
+    return AddressOf(PlaceClaims(tuples_.positions, nullptr, &claims));
   }
 
-  static ClaimTable Placed(ClaimTable claims, const KernelArguments& arguments) {
-    std::byte* memory = arguments.temporary.data;
-    claims.first_bad = arguments.note == nullptr ? nullptr : reinterpret_cast<uint32_t*>(memory);
-    claims.entries = reinterpret_cast<uint32_t*>(memory + kHeaderBytes);
+  ClaimTable Placed(ClaimTable claims, const KernelArguments& arguments) const {
+    PlaceClaims(tuples_.positions, arguments.temporary.data, &claims);
+    if (arguments.note == nullptr) claims.first_bad = nullptr;
     return claims;
   }
 
   // A table that fits into the memory of a block.
   ClaimTable SmallClaims() const {
     if (claims_.count <= kSmallEntries) return claims_;
-    return {ClaimTable::Kind::kHashed, std::bit_ceil(tuples_.positions * 2)};
+    return {ClaimTable::Kind::kHashed, kSmallEntries};
   }
 
-  static void Clear(const KernelArguments& arguments, const ClaimTable& claims, KernelChain* chain) {
-    LaunchClear(chain, {reinterpret_cast<uint4*>(arguments.temporary.data), ClaimBytes(claims) / 16});
+  void Clear(const KernelArguments& arguments, const ClaimTable& claims, KernelChain* chain) const {
+    LaunchClear(chain, {reinterpret_cast<uint4*>(arguments.temporary.data),
+                        ClaimBytes(claims) / sizeof(uint4)});
   }
 
   WriteParameters WriteOf(const KernelArguments& arguments) const {
     WriteParameters write = {};
-    write.tuples = TuplesOf(arguments);
+    write.tuples = tuples_;
+    write.tuples.indices = arguments.inputs[1].data;
     write.claims = Placed(claims_, arguments);
     write.updates = arguments.inputs[2].data;
     write.output = arguments.outputs[0].data;
     write.note = arguments.note;
-    write.unit_bytes = LargestUnit(AddressOf(write.updates) | AddressOf(write.output) | TupleStrides() |
-                                   UnitConstraints(slice_nest_, element_bytes_));
+    SetUnit(AddressOf(write.updates) | AddressOf(write.output) | TupleStrides() |
+                UnitConstraints(slice_nest_, element_bytes_),
+            &write);
+    return write;
+  }
+
+  // The largest unit that divides `bytes`, and the slices in such units.
+  void SetUnit(uint64_t bytes, WriteParameters* parameters) const {
+    WriteParameters& write = *parameters;
+    write.unit_bytes = LargestUnit(bytes);
     const LoopNest<2> in_units = InUnits(slice_nest_, write.unit_bytes / element_bytes_);
     write.slice_units = FastDivisor(static_cast<uint32_t>(Iterations(in_units)));
     write.contiguous = in_units.rank <= 1 && InnermostIsContiguous(in_units);
     write.slice = DeviceNest<2>(in_units);
     write.units = tuples_.positions * write.slice_units.divisor();
-    return write;
   }
 
   // All distances between slices, in bytes, or-ed together.
@@ -171,21 +236,29 @@ class ScatterCuda final : public Kernel {
 
   GatherParameters GatherOf(const KernelArguments& arguments) const {
     GatherParameters gather = {};
-    gather.tuples = TuplesOf(arguments);
-    gather.claims = Placed(gather_claims_, arguments);
+    gather.write = WriteOf(arguments);
+    gather.write.claims = Placed(gather_claims_, arguments);
+    gather.write.claims.lost = nullptr;  // whoever wants to know asks the table
     gather.input = arguments.inputs[0].data;
-    gather.updates = arguments.inputs[2].data;
-    gather.output = arguments.outputs[0].data;
-    gather.note = arguments.note;
-    const uint64_t slice_bytes = Iterations(slice_nest_) * element_bytes_;
-    uint64_t distances = TupleStrides() | slice_bytes;
+    uint64_t distances = AddressOf(gather.input) | gather.write.unit_bytes;
     for (uint32_t d = 0; d < slot_nest_.rank; ++d) distances |= slot_nest_.loops[d].strides[DeviceCopy::kFrom];
-    gather.unit_bytes = LargestUnit(AddressOf(gather.input) | AddressOf(gather.updates) |
-                                    AddressOf(gather.output) | distances);
-    gather.slice_units = FastDivisor(static_cast<uint32_t>(slice_bytes / gather.unit_bytes));
+    SetUnit(distances, &gather.write);
     gather.slots = DeviceNest<2>(slot_nest_);
-    gather.units = gather_claims_.count * gather.slice_units.divisor();
+    const uint32_t slice_units = gather.write.slice_units.divisor();
+    gather.units = gather_claims_.count * slice_units;
+    const uint64_t slice_bytes = uint64_t{slice_units} * gather.write.unit_bytes;
+    const uint64_t slots = kCopiedMeanwhile / slice_bytes;
+    gather.copied_slots =
+        SlotsInOrder(slice_bytes) ? static_cast<uint32_t>(std::min<uint64_t>(slots, gather_claims_.count / 2)) : 0;
     return gather;
+  }
+
+  // Of those that `gather` leaves out.
+  DeviceCopy CopyOfSlots(const GatherParameters& gather) const {
+    if (gather.copied_slots == 0) return {};
+    LoopNest<2> nest;
+    nest.Append(gather.copied_slots * Iterations(slice_nest_), {1, 1});
+    return MakeDeviceCopy(nest, element_bytes_, gather.input, gather.write.output);
   }
 
   const ScatterProblem problem_;
@@ -197,7 +270,10 @@ class ScatterCuda final : public Kernel {
   const ClaimTable claims_;
   const uint64_t output_bytes_;
   const uint64_t updates_bytes_;
+  const LinesParameters lines_;  // without lines where they do not fit
 
+  bool tiles_ = false;
+  TilesParameters tiles_plan_ = {};
   bool gathers_ = false;
   LoopNest<2> slot_nest_;  // input and output, in bytes
   ClaimTable gather_claims_;

@@ -5,18 +5,18 @@ namespace {
 
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kSmallThreads = 1024;
-constexpr uint32_t kWritesPerThread = 4;
+constexpr uint32_t kGathersPerThread = 4;
 
-// Block number `block` of ScatterPrepare: the blocks of both kinds are spread evenly.
+// What block number `block` of ScatterPrepare is for: the kinds take turns while there are both,
+// so that no claims are left for the end, when nothing is there to hide their latencies.
 struct Role {
   bool claims;
   uint64_t number;  // among the blocks of its kind
 };
 __device__ Role RoleOf(const PrepareParameters& p, uint64_t block) {
-  const uint64_t all = p.claim_blocks + p.copy_blocks;
-  const uint64_t claims_before = block * p.claim_blocks / all;
-  const bool claims = (block + 1) * p.claim_blocks / all != claims_before;
-  return {claims, claims ? claims_before : block - claims_before};
+  const uint64_t turns = min(p.claim_blocks, p.copy_blocks);
+  if (block < 2 * turns) return {block % 2 == 0, block / 2};
+  return {p.claim_blocks > turns, block - turns};
 }
 
 // Unit number `number` of all slices.
@@ -35,38 +35,23 @@ __device__ SliceUnit SliceUnitOf(const WriteParameters& p, uint32_t number) {
   return {position, offsets[0], offsets[1]};
 }
 
-// Units first, first + blockDim.x, ... `ready` is called when all reads of the operator's
-// inputs are under way and returns when claims and copy are complete.
+// Unit number `number`. `ready` is called when all reads of the operator's inputs are under way
+// and returns when claims and copy are complete.
 template <typename Unit, typename Ready>
-__device__ void WriteBlock(const WriteParameters& p, const ClaimTable& claims, uint64_t first, Ready ready) {
-  ScatterTarget targets[kWritesPerThread];
-  uint32_t positions[kWritesPerThread];
-  Unit values[kWritesPerThread];
-#pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
-    const uint64_t number = first + i * blockDim.x;
-    targets[i].in_range = false;
-    if (number >= p.units) continue;
-    const SliceUnit unit = SliceUnitOf(p, static_cast<uint32_t>(number));
-    positions[i] = unit.position;
-    targets[i] = ReadTarget(p.tuples, unit.position);
-    targets[i].output += unit.to * sizeof(Unit);
-    values[i] = __ldcs(reinterpret_cast<const Unit*>(p.updates + targets[i].updates) + unit.from);
-  }
+__device__ void WriteUnit(const WriteParameters& p, const ClaimTable& claims, uint64_t number, Ready ready) {
+  if (number >= p.units) return;
+  const SliceUnit unit = SliceUnitOf(p, static_cast<uint32_t>(number));
+  const ScatterTarget target = ReadTarget(p.tuples, unit.position);
+  const Unit value = __ldcs(reinterpret_cast<const Unit*>(p.updates + target.updates) + unit.from);
   ready();
-#pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
-    targets[i].in_range = targets[i].in_range && Holds(claims, p.tuples, targets[i].slot, positions[i]);
-  }
-#pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
-    if (targets[i].in_range) *reinterpret_cast<Unit*>(p.output + targets[i].output) = values[i];
+  if (target.in_range && !HasLost(claims, unit.position)) {
+    reinterpret_cast<Unit*>(p.output + target.output)[unit.to] = value;
   }
 }
 
 __device__ void WriteNoteOnce(const DeviceTuples& tuples, const ClaimTable& claims, DataErrorNote* note) {
   if (note != nullptr && blockIdx.x == 0 && threadIdx.x == 0) {
-    WriteNote(tuples, *static_cast<volatile uint32_t*>(claims.first_bad), note);
+    WriteNote(tuples, LoadAfterClaims(claims.first_bad), note);
   }
 }
 
@@ -78,13 +63,14 @@ __global__ void __launch_bounds__(kThreads) ScatterClear(ClearParameters p) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
+// Copies need all the threads that a multiprocessor can have.
+__global__ void __launch_bounds__(kThreads, 2048 / kThreads)
     ScatterPrepare(const __grid_constant__ PrepareParameters p) {
   LetNextStart();
   const Role role = RoleOf(p, blockIdx.x);
   if (role.claims) {
     WaitForPrevious();  // for the cleared table; the copy need not
-    ClaimBlock(p.claims, p.tuples, role.number * kThreads * kClaimsPerThread);
+    ClaimPosition(p.claims, p.tuples, role.number * kThreads + threadIdx.x);
   } else {
     CopyBlock(p.copy, role.number);
   }
@@ -92,66 +78,99 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename Unit>
 __global__ void __launch_bounds__(kThreads) ScatterWrite(const __grid_constant__ WriteParameters p) {
-  const uint64_t first = uint64_t{blockIdx.x} * kThreads * kWritesPerThread + threadIdx.x;
-  WriteBlock<Unit>(p, p.claims, first, [] { WaitForPrevious(); });
+  WriteUnit<Unit>(p, p.claims, uint64_t{blockIdx.x} * kThreads + threadIdx.x, [] { WaitForPrevious(); });
   WriteNoteOnce(p.tuples, p.claims, p.note);
 }
 
-template <typename Unit>
-__global__ void __launch_bounds__(kThreads)
-    ScatterGather(const __grid_constant__ GatherParameters p) {
+__global__ void ScatterNote(const __grid_constant__ WriteParameters p) {
   WaitForPrevious();
-  const Unit* sources[kWritesPerThread];
-  uint64_t targets[kWritesPerThread];
-  const uint64_t first = uint64_t{blockIdx.x} * kThreads * kWritesPerThread + threadIdx.x;
+  WriteNoteOnce(p.tuples, p.claims, p.note);
+}
+
+// The units of slots from `first` on, kThreads apart.
+template <typename Unit>
+__device__ void GatherBlock(const GatherParameters& p, uint64_t first) {
+  const Unit* sources[kGathersPerThread];
+  uint64_t targets[kGathersPerThread];
 #pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
+  for (uint32_t i = 0; i < kGathersPerThread; ++i) {
     const uint64_t number = first + i * kThreads;
     if (number >= p.units) continue;
     uint32_t unit;
-    const uint32_t slot = p.slice_units.Divide(static_cast<uint32_t>(number), &unit);
-    const uint32_t claim = LoadEntry(p.claims, slot);
+    const uint32_t slot = p.write.slice_units.Divide(static_cast<uint32_t>(number), &unit);
+    const uint32_t claim = LoadAfterClaims(&DirectEntries(p.write.claims)[slot]);
     uint64_t at[2];
     p.slots.OffsetsOf(slot, at);
     const std::byte* slice = claim == 0 ? p.input + at[DeviceCopy::kFrom]
-                                        : p.updates + UpdatesOffset(p.tuples, claim - 1);
+                                        : p.write.updates + UpdatesOffset(p.write.tuples, claim - 1);
     sources[i] = reinterpret_cast<const Unit*>(slice) + unit;
     targets[i] = at[DeviceCopy::kTo] + unit * sizeof(Unit);
   }
-  Unit values[kWritesPerThread];
+  Unit values[kGathersPerThread];
 #pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
+  for (uint32_t i = 0; i < kGathersPerThread; ++i) {
     if (first + i * kThreads < p.units) values[i] = __ldcs(sources[i]);
   }
 #pragma unroll
-  for (uint32_t i = 0; i < kWritesPerThread; ++i) {
+  for (uint32_t i = 0; i < kGathersPerThread; ++i) {
     if (first + i * kThreads < p.units) {
-      __stcs(reinterpret_cast<Unit*>(p.output + targets[i]), values[i]);
+      __stcs(reinterpret_cast<Unit*>(p.write.output + targets[i]), values[i]);
     }
   }
-  WriteNoteOnce(p.tuples, p.claims, p.note);
+}
+
+// A warp, for 32 positions: writes the slices of those that hold slots which were copied.
+template <typename Unit>
+__device__ void WriteCopiedSlots(const GatherParameters& p, uint64_t position) {
+  const WriteParameters& w = p.write;
+  ScatterTarget target = {};
+  if (position < w.tuples.positions) target = ReadTarget(w.tuples, static_cast<uint32_t>(position));
+  WaitForPrevious();
+  const bool writes = target.in_range && target.slot < p.copied_slots &&
+                      LoadAfterClaims(&DirectEntries(w.claims)[target.slot]) == position + 1;
+  for (uint32_t left = __ballot_sync(~0u, writes); left != 0; left &= left - 1) {
+    const int lane = __ffs(left) - 1;
+    const auto* from = reinterpret_cast<const Unit*>(w.updates + __shfl_sync(~0u, target.updates, lane));
+    auto* to = reinterpret_cast<Unit*>(w.output + __shfl_sync(~0u, target.output, lane));
+    for (uint32_t i = threadIdx.x % 32; i < w.slice_units.divisor(); i += 32) to[i] = __ldcs(from + i);
+  }
+}
+
+template <typename Unit>
+__global__ void __launch_bounds__(kThreads) ScatterGather(const __grid_constant__ GatherParameters p) {
+  if (blockIdx.x < p.write_blocks) {
+    WriteCopiedSlots<Unit>(p, uint64_t{blockIdx.x} * kThreads + threadIdx.x);
+  } else {
+    WaitForPrevious();
+    const uint64_t first = uint64_t{p.copied_slots} * p.write.slice_units.divisor();
+    const uint64_t block = blockIdx.x - p.write_blocks;
+    GatherBlock<Unit>(p, first + block * kThreads * kGathersPerThread + threadIdx.x);
+  }
+  WriteNoteOnce(p.write.tuples, p.write.claims, p.write.note);
 }
 
 template <typename Unit>
 __global__ void __launch_bounds__(kSmallThreads) ScatterSmall(const __grid_constant__ SmallParameters p) {
-  __shared__ uint32_t entries[kSmallEntries];
+  __shared__ uint64_t entries[kSmallEntries];
+  __shared__ uint32_t lost[kSmallPositions / 32];
   __shared__ uint32_t first_bad;
   ClaimTable claims = p.write.claims;
   claims.entries = entries;
+  claims.lost = lost;
   claims.first_bad = &first_bad;
   for (uint32_t i = threadIdx.x; i < claims.count; i += blockDim.x) entries[i] = 0;
+  for (uint32_t i = threadIdx.x; i < kSmallPositions / 32; i += blockDim.x) lost[i] = 0;
   if (threadIdx.x == 0) first_bad = 0;
-  const uint32_t units_at_a_time = blockDim.x * kCopyUnitsPerThread;
-  for (uint64_t done = 0; done < uint64_t{p.copy.units} + p.copy.tail_bytes; done += units_at_a_time) {
-    CopyBlock(p.copy, done / units_at_a_time);
+  for (uint64_t block = 0; block * blockDim.x < uint64_t{p.copy.units} + p.copy.tail_bytes; ++block) {
+    CopyBlock(p.copy, block);
   }
   __syncthreads();
-  for (uint64_t done = 0; done < p.write.tuples.positions; done += blockDim.x * kClaimsPerThread) {
-    ClaimBlock(claims, p.write.tuples, done);
+  for (uint64_t done = 0; done < p.write.tuples.positions; done += blockDim.x) {
+    ClaimPosition(claims, p.write.tuples, done + threadIdx.x);
   }
   __syncthreads();
-  for (uint64_t done = 0; done < p.write.units; done += blockDim.x * kWritesPerThread) {
-    WriteBlock<Unit>(p.write, claims, done + threadIdx.x, [] {});
+  for (uint64_t done = 0; done < p.write.units; done += blockDim.x) {
+    WriteUnit<Unit>(p.write, claims, done + threadIdx.x, [] {});
   }
   WriteNoteOnce(p.write.tuples, claims, p.write.note);
 }
@@ -169,20 +188,28 @@ void LaunchClear(KernelChain* chain, const ClearParameters& parameters) {
 }
 
 void LaunchPrepare(KernelChain* chain, bool claims, PrepareParameters parameters) {
-  parameters.claim_blocks = claims ? BlocksFor(parameters.tuples.positions, kClaimsPerThread) : 0;
+  parameters.claim_blocks = claims ? BlocksFor(parameters.tuples.positions, 1) : 0;
   parameters.copy_blocks = CopyBlocks(parameters.copy, kThreads);
   chain->Launch(ScatterPrepare, parameters.claim_blocks + parameters.copy_blocks, kThreads, parameters);
 }
 
 void LaunchWrite(KernelChain* chain, const WriteParameters& parameters) {
   DispatchByUnit(parameters.unit_bytes, [&]<typename Unit>() {
-    chain->Launch(ScatterWrite<Unit>, BlocksFor(parameters.units, kWritesPerThread), kThreads, parameters);
+    chain->Launch(ScatterWrite<Unit>, BlocksFor(parameters.units, 1), kThreads, parameters);
   });
 }
 
-void LaunchGather(KernelChain* chain, const GatherParameters& parameters) {
-  DispatchByUnit(parameters.unit_bytes, [&]<typename Unit>() {
-    chain->Launch(ScatterGather<Unit>, BlocksFor(parameters.units, kWritesPerThread), kThreads, parameters);
+void LaunchNote(KernelChain* chain, const WriteParameters& parameters) {
+  chain->Launch(ScatterNote, 1, 1, parameters);
+}
+
+void LaunchGather(KernelChain* chain, GatherParameters parameters) {
+  const uint64_t copied_units = uint64_t{parameters.copied_slots} * parameters.write.slice_units.divisor();
+  parameters.write_blocks = copied_units == 0 ? 0 : BlocksFor(parameters.write.tuples.positions, 1);
+  const uint64_t blocks =
+      parameters.write_blocks + BlocksFor(parameters.units - copied_units, kGathersPerThread);
+  DispatchByUnit(parameters.write.unit_bytes, [&]<typename Unit>() {
+    chain->Launch(ScatterGather<Unit>, blocks, kThreads, parameters);
   });
 }
 

@@ -24,7 +24,7 @@ struct PrepareParameters {
 };
 void LaunchPrepare(KernelChain* chain, bool claims, PrepareParameters parameters);
 
-// Every position that holds its slot writes its slice. Slices are walked through in units.
+// Every position that has not lost writes its slice. Slices are walked through in units.
 struct WriteParameters {
   DeviceTuples tuples;
   ClaimTable claims;
@@ -38,28 +38,27 @@ struct WriteParameters {
   uint32_t units;  // of all slices
 };
 void LaunchWrite(KernelChain* chain, const WriteParameters& parameters);
+// Only the note, for kernels that cannot know when all positions have been seen.
+void LaunchNote(KernelChain* chain, const WriteParameters& parameters);
 
 // For contiguous slices: every slot takes its slice from the update that holds it, or from the
-// input. What is replaced is neither read nor written twice.
+// input. What is replaced is neither read nor written twice. The first slots were copied while
+// claims were made, so that there was something to do meanwhile: updates of those are written.
 struct GatherParameters {
-  DeviceTuples tuples;
-  ClaimTable claims;  // kDirect
+  WriteParameters write;  // claims are kDirect
   const std::byte* input;
-  const std::byte* updates;
-  std::byte* output;
-  DataErrorNote* note;
-  uint32_t unit_bytes;
-  FastDivisor slice_units;
-  DeviceNest<2> slots;  // input and output, in bytes
-  uint32_t units;       // of all slots
+  DeviceNest<2> slots;    // input and output, in bytes
+  uint32_t units;         // of all slots
+  uint32_t copied_slots;  // the first ones
+  uint64_t write_blocks;  // the launch finds this
 };
-void LaunchGather(KernelChain* chain, const GatherParameters& parameters);
+void LaunchGather(KernelChain* chain, GatherParameters parameters);
 
 // Everything in one block, claims in its own memory: for problems that wait for nothing but
 // latencies.
 struct SmallParameters {
   DeviceCopy copy;
-  WriteParameters write;  // claims.entries are the block's
+  WriteParameters write;  // claims.entries and so on are the block's
 };
 inline constexpr uint32_t kSmallEntries = 4096;
 inline constexpr uint32_t kSmallPositions = kSmallEntries / 2;

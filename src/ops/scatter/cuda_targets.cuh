@@ -79,10 +79,11 @@ __device__ inline uint64_t UpdatesOffset(const DeviceTuples& tuples, uint32_t po
 }
 
 // The lowest position out of range, kept as the maximum of its complement so that cleared
-// memory means that there is none. All of a warp call this, with ascending positions.
+// memory means that there is none. All of a warp call this.
 __device__ inline void KeepFirstBad(bool bad, uint32_t position, uint32_t* first_bad) {
-  const uint32_t lanes = __ballot_sync(~0u, bad);
-  if (lanes != 0 && threadIdx.x % 32 == __ffs(lanes) - 1) atomicMax(first_bad, ~position);
+  if (__ballot_sync(~0u, bad) == 0) return;
+  const uint32_t first = __reduce_max_sync(~0u, bad ? ~position : 0);
+  if (threadIdx.x % 32 == 0) atomicMax(first_bad, first);
 }
 
 // For one thread, when all have kept theirs.
