@@ -16,6 +16,9 @@ class AdaptiveSpin {
  public:
   using Clock = std::chrono::steady_clock;
 
+  static constexpr std::chrono::nanoseconds kMost{50'000};
+  explicit AdaptiveSpin(std::chrono::nanoseconds most = kMost) : most_ns_(most.count()) {}
+
   // True when `ready` became true within the present patience. It does not yield:
   // where other programs want the processor, a thread that yields comes back after
   // their time slices (milliseconds), but one that sleeps is woken at once.
@@ -52,18 +55,18 @@ class AdaptiveSpin {
   // keep the rest busy): then it was the spin that kept the other thread from its work.
   void Slept(const Sleep& sleep, int waker_cpu) {
     if (sleep.cpu == waker_cpu) return;
-    if (std::chrono::nanoseconds(Clock::now() - sleep.began).count() < kMostNs) SetPatience(kMostNs);
+    if (std::chrono::nanoseconds(Clock::now() - sleep.began).count() < most_ns_) SetPatience(most_ns_);
   }
 
  private:
-  static constexpr int64_t kMostNs = 50'000;
   static constexpr int64_t kLeastNs = 1'000;
 
   void SetPatience(int64_t ns) {
-    patience_ns_.store(std::clamp(ns, kLeastNs, kMostNs), std::memory_order_relaxed);
+    patience_ns_.store(std::clamp(ns, kLeastNs, most_ns_), std::memory_order_relaxed);
   }
 
-  std::atomic<int64_t> patience_ns_{kMostNs};
+  const int64_t most_ns_;
+  std::atomic<int64_t> patience_ns_{most_ns_};
 };
 
 }  // namespace anydml

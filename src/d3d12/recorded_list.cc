@@ -5,10 +5,9 @@
 namespace anydml::d3d12 {
 namespace {
 
-// A list is recorded at this execution: one that was executed before will be again.
-constexpr uint32_t kRecordedExecution = 2;
-// Fewer commands are enqueued as fast as they are replayed.
-constexpr size_t kLeastCommands = 2;
+// A list is recorded at this execution: one that has come again will come again. On an H200 even
+// a list of one dispatch gains 2 of 13 us.
+constexpr uint32_t kRecordedExecution = 3;
 
 }  // namespace
 
@@ -20,8 +19,7 @@ void RecordedList::Finish() {
   std::sort(resources.begin(), resources.end());
   resources.erase(std::unique(resources.begin(), resources.end()), resources.end());
   if (!resources.empty() && resources.front() == nullptr) resources.erase(resources.begin());
-  repeatable_ = commands.size() >= kLeastCommands &&
-                std::all_of(commands.begin(), commands.end(),
+  repeatable_ = std::all_of(commands.begin(), commands.end(),
                             [](const auto& command) { return command->repeatable(); });
 }
 

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -53,7 +54,8 @@ class CompletionQueue {
   int waker_cpu_ = 0;  // when asleep
   std::atomic<bool> closing_{false};
   AdaptiveSpin arrival_spin_;
-  AdaptiveSpin event_spin_;
+  // Only while the device works, and to be woken by it takes as long as many kernels.
+  AdaptiveSpin event_spin_{std::chrono::milliseconds(1)};
 
   std::thread thread_;  // last: it starts when everything else is there
 };

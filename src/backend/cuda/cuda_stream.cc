@@ -9,6 +9,14 @@ namespace anydml::cuda {
 namespace {
 
 constexpr uint64_t kNotesAtATime = 64;
+// A recorded copy moves 2.8 TB/s on an H200, a kernel (and a copy that is not recorded) 4.3.
+constexpr uint64_t kLeastCopyByKernel = uint64_t{1} << 20;
+
+bool OnDevice(const void* data) {
+  cudaPointerAttributes attributes{};
+  return cudaPointerGetAttributes(&attributes, data) == cudaSuccess &&
+         attributes.type == cudaMemoryTypeDevice;
+}
 
 class Graph final : public Recording {
  public:
@@ -44,9 +52,14 @@ Status CudaStream::Copy(std::byte* target, const std::byte* source, uint64_t byt
   const DeviceScope scope(device_);
   // Placed buffers may share memory, so even copies between two buffers can overlap.
   const bool overlaps = target < source + bytes && source < target + bytes;
-  return Check(overlaps ? MoveOverlapping(target, source, bytes, stream_)
-                        : cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream_),
-               "copying ", bytes, " bytes");
+  if (overlaps) {
+    return Check(MoveOverlapping(target, source, bytes, stream_), "moving ", bytes, " bytes");
+  }
+  if (recording_ && bytes >= kLeastCopyByKernel && OnDevice(target) && OnDevice(source)) {
+    return Check(CopyOnDevice(target, source, bytes, stream_), "copying ", bytes, " bytes");
+  }
+  return Check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream_), "copying ", bytes,
+               " bytes");
 }
 
 Status CudaStream::Fill32(std::byte* target, uint32_t value, uint64_t bytes) {
@@ -87,7 +100,9 @@ Status CudaStream::Record(const std::function<Status(Stream&)>& body, std::uniqu
   cudaGraph_t graph = nullptr;
   bool recorded = cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
   if (recorded) {
+    recording_ = true;
     recorded = body(*this).ok();
+    recording_ = false;
     recorded = cudaStreamEndCapture(stream_, &graph) == cudaSuccess && recorded;
   }
   recorded = recorded && cudaGraphInstantiate(&result->executable, graph, 0) == cudaSuccess;

@@ -42,6 +42,7 @@ class CudaStream final : public Stream {
   MemoryPool& host_memory_;
   Status creation_;
   cudaStream_t stream_ = nullptr;
+  bool recording_ = false;
   std::vector<Listening> listening_;
   std::vector<std::shared_ptr<Memory>> note_memory_;
   std::mutex notes_mutex_;

@@ -10,6 +10,9 @@ namespace anydml::cuda {
 // `bytes` of `value` repeated; the target is aligned to 4, the last word may be cut.
 cudaError_t Fill32(void* target, uint32_t value, uint64_t bytes, cudaStream_t stream);
 
+// memcpy within the device's memory, by its processors.
+cudaError_t CopyOnDevice(void* target, const void* source, uint64_t bytes, cudaStream_t stream);
+
 // memmove: for a source and a target that overlap.
 cudaError_t MoveOverlapping(void* target, const void* source, uint64_t bytes, cudaStream_t stream);
 
