@@ -291,25 +291,28 @@ TEST_F(QueueTest, QueryMisuse) {
 // From some execution on a backend may replay what it did before: the commands are the same,
 // the data and the time are not.
 TEST_F(QueueTest, AListThatComesAgainDoesItAgain) {
-  constexpr size_t kWords = 1000;
-  const auto upload = UploadBuffer(Numbers(kWords));
-  const auto first = Buffer(kWords * 4), second = Buffer(kWords * 4);
-  const auto readback = ReadbackBuffer(kWords);
   const auto queue = CreateQueue(device());
-  const auto allocator = CreateAllocator(device());
-  const auto list = CreateList(device(), allocator.get());
-  list->CopyResource(first.get(), upload.get());
-  list->CopyBufferRegion(second.get(), 0, first.get(), 4, kWords * 4 - 4);
-  list->CopyBufferRegion(second.get(), kWords * 4 - 4, first.get(), 0, 4);
-  list->CopyResource(readback.get(), second.get());
-  ASSERT_EQ(list->Close(), S_OK);
-  for (uint32_t round = 0; round < 6; ++round) {
-    std::vector<uint32_t> words = Numbers(kWords, 1000 * round);
-    Fill(upload.get(), words);
-    Execute(queue.get(), list.get());
-    Finish(queue.get());
-    std::rotate(words.begin(), words.begin() + 1, words.end());
-    ASSERT_EQ(Contents(readback.get()), words) << round;
+  for (const size_t words : {size_t{1000}, size_t{300001}}) {
+    const uint64_t bytes = words * 4;
+    const auto upload = UploadBuffer(Numbers(words));
+    const auto first = Buffer(bytes), second = Buffer(bytes), third = Buffer(bytes);
+    const auto readback = ReadbackBuffer(words);
+    const auto allocator = CreateAllocator(device());
+    const auto list = CreateList(device(), allocator.get());
+    list->CopyResource(first.get(), upload.get());
+    list->CopyBufferRegion(second.get(), 0, first.get(), 4, bytes - 4);
+    list->CopyBufferRegion(second.get(), bytes - 4, first.get(), 0, 4);
+    list->CopyResource(third.get(), second.get());
+    list->CopyResource(readback.get(), third.get());
+    ASSERT_EQ(list->Close(), S_OK);
+    for (uint32_t round = 0; round < 6; ++round) {
+      std::vector<uint32_t> expected = Numbers(words, 1000 * round);
+      Fill(upload.get(), expected);
+      Execute(queue.get(), list.get());
+      Finish(queue.get());
+      std::rotate(expected.begin(), expected.begin() + 1, expected.end());
+      ASSERT_EQ(Contents(readback.get()), expected) << round;
+    }
   }
 }
 
