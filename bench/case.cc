@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <sstream>
@@ -165,7 +166,9 @@ uint64_t Case::elements() const {
   return count;
 }
 
-uint32_t Case::element_bytes() const { return type == "int8" ? 1 : type == "float16" ? 2 : 4; }
+uint32_t Case::element_bytes() const {
+  return type == "int8" ? 1 : type == "float16" ? 2 : type == "int64" ? 8 : 4;
+}
 
 uint64_t Case::axis_stride() const {
   uint64_t stride = 1;
@@ -188,7 +191,8 @@ Case ParseCase(const Words& words) {
   for (std::string size; std::getline(sizes, size, ',');) {
     c.sizes.push_back(static_cast<uint32_t>(std::stoul(size)));
   }
-  if (c.type != "float32" && c.type != "float16" && c.type != "int8") {
+  const char* const types[] = {"float32", "float16", "int8", "int32", "int64"};
+  if (std::find(std::begin(types), std::end(types), c.type) == std::end(types)) {
     throw std::runtime_error("unknown type: " + c.type);
   }
   if (c.sizes.empty()) throw std::runtime_error("no sizes");

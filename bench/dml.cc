@@ -56,6 +56,8 @@ struct Tensor {
     if (type == "float32") dml_type = DML_TENSOR_DATA_TYPE_FLOAT32;
     if (type == "float16") dml_type = DML_TENSOR_DATA_TYPE_FLOAT16, bytes = 2;
     if (type == "int8") dml_type = DML_TENSOR_DATA_TYPE_INT8, bytes = 1;
+    if (type == "int32") dml_type = DML_TENSOR_DATA_TYPE_INT32;
+    if (type == "int64") dml_type = DML_TENSOR_DATA_TYPE_INT64, bytes = 8;
     for (UINT size : sizes) bytes *= size;
     buffer = {dml_type,
               DML_TENSOR_FLAG_NONE,
@@ -102,6 +104,10 @@ struct DmlRun::State {
   ComPtr<IDMLCompiledOperator> compiled;
   ComPtr<ID3D12Resource> persistent;
   std::vector<ComPtr<ID3D12Resource>> inputs, outputs;
+  std::vector<std::vector<ComPtr<ID3D12Resource>>> more_inputs, more_outputs;  // copies
+  ComPtr<ID3D12QueryHeap> timestamps;
+  ComPtr<ID3D12Resource> read_timestamps;
+  ComPtr<ID3D12GraphicsCommandList> timed_list;
   std::vector<uint64_t> output_bytes;
   std::vector<ComPtr<IUnknown>> keep_alive;
   std::string implementation;
@@ -210,12 +216,69 @@ struct DmlRun::State {
     ExecuteCopies();
   }
 
-  void Record(uint32_t dispatches) {
-    const auto table = CreateTable(compiled.Get(), list.Get());
-    const Bindings bound_inputs(inputs), bound_outputs(outputs);
+  ComPtr<IDMLBindingTable> Bind(ID3D12GraphicsCommandList* target,
+                                const std::vector<ComPtr<ID3D12Resource>>& from,
+                                const std::vector<ComPtr<ID3D12Resource>>& to) {
+    auto table = CreateTable(compiled.Get(), target);
+    const Bindings bound_inputs(from), bound_outputs(to);
     table->BindInputs(bound_inputs.count(), bound_inputs.descs.data());
     table->BindOutputs(bound_outputs.count(), bound_outputs.descs.data());
     if (persistent) table->BindPersistentResource(Bindings({persistent}).descs.data());
+    return table;
+  }
+
+  // One more set of buffers, with the same contents.
+  void AddCopy() {
+    auto& from = more_inputs.emplace_back();
+    for (const auto& input : inputs) {
+      from.push_back(CreateBuffer(input->GetDesc().Width));
+      copy_list->CopyResource(from.back().Get(), input.Get());
+    }
+    auto& to = more_outputs.emplace_back();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      to.push_back(outputs[i] == inputs[0] ? from[0] : CreateBuffer(outputs[i]->GetDesc().Width));
+    }
+  }
+
+  // Begins `timed_list`, whose EndTimed writes how long it took.
+  void BeginTimed() {
+    constexpr D3D12_COMMAND_LIST_TYPE kType = D3D12_COMMAND_LIST_TYPE_COMPUTE;
+    const D3D12_QUERY_HEAP_DESC desc{D3D12_QUERY_HEAP_TYPE_TIMESTAMP, 2, 0};
+    ComPtr<ID3D12CommandAllocator> timed_allocator;
+    CHECK(device->CreateQueryHeap(&desc, IID_PPV_ARGS(&timestamps)));
+    CHECK(device->CreateCommandAllocator(kType, IID_PPV_ARGS(&timed_allocator)));
+    CHECK(device->CreateCommandList(0, kType, timed_allocator.Get(), nullptr, IID_PPV_ARGS(&timed_list)));
+    keep_alive.push_back(timed_allocator);
+    read_timestamps = CreateBuffer(2 * sizeof(uint64_t), D3D12_HEAP_TYPE_READBACK);
+    timed_list->EndQuery(timestamps.Get(), D3D12_QUERY_TYPE_TIMESTAMP, 0);
+  }
+
+  void EndTimed() {
+    timed_list->EndQuery(timestamps.Get(), D3D12_QUERY_TYPE_TIMESTAMP, 1);
+    timed_list->ResolveQueryData(timestamps.Get(), D3D12_QUERY_TYPE_TIMESTAMP, 0, 2, read_timestamps.Get(),
+                                 0);
+    CHECK(timed_list->Close());
+  }
+
+  // Milliseconds of the list, `count` times after `warm` others.
+  std::vector<double> ExecuteTimed(uint32_t count, uint32_t warm) {
+    UINT64 frequency = 0;
+    CHECK(queue->GetTimestampFrequency(&frequency));
+    void* mapped = nullptr;
+    CHECK(read_timestamps->Map(0, nullptr, &mapped));
+    const auto* const times = static_cast<const uint64_t*>(mapped);
+    std::vector<double> durations;
+    for (uint32_t i = 0; i < warm + count; ++i) {
+      Execute(timed_list.Get());
+      if (i >= warm) durations.push_back(1e3 * static_cast<double>(times[1] - times[0]) / frequency);
+    }
+    read_timestamps->Unmap(0, nullptr);
+    CHECK(device->GetDeviceRemovedReason());
+    return durations;
+  }
+
+  void Record(uint32_t dispatches) {
+    const auto table = Bind(list.Get(), inputs, outputs);
     const auto barrier = CD3DX12_RESOURCE_BARRIER::UAV(nullptr);
     for (uint32_t i = 0; i < dispatches; ++i) {
       // They write the same buffer, which Direct3D allows only with a barrier in between.
@@ -226,7 +289,7 @@ struct DmlRun::State {
   }
 };
 
-DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implementation)
+DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implementation, uint32_t copies)
     : state_(std::make_unique<State>()) {
   State& s = *state_;
   const ScopedVariable force("ANYDML_IMPLEMENTATION", implementation);
@@ -259,9 +322,28 @@ DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implement
     s.outputs.push_back(c.in_place ? s.inputs[0] : s.CreateBuffer(bytes));
   }
   s.Record(c.dispatches);
+  for (uint32_t i = 1; i < copies; ++i) s.AddCopy();
+  s.ExecuteCopies();
 }
 
 DmlRun::~DmlRun() = default;
+
+std::vector<double> DmlRun::TimeOnDevice(uint32_t count, uint32_t warm) {
+  State& s = *state_;
+  if (!s.timed_list) {
+    s.BeginTimed();
+    const auto dispatch = [&s](const auto& from, const auto& to) {
+      const auto table = s.Bind(s.timed_list.Get(), from, to);
+      s.recorder->RecordDispatch(s.timed_list.Get(), s.compiled.Get(), table.Get());
+    };
+    dispatch(s.inputs, s.outputs);
+    for (size_t i = 0; i < s.more_inputs.size(); ++i) dispatch(s.more_inputs[i], s.more_outputs[i]);
+    s.EndTimed();
+  }
+  std::vector<double> times = s.ExecuteTimed(count, warm);
+  for (double& time : times) time /= static_cast<double>(1 + s.more_inputs.size());
+  return times;
+}
 
 void DmlRun::Run() { state_->Execute(state_->list.Get()); }
 
@@ -274,5 +356,18 @@ std::vector<Bytes> DmlRun::ReadOutputs() {
 }
 
 const std::string& DmlRun::implementation() const { return state_->implementation; }
+
+double CopyBandwidth() {
+  constexpr uint64_t kBytes = uint64_t{1} << 30;
+  constexpr int kCopies = 4;
+  DmlRun::State s;
+  const auto from = s.CreateBuffer(kBytes), to = s.CreateBuffer(kBytes);
+  s.BeginTimed();
+  for (int i = 0; i < kCopies; ++i) s.timed_list->CopyResource(to.Get(), from.Get());
+  s.EndTimed();
+  std::vector<double> times = s.ExecuteTimed(25, 5);
+  std::nth_element(times.begin(), times.begin() + 12, times.end());
+  return 2.0 * kBytes * kCopies / times[12];
+}
 
 }  // namespace anydml::bench

@@ -8,6 +8,11 @@
 //   load CASE           gets everything ready; answers the names of the runs
 //   check run=R prefix=P      runs once and writes the outputs
 //   time run=R n=N warm=W     answers the milliseconds of N runs after W untimed ones
+//
+// For bench/gpu.py:
+//   load CASE copies=C  only AnyDML, with C copies of the buffers
+//   device n=N warm=W   answers the milliseconds by the device's clock, N times
+//   bandwidth           answers the bytes that a copy in the device's memory moves per millisecond
 //   unload              frees the case
 #include <algorithm>
 #include <chrono>
@@ -49,6 +54,18 @@ std::string List(const Range& range, Format format) {
   return text + "]";
 }
 
+std::string Numbers(const std::vector<double>& numbers) {
+  return List(numbers, [](double number) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.6g", number);
+    return std::string(text);
+  });
+}
+
+uint32_t Count(const Words& words, const char* key) {
+  return static_cast<uint32_t>(std::stoul(words.at(key)));
+}
+
 class Worker {
  public:
   std::string Answer(const std::string& command, const Words& words) {
@@ -58,6 +75,9 @@ class Worker {
     if (command == "check") return Check(words.at("run"), words.at("prefix"));
     if (command == "time") return Time(words);
     if (command == "unload") return Unload();
+    if (command == "device")
+      return "{\"ms\": " + Numbers(ours_->TimeOnDevice(Count(words, "n"), Count(words, "warm"))) + "}";
+    if (command == "bandwidth") return "{\"bytes_per_ms\": " + std::to_string(CopyBandwidth()) + "}";
     throw std::runtime_error("unknown command: " + command);
   }
 
@@ -110,10 +130,14 @@ class Worker {
     const Case c = ParseCase(words);
     const Inputs inputs = ReadInputs(c);
     const char* threads = std::getenv("ANYDML_THREADS");
+    dispatches_ = c.dispatches;
+    if (words.count("copies")) {
+      ours_ = std::make_unique<DmlRun>(c, inputs, "", Count(words, "copies"));
+      return "{\"implementation\": " + Quoted(ours_->implementation()) + "}";
+    }
     ours_ = std::make_unique<DmlRun>(c, inputs, "");
     floor_ = std::make_unique<Floor>(c, inputs, threads ? std::max(1, std::atoi(threads)) : 1);
     baselines_ = std::make_unique<Baselines>(c, inputs);
-    dispatches_ = c.dispatches;
     const auto quoted = [](const std::string& name) { return Quoted(name); };
     const auto floor_name = [](const std::string& name) { return Quoted(kFloor + name); };
     return "{\"runs\": [\"anydml\"], \"floors\": " + List(floor_->variants(), floor_name) +
@@ -139,8 +163,7 @@ class Worker {
 
   std::string Time(const Words& words) {
     const std::string& name = words.at("run");
-    const auto count = static_cast<uint32_t>(std::stoul(words.at("n")));
-    const auto warm = static_cast<uint32_t>(std::stoul(words.at("warm")));
+    const uint32_t count = Count(words, "n"), warm = Count(words, "warm");
     std::vector<double> times;
     if (name.starts_with(kFloor)) {
       times = floor_->Time(name.substr(sizeof(kFloor) - 1), count, warm);
@@ -152,12 +175,7 @@ class Worker {
         if (i >= warm) times.push_back(duration.count() / dispatches_);
       }
     }
-    const auto number = [](double ms) {
-      char text[32];
-      std::snprintf(text, sizeof(text), "%.6g", ms);
-      return std::string(text);
-    };
-    return "{\"ms\": " + List(times, number) + "}";
+    return "{\"ms\": " + Numbers(times) + "}";
   }
 
   std::string Unload() {

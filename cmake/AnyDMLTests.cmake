@@ -1,12 +1,13 @@
-# anydml_add_test(name SOURCES a.cc b.cc LIBS target... [LABELS label...] [TIMEOUT seconds])
-# A GoogleTest executable that is one CTest test.
+# anydml_add_test(name SOURCES a.cc b.cc LIBS target... [LABELS label...] [TIMEOUT seconds] [GPU])
+# A GoogleTest executable that is one CTest test, on the CPU. GPU: and once more, as gpu_<name>, on
+# the first GPU; skipped where there is none.
 if(ANYDML_BUILD_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
 endif()
 
 function(anydml_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "GPU" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   if(NOT ANYDML_BUILD_TESTS)
     return()
   endif()
@@ -18,5 +19,12 @@ function(anydml_add_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+                       ENVIRONMENT "ANYDML_ADAPTER=cpu;ANYDML_TEST_BACKEND=cpu")
+  if(ARG_GPU AND ANYDML_HAVE_CUDA)
+    add_test(NAME gpu_${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/support/on_gpu.sh $<TARGET_FILE:anydml-cli>
+                                      $<TARGET_FILE:${name}>)
+    set_tests_properties(gpu_${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS gpu SKIP_RETURN_CODE 77
+                         RUN_SERIAL ON)
+  endif()
 endfunction()

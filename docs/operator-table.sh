@@ -6,7 +6,7 @@ anydml=$(realpath "$1") mode=${2:-write}
 cd "$(dirname "$0")/.."
 
 table() {
-  echo '| since | implemented (CPU) | not yet |'
+  echo '| since | implemented (CPU and CUDA) | not yet |'
   echo '|---|---|---|'
   "$anydml" operators | awk '
     NR == 1 { next }

@@ -14,7 +14,8 @@
  *   ANYDML_IMPLEMENTATION   Forces one implementation by name, for example
  *                           "cpu.reference". An operator that cannot use it
  *                           fails to compile, and the failure says why.
- *   ANYDML_ADAPTER          Chooses the adapter that is listed first.
+ *   ANYDML_ADAPTER          Chooses the adapter that is listed first ("cpu", "cuda:0");
+ *                           else GPUs come before the CPU.
  *   ANYDML_THREADS          How many threads the CPU adapter computes with (read
  *                           once per process); else as many as the process may
  *                           use. Results do not depend on it.
@@ -56,6 +57,13 @@ ANYDML_API const char* AnyDmlGetImplementation(struct IDMLCompiledOperator* op);
 /* The implementations that were considered for `op`, one per line in order of
  * preference, each with "yes" or the reason why not. Valid as long as `op`. */
 ANYDML_API const char* AnyDmlExplainImplementation(struct IDMLCompiledOperator* op);
+
+/* The name of the adapter with this LUID (LowPart | HighPart << 32), as ANYDML_ADAPTER
+ * takes it, for example "cpu" or "cuda:0"; "" if there is none. Valid for ever. */
+ANYDML_API const char* AnyDmlGetAdapterId(uint64_t luid);
+
+/* Why there is no GPU adapter, in one line; "" if there is one. Valid for ever. */
+ANYDML_API const char* AnyDmlWhyNoGpu(void);
 
 /* The number of COM objects of this process that are alive; 0 after a program
  * has released everything. */

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "base/adaptive_spin.h"
 #include "base/status.h"
 #include "ops/kernel.h"
 
@@ -42,6 +43,12 @@ class Memory {
   uint64_t size_ = 0;
 };
 
+// Work that a stream has recorded to be replayed; may outlive the stream.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+};
+
 // One queue's work, in order. Used by one thread at a time. Calls may return
 // before the work is done; `Flush` says when.
 class Stream {
@@ -51,8 +58,28 @@ class Stream {
   virtual Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) = 0;
   virtual Status Run(const Kernel& kernel, const KernelArguments& arguments) = 0;
   virtual Status WriteTimestamp(uint64_t* target) = 0;  // host-visible or device memory of this backend
-  // Calls `done` (from any thread) once everything before it is complete.
-  virtual Status Flush(std::function<void()> done) = 0;
+
+  // Records what `body` gives the stream instead of doing it. Null when nothing is gained by
+  // recordings, or when this cannot be recorded; nothing is done then, either.
+  virtual Status Record(const std::function<Status(Stream&)>& body, std::unique_ptr<Recording>* recording) {
+    (void)body;
+    recording->reset();
+    return {};
+  }
+  virtual Status Replay(const Recording& recording) {
+    (void)recording;
+    return Status(Code::kFail, "this stream has no recordings");
+  }
+
+  // Calls `done` (from any thread) once everything before it is complete, or has failed.
+  virtual Status Flush(std::function<void(const Status&)> done) = 0;
+  // Spins until `ready`, which the stream's work will make true; false when patience ends before.
+  // From any thread, which may be put to that work meanwhile.
+  virtual bool SpinUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) {
+    return spin->Until(ready);
+  }
+  // Waits for what is under way; the stream gets no more work afterwards.
+  virtual void Close() {}
 };
 
 class Backend {
@@ -71,5 +98,8 @@ class Backend {
 // All backends of this machine, best first; never empty, lives as long as the
 // process. ANYDML_ADAPTER=<id> moves that one to the front.
 std::span<Backend* const> Backends();
+
+// One line; empty when there is one.
+const std::string& WhyNoGpu();
 
 }  // namespace anydml

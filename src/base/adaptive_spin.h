@@ -3,6 +3,8 @@
 // wait that is usually longer should not spin at all.
 #pragma once
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,31 +14,46 @@ namespace anydml {
 
 class AdaptiveSpin {
  public:
+  using Clock = std::chrono::steady_clock;
+
   // True when `ready` became true within the present patience. It does not yield:
   // where other programs want the processor, a thread that yields comes back after
   // their time slices (milliseconds), but one that sleeps is woken at once.
   template <typename Ready>
   bool Until(Ready&& ready) {
+    return Until(ready, [] { return false; });
+  }
+
+  // Meanwhile calls `work`, which is true when it did something useful: that time does not count.
+  template <typename Ready, typename Work>
+  bool Until(Ready&& ready, Work&& work) {
     if (ready()) return true;
     const int64_t patience = patience_ns_.load(std::memory_order_relaxed);
-    const auto start = Clock::now();
+    auto start = Clock::now();
     do {
       if (ready()) {
         SetPatience(patience * 2);
         return true;
       }
+      if (work()) start = Clock::now();
     } while (std::chrono::nanoseconds(Clock::now() - start).count() < patience);
     SetPatience(patience / 2);
     return false;
   }
 
-  // To be told how long the sleep after a fruitless spin lasted: a short one shows
-  // that more patience would have paid.
-  void Slept(std::chrono::nanoseconds duration) {
-    if (duration.count() < kMostNs) SetPatience(kMostNs);
-  }
+  // A sleep after a fruitless spin, made where it begins.
+  struct Sleep {
+    const Clock::time_point began = Clock::now();
+    const int cpu = sched_getcpu();
+  };
 
-  using Clock = std::chrono::steady_clock;
+  // To be told, at once, of a sleep and of the processor that the waking thread was on. A short
+  // sleep shows that more patience would have paid, except when they shared a processor (others
+  // keep the rest busy): then it was the spin that kept the other thread from its work.
+  void Slept(const Sleep& sleep, int waker_cpu) {
+    if (sleep.cpu == waker_cpu) return;
+    if (std::chrono::nanoseconds(Clock::now() - sleep.began).count() < kMostNs) SetPatience(kMostNs);
+  }
 
  private:
   static constexpr int64_t kMostNs = 50'000;

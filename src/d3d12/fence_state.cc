@@ -36,13 +36,28 @@ void FenceState::Notify(uint64_t value, std::shared_ptr<Notification> notificati
   notification->Fire();
 }
 
+void FenceState::Expect(uint64_t value, const std::shared_ptr<Stream>& stream) {
+  std::lock_guard lock(expected_mutex_);
+  expected_ = value;
+  expected_from_ = stream;
+}
+
+// For the application's threads: they may be put to the work that they wait for.
+bool FenceState::SpinUntil(uint64_t target) {
+  std::shared_ptr<Stream> stream;
+  {
+    std::lock_guard lock(expected_mutex_);
+    if (expected_ == target) stream = expected_from_.lock();
+  }
+  const auto reached = [this, target] { return value() >= target; };
+  return stream ? stream->SpinUntil(reached, &spin_) : spin_.Until(reached);
+}
+
 void FenceState::Wait(uint64_t value) {
-  if (SpinUntil(value, [] { return false; })) return;
-  const auto start = AdaptiveSpin::Clock::now();
+  if (this->value() >= value || SpinUntil(value)) return;
   const auto notification = std::make_shared<Notification>(1);
   Notify(value, notification);
-  notification->Block();
-  Slept(AdaptiveSpin::Clock::now() - start);
+  Sleep(notification.get());
 }
 
 }  // namespace anydml::d3d12

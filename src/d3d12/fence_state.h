@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "backend/backend.h"
 #include "base/adaptive_spin.h"
 #include "d3d12/notification.h"
 
@@ -28,6 +29,9 @@ class FenceState {
   // Fires `notification` once `value` is reached, at once if it already is.
   void Notify(uint64_t value, std::shared_ptr<Notification> notification);
 
+  // Tells that a signal of `value` is on its way, behind the work of `stream`.
+  void Expect(uint64_t value, const std::shared_ptr<Stream>& stream);
+
   // Blocks until `value` is reached.
   void Wait(uint64_t value);
 
@@ -36,7 +40,11 @@ class FenceState {
   bool SpinUntil(uint64_t target, GiveUp&& give_up) {
     return spin_.Until([&] { return value() >= target || give_up(); });
   }
-  void Slept(std::chrono::nanoseconds duration) { spin_.Slept(duration); }
+  // Sleeps until `notification` is delivered.
+  void Sleep(Notification* notification) {
+    const AdaptiveSpin::Sleep sleep;
+    spin_.Slept(sleep, notification->Block());
+  }
 
  private:
   struct Waiter {
@@ -45,12 +53,17 @@ class FenceState {
   };
 
   void Set(uint64_t value, bool removed);
+  bool SpinUntil(uint64_t target);
 
   std::atomic<uint64_t> value_;
   AdaptiveSpin spin_;
   std::mutex mutex_;
   bool removed_ = false;
   std::vector<Waiter> waiters_;
+  // The signal that was announced last. On a line of its own, which the queue's threads do not touch.
+  alignas(64) std::mutex expected_mutex_;
+  uint64_t expected_ = 0;
+  std::weak_ptr<Stream> expected_from_;
 };
 
 }  // namespace anydml::d3d12

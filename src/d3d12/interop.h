@@ -57,6 +57,9 @@ class Command {
   // On the queue's thread. A failure removes the Direct3D device.
   virtual Status Execute(Stream& stream) const = 0;
 
+  // Whether executing it does the same every time, all of it on the stream.
+  virtual bool repeatable() const { return true; }
+
   // Buffers that it touches, for life-time checks.
   std::span<const std::shared_ptr<ResourceState>> resources() const { return resources_; }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,12 +31,14 @@ void Notification::Deliver() {
   }
   std::lock_guard lock(mutex_);
   delivered_ = true;
+  delivered_from_ = sched_getcpu();
   delivered_changed_.notify_all();
 }
 
-void Notification::Block() {
+int Notification::Block() {
   std::unique_lock lock(mutex_);
   delivered_changed_.wait(lock, [this] { return delivered_; });
+  return delivered_from_;
 }
 
 int DuplicateEvent(HANDLE event) {

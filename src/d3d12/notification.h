@@ -23,7 +23,7 @@ class Notification {
 
   void Fire();
   void Cancel() { Deliver(); }  // delivers now, whatever is missing
-  void Block();
+  int Block();                  // returns the processor that it was delivered from
 
  private:
   void Deliver();
@@ -33,6 +33,7 @@ class Notification {
   std::mutex mutex_;
   std::condition_variable delivered_changed_;
   bool delivered_ = false;
+  int delivered_from_ = 0;
 };
 
 // Our own descriptor of the eventfd in `event` (the application may close its

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "d3d12/command_allocator.h"
@@ -19,6 +20,17 @@ struct RecordedList {
   uint64_t allocator_generation = 0;
 
   void Finish();
+
+  // All commands. A list that comes again and again is replayed where the backend can.
+  Status Execute(Stream& stream) const;
+
+ private:
+  Status ExecuteCommands(Stream& stream) const;
+
+  bool repeatable_ = false;  // after Finish
+  mutable std::mutex mutex_;
+  mutable uint32_t executions_ = 0;               // before there was a recording, or it was refused
+  mutable std::unique_ptr<Recording> recording_;  // never changed once it is there
 };
 
 }  // namespace anydml::d3d12

@@ -74,6 +74,10 @@ Submission::~Submission() {
 
 Status Submission::Execute(Stream& stream) const {
   for (const Execution& execution : executions_) {
+    if (execution.replacements.empty()) {
+      ANYDML_RETURN_IF_ERROR(execution.list->Execute(stream));
+      continue;
+    }
     const auto& commands = execution.list->commands;
     auto replacement = execution.replacements.begin();
     for (uint32_t i = 0; i < commands.size(); ++i) {

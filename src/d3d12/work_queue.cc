@@ -20,15 +20,18 @@ WorkQueue::~WorkQueue() {
   }
   work_arrived_.notify_one();
   thread_.join();
+  stream_->Close();  // who waits for a fence may still hold the stream
 }
 
 void WorkQueue::Push(WorkItem item) {
+  if (item.fence && !item.wait) item.fence->Expect(item.value, stream_);
   bool wake = false;
   {
     std::lock_guard lock(mutex_);
     items_.push_back(std::move(item));
     item_count_.store(items_.size(), std::memory_order_release);
     wake = asleep_;
+    if (wake) waker_cpu_ = sched_getcpu();
   }
   if (wake) work_arrived_.notify_one();
 }
@@ -36,6 +39,7 @@ void WorkQueue::Push(WorkItem item) {
 void WorkQueue::Main() {
   WorkItem item;
   while (Pop(&item)) Run(std::move(item));
+  EndExecuted();
   DropAll();
 }
 
@@ -43,14 +47,15 @@ bool WorkQueue::Pop(WorkItem* item) {
   const auto ready = [this] {
     return item_count_.load(std::memory_order_acquire) != 0 || closing_.load(std::memory_order_relaxed);
   };
+  if (!ready()) EndExecuted();
   const bool spun = spin_.Until(ready);
   std::unique_lock lock(mutex_);
   if (!spun && items_.empty() && !closing_) {
-    const auto start = AdaptiveSpin::Clock::now();
+    const AdaptiveSpin::Sleep sleep;
     asleep_ = true;
     work_arrived_.wait(lock, [this] { return !items_.empty() || closing_; });
     asleep_ = false;
-    spin_.Slept(AdaptiveSpin::Clock::now() - start);
+    spin_.Slept(sleep, waker_cpu_);
   }
   if (items_.empty()) return false;  // only when closing: `ready` saw an item otherwise
   *item = std::move(items_.front());
@@ -76,39 +81,63 @@ void WorkQueue::Run(WorkItem item) {
 void WorkQueue::Execute(std::unique_ptr<Submission> submission) {
   if (device_->removed()) return;  // dropped: the submission's end ends its uses
   const HRESULT hr = Guard([&] {
-    Status status = submission->Execute(*stream_);
-    if (status.ok()) {
-      // A plain pointer, because a closure that owns would make std::function allocate.
-      Submission* const raw = submission.release();
-      status = stream_->Flush([raw] { delete raw; });
-      if (!status.ok()) delete raw;
-    }
-    if (!status.ok()) {
-      device_->Remove(ToHresult(status.code()),
-                      StrCat("a command list failed on the queue: ", status.message()));
-    }
+    const Status status = submission->Execute(*stream_);
+    // It ends with the signal that mostly comes next, or before the queue waits. Also when it
+    // failed: some of it may be under way.
+    executed_.push_back(std::move(submission));
+    Check(status);
     return S_OK;
   });
   if (FAILED(hr)) device_->Remove(hr, "an exception ended a command list on the queue");
 }
 
-void WorkQueue::Signal(std::shared_ptr<FenceState> fence, uint64_t value) {
-  if (device_->removed()) return;
+void WorkQueue::EndExecuted() {
+  if (!executed_.empty()) Flush(nullptr, 0);
+}
+
+// When the stream has come to this point: ends the submissions before it and signals.
+void WorkQueue::Flush(std::shared_ptr<FenceState> fence, uint64_t value) {
   const HRESULT hr = Guard([&] {
-    const Status status = stream_->Flush([fence = std::move(fence), value] { fence->Signal(value); });
-    if (!status.ok())
-      device_->Remove(ToHresult(status.code()), StrCat("the queue failed: ", status.message()));
+    struct Ending {
+      std::vector<std::unique_ptr<Submission>> submissions;
+      std::shared_ptr<FenceState> fence;
+    };
+    const auto ending = std::make_shared<Ending>();
+    ending->submissions.swap(executed_);
+    ending->fence = std::move(fence);
+    Check(stream_->Flush([this, ending, value](const Status& outcome) {
+      ending->submissions.clear();
+      Check(outcome);
+      if (outcome.ok() && ending->fence) SignalNow(*ending->fence, value);
+    }));
+    return S_OK;
+  });
+  if (FAILED(hr)) device_->Remove(hr, "an exception ended the work of the queue");
+}
+
+void WorkQueue::Check(const Status& status) {
+  if (status.ok()) return;
+  device_->Remove(ToHresult(status.code()), StrCat("a command list failed on the queue: ", status.message()));
+}
+
+void WorkQueue::Signal(std::shared_ptr<FenceState> fence, uint64_t value) {
+  if (!device_->removed()) Flush(std::move(fence), value);
+}
+
+void WorkQueue::SignalNow(FenceState& fence, uint64_t value) {
+  const HRESULT hr = Guard([&] {
+    fence.Signal(value);
     return S_OK;
   });
   if (FAILED(hr)) device_->Remove(hr, "an exception ended a fence signal on the queue");
 }
 
 bool WorkQueue::WaitFor(FenceState& fence, uint64_t value) {
+  EndExecuted();
   // Removal makes every fence reach everything, so it ends this wait too.
   if (fence.SpinUntil(value, [this] { return closing_.load(std::memory_order_relaxed); })) {
     return fence.value() >= value;
   }
-  const auto start = AdaptiveSpin::Clock::now();
   const auto notification = std::make_shared<Notification>(1);
   {
     std::lock_guard lock(mutex_);
@@ -116,8 +145,7 @@ bool WorkQueue::WaitFor(FenceState& fence, uint64_t value) {
     blocked_on_ = notification;
   }
   fence.Notify(value, notification);
-  notification->Block();
-  fence.Slept(AdaptiveSpin::Clock::now() - start);
+  fence.Sleep(notification.get());
   std::lock_guard lock(mutex_);
   blocked_on_.reset();
   return !closing_ || fence.value() >= value;

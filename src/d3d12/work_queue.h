@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/adaptive_spin.h"
 #include "d3d12/fence_state.h"
@@ -38,20 +39,26 @@ class WorkQueue {
   bool Pop(WorkItem* item);  // false: the queue closes and nothing is left
   void Run(WorkItem item);
   void Execute(std::unique_ptr<Submission> submission);
+  void EndExecuted();
+  void Flush(std::shared_ptr<FenceState> fence, uint64_t value);
+  void Check(const Status& status);  // a failure removes the device
   void Signal(std::shared_ptr<FenceState> fence, uint64_t value);
+  void SignalNow(FenceState& fence, uint64_t value);
   bool WaitFor(FenceState& fence, uint64_t value);  // false: the queue closes meanwhile
   void DropAll();
 
   Device* const device_;
-  const std::unique_ptr<Stream> stream_;
+  const std::shared_ptr<Stream> stream_;  // fences look at it
 
   std::mutex mutex_;
   std::condition_variable work_arrived_;
   std::deque<WorkItem> items_;
   std::atomic<size_t> item_count_{0};  // of items_, for looking without the lock
   bool asleep_ = false;
+  int waker_cpu_ = 0;
   std::atomic<bool> closing_{false};
-  std::shared_ptr<Notification> blocked_on_;  // what WaitFor sleeps on
+  std::vector<std::unique_ptr<Submission>> executed_;  // and not yet flushed
+  std::shared_ptr<Notification> blocked_on_;           // what WaitFor sleeps on
   AdaptiveSpin spin_;
 
   std::thread thread_;  // last: it starts when everything else is there

@@ -1,6 +1,7 @@
 // The functions of anydml.h.
 #include <anydml.h>
 
+#include "backend/backend.h"
 #include "base/report.h"
 #include "com/com_object.h"
 #include "dml/compiled_operator.h"
@@ -31,6 +32,15 @@ const char* AnyDmlExplainImplementation(IDMLCompiledOperator* op) {
   const auto* program = ProgramOf(op);
   return program != nullptr ? program->lowered.explanation.c_str() : "";
 }
+
+const char* AnyDmlGetAdapterId(uint64_t luid) {
+  for (const anydml::Backend* backend : anydml::Backends()) {
+    if (backend->adapter().luid == luid) return backend->adapter().id.c_str();
+  }
+  return "";
+}
+
+const char* AnyDmlWhyNoGpu() { return anydml::WhyNoGpu().c_str(); }
 
 uint64_t AnyDmlGetLiveObjectCount() { return anydml::LiveObjectCount(); }
 

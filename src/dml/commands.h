@@ -19,6 +19,8 @@ class DispatchCommand final : public d3d12::Command {
   DispatchCommand(std::shared_ptr<DeviceState> state, const Layout& layout,
                   std::span<const d3d12::Descriptor> bound);
   Status Execute(Stream& stream) const override;
+  // What a run finds in the data is told run by run.
+  bool repeatable() const override { return state_->data_error_sink() == nullptr; }
 
  private:
   const std::shared_ptr<DeviceState> state_;
@@ -35,6 +37,7 @@ class VolatileDispatchCommand final : public d3d12::Command {
                           D3D12_GPU_DESCRIPTOR_HANDLE descriptors);
   Status Resolve(std::shared_ptr<const d3d12::Command>* instead) const override;
   Status Execute(Stream& stream) const override;
+  bool repeatable() const override { return false; }
 
  private:
   Status ReadBindings(std::vector<d3d12::Descriptor>* bound) const;
@@ -51,6 +54,7 @@ class InitializeCommand final : public d3d12::Command {
   InitializeCommand(std::shared_ptr<DeviceState> state, std::shared_ptr<const Layout> layout,
                     std::span<const d3d12::Descriptor> bound);
   Status Execute(Stream& stream) const override;
+  bool repeatable() const override { return false; }
 
  private:
   struct CopyStep {

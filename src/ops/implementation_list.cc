@@ -1,5 +1,7 @@
 #include "ops/implementation_list.h"
 
+#include <algorithm>
+
 namespace anydml {
 
 std::string Decision::RuledOut(const char* name, const char* backend) const {
@@ -11,9 +13,13 @@ std::string Decision::RuledOut(const char* name, const char* backend) const {
   return {};
 }
 
+// What other backends have interests nobody while there is something here.
 std::string Decision::Join(const char* separator) const {
+  const bool any_here =
+      std::any_of(verdicts_.begin(), verdicts_.end(), [](const Verdict& v) { return v.here; });
   std::string text;
   for (const Verdict& verdict : verdicts_) {
+    if (any_here && !verdict.here) continue;
     text += StrCat(text.empty() ? "" : separator, verdict.name, ": ", verdict.text);
   }
   return text;
@@ -36,7 +42,9 @@ Status Decision::Conclude(const char* operator_name, std::unique_ptr<const Kerne
                                              " was asked for but does not fit: ", verdict.text));
   }
   std::string names;
-  for (const Verdict& verdict : verdicts_) names += StrCat(names.empty() ? "" : ", ", verdict.name);
+  for (const Verdict& verdict : verdicts_) {
+    if (verdict.here) names += StrCat(names.empty() ? "" : ", ", verdict.name);
+  }
   return Status(Code::kUnsupported, StrCat(operator_name, ": implementation ", options_.implementation,
                                            " was asked for but there are only ", names));
 }

@@ -54,8 +54,10 @@ class Decision {
   // Why `name` is out before its problem is looked at; empty when it is not.
   std::string RuledOut(const char* name, const char* backend) const;
 
-  void Refuse(const char* name, std::string reason) { verdicts_.push_back({name, std::move(reason)}); }
-  void Choose(const char* name) { verdicts_.push_back({chosen_ = name, "chosen"}); }
+  void Refuse(const char* name, const char* backend, std::string reason) {
+    verdicts_.push_back({name, std::move(reason), options_.backend == backend});
+  }
+  void Choose(const char* name) { verdicts_.push_back({chosen_ = name, "chosen", true}); }
 
   // Moves the outcome to `out`; without a choice fails with kUnsupported and the reasons.
   Status Conclude(const char* operator_name, std::unique_ptr<const Kernel> kernel, LoweredOperator* out) &&;
@@ -64,6 +66,7 @@ class Decision {
   struct Verdict {
     const char* name;
     std::string text;
+    bool here;  // of the backend in question
   };
   std::string Join(const char* separator) const;
 
@@ -87,7 +90,7 @@ Status ChooseImplementation(const char* operator_name, const Implementation<Prob
     if (why_not.empty()) {
       decision.Choose(candidate.name);
     } else {
-      decision.Refuse(candidate.name, why_not);
+      decision.Refuse(candidate.name, candidate.backend, why_not);
     }
   }
   return std::move(decision).Conclude(operator_name, std::move(kernel), out);

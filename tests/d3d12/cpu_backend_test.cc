@@ -1,5 +1,6 @@
 #include <array>
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -65,10 +66,11 @@ TEST(ThreadPool, EveryTaskOnce) {
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 3; ++caller) {
     callers.emplace_back([&pool] {
+      ThreadPool::User user(&pool);
       for (uint32_t call = 0; call < 2000; ++call) {
         const uint32_t count = call % 9;
         std::array<std::atomic<int>, 9> runs{};
-        ParallelFor(&pool, count, [&](uint32_t i) { runs[i].fetch_add(1, std::memory_order_relaxed); });
+        ParallelFor(&user, count, [&](uint32_t i) { runs[i].fetch_add(1, std::memory_order_relaxed); });
         for (uint32_t i = 0; i < runs.size(); ++i) ASSERT_EQ(runs[i], i < count ? 1 : 0);
       }
     });
@@ -79,8 +81,9 @@ TEST(ThreadPool, EveryTaskOnce) {
 // A task that waits for another one gets it run at the same time.
 TEST(ThreadPool, AtTheSameTime) {
   ThreadPool pool(2);
+  ThreadPool::User user(&pool);
   std::atomic<int> arrived{0};
-  ParallelFor(&pool, 2, [&](uint32_t) {
+  ParallelFor(&user, 2, [&](uint32_t) {
     ++arrived;
     while (arrived < 2) std::this_thread::yield();
   });
@@ -89,12 +92,60 @@ TEST(ThreadPool, AtTheSameTime) {
 
 TEST(ThreadPool, SleepsAndWakes) {
   ThreadPool pool(3);
+  ThreadPool::User user(&pool);
   for (int i = 0; i < 5; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     std::atomic<int> sum{0};
-    ParallelFor(&pool, 100, [&](uint32_t task) { sum += static_cast<int>(task); });
+    ParallelFor(&user, 100, [&](uint32_t task) { sum += static_cast<int>(task); });
     EXPECT_EQ(sum, 4950);
   }
+}
+
+// Threads that wait for what comes behind some calls take tasks of them, in the default
+// floating-point environment, and none of the calls behind.
+TEST(ThreadPool, HelpersTakeTasks) {
+  ThreadPool pool(2);
+  ThreadPool::User user(&pool), other(&pool);
+  std::atomic<uint32_t> reached{0};
+  std::atomic<bool> closing{false};
+  std::atomic<int> helped{0}, astray{0};
+  thread_local uint32_t waits_for = 0;  // what a helper waits for
+  std::vector<std::thread> helpers;
+  for (int helper = 0; helper < 2; ++helper) {
+    helpers.emplace_back([&] {
+      std::fesetround(FE_UPWARD);
+      AdaptiveSpin spin;
+      while (!closing) {
+        waits_for = reached + 1;
+        user.HelpUntil([&] { return reached >= waits_for || closing; }, &spin);
+        EXPECT_EQ(std::fegetround(), FE_UPWARD);
+      }
+    });
+  }
+  std::thread stranger([&] {
+    while (!closing) {
+      ParallelFor(&other, 3, [&](uint32_t) { astray += waits_for != 0; });
+    }
+  });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  for (uint32_t call = 0; call < 2000 || (helped == 0 && std::chrono::steady_clock::now() < deadline);
+       ++call) {
+    std::array<std::atomic<int>, 3> runs{};
+    ParallelFor(&user, 3, [&](uint32_t i) {
+      runs[i].fetch_add(1, std::memory_order_relaxed);
+      if (waits_for == 0) return;
+      ++helped;
+      // Not behind what the helper waits for.
+      if (std::fegetround() != FE_TONEAREST || call >= waits_for) ++astray;
+    });
+    for (const std::atomic<int>& run : runs) ASSERT_EQ(run, 1);
+    reached = call + 1;
+  }
+  closing = true;
+  stranger.join();
+  for (std::thread& helper : helpers) helper.join();
+  EXPECT_GT(helped, 0);
+  EXPECT_EQ(astray, 0);
 }
 
 TEST(CpuBackend, Memory) {
@@ -128,7 +179,7 @@ TEST(CpuBackend, Stream) {
   ASSERT_TRUE(stream->WriteTimestamp(&second).ok());
   EXPECT_LE(first, second);
   bool done = false;
-  ASSERT_TRUE(stream->Flush([&done] { done = true; }).ok());
+  ASSERT_TRUE(stream->Flush([&done](const Status& status) { done = status.ok(); }).ok());
   EXPECT_TRUE(done);
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -285,6 +286,82 @@ TEST_F(QueueTest, QueryMisuse) {
   fails([&] { list->ResolveQueryData(heap.get(), type, 0, 4, readback.get(), 8); });
   fails([&] { list->ResolveQueryData(heap.get(), type, 0, 1, readback.get(), 4); });
   fails([&] { list->ResolveQueryData(heap.get(), type, 0, 1, nullptr, 0); });
+}
+
+// From some execution on a backend may replay what it did before: the commands are the same,
+// the data and the time are not.
+TEST_F(QueueTest, AListThatComesAgainDoesItAgain) {
+  constexpr size_t kWords = 1000;
+  const auto upload = UploadBuffer(Numbers(kWords));
+  const auto first = Buffer(kWords * 4), second = Buffer(kWords * 4);
+  const auto readback = ReadbackBuffer(kWords);
+  const auto queue = CreateQueue(device());
+  const auto allocator = CreateAllocator(device());
+  const auto list = CreateList(device(), allocator.get());
+  list->CopyResource(first.get(), upload.get());
+  list->CopyBufferRegion(second.get(), 0, first.get(), 4, kWords * 4 - 4);
+  list->CopyBufferRegion(second.get(), kWords * 4 - 4, first.get(), 0, 4);
+  list->CopyResource(readback.get(), second.get());
+  ASSERT_EQ(list->Close(), S_OK);
+  for (uint32_t round = 0; round < 6; ++round) {
+    std::vector<uint32_t> words = Numbers(kWords, 1000 * round);
+    Fill(upload.get(), words);
+    Execute(queue.get(), list.get());
+    Finish(queue.get());
+    std::rotate(words.begin(), words.begin() + 1, words.end());
+    ASSERT_EQ(Contents(readback.get()), words) << round;
+  }
+}
+
+TEST_F(QueueTest, AListOnTwoQueuesAtOnce) {
+  constexpr size_t kWords = 1 << 16;
+  const auto upload = UploadBuffer(Numbers(kWords));
+  const auto middle = Buffer(kWords * 4);
+  const auto readback = ReadbackBuffer(kWords);
+  const Ptr<ID3D12CommandQueue> queues[] = {CreateQueue(device()), CreateQueue(device())};
+  const auto allocator = CreateAllocator(device());
+  const auto list = CreateList(device(), allocator.get());
+  list->CopyResource(middle.get(), upload.get());
+  list->CopyResource(readback.get(), middle.get());
+  ASSERT_EQ(list->Close(), S_OK);
+  for (int i = 0; i < 200; ++i) Execute(queues[i % 2].get(), list.get());
+  for (const auto& queue : queues) Finish(queue.get());
+  EXPECT_EQ(Contents(readback.get()), Numbers(kWords));
+  EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
+}
+
+// Buffers that are placed in the same memory.
+TEST_F(QueueTest, CopiesThatOverlap) {
+  constexpr uint32_t kWords = 5 * kAlignment / 4;
+  const D3D12_HEAP_DESC desc = {6 * kAlignment, HeapProperties(D3D12_HEAP_TYPE_DEFAULT), 0,
+                                D3D12_HEAP_FLAG_NONE};
+  Ptr<ID3D12Heap> heap;
+  ASSERT_EQ(device()->CreateHeap(&desc, IID_PPV_ARGS(&heap)), S_OK);
+  const auto place = [&](uint64_t offset) {
+    const D3D12_RESOURCE_DESC buffer = BufferDesc(5 * kAlignment);
+    Ptr<ID3D12Resource> placed;
+    EXPECT_EQ(device()->CreatePlacedResource(heap.get(), offset, &buffer, D3D12_RESOURCE_STATE_COMMON,
+                                             nullptr, IID_PPV_ARGS(&placed)),
+              S_OK);
+    return placed;
+  };
+  const Ptr<ID3D12Resource> low = place(0), high = place(kAlignment);
+  const auto upload = UploadBuffer(Numbers(kWords));
+  const auto readback = ReadbackBuffer(kWords);
+  const auto queue = CreateQueue(device());
+  for (const bool up : {true, false}) {
+    const auto& source = up ? low : high;
+    const auto& target = up ? high : low;
+    const auto allocator = CreateAllocator(device());
+    const auto list = CreateList(device(), allocator.get());
+    list->CopyResource(source.get(), upload.get());
+    list->CopyResource(target.get(), source.get());
+    list->CopyResource(readback.get(), target.get());
+    ASSERT_EQ(list->Close(), S_OK);
+    Execute(queue.get(), list.get());
+    Finish(queue.get());
+    EXPECT_EQ(Contents(readback.get()), Numbers(kWords)) << up;
+  }
 }
 
 }  // namespace

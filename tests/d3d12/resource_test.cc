@@ -71,13 +71,41 @@ TEST_F(ResourceTest, AbsurdSizesFailCleanly) {
   EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
 }
 
-TEST_F(ResourceTest, HugeBuffersAreNotTouched) {
+DXGI_ADAPTER_DESC AdapterOf(ID3D12Device* device) {
   Ptr<IDXGIFactory4> factory;
   Ptr<IDXGIAdapter> adapter;
-  ASSERT_EQ(CreateDXGIFactory2(0, IID_PPV_ARGS(&factory)), S_OK);
-  ASSERT_EQ(factory->EnumAdapterByLuid(device()->GetAdapterLuid(), IID_PPV_ARGS(&adapter)), S_OK);
-  DXGI_ADAPTER_DESC desc;
-  ASSERT_EQ(adapter->GetDesc(&desc), S_OK);
+  DXGI_ADAPTER_DESC desc{};
+  EXPECT_EQ(CreateDXGIFactory2(0, IID_PPV_ARGS(&factory)), S_OK);
+  EXPECT_EQ(factory->EnumAdapterByLuid(device->GetAdapterLuid(), IID_PPV_ARGS(&adapter)), S_OK);
+  EXPECT_EQ(adapter->GetDesc(&desc), S_OK);
+  return desc;
+}
+
+TEST_F(ResourceTest, FullMemoryFailsCleanly) {
+  const DXGI_ADAPTER_DESC desc = AdapterOf(device());
+  if (desc.DedicatedVideoMemory == 0) GTEST_SKIP() << "the adapter has no memory of its own";
+  const uint64_t third = desc.DedicatedVideoMemory / 3 / kAlignment * kAlignment;
+  std::vector<Ptr<ID3D12Resource>> buffers;
+  HRESULT result = S_OK;
+  while (buffers.size() < 4 && result == S_OK) {
+    const auto properties = anydml::testing::HeapProperties(D3D12_HEAP_TYPE_DEFAULT);
+    const auto buffer_desc = BufferDesc(third);
+    Ptr<ID3D12Resource> buffer;
+    result = device()->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &buffer_desc,
+                                               D3D12_RESOURCE_STATE_COMMON, nullptr, IID_PPV_ARGS(&buffer));
+    if (result == S_OK) buffers.push_back(buffer);
+  }
+  EXPECT_EQ(result, E_OUTOFMEMORY);
+  EXPECT_TRUE(LastErrorHas("memory"));
+  EXPECT_GE(buffers.size(), 2u);
+  EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
+  Buffer(kAlignment);  // a small one still fits
+  buffers.clear();
+  Buffer(2 * third);  // and what was given back is there again, in other sizes
+}
+
+TEST_F(ResourceTest, HugeBuffersAreNotTouched) {
+  const DXGI_ADAPTER_DESC desc = AdapterOf(device());
   if (desc.DedicatedVideoMemory != 0) GTEST_SKIP() << "memory of its own is not committed lazily";
   const auto first = Buffer(desc.SharedSystemMemory / 2);
   const auto second = Buffer(desc.SharedSystemMemory / 2);

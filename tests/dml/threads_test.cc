@@ -123,7 +123,8 @@ TEST_F(ThreadsTest, LargeOperatorsOnSeveralQueues) {
   std::vector<std::vector<uint8_t>> expected;
   {
     const ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.reference");
-    expected = run(h());
+    DmlHarness cpu(CpuDevice().Get(), DML_CREATE_DEVICE_FLAG_NONE);
+    expected = run(cpu);
   }
   OnAllThreads([&](int) {
     try {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include <anydml.h>
+#include <dxgi1_6.h>
 
 namespace anydml::test {
 
@@ -16,6 +17,23 @@ void Check(HRESULT result, const char* what) {
 }
 
 std::string LastError() { return AnyDmlGetLastErrorMessage(); }
+
+std::string AdapterOf(ID3D12Device* device) {
+  const LUID luid = device->GetAdapterLuid();
+  return AnyDmlGetAdapterId(uint64_t{luid.LowPart} | static_cast<uint64_t>(luid.HighPart) << 32);
+}
+
+ComPtr<ID3D12Device> CpuDevice() {
+  ComPtr<IDXGIFactory4> factory;
+  Check(CreateDXGIFactory2(0, IID_PPV_ARGS(&factory)), "CreateDXGIFactory2");
+  ComPtr<IDXGIAdapter1> adapter;
+  for (UINT i = 0; factory->EnumAdapters1(i, &adapter) == S_OK; ++i) {
+    ComPtr<ID3D12Device> device;
+    Check(D3D12CreateDevice(adapter.Get(), D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device)), "D3D12CreateDevice");
+    if (AdapterOf(device.Get()) == "cpu") return device;
+  }
+  throw std::runtime_error("there is no CPU adapter");
+}
 
 Bindings::Bindings(const std::vector<Bound>& buffers) {
   buffers_.emplace_back();

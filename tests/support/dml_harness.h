@@ -19,6 +19,11 @@ using Microsoft::WRL::ComPtr;
 void Check(HRESULT result, const char* what);
 std::string LastError();
 
+// The name of the device's adapter: "cpu", "cuda:0".
+std::string AdapterOf(ID3D12Device* device);
+// The CPU's device, whichever adapter comes first.
+ComPtr<ID3D12Device> CpuDevice();
+
 template <typename T>
 std::vector<uint8_t> ToBytes(const std::vector<T>& values) {
   std::vector<uint8_t> bytes((values.size() * sizeof(T) + 3) / 4 * 4);

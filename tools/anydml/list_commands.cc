@@ -1,4 +1,6 @@
 // The commands that only tell: operators, adapters.
+#include <anydml.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -24,6 +26,7 @@ const char* const kAdaptersHelp =
     R"(usage: anydml adapters
 
 Lists the adapters of this machine, best first; the first one is used by default.
+Where there is no GPU among them, the last line says why.
 )";
 
 namespace {
@@ -123,6 +126,7 @@ Status AdaptersCommand(std::span<const std::string> arguments) {
                 adapters[i].description.c_str(), MemorySize(adapters[i].dedicated_bytes).c_str(),
                 MemorySize(adapters[i].shared_bytes).c_str());
   }
+  if (const char* why = AnyDmlWhyNoGpu(); *why != '\0') std::printf("no GPU: %s\n", why);
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "common/adapters.h"
 
+#include <anydml.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -25,12 +27,10 @@ std::string Description(IDXCoreAdapter* adapter) {
   return text;
 }
 
-// As the library names them (ANYDML_ADAPTER); DXCore has no property for it.
-std::string Id(IDXCoreAdapter* adapter, uint32_t gpus_before) {
-  if (!adapter->IsAttributeSupported(DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU)) return "cpu";
-  constexpr uint32_t kNvidia = 0x10DE;
-  const auto hardware = Property<DXCoreHardwareID>(adapter, DXCoreAdapterProperty::HardwareID);
-  return StrCat(hardware.vendorID == kNvidia ? "cuda:" : "gpu:", gpus_before);
+// As the library names them; DXCore has no property for it.
+std::string Id(IDXCoreAdapter* adapter) {
+  const auto luid = Property<LUID>(adapter, DXCoreAdapterProperty::InstanceLuid);
+  return AnyDmlGetAdapterId(uint64_t{luid.LowPart} | static_cast<uint64_t>(luid.HighPart) << 32);
 }
 
 std::string Lower(std::string text) {
@@ -55,15 +55,13 @@ Status ListAdapters(std::vector<Adapter>* out) {
   result = factory->CreateAdapterList(1, attributes, IID_PPV_ARGS(&list));
   if (FAILED(result)) return Failed("CreateAdapterList", result);
   out->clear();
-  uint32_t gpus = 0;
   for (uint32_t i = 0; i < list->GetAdapterCount(); ++i) {
     Adapter entry;
     result = list->GetAdapter(i, IID_PPV_ARGS(&entry.adapter));
     if (FAILED(result)) return Failed("GetAdapter", result);
     IDXCoreAdapter* adapter = entry.adapter.Get();
     entry.description = Description(adapter);
-    entry.id = Id(adapter, gpus);
-    if (entry.id != "cpu") ++gpus;
+    entry.id = Id(adapter);
     entry.dedicated_bytes = Property<uint64_t>(adapter, DXCoreAdapterProperty::DedicatedAdapterMemory);
     entry.shared_bytes = Property<uint64_t>(adapter, DXCoreAdapterProperty::SharedSystemMemory);
     out->push_back(std::move(entry));
@@ -93,7 +91,8 @@ Status ChooseAdapter(const std::string& wanted, Adapter* out) {
   for (const Adapter& adapter : adapters) {
     list += StrCat(list.empty() ? "" : ", ", adapter.id, " (", adapter.description, ")");
   }
-  return Status(Code::kUnsupported, StrCat("there is no adapter '", wanted, "'; there is ", list));
+  const std::string why = AnyDmlWhyNoGpu();
+  return Status(Code::kUnsupported, StrCat("there is no adapter '", wanted, "'; there is ", list, why.empty() ? "" : "; no GPU: ", why));
 }
 
 }  // namespace anydml::tools

@@ -11,6 +11,10 @@ uint64_t CpuTimestamp() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
+CpuStream::CpuStream(ThreadPool* pool) {
+  if (pool != nullptr) user_.emplace(pool);
+}
+
 Status CpuStream::Copy(std::byte* target, const std::byte* source, uint64_t bytes) {
   // Placed buffers may share memory, so even copies between two buffers can overlap.
   std::memmove(target, source, bytes);
@@ -31,7 +35,7 @@ Status CpuStream::Fill32(std::byte* target, uint32_t value, uint64_t bytes) {
 
 Status CpuStream::Run(const Kernel& kernel, const KernelArguments& arguments) {
   KernelArguments shared = arguments;
-  shared.executor = executor_;
+  shared.executor = user_ ? &*user_ : nullptr;
   kernel.Run(shared);
   return {};
 }
@@ -41,9 +45,13 @@ Status CpuStream::WriteTimestamp(uint64_t* target) {
   return {};
 }
 
-Status CpuStream::Flush(std::function<void()> done) {
-  done();
+Status CpuStream::Flush(std::function<void(const Status&)> done) {
+  done({});
   return {};
+}
+
+bool CpuStream::SpinUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) {
+  return user_ ? user_->HelpUntil(ready, spin) : spin->Until(ready);
 }
 
 }  // namespace anydml

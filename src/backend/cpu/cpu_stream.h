@@ -1,7 +1,10 @@
 // A stream whose calls have done their work when they return.
 #pragma once
 
+#include <optional>
+
 #include "backend/backend.h"
+#include "backend/cpu/thread_pool.h"
 
 namespace anydml {
 
@@ -10,16 +13,17 @@ uint64_t CpuTimestamp();
 
 class CpuStream final : public Stream {
  public:
-  explicit CpuStream(Executor* executor) : executor_(executor) {}  // null: one thread
+  explicit CpuStream(ThreadPool* pool);  // null: one thread
 
   Status Copy(std::byte* target, const std::byte* source, uint64_t bytes) override;
   Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) override;
   Status Run(const Kernel& kernel, const KernelArguments& arguments) override;
   Status WriteTimestamp(uint64_t* target) override;
-  Status Flush(std::function<void()> done) override;
+  Status Flush(std::function<void(const Status&)> done) override;
+  bool SpinUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) override;
 
  private:
-  Executor* const executor_;
+  std::optional<ThreadPool::User> user_;
 };
 
 }  // namespace anydml

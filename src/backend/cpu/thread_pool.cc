@@ -1,5 +1,6 @@
 #include "backend/cpu/thread_pool.h"
 
+#include <cfenv>
 #include <system_error>
 
 #include "base/background_thread.h"
@@ -9,8 +10,10 @@ namespace {
 
 constexpr uint64_t kMaxTasks = 0xFFFF;
 
+uint64_t CallOf(uint64_t taken) { return taken >> 32; }
 uint64_t CountOf(uint64_t taken) { return (taken >> 16) & kMaxTasks; }
 uint64_t NextOf(uint64_t taken) { return taken & kMaxTasks; }
+bool AnyLeft(uint64_t taken) { return NextOf(taken) < CountOf(taken); }
 
 }  // namespace
 
@@ -27,12 +30,12 @@ ThreadPool::ThreadPool(uint32_t threads) {
 
 ThreadPool::~ThreadPool() {
   closing_.store(true);
-  calls_.fetch_add(1);
-  calls_.notify_all();
+  wanted_.fetch_add(1);
+  wanted_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::Run(uint32_t count, Task task, void* context) {
+void ThreadPool::Run(const User* user, uint32_t count, Task task, void* context) {
   std::unique_lock lock(shared_by_, std::try_to_lock);
   if (!lock.owns_lock() || workers_.empty() || count > kMaxTasks) {
     for (uint32_t i = 0; i < count; ++i) task(context, i);
@@ -40,11 +43,15 @@ void ThreadPool::Run(uint32_t count, Task task, void* context) {
   }
   task_ = task;
   context_ = context;
+  user_.store(user, std::memory_order_relaxed);
   unfinished_.store(count, std::memory_order_relaxed);
-  const uint64_t call = calls_.load(std::memory_order_relaxed) + 1;
+  const uint64_t call = CallOf(taken_.load(std::memory_order_relaxed)) + 1;
   taken_.store(call << 32 | uint64_t{count} << 16, std::memory_order_release);
-  calls_.store(static_cast<uint32_t>(call), std::memory_order_release);
-  calls_.notify_all();
+  if (user->helpers_.load(std::memory_order_relaxed) + 1 < count) {
+    waker_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
+    wanted_.fetch_add(1, std::memory_order_release);
+    wanted_.notify_all();
+  }
   while (RunNext()) {
   }
   // What others have taken they are at; they need about as long as the caller did.
@@ -58,24 +65,50 @@ void ThreadPool::Run(uint32_t count, Task task, void* context) {
 bool ThreadPool::RunNext() {
   uint64_t taken = taken_.load(std::memory_order_acquire);
   do {
-    if (NextOf(taken) >= CountOf(taken)) return false;
+    if (!AnyLeft(taken)) return false;
   } while (!taken_.compare_exchange_weak(taken, taken + 1, std::memory_order_acq_rel));
+  RunTaken(taken);
+  return true;
+}
+
+void ThreadPool::RunTaken(uint64_t taken) {
   task_(context_, static_cast<uint32_t>(NextOf(taken)));
   unfinished_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+// Takes one task of `user`, if there is one. The call is looked at before `ready`, and must be the same
+// afterwards: one that begins behind what makes `ready` true is none of the helper's business.
+bool ThreadPool::Help(const User* user, const std::function<bool()>& ready) {
+  uint64_t taken = taken_.load(std::memory_order_acquire);
+  if (!AnyLeft(taken) || user_.load(std::memory_order_relaxed) != user || ready()) return false;
+  if (!taken_.compare_exchange_strong(taken, taken + 1, std::memory_order_acq_rel)) return false;
+  // The helper is the application's thread: see StartBackgroundThread.
+  std::fenv_t environment;
+  std::fegetenv(&environment);
+  std::fesetenv(FE_DFL_ENV);
+  RunTaken(taken);
+  std::fesetenv(&environment);
   return true;
+}
+
+bool ThreadPool::User::HelpUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) {
+  helpers_.fetch_add(1, std::memory_order_relaxed);
+  const bool became_ready = spin->Until(ready, [&] { return pool_->Help(this, ready); });
+  helpers_.fetch_sub(1, std::memory_order_relaxed);
+  return became_ready;
 }
 
 void ThreadPool::Main() {
   AdaptiveSpin spin;
   while (true) {
-    const uint32_t seen = calls_.load(std::memory_order_acquire);
+    const uint32_t seen = wanted_.load(std::memory_order_acquire);
     while (RunNext()) {
     }
-    const auto called = [&] { return calls_.load(std::memory_order_acquire) != seen; };
-    if (!spin.Until(called)) {
-      const auto start = AdaptiveSpin::Clock::now();
-      calls_.wait(seen);
-      spin.Slept(AdaptiveSpin::Clock::now() - start);
+    const auto wanted = [&] { return wanted_.load(std::memory_order_acquire) != seen; };
+    if (!spin.Until(wanted)) {
+      const AdaptiveSpin::Sleep sleep;
+      wanted_.wait(seen);
+      spin.Slept(sleep, waker_cpu_.load(std::memory_order_relaxed));
     }
     if (closing_.load()) return;
   }

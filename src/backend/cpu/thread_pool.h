@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -12,28 +13,51 @@
 
 namespace anydml {
 
-class ThreadPool final : public Executor {
+class ThreadPool {
  public:
+  // One whose tasks are shared. It calls Run from one thread at a time.
+  class User final : public Executor {
+   public:
+    explicit User(ThreadPool* pool) : pool_(pool) {}
+
+    // One user's tasks at a time are shared; a second one meanwhile runs its own alone.
+    void Run(uint32_t count, Task task, void* context) override { pool_->Run(this, count, task, context); }
+
+    // Spins until `ready`, which becomes true behind a call of Run; false when patience ends before.
+    // Meanwhile the calling thread takes tasks of calls before that. Where there are no more
+    // processors than threads, a thread that only spun would keep a worker from its processor.
+    bool HelpUntil(const std::function<bool()>& ready, AdaptiveSpin* spin);
+
+   private:
+    friend ThreadPool;
+    ThreadPool* const pool_;
+    std::atomic<uint32_t> helpers_{0};  // threads in HelpUntil
+  };
+
   // `threads` counts the caller of Run: threads - 1 are started (fewer if the system refuses).
   explicit ThreadPool(uint32_t threads);
   ~ThreadPool();
 
-  // One caller's tasks at a time are shared; a second caller meanwhile runs its own alone.
-  void Run(uint32_t count, Task task, void* context) override;
-
  private:
+  using Task = Executor::Task;
+
+  void Run(const User* user, uint32_t count, Task task, void* context);
+  bool Help(const User* user, const std::function<bool()>& ready);
   void Main();
   bool RunNext();
+  void RunTaken(uint64_t taken);
 
   std::mutex shared_by_;  // held by the caller whose tasks are shared
   // The tasks that are shared now; written only while none is left to be taken.
   Task task_ = nullptr;
   void* context_ = nullptr;
+  std::atomic<const User*> user_{nullptr};
   // 32 bits: number of the call; 16: count of its tasks; 16: how many have been taken.
   // One word, so that nobody takes a task of one call for that of the next.
   alignas(64) std::atomic<uint64_t> taken_{0};
   alignas(64) std::atomic<uint32_t> unfinished_{0};
-  alignas(64) std::atomic<uint32_t> calls_{0};  // what idle workers sleep on
+  alignas(64) std::atomic<uint32_t> wanted_{0};  // counts calls for workers, who sleep on it
+  std::atomic<int> waker_cpu_{0};
   std::atomic<bool> closing_{false};
   AdaptiveSpin spin_;
   std::vector<std::thread> workers_;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/common/test_util.h"
+#include "support/operator_runner.h"
 
 namespace anydml::testing {
 namespace {

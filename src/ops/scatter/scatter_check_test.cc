@@ -1,7 +1,7 @@
 // What the scatter operators refuse and derive.
 #include <gtest/gtest.h>
 
-#include "ops/common/test_util.h"
+#include "support/operator_runner.h"
 
 namespace anydml::testing {
 namespace {

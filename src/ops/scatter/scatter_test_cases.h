@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "ops/common/test_util.h"
+#include "support/operator_runner.h"
 
 namespace anydml::testing {
 

@@ -24,7 +24,9 @@ constexpr Implementation<TopKProblem> kImplementations[] = {
 #endif
     {"cpu.sort", "cpu", CreateTopKSort, SortBetterNot},
     {"cpu.heap", "cpu", CreateTopKHeap},
-    {"cuda.select", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCuda"},
+    {"cuda.registers", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaRegisters"},
+    {"cuda.stream", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaStream"},
+    {"cuda.rounds", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaRounds"},
     {"cpu.reference", "cpu", CreateTopKReference},
 };
 constexpr auto kNames = ImplementationNames(kImplementations);

@@ -161,10 +161,11 @@ KeyOf<T> SampleBound(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, Ke
   for (uint32_t i = 0; i < places; ++i) {
     const uint64_t jitter = uint64_t{i * 0x9E3779B1u} * (step - kSampleNeighbours) >> 32;
     const UnsignedOf<sizeof(T)>* const at = row + (uint64_t{i} * step + jitter);
-    for (uint32_t j = 0; j < kSampleNeighbours; ++j) {
-      sample[i * kSampleNeighbours + j] = KeyOfBits<T, kLargest>(at[j]);
-    }
-    bests[i] = *std::max_element(sample + i * kSampleNeighbours, sample + (i + 1) * kSampleNeighbours);
+    KeyOf<T>* const keys = sample + i * kSampleNeighbours;
+    for (uint32_t j = 0; j < kSampleNeighbours; ++j) keys[j] = KeyOfBits<T, kLargest>(at[j]);
+    KeyOf<T> best = keys[0];  // std::max_element would not be vectorised
+    for (uint32_t j = 1; j < kSampleNeighbours; ++j) best = std::max(best, keys[j]);
+    bests[i] = best;
   }
   // So far beyond the expected rank that about one row in 50 has too few hits, which costs a
   // second scan.

@@ -49,7 +49,7 @@ struct Hits {
 // full they are reduced to K: that should be worth the work.
 inline uint32_t MostHits(const RowQuery& query) {
   if (query.method == RowMethod::kKeys) return query.n;
-  const uint64_t most = query.k + std::max<uint64_t>(query.k, 512);
+  const uint64_t most = query.k + std::max<uint64_t>(query.k, 128);
   return static_cast<uint32_t>(std::min<uint64_t>(most, query.n));
 }
 

@@ -23,7 +23,7 @@ constexpr uint64_t kSharedElements = 32768;
 // What a thread takes at a time, at least.
 constexpr uint64_t kElementsPerTurn = 16384;
 // A row is split where the parts are as long as this.
-constexpr uint32_t kPartElements = 16384;
+constexpr uint32_t kPartElements = 32768;
 
 template <typename T>
 class TopKRows final : public Kernel {

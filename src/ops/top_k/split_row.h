@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <numeric>
 
 #include "ops/common/parallel.h"
 #include "ops/top_k/row_select.h"
@@ -32,8 +33,7 @@ class SplitRow {
   // [first, first + count) are written; from several threads.
   template <typename Store>
   void Run(Executor* executor, uint32_t* order, const Store& store) {
-    CollectAll(executor, BoundRow<T>(row_, query_, Scratch(0).keys));
-    if (total_ < query_.k) CollectAll(executor, kWorstKey<T>);  // the sample misled
+    Collect(executor);
     if (total_ >= kSharedOrder) {
       ChoosePivots();
       std::atomic<bool> fits = true;
@@ -52,6 +52,9 @@ class SplitRow {
  private:
   // Fewer hits are put in order by one thread.
   static constexpr uint32_t kSharedOrder = 512;
+  // Each part finds its own K best where the parts are so many times longer: to collect twice as
+  // many hits costs more than the wait for a common sample otherwise.
+  static constexpr uint32_t kOwnBests = 512;
   // They are not equally much work: more than threads.
   uint32_t Ranges() const { return 3 * parts_; }
   // For every range, to find its limits from.
@@ -66,16 +69,39 @@ class SplitRow {
     return hits;
   }
 
-  void CollectAll(Executor* executor, Key threshold) {
-    ParallelFor(executor, parts_, [&](uint32_t part) {
-      Hits<Key> hits = Scratch(part).hits;
-      CollectPart<T>(row_, static_cast<uint32_t>(PartBegin(query_.n, part, parts_)),
-                     static_cast<uint32_t>(PartBegin(query_.n, part + 1, parts_)), query_, threshold, &hits);
-      found_[part] = hits.count;
-    });
-    total_ = 0;
-    for (uint32_t part = 0; part < parts_; ++part) total_ += found_[part];
+  // Where K is small nobody waits for a sample of the whole row.
+  void Collect(Executor* executor) {
+    if (uint64_t{query_.k} * parts_ <= query_.n / kOwnBests) {
+      ParallelFor(executor, parts_, [&](uint32_t part) { CollectBestsOf(part); });
+    } else {
+      CollectAll(executor, BoundRow<T>(row_, query_, Scratch(0).keys));
+      if (Total() < query_.k) CollectAll(executor, kWorstKey<T>);  // the sample misled
+    }
+    total_ = Total();
   }
+
+  void CollectAll(Executor* executor, Key threshold) {
+    ParallelFor(executor, parts_, [&](uint32_t part) { found_[part] = CollectFrom(part, threshold).count; });
+  }
+
+  // The K best of a part, with others where that leaves few enough hits for one thread.
+  void CollectBestsOf(uint32_t part) {
+    RowQuery query = query_;
+    query.n = Begin(part + 1) - Begin(part);
+    Hits<Key> hits = CollectFrom(part, BoundRow<T>(row_ + Begin(part), query, Scratch(part).keys));
+    if (hits.count < query_.k) hits = CollectFrom(part, kWorstKey<T>);  // the sample misled
+    if (hits.count >= kSharedOrder / parts_) ReduceHits(query_.k, &hits);
+    found_[part] = hits.count;
+  }
+
+  Hits<Key> CollectFrom(uint32_t part, Key threshold) const {
+    Hits<Key> hits = Scratch(part).hits;
+    CollectPart<T>(row_, Begin(part), Begin(part + 1), query_, threshold, &hits);
+    return hits;
+  }
+
+  uint32_t Begin(uint32_t part) const { return static_cast<uint32_t>(PartBegin(query_.n, part, parts_)); }
+  uint64_t Total() const { return std::accumulate(found_.begin(), found_.begin() + parts_, uint64_t{0}); }
 
   // Range r has the keys from pivots_[r] on, and those of no earlier range.
   void ChoosePivots() {

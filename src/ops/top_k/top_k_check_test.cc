@@ -1,7 +1,7 @@
 // What TOP_K and TOP_K1 refuse, derive and choose.
 #include <gtest/gtest.h>
 
-#include "ops/common/test_util.h"
+#include "support/operator_runner.h"
 
 namespace anydml::testing {
 namespace {

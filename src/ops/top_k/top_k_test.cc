@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ops/common/test_util.h"
+#include "support/operator_runner.h"
 
 namespace anydml::testing {
 namespace {

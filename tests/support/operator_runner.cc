@@ -1,4 +1,4 @@
-#include "ops/common/test_util.h"
+#include "support/operator_runner.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "schema/validate.h"
+#include "support/device_run.h"
 
 namespace anydml::testing {
 namespace {
@@ -28,6 +29,9 @@ class GuardedBuffer {
 
   uint8_t* data() const { return bytes() + kGuardBytes; }
   Buffer buffer() const { return {reinterpret_cast<std::byte*>(data()), size_}; }
+  Buffer with_guards() const {
+    return {reinterpret_cast<std::byte*>(bytes()), Blocks(size_) * sizeof(Block)};
+  }
   Bytes content() const { return Bytes(data(), data() + size_); }
 
   bool GuardsIntact() const {
@@ -60,6 +64,11 @@ class BackwardExecutor final : public Executor {
     while (count-- > 0) task(context, count);
   }
 };
+
+// The backend that an implementation is for: "cuda" of "cuda.rows".
+std::string BackendOf(const std::string& implementation) {
+  return implementation.empty() ? "cpu" : implementation.substr(0, implementation.find('.'));
+}
 
 // Bytes of `tensor` that belong to no element.
 std::vector<size_t> Gaps(const TensorDesc& tensor) {
@@ -97,8 +106,16 @@ void RunKernel(const OperatorDesc& desc, const LoweredOperator& lowered, const s
   memory.push_back(std::make_unique<GuardedBuffer>(lowered.kernel->temporary_bytes()));
   Listener listener;
   BackwardExecutor executor;
-  lowered.kernel->Run({in, out, memory.back()->buffer(), options.listen ? &listener : nullptr,
-                       options.threads > 1 ? &executor : nullptr});
+  const KernelArguments arguments = {in, out, memory.back()->buffer(), options.listen ? &listener : nullptr,
+                                     options.threads > 1 ? &executor : nullptr};
+  if (Backend* gpu = FindGpu(BackendOf(lowered.implementation))) {
+    std::vector<Buffer> blocks;
+    for (const auto& buffer : memory) blocks.push_back(buffer->with_guards());
+    const Status status = RunOnDevice(*gpu, *lowered.kernel, blocks, arguments);
+    EXPECT_TRUE(status.ok()) << lowered.implementation << ": " << status.message();
+  } else {
+    lowered.kernel->Run(arguments);
+  }
 
   for (const auto& buffer : memory) EXPECT_TRUE(buffer->GuardsIntact()) << lowered.implementation;
   for (size_t i = options.in_place ? 1 : 0; i < inputs.size(); ++i) {
@@ -200,7 +217,7 @@ RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs
   if (!checked.ok()) return result;
   LoweredOperator lowered;
   const Status status = op.lower(desc,
-                                 {.backend = "cpu",
+                                 {.backend = BackendOf(options.implementation),
                                   .implementation = options.implementation,
                                   .level = options.level,
                                   .threads = options.threads},
@@ -220,9 +237,10 @@ RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs
 
 RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inputs, bool in_place) {
   RunResult reference = RunOperator(desc, inputs, {.implementation = "cpu.reference", .in_place = in_place});
-  for (const char* name : ImplementationOf(desc).implementations) {
+  for (const char* name : RunnableImplementations(desc)) {
     if (std::string(name) == "cpu.reference") continue;
     for (const uint32_t threads : {1u, 2u, 7u}) {
+      if (threads > 1 && BackendOf(name) != "cpu") break;
       const RunResult result =
           RunOperator(desc, inputs, {.implementation = name, .in_place = in_place, .threads = threads});
       if (result.implementation.empty()) break;  // does not fit
@@ -231,6 +249,17 @@ RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inp
     }
   }
   return reference;
+}
+
+std::vector<const char*> RunnableImplementations(const OperatorDesc& desc) {
+  const char* wanted = std::getenv("ANYDML_TEST_BACKEND");
+  std::vector<const char*> names;
+  for (const char* name : ImplementationOf(desc).implementations) {
+    const std::string backend = BackendOf(name);
+    if (wanted != nullptr && backend != wanted) continue;
+    if (backend == "cpu" || FindGpu(backend) != nullptr) names.push_back(name);
+  }
+  return names;
 }
 
 const Operator& ImplementationOf(const OperatorDesc& desc) { return *FindImplementation(desc.schema->type); }

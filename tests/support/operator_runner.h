@@ -74,6 +74,10 @@ RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inp
 
 const Operator& ImplementationOf(const OperatorDesc& desc);
 
+// Names of the implementations that this machine can run; with ANYDML_TEST_BACKEND, of that
+// backend only.
+std::vector<const char*> RunnableImplementations(const OperatorDesc& desc);
+
 // ANYDML_TEST_SEED, or a fixed one; ANYDML_TEST_ITERATIONS, or `usual`.
 uint64_t TestSeed();
 int TestIterations(int usual);

@@ -1,0 +1,125 @@
+#include "backend/cuda/cuda_backend.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <mutex>
+
+#include "backend/cuda/cuda_memory.h"
+#include "backend/cuda/cuda_status.h"
+#include "backend/cuda/cuda_stream.h"
+#include "backend/cuda/device_functions.h"
+#include "backend/module.h"
+
+namespace anydml::cuda {
+namespace {
+
+constexpr uint32_t kNvidia = 0x10DE;
+constexpr int kLeastMajor = 9;  // what the kernels are compiled for
+
+uint64_t HostMemoryBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+uint32_t PciDeviceId(const cudaDeviceProp& properties) {
+  char path[80];
+  std::snprintf(path, sizeof(path), "/sys/bus/pci/devices/%04x:%02x:%02x.0/device", properties.pciDomainID,
+                properties.pciBusID, properties.pciDeviceID);
+  std::ifstream file(path);
+  uint32_t id = 0;
+  file >> std::hex >> id;
+  return id;  // 0 where the system does not tell
+}
+
+AdapterInfo Describe(int device, const cudaDeviceProp& properties) {
+  AdapterInfo info;
+  info.id = StrCat("cuda:", device);
+  info.description = properties.name;
+  // The same in every process, and different from other adapters'.
+  info.luid = uint64_t{2} << 32 | static_cast<uint64_t>(properties.pciDomainID) << 16 |
+              static_cast<uint64_t>(properties.pciBusID) << 8 | static_cast<uint64_t>(properties.pciDeviceID);
+  info.vendor_id = kNvidia;
+  info.device_id = PciDeviceId(properties);
+  info.dedicated_bytes = properties.totalGlobalMem;
+  info.shared_bytes = HostMemoryBytes() / 2;
+  info.is_gpu = true;
+  return info;
+}
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(int device, const cudaDeviceProp& properties)
+      : device_(device),
+        info_(cuda::Describe(device, properties)),
+        device_memory_(std::make_shared<MemoryPool>(device, false, info_.dedicated_bytes / 8)),
+        host_memory_(std::make_shared<MemoryPool>(device, true, info_.shared_bytes / 16)) {}
+
+  const AdapterInfo& adapter() const override { return info_; }
+  std::string_view kind() const override { return "cuda"; }
+
+  Status Allocate(MemoryKind kind, uint64_t bytes, std::shared_ptr<Memory>* memory) override {
+    const bool on_device = kind == MemoryKind::kDefault;
+    const uint64_t limit = on_device ? info_.dedicated_bytes : info_.shared_bytes;
+    if (bytes > limit) {
+      memory->reset();
+      return Status(Code::kOutOfMemory, StrCat("cannot allocate ", bytes, " bytes: the adapter has ", limit,
+                                               " bytes of ", on_device ? "device" : "host", " memory"));
+    }
+    return (on_device ? device_memory_ : host_memory_)->Allocate(bytes, memory);
+  }
+
+  std::unique_ptr<Stream> CreateStream() override {
+    return std::make_unique<CudaStream>(device_, *host_memory_);
+  }
+  uint64_t timestamp_frequency() const override { return 1'000'000'000; }
+  uint64_t CurrentTimestamp() const override;
+
+ private:
+  const int device_;
+  const AdapterInfo info_;
+  const std::shared_ptr<MemoryPool> device_memory_;
+  const std::shared_ptr<MemoryPool> host_memory_;
+};
+
+uint64_t CudaBackend::CurrentTimestamp() const {
+  std::shared_ptr<Memory> memory;
+  if (!host_memory_->Allocate(sizeof(uint64_t), &memory).ok()) return 0;
+  const DeviceScope scope(device_);
+  cudaStream_t stream = nullptr;
+  if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) return 0;
+  auto* const now = reinterpret_cast<uint64_t*>(memory->host());
+  if (WriteClock(now, stream) == cudaSuccess) cudaStreamSynchronize(stream);
+  cudaStreamDestroy(stream);
+  return *now;
+}
+
+}  // namespace
+
+std::vector<Backend*> FindCudaBackends(std::string* why_none) {
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
+    *why_none = Check(error, "looking for devices").message();
+    return {};
+  }
+  *why_none = "CUDA has no device";
+  std::vector<Backend*> backends;
+  for (int device = 0; device < count; ++device) {
+    cudaDeviceProp properties{};
+    if (const cudaError_t error = cudaGetDeviceProperties(&properties, device); error != cudaSuccess) {
+      *why_none = Check(error, "asking device ", device, " for its properties").message();
+    } else if (properties.major < kLeastMajor) {
+      *why_none = StrCat(properties.name, " has compute capability ", properties.major, ".", properties.minor,
+                         "; it must be at least ", kLeastMajor, ".0");
+    } else {
+      backends.push_back(new CudaBackend(device, properties));
+    }
+  }
+  if (!backends.empty()) why_none->clear();
+  return backends;
+}
+
+}  // namespace anydml::cuda
+
+extern "C" __attribute__((visibility("default")))
+const anydml::BackendModule AnyDmlModule = {ANYDML_VERSION, anydml::cuda::FindCudaBackends};

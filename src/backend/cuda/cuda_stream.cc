@@ -1,0 +1,143 @@
+#include "backend/cuda/cuda_stream.h"
+
+#include <utility>
+
+#include "backend/cuda/cuda_status.h"
+#include "backend/cuda/device_functions.h"
+
+namespace anydml::cuda {
+namespace {
+
+constexpr uint64_t kNotesAtATime = 64;
+
+class Graph final : public Recording {
+ public:
+  explicit Graph(int device) : device_(device) {}
+  ~Graph() override {
+    const DeviceScope scope(device_);
+    if (executable != nullptr) cudaGraphExecDestroy(executable);
+  }
+
+  cudaGraphExec_t executable = nullptr;
+
+ private:
+  const int device_;
+};
+
+}  // namespace
+
+CudaStream::CudaStream(int device, MemoryPool& host_memory) : device_(device), host_memory_(host_memory) {
+  const DeviceScope scope(device_);
+  creation_ = Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+  completion_ = std::make_unique<CompletionQueue>(device_, host_memory_);
+}
+
+CudaStream::~CudaStream() {
+  Close();
+  const DeviceScope scope(device_);
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+Status CudaStream::Copy(std::byte* target, const std::byte* source, uint64_t bytes) {
+  ANYDML_RETURN_IF_ERROR(creation_);
+  if (bytes == 0 || target == source) return {};
+  const DeviceScope scope(device_);
+  // Placed buffers may share memory, so even copies between two buffers can overlap.
+  const bool overlaps = target < source + bytes && source < target + bytes;
+  return Check(overlaps ? MoveOverlapping(target, source, bytes, stream_)
+                        : cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream_),
+               "copying ", bytes, " bytes");
+}
+
+Status CudaStream::Fill32(std::byte* target, uint32_t value, uint64_t bytes) {
+  ANYDML_RETURN_IF_ERROR(creation_);
+  if (bytes == 0) return {};
+  const DeviceScope scope(device_);
+  const uint32_t low = value & 0xFFu;
+  return Check(value == low * 0x01010101u ? cudaMemsetAsync(target, static_cast<int>(low), bytes, stream_)
+                                          : cuda::Fill32(target, value, bytes, stream_),
+               "filling ", bytes, " bytes");
+}
+
+Status CudaStream::Run(const Kernel& kernel, const KernelArguments& arguments) {
+  ANYDML_RETURN_IF_ERROR(creation_);
+  const DeviceScope scope(device_);
+  KernelArguments enqueued = arguments;
+  enqueued.data_errors = nullptr;
+  enqueued.stream = stream_;
+  if (arguments.data_errors != nullptr && kernel.notes_data_errors()) {
+    ANYDML_RETURN_IF_ERROR(TakeNote(&enqueued.note));
+    listening_.push_back({enqueued.note, &kernel, arguments.data_errors});
+  }
+  kernel.Run(enqueued);
+  return Check(cudaGetLastError(), "launching a kernel");
+}
+
+Status CudaStream::WriteTimestamp(uint64_t* target) {
+  ANYDML_RETURN_IF_ERROR(creation_);
+  const DeviceScope scope(device_);
+  return Check(WriteClock(target, stream_), "writing a timestamp");
+}
+
+Status CudaStream::Record(const std::function<Status(Stream&)>& body, std::unique_ptr<Recording>* recording) {
+  ANYDML_RETURN_IF_ERROR(creation_);
+  recording->reset();
+  auto result = std::make_unique<Graph>(device_);
+  const DeviceScope scope(device_);
+  cudaGraph_t graph = nullptr;
+  bool recorded = cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+  if (recorded) {
+    recorded = body(*this).ok();
+    recorded = cudaStreamEndCapture(stream_, &graph) == cudaSuccess && recorded;
+  }
+  recorded = recorded && cudaGraphInstantiate(&result->executable, graph, 0) == cudaSuccess;
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  cudaGetLastError();  // of a refusal; a real failure comes again without recording
+  if (recorded) *recording = std::move(result);
+  return {};
+}
+
+Status CudaStream::Replay(const Recording& recording) {
+  const DeviceScope scope(device_);
+  return Check(cudaGraphLaunch(static_cast<const Graph&>(recording).executable, stream_), "replaying a list");
+}
+
+Status CudaStream::Flush(std::function<void(const Status&)> done) {
+  ANYDML_RETURN_IF_ERROR(creation_);
+  const DeviceScope scope(device_);
+  if (listening_.empty()) return completion_->Push(stream_, std::move(done));
+  return FlushListening(std::exchange(listening_, {}), std::move(done));
+}
+
+Status CudaStream::FlushListening(std::vector<Listening> listening, std::function<void(const Status&)> done) {
+  return completion_->Push(
+      stream_, [this, listening = std::move(listening), done = std::move(done)](const Status& status) {
+        for (const Listening& each : listening) {
+          if (status.ok() && each.note->position != DataErrorNote::kNone) {
+            each.sink->ReportDataError(each.kernel->Describe(*each.note));
+          }
+        }
+        {
+          std::lock_guard lock(notes_mutex_);
+          for (const Listening& each : listening) free_notes_.push_back(each.note);
+        }
+        done(status);
+      });
+}
+
+Status CudaStream::TakeNote(DataErrorNote** note) {
+  std::lock_guard lock(notes_mutex_);
+  if (free_notes_.empty()) {
+    std::shared_ptr<Memory> memory;
+    ANYDML_RETURN_IF_ERROR(host_memory_.Allocate(kNotesAtATime * sizeof(DataErrorNote), &memory));
+    auto* const notes = reinterpret_cast<DataErrorNote*>(memory->host());
+    note_memory_.push_back(std::move(memory));
+    for (uint64_t i = 0; i < kNotesAtATime; ++i) free_notes_.push_back(notes + i);
+  }
+  *note = free_notes_.back();
+  free_notes_.pop_back();
+  **note = DataErrorNote{};
+  return {};
+}
+
+}  // namespace anydml::cuda

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/cuda/completion_queue.h"
+#include "backend/cuda/cuda_memory.h"
+
+namespace anydml::cuda {
+
+// A CUDA stream. Calls only enqueue.
+class CudaStream final : public Stream {
+ public:
+  CudaStream(int device, MemoryPool& host_memory);
+  ~CudaStream() override;
+
+  Status Copy(std::byte* target, const std::byte* source, uint64_t bytes) override;
+  Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) override;
+  Status Run(const Kernel& kernel, const KernelArguments& arguments) override;
+  Status WriteTimestamp(uint64_t* target) override;
+  Status Record(const std::function<Status(Stream&)>& body, std::unique_ptr<Recording>* recording) override;
+  Status Replay(const Recording& recording) override;
+  Status Flush(std::function<void(const Status&)> done) override;
+  void Close() override { completion_.reset(); }
+
+ private:
+  // A kernel's run that may leave a note, until the stream has come past it.
+  struct Listening {
+    DataErrorNote* note;
+    const Kernel* kernel;  // the submission that is flushed next keeps it
+    DataErrorSink* sink;
+  };
+  using Notes = std::vector<DataErrorNote*>;
+
+  Status TakeNote(DataErrorNote** note);
+  Status FlushListening(std::vector<Listening> listening, std::function<void(const Status&)> done);
+
+  const int device_;
+  MemoryPool& host_memory_;
+  Status creation_;
+  cudaStream_t stream_ = nullptr;
+  std::vector<Listening> listening_;
+  std::vector<std::shared_ptr<Memory>> note_memory_;
+  std::mutex notes_mutex_;
+  Notes free_notes_;  // guarded by notes_mutex_
+  std::unique_ptr<CompletionQueue> completion_;
+};
+
+}  // namespace anydml::cuda

@@ -1,0 +1,67 @@
+#include "backend/cuda/device_functions.h"
+
+#include <algorithm>
+
+namespace anydml::cuda {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+
+__global__ void Fill32Kernel(uint8_t* target, uint32_t value, uint64_t words, uint32_t tail) {
+  const uint64_t first = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  for (uint64_t i = first; i < words; i += uint64_t{gridDim.x} * kThreads) {
+    reinterpret_cast<uint32_t*>(target)[i] = value;
+  }
+  if (first < tail) target[words * 4 + first] = static_cast<uint8_t>(value >> (8 * first));
+}
+
+// One block, which reads a piece before it writes any of it, and takes the pieces in the order
+// in which none is overwritten before it is read. Slow, and rare.
+__global__ void MoveKernel(uint8_t* target, const uint8_t* source, uint64_t bytes) {
+  constexpr uint64_t kEach = 16;
+  constexpr uint64_t kPiece = kEach * kThreads;
+  const uint64_t pieces = (bytes + kPiece - 1) / kPiece;
+  for (uint64_t i = 0; i < pieces; ++i) {
+    const uint64_t begin = (target < source ? i : pieces - 1 - i) * kPiece + threadIdx.x;
+    uint8_t held[kEach];
+    for (uint64_t e = 0; e < kEach; ++e) {
+      const uint64_t at = begin + e * kThreads;
+      if (at < bytes) held[e] = source[at];
+    }
+    __syncthreads();
+    for (uint64_t e = 0; e < kEach; ++e) {
+      const uint64_t at = begin + e * kThreads;
+      if (at < bytes) target[at] = held[e];
+    }
+    __syncthreads();
+  }
+}
+
+__global__ void ClockKernel(uint64_t* target) {
+  uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  *target = now;
+}
+
+}  // namespace
+
+cudaError_t Fill32(void* target, uint32_t value, uint64_t bytes, cudaStream_t stream) {
+  const uint64_t words = bytes / 4;
+  const auto blocks = static_cast<uint32_t>(std::clamp<uint64_t>(words / kThreads, 1, 4096));
+  Fill32Kernel<<<blocks, kThreads, 0, stream>>>(static_cast<uint8_t*>(target), value, words,
+                                                static_cast<uint32_t>(bytes % 4));
+  return cudaGetLastError();
+}
+
+cudaError_t MoveOverlapping(void* target, const void* source, uint64_t bytes, cudaStream_t stream) {
+  MoveKernel<<<1, kThreads, 0, stream>>>(static_cast<uint8_t*>(target), static_cast<const uint8_t*>(source),
+                                         bytes);
+  return cudaGetLastError();
+}
+
+cudaError_t WriteClock(uint64_t* target, cudaStream_t stream) {
+  ClockKernel<<<1, 1, 0, stream>>>(target);
+  return cudaGetLastError();
+}
+
+}  // namespace anydml::cuda

@@ -1,0 +1,62 @@
+// What the host side of the CUDA kernels shares.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "ops/common/cuda_device.h"
+#include "ops/top_k/problem.h"
+
+namespace anydml {
+
+// Calls f.operator()<kBytes>() with the size of an element.
+template <typename F>
+auto DispatchBySize(DataType type, F&& f) {
+  switch (BitSize(type)) {
+    case 8:
+      return f.template operator()<1>();
+    case 16:
+      return f.template operator()<2>();
+    case 32:
+      return f.template operator()<4>();
+    default:
+      return f.template operator()<8>();
+  }
+}
+
+// Lets `kernel` use that much dynamic shared memory; false with the reason when it cannot.
+template <typename Function>
+bool AllowSharedMemory(Function* kernel, uint64_t bytes, std::string* why_not) {
+  const CudaDevice* device = GetCudaDevice(why_not);
+  if (device == nullptr) return false;
+  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (error == cudaSuccess) return true;
+  cudaGetLastError();
+  *why_not = StrCat("the device does not give a block ", bytes, " bytes of shared memory: ",
+                    cudaGetErrorString(error));
+  return false;
+}
+
+// Launches `kernel` so that it may begin while the one before it in the stream runs; it calls
+// cudaGridDependencySynchronize() before it uses what that one wrote.
+template <typename... Parameters, typename... Arguments>
+void LaunchEarly(void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
+                 cudaStream_t stream, Arguments&&... arguments) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+}
+
+}  // namespace anydml

@@ -1,0 +1,290 @@
+// What a block does with the candidates of one sequence: bounds the K best, collects what
+// reaches the bound, puts it in order.
+//
+// Both the bound and the order come from counting in bins of equal width between the worst and
+// the best candidate. Words differ, so narrower bins separate whatever is crowded in one: equal
+// elements, and a few outliers that make the range wide, only cost another round.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/top_k/cuda_key.cuh"
+
+namespace anydml {
+
+template <typename Word>
+__device__ Word ShuffleXor(Word word, int lanes) {
+  if constexpr (sizeof(Word) == 8) {
+    return __shfl_xor_sync(~0u, word, lanes);
+  } else {
+    const uint64_t low = __shfl_xor_sync(~0u, static_cast<uint64_t>(word), lanes);
+    const uint64_t high = __shfl_xor_sync(~0u, static_cast<uint64_t>(word >> 64), lanes);
+    return Word{high} << 64 | low;
+  }
+}
+
+template <typename Word>
+__device__ int BitWidth(Word word) {
+  if constexpr (sizeof(Word) == 8) {
+    return 64 - __clzll(word);
+  } else {
+    const auto high = static_cast<uint64_t>(word >> 64);
+    return high != 0 ? 128 - __clzll(high) : 64 - __clzll(static_cast<uint64_t>(word));
+  }
+}
+
+template <typename Word>
+__device__ Word Worse(Word a, Word b) {
+  return a < b ? a : b;
+}
+template <typename Word>
+__device__ Word Better(Word a, Word b) {
+  return a < b ? b : a;
+}
+
+template <typename Word>
+struct WordRange {
+  Word worst;
+  Word best;
+};
+
+// Functions of a whole block: every thread calls them with the same arguments.
+template <typename Word_, int kThreads, int kBins>
+class BlockSelect {
+ public:
+  using Word = Word_;
+  using Range = WordRange<Word>;
+
+  struct Shared {
+    uint32_t bins[kBins];
+    uint32_t warp_sums[32];
+    Word worsts[32], bests[32];
+    uint32_t collected;
+    uint32_t cut_bin, cut_before, cut_count;
+  };
+
+  __device__ explicit BlockSelect(Shared* shared) : shared_(*shared) {}
+
+  // The worst and the best word. `for_each(visit)` calls visit(word) for every word that this
+  // thread has, here and below.
+  template <typename ForEach>
+  __device__ Range RangeOf(ForEach&& for_each) {
+    Range range{~Word{0}, Word{0}};
+    for_each([&](Word word) { range = {Worse(range.worst, word), Better(range.best, word)}; });
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) range = Join(range, Exchanged(range, lanes));
+    if constexpr (kWarps > 1) {
+      if (lane() == 0) {
+        shared_.worsts[warp()] = range.worst;
+        shared_.bests[warp()] = range.best;
+      }
+      __syncthreads();
+      range = {shared_.worsts[lane() % kWarps], shared_.bests[lane() % kWarps]};
+#pragma unroll
+      for (int lanes = kWarps / 2; lanes > 0; lanes /= 2) range = Join(range, Exchanged(range, lanes));
+      __syncthreads();
+    }
+    return range;
+  }
+
+  // A word that at least k and at most `limit` (k or more) of the words reach.
+  template <typename ForEach>
+  __device__ Word Bound(ForEach&& for_each, Range range, uint32_t k, uint32_t limit) {
+    uint32_t better = 0;  // than range.best; they reach the bound anyway
+    while (true) {
+      const int shift = ShiftOf(range);
+      Count(for_each, range, shift);
+      uint32_t unused;
+      FindCut(k - better, &unused);
+      const uint32_t bin = shared_.cut_bin;
+      const Word step = Word{bin} << shift;
+      const Word best = range.best - step;  // in the bin where the k-th is
+      const Word width = (Word{1} << shift) - 1;
+      const Word worst = best - range.worst > width ? best - width : range.worst;
+      const uint32_t reaching = better + shared_.cut_before + shared_.cut_count;
+      better += shared_.cut_before;
+      __syncthreads();
+      if (reaching <= limit || shift == 0) return worst;
+      range = {worst, best};
+    }
+  }
+
+  // Copies the words that reach `bound` to list, as far as they fit; returns how many there are.
+  template <typename ForEach>
+  __device__ uint32_t Collect(ForEach&& for_each, Word bound, Word* list, uint32_t capacity) {
+    StartCollecting();
+    for_each([&](Word word) {
+      if (word >= bound) Add(word, list, capacity);
+    });
+    return Collected();
+  }
+
+  // The same in pieces.
+  __device__ void StartCollecting() {
+    if (threadIdx.x == 0) shared_.collected = 0;
+    __syncthreads();
+  }
+  __device__ bool Add(Word word, Word* list, uint32_t capacity) {  // false: it does not fit
+    const uint32_t place = atomicAdd(&shared_.collected, 1);
+    if (place < capacity) list[place] = word;
+    return place < capacity;
+  }
+  __device__ uint32_t Collected() {
+    __syncthreads();
+    return shared_.collected;
+  }
+
+  // Puts list[0, m), whose words are in `range`, in descending order; `spare` is as long, and
+  // the length of both a power of two. Returns where the result is.
+  __device__ Word* Sort(Word* list, Word* spare, uint32_t m, Range range) {
+    if (m <= kRankedAtMost) return SortByRank(list, spare, m);
+    const auto for_each = [&](auto&& visit) {
+      for (uint32_t i = threadIdx.x; i < m; i += kThreads) visit(list[i]);
+    };
+    const int shift = ShiftOf(range);
+    Count(for_each, range, shift);
+    uint32_t fullest;
+    FindCut(m, &fullest);
+    if (__syncthreads_or(fullest > kFullestBin)) return SortByNetwork(list, m);
+    for_each([&](Word word) { spare[atomicAdd(&shared_.bins[BinOf(word, range, shift)], 1)] = word; });
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
+      const Word word = spare[i];
+      const uint32_t bin = BinOf(word, range, shift);
+      const uint32_t begin = bin == 0 ? 0 : shared_.bins[bin - 1];  // by now, where the bin before ends
+      const uint32_t end = shared_.bins[bin];
+      uint32_t place = begin;
+      for (uint32_t other = begin; other < end; ++other) place += spare[other] > word;
+      list[place] = word;
+    }
+    __syncthreads();
+    return list;
+  }
+
+  // The K best of any number of words to list (of `capacity` at least k), in order; returns where.
+  template <typename ForEach>
+  __device__ Word* SelectAndSort(ForEach&& for_each, uint32_t k, Word* list, Word* spare, uint32_t capacity) {
+    Range range = RangeOf(for_each);
+    range.worst = Bound(for_each, range, k, min(capacity, k + k / 4 + kRankedAtMost / 2));
+    const uint32_t m = Collect(for_each, range.worst, list, capacity);
+    return Sort(list, spare, m, range);
+  }
+
+  static __device__ int lane() { return threadIdx.x % 32; }
+  static __device__ int warp() { return threadIdx.x / 32; }
+
+ private:
+  static constexpr int kWarps = kThreads / 32;
+  static constexpr int kBinsPerThread = kBins / kThreads;
+  static constexpr uint32_t kRankedAtMost = 128;  // comparing all with all is fastest
+  static constexpr uint32_t kFullestBin = 48;     // beyond, comparing within bins gets slow
+
+  static __device__ Range Join(Range a, Range b) { return {Worse(a.worst, b.worst), Better(a.best, b.best)}; }
+  static __device__ Range Exchanged(Range range, int lanes) {
+    return {ShuffleXor(range.worst, lanes), ShuffleXor(range.best, lanes)};
+  }
+
+  // Bin 0 is the best one; bins are 2^shift wide.
+  static __device__ int ShiftOf(Range range) {
+    return max(0, BitWidth(static_cast<Word>(range.best - range.worst)) - (31 - __clz(kBins)));
+  }
+  static __device__ uint32_t BinOf(Word word, Range range, int shift) {
+    return static_cast<uint32_t>((range.best - word) >> shift);
+  }
+
+  template <typename ForEach>
+  __device__ void Count(ForEach&& for_each, Range range, int shift) {
+#pragma unroll
+    for (int i = 0; i < kBinsPerThread; ++i) shared_.bins[i * kThreads + threadIdx.x] = 0;
+    __syncthreads();
+    for_each([&](Word word) {
+      if (word >= range.worst && word <= range.best) atomicAdd(&shared_.bins[BinOf(word, range, shift)], 1);
+    });
+    __syncthreads();
+  }
+
+  // Makes of counts the places where bins begin, and notes the bin in which the k-th is. The
+  // highest count that this thread saw to *fullest.
+  __device__ void FindCut(uint32_t k, uint32_t* fullest) {
+    uint32_t counts[kBinsPerThread];
+    uint32_t sum = 0;
+    *fullest = 0;
+#pragma unroll
+    for (int i = 0; i < kBinsPerThread; ++i) {
+      counts[i] = shared_.bins[threadIdx.x * kBinsPerThread + i];
+      sum += counts[i];
+      *fullest = max(*fullest, counts[i]);
+    }
+    uint32_t before = SumOfThreadsBefore(sum);
+#pragma unroll
+    for (int i = 0; i < kBinsPerThread; ++i) {
+      shared_.bins[threadIdx.x * kBinsPerThread + i] = before;
+      if (before < k && k <= before + counts[i]) {
+        shared_.cut_bin = threadIdx.x * kBinsPerThread + i;
+        shared_.cut_before = before;
+        shared_.cut_count = counts[i];
+      }
+      before += counts[i];
+    }
+    __syncthreads();
+  }
+
+  __device__ uint32_t SumOfThreadsBefore(uint32_t mine) {
+    const uint32_t inclusive = SumOfLanesUpTo(mine);
+    uint32_t before = inclusive - mine;
+    if constexpr (kWarps > 1) {
+      if (lane() == 31) shared_.warp_sums[warp()] = inclusive;
+      __syncthreads();
+      const uint32_t sum = lane() < kWarps ? shared_.warp_sums[lane()] : 0;
+      before += __shfl_sync(~0u, SumOfLanesUpTo(sum) - sum, warp());
+    }
+    return before;
+  }
+  static __device__ uint32_t SumOfLanesUpTo(uint32_t sum) {
+#pragma unroll
+    for (int lanes = 1; lanes < 32; lanes *= 2) {
+      const uint32_t other = __shfl_up_sync(~0u, sum, lanes);
+      if (lane() >= lanes) sum += other;
+    }
+    return sum;
+  }
+
+  __device__ Word* SortByRank(const Word* list, Word* sorted, uint32_t m) {
+    for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
+      const Word word = list[i];
+      uint32_t place = 0;
+#pragma unroll 4
+      for (uint32_t other = 0; other < m; ++other) place += list[other] > word;
+      sorted[place] = word;
+    }
+    __syncthreads();
+    return sorted;
+  }
+
+  // For what crowds in few bins.
+  __device__ Word* SortByNetwork(Word* list, uint32_t m) {
+    const uint32_t size = 1u << (32 - __clz(m - 1));
+    for (uint32_t i = m + threadIdx.x; i < size; i += kThreads) list[i] = 0;
+    for (uint32_t run = 2; run <= size; run *= 2) {
+      for (uint32_t distance = run / 2; distance > 0; distance /= 2) {
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < size / 2; i += kThreads) {
+          const uint32_t low = 2 * i - (i & (distance - 1));
+          const uint32_t high = low + distance;
+          const Word a = list[low];
+          const Word b = list[high];
+          if ((a < b) == ((low & run) == 0)) {
+            list[low] = b;
+            list[high] = a;
+          }
+        }
+      }
+    }
+    __syncthreads();
+    return list;
+  }
+
+  Shared& shared_;
+};
+
+}  // namespace anydml

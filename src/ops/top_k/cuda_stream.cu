@@ -1,0 +1,286 @@
+// cuda.stream: long sequences, read once by as many blocks as there are.
+//
+// A first kernel puts a bound into each sequence: a place in the order of a sample that at least
+// K elements reach all but certainly, and few times K more. The second one streams: blocks
+// collect what reaches the bound; the last block of a sequence puts the K best of that in order.
+// Should they be too few or too many, it does without: slower, but right.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "ops/top_k/cuda_launch.h"
+#include "ops/top_k/cuda_rounds.cuh"
+#include "ops/top_k/cuda_select.cuh"
+#include "ops/top_k/cuda_sequences.cuh"
+#include "ops/module.h"
+
+namespace anydml {
+namespace {
+
+constexpr int kSampleThreads = 1024;
+constexpr int kStreamThreads = 512;
+constexpr int kBatch = 8;  // vectors per thread under way at a time
+
+// How the work is divided; the same for all sequences of a problem.
+struct StreamPlan {
+  uint32_t samples;        // a power of two
+  uint32_t rank;           // of the bound in the sample
+  uint32_t chunks;         // blocks per sequence
+  uint32_t chunk_vectors;  // of each
+  uint32_t found_room;     // words per sequence for what reaches the bound
+  uint32_t list_room;      // words of shared memory that are put in order, a power of two
+};
+
+// What the blocks of a sequence share; in the temporary resource.
+template <int kBytes>
+struct alignas(16) Meeting {
+  WordFor<kBytes> bound;
+  uint32_t found;
+  uint32_t done;  // blocks
+};
+
+template <int kBytes>
+__device__ Meeting<kBytes>* Meetings(std::byte* temporary) {
+  return reinterpret_cast<Meeting<kBytes>*>(temporary);
+}
+template <int kBytes>
+__device__ WordFor<kBytes>* Found(std::byte* temporary, const CudaSequences& all, const StreamPlan& plan,
+                                  uint64_t sequence) {
+  return reinterpret_cast<WordFor<kBytes>*>(Meetings<kBytes>(temporary) + all.count) +
+         sequence * plan.found_room;
+}
+
+// One element of every n/samples, not always the same one: nothing periodic escapes.
+__device__ uint32_t SampleIndex(uint32_t i, uint32_t n, uint32_t samples) {
+  const auto begin = static_cast<uint32_t>(uint64_t{n} * i / samples);
+  const auto end = static_cast<uint32_t>(uint64_t{n} * (i + 1) / samples);
+  const uint32_t random = (i * 0x9E3779B9u ^ (i * 0x85EBCA6Bu >> 15)) * 0xC2B2AE35u;
+  return begin + __umulhi(random, end - begin);
+}
+
+template <int kBytes>
+__global__ void __launch_bounds__(kSampleThreads)
+    Sample(const __grid_constant__ CudaSequences all, StreamPlan plan, std::byte* temporary) {
+  using Word = WordFor<kBytes>;
+  using Select = BlockSelect<Word, kSampleThreads, 4 * kSampleThreads>;
+  __shared__ typename Select::Shared shared;
+  extern __shared__ __align__(16) unsigned char dynamic[];
+  Word* sample = reinterpret_cast<Word*>(dynamic);
+  cudaTriggerProgrammaticLaunchCompletion();
+  Select select(&shared);
+  for (uint64_t s = blockIdx.x; s < all.count; s += gridDim.x) {
+    const CudaSequence<kBytes> sequence(all, s);
+#pragma unroll 4
+    for (uint32_t i = threadIdx.x; i < plan.samples; i += kSampleThreads) {
+      const uint32_t at = SampleIndex(i, all.n, plan.samples);
+      sample[i] = MakeWord<kBytes>(sequence.KeyAt(at), at);
+    }
+    // Threads visit what they loaded themselves: no barrier.
+    const auto for_each = [&](auto&& visit) {
+      for (uint32_t i = threadIdx.x; i < plan.samples; i += kSampleThreads) visit(sample[i]);
+    };
+    const Word bound = select.Bound(for_each, select.RangeOf(for_each), plan.rank, plan.rank + plan.rank / 8);
+    if (threadIdx.x == 0) Meetings<kBytes>(temporary)[s] = {bound, 0, 0};
+  }
+}
+
+// Vectors of one thread, loaded together.
+template <int kBytes>
+class Batch {
+ public:
+  __device__ Batch(const CudaSequence<kBytes>& sequence, uint64_t begin, uint64_t end) : begin_(begin) {
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      if (At(i) < end) loaded_[i] = sequence.Load(At(i));
+    }
+  }
+
+  // Calls add(word) for every element that reaches `bound`.
+  template <typename Add>
+  __device__ void ForEachReaching(const CudaSequence<kBytes>& sequence, uint64_t end, WordFor<kBytes> bound,
+                                  Add&& add) const {
+    const auto bound_key = static_cast<UnsignedOf<kBytes>>(bound >> 32);
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      if (At(i) >= end) break;
+      KeyVector<kBytes> keys{{loaded_[i].x, loaded_[i].y, loaded_[i].z, loaded_[i].w}};
+      ElementsToKeys(sequence.order(), &keys);
+      if (keys.Max() < bound_key) continue;  // nearly always
+      if (!sequence.IsWhole(At(i))) sequence.ClearOutside(At(i), &keys);
+#pragma unroll
+      for (int e = 0; e < KeyVector<kBytes>::kElements; ++e) {
+        if (keys[e] < bound_key) continue;
+        const WordFor<kBytes> word = MakeWord<kBytes>(keys[e], sequence.FirstOf(At(i)) + e);
+        if (word >= bound) add(word);
+      }
+    }
+  }
+
+ private:
+  __device__ uint64_t At(int i) const { return begin_ + i * kStreamThreads; }
+
+  uint64_t begin_;
+  uint4 loaded_[kBatch];
+};
+
+template <int kBytes>
+__global__ void __launch_bounds__(kStreamThreads, 2)
+    Stream(const __grid_constant__ CudaSequences all, StreamPlan plan, std::byte* temporary) {
+  using Word = WordFor<kBytes>;
+  using Select = BlockSelect<Word, kStreamThreads, 4 * kStreamThreads>;
+  __shared__ typename Select::Shared shared;
+  __shared__ uint32_t flushed_to;
+  extern __shared__ __align__(16) unsigned char dynamic[];
+  Word* list = reinterpret_cast<Word*>(dynamic);
+  Select select(&shared);
+
+  const uint64_t s = blockIdx.x / plan.chunks;
+  const CudaSequence<kBytes> sequence(all, s);
+  Meeting<kBytes>& meeting = Meetings<kBytes>(temporary)[s];
+  Word* found = Found<kBytes>(temporary, all, plan, s);
+  const uint64_t chunk_begin = uint64_t{blockIdx.x % plan.chunks} * plan.chunk_vectors;
+  const uint64_t end = min(chunk_begin + plan.chunk_vectors, sequence.vectors());
+  uint64_t begin = chunk_begin + threadIdx.x;
+
+  Batch<kBytes> batch(sequence, begin, end);
+  cudaGridDependencySynchronize();  // the bound; only the loads above do without it
+  const Word bound = meeting.bound;
+  const uint32_t buffer_room = 2 * plan.list_room;
+  select.StartCollecting();
+  while (true) {
+    batch.ForEachReaching(sequence, end, bound, [&](Word word) {
+      if (select.Add(word, list, buffer_room)) return;
+      const uint32_t place = atomicAdd(&meeting.found, 1);
+      if (place < plan.found_room) found[place] = word;
+    });
+    begin += kBatch * kStreamThreads;
+    if (begin >= end) break;
+    batch = Batch<kBytes>(sequence, begin, end);
+  }
+
+  const uint32_t buffered = min(select.Collected(), buffer_room);
+  if (threadIdx.x == 0 && buffered > 0) flushed_to = atomicAdd(&meeting.found, buffered);
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < buffered; i += kStreamThreads) {
+    if (flushed_to + i < plan.found_room) found[flushed_to + i] = list[i];
+  }
+  __threadfence();
+  __syncthreads();
+  const bool last = threadIdx.x == 0 && atomicAdd(&meeting.done, 1) == plan.chunks - 1;
+  if (!__syncthreads_or(last)) return;
+
+  __threadfence();
+  const uint32_t m = __ldcg(&meeting.found);
+  if (m < all.k || m > plan.found_room) {
+    SelectInRounds<kBytes, Select, kStreamThreads>(sequence, all.k, select, list, plan.list_room);
+    return;
+  }
+  // Read again and again: from shared memory where there is room.
+  const Word* words = found;
+  if (m <= plan.list_room) {
+    for (uint32_t i = threadIdx.x; i < m; i += kStreamThreads) list[plan.list_room + i] = found[i];
+    words = list + plan.list_room;
+    __syncthreads();
+  }
+  const auto for_each = [&](auto&& visit) {
+#pragma unroll 4
+    for (uint32_t i = threadIdx.x; i < m; i += kStreamThreads) visit(words[i]);
+  };
+  const Word* sorted = select.SelectAndSort(for_each, all.k, list, list + plan.list_room, plan.list_room);
+  for (uint32_t j = threadIdx.x; j < all.k; j += kStreamThreads) sequence.Store(j, sorted[j]);
+}
+
+// The lowest rank in the sample that fewer than k of n elements reach with a probability of 10^-9:
+// k of n elements put a number of samples above them that is distributed like Poisson's.
+uint32_t RankOfBound(uint32_t k, uint32_t n, uint32_t samples) {
+  const double mean = static_cast<double>(k) * samples / n;
+  double term = std::exp(-mean);
+  double at_least = 1 - term;  // P(X >= rank)
+  uint32_t rank = 1;
+  while (at_least > 1e-9 && rank < samples) {
+    term *= mean / rank;
+    at_least -= term;
+    ++rank;
+  }
+  return std::min({rank, k, samples});  // k of the sample are k elements
+}
+
+template <int kBytes>
+class TopKStream final : public Kernel {
+ public:
+  TopKStream(const CudaSequences& sequences, const StreamPlan& plan) : sequences_(sequences), plan_(plan) {}
+
+  static uint32_t SampleBytes(const StreamPlan& plan) { return plan.samples * sizeof(WordFor<kBytes>); }
+  static uint32_t StreamBytes(const StreamPlan& plan) { return 2 * plan.list_room * sizeof(WordFor<kBytes>); }
+
+  uint64_t temporary_bytes() const override {
+    return sequences_.count * (sizeof(Meeting<kBytes>) + uint64_t{plan_.found_room} * sizeof(WordFor<kBytes>));
+  }
+
+  void Run(const KernelArguments& arguments) const override {
+    const auto stream = static_cast<cudaStream_t>(arguments.stream);
+    const CudaSequences all = Bind(sequences_, arguments);
+    const auto samplers = static_cast<uint32_t>(std::min<uint64_t>(all.count, 1u << 16));
+    Sample<kBytes><<<samplers, kSampleThreads, SampleBytes(plan_), stream>>>(all, plan_,
+                                                                            arguments.temporary.data);
+    LaunchEarly(Stream<kBytes>, static_cast<uint32_t>(all.count * plan_.chunks), kStreamThreads,
+                StreamBytes(plan_), stream, all, plan_, arguments.temporary.data);
+  }
+
+ private:
+  CudaSequences sequences_;
+  StreamPlan plan_;
+};
+
+template <int kBytes>
+StreamPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
+  constexpr uint32_t kMaxSamples = 131072 / sizeof(WordFor<kBytes>);
+  constexpr uint32_t kMaxChunkVectors = 16384;  // 256 KiB
+  StreamPlan plan;
+  plan.samples = std::clamp<uint32_t>(std::bit_floor(all.n / 128), 1024, kMaxSamples);
+  plan.rank = RankOfBound(all.k, all.n, plan.samples);
+  // Six standard deviations more than expected, and a little for small ranks.
+  const double most_samples = plan.rank * 1.125 + 6 * std::sqrt(plan.rank) + 24;
+  plan.found_room = static_cast<uint32_t>(std::min<double>(all.n, most_samples * all.n / plan.samples));
+  plan.list_room = std::bit_ceil(std::max<uint32_t>(all.k + all.k / 4 + 64, 32768 / sizeof(WordFor<kBytes>)));
+  const uint64_t vectors = uint64_t{all.n} * kBytes / 16 + 2;
+  const uint64_t share = vectors * all.count / (2 * device.multiprocessors) + 1;
+  const uint64_t chunks = (vectors - 1) / std::clamp<uint64_t>(share, kStreamThreads, kMaxChunkVectors) + 1;
+  plan.chunk_vectors = static_cast<uint32_t>((vectors - 1) / chunks + 1);
+  plan.chunks = static_cast<uint32_t>((vectors - 1) / plan.chunk_vectors + 1);
+  return plan;
+}
+
+template <int kBytes>
+const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
+  const CudaDevice* device = GetCudaDevice(why_not);
+  if (device == nullptr) return nullptr;
+  const CudaSequences sequences = CudaSequencesOf(problem);
+  constexpr uint32_t kMaxK = 40960 / sizeof(WordFor<kBytes>);
+  constexpr uint32_t kMinN = 8192;
+  if (sequences.axis[kInput] != 1) {
+    *why_not = "the elements of a sequence are not neighbours";
+  } else if (sequences.k > kMaxK) {
+    *why_not = StrCat("K is ", sequences.k, "; there is shared memory for ", kMaxK);
+  } else if (sequences.n < kMinN) {
+    *why_not = StrCat(sequences.n, " elements are too few to take a sample of");
+  } else {
+    const StreamPlan plan = PlanOf<kBytes>(sequences, *device);
+    if (sequences.count * plan.chunks > 0x7FFFFFFF) {
+      *why_not = StrCat(sequences.count, " sequences are too many");
+    } else if (AllowSharedMemory(Sample<kBytes>, TopKStream<kBytes>::SampleBytes(plan), why_not) &&
+               AllowSharedMemory(Stream<kBytes>, TopKStream<kBytes>::StreamBytes(plan), why_not)) {
+      return new TopKStream<kBytes>(sequences, plan);
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaStream(const TopKProblem& problem,
+                                                              std::string* why_not) {
+  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+}
+
+}  // namespace anydml
