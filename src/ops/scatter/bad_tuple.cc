@@ -43,9 +43,9 @@ std::string DescribeBadTuple(const ScatterProblem& p, const int64_t* values, Dim
                   " but InputTensor.Sizes[Axis=", dimension, "] is ", size, "; it must be in [", low, ", ",
                   size - 1, "]", dropped);
   }
-  return StrCat("SCATTER_ND: the tuple IndicesTensor[", position, "] is {", list,
-                "} but InputTensor.Sizes[", dimension, "] is ", size, "; its component ", bad,
-                " must be in [", low, ", ", size - 1, "]", dropped);
+  return StrCat("SCATTER_ND: the tuple IndicesTensor[", position, "] is {", list, "} but InputTensor.Sizes[",
+                dimension, "] is ", size, "; its component ", bad, " must be in [", low, ", ", size - 1, "]",
+                dropped);
 }
 
 std::string DescribeBadTuple(const ScatterProblem& problem, const std::byte* indices, Dimensions at) {

@@ -15,9 +15,9 @@ struct ClaimTable {
   };
 
   Kind kind = Kind::kNone;
-  uint32_t count = 0;         // of entries; when hashed a power of two, at least twice the positions
-  void* entries = nullptr;    // uint32_t, or uint64_t when hashed
-  uint32_t* lost = nullptr;   // a bit per position; null when entries are all that is wanted
+  uint32_t count = 0;             // of entries; when hashed a power of two, at least twice the positions
+  void* entries = nullptr;        // uint32_t, or uint64_t when hashed
+  uint32_t* lost = nullptr;       // a bit per position; null when entries are all that is wanted
   uint32_t* first_bad = nullptr;  // see KeepFirstBad; null when nobody wants to know
 
   uint64_t entry_bytes() const { return kind == Kind::kHashed ? sizeof(uint64_t) : sizeof(uint32_t); }

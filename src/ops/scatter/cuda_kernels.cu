@@ -5,7 +5,8 @@ namespace {
 
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kSmallThreads = 1024;
-constexpr uint32_t kGathersPerThread = 4;
+// Who copies needs all the threads that a multiprocessor can have.
+constexpr uint32_t kBlocksAtOnce = 2048 / kThreads;
 
 // What block number `block` of ScatterPrepare is for: the kinds take turns while there are both,
 // so that no claims are left for the end, when nothing is there to hide their latencies.
@@ -63,8 +64,7 @@ __global__ void __launch_bounds__(kThreads) ScatterClear(ClearParameters p) {
   }
 }
 
-// Copies need all the threads that a multiprocessor can have.
-__global__ void __launch_bounds__(kThreads, 2048 / kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     ScatterPrepare(const __grid_constant__ PrepareParameters p) {
   LetNextStart();
   const Role role = RoleOf(p, blockIdx.x);
@@ -87,36 +87,19 @@ __global__ void ScatterNote(const __grid_constant__ WriteParameters p) {
   WriteNoteOnce(p.tuples, p.claims, p.note);
 }
 
-// The units of slots from `first` on, kThreads apart.
+// Unit number `number` of all slots.
 template <typename Unit>
-__device__ void GatherBlock(const GatherParameters& p, uint64_t first) {
-  const Unit* sources[kGathersPerThread];
-  uint64_t targets[kGathersPerThread];
-#pragma unroll
-  for (uint32_t i = 0; i < kGathersPerThread; ++i) {
-    const uint64_t number = first + i * kThreads;
-    if (number >= p.units) continue;
-    uint32_t unit;
-    const uint32_t slot = p.write.slice_units.Divide(static_cast<uint32_t>(number), &unit);
-    const uint32_t claim = LoadAfterClaims(&DirectEntries(p.write.claims)[slot]);
-    uint64_t at[2];
-    p.slots.OffsetsOf(slot, at);
-    const std::byte* slice = claim == 0 ? p.input + at[DeviceCopy::kFrom]
-                                        : p.write.updates + UpdatesOffset(p.write.tuples, claim - 1);
-    sources[i] = reinterpret_cast<const Unit*>(slice) + unit;
-    targets[i] = at[DeviceCopy::kTo] + unit * sizeof(Unit);
-  }
-  Unit values[kGathersPerThread];
-#pragma unroll
-  for (uint32_t i = 0; i < kGathersPerThread; ++i) {
-    if (first + i * kThreads < p.units) values[i] = __ldcs(sources[i]);
-  }
-#pragma unroll
-  for (uint32_t i = 0; i < kGathersPerThread; ++i) {
-    if (first + i * kThreads < p.units) {
-      __stcs(reinterpret_cast<Unit*>(p.write.output + targets[i]), values[i]);
-    }
-  }
+__device__ void GatherUnit(const GatherParameters& p, uint64_t number) {
+  if (number >= p.units) return;
+  uint32_t unit;
+  const uint32_t slot = p.write.slice_units.Divide(static_cast<uint32_t>(number), &unit);
+  const uint32_t claim = LoadAfterClaims(&DirectEntries(p.write.claims)[slot]);
+  uint64_t at[2];
+  p.slots.OffsetsOf(slot, at);
+  const std::byte* slice = claim == 0 ? p.input + at[DeviceCopy::kFrom]
+                                      : p.write.updates + UpdatesOffset(p.write.tuples, claim - 1);
+  const Unit value = __ldcs(reinterpret_cast<const Unit*>(slice) + unit);
+  __stcs(reinterpret_cast<Unit*>(p.write.output + at[DeviceCopy::kTo]) + unit, value);
 }
 
 // A warp, for 32 positions: writes the slices of those that hold slots which were copied.
@@ -137,14 +120,15 @@ __device__ void WriteCopiedSlots(const GatherParameters& p, uint64_t position) {
 }
 
 template <typename Unit>
-__global__ void __launch_bounds__(kThreads) ScatterGather(const __grid_constant__ GatherParameters p) {
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+    ScatterGather(const __grid_constant__ GatherParameters p) {
   if (blockIdx.x < p.write_blocks) {
     WriteCopiedSlots<Unit>(p, uint64_t{blockIdx.x} * kThreads + threadIdx.x);
   } else {
     WaitForPrevious();
-    const uint64_t first = uint64_t{p.copied_slots} * p.write.slice_units.divisor();
+    const uint64_t copied_units = uint64_t{p.copied_slots} * p.write.slice_units.divisor();
     const uint64_t block = blockIdx.x - p.write_blocks;
-    GatherBlock<Unit>(p, first + block * kThreads * kGathersPerThread + threadIdx.x);
+    GatherUnit<Unit>(p, copied_units + block * kThreads + threadIdx.x);
   }
   WriteNoteOnce(p.write.tuples, p.write.claims, p.write.note);
 }
@@ -175,27 +159,24 @@ __global__ void __launch_bounds__(kSmallThreads) ScatterSmall(const __grid_const
   WriteNoteOnce(p.write.tuples, claims, p.write.note);
 }
 
-uint64_t BlocksFor(uint64_t items, uint32_t items_per_thread) {
-  const uint64_t per_block = uint64_t{kThreads} * items_per_thread;
-  return (items + per_block - 1) / per_block;
-}
+uint64_t BlocksFor(uint64_t items) { return (items + kThreads - 1) / kThreads; }
 
 }  // namespace
 
 void LaunchClear(KernelChain* chain, const ClearParameters& parameters) {
   constexpr uint64_t kEnough = 132 * 4;  // to write as fast as the cache takes it
-  chain->Launch(ScatterClear, std::min(BlocksFor(parameters.count, 1), kEnough), kThreads, parameters);
+  chain->Launch(ScatterClear, std::min(BlocksFor(parameters.count), kEnough), kThreads, parameters);
 }
 
 void LaunchPrepare(KernelChain* chain, bool claims, PrepareParameters parameters) {
-  parameters.claim_blocks = claims ? BlocksFor(parameters.tuples.positions, 1) : 0;
+  parameters.claim_blocks = claims ? BlocksFor(parameters.tuples.positions) : 0;
   parameters.copy_blocks = CopyBlocks(parameters.copy, kThreads);
   chain->Launch(ScatterPrepare, parameters.claim_blocks + parameters.copy_blocks, kThreads, parameters);
 }
 
 void LaunchWrite(KernelChain* chain, const WriteParameters& parameters) {
   DispatchByUnit(parameters.unit_bytes, [&]<typename Unit>() {
-    chain->Launch(ScatterWrite<Unit>, BlocksFor(parameters.units, 1), kThreads, parameters);
+    chain->Launch(ScatterWrite<Unit>, BlocksFor(parameters.units), kThreads, parameters);
   });
 }
 
@@ -205,12 +186,10 @@ void LaunchNote(KernelChain* chain, const WriteParameters& parameters) {
 
 void LaunchGather(KernelChain* chain, GatherParameters parameters) {
   const uint64_t copied_units = uint64_t{parameters.copied_slots} * parameters.write.slice_units.divisor();
-  parameters.write_blocks = copied_units == 0 ? 0 : BlocksFor(parameters.write.tuples.positions, 1);
-  const uint64_t blocks =
-      parameters.write_blocks + BlocksFor(parameters.units - copied_units, kGathersPerThread);
-  DispatchByUnit(parameters.write.unit_bytes, [&]<typename Unit>() {
-    chain->Launch(ScatterGather<Unit>, blocks, kThreads, parameters);
-  });
+  parameters.write_blocks = copied_units == 0 ? 0 : BlocksFor(parameters.write.tuples.positions);
+  const uint64_t blocks = parameters.write_blocks + BlocksFor(parameters.units - copied_units);
+  DispatchByUnit(parameters.write.unit_bytes,
+                 [&]<typename Unit>() { chain->Launch(ScatterGather<Unit>, blocks, kThreads, parameters); });
 }
 
 void LaunchSmall(KernelChain* chain, const SmallParameters& parameters) {

@@ -4,8 +4,8 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-constexpr uint32_t kEntries = 8192;   // claims of a block, 32 KiB
-constexpr uint32_t kMaxAtOnce = 128;  // lines
+constexpr uint32_t kEntries = 8192;      // claims of a block, 32 KiB
+constexpr uint32_t kMaxAtOnce = 128;     // lines
 constexpr uint32_t kMaxUpdates = 65536;  // that one block reads
 constexpr uint32_t kManyBlocks = 132 * 6;
 // Across the axis threads walk from line to line: fewer would waste much of every sector.
@@ -38,8 +38,8 @@ __device__ uint32_t PositionOf(const LinesParameters& p, uint32_t line, uint32_t
 // Beginnings of a block's lines.
 using Starts = uint64_t[kMaxAtOnce][4];
 
-__device__ void ClaimLines(const LinesParameters& p, uint32_t first_line, uint32_t lines, const Starts& starts,
-                           uint32_t* claims) {
+__device__ void ClaimLines(const LinesParameters& p, uint32_t first_line, uint32_t lines,
+                           const Starts& starts, uint32_t* claims) {
   const DeviceTuples::Component& component = p.write.tuples.tuple[0];
   const uint32_t places = p.at_once.divisor() * p.updates.divisor();
   for (uint32_t base = 0; base < places; base += kThreads) {  // all of a warp stay together
@@ -48,9 +48,8 @@ __device__ void ClaimLines(const LinesParameters& p, uint32_t first_line, uint32
     const bool exists = number < places && place.line < lines;
     bool in_range = false;
     if (exists) {
-      const int64_t value =
-          LoadIndex(p.write.tuples, starts[place.line][LinesParameters::kIndices] +
-                                        place.at * p.strides[LinesParameters::kIndices]);
+      const int64_t value = LoadIndex(p.write.tuples, starts[place.line][LinesParameters::kIndices] +
+                                                          place.at * p.strides[LinesParameters::kIndices]);
       const uint64_t index = static_cast<uint64_t>(value) + (value < 0 ? component.wrap : 0);
       in_range = index < component.size;
       if (in_range) {
@@ -81,11 +80,10 @@ __device__ void WriteLines(const LinesParameters& p, uint32_t lines, const Start
       const uint64_t(&start)[4] = starts[place.line];
       const uint32_t claim = claims[place.line * p.size.divisor() + place.at];
       if (claim == 0 && p.input == nullptr) continue;
-      const std::byte* source =
-          claim == 0 ? p.input + start[LinesParameters::kInput] +
-                           place.at * p.strides[LinesParameters::kInput]
-                     : p.write.updates + start[LinesParameters::kUpdates] +
-                           (claim - 1) * p.strides[LinesParameters::kUpdates];
+      const std::byte* source = claim == 0 ? p.input + start[LinesParameters::kInput] +
+                                                 place.at * p.strides[LinesParameters::kInput]
+                                           : p.write.updates + start[LinesParameters::kUpdates] +
+                                                 (claim - 1) * p.strides[LinesParameters::kUpdates];
       values[i] = *reinterpret_cast<const Element*>(source);
       targets[i] = reinterpret_cast<Element*>(p.write.output + start[LinesParameters::kOutput] +
                                               place.at * p.strides[LinesParameters::kOutput]);

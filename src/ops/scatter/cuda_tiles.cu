@@ -155,7 +155,8 @@ __device__ void ReadClaims(const TilesParameters& p, uint32_t first, BinParts& p
       claim(items[i]);
       const uint32_t part = threadIdx.x / kLanes + i * kStep;
       const uint64_t* list = p.lists + uint64_t{done + part} * kSortedPositions;
-      for (uint32_t at = parts.begins[part] + threadIdx.x % kLanes + kLanes; at < parts.ends[part]; at += kLanes) {
+      for (uint32_t at = parts.begins[part] + threadIdx.x % kLanes + kLanes; at < parts.ends[part];
+           at += kLanes) {
         claim(__ldcg(&list[at]));
       }
     }
@@ -166,7 +167,7 @@ __device__ void ReadClaims(const TilesParameters& p, uint32_t first, BinParts& p
 template <typename Element>
 __global__ void __launch_bounds__(kWriteThreads) WriteTiles(const __grid_constant__ TilesParameters p) {
   constexpr uint32_t kSlots = kTileSlots<Element>;
-  constexpr uint32_t kElements = kMaxUnitBytes / sizeof(Element);     // of a unit
+  constexpr uint32_t kElements = kMaxUnitBytes / sizeof(Element);  // of a unit
   constexpr uint32_t kUnits = kSlots / kElements / kWriteThreads;  // of a thread
   struct alignas(kMaxUnitBytes) Unit {
     Element elements[kElements];
