@@ -49,16 +49,17 @@ uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uin
     return Reaches<T, kLargest, kPass>(d, hn::LoadU(d, data + at), limit);
   };
   const auto take = [&](uint64_t bits, uint32_t first) HWY_ATTR {
-    // Two at a time, whether there are two or one: that branch would be unpredictable.
+    // Two at a time, whether there are two, one or none: that branch would be unpredictable.
     const uint32_t total = count + static_cast<uint32_t>(std::popcount(bits));
-    for (; bits != 0; count += 2) {
+    do {
       for (uint32_t j = 0; j < 2; ++j) {
         const uint32_t at = first + static_cast<uint32_t>(std::countr_zero(bits) & 63);
         keys[count + j] = KeyOfBits<T, kLargest>(row[at]);
         indices[count + j] = at;
         bits &= bits - 1;
       }
-    }
+      count += 2;
+    } while (bits != 0);
     count = total;
   };
   for (; end - i >= 4 * lanes; i += 4 * lanes) {
