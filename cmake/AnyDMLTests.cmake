@@ -6,6 +6,16 @@ if(ANYDML_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
+# anydml_add_gpu_test(name target timeout): gpu_<name> runs the target on the first GPU.
+function(anydml_add_gpu_test name target timeout)
+  if(ANYDML_BUILD_TESTS AND ANYDML_HAVE_CUDA)
+    add_test(NAME gpu_${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/support/on_gpu.sh $<TARGET_FILE:anydml-cli>
+                                      $<TARGET_FILE:${target}>)
+    set_tests_properties(gpu_${name} PROPERTIES TIMEOUT ${timeout} LABELS gpu SKIP_RETURN_CODE 77
+                         RUN_SERIAL ON)
+  endif()
+endfunction()
+
 function(anydml_add_test name)
   cmake_parse_arguments(ARG "GPU" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   if(NOT ANYDML_BUILD_TESTS)
@@ -21,10 +31,7 @@ function(anydml_add_test name)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
                        ENVIRONMENT "ANYDML_ADAPTER=cpu;ANYDML_TEST_BACKEND=cpu")
-  if(ARG_GPU AND ANYDML_HAVE_CUDA)
-    add_test(NAME gpu_${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/support/on_gpu.sh $<TARGET_FILE:anydml-cli>
-                                      $<TARGET_FILE:${name}>)
-    set_tests_properties(gpu_${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS gpu SKIP_RETURN_CODE 77
-                         RUN_SERIAL ON)
+  if(ARG_GPU)
+    anydml_add_gpu_test(${name} ${name} ${ARG_TIMEOUT})
   endif()
 endfunction()

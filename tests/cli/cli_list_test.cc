@@ -35,6 +35,9 @@ TEST_F(CliListTest, Adapters) {
   const CliResult result = Run({"adapters"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out.substr(0, 3), "0  ");
+  // A GPU, or why there is none.
+  EXPECT_NE(result.out.find("cuda:") == std::string::npos, result.out.find("\nno GPU: ") == std::string::npos)
+      << result.out;
   RunFailing(2, {"adapters", "more"});
 }
 
