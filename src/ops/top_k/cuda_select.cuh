@@ -24,6 +24,17 @@ __device__ Word ShuffleXor(Word word, int lanes) {
 }
 
 template <typename Word>
+__device__ Word Shuffle(Word word, int lane) {
+  if constexpr (sizeof(Word) == 8) {
+    return __shfl_sync(~0u, word, lane);
+  } else {
+    const uint64_t low = __shfl_sync(~0u, static_cast<uint64_t>(word), lane);
+    const uint64_t high = __shfl_sync(~0u, static_cast<uint64_t>(word >> 64), lane);
+    return Word{high} << 64 | low;
+  }
+}
+
+template <typename Word>
 __device__ int BitWidth(Word word) {
   if constexpr (sizeof(Word) == 8) {
     return 64 - __clzll(word);
@@ -48,7 +59,24 @@ struct WordRange {
   Word best;
 };
 
-// Functions of a whole block: every thread calls them with the same arguments.
+// The word of the lane that is k-th best (k at least 1) of a warp's, and the best one.
+template <typename Word>
+__device__ WordRange<Word> BoundOfLanes(Word word, uint32_t k) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int run = 2; run <= 32; run *= 2) {
+#pragma unroll
+    for (int distance = run / 2; distance > 0; distance /= 2) {
+      const Word other = ShuffleXor(word, distance);
+      const bool keep_better = ((lane & run) == 0) == ((lane & distance) == 0);
+      word = (other > word) == keep_better ? other : word;
+    }
+  }
+  return {Shuffle(word, k - 1), Shuffle(word, 0)};
+}
+
+// Functions of a whole block (or of one warp, if that is kThreads): every thread calls them with
+// the same arguments.
 template <typename Word_, int kThreads, int kBins>
 class BlockSelect {
  public:
@@ -78,11 +106,11 @@ class BlockSelect {
         shared_.worsts[warp()] = range.worst;
         shared_.bests[warp()] = range.best;
       }
-      __syncthreads();
+      Sync();
       range = {shared_.worsts[lane() % kWarps], shared_.bests[lane() % kWarps]};
 #pragma unroll
       for (int lanes = kWarps / 2; lanes > 0; lanes /= 2) range = Join(range, Exchanged(range, lanes));
-      __syncthreads();
+      Sync();
     }
     return range;
   }
@@ -103,7 +131,7 @@ class BlockSelect {
       const Word worst = best - range.worst > width ? best - width : range.worst;
       const uint32_t reaching = better + shared_.cut_before + shared_.cut_count;
       better += shared_.cut_before;
-      __syncthreads();
+      Sync();
       if (reaching <= limit || shift == 0) return worst;
       range = {worst, best};
     }
@@ -121,8 +149,8 @@ class BlockSelect {
 
   // The same in pieces.
   __device__ void StartCollecting() {
-    if (threadIdx.x == 0) shared_.collected = 0;
-    __syncthreads();
+    if (threadIdx.x % kThreads == 0) shared_.collected = 0;
+    Sync();
   }
   __device__ bool Add(Word word, Word* list, uint32_t capacity) {  // false: it does not fit
     const uint32_t place = atomicAdd(&shared_.collected, 1);
@@ -130,7 +158,7 @@ class BlockSelect {
     return place < capacity;
   }
   __device__ uint32_t Collected() {
-    __syncthreads();
+    Sync();
     return shared_.collected;
   }
 
@@ -145,9 +173,9 @@ class BlockSelect {
     Count(for_each, range, shift);
     uint32_t fullest;
     FindCut(m, &fullest);
-    if (__syncthreads_or(fullest > kFullestBin)) return SortByNetwork(list, m);
+    if (AnyThread(fullest > kFullestBin)) return SortByNetwork(list, m);
     for_each([&](Word word) { spare[atomicAdd(&shared_.bins[BinOf(word, range, shift)], 1)] = word; });
-    __syncthreads();
+    Sync();
     for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
       const Word word = spare[i];
       const uint32_t bin = BinOf(word, range, shift);
@@ -157,7 +185,7 @@ class BlockSelect {
       for (uint32_t other = begin; other < end; ++other) place += spare[other] > word;
       list[place] = word;
     }
-    __syncthreads();
+    Sync();
     return list;
   }
 
@@ -165,9 +193,19 @@ class BlockSelect {
   template <typename ForEach>
   __device__ Word* SelectAndSort(ForEach&& for_each, uint32_t k, Word* list, Word* spare, uint32_t capacity) {
     Range range = RangeOf(for_each);
-    range.worst = Bound(for_each, range, k, min(capacity, k + k / 4 + kRankedAtMost / 2));
+    range.worst = Bound(for_each, range, k, min(capacity, k + k / 2 + kRankedAtMost / 2));
     const uint32_t m = Collect(for_each, range.worst, list, capacity);
     return Sort(list, spare, m, range);
+  }
+
+  // The sum of every thread's number.
+  __device__ uint32_t SumOfThreads(uint32_t mine) {
+    const uint32_t before = SumOfThreadsBefore(mine);
+    if (threadIdx.x % kThreads == kThreads - 1) shared_.collected = before + mine;
+    Sync();
+    const uint32_t sum = shared_.collected;
+    Sync();
+    return sum;
   }
 
   static __device__ int lane() { return threadIdx.x % 32; }
@@ -178,6 +216,22 @@ class BlockSelect {
   static constexpr int kBinsPerThread = kBins / kThreads;
   static constexpr uint32_t kRankedAtMost = 128;  // comparing all with all is fastest
   static constexpr uint32_t kFullestBin = 48;     // beyond, comparing within bins gets slow
+
+  // A single warp may be one of several in its block.
+  static __device__ void Sync() {
+    if constexpr (kWarps == 1) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
+  static __device__ bool AnyThread(bool it) {
+    if constexpr (kWarps == 1) {
+      return __any_sync(~0u, it);
+    } else {
+      return __syncthreads_or(it);
+    }
+  }
 
   static __device__ Range Join(Range a, Range b) { return {Worse(a.worst, b.worst), Better(a.best, b.best)}; }
   static __device__ Range Exchanged(Range range, int lanes) {
@@ -196,11 +250,11 @@ class BlockSelect {
   __device__ void Count(ForEach&& for_each, Range range, int shift) {
 #pragma unroll
     for (int i = 0; i < kBinsPerThread; ++i) shared_.bins[i * kThreads + threadIdx.x] = 0;
-    __syncthreads();
+    Sync();
     for_each([&](Word word) {
       if (word >= range.worst && word <= range.best) atomicAdd(&shared_.bins[BinOf(word, range, shift)], 1);
     });
-    __syncthreads();
+    Sync();
   }
 
   // Makes of counts the places where bins begin, and notes the bin in which the k-th is. The
@@ -226,7 +280,7 @@ class BlockSelect {
       }
       before += counts[i];
     }
-    __syncthreads();
+    Sync();
   }
 
   __device__ uint32_t SumOfThreadsBefore(uint32_t mine) {
@@ -234,7 +288,7 @@ class BlockSelect {
     uint32_t before = inclusive - mine;
     if constexpr (kWarps > 1) {
       if (lane() == 31) shared_.warp_sums[warp()] = inclusive;
-      __syncthreads();
+      Sync();
       const uint32_t sum = lane() < kWarps ? shared_.warp_sums[lane()] : 0;
       before += __shfl_sync(~0u, SumOfLanesUpTo(sum) - sum, warp());
     }
@@ -257,7 +311,7 @@ class BlockSelect {
       for (uint32_t other = 0; other < m; ++other) place += list[other] > word;
       sorted[place] = word;
     }
-    __syncthreads();
+    Sync();
     return sorted;
   }
 
@@ -267,7 +321,7 @@ class BlockSelect {
     for (uint32_t i = m + threadIdx.x; i < size; i += kThreads) list[i] = 0;
     for (uint32_t run = 2; run <= size; run *= 2) {
       for (uint32_t distance = run / 2; distance > 0; distance /= 2) {
-        __syncthreads();
+        Sync();
         for (uint32_t i = threadIdx.x; i < size / 2; i += kThreads) {
           const uint32_t low = 2 * i - (i & (distance - 1));
           const uint32_t high = low + distance;
@@ -280,7 +334,7 @@ class BlockSelect {
         }
       }
     }
-    __syncthreads();
+    Sync();
     return list;
   }
 
