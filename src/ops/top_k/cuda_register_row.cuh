@@ -20,7 +20,7 @@ class RegisterRow {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       uint4 loaded = make_uint4(0, 0, 0, 0);
-      if (VectorOf(v) < readable) loaded = sequence.Load(VectorOf(v));
+      if (VectorOf(v) < readable) loaded = __ldg(sequence.AddressOfVector(VectorOf(v)));
       keys_[v] = {{loaded.x, loaded.y, loaded.z, loaded.w}};
     }
     if (readable < sequence.vectors()) {

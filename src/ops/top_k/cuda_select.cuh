@@ -85,10 +85,12 @@ class BlockSelect {
 
   struct Shared {
     uint32_t bins[kBins];
+    uint32_t coarse[kBins + 1];
     uint32_t warp_sums[32];
     Word worsts[32], bests[32];
     uint32_t collected;
     uint32_t cut_bin, cut_before, cut_count;
+    uint32_t fullest;
   };
 
   __device__ explicit BlockSelect(Shared* shared) : shared_(*shared) {}
@@ -122,8 +124,7 @@ class BlockSelect {
     while (true) {
       const int shift = ShiftOf(range);
       Count(for_each, range, shift);
-      uint32_t unused;
-      FindCut(k - better, &unused);
+      FindCut(k - better);
       const uint32_t bin = shared_.cut_bin;
       const Word step = Word{bin} << shift;
       const Word best = range.best - step;  // in the bin where the k-th is
@@ -166,27 +167,27 @@ class BlockSelect {
   // the length of both a power of two. Returns where the result is.
   __device__ Word* Sort(Word* list, Word* spare, uint32_t m, Range range) {
     if (m <= kRankedAtMost) return SortByRank(list, spare, m);
-    const auto for_each = [&](auto&& visit) {
-      for (uint32_t i = threadIdx.x; i < m; i += kThreads) visit(list[i]);
-    };
     const int shift = ShiftOf(range);
-    Count(for_each, range, shift);
-    uint32_t fullest;
-    FindCut(m, &fullest);
-    if (AnyThread(fullest > kFullestBin)) return SortByNetwork(list, m);
-    for_each([&](Word word) { spare[atomicAdd(&shared_.bins[BinOf(word, range, shift)], 1)] = word; });
-    Sync();
-    for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
-      const Word word = spare[i];
-      const uint32_t bin = BinOf(word, range, shift);
-      const uint32_t begin = bin == 0 ? 0 : shared_.bins[bin - 1];  // by now, where the bin before ends
-      const uint32_t end = shared_.bins[bin];
-      uint32_t place = begin;
-      for (uint32_t other = begin; other < end; ++other) place += spare[other] > word;
-      list[place] = word;
+    const auto bin_of = [&](Word word) { return BinOf(word, range, shift); };
+    if (CountForSort(list, m, bin_of) <= kFullestBin) return SortByBins(list, spare, m, bin_of);
+    // Bits of floating-point numbers are spread unevenly: divide the bins anew, each into as many
+    // as it has words.
+#pragma unroll
+    for (int i = 0; i < kBinsPerThread; ++i) {
+      shared_.coarse[i * kThreads + threadIdx.x] = shared_.bins[i * kThreads + threadIdx.x];
     }
-    Sync();
-    return list;
+    if (threadIdx.x % kThreads == 0) shared_.coarse[kBins] = m;
+    const uint32_t scale = (kBins << 16) / m;
+    const auto fine_bin_of = [&](Word word) {
+      const Word offset = range.best - word;
+      const auto bin = static_cast<uint32_t>(offset >> shift);
+      const auto within = static_cast<uint32_t>(shift < 16 ? offset << (16 - shift) : offset >> (shift - 16));
+      const uint32_t begin = shared_.coarse[bin];
+      const uint32_t place = begin + ((shared_.coarse[bin + 1] - begin) * (within & 0xFFFF) >> 16);
+      return min(static_cast<uint32_t>(uint64_t{place} * scale >> 16), kBins - 1);
+    };
+    if (CountForSort(list, m, fine_bin_of) <= 4 * kFullestBin) return SortByBins(list, spare, m, fine_bin_of);
+    return SortByNetwork(list, m);
   }
 
   // The K best of any number of words to list (of `capacity` at least k), in order; returns where.
@@ -215,7 +216,7 @@ class BlockSelect {
   static constexpr int kWarps = kThreads / 32;
   static constexpr int kBinsPerThread = kBins / kThreads;
   static constexpr uint32_t kRankedAtMost = 128;  // comparing all with all is fastest
-  static constexpr uint32_t kFullestBin = 48;     // beyond, comparing within bins gets slow
+  static constexpr uint32_t kFullestBin = 16;     // beyond, comparing within bins gets slow
 
   // A single warp may be one of several in its block.
   static __device__ void Sync() {
@@ -223,13 +224,6 @@ class BlockSelect {
       __syncwarp();
     } else {
       __syncthreads();
-    }
-  }
-  static __device__ bool AnyThread(bool it) {
-    if constexpr (kWarps == 1) {
-      return __any_sync(~0u, it);
-    } else {
-      return __syncthreads_or(it);
     }
   }
 
@@ -248,27 +242,64 @@ class BlockSelect {
 
   template <typename ForEach>
   __device__ void Count(ForEach&& for_each, Range range, int shift) {
-#pragma unroll
-    for (int i = 0; i < kBinsPerThread; ++i) shared_.bins[i * kThreads + threadIdx.x] = 0;
-    Sync();
+    ClearBins();
     for_each([&](Word word) {
       if (word >= range.worst && word <= range.best) atomicAdd(&shared_.bins[BinOf(word, range, shift)], 1);
     });
     Sync();
   }
+  __device__ void ClearBins() {
+#pragma unroll
+    for (int i = 0; i < kBinsPerThread; ++i) shared_.bins[i * kThreads + threadIdx.x] = 0;
+    if (threadIdx.x % kThreads == 0) shared_.fullest = 0;
+    Sync();
+  }
 
-  // Makes of counts the places where bins begin, and notes the bin in which the k-th is. The
-  // highest count that this thread saw to *fullest.
-  __device__ void FindCut(uint32_t k, uint32_t* fullest) {
+  // Where the bins of list[0, m) begin; returns the highest count.
+  template <typename BinOf>
+  __device__ uint32_t CountForSort(const Word* list, uint32_t m, BinOf&& bin_of) {
+    ClearBins();
+    for (uint32_t i = threadIdx.x; i < m; i += kThreads) atomicAdd(&shared_.bins[bin_of(list[i])], 1);
+    Sync();
+    FindCut(m);
+    const uint32_t fullest = shared_.fullest;
+    Sync();
+    return fullest;
+  }
+
+  template <typename BinOf>
+  __device__ Word* SortByBins(Word* list, Word* spare, uint32_t m, BinOf&& bin_of) {
+    for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
+      spare[atomicAdd(&shared_.bins[bin_of(list[i])], 1)] = list[i];
+    }
+    Sync();
+    for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
+      const Word word = spare[i];
+      const uint32_t bin = bin_of(word);
+      const uint32_t begin = bin == 0 ? 0 : shared_.bins[bin - 1];  // by now, where the bin before ends
+      const uint32_t end = shared_.bins[bin];
+      uint32_t place = begin;
+      for (uint32_t other = begin; other < end; ++other) place += spare[other] > word;
+      list[place] = word;
+    }
+    Sync();
+    return list;
+  }
+
+  // Makes of counts the places where bins begin, and notes the bin in which the k-th is and the
+  // highest count.
+  __device__ void FindCut(uint32_t k) {
     uint32_t counts[kBinsPerThread];
     uint32_t sum = 0;
-    *fullest = 0;
+    uint32_t fullest = 0;
 #pragma unroll
     for (int i = 0; i < kBinsPerThread; ++i) {
       counts[i] = shared_.bins[threadIdx.x * kBinsPerThread + i];
       sum += counts[i];
-      *fullest = max(*fullest, counts[i]);
+      fullest = max(fullest, counts[i]);
     }
+    fullest = __reduce_max_sync(~0u, fullest);
+    if (lane() == 0 && fullest > 0) atomicMax(&shared_.fullest, fullest);
     uint32_t before = SumOfThreadsBefore(sum);
 #pragma unroll
     for (int i = 0; i < kBinsPerThread; ++i) {

@@ -91,8 +91,8 @@ class CudaSequence {
     const auto* end = reinterpret_cast<const Key*>(all_.input_end);
     return min(vectors(), static_cast<uint64_t>(end - (input_ - skipped_)) / kElements);
   }
-  __device__ uint4 Load(uint64_t v) const {
-    return __ldg(reinterpret_cast<const uint4*>(input_ + FirstOf(v)));
+  __device__ const uint4* AddressOfVector(uint64_t v) const {
+    return reinterpret_cast<const uint4*>(input_ + FirstOf(v));
   }
   // The one vector that may be left, by words.
   __device__ uint4 LoadLast(uint64_t v) const {

@@ -71,47 +71,48 @@ __global__ void __launch_bounds__(kSampleThreads)
   if (threadIdx.x == 0) Meetings<kBytes>(temporary)[s] = {bound, 0, 0};
 }
 
-// Vectors of one thread, loaded together.
+// Vectors of one thread, loaded together: begin, begin + kStreamThreads... below end.
 template <int kBytes>
 class Batch {
  public:
-  __device__ Batch(const CudaSequence<kBytes>& sequence, uint64_t begin, uint64_t end) : begin_(begin) {
-    const uint64_t readable = min(end, sequence.readable_vectors());
+  __device__ Batch(const CudaSequence<kBytes>& sequence, uint64_t begin, uint64_t end)
+      : left_(static_cast<int>(end - begin)), begin_(begin) {
+    const auto readable = static_cast<int>(min(end, sequence.readable_vectors()) - begin);
+    const uint4* from = sequence.AddressOfVector(begin);
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (At(i) < readable) loaded_[i] = sequence.Load(At(i));
+      if (i * kStreamThreads < readable) loaded_[i] = __ldg(from + i * kStreamThreads);
     }
-    if (readable == end) return;
+    if (readable == left_) return;
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (At(i) == readable) loaded_[i] = sequence.LoadLast(readable);
+      if (i * kStreamThreads == readable) loaded_[i] = sequence.LoadLast(begin + readable);
     }
   }
 
   // Calls add(word) for every element that reaches `bound`.
   template <typename Add>
-  __device__ void ForEachReaching(const CudaSequence<kBytes>& sequence, uint64_t end, WordFor<kBytes> bound,
-                                  Add&& add) const {
+  __device__ void ForEachReaching(const CudaSequence<kBytes>& sequence, WordFor<kBytes> bound, Add&& add) const {
     const auto bound_key = static_cast<UnsignedOf<kBytes>>(bound >> 32);
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (At(i) >= end) break;
+      if (i * kStreamThreads >= left_) break;
       KeyVector<kBytes> keys{{loaded_[i].x, loaded_[i].y, loaded_[i].z, loaded_[i].w}};
       ElementsToKeys(sequence.order(), &keys);
       if (keys.Max() < bound_key) continue;  // nearly always
-      if (!sequence.IsWhole(At(i))) sequence.ClearOutside(At(i), &keys);
+      const uint64_t v = begin_ + i * kStreamThreads;
+      if (!sequence.IsWhole(v)) sequence.ClearOutside(v, &keys);
 #pragma unroll
       for (int e = 0; e < KeyVector<kBytes>::kElements; ++e) {
         if (keys[e] < bound_key) continue;
-        const WordFor<kBytes> word = MakeWord<kBytes>(keys[e], sequence.FirstOf(At(i)) + e);
+        const WordFor<kBytes> word = MakeWord<kBytes>(keys[e], sequence.FirstOf(v) + e);
         if (word >= bound) add(word);
       }
     }
   }
 
  private:
-  __device__ uint64_t At(int i) const { return begin_ + i * kStreamThreads; }
-
+  int left_;  // vectors to the end of the chunk
   uint64_t begin_;
   uint4 loaded_[kBatch];
 };
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(kStreamThreads, 2)
   const uint32_t buffer_room = 2 * plan.list_room;
   select.StartCollecting();
   while (true) {
-    batch.ForEachReaching(sequence, end, bound, [&](Word word) {
+    batch.ForEachReaching(sequence, bound, [&](Word word) {
       if (select.Add(word, list, buffer_room)) return;
       const uint32_t place = atomicAdd(&meeting.found, 1);
       if (place < plan.found_room) found[place] = word;
@@ -222,7 +223,7 @@ StreamPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
   constexpr uint32_t kMaxSamples = 131072 / sizeof(WordFor<kBytes>);
   constexpr uint32_t kMaxChunkVectors = 16384;  // 256 KiB
   StreamPlan plan;
-  const uint32_t samples = std::clamp<uint32_t>(std::bit_floor(all.n / 128), 1024, kMaxSamples);
+  const uint32_t samples = std::clamp<uint32_t>(std::bit_floor(all.n / 64), 1024, kMaxSamples);
   plan.log2_samples = std::countr_zero(samples);
   plan.cluster = SampleCluster(all.count, samples, device.multiprocessors);
   plan.rank = RankOfBound(all.k, all.n, samples);
