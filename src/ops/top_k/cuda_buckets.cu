@@ -26,11 +26,11 @@ template <int kBytes>
 constexpr uint32_t kMaxRoom = kSamples<kBytes>;
 
 struct BucketPlan {
-  uint32_t cluster;  // blocks that take a sample
-  uint32_t buckets;  // per sequence
-  bool everything;   // is in one of them
-  uint32_t chunks;   // blocks per sequence that distribute
-  uint32_t room;     // words per bucket
+  uint32_t cluster;    // blocks that take a sample
+  uint32_t buckets;    // per sequence
+  bool everything;     // is in one of them
+  uint32_t chunks;     // blocks per sequence that distribute
+  uint32_t room;       // words per bucket
   uint32_t list_room;  // a power of two
 };
 
@@ -215,8 +215,8 @@ class TopKBuckets final : public Kernel {
     const CudaSequences all = Bind(sequences_, arguments);
     std::byte* temporary = arguments.temporary.data;
     const auto count = static_cast<uint32_t>(all.count);
-    LaunchClusters(MakeBorders<kBytes>, count, plan_.cluster, kSampleThreads, kSampleBytes, stream, all, plan_,
-                   temporary);
+    LaunchClusters(MakeBorders<kBytes>, count, plan_.cluster, kSampleThreads, kSampleBytes, stream, all,
+                   plan_, temporary);
     LaunchEarly(Distribute<kBytes>, count * plan_.chunks, kThreads, 0, stream, all, plan_, temporary);
     LaunchEarly(SortBuckets<kBytes>, count * plan_.buckets, kThreads, SortBytes(plan_), stream, all, plan_,
                 temporary);
@@ -236,7 +236,7 @@ BucketPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
   plan.buckets = (rank - 1) / kGap + 1;
   plan.everything = plan.buckets == kCount / kGap;
   const uint64_t vectors = uint64_t{all.n} * kBytes / 16 + 2;
-  plan.chunks = static_cast<uint32_t>((vectors - 1) / (kThreads * kRowVectors<kBytes>) + 1);
+  plan.chunks = static_cast<uint32_t>((vectors - 1) / (kThreads * kRowVectors<kBytes>)+1);
   plan.room = static_cast<uint32_t>(uint64_t{all.n} * kGap * kRoomPerMean / kCount + 64);
   plan.list_room = std::bit_ceil(plan.room);
   return plan;

@@ -16,8 +16,8 @@
 namespace anydml {
 namespace {
 
-constexpr int kLoads = 8;   // at a time, while as many before them are looked at
-constexpr int kQueue = 16;  // words
+constexpr int kLoads = 8;                // at a time, while as many before them are looked at
+constexpr int kQueue = 16;               // words
 constexpr uint32_t kQueueBytes = 32768;  // of a block, at most
 
 // The best of what a thread has seen. Places beyond K are taken by words above all others.
@@ -147,7 +147,8 @@ class TopKColumns final : public Kernel {
 
   void Run(const KernelArguments& arguments) const override {
     const uint32_t threads = 32 * warps_;
-    const auto blocks = static_cast<uint32_t>(std::min<uint64_t>((sequences_.count - 1) / 32 + 1, 0x7FFFFFFF));
+    const auto blocks =
+        static_cast<uint32_t>(std::min<uint64_t>((sequences_.count - 1) / 32 + 1, 0x7FFFFFFF));
     const uint32_t queue_bytes = threads * kQueue * sizeof(WordFor<kBytes>);
     Columns<kBytes, kPlaces><<<blocks, threads, queue_bytes, static_cast<cudaStream_t>(arguments.stream)>>>(
         Bind(sequences_, arguments));

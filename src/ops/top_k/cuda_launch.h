@@ -36,14 +36,14 @@ bool AllowSharedMemory(Function* kernel, uint64_t bytes, std::string* why_not) {
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   if (error == cudaSuccess) return true;
   cudaGetLastError();
-  *why_not = StrCat("the device does not give a block ", bytes, " bytes of shared memory: ",
-                    cudaGetErrorString(error));
+  *why_not = StrCat("the device does not give a block ", bytes,
+                    " bytes of shared memory: ", cudaGetErrorString(error));
   return false;
 }
 
 template <typename... Parameters, typename... Arguments>
-void LaunchWith(cudaLaunchAttribute attribute, void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads,
-                uint32_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
+void LaunchWith(cudaLaunchAttribute attribute, void (*kernel)(Parameters...), uint32_t blocks,
+                uint32_t threads, uint32_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = blocks;
   config.blockDim = threads;

@@ -62,7 +62,8 @@ class RegisterRow {
   __device__ Word BestOf(int group) const {
     if constexpr (kBytes <= 2) {  // the key and where it is fit into one register
       uint32_t best = 0;
-      ForEachIn<kGroups>(group, [&](Key key, int at) { best = max(best, uint32_t{key} << 16 | (0xFFFF - at)); });
+      ForEachIn<kGroups>(group,
+                         [&](Key key, int at) { best = max(best, uint32_t{key} << 16 | (0xFFFF - at)); });
       return WordAt(static_cast<Key>(best >> 16), 0xFFFF - (best & 0xFFFF));
     } else {
       Key best = 0;

@@ -36,7 +36,11 @@ class RegisterSelect {
   };
 
   __device__ RegisterSelect(Shared* shared, Word* list, uint32_t capacity, uint32_t k)
-      : shared_(*shared), select_(&shared->select), list_(list), capacity_(capacity), k_(k),
+      : shared_(*shared),
+        select_(&shared->select),
+        list_(list),
+        capacity_(capacity),
+        k_(k),
         enough_(min(k + k / 8 + 4, capacity)) {}
 
   __device__ void Run(const CudaSequence<kBytes>& sequence) {
@@ -157,7 +161,7 @@ constexpr Variant VariantOf() {
 }
 
 template <int kBytes>
-constexpr Variant kVariants[] = {VariantOf<kBytes, 32, 8>(), VariantOf<kBytes, 256, 1>(),
+constexpr Variant kVariants[] = {VariantOf<kBytes, 32, 8>(),  VariantOf<kBytes, 256, 1>(),
                                  VariantOf<kBytes, 256, 4>(), VariantOf<kBytes, 256, 8>(),
                                  VariantOf<kBytes, 512, 8>(), VariantOf<kBytes, 1024, 8>()};
 

@@ -170,8 +170,8 @@ class BlockSelect {
     const int shift = ShiftOf(range);
     const auto bin_of = [&](Word word) { return BinOf(word, range, shift); };
     if (CountForSort(list, m, bin_of) <= kFullestBin) return SortByBins(list, spare, m, bin_of);
-    // Bits of floating-point numbers are spread unevenly: divide the bins anew, each into as many
-    // as it has words.
+      // Bits of floating-point numbers are spread unevenly: divide the bins anew, each into as many
+      // as it has words.
 #pragma unroll
     for (int i = 0; i < kBinsPerThread; ++i) {
       shared_.coarse[i * kThreads + threadIdx.x] = shared_.bins[i * kThreads + threadIdx.x];

@@ -92,7 +92,8 @@ class Batch {
 
   // Calls add(word) for every element that reaches `bound`.
   template <typename Add>
-  __device__ void ForEachReaching(const CudaSequence<kBytes>& sequence, WordFor<kBytes> bound, Add&& add) const {
+  __device__ void ForEachReaching(const CudaSequence<kBytes>& sequence, WordFor<kBytes> bound,
+                                  Add&& add) const {
     const auto bound_key = static_cast<UnsignedOf<kBytes>>(bound >> 32);
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
@@ -201,7 +202,8 @@ class TopKStream final : public Kernel {
   static uint32_t StreamBytes(const StreamPlan& plan) { return 2 * plan.list_room * sizeof(WordFor<kBytes>); }
 
   uint64_t temporary_bytes() const override {
-    return sequences_.count * (sizeof(Meeting<kBytes>) + uint64_t{plan_.found_room} * sizeof(WordFor<kBytes>));
+    return sequences_.count *
+           (sizeof(Meeting<kBytes>) + uint64_t{plan_.found_room} * sizeof(WordFor<kBytes>));
   }
 
   void Run(const KernelArguments& arguments) const override {
@@ -223,7 +225,9 @@ StreamPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
   constexpr uint32_t kMaxSamples = 131072 / sizeof(WordFor<kBytes>);
   constexpr uint32_t kMaxChunkVectors = 16384;  // 256 KiB
   StreamPlan plan;
-  const uint32_t samples = std::clamp<uint32_t>(std::bit_floor(all.n / 64), 1024, kMaxSamples);
+  // A larger sample costs time before the stream can begin; with many sequences others stream.
+  const uint32_t share_sampled = all.count < 8 ? 128 : 64;
+  const uint32_t samples = std::clamp<uint32_t>(std::bit_floor(all.n / share_sampled), 1024, kMaxSamples);
   plan.log2_samples = std::countr_zero(samples);
   plan.cluster = SampleCluster(all.count, samples, device.multiprocessors);
   plan.rank = RankOfBound(all.k, all.n, samples);

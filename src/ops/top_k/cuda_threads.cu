@@ -29,7 +29,9 @@ class SharedRows {
       : vectors_(vectors), count_((n + kElements - 1) / kElements), cycle_(min(count_ & -count_, 8u)) {}
 
   __device__ uint32_t vectors_per_row() const { return count_; }
-  __device__ uint4& Vector(uint32_t row, uint32_t v) const { return vectors_[row * count_ + (v ^ TurnOf(row))]; }
+  __device__ uint4& Vector(uint32_t row, uint32_t v) const {
+    return vectors_[row * count_ + (v ^ TurnOf(row))];
+  }
   __device__ UnsignedOf<kBytes>& Element(uint32_t row, uint32_t i) const {
     return reinterpret_cast<UnsignedOf<kBytes>*>(&Vector(row, i / kElements))[i % kElements];
   }
@@ -174,7 +176,8 @@ __device__ void ResolveDoubt(const SharedRows<4>& rows, const CudaSequences& all
 #pragma unroll
     for (int i = 0; i < kPlaces; ++i) {
       const uint32_t index = format.IndexOf(best[i]);
-      exact[i] = i < all.k ? whole.Make(ElementToKey<4>(all.order, rows.Element(threadIdx.x, index)), index) : 0;
+      exact[i] =
+          i < all.k ? whole.Make(ElementToKey<4>(all.order, rows.Element(threadIdx.x, index)), index) : 0;
     }
     SortDescending(exact);
   }
@@ -250,8 +253,9 @@ class TopKThreads final : public Kernel {
 
   void Run(const KernelArguments& arguments) const override {
     const auto blocks = static_cast<uint32_t>((sequences_.count - 1) / kThreads + 1);
-    Threads<kBytes, kPlaces><<<blocks, kThreads, shared_bytes_, static_cast<cudaStream_t>(arguments.stream)>>>(
-        Bind(sequences_, arguments), contiguous_, index_mask_);
+    Threads<kBytes, kPlaces>
+        <<<blocks, kThreads, shared_bytes_, static_cast<cudaStream_t>(arguments.stream)>>>(
+            Bind(sequences_, arguments), contiguous_, index_mask_);
   }
 
  private:
