@@ -25,7 +25,8 @@ inline KeyOrder KeyOrderOf(DataType type, bool largest) {
                          type == DataType::kInt64;
   KeyOrder order{is_float, largest ? 0 : ~uint64_t{0}};
   if (is_signed) {
-    for (uint32_t bit = BitSize(type); bit <= 64; bit += BitSize(type)) order.flip ^= uint64_t{1} << (bit - 1);
+    for (uint32_t bit = BitSize(type); bit <= 64; bit += BitSize(type))
+      order.flip ^= uint64_t{1} << (bit - 1);
   }
   return order;
 }

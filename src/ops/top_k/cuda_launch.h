@@ -36,27 +36,46 @@ bool AllowSharedMemory(Function* kernel, uint64_t bytes, std::string* why_not) {
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   if (error == cudaSuccess) return true;
   cudaGetLastError();
-  *why_not = StrCat("the device does not give a block ", bytes, " bytes of shared memory: ",
-                    cudaGetErrorString(error));
+  *why_not = StrCat("the device does not give a block ", bytes,
+                    " bytes of shared memory: ", cudaGetErrorString(error));
   return false;
 }
 
-// Launches `kernel` so that it may begin while the one before it in the stream runs; it calls
-// cudaGridDependencySynchronize() before it uses what that one wrote.
 template <typename... Parameters, typename... Arguments>
-void LaunchEarly(void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
-                 cudaStream_t stream, Arguments&&... arguments) {
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
+void LaunchWith(cudaLaunchAttribute attribute, void (*kernel)(Parameters...), uint32_t blocks,
+                uint32_t threads, uint32_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = blocks;
   config.blockDim = threads;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
-  config.attrs = &early;
+  config.attrs = &attribute;
   config.numAttrs = 1;
   cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+}
+
+// Launches `kernel` so that it may begin while the one before it in the stream runs; it calls
+// cudaGridDependencySynchronize() before it uses what that one wrote.
+template <typename Function, typename... Arguments>
+void LaunchEarly(Function* kernel, uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
+                 cudaStream_t stream, Arguments&&... arguments) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  LaunchWith(early, kernel, blocks, threads, shared_bytes, stream, std::forward<Arguments>(arguments)...);
+}
+
+// Launches `clusters` clusters of `blocks` blocks.
+template <typename Function, typename... Arguments>
+void LaunchClusters(Function* kernel, uint32_t clusters, uint32_t blocks, uint32_t threads,
+                    uint32_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = blocks;
+  cluster.val.clusterDim.y = 1;
+  cluster.val.clusterDim.z = 1;
+  LaunchWith(cluster, kernel, clusters * blocks, threads, shared_bytes, stream,
+             std::forward<Arguments>(arguments)...);
 }
 
 }  // namespace anydml

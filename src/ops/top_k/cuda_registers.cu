@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "ops/top_k/cuda_launch.h"
+#include "ops/top_k/cuda_register_row.cuh"
 #include "ops/top_k/cuda_select.cuh"
 #include "ops/top_k/cuda_sequences.cuh"
 #include "ops/module.h"
@@ -12,139 +13,125 @@
 namespace anydml {
 namespace {
 
-template <int kBytes, int kThreads, int kVectors>
-class RegisterRow {
- public:
-  using Word = WordFor<kBytes>;
-  using Key = UnsignedOf<kBytes>;
-  static constexpr int kElements = KeyVector<kBytes>::kElements;
-
-  // Loads first and converts then, so that all loads are under way together.
-  __device__ explicit RegisterRow(const CudaSequence<kBytes>& sequence) : first_(sequence.FirstOf(0)) {
-    const uint32_t vectors = sequence.vectors();
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const uint4 loaded = VectorOf(v) < vectors ? sequence.Load(VectorOf(v)) : make_uint4(0, 0, 0, 0);
-      keys_[v] = {{loaded.x, loaded.y, loaded.z, loaded.w}};
-    }
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      ElementsToKeys(sequence.order(), &keys_[v]);
-      if (!sequence.IsWhole(VectorOf(v))) sequence.ClearOutside(VectorOf(v), &keys_[v]);
-    }
-  }
-
-  // visit(key, index) for every element of this thread, indices ascending.
-  template <typename Visit>
-  __device__ void ForEachKey(Visit&& visit) const {
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const KeyVector<kBytes> keys = Again(keys_[v]);
-      const uint32_t first = Again(IndexOf(v, 0));
-#pragma unroll
-      for (int e = 0; e < kElements; ++e) visit(keys[e], first + e);
-    }
-  }
-  template <typename Visit>
-  __device__ void ForEachWord(Visit&& visit) const {
-    ForEachKey([&](Key key, uint32_t index) { visit(MakeWord<kBytes>(key, index)); });
-  }
-
-  // visit(word) with the best of each of kGroups groups.
-  template <int kGroups, typename Visit>
-  __device__ void ForEachBest(Visit&& visit) const {
-#pragma unroll
-    for (int group = 0; group < kGroups; ++group) {
-      Key best = 0;
-      int at = group * kElements;  // of the best: a constant in every selection
-#pragma unroll
-      for (int v = group; v < kVectors; v += kGroups) {
-        const KeyVector<kBytes> keys = Again(keys_[v]);
-#pragma unroll
-        for (int e = 0; e < kElements; ++e) {
-          if (keys[e] > best) {
-            best = keys[e];
-            at = v * kElements + e;
-          }
-        }
-      }
-      visit(MakeWord<kBytes>(best, IndexOf(at / kElements, at % kElements)));
-    }
-  }
-
- private:
-  // Hides that a value is the same as before: unpacked and widened once for all uses, the keys and
-  // indices would not fit into the registers.
-  static __device__ uint32_t Again(uint32_t value) {
-    asm volatile("" : "+r"(value));
-    return value;
-  }
-  static __device__ KeyVector<kBytes> Again(KeyVector<kBytes> keys) {
-#pragma unroll
-    for (uint32_t& word : keys.words) word = Again(word);
-    return keys;
-  }
-  static __device__ uint32_t VectorOf(int v) { return v * kThreads + threadIdx.x; }
-  __device__ uint32_t IndexOf(int v, int e) const { return first_ + VectorOf(v) * kElements + e; }
-
-  int32_t first_;
-  KeyVector<kBytes> keys_[kVectors];
-};
-
 // What groups are worth: up to this many places for every 16 groups. Those that reach the bound
 // are then at most 1.7 times as many as places.
 constexpr uint32_t kPlacesPer16Groups = 11;
 
+// One sequence's way through a block.
+template <int kBytes, int kThreads, int kVectors>
+class RegisterSelect {
+ public:
+  using Word = WordFor<kBytes>;
+  using Range = WordRange<Word>;
+  using Select = BlockSelect<Word, kThreads, 4 * kThreads>;
+  // Up to here one warp finds the bound for all: fewer instructions, and other blocks fill the time.
+  static constexpr bool kOneWarpBounds = kThreads <= 256;
+  using WarpSelect = BlockSelect<Word, 32, 256>;
+
+  struct Shared {
+    typename Select::Shared select;
+    typename WarpSelect::Shared warp_select;
+    Word bests[kOneWarpBounds ? kThreads : 1];
+    Range range;
+  };
+
+  __device__ RegisterSelect(Shared* shared, Word* list, uint32_t capacity, uint32_t k)
+      : shared_(*shared),
+        select_(&shared->select),
+        list_(list),
+        capacity_(capacity),
+        k_(k),
+        enough_(min(k + k / 8 + 4, capacity)) {}
+
+  __device__ void Run(const CudaSequence<kBytes>& sequence) {
+    const RegisterRow<kBytes, kThreads, kVectors> row(sequence, 0);
+    const auto words = [&](auto&& visit) { row.ForEachWord(visit); };
+    Range range;
+    uint32_t m;
+    if (k_ * 16 <= kPlacesPer16Groups * kThreads) {
+      const Word own = row.template BestOf<1>(0);
+      range = BoundOfOwn(own);
+      m = Collect(row, range.worst, own);
+    } else {
+      constexpr int kGroups = kVectors < 4 ? 1 : 4;
+      range = k_ * 16 <= kPlacesPer16Groups * kThreads * kGroups
+                  ? BoundOf([&](auto&& visit) { row.template ForEachBest<kGroups>(visit); })
+                  : BoundOf(words);
+      m = Collect(row, range.worst, Word{0});
+    }
+    if (m > capacity_) {  // the best ones crowd in few groups
+      range.worst = select_.Bound(words, range, k_, enough_);
+      m = Collect(row, range.worst, Word{0});
+    }
+    const Word* sorted = select_.Sort(list_, list_ + capacity_, m, range);
+    for (uint32_t j = threadIdx.x; j < k_; j += kThreads) sequence.Store(j, sorted[j]);
+    __syncthreads();
+  }
+
+ private:
+  template <typename ForEach>
+  __device__ Range BoundOf(ForEach&& for_each) {
+    Range range = select_.RangeOf(for_each);
+    range.worst = select_.Bound(for_each, range, k_, enough_);
+    return range;
+  }
+
+  // From one word of every thread.
+  __device__ Range BoundOfOwn(Word own) {
+    if constexpr (kThreads == 32) {
+      return BoundOfLanes(own, k_);
+    } else if constexpr (kOneWarpBounds) {
+      shared_.bests[threadIdx.x] = own;
+      __syncthreads();
+      if (threadIdx.x < 32) {
+        const auto for_each = [&](auto&& visit) {
+#pragma unroll
+          for (int i = 0; i < kThreads / 32; ++i) visit(shared_.bests[i * 32 + threadIdx.x]);
+        };
+        WarpSelect select(&shared_.warp_select);
+        Range range = select.RangeOf(for_each);
+        range.worst = select.Bound(for_each, range, k_, enough_);
+        shared_.range = range;
+      }
+      __syncthreads();
+      return shared_.range;
+    } else {
+      return BoundOf([&](auto&& visit) { visit(own); });
+    }
+  }
+
+  // What reaches the bound to the list. A thread's best goes there first: most have no other, and
+  // adding in the midst of a sequence is what costs.
+  template <typename Row>
+  __device__ uint32_t Collect(const Row& row, Word bound, Word own) {
+    select_.StartCollecting();
+    if (own != 0 && own >= bound) select_.Add(own, list_, capacity_);
+    const auto bound_key = static_cast<UnsignedOf<kBytes>>(bound >> 32);
+    const uint32_t own_index = own == 0 ? ~0u : IndexOfWord(own);
+    row.ForEachKey([&](auto key, uint32_t index) {
+      if (key < bound_key || index == own_index) return;
+      const Word word = MakeWord<kBytes>(key, index);
+      if (word >= bound) select_.Add(word, list_, capacity_);
+    });
+    return select_.Collected();
+  }
+
+  Shared& shared_;
+  Select select_;
+  Word* list_;
+  uint32_t capacity_;
+  uint32_t k_;
+  uint32_t enough_;
+};
+
 template <int kBytes, int kThreads, int kVectors>
 __global__ void __launch_bounds__(kThreads, kThreads == 1024 ? 1 : 768 / kThreads)
     Registers(const __grid_constant__ CudaSequences all, uint32_t capacity) {
-  using Word = WordFor<kBytes>;
-  using Select = BlockSelect<Word, kThreads, 4 * kThreads>;
-  constexpr int kManyGroups = kVectors < 4 ? 1 : 4;
-  __shared__ typename Select::Shared shared;
+  using Selection = RegisterSelect<kBytes, kThreads, kVectors>;
+  __shared__ typename Selection::Shared shared;
   extern __shared__ __align__(16) unsigned char dynamic[];
-  Word* list = reinterpret_cast<Word*>(dynamic);
-  Select select(&shared);
-  const uint32_t k = all.k;
-  const uint32_t enough = min(k + k / 8 + 4, capacity);
-
-  for (uint64_t s = blockIdx.x; s < all.count; s += gridDim.x) {
-    const CudaSequence<kBytes> sequence(all, s);
-    const RegisterRow<kBytes, kThreads, kVectors> row(sequence);
-    const auto words = [&](auto&& visit) { row.ForEachWord(visit); };
-    const auto bound_from = [&](auto&& for_each) {
-      WordRange<Word> range = select.RangeOf(for_each);
-      range.worst = select.Bound(for_each, range, k, enough);
-      return range;
-    };
-    WordRange<Word> range;
-    if (k * 16 <= kPlacesPer16Groups * kThreads) {
-      range = bound_from([&](auto&& visit) { row.template ForEachBest<1>(visit); });
-    } else if (k * 16 <= kPlacesPer16Groups * kThreads * kManyGroups) {
-      range = bound_from([&](auto&& visit) { row.template ForEachBest<kManyGroups>(visit); });
-    } else {
-      range = bound_from(words);
-    }
-
-    const auto collect = [&] {
-      const auto bound = static_cast<UnsignedOf<kBytes>>(range.worst >> 32);
-      select.StartCollecting();
-      row.ForEachKey([&](auto key, uint32_t index) {
-        if (key < bound) return;
-        const Word word = MakeWord<kBytes>(key, index);
-        if (word >= range.worst) select.Add(word, list, capacity);
-      });
-      return select.Collected();
-    };
-    uint32_t m = collect();
-    if (m > capacity) {  // the best ones crowd in few groups
-      range.worst = select.Bound(words, range, k, enough);
-      m = collect();
-    }
-    const Word* sorted = select.Sort(list, list + capacity, m, range);
-    for (uint32_t j = threadIdx.x; j < k; j += kThreads) sequence.Store(j, sorted[j]);
-    __syncthreads();
-  }
+  Selection selection(&shared, reinterpret_cast<WordFor<kBytes>*>(dynamic), capacity, all.k);
+  for (uint64_t s = blockIdx.x; s < all.count; s += gridDim.x) selection.Run(CudaSequence<kBytes>(all, s));
 }
 
 using Launcher = void(const CudaSequences& all, uint32_t capacity, uint32_t blocks, cudaStream_t stream);
@@ -174,7 +161,7 @@ constexpr Variant VariantOf() {
 }
 
 template <int kBytes>
-constexpr Variant kVariants[] = {VariantOf<kBytes, 32, 8>(), VariantOf<kBytes, 256, 1>(),
+constexpr Variant kVariants[] = {VariantOf<kBytes, 32, 8>(),  VariantOf<kBytes, 256, 1>(),
                                  VariantOf<kBytes, 256, 4>(), VariantOf<kBytes, 256, 8>(),
                                  VariantOf<kBytes, 512, 8>(), VariantOf<kBytes, 1024, 8>()};
 

@@ -24,6 +24,17 @@ __device__ Word ShuffleXor(Word word, int lanes) {
 }
 
 template <typename Word>
+__device__ Word Shuffle(Word word, int lane) {
+  if constexpr (sizeof(Word) == 8) {
+    return __shfl_sync(~0u, word, lane);
+  } else {
+    const uint64_t low = __shfl_sync(~0u, static_cast<uint64_t>(word), lane);
+    const uint64_t high = __shfl_sync(~0u, static_cast<uint64_t>(word >> 64), lane);
+    return Word{high} << 64 | low;
+  }
+}
+
+template <typename Word>
 __device__ int BitWidth(Word word) {
   if constexpr (sizeof(Word) == 8) {
     return 64 - __clzll(word);
@@ -48,7 +59,24 @@ struct WordRange {
   Word best;
 };
 
-// Functions of a whole block: every thread calls them with the same arguments.
+// The word of the lane that is k-th best (k at least 1) of a warp's, and the best one.
+template <typename Word>
+__device__ WordRange<Word> BoundOfLanes(Word word, uint32_t k) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int run = 2; run <= 32; run *= 2) {
+#pragma unroll
+    for (int distance = run / 2; distance > 0; distance /= 2) {
+      const Word other = ShuffleXor(word, distance);
+      const bool keep_better = ((lane & run) == 0) == ((lane & distance) == 0);
+      word = (other > word) == keep_better ? other : word;
+    }
+  }
+  return {Shuffle(word, k - 1), Shuffle(word, 0)};
+}
+
+// Functions of a whole block (or of one warp, if that is kThreads): every thread calls them with
+// the same arguments.
 template <typename Word_, int kThreads, int kBins>
 class BlockSelect {
  public:
@@ -57,10 +85,12 @@ class BlockSelect {
 
   struct Shared {
     uint32_t bins[kBins];
+    uint32_t coarse[kBins + 1];
     uint32_t warp_sums[32];
     Word worsts[32], bests[32];
     uint32_t collected;
     uint32_t cut_bin, cut_before, cut_count;
+    uint32_t fullest;
   };
 
   __device__ explicit BlockSelect(Shared* shared) : shared_(*shared) {}
@@ -78,11 +108,11 @@ class BlockSelect {
         shared_.worsts[warp()] = range.worst;
         shared_.bests[warp()] = range.best;
       }
-      __syncthreads();
+      Sync();
       range = {shared_.worsts[lane() % kWarps], shared_.bests[lane() % kWarps]};
 #pragma unroll
       for (int lanes = kWarps / 2; lanes > 0; lanes /= 2) range = Join(range, Exchanged(range, lanes));
-      __syncthreads();
+      Sync();
     }
     return range;
   }
@@ -94,8 +124,7 @@ class BlockSelect {
     while (true) {
       const int shift = ShiftOf(range);
       Count(for_each, range, shift);
-      uint32_t unused;
-      FindCut(k - better, &unused);
+      FindCut(k - better);
       const uint32_t bin = shared_.cut_bin;
       const Word step = Word{bin} << shift;
       const Word best = range.best - step;  // in the bin where the k-th is
@@ -103,7 +132,7 @@ class BlockSelect {
       const Word worst = best - range.worst > width ? best - width : range.worst;
       const uint32_t reaching = better + shared_.cut_before + shared_.cut_count;
       better += shared_.cut_before;
-      __syncthreads();
+      Sync();
       if (reaching <= limit || shift == 0) return worst;
       range = {worst, best};
     }
@@ -121,8 +150,8 @@ class BlockSelect {
 
   // The same in pieces.
   __device__ void StartCollecting() {
-    if (threadIdx.x == 0) shared_.collected = 0;
-    __syncthreads();
+    if (threadIdx.x % kThreads == 0) shared_.collected = 0;
+    Sync();
   }
   __device__ bool Add(Word word, Word* list, uint32_t capacity) {  // false: it does not fit
     const uint32_t place = atomicAdd(&shared_.collected, 1);
@@ -130,7 +159,7 @@ class BlockSelect {
     return place < capacity;
   }
   __device__ uint32_t Collected() {
-    __syncthreads();
+    Sync();
     return shared_.collected;
   }
 
@@ -138,36 +167,46 @@ class BlockSelect {
   // the length of both a power of two. Returns where the result is.
   __device__ Word* Sort(Word* list, Word* spare, uint32_t m, Range range) {
     if (m <= kRankedAtMost) return SortByRank(list, spare, m);
-    const auto for_each = [&](auto&& visit) {
-      for (uint32_t i = threadIdx.x; i < m; i += kThreads) visit(list[i]);
-    };
     const int shift = ShiftOf(range);
-    Count(for_each, range, shift);
-    uint32_t fullest;
-    FindCut(m, &fullest);
-    if (__syncthreads_or(fullest > kFullestBin)) return SortByNetwork(list, m);
-    for_each([&](Word word) { spare[atomicAdd(&shared_.bins[BinOf(word, range, shift)], 1)] = word; });
-    __syncthreads();
-    for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
-      const Word word = spare[i];
-      const uint32_t bin = BinOf(word, range, shift);
-      const uint32_t begin = bin == 0 ? 0 : shared_.bins[bin - 1];  // by now, where the bin before ends
-      const uint32_t end = shared_.bins[bin];
-      uint32_t place = begin;
-      for (uint32_t other = begin; other < end; ++other) place += spare[other] > word;
-      list[place] = word;
+    const auto bin_of = [&](Word word) { return BinOf(word, range, shift); };
+    if (CountForSort(list, m, bin_of) <= kFullestBin) return SortByBins(list, spare, m, bin_of);
+      // Bits of floating-point numbers are spread unevenly: divide the bins anew, each into as many
+      // as it has words.
+#pragma unroll
+    for (int i = 0; i < kBinsPerThread; ++i) {
+      shared_.coarse[i * kThreads + threadIdx.x] = shared_.bins[i * kThreads + threadIdx.x];
     }
-    __syncthreads();
-    return list;
+    if (threadIdx.x % kThreads == 0) shared_.coarse[kBins] = m;
+    const uint32_t scale = (kBins << 16) / m;
+    const auto fine_bin_of = [&](Word word) {
+      const Word offset = range.best - word;
+      const auto bin = static_cast<uint32_t>(offset >> shift);
+      const auto within = static_cast<uint32_t>(shift < 16 ? offset << (16 - shift) : offset >> (shift - 16));
+      const uint32_t begin = shared_.coarse[bin];
+      const uint32_t place = begin + ((shared_.coarse[bin + 1] - begin) * (within & 0xFFFF) >> 16);
+      return min(static_cast<uint32_t>(uint64_t{place} * scale >> 16), kBins - 1);
+    };
+    if (CountForSort(list, m, fine_bin_of) <= 4 * kFullestBin) return SortByBins(list, spare, m, fine_bin_of);
+    return SortByNetwork(list, m);
   }
 
   // The K best of any number of words to list (of `capacity` at least k), in order; returns where.
   template <typename ForEach>
   __device__ Word* SelectAndSort(ForEach&& for_each, uint32_t k, Word* list, Word* spare, uint32_t capacity) {
     Range range = RangeOf(for_each);
-    range.worst = Bound(for_each, range, k, min(capacity, k + k / 4 + kRankedAtMost / 2));
+    range.worst = Bound(for_each, range, k, min(capacity, k + k / 2 + kRankedAtMost / 2));
     const uint32_t m = Collect(for_each, range.worst, list, capacity);
     return Sort(list, spare, m, range);
+  }
+
+  // The sum of every thread's number.
+  __device__ uint32_t SumOfThreads(uint32_t mine) {
+    const uint32_t before = SumOfThreadsBefore(mine);
+    if (threadIdx.x % kThreads == kThreads - 1) shared_.collected = before + mine;
+    Sync();
+    const uint32_t sum = shared_.collected;
+    Sync();
+    return sum;
   }
 
   static __device__ int lane() { return threadIdx.x % 32; }
@@ -177,7 +216,16 @@ class BlockSelect {
   static constexpr int kWarps = kThreads / 32;
   static constexpr int kBinsPerThread = kBins / kThreads;
   static constexpr uint32_t kRankedAtMost = 128;  // comparing all with all is fastest
-  static constexpr uint32_t kFullestBin = 48;     // beyond, comparing within bins gets slow
+  static constexpr uint32_t kFullestBin = 16;     // beyond, comparing within bins gets slow
+
+  // A single warp may be one of several in its block.
+  static __device__ void Sync() {
+    if constexpr (kWarps == 1) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
 
   static __device__ Range Join(Range a, Range b) { return {Worse(a.worst, b.worst), Better(a.best, b.best)}; }
   static __device__ Range Exchanged(Range range, int lanes) {
@@ -194,27 +242,64 @@ class BlockSelect {
 
   template <typename ForEach>
   __device__ void Count(ForEach&& for_each, Range range, int shift) {
-#pragma unroll
-    for (int i = 0; i < kBinsPerThread; ++i) shared_.bins[i * kThreads + threadIdx.x] = 0;
-    __syncthreads();
+    ClearBins();
     for_each([&](Word word) {
       if (word >= range.worst && word <= range.best) atomicAdd(&shared_.bins[BinOf(word, range, shift)], 1);
     });
-    __syncthreads();
+    Sync();
+  }
+  __device__ void ClearBins() {
+#pragma unroll
+    for (int i = 0; i < kBinsPerThread; ++i) shared_.bins[i * kThreads + threadIdx.x] = 0;
+    if (threadIdx.x % kThreads == 0) shared_.fullest = 0;
+    Sync();
   }
 
-  // Makes of counts the places where bins begin, and notes the bin in which the k-th is. The
-  // highest count that this thread saw to *fullest.
-  __device__ void FindCut(uint32_t k, uint32_t* fullest) {
+  // Where the bins of list[0, m) begin; returns the highest count.
+  template <typename BinOf>
+  __device__ uint32_t CountForSort(const Word* list, uint32_t m, BinOf&& bin_of) {
+    ClearBins();
+    for (uint32_t i = threadIdx.x; i < m; i += kThreads) atomicAdd(&shared_.bins[bin_of(list[i])], 1);
+    Sync();
+    FindCut(m);
+    const uint32_t fullest = shared_.fullest;
+    Sync();
+    return fullest;
+  }
+
+  template <typename BinOf>
+  __device__ Word* SortByBins(Word* list, Word* spare, uint32_t m, BinOf&& bin_of) {
+    for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
+      spare[atomicAdd(&shared_.bins[bin_of(list[i])], 1)] = list[i];
+    }
+    Sync();
+    for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
+      const Word word = spare[i];
+      const uint32_t bin = bin_of(word);
+      const uint32_t begin = bin == 0 ? 0 : shared_.bins[bin - 1];  // by now, where the bin before ends
+      const uint32_t end = shared_.bins[bin];
+      uint32_t place = begin;
+      for (uint32_t other = begin; other < end; ++other) place += spare[other] > word;
+      list[place] = word;
+    }
+    Sync();
+    return list;
+  }
+
+  // Makes of counts the places where bins begin, and notes the bin in which the k-th is and the
+  // highest count.
+  __device__ void FindCut(uint32_t k) {
     uint32_t counts[kBinsPerThread];
     uint32_t sum = 0;
-    *fullest = 0;
+    uint32_t fullest = 0;
 #pragma unroll
     for (int i = 0; i < kBinsPerThread; ++i) {
       counts[i] = shared_.bins[threadIdx.x * kBinsPerThread + i];
       sum += counts[i];
-      *fullest = max(*fullest, counts[i]);
+      fullest = max(fullest, counts[i]);
     }
+    fullest = __reduce_max_sync(~0u, fullest);
+    if (lane() == 0 && fullest > 0) atomicMax(&shared_.fullest, fullest);
     uint32_t before = SumOfThreadsBefore(sum);
 #pragma unroll
     for (int i = 0; i < kBinsPerThread; ++i) {
@@ -226,7 +311,7 @@ class BlockSelect {
       }
       before += counts[i];
     }
-    __syncthreads();
+    Sync();
   }
 
   __device__ uint32_t SumOfThreadsBefore(uint32_t mine) {
@@ -234,7 +319,7 @@ class BlockSelect {
     uint32_t before = inclusive - mine;
     if constexpr (kWarps > 1) {
       if (lane() == 31) shared_.warp_sums[warp()] = inclusive;
-      __syncthreads();
+      Sync();
       const uint32_t sum = lane() < kWarps ? shared_.warp_sums[lane()] : 0;
       before += __shfl_sync(~0u, SumOfLanesUpTo(sum) - sum, warp());
     }
@@ -257,7 +342,7 @@ class BlockSelect {
       for (uint32_t other = 0; other < m; ++other) place += list[other] > word;
       sorted[place] = word;
     }
-    __syncthreads();
+    Sync();
     return sorted;
   }
 
@@ -267,7 +352,7 @@ class BlockSelect {
     for (uint32_t i = m + threadIdx.x; i < size; i += kThreads) list[i] = 0;
     for (uint32_t run = 2; run <= size; run *= 2) {
       for (uint32_t distance = run / 2; distance > 0; distance /= 2) {
-        __syncthreads();
+        Sync();
         for (uint32_t i = threadIdx.x; i < size / 2; i += kThreads) {
           const uint32_t low = 2 * i - (i & (distance - 1));
           const uint32_t high = low + distance;
@@ -280,7 +365,7 @@ class BlockSelect {
         }
       }
     }
-    __syncthreads();
+    Sync();
     return list;
   }
 

@@ -73,7 +73,8 @@ class CudaSequence {
 
   __device__ uint32_t n() const { return all_.n; }
   __device__ const KeyOrder& order() const { return all_.order; }
-  __device__ Key Element(uint32_t i) const { return input_[i * all_.axis[kInput]]; }
+  __device__ const Key* AddressOf(uint32_t i) const { return input_ + i * all_.axis[kInput]; }
+  __device__ Key Element(uint32_t i) const { return *AddressOf(i); }
   __device__ Key KeyAt(uint32_t i) const { return ElementToKey<kBytes>(all_.order, Element(i)); }
 
   // For contiguous sequences: vector v holds the elements from FirstOf(v); the first and the last
@@ -85,11 +86,18 @@ class CudaSequence {
     return first >= 0 && first + kElements <= all_.n;
   }
 
-  // Of a vector below vectors(). Reads what belongs to neighbours, but nothing behind the tensor.
-  __device__ uint4 Load(uint64_t v) const {
+  // Vectors below this one can be read whole: some reach into a neighbour, none behind the tensor.
+  __device__ uint64_t readable_vectors() const {
+    const auto* end = reinterpret_cast<const Key*>(all_.input_end);
+    return min(vectors(), static_cast<uint64_t>(end - (input_ - skipped_)) / kElements);
+  }
+  __device__ const uint4* AddressOfVector(uint64_t v) const {
+    return reinterpret_cast<const uint4*>(input_ + FirstOf(v));
+  }
+  // The one vector that may be left, by words.
+  __device__ uint4 LoadLast(uint64_t v) const {
     const auto* at = reinterpret_cast<const uint32_t*>(input_ + FirstOf(v));
     const int64_t left = reinterpret_cast<const uint32_t*>(all_.input_end) - at;
-    if (left >= 4) return __ldg(reinterpret_cast<const uint4*>(at));
     return make_uint4(at[0], left > 1 ? at[1] : 0, left > 2 ? at[2] : 0, 0);
   }
 

@@ -10,6 +10,7 @@
 
 #include "ops/top_k/cuda_launch.h"
 #include "ops/top_k/cuda_rounds.cuh"
+#include "ops/top_k/cuda_sample.cuh"
 #include "ops/top_k/cuda_select.cuh"
 #include "ops/top_k/cuda_sequences.cuh"
 #include "ops/module.h"
@@ -17,14 +18,14 @@
 namespace anydml {
 namespace {
 
-constexpr int kSampleThreads = 1024;
 constexpr int kStreamThreads = 512;
 constexpr int kBatch = 8;  // vectors per thread under way at a time
 
 // How the work is divided; the same for all sequences of a problem.
 struct StreamPlan {
-  uint32_t samples;        // a power of two
+  uint32_t log2_samples;
   uint32_t rank;           // of the bound in the sample
+  uint32_t cluster;        // blocks that take the sample of a sequence
   uint32_t chunks;         // blocks per sequence
   uint32_t chunk_vectors;  // of each
   uint32_t found_room;     // words per sequence for what reaches the bound
@@ -50,14 +51,6 @@ __device__ WordFor<kBytes>* Found(std::byte* temporary, const CudaSequences& all
          sequence * plan.found_room;
 }
 
-// One element of every n/samples, not always the same one: nothing periodic escapes.
-__device__ uint32_t SampleIndex(uint32_t i, uint32_t n, uint32_t samples) {
-  const auto begin = static_cast<uint32_t>(uint64_t{n} * i / samples);
-  const auto end = static_cast<uint32_t>(uint64_t{n} * (i + 1) / samples);
-  const uint32_t random = (i * 0x9E3779B9u ^ (i * 0x85EBCA6Bu >> 15)) * 0xC2B2AE35u;
-  return begin + __umulhi(random, end - begin);
-}
-
 template <int kBytes>
 __global__ void __launch_bounds__(kSampleThreads)
     Sample(const __grid_constant__ CudaSequences all, StreamPlan plan, std::byte* temporary) {
@@ -65,60 +58,62 @@ __global__ void __launch_bounds__(kSampleThreads)
   using Select = BlockSelect<Word, kSampleThreads, 4 * kSampleThreads>;
   __shared__ typename Select::Shared shared;
   extern __shared__ __align__(16) unsigned char dynamic[];
-  Word* sample = reinterpret_cast<Word*>(dynamic);
   cudaTriggerProgrammaticLaunchCompletion();
+  const uint64_t s = blockIdx.x / plan.cluster;
+  Word* sample = reinterpret_cast<Word*>(dynamic);
+  if (!GatherSample<kBytes>(CudaSequence<kBytes>(all, s), plan.log2_samples, sample)) return;
   Select select(&shared);
-  for (uint64_t s = blockIdx.x; s < all.count; s += gridDim.x) {
-    const CudaSequence<kBytes> sequence(all, s);
-#pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < plan.samples; i += kSampleThreads) {
-      const uint32_t at = SampleIndex(i, all.n, plan.samples);
-      sample[i] = MakeWord<kBytes>(sequence.KeyAt(at), at);
-    }
-    // Threads visit what they loaded themselves: no barrier.
-    const auto for_each = [&](auto&& visit) {
-      for (uint32_t i = threadIdx.x; i < plan.samples; i += kSampleThreads) visit(sample[i]);
-    };
-    const Word bound = select.Bound(for_each, select.RangeOf(for_each), plan.rank, plan.rank + plan.rank / 8);
-    if (threadIdx.x == 0) Meetings<kBytes>(temporary)[s] = {bound, 0, 0};
-  }
+  const uint32_t samples = 1u << plan.log2_samples;
+  const auto for_each = [&](auto&& visit) {
+    for (uint32_t i = threadIdx.x; i < samples; i += kSampleThreads) visit(sample[i]);
+  };
+  const Word bound = select.Bound(for_each, select.RangeOf(for_each), plan.rank, plan.rank + plan.rank / 4);
+  if (threadIdx.x == 0) Meetings<kBytes>(temporary)[s] = {bound, 0, 0};
 }
 
-// Vectors of one thread, loaded together.
+// Vectors of one thread, loaded together: begin, begin + kStreamThreads... below end.
 template <int kBytes>
 class Batch {
  public:
-  __device__ Batch(const CudaSequence<kBytes>& sequence, uint64_t begin, uint64_t end) : begin_(begin) {
+  __device__ Batch(const CudaSequence<kBytes>& sequence, uint64_t begin, uint64_t end)
+      : left_(static_cast<int>(end - begin)), begin_(begin) {
+    const auto readable = static_cast<int>(min(end, sequence.readable_vectors()) - begin);
+    const uint4* from = sequence.AddressOfVector(begin);
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (At(i) < end) loaded_[i] = sequence.Load(At(i));
+      if (i * kStreamThreads < readable) loaded_[i] = __ldg(from + i * kStreamThreads);
+    }
+    if (readable == left_) return;
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      if (i * kStreamThreads == readable) loaded_[i] = sequence.LoadLast(begin + readable);
     }
   }
 
   // Calls add(word) for every element that reaches `bound`.
   template <typename Add>
-  __device__ void ForEachReaching(const CudaSequence<kBytes>& sequence, uint64_t end, WordFor<kBytes> bound,
+  __device__ void ForEachReaching(const CudaSequence<kBytes>& sequence, WordFor<kBytes> bound,
                                   Add&& add) const {
     const auto bound_key = static_cast<UnsignedOf<kBytes>>(bound >> 32);
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (At(i) >= end) break;
+      if (i * kStreamThreads >= left_) break;
       KeyVector<kBytes> keys{{loaded_[i].x, loaded_[i].y, loaded_[i].z, loaded_[i].w}};
       ElementsToKeys(sequence.order(), &keys);
       if (keys.Max() < bound_key) continue;  // nearly always
-      if (!sequence.IsWhole(At(i))) sequence.ClearOutside(At(i), &keys);
+      const uint64_t v = begin_ + i * kStreamThreads;
+      if (!sequence.IsWhole(v)) sequence.ClearOutside(v, &keys);
 #pragma unroll
       for (int e = 0; e < KeyVector<kBytes>::kElements; ++e) {
         if (keys[e] < bound_key) continue;
-        const WordFor<kBytes> word = MakeWord<kBytes>(keys[e], sequence.FirstOf(At(i)) + e);
+        const WordFor<kBytes> word = MakeWord<kBytes>(keys[e], sequence.FirstOf(v) + e);
         if (word >= bound) add(word);
       }
     }
   }
 
  private:
-  __device__ uint64_t At(int i) const { return begin_ + i * kStreamThreads; }
-
+  int left_;  // vectors to the end of the chunk
   uint64_t begin_;
   uint4 loaded_[kBatch];
 };
@@ -148,7 +143,7 @@ __global__ void __launch_bounds__(kStreamThreads, 2)
   const uint32_t buffer_room = 2 * plan.list_room;
   select.StartCollecting();
   while (true) {
-    batch.ForEachReaching(sequence, end, bound, [&](Word word) {
+    batch.ForEachReaching(sequence, bound, [&](Word word) {
       if (select.Add(word, list, buffer_room)) return;
       const uint32_t place = atomicAdd(&meeting.found, 1);
       if (place < plan.found_room) found[place] = word;
@@ -176,33 +171,26 @@ __global__ void __launch_bounds__(kStreamThreads, 2)
     return;
   }
   // Read again and again: from shared memory where there is room.
-  const Word* words = found;
-  if (m <= plan.list_room) {
+  const bool fits = m <= plan.list_room;
+  if (fits) {
+#pragma unroll 8
     for (uint32_t i = threadIdx.x; i < m; i += kStreamThreads) list[plan.list_room + i] = found[i];
-    words = list + plan.list_room;
-    __syncthreads();
   }
+  // (Threads visit what they copied themselves: no barrier.)
   const auto for_each = [&](auto&& visit) {
-#pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < m; i += kStreamThreads) visit(words[i]);
+    const Word* words = fits ? list + plan.list_room : found;
+    uint32_t i = threadIdx.x;
+    for (; i + 7 * kStreamThreads < m; i += 8 * kStreamThreads) {
+      Word loaded[8];
+#pragma unroll
+      for (int l = 0; l < 8; ++l) loaded[l] = words[i + l * kStreamThreads];
+#pragma unroll
+      for (int l = 0; l < 8; ++l) visit(loaded[l]);
+    }
+    for (; i < m; i += kStreamThreads) visit(words[i]);
   };
   const Word* sorted = select.SelectAndSort(for_each, all.k, list, list + plan.list_room, plan.list_room);
   for (uint32_t j = threadIdx.x; j < all.k; j += kStreamThreads) sequence.Store(j, sorted[j]);
-}
-
-// The lowest rank in the sample that fewer than k of n elements reach with a probability of 10^-9:
-// k of n elements put a number of samples above them that is distributed like Poisson's.
-uint32_t RankOfBound(uint32_t k, uint32_t n, uint32_t samples) {
-  const double mean = static_cast<double>(k) * samples / n;
-  double term = std::exp(-mean);
-  double at_least = 1 - term;  // P(X >= rank)
-  uint32_t rank = 1;
-  while (at_least > 1e-9 && rank < samples) {
-    term *= mean / rank;
-    at_least -= term;
-    ++rank;
-  }
-  return std::min({rank, k, samples});  // k of the sample are k elements
 }
 
 template <int kBytes>
@@ -210,19 +198,19 @@ class TopKStream final : public Kernel {
  public:
   TopKStream(const CudaSequences& sequences, const StreamPlan& plan) : sequences_(sequences), plan_(plan) {}
 
-  static uint32_t SampleBytes(const StreamPlan& plan) { return plan.samples * sizeof(WordFor<kBytes>); }
+  static uint32_t SampleBytes(const StreamPlan& plan) { return sizeof(WordFor<kBytes>) << plan.log2_samples; }
   static uint32_t StreamBytes(const StreamPlan& plan) { return 2 * plan.list_room * sizeof(WordFor<kBytes>); }
 
   uint64_t temporary_bytes() const override {
-    return sequences_.count * (sizeof(Meeting<kBytes>) + uint64_t{plan_.found_room} * sizeof(WordFor<kBytes>));
+    return sequences_.count *
+           (sizeof(Meeting<kBytes>) + uint64_t{plan_.found_room} * sizeof(WordFor<kBytes>));
   }
 
   void Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
     const CudaSequences all = Bind(sequences_, arguments);
-    const auto samplers = static_cast<uint32_t>(std::min<uint64_t>(all.count, 1u << 16));
-    Sample<kBytes><<<samplers, kSampleThreads, SampleBytes(plan_), stream>>>(all, plan_,
-                                                                            arguments.temporary.data);
+    LaunchClusters(Sample<kBytes>, static_cast<uint32_t>(all.count), plan_.cluster, kSampleThreads,
+                   SampleBytes(plan_), stream, all, plan_, arguments.temporary.data);
     LaunchEarly(Stream<kBytes>, static_cast<uint32_t>(all.count * plan_.chunks), kStreamThreads,
                 StreamBytes(plan_), stream, all, plan_, arguments.temporary.data);
   }
@@ -237,11 +225,15 @@ StreamPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
   constexpr uint32_t kMaxSamples = 131072 / sizeof(WordFor<kBytes>);
   constexpr uint32_t kMaxChunkVectors = 16384;  // 256 KiB
   StreamPlan plan;
-  plan.samples = std::clamp<uint32_t>(std::bit_floor(all.n / 128), 1024, kMaxSamples);
-  plan.rank = RankOfBound(all.k, all.n, plan.samples);
+  // A larger sample costs time before the stream can begin; with many sequences others stream.
+  const uint32_t share_sampled = all.count < 8 ? 128 : 64;
+  const uint32_t samples = std::clamp<uint32_t>(std::bit_floor(all.n / share_sampled), 1024, kMaxSamples);
+  plan.log2_samples = std::countr_zero(samples);
+  plan.cluster = SampleCluster(all.count, samples, device.multiprocessors);
+  plan.rank = RankOfBound(all.k, all.n, samples);
   // Six standard deviations more than expected, and a little for small ranks.
-  const double most_samples = plan.rank * 1.125 + 6 * std::sqrt(plan.rank) + 24;
-  plan.found_room = static_cast<uint32_t>(std::min<double>(all.n, most_samples * all.n / plan.samples));
+  const double most_samples = plan.rank * 1.25 + 6 * std::sqrt(plan.rank) + 24;
+  plan.found_room = static_cast<uint32_t>(std::min<double>(all.n, most_samples * all.n / samples));
   plan.list_room = std::bit_ceil(std::max<uint32_t>(all.k + all.k / 4 + 64, 32768 / sizeof(WordFor<kBytes>)));
   const uint64_t vectors = uint64_t{all.n} * kBytes / 16 + 2;
   const uint64_t share = vectors * all.count / (2 * device.multiprocessors) + 1;
@@ -266,7 +258,7 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
     *why_not = StrCat(sequences.n, " elements are too few to take a sample of");
   } else {
     const StreamPlan plan = PlanOf<kBytes>(sequences, *device);
-    if (sequences.count * plan.chunks > 0x7FFFFFFF) {
+    if (sequences.count * std::max(plan.chunks, plan.cluster) > 0x7FFFFFFF) {
       *why_not = StrCat(sequences.count, " sequences are too many");
     } else if (AllowSharedMemory(Sample<kBytes>, TopKStream<kBytes>::SampleBytes(plan), why_not) &&
                AllowSharedMemory(Stream<kBytes>, TopKStream<kBytes>::StreamBytes(plan), why_not)) {

@@ -24,8 +24,11 @@ constexpr Implementation<TopKProblem> kImplementations[] = {
 #endif
     {"cpu.sort", "cpu", CreateTopKSort, SortBetterNot},
     {"cpu.heap", "cpu", CreateTopKHeap},
+    {"cuda.threads", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaThreads"},
+    {"cuda.columns", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaColumns"},
     {"cuda.registers", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaRegisters"},
     {"cuda.stream", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaStream"},
+    {"cuda.buckets", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaBuckets"},
     {"cuda.rounds", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaRounds"},
     {"cpu.reference", "cpu", CreateTopKReference},
 };
