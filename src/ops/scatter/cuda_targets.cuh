@@ -45,22 +45,43 @@ struct ScatterTarget {
 
 #ifdef __CUDACC__
 
-// Index number `at`, extended to 64 bits.
-__device__ inline int64_t LoadIndex(const DeviceTuples& tuples, uint64_t at) {
-  if (tuples.wide) return __ldg(reinterpret_cast<const long long*>(tuples.indices) + at);
-  const int32_t index = __ldg(reinterpret_cast<const int32_t*>(tuples.indices) + at);
-  return tuples.is_signed ? int64_t{index} : int64_t{static_cast<uint32_t>(index)};
+// Index number `at` as it is in memory. Nothing waits for it until it is extended: a thread can
+// have several under way.
+__device__ inline uint64_t LoadRawIndex(const DeviceTuples& tuples, uint64_t at) {
+  if (tuples.wide) return __ldg(reinterpret_cast<const unsigned long long*>(tuples.indices) + at);
+  return __ldg(reinterpret_cast<const uint32_t*>(tuples.indices) + at);
 }
 
-// Reads and checks the tuple at `position`. The places mean nothing when it is out of range.
-__device__ inline ScatterTarget ReadTarget(const DeviceTuples& tuples, uint32_t position) {
+__device__ inline int64_t Extended(const DeviceTuples& tuples, uint64_t raw) {
+  const bool narrow_signed = !tuples.wide && tuples.is_signed;
+  return narrow_signed ? int64_t{static_cast<int32_t>(raw)} : static_cast<int64_t>(raw);
+}
+
+__device__ inline int64_t LoadIndex(const DeviceTuples& tuples, uint64_t at) {
+  return Extended(tuples, LoadRawIndex(tuples, at));
+}
+
+// The offsets of a position in tuples.nest, and the first index of its tuple.
+struct TupleStart {
   uint64_t at[4];
-  tuples.nest.OffsetsOf(position, at);
+  uint64_t raw_index;
+};
+__device__ inline TupleStart LoadTupleStart(const DeviceTuples& tuples, uint32_t position) {
+  TupleStart start;
+  tuples.nest.OffsetsOf(position, start.at);
+  start.raw_index = LoadRawIndex(tuples, start.at[DeviceTuples::kIndices] + tuples.tuple[0].index_offset);
+  return start;
+}
+
+// Reads the rest of the tuple and checks it. The places mean nothing when it is out of range.
+__device__ inline ScatterTarget TargetOf(const DeviceTuples& tuples, const TupleStart& start) {
+  const uint64_t(&at)[4] = start.at;
   ScatterTarget target = {true, static_cast<uint32_t>(at[DeviceTuples::kSlot]), at[DeviceTuples::kUpdates],
                           at[DeviceTuples::kOutput]};
   for (uint32_t c = 0; c < tuples.tuple_size; ++c) {
     const DeviceTuples::Component& component = tuples.tuple[c];
-    const int64_t value = LoadIndex(tuples, at[DeviceTuples::kIndices] + component.index_offset);
+    const int64_t value = c == 0 ? Extended(tuples, start.raw_index)
+                                 : LoadIndex(tuples, at[DeviceTuples::kIndices] + component.index_offset);
     // Modulo 2^64 this wraps those in [-size, -1] and leaves all other negative ones, and
     // large unsigned ones, far above any size.
     const uint64_t index = static_cast<uint64_t>(value) + (value < 0 ? component.wrap : 0);
@@ -69,6 +90,10 @@ __device__ inline ScatterTarget ReadTarget(const DeviceTuples& tuples, uint32_t 
     target.output += index * component.output_stride;
   }
   return target;
+}
+
+__device__ inline ScatterTarget ReadTarget(const DeviceTuples& tuples, uint32_t position) {
+  return TargetOf(tuples, LoadTupleStart(tuples, position));
 }
 
 // Where the slice of `position` begins in the updates, in bytes.

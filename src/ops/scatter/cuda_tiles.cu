@@ -1,224 +1,209 @@
 #include "ops/scatter/cuda_tiles.cuh"
 
-#include <bit>
+#include "ops/common/cuda_bulk.cuh"
+#include "ops/common/cuda_scan.cuh"
 
 namespace anydml {
 namespace {
 
-constexpr uint32_t kSortThreads = 1024;
-constexpr uint32_t kSortPerThread = kSortedPositions / kSortThreads;
-constexpr uint32_t kMaxBins = kSortThreads;
-constexpr uint32_t kWriteThreads = 256;
-constexpr uint32_t kMinBinShift = 13;  // a bin is at least a tile
+constexpr uint32_t kThreads = 256;
+constexpr uint32_t kPerThread = 8;  // items that a thread holds at a time
+constexpr uint32_t kMinBinShift = 13;
 
-// Slots of one tile: their claims, and the elements in a thread's registers, leave room for
-// several blocks.
+// Three blocks find room in a multiprocessor, with 32 KiB on their way each.
 template <typename Element>
 constexpr uint32_t kTileSlots = sizeof(Element) == 8 ? 4096 : 8192;
-
-constexpr uint32_t kNoSlot = ~uint32_t{0};  // there are fewer
-
-// Memory of a sorter.
-struct SortMemory {
-  union {
-    struct {  // first: which positions lose to a later one of the same sorter
-      uint32_t latest[kSortedPositions];
-      uint32_t slots[kSortedPositions];
-    };
-    uint64_t items[kSortedPositions];  // then: all that are left, in order
-  };
-  uint32_t counts[kMaxBins];  // per bin, then where they begin
-  uint32_t warp_sums[kSortThreads / 32];
-};
-
-__device__ uint32_t LatestEntry(uint32_t slot) { return slot * 0x9E3779B9u >> (32 - 13); }
-static_assert(kSortedPositions == 1 << 13);
-
-// The sum of the values of all threads before this one; `total` is that of all. Whole blocks.
-__device__ uint32_t SumBefore(uint32_t value, uint32_t* warp_sums, uint32_t* total) {
-  const uint32_t lane = threadIdx.x % 32;
-  const auto sum_up = [lane](uint32_t sum) {
-    for (uint32_t step = 1; step < 32; step *= 2) {
-      const uint32_t other = __shfl_up_sync(~0u, sum, step);
-      if (lane >= step) sum += other;
-    }
-    return sum;
-  };
-  const uint32_t sum = sum_up(value);
-  if (lane == 31) warp_sums[threadIdx.x / 32] = sum;
-  __syncthreads();
-  if (threadIdx.x < 32) warp_sums[lane] = sum_up(warp_sums[lane]);
-  __syncthreads();
-  *total = warp_sums[kSortThreads / 32 - 1];
-  return sum - value + (threadIdx.x < 32 ? 0 : warp_sums[threadIdx.x / 32 - 1]);
-}
-
-// Reads the slots of a sorter's positions: number i * kSortThreads + threadIdx.x at slots[i].
-__device__ void ReadSlots(const TilesParameters& p, uint64_t first, uint32_t (&slots)[kSortPerThread]) {
-#pragma unroll
-  for (uint32_t i = 0; i < kSortPerThread; ++i) {
-    const uint64_t position = first + i * kSortThreads + threadIdx.x;
-    ScatterTarget target = {};
-    const bool exists = position < p.tuples.positions;
-    if (exists) target = ReadTarget(p.tuples, static_cast<uint32_t>(position));
-    slots[i] = target.in_range ? target.slot : kNoSlot;
-    if (p.note != nullptr) {
-      KeepFirstBad(exists && !target.in_range, static_cast<uint32_t>(position), p.first_bad);
-    }
-  }
-}
-
-// Drops most of those that a later position of the same sorter replaces anyway: where many
-// have few targets, tiles would have long lists to go through.
-__device__ void DropReplaced(SortMemory& memory, uint32_t (&slots)[kSortPerThread]) {
-#pragma unroll
-  for (uint32_t i = 0; i < kSortPerThread; ++i) {
-    const uint32_t number = i * kSortThreads + threadIdx.x;
-    memory.slots[number] = slots[i];
-    if (slots[i] != kNoSlot) atomicMax(&memory.latest[LatestEntry(slots[i])], number);
-  }
-  __syncthreads();
-#pragma unroll
-  for (uint32_t i = 0; i < kSortPerThread; ++i) {
-    if (slots[i] == kNoSlot) continue;
-    const uint32_t latest = memory.latest[LatestEntry(slots[i])];
-    if (latest > i * kSortThreads + threadIdx.x && memory.slots[latest] == slots[i]) slots[i] = kNoSlot;
-  }
-}
-
-__global__ void __launch_bounds__(kSortThreads) SortPositions(const __grid_constant__ TilesParameters p) {
-  extern __shared__ __align__(16) std::byte shared[];
-  SortMemory& memory = *reinterpret_cast<SortMemory*>(shared);
-  LetNextStart();
-  const uint64_t first = uint64_t{blockIdx.x} * kSortedPositions;
-  for (uint32_t i = threadIdx.x; i < kSortedPositions; i += kSortThreads) memory.latest[i] = 0;
-  memory.counts[threadIdx.x] = 0;
-  WaitForPrevious();
-  uint32_t slots[kSortPerThread], ranks[kSortPerThread];
-  ReadSlots(p, first, slots);
-  __syncthreads();
-  DropReplaced(memory, slots);
-#pragma unroll
-  for (uint32_t i = 0; i < kSortPerThread; ++i) {
-    if (slots[i] != kNoSlot) ranks[i] = atomicAdd(&memory.counts[slots[i] >> p.bin_shift], 1);
-  }
-  __syncthreads();
-  uint32_t total;
-  const uint32_t begin = SumBefore(memory.counts[threadIdx.x], memory.warp_sums, &total);
-  memory.counts[threadIdx.x] = begin;
-  if (threadIdx.x < p.bins) p.begins[uint64_t{threadIdx.x} * p.sorters + blockIdx.x] = begin;
-  if (threadIdx.x == 0) p.begins[uint64_t{p.bins} * p.sorters + blockIdx.x] = total;
-  __syncthreads();
-#pragma unroll
-  for (uint32_t i = 0; i < kSortPerThread; ++i) {
-    if (slots[i] == kNoSlot) continue;
-    const uint64_t position = first + i * kSortThreads + threadIdx.x;
-    memory.items[memory.counts[slots[i] >> p.bin_shift] + ranks[i]] = uint64_t{slots[i]} << 32 | position;
-  }
-  __syncthreads();
-  for (uint32_t i = threadIdx.x; i < total; i += kSortThreads) p.lists[first + i] = memory.items[i];
-}
+static_assert(kTileSlots<uint8_t> <= 1 << kMinBinShift);
 
 // A bin's parts of the lists of as many sorters as a block has threads.
 struct BinParts {
-  uint32_t begins[kWriteThreads];
-  uint32_t ends[kWriteThreads];
+  uint32_t before[kThreads];  // items in the parts before
+  uint32_t starts[kThreads];  // in all lists, less those before: item i is at starts + i
+  uint32_t warp_sums[kThreads / 32];
 };
 
-// The claims of a tile's slots, which begin at `first`, in the block's own memory. Eight lanes
-// read one part of the bin: it mostly has about as many items.
-template <uint32_t kSlots>
-__device__ void ReadClaims(const TilesParameters& p, uint32_t first, BinParts& parts, uint32_t* claims) {
-  constexpr uint32_t kLanes = 8;
-  constexpr uint32_t kStep = kWriteThreads / kLanes;
-  const uint64_t bin = first >> p.bin_shift;
-  const auto claim = [&](uint64_t item) {
-    const uint32_t slot = static_cast<uint32_t>(item >> 32) - first;
-    if (slot < kSlots) atomicMax(&claims[slot], static_cast<uint32_t>(item) + 1);
-  };
-  for (uint32_t done = 0; done < p.sorters; done += kWriteThreads) {
-    const uint32_t sorter = done + threadIdx.x;
-    const bool exists = sorter < p.sorters;
-    parts.begins[threadIdx.x] = exists ? __ldcg(&p.begins[bin * p.sorters + sorter]) : 0;
-    parts.ends[threadIdx.x] = exists ? __ldcg(&p.begins[(bin + 1) * p.sorters + sorter]) : 0;
-    __syncthreads();
-    uint64_t items[kLanes];
-#pragma unroll
-    for (uint32_t i = 0; i < kLanes; ++i) {
-      const uint32_t part = threadIdx.x / kLanes + i * kStep;
-      const uint32_t at = parts.begins[part] + threadIdx.x % kLanes;
-      items[i] = ~uint64_t{0};
-      if (at < parts.ends[part]) items[i] = __ldcg(&p.lists[uint64_t{done + part} * kSortedPositions + at]);
-    }
-#pragma unroll
-    for (uint32_t i = 0; i < kLanes; ++i) {
-      claim(items[i]);
-      const uint32_t part = threadIdx.x / kLanes + i * kStep;
-      const uint64_t* list = p.lists + uint64_t{done + part} * kSortedPositions;
-      for (uint32_t at = parts.begins[part] + threadIdx.x % kLanes + kLanes; at < parts.ends[part];
-           at += kLanes) {
-        claim(__ldcg(&list[at]));
-      }
-    }
-    __syncthreads();
+template <typename Element>
+struct TileMemory {
+  alignas(128) Element tile[kTileSlots<Element>];
+  alignas(16) uint32_t claims[kTileSlots<Element>];  // see ClaimTable
+  BinParts parts;
+  BulkBarrier loaded;
+};
+
+// Items of a thread. They are not looked into before all are under way.
+template <typename Element>
+struct Held {
+  TileItem<Element> items[kPerThread];
+  uint32_t at[kPerThread];  // in the lists
+
+  // In the bin. Of no item: beyond all.
+  __device__ uint32_t slot(uint32_t i) const { return items[i].where >> kSortedBits; }
+  // Lists have kSortedPositions each: the rest of `at` is the number of the sorter.
+  __device__ uint32_t claim(uint32_t i) const {
+    constexpr uint32_t kLow = kSortedPositions - 1;
+    return ((at[i] & ~kLow) | (items[i].where & kLow)) + 1;
   }
+};
+
+// Finds the parts of this block's bin in the lists of sorters from `first` on. Whole blocks;
+// returns how many items they have together.
+__device__ uint32_t ReadParts(const TilesParameters& p, uint32_t first, BinParts& parts) {
+  const uint32_t sorter = first + threadIdx.x;
+  uint32_t begin = 0, end = 0;
+  if (sorter < p.sorters) {
+    const uint16_t* begins = p.begins + sorter * (uint64_t{p.bins} + 1) + blockIdx.x;
+    begin = begins[0];
+    end = begins[1];
+  }
+  uint32_t total;
+  const uint32_t before = SumBefore<kThreads>(end - begin, parts.warp_sums, &total);
+  parts.before[threadIdx.x] = before;
+  parts.starts[threadIdx.x] = sorter * kSortedPositions + begin - before;
+  __syncthreads();
+  return total;
+}
+
+// Of `total` items of the parts those from `done` on, as many as a block can hold.
+template <typename Element>
+__device__ void ReadItems(const TilesParameters& p, const BinParts& parts, uint32_t done, uint32_t total,
+                          Held<Element>& held) {
+#pragma unroll
+  for (uint32_t i = 0; i < kPerThread; ++i) {
+    const uint32_t number = done + i * kThreads + threadIdx.x;
+    held.items[i].where = ~0u;
+    if (number >= total) continue;
+    uint32_t part = 0;
+    for (uint32_t step = kThreads / 2; step > 0; step /= 2) {
+      if (parts.before[part + step] <= number) part += step;
+    }
+    held.at[i] = parts.starts[part] + number;
+    held.items[i] = reinterpret_cast<const TileItem<Element>*>(p.lists)[held.at[i]];
+  }
+}
+
+// Puts those of the held items into the tile, which begins at slot `first` of the bin, that are the
+// latest of their slots so far. Whole blocks.
+template <typename Element>
+__device__ void Apply(const Held<Element>& held, uint32_t first, TileMemory<Element>& memory) {
+#pragma unroll
+  for (uint32_t i = 0; i < kPerThread; ++i) {
+    const uint32_t slot = held.slot(i) - first;
+    if (slot < kTileSlots<Element>) atomicMax(&memory.claims[slot], held.claim(i));
+  }
+  __syncthreads();
+#pragma unroll
+  for (uint32_t i = 0; i < kPerThread; ++i) {
+    const uint32_t slot = held.slot(i) - first;
+    if (slot >= kTileSlots<Element> || memory.claims[slot] != held.claim(i)) continue;
+    memory.tile[slot] = held.items[i].value;
+  }
+  __syncthreads();
 }
 
 template <typename Element>
-__global__ void __launch_bounds__(kWriteThreads) WriteTiles(const __grid_constant__ TilesParameters p) {
-  constexpr uint32_t kSlots = kTileSlots<Element>;
-  constexpr uint32_t kElements = kMaxUnitBytes / sizeof(Element);  // of a unit
-  constexpr uint32_t kUnits = kSlots / kElements / kWriteThreads;  // of a thread
-  struct alignas(kMaxUnitBytes) Unit {
-    Element elements[kElements];
-  };
-  __shared__ alignas(kMaxUnitBytes) uint32_t claims[kSlots];
-  __shared__ BinParts parts;
-  const uint32_t first = blockIdx.x * kSlots;
-  const auto* input = reinterpret_cast<const Element*>(p.input) + first;
-  auto* output = reinterpret_cast<Element*>(p.output) + first;
-  const uint32_t slots = min(kSlots, p.slots - first);
-  Unit units[kUnits];
-#pragma unroll
-  for (uint32_t i = 0; i < kUnits; ++i) {
-    const uint32_t slot = (i * kWriteThreads + threadIdx.x) * kElements;
-    if (slot + kElements <= slots) {
-      *reinterpret_cast<uint4*>(&units[i]) = __ldcs(reinterpret_cast<const uint4*>(input + slot));
-    }
-  }
-  for (uint32_t i = threadIdx.x; i < kSlots / 4; i += kWriteThreads) {
-    reinterpret_cast<uint4*>(claims)[i] = uint4{0, 0, 0, 0};
-  }
-  WaitForPrevious();
-  __syncthreads();
-  ReadClaims<kSlots>(p, first, parts, claims);
-  const auto update = [&](uint32_t slot, Element* element) {
-    const uint32_t claim = claims[slot];
-    if (claim != 0) {
-      *element = *reinterpret_cast<const Element*>(p.updates + UpdatesOffset(p.tuples, claim - 1));
-    }
-  };
-#pragma unroll
-  for (uint32_t i = 0; i < kUnits; ++i) {
-    const uint32_t slot = (i * kWriteThreads + threadIdx.x) * kElements;
-    if (slot + kElements > slots) continue;
-#pragma unroll
-    for (uint32_t e = 0; e < kElements; ++e) update(slot + e, &units[i].elements[e]);
-    __stcs(reinterpret_cast<uint4*>(output + slot), *reinterpret_cast<const uint4*>(&units[i]));
-  }
-  // What is left of the last tile is less than a unit.
-  if (const uint32_t slot = slots / kElements * kElements + threadIdx.x; slot < slots) {
-    Element element = input[slot];
-    update(slot, &element);
-    output[slot] = element;
-  }
-  if (p.note != nullptr && blockIdx.x == 0 && threadIdx.x == 0) {
-    WriteNote(p.tuples, LoadAfterClaims(p.first_bad), p.note);
+__device__ void ClearClaims(TileMemory<Element>& memory) {
+  for (uint32_t i = threadIdx.x; i < kTileSlots<Element> / 4; i += kThreads) {
+    reinterpret_cast<uint4*>(memory.claims)[i] = uint4{0, 0, 0, 0};
   }
 }
 
-uint64_t BeginsBytes(const TilesParameters& p) {
-  return ((uint64_t{p.bins} + 1) * p.sorters * sizeof(uint32_t) + 15) / 16 * 16;
+// By one warp of all, when all sorters are done.
+__device__ void WriteNoteOfSorters(const TilesParameters& p) {
+  uint32_t first_bad = 0;
+  for (uint32_t s = threadIdx.x; s < p.sorters; s += 32) first_bad = max(first_bad, p.first_bad[s]);
+  first_bad = __reduce_max_sync(~0u, first_bad);
+  if (threadIdx.x == 0) WriteNote(p.tuples, first_bad, p.note);
+}
+
+// A tile on its way from the input to the output.
+template <typename Element>
+struct TileCopy {
+  const Element* input;
+  Element* output;
+  uint32_t bulk;  // slots; the last tile may have a few more
+  uint32_t slots;
+
+  __device__ TileCopy(const TilesParameters& p, uint64_t first)
+      : input(reinterpret_cast<const Element*>(p.input) + first),
+        output(reinterpret_cast<Element*>(p.output) + first),
+        slots(static_cast<uint32_t>(min(uint64_t{kTileSlots<Element>}, p.slots - first))) {
+    constexpr uint32_t kTogether = kBulkBytes / sizeof(Element);
+    bulk = slots / kTogether * kTogether;
+  }
+
+  __device__ void Load(TileMemory<Element>& memory) const {
+    if (threadIdx.x == 0) memory.loaded.Load(memory.tile, input, bulk * sizeof(Element));
+    if (bulk + threadIdx.x < slots) memory.tile[bulk + threadIdx.x] = input[bulk + threadIdx.x];
+  }
+
+  __device__ void Store(const TileMemory<Element>& memory) const {
+    if (threadIdx.x == 0) BulkStore(output, memory.tile, bulk * sizeof(Element));
+    if (bulk + threadIdx.x < slots) output[bulk + threadIdx.x] = memory.tile[bulk + threadIdx.x];
+  }
+};
+
+// The items of a block's bin, for one tile after the other. Mostly all can be held.
+template <typename Element>
+struct BinItems {
+  Held<Element> held;
+  uint32_t total = 0;
+  bool all_held = false;
+
+  // For the tile of load number `load`, which begins at slot `first` of the bin. Whole blocks.
+  __device__ void ApplyTo(const TilesParameters& p, TileMemory<Element>& memory, uint32_t load,
+                          uint32_t first) {
+    constexpr uint32_t kAtOnce = kThreads * kPerThread;
+    bool clear = false;
+    for (uint32_t sorter = 0; sorter < p.sorters; sorter += kThreads) {
+      if (!all_held) total = ReadParts(p, sorter, memory.parts);
+      for (uint32_t done = 0; done < total; done += kAtOnce) {
+        if (!all_held) ReadItems(p, memory.parts, done, total, held);
+        if (!clear) {  // only now: while items are on their way
+          ClearClaims(memory);
+          memory.loaded.Wait(load);
+          __syncthreads();
+          clear = true;
+        }
+        Apply(held, first, memory);
+      }
+    }
+    all_held = p.sorters <= kThreads && total <= kAtOnce;
+  }
+};
+
+template <typename Element>
+__global__ void __launch_bounds__(kThreads, 3) WriteTiles(const __grid_constant__ TilesParameters p) {
+  extern __shared__ __align__(128) std::byte shared[];
+  auto& memory = *reinterpret_cast<TileMemory<Element>*>(shared);
+  if (threadIdx.x == 0) memory.loaded.Initialize();
+  __syncthreads();
+  const uint64_t bin_first = uint64_t{blockIdx.x} << p.bin_shift;
+  const uint64_t bin_end = min(uint64_t{p.slots}, bin_first + (uint64_t{1} << p.bin_shift));
+  BinItems<Element> items;
+  uint32_t tiles = 0;
+  for (uint64_t first = bin_first; first < bin_end; first += kTileSlots<Element>, ++tiles) {
+    const TileCopy<Element> copy(p, first);
+    copy.Load(memory);
+    if (tiles == 0) WaitForPrevious();
+    items.ApplyTo(p, memory, tiles, static_cast<uint32_t>(first - bin_first));
+    memory.loaded.Wait(tiles);
+    BeforeBulkStore();
+    __syncthreads();
+    copy.Store(memory);
+    __syncthreads();  // the next tile takes its place
+  }
+  if (p.note != nullptr && blockIdx.x == 0 && threadIdx.x < 32) WriteNoteOfSorters(p);
+}
+
+// Where the parts of temporary memory are; returns where they end.
+std::byte* PlaceParts(uint32_t element_bytes, std::byte* memory, TilesParameters* p) {
+  const uint64_t item_bytes = element_bytes == 8 ? sizeof(TileItem<uint64_t>) : sizeof(TileItem<uint32_t>);
+  p->lists = memory;
+  memory += uint64_t{p->sorters} * kSortedPositions * item_bytes;
+  p->first_bad = reinterpret_cast<uint32_t*>(memory);
+  memory += uint64_t{p->sorters} * sizeof(uint32_t);
+  p->begins = reinterpret_cast<uint16_t*>(memory);
+  return memory + p->sorters * (uint64_t{p->bins} + 1) * sizeof(uint16_t);
 }
 
 }  // namespace
@@ -234,19 +219,17 @@ TilesParameters PlanTiles(const DeviceTuples& tuples, uint64_t slots) {
   return p;
 }
 
-uint64_t TilesTemporaryBytes(const TilesParameters& p) {
-  return kTilesClearedBytes + BeginsBytes(p) + uint64_t{p.sorters} * kSortedPositions * sizeof(uint64_t);
+uint64_t TilesTemporaryBytes(const TilesParameters& parameters, uint32_t element_bytes) {
+  TilesParameters p = parameters;
+  return AddressOf(PlaceParts(element_bytes, nullptr, &p));
 }
 
 void LaunchTiles(KernelChain* chain, uint32_t element_bytes, TilesParameters p, std::byte* temporary) {
-  p.first_bad = reinterpret_cast<uint32_t*>(temporary);
-  p.begins = reinterpret_cast<uint32_t*>(temporary + kTilesClearedBytes);
-  p.lists = reinterpret_cast<uint64_t*>(temporary + kTilesClearedBytes + BeginsBytes(p));
-  chain->Launch(SortPositions, p.sorters, kSortThreads, p, sizeof(SortMemory));
-  DispatchByUnit(element_bytes, [&]<typename Unit>() {
-    if constexpr (sizeof(Unit) <= sizeof(uint64_t)) {
-      const uint64_t tiles = (uint64_t{p.slots} + kTileSlots<Unit> - 1) / kTileSlots<Unit>;
-      chain->Launch(WriteTiles<Unit>, tiles, kWriteThreads, p);
+  PlaceParts(element_bytes, temporary, &p);
+  LaunchSort(chain, element_bytes, p);
+  DispatchByUnit(element_bytes, [&]<typename Element>() {
+    if constexpr (sizeof(Element) <= sizeof(uint64_t)) {
+      chain->Launch(WriteTiles<Element>, p.bins, kThreads, p, sizeof(TileMemory<Element>));
     }
   });
 }

@@ -1,0 +1,36 @@
+// Sums over the threads of a block.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace anydml {
+
+// The sum of the values of all threads before this one; `total` is that of all. For whole blocks
+// of that many threads; `warp_sums` is the block's and can be used again after a barrier.
+template <uint32_t kThreads>
+__device__ uint32_t SumBefore(uint32_t value, uint32_t (&warp_sums)[kThreads / 32], uint32_t* total) {
+  constexpr uint32_t kWarps = kThreads / 32;
+  static_assert(kThreads % 32 == 0 && kWarps <= 32);
+  const uint32_t lane = threadIdx.x % 32;
+  const auto sum_up = [lane](uint32_t sum) {
+    for (uint32_t step = 1; step < 32; step *= 2) {
+      const uint32_t other = __shfl_up_sync(~0u, sum, step);
+      if (lane >= step) sum += other;
+    }
+    return sum;
+  };
+  const uint32_t sum = sum_up(value);
+  if (lane == 31) warp_sums[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    const uint32_t sums = sum_up(lane < kWarps ? warp_sums[lane] : 0);
+    if (lane < kWarps) warp_sums[lane] = sums;
+  }
+  __syncthreads();
+  *total = warp_sums[kWarps - 1];
+  return sum - value + (threadIdx.x < 32 ? 0 : warp_sums[threadIdx.x / 32 - 1]);
+}
+
+}  // namespace anydml
