@@ -44,7 +44,7 @@ class RegisterSelect {
         enough_(min(k + k / 8 + 4, capacity)) {}
 
   __device__ void Run(const CudaSequence<kBytes>& sequence) {
-    const RegisterRow<kBytes, kThreads, kVectors> row(sequence, 0);
+    RegisterRow<kBytes, kThreads, kVectors> row(sequence, 0);
     const auto words = [&](auto&& visit) { row.ForEachWord(visit); };
     Range range;
     uint32_t m;
@@ -108,8 +108,8 @@ class RegisterSelect {
     if (own != 0 && own >= bound) select_.Add(own, list_, capacity_);
     const auto bound_key = static_cast<UnsignedOf<kBytes>>(bound >> 32);
     const uint32_t own_index = own == 0 ? ~0u : IndexOfWord(own);
-    row.ForEachKey([&](auto key, uint32_t index) {
-      if (key < bound_key || index == own_index) return;
+    row.ForEachKeyFrom(bound_key, [&](auto key, uint32_t index) {
+      if (index == own_index) return;
       const Word word = MakeWord<kBytes>(key, index);
       if (word >= bound) select_.Add(word, list_, capacity_);
     });
@@ -161,9 +161,10 @@ constexpr Variant VariantOf() {
 }
 
 template <int kBytes>
-constexpr Variant kVariants[] = {VariantOf<kBytes, 32, 8>(),  VariantOf<kBytes, 256, 1>(),
-                                 VariantOf<kBytes, 256, 4>(), VariantOf<kBytes, 256, 8>(),
-                                 VariantOf<kBytes, 512, 8>(), VariantOf<kBytes, 1024, 8>()};
+constexpr Variant kVariants[] = {VariantOf<kBytes, 32, 2>(),  VariantOf<kBytes, 32, 8>(),
+                                 VariantOf<kBytes, 256, 1>(), VariantOf<kBytes, 256, 4>(),
+                                 VariantOf<kBytes, 256, 8>(), VariantOf<kBytes, 512, 8>(),
+                                 VariantOf<kBytes, 1024, 8>()};
 
 class TopKRegisters final : public Kernel {
  public:
