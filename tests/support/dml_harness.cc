@@ -29,7 +29,8 @@ ComPtr<ID3D12Device> CpuDevice() {
   ComPtr<IDXGIAdapter1> adapter;
   for (UINT i = 0; factory->EnumAdapters1(i, &adapter) == S_OK; ++i) {
     ComPtr<ID3D12Device> device;
-    Check(D3D12CreateDevice(adapter.Get(), D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device)), "D3D12CreateDevice");
+    Check(D3D12CreateDevice(adapter.Get(), D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device)),
+          "D3D12CreateDevice");
     if (AdapterOf(device.Get()) == "cpu") return device;
   }
   throw std::runtime_error("there is no CPU adapter");

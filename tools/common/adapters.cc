@@ -92,7 +92,8 @@ Status ChooseAdapter(const std::string& wanted, Adapter* out) {
     list += StrCat(list.empty() ? "" : ", ", adapter.id, " (", adapter.description, ")");
   }
   const std::string why = AnyDmlWhyNoGpu();
-  return Status(Code::kUnsupported, StrCat("there is no adapter '", wanted, "'; there is ", list, why.empty() ? "" : "; no GPU: ", why));
+  return Status(Code::kUnsupported, StrCat("there is no adapter '", wanted, "'; there is ", list,
+                                           why.empty() ? "" : "; no GPU: ", why));
 }
 
 }  // namespace anydml::tools
