@@ -33,10 +33,12 @@ const DML_TENSOR_DESC* CDesc::Tensors(const TensorDesc* tensors, size_t count) {
     const TensorDesc& tensor = tensors[i];
     DML_BUFFER_TENSOR_DESC buffer{};
     buffer.DataType = static_cast<DML_TENSOR_DATA_TYPE>(tensor.type);
+    buffer.Flags = tensor.owned_by_dml ? DML_TENSOR_FLAG_OWNED_BY_DML : DML_TENSOR_FLAG_NONE;
     buffer.DimensionCount = tensor.rank;
     buffer.Sizes = tensor.sizes.data();
     buffer.Strides = IsPacked(tensor) ? nullptr : tensor.strides.data();
     buffer.TotalTensorSizeInBytes = tensor.total_bytes;
+    buffer.GuaranteedBaseOffsetAlignment = tensor.alignment;
     array.push_back({DML_TENSOR_TYPE_BUFFER, &buffers_.emplace_back(buffer)});
   }
   return array.data();
