@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kHelp =
     R"(usage: anydml COMMAND ...
 
+  run MODEL.json               run a model in DxDispatch's JSON format
   op OPERATOR Field=value...   run one operator on .npy files
   operators [NAME]             list the operators, or describe one
   adapters                     list the adapters
@@ -33,7 +34,8 @@ struct Command {
 };
 
 Status RunCommand(const std::vector<std::string>& arguments) {
-  const Command commands[] = {{"op", OpCommand, kOpHelp, true},
+  const Command commands[] = {{"run", RunModelCommand, kRunHelp, true},
+                              {"op", OpCommand, kOpHelp, true},
                               {"operators", OperatorsCommand, kOperatorsHelp, false},
                               {"adapters", AdaptersCommand, kAdaptersHelp, false}};
   const bool help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
