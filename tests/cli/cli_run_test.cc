@@ -61,6 +61,38 @@ TEST_F(CliRunTest, InitialValues) {
             "Resource 'x': 1, 2, 3\n");
 }
 
+TEST_F(CliRunTest, RandomValues) {
+  const auto random = [this](const std::string& type, const std::string& more) {
+    return Printed("{ \"initialValuesDataType\": \"" + type +
+                   "\", \"initialValues\": { \"valueCount\": 4, \"randomSeed\": 1" + more + " } }");
+  };
+  // SplitMix64 of seed 1, the upper 53 bits.
+  EXPECT_EQ(random("FLOAT64", ""),
+            "Resource 'x': 0.5665615751722809, 0.7457817572627011, 0.9710027535867962, 0.4443592170557721\n");
+  EXPECT_EQ(random("INT32", R"(, "valueMin": -2, "valueMax": 2)"), "Resource 'x': 0, 1, 2, 0\n");
+  EXPECT_EQ(random("UINT64", R"(, "valueMin": 7, "valueMax": 7)"), "Resource 'x': 7, 7, 7, 7\n");
+}
+
+TEST_F(CliRunTest, OwnedTensorsAreBoundByTheDispatchable) {
+  const std::string model = R"({ "resources": {
+      "a": { "initialValuesDataType": "FLOAT32", "initialValues": [1, 2] } },
+    "dispatchables": { "s": { "type": "ELEMENT_WISE_IDENTITY", "desc": {
+        "InputTensor": { "DataType": "FLOAT32", "Sizes": [2], "Flags": "OWNED_BY_DML" },
+        "OutputTensor": { "DataType": "FLOAT32", "Sizes": [2] } }, "bindings": {BIND} } },
+    "commands": [ { "type": "dispatch", "dispatchable": "s", "bindings": { "OutputTensor": "a" } } ] })";
+  const auto write = [&](const std::string& bindings) {
+    std::string text = model;
+    text.replace(text.find("{BIND}"), 6, bindings);
+    WriteBytes("m.json", text);
+  };
+  write("{}");
+  EXPECT_NE(RunFailing(2, {"run", "m.json"}).find("dispatchables.s: InputTensor is not bound"),
+            std::string::npos);
+  write(R"({ "InputTensor": "a", "OutputTensor": "a" })");
+  EXPECT_NE(RunFailing(2, {"run", "m.json"}).find("only tensors with the flag OWNED_BY_DML"),
+            std::string::npos);
+}
+
 TEST_F(CliRunTest, FilesBesideTheModel) {
   std::filesystem::create_directory(Path("sub"));
   WriteNpy("sub/a.npy", "<f4", "(2, 2)", std::vector<float>{1, 3, 2, 4}, /*fortran=*/true);
@@ -202,6 +234,13 @@ TEST_F(CliRunTest, WrongDescriptions) {
         "OWNED_BY_DML");
   fails(1, input + R"(, "OutputTensor": { "DataType": "FLOAT32", "Sizes": [5] } } })",
         "ELEMENT_WISE_IDENTITY");
+  const std::string fused = R"({ "type": "ELEMENT_WISE_ADD1", "desc": { "ATensor": )" + tensor +
+                            R"(, "BTensor": )" + tensor + R"(, "OutputTensor": )" + tensor +
+                            R"(, "FusedActivation": )";
+  fails(3, fused + R"({ "Type": "ACTIVATION_ELU", "Alpha": 0.5 } } })", "is valid but");
+  fails(3, fused + R"({ "Type": "ACTIVATION_ELU", "Desc": { "Alpha": 0.5 } } } })", "is valid but");
+  fails(2, fused + R"({ "Type": "ACTIVATION_ELU" } } })",
+        "FusedActivation: ACTIVATION_ELU: Alpha is missing");
   fails(3, R"({ "type": "hlsl" })", "hlsl");
   fails(3,
         R"({ "type": "ACTIVATION_RELU", "desc": { "InputTensor": )" + tensor + R"(, "OutputTensor": )" +

@@ -44,8 +44,16 @@ const DML_TENSOR_DESC* CDesc::Tensors(const TensorDesc* tensors, size_t count) {
   return array.data();
 }
 
+const DML_OPERATOR_DESC* CDesc::Operators(const OperatorDesc* operators, size_t count) {
+  std::vector<DML_OPERATOR_DESC>& array = operators_.emplace_back();
+  for (size_t i = 0; i < count; ++i) {
+    array.push_back(nested_.emplace_back(std::make_unique<CDesc>(operators[i]))->get());
+  }
+  return array.data();
+}
+
 void CDesc::Write(const FieldSchema& field, const FieldValue& value) {
-  // Arrays and ScaleBias are pointers in the struct, everything else lies in it.
+  // Arrays, operators and ScaleBias are pointers in the struct, everything else lies in it.
   if (const auto* tensor = std::get_if<TensorDesc>(&value)) {
     Store(field, Tensors(tensor, 1));
   } else if (const auto* tensors = std::get_if<std::vector<TensorDesc>>(&value)) {
@@ -68,6 +76,10 @@ void CDesc::Write(const FieldSchema& field, const FieldValue& value) {
     Store(field, *size);
   } else if (const auto* scalar = std::get_if<Scalar>(&value)) {
     Store(field, *scalar);
+  } else if (const auto* op = std::get_if<std::shared_ptr<const OperatorDesc>>(&value)) {
+    Store(field, Operators(op->get(), 1));
+  } else if (const auto* operators = std::get_if<std::vector<OperatorDesc>>(&value)) {
+    Store(field, Operators(operators->data(), operators->size()));
   }
 }
 

@@ -14,6 +14,7 @@ size_t ArrayLength(const FieldValue& value) {
   if (const auto* numbers = std::get_if<std::vector<uint32_t>>(&value)) return numbers->size();
   if (const auto* numbers = std::get_if<std::vector<int32_t>>(&value)) return numbers->size();
   if (const auto* numbers = std::get_if<std::vector<float>>(&value)) return numbers->size();
+  if (const auto* operators = std::get_if<std::vector<OperatorDesc>>(&value)) return operators->size();
   return 0;
 }
 

@@ -1,7 +1,9 @@
 // Resources: buffers and their initial values.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "anydml/element_number.h"
 #include "anydml/field_values.h"
 #include "anydml/input_file.h"
 #include "anydml/model_parts.h"
@@ -99,6 +101,58 @@ Status ReadSequence(const JsonNode& node, DataType type, std::vector<std::byte>*
   return {};
 }
 
+// SplitMix64: the same numbers on every machine, for every seed.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+
+  // In [0, 1).
+  double Next() {
+    state_ += 0x9E3779B97F4A7C15;
+    uint64_t bits = state_;
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
+    bits ^= bits >> 31;
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// The bounds are read as elements, so that they fit the type.
+Status ReadBound(const JsonNode& node, std::string_view key, DataType type, double* bound) {
+  const std::optional<JsonNode> given = node.Find(key);
+  if (!given) return {};
+  Scalar scalar{};
+  ANYDML_RETURN_IF_ERROR(ReadElement(*given, type, &scalar));
+  *bound = ElementToDouble(type, reinterpret_cast<const std::byte*>(scalar.bytes.data()));
+  return std::isfinite(*bound) ? Status() : given->Error("has to be finite");
+}
+
+Status ReadRandom(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
+  constexpr std::string_view kKeys[] = {"randomSeed", "valueMin", "valueMax", "valueCount"};
+  ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
+  uint32_t count = 0;
+  uint64_t seed = 0;
+  double low = 0, high = 1;
+  ANYDML_RETURN_IF_ERROR(ReadCount(node, type, &count));
+  ANYDML_RETURN_IF_ERROR(node.GetRequired("randomSeed", &seed));
+  ANYDML_RETURN_IF_ERROR(ReadBound(node, "valueMin", type, &low));
+  ANYDML_RETURN_IF_ERROR(ReadBound(node, "valueMax", type, &high));
+  if (low > high) return node.Error("valueMin is ", low, ", above valueMax, ", high);
+  const bool is_float =
+      type == DataType::kFloat16 || type == DataType::kFloat32 || type == DataType::kFloat64;
+  // Every integer of the range equally often, both ends included.
+  const double range = high - low + (is_float ? 0 : 1);
+  if (!std::isfinite(range)) return node.Error("valueMin and valueMax are too far apart");
+  Random random(seed);
+  for (uint32_t i = 0; i < count; ++i) {
+    Append(ElementFromDouble(type, std::min(low + random.Next() * range, high)), type, bytes);
+  }
+  return {};
+}
+
 // {"type": ..., "value": ...} each.
 Status ReadMixedList(const JsonNode& node, std::vector<std::byte>* bytes) {
   constexpr std::string_view kKeys[] = {"name", "type", "value"};
@@ -150,12 +204,12 @@ Status ReadValues(const JsonNode& node, const std::filesystem::path& folder, Mod
   }
   ANYDML_RETURN_IF_ERROR(node.Expect(JsonNode::Kind::kObject, "an array or an object"));
   if (node.Find("sourcePath")) return ReadSource(node, folder, out);
-  const bool constant = node.Find("value").has_value();
-  if (!constant && !node.Find("valueStart")) {
-    return node.Error("needs value and valueCount, valueStart, valueDelta and valueCount, or sourcePath");
-  }
   if (out->type == DataType::kUnknown) return node.Error("needs initialValuesDataType beside it");
-  return constant ? ReadConstant(node, out->type, &out->bytes) : ReadSequence(node, out->type, &out->bytes);
+  if (node.Find("value")) return ReadConstant(node, out->type, &out->bytes);
+  if (node.Find("valueStart")) return ReadSequence(node, out->type, &out->bytes);
+  if (node.Find("randomSeed")) return ReadRandom(node, out->type, &out->bytes);
+  return node.Error(
+      "needs valueCount with value, with valueStart and valueDelta or with randomSeed; or sourcePath");
 }
 
 // Values to their place in a buffer of the size that was asked for.

@@ -163,6 +163,18 @@ Status ReadTensors(const JsonNode& node, FieldValue* value) {
   return {};
 }
 
+Status ReadFused(const JsonNode& node, OperatorDesc* desc);
+
+Status ReadFusedOperators(const JsonNode& node, FieldValue* value) {
+  ANYDML_RETURN_IF_ERROR(node.Expect(JsonNode::Kind::kArray, "an array of operators"));
+  std::vector<OperatorDesc> operators;
+  for (const JsonNode& element : node.Elements()) {
+    ANYDML_RETURN_IF_ERROR(ReadFused(element, &operators.emplace_back()));
+  }
+  *value = std::move(operators);
+  return {};
+}
+
 Status ReadField(const JsonNode& node, const FieldSchema& field, const OperatorDesc& desc,
                  FieldValue* value) {
   if (node.kind() == JsonNode::Kind::kNull && field.optional) return {};
@@ -172,9 +184,14 @@ Status ReadField(const JsonNode& node, const FieldSchema& field, const OperatorD
       return ReadTensor(node, &std::get<TensorDesc>(*value));
     case FieldType::kTensorArray:
       return ReadTensors(node, value);
-    case FieldType::kOperatorDesc:
+    case FieldType::kOperatorDesc: {
+      auto op = std::make_shared<OperatorDesc>();
+      ANYDML_RETURN_IF_ERROR(ReadFused(node, op.get()));
+      *value = std::shared_ptr<const OperatorDesc>(std::move(op));
+      return {};
+    }
     case FieldType::kOperatorDescArray:
-      return node.At(Status(Code::kUnsupported, "operators inside of operators are not supported yet"));
+      return ReadFusedOperators(node, value);
     case FieldType::kScalarUnion:
       return ReadScalar(node, field, ScalarType(desc), value);
     default: {
@@ -185,8 +202,9 @@ Status ReadField(const JsonNode& node, const FieldSchema& field, const OperatorD
   }
 }
 
-// `node` holds the fields and perhaps `other_keys`.
-Status ReadDesc(const JsonNode& node, std::span<const std::string_view> other_keys, OperatorDesc* desc) {
+// `node` holds the fields and perhaps `other_keys`. A fused operator has no tensors of its own.
+Status ReadDesc(const JsonNode& node, std::span<const std::string_view> other_keys, bool fused,
+                OperatorDesc* desc) {
   const OperatorSchema& schema = *desc->schema;
   ANYDML_RETURN_IF_ERROR(node.Expect(JsonNode::Kind::kObject, "an object"));
   for (size_t i = 0; i < node.value().keys.size(); ++i) {
@@ -203,12 +221,38 @@ Status ReadDesc(const JsonNode& node, std::span<const std::string_view> other_ke
       if ((field.type == FieldType::kScalarUnion) != scalars) continue;
       if (const std::optional<JsonNode> value = node.Find(field.name)) {
         ANYDML_RETURN_IF_ERROR(ReadField(*value, field, *desc, &desc->fields[i]));
-      } else if (!field.optional && !IsCount(schema, i)) {
+      } else if (!field.optional && !IsCount(schema, i) && !(fused && field.kind != FieldKind::kAttribute)) {
         return node.Error(schema.name, ": ", field.name, " is missing (", FieldTypeName(field), ")");
       }
     }
   }
   return node.At(SetCounts(desc));
+}
+
+Status FindOperatorType(const JsonNode& node, const OperatorSchema** schema) {
+  std::optional<JsonNode> type;
+  ANYDML_RETURN_IF_ERROR(node.Require(node.Find("Type") ? "Type" : "type", &type));
+  std::string name;
+  ANYDML_RETURN_IF_ERROR(type->Get(&name));
+  for (const char* other : {"hlsl", "onnx", "dmlSerializedGraph"}) {
+    if (!EqualIgnoringCase(name, other)) continue;
+    return type->At(Status(Code::kUnsupported, StrCat("dispatchables of type ", other,
+                                                      " are not supported; DirectML operators are")));
+  }
+  return type->At(FindSchema(name, schema));
+}
+
+std::optional<JsonNode> FindDesc(const JsonNode& node) {
+  return node.Find(node.Find("Desc") ? "Desc" : "desc");
+}
+
+Status ReadFused(const JsonNode& node, OperatorDesc* desc) {
+  constexpr std::string_view kKeys[] = {"Type", "Desc", "type", "desc"};
+  ANYDML_RETURN_IF_ERROR(FindOperatorType(node, &desc->schema));
+  const std::optional<JsonNode> inner = FindDesc(node);
+  if (!inner) return ReadDesc(node, kKeys, /*fused=*/true, desc);
+  ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
+  return ReadDesc(*inner, {}, /*fused=*/true, desc);
 }
 
 Status CheckCompileType(const JsonNode& node) {
@@ -225,19 +269,6 @@ Status CheckCompileType(const JsonNode& node) {
                      DidYouMean(text, kNames));
 }
 
-Status FindOperatorType(const JsonNode& node, const OperatorSchema** schema) {
-  std::optional<JsonNode> type;
-  ANYDML_RETURN_IF_ERROR(node.Require(node.Find("Type") ? "Type" : "type", &type));
-  std::string name;
-  ANYDML_RETURN_IF_ERROR(type->Get(&name));
-  for (const char* other : {"hlsl", "onnx", "dmlSerializedGraph"}) {
-    if (!EqualIgnoringCase(name, other)) continue;
-    return type->At(Status(Code::kUnsupported, StrCat("dispatchables of type ", other,
-                                                      " are not supported; DirectML operators are")));
-  }
-  return type->At(FindSchema(name, schema));
-}
-
 }  // namespace
 
 Status ReadModelOperator(const JsonNode& node, const Model& model, ModelOperator* out) {
@@ -249,12 +280,12 @@ Status ReadModelOperator(const JsonNode& node, const Model& model, ModelOperator
   if (const std::optional<JsonNode> flags = node.Find("executionFlags")) {
     ANYDML_RETURN_IF_ERROR(ReadFlags(*flags, "DML_EXECUTION_FLAGS", &out->execution_flags));
   }
-  const std::optional<JsonNode> desc = node.Find(node.Find("Desc") ? "Desc" : "desc");
+  const std::optional<JsonNode> desc = FindDesc(node);
   if (desc) {
     ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
-    ANYDML_RETURN_IF_ERROR(ReadDesc(*desc, {}, &out->desc));
+    ANYDML_RETURN_IF_ERROR(ReadDesc(*desc, {}, /*fused=*/false, &out->desc));
   } else {  // the fields may also stand beside the type
-    ANYDML_RETURN_IF_ERROR(ReadDesc(node, kKeys, &out->desc));
+    ANYDML_RETURN_IF_ERROR(ReadDesc(node, kKeys, /*fused=*/false, &out->desc));
   }
   DispatchCommand initial;
   ANYDML_RETURN_IF_ERROR(ReadBindings(node, model, out->desc, /*initial=*/true, &initial));

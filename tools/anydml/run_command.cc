@@ -1,15 +1,16 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "anydml/c_desc.h"
 #include "anydml/commands.h"
+#include "anydml/element_number.h"
 #include "anydml/exit_status.h"
 #include "anydml/model.h"
 #include "anydml/options.h"
 #include "anydml/output_files.h"
-#include "base/half.h"
 #include "common/session.h"
 #include "common/tensor_text.h"
 
@@ -48,58 +49,20 @@ Initial values: a list ("nan", "inf", "-inf" as strings), { valueCount, value },
 Relative paths start at the model's folder. Comments and trailing commas are allowed.
 Array lengths (AxisCount) need not be given.
 
-Beyond that format: "expect" compares with values or with the .npy file sourcePath, to
-relativeTolerance and absoluteTolerance; a print with "dimensions" is shaped, and
-shortened when it is long.
+Beyond that format: initial values { valueCount, randomSeed, valueMin, valueMax } are
+uniformly random between the two (0 and 1 unless given), the same on every machine;
+"expect" compares with values or with the .npy file sourcePath, to relativeTolerance and
+absoluteTolerance; a print with "dimensions" is shaped, and shortened when it is long.
 
 options:
 )";
 
 namespace {
 
-template <typename T>
-double LoadAs(const std::byte* element) {
-  T value;
-  std::memcpy(&value, element, sizeof(value));
-  return static_cast<double>(value);
-}
-
-// Of a floating-point type.
-double LoadFloat(DataType type, const std::byte* element) {
-  if (type == DataType::kFloat64) return LoadAs<double>(element);
-  if (type == DataType::kFloat32) return LoadAs<float>(element);
-  Half half;
-  std::memcpy(&half, element, sizeof(half));
-  return ToFloat(half);
-}
-
-double LoadNumber(DataType type, const std::byte* element) {
-  switch (type) {
-    case DataType::kUInt64:
-      return LoadAs<uint64_t>(element);
-    case DataType::kUInt32:
-      return LoadAs<uint32_t>(element);
-    case DataType::kUInt16:
-      return LoadAs<uint16_t>(element);
-    case DataType::kUInt8:
-      return LoadAs<uint8_t>(element);
-    case DataType::kInt64:
-      return LoadAs<int64_t>(element);
-    case DataType::kInt32:
-      return LoadAs<int32_t>(element);
-    case DataType::kInt16:
-      return LoadAs<int16_t>(element);
-    case DataType::kInt8:
-      return LoadAs<int8_t>(element);
-    default:
-      return LoadFloat(type, element);
-  }
-}
-
 // The same bits always match; so do two NaNs.
 bool Matches(const ExpectCommand& command, DataType type, const std::byte* found, const std::byte* expected) {
   if (std::memcmp(found, expected, BitSize(type) / 8) == 0) return true;
-  const double a = LoadNumber(type, found), b = LoadNumber(type, expected);
+  const double a = ElementToDouble(type, found), b = ElementToDouble(type, expected);
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (a == b) return BitSize(type) < 64 || type == DataType::kFloat64;  // 64-bit integers may round alike
   if (std::isinf(a) || std::isinf(b)) return false;
