@@ -1,4 +1,7 @@
 // Models: what they compute, every kind of initial value, bindings, files.
+#include <random>
+
+#include "anydml/model.h"
 #include "cli_test_util.h"
 
 namespace anydml::tools {
@@ -75,16 +78,20 @@ TEST_F(CliRunTest, RandomValues) {
 
 TEST_F(CliRunTest, OwnedTensorsAreBoundByTheDispatchable) {
   const std::string model = R"({ "resources": {
-      "a": { "initialValuesDataType": "FLOAT32", "initialValues": [1, 2] } },
+      "a": { "initialValuesDataType": "FLOAT32", "initialValues": [1, 2] },
+      "b": { "initialValuesDataType": "FLOAT32", "initialValues": [0, 0] } },
     "dispatchables": { "s": { "type": "ELEMENT_WISE_IDENTITY", "desc": {
         "InputTensor": { "DataType": "FLOAT32", "Sizes": [2], "Flags": "OWNED_BY_DML" },
         "OutputTensor": { "DataType": "FLOAT32", "Sizes": [2] } }, "bindings": {BIND} } },
-    "commands": [ { "type": "dispatch", "dispatchable": "s", "bindings": { "OutputTensor": "a" } } ] })";
+    "commands": [ { "type": "dispatch", "dispatchable": "s", "bindings": { "OutputTensor": "b" } },
+                  { "type": "print", "resource": "b" } ] })";
   const auto write = [&](const std::string& bindings) {
     std::string text = model;
     text.replace(text.find("{BIND}"), 6, bindings);
     WriteBytes("m.json", text);
   };
+  write(R"({ "InputTensor": "a" })");
+  EXPECT_EQ(Output(), "Resource 'b': 1, 2\n");
   write("{}");
   EXPECT_NE(RunFailing(2, {"run", "m.json"}).find("dispatchables.s: InputTensor is not bound"),
             std::string::npos);
@@ -199,7 +206,7 @@ TEST_F(CliRunTest, WrongModels) {
       {R"("x": { "initialValuesDataType": "FLOAT32", "initialValues": [1], "sizeInBytes": 2 })", "",
        "sizeInBytes is 2"},
       {R"("x": { "initialValuesDataType": "FLOAT32", "initialValues": [1], "sizeInBytes": 18446744073709551615 })",
-       "", "more than this machine's memory"},
+       "", "more than a quarter of this machine's memory"},
   };
   for (const auto& bad : cases) {
     WriteModel(bad.resources, bad.commands);
@@ -246,6 +253,27 @@ TEST_F(CliRunTest, WrongDescriptions) {
         R"({ "type": "ACTIVATION_RELU", "desc": { "InputTensor": )" + tensor + R"(, "OutputTensor": )" +
             tensor + " } }",
         "not implemented yet");
+}
+
+// Whatever the bytes, an answer that says where: run under the sanitizers, too.
+TEST_F(CliRunTest, BrokenModelsNeverCrash) {
+  std::filesystem::copy(std::filesystem::path(ANYDML_EXAMPLE_MODELS) / "chain.json", Path("m.json"));
+  const std::string good = ReadBytes("m.json");
+  std::mt19937 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = good;
+    for (unsigned change = random() % 3 + 1; change > 0; --change) {
+      // Mostly characters of the file itself: they get further than random bytes.
+      text[random() % text.size()] =
+          random() % 4 > 0 ? good[random() % good.size()] : static_cast<char>(random());
+    }
+    WriteBytes("m.json", text);
+    Model model;
+    const Status status = LoadModel(Path("m.json").string(), &model);
+    if (!status.ok()) {
+      EXPECT_NE(status.message().find("m.json:"), std::string::npos) << status.message();
+    }
+  }
 }
 
 TEST_F(CliRunTest, WrongFiles) {

@@ -15,6 +15,9 @@
 namespace anydml::tools {
 namespace {
 
+// The values here, the copy that is uploaded, the buffer, and what is read back from it.
+uint64_t LargestBuffer() { return PhysicalMemory() / 4; }
+
 void Append(const Scalar& scalar, DataType type, std::vector<std::byte>* bytes) {
   const auto* element = reinterpret_cast<const std::byte*>(scalar.bytes.data());
   bytes->insert(bytes->end(), element, element + BitSize(type) / 8);
@@ -37,8 +40,9 @@ Status ReadRequiredElement(const JsonNode& node, std::string_view key, DataType 
 Status ReadCount(const JsonNode& node, DataType type, uint32_t* count) {
   ANYDML_RETURN_IF_ERROR(node.GetRequired("valueCount", count));
   if (*count == 0) return node.Error("valueCount is 0; it must be at least 1");
-  if (uint64_t{*count} * BitSize(type) / 8 <= PhysicalMemory()) return {};
-  return node.Error("valueCount ", *count, " of ", Name(type), " is more than this machine's memory");
+  if (uint64_t{*count} * BitSize(type) / 8 <= LargestBuffer()) return {};
+  return node.Error("valueCount ", *count, " of ", Name(type),
+                    " is more than a quarter of this machine's memory");
 }
 
 Status ReadConstant(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
@@ -185,7 +189,7 @@ Status ReadSource(const JsonNode& node, const std::filesystem::path& folder, Mod
   }
   if (out->type == DataType::kUnknown) return node.Error("a raw file needs initialValuesDataType");
   const uint64_t element_bytes = BitSize(out->type) / 8;
-  const uint64_t largest = std::min(PhysicalMemory(), UINT32_MAX * element_bytes);
+  const uint64_t largest = std::min(LargestBuffer(), UINT32_MAX * element_bytes);
   ANYDML_RETURN_IF_ERROR(node.At(ReadFile(path, largest, &out->bytes)));
   if (!out->bytes.empty() && out->bytes.size() % element_bytes == 0) return {};
   return node.Error("'", Printable(source), "' has ", out->bytes.size(), " bytes; that is no number of ",
@@ -219,9 +223,9 @@ Status Place(const JsonNode& node, ModelBuffer* out) {
   uint64_t size = out->values_bytes;
   ANYDML_RETURN_IF_ERROR(node.GetOptional("initialValuesOffsetInBytes", &out->values_offset));
   ANYDML_RETURN_IF_ERROR(node.GetOptional("sizeInBytes", &size));
-  const uint64_t limit = PhysicalMemory();
+  const uint64_t limit = LargestBuffer();
   if (size > limit || out->values_offset > limit) {
-    return node.Error("more than this machine's memory (", limit, " bytes)");
+    return node.Error("more than a quarter of this machine's memory (", limit, " bytes)");
   }
   if (size < out->values_offset + out->values_bytes) {
     return node.Error("sizeInBytes is ", size, " but ", out->values_bytes, " bytes of values at offset ",

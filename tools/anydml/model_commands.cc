@@ -67,10 +67,16 @@ std::vector<const TensorDesc*> TensorsOf(const FieldValue& value, const FieldSch
   return tensors;
 }
 
-Status BindTensor(const JsonNode& node, const Model& model, const TensorDesc* tensor, bool initial,
-                  ModelBinding* out) {
+// Whether the tensor is bound for initialisation. An output never is; a description with the
+// flag on one is for the library to refuse.
+bool IsOwned(const FieldSchema& field, const TensorDesc& tensor) {
+  return field.kind == FieldKind::kInput && tensor.owned_by_dml;
+}
+
+Status BindTensor(const JsonNode& node, const Model& model, const FieldSchema& field,
+                  const TensorDesc* tensor, bool initial, ModelBinding* out) {
   if (tensor == nullptr) return node.Error("is bound, but the description has no such tensor");
-  if (tensor->owned_by_dml != initial) {
+  if (IsOwned(field, *tensor) != initial) {
     return node.Error(initial ? "only tensors with the flag OWNED_BY_DML are bound by the dispatchable"
                               : "is owned by DirectML; it has to be bound by the dispatchable");
   }
@@ -94,13 +100,13 @@ Status BindField(const JsonNode& parent, const std::optional<JsonNode>& given, c
       return given->Error(nodes.size(), " resources are bound to ", tensors.size(), " tensors");
     }
     for (size_t i = 0; i < nodes.size(); ++i) {
-      ANYDML_RETURN_IF_ERROR(BindTensor(nodes[i], model, tensors[i], initial, &out->emplace_back()));
+      ANYDML_RETURN_IF_ERROR(BindTensor(nodes[i], model, field, tensors[i], initial, &out->emplace_back()));
     }
     return {};
   }
   for (const TensorDesc* tensor : tensors) {
     out->emplace_back();
-    if (tensor == nullptr || tensor->owned_by_dml != initial) continue;
+    if (tensor == nullptr || IsOwned(field, *tensor) != initial) continue;
     return parent.Error(field.name, " is not bound to a resource");
   }
   return {};
