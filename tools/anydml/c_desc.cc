@@ -33,17 +33,27 @@ const DML_TENSOR_DESC* CDesc::Tensors(const TensorDesc* tensors, size_t count) {
     const TensorDesc& tensor = tensors[i];
     DML_BUFFER_TENSOR_DESC buffer{};
     buffer.DataType = static_cast<DML_TENSOR_DATA_TYPE>(tensor.type);
+    buffer.Flags = tensor.owned_by_dml ? DML_TENSOR_FLAG_OWNED_BY_DML : DML_TENSOR_FLAG_NONE;
     buffer.DimensionCount = tensor.rank;
     buffer.Sizes = tensor.sizes.data();
     buffer.Strides = IsPacked(tensor) ? nullptr : tensor.strides.data();
     buffer.TotalTensorSizeInBytes = tensor.total_bytes;
+    buffer.GuaranteedBaseOffsetAlignment = tensor.alignment;
     array.push_back({DML_TENSOR_TYPE_BUFFER, &buffers_.emplace_back(buffer)});
   }
   return array.data();
 }
 
+const DML_OPERATOR_DESC* CDesc::Operators(const OperatorDesc* operators, size_t count) {
+  std::vector<DML_OPERATOR_DESC>& array = operators_.emplace_back();
+  for (size_t i = 0; i < count; ++i) {
+    array.push_back(nested_.emplace_back(std::make_unique<CDesc>(operators[i]))->get());
+  }
+  return array.data();
+}
+
 void CDesc::Write(const FieldSchema& field, const FieldValue& value) {
-  // Arrays and ScaleBias are pointers in the struct, everything else lies in it.
+  // Arrays, operators and ScaleBias are pointers in the struct, everything else lies in it.
   if (const auto* tensor = std::get_if<TensorDesc>(&value)) {
     Store(field, Tensors(tensor, 1));
   } else if (const auto* tensors = std::get_if<std::vector<TensorDesc>>(&value)) {
@@ -66,6 +76,10 @@ void CDesc::Write(const FieldSchema& field, const FieldValue& value) {
     Store(field, *size);
   } else if (const auto* scalar = std::get_if<Scalar>(&value)) {
     Store(field, *scalar);
+  } else if (const auto* op = std::get_if<std::shared_ptr<const OperatorDesc>>(&value)) {
+    Store(field, Operators(op->get(), 1));
+  } else if (const auto* operators = std::get_if<std::vector<OperatorDesc>>(&value)) {
+    Store(field, Operators(operators->data(), operators->size()));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include <DirectML.h>
@@ -12,7 +13,7 @@
 namespace anydml::tools {
 
 // Owns everything that the structs point to, but the description's arrays: `desc`
-// has to stay alive and unchanged. Fields that hold operators are left null.
+// has to stay alive and unchanged.
 class CDesc {
  public:
   explicit CDesc(const OperatorDesc& desc);
@@ -23,6 +24,7 @@ class CDesc {
 
  private:
   const DML_TENSOR_DESC* Tensors(const TensorDesc* tensors, size_t count);
+  const DML_OPERATOR_DESC* Operators(const OperatorDesc* operators, size_t count);
   void Write(const FieldSchema& field, const FieldValue& value);
 
   template <typename T>
@@ -32,6 +34,8 @@ class CDesc {
   // Deques: pointers to elements stay valid while more are added.
   std::deque<DML_BUFFER_TENSOR_DESC> buffers_;
   std::deque<std::vector<DML_TENSOR_DESC>> tensors_;
+  std::vector<std::unique_ptr<CDesc>> nested_;
+  std::deque<std::vector<DML_OPERATOR_DESC>> operators_;
   DML_OPERATOR_DESC operator_{};
 };
 

@@ -11,15 +11,25 @@
 namespace anydml::tools {
 namespace {
 
+// Null when the text is a number of the type, otherwise what is wrong with it.
 template <typename T>
-Status ParseNumber(const FieldSchema& field, std::string_view text, T* value) {
+const char* NumberProblem(std::string_view text, T* value) {
   const char* end = text.data() + text.size();
   const std::from_chars_result result = std::from_chars(text.data(), end, *value);
-  if (result.ec == std::errc() && result.ptr == end && !text.empty()) return {};
-  const char* problem = "is not a number of this type";
-  if (result.ec == std::errc::result_out_of_range && result.ptr == end) problem = "is out of range";
-  if (std::is_unsigned_v<T> && text.starts_with('-')) problem = "is negative, which the type does not allow";
+  if (result.ec == std::errc() && result.ptr == end && !text.empty()) return nullptr;
+  if (std::is_unsigned_v<T> && text.starts_with('-')) return "is negative, which the type does not allow";
+  if (result.ec == std::errc::result_out_of_range && result.ptr == end) return "is out of range";
+  return "is not a number of this type";
+}
+
+Status NumberError(const FieldSchema& field, std::string_view text, const char* problem) {
+  if (problem == nullptr) return {};
   return UsageError(field.name, "=", text, ": '", text, "' ", problem, " (", FieldTypeName(field), ")");
+}
+
+template <typename T>
+Status ParseNumber(const FieldSchema& field, std::string_view text, T* value) {
+  return NumberError(field, text, NumberProblem(text, value));
 }
 
 // "[1,2]", "1,2"; "[]" is an array of nothing.
@@ -79,64 +89,20 @@ Status ParseBool(const FieldSchema& field, std::string_view text, FieldValue* va
 }
 
 Status ParseEnum(const FieldSchema& field, std::string_view text, FieldValue* value) {
-  const EnumSchema& enumeration = *field.enumeration;
-  std::vector<std::string_view> short_names;
-  std::string list;
-  for (const EnumMember& member : enumeration.members) {
-    short_names.push_back(ShortName(enumeration, member));
-    if (EqualIgnoringCase(text, member.name) || EqualIgnoringCase(text, short_names.back())) {
-      *value = member.value;
-      return {};
-    }
-    list += StrCat(list.empty() ? "" : ", ", short_names.back());
+  uint32_t member = 0;
+  if (const Status status = ParseEnumMember(*field.enumeration, text, &member); !status.ok()) {
+    return UsageError(field.name, "=", text, ": ", status.message());
   }
-  return UsageError(field.name, "=", text, ": not a member of ", enumeration.name, " (", list, ")",
-                    DidYouMean(text, short_names));
-}
-
-template <typename T>
-Status StoreScalar(const FieldSchema& field, std::string_view text, Scalar* scalar) {
-  T number{};
-  ANYDML_RETURN_IF_ERROR(ParseNumber(field, text, &number));
-  std::memcpy(scalar->bytes.data(), &number, sizeof(number));
+  *value = member;
   return {};
 }
 
-Status ParseScalar(const FieldSchema& field, std::string_view text, DataType type, Scalar* scalar) {
-  switch (type) {
-    case DataType::kFloat64:
-      return StoreScalar<double>(field, text, scalar);
-    case DataType::kFloat32:
-      return StoreScalar<float>(field, text, scalar);
-    case DataType::kFloat16: {
-      float number = 0;
-      ANYDML_RETURN_IF_ERROR(ParseNumber(field, text, &number));
-      const Half half = ToHalf(number);
-      std::memcpy(scalar->bytes.data(), &half, sizeof(half));
-      return {};
-    }
-    case DataType::kUInt64:
-      return StoreScalar<uint64_t>(field, text, scalar);
-    case DataType::kUInt32:
-      return StoreScalar<uint32_t>(field, text, scalar);
-    case DataType::kUInt16:
-      return StoreScalar<uint16_t>(field, text, scalar);
-    case DataType::kUInt8:
-    case DataType::kUInt4:
-      return StoreScalar<uint8_t>(field, text, scalar);
-    case DataType::kInt64:
-      return StoreScalar<int64_t>(field, text, scalar);
-    case DataType::kInt32:
-      return StoreScalar<int32_t>(field, text, scalar);
-    case DataType::kInt16:
-      return StoreScalar<int16_t>(field, text, scalar);
-    case DataType::kInt8:
-    case DataType::kInt4:
-      return StoreScalar<int8_t>(field, text, scalar);
-    case DataType::kUnknown:
-      break;
-  }
-  return UsageError(field.name, "=", text, ": its data type is not known; give it first");
+template <typename T>
+const char* StoreElement(std::string_view text, Scalar* scalar) {
+  T number{};
+  const char* problem = NumberProblem(text, &number);
+  std::memcpy(scalar->bytes.data(), &number, sizeof(number));
+  return problem;
 }
 
 }  // namespace
@@ -174,7 +140,7 @@ Status ParseFieldValue(const FieldSchema& field, std::string_view text, DataType
     }
     case FieldType::kScalarUnion: {
       Scalar scalar{};
-      ANYDML_RETURN_IF_ERROR(ParseScalar(field, text, scalar_type, &scalar));
+      ANYDML_RETURN_IF_ERROR(NumberError(field, text, ParseElement(text, scalar_type, &scalar)));
       *value = scalar;
       return {};
     }
@@ -188,6 +154,57 @@ Status ParseFieldValue(const FieldSchema& field, std::string_view text, DataType
                     ") cannot be given on the command line");
 }
 
+const char* ParseElement(std::string_view text, DataType type, Scalar* scalar) {
+  switch (type) {
+    case DataType::kFloat64:
+      return StoreElement<double>(text, scalar);
+    case DataType::kFloat32:
+      return StoreElement<float>(text, scalar);
+    case DataType::kFloat16: {
+      float number = 0;
+      const char* problem = NumberProblem(text, &number);
+      const Half half = ToHalf(number);
+      std::memcpy(scalar->bytes.data(), &half, sizeof(half));
+      return problem;
+    }
+    case DataType::kUInt64:
+      return StoreElement<uint64_t>(text, scalar);
+    case DataType::kUInt32:
+      return StoreElement<uint32_t>(text, scalar);
+    case DataType::kUInt16:
+      return StoreElement<uint16_t>(text, scalar);
+    case DataType::kUInt8:
+    case DataType::kUInt4:
+      return StoreElement<uint8_t>(text, scalar);
+    case DataType::kInt64:
+      return StoreElement<int64_t>(text, scalar);
+    case DataType::kInt32:
+      return StoreElement<int32_t>(text, scalar);
+    case DataType::kInt16:
+      return StoreElement<int16_t>(text, scalar);
+    case DataType::kInt8:
+    case DataType::kInt4:
+      return StoreElement<int8_t>(text, scalar);
+    case DataType::kUnknown:
+      break;
+  }
+  return "has no known data type; give that first";
+}
+
+Status ParseEnumMember(const EnumSchema& enumeration, std::string_view text, uint32_t* value) {
+  std::vector<std::string_view> short_names;
+  std::string list;
+  for (const EnumMember& member : enumeration.members) {
+    short_names.push_back(ShortName(enumeration, member));
+    if (EqualIgnoringCase(text, member.name) || EqualIgnoringCase(text, short_names.back())) {
+      *value = member.value;
+      return {};
+    }
+    list += StrCat(list.empty() ? "" : ", ", short_names.back());
+  }
+  return UsageError("not a member of ", enumeration.name, " (", list, ")", DidYouMean(text, short_names));
+}
+
 DataType ParseDataType(std::string_view text) {
   constexpr std::string_view kPrefix = "DML_TENSOR_DATA_TYPE_";
   if (text.starts_with(kPrefix)) text.remove_prefix(kPrefix.size());
@@ -198,7 +215,8 @@ DataType ParseDataType(std::string_view text) {
 }
 
 std::string_view ShortName(const EnumSchema& enumeration, const EnumMember& member) {
-  const std::string_view prefix = enumeration.name;
+  std::string_view prefix = enumeration.name;
+  if (prefix.ends_with("_FLAGS")) prefix.remove_suffix(1);  // the members are DML_TENSOR_FLAG_...
   std::string_view name = member.name;
   if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
   if (name.starts_with('_')) name.remove_prefix(1);

@@ -12,6 +12,12 @@ namespace anydml::tools {
 Status ParseFieldValue(const FieldSchema& field, std::string_view text, DataType scalar_type,
                        FieldValue* value);
 
+// One element of a tensor; null, or what is wrong with the text ("is out of range").
+const char* ParseElement(std::string_view text, DataType type, Scalar* scalar);
+
+// Members by their full or short name.
+Status ParseEnumMember(const EnumSchema& enumeration, std::string_view text, uint32_t* value);
+
 // "uint32", "UINT32" or "DML_TENSOR_DATA_TYPE_UINT32"; kUnknown when it is none of them.
 DataType ParseDataType(std::string_view text);
 

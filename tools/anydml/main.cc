@@ -8,6 +8,7 @@
 
 #include "anydml/commands.h"
 #include "anydml/exit_status.h"
+#include "anydml/options.h"
 #include "anydml/suggest.h"
 
 namespace anydml::tools {
@@ -16,6 +17,7 @@ namespace {
 constexpr const char* kHelp =
     R"(usage: anydml COMMAND ...
 
+  run MODEL.json               run a model in DxDispatch's JSON format
   op OPERATOR Field=value...   run one operator on .npy files
   operators [NAME]             list the operators, or describe one
   adapters                     list the adapters
@@ -28,12 +30,14 @@ struct Command {
   std::string_view name;
   Status (*run)(std::span<const std::string> arguments);
   const char* help;
+  bool executes;  // and so takes the ExecutionOptions
 };
 
 Status RunCommand(const std::vector<std::string>& arguments) {
-  const Command commands[] = {{"op", OpCommand, kOpHelp},
-                              {"operators", OperatorsCommand, kOperatorsHelp},
-                              {"adapters", AdaptersCommand, kAdaptersHelp}};
+  const Command commands[] = {{"run", RunModelCommand, kRunHelp, true},
+                              {"op", OpCommand, kOpHelp, true},
+                              {"operators", OperatorsCommand, kOperatorsHelp, false},
+                              {"adapters", AdaptersCommand, kAdaptersHelp, false}};
   const bool help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
     return argument == "--help" || argument == "-h";
   });
@@ -44,6 +48,7 @@ Status RunCommand(const std::vector<std::string>& arguments) {
     if (arguments[0] != command.name) continue;
     if (!help) return command.run(std::span(arguments).subspan(1));
     std::fputs(command.help, stdout);
+    if (command.executes) std::fputs(kExecutionOptionsHelp, stdout);
     return {};
   }
   if (arguments[0] == "--version") {

@@ -1,14 +1,11 @@
 #include "anydml/npy.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <bit>
-#include <cerrno>
-#include <cstring>
 #include <limits>
 #include <optional>
+
+#include "anydml/input_file.h"
+#include "anydml/text.h"
 
 namespace anydml::tools {
 namespace {
@@ -147,15 +144,6 @@ class HeaderParser {
   std::string_view rest_;
 };
 
-// What the header quotes may hold any byte; a sentence should not.
-std::string Printable(std::string_view text) {
-  std::string result(text.substr(0, 40));
-  for (char& c : result) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  return result;
-}
-
 Status FindType(std::string_view name, const std::string& descr, DataType* type) {
   const std::string quoted = Printable(descr);
   if (descr.size() < 2) return InvalidArgument(name, ": '", quoted, "' is not a dtype");
@@ -244,29 +232,6 @@ Status FindHeader(std::string_view name, std::string_view file, std::string_view
   return {};
 }
 
-Status ErrnoStatus(const std::string& path) {
-  return Status(Code::kFail, StrCat(path, ": ", std::strerror(errno)));
-}
-
-Status ReadAll(int file, const std::string& path, std::vector<std::byte>* bytes) {
-  struct stat info;
-  if (fstat(file, &info) != 0) return ErrnoStatus(path);
-  if (S_ISDIR(info.st_mode)) return Status(Code::kFail, StrCat(path, ": is a directory"));
-  // One byte more than the size, so that the end of file is seen without growing.
-  bytes->resize(S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) + 1 : size_t{1} << 16);
-  size_t filled = 0;
-  for (;;) {
-    const ssize_t got = read(file, bytes->data() + filled, bytes->size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(path);
-    if (got == 0) break;
-    filled += static_cast<size_t>(got);
-    if (filled == bytes->size()) bytes->resize(bytes->size() * 2);
-  }
-  bytes->resize(filled);
-  return {};
-}
-
 }  // namespace
 
 Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* out) {
@@ -300,12 +265,8 @@ Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* o
 }
 
 Status ReadNpy(const std::string& path, NpyArray* out) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return ErrnoStatus(path);
   std::vector<std::byte> bytes;
-  const Status status = ReadAll(file, path, &bytes);
-  close(file);
-  ANYDML_RETURN_IF_ERROR(status);
+  ANYDML_RETURN_IF_ERROR(ReadFile(path, PhysicalMemory(), &bytes));
   return ParseNpy(path, std::move(bytes), out);
 }
 

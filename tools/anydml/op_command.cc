@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -6,11 +5,12 @@
 
 #include "anydml/c_desc.h"
 #include "anydml/commands.h"
+#include "anydml/desc_fields.h"
 #include "anydml/exit_status.h"
 #include "anydml/field_values.h"
 #include "anydml/operation.h"
+#include "anydml/options.h"
 #include "anydml/output_files.h"
-#include "anydml/suggest.h"
 #include "common/session.h"
 #include "common/tensor_text.h"
 
@@ -40,11 +40,6 @@ Files keep their own number of dimensions:
 
 options:
   --index-type TYPE       data type of index outputs (uint32, uint64)
-  --adapter ADAPTER       number, id or part of the name of an adapter (`anydml adapters`)
-  --feature-level LEVEL   hold the device to a lower feature level, for example 2.1
-  --implementation NAME   force one implementation (`anydml operators NAME`)
-  --allow-out-of-range    an index out of range is not an error: that update is dropped
-  --why                   print which implementation was chosen, and why not the others
 )";
 
 namespace {
@@ -52,64 +47,19 @@ namespace {
 struct OpArguments {
   const OperatorSchema* schema = nullptr;
   std::vector<FieldArgument> fields;
-  SessionOptions session;
+  ExecutionOptions execution;
   DataType index_type = DataType::kUnknown;
-  bool allow_out_of_range = false;
-  bool why = false;
 };
 
-Status SetOption(const std::string& name, const std::string& value, OpArguments* out) {
-  if (name == "--adapter") {
-    out->session.adapter = value;
-  } else if (name == "--implementation") {
-    out->session.implementation = value;
-  } else if (name == "--feature-level") {
-    const FeatureLevel level = ParseFeatureLevel(value);
-    if (level == 0)
-      return UsageError("--feature-level ", value, ": not a feature level (1.0, 2.0, 2.1 ... 6.4)");
-    out->session.feature_level = FeatureLevelName(level);
-  } else {
-    out->index_type = ParseDataType(value);
-    if (out->index_type == DataType::kUnknown) return UsageError("--index-type ", value, ": not a data type");
-  }
-  return {};
-}
-
-Status ParseOption(std::span<const std::string> arguments, size_t* i, OpArguments* out) {
-  constexpr std::string_view kFlags[] = {"--why", "--allow-out-of-range"};
-  constexpr std::string_view kValues[] = {"--index-type", "--adapter", "--feature-level", "--implementation"};
-  const std::string& argument = arguments[*i];
-  if (argument == kFlags[0] || argument == kFlags[1]) {
-    (argument == kFlags[0] ? out->why : out->allow_out_of_range) = true;
-    return {};
-  }
-  const size_t equals = argument.find('=');
-  const std::string name = argument.substr(0, equals);
-  if (std::find(std::begin(kValues), std::end(kValues), std::string_view(name)) == std::end(kValues)) {
-    std::vector<std::string_view> names(std::begin(kFlags), std::end(kFlags));
-    names.insert(names.end(), std::begin(kValues), std::end(kValues));
-    return UsageError("unknown option ", name, DidYouMean(name, names));
-  }
-  if (equals != std::string::npos) return SetOption(name, argument.substr(equals + 1), out);
-  if (*i + 1 >= arguments.size()) return UsageError(name, " needs a value");
-  return SetOption(name, arguments[++*i], out);
-}
-
-Status FindSchema(const std::string& name, const OperatorSchema** schema) {
-  *schema = FindOperator(name);
-  if (*schema != nullptr) return {};
-  std::vector<std::string_view> names;
-  for (const OperatorSchema& candidate : AllOperators()) names.push_back(candidate.name);
-  return UsageError("there is no operator ", name, DidYouMean(name, names));
-}
-
 Status ParseArguments(std::span<const std::string> arguments, OpArguments* out) {
-  std::string operator_name;
+  std::string operator_name, index_type;
+  std::vector<Option> options = out->execution.Table();
+  options.push_back({"--index-type", nullptr, &index_type});
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     const size_t equals = argument.find('=');
     if (argument.starts_with("-")) {
-      ANYDML_RETURN_IF_ERROR(ParseOption(arguments, &i, out));
+      ANYDML_RETURN_IF_ERROR(ParseOption(options, arguments, &i));
     } else if (equals != std::string::npos) {
       out->fields.emplace_back(argument.substr(0, equals), argument.substr(equals + 1));
     } else if (operator_name.empty()) {
@@ -117,6 +67,11 @@ Status ParseArguments(std::span<const std::string> arguments, OpArguments* out) 
     } else {
       return UsageError("'", argument, "' is not of the form Field=value");
     }
+  }
+  ANYDML_RETURN_IF_ERROR(out->execution.Check());
+  out->index_type = ParseDataType(index_type);
+  if (!index_type.empty() && out->index_type == DataType::kUnknown) {
+    return UsageError("--index-type ", index_type, ": not a data type");
   }
   if (operator_name.empty()) return UsageError("no operator was given; `anydml op --help` explains");
   return FindSchema(operator_name, &out->schema);
@@ -144,7 +99,7 @@ Status Deliver(const Operation& operation, const std::vector<OutputSlot>& output
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].path.empty()) continue;
     ANYDML_RETURN_IF_ERROR(
-        files.Add(outputs[i].path, operation.AsInFile(outputs[i].tensor), result.outputs[i]));
+        files.AddNpy(outputs[i].path, operation.AsInFile(outputs[i].tensor), result.outputs[i]));
   }
   ANYDML_RETURN_IF_ERROR(files.Commit());
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -164,7 +119,7 @@ Status OpCommand(std::span<const std::string> arguments) {
   ANYDML_RETURN_IF_ERROR(operation.MatchFields(options.fields));
   ANYDML_RETURN_IF_ERROR(operation.LoadInputs());
   std::unique_ptr<Session> session;
-  ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &session));
+  ANYDML_RETURN_IF_ERROR(Session::Create(options.execution.session, &session));
   ANYDML_RETURN_IF_ERROR(operation.Describe(session->feature_level(), options.index_type));
 
   const std::vector<OutputSlot> outputs = operation.Outputs();
@@ -175,10 +130,10 @@ Status OpCommand(std::span<const std::string> arguments) {
   RunResult result;
   ANYDML_RETURN_IF_ERROR(session->Run(desc.get(), operation.TakeInputData(), output_sizes, &result));
   if (!result.data_error.empty()) {
-    if (!options.allow_out_of_range) return Status(Code::kInvalidArgument, result.data_error);
+    if (!options.execution.allow_out_of_range) return Status(Code::kInvalidArgument, result.data_error);
     std::fprintf(stderr, "anydml: note: %s\n", result.data_error.c_str());
   }
-  if (options.why) std::printf("%s\n", result.explanation.c_str());
+  if (options.execution.why) std::printf("%s\n", result.explanation.c_str());
   return Deliver(operation, outputs, result);
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "anydml/desc_fields.h"
 #include "anydml/exit_status.h"
 #include "anydml/field_values.h"
-#include "anydml/suggest.h"
 #include "ops/operator.h"
 
 namespace anydml::tools {
@@ -47,22 +47,12 @@ void AddLeadingOnes(TensorDesc* tensor, uint32_t rank) {
   tensor->rank = rank;
 }
 
-size_t ArrayLength(const FieldValue& value) {
-  if (const auto* tensors = std::get_if<std::vector<TensorDesc>>(&value)) return tensors->size();
-  if (const auto* numbers = std::get_if<std::vector<uint32_t>>(&value)) return numbers->size();
-  if (const auto* numbers = std::get_if<std::vector<int32_t>>(&value)) return numbers->size();
-  if (const auto* numbers = std::get_if<std::vector<float>>(&value)) return numbers->size();
-  return 0;
-}
-
 }  // namespace
 
 Status Operation::MatchFields(const std::vector<FieldArgument>& arguments) {
-  std::vector<std::string_view> names;
-  for (const FieldSchema& field : schema_.fields) names.push_back(field.name);
   for (const auto& [name, value] : arguments) {
-    const int field = FindField(schema_, name);
-    if (field < 0) return UsageError(schema_.name, " has no field ", name, DidYouMean(name, names));
+    size_t field = 0;
+    ANYDML_RETURN_IF_ERROR(FindSchemaField(schema_, name, &field));
     if (texts_[field]) return UsageError(schema_.name, ": ", name, " is given twice");
     if (value.empty()) return UsageError(schema_.name, ": ", name, " is given without a value");
     texts_[field] = value;
@@ -96,7 +86,7 @@ Status Operation::Describe(FeatureLevel level, DataType index_type) {
   SetInputTensors();
   ANYDML_RETURN_IF_ERROR(SetAttributes());
   ANYDML_RETURN_IF_ERROR(SetOutputs(index_type));
-  return SetCounts();
+  return SetCounts(&desc_);
 }
 
 // Adds leading 1s up to the smallest dimension count that the feature level
@@ -165,7 +155,7 @@ Status Operation::SetAttributes() {
 
 Status Operation::SetAttribute(size_t index) {
   const FieldSchema& field = schema_.fields[index];
-  ANYDML_RETURN_IF_ERROR(ParseFieldValue(field, *texts_[index], ScalarType(), &desc_.fields[index]));
+  ANYDML_RETURN_IF_ERROR(ParseFieldValue(field, *texts_[index], ScalarType(desc_), &desc_.fields[index]));
   const std::string_view name = field.name;
   return name == "Axis" || name == "Axes" ? ShiftAxes(index) : Status();
 }
@@ -193,7 +183,7 @@ Status Operation::ShiftAxes(size_t index) {
 
 Status Operation::SetDefault(size_t index) {
   const FieldSchema& field = schema_.fields[index];
-  if (field.optional || IsCount(index)) return {};
+  if (field.optional || IsCount(schema_, index)) return {};
   const std::string_view name = field.name;
   // "InputDimensionCount" is about "InputTensor": what its file says.
   constexpr std::string_view kSuffix = "DimensionCount";
@@ -210,40 +200,6 @@ Status Operation::SetDefault(size_t index) {
     return {};
   }
   return UsageError(schema_.name, ": ", field.name, " is missing (", FieldTypeName(field), ")");
-}
-
-bool Operation::IsCount(size_t index) const {
-  return std::any_of(schema_.fields.begin(), schema_.fields.end(), [index](const FieldSchema& field) {
-    return field.count_field == static_cast<int>(index);
-  });
-}
-
-// Lengths come from the arrays. The library reads arrays by them, so a length
-// that was given has to be true.
-Status Operation::SetCounts() {
-  for (size_t i = 0; i < schema_.fields.size(); ++i) {
-    const int count_field = schema_.fields[i].count_field;
-    if (count_field < 0 || std::holds_alternative<std::monostate>(desc_.fields[i])) continue;
-    const auto length = static_cast<uint32_t>(ArrayLength(desc_.fields[i]));
-    FieldValue& count = desc_.fields[count_field];
-    if (std::holds_alternative<std::monostate>(count)) count = length;
-    if (std::get<uint32_t>(count) != length) {
-      return UsageError(schema_.name, ": ", schema_.fields[i].name, " has ", length, " elements but ",
-                        schema_.fields[count_field].name, " is ", std::get<uint32_t>(count));
-    }
-  }
-  return {};
-}
-
-// A DML_SCALAR_UNION has the type that the operator's data type field names.
-DataType Operation::ScalarType() const {
-  for (size_t i = 0; i < schema_.fields.size(); ++i) {
-    const EnumSchema* enumeration = schema_.fields[i].enumeration;
-    const uint32_t* value = std::get_if<uint32_t>(&desc_.fields[i]);
-    if (enumeration == nullptr || value == nullptr) continue;
-    if (std::string_view(enumeration->name) == "DML_TENSOR_DATA_TYPE") return static_cast<DataType>(*value);
-  }
-  return inputs_.empty() ? DataType::kUnknown : inputs_[0].array.tensor.type;
 }
 
 const InputFile* Operation::FileOf(std::string_view field_name) const {

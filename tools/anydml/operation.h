@@ -56,12 +56,9 @@ class Operation {
   Status SetAttribute(size_t field);
   Status SetDefault(size_t field);
   Status ShiftAxes(size_t field);
-  Status SetCounts();
   Status SetOutputs(DataType index_type);
   void SetInputTensors();
 
-  bool IsCount(size_t field) const;
-  DataType ScalarType() const;
   const InputFile* FileOf(std::string_view field_name) const;
 
   const OperatorSchema& schema_;

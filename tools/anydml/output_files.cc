@@ -58,7 +58,17 @@ OutputFiles::~OutputFiles() {
   for (const Pending& file : pending_) unlink(file.temporary.c_str());
 }
 
-Status OutputFiles::Add(const std::string& path, const TensorDesc& tensor, std::span<const std::byte> data) {
+Status OutputFiles::AddNpy(const std::string& path, const TensorDesc& tensor,
+                           std::span<const std::byte> data) {
+  const uint64_t bytes = ElementCount(tensor) * (BitSize(tensor.type) / 8);
+  return Add(path, NpyHeader(tensor), data.first(bytes));
+}
+
+Status OutputFiles::AddRaw(const std::string& path, std::span<const std::byte> data) {
+  return Add(path, "", data);
+}
+
+Status OutputFiles::Add(const std::string& path, const std::string& header, std::span<const std::byte> data) {
   std::string target;
   ANYDML_RETURN_IF_ERROR(ResolveTarget(path, &target));
   std::string temporary = target + ".XXXXXX";
@@ -66,9 +76,8 @@ Status OutputFiles::Add(const std::string& path, const TensorDesc& tensor, std::
   if (file < 0) return CannotWrite(path);
   pending_.push_back({temporary, target});
   SetUsualMode(file);
-  const std::string header = NpyHeader(tensor);
-  const uint64_t bytes = ElementCount(tensor) * (BitSize(tensor.type) / 8);
-  const bool written = WriteAll(file, header.data(), header.size()) && WriteAll(file, data.data(), bytes);
+  const bool written =
+      WriteAll(file, header.data(), header.size()) && WriteAll(file, data.data(), data.size());
   const Status status = written ? Status() : CannotWrite(path);
   if (close(file) != 0 && status.ok()) return CannotWrite(path);
   return status;

@@ -21,10 +21,13 @@ class OutputFiles {
   OutputFiles& operator=(const OutputFiles&) = delete;
 
   // `data` holds the packed elements of `tensor` first.
-  Status Add(const std::string& path, const TensorDesc& tensor, std::span<const std::byte> data);
+  Status AddNpy(const std::string& path, const TensorDesc& tensor, std::span<const std::byte> data);
+  Status AddRaw(const std::string& path, std::span<const std::byte> data);
   Status Commit();
 
  private:
+  Status Add(const std::string& path, const std::string& header, std::span<const std::byte> data);
+
   struct Pending {
     std::string temporary;
     std::string path;

@@ -19,7 +19,7 @@ DML_BINDING_DESC BufferBinding(const DML_BUFFER_BINDING& binding) {
 }
 
 // The descriptions point into `bindings`, which has to outlive them.
-std::vector<DML_BINDING_DESC> BindingDescs(const std::vector<DML_BUFFER_BINDING>& bindings) {
+std::vector<DML_BINDING_DESC> BindingDescs(std::span<const DML_BUFFER_BINDING> bindings) {
   std::vector<DML_BINDING_DESC> descs;
   for (const DML_BUFFER_BINDING& binding : bindings) descs.push_back(BufferBinding(binding));
   return descs;
@@ -193,18 +193,23 @@ Status Session::BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* 
   return {};
 }
 
-Status Session::Initialize(IDMLCompiledOperator* compiled, ComPtr<ID3D12Resource>* persistent) {
+Status Session::Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* op) {
   ComPtr<IDMLOperatorInitializer> initializer;
-  IDMLCompiledOperator* operators[] = {compiled};
+  IDMLCompiledOperator* operators[] = {op->compiled.Get()};
   ANYDML_RETURN_IF_ERROR(Check(dml_->CreateOperatorInitializer(1, operators, IID_PPV_ARGS(&initializer)),
                                "creating the operator initializer"));
   keep_alive_.emplace_back(initializer);
   ComPtr<IDMLBindingTable> table;
   ANYDML_RETURN_IF_ERROR(CreateTable(initializer.Get(), &table));
   ANYDML_RETURN_IF_ERROR(BindTemporary(initializer.Get(), table.Get()));
-  if (const uint64_t bytes = compiled->GetBindingProperties().PersistentResourceSize; bytes > 0) {
-    ANYDML_RETURN_IF_ERROR(CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, persistent));
-    const DML_BUFFER_BINDING binding{persistent->Get(), 0, bytes};
+  if (!owned.empty()) {
+    const DML_BUFFER_ARRAY_BINDING array{static_cast<UINT>(owned.size()), owned.data()};
+    const DML_BINDING_DESC desc{DML_BINDING_TYPE_BUFFER_ARRAY, &array};
+    table->BindInputs(1, &desc);
+  }
+  if (const uint64_t bytes = op->compiled->GetBindingProperties().PersistentResourceSize; bytes > 0) {
+    ANYDML_RETURN_IF_ERROR(CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, &op->persistent));
+    const DML_BUFFER_BINDING binding{op->persistent.Get(), 0, bytes};
     const DML_BINDING_DESC desc = BufferBinding(binding);
     table->BindOutputs(1, &desc);
   }
@@ -215,19 +220,46 @@ Status Session::Initialize(IDMLCompiledOperator* compiled, ComPtr<ID3D12Resource
   return {};
 }
 
-Status Session::Run(const DML_OPERATOR_DESC& desc, std::span<const HostBuffer> inputs,
-                    std::span<const uint64_t> output_sizes, RunResult* result) {
+Status Session::Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags,
+                        std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out) {
   ComPtr<IDMLOperator> op;
   ANYDML_RETURN_IF_ERROR(Check(dml_->CreateOperator(&desc, IID_PPV_ARGS(&op)), "creating the operator"));
-  ComPtr<IDMLCompiledOperator> compiled;
   ANYDML_RETURN_IF_ERROR(
-      Check(dml_->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)),
-            "compiling the operator"));
-  keep_alive_.emplace_back(compiled);
-  result->explanation = AnyDmlExplainImplementation(compiled.Get());
-  ComPtr<ID3D12Resource> persistent;
-  ANYDML_RETURN_IF_ERROR(Initialize(compiled.Get(), &persistent));
+      Check(dml_->CompileOperator(op.Get(), flags, IID_PPV_ARGS(&out->compiled)), "compiling the operator"));
+  keep_alive_.emplace_back(out->compiled);
+  out->explanation = AnyDmlExplainImplementation(out->compiled.Get());
+  return Initialize(owned, out);
+}
 
+Status Session::Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
+                       std::span<const DML_BUFFER_BINDING> outputs) {
+  ComPtr<IDMLBindingTable> table;
+  ANYDML_RETURN_IF_ERROR(CreateTable(op.compiled.Get(), &table));
+  ANYDML_RETURN_IF_ERROR(BindTemporary(op.compiled.Get(), table.Get()));
+  if (op.persistent) {
+    const DML_BUFFER_BINDING binding{op.persistent.Get(), 0, op.persistent->GetDesc().Width};
+    const DML_BINDING_DESC persistent_desc = BufferBinding(binding);
+    table->BindPersistentResource(&persistent_desc);
+  }
+  const std::vector<DML_BINDING_DESC> input_descs = BindingDescs(inputs);
+  const std::vector<DML_BINDING_DESC> output_descs = BindingDescs(outputs);
+  table->BindInputs(static_cast<UINT>(input_descs.size()), input_descs.data());
+  table->BindOutputs(static_cast<UINT>(output_descs.size()), output_descs.data());
+  recorder_->RecordDispatch(list_.Get(), op.compiled.Get(), table.Get());
+  return {};
+}
+
+Status Session::Execute(std::string* data_error) {
+  ANYDML_RETURN_IF_ERROR(SubmitAndWait());
+  *data_error = TakeMessages();
+  return {};
+}
+
+Status Session::Run(const DML_OPERATOR_DESC& desc, std::span<const HostBuffer> inputs,
+                    std::span<const uint64_t> output_sizes, RunResult* result) {
+  CompiledOperator op;
+  ANYDML_RETURN_IF_ERROR(Compile(desc, DML_EXECUTION_FLAG_NONE, {}, &op));
+  result->explanation = op.explanation;
   std::vector<DML_BUFFER_BINDING> bound_inputs(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].empty()) continue;
@@ -243,22 +275,18 @@ Status Session::Run(const DML_OPERATOR_DESC& desc, std::span<const HostBuffer> i
         CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, output_sizes[i], &outputs[i]));
     bound_outputs[i] = {outputs[i].Get(), 0, output_sizes[i]};
   }
-
-  ComPtr<IDMLBindingTable> table;
-  ANYDML_RETURN_IF_ERROR(CreateTable(compiled.Get(), &table));
-  ANYDML_RETURN_IF_ERROR(BindTemporary(compiled.Get(), table.Get()));
-  if (persistent) {
-    const DML_BUFFER_BINDING binding{persistent.Get(), 0, persistent->GetDesc().Width};
-    const DML_BINDING_DESC persistent_desc = BufferBinding(binding);
-    table->BindPersistentResource(&persistent_desc);
-  }
-  const std::vector<DML_BINDING_DESC> input_descs = BindingDescs(bound_inputs);
-  const std::vector<DML_BINDING_DESC> output_descs = BindingDescs(bound_outputs);
-  table->BindInputs(static_cast<UINT>(input_descs.size()), input_descs.data());
-  table->BindOutputs(static_cast<UINT>(output_descs.size()), output_descs.data());
-  recorder_->RecordDispatch(list_.Get(), compiled.Get(), table.Get());
+  ANYDML_RETURN_IF_ERROR(Record(op, bound_inputs, bound_outputs));
   ANYDML_RETURN_IF_ERROR(ReadBack(outputs, output_sizes, &result->outputs));
   result->data_error = TakeMessages();
+  return {};
+}
+
+Status Session::Read(ID3D12Resource* buffer, HostBuffer* bytes) {
+  const ComPtr<ID3D12Resource> buffers[] = {buffer};
+  const uint64_t sizes[] = {buffer->GetDesc().Width};
+  std::vector<HostBuffer> outputs;
+  ANYDML_RETURN_IF_ERROR(ReadBack(buffers, sizes, &outputs));
+  *bytes = std::move(outputs[0]);
   return {};
 }
 
@@ -271,6 +299,7 @@ Status Session::ReadBack(std::span<const ComPtr<ID3D12Resource>> buffers, std::s
     ANYDML_RETURN_IF_ERROR(
         CreateBuffer(D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COPY_DEST, sizes[i], &staging[i]));
     list_->CopyBufferRegion(staging[i].Get(), 0, buffers[i].Get(), 0, sizes[i]);
+    Transition(buffers[i].Get(), D3D12_RESOURCE_STATE_COPY_SOURCE, kUnorderedAccess);
   }
   ANYDML_RETURN_IF_ERROR(SubmitAndWait());
   outputs->assign(buffers.size(), {});

@@ -33,6 +33,14 @@ struct RunResult {
   std::string data_error;
 };
 
+// Compiled, and initialised by the next execution.
+struct CompiledOperator {
+  Microsoft::WRL::ComPtr<IDMLCompiledOperator> compiled;
+  Microsoft::WRL::ComPtr<ID3D12Resource> persistent;  // null when it needs none
+  std::string explanation;                            // as in RunResult
+};
+
+// After a failure later than CompileOperator a session is unusable.
 class Session {
  public:
   static Status Create(const SessionOptions& options, std::unique_ptr<Session>* out);
@@ -42,9 +50,20 @@ class Session {
 
   // Creates, compiles, initialises and executes one operator. `inputs` and
   // `output_sizes` are in binding order; a size of 0 is an absent optional tensor.
-  // A failure later than CompileOperator leaves the session unusable.
   Status Run(const DML_OPERATOR_DESC& desc, std::span<const HostBuffer> inputs,
              std::span<const uint64_t> output_sizes, RunResult* result);
+
+  // The steps of it, for programs with buffers of their own. Bindings are in binding
+  // order, absent ones with a null Buffer; `owned` are the inputs that initialisation
+  // takes (DML_TENSOR_FLAG_OWNED_BY_DML), empty when there are none.
+  Status Upload(std::span<const std::byte> bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
+  Status Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags,
+                 std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
+  Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
+                std::span<const DML_BUFFER_BINDING> outputs);
+  // Executes what was recorded; `data_error` as in RunResult.
+  Status Execute(std::string* data_error);
+  Status Read(ID3D12Resource* buffer, HostBuffer* bytes);
 
  private:
   template <typename T>
@@ -57,8 +76,7 @@ class Session {
 
   Status CreateBuffer(D3D12_HEAP_TYPE heap, D3D12_RESOURCE_STATES state, uint64_t bytes,
                       ComPtr<ID3D12Resource>* out);
-  Status Upload(std::span<const std::byte> bytes, ComPtr<ID3D12Resource>* out);
-  Status Initialize(IDMLCompiledOperator* compiled, ComPtr<ID3D12Resource>* persistent);
+  Status Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* op);
   Status CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table);
   Status BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* table);
   void Transition(ID3D12Resource* resource, D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after);

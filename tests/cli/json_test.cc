@@ -1,0 +1,119 @@
+#include "anydml/json.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace anydml::tools {
+namespace {
+
+JsonValue Parse(const std::string& text) {
+  JsonValue value;
+  const Status status = ParseJson("m.json", text, &value);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return value;
+}
+
+void ExpectError(const std::string& text, const std::string& sentence) {
+  JsonValue value;
+  const Status status = ParseJson("m.json", text, &value);
+  EXPECT_FALSE(status.ok()) << text;
+  EXPECT_EQ(status.message(), "m.json:" + sentence);
+}
+
+TEST(JsonTest, Values) {
+  const JsonValue root = Parse(R"({"a": [1, -2.5e+3, true, false, null, "x"], "b": {}})");
+  ASSERT_EQ(root.keys, (std::vector<std::string>{"a", "b"}));
+  const std::vector<JsonValue>& list = root.elements[0].elements;
+  ASSERT_EQ(list.size(), 6u);
+  EXPECT_EQ(list[0].text, "1");
+  EXPECT_EQ(list[1].text, "-2.5e+3");
+  EXPECT_EQ(list[2].kind, JsonValue::Kind::kBool);
+  EXPECT_EQ(list[3].text, "false");
+  EXPECT_EQ(list[4].kind, JsonValue::Kind::kNull);
+  EXPECT_EQ(list[5].text, "x");
+  EXPECT_EQ(root.elements[1].kind, JsonValue::Kind::kObject);
+}
+
+TEST(JsonTest, NumbersKeepEveryDigit) {
+  EXPECT_EQ(Parse("18446744073709551615").text, "18446744073709551615");
+  EXPECT_EQ(Parse("-9223372036854775808").text, "-9223372036854775808");
+  EXPECT_EQ(Parse("0.1000000000000000055511151231257827").text, "0.1000000000000000055511151231257827");
+}
+
+TEST(JsonTest, CommentsAndTrailingCommas) {
+  const JsonValue root = Parse("// first\n[1, /* two\nlines */ 2, // last\n]/**/ // end");
+  EXPECT_EQ(root.elements.size(), 2u);
+  EXPECT_EQ(Parse("\xEF\xBB\xBF{\"a\":1,}").keys.size(), 1u);
+}
+
+TEST(JsonTest, Positions) {
+  const JsonValue root = Parse("{\n  \"a\": [1,\n        22]\n}");
+  EXPECT_EQ(root.elements[0].line, 2u);
+  EXPECT_EQ(root.elements[0].column, 8u);
+  EXPECT_EQ(root.elements[0].elements[1].line, 3u);
+  EXPECT_EQ(root.elements[0].elements[1].column, 9u);
+}
+
+TEST(JsonTest, Escapes) {
+  EXPECT_EQ(Parse(R"("\"\\\/\b\f\n\r\t")").text, "\"\\/\b\f\n\r\t");
+  EXPECT_EQ(Parse(R"("\u0041\u00e9\u20AC\uD83D\uDE00")").text, "A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+}
+
+TEST(JsonTest, BrokenText) {
+  ExpectError("", "1:1: found the end of the file, expected a value");
+  ExpectError("{\"a\": }", "1:7: found '}', expected a value");
+  ExpectError("{a: 1}", "1:2: found 'a', expected a key in double quotes or '}'");
+  ExpectError("{\"a\" 1}", "1:6: found '1', expected ':' after the key");
+  ExpectError("{\"a\": 1 \"b\": 2}", "1:9: found '\"', expected ',' or '}'");
+  ExpectError("[1\n2]", "2:1: found '2', expected ',' or ']'");
+  ExpectError("[1, 2", "1:6: found the end of the file, expected ',' or ']'");
+  ExpectError("[,]", "1:2: found ',', expected a value");
+  ExpectError("[1]\n[2]", "2:1: found '[', expected the end of the file");
+  ExpectError("nan", "1:1: found 'nan', expected a value");
+  ExpectError("{\"a\": 1, \"a\": 2}", "1:13: the key 'a' is given twice");
+}
+
+TEST(JsonTest, BrokenNumbersAndStrings) {
+  ExpectError("-", "1:2: found the end of the file, expected a digit");
+  ExpectError("[1.]", "1:4: found ']', expected a digit");
+  ExpectError("[1e+]", "1:5: found ']', expected a digit");
+  ExpectError("[01]", "1:3: found '1', expected ',' or ']'");
+  ExpectError("[.5]", "1:2: found '.', expected a value");
+  ExpectError("\"abc", "1:5: found the end of the file, expected the end of a string");
+  ExpectError("\"a\nb\"",
+              "1:3: a string holds a line break or control character; write it as an escape (\\n)");
+  ExpectError("\"\\x\"", "1:3: found 'x', expected one of \"\\/bfnrtu after a backslash");
+  ExpectError("\"\\u12g4\"", "1:6: found 'g4', expected four hexadecimal digits after \\u");
+  ExpectError("\"\\uD800\"", "1:8: half of a surrogate pair");
+  ExpectError("\"\\uDC00\"", "1:8: half of a surrogate pair");
+  ExpectError("/* no end", "1:1: this comment has no end");
+  ExpectError("/", "1:1: found '/', expected a value or a comment");
+  ExpectError(std::string("\0", 1), "1:1: found '?', expected a value");
+}
+
+TEST(JsonTest, Depth) {
+  const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  Parse(nested(60));
+  ExpectError(nested(1'000'000), "1:66: nested more than 64 levels deep");
+}
+
+// Whatever the bytes, an answer: run under the sanitizers, too.
+TEST(JsonTest, NeverCrashes) {
+  const std::string good = R"({"a": [1, -2.5e3, "nan\u00e9\n"], /* c */ "b": {"c": [true, null,],},} // end)";
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = good.substr(0, random() % (good.size() + 1));
+    for (unsigned change = random() % 4; change > 0 && !text.empty(); --change) {
+      text[random() % text.size()] = static_cast<char>(random());
+    }
+    JsonValue value;
+    const Status status = ParseJson("m.json", text, &value);
+    if (!status.ok()) {
+      EXPECT_EQ(status.message().substr(0, 7), "m.json:");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace anydml::tools

@@ -1,0 +1,19 @@
+// Whole files in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace anydml::tools {
+
+// Fails on a file longer than `max_bytes`; endless ones (/dev/zero) end there.
+Status ReadFile(const std::string& path, uint64_t max_bytes, std::vector<std::byte>* bytes);
+
+// As much as this machine can hold: what is larger is not worth starting with.
+uint64_t PhysicalMemory();
+
+}  // namespace anydml::tools

@@ -1,0 +1,50 @@
+#include "anydml/model.h"
+
+#include "anydml/input_file.h"
+#include "anydml/model_parts.h"
+
+namespace anydml::tools {
+namespace {
+
+// Text; large data belongs into files of its own.
+constexpr uint64_t kMaxModelBytes = uint64_t{256} << 20;
+
+Status ReadModel(const JsonNode& root, const std::filesystem::path& folder, Model* out) {
+  constexpr std::string_view kKeys[] = {"$schema", "resources", "dispatchables", "commands"};
+  ANYDML_RETURN_IF_ERROR(root.ExpectKeys(kKeys));
+  std::optional<JsonNode> resources, dispatchables, commands;
+  ANYDML_RETURN_IF_ERROR(root.Require("resources", &resources));
+  ANYDML_RETURN_IF_ERROR(root.Require("dispatchables", &dispatchables));
+  ANYDML_RETURN_IF_ERROR(root.Require("commands", &commands));
+  ANYDML_RETURN_IF_ERROR(resources->Expect(JsonNode::Kind::kObject, "an object"));
+  ANYDML_RETURN_IF_ERROR(dispatchables->Expect(JsonNode::Kind::kObject, "an object"));
+  ANYDML_RETURN_IF_ERROR(commands->Expect(JsonNode::Kind::kArray, "an array"));
+  for (size_t i = 0; i < resources->value().keys.size(); ++i) {
+    ModelBuffer& buffer = out->buffers.emplace_back();
+    buffer.name = resources->value().keys[i];
+    ANYDML_RETURN_IF_ERROR(ReadModelBuffer(resources->Element(i), folder, &buffer));
+  }
+  for (size_t i = 0; i < dispatchables->value().keys.size(); ++i) {
+    ModelOperator op;
+    op.name = dispatchables->value().keys[i];
+    ANYDML_RETURN_IF_ERROR(ReadModelOperator(dispatchables->Element(i), *out, &op));
+    out->operators.push_back(std::move(op));
+  }
+  for (const JsonNode& node : commands->Elements()) {
+    ANYDML_RETURN_IF_ERROR(ReadModelCommand(node, folder, *out, &out->commands.emplace_back()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status LoadModel(const std::string& path, Model* out) {
+  std::vector<std::byte> bytes;
+  ANYDML_RETURN_IF_ERROR(ReadFile(path, kMaxModelBytes, &bytes));
+  JsonValue value;
+  ANYDML_RETURN_IF_ERROR(
+      ParseJson(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, &value));
+  return ReadModel(JsonNode(path, value), std::filesystem::path(path).parent_path(), out);
+}
+
+}  // namespace anydml::tools

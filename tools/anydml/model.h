@@ -1,0 +1,80 @@
+// A model in the JSON format of Microsoft's DxDispatch tool: buffers, operators on
+// them, and commands. Everything is read and checked before anything runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "schema/operator_desc.h"
+
+namespace anydml::tools {
+
+struct ModelBuffer {
+  std::string name;
+  DataType type = DataType::kUnknown;  // of the initial values; kUnknown: they are of several types
+  std::vector<uint32_t> sizes;         // of the file they came from, otherwise their number
+  std::vector<std::byte> bytes;        // the whole buffer
+  // The part that was given values: what is printed and written.
+  uint64_t values_offset = 0;
+  uint64_t values_bytes = 0;
+};
+
+struct ModelBinding {
+  static constexpr size_t kAbsent = SIZE_MAX;
+
+  size_t buffer = kAbsent;  // index into Model::buffers
+  uint64_t offset = 0;      // in bytes; the binding goes on to the end of the buffer
+};
+
+struct ModelOperator {
+  std::string name;
+  std::string where;  // "model.json:12:5: dispatchables.NAME: "
+  OperatorDesc desc;
+  uint32_t execution_flags = 0;
+  std::vector<ModelBinding> owned;  // one per input, or empty when DirectML owns none
+};
+
+struct DispatchCommand {
+  size_t op = 0;  // index into Model::operators
+  std::vector<ModelBinding> inputs;
+  std::vector<ModelBinding> outputs;
+};
+
+struct PrintCommand {
+  size_t buffer = 0;
+  bool verbose = false;         // with the bits of every element
+  std::vector<uint32_t> sizes;  // empty: as one row
+};
+
+struct WriteFileCommand {
+  size_t buffer = 0;
+  std::string path;
+  bool npy = false;
+  std::vector<uint32_t> sizes;
+};
+
+struct ExpectCommand {
+  size_t buffer = 0;
+  std::vector<std::byte> values;  // of the buffer's type
+  double relative_tolerance = 0;
+  double absolute_tolerance = 0;
+};
+
+struct ModelCommand {
+  std::string where;
+  std::variant<DispatchCommand, PrintCommand, WriteFileCommand, ExpectCommand> action;
+};
+
+struct Model {
+  std::vector<ModelBuffer> buffers;
+  std::vector<ModelOperator> operators;
+  std::vector<ModelCommand> commands;
+};
+
+Status LoadModel(const std::string& path, Model* out);
+
+}  // namespace anydml::tools

@@ -1,0 +1,323 @@
+// Resources: buffers and their initial values.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "anydml/element_number.h"
+#include "anydml/field_values.h"
+#include "anydml/input_file.h"
+#include "anydml/model_parts.h"
+#include "anydml/npy.h"
+#include "anydml/suggest.h"
+#include "anydml/text.h"
+#include "base/half.h"
+
+namespace anydml::tools {
+namespace {
+
+// The values here, the copy that is uploaded, the buffer, and what is read back from it.
+uint64_t LargestBuffer() { return PhysicalMemory() / 4; }
+
+void Append(const Scalar& scalar, DataType type, std::vector<std::byte>* bytes) {
+  const auto* element = reinterpret_cast<const std::byte*>(scalar.bytes.data());
+  bytes->insert(bytes->end(), element, element + BitSize(type) / 8);
+}
+
+Status ReadElement(const JsonNode& node, DataType type, Scalar* scalar) {
+  std::string_view text;
+  ANYDML_RETURN_IF_ERROR(node.GetNumberText(&text));
+  const char* problem = ParseElement(text, type, scalar);
+  return problem == nullptr ? Status()
+                            : node.Error("'", Printable(text), "' ", problem, " (", Name(type), ")");
+}
+
+Status ReadRequiredElement(const JsonNode& node, std::string_view key, DataType type, Scalar* scalar) {
+  std::optional<JsonNode> element;
+  ANYDML_RETURN_IF_ERROR(node.Require(key, &element));
+  return ReadElement(*element, type, scalar);
+}
+
+Status ReadCount(const JsonNode& node, DataType type, uint32_t* count) {
+  ANYDML_RETURN_IF_ERROR(node.GetRequired("valueCount", count));
+  if (*count == 0) return node.Error("valueCount is 0; it must be at least 1");
+  if (uint64_t{*count} * BitSize(type) / 8 <= LargestBuffer()) return {};
+  return node.Error("valueCount ", *count, " of ", Name(type),
+                    " is more than a quarter of this machine's memory");
+}
+
+Status ReadConstant(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
+  constexpr std::string_view kKeys[] = {"value", "valueCount"};
+  ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
+  uint32_t count = 0;
+  Scalar value{};
+  ANYDML_RETURN_IF_ERROR(ReadCount(node, type, &count));
+  ANYDML_RETURN_IF_ERROR(ReadRequiredElement(node, "value", type, &value));
+  for (uint32_t i = 0; i < count; ++i) Append(value, type, bytes);
+  return {};
+}
+
+template <typename T>
+T Load(const Scalar& scalar) {
+  T value;
+  std::memcpy(&value, scalar.bytes.data(), sizeof(value));
+  return value;
+}
+
+// value += delta. Integers wrap around: unsigned arithmetic of the same width.
+template <typename T>
+void AddTo(Scalar* value, const Scalar& delta) {
+  const T sum = static_cast<T>(Load<T>(*value) + Load<T>(delta));
+  std::memcpy(value->bytes.data(), &sum, sizeof(sum));
+}
+
+void AddTo(DataType type, Scalar* value, const Scalar& delta) {
+  if (type == DataType::kFloat64) return AddTo<double>(value, delta);
+  if (type == DataType::kFloat32) return AddTo<float>(value, delta);
+  if (type == DataType::kFloat16) {
+    const Half sum = ToHalf(ToFloat(Load<Half>(*value)) + ToFloat(Load<Half>(delta)));
+    std::memcpy(value->bytes.data(), &sum, sizeof(sum));
+    return;
+  }
+  switch (BitSize(type)) {
+    case 8:
+      return AddTo<uint8_t>(value, delta);
+    case 16:
+      return AddTo<uint16_t>(value, delta);
+    case 32:
+      return AddTo<uint32_t>(value, delta);
+    default:
+      return AddTo<uint64_t>(value, delta);
+  }
+}
+
+Status ReadSequence(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
+  constexpr std::string_view kKeys[] = {"valueStart", "valueDelta", "valueCount"};
+  ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
+  uint32_t count = 0;
+  Scalar value{}, delta{};
+  ANYDML_RETURN_IF_ERROR(ReadCount(node, type, &count));
+  ANYDML_RETURN_IF_ERROR(ReadRequiredElement(node, "valueStart", type, &value));
+  ANYDML_RETURN_IF_ERROR(ReadRequiredElement(node, "valueDelta", type, &delta));
+  for (uint32_t i = 0; i < count; ++i) {
+    Append(value, type, bytes);
+    AddTo(type, &value, delta);
+  }
+  return {};
+}
+
+// SplitMix64: the same numbers on every machine, for every seed.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+
+  // In [0, 1).
+  double Next() {
+    state_ += 0x9E3779B97F4A7C15;
+    uint64_t bits = state_;
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
+    bits ^= bits >> 31;
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// The bounds are read as elements, so that they fit the type.
+Status ReadBound(const JsonNode& node, std::string_view key, DataType type, double* bound) {
+  const std::optional<JsonNode> given = node.Find(key);
+  if (!given) return {};
+  Scalar scalar{};
+  ANYDML_RETURN_IF_ERROR(ReadElement(*given, type, &scalar));
+  *bound = ElementToDouble(type, reinterpret_cast<const std::byte*>(scalar.bytes.data()));
+  return std::isfinite(*bound) ? Status() : given->Error("has to be finite");
+}
+
+Status ReadRandom(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
+  constexpr std::string_view kKeys[] = {"randomSeed", "valueMin", "valueMax", "valueCount"};
+  ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
+  uint32_t count = 0;
+  uint64_t seed = 0;
+  double low = 0, high = 1;
+  ANYDML_RETURN_IF_ERROR(ReadCount(node, type, &count));
+  ANYDML_RETURN_IF_ERROR(node.GetRequired("randomSeed", &seed));
+  ANYDML_RETURN_IF_ERROR(ReadBound(node, "valueMin", type, &low));
+  ANYDML_RETURN_IF_ERROR(ReadBound(node, "valueMax", type, &high));
+  if (low > high) return node.Error("valueMin is ", low, ", above valueMax, ", high);
+  const bool is_float =
+      type == DataType::kFloat16 || type == DataType::kFloat32 || type == DataType::kFloat64;
+  // Every integer of the range equally often, both ends included.
+  const double range = high - low + (is_float ? 0 : 1);
+  if (!std::isfinite(range)) return node.Error("valueMin and valueMax are too far apart");
+  Random random(seed);
+  for (uint32_t i = 0; i < count; ++i) {
+    Append(ElementFromDouble(type, std::min(low + random.Next() * range, high)), type, bytes);
+  }
+  return {};
+}
+
+// {"type": ..., "value": ...} each.
+Status ReadMixedList(const JsonNode& node, std::vector<std::byte>* bytes) {
+  constexpr std::string_view kKeys[] = {"name", "type", "value"};
+  for (const JsonNode& element : node.Elements()) {
+    ANYDML_RETURN_IF_ERROR(element.ExpectKeys(kKeys));
+    std::optional<JsonNode> type_node;
+    ANYDML_RETURN_IF_ERROR(element.Require("type", &type_node));
+    DataType type = DataType::kUnknown;
+    ANYDML_RETURN_IF_ERROR(ReadDataType(*type_node, &type));
+    if (type == DataType::kUnknown) return type_node->Error("an element needs a data type");
+    Scalar value{};
+    ANYDML_RETURN_IF_ERROR(ReadRequiredElement(element, "value", type, &value));
+    Append(value, type, bytes);
+  }
+  return {};
+}
+
+Status ReadSource(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out) {
+  constexpr std::string_view kKeys[] = {"sourcePath"};
+  ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
+  std::string source;
+  ANYDML_RETURN_IF_ERROR(node.GetRequired("sourcePath", &source));
+  const std::string path = ResolveInput(folder, source);
+  if (HasExtension(path, {".npy"})) {
+    return node.At(ReadPackedNpy(path, &out->type, &out->sizes, &out->bytes));
+  }
+  if (!HasExtension(path, {".bin", ".dat"})) {
+    return node.At(Status(Code::kUnsupported,
+                          StrCat("'", Printable(source), "' cannot be read; .npy, .bin and .dat files can")));
+  }
+  if (out->type == DataType::kUnknown) return node.Error("a raw file needs initialValuesDataType");
+  const uint64_t element_bytes = BitSize(out->type) / 8;
+  const uint64_t largest = std::min(LargestBuffer(), UINT32_MAX * element_bytes);
+  ANYDML_RETURN_IF_ERROR(node.At(ReadFile(path, largest, &out->bytes)));
+  if (!out->bytes.empty() && out->bytes.size() % element_bytes == 0) return {};
+  return node.Error("'", Printable(source), "' has ", out->bytes.size(), " bytes; that is no number of ",
+                    Name(out->type), " elements");
+}
+
+Status ReadValues(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out) {
+  if (node.kind() == JsonNode::Kind::kArray) {
+    if (node.value().elements.empty()) return node.Error("an empty list; a buffer needs at least one value");
+    if (out->type == DataType::kUnknown) return ReadMixedList(node, &out->bytes);
+    return AppendElements(node, out->type, &out->bytes);
+  }
+  if (node.kind() == JsonNode::Kind::kString && node.value().text == "deferred") {
+    return node.At(
+        Status(Code::kUnsupported, "deferred buffers are for ONNX models, which are not supported"));
+  }
+  ANYDML_RETURN_IF_ERROR(node.Expect(JsonNode::Kind::kObject, "an array or an object"));
+  if (node.Find("sourcePath")) return ReadSource(node, folder, out);
+  if (out->type == DataType::kUnknown) return node.Error("needs initialValuesDataType beside it");
+  if (node.Find("value")) return ReadConstant(node, out->type, &out->bytes);
+  if (node.Find("valueStart")) return ReadSequence(node, out->type, &out->bytes);
+  if (node.Find("randomSeed")) return ReadRandom(node, out->type, &out->bytes);
+  return node.Error(
+      "needs valueCount with value, with valueStart and valueDelta or with randomSeed; or sourcePath");
+}
+
+// Values to their place in a buffer of the size that was asked for.
+Status Place(const JsonNode& node, ModelBuffer* out) {
+  constexpr uint64_t kAlignment = 4;  // of every DirectML tensor
+  out->values_bytes = out->bytes.size();
+  uint64_t size = out->values_bytes;
+  ANYDML_RETURN_IF_ERROR(node.GetOptional("initialValuesOffsetInBytes", &out->values_offset));
+  ANYDML_RETURN_IF_ERROR(node.GetOptional("sizeInBytes", &size));
+  const uint64_t limit = LargestBuffer();
+  if (size > limit || out->values_offset > limit) {
+    return node.Error("more than a quarter of this machine's memory (", limit, " bytes)");
+  }
+  if (size < out->values_offset + out->values_bytes) {
+    return node.Error("sizeInBytes is ", size, " but ", out->values_bytes, " bytes of values at offset ",
+                      out->values_offset, " need ", out->values_offset + out->values_bytes);
+  }
+  out->bytes.insert(out->bytes.begin(), out->values_offset, std::byte{0});
+  out->bytes.resize((size + kAlignment - 1) / kAlignment * kAlignment);
+  return {};
+}
+
+}  // namespace
+
+Status ReadDataType(const JsonNode& node, DataType* type) {
+  std::string text;
+  ANYDML_RETURN_IF_ERROR(node.Get(&text));
+  uint32_t value = 0;
+  ANYDML_RETURN_IF_ERROR(node.At(ParseEnumMember(*FindEnum("DML_TENSOR_DATA_TYPE"), text, &value)));
+  *type = static_cast<DataType>(value);
+  if (BitSize(*type) != 4) return {};
+  return node.At(Status(Code::kUnsupported, StrCat(Name(*type), " buffers are not supported")));
+}
+
+Status AppendElements(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
+  if (node.kind() == JsonNode::Kind::kArray) {
+    for (size_t i = 0; i < node.value().elements.size(); ++i) {
+      ANYDML_RETURN_IF_ERROR(AppendElements(node.Element(i), type, bytes));
+    }
+    return {};
+  }
+  Scalar scalar{};
+  ANYDML_RETURN_IF_ERROR(ReadElement(node, type, &scalar));
+  Append(scalar, type, bytes);
+  return {};
+}
+
+Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
+                     std::vector<std::byte>* bytes) {
+  NpyArray array;
+  ANYDML_RETURN_IF_ERROR(ReadNpy(path, &array));
+  const TensorDesc& tensor = array.tensor;
+  *type = tensor.type;
+  sizes->assign(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
+  const size_t element_bytes = BitSize(tensor.type) / 8;
+  const uint64_t count = ElementCount(tensor);
+  bytes->resize(count * element_bytes);
+  Dimensions position{};
+  for (uint64_t i = 0, offset = 0; i < count; ++i) {
+    std::memcpy(bytes->data() + i * element_bytes, array.data.data() + offset * element_bytes, element_bytes);
+    for (uint32_t d = tensor.rank; d-- > 0;) {
+      offset += tensor.strides[d];
+      if (++position[d] < tensor.sizes[d]) break;
+      offset -= uint64_t{tensor.strides[d]} * tensor.sizes[d];
+      position[d] = 0;
+    }
+  }
+  return {};
+}
+
+std::string ResolveInput(const std::filesystem::path& folder, const std::string& path) {
+  const std::filesystem::path beside = folder / path;
+  std::error_code error;
+  const bool elsewhere = !std::filesystem::exists(beside, error) && std::filesystem::exists(path, error);
+  return elsewhere ? path : beside.string();
+}
+
+bool HasExtension(const std::string& path, std::initializer_list<std::string_view> extensions) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  return std::any_of(extensions.begin(), extensions.end(), [&extension](std::string_view candidate) {
+    return EqualIgnoringCase(extension, candidate);
+  });
+}
+
+Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out) {
+  constexpr std::string_view kKeys[] = {"initialValues", "initialValuesDataType",
+                                        "sizeInBytes",   "initialValuesOffsetInBytes",
+                                        "resampleSize",  "resampleMode"};
+  ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
+  for (const char* key : {"resampleSize", "resampleMode"}) {
+    if (const std::optional<JsonNode> image = node.Find(key)) {
+      return image->At(Status(Code::kUnsupported, "images are not supported"));
+    }
+  }
+  if (const std::optional<JsonNode> type = node.Find("initialValuesDataType")) {
+    ANYDML_RETURN_IF_ERROR(ReadDataType(*type, &out->type));
+  }
+  std::optional<JsonNode> values;
+  ANYDML_RETURN_IF_ERROR(node.Require("initialValues", &values));
+  ANYDML_RETURN_IF_ERROR(ReadValues(*values, folder, out));
+  if (out->sizes.empty() && out->type != DataType::kUnknown) {
+    out->sizes = {static_cast<uint32_t>(out->bytes.size() / (BitSize(out->type) / 8))};
+  }
+  return Place(node, out);
+}
+
+}  // namespace anydml::tools
