@@ -31,7 +31,6 @@ struct DataErrorNote {
 
   uint64_t position = kNone;  // of the first, in the kernel's own numbering
   int64_t values[8] = {};     // what was found there
-  uint32_t lock = 0;          // for the device's threads
 };
 
 // Threads that share a kernel's work.

@@ -33,7 +33,6 @@ class CudaStream final : public Stream {
     const Kernel* kernel;  // the submission that is flushed next keeps it
     DataErrorSink* sink;
   };
-  using Notes = std::vector<DataErrorNote*>;
 
   Status TakeNote(DataErrorNote** note);
   Status FlushListening(std::vector<Listening> listening, std::function<void(const Status&)> done);
@@ -46,7 +45,7 @@ class CudaStream final : public Stream {
   std::vector<Listening> listening_;
   std::vector<std::shared_ptr<Memory>> note_memory_;
   std::mutex notes_mutex_;
-  Notes free_notes_;  // guarded by notes_mutex_
+  std::vector<DataErrorNote*> free_notes_;  // guarded by notes_mutex_
   std::unique_ptr<CompletionQueue> completion_;
 };
 
