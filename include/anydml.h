@@ -32,8 +32,11 @@
 #define ANYDML_API
 #endif
 
-/* Declared in DirectML.h, which need not be included here. */
+/* Declared in DirectML.h and d3d12.h, which need not be included here. */
 struct IDMLCompiledOperator;
+struct ID3D12CommandQueue;
+struct ID3D12Device;
+struct ID3D12Resource;
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,12 +61,39 @@ ANYDML_API const char* AnyDmlGetImplementation(struct IDMLCompiledOperator* op);
  * preference, each with "yes" or the reason why not. Valid as long as `op`. */
 ANYDML_API const char* AnyDmlExplainImplementation(struct IDMLCompiledOperator* op);
 
+/* Whether `op` may have this input and this output, counted in binding order, bound to
+ * the identical region (1), or not (0). */
+ANYDML_API int32_t AnyDmlMayRunInPlace(struct IDMLCompiledOperator* op, uint32_t input, uint32_t output);
+
 /* The name of the adapter with this LUID (LowPart | HighPart << 32), as ANYDML_ADAPTER
  * takes it, for example "cpu" or "cuda:0"; "" if there is none. Valid for ever. */
 ANYDML_API const char* AnyDmlGetAdapterId(uint64_t luid);
 
 /* Why there is no GPU adapter, in one line; "" if there is one. Valid for ever. */
 ANYDML_API const char* AnyDmlWhyNoGpu(void);
+
+/* A buffer over memory that the application has: host memory on the CPU adapter,
+ * device memory of the same GPU on a CUDA one. Nothing is copied. It is like a
+ * committed buffer in a DEFAULT heap with ALLOW_UNORDERED_ACCESS, in state COMMON.
+ *
+ * `memory` is aligned to the elements of the tensors that are bound to it; on a GPU
+ * also to 16 bytes. The buffer's Width is `bytes` rounded up to 4, as a tensor's
+ * TotalTensorSizeInBytes is; operators touch only the elements of their tensors.
+ *
+ * The memory has to stay until `release(context)` is called: once, from any thread,
+ * when the buffer is gone and no command in flight uses it. It must not call back
+ * into this library. `release` may be null. After a failure it is not called.
+ *
+ * Returns an HRESULT: S_OK, E_INVALIDARG, DXGI_ERROR_DEVICE_REMOVED, E_OUTOFMEMORY. */
+ANYDML_API int32_t AnyDmlCreateBufferFromMemory(struct ID3D12Device* device, void* memory, uint64_t bytes,
+                                                void (*release)(void* context), void* context,
+                                                struct ID3D12Resource** buffer);
+
+/* The cudaStream_t that the queue's work goes to; null when its adapter is no CUDA
+ * device. A program may make it wait for an event of its own (cudaStreamWaitEvent)
+ * while the queue is idle: what is executed on the queue afterwards comes after the
+ * event. Nothing else is to be done with it. Valid as long as the queue. */
+ANYDML_API void* AnyDmlGetCudaStream(struct ID3D12CommandQueue* queue);
 
 /* The number of COM objects of this process that are alive; 0 after a program
  * has released everything. */

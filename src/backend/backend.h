@@ -78,6 +78,8 @@ class Stream {
   virtual bool SpinUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) {
     return spin->Until(ready);
   }
+  // The device's own stream (a cudaStream_t); null where there is none.
+  virtual void* native() const { return nullptr; }
   // Waits for what is under way; the stream gets no more work afterwards.
   virtual void Close() {}
 };
@@ -89,6 +91,13 @@ class Backend {
   virtual std::string_view kind() const = 0;  // "cpu", "cuda": selects the implementations of operators
   // Zero-filled, aligned to at least 64 KiB (a buffer's placement alignment); null with kOutOfMemory.
   virtual Status Allocate(MemoryKind kind, uint64_t bytes, std::shared_ptr<Memory>* memory) = 0;
+  // What tensors in the application's memory are aligned to besides their elements. Memory of our own
+  // always is to 16 bytes (DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT), and kernels may rely on that.
+  virtual uint32_t foreign_alignment() const { return 16; }
+  // The application's memory, which the adapter can use as it is: host memory where default heaps are
+  // that, else memory of the device. `release` is called when the object goes, and not on failure.
+  virtual Status Adopt(void* memory, uint64_t bytes, std::function<void()> release,
+                       std::shared_ptr<Memory>* out) = 0;
   virtual std::unique_ptr<Stream> CreateStream() = 0;
   virtual uint32_t threads() const { return 1; }     // for LowerOptions
   virtual uint64_t timestamp_frequency() const = 0;  // ticks per second

@@ -31,6 +31,8 @@ class CommandQueue final : public DeviceChild<ID3D12CommandQueue, ID3D12Pageable
   HRESULT STDMETHODCALLTYPE GetClockCalibration(UINT64* gpu_timestamp, UINT64* cpu_timestamp) override;
   D3D12_COMMAND_QUEUE_DESC STDMETHODCALLTYPE GetDesc() override { return desc_; }
 
+  void* native_stream() const { return work_.native_stream(); }
+
  protected:
   void* QueryOther(REFIID iid) override { return iid == kImplementation ? this : nullptr; }
 

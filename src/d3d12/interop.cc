@@ -1,6 +1,7 @@
 #include "d3d12/interop.h"
 
 #include "d3d12/command_list.h"
+#include "d3d12/command_queue.h"
 #include "d3d12/device.h"
 #include "d3d12/implementation_of.h"
 #include "d3d12/resource.h"
@@ -72,6 +73,18 @@ bool ReadDescriptors(Device* device, D3D12_GPU_DESCRIPTOR_HANDLE first, std::spa
 bool DescriptorRangeValid(Device* device, D3D12_CPU_DESCRIPTOR_HANDLE cpu, D3D12_GPU_DESCRIPTOR_HANDLE gpu,
                           uint32_t count) {
   return device->descriptors().Valid(cpu, count, kViews) && device->descriptors().Valid(gpu, count, kViews);
+}
+
+HRESULT CreateBufferFromMemory(Device* device, void* memory, uint64_t bytes, std::function<void()> release,
+                               ID3D12Resource** out) {
+  if (device->removed()) return device->FailRemoved("AnyDmlCreateBufferFromMemory");
+  return Resource::CreateOver(device, memory, bytes, std::move(release), __uuidof(ID3D12Resource),
+                              reinterpret_cast<void**>(out));
+}
+
+void* NativeStream(ID3D12CommandQueue* queue) {
+  const auto implementation = ImplementationOf<CommandQueue>(queue);
+  return implementation ? implementation->native_stream() : nullptr;
 }
 
 Status RecordCommand(ID3D12CommandList* list, std::shared_ptr<const Command> command,

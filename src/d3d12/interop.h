@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -93,6 +94,13 @@ bool WriteDescriptors(Device* device, D3D12_CPU_DESCRIPTOR_HANDLE first,
 bool ReadDescriptors(Device* device, D3D12_GPU_DESCRIPTOR_HANDLE first, std::span<Descriptor> descriptors);
 bool DescriptorRangeValid(Device* device, D3D12_CPU_DESCRIPTOR_HANDLE cpu, D3D12_GPU_DESCRIPTOR_HANDLE gpu,
                           uint32_t count);
+
+// A buffer over the application's memory (AnyDmlCreateBufferFromMemory).
+HRESULT CreateBufferFromMemory(Device* device, void* memory, uint64_t bytes, std::function<void()> release,
+                               ID3D12Resource** out);
+
+// The device's own stream behind a queue; null when there is none, or the queue is not ours.
+void* NativeStream(ID3D12CommandQueue* queue);
 
 // Appends to an open list of type DIRECT or COMPUTE; fails with the reason otherwise.
 // `gpu_descriptors` (ptr 0: none) must lie in a heap set by SetDescriptorHeaps.

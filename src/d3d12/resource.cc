@@ -79,6 +79,48 @@ HRESULT Resource::CreatePlaced(Device* device, ID3D12Heap* heap, UINT64 offset,
       MakeState(implementation->memory(), offset, desc->Width, heap_desc.Properties, state));
 }
 
+HRESULT Resource::CreateOver(Device* device, void* memory, uint64_t bytes, std::function<void()> release,
+                             REFIID iid, void** out) {
+  constexpr const char* kMethod = "AnyDmlCreateBufferFromMemory";
+  Backend& backend = device->backend();
+  if (memory == nullptr) return device->Fail(E_INVALIDARG, kMethod, ": memory is null");
+  if (bytes == 0 || bytes > UINT64_MAX - 3 - reinterpret_cast<uintptr_t>(memory)) {
+    return device->Fail(E_INVALIDARG, kMethod, ": bytes is ", bytes,
+                        "; it must be at least 1 and end within the address space");
+  }
+  if (reinterpret_cast<uintptr_t>(memory) % backend.foreign_alignment() != 0) {
+    return device->Fail(E_INVALIDARG, kMethod, ": memory is ", memory, " but must be aligned to ",
+                        backend.foreign_alignment(), " bytes on ", backend.adapter().id);
+  }
+  const D3D12_RESOURCE_DESC desc = {D3D12_RESOURCE_DIMENSION_BUFFER,
+                                    0,
+                                    (bytes + 3) / 4 * 4,  // as TotalTensorSizeInBytes is counted
+                                    1,
+                                    1,
+                                    1,
+                                    DXGI_FORMAT_UNKNOWN,
+                                    {1, 0},
+                                    D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+                                    D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS};
+  const D3D12_HEAP_PROPERTIES heap = {D3D12_HEAP_TYPE_DEFAULT, D3D12_CPU_PAGE_PROPERTY_UNKNOWN,
+                                      D3D12_MEMORY_POOL_UNKNOWN, 1, 1};
+  // Released only when this succeeds: whoever gets a failure still has the memory.
+  const auto given = std::make_shared<bool>(false);
+  std::shared_ptr<Memory> adopted;
+  const Status status = backend.Adopt(
+      memory, bytes,
+      [given, release = std::move(release)] {
+        if (*given) release();
+      },
+      &adopted);
+  if (!status.ok()) return device->Fail(kMethod, status);
+  const HRESULT hr = CreateComObject<Resource>(
+      iid, out, device, desc, D3D12_HEAP_FLAG_NONE,
+      MakeState(std::move(adopted), 0, desc.Width, heap, D3D12_RESOURCE_STATE_COMMON));
+  *given = SUCCEEDED(hr);
+  return hr;
+}
+
 Resource::Resource(Device* device, const D3D12_RESOURCE_DESC& desc, D3D12_HEAP_FLAGS heap_flags,
                    std::shared_ptr<ResourceState> state)
     : DeviceChild(device),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "d3d12/device_child.h"
@@ -20,6 +21,10 @@ class Resource final : public DeviceChild<ID3D12Resource2, ID3D12Pageable, ID3D1
   static HRESULT CreatePlaced(Device* device, ID3D12Heap* heap, UINT64 offset,
                               const D3D12_RESOURCE_DESC* desc, D3D12_RESOURCE_STATES state,
                               const D3D12_CLEAR_VALUE* clear_value, REFIID iid, void** out);
+
+  // AnyDmlCreateBufferFromMemory.
+  static HRESULT CreateOver(Device* device, void* memory, uint64_t bytes, std::function<void()> release,
+                            REFIID iid, void** out);
 
   Resource(Device* device, const D3D12_RESOURCE_DESC& desc, D3D12_HEAP_FLAGS heap_flags,
            std::shared_ptr<ResourceState> state);

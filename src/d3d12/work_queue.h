@@ -34,6 +34,8 @@ class WorkQueue {
 
   void Push(WorkItem item);
 
+  void* native_stream() const { return stream_->native(); }
+
  private:
   void Main();
   bool Pop(WorkItem* item);  // false: the queue closes and nothing is left

@@ -4,6 +4,8 @@
 #include "backend/backend.h"
 #include "base/report.h"
 #include "com/com_object.h"
+#include "com/guard.h"
+#include "d3d12/interop.h"
 #include "dml/compiled_operator.h"
 
 namespace {
@@ -11,6 +13,11 @@ namespace {
 const anydml::dml::Program* ProgramOf(IDMLCompiledOperator* op) {
   const auto* compiled = anydml::dml::ImplementationOf<anydml::dml::CompiledOperator>(op);
   return compiled != nullptr ? compiled->program().get() : nullptr;
+}
+
+HRESULT Fail(const char* what) {
+  anydml::ReportError(anydml::StrCat("AnyDmlCreateBufferFromMemory: ", what));
+  return E_INVALIDARG;
 }
 
 }  // namespace
@@ -33,6 +40,11 @@ const char* AnyDmlExplainImplementation(IDMLCompiledOperator* op) {
   return program != nullptr ? program->lowered.explanation.c_str() : "";
 }
 
+int32_t AnyDmlMayRunInPlace(IDMLCompiledOperator* op, uint32_t input, uint32_t output) {
+  const auto* program = ProgramOf(op);
+  return program != nullptr && anydml::dml::MayRunInPlace(*program, input, output) ? 1 : 0;
+}
+
 const char* AnyDmlGetAdapterId(uint64_t luid) {
   for (const anydml::Backend* backend : anydml::Backends()) {
     if (backend->adapter().luid == luid) return backend->adapter().id.c_str();
@@ -41,6 +53,24 @@ const char* AnyDmlGetAdapterId(uint64_t luid) {
 }
 
 const char* AnyDmlWhyNoGpu() { return anydml::WhyNoGpu().c_str(); }
+
+int32_t AnyDmlCreateBufferFromMemory(ID3D12Device* device, void* memory, uint64_t bytes,
+                                     void (*release)(void* context), void* context, ID3D12Resource** buffer) {
+  return anydml::Guard([&]() -> HRESULT {
+    if (buffer == nullptr) return Fail("buffer is null");
+    *buffer = nullptr;
+    anydml::d3d12::Device* const ours = anydml::d3d12::DeviceFrom(device);
+    if (ours == nullptr) return Fail(device == nullptr ? "device is null" : "device is not one of ours");
+    return anydml::d3d12::CreateBufferFromMemory(
+        ours, memory, bytes,
+        [release, context] {
+          if (release != nullptr) release(context);
+        },
+        buffer);
+  });
+}
+
+void* AnyDmlGetCudaStream(ID3D12CommandQueue* queue) { return anydml::d3d12::NativeStream(queue); }
 
 uint64_t AnyDmlGetLiveObjectCount() { return anydml::LiveObjectCount(); }
 

@@ -38,11 +38,6 @@ Range RangeOf(const Slot& slot, const d3d12::Descriptor& descriptor) {
   return {begin, begin + slot.bytes};
 }
 
-bool MayRunInPlace(const Program& program, uint32_t input, uint32_t output) {
-  const auto& pairs = program.lowered.in_place;
-  return std::find(pairs.begin(), pairs.end(), std::pair(input, output)) != pairs.end();
-}
-
 // Whether touching the same bytes through both slots is harmless whatever the bytes are.
 bool BothOnlyRead(const Slot& a, const Slot& b) {
   const auto reads = [](const Slot& slot) {
@@ -116,6 +111,12 @@ Status CheckRegion(const Slot& slot, const d3d12::Descriptor& descriptor) {
   if (descriptor.offset % slot.alignment != 0) {
     return InvalidArgument(slot.name, ": Offset is ", descriptor.offset, " but must be a multiple of ",
                            slot.alignment);
+  }
+  const auto address = reinterpret_cast<uintptr_t>(resource.device_data());
+  if (address % slot.element_bytes != 0) {
+    return InvalidArgument(slot.name, ": Buffer lies over memory at address ", address,
+                           ", which is not aligned to the tensor's elements of ", slot.element_bytes,
+                           " bytes");
   }
   if (descriptor.offset > resource.size || descriptor.size > resource.size - descriptor.offset) {
     return InvalidArgument(slot.name, ": Offset ", descriptor.offset, " and SizeInBytes ", descriptor.size,

@@ -23,7 +23,8 @@ Slot TensorToSlot(SlotRole role, const Program& program, const TensorSlot& tenso
           StrCat(tensor.name, " of ", program.name),
           tensor.bytes,
           TensorAlignment(tensor.alignment),
-          initializer};
+          initializer,
+          tensor.element_bytes};
 }
 
 std::string InitializerName(const std::vector<std::shared_ptr<Program>>& programs) {

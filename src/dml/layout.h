@@ -29,7 +29,8 @@ struct Slot {
   std::string name;  // "IndicesTensor of SCATTER_ND"
   uint64_t bytes;
   uint32_t alignment;
-  bool upload_heap;  // may lie in an upload heap
+  bool upload_heap;            // may lie in an upload heap
+  uint32_t element_bytes = 1;  // what the address is aligned to, in memory of the application's too
 };
 
 // Immutable. Slots: inputs, outputs, temporary (if any), persistent (if any). An

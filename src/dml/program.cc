@@ -1,5 +1,7 @@
 #include "dml/program.h"
 
+#include <algorithm>
+#include <utility>
 #include <variant>
 
 namespace anydml::dml {
@@ -19,6 +21,7 @@ TensorSlot MakeSlot(std::string name, const TensorDesc* tensor) {
   slot.owned = tensor->owned_by_dml;
   slot.bytes = tensor->total_bytes;
   slot.alignment = tensor->alignment;
+  slot.element_bytes = (BitSize(tensor->type) + 7) / 8;
   return slot;
 }
 
@@ -41,6 +44,11 @@ std::vector<TensorSlot> MakeSlots(const OperatorDesc& desc, FieldKind kind) {
 }
 
 }  // namespace
+
+bool MayRunInPlace(const Program& program, uint32_t input, uint32_t output) {
+  const auto& pairs = program.lowered.in_place;
+  return std::find(pairs.begin(), pairs.end(), std::pair(input, output)) != pairs.end();
+}
 
 Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerOptions& options,
                       bool volatile_descriptors, std::shared_ptr<Program>* out) {

@@ -18,6 +18,7 @@ struct TensorSlot {
   bool owned = false;   // OWNED_BY_DML
   uint64_t bytes = 0;   // TotalTensorSizeInBytes
   uint32_t alignment = 0;
+  uint32_t element_bytes = 1;
   uint64_t persistent_offset = 0;  // where initialisation copies an owned one to
 };
 
@@ -32,6 +33,9 @@ struct Program {
   // Set on the queue's thread by the one initialisation that is allowed.
   std::atomic<bool> initialized{false};
 };
+
+// Whether the input and the output may be bound to the identical region.
+bool MayRunInPlace(const Program& program, uint32_t input, uint32_t output);
 
 // Lowers a checked description and lays the persistent resource out: the owned
 // inputs one after the other.

@@ -368,6 +368,44 @@ TEST_F(BindingTest, EmptyTable) {
   ExpectRemoved(h().dml(), kArgument, "no dispatchable");
 }
 
+// Buffers over the application's memory: aligned to the elements is enough on the CPU.
+TEST_F(BindingTest, MemoryOfTheApplication) {
+  if (AdapterOf(h().d3d()) != "cpu") GTEST_SKIP() << "host memory is the CPU's";
+  alignas(16) float memory[12] = {};
+  const auto over = [&memory](Scene& scene, size_t byte) {
+    ComPtr<ID3D12Resource> buffer;
+    Check(AnyDmlCreateBufferFromMemory(scene.h.d3d(), reinterpret_cast<char*>(memory) + byte, 32, nullptr,
+                                       nullptr, &buffer),
+          "creating a buffer over memory");
+    return buffer;
+  };
+  {
+    Scene scene(h());
+    const auto output = over(scene, 4);
+    scene.outputs = {{output.Get()}};
+    scene.Bind();
+    scene.Record();
+    h().ExecuteAndWait();
+    ASSERT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK) << LastError();
+    EXPECT_EQ(std::vector<float>(memory + 1, memory + 9), kPageOutput);
+    EXPECT_EQ(memory[0], 0);
+    EXPECT_EQ(memory[9], 0);
+  }
+  ComPtr<ID3D12Resource> odd;
+  ExpectMisuse(kArgument, "not aligned to the tensor's elements of 4 bytes", [&](Scene& scene) {
+    odd = over(scene, 2);
+    scene.outputs = {{odd.Get()}};
+  });
+}
+
+TEST_F(BindingTest, MayRunInPlace) {
+  Scene scene(h());
+  EXPECT_EQ(AnyDmlMayRunInPlace(scene.compiled.Get(), 0, 0), 1);
+  EXPECT_EQ(AnyDmlMayRunInPlace(scene.compiled.Get(), 2, 0), 0);  // the updates
+  EXPECT_EQ(AnyDmlMayRunInPlace(scene.compiled.Get(), 7, 7), 0);
+  EXPECT_EQ(AnyDmlMayRunInPlace(nullptr, 0, 0), 0);
+}
+
 TEST_F(BindingTest, DescriptorHeapDestroyed) {
   Scene scene(h());
   D3D12_DESCRIPTOR_HEAP_DESC heap_desc = {D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, 16,

@@ -4,6 +4,7 @@
 #include "backend/cpu/cpu_memory.h"
 #include "backend/cpu/cpu_stream.h"
 #include "backend/cpu/thread_pool.h"
+#include "backend/foreign_memory.h"
 
 namespace anydml {
 namespace {
@@ -19,6 +20,14 @@ class CpuBackend final : public Backend {
     // Pages are committed when touched, so mmap alone would accept almost any
     // size; what exceeds the machine's memory could never be used.
     return AllocateCpuMemory(bytes, info_.shared_bytes, memory);
+  }
+
+  // Kernels here load and store vectors wherever they lie.
+  uint32_t foreign_alignment() const override { return 1; }
+  Status Adopt(void* memory, uint64_t bytes, std::function<void()> release,
+               std::shared_ptr<Memory>* out) override {
+    *out = std::make_shared<ForeignMemory>(memory, bytes, /*on_host=*/true, std::move(release));
+    return {};
   }
 
   std::unique_ptr<Stream> CreateStream() override {

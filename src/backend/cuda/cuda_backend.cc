@@ -10,6 +10,7 @@
 #include "backend/cuda/cuda_status.h"
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/device_functions.h"
+#include "backend/foreign_memory.h"
 #include "backend/module.h"
 
 namespace anydml::cuda {
@@ -69,6 +70,15 @@ class CudaBackend final : public Backend {
     return (on_device ? device_memory_ : host_memory_)->Allocate(bytes, memory);
   }
 
+  Status Adopt(void* memory, uint64_t bytes, std::function<void()> release,
+               std::shared_ptr<Memory>* out) override {
+    auto* const begin = static_cast<std::byte*>(memory);
+    ANYDML_RETURN_IF_ERROR(CheckForeign(begin, "begins"));
+    ANYDML_RETURN_IF_ERROR(CheckForeign(begin + bytes - 1, "ends"));
+    *out = std::make_shared<ForeignMemory>(memory, bytes, /*on_host=*/false, std::move(release));
+    return {};
+  }
+
   std::unique_ptr<Stream> CreateStream() override {
     return std::make_unique<CudaStream>(device_, *host_memory_);
   }
@@ -76,11 +86,28 @@ class CudaBackend final : public Backend {
   uint64_t CurrentTimestamp() const override;
 
  private:
+  // That an address of the application's memory is one of this device.
+  Status CheckForeign(const void* address, const char* place) const;
+
   const int device_;
   const AdapterInfo info_;
   const std::shared_ptr<MemoryPool> device_memory_;
   const std::shared_ptr<MemoryPool> host_memory_;
 };
+
+Status CudaBackend::CheckForeign(const void* address, const char* place) const {
+  cudaPointerAttributes attributes{};
+  const cudaError_t error = cudaPointerGetAttributes(&attributes, address);
+  if (error != cudaSuccess) {
+    cudaGetLastError();  // not to be found by the next one who asks
+    return Check(error, "asking where ", address, " lies");
+  }
+  const bool on_device = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+  if (on_device && attributes.device == device_) return {};
+  return InvalidArgument("the memory ", place, " at ", address, ", which is ",
+                         on_device ? StrCat("memory of cuda:", attributes.device) : "host memory",
+                         "; it must be device memory of ", info_.id);
+}
 
 uint64_t CudaBackend::CurrentTimestamp() const {
   std::shared_ptr<Memory> memory;

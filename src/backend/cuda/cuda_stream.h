@@ -24,6 +24,7 @@ class CudaStream final : public Stream {
   Status Record(const std::function<Status(Stream&)>& body, std::unique_ptr<Recording>* recording) override;
   Status Replay(const Recording& recording) override;
   Status Flush(std::function<void(const Status&)> done) override;
+  void* native() const override { return stream_; }
   void Close() override { completion_.reset(); }
 
  private:
