@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "anydml/description.h"
 #include "anydml/npy.h"
 #include "base/status.h"
 #include "schema/operator_desc.h"
@@ -17,7 +18,6 @@ using FieldArgument = std::pair<std::string, std::string>;  // name, value
 struct InputFile {
   size_t field;
   NpyArray array;
-  uint32_t file_rank;  // before leading 1s were added
 };
 
 struct OutputSlot {
@@ -29,42 +29,34 @@ struct OutputSlot {
 // Built in the order of the methods.
 class Operation {
  public:
-  explicit Operation(const OperatorSchema& schema) : schema_(schema), texts_(schema.fields.size()) {}
+  explicit Operation(const OperatorSchema& schema)
+      : schema_(schema), texts_(schema.fields.size()), description_(schema) {}
 
   // Names only: unknown, repeated and missing fields.
   Status MatchFields(const std::vector<FieldArgument>& arguments);
 
   Status LoadInputs();
 
-  // Makes the description: dimension counts made equal the way the pages describe,
-  // attributes, then the outputs. `index_type` is kUnknown for the operator's default.
+  // Makes the description. `index_type` is kUnknown for the operator's default.
   Status Describe(FeatureLevel level, DataType index_type);
 
-  const OperatorDesc& desc() const { return desc_; }
+  const OperatorDesc& desc() const { return description_.desc(); }
 
   // In binding order. Takes the data out; an absent optional tensor is empty.
   std::vector<std::vector<std::byte>> TakeInputData();
   std::vector<OutputSlot> Outputs() const;
 
   // `tensor` without the leading 1s that were added to the first input.
-  TensorDesc AsInFile(const TensorDesc& tensor) const;
+  TensorDesc AsInFile(const TensorDesc& tensor) const { return description_.AsGiven(tensor); }
 
  private:
-  Status AlignRanks(FeatureLevel level);
-  Status AlignGroup(const Relation& relation, std::vector<uint32_t>* ranks) const;
   Status SetAttributes();
-  Status SetAttribute(size_t field);
-  Status SetDefault(size_t field);
-  Status ShiftAxes(size_t field);
   Status SetOutputs(DataType index_type);
-  void SetInputTensors();
-
-  const InputFile* FileOf(std::string_view field_name) const;
 
   const OperatorSchema& schema_;
   std::vector<std::optional<std::string>> texts_;  // one per schema field
   std::vector<InputFile> inputs_;                  // in binding order
-  OperatorDesc desc_;
+  Description description_;
 };
 
 }  // namespace anydml::tools

@@ -6,8 +6,6 @@
 
 #include <anydml.h>
 
-#include "common/adapters.h"
-
 namespace anydml::tools {
 namespace {
 
@@ -46,10 +44,9 @@ Status Session::CreateDevices(const SessionOptions& options) {
   // out of range).
   ComPtr<ID3D12Debug> debug;
   if (SUCCEEDED(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)))) debug->EnableDebugLayer();
-  Adapter adapter;
-  ANYDML_RETURN_IF_ERROR(ChooseAdapter(options.adapter, &adapter));
+  ANYDML_RETURN_IF_ERROR(ChooseAdapter(options.adapter, &adapter_));
   ANYDML_RETURN_IF_ERROR(
-      Check(D3D12CreateDevice(adapter.adapter.Get(), D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device_)),
+      Check(D3D12CreateDevice(adapter_.adapter.Get(), D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device_)),
             "creating the Direct3D 12 device"));
   ANYDML_RETURN_IF_ERROR(Check(device_.As(&messages_), "asking for the message queue"));
   messages_->SetMuteDebugOutput(TRUE);
@@ -153,10 +150,25 @@ Status Session::Upload(std::span<const std::byte> bytes, ComPtr<ID3D12Resource>*
   ANYDML_RETURN_IF_ERROR(Check(staging->Map(0, &nothing_read, &mapped), "mapping an upload buffer"));
   std::memcpy(mapped, bytes.data(), bytes.size());
   staging->Unmap(0, nullptr);
-  ANYDML_RETURN_IF_ERROR(
-      CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_STATE_COPY_DEST, bytes.size(), out));
-  list_->CopyBufferRegion(out->Get(), 0, staging.Get(), 0, bytes.size());
+  return Copy(staging.Get(), 0, bytes.size(), out);
+}
+
+Status Session::Copy(ID3D12Resource* from, uint64_t offset, uint64_t bytes, ComPtr<ID3D12Resource>* out) {
+  ANYDML_RETURN_IF_ERROR(CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_STATE_COPY_DEST, bytes, out));
+  list_->CopyBufferRegion(out->Get(), 0, from, offset, bytes);
   Transition(out->Get(), D3D12_RESOURCE_STATE_COPY_DEST, kUnorderedAccess);
+  return {};
+}
+
+Status Session::Allocate(uint64_t bytes, ComPtr<ID3D12Resource>* out) {
+  return CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, out);
+}
+
+Status Session::Wrap(void* memory, uint64_t bytes, ComPtr<ID3D12Resource>* out) {
+  ANYDML_RETURN_IF_ERROR(Check(AnyDmlCreateBufferFromMemory(device_.Get(), memory, bytes, nullptr, nullptr,
+                                                            out->ReleaseAndGetAddressOf()),
+                               "creating a buffer over memory"));
+  keep_alive_.emplace_back(*out);
   return {};
 }
 
@@ -313,6 +325,18 @@ Status Session::ReadBack(std::span<const ComPtr<ID3D12Resource>> buffers, std::s
     staging[i]->Unmap(0, &nothing_written);
   }
   return {};
+}
+
+bool Session::removed() const {
+  return FAILED(dml_->GetDeviceRemovedReason()) || FAILED(device_->GetDeviceRemovedReason());
+}
+
+void Session::Discard() {
+  list_->Close();  // fails when something wrong was recorded, and is closed all the same
+  allocator_->Reset();
+  list_->Reset(allocator_.Get(), nullptr);
+  keep_alive_.clear();
+  messages_->ClearStoredMessages();
 }
 
 Status Session::SubmitAndWait() {

@@ -13,6 +13,7 @@
 #include <wrl/client.h>
 
 #include "base/status.h"
+#include "common/adapters.h"
 #include "schema/schema.h"
 
 namespace anydml::tools {
@@ -40,13 +41,16 @@ struct CompiledOperator {
   std::string explanation;                            // as in RunResult
 };
 
-// After a failure later than CompileOperator a session is unusable.
+// After a failure later than CompileOperator a session is unusable, but for Discard.
 class Session {
  public:
   static Status Create(const SessionOptions& options, std::unique_ptr<Session>* out);
 
   // The highest feature level that the device grants.
   FeatureLevel feature_level() const { return feature_level_; }
+  const Adapter& adapter() const { return adapter_; }
+  ID3D12CommandQueue* queue() const { return queue_.Get(); }
+  bool removed() const;
 
   // Creates, compiles, initialises and executes one operator. `inputs` and
   // `output_sizes` are in binding order; a size of 0 is an absent optional tensor.
@@ -57,6 +61,13 @@ class Session {
   // order, absent ones with a null Buffer; `owned` are the inputs that initialisation
   // takes (DML_TENSOR_FLAG_OWNED_BY_DML), empty when there are none.
   Status Upload(std::span<const std::byte> bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
+  Status Allocate(uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
+  // A new buffer with a part of another one.
+  Status Copy(ID3D12Resource* from, uint64_t offset, uint64_t bytes,
+              Microsoft::WRL::ComPtr<ID3D12Resource>* out);
+  // A buffer over memory of the caller's (AnyDmlCreateBufferFromMemory), which stays until the next
+  // execution is over.
+  Status Wrap(void* memory, uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
   Status Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags,
                  std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
   Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
@@ -64,6 +75,8 @@ class Session {
   // Executes what was recorded; `data_error` as in RunResult.
   Status Execute(std::string* data_error);
   Status Read(ID3D12Resource* buffer, HostBuffer* bytes);
+  // Forgets what was recorded and what was said, after a failure; the session goes on unless it is removed.
+  void Discard();
 
  private:
   template <typename T>
@@ -87,6 +100,7 @@ class Session {
   Status Check(HRESULT result, const char* what);
   std::string TakeMessages();
 
+  Adapter adapter_;
   ComPtr<ID3D12Device> device_;
   ComPtr<ID3D12InfoQueue> messages_;
   ComPtr<IDMLDevice> dml_;

@@ -1,0 +1,229 @@
+#include "anydml/description.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "anydml/desc_fields.h"
+#include "anydml/exit_status.h"
+#include "anydml/field_values.h"
+#include "ops/operator.h"
+
+namespace anydml::tools {
+namespace {
+
+// Where a page says how many of the dimensions of a tensor are meant, it lets
+// tensors of fewer dimensions be right-aligned with leading 1s. Elsewhere ranks are
+// the caller's business: a shorter tensor would silently mean something else.
+bool RightAligns(const OperatorSchema& schema) {
+  return std::any_of(schema.fields.begin(), schema.fields.end(), [](const FieldSchema& field) {
+    const std::string_view name = field.name;
+    return field.type == FieldType::kUInt && field.kind == FieldKind::kAttribute &&
+           (name == "InputDimensionCount" || name == "IndicesDimensionCount" || name == "IndexDimensions");
+  });
+}
+
+void AddLeadingOnes(TensorDesc* tensor, uint32_t rank) {
+  const uint32_t added = rank > tensor->rank ? rank - tensor->rank : 0;
+  if (added == 0) return;
+  // Strides of dimensions of size 1 never matter; these keep a packed tensor packed.
+  const auto span = static_cast<uint32_t>(ElementCount(*tensor));
+  std::copy_backward(tensor->sizes.begin(), tensor->sizes.begin() + tensor->rank,
+                     tensor->sizes.begin() + rank);
+  std::copy_backward(tensor->strides.begin(), tensor->strides.begin() + tensor->rank,
+                     tensor->strides.begin() + rank);
+  std::fill_n(tensor->sizes.begin(), added, 1u);
+  std::fill_n(tensor->strides.begin(), added, span);
+  tensor->rank = rank;
+}
+
+}  // namespace
+
+Description::Description(const OperatorSchema& schema) : schema_(schema) {
+  desc_.schema = &schema;
+  desc_.fields.assign(schema.fields.size(), {});
+}
+
+void Description::AddInput(size_t field, const TensorDesc& tensor) {
+  inputs_.push_back({field, tensor, tensor.rank});
+}
+
+Status Description::AlignInputs(FeatureLevel level) {
+  std::vector<uint32_t> ranks(schema_.fields.size());
+  for (const Input& input : inputs_) ranks[input.field] = std::max(ranks[input.field], input.given_rank);
+  for (const Relation& relation : schema_.relations) {
+    if (relation.kind == RelationKind::kSameDimensionCount)
+      ANYDML_RETURN_IF_ERROR(AlignGroup(relation, &ranks));
+  }
+  for (const TensorSupport& support : SupportAt(schema_, level).tensors) {
+    ranks[support.field] = std::max(ranks[support.field], uint32_t{support.min_dimensions});
+  }
+  for (const Relation& relation : schema_.relations) {
+    if (relation.kind != RelationKind::kSameDimensionCount) continue;
+    uint32_t largest = 0;
+    for (const uint8_t field : relation.fields) largest = std::max(largest, ranks[field]);
+    for (const uint8_t field : relation.fields) ranks[field] = largest;
+  }
+  for (Input& input : inputs_) {
+    AddLeadingOnes(&input.tensor, ranks[input.field]);
+    FieldValue& value = desc_.fields[input.field];
+    if (schema_.fields[input.field].type == FieldType::kTensor) {
+      value = input.tensor;
+      continue;
+    }
+    if (!std::holds_alternative<std::vector<TensorDesc>>(value)) value = std::vector<TensorDesc>();
+    std::get<std::vector<TensorDesc>>(value).push_back(input.tensor);
+  }
+  return {};
+}
+
+// The inputs among tensors that must have one dimension count.
+Status Description::AlignGroup(const Relation& relation, std::vector<uint32_t>* ranks) const {
+  const Input* first = nullptr;
+  for (const Input& input : inputs_) {
+    const bool in_group =
+        std::find(relation.fields.begin(), relation.fields.end(), input.field) != relation.fields.end();
+    if (!in_group) continue;
+    if (first == nullptr) first = &input;
+    if (input.given_rank != first->given_rank && !RightAligns(schema_)) {
+      return InvalidArgument(schema_.name, ": ", schema_.fields[first->field].name, " has ",
+                             first->given_rank, " dimensions but ", schema_.fields[input.field].name, " has ",
+                             input.given_rank, "; they must have equally many");
+    }
+    for (const uint8_t field : relation.fields) (*ranks)[field] = std::max((*ranks)[field], input.given_rank);
+  }
+  return {};
+}
+
+Status Description::SetAttribute(size_t index, std::string_view text) {
+  const FieldSchema& field = schema_.fields[index];
+  ANYDML_RETURN_IF_ERROR(ParseFieldValue(field, text, ScalarType(desc_), &desc_.fields[index]));
+  const std::string_view name = field.name;
+  return name == "Axis" || name == "Axes" ? ShiftAxes(index) : Status();
+}
+
+void Description::SetOperators(size_t field, std::vector<OperatorDesc> operators) {
+  if (schema_.fields[field].type == FieldType::kOperatorDescArray) {
+    desc_.fields[field] = std::move(operators);
+  } else {
+    desc_.fields[field] = std::make_shared<const OperatorDesc>(std::move(operators.at(0)));
+  }
+}
+
+// Axes count the dimensions that were given for the first input; leading 1s move them.
+Status Description::ShiftAxes(size_t index) {
+  if (inputs_.empty()) return {};
+  const uint32_t given_rank = inputs_[0].given_rank;
+  const uint32_t added = inputs_[0].tensor.rank - given_rank;
+  std::vector<uint32_t*> axes;
+  if (auto* axis = std::get_if<uint32_t>(&desc_.fields[index])) axes.push_back(axis);
+  if (auto* array = std::get_if<std::vector<uint32_t>>(&desc_.fields[index])) {
+    for (uint32_t& axis : *array) axes.push_back(&axis);
+  }
+  for (uint32_t* axis : axes) {
+    if (*axis >= given_rank) {
+      return InvalidArgument(schema_.name, ": ", schema_.fields[index].name, " is ", *axis, " but ",
+                             schema_.fields[inputs_[0].field].name, " has ", given_rank,
+                             " dimensions; it must be in [0, ", given_rank - 1, "]");
+    }
+    *axis += added;
+  }
+  return {};
+}
+
+Status Description::SetDefault(size_t index) {
+  const FieldSchema& field = schema_.fields[index];
+  if (field.optional || IsCount(schema_, index)) return {};
+  const std::string_view name = field.name;
+  // "InputDimensionCount" is about "InputTensor": what was given for it.
+  constexpr std::string_view kSuffix = "DimensionCount";
+  if (field.type == FieldType::kUInt && name.ends_with(kSuffix)) {
+    const std::string tensor = StrCat(name.substr(0, name.size() - kSuffix.size()), "Tensor");
+    if (const Input* input = InputOf(tensor)) {
+      desc_.fields[index] = input->given_rank;
+      return {};
+    }
+  }
+  if (field.type == FieldType::kEnum && std::string_view(field.enumeration->name) == "DML_TENSOR_DATA_TYPE" &&
+      !inputs_.empty()) {
+    desc_.fields[index] = static_cast<uint32_t>(inputs_[0].tensor.type);
+    return {};
+  }
+  return UsageError(schema_.name, ": ", field.name, " is missing (", FieldTypeName(field), ")");
+}
+
+const Description::Input* Description::InputOf(std::string_view field_name) const {
+  const int field = FindField(schema_, field_name);
+  const auto found = std::find_if(inputs_.begin(), inputs_.end(), [field](const Input& candidate) {
+    return static_cast<int>(candidate.field) == field;
+  });
+  return found == inputs_.end() ? nullptr : &*found;
+}
+
+Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
+  const Operator* op = FindImplementation(schema_.type);
+  if (op == nullptr) {
+    return Status(Code::kUnsupported, StrCat(schema_.name, " is known but not implemented yet"));
+  }
+  for (size_t i = 0; i < schema_.fields.size(); ++i) {
+    const FieldSchema& field = schema_.fields[i];
+    if (field.kind != FieldKind::kOutput) continue;
+    TensorDesc tensor;  // without sizes: to be inferred
+    tensor.type = requests[i].type;
+    if (field.type == FieldType::kTensor) {
+      desc_.fields[i] = tensor;
+    } else {
+      desc_.fields[i] = std::vector<TensorDesc>(requests[i].count, tensor);
+    }
+  }
+  ANYDML_RETURN_IF_ERROR(op->infer(&desc_));
+  for (size_t i = 0; i < schema_.fields.size(); ++i) {
+    const FieldSchema& field = schema_.fields[i];
+    if (field.kind == FieldKind::kOutput && field.optional && requests[i].count == 0) {
+      desc_.fields[i] = std::monostate();
+    }
+  }
+  return SetCounts(&desc_);
+}
+
+Status Description::PlaceOutput(size_t number, const TensorDesc& tensor) {
+  for (size_t i = 0; i < schema_.fields.size(); ++i) {
+    if (schema_.fields[i].kind != FieldKind::kOutput) continue;
+    TensorDesc* output = std::get_if<TensorDesc>(&desc_.fields[i]);
+    std::string name = schema_.fields[i].name;
+    if (auto* array = std::get_if<std::vector<TensorDesc>>(&desc_.fields[i])) {
+      if (number >= array->size()) {
+        number -= array->size();
+        continue;
+      }
+      output = array->data() + number;
+      name += StrCat("[", number, "]");
+    } else if (number-- > 0) {
+      continue;
+    }
+    if (output == nullptr) return InvalidArgument(schema_.name, ": ", name, " is left out");
+    const TensorDesc expected = AsGiven(*output);
+    if (tensor.type != expected.type || tensor.rank != expected.rank ||
+        !std::equal(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank, expected.sizes.begin())) {
+      return InvalidArgument(schema_.name, ": ", name, " is ", Name(tensor.type), ' ', SizesToString(tensor),
+                             " but must be ", Name(expected.type), ' ', SizesToString(expected));
+    }
+    const uint32_t rank = output->rank;
+    *output = tensor;
+    AddLeadingOnes(output, rank);
+    return {};
+  }
+  return InvalidArgument(schema_.name, " has fewer outputs");
+}
+
+TensorDesc Description::AsGiven(const TensorDesc& tensor) const {
+  TensorDesc result = tensor;
+  uint32_t extra = inputs_.empty() ? 0 : inputs_[0].tensor.rank - inputs_[0].given_rank;
+  for (; extra > 0 && result.rank > 1 && result.sizes[0] == 1; --extra) {
+    std::copy(result.sizes.begin() + 1, result.sizes.begin() + result.rank, result.sizes.begin());
+    std::copy(result.strides.begin() + 1, result.strides.begin() + result.rank, result.strides.begin());
+    --result.rank;
+  }
+  return result;
+}
+
+}  // namespace anydml::tools
