@@ -1,0 +1,177 @@
+"""From arrays, whoever made them, to what a device reads and writes.
+
+On the CPU everything becomes a NumPy array first; strides of 0 and more are the
+operator's business, and what it cannot take as it lies is copied. On a GPU everything
+becomes an address.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _anydml
+from ._tensor import CPU, CUDA, CUDA_HOST, Tensor, TensorSpec, number_of
+
+Layout = tuple[int, tuple[int, ...], tuple[int, ...]]  # DML_TENSOR_DATA_TYPE, sizes, strides in elements
+Region = tuple[int, int]  # address, bytes
+_LARGEST = 2**32
+
+
+class Operand:
+    """A tensor's memory, with what keeps it."""
+
+    def __init__(self, layout: Layout, address: int, keep: Any):
+        self.layout, self.address, self.keep = layout, address, keep
+
+    @property
+    def span(self) -> int:
+        """Bytes from the first element to the end of the last."""
+        number, sizes, strides = self.layout
+        reach = sum((size - 1) * stride for size, stride in zip(sizes, strides))
+        return (reach + 1) * _ITEM_BYTES[number]
+
+    @property
+    def region(self) -> Region:
+        return self.address, self.span
+
+    def overlaps(self, other: Operand) -> bool:
+        """As the library counts: to the next multiple of 4."""
+        end, other_end = (operand.address + -(-operand.span // 4) * 4 for operand in (self, other))
+        return self.address < other_end and other.address < end
+
+    def same_region(self, other: Operand) -> bool:
+        return self.region == other.region
+
+
+_ITEM_BYTES = {number: int("".join(filter(str.isdigit, name)) or 0) // 8
+               for number, name in enumerate(_anydml.data_types())}
+
+
+def packed(number: int, shape: tuple[int, ...]) -> Layout:
+    return number, shape, tuple(math.prod(shape[i + 1:]) for i in range(len(shape)))
+
+
+def layout_of(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...],
+              what: str) -> Optional[Layout]:
+    """None when no tensor can lie like this: strides below 0, of part of an element, or of 2^32."""
+    number = number_of(dtype, what)
+    elements = []
+    for size, stride in zip(shape, strides):
+        if size <= 1:
+            stride = 0  # never matters
+        if stride < 0 or stride % dtype.itemsize or stride // dtype.itemsize >= _LARGEST:
+            return None
+        elements.append(stride // dtype.itemsize)
+    # An array without dimensions is a tensor of one element.
+    return (number, shape, tuple(elements)) if shape else (number, (1,), (0,))
+
+
+def device_name(values: list[Any]) -> str:
+    """Where the inputs are: the first GPU that one of them is on, or the CPU."""
+    for value in values:
+        if isinstance(value, Tensor):
+            return value.device
+        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
+            kind, number = value.__dlpack_device__()
+            if kind == CUDA:
+                return f"cuda:{number}"
+    return "cpu"
+
+
+class _Shared:
+    """What NumPy needs to know about an imported tensor; the array keeps it."""
+
+    def __init__(self, tensor: _anydml.ImportedTensor):
+        item = int(tensor.type[2:])
+        self.tensor = tensor
+        self.__array_interface__ = {
+            "version": 3, "typestr": tensor.type, "shape": tensor.shape, "data": (tensor.address, False),
+            "strides": tuple(stride * item for stride in tensor.strides)}
+
+
+def _imported(value: Any, what: str, **stream: int) -> _anydml.ImportedTensor:
+    tensor = _anydml.ImportedTensor(value.__dlpack__(**stream))
+    if not tensor.type:
+        raise TypeError(f"{what} has a data type that DirectML does not have")
+    return tensor
+
+
+def host_array(value: Any, what: str) -> npt.NDArray[Any]:
+    """The same memory as a NumPy array, or a new one from lists and numbers."""
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "__dlpack_device__"):
+        kind, number = value.__dlpack_device__()
+        if kind not in (CPU, CUDA_HOST):
+            where = f"cuda:{number}" if kind == CUDA else f"a device of DLPack's type {kind}"
+            raise ValueError(f"{what} is on {where} but the operator runs on cpu")
+        tensor = _imported(value, what)
+        if 0 in tensor.shape:  # has no address, which NumPy insists on
+            return np.empty(tensor.shape, tensor.type)
+        return np.asarray(_Shared(tensor))
+    return np.asarray(value)
+
+
+def host_operand(array: npt.NDArray[Any], what: str) -> Optional[Operand]:
+    """None when it would have to be copied."""
+    layout = layout_of(array.shape, array.dtype, array.strides, what)
+    if layout is None or not array.flags.aligned or not array.dtype.isnative:
+        return None
+    return Operand(layout, array.ctypes.data, array)
+
+
+def host_input(value: Any, what: str) -> Operand:
+    array = host_array(value, what)
+    operand = host_operand(array, what)
+    if operand is None:
+        operand = host_operand(np.array(array, array.dtype.newbyteorder("="), order="C"), what)
+        assert operand is not None
+    return operand
+
+
+def device_operand(device: _anydml.Device, value: Any, what: str) -> Operand:
+    """A tensor on the device. What it has in its stream comes before what the operator does."""
+    if isinstance(value, Tensor):
+        if value.device != device.id:
+            raise ValueError(f"{what} is on {value.device} but the operator runs on {device.id}")
+        return Operand(packed(number_of(value.dtype, what), value.shape or (1,)), value._memory.address, value)
+    kind, number = value.__dlpack_device__()
+    if kind != CUDA or device.id != f"cuda:{number}":
+        where = f"cuda:{number}" if kind == CUDA else "the host"
+        raise ValueError(f"{what} is on {where} but the operator runs on {device.id}")
+    tensor = _imported(value, what, stream=device.cuda_stream)
+    item = int(tensor.type[2:])
+    layout = layout_of(tensor.shape, np.dtype(tensor.type), tuple(s * item for s in tensor.strides), what)
+    if layout is None:
+        raise ValueError(f"{what} has strides {tensor.strides}; on a GPU they must be in [0, 2^32)")
+    return Operand(layout, tensor.address, tensor)
+
+
+def device_input(device: _anydml.Device, value: Any, what: str) -> Operand:
+    on_device = isinstance(value, Tensor) or (
+        not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__")
+        and value.__dlpack_device__()[0] == CUDA)
+    if not on_device:
+        operand = host_input(value, what)
+        if 0 in operand.layout[1]:
+            return operand  # the library refuses it before it looks
+        operand.keep = device.upload(*operand.region)
+        operand.address = operand.keep.address
+        return operand
+    operand = device_operand(device, value, what)
+    if operand.address % 16 != 0:  # DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+        operand.keep = device.duplicate(*operand.region)
+        operand.address = operand.keep.address
+    return operand
+
+
+def spec_operand(spec: TensorSpec, what: str) -> Operand:
+    layout = layout_of(spec.shape, spec.dtype, spec.strides, what)
+    if layout is None:
+        raise ValueError(f"{what} has strides {spec.strides}; they must be multiples of "
+                         f"{spec.dtype.itemsize} and at least 0")
+    return Operand(layout, 0, None)

@@ -1,0 +1,65 @@
+"""What every function does with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from . import _anydml
+from ._arrays import Layout, Operand, device_name
+from ._attributes import to_text
+from ._device import CompiledOperator, Compiling, Device, Places
+from ._tensor import number_of
+
+Inputs = Sequence[tuple[str, str, Any]]  # field, argument, array or None
+Attributes = Sequence[tuple[str, str, str, Any]]  # field, kind, argument, value
+Outputs = Sequence[tuple[str, Any, Any]]  # field, how many, dtype
+
+
+def call(name: str, inputs: Inputs, attributes: Attributes, outputs: Outputs, out: Any,
+         device: Union[Device, str, Compiling, None]) -> Any:
+    compiling = isinstance(device, Compiling)
+    if isinstance(device, Compiling):
+        device = device.device
+    elif not isinstance(device, Device):
+        device = Device(device_name([value for _, _, value in inputs]) if device is None else device)
+    operands = [None if value is None else device._input(value, f"{name}: {argument}")
+                for _, argument, value in inputs]
+    operator = _prepare(name, device, inputs, operands, attributes, outputs)
+    if compiling:
+        if out is not None:
+            raise ValueError(f"{name}: out is given when the operator is run, not when it is compiled")
+        return operator
+    return _as_scalar(operator.run(operands, out), inputs, out)
+
+
+def _prepare(name: str, device: Device, inputs: Inputs, operands: list[Optional[Operand]],
+             attributes: Attributes, outputs: Outputs) -> CompiledOperator:
+    layouts = [operand.layout if operand else None for operand in operands]
+    ndim = len(layouts[0][1]) if layouts and layouts[0] else 0
+    texts = [(field, to_text(name, kind, argument, value, ndim))
+             for field, kind, argument, value in attributes if value is not None]
+    requests = [(field, (int(count), 0 if dtype is None else number_of(np.dtype(dtype), f"{name}: {field}")))
+                for field, count, dtype in outputs]
+    tensors = [(field, layout) for (field, _, _), layout in zip(inputs, layouts) if layout]
+
+    def compile_for(places: Places) -> _anydml.CompiledOperator:
+        key = (name, tuple(tensors), repr(texts), tuple(requests), places)
+        return device._compile(key, (name, tensors, texts, requests, list(places)))
+
+    arguments = [argument for _, argument, _ in inputs]
+    return CompiledOperator(name, device, arguments, layouts, compile_for, _no_places(requests))
+
+
+def _no_places(requests: Sequence[tuple[str, tuple[int, int]]]) -> Places:
+    none: Optional[Layout] = None
+    return tuple(none for _, (count, _) in requests for _ in range(max(count, 1)))
+
+
+def _as_scalar(results: Any, inputs: Inputs, out: Any) -> Any:
+    """Where the first input has no dimensions, results of one element have none either."""
+    if out is not None or not inputs or not isinstance(results, np.ndarray) or np.ndim(inputs[0][2]) != 0:
+        return results
+    return results.reshape(()) if results.shape == (1,) else results

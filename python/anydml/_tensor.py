@@ -1,0 +1,115 @@
+"""Tensors on a GPU, descriptions of tensors, and the names of types."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _anydml
+
+CPU, CUDA, CUDA_HOST = 1, 2, 3  # DLPack's device types
+
+# "FLOAT32" -> 1, and "<f4" -> 1: how DirectML and NumPy name what DML_TENSOR_DATA_TYPE numbers.
+NUMBERS = {name: number for number, name in enumerate(_anydml.data_types())}
+_NUMPY = {np.dtype(name.lower()).str: number for name, number in NUMBERS.items()
+          if name not in ("UNKNOWN", "UINT4", "INT4")}
+_DTYPES = {number: np.dtype(name) for name, number in _NUMPY.items()}
+
+
+def number_of(dtype: np.dtype[Any], what: str) -> int:
+    """The DML_TENSOR_DATA_TYPE of a NumPy type."""
+    number = _NUMPY.get(dtype.newbyteorder("=").str)
+    if number is None:
+        hint = "; pass x.view(numpy.uint8)" if dtype == np.bool_ else ""
+        raise TypeError(f"{what} has dtype {dtype}, which DirectML does not have{hint}")
+    return number
+
+
+def dtype_of(number: int) -> np.dtype[Any]:
+    return _DTYPES[number]
+
+
+class TensorSpec:
+    """The shape, type and strides of arrays that are to come, for :meth:`Device.compile`.
+
+    Strides are in bytes as NumPy's are; without them the arrays are C-contiguous.
+
+    >>> dml.TensorSpec((2, 3), np.float16)
+    TensorSpec((2, 3), dtype=float16, strides=(6, 2))
+    """
+
+    def __init__(self, shape: Sequence[int], dtype: npt.DTypeLike, strides: Optional[Sequence[int]] = None):
+        self.shape = tuple(int(size) for size in shape)
+        self.dtype = np.dtype(dtype)
+        if strides is None:
+            strides = [math.prod(self.shape[i + 1:]) * self.dtype.itemsize for i in range(len(self.shape))]
+        self.strides = tuple(int(stride) for stride in strides)
+        if len(self.strides) != len(self.shape):
+            raise ValueError(f"strides is {self.strides} but shape is {self.shape}; they must be equally long")
+
+    def __repr__(self) -> str:
+        return f"TensorSpec({self.shape}, dtype={self.dtype}, strides={self.strides})"
+
+
+class Tensor:
+    """A packed array in the memory of a GPU, which an operator wrote.
+
+    Other libraries take it through DLPack without a copy (``torch.from_dlpack(tensor)``);
+    :meth:`numpy` copies it to the host.
+    """
+
+    def __init__(self, device: _anydml.Device, memory: _anydml.Memory, shape: tuple[int, ...],
+                 dtype: np.dtype[Any]):
+        self._device, self._memory = device, memory
+        self.shape, self.dtype = shape, dtype
+
+    @property
+    def device(self) -> str:
+        return self._device.id
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """A copy on the host."""
+        array: npt.NDArray[Any] = np.empty(self.shape, self.dtype)
+        self._device.download(self._memory.address, self.nbytes, array.ctypes.data)
+        return array
+
+    def __array__(self, dtype: npt.DTypeLike = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
+        if copy is False:
+            raise ValueError(f"a tensor on {self.device} has to be copied to become an array")
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CUDA, int(self.device.removeprefix("cuda:"))
+
+    def __dlpack__(self, *, stream: Optional[int] = None, max_version: Optional[tuple[int, int]] = None,
+                   dl_device: Optional[tuple[int, int]] = None, copy: Optional[bool] = None) -> object:
+        # Whatever `stream` is: operators have completed when they return.
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("a tensor is exported where it is, and not copied")
+        return _anydml.export_tensor(self._memory, self.dtype.str, self.shape, self.__dlpack_device__())
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.shape}, dtype={self.dtype}, device={self.device!r})"
+
+
+Array = Union[npt.NDArray[Any], Tensor]
+# NumPy's, a Tensor, or anything that has __dlpack__ (PyTorch, CuPy); TensorSpec when compiling.
+ArrayLike = Any
+OutArray = Any

@@ -1,0 +1,246 @@
+// anydml._anydml: devices, compiled operators, memory on a device, DLPack. Everything that people
+// see is Python (../anydml); this is what it needs of C++. Calls that take long run without the GIL.
+#include <anydml.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "anydml/exit_status.h"
+#include "device.h"
+#include "dlpack.h"
+#include "ops/operator.h"
+
+namespace py = pybind11;
+
+namespace anydml::python {
+namespace {
+
+// Memory on a device that the library allocated.
+struct Memory {
+  std::shared_ptr<Device> device;  // outlives the buffer
+  ComPtr<ID3D12Resource> buffer;
+};
+
+void Check(const Status& status) {
+  if (status.code() == tools::kBadUsage) throw py::value_error(status.message());
+  switch (status.code()) {
+    case Code::kOk:
+      return;
+    case Code::kInvalidArgument:
+      throw py::value_error(status.message());
+    case Code::kUnsupported:
+    case Code::kNotImplemented:
+      PyErr_SetString(PyExc_NotImplementedError, status.message().c_str());
+      throw py::error_already_set();
+    case Code::kOutOfMemory:
+      PyErr_SetString(PyExc_MemoryError, status.message().c_str());
+      throw py::error_already_set();
+    default:
+      throw std::runtime_error(status.message());
+  }
+}
+
+// Runs `body` without the GIL. Not with pybind11's guard: when the interpreter ends meanwhile, taking
+// the GIL again ends the thread by unwinding its stack, which must not begin in a destructor.
+template <typename Body>
+Status WithoutGil(Body&& body) {
+  PyThreadState* const thread = PyEval_SaveThread();
+  Status status;
+  try {
+    status = body();
+  } catch (const std::exception& error) {
+    status = Status(Code::kFail, error.what());
+  }
+  PyEval_RestoreThread(thread);
+  return status;
+}
+
+template <typename Body>
+void Run(Body&& body) {
+  Check(WithoutGil(body));
+}
+
+// (type, sizes, strides), all numbers; checked here as far as the C++ types do not hold everything.
+using PyTensor = std::tuple<uint32_t, std::vector<uint64_t>, std::vector<uint64_t>>;
+
+TensorDesc ToTensor(const PyTensor& given) {
+  const auto& [type, sizes, strides] = given;
+  if (sizes.size() > kMaxDimensions) {
+    throw py::value_error(StrCat("a tensor has at most ", kMaxDimensions, " dimensions, not ", sizes.size()));
+  }
+  TensorDesc tensor;
+  tensor.type = static_cast<DataType>(type);
+  tensor.rank = static_cast<uint32_t>(sizes.size());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] > UINT32_MAX || strides.at(i) > UINT32_MAX) {
+      throw py::value_error(StrCat("dimension ", i, " has size ", sizes[i], " and stride ", strides[i],
+                                   "; both must be less than 2^32"));
+    }
+    tensor.sizes[i] = static_cast<uint32_t>(sizes[i]);
+    tensor.strides[i] = static_cast<uint32_t>(strides[i]);
+  }
+  tensor.total_bytes = MinimumTotalBytes(tensor);
+  return tensor;
+}
+
+PyTensor FromTensor(const TensorDesc& tensor) {
+  const auto list = [&tensor](const Dimensions& from) {
+    return std::vector<uint64_t>(from.begin(), from.begin() + tensor.rank);
+  };
+  return {static_cast<uint32_t>(tensor.type), list(tensor.sizes), list(tensor.strides)};
+}
+
+std::vector<std::optional<PyTensor>> FromTensors(const std::vector<std::optional<TensorDesc>>& tensors) {
+  std::vector<std::optional<PyTensor>> list;
+  for (const auto& tensor : tensors) {
+    list.push_back(tensor ? std::optional(FromTensor(*tensor)) : std::nullopt);
+  }
+  return list;
+}
+
+template <typename T>
+using Named = std::vector<std::pair<std::string, T>>;
+using PyNested = std::pair<std::string, Named<std::string>>;
+using PyAttribute = std::variant<std::string, std::vector<PyNested>>;
+
+std::shared_ptr<CompiledOperator> Compile(const std::shared_ptr<Device>& device, const std::string& name,
+                                          const Named<PyTensor>& inputs, const Named<PyAttribute>& attributes,
+                                          const Named<std::pair<size_t, uint32_t>>& outputs,
+                                          const std::vector<std::optional<PyTensor>>& places) {
+  Request request;
+  request.name = name;
+  for (const auto& [field, tensor] : inputs) request.inputs.emplace_back(field, ToTensor(tensor));
+  for (const auto& [field, value] : attributes) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      request.attributes.emplace_back(field, *text);
+      continue;
+    }
+    std::vector<NestedOperator> operators;
+    for (const auto& [op, fields] : std::get<std::vector<PyNested>>(value)) operators.push_back({op, fields});
+    request.attributes.emplace_back(field, std::move(operators));
+  }
+  for (const auto& [field, output] : outputs) {
+    request.outputs.push_back({field, {output.first, static_cast<DataType>(output.second)}});
+  }
+  for (const auto& place : places) {
+    request.places.push_back(place ? std::optional(ToTensor(*place)) : std::nullopt);
+  }
+  std::shared_ptr<CompiledOperator> compiled;
+  Run([&] { return device->Compile(request, &compiled); });
+  return compiled;
+}
+
+using PyRegion = std::pair<uintptr_t, uint64_t>;
+
+void RunOperator(const CompiledOperator& compiled, const std::vector<PyRegion>& inputs,
+                 const std::vector<PyRegion>& outputs) {
+  const auto regions = [](const std::vector<PyRegion>& list) {
+    std::vector<Region> result;
+    for (const auto& [address, bytes] : list) result.push_back({address, bytes});
+    return result;
+  };
+  std::string data_error;
+  Run([&] { return compiled.device->Run(compiled, regions(inputs), regions(outputs), &data_error); });
+  if (!data_error.empty()) throw py::index_error(data_error);
+}
+
+Memory Allocate(const std::shared_ptr<Device>& device, uint64_t bytes) {
+  Memory memory{device, nullptr};
+  Run([&] { return device->Allocate(bytes, &memory.buffer); });
+  return memory;
+}
+
+Memory Upload(const std::shared_ptr<Device>& device, uintptr_t address, uint64_t bytes) {
+  Memory memory{device, nullptr};
+  Run([&] { return device->Upload({address, bytes}, &memory.buffer); });
+  return memory;
+}
+
+Memory Duplicate(const std::shared_ptr<Device>& device, uintptr_t address, uint64_t bytes) {
+  Memory memory{device, nullptr};
+  Run([&] { return device->Duplicate({address, bytes}, &memory.buffer); });
+  return memory;
+}
+
+std::shared_ptr<Device> Open(const std::string& adapter) {
+  std::shared_ptr<Device> device;
+  const Status status = WithoutGil([&] { return Device::Open(adapter, &device); });
+  // "There is no such adapter" is nothing that is still to be implemented.
+  if (!status.ok()) throw std::runtime_error(status.message());
+  return device;
+}
+
+std::vector<std::pair<std::string, std::string>> Adapters() {
+  std::vector<tools::Adapter> adapters;
+  Run([&] { return tools::ListAdapters(&adapters); });
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const tools::Adapter& adapter : adapters) list.emplace_back(adapter.id, adapter.description);
+  return list;
+}
+
+std::vector<std::string> ImplementedNames() {
+  std::vector<std::string> names;
+  for (const Operator* op : ImplementedOperators()) names.emplace_back(FindOperator(op->type)->name);
+  return names;
+}
+
+std::vector<std::string> DataTypeNames() {
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < kDataTypeCount; ++i) names.emplace_back(Name(static_cast<DataType>(i)));
+  return names;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_anydml, m) {
+  m.def("version", AnyDmlGetVersion);
+  m.def("adapters", Adapters);
+  m.def("why_no_gpu", AnyDmlWhyNoGpu);
+  m.def("implemented", ImplementedNames);
+  m.def("data_types", DataTypeNames);
+
+  py::class_<CompiledOperator, std::shared_ptr<CompiledOperator>>(m, "CompiledOperator")
+      .def_property_readonly("inputs", [](const CompiledOperator& op) { return FromTensors(op.inputs); })
+      .def_property_readonly("outputs", [](const CompiledOperator& op) { return FromTensors(op.outputs); })
+      .def_property_readonly(
+          "implementation",
+          [](const CompiledOperator& op) { return AnyDmlGetImplementation(op.op.compiled.Get()); })
+      .def_property_readonly("explanation", [](const CompiledOperator& op) { return op.op.explanation; })
+      .def("may_run_in_place",
+           [](const CompiledOperator& op, uint32_t input, uint32_t output) {
+             return AnyDmlMayRunInPlace(op.op.compiled.Get(), input, output) != 0;
+           })
+      .def("run", RunOperator);
+
+  py::class_<Memory>(m, "Memory").def_property_readonly("address", [](const Memory& memory) {
+    return memory.buffer->GetGPUVirtualAddress();
+  });
+
+  py::class_<Device, std::shared_ptr<Device>>(m, "Device")
+      .def(py::init(&Open))
+      .def_property_readonly("id", [](const Device& device) { return device.adapter().id; })
+      .def_property_readonly("description", [](const Device& device) { return device.adapter().description; })
+      .def_property_readonly("feature_level",
+                             [](const Device& device) { return FeatureLevelName(device.feature_level()); })
+      .def_property_readonly("cuda_stream", &Device::cuda_stream)
+      .def_property_readonly("removed", &Device::removed)
+      .def("compile", Compile)
+      .def("allocate", Allocate)
+      .def("upload", Upload)
+      .def("duplicate", Duplicate)
+      .def("download", [](Device& device, uintptr_t address, uint64_t bytes, uintptr_t to) {
+        Run([&] { return device.Download({address, bytes}, reinterpret_cast<std::byte*>(to)); });
+      });
+
+  py::class_<ImportedTensor>(m, "ImportedTensor")
+      .def(py::init<const py::capsule&>())
+      .def_property_readonly("address", &ImportedTensor::address)
+      .def_property_readonly("device", &ImportedTensor::device)
+      .def_property_readonly("shape", &ImportedTensor::shape)
+      .def_property_readonly("strides", &ImportedTensor::strides)
+      .def_property_readonly("type", &ImportedTensor::type);
+  m.def("export_tensor",
+        [](const Memory& memory, const std::string& type, const std::vector<int64_t>& shape,
+           std::pair<int32_t, int32_t> device) { return ExportTensor(memory.buffer, type, shape, device); });
+}
+
+}  // namespace anydml::python

@@ -1,0 +1,170 @@
+"""Devices, operators that are kept, threads and processes."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from layouts import LAYOUTS
+from reference import same_bits, top_k
+
+import anydml as dml
+
+SPEC = dml.TensorSpec((3, 4), np.float32)
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def compile_top(spec=SPEC, **more):
+    return dml.Device("cpu").compile(dml.top_k1, spec, axis=1, k=2, direction="decreasing", **more)
+
+
+def test_one_device_per_name():
+    device = dml.Device("cpu")
+    assert dml.Device() is device and dml.Device("CPU") is device
+    assert pickle.loads(pickle.dumps(device)) is device
+    assert repr(device) == "Device('cpu')" and device.id == "cpu"
+    assert device.feature_level == "6.4" and device.description
+    assert "cpu" in dict(dml.adapters())
+
+
+def test_compiled_operator():
+    top = compile_top()
+    values, indices = top(X)
+    assert values.tolist() == [[3, 2], [7, 6], [11, 10]] and (indices == [3, 2]).all()
+    values, _ = top(-X)
+    assert values.tolist() == [[0, -1], [-4, -5], [-8, -9]]
+    assert top.implementation.startswith("cpu.") and top.implementation in top.explanation
+    assert "TOP_K1" in repr(top)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_compiled_operator_on_other_layouts(name):
+    values, _ = compile_top()(LAYOUTS[name](X))
+    assert values.tolist() == [[3, 2], [7, 6], [11, 10]]
+    strided = compile_top(dml.TensorSpec((3, 4), np.float32, strides=(4, 12)))  # Fortran order
+    values, _ = strided(LAYOUTS[name](X))
+    assert values.tolist() == [[3, 2], [7, 6], [11, 10]]
+
+
+def test_compiled_operator_writes_to_out():
+    top = compile_top()
+    place = np.zeros((3, 4), np.float32)
+    values, _ = top(X, out=[place[:, ::2], None])
+    assert place.tolist() == [[3, 0, 2, 0], [7, 0, 6, 0], [11, 0, 10, 0]]
+    assert np.shares_memory(values, place)
+
+
+def test_compiled_operator_says_what_does_not_fit():
+    top = compile_top()
+    with pytest.raises(ValueError, match=r"input is float32 \(4, 3\) but was compiled as float32 \(3, 4\)"):
+        top(X.T)
+    with pytest.raises(ValueError, match="input is int32"):
+        top(X.astype(np.int32))
+    with pytest.raises(TypeError, match="compiled for 1 inputs but got 2"):
+        top(X, X)
+    with pytest.raises(ValueError, match="out is given when the operator is run"):
+        compile_top(out=[X, X])
+    with pytest.raises(ValueError, match="K is 2 but"):
+        compile_top(dml.TensorSpec((3, 1), np.float32))
+
+
+def test_specs():
+    with pytest.raises(ValueError, match="they must be equally long"):
+        dml.TensorSpec((2, 3), np.int8, strides=(1,))
+    with pytest.raises(ValueError, match="must be multiples of 4"):
+        compile_top(dml.TensorSpec((3, 4), np.float32, strides=(2, 4)))
+
+
+def test_threads_share_a_device_and_an_operator():
+    top, failures = compile_top(dml.TensorSpec((50, 40), np.float32)), []
+
+    def work(seed):
+        generator = np.random.default_rng(seed)
+        for _ in range(40):
+            x = generator.standard_normal((50, 40)).astype(np.float32)
+            expected = top_k(x, 1, 2, "decreasing")
+            mine = (top(x), dml.top_k1(x, axis=1, k=2, direction="decreasing"))
+            if not all(same_bits(a, b) for result in mine for a, b in zip(result, expected)):
+                failures.append(seed)
+            try:  # whose error is whose
+                dml.scatter_nd(x, np.array([[seed + 100]], np.int32), x[:1])
+                failures.append("no error")
+            except IndexError as error:
+                if f"is {{{seed + 100}}}" not in str(error):
+                    failures.append(str(error))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_other_threads_run_meanwhile():
+    """While an operator runs, another thread counts; with the GIL it could not."""
+    x = np.random.default_rng(0).integers(0, 1 << 30, 1 << 24, dtype=np.int32)
+    sort = dml.Device("cpu").compile(dml.top_k1, x, axis=0, k=x.size, direction="increasing")
+    running, counts = threading.Event(), []
+
+    def count():
+        running.wait()
+        while running.is_set():
+            counts.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    running.set()
+    start = time.perf_counter()
+    sort(x)
+    end = time.perf_counter()
+    running.clear()
+    thread.join()
+    assert sum(start < moment < end for moment in counts) >= 5, f"{end - start} s, {len(counts)} counts"
+
+
+def python(code, **variables):
+    done = subprocess.run([sys.executable, "-c", "import numpy as np, anydml as dml, os\n" + code],
+                          env={**os.environ, **variables}, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+USE = "dml.element_wise_identity(np.ones(3, np.float32))"
+
+
+@pytest.mark.parametrize("code", [
+    USE,
+    f"import threading\nthreads = [threading.Thread(target=lambda: {USE}) for _ in range(4)]\n"
+    "[t.start() for t in threads]",
+    f"import threading, time\nt = threading.Thread(target=lambda: [{USE} for _ in range(10**9)], daemon=True)\n"
+    "t.start(); time.sleep(0.2)",
+    "keep = dml.Device('cpu').compile(dml.element_wise_identity, np.ones(3, np.float32))",
+    f"import sys; sys.keep = dml.Device('cpu'); {USE}; raise SystemExit(0)",
+])
+def test_the_interpreter_ends(code):
+    assert python(code) == (0, "", "")
+
+
+def test_forked_processes():
+    fork = ("pid = os.fork()\n"
+            "if pid == 0:\n"
+            f"    try: print({USE}.sum())\n"
+            "    except RuntimeError as error: print(error)\n"
+            "    raise SystemExit(0)\n"
+            "print('ended', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))")
+    code, text, _ = python(fork)  # a child of a process that has not used it may
+    assert (code, text) == (0, "3.0\nended 0\n")
+    code, text, _ = python(f"{USE}\n{fork}")
+    assert code == 0 and "start it with the 'spawn' or 'forkserver' method" in text and "ended 0" in text
+
+
+def test_feature_level_of_the_environment():
+    code, text, _ = python("print(dml.Device('cpu').feature_level)\n"
+                           "try: dml.top_k1(np.ones(3, np.int64), axis=0, k=1, direction='increasing')\n"
+                           "except ValueError as error: print(error)", ANYDML_FEATURE_LEVEL="3.0")
+    assert code == 0 and text.startswith("3.0\n") and "INT64, allowed at feature level 3.0" in text
