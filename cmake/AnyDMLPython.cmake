@@ -7,15 +7,14 @@ set(ANYDML_PYBIND11 "" CACHE PATH
     "Include folder of pybind11 (PyTorch has one inside, torch/include); empty: the system's")
 set(ANYDML_HAVE_PYTHON OFF)
 
-# Sets `interpreter` to the first that can import NumPy, or to "".
+# Sets `interpreter` to the one that was named, or to the first that can import NumPy, or to "".
 function(anydml_find_interpreter interpreter)
-  set(candidates ${ANYDML_PYTHON_EXECUTABLE})
-  if(NOT candidates)
-    find_program(python3 python3 NO_CACHE)
-    set(candidates ${python3} /usr/bin/python3)
+  set(${interpreter} "${ANYDML_PYTHON_EXECUTABLE}" PARENT_SCOPE)
+  if(ANYDML_PYTHON_EXECUTABLE)
+    return()
   endif()
-  set(${interpreter} "" PARENT_SCOPE)
-  foreach(candidate ${candidates})
+  find_program(python3 python3 NO_CACHE)
+  foreach(candidate ${python3} /usr/bin/python3)
     execute_process(COMMAND ${candidate} -c "import numpy" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
     if(NOT failed)
       set(${interpreter} ${candidate} PARENT_SCOPE)
