@@ -25,5 +25,6 @@ forbid ops com/ backend/ d3d12/ dml/ d3d12.h DirectML.h
 forbid backend com/ schema/ d3d12/ dml/ d3d12.h DirectML.h
 forbid com schema/ ops/ backend/ d3d12/ dml/
 forbid d3d12 dml/ schema/
+forbid ../python/src com/ backend/ d3d12/ dml/
 forbid ../bench com/ schema/ ops/ backend/ d3d12/ dml/
 exit $failed

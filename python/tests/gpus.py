@@ -1,0 +1,50 @@
+"""GPUs for tests: the machine's first one, and a pretended one, whose memory is the host's, for everything in the
+package that does not depend on CUDA."""
+
+import numpy as np
+
+import anydml as dml
+
+NAME = "cuda:0"
+STREAM = 1234
+
+
+class _Native:
+    """The CPU's device under another name."""
+
+    id, cuda_stream = NAME, STREAM
+
+    def __init__(self):
+        self._cpu = dml.Device("cpu")._native
+
+    def __getattr__(self, name):
+        return getattr(self._cpu, name)
+
+
+def pretended():
+    device = object.__new__(dml.Device)
+    device._native, device._compiled = _Native(), {}
+    return device
+
+
+class OnGpu:
+    """Another library's tensor on the pretended GPU."""
+
+    def __init__(self, array, number=0):
+        self.array, self.number, self.streams = array, number, []
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return 2, self.number
+
+
+def aligned(array, offset=0):
+    """The array in memory that begins `offset` bytes after a multiple of 16."""
+    room = np.empty(array.nbytes + 32, np.uint8)
+    start = -room.ctypes.data % 16 + offset
+    view = room[start:start + array.nbytes].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    return view
