@@ -110,9 +110,10 @@ class Device:
         compiled = self._compiled.get(key)
         if compiled is None:
             compiled = self._native.compile(*request)
-            self._compiled[key] = compiled
-            while len(self._compiled) > _KEPT:
-                self._compiled.pop(next(iter(self._compiled)), None)
+            with self._lock:
+                self._compiled[key] = compiled
+                while len(self._compiled) > _KEPT:
+                    del self._compiled[next(iter(self._compiled))]
         return compiled
 
 

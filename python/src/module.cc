@@ -196,6 +196,7 @@ PYBIND11_MODULE(_anydml, m) {
   m.def("adapters", Adapters);
   m.def("why_no_gpu", AnyDmlWhyNoGpu);
   m.def("implemented", ImplementedNames);
+  m.def("is_operator", [](const std::string& name) { return FindOperator(name) != nullptr; });
   m.def("data_types", DataTypeNames);
 
   py::class_<CompiledOperator, std::shared_ptr<CompiledOperator>>(m, "CompiledOperator")
