@@ -1,22 +1,11 @@
-"""Arrays of every type and layout, for hypothesis."""
+"""Types, and the same values in every layout that an array can have."""
 
 import numpy as np
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 INTEGERS = [np.dtype(name) for name in "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()]
 FLOATS = [np.dtype("float16"), np.dtype("float32")]
 INDICES = [np.dtype(name) for name in "int32 int64 uint32 uint64".split()]
 TYPES = INTEGERS + FLOATS
-
-
-def shapes(most=8, side=5):
-    return hnp.array_shapes(min_dims=1, max_dims=most, min_side=1, max_side=side).filter(
-        lambda shape: np.prod(shape) <= 3000)
-
-
-def arrays(dtypes=TYPES, shape=None):
-    return st.sampled_from(dtypes).flatmap(lambda dtype: hnp.arrays(dtype, shapes() if shape is None else shape))
 
 
 def _unaligned(x):
@@ -53,8 +42,3 @@ LAYOUTS = {
 }
 # Those that the library reads where they are.
 DIRECT = ["packed", "fortran", "stepped", "offset", "read-only"]
-
-
-@st.composite
-def laid_out(draw, values, names=tuple(LAYOUTS)):
-    return LAYOUTS[draw(st.sampled_from(names))](draw(values))

@@ -5,10 +5,11 @@ import mmap
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from layouts import DIRECT, LAYOUTS, arrays
+from layouts import DIRECT, LAYOUTS
 from reference import same_bits, top_k
+from strategies import arrays, st
+
+from hypothesis import given
 
 import anydml as dml
 from anydml._arrays import host_input

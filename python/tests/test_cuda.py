@@ -68,3 +68,13 @@ def test_in_place(torch):
     assert x.tolist() == [0, 0, 1, 0, 0, 0, 0, 0]
     with pytest.raises(ValueError, match="share no memory"):
         dml.top_k1(x, axis=0, k=8, direction="increasing", out=[x, None])
+
+
+def test_cupy():
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    x = cupy.arange(24, dtype=cupy.float32).reshape(2, 3, 4)
+    for view in (x, x.transpose(2, 0, 1), x[:, 1:], x[:, :, 1:]):
+        result = cupy.from_dlpack(dml.element_wise_identity(view))
+        assert bool((result == view).all())
+    with pytest.raises(ValueError, match="on a GPU they must be in"):
+        dml.element_wise_identity(x[::-1])

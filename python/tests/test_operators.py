@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
-from layouts import INDICES, INTEGERS, LAYOUTS, TYPES, arrays, laid_out, shapes
+from layouts import INDICES, INTEGERS, LAYOUTS, TYPES
 from reference import same_bits, scatter_elements, scatter_nd, top_k
+from strategies import arrays, hnp, laid_out, shapes, st
+
+from hypothesis import given
 
 import anydml as dml
 
