@@ -24,18 +24,19 @@ def get_requires_for_build_wheel(config_settings=None):
     return []
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    return write_info(pathlib.Path(metadata_directory)).name
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     build = pathlib.Path(os.environ.get("ANYDML_BUILD_DIR") or ROOT / "build" / "wheel").resolve()
     configure(build, (config_settings or {}).get("cmake-args", ""))
     run("cmake", "--build", build, "--parallel", "--target", "anydml_python_package")
-    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
-    tag = f"{python}-{python}-{platform}"
-    name = f"anydml-{version()}-{tag}.whl"
+    name = f"anydml-{version()}-{tag()}.whl"
     with tempfile.TemporaryDirectory() as folder:
         staging = pathlib.Path(folder)
         run("cmake", "--install", build, "--component", "python", "--strip", "--prefix", staging)
-        write_info(staging / f"anydml-{version()}.dist-info", tag)
+        write_info(staging)
         write_wheel(pathlib.Path(wheel_directory) / name, staging)
     return name
 
@@ -57,7 +58,13 @@ def version():
     return re.search(r"project\(AnyDML VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
 
 
-def write_info(folder, tag):
+def tag():
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return f"{python}-{python}-{re.sub('[-.]', '_', sysconfig.get_platform())}"
+
+
+def write_info(where):
+    folder = where / f"anydml-{version()}.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: anydml\nVersion: {version()}\n"
@@ -65,8 +72,9 @@ def write_info(folder, tag):
         "License: MIT\nRequires-Python: >=3.9\nRequires-Dist: numpy\n"
         "Description-Content-Type: text/markdown\n\n" + (ROOT / "docs" / "python.md").read_text())
     (folder / "WHEEL").write_text(
-        f"Wheel-Version: 1.0\nGenerator: anydml\nRoot-Is-Purelib: false\nTag: {tag}\n")
+        f"Wheel-Version: 1.0\nGenerator: anydml\nRoot-Is-Purelib: false\nTag: {tag()}\n")
     shutil.copy(ROOT / "LICENSE", folder / "LICENSE")
+    return folder
 
 
 def write_wheel(path, staging):

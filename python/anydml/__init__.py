@@ -19,7 +19,8 @@ from typing import Any as _Any
 from ._anydml import is_operator as _is_operator
 from ._anydml import version as _version
 from ._attributes import Activation
-from ._device import CompiledOperator, Device, adapters
+from ._compiled import CompiledOperator
+from ._device import Device, adapters
 from ._operators import *  # noqa: F403
 from ._operators import __all__ as _functions
 from ._tensor import Tensor, TensorSpec

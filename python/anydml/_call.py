@@ -10,7 +10,8 @@ import numpy as np
 from . import _anydml
 from ._arrays import Layout, Operand, device_name
 from ._attributes import to_text
-from ._device import CompiledOperator, Compiling, Device, Places
+from ._compiled import CompiledOperator, Places
+from ._device import Compiling, Device
 from ._tensor import number_of
 
 Inputs = Sequence[tuple[str, str, Any]]  # field, argument, array or None

@@ -1,0 +1,181 @@
+"""Operators that are compiled, and how they run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _anydml
+from ._arrays import Layout, Operand, Region, device_operand, host_array, host_operand
+from ._tensor import Tensor, dtype_of
+
+if TYPE_CHECKING:
+    from ._device import Device
+
+Places = tuple[Optional[Layout], ...]
+# Compiles for outputs that lie like this.
+Recompile = Callable[[Places], _anydml.CompiledOperator]
+
+
+class CompiledOperator:
+    """An operator that :meth:`Device.compile` has prepared for arrays of certain shapes and types.
+
+    It is called with the inputs, in the order of the function's. Arrays with other strides than
+    those it was compiled for are copied; another shape or type is a ValueError. Threads may share it.
+    """
+
+    def __init__(self, name: str, device: Device, arguments: list[str],
+                 layouts: list[Optional[Layout]], recompile: Recompile, places: Places):
+        self.name, self.device = name, device
+        self._arguments, self._layouts = arguments, layouts  # one per bound tensor; None: absent
+        self._recompile, self._places = recompile, places
+        self._native = recompile(places)
+
+    @property
+    def implementation(self) -> str:
+        """The one that was chosen, for example "cpu.bests"."""
+        return self._native.implementation
+
+    @property
+    def explanation(self) -> str:
+        """The implementations that were considered, each with "yes" or why not."""
+        return self._native.explanation
+
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        given = iter(inputs)
+        wanted = sum(layout is not None for layout in self._layouts)
+        if len(inputs) != wanted:
+            raise TypeError(f"{self.name} was compiled for {wanted} inputs but got {len(inputs)}")
+        operands = []
+        for name, layout in zip(self._arguments, self._layouts):
+            operands.append(None if layout is None else self._fit(next(given), name, layout))
+        return self.run(operands, out)
+
+    def _fit(self, value: Any, name: str, layout: Layout) -> Operand:
+        what = f"{self.name}: {name}"
+        operand = self.device._input(value, what)
+        if operand.layout == layout:
+            return operand
+        number, sizes, strides = layout
+        if operand.layout[:2] != (number, sizes):
+            raise ValueError(f"{what} is {dtype_of(operand.layout[0])} {operand.layout[1]} but was compiled "
+                             f"as {dtype_of(number)} {sizes}")
+        if not self.device._on_host:
+            raise ValueError(f"{what} has strides {operand.layout[2]} but was compiled with {strides}, in "
+                             f"elements; on a GPU they must be the same")
+        item = dtype_of(number).itemsize
+        room = np.empty(Operand(layout, 0, None).span // item, dtype_of(number))
+        view = np.lib.stride_tricks.as_strided(room, sizes, [stride * item for stride in strides])
+        view[...] = host_array(value, what).reshape(sizes)
+        return Operand(layout, room.ctypes.data, room)
+
+    # ---- Running ----
+
+    def run(self, inputs: list[Optional[Operand]], out: Any) -> Any:
+        outs = self._outs(out)
+        if self.device._on_host:
+            results = self._run_on_host(inputs, outs)
+        else:
+            results = self._run_on_device(inputs, outs)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _outs(self, out: Any) -> list[Any]:
+        count = len(self._native.outputs)
+        if out is None:
+            return [None] * count
+        if count == 1 and not isinstance(out, (tuple, list)):
+            return [out]
+        if not isinstance(out, (tuple, list)) or len(out) != count:
+            raise ValueError(f"{self.name}: out must be a sequence of {count}, one per output")
+        return list(out)
+
+    def _run_on_host(self, inputs: list[Optional[Operand]], outs: list[Any]) -> list[Any]:
+        targets = [None if out is None else self._target(out) for out in outs]
+        direct = self._direct(targets, inputs)
+        native = self._placed(direct)
+        results: list[Optional[npt.NDArray[Any]]] = []  # where the operator writes
+        for layout, target, operand in zip(native.outputs, targets, direct):
+            if layout is None or operand:
+                results.append(target)
+                continue
+            results.append(np.empty(layout[1], dtype_of(layout[0])))
+            _check_out(self.name, target, results[-1])
+        regions = [_region(result if result is None else host_operand(result, self.name)) for result in results]
+        native.run([_region(operand) for operand in inputs], regions)
+        for target, operand, result in zip(targets, direct, results):
+            if target is not None and operand is None and result is not None:
+                target[...] = result.reshape(target.shape)
+        return [result if out is None else out for out, result in zip(outs, results)]
+
+    def _target(self, out: Any) -> npt.NDArray[Any]:
+        target = host_array(out, f"{self.name}: out")
+        if not target.flags.writeable:
+            raise ValueError(f"{self.name}: out is read-only")
+        return target
+
+    def _direct(self, targets: Sequence[Optional[npt.NDArray[Any]]],
+                inputs: Sequence[Optional[Operand]]) -> list[Optional[Operand]]:
+        """Those that the operator can write itself; others get their results copied."""
+        direct: list[Optional[Operand]] = []
+        for target in targets:
+            operand = None if target is None else host_operand(target, f"{self.name}: out")
+            if operand and any(other and operand.overlaps(other) for other in direct):
+                operand = None
+            direct.append(operand)
+        if not any(direct):
+            return direct
+        native = self._placed(direct)
+        return [operand if operand and _may_write(native, inputs, number, operand) else None
+                for number, operand in enumerate(direct)]
+
+    def _placed(self, direct: Sequence[Optional[Operand]]) -> _anydml.CompiledOperator:
+        """Compiled for outputs that lie as they do; those that are not given, as when it was compiled."""
+        places = tuple(operand.layout if operand else place for operand, place in zip(direct, self._places))
+        return self._native if places == self._places else self._recompile(places)
+
+    def _run_on_device(self, inputs: list[Optional[Operand]], outs: list[Any]) -> list[Any]:
+        device = self.device._native
+        given = [None if out is None else device_operand(device, out, f"{self.name}: out") for out in outs]
+        native = self._placed(given)
+        for number, operand in enumerate(given):
+            others = [other for other in given[:number] if other]
+            if operand and (operand.address % 16 != 0 or any(operand.overlaps(other) for other in others)
+                            or not _may_write(native, inputs, number, operand)):
+                raise ValueError(f"{self.name}: out must begin at a multiple of 16 bytes and share no memory "
+                                 f"with other tensors")
+        results: list[Any] = []
+        for layout, out, operand in zip(native.outputs, outs, given):
+            if layout is None or out is not None:
+                results.append(out)
+                continue
+            dtype, shape = dtype_of(layout[0]), tuple(layout[1])
+            results.append(Tensor(device, device.allocate(math.prod(shape) * dtype.itemsize), shape, dtype))
+        regions = [_region(operand or (device_operand(device, result, self.name) if result is not None else None))
+                   for operand, result in zip(given, results)]
+        native.run([_region(operand) for operand in inputs], regions)
+        return results
+
+    def __repr__(self) -> str:
+        return f"<{self.name} for {self.device.id}: {self.implementation}>"
+
+
+def _region(operand: Optional[Operand]) -> Region:
+    return operand.region if operand else (0, 0)
+
+
+def _may_write(native: _anydml.CompiledOperator, inputs: Sequence[Optional[Operand]], number: int,
+               output: Operand) -> bool:
+    """Whether the output shares no memory with inputs but where the operator runs in place."""
+    return all(not other or not output.overlaps(other)
+               or (output.same_region(other) and native.may_run_in_place(i, number))
+               for i, other in enumerate(inputs))
+
+
+def _check_out(name: str, target: Optional[npt.NDArray[Any]], result: Optional[npt.NDArray[Any]]) -> None:
+    if target is None or result is None or (target.dtype.newbyteorder("=") == result.dtype and (target.shape or (1,)) == result.shape):
+        return
+    raise ValueError(f"{name}: out is {target.dtype} {target.shape} but must be {result.dtype} {result.shape}")
