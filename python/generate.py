@@ -68,7 +68,7 @@ class Function:
         self.parameters, self.options = [], []  # options are by keyword only
         self.inputs, self.attributes, self.outputs = [], [], []
         self.counts = {field["countField"] for field in self.fields if "countField" in field}
-        for field in self.fields:
+        for field in sorted(self.fields, key=lambda field: field["kind"] != "input_tensor"):  # stable
             getattr(self, field["kind"])(field)
         names = [parameter.name for parameter in self.parameters + self.options]
         assert len(set(names)) == len(names), f"{operator['name']}: {names}"
@@ -100,7 +100,7 @@ class Function:
         name = re.sub("^output_?", "", snake_case(field["name"]))
         count = "1"
         if field["type"] == "tensor_array":
-            count = f"{name or 'output'}_count"
+            count = "output_count"
             self.option(count, "int", None, f"how many {field['name']} there are")
         elif field["optional"]:
             count = f"with_{name}"

@@ -48,8 +48,7 @@ class Device:
         name: str,
         inputs: list[tuple[str, LayoutLike]],
         attributes: list[tuple[str, Union[str, list[Nested]]]],
-        outputs: list[tuple[str, tuple[int, int]]],
-        places: list[Optional[LayoutLike]],
+        outputs: list[tuple[str, list[LayoutLike]]],
     ) -> CompiledOperator: ...
     def allocate(self, bytes: int) -> Memory: ...
     def upload(self, address: int, bytes: int) -> Memory: ...

@@ -32,7 +32,7 @@ def call(name: str, inputs: Inputs, attributes: Attributes, outputs: Outputs, ou
     if compiling:
         if out is not None:
             raise ValueError(f"{name}: out is given when the operator is run, not when it is compiled")
-        return operator
+        return operator.keep()
     return _as_scalar(operator.run(operands, out), inputs, out)
 
 
@@ -42,21 +42,25 @@ def _prepare(name: str, device: Device, inputs: Inputs, operands: list[Optional[
     ndim = len(layouts[0][1]) if layouts and layouts[0] else 0
     texts = [(field, to_text(name, kind, argument, value, ndim))
              for field, kind, argument, value in attributes if value is not None]
-    requests = [(field, (int(count), 0 if dtype is None else number_of(np.dtype(dtype), f"{name}: {field}")))
-                for field, count, dtype in outputs]
+    wanted: list[tuple[str, Optional[Layout]]] = []  # one per output; without sizes: to be inferred; None: left out
+    for field, count, dtype in outputs:
+        number = 0 if dtype is None else number_of(np.dtype(dtype), f"{name}: {field}")
+        inferred: Layout = (number, (), ())
+        wanted += [(field, inferred)] * int(count) or [(field, None)]
     tensors = [(field, layout) for (field, _, _), layout in zip(inputs, layouts) if layout]
 
     def compile_for(places: Places) -> _anydml.CompiledOperator:
-        key = (name, tuple(tensors), repr(texts), tuple(requests), places)
-        return device._compile(key, (name, tensors, texts, requests, list(places)))
+        requests: dict[str, list[Layout]] = {field: [] for field, _, _ in outputs}
+        for (field, layout), place in zip(wanted, places):
+            if layout is not None:
+                requests[field].append(place or layout)
+            elif place is not None:
+                raise ValueError(f"{name}: out has a place for {field}, which is not wanted")
+        key = (name, tuple(tensors), repr(texts), repr(requests))
+        return device._compile(key, (name, tensors, texts, list(requests.items())))
 
     arguments = [argument for _, argument, _ in inputs]
-    return CompiledOperator(name, device, arguments, layouts, compile_for, _no_places(requests))
-
-
-def _no_places(requests: Sequence[tuple[str, tuple[int, int]]]) -> Places:
-    none: Optional[Layout] = None
-    return tuple(none for _, (count, _) in requests for _ in range(max(count, 1)))
+    return CompiledOperator(name, device, arguments, layouts, compile_for, len(wanted))
 
 
 def _as_scalar(results: Any, inputs: Inputs, out: Any) -> Any:

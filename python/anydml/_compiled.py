@@ -10,15 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _anydml
-from ._arrays import Layout, Operand, Region, device_operand, host_array, host_operand
-from ._tensor import Tensor, dtype_of
+from ._arrays import Layout, Operand, Region, device_operand, host_array, host_operand, packed
+from ._tensor import Tensor, dtype_of, number_of
 
 if TYPE_CHECKING:
     from ._device import Device
 
-Places = tuple[Optional[Layout], ...]
-# Compiles for outputs that lie like this.
-Recompile = Callable[[Places], _anydml.CompiledOperator]
+Places = tuple[Optional[Layout], ...]  # of outputs; None: packed, with the sizes that the operator says
+CompileFor = Callable[[Places], _anydml.CompiledOperator]
 
 
 class CompiledOperator:
@@ -29,11 +28,16 @@ class CompiledOperator:
     """
 
     def __init__(self, name: str, device: Device, arguments: list[str],
-                 layouts: list[Optional[Layout]], recompile: Recompile, places: Places):
+                 layouts: list[Optional[Layout]], compile_for: CompileFor, output_count: int):
         self.name, self.device = name, device
         self._arguments, self._layouts = arguments, layouts  # one per bound tensor; None: absent
-        self._recompile, self._places = recompile, places
-        self._native = recompile(places)
+        self._compile_for, self._output_count = compile_for, output_count
+        self._kept: Optional[_anydml.CompiledOperator] = None
+
+    def keep(self) -> CompiledOperator:
+        """Compiles for packed outputs, for as long as this object lives."""
+        self._kept = self._compile_for((None,) * self._output_count)
+        return self
 
     @property
     def implementation(self) -> str:
@@ -44,6 +48,10 @@ class CompiledOperator:
     def explanation(self) -> str:
         """The implementations that were considered, each with "yes" or why not."""
         return self._native.explanation
+
+    @property
+    def _native(self) -> _anydml.CompiledOperator:
+        return self._kept or self._compile_for((None,) * self._output_count)
 
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         given = iter(inputs)
@@ -84,7 +92,7 @@ class CompiledOperator:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _outs(self, out: Any) -> list[Any]:
-        count = len(self._native.outputs)
+        count = self._output_count
         if out is None:
             return [None] * count
         if count == 1 and not isinstance(out, (tuple, list)):
@@ -95,15 +103,19 @@ class CompiledOperator:
 
     def _run_on_host(self, inputs: list[Optional[Operand]], outs: list[Any]) -> list[Any]:
         targets = [None if out is None else self._target(out) for out in outs]
-        direct = self._direct(targets, inputs)
-        native = self._placed(direct)
+        direct = self._direct(targets)
+        native = self._placed(targets, direct)
+        allowed = [operand if operand and _may_write(native, inputs, number, operand) else None
+                   for number, operand in enumerate(direct)]
+        if allowed != direct:
+            direct = allowed
+            native = self._placed(targets, direct)
         results: list[Optional[npt.NDArray[Any]]] = []  # where the operator writes
         for layout, target, operand in zip(native.outputs, targets, direct):
             if layout is None or operand:
                 results.append(target)
-                continue
-            results.append(np.empty(layout[1], dtype_of(layout[0])))
-            _check_out(self.name, target, results[-1])
+            else:
+                results.append(np.empty(layout[1], dtype_of(layout[0])))
         regions = [_region(result if result is None else host_operand(result, self.name)) for result in results]
         native.run([_region(operand) for operand in inputs], regions)
         for target, operand, result in zip(targets, direct, results):
@@ -117,30 +129,30 @@ class CompiledOperator:
             raise ValueError(f"{self.name}: out is read-only")
         return target
 
-    def _direct(self, targets: Sequence[Optional[npt.NDArray[Any]]],
-                inputs: Sequence[Optional[Operand]]) -> list[Optional[Operand]]:
-        """Those that the operator can write itself; others get their results copied."""
+    def _direct(self, targets: Sequence[Optional[npt.NDArray[Any]]]) -> list[Optional[Operand]]:
+        """Those that the operator can write itself, as far as their layout tells; others get results copied."""
         direct: list[Optional[Operand]] = []
         for target in targets:
             operand = None if target is None else host_operand(target, f"{self.name}: out")
             if operand and any(other and operand.overlaps(other) for other in direct):
                 operand = None
             direct.append(operand)
-        if not any(direct):
-            return direct
-        native = self._placed(direct)
-        return [operand if operand and _may_write(native, inputs, number, operand) else None
-                for number, operand in enumerate(direct)]
+        return direct
 
-    def _placed(self, direct: Sequence[Optional[Operand]]) -> _anydml.CompiledOperator:
-        """Compiled for outputs that lie as they do; those that are not given, as when it was compiled."""
-        places = tuple(operand.layout if operand else place for operand, place in zip(direct, self._places))
-        return self._native if places == self._places else self._recompile(places)
+    def _placed(self, targets: Sequence[Optional[npt.NDArray[Any]]],
+                direct: Sequence[Optional[Operand]]) -> _anydml.CompiledOperator:
+        """Compiled for the outputs that are given: where they lie, or packed."""
+        return self._for([operand.layout if operand else
+                          None if target is None else packed(number_of(target.dtype, "out"), target.shape or (1,))
+                          for target, operand in zip(targets, direct)])
+
+    def _for(self, places: Sequence[Optional[Layout]]) -> _anydml.CompiledOperator:
+        return self._compile_for(tuple(places)) if any(places) else self._native
 
     def _run_on_device(self, inputs: list[Optional[Operand]], outs: list[Any]) -> list[Any]:
         device = self.device._native
         given = [None if out is None else device_operand(device, out, f"{self.name}: out") for out in outs]
-        native = self._placed(given)
+        native = self._for([operand.layout if operand else None for operand in given])
         for number, operand in enumerate(given):
             others = [other for other in given[:number] if other]
             if operand and (operand.address % 16 != 0 or any(operand.overlaps(other) for other in others)
@@ -173,9 +185,3 @@ def _may_write(native: _anydml.CompiledOperator, inputs: Sequence[Optional[Opera
     return all(not other or not output.overlaps(other)
                or (output.same_region(other) and native.may_run_in_place(i, number))
                for i, other in enumerate(inputs))
-
-
-def _check_out(name: str, target: Optional[npt.NDArray[Any]], result: Optional[npt.NDArray[Any]]) -> None:
-    if target is None or result is None or (target.dtype.newbyteorder("=") == result.dtype and (target.shape or (1,)) == result.shape):
-        return
-    raise ValueError(f"{name}: out is {target.dtype} {target.shape} but must be {result.dtype} {result.shape}")

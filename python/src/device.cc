@@ -107,11 +107,7 @@ Status Device::Describe(const Request& request, tools::Description* description)
     ANYDML_RETURN_IF_ERROR(tools::FindSchemaField(schema, name, &field));
     outputs[field] = output;
   }
-  ANYDML_RETURN_IF_ERROR(description->InferOutputs(outputs));
-  for (size_t i = 0; i < request.places.size(); ++i) {
-    if (request.places[i]) ANYDML_RETURN_IF_ERROR(description->PlaceOutput(i, *request.places[i]));
-  }
-  return {};
+  return description->InferOutputs(outputs);
 }
 
 Status Device::Compile(const Request& request, std::shared_ptr<CompiledOperator>* out) {

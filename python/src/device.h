@@ -35,7 +35,6 @@ struct Request {
   std::vector<std::pair<std::string, TensorDesc>> inputs;  // in binding order
   std::vector<std::pair<std::string, Attribute>> attributes;
   std::vector<std::pair<std::string, tools::OutputRequest>> outputs;
-  std::vector<std::optional<TensorDesc>> places;  // where outputs go, in binding order; none: packed
 };
 
 // Memory on the device, or, on the CPU, anywhere.

@@ -104,8 +104,7 @@ using PyAttribute = std::variant<std::string, std::vector<PyNested>>;
 
 std::shared_ptr<CompiledOperator> Compile(const std::shared_ptr<Device>& device, const std::string& name,
                                           const Named<PyTensor>& inputs, const Named<PyAttribute>& attributes,
-                                          const Named<std::pair<size_t, uint32_t>>& outputs,
-                                          const std::vector<std::optional<PyTensor>>& places) {
+                                          const Named<std::vector<PyTensor>>& outputs) {
   Request request;
   request.name = name;
   for (const auto& [field, tensor] : inputs) request.inputs.emplace_back(field, ToTensor(tensor));
@@ -118,11 +117,9 @@ std::shared_ptr<CompiledOperator> Compile(const std::shared_ptr<Device>& device,
     for (const auto& [op, fields] : std::get<std::vector<PyNested>>(value)) operators.push_back({op, fields});
     request.attributes.emplace_back(field, std::move(operators));
   }
-  for (const auto& [field, output] : outputs) {
-    request.outputs.push_back({field, {output.first, static_cast<DataType>(output.second)}});
-  }
-  for (const auto& place : places) {
-    request.places.push_back(place ? std::optional(ToTensor(*place)) : std::nullopt);
+  for (const auto& [field, tensors] : outputs) {
+    tools::OutputRequest& output = request.outputs.emplace_back(field, tools::OutputRequest()).second;
+    for (const PyTensor& tensor : tensors) output.push_back(ToTensor(tensor));
   }
   std::shared_ptr<CompiledOperator> compiled;
   Run([&] { return device->Compile(request, &compiled); });

@@ -54,7 +54,7 @@ def gemm(activation):
     attributes = [("TransA", "NONE"), ("TransB", "NONE"), ("Alpha", "1"), ("Beta", "0"),
                   ("FusedActivation", [activation])]
     inputs = [("ATensor", FLOATS), ("BTensor", FLOATS)]
-    return dml.Device("cpu")._native.compile("GEMM", inputs, attributes, [("OutputTensor", (1, 0))], [None])
+    return dml.Device("cpu")._native.compile("GEMM", inputs, attributes, [("OutputTensor", [(0, (), ())])])
 
 
 def test_fused_activations_are_read():

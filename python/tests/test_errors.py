@@ -42,9 +42,9 @@ CASES = [
     (dict(index_dtype="nonsense"), TypeError, "nonsense"),
     (dict(device="tpu:0"), RuntimeError, "there is no adapter 'tpu:0'; there is"),
     (dict(out=X), ValueError, "out must be a sequence of 2"),
-    (dict(out=[np.zeros((3, 3), np.float32), None]), ValueError, r"\{3,3\} but must be FLOAT32 \{3,2\}"),
-    (dict(out=[np.zeros((3, 2), np.int32), None]), ValueError, "is INT32 .* but must be FLOAT32"),
-    (dict(out=[np.zeros((2, 3), np.float32)[::-1], None]), ValueError, "float32"),
+    (dict(out=[np.zeros((3, 3), np.float32), None]), ValueError, r"\{3,3\} but must be \{3,2\}: the sizes of InputTensor"),
+    (dict(out=[np.zeros((3, 2), np.int32), None]), ValueError, "DataType is INT32 but .* is FLOAT32"),
+    (dict(out=[np.zeros((2, 3), np.float32)[::-1], None]), ValueError, r"\{2,3\} but must be \{3,2\}"),
     (dict(out=[np.broadcast_to(np.float32(0), (3, 2)), None]), ValueError, "out is read-only"),
 ]
 

@@ -167,58 +167,34 @@ Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
-    TensorDesc tensor;  // without sizes: to be inferred
-    tensor.type = requests[i].type;
-    if (field.type == FieldType::kTensor) {
-      desc_.fields[i] = tensor;
+    OutputRequest tensors = requests[i];
+    for (TensorDesc& tensor : tensors) {
+      if (tensor.rank > 0) AddLeadingOnes(&tensor, tensor.rank + AddedOnes());
+    }
+    if (field.type == FieldType::kTensorArray) {
+      desc_.fields[i] = std::move(tensors);
     } else {
-      desc_.fields[i] = std::vector<TensorDesc>(requests[i].count, tensor);
+      desc_.fields[i] = tensors.empty() ? TensorDesc() : tensors[0];
     }
   }
   ANYDML_RETURN_IF_ERROR(op->infer(&desc_));
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
-    if (field.kind == FieldKind::kOutput && field.optional && requests[i].count == 0) {
+    if (field.kind == FieldKind::kOutput && field.optional && requests[i].empty()) {
       desc_.fields[i] = std::monostate();
     }
   }
   return SetCounts(&desc_);
 }
 
-Status Description::PlaceOutput(size_t number, const TensorDesc& tensor) {
-  for (size_t i = 0; i < schema_.fields.size(); ++i) {
-    if (schema_.fields[i].kind != FieldKind::kOutput) continue;
-    TensorDesc* output = std::get_if<TensorDesc>(&desc_.fields[i]);
-    std::string name = schema_.fields[i].name;
-    if (auto* array = std::get_if<std::vector<TensorDesc>>(&desc_.fields[i])) {
-      if (number >= array->size()) {
-        number -= array->size();
-        continue;
-      }
-      output = array->data() + number;
-      name += StrCat("[", number, "]");
-    } else if (number-- > 0) {
-      continue;
-    }
-    if (output == nullptr) return InvalidArgument(schema_.name, ": ", name, " is left out");
-    const TensorDesc expected = AsGiven(*output);
-    if (tensor.type != expected.type || tensor.rank != expected.rank ||
-        !std::equal(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank, expected.sizes.begin())) {
-      return InvalidArgument(schema_.name, ": ", name, " is ", Name(tensor.type), ' ', SizesToString(tensor),
-                             " but must be ", Name(expected.type), ' ', SizesToString(expected));
-    }
-    const uint32_t rank = output->rank;
-    *output = tensor;
-    AddLeadingOnes(output, rank);
-    return {};
-  }
-  return InvalidArgument(schema_.name, " has fewer outputs");
+// To the first input, whose dimensions are what the caller thinks in.
+uint32_t Description::AddedOnes() const {
+  return inputs_.empty() ? 0 : inputs_[0].tensor.rank - inputs_[0].given_rank;
 }
 
 TensorDesc Description::AsGiven(const TensorDesc& tensor) const {
   TensorDesc result = tensor;
-  uint32_t extra = inputs_.empty() ? 0 : inputs_[0].tensor.rank - inputs_[0].given_rank;
-  for (; extra > 0 && result.rank > 1 && result.sizes[0] == 1; --extra) {
+  for (uint32_t extra = AddedOnes(); extra > 0 && result.rank > 1 && result.sizes[0] == 1; --extra) {
     std::copy(result.sizes.begin() + 1, result.sizes.begin() + result.rank, result.sizes.begin());
     std::copy(result.strides.begin() + 1, result.strides.begin() + result.rank, result.strides.begin());
     --result.rank;

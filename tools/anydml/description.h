@@ -10,11 +10,10 @@
 
 namespace anydml::tools {
 
-// What is known of an output before its sizes are inferred.
-struct OutputRequest {
-  size_t count = 0;                    // of an array; of an optional tensor, 0 leaves it out
-  DataType type = DataType::kUnknown;  // unknown: the operator's, or its default
-};
+// What is known of an output field: its tensors, of which there is one, or as many as an array has, or none
+// when it is optional and left out. Those without sizes are inferred; an unknown type is the operator's, or
+// its default.
+using OutputRequest = std::vector<TensorDesc>;
 
 // Completed in the order of the methods.
 class Description {
@@ -34,12 +33,9 @@ class Description {
   // Of an attribute that was not given.
   Status SetDefault(size_t field);
 
-  // `requests`: one per schema field; only those of outputs count.
+  // `requests`: one per schema field; only those of outputs count. Tensors with sizes have as many dimensions
+  // as the caller's.
   Status InferOutputs(const std::vector<OutputRequest>& requests);
-
-  // Replaces an inferred output, numbered in binding order, by a tensor of the same type and sizes
-  // (without the leading 1s that were added) and strides of its own.
-  Status PlaceOutput(size_t number, const TensorDesc& tensor);
 
   const OperatorDesc& desc() const { return desc_; }
 
@@ -55,6 +51,7 @@ class Description {
 
   Status AlignGroup(const Relation& relation, std::vector<uint32_t>* ranks) const;
   Status ShiftAxes(size_t field);
+  uint32_t AddedOnes() const;
   const Input* InputOf(std::string_view field_name) const;
 
   const OperatorSchema& schema_;

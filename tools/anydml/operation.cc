@@ -76,10 +76,15 @@ Status Operation::SetOutputs(DataType index_type) {
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
-    if (texts_[i]) requests[i].count = SplitPaths(field, *texts_[i]).size();
+    TensorDesc tensor;
     if (std::string_view(field.name).find("Ind") != std::string_view::npos) {
-      requests[i].type = index_type;
+      tensor.type = index_type;
       has_index = true;
+    }
+    if (texts_[i]) {
+      requests[i].assign(SplitPaths(field, *texts_[i]).size(), tensor);
+    } else if (field.type == FieldType::kTensor && !field.optional) {
+      requests[i] = {tensor};
     }
   }
   if (index_type != DataType::kUnknown && !has_index) {
