@@ -19,6 +19,9 @@ from ._tensor import CPU, CUDA, CUDA_HOST, Tensor, TensorSpec, number_of
 Layout = tuple[int, tuple[int, ...], tuple[int, ...]]  # DML_TENSOR_DATA_TYPE, sizes, strides in elements
 Region = tuple[int, int]  # address, bytes
 _LARGEST = 2**32
+# "FLOAT32" -> 4
+_ITEM_BYTES = {number: int("".join(filter(str.isdigit, name)) or 0) // 8
+               for number, name in enumerate(_anydml.data_types())}
 
 
 class Operand:
@@ -45,10 +48,6 @@ class Operand:
 
     def same_region(self, other: Operand) -> bool:
         return self.region == other.region
-
-
-_ITEM_BYTES = {number: int("".join(filter(str.isdigit, name)) or 0) // 8
-               for number, name in enumerate(_anydml.data_types())}
 
 
 def packed(number: int, shape: tuple[int, ...]) -> Layout:

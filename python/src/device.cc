@@ -55,14 +55,6 @@ Status SetAttributes(const OperatorSchema& schema, const Request& request, tools
   return {};
 }
 
-std::vector<std::optional<TensorDesc>> Copies(const std::vector<const TensorDesc*>& tensors) {
-  std::vector<std::optional<TensorDesc>> copies;
-  for (const TensorDesc* tensor : tensors) {
-    copies.push_back(tensor != nullptr ? std::optional(*tensor) : std::nullopt);
-  }
-  return copies;
-}
-
 }  // namespace
 
 Status Device::Open(const std::string& adapter, std::shared_ptr<Device>* out) {
@@ -118,10 +110,9 @@ Status Device::Compile(const Request& request, std::shared_ptr<CompiledOperator>
   const OperatorDesc& desc = description.desc();
   auto compiled = std::make_shared<CompiledOperator>();
   compiled->device = shared_from_this();
-  compiled->inputs = Copies(desc.inputs());
-  compiled->outputs = Copies(desc.outputs());
-  for (auto& output : compiled->outputs) {
-    if (output) output = description.AsGiven(*output);
+  for (const TensorDesc* output : desc.outputs()) {
+    compiled->outputs.push_back(output != nullptr ? std::optional(description.AsGiven(*output))
+                                                  : std::nullopt);
   }
   const tools::CDesc c_desc(desc);
   ANYDML_RETURN_IF_ERROR(Locked([&]() -> Status {

@@ -48,8 +48,7 @@ class Device;
 struct CompiledOperator {
   std::shared_ptr<Device> device;
   tools::CompiledOperator op;
-  std::vector<std::optional<TensorDesc>> inputs;   // in binding order, as the library has them
-  std::vector<std::optional<TensorDesc>> outputs;  // as the caller sees them
+  std::vector<std::optional<TensorDesc>> outputs;  // in binding order, as the caller sees them
 };
 
 class Device : public std::enable_shared_from_this<Device> {

@@ -89,10 +89,10 @@ PyTensor FromTensor(const TensorDesc& tensor) {
   return {static_cast<uint32_t>(tensor.type), list(tensor.sizes), list(tensor.strides)};
 }
 
-std::vector<std::optional<PyTensor>> FromTensors(const std::vector<std::optional<TensorDesc>>& tensors) {
+std::vector<std::optional<PyTensor>> Outputs(const CompiledOperator& op) {
   std::vector<std::optional<PyTensor>> list;
-  for (const auto& tensor : tensors) {
-    list.push_back(tensor ? std::optional(FromTensor(*tensor)) : std::nullopt);
+  for (const auto& output : op.outputs) {
+    list.push_back(output ? std::optional(FromTensor(*output)) : std::nullopt);
   }
   return list;
 }
@@ -191,14 +191,12 @@ std::vector<std::string> DataTypeNames() {
 PYBIND11_MODULE(_anydml, m) {
   m.def("version", AnyDmlGetVersion);
   m.def("adapters", Adapters);
-  m.def("why_no_gpu", AnyDmlWhyNoGpu);
   m.def("implemented", ImplementedNames);
   m.def("is_operator", [](const std::string& name) { return FindOperator(name) != nullptr; });
   m.def("data_types", DataTypeNames);
 
   py::class_<CompiledOperator, std::shared_ptr<CompiledOperator>>(m, "CompiledOperator")
-      .def_property_readonly("inputs", [](const CompiledOperator& op) { return FromTensors(op.inputs); })
-      .def_property_readonly("outputs", [](const CompiledOperator& op) { return FromTensors(op.outputs); })
+      .def_property_readonly("outputs", Outputs)
       .def_property_readonly(
           "implementation",
           [](const CompiledOperator& op) { return AnyDmlGetImplementation(op.op.compiled.Get()); })
