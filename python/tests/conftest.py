@@ -1,12 +1,6 @@
-"""Settings of all tests: examples of hypothesis are the same in every run (HYPOTHESIS_PROFILE=random
-looks for new ones), and doctests know numpy and the package."""
+"""Examples of hypothesis are the same in every run; HYPOTHESIS_PROFILE=random looks for new ones."""
 
 import os
-
-import numpy as np
-import pytest
-
-import anydml as dml
 
 try:
     from hypothesis import settings
@@ -16,9 +10,3 @@ else:
     settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60, print_blob=True)
     settings.register_profile("random", deadline=None, max_examples=2000, print_blob=True)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
-
-
-@pytest.fixture(autouse=True)
-def _names(doctest_namespace):
-    doctest_namespace["np"] = np
-    doctest_namespace["dml"] = dml
