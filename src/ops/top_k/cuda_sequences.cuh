@@ -94,11 +94,7 @@ class CudaSequence {
   __device__ const uint4* AddressOfVector(uint64_t v) const {
     return reinterpret_cast<const uint4*>(input_ + FirstOf(v));
   }
-  // What is there of the one vector that may be left.
-  __device__ uint32_t BytesFrom(uint64_t v) const {
-    return static_cast<uint32_t>(all_.input_end - reinterpret_cast<const std::byte*>(input_ + FirstOf(v)));
-  }
-  // The same vector, by words.
+  // The one vector that may be left, by words.
   __device__ uint4 LoadLast(uint64_t v) const {
     const auto* at = reinterpret_cast<const uint32_t*>(input_ + FirstOf(v));
     const int64_t left = reinterpret_cast<const uint32_t*>(all_.input_end) - at;

@@ -30,9 +30,9 @@ class SharedRow {
     const uint4* from = sequence.AddressOfVector(threadIdx.x);
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
-      const uint32_t v = VectorOf(i);
-      if (v < count_) CopyAsync(&vectors_[v], from + i * kThreads, v < readable ? 16 : sequence.BytesFrom(v));
+      if (VectorOf(i) < readable) CopyAsync(&vectors_[VectorOf(i)], from + i * kThreads);
     }
+    if (readable < count_ && IsOwn(readable)) vectors_[readable] = sequence.LoadLast(readable);
     asm volatile("cp.async.wait_all;" ::: "memory");
     ReplaceOutside(sequence, 0);
     ReplaceOutside(sequence, count_ - 1);
@@ -106,12 +106,12 @@ class SharedRow {
   }
 
  private:
-  static __device__ void CopyAsync(uint4* to, const uint4* from, uint32_t bytes) {
+  static __device__ void CopyAsync(uint4* to, const uint4* from) {
     const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
   }
   __device__ void ReplaceOutside(const CudaSequence<kBytes>& sequence, uint32_t v) {
-    if (v % kThreads != threadIdx.x || sequence.IsWhole(v)) return;
+    if (!IsOwn(v) || sequence.IsWhole(v)) return;
     Vector vector = At(v);
     sequence.ReplaceOutside(v, &vector, WorstElement<kBytes>(order_));
     vectors_[v] = make_uint4(vector.words[0], vector.words[1], vector.words[2], vector.words[3]);
@@ -120,6 +120,7 @@ class SharedRow {
     const uint4 loaded = vectors_[v];
     return {{loaded.x, loaded.y, loaded.z, loaded.w}};
   }
+  static __device__ bool IsOwn(uint32_t v) { return v % kThreads == threadIdx.x; }
   static __device__ uint32_t VectorOf(int i) { return threadIdx.x + i * kThreads; }
   __device__ uint32_t IndexOf(uint32_t v, int e) const { return first_ + v * Vector::kElements + e; }
 
