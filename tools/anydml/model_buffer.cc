@@ -256,7 +256,13 @@ Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32
   return {};
 }
 
-std::string ResolveInput(const std::filesystem::path& folder, const std::string& path) {
+std::string NativePath(std::string path) {
+  std::replace(path.begin(), path.end(), '\\', '/');
+  return path;
+}
+
+std::string ResolveInput(const std::filesystem::path& folder, const std::string& given) {
+  const std::string path = NativePath(given);
   const std::filesystem::path beside = folder / path;
   std::error_code error;
   const bool elsewhere = !std::filesystem::exists(beside, error) && std::filesystem::exists(path, error);
