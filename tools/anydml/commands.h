@@ -25,6 +25,7 @@ struct Command {
 extern const Command kRunCommand;
 extern const Command kOpCommand;
 extern const Command kCheckCommand;
+extern const Command kConformanceCommand;
 extern const Command kOperatorsCommand;
 extern const Command kAdaptersCommand;
 extern const Command kCompletionCommand;

@@ -9,12 +9,9 @@ namespace anydml::tools {
 namespace {
 
 constexpr Option kExecutionOptions[] = {
-    {"--adapter", "ADAPTER", ValueKind::kAdapter,
-     "number, id or part of the name of an adapter (`anydml adapters`)"},
-    {"--feature-level", "LEVEL", ValueKind::kFeatureLevel,
-     "hold the device to a lower feature level, for example 2.1"},
-    {"--implementation", "NAME", ValueKind::kImplementation,
-     "force one implementation (`anydml operators NAME`)"},
+    kAdapterOption,
+    kFeatureLevelOption,
+    kImplementationOption,
     {"--allow-out-of-range", "", ValueKind::kText,
      "an index out of range is not an error: that update is dropped"},
     {"--why", "", ValueKind::kText, "print which implementation was chosen, and why not the others"},

@@ -33,6 +33,14 @@ struct Option {
   std::string_view help;
 };
 
+// What several commands take.
+inline constexpr Option kAdapterOption = {"--adapter", "ADAPTER", ValueKind::kAdapter,
+                                          "number, id or part of the name of an adapter (`anydml adapters`)"};
+inline constexpr Option kFeatureLevelOption = {"--feature-level", "LEVEL", ValueKind::kFeatureLevel,
+                                               "hold the device to a lower feature level, for example 2.1"};
+inline constexpr Option kImplementationOption = {"--implementation", "NAME", ValueKind::kImplementation,
+                                                 "force one implementation (`anydml operators NAME`)"};
+
 // What was given on the command line: "--name value", "--name=value", flags and, in
 // between or after "--", the operands.
 class Arguments {

@@ -29,10 +29,10 @@ Status Output::Flush() {
   return Status(Code::kFail, StrCat("standard output cannot be written: ", std::strerror(error)));
 }
 
-Output::Output(bool json) : json_(json) { document_.BeginObject(); }
+Output::Output(bool json, bool quiet) : json_(json), quiet_(quiet) { document_.BeginObject(); }
 
 void Output::Text(std::string_view text) {
-  if (!json_) Write(text);
+  if (!json_ && !quiet_) Write(text);
 }
 
 void Output::Page(std::string_view text) {
@@ -41,6 +41,7 @@ void Output::Page(std::string_view text) {
 }
 
 void Output::Note(const std::string& sentence) const {
+  if (quiet_) return;
   std::fprintf(stderr, "%s note: %s\n", tools::Paint(stderr, Style::kYellow, "anydml:").c_str(),
                sentence.c_str());
 }

@@ -12,7 +12,8 @@ namespace anydml::tools {
 
 class Output {
  public:
-  explicit Output(bool json);
+  // `quiet`: nothing is printed, for whoever only wants to know how it ends.
+  explicit Output(bool json, bool quiet = false);
 
   bool json() const { return json_; }
 
@@ -39,6 +40,7 @@ class Output {
   Status Flush();
 
   const bool json_;
+  const bool quiet_;
   int write_error_ = 0;  // errno of the first failure
   JsonWriter document_;
 };
