@@ -40,7 +40,8 @@ def present():
 def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit(__doc__)
-    groups = [group for part in (top_k, scatter_nd, scatter_elements, identity, bindings, refusals) for group in part.groups()]
+    parts = (top_k, scatter_nd, scatter_elements, identity, bindings, refusals)
+    groups = sorted((group for part in parts for group in part.groups()), key=lambda group: group.name)
     files = {path: text for group in groups for path, text in group.files()}
     files["README.md"] = readme(groups)
     stale = sorted(set(present()) - set(files))

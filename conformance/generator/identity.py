@@ -34,14 +34,14 @@ def copies():
     for data_type in elements.CODES:
         bits = data_type in elements.FLOATS
         low, high = elements.limits(elements.bits_type(data_type) if bits else data_type)
-        values = [high, low, high - 1, low + 1, 5, high // 2, high // 2 + 1]
+        values = [high, low, high - 1, low + 1, 5, high // 2, high // 2 + 1, 6]
         types.add(data_type.lower(), f"Extreme elements of {data_type}" + (", NaNs among them." if bits else "."),
                   row(data_type, values, bits=bits))
     ranks = Group("identity/ranks", DOCUMENTATION, "1 to 8 dimensions.")
     for count in range(1, 9):
         sizes = [3, 2, 4, 1, 2, 1, 2, 1][:count]
-        values = numbers.mixed(Tensor("INT16", sizes).count(), -50, 50)
-        ranks.add(f"{count}-dimensions", f"{count} dimensions.", model("INT16", sizes, values))
+        values = numbers.mixed(Tensor("INT32", sizes).count(), -50, 50)
+        ranks.add(f"{count}-dimensions", f"{count} dimensions.", model("INT32", sizes, values))
     return [types, ranks]
 
 
@@ -52,9 +52,9 @@ def scaled():
         for name, scale_bias in (("scale", (2.0, 0.0)), ("bias", (1.0, -0.5)), ("both", (-0.25, 3.0)),
                                  ("constant", (0.0, 7.0))):
             floats.add(f"{data_type.lower()}-{name}", f"{data_type} times {scale_bias[0]} plus {scale_bias[1]}.",
-                       row(data_type, [0.0, 1.0, -2.0, 0.5, 24.0, -12.25, 1024.0], scale_bias=scale_bias))
+                       row(data_type, [0.0, 1.0, -2.0, 0.5, 24.0, -12.25, 1024.0, 3.0], scale_bias=scale_bias))
         floats.add(f"{data_type.lower()}-infinity", "Infinities stay infinite.",
-                   row(data_type, [float("inf"), float("-inf"), 1.0], scale_bias=(-2.0, 1.0)))
+                   row(data_type, [float("inf"), float("-inf"), 1.0, 0.0], scale_bias=(-2.0, 1.0)))
     integers = Group("identity/scale_bias_of_integers", CONTRACT,
                      "x * Scale + Bias of integers, where the result is one of the type: clients negate so.")
     for data_type in elements.INTEGERS:
@@ -68,7 +68,7 @@ def scaled():
 
 
 def strides():
-    group = Group("identity/strides", DOCUMENTATION,
+    group = Group("identity/strides", CONTRACT,
                   "The usual way to transpose, broadcast, pad and slice: through strides. Gaps are not written.")
     sizes = [1, 2, 3, 4]
     for name, claim, options in (
@@ -85,6 +85,9 @@ def strides():
                       model(data_type, sizes, numbers.mixed(extent, 0, 90), **options))
         group.add(f"{name}-scaled", claim,
                   model("FLOAT16", sizes, numbers.mixed(extent, 0, 45), scale_bias=(2, 1), **options))
+    group.add("in-place", "The operator may write where it reads; gaps stay.",
+              model("FLOAT32", [1, 1, 2, 2], [1, 2, 3, 4, 5, 6, 7], strides=[7, 7, 4, 2], output_strides=[7, 7, 4, 2],
+                    in_place=True, scale_bias=(10, 0)))
     return group
 
 
@@ -93,10 +96,7 @@ def in_place():
     group.add("copy", "Nothing changes.", row("FLOAT32", [1.0, 2.0, 3.0], in_place=True))
     for data_type in ("FLOAT32", "FLOAT16", "INT8"):
         group.add(f"scaled-{data_type.lower()}", "Scaled where it is.",
-                  row(data_type, [1, 2, 3, 4, 5], in_place=True, scale_bias=(-2, 1)))
-    group.add("strided", "With gaps, which stay.",
-              model("FLOAT32", [1, 1, 2, 2], [1, 2, 3, 4, 5, 6, 7], strides=[7, 7, 4, 2], output_strides=[7, 7, 4, 2],
-                    in_place=True, scale_bias=(10, 0)))
+                  row(data_type, [1, 2, 3, 4, 5, 6, 7, 8], in_place=True, scale_bias=(-2, 1)))
     return group
 
 

@@ -83,6 +83,13 @@ class Model:
             after[self.tensors[field].place(coordinates)] = value
         self.outputs[buffer] = after
 
+    def check_no_gaps(self):
+        """The documents let an implementation write what lies within an output but is no element."""
+        for field, tensor in self.tensors.items():
+            if field.startswith("Output") and (tensor.given_strides or
+                                               tensor.count() * elements.size_of(tensor.data_type) % 4):
+                raise ValueError(f"{self.operator}: {field} has gaps")
+
     def own(self, field):
         """The input becomes one that DirectML copies when it initialises the operator."""
         self.tensors[field].fields["Flags"] = OWNED_BY_DML
@@ -150,6 +157,8 @@ class Group:
         if name in self.models:
             raise ValueError(f"{self.name}/{name}: twice")
         if not expectation.get("refused"):
+            if self.basis == DOCUMENTATION:
+                model.check_no_gaps()
             expectation["since"] = lowest_level(model.operator, model.tensors)
             expectation["outputs"] = model.outputs
         self.models[name] = (claim, model, expectation)

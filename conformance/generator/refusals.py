@@ -30,7 +30,6 @@ def tensor_faults(data_type, sizes):
         data_type, sizes, GuaranteedBaseOffsetAlignment=3)
     yield "alignment-2", "GuaranteedBaseOffsetAlignment is smaller than an element.", Tensor(
         data_type, sizes, GuaranteedBaseOffsetAlignment=2)
-    yield "too-many-elements", "2^32 elements.", Tensor(data_type, [65536, 65536] + sizes[2:])
 
 
 def output_faults(data_type, sizes):
@@ -173,6 +172,10 @@ def identity_refused():
         ("output-order", "As many elements in another shape.", {"OutputTensor": Tensor("FLOAT32", [1, 2, 4, 3])}),
         ("output-type", "Another data type.", {"OutputTensor": Tensor("FLOAT16", [1, 2, 3, 4])}),
         ("output-dimensions", "Another number of dimensions.", {"OutputTensor": Tensor("FLOAT32", [1, 1, 2, 3, 4])}),
+        ("too-many-elements", "2^32 elements, one more than there may be.",
+         {name: Tensor("UINT8", [1, 1, 65536, 65536]) for name in base}),
+        ("overflow", "More elements than 64 bits can count.",
+         {name: Tensor("FLOAT32", [4294967295] * 4, TotalTensorSizeInBytes=64) for name in base}),
     ]
     return refused("identity/refused", "ELEMENT_WISE_IDENTITY", base, changes, ["InputTensor", "OutputTensor"])
 
@@ -196,7 +199,7 @@ def levels():
         ("scatter_nd", "2.0", "2.1", "SCATTER_ND exists from 2.1 on.",
          scatter_nd.model([10], [2, 1], [3, 4], rank=4)),
         ("scatter_nd-dimensions", "2.1", "3.0", "Other than 4 dimensions from 3.0 on.",
-         scatter_nd.model([10], [2, 1], [3, 4])),
+         scatter_nd.model([10], [2, 1], [3, 4], rank=3)),
         ("scatter_nd-signed-indices", "2.1", "3.0", "Signed, hence negative, indices from 3.0 on.",
          scatter_nd.model([10], [2, 1], [3, -1], index_type="INT32", rank=4)),
         ("scatter_nd-float64", "4.0", "4.1", "FLOAT64 from 4.1 on.",
@@ -204,7 +207,7 @@ def levels():
         ("scatter_elements", "1.0", "2.0", "SCATTER_ELEMENTS exists from 2.0 on.",
          scatter_elements.row(10, [3, 4])),
         ("scatter_elements-integers", "2.0", "2.1", "Integers from 2.1 on.",
-         scatter_elements.row(10, [3, 4], data_type="UINT8")),
+         scatter_elements.row(8, [3, 4], data_type="UINT8")),
         ("scatter_elements-uint64-indices", "2.1", "3.0", "64-bit indices from 3.0 on.",
          scatter_elements.row(10, [3, 4], index_type="UINT64")),
         ("identity-integers", "2.0", "2.1", "Integers from 2.1 on.", identity.row("INT32", ten)),

@@ -99,9 +99,9 @@ def types():
     for data_type in elements.CODES:
         bits = data_type in elements.FLOATS
         low, high = elements.limits(elements.bits_type(data_type) if bits else data_type)
-        values = [high, low, high - 1, low + 1, 5, high // 2, high // 2 + 1]
+        values = [high, low, high - 1, low + 1, 5, high // 2, high // 2 + 1, 6]
         data.add(data_type.lower(), f"Extreme elements of {data_type}" + (", NaNs among them." if bits else "."),
-                 row(7, [6, 0, 3], data_type=data_type, data=values, updates=[high - 3, low, high], bits=bits))
+                 row(8, [7, 0, 3], data_type=data_type, data=values, updates=[high - 3, low, high], bits=bits))
     for index_type in INDEX_TYPES:
         index.add(index_type.lower(), f"{index_type} indices.",
                   model([1, 1, 2, 5], 3, 3, [0, 4, 2, 3, 1, 0], index_type=index_type))

@@ -37,10 +37,11 @@ def aligned(sizes, rank):
 
 def model(sizes, index_sizes, indices, data_type="FLOAT32", index_type="UINT32", rank=None, data=None, updates=None,
           strides=(None, None, None, None), in_place=False, bits=False):
-    """`sizes` and `index_sizes` are the meaningful ones; all tensors get the same number of dimensions."""
+    """`sizes` and `index_sizes` are the meaningful ones. All tensors get the same number of dimensions: more than
+    those, as the page wants it, unless `rank` says how many."""
     tuple_size = index_sizes[-1]
     update_sizes = list(index_sizes[:-1]) + list(sizes[tuple_size:])
-    rank = rank or max(len(sizes), len(index_sizes), len(update_sizes))
+    rank = rank or max(4, 1 + max(len(sizes), len(index_sizes), len(update_sizes)))
     full = [aligned(s, rank) for s in (sizes, index_sizes, update_sizes)]
     result = Model("SCATTER_ND")
     input_tensor = Tensor(data_type, full[0], strides[0])
@@ -64,8 +65,10 @@ def examples():
                   "The examples of the SCATTER_ND page, in the form that its own rules allow.")
     group.add("list", "Four elements of a list replaced.",
               model([8], [4, 1], [4, 3, 1, 7], data=[1, 2, 3, 4, 5, 6, 7, 8], updates=[9, 10, 11, 12]))
+    group.add("list-in-2-dimensions", "The same with as few dimensions as there can be.",
+              model([8], [4, 1], [4, 3, 1, 7], data=[1, 2, 3, 4, 5, 6, 7, 8], updates=[9, 10, 11, 12], rank=2))
     group.add("slices", "A [1,2] array of 3-coordinate tuples into {3,4,5,6,7} takes updates of {1,1,2,6,7}.",
-              model([3, 4, 5, 6, 7], [1, 2, 3], [2, 0, 4, 0, 3, 1], data_type="UINT8", data=[1] * 2520))
+              model([3, 4, 5, 6, 7], [1, 2, 3], [2, 0, 4, 0, 3, 1], data_type="UINT8", data=[1] * 2520, rank=5))
     return group
 
 
@@ -80,7 +83,7 @@ def slices():
                        [c % s for c, s in zip(numbers.mixed(size, 0, 11, seed=5 * n + size), sizes)]]
             group.add(f"{count}-dimensions-tuple-{size}",
                       f"Tuples of {size} into {count} dimensions, slices of {count - size} dimensions.",
-                      model(sizes, [tuples, size], indices, data_type="INT16"))
+                      model(sizes, [tuples, size], indices, data_type="INT32"))
     return group
 
 
@@ -148,9 +151,9 @@ def types():
     for data_type in elements.CODES:
         bits = data_type in elements.FLOATS
         low, high = elements.limits(elements.bits_type(data_type) if bits else data_type)
-        values = [high, low, high - 1, low + 1, 5, high // 2, high // 2 + 1]
+        values = [high, low, high - 1, low + 1, 5, high // 2, high // 2 + 1, 6]
         data.add(data_type.lower(), f"Extreme elements of {data_type}" + (", NaNs among them." if bits else "."),
-                 model([7], [3, 1], [6, 0, 3], data_type=data_type, data=values, updates=[high - 3, low, high],
+                 model([8], [3, 1], [7, 0, 3], data_type=data_type, data=values, updates=[high - 3, low, high],
                        bits=bits))
     for index_type in INDEX_TYPES:
         index.add(index_type.lower(), f"{index_type} indices.",
@@ -188,11 +191,13 @@ def strides():
             for (n, t), index in zip(places.coordinates(), indices):
                 spread[places.place((n, t))] = index
             indices = spread
-        group.add(name, claim, model([3, 4], [3, 2], indices, strides=layouts))
+        group.add(name, claim, model([3, 4], [3, 2], indices, strides=layouts, rank=2))
     group.add("slices", "Slices between padded updates and a transposed output.",
-              model([3, 4], [2, 1], [2, 0], data_type="UINT8", strides=([1, 3], None, [6, 1], [5, 1])))
+              model([3, 4], [2, 1], [2, 0], data_type="UINT8", rank=2,
+                    strides=([1, 3], None, [6, 1], [5, 1])))
     group.add("all", "Everything strided, each differently.",
-              model([3, 4], [2, 1], [1, 77, 2], data_type="INT64", strides=([6, 1], [2, 1], [1, 2], [1, 3])))
+              model([3, 4], [2, 1], [1, 77, 2], data_type="INT64", rank=2,
+                    strides=([6, 1], [2, 1], [1, 2], [1, 3])))
     return group
 
 
@@ -203,7 +208,8 @@ def in_place():
     group.add("slices", "Rows replaced where they are.", model([4, 3], [2, 1], [3, 0], in_place=True))
     group.add("duplicates", "The last update stays, in place, too.", model([4], [4, 1], [2, 2, 0, 2], in_place=True))
     group.add("strided", "With gaps, which stay.",
-              model([3, 2], [2, 2], [2, 1, 0, 0], in_place=True, strides=([5, 2], None, None, [5, 2])))
+              model([3, 2], [2, 2], [2, 1, 0, 0], rank=2, in_place=True,
+                    strides=([5, 2], None, None, [5, 2])))
     group.add("dropped", "Nothing is in range: nothing changes.", model([4], [2, 1], [4, 5], in_place=True))
     return group
 

@@ -1,32 +1,36 @@
 #include "anydml/junit.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <span>
+#include <string_view>
 
+#include "anydml/text.h"
 #include "base/status.h"
 
 namespace anydml::tools {
 namespace {
 
-// For attributes, too. XML has no way to write most control characters.
-std::string Escaped(const std::string& text) {
+// For attributes, too. What XML cannot write (control characters, other encodings) becomes '?'.
+std::string Escaped(std::string_view text) {
   std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    const std::string_view sequence = text.substr(0, std::max<size_t>(length, 1));
+    text.remove_prefix(sequence.size());
+    const bool no_character = sequence == "\uFFFE" || sequence == "\uFFFF";
+    if (length == 0 || static_cast<unsigned char>(sequence[0]) < 0x20 || no_character) {
+      result += '?';
+    } else if (sequence == "&") {
+      result += "&amp;";
+    } else if (sequence == "<") {
+      result += "&lt;";
+    } else if (sequence == ">") {
+      result += "&gt;";
+    } else if (sequence == "\"") {
+      result += "&quot;";
+    } else {
+      result += sequence;
     }
   }
   return result;
