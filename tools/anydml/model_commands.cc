@@ -161,7 +161,7 @@ Status ReadWriteFile(const JsonNode& node, const std::filesystem::path& folder, 
   std::string target;
   ANYDML_RETURN_IF_ERROR(node.GetRequired("targetPath", &target));
   out->path = (folder / NativePath(target)).string();
-  out->npy = HasExtension(target, {".npy"});
+  out->npy = HasExtension(target, ".npy");
   // Raw files have neither a data type nor dimensions.
   ANYDML_RETURN_IF_ERROR(out->npy ? FindTypedBuffer(node, model, &out->buffer)
                                   : FindBuffer(node, model, &out->buffer));

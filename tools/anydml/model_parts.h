@@ -34,8 +34,8 @@ std::string NativePath(std::string path);
 // In the model's folder or, where there is none, in the current one.
 std::string ResolveInput(const std::filesystem::path& folder, const std::string& given);
 
-// Extensions without regard to case.
-bool HasExtension(const std::string& path, std::initializer_list<std::string_view> extensions);
+// Without regard to case.
+bool HasExtension(const std::string& path, std::string_view extension);
 // Files that are neither these nor .npy are raw elements.
 bool IsImage(const std::string& path);
 
