@@ -47,6 +47,7 @@ class Model:
         self.owned = {}
         self.outputs = {}
         self.values = {}
+        self.disjoint = True  # each update has an element of its own
 
     def attributes(self, **values):
         self.desc.update(values)
@@ -83,8 +84,18 @@ class Model:
             after[self.tensors[field].place(coordinates)] = value
         self.outputs[buffer] = after
 
-    def check_no_gaps(self):
-        """The documents let an implementation write what lies within an output but is no element."""
+    def check_printed(self, **printed):
+        """That the documents print what was computed here: a test of the generator."""
+        for buffer, values in printed.items():
+            if self.outputs[buffer][:len(values)] != values:
+                raise ValueError(f"{self.operator}: the page has {values}, not {self.outputs[buffer]}")
+        return self
+
+    def check_documented(self):
+        """The documents let an implementation write what lies within an output but is no element, and do not say
+        what becomes of updates of one element or outside of the output."""
+        if not self.disjoint:
+            raise ValueError(f"{self.operator}: updates overlap or are out of range")
         for field, tensor in self.tensors.items():
             if field.startswith("Output") and (tensor.given_strides or
                                                tensor.count() * elements.size_of(tensor.data_type) % 4):
@@ -158,7 +169,7 @@ class Group:
             raise ValueError(f"{self.name}/{name}: twice")
         if not expectation.get("refused"):
             if self.basis == DOCUMENTATION:
-                model.check_no_gaps()
+                model.check_documented()
             expectation["since"] = lowest_level(model.operator, model.tensors)
             expectation["outputs"] = model.outputs
         self.models[name] = (claim, model, expectation)

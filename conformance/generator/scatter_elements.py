@@ -6,13 +6,15 @@ from generator.tensors import Tensor
 
 
 def scatter_elements(data, sizes, indices, updates, axis):
-    """Each update goes to its own place, but for the coordinate along the axis."""
-    result = dict(data)
+    """Each update goes to its own place, but for the coordinate along the axis. Returns the output and where the
+    updates went; dropped ones are not there."""
+    result, targets = dict(data), []
     for place in updates:  # row-major, so that of several updates to one element the last one stays
         index = wrapped(indices[place], sizes[axis])
         if index is not None:
-            result[place[:axis] + (index,) + place[axis + 1:]] = updates[place]
-    return result
+            targets.append(place[:axis] + (index,) + place[axis + 1:])
+            result[targets[-1]] = updates[place]
+    return result, targets
 
 
 def model(sizes, axis, length, indices=None, data_type="FLOAT32", index_type="UINT32", data=None, updates=None,
@@ -29,7 +31,8 @@ def model(sizes, axis, length, indices=None, data_type="FLOAT32", index_type="UI
     before = result.bind("InputTensor", input_tensor, "data", data, bits)
     at = result.bind("IndicesTensor", index_tensor, "indices", indices)
     new = result.bind("UpdatesTensor", update_tensor, "updates", updates, bits)
-    after = scatter_elements(before, sizes, at, new, axis)
+    after, targets = scatter_elements(before, sizes, at, new, axis)
+    result.disjoint = len(set(targets)) == len(new)
     if in_place:
         result.bind_in_place("OutputTensor", input_tensor, "data", after)
     else:
@@ -45,10 +48,14 @@ def axes():
     group = Group("scatter_elements/ranks_and_axes", DOCUMENTATION,
                   "1 to 8 dimensions; the first, the last and an axis between.")
     for count in range(1, 9):
-        sizes = [3, 2, 4, 1, 2, 1, 2, 1][:count]
         for axis in sorted({0, count // 2, count - 1}):
+            sizes = [3, 2, 4, 1, 2, 1, 2, 1][:count]
+            sizes[axis] = 5
+            # Different for each line, and all different within one.
+            places = Tensor("UINT32", sizes[:axis] + [2] + sizes[axis + 1:]).coordinates()
+            indices = [(sum(place) + place[axis]) % 5 for place in places]
             group.add(f"{count}-dimensions-axis-{axis}", f"Axis {axis} of {count} dimensions.",
-                      model(sizes, axis, 2, data_type="INT32"))
+                      model(sizes, axis, 2, indices, data_type="INT32"))
     return group
 
 
@@ -109,7 +116,7 @@ def types():
             index.add(f"{index_type.lower()}-negative", "Every element by its negative index.",
                       row(5, [-1, -2, -3, -4, -5], index_type=index_type))
             index.add(f"{index_type.lower()}-columns", "Negative and other indices along columns.",
-                      model([1, 1, 4, 3], 2, 2, [-1, 0, 1, -3, -4, 2], index_type=index_type))
+                      model([1, 1, 4, 3], 2, 2, [-1, 0, 1, -3, -2, -1], index_type=index_type))
     return [data, index]
 
 

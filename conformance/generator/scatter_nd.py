@@ -14,9 +14,10 @@ def wrapped(index, size):
     return index if 0 <= index < size else None
 
 
-def scatter_nd(data, sizes, indices, index_sizes, updates, update_sizes, input_dimensions, index_dimensions):
-    """All data by coordinates; the coordinates of a slice are the tuple's, then the update's last ones."""
-    result = dict(data)
+def scatter_nd(data, sizes, indices, index_sizes, updates, input_dimensions, index_dimensions):
+    """All data by coordinates; the coordinates of a slice are the tuple's, then the update's last ones. Returns the
+    output and where the updates went; dropped ones are not there."""
+    result, targets = dict(data), []
     rank, tuple_size = len(sizes), index_sizes[-1]
     first = rank - input_dimensions  # the first meaningful dimension of the input
     slice_rank = input_dimensions - tuple_size
@@ -27,8 +28,9 @@ def scatter_nd(data, sizes, indices, index_sizes, updates, update_sizes, input_d
         at = [indices[(0,) * (rank - index_dimensions) + batch + (t,)] for t in range(tuple_size)]
         target = [wrapped(index, sizes[first + t]) for t, index in enumerate(at)]
         if None not in target:
-            result[(0,) * first + tuple(target) + within] = updates[place]
-    return result
+            targets.append((0,) * first + tuple(target) + within)
+            result[targets[-1]] = updates[place]
+    return result, targets
 
 
 def aligned(sizes, rank):
@@ -52,7 +54,8 @@ def model(sizes, index_sizes, indices, data_type="FLOAT32", index_type="UINT32",
     before = result.bind("InputTensor", input_tensor, "data", data, bits)
     at = result.bind("IndicesTensor", index_tensor, "indices", indices)
     new = result.bind("UpdatesTensor", update_tensor, "updates", updates, bits)
-    after = scatter_nd(before, full[0], at, full[1], new, full[2], len(sizes), len(index_sizes))
+    after, targets = scatter_nd(before, full[0], at, full[1], new, len(sizes), len(index_sizes))
+    result.disjoint = len(set(targets)) == len(new)
     if in_place:
         result.bind_in_place("OutputTensor", input_tensor, "data", after)
     else:
@@ -63,10 +66,10 @@ def model(sizes, index_sizes, indices, data_type="FLOAT32", index_type="UINT32",
 def examples():
     group = Group("scatter_nd/examples", DOCUMENTATION,
                   "The examples of the SCATTER_ND page, in the form that its own rules allow.")
-    group.add("list", "Four elements of a list replaced.",
-              model([8], [4, 1], [4, 3, 1, 7], data=[1, 2, 3, 4, 5, 6, 7, 8], updates=[9, 10, 11, 12]))
-    group.add("list-in-2-dimensions", "The same with as few dimensions as there can be.",
-              model([8], [4, 1], [4, 3, 1, 7], data=[1, 2, 3, 4, 5, 6, 7, 8], updates=[9, 10, 11, 12], rank=2))
+    for rank in (4, 2):
+        group.add(f"list-in-{rank}-dimensions", "Four elements of a list replaced.",
+                  model([8], [4, 1], [4, 3, 1, 7], data=[1, 2, 3, 4, 5, 6, 7, 8], updates=[9, 10, 11, 12],
+                        rank=rank).check_printed(output=[1, 11, 3, 10, 9, 6, 7, 12]))
     group.add("slices", "A [1,2] array of 3-coordinate tuples into {3,4,5,6,7} takes updates of {1,1,2,6,7}.",
               model([3, 4, 5, 6, 7], [1, 2, 3], [2, 0, 4, 0, 3, 1], data_type="UINT8", data=[1] * 2520, rank=5))
     return group
@@ -79,8 +82,9 @@ def slices():
         sizes = [3, 2, 4, 2, 3][:count]
         for size in range(1, count + 1):
             tuples = 3 if size > 1 else 2
-            indices = [i for n in range(tuples) for i in
-                       [c % s for c, s in zip(numbers.mixed(size, 0, 11, seed=5 * n + size), sizes)]]
+            everywhere = list(Tensor("UINT32", sizes[:size]).coordinates())
+            chosen = numbers.shuffled(len(everywhere), seed=count + size)[:tuples]
+            indices = [i for place in chosen for i in everywhere[place]]
             group.add(f"{count}-dimensions-tuple-{size}",
                       f"Tuples of {size} into {count} dimensions, slices of {count - size} dimensions.",
                       model(sizes, [tuples, size], indices, data_type="INT32"))

@@ -58,12 +58,17 @@ def examples():
     tied = [1, 2, 2, 3, 3, 4, 5, 5, 6, 6, 6, 6]
     group = Group("top_k1/examples", DOCUMENTATION, "The four examples of the TOP_K1 page come out as printed.")
     older = Group("top_k/examples", DOCUMENTATION, "TOP_K is TOP_K1 with DECREASING, on the same examples.")
-    for name, claim, axis, k, direction, values in (
-            ("1-last-axis", "The two largest of each row.", 3, 2, DECREASING, first),
-            ("2-another-axis", "The two largest of each column.", 2, 2, DECREASING, first),
-            ("3-tied-values", "Equal values in the order of their indices.", 3, 3, DECREASING, tied),
-            ("4-increasing", "The three smallest of each row, smallest first.", 3, 3, INCREASING, tied)):
-        group.add(name, claim, model("FLOAT32", [1, 1, 3, 4], axis, k, values, direction))
+    for name, claim, axis, k, direction, values, top, at in (
+            ("1-last-axis", "The two largest of each row.", 3, 2, DECREASING, first,
+             [11, 10, 9, 8, 7, 6], [3, 2, 2, 3, 3, 2]),
+            ("2-another-axis", "The two largest of each column.", 2, 2, DECREASING, first,
+             [4, 5, 10, 11, 3, 2, 9, 8], [2, 2, 0, 0, 1, 1, 1, 1]),
+            ("3-tied-values", "Equal values in the order of their indices.", 3, 3, DECREASING, tied,
+             [3, 2, 2, 5, 5, 4, 6, 6, 6], [3, 1, 2, 2, 3, 1, 0, 1, 2]),
+            ("4-increasing", "The three smallest of each row, smallest first.", 3, 3, INCREASING, tied,
+             [1, 2, 2, 3, 4, 5, 6, 6, 6], [0, 1, 2, 0, 1, 2, 0, 1, 2])):
+        group.add(name, claim, model("FLOAT32", [1, 1, 3, 4], axis, k, values, direction).check_printed(
+            values=top, indices=at))
         if direction == DECREASING:
             older.add(name, claim, model("FLOAT32", [1, 1, 3, 4], axis, k, values, operator="TOP_K"))
     return [group, older]
