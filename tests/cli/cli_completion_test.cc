@@ -16,7 +16,7 @@ std::string Completed(std::vector<std::string> words) {
 
 TEST(Completion, Commands) {
   EXPECT_EQ(Completed({"op"}), "op operators");
-  EXPECT_EQ(Completed({"c"}), "check completion");
+  EXPECT_EQ(Completed({"c"}), "check conformance completion");
   EXPECT_EQ(Completed({"--v"}), "--version");
   EXPECT_EQ(Completed({"nonsense", ""}), "");
   EXPECT_EQ(Completed({}), "");
