@@ -1,7 +1,6 @@
 #include "anydml/html_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 #include "anydml/quantity.h"
@@ -116,14 +115,11 @@ std::string DrawDistances(const std::vector<ReportCase>& cases, const SeriesStyl
   for (const double tick : axis.Ticks()) {
     grid += LineAt(axis, tick, "grid");
     numbers += StrCat("<text x=\"", Percent(axis.Share(tick)), "\" y=\"15\" text-anchor=\"middle\">",
-                      FormatNumber(tick).find('.') == std::string::npos ? FormatNumber(tick) : StrCat(tick),
-                      "×</text>");
+                      FormatNumber(tick), "×</text>");
   }
-  for (const std::string& name : names) {
-    legend += StrCat("<li class=\"", styles[name].css_class,
-                     "\"><svg class=\"key\" viewBox=\"-7 -7 14 14\" aria-hidden=\"true\">",
-                     DrawMarker(styles[name]), "</svg>", Escape(name), "</li>");
-  }
+  for (const std::string& name : names) legend += DrawKey(name, styles[name]);
+  numbers = StrCat("<div class=\"row\"><div></div><div class=\"track\"><svg aria-hidden=\"true\">", numbers,
+                   "</svg></div></div>\n");
   std::string rows;
   for (const ReportCase& c : cases) {
     std::string marks = LineAt(axis, 1, "dash floor0"), spoken;
@@ -137,9 +133,9 @@ std::string DrawDistances(const std::vector<ReportCase>& cases, const SeriesStyl
                    "</div><div class=\"track\"><svg role=\"img\"><title>", Escape(spoken), "</title>", grid,
                    marks, "</svg></div></div>\n");
   }
-  return StrCat("<div class=\"distances\">\n<ul class=\"legend\">", legend, "</ul>\n", rows,
-                "<div class=\"row\"><div></div><div class=\"track\"><svg aria-hidden=\"true\">", numbers,
-                "</svg></div></div>\n</div>\n");
+  // Numbers at both ends: there can be many rows in between.
+  return StrCat("<div class=\"distances\">\n<ul class=\"legend\">", legend, "</ul>\n", numbers, rows, numbers,
+                "</div>\n");
 }
 
 std::string DrawTable(const std::vector<ReportCase>& cases) {

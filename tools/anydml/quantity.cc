@@ -31,7 +31,11 @@ std::string FormatNumber(double number) {
   }
   const int digits = number == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(number)))) + 1;
   std::snprintf(text, sizeof(text), "%.*f", std::clamp(3 - digits, 0, 5), number);
-  return text;
+  std::string result = text;
+  if (result.find('.') == std::string::npos) return result;
+  result.erase(result.find_last_not_of('0') + 1);
+  if (result.back() == '.') result.pop_back();
+  return result;
 }
 
 std::string FormatSeconds(double seconds, const char* micro) {

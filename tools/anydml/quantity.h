@@ -15,7 +15,7 @@ std::string FormatBytes(double bytes);
 // "1000", "20k", "1.05M"
 std::string FormatCount(double count);
 
-// Three digits, without an exponent from a thousandth to a million: "0.052", "1.25", "183".
+// Up to three digits, without an exponent from a thousandth to a million: "0.052", "1.25", "183".
 std::string FormatNumber(double number);
 
 }  // namespace anydml::tools

@@ -89,9 +89,8 @@ Status ReadPeers(const std::string& path, std::vector<ReportSection>* out) {
                      [&title](const ReportSection& candidate) { return candidate.title == title; });
     if (section == out->end()) {
       out->push_back({title,
-                      StrCat("Medians of `./dev bench`, from ", path,
-                             ". The floor is measured there: "
-                             "moving the bytes on as many threads."),
+                      StrCat("Medians of ./dev bench, from ", path,
+                             "; the floor is moving the bytes on as many threads, measured in the same run."),
                       {}});
       section = out->end() - 1;
     }

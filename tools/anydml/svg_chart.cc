@@ -122,14 +122,18 @@ std::string DrawMarker(const SeriesStyle& style) {
   return kShapes[style.marker % std::size(kShapes)];
 }
 
+std::string DrawKey(const std::string& name, const SeriesStyle& style) {
+  return StrCat("<li class=\"", style.css_class,
+                "\"><svg class=\"key\" viewBox=\"-7 -7 14 14\" aria-hidden=\"true\">", DrawMarker(style),
+                "</svg>", Escape(name), "</li>");
+}
+
 std::string DrawChart(const Chart& chart, std::string_view id) {
   const LogAxis x_axis = AxisOf<&ChartPoint::x>(chart), y_axis = AxisOf<&ChartPoint::y>(chart);
   std::string names, legend, lines;
   for (const ChartSeries& series : chart.series) {
     names += StrCat(names.empty() ? "" : ", ", series.name);
-    legend += StrCat("<li class=\"", series.style.css_class,
-                     "\"><svg class=\"key\" viewBox=\"-7 -7 14 14\" aria-hidden=\"true\">",
-                     DrawMarker(series.style), "</svg>", Escape(series.name), "</li>");
+    legend = DrawKey(series.name, series.style) + legend;  // what is on top comes first
     lines += DrawSeries(series, x_axis, y_axis);
   }
   return StrCat("<figure class=\"chart\">\n<figcaption>", Escape(chart.title), "</figcaption>\n",

@@ -39,6 +39,9 @@ std::string DrawChart(const Chart& chart, std::string_view id);
 // A shape around (0, 0).
 std::string DrawMarker(const SeriesStyle& style);
 
+// An entry of a legend, which is a list.
+std::string DrawKey(const std::string& name, const SeriesStyle& style);
+
 // The inside of a logarithmic axis: its ends, and which numbers to write.
 class LogAxis {
  public:
