@@ -46,9 +46,9 @@ bool IsSwept(const std::vector<FieldArguments>& sweep, size_t field) {
 // What the name does not say yet of an input whose sizes and type it has: of random values the
 // settings that follow those.
 std::string BesidesShape(const std::string& text) {
-  if (!text.starts_with("random:")) return " " + text;
+  if (!text.starts_with("random:")) return StrCat(" ", text);
   const size_t equals = text.find('=');
-  return equals == std::string::npos ? "" : " " + text.substr(text.rfind(':', equals) + 1);
+  return equals == std::string::npos ? "" : StrCat(" ", text.substr(text.rfind(':', equals) + 1));
 }
 
 // An operator is a model of one dispatch.

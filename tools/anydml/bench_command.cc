@@ -159,7 +159,7 @@ const Command kBenchCommand = {
 `anydml run`:
 
   anydml bench TOP_K1 InputTensor=random:1x1000000 Axis=1 K=10 AxisDirection=DECREASING
-  anydml bench TOP_K1 InputTensor='random:1x{1000,100000}' Axis=1 K='{1,10,100}' \\
+  anydml bench TOP_K1 InputTensor='random:1x{1000,100000}' Axis=1 K='{1,10,100}' \
       AxisDirection=DECREASING --compare cpu,cuda --report topk.html
   anydml bench model.json --iterations 100 --json
 
@@ -173,8 +173,8 @@ executions in one list as 200 us hold, without submission and fence. All executi
 same buffers: what fits into a cache stays there.
 
 "moved" are the bytes of all inputs and outputs, GB/s those per second on the device, and "of
-the copy" is their share of the speed at which ELEMENT_WISE_IDENTITY moves 256 MiB (less on a
-small machine) on the same adapter, measured first. Data in a cache can exceed it.
+the copy" is their share of the adapter's speed at copying: the fastest of 15 copies of 256 MiB
+(less on a small machine) by ELEMENT_WISE_IDENTITY, made first. Data in a cache can exceed it.
 
 Data are looked at once before they are timed: an index out of range is an error unless
 allowed. Outputs are not written to files. Ctrl-C ends the timing; cases that are complete are

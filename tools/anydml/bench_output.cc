@@ -62,7 +62,7 @@ std::string CsvField(const std::string& text) {
 
 std::string CsvLine(const Row& row) {
   std::string line;
-  for (size_t i = 0; i < row.size(); ++i) line += (i > 0 ? "," : "") + CsvField(row[i]);
+  for (size_t i = 0; i < row.size(); ++i) line += StrCat(i > 0 ? "," : "", CsvField(row[i]));
   return line + "\n";
 }
 
@@ -87,7 +87,7 @@ std::string BenchTable(const BenchResults& all) {
   const bool compare = all.adapters.size() > 1;
   std::vector<Row> rows = {
       {"case", "adapter", "min", "p50", "p90", "p99", "mean", "device", "moved", "GB/s", "of the copy"}};
-  if (compare) rows[0].push_back("x " + all.adapters[0].id);
+  if (compare) rows[0].push_back(StrCat("x ", all.adapters[0].id));
   rows[0].emplace_back("implementation");
   for (const BenchResult& result : all.results) {
     Row row = {result.info.name, all.adapters[result.adapter].id};
@@ -192,12 +192,12 @@ ReportSection BenchSection(const BenchResults& all) {
     if (section.cases.empty() || section.cases.back().name != info.name) {
       section.cases.push_back({info.name, info.op, info.type, info.sizes, info.k, info.variant, {}});
     }
-    const std::string where = all.adapters.size() > 1 ? " " + all.adapters[result.adapter].id : "";
+    const std::string where = all.adapters.size() > 1 ? StrCat(" ", all.adapters[result.adapter].id) : "";
     const double floor = FloorSeconds(all, result);
     for (const auto& [what, summary] :
          {std::pair(", device", &result.device), {", end to end", &result.end_to_end}}) {
       section.cases.back().times.push_back(
-          {StrCat(kOurs, where, what), std::max(summary->p50, 1e-9), "floor" + where, floor});
+          {StrCat(kOurs, where, what), std::max(summary->p50, 1e-9), StrCat("floor", where), floor});
     }
   }
   return section;

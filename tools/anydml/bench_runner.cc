@@ -3,31 +3,20 @@
 #include <anydml.h>
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include "anydml/exit_status.h"
 #include "anydml/model_device.h"
+#include "anydml/output_files.h"
 #include "common/adapters.h"
 
 namespace anydml::tools {
 namespace {
 
 // Ctrl-C ends the timing and keeps what is complete; a second one ends the process as usual.
-class StopOnInterrupt {
- public:
-  StopOnInterrupt() {
-    struct sigaction action {};
-    action.sa_handler = [](int) { StopTiming(); };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~StopOnInterrupt() { sigaction(SIGINT, &before_, nullptr); }
-  StopOnInterrupt(const StopOnInterrupt&) = delete;
-  StopOnInterrupt& operator=(const StopOnInterrupt&) = delete;
-
- private:
-  struct sigaction before_ {};
+struct StopOnInterrupt {
+  StopOnInterrupt() { OnInterrupt(StopTiming); }
+  ~StopOnInterrupt() { OnInterrupt(nullptr); }
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ class ModelTimer {
   Session* const session_;
 };
 
-// Callable from a signal handler: no execution begins after this.
+// Callable from any thread: no execution begins after this.
 void StopTiming();
 bool TimingStopped();
 

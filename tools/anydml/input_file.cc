@@ -55,4 +55,6 @@ uint64_t PhysicalMemory() {
          static_cast<uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
 }
 
+uint64_t LargestBuffer() { return PhysicalMemory() / 4; }
+
 }  // namespace anydml::tools

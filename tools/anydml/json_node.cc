@@ -15,7 +15,9 @@ std::string JsonNode::Where() const {
 }
 
 Status JsonNode::At(const Status& status) const {
-  return status.ok() ? status : Status(status.code(), StrCat(Where(), status.message()));
+  if (status.ok()) return status;
+  const Code code = status.code() == kBadUsage ? Code::kInvalidArgument : status.code();
+  return Status(code, StrCat(Where(), status.message()));
 }
 
 Status JsonNode::Expect(Kind kind, std::string_view expected) const {

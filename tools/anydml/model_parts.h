@@ -33,5 +33,7 @@ std::string ResolveInput(const std::filesystem::path& folder, const std::string&
 
 // Extensions without regard to case.
 bool HasExtension(const std::string& path, std::initializer_list<std::string_view> extensions);
+// Files that are neither these nor .npy are raw elements.
+bool IsImage(const std::string& path);
 
 }  // namespace anydml::tools

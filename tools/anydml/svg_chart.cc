@@ -86,7 +86,8 @@ std::string Escape(std::string_view text) {
 }
 
 LogAxis::LogAxis(double low, double high) : low_(std::log10(low)), high_(std::log10(high)) {
-  const double margin = std::max(0.06 * (high_ - low_), 0.08);
+  // What hardly differs should look so, and there should be two numbers at least.
+  const double margin = std::max(0.06 * (high_ - low_), (0.8 - (high_ - low_)) / 2);
   low_ -= margin;
   high_ += margin;
 }
