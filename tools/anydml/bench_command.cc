@@ -63,10 +63,16 @@ Status ReadWhat(const Arguments& arguments, BenchOptions* out) {
     return UsageError("no operator and no model was given; `anydml bench --help` explains");
   }
   ANYDML_RETURN_IF_ERROR(ExpandSweep(fields, &out->sweep));
-  if (!name.ends_with(".json")) return FindSchema(name, &out->schema);
-  if (!fields.empty())
-    return UsageError("a model has no fields; '", fields[0].first, "' follows '", name, "'");
-  out->model = name;
+  if (name.ends_with(".json")) {
+    if (!fields.empty()) return UsageError("a model has no fields; ", fields[0].first, "= follows ", name);
+    out->model = name;
+    return {};
+  }
+  ANYDML_RETURN_IF_ERROR(FindSchema(name, &out->schema));
+  // The names of all cases, before the first is timed.
+  for (const FieldArguments& combination : out->sweep) {
+    ANYDML_RETURN_IF_ERROR(Operation(*out->schema).MatchFields(combination));
+  }
   return {};
 }
 
@@ -173,7 +179,7 @@ executions in one list as 200 us hold, without submission and fence. All executi
 same buffers: what fits into a cache stays there.
 
 "moved" are the bytes of all inputs and outputs, GB/s those per second on the device, and "of
-the copy" is their share of the adapter's speed at copying: the fastest of 15 copies of 256 MiB
+the copy" is their share of the adapter's speed at copying: the fastest of 9 copies of 128 MiB
 (less on a small machine) by ELEMENT_WISE_IDENTITY, made first. Data in a cache can exceed it.
 
 Data are looked at once before they are timed: an index out of range is an error unless

@@ -37,23 +37,22 @@ Status Bench::FindAdapters(const std::string& compare) {
   return {};
 }
 
-SessionOptions Bench::OptionsFor(size_t adapter, Checks checks) const {
+SessionOptions Bench::OptionsFor(size_t adapter, bool debug) const {
   SessionOptions options = options_.execution.session;
   options.adapter = results_.adapters[adapter].id;
-  options.checks = checks;
+  options.debug = debug;
   return options;
 }
 
-Status Bench::MeasureBandwidths() {
-  for (size_t i = 0; i < results_.adapters.size() && !TimingStopped(); ++i) {
-    progress_.Show(0, "copy bandwidth of " + results_.adapters[i].id);
-    SessionOptions session_options = OptionsFor(i, Checks::kNone);
-    session_options.implementation.clear();
-    std::unique_ptr<Session> session;
-    ANYDML_RETURN_IF_ERROR(Session::Create(session_options, &session));
-    ANYDML_RETURN_IF_ERROR(MeasureBandwidth(session.get(), &results_.adapters[i].bandwidth));
-  }
-  return {};
+// Once per adapter, when there is something to be timed.
+Status Bench::NeedBandwidth(size_t adapter) {
+  BenchAdapter& entry = results_.adapters[adapter];
+  if (entry.bandwidth > 0) return {};
+  SessionOptions session_options = OptionsFor(adapter, /*debug=*/false);
+  session_options.implementation.clear();
+  std::unique_ptr<Session> session;
+  ANYDML_RETURN_IF_ERROR(Session::Create(session_options, &session));
+  return MeasureBandwidth(session.get(), &entry.bandwidth);
 }
 
 Status Bench::Load(const FieldArguments& fields, const Session& session, BenchCase* out) const {
@@ -66,7 +65,7 @@ Status Bench::Load(const FieldArguments& fields, const Session& session, BenchCa
 Status Bench::CheckData(const Model& model, size_t adapter) const {
   if (options_.execution.allow_out_of_range) return {};
   std::unique_ptr<Session> session;
-  ANYDML_RETURN_IF_ERROR(Session::Create(OptionsFor(adapter, Checks::kData), &session));
+  ANYDML_RETURN_IF_ERROR(Session::Create(OptionsFor(adapter, /*debug=*/true), &session));
   ModelOnDevice on_device(model, session.get());
   ANYDML_RETURN_IF_ERROR(on_device.Prepare());
   for (const ModelCommand& command : model.commands) {
@@ -82,12 +81,13 @@ Status Bench::CheckData(const Model& model, size_t adapter) const {
 
 Status Bench::TimeOn(size_t adapter, const FieldArguments& fields) {
   std::unique_ptr<Session> session;
-  ANYDML_RETURN_IF_ERROR(Session::Create(OptionsFor(adapter, Checks::kNone), &session));
+  ANYDML_RETURN_IF_ERROR(Session::Create(OptionsFor(adapter, /*debug=*/false), &session));
   BenchResult result;
   result.adapter = adapter;
   ANYDML_RETURN_IF_ERROR(Load(fields, *session, &result.info));
   const Model model = std::exchange(result.info.model, {});
   ANYDML_RETURN_IF_ERROR(CheckData(model, adapter));
+  ANYDML_RETURN_IF_ERROR(NeedBandwidth(adapter));
   ModelOnDevice on_device(model, session.get());
   ANYDML_RETURN_IF_ERROR(on_device.Prepare());
   Timings timings;
@@ -127,7 +127,6 @@ Status Bench::RunCase(const FieldArguments& fields) {
 
 Status Bench::Run() {
   const StopOnInterrupt stop_on_interrupt;
-  ANYDML_RETURN_IF_ERROR(MeasureBandwidths());
   for (const FieldArguments& fields : options_.sweep) {
     if (TimingStopped()) break;
     ANYDML_RETURN_IF_ERROR(RunCase(fields));

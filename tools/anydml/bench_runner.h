@@ -39,13 +39,13 @@ class Bench {
   const BenchResults& results() const { return results_; }
 
  private:
-  Status MeasureBandwidths();
+  Status NeedBandwidth(size_t adapter);
   Status RunCase(const FieldArguments& fields);
   Status Load(const FieldArguments& fields, const Session& session, BenchCase* out) const;
   Status CheckData(const Model& model, size_t adapter) const;
   Status TimeOn(size_t adapter, const FieldArguments& fields);
 
-  SessionOptions OptionsFor(size_t adapter, Checks checks) const;
+  SessionOptions OptionsFor(size_t adapter, bool debug) const;
 
   const BenchOptions& options_;
   Output* const output_;

@@ -122,11 +122,11 @@ Status MeasureBandwidth(Session* session, double* bytes_per_second) {
   // The copy is not what the caller forces an implementation of.
   const ScopedVariable any_implementation("ANYDML_IMPLEMENTATION", std::nullopt);
   constexpr uint64_t kMiB = uint64_t{1} << 20;
-  const Model model = CopyModel(std::clamp(PhysicalMemory() / 32 / kMiB, uint64_t{16}, uint64_t{256}) * kMiB);
+  const Model model = CopyModel(std::clamp(PhysicalMemory() / 32 / kMiB, uint64_t{16}, uint64_t{128}) * kMiB);
   ModelOnDevice on_device(model, session);
   ANYDML_RETURN_IF_ERROR(on_device.Prepare());
   Timings timings;
-  ANYDML_RETURN_IF_ERROR(ModelTimer(model, &on_device, session).Time({5, 15, 5}, &timings));
+  ANYDML_RETURN_IF_ERROR(ModelTimer(model, &on_device, session).Time({2, 9, 5}, &timings));
   if (timings.device.empty()) return {};  // stopped
   *bytes_per_second = static_cast<double>(BytesMoved(model)) / Summarize(timings.device).min;
   return {};

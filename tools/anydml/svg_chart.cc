@@ -11,7 +11,7 @@ namespace anydml::tools {
 namespace {
 
 // In the SVG's own units, which are about pixels on a phone.
-constexpr double kWidth = 360, kHeight = 250, kLeft = 50, kRight = 346, kTop = 10, kBottom = 212;
+constexpr double kWidth = 360, kHeight = 250, kLeft = 60, kRight = 346, kTop = 10, kBottom = 212;
 
 std::string Coordinate(double value) {
   char text[32];

@@ -41,12 +41,12 @@ Status Session::CreateDevices(const SessionOptions& options) {
   if (!options.feature_level.empty()) setenv("ANYDML_FEATURE_LEVEL", options.feature_level.c_str(), 1);
   if (!options.implementation.empty()) setenv("ANYDML_IMPLEMENTATION", options.implementation.c_str(), 1);
 
-  // Direct3D's debug layer for the queue of messages, which the tool reads and prints itself,
-  // DirectML's to be told what the data does wrong (an index out of range).
-  ComPtr<ID3D12Debug> debug;
-  if (options.checks == Checks::kAll && SUCCEEDED(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)))) {
-    debug->EnableDebugLayer();
-  }
+  // Both debug layers: Direct3D's for the queue of messages, which the tool reads
+  // and prints itself, DirectML's to be told what the data does wrong (an index
+  // out of range).
+  ComPtr<ID3D12Debug4> debug;
+  ANYDML_RETURN_IF_ERROR(Check(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)), "asking for the debug layer"));
+  options.debug ? debug->EnableDebugLayer() : debug->DisableDebugLayer();
   Adapter adapter;
   ANYDML_RETURN_IF_ERROR(ChooseAdapter(options.adapter, &adapter));
   ANYDML_RETURN_IF_ERROR(
@@ -54,8 +54,7 @@ Status Session::CreateDevices(const SessionOptions& options) {
             "creating the Direct3D 12 device"));
   ANYDML_RETURN_IF_ERROR(Check(device_.As(&messages_), "asking for the message queue"));
   messages_->SetMuteDebugOutput(TRUE);
-  const auto flags =
-      options.checks == Checks::kNone ? DML_CREATE_DEVICE_FLAG_NONE : DML_CREATE_DEVICE_FLAG_DEBUG;
+  const auto flags = options.debug ? DML_CREATE_DEVICE_FLAG_DEBUG : DML_CREATE_DEVICE_FLAG_NONE;
   return Check(DMLCreateDevice(device_.Get(), flags, IID_PPV_ARGS(&dml_)), "creating the DirectML device");
 }
 

@@ -17,16 +17,11 @@
 
 namespace anydml::tools {
 
-// What the devices look at besides doing their work: everything (both debug layers), the data
-// only (the first index out of range), or nothing, as what is timed should run. Direct3D's
-// layer stays on for all devices of the process once it is.
-enum class Checks { kAll, kData, kNone };
-
 struct SessionOptions {
   std::string adapter;         // as for ChooseAdapter; empty: the first one
   std::string feature_level;   // "5.0": hold the device to it; empty: what it has
   std::string implementation;  // "cpu.reference": force it; empty: the best that fits
-  Checks checks = Checks::kAll;
+  bool debug = true;           // false: without the debug layers, as what is timed should run
 };
 
 // A tensor's bytes, TotalTensorSizeInBytes of them; empty: an absent optional tensor.
