@@ -167,6 +167,10 @@ Status Session::Upload(std::span<const std::byte> bytes, ComPtr<ID3D12Resource>*
   return {};
 }
 
+Status Session::Allocate(uint64_t bytes, ComPtr<ID3D12Resource>* out) {
+  return CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, out);
+}
+
 // Each dispatch gets a heap of its own: none is overwritten before it has been executed.
 Status Session::CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table) {
   D3D12_DESCRIPTOR_HEAP_DESC heap_desc{};
@@ -193,7 +197,7 @@ Status Session::BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* 
   const uint64_t bytes = dispatchable->GetBindingProperties().TemporaryResourceSize;
   if (bytes == 0) return {};
   ComPtr<ID3D12Resource> buffer;
-  ANYDML_RETURN_IF_ERROR(CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, &buffer));
+  ANYDML_RETURN_IF_ERROR(Allocate(bytes, &buffer));
   const DML_BUFFER_BINDING binding{buffer.Get(), 0, bytes};
   const DML_BINDING_DESC desc = BufferBinding(binding);
   table->BindTemporaryResource(&desc);
@@ -215,7 +219,7 @@ Status Session::Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOp
     table->BindInputs(1, &desc);
   }
   if (const uint64_t bytes = op->compiled->GetBindingProperties().PersistentResourceSize; bytes > 0) {
-    ANYDML_RETURN_IF_ERROR(CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, &op->persistent));
+    ANYDML_RETURN_IF_ERROR(Allocate(bytes, &op->persistent));
     const DML_BUFFER_BINDING binding{op->persistent.Get(), 0, bytes};
     const DML_BINDING_DESC desc = BufferBinding(binding);
     table->BindOutputs(1, &desc);
@@ -276,8 +280,7 @@ Status Session::Run(const DML_OPERATOR_DESC& desc, std::span<const HostBuffer> i
   std::vector<DML_BUFFER_BINDING> bound_outputs(output_sizes.size());
   for (size_t i = 0; i < output_sizes.size(); ++i) {
     if (output_sizes[i] == 0) continue;
-    ANYDML_RETURN_IF_ERROR(
-        CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, output_sizes[i], &outputs[i]));
+    ANYDML_RETURN_IF_ERROR(Allocate(output_sizes[i], &outputs[i]));
     bound_outputs[i] = {outputs[i].Get(), 0, output_sizes[i]};
   }
   ANYDML_RETURN_IF_ERROR(Record(op, bound_inputs, bound_outputs));

@@ -66,6 +66,8 @@ class Session {
   // order, absent ones with a null Buffer; `owned` are the inputs that initialisation
   // takes (DML_TENSOR_FLAG_OWNED_BY_DML), empty when there are none.
   Status Upload(std::span<const std::byte> bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
+  // A buffer to be written to.
+  Status Allocate(uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
   Status Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags,
                  std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
   Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
@@ -76,6 +78,7 @@ class Session {
 
   // What follows in the list sees what the dispatches before it wrote.
   void RecordBarrier();
+  void RecordCopy(ID3D12Resource* target, ID3D12Resource* source);
 
   // What is recorded between the two becomes a list of its own; what was recorded before is
   // executed first.

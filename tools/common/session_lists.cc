@@ -9,6 +9,15 @@ void Session::RecordBarrier() {
   list_->ResourceBarrier(1, &barrier);
 }
 
+void Session::RecordCopy(ID3D12Resource* target, ID3D12Resource* source) {
+  constexpr D3D12_RESOURCE_STATES kAccess = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+  Transition(target, kAccess, D3D12_RESOURCE_STATE_COPY_DEST);
+  Transition(source, kAccess, D3D12_RESOURCE_STATE_COPY_SOURCE);
+  list_->CopyResource(target, source);
+  Transition(target, D3D12_RESOURCE_STATE_COPY_DEST, kAccess);
+  Transition(source, D3D12_RESOURCE_STATE_COPY_SOURCE, kAccess);
+}
+
 Status Session::BeginList(bool timestamps) {
   ANYDML_RETURN_IF_ERROR(SubmitAndWait());
   if (!timestamps) return {};
