@@ -1,6 +1,6 @@
-# anydml_add_test(name SOURCES a.cc b.cc LIBS target... [LABELS label...] [TIMEOUT seconds] [GPU])
+# anydml_add_test(name SOURCES a.cc b.cc LIBS target... [LABELS label...] [TIMEOUT seconds] [GPU | ONLY_GPU])
 # A GoogleTest executable that is one CTest test, on the CPU. GPU: and once more, as gpu_<name>, on
-# the first GPU; skipped where there is none.
+# the first GPU; skipped where there is none. ONLY_GPU: there alone.
 if(ANYDML_BUILD_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
@@ -17,7 +17,7 @@ function(anydml_add_gpu_test name target timeout)
 endfunction()
 
 function(anydml_add_test name)
-  cmake_parse_arguments(ARG "GPU" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "GPU;ONLY_GPU" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   if(NOT ANYDML_BUILD_TESTS)
     return()
   endif()
@@ -25,13 +25,16 @@ function(anydml_add_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest_main Threads::Threads)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/bin)
-  add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-                       ENVIRONMENT "ANYDML_ADAPTER=cpu;ANYDML_TEST_BACKEND=cpu")
-  if(ARG_GPU)
+  if(ARG_GPU OR ARG_ONLY_GPU)
     anydml_add_gpu_test(${name} ${name} ${ARG_TIMEOUT})
   endif()
+  if(ARG_ONLY_GPU)
+    return()
+  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+                       ENVIRONMENT "ANYDML_ADAPTER=cpu;ANYDML_TEST_BACKEND=cpu")
 endfunction()

@@ -1,4 +1,7 @@
 // `anydml op` without files: literals and random values.
+#include <random>
+
+#include "anydml/tensor_source.h"
 #include "cli_test_util.h"
 
 namespace anydml::tools {
@@ -83,6 +86,28 @@ TEST_F(CliInputsTest, WrongRandom) {
   ExpectWrong("random:4:uint8:max=300", "out of range");
   ExpectWrong("random:4:float32:min=2", "lower bound");
   ExpectWrong("random:4:float32:max=inf", "finite");
+}
+
+// Whatever the text: a tensor that fits its data, or a sentence.
+TEST_F(CliInputsTest, BrokenTextNeverCrashes) {
+  const std::string good[] = {"[[1,-2.5e3],[\"nan\",4]]:float16", "random:8x12:int32:seed=1:min=-2:max=7"};
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = good[i % 2];
+    for (unsigned change = random() % 3 + 1; change > 0; --change) {
+      text[random() % text.size()] = text[random() % text.size()];
+    }
+    if (text[0] != '[' && text.find("random:") != 0) continue;  // a path
+    NpyArray array;
+    const Status status = ReadTensorSource("Field", text, &array);
+    if (status.ok()) {
+      EXPECT_EQ(array.data.size(), array.tensor.total_bytes) << text;
+      EXPECT_EQ(MinimumTotalBytes(array.tensor), array.tensor.total_bytes) << text;
+    } else {
+      EXPECT_EQ(status.message().substr(0, 6), "Field=") << status.message();
+    }
+    for (const std::string& part : SplitTensors(text)) EXPECT_LE(part.size(), text.size());
+  }
 }
 
 }  // namespace

@@ -115,8 +115,11 @@ TEST_F(CliOutputTest, ManPageIsGoodTroff) {
 }
 
 TEST_F(CliOutputTest, ClosedPipe) {
-  // The status of the first command of the pipe; "operators" is more than a pipe holds at once.
-  EXPECT_EQ(Shell("anydml operators 2>err | head -1 >/dev/null; exit ${PIPESTATUS[0]}"), 1);
+  // More than a pipe holds: the write cannot end before the reader does.
+  EXPECT_EQ(
+      Shell("anydml op ELEMENT_WISE_IDENTITY InputTensor=random:100000 --json 2>err | head -c 1 >/dev/null; "
+            "exit ${PIPESTATUS[0]}"),
+      1);
   EXPECT_EQ(ReadBytes("err"), "anydml: standard output cannot be written: Broken pipe\n");
 }
 
@@ -126,6 +129,15 @@ TEST_F(CliOutputTest, FullDisk) {
     EXPECT_EQ(Shell(std::string("anydml ") + command + " >/dev/full 2>err"), 1) << command;
     EXPECT_NE(ReadBytes("err").find("No space left on device"), std::string::npos) << ReadBytes("err");
   }
+}
+
+// A disk that is full in the middle of a file, as far as the program can tell.
+TEST_F(CliOutputTest, NoRoomForTheWholeFile) {
+  EXPECT_EQ(Shell("ulimit -f 1; anydml op ELEMENT_WISE_IDENTITY InputTensor=random:100000 "
+                  "OutputTensor=out.npy 2>err"),
+            1);
+  EXPECT_EQ(ReadBytes("err"), "anydml: out.npy: cannot be written: File too large\n");
+  ExpectOnly({"err"});
 }
 
 // What the command writes when its standard output and error are a terminal.

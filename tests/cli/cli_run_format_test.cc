@@ -33,6 +33,23 @@ TEST_F(CliRunFormatTest, OtherExtensionsAreRaw) {
   RunFailing(3, {"run", "m.json"});
 }
 
+TEST_F(CliRunFormatTest, PathsFromWindows) {
+  std::filesystem::create_directory(Path("sub"));
+  WriteNpy("sub/a.npy", "<f4", "(2,)", std::vector<float>{1, 2});
+  WriteModel(R"("a": { "initialValues": { "sourcePath": ".\\sub\\a.npy" } })",
+             R"({ "type": "writeFile", "resource": "a", "targetPath": "sub\\b.npy" })");
+  EXPECT_EQ(Output(), "");
+  EXPECT_EQ(ReadElements<float>("sub/b.npy", {2}), (std::vector<float>{1, 2}));
+}
+
+TEST_F(CliRunFormatTest, PathsWithNul) {
+  WriteModel(R"("a": { "initialValuesDataType": "UINT8", "initialValues": [1] })",
+             R"({ "type": "writeFile", "resource": "a", "targetPath": "b\u0000.npy" })");
+  EXPECT_NE(RunFailing(1, {"run", "m.json"}).find("commands[0].targetPath: the string holds a NUL"),
+            std::string::npos);
+  ExpectOnly({"m.json"});
+}
+
 TEST_F(CliRunFormatTest, TypeOfAnArrayFile) {
   WriteNpy("a.npy", "<f4", "(2,)", std::vector<float>{1, 2});
   const auto write = [this](const std::string& type) {

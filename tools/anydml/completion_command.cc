@@ -66,11 +66,12 @@ if [[ $funcstack[1] == _anydml ]]; then _anydml "$@"; else compdef _anydml anydm
 )"},
     {"fish", R"(# fish completion for anydml
 function __anydml_complete
-    set -l words (commandline -opc) (commandline -ct)
-    for line in ($words[1] completion --words -- $words[2..-1] 2>/dev/null)
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    for line in ($words[1] completion --words -- $words[2..-1] "$current" 2>/dev/null)
         if test "$line" = ":files"
-            set -l head (string match -r '^.*=' -- $words[-1])
-            for path in (__fish_complete_path (string replace -r '^.*=' '' -- $words[-1]))
+            set -l head (string match -r '^.*=' -- "$current")
+            for path in (__fish_complete_path (string replace -r '^.*=' '' -- "$current"))
                 echo "$head$path"
             end
         else

@@ -50,7 +50,9 @@ Status RunWithoutExceptions(std::span<const std::string> words, bool help, Outpu
 }
 
 int Main(const std::vector<std::string>& words) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, with a sentence
+  // A reader that went away and a limit on the size of files are failed writes, with a sentence.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   RemoveTemporaryFilesOnSignals();
   // Known before anything is parsed: a wrong option is to be reported in JSON, too.
   const auto options_end = std::find(words.begin(), words.end(), "--");

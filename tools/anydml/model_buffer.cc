@@ -8,7 +8,6 @@
 #include "anydml/model_parts.h"
 #include "anydml/npy.h"
 #include "anydml/random_values.h"
-#include "anydml/suggest.h"
 #include "anydml/text.h"
 #include "base/half.h"
 
@@ -149,7 +148,7 @@ Status ReadSource(const JsonNode& node, const std::filesystem::path& folder, Mod
   std::string source;
   ANYDML_RETURN_IF_ERROR(node.GetRequired("sourcePath", &source));
   const std::string path = ResolveInput(folder, source);
-  if (HasExtension(path, {".npy"})) {
+  if (HasExtension(path, ".npy")) {
     const DataType wanted = out->type;
     ANYDML_RETURN_IF_ERROR(node.At(ReadPackedNpy(path, &out->type, &out->sizes, &out->bytes)));
     if (wanted == DataType::kUnknown || wanted == out->type) return {};
@@ -255,22 +254,6 @@ Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32
   }
   return {};
 }
-
-std::string ResolveInput(const std::filesystem::path& folder, const std::string& path) {
-  const std::filesystem::path beside = folder / path;
-  std::error_code error;
-  const bool elsewhere = !std::filesystem::exists(beside, error) && std::filesystem::exists(path, error);
-  return elsewhere ? path : beside.string();
-}
-
-bool HasExtension(const std::string& path, std::initializer_list<std::string_view> extensions) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  return std::any_of(extensions.begin(), extensions.end(), [&extension](std::string_view candidate) {
-    return EqualIgnoringCase(extension, candidate);
-  });
-}
-
-bool IsImage(const std::string& path) { return HasExtension(path, {".jpg", ".png"}); }
 
 Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out) {
   constexpr std::string_view kKeys[] = {"initialValues", "initialValuesDataType",

@@ -160,8 +160,8 @@ Status ReadWriteFile(const JsonNode& node, const std::filesystem::path& folder, 
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
   std::string target;
   ANYDML_RETURN_IF_ERROR(node.GetRequired("targetPath", &target));
-  out->path = (folder / target).string();
-  out->npy = HasExtension(target, {".npy"});
+  out->path = (folder / NativePath(target)).string();
+  out->npy = HasExtension(target, ".npy");
   // Raw files have neither a data type nor dimensions.
   ANYDML_RETURN_IF_ERROR(out->npy ? FindTypedBuffer(node, model, &out->buffer)
                                   : FindBuffer(node, model, &out->buffer));

@@ -1,5 +1,6 @@
 #include "anydml/tensor_source.h"
 
+#include <charconv>
 #include <cstring>
 
 #include "anydml/element_number.h"
@@ -87,12 +88,11 @@ Status ReadLiteral(std::string_view field, std::string_view text, NpyArray* out)
 Status ReadSizes(const std::string& text, std::vector<uint32_t>* sizes) {
   uint64_t count = 1;
   for (const std::string& part : Split(text, 'x')) {
-    Scalar size{};
-    uint32_t& number = sizes->emplace_back();
-    if (ParseElement(part, DataType::kUInt32, &size) == nullptr) {
-      number = static_cast<uint32_t>(ElementToDouble(DataType::kUInt32, reinterpret_cast<std::byte*>(&size)));
-    }
-    if (number == 0 || sizes->size() > kMaxDimensions || __builtin_mul_overflow(count, number, &count) ||
+    const char* const end = part.data() + part.size();
+    uint32_t& size = sizes->emplace_back();
+    const std::from_chars_result result = std::from_chars(part.data(), end, size);
+    const bool is_size = result.ec == std::errc() && result.ptr == end && size > 0;
+    if (!is_size || sizes->size() > kMaxDimensions || __builtin_mul_overflow(count, size, &count) ||
         count > UINT32_MAX) {
       return UsageError("'", Printable(text), "' are no sizes: 1 to ", kMaxDimensions,
                         " numbers from 1 on, such as 8x1000, that make fewer than 2^32 elements");
