@@ -122,7 +122,7 @@ Status MeasureBandwidth(Session* session, double* bytes_per_second) {
   // The copy is not what the caller forces an implementation of.
   const ScopedVariable any_implementation("ANYDML_IMPLEMENTATION", std::nullopt);
   constexpr uint64_t kMiB = uint64_t{1} << 20;
-  const Model model = CopyModel(std::clamp(PhysicalMemory() / 32 / kMiB, uint64_t{16}, uint64_t{128}) * kMiB);
+  const Model model = CopyModel(std::clamp(LargestBuffer() / 8 / kMiB, uint64_t{16}, uint64_t{128}) * kMiB);
   ModelOnDevice on_device(model, session);
   ANYDML_RETURN_IF_ERROR(on_device.Prepare());
   Timings timings;
