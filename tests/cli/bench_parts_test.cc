@@ -1,6 +1,7 @@
 // The parts of `anydml bench` whose results do not depend on the machine.
 #include <gtest/gtest.h>
 
+#include "anydml/bench_output.h"
 #include "anydml/bench_timer.h"
 #include "anydml/quantity.h"
 #include "anydml/report_charts.h"
@@ -101,6 +102,50 @@ TEST(ReportChartsTest, OursAreDrawnLastAndPointsByTheirX) {
   ASSERT_EQ(charts[0].series[2].points.size(), 2u);
   EXPECT_EQ(charts[0].series[2].points[0].x, 10);
   EXPECT_EQ(charts[0].series[2].points[1].x, 20);
+}
+
+// One case on two adapters; the second is four times as fast.
+BenchResults OnTwoAdapters() {
+  BenchResults all;
+  all.adapters = {{"cpu", "A CPU", 1e9}, {"cuda:0", "A GPU", 1e12}};
+  for (const size_t adapter : {0, 1}) {
+    BenchResult& result = all.results.emplace_back();
+    result.info.name = "OP, \"quoted\"";
+    result.info.sizes = {2, 3};
+    result.adapter = adapter;
+    result.implementation = "some";
+    result.bytes = 1000;
+    const double seconds = adapter == 0 ? 4e-6 : 1e-6;
+    result.end_to_end = result.device = {seconds, seconds, seconds, seconds, seconds};
+  }
+  return all;
+}
+
+TEST(BenchOutputTest, TableComparesWithTheFirstAdapter) {
+  const std::string table = BenchTable(OnTwoAdapters());
+  EXPECT_NE(table.find("x cpu  implementation"), std::string::npos) << table;
+  EXPECT_NE(table.find(" 25 %      1  some\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("0.1 %   0.25  some\n"), std::string::npos) << table;
+  BenchResults one = OnTwoAdapters();
+  one.adapters.pop_back();
+  one.results.pop_back();
+  EXPECT_EQ(BenchTable(one).find("x cpu"), std::string::npos);
+}
+
+TEST(BenchOutputTest, CsvQuotes) {
+  EXPECT_NE(BenchCsv(OnTwoAdapters()).find("\n\"OP, \"\"quoted\"\"\",,,2x3,,cpu,some,0,0.004,"),
+            std::string::npos);
+}
+
+TEST(BenchOutputTest, ReportHasAllAdaptersOfACaseInOne) {
+  const ReportSection section = BenchSection(OnTwoAdapters());
+  ASSERT_EQ(section.cases.size(), 1u);
+  ASSERT_EQ(section.cases[0].times.size(), 4u);
+  EXPECT_EQ(section.cases[0].times[0].who, "AnyDML cpu, device");
+  EXPECT_EQ(section.cases[0].times[3].who, "AnyDML cuda:0, end to end");
+  EXPECT_EQ(section.cases[0].times[0].floor_name, "floor cpu");
+  EXPECT_DOUBLE_EQ(section.cases[0].times[0].floor_seconds, 1e-6);
+  EXPECT_DOUBLE_EQ(section.cases[0].times[3].floor_seconds, 1e-9);
 }
 
 }  // namespace

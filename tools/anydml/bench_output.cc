@@ -1,6 +1,7 @@
 #include "anydml/bench_output.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "anydml/quantity.h"
@@ -98,9 +99,8 @@ std::string BenchTable(const BenchResults& all) {
     const double speed = BytesPerSecond(result);
     row.push_back(FormatBytes(static_cast<double>(result.bytes)));
     row.push_back(FormatNumber(speed * 1e-9));
-    char share[32];
-    std::snprintf(share, sizeof(share), "%.0f %%", 100 * speed / all.adapters[result.adapter].bandwidth);
-    row.emplace_back(share);
+    const double percent = 100 * speed / all.adapters[result.adapter].bandwidth;
+    row.push_back(StrCat(FormatNumber(percent < 10 ? percent : std::round(percent)), " %"));
     if (compare) {
       const BenchResult* first = FirstAdapterResult(all, result);
       row.push_back(first != nullptr ? FormatNumber(times.p50 / first->end_to_end.p50) : "-");
