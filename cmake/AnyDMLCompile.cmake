@@ -14,3 +14,13 @@ if(ANYDML_SANITIZE)
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
 endif()
+
+# Hardening (tests/install/hardening_test.sh checks the outcome). Sanitizers bring checks of their own.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+add_link_options(-Wl,-z,relro,-z,now,-z,noexecstack)
+if(NOT ANYDML_SANITIZE)
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong>)
+  # Needs optimization; a compiler may define it by itself.
+  add_compile_options("$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:SHELL:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>")
+endif()

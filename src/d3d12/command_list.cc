@@ -61,6 +61,7 @@ HRESULT CommandList::Open(const char* method, ID3D12CommandAllocator* allocator,
   recording_ = std::move(recording);
   recorded_.reset();
   error_.clear();
+  error_code_ = S_OK;
   view_heap_ = 0;
   open_ = true;
   return S_OK;
@@ -78,8 +79,8 @@ HRESULT CommandList::Close() {
     const std::shared_ptr<RecordedList> recording = std::move(recording_);
     recording->allocator->recording.store(nullptr);
     if (device()->removed()) return device()->FailRemoved("ID3D12GraphicsCommandList::Close");
-    if (!error_.empty()) {
-      return device()->Fail(E_INVALIDARG, "ID3D12GraphicsCommandList::Close: the list", QuotedName(),
+    if (FAILED(error_code_)) {
+      return device()->Fail(error_code_, "ID3D12GraphicsCommandList::Close: the list", QuotedName(),
                             " is in error: ", error_);
     }
     expected_commands_ = recording->commands.size();
@@ -101,13 +102,15 @@ HRESULT CommandList::Reset(ID3D12CommandAllocator* allocator, ID3D12PipelineStat
   });
 }
 
-void CommandList::SetError(const char* method, const std::string& message) {
+void CommandList::SetError(HRESULT code, const char* method, const char* message) {
+  const bool first = SUCCEEDED(error_code_);
+  if (first) error_code_ = code;
   try {
     const std::string sentence = StrCat("ID3D12GraphicsCommandList::", method, ": ", message);
-    if (error_.empty()) error_ = sentence;
-    device()->Fail(E_INVALIDARG, sentence);
+    if (first) error_ = sentence;
+    device()->Fail(code, sentence);
   } catch (...) {
-    error_ = "out of memory";  // short enough to need none
+    if (first) error_ = "out of memory";  // short enough to need none
   }
 }
 

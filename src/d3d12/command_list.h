@@ -87,7 +87,7 @@ class CommandList final : public UnsupportedCommands {
   // exceptions put the list in error.
   template <typename Body>
   void RecordIn(const char* method, Body&& body);
-  void SetError(const char* method, const std::string& message);
+  void SetError(HRESULT code, const char* method, const char* message);
 
   template <typename T, typename... Args>
   void Append(Args&&... args) {
@@ -107,6 +107,7 @@ class CommandList final : public UnsupportedCommands {
   const D3D12_COMMAND_LIST_TYPE type_;
   bool open_ = false;
   std::string error_;                             // of the first failed method since Reset
+  HRESULT error_code_ = S_OK;                     // that Close returns for it
   std::shared_ptr<RecordedList> recording_;       // while open
   std::shared_ptr<const RecordedList> recorded_;  // while closed
   size_t expected_commands_ = 0;                  // as many as last time

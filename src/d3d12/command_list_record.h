@@ -17,9 +17,11 @@ void CommandList::RecordIn(const char* method, Body&& body) {
       return;
     }
     const Status status = body();
-    if (!status.ok()) SetError(method, status.message());
+    if (!status.ok()) SetError(E_INVALIDARG, method, status.message().c_str());
+  } catch (const std::bad_alloc&) {
+    SetError(E_OUTOFMEMORY, method, "out of memory");
   } catch (const std::exception& error) {
-    SetError(method, error.what());
+    SetError(E_FAIL, method, error.what());
   }
 }
 

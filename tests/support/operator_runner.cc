@@ -9,47 +9,10 @@
 
 #include "schema/validate.h"
 #include "support/device_run.h"
+#include "support/guarded_buffer.h"
 
 namespace anydml::testing {
 namespace {
-
-constexpr size_t kGuardBytes = 64;
-constexpr uint8_t kGuard = 0x5C;
-
-// `size` bytes, 16-byte aligned like a binding, between guards.
-class GuardedBuffer {
- public:
-  explicit GuardedBuffer(size_t size) : size_(size), memory_(new Block[Blocks(size)]) {
-    std::memset(bytes(), kGuard, Blocks(size) * sizeof(Block));
-    std::memset(data(), kGap, size);
-  }
-  explicit GuardedBuffer(const Bytes& content) : GuardedBuffer(content.size()) {
-    std::copy(content.begin(), content.end(), data());
-  }
-
-  uint8_t* data() const { return bytes() + kGuardBytes; }
-  Buffer buffer() const { return {reinterpret_cast<std::byte*>(data()), size_}; }
-  Buffer with_guards() const {
-    return {reinterpret_cast<std::byte*>(bytes()), Blocks(size_) * sizeof(Block)};
-  }
-  Bytes content() const { return Bytes(data(), data() + size_); }
-
-  bool GuardsIntact() const {
-    const auto intact = [](uint8_t byte) { return byte == kGuard; };
-    uint8_t* end = bytes() + Blocks(size_) * sizeof(Block);
-    return std::all_of(bytes(), data(), intact) && std::all_of(data() + size_, end, intact);
-  }
-
- private:
-  struct alignas(16) Block {
-    uint8_t bytes[16];
-  };
-  static size_t Blocks(size_t size) { return (size + 2 * kGuardBytes + sizeof(Block) - 1) / sizeof(Block); }
-  uint8_t* bytes() const { return memory_[0].bytes; }
-
-  size_t size_;
-  std::unique_ptr<Block[]> memory_;
-};
 
 class Listener final : public DataErrorSink {
  public:
@@ -86,10 +49,14 @@ std::vector<size_t> Gaps(const TensorDesc& tensor) {
 
 void RunKernel(const OperatorDesc& desc, const LoweredOperator& lowered, const std::vector<Bytes>& inputs,
                const RunOptions& options, RunResult* result) {
+  Backend* const gpu = FindGpu(BackendOf(lowered.implementation));
+  // Turn about. A GPU has no guard pages, and buffers keep their alignment there.
+  static bool at_end = false;
+  at_end = !at_end && gpu == nullptr;
   std::vector<std::unique_ptr<GuardedBuffer>> memory;
   std::vector<Buffer> in, out;
   for (const Bytes& bytes : inputs) {
-    in.push_back(memory.emplace_back(std::make_unique<GuardedBuffer>(bytes))->buffer());
+    in.push_back(memory.emplace_back(std::make_unique<GuardedBuffer>(bytes, at_end))->buffer());
   }
   const auto output_tensors = desc.outputs();
   std::vector<Bytes> before;
@@ -98,17 +65,19 @@ void RunKernel(const OperatorDesc& desc, const LoweredOperator& lowered, const s
       out.push_back(in[0]);
       before.push_back(inputs[0]);
     } else {
-      memory.push_back(std::make_unique<GuardedBuffer>(output_tensors[i]->total_bytes));
+      memory.push_back(std::make_unique<GuardedBuffer>(output_tensors[i]->total_bytes, at_end));
       out.push_back(memory.back()->buffer());
       before.push_back(memory.back()->content());
     }
   }
-  memory.push_back(std::make_unique<GuardedBuffer>(lowered.kernel->temporary_bytes()));
+  // Aligned like a binding: what is put into it needs that.
+  memory.push_back(
+      std::make_unique<GuardedBuffer>((lowered.kernel->temporary_bytes() + 15) / 16 * 16, at_end));
   Listener listener;
   BackwardExecutor executor;
   const KernelArguments arguments = {in, out, memory.back()->buffer(), options.listen ? &listener : nullptr,
                                      options.threads > 1 ? &executor : nullptr};
-  if (Backend* gpu = FindGpu(BackendOf(lowered.implementation))) {
+  if (gpu != nullptr) {
     std::vector<Buffer> blocks;
     for (const auto& buffer : memory) blocks.push_back(buffer->with_guards());
     const Status status = RunOnDevice(*gpu, *lowered.kernel, blocks, arguments);

@@ -12,10 +12,9 @@
 
 #include "base/half.h"
 #include "ops/operator.h"
+#include "support/guarded_buffer.h"
 
 namespace anydml::testing {
-
-using Bytes = std::vector<uint8_t>;
 
 // A description from (field, value) pairs; fields that are left out are absent.
 OperatorDesc MakeDesc(const char* operator_name,
@@ -36,7 +35,6 @@ TensorDesc MakeTensor(DataType type, const std::vector<uint32_t>& sizes, LayoutK
                       std::mt19937_64& random);
 
 // Elements in row-major order <-> the tensor's bytes. Bytes outside of elements are 0xA5.
-inline constexpr uint8_t kGap = 0xA5;
 template <typename T>
 Bytes Scattered(const TensorDesc& tensor, const std::vector<T>& elements);
 template <typename T>
@@ -65,7 +63,7 @@ struct RunOptions {
 };
 
 // Validate, check, lower, run. Buffers have exactly the described sizes and stand between
-// guard bytes; a kernel that touches a guard, an input, or a gap fails the test.
+// guards (GuardedBuffer); a kernel that touches a guard, an input, or a gap fails the test.
 RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs, const RunOptions& options);
 
 // Runs every implementation that fits, for 1, 2 and 7 threads, and expects the bytes
