@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "base/data_type.h"
 #include "ops/top_k/candidate.h"
@@ -45,22 +46,6 @@ struct KeyVector {
       return uint64_t{words[2 * e + 1]} << 32 | words[2 * e];
     } else {
       return static_cast<Key>(words[e * kBytes / 4] >> (8 * (e * kBytes % 4)));
-    }
-  }
-
-  __device__ Key Max() const {
-    const auto max_of = [](uint32_t a, uint32_t b) {
-      return kBytes == 1 ? __vmaxu4(a, b) : kBytes == 2 ? __vmaxu2(a, b) : max(a, b);
-    };
-    if constexpr (kBytes == 8) {
-      return max((*this)[0], (*this)[1]);
-    } else {
-      // Lane by lane, then the lanes of one word.
-      KeyVector lanes{{max_of(max_of(words[0], words[1]), max_of(words[2], words[3]))}};
-      Key best = lanes[0];
-#pragma unroll
-      for (int e = 1; e < 4 / kBytes; ++e) best = max(best, lanes[e]);
-      return best;
     }
   }
 
@@ -118,6 +103,25 @@ __device__ UnsignedOf<kBytes> ElementToKey(const KeyOrder& order, UnsignedOf<kBy
   return vector[0];
 }
 
+// How to compare packed elements without making keys of them first.
+enum class BetterBy {
+  kKey,     // after toggling bits, as unsigned integers
+  kMaxNan,  // as floating-point numbers, NaN above all
+  kMin,     // as floating-point numbers, NaN worse than all
+};
+
+// Calls f.operator()<kBetterBy>() with what suits the order: once around a loop, not in it.
+template <int kBytes, typename F>
+__device__ auto DispatchByOrder(const KeyOrder& order, F&& f) {
+  if constexpr (kBytes == 2 || kBytes == 4) {
+    if (order.is_float) {
+      return order.flip == 0 ? f.template operator()<BetterBy::kMaxNan>()
+                             : f.template operator()<BetterBy::kMin>();
+    }
+  }
+  return f.template operator()<BetterBy::kKey>();
+}
+
 // The element behind a key; false where several have it (zeros, NaNs).
 template <int kBytes>
 __device__ bool KeyToElement(const KeyOrder& order, UnsignedOf<kBytes> key, UnsignedOf<kBytes>* element) {
@@ -131,6 +135,89 @@ __device__ bool KeyToElement(const KeyOrder& order, UnsignedOf<kBytes> key, Unsi
   }
   *element = static_cast<Key>(ordered ^ (ordered & kSign ? kSign : kOnes));
   return ordered != kSign && ordered != kOnes;
+}
+
+// The best elements of vectors, in one instruction per word or little more. What stands for one is
+// packed as the elements are: the best of several lanes.
+template <int kBytes, BetterBy kBetterBy>
+struct PackedBest {
+  using Key = UnsignedOf<kBytes>;
+  using Packed = std::conditional_t<kBytes == 8, uint64_t, uint32_t>;
+
+  // Not better than any element.
+  static constexpr Packed kWorst = kBetterBy == BetterBy::kKey      ? 0
+                                   : kBetterBy == BetterBy::kMaxNan ? (kBytes == 2 ? 0xFC00FC00 : 0xFF800000)
+                                                                    : (kBytes == 2 ? 0x7FFF7FFF : 0x7FFFFFFF);
+
+  static __device__ Packed Of(const KeyOrder& order, KeyVector<kBytes> vector) {
+    if constexpr (kBytes == 8) {
+      ElementsToKeys(order, &vector);
+      return max(vector[0], vector[1]);
+    } else {
+#pragma unroll
+      for (uint32_t& word : vector.words) {
+        if constexpr (kBetterBy == BetterBy::kKey) word ^= static_cast<uint32_t>(order.flip);
+        // Of bytes, the upper ones of 16 bits are compared: once as they are, once shifted there. What
+        // is below them decides only between equal ones.
+        if constexpr (kBytes == 1) word = __vmaxu2(word, word << 8);
+      }
+      const uint32_t(&words)[4] = vector.words;
+      return Better(Better(words[0], words[1]), Better(words[2], words[3]));
+    }
+  }
+
+  static __device__ Packed Better(Packed a, Packed b) {
+    Packed better;
+    if constexpr (kBetterBy == BetterBy::kKey) {
+      better = kBytes >= 4 ? max(a, b) : __vmaxu2(a, b);
+    } else if constexpr (kBetterBy == BetterBy::kMaxNan && kBytes == 4) {
+      asm("max.NaN.f32 %0, %1, %2;" : "=r"(better) : "r"(a), "r"(b));
+    } else if constexpr (kBetterBy == BetterBy::kMaxNan) {
+      asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(better) : "r"(a), "r"(b));
+    } else if constexpr (kBytes == 4) {
+      asm("min.f32 %0, %1, %2;" : "=r"(better) : "r"(a), "r"(b));
+    } else {
+      asm("min.f16x2 %0, %1, %2;" : "=r"(better) : "r"(a), "r"(b));
+    }
+    return better;
+  }
+
+  static __device__ Key KeyOf(const KeyOrder& order, Packed best) {
+    if constexpr (kBytes == 4 && kBetterBy != BetterBy::kKey) {
+      return ElementToKey<kBytes>(order, best);
+    } else if constexpr (kBytes == 2) {
+      best = Better(best, best >> 16);
+      return kBetterBy == BetterBy::kKey ? best : ElementToKey<kBytes>(order, best);
+    } else if constexpr (kBytes == 1) {
+      return max(best >> 24, best >> 8 & 0xFF);
+    } else {
+      return best;
+    }
+  }
+
+  // Whether an element has the key `least` or a better one; true too where NaN leaves doubt.
+  static __device__ bool Reaches(const KeyOrder& order, Packed best, Key least) {
+    if constexpr (kBytes == 4 && kBetterBy != BetterBy::kKey) {
+      Key bound;
+      KeyToElement<kBytes>(order, least, &bound);
+      const bool worse = kBetterBy == BetterBy::kMaxNan ? __uint_as_float(best) < __uint_as_float(bound)
+                                                        : __uint_as_float(best) > __uint_as_float(bound);
+      return !worse;
+    } else {
+      return KeyOf(order, best) >= least;
+    }
+  }
+};
+
+// An element than which none is worse.
+template <int kBytes>
+__device__ UnsignedOf<kBytes> WorstElement(const KeyOrder& order) {
+  using Key = UnsignedOf<kBytes>;
+  constexpr uint64_t kMinusInfinity = kBytes == 2 ? 0xFC00 : kBytes == 4 ? 0xFF800000 : 0xFFF0000000000000;
+  if (order.is_float && order.flip == 0) return static_cast<Key>(kMinusInfinity);
+  Key element;
+  KeyToElement<kBytes>(order, 0, &element);
+  return element;
 }
 
 template <int kBytes>
@@ -152,5 +239,21 @@ template <typename Word>
 __device__ uint32_t IndexOfWord(Word word) {
   return ~static_cast<uint32_t>(word);
 }
+
+// Words of sequences so short that narrow keys and their indices fit into 32 bits.
+template <int kBytes>
+struct ShortWords {
+  using Key = UnsignedOf<kBytes>;
+  using Word = std::conditional_t<kBytes <= 2, uint32_t, WordFor<kBytes>>;
+
+  static constexpr int kIndexBits = kBytes <= 2 ? 32 - 8 * kBytes : 32;
+  static constexpr uint32_t kIndexMask = ~0u >> (32 - kIndexBits);
+
+  static __device__ Word Make(Key key, uint32_t index) { return Worst(key) | (~index & kIndexMask); }
+  static __device__ Word Worst(Key key) { return Word{key} << kIndexBits; }  // that has this key
+  static __device__ Word Best(Key key) { return Worst(key) | kIndexMask; }
+  static __device__ Key KeyOf(Word word) { return static_cast<Key>(word >> kIndexBits); }
+  static __device__ uint32_t IndexOf(Word word) { return ~static_cast<uint32_t>(word) & kIndexMask; }
+};
 
 }  // namespace anydml

@@ -14,7 +14,7 @@ namespace anydml {
 
 template <typename Word>
 __device__ Word ShuffleXor(Word word, int lanes) {
-  if constexpr (sizeof(Word) == 8) {
+  if constexpr (sizeof(Word) <= 8) {
     return __shfl_xor_sync(~0u, word, lanes);
   } else {
     const uint64_t low = __shfl_xor_sync(~0u, static_cast<uint64_t>(word), lanes);
@@ -24,19 +24,8 @@ __device__ Word ShuffleXor(Word word, int lanes) {
 }
 
 template <typename Word>
-__device__ Word Shuffle(Word word, int lane) {
-  if constexpr (sizeof(Word) == 8) {
-    return __shfl_sync(~0u, word, lane);
-  } else {
-    const uint64_t low = __shfl_sync(~0u, static_cast<uint64_t>(word), lane);
-    const uint64_t high = __shfl_sync(~0u, static_cast<uint64_t>(word >> 64), lane);
-    return Word{high} << 64 | low;
-  }
-}
-
-template <typename Word>
 __device__ int BitWidth(Word word) {
-  if constexpr (sizeof(Word) == 8) {
+  if constexpr (sizeof(Word) <= 8) {
     return 64 - __clzll(word);
   } else {
     const auto high = static_cast<uint64_t>(word >> 64);
@@ -59,20 +48,155 @@ struct WordRange {
   Word best;
 };
 
-// The word of the lane that is k-th best (k at least 1) of a warp's, and the best one.
-template <typename Word>
-__device__ WordRange<Word> BoundOfLanes(Word word, uint32_t k) {
-  const int lane = threadIdx.x % 32;
+template <typename Key>
+struct KeyBound {
+  Key worst;
+  Key best;
+  bool tied;  // more than wanted are equal to `worst`
+};
+
+// Bounds for some keys of every thread of a block, or of one warp, if that is kThreads. By bisection:
+// the rounds are many and short.
+template <typename Key, int kThreads>
+class KeyBounds {
+ public:
+  static constexpr int kWarps = kThreads / 32;
+
+  struct Shared {
+    Key worsts[kWarps], bests[kWarps];
+    uint32_t counts[2][3][kWarps];  // of rounds in turn
+  };
+
+  __device__ explicit KeyBounds(Shared* shared) : shared_(*shared) {}
+
+  // A key that at least k (1 or more) of the keys reach, and at most `most` unless they are tied.
+  template <int kCount>
+  __device__ KeyBound<Key> Bound(const Key (&keys)[kCount], uint32_t k, uint32_t most) {
+    Key worst = keys[0];
+    Key best = keys[0];
 #pragma unroll
-  for (int run = 2; run <= 32; run *= 2) {
+    for (const Key key : keys) {
+      worst = min(worst, key);
+      best = max(best, key);
+    }
+    Join(&worst, &best);
+    Key last = best;  // that may be the bound
+    for (int round = 0; worst < last; ++round) {
+      const Key middle = last - (last - worst) / 2;
+      const Key tries[3] = {static_cast<Key>(middle - (middle - worst) / 2), middle,
+                            static_cast<Key>(last - (last - middle) / 2)};
+      uint32_t reaching[3] = {};
 #pragma unroll
-    for (int distance = run / 2; distance > 0; distance /= 2) {
-      const Word other = ShuffleXor(word, distance);
-      const bool keep_better = ((lane & run) == 0) == ((lane & distance) == 0);
-      word = (other > word) == keep_better ? other : word;
+      for (const Key key : keys) {
+#pragma unroll
+        for (int i = 0; i < 3; ++i) reaching[i] += key >= tries[i];
+      }
+      Sum<kCount>(round % 2, reaching);
+      uint32_t count = 0;
+      Key beyond = last;
+      Key found = worst;
+#pragma unroll
+      for (int i = 2; i >= 0; --i) {
+        if (count != 0) continue;
+        if (reaching[i] >= k) {
+          found = tries[i];
+          count = reaching[i];
+        } else {
+          beyond = tries[i] - 1;
+        }
+      }
+      worst = found;
+      last = beyond;
+      if (count != 0 && count <= most) return {worst, best, false};
+    }
+    return {worst, best, true};
+  }
+
+ private:
+  __device__ void Join(Key* worst, Key* best) {
+    *worst = LeastOfLanes(*worst);
+    *best = ~LeastOfLanes(~*best);
+    if constexpr (kWarps > 1) {
+      const int lane = threadIdx.x % 32;
+      if (lane == 0) {
+        shared_.worsts[threadIdx.x / 32] = *worst;
+        shared_.bests[threadIdx.x / 32] = *best;
+      }
+      __syncthreads();
+      *worst = LeastOfLanes(shared_.worsts[lane % kWarps]);
+      *best = ~LeastOfLanes(~shared_.bests[lane % kWarps]);
     }
   }
-  return {Shuffle(word, k - 1), Shuffle(word, 0)};
+
+  template <int kCount>
+  __device__ void Sum(int turn, uint32_t (&counts)[3]) {
+    if constexpr (kCount * kThreads < 1 << 10) {  // all at once
+      uint32_t packed[1] = {counts[0] | counts[1] << 10 | counts[2] << 20};
+      SumOfThreads(turn, packed);
+#pragma unroll
+      for (int i = 0; i < 3; ++i) counts[i] = packed[0] >> 10 * i & 1023;
+    } else {
+      SumOfThreads(turn, counts);
+    }
+  }
+  template <int kSums>
+  __device__ void SumOfThreads(int turn, uint32_t (&sums)[kSums]) {
+#pragma unroll
+    for (uint32_t& sum : sums) sum = __reduce_add_sync(~0u, sum);
+    if constexpr (kWarps > 1) {
+      const int lane = threadIdx.x % 32;
+      if (lane == 0) {
+#pragma unroll
+        for (int i = 0; i < kSums; ++i) shared_.counts[turn][i][threadIdx.x / 32] = sums[i];
+      }
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < kSums; ++i) {
+        sums[i] = __reduce_add_sync(~0u, lane < kWarps ? shared_.counts[turn][i][lane] : 0);
+      }
+    }
+  }
+
+  static __device__ Key LeastOfLanes(Key key) {
+    if constexpr (sizeof(Key) <= 4) {
+      return static_cast<Key>(__reduce_min_sync(~0u, uint32_t{key}));
+    } else {
+#pragma unroll
+      for (int lanes = 16; lanes > 0; lanes /= 2) key = min(key, __shfl_xor_sync(~0u, key, lanes));
+      return key;
+    }
+  }
+
+  Shared& shared_;
+};
+
+// Puts a warp's words in descending order, those of a lane beside each other: bitonic sorting.
+template <typename Word, int kCount>
+__device__ void SortLanes(Word (&words)[kCount]) {
+  const int first = threadIdx.x % 32 * kCount;
+  for (int run = 2; run <= 32 * kCount; run *= 2) {
+    for (int distance = run / 2; distance >= kCount; distance /= 2) {
+#pragma unroll
+      for (int w = 0; w < kCount; ++w) {
+        const Word other = ShuffleXor(words[w], distance / kCount);
+        const bool keep_better = ((first & run) == 0) == ((first & distance) == 0);
+        words[w] = (other > words[w]) == keep_better ? other : words[w];
+      }
+    }
+#pragma unroll
+    for (int distance = kCount / 2; distance > 0; distance /= 2) {
+      if (distance >= run) continue;
+#pragma unroll
+      for (int w = 0; w < kCount; ++w) {
+        if ((w & distance) != 0) continue;
+        const Word a = words[w];
+        const Word b = words[w + distance];
+        const bool swap = (a < b) == (((first + w) & run) == 0);
+        words[w] = swap ? b : a;
+        words[w + distance] = swap ? a : b;
+      }
+    }
+  }
 }
 
 // Functions of a whole block (or of one warp, if that is kThreads): every thread calls them with
@@ -82,12 +206,13 @@ class BlockSelect {
  public:
   using Word = Word_;
   using Range = WordRange<Word>;
+  static constexpr int kWarps = kThreads / 32;
 
   struct Shared {
     uint32_t bins[kBins];
     uint32_t coarse[kBins + 1];
-    uint32_t warp_sums[32];
-    Word worsts[32], bests[32];
+    uint32_t warp_sums[kWarps];
+    Word worsts[kWarps], bests[kWarps];
     uint32_t collected;
     uint32_t cut_bin, cut_before, cut_count;
     uint32_t fullest;
@@ -167,6 +292,7 @@ class BlockSelect {
   // the length of both a power of two. Returns where the result is.
   __device__ Word* Sort(Word* list, Word* spare, uint32_t m, Range range) {
     if (m <= kRankedAtMost) return SortByRank(list, spare, m);
+    if (m <= kSortedByWarpAtMost) return SortByWarp(list, m);
     const int shift = ShiftOf(range);
     const auto bin_of = [&](Word word) { return BinOf(word, range, shift); };
     if (CountForSort(list, m, bin_of) <= kFullestBin) return SortByBins(list, spare, m, bin_of);
@@ -194,7 +320,7 @@ class BlockSelect {
   template <typename ForEach>
   __device__ Word* SelectAndSort(ForEach&& for_each, uint32_t k, Word* list, Word* spare, uint32_t capacity) {
     Range range = RangeOf(for_each);
-    range.worst = Bound(for_each, range, k, min(capacity, k + k / 2 + kRankedAtMost / 2));
+    range.worst = Bound(for_each, range, k, min(capacity, k + k / 2 + kSortedByWarpAtMost / 2));
     const uint32_t m = Collect(for_each, range.worst, list, capacity);
     return Sort(list, spare, m, range);
   }
@@ -213,10 +339,11 @@ class BlockSelect {
   static __device__ int warp() { return threadIdx.x / 32; }
 
  private:
-  static constexpr int kWarps = kThreads / 32;
   static constexpr int kBinsPerThread = kBins / kThreads;
-  static constexpr uint32_t kRankedAtMost = 128;  // comparing all with all is fastest
-  static constexpr uint32_t kFullestBin = 16;     // beyond, comparing within bins gets slow
+  // Comparing all with all is fastest, until it keeps other blocks from their work.
+  static constexpr uint32_t kRankedAtMost = kThreads >= 512 ? 128 : 32;
+  static constexpr uint32_t kSortedByWarpAtMost = 128;
+  static constexpr uint32_t kFullestBin = 16;  // beyond, comparing within bins gets slow
 
   // A single warp may be one of several in its block.
   static __device__ void Sync() {
@@ -334,16 +461,37 @@ class BlockSelect {
     return sum;
   }
 
+  // Several threads share the comparisons of a word where there are as many.
   __device__ Word* SortByRank(const Word* list, Word* sorted, uint32_t m) {
-    for (uint32_t i = threadIdx.x; i < m; i += kThreads) {
-      const Word word = list[i];
-      uint32_t place = 0;
+    constexpr uint32_t kShare = kThreads / kRankedAtMost;
+    const uint32_t mine = threadIdx.x % kShare;
+    const uint32_t i = threadIdx.x % kThreads / kShare;
+    const Word word = i < m ? list[i] : 0;
+    uint32_t place = 0;
 #pragma unroll 4
-      for (uint32_t other = 0; other < m; ++other) place += list[other] > word;
-      sorted[place] = word;
-    }
+    for (uint32_t other = mine; other < m; other += kShare) place += list[other] > word;
+#pragma unroll
+    for (uint32_t lanes = 1; lanes < kShare; lanes *= 2) place += __shfl_xor_sync(~0u, place, lanes);
+    if (i < m && mine == 0) sorted[place] = word;
     Sync();
     return sorted;
+  }
+
+  // By one warp, in registers; the others wait.
+  __device__ Word* SortByWarp(Word* list, uint32_t m) {
+    if (threadIdx.x % kThreads < 32) {
+      constexpr int kCount = kSortedByWarpAtMost / 32;
+      Word words[kCount];
+#pragma unroll
+      for (int w = 0; w < kCount; ++w) words[w] = lane() * kCount + w < m ? list[lane() * kCount + w] : 0;
+      SortLanes(words);
+#pragma unroll
+      for (int w = 0; w < kCount; ++w) {
+        if (lane() * kCount + w < m) list[lane() * kCount + w] = words[w];
+      }
+    }
+    Sync();
+    return list;
   }
 
   // For what crowds in few bins.

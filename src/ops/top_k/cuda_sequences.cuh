@@ -101,15 +101,16 @@ class CudaSequence {
     return make_uint4(at[0], left > 1 ? at[1] : 0, left > 2 ? at[2] : 0, 0);
   }
 
-  // What is outside of the sequence gets key 0 and has, as uint32_t, an index above all others:
-  // it is worse than every element.
-  __device__ void ClearOutside(uint64_t v, Vector* keys) const {
+  // What is outside of the sequence becomes `worst`; it has, as uint32_t, an index above all others.
+  // With key 0 it is worse than every element.
+  __device__ void ReplaceOutside(uint64_t v, Vector* vector, Key worst) const {
 #pragma unroll
     for (int e = 0; e < kElements; ++e) {
       const int64_t i = FirstOf(v) + e;
-      if (i < 0 || i >= all_.n) keys->Set(e, 0);
+      if (i < 0 || i >= all_.n) vector->Set(e, worst);
     }
   }
+  __device__ void ClearOutside(uint64_t v, Vector* keys) const { ReplaceOutside(v, keys, 0); }
 
   // Writes the candidate of this word to place j.
   __device__ void Store(uint32_t j, WordFor<kBytes> word) const {

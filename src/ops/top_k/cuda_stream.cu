@@ -90,23 +90,25 @@ class Batch {
     }
   }
 
-  // Calls add(word) for every element that reaches `bound`.
-  template <typename Add>
+  // Calls add(word) for every element that reaches `bound`, none of which has a key below `least`.
+  template <BetterBy kBetterBy, typename Add>
   __device__ void ForEachReaching(const CudaSequence<kBytes>& sequence, WordFor<kBytes> bound,
-                                  Add&& add) const {
-    const auto bound_key = static_cast<UnsignedOf<kBytes>>(bound >> 32);
+                                  UnsignedOf<kBytes> least, Add&& add) const {
+    using Best = PackedBest<kBytes, kBetterBy>;
+    uint32_t hits = 0;  // vectors that have one; nearly always none
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       if (i * kStreamThreads >= left_) break;
-      KeyVector<kBytes> keys{{loaded_[i].x, loaded_[i].y, loaded_[i].z, loaded_[i].w}};
-      ElementsToKeys(sequence.order(), &keys);
-      if (keys.Max() < bound_key) continue;  // nearly always
-      const uint64_t v = begin_ + i * kStreamThreads;
-      if (!sequence.IsWhole(v)) sequence.ClearOutside(v, &keys);
-#pragma unroll
+      const KeyVector<kBytes> vector{{loaded_[i].x, loaded_[i].y, loaded_[i].z, loaded_[i].w}};
+      if (Best::Reaches(sequence.order(), Best::Of(sequence.order(), vector), least)) hits |= 1u << i;
+    }
+    // By reading them again, lanes that have one in different vectors look at the same time.
+    for (; hits != 0; hits &= hits - 1) {
+      const int64_t first = sequence.FirstOf(begin_ + (__ffs(hits) - 1) * kStreamThreads);
+#pragma unroll 4
       for (int e = 0; e < KeyVector<kBytes>::kElements; ++e) {
-        if (keys[e] < bound_key) continue;
-        const WordFor<kBytes> word = MakeWord<kBytes>(keys[e], sequence.FirstOf(v) + e);
+        if (first + e < 0 || first + e >= sequence.n()) continue;
+        const WordFor<kBytes> word = MakeWord<kBytes>(sequence.KeyAt(first + e), first + e);
         if (word >= bound) add(word);
       }
     }
@@ -140,18 +142,24 @@ __global__ void __launch_bounds__(kStreamThreads, 2)
   Batch<kBytes> batch(sequence, begin, end);
   cudaGridDependencySynchronize();  // the bound; only the loads above do without it
   const Word bound = meeting.bound;
+  // Where equal elements are many, all of these are behind those that reach the bound.
+  auto least = static_cast<UnsignedOf<kBytes>>(bound >> 32);
+  const bool behind = sequence.FirstOf(chunk_begin) > static_cast<int64_t>(IndexOfWord(bound));
+  if (behind) ++least;
+  if (behind && least == 0) begin = end;  // none is better
   const uint32_t buffer_room = 2 * plan.list_room;
   select.StartCollecting();
-  while (true) {
-    batch.ForEachReaching(sequence, bound, [&](Word word) {
-      if (select.Add(word, list, buffer_room)) return;
-      const uint32_t place = atomicAdd(&meeting.found, 1);
-      if (place < plan.found_room) found[place] = word;
-    });
-    begin += kBatch * kStreamThreads;
-    if (begin >= end) break;
-    batch = Batch<kBytes>(sequence, begin, end);
-  }
+  DispatchByOrder<kBytes>(all.order, [&]<BetterBy kBetterBy>() {
+    while (begin < end) {
+      batch.template ForEachReaching<kBetterBy>(sequence, bound, least, [&](Word word) {
+        if (select.Add(word, list, buffer_room)) return;
+        const uint32_t place = atomicAdd(&meeting.found, 1);
+        if (place < plan.found_room) found[place] = word;
+      });
+      begin += kBatch * kStreamThreads;
+      if (begin < end) batch = Batch<kBytes>(sequence, begin, end);
+    }
+  });
 
   const uint32_t buffered = min(select.Collected(), buffer_room);
   if (threadIdx.x == 0 && buffered > 0) flushed_to = atomicAdd(&meeting.found, buffered);
@@ -225,9 +233,8 @@ StreamPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
   constexpr uint32_t kMaxSamples = 131072 / sizeof(WordFor<kBytes>);
   constexpr uint32_t kMaxChunkVectors = 16384;  // 256 KiB
   StreamPlan plan;
-  // A larger sample costs time before the stream can begin; with many sequences others stream.
-  const uint32_t share_sampled = all.count < 8 ? 128 : 64;
-  const uint32_t samples = std::clamp<uint32_t>(std::bit_floor(all.n / share_sampled), 1024, kMaxSamples);
+  // A larger sample costs time before the stream can begin: scattered reads are slow.
+  const uint32_t samples = std::clamp<uint32_t>(std::bit_floor(all.n / 128), 1024, kMaxSamples);
   plan.log2_samples = std::countr_zero(samples);
   plan.cluster = SampleCluster(all.count, samples, device.multiprocessors);
   plan.rank = RankOfBound(all.k, all.n, samples);

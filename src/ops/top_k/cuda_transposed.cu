@@ -11,7 +11,7 @@ namespace anydml {
 
 // Those of the other files.
 ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaThreads;
-ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaRegisters;
+ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaRows;
 ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaStream;
 ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaBuckets;
 
@@ -133,7 +133,7 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
     return nullptr;
   }
   const TopKProblem rows = ProblemOfRows(problem, sequences);
-  for (ModuleCreate<TopKProblem>* create : {AnyDmlCreateTopKCudaThreads, AnyDmlCreateTopKCudaRegisters,
+  for (ModuleCreate<TopKProblem>* create : {AnyDmlCreateTopKCudaThreads, AnyDmlCreateTopKCudaRows,
                                             AnyDmlCreateTopKCudaStream, AnyDmlCreateTopKCudaBuckets}) {
     if (const Kernel* of_rows = create(rows, why_not); of_rows != nullptr) {
       why_not->clear();  // of what those before it said

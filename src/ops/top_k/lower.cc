@@ -41,7 +41,7 @@ constexpr Implementation<TopKProblem> kImplementations[] = {
     {"cuda.threads", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaThreads"},
     {"cuda.columns", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaColumns"},
     {"cuda.transposed", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaTransposed"},
-    {"cuda.registers", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaRegisters"},
+    {"cuda.rows", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaRows"},
     {"cuda.stream", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaStream"},
     {"cuda.buckets", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaBuckets"},
     {"cuda.sort", "cuda", nullptr, CudaSortBetterNot, "AnyDmlCreateTopKCudaSort"},

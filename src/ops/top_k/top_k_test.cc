@@ -292,6 +292,30 @@ TEST(TopK, LongSequences) {
   }
 }
 
+// Lengths and K at which kernels divide rows, and bound the best of them, in different ways; rows begin
+// at multiples of 16 bytes or not.
+TEST(TopK, RowsOfEveryLength) {
+  std::mt19937_64 random(TestSeed());
+  for (DataType type : kTypes) {
+    for (uint32_t n : {33u, 250u, 1000u, 2050u, 8192u, 20001u, 40000u}) {
+      for (uint32_t k : {1u, 20u, 70u, 400u, n / 2, n}) {
+        if (k > n || (n > 10000 && k > 1000)) continue;
+        RunCase({type,
+                 {2, n},
+                 1,
+                 k,
+                 Uniform(random, 0, 1),
+                 DataType::kUInt32,
+                 LayoutKind::kPacked,
+                 LayoutKind::kPacked,
+                 LayoutKind::kPacked},
+                random, false);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
 TEST(TopK, RandomCases) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", seed));

@@ -1,0 +1,286 @@
+// cuda.rows: a block (of one warp or more) per sequence, which it reads once and keeps in shared
+// memory. The K-th best of the bests of a few times K groups bounds the K best: few more reach it.
+#include <algorithm>
+#include <bit>
+
+#include "ops/top_k/cuda_launch.h"
+#include "ops/top_k/cuda_select.cuh"
+#include "ops/top_k/cuda_sequences.cuh"
+#include "ops/top_k/cuda_shared_row.cuh"
+#include "ops/module.h"
+
+namespace anydml {
+namespace {
+
+// What bounds the K best.
+enum class BoundBy {
+  kThreadBests,   // the best of each thread's elements
+  kQuarterBests,  // of each quarter of them
+  kFirstVectors,  // each thread's first vector, when it has no other
+  kEveryWord,
+  kNothing,  // there is room for everything
+};
+
+// What groups are worth: up to this many places for every 16 groups. Those that reach the bound
+// are then at most 1.7 times as many as places.
+constexpr uint32_t kPlacesPer16Groups = 11;
+
+// One sequence's way through a block.
+template <int kBytes, int kThreads, int kVectors>
+class RowSelect {
+ public:
+  using Key = UnsignedOf<kBytes>;
+  using Words = ShortWords<kBytes>;
+  using Word = typename Words::Word;
+  using Range = WordRange<Word>;
+  using Row = SharedRow<kBytes, kThreads, kVectors>;
+  using Select = BlockSelect<Word, kThreads, 4 * kThreads>;
+
+  using BlockBounds = KeyBounds<Key, kThreads>;
+  // Up to here one warp finds the bound for all: fewer instructions, and other blocks fill the time.
+  static constexpr bool kOneWarpBounds = kThreads > 32 && kThreads <= 256;
+
+  struct Shared {
+    typename Select::Shared select;
+    typename BlockBounds::Shared bounds;
+    Key bests[kOneWarpBounds ? kThreads : 1];
+    KeyBound<Key> bound;
+  };
+
+  // Shared memory for `capacity` words to put in order, before that for the sequence.
+  static uint32_t ListBytes(uint32_t capacity) { return capacity * sizeof(Word); }
+  static uint32_t RowBytes(uint32_t n, uint32_t capacity) {
+    return std::max<uint32_t>((n / KeyVector<kBytes>::kElements + 2) * 16, ListBytes(capacity));
+  }
+
+  __device__ RowSelect(Shared* shared, unsigned char* dynamic, uint32_t capacity, uint32_t k)
+      : shared_(*shared),
+        select_(&shared->select),
+        list_(reinterpret_cast<Word*>(dynamic)),
+        spare_(list_ + capacity),
+        capacity_(capacity),
+        k_(k),
+        enough_(min(k + k / 8 + 4, capacity)) {}
+
+  __device__ void Run(const CudaSequence<kBytes>& sequence, BoundBy bound_by) {
+    select_.StartCollecting();
+    const Row row(sequence, reinterpret_cast<uint4*>(spare_));
+    const auto words = [&](auto&& visit) { row.ForEachWord(visit); };
+    Range range;
+    uint32_t m;
+    if (bound_by < BoundBy::kEveryWord) {
+      const KeyBound<Key> bound = BoundOfKeys(row, bound_by);
+      range = {Words::Worst(bound.worst), Words::Best(bound.best)};
+      if (bound.tied) {
+        m = CollectTied(row, bound);
+      } else {
+        row.ForEachWordFrom(bound.worst, row.n(), [&](Word word) { select_.Add(word, list_, capacity_); });
+        m = select_.Collected();
+      }
+    } else {
+      range = select_.RangeOf(words);
+      if (bound_by == BoundBy::kEveryWord) range.worst = select_.Bound(words, range, k_, enough_);
+      m = Collect(row, range.worst);
+    }
+    if (m > capacity_) {  // the best ones crowd in few groups
+      range.worst = select_.Bound(words, range, k_, enough_);
+      select_.StartCollecting();
+      m = Collect(row, range.worst);
+    }
+    const Word* sorted = select_.Sort(list_, spare_, m, range);
+    for (uint32_t j = threadIdx.x; j < k_; j += kThreads) {
+      sequence.Store(j, MakeWord<kBytes>(Words::KeyOf(sorted[j]), Words::IndexOf(sorted[j])));
+    }
+    __syncthreads();
+  }
+
+ private:
+  __device__ KeyBound<Key> BoundOfKeys(const Row& row, BoundBy bound_by) {
+    if (bound_by == BoundBy::kThreadBests) {
+      Key own[1];
+      row.BestsOfGroups(own);
+      if constexpr (kOneWarpBounds) return BoundOfOneWarp(own[0]);
+      return BlockBounds(&shared_.bounds).Bound(own, k_, enough_);
+    }
+    if (bound_by == BoundBy::kQuarterBests) {
+      Key bests[4];
+      row.BestsOfGroups(bests);
+      return BlockBounds(&shared_.bounds).Bound(bests, k_, enough_);
+    }
+    Key keys[KeyVector<kBytes>::kElements];
+    row.KeysOfFirst(keys);
+    return BlockBounds(&shared_.bounds).Bound(keys, k_, enough_);
+  }
+
+  __device__ KeyBound<Key> BoundOfOneWarp(Key own) {
+    shared_.bests[threadIdx.x] = own;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+      Key keys[kThreads / 32];
+#pragma unroll
+      for (int i = 0; i < kThreads / 32; ++i) keys[i] = shared_.bests[i * 32 + threadIdx.x];
+      shared_.bound = KeyBounds<Key, 32>(nullptr).Bound(keys, k_, enough_);
+    }
+    __syncthreads();
+    return shared_.bound;
+  }
+
+  __device__ uint32_t Collect(const Row& row, Word bound) {
+    row.ForEachWordFrom(Words::KeyOf(bound), row.n(), [&](Word word) {
+      if (word >= bound) select_.Add(word, list_, capacity_);
+    });
+    return select_.Collected();
+  }
+
+  // Where many are equal to the bound: what is better, and of the equal ones those with the lowest
+  // indices.
+  __device__ uint32_t CollectTied(const Row& row, const KeyBound<Key>& bound) {
+    uint32_t better = 0;
+    if (bound.worst != bound.best) better = Collect(row, Words::Worst(bound.worst + 1));
+    if (better >= k_) return better;
+    const auto equals = [&](auto&& visit) {
+      row.ForEachWordBeside(bound.worst, [&](Word word) {
+        if (Words::KeyOf(word) == bound.worst) visit(word);
+      });
+    };
+    const Word first = Words::Best(bound.worst);
+    const Word last = select_.Bound(equals, {first - (row.n() - 1), first}, k_ - better, capacity_ - better);
+    row.ForEachWordFrom(bound.worst, Words::IndexOf(last), [&](Word word) {
+      if (word >= last && word <= first) select_.Add(word, list_, capacity_);
+    });
+    return select_.Collected();
+  }
+
+  Shared& shared_;
+  Select select_;
+  Word* list_;
+  Word* spare_;
+  uint32_t capacity_;
+  uint32_t k_;
+  uint32_t enough_;
+};
+
+// As many threads as a multiprocessor should have; more leave too few registers.
+constexpr int kBlocksOf(int threads) { return threads == 32 ? 32 : std::max(1, 1280 / threads); }
+
+template <int kBytes, int kThreads, int kVectors>
+__global__ void __launch_bounds__(kThreads, kBlocksOf(kThreads))
+    Rows(const __grid_constant__ CudaSequences all, uint32_t capacity, BoundBy bound_by) {
+  using Selection = RowSelect<kBytes, kThreads, kVectors>;
+  __shared__ typename Selection::Shared shared;
+  extern __shared__ __align__(16) unsigned char dynamic[];
+  Selection selection(&shared, dynamic, capacity, all.k);
+  for (uint64_t s = blockIdx.x; s < all.count; s += gridDim.x) {
+    selection.Run(CudaSequence<kBytes>(all, s), bound_by);
+  }
+}
+
+template <int kBytes, int kThreads, int kVectors>
+class TopKRows final : public Kernel {
+ public:
+  TopKRows(const CudaSequences& sequences, uint32_t capacity, BoundBy bound_by)
+      : sequences_(sequences), capacity_(capacity), bound_by_(bound_by) {}
+
+  bool Prepare(const CudaDevice& device, std::string* why_not) {
+    using Selection = RowSelect<kBytes, kThreads, kVectors>;
+    constexpr uint32_t kStatic = sizeof(typename Selection::Shared) + 256;
+    shared_bytes_ = Selection::ListBytes(capacity_) + Selection::RowBytes(sequences_.n, capacity_);
+    const uint32_t most = device.shared_bytes_per_block - kStatic;
+    if (shared_bytes_ > most) {
+      *why_not = StrCat(sequences_.n, " elements of ", kBytes, " bytes and K ", sequences_.k, " need ",
+                        shared_bytes_, " bytes of shared memory; a block has ", most);
+      return false;
+    }
+    if (!AllowSharedMemory(Rows<kBytes, kThreads, kVectors>, most, why_not)) return false;
+    // Blocks of one warp take several sequences each: a block starts in more time than a warp takes
+    // to load one.
+    uint64_t blocks = 0x7FFFFFFF;
+    if (kThreads == 32) {
+      int resident = 0;
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, Rows<kBytes, kThreads, kVectors>, kThreads,
+                                                    shared_bytes_);
+      blocks = static_cast<uint64_t>(std::max(resident, 1)) * device.multiprocessors;
+    }
+    blocks_ = static_cast<uint32_t>(std::min(sequences_.count, blocks));
+    return true;
+  }
+
+  void Run(const KernelArguments& arguments) const override {
+    Rows<kBytes, kThreads, kVectors>
+        <<<blocks_, kThreads, shared_bytes_, static_cast<cudaStream_t>(arguments.stream)>>>(
+            Bind(sequences_, arguments), capacity_, bound_by_);
+  }
+
+ private:
+  CudaSequences sequences_;
+  uint32_t capacity_;
+  BoundBy bound_by_;
+  uint32_t shared_bytes_ = 0;
+  uint32_t blocks_ = 0;
+};
+
+template <int kBytes>
+constexpr uint32_t kMaxCapacity = kBytes == 8 ? 4096 : 8192;  // words
+
+template <int kBytes, int kThreads, int kVectors>
+const Kernel* CreateFor(const CudaSequences& sequences, BoundBy bound_by, const CudaDevice& device,
+                        std::string* why_not) {
+  const uint32_t listed = bound_by == BoundBy::kNothing ? sequences.n : 2 * sequences.k;
+  const uint32_t capacity = std::min(std::bit_ceil(listed + 64), kMaxCapacity<kBytes>);
+  auto kernel = std::make_unique<TopKRows<kBytes, kThreads, kVectors>>(sequences, capacity, bound_by);
+  return kernel->Prepare(device, why_not) ? kernel.release() : nullptr;
+}
+
+template <int kBytes>
+const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
+  const CudaDevice* device = GetCudaDevice(why_not);
+  if (device == nullptr) return nullptr;
+  const CudaSequences sequences = CudaSequencesOf(problem);
+  constexpr uint32_t kMaxK = kMaxCapacity<kBytes>;
+  constexpr uint32_t kElements = 16 / kBytes;
+  constexpr uint32_t kPerThread = 8;  // vectors
+  const uint32_t n = sequences.n;
+  const uint32_t k = sequences.k;
+  // A sequence may begin and end anywhere.
+  const bool aligned = n % kElements == 0 && SequencesAreAligned(sequences, kBytes);
+  const uint32_t vectors = n / kElements + (aligned ? 0 : 2);
+  if (sequences.axis[kInput] != 1) {
+    *why_not = "the elements of a sequence are not neighbours";
+    return nullptr;
+  }
+  if (k > kMaxK || vectors > 1024 * kPerThread) {
+    *why_not = StrCat("K is ", k, " of ", n, " elements of ", kBytes, " bytes; a block does ", kMaxK, " of ",
+                      1024 * kPerThread * kElements);
+    return nullptr;
+  }
+  const uint32_t groups = std::max<uint32_t>(n / kElements, 1);  // there can be
+  const uint32_t wanted = (k * 16 - 1) / kPlacesPer16Groups + 1;
+  // As few threads as have the vectors and the groups: quarters are nearly as good as threads.
+  uint32_t threads = (vectors - 1) / kPerThread + 1;
+  threads = std::max(threads, wanted <= 32       ? wanted
+                              : wanted <= groups ? wanted / 3
+                                                 : std::min(vectors, 1024u));
+  const auto create = [&]<int kThreads, int kVectors>() {
+    const BoundBy by = k + k / 8 >= n && n <= kMaxK                         ? BoundBy::kNothing
+                       : std::min<uint32_t>(groups, kThreads) >= wanted     ? BoundBy::kThreadBests
+                       : std::min<uint32_t>(groups, 4 * kThreads) >= wanted ? BoundBy::kQuarterBests
+                       : vectors <= kThreads                                ? BoundBy::kFirstVectors
+                                                                            : BoundBy::kEveryWord;
+    return CreateFor<kBytes, kThreads, kVectors>(sequences, by, *device, why_not);
+  };
+  if (threads <= 32 && vectors <= 64) return create.template operator()<32, 2>();
+  if (threads <= 32) return create.template operator()<32, kPerThread>();
+  if (threads <= 128) return create.template operator()<128, kPerThread>();
+  if (threads <= 256) return create.template operator()<256, kPerThread>();
+  if (threads <= 512) return create.template operator()<512, kPerThread>();
+  return create.template operator()<1024, kPerThread>();
+}
+
+}  // namespace
+
+ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaRows(const TopKProblem& problem,
+                                                            std::string* why_not) {
+  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+}
+
+}  // namespace anydml
