@@ -13,9 +13,9 @@ constexpr Option kCommonOptions[] = {
 }  // namespace
 
 std::span<const Command* const> AllCommands() {
-  static constexpr const Command* kCommands[] = {&kRunCommand,         &kOpCommand,        &kCheckCommand,
-                                                 &kConformanceCommand, &kOperatorsCommand, &kAdaptersCommand,
-                                                 &kCompletionCommand,  &kManCommand};
+  static constexpr const Command* kCommands[] = {
+      &kRunCommand,       &kOpCommand,       &kCheckCommand,      &kConformanceCommand, &kBenchCommand,
+      &kOperatorsCommand, &kAdaptersCommand, &kCompletionCommand, &kManCommand};
   return kCommands;
 }
 

@@ -66,6 +66,13 @@ void JsonWriter::Number(uint64_t number) {
   text_ += std::to_string(number);
 }
 
+void JsonWriter::Real(double number) {
+  Separate();
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.6g", number);
+  text_ += text;
+}
+
 void JsonWriter::Bool(bool value) {
   Separate();
   text_ += value ? "true" : "false";

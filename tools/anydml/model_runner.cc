@@ -5,10 +5,11 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "anydml/c_desc.h"
 #include "anydml/element_number.h"
+#include "anydml/model_device.h"
 #include "anydml/output_files.h"
 #include "anydml/why.h"
 #include "common/session.h"
@@ -34,11 +35,10 @@ class ModelRunner {
 
   Status Run() {
     ANYDML_RETURN_IF_ERROR(Session::Create(options_.session, &session_));
-    for (const ModelBuffer& buffer : model_.buffers) {
-      ANYDML_RETURN_IF_ERROR(session_->Upload(buffer.bytes, &buffers_.emplace_back()));
-    }
+    on_device_.emplace(model_, session_.get());
+    ANYDML_RETURN_IF_ERROR(on_device_->Prepare());
     json_.Key("dispatchables").BeginArray();
-    for (const ModelOperator& op : model_.operators) ANYDML_RETURN_IF_ERROR(At(op.where, Compile(op)));
+    for (size_t i = 0; i < model_.operators.size(); ++i) Describe(i);
     json_.End();
     json_.Key("commands").BeginArray();
     for (const ModelCommand& command : model_.commands) {
@@ -52,43 +52,23 @@ class ModelRunner {
   }
 
  private:
-  static Status At(const std::string& where, const Status& status) {
-    return status.ok() ? status : Status(status.code(), where + status.message());
-  }
-
-  std::vector<DML_BUFFER_BINDING> Bind(const std::vector<ModelBinding>& bindings) const {
-    std::vector<DML_BUFFER_BINDING> bound;
-    for (const ModelBinding& binding : bindings) {
-      DML_BUFFER_BINDING& result = bound.emplace_back();
-      if (binding.buffer == ModelBinding::kAbsent) continue;
-      result.Buffer = buffers_[binding.buffer].Get();
-      result.Offset = binding.offset;
-      result.SizeInBytes = model_.buffers[binding.buffer].bytes.size() - binding.offset;
-    }
-    return bound;
-  }
-
-  Status Compile(const ModelOperator& op) {
-    const CDesc desc(op.desc);
-    CompiledOperator& compiled = operators_.emplace_back();
-    const auto flags = static_cast<DML_EXECUTION_FLAGS>(op.execution_flags);
-    ANYDML_RETURN_IF_ERROR(session_->Compile(desc.get(), flags, Bind(op.owned), &compiled));
+  void Describe(size_t index) {
+    const ModelOperator& op = model_.operators[index];
+    const std::string& explanation = on_device_->op(index).explanation;
     json_.BeginObject();
     json_.Key("name").String(op.name);
     json_.Key("operator").String(op.desc.schema->name);
     if (options_.why) {
-      output_.Text(StrCat(op.name, ": ", compiled.explanation, "\n"));
-      WriteWhy(compiled.explanation, &json_);
+      output_.Text(StrCat(op.name, ": ", explanation, "\n"));
+      WriteWhy(explanation, &json_);
     }
     json_.End();
-    return {};
   }
 
   Status Do(const DispatchCommand& command) {
     json_.Key("type").String("dispatch");
     json_.Key("dispatchable").String(model_.operators[command.op].name);
-    ANYDML_RETURN_IF_ERROR(
-        session_->Record(operators_[command.op], Bind(command.inputs), Bind(command.outputs)));
+    ANYDML_RETURN_IF_ERROR(on_device_->Record(command));
     std::string data_error;
     ANYDML_RETURN_IF_ERROR(session_->Execute(&data_error));
     if (data_error.empty()) return {};
@@ -101,7 +81,7 @@ class ModelRunner {
   // The part of a buffer that was given values.
   Status ReadValues(size_t index, HostBuffer* values) {
     const ModelBuffer& buffer = model_.buffers[index];
-    ANYDML_RETURN_IF_ERROR(session_->Read(buffers_[index].Get(), values));
+    ANYDML_RETURN_IF_ERROR(session_->Read(on_device_->buffer(index), values));
     values->erase(values->begin(), values->begin() + static_cast<ptrdiff_t>(buffer.values_offset));
     values->resize(buffer.values_bytes);
     return {};
@@ -199,8 +179,7 @@ class ModelRunner {
   Output& output_;
   JsonWriter& json_;
   std::unique_ptr<Session> session_;
-  std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>> buffers_;  // one per Model::buffers
-  std::vector<CompiledOperator> operators_;                      // one per Model::operators
+  std::optional<ModelOnDevice> on_device_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace anydml::tools {
 namespace {
 
 const char* ErrorKind(const Status& status) {
+  if (status.code() == kInterrupted) return "interrupted";
   constexpr const char* kKinds[] = {"none", "failed", "usage", "unsupported"};
   return kKinds[ExitCode(status)];
 }

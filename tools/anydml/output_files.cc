@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -84,10 +85,16 @@ bool RenameTemporary(const std::string& temporary, const std::string& path) {
   return true;
 }
 
+std::atomic<void (*)()> on_interrupt{nullptr};
+
 // Waits for one of the signals and dies of it, as a program without this thread would.
 void WaitAndDie(sigset_t signals) {
   int number = 0;
-  while (sigwait(&signals, &number) != 0) {
+  for (;;) {
+    if (sigwait(&signals, &number) != 0) continue;
+    void (*const handler)() = number == SIGINT ? on_interrupt.exchange(nullptr) : nullptr;
+    if (handler == nullptr) break;
+    handler();
   }
   TemporaryFiles& files = AllTemporaryFiles();
   files.mutex.lock();  // for good: no file is created or named any more
@@ -118,6 +125,8 @@ void RemoveTemporaryFilesOnSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread(WaitAndDie, signals).detach();
 }
+
+void OnInterrupt(void (*handler)()) { on_interrupt = handler; }
 
 OutputFiles::~OutputFiles() {
   for (const Pending& file : pending_) RemoveTemporary(file.temporary);

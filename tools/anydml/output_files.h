@@ -15,6 +15,10 @@ namespace anydml::tools {
 // the temporary files of all OutputFiles. To be called before there are other threads.
 void RemoveTemporaryFilesOnSignals();
 
+// The next Ctrl-C calls `handler`, in another thread, instead of ending the process; null: as
+// usual again.
+void OnInterrupt(void (*handler)());
+
 // Each file is written under a temporary name in its own folder; Commit gives
 // them their names. Without Commit nothing that existed before has changed.
 class OutputFiles {
