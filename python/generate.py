@@ -212,9 +212,8 @@ class Function:
 
 def implemented(anydml):
     """The names that the command line lists with implementations."""
-    listing = subprocess.run([anydml, "operators"], check=True, capture_output=True, text=True).stdout
-    rows = [line.split(None, 2) for line in listing.splitlines()[1:]]
-    return {row[0] for row in rows if row[2] != "-"}
+    listing = subprocess.run([anydml, "operators", "--json"], check=True, capture_output=True, text=True).stdout
+    return {row["name"] for row in json.loads(listing)["operators"] if row["implementations"]}
 
 
 def functions(names):

@@ -1,22 +1,14 @@
 #include "anydml/operation.h"
 
-#include <algorithm>
-
 #include "anydml/desc_fields.h"
 #include "anydml/exit_status.h"
+#include "anydml/tensor_source.h"
 
 namespace anydml::tools {
 namespace {
 
-std::vector<std::string> SplitPaths(const FieldSchema& field, const std::string& text) {
-  if (field.type != FieldType::kTensorArray) return {text};
-  std::vector<std::string> paths;
-  for (size_t start = 0; start <= text.size();) {
-    const size_t comma = std::min(text.find(',', start), text.size());
-    paths.push_back(text.substr(start, comma - start));
-    start = comma + 1;
-  }
-  return paths;
+std::vector<std::string> Parts(const FieldSchema& field, const std::string& text) {
+  return field.type == FieldType::kTensorArray ? SplitTensors(text) : std::vector<std::string>{text};
 }
 
 }  // namespace
@@ -41,9 +33,9 @@ Status Operation::MatchFields(const std::vector<FieldArgument>& arguments) {
 Status Operation::LoadInputs() {
   for (size_t i = 0; i < texts_.size(); ++i) {
     if (schema_.fields[i].kind != FieldKind::kInput || !texts_[i]) continue;
-    for (const std::string& path : SplitPaths(schema_.fields[i], *texts_[i])) {
+    for (const std::string& text : Parts(schema_.fields[i], *texts_[i])) {
       InputFile file{i, {}};
-      ANYDML_RETURN_IF_ERROR(ReadNpy(path, &file.array));
+      ANYDML_RETURN_IF_ERROR(ReadTensorSource(schema_.fields[i].name, text, &file.array));
       inputs_.push_back(std::move(file));
     }
   }
@@ -82,7 +74,7 @@ Status Operation::SetOutputs(DataType index_type) {
       has_index = true;
     }
     if (texts_[i]) {
-      requests[i].assign(SplitPaths(field, *texts_[i]).size(), tensor);
+      requests[i].assign(Parts(field, *texts_[i]).size(), tensor);
     } else if (field.type == FieldType::kTensor && !field.optional) {
       requests[i] = {tensor};
     }
@@ -110,7 +102,7 @@ std::vector<OutputSlot> Operation::Outputs() const {
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
-    const auto paths = texts_[i] ? SplitPaths(field, *texts_[i]) : std::vector<std::string>(1);
+    const auto paths = texts_[i] ? Parts(field, *texts_[i]) : std::vector<std::string>(1);
     if (const auto* array = std::get_if<std::vector<TensorDesc>>(&desc().fields[i])) {
       for (size_t j = 0; j < array->size(); ++j)
         slots.push_back({StrCat(field.name, "[", j, "]"), paths[j], (*array)[j]});

@@ -22,6 +22,7 @@ struct SessionOptions {
   std::string adapter;         // as for ChooseAdapter; empty: the first one
   std::string feature_level;   // "5.0": hold the device to it; empty: what it has
   std::string implementation;  // "cpu.reference": force it; empty: the best that fits
+  bool debug = true;           // false: without the debug layers, as what is timed should run
 };
 
 // A tensor's bytes, TotalTensorSizeInBytes of them; empty: an absent optional tensor.
@@ -39,6 +40,14 @@ struct CompiledOperator {
   Microsoft::WRL::ComPtr<IDMLCompiledOperator> compiled;
   Microsoft::WRL::ComPtr<ID3D12Resource> persistent;  // null when it needs none
   std::string explanation;                            // as in RunResult
+};
+
+// A closed command list with all that it uses, to be executed as often as one likes.
+struct RecordedList {
+  Microsoft::WRL::ComPtr<ID3D12CommandAllocator> allocator;
+  Microsoft::WRL::ComPtr<ID3D12GraphicsCommandList> list;
+  Microsoft::WRL::ComPtr<ID3D12Resource> timestamps;  // of its two ends; null when it has none
+  std::vector<Microsoft::WRL::ComPtr<IUnknown>> keep_alive;
 };
 
 // After a failure later than CompileOperator a session is unusable, but for Discard.
@@ -61,6 +70,7 @@ class Session {
   // order, absent ones with a null Buffer; `owned` are the inputs that initialisation
   // takes (DML_TENSOR_FLAG_OWNED_BY_DML), empty when there are none.
   Status Upload(std::span<const std::byte> bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
+  // A buffer to be written to.
   Status Allocate(uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
   // A new buffer with a part of another one.
   Status Copy(ID3D12Resource* from, uint64_t offset, uint64_t bytes,
@@ -78,6 +88,21 @@ class Session {
   // Forgets what was recorded and what was said, after a failure; the session goes on unless it is removed.
   void Discard();
 
+  // What follows in the list sees what the dispatches before it wrote.
+  void RecordBarrier();
+  void RecordCopy(ID3D12Resource* target, ID3D12Resource* source);
+
+  // What is recorded between the two becomes a list of its own; what was recorded before is
+  // executed first.
+  Status BeginList(bool timestamps);
+  Status EndList(RecordedList* out);
+  // Executes the list and waits for its end, and does nothing else: made to be timed. That the
+  // devices survived it says CheckDevices.
+  Status Execute(const RecordedList& list);
+  Status CheckDevices();
+  // Between the two timestamps of the latest execution, by the device's clock.
+  Status DeviceSeconds(const RecordedList& list, double* seconds);
+
  private:
   template <typename T>
   using ComPtr = Microsoft::WRL::ComPtr<T>;
@@ -85,6 +110,7 @@ class Session {
   Session() = default;
   Status CreateDevices(const SessionOptions& options);
   Status CreateQueue();
+  Status CreateList();
   Status QueryFeatureLevel();
 
   Status CreateBuffer(D3D12_HEAP_TYPE heap, D3D12_RESOURCE_STATES state, uint64_t bytes,
@@ -96,6 +122,7 @@ class Session {
   Status ReadBack(std::span<const ComPtr<ID3D12Resource>> buffers, std::span<const uint64_t> sizes,
                   std::vector<HostBuffer>* outputs);
   Status SubmitAndWait();
+  Status ExecuteAndWait(ID3D12CommandList* list);
 
   Status Check(HRESULT result, const char* what);
   std::string TakeMessages();
@@ -111,6 +138,7 @@ class Session {
   ComPtr<IDMLCommandRecorder> recorder_;
   uint64_t fence_value_ = 0;
   FeatureLevel feature_level_ = 0;
+  ComPtr<ID3D12QueryHeap> queries_;  // of the list that BeginList began, if with timestamps
   // What the recorded commands use, until they have been executed.
   std::vector<ComPtr<IUnknown>> keep_alive_;
 };
