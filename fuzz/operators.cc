@@ -23,7 +23,8 @@ constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kFloat16, DataType:
                                DataType::kInt16,   DataType::kInt8,    DataType::kUInt64, DataType::kUInt32,
                                DataType::kUInt16,  DataType::kUInt8,   DataType::kFloat64};
 constexpr DataType kIndexTypes[] = {DataType::kInt64, DataType::kInt32, DataType::kUInt64, DataType::kUInt32};
-constexpr uint64_t kMaxElements = 1 << 13;
+// Of a tensor that decides about the others' sizes. Most problems are small: they are many.
+constexpr uint32_t kFewElements = 1 << 9, kMaxElements = 1 << 13;
 
 struct Problem {
   OperatorDesc desc;
@@ -35,7 +36,8 @@ struct Problem {
 // are not chosen come from a seed.
 class Maker {
  public:
-  explicit Maker(ByteSource source) : source_(source), random_(source_.Word()) {}
+  explicit Maker(ByteSource source)
+      : source_(source), random_(source_.Word()), elements_(source_.OneIn(8) ? kMaxElements : kFewElements) {}
 
   ByteSource& source() { return source_; }
 
@@ -44,8 +46,8 @@ class Maker {
     std::vector<uint32_t> sizes(source_.Between(1, max_rank));
     uint64_t count = 1;
     for (uint32_t& size : sizes) {
-      const auto most = static_cast<uint32_t>(kMaxElements / count);
-      size = std::min(most, source_.OneIn(16) ? source_.Between(1, kMaxElements) : source_.Between(1, 12));
+      const auto most = static_cast<uint32_t>(elements_ / count);
+      size = std::min(most, source_.OneIn(16) ? source_.Between(1, elements_) : source_.Between(1, 12));
       count *= size;
     }
     return sizes;
@@ -87,6 +89,7 @@ class Maker {
  private:
   ByteSource source_;
   std::mt19937_64 random_;
+  const uint32_t elements_;
 };
 
 Problem MakeTopK(Maker& make, bool newer) {
