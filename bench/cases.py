@@ -70,6 +70,8 @@ def all_cases():
     million = 1000 * 1000
     cases = [
         *_top_k((1, million), (1, 10, 100, 1000, 100000)),
+        # Shorter ones, for time against length.
+        *(c for length in (1000, 10 * 1000, 100 * 1000) for c in _top_k((1, length), (10,))),
         # Not in a quick run: sorting 2^24 elements takes the reference ten seconds.
         *_top_k((1, 1 << 24), (10, 1000), quick=False),
         *_top_k((1000, 1000), (1, 5, 10, 100, 500)),

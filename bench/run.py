@@ -253,6 +253,8 @@ def records_of(case, runs, threads):
             "case": case.name,
             "operator": case.operator,
             "type": case.type,
+            "sizes": list(case.sizes),
+            **({"k": case.k} if case.k else {}),
             "threads": count,
             "ours_ms": ours.ms,
             "floor_ms": floor.ms,

@@ -19,6 +19,9 @@ foreach(tool anydml-cli)
     install(TARGETS ${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
+install(DIRECTORY conformance/ DESTINATION ${CMAKE_INSTALL_DATADIR}/anydml/conformance
+        FILES_MATCHING PATTERN "*.json" PATTERN README.md PATTERN judge.py
+        PATTERN generator EXCLUDE)
 
 configure_package_config_file(cmake/DirectMLConfig.cmake.in ${PROJECT_BINARY_DIR}/DirectMLConfig.cmake
   INSTALL_DESTINATION ${ANYDML_CMAKEDIR} PATH_VARS ANYDML_LIBDIR ANYDML_INCLUDEDIR)

@@ -6,11 +6,11 @@ if(ANYDML_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
-# anydml_add_gpu_test(name target timeout): gpu_<name> runs the target on the first GPU.
+# anydml_add_gpu_test(name target timeout [argument...]): gpu_<name> runs the target on the first GPU.
 function(anydml_add_gpu_test name target timeout)
   if(ANYDML_BUILD_TESTS AND ANYDML_HAVE_CUDA)
     add_test(NAME gpu_${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/support/on_gpu.sh $<TARGET_FILE:anydml-cli>
-                                      $<TARGET_FILE:${target}>)
+                                      $<TARGET_FILE:${target}> ${ARGN})
     set_tests_properties(gpu_${name} PROPERTIES TIMEOUT ${timeout} LABELS gpu SKIP_RETURN_CODE 77
                          RUN_SERIAL ON)
   endif()

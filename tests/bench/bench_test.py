@@ -41,12 +41,15 @@ class BenchTest(unittest.TestCase):
             self.assertEqual([f.name for f in out.iterdir() if f.name.startswith(".")], [])
 
     def check_record(self, record):
-        self.assertEqual(list(record), ["case", "operator", "type", "threads", "ours_ms", "floor_ms", "peers"])
+        top_k = record["operator"] == "TOP_K1"
+        self.assertEqual(list(record), ["case", "operator", "type", "sizes", *(["k"] if top_k else []), "threads",
+                                        "ours_ms", "floor_ms", "peers"])
+        self.assertEqual((record["sizes"], record.get("k")), ([4, 100], 3) if top_k else ([64, 8], None))
         self.assertEqual(record["type"], "float32")
         self.assertGreater(record["ours_ms"], 0)
         self.assertGreater(record["floor_ms"], 0)
         standard = {"std::nth_element+sort", "std::partial_sort"}
-        self.assertEqual(set(record["peers"]), standard if record["operator"] == "TOP_K1" else set())
+        self.assertEqual(set(record["peers"]), standard if top_k else set())
         for ms in record["peers"].values():
             self.assertGreater(ms, 0)
 

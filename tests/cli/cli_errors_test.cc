@@ -64,6 +64,8 @@ TEST_F(CliErrorsTest, BadFiles) {
   ExpectBadFile(good + "x", {"bad.npy", "1 bytes follow"});
   ExpectBadFile(Header(">f4", "(1,)") + "1234", {"bad.npy", "big-endian"});
   ExpectBadFile(Header("|O", "(1,)"), {"bad.npy", "objects"});
+  ExpectBadFile(Header("<U2", "(1,)") + "12345678", {"bad.npy", "'<U2'"});
+  ExpectBadFile(Header("|S4", "(1,)") + "1234", {"bad.npy", "'|S4'"});
   ExpectBadFile(Header("<c8", "(1,)") + "12345678", {"bad.npy", "'<c8'"});
   ExpectBadFile(Header("<f4", "(3, 0)"), {"bad.npy", "size 0"});
   ExpectBadFile(Header("<f4", "(4294967296, 4294967296)"), {"bad.npy", "too large"});
@@ -71,6 +73,15 @@ TEST_F(CliErrorsTest, BadFiles) {
   ExpectBadFile(Header("<f4", "(1, 1, 1, 1, 1, 1, 1, 1, 1)") + "1234", {"bad.npy", "9 dimensions"});
   ExpectBadFile(Header("<f4", "(-1,)"), {"bad.npy", "wrong header", "shape"});
   ExpectBadFile(Header("<f4", "[1]") + "1234", {"bad.npy", "wrong header", "shape"});
+}
+
+// More than memory, though it takes no room on the disk.
+TEST_F(CliErrorsTest, HugeFile) {
+  WriteBytes("huge.npy", ReadBytes("in.npy"));
+  std::error_code error;
+  std::filesystem::resize_file(Path("huge.npy"), uint64_t{1} << 42, error);
+  if (error) GTEST_SKIP() << error.message();
+  ExpectFails(1, TopK1("InputTensor", "huge.npy"), {"huge.npy", "is longer than"});
 }
 
 TEST_F(CliErrorsTest, MissingFile) {

@@ -27,6 +27,14 @@ std::string ReadWhole(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+std::string ToText(const JsonValue& value) {
+  if (value.kind == JsonValue::Kind::kNull) return "null";
+  if (value.kind != JsonValue::Kind::kArray && value.kind != JsonValue::Kind::kObject) return value.text;
+  std::string text = "[";
+  for (const JsonValue& element : value.elements) text += (text.size() > 1 ? "," : "") + ToText(element);
+  return text + "]";
+}
+
 }  // namespace
 
 void CliTest::SetUp() {
@@ -72,6 +80,30 @@ std::string CliTest::RunFailing(int exit_code, std::vector<std::string> argument
   EXPECT_EQ(result.err.substr(0, 8), "anydml: ");
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   return result.err;
+}
+
+JsonValue CliTest::RunJson(int exit_code, std::vector<std::string> arguments) const {
+  arguments.push_back("--json");
+  const CliResult result = Run(std::move(arguments));
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1) << result.out;
+  EXPECT_EQ(result.err.empty(), exit_code == 0) << result.err;  // people get the sentence as always
+  JsonValue document;
+  const Status status = ParseJson("stdout", result.out, &document);
+  EXPECT_TRUE(status.ok()) << status.message() << "\n" << result.out;
+  return document;
+}
+
+std::string CliTest::Text(const JsonValue& document, std::initializer_list<std::string_view> steps) {
+  const JsonValue* value = &document;
+  for (const std::string_view step : steps) {
+    const auto key = std::find(value->keys.begin(), value->keys.end(), step);
+    const bool is_list = value->kind == JsonValue::Kind::kArray;
+    const size_t index = is_list ? std::stoul(std::string(step)) : size_t(key - value->keys.begin());
+    if (index >= value->elements.size()) return "no " + std::string(step);
+    value = &value->elements[index];
+  }
+  return ToText(*value);
 }
 
 void CliTest::WriteBytes(const std::string& name, const std::string& bytes) const {

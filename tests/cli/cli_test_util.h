@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "anydml/json.h"
 #include "anydml/npy.h"
 
 namespace anydml::tools {
@@ -30,6 +31,11 @@ class CliTest : public testing::Test {
 
   // A run that has to fail with this exit code and one line on stderr, which is returned.
   std::string RunFailing(int exit_code, std::vector<std::string> arguments) const;
+
+  // A run with --json: what it printed, which has to be one document.
+  JsonValue RunJson(int exit_code, std::vector<std::string> arguments) const;
+  // The member or element that the steps lead to, as text: "3", "name", "[3,2]", "null".
+  static std::string Text(const JsonValue& document, std::initializer_list<std::string_view> steps);
 
   std::filesystem::path Path(const std::string& name) const { return folder_ / name; }
   bool Exists(const std::string& name) const { return std::filesystem::exists(Path(name)); }

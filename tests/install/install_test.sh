@@ -28,3 +28,8 @@ export PKG_CONFIG_PATH=$libdir
 
 echo "== the installed command line"
 "$prefix/bin/anydml" adapters
+"$prefix/bin/anydml" conformance --adapter cpu --filter examples/
+for page in man/man1/anydml.1 bash-completion/completions/anydml zsh/site-functions/_anydml \
+  fish/vendor_completions.d/anydml.fish; do
+  [ -s "$prefix/share/$page" ] || { echo "share/$page is missing"; exit 1; }
+done

@@ -2,21 +2,44 @@
 #pragma once
 
 #include <span>
-#include <string>
+#include <string_view>
+#include <vector>
 
+#include "anydml/options.h"
+#include "anydml/output.h"
 #include "base/status.h"
 
 namespace anydml::tools {
 
-// Each takes what follows its name on the command line.
-Status RunModelCommand(std::span<const std::string> arguments);
-Status OpCommand(std::span<const std::string> arguments);
-Status OperatorsCommand(std::span<const std::string> arguments);
-Status AdaptersCommand(std::span<const std::string> arguments);
+struct Command {
+  std::string_view name;
+  std::string_view operands;     // as the usage line shows them: "MODEL.json"
+  std::string_view summary;      // "run a model in DxDispatch's JSON format"
+  std::string_view description;  // paragraphs; lines that start with blanks are kept as they are
+  ValueKind operand_kind;        // for completion
+  bool executes;                 // and so takes the ExecutionOptions, too
+  std::span<const Option> options;
+  Status (*run)(const Arguments& arguments, Output* output);
+};
 
-extern const char* const kRunHelp;
-extern const char* const kOpHelp;
-extern const char* const kOperatorsHelp;
-extern const char* const kAdaptersHelp;
+extern const Command kRunCommand;
+extern const Command kOpCommand;
+extern const Command kCheckCommand;
+extern const Command kConformanceCommand;
+extern const Command kBenchCommand;
+extern const Command kOperatorsCommand;
+extern const Command kAdaptersCommand;
+extern const Command kCompletionCommand;
+extern const Command kManCommand;
+
+// In the order in which --help lists them.
+std::span<const Command* const> AllCommands();
+const Command* FindCommand(std::string_view name);  // null when there is none
+
+// The one operand of `run` and `check`.
+Status ReadModelPath(const Arguments& arguments, const Command& command, std::string* path);
+
+// The command's own options and those that it shares with others.
+std::vector<Option> OptionsOf(const Command& command);
 
 }  // namespace anydml::tools

@@ -16,7 +16,7 @@ Status ErrnoStatus(const std::string& path) {
 }
 
 Status TooLong(const std::string& path, uint64_t max_bytes) {
-  return Status(Code::kFail, StrCat(path, ": is longer than ", max_bytes, " bytes"));
+  return Status(Code::kFail, StrCat(path, ": is longer than ", max_bytes, " bytes, the most that is read"));
 }
 
 Status ReadAll(int file, const std::string& path, uint64_t max_bytes, std::vector<std::byte>* bytes) {
@@ -34,7 +34,7 @@ Status ReadAll(int file, const std::string& path, uint64_t max_bytes, std::vecto
     if (got == 0) break;
     filled += static_cast<size_t>(got);
     if (filled > max_bytes) return TooLong(path, max_bytes);
-    if (filled == bytes->size()) bytes->resize(bytes->size() * 2);
+    if (filled == bytes->size()) bytes->resize(std::min(bytes->size() * 2, size_t{max_bytes} + 1));
   }
   bytes->resize(filled);
   return {};
@@ -50,9 +50,10 @@ Status ReadFile(const std::string& path, uint64_t max_bytes, std::vector<std::by
   return status;
 }
 
-uint64_t PhysicalMemory() {
-  return static_cast<uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES))) *
-         static_cast<uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
+uint64_t LargestBuffer() {
+  const auto memory = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES))) *
+                      static_cast<uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
+  return memory / 4;
 }
 
 }  // namespace anydml::tools

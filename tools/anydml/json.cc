@@ -2,7 +2,6 @@
 
 #include <unordered_set>
 
-#include "anydml/exit_status.h"
 #include "anydml/text.h"
 
 namespace anydml::tools {
@@ -67,7 +66,7 @@ class Parser {
 
   template <typename... Args>
   Status Error(const Args&... args) const {
-    return UsageError(name_, ":", line_, ":", position_ - line_start_ + 1, ": ", args...);
+    return InvalidArgument(name_, ":", line_, ":", position_ - line_start_ + 1, ": ", args...);
   }
 
   Status Unexpected(std::string_view expected) const {

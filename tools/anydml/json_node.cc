@@ -15,7 +15,9 @@ std::string JsonNode::Where() const {
 }
 
 Status JsonNode::At(const Status& status) const {
-  return status.ok() ? status : Status(status.code(), StrCat(Where(), status.message()));
+  if (status.ok()) return status;
+  const Code code = status.code() == kBadUsage ? Code::kInvalidArgument : status.code();
+  return Status(code, StrCat(Where(), status.message()));
 }
 
 Status JsonNode::Expect(Kind kind, std::string_view expected) const {
@@ -62,7 +64,8 @@ std::vector<JsonNode> JsonNode::Elements() const {
 Status JsonNode::Get(std::string* out) const {
   ANYDML_RETURN_IF_ERROR(Expect(Kind::kString, "a string"));
   *out = value_->text;
-  return {};
+  // Names and paths: the system would see only what stands before it.
+  return out->find('\0') == std::string::npos ? Status() : Error("the string holds a NUL character");
 }
 
 Status JsonNode::Get(bool* out) const {

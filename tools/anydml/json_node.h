@@ -29,9 +29,10 @@ class JsonNode {
 
   template <typename... Args>
   Status Error(const Args&... args) const {
-    return UsageError(Where(), args...);
+    return InvalidArgument(Where(), args...);
   }
-  // The same failure, with the place in front.
+  // The same failure, with the place in front. What is bad usage on the command line is a
+  // wrong file here.
   Status At(const Status& status) const;
 
   Status Expect(Kind kind, std::string_view expected) const;

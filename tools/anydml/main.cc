@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstdio>
+#include <csignal>
 #include <exception>
 #include <string>
 #include <vector>
@@ -8,76 +8,64 @@
 
 #include "anydml/commands.h"
 #include "anydml/exit_status.h"
-#include "anydml/options.h"
+#include "anydml/help.h"
+#include "anydml/output_files.h"
 #include "anydml/suggest.h"
 
 namespace anydml::tools {
 namespace {
 
-constexpr const char* kHelp =
-    R"(usage: anydml COMMAND ...
-
-  run MODEL.json               run a model in DxDispatch's JSON format
-  op OPERATOR Field=value...   run one operator on .npy files
-  operators [NAME]             list the operators, or describe one
-  adapters                     list the adapters
-
-`anydml COMMAND --help` explains a command; `anydml --version` prints the version.
-Exit codes: 0 done, 1 failed, 2 bad usage, 3 not supported.
-)";
-
-struct Command {
-  std::string_view name;
-  Status (*run)(std::span<const std::string> arguments);
-  const char* help;
-  bool executes;  // and so takes the ExecutionOptions
-};
-
-Status RunCommand(const std::vector<std::string>& arguments) {
-  const Command commands[] = {{"run", RunModelCommand, kRunHelp, true},
-                              {"op", OpCommand, kOpHelp, true},
-                              {"operators", OperatorsCommand, kOperatorsHelp, false},
-                              {"adapters", AdaptersCommand, kAdaptersHelp, false}};
-  const bool help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
-    return argument == "--help" || argument == "-h";
-  });
-  if (arguments.empty()) return UsageError("no command was given; `anydml --help` lists them");
-  std::vector<std::string_view> names;
-  for (const Command& command : commands) {
-    names.push_back(command.name);
-    if (arguments[0] != command.name) continue;
-    if (!help) return command.run(std::span(arguments).subspan(1));
-    std::fputs(command.help, stdout);
-    if (command.executes) std::fputs(kExecutionOptionsHelp, stdout);
+Status RunCommand(std::span<const std::string> words, bool help, Output* output) {
+  if (words.empty()) return UsageError("no command was given; `anydml --help` lists them");
+  if (words[0] == "--version") {
+    output->Page(StrCat("anydml ", AnyDmlGetVersion(), "\n"));
     return {};
   }
-  if (arguments[0] == "--version") {
-    std::printf("anydml %s\n", AnyDmlGetVersion());
+  const Command* command = FindCommand(words[0]);
+  if (command == nullptr && (help || words[0] == "help")) {
+    output->Page(Overview());
     return {};
   }
-  if (!help && arguments[0] != "help") {
-    return UsageError("unknown command ", arguments[0], DidYouMean(arguments[0], names));
+  if (command == nullptr) {
+    std::vector<std::string_view> names;
+    for (const Command* candidate : AllCommands()) names.push_back(candidate->name);
+    return UsageError("unknown command ", words[0], DidYouMean(words[0], names));
   }
-  std::fputs(kHelp, stdout);
-  return {};
+  output->document().Key("command").String(command->name);
+  if (help) {
+    output->Page(HelpText(*command));
+    return {};
+  }
+  Arguments arguments;
+  ANYDML_RETURN_IF_ERROR(arguments.Parse(OptionsOf(*command), words.subspan(1)));
+  return command->run(arguments, output);
 }
 
-Status RunAndFlush(const std::vector<std::string>& arguments) {
+Status RunWithoutExceptions(std::span<const std::string> words, bool help, Output* output) {
   try {
-    ANYDML_RETURN_IF_ERROR(RunCommand(arguments));
+    return RunCommand(words, help, output);
   } catch (const std::exception& error) {  // a file too large for this machine's memory, in practice
     return Status(Code::kOutOfMemory, StrCat("out of memory (", error.what(), ")"));
   }
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
-  return Status(Code::kFail, "standard output cannot be written");
+}
+
+int Main(const std::vector<std::string>& words) {
+  // A reader that went away and a limit on the size of files are failed writes, with a sentence.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  RemoveTemporaryFilesOnSignals();
+  // Known before anything is parsed: a wrong option is to be reported in JSON, too.
+  const auto options_end = std::find(words.begin(), words.end(), "--");
+  const auto given = [&](const char* word) {
+    return std::find(words.begin(), options_end, word) != options_end;
+  };
+  Output output(given("--json"));
+  return ExitCode(output.Finish(RunWithoutExceptions(words, given("--help") || given("-h"), &output)));
 }
 
 }  // namespace
 }  // namespace anydml::tools
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  const anydml::Status status = anydml::tools::RunAndFlush(arguments);
-  if (!status.ok()) std::fprintf(stderr, "anydml: %s\n", status.message().c_str());
-  return anydml::tools::ExitCode(status);
+  return anydml::tools::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
 }

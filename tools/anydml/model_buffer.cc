@@ -1,6 +1,5 @@
 // Resources: buffers and their initial values.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "anydml/element_number.h"
@@ -8,15 +7,12 @@
 #include "anydml/input_file.h"
 #include "anydml/model_parts.h"
 #include "anydml/npy.h"
-#include "anydml/suggest.h"
+#include "anydml/random_values.h"
 #include "anydml/text.h"
 #include "base/half.h"
 
 namespace anydml::tools {
 namespace {
-
-// The values here, the copy that is uploaded, the buffer, and what is read back from it.
-uint64_t LargestBuffer() { return PhysicalMemory() / 4; }
 
 void Append(const Scalar& scalar, DataType type, std::vector<std::byte>* bytes) {
   const auto* element = reinterpret_cast<const std::byte*>(scalar.bytes.data());
@@ -105,25 +101,6 @@ Status ReadSequence(const JsonNode& node, DataType type, std::vector<std::byte>*
   return {};
 }
 
-// SplitMix64: the same numbers on every machine, for every seed.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-
-  // In [0, 1).
-  double Next() {
-    state_ += 0x9E3779B97F4A7C15;
-    uint64_t bits = state_;
-    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
-    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
-    bits ^= bits >> 31;
-    return static_cast<double>(bits >> 11) * 0x1p-53;
-  }
-
- private:
-  uint64_t state_;
-};
-
 // The bounds are read as elements, so that they fit the type.
 Status ReadBound(const JsonNode& node, std::string_view key, DataType type, double* bound) {
   const std::optional<JsonNode> given = node.Find(key);
@@ -131,29 +108,20 @@ Status ReadBound(const JsonNode& node, std::string_view key, DataType type, doub
   Scalar scalar{};
   ANYDML_RETURN_IF_ERROR(ReadElement(*given, type, &scalar));
   *bound = ElementToDouble(type, reinterpret_cast<const std::byte*>(scalar.bytes.data()));
-  return std::isfinite(*bound) ? Status() : given->Error("has to be finite");
+  return {};
 }
 
 Status ReadRandom(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
   constexpr std::string_view kKeys[] = {"randomSeed", "valueMin", "valueMax", "valueCount"};
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
   uint32_t count = 0;
-  uint64_t seed = 0;
-  double low = 0, high = 1;
+  RandomValues random;
   ANYDML_RETURN_IF_ERROR(ReadCount(node, type, &count));
-  ANYDML_RETURN_IF_ERROR(node.GetRequired("randomSeed", &seed));
-  ANYDML_RETURN_IF_ERROR(ReadBound(node, "valueMin", type, &low));
-  ANYDML_RETURN_IF_ERROR(ReadBound(node, "valueMax", type, &high));
-  if (low > high) return node.Error("valueMin is ", low, ", above valueMax, ", high);
-  const bool is_float =
-      type == DataType::kFloat16 || type == DataType::kFloat32 || type == DataType::kFloat64;
-  // Every integer of the range equally often, both ends included.
-  const double range = high - low + (is_float ? 0 : 1);
-  if (!std::isfinite(range)) return node.Error("valueMin and valueMax are too far apart");
-  Random random(seed);
-  for (uint32_t i = 0; i < count; ++i) {
-    Append(ElementFromDouble(type, std::min(low + random.Next() * range, high)), type, bytes);
-  }
+  ANYDML_RETURN_IF_ERROR(node.GetRequired("randomSeed", &random.seed));
+  ANYDML_RETURN_IF_ERROR(ReadBound(node, "valueMin", type, &random.low));
+  ANYDML_RETURN_IF_ERROR(ReadBound(node, "valueMax", type, &random.high));
+  if (const char* problem = random.Problem(type)) return node.Error(problem);
+  random.Append(type, count, bytes);
   return {};
 }
 
@@ -180,12 +148,15 @@ Status ReadSource(const JsonNode& node, const std::filesystem::path& folder, Mod
   std::string source;
   ANYDML_RETURN_IF_ERROR(node.GetRequired("sourcePath", &source));
   const std::string path = ResolveInput(folder, source);
-  if (HasExtension(path, {".npy"})) {
-    return node.At(ReadPackedNpy(path, &out->type, &out->sizes, &out->bytes));
+  if (HasExtension(path, ".npy")) {
+    const DataType wanted = out->type;
+    ANYDML_RETURN_IF_ERROR(node.At(ReadPackedNpy(path, &out->type, &out->sizes, &out->bytes)));
+    if (wanted == DataType::kUnknown || wanted == out->type) return {};
+    return node.Error("'", Printable(source), "' has ", Name(out->type),
+                      " elements, but initialValuesDataType is ", Name(wanted));
   }
-  if (!HasExtension(path, {".bin", ".dat"})) {
-    return node.At(Status(Code::kUnsupported,
-                          StrCat("'", Printable(source), "' cannot be read; .npy, .bin and .dat files can")));
+  if (IsImage(path)) {
+    return node.At(Status(Code::kUnsupported, StrCat("'", Printable(source), "': images are not supported")));
   }
   if (out->type == DataType::kUnknown) return node.Error("a raw file needs initialValuesDataType");
   const uint64_t element_bytes = BitSize(out->type) / 8;
@@ -282,20 +253,6 @@ Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32
     }
   }
   return {};
-}
-
-std::string ResolveInput(const std::filesystem::path& folder, const std::string& path) {
-  const std::filesystem::path beside = folder / path;
-  std::error_code error;
-  const bool elsewhere = !std::filesystem::exists(beside, error) && std::filesystem::exists(path, error);
-  return elsewhere ? path : beside.string();
-}
-
-bool HasExtension(const std::string& path, std::initializer_list<std::string_view> extensions) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  return std::any_of(extensions.begin(), extensions.end(), [&extension](std::string_view candidate) {
-    return EqualIgnoringCase(extension, candidate);
-  });
 }
 
 Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out) {

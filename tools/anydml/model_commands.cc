@@ -125,12 +125,16 @@ Status ReadSizes(const JsonNode& node, const ModelBuffer& buffer, std::vector<ui
                            " elements of '", Printable(buffer.name), "'");
 }
 
-Status FindTypedBuffer(const JsonNode& node, const Model& model, size_t* index) {
+Status FindBuffer(const JsonNode& node, const Model& model, size_t* index) {
   std::optional<JsonNode> resource;
   ANYDML_RETURN_IF_ERROR(node.Require("resource", &resource));
-  ANYDML_RETURN_IF_ERROR(FindNamed(*resource, "resource", model.buffers, index));
+  return FindNamed(*resource, "resource", model.buffers, index);
+}
+
+Status FindTypedBuffer(const JsonNode& node, const Model& model, size_t* index) {
+  ANYDML_RETURN_IF_ERROR(FindBuffer(node, model, index));
   if (model.buffers[*index].type != DataType::kUnknown) return {};
-  return resource->Error("'", Printable(model.buffers[*index].name), "' has values of several data types");
+  return node.Error("'", Printable(model.buffers[*index].name), "' has values of several data types");
 }
 
 Status ReadDispatch(const JsonNode& node, const Model& model, DispatchCommand* out) {
@@ -154,15 +158,17 @@ Status ReadWriteFile(const JsonNode& node, const std::filesystem::path& folder, 
                      WriteFileCommand* out) {
   constexpr std::string_view kKeys[] = {"type", "resource", "targetPath", "dimensions"};
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
-  ANYDML_RETURN_IF_ERROR(FindTypedBuffer(node, model, &out->buffer));
   std::string target;
   ANYDML_RETURN_IF_ERROR(node.GetRequired("targetPath", &target));
-  out->path = (folder / target).string();
-  out->npy = HasExtension(target, {".npy"});
-  if (!out->npy && !HasExtension(target, {".bin", ".dat"})) {
-    return node.At(Status(Code::kUnsupported, StrCat("'", Printable(target),
-                                                     "' cannot be written; .npy, .bin and .dat files can")));
+  out->path = (folder / NativePath(target)).string();
+  out->npy = HasExtension(target, ".npy");
+  // Raw files have neither a data type nor dimensions.
+  ANYDML_RETURN_IF_ERROR(out->npy ? FindTypedBuffer(node, model, &out->buffer)
+                                  : FindBuffer(node, model, &out->buffer));
+  if (IsImage(target)) {
+    return node.At(Status(Code::kUnsupported, StrCat("'", Printable(target), "': images are not supported")));
   }
+  if (!out->npy) return {};
   out->sizes = model.buffers[out->buffer].sizes;
   return ReadSizes(node, model.buffers[out->buffer], &out->sizes);
 }

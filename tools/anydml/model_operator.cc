@@ -43,6 +43,7 @@ Status ReadSizes(const JsonNode& node, TensorDesc* tensor) {
   const std::optional<JsonNode> given = node.Find("Strides");
   if (!given || given->kind() == JsonNode::Kind::kNull) return {};
   ANYDML_RETURN_IF_ERROR(given->Get(&strides));
+  if (strides.empty()) return {};  // packed, as without
   if (strides.size() != sizes.size()) {
     return given->Error("Strides has ", strides.size(), " elements but Sizes has ", sizes.size());
   }
@@ -64,8 +65,8 @@ Status ReadBufferTensor(const JsonNode& node, TensorDesc* tensor) {
     ANYDML_RETURN_IF_ERROR(ReadFlags(*flags_node, "DML_TENSOR_FLAGS", &flags));
     tensor->owned_by_dml = flags != 0;  // the only flag there is
   }
-  tensor->total_bytes = MinimumTotalBytes(*tensor);
   ANYDML_RETURN_IF_ERROR(node.GetOptional("TotalTensorSizeInBytes", &tensor->total_bytes));
+  if (tensor->total_bytes == 0) tensor->total_bytes = MinimumTotalBytes(*tensor);
   return node.GetOptional("GuaranteedBaseOffsetAlignment", &tensor->alignment);
 }
 

@@ -28,10 +28,15 @@ Status ReadDataType(const JsonNode& node, DataType* type);
 Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
                      std::vector<std::byte>* bytes);
 
-// In the model's folder or, where there is none, in the current one.
-std::string ResolveInput(const std::filesystem::path& folder, const std::string& path);
+// Models from Windows may separate folders by backslashes.
+std::string NativePath(std::string path);
 
-// Extensions without regard to case.
-bool HasExtension(const std::string& path, std::initializer_list<std::string_view> extensions);
+// In the model's folder or, where there is none, in the current one.
+std::string ResolveInput(const std::filesystem::path& folder, const std::string& given);
+
+// Without regard to case.
+bool HasExtension(const std::string& path, std::string_view extension);
+// Files that are neither these nor .npy are raw elements.
+bool IsImage(const std::string& path);
 
 }  // namespace anydml::tools

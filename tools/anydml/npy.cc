@@ -266,7 +266,7 @@ Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* o
 
 Status ReadNpy(const std::string& path, NpyArray* out) {
   std::vector<std::byte> bytes;
-  ANYDML_RETURN_IF_ERROR(ReadFile(path, PhysicalMemory(), &bytes));
+  ANYDML_RETURN_IF_ERROR(ReadFile(path, LargestBuffer(), &bytes));
   return ParseNpy(path, std::move(bytes), out);
 }
 

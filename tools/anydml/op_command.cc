@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <filesystem>
 #include <set>
 #include <vector>
@@ -9,40 +8,18 @@
 #include "anydml/exit_status.h"
 #include "anydml/field_values.h"
 #include "anydml/operation.h"
-#include "anydml/options.h"
 #include "anydml/output_files.h"
+#include "anydml/why.h"
 #include "common/session.h"
 #include "common/tensor_text.h"
 
 namespace anydml::tools {
 
-const char* const kOpHelp =
-    R"(usage: anydml op OPERATOR Field=value... [options]
-
-Runs one operator on .npy files. OPERATOR and the fields are named as in DirectML
-(`anydml operators NAME` lists them):
-
-  anydml op TOP_K1 InputTensor=in.npy Axis=1 K=5 AxisDirection=DECREASING \
-      OutputValueTensor=values.npy OutputIndexTensor=indices.npy
-
-Tensors are files. An output without a file is printed. Numbers are written as they
-are, arrays as 1,2 or [1,2], ScaleBias as scale,bias, enumerations by their full or
-short name, BOOL as true or false. Array lengths (AxisCount) need not be given.
-
-Files keep their own number of dimensions:
-  - Where the feature level needs more dimensions than a file has, leading 1s are
-    added, and taken off the outputs again. For operators that say how many
-    dimensions are meant (SCATTER_ND), files of different ranks are right-aligned
-    with leading 1s in the same way.
-  - Axis counts the dimensions of the first input's file.
-  - InputDimensionCount and IndicesDimensionCount are the files' own unless given.
-  - A 0-d array is the tensor {1}. Fortran order is read with strides, without copying.
-
-options:
-  --index-type TYPE       data type of index outputs (uint32, uint64)
-)";
-
 namespace {
+
+constexpr Option kOptions[] = {
+    {"--index-type", "TYPE", ValueKind::kDataType, "data type of index outputs (uint32, uint64)"},
+};
 
 struct OpArguments {
   const OperatorSchema* schema = nullptr;
@@ -51,27 +28,23 @@ struct OpArguments {
   DataType index_type = DataType::kUnknown;
 };
 
-Status ParseArguments(std::span<const std::string> arguments, OpArguments* out) {
-  std::string operator_name, index_type;
-  std::vector<Option> options = out->execution.Table();
-  options.push_back({"--index-type", nullptr, &index_type});
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    const size_t equals = argument.find('=');
-    if (argument.starts_with("-")) {
-      ANYDML_RETURN_IF_ERROR(ParseOption(options, arguments, &i));
-    } else if (equals != std::string::npos) {
-      out->fields.emplace_back(argument.substr(0, equals), argument.substr(equals + 1));
-    } else if (operator_name.empty()) {
-      operator_name = argument;
-    } else {
-      return UsageError("'", argument, "' is not of the form Field=value");
-    }
-  }
-  ANYDML_RETURN_IF_ERROR(out->execution.Check());
+Status ReadArguments(const Arguments& arguments, OpArguments* out) {
+  ANYDML_RETURN_IF_ERROR(ReadExecutionOptions(arguments, &out->execution));
+  const std::string index_type = arguments.Value("--index-type");
   out->index_type = ParseDataType(index_type);
   if (!index_type.empty() && out->index_type == DataType::kUnknown) {
     return UsageError("--index-type ", index_type, ": not a data type");
+  }
+  std::string operator_name;
+  for (const std::string& operand : arguments.operands()) {
+    const size_t equals = operand.find('=');
+    if (equals != std::string::npos) {
+      out->fields.emplace_back(operand.substr(0, equals), operand.substr(equals + 1));
+    } else if (operator_name.empty()) {
+      operator_name = operand;
+    } else {
+      return UsageError("'", operand, "' is not of the form Field=value");
+    }
   }
   if (operator_name.empty()) return UsageError("no operator was given; `anydml op --help` explains");
   return FindSchema(operator_name, &out->schema);
@@ -94,7 +67,8 @@ Status CheckDistinct(const std::vector<OutputSlot>& outputs) {
 }
 
 // Files first, so that nothing is printed about a run whose files failed.
-Status Deliver(const Operation& operation, const std::vector<OutputSlot>& outputs, const RunResult& result) {
+Status Deliver(const Operation& operation, const std::vector<OutputSlot>& outputs, const RunResult& result,
+               Output* output) {
   OutputFiles files;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].path.empty()) continue;
@@ -102,19 +76,31 @@ Status Deliver(const Operation& operation, const std::vector<OutputSlot>& output
         files.AddNpy(outputs[i].path, operation.AsInFile(outputs[i].tensor), result.outputs[i]));
   }
   ANYDML_RETURN_IF_ERROR(files.Commit());
+  JsonWriter& json = output->document();
+  json.Key("outputs").BeginArray();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].path.empty() || outputs[i].tensor.rank == 0) continue;
+    if (outputs[i].tensor.rank == 0) continue;
     const TensorDesc tensor = operation.AsInFile(outputs[i].tensor);
-    std::fputs(DescribeTensor(outputs[i].name, tensor, result.outputs[i]).c_str(), stdout);
+    json.BeginObject();
+    json.Key("name").String(outputs[i].name);
+    json.TensorShape(tensor);
+    if (!outputs[i].path.empty()) {
+      json.Key("file").String(outputs[i].path);
+    } else if (output->json()) {
+      json.TensorValues(tensor, result.outputs[i]);
+    } else {
+      output->Text(DescribeTensor(outputs[i].name, tensor, result.outputs[i]));
+    }
+    json.End();
   }
+  json.End();
   return {};
 }
 
-}  // namespace
-
-Status OpCommand(std::span<const std::string> arguments) {
+Status Run(const Arguments& arguments, Output* output) {
   OpArguments options;
-  ANYDML_RETURN_IF_ERROR(ParseArguments(arguments, &options));
+  ANYDML_RETURN_IF_ERROR(ReadArguments(arguments, &options));
+  output->document().Key("operator").String(options.schema->name);
   Operation operation(*options.schema);
   ANYDML_RETURN_IF_ERROR(operation.MatchFields(options.fields));
   ANYDML_RETURN_IF_ERROR(operation.LoadInputs());
@@ -125,16 +111,58 @@ Status OpCommand(std::span<const std::string> arguments) {
   const std::vector<OutputSlot> outputs = operation.Outputs();
   ANYDML_RETURN_IF_ERROR(CheckDistinct(outputs));
   std::vector<uint64_t> output_sizes;
-  for (const OutputSlot& output : outputs) output_sizes.push_back(output.tensor.total_bytes);
+  for (const OutputSlot& slot : outputs) output_sizes.push_back(slot.tensor.total_bytes);
   const CDesc desc(operation.desc());
   RunResult result;
   ANYDML_RETURN_IF_ERROR(session->Run(desc.get(), operation.TakeInputData(), output_sizes, &result));
   if (!result.data_error.empty()) {
     if (!options.execution.allow_out_of_range) return Status(Code::kInvalidArgument, result.data_error);
-    std::fprintf(stderr, "anydml: note: %s\n", result.data_error.c_str());
+    output->Note(result.data_error);
+    output->document().Key("note").String(result.data_error);
   }
-  if (options.execution.why) std::printf("%s\n", result.explanation.c_str());
-  return Deliver(operation, outputs, result);
+  if (options.execution.why) {
+    output->Text(result.explanation + "\n");
+    WriteWhy(result.explanation, &output->document());
+  }
+  return Deliver(operation, outputs, result, output);
 }
+
+}  // namespace
+
+const Command kOpCommand = {
+    .name = "op",
+    .operands = "OPERATOR Field=value...",
+    .summary = "run one operator on files, literals or random values",
+    .description = R"(Runs one operator. OPERATOR and the fields are named as in DirectML
+(`anydml operators NAME` lists them):
+
+  anydml op TOP_K1 InputTensor=in.npy Axis=1 K=5 AxisDirection=DECREASING \
+      OutputValueTensor=values.npy OutputIndexTensor=indices.npy
+  anydml op TOP_K1 InputTensor='[[3,1,2],[9,8,7]]:float16' Axis=1 K=2 AxisDirection=INCREASING
+  anydml op TOP_K1 InputTensor=random:8x1000:float32:seed=1 Axis=1 K=3 AxisDirection=DECREASING
+
+An input is a .npy file, a literal (nested lists, then ':' and the data type; FLOAT32
+without), or random: sizes, data type, seed=, min= and max= (0 and 1 unless given;
+integers include both). Several tensors of one field are separated by commas. An output
+is a .npy file to write; one that is not named is printed, shortened when it is long.
+
+Numbers are written as they are, arrays as 1,2 or [1,2], ScaleBias as scale,bias,
+enumerations by their full or short name, BOOL as true or false. Array lengths
+(AxisCount) need not be given.
+
+Inputs keep their own number of dimensions:
+  - Where the feature level needs more dimensions than an input has, leading 1s are
+    added, and taken off the outputs again. For operators that say how many
+    dimensions are meant (SCATTER_ND), inputs of different ranks are right-aligned
+    with leading 1s in the same way.
+  - Axis counts the dimensions of the first input.
+  - InputDimensionCount and IndicesDimensionCount are the inputs' own unless given.
+  - A 0-d array is the tensor {1}. Fortran order is read with strides, without copying.
+)",
+    .operand_kind = ValueKind::kField,
+    .executes = true,
+    .options = kOptions,
+    .run = Run,
+};
 
 }  // namespace anydml::tools

@@ -6,20 +6,14 @@
 #include "anydml/desc_fields.h"
 #include "anydml/exit_status.h"
 #include "anydml/field_values.h"
+#include "anydml/tensor_source.h"
 #include "ops/operator.h"
 
 namespace anydml::tools {
 namespace {
 
-std::vector<std::string> SplitPaths(const FieldSchema& field, const std::string& text) {
-  if (field.type != FieldType::kTensorArray) return {text};
-  std::vector<std::string> paths;
-  for (size_t start = 0; start <= text.size();) {
-    const size_t comma = std::min(text.find(',', start), text.size());
-    paths.push_back(text.substr(start, comma - start));
-    start = comma + 1;
-  }
-  return paths;
+std::vector<std::string> Parts(const FieldSchema& field, const std::string& text) {
+  return field.type == FieldType::kTensorArray ? SplitTensors(text) : std::vector<std::string>{text};
 }
 
 // Where a page says how many of the dimensions of a tensor are meant, it lets
@@ -69,9 +63,9 @@ Status Operation::MatchFields(const std::vector<FieldArgument>& arguments) {
 Status Operation::LoadInputs() {
   for (size_t i = 0; i < texts_.size(); ++i) {
     if (schema_.fields[i].kind != FieldKind::kInput || !texts_[i]) continue;
-    for (const std::string& path : SplitPaths(schema_.fields[i], *texts_[i])) {
+    for (const std::string& text : Parts(schema_.fields[i], *texts_[i])) {
       InputFile file{i, {}, 0};
-      ANYDML_RETURN_IF_ERROR(ReadNpy(path, &file.array));
+      ANYDML_RETURN_IF_ERROR(ReadTensorSource(schema_.fields[i].name, text, &file.array));
       file.file_rank = file.array.tensor.rank;
       inputs_.push_back(std::move(file));
     }
@@ -227,7 +221,7 @@ Status Operation::SetOutputs(DataType index_type) {
     if (field.type == FieldType::kTensor) {
       desc_.fields[i] = tensor;
     } else {
-      desc_.fields[i] = std::vector<TensorDesc>(texts_[i] ? SplitPaths(field, *texts_[i]).size() : 0, tensor);
+      desc_.fields[i] = std::vector<TensorDesc>(texts_[i] ? Parts(field, *texts_[i]).size() : 0, tensor);
     }
   }
   if (index_type != DataType::kUnknown && !has_index) {
@@ -258,7 +252,7 @@ std::vector<OutputSlot> Operation::Outputs() const {
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
-    const auto paths = texts_[i] ? SplitPaths(field, *texts_[i]) : std::vector<std::string>(1);
+    const auto paths = texts_[i] ? Parts(field, *texts_[i]) : std::vector<std::string>(1);
     if (const auto* array = std::get_if<std::vector<TensorDesc>>(&desc_.fields[i])) {
       for (size_t j = 0; j < array->size(); ++j)
         slots.push_back({StrCat(field.name, "[", j, "]"), paths[j], (*array)[j]});

@@ -6,52 +6,73 @@
 #include "anydml/suggest.h"
 
 namespace anydml::tools {
+namespace {
 
-const char* const kExecutionOptionsHelp =
-    R"(  --adapter ADAPTER       number, id or part of the name of an adapter (`anydml adapters`)
-  --feature-level LEVEL   hold the device to a lower feature level, for example 2.1
-  --implementation NAME   force one implementation (`anydml operators NAME`)
-  --allow-out-of-range    an index out of range is not an error: that update is dropped
-  --why                   print which implementation was chosen, and why not the others
-)";
+constexpr Option kExecutionOptions[] = {
+    kAdapterOption,
+    kFeatureLevelOption,
+    kImplementationOption,
+    {"--allow-out-of-range", "", ValueKind::kText,
+     "an index out of range is not an error: that update is dropped"},
+    {"--why", "", ValueKind::kText, "print which implementation was chosen, and why not the others"},
+};
 
-std::vector<Option> ExecutionOptions::Table() {
-  return {{"--why", &why, nullptr},
-          {"--allow-out-of-range", &allow_out_of_range, nullptr},
-          {"--adapter", nullptr, &session.adapter},
-          {"--feature-level", nullptr, &session.feature_level},
-          {"--implementation", nullptr, &session.implementation}};
+}  // namespace
+
+std::span<const Option> ExecutionOptionTable() { return kExecutionOptions; }
+
+std::string Arguments::Value(std::string_view option) const {
+  const auto found = values_.find(option);
+  return found == values_.end() ? "" : found->second;
 }
 
-Status ExecutionOptions::Check() {
-  if (session.feature_level.empty()) return {};
-  const FeatureLevel level = ParseFeatureLevel(session.feature_level);
-  if (level == 0) {
-    return UsageError("--feature-level ", session.feature_level,
-                      ": not a feature level (1.0, 2.0, 2.1 ... 6.4)");
+Status Arguments::Parse(std::span<const Option> options, std::span<const std::string> words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") {
+      operands_.insert(operands_.end(), words.begin() + static_cast<ptrdiff_t>(i) + 1, words.end());
+      break;
+    }
+    if (!words[i].starts_with("-")) {
+      operands_.push_back(words[i]);
+      continue;
+    }
+    const size_t equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    const auto option = std::find_if(options.begin(), options.end(),
+                                     [&name](const Option& candidate) { return candidate.name == name; });
+    if (option == options.end()) {
+      std::vector<std::string_view> names;
+      for (const Option& candidate : options) names.push_back(candidate.name);
+      return UsageError("unknown option ", name, DidYouMean(name, names));
+    }
+    if (option->value_name.empty()) {
+      if (equals != std::string::npos) return UsageError(name, " takes no value");
+      values_[name] = "";
+      continue;
+    }
+    if (equals == std::string::npos && i + 1 >= words.size()) return UsageError(name, " needs a value");
+    values_[name] = equals == std::string::npos ? words[++i] : words[i].substr(equals + 1);
   }
-  session.feature_level = FeatureLevelName(level);
   return {};
 }
 
-Status ParseOption(std::span<const Option> options, std::span<const std::string> arguments, size_t* i) {
-  const std::string& argument = arguments[*i];
-  const size_t equals = argument.find('=');
-  const std::string name = argument.substr(0, equals);
-  const auto option = std::find_if(options.begin(), options.end(),
-                                   [&name](const Option& candidate) { return candidate.name == name; });
-  if (option == options.end()) {
-    std::vector<std::string_view> names;
-    for (const Option& candidate : options) names.push_back(candidate.name);
-    return UsageError("unknown option ", name, DidYouMean(name, names));
-  }
-  if (option->flag != nullptr) {
-    if (equals != std::string::npos) return UsageError(name, " takes no value");
-    *option->flag = true;
-    return {};
-  }
-  if (equals == std::string::npos && *i + 1 >= arguments.size()) return UsageError(name, " needs a value");
-  *option->value = equals == std::string::npos ? arguments[++*i] : argument.substr(equals + 1);
+Status ReadFeatureLevel(const Arguments& arguments, FeatureLevel* level) {
+  *level = 0;
+  if (!arguments.Has("--feature-level")) return {};
+  const std::string text = arguments.Value("--feature-level");
+  *level = ParseFeatureLevel(text);
+  if (*level != 0) return {};
+  return UsageError("--feature-level ", text, ": not a feature level (1.0, 2.0, 2.1 ... 6.4)");
+}
+
+Status ReadExecutionOptions(const Arguments& arguments, ExecutionOptions* out) {
+  FeatureLevel level = 0;
+  ANYDML_RETURN_IF_ERROR(ReadFeatureLevel(arguments, &level));
+  if (level != 0) out->session.feature_level = FeatureLevelName(level);
+  out->session.adapter = arguments.Value("--adapter");
+  out->session.implementation = arguments.Value("--implementation");
+  out->allow_out_of_range = arguments.Has("--allow-out-of-range");
+  out->why = arguments.Has("--why");
   return {};
 }
 

@@ -1,6 +1,8 @@
-// Command-line options: flags, and names with a value ("--name value", "--name=value").
+// Command-line options. One table per command says what they are: parsing, --help, the
+// manual page and completion all read it.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,11 +13,48 @@
 
 namespace anydml::tools {
 
-// One of the two pointers is null.
+// What an option's value or a command's operand is, for completion.
+enum class ValueKind {
+  kText,
+  kFile,
+  kOperator,
+  kField,
+  kAdapter,
+  kFeatureLevel,
+  kImplementation,
+  kDataType,
+  kShell
+};
+
 struct Option {
-  std::string_view name;
-  bool* flag;
-  std::string* value;
+  std::string_view name;        // "--adapter"
+  std::string_view value_name;  // "ADAPTER"; empty: a flag
+  ValueKind kind;
+  std::string_view help;
+};
+
+// What several commands take.
+inline constexpr Option kAdapterOption = {"--adapter", "ADAPTER", ValueKind::kAdapter,
+                                          "number, id or part of the name of an adapter (`anydml adapters`)"};
+inline constexpr Option kFeatureLevelOption = {"--feature-level", "LEVEL", ValueKind::kFeatureLevel,
+                                               "hold the device to a lower feature level, for example 2.1"};
+inline constexpr Option kImplementationOption = {"--implementation", "NAME", ValueKind::kImplementation,
+                                                 "force one implementation (`anydml operators NAME`)"};
+
+// What was given on the command line: "--name value", "--name=value", flags and, in
+// between or after "--", the operands.
+class Arguments {
+ public:
+  // Of an option that is given twice the last value counts.
+  Status Parse(std::span<const Option> options, std::span<const std::string> words);
+
+  bool Has(std::string_view option) const { return values_.contains(option); }
+  std::string Value(std::string_view option) const;  // empty when it was not given
+  const std::vector<std::string>& operands() const { return operands_; }
+
+ private:
+  std::map<std::string, std::string, std::less<>> values_;
+  std::vector<std::string> operands_;
 };
 
 // The options of every command that runs operators.
@@ -23,14 +62,11 @@ struct ExecutionOptions {
   SessionOptions session;
   bool allow_out_of_range = false;
   bool why = false;
-
-  std::vector<Option> Table();
-  // After parsing: the feature level is one, in its usual spelling.
-  Status Check();
 };
-extern const char* const kExecutionOptionsHelp;
+std::span<const Option> ExecutionOptionTable();
+Status ReadExecutionOptions(const Arguments& arguments, ExecutionOptions* out);
 
-// arguments[*i] starts with '-'; leaves *i at the last argument that belongs to it.
-Status ParseOption(std::span<const Option> options, std::span<const std::string> arguments, size_t* i);
+// The value of --feature-level, or 0 when it was not given.
+Status ReadFeatureLevel(const Arguments& arguments, FeatureLevel* level);
 
 }  // namespace anydml::tools

@@ -11,6 +11,14 @@
 
 namespace anydml::tools {
 
+// From now on a signal that ends the process (Ctrl-C, a closed terminal, kill) first removes
+// the temporary files of all OutputFiles. To be called before there are other threads.
+void RemoveTemporaryFilesOnSignals();
+
+// The next Ctrl-C calls `handler`, in another thread, instead of ending the process; null: as
+// usual again.
+void OnInterrupt(void (*handler)());
+
 // Each file is written under a temporary name in its own folder; Commit gives
 // them their names. Without Commit nothing that existed before has changed.
 class OutputFiles {
@@ -32,7 +40,7 @@ class OutputFiles {
     std::string temporary;
     std::string path;
   };
-  std::vector<Pending> pending_;
+  std::vector<Pending> pending_;  // the temporary files are the process's, too (output_files.cc)
 };
 
 }  // namespace anydml::tools

@@ -10,4 +10,19 @@ std::string Printable(std::string_view text) {
   return result;
 }
 
+size_t Utf8Length(std::string_view text) {
+  const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if (byte(i) >> 6 != 2) return 0;
+  }
+  // Longer than needed, surrogates, beyond U+10FFFF.
+  const bool wrong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F) ||
+                     (lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F);
+  return wrong ? 0 : length;
+}
+
 }  // namespace anydml::tools

@@ -44,8 +44,9 @@ Status Session::CreateDevices(const SessionOptions& options) {
   // Both debug layers: Direct3D's for the queue of messages, which the tool reads
   // and prints itself, DirectML's to be told what the data does wrong (an index
   // out of range).
-  ComPtr<ID3D12Debug> debug;
-  if (SUCCEEDED(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)))) debug->EnableDebugLayer();
+  ComPtr<ID3D12Debug4> debug;
+  ANYDML_RETURN_IF_ERROR(Check(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)), "asking for the debug layer"));
+  options.debug ? debug->EnableDebugLayer() : debug->DisableDebugLayer();
   Adapter adapter;
   ANYDML_RETURN_IF_ERROR(ChooseAdapter(options.adapter, &adapter));
   ANYDML_RETURN_IF_ERROR(
@@ -53,8 +54,8 @@ Status Session::CreateDevices(const SessionOptions& options) {
             "creating the Direct3D 12 device"));
   ANYDML_RETURN_IF_ERROR(Check(device_.As(&messages_), "asking for the message queue"));
   messages_->SetMuteDebugOutput(TRUE);
-  return Check(DMLCreateDevice(device_.Get(), DML_CREATE_DEVICE_FLAG_DEBUG, IID_PPV_ARGS(&dml_)),
-               "creating the DirectML device");
+  const auto flags = options.debug ? DML_CREATE_DEVICE_FLAG_DEBUG : DML_CREATE_DEVICE_FLAG_NONE;
+  return Check(DMLCreateDevice(device_.Get(), flags, IID_PPV_ARGS(&dml_)), "creating the DirectML device");
 }
 
 Status Session::CreateQueue() {
@@ -62,14 +63,20 @@ Status Session::CreateQueue() {
   desc.Type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
   ANYDML_RETURN_IF_ERROR(
       Check(device_->CreateCommandQueue(&desc, IID_PPV_ARGS(&queue_)), "creating the command queue"));
-  ANYDML_RETURN_IF_ERROR(Check(device_->CreateCommandAllocator(desc.Type, IID_PPV_ARGS(&allocator_)),
-                               "creating the command allocator"));
-  ANYDML_RETURN_IF_ERROR(
-      Check(device_->CreateCommandList(0, desc.Type, allocator_.Get(), nullptr, IID_PPV_ARGS(&list_)),
-            "creating the command list"));
+  ANYDML_RETURN_IF_ERROR(CreateList());
   ANYDML_RETURN_IF_ERROR(
       Check(device_->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence_)), "creating the fence"));
   return Check(dml_->CreateCommandRecorder(IID_PPV_ARGS(&recorder_)), "creating the command recorder");
+}
+
+Status Session::CreateList() {
+  constexpr D3D12_COMMAND_LIST_TYPE kType = D3D12_COMMAND_LIST_TYPE_COMPUTE;
+  ANYDML_RETURN_IF_ERROR(
+      Check(device_->CreateCommandAllocator(kType, IID_PPV_ARGS(allocator_.ReleaseAndGetAddressOf())),
+            "creating the command allocator"));
+  return Check(device_->CreateCommandList(0, kType, allocator_.Get(), nullptr,
+                                          IID_PPV_ARGS(list_.ReleaseAndGetAddressOf())),
+               "creating the command list");
 }
 
 Status Session::QueryFeatureLevel() {
@@ -160,6 +167,10 @@ Status Session::Upload(std::span<const std::byte> bytes, ComPtr<ID3D12Resource>*
   return {};
 }
 
+Status Session::Allocate(uint64_t bytes, ComPtr<ID3D12Resource>* out) {
+  return CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, out);
+}
+
 // Each dispatch gets a heap of its own: none is overwritten before it has been executed.
 Status Session::CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table) {
   D3D12_DESCRIPTOR_HEAP_DESC heap_desc{};
@@ -186,7 +197,7 @@ Status Session::BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* 
   const uint64_t bytes = dispatchable->GetBindingProperties().TemporaryResourceSize;
   if (bytes == 0) return {};
   ComPtr<ID3D12Resource> buffer;
-  ANYDML_RETURN_IF_ERROR(CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, &buffer));
+  ANYDML_RETURN_IF_ERROR(Allocate(bytes, &buffer));
   const DML_BUFFER_BINDING binding{buffer.Get(), 0, bytes};
   const DML_BINDING_DESC desc = BufferBinding(binding);
   table->BindTemporaryResource(&desc);
@@ -208,15 +219,13 @@ Status Session::Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOp
     table->BindInputs(1, &desc);
   }
   if (const uint64_t bytes = op->compiled->GetBindingProperties().PersistentResourceSize; bytes > 0) {
-    ANYDML_RETURN_IF_ERROR(CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, bytes, &op->persistent));
+    ANYDML_RETURN_IF_ERROR(Allocate(bytes, &op->persistent));
     const DML_BUFFER_BINDING binding{op->persistent.Get(), 0, bytes};
     const DML_BINDING_DESC desc = BufferBinding(binding);
     table->BindOutputs(1, &desc);
   }
   recorder_->RecordDispatch(list_.Get(), initializer.Get(), table.Get());
-  D3D12_RESOURCE_BARRIER barrier{};
-  barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_UAV;
-  list_->ResourceBarrier(1, &barrier);
+  RecordBarrier();
   return {};
 }
 
@@ -271,8 +280,7 @@ Status Session::Run(const DML_OPERATOR_DESC& desc, std::span<const HostBuffer> i
   std::vector<DML_BUFFER_BINDING> bound_outputs(output_sizes.size());
   for (size_t i = 0; i < output_sizes.size(); ++i) {
     if (output_sizes[i] == 0) continue;
-    ANYDML_RETURN_IF_ERROR(
-        CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, kUnorderedAccess, output_sizes[i], &outputs[i]));
+    ANYDML_RETURN_IF_ERROR(Allocate(output_sizes[i], &outputs[i]));
     bound_outputs[i] = {outputs[i].Get(), 0, output_sizes[i]};
   }
   ANYDML_RETURN_IF_ERROR(Record(op, bound_inputs, bound_outputs));
@@ -317,13 +325,8 @@ Status Session::ReadBack(std::span<const ComPtr<ID3D12Resource>> buffers, std::s
 
 Status Session::SubmitAndWait() {
   ANYDML_RETURN_IF_ERROR(Check(list_->Close(), "closing the command list"));
-  ID3D12CommandList* lists[] = {list_.Get()};
-  queue_->ExecuteCommandLists(1, lists);
-  ANYDML_RETURN_IF_ERROR(Check(queue_->Signal(fence_.Get(), ++fence_value_), "signalling the fence"));
-  // Without an event the call itself waits.
-  ANYDML_RETURN_IF_ERROR(Check(fence_->SetEventOnCompletion(fence_value_, nullptr), "waiting for the fence"));
-  ANYDML_RETURN_IF_ERROR(Check(dml_->GetDeviceRemovedReason(), "executing the operator"));
-  ANYDML_RETURN_IF_ERROR(Check(device_->GetDeviceRemovedReason(), "executing the operator"));
+  ANYDML_RETURN_IF_ERROR(ExecuteAndWait(list_.Get()));
+  ANYDML_RETURN_IF_ERROR(CheckDevices());
   keep_alive_.clear();
   ANYDML_RETURN_IF_ERROR(Check(allocator_->Reset(), "resetting the command allocator"));
   return Check(list_->Reset(allocator_.Get(), nullptr), "resetting the command list");

@@ -21,6 +21,7 @@ struct SessionOptions {
   std::string adapter;         // as for ChooseAdapter; empty: the first one
   std::string feature_level;   // "5.0": hold the device to it; empty: what it has
   std::string implementation;  // "cpu.reference": force it; empty: the best that fits
+  bool debug = true;           // false: without the debug layers, as what is timed should run
 };
 
 // A tensor's bytes, TotalTensorSizeInBytes of them; empty: an absent optional tensor.
@@ -40,6 +41,14 @@ struct CompiledOperator {
   std::string explanation;                            // as in RunResult
 };
 
+// A closed command list with all that it uses, to be executed as often as one likes.
+struct RecordedList {
+  Microsoft::WRL::ComPtr<ID3D12CommandAllocator> allocator;
+  Microsoft::WRL::ComPtr<ID3D12GraphicsCommandList> list;
+  Microsoft::WRL::ComPtr<ID3D12Resource> timestamps;  // of its two ends; null when it has none
+  std::vector<Microsoft::WRL::ComPtr<IUnknown>> keep_alive;
+};
+
 // After a failure later than CompileOperator a session is unusable.
 class Session {
  public:
@@ -57,6 +66,8 @@ class Session {
   // order, absent ones with a null Buffer; `owned` are the inputs that initialisation
   // takes (DML_TENSOR_FLAG_OWNED_BY_DML), empty when there are none.
   Status Upload(std::span<const std::byte> bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
+  // A buffer to be written to.
+  Status Allocate(uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
   Status Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags,
                  std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
   Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
@@ -65,6 +76,21 @@ class Session {
   Status Execute(std::string* data_error);
   Status Read(ID3D12Resource* buffer, HostBuffer* bytes);
 
+  // What follows in the list sees what the dispatches before it wrote.
+  void RecordBarrier();
+  void RecordCopy(ID3D12Resource* target, ID3D12Resource* source);
+
+  // What is recorded between the two becomes a list of its own; what was recorded before is
+  // executed first.
+  Status BeginList(bool timestamps);
+  Status EndList(RecordedList* out);
+  // Executes the list and waits for its end, and does nothing else: made to be timed. That the
+  // devices survived it says CheckDevices.
+  Status Execute(const RecordedList& list);
+  Status CheckDevices();
+  // Between the two timestamps of the latest execution, by the device's clock.
+  Status DeviceSeconds(const RecordedList& list, double* seconds);
+
  private:
   template <typename T>
   using ComPtr = Microsoft::WRL::ComPtr<T>;
@@ -72,6 +98,7 @@ class Session {
   Session() = default;
   Status CreateDevices(const SessionOptions& options);
   Status CreateQueue();
+  Status CreateList();
   Status QueryFeatureLevel();
 
   Status CreateBuffer(D3D12_HEAP_TYPE heap, D3D12_RESOURCE_STATES state, uint64_t bytes,
@@ -83,6 +110,7 @@ class Session {
   Status ReadBack(std::span<const ComPtr<ID3D12Resource>> buffers, std::span<const uint64_t> sizes,
                   std::vector<HostBuffer>* outputs);
   Status SubmitAndWait();
+  Status ExecuteAndWait(ID3D12CommandList* list);
 
   Status Check(HRESULT result, const char* what);
   std::string TakeMessages();
@@ -97,6 +125,7 @@ class Session {
   ComPtr<IDMLCommandRecorder> recorder_;
   uint64_t fence_value_ = 0;
   FeatureLevel feature_level_ = 0;
+  ComPtr<ID3D12QueryHeap> queries_;  // of the list that BeginList began, if with timestamps
   // What the recorded commands use, until they have been executed.
   std::vector<ComPtr<IUnknown>> keep_alive_;
 };

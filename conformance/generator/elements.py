@@ -1,0 +1,59 @@
+"""Data types: their elements, and the numbers that stand for them in a model."""
+import math
+import struct
+
+# The struct module's codes, all little-endian.
+CODES = {"FLOAT64": "d", "FLOAT32": "f", "FLOAT16": "e", "INT64": "q", "INT32": "i", "INT16": "h", "INT8": "b",
+         "UINT64": "Q", "UINT32": "I", "UINT16": "H", "UINT8": "B"}
+FLOATS = ("FLOAT64", "FLOAT32", "FLOAT16")
+INTEGERS = tuple(name for name in CODES if name not in FLOATS)
+SIGNED = tuple(name for name in INTEGERS if name.startswith("INT"))
+
+# What unused places hold before an operator runs, and have to hold afterwards. No case has it as data.
+UNTOUCHED = 99
+
+
+def size_of(data_type):
+    return struct.calcsize("<" + CODES[data_type])
+
+
+def limits(data_type):
+    """The smallest and the largest element of an integer type."""
+    bits = 8 * size_of(data_type)
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if data_type in SIGNED else (0, (1 << bits) - 1)
+
+
+def bits_type(data_type):
+    """The unsigned type in which a float's bits are written down."""
+    return {2: "UINT16", 4: "UINT32", 8: "UINT64"}[size_of(data_type)]
+
+
+def from_bits(data_type, bits):
+    """The number that these bits are; the payload of a NaN does not survive."""
+    packed = struct.pack("<" + CODES[bits_type(data_type)], bits)
+    return struct.unpack("<" + CODES[data_type], packed)[0]
+
+
+def to_bits(data_type, number):
+    packed = struct.pack("<" + CODES[data_type], number)
+    return struct.unpack("<" + CODES[bits_type(data_type)], packed)[0]
+
+
+def rounded(data_type, number):
+    """The nearest element, ties to even; beyond the largest one it is infinity."""
+    try:
+        return struct.unpack("<" + CODES[data_type], struct.pack("<" + CODES[data_type], number))[0]
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+def as_json(number):
+    """A number as models write it."""
+    if isinstance(number, float):
+        if math.isnan(number):
+            return '"nan"'
+        if math.isinf(number):
+            return '"inf"' if number > 0 else '"-inf"'
+        if number == int(number) and not (number == 0 and math.copysign(1, number) < 0):
+            return str(int(number)) if abs(number) < 2**53 else repr(number)
+    return repr(number)

@@ -1,0 +1,199 @@
+"""The files of the pack: models, and per group what is expected of them."""
+import json
+import os
+
+from generator import elements, tensors
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LEVELS = ["1.0", "2.0", "2.1", "3.0", "3.1", "4.0", "4.1", "5.0", "5.1", "5.2", "6.0", "6.1", "6.2", "6.3", "6.4"]
+
+with open(os.path.join(HERE, "..", "schema", "operators.json"), encoding="utf-8") as schema:
+    OPERATORS = {operator["name"]: operator for operator in json.load(schema)["operators"]}
+OWNED_BY_DML = "DML_TENSOR_FLAG_OWNED_BY_DML"
+DOCUMENTATION, CONTRACT = "documentation", "contract"  # where a group's expectations come from
+# The name that every version of the model format knows.
+NAMES = {"SCATTER_ELEMENTS": "DML_OPERATOR_SCATTER"}
+
+
+def accepts(table, tensor_descs):
+    """Whether a feature level's table has these data types and dimension counts."""
+    for row in table["tensors"]:
+        tensor = tensor_descs.get(row["tensor"])
+        low, _, high = row["dimensionCounts"].partition(" to ")
+        if tensor and (tensor.data_type not in row["types"] or
+                       not int(low) <= len(tensor.sizes) <= int(high or low)):
+            return False
+    return True
+
+
+def lowest_level(operator, tensor_descs):
+    """The first feature level that has the operator for these tensors; without tensors, at all."""
+    schema = OPERATORS[operator]
+    for table in sorted(schema["tensorSupport"], key=lambda table: LEVELS.index(table["level"])):
+        if accepts(table, tensor_descs):
+            return max(table["level"], schema["featureLevel"], key=LEVELS.index)
+    raise ValueError(f"{operator}: no feature level accepts this")
+
+
+class Model:
+    """One operator and what it is run on. Refers to nothing that DxDispatch does not know."""
+
+    def __init__(self, operator):
+        self.operator = operator
+        self.desc = {}
+        self.tensors = {}
+        self.resources = {}
+        self.bindings = {}
+        self.owned = {}
+        self.outputs = {}
+        self.values = {}
+        self.disjoint = True  # each update has an element of its own
+
+    def attributes(self, **values):
+        self.desc.update(values)
+        return self
+
+    def describe(self, field, tensor):
+        self.tensors[field] = tensor
+        self.desc[field] = tensor.desc()
+
+    def bind(self, field, tensor, buffer, values=None, bits=False):
+        """`values` are the buffer's elements, for floats with `bits` as the bits of each."""
+        self.describe(field, tensor)
+        self.bindings[field] = buffer
+        if values is not None:
+            data_type = elements.bits_type(tensor.data_type) if bits else tensor.data_type
+            self.values[buffer] = tensors.padded(values, data_type)
+            self.resources[buffer] = data_type
+        return tensor.read(self.values[buffer])
+
+    def bind_output(self, field, tensor, buffer, results, bits=False):
+        """An output in a buffer of its own, whose other places stay as they are."""
+        if len({tensor.place(c) for c in tensor.coordinates()}) != tensor.count():
+            raise ValueError(f"{field} overlaps itself")
+        self.bind(field, tensor, buffer, [elements.UNTOUCHED] * tensor.extent(), bits)
+        self.expect(field, buffer, results)
+
+    def bind_in_place(self, field, tensor, buffer, results):
+        self.bind(field, tensor, buffer)
+        self.expect(field, buffer, results)
+
+    def expect(self, field, buffer, results):
+        after = list(self.outputs.get(buffer, self.values[buffer]))
+        for coordinates, value in results.items():
+            after[self.tensors[field].place(coordinates)] = value
+        self.outputs[buffer] = after
+
+    def check_printed(self, **printed):
+        """That the documents print what was computed here: a test of the generator."""
+        for buffer, values in printed.items():
+            if self.outputs[buffer][:len(values)] != values:
+                raise ValueError(f"{self.operator}: the page has {values}, not {self.outputs[buffer]}")
+        return self
+
+    def check_documented(self):
+        """The documents let an implementation write what lies within an output but is no element, and do not say
+        what becomes of updates of one element or outside of the output."""
+        if not self.disjoint:
+            raise ValueError(f"{self.operator}: updates overlap or are out of range")
+        for field, tensor in self.tensors.items():
+            if field.startswith("Output") and (tensor.given_strides or
+                                               tensor.count() * elements.size_of(tensor.data_type) % 4):
+                raise ValueError(f"{self.operator}: {field} has gaps")
+
+    def own(self, field):
+        """The input becomes one that DirectML copies when it initialises the operator."""
+        self.tensors[field].fields["Flags"] = OWNED_BY_DML
+        self.describe(field, self.tensors[field])
+        self.owned[field] = self.bindings.pop(field)
+        return self
+
+    def shift(self, field):
+        """The tensor begins 32 bytes behind the start of its buffer, which no other tensor is in."""
+        buffer = self.bindings[field]
+        size = elements.size_of(self.resources[buffer])
+        offset = 32 // size
+        for values in (self.values, self.outputs):
+            if buffer in values:
+                values[buffer] = [elements.UNTOUCHED] * offset + values[buffer]
+        self.bindings[field] = {"name": buffer, "elementOffset": offset, "elementSizeInBytes": size}
+        return self
+
+    def text(self, name):
+        def numbers(values):
+            if len(values) > 16 and len(set(map(repr, values))) == 1:
+                return '{ "valueCount": %d, "value": %s }' % (len(values), elements.as_json(values[0]))
+            return "[" + ", ".join(map(elements.as_json, values)) + "]"
+
+        lines = ["{", '  "resources": {']
+        lines += joined('    %s: { "initialValuesDataType": "%s", "initialValues": %s }' %
+                        (json.dumps(buffer), data_type, numbers(self.values[buffer]))
+                        for buffer, data_type in self.resources.items())
+        lines += ["  },", '  "dispatchables": {', '    "op": {',
+                  '      "type": "%s",' % NAMES.get(self.operator, OPERATORS[self.operator]["type"]),
+                  '      "desc": {']
+        lines += joined(f"        {json.dumps(key)}: {spaced(value)}" for key, value in self.desc.items())
+        lines += ["      }" + (f',\n      "bindings": {spaced(self.owned)}' if self.owned else ""), "    }", "  },"]
+        commands = []
+        if self.bindings:
+            commands.append('    { "type": "dispatch", "dispatchable": "op",\n      "bindings": %s }' %
+                            spaced(self.bindings))
+        commands += ['    { "type": "writeFile", "resource": "%s", "targetPath": "%s.%s.npy" }' % (o, name, o)
+                     for o in self.outputs]
+        lines += ['  "commands": ['] + joined(commands) + ["  ]", "}"]
+        return "\n".join(lines) + "\n"
+
+
+def joined(items):
+    items = list(items)
+    return [item + "," for item in items[:-1]] + items[-1:]
+
+
+def spaced(value):
+    """JSON on one line, objects with blanks inside."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(k)}: {spaced(v)}" for k, v in value.items()) + " }"
+    return json.dumps(value)
+
+
+class Group:
+    """A folder of models that together prove something."""
+
+    def __init__(self, name, basis, proves):
+        self.name, self.basis, self.proves = name, basis, proves
+        self.models = {}
+
+    def add(self, name, claim, model, **expectation):
+        """Without an `expectation` the model's outputs have to be as computed."""
+        if name in self.models:
+            raise ValueError(f"{self.name}/{name}: twice")
+        if not expectation.get("refused"):
+            if self.basis == DOCUMENTATION:
+                model.check_documented()
+            expectation["since"] = lowest_level(model.operator, model.tensors)
+            expectation["outputs"] = model.outputs
+        self.models[name] = (claim, model, expectation)
+
+    def refuse(self, name, claim, model, **expectation):
+        """A description that CreateOperator has to refuse, at any level that has the operator."""
+        expectation.setdefault("since", lowest_level(model.operator, {}))
+        self.add(name, claim, model, refused="E_INVALIDARG", **expectation)
+
+    def files(self):
+        for name, (_, model, _) in self.models.items():
+            yield f"{self.name}/{name}.json", model.text(name)
+        yield f"{self.name}/expected.json", self.expected()
+
+    def expected(self):
+        lines = ["{", f'  "proves": {json.dumps(self.proves)},', f'  "basis": "{self.basis}",', '  "models": {']
+        entries = []
+        for name, (claim, _, expectation) in self.models.items():
+            entry = [f'      "claim": {json.dumps(claim)}']
+            entry += [f'      "{key}": "{expectation[key]}"'
+                      for key in ("since", "featureLevel", "refused") if key in expectation]
+            if "outputs" in expectation:
+                outputs = joined('        %s: [%s]' % (json.dumps(buffer), ", ".join(map(elements.as_json, values)))
+                                 for buffer, values in expectation["outputs"].items())
+                entry += ["      \"outputs\": {\n" + "\n".join(outputs) + "\n      }"]
+            entries.append(f'    "{name}": {{\n' + ",\n".join(entry) + "\n    }")
+        return "\n".join(lines + joined(entries) + ["  }", "}"]) + "\n"

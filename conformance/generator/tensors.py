@@ -1,0 +1,51 @@
+"""Tensors in buffers."""
+import itertools
+import math
+
+from generator import elements
+
+
+class Tensor:
+    def __init__(self, data_type, sizes, strides=None, **fields):
+        """`fields` are further members of the description (Flags, TotalTensorSizeInBytes...)."""
+        self.data_type = data_type
+        self.sizes = list(sizes)
+        self.given_strides = strides
+        self.strides = list(strides) if strides else packed_strides(sizes)
+        self.fields = fields
+
+    def coordinates(self):
+        """All of them, in row-major order."""
+        return itertools.product(*(range(size) for size in self.sizes))
+
+    def place(self, coordinates):
+        """In the buffer, counted in elements."""
+        return sum(c * stride for c, stride in zip(coordinates, self.strides))
+
+    def extent(self):
+        """How many elements of a buffer it spans."""
+        return 1 + sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides))
+
+    def read(self, buffer):
+        """Its elements in a buffer, by coordinates."""
+        return {c: buffer[self.place(c)] for c in self.coordinates()}
+
+    def count(self):
+        return math.prod(self.sizes)
+
+    def desc(self):
+        desc = {"DataType": self.data_type, "Sizes": self.sizes}
+        if self.given_strides:
+            desc["Strides"] = list(self.given_strides)
+        return {**desc, **self.fields}
+
+
+def packed_strides(sizes):
+    return [math.prod(sizes[d + 1:]) for d in range(len(sizes))]
+
+
+def padded(values, data_type):
+    """A buffer's values, to a multiple of 4 bytes and with something behind the tensor that must not change."""
+    per_word = max(1, 4 // elements.size_of(data_type))
+    count = -(-len(values) // per_word) * per_word + per_word
+    return list(values) + [elements.UNTOUCHED] * (count - len(values))

@@ -1,0 +1,203 @@
+// How the tool speaks: JSON, colours, the manual page; and what becomes of it when nobody listens.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "anydml/commands.h"
+#include "anydml/help.h"
+#include "anydml/output_files.h"
+#include "cli_test_util.h"
+
+namespace anydml::tools {
+namespace {
+
+class CliOutputTest : public CliTest {
+ protected:
+  // Through a shell, in the test's folder; the exit code.
+  int Shell(const std::string& line) const {
+    const std::string text = "cd '" + Path("").string() + "' && PATH=\"" +
+                             std::filesystem::path(ANYDML_CLI).parent_path().string() + ":$PATH\" && " + line;
+    const int status = std::system(("bash -c '" + text + "'").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+};
+
+TEST_F(CliOutputTest, JsonOfRun) {
+  WriteBytes("m.json", R"({ "resources": {
+      "x": { "initialValuesDataType": "FLOAT32", "initialValues": [1, "nan"] },
+      "y": { "initialValuesDataType": "FLOAT32", "initialValues": [0, 0] } },
+    "dispatchables": { "copy": { "type": "ELEMENT_WISE_IDENTITY", "desc": {
+        "InputTensor": { "DataType": "FLOAT32", "Sizes": [2] },
+        "OutputTensor": { "DataType": "FLOAT32", "Sizes": [2] } } } },
+    "commands": [
+      { "type": "dispatch", "dispatchable": "copy", "bindings": { "InputTensor": "x", "OutputTensor": "y" } },
+      { "type": "print", "resource": "y", "dimensions": [2, 1] },
+      { "type": "writeFile", "resource": "y", "targetPath": "new/y.npy" },
+      { "type": "expect", "resource": "y", "values": [1, 2] } ] })");
+  const JsonValue document = RunJson(1, {"run", "m.json", "--why"});
+  EXPECT_EQ(Text(document, {"command"}), "run");
+  EXPECT_EQ(Text(document, {"dispatchables", "0", "name"}), "copy");
+  EXPECT_EQ(Text(document, {"dispatchables", "0", "operator"}), "ELEMENT_WISE_IDENTITY");
+  EXPECT_NE(Text(document, {"dispatchables", "0", "why"}).find("chosen"), std::string::npos);
+  EXPECT_EQ(Text(document, {"commands", "0", "dispatchable"}), "copy");
+  EXPECT_EQ(Text(document, {"commands", "1", "sizes"}), "[2,1]");
+  EXPECT_EQ(Text(document, {"commands", "1", "values"}), "[[1],[nan]]");
+  EXPECT_EQ(Text(document, {"commands", "2", "file"}), "new/y.npy");
+  EXPECT_EQ(Text(document, {"commands", "3", "differences"}), "1");
+  EXPECT_EQ(Text(document, {"error", "kind"}), "failed");
+  EXPECT_TRUE(Exists("new/y.npy"));
+}
+
+TEST_F(CliOutputTest, JsonOfOp) {
+  const JsonValue document = RunJson(0, {"op", "TOP_K1", "InputTensor=[3,1,2]", "Axis=0", "K=2",
+                                         "AxisDirection=DECREASING", "OutputIndexTensor=i.npy", "--why"});
+  EXPECT_EQ(Text(document, {"operator"}), "TOP_K1");
+  EXPECT_NE(Text(document, {"why", "0", "implementation"}).find("."), std::string::npos);
+  EXPECT_EQ(Text(document, {"outputs", "0", "dataType"}), "FLOAT32");
+  EXPECT_EQ(Text(document, {"outputs", "0", "values"}), "[3,2]");
+  EXPECT_EQ(Text(document, {"outputs", "1", "file"}), "i.npy");
+  EXPECT_EQ(Text(document, {"outputs", "1", "values"}), "no values");
+}
+
+TEST_F(CliOutputTest, JsonOfLists) {
+  const JsonValue adapters = RunJson(0, {"adapters"});
+  EXPECT_EQ(Text(adapters, {"adapters", "0", "index"}), "0");
+  EXPECT_NE(Text(adapters, {"adapters", "0", "id"}), "");
+  const JsonValue operators = RunJson(0, {"operators"});
+  EXPECT_EQ(Text(operators, {"operators", "176", "since"}), "6.4");
+  const JsonValue top_k1 = RunJson(0, {"operators", "TOP_K1"});
+  EXPECT_EQ(Text(top_k1, {"operator", "backends", "0"}), "cpu");
+  EXPECT_EQ(Text(top_k1, {"operator", "fields", "5", "values"}), "[INCREASING,DECREASING]");
+  EXPECT_EQ(Text(top_k1, {"operator", "support", "2", "featureLevel"}), "2.1");
+  EXPECT_EQ(Text(top_k1, {"operator", "support", "2", "tensors", "0", "minDimensions"}), "4");
+  EXPECT_EQ(Text(RunJson(0, {"operators", "GEMM"}), {"operator", "implementations"}), "[]");
+  EXPECT_EQ(Text(RunJson(0, {"operators", "REDUCE"}), {"operator", "support", "0", "Function"}),
+            "[L1,SUM_SQUARE]");
+}
+
+TEST_F(CliOutputTest, JsonOfErrors) {
+  EXPECT_EQ(Text(RunJson(2, {}), {"error", "kind"}), "usage");
+  EXPECT_EQ(Text(RunJson(2, {"run", "--wy"}), {"error", "message"}),
+            "unknown option --wy; did you mean --why?");
+  EXPECT_EQ(Text(RunJson(1, {"run", "\xFF.json"}), {"error", "exitCode"}), "1");
+  EXPECT_EQ(Text(RunJson(3, {"op", "GEMM", "ATensor=[1]", "BTensor=[1]", "TransA=NONE", "TransB=NONE",
+                             "Alpha=1", "Beta=0"}),
+                 {"error", "kind"}),
+            "unsupported");
+}
+
+TEST_F(CliOutputTest, OptionsEndAtTwoDashes) {
+  WriteBytes("--json", "{");
+  EXPECT_NE(RunFailing(1, {"run", "--", "--json"}).find("--json:1:2: "), std::string::npos);
+}
+
+// Help and the manual page are made from the tables that parse.
+TEST_F(CliOutputTest, HelpNamesEveryOption) {
+  const std::string page = ManPage();
+  for (const Command* command : AllCommands()) {
+    const CliResult help = Run({std::string(command->name), "--help"});
+    EXPECT_EQ(help.exit_code, 0);
+    for (const Option& option : OptionsOf(*command)) {
+      EXPECT_NE(help.out.find("  " + std::string(option.name)), std::string::npos) << help.out;
+      std::string escaped;
+      for (const char c : option.name) escaped += c == '-' ? "\\-" : std::string(1, c);
+      EXPECT_NE(page.find(".B " + escaped), std::string::npos) << option.name;
+    }
+  }
+}
+
+TEST_F(CliOutputTest, ManPageIsGoodTroff) {
+  if (Shell("command -v groff >/dev/null") != 0) GTEST_SKIP() << "no groff";
+  EXPECT_EQ(Shell("anydml man >page && groff -man -Tascii -P-cbou -ww page >text 2>warnings"), 0);
+  EXPECT_EQ(ReadBytes("warnings"), "");
+  EXPECT_NE(ReadBytes("text").find("COMMANDS"), std::string::npos);
+}
+
+TEST_F(CliOutputTest, ClosedPipe) {
+  // More than a pipe holds: the write cannot end before the reader does.
+  EXPECT_EQ(
+      Shell("anydml op ELEMENT_WISE_IDENTITY InputTensor=random:100000 --json 2>err | head -c 1 >/dev/null; "
+            "exit ${PIPESTATUS[0]}"),
+      1);
+  EXPECT_EQ(ReadBytes("err"), "anydml: standard output cannot be written: Broken pipe\n");
+}
+
+TEST_F(CliOutputTest, FullDisk) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP();
+  for (const char* command : {"operators", "adapters", "--help", "operators --json", "man"}) {
+    EXPECT_EQ(Shell(std::string("anydml ") + command + " >/dev/full 2>err"), 1) << command;
+    EXPECT_NE(ReadBytes("err").find("No space left on device"), std::string::npos) << ReadBytes("err");
+  }
+}
+
+// A disk that is full in the middle of a file, as far as the program can tell.
+TEST_F(CliOutputTest, NoRoomForTheWholeFile) {
+  EXPECT_EQ(Shell("ulimit -f 1; anydml op ELEMENT_WISE_IDENTITY InputTensor=random:100000 "
+                  "OutputTensor=out.npy 2>err"),
+            1);
+  EXPECT_EQ(ReadBytes("err"), "anydml: out.npy: cannot be written: File too large\n");
+  ExpectOnly({"err"});
+}
+
+// What the command writes when its standard output and error are a terminal.
+std::string OnTerminal(const char* no_color) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  EXPECT_GE(terminal, 0);
+  grantpt(terminal);
+  unlockpt(terminal);
+  const std::string name = ptsname(terminal);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int side = open(name.c_str(), O_RDWR | O_NOCTTY);
+    dup2(side, 1);
+    dup2(side, 2);
+    setenv("TERM", "xterm", 1);
+    setenv("NO_COLOR", no_color, 1);
+    execl(ANYDML_CLI, "anydml", "operators", "NO_SUCH_ONE_AT_ALL", nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  char text[1000];
+  const ssize_t got = read(terminal, text, sizeof(text));
+  close(terminal);
+  return std::string(text, got > 0 ? static_cast<size_t>(got) : 0);
+}
+
+TEST_F(CliOutputTest, ColoursOnlyOnTerminals) {
+  EXPECT_EQ(OnTerminal("").substr(0, 16), "\033[31manydml:\033[0m");
+  EXPECT_EQ(OnTerminal("1").substr(0, 8), "anydml: ");
+  const CliResult result = Run({"operators", "TOP_K1"}, {"TERM=xterm"});
+  EXPECT_EQ(result.out.find('\033'), std::string::npos);
+}
+
+using OutputFilesDeathTest = CliOutputTest;
+
+TEST_F(OutputFilesDeathTest, SignalsRemoveTemporaryFiles) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    EXPECT_EXIT(
+        {
+          RemoveTemporaryFilesOnSignals();
+          OutputFiles files;
+          const bool written = files.AddRaw(Path("out.bin").string(), std::as_bytes(std::span("data"))).ok();
+          const bool pending = !Exists("out.bin") && !std::filesystem::is_empty(Path(""));
+          if (written && pending) kill(getpid(), number);
+          for (;;) pause();
+        },
+        testing::KilledBySignal(number), "");
+    ExpectOnly({});
+  }
+}
+
+// The whole program, while it waits for an input that never comes.
+TEST_F(CliOutputTest, CtrlC) {
+  EXPECT_EQ(
+      Shell("mkfifo in.npy && { anydml op ELEMENT_WISE_IDENTITY InputTensor=in.npy OutputTensor=out.npy & } "
+            "&& sleep 0.3 && kill -TERM $! && wait $!"),
+      128 + SIGTERM);
+  ExpectOnly({"in.npy"});
+}
+
+}  // namespace
+}  // namespace anydml::tools

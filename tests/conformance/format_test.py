@@ -1,0 +1,84 @@
+"""format_test.py PACK: the models use nothing but what DxDispatch's own reader knows, and the pack covers what it
+says. Another tool has to be able to run them as they are."""
+import json
+import pathlib
+import sys
+import unittest
+
+PACK = pathlib.Path(sys.argv[1])
+TYPES = {"FLOAT64": 8, "FLOAT32": 4, "FLOAT16": 2, "INT64": 8, "INT32": 4, "INT16": 2, "INT8": 1, "UINT64": 8,
+         "UINT32": 4, "UINT16": 2, "UINT8": 1}
+OPERATORS = {"DML_OPERATOR_" + name for name in ("TOP_K", "TOP_K1", "SCATTER", "SCATTER_ND", "ELEMENT_WISE_IDENTITY")}
+TENSOR_FIELDS = {"DataType", "Sizes", "Strides", "Flags", "TotalTensorSizeInBytes", "GuaranteedBaseOffsetAlignment"}
+
+
+def models():
+    for path in sorted(PACK.rglob("*.json")):
+        if path.name != "expected.json":
+            yield path, json.loads(path.read_text(encoding="utf-8"))
+
+
+class FormatTest(unittest.TestCase):
+    def check_resource(self, resource):
+        self.assertLessEqual(set(resource), {"initialValuesDataType", "initialValues"})
+        size, values = TYPES[resource["initialValuesDataType"]], resource["initialValues"]
+        if isinstance(values, dict):
+            self.assertEqual(set(values), {"valueCount", "value"})
+            count, values = values["valueCount"], [values["value"]]
+        else:
+            count = len(values)
+        # A flat list; that tool writes .npy files of whole words.
+        for value in values:
+            self.assertTrue(isinstance(value, (int, float)) or value in ("nan", "inf", "-inf"), value)
+        self.assertEqual(count * size % 4, 0)
+
+    def check_binding(self, binding, resources):
+        if isinstance(binding, dict):
+            # That tool does not know the size of an element unless it is told.
+            self.assertEqual(set(binding), {"name", "elementOffset", "elementSizeInBytes"})
+            self.assertEqual(binding["elementOffset"] * binding["elementSizeInBytes"] % 16, 0)
+            binding = binding["name"]
+        self.assertIn(binding, resources)
+
+    def check_command(self, command, model, path):
+        if command["type"] == "dispatch":
+            self.assertEqual(set(command), {"type", "dispatchable", "bindings"})
+            self.assertIn(command["dispatchable"], model["dispatchables"])
+            for binding in command["bindings"].values():
+                self.check_binding(binding, model["resources"])
+        else:
+            self.assertEqual(set(command), {"type", "resource", "targetPath"})
+            self.assertEqual(command["type"], "writeFile")
+            self.assertEqual(command["targetPath"], f"{path.stem}.{command['resource']}.npy")
+
+    def test_only_what_dxdispatch_knows(self):
+        for path, model in models():
+            with self.subTest(model=str(path)):
+                self.assertEqual(list(model), ["resources", "dispatchables", "commands"])
+                for resource in model["resources"].values():
+                    self.check_resource(resource)
+                for op in model["dispatchables"].values():
+                    self.assertLessEqual(set(op), {"type", "desc", "bindings"})
+                    self.assertIn(op["type"], OPERATORS)
+                    for field, value in op["desc"].items():
+                        if field.endswith("Tensor"):
+                            self.assertLessEqual(set(value), TENSOR_FIELDS)
+                for command in model["commands"]:
+                    self.check_command(command, model, path)
+
+    def test_every_group_can_fail(self):
+        groups = list(PACK.rglob("expected.json"))
+        self.assertGreater(len(groups), 40)
+        for path in groups:
+            with self.subTest(group=str(path)):
+                for name, expected in json.loads(path.read_text(encoding="utf-8"))["models"].items():
+                    model = json.loads(path.with_name(name + ".json").read_text(encoding="utf-8"))
+                    written = {c["resource"] for c in model["commands"] if c["type"] == "writeFile"}
+                    if "refused" not in expected:
+                        self.assertEqual(written, set(expected["outputs"]))
+                        # Only a description that is to be accepted goes without results.
+                        self.assertTrue(written or name == "accepted", name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,23 @@
+// What could stand in place of the last word of a command line.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace anydml::tools {
+
+struct Candidate {
+  std::string text;         // the whole word; after one that ends in '=' the word goes on
+  std::string description;  // may be empty
+};
+
+struct Candidates {
+  std::vector<Candidate> list;
+  bool files = false;  // file names, too (after the last '=' of the word)
+};
+
+// `words` are those after "anydml" up to the cursor; the last one is being written.
+Candidates Complete(std::span<const std::string> words);
+
+}  // namespace anydml::tools

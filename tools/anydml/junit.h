@@ -1,0 +1,22 @@
+// Test results as a JUnit file, which continuous integration services read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace anydml::tools {
+
+struct JunitCase {
+  enum class Outcome { kPassed, kFailed, kSkipped };
+
+  std::string suite;
+  std::string name;
+  Outcome outcome = Outcome::kPassed;
+  std::string message;  // why not
+  double seconds = 0;
+};
+
+// Cases of one suite stand together.
+std::string JunitXml(const std::vector<JunitCase>& cases);
+
+}  // namespace anydml::tools

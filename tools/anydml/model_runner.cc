@@ -1,0 +1,191 @@
+#include "anydml/model_runner.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "anydml/element_number.h"
+#include "anydml/model_device.h"
+#include "anydml/output_files.h"
+#include "anydml/why.h"
+#include "common/session.h"
+#include "common/tensor_text.h"
+
+namespace anydml::tools {
+namespace {
+
+// The same bits always match; so do two NaNs.
+bool Matches(const ExpectCommand& command, DataType type, const std::byte* found, const std::byte* expected) {
+  if (std::memcmp(found, expected, BitSize(type) / 8) == 0) return true;
+  const double a = ElementToDouble(type, found), b = ElementToDouble(type, expected);
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (a == b) return BitSize(type) < 64 || type == DataType::kFloat64;  // 64-bit integers may round alike
+  if (std::isinf(a) || std::isinf(b)) return false;
+  return std::abs(a - b) <= command.absolute_tolerance + command.relative_tolerance * std::abs(b);
+}
+
+class ModelRunner {
+ public:
+  ModelRunner(const Model& model, const ExecutionOptions& options, Output* output)
+      : model_(model), options_(options), output_(*output), json_(output->document()) {}
+
+  Status Run() {
+    ANYDML_RETURN_IF_ERROR(Session::Create(options_.session, &session_));
+    on_device_.emplace(model_, session_.get());
+    ANYDML_RETURN_IF_ERROR(on_device_->Prepare());
+    json_.Key("dispatchables").BeginArray();
+    for (size_t i = 0; i < model_.operators.size(); ++i) Describe(i);
+    json_.End();
+    json_.Key("commands").BeginArray();
+    for (const ModelCommand& command : model_.commands) {
+      json_.BeginObject();
+      ANYDML_RETURN_IF_ERROR(
+          At(command.where, std::visit([this](const auto& action) { return Do(action); }, command.action)));
+      json_.End();
+    }
+    json_.End();
+    return {};
+  }
+
+ private:
+  void Describe(size_t index) {
+    const ModelOperator& op = model_.operators[index];
+    const std::string& explanation = on_device_->op(index).explanation;
+    json_.BeginObject();
+    json_.Key("name").String(op.name);
+    json_.Key("operator").String(op.desc.schema->name);
+    if (options_.why) {
+      output_.Text(StrCat(op.name, ": ", explanation, "\n"));
+      WriteWhy(explanation, &json_);
+    }
+    json_.End();
+  }
+
+  Status Do(const DispatchCommand& command) {
+    json_.Key("type").String("dispatch");
+    json_.Key("dispatchable").String(model_.operators[command.op].name);
+    ANYDML_RETURN_IF_ERROR(on_device_->Record(command));
+    std::string data_error;
+    ANYDML_RETURN_IF_ERROR(session_->Execute(&data_error));
+    if (data_error.empty()) return {};
+    if (!options_.allow_out_of_range) return Status(Code::kInvalidArgument, data_error);
+    output_.Note(data_error);
+    json_.Key("note").String(data_error);
+    return {};
+  }
+
+  // The part of a buffer that was given values.
+  Status ReadValues(size_t index, HostBuffer* values) {
+    const ModelBuffer& buffer = model_.buffers[index];
+    ANYDML_RETURN_IF_ERROR(session_->Read(on_device_->buffer(index), values));
+    values->erase(values->begin(), values->begin() + static_cast<ptrdiff_t>(buffer.values_offset));
+    values->resize(buffer.values_bytes);
+    return {};
+  }
+
+  void Begin(const char* type, size_t buffer) {
+    json_.Key("type").String(type);
+    json_.Key("resource").String(model_.buffers[buffer].name);
+  }
+
+  Status Do(const PrintCommand& command) {
+    const ModelBuffer& buffer = model_.buffers[command.buffer];
+    Begin("print", command.buffer);
+    HostBuffer values;
+    ANYDML_RETURN_IF_ERROR(ReadValues(command.buffer, &values));
+    const TensorDesc tensor = Tensor(buffer, command.sizes.empty() ? buffer.sizes : command.sizes);
+    const std::string title = StrCat("Resource '", buffer.name, "'");
+    if (output_.json()) {
+      json_.TensorShape(tensor);
+      json_.TensorValues(tensor, values);
+    } else if (!command.sizes.empty()) {
+      output_.Text(DescribeTensor(title, tensor, values));
+    } else {
+      output_.Text(
+          StrCat(title, ":", command.verbose ? "\n" : " ", Row(buffer, values, command.verbose), "\n"));
+    }
+    return {};
+  }
+
+  // All values on one line; verbose: a line each, with its index and its bits.
+  static std::string Row(const ModelBuffer& buffer, const HostBuffer& values, bool verbose) {
+    const size_t element_bytes = BitSize(buffer.type) / 8;
+    std::string text;
+    for (size_t i = 0; i < values.size(); i += element_bytes) {
+      const std::string element = ElementToString(buffer.type, values.data() + i);
+      if (!text.empty()) text += verbose ? "\n" : ", ";
+      text += verbose ? StrCat("[", i / element_bytes, "] ", element, " (",
+                               Bits({values.data() + i, element_bytes}), ")")
+                      : element;
+    }
+    return text;
+  }
+
+  static std::string Bits(std::span<const std::byte> element) {
+    std::string text = "0x";
+    for (size_t i = element.size(); i-- > 0;) {
+      char digits[3];
+      std::snprintf(digits, sizeof(digits), "%02X", std::to_integer<unsigned>(element[i]));
+      text += digits;
+    }
+    return text;
+  }
+
+  static TensorDesc Tensor(const ModelBuffer& buffer, const std::vector<uint32_t>& sizes) {
+    return PackedTensor(buffer.type, sizes.data(), static_cast<uint32_t>(sizes.size()));
+  }
+
+  Status Do(const WriteFileCommand& command) {
+    Begin("writeFile", command.buffer);
+    json_.Key("file").String(command.path);
+    HostBuffer values;
+    ANYDML_RETURN_IF_ERROR(ReadValues(command.buffer, &values));
+    std::error_code ignored;  // opening the file will say it
+    std::filesystem::create_directories(std::filesystem::path(command.path).parent_path(), ignored);
+    OutputFiles files;
+    ANYDML_RETURN_IF_ERROR(
+        command.npy
+            ? files.AddNpy(command.path, Tensor(model_.buffers[command.buffer], command.sizes), values)
+            : files.AddRaw(command.path, values));
+    return files.Commit();
+  }
+
+  Status Do(const ExpectCommand& command) {
+    const ModelBuffer& buffer = model_.buffers[command.buffer];
+    Begin("expect", command.buffer);
+    HostBuffer values;
+    ANYDML_RETURN_IF_ERROR(ReadValues(command.buffer, &values));
+    const size_t element_bytes = BitSize(buffer.type) / 8;
+    size_t differences = 0, first = 0;
+    for (size_t i = 0; i < values.size(); i += element_bytes) {
+      if (Matches(command, buffer.type, values.data() + i, command.values.data() + i)) continue;
+      if (differences++ == 0) first = i;
+    }
+    json_.Key("differences").Number(differences);
+    if (differences == 0) return {};
+    return Status(Code::kFail,
+                  StrCat("'", buffer.name, "': ", differences, " of ", values.size() / element_bytes,
+                         " elements are not as expected; ", "element ", first / element_bytes, " is ",
+                         ElementToString(buffer.type, values.data() + first), ", expected ",
+                         ElementToString(buffer.type, command.values.data() + first)));
+  }
+
+  const Model& model_;
+  const ExecutionOptions& options_;
+  Output& output_;
+  JsonWriter& json_;
+  std::unique_ptr<Session> session_;
+  std::optional<ModelOnDevice> on_device_;
+};
+
+}  // namespace
+
+Status RunModel(const Model& model, const ExecutionOptions& options, Output* output) {
+  return ModelRunner(model, options, output).Run();
+}
+
+}  // namespace anydml::tools

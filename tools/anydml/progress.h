@@ -1,0 +1,26 @@
+// How far a long command is, for somebody who watches.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace anydml::tools {
+
+// One line on standard error, drawn only when Show is called, and only on a terminal.
+class Progress {
+ public:
+  explicit Progress(size_t total);
+  ~Progress() { Clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Show(size_t done, const std::string& doing);
+  // Before anything else is written.
+  void Clear();
+
+ private:
+  const size_t total_;
+  const bool visible_;
+};
+
+}  // namespace anydml::tools

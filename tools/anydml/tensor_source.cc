@@ -1,0 +1,174 @@
+#include "anydml/tensor_source.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "anydml/element_number.h"
+#include "anydml/exit_status.h"
+#include "anydml/field_values.h"
+#include "anydml/input_file.h"
+#include "anydml/model_parts.h"
+#include "anydml/random_values.h"
+#include "anydml/text.h"
+
+namespace anydml::tools {
+namespace {
+
+constexpr std::string_view kRandom = "random:";
+
+std::vector<std::string> Split(std::string_view text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+Status ReadType(std::string_view text, DataType* type) {
+  *type = ParseDataType(text);
+  // 4-bit elements have no addresses; nothing here packs them.
+  if (*type != DataType::kUnknown && BitSize(*type) >= 8) return {};
+  return UsageError("'", Printable(text), "' is no data type of 8 bits or more (float32, int64, uint8, ...)");
+}
+
+// The sizes of nested lists, from the first list of each level.
+Status ReadShape(const JsonNode& literal, std::vector<uint32_t>* sizes) {
+  const JsonValue* value = &literal.value();
+  while (value->kind == JsonValue::Kind::kArray) {
+    if (value->elements.empty()) return literal.Error("an empty list; tensors cannot be empty");
+    if (sizes->size() == kMaxDimensions) {
+      return literal.Error("lists are nested more than ", kMaxDimensions, " deep");
+    }
+    sizes->push_back(static_cast<uint32_t>(value->elements.size()));
+    value = &value->elements[0];
+  }
+  return {};
+}
+
+Status CheckShape(const JsonNode& node, std::span<const uint32_t> sizes) {
+  const bool is_list = node.kind() == JsonNode::Kind::kArray;
+  if (is_list == sizes.empty()) {
+    return node.Error("a ", is_list ? "list" : "number", " where the first of its level is a ",
+                      is_list ? "number" : "list");
+  }
+  if (!is_list) return {};
+  if (node.value().elements.size() != sizes[0]) {
+    return node.Error("a list of ", node.value().elements.size(), " where the first of its level has ",
+                      sizes[0]);
+  }
+  for (size_t i = 0; i < sizes[0]; ++i) ANYDML_RETURN_IF_ERROR(CheckShape(node.Element(i), sizes.subspan(1)));
+  return {};
+}
+
+Status ReadLiteral(std::string_view field, std::string_view text, NpyArray* out) {
+  const size_t end = text.rfind(']');
+  if (end == std::string_view::npos) return UsageError("there is no ']'");
+  const std::string_view suffix = text.substr(end + 1);
+  DataType type = DataType::kFloat32;
+  if (!suffix.empty()) {
+    if (!suffix.starts_with(':')) return UsageError("':' and a data type have to follow the last ']'");
+    ANYDML_RETURN_IF_ERROR(ReadType(suffix.substr(1), &type));
+  }
+  JsonValue value;
+  const std::string name(field);
+  ANYDML_RETURN_IF_ERROR(ParseJson(name, text.substr(0, end + 1), &value));
+  const JsonNode literal(name, value);
+  std::vector<uint32_t> sizes;
+  ANYDML_RETURN_IF_ERROR(ReadShape(literal, &sizes));
+  ANYDML_RETURN_IF_ERROR(CheckShape(literal, sizes));
+  out->tensor = PackedTensor(type, sizes.data(), static_cast<uint32_t>(sizes.size()));
+  return AppendElements(literal, type, &out->data);
+}
+
+// "8x1000"
+Status ReadSizes(const std::string& text, std::vector<uint32_t>* sizes) {
+  uint64_t count = 1;
+  for (const std::string& part : Split(text, 'x')) {
+    const char* const end = part.data() + part.size();
+    uint32_t& size = sizes->emplace_back();
+    const std::from_chars_result result = std::from_chars(part.data(), end, size);
+    const bool is_size = result.ec == std::errc() && result.ptr == end && size > 0;
+    if (!is_size || sizes->size() > kMaxDimensions || __builtin_mul_overflow(count, size, &count) ||
+        count > UINT32_MAX) {
+      return UsageError("'", Printable(text), "' are no sizes: 1 to ", kMaxDimensions,
+                        " numbers from 1 on, such as 8x1000, that make fewer than 2^32 elements");
+    }
+  }
+  return {};
+}
+
+Status ReadSetting(const std::string& text, DataType type, RandomValues* random) {
+  const size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  if (name != "seed" && name != "min" && name != "max") {
+    return UsageError("'", Printable(text), "' is none of seed=, min= and max=");
+  }
+  Scalar scalar{};
+  const DataType value_type = name == "seed" ? DataType::kUInt64 : type;
+  if (const char* problem = ParseElement(value, value_type, &scalar)) {
+    return UsageError(name, "=", Printable(value), ": '", Printable(value), "' ", problem, " (",
+                      Name(value_type), ")");
+  }
+  const auto* bytes = reinterpret_cast<const std::byte*>(scalar.bytes.data());
+  if (name == "seed") {
+    std::memcpy(&random->seed, bytes, sizeof(random->seed));
+  } else {
+    (name == "min" ? random->low : random->high) = ElementToDouble(type, bytes);
+  }
+  return {};
+}
+
+Status ReadRandom(std::string_view text, NpyArray* out) {
+  const std::vector<std::string> parts = Split(text, ':');
+  std::vector<uint32_t> sizes;
+  ANYDML_RETURN_IF_ERROR(ReadSizes(parts[0], &sizes));
+  DataType type = DataType::kFloat32;
+  size_t next = 1;
+  if (parts.size() > 1 && parts[1].find('=') == std::string::npos) {
+    ANYDML_RETURN_IF_ERROR(ReadType(parts[next++], &type));
+  }
+  RandomValues random;
+  for (; next < parts.size(); ++next) ANYDML_RETURN_IF_ERROR(ReadSetting(parts[next], type, &random));
+  if (const char* problem = random.Problem(type)) return UsageError(problem);
+  out->tensor = PackedTensor(type, sizes.data(), static_cast<uint32_t>(sizes.size()));
+  if (out->tensor.total_bytes > LargestBuffer()) {
+    return UsageError("more than a quarter of this machine's memory (", LargestBuffer(), " bytes)");
+  }
+  random.Append(type, ElementCount(out->tensor), &out->data);
+  return {};
+}
+
+}  // namespace
+
+Status ReadTensorSource(std::string_view field, const std::string& text, NpyArray* out) {
+  const bool literal = text.starts_with('['), random = text.starts_with(kRandom);
+  if (!literal && !random) return ReadNpy(text, out);
+  out->data.clear();
+  const Status status = literal ? ReadLiteral(field, text, out)
+                                : ReadRandom(std::string_view(text).substr(kRandom.size()), out);
+  if (!status.ok()) return UsageError(field, "=", Printable(text), ": ", status.message());
+  out->data.resize(out->tensor.total_bytes);
+  return {};
+}
+
+std::vector<std::string> SplitTensors(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char c : text) {
+    if (c == ',' && depth == 0) {
+      parts.emplace_back();
+      continue;
+    }
+    if (c == '[') ++depth;
+    if (c == ']' && depth > 0) --depth;
+    parts.back() += c;
+  }
+  return parts;
+}
+
+}  // namespace anydml::tools
