@@ -15,6 +15,13 @@ if(ANYDML_SANITIZE)
   endif()
 endif()
 
+if(ANYDML_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "ANYDML_FUZZ needs clang: libFuzzer is a part of it")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # Hardening (tests/install/hardening_test.sh checks the outcome). Sanitizers bring checks of their own.
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)

@@ -73,6 +73,15 @@ TEST(Hostile, LongTensorArrays) {
   EXPECT_TRUE(IsOk(Check(join, 0x6400)));
 }
 
+// Valid memory at odd addresses, as packed structs of other languages have it.
+TEST(Hostile, Misaligned) {
+  for (const OperatorSchema& schema : AllOperators()) {
+    DescBuilder builder(schema, 0x6400);
+    builder.set_misaligned(true);
+    EXPECT_TRUE(IsOk(Check(builder, 0x6400))) << schema.name;
+  }
+}
+
 TEST(Hostile, DescriptionThatContainsItself) {
   DescBuilder convolution(*FindOperator("CONVOLUTION"), 0x6400);
   const DML_OPERATOR_DESC* desc = convolution.Build();

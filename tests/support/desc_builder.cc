@@ -188,9 +188,10 @@ void DescBuilder::SetSizes(size_t field, const std::vector<uint32_t>& sizes) {
 
 const void* DescBuilder::Store(const void* data, size_t size) {
   // Exactly as long as the data, so that a sanitizer sees every read beyond it.
-  std::vector<std::byte>& block = storage_.emplace_back(size);
-  if (size > 0) std::memcpy(block.data(), data, size);
-  return block.data();
+  const size_t offset = misaligned_ ? 1 : 0;
+  std::vector<std::byte>& block = storage_.emplace_back(offset + size);
+  if (size > 0) std::memcpy(block.data() + offset, data, size);
+  return block.data() + offset;
 }
 
 const void* DescBuilder::StoreTensors(const std::vector<TensorSpec>& tensors) {
@@ -224,8 +225,11 @@ const void* DescBuilder::StoreField(size_t index) {
       return StoreTensors(field.tensors);
     case FieldType::kOperatorDesc:
     case FieldType::kOperatorDescArray: {
-      std::vector<DML_OPERATOR_DESC> descs;
-      for (DescBuilder& fused : field.fused) descs.push_back(*fused.Build());
+      std::vector<DML_OPERATOR_DESC> descs(field.fused.size());
+      for (size_t i = 0; i < descs.size(); ++i) {
+        field.fused[i].set_misaligned(misaligned_);
+        std::memcpy(&descs[i], field.fused[i].Build(), sizeof(descs[i]));
+      }
       return Store(descs.data(), descs.size() * sizeof(DML_OPERATOR_DESC));
     }
     default:

@@ -71,6 +71,9 @@ class DescBuilder {
   void SetDataType(size_t field, uint32_t type);
   void SetSizes(size_t field, const std::vector<uint32_t>& sizes);
 
+  // Whether everything that pointers lead to stands at odd addresses: still valid memory.
+  void set_misaligned(bool misaligned) { misaligned_ = misaligned; }
+
   // The C structs; they live until the next Build or the builder's end, and move with nothing.
   const DML_OPERATOR_DESC* Build();
 
@@ -84,6 +87,7 @@ class DescBuilder {
   const OperatorSchema* schema_;
   FeatureLevel level_;
   uint32_t variant_;
+  bool misaligned_ = false;
   std::vector<FieldSpec> fields_;
   std::deque<std::vector<std::byte>> storage_;
 };

@@ -41,10 +41,15 @@ Status ReadModel(const JsonNode& root, const std::filesystem::path& folder, Mode
 Status LoadModel(const std::string& path, Model* out) {
   std::vector<std::byte> bytes;
   ANYDML_RETURN_IF_ERROR(ReadFile(path, kMaxModelBytes, &bytes));
+  return ParseModel(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                    std::filesystem::path(path).parent_path(), out);
+}
+
+Status ParseModel(const std::string& name, std::string_view text, const std::filesystem::path& folder,
+                  Model* out) {
   JsonValue value;
-  ANYDML_RETURN_IF_ERROR(
-      ParseJson(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, &value));
-  return ReadModel(JsonNode(path, value), std::filesystem::path(path).parent_path(), out);
+  ANYDML_RETURN_IF_ERROR(ParseJson(name, text, &value));
+  return ReadModel(JsonNode(name, value), folder, out);
 }
 
 }  // namespace anydml::tools

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -76,5 +78,8 @@ struct Model {
 };
 
 Status LoadModel(const std::string& path, Model* out);
+// `name` stands for the file in the sentences that explain a failure; relative paths start at `folder`.
+Status ParseModel(const std::string& name, std::string_view text, const std::filesystem::path& folder,
+                  Model* out);
 
 }  // namespace anydml::tools

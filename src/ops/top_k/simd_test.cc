@@ -2,13 +2,13 @@
 // threads, against the reference: lengths around vector widths, K around switch points,
 // hostile orders of values, sequences that are not packed.
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "support/operator_runner.h"
+#include "support/simd_targets.h"
 
 namespace anydml::testing {
 namespace {
@@ -17,20 +17,6 @@ constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kFloat16, DataType:
                                DataType::kInt16,   DataType::kInt8,    DataType::kUInt64, DataType::kUInt32,
                                DataType::kUInt16,  DataType::kUInt8};
 constexpr const char* kVectorised[] = {"cpu.rank", "cpu.bests", "cpu.sample", "cpu.keys"};
-
-// Runs `body` once per target, with dispatch held to it.
-template <typename Body>
-void ForEachTarget(Body&& body) {
-  for (const auto target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    body();
-    if (::testing::Test::HasFailure()) break;
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
 
 OperatorDesc Describe(const TensorDesc& input, uint32_t axis, uint32_t k, uint32_t direction,
                       DataType index_type = DataType::kUInt32) {

@@ -1,0 +1,23 @@
+// One valid use of a device from upload to readback, with objects of its own.
+#pragma once
+
+#include <DirectML.h>
+#include <wrl/client.h>
+
+#include "fuzz.h"
+
+namespace anydml::fuzz {
+
+using Microsoft::WRL::ComPtr;
+
+// Waits until `fence` reaches `value` or the milliseconds are over; whether it did.
+bool WaitFor(ID3D12Fence* fence, uint64_t value, int milliseconds);
+
+D3D12_RESOURCE_DESC BufferDesc(uint64_t bytes, D3D12_RESOURCE_FLAGS flags);
+D3D12_RESOURCE_STATES InitialState(D3D12_HEAP_TYPE type);
+
+// The K best of a row, on a queue of its own. Other threads may remove the devices meanwhile; as
+// long as they do not, the result must be right.
+void CheckedRun(ByteSource& source, ID3D12Device* d3d, IDMLDevice* dml);
+
+}  // namespace anydml::fuzz

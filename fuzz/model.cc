@@ -1,0 +1,65 @@
+// The reader of JSON models: any text is a model or an error that says where. An operator that
+// was read means the same as C structs.
+#include "fuzz.h"
+
+#include "anydml/c_desc.h"
+#include "anydml/json.h"
+#include "anydml/model.h"
+#include "schema/validate.h"
+
+namespace anydml::fuzz {
+namespace {
+
+using tools::JsonValue;
+
+// Only files of this folder are read. Numbers that make the reader fill megabytes as it should
+// are left out, those that it has to refuse are not.
+bool IsHarmless(const JsonValue& value) {
+  for (size_t i = 0; i < value.elements.size(); ++i) {
+    const JsonValue& element = value.elements[i];
+    if (!IsHarmless(element)) return false;
+    if (i >= value.keys.size()) continue;
+    const std::string& key = value.keys[i];
+    if (key == "sourcePath" && element.text.find('/') != std::string::npos) return false;
+    const bool size = key == "valueCount" || key == "sizeInBytes" || key == "initialValuesOffsetInBytes";
+    if (size && element.text.size() > 4 && element.text.size() < 16) return false;
+  }
+  return true;
+}
+
+// "model.json:LINE:COLUMN: "
+bool SaysWhere(const std::string& message) {
+  return message.starts_with("model.json:") && message.size() > 11 && message[11] >= '1' &&
+         message[11] <= '9';
+}
+
+void CheckOperator(const OperatorDesc& desc) {
+  const Status expected = ValidateOperatorDesc(desc, kLatestFeatureLevel);
+  const tools::CDesc structs(desc);
+  OperatorDesc read;
+  Status status = ReadOperatorDesc(&structs.get(), kLatestFeatureLevel, &read);
+  if (status.ok()) status = ValidateOperatorDesc(read, kLatestFeatureLevel);
+  Require(status.ok() == expected.ok(),
+          StrCat("read: ", expected.message(), "\nas C structs: ", status.message()));
+}
+
+void Run(std::string_view text) {
+  JsonValue value;
+  const Status parsed = tools::ParseJson("model.json", text, &value);
+  Require(parsed.ok() || SaysWhere(parsed.message()), "no place: " + parsed.message());
+  if (parsed.ok() && !IsHarmless(value)) return;
+  tools::Model model;
+  const Status status = tools::ParseModel("model.json", text, ANYDML_FUZZ_FILES, &model);
+  Require(status.ok() || SaysWhere(status.message()), "no place: " + status.message());
+  if (!status.ok()) return;
+  Require(parsed.ok(), "a model that is no JSON");
+  for (const tools::ModelOperator& op : model.operators) CheckOperator(op.desc);
+}
+
+}  // namespace
+}  // namespace anydml::fuzz
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  anydml::fuzz::Run({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
