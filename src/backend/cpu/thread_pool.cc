@@ -102,6 +102,7 @@ void ThreadPool::Main() {
   AdaptiveSpin spin;
   while (true) {
     const uint32_t seen = wanted_.load(std::memory_order_acquire);
+    if (closing_.load()) return;  // behind `seen`, which would hide a closing that comes in between
     while (RunNext()) {
     }
     const auto wanted = [&] { return wanted_.load(std::memory_order_acquire) != seen; };
@@ -110,7 +111,6 @@ void ThreadPool::Main() {
       wanted_.wait(seen);
       spin.Slept(sleep, waker_cpu_.load(std::memory_order_relaxed));
     }
-    if (closing_.load()) return;
   }
 }
 
