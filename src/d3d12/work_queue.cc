@@ -56,6 +56,10 @@ bool WorkQueue::Pop(WorkItem* item) {
     work_arrived_.wait(lock, [this] { return !items_.empty() || closing_; });
     asleep_ = false;
     spin_.Slept(sleep, waker_cpu_);
+    const int waker_cpu = waker_cpu_;
+    lock.unlock();  // moving may take a while
+    move_away_.Woken(waker_cpu);
+    lock.lock();
   }
   if (items_.empty()) return false;  // only when closing: `ready` saw an item otherwise
   *item = std::move(items_.front());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/adaptive_spin.h"
+#include "base/move_away.h"
 #include "d3d12/fence_state.h"
 #include "d3d12/submission.h"
 
@@ -62,6 +63,7 @@ class WorkQueue {
   std::vector<std::unique_ptr<Submission>> executed_;  // and not yet flushed
   std::shared_ptr<Notification> blocked_on_;           // what WaitFor sleeps on
   AdaptiveSpin spin_;
+  MoveAway move_away_;
 
   std::thread thread_;  // last: it starts when everything else is there
 };

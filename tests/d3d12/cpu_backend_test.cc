@@ -11,6 +11,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/cpu_info.h"
 #include "backend/cpu/thread_pool.h"
+#include "base/move_away.h"
 #include "ops/common/parallel.h"
 
 namespace anydml {
@@ -58,6 +59,37 @@ TEST(CpuInfo, Quota) {
   EXPECT_EQ(ParseCpuQuota(""), 0u);
   EXPECT_EQ(ParseCpuQuota("1 0"), 0u);
   EXPECT_GE(CpuThreads(), 1u);
+}
+
+// The thread is elsewhere, and free to come back. Somebody else may bring it back at any moment.
+TEST(MoveAway, FromAProcessorThatIsShared) {
+  cpu_set_t before, after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  int moved = 0;
+  for (int i = 0; i < 20; ++i) {
+    MoveAway move_away;
+    const int cpu = sched_getcpu();
+    for (int sleep = 0; sleep < MoveAway::kPatience; ++sleep) move_away.Woken(cpu);
+    if (sched_getcpu() != cpu) ++moved;
+  }
+  ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
+  if (CPU_COUNT(&before) > 1) {
+    EXPECT_GT(moved, 0);
+  }
+}
+
+TEST(MoveAway, NotWhereThereIsNoOther) {
+  MoveAway move_away;
+  cpu_set_t allowed, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  const int cpu = sched_getcpu();
+  for (int sleep = 0; sleep < 100; ++sleep) move_away.Woken(cpu);
+  EXPECT_EQ(sched_getcpu(), cpu);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
 }
 
 // Every task once, for many calls in a row, from several callers at the same time.
