@@ -14,7 +14,7 @@ All operators of feature level 6.4, written by `./dev generate` from the tables 
 description is checked; **implemented** ones run, on the CPU and on NVIDIA GPUs. `anydml operators NAME` prints the same.
 
 Types without a level hold from the operator's own on; *5.0:* begins what a device of that feature level or above
-accepts instead. `T` is `DML_TENSOR_DESC`. What relates fields to each other (equal sizes, equal types, ranges) is in
+accepts instead. What relates fields to each other (equal sizes, equal types, ranges) is in
 the sentence of the failure.
 """
 
