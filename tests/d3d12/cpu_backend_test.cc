@@ -133,6 +133,42 @@ TEST(ThreadPool, SleepsAndWakes) {
   }
 }
 
+// A worker that stays away with a task holds up the call that the task is of, and nobody else; then
+// everything has been done, once.
+TEST(ThreadPool, AStalledWorkerDelaysItsCallOnly) {
+  ThreadPool pool(7);
+  ThreadPool::User slow(&pool), other(&pool);
+  std::atomic<bool> stalled{false}, resume{false};
+  std::atomic<bool> returned{false};
+  std::array<std::atomic<int>, 7> runs{};
+  std::thread caller([&] {
+    const std::thread::id self = std::this_thread::get_id();
+    ParallelFor(&slow, 7, [&](uint32_t i) {
+      if (std::this_thread::get_id() == self) {
+        while (!stalled) std::this_thread::yield();  // a worker has to take one, too
+      } else if (!stalled.exchange(true)) {
+        while (!resume) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      ++runs[i];
+    });
+    returned = true;
+  });
+  while (!stalled) std::this_thread::yield();
+  for (uint32_t call = 0; call < 1000; ++call) {
+    std::atomic<uint32_t> sum{0};
+    ParallelFor(&other, 20, [&](uint32_t task) { sum += task; });
+    ASSERT_EQ(sum, 190u);
+  }
+  EXPECT_FALSE(returned);
+  resume = true;
+  caller.join();
+  for (const std::atomic<int>& run : runs) EXPECT_EQ(run, 1);
+  // And the pool is as before.
+  std::atomic<int> sum{0};
+  ParallelFor(&other, 100, [&](uint32_t task) { sum += static_cast<int>(task); });
+  EXPECT_EQ(sum, 4950);
+}
+
 // Threads that wait for what comes behind some calls take tasks of them, in the default
 // floating-point environment, and none of the calls behind.
 TEST(ThreadPool, HelpersTakeTasks) {

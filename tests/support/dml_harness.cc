@@ -68,11 +68,15 @@ DmlHarness::DmlHarness(ID3D12Device* d3d, DML_CREATE_DEVICE_FLAGS flags) : d3d_(
   CreateObjects(flags, D3D12_COMMAND_LIST_TYPE_COMPUTE);
 }
 
+DmlHarness::DmlHarness(ID3D12Device* d3d, ID3D12CommandQueue* queue) : d3d_(d3d), queue_(queue) {
+  CreateObjects(DML_CREATE_DEVICE_FLAG_NONE, D3D12_COMMAND_LIST_TYPE_COMPUTE);
+}
+
 void DmlHarness::CreateObjects(DML_CREATE_DEVICE_FLAGS flags, D3D12_COMMAND_LIST_TYPE list_type) {
   Check(DMLCreateDevice(d3d_.Get(), flags, IID_PPV_ARGS(&dml_)), "DMLCreateDevice");
   D3D12_COMMAND_QUEUE_DESC queue_desc = {};
   queue_desc.Type = list_type;
-  Check(d3d_->CreateCommandQueue(&queue_desc, IID_PPV_ARGS(&queue_)), "CreateCommandQueue");
+  if (!queue_) Check(d3d_->CreateCommandQueue(&queue_desc, IID_PPV_ARGS(&queue_)), "CreateCommandQueue");
   Check(d3d_->CreateCommandAllocator(list_type, IID_PPV_ARGS(&allocator_)), "CreateCommandAllocator");
   Check(d3d_->CreateCommandList(0, list_type, allocator_.Get(), nullptr, IID_PPV_ARGS(&list_)),
         "CreateCommandList");

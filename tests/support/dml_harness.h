@@ -71,6 +71,8 @@ class DmlHarness {
                       D3D12_COMMAND_LIST_TYPE list_type = D3D12_COMMAND_LIST_TYPE_COMPUTE);
   // On a Direct3D device that exists already.
   DmlHarness(ID3D12Device* d3d, DML_CREATE_DEVICE_FLAGS flags);
+  // On a compute queue that exists already, and that others may use as well.
+  DmlHarness(ID3D12Device* d3d, ID3D12CommandQueue* queue);
 
   ID3D12Device* d3d() const { return d3d_.Get(); }
   IDMLDevice* dml() const { return dml_.Get(); }
@@ -102,6 +104,8 @@ class DmlHarness {
   // A table over the next free descriptors of the heap.
   ComPtr<IDMLBindingTable> CreateTable(IDMLDispatchable* dispatchable);
   DML_BINDING_TABLE_DESC NextTableDesc(IDMLDispatchable* dispatchable);
+  // All descriptors are free again: the tables over them are not used any more.
+  void ReuseDescriptors() { next_descriptor_ = 0; }
 
   // A buffer of the compiled operator's persistent size; null when that is 0.
   ComPtr<ID3D12Resource> CreatePersistent(IDMLCompiledOperator* op);

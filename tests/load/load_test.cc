@@ -1,0 +1,204 @@
+// Sixteen threads on eight queues create, compile, bind, dispatch and destroy: every result is right,
+// and nothing is held on to. ANYDML_LOAD_SECONDS says for how long, ANYDML_LOAD_CSV where the samples go.
+#include <windows.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "anydml/c_desc.h"
+#include "common/scoped_variable.h"
+#include "load/process_state.h"
+#include "support/problems.h"
+
+namespace anydml::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using testing::Bytes;
+
+constexpr int kThreads = 16;
+constexpr int kQueues = 8;
+constexpr int kSamples = 40;
+
+size_t Hash(const std::vector<Bytes>& outputs) {
+  std::string bytes;
+  for (const Bytes& output : outputs) bytes.append(output.begin(), output.end());
+  return std::hash<std::string>()(bytes);
+}
+
+// A problem with the hash of its result.
+class Work {
+ public:
+  explicit Work(testing::Problem problem) : problem_(std::move(problem)) {
+    const tools::ScopedVariable reference("ANYDML_IMPLEMENTATION", "cpu.reference");
+    DmlHarness harness(CpuDevice().Get(), DML_CREATE_DEVICE_FLAG_NONE);
+    expected_ = Run(harness);
+  }
+
+  void RunOn(ID3D12Device* device, ID3D12CommandQueue* queue) const {
+    DmlHarness harness(device, queue);
+    if (Run(harness) != expected_) throw std::runtime_error("a wrong result of " + problem_.name);
+  }
+
+ private:
+  size_t Run(DmlHarness& harness) const {
+    const tools::CDesc desc(problem_.desc);
+    std::vector<uint64_t> output_bytes;
+    for (const TensorDesc* tensor : problem_.desc.outputs()) output_bytes.push_back(tensor->total_bytes);
+    return Hash(harness.Run(desc.get().Type, desc.get().Desc, problem_.inputs, output_bytes));
+  }
+
+  testing::Problem problem_;
+  size_t expected_ = 0;
+};
+
+// Waits as a Windows program does, for everything that is on the queue.
+void WaitWithEvent(ID3D12Device* device, ID3D12CommandQueue* queue) {
+  ComPtr<ID3D12Fence> fence;
+  Check(device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)), "CreateFence");
+  const HANDLE event = CreateEvent(nullptr, FALSE, FALSE, nullptr);
+  Check(fence->SetEventOnCompletion(1, event), "SetEventOnCompletion");
+  Check(queue->Signal(fence.Get(), 1), "Signal");
+  WaitForSingleObject(event, INFINITE);
+  CloseHandle(event);
+}
+
+class Load {
+ public:
+  Load() {
+    for (const testing::Problem& problem : testing::SmallProblems()) work_.emplace_back(problem);
+    Check(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device_)), "D3D12CreateDevice");
+    D3D12_COMMAND_QUEUE_DESC desc = {};
+    desc.Type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
+    for (auto& queue : queues_) {
+      Check(device_->CreateCommandQueue(&desc, IID_PPV_ARGS(&queue)), "CreateCommandQueue");
+    }
+  }
+
+  // Takes its samples while no thread works. `more` is done in every round, too.
+  template <typename More>
+  std::vector<Sample> Run(double seconds, More more) {
+    std::vector<Sample> samples;
+    const Clock::time_point start = Clock::now();
+    for (int i = 1; i <= kSamples && error_.empty(); ++i) {
+      RunThreadsUntil(start + std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(seconds * i / kSamples)),
+                      more);
+      const std::chrono::duration<double> passed = Clock::now() - start;
+      samples.push_back({passed.count(), rounds_, MeasureProcess()});
+    }
+    return samples;
+  }
+
+  const std::string& error() const { return error_; }
+
+ private:
+  template <typename More>
+  void RunThreadsUntil(Clock::time_point end, More more) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, queue = queues_[i % kQueues].Get()] {
+        try {
+          do {
+            const uint64_t round = rounds_.fetch_add(1);
+            work_[round % work_.size()].RunOn(device_.Get(), queue);
+            if (round % 3 == 0) WaitWithEvent(device_.Get(), queue);
+            more();
+          } while (Clock::now() < end && !failed_.load(std::memory_order_relaxed));
+        } catch (const std::exception& error) {
+          std::lock_guard lock(mutex_);
+          failed_ = true;
+          error_ = error.what();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  std::vector<Work> work_;
+  ComPtr<ID3D12Device> device_;
+  ComPtr<ID3D12CommandQueue> queues_[kQueues];
+  std::atomic<uint64_t> rounds_{0};
+  std::mutex mutex_;
+  std::atomic<bool> failed_{false};
+  std::string error_;
+};
+
+double Seconds() {
+  const char* const text = std::getenv("ANYDML_LOAD_SECONDS");
+  return text != nullptr ? std::atof(text) : 5;
+}
+
+TEST(Load, EverythingIsRightAndNothingGrows) {
+  std::vector<Sample> samples;
+  {
+    Load load;
+    samples = load.Run(Seconds(), [] {});
+    ASSERT_EQ(load.error(), "");
+  }
+  if (const char* const path = std::getenv("ANYDML_LOAD_CSV")) WriteCsv(samples, path);
+  EXPECT_EQ(FindGrowth(samples, kObjects), "");
+  EXPECT_EQ(FindGrowth(samples, kDescriptors), "");
+  EXPECT_EQ(FindGrowth(samples, kHeap), "");
+  if (ResidentMeansSomething()) {
+    EXPECT_EQ(FindGrowth(samples, kResident), "");
+  }
+  EXPECT_EQ(AnyDmlGetLiveObjectCount(), 0u);
+  const Sample& last = samples.back();
+  std::cout << last.rounds << " rounds in " << last.seconds << " s; at the end " << last.state.objects
+            << " objects, " << last.state.heap / 1024 << " KiB allocated, " << last.state.resident / 1024
+            << " KiB resident; a leak of " << SmallestLeak(samples, kHeap)
+            << " bytes a round would have been seen\n";
+}
+
+// The test itself: 100 bytes a round are found, in an ordinary short run.
+TEST(Load, ALeakIsFound) {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<char[]>> leaked;
+  leaked.reserve(1 << 20);
+  std::vector<Sample> samples;
+  {
+    Load load;
+    samples = load.Run(2, [&] {
+      std::lock_guard lock(mutex);
+      leaked.push_back(std::make_unique<char[]>(100));
+    });
+    ASSERT_EQ(load.error(), "");
+  }
+  if (SmallestLeak(samples, kHeap) > 100) GTEST_SKIP() << "too slow: only " << leaked.size() << " rounds";
+  EXPECT_NE(FindGrowth(samples, kHeap), "");
+}
+
+// And in samples made up, of the size of a long run.
+TEST(Load, GrowthIsToldFromNoise) {
+  const auto samples = [](double leak_per_round) {
+    std::vector<Sample> result;
+    for (int i = 1; i <= kSamples; ++i) {
+      const uint64_t rounds = 5000 * static_cast<uint64_t>(i);
+      const auto leaked = static_cast<uint64_t>(leak_per_round * static_cast<double>(rounds));
+      const auto warm = static_cast<uint64_t>(std::min(i, 8)) * 1000000;
+      const auto noise = static_cast<uint64_t>(i * 7919 % 13) * 1000;
+      result.push_back({i * 1.0,
+                        rounds,
+                        {9, 20 + leaked / 1000000, warm + noise + leaked, 4 * warm + 100 * noise + leaked}});
+    }
+    return result;
+  };
+  for (const Allowance& allowance : {kObjects, kDescriptors, kHeap, kResident}) {
+    EXPECT_EQ(FindGrowth(samples(0), allowance), "") << allowance.name;
+  }
+  for (const Allowance& allowance : {kDescriptors, kHeap, kResident}) {
+    EXPECT_NE(FindGrowth(samples(100), allowance), "") << allowance.name;
+  }
+}
+
+}  // namespace
+}  // namespace anydml::test
