@@ -33,14 +33,14 @@ void CommandQueue::ExecuteCommandLists(UINT count, ID3D12CommandList* const* lis
   const HRESULT hr = Guard([&] {
     constexpr const char* kMethod = "ID3D12CommandQueue::ExecuteCommandLists: ";
     if (lists == nullptr) {
-      device()->Remove(DXGI_ERROR_INVALID_CALL, StrCat(kMethod, "ppCommandLists is null"));
+      device()->Remove(DXGI_ERROR_INVALID_CALL, kMethod, "ppCommandLists is null");
       return S_OK;
     }
     std::unique_ptr<Submission> submission;
     const Status status = Submission::Prepare(device(), desc_.Type, {lists, count}, &submission);
     if (!status.ok()) {
       const bool memory = status.code() == Code::kOutOfMemory;
-      device()->Remove(memory ? E_OUTOFMEMORY : DXGI_ERROR_INVALID_CALL, StrCat(kMethod, status.message()));
+      device()->Remove(memory ? E_OUTOFMEMORY : DXGI_ERROR_INVALID_CALL, kMethod, status.message());
       return S_OK;
     }
     work_.Push({std::move(submission), nullptr, 0, false});

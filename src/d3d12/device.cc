@@ -82,7 +82,7 @@ void Device::Unsupported(const char* method) {
        ": not implemented; this is a compute-only device without shaders");
 }
 
-void Device::Remove(HRESULT reason, const std::string& text) noexcept {
+void Device::RemoveWith(HRESULT reason, const std::string& text) noexcept {
   HRESULT working = S_OK;
   if (!removed_reason_.compare_exchange_strong(working, reason)) return;
   FailWith(reason, D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT, text);

@@ -61,7 +61,15 @@ class Device final : public UnsupportedDevice {
   }
 
   // Removal: the first reason stays. Queues drop their work, fences end all waits.
-  void Remove(HRESULT reason, const std::string& text) noexcept;
+  void RemoveWith(HRESULT reason, const std::string& text) noexcept;
+  template <typename... Args>
+  void Remove(HRESULT reason, const Args&... args) noexcept {
+    try {
+      RemoveWith(reason, StrCat(args...));
+    } catch (...) {
+      RemoveWith(reason, {});  // no memory for the sentence
+    }
+  }
   bool removed() const { return removed_reason_.load(std::memory_order_acquire) != S_OK; }
   HRESULT removed_reason() const { return removed_reason_.load(std::memory_order_acquire); }
 

@@ -1,26 +1,25 @@
 #include "d3d12/fence_state.h"
 
-#include <algorithm>
 #include <iterator>
 
 namespace anydml::d3d12 {
 
-void FenceState::Signal(uint64_t value) { Set(value, false); }
+void FenceState::Signal(uint64_t value) noexcept { Set(value, false); }
 
-void FenceState::Remove() { Set(UINT64_MAX, true); }
+void FenceState::Remove() noexcept { Set(UINT64_MAX, true); }
 
-void FenceState::Set(uint64_t value, bool removed) {
-  std::vector<Waiter> reached;
+void FenceState::Set(uint64_t value, bool removed) noexcept {
+  std::list<Waiter> reached;
   {
     std::lock_guard lock(mutex_);
     if (removed_) return;
     removed_ = removed;
     value_.store(value, std::memory_order_release);
-    if (waiters_.empty()) return;
-    const auto first = std::partition(waiters_.begin(), waiters_.end(),
-                                      [value](const Waiter& waiter) { return waiter.value > value; });
-    reached.assign(std::make_move_iterator(first), std::make_move_iterator(waiters_.end()));
-    waiters_.erase(first, waiters_.end());
+    for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
+      const auto next = std::next(waiter);
+      if (waiter->value <= value) reached.splice(reached.end(), waiters_, waiter);
+      waiter = next;
+    }
   }
   for (const Waiter& waiter : reached) waiter.notification->Fire();
 }

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "backend/backend.h"
 #include "base/adaptive_spin.h"
@@ -21,10 +21,10 @@ class FenceState {
 
   // The value may go down, as in Direct3D; waiters see every value that was set.
   // Without effect after Remove.
-  void Signal(uint64_t value);
+  void Signal(uint64_t value) noexcept;
 
   // Device removal: UINT64_MAX for ever, all waits end.
-  void Remove();
+  void Remove() noexcept;
 
   // Fires `notification` once `value` is reached, at once if it already is.
   void Notify(uint64_t value, std::shared_ptr<Notification> notification);
@@ -52,14 +52,14 @@ class FenceState {
     std::shared_ptr<Notification> notification;
   };
 
-  void Set(uint64_t value, bool removed);
+  void Set(uint64_t value, bool removed) noexcept;
   bool SpinUntil(uint64_t target);
 
   std::atomic<uint64_t> value_;
   AdaptiveSpin spin_;
   std::mutex mutex_;
   bool removed_ = false;
-  std::vector<Waiter> waiters_;
+  std::list<Waiter> waiters_;
   // The signal that was announced last. On a line of its own, which the queue's threads do not touch.
   alignas(64) std::mutex expected_mutex_;
   uint64_t expected_ = 0;

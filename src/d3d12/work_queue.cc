@@ -69,30 +69,29 @@ bool WorkQueue::Pop(WorkItem* item) {
 }
 
 void WorkQueue::Run(WorkItem item) {
-  if (item.submission) {
-    Execute(std::move(item.submission));
-  } else if (!item.wait) {
-    Signal(std::move(item.fence), item.value);
-  } else if (!WaitFor(*item.fence, item.value)) {
-    // Somebody may wait for what is dropped: removal ends those waits, with a reason.
-    device_->Remove(DXGI_ERROR_INVALID_CALL,
-                    StrCat("ID3D12CommandQueue was released while it waits for a fence to reach ", item.value,
-                           "; the work behind that is dropped"));
-    DropAll();
-  }
+  const HRESULT hr = Guard([&] {
+    if (item.submission) {
+      Execute(std::move(item.submission));
+    } else if (!item.wait) {
+      Signal(std::move(item.fence), item.value);
+    } else if (!WaitFor(*item.fence, item.value)) {
+      // Somebody may wait for what is dropped: removal ends those waits, with a reason.
+      device_->Remove(DXGI_ERROR_INVALID_CALL,
+                      "ID3D12CommandQueue was released while it waits for a fence to reach ", item.value,
+                      "; the work behind that is dropped");
+      DropAll();
+    }
+    return S_OK;
+  });
+  if (FAILED(hr)) device_->Remove(hr, "an exception ended the work of the queue");
 }
 
 void WorkQueue::Execute(std::unique_ptr<Submission> submission) {
   if (device_->removed()) return;  // dropped: the submission's end ends its uses
-  const HRESULT hr = Guard([&] {
-    const Status status = submission->Execute(*stream_);
-    // It ends with the signal that mostly comes next, or before the queue waits. Also when it
-    // failed: some of it may be under way.
-    executed_.push_back(std::move(submission));
-    Check(status);
-    return S_OK;
-  });
-  if (FAILED(hr)) device_->Remove(hr, "an exception ended a command list on the queue");
+  // It ends with the signal that mostly comes next, or before the queue waits. Also when it fails:
+  // some of it may be under way.
+  executed_.push_back(std::move(submission));
+  Check(executed_.back()->Execute(*stream_));
 }
 
 void WorkQueue::EndExecuted() {
@@ -101,39 +100,36 @@ void WorkQueue::EndExecuted() {
 
 // When the stream has come to this point: ends the submissions before it and signals.
 void WorkQueue::Flush(std::shared_ptr<FenceState> fence, uint64_t value) {
+  struct Ending {
+    std::vector<std::unique_ptr<Submission>> submissions;
+    std::shared_ptr<FenceState> fence;
+  };
+  std::shared_ptr<Ending> ending;
   const HRESULT hr = Guard([&] {
-    struct Ending {
-      std::vector<std::unique_ptr<Submission>> submissions;
-      std::shared_ptr<FenceState> fence;
-    };
-    const auto ending = std::make_shared<Ending>();
+    ending = std::make_shared<Ending>();
     ending->submissions.swap(executed_);
     ending->fence = std::move(fence);
-    Check(stream_->Flush([this, ending, value](const Status& outcome) {
+    const Status status = stream_->Flush([this, ending, value](const Status& outcome) {
       ending->submissions.clear();
       Check(outcome);
-      if (outcome.ok() && ending->fence) SignalNow(*ending->fence, value);
-    }));
-    return S_OK;
+      if (outcome.ok() && ending->fence) ending->fence->Signal(value);
+    });
+    Check(status);
+    return ToHresult(status.code());
   });
-  if (FAILED(hr)) device_->Remove(hr, "an exception ended the work of the queue");
+  if (SUCCEEDED(hr)) return;
+  device_->Remove(hr, "an exception ended the work of the queue");
+  // They may still be under way: when the stream is closed they are not.
+  if (ending) executed_.swap(ending->submissions);
 }
 
-void WorkQueue::Check(const Status& status) {
+void WorkQueue::Check(const Status& status) noexcept {
   if (status.ok()) return;
-  device_->Remove(ToHresult(status.code()), StrCat("a command list failed on the queue: ", status.message()));
+  device_->Remove(ToHresult(status.code()), "a command list failed on the queue: ", status.message());
 }
 
 void WorkQueue::Signal(std::shared_ptr<FenceState> fence, uint64_t value) {
   if (!device_->removed()) Flush(std::move(fence), value);
-}
-
-void WorkQueue::SignalNow(FenceState& fence, uint64_t value) {
-  const HRESULT hr = Guard([&] {
-    fence.Signal(value);
-    return S_OK;
-  });
-  if (FAILED(hr)) device_->Remove(hr, "an exception ended a fence signal on the queue");
 }
 
 bool WorkQueue::WaitFor(FenceState& fence, uint64_t value) {

@@ -44,9 +44,8 @@ class WorkQueue {
   void Execute(std::unique_ptr<Submission> submission);
   void EndExecuted();
   void Flush(std::shared_ptr<FenceState> fence, uint64_t value);
-  void Check(const Status& status);  // a failure removes the device
+  void Check(const Status& status) noexcept;  // a failure removes the device
   void Signal(std::shared_ptr<FenceState> fence, uint64_t value);
-  void SignalNow(FenceState& fence, uint64_t value);
   bool WaitFor(FenceState& fence, uint64_t value);  // false: the queue closes meanwhile
   void DropAll();
 

@@ -50,7 +50,9 @@ std::atomic_ref<uint64_t> CompletionQueue::Reached() const {
 
 Status CompletionQueue::Push(cudaStream_t stream, std::function<void(const Status&)> done) {
   static const WriteValue write_value = FindWriteValue();
-  cudaEvent_t event = nullptr;
+  std::list<Item> item;  // nothing can fail any more once the event is recorded
+  item.push_back({pushed_ + 1, nullptr, std::move(done)});
+  cudaEvent_t& event = item.back().event;
   ANYDML_RETURN_IF_ERROR(TakeEvent(&event));
   ++pushed_;
   if (write_value != nullptr && reached_memory_) {
@@ -63,7 +65,7 @@ Status CompletionQueue::Push(cudaStream_t stream, std::function<void(const Statu
   bool wake = false;
   {
     std::lock_guard lock(mutex_);
-    items_.push_back({pushed_, event, std::move(done)});
+    items_.splice(items_.end(), item);
     item_count_.store(items_.size(), std::memory_order_release);
     wake = asleep_;
     if (wake) waker_cpu_ = sched_getcpu();
@@ -74,15 +76,13 @@ Status CompletionQueue::Push(cudaStream_t stream, std::function<void(const Statu
 
 void CompletionQueue::Main() {
   cudaSetDevice(device_);
-  Item item;
-  while (Pop(&item)) {
-    item.done(Check(Wait(item), "executing a command list"));
-    item.done = nullptr;
-    GiveEvent(item.event);
+  for (std::list<Item> item; Pop(&item); item.clear()) {
+    item.back().done(Check(Wait(item.back()), "executing a command list"));
+    GiveEvent(item.back().event);
   }
 }
 
-bool CompletionQueue::Pop(Item* item) {
+bool CompletionQueue::Pop(std::list<Item>* item) {
   const auto ready = [this] {
     return item_count_.load(std::memory_order_acquire) != 0 || closing_.load(std::memory_order_relaxed);
   };
@@ -96,8 +96,7 @@ bool CompletionQueue::Pop(Item* item) {
     arrival_spin_.Slept(sleep, waker_cpu_);
   }
   if (items_.empty()) return false;
-  *item = std::move(items_.front());
-  items_.pop_front();
+  item->splice(item->end(), items_, items_.begin());
   item_count_.store(items_.size(), std::memory_order_release);
   return true;
 }
@@ -121,12 +120,15 @@ Status CompletionQueue::TakeEvent(cudaEvent_t* event) {
       free_events_.pop_back();
       return {};
     }
+    free_events_.reserve(event_count_ + 1);  // so that it can be given back
   }
-  return Check(cudaEventCreateWithFlags(event, cudaEventDisableTiming | cudaEventBlockingSync),
-               "creating an event");
+  ANYDML_RETURN_IF_ERROR(Check(
+      cudaEventCreateWithFlags(event, cudaEventDisableTiming | cudaEventBlockingSync), "creating an event"));
+  ++event_count_;
+  return {};
 }
 
-void CompletionQueue::GiveEvent(cudaEvent_t event) {
+void CompletionQueue::GiveEvent(cudaEvent_t event) noexcept {
   std::lock_guard lock(mutex_);
   free_events_.push_back(event);
 }

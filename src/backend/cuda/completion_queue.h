@@ -8,8 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -25,7 +25,8 @@ class CompletionQueue {
   CompletionQueue(int device, MemoryPool& host_memory);
   ~CompletionQueue();  // when everything is complete
 
-  // Calls `done` on a thread of its own when `stream` has come to this point. On failure it is not called.
+  // Calls `done`, which throws nothing, on a thread of its own when `stream` has come to this point.
+  // On failure it is not called.
   Status Push(cudaStream_t stream, std::function<void(const Status&)> done);
 
  private:
@@ -36,18 +37,19 @@ class CompletionQueue {
   };
 
   void Main();
-  bool Pop(Item* item);  // false: closing, and nothing is left
+  bool Pop(std::list<Item>* item);  // false: closing, and nothing is left
   cudaError_t Wait(const Item& item);
   Status TakeEvent(cudaEvent_t* event);
-  void GiveEvent(cudaEvent_t event);
+  void GiveEvent(cudaEvent_t event) noexcept;
 
   const int device_;
   std::shared_ptr<Memory> reached_memory_;
   std::atomic_ref<uint64_t> Reached() const;  // the number that the device wrote last
   uint64_t pushed_ = 0;                       // the last number
+  size_t event_count_ = 0;                    // free or on their way
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Item> items_;
+  std::list<Item> items_;
   std::vector<cudaEvent_t> free_events_;
   std::atomic<size_t> item_count_{0};  // of items_, for looking without the lock
   bool asleep_ = false;

@@ -36,8 +36,8 @@ class Graph final : public Recording {
 
 CudaStream::CudaStream(int device, MemoryPool& host_memory) : device_(device), host_memory_(host_memory) {
   const DeviceScope scope(device_);
-  creation_ = Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
   completion_ = std::make_unique<CompletionQueue>(device_, host_memory_);
+  creation_ = Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
 }
 
 CudaStream::~CudaStream() {
@@ -101,7 +101,11 @@ Status CudaStream::Record(const std::function<Status(Stream&)>& body, std::uniqu
   bool recorded = cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
   if (recorded) {
     recording_ = true;
-    recorded = body(*this).ok();
+    try {
+      recorded = body(*this).ok();
+    } catch (...) {
+      recorded = false;
+    }
     recording_ = false;
     recorded = cudaStreamEndCapture(stream_, &graph) == cudaSuccess && recorded;
   }
@@ -127,16 +131,21 @@ Status CudaStream::Flush(std::function<void(const Status&)> done) {
 Status CudaStream::FlushListening(std::vector<Listening> listening, std::function<void(const Status&)> done) {
   return completion_->Push(
       stream_, [this, listening = std::move(listening), done = std::move(done)](const Status& status) {
-        for (const Listening& each : listening) {
-          if (status.ok() && each.note->position != DataErrorNote::kNone) {
-            each.sink->ReportDataError(each.kernel->Describe(*each.note));
+        Status outcome = status;
+        try {
+          for (const Listening& each : listening) {
+            if (status.ok() && each.note->position != DataErrorNote::kNone) {
+              each.sink->ReportDataError(each.kernel->Describe(*each.note));
+            }
           }
+        } catch (...) {
+          outcome = Status(Code::kOutOfMemory, "out of memory");
         }
         {
           std::lock_guard lock(notes_mutex_);
-          for (const Listening& each : listening) free_notes_.push_back(each.note);
+          for (const Listening& each : listening) free_notes_.push_back(each.note);  // where it came from
         }
-        done(status);
+        done(outcome);
       });
 }
 

@@ -10,16 +10,16 @@ namespace anydml {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// ScatterOwner's hash in the low 32 bits of every lane, before `first` is subtracted.
+// The low 32 bits of every lane times `factor`, in as many bits as the lane has.
 template <class D, class V>
-HWY_INLINE V Hash(D d, V key) {
+HWY_INLINE V Times(D d, V v, uint32_t factor) {
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
-    return hn::Mul(key, hn::Set(d, ScatterOwner::kMultiplier));
+    return hn::Mul(v, hn::Set(d, factor));
   } else if constexpr (HWY_TARGET == HWY_SCALAR) {
-    return hn::Set(d, hn::GetLane(key) * ScatterOwner::kMultiplier);
+    return hn::Set(d, (hn::GetLane(v) & 0xFFFFFFFFu) * factor);
   } else {
     const hn::Repartition<uint32_t, D> d32;
-    return hn::MulEven(hn::BitCast(d32, key), hn::Set(d32, ScatterOwner::kMultiplier));
+    return hn::MulEven(hn::BitCast(d32, v), hn::Set(d32, factor));
   }
 }
 
@@ -30,28 +30,47 @@ HWY_INLINE uint64_t Bits(D d, hn::Mask<D> mask) {
   return bits;
 }
 
-template <typename T>
-bool Choose(const T* HWY_RESTRICT indices, uint32_t words, const ScatterPlan::Component& component,
-            const ScatterOwner& owner, T* HWY_RESTRICT wrapped, uint64_t* HWY_RESTRICT chosen) {
+// One component of a vector of tuples, wrapped; takes the lanes out of `in_range` where it is not.
+template <class D, class V>
+HWY_INLINE V Wrapped(D d, V index, const ScatterPlan::Component& component, hn::Mask<D>* in_range) {
+  using T = hn::TFromD<D>;
+  const hn::RebindToSigned<D> di;
+  const auto negative = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(di, index)));
+  index = hn::Add(index, hn::And(negative, hn::Set(d, static_cast<T>(component.wrap))));
+  *in_range = hn::And(*in_range, hn::Lt(index, hn::Set(d, static_cast<T>(component.size))));
+  return index;
+}
+
+template <uint32_t kTuple, typename T>
+bool Choose(const T* HWY_RESTRICT indices, uint32_t words, const ScatterPlan& plan, const ScatterOwner& owner,
+            T* HWY_RESTRICT keys, uint64_t* HWY_RESTRICT chosen) {
   const hn::ScalableTag<T> d;
-  const hn::RebindToSigned<decltype(d)> di;
   const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
-  const auto size = hn::Set(d, static_cast<T>(component.size));
-  const auto wrap = hn::Set(d, static_cast<T>(component.wrap));
+  const ScatterPlan::Component outer = plan.tuple[0], inner = plan.tuple[1];
+  const auto outer_stride = static_cast<uint32_t>(outer.output_stride);
+  const auto inner_stride = static_cast<uint32_t>(inner.output_stride);
   const auto first = hn::Set(d, static_cast<T>(owner.first));
   const auto last = hn::Set(d, static_cast<T>(owner.last));
   const auto low = hn::Set(d, static_cast<T>(0xFFFFFFFFu));
   const int shift = static_cast<int>(owner.key_shift);
-  auto all_in_range = hn::Eq(size, size);
+  const auto all = hn::Eq(first, first);
+  auto all_in_range = all;
   for (uint32_t w = 0; w < words; ++w) {
     uint64_t bits = 0;
     for (uint32_t i = 0; i < 64; i += lanes) {
-      auto index = hn::LoadU(d, indices + 64 * w + i);
-      const auto negative = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(di, index)));
-      index = hn::Add(index, hn::And(negative, wrap));
-      hn::StoreU(index, d, wrapped + 64 * w + i);
-      const auto in_range = hn::Lt(index, size);
-      const auto hash = hn::Sub(Hash(d, hn::ShiftRightSame(index, shift)), first);
+      const T* const tuples = indices + kTuple * (64 * w + i);
+      auto in_range = all;
+      auto key = hn::Undefined(d);
+      if constexpr (kTuple == 1) {
+        key = Wrapped(d, hn::LoadU(d, tuples), outer, &in_range);
+      } else {
+        auto other = key;
+        hn::LoadInterleaved2(d, tuples, key, other);
+        key = Times(d, Wrapped(d, key, outer, &in_range), outer_stride);
+        key = hn::Add(key, Times(d, Wrapped(d, other, inner, &in_range), inner_stride));
+      }
+      hn::StoreU(key, d, keys + 64 * w + i);
+      const auto hash = hn::Sub(Times(d, hn::ShiftRightSame(key, shift), ScatterOwner::kMultiplier), first);
       bits |= Bits(d, hn::AndNot(hn::Gt(hn::And(hash, low), last), in_range)) << i;
       all_in_range = hn::And(all_in_range, in_range);
     }
@@ -60,13 +79,20 @@ bool Choose(const T* HWY_RESTRICT indices, uint32_t words, const ScatterPlan::Co
   return hn::AllTrue(d, all_in_range);
 }
 
-bool Choose32(const uint32_t* indices, uint32_t words, const ScatterPlan::Component& component,
-              const ScatterOwner& owner, uint32_t* wrapped, uint64_t* chosen) {
-  return Choose(indices, words, component, owner, wrapped, chosen);
+template <typename T>
+bool Choose(const T* indices, uint32_t words, const ScatterPlan& plan, const ScatterOwner& owner, T* keys,
+            uint64_t* chosen) {
+  return plan.tuple_size == 1 ? Choose<1>(indices, words, plan, owner, keys, chosen)
+                              : Choose<2>(indices, words, plan, owner, keys, chosen);
 }
-bool Choose64(const uint64_t* indices, uint32_t words, const ScatterPlan::Component& component,
-              const ScatterOwner& owner, uint64_t* wrapped, uint64_t* chosen) {
-  return Choose(indices, words, component, owner, wrapped, chosen);
+
+bool Choose32(const uint32_t* indices, uint32_t words, const ScatterPlan& plan, const ScatterOwner& owner,
+              uint32_t* keys, uint64_t* chosen) {
+  return Choose(indices, words, plan, owner, keys, chosen);
+}
+bool Choose64(const uint64_t* indices, uint32_t words, const ScatterPlan& plan, const ScatterOwner& owner,
+              uint64_t* keys, uint64_t* chosen) {
+  return Choose(indices, words, plan, owner, keys, chosen);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -79,13 +105,13 @@ namespace anydml {
 HWY_EXPORT(Choose32);
 HWY_EXPORT(Choose64);
 
-bool ChoosePackedBits(const uint32_t* indices, uint32_t words, const ScatterPlan::Component& component,
-                      const ScatterOwner& owner, uint32_t* wrapped, uint64_t* chosen) {
-  return HWY_DYNAMIC_DISPATCH(Choose32)(indices, words, component, owner, wrapped, chosen);
+bool ChoosePackedBits(const uint32_t* indices, uint32_t words, const ScatterPlan& plan,
+                      const ScatterOwner& owner, uint32_t* keys, uint64_t* chosen) {
+  return HWY_DYNAMIC_DISPATCH(Choose32)(indices, words, plan, owner, keys, chosen);
 }
-bool ChoosePackedBits(const uint64_t* indices, uint32_t words, const ScatterPlan::Component& component,
-                      const ScatterOwner& owner, uint64_t* wrapped, uint64_t* chosen) {
-  return HWY_DYNAMIC_DISPATCH(Choose64)(indices, words, component, owner, wrapped, chosen);
+bool ChoosePackedBits(const uint64_t* indices, uint32_t words, const ScatterPlan& plan,
+                      const ScatterOwner& owner, uint64_t* keys, uint64_t* chosen) {
+  return HWY_DYNAMIC_DISPATCH(Choose64)(indices, words, plan, owner, keys, chosen);
 }
 
 }  // namespace anydml

@@ -7,14 +7,25 @@ namespace {
 
 // From here on handing work to other threads costs less than it saves.
 constexpr uint64_t kSharedPositions = 32768;
-constexpr uint64_t kSharedTuples = 262144;  // of several indices: not read by vectors
+constexpr uint64_t kSharedTuples = 262144;  // those that are not read by vectors
 constexpr uint64_t kSharedBytes = uint64_t{512} << 10;
 
 uint32_t PartCount(const ScatterProblem& p, const ScatterPlan& plan) {
   const uint64_t bytes = ElementCount(p.updates) * (BitSize(p.updates.type) / 8);
-  const uint64_t enough = plan.tuple_size == 1 ? kSharedPositions : kSharedTuples;
+  const uint64_t enough = plan.packed ? kSharedPositions : kSharedTuples;
   const bool large = Iterations(plan.positions) >= enough || bytes >= kSharedBytes;
   return large ? p.threads : 1;
+}
+
+bool CanBePacked(const ScatterPlan& plan) {
+  if (plan.tuple_size > 2) return false;
+  uint64_t last = 0;  // the largest offset
+  for (uint32_t c = 0; c < plan.tuple_size; ++c) {
+    const ScatterPlan::Component& component = plan.tuple[c];
+    if (component.size >= uint64_t{1} << 31 || component.index_offset != c) return false;
+    last += (component.size - 1) * component.output_stride;
+  }
+  return plan.tuple_size == 1 || last < uint64_t{1} << 32;
 }
 
 // A loop whose iterations never write to the same element (SCATTER_ELEMENTS off the axis)
@@ -85,6 +96,7 @@ ScatterPlan MakeScatterPlan(const ScatterProblem& problem) {
     plan.tuple[c] = {size, problem.wraps ? size : 0, problem.output.strides[d],
                      uint64_t{c} * problem.indices.strides[problem.indices.rank - 1]};
   }
+  plan.packed = CanBePacked(plan);
   return plan;
 }
 

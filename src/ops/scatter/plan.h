@@ -23,6 +23,9 @@ struct ScatterPlan {
   };
   uint32_t tuple_size = 1;
   std::array<Component, kMaxDimensions> tuple{};
+  // One or two indices side by side, that vectors of 32-bit numbers can deal with: sizes below 2^31,
+  // so that a negative index is never taken for one in range, and offsets below 2^32.
+  bool packed = false;
 
   // The elements of a slice are distinct: their order is free.
   enum SliceOperand { kSliceUpdates, kSliceOutput };

@@ -113,16 +113,16 @@ void QueueChosen(const PositionRun<Index>& run, uint32_t first, uint64_t chosen,
 }
 
 #if ANYDML_HAVE_HIGHWAY
-// As QueueTargets, for packed tuples of one index and whole words of 64 positions.
+// As QueueTargets, for packed tuples and whole words of 64 positions.
 template <typename Index>
 void QueuePacked(const ScatterPlan& plan, const ScatterOwner& owner, const PositionRun<Index>& run,
                  uint32_t words, TargetQueue* queue) {
-  const ScatterPlan::Component& component = plan.tuple[0];
-  std::make_unsigned_t<Index> wrapped[TargetQueue::kBlock];
+  std::make_unsigned_t<Index> keys[TargetQueue::kBlock];
   uint64_t chosen[TargetQueue::kBlock / 64];
-  queue->all_in_range &= ChoosePacked(run.tuple, words, component, owner, wrapped, chosen);
+  queue->all_in_range &= ChoosePacked(run.tuple, words, plan, owner, keys, chosen);
+  const uint64_t scale = plan.tuple_size == 1 ? plan.tuple[0].output_stride : 1;  // from key to offset
   for (uint32_t w = 0; w < words; ++w) {
-    QueueChosen(run, 64 * w, chosen[w], wrapped + 64 * w, component.output_stride, queue);
+    QueueChosen(run, 64 * w, chosen[w], keys + 64 * w, scale, queue);
   }
 }
 #endif
@@ -133,8 +133,7 @@ void QueueTargets(const ScatterPlan& plan, const ScatterOwner& owner, const Posi
                   TargetQueue* queue) {
   uint32_t first = 0;
 #if ANYDML_HAVE_HIGHWAY
-  if (kTuple == 1 && run.count >= 64 && run.strides[ScatterPlan::kIndices] == 1 &&
-      plan.tuple[0].size < kVectorSizeLimit) {
+  if (kTuple != 0 && run.count >= 64 && run.strides[ScatterPlan::kIndices] == kTuple && plan.packed) {
     QueuePacked(plan, owner, run, run.count / 64, queue);
     first = run.count / 64 * 64;
   }

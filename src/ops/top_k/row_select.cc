@@ -191,7 +191,10 @@ uint32_t SelectBest(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, Row
   beginning.n = std::min(query.n, kBeginning);
   KeyOf<T> bound =
       sampled ? SampleBound<T, kLargest>(row, query, scratch->keys) : BestsBound<T, kLargest>(row, beginning);
-  const uint32_t ahead = sampled ? 0 : query.n;
+  // One pass: not so far that it leaves the nearest cache again, and beyond the beginning of the next
+  // row, where the processor's own prefetching starts anew.
+  constexpr uint32_t kAhead = 4096 / sizeof(T);
+  const uint32_t ahead = sampled ? 0 : std::min(query.n, kAhead);
   Hits<KeyOf<T>>& hits = scratch->hits;
   uint32_t best = 0;
   for (uint32_t at = 0; at < query.n;) {
