@@ -134,13 +134,15 @@ TEST_P(NeverSignalledTest, Queues) {
   EXPECT_EQ(Contents(readback.get())[0], 0u);  // what it waited with is dropped
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, NeverSignalledTest,
-    ::testing::Values(Removal::kRemoveDevice, Removal::kBadSubmission, Removal::kReleasedQueue),
-    [](const auto& info) {
-      constexpr const char* kNames[] = {"RemoveDevice", "BadSubmission", "ReleasedQueue"};
-      return std::string(kNames[static_cast<int>(info.param)]);
-    });
+std::string NameOf(const ::testing::TestParamInfo<Removal>& info) {
+  constexpr const char* kNames[] = {"RemoveDevice", "BadSubmission", "ReleasedQueue"};
+  return kNames[static_cast<int>(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NeverSignalledTest,
+                         ::testing::Values(Removal::kRemoveDevice, Removal::kBadSubmission,
+                                           Removal::kReleasedQueue),
+                         NameOf);
 
 }  // namespace
 }  // namespace anydml::testing

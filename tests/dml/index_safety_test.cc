@@ -53,9 +53,9 @@ std::vector<Index> EdgesOf(uint32_t size) {
 // The contract's words: one wrap of negative indices, then it is in range or not.
 template <typename Index>
 std::optional<uint64_t> PlaceOf(Index index, uint32_t size) {
-  if (index < 0) {
+  if constexpr (std::is_signed_v<Index>) {
     if (index < -static_cast<int64_t>(size)) return std::nullopt;
-    return static_cast<uint64_t>(static_cast<int64_t>(index) + size);
+    if (index < 0) return static_cast<uint64_t>(index + static_cast<int64_t>(size));
   }
   if (static_cast<uint64_t>(index) >= size) return std::nullopt;
   return static_cast<uint64_t>(index);
@@ -187,7 +187,7 @@ void RunSmall(DmlHarness& harness) {
 // Enough to be shared by threads and read in vectors, in every place of which there is an edge.
 template <typename Index>
 void RunLarge(DmlHarness& harness) {
-  const auto places = [random = std::mt19937_64(TestSeed())](uint32_t count, uint32_t size) mutable {
+  auto places = [random = std::mt19937_64(TestSeed())](uint32_t count, uint32_t size) mutable {
     const std::vector<Index> edges = EdgesOf<Index>(size);
     std::vector<Index> result(count);
     for (uint32_t i = 0; i < count; ++i) {

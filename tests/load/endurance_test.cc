@@ -144,7 +144,9 @@ TEST_F(EnduranceTest, ATableForEver) {
   Check(h().dml()->CreateBindingTable(&desc, IID_PPV_ARGS(&table)), "CreateBindingTable");
   for (int i = 0; i < kResets; ++i) {
     const Dispatchable& bound = all[i % all.size()];
-    if (i % 97 == 0) ASSERT_EQ(table->Reset(nullptr), S_OK);
+    if (i % 97 == 0) {
+      ASSERT_EQ(table->Reset(nullptr), S_OK);
+    }
     desc.Dispatchable = bound.op.Get();
     ASSERT_EQ(table->Reset(&desc), S_OK) << LastError();
     bound.BindTo(table.Get());

@@ -15,9 +15,6 @@ struct ProcessState {
 };
 ProcessState MeasureProcess();
 
-// Under a sanitizer `resident` is mostly the sanitizer's own memory.
-bool ResidentMeansSomething();
-
 struct Sample {
   double seconds = 0;
   uint64_t rounds = 0;  // of work until here
@@ -33,13 +30,13 @@ struct Allowance {
   double slack;
   double per_round;
 };
-// Counts are exact, as nothing runs when a sample is taken. The heap differs by what threads keep for
-// later and by the tables of the library that grow now and then: the slack is some times that. Memory
-// of the process comes and goes in larger pieces.
+// Counts are exact, as nothing runs when a sample is taken. Allocated bytes differ by what threads keep
+// for later, 10 KiB between samples and 4 KiB between medians on two processors; the process's memory
+// comes and goes in larger pieces (60 KiB).
 inline constexpr Allowance kObjects = {"live objects", &ProcessState::objects, 0, 0};
 inline constexpr Allowance kDescriptors = {"open files", &ProcessState::descriptors, 0, 0};
-inline constexpr Allowance kHeap = {"allocated bytes", &ProcessState::heap, 32 << 10, 16};
-inline constexpr Allowance kResident = {"resident bytes", &ProcessState::resident, 4 << 20, 50};
+inline constexpr Allowance kHeap = {"allocated bytes", &ProcessState::heap, 32 << 10, 2};
+inline constexpr Allowance kResident = {"resident bytes", &ProcessState::resident, 2 << 20, 8};
 
 // A sentence about what grew too much; empty when nothing did. Quarters count by their medians.
 std::string FindGrowth(const std::vector<Sample>& samples, const Allowance& allowance);

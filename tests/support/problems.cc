@@ -1,5 +1,9 @@
 #include "support/problems.h"
 
+#include <algorithm>
+#include <cstring>
+#include <span>
+
 #include "base/status.h"
 #include "support/operator_runner.h"
 
