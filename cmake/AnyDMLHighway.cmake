@@ -1,4 +1,8 @@
 # hwy::hwy, where there is one: the vectorised kernels need it, nothing else does.
+if(NOT ANYDML_SIMD)
+  message(STATUS "AnyDML: no SIMD kernels, ANYDML_SIMD is off")
+  return()
+endif()
 if(ANYDML_HIGHWAY)
   foreach(option HWY_ENABLE_TESTS HWY_ENABLE_EXAMPLES HWY_ENABLE_CONTRIB HWY_ENABLE_INSTALL)
     set(${option} OFF CACHE INTERNAL "")

@@ -1,6 +1,7 @@
 # anydml_add_test(name SOURCES a.cc b.cc LIBS target... [LABELS label...] [TIMEOUT seconds] [GPU | ONLY_GPU])
 # A GoogleTest executable that is one CTest test, on the CPU. GPU: and once more, as gpu_<name>, on
-# the first GPU; skipped where there is none. ONLY_GPU: there alone.
+# the first GPU; skipped where there is none. ONLY_GPU: there alone. The target <label>_tests builds all tests
+# with that label.
 if(ANYDML_BUILD_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
@@ -34,6 +35,12 @@ function(anydml_add_test name)
   if(ARG_ONLY_GPU)
     return()
   endif()
+  foreach(label ${ARG_LABELS})
+    if(NOT TARGET ${label}_tests)
+      add_custom_target(${label}_tests)
+    endif()
+    add_dependencies(${label}_tests ${name})
+  endforeach()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
                        ENVIRONMENT "ANYDML_ADAPTER=cpu;ANYDML_TEST_BACKEND=cpu")

@@ -78,7 +78,8 @@ ANYDML_API const char* AnyDmlWhyNoGpu(void);
  *
  * `memory` is aligned to the elements of the tensors that are bound to it; on a GPU
  * also to 16 bytes. The buffer's Width is `bytes` rounded up to 4, as a tensor's
- * TotalTensorSizeInBytes is; operators touch only the elements of their tensors.
+ * TotalTensorSizeInBytes is; nothing touches what lies beyond `bytes`: operators only
+ * their tensors' elements, and copies and clears end there.
  *
  * The memory has to stay until `release(context)` is called: once, from any thread,
  * when the buffer is gone and no command in flight uses it. It must not call back

@@ -3,10 +3,20 @@
 #include <algorithm>
 
 namespace anydml::d3d12 {
+namespace {
+
+// What is there of these bytes of a buffer.
+uint64_t Present(const ResourceState& buffer, uint64_t offset, uint64_t bytes) {
+  return offset >= buffer.present ? 0 : std::min(bytes, buffer.present - offset);
+}
+
+}  // namespace
 
 CopyCommand::CopyCommand(std::shared_ptr<ResourceState> target, uint64_t target_offset,
                          std::shared_ptr<ResourceState> source, uint64_t source_offset, uint64_t bytes)
-    : target_offset_(target_offset), source_offset_(source_offset), bytes_(bytes) {
+    : target_offset_(target_offset),
+      source_offset_(source_offset),
+      bytes_(Present(*target, target_offset, Present(*source, source_offset, bytes))) {
   resources_ = {std::move(target), std::move(source)};
 }
 
@@ -17,23 +27,19 @@ Status CopyCommand::Execute(Stream& stream) const {
 
 FillCommand::FillCommand(std::shared_ptr<ResourceState> target, uint64_t offset, uint64_t bytes,
                          std::vector<uint32_t> pattern)
-    : offset_(offset), bytes_(bytes), pattern_(std::move(pattern)) {
+    : offset_(offset), bytes_(Present(*target, offset, bytes)), pattern_(std::move(pattern)) {
   resources_ = {std::move(target)};
 }
 
 Status FillCommand::Execute(Stream& stream) const {
   std::byte* const target = resources_[0]->device_data() + offset_;
-  const uint64_t whole = bytes_ & ~uint64_t{3};
+  if (pattern_.size() == 1) return stream.Fill32(target, pattern_[0], bytes_);
+  // Backends fill with one word only: write the pattern once, then double it.
   uint64_t filled = 0;
-  if (pattern_.size() == 1) {
-    ANYDML_RETURN_IF_ERROR(stream.Fill32(target, pattern_[0], whole));
-    filled = whole;
-  } else {
-    // Backends fill with one word only: write the pattern once, then double it.
-    for (; filled < pattern_.size() * sizeof(uint32_t) && filled < whole; filled += sizeof(uint32_t)) {
-      ANYDML_RETURN_IF_ERROR(
-          stream.Fill32(target + filled, pattern_[filled / sizeof(uint32_t)], sizeof(uint32_t)));
-    }
+  for (const uint32_t word : pattern_) {
+    const uint64_t count = std::min<uint64_t>(sizeof(word), bytes_ - filled);
+    ANYDML_RETURN_IF_ERROR(stream.Fill32(target + filled, word, count));
+    filled += count;
   }
   while (filled < bytes_) {
     const uint64_t count = std::min(filled, bytes_ - filled);

@@ -24,6 +24,7 @@ struct ResourceState {
   std::shared_ptr<Memory> memory;  // the heap's
   uint64_t offset = 0;             // of this buffer inside the memory
   uint64_t size = 0;               // Desc.Width
+  uint64_t present = 0;            // of `size`: the application's own memory may end up to 3 bytes before it
   D3D12_HEAP_PROPERTIES heap{};
   std::atomic<bool> destroyed{false};     // the COM object is gone
   std::atomic<uint32_t> in_flight{0};     // submissions that use it and have not completed

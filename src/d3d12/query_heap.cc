@@ -20,7 +20,7 @@ HRESULT QueryHeap::Create(Device* device, const D3D12_QUERY_HEAP_DESC* desc, REF
   }
   if (out == nullptr) return S_FALSE;
   auto state = std::make_shared<ResourceState>();
-  state->size = uint64_t{desc->Count} * sizeof(uint64_t);
+  state->size = state->present = uint64_t{desc->Count} * sizeof(uint64_t);
   state->heap.Type = D3D12_HEAP_TYPE_DEFAULT;
   const Status status =
       AllocateCounted(device->backend(), MemoryKind::kDefault, AlignToPlacement(state->size), &state->memory);

@@ -1,5 +1,7 @@
 #include "d3d12/resource.h"
 
+#include <algorithm>
+
 #include "d3d12/heap.h"
 #include "d3d12/implementation_of.h"
 #include "d3d12/memory_usage.h"
@@ -12,6 +14,7 @@ namespace {
 std::shared_ptr<ResourceState> MakeState(std::shared_ptr<Memory> memory, uint64_t offset, uint64_t size,
                                          const D3D12_HEAP_PROPERTIES& heap, D3D12_RESOURCE_STATES state) {
   auto result = std::make_shared<ResourceState>();
+  result->present = std::min(size, memory->size() - offset);
   result->memory = std::move(memory);
   result->offset = offset;
   result->size = size;

@@ -1,6 +1,7 @@
 // Models: what they compute, every kind of initial value, bindings, files.
 #include <random>
 
+#include "anydml/input_file.h"
 #include "anydml/model.h"
 #include "cli_test_util.h"
 
@@ -214,6 +215,18 @@ TEST_F(CliRunTest, WrongModels) {
     EXPECT_NE(sentence.find(bad.sentence), std::string::npos) << bad.sentence << "\nin: " << sentence;
     EXPECT_EQ(sentence.substr(0, 15), "anydml: m.json:");
   }
+}
+
+// Each of them may have it, both together may not.
+TEST_F(CliRunTest, BuffersBeyondTheMemoryTogether) {
+  WriteModel(R"("a": { "initialValuesDataType": "FLOAT32", "initialValues": [1] },
+      "b": { "initialValuesDataType": "FLOAT32", "initialValues": [1], "sizeInBytes": )" +
+                 std::to_string(LargestBuffer()) + " }",
+             "");
+  const std::string sentence = RunFailing(1, {"run", "m.json"});
+  EXPECT_NE(sentence.find("resources.b: with the 4 bytes of the buffers before it more than a quarter"),
+            std::string::npos)
+      << sentence;
 }
 
 TEST_F(CliRunTest, WrongDescriptions) {

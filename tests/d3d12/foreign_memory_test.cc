@@ -70,6 +70,27 @@ TEST_F(ForeignMemoryTest, IsTheMemoryItself) {
   EXPECT_EQ(Contents(readback.get()), words);
 }
 
+// The buffer is wider than its memory: what lies behind is neither written nor read.
+TEST_F(ForeignMemoryTest, NothingBeyondTheMemory) {
+  const auto upload = UploadBuffer({0x11111111, 0x22222222, 0x33333333, 0x44444444});
+  const auto readback = ReadbackBuffer(4);
+  const auto all = Over(memory(), 16);
+  Copy(all.get(), upload.get(), 16);
+  {
+    const auto begin = Over(memory(), 5);
+    ASSERT_EQ(begin->GetDesc().Width, 8u);
+    const auto other = UploadBuffer({0xAAAAAAAA, 0xBBBBBBBB});
+    Copy(begin.get(), other.get(), 8);
+    Copy(readback.get(), all.get(), 16);
+    EXPECT_EQ(Contents(readback.get()),
+              (std::vector<uint32_t>{0xAAAAAAAA, 0x222222BB, 0x33333333, 0x44444444}));
+    Copy(readback.get(), upload.get(), 16);
+    Copy(readback.get(), begin.get(), 8);
+    EXPECT_EQ(Contents(readback.get()),
+              (std::vector<uint32_t>{0xAAAAAAAA, 0x222222BB, 0x33333333, 0x44444444}));
+  }
+}
+
 TEST_F(ForeignMemoryTest, HostMemoryOnTheCpuOnly) {
   std::vector<uint32_t> words = Numbers(4);
   Ptr<ID3D12Resource> buffer;

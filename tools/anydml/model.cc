@@ -19,10 +19,12 @@ Status ReadModel(const JsonNode& root, const std::filesystem::path& folder, Mode
   ANYDML_RETURN_IF_ERROR(resources->Expect(JsonNode::Kind::kObject, "an object"));
   ANYDML_RETURN_IF_ERROR(dispatchables->Expect(JsonNode::Kind::kObject, "an object"));
   ANYDML_RETURN_IF_ERROR(commands->Expect(JsonNode::Kind::kArray, "an array"));
+  uint64_t bytes = 0;
   for (size_t i = 0; i < resources->value().keys.size(); ++i) {
     ModelBuffer& buffer = out->buffers.emplace_back();
     buffer.name = resources->value().keys[i];
-    ANYDML_RETURN_IF_ERROR(ReadModelBuffer(resources->Element(i), folder, &buffer));
+    ANYDML_RETURN_IF_ERROR(ReadModelBuffer(resources->Element(i), folder, bytes, &buffer));
+    bytes += buffer.bytes.size();
   }
   for (size_t i = 0; i < dispatchables->value().keys.size(); ++i) {
     ModelOperator op;

@@ -188,15 +188,16 @@ Status ReadValues(const JsonNode& node, const std::filesystem::path& folder, Mod
 }
 
 // Values to their place in a buffer of the size that was asked for.
-Status Place(const JsonNode& node, ModelBuffer* out) {
+Status Place(const JsonNode& node, uint64_t before, ModelBuffer* out) {
   constexpr uint64_t kAlignment = 4;  // of every DirectML tensor
   out->values_bytes = out->bytes.size();
   uint64_t size = out->values_bytes;
   ANYDML_RETURN_IF_ERROR(node.GetOptional("initialValuesOffsetInBytes", &out->values_offset));
   ANYDML_RETURN_IF_ERROR(node.GetOptional("sizeInBytes", &size));
   const uint64_t limit = LargestBuffer();
-  if (size > limit || out->values_offset > limit) {
-    return node.Error("more than a quarter of this machine's memory (", limit, " bytes)");
+  if (size > limit || out->values_offset > limit || before > limit - size) {
+    return node.Error(before == 0 ? "" : StrCat("with the ", before, " bytes of the buffers before it "),
+                      "more than a quarter of this machine's memory (", limit, " bytes)");
   }
   if (size < out->values_offset + out->values_bytes) {
     return node.Error("sizeInBytes is ", size, " but ", out->values_bytes, " bytes of values at offset ",
@@ -255,7 +256,8 @@ Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32
   return {};
 }
 
-Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out) {
+Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder, uint64_t before,
+                       ModelBuffer* out) {
   constexpr std::string_view kKeys[] = {"initialValues", "initialValuesDataType",
                                         "sizeInBytes",   "initialValuesOffsetInBytes",
                                         "resampleSize",  "resampleMode"};
@@ -274,7 +276,7 @@ Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder
   if (out->sizes.empty() && out->type != DataType::kUnknown) {
     out->sizes = {static_cast<uint32_t>(out->bytes.size() / (BitSize(out->type) / 8))};
   }
-  return Place(node, out);
+  return Place(node, before, out);
 }
 
 }  // namespace anydml::tools

@@ -9,7 +9,9 @@
 
 namespace anydml::tools {
 
-Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out);
+// `before`: the bytes of the model's other buffers so far.
+Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder, uint64_t before,
+                       ModelBuffer* out);
 Status ReadModelOperator(const JsonNode& node, const Model& model, ModelOperator* out);
 Status ReadModelCommand(const JsonNode& node, const std::filesystem::path& folder, const Model& model,
                         ModelCommand* out);
