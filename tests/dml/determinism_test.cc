@@ -1,7 +1,6 @@
 // A result depends on the description and the contents, and on nothing else. Every problem is run
 // by every implementation that fits, for every SIMD target, with 1, 2 and 7 threads, more than once;
 // and everything that there is must have been run.
-#include <algorithm>
 #include <iostream>
 #include <map>
 #include <set>
@@ -89,20 +88,19 @@ TEST(Determinism, NothingElseMatters) {
     }
   }
   for (const auto& [problem, different] : hashes) EXPECT_EQ(different.size(), 1u) << problem;
-  size_t expected = 0;
+  std::cout << runs << " runs of " << hashes.size() << " problems; targets";
+  for (const std::string& target : targets) std::cout << " " << target;
+  std::cout << "; threads";
+  for (const uint32_t count : threads) std::cout << " " << count;
   for (const Operator* op : ImplementedOperators()) {
+    const std::string name = FindOperator(op->type)->name;
+    std::cout << "\n  " << name << ":";
     for (const std::string& implementation : ImplementationsUnderTest(*op)) {
-      const std::string name = FindOperator(op->type)->name;
-      ++expected;
+      std::cout << " " << implementation;
       EXPECT_EQ(configurations[name + " " + implementation].size(), targets.size() * threads.size())
           << name << ": " << implementation << " was not run on all targets with all numbers of threads";
     }
   }
-  std::cout << runs << " runs of " << hashes.size() << " problems: " << expected
-            << " pairs of operator and implementation; targets";
-  for (const std::string& target : targets) std::cout << " " << target;
-  std::cout << "; threads";
-  for (const uint32_t count : threads) std::cout << " " << count;
   std::cout << "\n";
 }
 

@@ -67,7 +67,7 @@ struct Case {
   std::string first_bad;  // how the message begins; empty: there is none
 };
 
-// Updates of elements or slices of a tensor of {rows, columns, slice} bytes' worth of elements.
+// Scatters by indices of one type, with what must come of them.
 template <typename Index>
 class Cases {
  public:

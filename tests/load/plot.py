@@ -11,7 +11,7 @@ PANELS = [  # column, title, unit
     ("open_files", "open files between rounds", 1),
     ("rounds", "rounds a second", None),
 ]
-WIDTH, PANEL, LEFT, RIGHT, TOP, GAP = 720, 110, 70, 15, 40, 45
+WIDTH, PANEL, LEFT, RIGHT, TOP, GAP = 720, 110, 70, 15, 50, 45
 
 
 def read(path):
