@@ -48,6 +48,10 @@ constexpr size_t kUsual = alignof(std::max_align_t);
 
 }  // namespace
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // sees std::free where it has inlined delete
+#endif
+
 // These take the place of the library's, too.
 void* operator new(size_t bytes) { return AllocateOrThrow(bytes, kUsual, __builtin_return_address(0)); }
 void* operator new[](size_t bytes) { return AllocateOrThrow(bytes, kUsual, __builtin_return_address(0)); }
