@@ -225,11 +225,24 @@ void RunCase(const Case& c, std::mt19937_64& random, bool places) {
   if (places) ExpectPlaces(desc, bytes, reference);
 }
 
+// Which of a grid's `cases` are run: all, or about as many as ANYDML_TEST_ITERATIONS says, spread evenly (for
+// tools under which everything is slow).
+class Thinning {
+ public:
+  explicit Thinning(uint64_t cases) : share_((uint64_t{1} << 32) * TestIterations(cases) / cases) {}
+  bool Runs() { return next_++ * 0x9E3779B9u < share_; }
+
+ private:
+  uint64_t share_;  // of 2^32
+  uint32_t next_ = 0;
+};
+
 bool LongDoubleHolds64Bits() { return std::numeric_limits<long double>::digits >= 64; }
 
 TEST(TopK, EveryTypeRankAxisKDirectionAndLayout) {
   std::mt19937_64 random(TestSeed());
   const std::vector<uint32_t> all_sizes = {3, 2, 4, 1, 2, 5, 2, 3};
+  Thinning thinning(2720);
   for (DataType type : kTypes) {
     const bool places = BitSize(type) < 64 || LongDoubleHolds64Bits();
     for (uint32_t rank = 1; rank <= 8; ++rank) {
@@ -242,6 +255,7 @@ TEST(TopK, EveryTypeRankAxisKDirectionAndLayout) {
           for (uint32_t direction : {kIncreasing, kDecreasing}) {
             const auto layout = [&](auto& kinds) { return kinds[Uniform(random, 0, std::size(kinds) - 1)]; };
             const DataType index = Uniform(random, 0, 1) ? DataType::kUInt32 : DataType::kUInt64;
+            if (!thinning.Runs()) continue;
             RunCase({type, sizes, axis, k, direction, index, layout(kInputLayouts), layout(kOutputLayouts),
                      layout(kOutputLayouts)},
                     random, places && rank <= 6);
@@ -255,11 +269,13 @@ TEST(TopK, EveryTypeRankAxisKDirectionAndLayout) {
 
 TEST(TopK, EveryCombinationOfLayouts) {
   std::mt19937_64 random(TestSeed());
+  Thinning thinning(1080);
   for (DataType type : kTypes) {
     for (uint32_t axis = 0; axis < 3; ++axis) {
       for (LayoutKind input : kInputLayouts) {
         for (LayoutKind value : kOutputLayouts) {
           for (LayoutKind index : kOutputLayouts) {
+            if (!thinning.Runs()) continue;
             RunCase({type, {3, 4, 5}, axis, 2, kDecreasing, DataType::kUInt32, input, value, index}, random,
                     true);
             RunCase({type, {3, 4, 5}, axis, 3, kIncreasing, DataType::kUInt64, input, value, index}, random,
@@ -274,9 +290,11 @@ TEST(TopK, EveryCombinationOfLayouts) {
 
 TEST(TopK, LongSequences) {
   std::mt19937_64 random(TestSeed());
+  Thinning thinning(120);
   for (DataType type : kTypes) {
     for (uint32_t k : {1u, 7u, 100u, 999u, 2999u, 3000u}) {
       for (uint32_t direction : {kIncreasing, kDecreasing}) {
+        if (!thinning.Runs()) continue;
         RunCase({type,
                  {2, 3000},
                  1,
@@ -296,10 +314,11 @@ TEST(TopK, LongSequences) {
 // at multiples of 16 bytes or not.
 TEST(TopK, RowsOfEveryLength) {
   std::mt19937_64 random(TestSeed());
+  Thinning thinning(350);
   for (DataType type : kTypes) {
     for (uint32_t n : {33u, 250u, 1000u, 2050u, 8192u, 20001u, 40000u}) {
       for (uint32_t k : {1u, 20u, 70u, 400u, n / 2, n}) {
-        if (k > n || (n > 10000 && k > 1000)) continue;
+        if (k > n || (n > 10000 && k > 1000) || !thinning.Runs()) continue;
         RunCase({type,
                  {2, n},
                  1,
