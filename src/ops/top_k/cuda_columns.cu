@@ -16,9 +16,13 @@
 namespace anydml {
 namespace {
 
-constexpr int kLoads = 8;                // at a time, while as many before them are looked at
-constexpr int kQueue = 16;               // words
-constexpr uint32_t kQueueBytes = 32768;  // of a block, at most
+// How many elements are loaded at a time, while as many before them are looked at.
+template <int kBytes, int kPlaces>
+constexpr int kLoads = kBytes == 8 ? 8 : kPlaces;
+template <int kBytes, int kPlaces>
+constexpr int kQueue = 2 * kLoads<kBytes, kPlaces>;  // words
+template <int kBytes, int kPlaces>
+constexpr uint32_t kMaxThreads = 32768 / (kQueue<kBytes, kPlaces> * sizeof(WordFor<kBytes>));
 
 // The best of what a thread has seen. Places beyond K are taken by words above all others.
 template <int kBytes, int kPlaces>
@@ -46,7 +50,7 @@ class BestOfColumn {
     if (!__any_sync(~0u, tail_ > queue_ + blockDim.x * most)) return;
     const Word* from = queue_;
 #pragma unroll 1
-    for (int merged = 0; merged < kQueue; merged += kPlaces) {
+    for (int merged = 0; merged < kQueue<kBytes, kPlaces>; merged += kPlaces) {
       Word more[kPlaces];
 #pragma unroll
       for (int i = 0; i < kPlaces; ++i, from += blockDim.x) more[i] = from < tail_ ? *from : Word{0};
@@ -99,8 +103,9 @@ class BestOfColumn {
 };
 
 template <int kBytes, int kPlaces>
-__global__ void __launch_bounds__(kQueueBytes / (kQueue * sizeof(WordFor<kBytes>)))
+__global__ void __launch_bounds__(kMaxThreads<kBytes, kPlaces>)
     Columns(const __grid_constant__ CudaSequences all) {
+  constexpr int kBatch = kLoads<kBytes, kPlaces>;
   extern __shared__ __align__(16) unsigned char dynamic[];
   const uint32_t warps = blockDim.x / 32;
   const uint32_t part = (all.n - 1) / warps + 1;
@@ -111,26 +116,26 @@ __global__ void __launch_bounds__(kQueueBytes / (kQueue * sizeof(WordFor<kBytes>
     // Lanes without a sequence read the last one.
     const CudaSequence<kBytes> sequence(all, min(number, all.count - 1));
     BestOfColumn<kBytes, kPlaces> best(all.k, reinterpret_cast<WordFor<kBytes>*>(dynamic));
-    using Elements = UnsignedOf<kBytes>[kLoads];
+    using Elements = UnsignedOf<kBytes>[kBatch];
     const auto load = [&](uint32_t i, Elements& elements) {
       const UnsignedOf<kBytes>* from = sequence.AddressOf(i);
 #pragma unroll
-      for (int l = 0; l < kLoads; ++l, from += all.axis[kInput]) elements[l] = __ldg(from);
+      for (int l = 0; l < kBatch; ++l, from += all.axis[kInput]) elements[l] = __ldg(from);
     };
     Elements elements, next;
     uint32_t i = begin;
-    if (end - i >= kLoads) load(i, next);
+    if (end - i >= kBatch) load(i, next);
 #pragma unroll 1
-    while (end - i >= kLoads) {
+    while (end - i >= kBatch) {
 #pragma unroll
-      for (int l = 0; l < kLoads; ++l) elements[l] = next[l];
-      if (end - i >= 2 * kLoads) load(i + kLoads, next);
+      for (int l = 0; l < kBatch; ++l) elements[l] = next[l];
+      if (end - i >= 2 * kBatch) load(i + kBatch, next);
 #pragma unroll
-      for (int l = 0; l < kLoads; ++l) best.Offer(ElementToKey<kBytes>(all.order, elements[l]), i + l);
-      best.FlushBeyond(kQueue - kLoads);
-      i += kLoads;
+      for (int l = 0; l < kBatch; ++l) best.Offer(ElementToKey<kBytes>(all.order, elements[l]), i + l);
+      best.FlushBeyond(kQueue<kBytes, kPlaces> - kBatch);
+      i += kBatch;
     }
-    for (; i < end; ++i) best.Offer(sequence.KeyAt(i), i);  // fewer than kLoads, and as many are free
+    for (; i < end; ++i) best.Offer(sequence.KeyAt(i), i);  // fewer than kBatch, and as many are free
     best.FlushBeyond(0);
     best.JoinWarps();
     if (threadIdx.x < 32 && number < all.count) {
@@ -149,7 +154,7 @@ class TopKColumns final : public Kernel {
     const uint32_t threads = 32 * warps_;
     const auto blocks =
         static_cast<uint32_t>(std::min<uint64_t>((sequences_.count - 1) / 32 + 1, 0x7FFFFFFF));
-    const uint32_t queue_bytes = threads * kQueue * sizeof(WordFor<kBytes>);
+    const uint32_t queue_bytes = threads * kQueue<kBytes, kPlaces> * sizeof(WordFor<kBytes>);
     Columns<kBytes, kPlaces><<<blocks, threads, queue_bytes, static_cast<cudaStream_t>(arguments.stream)>>>(
         Bind(sequences_, arguments));
   }
@@ -175,10 +180,12 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
   }
   const uint64_t wanted = device->multiprocessors * 16 * 32 / sequences.count + 1;
   const uint64_t worth = sequences.n / 128 + 1;
-  constexpr uint32_t kMaxWarps = kQueueBytes / (32 * kQueue * sizeof(WordFor<kBytes>));
-  const auto warps = std::min(std::bit_floor(static_cast<uint32_t>(std::min(wanted, worth))), kMaxWarps);
-  if (sequences.k <= 8) return new TopKColumns<kBytes, 8>(sequences, warps);
-  return new TopKColumns<kBytes, kMaxPlaces>(sequences, warps);
+  const auto create = [&]<int kPlaces>() {
+    const auto warps = std::min<uint64_t>({wanted, worth, kMaxThreads<kBytes, kPlaces> / 32});
+    return new TopKColumns<kBytes, kPlaces>(sequences, std::bit_floor(static_cast<uint32_t>(warps)));
+  };
+  if (sequences.k <= 8) return create.template operator()<8>();
+  return create.template operator()<kMaxPlaces>();
 }
 
 }  // namespace
