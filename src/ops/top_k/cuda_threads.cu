@@ -4,98 +4,34 @@
 // network is two instructions. That is exact for narrow types; for others it is as long as the
 // words of neighbours in the result differ by more than the index. Where they do not, the thread
 // puts them in order by whole keys, or, when it is about the last place, selects again by them.
+// Of 64-bit keys, the leading bits that a row's keys have in common are left out.
 #include <algorithm>
 #include <bit>
 
 #include "ops/top_k/cuda_launch.h"
 #include "ops/top_k/cuda_network.cuh"
 #include "ops/top_k/cuda_sequences.cuh"
+#include "ops/top_k/cuda_shared_rows.cuh"
 #include "ops/module.h"
 
 namespace anydml {
 namespace {
 
-constexpr int kThreads = 128;  // and rows per block
+template <int kBytes>
+constexpr int kThreads = kBytes == 8 ? 64 : 128;  // and rows per block
 constexpr uint32_t kMaxElements = 128;
-
-// Rows in shared memory, padded to whole vectors; the vectors of a row are permuted so that lanes
-// which read the same vector of their rows meet in no bank.
-template <int kBytes>
-class SharedRows {
- public:
-  static constexpr int kElements = KeyVector<kBytes>::kElements;
-
-  __device__ SharedRows(uint4* vectors, uint32_t n)
-      : vectors_(vectors), count_((n + kElements - 1) / kElements), cycle_(min(count_ & -count_, 8u)) {}
-
-  __device__ uint32_t vectors_per_row() const { return count_; }
-  __device__ uint4& Vector(uint32_t row, uint32_t v) const {
-    return vectors_[row * count_ + (v ^ TurnOf(row))];
-  }
-  __device__ UnsignedOf<kBytes>& Element(uint32_t row, uint32_t i) const {
-    return reinterpret_cast<UnsignedOf<kBytes>*>(&Vector(row, i / kElements))[i % kElements];
-  }
-
- private:
-  // Of 8 lanes in turn, 8 / cycle_ differ anyway.
-  __device__ uint32_t TurnOf(uint32_t row) const { return row * cycle_ / 8 % cycle_; }
-
-  uint4* vectors_;
-  uint32_t count_;
-  uint32_t cycle_;
-};
-
-// Divides numbers below 2^14 by one up to 2^7, exactly.
-class Divisor {
- public:
-  __device__ explicit Divisor(uint32_t divisor) : reciprocal_((1u << 24) / divisor + 1) {}
-  __device__ uint32_t Divide(uint32_t number) const { return __umulhi(number << 8, reciprocal_); }
-
- private:
-  uint32_t reciprocal_;
-};
-
-// Fills the rows of this block from rows of whole vectors that follow each other.
-template <int kBytes>
-__device__ void LoadContiguous(const uint4* from, uint32_t rows, const SharedRows<kBytes>& to) {
-  constexpr int kLoads = 8;
-  const uint32_t count = rows * to.vectors_per_row();
-  const Divisor by_row(to.vectors_per_row());
-  for (uint32_t first = threadIdx.x; first < count; first += kLoads * kThreads) {
-    uint4 loaded[kLoads];
-#pragma unroll
-    for (int l = 0; l < kLoads; ++l) {
-      if (first + l * kThreads < count) loaded[l] = __ldg(from + first + l * kThreads);
-    }
-#pragma unroll
-    for (int l = 0; l < kLoads; ++l) {
-      const uint32_t i = first + l * kThreads;
-      const uint32_t row = by_row.Divide(i);
-      if (i < count) to.Vector(row, i - row * to.vectors_per_row()) = loaded[l];
-    }
-  }
-}
-
-// The same from any rows, by elements.
-template <int kBytes>
-__device__ void LoadElements(const UnsignedOf<kBytes>* from, uint64_t pitch, uint32_t n, uint32_t rows,
-                             const SharedRows<kBytes>& to) {
-  const Divisor by_row(n);
-#pragma unroll 8
-  for (uint32_t i = threadIdx.x; i < rows * n; i += kThreads) {
-    const uint32_t row = by_row.Divide(i);
-    to.Element(row, i - row * n) = __ldg(from + row * pitch + (i - row * n));
-  }
-}
 
 // Words of either size: the key, or its upper bits, above the complement of the index.
 template <int kBytes, typename Word>
 struct WordFormat {
-  uint32_t index_mask;  // the low bits, for 32-bit words of 32-bit keys
+  uint32_t index_mask;   // the low bits, for 32-bit words of longer keys
+  uint32_t common_bits;  // left out of 64-bit keys
 
   __device__ Word Make(UnsignedOf<kBytes> key, uint32_t index) const {
-    if constexpr (sizeof(Word) == 8) {
+    if constexpr (sizeof(Word) > 4) {
       return MakeWord<kBytes>(key, index);
+    } else if constexpr (kBytes == 8) {
+      return (static_cast<uint32_t>(key << common_bits >> 32) & ~index_mask) + (index_mask - index);
     } else if constexpr (kBytes == 4) {
       return (key & ~index_mask) + (index_mask - index);
     } else {
@@ -103,15 +39,28 @@ struct WordFormat {
     }
   }
   __device__ uint32_t IndexOf(Word word) const {
-    if constexpr (sizeof(Word) == 8) {
+    if constexpr (sizeof(Word) > 4) {
       return IndexOfWord(word);
-    } else if constexpr (kBytes == 4) {
+    } else if constexpr (kBytes >= 4) {
       return index_mask - (word & index_mask);
     } else {
       return 0xFFFF - (word & 0xFFFF);
     }
   }
+  // Whether words hold all that differs of the keys.
+  __device__ bool IsExact() const { return kBytes == 8 && common_bits >= 32u + __popc(index_mask); }
 };
+
+// How many leading bits the keys of this thread's row have in common, 63 at most.
+__device__ uint32_t CommonBits(const SharedRows<8>& rows, const CudaSequences& all) {
+  uint64_t different = 1;
+  const uint64_t first = ElementToKey<8>(all.order, rows.Element(threadIdx.x, 0));
+#pragma unroll 8
+  for (uint32_t i = 1; i < all.n; ++i) {
+    different |= ElementToKey<8>(all.order, rows.Element(threadIdx.x, i)) ^ first;
+  }
+  return __clzll(different);
+}
 
 // The best kPlaces of this thread's row, in order; the best of the others to *rejected.
 template <int kBytes, int kPlaces, typename Word>
@@ -154,9 +103,11 @@ __device__ void SelectFromRow(const SharedRows<kBytes>& rows, const CudaSequence
 }
 
 // Makes `best` exact where short words leave doubt.
-template <int kPlaces>
-__device__ void ResolveDoubt(const SharedRows<4>& rows, const CudaSequences& all,
-                             WordFormat<4, uint32_t> format, uint32_t (&best)[kPlaces], uint32_t rejected) {
+template <int kBytes, int kPlaces>
+__device__ void ResolveDoubt(const SharedRows<kBytes>& rows, const CudaSequences& all,
+                             WordFormat<kBytes, uint32_t> format, uint32_t (&best)[kPlaces],
+                             uint32_t rejected) {
+  if (format.IsExact()) return;
   bool order_in_doubt = false;
   bool last_in_doubt = false;
 #pragma unroll
@@ -167,17 +118,18 @@ __device__ void ResolveDoubt(const SharedRows<4>& rows, const CudaSequences& all
     last_in_doubt |= same && i + 1 == all.k;
   }
   if (!order_in_doubt && !last_in_doubt) return;
-  const WordFormat<4, uint64_t> whole{};
-  uint64_t exact[kPlaces];
+  const WordFormat<kBytes, WordFor<kBytes>> whole{};
+  WordFor<kBytes> exact[kPlaces];
   if (last_in_doubt) {
-    uint64_t unused;
+    WordFor<kBytes> unused;
     SelectFromRow(rows, all, whole, exact, &unused);
   } else {
 #pragma unroll
     for (int i = 0; i < kPlaces; ++i) {
       const uint32_t index = format.IndexOf(best[i]);
-      exact[i] =
-          i < all.k ? whole.Make(ElementToKey<4>(all.order, rows.Element(threadIdx.x, index)), index) : 0;
+      exact[i] = i < all.k
+                     ? whole.Make(ElementToKey<kBytes>(all.order, rows.Element(threadIdx.x, index)), index)
+                     : 0;
     }
     SortDescending(exact);
   }
@@ -186,30 +138,31 @@ __device__ void ResolveDoubt(const SharedRows<4>& rows, const CudaSequences& all
 }
 
 template <int kBytes, int kPlaces>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads<kBytes>)
     Threads(const __grid_constant__ CudaSequences all, bool contiguous, uint32_t index_mask) {
   extern __shared__ __align__(16) unsigned char dynamic[];
   const SharedRows<kBytes> rows(reinterpret_cast<uint4*>(dynamic), all.n);
   // The places of a row follow each other; an odd pitch keeps the lanes' rows in different banks.
   const uint32_t pitch = all.k | 1;
-  auto* indices = reinterpret_cast<uint32_t*>(dynamic + kThreads * rows.vectors_per_row() * 16);
-  const uint64_t first = uint64_t{blockIdx.x} * kThreads;
-  const auto count = static_cast<uint32_t>(min(all.count - first, uint64_t{kThreads}));
+  auto* indices = reinterpret_cast<uint32_t*>(dynamic + kThreads<kBytes> * rows.vectors_per_row() * 16);
+  const uint64_t first = uint64_t{blockIdx.x} * kThreads<kBytes>;
+  const auto count = static_cast<uint32_t>(min(all.count - first, uint64_t{kThreads<kBytes>}));
 
   const uint64_t input_pitch = all.nest.loops[0].strides[kInput];
   const auto* input = reinterpret_cast<const UnsignedOf<kBytes>*>(all.input) + first * input_pitch;
   if (contiguous) {
-    LoadContiguous(reinterpret_cast<const uint4*>(input), count, rows);
+    LoadContiguous<kThreads<kBytes>>(reinterpret_cast<const uint4*>(input), count, rows);
   } else {
-    LoadElements(input, input_pitch, all.n, count, rows);
+    LoadElements<kThreads<kBytes>>(input, input_pitch, all.n, count, rows);
   }
   __syncthreads();
   if (threadIdx.x < count) {
-    const WordFormat<kBytes, uint32_t> format{index_mask};
+    WordFormat<kBytes, uint32_t> format{index_mask, 0};
+    if constexpr (kBytes == 8) format.common_bits = CommonBits(rows, all);
     uint32_t best[kPlaces];
     uint32_t rejected;
     SelectFromRow(rows, all, format, best, &rejected);
-    if constexpr (kBytes == 4) ResolveDoubt(rows, all, format, best, rejected);
+    if constexpr (kBytes >= 4) ResolveDoubt(rows, all, format, best, rejected);
 #pragma unroll
     for (int i = 0; i < kPlaces; ++i) {
       if (i < all.k) indices[threadIdx.x * pitch + i] = format.IndexOf(best[i]);
@@ -220,7 +173,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto& row_strides = all.nest.loops[0].strides;
   auto* values = reinterpret_cast<UnsignedOf<kBytes>*>(all.value);
   const Divisor by_k(all.k);
-  for (uint32_t i = threadIdx.x; i < count * all.k; i += kThreads) {
+  for (uint32_t i = threadIdx.x; i < count * all.k; i += kThreads<kBytes>) {
     const uint32_t row = by_k.Divide(i);
     const uint32_t place = i - row * all.k;
     const uint32_t index = indices[row * pitch + place];
@@ -244,7 +197,7 @@ class TopKThreads final : public Kernel {
     contiguous_ = whole && sequences.nest.loops[0].strides[kInput] == n;
     // Word 0 stands for nothing, unless everything is something.
     index_mask_ = std::bit_ceil(whole && n % kPlaces == 0 ? n : n + 1) - 1;
-    shared_bytes_ = kThreads * ((n + kElements - 1) / kElements * 16 + (sequences.k | 1) * 4);
+    shared_bytes_ = kThreads<kBytes> * ((n + kElements - 1) / kElements * 16 + (sequences.k | 1) * 4);
   }
 
   bool Allow(std::string* why_not) const {
@@ -252,14 +205,14 @@ class TopKThreads final : public Kernel {
   }
 
   void Run(const KernelArguments& arguments) const override {
-    const auto blocks = static_cast<uint32_t>((sequences_.count - 1) / kThreads + 1);
+    const auto blocks = static_cast<uint32_t>((sequences_.count - 1) / kThreads<kBytes> + 1);
     Threads<kBytes, kPlaces>
-        <<<blocks, kThreads, shared_bytes_, static_cast<cudaStream_t>(arguments.stream)>>>(
+        <<<blocks, kThreads<kBytes>, shared_bytes_, static_cast<cudaStream_t>(arguments.stream)>>>(
             Bind(sequences_, arguments), contiguous_, index_mask_);
   }
 
  private:
-  static constexpr uint32_t kMaxSharedBytes = kThreads * (kMaxElements * kBytes + (kPlaces + 1) * 4);
+  static constexpr uint32_t kMaxSharedBytes = kThreads<kBytes> * (kMaxElements * kBytes + (kPlaces + 1) * 4);
 
   CudaSequences sequences_;
   bool contiguous_;
@@ -276,21 +229,19 @@ const Kernel* CreateFor(const CudaSequences& sequences, std::string* why_not) {
 template <int kBytes>
 const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
   const CudaSequences sequences = CudaSequencesOf(problem);
-  constexpr uint32_t kMaxPlaces = 32;
+  constexpr uint32_t kMaxPlaces = kBytes == 8 ? 16 : 32;
   constexpr uint64_t kMinRows = 1 << 14;  // fewer do not fill the device
-  if (kBytes == 8) {
-    *why_not = "elements have 8 bytes";
-  } else if (sequences.n > kMaxElements || sequences.k > kMaxPlaces) {
+  if (sequences.n > kMaxElements || sequences.k > kMaxPlaces) {
     *why_not = StrCat("K is ", sequences.k, " of ", sequences.n, "; a thread does ", kMaxPlaces, " of ",
                       kMaxElements);
-  } else if (sequences.count < kMinRows || sequences.count / kThreads > 0x7FFFFFFE) {
+  } else if (sequences.count < kMinRows || sequences.count / kThreads<kBytes> > 0x7FFFFFFE) {
     *why_not = StrCat("there are ", sequences.count, " sequences, not ", kMinRows, " or more");
   } else if (sequences.nest.rank != 1 || (sequences.axis[kInput] != 1 && sequences.n > 1)) {
     *why_not = "the sequences are not rows of a matrix";
-  } else if constexpr (kBytes < 8) {
+  } else {
     if (sequences.k <= 8) return CreateFor<kBytes, 8>(sequences, why_not);
     if (sequences.k <= 16) return CreateFor<kBytes, 16>(sequences, why_not);
-    return CreateFor<kBytes, 32>(sequences, why_not);
+    if constexpr (kMaxPlaces == 32) return CreateFor<kBytes, 32>(sequences, why_not);
   }
   return nullptr;
 }
