@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kSampleThreads)
     MakeBorders(const __grid_constant__ CudaSequences all, const __grid_constant__ BucketPlan plan,
                 std::byte* temporary) {
   using Word = WordFor<kBytes>;
-  using Select = BlockSelect<Word, kSampleThreads, 4 * kSampleThreads>;
+  using Select = BlockSelect<LongWords<kBytes>, kSampleThreads, 4 * kSampleThreads>;
   constexpr uint32_t kCount = kSamples<kBytes>;
   __shared__ typename Select::Shared shared;
   extern __shared__ __align__(16) unsigned char dynamic[];
@@ -74,11 +74,11 @@ __global__ void __launch_bounds__(kSampleThreads)
   const uint64_t s = blockIdx.x / plan.cluster;
   Word* sample = reinterpret_cast<Word*>(dynamic);
   if (!GatherSample<kBytes>(CudaSequence<kBytes>(all, s), std::countr_zero(kCount), sample)) return;
-  Select select(&shared);
+  Select select(&shared, all.order);
   const auto range = select.RangeOf([&](auto&& visit) {
     for (uint32_t i = threadIdx.x; i < kCount; i += kSampleThreads) visit(sample[i]);
   });
-  const Word* sorted = select.Sort(sample, sample + kCount, kCount, range);
+  const Word* sorted = select.sorting().Sort(sample, sample + kCount, kCount, range);
   const Buckets<kBytes> buckets(plan, all.count, temporary);
   for (uint32_t b = threadIdx.x; b < plan.buckets; b += kSampleThreads) {
     const bool last = b == plan.buckets - 1;
@@ -157,11 +157,11 @@ __global__ void __launch_bounds__(kThreads)
     SortBuckets(const __grid_constant__ CudaSequences all, const __grid_constant__ BucketPlan plan,
                 std::byte* temporary) {
   using Word = WordFor<kBytes>;
-  using Select = BlockSelect<Word, kThreads, 4 * kThreads>;
+  using Select = BlockSelect<LongWords<kBytes>, kThreads, 4 * kThreads>;
   __shared__ typename Select::Shared shared;
   extern __shared__ __align__(16) unsigned char dynamic[];
   Word* list = reinterpret_cast<Word*>(dynamic);
-  Select select(&shared);
+  Select select(&shared, all.order);
   cudaGridDependencySynchronize();
   const Buckets<kBytes> buckets(plan, all.count, temporary);
   const uint64_t s = blockIdx.x / plan.buckets;
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto range = select.RangeOf([&](auto&& visit) {
     for (uint32_t i = threadIdx.x; i < m; i += kThreads) visit(list[i]);
   });
-  const Word* sorted = select.Sort(list, list + plan.list_room, m, range);
+  const Word* sorted = select.sorting().Sort(list, list + plan.list_room, m, range);
   const uint32_t count = min(m, all.k - before);
   for (uint32_t j = threadIdx.x; j < count; j += kThreads) sequence.Store(before + j, sorted[j]);
 }

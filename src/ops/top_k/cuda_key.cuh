@@ -240,12 +240,22 @@ __device__ uint32_t IndexOfWord(Word word) {
   return ~static_cast<uint32_t>(word);
 }
 
+template <int kBytes>
+struct LongWords {
+  using Key = UnsignedOf<kBytes>;
+  using Word = WordFor<kBytes>;
+  static constexpr int kKeyBytes = kBytes;
+
+  static __device__ Key KeyOf(Word word) { return static_cast<Key>(word >> 32); }
+};
+
 // Words of sequences so short that narrow keys and their indices fit into 32 bits.
 template <int kBytes>
 struct ShortWords {
   using Key = UnsignedOf<kBytes>;
   using Word = std::conditional_t<kBytes <= 2, uint32_t, WordFor<kBytes>>;
 
+  static constexpr int kKeyBytes = kBytes;
   static constexpr int kIndexBits = kBytes <= 2 ? 32 - 8 * kBytes : 32;
   static constexpr uint32_t kIndexMask = ~0u >> (32 - kIndexBits);
 

@@ -28,12 +28,23 @@ auto DispatchBySize(DataType type, F&& f) {
   }
 }
 
-// Lets `kernel` use that much dynamic shared memory; false with the reason when it cannot.
+// Lets `kernel` use that much dynamic shared memory, if not more already; false with the reason when it
+// cannot.
 template <typename Function>
 bool AllowSharedMemory(Function* kernel, uint64_t bytes, std::string* why_not) {
   const CudaDevice* device = GetCudaDevice(why_not);
   if (device == nullptr) return false;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  cudaFuncAttributes now{};
+  cudaError_t error = cudaFuncGetAttributes(&now, kernel);
+  if (error == cudaSuccess) {
+    if (bytes <= static_cast<uint64_t>(now.maxDynamicSharedSizeBytes)) return true;
+    const uint64_t most = device->shared_bytes_per_block - now.sharedSizeBytes;
+    if (bytes > most) {
+      *why_not = StrCat(bytes, " bytes of shared memory are needed; a block has ", most);
+      return false;
+    }
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  }
   if (error == cudaSuccess) return true;
   cudaGetLastError();
   *why_not = StrCat("the device does not give a block ", bytes,

@@ -11,11 +11,11 @@ constexpr uint32_t kCapacity = 4096;
 
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads) Rounds(const __grid_constant__ CudaSequences all) {
-  using Select = BlockSelect<WordFor<kBytes>, kThreads, 4 * kThreads>;
+  using Select = BlockSelect<LongWords<kBytes>, kThreads, 4 * kThreads>;
   __shared__ typename Select::Shared shared;
   extern __shared__ __align__(16) unsigned char dynamic[];
   for (uint64_t s = blockIdx.x; s < all.count; s += gridDim.x) {
-    SelectInRounds<kBytes, Select, kThreads>(CudaSequence<kBytes>(all, s), all.k, Select(&shared),
+    SelectInRounds<kBytes, Select, kThreads>(CudaSequence<kBytes>(all, s), all.k, Select(&shared, all.order),
                                              reinterpret_cast<WordFor<kBytes>*>(dynamic), kCapacity);
   }
 }

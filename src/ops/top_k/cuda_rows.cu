@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ops/top_k/cuda_key_bounds.cuh"
 #include "ops/top_k/cuda_launch.h"
 #include "ops/top_k/cuda_select.cuh"
 #include "ops/top_k/cuda_sequences.cuh"
@@ -14,11 +15,9 @@ namespace {
 
 // What bounds the K best.
 enum class BoundBy {
-  kThreadBests,   // the best of each thread's elements
+  kThreadBests,   // the K-th best of the bests of each thread's elements
   kQuarterBests,  // of each quarter of them
-  kFirstVectors,  // each thread's first vector, when it has no other
   kEveryWord,
-  kNothing,  // there is room for everything
 };
 
 // What groups are worth: up to this many places for every 16 groups. Those that reach the bound
@@ -34,7 +33,7 @@ class RowSelect {
   using Word = typename Words::Word;
   using Range = WordRange<Word>;
   using Row = SharedRow<kBytes, kThreads, kVectors>;
-  using Select = BlockSelect<Word, kThreads, 4 * kThreads>;
+  using Select = BlockSelect<Words, kThreads, 4 * kThreads>;
 
   using BlockBounds = KeyBounds<Key, kThreads>;
   // Up to here one warp finds the bound for all: fewer instructions, and other blocks fill the time.
@@ -53,41 +52,35 @@ class RowSelect {
     return std::max<uint32_t>((n / KeyVector<kBytes>::kElements + 2) * 16, ListBytes(capacity));
   }
 
-  __device__ RowSelect(Shared* shared, unsigned char* dynamic, uint32_t capacity, uint32_t k)
+  __device__ RowSelect(Shared* shared, unsigned char* dynamic, uint32_t capacity, const CudaSequences& all)
       : shared_(*shared),
-        select_(&shared->select),
+        select_(&shared->select, all.order),
+        order_(all.order),
         list_(reinterpret_cast<Word*>(dynamic)),
         spare_(list_ + capacity),
         capacity_(capacity),
-        k_(k),
-        enough_(min(k + k / 8 + 4, capacity)) {}
+        k_(all.k),
+        enough_(min(all.k + all.k / 8 + 4, capacity)) {}
 
   __device__ void Run(const CudaSequence<kBytes>& sequence, BoundBy bound_by) {
     select_.StartCollecting();
     const Row row(sequence, reinterpret_cast<uint4*>(spare_));
-    const auto words = [&](auto&& visit) { row.ForEachWord(visit); };
     Range range;
-    uint32_t m;
-    if (bound_by < BoundBy::kEveryWord) {
-      const KeyBound<Key> bound = BoundOfKeys(row, bound_by);
-      range = {Words::Worst(bound.worst), Words::Best(bound.best)};
-      if (bound.tied) {
-        m = CollectTied(row, bound);
-      } else {
-        row.ForEachWordFrom(bound.worst, row.n(), [&](Word word) { select_.Add(word, list_, capacity_); });
-        m = select_.Collected();
-      }
-    } else {
+    uint32_t m = capacity_ + 1;
+    const auto words = [&](auto&& visit) { row.ForEachWord(visit); };
+    if (bound_by == BoundBy::kEveryWord) {
       range = select_.RangeOf(words);
-      if (bound_by == BoundBy::kEveryWord) range.worst = select_.Bound(words, range, k_, enough_);
-      m = Collect(row, range.worst);
+    } else {
+      const KeyBound<Key> bound = BoundOfKeys(row, bound_by);
+      range = {Words::Make(bound.worst, row.n() - 1), Words::Make(bound.best, 0)};
+      m = bound.tied ? CollectTied(row, bound) : Collect(row, range.worst);
     }
-    if (m > capacity_) {  // the best ones crowd in few groups
+    if (m > capacity_) {  // or the best ones crowd in few groups
       range.worst = select_.Bound(words, range, k_, enough_);
       select_.StartCollecting();
       m = Collect(row, range.worst);
     }
-    const Word* sorted = select_.Sort(list_, spare_, m, range);
+    const Word* sorted = select_.sorting().Sort(list_, spare_, m, range);
     for (uint32_t j = threadIdx.x; j < k_; j += kThreads) {
       sequence.Store(j, MakeWord<kBytes>(Words::KeyOf(sorted[j]), Words::IndexOf(sorted[j])));
     }
@@ -100,15 +93,18 @@ class RowSelect {
       Key own[1];
       row.BestsOfGroups(own);
       if constexpr (kOneWarpBounds) return BoundOfOneWarp(own[0]);
-      return BlockBounds(&shared_.bounds).Bound(own, k_, enough_);
+      return BoundOfBlock(own);
     }
-    if (bound_by == BoundBy::kQuarterBests) {
-      Key bests[4];
-      row.BestsOfGroups(bests);
-      return BlockBounds(&shared_.bounds).Bound(bests, k_, enough_);
+    Key bests[4];
+    row.BestsOfGroups(bests);
+    return BoundOfBlock(bests);
+  }
+
+  template <int kCount>
+  __device__ KeyBound<Key> BoundOfBlock(const Key (&keys)[kCount]) {
+    if constexpr (kThreads >= 512) {
+      return BoundByCounting<kBytes>(order_, &select_.sorting().bins(), &shared_.bounds, keys, k_, enough_);
     }
-    Key keys[KeyVector<kBytes>::kElements];
-    row.KeysOfFirst(keys);
     return BlockBounds(&shared_.bounds).Bound(keys, k_, enough_);
   }
 
@@ -153,6 +149,7 @@ class RowSelect {
 
   Shared& shared_;
   Select select_;
+  KeyOrder order_;
   Word* list_;
   Word* spare_;
   uint32_t capacity_;
@@ -168,8 +165,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksOf(kThreads))
     Rows(const __grid_constant__ CudaSequences all, uint32_t capacity, BoundBy bound_by) {
   using Selection = RowSelect<kBytes, kThreads, kVectors>;
   __shared__ typename Selection::Shared shared;
-  extern __shared__ __align__(16) unsigned char dynamic[];
-  Selection selection(&shared, dynamic, capacity, all.k);
+  // Aligned as rows mostly are in memory: asynchronous copies are faster by a tenth.
+  extern __shared__ __align__(128) unsigned char dynamic[];
+  Selection selection(&shared, dynamic, capacity, all);
   for (uint64_t s = blockIdx.x; s < all.count; s += gridDim.x) {
     selection.Run(CudaSequence<kBytes>(all, s), bound_by);
   }
@@ -183,15 +181,8 @@ class TopKRows final : public Kernel {
 
   bool Prepare(const CudaDevice& device, std::string* why_not) {
     using Selection = RowSelect<kBytes, kThreads, kVectors>;
-    constexpr uint32_t kStatic = sizeof(typename Selection::Shared) + 256;
     shared_bytes_ = Selection::ListBytes(capacity_) + Selection::RowBytes(sequences_.n, capacity_);
-    const uint32_t most = device.shared_bytes_per_block - kStatic;
-    if (shared_bytes_ > most) {
-      *why_not = StrCat(sequences_.n, " elements of ", kBytes, " bytes and K ", sequences_.k, " need ",
-                        shared_bytes_, " bytes of shared memory; a block has ", most);
-      return false;
-    }
-    if (!AllowSharedMemory(Rows<kBytes, kThreads, kVectors>, most, why_not)) return false;
+    if (!AllowSharedMemory(Rows<kBytes, kThreads, kVectors>, shared_bytes_, why_not)) return false;
     // Blocks of one warp take several sequences each: a block starts in more time than a warp takes
     // to load one.
     uint64_t blocks = 0x7FFFFFFF;
@@ -225,8 +216,7 @@ constexpr uint32_t kMaxCapacity = kBytes == 8 ? 4096 : 8192;  // words
 template <int kBytes, int kThreads, int kVectors>
 const Kernel* CreateFor(const CudaSequences& sequences, BoundBy bound_by, const CudaDevice& device,
                         std::string* why_not) {
-  const uint32_t listed = bound_by == BoundBy::kNothing ? sequences.n : 2 * sequences.k;
-  const uint32_t capacity = std::min(std::bit_ceil(listed + 64), kMaxCapacity<kBytes>);
+  const uint32_t capacity = std::min(std::bit_ceil(2 * sequences.k + 64), kMaxCapacity<kBytes>);
   auto kernel = std::make_unique<TopKRows<kBytes, kThreads, kVectors>>(sequences, capacity, bound_by);
   return kernel->Prepare(device, why_not) ? kernel.release() : nullptr;
 }
@@ -256,20 +246,18 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
   const uint32_t groups = std::max<uint32_t>(n / kElements, 1);  // there can be
   const uint32_t wanted = (k * 16 - 1) / kPlacesPer16Groups + 1;
   // As few threads as have the vectors and the groups: quarters are nearly as good as threads.
-  uint32_t threads = (vectors - 1) / kPerThread + 1;
-  threads = std::max(threads, wanted <= 32       ? wanted
-                              : wanted <= groups ? wanted / 3
-                                                 : std::min(vectors, 1024u));
+  const uint32_t threads = std::max((vectors - 1) / kPerThread + 1, wanted <= 32       ? wanted
+                                                                    : wanted <= groups ? wanted / 3
+                                                                                       : 1024);
   const auto create = [&]<int kThreads, int kVectors>() {
-    const BoundBy by = k + k / 8 >= n && n <= kMaxK                         ? BoundBy::kNothing
-                       : std::min<uint32_t>(groups, kThreads) >= wanted     ? BoundBy::kThreadBests
+    const BoundBy by = std::min<uint32_t>(groups, kThreads) >= wanted       ? BoundBy::kThreadBests
                        : std::min<uint32_t>(groups, 4 * kThreads) >= wanted ? BoundBy::kQuarterBests
-                       : vectors <= kThreads                                ? BoundBy::kFirstVectors
                                                                             : BoundBy::kEveryWord;
     return CreateFor<kBytes, kThreads, kVectors>(sequences, by, *device, why_not);
   };
   if (threads <= 32 && vectors <= 64) return create.template operator()<32, 2>();
   if (threads <= 32) return create.template operator()<32, kPerThread>();
+  if (threads <= 128 && vectors <= 512) return create.template operator()<128, 4>();
   if (threads <= 128) return create.template operator()<128, kPerThread>();
   if (threads <= 256) return create.template operator()<256, kPerThread>();
   if (threads <= 512) return create.template operator()<512, kPerThread>();

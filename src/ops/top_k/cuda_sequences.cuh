@@ -55,6 +55,12 @@ inline bool SequencesAreAligned(const CudaSequences& all, uint32_t element_bytes
   return true;
 }
 
+// To shared memory, without a register that waits.
+inline __device__ void CopyAsync(uint4* to, const uint4* from) {
+  const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+}
+
 template <int kBytes>
 class CudaSequence {
  public:

@@ -62,17 +62,6 @@ class SharedRow {
     });
   }
 
-  // The keys of this thread's first vector.
-  __device__ void KeysOfFirst(Key (&keys)[Vector::kElements]) const {
-    Vector vector{};
-    if (threadIdx.x < count_) {
-      vector = At(threadIdx.x);
-      ElementsToKeys(order_, &vector);
-    }
-#pragma unroll
-    for (int e = 0; e < Vector::kElements; ++e) keys[e] = vector[e];
-  }
-
   // visit(word) for every element of this thread.
   template <typename Visit>
   __device__ void ForEachWord(Visit&& visit) const {
@@ -106,10 +95,6 @@ class SharedRow {
   }
 
  private:
-  static __device__ void CopyAsync(uint4* to, const uint4* from) {
-    const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
-  }
   __device__ void ReplaceOutside(const CudaSequence<kBytes>& sequence, uint32_t v) {
     if (!IsOwn(v) || sequence.IsWhole(v)) return;
     Vector vector = At(v);
@@ -153,7 +138,7 @@ class SharedRow {
     }
   }
 
-  const KeyOrder& order_;
+  KeyOrder order_;
   uint4* vectors_;
   uint32_t count_;
   uint32_t n_;

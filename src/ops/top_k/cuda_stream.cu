@@ -55,14 +55,14 @@ template <int kBytes>
 __global__ void __launch_bounds__(kSampleThreads)
     Sample(const __grid_constant__ CudaSequences all, StreamPlan plan, std::byte* temporary) {
   using Word = WordFor<kBytes>;
-  using Select = BlockSelect<Word, kSampleThreads, 4 * kSampleThreads>;
+  using Select = BlockSelect<LongWords<kBytes>, kSampleThreads, 4 * kSampleThreads>;
   __shared__ typename Select::Shared shared;
   extern __shared__ __align__(16) unsigned char dynamic[];
   cudaTriggerProgrammaticLaunchCompletion();
   const uint64_t s = blockIdx.x / plan.cluster;
   Word* sample = reinterpret_cast<Word*>(dynamic);
   if (!GatherSample<kBytes>(CudaSequence<kBytes>(all, s), plan.log2_samples, sample)) return;
-  Select select(&shared);
+  Select select(&shared, all.order);
   const uint32_t samples = 1u << plan.log2_samples;
   const auto for_each = [&](auto&& visit) {
     for (uint32_t i = threadIdx.x; i < samples; i += kSampleThreads) visit(sample[i]);
@@ -71,22 +71,23 @@ __global__ void __launch_bounds__(kSampleThreads)
   if (threadIdx.x == 0) Meetings<kBytes>(temporary)[s] = {bound, 0, 0};
 }
 
-// Vectors of one thread, loaded together: begin, begin + kStreamThreads... below end.
+// Vectors of one thread, loaded together: begin, begin + kStreamThreads... below end, which can be read whole
+// below `readable`.
 template <int kBytes>
 class Batch {
  public:
-  __device__ Batch(const CudaSequence<kBytes>& sequence, uint64_t begin, uint64_t end)
+  __device__ Batch(const CudaSequence<kBytes>& sequence, uint32_t begin, uint32_t end, uint32_t readable)
       : left_(static_cast<int>(end - begin)), begin_(begin) {
-    const auto readable = static_cast<int>(min(end, sequence.readable_vectors()) - begin);
     const uint4* from = sequence.AddressOfVector(begin);
+    const auto whole = static_cast<int>(readable - begin);
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (i * kStreamThreads < readable) loaded_[i] = __ldg(from + i * kStreamThreads);
+      if (i * kStreamThreads < whole) loaded_[i] = __ldg(from + i * kStreamThreads);
     }
-    if (readable == left_) return;
+    if (whole == left_) return;
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (i * kStreamThreads == readable) loaded_[i] = sequence.LoadLast(begin + readable);
+      if (i * kStreamThreads == whole) loaded_[i] = sequence.LoadLast(readable);
     }
   }
 
@@ -102,21 +103,28 @@ class Batch {
       const KeyVector<kBytes> vector{{loaded_[i].x, loaded_[i].y, loaded_[i].z, loaded_[i].w}};
       if (Best::Reaches(sequence.order(), Best::Of(sequence.order(), vector), least)) hits |= 1u << i;
     }
-    // By reading them again, lanes that have one in different vectors look at the same time.
+    // Lanes that have one in different vectors look at the same time. (Reading it again would depend on the
+    // cache, and every lane of the warp would wait.)
     for (; hits != 0; hits &= hits - 1) {
-      const int64_t first = sequence.FirstOf(begin_ + (__ffs(hits) - 1) * kStreamThreads);
-#pragma unroll 4
+      const int hit = __ffs(hits) - 1;
+      KeyVector<kBytes> keys{};
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        if (i == hit) keys = {{loaded_[i].x, loaded_[i].y, loaded_[i].z, loaded_[i].w}};
+      }
+      ElementsToKeys(sequence.order(), &keys);
+      const int64_t first = sequence.FirstOf(begin_ + hit * kStreamThreads);
+#pragma unroll
       for (int e = 0; e < KeyVector<kBytes>::kElements; ++e) {
-        if (first + e < 0 || first + e >= sequence.n()) continue;
-        const WordFor<kBytes> word = MakeWord<kBytes>(sequence.KeyAt(first + e), first + e);
-        if (word >= bound) add(word);
+        const WordFor<kBytes> word = MakeWord<kBytes>(keys[e], static_cast<uint32_t>(first + e));
+        if (word >= bound && first + e >= 0 && first + e < sequence.n()) add(word);
       }
     }
   }
 
  private:
   int left_;  // vectors to the end of the chunk
-  uint64_t begin_;
+  uint32_t begin_;
   uint4 loaded_[kBatch];
 };
 
@@ -124,22 +132,23 @@ template <int kBytes>
 __global__ void __launch_bounds__(kStreamThreads, 2)
     Stream(const __grid_constant__ CudaSequences all, StreamPlan plan, std::byte* temporary) {
   using Word = WordFor<kBytes>;
-  using Select = BlockSelect<Word, kStreamThreads, 4 * kStreamThreads>;
+  using Select = BlockSelect<LongWords<kBytes>, kStreamThreads, 4 * kStreamThreads>;
   __shared__ typename Select::Shared shared;
   __shared__ uint32_t flushed_to;
   extern __shared__ __align__(16) unsigned char dynamic[];
   Word* list = reinterpret_cast<Word*>(dynamic);
-  Select select(&shared);
+  Select collecting(&shared, KeyOrder{});  // needs none, and leaves the registers to the batch
 
   const uint64_t s = blockIdx.x / plan.chunks;
   const CudaSequence<kBytes> sequence(all, s);
   Meeting<kBytes>& meeting = Meetings<kBytes>(temporary)[s];
   Word* found = Found<kBytes>(temporary, all, plan, s);
-  const uint64_t chunk_begin = uint64_t{blockIdx.x % plan.chunks} * plan.chunk_vectors;
-  const uint64_t end = min(chunk_begin + plan.chunk_vectors, sequence.vectors());
-  uint64_t begin = chunk_begin + threadIdx.x;
+  const uint32_t chunk_begin = blockIdx.x % plan.chunks * plan.chunk_vectors;
+  const auto end = static_cast<uint32_t>(min(uint64_t{chunk_begin} + plan.chunk_vectors, sequence.vectors()));
+  const auto readable = static_cast<uint32_t>(min(uint64_t{end}, sequence.readable_vectors()));
+  uint32_t begin = chunk_begin + threadIdx.x;
 
-  Batch<kBytes> batch(sequence, begin, end);
+  Batch<kBytes> batch(sequence, begin, end, readable);
   cudaGridDependencySynchronize();  // the bound; only the loads above do without it
   const Word bound = meeting.bound;
   // Where equal elements are many, all of these are behind those that reach the bound.
@@ -148,20 +157,20 @@ __global__ void __launch_bounds__(kStreamThreads, 2)
   if (behind) ++least;
   if (behind && least == 0) begin = end;  // none is better
   const uint32_t buffer_room = 2 * plan.list_room;
-  select.StartCollecting();
+  collecting.StartCollecting();
   DispatchByOrder<kBytes>(all.order, [&]<BetterBy kBetterBy>() {
     while (begin < end) {
       batch.template ForEachReaching<kBetterBy>(sequence, bound, least, [&](Word word) {
-        if (select.Add(word, list, buffer_room)) return;
+        if (collecting.Add(word, list, buffer_room) < buffer_room) return;
         const uint32_t place = atomicAdd(&meeting.found, 1);
         if (place < plan.found_room) found[place] = word;
       });
       begin += kBatch * kStreamThreads;
-      if (begin < end) batch = Batch<kBytes>(sequence, begin, end);
+      if (begin < end) batch = Batch<kBytes>(sequence, begin, end, readable);
     }
   });
 
-  const uint32_t buffered = min(select.Collected(), buffer_room);
+  const uint32_t buffered = min(collecting.Collected(), buffer_room);
   if (threadIdx.x == 0 && buffered > 0) flushed_to = atomicAdd(&meeting.found, buffered);
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < buffered; i += kStreamThreads) {
@@ -173,6 +182,7 @@ __global__ void __launch_bounds__(kStreamThreads, 2)
   if (!__syncthreads_or(last)) return;
 
   __threadfence();
+  Select select(&shared, all.order);
   const uint32_t m = __ldcg(&meeting.found);
   if (m < all.k || m > plan.found_room) {
     SelectInRounds<kBytes, Select, kStreamThreads>(sequence, all.k, select, list, plan.list_room);
@@ -241,7 +251,7 @@ StreamPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
   // Six standard deviations more than expected, and a little for small ranks.
   const double most_samples = plan.rank * 1.25 + 6 * std::sqrt(plan.rank) + 24;
   plan.found_room = static_cast<uint32_t>(std::min<double>(all.n, most_samples * all.n / samples));
-  plan.list_room = std::bit_ceil(std::max<uint32_t>(all.k + all.k / 4 + 64, 32768 / sizeof(WordFor<kBytes>)));
+  plan.list_room = std::bit_ceil(std::max<uint32_t>(all.k + all.k / 4 + 64, 16384 / sizeof(WordFor<kBytes>)));
   const uint64_t vectors = uint64_t{all.n} * kBytes / 16 + 2;
   const uint64_t share = vectors * all.count / (2 * device.multiprocessors) + 1;
   const uint64_t chunks = (vectors - 1) / std::clamp<uint64_t>(share, kStreamThreads, kMaxChunkVectors) + 1;

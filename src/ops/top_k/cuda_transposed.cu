@@ -11,6 +11,7 @@ namespace anydml {
 
 // Those of the other files.
 ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaThreads;
+ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaCounted;
 ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaRows;
 ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaStream;
 ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaBuckets;
@@ -133,8 +134,9 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
     return nullptr;
   }
   const TopKProblem rows = ProblemOfRows(problem, sequences);
-  for (ModuleCreate<TopKProblem>* create : {AnyDmlCreateTopKCudaThreads, AnyDmlCreateTopKCudaRows,
-                                            AnyDmlCreateTopKCudaStream, AnyDmlCreateTopKCudaBuckets}) {
+  for (ModuleCreate<TopKProblem>* create :
+       {AnyDmlCreateTopKCudaThreads, AnyDmlCreateTopKCudaCounted, AnyDmlCreateTopKCudaRows,
+        AnyDmlCreateTopKCudaStream, AnyDmlCreateTopKCudaBuckets}) {
     if (const Kernel* of_rows = create(rows, why_not); of_rows != nullptr) {
       why_not->clear();  // of what those before it said
       return new TopKTransposed<kBytes>(sequences, of_rows);

@@ -29,6 +29,16 @@ std::string CudaSortBetterNot(const TopKProblem& problem) {
   return StrCat("sorting ", sequences, " sequences of ", n, " one by one takes longer than cuda.rounds");
 }
 
+// cuda.long_rows has a block per row, two at a time on each of 132 multiprocessors: the last of them must not
+// leave most of the device idle.
+std::string CudaLongRowsBetterNot(const TopKProblem& problem) {
+  constexpr uint64_t kAtATime = 264;
+  const uint64_t rows = ElementCount(problem.input) / problem.n();
+  const uint64_t waves = (rows - 1) / kAtATime + 1;
+  if (rows * 5 >= waves * kAtATime * 4) return {};
+  return StrCat(rows, " rows keep ", waves, " times ", kAtATime, " blocks busy for less than four fifths");
+}
+
 constexpr Implementation<TopKProblem> kImplementations[] = {
 #if ANYDML_HAVE_HIGHWAY
     {"cpu.rank", "cpu", CreateTopKRank},
@@ -41,7 +51,9 @@ constexpr Implementation<TopKProblem> kImplementations[] = {
     {"cuda.threads", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaThreads"},
     {"cuda.columns", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaColumns"},
     {"cuda.transposed", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaTransposed"},
+    {"cuda.counted", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaCounted"},
     {"cuda.rows", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaRows"},
+    {"cuda.long_rows", "cuda", nullptr, CudaLongRowsBetterNot, "AnyDmlCreateTopKCudaLongRows"},
     {"cuda.stream", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaStream"},
     {"cuda.buckets", "cuda", nullptr, nullptr, "AnyDmlCreateTopKCudaBuckets"},
     {"cuda.sort", "cuda", nullptr, CudaSortBetterNot, "AnyDmlCreateTopKCudaSort"},
