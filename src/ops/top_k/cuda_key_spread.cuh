@@ -18,9 +18,11 @@ class KeySpread {
   __device__ KeySpread(const KeyOrder& order, Key worst, Key best) : order_(order), best_(best) {
     if constexpr (kByValue) {
       origin_ = Finite(ValueOf(best));
-      const float width = Finite(ValueOf(worst)) - origin_;
+      const float width = fabsf(Finite(ValueOf(worst)) - origin_);
       // Neither zero nor infinite, whatever the keys are: then only NaN gives NaN below.
-      scale_ = copysignf(kBins / fminf(fmaxf(fabsf(width), 1e-30f), FLT_MAX), width);
+      scale_ = kBins / fminf(fmaxf(width, 1e-30f), FLT_MAX);
+      // Down from the best one. Not by the width's sign: it is 0 between the largest number and infinity.
+      if (order.flip == 0) scale_ = -scale_;
     } else {
       shift_ = max(0, BitWidth(static_cast<Key>(best - worst)) - (31 - __clz(kBins)));
     }
