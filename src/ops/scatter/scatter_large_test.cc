@@ -62,28 +62,45 @@ TEST(Scatter, LatestOfManyUpdatesWins) {
   }
 }
 
-// Indices at the edges of what is allowed among many others, in every place of a vector.
+// Indices of a dimension of `size` at the edges of what is allowed.
 template <typename Index>
-void ExpectEdgesHandled(DataType index_type) {
-  constexpr uint32_t kUpdates = 40000, kElements = 30000;
+Index Edge(uint32_t number, uint32_t size) {
   const Index edges[] = {0,
-                         kElements - 1,
-                         kElements,
+                         static_cast<Index>(size - 1),
+                         static_cast<Index>(size),
                          static_cast<Index>(-1),
-                         static_cast<Index>(-Index{kElements}),
-                         static_cast<Index>(-Index{kElements} - 1),
+                         static_cast<Index>(-static_cast<Index>(size)),
+                         static_cast<Index>(-static_cast<Index>(size) - 1),
                          std::numeric_limits<Index>::min(),
                          std::numeric_limits<Index>::max(),
                          static_cast<Index>(std::numeric_limits<Index>::max() / 2 + 1)};
-  const TensorDesc data = Packed(DataType::kFloat16, {kElements});
-  const TensorDesc indices = Packed(index_type, {kUpdates});
-  const TensorDesc updates = Packed(DataType::kFloat16, {kUpdates});
+  return edges[number % std::size(edges)];
+}
+
+// Edges among many other indices, in every place of a vector: single ones, and pairs.
+template <typename Index>
+void ExpectEdgesHandled(DataType index_type) {
+  constexpr uint32_t kUpdates = 40000, kElements = 30000;
   std::mt19937_64 random(TestSeed());
-  std::vector<Index> places(kUpdates);
-  for (uint32_t i = 0; i < kUpdates; ++i) places[i] = Uniform(random, 0, kElements - 1);
-  for (uint32_t i = 1000; i < kUpdates; i += 7) places[i] = edges[i % std::size(edges)];
-  ExpectAllAgree(ScatterElements(data, indices, updates, data, 0),
-                 {RandomBytes(data, random), Scattered(indices, places), RandomBytes(updates, random)});
+  {
+    const TensorDesc data = Packed(DataType::kFloat16, {kElements});
+    const TensorDesc indices = Packed(index_type, {kUpdates});
+    const TensorDesc updates = Packed(DataType::kFloat16, {kUpdates});
+    std::vector<Index> places(kUpdates);
+    for (uint32_t i = 0; i < kUpdates; ++i) places[i] = Uniform(random, 0, kElements - 1);
+    for (uint32_t i = 1000; i < kUpdates; i += 7) places[i] = Edge<Index>(i, kElements);
+    ExpectAllAgree(ScatterElements(data, indices, updates, data, 0),
+                   {RandomBytes(data, random), Scattered(indices, places), RandomBytes(updates, random)});
+  }
+  constexpr uint32_t kSizes[] = {150, 200};
+  const TensorDesc data = Packed(DataType::kFloat16, {kSizes[0], kSizes[1]});
+  const TensorDesc indices = Packed(index_type, {kUpdates, 2});
+  const TensorDesc updates = Packed(DataType::kFloat16, {1, kUpdates});
+  std::vector<Index> tuples(2 * kUpdates);
+  for (uint32_t i = 0; i < 2 * kUpdates; ++i) tuples[i] = Uniform(random, 0, kSizes[i % 2] - 1);
+  for (uint32_t i = 1000; i < 2 * kUpdates; i += 7) tuples[i] = Edge<Index>(i, kSizes[i % 2]);
+  ExpectAllAgree(ScatterNd(data, indices, updates, data, 2, 2),
+                 {RandomBytes(data, random), Scattered(indices, tuples), RandomBytes(updates, random)});
 }
 
 TEST(Scatter, EdgesAmongManyIndices) {
