@@ -6,6 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
+#define __SANITIZE_THREAD__ 1  // as GCC says it
+#endif
+#endif
+
 namespace anydml::d3d12 {
 
 Notification::~Notification() {

@@ -126,9 +126,10 @@ TEST_F(ThreadsTest, LargeOperatorsOnSeveralQueues) {
     DmlHarness cpu(CpuDevice().Get(), DML_CREATE_DEVICE_FLAG_NONE);
     expected = run(cpu);
   }
+  auto* d3d = h().d3d();
   OnAllThreads([&](int) {
     try {
-      DmlHarness mine(h().d3d(), DML_CREATE_DEVICE_FLAG_NONE);
+      DmlHarness mine(d3d, DML_CREATE_DEVICE_FLAG_NONE);
       for (int round = 0; round < 3; ++round) EXPECT_EQ(run(mine), expected);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
