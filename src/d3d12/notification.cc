@@ -6,11 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
-#define __SANITIZE_THREAD__ 1  // as GCC says it
-#endif
-#endif
+#include "base/sanitizers.h"
 
 namespace anydml::d3d12 {
 
@@ -54,12 +50,8 @@ int DuplicateEvent(HANDLE event) {
   // Eventfds are anonymous inodes, which have no file type. Anything else (a file,
   // stdout, a socket) must not get eight bytes written into it.
   if (fd < 0 || fstat(fd, &status) != 0 || (status.st_mode & S_IFMT) != 0) return -1;
-#if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer follows the order that an event gives through dup, but not through fcntl.
-  return dup(fd);
-#else
-  return fcntl(fd, F_DUPFD_CLOEXEC, 0);
-#endif
+  return kThreadSanitizer ? dup(fd) : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
 }  // namespace anydml::d3d12

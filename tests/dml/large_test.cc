@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "dml/dml_test.h"
-#include "support/sanitizers.h"
+#include "base/sanitizers.h"
 
 namespace anydml::test {
 namespace {

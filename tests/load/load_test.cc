@@ -18,7 +18,7 @@
 #include "common/scoped_variable.h"
 #include "load/process_state.h"
 #include "support/problems.h"
-#include "support/sanitizers.h"
+#include "base/sanitizers.h"
 
 namespace anydml::test {
 namespace {

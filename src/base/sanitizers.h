@@ -1,7 +1,7 @@
-// What the tests were built with: a sanitizer's memory is not the program's.
+// What this was built with: compilers say it in different ways.
 #pragma once
 
-namespace anydml::test {
+namespace anydml {
 
 #if defined(__has_feature)
 inline constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
@@ -19,4 +19,4 @@ inline constexpr bool kThreadSanitizer = false;
 #endif
 #endif
 
-}  // namespace anydml::test
+}  // namespace anydml
