@@ -107,6 +107,9 @@ class BlockSort {
     });
   }
 
+  // Comparing all with all is fastest, until it keeps other blocks from their work.
+  static constexpr uint32_t kRankedAtMost = kThreads >= 256 ? 128 : 32;
+
   static constexpr uint32_t kFullestBin = 32;  // beyond, comparing within bins gets slow
 
   // Bin 0 is the best one; bins are 2^shift wide.
@@ -118,8 +121,6 @@ class BlockSort {
   }
 
  private:
-  // Comparing all with all is fastest, until it keeps other blocks from their work.
-  static constexpr uint32_t kRankedAtMost = kThreads >= 256 ? 128 : 32;
   static constexpr uint32_t kSortedByWarpAtMost = 128;
 
   static __device__ void Sync() { Bins::Sync(); }

@@ -49,6 +49,17 @@ struct KeyVector {
     }
   }
 
+  // The same for any `e`.
+  __device__ Key Select(int e) const {
+    const int w = e * kBytes / 4;
+    const uint32_t word = w < 2 ? (w == 0 ? words[0] : words[1]) : (w == 2 ? words[2] : words[3]);
+    if constexpr (kBytes == 8) {
+      return uint64_t{w == 0 ? words[1] : words[3]} << 32 | word;
+    } else {
+      return static_cast<Key>(word >> (8 * (e * kBytes % 4)));
+    }
+  }
+
   __device__ void Set(int e, Key key) {
     if constexpr (kBytes == 8) {
       words[2 * e] = static_cast<uint32_t>(key);
@@ -203,6 +214,21 @@ struct PackedBest {
       const bool worse = kBetterBy == BetterBy::kMaxNan ? __uint_as_float(best) < __uint_as_float(bound)
                                                         : __uint_as_float(best) > __uint_as_float(bound);
       return !worse;
+    } else if constexpr (kBytes == 2 && kBetterBy != BetterBy::kKey) {
+      Key bound;
+      KeyToElement<kBytes>(order, least, &bound);
+      uint32_t worse;  // both halves
+      const uint32_t bounds = bound * 0x10001u;
+      if constexpr (kBetterBy == BetterBy::kMaxNan) {
+        asm("{.reg .pred a, b; setp.lt.f16x2 a|b, %1, %2; and.pred a, a, b; selp.u32 %0, 1, 0, a;}"
+            : "=r"(worse)
+            : "r"(best), "r"(bounds));
+      } else {
+        asm("{.reg .pred a, b; setp.gt.f16x2 a|b, %1, %2; and.pred a, a, b; selp.u32 %0, 1, 0, a;}"
+            : "=r"(worse)
+            : "r"(best), "r"(bounds));
+      }
+      return worse == 0;
     } else {
       return KeyOf(order, best) >= least;
     }

@@ -89,4 +89,29 @@ void LaunchClusters(Function* kernel, uint32_t clusters, uint32_t blocks, uint32
              std::forward<Arguments>(arguments)...);
 }
 
+// How many blocks of `kernel` the device runs at the same time; 0 with the reason.
+template <typename Function>
+uint32_t BlocksAtOnce(Function* kernel, uint32_t threads, uint32_t shared_bytes, std::string* why_not) {
+  const CudaDevice* device = GetCudaDevice(why_not);
+  if (device == nullptr) return 0;
+  int of_multiprocessor = 0;
+  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &of_multiprocessor, kernel, static_cast<int>(threads), shared_bytes);
+  if (error == cudaSuccess && of_multiprocessor > 0) return of_multiprocessor * device->multiprocessors;
+  cudaGetLastError();
+  *why_not = StrCat("no multiprocessor has room for a block of ", threads, " threads and ", shared_bytes,
+                    " bytes of shared memory: ", cudaGetErrorString(error));
+  return 0;
+}
+
+// Launches no more than BlocksAtOnce blocks, which may wait for each other.
+template <typename Function, typename... Arguments>
+void LaunchTogether(Function* kernel, uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
+                    cudaStream_t stream, Arguments&&... arguments) {
+  cudaLaunchAttribute together{};
+  together.id = cudaLaunchAttributeCooperative;
+  together.val.cooperative = 1;
+  LaunchWith(together, kernel, blocks, threads, shared_bytes, stream, std::forward<Arguments>(arguments)...);
+}
+
 }  // namespace anydml

@@ -88,7 +88,8 @@ class BlockSelect {
     if (threadIdx.x == 0) shared_.collected = 0;
     Sync();
   }
-  // Returns the word's place; it does not fit from `capacity` on.
+  // Returns the word's place; it does not fit from `capacity` on. Lanes that add at the same time do it
+  // together.
   __device__ uint32_t Add(Word word, Word* list, uint32_t capacity) {
     const uint32_t place = atomicAdd(&shared_.collected, 1);
     if (place < capacity) list[place] = word;
@@ -101,6 +102,41 @@ class BlockSelect {
     return shared_.collected;
   }
 
+  // Copies m words to list, where they can be read again and again; of too many those that reach what a
+  // sample of them says. Returns where at least k are, or all m; they are `*m` then.
+  __device__ const Word* CopyBest(const Word* words, uint32_t* m, uint32_t k, Word* list, uint32_t capacity) {
+    constexpr uint32_t kSamples = 4 * kThreads;
+    if (*m <= capacity) {
+#pragma unroll 4
+      for (uint32_t i = threadIdx.x; i < *m; i += kThreads) list[i] = words[i];
+      Sync();
+      return list;
+    }
+    Word sample[kSamples / kThreads];
+#pragma unroll
+    for (uint32_t i = 0; i < kSamples / kThreads; ++i) {
+      sample[i] = words[uint64_t{*m} * (i * kThreads + threadIdx.x) / kSamples];
+    }
+    const auto sampled = [&](auto&& visit) {
+#pragma unroll
+      for (const Word word : sample) visit(word);
+    };
+    // The K best put that many samples above them, give or take six deviations.
+    const float mean = static_cast<float>(k) * kSamples / *m;
+    const auto rank = static_cast<uint32_t>(mean + 6 * sqrtf(mean)) + 8;
+    if (rank >= kSamples) return words;
+    const Word bound = Bound(sampled, RangeOf(sampled), rank, rank + rank / 4);
+    const auto all = [&](auto&& visit) {
+#pragma unroll 8
+      for (uint32_t i = threadIdx.x; i < *m; i += kThreads) visit(words[i]);
+    };
+    const uint32_t found = Collect(all, bound, list, capacity);
+    Sync();  // everyone knows it
+    if (found > capacity || found < k) return words;
+    *m = found;
+    return list;
+  }
+
   // The K best of any number of words, in order, in list or spare (of `capacity` at least k); returns where.
   // The words may be in `spare`.
   template <typename ForEach>
@@ -108,6 +144,16 @@ class BlockSelect {
     const Range range = RangeOf(for_each);
     if (Word* sorted = sorting_.SelectByBins(for_each, range, k, spare, list, capacity)) return sorted;
     return SelectByWords(for_each, range, k, list, spare, capacity);
+  }
+
+  // The same for m words that may be in `list`.
+  __device__ Word* SelectAndSort(const Word* words, uint32_t m, uint32_t k, Word* list, Word* spare,
+                                 uint32_t capacity) {
+    if (words == list && m <= Sorting::kRankedAtMost) return sorting_.Sort(list, spare, m, {});
+    const auto for_each = [&](auto&& visit) {
+      for (uint32_t i = threadIdx.x; i < m; i += kThreads) visit(words[i]);
+    };
+    return SelectAndSort(for_each, k, spare, list, capacity);
   }
 
   // The same for words in `range` that crowd near few values.

@@ -61,6 +61,13 @@ inline __device__ void CopyAsync(uint4* to, const uint4* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
 }
 
+// The words from `vector` on, of which not all are before the tensor's end.
+inline __device__ uint4 LoadBefore(const uint4* vector, const std::byte* end) {
+  const auto* at = reinterpret_cast<const uint32_t*>(vector);
+  const int64_t left = reinterpret_cast<const uint32_t*>(end) - at;
+  return make_uint4(at[0], left > 1 ? at[1] : 0, left > 2 ? at[2] : 0, 0);
+}
+
 template <int kBytes>
 class CudaSequence {
  public:
@@ -101,11 +108,7 @@ class CudaSequence {
     return reinterpret_cast<const uint4*>(input_ + FirstOf(v));
   }
   // The one vector that may be left, by words.
-  __device__ uint4 LoadLast(uint64_t v) const {
-    const auto* at = reinterpret_cast<const uint32_t*>(input_ + FirstOf(v));
-    const int64_t left = reinterpret_cast<const uint32_t*>(all_.input_end) - at;
-    return make_uint4(at[0], left > 1 ? at[1] : 0, left > 2 ? at[2] : 0, 0);
-  }
+  __device__ uint4 LoadLast(uint64_t v) const { return LoadBefore(AddressOfVector(v), all_.input_end); }
 
   // What is outside of the sequence becomes `worst`; it has, as uint32_t, an index above all others.
   // With key 0 it is worse than every element.

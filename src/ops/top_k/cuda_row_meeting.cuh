@@ -1,0 +1,130 @@
+// Blocks that share a row: where they meet, and the bounds that they agree on.
+#pragma once
+
+#include <cooperative_groups.h>
+
+#include <cstddef>
+
+#include "ops/top_k/cuda_select.cuh"
+
+namespace anydml {
+
+// In the temporary resource. All blocks of the grid are there at the same time. Functions of one thread of a
+// block, unless said.
+template <int kBytes>
+class RowMeeting {
+ public:
+  using Word = WordFor<kBytes>;
+  enum Subject { kFirst, kLast, kOwn, kSubjects };
+
+  // What the meetings of a row need; all blocks together collect `room` words at most.
+  static __host__ __device__ uint64_t Bytes(uint32_t shares, uint64_t room) {
+    const uint64_t bytes = sizeof(Counters) + (uint64_t{shares} * kSubjects + room) * sizeof(Word);
+    return (bytes + alignof(Counters) - 1) / alignof(Counters) * alignof(Counters);
+  }
+
+  __device__ RowMeeting(std::byte* at, uint32_t share, uint32_t shares)
+      : counters_(reinterpret_cast<Counters*>(at)), share_(share), shares_(shares) {}
+
+  __device__ uint32_t share() const { return share_; }
+  __device__ uint32_t shares() const { return shares_; }
+
+  // Before anything else that counts.
+  __device__ void Open() const {
+    if (share_ == 0) *counters_ = {0, 0, 0, 0};
+  }
+
+  __device__ void Tell(Subject subject, Word word) const { words()[subject * shares_ + share_] = word; }
+
+  // Barriers of whole blocks: those of all rows, those of this one.
+  __device__ void WaitForAllRows() const { cooperative_groups::this_grid().sync(); }
+  __device__ void Wait() const {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      __threadfence();
+      atomicAdd(&counters_->arrived, 1);
+      while (*const_cast<volatile uint32_t*>(&counters_->arrived) < shares_) {
+      }
+      __threadfence();
+    }
+    __syncthreads();
+  }
+
+  // A block's: the worst and the best word that was told before a barrier.
+  template <typename Select>
+  __device__ WordRange<Word> RangeOfTold(Subject subject, Select* select) const {
+    return select->RangeOf([&](auto&& visit) {
+      for (uint32_t share = threadIdx.x; share < shares_; share += blockDim.x) visit(Told(subject, share));
+    });
+  }
+  // What all blocks have collected.
+  __device__ Word* collected() const { return words() + kSubjects * shares_; }
+  __device__ uint32_t count() const { return __ldcg(&counters_->collected); }
+  __device__ uint32_t Reserve(uint32_t count) const { return atomicAdd(&counters_->collected, count); }
+
+  // A block's: true in the last one, which sees what all of them have written.
+  __device__ bool Leave() const {
+    __threadfence();
+    __syncthreads();
+    const bool last = threadIdx.x == 0 && atomicAdd(&counters_->left, 1) == shares_ - 1;
+    const bool is_last = __syncthreads_or(last);
+    if (is_last) __threadfence();
+    return is_last;
+  }
+
+  // For a kernel that comes after.
+  __device__ void Fail() const { counters_->failed = 1; }
+  __device__ bool failed() const { return counters_->failed != 0; }
+
+ private:
+  struct alignas(16) Counters {
+    uint32_t collected;
+    uint32_t arrived;  // blocks
+    uint32_t left;     // blocks
+    uint32_t failed;
+  };
+
+  __device__ Word* words() const { return reinterpret_cast<Word*>(counters_ + 1); }
+
+  __device__ Word Told(Subject subject, uint32_t share) const {
+    const Word* word = words() + subject * shares_ + share;
+    if constexpr (sizeof(Word) == 8) {
+      return __ldcg(reinterpret_cast<const unsigned long long*>(word));
+    } else {
+      const ulonglong2 halves = __ldcg(reinterpret_cast<const ulonglong2*>(word));
+      return Word{halves.y} << 64 | halves.x;
+    }
+  }
+
+  Counters* counters_;
+  uint32_t share_;
+  uint32_t shares_;
+};
+
+// The best words of 32 teams of a block's threads: a bound that is rough, but soon known.
+template <typename Word, int kThreads>
+class TeamBound {
+ public:
+  static constexpr uint32_t kMostGroups = 16;
+
+  struct Shared {
+    Word bests[32];
+  };
+
+  // A word that so many of the threads' words reach, up to kMostGroups. Words differ, and 0 is none.
+  static __device__ Word Of(Shared* shared, Word word, uint32_t groups) {
+    constexpr int kTeam = kThreads / 32;
+#pragma unroll
+    for (int lanes = kTeam / 2; lanes > 0; lanes /= 2) word = Better(word, ShuffleXor(word, lanes));
+    if (threadIdx.x % kTeam == 0) shared->bests[threadIdx.x / kTeam] = word;
+    __syncthreads();
+    word = shared->bests[threadIdx.x % 32];
+    uint32_t better = 0;
+#pragma unroll
+    for (int lanes = 1; lanes < 32; ++lanes) better += ShuffleXor(word, lanes) > word;
+    const uint32_t last = __reduce_max_sync(~0u, better < groups ? better : 0);
+    return shared->bests[__ffs(__ballot_sync(~0u, better == last)) - 1];
+  }
+};
+
+}  // namespace anydml
