@@ -49,7 +49,7 @@ HRESULT PrivateData::Get(REFGUID guid, UINT* size, void* data) const {
   if (entry.object) {
     IUnknown* object = entry.object.get();
     object->AddRef();
-    memcpy(data, &object, sizeof(IUnknown*));
+    memcpy(data, &object, sizeof(object));
   } else if (needed != 0) {
     memcpy(data, entry.bytes.data(), needed);
   }

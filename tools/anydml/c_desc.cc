@@ -24,7 +24,7 @@ CDesc::CDesc(const OperatorDesc& desc) : bytes_(desc.schema->desc_size) {
 
 template <typename T>
 void CDesc::Store(const FieldSchema& field, const T& value) {
-  std::memcpy(bytes_.data() + field.offset, &value, sizeof(T));
+  std::memcpy(bytes_.data() + field.offset, &value, sizeof(value));
 }
 
 const DML_TENSOR_DESC* CDesc::Tensors(const TensorDesc* tensors, size_t count) {
