@@ -79,7 +79,7 @@ uintptr_t Device::cuda_stream() const {
 template <typename Body>
 Status Device::Locked(Body&& body) {
   std::lock_guard lock(mutex_);
-  const Status status = body();
+  Status status = body();
   if (!status.ok()) session_->Discard();
   return status;
 }

@@ -239,8 +239,8 @@ uint64_t TestSeed() {
 }
 
 int TestIterations(int usual) {
-  const char* text = std::getenv("ANYDML_TEST_ITERATIONS");
-  return text != nullptr ? std::atoi(text) : usual;
+  const char* percent = std::getenv("ANYDML_TEST_PERCENT");
+  return percent == nullptr ? usual : std::max(1, usual * std::atoi(percent) / 100);
 }
 
 uint32_t Uniform(std::mt19937_64& random, uint32_t low, uint32_t high) {

@@ -76,9 +76,21 @@ const Operator& ImplementationOf(const OperatorDesc& desc);
 // backend only.
 std::vector<const char*> RunnableImplementations(const OperatorDesc& desc);
 
-// ANYDML_TEST_SEED, or a fixed one; ANYDML_TEST_ITERATIONS, or `usual`.
+// ANYDML_TEST_SEED, or a fixed one.
 uint64_t TestSeed();
+
+// ANYDML_TEST_PERCENT of `usual`: fewer for tools under which everything is slow, or more than usual.
 int TestIterations(int usual);
+
+// Which cases of a grid are run: all, or ANYDML_TEST_PERCENT of them, spread evenly, whatever their order.
+class Thinning {
+ public:
+  bool Runs() { return next_++ * 0x9E3779B9u < share_; }  // multiples of the golden ratio
+
+ private:
+  const uint64_t share_ = (uint64_t{1} << 32) * TestIterations(100) / 100;  // of 2^32
+  uint32_t next_ = 0;
+};
 
 uint32_t Uniform(std::mt19937_64& random, uint32_t low, uint32_t high);  // inclusive
 

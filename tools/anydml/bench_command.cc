@@ -149,7 +149,7 @@ Status Run(const Arguments& arguments, Output* output) {
   if (options.sweep.empty()) return WriteReport(options, {});
   Bench bench(options, output);
   ANYDML_RETURN_IF_ERROR(bench.FindAdapters(arguments.Value("--compare")));
-  const Status status = bench.Run();
+  Status status = bench.Run();
   Print(options, bench.results(), output);
   if (!status.ok() || options.report.empty()) return status;
   return WriteReport(options, bench.results());

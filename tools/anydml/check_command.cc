@@ -82,7 +82,7 @@ Status Run(const Arguments& arguments, Output* output) {
   json.Key("model").String(path);
   json.Key("featureLevel").String(FeatureLevelName(level));
   Model model;
-  if (const Status status = LoadModel(path, &model); !status.ok()) {
+  if (Status status = LoadModel(path, &model); !status.ok()) {
     json.Key("valid").Bool(false);
     return status;
   }

@@ -66,7 +66,7 @@ Status RunCase(const ConformanceCase& test, ExecutionOptions options) {
   if (test.feature_level != 0) options.session.feature_level = FeatureLevelName(test.feature_level);
   options.allow_out_of_range = true;  // dropping such an update is what is expected
   Output quiet(/*json=*/true, /*quiet=*/true);
-  const Status status = RunModel(model, options, &quiet);
+  Status status = RunModel(model, options, &quiet);
   if (!test.refused || status.code() == Code::kUnsupported) return status;
   if (status.code() == Code::kInvalidArgument) return {};
   return Status(Code::kFail, StrCat(test.model_path, ": E_INVALIDARG was expected, but ",
@@ -94,7 +94,7 @@ size_t Count(const std::vector<JunitCase>& results, const std::string& group, Ou
   }));
 }
 
-std::string Column(std::string text, size_t width) {
+std::string Column(const std::string& text, size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 

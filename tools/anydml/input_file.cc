@@ -45,7 +45,7 @@ Status ReadAll(int file, const std::string& path, uint64_t max_bytes, std::vecto
 Status ReadFile(const std::string& path, uint64_t max_bytes, std::vector<std::byte>* bytes) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return ErrnoStatus(path);
-  const Status status = ReadAll(file, path, max_bytes, bytes);
+  Status status = ReadAll(file, path, max_bytes, bytes);
   close(file);
   return status;
 }

@@ -152,7 +152,7 @@ Status OutputFiles::Add(const std::string& path, const std::string& header, std:
   SetUsualMode(file);
   const bool written =
       WriteAll(file, header.data(), header.size()) && WriteAll(file, data.data(), data.size());
-  const Status status = written ? Status() : CannotWrite(path);
+  Status status = written ? Status() : CannotWrite(path);
   if (close(file) != 0 && status.ok()) return CannotWrite(path);
   return status;
 }

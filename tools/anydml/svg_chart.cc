@@ -134,7 +134,7 @@ std::string DrawChart(const Chart& chart, std::string_view id) {
   std::string names, legend, lines;
   for (const ChartSeries& series : chart.series) {
     names += StrCat(names.empty() ? "" : ", ", series.name);
-    legend = DrawKey(series.name, series.style) + legend;  // what is on top comes first
+    legend.insert(0, DrawKey(series.name, series.style));  // what is on top comes first
     lines += DrawSeries(series, x_axis, y_axis);
   }
   return StrCat("<figure class=\"chart\">\n<figcaption>", Escape(chart.title), "</figcaption>\n",

@@ -39,6 +39,7 @@ constexpr T SaturateToward0(double value) {
 // which a compiler puts the operands: make it one and the same.
 template <typename T>
 constexpr T OneNan(T value) {
+  // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
   return value != value ? std::numeric_limits<T>::quiet_NaN() : value;
 }
 

@@ -36,7 +36,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Asks for what lies `ahead` elements, the next row, unless that is 0.
 template <typename T, bool kLargest, Pass kPass>
 uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uint32_t end, LaneOf<T> lane,
-              uint32_t enough, uint32_t ahead, Hits<KeyOf<T>>* hits) {
+              uint32_t enough, uint32_t ahead, HitsOf<T>* hits) {
   const TagOf<T> d;
   const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
   const LaneOf<T>* const data = LanesOf<T>(row);
@@ -105,7 +105,7 @@ uint32_t Scan(const UnsignedOf<sizeof(T)>* HWY_RESTRICT row, uint32_t begin, uin
 
 template <typename T, bool kLargest>
 uint32_t ScanFrom(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, KeyOf<T> threshold,
-                  uint32_t enough, uint32_t ahead, Hits<KeyOf<T>>* hits) {
+                  uint32_t enough, uint32_t ahead, HitsOf<T>* hits) {
   const Limit<T> limit = LimitOfKey<T, kLargest>(threshold);
   switch (limit.pass) {
     case Pass::kCompare:
@@ -126,7 +126,7 @@ uint32_t ScanFrom(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end
 // except some that are surely not among the K best.
 template <typename T, bool kLargest>
 void Collect(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, const RowQuery& query,
-             KeyOf<T> threshold, Hits<KeyOf<T>>* hits) {
+             KeyOf<T> threshold, HitsOf<T>* hits) {
   const uint32_t full = MostHits(query);
   uint32_t enough = query.k;
   const uint32_t ahead = query.method == RowMethod::kBests ? query.n : 0;
@@ -195,7 +195,7 @@ uint32_t SelectBest(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, Row
   // row, where the processor's own prefetching starts anew.
   constexpr uint32_t kAhead = 4096 / sizeof(T);
   const uint32_t ahead = sampled ? 0 : std::min(query.n, kAhead);
-  Hits<KeyOf<T>>& hits = scratch->hits;
+  HitsOf<T>& hits = scratch->hits;
   uint32_t best = 0;
   for (uint32_t at = 0; at < query.n;) {
     hits.count = 0;
@@ -273,7 +273,7 @@ struct Steps {
                          : Steps<T, false>::Bound(row, query, sample);                                      \
   }                                                                                                         \
   void Collect##name(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, const RowQuery& query, \
-                     KeyOf<T> threshold, Hits<KeyOf<T>>* hits) {                                            \
+                     KeyOf<T> threshold, HitsOf<T>* hits) {                                                 \
     query.largest ? Collect<T, true>(row, begin, end, query, threshold, hits)                               \
                   : Collect<T, false>(row, begin, end, query, threshold, hits);                             \
   }                                                                                                         \
@@ -321,7 +321,7 @@ namespace anydml {
   }                                                                                                          \
   template <>                                                                                                \
   void CollectPart<T>(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, const RowQuery& query, \
-                      KeyOf<T> threshold, Hits<KeyOf<T>>* hits) {                                            \
+                      KeyOf<T> threshold, HitsOf<T>* hits) {                                                 \
     HWY_DYNAMIC_DISPATCH(Collect##name)(row, begin, end, query, threshold, hits);                            \
   }                                                                                                          \
   template <>                                                                                                \

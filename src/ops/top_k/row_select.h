@@ -45,6 +45,9 @@ struct Hits {
   uint32_t count;
 };
 
+template <typename T>
+using HitsOf = Hits<KeyOf<T>>;
+
 // The most hits that are kept at a time: more than K, or the whole row. When they are
 // full they are reduced to K: that should be worth the work.
 inline uint32_t MostHits(const RowQuery& query) {
@@ -107,7 +110,7 @@ KeyOf<T> BoundRow(const UnsignedOf<sizeof(T)>* row, const RowQuery& query, KeyOf
 // except some that are surely not among the K best. For parts of 64 or more elements.
 template <typename T>
 void CollectPart(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end, const RowQuery& query,
-                 KeyOf<T> threshold, Hits<KeyOf<T>>* hits);
+                 KeyOf<T> threshold, HitsOf<T>* hits);
 
 // How many keys are `bound` or better.
 uint32_t CountReachingKeys(const int32_t* keys, uint32_t count, int32_t bound);

@@ -66,7 +66,7 @@ inline WideCandidate* SortMany(const Hits<int64_t>& hits, WideCandidate* words, 
 // The K best hits, best first.
 template <typename T>
 void Order(uint32_t k, RowScratch<T>* scratch, uint32_t* order) {
-  Hits<KeyOf<T>>& hits = scratch->hits;
+  HitsOf<T>& hits = scratch->hits;
   if (k == 1) {
     order[0] = hits.indices[std::max_element(hits.keys, hits.keys + hits.count) - hits.keys];
     return;

@@ -6,8 +6,8 @@
 namespace anydml::testing {
 namespace {
 
-OperatorDesc TopK1(std::vector<uint32_t> input, std::vector<uint32_t> value, std::vector<uint32_t> index,
-                   uint32_t axis, uint32_t k) {
+OperatorDesc TopK1(const std::vector<uint32_t>& input, const std::vector<uint32_t>& value,
+                   const std::vector<uint32_t>& index, uint32_t axis, uint32_t k) {
   return MakeDesc("TOP_K1", {{"InputTensor", Packed(DataType::kFloat32, input)},
                              {"OutputValueTensor", Packed(DataType::kFloat32, value)},
                              {"OutputIndexTensor", Packed(DataType::kUInt32, index)},

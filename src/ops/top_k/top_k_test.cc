@@ -225,24 +225,12 @@ void RunCase(const Case& c, std::mt19937_64& random, bool places) {
   if (places) ExpectPlaces(desc, bytes, reference);
 }
 
-// Which of a grid's `cases` are run: all, or about as many as ANYDML_TEST_ITERATIONS says, spread evenly (for
-// tools under which everything is slow).
-class Thinning {
- public:
-  explicit Thinning(uint64_t cases) : share_((uint64_t{1} << 32) * TestIterations(cases) / cases) {}
-  bool Runs() { return next_++ * 0x9E3779B9u < share_; }
-
- private:
-  uint64_t share_;  // of 2^32
-  uint32_t next_ = 0;
-};
-
 bool LongDoubleHolds64Bits() { return std::numeric_limits<long double>::digits >= 64; }
 
 TEST(TopK, EveryTypeRankAxisKDirectionAndLayout) {
   std::mt19937_64 random(TestSeed());
   const std::vector<uint32_t> all_sizes = {3, 2, 4, 1, 2, 5, 2, 3};
-  Thinning thinning(2720);
+  Thinning thinning;
   for (DataType type : kTypes) {
     const bool places = BitSize(type) < 64 || LongDoubleHolds64Bits();
     for (uint32_t rank = 1; rank <= 8; ++rank) {
@@ -269,7 +257,7 @@ TEST(TopK, EveryTypeRankAxisKDirectionAndLayout) {
 
 TEST(TopK, EveryCombinationOfLayouts) {
   std::mt19937_64 random(TestSeed());
-  Thinning thinning(1080);
+  Thinning thinning;
   for (DataType type : kTypes) {
     for (uint32_t axis = 0; axis < 3; ++axis) {
       for (LayoutKind input : kInputLayouts) {
@@ -290,7 +278,7 @@ TEST(TopK, EveryCombinationOfLayouts) {
 
 TEST(TopK, LongSequences) {
   std::mt19937_64 random(TestSeed());
-  Thinning thinning(120);
+  Thinning thinning;
   for (DataType type : kTypes) {
     for (uint32_t k : {1u, 7u, 100u, 999u, 2999u, 3000u}) {
       for (uint32_t direction : {kIncreasing, kDecreasing}) {
@@ -314,7 +302,7 @@ TEST(TopK, LongSequences) {
 // at multiples of 16 bytes or not.
 TEST(TopK, RowsOfEveryLength) {
   std::mt19937_64 random(TestSeed());
-  Thinning thinning(350);
+  Thinning thinning;
   for (DataType type : kTypes) {
     for (uint32_t n : {33u, 250u, 1000u, 2050u, 8192u, 20001u, 40000u}) {
       for (uint32_t k : {1u, 20u, 70u, 400u, n / 2, n}) {
