@@ -100,7 +100,7 @@ uint32_t BlocksAtOnce(Function* kernel, uint32_t threads, uint32_t shared_bytes,
   if (error == cudaSuccess && of_multiprocessor > 0) return of_multiprocessor * device->multiprocessors;
   cudaGetLastError();
   *why_not = StrCat("no multiprocessor has room for a block of ", threads, " threads and ", shared_bytes,
-                    " bytes of shared memory: ", cudaGetErrorString(error));
+                    " bytes of shared memory (", cudaGetErrorString(error), ")");
   return 0;
 }
 

@@ -22,6 +22,7 @@ class LongRow {
   static constexpr int kStages = kUnderWay / kVectors;
   static constexpr uint32_t kCapacity = kBytes == 8 ? 2048 : 4096;  // words that a block collects
   static constexpr uint32_t kMaxK = kCapacity / 2;
+  static constexpr uint32_t kMaxN = (1u << 31) - 4096;  // so that vectors behind the last have indices, too
   static constexpr uint32_t kFirstVectors = kUnderWay * kThreads;  // of the first stages
 
   using Key = UnsignedOf<kBytes>;
@@ -54,13 +55,14 @@ class LongRow {
   // The bound from the first stages is reached by the best elements of so many groups.
   __device__ void RunAlone(uint32_t first_each) {
     uint32_t m;
-    // If the first bound is a guess, and too high, the next is none.
+    // The first bound may be a guess, and too high; the second cannot be.
     for (uint32_t each = first_each;; each = all_.k) {
       stages_.Take(0, 1);
       bound_ = FirstBound(each);
       CollectAll();
       m = select_.Collected();
       if (m >= all_.k) break;
+      __syncthreads();  // everyone knows it
     }
     Finish(list_, m);
   }
@@ -82,27 +84,33 @@ class LongRow {
     if (!meeting.Leave()) return;
     uint32_t m = meeting.count();
     if (m >= all_.k) {
-      Finish(select_.CopyBest(meeting.collected(), &m, all_.k, list_, kCapacity), m);
+      const Word* words = select_.CopyBest(meeting.collected(), &m, all_.k, list_, kCapacity);
+      Finish(words, m);
     } else if (threadIdx.x == 0) {
       meeting.Fail();
     }
   }
 
  private:
-  // A word that the best elements of so many groups in the first stages reach, and few more.
+  // A word that the best elements of so many groups in the first stages reach, and few more; 0 if there are
+  // not so many.
   __device__ Word FirstBound(uint32_t groups) {
     Key bests[kVectors];
+    bool has[kVectors];  // a vector that is whole
     stages_.template Wait<0>();
     DispatchByOrder<kBytes>(order_, [&]<BetterBy kBetterBy>() {
       using Best = PackedBest<kBytes, kBetterBy>;
 #pragma unroll
       for (int i = 0; i < kVectors; ++i) {
         auto best = Best::kWorst;
+        has[i] = false;
 #pragma unroll
         for (int stage = 0; stage < kStages; ++stage) {
-          if (stages_.HasWhole(stage, i)) best = Best::Better(best, Best::Of(order_, stages_.At(stage, i)));
+          if (!stages_.HasWhole(stage, i)) continue;
+          best = Best::Better(best, Best::Of(order_, stages_.At(stage, i)));
+          has[i] = true;
         }
-        bests[i] = stages_.HasWhole(0, i) ? Best::KeyOf(order_, best) : 0;
+        bests[i] = has[i] ? Best::KeyOf(order_, best) : 0;
       }
     });
     if (groups > kVectors * kThreads) return 0;
@@ -116,7 +124,7 @@ class LongRow {
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {  // the last element of a group stands for whichever is the best
       const int32_t last = stages_.FirstOf(kStages - 1, i) + KeyVector<kBytes>::kElements - 1;
-      if (stages_.HasWhole(0, i)) best = Better(best, MakeWord<kBytes>(bests[i], last));
+      if (has[i]) best = Better(best, MakeWord<kBytes>(bests[i], last));
     }
     return Teams::Of(&shared_.teams, best, groups);
   }

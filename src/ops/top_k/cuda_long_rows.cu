@@ -117,9 +117,9 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
   } else if (sequences.k > LongRow<kBytes>::kMaxK) {
     *why_not = StrCat("K is ", sequences.k, "; a block collects for ", LongRow<kBytes>::kMaxK);
   } else if (uint64_t{sequences.n} * kBytes < LongRow<kBytes>::Stages::kRingBytes ||
-             sequences.n >= 1u << 31 || sequences.count >= 1u << 31) {
+             sequences.n > LongRow<kBytes>::kMaxN || sequences.count >= 1u << 31) {
     *why_not = StrCat(sequences.count, " rows of ", sequences.n, " elements of ", kBytes,
-                      " bytes; they should be long, but below 2^31, and as many at most");
+                      " bytes; they should be long, but neither they nor their number near 2^31");
   } else if (AllowSharedMemory(LongRows<kBytes>, kDynamicBytes, why_not) &&
              AllowSharedMemory(SharedLongRows<kBytes>, kDynamicBytes, why_not)) {
     const uint32_t blocks = BlocksAtOnce(SharedLongRows<kBytes>, kThreads, kDynamicBytes, why_not);

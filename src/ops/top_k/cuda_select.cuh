@@ -124,7 +124,7 @@ class BlockSelect {
     // The K best put that many samples above them, give or take six deviations.
     const float mean = static_cast<float>(k) * kSamples / *m;
     const auto rank = static_cast<uint32_t>(mean + 6 * sqrtf(mean)) + 8;
-    if (rank >= kSamples) return words;
+    if (rank >= kSamples) return words;  // too many are wanted
     const Word bound = Bound(sampled, RangeOf(sampled), rank, rank + rank / 4);
     const auto all = [&](auto&& visit) {
 #pragma unroll 8

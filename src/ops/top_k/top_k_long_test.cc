@@ -64,6 +64,22 @@ TEST_F(TopKLong, RandomRows) {
   }
 }
 
+// As many rows as blocks, or a few more: some are read by one block, and some are shared.
+TEST_F(TopKLong, RowsOfOneBlockEach) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", seed));
+  std::mt19937_64 random(seed);
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16, DataType::kInt8, DataType::kInt64}) {
+    for (const uint32_t rows : {135u, 265u}) {
+      const TensorDesc input = Packed(type, {rows, 50000 / (BitSize(type) / 8) + 1});
+      for (const uint32_t k : {3u, 60u, 1000u}) {
+        Run(input, RandomBytes(input, random), k, Uniform(random, 0, 1));
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
 TEST_F(TopKLong, SortedAndEqualRows) {
   for (const DataType type : {DataType::kFloat32, DataType::kUInt16, DataType::kUInt8, DataType::kUInt64}) {
     for (const uint32_t rows : {1u, 20u, 135u}) {
