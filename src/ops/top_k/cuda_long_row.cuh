@@ -8,10 +8,10 @@
 
 namespace anydml {
 
-// What the best of many groups in the first stages say bounds the K best. What reaches the bound is
-// collected; whenever that is much more than K, the K-th best of it is the next bound. Blocks that share a
-// row agree on bounds that enough elements of each reach: a first one, and one when all has been read. The
-// last of them puts what all have collected in order.
+// The best elements of many groups in the first stages bound the K best. What reaches the bound is collected;
+// whenever that is much more than K, the K-th best of it is the next bound. Blocks that share a row agree on
+// bounds that enough elements of each reach: a first one, and one when all has been read. The last of them
+// puts what all have collected in order.
 template <int kBytes>
 class LongRow {
  public:

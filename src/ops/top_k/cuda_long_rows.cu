@@ -123,7 +123,7 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
   } else if (AllowSharedMemory(LongRows<kBytes>, kDynamicBytes, why_not) &&
              AllowSharedMemory(SharedLongRows<kBytes>, kDynamicBytes, why_not)) {
     const uint32_t blocks = BlocksAtOnce(SharedLongRows<kBytes>, kThreads, kDynamicBytes, why_not);
-    if (blocks != 0) return new TopKLongRows<kBytes>(sequences, std::min<uint32_t>(blocks, kThreads));
+    if (blocks != 0) return new TopKLongRows<kBytes>(sequences, blocks);
   }
   return nullptr;
 }

@@ -57,6 +57,7 @@ class RowMeeting {
       for (uint32_t share = threadIdx.x; share < shares_; share += blockDim.x) visit(Told(subject, share));
     });
   }
+
   // What all blocks have collected.
   __device__ Word* collected() const { return words() + kSubjects * shares_; }
   __device__ uint32_t count() const { return __ldcg(&counters_->collected); }
@@ -99,32 +100,6 @@ class RowMeeting {
   Counters* counters_;
   uint32_t share_;
   uint32_t shares_;
-};
-
-// The best words of 32 teams of a block's threads: a bound that is rough, but soon known.
-template <typename Word, int kThreads>
-class TeamBound {
- public:
-  static constexpr uint32_t kMostGroups = 16;
-
-  struct Shared {
-    Word bests[32];
-  };
-
-  // A word that so many of the threads' words reach, up to kMostGroups. Words differ, and 0 is none.
-  static __device__ Word Of(Shared* shared, Word word, uint32_t groups) {
-    constexpr int kTeam = kThreads / 32;
-#pragma unroll
-    for (int lanes = kTeam / 2; lanes > 0; lanes /= 2) word = Better(word, ShuffleXor(word, lanes));
-    if (threadIdx.x % kTeam == 0) shared->bests[threadIdx.x / kTeam] = word;
-    __syncthreads();
-    word = shared->bests[threadIdx.x % 32];
-    uint32_t better = 0;
-#pragma unroll
-    for (int lanes = 1; lanes < 32; ++lanes) better += ShuffleXor(word, lanes) > word;
-    const uint32_t last = __reduce_max_sync(~0u, better < groups ? better : 0);
-    return shared->bests[__ffs(__ballot_sync(~0u, better == last)) - 1];
-  }
 };
 
 }  // namespace anydml

@@ -88,8 +88,7 @@ class BlockSelect {
     if (threadIdx.x == 0) shared_.collected = 0;
     Sync();
   }
-  // Returns the word's place; it does not fit from `capacity` on. Lanes that add at the same time do it
-  // together.
+  // Returns the word's place; it does not fit from `capacity` on.
   __device__ uint32_t Add(Word word, Word* list, uint32_t capacity) {
     const uint32_t place = atomicAdd(&shared_.collected, 1);
     if (place < capacity) list[place] = word;
@@ -103,7 +102,8 @@ class BlockSelect {
   }
 
   // Copies m words to list, where they can be read again and again; of too many those that reach what a
-  // sample of them says. Returns where at least k are, or all m; they are `*m` then.
+  // sample of them says. Returns where the k best are, which is `words` if that fails; `m` becomes how many
+  // words are there.
   __device__ const Word* CopyBest(const Word* words, uint32_t* m, uint32_t k, Word* list, uint32_t capacity) {
     constexpr uint32_t kSamples = 4 * kThreads;
     if (*m <= capacity) {

@@ -30,7 +30,7 @@ class TopKLong : public ::testing::Test {
     ExpectAllAgree(desc, {bytes});
   }
 
-  // Of numbers up to 2^24.
+  // Of numbers up to 2^24; narrow integers keep the low bits.
   static Bytes BytesOf(const TensorDesc& input, const std::function<uint32_t(uint32_t)>& number_of) {
     Bytes bytes(input.total_bytes);
     const size_t width = BitSize(input.type) / 8;
