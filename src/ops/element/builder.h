@@ -1,0 +1,55 @@
+// From an operator's description to an element problem: the rows of operators.cc use this.
+#pragma once
+
+#include <initializer_list>
+
+#include "ops/element/problem.h"
+#include "schema/operator_desc.h"
+
+namespace anydml {
+
+class ElementBuilder {
+ public:
+  // Every present tensor becomes an operand. Sizes that are smaller than output 0's divide them: such a
+  // tensor's element holds for a block of the output's.
+  explicit ElementBuilder(const OperatorDesc& desc);
+
+  const OperatorDesc& desc() const { return desc_; }
+  ElementProgram& program() { return problem_.program; }
+  ElementProblem Take() && { return std::move(problem_); }
+
+  bool has_input(uint32_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
+  DataType input_type(uint32_t i) const { return inputs_[i]->type; }
+  DataType output_type(uint32_t i) const { return outputs_[i]->type; }
+
+  uint8_t Load(uint32_t input, Class type) { return program().Load(input, type); }
+  // The input, or `otherwise` where it is absent; both as FLOAT32.
+  uint8_t LoadOr(uint32_t input, float otherwise);
+  void Store(uint8_t source, Class type) { program().Store(0, source, type); }
+
+  // Reads and writes every tensor of this width by its bits.
+  void ViewAsBits();
+
+  // Applies the description's ScaleBias, if it has one, to a register of elements of `type`.
+  void ApplyScaleBias(uint8_t at, Class at_class, DataType type);
+
+ private:
+  void Append(const TensorDesc* tensor, std::vector<ElementOperand>* operands);
+
+  const OperatorDesc& desc_;
+  const std::vector<const TensorDesc*> inputs_;
+  const std::vector<const TensorDesc*> outputs_;
+  ElementProblem problem_;
+};
+
+// The class in which `function` is computed for elements of `type`.
+Class ClassFor(ElementFunction function, DataType type);
+
+// Appends the activation that `fused` describes to a program whose register `at` (FLOAT32) it changes.
+void AppendActivation(const OperatorDesc& fused, ElementProgram* program, uint8_t at);
+
+// A value of a FLOAT field or a DML_SCALAR_UNION as an element of `type`, as the bits of its class.
+uint64_t ElementParameter(float value, DataType type);
+uint64_t ElementParameter(const Scalar& value, DataType type);
+
+}  // namespace anydml

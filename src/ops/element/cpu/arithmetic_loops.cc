@@ -1,0 +1,4 @@
+#define ANYDML_GROUP ANYDML_ARITHMETIC_FUNCTIONS
+#define ANYDML_GROUP_FILE "ops/element/cpu/arithmetic_loops.cc"
+#define ANYDML_FIND_LOOP FindArithmeticLoop
+#include "ops/element/cpu/group-inl.h"

@@ -1,0 +1,249 @@
+#include "ops/element/cpu/blocks.h"
+
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+
+#include "base/half.h"
+#include "ops/element/cpu/rows.h"
+#include "ops/element/narrow.h"
+#include "ops/element/saturate.h"
+
+namespace anydml {
+namespace {
+
+template <typename T>
+constexpr bool kIsHalf = std::is_same_v<T, Half>;
+
+// A number of class C from an element.
+template <typename C, typename T>
+C FromElement(T x) {
+  if constexpr (kIsHalf<T>) {
+    return static_cast<C>(ToFloat(x));
+  } else {
+    return static_cast<C>(x);
+  }
+}
+
+template <typename T, typename C>
+T ToElement(C x) {
+  if constexpr (kIsHalf<T>) {
+    return RoundToHalf(x);
+  } else if constexpr (std::is_integral_v<T> && std::is_floating_point_v<C>) {
+    return Saturate<T>(x);
+  } else {
+    return static_cast<T>(x);
+  }
+}
+
+template <typename T, typename C>
+void ConvertRow(const T* from, C* to, uint64_t count) {
+  if constexpr (kIsHalf<T> && std::is_same_v<C, float>) {
+    HalvesToFloats(reinterpret_cast<const uint16_t*>(from), to, count);
+  } else {
+    for (uint64_t i = 0; i < count; ++i) to[i] = FromElement<C>(from[i]);
+  }
+}
+
+template <typename C, typename T>
+void ConvertRowBack(const C* from, T* to, uint64_t count) {
+  if constexpr (kIsHalf<T> && std::is_same_v<C, float>) {
+    FloatsToHalves(from, reinterpret_cast<uint16_t*>(to), count);
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) == 1 && std::is_same_v<C, float>) {
+    FloatsToBytes(from, to, count);
+  } else {
+    for (uint64_t i = 0; i < count; ++i) to[i] = ToElement<T>(from[i]);
+  }
+}
+
+// Whether neighbours in memory are rather found along the rows' numbers: lines are read once then.
+bool IsAcross(const Block& block) { return block.row_stride < block.column_stride && block.row_stride != 0; }
+
+template <typename T, typename C>
+void Load(const void* tensor, const Block& block, void* to) {
+  const T* const from = static_cast<const T*>(tensor) + block.offset;
+  C* const target = static_cast<C*>(to);
+  const uint64_t stride = block.column_stride;
+  if (block.rows > 1 && IsAcross(block)) {
+    for (uint64_t c = 0; c < block.columns; ++c) {
+      const T* const column = from + c * stride;
+      for (uint64_t r = 0; r < block.rows; ++r) {
+        target[r * block.columns + c] = FromElement<C>(column[r * block.row_stride]);
+      }
+    }
+    return;
+  }
+  for (uint64_t r = 0; r < block.rows; ++r) {
+    const T* const row = from + r * block.row_stride;
+    C* const line = target + r * block.columns;
+    if (stride == 1) {
+      ConvertRow(row, line, block.columns);
+    } else if (stride == 0) {
+      std::fill_n(line, block.columns, FromElement<C>(*row));
+    } else {
+      for (uint64_t c = 0; c < block.columns; ++c) line[c] = FromElement<C>(row[c * stride]);
+    }
+  }
+}
+
+template <typename C, typename T>
+void Store(const void* from, const Block& block, void* tensor) {
+  T* const to = static_cast<T*>(tensor) + block.offset;
+  const C* const source = static_cast<const C*>(from);
+  for (uint64_t r = 0; r < block.rows; ++r) {
+    T* const row = to + r * block.row_stride;
+    const C* const line = source + r * block.columns;
+    if (block.column_stride == 1) {
+      ConvertRowBack(line, row, block.columns);
+    } else {
+      for (uint64_t c = 0; c < block.columns; ++c) row[c * block.column_stride] = ToElement<T>(line[c]);
+    }
+  }
+}
+
+// 4-bit elements: the even ones in the low halves of bytes.
+template <bool kSigned, typename C>
+void Load4Bits(const void* tensor, const Block& block, void* to) {
+  const auto* const bytes = static_cast<const uint8_t*>(tensor);
+  C* target = static_cast<C*>(to);
+  for (uint64_t r = 0; r < block.rows; ++r) {
+    for (uint64_t c = 0; c < block.columns; ++c) {
+      const uint64_t at = block.offset + r * block.row_stride + c * block.column_stride;
+      *target++ = static_cast<C>(Get4Bits(bytes[at / 2], at % 2, kSigned));
+    }
+  }
+}
+
+template <bool kSigned, typename C>
+void Store4Bits(const void* from, const Block& block, void* tensor) {
+  auto* const bytes = static_cast<uint8_t*>(tensor);
+  const C* source = static_cast<const C*>(from);
+  for (uint64_t r = 0; r < block.rows; ++r) {
+    for (uint64_t c = 0; c < block.columns; ++c) {
+      const uint64_t at = block.offset + r * block.row_stride + c * block.column_stride;
+      const auto element = static_cast<uint32_t>(SaturateTo4Bits(*source++, kSigned));
+      bytes[at / 2] = Put4Bits(bytes[at / 2], at % 2, element);
+    }
+  }
+}
+
+// f.template operator()<T>() for the C++ type of a data type other than the 4-bit ones.
+template <typename F>
+auto ForType(DataType type, F&& f) {
+  switch (type) {
+    case DataType::kFloat16:
+      return f.template operator()<Half>();
+    case DataType::kFloat64:
+      return f.template operator()<double>();
+    case DataType::kUInt64:
+      return f.template operator()<uint64_t>();
+    case DataType::kUInt32:
+      return f.template operator()<uint32_t>();
+    case DataType::kUInt16:
+      return f.template operator()<uint16_t>();
+    case DataType::kUInt8:
+      return f.template operator()<uint8_t>();
+    case DataType::kInt64:
+      return f.template operator()<int64_t>();
+    case DataType::kInt32:
+      return f.template operator()<int32_t>();
+    case DataType::kInt16:
+      return f.template operator()<int16_t>();
+    case DataType::kInt8:
+      return f.template operator()<int8_t>();
+    default:
+      return f.template operator()<float>();
+  }
+}
+
+template <typename F>
+auto ForClass(Class c, F&& f) {
+  switch (c) {
+    case Class::kI32:
+      return f.template operator()<int32_t>();
+    case Class::kU32:
+      return f.template operator()<uint32_t>();
+    case Class::kF64:
+      return f.template operator()<double>();
+    case Class::kI64:
+      return f.template operator()<int64_t>();
+    case Class::kU64:
+      return f.template operator()<uint64_t>();
+    default:
+      return f.template operator()<float>();
+  }
+}
+
+// Floating point elements in registers of integers: by bits only, as unsigned elements.
+template <typename T, typename C>
+constexpr bool kNeeded = std::is_floating_point_v<C> || std::is_integral_v<T>;
+
+}  // namespace
+
+LoadBlock FindLoad(DataType from, Class to) {
+  return ForClass(to, [&]<typename C>() -> LoadBlock {
+    if (from == DataType::kUInt4) return &Load4Bits<false, C>;
+    if (from == DataType::kInt4) return &Load4Bits<true, C>;
+    return ForType(from, []<typename T>() -> LoadBlock {
+      if constexpr (kNeeded<T, C>) {
+        return &Load<T, C>;
+      } else {
+        return nullptr;
+      }
+    });
+  });
+}
+
+StoreBlock FindStore(Class from, DataType to) {
+  return ForClass(from, [&]<typename C>() -> StoreBlock {
+    if constexpr (std::is_floating_point_v<C>) {
+      if (to == DataType::kUInt4) return &Store4Bits<false, C>;
+      if (to == DataType::kInt4) return &Store4Bits<true, C>;
+    }
+    return ForType(to, []<typename T>() -> StoreBlock {
+      if constexpr (kNeeded<T, C>) {
+        return &Store<C, T>;
+      } else {
+        return nullptr;
+      }
+    });
+  });
+}
+
+void ConvertRegister(Class from, Class to, DataType range, const void* source, void* target, uint64_t count) {
+  ForClass(from, [&]<typename From>() {
+    ForClass(to, [&]<typename To>() {
+      const auto* const in = static_cast<const From*>(source);
+      auto* const out = static_cast<To*>(target);
+      // In place, a wider result must not overtake what is still to be read.
+      const auto convert = [&](uint64_t i) {
+        if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+          out[i] = static_cast<To>(SaturatedBits(in[i], range));
+        } else {
+          out[i] = static_cast<To>(in[i]);
+        }
+      };
+      if (sizeof(To) > sizeof(From)) {
+        for (uint64_t i = count; i-- > 0;) convert(i);
+      } else {
+        for (uint64_t i = 0; i < count; ++i) convert(i);
+      }
+    });
+  });
+}
+
+bool SameBytes(DataType type, Class c) {
+  switch (c) {
+    case Class::kF32:
+      return type == DataType::kFloat32;
+    case Class::kF64:
+      return type == DataType::kFloat64;
+    case Class::kI32:
+    case Class::kU32:
+      return type == DataType::kInt32 || type == DataType::kUInt32;
+    default:
+      return type == DataType::kInt64 || type == DataType::kUInt64;
+  }
+}
+
+}  // namespace anydml

@@ -1,0 +1,70 @@
+// The loops of a group of functions for every SIMD target, or for one lane without Highway. A file defines
+// ANYDML_GROUP (a table of function.h), ANYDML_GROUP_FILE (itself) and ANYDML_FIND_LOOP (what it exports),
+// then includes this; no include guard.
+#include <cstring>
+#include <type_traits>
+
+#include "ops/element/cpu/loops.h"
+
+#if ANYDML_HAVE_HIGHWAY
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE ANYDML_GROUP_FILE
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+#include "ops/element/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace anydml {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+#undef ANYDML_BODY
+#define ANYDML_BODY HWY_INLINE
+
+namespace fn {
+namespace math = anydml::HWY_NAMESPACE;
+#include "ops/element/functions-inl.h"
+#include "ops/element/transcendental_functions-inl.h"
+}  // namespace fn
+
+#include "ops/element/cpu/loops-inl.h"
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace anydml
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace anydml {
+namespace {
+HWY_EXPORT(FindInGroup);
+}  // namespace
+
+ElementLoop ANYDML_FIND_LOOP(uint32_t row, Class type) {
+  return HWY_DYNAMIC_DISPATCH(FindInGroup)(row, static_cast<uint32_t>(type));
+}
+}  // namespace anydml
+#endif
+
+#else  // without Highway
+#include "ops/element/lane_functions.h"
+
+namespace anydml {
+namespace {
+
+namespace hn = lane;
+namespace fn = lane_functions;
+#define ANYDML_BODY inline
+#include "ops/element/cpu/loops-inl.h"
+
+}  // namespace
+
+ElementLoop ANYDML_FIND_LOOP(uint32_t row, Class type) {
+  return FindInGroup(row, static_cast<uint32_t>(type));
+}
+
+}  // namespace anydml
+#endif

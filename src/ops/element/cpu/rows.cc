@@ -1,0 +1,102 @@
+#include "ops/element/cpu/rows.h"
+
+#include "base/half.h"
+#include "ops/element/saturate.h"
+
+#if ANYDML_HAVE_HIGHWAY
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/element/cpu/rows.cc"
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace anydml {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+uint64_t WholeHalvesToFloats(const uint16_t* from, float* to, uint64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<hwy::float16_t, decltype(d)> dh;
+  const uint64_t lanes = hn::Lanes(d);
+  uint64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(from + i))), d, to + i);
+  }
+  return i;
+}
+
+uint64_t WholeFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<hwy::float16_t, decltype(d)> dh;
+  const uint64_t lanes = hn::Lanes(d);
+  uint64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, from + i)), dh, reinterpret_cast<hwy::float16_t*>(to + i));
+  }
+  return i;
+}
+
+template <typename T>
+HWY_INLINE uint64_t WholeFloatsTo(const float* from, T* to, uint64_t count, float low, float high) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const hn::Rebind<T, decltype(d)> db;
+  const uint64_t lanes = hn::Lanes(d);
+  uint64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto x = hn::LoadU(d, from + i);
+    const auto number = hn::IfThenElseZero(hn::Eq(x, x), x);
+    const auto clamped = hn::Min(hn::Max(number, hn::Set(d, low)), hn::Set(d, high));
+    hn::StoreU(hn::DemoteTo(db, hn::ConvertTo(di, clamped)), db, to + i);
+  }
+  return i;
+}
+
+uint64_t WholeFloatsToUnsignedBytes(const float* from, uint8_t* to, uint64_t count) {
+  return WholeFloatsTo(from, to, count, 0, 255);
+}
+uint64_t WholeFloatsToSignedBytes(const float* from, int8_t* to, uint64_t count) {
+  return WholeFloatsTo(from, to, count, -128, 127);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace anydml
+HWY_AFTER_NAMESPACE();
+#endif
+
+#if !ANYDML_HAVE_HIGHWAY || HWY_ONCE
+namespace anydml {
+
+#if ANYDML_HAVE_HIGHWAY
+namespace {
+HWY_EXPORT(WholeHalvesToFloats);
+HWY_EXPORT(WholeFloatsToHalves);
+HWY_EXPORT(WholeFloatsToUnsignedBytes);
+HWY_EXPORT(WholeFloatsToSignedBytes);
+}  // namespace
+// As much as fits into whole vectors; how much that is.
+#define ANYDML_WHOLE(function) HWY_DYNAMIC_DISPATCH(function)(from, to, count)
+#else
+#define ANYDML_WHOLE(function) 0
+#endif
+
+void HalvesToFloats(const uint16_t* from, float* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeHalvesToFloats); i < count; ++i) to[i] = ToFloat(Half{from[i]});
+}
+
+void FloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToHalves); i < count; ++i) to[i] = ToHalf(from[i]).bits;
+}
+
+void FloatsToBytes(const float* from, uint8_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToUnsignedBytes); i < count; ++i)
+    to[i] = Saturate<uint8_t>(from[i]);
+}
+
+void FloatsToBytes(const float* from, int8_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToSignedBytes); i < count; ++i) to[i] = Saturate<int8_t>(from[i]);
+}
+
+}  // namespace anydml
+#endif

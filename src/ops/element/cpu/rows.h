@@ -1,0 +1,15 @@
+// Conversions of neighbouring elements, by vectors where there are.
+#pragma once
+
+#include <cstdint>
+
+namespace anydml {
+
+void HalvesToFloats(const uint16_t* from, float* to, uint64_t count);
+// To nearest even. NaNs keep what of their payload fits.
+void FloatsToHalves(const float* from, uint16_t* to, uint64_t count);
+// Toward zero, saturated; NaN becomes 0.
+void FloatsToBytes(const float* from, uint8_t* to, uint64_t count);
+void FloatsToBytes(const float* from, int8_t* to, uint64_t count);
+
+}  // namespace anydml

@@ -1,0 +1,44 @@
+// How a CPU goes through the elements of a problem: in tiles that fit into the first-level cache with all
+// registers, along the output's order in memory; in two dimensions where an input lies across it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "ops/element/problem.h"
+
+namespace anydml {
+
+struct TileLoop {
+  uint64_t size = 1;
+  uint64_t chunk = 1;             // of which a tile takes this many, or what is left
+  std::vector<uint64_t> strides;  // per operand: inputs, then outputs
+};
+
+struct TilePlan {
+  TilePlan(const ElementProblem& problem, uint32_t tile_elements);
+
+  std::vector<TileLoop> loops;  // outermost first
+  uint64_t tiles = 1;
+};
+
+// One of a plan's tiles. Elements are numbered in row-major order of the extents.
+struct Tile {
+  Tile(const TilePlan& plan, uint64_t index);
+
+  struct Loop {
+    uint64_t extent;
+    const TileLoop* loop;
+  };
+
+  uint64_t Offset(uint32_t operand) const;
+
+  const TilePlan& plan;
+  std::array<uint64_t, kMaxElementLoops> begins;  // per loop of the plan
+  std::array<Loop, kMaxElementLoops> loops;       // those of more than one iteration, outermost first
+  uint32_t rank = 0;
+  uint64_t elements = 1;
+};
+
+}  // namespace anydml

@@ -1,0 +1,4 @@
+#define ANYDML_GROUP ANYDML_TRANSCENDENTAL_FUNCTIONS
+#define ANYDML_GROUP_FILE "ops/element/cpu/transcendental_loops.cc"
+#define ANYDML_FIND_LOOP FindTranscendentalLoop
+#include "ops/element/cpu/group-inl.h"

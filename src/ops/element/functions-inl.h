@@ -1,0 +1,245 @@
+// The bodies of the element functions, in Highway's vocabulary (hn): vectors of a Highway target, or one
+// lane (lane.h). Text inside a namespace, in which
+// `hn` and `math` (math-inl.h's functions) are names: see cpu/loops-inl.h and lane_functions.h.
+//
+// A body is struct Name { template <class D, class V> V Call(D d, V a[, V b[, V c]], const Instruction&) }.
+// d is the tag of the sources' class. Sums and products that are rounded separately are written Mul, Add;
+// compilers may not contract them.
+
+#define ANYDML_UNARY(name)                                               \
+  struct name {                                                          \
+    template <class D, class V = hn::Vec<D>>                             \
+    static ANYDML_BODY V Call(D d, V a, const Instruction& instruction); \
+  };                                                                     \
+  template <class D, class V>                                            \
+  ANYDML_BODY V name::Call([[maybe_unused]] D d, V a, [[maybe_unused]] const Instruction& instruction)
+
+#define ANYDML_BINARY(name)                                                   \
+  struct name {                                                               \
+    template <class D, class V = hn::Vec<D>>                                  \
+    static ANYDML_BODY V Call(D d, V a, V b, const Instruction& instruction); \
+  };                                                                          \
+  template <class D, class V>                                                 \
+  ANYDML_BODY V name::Call([[maybe_unused]] D d, V a, V b, [[maybe_unused]] const Instruction& instruction)
+
+#define ANYDML_TERNARY(name)                                                       \
+  struct name {                                                                    \
+    template <class D, class V = hn::Vec<D>>                                       \
+    static ANYDML_BODY V Call(D d, V a, V b, V c, const Instruction& instruction); \
+  };                                                                               \
+  template <class D, class V>                                                      \
+  ANYDML_BODY V name::Call([[maybe_unused]] D d, V a, V b, V c,                    \
+                           [[maybe_unused]] const Instruction& instruction)
+
+// Some have a body in scalar_functions.h only.
+#define ANYDML_DECLARE(name, ...) struct name;
+ANYDML_ELEMENT_FUNCTIONS(ANYDML_DECLARE)
+#undef ANYDML_DECLARE
+
+// A parameter in every lane.
+template <class D>
+ANYDML_BODY hn::Vec<D> Parameter(D d, const Instruction& instruction, int i) {
+  using T = hn::TFromD<D>;
+  const auto bits = static_cast<uint32_t>(instruction.parameters[i]);
+  if constexpr (std::is_floating_point_v<T>) {
+    return hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), bits));
+  } else {
+    return hn::Set(d, static_cast<T>(bits));
+  }
+}
+
+// 1 where the mask is set, as bits of the class's width.
+template <class D, class M>
+ANYDML_BODY hn::Vec<D> OneWhere(D d, M mask) {
+  const hn::RebindToUnsigned<D> du;
+  return hn::BitCast(d, hn::IfThenElseZero(hn::RebindMask(du, mask), hn::Set(du, 1)));
+}
+
+template <class D, class V>
+ANYDML_BODY auto IsNanMask(D, V x) {
+  return hn::Ne(x, x);
+}
+
+template <class D>
+ANYDML_BODY hn::Vec<D> QuietNan(D d) {
+  return hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), 0x7FC00000u));
+}
+
+template <class D>
+ANYDML_BODY hn::Vec<D> InfinityOf(D d) {
+  return hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), 0x7F800000u));
+}
+
+// Which NaN an operation on NaNs gives depends on the machine: make it one and the same.
+template <class D, class V>
+ANYDML_BODY V OneNan(D d, V x) {
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    return hn::IfThenElse(IsNanMask(d, x), QuietNan(d), x);
+  } else {
+    return x;
+  }
+}
+
+// Highway has >= and <= of floating point only.
+template <class D, class V>
+ANYDML_BODY auto NotLess(D, V a, V b) {
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    return hn::Ge(a, b);
+  } else {
+    return hn::Not(hn::Lt(a, b));
+  }
+}
+
+// The larger number; NaN if one is, and +0 is larger than -0.
+template <class D, class V>
+ANYDML_BODY V LargerOf(D d, V a, V b) {
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    const V larger = hn::IfThenElse(hn::Gt(a, b), a, b);
+    const V both = hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), larger);  // equal: only zeros differ
+    return hn::IfThenElse(hn::Or(IsNanMask(d, a), IsNanMask(d, b)), QuietNan(d), both);
+  } else {
+    return hn::Max(a, b);
+  }
+}
+template <class D, class V>
+ANYDML_BODY V SmallerOf(D d, V a, V b) {
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    const V smaller = hn::IfThenElse(hn::Lt(a, b), a, b);
+    const V both = hn::IfThenElse(hn::Eq(a, b), hn::Or(a, b), smaller);
+    return hn::IfThenElse(hn::Or(IsNanMask(d, a), IsNanMask(d, b)), QuietNan(d), both);
+  } else {
+    return hn::Min(a, b);
+  }
+}
+
+template <class D, class V>
+ANYDML_BODY V Clamped(D d, V x, V low, V high) {
+  return LargerOf(d, low, SmallerOf(d, x, high));  // low where low > high
+}
+
+// max(0, min(alpha x + beta, 1))
+template <class D, class V>
+ANYDML_BODY V HardSigmoidOf(D d, V x, const Instruction& instruction) {
+  const V line = hn::Add(hn::Mul(Parameter(d, instruction, 0), x), Parameter(d, instruction, 1));
+  return Clamped(d, line, hn::Zero(d), hn::Set(d, 1.0f));
+}
+
+// Arithmetic.
+ANYDML_BINARY(Add) { return OneNan(d, hn::Add(a, b)); }
+ANYDML_BINARY(Subtract) { return OneNan(d, hn::Sub(a, b)); }
+ANYDML_BINARY(Multiply) { return OneNan(d, hn::Mul(a, b)); }
+ANYDML_BINARY(Divide) { return OneNan(d, hn::Div(a, b)); }
+ANYDML_BINARY(Mean) { return OneNan(d, hn::Mul(hn::Add(a, b), hn::Set(d, 0.5f))); }
+ANYDML_BINARY(Maximum) { return LargerOf(d, a, b); }
+ANYDML_BINARY(Minimum) { return SmallerOf(d, a, b); }
+ANYDML_BINARY(DifferenceSquare) {
+  const V difference = hn::Sub(a, b);
+  return OneNan(d, hn::Mul(difference, difference));
+}
+ANYDML_BINARY(ModulusTruncate) { return OneNan(d, math::Fmod(d, a, b)); }
+ANYDML_BINARY(ModulusFloor) {
+  const V rest = math::Fmod(d, a, b);
+  // Of the divisor's sign: one more divisor where the rest has the other one.
+  const hn::RebindToSigned<D> di;
+  const auto differs = hn::RebindMask(d, hn::Lt(hn::BitCast(di, hn::Xor(rest, b)), hn::Zero(di)));
+  const auto some = hn::Ne(rest, hn::Zero(d));
+  return OneNan(d, hn::IfThenElse(hn::And(differs, some), hn::Add(rest, b), rest));
+}
+
+ANYDML_UNARY(Abs) { return OneNan(d, hn::Abs(a)); }
+ANYDML_UNARY(Negate) { return hn::Sub(hn::Zero(d), a); }
+ANYDML_UNARY(Sign) {
+  using T = hn::TFromD<D>;
+  const V one = hn::Set(d, T{1});
+  if constexpr (std::is_unsigned_v<T>) {
+    return hn::IfThenElse(hn::Eq(a, hn::Zero(d)), hn::Zero(d), one);
+  } else {
+    const V negative = hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Set(d, T{-1}), hn::Zero(d));
+    return hn::IfThenElse(hn::Gt(a, hn::Zero(d)), one, negative);
+  }
+}
+ANYDML_UNARY(Reciprocal) { return OneNan(d, hn::Div(hn::Set(d, 1.0f), a)); }
+ANYDML_UNARY(SquareRoot) { return OneNan(d, hn::Sqrt(a)); }
+ANYDML_UNARY(Ceil) { return OneNan(d, hn::Ceil(a)); }
+ANYDML_UNARY(Floor) { return OneNan(d, hn::Floor(a)); }
+ANYDML_UNARY(RoundHalfToEven) { return OneNan(d, hn::Round(a)); }
+ANYDML_UNARY(RoundTowardZero) { return OneNan(d, hn::Trunc(a)); }
+ANYDML_UNARY(RoundHalfAway) {
+  // Half of an ulp less than 1/2: what is added must not round 0.49999997 up to 1.
+  const V half = hn::CopySignToAbs(hn::Set(d, 0.49999997f), a);
+  return OneNan(d, hn::Trunc(hn::Add(a, half)));
+}
+ANYDML_UNARY(Canonical) { return OneNan(d, a); }
+ANYDML_UNARY(ScaleBias) {
+  return OneNan(d, hn::Add(hn::Mul(a, Parameter(d, instruction, 0)), Parameter(d, instruction, 1)));
+}
+ANYDML_UNARY(Clip) { return Clamped(d, a, Parameter(d, instruction, 0), Parameter(d, instruction, 1)); }
+ANYDML_UNARY(Relu) { return LargerOf(d, a, hn::Zero(d)); }
+ANYDML_UNARY(LeakyRelu) {
+  const V scaled = hn::Mul(Parameter(d, instruction, 0), a);
+  return OneNan(d, hn::IfThenElse(hn::Ge(a, hn::Zero(d)), a, scaled));
+}
+ANYDML_BINARY(ParameterizedRelu) {
+  return OneNan(d, hn::IfThenElse(NotLess(d, a, hn::Zero(d)), a, hn::Mul(b, a)));
+}
+ANYDML_UNARY(ThresholdedRelu) { return hn::IfThenElseZero(hn::Gt(a, Parameter(d, instruction, 0)), a); }
+ANYDML_UNARY(Shrink) {
+  const V bias = Parameter(d, instruction, 0), threshold = Parameter(d, instruction, 1);
+  const V below = hn::IfThenElseZero(hn::Lt(a, hn::Neg(threshold)), hn::Add(a, bias));
+  return OneNan(d, hn::IfThenElse(hn::Gt(a, threshold), hn::Sub(a, bias), below));
+}
+ANYDML_UNARY(HardSigmoid) { return HardSigmoidOf(d, a, instruction); }
+ANYDML_UNARY(HardSwish) { return OneNan(d, hn::Mul(a, HardSigmoidOf(d, a, instruction))); }
+ANYDML_UNARY(Softsign) { return OneNan(d, hn::Div(a, hn::Add(hn::Set(d, 1.0f), hn::Abs(a)))); }
+ANYDML_BINARY(ReluGrad) { return OneNan(d, hn::IfThenElseZero(hn::Gt(a, hn::Zero(d)), b)); }
+ANYDML_BINARY(ClipGrad) {
+  const auto outside =
+      hn::Or(NotLess(d, Parameter(d, instruction, 0), a), NotLess(d, a, Parameter(d, instruction, 1)));
+  return OneNan(d, hn::IfThenElse(outside, hn::Zero(d), b));
+}
+// clamp(round(a / b) + c): numbers that are not whole after the sum are far outside of the bounds.
+ANYDML_TERNARY(Quantize) {
+  const V quotient = hn::Round(hn::Div(a, b));
+  const V whole = hn::IfThenElse(IsNanMask(d, quotient), hn::Zero(d), quotient);
+  return Clamped(d, hn::Add(whole, c), Parameter(d, instruction, 0), Parameter(d, instruction, 1));
+}
+ANYDML_BINARY(Blend) {
+  const V beta = Parameter(d, instruction, 0);
+  return OneNan(d, hn::Add(hn::Mul(beta, a), hn::Mul(hn::Sub(hn::Set(d, 1.0f), beta), b)));
+}
+ANYDML_BINARY(BlendSquare) {
+  const V beta = Parameter(d, instruction, 0);
+  const V rest = hn::Mul(hn::Sub(hn::Set(d, 1.0f), beta), hn::Mul(b, b));
+  return OneNan(d, hn::Add(hn::Mul(beta, a), rest));
+}
+// learning rate * a * b / (sqrt(c) + epsilon)
+ANYDML_TERNARY(AdamUpdate) {
+  const V rate = hn::Mul(Parameter(d, instruction, 0), a);
+  return OneNan(d, hn::Div(hn::Mul(rate, b), hn::Add(hn::Sqrt(c), Parameter(d, instruction, 1))));
+}
+
+// Logic. The result's bits are 0 or 1 of the unsigned class.
+ANYDML_BINARY(Equal) { return OneWhere(d, hn::Eq(a, b)); }
+ANYDML_BINARY(Greater) { return OneWhere(d, hn::Gt(a, b)); }
+ANYDML_BINARY(Less) { return OneWhere(d, hn::Lt(a, b)); }
+ANYDML_BINARY(GreaterOrEqual) { return OneWhere(d, NotLess(d, a, b)); }
+ANYDML_BINARY(LessOrEqual) { return OneWhere(d, NotLess(d, b, a)); }
+ANYDML_UNARY(IsNan) { return OneWhere(d, IsNanMask(d, a)); }
+ANYDML_UNARY(IsInfinity) {
+  const V infinity = InfinityOf(d);
+  const auto mode = static_cast<uint32_t>(instruction.parameters[0]);
+  if (mode == 1) return OneWhere(d, hn::Eq(a, infinity));
+  if (mode == 2) return OneWhere(d, hn::Eq(a, hn::Neg(infinity)));
+  return OneWhere(d, hn::Eq(hn::Abs(a), infinity));
+}
+ANYDML_BINARY(LogicalAnd) { return OneWhere(d, hn::And(hn::Ne(a, hn::Zero(d)), hn::Ne(b, hn::Zero(d)))); }
+ANYDML_BINARY(LogicalOr) { return OneWhere(d, hn::Ne(hn::Or(a, b), hn::Zero(d))); }
+ANYDML_BINARY(LogicalXor) { return OneWhere(d, hn::Xor(hn::Ne(a, hn::Zero(d)), hn::Ne(b, hn::Zero(d)))); }
+ANYDML_UNARY(LogicalNot) { return OneWhere(d, hn::Eq(a, hn::Zero(d))); }
+ANYDML_TERNARY(Select) { return hn::IfThenElse(hn::Ne(a, hn::Zero(d)), b, c); }
+ANYDML_BINARY(BitAnd) { return hn::And(a, b); }
+ANYDML_BINARY(BitOr) { return hn::Or(a, b); }
+ANYDML_BINARY(BitXor) { return hn::Xor(a, b); }
+ANYDML_UNARY(BitNot) { return hn::Not(a); }
+ANYDML_UNARY(MaskAnd) { return hn::And(a, Parameter(d, instruction, 0)); }
+ANYDML_UNARY(MaskXor) { return hn::Xor(a, Parameter(d, instruction, 0)); }

@@ -1,0 +1,58 @@
+// What an element kernel is made for: a program, and the tensors whose elements it is run for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "ops/element/program.h"
+#include "ops/implementation_list.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+// Twice the dimensions of a tensor: blocks of quantisation parameters split each of them in two.
+inline constexpr uint32_t kMaxElementLoops = 2 * kMaxDimensions;
+
+struct ElementOperand {
+  DataType type = DataType::kUnknown;                // how an element is read; kUnknown: the tensor is absent
+  std::array<uint64_t, kMaxElementLoops> strides{};  // in elements
+};
+
+struct ElementProblem {
+  uint32_t rank = 0;
+  std::array<uint64_t, kMaxElementLoops> sizes{};  // of the loops, outermost first
+  std::vector<ElementOperand> inputs;              // in binding order
+  std::vector<ElementOperand> outputs;
+  ElementProgram program;
+
+  uint64_t Elements() const {
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < rank; ++d) count *= sizes[d];
+    return count;
+  }
+};
+
+// A program that only moves elements of input 0 to output 0, bit for bit.
+bool IsMove(const ElementProblem& problem);
+
+std::span<const Implementation<ElementProblem>> ElementImplementations();
+std::span<const char* const> ElementImplementationNames();
+
+// create functions of the implementations; the list is in implementations.cc.
+std::unique_ptr<const Kernel> CreateElementCopy(const ElementProblem& problem, const LowerContext& context,
+                                                std::string* why_not);
+std::unique_ptr<const Kernel> CreateElementTiles(const ElementProblem& problem, const LowerContext& context,
+                                                 std::string* why_not);
+std::unique_ptr<const Kernel> CreateElementReference(const ElementProblem& problem,
+                                                     const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateElementCopyCuda(const ElementProblem& problem,
+                                                    const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateElementProgramCuda(const ElementProblem& problem,
+                                                       const LowerContext& context, std::string* why_not);
+
+}  // namespace anydml

@@ -1,0 +1,65 @@
+// The bodies of the functions that are not exact, over math-inl.h. As functions-inl.h, after it.
+
+ANYDML_UNARY(Exp) { return OneNan(d, math::Exp(d, a)); }
+ANYDML_UNARY(Log) { return OneNan(d, math::Log(d, a)); }
+ANYDML_UNARY(Sin) { return OneNan(d, math::Sin(d, a)); }
+ANYDML_UNARY(Cos) { return OneNan(d, math::Cos(d, a)); }
+ANYDML_UNARY(Tan) { return OneNan(d, math::Tan(d, a)); }
+ANYDML_UNARY(Asin) { return OneNan(d, math::Asin(d, a)); }
+ANYDML_UNARY(Acos) { return OneNan(d, math::Acos(d, a)); }
+ANYDML_UNARY(Atan) { return OneNan(d, math::Atan(d, a)); }
+ANYDML_BINARY(Atan2) { return OneNan(d, math::Atan2(d, a, b)); }
+ANYDML_UNARY(Sinh) { return OneNan(d, math::Sinh(d, a)); }
+ANYDML_UNARY(Cosh) { return OneNan(d, math::Cosh(d, a)); }
+ANYDML_UNARY(Tanh) { return OneNan(d, math::Tanh(d, a)); }
+ANYDML_UNARY(Asinh) { return OneNan(d, math::Asinh(d, a)); }
+ANYDML_UNARY(Acosh) { return OneNan(d, math::Acosh(d, a)); }
+ANYDML_UNARY(Atanh) { return OneNan(d, math::Atanh(d, a)); }
+ANYDML_UNARY(Erf) { return OneNan(d, math::Erf(d, a)); }
+ANYDML_BINARY(Power) { return OneNan(d, math::Pow(d, a, b)); }
+// b holds the bits of an integer, whose lowest one says whether a negative base stays negative: as a float
+// it may have been rounded.
+ANYDML_BINARY(PowerInteger) {
+  const hn::RebindToSigned<D> di;
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(di, b);
+  V exponent = hn::ConvertTo(d, bits);
+  if ((instruction.parameters[0] & kUnsignedExponent) != 0) {
+    // Two halves, each exact; their sum is rounded once.
+    const auto high = hn::BitCast(di, hn::ShiftRight<16>(hn::BitCast(du, b)));
+    const auto low = hn::And(bits, hn::Set(di, 0xFFFF));
+    exponent = hn::Add(hn::Mul(hn::ConvertTo(d, high), hn::Set(d, 65536.0f)), hn::ConvertTo(d, low));
+  }
+  const V sign = hn::BitCast(d, hn::ShiftLeft<31>(bits));
+  const V power = math::Pow(d, hn::Abs(a), exponent);
+  return OneNan(d, hn::Or(power, hn::And(sign, a)));
+}
+ANYDML_UNARY(ConstantPower) { return OneNan(d, math::Pow(d, a, Parameter(d, instruction, 0))); }
+ANYDML_UNARY(Sigmoid) { return OneNan(d, math::Sigmoid(d, a)); }
+ANYDML_UNARY(ScaledTanh) {
+  const V inside = hn::Mul(Parameter(d, instruction, 1), a);
+  return OneNan(d, hn::Mul(Parameter(d, instruction, 0), math::Tanh(d, inside)));
+}
+ANYDML_UNARY(Elu) {
+  const V below = hn::Mul(Parameter(d, instruction, 0), math::Expm1(d, a));
+  return OneNan(d, hn::IfThenElse(hn::Ge(a, hn::Zero(d)), a, below));
+}
+// gamma x above 0, gamma alpha (e^x - 1) else.
+ANYDML_UNARY(ScaledElu) {
+  const V below = hn::Mul(Parameter(d, instruction, 0), math::Expm1(d, a));
+  return OneNan(d, hn::Mul(Parameter(d, instruction, 1), hn::IfThenElse(hn::Gt(a, hn::Zero(d)), a, below)));
+}
+// max(0, x) + min(0, alpha (e^(x / alpha) - 1))
+ANYDML_UNARY(Celu) {
+  const V alpha = Parameter(d, instruction, 0);
+  const V below = hn::Mul(alpha, math::Expm1(d, hn::Div(a, alpha)));
+  return OneNan(d, hn::Add(LargerOf(d, hn::Zero(d), a), SmallerOf(d, hn::Zero(d), below)));
+}
+ANYDML_UNARY(Softplus) {
+  const V inside = hn::Mul(Parameter(d, instruction, 1), a);
+  return OneNan(d, hn::Mul(Parameter(d, instruction, 0), math::Softplus(d, inside)));
+}
+ANYDML_UNARY(Gelu) { return OneNan(d, math::Gelu(d, a)); }
+ANYDML_UNARY(Swish) {
+  return OneNan(d, hn::Mul(a, math::Sigmoid(d, hn::Mul(Parameter(d, instruction, 0), a))));
+}
