@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "ops/module.h"
+#include "kernel/module.h"
 
 namespace anydml {
 namespace {
@@ -34,13 +34,13 @@ void* Open(const char* file, std::string* why_not) {
 std::vector<Backend*> LoadBackends(const char* kind, const char* file, std::string* why_none) {
   void* const handle = Open(file, why_none);
   if (handle == nullptr) return {};
-  const auto* module = static_cast<const BackendModule*>(dlsym(handle, "AnyDmlModule"));
+  const auto* module = static_cast<const Module*>(dlsym(handle, "AnyDmlModule"));
   if (module == nullptr || std::strcmp(module->version, ANYDML_VERSION) != 0) {
     *why_none = StrCat(file, " is not of this version of AnyDML (", ANYDML_VERSION, ")");
     return {};
   }
-  std::vector<Backend*> backends = module->find(why_none);
-  if (!backends.empty()) SetModule(kind, handle);
+  std::vector<Backend*> backends = module->find_backends(why_none);
+  if (!backends.empty()) SetModule(kind, module);
   return backends;
 }
 

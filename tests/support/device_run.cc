@@ -67,8 +67,12 @@ Status RunOnDevice(Backend& backend, const Kernel& kernel, std::span<const Buffe
   }
   Stream& stream = *session.stream;
   ANYDML_RETURN_IF_ERROR(stream.Copy(session.device->device(), session.host->device(), bytes));
-  Status status =
-      stream.Run(kernel, {inputs, outputs, on_device(arguments.temporary), arguments.data_errors});
+  KernelArguments there = arguments;
+  there.inputs = inputs;
+  there.outputs = outputs;
+  there.temporary = on_device(arguments.temporary);
+  there.persistent = on_device(arguments.persistent);
+  Status status = stream.Run(kernel, there);
   if (status.ok()) status = stream.Copy(session.host->device(), session.device->device(), bytes);
   const Status finished = Finish(stream);
   ANYDML_RETURN_IF_ERROR(status);

@@ -75,15 +75,19 @@ void RunKernel(const OperatorDesc& desc, const LoweredOperator& lowered, const s
       std::make_unique<GuardedBuffer>((lowered.kernel->temporary_bytes() + 15) / 16 * 16, at_end));
   Listener listener;
   BackwardExecutor executor;
-  const KernelArguments arguments = {in, out, memory.back()->buffer(), options.listen ? &listener : nullptr,
-                                     options.threads > 1 ? &executor : nullptr};
+  const KernelArguments arguments = {.inputs = in,
+                                     .outputs = out,
+                                     .temporary = memory.back()->buffer(),
+                                     .data_errors = options.listen ? &listener : nullptr,
+                                     .executor = options.threads > 1 ? &executor : nullptr};
   if (gpu != nullptr) {
     std::vector<Buffer> blocks;
     for (const auto& buffer : memory) blocks.push_back(buffer->with_guards());
     const Status status = RunOnDevice(*gpu, *lowered.kernel, blocks, arguments);
     EXPECT_TRUE(status.ok()) << lowered.implementation << ": " << status.message();
   } else {
-    lowered.kernel->Run(arguments);
+    const Status status = lowered.kernel->Run(arguments);
+    EXPECT_TRUE(status.ok()) << lowered.implementation << ": " << status.message();
   }
 
   for (const auto& buffer : memory) EXPECT_TRUE(buffer->GuardsIntact()) << lowered.implementation;
@@ -185,12 +189,15 @@ RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs
   EXPECT_TRUE(checked.ok()) << checked.message();
   if (!checked.ok()) return result;
   LoweredOperator lowered;
-  const Status status = op.lower(desc,
-                                 {.backend = BackendOf(options.implementation),
-                                  .implementation = options.implementation,
-                                  .level = options.level,
-                                  .threads = options.threads},
-                                 &lowered);
+  const std::string backend = BackendOf(options.implementation);
+  Backend* const gpu = FindGpu(backend);
+  const Status status = LowerOperator(op, desc,
+                                      {.backend = backend,
+                                       .implementation = options.implementation,
+                                       .level = options.level,
+                                       .threads = options.threads,
+                                       .device = gpu != nullptr ? &gpu->device_properties() : nullptr},
+                                      &lowered);
   result.implementation = lowered.implementation;
   result.explanation = lowered.explanation;
   if (!status.ok()) {

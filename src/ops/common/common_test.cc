@@ -125,30 +125,36 @@ struct FakeProblem {
   bool first_fits;
 };
 class FakeKernel final : public Kernel {
-  void Run(const KernelArguments&) const override {}
+  Status Run(const KernelArguments&) const override { return {}; }
 };
-std::unique_ptr<const Kernel> CreateFirst(const FakeProblem& problem, std::string* why_not) {
+std::unique_ptr<const Kernel> CreateFirst(const FakeProblem& problem, const LowerContext&,
+                                          std::string* why_not) {
   if (!problem.first_fits) {
     *why_not = "odd";
     return nullptr;
   }
   return std::make_unique<FakeKernel>();
 }
-std::unique_ptr<const Kernel> CreateAlways(const FakeProblem&, std::string*) {
+std::unique_ptr<const Kernel> CreateAlways(const FakeProblem&, const LowerContext&, std::string*) {
   return std::make_unique<FakeKernel>();
 }
 constexpr Implementation<FakeProblem> kFakes[] = {
     {"gpu.first", "gpu", CreateAlways},
     {"cpu.first", "cpu", CreateFirst},
-    {"cpu.shy", "cpu", CreateAlways, [](const FakeProblem&) { return std::string("slower"); }},
+    {"cpu.shy", "cpu", CreateAlways,
+     [](const FakeProblem&, const LowerContext&) { return std::string("slower"); }},
     {"cpu.reference", "cpu", CreateAlways},
 };
 
+Status Choose(const FakeProblem& problem, const LowerContext& context, LoweredOperator* out) {
+  return ChooseKernel(std::span<const Implementation<FakeProblem>>(kFakes), problem, context, out);
+}
+
 TEST(ImplementationList, FirstThatFits) {
   LoweredOperator out;
-  ASSERT_TRUE(ChooseImplementation("OP", kFakes, {true}, {}, &out).ok());
+  ASSERT_TRUE(Choose({true}, {}, &out).ok());
   EXPECT_EQ(out.implementation, "cpu.first");
-  ASSERT_TRUE(ChooseImplementation("OP", kFakes, {false}, {}, &out).ok());
+  ASSERT_TRUE(Choose({false}, {}, &out).ok());
   EXPECT_EQ(out.implementation, "cpu.reference");
   EXPECT_NE(out.kernel, nullptr);
   EXPECT_EQ(out.explanation, "cpu.first: odd\ncpu.shy: slower\ncpu.reference: chosen");
@@ -156,15 +162,15 @@ TEST(ImplementationList, FirstThatFits) {
 
 TEST(ImplementationList, ForcedOneOrTheReason) {
   LoweredOperator out;
-  ASSERT_TRUE(ChooseImplementation("OP", kFakes, {true}, {.implementation = "cpu.shy"}, &out).ok());
+  ASSERT_TRUE(Choose({true}, {.implementation = "cpu.shy"}, &out).ok());
   EXPECT_EQ(out.implementation, "cpu.shy");
   EXPECT_NE(out.explanation.find("cpu.first: cpu.shy was asked for\n"), std::string::npos);
-  Status status = ChooseImplementation("OP", kFakes, {false}, {.implementation = "cpu.first"}, &out);
+  Status status = Choose({false}, {.implementation = "cpu.first"}, &out);
   EXPECT_EQ(status.code(), Code::kUnsupported);
-  EXPECT_EQ(status.message(), "OP: implementation cpu.first was asked for but does not fit: odd");
-  status = ChooseImplementation("OP", kFakes, {false}, {.implementation = "gpu.first"}, &out);
+  EXPECT_EQ(status.message(), "implementation cpu.first was asked for but does not fit: odd");
+  status = Choose({false}, {.implementation = "gpu.first"}, &out);
   EXPECT_EQ(status.message(),
-            "OP: implementation gpu.first was asked for but does not fit: runs on gpu, not on cpu");
+            "implementation gpu.first was asked for but does not fit: runs on gpu, not on cpu");
 }
 
 TEST(Registry, EveryOperatorIsKnownToTheSchemaAndEndsWithTheReference) {

@@ -100,11 +100,11 @@ bool UpdatesMuch(const ScatterProblem& problem, const ScatterPlan& plan) {
 template <typename Element, typename Index>
 class ScatterTyped final : public Kernel {
  public:
-  explicit ScatterTyped(const ScatterProblem& problem)
+  ScatterTyped(const ScatterProblem& problem, uint32_t threads)
       : problem_(problem),
         plan_(MakeScatterPlan(problem)),
-        copy_(problem.input, problem.output, problem.threads, UpdatesMuch<Element>(problem, plan_)),
-        parts_(MakeScatterParts(problem, plan_)),
+        copy_(problem.input, problem.output, threads, UpdatesMuch<Element>(problem, plan_)),
+        parts_(MakeScatterParts(problem, plan_, threads)),
         queue_targets_(ForTupleSize<QueueTargetsFunction>(
             []<uint32_t kTuple>() { return QueueTargets<kTuple, Index>; })),
         write_elements_(ForTupleSize<WriteElementsFunction>([&]<uint32_t kTuple>() -> WriteElementsFunction {
@@ -112,13 +112,14 @@ class ScatterTyped final : public Kernel {
                                                          : WriteElements<kTuple, false>;
         })) {}
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     copy_.Run(arguments.inputs[0].data, arguments.outputs[0].data, arguments.executor);
     std::atomic<bool> all_in_range = true;
     ParallelFor(arguments.executor, static_cast<uint32_t>(parts_.size()), [&](uint32_t p) {
       if (!RunPart(parts_[p], arguments)) all_in_range.store(false, std::memory_order_relaxed);
     });
     if (!all_in_range.load(std::memory_order_relaxed)) ReportFirstOutOfRange(arguments);
+    return {};
   }
 
  private:
@@ -219,10 +220,11 @@ class ScatterTyped final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreateScatterTyped(const ScatterProblem& problem, std::string*) {
+std::unique_ptr<const Kernel> CreateScatterTyped(const ScatterProblem& problem, const LowerContext& context,
+                                                 std::string*) {
   return DispatchByWidth(problem.output.type, [&]<typename Element>() {
     return DispatchByIndexType(problem.indices.type, [&]<typename Index>() -> std::unique_ptr<const Kernel> {
-      return std::make_unique<ScatterTyped<Element, Index>>(problem);
+      return std::make_unique<ScatterTyped<Element, Index>>(problem, context.threads);
     });
   });
 }

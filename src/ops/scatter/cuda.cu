@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "ops/module.h"
 #include "ops/scatter/cuda_kernels.cuh"
 #include "ops/scatter/cuda_lines.cuh"
 #include "ops/scatter/cuda_tiles.cuh"
@@ -87,12 +86,12 @@ class ScatterCuda final : public Kernel {
                      tiles_ ? TilesTemporaryBytes(tiles_plan_, element_bytes_) : 0});
   }
 
-  bool notes_data_errors() const override { return true; }
-  std::string Describe(const DataErrorNote& note) const override {
+  uint32_t note_count() const override { return 1; }
+  std::string Describe(uint32_t, const DataErrorNote& note) const override {
     return DescribeBadTuple(problem_, note.values, PositionCoordinate(problem_, note.position));
   }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     KernelChain chain(arguments.stream);
     const std::byte* input = arguments.inputs[0].data;
     std::byte* output = arguments.outputs[0].data;
@@ -120,6 +119,7 @@ class ScatterCuda final : public Kernel {
       }
       LaunchWrite(&chain, write);
     }
+    return {};
   }
 
  private:
@@ -132,7 +132,7 @@ class ScatterCuda final : public Kernel {
     LinesParameters lines = lines_;
     lines.write = WriteOf(arguments);
     lines.input = copies ? arguments.inputs[0].data : nullptr;
-    const bool listens = arguments.note != nullptr;
+    const bool listens = arguments.note() != nullptr;
     if (listens) LaunchClear(chain, {reinterpret_cast<uint4*>(arguments.temporary.data), 1});
     LaunchLines(chain, lines);
     if (listens) LaunchNote(chain, lines.write);
@@ -148,7 +148,7 @@ class ScatterCuda final : public Kernel {
     tiles.input = arguments.inputs[0].data;
     tiles.updates = arguments.inputs[2].data;
     tiles.output = arguments.outputs[0].data;
-    tiles.note = arguments.note;
+    tiles.note = arguments.note();
     LaunchTiles(chain, element_bytes_, tiles, arguments.temporary.data);
   }
 
@@ -189,7 +189,7 @@ class ScatterCuda final : public Kernel {
 
   ClaimTable Placed(ClaimTable claims, const KernelArguments& arguments) const {
     PlaceClaims(tuples_.positions, arguments.temporary.data, &claims);
-    if (arguments.note == nullptr) claims.first_bad = nullptr;
+    if (arguments.note() == nullptr) claims.first_bad = nullptr;
     return claims;
   }
 
@@ -211,7 +211,7 @@ class ScatterCuda final : public Kernel {
     write.claims = Placed(claims_, arguments);
     write.updates = arguments.inputs[2].data;
     write.output = arguments.outputs[0].data;
-    write.note = arguments.note;
+    write.note = arguments.note();
     SetUnit(AddressOf(write.updates) | AddressOf(write.output) | TupleStrides() |
                 UnitConstraints(slice_nest_, element_bytes_),
             &write);
@@ -289,8 +289,9 @@ class ScatterCuda final : public Kernel {
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateScatterCuda(const ScatterProblem& problem, std::string*) {
-  return new ScatterCuda(problem);
+std::unique_ptr<const Kernel> CreateScatterCuda(const ScatterProblem& problem, const LowerContext&,
+                                                std::string*) {
+  return std::make_unique<ScatterCuda>(problem);
 }
 
 }  // namespace anydml

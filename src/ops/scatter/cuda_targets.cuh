@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/common/cuda_nest.cuh"
-#include "ops/kernel.h"
+#include "kernel/kernel.h"
 #include "ops/scatter/problem.h"
 
 namespace anydml {

@@ -9,10 +9,9 @@
 //   then nothing is copied.
 #pragma once
 
-#include <memory>
 #include <string>
 
-#include "ops/kernel.h"
+#include "ops/implementation_list.h"
 #include "schema/tensor_desc.h"
 
 namespace anydml {
@@ -29,7 +28,6 @@ struct ScatterProblem {
   uint32_t input_dimensions = 0;    // kNd
   uint32_t indices_dimensions = 0;  // kNd
   uint32_t axis = 0;                // kElements
-  uint32_t threads = 1;             // that may share a run
 
   // Indices per update; for kNd the last dimension of the indices.
   uint32_t tuple_size() const { return kind == Kind::kNd ? indices.sizes[indices.rank - 1] : 1; }
@@ -47,8 +45,8 @@ std::string DescribeBadTuple(const ScatterProblem& problem, const int64_t* value
 // The same, with the values that are in `indices`.
 std::string DescribeBadTuple(const ScatterProblem& problem, const std::byte* indices, Dimensions at);
 
-// create functions of the implementations; the list is in lower.cc.
-std::unique_ptr<const Kernel> CreateScatterTyped(const ScatterProblem& problem, std::string* why_not);
-std::unique_ptr<const Kernel> CreateScatterReference(const ScatterProblem& problem, std::string* why_not);
+// The implementations, fastest first, the reference last (lower.cc), and their create functions.
+std::span<const Implementation<ScatterProblem>> ScatterImplementations();
+CreateFunction<ScatterProblem> CreateScatterTyped, CreateScatterCuda, CreateScatterReference;
 
 }  // namespace anydml

@@ -51,11 +51,11 @@ struct SortSelect {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreateTopKHeap(const TopKProblem& problem, std::string*) {
+std::unique_ptr<const Kernel> CreateTopKHeap(const TopKProblem& problem, const LowerContext&, std::string*) {
   return CreateTopKTyped<HeapSelect>(problem);
 }
 
-std::unique_ptr<const Kernel> CreateTopKSort(const TopKProblem& problem, std::string*) {
+std::unique_ptr<const Kernel> CreateTopKSort(const TopKProblem& problem, const LowerContext&, std::string*) {
   return CreateTopKTyped<SortSelect>(problem);
 }
 

@@ -11,7 +11,6 @@
 #include "ops/top_k/cuda_sample.cuh"
 #include "ops/top_k/cuda_select.cuh"
 #include "ops/top_k/cuda_sequences.cuh"
-#include "ops/module.h"
 
 namespace anydml {
 namespace {
@@ -210,7 +209,7 @@ class TopKBuckets final : public Kernel {
     return Buckets<kBytes>(plan_, sequences_.count, nullptr).bytes();
   }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
     const CudaSequences all = Bind(sequences_, arguments);
     std::byte* temporary = arguments.temporary.data;
@@ -220,6 +219,7 @@ class TopKBuckets final : public Kernel {
     LaunchEarly(Distribute<kBytes>, count * plan_.chunks, kThreads, 0, stream, all, plan_, temporary);
     LaunchEarly(SortBuckets<kBytes>, count * plan_.buckets, kThreads, SortBytes(plan_), stream, all, plan_,
                 temporary);
+    return {};
   }
 
  private:
@@ -228,7 +228,7 @@ class TopKBuckets final : public Kernel {
 };
 
 template <int kBytes>
-BucketPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
+BucketPlan PlanOf(const CudaSequences& all, const DeviceProperties& device) {
   constexpr uint32_t kCount = kSamples<kBytes>;
   BucketPlan plan;
   plan.cluster = SampleCluster(all.count, kCount, device.multiprocessors);
@@ -243,9 +243,8 @@ BucketPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
 }
 
 template <int kBytes>
-const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
-  const CudaDevice* device = GetCudaDevice(why_not);
-  if (device == nullptr) return nullptr;
+std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
+                                     std::string* why_not) {
   const CudaSequences sequences = CudaSequencesOf(problem);
   constexpr uint32_t kMinN = 2 * kSamples<kBytes>;
   constexpr uint32_t kMaxN = kMaxRoom<kBytes> / (kGap * kRoomPerMean) * kSamples<kBytes> - 64;
@@ -254,12 +253,14 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
   } else if (sequences.n < kMinN || sequences.n > kMaxN) {
     *why_not = StrCat("sequences have ", sequences.n, " elements, not ", kMinN, " to ", kMaxN);
   } else {
-    const BucketPlan plan = PlanOf<kBytes>(sequences, *device);
+    const BucketPlan plan = PlanOf<kBytes>(sequences, *context.device);
     if (sequences.count * std::max(plan.chunks, plan.buckets) > 0x7FFFFFFF) {
       *why_not = StrCat(sequences.count, " sequences are too many");
-    } else if (AllowSharedMemory(MakeBorders<kBytes>, TopKBuckets<kBytes>::kSampleBytes, why_not) &&
-               AllowSharedMemory(SortBuckets<kBytes>, TopKBuckets<kBytes>::SortBytes(plan), why_not)) {
-      return new TopKBuckets<kBytes>(sequences, plan);
+    } else if (AllowSharedMemory(*context.device, MakeBorders<kBytes>, TopKBuckets<kBytes>::kSampleBytes,
+                                 why_not) &&
+               AllowSharedMemory(*context.device, SortBuckets<kBytes>, TopKBuckets<kBytes>::SortBytes(plan),
+                                 why_not)) {
+      return std::make_unique<TopKBuckets<kBytes>>(sequences, plan);
     }
   }
   return nullptr;
@@ -267,9 +268,10 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaBuckets(const TopKProblem& problem,
-                                                               std::string* why_not) {
-  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+std::unique_ptr<const Kernel> CreateTopKCudaBuckets(const TopKProblem& problem, const LowerContext& context,
+                                                    std::string* why_not) {
+  return DispatchBySize(problem.input.type,
+                        [&]<int kBytes>() { return Create<kBytes>(problem, context, why_not); });
 }
 
 }  // namespace anydml

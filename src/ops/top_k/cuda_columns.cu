@@ -11,7 +11,6 @@
 #include "ops/top_k/cuda_launch.h"
 #include "ops/top_k/cuda_network.cuh"
 #include "ops/top_k/cuda_sequences.cuh"
-#include "ops/module.h"
 
 namespace anydml {
 namespace {
@@ -150,13 +149,14 @@ class TopKColumns final : public Kernel {
  public:
   TopKColumns(const CudaSequences& sequences, uint32_t warps) : sequences_(sequences), warps_(warps) {}
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const uint32_t threads = 32 * warps_;
     const auto blocks =
         static_cast<uint32_t>(std::min<uint64_t>((sequences_.count - 1) / 32 + 1, 0x7FFFFFFF));
     const uint32_t queue_bytes = threads * kQueue<kBytes, kPlaces> * sizeof(WordFor<kBytes>);
     Columns<kBytes, kPlaces><<<blocks, threads, queue_bytes, static_cast<cudaStream_t>(arguments.stream)>>>(
         Bind(sequences_, arguments));
+    return {};
   }
 
  private:
@@ -165,9 +165,8 @@ class TopKColumns final : public Kernel {
 };
 
 template <int kBytes>
-const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
-  const CudaDevice* device = GetCudaDevice(why_not);
-  if (device == nullptr) return nullptr;
+std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
+                                     std::string* why_not) {
   const CudaSequences sequences = CudaSequencesOf(problem);
   constexpr uint32_t kMaxPlaces = 16;
   if (sequences.axis[kInput] == 1 && sequences.n > 1) {
@@ -178,11 +177,12 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
     *why_not = StrCat("K is ", sequences.k, "; a thread has registers for ", kMaxPlaces);
     return nullptr;
   }
-  const uint64_t wanted = device->multiprocessors * 16 * 32 / sequences.count + 1;
+  const uint64_t wanted = context.device->multiprocessors * 16 * 32 / sequences.count + 1;
   const uint64_t worth = sequences.n / 128 + 1;
-  const auto create = [&]<int kPlaces>() {
+  const auto create = [&]<int kPlaces>() -> std::unique_ptr<const Kernel> {
     const auto warps = std::min<uint64_t>({wanted, worth, kMaxThreads<kBytes, kPlaces> / 32});
-    return new TopKColumns<kBytes, kPlaces>(sequences, std::bit_floor(static_cast<uint32_t>(warps)));
+    return std::make_unique<TopKColumns<kBytes, kPlaces>>(sequences,
+                                                          std::bit_floor(static_cast<uint32_t>(warps)));
   };
   if (sequences.k <= 8) return create.template operator()<8>();
   return create.template operator()<kMaxPlaces>();
@@ -190,9 +190,10 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaColumns(const TopKProblem& problem,
-                                                               std::string* why_not) {
-  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+std::unique_ptr<const Kernel> CreateTopKCudaColumns(const TopKProblem& problem, const LowerContext& context,
+                                                    std::string* why_not) {
+  return DispatchBySize(problem.input.type,
+                        [&]<int kBytes>() { return Create<kBytes>(problem, context, why_not); });
 }
 
 }  // namespace anydml

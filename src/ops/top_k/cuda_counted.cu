@@ -10,7 +10,6 @@
 #include "ops/top_k/cuda_register_row.cuh"
 #include "ops/top_k/cuda_select.cuh"
 #include "ops/top_k/cuda_sequences.cuh"
-#include "ops/module.h"
 
 namespace anydml {
 namespace {
@@ -129,10 +128,11 @@ class TopKCounted final : public Kernel {
 
   static uint32_t SharedBytes(uint32_t capacity) { return 2 * capacity * sizeof(WordFor<kBytes>); }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     Counted<kBytes, kThreads>
         <<<static_cast<uint32_t>(sequences_.count), kThreads, SharedBytes(capacity_),
            static_cast<cudaStream_t>(arguments.stream)>>>(Bind(sequences_, arguments), capacity_);
+    return {};
   }
 
  private:
@@ -141,7 +141,8 @@ class TopKCounted final : public Kernel {
 };
 
 template <int kBytes>
-const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
+std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
+                                     std::string* why_not) {
   const CudaSequences sequences = CudaSequencesOf(problem);
   constexpr uint32_t kElements = 16 / kBytes;
   constexpr uint32_t kMaxVectors = 1024 * kVectors<kBytes>;
@@ -163,12 +164,13 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
     *why_not = StrCat("K is ", k, " of ", n, "; a bound leaves few of them to put in order");
     return nullptr;
   }
-  const auto create = [&]<int kThreads>() -> const Kernel* {
+  const auto create = [&]<int kThreads>() -> std::unique_ptr<const Kernel> {
     const uint32_t capacity = std::bit_ceil(std::min(n, k + k / 2 + 64));
     using Created = TopKCounted<kBytes, kThreads>;
-    if (!AllowSharedMemory(Counted<kBytes, kThreads>, Created::SharedBytes(capacity), why_not))
+    if (!AllowSharedMemory(*context.device, Counted<kBytes, kThreads>, Created::SharedBytes(capacity),
+                           why_not))
       return nullptr;
-    return new Created(sequences, capacity);
+    return std::make_unique<Created>(sequences, capacity);
   };
   if (vectors <= 128 * kVectors<kBytes>) return create.template operator()<128>();
   if (vectors <= 512 * kVectors<kBytes>) return create.template operator()<512>();
@@ -177,9 +179,10 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaCounted(const TopKProblem& problem,
-                                                               std::string* why_not) {
-  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+std::unique_ptr<const Kernel> CreateTopKCudaCounted(const TopKProblem& problem, const LowerContext& context,
+                                                    std::string* why_not) {
+  return DispatchBySize(problem.input.type,
+                        [&]<int kBytes>() { return Create<kBytes>(problem, context, why_not); });
 }
 
 }  // namespace anydml

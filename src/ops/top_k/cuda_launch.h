@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/status.h"
-#include "ops/common/cuda_device.h"
 #include "ops/top_k/problem.h"
 
 namespace anydml {
@@ -28,17 +27,16 @@ auto DispatchBySize(DataType type, F&& f) {
   }
 }
 
-// Lets `kernel` use that much dynamic shared memory, if not more already; false with the reason when it
-// cannot.
+// Lets `kernel` use that much dynamic shared memory on `device`, which is the current one, if not more
+// already; false with the reason when it cannot.
 template <typename Function>
-bool AllowSharedMemory(Function* kernel, uint64_t bytes, std::string* why_not) {
-  const CudaDevice* device = GetCudaDevice(why_not);
-  if (device == nullptr) return false;
+bool AllowSharedMemory(const DeviceProperties& device, Function* kernel, uint64_t bytes,
+                       std::string* why_not) {
   cudaFuncAttributes now{};
   cudaError_t error = cudaFuncGetAttributes(&now, kernel);
   if (error == cudaSuccess) {
     if (bytes <= static_cast<uint64_t>(now.maxDynamicSharedSizeBytes)) return true;
-    const uint64_t most = device->shared_bytes_per_block - now.sharedSizeBytes;
+    const uint64_t most = device.shared_bytes_per_block - now.sharedSizeBytes;
     if (bytes > most) {
       *why_not = StrCat(bytes, " bytes of shared memory are needed; a block has ", most);
       return false;
@@ -89,15 +87,14 @@ void LaunchClusters(Function* kernel, uint32_t clusters, uint32_t blocks, uint32
              std::forward<Arguments>(arguments)...);
 }
 
-// How many blocks of `kernel` the device runs at the same time; 0 with the reason.
+// How many blocks of `kernel` `device`, the current one, runs at the same time; 0 with the reason.
 template <typename Function>
-uint32_t BlocksAtOnce(Function* kernel, uint32_t threads, uint32_t shared_bytes, std::string* why_not) {
-  const CudaDevice* device = GetCudaDevice(why_not);
-  if (device == nullptr) return 0;
+uint32_t BlocksAtOnce(const DeviceProperties& device, Function* kernel, uint32_t threads,
+                      uint32_t shared_bytes, std::string* why_not) {
   int of_multiprocessor = 0;
   const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &of_multiprocessor, kernel, static_cast<int>(threads), shared_bytes);
-  if (error == cudaSuccess && of_multiprocessor > 0) return of_multiprocessor * device->multiprocessors;
+  if (error == cudaSuccess && of_multiprocessor > 0) return of_multiprocessor * device.multiprocessors;
   cudaGetLastError();
   *why_not = StrCat("no multiprocessor has room for a block of ", threads, " threads and ", shared_bytes,
                     " bytes of shared memory (", cudaGetErrorString(error), ")");

@@ -5,7 +5,6 @@
 #include "ops/top_k/cuda_launch.h"
 #include "ops/top_k/cuda_long_row.cuh"
 #include "ops/top_k/cuda_sample.cuh"
-#include "ops/module.h"
 
 namespace anydml {
 namespace {
@@ -70,7 +69,7 @@ class TopKLongRows final : public Kernel {
            RowMeeting<kBytes>::Bytes(shared_.shares, shared_.shares * LongRow<kBytes>::kCapacity);
   }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
     const CudaSequences all = Bind(sequences_, arguments);
     constexpr uint32_t kThreads = LongRow<kBytes>::kThreads;
@@ -79,12 +78,13 @@ class TopKLongRows final : public Kernel {
     if (alone_.rows != 0) {
       LongRows<kBytes><<<rows(alone_), kThreads, kBytesOfBlock, stream>>>(all, alone_, nullptr);
     }
-    if (shared_.rows == 0) return;
+    if (shared_.rows == 0) return {};
     LaunchTogether(SharedLongRows<kBytes>, rows(shared_) * shared_.shares, kThreads, kBytesOfBlock, stream,
                    all, shared_, arguments.temporary.data);
-    if (shared_.first_each >= shared_.each) return;  // the first bound was no guess
+    if (shared_.first_each >= shared_.each) return {};  // the first bound was no guess
     LongRows<kBytes>
         <<<rows(shared_), kThreads, kBytesOfBlock, stream>>>(all, shared_, arguments.temporary.data);
+    return {};
   }
 
  private:
@@ -108,7 +108,8 @@ class TopKLongRows final : public Kernel {
 };
 
 template <int kBytes>
-const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
+std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
+                                     std::string* why_not) {
   const CudaSequences sequences = CudaSequencesOf(problem);
   constexpr uint32_t kDynamicBytes = LongRow<kBytes>::kDynamicBytes;
   constexpr uint32_t kThreads = LongRow<kBytes>::kThreads;
@@ -120,19 +121,21 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
              sequences.n > LongRow<kBytes>::kMaxN || sequences.count >= 1u << 31) {
     *why_not = StrCat(sequences.count, " rows of ", sequences.n, " elements of ", kBytes,
                       " bytes; they should be long, but neither they nor their number near 2^31");
-  } else if (AllowSharedMemory(LongRows<kBytes>, kDynamicBytes, why_not) &&
-             AllowSharedMemory(SharedLongRows<kBytes>, kDynamicBytes, why_not)) {
-    const uint32_t blocks = BlocksAtOnce(SharedLongRows<kBytes>, kThreads, kDynamicBytes, why_not);
-    if (blocks != 0) return new TopKLongRows<kBytes>(sequences, blocks);
+  } else if (AllowSharedMemory(*context.device, LongRows<kBytes>, kDynamicBytes, why_not) &&
+             AllowSharedMemory(*context.device, SharedLongRows<kBytes>, kDynamicBytes, why_not)) {
+    const uint32_t blocks =
+        BlocksAtOnce(*context.device, SharedLongRows<kBytes>, kThreads, kDynamicBytes, why_not);
+    if (blocks != 0) return std::make_unique<TopKLongRows<kBytes>>(sequences, blocks);
   }
   return nullptr;
 }
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaLongRows(const TopKProblem& problem,
-                                                                std::string* why_not) {
-  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+std::unique_ptr<const Kernel> CreateTopKCudaLongRows(const TopKProblem& problem, const LowerContext& context,
+                                                     std::string* why_not) {
+  return DispatchBySize(problem.input.type,
+                        [&]<int kBytes>() { return Create<kBytes>(problem, context, why_not); });
 }
 
 }  // namespace anydml

@@ -1,7 +1,6 @@
 // cuda.rounds: one block per sequence, for what no other takes.
 #include "ops/top_k/cuda_launch.h"
 #include "ops/top_k/cuda_rounds.cuh"
-#include "ops/module.h"
 
 namespace anydml {
 namespace {
@@ -27,10 +26,11 @@ class TopKRounds final : public Kernel {
 
   explicit TopKRounds(const TopKProblem& problem) : sequences_(CudaSequencesOf(problem)) {}
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const auto blocks = static_cast<uint32_t>(std::min<uint64_t>(sequences_.count, 1u << 20));
     Rounds<kBytes><<<blocks, kThreads, kSharedBytes, static_cast<cudaStream_t>(arguments.stream)>>>(
         Bind(sequences_, arguments));
+    return {};
   }
 
  private:
@@ -39,11 +39,12 @@ class TopKRounds final : public Kernel {
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaRounds(const TopKProblem& problem,
-                                                              std::string* why_not) {
-  return DispatchBySize(problem.input.type, [&]<int kBytes>() -> const Kernel* {
-    if (!AllowSharedMemory(Rounds<kBytes>, TopKRounds<kBytes>::kSharedBytes, why_not)) return nullptr;
-    return new TopKRounds<kBytes>(problem);
+std::unique_ptr<const Kernel> CreateTopKCudaRounds(const TopKProblem& problem, const LowerContext& context,
+                                                   std::string* why_not) {
+  return DispatchBySize(problem.input.type, [&]<int kBytes>() -> std::unique_ptr<const Kernel> {
+    if (!AllowSharedMemory(*context.device, Rounds<kBytes>, TopKRounds<kBytes>::kSharedBytes, why_not))
+      return nullptr;
+    return std::make_unique<TopKRounds<kBytes>>(problem);
   });
 }
 

@@ -8,7 +8,6 @@
 #include "ops/top_k/cuda_select.cuh"
 #include "ops/top_k/cuda_sequences.cuh"
 #include "ops/top_k/cuda_shared_row.cuh"
-#include "ops/module.h"
 
 namespace anydml {
 namespace {
@@ -179,10 +178,10 @@ class TopKRows final : public Kernel {
   TopKRows(const CudaSequences& sequences, uint32_t capacity, BoundBy bound_by)
       : sequences_(sequences), capacity_(capacity), bound_by_(bound_by) {}
 
-  bool Prepare(const CudaDevice& device, std::string* why_not) {
+  bool Prepare(const DeviceProperties& device, std::string* why_not) {
     using Selection = RowSelect<kBytes, kThreads, kVectors>;
     shared_bytes_ = Selection::ListBytes(capacity_) + Selection::RowBytes(sequences_.n, capacity_);
-    if (!AllowSharedMemory(Rows<kBytes, kThreads, kVectors>, shared_bytes_, why_not)) return false;
+    if (!AllowSharedMemory(device, Rows<kBytes, kThreads, kVectors>, shared_bytes_, why_not)) return false;
     // Blocks of one warp take several sequences each: a block starts in more time than a warp takes
     // to load one.
     uint64_t blocks = 0x7FFFFFFF;
@@ -196,10 +195,11 @@ class TopKRows final : public Kernel {
     return true;
   }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     Rows<kBytes, kThreads, kVectors>
         <<<blocks_, kThreads, shared_bytes_, static_cast<cudaStream_t>(arguments.stream)>>>(
             Bind(sequences_, arguments), capacity_, bound_by_);
+    return {};
   }
 
  private:
@@ -214,17 +214,17 @@ template <int kBytes>
 constexpr uint32_t kMaxCapacity = kBytes == 8 ? 4096 : 8192;  // words
 
 template <int kBytes, int kThreads, int kVectors>
-const Kernel* CreateFor(const CudaSequences& sequences, BoundBy bound_by, const CudaDevice& device,
-                        std::string* why_not) {
+std::unique_ptr<const Kernel> CreateFor(const CudaSequences& sequences, BoundBy bound_by,
+                                        const DeviceProperties& device, std::string* why_not) {
   const uint32_t capacity = std::min(std::bit_ceil(2 * sequences.k + 64), kMaxCapacity<kBytes>);
   auto kernel = std::make_unique<TopKRows<kBytes, kThreads, kVectors>>(sequences, capacity, bound_by);
-  return kernel->Prepare(device, why_not) ? kernel.release() : nullptr;
+  if (!kernel->Prepare(device, why_not)) return nullptr;
+  return kernel;
 }
 
 template <int kBytes>
-const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
-  const CudaDevice* device = GetCudaDevice(why_not);
-  if (device == nullptr) return nullptr;
+std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
+                                     std::string* why_not) {
   const CudaSequences sequences = CudaSequencesOf(problem);
   constexpr uint32_t kMaxK = kMaxCapacity<kBytes>;
   constexpr uint32_t kElements = 16 / kBytes;
@@ -253,7 +253,7 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
     const BoundBy by = std::min<uint32_t>(groups, kThreads) >= wanted       ? BoundBy::kThreadBests
                        : std::min<uint32_t>(groups, 4 * kThreads) >= wanted ? BoundBy::kQuarterBests
                                                                             : BoundBy::kEveryWord;
-    return CreateFor<kBytes, kThreads, kVectors>(sequences, by, *device, why_not);
+    return CreateFor<kBytes, kThreads, kVectors>(sequences, by, *context.device, why_not);
   };
   if (threads <= 32 && vectors <= 64) return create.template operator()<32, 2>();
   if (threads <= 32) return create.template operator()<32, kPerThread>();
@@ -266,9 +266,10 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaRows(const TopKProblem& problem,
-                                                            std::string* why_not) {
-  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+std::unique_ptr<const Kernel> CreateTopKCudaRows(const TopKProblem& problem, const LowerContext& context,
+                                                 std::string* why_not) {
+  return DispatchBySize(problem.input.type,
+                        [&]<int kBytes>() { return Create<kBytes>(problem, context, why_not); });
 }
 
 }  // namespace anydml

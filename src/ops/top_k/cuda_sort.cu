@@ -3,9 +3,9 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <type_traits>
 
+#include "kernel/scratch_layout.h"
 #include "ops/top_k/cuda_launch.h"
 #include "ops/top_k/cuda_sequences.cuh"
-#include "ops/module.h"
 
 namespace anydml {
 namespace {
@@ -38,15 +38,9 @@ __global__ void __launch_bounds__(kThreads)
   CudaSequence<kBytes>(all, s).Store(j, MakeWord<kBytes>(key, indices[j]));
 }
 
-// The temporary resource: keys and indices of one sequence, twice, and what the sort needs.
+// Keys and indices of one sequence, twice: where they are, and where the sort may put them.
 template <int kBytes>
-class Pairs {
- public:
-  Pairs(std::byte* temporary, uint32_t n)
-      : keys(Take<SortKey<kBytes>>(&temporary, n), Take<SortKey<kBytes>>(&temporary, n)),
-        indices(Take<uint32_t>(&temporary, n), Take<uint32_t>(&temporary, n)),
-        rest(temporary) {}
-
+struct Pairs {
   // Afterwards the current buffers of `keys` and `indices` are in order. Without `scratch` only
   // says how much of it is needed.
   cudaError_t Sort(void* scratch, size_t* scratch_bytes, uint32_t n, cudaStream_t stream) {
@@ -55,72 +49,80 @@ class Pairs {
 
   cub::DoubleBuffer<SortKey<kBytes>> keys;
   cub::DoubleBuffer<uint32_t> indices;
-  std::byte* rest;
-
- private:
-  template <typename T>
-  static T* Take(std::byte** from, uint32_t n) {
-    T* taken = reinterpret_cast<T*>(*from);
-    *from += (uint64_t{n} * sizeof(T) + 255) / 256 * 256;
-    return taken;
-  }
 };
 
 template <int kBytes>
 class TopKSort final : public Kernel {
  public:
+  using Key = SortKey<kBytes>;
+
   TopKSort(const CudaSequences& sequences, size_t scratch_bytes)
-      : sequences_(sequences), scratch_bytes_(scratch_bytes) {}
+      : sequences_(sequences),
+        keys_{layout_.Add("keys", KeysBytes(), kAlignment),
+              layout_.Add("sorted keys", KeysBytes(), kAlignment)},
+        indices_{layout_.Add("indices", IndicesBytes(), kAlignment),
+                 layout_.Add("sorted indices", IndicesBytes(), kAlignment)},
+        scratch_(layout_.Add("the sort's own", scratch_bytes, kAlignment)) {}
 
-  uint64_t temporary_bytes() const override {
-    return reinterpret_cast<uintptr_t>(Pairs<kBytes>(nullptr, sequences_.n).rest) + scratch_bytes_;
-  }
+  uint64_t temporary_bytes() const override { return layout_.bytes(); }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
     const CudaSequences all = Bind(sequences_, arguments);
+    const Buffer& memory = arguments.temporary;
     for (uint64_t s = 0; s < all.count; ++s) {
-      Pairs<kBytes> pairs(arguments.temporary.data, all.n);
+      Pairs<kBytes> pairs = {{keys_[0].template In<Key>(memory), keys_[1].template In<Key>(memory)},
+                             {indices_[0].In<uint32_t>(memory), indices_[1].In<uint32_t>(memory)}};
       MakePairs<kBytes>
           <<<BlocksFor(all.n), kThreads, 0, stream>>>(all, s, pairs.keys.Current(), pairs.indices.Current());
-      size_t scratch_bytes = scratch_bytes_;
-      pairs.Sort(pairs.rest, &scratch_bytes, all.n, stream);
+      size_t scratch_bytes = scratch_.bytes;
+      const cudaError_t error = pairs.Sort(scratch_.In(memory).data, &scratch_bytes, all.n, stream);
+      if (error != cudaSuccess) {
+        return Status(Code::kDriverInternal, StrCat("sorting ", all.n, " keys: ", cudaGetErrorString(error)));
+      }
       StorePlaces<kBytes>
           <<<BlocksFor(all.k), kThreads, 0, stream>>>(all, s, pairs.keys.Current(), pairs.indices.Current());
     }
+    return {};
   }
 
  private:
-  static uint32_t BlocksFor(uint32_t elements) { return (elements - 1) / kThreads + 1; }
+  static constexpr uint64_t kAlignment = 256;
 
-  CudaSequences sequences_;
-  size_t scratch_bytes_;
+  static uint32_t BlocksFor(uint32_t elements) { return (elements - 1) / kThreads + 1; }
+  uint64_t KeysBytes() const { return sequences_.n * sizeof(Key); }
+  uint64_t IndicesBytes() const { return sequences_.n * sizeof(uint32_t); }
+
+  const CudaSequences sequences_;
+  ScratchLayout layout_;  // before its pieces
+  const ScratchLayout::Piece keys_[2];
+  const ScratchLayout::Piece indices_[2];
+  const ScratchLayout::Piece scratch_;
 };
 
 template <int kBytes>
-const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
-  if (GetCudaDevice(why_not) == nullptr) return nullptr;
+std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext&, std::string* why_not) {
   const CudaSequences sequences = CudaSequencesOf(problem);
   if (sequences.count > kMaxSequences) {
     *why_not = StrCat(sequences.count, " sequences are too many to sort one after the other");
     return nullptr;
   }
   size_t scratch_bytes = 0;
-  const cudaError_t error =
-      Pairs<kBytes>(nullptr, sequences.n).Sort(nullptr, &scratch_bytes, sequences.n, nullptr);
+  const cudaError_t error = Pairs<kBytes>{}.Sort(nullptr, &scratch_bytes, sequences.n, nullptr);
   if (error != cudaSuccess) {
     cudaGetLastError();
     *why_not = StrCat("the sort does not say what memory it needs: ", cudaGetErrorString(error));
     return nullptr;
   }
-  return new TopKSort<kBytes>(sequences, scratch_bytes);
+  return std::make_unique<TopKSort<kBytes>>(sequences, scratch_bytes);
 }
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaSort(const TopKProblem& problem,
-                                                            std::string* why_not) {
-  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+std::unique_ptr<const Kernel> CreateTopKCudaSort(const TopKProblem& problem, const LowerContext& context,
+                                                 std::string* why_not) {
+  return DispatchBySize(problem.input.type,
+                        [&]<int kBytes>() { return Create<kBytes>(problem, context, why_not); });
 }
 
 }  // namespace anydml

@@ -13,7 +13,6 @@
 #include "ops/top_k/cuda_sample.cuh"
 #include "ops/top_k/cuda_select.cuh"
 #include "ops/top_k/cuda_sequences.cuh"
-#include "ops/module.h"
 
 namespace anydml {
 namespace {
@@ -224,13 +223,14 @@ class TopKStream final : public Kernel {
            (sizeof(Meeting<kBytes>) + uint64_t{plan_.found_room} * sizeof(WordFor<kBytes>));
   }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
     const CudaSequences all = Bind(sequences_, arguments);
     LaunchClusters(Sample<kBytes>, static_cast<uint32_t>(all.count), plan_.cluster, kSampleThreads,
                    SampleBytes(plan_), stream, all, plan_, arguments.temporary.data);
     LaunchEarly(Stream<kBytes>, static_cast<uint32_t>(all.count * plan_.chunks), kStreamThreads,
                 StreamBytes(plan_), stream, all, plan_, arguments.temporary.data);
+    return {};
   }
 
  private:
@@ -239,7 +239,7 @@ class TopKStream final : public Kernel {
 };
 
 template <int kBytes>
-StreamPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
+StreamPlan PlanOf(const CudaSequences& all, const DeviceProperties& device) {
   constexpr uint32_t kMaxSamples = 131072 / sizeof(WordFor<kBytes>);
   constexpr uint32_t kMaxChunkVectors = 16384;  // 256 KiB
   StreamPlan plan;
@@ -261,9 +261,8 @@ StreamPlan PlanOf(const CudaSequences& all, const CudaDevice& device) {
 }
 
 template <int kBytes>
-const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
-  const CudaDevice* device = GetCudaDevice(why_not);
-  if (device == nullptr) return nullptr;
+std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
+                                     std::string* why_not) {
   const CudaSequences sequences = CudaSequencesOf(problem);
   constexpr uint32_t kMaxK = 40960 / sizeof(WordFor<kBytes>);
   constexpr uint32_t kMinN = 8192;
@@ -274,12 +273,14 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
   } else if (sequences.n < kMinN) {
     *why_not = StrCat(sequences.n, " elements are too few to take a sample of");
   } else {
-    const StreamPlan plan = PlanOf<kBytes>(sequences, *device);
+    const StreamPlan plan = PlanOf<kBytes>(sequences, *context.device);
     if (sequences.count * std::max(plan.chunks, plan.cluster) > 0x7FFFFFFF) {
       *why_not = StrCat(sequences.count, " sequences are too many");
-    } else if (AllowSharedMemory(Sample<kBytes>, TopKStream<kBytes>::SampleBytes(plan), why_not) &&
-               AllowSharedMemory(Stream<kBytes>, TopKStream<kBytes>::StreamBytes(plan), why_not)) {
-      return new TopKStream<kBytes>(sequences, plan);
+    } else if (AllowSharedMemory(*context.device, Sample<kBytes>, TopKStream<kBytes>::SampleBytes(plan),
+                                 why_not) &&
+               AllowSharedMemory(*context.device, Stream<kBytes>, TopKStream<kBytes>::StreamBytes(plan),
+                                 why_not)) {
+      return std::make_unique<TopKStream<kBytes>>(sequences, plan);
     }
   }
   return nullptr;
@@ -287,9 +288,10 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaStream(const TopKProblem& problem,
-                                                              std::string* why_not) {
-  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+std::unique_ptr<const Kernel> CreateTopKCudaStream(const TopKProblem& problem, const LowerContext& context,
+                                                   std::string* why_not) {
+  return DispatchBySize(problem.input.type,
+                        [&]<int kBytes>() { return Create<kBytes>(problem, context, why_not); });
 }
 
 }  // namespace anydml

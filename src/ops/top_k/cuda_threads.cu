@@ -12,7 +12,6 @@
 #include "ops/top_k/cuda_network.cuh"
 #include "ops/top_k/cuda_sequences.cuh"
 #include "ops/top_k/cuda_shared_rows.cuh"
-#include "ops/module.h"
 
 namespace anydml {
 namespace {
@@ -200,15 +199,16 @@ class TopKThreads final : public Kernel {
     shared_bytes_ = kThreads<kBytes> * ((n + kElements - 1) / kElements * 16 + (sequences.k | 1) * 4);
   }
 
-  bool Allow(std::string* why_not) const {
-    return AllowSharedMemory(Threads<kBytes, kPlaces>, kMaxSharedBytes, why_not);
+  bool Allow(const DeviceProperties& device, std::string* why_not) const {
+    return AllowSharedMemory(device, Threads<kBytes, kPlaces>, kMaxSharedBytes, why_not);
   }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const auto blocks = static_cast<uint32_t>((sequences_.count - 1) / kThreads<kBytes> + 1);
     Threads<kBytes, kPlaces>
         <<<blocks, kThreads<kBytes>, shared_bytes_, static_cast<cudaStream_t>(arguments.stream)>>>(
             Bind(sequences_, arguments), contiguous_, index_mask_);
+    return {};
   }
 
  private:
@@ -221,13 +221,16 @@ class TopKThreads final : public Kernel {
 };
 
 template <int kBytes, int kPlaces>
-const Kernel* CreateFor(const CudaSequences& sequences, std::string* why_not) {
+std::unique_ptr<const Kernel> CreateFor(const CudaSequences& sequences, const DeviceProperties& device,
+                                        std::string* why_not) {
   auto kernel = std::make_unique<TopKThreads<kBytes, kPlaces>>(sequences);
-  return kernel->Allow(why_not) ? kernel.release() : nullptr;
+  if (!kernel->Allow(device, why_not)) return nullptr;
+  return kernel;
 }
 
 template <int kBytes>
-const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
+std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
+                                     std::string* why_not) {
   const CudaSequences sequences = CudaSequencesOf(problem);
   constexpr uint32_t kMaxPlaces = kBytes == 8 ? 16 : 32;
   constexpr uint64_t kMinRows = 1 << 14;  // fewer do not fill the device
@@ -239,18 +242,19 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
   } else if (sequences.nest.rank != 1 || (sequences.axis[kInput] != 1 && sequences.n > 1)) {
     *why_not = "the sequences are not rows of a matrix";
   } else {
-    if (sequences.k <= 8) return CreateFor<kBytes, 8>(sequences, why_not);
-    if (sequences.k <= 16) return CreateFor<kBytes, 16>(sequences, why_not);
-    if constexpr (kMaxPlaces == 32) return CreateFor<kBytes, 32>(sequences, why_not);
+    if (sequences.k <= 8) return CreateFor<kBytes, 8>(sequences, *context.device, why_not);
+    if (sequences.k <= 16) return CreateFor<kBytes, 16>(sequences, *context.device, why_not);
+    if constexpr (kMaxPlaces == 32) return CreateFor<kBytes, 32>(sequences, *context.device, why_not);
   }
   return nullptr;
 }
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaThreads(const TopKProblem& problem,
-                                                               std::string* why_not) {
-  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+std::unique_ptr<const Kernel> CreateTopKCudaThreads(const TopKProblem& problem, const LowerContext& context,
+                                                    std::string* why_not) {
+  return DispatchBySize(problem.input.type,
+                        [&]<int kBytes>() { return Create<kBytes>(problem, context, why_not); });
 }
 
 }  // namespace anydml

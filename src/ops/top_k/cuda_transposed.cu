@@ -3,18 +3,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "kernel/composite.h"
 #include "ops/top_k/cuda_launch.h"
 #include "ops/top_k/cuda_sequences.cuh"
-#include "ops/module.h"
 
 namespace anydml {
-
-// Those of the other files.
-ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaThreads;
-ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaCounted;
-ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaRows;
-ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaStream;
-ANYDML_MODULE_EXPORT ModuleCreate<TopKProblem> AnyDmlCreateTopKCudaBuckets;
 
 namespace {
 
@@ -61,17 +54,17 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <int kBytes>
-class TopKTransposed final : public Kernel {
+class TopKTransposed final : public CompositeKernel {
  public:
-  TopKTransposed(const CudaSequences& sequences, const Kernel* of_rows)
-      : sequences_(sequences), of_rows_(of_rows) {}
+  TopKTransposed(const CudaSequences& sequences, LoweredOperator of_rows)
+      : sequences_(sequences),
+        rows_(AddScratch("rows", sequences.count * sequences.n * kBytes)),
+        of_rows_(AddPart(of_rows.implementation, std::move(of_rows.kernel))) {}
 
-  uint64_t temporary_bytes() const override { return RowsBytes() + of_rows_->temporary_bytes(); }
-
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const auto stream = static_cast<cudaStream_t>(arguments.stream);
     const CudaSequences all = Bind(sequences_, arguments);
-    const Buffer rows{arguments.temporary.data, RowsBytes()};
+    const Buffer rows = rows_.In(arguments.temporary);
     auto* const elements = reinterpret_cast<UnsignedOf<kBytes>*>(rows.data);
     const uint32_t rank = all.nest.rank;
     if (rank == 0 || all.nest.loops[rank - 1].strides[kInput] > all.axis[kInput]) {
@@ -82,18 +75,17 @@ class TopKTransposed final : public Kernel {
     }
     KernelArguments then = arguments;
     then.inputs = {&rows, 1};
-    then.temporary = {arguments.temporary.data + RowsBytes(), of_rows_->temporary_bytes()};
-    of_rows_->Run(then);
+    return RunPart(of_rows_, then);
   }
 
  private:
   static uint32_t Quotient(uint64_t dividend, uint32_t divisor) {  // rounded up
     return static_cast<uint32_t>((dividend + divisor - 1) / divisor);
   }
-  uint64_t RowsBytes() const { return (sequences_.count * sequences_.n * kBytes + 255) / 256 * 256; }
 
-  CudaSequences sequences_;
-  std::unique_ptr<const Kernel> of_rows_;
+  const CudaSequences sequences_;
+  const ScratchLayout::Piece rows_;
+  const uint32_t of_rows_;
 };
 
 // The problem that is left: a dimension per loop over the sequences, then the axis.
@@ -118,7 +110,8 @@ TopKProblem ProblemOfRows(const TopKProblem& problem, const CudaSequences& all) 
 }
 
 template <int kBytes>
-const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
+std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerContext& context,
+                                     std::string* why_not) {
   const CudaSequences sequences = CudaSequencesOf(problem);
   const uint64_t elements = sequences.count * sequences.n;
   if (sequences.axis[kInput] == 1) {
@@ -133,23 +126,28 @@ const Kernel* Create(const TopKProblem& problem, std::string* why_not) {
     *why_not = "sequences share elements: the copy would be larger than the input";
     return nullptr;
   }
-  const TopKProblem rows = ProblemOfRows(problem, sequences);
-  for (ModuleCreate<TopKProblem>* create :
-       {AnyDmlCreateTopKCudaThreads, AnyDmlCreateTopKCudaCounted, AnyDmlCreateTopKCudaRows,
-        AnyDmlCreateTopKCudaStream, AnyDmlCreateTopKCudaBuckets}) {
-    if (const Kernel* of_rows = create(rows, why_not); of_rows != nullptr) {
-      why_not->clear();  // of what those before it said
-      return new TopKTransposed<kBytes>(sequences, of_rows);
-    }
+  LoweredOperator of_rows;
+  const Status chosen =
+      ChooseKernel(TopKImplementations(), ProblemOfRows(problem, sequences), context.ForPart(), &of_rows);
+  if (!chosen.ok()) {
+    *why_not = StrCat("of rows: ", chosen.message());
+    return nullptr;
   }
-  return nullptr;
+  // These read sequences as they are as fast as from a copy.
+  for (const char* any_stride : {"cuda.sort", "cuda.rounds"}) {
+    if (of_rows.implementation != any_stride) continue;
+    *why_not = StrCat("rows would be left to ", any_stride, ", which does not need them");
+    return nullptr;
+  }
+  return std::make_unique<TopKTransposed<kBytes>>(sequences, std::move(of_rows));
 }
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateTopKCudaTransposed(const TopKProblem& problem,
-                                                                  std::string* why_not) {
-  return DispatchBySize(problem.input.type, [&]<int kBytes>() { return Create<kBytes>(problem, why_not); });
+std::unique_ptr<const Kernel> CreateTopKCudaTransposed(const TopKProblem& problem,
+                                                       const LowerContext& context, std::string* why_not) {
+  return DispatchBySize(problem.input.type,
+                        [&]<int kBytes>() { return Create<kBytes>(problem, context, why_not); });
 }
 
 }  // namespace anydml

@@ -28,7 +28,7 @@ constexpr uint32_t kPartElements = 32768;
 template <typename T>
 class TopKRows final : public Kernel {
  public:
-  TopKRows(const TopKProblem& problem, RowMethod method)
+  TopKRows(const TopKProblem& problem, RowMethod method, uint32_t threads)
       : query_{problem.n(), problem.k(), problem.largest, method},
         wide_index_(problem.index.type == DataType::kUInt64) {
     outer_ = SequencesOf(problem, &axis_);
@@ -40,19 +40,19 @@ class TopKRows final : public Kernel {
     }
     tiles_ = (neighbours_.size + tile_rows_ - 1) / tile_rows_;
     items_ = tiles_ * Iterations(outer_);
-    PlanThreads(problem.threads);
+    PlanThreads(threads);
   }
 
   uint64_t temporary_bytes() const override { return workers_ * WorkerBytes(); }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const Operands operands = {reinterpret_cast<const Bits*>(arguments.inputs[0].data),
                                reinterpret_cast<Bits*>(arguments.outputs[0].data), arguments.outputs[1].data};
     if (parts_ > 1) {
       for (uint64_t item = 0; item < items_; ++item) {
         RunSplit(operands, item, arguments.executor, arguments.temporary.data);
       }
-      return;
+      return {};
     }
     std::atomic<uint64_t> next = 0;
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
@@ -64,6 +64,7 @@ class TopKRows final : public Kernel {
         for (uint64_t item = begin; item < end; ++item) RunItem(operands, item, scratch);
       }
     });
+    return {};
   }
 
  private:
@@ -206,9 +207,10 @@ class TopKRows final : public Kernel {
   uint32_t parts_ = 1;  // that a row is split into
 };
 
-std::unique_ptr<const Kernel> CreateRows(const TopKProblem& problem, RowMethod method) {
+std::unique_ptr<const Kernel> CreateRows(const TopKProblem& problem, RowMethod method,
+                                         const LowerContext& context) {
   return DispatchByType(problem.input.type, [&]<typename T>() -> std::unique_ptr<const Kernel> {
-    return std::make_unique<TopKRows<T>>(problem, method);
+    return std::make_unique<TopKRows<T>>(problem, method, context.threads);
   });
 }
 
@@ -222,40 +224,44 @@ std::string Length(const TopKProblem& problem) {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreateTopKRank(const TopKProblem& problem, std::string* why_not) {
-  if (problem.n() <= kMaxAllElements) return CreateRows(problem, RowMethod::kAll);
+std::unique_ptr<const Kernel> CreateTopKRank(const TopKProblem& problem, const LowerContext& context,
+                                             std::string* why_not) {
+  if (problem.n() <= kMaxAllElements) return CreateRows(problem, RowMethod::kAll, context);
   *why_not = StrCat(Length(problem), "; it compares all with all, up to ", kMaxAllElements);
   return nullptr;
 }
 
-std::unique_ptr<const Kernel> CreateTopKBests(const TopKProblem& problem, std::string* why_not) {
+std::unique_ptr<const Kernel> CreateTopKBests(const TopKProblem& problem, const LowerContext& context,
+                                              std::string* why_not) {
   if (problem.n() >= kMinBestsElements &&
       problem.k() <= std::min(kMaxBestsPlaces, problem.n() / kBestsGroup)) {
-    return CreateRows(problem, RowMethod::kBests);
+    return CreateRows(problem, RowMethod::kBests, context);
   }
   *why_not = StrCat(Length(problem), "; it takes ", kMinBestsElements, " elements or more and K up to ",
                     kMaxBestsPlaces, " and 1/", kBestsGroup, " of them");
   return nullptr;
 }
 
-std::string TopKBestsBetterNot(const TopKProblem& problem) {
+std::string TopKBestsBetterNot(const TopKProblem& problem, const LowerContext&) {
   if (problem.n() <= kNearElements) return {};
   return StrCat(Length(problem), ": it reads the sequence twice, which pays up to ", kNearElements);
 }
 
-std::unique_ptr<const Kernel> CreateTopKSample(const TopKProblem& problem, std::string* why_not) {
-  if (problem.n() >= kMinSampleElements) return CreateRows(problem, RowMethod::kSample);
+std::unique_ptr<const Kernel> CreateTopKSample(const TopKProblem& problem, const LowerContext& context,
+                                               std::string* why_not) {
+  if (problem.n() >= kMinSampleElements) return CreateRows(problem, RowMethod::kSample, context);
   *why_not = StrCat(Length(problem), "; it takes ", kMinSampleElements, " or more");
   return nullptr;
 }
 
-std::string TopKSampleBetterNot(const TopKProblem& problem) {
+std::string TopKSampleBetterNot(const TopKProblem& problem, const LowerContext&) {
   if (problem.n() > kNearElements || (problem.n() > 2048 && problem.k() <= problem.n() / 8)) return {};
   return StrCat(Length(problem), ": counting in a copy of the keys is faster");
 }
 
-std::unique_ptr<const Kernel> CreateTopKKeys(const TopKProblem& problem, std::string* why_not) {
-  if (problem.n() <= kMaxKeysElements) return CreateRows(problem, RowMethod::kKeys);
+std::unique_ptr<const Kernel> CreateTopKKeys(const TopKProblem& problem, const LowerContext& context,
+                                             std::string* why_not) {
+  if (problem.n() <= kMaxKeysElements) return CreateRows(problem, RowMethod::kKeys, context);
   *why_not = StrCat(Length(problem), "; it copies the keys, up to ", kMaxKeysElements);
   return nullptr;
 }

@@ -243,9 +243,9 @@ TEST(TopKSimd, ScratchGrowsWithKNotWithN) {
   const auto scratch = [](uint32_t n, uint32_t k, uint32_t threads) {
     LoweredOperator lowered;
     const OperatorDesc desc = Describe(Packed(DataType::kFloat32, {1, n}), 1, k, 1);
-    LowerOptions options;
-    options.threads = threads;
-    EXPECT_TRUE(ImplementationOf(desc).lower(desc, options, &lowered).ok());
+    LowerContext context;
+    context.threads = threads;
+    EXPECT_TRUE(ImplementationOf(desc).lower(desc, context, &lowered).ok());
     return lowered.kernel->temporary_bytes();
   };
   constexpr uint64_t kConstant = 512 << 10;

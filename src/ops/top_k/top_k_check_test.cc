@@ -111,13 +111,13 @@ TEST(TopKLower, ChoosesByTheShareOfKAndExplains) {
 TEST(TopKLower, RefusesUnknownImplementationsAndBackends) {
   OperatorDesc desc = TopK1({4}, {2}, {2}, 0, 2);
   LoweredOperator lowered;
-  Status status = ImplementationOf(desc).lower(desc, {.implementation = "cpu.magic"}, &lowered);
+  Status status = LowerOperator(ImplementationOf(desc), desc, {.implementation = "cpu.magic"}, &lowered);
   EXPECT_EQ(status.code(), Code::kUnsupported);
   const std::string& message = status.message();
   EXPECT_TRUE(message.starts_with("TOP_K1: implementation cpu.magic was asked for but there are only cpu."))
       << message;
   EXPECT_TRUE(message.ends_with("cpu.sort, cpu.heap, cpu.reference")) << message;
-  LowerOptions elsewhere;
+  LowerContext elsewhere;
   elsewhere.backend = "abacus";
   status = ImplementationOf(desc).lower(desc, elsewhere, &lowered);
   EXPECT_EQ(status.code(), Code::kUnsupported);

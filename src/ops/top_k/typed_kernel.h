@@ -54,7 +54,7 @@ class TopKTyped final : public Kernel {
 
   uint64_t temporary_bytes() const override { return temporary_bytes_; }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const auto* input = reinterpret_cast<const Bits*>(arguments.inputs[0].data);
     auto* value = reinterpret_cast<Bits*>(arguments.outputs[0].data);
     auto* best = reinterpret_cast<Cand*>(arguments.temporary.data);
@@ -70,6 +70,7 @@ class TopKTyped final : public Kernel {
         StoreIndices<uint32_t>(arguments.outputs[1].data, offsets[kIndex], best);
       }
     });
+    return {};
   }
 
  private:
