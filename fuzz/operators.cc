@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "ops/operator.h"
-#include "support/operator_runner.h"
+#include "support/case_maker.h"
 #if ANYDML_HAVE_HIGHWAY
 #include "support/simd_targets.h"
 #endif
@@ -23,76 +23,7 @@ constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kFloat16, DataType:
                                DataType::kInt16,   DataType::kInt8,    DataType::kUInt64, DataType::kUInt32,
                                DataType::kUInt16,  DataType::kUInt8,   DataType::kFloat64};
 constexpr DataType kIndexTypes[] = {DataType::kInt64, DataType::kInt32, DataType::kUInt64, DataType::kUInt32};
-// Of a tensor that decides about the others' sizes. Most problems are small: they are many.
-constexpr uint32_t kFewElements = 1 << 9, kMaxElements = 1 << 13;
-
-struct Problem {
-  OperatorDesc desc;
-  std::vector<Bytes> inputs;
-  bool in_place = false;
-};
-
-// What the problems are made of. Layouts have more freedom than bytes are worth: those that
-// are not chosen come from a seed.
-class Maker {
- public:
-  explicit Maker(ByteSource source)
-      : source_(source), random_(source_.Word()), elements_(source_.OneIn(8) ? kMaxElements : kFewElements) {}
-
-  ByteSource& source() { return source_; }
-
-  // Mostly few and small dimensions; now and then a long one.
-  std::vector<uint32_t> Sizes(uint32_t max_rank) {
-    std::vector<uint32_t> sizes(source_.Between(1, max_rank));
-    uint64_t count = 1;
-    for (uint32_t& size : sizes) {
-      const auto most = static_cast<uint32_t>(elements_ / count);
-      size = std::min(most, source_.OneIn(16) ? source_.Between(1, elements_) : source_.Between(1, 12));
-      count *= size;
-    }
-    return sizes;
-  }
-
-  TensorDesc Input(DataType type, const std::vector<uint32_t>& sizes) {
-    return testing::MakeTensor(type, sizes, source_.Any(testing::kInputLayouts), random_);
-  }
-  TensorDesc Output(DataType type, const std::vector<uint32_t>& sizes) {
-    return testing::MakeTensor(type, sizes, source_.Any(testing::kOutputLayouts), random_);
-  }
-
-  // The input's own bytes over and over, or random ones.
-  Bytes Content(const TensorDesc& tensor) {
-    Bytes bytes = testing::RandomBytes(tensor, random_);
-    if (source_.OneIn(2)) {
-      const auto pattern = source_.Take(source_.Between(1, 64));
-      for (size_t i = 0; !pattern.empty() && i < bytes.size(); ++i) bytes[i] = pattern[i % pattern.size()];
-    }
-    return bytes;
-  }
-
-  // Mostly in [-size, size), some just outside or anywhere.
-  Bytes Indices(const TensorDesc& tensor, uint32_t size) {
-    const bool wild = source_.OneIn(4);
-    const size_t width = BitSize(tensor.type) / 8;
-    Bytes bytes(tensor.total_bytes);
-    for (size_t at = 0; at + width <= bytes.size(); at += width) {
-      uint64_t index = random_() % size;
-      const uint64_t kind = random_() % 16;
-      if (kind < 4) index -= size;
-      if (kind == 15 && wild) index = random_();
-      if (kind == 14 && wild) index = random_() % 2 == 0 ? size : uint64_t{0} - size - 1;
-      std::memcpy(bytes.data() + at, &index, width);
-    }
-    return bytes;
-  }
-
- private:
-  ByteSource source_;
-  std::mt19937_64 random_;
-  const uint32_t elements_;
-};
-
-Problem MakeTopK(Maker& make, bool newer) {
+testing::Case MakeTopK(testing::CaseMaker& make, bool newer) {
   const DataType type = make.source().Any(std::span(kTypes).first<10>());  // all but FLOAT64
   const std::vector<uint32_t> sizes = make.Sizes(kMaxDimensions);
   const uint32_t axis = make.source().Between(0, static_cast<uint32_t>(sizes.size()) - 1);
@@ -101,7 +32,7 @@ Problem MakeTopK(Maker& make, bool newer) {
   const DataType index = make.source().OneIn(2) ? DataType::kUInt64 : DataType::kUInt32;
   const TensorDesc input = make.Input(type, sizes);
   const TensorDesc value = make.Output(type, output_sizes), indices = make.Output(index, output_sizes);
-  Problem problem;
+  testing::Case problem;
   if (newer) {
     problem.desc = testing::MakeDesc("TOP_K1", {{"InputTensor", input},
                                                 {"OutputValueTensor", value},
@@ -120,10 +51,10 @@ Problem MakeTopK(Maker& make, bool newer) {
   return problem;
 }
 
-Problem MakeIdentity(Maker& make) {
+testing::Case MakeIdentity(testing::CaseMaker& make) {
   const DataType type = make.source().Any(kTypes);
   const std::vector<uint32_t> sizes = make.Sizes(kMaxDimensions);
-  Problem problem;
+  testing::Case problem;
   problem.in_place = make.source().OneIn(4);
   const TensorDesc output = make.Output(type, sizes);
   const TensorDesc input = problem.in_place ? output : make.Input(type, sizes);
@@ -142,13 +73,13 @@ Problem MakeIdentity(Maker& make) {
   return problem;
 }
 
-Problem MakeScatterElements(Maker& make) {
+testing::Case MakeScatterElements(testing::CaseMaker& make) {
   const DataType type = make.source().Any(kTypes);
   const std::vector<uint32_t> sizes = make.Sizes(kMaxDimensions);
   const uint32_t axis = make.source().Between(0, static_cast<uint32_t>(sizes.size()) - 1);
   std::vector<uint32_t> index_sizes = sizes;
   index_sizes[axis] = make.source().Between(1, sizes[axis] + 2);
-  Problem problem;
+  testing::Case problem;
   problem.in_place = make.source().OneIn(4);
   const TensorDesc output = make.Output(type, sizes);
   const TensorDesc input = problem.in_place ? output : make.Input(type, sizes);
@@ -163,7 +94,7 @@ Problem MakeScatterElements(Maker& make) {
   return problem;
 }
 
-Problem MakeScatterNd(Maker& make) {
+testing::Case MakeScatterNd(testing::CaseMaker& make) {
   const DataType type = make.source().Any(kTypes);
   const std::vector<uint32_t> sizes = make.Sizes(4);
   const uint32_t tuple = make.source().Between(1, static_cast<uint32_t>(sizes.size()));
@@ -183,7 +114,7 @@ Problem MakeScatterNd(Maker& make) {
     meaningful.insert(meaningful.begin(), rank - meaningful.size(), 1);
     return meaningful;
   };
-  Problem problem;
+  testing::Case problem;
   problem.in_place = make.source().OneIn(4);
   const TensorDesc output = make.Output(type, aligned(sizes));
   const TensorDesc input = problem.in_place ? output : make.Input(type, aligned(sizes));
@@ -200,7 +131,7 @@ Problem MakeScatterNd(Maker& make) {
   return problem;
 }
 
-Problem MakeProblem(Maker& make) {
+testing::Case Maketesting::Case(testing::CaseMaker& make) {
   switch (make.source().Between(0, 7)) {
     case 0:
       return MakeIdentity(make);
@@ -224,8 +155,8 @@ void Run(ByteSource source) {
   // One of them per input: five times as many inputs see as much.
   const auto target = source.Any(hwy::SupportedAndGeneratedTargets());
 #endif
-  Maker make(source);
-  const Problem problem = MakeProblem(make);
+  testing::CaseMaker make(source);
+  const testing::Case problem = Maketesting::Case(make);
   std::string text = problem.desc.schema->name;
   for (const TensorDesc* tensor : problem.desc.inputs()) text += StrCat(" ", SizesToString(*tensor));
   SCOPED_TRACE(text);

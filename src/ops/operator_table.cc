@@ -1,7 +1,7 @@
 #include "ops/operator_table.h"
 
 #include "kernel/module.h"
-#include "ops/identity/problem.h"
+#include "ops/element/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -9,7 +9,7 @@ namespace anydml {
 
 const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
-      .identity = IdentityImplementations(),
+      .element = ElementImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
   };

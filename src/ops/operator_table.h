@@ -9,12 +9,12 @@
 
 namespace anydml {
 
-struct IdentityProblem;
+struct ElementProblem;
 struct ScatterProblem;
 struct TopKProblem;
 
 struct OperatorTable {
-  std::span<const Implementation<IdentityProblem>> identity;
+  std::span<const Implementation<ElementProblem>> element;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
 };

@@ -1,4 +1,6 @@
-#include "ops/identity/identity.h"
+#include <vector>
+
+#include "ops/element/element.h"
 #include "ops/operator.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
@@ -6,13 +8,26 @@
 namespace anydml {
 namespace {
 
-constexpr const Operator* kOperators[] = {
-    &kIdentityOperator,         // ELEMENT_WISE_IDENTITY
-    &kTopKOperator,             // TOP_K
-    &kScatterElementsOperator,  // SCATTER_ELEMENTS, SCATTER
-    &kScatterNdOperator,        // SCATTER_ND
-    &kTopK1Operator,            // TOP_K1
-};
+std::vector<const Operator*> CollectOperators() {
+  std::vector<const Operator*> operators = {
+      &kTopKOperator,             // TOP_K
+      &kScatterElementsOperator,  // SCATTER_ELEMENTS, SCATTER
+      &kScatterNdOperator,        // SCATTER_ND
+      &kTopK1Operator,            // TOP_K1
+  };
+  for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  return operators;
+}
+
+// By DML_OPERATOR_TYPE; null where there is none.
+const std::vector<const Operator*>& ByType() {
+  static const std::vector<const Operator*> by_type = [] {
+    std::vector<const Operator*> table(AllOperators().size() + 1);
+    for (const Operator* op : ImplementedOperators()) table.at(op->type) = op;
+    return table;
+  }();
+  return by_type;
+}
 
 }  // namespace
 
@@ -23,13 +38,14 @@ Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerCo
   return Status(status.code(), StrCat(desc.schema->name, ": ", status.message()));
 }
 
-std::span<const Operator* const> ImplementedOperators() { return kOperators; }
+std::span<const Operator* const> ImplementedOperators() {
+  static const std::vector<const Operator*> operators = CollectOperators();
+  return operators;
+}
 
 const Operator* FindImplementation(uint32_t type) {
-  for (const Operator* candidate : kOperators) {
-    if (candidate->type == type) return candidate;
-  }
-  return nullptr;
+  const auto& by_type = ByType();
+  return type < by_type.size() ? by_type[type] : nullptr;
 }
 
 }  // namespace anydml

@@ -1,0 +1,82 @@
+// Valid problems, from bytes: what the cases of the families of operators are made of.
+#pragma once
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "support/byte_source.h"
+#include "support/operator_runner.h"
+
+namespace anydml::testing {
+
+struct Case {
+  OperatorDesc desc;
+  std::vector<Bytes> inputs;  // in binding order; empty for absent tensors
+  bool in_place = false;      // output 0 is input 0
+};
+
+// Of a tensor that decides about the others' sizes. Most cases are small: they are many.
+inline constexpr uint32_t kFewElements = 1 << 9, kMaxElements = 1 << 13;
+
+// What the problems are made of. Layouts have more freedom than bytes are worth: those that
+// are not chosen come from a seed.
+class CaseMaker {
+ public:
+  explicit CaseMaker(ByteSource source)
+      : source_(source), random_(source_.Word()), elements_(source_.OneIn(8) ? kMaxElements : kFewElements) {}
+
+  ByteSource& source() { return source_; }
+
+  // Mostly few and small dimensions; now and then a long one.
+  std::vector<uint32_t> Sizes(uint32_t max_rank) {
+    std::vector<uint32_t> sizes(source_.Between(1, max_rank));
+    uint64_t count = 1;
+    for (uint32_t& size : sizes) {
+      const auto most = static_cast<uint32_t>(elements_ / count);
+      size = std::min(most, source_.OneIn(16) ? source_.Between(1, elements_) : source_.Between(1, 12));
+      count *= size;
+    }
+    return sizes;
+  }
+
+  TensorDesc Input(DataType type, const std::vector<uint32_t>& sizes) {
+    return MakeTensor(type, sizes, source_.Any(kInputLayouts), random_);
+  }
+  TensorDesc Output(DataType type, const std::vector<uint32_t>& sizes) {
+    return MakeTensor(type, sizes, source_.Any(kOutputLayouts), random_);
+  }
+
+  // The input's own bytes over and over, or random ones.
+  Bytes Content(const TensorDesc& tensor) {
+    Bytes bytes = RandomBytes(tensor, random_);
+    if (source_.OneIn(2)) {
+      const auto pattern = source_.Take(source_.Between(1, 64));
+      for (size_t i = 0; !pattern.empty() && i < bytes.size(); ++i) bytes[i] = pattern[i % pattern.size()];
+    }
+    return bytes;
+  }
+
+  // Mostly in [-size, size), some just outside or anywhere.
+  Bytes Indices(const TensorDesc& tensor, uint32_t size) {
+    const bool wild = source_.OneIn(4);
+    const size_t width = BitSize(tensor.type) / 8;
+    Bytes bytes(tensor.total_bytes);
+    for (size_t at = 0; at + width <= bytes.size(); at += width) {
+      uint64_t index = random_() % size;
+      const uint64_t kind = random_() % 16;
+      if (kind < 4) index -= size;
+      if (kind == 15 && wild) index = random_();
+      if (kind == 14 && wild) index = random_() % 2 == 0 ? size : uint64_t{0} - size - 1;
+      std::memcpy(bytes.data() + at, &index, width);
+    }
+    return bytes;
+  }
+
+ private:
+  ByteSource source_;
+  std::mt19937_64 random_;
+  const uint32_t elements_;
+};
+
+}  // namespace anydml::testing
