@@ -28,6 +28,8 @@ const OperatorSchema* FindOperator(uint32_t type) {
   return type >= 1 && type <= std::size(kOperators) ? &kOperators[type - 1] : nullptr;
 }
 
+const OperatorSchema* FindOperator(OperatorType type) { return FindOperator(static_cast<uint32_t>(type)); }
+
 const OperatorSchema* FindOperator(std::string_view name) {
   if (name.starts_with(kOperatorPrefix)) name.remove_prefix(kOperatorPrefix.size());
   for (const OperatorSchema& schema : kOperators) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/data_type.h"
+#include "schema/operator_type.generated.h"
 
 namespace anydml {
 
@@ -106,6 +107,7 @@ std::span<const OperatorSchema> AllOperators();  // by type, 1..177
 
 // Null when there is none. Names with or without "DML_OPERATOR_"; the alias SCATTER too.
 const OperatorSchema* FindOperator(uint32_t type);
+const OperatorSchema* FindOperator(OperatorType type);  // never null
 const OperatorSchema* FindOperator(std::string_view name);
 
 int FindField(const OperatorSchema& schema, std::string_view name);  // -1 when there is none

@@ -101,6 +101,9 @@ TEST(Tables, FindOperator) {
   const OperatorSchema* top_k1 = FindOperator(112);
   ASSERT_NE(top_k1, nullptr);
   EXPECT_STREQ(top_k1->name, "TOP_K1");
+  EXPECT_EQ(FindOperator(OperatorType::kTopK1), top_k1);
+  EXPECT_STREQ(FindOperator(OperatorType::kElementWiseIdentity)->name, "ELEMENT_WISE_IDENTITY");
+  EXPECT_STREQ(FindOperator(OperatorType::kUnfold)->name, "UNFOLD");
   EXPECT_EQ(FindOperator("TOP_K1"), top_k1);
   EXPECT_EQ(FindOperator("DML_OPERATOR_TOP_K1"), top_k1);
   EXPECT_EQ(FindOperator("SCATTER"), FindOperator(94));
