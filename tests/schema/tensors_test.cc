@@ -258,6 +258,27 @@ TEST(Tensors, Pointers) {
   });
 }
 
+// Two elements in a byte; the total is whole bytes, rounded up to 4 as everywhere.
+TEST(Tensors, FourBitElements) {
+  for (const DataType type : {DataType::kUInt4, DataType::kInt4}) {
+    DescBuilder builder(*FindOperator("QUANTIZE"), 0x6300);
+    TensorSpec& output = builder.tensor("OutputTensor");
+    for (const auto& [elements, bytes] : {std::pair{1u, 4u}, {7u, 4u}, {8u, 4u}, {9u, 8u}, {17u, 12u}}) {
+      for (const char* name : {"InputTensor", "OutputTensor"}) builder.tensor(name).SetSizes({elements});
+      for (TensorSpec& tensor : builder.field("QuantizationTensors").tensors) tensor.SetSizes({1});
+      output.SetDataType(static_cast<uint32_t>(type));
+      EXPECT_EQ(output.total_bytes, bytes);
+      output.alignment = 1;
+      EXPECT_TRUE(IsOk(Check(builder, 0x6300)));
+      output.total_bytes = bytes - 4;
+      EXPECT_TRUE(IsInvalid(Check(builder, 0x6300), "QUANTIZE: OutputTensor.TotalTensorSizeInBytes is "));
+    }
+    output.SetStrides({0});
+    EXPECT_TRUE(IsInvalid(Check(builder, 0x6300), "QUANTIZE: OutputTensor.Strides is {0}"));
+    EXPECT_TRUE(IsInvalid(Check(builder, 0x6200), "QUANTIZE: the operator does not exist"));
+  }
+}
+
 TEST(Tensors, ElementCount) {
   DescBuilder builder(*FindOperator("ELEMENT_WISE_IDENTITY"), kLatestFeatureLevel);
   builder.SetSizes(0, {0x10000, 0xFFFF, 1});
