@@ -56,13 +56,10 @@ const EnumSchema* FindEnum(std::string_view name) {
 }
 
 const LevelSupport& SupportAt(const OperatorSchema& schema, FeatureLevel level, uint32_t variant) {
-  const LevelSupport* lowest = &schema.support.back();
   for (const LevelSupport& support : schema.support) {
-    if (!HoldsFor(support, variant)) continue;
-    if (support.level <= level) return support;
-    lowest = &support;
+    if (support.level <= level && HoldsFor(support, variant)) return support;
   }
-  return *lowest;
+  return schema.support.back();
 }
 
 const TensorSupport* FindTensorSupport(const LevelSupport& support, int field) {

@@ -184,6 +184,12 @@ TEST(Handmade, FusedActivations) {
                         "ELEMENT_WISE_ADD1: FusedActivation: ACTIVATION_ELU: Alpha is missing"));
   EXPECT_TRUE(IsInvalid(with({FindOperator("ACTIVATION_ELU"), {TensorDesc{}, {}, 1.0f}}),
                         "ELEMENT_WISE_ADD1: FusedActivation: ACTIVATION_ELU: InputTensor must be null"));
+  DescBuilder gemm(*FindOperator("GEMM"), 0x6400);
+  ASSERT_TRUE(IsOk(ReadOperatorDesc(gemm.Build(), 0x6400, &desc)));
+  const OperatorDesc clip = {FindOperator("ELEMENT_WISE_CLIP"), {{}, {}, ScaleBias{1, 0}, 0.0f, 1.0f}};
+  desc.fields.back() = std::shared_ptr<const OperatorDesc>(std::make_shared<OperatorDesc>(clip));
+  EXPECT_TRUE(IsInvalid(ValidateOperatorDesc(desc, 0x6400),
+                        "GEMM: FusedActivation: ELEMENT_WISE_CLIP: ScaleBias must be null"));
 }
 
 TEST(Read, CopiesEverything) {

@@ -54,6 +54,10 @@ TEST(TensorDesc, MinimumTotalBytes) {
   EXPECT_EQ(MinimumTotalBytes(Packed({3}, DataType::kInt64)), 24u);
   EXPECT_EQ(MinimumTotalBytes(Packed({8}, DataType::kInt4)), 4u);
   EXPECT_EQ(MinimumTotalBytes(Packed({9}, DataType::kUInt4)), 8u);
+  // Strides count 4-bit elements: rows of 3 in 4, so 11 of them, in 6 bytes.
+  EXPECT_EQ(MinimumTotalBytes(Strided({3, 3}, {4, 1}, DataType::kInt4)), 8u);
+  EXPECT_EQ(MinimumTotalBytes(Strided({100, 3}, {0, 1}, DataType::kUInt4)), 4u);
+  EXPECT_EQ(MinimumTotalBytes(Strided({kMax}, {kMax}, DataType::kInt4)), 0x7FFFFFFE80000004u);
   EXPECT_EQ(MinimumTotalBytes(Strided({2, 3}, {6, 2}, DataType::kUInt32)), 44u);
   EXPECT_EQ(MinimumTotalBytes(Strided({kMax}, {kMax}, DataType::kFloat64)), kSaturated);
   EXPECT_EQ(MinimumTotalBytes(Strided({kMax, kMax}, {kMax, kMax}, DataType::kInt4)), kSaturated);
