@@ -87,11 +87,8 @@ uint8_t ElementBuilder::LoadOr(uint32_t input, float otherwise) {
 }
 
 void ElementBuilder::ViewAsBits() {
-  const uint32_t bits = BitSize(output_type(0));
   for (auto* operands : {&problem_.inputs, &problem_.outputs}) {
-    for (ElementOperand& operand : *operands) {
-      if (BitSize(operand.type) == bits) operand.type = BitsOf(operand.type);
-    }
+    for (ElementOperand& operand : *operands) operand.type = BitsOf(operand.type);
   }
 }
 

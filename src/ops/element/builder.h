@@ -27,7 +27,7 @@ class ElementBuilder {
   uint8_t LoadOr(uint32_t input, float otherwise);
   void Store(uint8_t source, Class type) { program().Store(0, source, type); }
 
-  // Reads and writes every tensor of this width by its bits.
+  // Reads and writes all tensors by their bits.
   void ViewAsBits();
 
   // Applies the description's ScaleBias, if it has one, to a register of elements of `type`.

@@ -107,7 +107,8 @@ class ElementCaseMaker {
 
   TensorDesc DrawTensor(size_t i) {
     const FieldSchema& field = schema_.fields[i];
-    const TensorSupport* row = FindTensorSupport(SupportAt(schema_, kLatestFeatureLevel), static_cast<int>(i));
+    const TensorSupport* row =
+        FindTensorSupport(SupportAt(schema_, kLatestFeatureLevel), static_cast<int>(i));
     while (sizes_.size() < row->min_dimensions) sizes_.insert(sizes_.begin(), 1);
     const std::vector<uint32_t> ones(sizes_.size(), 1);
     if (field.kind == FieldKind::kInput) {
@@ -192,10 +193,10 @@ class ElementCaseMaker {
 };
 
 // Numbers where functions change their behaviour.
-constexpr float kSpecials[] = {0.0f,   -0.0f,  1.0f,     -1.0f,   0.5f,      -0.5f,   1.5f,    2.5f,
-                               -2.5f,  3.0f,   0.1f,     -0.7f,   1e-3f,     8.5f,    -8.5f,   88.7f,
-                               -104.f, 1e30f,  -1e30f,   1e-40f,  -1e-44f,   127.0f,  -128.0f, 255.0f,
-                               65504.f, 65520.f, 0x1p24f, 0x1p31f, -0x1p31f, 0x1p63f, 3.4028235e38f, 0.49999997f};
+constexpr float kSpecials[] = {
+    0.0f,    -0.0f,  1.0f,    -1.0f,   0.5f,    -0.5f,   1.5f,     2.5f,    -2.5f,         3.0f,       0.1f,
+    -0.7f,   1e-3f,  8.5f,    -8.5f,   88.7f,   -104.f,  1e30f,    -1e30f,  1e-40f,        -1e-44f,    127.0f,
+    -128.0f, 255.0f, 65504.f, 65520.f, 0x1p24f, 0x1p31f, -0x1p31f, 0x1p63f, 3.4028235e38f, 0.49999997f};
 
 float DrawNumber(uint32_t kind, uint64_t bits) {
   switch (kind) {

@@ -41,7 +41,8 @@ TEST_P(ElementOperators, AgreeWithTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ElementOperators, ::testing::ValuesIn(ElementOperatorTypes().begin(), ElementOperatorTypes().end()),
+INSTANTIATE_TEST_SUITE_P(All, ElementOperators,
+                         ::testing::ValuesIn(ElementOperatorTypes().begin(), ElementOperatorTypes().end()),
                          [](const auto& info) { return std::string(FindOperator(info.param)->name); });
 
 }  // namespace

@@ -178,7 +178,8 @@ inline float Float(const Instruction& i, float a, float b, float c) {
     case F::kPowerInteger: {
       const auto exponent = std::bit_cast<uint32_t>(b);
       const bool is_unsigned = (i.parameters[0] & kUnsignedExponent) != 0;
-      return rounded(std::pow(x, is_unsigned ? static_cast<double>(exponent) : static_cast<int32_t>(exponent)));
+      return rounded(
+          std::pow(x, is_unsigned ? static_cast<double>(exponent) : static_cast<int32_t>(exponent)));
     }
     case F::kConstantPower:
       return rounded(std::pow(x, dp));
