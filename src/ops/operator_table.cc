@@ -1,6 +1,7 @@
 #include "ops/operator_table.h"
 
 #include "kernel/module.h"
+#include "ops/dynamic_quantize/problem.h"
 #include "ops/element/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
@@ -9,6 +10,7 @@ namespace anydml {
 
 const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
+      .dynamic_quantize = DynamicQuantizeImplementations(),
       .element = ElementImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),

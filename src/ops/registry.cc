@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
 #include "ops/operator.h"
 #include "ops/scatter/scatter.h"
@@ -10,10 +11,11 @@ namespace {
 
 std::vector<const Operator*> CollectOperators() {
   std::vector<const Operator*> operators = {
-      &kTopKOperator,             // TOP_K
-      &kScatterElementsOperator,  // SCATTER_ELEMENTS, SCATTER
-      &kScatterNdOperator,        // SCATTER_ND
-      &kTopK1Operator,            // TOP_K1
+      &kTopKOperator,              // TOP_K
+      &kScatterElementsOperator,   // SCATTER_ELEMENTS, SCATTER
+      &kScatterNdOperator,         // SCATTER_ND
+      &kTopK1Operator,             // TOP_K1
+      &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
   return operators;
