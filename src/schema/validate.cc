@@ -179,6 +179,7 @@ bool OnlyOneOfItsKind(const OperatorSchema& schema, const FieldSchema& field) {
 }
 
 Status ValidateTensors(const Judge& judge, const OperatorDesc& desc) {
+  OverlapBudget budget;
   for (size_t i = 0; i < desc.fields.size(); ++i) {
     const FieldSchema& field = judge.schema->fields[i];
     const FieldValue& value = desc.fields[i];
@@ -188,7 +189,7 @@ Status ValidateTensors(const Judge& judge, const OperatorDesc& desc) {
       return InvalidArgument(judge.schema->name, ": ", field.name, " is null; it is required");
     }
     if (const auto* tensor = std::get_if<TensorDesc>(&value)) {
-      ANYDML_RETURN_IF_ERROR(ValidateTensor(judge, static_cast<int>(i), {field.name}, *tensor));
+      ANYDML_RETURN_IF_ERROR(ValidateTensor(judge, static_cast<int>(i), {field.name}, *tensor, &budget));
       continue;
     }
     const auto& array = std::get<std::vector<TensorDesc>>(value);
@@ -199,7 +200,7 @@ Status ValidateTensors(const Judge& judge, const OperatorDesc& desc) {
     }
     for (size_t k = 0; k < array.size(); ++k) {
       ANYDML_RETURN_IF_ERROR(
-          ValidateTensor(judge, static_cast<int>(i), {field.name, static_cast<int>(k)}, array[k]));
+          ValidateTensor(judge, static_cast<int>(i), {field.name, static_cast<int>(k)}, array[k], &budget));
     }
   }
   return {};

@@ -38,7 +38,9 @@ Status CheckAvailability(const OperatorSchema& schema, FeatureLevel level);
 // Whether `activation` may be fused into `host`.
 Status CheckFusion(const Judge& host, const FieldName& field, const OperatorSchema& activation);
 
-Status ValidateTensor(const Judge& judge, int field, const FieldName& name, const TensorDesc& tensor);
+// `budget` is one for all tensors of an operator.
+Status ValidateTensor(const Judge& judge, int field, const FieldName& name, const TensorDesc& tensor,
+                      OverlapBudget* budget);
 
 Status ValidateRelations(const Judge& judge, const OperatorDesc& desc);
 
