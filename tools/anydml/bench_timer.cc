@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "anydml/input_file.h"
-#include "common/scoped_variable.h"
 
 namespace anydml::tools {
 namespace {
