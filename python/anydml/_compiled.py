@@ -32,11 +32,11 @@ class CompiledOperator:
         self.name, self.device = name, device
         self._arguments, self._layouts = arguments, layouts  # one per bound tensor; None: absent
         self._compile_for, self._output_count = compile_for, output_count
-        self._kept: Optional[_anydml.CompiledOperator] = None
+        self._kept: Optional[tuple[_anydml.Device, _anydml.CompiledOperator]] = None
 
     def keep(self) -> CompiledOperator:
         """Compiles for packed outputs, for as long as this object lives."""
-        self._kept = self._compile_for((None,) * self._output_count)
+        self._kept = self.device._native, self._compile_for((None,) * self._output_count)
         return self
 
     @property
@@ -51,7 +51,9 @@ class CompiledOperator:
 
     @property
     def _native(self) -> _anydml.CompiledOperator:
-        return self._kept or self._compile_for((None,) * self._output_count)
+        if self._kept and self._kept[0] is not self.device._native:
+            self.keep()  # the device was removed and opened anew
+        return self._kept[1] if self._kept else self._compile_for((None,) * self._output_count)
 
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         given = iter(inputs)
