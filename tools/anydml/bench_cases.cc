@@ -147,10 +147,10 @@ Status LoadOperatorCase(const OperatorSchema& schema, const std::vector<FieldArg
   return {};
 }
 
-Status LoadModelCase(const std::string& path, BenchCase* out) {
+Status LoadModelCase(const std::string& path, bool allow_outside, BenchCase* out) {
   out->op = "model";
   out->name = path;
-  ANYDML_RETURN_IF_ERROR(LoadModel(path, &out->model));
+  ANYDML_RETURN_IF_ERROR(LoadModel(path, allow_outside, &out->model));
   const auto& commands = out->model.commands;
   const bool dispatches = std::any_of(commands.begin(), commands.end(), [](const ModelCommand& command) {
     return std::holds_alternative<DispatchCommand>(command.action);

@@ -44,9 +44,10 @@ void JsonWriter::Quote(std::string_view text) {
       text_ += {'\\', c};
     } else if (c == '\n') {
       text_ += "\\n";
-    } else if (length == 1 && c < ' ') {
+    } else if (StartsWithControl(text)) {
       char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(c));
+      const auto code = static_cast<unsigned char>(text[length - 1]);  // of two bytes the second is the code
+      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(code));
       text_ += escape;
     } else {
       text_ += text.substr(0, length);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -75,11 +76,20 @@ struct Model {
   std::vector<ModelBuffer> buffers;
   std::vector<ModelOperator> operators;
   std::vector<ModelCommand> commands;
+  // The indices of those that a file names.
+  std::unordered_map<std::string, size_t> buffers_by_name;
+  std::unordered_map<std::string, size_t> operators_by_name;
 };
 
-Status LoadModel(const std::string& path, Model* out);
-// `name` stands for the file in the sentences that explain a failure; relative paths start at `folder`.
-Status ParseModel(const std::string& name, std::string_view text, const std::filesystem::path& folder,
-                  Model* out);
+// Where a model's files are. Models come from anywhere: unless `allow_outside` is set, one that names a file
+// outside of the folder, be it through a symbolic link, is refused.
+struct ModelFolder {
+  std::filesystem::path path;
+  bool allow_outside = false;
+};
+
+Status LoadModel(const std::string& path, bool allow_outside, Model* out);
+// `name` stands for the file in the sentences that explain a failure.
+Status ParseModel(const std::string& name, std::string_view text, const ModelFolder& folder, Model* out);
 
 }  // namespace anydml::tools

@@ -14,6 +14,9 @@
 namespace anydml::tools {
 namespace {
 
+// So much room that Place need not move the elements.
+uint64_t PaddedBytes(DataType type, uint64_t count) { return count * BitSize(type) / 8 + 3; }
+
 void Append(const Scalar& scalar, DataType type, std::vector<std::byte>* bytes) {
   const auto* element = reinterpret_cast<const std::byte*>(scalar.bytes.data());
   bytes->insert(bytes->end(), element, element + BitSize(type) / 8);
@@ -48,6 +51,7 @@ Status ReadConstant(const JsonNode& node, DataType type, std::vector<std::byte>*
   Scalar value{};
   ANYDML_RETURN_IF_ERROR(ReadCount(node, type, &count));
   ANYDML_RETURN_IF_ERROR(ReadRequiredElement(node, "value", type, &value));
+  bytes->reserve(PaddedBytes(type, count));
   for (uint32_t i = 0; i < count; ++i) Append(value, type, bytes);
   return {};
 }
@@ -94,6 +98,7 @@ Status ReadSequence(const JsonNode& node, DataType type, std::vector<std::byte>*
   ANYDML_RETURN_IF_ERROR(ReadCount(node, type, &count));
   ANYDML_RETURN_IF_ERROR(ReadRequiredElement(node, "valueStart", type, &value));
   ANYDML_RETURN_IF_ERROR(ReadRequiredElement(node, "valueDelta", type, &delta));
+  bytes->reserve(PaddedBytes(type, count));
   for (uint32_t i = 0; i < count; ++i) {
     Append(value, type, bytes);
     AddTo(type, &value, delta);
@@ -127,8 +132,8 @@ Status ReadRandom(const JsonNode& node, DataType type, std::vector<std::byte>* b
 
 // {"type": ..., "value": ...} each.
 Status ReadMixedList(const JsonNode& node, std::vector<std::byte>* bytes) {
-  constexpr std::string_view kKeys[] = {"name", "type", "value"};
-  for (const JsonNode& element : node.Elements()) {
+  return node.ForEach([bytes](const JsonNode& element) -> Status {
+    constexpr std::string_view kKeys[] = {"name", "type", "value"};
     ANYDML_RETURN_IF_ERROR(element.ExpectKeys(kKeys));
     std::optional<JsonNode> type_node;
     ANYDML_RETURN_IF_ERROR(element.Require("type", &type_node));
@@ -138,16 +143,18 @@ Status ReadMixedList(const JsonNode& node, std::vector<std::byte>* bytes) {
     Scalar value{};
     ANYDML_RETURN_IF_ERROR(ReadRequiredElement(element, "value", type, &value));
     Append(value, type, bytes);
-  }
-  return {};
+    return {};
+  });
 }
 
-Status ReadSource(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out) {
+Status ReadSource(const JsonNode& node, const ModelFolder& folder, ModelBuffer* out) {
   constexpr std::string_view kKeys[] = {"sourcePath"};
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
-  std::string source;
-  ANYDML_RETURN_IF_ERROR(node.GetRequired("sourcePath", &source));
-  const std::string path = ResolveInput(folder, source);
+  std::optional<JsonNode> source_node;
+  ANYDML_RETURN_IF_ERROR(node.Require("sourcePath", &source_node));
+  std::string path;
+  ANYDML_RETURN_IF_ERROR(ResolvePath(*source_node, folder, /*input=*/true, &path));
+  const std::string& source = source_node->value().text;
   if (HasExtension(path, ".npy")) {
     const DataType wanted = out->type;
     ANYDML_RETURN_IF_ERROR(node.At(ReadPackedNpy(path, &out->type, &out->sizes, &out->bytes)));
@@ -167,11 +174,11 @@ Status ReadSource(const JsonNode& node, const std::filesystem::path& folder, Mod
                     Name(out->type), " elements");
 }
 
-Status ReadValues(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out) {
+Status ReadValues(const JsonNode& node, const ModelFolder& folder, ModelBuffer* out) {
   if (node.kind() == JsonNode::Kind::kArray) {
-    if (node.value().elements.empty()) return node.Error("an empty list; a buffer needs at least one value");
-    if (out->type == DataType::kUnknown) return ReadMixedList(node, &out->bytes);
-    return AppendElements(node, out->type, &out->bytes);
+    ANYDML_RETURN_IF_ERROR(out->type == DataType::kUnknown ? ReadMixedList(node, &out->bytes)
+                                                           : AppendElements(node, out->type, &out->bytes));
+    return out->bytes.empty() ? node.Error("an empty list; a buffer needs at least one value") : Status();
   }
   if (node.kind() == JsonNode::Kind::kString && node.value().text == "deferred") {
     return node.At(
@@ -221,16 +228,14 @@ Status ReadDataType(const JsonNode& node, DataType* type) {
 }
 
 Status AppendElements(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
-  if (node.kind() == JsonNode::Kind::kArray) {
-    for (size_t i = 0; i < node.value().elements.size(); ++i) {
-      ANYDML_RETURN_IF_ERROR(AppendElements(node.Element(i), type, bytes));
-    }
+  // An element and what separates it from the next one are at least two characters.
+  bytes->reserve(bytes->size() + PaddedBytes(type, node.value().list.size() / 2 + 1));
+  return node.ForEachLeaf([type, bytes](const JsonNode& leaf) -> Status {
+    Scalar scalar{};
+    ANYDML_RETURN_IF_ERROR(ReadElement(leaf, type, &scalar));
+    Append(scalar, type, bytes);
     return {};
-  }
-  Scalar scalar{};
-  ANYDML_RETURN_IF_ERROR(ReadElement(node, type, &scalar));
-  Append(scalar, type, bytes);
-  return {};
+  });
 }
 
 Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
@@ -242,6 +247,11 @@ Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32
   sizes->assign(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
   const size_t element_bytes = BitSize(tensor.type) / 8;
   const uint64_t count = ElementCount(tensor);
+  if (SameLayout(tensor, PackedTensor(tensor.type, tensor.sizes.data(), tensor.rank))) {
+    *bytes = std::move(array.data);
+    bytes->resize(count * element_bytes);
+    return {};
+  }
   bytes->resize(count * element_bytes);
   Dimensions position{};
   for (uint64_t i = 0, offset = 0; i < count; ++i) {
@@ -256,8 +266,7 @@ Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32
   return {};
 }
 
-Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder, uint64_t before,
-                       ModelBuffer* out) {
+Status ReadModelBuffer(const JsonNode& node, const ModelFolder& folder, uint64_t before, ModelBuffer* out) {
   constexpr std::string_view kKeys[] = {"initialValues", "initialValuesDataType",
                                         "sizeInBytes",   "initialValuesOffsetInBytes",
                                         "resampleSize",  "resampleMode"};

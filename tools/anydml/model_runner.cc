@@ -5,12 +5,12 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "anydml/element_number.h"
 #include "anydml/model_device.h"
 #include "anydml/output_files.h"
+#include "anydml/text.h"
 #include "anydml/why.h"
 #include "common/session.h"
 #include "common/tensor_text.h"
@@ -30,12 +30,15 @@ bool Matches(const ExpectCommand& command, DataType type, const std::byte* found
 
 class ModelRunner {
  public:
-  ModelRunner(const Model& model, const ExecutionOptions& options, Output* output)
-      : model_(model), options_(options), output_(*output), json_(output->document()) {}
+  ModelRunner(Session* session, ModelOnDevice* on_device, const ExecutionOptions& options, Output* output)
+      : session_(session),
+        on_device_(on_device),
+        model_(on_device->model()),
+        options_(options),
+        output_(*output),
+        json_(output->document()) {}
 
   Status Run() {
-    ANYDML_RETURN_IF_ERROR(Session::Create(options_.session, &session_));
-    on_device_.emplace(model_, session_.get());
     ANYDML_RETURN_IF_ERROR(on_device_->Prepare());
     json_.Key("dispatchables").BeginArray();
     for (size_t i = 0; i < model_.operators.size(); ++i) Describe(i);
@@ -59,7 +62,7 @@ class ModelRunner {
     json_.Key("name").String(op.name);
     json_.Key("operator").String(op.desc.schema->name);
     if (options_.why) {
-      output_.Text(StrCat(op.name, ": ", explanation, "\n"));
+      output_.Text(StrCat(ForTerminal(op.name), ": ", explanation, "\n"));
       WriteWhy(explanation, &json_);
     }
     json_.End();
@@ -98,7 +101,7 @@ class ModelRunner {
     HostBuffer values;
     ANYDML_RETURN_IF_ERROR(ReadValues(command.buffer, &values));
     const TensorDesc tensor = Tensor(buffer, command.sizes.empty() ? buffer.sizes : command.sizes);
-    const std::string title = StrCat("Resource '", buffer.name, "'");
+    const std::string title = StrCat("Resource '", ForTerminal(buffer.name), "'");
     if (output_.json()) {
       json_.TensorShape(tensor);
       json_.TensorValues(tensor, values);
@@ -168,24 +171,27 @@ class ModelRunner {
     json_.Key("differences").Number(differences);
     if (differences == 0) return {};
     return Status(Code::kFail,
-                  StrCat("'", buffer.name, "': ", differences, " of ", values.size() / element_bytes,
-                         " elements are not as expected; ", "element ", first / element_bytes, " is ",
-                         ElementToString(buffer.type, values.data() + first), ", expected ",
-                         ElementToString(buffer.type, command.values.data() + first)));
+                  StrCat("'", ForTerminal(buffer.name), "': ", differences, " of ",
+                         values.size() / element_bytes, " elements are not as expected; ", "element ",
+                         first / element_bytes, " is ", ElementToString(buffer.type, values.data() + first),
+                         ", expected ", ElementToString(buffer.type, command.values.data() + first)));
   }
 
+  Session* const session_;
+  ModelOnDevice* const on_device_;
   const Model& model_;
   const ExecutionOptions& options_;
   Output& output_;
   JsonWriter& json_;
-  std::unique_ptr<Session> session_;
-  std::optional<ModelOnDevice> on_device_;
 };
 
 }  // namespace
 
-Status RunModel(const Model& model, const ExecutionOptions& options, Output* output) {
-  return ModelRunner(model, options, output).Run();
+Status RunModel(Model model, const ExecutionOptions& options, Output* output) {
+  std::unique_ptr<Session> session;
+  ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &session));
+  ModelOnDevice on_device(std::move(model), session.get());
+  return ModelRunner(session.get(), &on_device, options, output).Run();
 }
 
 }  // namespace anydml::tools

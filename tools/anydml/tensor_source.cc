@@ -37,14 +37,17 @@ Status ReadType(std::string_view text, DataType* type) {
 
 // The sizes of nested lists, from the first list of each level.
 Status ReadShape(const JsonNode& literal, std::vector<uint32_t>* sizes) {
-  const JsonValue* value = &literal.value();
-  while (value->kind == JsonValue::Kind::kArray) {
-    if (value->elements.empty()) return literal.Error("an empty list; tensors cannot be empty");
+  JsonValue value = literal.value();
+  while (value.kind == JsonValue::Kind::kArray) {
+    const size_t size = CountElements(value);
+    if (size == 0) return literal.Error("an empty list; tensors cannot be empty");
     if (sizes->size() == kMaxDimensions) {
       return literal.Error("lists are nested more than ", kMaxDimensions, " deep");
     }
-    sizes->push_back(static_cast<uint32_t>(value->elements.size()));
-    value = &value->elements[0];
+    sizes->push_back(static_cast<uint32_t>(size));
+    JsonValue first;
+    JsonElements(value).Next(&first);
+    value = std::move(first);
   }
   return {};
 }
@@ -56,12 +59,10 @@ Status CheckShape(const JsonNode& node, std::span<const uint32_t> sizes) {
                       is_list ? "number" : "list");
   }
   if (!is_list) return {};
-  if (node.value().elements.size() != sizes[0]) {
-    return node.Error("a list of ", node.value().elements.size(), " where the first of its level has ",
-                      sizes[0]);
+  if (const size_t size = CountElements(node.value()); size != sizes[0]) {
+    return node.Error("a list of ", size, " where the first of its level has ", sizes[0]);
   }
-  for (size_t i = 0; i < sizes[0]; ++i) ANYDML_RETURN_IF_ERROR(CheckShape(node.Element(i), sizes.subspan(1)));
-  return {};
+  return node.ForEach([sizes](const JsonNode& element) { return CheckShape(element, sizes.subspan(1)); });
 }
 
 Status ReadLiteral(std::string_view field, std::string_view text, NpyArray* out) {
