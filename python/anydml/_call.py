@@ -12,7 +12,7 @@ from ._arrays import Layout, Operand, device_name, spec_operand
 from ._attributes import to_text
 from ._compiled import CompiledOperator, Places
 from ._device import Compiling, Device
-from ._tensor import TensorSpec, number_of
+from ._tensor import TensorSpec, requested_number
 
 Inputs = Sequence[tuple[str, str, Any]]  # field, argument, array or None
 Attributes = Sequence[tuple[str, str, str, Any]]  # field, kind, argument, value
@@ -48,7 +48,7 @@ def _prepare(name: str, device: Device, inputs: Inputs, operands: list[Optional[
              for field, kind, argument, value in attributes if value is not None]
     wanted: list[tuple[str, Optional[Layout]]] = []  # one per output; without sizes: to be inferred; None: left out
     for field, count, dtype in outputs:
-        number = 0 if dtype is None else number_of(np.dtype(dtype), f"{name}: {field}")
+        number = 0 if dtype is None else requested_number(dtype, f"{name}: {field}")
         inferred: Layout = (number, (), ())
         wanted += [(field, inferred)] * int(count) or [(field, None)]
     tensors = [(field, layout) for (field, _, _), layout in zip(inputs, layouts) if layout]

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _anydml
-from ._arrays import Operand, device_input, host_input
+from ._arrays import Operand, device_input, four_bit_operand, host_input
 from ._compiled import CompiledOperator
-from ._tensor import TensorSpec
+from ._tensor import FourBit, TensorSpec
 
 _KEPT = 256  # compiled operators per device, for calls of functions
 
@@ -106,6 +106,8 @@ class Device:
         self._check_process()
         if isinstance(value, TensorSpec):
             raise TypeError(f"{what} is a TensorSpec, which only Device.compile takes; it must be an array")
+        if isinstance(value, FourBit):
+            return four_bit_operand(value, self._input(value.packed, what))
         return host_input(value, what) if self._on_host else device_input(self._native, value, what)
 
     def _compile(self, key: tuple[Any, ...], request: tuple[Any, ...]) -> _anydml.CompiledOperator:

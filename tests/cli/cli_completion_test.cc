@@ -43,6 +43,7 @@ TEST(Completion, Operands) {
 }
 
 TEST(Completion, Fields) {
+  EXPECT_EQ(Completed({"op", "GEMM", "FusedActivation=ACTIVATION_RE"}), "FusedActivation=ACTIVATION_RELU");
   EXPECT_EQ(Completed({"op", "TOP_K1", "A"}), "Axis= AxisDirection=");
   EXPECT_EQ(Completed({"op", "TOP_K1", "Axis=1", "A"}), "AxisDirection=");
   EXPECT_EQ(Completed({"op", "TOP_K1", "AxisDirection="}),

@@ -85,11 +85,7 @@ Status ReadExpectation(const ConformanceCase& test, const ModelBuffer& buffer, E
   const JsonNode outputs(test.expected_path, test.outputs, StrCat("models.", test.name, ".outputs"));
   std::optional<JsonNode> values;
   ANYDML_RETURN_IF_ERROR(outputs.Require(buffer.name, &values));
-  ANYDML_RETURN_IF_ERROR(AppendElements(*values, buffer.type, &out->values));
-  if (out->values.size() == buffer.values_bytes) return {};
-  const uint64_t element_bytes = BitSize(buffer.type) / 8;
-  return values->Error(out->values.size() / element_bytes, " values are expected, but '", buffer.name,
-                       "' has ", buffer.values_bytes / element_bytes);
+  return ReadExpectedElements(*values, buffer, &out->values);
 }
 
 }  // namespace

@@ -105,8 +105,7 @@ void JsonWriter::TensorValues(const TensorDesc& tensor, std::span<const std::byt
 void JsonWriter::Values(const TensorDesc& tensor, std::span<const std::byte> data, uint32_t dimension,
                         uint64_t offset) {
   if (dimension == tensor.rank) {
-    const std::string element =
-        ElementToString(tensor.type, data.data() + offset * (BitSize(tensor.type) / 8));
+    const std::string element = ElementToString(tensor.type, data.data(), offset);
     const bool is_number = element.find_first_of("n?") == std::string::npos;  // nan, inf
     Separate();
     text_ += is_number ? element : '"' + element + '"';

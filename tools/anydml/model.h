@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,6 +26,11 @@ struct ModelBuffer {
   // The part that was given values: what is printed and written.
   uint64_t values_offset = 0;
   uint64_t values_bytes = 0;
+
+  // Only where they are of one type.
+  uint64_t value_count() const {
+    return std::accumulate(sizes.begin(), sizes.end(), uint64_t{1}, std::multiplies<>());
+  }
 };
 
 struct ModelBinding {

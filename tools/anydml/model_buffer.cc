@@ -10,16 +10,20 @@
 #include "anydml/random_values.h"
 #include "anydml/text.h"
 #include "base/half.h"
+#include "common/packed_elements.h"
 
 namespace anydml::tools {
 namespace {
 
+// Before they are packed.
+uint32_t ElementBytes(DataType type) { return BitSize(Unpacked(type)) / 8; }
+
 // So much room that Place need not move the elements.
-uint64_t PaddedBytes(DataType type, uint64_t count) { return count * BitSize(type) / 8 + 3; }
+uint64_t PaddedBytes(DataType type, uint64_t count) { return count * ElementBytes(type) + 3; }
 
 void Append(const Scalar& scalar, DataType type, std::vector<std::byte>* bytes) {
   const auto* element = reinterpret_cast<const std::byte*>(scalar.bytes.data());
-  bytes->insert(bytes->end(), element, element + BitSize(type) / 8);
+  bytes->insert(bytes->end(), element, element + ElementBytes(type));
 }
 
 Status ReadElement(const JsonNode& node, DataType type, Scalar* scalar) {
@@ -39,7 +43,7 @@ Status ReadRequiredElement(const JsonNode& node, std::string_view key, DataType 
 Status ReadCount(const JsonNode& node, DataType type, uint32_t* count) {
   ANYDML_RETURN_IF_ERROR(node.GetRequired("valueCount", count));
   if (*count == 0) return node.Error("valueCount is 0; it must be at least 1");
-  if (uint64_t{*count} * BitSize(type) / 8 <= LargestBuffer()) return {};
+  if (uint64_t{*count} * ElementBytes(type) <= LargestBuffer()) return {};
   return node.Error("valueCount ", *count, " of ", Name(type),
                     " is more than a quarter of this machine's memory");
 }
@@ -70,6 +74,11 @@ void AddTo(Scalar* value, const Scalar& delta) {
   std::memcpy(value->bytes.data(), &sum, sizeof(sum));
 }
 
+void WrapFourBits(DataType type, Scalar* value) {
+  const auto byte = static_cast<std::byte>(value->bytes[0]);
+  value->bytes[0] = static_cast<uint8_t>(FourBits(type, &byte, 0));
+}
+
 void AddTo(DataType type, Scalar* value, const Scalar& delta) {
   if (type == DataType::kFloat64) return AddTo<double>(value, delta);
   if (type == DataType::kFloat32) return AddTo<float>(value, delta);
@@ -78,9 +87,11 @@ void AddTo(DataType type, Scalar* value, const Scalar& delta) {
     std::memcpy(value->bytes.data(), &sum, sizeof(sum));
     return;
   }
-  switch (BitSize(type)) {
+  switch (BitSize(Unpacked(type))) {
     case 8:
-      return AddTo<uint8_t>(value, delta);
+      AddTo<uint8_t>(value, delta);
+      if (IsFourBits(type)) WrapFourBits(type, value);
+      return;
     case 16:
       return AddTo<uint16_t>(value, delta);
     case 32:
@@ -112,7 +123,7 @@ Status ReadBound(const JsonNode& node, std::string_view key, DataType type, doub
   if (!given) return {};
   Scalar scalar{};
   ANYDML_RETURN_IF_ERROR(ReadElement(*given, type, &scalar));
-  *bound = ElementToDouble(type, reinterpret_cast<const std::byte*>(scalar.bytes.data()));
+  *bound = ScalarToDouble(type, scalar);
   return {};
 }
 
@@ -139,7 +150,9 @@ Status ReadMixedList(const JsonNode& node, std::vector<std::byte>* bytes) {
     ANYDML_RETURN_IF_ERROR(element.Require("type", &type_node));
     DataType type = DataType::kUnknown;
     ANYDML_RETURN_IF_ERROR(ReadDataType(*type_node, &type));
-    if (type == DataType::kUnknown) return type_node->Error("an element needs a data type");
+    if (type == DataType::kUnknown || IsFourBits(type)) {
+      return type_node->Error("an element of a list of several types needs one of 8 bits or more");
+    }
     Scalar value{};
     ANYDML_RETURN_IF_ERROR(ReadRequiredElement(element, "value", type, &value));
     Append(value, type, bytes);
@@ -166,10 +179,13 @@ Status ReadSource(const JsonNode& node, const ModelFolder& folder, ModelBuffer* 
     return node.At(Status(Code::kUnsupported, StrCat("'", Printable(source), "': images are not supported")));
   }
   if (out->type == DataType::kUnknown) return node.Error("a raw file needs initialValuesDataType");
-  const uint64_t element_bytes = BitSize(out->type) / 8;
-  const uint64_t largest = std::min(LargestBuffer(), UINT32_MAX * element_bytes);
+  const uint32_t bits = BitSize(out->type);
+  const uint64_t largest = std::min(LargestBuffer(), uint64_t{UINT32_MAX} * bits / 8);
   ANYDML_RETURN_IF_ERROR(node.At(ReadFile(path, largest, &out->bytes)));
-  if (!out->bytes.empty() && out->bytes.size() % element_bytes == 0) return {};
+  if (!out->bytes.empty() && out->bytes.size() * 8 % bits == 0) {
+    out->sizes = {static_cast<uint32_t>(out->bytes.size() * 8 / bits)};
+    return {};
+  }
   return node.Error("'", Printable(source), "' has ", out->bytes.size(), " bytes; that is no number of ",
                     Name(out->type), " elements");
 }
@@ -223,8 +239,7 @@ Status ReadDataType(const JsonNode& node, DataType* type) {
   uint32_t value = 0;
   ANYDML_RETURN_IF_ERROR(node.At(ParseEnumMember(*FindEnum("DML_TENSOR_DATA_TYPE"), text, &value)));
   *type = static_cast<DataType>(value);
-  if (BitSize(*type) != 4) return {};
-  return node.At(Status(Code::kUnsupported, StrCat(Name(*type), " buffers are not supported")));
+  return {};
 }
 
 Status AppendElements(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
@@ -238,24 +253,22 @@ Status AppendElements(const JsonNode& node, DataType type, std::vector<std::byte
   });
 }
 
-Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
-                     std::vector<std::byte>* bytes) {
-  NpyArray array;
-  ANYDML_RETURN_IF_ERROR(ReadNpy(path, &array));
-  const TensorDesc& tensor = array.tensor;
-  *type = tensor.type;
-  sizes->assign(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
+namespace {
+
+void CopyRowMajor(NpyArray* array, std::vector<std::byte>* bytes) {
+  const TensorDesc& tensor = array->tensor;
   const size_t element_bytes = BitSize(tensor.type) / 8;
   const uint64_t count = ElementCount(tensor);
   if (SameLayout(tensor, PackedTensor(tensor.type, tensor.sizes.data(), tensor.rank))) {
-    *bytes = std::move(array.data);
+    *bytes = std::move(array->data);
     bytes->resize(count * element_bytes);
-    return {};
+    return;
   }
   bytes->resize(count * element_bytes);
   Dimensions position{};
   for (uint64_t i = 0, offset = 0; i < count; ++i) {
-    std::memcpy(bytes->data() + i * element_bytes, array.data.data() + offset * element_bytes, element_bytes);
+    std::memcpy(bytes->data() + i * element_bytes, array->data.data() + offset * element_bytes,
+                element_bytes);
     for (uint32_t d = tensor.rank; d-- > 0;) {
       offset += tensor.strides[d];
       if (++position[d] < tensor.sizes[d]) break;
@@ -263,6 +276,30 @@ Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32
       position[d] = 0;
     }
   }
+}
+
+}  // namespace
+
+Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
+                     std::vector<std::byte>* bytes) {
+  NpyArray array;
+  ANYDML_RETURN_IF_ERROR(ReadNpy(path, &array));
+  const TensorDesc& tensor = array.tensor;
+  sizes->assign(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
+  CopyRowMajor(&array, bytes);
+  if (IsFourBits(*type) && tensor.type == Unpacked(*type)) return PackFourBits(path, *type, bytes);
+  *type = tensor.type;
+  return {};
+}
+
+Status ReadExpectedElements(const JsonNode& node, const ModelBuffer& buffer, std::vector<std::byte>* bytes) {
+  ANYDML_RETURN_IF_ERROR(AppendElements(node, buffer.type, bytes));
+  const uint64_t count = bytes->size() / ElementBytes(buffer.type);
+  if (count != buffer.value_count()) {
+    return node.Error(count, " values are expected, but '", Printable(buffer.name), "' has ",
+                      buffer.value_count());
+  }
+  Pack(buffer.type, bytes);
   return {};
 }
 
@@ -282,8 +319,9 @@ Status ReadModelBuffer(const JsonNode& node, const ModelFolder& folder, uint64_t
   std::optional<JsonNode> values;
   ANYDML_RETURN_IF_ERROR(node.Require("initialValues", &values));
   ANYDML_RETURN_IF_ERROR(ReadValues(*values, folder, out));
-  if (out->sizes.empty() && out->type != DataType::kUnknown) {
-    out->sizes = {static_cast<uint32_t>(out->bytes.size() / (BitSize(out->type) / 8))};
+  if (out->sizes.empty() && out->type != DataType::kUnknown) {  // of a file they are known and packed
+    out->sizes = {static_cast<uint32_t>(out->bytes.size() / ElementBytes(out->type))};
+    Pack(out->type, &out->bytes);
   }
   return Place(node, before, out);
 }

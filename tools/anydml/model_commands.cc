@@ -5,6 +5,7 @@
 #include "anydml/model_parts.h"
 #include "anydml/suggest.h"
 #include "anydml/text.h"
+#include "common/packed_elements.h"
 
 namespace anydml::tools {
 namespace {
@@ -45,7 +46,8 @@ Status ReadBinding(const JsonNode& node, const Model& model, ModelBinding* out) 
   ANYDML_RETURN_IF_ERROR(node.GetOptional("elementOffset", &offset));
   ANYDML_RETURN_IF_ERROR(node.GetOptional("elementCount", &count));
   if (element_bytes == 0 && offset + count > 0) {
-    return node.Error("'", Printable(buffer.name), "' has no data type; give elementSizeInBytes");
+    return node.Error("'", Printable(buffer.name), "' has elements of ",
+                      IsFourBits(buffer.type) ? "half a byte" : "several types", "; give elementSizeInBytes");
   }
   if (__builtin_add_overflow(offset, count, &end) || __builtin_mul_overflow(end, element_bytes, &end) ||
       end > buffer.bytes.size()) {
@@ -117,7 +119,7 @@ Status ReadSizes(const JsonNode& node, const ModelBuffer& buffer, std::vector<ui
   const std::optional<JsonNode> dimensions = node.Find("dimensions");
   if (!dimensions) return {};
   ANYDML_RETURN_IF_ERROR(dimensions->Get(sizes));
-  const uint64_t elements = buffer.values_bytes / (BitSize(buffer.type) / 8);
+  const uint64_t elements = buffer.value_count();
   if (!sizes->empty() && sizes->size() <= kMaxDimensions) {
     const TensorDesc tensor = PackedTensor(buffer.type, sizes->data(), static_cast<uint32_t>(sizes->size()));
     if (ElementCount(tensor) == elements) return {};
@@ -179,12 +181,12 @@ Status ReadExpectedFile(const JsonNode& source, const ModelFolder& folder, const
                         std::vector<std::byte>* values) {
   std::string path;
   ANYDML_RETURN_IF_ERROR(ResolvePath(source, folder, /*input=*/true, &path));
-  DataType type = DataType::kUnknown;
-  std::vector<uint32_t> sizes;
-  ANYDML_RETURN_IF_ERROR(source.At(ReadPackedNpy(path, &type, &sizes, values)));
-  if (type == buffer.type) return {};
-  return source.Error("the file has ", Name(type), " elements, '", Printable(buffer.name), "' has ",
-                      Name(buffer.type));
+  DataType type = buffer.type;
+  ModelBuffer file;
+  ANYDML_RETURN_IF_ERROR(source.At(ReadPackedNpy(path, &type, &file.sizes, values)));
+  if (type == buffer.type && file.value_count() == buffer.value_count()) return {};
+  return source.Error("the file has ", file.value_count(), " elements of ", Name(type), ", '",
+                      Printable(buffer.name), "' has ", buffer.value_count(), " of ", Name(buffer.type));
 }
 
 Status ReadExpect(const JsonNode& node, const ModelFolder& folder, const Model& model, ExpectCommand* out) {
@@ -197,12 +199,8 @@ Status ReadExpect(const JsonNode& node, const ModelFolder& folder, const Model& 
   const ModelBuffer& buffer = model.buffers[out->buffer];
   const std::optional<JsonNode> values = node.Find("values"), source = node.Find("sourcePath");
   if (values.has_value() == source.has_value()) return node.Error("needs either values or sourcePath");
-  ANYDML_RETURN_IF_ERROR(values ? AppendElements(*values, buffer.type, &out->values)
-                                : ReadExpectedFile(*source, folder, buffer, &out->values));
-  if (out->values.size() == buffer.values_bytes) return {};
-  const uint64_t element_bytes = BitSize(buffer.type) / 8;
-  return node.Error(out->values.size() / element_bytes, " values are expected, but '", Printable(buffer.name),
-                    "' has ", buffer.values_bytes / element_bytes);
+  return values ? ReadExpectedElements(*values, buffer, &out->values)
+                : ReadExpectedFile(*source, folder, buffer, &out->values);
 }
 
 }  // namespace

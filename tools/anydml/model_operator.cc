@@ -5,6 +5,7 @@
 #include "anydml/field_values.h"
 #include "anydml/model_parts.h"
 #include "anydml/suggest.h"
+#include "anydml/tensor_source.h"
 #include "anydml/text.h"
 
 namespace anydml::tools {
@@ -250,6 +251,19 @@ Status ReadFused(const JsonNode& node, OperatorDesc* desc) {
   return ReadDesc(*inner, {}, /*fused=*/true, desc);
 }
 
+// The object {"Type": NAME}.
+JsonValue TypeOnly(std::string_view name) {
+  JsonValue type;
+  type.kind = JsonValue::Kind::kString;
+  type.text = name;
+  JsonValue object;
+  object.kind = JsonValue::Kind::kObject;
+  object.line = object.column = type.line = type.column = 1;
+  object.keys = {"Type"};
+  object.elements = {std::move(type)};
+  return object;
+}
+
 Status CheckCompileType(const JsonNode& node) {
   const std::optional<JsonNode> type = node.Find("dmlCompileType");
   if (!type) return {};
@@ -265,6 +279,28 @@ Status CheckCompileType(const JsonNode& node) {
 }
 
 }  // namespace
+
+Status ParseFusedOperators(const FieldSchema& field, std::string_view text, std::vector<OperatorDesc>* out) {
+  const std::string name = field.name;
+  const auto read = [out](const JsonNode& node) { return ReadFused(node, &out->emplace_back()); };
+  const auto read_all = [&]() -> Status {
+    if (!text.starts_with('{') && !text.starts_with('[')) {
+      for (const std::string& part : SplitTensors(std::string(text))) {
+        const JsonValue value = TypeOnly(part);
+        ANYDML_RETURN_IF_ERROR(read(JsonNode(name, value)));
+      }
+      return {};
+    }
+    JsonValue value;
+    ANYDML_RETURN_IF_ERROR(ParseJson(name, text, &value));
+    const JsonNode node(name, value);
+    return node.kind() == JsonNode::Kind::kArray ? node.ForEach(read) : read(node);
+  };
+  const Status status = read_all();
+  if (!status.ok()) return UsageError(name, "=", Printable(text), ": ", status.message());
+  if (field.type == FieldType::kOperatorDescArray || out->size() == 1) return {};
+  return UsageError(name, "=", Printable(text), ": ", out->size(), " operators; the field takes one");
+}
 
 Status ReadModelOperator(const JsonNode& node, const Model& model, ModelOperator* out) {
   constexpr std::string_view kKeys[] = {"type",     "Type",           "desc",          "Desc",

@@ -17,14 +17,21 @@ Status ReadModelCommand(const JsonNode& node, const ModelFolder& folder, const M
 Status ReadBindings(const JsonNode& parent, const Model& model, const OperatorDesc& desc, bool initial,
                     DispatchCommand* out);
 
-// Numbers, or lists of them to any depth, as elements of a tensor.
+// Numbers, or lists of them to any depth, as elements of a tensor; those of four bits have a byte each.
 Status AppendElements(const JsonNode& node, DataType type, std::vector<std::byte>* bytes);
+// Likewise, packed, as many as the buffer has.
+Status ReadExpectedElements(const JsonNode& node, const ModelBuffer& buffer, std::vector<std::byte>* bytes);
 
 Status ReadDataType(const JsonNode& node, DataType* type);
 
-// An array file as packed elements in row-major order.
+// An array file as packed elements in row-major order: of `type` where that has four bits and the file's
+// elements can be read as such, otherwise of the file's own, which it becomes.
 Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
                      std::vector<std::byte>* bytes);
+
+// {"Type": "ACTIVATION_ELU", "Alpha": 0.5}, a list of them, or names separated by commas: what `anydml op`
+// takes for an operator or operators in the description of another.
+Status ParseFusedOperators(const FieldSchema& field, std::string_view text, std::vector<OperatorDesc>* out);
 
 // The path that a string names. It starts at the model's folder; an `input` that may be outside and is not
 // there, at the current one. Models from Windows may separate folders by backslashes.

@@ -1,7 +1,6 @@
 #include "anydml/model_runner.h"
 
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "anydml/output_files.h"
 #include "anydml/text.h"
 #include "anydml/why.h"
+#include "common/packed_elements.h"
 #include "common/session.h"
 #include "common/tensor_text.h"
 
@@ -19,9 +19,11 @@ namespace anydml::tools {
 namespace {
 
 // The same bits always match; so do two NaNs.
-bool Matches(const ExpectCommand& command, DataType type, const std::byte* found, const std::byte* expected) {
-  if (std::memcmp(found, expected, BitSize(type) / 8) == 0) return true;
-  const double a = ElementToDouble(type, found), b = ElementToDouble(type, expected);
+bool Matches(const ExpectCommand& command, DataType type, const std::byte* found, uint64_t index) {
+  const std::byte* const expected = command.values.data();
+  const uint64_t bytes = BitSize(type) / 8;  // 0 of four bits, of which the numbers say all
+  if (bytes > 0 && std::memcmp(found + index * bytes, expected + index * bytes, bytes) == 0) return true;
+  const double a = ElementToDouble(type, found, index), b = ElementToDouble(type, expected, index);
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (a == b) return BitSize(type) < 64 || type == DataType::kFloat64;  // 64-bit integers may round alike
   if (std::isinf(a) || std::isinf(b)) return false;
@@ -116,24 +118,23 @@ class ModelRunner {
 
   // All values on one line; verbose: a line each, with its index and its bits.
   static std::string Row(const ModelBuffer& buffer, const HostBuffer& values, bool verbose) {
-    const size_t element_bytes = BitSize(buffer.type) / 8;
     std::string text;
-    for (size_t i = 0; i < values.size(); i += element_bytes) {
-      const std::string element = ElementToString(buffer.type, values.data() + i);
+    for (uint64_t i = 0; i < buffer.value_count(); ++i) {
+      const std::string element = ElementToString(buffer.type, values.data(), i);
       if (!text.empty()) text += verbose ? "\n" : ", ";
-      text += verbose ? StrCat("[", i / element_bytes, "] ", element, " (",
-                               Bits({values.data() + i, element_bytes}), ")")
-                      : element;
+      text += verbose ? StrCat("[", i, "] ", element, " (", Bits(buffer.type, values, i), ")") : element;
     }
     return text;
   }
 
-  static std::string Bits(std::span<const std::byte> element) {
+  static std::string Bits(DataType type, const HostBuffer& values, uint64_t index) {
     std::string text = "0x";
-    for (size_t i = element.size(); i-- > 0;) {
-      char digits[3];
-      std::snprintf(digits, sizeof(digits), "%02X", std::to_integer<unsigned>(element[i]));
-      text += digits;
+    constexpr const char* kDigits = "0123456789ABCDEF";
+    if (IsFourBits(type)) return text + kDigits[FourBits(type, values.data(), index) & 15];
+    const uint64_t bytes = BitSize(type) / 8;
+    for (uint64_t i = bytes; i-- > 0;) {
+      const auto byte = std::to_integer<unsigned>(values[index * bytes + i]);
+      text += {kDigits[byte >> 4], kDigits[byte & 15]};
     }
     return text;
   }
@@ -162,19 +163,18 @@ class ModelRunner {
     Begin("expect", command.buffer);
     HostBuffer values;
     ANYDML_RETURN_IF_ERROR(ReadValues(command.buffer, &values));
-    const size_t element_bytes = BitSize(buffer.type) / 8;
-    size_t differences = 0, first = 0;
-    for (size_t i = 0; i < values.size(); i += element_bytes) {
-      if (Matches(command, buffer.type, values.data() + i, command.values.data() + i)) continue;
+    uint64_t differences = 0, first = 0;
+    for (uint64_t i = 0; i < buffer.value_count(); ++i) {
+      if (Matches(command, buffer.type, values.data(), i)) continue;
       if (differences++ == 0) first = i;
     }
     json_.Key("differences").Number(differences);
     if (differences == 0) return {};
     return Status(Code::kFail,
-                  StrCat("'", ForTerminal(buffer.name), "': ", differences, " of ",
-                         values.size() / element_bytes, " elements are not as expected; ", "element ",
-                         first / element_bytes, " is ", ElementToString(buffer.type, values.data() + first),
-                         ", expected ", ElementToString(buffer.type, command.values.data() + first)));
+                  StrCat("'", ForTerminal(buffer.name), "': ", differences, " of ", buffer.value_count(),
+                         " elements are not as expected; element ", first, " is ",
+                         ElementToString(buffer.type, values.data(), first), ", expected ",
+                         ElementToString(buffer.type, command.values.data(), first)));
   }
 
   Session* const session_;

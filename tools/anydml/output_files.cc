@@ -17,6 +17,7 @@
 
 #include "anydml/npy.h"
 #include "anydml/resolve_links.h"
+#include "common/packed_elements.h"
 
 namespace anydml::tools {
 namespace {
@@ -149,8 +150,9 @@ OutputFiles::~OutputFiles() {
 
 Status OutputFiles::AddNpy(const std::string& path, const TensorDesc& tensor,
                            std::span<const std::byte> data) {
-  const uint64_t bytes = ElementCount(tensor) * (BitSize(tensor.type) / 8);
-  return Add(path, NpyHeader(tensor), data.first(bytes));
+  const uint64_t count = ElementCount(tensor);
+  if (IsFourBits(tensor.type)) return Add(path, NpyHeader(tensor), Unpack(tensor.type, data, count));
+  return Add(path, NpyHeader(tensor), data.first(PackedBytes(tensor.type, count)));
 }
 
 Status OutputFiles::AddRaw(const std::string& path, std::span<const std::byte> data) {

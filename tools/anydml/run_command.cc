@@ -63,7 +63,8 @@ DirectML operators ("dispatchables"), and "commands" in their order.
 
 Initial values: a list ("nan", "inf", "-inf" as strings), { valueCount, value },
 { valueCount, valueStart, valueDelta }, or { sourcePath } of a .npy file or one of raw
-elements (.bin, .dat).
+elements (.bin, .dat). UINT4 and INT4 have two elements in a byte, the first in its lower
+half; in .npy files they are uint8 and int8 values.
 Paths start at the model's folder, and files outside of it are neither read nor written
 unless --allow-outside is given. Comments and trailing commas are allowed.
 Array lengths (AxisCount) need not be given.
