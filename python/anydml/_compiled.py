@@ -42,7 +42,7 @@ class CompiledOperator:
 
     @property
     def implementation(self) -> str:
-        """The one that was chosen, for example "cpu.bests"."""
+        """The one that was chosen, for example "cpu.maxima"."""
         return self._native.implementation
 
     @property

@@ -11,7 +11,8 @@
 
 #include "base/adaptive_spin.h"
 #include "base/status.h"
-#include "ops/kernel.h"
+#include "kernel/device_properties.h"
+#include "kernel/kernel.h"
 
 namespace anydml {
 
@@ -56,7 +57,10 @@ class Stream {
   virtual ~Stream() = default;
   virtual Status Copy(std::byte* target, const std::byte* source, uint64_t bytes) = 0;
   virtual Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) = 0;
+  // Kernel::Run and Kernel::Initialize, with the stream's own executor, notes and so on. What a kernel
+  // says of a failure comes back as it is.
   virtual Status Run(const Kernel& kernel, const KernelArguments& arguments) = 0;
+  virtual Status Initialize(const Kernel& kernel, const KernelArguments& arguments) = 0;
   virtual Status WriteTimestamp(uint64_t* target) = 0;  // host-visible or device memory of this backend
 
   // Records what `body` gives the stream instead of doing it. Null when nothing is gained by
@@ -99,7 +103,9 @@ class Backend {
   virtual Status Adopt(void* memory, uint64_t bytes, std::function<void()> release,
                        std::shared_ptr<Memory>* out) = 0;
   virtual std::unique_ptr<Stream> CreateStream() = 0;
-  virtual uint32_t threads() const { return 1; }     // for LowerOptions
+  // For LowerContext.
+  virtual uint32_t threads() const { return 1; }
+  virtual const DeviceProperties& device_properties() const = 0;
   virtual uint64_t timestamp_frequency() const = 0;  // ticks per second
   virtual uint64_t CurrentTimestamp() const = 0;
 };

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ops/module.h"
+#include "kernel/module.h"
 
 namespace anydml {
 namespace {
@@ -26,7 +26,7 @@ std::string FindFolderOfThisLibrary() {
 const std::string& folder_of_this_library = *new std::string(FindFolderOfThisLibrary());
 
 // An absolute path: dlopen looks for nothing else then, in the working directory or elsewhere.
-Status FindModule(const char* variable, const char* file, std::string* path) {
+Status FindModuleFile(const char* variable, const char* file, std::string* path) {
   // Not in programs that run with more rights than their user has.
   if (const char* given = secure_getenv(variable); given != nullptr && *given != 0) {
     *path = given;
@@ -41,13 +41,13 @@ Status FindModule(const char* variable, const char* file, std::string* path) {
 }
 
 // Stays open: its backends live as long as the process.
-Status Open(const std::string& path, void** handle, const BackendModule** module) {
+Status Open(const std::string& path, void** handle, const Module** module) {
   *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (*handle == nullptr) {
     const char* error = dlerror();
     return Status(Code::kNotFound, error != nullptr ? error : path);
   }
-  *module = static_cast<const BackendModule*>(dlsym(*handle, "AnyDmlModule"));
+  *module = static_cast<const Module*>(dlsym(*handle, "AnyDmlModule"));
   if (*module != nullptr && std::strcmp((*module)->version, ANYDML_VERSION) == 0) return {};
   return Status(Code::kUnsupported, StrCat(path, " is not of this version of AnyDML (", ANYDML_VERSION, ")"));
 }
@@ -58,15 +58,15 @@ std::vector<Backend*> LoadBackends(const char* kind, const char* variable, const
                                    std::string* why_none) {
   std::string path;
   void* handle = nullptr;
-  const BackendModule* module = nullptr;
-  Status status = FindModule(variable, file, &path);
+  const Module* module = nullptr;
+  Status status = FindModuleFile(variable, file, &path);
   if (status.ok()) status = Open(path, &handle, &module);
   if (!status.ok()) {
     *why_none = status.message();
     return {};
   }
-  std::vector<Backend*> backends = module->find(why_none);
-  if (!backends.empty()) SetModule(kind, handle);
+  std::vector<Backend*> backends = module->find_backends(why_none);
+  if (!backends.empty()) SetModule(kind, module);
   return backends;
 }
 

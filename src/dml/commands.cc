@@ -21,27 +21,44 @@ std::vector<std::shared_ptr<d3d12::ResourceState>> ResourcesOf(std::span<const d
   return resources;
 }
 
+Buffer OptionalBuffer(const Layout& layout, int slot, std::span<const d3d12::Descriptor> bound) {
+  return slot < 0 ? Buffer{} : BufferOf(layout.slots[slot], bound[slot]);
+}
+
+// The part of the persistent resource that the kernel fills when it is initialised.
+Buffer KernelPart(const Program& program, const Buffer& persistent) {
+  if (program.kernel_persistent_bytes == 0) return {};
+  return {persistent.data, program.kernel_persistent_bytes};
+}
+
+// A failure of the program's kernel, with the names of both.
+Status OfProgram(const Program& program, const Status& status) {
+  if (status.ok()) return status;
+  return Status(status.code(),
+                StrCat(program.name, " (", program.lowered.implementation, "): ", status.message()));
+}
+
 }  // namespace
 
 DispatchCommand::DispatchCommand(std::shared_ptr<DeviceState> state, const Layout& layout,
                                  std::span<const d3d12::Descriptor> bound)
     : state_(std::move(state)), program_(layout.programs[0]) {
   resources_ = ResourcesOf(bound);
-  Buffer persistent;
-  if (layout.persistent_slot >= 0) {
-    persistent = BufferOf(layout.slots[layout.persistent_slot], bound[layout.persistent_slot]);
-  }
+  const Buffer persistent = OptionalBuffer(layout, layout.persistent_slot, bound);
+  persistent_ = KernelPart(*program_, persistent);
   for (uint32_t i = 0; i < layout.input_slots; ++i) {
     const TensorSlot& input = program_->inputs[i];
-    inputs_.push_back(input.owned ? Buffer{persistent.data + input.persistent_offset, input.bytes}
-                                  : BufferOf(layout.slots[i], bound[i]));
+    if (input.packed) {
+      inputs_.emplace_back();
+    } else {
+      inputs_.push_back(input.owned ? Buffer{persistent.data + input.persistent_offset, input.bytes}
+                                    : BufferOf(layout.slots[i], bound[i]));
+    }
   }
   for (uint32_t i = layout.input_slots; i < layout.input_slots + layout.output_slots; ++i) {
     outputs_.push_back(BufferOf(layout.slots[i], bound[i]));
   }
-  if (layout.temporary_slot >= 0) {
-    temporary_ = BufferOf(layout.slots[layout.temporary_slot], bound[layout.temporary_slot]);
-  }
+  temporary_ = OptionalBuffer(layout, layout.temporary_slot, bound);
 }
 
 Status DispatchCommand::Execute(Stream& stream) const {
@@ -52,7 +69,12 @@ Status DispatchCommand::Execute(Stream& stream) const {
                                           " was executed before it was initialised; nothing was written")));
     return {};
   }
-  return stream.Run(*program_->lowered.kernel, {inputs_, outputs_, temporary_, state_->data_error_sink()});
+  const KernelArguments arguments = {.inputs = inputs_,
+                                     .outputs = outputs_,
+                                     .temporary = temporary_,
+                                     .persistent = persistent_,
+                                     .data_errors = state_->data_error_sink()};
+  return OfProgram(*program_, stream.Run(*program_->lowered.kernel, arguments));
 }
 
 VolatileDispatchCommand::VolatileDispatchCommand(std::shared_ptr<DeviceState> state,
@@ -96,19 +118,21 @@ InitializeCommand::InitializeCommand(std::shared_ptr<DeviceState> state, std::sh
   size_t input_slot = 0;
   size_t output_slot = layout_->input_slots;
   for (const auto& program : layout_->programs) {
-    ProgramStep step = {program.get(), copies_.size(), copies_.size()};
     const Buffer persistent = BufferOf(layout_->slots[output_slot], bound[output_slot]);
+    ProgramStep step = {program.get(), {}, {}, {}, KernelPart(*program, persistent)};
     for (const TensorSlot& input : program->inputs) {
-      if (input.owned) {
-        const Buffer source = BufferOf(layout_->slots[input_slot], bound[input_slot]);
-        copies_.push_back({persistent.data + input.persistent_offset, source.data, input.bytes});
+      step.inputs.push_back(BufferOf(layout_->slots[input_slot], bound[input_slot]));
+      if (input.owned && !input.packed) {
+        step.copies.push_back(
+            {persistent.data + input.persistent_offset, step.inputs.back().data, input.bytes});
       }
       ++input_slot;
     }
+    step.outputs.resize(program->outputs.size());
     ++output_slot;
-    step.last_copy = copies_.size();
-    steps_.push_back(step);
+    steps_.push_back(std::move(step));
   }
+  temporary_ = OptionalBuffer(*layout_, layout_->temporary_slot, bound);
 }
 
 Status InitializeCommand::Execute(Stream& stream) const {
@@ -121,11 +145,19 @@ Status InitializeCommand::Execute(Stream& stream) const {
                         " was initialised twice; each compiled operator is initialised exactly once")));
       return {};
     }
-    for (size_t i = step.first_copy; i < step.last_copy; ++i) {
-      ANYDML_RETURN_IF_ERROR(stream.Copy(copies_[i].target, copies_[i].source, copies_[i].bytes));
-    }
+    ANYDML_RETURN_IF_ERROR(ExecuteStep(step, stream));
   }
   return {};
+}
+
+Status InitializeCommand::ExecuteStep(const ProgramStep& step, Stream& stream) const {
+  for (const CopyStep& copy : step.copies) {
+    ANYDML_RETURN_IF_ERROR(stream.Copy(copy.target, copy.source, copy.bytes));
+  }
+  if (step.persistent.data == nullptr) return {};
+  const KernelArguments arguments = {
+      .inputs = step.inputs, .outputs = step.outputs, .temporary = temporary_, .persistent = step.persistent};
+  return OfProgram(*step.program, stream.Initialize(*step.program->lowered.kernel, arguments));
 }
 
 }  // namespace anydml::dml

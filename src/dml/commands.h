@@ -28,6 +28,7 @@ class DispatchCommand final : public d3d12::Command {
   std::vector<Buffer> inputs_;
   std::vector<Buffer> outputs_;
   Buffer temporary_;
+  Buffer persistent_;  // the kernel's part of it
 };
 
 // With DESCRIPTORS_VOLATILE: reads the descriptors, and checks them, at every submission.
@@ -47,8 +48,8 @@ class VolatileDispatchCommand final : public d3d12::Command {
   const D3D12_GPU_DESCRIPTOR_HANDLE descriptors_;
 };
 
-// Copies the owned inputs of an initializer's operators into their persistent
-// resources and marks the operators as initialised.
+// Fills the persistent resources of an initializer's operators: the kernels pack what they keep, the other
+// owned inputs are copied. Marks the operators as initialised.
 class InitializeCommand final : public d3d12::Command {
  public:
   InitializeCommand(std::shared_ptr<DeviceState> state, std::shared_ptr<const Layout> layout,
@@ -64,13 +65,17 @@ class InitializeCommand final : public d3d12::Command {
   };
   struct ProgramStep {
     Program* program;  // kept alive by layout_
-    size_t first_copy;
-    size_t last_copy;
+    std::vector<CopyStep> copies;
+    std::vector<Buffer> inputs;   // those that are owned
+    std::vector<Buffer> outputs;  // all null
+    Buffer persistent;            // the kernel's part of it
   };
+
+  Status ExecuteStep(const ProgramStep& step, Stream& stream) const;
 
   const std::shared_ptr<DeviceState> state_;
   const std::shared_ptr<const Layout> layout_;
-  std::vector<CopyStep> copies_;
+  Buffer temporary_;
   std::vector<ProgramStep> steps_;
 };
 

@@ -82,15 +82,16 @@ HRESULT Device::CompileOperator(IDMLOperator* op, DML_EXECUTION_FLAGS flags, REF
     if (source == nullptr || source->device() != this) {
       return Fail(InvalidArgument(kMethod, ": op belongs to another device"));
     }
-    LowerOptions options;
-    options.backend = d3d12::BackendOf(state().d3d()).kind();
-    options.threads = d3d12::BackendOf(state().d3d()).threads();
-    options.level = state().level();
-    options.implementation = state().implementation();
+    const Backend& backend = d3d12::BackendOf(state().d3d());
+    LowerContext context;
+    context.backend = backend.kind();
+    context.level = state().level();
+    context.threads = backend.threads();
+    context.execution_flags = RawEnum(flags);
+    context.device = &backend.device_properties();
+    context.implementation = state().implementation();
     std::shared_ptr<Program> program;
-    const bool volatile_descriptors = (RawEnum(flags) & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) != 0;
-    const Status status =
-        CompileProgram(source->desc(), source->implementation(), options, volatile_descriptors, &program);
+    const Status status = CompileProgram(source->desc(), source->implementation(), context, &program);
     if (!status.ok()) return Fail(status);
     return CreateComObject<CompiledOperator>(riid, ppv, source, std::move(program));
   });

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "d3d12/interop.h"
-#include "ops/kernel.h"
+#include "kernel/kernel.h"
 #include "schema/schema.h"
 
 namespace anydml::dml {

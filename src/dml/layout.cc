@@ -33,6 +33,14 @@ std::string InitializerName(const std::vector<std::shared_ptr<Program>>& program
   return StrCat("the initializer of ", programs.size(), " operators");
 }
 
+void AddTemporarySlot(uint64_t bytes, Layout* layout) {
+  if (bytes == 0) return;
+  layout->temporary_slot = static_cast<int>(layout->slots.size());
+  layout->slots.push_back({SlotRole::kTemporary, SlotNeed::kRequired,
+                           StrCat("the temporary resource of ", layout->name), bytes,
+                           DML_TEMPORARY_BUFFER_ALIGNMENT, false});
+}
+
 }  // namespace
 
 DML_BINDING_PROPERTIES Layout::properties() const {
@@ -55,12 +63,7 @@ std::shared_ptr<const Layout> MakeExecuteLayout(std::shared_ptr<Program> program
   }
   layout->input_slots = static_cast<uint32_t>(program->inputs.size());
   layout->output_slots = static_cast<uint32_t>(program->outputs.size());
-  if (program->temporary_bytes != 0) {
-    layout->temporary_slot = static_cast<int>(layout->slots.size());
-    layout->slots.push_back({SlotRole::kTemporary, SlotNeed::kRequired,
-                             StrCat("the temporary resource of ", program->name), program->temporary_bytes,
-                             DML_TEMPORARY_BUFFER_ALIGNMENT, false});
-  }
+  AddTemporarySlot(program->temporary_bytes, layout.get());
   if (program->persistent_bytes != 0) {
     layout->persistent_slot = static_cast<int>(layout->slots.size());
     layout->slots.push_back({SlotRole::kPersistent, SlotNeed::kRequired,
@@ -87,6 +90,12 @@ std::shared_ptr<const Layout> MakeInitializeLayout(std::vector<std::shared_ptr<P
                              program->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT, false});
   }
   layout->output_slots = static_cast<uint32_t>(programs.size());
+  // They are initialised one after the other.
+  uint64_t temporary_bytes = 0;
+  for (const auto& program : programs) {
+    temporary_bytes = std::max(temporary_bytes, program->initialization_temporary_bytes);
+  }
+  AddTemporarySlot(temporary_bytes, layout.get());
   layout->programs = std::move(programs);
   return layout;
 }

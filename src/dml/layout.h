@@ -35,7 +35,7 @@ struct Slot {
 
 // Immutable. Slots: inputs, outputs, temporary (if any), persistent (if any). An
 // initializer's inputs are those of all its operators one after the other, its
-// outputs their persistent resources.
+// outputs their persistent resources; they share its temporary resource.
 struct Layout {
   bool initializer = false;
   std::string name;                                // "TOP_K1", "the initializer of TOP_K1"

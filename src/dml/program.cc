@@ -4,6 +4,10 @@
 #include <utility>
 #include <variant>
 
+#include <DirectML.h>
+
+#include "kernel/scratch_layout.h"
+
 namespace anydml::dml {
 namespace {
 
@@ -11,7 +15,15 @@ namespace {
 // keeping that inside the buffer gives kernels the alignment they have elsewhere.
 constexpr uint64_t kAlignment = 256;
 
-constexpr uint64_t AlignUp(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+// Appends `bytes` to what has `*total` bytes.
+Status Append(const std::string& name, uint64_t bytes, uint64_t* total) {
+  const uint64_t sum = SaturatingAdd(*total, SaturatingAlignUp(bytes, kAlignment));
+  if (sum == ~uint64_t{0}) {
+    return InvalidArgument(name, ": the memory that the operator needs has more than 2^64 bytes");
+  }
+  *total = sum;
+  return {};
+}
 
 TensorSlot MakeSlot(std::string name, const TensorDesc* tensor) {
   TensorSlot slot;
@@ -50,27 +62,43 @@ bool MayRunInPlace(const Program& program, uint32_t input, uint32_t output) {
   return std::find(pairs.begin(), pairs.end(), std::pair(input, output)) != pairs.end();
 }
 
-Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerOptions& options,
-                      bool volatile_descriptors, std::shared_ptr<Program>* out) {
+Status MakeProgram(const OperatorDesc& desc, LoweredOperator lowered, std::shared_ptr<Program>* out) {
   auto program = std::make_shared<Program>();
-  ANYDML_RETURN_IF_ERROR(implementation.lower(desc, options, &program->lowered));
   program->name = desc.schema->name;
-  program->volatile_descriptors = volatile_descriptors;
+  program->lowered = std::move(lowered);
   program->inputs = MakeSlots(desc, FieldKind::kInput);
   program->outputs = MakeSlots(desc, FieldKind::kOutput);
-  for (TensorSlot& input : program->inputs) {
+  const Kernel& kernel = *program->lowered.kernel;
+  const std::string& name = program->name;
+  ANYDML_RETURN_IF_ERROR(Append(name, kernel.temporary_bytes(), &program->temporary_bytes));
+  ANYDML_RETURN_IF_ERROR(
+      Append(name, kernel.initialization_temporary_bytes(), &program->initialization_temporary_bytes));
+  program->kernel_persistent_bytes = kernel.persistent_bytes();
+  ANYDML_RETURN_IF_ERROR(Append(name, program->kernel_persistent_bytes, &program->persistent_bytes));
+  for (uint32_t i = 0; i < program->inputs.size(); ++i) {
+    TensorSlot& input = program->inputs[i];
     if (!input.owned) continue;
+    input.packed = kernel.packs_input(i);
+    if (input.packed) continue;
     const uint64_t left = UINT64_MAX - program->persistent_bytes;
     if (input.bytes > left / kAlignment * kAlignment) {
-      return InvalidArgument(program->name, ": ", input.name, ".TotalTensorSizeInBytes is ", input.bytes,
+      return InvalidArgument(name, ": ", input.name, ".TotalTensorSizeInBytes is ", input.bytes,
                              ", which the persistent resource has no room for; all tensors with ",
                              "DML_TENSOR_FLAG_OWNED_BY_DML must fit into 2^64 - 256 bytes together");
     }
     input.persistent_offset = program->persistent_bytes;
-    program->persistent_bytes += AlignUp(input.bytes);
+    ANYDML_RETURN_IF_ERROR(Append(name, input.bytes, &program->persistent_bytes));
   }
-  program->temporary_bytes = AlignUp(program->lowered.kernel->temporary_bytes());
   *out = std::move(program);
+  return {};
+}
+
+Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerContext& context,
+                      std::shared_ptr<Program>* out) {
+  LoweredOperator lowered;
+  ANYDML_RETURN_IF_ERROR(LowerOperator(implementation, desc, context, &lowered));
+  ANYDML_RETURN_IF_ERROR(MakeProgram(desc, std::move(lowered), out));
+  (*out)->volatile_descriptors = (context.execution_flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) != 0;
   return {};
 }
 

@@ -19,7 +19,8 @@ struct TensorSlot {
   uint64_t bytes = 0;   // TotalTensorSizeInBytes
   uint32_t alignment = 0;
   uint32_t element_bytes = 1;
-  uint64_t persistent_offset = 0;  // where initialisation copies an owned one to
+  bool packed = false;             // owned, and the kernel keeps it in a form of its own
+  uint64_t persistent_offset = 0;  // where initialisation copies an owned one to that is not packed
 };
 
 struct Program {
@@ -28,6 +29,9 @@ struct Program {
   std::vector<TensorSlot> inputs;
   std::vector<TensorSlot> outputs;
   uint64_t temporary_bytes = 0;
+  uint64_t initialization_temporary_bytes = 0;
+  // What the kernel keeps comes first in the persistent resource, then the inputs that are copied.
+  uint64_t kernel_persistent_bytes = 0;
   uint64_t persistent_bytes = 0;
   bool volatile_descriptors = false;
   // Set on the queue's thread by the one initialisation that is allowed.
@@ -37,9 +41,12 @@ struct Program {
 // Whether the input and the output may be bound to the identical region.
 bool MayRunInPlace(const Program& program, uint32_t input, uint32_t output);
 
-// Lowers a checked description and lays the persistent resource out: the owned
-// inputs one after the other.
-Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerOptions& options,
-                      bool volatile_descriptors, std::shared_ptr<Program>* out);
+// Makes a program of what a description was lowered to: finds its bindings, and lays the persistent
+// resource out.
+Status MakeProgram(const OperatorDesc& desc, LoweredOperator lowered, std::shared_ptr<Program>* out);
+
+// Lowers a checked description and makes a program of it.
+Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerContext& context,
+                      std::shared_ptr<Program>* out);
 
 }  // namespace anydml::dml

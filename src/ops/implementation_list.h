@@ -3,39 +3,47 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
-#include "ops/kernel.h"
-#include "ops/module.h"
 #include "ops/operator.h"
+
+// Lists are compiled into libanydml.so and into libanydml_cuda.so, so that names are known in both; each has
+// the functions of its own entries. ANYDML_ON_CPU(function) is the function or null, so is ANYDML_ON_CUDA.
+#if ANYDML_CUDA_MODULE
+#define ANYDML_ON_CPU(function) nullptr
+#define ANYDML_ON_CUDA(function) function
+#else
+#define ANYDML_ON_CPU(function) function
+#define ANYDML_ON_CUDA(function) nullptr
+#endif
 
 namespace anydml {
 
+// Null, with a reason in *why_not, when the implementation cannot do the problem. The device of the context
+// is the thread's current one meanwhile.
+template <typename Problem>
+using CreateFunction = std::unique_ptr<const Kernel>(const Problem& problem, const LowerContext& context,
+                                                     std::string* why_not);
+
+// Why a later implementation should rather do the problem, although this one could; empty when there is
+// nothing to say against it. Not asked when this one is forced.
+template <typename Problem>
+using BetterNotFunction = std::string(const Problem& problem, const LowerContext& context);
+
 template <typename Problem>
 struct Implementation {
-  const char* name;     // "cpu.heap"
-  const char* backend;  // "cpu"
+  const char* name;                 // "cpu.heap"
+  const char* backend;              // "cpu"
+  CreateFunction<Problem>* create;  // null: it is in the backend's module
+  BetterNotFunction<Problem>* better_not = nullptr;
 
-  // Null, with a reason in *why_not, when this one cannot do the problem.
-  std::unique_ptr<const Kernel> (*create)(const Problem& problem, std::string* why_not);
-
-  // Why a later one should rather do the problem, although this one could; empty
-  // when there is nothing to say against it. Not asked when this one is forced.
-  std::string (*better_not)(const Problem& problem) = nullptr;
-
-  // Instead of `create`: the backend's module has it under this name (module.h).
-  const char* symbol = nullptr;
-
-  std::unique_ptr<const Kernel> Create(const Problem& problem, std::string* why_not) const {
-    if (symbol == nullptr) return create(problem, why_not);
-    const auto from_module = reinterpret_cast<ModuleCreate<Problem>*>(FindInModule(backend, symbol));
-    if (from_module != nullptr) return std::unique_ptr<const Kernel>(from_module(problem, why_not));
-    *why_not = StrCat("the module of ", backend, " is not there");
-    return nullptr;
-  }
+  Exactness exactness = {};
+  // Instead, where it depends on the problem (on the length of a sum).
+  Exactness (*bound)(const Problem& problem) = nullptr;
 };
 
 // The names in order, for Operator::implementations.
@@ -49,18 +57,18 @@ constexpr std::array<const char*, kCount> ImplementationNames(const Implementati
 // What was decided about each implementation, in words.
 class Decision {
  public:
-  explicit Decision(const LowerOptions& options) : options_(options) {}
+  explicit Decision(const LowerContext& context) : context_(context) {}
 
   // Why `name` is out before its problem is looked at; empty when it is not.
-  std::string RuledOut(const char* name, const char* backend) const;
+  std::string RuledOut(const char* name, const char* backend, bool is_linked) const;
 
   void Refuse(const char* name, const char* backend, std::string reason) {
-    verdicts_.push_back({name, std::move(reason), options_.backend == backend});
+    verdicts_.push_back({name, std::move(reason), context_.backend == backend});
   }
-  void Choose(const char* name) { verdicts_.push_back({chosen_ = name, "chosen", true}); }
+  void Choose(const char* name, std::unique_ptr<const Kernel> kernel, const Exactness& exactness);
 
   // Moves the outcome to `out`; without a choice fails with kUnsupported and the reasons.
-  Status Conclude(const char* operator_name, std::unique_ptr<const Kernel> kernel, LoweredOperator* out) &&;
+  Status Conclude(LoweredOperator* out) &&;
 
  private:
   struct Verdict {
@@ -70,30 +78,36 @@ class Decision {
   };
   std::string Join(const char* separator) const;
 
-  const LowerOptions& options_;
+  const LowerContext& context_;
   const char* chosen_ = nullptr;
+  std::unique_ptr<const Kernel> kernel_;
+  Exactness exactness_;
   std::vector<Verdict> verdicts_;
 };
 
-// Lowers `problem` to the first implementation that fits, or to the forced one.
-template <typename Problem, size_t kCount>
-Status ChooseImplementation(const char* operator_name, const Implementation<Problem> (&list)[kCount],
-                            const Problem& problem, const LowerOptions& options, LoweredOperator* out) {
-  Decision decision(options);
-  std::unique_ptr<const Kernel> kernel;
+// Lowers `problem` to the first implementation that fits, or to the forced one: sets the kernel and what
+// is said about it, and leaves `in_place` alone. Kernels that are made of others choose their parts with
+// it, too, from the list of any family (with context.ForPart()).
+template <typename Problem>
+Status ChooseKernel(std::span<const Implementation<Problem>> list, const Problem& problem,
+                    const LowerContext& context, LoweredOperator* out) {
+  const CurrentDevice current(context.device);
+  Decision decision(context);
   for (const Implementation<Problem>& candidate : list) {
-    std::string why_not = decision.RuledOut(candidate.name, candidate.backend);
-    if (why_not.empty() && options.implementation.empty() && candidate.better_not != nullptr) {
-      why_not = candidate.better_not(problem);
+    std::string why_not = decision.RuledOut(candidate.name, candidate.backend, candidate.create != nullptr);
+    if (why_not.empty() && context.implementation.empty() && candidate.better_not != nullptr) {
+      why_not = candidate.better_not(problem, context);
     }
-    if (why_not.empty()) kernel = candidate.Create(problem, &why_not);
-    if (why_not.empty()) {
-      decision.Choose(candidate.name);
+    std::unique_ptr<const Kernel> kernel;
+    if (why_not.empty()) kernel = candidate.create(problem, context, &why_not);
+    if (kernel != nullptr) {
+      decision.Choose(candidate.name, std::move(kernel),
+                      candidate.bound != nullptr ? candidate.bound(problem) : candidate.exactness);
     } else {
       decision.Refuse(candidate.name, candidate.backend, why_not);
     }
   }
-  return std::move(decision).Conclude(operator_name, std::move(kernel), out);
+  return std::move(decision).Conclude(out);
 }
 
 }  // namespace anydml

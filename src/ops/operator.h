@@ -5,26 +5,41 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
-#include "ops/kernel.h"
+#include "kernel/device_properties.h"
+#include "kernel/kernel.h"
+#include "ops/exactness.h"
 #include "schema/operator_desc.h"
 
 namespace anydml {
 
-struct LowerOptions {
-  std::string backend = "cpu";
-  std::string implementation;  // forces one by name ("cpu.reference"); empty: the first that fits
+// What a lowering may depend on besides the description. Kernels keep nothing of it but `device`, which
+// lives as long as the process.
+struct LowerContext {
+  std::string_view backend = "cpu";
+  std::string_view implementation;  // forces one by name ("cpu.reference"); empty: the first that fits
   FeatureLevel level = kLatestFeatureLevel;
-  uint32_t threads = 1;  // that may share a run; results do not depend on it
+  uint32_t threads = 1;                      // that may share a run; results do not depend on it
+  uint32_t execution_flags = 0;              // DML_EXECUTION_FLAGS
+  const DeviceProperties* device = nullptr;  // only a CPU may do without
+
+  // For choosing the parts of a kernel: what was forced is the whole.
+  LowerContext ForPart() const {
+    LowerContext part = *this;
+    part.implementation = {};
+    return part;
+  }
 };
 
 struct LoweredOperator {
   std::unique_ptr<const Kernel> kernel;
   std::string implementation;  // "cpu.heap"
   std::string explanation;     // one line per implementation: name, then "chosen" or why not
+  Exactness exactness;
   // (input, output) binding indices that may be bound to the identical region.
   std::vector<std::pair<uint32_t, uint32_t>> in_place;
 };
@@ -37,7 +52,8 @@ struct Operator {
 
   // Resolves a checked description into a kernel. Fails with kUnsupported and
   // the list of refusals when the forced implementation does not fit.
-  Status (*lower)(const OperatorDesc& desc, const LowerOptions& options, LoweredOperator* out);
+  // Called through LowerOperator.
+  Status (*lower)(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out);
 
   // Fills in the absent output tensors (packed) from inputs and attributes, as
   // far as the operator determines them. Types that it does not determine keep
@@ -47,6 +63,10 @@ struct Operator {
   // Names of the implementations, fastest first, the reference last.
   std::span<const char* const> implementations;
 };
+
+// Operator::lower, with the operator's name before the sentence of a failure.
+Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerContext& context,
+                     LoweredOperator* out);
 
 std::span<const Operator* const> ImplementedOperators();
 const Operator* FindImplementation(uint32_t type);  // null: known at best, not implemented

@@ -16,6 +16,13 @@ constexpr const Operator* kOperators[] = {
 
 }  // namespace
 
+Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerContext& context,
+                     LoweredOperator* out) {
+  const Status status = op.lower(desc, context, out);
+  if (status.ok()) return status;
+  return Status(status.code(), StrCat(desc.schema->name, ": ", status.message()));
+}
+
 std::span<const Operator* const> ImplementedOperators() { return kOperators; }
 
 const Operator* FindImplementation(uint32_t type) {

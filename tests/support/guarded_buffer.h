@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/kernel.h"
+#include "kernel/kernel.h"
 
 namespace anydml::testing {
 

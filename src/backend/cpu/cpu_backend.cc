@@ -1,5 +1,8 @@
 #include "backend/cpu/cpu_backend.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <mutex>
 
 #include "backend/cpu/cpu_info.h"
@@ -14,7 +17,10 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend() : info_(DescribeCpu()), threads_(CpuThreads()) {}
+  CpuBackend() : info_(DescribeCpu()), threads_(CpuThreads()) {
+    properties_.multiprocessors = threads_;
+    properties_.l2_bytes = static_cast<uint64_t>(std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE)));
+  }
 
   const AdapterInfo& adapter() const override { return info_; }
   std::string_view kind() const override { return "cpu"; }
@@ -37,6 +43,7 @@ class CpuBackend final : public Backend {
     return std::make_unique<CpuStream>(threads_ > 1 ? Pool() : nullptr);
   }
   uint32_t threads() const override { return threads_; }
+  const DeviceProperties& device_properties() const override { return properties_; }
   uint64_t timestamp_frequency() const override { return kCpuTimestampFrequency; }
   uint64_t CurrentTimestamp() const override { return CpuTimestamp(); }
 
@@ -54,6 +61,7 @@ class CpuBackend final : public Backend {
 
   const AdapterInfo info_;
   const uint32_t threads_;
+  DeviceProperties properties_;
   std::mutex pool_mutex_;
   ThreadPool* pool_ = nullptr;  // never destroyed
   uint32_t pool_process_ = 0;

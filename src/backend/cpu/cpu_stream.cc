@@ -34,10 +34,16 @@ Status CpuStream::Fill32(std::byte* target, uint32_t value, uint64_t bytes) {
 }
 
 Status CpuStream::Run(const Kernel& kernel, const KernelArguments& arguments) {
-  KernelArguments shared = arguments;
-  shared.executor = user_ ? &*user_ : nullptr;
-  kernel.Run(shared);
-  return {};
+  return kernel.Run(Shared(arguments));
+}
+
+Status CpuStream::Initialize(const Kernel& kernel, const KernelArguments& arguments) {
+  return kernel.Initialize(Shared(arguments));
+}
+
+KernelArguments CpuStream::Shared(KernelArguments arguments) {
+  arguments.executor = user_ ? &*user_ : nullptr;
+  return arguments;
 }
 
 Status CpuStream::WriteTimestamp(uint64_t* target) {

@@ -18,11 +18,14 @@ class CpuStream final : public Stream {
   Status Copy(std::byte* target, const std::byte* source, uint64_t bytes) override;
   Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) override;
   Status Run(const Kernel& kernel, const KernelArguments& arguments) override;
+  Status Initialize(const Kernel& kernel, const KernelArguments& arguments) override;
   Status WriteTimestamp(uint64_t* target) override;
   Status Flush(std::function<void(const Status&)> done) override;
   bool SpinUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) override;
 
  private:
+  KernelArguments Shared(KernelArguments arguments);
+
   std::optional<ThreadPool::User> user_;
 };
 

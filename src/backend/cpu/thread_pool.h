@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/adaptive_spin.h"
-#include "ops/kernel.h"
+#include "kernel/kernel.h"
 
 namespace anydml {
 

@@ -11,7 +11,6 @@
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/device_functions.h"
 #include "backend/foreign_memory.h"
-#include "backend/module.h"
 
 namespace anydml::cuda {
 namespace {
@@ -48,11 +47,27 @@ AdapterInfo Describe(int device, const cudaDeviceProp& properties) {
   return info;
 }
 
+int MakeCurrent(int device) {
+  int before = device;
+  if (cudaGetDevice(&before) == cudaSuccess && before == device) return before;
+  cudaSetDevice(device);
+  return before;
+}
+
+DeviceProperties PropertiesOf(int device, const cudaDeviceProp& properties) {
+  return {.ordinal = device,
+          .multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount),
+          .shared_bytes_per_block = properties.sharedMemPerBlockOptin,
+          .l2_bytes = static_cast<uint64_t>(properties.l2CacheSize),
+          .make_current = MakeCurrent};
+}
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(int device, const cudaDeviceProp& properties)
       : device_(device),
         info_(cuda::Describe(device, properties)),
+        properties_(PropertiesOf(device, properties)),
         device_memory_(std::make_shared<MemoryPool>(device, false, info_.dedicated_bytes / 8)),
         host_memory_(std::make_shared<MemoryPool>(device, true, info_.shared_bytes / 16)) {}
 
@@ -82,6 +97,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Stream> CreateStream() override {
     return std::make_unique<CudaStream>(device_, *host_memory_);
   }
+  const DeviceProperties& device_properties() const override { return properties_; }
   uint64_t timestamp_frequency() const override { return 1'000'000'000; }
   uint64_t CurrentTimestamp() const override;
 
@@ -91,6 +107,7 @@ class CudaBackend final : public Backend {
 
   const int device_;
   const AdapterInfo info_;
+  const DeviceProperties properties_;
   const std::shared_ptr<MemoryPool> device_memory_;
   const std::shared_ptr<MemoryPool> host_memory_;
 };
@@ -147,6 +164,3 @@ std::vector<Backend*> FindCudaBackends(std::string* why_none) {
 }
 
 }  // namespace anydml::cuda
-
-extern "C" __attribute__((visibility("default")))
-const anydml::BackendModule AnyDmlModule = {ANYDML_VERSION, anydml::cuda::FindCudaBackends};

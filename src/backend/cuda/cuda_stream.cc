@@ -78,12 +78,30 @@ Status CudaStream::Run(const Kernel& kernel, const KernelArguments& arguments) {
   KernelArguments enqueued = arguments;
   enqueued.data_errors = nullptr;
   enqueued.stream = stream_;
-  if (arguments.data_errors != nullptr && kernel.notes_data_errors()) {
-    ANYDML_RETURN_IF_ERROR(TakeNote(&enqueued.note));
-    listening_.push_back({enqueued.note, &kernel, arguments.data_errors});
+  if (arguments.data_errors != nullptr) {
+    notes_of_run_.clear();
+    for (uint32_t i = 0; i < kernel.note_count(); ++i) {
+      DataErrorNote* note = nullptr;
+      ANYDML_RETURN_IF_ERROR(TakeNote(&note));
+      notes_of_run_.push_back(note);
+      listening_.push_back({note, &kernel, i, arguments.data_errors});
+    }
+    enqueued.notes = notes_of_run_;
   }
-  kernel.Run(enqueued);
-  return Check(cudaGetLastError(), "launching a kernel");
+  return Enqueued(kernel.Run(enqueued));
+}
+
+Status CudaStream::Initialize(const Kernel& kernel, const KernelArguments& arguments) {
+  ANYDML_RETURN_IF_ERROR(creation_);
+  const DeviceScope scope(device_);
+  KernelArguments enqueued = arguments;
+  enqueued.stream = stream_;
+  return Enqueued(kernel.Initialize(enqueued));
+}
+
+Status CudaStream::Enqueued(const Status& status) {
+  const cudaError_t error = cudaGetLastError();  // in any case: the next one must not find it
+  return status.ok() ? Check(error, "launching a kernel") : status;
 }
 
 Status CudaStream::WriteTimestamp(uint64_t* target) {
@@ -135,7 +153,7 @@ Status CudaStream::FlushListening(std::vector<Listening> listening, std::functio
         try {
           for (const Listening& each : listening) {
             if (status.ok() && each.note->position != DataErrorNote::kNone) {
-              each.sink->ReportDataError(each.kernel->Describe(*each.note));
+              each.sink->ReportDataError(each.kernel->Describe(each.number, *each.note));
             }
           }
         } catch (...) {

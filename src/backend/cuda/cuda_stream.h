@@ -20,6 +20,7 @@ class CudaStream final : public Stream {
   Status Copy(std::byte* target, const std::byte* source, uint64_t bytes) override;
   Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) override;
   Status Run(const Kernel& kernel, const KernelArguments& arguments) override;
+  Status Initialize(const Kernel& kernel, const KernelArguments& arguments) override;
   Status WriteTimestamp(uint64_t* target) override;
   Status Record(const std::function<Status(Stream&)>& body, std::unique_ptr<Recording>* recording) override;
   Status Replay(const Recording& recording) override;
@@ -32,10 +33,13 @@ class CudaStream final : public Stream {
   struct Listening {
     DataErrorNote* note;
     const Kernel* kernel;  // the submission that is flushed next keeps it
+    uint32_t number;       // of the kernel's notes
     DataErrorSink* sink;
   };
 
   Status TakeNote(DataErrorNote** note);
+  // What enqueueing a kernel has come to: its own failure, or the launches'.
+  static Status Enqueued(const Status& status);
   Status FlushListening(std::vector<Listening> listening, std::function<void(const Status&)> done);
 
   const int device_;
@@ -44,6 +48,7 @@ class CudaStream final : public Stream {
   cudaStream_t stream_ = nullptr;
   bool recording_ = false;
   std::vector<Listening> listening_;
+  std::vector<DataErrorNote*> notes_of_run_;  // kept for its memory
   std::vector<std::shared_ptr<Memory>> note_memory_;
   std::mutex notes_mutex_;
   std::vector<DataErrorNote*> free_notes_;  // guarded by notes_mutex_

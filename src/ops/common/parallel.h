@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "ops/kernel.h"
+#include "kernel/kernel.h"
 
 namespace anydml {
 

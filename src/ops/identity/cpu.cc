@@ -10,11 +10,12 @@ enum Operand { kInput, kOutput };
 
 class IdentityCopy final : public Kernel {
  public:
-  explicit IdentityCopy(const IdentityProblem& problem)
-      : copy_(problem.input, problem.output, problem.threads) {}
+  IdentityCopy(const IdentityProblem& problem, uint32_t threads)
+      : copy_(problem.input, problem.output, threads) {}
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     copy_.Run(arguments.inputs[0].data, arguments.outputs[0].data, arguments.executor);
+    return {};
   }
 
  private:
@@ -24,17 +25,17 @@ class IdentityCopy final : public Kernel {
 template <typename T>
 class IdentityTyped final : public Kernel {
  public:
-  explicit IdentityTyped(const IdentityProblem& problem) : scale_bias_(*problem.scale_bias) {
+  IdentityTyped(const IdentityProblem& problem, uint32_t threads) : scale_bias_(*problem.scale_bias) {
     LoopNest<2> nest;
     for (uint32_t d = 0; d < problem.output.rank; ++d) {
       nest.Append(problem.output.sizes[d], {problem.input.strides[d], problem.output.strides[d]});
     }
     nest = SortedByStride(nest, kOutput);
-    const uint32_t parts = PartsForBytes(Iterations(nest) * sizeof(T), problem.threads);
+    const uint32_t parts = PartsForBytes(Iterations(nest) * sizeof(T), threads);
     parts_ = CutNest(nest, LoopToCut(nest, parts), parts);
   }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const ScaleBias s = scale_bias_;
     if constexpr (!std::is_integral_v<T>) {
       Map(arguments, [s](T x) { return ApplyScaleBias(x, s); });
@@ -45,6 +46,7 @@ class IdentityTyped final : public Kernel {
     } else {
       Map(arguments, [s](T x) { return ApplyScaleBiasRounded(x, s); });
     }
+    return {};
   }
 
  private:
@@ -79,21 +81,23 @@ class IdentityTyped final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreateIdentityCopy(const IdentityProblem& problem, std::string* why_not) {
+std::unique_ptr<const Kernel> CreateIdentityCopy(const IdentityProblem& problem, const LowerContext& context,
+                                                 std::string* why_not) {
   if (problem.scale_bias) {
     *why_not = "there is a ScaleBias to apply";
     return nullptr;
   }
-  return std::make_unique<IdentityCopy>(problem);
+  return std::make_unique<IdentityCopy>(problem, context.threads);
 }
 
-std::unique_ptr<const Kernel> CreateIdentityTyped(const IdentityProblem& problem, std::string* why_not) {
+std::unique_ptr<const Kernel> CreateIdentityTyped(const IdentityProblem& problem, const LowerContext& context,
+                                                  std::string* why_not) {
   if (!problem.scale_bias) {
     *why_not = "there is no ScaleBias to apply";
     return nullptr;
   }
   return DispatchByType(problem.output.type, [&]<typename T>() -> std::unique_ptr<const Kernel> {
-    return std::make_unique<IdentityTyped<T>>(problem);
+    return std::make_unique<IdentityTyped<T>>(problem, context.threads);
   });
 }
 

@@ -5,7 +5,6 @@
 #include "ops/common/dispatch.h"
 #include "ops/identity/problem.h"
 #include "ops/identity/scale_bias.h"
-#include "ops/module.h"
 
 namespace anydml {
 namespace {
@@ -58,7 +57,7 @@ class IdentityCuda final : public Kernel {
         in_place_(SameLayout(problem.input, problem.output)),
         nest_(CopyNest(problem.input, problem.output)) {}
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const std::byte* input = arguments.inputs[0].data;
     std::byte* output = arguments.outputs[0].data;
     const DeviceCopy copy = MakeDeviceCopy(nest_, BitSize(type_) / 8, input, output);
@@ -67,6 +66,7 @@ class IdentityCuda final : public Kernel {
     } else if (!(in_place_ && input == output)) {
       Launch<uint8_t>(copy, KeepBits{}, arguments.stream);
     }
+    return {};
   }
 
  private:
@@ -99,8 +99,9 @@ class IdentityCuda final : public Kernel {
 
 }  // namespace
 
-ANYDML_MODULE_EXPORT const Kernel* AnyDmlCreateIdentityCuda(const IdentityProblem& problem, std::string*) {
-  return new IdentityCuda(problem);
+std::unique_ptr<const Kernel> CreateIdentityCuda(const IdentityProblem& problem, const LowerContext&,
+                                                 std::string*) {
+  return std::make_unique<IdentityCuda>(problem);
 }
 
 }  // namespace anydml

@@ -214,7 +214,8 @@ TEST(Identity, ForcedButUnfitSaysWhy) {
   const TensorDesc tensor = Packed(DataType::kFloat32, {2});
   const OperatorDesc desc = Identity(tensor, tensor, ScaleBias{2, 0});
   LoweredOperator lowered;
-  const Status status = ImplementationOf(desc).lower(desc, {.implementation = "cpu.copy"}, &lowered);
+  const Status status =
+      LowerOperator(ImplementationOf(desc), desc, {.implementation = "cpu.copy"}, &lowered);
   EXPECT_EQ(status.code(), Code::kUnsupported);
   EXPECT_EQ(
       status.message(),

@@ -1,30 +1,29 @@
 #include "ops/common/checks.h"
 #include "ops/identity/identity.h"
 #include "ops/identity/problem.h"
-#include "ops/implementation_list.h"
+#include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
 
 constexpr Implementation<IdentityProblem> kImplementations[] = {
-    {"cpu.copy", "cpu", CreateIdentityCopy},
-    {"cpu.typed", "cpu", CreateIdentityTyped},
-    {"cuda.map", "cuda", nullptr, nullptr, "AnyDmlCreateIdentityCuda"},
-    {"cpu.reference", "cpu", CreateIdentityReference},
+    {"cpu.copy", "cpu", ANYDML_ON_CPU(CreateIdentityCopy)},
+    {"cpu.typed", "cpu", ANYDML_ON_CPU(CreateIdentityTyped)},
+    {"cuda.map", "cuda", ANYDML_ON_CUDA(CreateIdentityCuda)},
+    {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateIdentityReference)},
 };
 constexpr auto kNames = ImplementationNames(kImplementations);
 
 // Everything there is to check is in the schema.
 Status Check(const OperatorDesc&, FeatureLevel) { return {}; }
 
-Status Lower(const OperatorDesc& desc, const LowerOptions& options, LoweredOperator* out) {
+Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
   IdentityProblem problem;
   problem.input = *desc.tensor("InputTensor");
   problem.output = *desc.tensor("OutputTensor");
   if (const ScaleBias* scale_bias = desc.scale_bias("ScaleBias")) problem.scale_bias = *scale_bias;
-  problem.threads = options.threads;
   if (SameLayout(problem.input, problem.output)) out->in_place = {{0, 0}};
-  return ChooseImplementation(desc.schema->name, kImplementations, problem, options, out);
+  return ChooseKernel(OperatorTableOf(context.backend).identity, problem, context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -36,6 +35,8 @@ Status Infer(OperatorDesc* desc) {
 }
 
 }  // namespace
+
+std::span<const Implementation<IdentityProblem>> IdentityImplementations() { return kImplementations; }
 
 constinit const Operator kIdentityOperator = {1, Check, Lower, Infer, kNames};
 

@@ -12,11 +12,10 @@
 //   saturated to the range of the type; NaN becomes 0.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "ops/kernel.h"
+#include "ops/implementation_list.h"
 #include "schema/operator_desc.h"
 
 namespace anydml {
@@ -25,12 +24,11 @@ struct IdentityProblem {
   TensorDesc input;
   TensorDesc output;  // same type and sizes
   std::optional<ScaleBias> scale_bias;
-  uint32_t threads = 1;  // that may share a run
 };
 
-// create functions of the implementations; the list is in lower.cc.
-std::unique_ptr<const Kernel> CreateIdentityCopy(const IdentityProblem& problem, std::string* why_not);
-std::unique_ptr<const Kernel> CreateIdentityTyped(const IdentityProblem& problem, std::string* why_not);
-std::unique_ptr<const Kernel> CreateIdentityReference(const IdentityProblem& problem, std::string* why_not);
+// The implementations, fastest first, the reference last (lower.cc), and their create functions.
+std::span<const Implementation<IdentityProblem>> IdentityImplementations();
+CreateFunction<IdentityProblem> CreateIdentityCopy, CreateIdentityTyped, CreateIdentityCuda,
+    CreateIdentityReference;
 
 }  // namespace anydml

@@ -11,13 +11,14 @@ class IdentityReference final : public Kernel {
  public:
   explicit IdentityReference(const IdentityProblem& problem) : problem_(problem) {}
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const IdentityProblem& p = problem_;
     ForEachCoordinate(p.output.sizes, p.output.rank, [&](const Dimensions& at) {
       const T x = Load<T>(arguments.inputs[0].data, ElementOffset(p.input, at));
       const T y = p.scale_bias ? Apply(x, *p.scale_bias) : x;
       Store<T>(arguments.outputs[0].data, ElementOffset(p.output, at), y);
     });
+    return {};
   }
 
  private:
@@ -41,7 +42,8 @@ std::unique_ptr<const Kernel> Create(const IdentityProblem& problem) {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreateIdentityReference(const IdentityProblem& problem, std::string*) {
+std::unique_ptr<const Kernel> CreateIdentityReference(const IdentityProblem& problem, const LowerContext&,
+                                                      std::string*) {
   // A plain copy goes by bits: loading a signalling NaN as a number may change it.
   if (!problem.scale_bias) {
     return DispatchByWidth(problem.output.type, [&]<typename T>() { return Create<T>(problem); });

@@ -10,11 +10,11 @@ constexpr uint64_t kSharedPositions = 32768;
 constexpr uint64_t kSharedTuples = 262144;  // those that are not read by vectors
 constexpr uint64_t kSharedBytes = uint64_t{512} << 10;
 
-uint32_t PartCount(const ScatterProblem& p, const ScatterPlan& plan) {
+uint32_t PartCount(const ScatterProblem& p, const ScatterPlan& plan, uint32_t threads) {
   const uint64_t bytes = ElementCount(p.updates) * (BitSize(p.updates.type) / 8);
   const uint64_t enough = plan.packed ? kSharedPositions : kSharedTuples;
   const bool large = Iterations(plan.positions) >= enough || bytes >= kSharedBytes;
-  return large ? p.threads : 1;
+  return large ? threads : 1;
 }
 
 bool CanBePacked(const ScatterPlan& plan) {
@@ -100,8 +100,9 @@ ScatterPlan MakeScatterPlan(const ScatterProblem& problem) {
   return plan;
 }
 
-std::vector<ScatterPart> MakeScatterParts(const ScatterProblem& problem, const ScatterPlan& plan) {
-  const uint32_t count = PartCount(problem, plan);
+std::vector<ScatterPart> MakeScatterParts(const ScatterProblem& problem, const ScatterPlan& plan,
+                                          uint32_t threads) {
+  const uint32_t count = PartCount(problem, plan, threads);
   const ScatterPart whole = {CutNest(plan.positions, 0, 1)[0], CutNest(plan.slice, 0, 1)[0], {}};
   if (count == 1) return {whole};
   std::vector<ScatterPart> parts(count, whole);

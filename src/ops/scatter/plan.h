@@ -75,8 +75,9 @@ struct ScatterPart {
   ScatterOwner owner;
 };
 
-// One part when the problem is too small to be shared.
-std::vector<ScatterPart> MakeScatterParts(const ScatterProblem& problem, const ScatterPlan& plan);
+// For up to `threads`; one part when the problem is too small to be shared.
+std::vector<ScatterPart> MakeScatterParts(const ScatterProblem& problem, const ScatterPlan& plan,
+                                          uint32_t threads);
 
 // The coordinate in the indices of the `number`-th position in row-major order.
 Dimensions PositionCoordinate(const ScatterProblem& problem, uint64_t number);

@@ -9,16 +9,18 @@
 //   then nothing is copied.
 #pragma once
 
-#include <memory>
 #include <string>
 
-#include "ops/kernel.h"
+#include "ops/implementation_list.h"
 #include "schema/tensor_desc.h"
 
 namespace anydml {
 
 struct ScatterProblem {
   enum class Kind { kNd, kElements };
+  // Whether input and output are the same memory. It is known when an operator runs; kernels that are made
+  // of one for each case ask for those.
+  enum class Memory { kUnknown, kApart, kSame };
 
   Kind kind = Kind::kNd;
   TensorDesc input;
@@ -29,7 +31,7 @@ struct ScatterProblem {
   uint32_t input_dimensions = 0;    // kNd
   uint32_t indices_dimensions = 0;  // kNd
   uint32_t axis = 0;                // kElements
-  uint32_t threads = 1;             // that may share a run
+  Memory memory = Memory::kUnknown;
 
   // Indices per update; for kNd the last dimension of the indices.
   uint32_t tuple_size() const { return kind == Kind::kNd ? indices.sizes[indices.rank - 1] : 1; }
@@ -47,8 +49,12 @@ std::string DescribeBadTuple(const ScatterProblem& problem, const int64_t* value
 // The same, with the values that are in `indices`.
 std::string DescribeBadTuple(const ScatterProblem& problem, const std::byte* indices, Dimensions at);
 
-// create functions of the implementations; the list is in lower.cc.
-std::unique_ptr<const Kernel> CreateScatterTyped(const ScatterProblem& problem, std::string* why_not);
-std::unique_ptr<const Kernel> CreateScatterReference(const ScatterProblem& problem, std::string* why_not);
+// The implementations, fastest first, the reference last (lower.cc), and their create functions.
+std::span<const Implementation<ScatterProblem>> ScatterImplementations();
+CreateFunction<ScatterProblem> CreateScatterTyped, CreateScatterReference;
+CreateFunction<ScatterProblem> CreateScatterCudaByMemory, CreateScatterCudaSmall, CreateScatterCudaLines,
+    CreateScatterCudaTiles, CreateScatterCudaGather, CreateScatterCudaClaims;
+BetterNotFunction<ScatterProblem> ScatterCudaSmallBetterNot, ScatterCudaLinesBetterNot,
+    ScatterCudaTilesBetterNot, ScatterCudaGatherBetterNot;
 
 }  // namespace anydml

@@ -12,7 +12,7 @@ class ScatterReference final : public Kernel {
  public:
   explicit ScatterReference(const ScatterProblem& problem) : problem_(problem) {}
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const ScatterProblem& p = problem_;
     const std::byte* input = arguments.inputs[0].data;
     const std::byte* indices = arguments.inputs[1].data;
@@ -36,6 +36,7 @@ class ScatterReference final : public Kernel {
         arguments.data_errors->ReportDataError(DescribeBadTuple(p, indices, tuple));
       }
     });
+    return {};
   }
 
  private:
@@ -85,7 +86,8 @@ class ScatterReference final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreateScatterReference(const ScatterProblem& problem, std::string*) {
+std::unique_ptr<const Kernel> CreateScatterReference(const ScatterProblem& problem, const LowerContext&,
+                                                     std::string*) {
   return DispatchByWidth(problem.output.type, [&]<typename Element>() {
     return DispatchByIndexType(problem.indices.type, [&]<typename Index>() -> std::unique_ptr<const Kernel> {
       return std::make_unique<ScatterReference<Element, Index>>(problem);

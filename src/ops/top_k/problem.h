@@ -7,10 +7,9 @@
 // - values are copied bit for bit.
 #pragma once
 
-#include <memory>
 #include <string>
 
-#include "ops/kernel.h"
+#include "ops/implementation_list.h"
 #include "schema/tensor_desc.h"
 
 namespace anydml {
@@ -21,23 +20,18 @@ struct TopKProblem {
   TensorDesc index;  // the same; UINT32 or UINT64
   uint32_t axis = 0;
   bool largest = true;
-  uint32_t threads = 1;  // that may share a run
 
   uint32_t n() const { return input.sizes[axis]; }
   uint32_t k() const { return value.sizes[axis]; }
 };
 
-// create functions of the implementations; the list is in lower.cc.
-std::unique_ptr<const Kernel> CreateTopKRank(const TopKProblem& problem, std::string* why_not);
-std::unique_ptr<const Kernel> CreateTopKBests(const TopKProblem& problem, std::string* why_not);
-std::unique_ptr<const Kernel> CreateTopKSample(const TopKProblem& problem, std::string* why_not);
-std::unique_ptr<const Kernel> CreateTopKKeys(const TopKProblem& problem, std::string* why_not);
-std::unique_ptr<const Kernel> CreateTopKHeap(const TopKProblem& problem, std::string* why_not);
-std::unique_ptr<const Kernel> CreateTopKSort(const TopKProblem& problem, std::string* why_not);
-std::unique_ptr<const Kernel> CreateTopKReference(const TopKProblem& problem, std::string* why_not);
-
-// Implementation::better_not of some.
-std::string TopKBestsBetterNot(const TopKProblem& problem);
-std::string TopKSampleBetterNot(const TopKProblem& problem);
+// The implementations, fastest first, the reference last (lower.cc), and their create functions.
+std::span<const Implementation<TopKProblem>> TopKImplementations();
+CreateFunction<TopKProblem> CreateTopKRank, CreateTopKMaxima, CreateTopKSample, CreateTopKKeys,
+    CreateTopKHeap, CreateTopKSort, CreateTopKReference;
+CreateFunction<TopKProblem> CreateTopKCudaThreads, CreateTopKCudaColumns, CreateTopKCudaTransposed,
+    CreateTopKCudaCounted, CreateTopKCudaRows, CreateTopKCudaLongRows, CreateTopKCudaStream,
+    CreateTopKCudaBuckets, CreateTopKCudaSort, CreateTopKCudaRounds;
+BetterNotFunction<TopKProblem> TopKMaximaBetterNot, TopKSampleBetterNot;
 
 }  // namespace anydml

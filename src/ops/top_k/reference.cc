@@ -35,7 +35,7 @@ class TopKReference final : public Kernel {
 
   uint64_t temporary_bytes() const override { return uint64_t{problem_.n()} * sizeof(uint32_t); }
 
-  void Run(const KernelArguments& arguments) const override {
+  Status Run(const KernelArguments& arguments) const override {
     const TopKProblem& p = problem_;
     const std::byte* input = arguments.inputs[0].data;
     auto* order = reinterpret_cast<uint32_t*>(arguments.temporary.data);
@@ -62,6 +62,7 @@ class TopKReference final : public Kernel {
         StoreIndex(arguments.outputs[1].data, ElementOffset(p.index, at), order[j]);
       }
     });
+    return {};
   }
 
  private:
@@ -78,7 +79,8 @@ class TopKReference final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreateTopKReference(const TopKProblem& problem, std::string*) {
+std::unique_ptr<const Kernel> CreateTopKReference(const TopKProblem& problem, const LowerContext&,
+                                                  std::string*) {
   return DispatchByType(problem.input.type, [&]<typename T>() -> std::unique_ptr<const Kernel> {
     return std::make_unique<TopKReference<T>>(problem);
   });

@@ -1,0 +1,56 @@
+// A kernel made of kernels, which run one after the other.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/scratch_layout.h"
+
+namespace anydml {
+
+// Derived classes add their parts and their own scratch when they are created; their Run calls RunPart.
+// Parts share one piece of scratch behind the composite's own, and have notes and persistent memory of
+// their own.
+class CompositeKernel : public Kernel {
+ public:
+  uint64_t temporary_bytes() const override;
+  uint64_t persistent_bytes() const override { return persistent_.bytes(); }
+  uint64_t initialization_temporary_bytes() const override;
+  uint32_t note_count() const override { return note_count_; }
+  std::string Describe(uint32_t number, const DataErrorNote& note) const override;
+  std::string made_of() const override { return made_of_; }
+
+ protected:
+  // Returns the part's number. `implementation`: its name, for made_of.
+  uint32_t AddPart(const std::string& implementation, std::unique_ptr<const Kernel> kernel);
+  ScratchLayout::Piece AddScratch(const char* name, uint64_t bytes, uint64_t alignment = kAlignment) {
+    return scratch_.Add(name, bytes, alignment);
+  }
+
+  // `arguments` are the composite's own with the part's inputs and outputs.
+  Status RunPart(uint32_t part, const KernelArguments& arguments) const;
+  // The same for Initialize, with the part's inputs.
+  Status InitializePart(uint32_t part, const KernelArguments& arguments) const;
+
+ private:
+  static constexpr uint64_t kAlignment = 256;
+
+  struct Part {
+    std::unique_ptr<const Kernel> kernel;
+    ScratchLayout::Piece persistent;
+    uint32_t first_note;
+  };
+
+  KernelArguments ArgumentsOf(const Part& part, uint64_t temporary_bytes,
+                              const KernelArguments& arguments) const;
+  uint64_t own_bytes() const { return SaturatingAlignUp(scratch_.bytes(), kAlignment); }
+
+  std::vector<Part> parts_;
+  ScratchLayout scratch_;
+  ScratchLayout persistent_;
+  uint32_t note_count_ = 0;
+  std::string made_of_;
+};
+
+}  // namespace anydml

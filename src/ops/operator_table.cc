@@ -1,0 +1,24 @@
+#include "ops/operator_table.h"
+
+#include "kernel/module.h"
+#include "ops/identity/problem.h"
+#include "ops/scatter/problem.h"
+#include "ops/top_k/problem.h"
+
+namespace anydml {
+
+const OperatorTable& OwnOperatorTable() {
+  static const OperatorTable table = {
+      .identity = IdentityImplementations(),
+      .scatter = ScatterImplementations(),
+      .top_k = TopKImplementations(),
+  };
+  return table;
+}
+
+const OperatorTable& OperatorTableOf(std::string_view backend) {
+  const Module* const module = FindModule(backend);
+  return module != nullptr ? module->operators() : OwnOperatorTable();
+}
+
+}  // namespace anydml
