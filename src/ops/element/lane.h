@@ -309,6 +309,12 @@ ANYDML_LANE T IfThenZeroElse(bool mask, T no) {
   return mask ? T{0} : no;
 }
 
+// Looks at the sign bit.
+template <Float T>
+ANYDML_LANE T IfNegativeThenElse(T a, T yes, T no) {
+  return static_cast<std::make_signed_t<detail::Bits<T>>>(detail::Cast<detail::Bits<T>>(a)) < 0 ? yes : no;
+}
+
 // Zero where a < 0 (also for -0, as on some targets); NaNs become anything.
 template <Float T>
 ANYDML_LANE T ZeroIfNegative(T a) {
