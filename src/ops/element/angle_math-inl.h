@@ -14,6 +14,14 @@ ANYDML_MATH V CountQuarterTurns(D d, V a, V& count) {
   return shifted;
 }
 
+// `yes` where the last bit of n is set.
+template <class D, class I, class V>
+ANYDML_MATH V IfOddThenElse(D d, I n, V yes, V no) {
+  const hn::RebindToSigned<D> di;
+  return hn::BitCast(d,
+                     hn::IfNegativeThenElse(hn::ShiftLeft<31>(n), hn::BitCast(di, yes), hn::BitCast(di, no)));
+}
+
 // sin(|x| + kQuarters * pi / 2), with the sign of x for the sine itself.
 template <int kQuarters, class D, class V>
 ANYDML_MATH V SinFrom(D d, V x) {
@@ -39,7 +47,7 @@ ANYDML_MATH V SinFrom(D d, V x) {
   q = hn::MulAdd(s, q, hn::Set(d, 0x1.55554ap-5f));
   q = hn::MulAdd(s, q, hn::Set(d, -0.5f));
   const V cosine = hn::MulAdd(s, q, hn::Set(d, 1.0f));
-  const V y = hn::IfNegativeThenElse(hn::BitCast(d, hn::ShiftLeft<31>(n)), cosine, sine);
+  const V y = IfOddThenElse(d, n, cosine, sine);
   V sign = hn::BitCast(d, hn::ShiftLeft<30>(n));
   if constexpr (kQuarters == 0) sign = hn::Xor(sign, x);
   return hn::Xor(y, hn::And(sign, hn::Set(d, -0.0f)));
@@ -83,6 +91,6 @@ ANYDML_MATH V Tan(D d, V x) {
   const V q = hn::Div(hn::Set(d, -1.0f), tangent);
   const V rest =
       hn::NegMulAdd(hn::Neg(q), tangent_low, ExactNegMulAdd(d, hn::Neg(q), tangent, hn::Set(d, 1.0f)));
-  const V y = hn::IfNegativeThenElse(hn::BitCast(d, hn::ShiftLeft<31>(n)), hn::MulAdd(q, rest, q), tangent);
+  const V y = IfOddThenElse(d, n, hn::MulAdd(q, rest, q), tangent);
   return hn::Xor(y, hn::And(x, hn::Set(d, -0.0f)));
 }

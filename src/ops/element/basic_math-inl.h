@@ -6,7 +6,7 @@ inline constexpr float kToInteger = 0x1.8p23f;
 // Any NaN becomes the one with the bits 0x7FC00000.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Canonical(D d, V x) {
-  return hn::IfThenElse(hn::Ne(x, x), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), x);
+  return hn::IfThenElse(hn::Ne(x, x), hn::Set(d, lane::kNan), x);
 }
 
 // a * b - product, exactly, where product is their rounded product (and nothing underflows).

@@ -90,7 +90,7 @@ ANYDML_MATH V Atan2(D d, V y, V x) {
 template <class D, class V>
 ANYDML_MATH V LogOfDouble(D d, V a) {
   const V log = hn::Add(LogOfTwo(d, a, hn::Zero(d)), hn::Set(d, 0x1.62e43p-1f));
-  return hn::IfThenElse(hn::Lt(a, hn::Set(d, std::numeric_limits<float>::infinity())), log, a);
+  return hn::IfThenElse(hn::Lt(a, hn::Set(d, lane::kInfinity)), log, a);
 }
 
 // ln(a + sqrt(a^2 + 1)), the sum in two words.
@@ -127,7 +127,7 @@ ANYDML_MATH V Acosh(D d, V x) {
   V y = LogOfTwo(d, sum, low);
   y = hn::IfThenElse(hn::Gt(x, clamped), LogOfDouble(d, x), y);
   y = hn::IfThenElse(hn::Gt(x, one), y, hn::Zero(d));
-  return hn::IfThenElse(hn::Ge(x, one), y, hn::Set(d, std::numeric_limits<float>::quiet_NaN()));
+  return hn::IfThenElse(hn::Ge(x, one), y, hn::Set(d, lane::kNan));
 }
 
 // ln(1 + 2 a / (1 - a)) / 2, the quotient in two words.
@@ -145,6 +145,6 @@ ANYDML_MATH V Atanh(D d, V x) {
   y = hn::IfThenElse(hn::Lt(a, hn::Set(d, 0x1p-12f)), a, y);
   // Where 1 - a is 0, 1 / 0 is the pole.
   y = hn::IfThenElse(hn::Lt(a, one), y, hn::Div(one, below));
-  const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  const V nan = hn::Set(d, lane::kNan);
   return hn::CopySign(hn::IfThenElse(hn::Le(a, one), y, nan), x);
 }

@@ -2,8 +2,6 @@
 // Highway and for CUDA threads.
 #pragma once
 
-#include <limits>
-
 #include "ops/element/rare_lanes.h"
 #include "ops/element/lane.h"
 

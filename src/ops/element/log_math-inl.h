@@ -3,8 +3,8 @@
 // Where a logarithm of a number that is not positive and finite goes; `log` elsewhere.
 template <class D, class V>
 ANYDML_MATH V WithLogLimits(D d, V x, V log) {
-  const V infinity = hn::Set(d, std::numeric_limits<float>::infinity());
-  const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  const V infinity = hn::Set(d, lane::kInfinity);
+  const V nan = hn::Set(d, lane::kNan);
   const V at_or_below_0 = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), nan);
   const V positive = hn::IfThenElse(hn::Lt(x, infinity), log, x);
   return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), positive, at_or_below_0);
@@ -140,7 +140,7 @@ ANYDML_MATH V Exp2InTwo(D d, V z, V z_low) {
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Pow(D d, V x, V y) {
   const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);
-  const V infinity = hn::Set(d, std::numeric_limits<float>::infinity());
+  const V infinity = hn::Set(d, lane::kInfinity);
   const V a = hn::Abs(x);
   V low;
   const V high = Log2InTwo(d, a, low);
@@ -156,6 +156,6 @@ ANYDML_MATH V Pow(D d, V x, V y) {
   power = hn::Xor(power, hn::IfThenElseZero(odd, hn::And(x, hn::Set(d, -0.0f))));
   const auto root = hn::AndNot(whole, hn::And(hn::Lt(x, zero), hn::Lt(a, infinity)));
   const auto nan = hn::Or(root, hn::Or(hn::Ne(x, x), hn::Ne(y, y)));
-  power = hn::IfThenElse(nan, hn::Set(d, std::numeric_limits<float>::quiet_NaN()), power);
+  power = hn::IfThenElse(nan, hn::Set(d, lane::kNan), power);
   return hn::IfThenElse(hn::Or(hn::Eq(x, one), hn::Eq(y, zero)), one, power);
 }

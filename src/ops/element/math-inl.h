@@ -11,8 +11,6 @@
 
 #include <hwy/highway.h>
 
-#include <limits>
-
 #include "ops/element/rare_lanes.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,8 +1,6 @@
 // What is too rare for vectors and computed lane by lane: remainders of large angles and by large quotients.
 #pragma once
 
-#include <limits>
-
 #include "ops/element/lane.h"
 
 namespace anydml::lane {
@@ -35,7 +33,7 @@ ANYDML_LANE uint64_t TurnFraction(float x) {
 ANYDML_LANE float ReduceLargeAngle(float x, float& low, int32_t& count) {
   low = 0;
   count = 0;
-  if (!(x < std::numeric_limits<float>::infinity())) return std::numeric_limits<float>::quiet_NaN();
+  if (!(x < kInfinity)) return kNan;
   const uint64_t turn = TurnFraction(x);
   const uint64_t n = (turn + (uint64_t{1} << 61)) >> 62;
   count = static_cast<int32_t>(n);
@@ -51,7 +49,7 @@ inline constexpr float kLargeQuotient = 0x1p22f;
 
 // The remainder of a by b, exactly, for a >= b >= 0.
 ANYDML_LANE float FmodOfPositive(float a, float b) {
-  if (!(a < std::numeric_limits<float>::infinity()) || b == 0) return std::numeric_limits<float>::quiet_NaN();
+  if (!(a < kInfinity) || b == 0) return kNan;
   // a = mantissa 2^exponent in units of the smallest subnormal.
   const auto exponent = [](float x) { return static_cast<int32_t>(detail::Cast<uint32_t>(x) >> 23); };
   const auto mantissa = [&](float x) {
