@@ -36,9 +36,9 @@ std::string BackendOf(const std::string& implementation) {
 // Bytes of `tensor` that belong to no element.
 std::vector<size_t> Gaps(const TensorDesc& tensor) {
   std::vector<bool> covered(tensor.total_bytes);
-  const size_t bytes = BitSize(tensor.type) / 8;
+  const size_t bits = BitSize(tensor.type);
   for (uint64_t offset : RowMajorOffsets(tensor)) {
-    for (size_t b = 0; b < bytes; ++b) covered[offset * bytes + b] = true;
+    for (size_t b = offset * bits / 8; b < (offset * bits + bits + 7) / 8; ++b) covered[b] = true;
   }
   std::vector<size_t> gaps;
   for (size_t i = 0; i < covered.size(); ++i) {
