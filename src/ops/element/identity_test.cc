@@ -202,7 +202,7 @@ TEST(Identity, InPlaceOnlyForIdenticalLayouts) {
   OperatorDesc desc = Identity(padded, padded, ScaleBias{2, 0});
   ASSERT_TRUE(ImplementationOf(desc).lower(desc, {}, &lowered).ok());
   EXPECT_EQ(lowered.in_place, (std::vector<std::pair<uint32_t, uint32_t>>{{0, 0}}));
-  EXPECT_EQ(lowered.implementation, "cpu.typed");
+  EXPECT_EQ(lowered.implementation, "cpu.tiles");
   lowered = {};
   desc = Identity(packed, padded);
   ASSERT_TRUE(ImplementationOf(desc).lower(desc, {}, &lowered).ok());
@@ -218,8 +218,8 @@ TEST(Identity, ForcedButUnfitSaysWhy) {
   EXPECT_EQ(status.code(), Code::kUnsupported);
   EXPECT_EQ(
       status.message(),
-      "ELEMENT_WISE_IDENTITY: implementation cpu.copy was asked for but does not fit: there is a ScaleBias "
-      "to apply");
+      "ELEMENT_WISE_IDENTITY: implementation cpu.copy was asked for but does not fit: elements are "
+      "not only moved");
 }
 
 TEST(IdentityInfer, OutputIsLikeTheInput) {

@@ -156,7 +156,13 @@ ANYDML_SCALAR_UNARY(MaskXor) { return a ^ Parameter<T>(instruction, 0); }
 // By amounts modulo the width of the elements.
 ANYDML_SCALAR_BINARY(ShiftLeft) { return a << (b & Parameter<T>(instruction, 0)); }
 ANYDML_SCALAR_BINARY(ShiftRight) { return a >> (b & Parameter<T>(instruction, 0)); }
-ANYDML_SCALAR_UNARY(BitCount) { return static_cast<T>(lane::PopulationCount(a)); }
+ANYDML_SCALAR_UNARY(BitCount) {
+#ifdef __CUDA_ARCH__
+  return static_cast<T>(__popcll(a));
+#else
+  return static_cast<T>(std::popcount(a));
+#endif
+}
 
 struct Select {
   template <typename T>

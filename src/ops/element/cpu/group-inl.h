@@ -55,7 +55,28 @@ ElementLoop ANYDML_FIND_LOOP(uint32_t row, Class type) {
 namespace anydml {
 namespace {
 
-namespace hn = lane;
+// Vectors of one lane.
+namespace hn {
+using namespace lane;  // NOLINT(google-build-using-namespace)
+template <typename T>
+using ScalableTag = Tag<T>;
+template <class D>
+constexpr size_t Lanes(D) {
+  return 1;
+}
+template <class D>
+constexpr size_t MaxLanes(D) {
+  return 1;
+}
+template <class D>
+Vec<D> LoadU(D, const Vec<D>* from) {
+  return *from;
+}
+template <class D>
+void StoreU(Vec<D> value, D, Vec<D>* to) {
+  *to = value;
+}
+}  // namespace hn
 namespace fn = lane_functions;
 #define ANYDML_BODY inline
 #include "ops/element/cpu/loops-inl.h"

@@ -1,0 +1,65 @@
+// What the functions share. Text inside a namespace: see math-inl.h and lane_math.h.
+
+// Adding this rounds to an integer, which stays in the low bits.
+inline constexpr float kToInteger = 0x1.8p23f;
+
+// Any NaN becomes the one with the bits 0x7FC00000.
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Canonical(D d, V x) {
+  return hn::IfThenElse(hn::Ne(x, x), hn::Set(d, lane::kNan), x);
+}
+
+// a * b - product, exactly, where product is their rounded product (and nothing underflows).
+template <class D, class V>
+ANYDML_MATH V ProductError(D d, V a, V b, V product) {
+  if constexpr (kFused) {
+    return hn::MulSub(a, b, product);
+  } else {
+    const V top = hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), 0xFFFFF000u));
+    const V a_high = hn::And(a, top), b_high = hn::And(b, top);
+    const V a_low = hn::Sub(a, a_high), b_low = hn::Sub(b, b_high);
+    const V crossed = hn::Add(hn::Add(hn::Sub(hn::Mul(a_high, b_high), product), hn::Mul(a_high, b_low)),
+                              hn::Mul(a_low, b_high));
+    return hn::Add(crossed, hn::Mul(a_low, b_low));
+  }
+}
+
+// add - mul * x with an exact product, for targets without fused instructions too.
+template <class D, class V>
+ANYDML_MATH V ExactNegMulAdd(D d, V mul, V x, V add) {
+  if constexpr (kFused) {
+    return hn::NegMulAdd(mul, x, add);
+  } else {
+    const V product = hn::Mul(mul, x);
+    return hn::Sub(hn::Sub(add, product), ProductError(d, mul, x, product));
+  }
+}
+
+// 2^n as a product, where shifted is n + kToInteger + 254 and n in [-252, 252]: halves of n make two powers
+// of two, which reach from subnormals to infinity where one would not.
+template <class D, class V>
+ANYDML_MATH V TwoPowers(D d, V shifted, V& other) {
+  const hn::RebindToSigned<D> di;
+  const auto n = hn::BitCast(di, shifted);
+  const auto half = hn::ShiftRight<1>(n);
+  other = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(n, half)));
+  return hn::BitCast(d, hn::ShiftLeft<23>(half));
+}
+
+// a + b = the result + low, exactly.
+template <class D, class V>
+ANYDML_MATH V SumInTwo(D, V a, V b, V& low) {
+  const V sum = hn::Add(a, b);
+  const V of_b = hn::Sub(sum, a);
+  low = hn::Add(hn::Sub(a, hn::Sub(sum, of_b)), hn::Sub(b, of_b));
+  return sum;
+}
+
+// The square root of square + square_low is the result + low; square is positive.
+template <class D, class V>
+ANYDML_MATH V SqrtInTwo(D d, V square, V square_low, V& low) {
+  const V root = hn::Sqrt(square);
+  const V rest = hn::Add(ExactNegMulAdd(d, root, root, square), square_low);
+  low = hn::Div(rest, hn::Add(root, root));
+  return root;
+}

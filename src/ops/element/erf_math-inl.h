@@ -1,0 +1,80 @@
+// The error function and what is made of it. Text inside a namespace: see math-inl.h and lane_math.h.
+
+// erf(t) = 1 - e^-R(t) with R(t) = -ln(erfc(t)) = t (2 / sqrt(pi) + P(t)), relative error 2^-27.9 of erf for
+// t <= 3.93, from where erf rounds to 1. Near 0 nothing cancels, so one formula does for all.
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Erf(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V one = hn::Set(d, 1.0f);
+  const V t = AtMost(d, hn::Abs(x), 3.93f);
+  V p = hn::MulAdd(t, hn::Set(d, -0x1.36db1p-17f), hn::Set(d, 0x1.edba6ap-14f));
+  p = hn::MulAdd(t, p, hn::Set(d, -0x1.4bed84p-11f));
+  p = hn::MulAdd(t, p, hn::Set(d, 0x1.b52194p-10f));
+  p = hn::MulAdd(t, p, hn::Set(d, -0x1.516fap-13f));
+  p = hn::MulAdd(t, p, hn::Set(d, -0x1.39cc9cp-6f));
+  p = hn::MulAdd(t, p, hn::Set(d, 0x1.a4fa4ap-4f));
+  p = hn::MulAdd(t, p, hn::Set(d, 0x1.45f2fap-1f));
+  p = hn::MulAdd(t, p, hn::Set(d, -0x1.d0e29cp-25f));
+  const V minus_log = hn::MulAdd(t, hn::Set(d, 0x1.20dd76p0f), hn::Mul(t, p));
+  const V magic = hn::Set(d, kToInteger + 127.0f);
+  const V shifted = hn::NegMulAdd(minus_log, hn::Set(d, 0x1.715476p0f), magic);
+  const V r = hn::NegMulSub(hn::Sub(shifted, magic), hn::Set(d, 0x1.62e43p-1f), minus_log);
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  return hn::CopySignToAbs(hn::NegMulAdd(power, ExpTail(d, r), hn::Sub(one, power)), x);
+}
+
+// t Phi(-t) = P(1 / t^2) e^(-t^2 / 2) for t in [3, 14.4], relative error 2^-26.6 of P. The square is half of
+// t^2, and in two words: an ulp of 100 is much in an exponent.
+template <class D, class V>
+ANYDML_MATH V GeluFarBelow0(D d, V t, V square, V square_low) {
+  const hn::RebindToSigned<D> di;
+  const V inverse = Inverse(d, t);
+  const V s = hn::Mul(inverse, inverse);
+  V p = hn::MulAdd(s, hn::Set(d, -0x1.0eadb4p10f), hn::Set(d, 0x1.3e2d6cp9f));
+  p = hn::MulAdd(s, p, hn::Set(d, -0x1.60c934p7f));
+  p = hn::MulAdd(s, p, hn::Set(d, 0x1.0bda46p5f));
+  p = hn::MulAdd(s, p, hn::Set(d, -0x1.705350p2f));
+  p = hn::MulAdd(s, p, hn::Set(d, 0x1.31763ap0f));
+  p = hn::MulAdd(s, p, hn::Set(d, -0x1.987cf0p-2f));
+  p = hn::MulAdd(s, p, hn::Set(d, 0x1.98844ep-2f));
+  // The power of two is 2^64 too large, which the last product takes back: it alone rounds to subnormals.
+  const V magic = hn::Set(d, kToInteger + 127.0f + 64.0f);
+  const V shifted = hn::NegMulAdd(square, hn::Set(d, 0x1.715476p0f), magic);
+  const V r = SubtractLn2s(d, hn::Neg(square), hn::Sub(shifted, magic));
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  const V scaled = hn::Mul(hn::MulAdd(p, ExpTail(d, hn::Sub(r, square_low)), p), power);
+  return hn::Mul(scaled, hn::Set(d, 0x1p-64f));
+}
+
+// x Phi(x) = max(x, 0) - t Phi(-t) with t = |x|, so that nothing cancels on either side. For t <= 3,
+// Phi(-t) = e^(-t^2 / 2 - L(t)) / 2 with a polynomial L, absolute error 2^-27.2. Below -3 there are few
+// inputs; above 3 the difference needs not be exact.
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Gelu(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  // Up to where the result is 0 or x.
+  const V t = hn::Abs(AtLeast(d, AtMost(d, x, 6.0f), -14.4f));
+  const V half = hn::Mul(t, hn::Set(d, 0.5f));
+  const V square = hn::Mul(t, half);
+  const V square_low = ProductError(d, t, half, square);
+  V l = hn::MulAdd(t, hn::Set(d, -0x1.93946ep-22f), hn::Set(d, 0x1.c6b9aap-18f));
+  l = hn::MulAdd(t, l, hn::Set(d, -0x1.b56270p-15f));
+  l = hn::MulAdd(t, l, hn::Set(d, 0x1.9aa4ecp-13f));
+  l = hn::MulAdd(t, l, hn::Set(d, -0x1.6e80cap-18f));
+  l = hn::MulAdd(t, l, hn::Set(d, -0x1.3b5328p-8f));
+  l = hn::MulAdd(t, l, hn::Set(d, 0x1.29c758p-5f));
+  l = hn::MulAdd(t, l, hn::Set(d, -0x1.741bb0p-3f));
+  l = hn::Mul(t, hn::MulAdd(t, l, hn::Set(d, 0x1.98845cp-1f)));
+  const V magic = hn::Set(d, kToInteger + 127.0f);
+  const V shifted = hn::NegMulAdd(hn::Add(square, l), hn::Set(d, 0x1.715476p0f), magic);
+  const V n = hn::Sub(shifted, magic);
+  V r = hn::Sub(hn::NegMulSub(n, hn::Set(d, 0x1.62e4p-1f), square), l);
+  r = hn::Sub(hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), r), square_low);
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  V below = hn::Mul(hn::MulAdd(half, ExpTail(d, r), half), power);
+  const auto far = hn::Lt(x, hn::Set(d, -3.0f));
+  if (ANYDML_MATH_UNLIKELY(!hn::AllFalse(d, far))) {
+    below = hn::IfThenElse(far, GeluFarBelow0(d, t, square, square_low), below);
+  }
+  return hn::CopySign(hn::Sub(hn::ZeroIfNegative(x), below), x);
+}

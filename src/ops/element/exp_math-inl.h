@@ -1,0 +1,119 @@
+// e^x and what is made of it. Text inside a namespace: see math-inl.h and lane_math.h.
+
+// e^r = 1 + r + r^2 q(r) for |r| <= ln(2)/2; relative error 2^-28.2 of e^r.
+template <class D, class V>
+ANYDML_MATH V ExpTail(D d, V r) {
+  V q = hn::MulAdd(r, hn::Set(d, 0x1.6a495cp-10f), hn::Set(d, 0x1.1239a0p-7f));
+  q = hn::MulAdd(r, q, hn::Set(d, 0x1.5558b4p-5f));
+  q = hn::MulAdd(r, q, hn::Set(d, 0x1.555492p-3f));
+  q = hn::MulAdd(r, q, hn::Set(d, 0x1.fffffcp-2f));
+  return hn::MulAdd(hn::Mul(r, r), q, r);
+}
+
+// x - n ln 2. The high part of ln 2 has 16 bits, so that n times it is exact for |n| < 256.
+template <class D, class V>
+ANYDML_MATH V SubtractLn2s(D d, V x, V n) {
+  return hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), hn::NegMulAdd(n, hn::Set(d, 0x1.62e4p-1f), x));
+}
+
+// e^x for x in [-104, 89] or NaN.
+template <class D, class V>
+ANYDML_MATH V ExpInRange(D d, V x) {
+  const V magic = hn::Set(d, kToInteger + 254.0f);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 0x1.715476p0f), magic);
+  const V tail = ExpTail(d, SubtractLn2s(d, x, hn::Sub(shifted, magic)));
+  V other_power;
+  const V power = TwoPowers(d, shifted, other_power);
+  return hn::Mul(hn::MulAdd(power, tail, power), other_power);
+}
+
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Exp(D d, V x) {
+  return ExpInRange(d, AtLeast(d, AtMost(d, x, 89.0f), -104.0f));
+}
+
+// e^x - 1
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Expm1(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V clamped = AtLeast(d, AtMost(d, x, 89.0f), -18.0f);
+  // Half the power of two, which may be 2^128.
+  const V magic = hn::Set(d, kToInteger + 126.0f);
+  const V shifted = hn::MulAdd(clamped, hn::Set(d, 0x1.715476p0f), magic);
+  const V tail = ExpTail(d, SubtractLn2s(d, clamped, hn::Sub(shifted, magic)));
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  const V half = hn::MulAdd(power, tail, hn::Sub(power, hn::Set(d, 0.5f)));
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-25f)), x, hn::Add(half, half));
+}
+
+// Half of sinh |x| and of cosh x, the same way: with e^r = 1 + c + s, c even and s odd, and
+// e^-r = 1 + c - s, sinh is (1 + c) (2^n - 2^-n) / 2 + s (2^n + 2^-n) / 2, and nothing cancels.
+template <bool kCosh, class D, class V>
+ANYDML_MATH V HalfHyperbolic(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V a = AtMost(d, hn::Abs(x), 89.5f);
+  const V magic = hn::Set(d, kToInteger + 125.0f);
+  const V shifted = hn::MulAdd(a, hn::Set(d, 0x1.715476p0f), magic);
+  const V r = SubtractLn2s(d, a, hn::Sub(shifted, magic));
+  const V square = hn::Mul(r, r);
+  V c = hn::MulAdd(square, hn::Set(d, 0x1.6d4f1ap-10f), hn::Set(d, 0x1.5554e6p-5f));
+  c = hn::Mul(square, hn::MulAdd(square, c, hn::Set(d, 0.5f)));
+  const V p = hn::MulAdd(square, hn::Set(d, 0x1.1227acp-7f), hn::Set(d, 0x1.5554bp-3f));
+  const V s = hn::MulAdd(hn::Mul(r, square), p, r);
+  // 2^(n - 2) and 2^(-n - 2), or 0 where that is too small to matter.
+  const auto n = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, hn::Set(d, kToInteger)));
+  const V up = hn::BitCast(d, hn::ShiftLeft<23>(n));
+  const auto down_exponent = hn::Max(hn::Sub(hn::Set(di, 250), n), hn::Zero(di));
+  const V down = hn::BitCast(d, hn::ShiftLeft<23>(down_exponent));
+  const V sum = hn::Add(up, down), difference = hn::Sub(up, down);
+  if constexpr (kCosh) {
+    return hn::Add(up, hn::MulAdd(difference, s, hn::MulAdd(sum, c, down)));
+  } else {
+    return hn::Add(difference, hn::MulAdd(sum, s, hn::Mul(difference, c)));
+  }
+}
+
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Sinh(D d, V x) {
+  const V half = HalfHyperbolic<false>(d, x);
+  const V y = hn::CopySignToAbs(hn::Add(half, half), x);
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-12f)), x, y);
+}
+
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Cosh(D d, V x) {
+  const V half = HalfHyperbolic<true>(d, x);
+  return hn::Add(half, half);
+}
+
+// 1 / (1 + e^-x), without the large exponential.
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Sigmoid(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  const V e = ExpInRange(d, AtLeast(d, hn::Neg(hn::Abs(x)), -104.0f));
+  const V sum = hn::Add(one, e);
+  const V sum_low = hn::Sub(e, hn::Sub(sum, one));
+  const V y = Quotient(d, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), sum);
+  return hn::NegMulAdd(y, sum_low, y);
+}
+
+// x + x^3 P(x^2) near 0; elsewhere 1 - 2 z / (1 + z) with z = e^-2|x|.
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Tanh(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V one = hn::Set(d, 1.0f);
+  const V a = AtMost(d, hn::Abs(x), 9.1f);  // from where the result is 1
+  const V s = hn::Mul(a, a);
+  V p = hn::MulAdd(s, hn::Set(d, -0x1.828776p-8f), hn::Set(d, 0x1.54c3c2p-6f));
+  p = hn::MulAdd(s, p, hn::Set(d, -0x1.b89abap-5f));
+  p = hn::MulAdd(s, p, hn::Set(d, 0x1.1109bep-3f));
+  p = hn::MulAdd(s, p, hn::Set(d, -0x1.55553ep-2f));
+  const V near_0 = hn::MulAdd(hn::Mul(a, s), p, a);
+  const V magic = hn::Set(d, kToInteger + 127.0f);
+  const V shifted = hn::NegMulAdd(a, hn::Set(d, 0x1.715476p1f), magic);
+  const V r = hn::NegMulSub(hn::Sub(shifted, magic), hn::Set(d, 0x1.62e43p-1f), hn::Add(a, a));
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  const V z = hn::MulAdd(power, ExpTail(d, r), power);
+  const V far = hn::NegMulAdd(hn::Add(z, z), Inverse(d, hn::Add(one, z)), one);
+  return hn::CopySignToAbs(hn::IfThenElse(hn::Gt(a, hn::Set(d, 0.6f)), far, near_0), x);
+}

@@ -1,0 +1,88 @@
+// The functions of math-inl.h for one number, as lane::Exp(lane::Tag<float>(), x): for host code without
+// Highway and for CUDA threads.
+#pragma once
+
+#include "ops/element/rare_lanes.h"
+#include "ops/element/lane.h"
+
+namespace anydml::lane {
+namespace hn = anydml::lane;
+
+#define ANYDML_MATH ANYDML_LANE
+#ifdef __CUDACC__
+#define ANYDML_MATH_UNLIKELY(condition) (condition)
+#else
+#define ANYDML_MATH_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#endif
+
+inline constexpr bool kFused = true;
+
+// The larger of x and `bound`; a NaN stays.
+template <class D>
+ANYDML_LANE float AtLeast(D, float x, float bound) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(bound));
+  return result;
+#else
+  return x < bound ? bound : x;
+#endif
+}
+
+template <class D>
+ANYDML_LANE float AtMost(D, float x, float bound) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(bound));
+  return result;
+#else
+  return x > bound ? bound : x;
+#endif
+}
+
+// 1 / x to the nearest, for x and results that are far from overflow and underflow.
+template <class D>
+ANYDML_LANE float Inverse(D, float x) {
+#ifdef __CUDA_ARCH__
+  float y;  // off by one ulp at most, from which one step leads to the nearest
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return __fmaf_rn(__fmaf_rn(-x, y, 1.0f), y, y);
+#else
+  return 1.0f / x;
+#endif
+}
+
+// a / b to the nearest, likewise.
+template <class D>
+ANYDML_LANE float Quotient(D d, float a, float b) {
+#ifdef __CUDA_ARCH__
+  const float inverse = Inverse(d, b);
+  const float quotient = __fmul_rn(a, inverse);
+  return __fmaf_rn(__fmaf_rn(-b, quotient, a), inverse, quotient);
+#else
+  return a / b;
+#endif
+}
+
+template <class D>
+ANYDML_LANE void ReduceLargeAngles(D, float x, float& remainder, float& low, int32_t& count) {
+  remainder = ReduceLargeAngle(x, low, count);
+}
+
+template <class D>
+ANYDML_LANE void FmodOfLarge(D, float a, float b, float, float& remainder) {
+  remainder = FmodOfPositive(a, b);
+}
+
+#include "ops/element/basic_math-inl.h"
+#include "ops/element/exp_math-inl.h"
+#include "ops/element/angle_math-inl.h"
+#include "ops/element/erf_math-inl.h"
+#include "ops/element/log_math-inl.h"
+#include "ops/element/fmod_math-inl.h"
+#include "ops/element/inverse_math-inl.h"
+
+#undef ANYDML_MATH
+#undef ANYDML_MATH_UNLIKELY
+
+}  // namespace anydml::lane

@@ -1,0 +1,110 @@
+// Functions of floats, as Exp(d, x) for vectors of any Highway target; lane_math.h has them for one number.
+// FLOAT32 results are within 2 ulp of the true values (4 for Pow and compositions), subnormals included;
+// special values are those of IEEE 754. With fused multiply-add every target and the one-lane form give the
+// same bits, but for those of NaNs (Canonical). To be compiled with -ffp-contract=off.
+#if defined(ANYDML_ELEMENT_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ANYDML_ELEMENT_MATH_INL_H_
+#undef ANYDML_ELEMENT_MATH_INL_H_
+#else
+#define ANYDML_ELEMENT_MATH_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "ops/element/rare_lanes.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace anydml {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#define ANYDML_MATH HWY_INLINE
+#define ANYDML_MATH_UNLIKELY HWY_UNLIKELY
+
+inline constexpr bool kFused = HWY_NATIVE_FMA;
+
+// The larger of x and `bound`; a NaN stays. (x86's minimum and maximum give their second operand then.)
+template <class D, class V>
+HWY_INLINE V AtLeast(D d, V x, float bound) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Max(hn::Set(d, bound), x);
+#else
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, bound)), hn::Set(d, bound), x);
+#endif
+}
+
+template <class D, class V>
+HWY_INLINE V AtMost(D d, V x, float bound) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  return hn::Min(hn::Set(d, bound), x);
+#else
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, bound)), hn::Set(d, bound), x);
+#endif
+}
+
+// Where one lane has faster ways in a limited range.
+template <class D, class V>
+HWY_INLINE V Inverse(D d, V x) {
+  return hn::Div(hn::Set(d, 1.0f), x);
+}
+
+template <class D, class V>
+HWY_INLINE V Quotient(D, V a, V b) {
+  return hn::Div(a, b);
+}
+
+// The lanes of x that are large angles, one by one: they are rare.
+template <class D, class V, class I>
+HWY_NOINLINE void ReduceLargeAngles(D d, V x, V& remainder, V& low, I& count) {
+  const hn::RebindToSigned<D> di;
+  HWY_ALIGN float angles[hn::MaxLanes(d)];
+  HWY_ALIGN float remainders[hn::MaxLanes(d)];
+  HWY_ALIGN float lows[hn::MaxLanes(d)];
+  HWY_ALIGN int32_t counts[hn::MaxLanes(d)];
+  hn::Store(x, d, angles);
+  hn::Store(remainder, d, remainders);
+  hn::Store(low, d, lows);
+  hn::Store(count, di, counts);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
+    if (angles[i] >= lane::kLargeAngle) {
+      remainders[i] = lane::ReduceLargeAngle(angles[i], lows[i], counts[i]);
+    }
+  }
+  remainder = hn::Load(d, remainders);
+  low = hn::Load(d, lows);
+  count = hn::Load(di, counts);
+}
+
+// The lanes with large quotients, likewise.
+template <class D, class V>
+HWY_NOINLINE void FmodOfLarge(D d, V a, V b, V quotient, V& remainder) {
+  HWY_ALIGN float dividends[hn::MaxLanes(d)];
+  HWY_ALIGN float divisors[hn::MaxLanes(d)];
+  HWY_ALIGN float quotients[hn::MaxLanes(d)];
+  HWY_ALIGN float remainders[hn::MaxLanes(d)];
+  hn::Store(a, d, dividends);
+  hn::Store(b, d, divisors);
+  hn::Store(quotient, d, quotients);
+  hn::Store(remainder, d, remainders);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
+    if (quotients[i] > lane::kLargeQuotient) remainders[i] = lane::FmodOfPositive(dividends[i], divisors[i]);
+  }
+  remainder = hn::Load(d, remainders);
+}
+
+#include "ops/element/basic_math-inl.h"
+#include "ops/element/exp_math-inl.h"
+#include "ops/element/angle_math-inl.h"
+#include "ops/element/erf_math-inl.h"
+#include "ops/element/log_math-inl.h"
+#include "ops/element/fmod_math-inl.h"
+#include "ops/element/inverse_math-inl.h"
+
+#undef ANYDML_MATH
+#undef ANYDML_MATH_UNLIKELY
+
+}  // namespace HWY_NAMESPACE
+}  // namespace anydml
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
