@@ -36,15 +36,13 @@ inline constexpr int32_t kBitsOfSqrtHalf = 0x3F3504F3;
 // ln(1 + f) for |f| <= 1/3, relative error 2^-27.7.
 template <class D, class V>
 ANYDML_MATH V LogNear1(D d, V f) {
-  V q = hn::MulAdd(f, hn::Set(d, -0x1.07ab66p-3f), hn::Set(d, 0x1.1e72ap-3f));
-  q = hn::MulAdd(f, q, hn::Set(d, -0x1.f33c0cp-4f));
-  q = hn::MulAdd(f, q, hn::Set(d, 0x1.1ed452p-3f));
-  q = hn::MulAdd(f, q, hn::Set(d, -0x1.559c3p-3f));
-  q = hn::MulAdd(f, q, hn::Set(d, 0x1.99d05cp-3f));
-  q = hn::MulAdd(f, q, hn::Set(d, -0x1.fffefap-3f));
-  q = hn::MulAdd(f, q, hn::Set(d, 0x1.555506p-2f));
-  q = hn::MulAdd(f, q, hn::Set(d, -0.5f));
-  return hn::MulAdd(hn::Mul(f, f), q, f);
+  const V s = hn::Mul(f, f);
+  const V high = hn::MulAdd(f, hn::Set(d, 0x1.1e72ap-3f), hn::Set(d, -0x1.f33c0cp-4f));
+  V q = hn::MulAdd(s, hn::Set(d, -0x1.07ab66p-3f), high);
+  q = hn::MulAdd(s, q, hn::MulAdd(f, hn::Set(d, 0x1.1ed452p-3f), hn::Set(d, -0x1.559c3p-3f)));
+  q = hn::MulAdd(s, q, hn::MulAdd(f, hn::Set(d, 0x1.99d05cp-3f), hn::Set(d, -0x1.fffefap-3f)));
+  q = hn::MulAdd(s, q, hn::MulAdd(f, hn::Set(d, 0x1.555506p-2f), hn::Set(d, -0.5f)));
+  return hn::MulAdd(s, q, f);
 }
 
 template <class D, class V = hn::Vec<D>>
