@@ -13,7 +13,7 @@ ANYDML_MATH V Erf(D d, V x) {
   p = hn::MulAdd(s, p, hn::MulAdd(t, hn::Set(d, 0x1.b52194p-10f), hn::Set(d, -0x1.516fap-13f)));
   p = hn::MulAdd(s, p, hn::MulAdd(t, hn::Set(d, -0x1.39cc9cp-6f), hn::Set(d, 0x1.a4fa4ap-4f)));
   p = hn::MulAdd(s, p, hn::MulAdd(t, hn::Set(d, 0x1.45f2fap-1f), hn::Set(d, -0x1.d0e29cp-25f)));
-  const V minus_log = hn::MulAdd(t, hn::Set(d, 0x1.20dd76p0f), hn::Mul(t, p));
+  const V minus_log = ExactMulAdd(d, t, hn::Set(d, 0x1.20dd76p0f), hn::Mul(t, p));
   const V magic = hn::Set(d, kToInteger + 127.0f);
   const V shifted = hn::NegMulAdd(minus_log, hn::Set(d, 0x1.715476p0f), magic);
   const V r = hn::NegMulSub(hn::Sub(shifted, magic), hn::Set(d, 0x1.62e43p-1f), minus_log);

@@ -153,7 +153,7 @@ ANYDML_MATH V Pow(D d, V x, V y) {
   const auto odd = hn::And(whole, hn::Ne(hn::Trunc(half), half));
   power = hn::Xor(power, hn::IfThenElseZero(odd, hn::And(x, hn::Set(d, -0.0f))));
   const auto root = hn::AndNot(whole, hn::And(hn::Lt(x, zero), hn::Lt(a, infinity)));
-  const auto nan = hn::Or(root, hn::Or(hn::Ne(x, x), hn::Ne(y, y)));
+  const auto nan = hn::Or(root, hn::Or(hn::IsNaN(x), hn::IsNaN(y)));
   power = hn::IfThenElse(nan, hn::Set(d, lane::kNan), power);
   return hn::IfThenElse(hn::Or(hn::Eq(x, one), hn::Eq(y, zero)), one, power);
 }
