@@ -20,7 +20,6 @@ inline constexpr uint32_t kMaxSteps = 24;
 inline constexpr uint32_t kMaxOperands = 12;
 inline constexpr uint32_t kMaxConstants = 8;
 inline constexpr uint32_t kRegisterBytes = 32;  // of a thread's elements: 8 of 32 bits, or 4 of 64
-inline constexpr uint8_t kNoSlot = 0xFF;
 
 // A thread's elements come in groups of neighbours in the innermost loop; groups of neighbouring threads are
 // neighbours, so that a warp's accesses are. How a group's elements lie in a tensor:
@@ -34,9 +33,27 @@ enum class Access : uint8_t {
 struct MachineOperand {
   std::byte* data = nullptr;
   DataType type = DataType::kUnknown;
+  uint8_t bits = 0;  // of an element
   Access access = Access::kSingle;
   bool in_order = false;                    // element i of all is at offset i
   uint64_t strides[kMaxElementLoops] = {};  // in elements
+};
+
+// How elements in a slot become numbers in a register of 32 bits.
+enum class Form : uint8_t {
+  kWords,  // they are
+  kHalfToFloat,
+  kInt8,
+  kUInt8,
+  kInt16,
+  kUInt16,
+  kInt8ToFloat,
+  kUInt8ToFloat,
+  kInt16ToFloat,
+  kUInt16ToFloat,
+  kInt32ToFloat,
+  kUInt32ToFloat,
+  kConstant,  // not in a slot
 };
 
 // Where a step finds the elements of a source.
@@ -47,14 +64,31 @@ struct Source {
   bool is_tile = false;
   uint8_t type = 0;  // DataType of the slot's elements
   uint8_t to = 0;    // the Class that they are converted to
+  Form form = Form::kWords;
 };
 
+// Brings sources, the first one into the accumulator; applies a function to them; keeps and stores its
+// result.
 struct Step {
-  Instruction instruction = {};  // kStore: the target is an operand
+  enum Flags : uint8_t { kFirst = 1, kSecond = 2, kThird = 4, kKeep = 8, kStore = 16 };
+
+  uint16_t code = 0;     // of the function and class, as the machine numbers them
+  uint8_t flags = 0;     // what there is to do
+  uint8_t slot = 0;      // where the result is kept
+  uint8_t output = 0;    // the operand that it is stored to
+  bool uniform = false;  // the same for all elements
   Source sources[3];
-  uint8_t keep = kNoSlot;  // where the result goes besides the accumulator
-  bool uniform = false;    // the same for all elements
+  Instruction instruction = {};
 };
+// A step that only stores what it brings.
+inline constexpr uint16_t kNoFunction = 0xFFFF;
+
+constexpr uint16_t NarrowCode(ElementFunction function, Class type) {
+  return static_cast<uint16_t>(static_cast<uint32_t>(function) * 3 + static_cast<uint32_t>(type));
+}
+constexpr uint16_t WideCode(ElementFunction function, Class type) {
+  return static_cast<uint16_t>(static_cast<uint32_t>(function) * kClassCount + static_cast<uint32_t>(type));
+}
 
 // What a kernel is given: 4 KiB at most.
 struct Machine {

@@ -169,7 +169,9 @@ void CheckLayouts(const Operands& operands, uint32_t count, Build&& build) {
     MakePlan(problem, true, &plan, &why_not);
     tiled += plan.machine.tiled;
   }
-  if (count >= 40) EXPECT_GT(tiled, 0u);
+  if (count >= 40) {
+    EXPECT_GT(tiled, 0u);
+  }
 }
 
 using T = DataType;

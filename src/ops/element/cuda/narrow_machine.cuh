@@ -85,44 +85,56 @@ ANYDML_LANE void Convert(const Pack<T, NarrowThread::kElements>& from, NarrowReg
   for (uint32_t e = 0; e < NarrowThread::kElements; ++e) to.elements[e] = f(from.elements[e]);
 }
 
-template <typename T>
-ANYDML_LANE void FetchIntegers(const NarrowThread& thread, const Source& source, NarrowRegister& to) {
-  const auto elements = thread.Elements<T>(source);
-  if (source.to == static_cast<uint8_t>(Class::kF32)) {
-    Convert(elements, to, [](T x) { return AsBits(static_cast<float>(x)); });
-  } else {
-    Convert(elements, to, [](T x) { return static_cast<uint32_t>(x); });
+template <bool kTile, typename T>
+ANYDML_LANE void FetchIntegers(const NarrowThread& thread, uint32_t slot, NarrowRegister& to) {
+  Convert(thread.Elements<kTile, T>(slot), to, [](T x) { return static_cast<uint32_t>(x); });
+}
+template <bool kTile, typename T>
+ANYDML_LANE void FetchFloats(const NarrowThread& thread, uint32_t slot, NarrowRegister& to) {
+  Convert(thread.Elements<kTile, T>(slot), to, [](T x) { return AsBits(static_cast<float>(x)); });
+}
+
+template <bool kTile>
+ANYDML_LANE void FetchSlot(const NarrowThread& thread, Form form, uint32_t slot, NarrowRegister& to) {
+  switch (form) {
+    case Form::kWords:
+      to = thread.Elements<kTile, uint32_t>(slot);
+      return;
+    case Form::kHalfToFloat:
+      return Convert(thread.Elements<kTile, uint16_t>(slot), to,
+                     [](uint16_t x) { return AsBits(HalfToFloat(x)); });
+    case Form::kInt8:
+      return FetchIntegers<kTile, int8_t>(thread, slot, to);
+    case Form::kUInt8:
+      return FetchIntegers<kTile, uint8_t>(thread, slot, to);
+    case Form::kInt16:
+      return FetchIntegers<kTile, int16_t>(thread, slot, to);
+    case Form::kUInt16:
+      return FetchIntegers<kTile, uint16_t>(thread, slot, to);
+    case Form::kInt8ToFloat:
+      return FetchFloats<kTile, int8_t>(thread, slot, to);
+    case Form::kUInt8ToFloat:
+      return FetchFloats<kTile, uint8_t>(thread, slot, to);
+    case Form::kInt16ToFloat:
+      return FetchFloats<kTile, int16_t>(thread, slot, to);
+    case Form::kUInt16ToFloat:
+      return FetchFloats<kTile, uint16_t>(thread, slot, to);
+    case Form::kInt32ToFloat:
+      return FetchFloats<kTile, int32_t>(thread, slot, to);
+    case Form::kUInt32ToFloat:
+      return FetchFloats<kTile, uint32_t>(thread, slot, to);
+    case Form::kConstant: {
+      const auto constant = static_cast<uint32_t>(thread.machine().constants[slot]);
+      return Convert(to, to, [constant](uint32_t) { return constant; });
+    }
   }
 }
 
 ANYDML_LANE void Fetch(const NarrowThread& thread, const Source& source, NarrowRegister& to) {
-  if (source.kind == Source::kConstant) {
-    const auto constant = static_cast<uint32_t>(thread.machine().constants[source.index]);
-    Convert(to, to, [constant](uint32_t) { return constant; });
-    return;
-  }
-  const auto type = static_cast<DataType>(source.type);
-  const bool is_float = source.to == static_cast<uint8_t>(Class::kF32);
-  switch (type) {
-    case DataType::kFloat16:
-      return Convert(thread.Elements<uint16_t>(source), to,
-                     [](uint16_t x) { return AsBits(HalfToFloat(x)); });
-    case DataType::kUInt16:
-      return FetchIntegers<uint16_t>(thread, source, to);
-    case DataType::kInt16:
-      return FetchIntegers<int16_t>(thread, source, to);
-    case DataType::kUInt8:
-      return FetchIntegers<uint8_t>(thread, source, to);
-    case DataType::kInt8:
-      return FetchIntegers<int8_t>(thread, source, to);
-    default:
-      to = thread.Elements<uint32_t>(source);
-      if (!is_float) return;
-      if (type == DataType::kInt32) {
-        Convert(to, to, [](uint32_t x) { return AsBits(static_cast<float>(static_cast<int32_t>(x))); });
-      } else if (type == DataType::kUInt32) {
-        Convert(to, to, [](uint32_t x) { return AsBits(static_cast<float>(x)); });
-      }
+  if (source.is_tile) {
+    FetchSlot<true>(thread, source.form, source.index, to);
+  } else {
+    FetchSlot<false>(thread, source.form, source.index, to);
   }
 }
 
@@ -147,8 +159,8 @@ ANYDML_LANE Pack<T, NarrowThread::kElements> LowBits(const NarrowRegister& a) {
 
 // The accumulator stays as it is: a copy is stored.
 ANYDML_LANE void Store(const NarrowThread& thread, const Step& step, NarrowRegister a) {
-  const MachineOperand& operand = thread.machine().operands[step.instruction.target];
-  const Class from = step.instruction.type;
+  const MachineOperand& operand = thread.machine().operands[step.output];
+  const Class from = step.instruction.to;
   if (operand.type == DataType::kFloat32) {
     Convert(a, a, [](uint32_t x) { return WithOneNan(x); });
     return thread.Store(operand, a);
@@ -164,7 +176,7 @@ ANYDML_LANE void Store(const NarrowThread& thread, const Step& step, NarrowRegis
     return thread.Store(operand, halves);
   }
   ToIntegers(from, operand.type, a);
-  switch (BitSize(operand.type)) {
+  switch (operand.bits) {
     case 32:
       return thread.Store(operand, a);
     case 16:
@@ -190,15 +202,11 @@ ANYDML_LANE void ConvertClass(const Instruction& instruction, NarrowRegister& a)
   }
 }
 
-ANYDML_LANE constexpr uint32_t NarrowCode(ElementFunction function, Class type) {
-  return static_cast<uint32_t>(function) * 3 + static_cast<uint32_t>(type);
-}
-
 // a = f(a, b, c)
 template <bool kInLine>
 ANYDML_LANE void Apply(const Step& step, NarrowRegister& a, const NarrowRegister& b,
                        const NarrowRegister& c) {
-  switch (NarrowCode(step.instruction.function, step.instruction.type)) {
+  switch (step.code) {
 #define ANYDML_CASES(name, ...)                                       \
   case NarrowCode(ElementFunction::k##name, Class::kF32):             \
     return ApplyRow<kInLine, rows::name, Class::kF32>(step, a, b, c); \
@@ -208,8 +216,12 @@ ANYDML_LANE void Apply(const Step& step, NarrowRegister& a, const NarrowRegister
     return ApplyRow<kInLine, rows::name, Class::kU32>(step, a, b, c);
     ANYDML_ELEMENT_FUNCTIONS(ANYDML_CASES)
 #undef ANYDML_CASES
-    default:
+    case NarrowCode(ElementFunction::kConvert, Class::kF32):
+    case NarrowCode(ElementFunction::kConvert, Class::kI32):
+    case NarrowCode(ElementFunction::kConvert, Class::kU32):
       return ConvertClass(step.instruction, a);
+    default:  // kNoFunction
+      return;
   }
 }
 
@@ -220,16 +232,18 @@ ANYDML_LANE void RunSteps(const NarrowThread& thread) {
 #pragma unroll 1
   for (uint32_t s = 0; s < machine.steps_end; ++s) {
     const Step& step = machine.steps[s];
+    const uint32_t flags = step.flags;
     NarrowRegister b, c;  // what a function does not have, it does not read
-    if (step.sources[0].kind != Source::kAccumulator) Fetch(thread, step.sources[0], a);
-    if (step.sources[1].kind != Source::kNone) Fetch(thread, step.sources[1], b);
-    if (step.sources[2].kind != Source::kNone) Fetch(thread, step.sources[2], c);
-    if (step.instruction.function == ElementFunction::kStore) {
-      Store(thread, step, a);
-      continue;
+    if ((flags & (Step::kFirst | Step::kSecond | Step::kThird)) != 0) {
+      if ((flags & Step::kFirst) != 0) Fetch(thread, step.sources[0], a);
+      if ((flags & Step::kSecond) != 0) Fetch(thread, step.sources[1], b);
+      if ((flags & Step::kThird) != 0) Fetch(thread, step.sources[2], c);
     }
     Apply<kInLine>(step, a, b, c);
-    if (step.keep != kNoSlot) thread.Keep(step.keep, a);
+    if ((flags & (Step::kKeep | Step::kStore)) != 0) {
+      if ((flags & Step::kKeep) != 0) thread.Keep(step.slot, a);
+      if ((flags & Step::kStore) != 0) Store(thread, step, a);
+    }
   }
 }
 

@@ -49,6 +49,7 @@ class StepMaker {
       if (plan_.operands < kMaxOperands) {
         plan_.bindings[plan_.operands] = binding;
         plan_.machine.operands[plan_.operands].type = operand.type;
+        plan_.machine.operands[plan_.operands].bits = static_cast<uint8_t>(BitSize(operand.type));
       }
       number[binding] = ++plan_.operands;
     };
@@ -90,6 +91,7 @@ class StepMaker {
       values_[instruction.target] = {{Source::kConstant, static_cast<uint8_t>(constants_++)}, -1, true};
       return true;
     }
+    if (instruction.function == ElementFunction::kStore && StoreWithLast(instruction)) return true;
     if (plan_.machine.steps_end == kMaxSteps) {
       *why_not = StrCat("the program has more than ", kMaxSteps, " steps");
       return false;
@@ -98,7 +100,20 @@ class StepMaker {
     return true;
   }
 
+  // A step can store its result itself, once.
+  bool StoreWithLast(const Instruction& store) {
+    if (plan_.machine.steps_end == 0) return false;
+    Step& last = plan_.machine.steps[plan_.machine.steps_end - 1];
+    const int number = static_cast<int>(plan_.machine.steps_end) - 1;
+    if (values_[store.sources[0]].step != number || (last.flags & Step::kStore) != 0) return false;
+    last.flags |= Step::kStore;
+    last.output = output_[store.target];
+    last.instruction.to = store.type;
+    return true;
+  }
+
   void AppendStep(const Instruction& instruction) {
+    const bool is_store = instruction.function == ElementFunction::kStore;
     const int number = static_cast<int>(plan_.machine.steps_end++);
     Step& step = plan_.machine.steps[number];
     step.instruction = instruction;
@@ -107,12 +122,17 @@ class StepMaker {
       const Value& value = values_[instruction.sources[s]];
       step.sources[s] = SourceOf(value, s);
       step.uniform = step.uniform && value.uniform;
+      if (step.sources[s].kind != Source::kAccumulator) step.flags |= Step::kFirst << s;
     }
-    if (instruction.function == ElementFunction::kStore) {
-      step.instruction.target = output_[instruction.target];
+    if (is_store) {
+      step.code = kNoFunction;
+      step.flags |= Step::kStore;
+      step.output = output_[instruction.target];
       in_accumulator_ = values_[instruction.sources[0]].step;
       return;
     }
+    step.code = plan_.wide ? WideCode(instruction.function, instruction.type)
+                           : NarrowCode(instruction.function, instruction.type);
     values_[instruction.target] = {{}, number, step.uniform};
     registers_[number] = instruction.target;
     in_accumulator_ = number;
@@ -124,11 +144,12 @@ class StepMaker {
     Step& writer = plan_.machine.steps[value.step];
     uint8_t& slot = slot_of_register_[registers_[value.step]];
     if (slot == 0) slot = static_cast<uint8_t>(plan_.machine.inputs + ++kept_registers_);
-    writer.keep = static_cast<uint8_t>(slot - 1);
+    writer.flags |= Step::kKeep;
+    writer.slot = static_cast<uint8_t>(slot - 1);
     // As the bits that they are.
     const auto type = plan_.wide ? DataType::kUInt64 : DataType::kUInt32;
     const auto to = plan_.wide ? Class::kU64 : Class::kU32;
-    return {Source::kSlot, writer.keep, false, static_cast<uint8_t>(type), static_cast<uint8_t>(to)};
+    return {Source::kSlot, writer.slot, false, static_cast<uint8_t>(type), static_cast<uint8_t>(to)};
   }
 
   // 4-bit elements have bytes in slots.
@@ -269,9 +290,33 @@ class NestMaker {
   uint64_t tiles_ = 0;
 };
 
-void MarkTiles(Machine* machine) {
+Form FormOf(const Source& source) {
+  if (source.kind == Source::kConstant) return Form::kConstant;
+  const bool to_float = static_cast<Class>(source.to) == Class::kF32;
+  switch (static_cast<DataType>(source.type)) {
+    case DataType::kFloat16:
+      return Form::kHalfToFloat;
+    case DataType::kInt8:
+      return to_float ? Form::kInt8ToFloat : Form::kInt8;
+    case DataType::kUInt8:
+      return to_float ? Form::kUInt8ToFloat : Form::kUInt8;
+    case DataType::kInt16:
+      return to_float ? Form::kInt16ToFloat : Form::kInt16;
+    case DataType::kUInt16:
+      return to_float ? Form::kUInt16ToFloat : Form::kUInt16;
+    case DataType::kInt32:
+      return to_float ? Form::kInt32ToFloat : Form::kWords;
+    case DataType::kUInt32:
+      return to_float ? Form::kUInt32ToFloat : Form::kWords;
+    default:
+      return Form::kWords;
+  }
+}
+
+void CompleteSources(Machine* machine) {
   for (Step& step : machine->steps) {
     for (Source& source : step.sources) {
+      source.form = FormOf(source);
       source.is_tile = source.kind == Source::kSlot && source.index < machine->inputs &&
                        machine->operands[source.index].access == Access::kTile;
     }
@@ -288,7 +333,7 @@ bool MakePlan(const ElementProblem& problem, bool with_groups, MachinePlan* plan
   StepMaker steps(problem, plan);
   if (!steps.Make(why_not)) return false;
   NestMaker(problem, plan).Make(with_groups);
-  MarkTiles(&plan->machine);
+  CompleteSources(&plan->machine);
   plan->shared_bytes = steps.slots() * plan->machine.slot_bytes;
   return true;
 }

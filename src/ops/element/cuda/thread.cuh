@@ -13,7 +13,7 @@ template <typename Word>
 class Thread {
  public:
   static constexpr uint32_t kElements = kRegisterBytes / sizeof(Word);
-  static constexpr uint32_t kTile = kElements * kThreads;
+  static constexpr uint32_t kBlockElements = kElements * kThreads;
 
   ANYDML_LANE Thread(const Machine& machine, std::byte* shared, uint32_t block, uint32_t thread)
       : m_(machine), shared_(shared), thread_(thread) {
@@ -23,18 +23,9 @@ class Thread {
       first_row_ = row_tile << m_.log2_rows;
       first_column_ = column_tile << m_.log2_columns;
     } else {
-      begin_ = uint64_t{block} * kTile;
+      begin_ = uint64_t{block} * kBlockElements;
     }
-#pragma unroll
-    for (uint32_t e = 0; e < kElements; ++e) valid_ |= IsInside(e) ? 1u << e : 0;
-    // Only the last group of all may be a part of one.
-    const uint32_t group = (1u << (1u << m_.log2_group)) - 1;
-#pragma unroll
-    for (uint32_t e = 0; e < kElements; ++e) {
-      if ((e & GroupMask()) != 0) continue;
-      const uint32_t present = valid_ >> e & group;
-      whole_groups_ = whole_groups_ && (present == 0 || present == group);
-    }
+    if (!IsBlockInside()) FindValid();
   }
 
   ANYDML_LANE const Machine& machine() const { return m_; }
@@ -44,8 +35,8 @@ class Thread {
   ANYDML_LANE void Load(uint32_t input) const {
     const MachineOperand& operand = m_.operands[input];
     std::byte* const slot = Slot(input);
-    if (BitSize(operand.type) == 4) return Load4Bits(operand, slot);
-    const uint32_t bytes = BitSize(operand.type) / 8;
+    if (operand.bits == 4) return Load4Bits(operand, slot);
+    const uint32_t bytes = operand.bits / 8;
     if (operand.access == Access::kVector && whole_groups_) {
       for (uint32_t e = 0; e < kElements; e += GroupMask() + 1) {
         if ((valid_ >> e & 1) == 0) continue;
@@ -67,11 +58,11 @@ class Thread {
   }
 
   // The elements of a slot.
-  template <typename T>
-  ANYDML_LANE Pack<T, kElements> Elements(const Source& source) const {
-    const std::byte* const slot = Slot(source.index);
+  template <bool kTile, typename T>
+  ANYDML_LANE Pack<T, kElements> Elements(uint32_t number) const {
+    const std::byte* const slot = Slot(number);
     Pack<T, kElements> pack;
-    if (source.is_tile) {
+    if constexpr (kTile) {
 #pragma unroll
       for (uint32_t e = 0; e < kElements; ++e) {
         pack.elements[e] = reinterpret_cast<const T*>(slot)[PaddedPlace(RowOf(e), ColumnOf(e))];
@@ -148,6 +139,22 @@ class Thread {
   }
   ANYDML_LANE bool IsInside(uint32_t e) const {
     return m_.tiled ? IsInTensor(RowOf(e), ColumnOf(e)) : begin_ + InBlock(e) < m_.elements;
+  }
+
+  ANYDML_LANE bool IsBlockInside() const {
+    if (!m_.tiled) return begin_ + kBlockElements <= m_.elements;
+    return IsInTensor((1u << m_.log2_rows) - 1, (1u << m_.log2_columns) - 1);
+  }
+  ANYDML_LANE void FindValid() {
+    valid_ = 0;
+#pragma unroll
+    for (uint32_t e = 0; e < kElements; ++e) valid_ |= IsInside(e) ? 1u << e : 0;
+    // Only the last group of all may be a part of one.
+    const uint32_t group = (1u << (1u << m_.log2_group)) - 1;
+    for (uint32_t e = 0; e < kElements; e += GroupMask() + 1) {
+      const uint32_t present = valid_ >> e & group;
+      whole_groups_ = whole_groups_ && (present == 0 || present == group);
+    }
   }
 
   // Where a thread's elements are in a slot: together, or in two halves, since 16 bytes of neighbouring
@@ -371,7 +378,7 @@ class Thread {
   uint32_t first_row_ = 0;
   uint32_t first_column_ = 0;
 
-  uint32_t valid_ = 0;  // which elements there are, by bits
+  uint32_t valid_ = (1u << kElements) - 1;  // which elements there are, by bits
   bool whole_groups_ = true;
 };
 

@@ -110,10 +110,6 @@ ANYDML_CALLED inline uint64_t ConvertNumber(uint64_t bits, Class from, Class to,
   }
 }
 
-constexpr uint32_t WideCode(ElementFunction function, Class type) {
-  return static_cast<uint32_t>(function) * kClassCount + static_cast<uint32_t>(type);
-}
-
 template <typename Row, Class kClass>
 ANYDML_LANE uint64_t CallRow(uint64_t a, uint64_t b, uint64_t c, const Instruction& instruction) {
   if constexpr (Row::Has(kClass)) {
@@ -163,7 +159,8 @@ ANYDML_LANE void Fetch(const WideThread& thread, const Source& source, WideRegis
   const auto to_class = static_cast<Class>(source.to);
   const uint32_t bytes = BitSize(type) / 8;
   ForWidth(bytes, [&]<typename T>() {
-    const auto elements = thread.Elements<T>(source);
+    const auto elements =
+        source.is_tile ? thread.Elements<true, T>(source.index) : thread.Elements<false, T>(source.index);
     ForAll(to, [&](uint32_t e) { return elements.elements[e]; });
   });
   // Integers of 64 bits are what they are.
@@ -173,8 +170,8 @@ ANYDML_LANE void Fetch(const WideThread& thread, const Source& source, WideRegis
 }
 
 ANYDML_LANE void Store(const WideThread& thread, const Step& step, WideRegister a) {
-  const MachineOperand& operand = thread.machine().operands[step.instruction.target];
-  const Class from = step.instruction.type;
+  const MachineOperand& operand = thread.machine().operands[step.output];
+  const Class from = step.instruction.to;
   if (IsFloat(from)) {
     ForAll(a, [&](uint32_t e) { return ToElement(a.elements[e], from, operand.type); });
   }
@@ -184,10 +181,10 @@ ANYDML_LANE void Store(const WideThread& thread, const Step& step, WideRegister 
     for (uint32_t e = 0; e < WideThread::kElements; ++e) low.elements[e] = static_cast<T>(a.elements[e]);
     return low;
   };
-  if (BitSize(operand.type) == 4) {
+  if (operand.bits == 4) {
     thread.Store4Bits(operand, low_bits.template operator()<uint8_t>());
   } else {
-    ForWidth(BitSize(operand.type) / 8,
+    ForWidth(operand.bits / 8,
              [&]<typename T>() { thread.Store(operand, low_bits.template operator()<T>()); });
   }
 }
@@ -195,6 +192,7 @@ ANYDML_LANE void Store(const WideThread& thread, const Step& step, WideRegister 
 // a = f(a, b, c)
 ANYDML_LANE void Apply(const Step& step, WideRegister& a, const WideRegister& b, const WideRegister& c) {
   const Instruction& i = step.instruction;
+  if (step.code == kNoFunction) return;
   if (i.function == ElementFunction::kConvert) {
     const auto range = static_cast<DataType>(i.parameters[0]);
     ForAll(a, [&](uint32_t e) { return ConvertNumber(a.elements[e], i.type, i.to, range); });
@@ -214,15 +212,12 @@ ANYDML_LANE void RunSteps(const WideThread& thread) {
   for (uint32_t s = 0; s < machine.steps_end; ++s) {
     const Step& step = machine.steps[s];
     WideRegister b, c;  // what a function does not have, it does not read
-    if (step.sources[0].kind != Source::kAccumulator) Fetch(thread, step.sources[0], a);
-    if (step.sources[1].kind != Source::kNone) Fetch(thread, step.sources[1], b);
-    if (step.sources[2].kind != Source::kNone) Fetch(thread, step.sources[2], c);
-    if (step.instruction.function == ElementFunction::kStore) {
-      Store(thread, step, a);
-      continue;
-    }
+    if ((step.flags & Step::kFirst) != 0) Fetch(thread, step.sources[0], a);
+    if ((step.flags & Step::kSecond) != 0) Fetch(thread, step.sources[1], b);
+    if ((step.flags & Step::kThird) != 0) Fetch(thread, step.sources[2], c);
     Apply(step, a, b, c);
-    if (step.keep != kNoSlot) thread.Keep(step.keep, a);
+    if ((step.flags & Step::kKeep) != 0) thread.Keep(step.slot, a);
+    if ((step.flags & Step::kStore) != 0) Store(thread, step, a);
   }
 }
 
