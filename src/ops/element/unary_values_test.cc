@@ -33,7 +33,7 @@ TEST(UnaryValues, Abs) {
 TEST(UnaryValues, ScaleBiasComesFirst) {
   Expect("ELEMENT_WISE_ABS", {F32({1, -1, 0.5f})}, {{"ScaleBias", ScaleBias{-3, 1}}}, {F32({2, 4, 0.5f})});
   // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24, of which the product's rounding takes the last.
-  const float x = 1 + 0x1p-12f;
+  constexpr float x = 1 + 0x1p-12f;
   Expect("ELEMENT_WISE_ABS", {F32({x})}, {{"ScaleBias", ScaleBias{x, -(1 + 0x1p-11f)}}}, {F32({0})});
   Expect("ELEMENT_WISE_SQRT", {F32({4, -0.25f})}, {{"ScaleBias", ScaleBias{2, 1}}}, {F32({3, 0.70710677f})});
   Expect("ELEMENT_WISE_EXP", {F32({4, 2})}, {{"ScaleBias", ScaleBias{0.5f, -2}}}, {F32({1, 0.36787945f})}, 2);
