@@ -57,7 +57,7 @@ ANYDML_BODY hn::Vec<D> OneWhere(D d, M mask) {
 
 template <class D, class V>
 ANYDML_BODY auto IsNanMask(D, V x) {
-  return hn::Ne(x, x);
+  return hn::IsNaN(x);  // Ne is false for NaNs on some targets
 }
 
 template <class D>
