@@ -6,7 +6,7 @@ inline constexpr float kToInteger = 0x1.8p23f;
 // Any NaN becomes the one with the bits 0x7FC00000.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Canonical(D d, V x) {
-  return hn::IfThenElse(hn::Ne(x, x), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), x);
+  return hn::IfThenElse(hn::Ne(x, x), hn::Set(d, lane::kNan), x);
 }
 
 // a * b - product, exactly, where product is their rounded product (and nothing underflows).
@@ -44,4 +44,22 @@ ANYDML_MATH V TwoPowers(D d, V shifted, V& other) {
   const auto half = hn::ShiftRight<1>(n);
   other = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(n, half)));
   return hn::BitCast(d, hn::ShiftLeft<23>(half));
+}
+
+// a + b = the result + low, exactly.
+template <class D, class V>
+ANYDML_MATH V SumInTwo(D, V a, V b, V& low) {
+  const V sum = hn::Add(a, b);
+  const V of_b = hn::Sub(sum, a);
+  low = hn::Add(hn::Sub(a, hn::Sub(sum, of_b)), hn::Sub(b, of_b));
+  return sum;
+}
+
+// The square root of square + square_low is the result + low; square is positive.
+template <class D, class V>
+ANYDML_MATH V SqrtInTwo(D d, V square, V square_low, V& low) {
+  const V root = hn::Sqrt(square);
+  const V rest = hn::Add(ExactNegMulAdd(d, root, root, square), square_low);
+  low = hn::Div(rest, hn::Add(root, root));
+  return root;
 }

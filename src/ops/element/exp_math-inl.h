@@ -32,6 +32,60 @@ ANYDML_MATH V Exp(D d, V x) {
   return ExpInRange(d, AtLeast(d, AtMost(d, x, 89.0f), -104.0f));
 }
 
+// e^x - 1
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Expm1(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V clamped = AtLeast(d, AtMost(d, x, 89.0f), -18.0f);
+  // Half the power of two, which may be 2^128.
+  const V magic = hn::Set(d, kToInteger + 126.0f);
+  const V shifted = hn::MulAdd(clamped, hn::Set(d, 0x1.715476p0f), magic);
+  const V tail = ExpTail(d, SubtractLn2s(d, clamped, hn::Sub(shifted, magic)));
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  const V half = hn::MulAdd(power, tail, hn::Sub(power, hn::Set(d, 0.5f)));
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-25f)), x, hn::Add(half, half));
+}
+
+// Half of sinh |x| and of cosh x, the same way: with e^r = 1 + c + s, c even and s odd, and
+// e^-r = 1 + c - s, sinh is (1 + c) (2^n - 2^-n) / 2 + s (2^n + 2^-n) / 2, and nothing cancels.
+template <bool kCosh, class D, class V>
+ANYDML_MATH V HalfHyperbolic(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V a = AtMost(d, hn::Abs(x), 89.5f);
+  const V magic = hn::Set(d, kToInteger + 125.0f);
+  const V shifted = hn::MulAdd(a, hn::Set(d, 0x1.715476p0f), magic);
+  const V r = SubtractLn2s(d, a, hn::Sub(shifted, magic));
+  const V square = hn::Mul(r, r);
+  V c = hn::MulAdd(square, hn::Set(d, 0x1.6d4f1ap-10f), hn::Set(d, 0x1.5554e6p-5f));
+  c = hn::Mul(square, hn::MulAdd(square, c, hn::Set(d, 0.5f)));
+  const V p = hn::MulAdd(square, hn::Set(d, 0x1.1227acp-7f), hn::Set(d, 0x1.5554bp-3f));
+  const V s = hn::MulAdd(hn::Mul(r, square), p, r);
+  // 2^(n - 2) and 2^(-n - 2), or 0 where that is too small to matter.
+  const auto n = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, hn::Set(d, kToInteger)));
+  const V up = hn::BitCast(d, hn::ShiftLeft<23>(n));
+  const auto down_exponent = hn::Max(hn::Sub(hn::Set(di, 250), n), hn::Zero(di));
+  const V down = hn::BitCast(d, hn::ShiftLeft<23>(down_exponent));
+  const V sum = hn::Add(up, down), difference = hn::Sub(up, down);
+  if constexpr (kCosh) {
+    return hn::Add(up, hn::MulAdd(difference, s, hn::MulAdd(sum, c, down)));
+  } else {
+    return hn::Add(difference, hn::MulAdd(sum, s, hn::Mul(difference, c)));
+  }
+}
+
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Sinh(D d, V x) {
+  const V half = HalfHyperbolic<false>(d, x);
+  const V y = hn::CopySignToAbs(hn::Add(half, half), x);
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-12f)), x, y);
+}
+
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Cosh(D d, V x) {
+  const V half = HalfHyperbolic<true>(d, x);
+  return hn::Add(half, half);
+}
+
 // 1 / (1 + e^-x), without the large exponential.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Sigmoid(D d, V x) {

@@ -39,6 +39,14 @@ using RebindToUnsigned = Tag<std::conditional_t<sizeof(TFromD<D>) == 8, uint64_t
 template <class D>
 using RebindToFloat = Tag<std::conditional_t<sizeof(TFromD<D>) == 8, double, float>>;
 
+// As constants, because device code cannot call the functions.
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+template <typename T>
+inline constexpr T kLowest = std::numeric_limits<T>::lowest();
+template <typename T>
+inline constexpr T kHighest = std::numeric_limits<T>::max();
+
 template <typename T>
 concept Float = std::is_floating_point_v<T>;
 template <typename T>
@@ -249,9 +257,9 @@ template <class D, typename From>
 ANYDML_LANE Vec<D> ConvertTo(D, From a) {
   using To = Vec<D>;
   if constexpr (Float<From> && Integer<To>) {
-    constexpr From kEnd = static_cast<From>(std::numeric_limits<To>::max());  // rounds up to a power of two
-    if (!(a < kEnd)) return std::numeric_limits<To>::max();
-    if (!(a > static_cast<From>(std::numeric_limits<To>::min()))) return std::numeric_limits<To>::min();
+    // The highest rounds up to a power of two.
+    if (!(a < static_cast<From>(kHighest<To>))) return kHighest<To>;
+    if (!(a > static_cast<From>(kLowest<To>))) return kLowest<To>;
   }
   return static_cast<To>(a);
 }
@@ -307,6 +315,12 @@ ANYDML_LANE T IfThenElseZero(bool mask, T yes) {
 template <typename T>
 ANYDML_LANE T IfThenZeroElse(bool mask, T no) {
   return mask ? T{0} : no;
+}
+
+// Highway's targets disagree about -0, so only integers have it.
+template <Integer T>
+ANYDML_LANE T IfNegativeThenElse(T a, T yes, T no) {
+  return a < 0 ? yes : no;
 }
 
 // Zero where a < 0 (also for -0, as on some targets); NaNs become anything.

@@ -2,9 +2,7 @@
 // Highway and for CUDA threads.
 #pragma once
 
-#include <limits>
-
-#include "ops/element/angle.h"
+#include "ops/element/rare_lanes.h"
 #include "ops/element/lane.h"
 
 namespace anydml::lane {
@@ -66,9 +64,14 @@ ANYDML_LANE float Quotient(D d, float a, float b) {
 #endif
 }
 
-template <int kLog2, class D>
-ANYDML_LANE void ReduceLargeAngles(D, float x, uint64_t offset, float& remainder, int32_t& count) {
-  remainder = ReduceLargeAngle<kLog2>(x, offset, count);
+template <class D>
+ANYDML_LANE void ReduceLargeAngles(D, float x, float& remainder, float& low, int32_t& count) {
+  remainder = ReduceLargeAngle(x, low, count);
+}
+
+template <class D>
+ANYDML_LANE void FmodOfLarge(D, float a, float b, float, float& remainder) {
+  remainder = FmodOfPositive(a, b);
 }
 
 #include "ops/element/basic_math-inl.h"
@@ -76,6 +79,8 @@ ANYDML_LANE void ReduceLargeAngles(D, float x, uint64_t offset, float& remainder
 #include "ops/element/angle_math-inl.h"
 #include "ops/element/erf_math-inl.h"
 #include "ops/element/log_math-inl.h"
+#include "ops/element/fmod_math-inl.h"
+#include "ops/element/inverse_math-inl.h"
 
 #undef ANYDML_MATH
 #undef ANYDML_MATH_UNLIKELY

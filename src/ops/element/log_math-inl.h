@@ -3,23 +3,35 @@
 // Where a logarithm of a number that is not positive and finite goes; `log` elsewhere.
 template <class D, class V>
 ANYDML_MATH V WithLogLimits(D d, V x, V log) {
-  const V infinity = hn::Set(d, std::numeric_limits<float>::infinity());
-  const V nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  const V infinity = hn::Set(d, lane::kInfinity);
+  const V nan = hn::Set(d, lane::kNan);
   const V at_or_below_0 = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), nan);
   const V positive = hn::IfThenElse(hn::Lt(x, infinity), log, x);
   return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), positive, at_or_below_0);
 }
 
-// x = 2^exponent * the result, which begins at the float with the bits `first`, for positive finite x.
+// x = 2^exponent * the result, which begins at the float with the bits `first`, for positive normal x.
 template <class D, class V>
-ANYDML_MATH V SplitExponent(D d, V x, int32_t first, V& exponent) {
+ANYDML_MATH V SplitNormal(D d, V x, int32_t first, V& exponent) {
   const hn::RebindToSigned<D> di;
-  const auto tiny = hn::Lt(x, hn::Set(d, 0x1p-126f));
-  const auto bits = hn::BitCast(di, hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 0x1p24f)), x));
+  const auto bits = hn::BitCast(di, x);
   const auto n = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, first)));
-  exponent = hn::Sub(hn::ConvertTo(d, n), hn::IfThenElseZero(tiny, hn::Set(d, 24.0f)));
+  exponent = hn::ConvertTo(d, n);
   return hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(n)));
 }
+
+// And for subnormal x.
+template <class D, class V>
+ANYDML_MATH V SplitPositive(D d, V x, int32_t first, V& exponent) {
+  const auto tiny = hn::Lt(x, hn::Set(d, 0x1p-126f));
+  const V normal = hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 0x1p24f)), x);
+  const V m = SplitNormal(d, normal, first, exponent);
+  exponent = hn::Sub(exponent, hn::IfThenElseZero(tiny, hn::Set(d, 24.0f)));
+  return m;
+}
+
+inline constexpr int32_t kBitsOf2Thirds = 0x3F2AAAAB;
+inline constexpr int32_t kBitsOfSqrtHalf = 0x3F3504F3;
 
 // ln(1 + f) for |f| <= 1/3, relative error 2^-27.7.
 template <class D, class V>
@@ -38,9 +50,42 @@ ANYDML_MATH V LogNear1(D d, V f) {
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Log(D d, V x) {
   V n;
-  const V m = SplitExponent(d, x, 0x3F2AAAAB, n);  // from 2/3
+  const V m = SplitPositive(d, x, kBitsOf2Thirds, n);
   const V log = LogNear1(d, hn::Sub(m, hn::Set(d, 1.0f)));
   return WithLogLimits(d, x, hn::MulAdd(n, hn::Set(d, 0x1.62e43p-1f), log));
+}
+
+// ln(high + low) for normal high, of which low is a small part.
+template <class D, class V>
+ANYDML_MATH V LogOfTwo(D d, V high, V low) {
+  const hn::RebindToSigned<D> di;
+  V n;
+  const V m = SplitNormal(d, high, kBitsOf2Thirds, n);
+  // 2^-n as 2^(1 - n) / 2, which does not overflow. A power of two is the quotient of high and m.
+  const auto power = hn::Sub(hn::Set(di, 0x40000000), hn::Sub(hn::BitCast(di, high), hn::BitCast(di, m)));
+  const V scaled = hn::Mul(hn::Mul(low, hn::BitCast(d, power)), hn::Set(d, 0.5f));
+  const V log = LogNear1(d, hn::Add(hn::Sub(m, hn::Set(d, 1.0f)), scaled));
+  return hn::MulAdd(n, hn::Set(d, 0x1.62e43p-1f), log);
+}
+
+// ln(1 + x)
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Log1p(D d, V x) {
+  V low;
+  const V high = SumInTwo(d, hn::Set(d, 1.0f), x, low);
+  return hn::CopySign(WithLogLimits(d, high, LogOfTwo(d, high, low)), x);
+}
+
+// ln(1 + e^x) = max(x, 0) + ln(1 + e), e = e^-|x|. The second logarithm is that of e or of (e - 1) / 2, which
+// is near enough to 0.
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Softplus(D d, V x) {
+  const V half = hn::Set(d, 0.5f);
+  const V e = ExpInRange(d, AtLeast(d, hn::Neg(hn::Abs(x)), -104.0f));
+  const auto large = hn::Gt(e, hn::Set(d, 0x1.555556p-2f));
+  const V log = LogNear1(d, hn::IfThenElse(large, hn::MulSub(e, half, half), e));
+  const V above = hn::Add(log, hn::IfThenElseZero(large, hn::Set(d, 0x1.62e43p-1f)));
+  return hn::Add(hn::ZeroIfNegative(x), above);
 }
 
 // log2(x) = high + low for positive finite x, to about 2^-30 of it: with q = (m - 1) / (m + 1),
@@ -48,7 +93,7 @@ ANYDML_MATH V Log(D d, V x) {
 template <class D, class V>
 ANYDML_MATH V Log2InTwo(D d, V x, V& low) {
   V n;
-  const V m = SplitExponent(d, x, 0x3F3504F3, n);  // from sqrt(1/2)
+  const V m = SplitPositive(d, x, kBitsOfSqrtHalf, n);
   const V one = hn::Set(d, 1.0f);
   const V f = hn::Sub(m, one);
   const V sum = hn::Add(m, one);
@@ -95,7 +140,7 @@ ANYDML_MATH V Exp2InTwo(D d, V z, V z_low) {
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Pow(D d, V x, V y) {
   const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);
-  const V infinity = hn::Set(d, std::numeric_limits<float>::infinity());
+  const V infinity = hn::Set(d, lane::kInfinity);
   const V a = hn::Abs(x);
   V low;
   const V high = Log2InTwo(d, a, low);
@@ -111,6 +156,6 @@ ANYDML_MATH V Pow(D d, V x, V y) {
   power = hn::Xor(power, hn::IfThenElseZero(odd, hn::And(x, hn::Set(d, -0.0f))));
   const auto root = hn::AndNot(whole, hn::And(hn::Lt(x, zero), hn::Lt(a, infinity)));
   const auto nan = hn::Or(root, hn::Or(hn::Ne(x, x), hn::Ne(y, y)));
-  power = hn::IfThenElse(nan, hn::Set(d, std::numeric_limits<float>::quiet_NaN()), power);
+  power = hn::IfThenElse(nan, hn::Set(d, lane::kNan), power);
   return hn::IfThenElse(hn::Or(hn::Eq(x, one), hn::Eq(y, zero)), one, power);
 }

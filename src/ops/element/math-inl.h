@@ -11,9 +11,7 @@
 
 #include <hwy/highway.h>
 
-#include <limits>
-
-#include "ops/element/angle.h"
+#include "ops/element/rare_lanes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anydml {
@@ -56,22 +54,42 @@ HWY_INLINE V Quotient(D, V a, V b) {
 }
 
 // The lanes of x that are large angles, one by one: they are rare.
-template <int kLog2, class D, class V, class I>
-HWY_NOINLINE void ReduceLargeAngles(D d, V x, uint64_t offset, V& remainder, I& count) {
+template <class D, class V, class I>
+HWY_NOINLINE void ReduceLargeAngles(D d, V x, V& remainder, V& low, I& count) {
   const hn::RebindToSigned<D> di;
   HWY_ALIGN float angles[hn::MaxLanes(d)];
   HWY_ALIGN float remainders[hn::MaxLanes(d)];
+  HWY_ALIGN float lows[hn::MaxLanes(d)];
   HWY_ALIGN int32_t counts[hn::MaxLanes(d)];
   hn::Store(x, d, angles);
   hn::Store(remainder, d, remainders);
+  hn::Store(low, d, lows);
   hn::Store(count, di, counts);
   for (size_t i = 0; i < hn::Lanes(d); ++i) {
     if (angles[i] >= lane::kLargeAngle) {
-      remainders[i] = lane::ReduceLargeAngle<kLog2>(angles[i], offset, counts[i]);
+      remainders[i] = lane::ReduceLargeAngle(angles[i], lows[i], counts[i]);
     }
   }
   remainder = hn::Load(d, remainders);
+  low = hn::Load(d, lows);
   count = hn::Load(di, counts);
+}
+
+// The lanes with large quotients, likewise.
+template <class D, class V>
+HWY_NOINLINE void FmodOfLarge(D d, V a, V b, V quotient, V& remainder) {
+  HWY_ALIGN float dividends[hn::MaxLanes(d)];
+  HWY_ALIGN float divisors[hn::MaxLanes(d)];
+  HWY_ALIGN float quotients[hn::MaxLanes(d)];
+  HWY_ALIGN float remainders[hn::MaxLanes(d)];
+  hn::Store(a, d, dividends);
+  hn::Store(b, d, divisors);
+  hn::Store(quotient, d, quotients);
+  hn::Store(remainder, d, remainders);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
+    if (quotients[i] > lane::kLargeQuotient) remainders[i] = lane::FmodOfPositive(dividends[i], divisors[i]);
+  }
+  remainder = hn::Load(d, remainders);
 }
 
 #include "ops/element/basic_math-inl.h"
@@ -79,6 +97,8 @@ HWY_NOINLINE void ReduceLargeAngles(D d, V x, uint64_t offset, V& remainder, I& 
 #include "ops/element/angle_math-inl.h"
 #include "ops/element/erf_math-inl.h"
 #include "ops/element/log_math-inl.h"
+#include "ops/element/fmod_math-inl.h"
+#include "ops/element/inverse_math-inl.h"
 
 #undef ANYDML_MATH
 #undef ANYDML_MATH_UNLIKELY

@@ -14,8 +14,12 @@
 #include "support/operator_runner.h"
 
 // Functions of one and of two operands.
-#define ANYDML_UNARY(F) F(Exp) F(Log) F(Sin) F(Cos) F(Tanh) F(Erf) F(Sigmoid) F(Gelu)
-#define ANYDML_BINARY(F) F(Pow)
+#define ANYDML_UNARY(F)                                                                                  \
+  F(Exp)                                                                                                 \
+  F(Expm1)                                                                                               \
+  F(Log) F(Log1p) F(Sin) F(Cos) F(Tan) F(Asin) F(Acos) F(Atan) F(Sinh) F(Cosh) F(Tanh) F(Asinh) F(Acosh) \
+      F(Atanh) F(Erf) F(Sigmoid) F(Gelu) F(Softplus)
+#define ANYDML_BINARY(F) F(Pow) F(Atan2) F(Fmod)
 
 namespace anydml::testing {
 enum class Function {
@@ -87,9 +91,15 @@ void OnEveryForm(Function function, const Floats& x, const Floats& y, Body&& bod
 #endif
 }
 
-double Sigmoid(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+double TrueSigmoid(double x, double) {
+  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
 
-double Gelu(double x) {
+double TrueSoftplus(double x, double) {
+  return std::isnan(x) ? x : std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x)));
+}
+
+double TrueGelu(double x, double) {
   if (x == -std::numeric_limits<double>::infinity()) return -0.0;  // the limit
   return 0.5 * x * std::erfc(-x * 0.70710678118654752440);
 }
@@ -106,18 +116,33 @@ struct Subject {
 // Where results begin to overflow or underflow, and where formulas change.
 std::vector<Subject> Subjects() {
   using D = double;
+  using F = Function;
   const float pi = 0x1.921fb6p1f;
   const Floats angles = {pi / 4, pi / 2, pi, 3 * pi / 2, 2 * pi, 0x1p17f, 0x1.8p16f, 16367173.0f * 0x1p72f};
   return {
-      {Function::kExp, "Exp", [](D x, D) { return std::exp(x); }, 2, {88.72284f, -87.33655f, -103.97208f}},
-      {Function::kLog, "Log", [](D x, D) { return std::log(x); }, 2, {1.0f, 2.0f / 3, 4.0f / 3}},
-      {Function::kSin, "Sin", [](D x, D) { return std::sin(x); }, 2, angles},
-      {Function::kCos, "Cos", [](D x, D) { return std::cos(x); }, 2, angles},
-      {Function::kTanh, "Tanh", [](D x, D) { return std::tanh(x); }, 2, {0.17328680f, 9.01f, 9.1f}},
-      {Function::kErf, "Erf", [](D x, D) { return std::erf(x); }, 2, {0.2929f, 3.92f, 3.93f}},
-      {Function::kSigmoid, "Sigmoid", [](D x, D) { return Sigmoid(x); }, 2, {-88.0f, -103.97f, 17.0f}},
-      {Function::kGelu, "Gelu", [](D x, D) { return Gelu(x); }, 4, {-3.0f, -12.98f, -14.1f, -14.4f, 5.5f}},
-      {Function::kPow, "Pow", [](D x, D y) { return std::pow(x, y); }, 4, {}, true},
+      {F::kExp, "Exp", [](D x, D) { return std::exp(x); }, 2, {88.72284f, -87.33655f, -103.97208f}},
+      {F::kExpm1, "Expm1", [](D x, D) { return std::expm1(x); }, 2, {88.72284f, -17.33f, 0x1p-25f}},
+      {F::kLog, "Log", [](D x, D) { return std::log(x); }, 2, {1.0f, 2.0f / 3, 4.0f / 3}},
+      {F::kLog1p, "Log1p", [](D x, D) { return std::log1p(x); }, 2, {-1.0f, -1.0f / 3, 1.0f / 3, 0x1p24f}},
+      {F::kSin, "Sin", [](D x, D) { return std::sin(x); }, 2, angles},
+      {F::kCos, "Cos", [](D x, D) { return std::cos(x); }, 2, angles},
+      {F::kTan, "Tan", [](D x, D) { return std::tan(x); }, 2, angles},
+      {F::kAsin, "Asin", [](D x, D) { return std::asin(x); }, 2, {0.55f, 1.0f}},
+      {F::kAcos, "Acos", [](D x, D) { return std::acos(x); }, 2, {0.55f, -0.55f, -1.0f}},
+      {F::kAtan, "Atan", [](D x, D) { return std::atan(x); }, 2, {1.0f, 0x1p25f}},
+      {F::kSinh, "Sinh", [](D x, D) { return std::sinh(x); }, 2, {0x1p-12f, 0.3466f, 88.72f, 89.416f, 89.5f}},
+      {F::kCosh, "Cosh", [](D x, D) { return std::cosh(x); }, 2, {0.3466f, 88.72f, 89.416f, 89.5f}},
+      {F::kTanh, "Tanh", [](D x, D) { return std::tanh(x); }, 2, {0.6f, 9.01f, 9.1f}},
+      {F::kAsinh, "Asinh", [](D x, D) { return std::asinh(x); }, 2, {0x1p-12f, 0x1p20f}},
+      {F::kAcosh, "Acosh", [](D x, D) { return std::acosh(x); }, 2, {1.0f, 0x1p20f}},
+      {F::kAtanh, "Atanh", [](D x, D) { return std::atanh(x); }, 2, {0x1p-12f, 1.0f}},
+      {F::kErf, "Erf", [](D x, D) { return std::erf(x); }, 2, {0.2929f, 3.92f, 3.93f}},
+      {F::kSigmoid, "Sigmoid", TrueSigmoid, 2, {-88.0f, -103.97f, 17.0f}},
+      {F::kGelu, "Gelu", TrueGelu, 4, {-3.0f, -12.98f, -14.1f, -14.4f, 5.5f}},
+      {F::kSoftplus, "Softplus", TrueSoftplus, 4, {1.0986123f, -88.0f, -103.97f, 17.0f}},
+      {F::kPow, "Pow", [](D x, D y) { return std::pow(x, y); }, 4, {}, true},
+      {F::kAtan2, "Atan2", [](D y, D x) { return std::atan2(y, x); }, 2, {}, true},
+      {F::kFmod, "Fmod", [](D x, D y) { return std::fmod(x, y); }, 0, {}, true},
   };
 }
 
@@ -171,6 +196,7 @@ void AppendPairs(Floats& x, Floats& y) {
     const double scale = std::fabs(std::log2(std::fabs(double{a}))) + 1e-30;
     float b = static_cast<float>((static_cast<double>(random() % 65536) / 65536 * 280 - 150) / scale);
     if (i % 8 == 0) b = std::bit_cast<float>(static_cast<uint32_t>(random()));
+    if (i % 8 == 5) b = a / static_cast<float>(1 + random() % 1000);
     if (i % 8 == 3) b = static_cast<float>(static_cast<int>(random() % 41) - 20);
     x.push_back(a);
     y.push_back(b);
@@ -227,6 +253,123 @@ TEST(ElementMath, IsWithinThePromisedUlpsAndFusedFormsAgree) {
                                      << y[different];
     });
   }
+}
+
+struct SpecialValue {
+  Function function;
+  float x, y, result;
+};
+
+TEST(ElementMath, SpecialValues) {
+  using F = Function;
+  const float pi = 0x1.921fb6p1f;
+  const SpecialValue values[] = {
+      {F::kExp, -kInf, 0, 0},
+      {F::kExp, kInf, 0, kInf},
+      {F::kExp, 0, 0, 1},
+      {F::kExp, -0x1.9d1dap6f, 0, 0x1p-149f},
+      {F::kExpm1, -kInf, 0, -1},
+      {F::kExpm1, -0.0f, 0, -0.0f},
+      {F::kExpm1, 0x1p-149f, 0, 0x1p-149f},
+      {F::kLog, 0, 0, -kInf},
+      {F::kLog, -0.0f, 0, -kInf},
+      {F::kLog, -1, 0, kNan},
+      {F::kLog, kInf, 0, kInf},
+      {F::kLog, -kInf, 0, kNan},
+      {F::kLog, 1, 0, 0},
+      {F::kLog1p, -1, 0, -kInf},
+      {F::kLog1p, -2, 0, kNan},
+      {F::kLog1p, -0.0f, 0, -0.0f},
+      {F::kLog1p, kInf, 0, kInf},
+      {F::kSin, kInf, 0, kNan},
+      {F::kSin, -0.0f, 0, -0.0f},
+      {F::kCos, -kInf, 0, kNan},
+      {F::kCos, 0, 0, 1},
+      {F::kTan, kInf, 0, kNan},
+      {F::kTan, -0.0f, 0, -0.0f},
+      {F::kAsin, 1.5f, 0, kNan},
+      {F::kAsin, -0.0f, 0, -0.0f},
+      {F::kAsin, -1, 0, -pi / 2},
+      {F::kAcos, 1, 0, 0},
+      {F::kAcos, -1, 0, pi},
+      {F::kAcos, -1.5f, 0, kNan},
+      {F::kAtan, -kInf, 0, -pi / 2},
+      {F::kSinh, -kInf, 0, -kInf},
+      {F::kCosh, -kInf, 0, kInf},
+      {F::kCosh, 0, 0, 1},
+      {F::kTanh, -kInf, 0, -1},
+      {F::kTanh, -0.0f, 0, -0.0f},
+      {F::kAsinh, -kInf, 0, -kInf},
+      {F::kAcosh, 0.5f, 0, kNan},
+      {F::kAcosh, 1, 0, 0},
+      {F::kAcosh, kInf, 0, kInf},
+      {F::kAtanh, -1, 0, -kInf},
+      {F::kAtanh, 2, 0, kNan},
+      {F::kErf, -kInf, 0, -1},
+      {F::kErf, -0.0f, 0, -0.0f},
+      {F::kSigmoid, -kInf, 0, 0},
+      {F::kSigmoid, kInf, 0, 1},
+      {F::kSigmoid, 0, 0, 0.5f},
+      {F::kGelu, -kInf, 0, -0.0f},
+      {F::kGelu, kInf, 0, kInf},
+      {F::kGelu, -0.0f, 0, -0.0f},
+      {F::kSoftplus, -kInf, 0, 0},
+      {F::kSoftplus, kInf, 0, kInf},
+      {F::kPow, 0, 0, 1},
+      {F::kPow, kNan, 0, 1},
+      {F::kPow, 1, kNan, 1},
+      {F::kPow, -2, 3, -8},
+      {F::kPow, -2, 2, 4},
+      {F::kPow, -8, 1.0f / 3, kNan},
+      {F::kPow, -0.0f, -1, -kInf},
+      {F::kPow, -0.0f, -2, kInf},
+      {F::kPow, -0.0f, 0.5f, 0},
+      {F::kPow, -1, kInf, 1},
+      {F::kPow, -kInf, 3, -kInf},
+      {F::kPow, -kInf, -3, -0.0f},
+      {F::kPow, 0.5f, -kInf, kInf},
+      {F::kPow, 2, -149, 0x1p-149f},
+      {F::kPow, 2, kNan, kNan},
+      {F::kAtan2, 0, -0.0f, pi},
+      {F::kAtan2, -0.0f, 0, -0.0f},
+      {F::kAtan2, kInf, -kInf, 3 * pi / 4},
+      {F::kAtan2, -1, 0, -pi / 2},
+      {F::kFmod, -6, 3, -0.0f},
+      {F::kFmod, 5, kInf, 5},
+      {F::kFmod, 5, 0, kNan},
+      {F::kFmod, kInf, 5, kNan},
+      {F::kFmod, kMax, 0x1p-149f, 0},
+      {F::kFmod, 0x1p100f, 3, 1},
+  };
+  for (const auto& value : values) {
+    const Floats x(1, value.x), y(1, value.y);
+    const float expected = value.result;
+    OnEveryForm(value.function, x, y, [&](const char* form, bool, const Floats& results) {
+      EXPECT_EQ(std::bit_cast<uint32_t>(results[0]), std::bit_cast<uint32_t>(expected))
+          << form << ", function " << static_cast<int>(value.function) << " of " << value.x << ", " << value.y
+          << " is " << results[0] << ", should be " << expected;
+    });
+  }
+}
+
+// The conversions and roundings whose edges C++ and instructions see differently.
+TEST(ElementMath, OneLaneMeansWhatHighwayMeans) {
+  const lane::Tag<int32_t> i;
+  EXPECT_EQ(lane::ConvertTo(i, 0x1p31f), std::numeric_limits<int32_t>::max());
+  EXPECT_EQ(lane::ConvertTo(i, -kInf), std::numeric_limits<int32_t>::min());
+  EXPECT_EQ(lane::ConvertTo(i, -1.9f), -1);
+  EXPECT_EQ(lane::NearestInt(2.5f), 2);
+  EXPECT_EQ(lane::Round(-3.5f), -4);
+  EXPECT_EQ(lane::ShiftRight<4>(-17), -2);
+  EXPECT_EQ(lane::ShiftLeft<31>(3), std::numeric_limits<int32_t>::min());
+  EXPECT_EQ(lane::Add(std::numeric_limits<int32_t>::max(), 1), std::numeric_limits<int32_t>::min());
+  EXPECT_EQ(lane::AndNot(0b1100, 0b1010), 0b0010);
+  EXPECT_EQ(std::bit_cast<uint32_t>(lane::CopySign(kNan, -1.0f)), 0xFFC00000u);
+  EXPECT_EQ(std::bit_cast<uint32_t>(lane::Abs(std::bit_cast<float>(0xFFC00001u))), 0x7FC00001u);
+  EXPECT_EQ(lane::MulAdd(0x1.000002p0f, 0x1.000002p0f, -0x1.000004p0f), 0x1p-46f);
+  EXPECT_EQ(lane::Sub(lane::Mul(0x1.000002p0f, 0x1.000002p0f), 0x1.000004p0f), 0.0f);
+  EXPECT_EQ(std::bit_cast<uint32_t>(lane::Canonical(lane::Tag<float>(), std::bit_cast<float>(0xFF800001u))),
+            0x7FC00000u);
 }
 
 }  // namespace

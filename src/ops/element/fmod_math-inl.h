@@ -1,0 +1,15 @@
+// Remainders. Text inside a namespace: see math-inl.h and lane_math.h.
+
+// x - y trunc(x / y), exactly, as C's fmod.
+template <class D, class V = hn::Vec<D>>
+ANYDML_MATH V Fmod(D d, V x, V y) {
+  const V a = hn::Abs(x), b = hn::Abs(y);
+  const V quotient = hn::Trunc(hn::Div(a, b));
+  // Rounding may have made the quotient 1 too large; then the remainder is negative. It is exact either way.
+  V rest = ExactNegMulAdd(d, quotient, b, a);
+  rest = hn::IfThenElse(hn::Lt(rest, hn::Zero(d)), hn::Add(rest, b), rest);
+  rest = hn::IfThenElse(hn::Lt(a, b), a, rest);
+  const auto large = hn::Gt(quotient, hn::Set(d, lane::kLargeQuotient));
+  if (ANYDML_MATH_UNLIKELY(!hn::AllFalse(d, large))) FmodOfLarge(d, a, b, quotient, rest);
+  return hn::CopySign(rest, x);
+}
