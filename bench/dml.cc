@@ -81,11 +81,11 @@ struct DmlRun::State {
   void Dispatch(const Set& set) { Check(session->Record(op, Bindings(set.inputs), Bindings(set.outputs))); }
 };
 
-DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implementation, uint32_t copies)
-    : state_(std::make_unique<State>()) {
-  State& s = *state_;
-  std::optional<tools::ScopedVariable> force;
+DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implementation, uint32_t copies) {
+  std::optional<tools::ScopedVariable> force;  // read when the session's device is made
   if (!implementation.empty()) force.emplace("ANYDML_IMPLEMENTATION", implementation);
+  state_ = std::make_unique<State>();
+  State& s = *state_;
   const tools::CDesc desc(c.desc);
   Check(s.session->Compile(desc.get(), DML_EXECUTION_FLAG_NONE, {}, &s.op));
   s.implementation = AnyDmlGetImplementation(s.op.compiled.Get());

@@ -49,7 +49,7 @@ void Run(std::string_view text) {
   Require(parsed.ok() || SaysWhere(parsed.message()), "no place: " + parsed.message());
   if (parsed.ok() && !IsHarmless(value)) return;
   tools::Model model;
-  const Status status = tools::ParseModel("model.json", text, ANYDML_FUZZ_FILES, &model);
+  const Status status = tools::ParseModel("model.json", text, {ANYDML_FUZZ_FILES}, &model);
   Require(status.ok() || SaysWhere(status.message()), "no place: " + status.message());
   if (!status.ok()) return;
   Require(parsed.ok(), "a model that is no JSON");

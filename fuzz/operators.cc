@@ -1,5 +1,5 @@
-// The operators on random valid shapes, types, layouts and contents: every implementation, on
-// any SIMD target, gives the bytes and sentences of the reference.
+// The operators on random valid shapes, types, layouts and contents: every implementation, on any SIMD
+// target, gives the results of the reference, as exactly as it declares, and its sentences.
 #include "fuzz.h"
 
 #include <gtest/gtest.h>

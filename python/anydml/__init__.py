@@ -23,10 +23,10 @@ from ._compiled import CompiledOperator
 from ._device import Device, adapters
 from ._operators import *  # noqa: F403
 from ._operators import __all__ as _functions
-from ._tensor import Tensor, TensorSpec
+from ._tensor import FourBit, Tensor, TensorSpec
 
 __version__ = _version()
-__all__ = ["Activation", "CompiledOperator", "Device", "Tensor", "TensorSpec", "adapters", *_functions]
+__all__ = ["Activation", "CompiledOperator", "Device", "FourBit", "Tensor", "TensorSpec", "adapters", *_functions]
 
 
 class _Missing(NotImplementedError, AttributeError):

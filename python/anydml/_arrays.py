@@ -14,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _anydml
-from ._tensor import CPU, CUDA, CUDA_HOST, Tensor, TensorSpec, number_of
+from ._tensor import CPU, CUDA, CUDA_HOST, FourBit, Tensor, TensorSpec, number_of, requested_number
 
 Layout = tuple[int, tuple[int, ...], tuple[int, ...]]  # DML_TENSOR_DATA_TYPE, sizes, strides in elements
 Region = tuple[int, int]  # address, bytes
 _LARGEST = 2**32
-# "FLOAT32" -> 4
-_ITEM_BYTES = {number: int("".join(filter(str.isdigit, name)) or 0) // 8
-               for number, name in enumerate(_anydml.data_types())}
+# "FLOAT32" -> 32
+_BITS = {number: int("".join(filter(str.isdigit, name)) or 0) for number, name in enumerate(_anydml.data_types())}
 
 
 class Operand:
@@ -35,7 +34,7 @@ class Operand:
         """Bytes from the first element to the end of the last."""
         number, sizes, strides = self.layout
         reach = sum((size - 1) * stride for size, stride in zip(sizes, strides))
-        return (reach + 1) * _ITEM_BYTES[number]
+        return packed_bytes(number, reach + 1)
 
     @property
     def region(self) -> Region:
@@ -48,6 +47,19 @@ class Operand:
 
     def same_region(self, other: Operand) -> bool:
         return self.region == other.region
+
+
+def packed_bytes(number: int, count: int) -> int:
+    return (count * _BITS[number] + 7) // 8
+
+
+def is_four_bit(number: int) -> bool:
+    return _BITS[number] == 4
+
+
+def four_bit_operand(value: FourBit, packed_operand: Operand) -> Operand:
+    """The same memory, which was taken for bytes."""
+    return Operand(packed(value.number, value.shape or (1,)), packed_operand.address, packed_operand.keep)
 
 
 def packed(number: int, shape: tuple[int, ...]) -> Layout:
@@ -72,6 +84,8 @@ def layout_of(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, 
 def device_name(values: list[Any]) -> str:
     """Where the inputs are: the first GPU that one of them is on, or the CPU."""
     for value in values:
+        if isinstance(value, FourBit):
+            value = value.packed
         if isinstance(value, Tensor):
             return value.device
         if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
@@ -169,6 +183,8 @@ def device_input(device: _anydml.Device, value: Any, what: str) -> Operand:
 
 
 def spec_operand(spec: TensorSpec, what: str) -> Operand:
+    if isinstance(spec.dtype, str) or spec.strides is None:
+        return Operand(packed(requested_number(spec.dtype, what), spec.shape or (1,)), 0, None)
     layout = layout_of(spec.shape, spec.dtype, spec.strides, what)
     if layout is None:
         raise ValueError(f"{what} has strides {spec.strides}; they must be multiples of "

@@ -9,7 +9,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _anydml
-from ._tensor import number_of
+from ._tensor import requested_number
 
 Nested = tuple[str, list[tuple[str, str]]]  # operator, (field, text)
 Value = Union[str, list[Nested]]
@@ -61,7 +61,7 @@ def _array(convert: Callable[[Any], str]) -> Callable[[Iterable[Any]], str]:
 
 
 def _dtype(value: Any) -> str:
-    return _anydml.data_types()[number_of(np.dtype(value), "the argument")]
+    return _anydml.data_types()[requested_number(value, "the argument")]
 
 
 def _activation(value: Any) -> Nested:

@@ -8,11 +8,11 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _anydml
-from ._arrays import Layout, Operand, device_name
+from ._arrays import Layout, Operand, device_name, spec_operand
 from ._attributes import to_text
 from ._compiled import CompiledOperator, Places
 from ._device import Compiling, Device
-from ._tensor import number_of
+from ._tensor import TensorSpec, requested_number
 
 Inputs = Sequence[tuple[str, str, Any]]  # field, argument, array or None
 Attributes = Sequence[tuple[str, str, str, Any]]  # field, kind, argument, value
@@ -26,7 +26,7 @@ def call(name: str, inputs: Inputs, attributes: Attributes, outputs: Outputs, ou
         device = device.device
     elif not isinstance(device, Device):
         device = Device(device_name([value for _, _, value in inputs]) if device is None else device)
-    operands = [None if value is None else device._input(value, f"{name}: {argument}")
+    operands = [None if value is None else _operand(device, compiling, value, f"{name}: {argument}")
                 for _, argument, value in inputs]
     operator = _prepare(name, device, inputs, operands, attributes, outputs)
     if compiling:
@@ -34,6 +34,10 @@ def call(name: str, inputs: Inputs, attributes: Attributes, outputs: Outputs, ou
             raise ValueError(f"{name}: out is given when the operator is run, not when it is compiled")
         return operator.keep()
     return _as_scalar(operator.run(operands, out), inputs, out)
+
+
+def _operand(device: Device, compiling: bool, value: Any, what: str) -> Operand:
+    return spec_operand(value, what) if compiling and isinstance(value, TensorSpec) else device._input(value, what)
 
 
 def _prepare(name: str, device: Device, inputs: Inputs, operands: list[Optional[Operand]],
@@ -44,7 +48,7 @@ def _prepare(name: str, device: Device, inputs: Inputs, operands: list[Optional[
              for field, kind, argument, value in attributes if value is not None]
     wanted: list[tuple[str, Optional[Layout]]] = []  # one per output; without sizes: to be inferred; None: left out
     for field, count, dtype in outputs:
-        number = 0 if dtype is None else number_of(np.dtype(dtype), f"{name}: {field}")
+        number = 0 if dtype is None else requested_number(dtype, f"{name}: {field}")
         inferred: Layout = (number, (), ())
         wanted += [(field, inferred)] * int(count) or [(field, None)]
     tensors = [(field, layout) for (field, _, _), layout in zip(inputs, layouts) if layout]

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _anydml
-from ._arrays import Layout, Operand, Region, device_operand, host_array, host_operand, packed
-from ._tensor import Tensor, dtype_of, number_of
+from ._arrays import (Layout, Operand, Region, device_operand, host_array, host_operand, is_four_bit, packed,
+                      packed_bytes)
+from ._tensor import FourBit, Tensor, dtype_of, name_of, number_of
 
 if TYPE_CHECKING:
     from ._device import Device
@@ -32,16 +33,16 @@ class CompiledOperator:
         self.name, self.device = name, device
         self._arguments, self._layouts = arguments, layouts  # one per bound tensor; None: absent
         self._compile_for, self._output_count = compile_for, output_count
-        self._kept: Optional[_anydml.CompiledOperator] = None
+        self._kept: Optional[tuple[_anydml.Device, _anydml.CompiledOperator]] = None
 
     def keep(self) -> CompiledOperator:
         """Compiles for packed outputs, for as long as this object lives."""
-        self._kept = self._compile_for((None,) * self._output_count)
+        self._kept = self.device._native, self._compile_for((None,) * self._output_count)
         return self
 
     @property
     def implementation(self) -> str:
-        """The one that was chosen, for example "cpu.bests"."""
+        """The one that was chosen, for example "cpu.maxima"."""
         return self._native.implementation
 
     @property
@@ -51,7 +52,9 @@ class CompiledOperator:
 
     @property
     def _native(self) -> _anydml.CompiledOperator:
-        return self._kept or self._compile_for((None,) * self._output_count)
+        if self._kept and self._kept[0] is not self.device._native:
+            self.keep()  # the device was removed and opened anew
+        return self._kept[1] if self._kept else self._compile_for((None,) * self._output_count)
 
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         given = iter(inputs)
@@ -70,8 +73,8 @@ class CompiledOperator:
             return operand
         number, sizes, strides = layout
         if operand.layout[:2] != (number, sizes):
-            raise ValueError(f"{what} is {dtype_of(operand.layout[0])} {operand.layout[1]} but was compiled "
-                             f"as {dtype_of(number)} {sizes}")
+            raise ValueError(f"{what} is {name_of(operand.layout[0])} {operand.layout[1]} but was compiled "
+                             f"as {name_of(number)} {sizes}")
         if not self.device._on_host:
             raise ValueError(f"{what} has strides {operand.layout[2]} but was compiled with {strides}, in "
                              f"elements; on a GPU they must be the same")
@@ -95,6 +98,8 @@ class CompiledOperator:
         count = self._output_count
         if out is None:
             return [None] * count
+        if any(isinstance(each, FourBit) for each in (out if isinstance(out, (tuple, list)) else [out])):
+            raise TypeError(f"{self.name}: out is a FourBit; results of four bits are always new")
         if count == 1 and not isinstance(out, (tuple, list)):
             return [out]
         if not isinstance(out, (tuple, list)) or len(out) != count:
@@ -110,13 +115,18 @@ class CompiledOperator:
         if allowed != direct:
             direct = allowed
             native = self._placed(targets, direct)
-        results: list[Optional[npt.NDArray[Any]]] = []  # where the operator writes
+        results: list[Any] = []  # where the operator writes
         for layout, target, operand in zip(native.outputs, targets, direct):
             if layout is None or operand:
                 results.append(target)
+            elif is_four_bit(layout[0]):
+                room = np.zeros(packed_bytes(layout[0], math.prod(layout[1])), np.uint8)
+                results.append(FourBit.over(room, tuple(layout[1]), layout[0]))
             else:
                 results.append(np.empty(layout[1], dtype_of(layout[0])))
-        regions = [_region(result if result is None else host_operand(result, self.name)) for result in results]
+        regions = [_region(None if result is None else
+                           self.device._input(result, self.name) if isinstance(result, FourBit) else
+                           host_operand(result, self.name)) for result in results]
         native.run([_region(operand) for operand in inputs], regions)
         for target, operand, result in zip(targets, direct, results):
             if target is not None and operand is None and result is not None:
@@ -164,9 +174,14 @@ class CompiledOperator:
             if layout is None or out is not None:
                 results.append(out)
                 continue
-            dtype, shape = dtype_of(layout[0]), tuple(layout[1])
-            results.append(Tensor(device, device.allocate(math.prod(shape) * dtype.itemsize), shape, dtype))
-        regions = [_region(operand or (device_operand(device, result, self.name) if result is not None else None))
+            shape = tuple(layout[1])
+            count = packed_bytes(layout[0], math.prod(shape))
+            if is_four_bit(layout[0]):
+                room = Tensor(device, device.allocate(count), (count,), np.dtype(np.uint8))
+                results.append(FourBit.over(room, shape, layout[0]))
+            else:
+                results.append(Tensor(device, device.allocate(count), shape, dtype_of(layout[0])))
+        regions = [_region(operand or (self.device._input(result, self.name) if result is not None else None))
                    for operand, result in zip(given, results)]
         native.run([_region(operand) for operand in inputs], regions)
         return results

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _anydml
-from ._arrays import Operand, device_input, host_input, spec_operand
+from ._arrays import Operand, device_input, four_bit_operand, host_input
 from ._compiled import CompiledOperator
-from ._tensor import TensorSpec
+from ._tensor import FourBit, TensorSpec
 
 _KEPT = 256  # compiled operators per device, for calls of functions
 
@@ -27,27 +27,29 @@ def adapters() -> list[tuple[str, str]]:
 class Device:
     """An adapter: ``Device("cpu")`` or ``Device("cuda:0")``. There is one object per name and process.
 
-    Threads may share it; it executes one operator after the other.
+    Threads may share it; it executes one operator after the other. Should it be removed, as DirectML calls it,
+    what is run next opens it anew.
     """
 
     _devices: dict[str, Device] = {}
     _lock = threading.Lock()
     _forked = False
 
-    _native: _anydml.Device
+    _opened: _anydml.Device
     _compiled: dict[Any, _anydml.CompiledOperator]
+    id: str
 
     def __new__(cls, name: str = "cpu") -> Device:
         cls._check_process()
         with cls._lock:
             device = cls._devices.get(name)
-            if device is None or device._native.removed:
-                native = _anydml.Device(name)
-                device = cls._devices.get(native.id)  # other spellings of the same one
-                if device is None or device._native.removed:
+            if device is None:
+                opened = _anydml.Device(name)
+                device = cls._devices.get(opened.id)  # other spellings of the same one
+                if device is None:
                     device = super().__new__(cls)
-                    device._native, device._compiled = native, {}
-                    cls._devices[native.id] = device
+                    device._opened, device._compiled, device.id = opened, {}, opened.id
+                    cls._devices[device.id] = device
                 cls._devices[name] = device
             return device
 
@@ -56,10 +58,6 @@ class Device:
         if cls._forked:
             raise RuntimeError("this process was forked from one that had used anydml, whose threads it does "
                                "not have; start it with the 'spawn' or 'forkserver' method of multiprocessing")
-
-    @property
-    def id(self) -> str:
-        return self._native.id
 
     @property
     def description(self) -> str:
@@ -93,20 +91,31 @@ class Device:
     # ---- For the functions ----
 
     @property
+    def _native(self) -> _anydml.Device:
+        if self._opened.removed:
+            with self._lock:
+                if self._opened.removed:
+                    self._opened, self._compiled = _anydml.Device(self.id), {}
+        return self._opened
+
+    @property
     def _on_host(self) -> bool:
         return self.id == "cpu"
 
     def _input(self, value: Any, what: str) -> Operand:
         self._check_process()
         if isinstance(value, TensorSpec):
-            return spec_operand(value, what)
+            raise TypeError(f"{what} is a TensorSpec, which only Device.compile takes; it must be an array")
+        if isinstance(value, FourBit):
+            return four_bit_operand(value, self._input(value.packed, what))
         return host_input(value, what) if self._on_host else device_input(self._native, value, what)
 
     def _compile(self, key: tuple[Any, ...], request: tuple[Any, ...]) -> _anydml.CompiledOperator:
         """From the cache; operators that two threads want at once may be compiled twice."""
+        native = self._native
         compiled = self._compiled.get(key)
         if compiled is None:
-            compiled = self._native.compile(*request)
+            compiled = native.compile(*request)
             with self._lock:
                 self._compiled[key] = compiled
                 while len(self._compiled) > _KEPT:

@@ -33,10 +33,92 @@ def dtype_of(number: int) -> np.dtype[Any]:
     return _DTYPES[number]
 
 
+def name_of(number: int) -> str:
+    """As NumPy spells it, and "uint4" and "int4"."""
+    return _anydml.data_types()[number].lower()
+
+
+def requested_number(dtype: Any, what: str) -> int:
+    """The DML_TENSOR_DATA_TYPE of what somebody asks for: a NumPy type, "uint4" or "int4"."""
+    if isinstance(dtype, str) and dtype in FourBit.RANGES:
+        return NUMBERS[dtype.upper()]
+    return number_of(np.dtype(dtype), what)
+
+
+class FourBit:
+    """Elements of four bits, which NumPy does not have: ``FourBit(values, "int4")``.
+
+    "uint4" is for values in [0, 15], "int4" for [-8, 7]. ``packed`` has two of them in a byte, the first in its
+    lower half; :meth:`numpy` gives them back as uint8 or int8. Operators take it as an array, and return it for
+    results of these types.
+
+    >>> dml.FourBit([[1, -8, 7]], "int4").packed.tolist()
+    [129, 7]
+    >>> dml.FourBit([[1, -8, 7]], "int4").numpy()
+    array([[ 1, -8,  7]], dtype=int8)
+    """
+
+    RANGES = {"uint4": (0, 15), "int4": (-8, 7)}
+
+    packed: Union[npt.NDArray[np.uint8], Tensor]
+
+    def __init__(self, values: npt.ArrayLike, dtype: str):
+        if dtype not in self.RANGES:
+            raise ValueError(f"dtype is {dtype!r}; it must be 'uint4' or 'int4'")
+        given = np.asarray(values)
+        if given.dtype.kind not in "iu":
+            raise TypeError(f"values have dtype {given.dtype}; they must be integers")
+        low, high = self.RANGES[dtype]
+        wrong = given[(given < low) | (given > high)]
+        if wrong.size:
+            raise ValueError(f"a value is {wrong.flat[0]}; {dtype} holds {low} to {high}")
+        self.shape, self.dtype = given.shape, dtype
+        nibbles = np.zeros(given.size + given.size % 2, np.uint8)
+        nibbles[:given.size] = given.astype(np.int8, copy=False).reshape(-1).view(np.uint8) & 15
+        self.packed = nibbles[::2] | nibbles[1::2] << 4
+
+    @classmethod
+    def over(cls, packed: Union[npt.NDArray[np.uint8], Tensor], shape: tuple[int, ...], number: int) -> FourBit:
+        """Of bytes that are packed already."""
+        tensor = object.__new__(cls)
+        tensor.packed, tensor.shape, tensor.dtype = packed, shape, name_of(number)
+        return tensor
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def number(self) -> int:
+        return NUMBERS[self.dtype.upper()]
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """The values, a byte each; from a GPU they are copied."""
+        packed = self.packed.numpy() if isinstance(self.packed, Tensor) else self.packed
+        nibbles = np.stack([packed & 15, packed >> 4], axis=1).reshape(-1)[:self.size]
+        if self.dtype == "int4":
+            nibbles = (nibbles ^ 8).view(np.int8) - np.int8(8)
+        return nibbles.reshape(self.shape)
+
+    def __array__(self, dtype: npt.DTypeLike = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
+        if copy is False:
+            raise ValueError("elements of four bits have to be copied to become an array")
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f"FourBit({self.numpy().tolist()}, dtype={self.dtype!r})"
+
+
 class TensorSpec:
     """The shape, type and strides of arrays that are to come, for :meth:`Device.compile`.
 
-    Strides are in bytes as NumPy's are; without them the arrays are C-contiguous.
+    Strides are in bytes as NumPy's are; without them the arrays are C-contiguous. Of a :class:`FourBit` they have to
+    be left out.
 
     >>> dml.TensorSpec((2, 3), np.float16)
     TensorSpec((2, 3), dtype=float16, strides=(6, 2))
@@ -44,10 +126,16 @@ class TensorSpec:
 
     def __init__(self, shape: Sequence[int], dtype: npt.DTypeLike, strides: Optional[Sequence[int]] = None):
         self.shape = tuple(int(size) for size in shape)
+        self.dtype: Union[np.dtype[Any], str]
+        if isinstance(dtype, str) and dtype in FourBit.RANGES:
+            self.dtype, self.strides = dtype, None
+            if strides is not None:
+                raise ValueError(f"strides is {strides} but elements of {dtype} are packed; it must be left out")
+            return
         self.dtype = np.dtype(dtype)
         if strides is None:
             strides = [math.prod(self.shape[i + 1:]) * self.dtype.itemsize for i in range(len(self.shape))]
-        self.strides = tuple(int(stride) for stride in strides)
+        self.strides: Optional[tuple[int, ...]] = tuple(int(stride) for stride in strides)
         if len(self.strides) != len(self.shape):
             raise ValueError(f"strides is {self.strides} but shape is {self.shape}; they must be equally long")
 
@@ -109,7 +197,7 @@ class Tensor:
         return f"Tensor({self.shape}, dtype={self.dtype}, device={self.device!r})"
 
 
-Array = Union[npt.NDArray[Any], Tensor]
-# NumPy's, a Tensor, or anything that has __dlpack__ (PyTorch, CuPy); TensorSpec when compiling.
+Array = Union[npt.NDArray[Any], Tensor]  # or a FourBit, where that is asked for
+# NumPy's, a Tensor, a FourBit, or anything that has __dlpack__ (PyTorch, CuPy); TensorSpec when compiling.
 ArrayLike = Any
 OutArray = Any

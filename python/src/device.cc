@@ -8,6 +8,7 @@
 
 #include "anydml/c_desc.h"
 #include "anydml/desc_fields.h"
+#include "anydml/exit_status.h"
 #include "anydml/field_values.h"
 
 namespace anydml::python {
@@ -21,6 +22,13 @@ Status DescribeNested(const NestedOperator& nested, OperatorDesc* desc) {
     ANYDML_RETURN_IF_ERROR(tools::FindSchemaField(*desc->schema, name, &field));
     ANYDML_RETURN_IF_ERROR(
         tools::ParseFieldValue(desc->schema->fields[field], text, DataType::kUnknown, &desc->fields[field]));
+  }
+  for (size_t i = 0; i < desc->fields.size(); ++i) {
+    const FieldSchema& field = desc->schema->fields[i];
+    const bool given = !std::holds_alternative<std::monostate>(desc->fields[i]);
+    if (given || field.optional || field.kind != FieldKind::kAttribute) continue;
+    return tools::UsageError(desc->schema->name, ": ", field.name, " is missing (",
+                             tools::FieldTypeName(field), ")");
   }
   return {};
 }

@@ -23,7 +23,7 @@ class _Native:
 
 def pretended():
     device = object.__new__(dml.Device)
-    device._native, device._compiled = _Native(), {}
+    device._opened, device._compiled, device.id = _Native(), {}, NAME
     return device
 
 

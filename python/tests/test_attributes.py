@@ -33,6 +33,7 @@ FLOATS = (NUMBERS["FLOAT32"], (2, 2), (2, 1))
     ("scalar_union", 5, "5"),
     ("scalar_union", 5.5, "5.5"),
     ("dtype", np.float16, "FLOAT16"),
+    ("dtype", "int4", "INT4"),
     ("operator_desc", "activation_relu", [("ACTIVATION_RELU", [])]),
     ("operator_desc_array", [dml.Activation("activation_linear", Alpha=2, Beta=0.5)],
      [("ACTIVATION_LINEAR", [("Alpha", "2"), ("Beta", "0.5")])]),
@@ -66,6 +67,8 @@ def test_fused_activations_are_read():
             gemm(good)
     with pytest.raises(ValueError, match="there is no operator ACTIVATION_LINEA; did you mean ACTIVATION_LINEAR"):
         gemm(("ACTIVATION_LINEA", []))
+    with pytest.raises(ValueError, match=r"ACTIVATION_ELU: Alpha is missing \(FLOAT\)"):
+        gemm(("ACTIVATION_ELU", []))
     with pytest.raises(ValueError, match="ACTIVATION_LINEAR has no field Gamma"):
         gemm(("ACTIVATION_LINEAR", [("Gamma", "1")]))
 

@@ -79,6 +79,33 @@ def test_specs():
         compile_top(dml.TensorSpec((3, 4), np.float32, strides=(2, 4)))
 
 
+def test_specs_are_for_compile_only():
+    """They have no memory: an operator that ran on one would bind nothing, and lose the device by it."""
+    spec = dml.TensorSpec((3,), np.float32)
+    sentence = r"input is a TensorSpec, which only Device.compile takes; it must be an array"
+    with pytest.raises(TypeError, match="ELEMENT_WISE_IDENTITY: " + sentence):
+        dml.element_wise_identity(spec)
+    copy = dml.Device("cpu").compile(dml.element_wise_identity, spec)
+    with pytest.raises(TypeError, match=sentence):
+        copy(spec)
+    with pytest.raises(TypeError, match="out has dtype object"):
+        dml.element_wise_identity(np.ones(3, np.float32), out=spec)
+    assert copy(np.ones(3, np.float32)).tolist() == [1, 1, 1]
+
+
+def test_a_removed_device_is_opened_anew():
+    device, x = dml.Device("cpu"), np.ones(3, np.float32)
+    copy, lost = device.compile(dml.element_wise_identity, x), device._native
+    dml.element_wise_identity(x)  # which the device keeps compiled
+    with pytest.raises(RuntimeError):
+        copy._native.run([(0, 0)], [(0, 0)])  # nothing is bound
+    assert lost.removed
+    assert copy(x).tolist() == [1, 1, 1]
+    assert dml.element_wise_identity(x).tolist() == [1, 1, 1]
+    assert device.compile(dml.element_wise_identity, x)(x).tolist() == [1, 1, 1]
+    assert dml.Device("cpu") is device and device._native is not lost and not device._native.removed
+
+
 def test_threads_share_a_device_and_an_operator():
     top, failures = compile_top(dml.TensorSpec((50, 40), np.float32)), []
 

@@ -1,6 +1,5 @@
 #include "dml/device.h"
 
-#include <cstdlib>
 #include <utility>
 
 #include "backend/backend.h"
@@ -90,7 +89,7 @@ HRESULT Device::CompileOperator(IDMLOperator* op, DML_EXECUTION_FLAGS flags, REF
     context.threads = backend.threads();
     context.execution_flags = RawEnum(flags);
     context.device = &backend.device_properties();
-    if (const char* forced = std::getenv("ANYDML_IMPLEMENTATION")) context.implementation = forced;
+    context.implementation = state().implementation();
     std::shared_ptr<Program> program;
     const Status status = CompileProgram(source->desc(), source->implementation(), context, &program);
     if (!status.ok()) return Fail(status);

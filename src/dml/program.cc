@@ -80,6 +80,12 @@ Status MakeProgram(const OperatorDesc& desc, LoweredOperator lowered, std::share
     if (!input.owned) continue;
     input.packed = kernel.packs_input(i);
     if (input.packed) continue;
+    const uint64_t left = UINT64_MAX - program->persistent_bytes;
+    if (input.bytes > left / kAlignment * kAlignment) {
+      return InvalidArgument(name, ": ", input.name, ".TotalTensorSizeInBytes is ", input.bytes,
+                             ", which the persistent resource has no room for; all tensors with ",
+                             "DML_TENSOR_FLAG_OWNED_BY_DML must fit into 2^64 - 256 bytes together");
+    }
     input.persistent_offset = program->persistent_bytes;
     ANYDML_RETURN_IF_ERROR(Append(name, input.bytes, &program->persistent_bytes));
   }

@@ -186,6 +186,7 @@ std::string RequiredHint(const Judge& judge, const FieldSchema& field) {
 }
 
 Status ValidateTensors(const Judge& judge, const OperatorDesc& desc) {
+  OverlapBudget budget;
   for (size_t i = 0; i < desc.fields.size(); ++i) {
     const FieldSchema& field = judge.schema->fields[i];
     const FieldValue& value = desc.fields[i];
@@ -196,7 +197,7 @@ Status ValidateTensors(const Judge& judge, const OperatorDesc& desc) {
                              RequiredHint(judge, field));
     }
     if (const auto* tensor = std::get_if<TensorDesc>(&value)) {
-      ANYDML_RETURN_IF_ERROR(ValidateTensor(judge, static_cast<int>(i), {field.name}, *tensor));
+      ANYDML_RETURN_IF_ERROR(ValidateTensor(judge, static_cast<int>(i), {field.name}, *tensor, &budget));
       continue;
     }
     const auto& array = std::get<std::vector<TensorDesc>>(value);
@@ -207,7 +208,7 @@ Status ValidateTensors(const Judge& judge, const OperatorDesc& desc) {
     }
     for (size_t k = 0; k < array.size(); ++k) {
       ANYDML_RETURN_IF_ERROR(
-          ValidateTensor(judge, static_cast<int>(i), {field.name, static_cast<int>(k)}, array[k]));
+          ValidateTensor(judge, static_cast<int>(i), {field.name, static_cast<int>(k)}, array[k], &budget));
     }
   }
   return {};

@@ -44,7 +44,9 @@ inline bool NullInFusion(const FieldSchema& field) {
   return field.kind != FieldKind::kAttribute || field.type == FieldType::kScaleBias;
 }
 
-Status ValidateTensor(const Judge& judge, int field, const FieldName& name, const TensorDesc& tensor);
+// `budget` is one for all tensors of an operator.
+Status ValidateTensor(const Judge& judge, int field, const FieldName& name, const TensorDesc& tensor,
+                      OverlapBudget* budget);
 
 Status ValidateRelations(const Judge& judge, const OperatorDesc& desc);
 

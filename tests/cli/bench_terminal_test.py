@@ -17,13 +17,18 @@ COMMAND = [ANYDML, "bench", "TOP_K1", "InputTensor=random:1x1000", "Axis=1", "Ax
            "--adapter=cpu", "--seconds=0.25", f"K={{{','.join(str(k + 1) for k in range(CASES))}}}"]
 
 
+def heed_interrupts():
+    """Background jobs ignore SIGINT, and so would their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class TerminalTest(unittest.TestCase):
     def run_watched(self, command, interrupt_at=None):
         """Standard error is a terminal; answers what it got, the output and the exit code."""
         ours, theirs = pty.openpty()
         with tempfile.TemporaryFile() as out:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=theirs, cwd=self.folder,
-                                     env={**os.environ, "TERM": "xterm"})
+                                     env={**os.environ, "TERM": "xterm"}, preexec_fn=heed_interrupts)
             os.close(theirs)
             seen = b""
             while True:
@@ -74,7 +79,7 @@ class TerminalTest(unittest.TestCase):
     def test_second_interrupt_ends_the_process(self):
         # One case that takes for ever.
         child = subprocess.Popen(COMMAND[:-2] + ["--seconds=600", "K=1"], cwd=self.folder,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=heed_interrupts)
         while child.poll() is None:
             child.send_signal(signal.SIGINT)
             try:

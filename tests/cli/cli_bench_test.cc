@@ -20,14 +20,7 @@ class CliBenchTest : public CliTest {
 
   // The document of a run with --json, which has to succeed.
   JsonValue RunJson(std::vector<std::string> arguments) const {
-    arguments.push_back("--json");
-    const CliResult result = Run(arguments);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_EQ(result.err, "");
-    JsonValue document;
-    const Status status = ParseJson("stdout", result.out, &document);
-    EXPECT_TRUE(status.ok()) << status.message() << "\n" << result.out;
-    return document;
+    return CliTest::RunJson(0, std::move(arguments));
   }
 
   static const JsonValue& Member(const JsonValue& object, const std::string& key) {
@@ -43,7 +36,7 @@ class CliBenchTest : public CliTest {
   std::vector<std::string> CaseNames(std::vector<std::string> arguments) const {
     std::vector<std::string> names;
     const JsonValue document = RunJson(std::move(arguments));
-    for (const JsonValue& one : Member(document, "cases").elements) {
+    for (const JsonValue& one : Children(Member(document, "cases"))) {
       names.push_back(Member(one, "name").text);
     }
     return names;
@@ -60,16 +53,16 @@ class CliBenchTest : public CliTest {
 
 TEST_F(CliBenchTest, Json) {
   const JsonValue document = RunJson(TopK1({"K=3", "--iterations=7", "--warm-up=0", "--adapter=cpu"}));
-  const JsonValue& adapters = Member(document, "adapters");
-  ASSERT_EQ(adapters.elements.size(), 1u);
-  EXPECT_EQ(Member(adapters.elements[0], "id").text, "cpu");
-  EXPECT_GT(Number(adapters.elements[0], "copyBytesPerSecond"), 0);
-  const JsonValue& cases = Member(document, "cases");
-  ASSERT_EQ(cases.elements.size(), 1u);
-  const JsonValue& one = cases.elements[0];
+  const std::vector<JsonValue> adapters = Children(Member(document, "adapters"));
+  ASSERT_EQ(adapters.size(), 1u);
+  EXPECT_EQ(Member(adapters[0], "id").text, "cpu");
+  EXPECT_GT(Number(adapters[0], "copyBytesPerSecond"), 0);
+  const std::vector<JsonValue> cases = Children(Member(document, "cases"));
+  ASSERT_EQ(cases.size(), 1u);
+  const JsonValue& one = cases[0];
   EXPECT_EQ(Member(one, "name").text, "TOP_K1 4x100 FLOAT32");
   EXPECT_EQ(Number(one, "k"), 3);
-  EXPECT_EQ(Member(one, "sizes").elements.size(), 2u);
+  EXPECT_EQ(CountElements(Member(one, "sizes")), 2u);
   EXPECT_EQ(Number(one, "iterations"), 7);
   EXPECT_EQ(Member(one, "implementation").text.substr(0, 4), "cpu.");
   // 400 elements in; 12 values and 12 indices out.
@@ -145,7 +138,7 @@ TEST_F(CliBenchTest, LeavesOutWhatTheOperatorDoesNotAllow) {
 TEST_F(CliBenchTest, Model) {
   const std::string model = std::string(ANYDML_EXAMPLE_MODELS) + "/chain.json";
   const JsonValue document = RunJson({"bench", model, "--iterations", "3"});
-  const JsonValue& one = Member(document, "cases").elements.at(0);
+  const JsonValue one = Children(Member(document, "cases")).at(0);
   EXPECT_EQ(Member(one, "operator").text, "model");
   EXPECT_EQ(Member(one, "name").text, model);
   EXPECT_EQ(Number(one, "iterations"), 3);
@@ -215,7 +208,7 @@ TEST_F(CliBenchTest, LooksAtTheDataFirst) {
 
 TEST_F(CliBenchTest, ForcedImplementationIsNotTheCopys) {
   const JsonValue document = RunJson(TopK1({"K=3", "--iterations=1", "--implementation=cpu.reference"}));
-  EXPECT_EQ(Member(Member(document, "cases").elements.at(0), "implementation").text, "cpu.reference");
+  EXPECT_EQ(Member(Children(Member(document, "cases")).at(0), "implementation").text, "cpu.reference");
   const CliResult by_environment = Run(TopK1({"K=3", "--iterations=1"}), {"ANYDML_IMPLEMENTATION=cpu.rank"});
   EXPECT_EQ(by_environment.exit_code, 3);  // only because the rows are too long for it
   EXPECT_NE(by_environment.err.find("TOP_K1"), std::string::npos) << by_environment.err;

@@ -23,8 +23,8 @@ TEST(Completion, Commands) {
 }
 
 TEST(Completion, Options) {
-  EXPECT_EQ(Completed({"check", "--"}), "--feature-level --json --help");
-  EXPECT_EQ(Completed({"run", "m.json", "--allow"}), "--allow-out-of-range");
+  EXPECT_EQ(Completed({"check", "--"}), "--feature-level --allow-outside --json --help");
+  EXPECT_EQ(Completed({"run", "m.json", "--allow"}), "--allow-outside --allow-out-of-range");
   EXPECT_EQ(Completed({"run", "--feature-level", "2"}), "2.0 2.1");
   EXPECT_EQ(Completed({"run", "--feature-level=2"}), "--feature-level=2.0 --feature-level=2.1");
   EXPECT_EQ(Completed({"op", "TOP_K1", "--index-type", "UINT6"}), "UINT64");
@@ -43,6 +43,7 @@ TEST(Completion, Operands) {
 }
 
 TEST(Completion, Fields) {
+  EXPECT_EQ(Completed({"op", "GEMM", "FusedActivation=ACTIVATION_RE"}), "FusedActivation=ACTIVATION_RELU");
   EXPECT_EQ(Completed({"op", "TOP_K1", "A"}), "Axis= AxisDirection=");
   EXPECT_EQ(Completed({"op", "TOP_K1", "Axis=1", "A"}), "AxisDirection=");
   EXPECT_EQ(Completed({"op", "TOP_K1", "AxisDirection="}),

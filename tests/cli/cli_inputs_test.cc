@@ -67,7 +67,9 @@ TEST_F(CliInputsTest, WrongLiterals) {
   ExpectWrong("[]", "cannot be empty");
   ExpectWrong("[[[[[[[[[1]]]]]]]]]", "more than 8 deep");
   ExpectWrong("[1]:float23", "'float23' is no data type");
-  ExpectWrong("[1]:int4", "8 bits or more");
+  ExpectWrong("[8]:int4", "'8' is out of range (INT4)");
+  ExpectWrong("[-9]:int4", "'-9' is out of range (INT4)");
+  ExpectWrong("[16]:uint4", "'16' is out of range (UINT4)");
   ExpectWrong("[1]float32", "have to follow the last ']'");
   ExpectWrong("[1,two]", "found 'two'");
   ExpectWrong("[256]:uint8", "'256' is out of range (UINT8)");

@@ -1,6 +1,7 @@
 // How the tool speaks: JSON, colours, the manual page; and what becomes of it when nobody listens.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,6 +179,7 @@ TEST_F(OutputFilesDeathTest, SignalsRemoveTemporaryFiles) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     EXPECT_EXIT(
         {
+          signal(number, SIG_DFL);  // background jobs ignore Ctrl-C
           RemoveTemporaryFilesOnSignals();
           OutputFiles files;
           const bool written = files.AddRaw(Path("out.bin").string(), std::as_bytes(std::span("data"))).ok();
@@ -190,13 +192,73 @@ TEST_F(OutputFilesDeathTest, SignalsRemoveTemporaryFiles) {
   }
 }
 
-// The whole program, while it waits for an input that never comes.
-TEST_F(CliOutputTest, CtrlC) {
+// The whole program, while it is at something that takes for ever.
+TEST_F(CliOutputTest, Termination) {
   EXPECT_EQ(
-      Shell("mkfifo in.npy && { anydml op ELEMENT_WISE_IDENTITY InputTensor=in.npy OutputTensor=out.npy & } "
+      Shell("{ anydml bench ELEMENT_WISE_IDENTITY InputTensor=random:10 --seconds=600 --report=r.html & } "
             "&& sleep 0.3 && kill -TERM $! && wait $!"),
       128 + SIGTERM);
-  ExpectOnly({"in.npy"});
+  ExpectOnly({});
+}
+
+class CliReplacedTest : public CliTest {
+ protected:
+  void Write(const std::string& path) const {
+    const CliResult result =
+        Run({"op", "ELEMENT_WISE_IDENTITY", "InputTensor=[1,2]:uint8", "OutputTensor=" + path});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+  struct stat Status(const std::string& name) const {
+    struct stat info {};
+    EXPECT_EQ(lstat(Path(name).c_str(), &info), 0) << name;
+    return info;
+  }
+  mode_t Mode(const std::string& name) const { return Status(name).st_mode & 07777; }
+};
+
+TEST_F(CliReplacedTest, KeepsPermissionsAndOwner) {
+  for (const mode_t mode : {0600, 0644, 0660, 0700}) {
+    WriteBytes("out.npy", "old");
+    ASSERT_EQ(chmod(Path("out.npy").c_str(), mode), 0);
+    if (geteuid() == 0) ASSERT_EQ(chown(Path("out.npy").c_str(), 1234, 4321), 0);
+    const struct stat before = Status("out.npy");
+    Write("out.npy");
+    EXPECT_EQ(ReadElements<uint8_t>("out.npy", {2}), (std::vector<uint8_t>{1, 2}));
+    EXPECT_EQ(Mode("out.npy"), mode);
+    EXPECT_EQ(Status("out.npy").st_uid, before.st_uid);
+    EXPECT_EQ(Status("out.npy").st_gid, before.st_gid);
+  }
+  const mode_t mask = umask(0);
+  umask(mask);
+  Write("new.npy");
+  EXPECT_EQ(Mode("new.npy"), 0666 & ~mask);
+}
+
+TEST_F(CliReplacedTest, FollowsSymbolicLinks) {
+  std::filesystem::create_directory(Path("sub"));
+  WriteBytes("sub/there.npy", "old");
+  ASSERT_EQ(chmod(Path("sub/there.npy").c_str(), 0600), 0);
+  std::filesystem::create_symlink("sub/there.npy", Path("link.npy"));
+  std::filesystem::create_symlink("../sub/created.npy", Path("sub/dangling.npy"));
+  Write("link.npy");
+  Write("sub/dangling.npy");
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("link.npy")));
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("sub/dangling.npy")));
+  EXPECT_EQ(ReadElements<uint8_t>("sub/there.npy", {2}), (std::vector<uint8_t>{1, 2}));
+  EXPECT_EQ(Mode("sub/there.npy"), 0600u);
+  EXPECT_EQ(ReadElements<uint8_t>("sub/created.npy", {2}), (std::vector<uint8_t>{1, 2}));
+  std::filesystem::create_symlink("circle.npy", Path("circle.npy"));
+  EXPECT_NE(RunFailing(1, {"op", "ELEMENT_WISE_IDENTITY", "InputTensor=[1]", "OutputTensor=circle.npy"})
+                .find("circle.npy: too many levels of symbolic links"),
+            std::string::npos);
+}
+
+TEST_F(CliReplacedTest, OtherHardLinksKeepTheOldContents) {
+  WriteBytes("out.npy", "old");
+  std::filesystem::create_hard_link(Path("out.npy"), Path("other.npy"));
+  Write("out.npy");
+  EXPECT_EQ(ReadBytes("other.npy"), "old");
+  EXPECT_EQ(ReadElements<uint8_t>("out.npy", {2}), (std::vector<uint8_t>{1, 2}));
 }
 
 }  // namespace

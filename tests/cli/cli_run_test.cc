@@ -198,6 +198,7 @@ TEST_F(CliRunTest, WrongModels) {
        "1 values are expected, but 'in' has 4"},
       {R"("x": 1)", "", "resources.x: expected an object, found the number 1"},
       {R"("x": { "initialValues": [] })", "", "an empty list"},
+      {R"("x": { "initialValuesDataType": "UINT8", "initialValues": [[], [[]]] })", "", "an empty list"},
       {R"("x": { "initialValuesDataType": "FLOAT23", "initialValues": [1] })", "", "did you mean FLOAT32?"},
       {R"("x": { "initialValuesDataType": "UINT8", "initialValues": [1, 256] })", "",
        "m.json:1:79: resources.x.initialValues[1]: '256' is out of range (UINT8)"},
@@ -282,7 +283,7 @@ TEST_F(CliRunTest, BrokenModelsNeverCrash) {
     }
     WriteBytes("m.json", text);
     Model model;
-    const Status status = LoadModel(Path("m.json").string(), &model);
+    const Status status = LoadModel(Path("m.json").string(), /*allow_outside=*/false, &model);
     if (!status.ok()) {
       EXPECT_NE(status.message().find("m.json:"), std::string::npos) << status.message();
     }

@@ -1,8 +1,8 @@
 #include "cli_test_util.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,11 +27,23 @@ std::string ReadWhole(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+}  // namespace
+
+std::vector<JsonValue> Children(const JsonValue& value) {
+  if (value.kind != JsonValue::Kind::kArray) return value.elements;
+  std::vector<JsonValue> children;
+  JsonElements elements(value);
+  for (JsonValue element; elements.Next(&element);) children.push_back(element);
+  return children;
+}
+
+namespace {
+
 std::string ToText(const JsonValue& value) {
   if (value.kind == JsonValue::Kind::kNull) return "null";
   if (value.kind != JsonValue::Kind::kArray && value.kind != JsonValue::Kind::kObject) return value.text;
   std::string text = "[";
-  for (const JsonValue& element : value.elements) text += (text.size() > 1 ? "," : "") + ToText(element);
+  for (const JsonValue& element : Children(value)) text += (text.size() > 1 ? "," : "") + ToText(element);
   return text + "]";
 }
 
@@ -52,20 +64,24 @@ CliResult CliTest::Run(std::vector<std::string> arguments, std::vector<std::stri
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (std::string_view(*entry).substr(0, 7) != "ANYDML_") environment.push_back(*entry);
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addchdir_np(&actions, folder_.c_str());
-  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  pid_t child = 0;
+  const std::vector<char*> argument_pointers = Pointers(arguments),
+                           environment_pointers = Pointers(environment);
   CliResult result;
-  if (posix_spawn(&child, ANYDML_CLI, &actions, nullptr, Pointers(arguments).data(),
-                  Pointers(environment).data()) == 0) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+  // Not posix_spawn, with which the memory that this process ever had would count as the child's.
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
+    if (chdir(folder_.c_str()) == 0 && dup2(open(out.c_str(), kFlags, 0600), 1) == 1 &&
+        dup2(open(err.c_str(), kFlags, 0600), 2) == 2) {
+      execve(ANYDML_CLI, argument_pointers.data(), environment_pointers.data());
+    }
+    _exit(127);
   }
-  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  struct rusage usage {};
+  wait4(child, &status, 0, &usage);
+  result.peak_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   result.out = ReadWhole(out);
   result.err = ReadWhole(err);
   std::filesystem::remove(out);
@@ -89,21 +105,22 @@ JsonValue CliTest::RunJson(int exit_code, std::vector<std::string> arguments) co
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1) << result.out;
   EXPECT_EQ(result.err.empty(), exit_code == 0) << result.err;  // people get the sentence as always
   JsonValue document;
-  const Status status = ParseJson("stdout", result.out, &document);
+  const Status status = ParseJson("stdout", documents_.emplace_back(result.out), &document);
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << result.out;
   return document;
 }
 
 std::string CliTest::Text(const JsonValue& document, std::initializer_list<std::string_view> steps) {
-  const JsonValue* value = &document;
+  JsonValue value = document;
   for (const std::string_view step : steps) {
-    const auto key = std::find(value->keys.begin(), value->keys.end(), step);
-    const bool is_list = value->kind == JsonValue::Kind::kArray;
-    const size_t index = is_list ? std::stoul(std::string(step)) : size_t(key - value->keys.begin());
-    if (index >= value->elements.size()) return "no " + std::string(step);
-    value = &value->elements[index];
+    const auto key = std::find(value.keys.begin(), value.keys.end(), step);
+    const bool is_list = value.kind == JsonValue::Kind::kArray;
+    const size_t index = is_list ? std::stoul(std::string(step)) : size_t(key - value.keys.begin());
+    const std::vector<JsonValue> children = Children(value);
+    if (index >= children.size()) return "no " + std::string(step);
+    value = children[index];
   }
-  return ToText(*value);
+  return ToText(value);
 }
 
 void CliTest::WriteBytes(const std::string& name, const std::string& bytes) const {

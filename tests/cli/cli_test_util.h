@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <initializer_list>
 #include <string>
@@ -17,9 +18,13 @@ namespace anydml::tools {
 
 struct CliResult {
   int exit_code = -1;
+  uint64_t peak_bytes = 0;  // of its memory
   std::string out;
   std::string err;
 };
+
+// The elements of an array or the values of an object.
+std::vector<JsonValue> Children(const JsonValue& value);
 
 class CliTest : public testing::Test {
  protected:
@@ -32,7 +37,7 @@ class CliTest : public testing::Test {
   // A run that has to fail with this exit code and one line on stderr, which is returned.
   std::string RunFailing(int exit_code, std::vector<std::string> arguments) const;
 
-  // A run with --json: what it printed, which has to be one document.
+  // A run with --json: what it printed, which has to be one document. Good for as long as the test.
   JsonValue RunJson(int exit_code, std::vector<std::string> arguments) const;
   // The member or element that the steps lead to, as text: "3", "name", "[3,2]", "null".
   static std::string Text(const JsonValue& document, std::initializer_list<std::string_view> steps);
@@ -73,6 +78,7 @@ class CliTest : public testing::Test {
 
  private:
   std::filesystem::path folder_;
+  mutable std::deque<std::string> documents_;  // which the values that were read from them refer to
 };
 
 }  // namespace anydml::tools

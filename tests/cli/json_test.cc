@@ -2,16 +2,29 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <random>
 
 namespace anydml::tools {
 namespace {
 
-JsonValue Parse(const std::string& text) {
+// Values refer to the texts that they were read from.
+std::deque<std::string> texts;
+
+JsonValue Parse(const std::string& given) {
+  const std::string& text = texts.emplace_back(given);
   JsonValue value;
   const Status status = ParseJson("m.json", text, &value);
   EXPECT_TRUE(status.ok()) << status.message();
   return value;
+}
+
+std::vector<JsonValue> Elements(const JsonValue& array) {
+  std::vector<JsonValue> list;
+  JsonElements elements(array);
+  for (JsonValue element; elements.Next(&element);) list.push_back(element);
+  EXPECT_EQ(list.size(), CountElements(array));
+  return list;
 }
 
 void ExpectError(const std::string& text, const std::string& sentence) {
@@ -24,7 +37,7 @@ void ExpectError(const std::string& text, const std::string& sentence) {
 TEST(JsonTest, Values) {
   const JsonValue root = Parse(R"({"a": [1, -2.5e+3, true, false, null, "x"], "b": {}})");
   ASSERT_EQ(root.keys, (std::vector<std::string>{"a", "b"}));
-  const std::vector<JsonValue>& list = root.elements[0].elements;
+  const std::vector<JsonValue> list = Elements(root.elements[0]);
   ASSERT_EQ(list.size(), 6u);
   EXPECT_EQ(list[0].text, "1");
   EXPECT_EQ(list[1].text, "-2.5e+3");
@@ -43,7 +56,7 @@ TEST(JsonTest, NumbersKeepEveryDigit) {
 
 TEST(JsonTest, CommentsAndTrailingCommas) {
   const JsonValue root = Parse("// first\n[1, /* two\nlines */ 2, // last\n]/**/ // end");
-  EXPECT_EQ(root.elements.size(), 2u);
+  EXPECT_EQ(Elements(root).size(), 2u);
   EXPECT_EQ(Parse("\xEF\xBB\xBF{\"a\":1,}").keys.size(), 1u);
 }
 
@@ -51,8 +64,51 @@ TEST(JsonTest, Positions) {
   const JsonValue root = Parse("{\n  \"a\": [1,\n        22]\n}");
   EXPECT_EQ(root.elements[0].line, 2u);
   EXPECT_EQ(root.elements[0].column, 8u);
-  EXPECT_EQ(root.elements[0].elements[1].line, 3u);
-  EXPECT_EQ(root.elements[0].elements[1].column, 9u);
+  const std::vector<JsonValue> list = Elements(root.elements[0]);
+  EXPECT_EQ(list[0].line, 2u);
+  EXPECT_EQ(list[0].column, 9u);
+  EXPECT_EQ(list[1].line, 3u);
+  EXPECT_EQ(list[1].column, 9u);
+}
+
+// Comments, brackets in strings, and where they are.
+TEST(JsonTest, Leaves) {
+  const JsonValue root = Parse("[1, [[\"]\"], // ]\n [], [{\"a\": [7]}, 4,]],]");
+  EXPECT_EQ(Elements(root).size(), 2u);
+  EXPECT_EQ(Elements(Elements(root)[1]).size(), 3u);
+  std::vector<JsonValue> list;
+  JsonLeaves leaves(root);
+  for (JsonValue leaf; leaves.Next(&leaf);) list.push_back(leaf);
+  ASSERT_EQ(list.size(), 4u);
+  EXPECT_EQ(list[0].text, "1");
+  EXPECT_EQ(list[1].text, "]");
+  EXPECT_EQ(list[2].kind, JsonValue::Kind::kObject);
+  EXPECT_EQ(list[2].line, 2u);
+  EXPECT_EQ(list[2].column, 7u);
+  EXPECT_EQ(Elements(list[2].elements[0])[0].text, "7");
+  EXPECT_EQ(list[3].text, "4");
+  EXPECT_EQ(CountElements(Parse("[]")), 0u);
+  JsonValue nothing;
+  EXPECT_FALSE(JsonLeaves(Parse("[[], [[]]]")).Next(&nothing));
+}
+
+// Objects are held in memory, many times as large as their text.
+TEST(JsonTest, NumberOfKeys) {
+  const auto object = [](int count) {
+    std::string text = "{";
+    for (int i = 0; i < count; ++i) text += "\"" + std::to_string(i) + "\":{},";
+    return text + "}";
+  };
+  EXPECT_EQ(Parse(object(262144)).keys.size(), 262144u);
+  ExpectError(object(262145), "1:3034628: more than 262144 keys; large data belongs into files");
+  // Those in arrays one after the other.
+  const std::string half = object(200000);
+  EXPECT_EQ(Parse("[" + half + "," + half + "]").kind, JsonValue::Kind::kArray);
+}
+
+TEST(JsonTest, LongStrings) {
+  EXPECT_EQ(Parse("\"" + std::string(65536, 'x') + "\"").text.size(), 65536u);
+  ExpectError("\"" + std::string(65537, 'x') + "\"", "1:65538: a string of more than 65536 bytes");
 }
 
 TEST(JsonTest, Escapes) {

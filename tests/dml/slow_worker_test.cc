@@ -88,7 +88,9 @@ TEST(SlowWorker, OnlyDelays) {
     do {
       for (size_t i = 0; i < problems.size(); ++i) {
         const ApiResult result = RunThroughApi(harness, problems[i]);
-        EXPECT_TRUE(result.outputs == expected[i].outputs) << problems[i].name;
+        const Exactness exactness = ExactnessOf(problems[i].desc, result.implementation);
+        EXPECT_EQ(Difference(problems[i].desc, result.outputs, expected[i].outputs, exactness), "")
+            << problems[i].name;
       }
       const Problem increment = Increment(numbers);
       numbers = Gathered<int32_t>(*increment.desc.tensor("OutputTensor"),

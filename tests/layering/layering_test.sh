@@ -9,7 +9,8 @@ forbid() {
   local folder=$1 pattern found
   shift
   for pattern in "$@"; do
-    found=$(grep -rnE "#include [\"<]$pattern" "$folder" --include='*.h' --include='*.cc' --include='*.inc' --include='*.cu' || true)
+    found=$(grep -rnE "#include [\"<]$pattern" "$folder" --include='*.h' --include='*.cc' --include='*.inc' \
+      --include='*.cu' --include='*.cuh' || true)
     if [ -n "$found" ]; then
       echo "$folder must not include $pattern:"
       echo "$found"
@@ -19,12 +20,14 @@ forbid() {
 }
 
 [ -d ops ] && [ -d dml ] || { echo "not the source folder: $PWD"; exit 1; }
-forbid base com/ schema/ ops/ backend/ d3d12/ dml/ d3d12.h DirectML.h
-forbid schema com/ ops/ backend/ d3d12/ dml/
+forbid base com/ schema/ kernel/ ops/ backend/ d3d12/ dml/ d3d12.h DirectML.h
+forbid schema com/ kernel/ ops/ backend/ d3d12/ dml/
+forbid kernel com/ schema/ ops/ backend/ d3d12/ dml/ d3d12.h DirectML.h
 forbid ops com/ backend/ d3d12/ dml/ d3d12.h DirectML.h
-forbid backend com/ schema/ d3d12/ dml/ d3d12.h DirectML.h
-forbid com schema/ ops/ backend/ d3d12/ dml/
-forbid d3d12 dml/ schema/
-forbid ../python/src com/ backend/ d3d12/ dml/
-forbid ../bench com/ schema/ ops/ backend/ d3d12/ dml/
+forbid backend com/ schema/ ops/ d3d12/ dml/ d3d12.h DirectML.h
+forbid com schema/ kernel/ ops/ backend/ d3d12/ dml/
+forbid d3d12 dml/ schema/ ops/
+forbid ../tools com/ kernel/ backend/ d3d12/ dml/
+forbid ../python/src com/ kernel/ backend/ d3d12/ dml/
+forbid ../bench com/ schema/ kernel/ ops/ backend/ d3d12/ dml/
 exit $failed

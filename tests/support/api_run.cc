@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include <anydml.h>
 #include <gtest/gtest.h>
@@ -45,16 +46,14 @@ class Operand {
   ComPtr<ID3D12Resource> buffer_;  // goes before its memory
 };
 
-// Null when the implementation that was asked for does not fit.
-ComPtr<IDMLCompiledOperator> Compile(DmlHarness& harness, const OperatorDesc& desc,
-                                     const std::string& implementation) {
+// Null when an implementation is forced that does not fit.
+ComPtr<IDMLCompiledOperator> Compile(DmlHarness& harness, const OperatorDesc& desc, bool forced) {
   const tools::CDesc c_desc(desc);
   const auto op = harness.CreateOperator(c_desc.get().Type, c_desc.get().Desc);
-  const tools::ScopedVariable forced("ANYDML_IMPLEMENTATION", implementation);
   ComPtr<IDMLCompiledOperator> compiled;
   const HRESULT result =
       harness.dml()->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled));
-  if (!implementation.empty() && result == DXGI_ERROR_UNSUPPORTED) return nullptr;
+  if (forced && result == DXGI_ERROR_UNSUPPORTED) return nullptr;
   Check(result, "CompileOperator");
   return compiled;
 }
@@ -86,31 +85,43 @@ void EnableDebugLayer() {
   debug->EnableDebugLayer();
 }
 
-ApiResult RunThroughApi(DmlHarness& harness, const Problem& problem, const std::string& implementation) {
+ApiResult RunThroughApi(DmlHarness& given, const Problem& problem, const std::string& implementation) {
   ApiResult result;
+  std::optional<DmlHarness> forced;  // a DirectML device of its own: it reads the variable when it is made
+  if (!implementation.empty()) {
+    const tools::ScopedVariable variable("ANYDML_IMPLEMENTATION", implementation);
+    forced.emplace(given.d3d(), given.queue());
+  }
+  DmlHarness& harness = forced ? *forced : given;
   const auto info_queue = InfoQueueOf(harness.d3d());
   info_queue->SetMuteDebugOutput(TRUE);
-  const auto op = Compile(harness, problem.desc, implementation);
+  const auto op = Compile(harness, problem.desc, forced.has_value());
   info_queue->ClearStoredMessages();  // why it does not fit
   if (!op) return result;
   result.implementation = AnyDmlGetImplementation(op.Get());
-  harness.Initialize(op.Get());
   static bool at_end = false;  // turn about
   at_end = !at_end;
-  std::vector<std::unique_ptr<Operand>> inputs, outputs;
-  std::vector<Bound> input_bounds, output_bounds;
-  for (const Bytes& content : problem.inputs) {
-    inputs.push_back(std::make_unique<Operand>(harness, content, at_end));
-    input_bounds.push_back(inputs.back()->bound());
+  std::vector<std::unique_ptr<Operand>> inputs, outputs;  // null: absent
+  const auto input_tensors = problem.desc.inputs();
+  std::vector<Bound> owned_bounds(input_tensors.size()), input_bounds(input_tensors.size()), output_bounds;
+  for (size_t i = 0; i < input_tensors.size(); ++i) {
+    inputs.emplace_back();
+    if (input_tensors[i] == nullptr) continue;
+    inputs.back() = std::make_unique<Operand>(harness, problem.inputs[i], at_end);
+    (input_tensors[i]->owned_by_dml ? owned_bounds : input_bounds)[i] = inputs.back()->bound();
   }
   for (const TensorDesc* tensor : problem.desc.outputs()) {
-    const bool in_place = problem.in_place && outputs.empty();
-    outputs.push_back(in_place
-                          ? std::move(inputs[0])
-                          : std::make_unique<Operand>(harness, Bytes(tensor->total_bytes, kGap), at_end));
-    output_bounds.push_back(outputs.back()->bound());
+    outputs.emplace_back();
+    output_bounds.emplace_back();
+    if (tensor == nullptr) continue;
+    const bool in_place = problem.in_place && outputs.size() == 1;
+    outputs.back() = in_place ? std::move(inputs[0])
+                              : std::make_unique<Operand>(harness, Bytes(tensor->total_bytes, kGap), at_end);
+    output_bounds.back() = outputs.back()->bound();
   }
-  harness.Dispatch(op.Get(), input_bounds, output_bounds);
+  const auto persistent = harness.CreatePersistent(op.Get());
+  harness.Initialize(op.Get(), persistent.Get(), owned_bounds);
+  harness.Dispatch(op.Get(), input_bounds, output_bounds, persistent.Get());
   harness.ReuseDescriptors();
   Check(harness.dml()->GetDeviceRemovedReason(), "GetDeviceRemovedReason");
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -119,7 +130,7 @@ ApiResult RunThroughApi(DmlHarness& harness, const Problem& problem, const std::
           << result.implementation << " wrote to input " << i << " of " << problem.name;
     }
   }
-  for (const auto& output : outputs) result.outputs.push_back(output->Content());
+  for (const auto& output : outputs) result.outputs.push_back(output ? output->Content() : Bytes());
   result.messages = Messages(harness.d3d());
   info_queue->ClearStoredMessages();
   return result;

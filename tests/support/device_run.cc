@@ -39,7 +39,7 @@ Backend* FindGpu(std::string_view kind) {
   return nullptr;
 }
 
-Status RunOnDevice(Backend& backend, const Kernel& kernel, std::span<const Buffer> blocks,
+Status RunOnDevice(Backend& backend, const Kernel& kernel, bool initialize, std::span<const Buffer> blocks,
                    const KernelArguments& arguments) {
   static std::map<const Backend*, Session> sessions;
   Session& session = sessions[&backend];
@@ -72,7 +72,7 @@ Status RunOnDevice(Backend& backend, const Kernel& kernel, std::span<const Buffe
   there.outputs = outputs;
   there.temporary = on_device(arguments.temporary);
   there.persistent = on_device(arguments.persistent);
-  Status status = stream.Run(kernel, there);
+  Status status = initialize ? stream.Initialize(kernel, there) : stream.Run(kernel, there);
   if (status.ok()) status = stream.Copy(session.host->device(), session.device->device(), bytes);
   const Status finished = Finish(stream);
   ANYDML_RETURN_IF_ERROR(status);

@@ -194,8 +194,11 @@ void DmlHarness::Initialize(IDMLCompiledOperator* op, ID3D12Resource* persistent
   ComPtr<IDMLOperatorInitializer> initializer;
   Check(dml_->CreateOperatorInitializer(1, &op, IID_PPV_ARGS(&initializer)), "CreateOperatorInitializer");
   auto table = CreateTable(initializer.Get());
+  auto temporary = CreateTemporary(initializer.Get());
   const Bindings inputs = Bindings::Arrays({owned});
   const Bindings outputs({{persistent}});
+  const Bindings extra({{temporary.Get()}});
+  if (temporary) table->BindTemporaryResource(extra.data());
   if (!owned.empty()) table->BindInputs(inputs.count(), inputs.data());
   if (persistent != nullptr) table->BindOutputs(outputs.count(), outputs.data());
   recorder_->RecordDispatch(list_.Get(), initializer.Get(), table.Get());

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <variant>
 
 #include "schema/validate.h"
+#include "support/compare.h"
 #include "support/device_run.h"
 #include "support/guarded_buffer.h"
 
@@ -36,9 +38,9 @@ std::string BackendOf(const std::string& implementation) {
 // Bytes of `tensor` that belong to no element.
 std::vector<size_t> Gaps(const TensorDesc& tensor) {
   std::vector<bool> covered(tensor.total_bytes);
-  const size_t bytes = BitSize(tensor.type) / 8;
+  const size_t bits = BitSize(tensor.type);
   for (uint64_t offset : RowMajorOffsets(tensor)) {
-    for (size_t b = 0; b < bytes; ++b) covered[offset * bytes + b] = true;
+    for (size_t b = offset * bits / 8; b < (offset * bits + bits + 7) / 8; ++b) covered[b] = true;
   }
   std::vector<size_t> gaps;
   for (size_t i = 0; i < covered.size(); ++i) {
@@ -47,61 +49,153 @@ std::vector<size_t> Gaps(const TensorDesc& tensor) {
   return gaps;
 }
 
-void RunKernel(const OperatorDesc& desc, const LoweredOperator& lowered, const std::vector<Bytes>& inputs,
-               const RunOptions& options, RunResult* result) {
-  Backend* const gpu = FindGpu(BackendOf(lowered.implementation));
-  // Turn about. A GPU has no guard pages, and buffers keep their alignment there.
-  static bool at_end = false;
-  at_end = !at_end && gpu == nullptr;
-  std::vector<std::unique_ptr<GuardedBuffer>> memory;
-  std::vector<Buffer> in, out;
-  for (const Bytes& bytes : inputs) {
-    in.push_back(memory.emplace_back(std::make_unique<GuardedBuffer>(bytes, at_end))->buffer());
-  }
-  const auto output_tensors = desc.outputs();
-  std::vector<Bytes> before;
-  for (size_t i = 0; i < output_tensors.size(); ++i) {
-    if (i == 0 && options.in_place) {
-      out.push_back(in[0]);
-      before.push_back(inputs[0]);
-    } else {
-      memory.push_back(std::make_unique<GuardedBuffer>(output_tensors[i]->total_bytes, at_end));
-      out.push_back(memory.back()->buffer());
-      before.push_back(memory.back()->content());
+// The memory of one run, all of it between guards.
+class KernelRun {
+ public:
+  KernelRun(const OperatorDesc& desc, const LoweredOperator& lowered, const std::vector<Bytes>& inputs,
+            const RunOptions& options)
+      : lowered_(lowered),
+        kernel_(*lowered.kernel),
+        gpu_(FindGpu(BackendOf(lowered.implementation))),
+        input_tensors_(desc.inputs()),
+        output_tensors_(desc.outputs()),
+        in_place_(options.in_place) {
+    // Turn about. A GPU has no guard pages, and buffers keep their alignment there.
+    static bool at_end = false;
+    at_end_ = at_end = !at_end && gpu_ == nullptr;
+    for (size_t i = 0; i < input_tensors_.size(); ++i) {
+      in_.push_back(input_tensors_[i] == nullptr ? nullptr : Allocate(inputs[i]));
     }
-  }
-  // Aligned like a binding: what is put into it needs that.
-  memory.push_back(
-      std::make_unique<GuardedBuffer>((lowered.kernel->temporary_bytes() + 15) / 16 * 16, at_end));
-  Listener listener;
-  BackwardExecutor executor;
-  const KernelArguments arguments = {.inputs = in,
-                                     .outputs = out,
-                                     .temporary = memory.back()->buffer(),
-                                     .data_errors = options.listen ? &listener : nullptr,
-                                     .executor = options.threads > 1 ? &executor : nullptr};
-  if (gpu != nullptr) {
-    std::vector<Buffer> blocks;
-    for (const auto& buffer : memory) blocks.push_back(buffer->with_guards());
-    const Status status = RunOnDevice(*gpu, *lowered.kernel, blocks, arguments);
-    EXPECT_TRUE(status.ok()) << lowered.implementation << ": " << status.message();
-  } else {
-    const Status status = lowered.kernel->Run(arguments);
-    EXPECT_TRUE(status.ok()) << lowered.implementation << ": " << status.message();
+    for (const TensorDesc* tensor : output_tensors_) {
+      out_.push_back(tensor == nullptr           ? nullptr
+                     : in_place_ && out_.empty() ? in_[0]
+                                                 : Allocate(tensor->total_bytes));
+    }
+    temporary_ = AllocateScratch(kernel_.temporary_bytes());
+    persistent_ = AllocateScratch(kernel_.persistent_bytes());
+    initialization_temporary_ = AllocateScratch(kernel_.initialization_temporary_bytes());
   }
 
-  for (const auto& buffer : memory) EXPECT_TRUE(buffer->GuardsIntact()) << lowered.implementation;
-  for (size_t i = options.in_place ? 1 : 0; i < inputs.size(); ++i) {
-    EXPECT_EQ(memory[i]->content(), inputs[i]) << lowered.implementation << " wrote to input " << i;
+  void Run(const RunOptions& options, RunResult* result) {
+    BackwardExecutor executor;
+    Listener listener;
+    KernelArguments arguments = {.executor = options.threads > 1 ? &executor : nullptr};
+    if (kernel_.persistent_bytes() != 0) Initialize(arguments);
+    const Bytes persistent = persistent_->content();
+    std::vector<Bytes> before;
+    for (const GuardedBuffer* buffer : out_) before.push_back(ContentOf(buffer));
+
+    std::vector<Buffer> inputs, outputs;
+    for (uint32_t i = 0; i < in_.size(); ++i) {
+      inputs.push_back(IsOwned(i) && kernel_.packs_input(i) ? Buffer{} : BufferOf(in_[i]));
+    }
+    for (const GuardedBuffer* buffer : out_) outputs.push_back(BufferOf(buffer));
+    arguments.inputs = inputs;
+    arguments.outputs = outputs;
+    arguments.temporary = temporary_->buffer();
+    arguments.persistent = persistent_->buffer();
+    arguments.data_errors = options.listen ? &listener : nullptr;
+    Execute(arguments, /*initialize=*/false);
+
+    EXPECT_EQ(persistent_->content(), persistent) << name() << " wrote to the persistent resource";
+    for (size_t i = 0; i < out_.size(); ++i) {
+      result->outputs.push_back(ContentOf(out_[i]));
+      if (out_[i] == nullptr) continue;
+      for (size_t gap : Gaps(*output_tensors_[i])) {
+        EXPECT_EQ(result->outputs[i][gap], before[i][gap]) << name() << " wrote to a gap of output " << i;
+      }
+    }
+    result->data_errors = listener.messages;
   }
-  for (size_t i = 0; i < out.size(); ++i) {
-    const auto* data = reinterpret_cast<const uint8_t*>(out[i].data);
-    result->outputs.emplace_back(data, data + out[i].size);
-    for (size_t gap : Gaps(*output_tensors[i])) {
-      EXPECT_EQ(data[gap], before[i][gap]) << lowered.implementation << " wrote to a gap of output " << i;
+
+  void ExpectUntouched(const std::vector<Bytes>& inputs) const {
+    for (const auto& buffer : memory_) EXPECT_TRUE(buffer->GuardsIntact()) << name();
+    for (size_t i = in_place_ ? 1 : 0; i < in_.size(); ++i) {
+      if (in_[i] != nullptr) EXPECT_EQ(in_[i]->content(), inputs[i]) << name() << " wrote to input " << i;
     }
   }
-  result->data_errors = listener.messages;
+
+ private:
+  const std::string& name() const { return lowered_.implementation; }
+  bool IsOwned(uint32_t i) const { return input_tensors_[i] != nullptr && input_tensors_[i]->owned_by_dml; }
+  static Buffer BufferOf(const GuardedBuffer* buffer) {
+    return buffer == nullptr ? Buffer{} : buffer->buffer();
+  }
+  static Bytes ContentOf(const GuardedBuffer* buffer) {
+    return buffer == nullptr ? Bytes() : buffer->content();
+  }
+
+  template <typename SizeOrContent>
+  GuardedBuffer* Allocate(const SizeOrContent& content) {
+    return memory_.emplace_back(std::make_unique<GuardedBuffer>(content, at_end_)).get();
+  }
+  // Aligned like a binding: what is put into it needs that.
+  GuardedBuffer* AllocateScratch(uint64_t bytes) { return Allocate((bytes + 15) / 16 * 16); }
+
+  void Initialize(KernelArguments arguments) {
+    std::vector<Buffer> inputs, outputs(out_.size());
+    for (uint32_t i = 0; i < in_.size(); ++i) inputs.push_back(IsOwned(i) ? BufferOf(in_[i]) : Buffer{});
+    arguments.inputs = inputs;
+    arguments.outputs = outputs;
+    arguments.temporary = initialization_temporary_->buffer();
+    arguments.persistent = persistent_->buffer();
+    Execute(arguments, /*initialize=*/true);
+  }
+
+  void Execute(const KernelArguments& arguments, bool initialize) {
+    Status status;
+    if (gpu_ != nullptr) {
+      std::vector<Buffer> blocks;
+      for (const auto& buffer : memory_) blocks.push_back(buffer->with_guards());
+      status = RunOnDevice(*gpu_, kernel_, initialize, blocks, arguments);
+    } else {
+      status = initialize ? kernel_.Initialize(arguments) : kernel_.Run(arguments);
+    }
+    EXPECT_TRUE(status.ok()) << name() << ": " << status.message();
+  }
+
+  const LoweredOperator& lowered_;
+  const Kernel& kernel_;
+  Backend* const gpu_;
+  const std::vector<const TensorDesc*> input_tensors_;
+  const std::vector<const TensorDesc*> output_tensors_;
+  const bool in_place_;
+  bool at_end_;
+  std::vector<std::unique_ptr<GuardedBuffer>> memory_;
+  std::vector<GuardedBuffer*> in_, out_;  // null: absent
+  GuardedBuffer* temporary_;
+  GuardedBuffer* persistent_;
+  GuardedBuffer* initialization_temporary_;
+};
+
+Status LowerFor(const OperatorDesc& desc, const RunOptions& options, LoweredOperator* lowered) {
+  const std::string backend = BackendOf(options.implementation);
+  const Backend* const gpu = FindGpu(backend);
+  return LowerOperator(ImplementationOf(desc), desc,
+                       {.backend = backend,
+                        .implementation = options.implementation,
+                        .level = options.level,
+                        .threads = options.threads,
+                        .device = gpu != nullptr ? &gpu->device_properties() : nullptr},
+                       lowered);
+}
+
+// The same with inputs that are OWNED_BY_DML.
+OperatorDesc WithOwnedInputs(OperatorDesc desc) {
+  for (size_t i = 0; i < desc.fields.size(); ++i) {
+    if (desc.schema->fields[i].kind != FieldKind::kInput) continue;
+    if (auto* tensor = std::get_if<TensorDesc>(&desc.fields[i])) tensor->owned_by_dml = true;
+    if (auto* tensors = std::get_if<std::vector<TensorDesc>>(&desc.fields[i])) {
+      for (TensorDesc& tensor : *tensors) tensor.owned_by_dml = true;
+    }
+  }
+  return desc;
+}
+
+// Whether an implementation keeps something of the inputs that it owns.
+bool HasInitialization(const OperatorDesc& desc, const RunOptions& options) {
+  LoweredOperator lowered;
+  return LowerFor(desc, options, &lowered).ok() && lowered.kernel->persistent_bytes() != 0;
 }
 
 }  // namespace
@@ -182,24 +276,16 @@ Bytes RandomBytes(const TensorDesc& tensor, std::mt19937_64& random) {
 }
 
 RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs, const RunOptions& options) {
-  const Operator& op = ImplementationOf(desc);
   RunResult result;
   Status checked = ValidateOperatorDesc(desc, options.level);
-  if (checked.ok()) checked = op.check(desc, options.level);
+  if (checked.ok()) checked = ImplementationOf(desc).check(desc, options.level);
   EXPECT_TRUE(checked.ok()) << checked.message();
   if (!checked.ok()) return result;
   LoweredOperator lowered;
-  const std::string backend = BackendOf(options.implementation);
-  Backend* const gpu = FindGpu(backend);
-  const Status status = LowerOperator(op, desc,
-                                      {.backend = backend,
-                                       .implementation = options.implementation,
-                                       .level = options.level,
-                                       .threads = options.threads,
-                                       .device = gpu != nullptr ? &gpu->device_properties() : nullptr},
-                                      &lowered);
+  const Status status = LowerFor(desc, options, &lowered);
   result.implementation = lowered.implementation;
   result.explanation = lowered.explanation;
+  result.exactness = lowered.exactness;
   if (!status.ok()) {
     // Only a forced implementation may refuse, never the reference.
     EXPECT_EQ(status.code(), Code::kUnsupported);
@@ -207,24 +293,45 @@ RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs
         << status.message();
     return result;
   }
-  RunKernel(desc, lowered, inputs, options, &result);
+  KernelRun run(desc, lowered, inputs, options);
+  run.Run(options, &result);
+  run.ExpectUntouched(inputs);
   return result;
 }
 
 RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inputs, bool in_place) {
   RunResult reference = RunOperator(desc, inputs, {.implementation = "cpu.reference", .in_place = in_place});
+  const auto expect_agrees = [&](const RunResult& result, const RunResult& first, const std::string& how) {
+    EXPECT_EQ(Difference(desc, result.outputs, reference.outputs, result.exactness), "") << how;
+    EXPECT_EQ(result.data_errors, reference.data_errors) << how;
+    // However far from the reference: always the same.
+    EXPECT_EQ(result.outputs, first.outputs) << how;
+  };
   for (const char* name : RunnableImplementations(desc)) {
     if (std::string(name) == "cpu.reference") continue;
+    RunResult first;
     for (const uint32_t threads : {1u, 2u, 7u}) {
       if (threads > 1 && BackendOf(name) != "cpu") break;
-      const RunResult result =
-          RunOperator(desc, inputs, {.implementation = name, .in_place = in_place, .threads = threads});
+      RunOptions options = {.implementation = name, .in_place = in_place, .threads = threads};
+      const RunResult result = RunOperator(desc, inputs, options);
       if (result.implementation.empty()) break;  // does not fit
-      EXPECT_EQ(result.outputs, reference.outputs) << name << ", threads " << threads;
-      EXPECT_EQ(result.data_errors, reference.data_errors) << name << ", threads " << threads;
+      if (threads == 1) first = result;
+      expect_agrees(result, first, StrCat(name, ", threads ", threads));
+      if (in_place || !desc.schema->owned_by_dml) continue;
+      const OperatorDesc owned = WithOwnedInputs(desc);
+      if (!HasInitialization(owned, options)) continue;
+      expect_agrees(RunOperator(owned, inputs, options), first,
+                    StrCat(name, " with owned inputs, threads ", threads));
     }
   }
   return reference;
+}
+
+Exactness ExactnessOf(const OperatorDesc& desc, const std::string& implementation) {
+  LoweredOperator lowered;
+  const Status status = LowerFor(desc, {.implementation = implementation}, &lowered);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return lowered.exactness;
 }
 
 std::vector<const char*> RunnableImplementations(const OperatorDesc& desc) {

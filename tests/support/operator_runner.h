@@ -50,7 +50,8 @@ Bytes RandomBytes(const TensorDesc& tensor, std::mt19937_64& random);
 struct RunResult {
   std::string implementation;
   std::string explanation;
-  std::vector<Bytes> outputs;            // all bytes, gaps included (kGap before the run)
+  Exactness exactness;                   // that the implementation declares
+  std::vector<Bytes> outputs;            // all bytes, gaps included (kGap before the run); absent ones: none
   std::vector<std::string> data_errors;  // sentences, in order
 };
 
@@ -62,13 +63,18 @@ struct RunOptions {
   uint32_t threads = 1;
 };
 
-// Validate, check, lower, run. Buffers have exactly the described sizes and stand between
-// guards (GuardedBuffer); a kernel that touches a guard, an input, or a gap fails the test.
+// Validate, check, lower, initialise, run. There is an entry in `inputs` for every input, also for absent
+// ones (empty). Buffers have exactly the described sizes and stand between guards (GuardedBuffer); a kernel
+// that fails, or touches a guard, an input, a gap, or in a run the persistent resource, fails the test.
 RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs, const RunOptions& options);
 
-// Runs every implementation that fits, for 1, 2 and 7 threads, and expects the bytes
-// and sentences of the reference, which it returns.
+// Runs every implementation that fits, for 1, 2 and 7 threads, and those that pack owned inputs with such
+// inputs, too. Expects what the reference gives, which it returns, as exactly as each declares, always the
+// same bytes, and the sentences of the reference.
 RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inputs, bool in_place = false);
+
+// What an implementation that fits declares.
+Exactness ExactnessOf(const OperatorDesc& desc, const std::string& implementation);
 
 const Operator& ImplementationOf(const OperatorDesc& desc);
 

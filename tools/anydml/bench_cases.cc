@@ -12,7 +12,8 @@ constexpr size_t kMaxCases = 10000;
 // All values that one argument stands for: "a{1,2}" is "a1" and "a2".
 Status ExpandBraces(const FieldArgument& argument, const std::string& text, std::vector<std::string>* out) {
   const size_t open = text.find('{'), close = text.find('}');
-  if (open == std::string::npos && close == std::string::npos) {
+  const bool is_json = text.find('"') != std::string::npos;  // an activation, with braces of its own
+  if (is_json || (open == std::string::npos && close == std::string::npos)) {
     if (std::find(out->begin(), out->end(), text) != out->end()) return {};  // once is enough
     if (out->size() >= kMaxCases) return UsageError(argument.first, " has more than ", kMaxCases, " values");
     out->push_back(text);
@@ -147,10 +148,10 @@ Status LoadOperatorCase(const OperatorSchema& schema, const std::vector<FieldArg
   return {};
 }
 
-Status LoadModelCase(const std::string& path, BenchCase* out) {
+Status LoadModelCase(const std::string& path, bool allow_outside, BenchCase* out) {
   out->op = "model";
   out->name = path;
-  ANYDML_RETURN_IF_ERROR(LoadModel(path, &out->model));
+  ANYDML_RETURN_IF_ERROR(LoadModel(path, allow_outside, &out->model));
   const auto& commands = out->model.commands;
   const bool dispatches = std::any_of(commands.begin(), commands.end(), [](const ModelCommand& command) {
     return std::holds_alternative<DispatchCommand>(command.action);

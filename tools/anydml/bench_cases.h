@@ -34,7 +34,7 @@ struct BenchCase {
 Status LoadOperatorCase(const OperatorSchema& schema, const std::vector<FieldArguments>& sweep,
                         const FieldArguments& fields, FeatureLevel level, DataType index_type,
                         BenchCase* out);
-Status LoadModelCase(const std::string& path, BenchCase* out);
+Status LoadModelCase(const std::string& path, bool allow_outside, BenchCase* out);
 
 // "1x1000"
 std::string SizesText(const std::vector<uint64_t>& sizes);

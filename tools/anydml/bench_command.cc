@@ -24,6 +24,7 @@ constexpr Option kOptions[] = {
     {"--csv", "", ValueKind::kText, "print comma-separated values instead of a table"},
     {"--report", "FILE", ValueKind::kFile, "also write an HTML page with charts"},
     {"--peers", "FILE", ValueKind::kFile, "add the records of `./dev bench --json FILE` to the page"},
+    kAllowOutsideOption,
 };
 
 // At more of them the samples would be what fills the memory.
@@ -66,6 +67,7 @@ Status ReadWhat(const Arguments& arguments, BenchOptions* out) {
   if (name.ends_with(".json")) {
     if (!fields.empty()) return UsageError("a model has no fields; ", fields[0].first, "= follows ", name);
     out->model = name;
+    out->allow_outside = arguments.Has(kAllowOutsideOption.name);
     return {};
   }
   ANYDML_RETURN_IF_ERROR(FindSchema(name, &out->schema));

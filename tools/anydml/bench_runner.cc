@@ -9,6 +9,7 @@
 #include "anydml/model_device.h"
 #include "anydml/output_files.h"
 #include "common/adapters.h"
+#include "common/scoped_variable.h"
 
 namespace anydml::tools {
 namespace {
@@ -50,13 +51,15 @@ Status Bench::NeedBandwidth(size_t adapter) {
   if (entry.bandwidth > 0) return {};
   SessionOptions session_options = OptionsFor(adapter, /*debug=*/false);
   session_options.implementation.clear();
+  // The copy is not what the caller forces an implementation of.
+  const ScopedVariable any_implementation("ANYDML_IMPLEMENTATION", std::nullopt);
   std::unique_ptr<Session> session;
   ANYDML_RETURN_IF_ERROR(Session::Create(session_options, &session));
   return MeasureBandwidth(session.get(), &entry.bandwidth);
 }
 
 Status Bench::Load(const FieldArguments& fields, const Session& session, BenchCase* out) const {
-  if (!options_.model.empty()) return LoadModelCase(options_.model, out);
+  if (!options_.model.empty()) return LoadModelCase(options_.model, options_.allow_outside, out);
   return LoadOperatorCase(*options_.schema, options_.sweep, fields, session.feature_level(),
                           options_.index_type, out);
 }
@@ -85,10 +88,10 @@ Status Bench::TimeOn(size_t adapter, const FieldArguments& fields) {
   BenchResult result;
   result.adapter = adapter;
   ANYDML_RETURN_IF_ERROR(Load(fields, *session, &result.info));
-  const Model model = std::exchange(result.info.model, {});
-  ANYDML_RETURN_IF_ERROR(CheckData(model, adapter));
+  ANYDML_RETURN_IF_ERROR(CheckData(result.info.model, adapter));
   ANYDML_RETURN_IF_ERROR(NeedBandwidth(adapter));
-  ModelOnDevice on_device(model, session.get());
+  ModelOnDevice on_device(std::exchange(result.info.model, {}), session.get());
+  const Model& model = on_device.model();
   ANYDML_RETURN_IF_ERROR(on_device.Prepare());
   Timings timings;
   ANYDML_RETURN_IF_ERROR(ModelTimer(model, &on_device, session.get()).Time(options_.limits, &timings));

@@ -22,7 +22,8 @@ struct BenchOptions {
   std::string report;
   std::vector<ReportSection> peers;
 
-  std::string model;  // or, when empty:
+  bool allow_outside = false;  // as the model may read files
+  std::string model;           // or, when empty:
   const OperatorSchema* schema = nullptr;
   std::vector<FieldArguments> sweep;  // one entry per case; none: only the peers are drawn
 };

@@ -5,6 +5,7 @@
 #include "anydml/commands.h"
 #include "anydml/exit_status.h"
 #include "anydml/model.h"
+#include "anydml/text.h"
 #include "ops/operator.h"
 #include "schema/validate.h"
 
@@ -14,6 +15,7 @@ namespace {
 constexpr Option kOptions[] = {
     {"--feature-level", "LEVEL", ValueKind::kFeatureLevel,
      "the feature level to check for (6.4, the highest, unless given)"},
+    kAllowOutsideOption,
 };
 
 // What CreateOperator would say on a device of this feature level. An operator that is not
@@ -45,11 +47,11 @@ class ModelChecker {
     const bool implemented = FindImplementation(op.desc.schema->type) != nullptr;
     if (!status.ok()) ++invalid_;
 
-    std::string line = StrCat("  ", op.name, " (", op.desc.schema->name, "): ");
+    std::string line = StrCat("  ", ForTerminal(op.name), " (", op.desc.schema->name, "): ");
     line += status.ok() ? output_.Paint(Style::kGreen, "valid") : output_.Paint(Style::kRed, "not valid");
     if (lowest != 0) line += StrCat(", accepted from feature level ", FeatureLevelName(lowest), " on");
     if (!implemented) line += ", not implemented yet";
-    if (!status.ok()) line += StrCat("\n    ", op.where, status.message());
+    if (!status.ok()) line += StrCat("\n    ", ForTerminal(op.where + status.message()));
     output_.Text(line + "\n");
 
     JsonWriter& json = output_.document();
@@ -82,7 +84,7 @@ Status Run(const Arguments& arguments, Output* output) {
   json.Key("model").String(path);
   json.Key("featureLevel").String(FeatureLevelName(level));
   Model model;
-  if (Status status = LoadModel(path, &model); !status.ok()) {
+  if (Status status = LoadModel(path, arguments.Has(kAllowOutsideOption.name), &model); !status.ok()) {
     json.Key("valid").Bool(false);
     return status;
   }

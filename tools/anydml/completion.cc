@@ -84,6 +84,11 @@ class Completer {
     if (field.type == FieldType::kBool) {
       for (const char* value : {"true", "false"}) Add(head + value, "");
     }
+    if (field.type == FieldType::kOperatorDesc || field.type == FieldType::kOperatorDescArray) {
+      for (const FusionRule& rule : AllFusionRules()) {
+        if (rule.host == 0 || rule.host == schema_->type) Add(head + FindOperator(rule.activation)->name, "");
+      }
+    }
     if (field.enumeration == nullptr) return;
     for (const EnumMember& member : field.enumeration->members) {
       Add(StrCat(head, ShortName(*field.enumeration, member)), "");

@@ -11,6 +11,7 @@
 #include "anydml/junit.h"
 #include "anydml/model_runner.h"
 #include "anydml/output_files.h"
+#include "anydml/text.h"
 
 namespace anydml::tools {
 namespace {
@@ -66,7 +67,7 @@ Status RunCase(const ConformanceCase& test, ExecutionOptions options) {
   if (test.feature_level != 0) options.session.feature_level = FeatureLevelName(test.feature_level);
   options.allow_out_of_range = true;  // dropping such an update is what is expected
   Output quiet(/*json=*/true, /*quiet=*/true);
-  Status status = RunModel(model, options, &quiet);
+  Status status = RunModel(std::move(model), options, &quiet);
   if (!test.refused || status.code() == Code::kUnsupported) return status;
   if (status.code() == Code::kInvalidArgument) return {};
   return Status(Code::kFail, StrCat(test.model_path, ": E_INVALIDARG was expected, but ",
@@ -148,8 +149,8 @@ Status RunAll(const std::vector<ConformanceCase>& cases, const ExecutionOptions&
   for (const ConformanceCase& test : cases) {
     const JunitCase& result = results->emplace_back(Judge(test, options, session->feature_level()));
     if (result.outcome != Outcome::kFailed) continue;
-    output->Text(
-        StrCat(output->Paint(Style::kRed, "FAILED "), test.FullName(), "\n  ", result.message, "\n"));
+    output->Text(StrCat(output->Paint(Style::kRed, "FAILED "), ForTerminal(test.FullName()), "\n  ",
+                        ForTerminal(result.message), "\n"));
     json.BeginObject();
     json.Key("model").String(test.FullName());
     json.Key("message").String(result.message);
@@ -163,7 +164,7 @@ void List(const std::vector<ConformanceCase>& cases, Output* output) {
   JsonWriter& json = output->document();
   json.Key("models").BeginArray();
   for (const ConformanceCase& test : cases) {
-    output->Text(StrCat(test.FullName(), ": ", test.claim, "\n"));
+    output->Text(StrCat(ForTerminal(test.FullName()), ": ", ForTerminal(test.claim), "\n"));
     json.BeginObject();
     json.Key("model").String(test.FullName());
     json.Key("claim").String(test.claim);

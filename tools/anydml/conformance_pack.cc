@@ -57,12 +57,12 @@ Status CheckAllExpected(const fs::path& folder, const JsonNode& models) {
 
 Status LoadGroup(const fs::path& file, const std::string& group, std::vector<ConformanceCase>* cases) {
   constexpr std::string_view kKeys[] = {"proves", "basis", "models"};
-  std::vector<std::byte> bytes;
-  ANYDML_RETURN_IF_ERROR(ReadFile(file.string(), kMaxExpectedBytes, &bytes));
+  const auto bytes = std::make_shared<std::vector<std::byte>>();
+  ANYDML_RETURN_IF_ERROR(ReadFile(file.string(), kMaxExpectedBytes, bytes.get()));
   JsonValue value;
   const std::string path = file.string();
   ANYDML_RETURN_IF_ERROR(
-      ParseJson(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, &value));
+      ParseJson(path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, &value));
   const JsonNode root(path, value);
   ANYDML_RETURN_IF_ERROR(root.ExpectKeys(kKeys));
   std::optional<JsonNode> models;
@@ -74,7 +74,8 @@ Status LoadGroup(const fs::path& file, const std::string& group, std::vector<Con
     test.name = models->value().keys[i];
     test.model_path = (file.parent_path() / (test.name + ".json")).string();
     test.expected_path = path;
-    ANYDML_RETURN_IF_ERROR(ReadCase(models->Element(i), &test));
+    test.expected_text = bytes;
+    ANYDML_RETURN_IF_ERROR(ReadCase(models->Member(i), &test));
   }
   return CheckAllExpected(file.parent_path(), *models);
 }
@@ -84,11 +85,7 @@ Status ReadExpectation(const ConformanceCase& test, const ModelBuffer& buffer, E
   const JsonNode outputs(test.expected_path, test.outputs, StrCat("models.", test.name, ".outputs"));
   std::optional<JsonNode> values;
   ANYDML_RETURN_IF_ERROR(outputs.Require(buffer.name, &values));
-  ANYDML_RETURN_IF_ERROR(AppendElements(*values, buffer.type, &out->values));
-  if (out->values.size() == buffer.values_bytes) return {};
-  const uint64_t element_bytes = BitSize(buffer.type) / 8;
-  return values->Error(out->values.size() / element_bytes, " values are expected, but '", buffer.name,
-                       "' has ", buffer.values_bytes / element_bytes);
+  return ReadExpectedElements(*values, buffer, &out->values);
 }
 
 }  // namespace
@@ -110,7 +107,7 @@ Status LoadConformancePack(const std::string& folder, std::vector<ConformanceCas
 }
 
 Status LoadConformanceModel(const ConformanceCase& test, Model* model) {
-  ANYDML_RETURN_IF_ERROR(LoadModel(test.model_path, model));
+  ANYDML_RETURN_IF_ERROR(LoadModel(test.model_path, /*allow_outside=*/false, model));
   std::vector<ModelCommand> commands;
   size_t expectations = 0;
   for (ModelCommand& command : model->commands) {

@@ -2,6 +2,8 @@
 // says what has to come of them. conformance/README.md describes the format.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@ struct ConformanceCase {
   bool refused = false;            // with E_INVALIDARG, when the operator is created
   // Otherwise what the model writes, by the resource's name. The path is of expected.json.
   std::string expected_path;
+  std::shared_ptr<const std::vector<std::byte>> expected_text;  // which `outputs` refers to
   JsonValue outputs;
 
   std::string FullName() const { return group + "/" + name; }

@@ -1,10 +1,12 @@
 #include "anydml/element_number.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
+#include "common/packed_elements.h"
 #include "ops/common/dispatch.h"
 
 namespace anydml::tools {
@@ -27,8 +29,9 @@ T Convert(double number) {
 
 }  // namespace
 
-double ElementToDouble(DataType type, const std::byte* element) {
-  return DispatchByType(type, [element]<typename T>() -> double {
+double ElementToDouble(DataType type, const std::byte* data, uint64_t index) {
+  if (IsFourBits(type)) return FourBits(type, data, index);
+  return DispatchByType(type, [element = data + index * (BitSize(type) / 8)]<typename T>() -> double {
     T value;
     std::memcpy(&value, element, sizeof(value));
     if constexpr (std::is_same_v<T, Half>) {
@@ -39,9 +42,15 @@ double ElementToDouble(DataType type, const std::byte* element) {
   });
 }
 
-Scalar ElementFromDouble(DataType type, double number) {
+double ScalarToDouble(DataType type, const Scalar& scalar) {
+  return ElementToDouble(Unpacked(type), reinterpret_cast<const std::byte*>(scalar.bytes.data()), 0);
+}
+
+Scalar ScalarFromDouble(DataType type, double number) {
   Scalar scalar{};
-  DispatchByType(type, [number, &scalar]<typename T>() {
+  if (type == DataType::kUInt4) number = std::clamp(number, 0.0, 15.0);
+  if (type == DataType::kInt4) number = std::clamp(number, -8.0, 7.0);
+  DispatchByType(Unpacked(type), [number, &scalar]<typename T>() {
     const T value = Convert<T>(number);
     std::memcpy(scalar.bytes.data(), &value, sizeof(value));
   });

@@ -7,10 +7,12 @@
 
 namespace anydml::tools {
 
-// 64-bit integers may be rounded.
-double ElementToDouble(DataType type, const std::byte* element);
+// One element of many. 64-bit integers may be rounded.
+double ElementToDouble(DataType type, const std::byte* data, uint64_t index);
+// Of a scalar, in which elements of four bits have a byte.
+double ScalarToDouble(DataType type, const Scalar& scalar);
 
 // Integers are rounded down and held to the type's range.
-Scalar ElementFromDouble(DataType type, double number);
+Scalar ScalarFromDouble(DataType type, double number);
 
 }  // namespace anydml::tools

@@ -105,6 +105,15 @@ const char* StoreElement(std::string_view text, Scalar* scalar) {
   return problem;
 }
 
+// In a byte.
+template <typename T>
+const char* StoreFourBits(std::string_view text, T low, T high, Scalar* scalar) {
+  const char* problem = StoreElement<T>(text, scalar);
+  T number{};
+  std::memcpy(&number, scalar->bytes.data(), sizeof(number));
+  return problem != nullptr || (number >= low && number <= high) ? problem : "is out of range";
+}
+
 }  // namespace
 
 Status ParseFieldValue(const FieldSchema& field, std::string_view text, DataType scalar_type,
@@ -150,8 +159,7 @@ Status ParseFieldValue(const FieldSchema& field, std::string_view text, DataType
     case FieldType::kOperatorDescArray:
       break;
   }
-  return UsageError(field.name, "=", text, ": a field of this type (", FieldTypeName(field),
-                    ") cannot be given on the command line");
+  return UsageError(field.name, "=", text, ": is no attribute of one value (", FieldTypeName(field), ")");
 }
 
 const char* ParseElement(std::string_view text, DataType type, Scalar* scalar) {
@@ -174,8 +182,9 @@ const char* ParseElement(std::string_view text, DataType type, Scalar* scalar) {
     case DataType::kUInt16:
       return StoreElement<uint16_t>(text, scalar);
     case DataType::kUInt8:
-    case DataType::kUInt4:
       return StoreElement<uint8_t>(text, scalar);
+    case DataType::kUInt4:
+      return StoreFourBits<uint8_t>(text, 0, 15, scalar);
     case DataType::kInt64:
       return StoreElement<int64_t>(text, scalar);
     case DataType::kInt32:
@@ -183,8 +192,9 @@ const char* ParseElement(std::string_view text, DataType type, Scalar* scalar) {
     case DataType::kInt16:
       return StoreElement<int16_t>(text, scalar);
     case DataType::kInt8:
-    case DataType::kInt4:
       return StoreElement<int8_t>(text, scalar);
+    case DataType::kInt4:
+      return StoreFourBits<int8_t>(text, -8, 7, scalar);
     case DataType::kUnknown:
       break;
   }

@@ -12,7 +12,7 @@ namespace anydml::tools {
 Status ParseFieldValue(const FieldSchema& field, std::string_view text, DataType scalar_type,
                        FieldValue* value);
 
-// One element of a tensor; null, or what is wrong with the text ("is out of range").
+// One element of a tensor, of four bits in a byte; null, or what is wrong with the text ("is out of range").
 const char* ParseElement(std::string_view text, DataType type, Scalar* scalar);
 
 // Members by their full or short name.

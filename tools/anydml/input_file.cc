@@ -15,35 +15,44 @@ Status ErrnoStatus(const std::string& path) {
   return Status(Code::kFail, StrCat(path, ": ", std::strerror(errno)));
 }
 
-Status TooLong(const std::string& path, uint64_t max_bytes) {
-  return Status(Code::kFail, StrCat(path, ": is longer than ", max_bytes, " bytes, the most that is read"));
+// As many bytes as there are, up to `bytes`; -1 and errno when they cannot be read.
+ssize_t ReadUpTo(int file, std::byte* to, size_t bytes) {
+  size_t filled = 0;
+  while (filled < bytes) {
+    const ssize_t got = read(file, to + filled, bytes - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  return static_cast<ssize_t>(filled);
 }
 
 Status ReadAll(int file, const std::string& path, uint64_t max_bytes, std::vector<std::byte>* bytes) {
   struct stat info;
   if (fstat(file, &info) != 0) return ErrnoStatus(path);
   if (S_ISDIR(info.st_mode)) return Status(Code::kFail, StrCat(path, ": is a directory"));
-  if (static_cast<uint64_t>(info.st_size) > max_bytes) return TooLong(path, max_bytes);
-  // One byte more than the size, so that the end of file is seen without growing.
-  bytes->resize(S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) + 1 : size_t{1} << 16);
-  size_t filled = 0;
-  for (;;) {
-    const ssize_t got = read(file, bytes->data() + filled, bytes->size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(path);
-    if (got == 0) break;
-    filled += static_cast<size_t>(got);
-    if (filled > max_bytes) return TooLong(path, max_bytes);
-    if (filled == bytes->size()) bytes->resize(std::min(bytes->size() * 2, size_t{max_bytes} + 1));
+  if (!S_ISREG(info.st_mode)) return Status(Code::kFail, StrCat(path, ": is not a regular file"));
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (size > max_bytes) {
+    return Status(Code::kFail, StrCat(path, ": is longer than ", max_bytes, " bytes, the most that is read"));
   }
-  bytes->resize(filled);
-  return {};
+  bytes->resize(size);
+  const ssize_t got = ReadUpTo(file, bytes->data(), size);
+  if (got < 0) return ErrnoStatus(path);
+  std::byte more;
+  const ssize_t beyond = ReadUpTo(file, &more, 1);
+  if (beyond < 0) return ErrnoStatus(path);
+  if (static_cast<uint64_t>(got) == size && beyond == 0) return {};
+  return Status(Code::kFail, StrCat(path, ": holds ", beyond > 0 ? "more" : "less", " than the ", size,
+                                    " bytes that it is said to be long"));
 }
 
 }  // namespace
 
 Status ReadFile(const std::string& path, uint64_t max_bytes, std::vector<std::byte>* bytes) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting for whoever writes to a pipe, which is refused then.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return ErrnoStatus(path);
   Status status = ReadAll(file, path, max_bytes, bytes);
   close(file);

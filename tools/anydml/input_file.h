@@ -10,11 +10,11 @@
 
 namespace anydml::tools {
 
-// Fails on a file longer than `max_bytes`; endless ones (/dev/zero) end there.
+// Only regular files, whose size is known before they are read, and at most `max_bytes`.
 Status ReadFile(const std::string& path, uint64_t max_bytes, std::vector<std::byte>* bytes);
 
-// A quarter of this machine's memory, for all buffers of a model together: of every buffer there are the
-// values here, the copy that is uploaded, the buffer itself, and what is read back from it.
+// A quarter of this machine's memory, for all buffers of a model together: next to a buffer there may be the
+// values that it gets or that are read back from it, and operators need memory of their own.
 uint64_t LargestBuffer();
 
 }  // namespace anydml::tools

@@ -9,6 +9,10 @@ namespace {
 
 // The parser and the destructor of values recurse.
 constexpr int kMaxDepth = 64;
+// That are in memory at once: those of an object, and of the objects in it but for those in arrays.
+constexpr size_t kMaxMembers = size_t{1} << 18;
+constexpr size_t kMaxStringBytes = size_t{1} << 16;
+constexpr std::string_view kSpace = " \t\r\n";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -35,14 +39,24 @@ void AppendUtf8(uint32_t code, std::string* out) {
 // Every step looks at what is left first, so no input can lead it outside the text.
 class Parser {
  public:
-  Parser(std::string_view name, std::string_view text) : name_(name), text_(text) {
-    if (text_.starts_with("\xEF\xBB\xBF")) line_start_ = position_ = 3;  // a byte order mark
-  }
+  Parser(std::string_view name, JsonCursor* cursor) : name_(name), cursor_(*cursor) {}
 
   Status Parse(JsonValue* out) {
+    if (text_.starts_with("\xEF\xBB\xBF"))
+      line_start_ = static_cast<ptrdiff_t>(position_ = 3);  // byte order mark
     ANYDML_RETURN_IF_ERROR(Value(0, out));
     ANYDML_RETURN_IF_ERROR(SkipSpace());
     return AtEnd() ? Status() : Unexpected("the end of the file");
+  }
+
+  // The value after what may be skipped, in a text that was parsed before; false at its end.
+  bool Next(std::string_view skipped, JsonValue* out) {
+    for (;;) {
+      if (!SkipSpace().ok() || AtEnd()) return false;
+      if (skipped.find(Peek()) == std::string_view::npos) break;
+      Advance();
+    }
+    return Peek() != ']' && Value(0, out).ok();
   }
 
  private:
@@ -55,7 +69,11 @@ class Parser {
   void Advance() {
     if (text_[position_++] != '\n') return;
     ++line_;
-    line_start_ = position_;
+    line_start_ = static_cast<ptrdiff_t>(position_);
+  }
+
+  uint32_t Column() const {
+    return static_cast<uint32_t>(static_cast<ptrdiff_t>(position_) - line_start_ + 1);
   }
 
   bool Take(char c) {
@@ -66,7 +84,7 @@ class Parser {
 
   template <typename... Args>
   Status Error(const Args&... args) const {
-    return InvalidArgument(name_, ":", line_, ":", position_ - line_start_ + 1, ": ", args...);
+    return InvalidArgument(name_, ":", line_, ":", Column(), ": ", args...);
   }
 
   Status Unexpected(std::string_view expected) const {
@@ -83,7 +101,7 @@ class Parser {
     while (!AtEnd()) {
       if (Peek() == '/') {
         ANYDML_RETURN_IF_ERROR(SkipComment());
-      } else if (std::string_view(" \t\r\n").find(Peek()) != std::string_view::npos) {
+      } else if (kSpace.find(Peek()) != std::string_view::npos) {
         Advance();
       } else {
         break;
@@ -105,9 +123,14 @@ class Parser {
   }
 
   Status Value(int depth, JsonValue* out) {
+    // One after the other may be read into the same value.
+    out->text.clear();
+    out->list = {};
+    out->elements.clear();
+    out->keys.clear();
     ANYDML_RETURN_IF_ERROR(SkipSpace());
     out->line = line_;
-    out->column = static_cast<uint32_t>(position_ - line_start_ + 1);
+    out->column = Column();
     if (depth > kMaxDepth) return Error("nested more than ", kMaxDepth, " levels deep");
     switch (Peek()) {
       case '{':
@@ -157,6 +180,7 @@ class Parser {
     Advance();  // the quote
     while (!Take('"')) {
       if (AtEnd()) return Unexpected("the end of a string");
+      if (out->size() >= kMaxStringBytes) return Error("a string of more than ", kMaxStringBytes, " bytes");
       if (static_cast<unsigned char>(Peek()) < ' ') {
         return Error("a string holds a line break or control character; write it as an escape (\\n)");
       }
@@ -211,11 +235,17 @@ class Parser {
 
   Status Array(int depth, JsonValue* out) {
     out->kind = JsonValue::Kind::kArray;
-    Advance();  // the bracket
+    const size_t start = position_, members = members_;
+    Advance();          // the bracket
+    JsonValue element;  // looked at, and parsed again when somebody wants it
     for (;;) {
       ANYDML_RETURN_IF_ERROR(SkipSpace());
-      if (Take(']')) return {};
-      ANYDML_RETURN_IF_ERROR(Value(depth + 1, &out->elements.emplace_back()));
+      if (Take(']')) {
+        out->list = text_.substr(start, position_ - start);
+        return {};
+      }
+      ANYDML_RETURN_IF_ERROR(Value(depth + 1, &element));
+      members_ = members;
       ANYDML_RETURN_IF_ERROR(SkipSpace());
       if (!Take(',') && Peek() != ']') return Unexpected("',' or ']'");
     }
@@ -232,6 +262,8 @@ class Parser {
       std::string& key = out->keys.emplace_back();
       ANYDML_RETURN_IF_ERROR(String(&key));
       if (!keys.insert(key).second) return Error("the key '", Printable(key), "' is given twice");
+      if (++members_ > kMaxMembers)
+        return Error("more than ", kMaxMembers, " keys; large data belongs into files");
       ANYDML_RETURN_IF_ERROR(SkipSpace());
       if (!Take(':')) return Unexpected("':' after the key");
       ANYDML_RETURN_IF_ERROR(Value(depth + 1, &out->elements.emplace_back()));
@@ -241,11 +273,19 @@ class Parser {
   }
 
   const std::string_view name_;
-  const std::string_view text_;
-  size_t position_ = 0;
-  uint32_t line_ = 1;
-  size_t line_start_ = 0;
+  JsonCursor& cursor_;
+  const std::string_view text_ = cursor_.text;
+  size_t& position_ = cursor_.position;
+  uint32_t& line_ = cursor_.line;
+  ptrdiff_t& line_start_ = cursor_.line_start;
+  size_t members_ = 0;
 };
+
+// At the bracket that opens the array, which is where the array says it is.
+JsonCursor Inside(const JsonValue& array) {
+  return {array.list, array.list.empty() ? size_t{0} : 1, array.line,
+          1 - static_cast<ptrdiff_t>(array.column)};
+}
 
 }  // namespace
 
@@ -267,9 +307,25 @@ std::string Describe(const JsonValue& value) {
   return "nothing";
 }
 
+JsonElements::JsonElements(const JsonValue& array) : cursor_(Inside(array)) {}
+
+bool JsonElements::Next(JsonValue* element) { return Parser("", &cursor_).Next(",", element); }
+
+JsonLeaves::JsonLeaves(const JsonValue& array) : cursor_(Inside(array)) {}
+
+bool JsonLeaves::Next(JsonValue* leaf) { return Parser("", &cursor_).Next(",[]", leaf); }
+
+size_t CountElements(const JsonValue& array) {
+  size_t count = 0;
+  JsonElements elements(array);
+  for (JsonValue element; elements.Next(&element);) ++count;
+  return count;
+}
+
 Status ParseJson(std::string_view name, std::string_view text, JsonValue* out) {
   *out = JsonValue();
-  return Parser(name, text).Parse(out);
+  JsonCursor cursor{text};
+  return Parser(name, &cursor).Parse(out);
 }
 
 }  // namespace anydml::tools

@@ -8,10 +8,13 @@
 
 namespace anydml::tools {
 
+std::string JsonNode::Path() const {
+  return element_ == kNoElement ? path_ : StrCat(path_, "[", element_, "]");
+}
+
 std::string JsonNode::Where() const {
-  std::string where = StrCat(*file_, ":", value_->line, ":", value_->column, ": ");
-  if (!path_.empty()) where += StrCat(path_, ": ");
-  return where;
+  const std::string path = Path();
+  return StrCat(*file_, ":", value_->line, ":", value_->column, ": ", path, path.empty() ? "" : ": ");
 }
 
 Status JsonNode::At(const Status& status) const {
@@ -32,7 +35,7 @@ Status JsonNode::ExpectKeys(std::span<const std::string_view> allowed) const {
     if (std::find(allowed.begin(), allowed.end(), key) != allowed.end()) continue;
     std::string list;
     for (const std::string_view name : allowed) list += StrCat(list.empty() ? "" : ", ", name);
-    return Element(i).Error("unknown key (allowed: ", list, ")", DidYouMean(key, allowed));
+    return Member(i).Error("unknown key (allowed: ", list, ")", DidYouMean(key, allowed));
   }
   return {};
 }
@@ -40,7 +43,7 @@ Status JsonNode::ExpectKeys(std::span<const std::string_view> allowed) const {
 std::optional<JsonNode> JsonNode::Find(std::string_view key) const {
   const auto found = std::find(value_->keys.begin(), value_->keys.end(), key);
   if (found == value_->keys.end()) return std::nullopt;
-  return Element(static_cast<size_t>(found - value_->keys.begin()));
+  return Member(static_cast<size_t>(found - value_->keys.begin()));
 }
 
 Status JsonNode::Require(std::string_view key, std::optional<JsonNode>* out) const {
@@ -49,16 +52,10 @@ Status JsonNode::Require(std::string_view key, std::optional<JsonNode>* out) con
   return *out ? Status() : Error(key, " is missing");
 }
 
-JsonNode JsonNode::Element(size_t index) const {
-  const JsonValue& element = value_->elements[index];
-  if (value_->kind == Kind::kArray) return {*file_, element, StrCat(path_, "[", index, "]")};
-  return {*file_, element, StrCat(path_, path_.empty() ? "" : ".", Printable(value_->keys[index]))};
-}
-
-std::vector<JsonNode> JsonNode::Elements() const {
-  std::vector<JsonNode> nodes;
-  for (size_t i = 0; i < value_->elements.size(); ++i) nodes.push_back(Element(i));
-  return nodes;
+JsonNode JsonNode::Member(size_t index) const {
+  const std::string path = Path();
+  return {*file_, value_->elements[index],
+          StrCat(path, path.empty() ? "" : ".", Printable(value_->keys[index]))};
 }
 
 Status JsonNode::Get(std::string* out) const {
@@ -90,10 +87,7 @@ Status JsonNode::Get(double* out) const { return GetNumber("a number", out); }
 Status JsonNode::Get(std::vector<uint32_t>* out) const {
   ANYDML_RETURN_IF_ERROR(Expect(Kind::kArray, "an array of integers"));
   out->clear();
-  for (size_t i = 0; i < value_->elements.size(); ++i) {
-    ANYDML_RETURN_IF_ERROR(Element(i).Get(&out->emplace_back()));
-  }
-  return {};
+  return ForEach([out](const JsonNode& node) { return node.Get(&out->emplace_back()); });
 }
 
 Status JsonNode::GetNumberText(std::string_view* out) const {

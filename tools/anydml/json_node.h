@@ -18,8 +18,12 @@ class JsonNode {
  public:
   using Kind = JsonValue::Kind;
 
-  JsonNode(const std::string& file, const JsonValue& value, std::string path = "")
-      : file_(&file), value_(&value), path_(std::move(path)) {}
+  static constexpr size_t kNoElement = SIZE_MAX;
+
+  // `element`: which one of the array at `path` it is, where it is one.
+  JsonNode(const std::string& file, const JsonValue& value, std::string path = "",
+           size_t element = kNoElement)
+      : file_(&file), value_(&value), path_(std::move(path)), element_(element) {}
 
   const JsonValue& value() const { return *value_; }
   Kind kind() const { return value_->kind; }
@@ -41,8 +45,27 @@ class JsonNode {
 
   std::optional<JsonNode> Find(std::string_view key) const;
   Status Require(std::string_view key, std::optional<JsonNode>* out) const;
-  JsonNode Element(size_t index) const;  // of an array or an object
-  std::vector<JsonNode> Elements() const;
+  JsonNode Member(size_t index) const;  // of an object
+
+  // Calls `visit` with each element of an array, until one fails. The elements are gone afterwards.
+  template <typename Visit>
+  Status ForEach(const Visit& visit) const {
+    JsonElements elements(*value_);
+    JsonValue element;
+    JsonNode node(*file_, element, Path(), 0);
+    for (; elements.Next(&element); ++node.element_) ANYDML_RETURN_IF_ERROR(visit(node));
+    return {};
+  }
+  // Likewise with what is in an array and in the arrays in it, or with a value that is none.
+  template <typename Visit>
+  Status ForEachLeaf(const Visit& visit) const {
+    if (kind() != Kind::kArray) return visit(*this);
+    JsonLeaves leaves(*value_);
+    JsonValue leaf;
+    JsonNode node(*file_, leaf, Path(), 0);
+    for (; leaves.Next(&leaf); ++node.element_) ANYDML_RETURN_IF_ERROR(visit(node));
+    return {};
+  }
 
   Status Get(std::string* out) const;
   Status Get(bool* out) const;
@@ -72,8 +95,11 @@ class JsonNode {
   Status GetNumber(std::string_view expected, T* out) const;
 
   const std::string* file_;
+  std::string Path() const;  // "dispatchables.top.desc.K"
+
   const JsonValue* value_;
   std::string path_;
+  size_t element_;
 };
 
 }  // namespace anydml::tools

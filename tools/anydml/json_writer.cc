@@ -44,9 +44,10 @@ void JsonWriter::Quote(std::string_view text) {
       text_ += {'\\', c};
     } else if (c == '\n') {
       text_ += "\\n";
-    } else if (length == 1 && c < ' ') {
+    } else if (StartsWithControl(text)) {
       char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(c));
+      const auto code = static_cast<unsigned char>(text[length - 1]);  // of two bytes the second is the code
+      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(code));
       text_ += escape;
     } else {
       text_ += text.substr(0, length);
@@ -104,8 +105,7 @@ void JsonWriter::TensorValues(const TensorDesc& tensor, std::span<const std::byt
 void JsonWriter::Values(const TensorDesc& tensor, std::span<const std::byte> data, uint32_t dimension,
                         uint64_t offset) {
   if (dimension == tensor.rank) {
-    const std::string element =
-        ElementToString(tensor.type, data.data() + offset * (BitSize(tensor.type) / 8));
+    const std::string element = ElementToString(tensor.type, data.data(), offset);
     const bool is_number = element.find_first_of("n?") == std::string::npos;  // nan, inf
     Separate();
     text_ += is_number ? element : '"' + element + '"';

@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -23,6 +26,11 @@ struct ModelBuffer {
   // The part that was given values: what is printed and written.
   uint64_t values_offset = 0;
   uint64_t values_bytes = 0;
+
+  // Only where they are of one type.
+  uint64_t value_count() const {
+    return std::accumulate(sizes.begin(), sizes.end(), uint64_t{1}, std::multiplies<>());
+  }
 };
 
 struct ModelBinding {
@@ -75,11 +83,20 @@ struct Model {
   std::vector<ModelBuffer> buffers;
   std::vector<ModelOperator> operators;
   std::vector<ModelCommand> commands;
+  // The indices of those that a file names.
+  std::unordered_map<std::string, size_t> buffers_by_name;
+  std::unordered_map<std::string, size_t> operators_by_name;
 };
 
-Status LoadModel(const std::string& path, Model* out);
-// `name` stands for the file in the sentences that explain a failure; relative paths start at `folder`.
-Status ParseModel(const std::string& name, std::string_view text, const std::filesystem::path& folder,
-                  Model* out);
+// Where a model's files are. Models come from anywhere: unless `allow_outside` is set, one that names a file
+// outside of the folder, be it through a symbolic link, is refused.
+struct ModelFolder {
+  std::filesystem::path path;
+  bool allow_outside = false;
+};
+
+Status LoadModel(const std::string& path, bool allow_outside, Model* out);
+// `name` stands for the file in the sentences that explain a failure.
+Status ParseModel(const std::string& name, std::string_view text, const ModelFolder& folder, Model* out);
 
 }  // namespace anydml::tools

@@ -10,13 +10,20 @@
 #include "anydml/random_values.h"
 #include "anydml/text.h"
 #include "base/half.h"
+#include "common/packed_elements.h"
 
 namespace anydml::tools {
 namespace {
 
+// Before they are packed.
+uint32_t ElementBytes(DataType type) { return BitSize(Unpacked(type)) / 8; }
+
+// So much room that Place need not move the elements.
+uint64_t PaddedBytes(DataType type, uint64_t count) { return count * ElementBytes(type) + 3; }
+
 void Append(const Scalar& scalar, DataType type, std::vector<std::byte>* bytes) {
   const auto* element = reinterpret_cast<const std::byte*>(scalar.bytes.data());
-  bytes->insert(bytes->end(), element, element + BitSize(type) / 8);
+  bytes->insert(bytes->end(), element, element + ElementBytes(type));
 }
 
 Status ReadElement(const JsonNode& node, DataType type, Scalar* scalar) {
@@ -36,7 +43,7 @@ Status ReadRequiredElement(const JsonNode& node, std::string_view key, DataType 
 Status ReadCount(const JsonNode& node, DataType type, uint32_t* count) {
   ANYDML_RETURN_IF_ERROR(node.GetRequired("valueCount", count));
   if (*count == 0) return node.Error("valueCount is 0; it must be at least 1");
-  if (uint64_t{*count} * BitSize(type) / 8 <= LargestBuffer()) return {};
+  if (uint64_t{*count} * ElementBytes(type) <= LargestBuffer()) return {};
   return node.Error("valueCount ", *count, " of ", Name(type),
                     " is more than a quarter of this machine's memory");
 }
@@ -48,6 +55,7 @@ Status ReadConstant(const JsonNode& node, DataType type, std::vector<std::byte>*
   Scalar value{};
   ANYDML_RETURN_IF_ERROR(ReadCount(node, type, &count));
   ANYDML_RETURN_IF_ERROR(ReadRequiredElement(node, "value", type, &value));
+  bytes->reserve(PaddedBytes(type, count));
   for (uint32_t i = 0; i < count; ++i) Append(value, type, bytes);
   return {};
 }
@@ -66,6 +74,11 @@ void AddTo(Scalar* value, const Scalar& delta) {
   std::memcpy(value->bytes.data(), &sum, sizeof(sum));
 }
 
+void WrapFourBits(DataType type, Scalar* value) {
+  const auto byte = static_cast<std::byte>(value->bytes[0]);
+  value->bytes[0] = static_cast<uint8_t>(FourBits(type, &byte, 0));
+}
+
 void AddTo(DataType type, Scalar* value, const Scalar& delta) {
   if (type == DataType::kFloat64) return AddTo<double>(value, delta);
   if (type == DataType::kFloat32) return AddTo<float>(value, delta);
@@ -74,9 +87,11 @@ void AddTo(DataType type, Scalar* value, const Scalar& delta) {
     std::memcpy(value->bytes.data(), &sum, sizeof(sum));
     return;
   }
-  switch (BitSize(type)) {
+  switch (BitSize(Unpacked(type))) {
     case 8:
-      return AddTo<uint8_t>(value, delta);
+      AddTo<uint8_t>(value, delta);
+      if (IsFourBits(type)) WrapFourBits(type, value);
+      return;
     case 16:
       return AddTo<uint16_t>(value, delta);
     case 32:
@@ -94,6 +109,7 @@ Status ReadSequence(const JsonNode& node, DataType type, std::vector<std::byte>*
   ANYDML_RETURN_IF_ERROR(ReadCount(node, type, &count));
   ANYDML_RETURN_IF_ERROR(ReadRequiredElement(node, "valueStart", type, &value));
   ANYDML_RETURN_IF_ERROR(ReadRequiredElement(node, "valueDelta", type, &delta));
+  bytes->reserve(PaddedBytes(type, count));
   for (uint32_t i = 0; i < count; ++i) {
     Append(value, type, bytes);
     AddTo(type, &value, delta);
@@ -107,7 +123,7 @@ Status ReadBound(const JsonNode& node, std::string_view key, DataType type, doub
   if (!given) return {};
   Scalar scalar{};
   ANYDML_RETURN_IF_ERROR(ReadElement(*given, type, &scalar));
-  *bound = ElementToDouble(type, reinterpret_cast<const std::byte*>(scalar.bytes.data()));
+  *bound = ScalarToDouble(type, scalar);
   return {};
 }
 
@@ -127,27 +143,31 @@ Status ReadRandom(const JsonNode& node, DataType type, std::vector<std::byte>* b
 
 // {"type": ..., "value": ...} each.
 Status ReadMixedList(const JsonNode& node, std::vector<std::byte>* bytes) {
-  constexpr std::string_view kKeys[] = {"name", "type", "value"};
-  for (const JsonNode& element : node.Elements()) {
+  return node.ForEach([bytes](const JsonNode& element) -> Status {
+    constexpr std::string_view kKeys[] = {"name", "type", "value"};
     ANYDML_RETURN_IF_ERROR(element.ExpectKeys(kKeys));
     std::optional<JsonNode> type_node;
     ANYDML_RETURN_IF_ERROR(element.Require("type", &type_node));
     DataType type = DataType::kUnknown;
     ANYDML_RETURN_IF_ERROR(ReadDataType(*type_node, &type));
-    if (type == DataType::kUnknown) return type_node->Error("an element needs a data type");
+    if (type == DataType::kUnknown || IsFourBits(type)) {
+      return type_node->Error("an element of a list of several types needs one of 8 bits or more");
+    }
     Scalar value{};
     ANYDML_RETURN_IF_ERROR(ReadRequiredElement(element, "value", type, &value));
     Append(value, type, bytes);
-  }
-  return {};
+    return {};
+  });
 }
 
-Status ReadSource(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out) {
+Status ReadSource(const JsonNode& node, const ModelFolder& folder, ModelBuffer* out) {
   constexpr std::string_view kKeys[] = {"sourcePath"};
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
-  std::string source;
-  ANYDML_RETURN_IF_ERROR(node.GetRequired("sourcePath", &source));
-  const std::string path = ResolveInput(folder, source);
+  std::optional<JsonNode> source_node;
+  ANYDML_RETURN_IF_ERROR(node.Require("sourcePath", &source_node));
+  std::string path;
+  ANYDML_RETURN_IF_ERROR(ResolvePath(*source_node, folder, /*input=*/true, &path));
+  const std::string& source = source_node->value().text;
   if (HasExtension(path, ".npy")) {
     const DataType wanted = out->type;
     ANYDML_RETURN_IF_ERROR(node.At(ReadPackedNpy(path, &out->type, &out->sizes, &out->bytes)));
@@ -159,19 +179,22 @@ Status ReadSource(const JsonNode& node, const std::filesystem::path& folder, Mod
     return node.At(Status(Code::kUnsupported, StrCat("'", Printable(source), "': images are not supported")));
   }
   if (out->type == DataType::kUnknown) return node.Error("a raw file needs initialValuesDataType");
-  const uint64_t element_bytes = BitSize(out->type) / 8;
-  const uint64_t largest = std::min(LargestBuffer(), UINT32_MAX * element_bytes);
+  const uint32_t bits = BitSize(out->type);
+  const uint64_t largest = std::min(LargestBuffer(), uint64_t{UINT32_MAX} * bits / 8);
   ANYDML_RETURN_IF_ERROR(node.At(ReadFile(path, largest, &out->bytes)));
-  if (!out->bytes.empty() && out->bytes.size() % element_bytes == 0) return {};
+  if (!out->bytes.empty() && out->bytes.size() * 8 % bits == 0) {
+    out->sizes = {static_cast<uint32_t>(out->bytes.size() * 8 / bits)};
+    return {};
+  }
   return node.Error("'", Printable(source), "' has ", out->bytes.size(), " bytes; that is no number of ",
                     Name(out->type), " elements");
 }
 
-Status ReadValues(const JsonNode& node, const std::filesystem::path& folder, ModelBuffer* out) {
+Status ReadValues(const JsonNode& node, const ModelFolder& folder, ModelBuffer* out) {
   if (node.kind() == JsonNode::Kind::kArray) {
-    if (node.value().elements.empty()) return node.Error("an empty list; a buffer needs at least one value");
-    if (out->type == DataType::kUnknown) return ReadMixedList(node, &out->bytes);
-    return AppendElements(node, out->type, &out->bytes);
+    ANYDML_RETURN_IF_ERROR(out->type == DataType::kUnknown ? ReadMixedList(node, &out->bytes)
+                                                           : AppendElements(node, out->type, &out->bytes));
+    return out->bytes.empty() ? node.Error("an empty list; a buffer needs at least one value") : Status();
   }
   if (node.kind() == JsonNode::Kind::kString && node.value().text == "deferred") {
     return node.At(
@@ -216,36 +239,36 @@ Status ReadDataType(const JsonNode& node, DataType* type) {
   uint32_t value = 0;
   ANYDML_RETURN_IF_ERROR(node.At(ParseEnumMember(*FindEnum("DML_TENSOR_DATA_TYPE"), text, &value)));
   *type = static_cast<DataType>(value);
-  if (BitSize(*type) != 4) return {};
-  return node.At(Status(Code::kUnsupported, StrCat(Name(*type), " buffers are not supported")));
-}
-
-Status AppendElements(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
-  if (node.kind() == JsonNode::Kind::kArray) {
-    for (size_t i = 0; i < node.value().elements.size(); ++i) {
-      ANYDML_RETURN_IF_ERROR(AppendElements(node.Element(i), type, bytes));
-    }
-    return {};
-  }
-  Scalar scalar{};
-  ANYDML_RETURN_IF_ERROR(ReadElement(node, type, &scalar));
-  Append(scalar, type, bytes);
   return {};
 }
 
-Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
-                     std::vector<std::byte>* bytes) {
-  NpyArray array;
-  ANYDML_RETURN_IF_ERROR(ReadNpy(path, &array));
-  const TensorDesc& tensor = array.tensor;
-  *type = tensor.type;
-  sizes->assign(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
+Status AppendElements(const JsonNode& node, DataType type, std::vector<std::byte>* bytes) {
+  // An element and what separates it from the next one are at least two characters.
+  bytes->reserve(bytes->size() + PaddedBytes(type, node.value().list.size() / 2 + 1));
+  return node.ForEachLeaf([type, bytes](const JsonNode& leaf) -> Status {
+    Scalar scalar{};
+    ANYDML_RETURN_IF_ERROR(ReadElement(leaf, type, &scalar));
+    Append(scalar, type, bytes);
+    return {};
+  });
+}
+
+namespace {
+
+void CopyRowMajor(NpyArray* array, std::vector<std::byte>* bytes) {
+  const TensorDesc& tensor = array->tensor;
   const size_t element_bytes = BitSize(tensor.type) / 8;
   const uint64_t count = ElementCount(tensor);
+  if (SameLayout(tensor, PackedTensor(tensor.type, tensor.sizes.data(), tensor.rank))) {
+    *bytes = std::move(array->data);
+    bytes->resize(count * element_bytes);
+    return;
+  }
   bytes->resize(count * element_bytes);
   Dimensions position{};
   for (uint64_t i = 0, offset = 0; i < count; ++i) {
-    std::memcpy(bytes->data() + i * element_bytes, array.data.data() + offset * element_bytes, element_bytes);
+    std::memcpy(bytes->data() + i * element_bytes, array->data.data() + offset * element_bytes,
+                element_bytes);
     for (uint32_t d = tensor.rank; d-- > 0;) {
       offset += tensor.strides[d];
       if (++position[d] < tensor.sizes[d]) break;
@@ -253,11 +276,34 @@ Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32
       position[d] = 0;
     }
   }
+}
+
+}  // namespace
+
+Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
+                     std::vector<std::byte>* bytes) {
+  NpyArray array;
+  ANYDML_RETURN_IF_ERROR(ReadNpy(path, &array));
+  const TensorDesc& tensor = array.tensor;
+  sizes->assign(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
+  CopyRowMajor(&array, bytes);
+  if (IsFourBits(*type) && tensor.type == Unpacked(*type)) return PackFourBits(path, *type, bytes);
+  *type = tensor.type;
   return {};
 }
 
-Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder, uint64_t before,
-                       ModelBuffer* out) {
+Status ReadExpectedElements(const JsonNode& node, const ModelBuffer& buffer, std::vector<std::byte>* bytes) {
+  ANYDML_RETURN_IF_ERROR(AppendElements(node, buffer.type, bytes));
+  const uint64_t count = bytes->size() / ElementBytes(buffer.type);
+  if (count != buffer.value_count()) {
+    return node.Error(count, " values are expected, but '", Printable(buffer.name), "' has ",
+                      buffer.value_count());
+  }
+  Pack(buffer.type, bytes);
+  return {};
+}
+
+Status ReadModelBuffer(const JsonNode& node, const ModelFolder& folder, uint64_t before, ModelBuffer* out) {
   constexpr std::string_view kKeys[] = {"initialValues", "initialValuesDataType",
                                         "sizeInBytes",   "initialValuesOffsetInBytes",
                                         "resampleSize",  "resampleMode"};
@@ -273,8 +319,9 @@ Status ReadModelBuffer(const JsonNode& node, const std::filesystem::path& folder
   std::optional<JsonNode> values;
   ANYDML_RETURN_IF_ERROR(node.Require("initialValues", &values));
   ANYDML_RETURN_IF_ERROR(ReadValues(*values, folder, out));
-  if (out->sizes.empty() && out->type != DataType::kUnknown) {
-    out->sizes = {static_cast<uint32_t>(out->bytes.size() / (BitSize(out->type) / 8))};
+  if (out->sizes.empty() && out->type != DataType::kUnknown) {  // of a file they are known and packed
+    out->sizes = {static_cast<uint32_t>(out->bytes.size() / ElementBytes(out->type))};
+    Pack(out->type, &out->bytes);
   }
   return Place(node, before, out);
 }

@@ -5,21 +5,23 @@
 #include "anydml/model_parts.h"
 #include "anydml/suggest.h"
 #include "anydml/text.h"
+#include "common/packed_elements.h"
 
 namespace anydml::tools {
 namespace {
 
 // The index of the buffer or operator that a string names.
-template <typename T>
-Status FindNamed(const JsonNode& node, const char* what, const std::vector<T>& items, size_t* index) {
+Status FindNamed(const JsonNode& node, const char* what,
+                 const std::unordered_map<std::string, size_t>& indices, size_t* index) {
   std::string name;
   ANYDML_RETURN_IF_ERROR(node.Get(&name));
-  std::vector<std::string_view> names;
-  for (const T& item : items) {
-    *index = names.size();
-    names.push_back(item.name);
-    if (item.name == name) return {};
+  if (const auto found = indices.find(name); found != indices.end()) {
+    *index = found->second;
+    return {};
   }
+  std::vector<std::string_view> names;
+  for (const auto& entry : indices) names.push_back(entry.first);
+  std::sort(names.begin(), names.end());  // of several that are as near always the same one
   return node.Error("there is no ", what, " '", Printable(name), "'", DidYouMean(name, names));
 }
 
@@ -27,7 +29,7 @@ Status FindNamed(const JsonNode& node, const char* what, const std::vector<T>& i
 // models look at is accepted and has no effect, as in the tool that the format is of.
 Status ReadBinding(const JsonNode& node, const Model& model, ModelBinding* out) {
   if (node.kind() == JsonNode::Kind::kString) {
-    return FindNamed(node, "resource", model.buffers, &out->buffer);
+    return FindNamed(node, "resource", model.buffers_by_name, &out->buffer);
   }
   constexpr std::string_view kKeys[] = {
       "name",    "elementOffset",      "elementCount", "elementSizeInBytes", "elementStride", "format",
@@ -35,7 +37,7 @@ Status ReadBinding(const JsonNode& node, const Model& model, ModelBinding* out) 
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
   std::optional<JsonNode> name;
   ANYDML_RETURN_IF_ERROR(node.Require("name", &name));
-  ANYDML_RETURN_IF_ERROR(FindNamed(*name, "resource", model.buffers, &out->buffer));
+  ANYDML_RETURN_IF_ERROR(FindNamed(*name, "resource", model.buffers_by_name, &out->buffer));
   const ModelBuffer& buffer = model.buffers[out->buffer];
   uint64_t element_bytes = BitSize(buffer.type) / 8;
   uint64_t offset = 0, count = 0, end = 0;
@@ -44,7 +46,8 @@ Status ReadBinding(const JsonNode& node, const Model& model, ModelBinding* out) 
   ANYDML_RETURN_IF_ERROR(node.GetOptional("elementOffset", &offset));
   ANYDML_RETURN_IF_ERROR(node.GetOptional("elementCount", &count));
   if (element_bytes == 0 && offset + count > 0) {
-    return node.Error("'", Printable(buffer.name), "' has no data type; give elementSizeInBytes");
+    return node.Error("'", Printable(buffer.name), "' has elements of ",
+                      IsFourBits(buffer.type) ? "half a byte" : "several types", "; give elementSizeInBytes");
   }
   if (__builtin_add_overflow(offset, count, &end) || __builtin_mul_overflow(end, element_bytes, &end) ||
       end > buffer.bytes.size()) {
@@ -94,15 +97,15 @@ Status BindField(const JsonNode& parent, const std::optional<JsonNode>& given, c
                  std::vector<ModelBinding>* out) {
   const std::vector<const TensorDesc*> tensors = TensorsOf(value, field);
   if (given) {
-    const std::vector<JsonNode> nodes =
-        given->kind() == JsonNode::Kind::kArray ? given->Elements() : std::vector<JsonNode>{*given};
-    if (nodes.size() != tensors.size()) {
-      return given->Error(nodes.size(), " resources are bound to ", tensors.size(), " tensors");
+    const bool is_list = given->kind() == JsonNode::Kind::kArray;
+    if (const size_t count = is_list ? CountElements(given->value()) : 1; count != tensors.size()) {
+      return given->Error(count, " resources are bound to ", tensors.size(), " tensors");
     }
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      ANYDML_RETURN_IF_ERROR(BindTensor(nodes[i], model, field, tensors[i], initial, &out->emplace_back()));
-    }
-    return {};
+    size_t next = 0;
+    const auto bind = [&](const JsonNode& node) {
+      return BindTensor(node, model, field, tensors[next++], initial, &out->emplace_back());
+    };
+    return is_list ? given->ForEach(bind) : bind(*given);
   }
   for (const TensorDesc* tensor : tensors) {
     out->emplace_back();
@@ -116,7 +119,7 @@ Status ReadSizes(const JsonNode& node, const ModelBuffer& buffer, std::vector<ui
   const std::optional<JsonNode> dimensions = node.Find("dimensions");
   if (!dimensions) return {};
   ANYDML_RETURN_IF_ERROR(dimensions->Get(sizes));
-  const uint64_t elements = buffer.values_bytes / (BitSize(buffer.type) / 8);
+  const uint64_t elements = buffer.value_count();
   if (!sizes->empty() && sizes->size() <= kMaxDimensions) {
     const TensorDesc tensor = PackedTensor(buffer.type, sizes->data(), static_cast<uint32_t>(sizes->size()));
     if (ElementCount(tensor) == elements) return {};
@@ -128,7 +131,7 @@ Status ReadSizes(const JsonNode& node, const ModelBuffer& buffer, std::vector<ui
 Status FindBuffer(const JsonNode& node, const Model& model, size_t* index) {
   std::optional<JsonNode> resource;
   ANYDML_RETURN_IF_ERROR(node.Require("resource", &resource));
-  return FindNamed(*resource, "resource", model.buffers, index);
+  return FindNamed(*resource, "resource", model.buffers_by_name, index);
 }
 
 Status FindTypedBuffer(const JsonNode& node, const Model& model, size_t* index) {
@@ -142,7 +145,7 @@ Status ReadDispatch(const JsonNode& node, const Model& model, DispatchCommand* o
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
   std::optional<JsonNode> op;
   ANYDML_RETURN_IF_ERROR(node.Require("dispatchable", &op));
-  ANYDML_RETURN_IF_ERROR(FindNamed(*op, "dispatchable", model.operators, &out->op));
+  ANYDML_RETURN_IF_ERROR(FindNamed(*op, "dispatchable", model.operators_by_name, &out->op));
   return ReadBindings(node, model, model.operators[out->op].desc, /*initial=*/false, out);
 }
 
@@ -154,39 +157,39 @@ Status ReadPrint(const JsonNode& node, const Model& model, PrintCommand* out) {
   return ReadSizes(node, model.buffers[out->buffer], &out->sizes);
 }
 
-Status ReadWriteFile(const JsonNode& node, const std::filesystem::path& folder, const Model& model,
+Status ReadWriteFile(const JsonNode& node, const ModelFolder& folder, const Model& model,
                      WriteFileCommand* out) {
   constexpr std::string_view kKeys[] = {"type", "resource", "targetPath", "dimensions"};
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
-  std::string target;
-  ANYDML_RETURN_IF_ERROR(node.GetRequired("targetPath", &target));
-  out->path = (folder / NativePath(target)).string();
-  out->npy = HasExtension(target, ".npy");
+  std::optional<JsonNode> target;
+  ANYDML_RETURN_IF_ERROR(node.Require("targetPath", &target));
+  ANYDML_RETURN_IF_ERROR(ResolvePath(*target, folder, /*input=*/false, &out->path));
+  out->npy = HasExtension(out->path, ".npy");
   // Raw files have neither a data type nor dimensions.
   ANYDML_RETURN_IF_ERROR(out->npy ? FindTypedBuffer(node, model, &out->buffer)
                                   : FindBuffer(node, model, &out->buffer));
-  if (IsImage(target)) {
-    return node.At(Status(Code::kUnsupported, StrCat("'", Printable(target), "': images are not supported")));
+  if (IsImage(out->path)) {
+    return target->At(Status(Code::kUnsupported,
+                             StrCat("'", Printable(target->value().text), "': images are not supported")));
   }
   if (!out->npy) return {};
   out->sizes = model.buffers[out->buffer].sizes;
   return ReadSizes(node, model.buffers[out->buffer], &out->sizes);
 }
 
-Status ReadExpectedFile(const JsonNode& source, const std::filesystem::path& folder,
-                        const ModelBuffer& buffer, std::vector<std::byte>* values) {
+Status ReadExpectedFile(const JsonNode& source, const ModelFolder& folder, const ModelBuffer& buffer,
+                        std::vector<std::byte>* values) {
   std::string path;
-  ANYDML_RETURN_IF_ERROR(source.Get(&path));
-  DataType type = DataType::kUnknown;
-  std::vector<uint32_t> sizes;
-  ANYDML_RETURN_IF_ERROR(source.At(ReadPackedNpy(ResolveInput(folder, path), &type, &sizes, values)));
-  if (type == buffer.type) return {};
-  return source.Error("the file has ", Name(type), " elements, '", Printable(buffer.name), "' has ",
-                      Name(buffer.type));
+  ANYDML_RETURN_IF_ERROR(ResolvePath(source, folder, /*input=*/true, &path));
+  DataType type = buffer.type;
+  ModelBuffer file;
+  ANYDML_RETURN_IF_ERROR(source.At(ReadPackedNpy(path, &type, &file.sizes, values)));
+  if (type == buffer.type && file.value_count() == buffer.value_count()) return {};
+  return source.Error("the file has ", file.value_count(), " elements of ", Name(type), ", '",
+                      Printable(buffer.name), "' has ", buffer.value_count(), " of ", Name(buffer.type));
 }
 
-Status ReadExpect(const JsonNode& node, const std::filesystem::path& folder, const Model& model,
-                  ExpectCommand* out) {
+Status ReadExpect(const JsonNode& node, const ModelFolder& folder, const Model& model, ExpectCommand* out) {
   constexpr std::string_view kKeys[] = {"type",       "resource",          "values",
                                         "sourcePath", "relativeTolerance", "absoluteTolerance"};
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
@@ -196,12 +199,8 @@ Status ReadExpect(const JsonNode& node, const std::filesystem::path& folder, con
   const ModelBuffer& buffer = model.buffers[out->buffer];
   const std::optional<JsonNode> values = node.Find("values"), source = node.Find("sourcePath");
   if (values.has_value() == source.has_value()) return node.Error("needs either values or sourcePath");
-  ANYDML_RETURN_IF_ERROR(values ? AppendElements(*values, buffer.type, &out->values)
-                                : ReadExpectedFile(*source, folder, buffer, &out->values));
-  if (out->values.size() == buffer.values_bytes) return {};
-  const uint64_t element_bytes = BitSize(buffer.type) / 8;
-  return node.Error(out->values.size() / element_bytes, " values are expected, but '", Printable(buffer.name),
-                    "' has ", buffer.values_bytes / element_bytes);
+  return values ? ReadExpectedElements(*values, buffer, &out->values)
+                : ReadExpectedFile(*source, folder, buffer, &out->values);
 }
 
 }  // namespace
@@ -226,7 +225,7 @@ Status ReadBindings(const JsonNode& parent, const Model& model, const OperatorDe
   return {};
 }
 
-Status ReadModelCommand(const JsonNode& node, const std::filesystem::path& folder, const Model& model,
+Status ReadModelCommand(const JsonNode& node, const ModelFolder& folder, const Model& model,
                         ModelCommand* out) {
   constexpr std::string_view kTypes[] = {"dispatch", "print", "writeFile", "expect"};
   out->where = node.Where();

@@ -9,8 +9,9 @@ Status At(const std::string& where, const Status& status) {
 }
 
 Status ModelOnDevice::Prepare() {
-  for (const ModelBuffer& buffer : model_.buffers) {
+  for (ModelBuffer& buffer : model_.buffers) {
     ANYDML_RETURN_IF_ERROR(session_->Upload(buffer.bytes, &buffers_.emplace_back()));
+    buffer.bytes = std::vector<std::byte>();
   }
   for (const ModelOperator& op : model_.operators) ANYDML_RETURN_IF_ERROR(At(op.where, Compile(op)));
   return {};
@@ -33,7 +34,7 @@ std::vector<DML_BUFFER_BINDING> ModelOnDevice::Bind(const std::vector<ModelBindi
     if (binding.buffer == ModelBinding::kAbsent) continue;
     result.Buffer = buffers_[binding.buffer].Get();
     result.Offset = binding.offset;
-    result.SizeInBytes = model_.buffers[binding.buffer].bytes.size() - binding.offset;
+    result.SizeInBytes = result.Buffer->GetDesc().Width - binding.offset;
   }
   return bound;
 }

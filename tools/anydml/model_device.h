@@ -1,6 +1,7 @@
 // A model's buffers and operators on a device.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "anydml/model.h"
@@ -8,13 +9,15 @@
 
 namespace anydml::tools {
 
-// The model and the session have to outlive it.
+// The session has to outlive it.
 class ModelOnDevice {
  public:
-  ModelOnDevice(const Model& model, Session* session) : model_(model), session_(session) {}
+  ModelOnDevice(Model model, Session* session) : model_(std::move(model)), session_(session) {}
 
-  // Uploads the buffers and compiles the operators.
+  // Uploads the buffers, whose bytes the model has no longer then, and compiles the operators.
   Status Prepare();
+
+  const Model& model() const { return model_; }
 
   Status Record(const DispatchCommand& command);
 
@@ -25,7 +28,7 @@ class ModelOnDevice {
   Status Compile(const ModelOperator& op);
   std::vector<DML_BUFFER_BINDING> Bind(const std::vector<ModelBinding>& bindings) const;
 
-  const Model& model_;
+  Model model_;
   Session* const session_;
   std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>> buffers_;  // one per Model::buffers
   std::vector<CompiledOperator> operators_;                      // one per Model::operators

@@ -5,6 +5,7 @@
 #include "anydml/field_values.h"
 #include "anydml/model_parts.h"
 #include "anydml/suggest.h"
+#include "anydml/tensor_source.h"
 #include "anydml/text.h"
 
 namespace anydml::tools {
@@ -13,10 +14,7 @@ namespace {
 // A name, or an array of names.
 Status ReadFlags(const JsonNode& node, const char* enumeration, uint32_t* flags) {
   if (node.kind() == JsonNode::Kind::kArray) {
-    for (const JsonNode& element : node.Elements()) {
-      ANYDML_RETURN_IF_ERROR(ReadFlags(element, enumeration, flags));
-    }
-    return {};
+    return node.ForEach([&](const JsonNode& element) { return ReadFlags(element, enumeration, flags); });
   }
   std::string text;
   uint32_t value = 0;
@@ -95,13 +93,11 @@ Status ReadTensor(const JsonNode& node, TensorDesc* tensor) {
 }
 
 // "1,2"
-Status NumbersText(const std::vector<JsonNode>& nodes, std::string* text) {
-  for (const JsonNode& node : nodes) {
-    std::string_view number;
-    ANYDML_RETURN_IF_ERROR(node.GetNumberText(&number));
-    if (!text->empty()) *text += ',';
-    *text += number;
-  }
+Status AppendNumber(const JsonNode& node, std::string* text) {
+  std::string_view number;
+  ANYDML_RETURN_IF_ERROR(node.GetNumberText(&number));
+  if (!text->empty()) *text += ',';
+  *text += number;
   return {};
 }
 
@@ -111,7 +107,8 @@ Status PairText(const JsonNode& node, std::string_view first, std::string_view s
   std::optional<JsonNode> a, b;
   ANYDML_RETURN_IF_ERROR(node.Require(first, &a));
   ANYDML_RETURN_IF_ERROR(node.Require(second, &b));
-  return NumbersText({*a, *b}, text);
+  ANYDML_RETURN_IF_ERROR(AppendNumber(*a, text));
+  return AppendNumber(*b, text);
 }
 
 // What `anydml op` takes after "Field=", so that both check values alike.
@@ -127,7 +124,7 @@ Status FieldText(const JsonNode& node, const FieldSchema& field, std::string* te
     case FieldType::kIntArray:
     case FieldType::kFloatArray:
       ANYDML_RETURN_IF_ERROR(node.Expect(JsonNode::Kind::kArray, "an array of numbers"));
-      return NumbersText(node.Elements(), text);
+      return node.ForEach([text](const JsonNode& element) { return AppendNumber(element, text); });
     case FieldType::kScaleBias:
       return PairText(node, "Scale", "Bias", text);
     case FieldType::kSize2D:
@@ -148,7 +145,7 @@ Status ReadScalar(const JsonNode& node, const FieldSchema& field, DataType type,
   if (by_member && ParseDataType(node.value().keys[0]) != type) {
     return node.Error("'", Printable(node.value().keys[0]), "' is not the member for ", Name(type));
   }
-  const JsonNode number = by_member ? node.Element(0) : node;
+  const JsonNode number = by_member ? node.Member(0) : node;
   std::string text;
   ANYDML_RETURN_IF_ERROR(FieldText(number, field, &text));
   return number.At(ParseFieldValue(field, text, type, value));
@@ -157,9 +154,8 @@ Status ReadScalar(const JsonNode& node, const FieldSchema& field, DataType type,
 Status ReadTensors(const JsonNode& node, FieldValue* value) {
   ANYDML_RETURN_IF_ERROR(node.Expect(JsonNode::Kind::kArray, "an array of tensors"));
   std::vector<TensorDesc> tensors;
-  for (const JsonNode& element : node.Elements()) {
-    ANYDML_RETURN_IF_ERROR(ReadTensor(element, &tensors.emplace_back()));
-  }
+  ANYDML_RETURN_IF_ERROR(node.ForEach(
+      [&tensors](const JsonNode& element) { return ReadTensor(element, &tensors.emplace_back()); }));
   *value = std::move(tensors);
   return {};
 }
@@ -169,9 +165,8 @@ Status ReadFused(const JsonNode& node, OperatorDesc* desc);
 Status ReadFusedOperators(const JsonNode& node, FieldValue* value) {
   ANYDML_RETURN_IF_ERROR(node.Expect(JsonNode::Kind::kArray, "an array of operators"));
   std::vector<OperatorDesc> operators;
-  for (const JsonNode& element : node.Elements()) {
-    ANYDML_RETURN_IF_ERROR(ReadFused(element, &operators.emplace_back()));
-  }
+  ANYDML_RETURN_IF_ERROR(node.ForEach(
+      [&operators](const JsonNode& element) { return ReadFused(element, &operators.emplace_back()); }));
   *value = std::move(operators);
   return {};
 }
@@ -212,7 +207,7 @@ Status ReadDesc(const JsonNode& node, std::span<const std::string_view> other_ke
     const std::string& key = node.value().keys[i];
     size_t field = 0;
     if (std::find(other_keys.begin(), other_keys.end(), key) != other_keys.end()) continue;
-    ANYDML_RETURN_IF_ERROR(node.Element(i).At(FindSchemaField(schema, key, &field)));
+    ANYDML_RETURN_IF_ERROR(node.Member(i).At(FindSchemaField(schema, key, &field)));
   }
   desc->fields.assign(schema.fields.size(), {});
   // Scalars last: their type is another field.
@@ -256,6 +251,19 @@ Status ReadFused(const JsonNode& node, OperatorDesc* desc) {
   return ReadDesc(*inner, {}, /*fused=*/true, desc);
 }
 
+// The object {"Type": NAME}.
+JsonValue TypeOnly(std::string_view name) {
+  JsonValue type;
+  type.kind = JsonValue::Kind::kString;
+  type.text = name;
+  JsonValue object;
+  object.kind = JsonValue::Kind::kObject;
+  object.line = object.column = type.line = type.column = 1;
+  object.keys = {"Type"};
+  object.elements = {std::move(type)};
+  return object;
+}
+
 Status CheckCompileType(const JsonNode& node) {
   const std::optional<JsonNode> type = node.Find("dmlCompileType");
   if (!type) return {};
@@ -271,6 +279,28 @@ Status CheckCompileType(const JsonNode& node) {
 }
 
 }  // namespace
+
+Status ParseFusedOperators(const FieldSchema& field, std::string_view text, std::vector<OperatorDesc>* out) {
+  const std::string name = field.name;
+  const auto read = [out](const JsonNode& node) { return ReadFused(node, &out->emplace_back()); };
+  const auto read_all = [&]() -> Status {
+    if (!text.starts_with('{') && !text.starts_with('[')) {
+      for (const std::string& part : SplitTensors(std::string(text))) {
+        const JsonValue value = TypeOnly(part);
+        ANYDML_RETURN_IF_ERROR(read(JsonNode(name, value)));
+      }
+      return {};
+    }
+    JsonValue value;
+    ANYDML_RETURN_IF_ERROR(ParseJson(name, text, &value));
+    const JsonNode node(name, value);
+    return node.kind() == JsonNode::Kind::kArray ? node.ForEach(read) : read(node);
+  };
+  const Status status = read_all();
+  if (!status.ok()) return UsageError(name, "=", Printable(text), ": ", status.message());
+  if (field.type == FieldType::kOperatorDescArray || out->size() == 1) return {};
+  return UsageError(name, "=", Printable(text), ": ", out->size(), " operators; the field takes one");
+}
 
 Status ReadModelOperator(const JsonNode& node, const Model& model, ModelOperator* out) {
   constexpr std::string_view kKeys[] = {"type",     "Type",           "desc",          "Desc",

@@ -1,17 +1,17 @@
 #include "anydml/model_runner.h"
 
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "anydml/element_number.h"
 #include "anydml/model_device.h"
 #include "anydml/output_files.h"
+#include "anydml/text.h"
 #include "anydml/why.h"
+#include "common/packed_elements.h"
 #include "common/session.h"
 #include "common/tensor_text.h"
 
@@ -19,9 +19,11 @@ namespace anydml::tools {
 namespace {
 
 // The same bits always match; so do two NaNs.
-bool Matches(const ExpectCommand& command, DataType type, const std::byte* found, const std::byte* expected) {
-  if (std::memcmp(found, expected, BitSize(type) / 8) == 0) return true;
-  const double a = ElementToDouble(type, found), b = ElementToDouble(type, expected);
+bool Matches(const ExpectCommand& command, DataType type, const std::byte* found, uint64_t index) {
+  const std::byte* const expected = command.values.data();
+  const uint64_t bytes = BitSize(type) / 8;  // 0 of four bits, of which the numbers say all
+  if (bytes > 0 && std::memcmp(found + index * bytes, expected + index * bytes, bytes) == 0) return true;
+  const double a = ElementToDouble(type, found, index), b = ElementToDouble(type, expected, index);
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (a == b) return BitSize(type) < 64 || type == DataType::kFloat64;  // 64-bit integers may round alike
   if (std::isinf(a) || std::isinf(b)) return false;
@@ -30,12 +32,15 @@ bool Matches(const ExpectCommand& command, DataType type, const std::byte* found
 
 class ModelRunner {
  public:
-  ModelRunner(const Model& model, const ExecutionOptions& options, Output* output)
-      : model_(model), options_(options), output_(*output), json_(output->document()) {}
+  ModelRunner(Session* session, ModelOnDevice* on_device, const ExecutionOptions& options, Output* output)
+      : session_(session),
+        on_device_(on_device),
+        model_(on_device->model()),
+        options_(options),
+        output_(*output),
+        json_(output->document()) {}
 
   Status Run() {
-    ANYDML_RETURN_IF_ERROR(Session::Create(options_.session, &session_));
-    on_device_.emplace(model_, session_.get());
     ANYDML_RETURN_IF_ERROR(on_device_->Prepare());
     json_.Key("dispatchables").BeginArray();
     for (size_t i = 0; i < model_.operators.size(); ++i) Describe(i);
@@ -59,7 +64,7 @@ class ModelRunner {
     json_.Key("name").String(op.name);
     json_.Key("operator").String(op.desc.schema->name);
     if (options_.why) {
-      output_.Text(StrCat(op.name, ": ", explanation, "\n"));
+      output_.Text(StrCat(ForTerminal(op.name), ": ", explanation, "\n"));
       WriteWhy(explanation, &json_);
     }
     json_.End();
@@ -98,7 +103,7 @@ class ModelRunner {
     HostBuffer values;
     ANYDML_RETURN_IF_ERROR(ReadValues(command.buffer, &values));
     const TensorDesc tensor = Tensor(buffer, command.sizes.empty() ? buffer.sizes : command.sizes);
-    const std::string title = StrCat("Resource '", buffer.name, "'");
+    const std::string title = StrCat("Resource '", ForTerminal(buffer.name), "'");
     if (output_.json()) {
       json_.TensorShape(tensor);
       json_.TensorValues(tensor, values);
@@ -113,24 +118,23 @@ class ModelRunner {
 
   // All values on one line; verbose: a line each, with its index and its bits.
   static std::string Row(const ModelBuffer& buffer, const HostBuffer& values, bool verbose) {
-    const size_t element_bytes = BitSize(buffer.type) / 8;
     std::string text;
-    for (size_t i = 0; i < values.size(); i += element_bytes) {
-      const std::string element = ElementToString(buffer.type, values.data() + i);
+    for (uint64_t i = 0; i < buffer.value_count(); ++i) {
+      const std::string element = ElementToString(buffer.type, values.data(), i);
       if (!text.empty()) text += verbose ? "\n" : ", ";
-      text += verbose ? StrCat("[", i / element_bytes, "] ", element, " (",
-                               Bits({values.data() + i, element_bytes}), ")")
-                      : element;
+      text += verbose ? StrCat("[", i, "] ", element, " (", Bits(buffer.type, values, i), ")") : element;
     }
     return text;
   }
 
-  static std::string Bits(std::span<const std::byte> element) {
+  static std::string Bits(DataType type, const HostBuffer& values, uint64_t index) {
     std::string text = "0x";
-    for (size_t i = element.size(); i-- > 0;) {
-      char digits[3];
-      std::snprintf(digits, sizeof(digits), "%02X", std::to_integer<unsigned>(element[i]));
-      text += digits;
+    constexpr const char* kDigits = "0123456789ABCDEF";
+    if (IsFourBits(type)) return text + kDigits[FourBits(type, values.data(), index) & 15];
+    const uint64_t bytes = BitSize(type) / 8;
+    for (uint64_t i = bytes; i-- > 0;) {
+      const auto byte = std::to_integer<unsigned>(values[index * bytes + i]);
+      text += {kDigits[byte >> 4], kDigits[byte & 15]};
     }
     return text;
   }
@@ -159,33 +163,35 @@ class ModelRunner {
     Begin("expect", command.buffer);
     HostBuffer values;
     ANYDML_RETURN_IF_ERROR(ReadValues(command.buffer, &values));
-    const size_t element_bytes = BitSize(buffer.type) / 8;
-    size_t differences = 0, first = 0;
-    for (size_t i = 0; i < values.size(); i += element_bytes) {
-      if (Matches(command, buffer.type, values.data() + i, command.values.data() + i)) continue;
+    uint64_t differences = 0, first = 0;
+    for (uint64_t i = 0; i < buffer.value_count(); ++i) {
+      if (Matches(command, buffer.type, values.data(), i)) continue;
       if (differences++ == 0) first = i;
     }
     json_.Key("differences").Number(differences);
     if (differences == 0) return {};
     return Status(Code::kFail,
-                  StrCat("'", buffer.name, "': ", differences, " of ", values.size() / element_bytes,
-                         " elements are not as expected; ", "element ", first / element_bytes, " is ",
-                         ElementToString(buffer.type, values.data() + first), ", expected ",
-                         ElementToString(buffer.type, command.values.data() + first)));
+                  StrCat("'", ForTerminal(buffer.name), "': ", differences, " of ", buffer.value_count(),
+                         " elements are not as expected; element ", first, " is ",
+                         ElementToString(buffer.type, values.data(), first), ", expected ",
+                         ElementToString(buffer.type, command.values.data(), first)));
   }
 
+  Session* const session_;
+  ModelOnDevice* const on_device_;
   const Model& model_;
   const ExecutionOptions& options_;
   Output& output_;
   JsonWriter& json_;
-  std::unique_ptr<Session> session_;
-  std::optional<ModelOnDevice> on_device_;
 };
 
 }  // namespace
 
-Status RunModel(const Model& model, const ExecutionOptions& options, Output* output) {
-  return ModelRunner(model, options, output).Run();
+Status RunModel(Model model, const ExecutionOptions& options, Output* output) {
+  std::unique_ptr<Session> session;
+  ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &session));
+  ModelOnDevice on_device(std::move(model), session.get());
+  return ModelRunner(session.get(), &on_device, options, output).Run();
 }
 
 }  // namespace anydml::tools

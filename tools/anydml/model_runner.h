@@ -9,6 +9,6 @@
 namespace anydml::tools {
 
 // Creates a session of its own. The document gets the members "dispatchables" and "commands".
-Status RunModel(const Model& model, const ExecutionOptions& options, Output* output);
+Status RunModel(Model model, const ExecutionOptions& options, Output* output);
 
 }  // namespace anydml::tools

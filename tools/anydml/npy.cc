@@ -4,8 +4,10 @@
 #include <limits>
 #include <optional>
 
+#include "anydml/element_number.h"
 #include "anydml/input_file.h"
 #include "anydml/text.h"
+#include "common/packed_elements.h"
 
 namespace anydml::tools {
 namespace {
@@ -270,15 +272,42 @@ Status ReadNpy(const std::string& path, NpyArray* out) {
   return ParseNpy(path, std::move(bytes), out);
 }
 
+Status PackFourBits(std::string_view name, DataType type, std::vector<std::byte>* elements) {
+  for (size_t i = 0; i < elements->size(); ++i) {
+    const double number = ElementToDouble(Unpacked(type), elements->data(), i);
+    if (number == ScalarToDouble(type, ScalarFromDouble(type, number))) continue;
+    return InvalidArgument(name, ": element ", i, " is ", number, ", which ", Name(type), " cannot hold");
+  }
+  Pack(type, elements);
+  return {};
+}
+
+Status ReadNpyAs(const std::string& path, DataType type, NpyArray* out) {
+  ANYDML_RETURN_IF_ERROR(ReadNpy(path, out));
+  TensorDesc& tensor = out->tensor;
+  if (tensor.type != Unpacked(type)) {
+    return InvalidArgument(path, ": has ", Name(tensor.type), " elements; ", Name(type), " needs ",
+                           Name(Unpacked(type)));
+  }
+  if (!IsFourBits(type)) return {};
+  out->data.resize(ElementCount(tensor));  // without what it is padded with
+  ANYDML_RETURN_IF_ERROR(PackFourBits(path, type, &out->data));
+  tensor.type = type;
+  tensor.total_bytes = MinimumTotalBytes(tensor);
+  out->data.resize(tensor.total_bytes);
+  return {};
+}
+
 std::string NpyHeader(const TensorDesc& tensor) {
+  const DataType type = Unpacked(tensor.type);
   const char* code = "";
   for (const TypeName& candidate : kTypes) {
-    if (candidate.type != tensor.type) continue;
+    if (candidate.type != type) continue;
     code = candidate.code;
     break;
   }
-  std::string text = StrCat("{'descr': '", BitSize(tensor.type) == 8 ? '|' : '<', code,
-                            "', 'fortran_order': False, 'shape': (");
+  std::string text =
+      StrCat("{'descr': '", BitSize(type) == 8 ? '|' : '<', code, "', 'fortran_order': False, 'shape': (");
   for (uint32_t i = 0; i < tensor.rank; ++i) text += StrCat(i > 0 ? ", " : "", tensor.sizes[i]);
   text += tensor.rank == 1 ? ",), }" : "), }";
   // The elements start at a multiple of 64, as NumPy's own files do, for mapped reading.

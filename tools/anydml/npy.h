@@ -23,7 +23,14 @@ struct NpyArray {
 Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* out);
 Status ReadNpy(const std::string& path, NpyArray* out);
 
-// The magic, the version and the dictionary of a C-order file with these sizes.
+// As elements of `type`: of the file's own, or of four bits, which files have a byte each for: uint8 for
+// UINT4, int8 for INT4.
+Status ReadNpyAs(const std::string& path, DataType type, NpyArray* out);
+// Packs elements of a byte each, which come from the file `name`, or names the first that does not fit.
+Status PackFourBits(std::string_view name, DataType type, std::vector<std::byte>* elements);
+
+// The magic, the version and the dictionary of a C-order file with these sizes. Elements of four bits are
+// written in a byte each.
 std::string NpyHeader(const TensorDesc& tensor);
 
 }  // namespace anydml::tools

@@ -145,10 +145,23 @@ An input is a .npy file, a literal (nested lists, then ':' and the data type; FL
 without), or random: sizes, data type, seed=, min= and max= (0 and 1 unless given;
 integers include both). Several tensors of one field are separated by commas. An output
 is a .npy file to write; one that is not named is printed, shortened when it is long.
+After a ':' an output's data type can be given, and its sizes before that, where the
+operator leaves them open (without a path it is printed):
+
+  anydml op CAST InputTensor=in.npy OutputTensor=out.npy:float16
+  anydml op CAST InputTensor='[1,2]' OutputTensor=:2:uint8
+
+Elements of four bits (uint4, int4) are uint8 and int8 values in .npy files, one per
+byte: InputTensor=in.npy:int4.
 
 Numbers are written as they are, arrays as 1,2 or [1,2], ScaleBias as scale,bias,
 enumerations by their full or short name, BOOL as true or false. Array lengths
-(AxisCount) need not be given.
+(AxisCount) need not be given. An operator in another one is JSON, as in models, or its
+name; several are a list:
+
+  FusedActivation=ACTIVATION_RELU
+  FusedActivation='{"Type": "ACTIVATION_ELU", "Alpha": 0.5}'
+  ActivationDescs='[{"Type": "ACTIVATION_TANH"}, {"Type": "ACTIVATION_SIGMOID"}]'
 
 Inputs keep their own number of dimensions:
   - Where the feature level needs more dimensions than an input has, leading 1s are

@@ -2,7 +2,7 @@
 
 #include "anydml/desc_fields.h"
 #include "anydml/exit_status.h"
-#include "anydml/tensor_source.h"
+#include "anydml/model_parts.h"
 
 namespace anydml::tools {
 namespace {
@@ -55,10 +55,20 @@ Status Operation::SetAttributes() {
     for (size_t i = 0; i < texts_.size(); ++i) {
       const FieldSchema& field = schema_.fields[i];
       if (field.kind != FieldKind::kAttribute || (field.type == FieldType::kScalarUnion) != scalars) continue;
-      ANYDML_RETURN_IF_ERROR(texts_[i] ? description_.SetAttribute(i, *texts_[i])
-                                       : description_.SetDefault(i));
+      ANYDML_RETURN_IF_ERROR(texts_[i] ? SetAttribute(i, *texts_[i]) : description_.SetDefault(i));
     }
   }
+  return {};
+}
+
+Status Operation::SetAttribute(size_t field, const std::string& text) {
+  const FieldType type = schema_.fields[field].type;
+  if (type != FieldType::kOperatorDesc && type != FieldType::kOperatorDescArray) {
+    return description_.SetAttribute(field, text);
+  }
+  std::vector<OperatorDesc> operators;
+  ANYDML_RETURN_IF_ERROR(ParseFusedOperators(schema_.fields[field], text, &operators));
+  description_.SetOperators(field, std::move(operators));
   return {};
 }
 
@@ -74,7 +84,12 @@ Status Operation::SetOutputs(DataType index_type) {
       has_index = true;
     }
     if (texts_[i]) {
-      requests[i].assign(Parts(field, *texts_[i]).size(), tensor);
+      for (const std::string& part : Parts(field, *texts_[i])) {
+        OutputTarget& target = targets_[i].emplace_back();
+        ANYDML_RETURN_IF_ERROR(ParseOutputTarget(field.name, part, &target));
+        TensorDesc& request = requests[i].emplace_back(target.tensor);
+        if (request.type == DataType::kUnknown) request.type = tensor.type;
+      }
     } else if (field.type == FieldType::kTensor && !field.optional) {
       requests[i] = {tensor};
     }
@@ -102,14 +117,14 @@ std::vector<OutputSlot> Operation::Outputs() const {
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
-    const auto paths = texts_[i] ? Parts(field, *texts_[i]) : std::vector<std::string>(1);
     if (const auto* array = std::get_if<std::vector<TensorDesc>>(&desc().fields[i])) {
       for (size_t j = 0; j < array->size(); ++j)
-        slots.push_back({StrCat(field.name, "[", j, "]"), paths[j], (*array)[j]});
+        slots.push_back({StrCat(field.name, "[", j, "]"), targets_[i][j].path, (*array)[j]});
       continue;
     }
     const auto* tensor = std::get_if<TensorDesc>(&desc().fields[i]);
-    slots.push_back({field.name, paths[0], tensor != nullptr ? *tensor : TensorDesc()});
+    slots.push_back({field.name, targets_[i].empty() ? "" : targets_[i][0].path,
+                     tensor != nullptr ? *tensor : TensorDesc()});
   }
   return slots;
 }

@@ -8,6 +8,7 @@
 
 #include "anydml/description.h"
 #include "anydml/npy.h"
+#include "anydml/tensor_source.h"
 #include "base/status.h"
 #include "schema/operator_desc.h"
 
@@ -30,7 +31,7 @@ struct OutputSlot {
 class Operation {
  public:
   explicit Operation(const OperatorSchema& schema)
-      : schema_(schema), texts_(schema.fields.size()), description_(schema) {}
+      : schema_(schema), texts_(schema.fields.size()), targets_(schema.fields.size()), description_(schema) {}
 
   // Names only: unknown, repeated and missing fields.
   Status MatchFields(const std::vector<FieldArgument>& arguments);
@@ -51,11 +52,13 @@ class Operation {
 
  private:
   Status SetAttributes();
+  Status SetAttribute(size_t field, const std::string& text);
   Status SetOutputs(DataType index_type);
 
   const OperatorSchema& schema_;
-  std::vector<std::optional<std::string>> texts_;  // one per schema field
-  std::vector<InputFile> inputs_;                  // in binding order
+  std::vector<std::optional<std::string>> texts_;   // one per schema field
+  std::vector<std::vector<OutputTarget>> targets_;  // likewise, of the outputs that were given
+  std::vector<InputFile> inputs_;                   // in binding order
   Description description_;
 };
 

@@ -40,6 +40,8 @@ inline constexpr Option kFeatureLevelOption = {"--feature-level", "LEVEL", Value
                                                "hold the device to a lower feature level, for example 2.1"};
 inline constexpr Option kImplementationOption = {"--implementation", "NAME", ValueKind::kImplementation,
                                                  "force one implementation (`anydml operators NAME`)"};
+inline constexpr Option kAllowOutsideOption = {"--allow-outside", "", ValueKind::kText,
+                                               "let the model read and write files outside of its folder"};
 
 // What was given on the command line: "--name value", "--name=value", flags and, in
 // between or after "--", the operands.

@@ -1,10 +1,12 @@
 #include "anydml/output.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "anydml/exit_status.h"
+#include "anydml/text.h"
 
 namespace anydml::tools {
 namespace {
@@ -13,6 +15,17 @@ const char* ErrorKind(const Status& status) {
   if (status.code() == kInterrupted) return "interrupted";
   constexpr const char* kKinds[] = {"none", "failed", "usage", "unsupported"};
   return kKinds[ExitCode(status)];
+}
+
+// Sentences quote names and paths that files hold.
+std::string Lines(std::string_view text) {
+  std::string result;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find('\n', start), text.size());
+    result += StrCat(start > 0 ? "\n" : "", ForTerminal(text.substr(start, end - start)));
+    start = end + 1;
+  }
+  return result;
 }
 
 }  // namespace
@@ -44,7 +57,7 @@ void Output::Page(std::string_view text) {
 void Output::Note(const std::string& sentence) const {
   if (quiet_) return;
   std::fprintf(stderr, "%s note: %s\n", tools::Paint(stderr, Style::kYellow, "anydml:").c_str(),
-               sentence.c_str());
+               Lines(sentence).c_str());
 }
 
 Status Output::Finish(const Status& status) {
@@ -65,7 +78,7 @@ Status Output::Finish(const Status& status) {
   const Status& result = status.ok() ? flushed : status;
   if (!result.ok()) {
     std::fprintf(stderr, "%s %s\n", tools::Paint(stderr, Style::kRed, "anydml:").c_str(),
-                 result.message().c_str());
+                 Lines(result.message()).c_str());
   }
   return result;
 }

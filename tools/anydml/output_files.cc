@@ -6,15 +6,18 @@
 
 #include <atomic>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "anydml/npy.h"
+#include "anydml/resolve_links.h"
+#include "common/packed_elements.h"
 
 namespace anydml::tools {
 namespace {
@@ -35,18 +38,24 @@ bool WriteAll(int file, const void* data, size_t bytes) {
   return true;
 }
 
+struct Target {
+  std::string path;
+  std::optional<struct stat> replaced;  // what is there now
+};
+
 // Where the file really goes: renaming must replace what a link points to, not
 // the link, and never a device such as /dev/null.
-Status ResolveTarget(const std::string& path, std::string* target) {
-  *target = path;
+Status FindTarget(const std::string& path, Target* target) {
+  std::filesystem::path resolved;
+  ANYDML_RETURN_IF_ERROR(ResolveLinks(path, &resolved));
+  target->path = resolved.string();
   struct stat info;
+  // Of the path as it was given, for the sentence; of a link to nothing it says that there is nothing.
   if (stat(path.c_str(), &info) != 0) return errno == ENOENT ? Status() : CannotWrite(path);
   if (!S_ISREG(info.st_mode))
     return Status(Code::kFail, StrCat(path, ": cannot be written: not a regular file"));
   if (access(path.c_str(), W_OK) != 0) return CannotWrite(path);
-  char resolved[PATH_MAX];
-  if (realpath(path.c_str(), resolved) == nullptr) return CannotWrite(path);
-  *target = resolved;
+  target->replaced = info;
   return {};
 }
 
@@ -104,11 +113,18 @@ void WaitAndDie(sigset_t signals) {
   raise(number);
 }
 
-// mkstemp makes files for the owner only; give them what open() would have.
-void SetUsualMode(int file) {
-  const mode_t mask = umask(0);
-  umask(mask);
-  (void)!fchmod(file, 0666 & ~mask);
+// mkstemp makes files for the owner only. A new file gets what open() would have given it, one that replaces
+// another the owner and the permissions of that.
+bool SetMode(int file, const std::optional<struct stat>& replaced) {
+  if (!replaced) {
+    const mode_t mask = umask(0);
+    umask(mask);
+    return fchmod(file, 0666 & ~mask) == 0;
+  }
+  mode_t mode = replaced->st_mode & 0777;
+  // Where the group cannot be kept, the one that the file has instead may do what everybody may.
+  if (fchown(file, replaced->st_uid, replaced->st_gid) != 0) mode = (mode & 0707) | (mode & 0007) << 3;
+  return fchmod(file, mode) == 0;
 }
 
 }  // namespace
@@ -134,8 +150,9 @@ OutputFiles::~OutputFiles() {
 
 Status OutputFiles::AddNpy(const std::string& path, const TensorDesc& tensor,
                            std::span<const std::byte> data) {
-  const uint64_t bytes = ElementCount(tensor) * (BitSize(tensor.type) / 8);
-  return Add(path, NpyHeader(tensor), data.first(bytes));
+  const uint64_t count = ElementCount(tensor);
+  if (IsFourBits(tensor.type)) return Add(path, NpyHeader(tensor), Unpack(tensor.type, data, count));
+  return Add(path, NpyHeader(tensor), data.first(PackedBytes(tensor.type, count)));
 }
 
 Status OutputFiles::AddRaw(const std::string& path, std::span<const std::byte> data) {
@@ -143,15 +160,14 @@ Status OutputFiles::AddRaw(const std::string& path, std::span<const std::byte> d
 }
 
 Status OutputFiles::Add(const std::string& path, const std::string& header, std::span<const std::byte> data) {
-  std::string target;
-  ANYDML_RETURN_IF_ERROR(ResolveTarget(path, &target));
-  std::string temporary = target + ".XXXXXX";
+  Target target;
+  ANYDML_RETURN_IF_ERROR(FindTarget(path, &target));
+  std::string temporary = target.path + ".XXXXXX";
   const int file = CreateTemporary(&temporary);
   if (file < 0) return CannotWrite(path);
-  pending_.push_back({temporary, target});
-  SetUsualMode(file);
-  const bool written =
-      WriteAll(file, header.data(), header.size()) && WriteAll(file, data.data(), data.size());
+  pending_.push_back({temporary, target.path});
+  const bool written = SetMode(file, target.replaced) && WriteAll(file, header.data(), header.size()) &&
+                       WriteAll(file, data.data(), data.size());
   Status status = written ? Status() : CannotWrite(path);
   if (close(file) != 0 && status.ok()) return CannotWrite(path);
   return status;

@@ -21,6 +21,9 @@ void OnInterrupt(void (*handler)());
 
 // Each file is written under a temporary name in its own folder; Commit gives
 // them their names. Without Commit nothing that existed before has changed.
+//
+// A file that is replaced keeps its permissions and, where the system lets us, its owner. A symbolic link
+// stays, and what it points to is replaced or created. Other hard links keep the old contents.
 class OutputFiles {
  public:
   OutputFiles() = default;

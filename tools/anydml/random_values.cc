@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "anydml/element_number.h"
+#include "common/packed_elements.h"
 
 namespace anydml::tools {
 namespace {
@@ -45,11 +46,12 @@ const char* RandomValues::Problem(DataType type) const {
 void RandomValues::Append(DataType type, uint64_t count, std::vector<std::byte>* bytes) const {
   const double range = Range(*this, type);
   Random random(seed);
-  bytes->reserve(bytes->size() + count * (BitSize(type) / 8));
+  const uint32_t element_bytes = BitSize(Unpacked(type)) / 8;
+  bytes->reserve(count * element_bytes + 3);  // and for padding
   for (uint64_t i = 0; i < count; ++i) {
-    const Scalar element = ElementFromDouble(type, std::min(low + random.Next() * range, high));
+    const Scalar element = ScalarFromDouble(type, std::min(low + random.Next() * range, high));
     const auto* data = reinterpret_cast<const std::byte*>(element.bytes.data());
-    bytes->insert(bytes->end(), data, data + BitSize(type) / 8);
+    bytes->insert(bytes->end(), data, data + element_bytes);
   }
 }
 

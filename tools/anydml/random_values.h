@@ -17,7 +17,7 @@ struct RandomValues {
 
   // Null, or what is wrong with the bounds.
   const char* Problem(DataType type) const;
-  // Only without a problem.
+  // Only without a problem. Elements of four bits have a byte each.
   void Append(DataType type, uint64_t count, std::vector<std::byte>* bytes) const;
 };
 

@@ -62,7 +62,7 @@ Status ReadRecord(const JsonNode& node, ReportCase* out, uint32_t* threads) {
   ANYDML_RETURN_IF_ERROR(peers->Expect(JsonNode::Kind::kObject, "an object"));
   for (size_t i = 0; i < peers->value().keys.size(); ++i) {
     time.who = peers->value().keys[i];
-    ANYDML_RETURN_IF_ERROR(ReadMilliseconds(peers->Element(i), &time.seconds));
+    ANYDML_RETURN_IF_ERROR(ReadMilliseconds(peers->Member(i), &time.seconds));
     out->times.push_back(time);
   }
   return {};
@@ -79,7 +79,7 @@ Status ReadPeers(const std::string& path, std::vector<ReportSection>* out) {
   const JsonNode root(path, value);
   ANYDML_RETURN_IF_ERROR(root.Expect(JsonNode::Kind::kArray, "the array of records of ./dev bench --json"));
   const size_t first = out->size();
-  for (const JsonNode& node : root.Elements()) {
+  return root.ForEach([&](const JsonNode& node) -> Status {
     ReportCase record;
     uint32_t threads = 0;
     ANYDML_RETURN_IF_ERROR(ReadRecord(node, &record, &threads));
@@ -95,8 +95,8 @@ Status ReadPeers(const std::string& path, std::vector<ReportSection>* out) {
       section = out->end() - 1;
     }
     section->cases.push_back(std::move(record));
-  }
-  return {};
+    return {};
+  });
 }
 
 }  // namespace anydml::tools

@@ -5,6 +5,8 @@
 namespace anydml::tools {
 namespace {
 
+constexpr Option kOptions[] = {kAllowOutsideOption};
+
 Status Run(const Arguments& arguments, Output* output) {
   ExecutionOptions options;
   ANYDML_RETURN_IF_ERROR(ReadExecutionOptions(arguments, &options));
@@ -12,8 +14,8 @@ Status Run(const Arguments& arguments, Output* output) {
   ANYDML_RETURN_IF_ERROR(ReadModelPath(arguments, kRunCommand, &path));
   output->document().Key("model").String(path);
   Model model;
-  ANYDML_RETURN_IF_ERROR(LoadModel(path, &model));
-  return RunModel(model, options, output);
+  ANYDML_RETURN_IF_ERROR(LoadModel(path, arguments.Has(kAllowOutsideOption.name), &model));
+  return RunModel(std::move(model), options, output);
 }
 
 }  // namespace
@@ -61,8 +63,10 @@ DirectML operators ("dispatchables"), and "commands" in their order.
 
 Initial values: a list ("nan", "inf", "-inf" as strings), { valueCount, value },
 { valueCount, valueStart, valueDelta }, or { sourcePath } of a .npy file or one of raw
-elements (.bin, .dat).
-Relative paths start at the model's folder. Comments and trailing commas are allowed.
+elements (.bin, .dat). UINT4 and INT4 have two elements in a byte, the first in its lower
+half; in .npy files they are uint8 and int8 values.
+Paths start at the model's folder, and files outside of it are neither read nor written
+unless --allow-outside is given. Comments and trailing commas are allowed.
 Array lengths (AxisCount) need not be given.
 
 Beyond that format: initial values { valueCount, randomSeed, valueMin, valueMax } are
@@ -72,7 +76,7 @@ absoluteTolerance; a print with "dimensions" is shaped, and shortened when it is
 )",
     .operand_kind = ValueKind::kFile,
     .executes = true,
-    .options = {},
+    .options = kOptions,
     .run = Run,
 };
 

@@ -37,10 +37,13 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
 }
 
 std::string_view Nearest(std::string_view name, std::span<const std::string_view> candidates) {
-  if (name.size() > 100) return {};  // no name of ours; not worth the square of its length
+  // Files may hold any number of names of any length; a suggestion is not worth the product of them.
+  constexpr size_t kLongest = 64, kMost = 1000;
+  if (name.size() > kLongest) return {};
   std::string_view best;
   size_t best_distance = std::max<size_t>(2, name.size() / 2) + 1;
-  for (const std::string_view candidate : candidates) {
+  for (const std::string_view candidate : candidates.first(std::min(candidates.size(), kMost))) {
+    if (candidate.size() > kLongest) continue;
     const size_t distance = Distance(name, candidate);
     if (distance >= best_distance) continue;
     best_distance = distance;

@@ -7,7 +7,7 @@
 
 namespace anydml::tools {
 
-// Empty when none is near. Case does not matter.
+// Empty when none is near. Case does not matter. Long names and those after the first thousand are left out.
 std::string_view Nearest(std::string_view name, std::span<const std::string_view> candidates);
 
 // "; did you mean NEAREST?" or nothing.

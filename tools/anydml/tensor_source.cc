@@ -10,6 +10,7 @@
 #include "anydml/model_parts.h"
 #include "anydml/random_values.h"
 #include "anydml/text.h"
+#include "common/packed_elements.h"
 
 namespace anydml::tools {
 namespace {
@@ -30,21 +31,23 @@ std::vector<std::string> Split(std::string_view text, char separator) {
 
 Status ReadType(std::string_view text, DataType* type) {
   *type = ParseDataType(text);
-  // 4-bit elements have no addresses; nothing here packs them.
-  if (*type != DataType::kUnknown && BitSize(*type) >= 8) return {};
-  return UsageError("'", Printable(text), "' is no data type of 8 bits or more (float32, int64, uint8, ...)");
+  if (*type != DataType::kUnknown) return {};
+  return UsageError("'", Printable(text), "' is no data type (float32, int64, uint8, ...)");
 }
 
 // The sizes of nested lists, from the first list of each level.
 Status ReadShape(const JsonNode& literal, std::vector<uint32_t>* sizes) {
-  const JsonValue* value = &literal.value();
-  while (value->kind == JsonValue::Kind::kArray) {
-    if (value->elements.empty()) return literal.Error("an empty list; tensors cannot be empty");
+  JsonValue value = literal.value();
+  while (value.kind == JsonValue::Kind::kArray) {
+    const size_t size = CountElements(value);
+    if (size == 0) return literal.Error("an empty list; tensors cannot be empty");
     if (sizes->size() == kMaxDimensions) {
       return literal.Error("lists are nested more than ", kMaxDimensions, " deep");
     }
-    sizes->push_back(static_cast<uint32_t>(value->elements.size()));
-    value = &value->elements[0];
+    sizes->push_back(static_cast<uint32_t>(size));
+    JsonValue first;
+    JsonElements(value).Next(&first);
+    value = std::move(first);
   }
   return {};
 }
@@ -56,12 +59,10 @@ Status CheckShape(const JsonNode& node, std::span<const uint32_t> sizes) {
                       is_list ? "number" : "list");
   }
   if (!is_list) return {};
-  if (node.value().elements.size() != sizes[0]) {
-    return node.Error("a list of ", node.value().elements.size(), " where the first of its level has ",
-                      sizes[0]);
+  if (const size_t size = CountElements(node.value()); size != sizes[0]) {
+    return node.Error("a list of ", size, " where the first of its level has ", sizes[0]);
   }
-  for (size_t i = 0; i < sizes[0]; ++i) ANYDML_RETURN_IF_ERROR(CheckShape(node.Element(i), sizes.subspan(1)));
-  return {};
+  return node.ForEach([sizes](const JsonNode& element) { return CheckShape(element, sizes.subspan(1)); });
 }
 
 Status ReadLiteral(std::string_view field, std::string_view text, NpyArray* out) {
@@ -81,7 +82,9 @@ Status ReadLiteral(std::string_view field, std::string_view text, NpyArray* out)
   ANYDML_RETURN_IF_ERROR(ReadShape(literal, &sizes));
   ANYDML_RETURN_IF_ERROR(CheckShape(literal, sizes));
   out->tensor = PackedTensor(type, sizes.data(), static_cast<uint32_t>(sizes.size()));
-  return AppendElements(literal, type, &out->data);
+  ANYDML_RETURN_IF_ERROR(AppendElements(literal, type, &out->data));
+  Pack(type, &out->data);
+  return {};
 }
 
 // "8x1000"
@@ -114,11 +117,10 @@ Status ReadSetting(const std::string& text, DataType type, RandomValues* random)
     return UsageError(name, "=", Printable(value), ": '", Printable(value), "' ", problem, " (",
                       Name(value_type), ")");
   }
-  const auto* bytes = reinterpret_cast<const std::byte*>(scalar.bytes.data());
   if (name == "seed") {
-    std::memcpy(&random->seed, bytes, sizeof(random->seed));
+    std::memcpy(&random->seed, scalar.bytes.data(), sizeof(random->seed));
   } else {
-    (name == "min" ? random->low : random->high) = ElementToDouble(type, bytes);
+    (name == "min" ? random->low : random->high) = ScalarToDouble(type, scalar);
   }
   return {};
 }
@@ -140,19 +142,54 @@ Status ReadRandom(std::string_view text, NpyArray* out) {
     return UsageError("more than a quarter of this machine's memory (", LargestBuffer(), " bytes)");
   }
   random.Append(type, ElementCount(out->tensor), &out->data);
+  Pack(type, &out->data);
   return {};
+}
+
+bool LooksLikeSizes(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789x") == std::string_view::npos;
 }
 
 }  // namespace
 
 Status ReadTensorSource(std::string_view field, const std::string& text, NpyArray* out) {
   const bool literal = text.starts_with('['), random = text.starts_with(kRandom);
-  if (!literal && !random) return ReadNpy(text, out);
+  if (!literal && !random) {
+    const size_t colon = text.rfind(':');
+    const DataType type = colon == std::string::npos
+                              ? DataType::kUnknown
+                              : ParseDataType(std::string_view(text).substr(colon + 1));
+    return type == DataType::kUnknown ? ReadNpy(text, out) : ReadNpyAs(text.substr(0, colon), type, out);
+  }
   out->data.clear();
   const Status status = literal ? ReadLiteral(field, text, out)
                                 : ReadRandom(std::string_view(text).substr(kRandom.size()), out);
   if (!status.ok()) return UsageError(field, "=", Printable(text), ": ", status.message());
   out->data.resize(out->tensor.total_bytes);
+  return {};
+}
+
+Status ParseOutputTarget(std::string_view field, const std::string& text, OutputTarget* out) {
+  *out = {text, {}};
+  std::vector<uint32_t> sizes;
+  DataType type = DataType::kUnknown;
+  for (size_t colon = text.rfind(':'); colon != std::string::npos; colon = out->path.rfind(':')) {
+    const std::string last = out->path.substr(colon + 1);
+    const DataType named = ParseDataType(last);
+    if (named != DataType::kUnknown && type == DataType::kUnknown && sizes.empty()) {
+      type = named;
+    } else if (sizes.empty() && LooksLikeSizes(last)) {
+      const Status status = ReadSizes(last, &sizes);
+      if (!status.ok()) return UsageError(field, "=", Printable(text), ": ", status.message());
+    } else if (colon > 0 && !std::string_view(out->path).substr(0, colon).ends_with(".npy")) {
+      break;  // a colon may be part of a file's name, but not of one that has ended
+    } else {
+      return UsageError(field, "=", Printable(text), ": '", Printable(last),
+                        "' is no data type, nor sizes (2x3) before one");
+    }
+    out->path.resize(colon);
+  }
+  out->tensor = PackedTensor(type, sizes.data(), static_cast<uint32_t>(sizes.size()));
   return {};
 }
 

@@ -1,11 +1,40 @@
 #include "anydml/text.h"
 
+#include <algorithm>
+#include <cstdio>
+
 namespace anydml::tools {
 
 std::string Printable(std::string_view text) {
   std::string result(text.substr(0, 40));
   for (char& c : result) {
     if (c < ' ' || c > '~') c = '?';
+  }
+  return result;
+}
+
+bool StartsWithControl(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  // Also U+0080 to U+009F: terminals take U+009B for "ESC [".
+  return lead < ' ' || lead == 0x7F || (lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
+}
+
+std::string ForTerminal(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    size_t length = Utf8Length(text);
+    if (length > 0 && !StartsWithControl(text)) {
+      result += text.substr(0, length);
+    } else {
+      length = std::max<size_t>(length, 1);
+      for (const char c : text.substr(0, length)) {
+        char escape[8];
+        std::snprintf(escape, sizeof(escape), "\\x%02X",
+                      static_cast<unsigned>(static_cast<unsigned char>(c)));
+        result += escape;
+      }
+    }
+    text.remove_prefix(length);
   }
   return result;
 }

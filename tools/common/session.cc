@@ -10,6 +10,11 @@ namespace anydml::tools {
 namespace {
 
 constexpr D3D12_RESOURCE_STATES kUnorderedAccess = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+// Large tensors go to the device and back in parts of this size, or staging would take as much memory as
+// they.
+constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
+constexpr uint64_t kMaxStagedBytes = 8 * kStagingBytes;  // before something is executed
+constexpr uint32_t kHeapDescriptors = 256;
 
 DML_BINDING_DESC BufferBinding(const DML_BUFFER_BINDING& binding) {
   if (binding.Buffer == nullptr) return {DML_BINDING_TYPE_NONE, nullptr};
@@ -150,14 +155,26 @@ void Session::Transition(ID3D12Resource* resource, D3D12_RESOURCE_STATES before,
 
 Status Session::Upload(std::span<const std::byte> bytes, ComPtr<ID3D12Resource>* out) {
   ComPtr<ID3D12Resource> staging;
+  const uint64_t part_bytes = std::min<uint64_t>(bytes.size(), kStagingBytes);
   ANYDML_RETURN_IF_ERROR(
-      CreateBuffer(D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, bytes.size(), &staging));
-  void* mapped = nullptr;
-  const D3D12_RANGE nothing_read{};
-  ANYDML_RETURN_IF_ERROR(Check(staging->Map(0, &nothing_read, &mapped), "mapping an upload buffer"));
-  std::memcpy(mapped, bytes.data(), bytes.size());
-  staging->Unmap(0, nullptr);
-  return Copy(staging.Get(), 0, bytes.size(), out);
+      CreateBuffer(D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, part_bytes, &staging));
+  ANYDML_RETURN_IF_ERROR(
+      CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_STATE_COPY_DEST, bytes.size(), out));
+  for (uint64_t done = 0; done < bytes.size(); done += part_bytes) {
+    if (done > 0) ANYDML_RETURN_IF_ERROR(SubmitAndWait());  // then the staging buffer is free again
+    const std::span<const std::byte> part = bytes.subspan(done, std::min(part_bytes, bytes.size() - done));
+    void* mapped = nullptr;
+    const D3D12_RANGE nothing_read{};
+    ANYDML_RETURN_IF_ERROR(Check(staging->Map(0, &nothing_read, &mapped), "mapping an upload buffer"));
+    std::memcpy(mapped, part.data(), part.size());
+    staging->Unmap(0, nullptr);
+    list_->CopyBufferRegion(out->Get(), done, staging.Get(), 0, part.size());
+  }
+  Transition(out->Get(), D3D12_RESOURCE_STATE_COPY_DEST, kUnorderedAccess);
+  keep_alive_.emplace_back(staging);
+  keep_alive_.emplace_back(*out);
+  staged_bytes_ += part_bytes;
+  return staged_bytes_ < kMaxStagedBytes ? Status() : SubmitAndWait();
 }
 
 Status Session::Copy(ID3D12Resource* from, uint64_t offset, uint64_t bytes, ComPtr<ID3D12Resource>* out) {
@@ -179,24 +196,33 @@ Status Session::Wrap(void* memory, uint64_t bytes, ComPtr<ID3D12Resource>* out) 
   return {};
 }
 
-// Each dispatch gets a heap of its own: none is overwritten before it has been executed.
+// Room for so many in the heap, or in a new one. Those of commands that were executed are free again.
+Status Session::ReserveDescriptors(uint32_t count) {
+  if (heap_ && heap_->GetDesc().NumDescriptors - used_descriptors_ >= count) return {};
+  if (heap_) keep_alive_.emplace_back(std::move(heap_));
+  used_descriptors_ = 0;
+  D3D12_DESCRIPTOR_HEAP_DESC desc{};
+  desc.Type = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+  desc.NumDescriptors = std::max(kHeapDescriptors, count);
+  desc.Flags = D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE;
+  return Check(device_->CreateDescriptorHeap(&desc, IID_PPV_ARGS(&heap_)), "creating the descriptor heap");
+}
+
+// Each dispatch of a list has descriptors of its own: none is overwritten before it has been executed.
 Status Session::CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table) {
-  D3D12_DESCRIPTOR_HEAP_DESC heap_desc{};
-  heap_desc.Type = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-  heap_desc.NumDescriptors = std::max(1u, dispatchable->GetBindingProperties().RequiredDescriptorCount);
-  heap_desc.Flags = D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE;
-  ComPtr<ID3D12DescriptorHeap> heap;
-  ANYDML_RETURN_IF_ERROR(
-      Check(device_->CreateDescriptorHeap(&heap_desc, IID_PPV_ARGS(&heap)), "creating the descriptor heap"));
-  keep_alive_.emplace_back(heap);
-  ID3D12DescriptorHeap* heaps[] = {heap.Get()};
+  const uint32_t count = std::max(1u, dispatchable->GetBindingProperties().RequiredDescriptorCount);
+  ANYDML_RETURN_IF_ERROR(ReserveDescriptors(count));
+  ID3D12DescriptorHeap* heaps[] = {heap_.Get()};
   list_->SetDescriptorHeaps(1, heaps);
+  const uint64_t offset = uint64_t{used_descriptors_} *
+                          device_->GetDescriptorHandleIncrementSize(D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+  used_descriptors_ += count;
 
   DML_BINDING_TABLE_DESC desc{};
   desc.Dispatchable = dispatchable;
-  desc.CPUDescriptorHandle = heap->GetCPUDescriptorHandleForHeapStart();
-  desc.GPUDescriptorHandle = heap->GetGPUDescriptorHandleForHeapStart();
-  desc.SizeInDescriptors = heap_desc.NumDescriptors;
+  desc.CPUDescriptorHandle = {heap_->GetCPUDescriptorHandleForHeapStart().ptr + offset};
+  desc.GPUDescriptorHandle = {heap_->GetGPUDescriptorHandleForHeapStart().ptr + offset};
+  desc.SizeInDescriptors = count;
   return Check(dml_->CreateBindingTable(&desc, IID_PPV_ARGS(table->ReleaseAndGetAddressOf())),
                "creating the binding table");
 }
@@ -272,61 +298,56 @@ Status Session::Execute(std::string* data_error) {
   return {};
 }
 
-Status Session::Run(const DML_OPERATOR_DESC& desc, std::span<const HostBuffer> inputs,
+Status Session::Run(const DML_OPERATOR_DESC& desc, std::vector<HostBuffer> inputs,
                     std::span<const uint64_t> output_sizes, RunResult* result) {
   CompiledOperator op;
   ANYDML_RETURN_IF_ERROR(Compile(desc, DML_EXECUTION_FLAG_NONE, {}, &op));
   result->explanation = op.explanation;
-  std::vector<DML_BUFFER_BINDING> bound_inputs(inputs.size());
+  std::vector<DML_BUFFER_BINDING> bound_inputs(inputs.size()), bound_outputs(output_sizes.size());
+  std::vector<ComPtr<ID3D12Resource>> uploaded(inputs.size()), outputs(output_sizes.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].empty()) continue;
-    ComPtr<ID3D12Resource> buffer;
-    ANYDML_RETURN_IF_ERROR(Upload(inputs[i], &buffer));
-    bound_inputs[i] = {buffer.Get(), 0, inputs[i].size()};
+    ANYDML_RETURN_IF_ERROR(Upload(inputs[i], &uploaded[i]));
+    bound_inputs[i] = {uploaded[i].Get(), 0, inputs[i].size()};
+    inputs[i] = HostBuffer();
   }
-  std::vector<ComPtr<ID3D12Resource>> outputs(output_sizes.size());
-  std::vector<DML_BUFFER_BINDING> bound_outputs(output_sizes.size());
   for (size_t i = 0; i < output_sizes.size(); ++i) {
     if (output_sizes[i] == 0) continue;
     ANYDML_RETURN_IF_ERROR(Allocate(output_sizes[i], &outputs[i]));
     bound_outputs[i] = {outputs[i].Get(), 0, output_sizes[i]};
   }
   ANYDML_RETURN_IF_ERROR(Record(op, bound_inputs, bound_outputs));
-  ANYDML_RETURN_IF_ERROR(ReadBack(outputs, output_sizes, &result->outputs));
-  result->data_error = TakeMessages();
+  ANYDML_RETURN_IF_ERROR(Execute(&result->data_error));
+  uploaded.clear();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    HostBuffer& bytes = result->outputs.emplace_back();
+    if (outputs[i]) ANYDML_RETURN_IF_ERROR(ReadBack(outputs[i].Get(), output_sizes[i], &bytes));
+    outputs[i].Reset();
+  }
   return {};
 }
 
 Status Session::Read(ID3D12Resource* buffer, HostBuffer* bytes) {
-  const ComPtr<ID3D12Resource> buffers[] = {buffer};
-  const uint64_t sizes[] = {buffer->GetDesc().Width};
-  std::vector<HostBuffer> outputs;
-  ANYDML_RETURN_IF_ERROR(ReadBack(buffers, sizes, &outputs));
-  *bytes = std::move(outputs[0]);
-  return {};
+  return ReadBack(buffer, buffer->GetDesc().Width, bytes);
 }
 
-Status Session::ReadBack(std::span<const ComPtr<ID3D12Resource>> buffers, std::span<const uint64_t> sizes,
-                         std::vector<HostBuffer>* outputs) {
-  std::vector<ComPtr<ID3D12Resource>> staging(buffers.size());
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    if (sizes[i] == 0) continue;
-    Transition(buffers[i].Get(), kUnorderedAccess, D3D12_RESOURCE_STATE_COPY_SOURCE);
-    ANYDML_RETURN_IF_ERROR(
-        CreateBuffer(D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COPY_DEST, sizes[i], &staging[i]));
-    list_->CopyBufferRegion(staging[i].Get(), 0, buffers[i].Get(), 0, sizes[i]);
-    Transition(buffers[i].Get(), D3D12_RESOURCE_STATE_COPY_SOURCE, kUnorderedAccess);
-  }
-  ANYDML_RETURN_IF_ERROR(SubmitAndWait());
-  outputs->assign(buffers.size(), {});
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    if (sizes[i] == 0) continue;
+Status Session::ReadBack(ID3D12Resource* buffer, uint64_t bytes, HostBuffer* out) {
+  out->resize(bytes);
+  ComPtr<ID3D12Resource> staging;
+  const uint64_t part_bytes = std::min(bytes, kStagingBytes);
+  ANYDML_RETURN_IF_ERROR(
+      CreateBuffer(D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COPY_DEST, part_bytes, &staging));
+  for (uint64_t done = 0; done < bytes; done += part_bytes) {
+    const uint64_t part = std::min(part_bytes, bytes - done);
+    Transition(buffer, kUnorderedAccess, D3D12_RESOURCE_STATE_COPY_SOURCE);
+    list_->CopyBufferRegion(staging.Get(), 0, buffer, done, part);
+    Transition(buffer, D3D12_RESOURCE_STATE_COPY_SOURCE, kUnorderedAccess);
+    ANYDML_RETURN_IF_ERROR(SubmitAndWait());
     void* mapped = nullptr;
-    ANYDML_RETURN_IF_ERROR(Check(staging[i]->Map(0, nullptr, &mapped), "mapping a read-back buffer"));
-    const auto* bytes = static_cast<const std::byte*>(mapped);
-    (*outputs)[i].assign(bytes, bytes + sizes[i]);
+    ANYDML_RETURN_IF_ERROR(Check(staging->Map(0, nullptr, &mapped), "mapping a read-back buffer"));
+    std::memcpy(out->data() + done, mapped, part);
     const D3D12_RANGE nothing_written{};
-    staging[i]->Unmap(0, &nothing_written);
+    staging->Unmap(0, &nothing_written);
   }
   return {};
 }
@@ -339,15 +360,21 @@ void Session::Discard() {
   list_->Close();  // fails when something wrong was recorded, and is closed all the same
   allocator_->Reset();
   list_->Reset(allocator_.Get(), nullptr);
-  keep_alive_.clear();
+  ForgetRecorded();
   messages_->ClearStoredMessages();
+}
+
+void Session::ForgetRecorded() {
+  keep_alive_.clear();
+  staged_bytes_ = 0;
+  used_descriptors_ = 0;
 }
 
 Status Session::SubmitAndWait() {
   ANYDML_RETURN_IF_ERROR(Check(list_->Close(), "closing the command list"));
   ANYDML_RETURN_IF_ERROR(ExecuteAndWait(list_.Get()));
   ANYDML_RETURN_IF_ERROR(CheckDevices());
-  keep_alive_.clear();
+  ForgetRecorded();
   ANYDML_RETURN_IF_ERROR(Check(allocator_->Reset(), "resetting the command allocator"));
   return Check(list_->Reset(allocator_.Get(), nullptr), "resetting the command list");
 }

@@ -63,7 +63,8 @@ class Session {
 
   // Creates, compiles, initialises and executes one operator. `inputs` and
   // `output_sizes` are in binding order; a size of 0 is an absent optional tensor.
-  Status Run(const DML_OPERATOR_DESC& desc, std::span<const HostBuffer> inputs,
+  // The inputs are gone when the outputs are read, so that no tensor needs more than twice its size.
+  Status Run(const DML_OPERATOR_DESC& desc, std::vector<HostBuffer> inputs,
              std::span<const uint64_t> output_sizes, RunResult* result);
 
   // The steps of it, for programs with buffers of their own. Bindings are in binding
@@ -117,11 +118,12 @@ class Session {
                       ComPtr<ID3D12Resource>* out);
   Status Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* op);
   Status CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table);
+  Status ReserveDescriptors(uint32_t count);
   Status BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* table);
   void Transition(ID3D12Resource* resource, D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after);
-  Status ReadBack(std::span<const ComPtr<ID3D12Resource>> buffers, std::span<const uint64_t> sizes,
-                  std::vector<HostBuffer>* outputs);
+  Status ReadBack(ID3D12Resource* buffer, uint64_t bytes, HostBuffer* out);
   Status SubmitAndWait();
+  void ForgetRecorded();
   Status ExecuteAndWait(ID3D12CommandList* list);
 
   Status Check(HRESULT result, const char* what);
@@ -141,6 +143,9 @@ class Session {
   ComPtr<ID3D12QueryHeap> queries_;  // of the list that BeginList began, if with timestamps
   // What the recorded commands use, until they have been executed.
   std::vector<ComPtr<IUnknown>> keep_alive_;
+  uint64_t staged_bytes_ = 0;          // that are to be uploaded by them
+  ComPtr<ID3D12DescriptorHeap> heap_;  // the dispatches' descriptors, of which so many are used
+  uint32_t used_descriptors_ = 0;
 };
 
 }  // namespace anydml::tools

@@ -40,8 +40,9 @@ Status Session::EndList(RecordedList* out) {
   ANYDML_RETURN_IF_ERROR(Check(list_->Close(), "closing the command list"));
   out->allocator = std::move(allocator_);
   out->list = std::move(list_);
+  keep_alive_.emplace_back(std::move(heap_));  // its descriptors stay as they are
   out->keep_alive = std::move(keep_alive_);
-  keep_alive_.clear();
+  ForgetRecorded();
   return CreateList();
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/half.h"
 #include "base/status.h"
+#include "common/packed_elements.h"
 
 namespace anydml::tools {
 namespace {
@@ -43,10 +44,7 @@ std::string NumberToString(T value) {
 class Printer {
  public:
   Printer(const TensorDesc& tensor, std::span<const std::byte> data, uint64_t limit)
-      : tensor_(tensor),
-        data_(data),
-        element_bytes_(BitSize(tensor.type) / 8),
-        edge_(EdgeFor(tensor, limit)) {}
+      : tensor_(tensor), data_(data), edge_(EdgeFor(tensor, limit)) {}
 
   std::string Print() {
     Walk(0, 0, [this](const std::string& element) { width_ = std::max(width_, element.size()); });
@@ -62,7 +60,7 @@ class Printer {
   template <typename Visit>
   void Walk(uint32_t dimension, uint64_t offset, const Visit& visit) {
     if (dimension == tensor_.rank) {
-      visit(ElementToString(tensor_.type, data_.data() + offset * element_bytes_));
+      visit(ElementToString(tensor_.type, data_.data(), offset));
       return;
     }
     text_ += '[';
@@ -94,7 +92,6 @@ class Printer {
 
   const TensorDesc& tensor_;
   std::span<const std::byte> data_;
-  const uint32_t element_bytes_;
   const uint32_t edge_;
   size_t width_ = 0;
   std::string text_;
@@ -102,7 +99,9 @@ class Printer {
 
 }  // namespace
 
-std::string ElementToString(DataType type, const std::byte* element) {
+std::string ElementToString(DataType type, const std::byte* data, uint64_t index) {
+  if (IsFourBits(type)) return NumberToString(FourBits(type, data, index));
+  const std::byte* const element = data + index * (BitSize(type) / 8);
   switch (type) {
     case DataType::kFloat64:
       return NumberToString(Load<double>(element));
@@ -131,7 +130,7 @@ std::string ElementToString(DataType type, const std::byte* element) {
     case DataType::kUnknown:
       break;
   }
-  return "?";  // 4-bit types have no addressable element; no tool reads them yet
+  return "?";
 }
 
 std::string TensorToString(const TensorDesc& tensor, std::span<const std::byte> data, uint64_t print_limit) {

@@ -14,8 +14,8 @@ namespace anydml::tools {
 // end of every dimension, "..." in between.
 inline constexpr uint64_t kDefaultPrintLimit = 1000;
 
-// One element; floats with the fewest digits that read back as the same value.
-std::string ElementToString(DataType type, const std::byte* element);
+// One element of many; floats with the fewest digits that read back as the same value.
+std::string ElementToString(DataType type, const std::byte* data, uint64_t index);
 
 // Nested brackets with aligned columns. `data` holds at least the tensor's span.
 std::string TensorToString(const TensorDesc& tensor, std::span<const std::byte> data,

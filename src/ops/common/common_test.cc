@@ -1,6 +1,8 @@
 // Loops, copies, the list of implementations and the registry.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "ops/common/loop_nest.h"
 #include "ops/common/nest_parts.h"
 #include "ops/common/strided_copy.h"
@@ -171,6 +173,65 @@ TEST(ImplementationList, ForcedOneOrTheReason) {
   status = Choose({false}, {.implementation = "gpu.first"}, &out);
   EXPECT_EQ(status.message(),
             "implementation gpu.first was asked for but does not fit: runs on gpu, not on cpu");
+}
+
+class MadeOfOthers final : public Kernel {
+ public:
+  Status Run(const KernelArguments&) const override { return {}; }
+  std::string made_of() const override { return "cpu.first, cpu.second"; }
+};
+
+TEST(ImplementationList, CarriesExactnessAndParts) {
+  constexpr Implementation<FakeProblem> kList[] = {
+      {.name = "cpu.near",
+       .backend = "cpu",
+       .create = CreateFirst,
+       .exactness = {.float32_ulps = 2},
+       .bound = [](const FakeProblem&) { return Exactness{.relative = 0.5}; }},
+      {.name = "cpu.nearer",
+       .backend = "cpu",
+       .create = [](const FakeProblem&, const LowerContext&, std::string*) -> std::unique_ptr<const Kernel> {
+         return std::make_unique<MadeOfOthers>();
+       },
+       .exactness = {.float16_ulps = 1}},
+  };
+  const std::span<const Implementation<FakeProblem>> list = kList;
+  LoweredOperator out;
+  ASSERT_TRUE(ChooseKernel(list, {true}, {}, &out).ok());
+  EXPECT_EQ(out.exactness.relative, 0.5);
+  EXPECT_EQ(out.exactness.float32_ulps, 0u);
+  ASSERT_TRUE(ChooseKernel(list, {false}, {}, &out).ok());
+  EXPECT_EQ(out.exactness.float16_ulps, 1u);
+  EXPECT_EQ(out.explanation, "cpu.near: odd\ncpu.nearer: chosen, with cpu.first, cpu.second");
+}
+
+TEST(ImplementationList, OtherBackendsNeedTheirModuleAndADevice) {
+  constexpr Implementation<FakeProblem> kList[] = {
+      {"gpu.elsewhere", "gpu", nullptr},
+      {"gpu.here", "gpu", CreateAlways},
+  };
+  const std::span<const Implementation<FakeProblem>> list = kList;
+  LoweredOperator out;
+  const Status status = ChooseKernel(list, {true}, {.backend = "gpu"}, &out);
+  EXPECT_EQ(status.message(),
+            "no implementation fits (gpu.elsewhere: the module of gpu is not there; gpu.here: no device was "
+            "named)");
+  static int current;
+  current = 7;
+  const DeviceProperties device = {
+      .ordinal = 3, .make_current = [](int ordinal) { return std::exchange(current, ordinal); }};
+  const Implementation<FakeProblem> asking[] = {
+      {"gpu.here", "gpu", [](const FakeProblem&, const LowerContext&, std::string* why_not) {
+         *why_not = StrCat("device ", current);
+         return std::unique_ptr<const Kernel>();
+       }}};
+  EXPECT_EQ(ChooseKernel(std::span<const Implementation<FakeProblem>>(asking), {true},
+                         {.backend = "gpu", .device = &device}, &out)
+                .message(),
+            "no implementation fits (gpu.here: device 3)");
+  EXPECT_EQ(current, 7);  // the application's choice
+  EXPECT_TRUE(ChooseKernel(list, {true}, {.backend = "gpu", .device = &device}, &out).ok());
+  EXPECT_EQ(out.implementation, "gpu.here");
 }
 
 TEST(Registry, EveryOperatorIsKnownToTheSchemaAndEndsWithTheReference) {

@@ -19,9 +19,9 @@ class FastDivisor {
     magic_ = static_cast<uint32_t>((excess << 32) / divisor + 1);
   }
 
-  __device__ uint32_t Divide(uint32_t number, uint32_t* remainder) const {
+  __host__ __device__ uint32_t Divide(uint32_t number, uint32_t* remainder) const {
     // The sum has up to 33 bits.
-    const uint64_t sum = uint64_t{__umulhi(number, magic_)} + number;
+    const uint64_t sum = (uint64_t{number} * magic_ >> 32) + number;
     const auto quotient = static_cast<uint32_t>(sum >> shift_);
     *remainder = number - quotient * divisor_;
     return quotient;

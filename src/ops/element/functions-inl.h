@@ -70,14 +70,16 @@ ANYDML_BODY hn::Vec<D> InfinityOf(D d) {
   return hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), 0x7F800000u));
 }
 
-// Which NaN an operation on NaNs gives depends on the machine: make it one and the same.
+// Which NaN an operation on NaNs gives depends on the machine: make it one and the same. (Where
+// ANYDML_STORES_ONE_NAN, stores do it, once for all instructions before.)
 template <class D, class V>
-ANYDML_BODY V OneNan(D d, V x) {
+ANYDML_BODY V OneNan([[maybe_unused]] D d, V x) {
+#ifndef ANYDML_STORES_ONE_NAN
   if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
     return hn::IfThenElse(IsNanMask(d, x), QuietNan(d), x);
-  } else {
-    return x;
   }
+#endif
+  return x;
 }
 
 // Highway has >= and <= of floating point only.
@@ -92,7 +94,10 @@ ANYDML_BODY auto NotLess(D, V a, V b) {
 
 // The larger number; NaN if one is, and +0 is larger than -0.
 template <class D, class V>
-ANYDML_BODY V LargerOf(D d, V a, V b) {
+ANYDML_BODY V LargerOf([[maybe_unused]] D d, V a, V b) {
+#ifdef ANYDML_STORES_ONE_NAN
+  return LargerNumber(a, b);
+#else
   if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
     const V larger = hn::IfThenElse(hn::Gt(a, b), a, b);
     const V both = hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), larger);  // equal: only zeros differ
@@ -100,9 +105,13 @@ ANYDML_BODY V LargerOf(D d, V a, V b) {
   } else {
     return hn::Max(a, b);
   }
+#endif
 }
 template <class D, class V>
-ANYDML_BODY V SmallerOf(D d, V a, V b) {
+ANYDML_BODY V SmallerOf([[maybe_unused]] D d, V a, V b) {
+#ifdef ANYDML_STORES_ONE_NAN
+  return SmallerNumber(a, b);
+#else
   if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
     const V smaller = hn::IfThenElse(hn::Lt(a, b), a, b);
     const V both = hn::IfThenElse(hn::Eq(a, b), hn::Or(a, b), smaller);
@@ -110,6 +119,7 @@ ANYDML_BODY V SmallerOf(D d, V a, V b) {
   } else {
     return hn::Min(a, b);
   }
+#endif
 }
 
 template <class D, class V>

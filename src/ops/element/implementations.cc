@@ -14,6 +14,7 @@ constexpr Implementation<ElementProblem> kImplementations[] = {
     {"cpu.copy", "cpu", ANYDML_ON_CPU(CreateElementCopy)},
     {"cpu.tiles", "cpu", ANYDML_ON_CPU(CreateElementTiles), nullptr, {}, ExactnessOf},
     {"cuda.copy", "cuda", ANYDML_ON_CUDA(CreateElementCopyCuda)},
+    {"cuda.flat", "cuda", ANYDML_ON_CUDA(CreateElementFlatCuda), nullptr, {}, ExactnessOf},
     {"cuda.program", "cuda", ANYDML_ON_CUDA(CreateElementProgramCuda), nullptr, {}, ExactnessOf},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateElementReference)},
 };

@@ -12,8 +12,33 @@ namespace anydml::lane_functions {
 namespace hn = lane;
 namespace math = lane;
 #define ANYDML_BODY ANYDML_LANE
+
+#ifdef __CUDA_ARCH__
+#define ANYDML_STORES_ONE_NAN
+// GPUs have instructions for these: of a number and NaN they give NaN, and +0 is larger than -0.
+template <typename T>
+ANYDML_LANE T LargerNumber(T a, T b) {
+  if constexpr (std::is_same_v<T, float>) {
+    asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
+    return a;
+  } else {
+    return lane::Max(a, b);
+  }
+}
+template <typename T>
+ANYDML_LANE T SmallerNumber(T a, T b) {
+  if constexpr (std::is_same_v<T, float>) {
+    asm("min.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
+    return a;
+  } else {
+    return lane::Min(a, b);
+  }
+}
+#endif
+
 #include "ops/element/functions-inl.h"
 #include "ops/element/transcendental_functions-inl.h"
 #undef ANYDML_BODY
+#undef ANYDML_STORES_ONE_NAN
 
 }  // namespace anydml::lane_functions

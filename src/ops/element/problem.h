@@ -52,6 +52,8 @@ std::unique_ptr<const Kernel> CreateElementReference(const ElementProblem& probl
                                                      const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateElementCopyCuda(const ElementProblem& problem,
                                                     const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateElementFlatCuda(const ElementProblem& problem,
+                                                    const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateElementProgramCuda(const ElementProblem& problem,
                                                        const LowerContext& context, std::string* why_not);
 

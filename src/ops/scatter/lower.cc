@@ -9,7 +9,13 @@ constexpr FeatureLevel kNegativeIndices = 0x3000;
 
 constexpr Implementation<ScatterProblem> kImplementations[] = {
     {"cpu.typed", "cpu", ANYDML_ON_CPU(CreateScatterTyped)},
-    {"cuda.scatter", "cuda", ANYDML_ON_CUDA(CreateScatterCuda)},
+    {"cuda.by_memory", "cuda", ANYDML_ON_CUDA(CreateScatterCudaByMemory)},
+    {"cuda.small", "cuda", ANYDML_ON_CUDA(CreateScatterCudaSmall), ANYDML_ON_CUDA(ScatterCudaSmallBetterNot)},
+    {"cuda.lines", "cuda", ANYDML_ON_CUDA(CreateScatterCudaLines), ANYDML_ON_CUDA(ScatterCudaLinesBetterNot)},
+    {"cuda.tiles", "cuda", ANYDML_ON_CUDA(CreateScatterCudaTiles), ANYDML_ON_CUDA(ScatterCudaTilesBetterNot)},
+    {"cuda.gather", "cuda", ANYDML_ON_CUDA(CreateScatterCudaGather),
+     ANYDML_ON_CUDA(ScatterCudaGatherBetterNot)},
+    {"cuda.claims", "cuda", ANYDML_ON_CUDA(CreateScatterCudaClaims)},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateScatterReference)},
 };
 constexpr auto kNames = ImplementationNames(kImplementations);

@@ -18,6 +18,9 @@ namespace anydml {
 
 struct ScatterProblem {
   enum class Kind { kNd, kElements };
+  // Whether input and output are the same memory. It is known when an operator runs; kernels that are made
+  // of one for each case ask for those.
+  enum class Memory { kUnknown, kApart, kSame };
 
   Kind kind = Kind::kNd;
   TensorDesc input;
@@ -28,6 +31,7 @@ struct ScatterProblem {
   uint32_t input_dimensions = 0;    // kNd
   uint32_t indices_dimensions = 0;  // kNd
   uint32_t axis = 0;                // kElements
+  Memory memory = Memory::kUnknown;
 
   // Indices per update; for kNd the last dimension of the indices.
   uint32_t tuple_size() const { return kind == Kind::kNd ? indices.sizes[indices.rank - 1] : 1; }
@@ -47,6 +51,10 @@ std::string DescribeBadTuple(const ScatterProblem& problem, const std::byte* ind
 
 // The implementations, fastest first, the reference last (lower.cc), and their create functions.
 std::span<const Implementation<ScatterProblem>> ScatterImplementations();
-CreateFunction<ScatterProblem> CreateScatterTyped, CreateScatterCuda, CreateScatterReference;
+CreateFunction<ScatterProblem> CreateScatterTyped, CreateScatterReference;
+CreateFunction<ScatterProblem> CreateScatterCudaByMemory, CreateScatterCudaSmall, CreateScatterCudaLines,
+    CreateScatterCudaTiles, CreateScatterCudaGather, CreateScatterCudaClaims;
+BetterNotFunction<ScatterProblem> ScatterCudaSmallBetterNot, ScatterCudaLinesBetterNot,
+    ScatterCudaTilesBetterNot, ScatterCudaGatherBetterNot;
 
 }  // namespace anydml

@@ -42,7 +42,7 @@ std::string CudaLongRowsBetterNot(const TopKProblem& problem, const LowerContext
 constexpr Implementation<TopKProblem> kImplementations[] = {
 #if ANYDML_HAVE_HIGHWAY
     {"cpu.rank", "cpu", ANYDML_ON_CPU(CreateTopKRank)},
-    {"cpu.bests", "cpu", ANYDML_ON_CPU(CreateTopKBests), ANYDML_ON_CPU(TopKBestsBetterNot)},
+    {"cpu.maxima", "cpu", ANYDML_ON_CPU(CreateTopKMaxima), ANYDML_ON_CPU(TopKMaximaBetterNot)},
     {"cpu.sample", "cpu", ANYDML_ON_CPU(CreateTopKSample), ANYDML_ON_CPU(TopKSampleBetterNot)},
     {"cpu.keys", "cpu", ANYDML_ON_CPU(CreateTopKKeys)},
 #endif

@@ -27,11 +27,11 @@ struct TopKProblem {
 
 // The implementations, fastest first, the reference last (lower.cc), and their create functions.
 std::span<const Implementation<TopKProblem>> TopKImplementations();
-CreateFunction<TopKProblem> CreateTopKRank, CreateTopKBests, CreateTopKSample, CreateTopKKeys, CreateTopKHeap,
-    CreateTopKSort, CreateTopKReference;
+CreateFunction<TopKProblem> CreateTopKRank, CreateTopKMaxima, CreateTopKSample, CreateTopKKeys,
+    CreateTopKHeap, CreateTopKSort, CreateTopKReference;
 CreateFunction<TopKProblem> CreateTopKCudaThreads, CreateTopKCudaColumns, CreateTopKCudaTransposed,
     CreateTopKCudaCounted, CreateTopKCudaRows, CreateTopKCudaLongRows, CreateTopKCudaStream,
     CreateTopKCudaBuckets, CreateTopKCudaSort, CreateTopKCudaRounds;
-BetterNotFunction<TopKProblem> TopKBestsBetterNot, TopKSampleBetterNot;
+BetterNotFunction<TopKProblem> TopKMaximaBetterNot, TopKSampleBetterNot;
 
 }  // namespace anydml

@@ -86,16 +86,16 @@ TEST(TopKLower, ChoosesByTheShareOfKAndExplains) {
   EXPECT_TRUE(lowered.in_place.empty());
   // Without Highway the first four are not there.
   const bool vectorised = std::string(ImplementationOf(few).implementations.front()) == "cpu.rank";
-  EXPECT_EQ(lowered.implementation, vectorised ? "cpu.bests" : "cpu.heap");
+  EXPECT_EQ(lowered.implementation, vectorised ? "cpu.maxima" : "cpu.heap");
   if (vectorised) {
     EXPECT_EQ(lowered.explanation,
               "cpu.rank: K is 3 of 100 elements; it compares all with all, up to 64\n"
-              "cpu.bests: chosen\n"
-              "cpu.sample: comes after cpu.bests\n"
-              "cpu.keys: comes after cpu.bests\n"
-              "cpu.sort: comes after cpu.bests\n"
-              "cpu.heap: comes after cpu.bests\n"
-              "cpu.reference: comes after cpu.bests");
+              "cpu.maxima: chosen\n"
+              "cpu.sample: comes after cpu.maxima\n"
+              "cpu.keys: comes after cpu.maxima\n"
+              "cpu.sort: comes after cpu.maxima\n"
+              "cpu.heap: comes after cpu.maxima\n"
+              "cpu.reference: comes after cpu.maxima");
   }
 
   OperatorDesc all = TopK1({1000}, {1000}, {1000}, 0, 1000);

@@ -1,0 +1,162 @@
+// Programs of one function whose tensors all lie in the same order, without gaps: a thread has 16 bytes of
+// each, and the function is known when the kernel is compiled.
+#pragma once
+
+#include "ops/element/cuda/convert.cuh"
+#include "ops/element/cuda/functions.cuh"
+#include "ops/element/cuda/memory.cuh"
+
+namespace anydml::element_cuda {
+
+inline constexpr uint32_t kFlatThreads = 256;
+inline constexpr uint32_t kMaxFlatSources = 3;
+
+// A source that is the same for all elements, or a constant (without data).
+struct UniformSource {
+  const std::byte* data = nullptr;
+  DataType type = DataType::kUnknown;
+  uint32_t bits = 0;  // of the constant
+};
+
+// What a kernel is given.
+struct Flat {
+  uint64_t elements = 0;
+  const std::byte* inputs[2] = {};             // of the first sources, which vary
+  UniformSource uniform[kMaxFlatSources - 1];  // of the others
+  std::byte* output = nullptr;
+  bool aligned = false;  // to 16 bytes
+  Instruction instruction = {};
+};
+
+using FlatLaunch = void(const Flat& flat, void* stream);
+
+// The kernel of a function of FLOAT32 registers with `varying` sources of elements `from`; null when there
+// is none.
+FlatLaunch* FindFlatArithmetic(ElementFunction function, uint32_t varying, DataType from, DataType to);
+FlatLaunch* FindFlatTranscendental(ElementFunction function, uint32_t varying, DataType from, DataType to);
+// (x - zero point) * scale, where the uniform sources are scale and zero point.
+FlatLaunch* FindFlatDequantize(DataType from, DataType to);
+
+ANYDML_LANE float NumberOfElement(float x) { return x; }
+ANYDML_LANE float NumberOfElement(Half x) { return HalfToFloat(x.bits); }
+ANYDML_LANE float NumberOfElement(int8_t x) { return static_cast<float>(x); }
+ANYDML_LANE float NumberOfElement(uint8_t x) { return static_cast<float>(x); }
+
+ANYDML_LANE float ReadUniform(const UniformSource& source) {
+  const std::byte* const data = source.data;
+  switch (data == nullptr ? DataType::kUnknown : source.type) {
+    case DataType::kFloat32:
+      return *reinterpret_cast<const float*>(data);
+    case DataType::kFloat16:
+      return HalfToFloat(*reinterpret_cast<const uint16_t*>(data));
+    case DataType::kInt8:
+      return *reinterpret_cast<const int8_t*>(data);
+    case DataType::kUInt8:
+      return *reinterpret_cast<const uint8_t*>(data);
+    default:
+      return AsFloat(source.bits);
+  }
+}
+
+// Results as elements: pairs, since two halves are made at once.
+ANYDML_LANE void ToElements(float x, float y, float* to) {
+  to[0] = AsFloat(WithOneNan(AsBits(x)));
+  to[1] = AsFloat(WithOneNan(AsBits(y)));
+}
+ANYDML_LANE void ToElements(float x, float y, Half* to) {
+  const uint32_t both = FloatsToHalves(x, y);
+  to[0] = {static_cast<uint16_t>(both)};
+  to[1] = {static_cast<uint16_t>(both >> 16)};
+}
+ANYDML_LANE void ToElements(float x, float y, int8_t* to) {
+  to[0] = static_cast<int8_t>(FloatToInteger(x, RangeOf(DataType::kInt8)));
+  to[1] = static_cast<int8_t>(FloatToInteger(y, RangeOf(DataType::kInt8)));
+}
+ANYDML_LANE void ToElements(float x, float y, uint8_t* to) {
+  to[0] = static_cast<uint8_t>(FloatToInteger(x, RangeOf(DataType::kUInt8)));
+  to[1] = static_cast<uint8_t>(FloatToInteger(y, RangeOf(DataType::kUInt8)));
+}
+// The bits of a comparison's result.
+struct Truth {
+  uint8_t value;
+};
+ANYDML_LANE void ToElements(float x, float y, Truth* to) {
+  to[0] = {static_cast<uint8_t>(AsBits(x))};
+  to[1] = {static_cast<uint8_t>(AsBits(y))};
+}
+
+// A row of the table of functions.
+template <typename Row>
+struct RowBody {
+  static ANYDML_LANE float Call(float a, float b, float c, const Instruction& instruction) {
+    return Row::template Call<Class::kF32>(a, b, c, instruction);
+  }
+};
+// Differences of 8-bit numbers are exact in FLOAT32, too.
+struct DequantizeBody {
+  static ANYDML_LANE float Call(float a, float scale, float zero_point, const Instruction&) {
+    return lane::Mul(lane::Sub(a, zero_point), scale);
+  }
+};
+
+template <typename Body, uint32_t kVarying, typename From, typename To>
+__global__ void __launch_bounds__(kFlatThreads) FlatKernel(const __grid_constant__ Flat flat) {
+  constexpr uint32_t kCount = 16 / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To));
+  const uint64_t first = (uint64_t{blockIdx.x} * kFlatThreads + threadIdx.x) * kCount;
+  const bool whole = flat.aligned && first + kCount <= flat.elements;
+  const uint64_t end = first + kCount < flat.elements ? first + kCount : flat.elements;
+  Pack<From, kCount> inputs[kVarying];
+#pragma unroll
+  for (uint32_t i = 0; i < kVarying; ++i) {
+    const auto* const data = reinterpret_cast<const From*>(flat.inputs[i]);
+    if (whole) {
+      using Bytes = Unit<sizeof(inputs[i])>;
+      const Bytes unit = __ldcs(reinterpret_cast<const Bytes*>(data + first));  // not read again
+      memcpy(&inputs[i], &unit, sizeof(unit));
+    } else {
+#pragma unroll
+      for (uint32_t e = 0; e < kCount; ++e)
+        inputs[i].elements[e] = first + e < end ? data[first + e] : From{};
+    }
+  }
+  const float last = kVarying == 1 ? ReadUniform(flat.uniform[1]) : 0;
+  const float second = kVarying == 1 ? ReadUniform(flat.uniform[0]) : 0;
+  float results[kCount];
+#pragma unroll
+  for (uint32_t e = 0; e < kCount; ++e) {
+    const float b = kVarying == 2 ? NumberOfElement(inputs[kVarying - 1].elements[e]) : second;
+    results[e] = Body::Call(NumberOfElement(inputs[0].elements[e]), b, last, flat.instruction);
+  }
+  Pack<To, kCount> output;
+#pragma unroll
+  for (uint32_t e = 0; e < kCount; e += 2) ToElements(results[e], results[e + 1], output.elements + e);
+  auto* const data = reinterpret_cast<To*>(flat.output);
+  if (whole) {
+    Write(reinterpret_cast<std::byte*>(data + first), output);
+  } else {
+#pragma unroll
+    for (uint32_t e = 0; e < kCount; ++e) {
+      if (first + e < end) data[first + e] = output.elements[e];
+    }
+  }
+}
+
+template <typename Body, uint32_t kVarying, typename From, typename To>
+void LaunchFlat(const Flat& flat, void* stream) {
+  constexpr uint32_t kCount = 16 / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To));
+  const uint64_t threads = (flat.elements + kCount - 1) / kCount;
+  const auto blocks = static_cast<uint32_t>((threads + kFlatThreads - 1) / kFlatThreads);
+  // An error stays the thread's last error, where the backend looks for it.
+  FlatKernel<Body, kVarying, From, To><<<blocks, kFlatThreads, 0, static_cast<cudaStream_t>(stream)>>>(flat);
+}
+
+// The same type on both sides, FLOAT32 or FLOAT16.
+template <typename Row, uint32_t kVarying>
+FlatLaunch* FlatOfFloats(DataType from, DataType to) {
+  if (from != to) return nullptr;
+  if (from == DataType::kFloat32) return LaunchFlat<RowBody<Row>, kVarying, float, float>;
+  if (from == DataType::kFloat16) return LaunchFlat<RowBody<Row>, kVarying, Half, Half>;
+  return nullptr;
+}
+
+}  // namespace anydml::element_cuda

@@ -1,0 +1,17 @@
+#include "ops/element/cuda/narrow_kernel.cuh"
+
+namespace anydml::element_cuda {
+
+bool HasLongFunctions(const Machine& machine) {
+  for (uint32_t s = 0; s < machine.steps_end; ++s) {
+    const Instruction& instruction = machine.steps[s].instruction;
+    if (IsLong(instruction.function, instruction.type)) return true;
+  }
+  return false;
+}
+
+void LaunchNarrowWithLongFunctions(const MachinePlan& plan, const Machine& machine, void* stream) {
+  KernelChain(stream).Launch(NarrowKernel<false>, plan.blocks, kThreads, machine, plan.shared_bytes);
+}
+
+}  // namespace anydml::element_cuda

@@ -1,0 +1,21 @@
+// The kernel of the machine with registers of 32 bits.
+#pragma once
+
+#include "ops/common/cuda_chain.cuh"
+#include "ops/element/cuda/narrow_machine.cuh"
+
+namespace anydml::element_cuda {
+
+// Four blocks of a multiprocessor keep enough of its memory's time busy.
+template <bool kInLine>
+__global__ void __launch_bounds__(kThreads, 4) NarrowKernel(const __grid_constant__ Machine machine) {
+  extern __shared__ uint4 shared[];
+  const NarrowThread thread(machine, reinterpret_cast<std::byte*>(shared), blockIdx.x, threadIdx.x);
+#pragma unroll 1
+  for (uint32_t i = 0; i < machine.inputs; ++i) thread.Load(i);
+  WaitForCopies();
+  if (machine.tiled) __syncthreads();
+  RunSteps<kInLine>(thread);
+}
+
+}  // namespace anydml::element_cuda

@@ -1,0 +1,23 @@
+#include "ops/common/cuda_chain.cuh"
+#include "ops/element/cuda/wide_machine.cuh"
+
+namespace anydml::element_cuda {
+namespace {
+
+__global__ void __launch_bounds__(kThreads, 3) WideKernel(const __grid_constant__ Machine machine) {
+  extern __shared__ uint4 shared[];
+  const WideThread thread(machine, reinterpret_cast<std::byte*>(shared), blockIdx.x, threadIdx.x);
+#pragma unroll 1
+  for (uint32_t i = 0; i < machine.inputs; ++i) thread.Load(i);
+  WaitForCopies();
+  if (machine.tiled) __syncthreads();
+  RunSteps(thread);
+}
+
+}  // namespace
+
+void LaunchWide(const MachinePlan& plan, const Machine& machine, void* stream) {
+  KernelChain(stream).Launch(WideKernel, plan.blocks, kThreads, machine, plan.shared_bytes);
+}
+
+}  // namespace anydml::element_cuda

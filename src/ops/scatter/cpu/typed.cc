@@ -1,0 +1,232 @@
+#include <atomic>
+#include <cstring>
+
+#include "ops/common/dispatch.h"
+#include "ops/common/strided_copy.h"
+#include "ops/scatter/plan.h"
+#include "ops/scatter/cpu/targets.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint64_t kLineBytes = 64;
+// Outputs up to here are in the caches: their lines need not be asked for.
+constexpr uint64_t kNearBytes = uint64_t{1} << 20;
+// Lines of the output on their way from memory at a time.
+constexpr uint32_t kLinesAhead = 32;
+
+// Writes one element.
+template <typename Element>
+struct ElementWriter {
+  static constexpr uint32_t ahead() { return kLinesAhead; }
+  void Fetch(const Element* to) const { __builtin_prefetch(to, 1); }
+  void Write(const Element* from, Element* to) const { *to = *from; }
+};
+
+// Writes a part's piece of one slice.
+template <typename Element>
+class SliceWriter {
+ public:
+  explicit SliceWriter(const NestPart<2>& slice) : slice_(slice) {
+    const uint64_t lines = contiguous() ? slice.inner.size * sizeof(Element) / kLineBytes + 1 : 1;
+    // The beginning is enough where a slice is long: the processor sees the pattern.
+    lines_ = static_cast<uint32_t>(std::min<uint64_t>(lines, kLinesAhead / 2));
+  }
+
+  uint32_t ahead() const { return 2 * kLinesAhead / lines_; }
+
+  void Fetch(const Element* to) const {
+    const auto* line = reinterpret_cast<const char*>(to + slice_.start[ScatterPlan::kSliceOutput]);
+    for (uint32_t i = 0; i < lines_; ++i) __builtin_prefetch(line + i * kLineBytes, 1);
+  }
+
+  void Write(const Element* from, Element* to) const {
+    const uint64_t size = slice_.inner.size;
+    const uint64_t from_stride = slice_.inner.strides[ScatterPlan::kSliceUpdates];
+    const uint64_t to_stride = slice_.inner.strides[ScatterPlan::kSliceOutput];
+    ForEach(slice_.outer, slice_.start, [&](const LoopNest<2>::Offsets& offsets) {
+      const Element* source = from + offsets[ScatterPlan::kSliceUpdates];
+      Element* target = to + offsets[ScatterPlan::kSliceOutput];
+      if (contiguous()) {
+        std::memcpy(target, source, size * sizeof(Element));
+      } else {
+        for (uint64_t i = 0; i < size; ++i) target[i * to_stride] = source[i * from_stride];
+      }
+    });
+  }
+
+ private:
+  bool contiguous() const {
+    return slice_.inner.strides[ScatterPlan::kSliceUpdates] == 1 &&
+           slice_.inner.strides[ScatterPlan::kSliceOutput] == 1;
+  }
+
+  const NestPart<2>& slice_;
+  uint32_t lines_;
+};
+
+// Writes all but the last that are queued, which only now are being fetched.
+template <typename Element, typename Writer>
+void WriteFetched(const Writer& writer, const Element* updates, Element* output, TargetQueue* queue) {
+  const uint32_t ahead = writer.ahead();
+  if (queue->count <= ahead) return;
+  const uint32_t fetched = queue->count - ahead;
+  for (uint32_t i = 0; i < fetched; ++i) {
+    writer.Fetch(output + queue->targets[i + ahead]);
+    writer.Write(updates + queue->sources[i], output + queue->targets[i]);
+  }
+  queue->DropUntil(fetched);
+}
+
+template <typename Element, typename Writer>
+void WriteAll(const Writer& writer, const Element* updates, Element* output, TargetQueue* queue) {
+  WriteFetched(writer, updates, output, queue);
+  for (uint32_t i = 0; i < queue->count; ++i) {
+    writer.Write(updates + queue->sources[i], output + queue->targets[i]);
+  }
+  queue->count = 0;
+}
+
+// Whether so much of the output is updated that its copy should stay in the caches. With 10^6
+// updates of 2^24 floats on a Xeon a plain copy and the updates take 16.8 ms, a streaming
+// one 17.5; with 65536 it is 10.3 and 6.9.
+template <typename Element>
+bool UpdatesMuch(const ScatterProblem& problem, const ScatterPlan& plan) {
+  const uint64_t slice_lines = Iterations(plan.slice) * sizeof(Element) / kLineBytes + 1;
+  const uint64_t output_lines = ElementCount(problem.output) * sizeof(Element) / kLineBytes;
+  return Iterations(plan.positions) * slice_lines > output_lines / 2;
+}
+
+template <typename Element, typename Index>
+class ScatterTyped final : public Kernel {
+ public:
+  ScatterTyped(const ScatterProblem& problem, uint32_t threads)
+      : problem_(problem),
+        plan_(MakeScatterPlan(problem)),
+        copy_(problem.input, problem.output, threads, UpdatesMuch<Element>(problem, plan_)),
+        parts_(MakeScatterParts(problem, plan_, threads)),
+        queue_targets_(ForTupleSize<QueueTargetsFunction>(
+            []<uint32_t kTuple>() { return QueueTargets<kTuple, Index>; })),
+        write_elements_(ForTupleSize<WriteElementsFunction>([&]<uint32_t kTuple>() -> WriteElementsFunction {
+          return problem.output.total_bytes > kNearBytes ? WriteElements<kTuple, true>
+                                                         : WriteElements<kTuple, false>;
+        })) {}
+
+  Status Run(const KernelArguments& arguments) const override {
+    copy_.Run(arguments.inputs[0].data, arguments.outputs[0].data, arguments.executor);
+    std::atomic<bool> all_in_range = true;
+    ParallelFor(arguments.executor, static_cast<uint32_t>(parts_.size()), [&](uint32_t p) {
+      if (!RunPart(parts_[p], arguments)) all_in_range.store(false, std::memory_order_relaxed);
+    });
+    if (!all_in_range.load(std::memory_order_relaxed)) ReportFirstOutOfRange(arguments);
+    return {};
+  }
+
+ private:
+  using QueueTargetsFunction = decltype(&QueueTargets<0, Index>);
+  using WriteElementsFunction = bool (*)(const ScatterPlan& plan, const ScatterPart& part,
+                                         const KernelArguments& arguments);
+
+  // The instance of a function for the plan's size of tuples.
+  template <typename Function, typename Choose>
+  Function ForTupleSize(Choose choose) const {
+    if (plan_.tuple_size == 1) return choose.template operator()<1>();
+    return plan_.tuple_size == 2 ? choose.template operator()<2>() : choose.template operator()<0>();
+  }
+
+  // False when an index was out of range.
+  bool RunPart(const ScatterPart& part, const KernelArguments& arguments) const {
+    if (plan_.slice.rank == 0) {
+      return part.owner.OwnsAll() ? write_elements_(plan_, part, arguments)
+                                  : RunPartWith(ElementWriter<Element>(), part, arguments);
+    }
+    return RunPartWith(SliceWriter<Element>(part.slice), part, arguments);
+  }
+
+  // Every single element of the part as it comes. kFetch: asks for lines ahead.
+  template <uint32_t kTuple, bool kFetch>
+  static bool WriteElements(const ScatterPlan& plan, const ScatterPart& part,
+                            const KernelArguments& arguments) {
+    const auto* indices = reinterpret_cast<const Index*>(arguments.inputs[1].data);
+    const auto* updates = reinterpret_cast<const Element*>(arguments.inputs[2].data);
+    auto* output = reinterpret_cast<Element*>(arguments.outputs[0].data);
+    const LoopNest<3>::Loop inner = part.positions.inner;
+    // A copy, which the writes cannot change: it stays in registers.
+    ScatterPlan local = plan;
+    bool all = true;
+    ForEach(part.positions.outer, part.positions.start, [&](LoopNest<3>::Offsets at) {
+      for (uint64_t i = 0; i < inner.size; ++i) {
+        uint64_t key, offset;
+        if (kFetch && i + kLinesAhead < inner.size) {
+          const Index* const later =
+              indices + at[ScatterPlan::kIndices] + kLinesAhead * inner.strides[ScatterPlan::kIndices];
+          // Not checked: asking for a line is no access.
+          ReadTuple<kTuple>(local, later, &key, &offset);
+          const uint64_t element =
+              at[ScatterPlan::kOutput] + kLinesAhead * inner.strides[ScatterPlan::kOutput] + offset;
+          __builtin_prefetch(
+              reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(output) + element * sizeof(Element)),
+              1);
+        }
+        const bool in_range = ReadTuple<kTuple>(local, indices + at[ScatterPlan::kIndices], &key, &offset);
+        if (in_range) output[at[ScatterPlan::kOutput] + offset] = updates[at[ScatterPlan::kUpdates]];
+        all &= in_range;
+        for (size_t o = 0; o < at.size(); ++o) at[o] += inner.strides[o];
+      }
+    });
+    return all;
+  }
+
+  template <typename Writer>
+  bool RunPartWith(const Writer& writer, const ScatterPart& part, const KernelArguments& arguments) const {
+    const auto* indices = reinterpret_cast<const Index*>(arguments.inputs[1].data);
+    const auto* updates = reinterpret_cast<const Element*>(arguments.inputs[2].data);
+    auto* output = reinterpret_cast<Element*>(arguments.outputs[0].data);
+    const LoopNest<3>::Loop& inner = part.positions.inner;
+    TargetQueue queue;
+    ForEach(part.positions.outer, part.positions.start, [&](LoopNest<3>::Offsets at) {
+      for (uint64_t left = inner.size; left > 0;) {
+        const auto count = static_cast<uint32_t>(std::min<uint64_t>(left, TargetQueue::kBlock));
+        queue_targets_(plan_, part.owner,
+                       {indices + at[ScatterPlan::kIndices], at[ScatterPlan::kUpdates],
+                        at[ScatterPlan::kOutput], inner.strides, count},
+                       &queue);
+        if (queue.count > TargetQueue::kBlock) WriteFetched(writer, updates, output, &queue);
+        for (size_t o = 0; o < at.size(); ++o) at[o] += count * inner.strides[o];
+        left -= count;
+      }
+    });
+    WriteAll(writer, updates, output, &queue);
+    return queue.all_in_range;
+  }
+
+  // Looks for it again: the parts only know that there is one, and this is rare.
+  void ReportFirstOutOfRange(const KernelArguments& arguments) const {
+    if (arguments.data_errors == nullptr) return;
+    const std::byte* indices = arguments.inputs[1].data;
+    const uint64_t first = FirstOutOfRange(plan_, reinterpret_cast<const Index*>(indices));
+    if (first == kNone) return;  // somebody wrote to the indices meanwhile
+    arguments.data_errors->ReportDataError(
+        DescribeBadTuple(problem_, indices, PositionCoordinate(problem_, first)));
+  }
+
+  ScatterProblem problem_;
+  ScatterPlan plan_;
+  StridedCopy copy_;
+  std::vector<ScatterPart> parts_;
+  QueueTargetsFunction queue_targets_;
+  WriteElementsFunction write_elements_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateScatterTyped(const ScatterProblem& problem, const LowerContext& context,
+                                                 std::string*) {
+  return DispatchByWidth(problem.output.type, [&]<typename Element>() {
+    return DispatchByIndexType(problem.indices.type, [&]<typename Index>() -> std::unique_ptr<const Kernel> {
+      return std::make_unique<ScatterTyped<Element, Index>>(problem, context.threads);
+    });
+  });
+}
+
+}  // namespace anydml

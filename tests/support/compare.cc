@@ -1,0 +1,112 @@
+#include "support/compare.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "base/half.h"
+#include "support/operator_runner.h"
+
+namespace anydml::testing {
+namespace {
+
+// Sign and magnitude to a number whose order is that of the floating-point numbers.
+int64_t Ordered(uint32_t bits, uint32_t sign) {
+  const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
+  return (bits & sign) != 0 ? -magnitude : magnitude;
+}
+
+uint64_t Distance(int64_t a, int64_t b) { return static_cast<uint64_t>(a < b ? b - a : a - b); }
+
+bool IsNear(double got, double want, const Exactness& exactness) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
+  if (std::isinf(want) || std::isinf(got)) return want == got;
+  const double error = std::abs(got - want);
+  return error <= exactness.absolute || error <= exactness.relative * std::abs(want);
+}
+
+template <typename T>
+T At(const Bytes& bytes, uint64_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset * sizeof(T), sizeof(T));
+  return value;
+}
+
+// Whether elements of a floating-point type agree; sets their values for the sentence.
+bool Agree(DataType type, const Bytes& got, const Bytes& want, uint64_t offset, const Exactness& exactness,
+           double* got_value, double* want_value) {
+  uint64_t ulps = 0;
+  uint64_t allowed = 0;
+  if (type == DataType::kFloat32) {
+    const float a = At<float>(got, offset), b = At<float>(want, offset);
+    *got_value = a, *want_value = b;
+    ulps = UlpsApart(a, b), allowed = exactness.float32_ulps;
+  } else if (type == DataType::kFloat16) {
+    const Half a = At<Half>(got, offset), b = At<Half>(want, offset);
+    *got_value = ToFloat(a), *want_value = ToFloat(b);
+    ulps = HalfUlpsApart(a.bits, b.bits), allowed = exactness.float16_ulps;
+  } else {
+    *got_value = At<double>(got, offset), *want_value = At<double>(want, offset);
+    return *got_value == *want_value || IsNear(*got_value, *want_value, exactness);
+  }
+  const bool any_nan = std::isnan(*got_value) || std::isnan(*want_value);
+  return (!any_nan && ulps <= allowed) || IsNear(*got_value, *want_value, exactness);
+}
+
+bool IsFloat(DataType type) {
+  return type == DataType::kFloat32 || type == DataType::kFloat16 || type == DataType::kFloat64;
+}
+
+}  // namespace
+
+uint64_t UlpsApart(float a, float b) {
+  constexpr uint32_t kSign = 0x80000000;
+  return Distance(Ordered(std::bit_cast<uint32_t>(a), kSign), Ordered(std::bit_cast<uint32_t>(b), kSign));
+}
+
+uint64_t HalfUlpsApart(uint16_t a, uint16_t b) {
+  constexpr uint32_t kSign = 0x8000;
+  return Distance(Ordered(a, kSign), Ordered(b, kSign));
+}
+
+std::string Difference(const TensorDesc& tensor, const Bytes& got, const Bytes& want,
+                       const Exactness& exactness) {
+  if (got == want) return {};
+  if (got.size() != want.size()) return StrCat("it has ", got.size(), " bytes, not ", want.size());
+  Bytes rest = got;  // with what is near enough replaced by what is wanted
+  if (!exactness.exact() && IsFloat(tensor.type)) {
+    const size_t width = BitSize(tensor.type) / 8;
+    for (const uint64_t offset : RowMajorOffsets(tensor)) {
+      double got_value, want_value;
+      if (!Agree(tensor.type, got, want, offset, exactness, &got_value, &want_value)) {
+        return StrCat("element ", offset, " is ", got_value, " but ", want_value, " in the reference; ",
+                      "within ", exactness.float32_ulps, " ulp of FLOAT32, ", exactness.float16_ulps,
+                      " of FLOAT16, ", exactness.relative, " of it or ", exactness.absolute, " is allowed");
+      }
+      std::memcpy(rest.data() + offset * width, want.data() + offset * width, width);
+    }
+  }
+  for (size_t i = 0; i < want.size(); ++i) {
+    if (rest[i] != want[i]) {
+      return StrCat("byte ", i, " is ", int{rest[i]}, " but ", int{want[i]}, " in the reference");
+    }
+  }
+  return {};
+}
+
+std::string Difference(const OperatorDesc& desc, const std::vector<Bytes>& got,
+                       const std::vector<Bytes>& want, const Exactness& exactness) {
+  const auto tensors = desc.outputs();
+  if (got.size() != tensors.size() || want.size() != tensors.size()) {
+    return StrCat("there are ", got.size(), " outputs, and ", want.size(), " of the reference, not ",
+                  tensors.size());
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i] == nullptr) continue;
+    const std::string difference = Difference(*tensors[i], got[i], want[i], exactness);
+    if (!difference.empty()) return StrCat("output ", i, ": ", difference);
+  }
+  return {};
+}
+
+}  // namespace anydml::testing

@@ -1,0 +1,26 @@
+// Whether a result is as near to the reference's as its implementation declares.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/exactness.h"
+#include "schema/operator_desc.h"
+#include "support/guarded_buffer.h"
+
+namespace anydml::testing {
+
+// The first difference between a tensor's bytes and the reference's that `exactness` does not allow, in a
+// sentence; empty when there is none. Bytes outside of elements are compared as they are.
+std::string Difference(const TensorDesc& tensor, const Bytes& got, const Bytes& want,
+                       const Exactness& exactness);
+
+// The same for all outputs of an operator; absent ones have no bytes.
+std::string Difference(const OperatorDesc& desc, const std::vector<Bytes>& got,
+                       const std::vector<Bytes>& want, const Exactness& exactness);
+
+// How many numbers of the type apart: 0 for equal ones and zeros of either sign.
+uint64_t UlpsApart(float a, float b);
+uint64_t HalfUlpsApart(uint16_t a, uint16_t b);
+
+}  // namespace anydml::testing
