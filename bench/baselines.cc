@@ -9,17 +9,18 @@ namespace {
 constexpr char kNthElement[] = "std::nth_element+sort";
 constexpr char kPartialSort[] = "std::partial_sort";
 
-bool Applies(const Case& c) { return c.op == "topk" && c.type != "float16" && c.data != "nan"; }
+bool Applies(const Case& c) {
+  return c.Is("TOP_K1") && c.tensor("InputTensor").type != DataType::kFloat16 && c.data[0] != "nan";
+}
 
 }  // namespace
 
 Baselines::Baselines(const Case& c, const Inputs& inputs)
-    : case_(c), input_(Applies(c) ? inputs.input : Bytes()) {
+    : case_(c), input_(Applies(c) ? inputs[0] : Bytes()) {
   if (input_.empty()) return;
-  const uint64_t count = c.elements() / c.sizes[c.axis] * c.k;
-  values_.resize(count * c.element_bytes());
-  indices_.resize(count * sizeof(uint32_t));
-  order_.resize(c.sizes[c.axis]);
+  values_.resize(DataBytes(c.tensor("OutputValueTensor")));
+  indices_.resize(DataBytes(c.tensor("OutputIndexTensor")));
+  order_.resize(c.tensor("InputTensor").sizes[c.desc.uint("Axis")]);
 }
 
 std::vector<std::string> Baselines::variants() const {
@@ -28,7 +29,7 @@ std::vector<std::string> Baselines::variants() const {
 }
 
 void Baselines::Run(const std::string& variant) {
-  if (case_.type == "float32") {
+  if (case_.tensor("InputTensor").type == DataType::kFloat32) {
     RunAs<float>(variant == kPartialSort);
   } else {
     RunAs<int8_t>(variant == kPartialSort);
@@ -37,11 +38,11 @@ void Baselines::Run(const std::string& variant) {
 
 template <typename T>
 void Baselines::RunAs(bool partial_sort) {
-  const uint64_t n = case_.sizes[case_.axis], k = case_.k, stride = case_.axis_stride();
+  const uint64_t n = order_.size(), k = case_.desc.uint("K"), stride = case_.axis_stride();
   const auto* input = reinterpret_cast<const T*>(input_.data());
   auto* values = reinterpret_cast<T*>(values_.data());
   auto* indices = reinterpret_cast<uint32_t*>(indices_.data());
-  for (uint64_t sequence = 0; sequence < case_.elements() / n; ++sequence) {
+  for (uint64_t sequence = 0; sequence < ElementCount(case_.tensor("InputTensor")) / n; ++sequence) {
     const uint64_t outer = sequence / stride, inner = sequence % stride;
     const T* from = input + outer * n * stride + inner;
     const auto before = [from, stride](uint32_t a, uint32_t b) {

@@ -1,11 +1,15 @@
-// What is measured: one operator, its sizes and where its data comes from.
+// What is measured: one operator, its tensors and attributes, and where its data comes from.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "base/status.h"
+#include "schema/operator_desc.h"
 
 namespace anydml::bench {
 
@@ -13,46 +17,39 @@ using Bytes = std::vector<std::byte>;
 using Words = std::map<std::string, std::string>;  // a request's key=value pairs
 
 struct Case {
-  std::string op;  // "topk" or "scatter"
-  std::string type;
-  std::vector<uint32_t> sizes;
-  std::string data;  // see MakeInput
-  // topk
-  uint32_t axis = 0;
-  uint32_t k = 0;
-  // scatter
-  uint32_t tuples = 0;
-  uint32_t tuple_size = 0;
+  OperatorDesc desc;
+  std::vector<std::string> data;  // of the inputs, in binding order; see MakeElements
+  double ulps = 0;                // by which a result may differ from the true one; 0: rounded once
   bool in_place = false;
   uint32_t dispatches = 1;  // in one command list
   std::string floor;        // "" or, for latencies, what stands in for it
+  // Cases with the same text have the same input files, and the same result.
+  std::string inputs_text, result_text;
 
-  uint64_t elements() const;
-  uint32_t element_bytes() const;
-  // topk: consecutive elements of a sequence are this many elements apart.
+  bool Is(std::string_view operator_name) const { return operator_name == desc.schema->name; }
+  const TensorDesc& tensor(std::string_view field) const { return *desc.tensor(field); }
+  // TOP_K1: consecutive elements of a sequence are this many elements apart.
   uint64_t axis_stride() const;
-  // scatter: elements that one tuple updates.
+  // SCATTER_ND: index tuples, the size of each, and the elements that one updates.
+  uint64_t tuples() const;
+  uint32_t tuple_size() const;
   uint64_t slice() const;
 };
 
+// "op" names the operator. Its fields' names have their values: attributes as `anydml op` takes them,
+// tensors as TYPE:SIZES:STRIDES:DATA, where packed ones need no strides and outputs have no data.
 // Throws std::runtime_error, as everything here does.
 Case ParseCase(const Words& words);
 
-// The files of the current folder that all workers share.
-struct Inputs {
-  Bytes input;
-  Bytes indices;  // uint32
-  Bytes updates;
-};
+// What the elements take, without gaps at the end.
+uint64_t DataBytes(const TensorDesc& tensor);
+
+// In binding order; FIELD.bin in the current folder, which all workers share.
+using Inputs = std::vector<Bytes>;
 void WriteInputs(const Case& c);
 Inputs ReadInputs(const Case& c);
 Bytes ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const Bytes& bytes);
-
-// Compares a worker's outputs with the reference's: "equal" (bit for bit), "ties" (the same
-// values, other indices, each at an element of that value), "duplicates" (other updates
-// won where several meet), or "wrong: ...".
-std::string Compare(const Case& c, const Inputs& inputs, const Bytes& reference_values,
-                    const Bytes& reference_indices, const Bytes& values, const Bytes& indices);
+void Check(const Status& status);
 
 }  // namespace anydml::bench

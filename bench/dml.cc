@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <optional>
-#include <stdexcept>
 
 #include <DirectML.h>
 #include <anydml.h>
 #include <wrl/client.h>
 
+#include "anydml/c_desc.h"
 #include "common/scoped_variable.h"
 #include "common/session.h"
 
@@ -16,45 +16,12 @@ namespace {
 
 using Buffer = Microsoft::WRL::ComPtr<ID3D12Resource>;
 
-void Check(const Status& status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
-}
-
-// A packed tensor.
-struct Tensor {
-  Tensor(const std::string& type, std::vector<UINT> tensor_sizes) : sizes(std::move(tensor_sizes)) {
-    DML_TENSOR_DATA_TYPE dml_type = DML_TENSOR_DATA_TYPE_UINT32;
-    uint64_t bytes = 4;
-    if (type == "float32") dml_type = DML_TENSOR_DATA_TYPE_FLOAT32;
-    if (type == "float16") dml_type = DML_TENSOR_DATA_TYPE_FLOAT16, bytes = 2;
-    if (type == "int8") dml_type = DML_TENSOR_DATA_TYPE_INT8, bytes = 1;
-    if (type == "int32") dml_type = DML_TENSOR_DATA_TYPE_INT32;
-    if (type == "int64") dml_type = DML_TENSOR_DATA_TYPE_INT64, bytes = 8;
-    for (UINT size : sizes) bytes *= size;
-    buffer = {dml_type,
-              DML_TENSOR_FLAG_NONE,
-              static_cast<UINT>(sizes.size()),
-              sizes.data(),
-              nullptr,
-              (bytes + 3) & ~uint64_t{3},
-              0};
-  }
-  Tensor(const Tensor&) = delete;
-  const std::vector<UINT> sizes;
-  DML_BUFFER_TENSOR_DESC buffer;
-  const DML_TENSOR_DESC desc{DML_TENSOR_TYPE_BUFFER, &buffer};
-};
-
-std::vector<UINT> Padded(const std::vector<UINT>& sizes, size_t rank) {
-  std::vector<UINT> padded(rank - std::min(rank, sizes.size()), 1);
-  padded.insert(padded.end(), sizes.begin(), sizes.end());
-  return padded;
-}
-
-// Whole buffers.
+// Whole buffers; null ones are absent tensors.
 std::vector<DML_BUFFER_BINDING> Bindings(const std::vector<Buffer>& buffers) {
   std::vector<DML_BUFFER_BINDING> bindings;
-  for (const Buffer& buffer : buffers) bindings.push_back({buffer.Get(), 0, buffer->GetDesc().Width});
+  for (const Buffer& buffer : buffers) {
+    bindings.push_back({buffer.Get(), 0, buffer ? buffer->GetDesc().Width : 0});
+  }
   return bindings;
 }
 
@@ -98,25 +65,17 @@ struct DmlRun::State {
   void Upload(const Bytes& bytes, Set* set) {
     Bytes whole_words = bytes;
     whole_words.resize((bytes.size() + 3) & ~size_t{3});
-    Check(session->Upload(whole_words, &set->inputs.emplace_back()));
+    Buffer& buffer = set->inputs.emplace_back();
+    if (!bytes.empty()) Check(session->Upload(whole_words, &buffer));
   }
 
   void AddSet(const Case& c, const Inputs& inputs) {
     Set& set = sets.emplace_back();
-    Upload(inputs.input, &set);
-    if (c.op != "topk") {
-      Upload(inputs.indices, &set);
-      Upload(inputs.updates, &set);
-    }
+    for (const Bytes& bytes : inputs) Upload(bytes, &set);
     for (const uint64_t bytes : output_bytes) {
       set.outputs.push_back(set.inputs[0]);
       if (!c.in_place) Check(session->Allocate((bytes + 3) & ~uint64_t{3}, &set.outputs.back()));
     }
-  }
-
-  void Compile(const DML_OPERATOR_DESC& desc) {
-    Check(session->Compile(desc, DML_EXECUTION_FLAG_NONE, {}, &op));
-    implementation = AnyDmlGetImplementation(op.compiled.Get());
   }
 
   void Dispatch(const Set& set) { Check(session->Record(op, Bindings(set.inputs), Bindings(set.outputs))); }
@@ -127,28 +86,10 @@ DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implement
   if (!implementation.empty()) force.emplace("ANYDML_IMPLEMENTATION", implementation);
   state_ = std::make_unique<State>();
   State& s = *state_;
-  if (c.op == "topk") {
-    std::vector<UINT> result_sizes = c.sizes;
-    result_sizes[c.axis] = c.k;
-    const Tensor input(c.type, c.sizes), values(c.type, result_sizes), indices("uint32", result_sizes);
-    const DML_TOP_K1_OPERATOR_DESC desc{&input.desc, &values.desc, &indices.desc,
-                                        c.axis,      c.k,          DML_AXIS_DIRECTION_DECREASING};
-    s.Compile({DML_OPERATOR_TOP_K1, &desc});
-    const uint64_t count = c.elements() / c.sizes[c.axis] * c.k;
-    s.output_bytes = {count * c.element_bytes(), count * sizeof(uint32_t)};
-  } else {
-    // All tensors have one rank; the dimensions in front are 1.
-    const size_t rank = std::max(c.sizes.size(), size_t{2});
-    std::vector<UINT> update_sizes(c.sizes.begin() + c.tuple_size, c.sizes.end());
-    update_sizes.insert(update_sizes.begin(), c.tuples);
-    const Tensor input(c.type, Padded(c.sizes, rank)),
-        indices("uint32", Padded({c.tuples, c.tuple_size}, rank)),
-        updates(c.type, Padded(update_sizes, rank)), output(c.type, Padded(c.sizes, rank));
-    const DML_SCATTER_ND_OPERATOR_DESC desc{
-        &input.desc, &indices.desc, &updates.desc, &output.desc, static_cast<UINT>(c.sizes.size()), 2};
-    s.Compile({DML_OPERATOR_SCATTER_ND, &desc});
-    s.output_bytes = {c.elements() * c.element_bytes()};
-  }
+  const tools::CDesc desc(c.desc);
+  Check(s.session->Compile(desc.get(), DML_EXECUTION_FLAG_NONE, {}, &s.op));
+  s.implementation = AnyDmlGetImplementation(s.op.compiled.Get());
+  for (const TensorDesc* output : c.desc.outputs()) s.output_bytes.push_back(DataBytes(*output));
   for (uint32_t i = 0; i < std::max(copies, 1u); ++i) s.AddSet(c, inputs);
   Check(s.session->BeginList(/*timestamps=*/false));
   for (uint32_t i = 0; i < c.dispatches; ++i) {

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Times AnyDML on a GPU against PyTorch and against the floor, in one run. See README.md.
 
-Inputs are made by PyTorch and shared as files; every result is compared, bit for bit, with
-that of AnyDML's CPU adapter before it is timed.
+Inputs are made by PyTorch and shared as files; every result is compared before it is timed: bit for bit with
+that of AnyDML's CPU adapter or, of functions that are not exact, with what PyTorch works out in float64.
 """
 
 import argparse
-import dataclasses
 import datetime
 import json
 import os
@@ -17,64 +16,41 @@ import sys
 import tempfile
 import time
 
-import numpy
 import torch
 
 import report
 import run
+from cases import Case, elementwise, scatter, top_k
+from tensor import Tensor
 
 # All copies of a case's buffers together are larger than this: several times the L2 cache.
 ROTATED_BYTES = 256 << 20
 MAX_COPIES = 64
 LEAST_TIMINGS = 25
+# What a case's `true` is written with.
+TRUE = {name: getattr(torch, name) for name in ("exp", "tanh", "sin", "log", "clip", "erf", "erfc")}
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    name: str
-    operator: str
-    sizes: tuple
-    target: str  # "1.4x" of the floor, or "12us"
-    type: str = "float32"
-    data: str = "random"
-    axis: int = 0
-    k: int = 0
-    tuples: int = 0
-    tuple: int = 0
-    in_place: bool = False
-
-    def words(self):
-        words = {"op": "topk" if self.operator == "TOP_K1" else "scatter", "type": self.type, "data": self.data,
-                 "sizes": ",".join(map(str, self.sizes))}
-        if self.operator == "TOP_K1":
-            return {**words, "axis": self.axis, "k": self.k}
-        return {**words, "tuples": self.tuples, "tuple": self.tuple, "in_place": int(self.in_place)}
-
-    def moved_bytes(self):
-        """What must be read and written at the least; (input, all)."""
-        element = numpy.dtype(self.type).itemsize
-        elements = int(numpy.prod(self.sizes))
-        if self.operator == "TOP_K1":
-            results = elements // self.sizes[self.axis] * self.k
-            return elements * element, elements * element + results * (element + 4)
-        updates = self.tuples * int(numpy.prod(self.sizes[self.tuple:]))
-        updated = self.tuples * self.tuple * 4 + 2 * updates * element
-        # Updated elements are written once, whether the copy does it or the update.
-        copied = 0 if self.in_place else 2 * elements * element - updates * element
-        return elements * element, copied + updated
-
-
-def _top_k(sizes, targets, type="float32", data="random", axis=None):
-    axis = len(sizes) - 1 if axis is None else axis
-    for k, target in targets.items():
-        name = f"topk-{'x'.join(map(str, sizes))}-k{k}" + ("" if axis == len(sizes) - 1 else f"-axis{axis}")
-        name += ("" if data == "random" else f"-{data}") + ("" if type == "float32" else f"-{type}")
-        yield Case(name, "TOP_K1", sizes, target, type, data, axis, k)
-
-
-def _scatter(name, sizes, tuples, tuple_size, target, in_place=False):
-    yield Case(f"scatter-{name}" + ("-in-place" if in_place else ""), "SCATTER_ND", sizes, target,
-               tuples=tuples, tuple=tuple_size, in_place=in_place)
+def elementwise_cases():
+    sizes = (1 << 13, 1 << 13)
+    yield from (elementwise(name, sizes, type, data="random", target=target) for name, type, target in (
+        ("add", "float32", "205us"), ("add", "float16", "103us"), ("gelu", "float32", "140us"),
+        ("gelu", "float16", "75us"), ("cast-to-float16", "float32", "1.15x"),
+        ("cast-from-float16", "float16", "1.15x")))
+    yield from (elementwise("add", sizes, type, layout, data="random", target="1.3x")
+                for type in ("float32", "float16") for layout in ("row", "column", "transposed"))
+    # A scale and a zero point for all. PyTorch allocates what these return.
+    for type in ("float32", "float16"):
+        real, small = Tensor(type, sizes, data="random"), Tensor("uint8", sizes, data="random")
+        scale, zero = Tensor(type, sizes, (0, 0), "scale"), Tensor("uint8", sizes, (0, 0), "zero")
+        for name, first, output, expression in (
+                ("quantize", real, small, "torch.quantize_per_tensor(a, 0.0625, 10, torch.quint8)"),
+                ("dequantize", small, real, "torch._make_per_tensor_quantized_tensor(a, 0.0625, 10).dequantize()")):
+            yield Case(f"elementwise-{name}-8192x8192" + ("-float16" if type == "float16" else ""),
+                       f"ELEMENT_WISE_{name.upper()}_LINEAR",
+                       {"InputTensor": first, "ScaleTensor": scale, "ZeroPointTensor": zero},
+                       {"OutputTensor": Tensor(output.type, sizes)}, groups=("elementwise",), target="1.15x",
+                       torch=expression if type == "float32" else "")
 
 
 def all_cases():
@@ -91,44 +67,51 @@ def all_cases():
         ((64, 32000), {1: "9us", 50: "9us", 1000: "9us"}),
         ((1000, 1000), {1: "7us", 10: "7us", 100: "7us", 500: "7us"}),
     ]
-    cases = [case for sizes, targets in shapes for case in _top_k(sizes, targets)]
-    cases += _top_k((4096, 65536), {16: "1.8x"}, axis=0)
+    random = {"data": "random"}
+    cases = [top_k(sizes, k, target=target, **random) for sizes, targets in shapes for k, target in targets.items()]
+    cases.append(top_k((4096, 65536), 16, axis=0, target="1.8x", **random))
     for type in ("float16", "int8", "int32", "int64"):
         for sizes, k in (((1, 1 << 27), 256), ((1, million), 100), ((256, 128256), 50), ((16384, 8192), 64),
                          ((million, 64), 8), ((1000, 1000), 10)):
-            cases += _top_k(sizes, {k: "-"}, type=type)
+            cases.append(top_k(sizes, k, type=type, target="-", **random))
     for data in ("ascending", "descending", "equal", "few", "nan", "close"):
         for sizes, k in (((1, 1 << 27), 256), ((1, million), 100), ((256, 128256), 50), ((16384, 8192), 64),
                          ((million, 64), 8), ((1000, 1000), 10)):
-            cases += _top_k(sizes, {k: "3 x random"}, data=data)
+            cases.append(top_k(sizes, k, data=data, target="3 x random"))
     for in_place in (False, True):
-        cases += _scatter("16777216-1000000-scalars", (1 << 24,), million, 1, "1.6x", in_place)
-        cases += _scatter("65536x256-16384-rows", (65536, 256), 16384, 1, "1.2x", in_place)
-        cases += _scatter("4096x4096-65536-pairs", (4096, 4096), 65536, 2, "1.2x", in_place)
-        cases += _scatter("2^28-2^20-scalars", (1 << 28,), 1 << 20, 1, "1.1x", in_place)
-        cases += _scatter("2^20x256-2^18-rows", (1 << 20, 256), 1 << 18, 1, "1.15x", in_place)
-    cases += _scatter("8-4-scalars", (8,), 4, 1, "25us end to end")
-    return cases
+        cases += [scatter(name, sizes, tuples, size, in_place=in_place, target=target, **random)
+                  for name, sizes, tuples, size, target in (
+                      ("16777216-1000000-scalars", (1 << 24,), million, 1, "1.6x"),
+                      ("65536x256-16384-rows", (65536, 256), 16384, 1, "1.2x"),
+                      ("4096x4096-65536-pairs", (4096, 4096), 65536, 2, "1.2x"),
+                      ("2^28-2^20-scalars", (1 << 28,), 1 << 20, 1, "1.1x"),
+                      ("2^20x256-2^18-rows", (1 << 20, 256), 1 << 18, 1, "1.15x"))]
+    cases.append(scatter("8-4-scalars", (8,), 4, 1, target="25us end to end", **random))
+    return [*cases, *elementwise_cases()]
 
 
-def make_elements(case, sizes):
-    """On the GPU."""
-    count = int(numpy.prod(sizes))
-    dtype = getattr(torch, case.type)
-    if case.data == "random" and not dtype.is_floating_point:
+def make_memory(tensor):
+    """A tensor's elements as they lie in memory, on the GPU."""
+    sizes, data = (tensor.span(),), tensor.data
+    count = sizes[0]
+    if data.startswith("below-"):
+        limits = [int(limit) for limit in data.split("-")[1:]]
+        columns = [torch.randint(0, limit, (count // len(limits),), device="cuda") for limit in limits]
+        return torch.stack(columns, 1).flatten().to(torch.int32)
+    dtype = getattr(torch, tensor.type)
+    if data == "random" and not dtype.is_floating_point:
         limits = torch.iinfo(dtype)
         return torch.randint(limits.min, limits.max, sizes, dtype=dtype, device="cuda")
-    if case.data == "ascending":
-        x = torch.arange(count, device="cuda").float().reshape(sizes)
-    elif case.data == "descending":
-        x = torch.arange(count, 0, -1, device="cuda").float().reshape(sizes)
-    elif case.data == "equal":
-        x = torch.full(sizes, 1.5, device="cuda")
-    elif case.data == "few":  # 256 distinct values
+    constants = {"equal": 1.5, "scale": 0.0625, "zero": 10, "nan": float("nan")}
+    if data in constants:
+        x = torch.full(sizes, constants[data], device="cuda")
+    elif data == "ascending":
+        x = torch.arange(count, device="cuda").float()
+    elif data == "descending":
+        x = torch.arange(count, 0, -1, device="cuda").float()
+    elif data == "few":  # 256 distinct values
         x = torch.randint(0, 256, sizes, device="cuda").float()
-    elif case.data == "nan":
-        x = torch.full(sizes, float("nan"), device="cuda")
-    elif case.data == "close":  # 1.0 with random low 12 bits
+    elif data == "close":  # 1.0 with random low 12 bits
         x = (torch.randint(0, 4096, sizes, dtype=torch.int32, device="cuda") + 0x3F800000).view(torch.float32)
     else:
         x = torch.randn(sizes, device="cuda")
@@ -136,7 +119,7 @@ def make_elements(case, sizes):
 
 
 def to_file(tensor, name):
-    tensor.cpu().numpy().tofile(name)
+    tensor.cpu().contiguous().numpy().tofile(name)
 
 
 class TorchCase:
@@ -145,25 +128,48 @@ class TorchCase:
     def __init__(self, case, copies):
         torch.manual_seed(1)
         self.case = case
-        x = make_elements(case, case.sizes)
-        to_file(x, "input.bin")
-        self.x = [x] + [x.clone() for _ in range(copies - 1)]
+        memories = [make_memory(tensor) for tensor in case.inputs.values()]
+        for field, memory in zip(case.inputs, memories):
+            to_file(memory, f"{field}.bin")
         if case.operator == "TOP_K1":
-            return
-        indices = torch.stack([torch.randint(0, case.sizes[d], (case.tuples,), device="cuda")
-                               for d in range(case.tuple)], 1)
-        to_file(indices.to(torch.int32), "indices.bin")
-        updates = make_elements(case, (case.tuples, *case.sizes[case.tuple:]))
-        to_file(updates, "updates.bin")
-        self.where = tuple(indices[:, d].contiguous() for d in range(case.tuple))
-        self.updates = updates
-        self.out = [y if case.in_place else torch.empty_like(y) for y in self.x]
+            self.call = self.top_k
+            self.x = self.copies(memories[0].reshape(case.sizes), copies)
+        elif case.operator == "SCATTER_ND":
+            self.call = self.scatter
+            self.x = self.copies(memories[0].reshape(case.sizes), copies)
+            indices = memories[1].reshape(-1, case.inputs["IndicesTensor"].sizes[-1]).long()
+            self.where = tuple(column.contiguous() for column in indices.unbind(1))
+            self.updates = memories[2].reshape(len(indices), *case.sizes[indices.shape[1]:])
+            self.out = [y if case.in_place else torch.empty_like(y) for y in self.x]
+        else:
+            sets = zip(*(self.copies(memory, copies) for memory in memories))
+            self.names = [self.operands(memories) for memories in sets]
+            self.functions = [eval(f"lambda: {case.torch or None}", {"torch": torch, **names}) for names in self.names]
+            self.call = lambda i: self.functions[i]()
 
     def __call__(self, i):
-        case = self.case
-        if case.operator == "TOP_K1":
-            return torch.topk(self.x[i], case.k, case.axis, largest=True, sorted=True)
-        if not case.in_place:
+        return self.call(i)
+
+    @staticmethod
+    def copies(memory, count):
+        return [memory] + [memory.clone() for _ in range(count - 1)]
+
+    def operands(self, memories):
+        """What the case's expressions name: a, b, c and y."""
+        names = {letter: torch.as_strided(memory, tensor.sizes, tensor.all_strides())
+                 for letter, memory, tensor in zip("abc", memories, self.case.inputs.values())}
+        output = next(iter(self.case.outputs.values()))
+        return {**names, "y": torch.empty(output.sizes, dtype=getattr(torch, output.type), device="cuda")}
+
+    def true(self):
+        names = {name: tensor.double() for name, tensor in self.names[0].items() if name != "y"}
+        return eval(self.case.true, {**TRUE, **names})
+
+    def top_k(self, i):
+        return torch.topk(self.x[i], self.case.k, self.case.attributes["Axis"], largest=True, sorted=True)
+
+    def scatter(self, i):
+        if not self.case.in_place:
             self.out[i].copy_(self.x[i])
         self.out[i].index_put_(self.where, self.updates)
         return self.out[i]
@@ -177,6 +183,17 @@ def torch_times(function, copies, n):
     torch.cuda.synchronize()
     ways = [lambda: [function(i) for i in range(copies)], capture(function, copies)]
     return min((time_replays(way, copies, n) for way in ways if way), key=statistics.median)
+
+
+def torch_median(case, peer, copies, n):
+    """Microseconds; None where PyTorch does not have it."""
+    if not case.torch and case.operator not in ("TOP_K1", "SCATTER_ND"):
+        return None
+    try:
+        return 1e3 * statistics.median(torch_times(peer, copies, n))
+    except RuntimeError as error:  # NotImplementedError is one
+        run.say(f"bench: PyTorch refuses {case.name}: {str(error).splitlines()[0]}")
+        return None
 
 
 def time_replays(replay, copies, n):
@@ -218,43 +235,58 @@ def timings_for(estimate_ms, copies):
     return max(LEAST_TIMINGS, min(100, int(60 / max(estimate_ms * copies, 1e-3))))
 
 
-def compare(case, gpu, judge):
-    """Raises unless both adapters give the same bytes."""
+def compare(case, peer, gpu, judge):
+    """Raises unless both adapters give the same bytes or, where the case allows some, the result is as close to
+    the true one."""
+    gpu.request("check", run="anydml", prefix="got")
+    if case.ulps:
+        to_file(peer.true(), "true.bin")
+        judge.request("expect", case.words(), file="true.bin")
+        verdict = judge.request("compare", prefix="got")["verdict"]
+        if verdict != "equal":
+            raise run.WorkerError(f"{case.name}: {verdict}")
+        return
     judge.request("load", case.words(), copies=1)
-    outputs = ["values", "indices"] if case.operator == "TOP_K1" else ["values"]
     judge.request("check", run="anydml", prefix="expected")
     judge.request("unload")
-    gpu.request("check", run="anydml", prefix="got")
-    for name in outputs:
+    for name in ("values", "indices")[:len(case.outputs)]:
         if pathlib.Path(f"expected.{name}.bin").read_bytes() != pathlib.Path(f"got.{name}.bin").read_bytes():
             raise run.WorkerError(f"{case.name}: the {name} differ from those of the CPU adapter")
 
 
 def measure(case, gpu, judge, bandwidth, options):
-    input_bytes, moved = case.moved_bytes()
-    copies = max(1, min(MAX_COPIES, -(-ROTATED_BYTES // max(input_bytes, 1))))
+    copies = max(1, min(MAX_COPIES, -(-ROTATED_BYTES // case.first.bytes())))
     peer = TorchCase(case, copies)
     torch.cuda.synchronize()
     implementation = gpu.request("load", case.words(), copies=copies)["implementation"]
     if not options.no_check:
-        compare(case, gpu, judge)
+        compare(case, peer, gpu, judge)
     estimate = gpu.request("device", n=3, warm=3)["ms"][-1]
     n = timings_for(estimate, copies)
     ours = gpu.request("device", n=n, warm=3)["ms"]
-    torch_ms = statistics.median(torch_times(peer, copies, min(n, LEAST_TIMINGS)))
+    torch_us = torch_median(case, peer, copies, min(n, LEAST_TIMINGS))
     ours += gpu.request("device", n=n, warm=3)["ms"]
     end_to_end = gpu.request("time", run="anydml", n=50, warm=10)["ms"]
     gpu.request("unload")
     del peer
     torch.cuda.empty_cache()
     return {"case": case.name, "operator": case.operator, "type": case.type, "implementation": implementation,
-            "target": case.target, "ours_us": 1e3 * statistics.median(ours), "floor_us": 1e3 * moved / bandwidth,
-            "torch_us": 1e3 * torch_ms, "end_to_end_us": 1e3 * statistics.median(end_to_end), "timings": len(ours)}
+            "target": case.target, "ours_us": 1e3 * statistics.median(ours),
+            "floor_us": 1e3 * case.moved_bytes() / bandwidth,
+            "torch_us": torch_us, "end_to_end_us": 1e3 * statistics.median(end_to_end), "timings": len(ours)}
+
+
+def microseconds(us):
+    return f"{us:.1f}" if us else "-"
+
+
+def by_torch(record):
+    return f"{record['ours_us'] / record['torch_us']:.2f}" if record["torch_us"] else "-"
 
 
 def line(record):
     return (f"{record['case']:44} {record['ours_us']:9.2f} us  {record['ours_us'] / record['floor_us']:6.2f} x floor  "
-            f"{record['ours_us'] / record['torch_us']:5.2f} x torch  end to end {record['end_to_end_us']:8.1f}  "
+            f"{by_torch(record):>5} x torch  end to end {record['end_to_end_us']:8.1f}  "
             f"{record['implementation']} (target {record['target']})")
 
 
@@ -270,7 +302,7 @@ def markdown(records, bandwidth):
             "|---|--:|--:|--:|--:|--:|--:|--:|---|"]
     for r in records:
         text.append(f"| {r['case']} | **{r['ours_us']:.1f}** | {r['floor_us']:.1f} | {r['ours_us'] / r['floor_us']:.2f} | "
-                    f"{r['target']} | {r['torch_us']:.1f} | {r['ours_us'] / r['torch_us']:.2f} | "
+                    f"{r['target']} | {microseconds(r['torch_us'])} | {by_torch(r)} | "
                     f"{r['end_to_end_us']:.1f} | {r['implementation']} |")
     return "\n".join(text) + "\n"
 
@@ -278,6 +310,7 @@ def markdown(records, bandwidth):
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="bench/gpu.py", description="Times AnyDML on a GPU, PyTorch and the floor.",
                                      allow_abbrev=False)
+    parser.add_argument("--group", choices=["topk", "scatter", "elementwise"], help="only the cases of this group")
     parser.add_argument("--filter", metavar="REGEX", default="", help="only the cases whose name matches")
     parser.add_argument("--adapter", default="cuda:0", help="which GPU (cuda:0)")
     parser.add_argument("--no-check", action="store_true", help="do not compare with the CPU adapter")
@@ -294,7 +327,8 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    chosen = [case for case in all_cases() if re.search(options.filter, case.name)]
+    chosen = [case for case in all_cases()
+              if options.group in (None, *case.groups) and re.search(options.filter, case.name)]
     if options.list:
         print("\n".join(case.name for case in chosen))
         return 0

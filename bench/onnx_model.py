@@ -2,7 +2,8 @@
 
 import struct
 
-TYPES = {"float32": 1, "int8": 3, "int64": 7, "float16": 10}
+TYPES = {"float32": 1, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10}
+OPSETS = {"Gelu": 20}  # 13 has the others
 
 
 def _varint(value):
@@ -29,30 +30,59 @@ def _value_info(name, type, sizes):
     return _bytes(1, name) + _bytes(2, _bytes(1, tensor))
 
 
-def _int_attribute(name, value):
-    return _bytes(1, name) + _number(3, value) + _number(20, 2)  # AttributeProto.i, of type INT
+def _attribute(name, value):
+    if isinstance(value, int):
+        return _bytes(1, name) + _number(3, value) + _number(20, 2)  # AttributeProto.i, of type INT
+    return _bytes(1, name) + b"".join(_number(8, number) for number in value) + _number(20, 7)  # .ints
 
 
-def _model(node, inputs, outputs, initializer=b""):
-    graph = _bytes(1, node) + _bytes(2, "bench")
-    if initializer:
-        graph += _bytes(5, initializer)
+def _node(operator, inputs, outputs, attributes):
+    node = b"".join(_bytes(1, name) for name in inputs) + b"".join(_bytes(2, name) for name in outputs)
+    return node + _bytes(4, operator) + b"".join(_bytes(5, _attribute(*item)) for item in attributes.items())
+
+
+def _constant(name, type, number, sizes=()):
+    formats = {"float32": "<f", "float16": "<e", "int32": "<i", "int64": "<q"}
+    return (b"".join(_number(1, size) for size in sizes) + _number(2, TYPES[type]) + _bytes(8, name)
+            + _bytes(9, struct.pack(formats[type], number)))
+
+
+def _model(nodes, inputs, outputs, constants=(), opset=13):
+    graph = b"".join(_bytes(1, node) for node in nodes) + _bytes(2, "bench")
+    graph += b"".join(_bytes(5, constant) for constant in constants)
     graph += b"".join(_bytes(11, i) for i in inputs) + b"".join(_bytes(12, o) for o in outputs)
-    opset = _bytes(1, "") + _number(2, 13)
-    return _number(1, 7) + _bytes(7, graph) + _bytes(8, opset)
+    return (_number(1, 7 if opset <= 13 else 9) + _bytes(7, graph)
+            + _bytes(8, _bytes(1, "") + _number(2, opset)))
 
 
 def top_k(type, sizes, axis, k):
     result = [k if d == axis else size for d, size in enumerate(sizes)]
-    node = b"".join(_bytes(1, name) for name in ("x", "k")) + b"".join(_bytes(2, name) for name in ("v", "i"))
-    node += _bytes(4, "TopK") + _bytes(5, _int_attribute("axis", axis))
-    k_tensor = _number(1, 1) + _number(2, TYPES["int64"]) + _bytes(8, "k") + _bytes(9, struct.pack("<q", k))
-    return _model(node, [_value_info("x", type, sizes)],
-                  [_value_info("v", type, result), _value_info("i", "int64", result)], k_tensor)
+    return _model([_node("TopK", ("x", "k"), ("v", "i"), {"axis": axis})], [_value_info("x", type, sizes)],
+                  [_value_info("v", type, result), _value_info("i", "int64", result)],
+                  [_constant("k", "int64", k, (1,))])
 
 
 def scatter_nd(type, sizes, tuples, tuple_size):
     updates = [tuples, *sizes[tuple_size:]]
-    node = b"".join(_bytes(1, name) for name in ("x", "i", "u")) + _bytes(2, "y") + _bytes(4, "ScatterND")
-    return _model(node, [_value_info("x", type, sizes), _value_info("i", "int64", [tuples, tuple_size]),
-                         _value_info("u", type, updates)], [_value_info("y", type, sizes)])
+    return _model([_node("ScatterND", ("x", "i", "u"), ("y",), {})],
+                  [_value_info("x", type, sizes), _value_info("i", "int64", [tuples, tuple_size]),
+                   _value_info("u", type, updates)], [_value_info("y", type, sizes)])
+
+
+def one_node(operator, attributes=None, constants=(), *, inputs, output):
+    """Inputs a, b, ..., then constants of the first one's type. There are no strides in ONNX: an input in another
+    order is transposed by a node of its own."""
+    nodes, values, names = [], [], []
+    for letter, tensor in zip("abc", inputs):
+        order = tensor.permutation()
+        names.append(letter)
+        values.append(_value_info(letter, tensor.type, tensor.memory_sizes()))
+        if order != sorted(order):
+            names[-1] = letter + "t"
+            nodes.append(_node("Transpose", (letter,), (names[-1],),
+                               {"perm": [order.index(d) for d in range(len(order))]}))
+    constant_names = [f"c{i}" for i in range(len(constants))]
+    nodes.append(_node(operator, names + constant_names, ("y",), attributes or {}))
+    return _model(nodes, values, [_value_info("y", output.type, output.sizes)],
+                  [_constant(name, inputs[0].type, number) for name, number in zip(constant_names, constants)],
+                  OPSETS.get(operator, 13))

@@ -4,35 +4,62 @@ the standard input, answers as lines of JSON on the standard output."""
 import json
 import sys
 import time
+import urllib.parse
+
+import numpy as np
+
+from tensor import tensors_of
 
 
 def parse(line):
     command, *words = line.split()
-    return command, dict(word.split("=", 1) for word in words)
+    return command, {key: urllib.parse.unquote(value) for key, value in (word.split("=", 1) for word in words)}
 
 
-def sizes_of(words):
-    return [int(size) for size in words["sizes"].split(",")]
+def read(field, tensor):
+    """An input's memory, as a packed array."""
+    return np.fromfile(f"{field}.bin", tensor.type).reshape(tensor.memory_sizes())
+
+
+def operands(words):
+    """The arrays that a case's expressions name: a, b, c and y."""
+    inputs, outputs = tensors_of(words)
+    arrays = {}
+    for letter, (field, tensor) in zip("abc", inputs.items()):
+        memory = read(field, tensor)
+        strides = [stride * memory.itemsize for stride in tensor.all_strides()]
+        arrays[letter] = np.lib.stride_tricks.as_strided(memory, tensor.sizes, strides)
+    output = next(iter(outputs.values()))
+    return {**arrays, "y": np.zeros(output.sizes, output.type)}
+
+
+def scatter_operands(words):
+    """x, 64-bit indices (the peers take no others), updates and where the result goes."""
+    inputs, _ = tensors_of(words)
+    x, indices, updates = (read(field, tensor) for field, tensor in inputs.items())
+    x = x.reshape(x.shape[x.ndim - int(words["InputDimensionCount"]):])
+    indices = indices.reshape(-1, indices.shape[-1]).astype(np.int64)
+    updates = updates.reshape([len(indices), *x.shape[indices.shape[1]:]])
+    return x, indices, updates, x if words.get("in_place") else np.zeros_like(x)
 
 
 def onnx_tensors(words):
     """Inputs and preallocated outputs of the models that onnx_model.py writes, by name."""
-    import numpy as np
+    inputs, outputs = tensors_of(words)
+    if words["op"] == "SCATTER_ND":
+        x, indices, updates, y = scatter_operands(words)
+        return {"x": x, "i": indices, "u": updates}, {"y": y}
+    if words["op"] == "TOP_K1":
+        result = outputs["OutputIndexTensor"].sizes
+        x = read("InputTensor", inputs["InputTensor"])
+        return {"x": x}, {"v": np.zeros(result, x.dtype), "i": np.zeros(result, np.int64)}
+    return ({letter: read(field, tensor) for letter, (field, tensor) in zip("abc", inputs.items())},
+            {"y": np.zeros(tensor.sizes, tensor.type) for tensor in outputs.values()})
 
-    sizes, dtype = sizes_of(words), words["type"]
-    inputs = {"x": np.fromfile("input.bin", dtype).reshape(sizes)}
-    if words["op"] == "topk":
-        result = [int(words["k"]) if d == int(words["axis"]) else size for d, size in enumerate(sizes)]
-        return inputs, {"v": np.zeros(result, dtype), "i": np.zeros(result, np.int64)}
-    tuple_size = int(words["tuple"])
-    inputs["i"] = np.fromfile("indices64.bin", np.int64).reshape(-1, tuple_size)
-    inputs["u"] = np.fromfile("updates.bin", dtype).reshape([-1, *sizes[tuple_size:]])
-    return inputs, {"y": inputs["x"] if words["in_place"] == "1" else np.zeros(sizes, dtype)}
 
-
-def serve(hello, load):
+def serve(hello, load, **more):
     """load(words) returns {name: (function, outputs)}: what one run does, and what gives
-    its outputs, [values] or [values, indices], as NumPy arrays."""
+    its outputs, [values] or [values, indices], as NumPy arrays. `more`: other commands."""
     # Whatever a library prints must not end up between the answers.
     answers, sys.stdout = sys.stdout, sys.stderr
     print(json.dumps(hello), file=answers, flush=True)
@@ -53,6 +80,8 @@ def serve(hello, load):
                 answer = {"ms": _time(runs[words["run"]][0], int(words["n"]), int(words["warm"]))}
             elif command == "unload":
                 runs = {}
+            elif command in more:
+                more[command](words)
             else:
                 answer = {"error": f"unknown command: {command}"}
         except Exception as error:  # the benchmark goes on without this cell

@@ -18,10 +18,22 @@ function allocate(type, sizes) {
   return new ort.Tensor(type, data, sizes);
 }
 
-function readTensor(file, type, sizes) {
+// "float32:4,100:...", see tensor.py.
+function parseTensor(word) {
+  const [type, sizes] = word.split(':');
+  return {type, sizes: sizes.split(',').map(Number)};
+}
+
+function readTensor(field, type, sizes) {
   const tensor = allocate(type, sizes);
-  Buffer.from(tensor.data.buffer).set(fs.readFileSync(file));
+  Buffer.from(tensor.data.buffer).set(fs.readFileSync(`${field}.bin`));
   return tensor;
+}
+
+function readIndices(field, sizes) {
+  const bytes = fs.readFileSync(`${field}.bin`);
+  const indices = new Uint32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+  return new ort.Tensor('int64', BigInt64Array.from(indices, BigInt), sizes);
 }
 
 let session = null;
@@ -31,23 +43,24 @@ let fetches = null;
 const commands = {
   async load(words) {
     await commands.unload();
-    const sizes = words.sizes.split(',').map(Number);
+    const {type, sizes: allSizes} = parseTensor(words.InputTensor);
+    const sizes = allSizes.slice(allSizes.length - Number(words.InputDimensionCount || allSizes.length));
     session = await ort.InferenceSession.create('model.onnx', {
       executionProviders: ['cpu'],
       intraOpNumThreads: Number(process.env.BENCH_THREADS),
       interOpNumThreads: 1,
       logSeverityLevel: 4,
     });
-    feeds = {x: readTensor('input.bin', words.type, sizes)};
-    if (words.op === 'topk') {
-      const result = sizes.map((size, d) => (d === Number(words.axis) ? Number(words.k) : size));
-      fetches = {v: allocate(words.type, result), i: allocate('int64', result)};
+    feeds = {x: readTensor('InputTensor', type, sizes)};
+    if (words.op === 'TOP_K1') {
+      const result = parseTensor(words.OutputIndexTensor).sizes;
+      fetches = {v: allocate(type, result), i: allocate('int64', result)};
     } else {
-      const tuples = Number(words.tuples), tupleSize = Number(words.tuple);
-      feeds.i = readTensor('indices64.bin', 'int64', [tuples, tupleSize]);
-      feeds.u = readTensor('updates.bin', words.type, [tuples, ...sizes.slice(tupleSize)]);
+      const [tuples, tupleSize] = parseTensor(words.IndicesTensor).sizes.slice(-2);
+      feeds.i = readIndices('IndicesTensor', [tuples, tupleSize]);
+      feeds.u = readTensor('UpdatesTensor', type, [tuples, ...sizes.slice(tupleSize)]);
       // In place: input and output are the same memory.
-      fetches = {y: words.in_place === '1' ? feeds.x : allocate(words.type, sizes)};
+      fetches = {y: words.in_place ? feeds.x : allocate(type, sizes)};
     }
     return {runs: ['onnxruntime-node']};
   },

@@ -9,6 +9,7 @@ import platform
 
 import numpy as np
 
+import onnx_model
 import peer
 
 # Positions in the table of functions, which the API only ever appends to.
@@ -16,7 +17,6 @@ GET_ERROR_MESSAGE, CREATE_ENV, CREATE_SESSION, RUN, CREATE_SESSION_OPTIONS = 2, 
 SET_INTRA_OP_THREADS, SET_INTER_OP_THREADS, CREATE_TENSOR, CREATE_CPU_MEMORY_INFO = 24, 25, 49, 69
 RELEASE_STATUS, RELEASE_SESSION, RELEASE_VALUE, RELEASE_SESSION_OPTIONS = 93, 95, 96, 100
 API_VERSION = 11
-TYPES = {"float32": 1, "int8": 3, "int64": 7, "float16": 10}
 
 POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
 
@@ -94,7 +94,7 @@ class Session:
         sizes = (ctypes.c_int64 * array.ndim)(*array.shape)
         types = [POINTER, POINTER, SIZE, POINTER, SIZE, ctypes.c_int]
         return self.api.create(CREATE_TENSOR, types, self.api.memory, array.ctypes.data, array.nbytes, sizes,
-                               array.ndim, TYPES[str(array.dtype)])
+                               array.ndim, onnx_model.TYPES[str(array.dtype)])
 
     def __del__(self):
         for value in self.values:

@@ -1,22 +1,30 @@
-"""PyTorch: topk (for K 1 also max), and copy_ with index_put_ (for scalars also scatter_),
-all into preallocated outputs. Large tensors are NumPy's memory, which asks for huge pages
-as ours does."""
+"""PyTorch: topk (for K 1 also max), copy_ with index_put_ (for scalars also scatter_), and a case's
+expression for everything else, all into preallocated outputs. Large tensors are NumPy's memory, which
+asks for huge pages as ours does."""
 
 import os
 
-import numpy as np
 import torch
 
 import peer
 
 
 def load(words):
-    x = torch.from_numpy(np.fromfile("input.bin", words["type"]).reshape(peer.sizes_of(words)))
-    return top_k(words, x) if words["op"] == "topk" else scatter(words, x)
+    runs = {"TOP_K1": top_k, "SCATTER_ND": scatter}
+    return runs.get(words["op"], expression)(words)
 
 
-def top_k(words, x):
-    axis, k = int(words["axis"]), int(words["k"])
+def expression(words):
+    arrays = peer.operands(words)
+    run = eval(f"lambda: {words['torch']}", {"torch": torch, **{k: torch.from_numpy(v) for k, v in arrays.items()}})
+    run()  # an unsupported type shows here
+    return {"torch": (run, lambda: [arrays["y"]])}
+
+
+def top_k(words):
+    inputs, _ = peer.tensors_of(words)
+    x = torch.from_numpy(peer.read("InputTensor", inputs["InputTensor"]))
+    axis, k = int(words["Axis"]), int(words["K"])
     sizes = [k if d == axis else size for d, size in enumerate(x.shape)]
     values, indices = torch.empty(sizes, dtype=x.dtype), torch.empty(sizes, dtype=torch.int64)
 
@@ -36,14 +44,10 @@ def top_k(words, x):
     return runs
 
 
-def scatter(words, x):
-    tuple_size = int(words["tuple"])
-    in_place = words["in_place"] == "1"
-    indices = torch.from_numpy(np.fromfile("indices64.bin", np.int64).reshape(-1, tuple_size))
-    where = tuple(indices[:, d].contiguous() for d in range(tuple_size))
-    updates = np.fromfile("updates.bin", words["type"]).reshape([len(indices), *x.shape[tuple_size:]])
-    updates = torch.from_numpy(updates)
-    out = x if in_place else torch.from_numpy(np.zeros(x.shape, words["type"]))
+def scatter(words):
+    x, indices, updates, out = map(torch.from_numpy, peer.scatter_operands(words))
+    in_place = "in_place" in words
+    where = tuple(indices[:, d].contiguous() for d in range(indices.shape[1]))
 
     def run():
         if not in_place:

@@ -20,11 +20,13 @@ MARKS = {
     "ties": ("t", "the same values; of equal elements it returns other indices than the first ones"),
     "duplicates": ("d", "where several updates meet, another than the last wins"),
     "nan": ("n", "its own order of NaN: the result differs"),
+    "inexact": ("i", "further from the true value than ours may be (exact, 2 or 4 units in the last place)"),
 }
 
 
 @dataclasses.dataclass
 class Details:
+    table: str  # in which it stands
     implementation: str
     floor: str  # the way to move the bytes that was the fastest
     verdicts: dict  # peer: what the comparison with the reference said
@@ -59,6 +61,18 @@ def line(record):
     return text + (f", {peer:.2f} x {best_peer(record)[0]}" if peer else "")
 
 
+def summary(results):
+    """Per table: how often ours is the fastest, and where it is more than a tenth behind."""
+    for group in _groups(results).values():
+        by_peer = {record["case"]: ratios(record)[1] for record, _ in group if record["peers"]}
+        behind = sorted(((ratio, case) for case, ratio in by_peer.items() if ratio > 1.1), reverse=True)
+        worst = ", ".join(f"{case} ({ratio:.2f})" for ratio, case in behind[:5])
+        floors = sorted(ratios(record)[0] for record, _ in group)
+        yield (f"{_title(*group[0])}: ahead of every peer in {sum(ratio < 1 for ratio in by_peer.values())} of "
+               f"{len(by_peer)}; x floor: median {floors[len(floors) // 2]:.2f}, worst {floors[-1]:.2f}"
+               + (f"; more than a tenth behind in {len(behind)}: {worst}" if behind else ""))
+
+
 def write_file(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -80,21 +94,21 @@ def write(folder, results, machine, notes):
     for old in folder.glob("*.svg"):
         old.unlink()
     for name, group in _groups(results).items():
-        write_file(folder / f"{name}.svg", chart.draw(_title(group[0][0]), [record for record, _ in group]))
+        write_file(folder / f"{name}.svg", chart.draw(_title(*group[0]), [record for record, _ in group]))
     write_file(folder / "results.md", _markdown(results, machine, notes))
 
 
 def _groups(results):
-    """One table and one chart per operator and thread count."""
+    """One table and one chart per operator, or group of them, and thread count."""
     groups = {}
     for record, details in results:
-        name = f"{record['operator'].lower()}-{threads_of(record).replace(' ', '-')}"
+        name = _title(record, details).lower().replace(",", "").replace(" ", "-")
         groups.setdefault(name, []).append((record, details))
     return groups
 
 
-def _title(record):
-    return f"{record['operator']}, {threads_of(record)}"
+def _title(record, details):
+    return f"{details.table}, {threads_of(record)}"
 
 
 def _peer_names(results):
@@ -130,9 +144,8 @@ def _markdown(results, machine, notes):
              "peer's: below 1 is faster. What each column is: `bench/README.md`.", ""]
     used = set()
     for name, group in _groups(results).items():
-        record = group[0][0]
         peers = _peer_names(group)
-        text += [f"### {_title(record)}", "",
+        text += [f"### {_title(*group[0])}", "",
                  f"![times and ratios]({name}.svg)", "",
                  "| case | AnyDML | floor | x floor | best peer | x best | " + " | ".join(peers) + " |",
                  "|---|--:|--:|--:|---|--:|" + "--:|" * len(peers)]

@@ -15,18 +15,20 @@ import select
 import shutil
 import signal
 import statistics
+import string
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 import cases as case_list
-import onnx_model
 import report
 
 BENCH = pathlib.Path(__file__).resolve().parent
 ROOT = BENCH.parent
 ANSWER_SECONDS = 300  # a peer that takes longer is left out
+QUOTE_NOT = string.punctuation.replace("%", "")
 
 
 def say(text):
@@ -74,7 +76,9 @@ class Worker:
 
     def request(self, command, words=None, **more):
         words = {**(words or {}), **more}
-        line = " ".join([command, *(f"{key}={value}" for key, value in words.items())]) + "\n"
+        # Words have no spaces, which only expressions have, and those only Python reads.
+        quoted = {key: urllib.parse.quote(str(value), safe=QUOTE_NOT) for key, value in words.items()}
+        line = " ".join([command, *(f"{key}={value}" for key, value in quoted.items())]) + "\n"
         try:
             self.process.stdin.write(line.encode())
             self.process.stdin.flush()
@@ -146,12 +150,17 @@ def start_peers(threads, folder, wanted, peers):
             say(f"bench: without {name}: {error}")
 
 
-def write_model(case, folder):
-    if case.operator == "TOP_K1":
-        model = onnx_model.top_k(case.type, case.sizes, case.axis, case.k)
+def prepare(case, largest, judge, peers):
+    """Makes the inputs, and tells the judge what to expect: of functions what NumPy works out in float64; without
+    it, and of everything else, what the reference says."""
+    judge.request("prepare", case.words())
+    numpy = next((peer for peer in peers if peer.name == "numpy" and peer.alive()), None)
+    if case.true and numpy:
+        numpy.request("true", case.words())
+        judge.request("expect", case.words(), file="true.bin")
     else:
-        model = onnx_model.scatter_nd(case.type, case.sizes, case.tuples, case.tuple)
-    (folder / "model.onnx").write_bytes(model)
+        judge.request("reference", largest.words())
+        judge.request("expect", case.words())
 
 
 def load_runs(case, ours, peers, notes):
@@ -183,12 +192,13 @@ def check(case, run, judge, notes):
     run.verdict = judge.request("compare", prefix="got")["verdict"]
     if run.kind == "ours":
         if run.verdict != "equal":
-            raise WorkerError(f"{case.name}: AnyDML differs from cpu.reference: {run.verdict}")
+            raise WorkerError(f"{case.name}: AnyDML's result: {run.verdict}")
         return True
-    if run.verdict.startswith("wrong") and case.data == "nan":
+    run.verdict, _, why = run.verdict.partition(": ")
+    if run.verdict == "wrong" and case.data == "nan":
         run.verdict = "nan"  # the peer has its own order; it is timed and marked
-    if run.verdict.startswith("wrong"):
-        notes[f"{run.name} on {case.name}"] = run.verdict
+    if run.verdict == "wrong":
+        notes[f"{run.name} on {case.name}"] = f"wrong: {why}"
         return False
     return True
 
@@ -216,11 +226,11 @@ def turn(run, options):
     time.sleep(0.002)  # the threads of this one stop spinning
 
 
-def measure(case, k_max, ours, peers, folder, options, notes):
+def measure(case, largest, ours, peers, folder, options, notes):
     judge = ours[0]
-    judge.request("prepare", case.words(), input=case.input(), kmax=k_max)
-    write_model(case, folder)
-    peers = [peer for peer in peers if peer.alive() and peer.name.startswith(case.peers)]
+    prepare(case, largest, judge, peers)
+    (folder / "model.onnx").write_bytes(case.onnx)
+    peers = [peer for peer in peers if peer.alive() and (not case.peers or peer.name in case.peers)]
     runs = load_runs(case, ours, peers, notes)
     for run in runs:
         with tolerant(case, run, notes):
@@ -261,7 +271,7 @@ def records_of(case, runs, threads):
             "peers": {run.name: run.ms for run in peers},
         }
         yield record, report.Details(
-            implementation=ours.implementation, floor=floor.name.split(":")[1],
+            table=case.table or case.operator, implementation=ours.implementation, floor=floor.name.split(":")[1],
             verdicts={run.name: run.verdict for run in peers},
             samples={"anydml": sorted(ours.times), **{run.name: sorted(run.times) for run in peers}})
 
@@ -270,6 +280,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="bench/run.py", description="Times AnyDML, its peers and the floor.",
                                      allow_abbrev=False)
     parser.add_argument("--quick", action="store_true", help="fewer cases and timings: within two minutes")
+    parser.add_argument("--group", choices=["topk", "scatter", "elementwise"], help="only the cases of this group")
     parser.add_argument("--filter", metavar="REGEX", help="only the cases whose name matches")
     parser.add_argument("--threads", default="1,2", metavar="N,N", help="thread counts (1,2)")
     parser.add_argument("--peers", metavar="NAME,...",
@@ -308,10 +319,10 @@ def parse_arguments():
 
 
 def choose_cases(options):
-    chosen = case_list.all_cases()
+    chosen = [case for case in case_list.all_cases() if options.group in (None, *case.groups)]
     if options.filter:
         return [case for case in chosen if options.pattern.search(case.name)]
-    chosen = [case for case in chosen if case.name not in case_list.TINY]
+    chosen = [case for case in chosen if not case.tiny]
     return [case for case in chosen if case.quick] if options.quick else chosen
 
 
@@ -329,8 +340,8 @@ def run_all(chosen, options):
             wanted = options.peers.split(",") if options.peers else None
             start_peers(options.thread_counts, folder, wanted, peers)
         for number, case in enumerate(chosen):
-            k_max = max(other.k for other in chosen if other.input() == case.input())
-            runs = measure(case, k_max, ours, peers, folder, options, notes)
+            largest = max((other for other in chosen if case.same_but_k(other)), key=lambda other: other.k)
+            runs = measure(case, largest, ours, peers, folder, options, notes)
             for record, details in records_of(case, runs, options.thread_counts):
                 results.append((record, details))
                 say(f"[{number + 1}/{len(chosen)} {time.monotonic() - start:4.0f} s] " + report.line(record))
@@ -369,6 +380,8 @@ def main():
         report.write_json(options.json, results)
     if options.docs:
         report.write_docs(options.out, ROOT / "docs", options.machine)
+    for line in report.summary(results):
+        say(f"bench: {line}")
     say(f"bench: {options.out}/results.md")
     return 0
 

@@ -3,8 +3,10 @@
 // Reads requests from the standard input, one per line: a command and key=value words.
 // Answers each with one line of JSON. All files are in the current folder.
 //
-//   prepare CASE        makes the input files and the reference's outputs (reference.*.bin)
-//   compare prefix=P    compares P.values.bin and P.indices.bin with the reference
+//   prepare CASE        makes the input files
+//   reference CASE      runs cpu.reference; what the next ones expect, also cases that differ in K only
+//   expect CASE file=F  expects the reference's outputs, or, where a file is named, its float64 numbers
+//   compare prefix=P    compares P.values.bin and P.indices.bin with what is expected
 //   load CASE           gets everything ready; answers the names of the runs
 //   check run=R prefix=P      runs once and writes the outputs
 //   time run=R n=N warm=W     answers the milliseconds of N runs after W untimed ones
@@ -18,6 +20,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -27,6 +30,7 @@
 
 #include "baselines.h"
 #include "case.h"
+#include "compare.h"
 #include "dml.h"
 #include "floor.h"
 
@@ -70,6 +74,8 @@ class Worker {
  public:
   std::string Answer(const std::string& command, const Words& words) {
     if (command == "prepare") return Prepare(words);
+    if (command == "reference") return RunReference(words);
+    if (command == "expect") return Expect(words);
     if (command == "compare") return CompareOutputs(words);
     if (command == "load") return Load(words);
     if (command == "check") return Check(words.at("run"), words.at("prefix"));
@@ -82,47 +88,50 @@ class Worker {
   }
 
  private:
-  // The reference sorts whole sequences, so it is run once for all K of one input
-  // ("kmax", the largest) and shortened.
+  // Nothing is made twice in a row.
   std::string Prepare(const Words& words) {
-    Case c = ParseCase(words);
-    Case largest = c;
-    if (words.count("kmax")) largest.k = static_cast<uint32_t>(std::stoul(words.at("kmax")));
-    const std::string& key = words.at("input");
-    if (key != prepared_) {
-      prepared_.clear();
-      WriteInputs(c);
-      inputs_ = ReadInputs(c);
-      largest.in_place = false;
-      largest.dispatches = 1;
-      DmlRun reference(largest, inputs_, "cpu.reference");
-      reference.Run();
-      reference_ = reference.ReadOutputs();
-      reference_.resize(2);  // scatter has no indices
-      prepared_ = key;
-    }
-    case_ = c;
-    values_ = Shortened(reference_[0], c, largest.k, c.element_bytes());
-    indices_ = Shortened(reference_[1], c, largest.k, sizeof(uint32_t));
+    case_ = ParseCase(words);
+    if (case_.inputs_text == prepared_) return "{}";
+    prepared_.clear();
+    WriteInputs(case_);
+    inputs_ = ReadInputs(case_);
+    prepared_ = case_.inputs_text;
     return "{}";
   }
 
-  static Bytes Shortened(const Bytes& from, const Case& c, uint32_t k, uint64_t element_bytes) {
-    if (c.op != "topk" || c.k == k) return from;
-    const uint64_t inner = c.axis_stride() * element_bytes;
-    Bytes to;
-    for (uint64_t at = 0; at < from.size(); at += k * inner) {
-      to.insert(to.end(), from.begin() + static_cast<ptrdiff_t>(at),
-                from.begin() + static_cast<ptrdiff_t>(at + c.k * inner));
+  std::string RunReference(const Words& words) {
+    Case c = ParseCase(words);
+    if (c.result_text == reference_case_.result_text) return "{}";
+    c.in_place = false;
+    c.dispatches = 1;
+    DmlRun reference(c, inputs_, "cpu.reference");
+    reference.Run();
+    reference_ = reference.ReadOutputs();
+    reference_case_ = std::move(c);
+    return "{}";
+  }
+
+  std::string Expect(const Words& words) {
+    case_ = ParseCase(words);
+    expected_ = {};
+    if (!words.count("file")) {
+      expected_.outputs = Shortened(reference_, reference_case_, case_);
+      return "{}";
     }
-    return to;
+    const Bytes bytes = ReadFile(words.at("file"));
+    expected_.values.resize(bytes.size() / sizeof(double));
+    std::memcpy(expected_.values.data(), bytes.data(), bytes.size());
+    if (expected_.values.size() != ElementCount(*case_.desc.outputs()[0])) {
+      throw std::runtime_error(words.at("file") + " is of another size");
+    }
+    return "{}";
   }
 
   std::string CompareOutputs(const Words& words) {
     const std::string& prefix = words.at("prefix");
-    const Bytes values = ReadFile(prefix + ".values.bin");
-    const Bytes indices = case_.op == "topk" ? ReadFile(prefix + ".indices.bin") : Bytes();
-    return "{\"verdict\": " + Quoted(Compare(case_, inputs_, values_, indices_, values, indices)) + "}";
+    std::vector<Bytes> outputs{ReadFile(prefix + ".values.bin")};
+    if (case_.desc.outputs().size() > 1) outputs.push_back(ReadFile(prefix + ".indices.bin"));
+    return "{\"verdict\": " + Quoted(Compare(case_, inputs_, expected_, outputs)) + "}";
   }
 
   std::string Load(const Words& words) {
@@ -186,11 +195,12 @@ class Worker {
   }
 
   // What was prepared.
-  std::string prepared_;  // which input
-  Case case_;
+  std::string prepared_;  // which inputs
   Inputs inputs_;
+  Case reference_case_;
   std::vector<Bytes> reference_;
-  Bytes values_, indices_;
+  Case case_;
+  Expected expected_;
   // What was loaded.
   std::unique_ptr<DmlRun> ours_;
   std::unique_ptr<Floor> floor_;

@@ -2,13 +2,14 @@
 
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
 
-BENCH, WORKER = pathlib.Path(sys.argv[1]), sys.argv[2]
+BENCH, WORKER = pathlib.Path(sys.argv[1]), str(pathlib.Path(sys.argv[2]).resolve())
 
 
 def bench(*arguments):
@@ -53,10 +54,43 @@ class BenchTest(unittest.TestCase):
         for ms in record["peers"].values():
             self.assertGreater(ms, 0)
 
+    def test_element_wise_cases(self):
+        cases = {"elementwise-add-16x24-row": "ELEMENT_WISE_ADD", "elementwise-greater-16x24-int32":
+                 "ELEMENT_WISE_LOGICAL_GREATER_THAN", "elementwise-cast-to-float16-16x24-transposed": "CAST",
+                 "elementwise-clip-16x24-int32": "ELEMENT_WISE_CLIP", "elementwise-gelu-16x24": "ACTIVATION_GELU",
+                 "elementwise-pow-16x24-column-float16": "ELEMENT_WISE_POW"}
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder)
+            done = bench("--quick", "--no-peers", "--threads", "2", "--out", folder, "--filter", f"^({'|'.join(cases)})$")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            records = json.loads((out / "results.json").read_text())
+            self.assertEqual({record["case"]: record["operator"] for record in records}, cases)
+            for record in records:
+                self.assertEqual(record["sizes"], [16, 24])
+                self.assertGreater(record["ours_ms"], 0)
+                self.assertGreater(record["floor_ms"], 0)
+            self.assertIn("(elementwise-2-threads.svg)", (out / "results.md").read_text())
+
+    def test_worker_finds_wrong_results(self):
+        """Of exp, 2 units in the last place may be off."""
+        case = "op=ELEMENT_WISE_EXP InputTensor=float32:4:: OutputTensor=float32:4 ulps=2"
+        unit = 2.0 ** -23
+        for values, verdict in (((1, 1.5, 1.25, 1), "equal"), ((1 + 2 * unit, 1.5, 1.25, 1), "equal"),
+                                ((1 + 3 * unit, 1.5, 1.25, 1), "inexact: value 0 is 3 ulp away"),
+                                ((1, 1.5, 1.25, 1.01), "wrong: value 3 is 1.00999999, not 1"),
+                                ((1, 1.5, float("nan"), 1), "wrong: value 2 is nan, not 1.25"),
+                                ((1, 1.5, 1.25), "wrong: the size of the values")):
+            with tempfile.TemporaryDirectory() as folder:
+                (pathlib.Path(folder) / "true.bin").write_bytes(struct.pack("<4d", 1, 1.5, 1.25, 1))
+                (pathlib.Path(folder) / "got.values.bin").write_bytes(struct.pack(f"<{len(values)}f", *values))
+                done = subprocess.run([WORKER], cwd=folder, input=f"expect {case} file=true.bin\ncompare prefix=got\n",
+                                      capture_output=True, text=True, timeout=60)
+            self.assertEqual(json.loads(done.stdout.splitlines()[-1]), {"verdict": verdict})
+
     def test_refuses_what_it_does_not_know(self):
         for arguments, text in ((["--fast"], "--fast"), (["--threads", "0"], "--threads is 0"),
                                 (["--filter", "("], "no regular expression"), (["--filter", "nothing"], "no case"),
-                                (["--machine", "a b"], "--machine is a b")):
+                                (["--machine", "a b"], "--machine is a b"), (["--group", "all"], "--group")):
             done = bench(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn("usage:", done.stderr)
@@ -67,6 +101,10 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(len(names), len(set(names)))
         self.assertGreater(len(names), 36)
         self.assertLess(len(bench("--list", "--quick").stdout.split()), len(names))
+        group = bench("--list", "--group", "elementwise").stdout.split()
+        self.assertEqual({name for name in group if not name.startswith("elementwise-")},
+                         {name for name in names if name.startswith("scatter-latency-")})
+        self.assertEqual(set(group), {name for name in names if name.startswith(("elementwise-", "scatter-latency-"))})
 
     def test_docs_keep_the_other_machines(self):
         sys.path.insert(0, str(BENCH))
