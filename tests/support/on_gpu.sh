@@ -11,4 +11,7 @@ if [ -z "$gpu" ]; then
 fi
 # The operators' tests compare this backend's implementations with the reference; all others use the adapter.
 export ANYDML_ADAPTER=$gpu ANYDML_TEST_BACKEND=cuda
+# They have the library inside of them, so that the module does not lie beside it.
+module=$(dirname "$anydml")/../lib/libanydml_cuda.so
+if [ -e "$module" ]; then export ANYDML_CUDA_MODULE; ANYDML_CUDA_MODULE=$(realpath "$module"); fi
 exec "$@"

@@ -337,6 +337,9 @@ Exactness ExactnessOf(const OperatorDesc& desc, const std::string& implementatio
 std::vector<const char*> RunnableImplementations(const OperatorDesc& desc) {
   const char* wanted = std::getenv("ANYDML_TEST_BACKEND");
   std::vector<const char*> names;
+  if (wanted != nullptr && std::string_view(wanted) != "cpu" && FindGpu(wanted) == nullptr) {
+    ADD_FAILURE() << "ANYDML_TEST_BACKEND is " << wanted << ", of which there is none: " << WhyNoGpu();
+  }
   for (const char* name : ImplementationOf(desc).implementations) {
     const std::string backend = BackendOf(name);
     if (wanted != nullptr && backend != wanted) continue;
