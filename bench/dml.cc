@@ -122,11 +122,11 @@ struct DmlRun::State {
   void Dispatch(const Set& set) { Check(session->Record(op, Bindings(set.inputs), Bindings(set.outputs))); }
 };
 
-DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implementation, uint32_t copies)
-    : state_(std::make_unique<State>()) {
-  State& s = *state_;
-  std::optional<tools::ScopedVariable> force;
+DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implementation, uint32_t copies) {
+  std::optional<tools::ScopedVariable> force;  // read when the session's device is made
   if (!implementation.empty()) force.emplace("ANYDML_IMPLEMENTATION", implementation);
+  state_ = std::make_unique<State>();
+  State& s = *state_;
   if (c.op == "topk") {
     std::vector<UINT> result_sizes = c.sizes;
     result_sizes[c.axis] = c.k;

@@ -26,6 +26,13 @@ if(ANYDML_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Where an installed program or library looks for others: the same in the build tree, which is laid out
+# accordingly. CMake would otherwise keep room for the installed path with empty elements, which mean the
+# working directory.
+function(anydml_set_runpath target path)
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${path}")
+endfunction()
+
 # Hardening (tests/install/hardening_test.sh checks the outcome). Sanitizers bring checks of their own.
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)

@@ -51,7 +51,7 @@ def section(operator, examples):
     for field in operator["fields"]:
         kind = {"input": "input", "output": "output"}.get(field["kind"], f"`{field['type']}`")
         if field["optional"]:
-            kind += ", optional"
+            kind += ", optional" + (f" from {field['optionalFrom']}" if "optionalFrom" in field else "")
         cell = support_cell(operator, field["name"]) or ", ".join(field.get("values", []))
         lines.append(f"| `{field['name']}` | {kind} | {cell} |")
     lines.append("")

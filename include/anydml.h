@@ -5,8 +5,8 @@
  * dlsym on libdirectml.so. Every string is UTF-8 and is never null; none is to
  * be freed.
  *
- * Environment variables, read when a device is created (ANYDML_IMPLEMENTATION:
- * when an operator is compiled):
+ * Environment variables, read when a device is created or before, and by no other
+ * call, so that a program may change its environment while it uses devices:
  *
  *   ANYDML_FEATURE_LEVEL    Holds devices to a lower DirectML feature level,
  *                           for example "2.1": they then accept exactly what
@@ -16,6 +16,9 @@
  *                           fails to compile, and the failure says why.
  *   ANYDML_ADAPTER          Chooses the adapter that is listed first ("cpu", "cuda:0");
  *                           else GPUs come before the CPU.
+ *   ANYDML_CUDA_MODULE      Another libanydml_cuda.so than the one in the folder of
+ *                           libanydml.so, by its absolute path; ignored in
+ *                           programs with more rights than their user has.
  *   ANYDML_THREADS          How many threads the CPU adapter computes with (read
  *                           once per process); else as many as the process may
  *                           use. Results do not depend on it.

@@ -119,8 +119,8 @@ class Function:
             return
         name, kind, default, text = snake_case(field["name"]), field["type"], None, DESCRIPTIONS.get(field["type"])
         annotation = ANNOTATIONS.get(kind)
-        if field["name"] in ("Axis", "Axes"):
-            kind = field["name"].lower()
+        if field.get("role") == "axis":
+            kind = "axes" if field["type"] == "uint_array" else "axis"
             annotation, text = ANNOTATIONS[kind], "of the first input; negative ones count from the end"
         elif field["ctype"] == "DML_TENSOR_DATA_TYPE":
             kind, annotation, default, text = "dtype", ANNOTATIONS["dtype"], "None", "the first input's unless given"
@@ -128,7 +128,7 @@ class Function:
             members = [m["name"].removeprefix(field["ctype"] + "_").lower() for m in self.enums[field["ctype"]]]
             annotation = f"Literal[{', '.join(json.dumps(m) for m in members)}]"
             text = listed([json.dumps(m) for m in members])
-        elif kind == "uint" and field["name"].removesuffix("DimensionCount") + "Tensor" in {f["name"] for f, _ in self.inputs}:
+        elif field.get("role") == "dimension_count":
             default, text = "None", "the array's own unless given"
         if field["optional"]:
             default = "None"

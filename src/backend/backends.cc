@@ -17,7 +17,7 @@ struct Found {
 
 Found FindBackends() {
   Found found;
-  found.backends = LoadBackends("cuda", "libanydml_cuda.so", &found.why_no_gpu);
+  found.backends = LoadBackends("cuda", "ANYDML_CUDA_MODULE", "libanydml_cuda.so", &found.why_no_gpu);
   found.backends.push_back(GetCpuBackend());
   const char* wanted = std::getenv("ANYDML_ADAPTER");
   if (wanted == nullptr) return found;

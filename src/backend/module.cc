@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 
 #include "ops/module.h"
@@ -9,34 +11,58 @@
 namespace anydml {
 namespace {
 
-std::string FolderOfThisLibrary() {
+// With a slash at the end; empty when it is not known.
+std::string FindFolderOfThisLibrary() {
   Dl_info info{};
   static const char here = 0;
   if (dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
-  const std::string path = info.dli_fname;
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+  char resolved[PATH_MAX];
+  if (std::strchr(info.dli_fname, '/') == nullptr || realpath(info.dli_fname, resolved) == nullptr) return {};
+  const std::string path = resolved;
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+// At load: a relative path means what it meant only until the working directory changes.
+const std::string& folder_of_this_library = *new std::string(FindFolderOfThisLibrary());
+
+// An absolute path: dlopen looks for nothing else then, in the working directory or elsewhere.
+Status FindModule(const char* variable, const char* file, std::string* path) {
+  // Not in programs that run with more rights than their user has.
+  if (const char* given = secure_getenv(variable); given != nullptr && *given != 0) {
+    *path = given;
+    if (*given == '/') return {};
+    return InvalidArgument("the environment variable ", variable, " is \"", given,
+                           "\" but must be an absolute path");
+  }
+  *path = folder_of_this_library + file;
+  if (!folder_of_this_library.empty()) return {};
+  return Status(Code::kNotFound, StrCat("the folder of this library, where ", file,
+                                        " is looked for, is not known; ", variable, " may name the file"));
 }
 
 // Stays open: its backends live as long as the process.
-void* Open(const char* file, std::string* why_not) {
-  const std::string folder = FolderOfThisLibrary();
-  for (const std::string& path : {folder + file, std::string(file)}) {
-    if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+Status Open(const std::string& path, void** handle, const BackendModule** module) {
+  *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (*handle == nullptr) {
     const char* error = dlerror();
-    *why_not = error != nullptr ? error : file;
+    return Status(Code::kNotFound, error != nullptr ? error : path);
   }
-  return nullptr;
+  *module = static_cast<const BackendModule*>(dlsym(*handle, "AnyDmlModule"));
+  if (*module != nullptr && std::strcmp((*module)->version, ANYDML_VERSION) == 0) return {};
+  return Status(Code::kUnsupported, StrCat(path, " is not of this version of AnyDML (", ANYDML_VERSION, ")"));
 }
 
 }  // namespace
 
-std::vector<Backend*> LoadBackends(const char* kind, const char* file, std::string* why_none) {
-  void* const handle = Open(file, why_none);
-  if (handle == nullptr) return {};
-  const auto* module = static_cast<const BackendModule*>(dlsym(handle, "AnyDmlModule"));
-  if (module == nullptr || std::strcmp(module->version, ANYDML_VERSION) != 0) {
-    *why_none = StrCat(file, " is not of this version of AnyDML (", ANYDML_VERSION, ")");
+std::vector<Backend*> LoadBackends(const char* kind, const char* variable, const char* file,
+                                   std::string* why_none) {
+  std::string path;
+  void* handle = nullptr;
+  const BackendModule* module = nullptr;
+  Status status = FindModule(variable, file, &path);
+  if (status.ok()) status = Open(path, &handle, &module);
+  if (!status.ok()) {
+    *why_none = status.message();
     return {};
   }
   std::vector<Backend*> backends = module->find(why_none);

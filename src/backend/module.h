@@ -15,8 +15,9 @@ struct BackendModule {
   std::vector<Backend*> (*find)(std::string* why_none);
 };
 
-// The backends of kind `kind` from lib<file>.so, which is looked for beside this library and
-// then where libraries are; when there are none, why.
-std::vector<Backend*> LoadBackends(const char* kind, const char* file, std::string* why_none);
+// The backends of kind `kind` from `file` beside this library, and nowhere else, or from the file
+// that the environment variable `variable` names by an absolute path; when there are none, why.
+std::vector<Backend*> LoadBackends(const char* kind, const char* variable, const char* file,
+                                   std::string* why_none);
 
 }  // namespace anydml

@@ -6,8 +6,11 @@
 
 namespace anydml {
 
-// Keeps `message` as this thread's last error (anydml.h reads it) and, when
-// `to_stderr` or the environment variable ANYDML_DEBUG=1 says so, prints it.
+// Whether the environment variable ANYDML_DEBUG was 1 when the library was loaded.
+bool DebugRequested() noexcept;
+
+// Keeps `message` (of one beyond 4095 bytes, its beginning) as this thread's last error, which anydml.h
+// reads, and prints it when `to_stderr` or DebugRequested says so.
 void ReportError(const std::string& message, bool to_stderr = false) noexcept;
 
 const char* LastErrorMessage() noexcept;

@@ -1,7 +1,9 @@
 #include "d3d12/command_queue.h"
 
 #include <chrono>
+#include <system_error>
 
+#include "base/background_thread.h"
 #include "com/guard.h"
 #include "d3d12/command_allocator.h"
 #include "d3d12/fence.h"
@@ -22,14 +24,40 @@ HRESULT CommandQueue::Create(Device* device, const D3D12_COMMAND_QUEUE_DESC* des
     return device->Fail(E_INVALIDARG, kMethod, ": Flags is ", desc->Flags, " and NodeMask ", desc->NodeMask,
                         "; they must be NONE or DISABLE_GPU_TIMEOUT (1), and 0 or 1");
   }
-  return CreateComObject<CommandQueue>(iid, out, device, *desc);
+  try {
+    return CreateComObject<CommandQueue>(iid, out, device, *desc);
+  } catch (const std::system_error& error) {  // of a thread
+    return device->Fail(E_OUTOFMEMORY, kMethod, ": ", error.what());
+  }
 }
 
 CommandQueue::CommandQueue(Device* device, const D3D12_COMMAND_QUEUE_DESC& desc)
-    : DeviceChild(device), desc_(desc), work_(device, device->backend().CreateStream()) {}
+    : DeviceChild(device),
+      desc_(desc),
+      work_(std::make_unique<WorkQueue>(device, device->backend().CreateStream())) {}
+
+CommandQueue::~CommandQueue() {
+  if (device()->forked()) {
+    work_.release();  // ending it would wait for its thread, which only the parent has
+  } else if (InfoQueue::InCallback()) {
+    // Ending it here might wait for ever: this may be its thread, or have locked what that waits for.
+    WorkQueue* const work = work_.release();
+    Device* const kept = device();
+    kept->AddRef();
+    try {
+      StartBackgroundThread("anydml-end", [work, kept] {
+        delete work;
+        kept->Release();
+      }).detach();
+    } catch (...) {  // no memory or thread for that: both stay, idle
+    }
+  }
+}
 
 void CommandQueue::ExecuteCommandLists(UINT count, ID3D12CommandList* const* lists) {
-  if (count == 0 || device()->removed()) return;
+  if (count == 0) return;
+  if (device()->forked()) device()->FailRemoved("ID3D12CommandQueue::ExecuteCommandLists");
+  if (device()->removed()) return;
   const HRESULT hr = Guard([&] {
     constexpr const char* kMethod = "ID3D12CommandQueue::ExecuteCommandLists: ";
     if (lists == nullptr) {
@@ -43,7 +71,7 @@ void CommandQueue::ExecuteCommandLists(UINT count, ID3D12CommandList* const* lis
       device()->Remove(memory ? E_OUTOFMEMORY : DXGI_ERROR_INVALID_CALL, kMethod, status.message());
       return S_OK;
     }
-    work_.Push({std::move(submission), nullptr, 0, false});
+    work_->Push({std::move(submission), nullptr, 0, false});
     return S_OK;
   });
   if (FAILED(hr)) device()->Remove(hr, "ID3D12CommandQueue::ExecuteCommandLists: out of memory");
@@ -57,7 +85,7 @@ HRESULT CommandQueue::PushFence(const char* method, ID3D12Fence* object, UINT64 
                             object == nullptr ? "null" : "not a fence of this device");
     }
     if (device()->removed()) return device()->FailRemoved("ID3D12CommandQueue::", method);
-    work_.Push({nullptr, fence->state(), value, wait});
+    work_->Push({nullptr, fence->state(), value, wait});
     return S_OK;
   });
 }

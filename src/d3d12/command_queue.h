@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "d3d12/device_child.h"
 #include "d3d12/work_queue.h"
 
@@ -13,6 +15,7 @@ class CommandQueue final : public DeviceChild<ID3D12CommandQueue, ID3D12Pageable
   static HRESULT Create(Device* device, const D3D12_COMMAND_QUEUE_DESC* desc, REFIID iid, void** out);
 
   CommandQueue(Device* device, const D3D12_COMMAND_QUEUE_DESC& desc);
+  ~CommandQueue() override;
 
   void STDMETHODCALLTYPE UpdateTileMappings(ID3D12Resource*, UINT, const D3D12_TILED_RESOURCE_COORDINATE*,
                                             const D3D12_TILE_REGION_SIZE*, ID3D12Heap*, UINT,
@@ -31,7 +34,7 @@ class CommandQueue final : public DeviceChild<ID3D12CommandQueue, ID3D12Pageable
   HRESULT STDMETHODCALLTYPE GetClockCalibration(UINT64* gpu_timestamp, UINT64* cpu_timestamp) override;
   D3D12_COMMAND_QUEUE_DESC STDMETHODCALLTYPE GetDesc() override { return desc_; }
 
-  void* native_stream() const { return work_.native_stream(); }
+  void* native_stream() const { return work_->native_stream(); }
 
  protected:
   void* QueryOther(REFIID iid) override { return iid == kImplementation ? this : nullptr; }
@@ -40,7 +43,8 @@ class CommandQueue final : public DeviceChild<ID3D12CommandQueue, ID3D12Pageable
   HRESULT PushFence(const char* method, ID3D12Fence* fence, UINT64 value, bool wait);
 
   const D3D12_COMMAND_QUEUE_DESC desc_;
-  WorkQueue work_;  // its end joins the thread, before the base class lets go of the device
+  // Its end joins the thread, before the base class lets go of the device.
+  std::unique_ptr<WorkQueue> work_;
 };
 
 }  // namespace anydml::d3d12

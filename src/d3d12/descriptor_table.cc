@@ -1,5 +1,7 @@
 #include "d3d12/descriptor_table.h"
 
+#include <new>
+
 namespace anydml::d3d12 {
 namespace {
 
@@ -8,6 +10,7 @@ constexpr uint64_t kCpuTag = uint64_t{1} << 61;
 constexpr uint64_t kGpuTag = uint64_t{1} << 62;
 constexpr uint64_t kTags = uint64_t{7} << 61;
 constexpr int kIdShift = 32;
+static_assert((static_cast<uint64_t>(DescriptorTable::kLastHeapId) << kIdShift & kTags) == 0);
 
 }  // namespace
 
@@ -27,8 +30,18 @@ DescriptorTable::HeapId DescriptorTable::AddHeap(D3D12_DESCRIPTOR_HEAP_TYPE type
   Heap heap{type, count, shader_visible, {}};
   heap.chunks.resize((static_cast<size_t>(count) + kChunk - 1) / kChunk);
   std::lock_guard lock(mutex_);
-  const HeapId id = next_id_++;
+  const HeapId id = TakeId();
   heaps_.emplace(id, std::move(heap));
+  return id;
+}
+
+DescriptorTable::HeapId DescriptorTable::TakeId() {
+  if (heaps_.size() >= kLastHeapId) throw std::bad_alloc();
+  HeapId id = 0;
+  do {
+    id = next_id_;
+    next_id_ = id == kLastHeapId ? 1 : id + 1;
+  } while (heaps_.contains(id));
   return id;
 }
 

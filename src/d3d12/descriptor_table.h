@@ -1,6 +1,7 @@
 // All descriptor slots of a device, found by handle. A handle is made up of a tag
-// (CPU or GPU), the number of its heap, which is never used twice, and the offset
-// in that heap; nothing ever dereferences it, so a bogus or stale one is harmless.
+// (CPU or GPU), the number of its heap, and the offset in that heap; nothing ever
+// dereferences it, so a bogus or stale one is harmless. Numbers are used in turn: a
+// destroyed heap's comes again after half a billion others.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +27,13 @@ struct View {
 
 class DescriptorTable {
  public:
-  using HeapId = uint32_t;  // 0 is no heap
+  using HeapId = uint32_t;                                      // 0 is no heap
+  static constexpr HeapId kLastHeapId = (HeapId{1} << 29) - 1;  // handles have no room for more
 
+  // Throws std::bad_alloc when there is no memory, or no number.
   HeapId AddHeap(D3D12_DESCRIPTOR_HEAP_TYPE type, uint32_t count, bool shader_visible);
   void RemoveHeap(HeapId id);
+  void ContinueAt(HeapId next) { next_id_ = next; }  // for tests, which cannot wait for the last number
 
   static D3D12_CPU_DESCRIPTOR_HANDLE CpuStart(HeapId id);
   static D3D12_GPU_DESCRIPTOR_HANDLE GpuStart(HeapId id);
@@ -64,6 +68,7 @@ class DescriptorTable {
 
   Range Locate(uint64_t handle, uint64_t tag, size_t count, D3D12_DESCRIPTOR_HEAP_TYPE type);
   bool ReadLocked(Range range, std::span<View> views);
+  HeapId TakeId();
 
   std::mutex mutex_;
   std::unordered_map<HeapId, Heap> heaps_;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 
+#include "base/report.h"
 #include "com/guard.h"
 #include "d3d12/device_registry.h"
 #include "d3d12/fence_state.h"
@@ -24,15 +24,6 @@ const char* SeverityName(D3D12_MESSAGE_SEVERITY severity) {
     default:
       return "MESSAGE";
   }
-}
-
-// As for failures (base/report.h), but for messages that are none.
-bool DebugOutputRequested() {
-  static const bool requested = [] {
-    const char* value = std::getenv("ANYDML_DEBUG");
-    return value != nullptr && value[0] == '1';
-  }();
-  return requested;
 }
 
 }  // namespace
@@ -61,6 +52,7 @@ void* Device::QueryOther(REFIID iid) {
 
 HRESULT Device::FailWith(HRESULT code, D3D12_MESSAGE_ID id, const std::string& message) noexcept {
   ReportError(message, debug_ && info_queue_.GetMuteDebugOutput() == FALSE);
+  if (forked()) return code;  // a thread of the parent may have held the info queue's locks
   info_queue_.Add(D3D12_MESSAGE_CATEGORY_EXECUTION, D3D12_MESSAGE_SEVERITY_ERROR, id, message);
   return code;
 }
@@ -71,7 +63,8 @@ HRESULT Device::Fail(const char* method, const Status& status) noexcept {
 
 void Device::PostText(D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id,
                       const std::string& text) noexcept {
-  if ((debug_ || DebugOutputRequested()) && info_queue_.GetMuteDebugOutput() == FALSE) {
+  if (forked()) return;
+  if ((debug_ || DebugRequested()) && info_queue_.GetMuteDebugOutput() == FALSE) {
     std::fprintf(stderr, "D3D12 %s: %s\n", SeverityName(severity), text.c_str());
   }
   info_queue_.Add(D3D12_MESSAGE_CATEGORY_EXECUTION, severity, id, text);
@@ -83,6 +76,7 @@ void Device::Unsupported(const char* method) {
 }
 
 void Device::RemoveWith(HRESULT reason, const std::string& text) noexcept {
+  if (forked()) return;  // as good as removed
   HRESULT working = S_OK;
   if (!removed_reason_.compare_exchange_strong(working, reason)) return;
   FailWith(reason, D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT, text);
@@ -110,6 +104,12 @@ void Device::Track(const std::shared_ptr<FenceState>& fence) {
     fences_.push_back(fence);
   }
   if (removed()) fence->Remove();  // removal may have passed before we were in the list
+}
+
+const char* Device::WhyRemoved() const noexcept {
+  return forked() ? "belongs to the parent process, whose threads this one does not have; create another one "
+                    "after the fork"
+                  : "was removed";
 }
 
 LUID Device::GetAdapterLuid() {

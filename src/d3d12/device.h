@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/process.h"
 #include "base/status.h"
 #include "d3d12/buffer_map.h"
 #include "d3d12/debug_device.h"
@@ -47,7 +48,7 @@ class Device final : public UnsupportedDevice {
   HRESULT Fail(const char* method, const Status& status) noexcept;
   template <typename... Args>
   HRESULT FailRemoved(const Args&... method) noexcept {
-    return Fail(DXGI_ERROR_DEVICE_REMOVED, method..., ": the device was removed");
+    return Fail(DXGI_ERROR_DEVICE_REMOVED, method..., ": the device ", WhyRemoved());
   }
 
   // A message that is nobody's failure.
@@ -70,8 +71,15 @@ class Device final : public UnsupportedDevice {
       RemoveWith(reason, {});  // no memory for the sentence
     }
   }
-  bool removed() const { return removed_reason_.load(std::memory_order_acquire) != S_OK; }
-  HRESULT removed_reason() const { return removed_reason_.load(std::memory_order_acquire); }
+  bool removed() const { return removed_reason() != S_OK; }
+  HRESULT removed_reason() const {
+    return forked() ? DXGI_ERROR_DEVICE_REMOVED : removed_reason_.load(std::memory_order_acquire);
+  }
+  const char* WhyRemoved() const noexcept;  // goes on after "the device"
+
+  // Whether this process was forked from the one that the device belongs to. Its threads are not in
+  // this one and never let go of what they had locked: for the child the device is removed.
+  bool forked() const { return process_ != CurrentProcess(); }
 
   // Removal must reach every fence.
   void Track(const std::shared_ptr<FenceState>& fence);
@@ -213,6 +221,7 @@ class Device final : public UnsupportedDevice {
 
   Backend& backend_;
   const bool debug_;
+  const uint32_t process_ = CurrentProcess();
   InfoQueue info_queue_;
   DebugDevice debug_device_;
   DebugDevice1 debug_device1_;

@@ -15,7 +15,7 @@ class Fence final : public DeviceChild<ID3D12Fence1, ID3D12Pageable, ID3D12Fence
   Fence(Device* device, std::shared_ptr<FenceState> state, D3D12_FENCE_FLAGS flags)
       : DeviceChild(device), state_(std::move(state)), flags_(flags) {}
 
-  UINT64 STDMETHODCALLTYPE GetCompletedValue() override { return state_->value(); }
+  UINT64 STDMETHODCALLTYPE GetCompletedValue() override;
   HRESULT STDMETHODCALLTYPE SetEventOnCompletion(UINT64 value, HANDLE event) override;
   HRESULT STDMETHODCALLTYPE Signal(UINT64 value) override;
   D3D12_FENCE_FLAGS STDMETHODCALLTYPE GetCreationFlags() override { return flags_; }

@@ -4,6 +4,18 @@
 #include <cstring>
 
 namespace anydml::d3d12 {
+namespace {
+
+constinit thread_local int callback_depth = 0;
+
+struct CallbackScope {
+  CallbackScope() { ++callback_depth; }
+  ~CallbackScope() { --callback_depth; }
+};
+
+}  // namespace
+
+bool InfoQueue::InCallback() { return callback_depth != 0; }
 
 void InfoQueue::Add(D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id,
                     const std::string& text) noexcept {
@@ -13,6 +25,7 @@ void InfoQueue::Add(D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_SEVERITY seve
     const std::vector<Callback> callbacks = callbacks_;  // a callback may change the list
     for (const Callback& callback : callbacks) {
       if (stored || (callback.flags & D3D12_MESSAGE_CALLBACK_IGNORE_FILTERS) != 0) {
+        const CallbackScope scope;
         callback.function(category, severity, id, text.c_str(), callback.context);
       }
     }

@@ -23,6 +23,9 @@ class InfoQueue final : public ID3D12InfoQueue1 {
   void Add(D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id,
            const std::string& text) noexcept;
 
+  // Whether this thread is in a callback, of whichever device.
+  static bool InCallback();
+
   HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** object) override {
     return device_->QueryInterface(iid, object);
   }

@@ -52,6 +52,8 @@ void PostMessage(Device* device, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_
 
 HRESULT RemovedReason(Device* device) { return device->removed_reason(); }
 
+const char* WhyRemoved(Device* device) { return device->WhyRemoved(); }
+
 bool WriteDescriptors(Device* device, D3D12_CPU_DESCRIPTOR_HANDLE first,
                       std::span<const Descriptor> descriptors) {
   return WithViews(descriptors.size(), [&](std::span<View> views) {

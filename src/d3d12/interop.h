@@ -21,7 +21,8 @@ namespace anydml::d3d12 {
 // so that an application that destroys a buffer too early gets an error and not
 // a stray write.
 struct ResourceState {
-  std::shared_ptr<Memory> memory;  // the heap's
+  std::shared_ptr<Memory> memory;  // the heap's; null once the buffer is destroyed and idle
+  std::byte* data = nullptr;       // the first byte, as the device sees it
   uint64_t offset = 0;             // of this buffer inside the memory
   uint64_t size = 0;               // Desc.Width
   uint64_t present = 0;            // of `size`: the application's own memory may end up to 3 bytes before it
@@ -29,11 +30,11 @@ struct ResourceState {
   std::atomic<bool> destroyed{false};     // the COM object is gone
   std::atomic<uint32_t> in_flight{0};     // submissions that use it and have not completed
   std::atomic<uint32_t> state{0};         // D3D12_RESOURCE_STATES, followed when the debug layer is on
-  std::atomic<bool> memory_freed{false};  // `memory` was given back (see device_data)
+  std::atomic<bool> memory_freed{false};  // `memory` was given back
 
-  // Null once the buffer is destroyed and idle: its memory is given back then,
-  // even while descriptors and recorded lists still mention it.
-  std::byte* device_data() const { return memory ? memory->device() + offset : nullptr; }
+  // Never changes, whoever gives the memory back meanwhile: descriptors and recorded lists may still mention
+  // the buffer. What they say is executed only between BeginUse and EndUse (resource_state.h).
+  std::byte* device_data() const { return data; }
 };
 
 // One slot of a descriptor heap.
@@ -86,7 +87,8 @@ bool IsDeviceOf(Device* device, ID3D12DeviceChild* child);  // same Direct3D dev
 void PostMessage(Device* device, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id,
                  const std::string& text);
 
-HRESULT RemovedReason(Device* device);  // S_OK while the device works
+HRESULT RemovedReason(Device* device);   // S_OK while the device works
+const char* WhyRemoved(Device* device);  // once it does not; goes on after "the Direct3D device"
 
 // Descriptor slots by handle. False when a slot lies outside every live heap of
 // the device, or in a heap that is not CBV_SRV_UAV (or, for the GPU, not shader visible).

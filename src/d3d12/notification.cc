@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "base/sanitizers.h"
 
 namespace anydml::d3d12 {
@@ -49,9 +51,10 @@ int DuplicateEvent(HANDLE event) {
   struct stat status {};
   // Eventfds are anonymous inodes, which have no file type. Anything else (a file,
   // stdout, a socket) must not get eight bytes written into it.
-  if (fd < 0 || fstat(fd, &status) != 0 || (status.st_mode & S_IFMT) != 0) return -1;
+  if (fd < 0 || fstat(fd, &status) != 0 || (status.st_mode & S_IFMT) != 0) return -EBADF;
   // ThreadSanitizer follows the order that an event gives through dup, but not through fcntl.
-  return kThreadSanitizer ? dup(fd) : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  const int copy = kThreadSanitizer ? dup(fd) : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  return copy >= 0 ? copy : -errno;
 }
 
 }  // namespace anydml::d3d12

@@ -37,7 +37,8 @@ class Notification {
 };
 
 // Our own descriptor of the eventfd in `event` (the application may close its
-// handle before the fence is reached), or -1 when it holds none.
+// handle before the fence is reached), or why not: -EBADF when it holds none,
+// -EMFILE when the process has no descriptor left.
 int DuplicateEvent(HANDLE event);
 
 }  // namespace anydml::d3d12

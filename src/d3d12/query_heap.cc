@@ -25,6 +25,7 @@ HRESULT QueryHeap::Create(Device* device, const D3D12_QUERY_HEAP_DESC* desc, REF
   const Status status =
       AllocateCounted(device->backend(), MemoryKind::kDefault, AlignToPlacement(state->size), &state->memory);
   if (!status.ok()) return device->Fail("CreateQueryHeap", status);
+  state->data = state->memory->device();
   return CreateComObject<QueryHeap>(iid, out, device, *desc, std::move(state));
 }
 

@@ -15,6 +15,7 @@ std::shared_ptr<ResourceState> MakeState(std::shared_ptr<Memory> memory, uint64_
                                          const D3D12_HEAP_PROPERTIES& heap, D3D12_RESOURCE_STATES state) {
   auto result = std::make_shared<ResourceState>();
   result->present = std::min(size, memory->size() - offset);
+  result->data = memory->device() + offset;
   result->memory = std::move(memory);
   result->offset = offset;
   result->size = size;

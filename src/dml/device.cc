@@ -1,6 +1,5 @@
 #include "dml/device.h"
 
-#include <cstdlib>
 #include <utility>
 
 #include "backend/backend.h"
@@ -87,7 +86,7 @@ HRESULT Device::CompileOperator(IDMLOperator* op, DML_EXECUTION_FLAGS flags, REF
     options.backend = d3d12::BackendOf(state().d3d()).kind();
     options.threads = d3d12::BackendOf(state().d3d()).threads();
     options.level = state().level();
-    if (const char* forced = std::getenv("ANYDML_IMPLEMENTATION")) options.implementation = forced;
+    options.implementation = state().implementation();
     std::shared_ptr<Program> program;
     const bool volatile_descriptors = (RawEnum(flags) & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) != 0;
     const Status status =

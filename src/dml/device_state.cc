@@ -79,7 +79,7 @@ void DeviceState::Report(const std::string& message) const noexcept {
 std::string DeviceState::RemovalMessage() const {
   std::lock_guard lock(mutex_);
   if (!removal_message_.empty()) return removal_message_;
-  return "the Direct3D device was removed";
+  return StrCat("the Direct3D device ", d3d12::WhyRemoved(d3d_));
 }
 
 }  // namespace anydml::dml

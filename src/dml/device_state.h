@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
 #include "d3d12/interop.h"
@@ -17,11 +18,14 @@ class DeviceState final : public DataErrorSink {
  public:
   // `d3d` lives as long as any COM object or queue that leads here: the DirectML
   // device references it, and a queue's thread ends before its device does.
-  DeviceState(d3d12::Device* d3d, FeatureLevel level, bool debug) : d3d_(d3d), level_(level), debug_(debug) {}
+  // `implementation`: the one that is forced, or empty.
+  DeviceState(d3d12::Device* d3d, FeatureLevel level, bool debug, std::string implementation)
+      : d3d_(d3d), level_(level), debug_(debug), implementation_(std::move(implementation)) {}
 
   d3d12::Device* d3d() const { return d3d_; }
   FeatureLevel level() const { return level_; }
   bool debug() const { return debug_; }
+  const std::string& implementation() const { return implementation_; }
 
   // Hands the sentence out (thread's last error, info queue, stderr when asked
   // for) and returns the code as an HRESULT. S_OK when there is no error.
@@ -55,6 +59,7 @@ class DeviceState final : public DataErrorSink {
   d3d12::Device* const d3d_;
   const FeatureLevel level_;
   const bool debug_;
+  const std::string implementation_;
   std::atomic<bool> muted_{false};
   std::atomic<HRESULT> reason_{S_OK};
   mutable std::mutex mutex_;

@@ -1,6 +1,8 @@
 #include "dml/entry_points.h"
 
+#include <cstdlib>
 #include <memory>
+#include <string>
 
 #include "base/report.h"
 #include "com/guard.h"
@@ -38,6 +40,12 @@ Status CheckArguments(ID3D12Device* d3d12_device, uint32_t flags, FeatureLevel m
   return CheckMinimumLevel(minimum, *level);
 }
 
+// Read here and not when operators are compiled: by then another thread may be changing the environment.
+std::string ForcedImplementation() {
+  const char* name = std::getenv("ANYDML_IMPLEMENTATION");
+  return name != nullptr ? name : "";
+}
+
 }  // namespace
 
 HRESULT CreateDmlDevice(ID3D12Device* d3d12_device, uint32_t flags, uint32_t minimum_feature_level,
@@ -56,10 +64,10 @@ HRESULT CreateDmlDevice(ID3D12Device* d3d12_device, uint32_t flags, uint32_t min
       return ToHresult(status.code());
     }
     if (FAILED(d3d12::RemovedReason(d3d))) {
-      ReportError(StrCat(kMethod, "the Direct3D device was removed"), debug);
+      ReportError(StrCat(kMethod, "the Direct3D device ", d3d12::WhyRemoved(d3d)), debug);
       return DXGI_ERROR_DEVICE_REMOVED;
     }
-    auto state = std::make_shared<dml::DeviceState>(d3d, level, debug);
+    auto state = std::make_shared<dml::DeviceState>(d3d, level, debug, ForcedImplementation());
     const HRESULT result = CreateComObject<dml::Device>(riid, ppv, d3d12::PublicDevice(d3d), state);
     if (result != E_NOINTERFACE) return result;
     return state->Fail(

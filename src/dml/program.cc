@@ -60,6 +60,12 @@ Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, 
   program->outputs = MakeSlots(desc, FieldKind::kOutput);
   for (TensorSlot& input : program->inputs) {
     if (!input.owned) continue;
+    const uint64_t left = UINT64_MAX - program->persistent_bytes;
+    if (input.bytes > left / kAlignment * kAlignment) {
+      return InvalidArgument(program->name, ": ", input.name, ".TotalTensorSizeInBytes is ", input.bytes,
+                             ", which the persistent resource has no room for; all tensors with ",
+                             "DML_TENSOR_FLAG_OWNED_BY_DML must fit into 2^64 - 256 bytes together");
+    }
     input.persistent_offset = program->persistent_bytes;
     program->persistent_bytes += AlignUp(input.bytes);
   }

@@ -108,7 +108,7 @@ Status ReadTensor(const char* op, const FieldName& name, const TypedPointer& sou
 
 class Reader {
  public:
-  // `fused`: tensors must be null.
+  // `fused`: what NullInFusion says must be null.
   Reader(const OperatorSchema& schema, FeatureLevel level, const void* base, bool fused)
       : schema_(schema), level_(level), base_(base), fused_(fused) {}
 
@@ -116,7 +116,11 @@ class Reader {
     out->schema = &schema_;
     out->fields.assign(schema_.fields.size(), {});
     for (size_t i = 0; i < schema_.fields.size(); ++i) {
-      ANYDML_RETURN_IF_ERROR(ReadField(schema_.fields[i], &out->fields[i]));
+      const FieldSchema& field = schema_.fields[i];
+      if (fused_ && internal::NullInFusion(field) && Pointer(field)) {
+        return InvalidArgument(schema_.name, ": ", field.name, " must be null in a fused activation");
+      }
+      ANYDML_RETURN_IF_ERROR(ReadField(field, &out->fields[i]));
     }
     return {};
   }
@@ -194,9 +198,6 @@ class Reader {
   Status ReadTensorField(const FieldSchema& field, FieldValue* out) const {
     const void* pointer = Pointer(field);
     if (!pointer) return {};  // whether it may be null is validation's business
-    if (fused_) {
-      return InvalidArgument(schema_.name, ": ", field.name, " must be null in a fused activation");
-    }
     return ReadTensor(schema_.name, {field.name}, Load<TypedPointer>(pointer, 0),
                       &out->emplace<TensorDesc>());
   }

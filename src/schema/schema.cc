@@ -28,6 +28,8 @@ const OperatorSchema* FindOperator(uint32_t type) {
   return type >= 1 && type <= std::size(kOperators) ? &kOperators[type - 1] : nullptr;
 }
 
+const OperatorSchema* FindOperator(OperatorType type) { return FindOperator(static_cast<uint32_t>(type)); }
+
 const OperatorSchema* FindOperator(std::string_view name) {
   if (name.starts_with(kOperatorPrefix)) name.remove_prefix(kOperatorPrefix.size());
   for (const OperatorSchema& schema : kOperators) {
@@ -54,13 +56,10 @@ const EnumSchema* FindEnum(std::string_view name) {
 }
 
 const LevelSupport& SupportAt(const OperatorSchema& schema, FeatureLevel level, uint32_t variant) {
-  const LevelSupport* lowest = &schema.support.back();
   for (const LevelSupport& support : schema.support) {
-    if (!HoldsFor(support, variant)) continue;
-    if (support.level <= level) return support;
-    lowest = &support;
+    if (support.level <= level && HoldsFor(support, variant)) return support;
   }
-  return *lowest;
+  return schema.support.back();
 }
 
 const TensorSupport* FindTensorSupport(const LevelSupport& support, int field) {

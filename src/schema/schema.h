@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/data_type.h"
+#include "schema/operator_type.generated.h"
 
 namespace anydml {
 
@@ -35,6 +36,27 @@ enum class FieldType : uint8_t {
   kOperatorDescArray,
 };
 
+// What a field says of another one, its subject, which is a tensor. (That a field is the length of an
+// array is said by the array's count_field.)
+enum class FieldRole : uint8_t {
+  kNone,
+  kAxis,                 // a dimension of the subject, or several
+  kPerDimension,         // an array: an element per dimension of the subject
+  kPerSpatialDimension,  // an array: an element per dimension of the subject but the first two
+  kDimensionCount,       // how many dimensions of the subject, the last ones, are meant
+  kAxisIndex,            // a tensor of positions along the axis of the subject
+  kBlockIndex,           // a tensor of row-major positions inside the axes of the subject
+  kCoordinates,          // a tensor of which every row is coordinates in the subject
+  kElementIndex,         // a tensor of row-major positions in the whole subject
+  kBatchIndex,           // a tensor of positions along dimension 0 of the subject
+  kCount,                // a tensor of numbers: how many time steps, or rows, of the subject are meant
+};
+
+// Whether the field is a tensor whose values say where in the subject something is.
+constexpr bool IsIndex(FieldRole role) {
+  return role >= FieldRole::kAxisIndex && role <= FieldRole::kBatchIndex;
+}
+
 struct EnumMember {
   const char* name;  // "DML_AXIS_DIRECTION_INCREASING"
   uint32_t value;
@@ -54,6 +76,13 @@ struct FieldSchema {
   uint16_t offset;                // in the C struct
   int8_t count_field;             // index of the field that holds an array's length, or -1
   const EnumSchema* enumeration;  // for kEnum
+  FieldRole role = FieldRole::kNone;
+  int8_t subject = -1;             // index of the field that the role is about, or -1
+  int8_t neutral = 0;              // for kPerDimension: the element of a leading dimension of size 1
+  FeatureLevel optional_from = 0;  // below this level an optional tensor is required
+  bool unknown_allowed = false;    // for data types: UNKNOWN means the tensors' own
+
+  bool OptionalAt(FeatureLevel level) const { return optional && level >= optional_from; }
 };
 
 struct TensorSupport {
@@ -74,11 +103,12 @@ struct LevelSupport {
 enum class RelationKind : uint8_t { kSameDimensionCount, kSameDataType, kSameSizes };
 
 // Every present tensor of `fields` agrees with the first present one; in arrays every
-// element counts. kSameDataType may include a DML_TENSOR_DATA_TYPE attribute.
+// element counts. kSameDataType may include a DML_TENSOR_DATA_TYPE attribute (UNKNOWN counts as absent).
 struct Relation {
   RelationKind kind;
   std::span<const uint8_t> fields;
-  FeatureLevel below;  // holds only below this level; 0: always
+  FeatureLevel below;        // holds only below this level; 0: always
+  uint32_t except_variants;  // bit i: does not hold where the variant field (see OperatorSchema) is i
 };
 
 struct OperatorSchema {
@@ -106,6 +136,7 @@ std::span<const OperatorSchema> AllOperators();  // by type, 1..177
 
 // Null when there is none. Names with or without "DML_OPERATOR_"; the alias SCATTER too.
 const OperatorSchema* FindOperator(uint32_t type);
+const OperatorSchema* FindOperator(OperatorType type);  // never null
 const OperatorSchema* FindOperator(std::string_view name);
 
 int FindField(const OperatorSchema& schema, std::string_view name);  // -1 when there is none
@@ -114,8 +145,7 @@ int FindField(const OperatorSchema& schema, std::string_view name);  // -1 when 
 std::span<const EnumSchema> AllEnums();
 const EnumSchema* FindEnum(std::string_view name);
 
-// The table that holds at `level`: the highest entry not above it, or the lowest
-// entry where the header declares an operator earlier than its first table (TOP_K).
+// The table that holds at `level`, which must be one that has the operator: the highest entry not above it.
 // `variant` is the value of the variant field, where the operator has one.
 const LevelSupport& SupportAt(const OperatorSchema& schema, FeatureLevel level, uint32_t variant = 0);
 

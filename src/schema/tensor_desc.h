@@ -36,8 +36,16 @@ uint64_t MinimumTotalBytes(const TensorDesc& tensor);
 // address identical bytes when bound to the same region.
 bool SameLayout(const TensorDesc& a, const TensorDesc& b);
 
-// Whether two different coordinates share an element (stride 0, colliding strides).
-bool OverlapsItself(const TensorDesc& tensor);
+// What looking for overlap may still cost. Layouts that tile, pad or transpose cost nothing, however many
+// there are; strides without structure cost up to some 16 steps per element.
+struct OverlapBudget {
+  uint32_t steps = 1u << 20;  // a tenth of a second
+};
+
+// Whether two different coordinates share an element (stride 0, colliding strides). kUnknown when the
+// budget ends before that is known.
+enum class Overlap { kNone, kSome, kUnknown };
+Overlap FindOverlap(const TensorDesc& tensor, OverlapBudget* budget);
 
 void SetPackedStrides(TensorDesc* tensor);
 

@@ -9,9 +9,8 @@
 //
 // Strides made to defeat this cost at most about 16 steps per element of the tensor
 // (2^6 differences per coordinate of six dimensions, a quarter of that because the
-// remaining two have at least two elements each), so the answer is exact for every
-// tensor of up to 2^20 elements. Beyond that the search stops after kMaxSteps and
-// calls the tensor overlapping: refusing is safe, accepting would not be.
+// remaining two have at least two elements each). Descriptions come from anybody, and
+// an operator may have thousands of outputs: they share one budget.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -23,8 +22,6 @@ namespace {
 
 // Sums of eight products of two 32-bit numbers do not fit 64 bits.
 __extension__ typedef __int128 Wide;
-
-constexpr int kMaxSteps = 1 << 24;
 
 struct Dimension {
   int64_t stride;
@@ -54,7 +51,7 @@ int64_t Inverse(int64_t a, int64_t m) {
 
 class Search {
  public:
-  explicit Search(const TensorDesc& tensor) {
+  Search(const TensorDesc& tensor, OverlapBudget* budget) : budget_(budget) {
     for (uint32_t i = 0; i < tensor.rank; ++i) {
       if (tensor.sizes[i] > 1) dimensions_[count_++] = {tensor.strides[i], int64_t{tensor.sizes[i]} - 1};
     }
@@ -62,9 +59,9 @@ class Search {
               [](const Dimension& a, const Dimension& b) { return a.stride > b.stride; });
   }
 
-  bool FindOverlap() {
-    if (count_ > 0 && dimensions_[count_ - 1].stride == 0) return true;
-    if (count_ < 2) return false;
+  Overlap Run() {
+    if (count_ > 0 && dimensions_[count_ - 1].stride == 0) return Overlap::kSome;
+    if (count_ < 2) return Overlap::kNone;
     Prepare();
     return Solve(0, 0, false);
   }
@@ -88,7 +85,7 @@ class Search {
 
   // Whether dimensions [k, count_) have differences that sum up to -rest. `moved`: some
   // earlier difference is not zero; until then negative ones only mirror positive ones.
-  bool Solve(int k, Wide rest, bool moved) {
+  Overlap Solve(int k, Wide rest, bool moved) {
     const Dimension& dimension = dimensions_[k];
     const bool last = k == count_ - 2;  // whatever is left, the smallest stride makes it up
     // The smaller strides reach what is left, rest + d * stride, ...
@@ -100,19 +97,24 @@ class Search {
     // choice saw to that.)
     const Wide first = FloorModulo(-rest / dimension.common * dimension.inverse, dimension.period);
     for (Wide d = low + FloorModulo(first - low, dimension.period); d <= high; d += dimension.period) {
-      if (last || ++steps_ > kMaxSteps) return true;
-      if (Solve(k + 1, rest + d * dimension.stride, moved || d != 0)) return true;
+      if (last) return Overlap::kSome;
+      const bool moves = moved || d != 0;
+      // The way on which no difference moves is a few steps long, and the only one of ordinary layouts.
+      if (moves && budget_->steps == 0) return Overlap::kUnknown;
+      if (moves) --budget_->steps;
+      const Overlap found = Solve(k + 1, rest + d * dimension.stride, moves);
+      if (found != Overlap::kNone) return found;
     }
-    return false;
+    return Overlap::kNone;
   }
 
   Dimension dimensions_[kMaxDimensions];  // longer than 1 only, largest stride first
   int count_ = 0;
-  int steps_ = 0;
+  OverlapBudget* const budget_;
 };
 
 }  // namespace
 
-bool OverlapsItself(const TensorDesc& tensor) { return Search(tensor).FindOverlap(); }
+Overlap FindOverlap(const TensorDesc& tensor, OverlapBudget* budget) { return Search(tensor, budget).Run(); }
 
 }  // namespace anydml

@@ -119,8 +119,8 @@ Status CheckEnum(const Judge& judge, const FieldSchema& field, uint32_t value) {
   const EnumMember* given = nullptr;
   std::string allowed;
   for (const EnumMember& member : field.enumeration->members) {
-    // UNKNOWN is a data type only so that zeroed memory is none.
-    if (enumeration == "DML_TENSOR_DATA_TYPE" && member.value == 0) continue;
+    // UNKNOWN is a data type only so that zeroed memory is none, except where it means the tensors' own.
+    if (enumeration == "DML_TENSOR_DATA_TYPE" && member.value == 0 && !field.unknown_allowed) continue;
     if (member.value == value) given = &member;
     if (member.level > judge.level) continue;
     if (&member == given) return {};
@@ -138,7 +138,7 @@ Status ValidateFused(const Judge& host, const FieldName& name, const OperatorDes
   Status status = CheckShape(fused);
   for (size_t i = 0; status.ok() && i < fused.fields.size(); ++i) {
     const FieldSchema& field = fused.schema->fields[i];
-    if (field.kind == FieldKind::kAttribute || Absent(fused.fields[i])) continue;
+    if (!NullInFusion(field) || Absent(fused.fields[i])) continue;
     status = InvalidArgument(fused.schema->name, ": ", field.name, " must be null in a fused activation");
   }
   if (status.ok()) status = ValidateAttributes({fused.schema, host.level}, fused);
@@ -178,17 +178,26 @@ bool OnlyOneOfItsKind(const OperatorSchema& schema, const FieldSchema& field) {
   return true;
 }
 
+// For a tensor that became optional: " at feature level 6.1; DML_FEATURE_LEVEL_6_2 allows it".
+std::string RequiredHint(const Judge& judge, const FieldSchema& field) {
+  if (!field.optional) return "";
+  const auto allows = [&](FeatureLevel higher) { return field.OptionalAt(higher); };
+  return StrCat(" at feature level ", FeatureLevelName(judge.level), LevelHint(judge, allows));
+}
+
 Status ValidateTensors(const Judge& judge, const OperatorDesc& desc) {
+  OverlapBudget budget;
   for (size_t i = 0; i < desc.fields.size(); ++i) {
     const FieldSchema& field = judge.schema->fields[i];
     const FieldValue& value = desc.fields[i];
     if (field.kind == FieldKind::kAttribute) continue;
     if (Absent(value)) {
-      if (field.optional) continue;
-      return InvalidArgument(judge.schema->name, ": ", field.name, " is null; it is required");
+      if (field.OptionalAt(judge.level)) continue;
+      return InvalidArgument(judge.schema->name, ": ", field.name, " is null; it is required",
+                             RequiredHint(judge, field));
     }
     if (const auto* tensor = std::get_if<TensorDesc>(&value)) {
-      ANYDML_RETURN_IF_ERROR(ValidateTensor(judge, static_cast<int>(i), {field.name}, *tensor));
+      ANYDML_RETURN_IF_ERROR(ValidateTensor(judge, static_cast<int>(i), {field.name}, *tensor, &budget));
       continue;
     }
     const auto& array = std::get<std::vector<TensorDesc>>(value);
@@ -199,7 +208,7 @@ Status ValidateTensors(const Judge& judge, const OperatorDesc& desc) {
     }
     for (size_t k = 0; k < array.size(); ++k) {
       ANYDML_RETURN_IF_ERROR(
-          ValidateTensor(judge, static_cast<int>(i), {field.name, static_cast<int>(k)}, array[k]));
+          ValidateTensor(judge, static_cast<int>(i), {field.name, static_cast<int>(k)}, array[k], &budget));
     }
   }
   return {};

@@ -38,7 +38,15 @@ Status CheckAvailability(const OperatorSchema& schema, FeatureLevel level);
 // Whether `activation` may be fused into `host`.
 Status CheckFusion(const Judge& host, const FieldName& field, const OperatorSchema& activation);
 
-Status ValidateTensor(const Judge& judge, int field, const FieldName& name, const TensorDesc& tensor);
+// Fields that must be null in a fused activation: its tensors are the host's, and ScaleBias (which
+// ELEMENT_WISE_CLIP has) would scale what the host computed.
+inline bool NullInFusion(const FieldSchema& field) {
+  return field.kind != FieldKind::kAttribute || field.type == FieldType::kScaleBias;
+}
+
+// `budget` is one for all tensors of an operator.
+Status ValidateTensor(const Judge& judge, int field, const FieldName& name, const TensorDesc& tensor,
+                      OverlapBudget* budget);
 
 Status ValidateRelations(const Judge& judge, const OperatorDesc& desc);
 

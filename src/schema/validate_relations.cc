@@ -24,7 +24,7 @@ std::vector<Member> PresentMembers(const Relation& relation, const OperatorDesc&
         const auto index = static_cast<int>(&element - array->data());
         members.push_back({{name, index}, &element, element.type});
       }
-    } else if (const auto* type = std::get_if<uint32_t>(&value)) {
+    } else if (const auto* type = std::get_if<uint32_t>(&value); type && *type != 0) {
       members.push_back({{name}, nullptr, static_cast<DataType>(*type)});
     }
   }
@@ -65,6 +65,7 @@ std::string Describe(RelationKind kind, const Member& member) {
 Status ValidateRelations(const Judge& judge, const OperatorDesc& desc) {
   for (const Relation& relation : judge.schema->relations) {
     if (relation.below != 0 && judge.level >= relation.below) continue;
+    if ((relation.except_variants >> judge.variant & 1u) != 0) continue;
     const std::vector<Member> members = PresentMembers(relation, desc);
     for (const Member& member : members) {
       if (Agree(relation.kind, members.front(), member)) continue;

@@ -117,18 +117,24 @@ Status CheckAlignment(const Subject& subject) {
                          ")");
 }
 
-Status CheckOverlap(const Subject& subject) {
-  if (subject.schema().kind != FieldKind::kOutput || !OverlapsItself(subject.tensor)) return {};
+Status CheckOverlap(const Subject& subject, OverlapBudget* budget) {
+  if (subject.schema().kind != FieldKind::kOutput) return {};
+  const Overlap overlap = FindOverlap(subject.tensor, budget);
+  if (overlap == Overlap::kNone) return {};
   TensorDesc strides = subject.tensor;
   strides.sizes = strides.strides;
   return InvalidArgument(subject.op(), ": ", subject.name, ".Strides is ", SizesToString(strides),
                          " with Sizes ", SizesToString(subject.tensor),
-                         "; no two elements of an output may share memory");
+                         overlap == Overlap::kSome
+                             ? "; no two elements of an output may share memory"
+                             : "; whether elements of this output share memory would take too long to find "
+                               "out; each stride should be at least what all smaller ones span");
 }
 
 }  // namespace
 
-Status ValidateTensor(const Judge& judge, int field, const FieldName& name, const TensorDesc& tensor) {
+Status ValidateTensor(const Judge& judge, int field, const FieldName& name, const TensorDesc& tensor,
+                      OverlapBudget* budget) {
   const Subject subject{judge, field, name, tensor};
   ANYDML_RETURN_IF_ERROR(CheckDataType(subject));
   ANYDML_RETURN_IF_ERROR(CheckFlags(subject));
@@ -136,7 +142,7 @@ Status ValidateTensor(const Judge& judge, int field, const FieldName& name, cons
   ANYDML_RETURN_IF_ERROR(CheckSizes(subject));
   ANYDML_RETURN_IF_ERROR(CheckTotalSize(subject));
   ANYDML_RETURN_IF_ERROR(CheckAlignment(subject));
-  return CheckOverlap(subject);
+  return CheckOverlap(subject, budget);
 }
 
 }  // namespace anydml::internal

@@ -1,4 +1,8 @@
 // A program of its own: the debug layer is a switch of the process.
+#include <poll.h>
+
+#include <thread>
+
 #include "d3d12/d3d12_test.h"
 
 namespace anydml::testing {
@@ -46,6 +50,46 @@ class DebugLayerTest : public D3D12Test {
 constexpr auto kSource = D3D12_RESOURCE_STATE_COPY_SOURCE;
 constexpr auto kDest = D3D12_RESOURCE_STATE_COPY_DEST;
 constexpr auto kUav = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+
+// The callback is called by the queue's own thread, which cannot wait for itself.
+TEST_F(DebugLayerTest, LastReleaseOfAQueueInACallback) {
+  const auto references = [this] {
+    device()->AddRef();
+    return device()->Release();
+  };
+  const auto buffer = Buffer(64);
+  const auto gate = CreateFence(device());
+  Ptr<ID3D12InfoQueue1> messages;
+  ASSERT_EQ(device()->QueryInterface(IID_PPV_ARGS(&messages)), S_OK);
+  const ULONG before = references();
+  struct Context {
+    Ptr<ID3D12CommandQueue> queue;
+    Event released;
+  } context;
+  context.queue = CreateQueue(device());
+  DWORD cookie = 0;
+  const auto release = [](D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_SEVERITY, D3D12_MESSAGE_ID, LPCSTR,
+                          void* data) {
+    auto* c = static_cast<Context*>(data);
+    c->queue.Reset();
+    const uint64_t one = 1;
+    EXPECT_EQ(write(c->released.fd(), &one, sizeof(one)), static_cast<ssize_t>(sizeof(one)));
+  };
+  ASSERT_EQ(messages->RegisterMessageCallback(release, D3D12_MESSAGE_CALLBACK_FLAG_NONE, &context, &cookie),
+            S_OK);
+  Barrier(buffer.get(), D3D12_RESOURCE_STATE_COMMON, kUav);
+  Barrier(buffer.get(), kSource, kDest);  // wrong: it is an UNORDERED_ACCESS
+  ASSERT_EQ(list_->Close(), S_OK);
+  ASSERT_EQ(context.queue->Wait(gate.get(), 1), S_OK);  // not before this thread is done with the queue
+  Execute(context.queue.get(), list_.get());
+  ASSERT_EQ(gate->Signal(1), S_OK);
+  pollfd released = {context.released.fd(), POLLIN, 0};
+  ASSERT_EQ(poll(&released, 1, 60'000), 1);
+  ASSERT_EQ(messages->UnregisterMessageCallback(cookie), S_OK);
+  while (references() != before) std::this_thread::yield();  // the queue ends, and lets go of the device
+  EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
+  ASSERT_EQ(list_->Reset(allocator_.get(), nullptr), S_OK);
+}
 
 TEST_F(DebugLayerTest, DebugDevice) {
   Ptr<ID3D12DebugDevice> debug;

@@ -1,6 +1,9 @@
 #include <poll.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <thread>
 
@@ -102,6 +105,33 @@ TEST_F(FenceTest, WhatIsNoEventIsRefused) {
   EXPECT_EQ(poll(&poll_fd, 1, 0), 0);  // nothing was written to it
   close(pipes[0]);
   close(pipes[1]);
+}
+
+TEST_F(FenceTest, NoDescriptorLeftForAnEvent) {
+  const auto fence = CreateFence(device());
+  Event event;
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const rlimit few = {std::min<rlim_t>(usual.rlim_cur, 1024), usual.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<int> taken;
+  for (int fd = dup(event.fd()); fd >= 0; fd = dup(event.fd())) taken.push_back(fd);
+  ASSERT_EQ(errno, EMFILE);
+  const HRESULT one = fence->SetEventOnCompletion(1, event.handle());
+  const std::string sentence = AnyDmlGetLastErrorMessage();
+  ID3D12Fence* fences[] = {fence.get()};
+  const UINT64 values[] = {1};
+  const HRESULT several = device()->SetEventOnMultipleFenceCompletion(
+      fences, values, 1, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL, event.handle());
+  for (const int fd : taken) close(fd);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_EQ(one, E_OUTOFMEMORY);
+  EXPECT_EQ(sentence,
+            "ID3D12Fence::SetEventOnCompletion: the event hEvent cannot be duplicated: Too many open files");
+  EXPECT_EQ(several, E_OUTOFMEMORY);
+  EXPECT_TRUE(LastErrorHas("SetEventOnMultipleFenceCompletion: the event hEvent cannot be duplicated"));
+  fence->Signal(1);
+  EXPECT_EQ(event.Take(), 0u);
 }
 
 TEST_F(FenceTest, FenceMayGoBeforeItIsReached) {

@@ -1,3 +1,5 @@
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -27,6 +29,26 @@ class QueueTest : public D3D12Test {
     EXPECT_TRUE(HasMessage(device(), text)) << text;
   }
 };
+
+TEST_F(QueueTest, AThreadThatCannotBeStarted) {
+  pthread_attr_t usual, absurd;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_attr_init(&absurd), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&absurd, size_t{1} << 55), 0);  // more than there are addresses
+  ASSERT_EQ(pthread_setattr_default_np(&absurd), 0);
+  const D3D12_COMMAND_QUEUE_DESC desc = {};
+  void* queue = this;
+  const HRESULT hr = device()->CreateCommandQueue(&desc, __uuidof(ID3D12CommandQueue), &queue);
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+  pthread_attr_destroy(&absurd);
+  pthread_attr_destroy(&usual);
+  EXPECT_EQ(hr, E_OUTOFMEMORY);
+  EXPECT_EQ(queue, nullptr);
+  constexpr char kSentence[] = "CreateCommandQueue: the thread anydml-queue cannot be started: ";
+  EXPECT_TRUE(LastErrorHas(kSentence));
+  EXPECT_TRUE(HasMessage(device(), kSentence));
+  Finish(CreateQueue(device()).get());
+}
 
 TEST_F(QueueTest, ListIsResetWhileItRuns) {
   const auto queue = CreateQueue(device());

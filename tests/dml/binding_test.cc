@@ -229,9 +229,9 @@ TEST_F(BindingTest, Temporary) {
   const auto expect = [&](HRESULT reason, const std::string& text,
                           const std::function<void(Bound*)>& change) {
     SCOPED_TRACE(text);
+    const ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.heap");
     MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
     const TopK op({1, 1, 1, 64}, 3, 8);
-    const ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.heap");
     auto compiled = h().Compile(DML_OPERATOR_TOP_K1, &op.desc);
     h().Initialize(compiled.Get());
     const uint64_t bytes = compiled->GetBindingProperties().TemporaryResourceSize;

@@ -1,4 +1,7 @@
 // Device creation, feature queries, feature levels, residency, graphs.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "dml/dml_test.h"
 
 namespace anydml::test {
@@ -183,6 +186,26 @@ TEST_F(DeviceTest, Residency) {
   EXPECT_EQ(device->MakeResident(1, objects), S_OK);
   h().Initialize(compiled.Get());
   EXPECT_EQ(device->GetDeviceRemovedReason(), S_OK);
+}
+
+TEST_F(DeviceTest, BelongsToTheProcessThatMadeIt) {
+  const TopK op({1, 1, 1, 4}, 3, 1);
+  const DML_OPERATOR_DESC desc = {DML_OPERATOR_TOP_K1, &op.desc};
+  auto* const device = h().dml();
+  const pid_t child = fork();
+  if (child == 0) {
+    ComPtr<IDMLOperator> created;
+    const bool refused = device->CreateOperator(&desc, IID_PPV_ARGS(&created)) == DXGI_ERROR_DEVICE_REMOVED;
+    constexpr char kSentence[] =
+        "IDMLDevice::CreateOperator: the DirectML device was removed: the Direct3D device belongs to the "
+        "parent process, whose threads this one does not have; create another one after the fork";
+    _exit(refused && LastError() == kSentence ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  ComPtr<IDMLOperator> created;
+  EXPECT_EQ(device->CreateOperator(&desc, IID_PPV_ARGS(&created)), S_OK);
 }
 
 TEST_F(DeviceTest, RecordingAnEvictedDispatchableRemovesTheDevice) {

@@ -47,6 +47,31 @@ TEST_F(InitializerTest, CreationChecksItsArguments) {
   ExpectFailure(initializer->Reset(2, twice), E_INVALIDARG, "the same");
 }
 
+// The persistent resource holds all owned tensors: its size must be a number of 64 bits.
+TEST_F(InitializerTest, OwnedTensorsBeyondAnyMemory) {
+  constexpr uint64_t kHalf = uint64_t{1} << 63, kMost = UINT64_MAX - 255;
+  ScatterNd op = ScatterNd::Page({kOwned, kOwned, DML_TENSOR_FLAG_NONE});
+  const auto compile = [&](uint64_t input, uint64_t indices) {
+    op.input.buffer().TotalTensorSizeInBytes = input;
+    op.indices.buffer().TotalTensorSizeInBytes = indices;
+    ComPtr<IDMLCompiledOperator> compiled;
+    const HRESULT result =
+        h().dml()->CompileOperator(h().CreateOperator(DML_OPERATOR_SCATTER_ND, &op.desc).Get(),
+                                   DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled));
+    if (FAILED(result)) return std::pair(result, uint64_t{0});
+    return std::pair(result, compiled->GetBindingProperties().PersistentResourceSize);
+  };
+  EXPECT_EQ(compile(kHalf, kHalf - 256), std::pair(S_OK, kMost));
+  EXPECT_EQ(compile(kHalf - 252, kHalf - 256), std::pair(S_OK, kMost));
+  const std::string sentence =
+      "SCATTER_ND: IndicesTensor.TotalTensorSizeInBytes is 9223372036854775808, which the persistent "
+      "resource "
+      "has no room for";
+  ExpectFailure(compile(kHalf, kHalf).first, E_INVALIDARG, sentence);
+  ExpectFailure(compile(kHalf, kHalf - 252).first, E_INVALIDARG, "no room for");
+  ExpectFailure(compile(kMost + 4, 16).first, E_INVALIDARG, "InputTensor.TotalTensorSizeInBytes");
+}
+
 TEST_F(InitializerTest, NoOperatorsIsANoOp) {
   auto initializer = MakeInitializer({});
   EXPECT_EQ(initializer->GetBindingProperties().PersistentResourceSize, 0u);

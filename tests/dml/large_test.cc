@@ -193,6 +193,7 @@ TEST_F(LargeTest, EveryImplementationOnTheLongestRow) {
   const Places places = {{3, 7}, {k2G, 8}, {kMost - 17, 7}, {kMost - 1, 9}};
   for (const std::string& name : Implementations()) {
     const ScopedEnv forced("ANYDML_IMPLEMENTATION", name.c_str());
+    MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
     const Selection found =
         TopKOf(DML_TENSOR_DATA_TYPE_INT8, {1, kMost}, 5, DML_AXIS_DIRECTION_DECREASING, places);
     std::cout << name << ": " << (found.skipped.empty() ? "done" : "skipped, " + found.skipped) << "\n";
@@ -208,6 +209,7 @@ TEST_F(LargeTest, MoreThanHalfOfTheLongestRow) {
   constexpr uint32_t kPlaces = k2G + 64;
   // The others need more memory, or hours.
   const ScopedEnv forced("ANYDML_IMPLEMENTATION", on_cpu() ? "cpu.sort" : "");
+  MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
   const Selection found = TopKOf(DML_TENSOR_DATA_TYPE_INT8, {1, k2G + 1000}, kPlaces,
                                  DML_AXIS_DIRECTION_DECREASING, {{7, 1}, {k2G + 999, 2}});
   if (!found.skipped.empty()) GTEST_SKIP() << found.skipped;

@@ -82,10 +82,15 @@ TEST_F(OperatorTest, ForcedImplementation) {
   const TopK desc({1, 1, 3, 4}, 3, 2);
   {
     ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.reference");
+    MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
+  }
+  {
+    // The device was told when it was made, and does not look at the environment again.
+    ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.nonsense");
     auto compiled = h().Compile(DML_OPERATOR_TOP_K1, &desc.desc);
     EXPECT_STREQ(AnyDmlGetImplementation(compiled.Get()), "cpu.reference");
+    MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
   }
-  ScopedEnv env("ANYDML_IMPLEMENTATION", "cpu.nonsense");
   auto op = h().CreateOperator(DML_OPERATOR_TOP_K1, &desc.desc);
   ComPtr<IDMLCompiledOperator> compiled;
   EXPECT_TRUE(FAILED(h().dml()->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled))));

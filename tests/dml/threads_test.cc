@@ -152,6 +152,48 @@ TEST_F(ThreadsTest, RemovalWhileOthersWork) {
   ExpectRemoved(device, E_INVALIDARG, "commandList is null");
 }
 
+// One thread releases a bound buffer while another records a dispatch on it, or executes one with volatile
+// descriptors. That is a mistake: the dispatch is refused or comes first, and nobody uses what is gone.
+TEST_F(ThreadsTest, BoundBufferIsReleasedMeanwhile) {
+  for (int round = 0; round < 40; ++round) {
+    const bool executed = round % 2 != 0;
+    MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
+    const Identity op({1, 1, 1, 4});
+    auto compiled = h().Compile(DML_OPERATOR_ELEMENT_WISE_IDENTITY, &op.desc,
+                                executed ? DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE : DML_EXECUTION_FLAG_NONE);
+    h().Initialize(compiled.Get());
+    auto input = h().Upload(std::vector<float>{1, 2, 3, 4}), output = h().CreateBuffer(16);
+    auto table = h().CreateTable(compiled.Get());
+    const Bindings inputs({{input.Get()}}), outputs({{output.Get()}});
+    table->BindInputs(inputs.count(), inputs.data());
+    table->BindOutputs(outputs.count(), outputs.data());
+    const auto record = [&] { h().recorder()->RecordDispatch(h().list(), compiled.Get(), table.Get()); };
+    if (executed) record();
+    std::atomic<int> ready{0};
+    const auto meet = [&ready] {
+      for (++ready; ready < 2;) std::this_thread::yield();
+    };
+    std::thread other([&] {
+      meet();
+      input.Reset();
+    });
+    meet();
+    if (!executed) record();
+    try {
+      h().CloseAndExecute();
+      h().Wait();
+    } catch (const std::exception&) {  // the device was removed
+    }
+    other.join();
+    if (h().dml()->GetDeviceRemovedReason() == S_OK) {
+      h().Reopen();
+      EXPECT_EQ(h().Download<float>(output.Get(), 4), (std::vector<float>{1, 2, 3, 4}));
+    } else {
+      EXPECT_NE(LastError(), "");
+    }
+  }
+}
+
 // Two initialisations race on two queues: exactly one wins, the device is removed.
 TEST_F(ThreadsTest, InitialisationRace) {
   const TopK desc({1, 1, 3, 4}, 3, 2);

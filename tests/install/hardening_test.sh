@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# hardening_test.sh READELF BUILD_DIR CONFIG SANITIZERS: what makes an error in our libraries and programs harder
-# to exploit is in the files: read-only relocations, all bound at the start; no relocations in code; no stack that
-# can be executed; programs at random addresses; stack protectors; checked C functions.
+# hardening_test.sh READELF BUILD_DIR CONFIG SANITIZERS CMAKE: what makes an error in our libraries and programs
+# harder to exploit is in the files: read-only relocations, all bound at the start; no relocations in code; no stack
+# that can be executed; programs at random addresses; stack protectors; checked C functions. Nor do they look for
+# libraries where anybody may put some.
 set -euo pipefail
-readelf=$1 build=$2 config=$3 sanitizers=$4
+readelf=$1 build=$2 config=$3 sanitizers=$4 cmake=$5
 failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
 # complain FILE SENTENCE
 complain() {
@@ -27,4 +30,41 @@ if [ -z "$sanitizers" ]; then
   grep -q __stack_chk_fail <<<"$symbols" || complain libanydml.so "has no stack protectors"
   [ "$config" = Debug ] || grep -qE '__[a-z]+_chk' <<<"$symbols" || complain libanydml.so "calls no checked C function"
 fi
+
+# check_runpath FILE ALLOWED: every element of its RUNPATH (or RPATH) must match the regular expression.
+check_runpath() {
+  local path element
+  path=$("$readelf" -dW "$1" | sed -nE 's/.*\((RUNPATH|RPATH)\).*\[(.*)\]$/\2/p')
+  [ -n "$path" ] || return 0
+  while IFS= read -r element; do
+    [[ $element =~ $2 ]] || complain "$1" "looks for libraries in \"$element\" (of \"$path\")"
+  done < <(tr : '\n' <<<"$path")
+}
+
+# programs_under FOLDER: all ELF files but objects.
+programs_under() {
+  local file
+  while IFS= read -r file; do
+    [ "$(head -c 4 "$file" | tail -c 3)" != ELF ] || echo "$file"
+  done < <(find "$1" -name CMakeFiles -prune -o -type f \( -perm -u+x -o -name '*.so*' \) -print)
+}
+
+checked=0
+while IFS= read -r file; do
+  # shellcheck disable=SC2016  # $ORIGIN is the loader's
+  check_runpath "$file" '^(\$ORIGIN(/.*)?|/.+)$'  # not the working directory; tests know where they were built
+  checked=$((checked + 1))
+done < <(programs_under "$build")
+[ $checked -ge 7 ] || complain "$build" "only $checked programs found"
+
+"$cmake" --install "$build" --prefix "$work/prefix" >"$work/log"
+"$cmake" --install "$build" --prefix "$work/wheel" --component python >>"$work/log"
+checked=0
+while IFS= read -r file; do
+  case $(basename "$file") in libhwy.so*) continue ;; esac  # the system's
+  # shellcheck disable=SC2016
+  check_runpath "$file" '^\$ORIGIN(/.*)?$'
+  checked=$((checked + 1))
+done < <(programs_under "$work")
+[ $checked -ge 6 ] || complain "$work" "only $checked installed programs found"
 exit $failed

@@ -36,12 +36,12 @@ TEST(Attributes, Enums) {
       for (const EnumMember& member : schema.fields[i].enumeration->members) {
         builder.field(i).words = {member.value};
         const Status status = Check(builder, level);
-        if (data_type && member.value == 0) {
+        if (data_type && member.value == 0 && !schema.fields[i].unknown_allowed) {
           EXPECT_TRUE(IsInvalid(status, prefix + "0, allowed at"));
         } else if (member.level > level) {
           EXPECT_TRUE(IsInvalid(status, prefix + member.name + ", allowed at"));
           EXPECT_TRUE(status.message().ends_with(Hint(member.level))) << status.message();
-        } else if (!data_type) {  // data types are tied to tensors
+        } else if (!data_type || member.value == 0) {  // data types are tied to tensors
           EXPECT_TRUE(IsOk(status)) << member.name;
         }
       }
@@ -97,6 +97,8 @@ bool Fusable(const std::string& host, const std::string& activation, FeatureLeve
                                                     "ACTIVATION_GELU"};
   if (FindOperator(activation)->level > level) return false;
   if (kEverywhere.count(activation) > 0) return true;
+  const bool recurrent = host == "RNN" || host == "LSTM" || host == "GRU";
+  if (recurrent && (activation == "ACTIVATION_SOFTMAX" || activation == "ACTIVATION_HARDMAX")) return true;
   if (activation == "ELEMENT_WISE_CLIP") return level >= 0x6000 && (host == "CONVOLUTION" || host == "GEMM");
   if (activation == "ACTIVATION_SOFTMAX" || activation == "ACTIVATION_SOFTMAX1") {
     return level >= 0x6100 && host == "GEMM";
@@ -170,6 +172,35 @@ TEST(Fusion, TensorsMustBeNull) {
           FusedName(*host, field) + ": ACTIVATION_ELU: " + tensor + " must be null in a fused activation"));
     }
   }
+}
+
+// The page of ELEMENT_WISE_CLIP: a fused one has no ScaleBias.
+TEST(Fusion, ClipHasNoScaleBias) {
+  for (const char* host : {"CONVOLUTION", "GEMM"}) {
+    DescBuilder builder(*FindOperator(host), 0x6000);
+    DescBuilder clip = DescBuilder::Fused(*FindOperator("ELEMENT_WISE_CLIP"), 0x6000);
+    const auto field = static_cast<size_t>(FindField(builder.schema(), "FusedActivation"));
+    Fuse(builder, field, clip);
+    EXPECT_TRUE(IsOk(Check(builder, 0x6000)));
+    clip.field("ScaleBias").null = false;
+    Fuse(builder, field, clip);
+    EXPECT_EQ(Check(builder, 0x6000).message(),
+              std::string(host) +
+                  ": FusedActivation: ELEMENT_WISE_CLIP: ScaleBias must be null in a fused activation");
+  }
+}
+
+TEST(Fusion, MessageInFull) {
+  DescBuilder lstm(*FindOperator("LSTM"), 0x1000);
+  const auto field = static_cast<size_t>(FindField(lstm.schema(), "ActivationDescs"));
+  Fuse(lstm, field, DescBuilder::Fused(*FindOperator("ACTIVATION_CELU"), 0x3000));
+  EXPECT_EQ(Check(lstm, 0x1000).message(),
+            "LSTM: ActivationDescs[1].Type is ACTIVATION_CELU, allowed at feature level 1.0: ACTIVATION_ELU, "
+            "ACTIVATION_HARD_SIGMOID, ACTIVATION_IDENTITY, ACTIVATION_LEAKY_RELU, ACTIVATION_LINEAR, "
+            "ACTIVATION_PARAMETRIC_SOFTPLUS, ACTIVATION_RELU, ACTIVATION_SCALED_ELU, ACTIVATION_SCALED_TANH, "
+            "ACTIVATION_SIGMOID, ACTIVATION_SOFTPLUS, ACTIVATION_SOFTSIGN, ACTIVATION_TANH, "
+            "ACTIVATION_THRESHOLDED_RELU, ACTIVATION_SOFTMAX, ACTIVATION_HARDMAX; DML_FEATURE_LEVEL_3_0 "
+            "allows it");
 }
 
 TEST(Fusion, AttributesAreReadAndChecked) {

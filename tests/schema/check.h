@@ -42,6 +42,9 @@ inline std::set<FeatureLevel> InterestingLevels(const OperatorSchema& schema) {
       levels.insert(member.value);
       levels.insert(previous);
     }
+    for (const FieldSchema& field : schema.fields) {
+      if (field.optional_from == member.value) levels.insert({member.value, previous});
+    }
     previous = member.value;
   }
   std::erase_if(levels, [&](FeatureLevel level) { return level < schema.level; });

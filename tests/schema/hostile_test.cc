@@ -1,6 +1,8 @@
 // Descriptions that no sane program makes; and those made by hand, without C structs.
 #include <DirectML.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <random>
 
@@ -71,6 +73,37 @@ TEST(Hostile, LongTensorArrays) {
   join.field("InputTensors").tensors.assign(1u << 16, join.tensor("InputTensors"));
   join.SetWord("InputCount", 1u << 16);
   EXPECT_TRUE(IsOk(Check(join, 0x6400)));
+}
+
+// Strides that make it hard to say whether an output overlaps itself: not harder for many outputs than
+// for one, and ordinary outputs do not suffer from their number.
+TEST(Hostile, OutputsThatMayOverlap) {
+  DescBuilder split(*FindOperator("SPLIT"), 0x6400);
+  split.tensor("InputTensor").SetSizes({12, 12, 12, 12, 12, 12, 2, 2});
+  TensorSpec& output = split.tensor("OutputTensors");
+  output.SetSizes({12, 12, 12, 12, 12, 12, 2, 2});
+  split.field("OutputTensors").tensors.assign(1u << 16, TensorSpec(output));
+  split.SetWord("OutputCount", 1u << 16);
+  OperatorDesc desc;
+  ASSERT_TRUE(IsOk(ReadOperatorDesc(split.Build(), 0x6400, &desc)));
+  Status status = ValidateOperatorDesc(desc, 0x6400);
+  EXPECT_EQ(status.message().find(".Strides is "), std::string::npos) << status.message();
+
+  auto& outputs = std::get<std::vector<TensorDesc>>(desc.fields[2]);
+  ASSERT_EQ(outputs.size(), 1u << 16);
+  std::mt19937 random(3);
+  TensorDesc hostile = outputs[0];  // takes some ten thousand steps
+  hostile.sizes = {4, 4, 4, 4, 4, 4, 2, 2};
+  for (uint32_t& stride : hostile.strides) stride = 0x80000000u | static_cast<uint32_t>(random());
+  hostile.total_bytes = MinimumTotalBytes(hostile);
+  std::fill(outputs.begin() + 1, outputs.end(), hostile);
+  const auto start = std::chrono::steady_clock::now();
+  status = ValidateOperatorDesc(desc, 0x6400);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_TRUE(IsInvalid(status, "SPLIT: OutputTensors["));
+  EXPECT_NE(status.message().find("whether elements of this output share memory would take too long"),
+            std::string::npos)
+      << status.message();
 }
 
 // Valid memory at odd addresses, as packed structs of other languages have it.
@@ -184,6 +217,12 @@ TEST(Handmade, FusedActivations) {
                         "ELEMENT_WISE_ADD1: FusedActivation: ACTIVATION_ELU: Alpha is missing"));
   EXPECT_TRUE(IsInvalid(with({FindOperator("ACTIVATION_ELU"), {TensorDesc{}, {}, 1.0f}}),
                         "ELEMENT_WISE_ADD1: FusedActivation: ACTIVATION_ELU: InputTensor must be null"));
+  DescBuilder gemm(*FindOperator("GEMM"), 0x6400);
+  ASSERT_TRUE(IsOk(ReadOperatorDesc(gemm.Build(), 0x6400, &desc)));
+  const OperatorDesc clip = {FindOperator("ELEMENT_WISE_CLIP"), {{}, {}, ScaleBias{1, 0}, 0.0f, 1.0f}};
+  desc.fields.back() = std::shared_ptr<const OperatorDesc>(std::make_shared<OperatorDesc>(clip));
+  EXPECT_TRUE(IsInvalid(ValidateOperatorDesc(desc, 0x6400),
+                        "GEMM: FusedActivation: ELEMENT_WISE_CLIP: ScaleBias must be null"));
 }
 
 TEST(Read, CopiesEverything) {

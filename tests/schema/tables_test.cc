@@ -55,11 +55,11 @@ TEST(Tables, Counts) {
                                                    {FieldType::kOperatorDescArray, 3}};
   EXPECT_EQ(types, expected_types);
   const std::map<std::string, int> expected_tables = {
-      {"1.0", 82}, {"2.0", 42}, {"2.1", 56}, {"3.0", 111}, {"3.1", 15}, {"4.0", 19}, {"4.1", 39}, {"5.0", 29},
+      {"1.0", 82}, {"2.0", 43}, {"2.1", 58}, {"3.0", 110}, {"3.1", 17}, {"4.0", 19}, {"4.1", 39}, {"5.0", 29},
       {"5.1", 19}, {"5.2", 2},  {"6.0", 5},  {"6.1", 1},   {"6.2", 11}, {"6.3", 4},  {"6.4", 3}};
   EXPECT_EQ(tables, expected_tables);
-  EXPECT_EQ(rows, 1221u);
-  EXPECT_EQ(in_place, 77u);
+  EXPECT_EQ(rows, 1237u);
+  EXPECT_EQ(in_place, 78u);
   EXPECT_EQ(AllEnums().size(), 25u);
   EXPECT_EQ(enum_members, 277u);
 }
@@ -97,10 +97,62 @@ TEST(Tables, FieldsFitTheStruct) {
   }
 }
 
+TEST(Tables, Roles) {
+  std::map<FieldRole, int> roles;
+  for (const OperatorSchema& schema : AllOperators()) {
+    for (const FieldSchema& field : schema.fields) {
+      SCOPED_TRACE(std::string(schema.name) + ' ' + field.name);
+      const bool attribute = field.kind == FieldKind::kAttribute;
+      const std::string_view name = field.name;
+      ++roles[field.role];
+      EXPECT_EQ(field.subject >= 0, field.role != FieldRole::kNone);
+      if (field.subject >= 0) {
+        EXPECT_NE(schema.fields[static_cast<size_t>(field.subject)].kind, FieldKind::kAttribute);
+      }
+      EXPECT_EQ(attribute && (name == "Axis" || name == "Axes"), field.role == FieldRole::kAxis);
+      if (name.find("Indices") != name.npos || name == "OutputIndexTensor") {
+        EXPECT_EQ(IsIndex(field.role), !attribute);
+      }
+      const bool array = field.role == FieldRole::kPerDimension ||
+                         field.role == FieldRole::kPerSpatialDimension ||
+                         (field.role == FieldRole::kAxis && name == "Axes");
+      EXPECT_EQ(array, attribute && field.count_field >= 0 && field.type != FieldType::kOperatorDescArray &&
+                           std::string_view(schema.name) != "VALUE_SCALE_2D");
+    }
+  }
+  const std::map<FieldRole, int> expected = {
+      {FieldRole::kAxis, 20},          {FieldRole::kPerDimension, 30}, {FieldRole::kPerSpatialDimension, 68},
+      {FieldRole::kDimensionCount, 7}, {FieldRole::kAxisIndex, 6},     {FieldRole::kBlockIndex, 2},
+      {FieldRole::kCoordinates, 4},    {FieldRole::kElementIndex, 3},  {FieldRole::kBatchIndex, 3},
+      {FieldRole::kCount, 6}};
+  roles.erase(FieldRole::kNone);
+  EXPECT_EQ(roles, expected);
+}
+
+TEST(Tables, RolesOfSomeFields) {
+  const auto field = [](OperatorType type, const char* name) -> const FieldSchema& {
+    const OperatorSchema& schema = *FindOperator(type);
+    return schema.fields[static_cast<size_t>(FindField(schema, name))];
+  };
+  const FieldSchema& index = field(OperatorType::kTopK1, "OutputIndexTensor");
+  EXPECT_EQ(index.role, FieldRole::kAxisIndex);
+  EXPECT_EQ(index.subject, 0);
+  const FieldSchema& window = field(OperatorType::kFold, "WindowSizes");
+  EXPECT_EQ(window.role, FieldRole::kPerSpatialDimension);
+  EXPECT_EQ(window.subject, 1);  // the image, which is what FOLD writes
+  EXPECT_EQ(field(OperatorType::kSlice, "Offsets").neutral, 0);
+  EXPECT_EQ(field(OperatorType::kSlice, "Sizes").neutral, 1);
+  EXPECT_EQ(field(OperatorType::kTile, "Repeats").neutral, 1);
+  EXPECT_EQ(field(OperatorType::kGather, "IndexDimensions").subject, 1);
+}
+
 TEST(Tables, FindOperator) {
   const OperatorSchema* top_k1 = FindOperator(112);
   ASSERT_NE(top_k1, nullptr);
   EXPECT_STREQ(top_k1->name, "TOP_K1");
+  EXPECT_EQ(FindOperator(OperatorType::kTopK1), top_k1);
+  EXPECT_STREQ(FindOperator(OperatorType::kElementWiseIdentity)->name, "ELEMENT_WISE_IDENTITY");
+  EXPECT_STREQ(FindOperator(OperatorType::kUnfold)->name, "UNFOLD");
   EXPECT_EQ(FindOperator("TOP_K1"), top_k1);
   EXPECT_EQ(FindOperator("DML_OPERATOR_TOP_K1"), top_k1);
   EXPECT_EQ(FindOperator("SCATTER"), FindOperator(94));
@@ -142,8 +194,9 @@ TEST(Tables, SupportAt) {
   EXPECT_EQ(SupportAt(top_k1, 0x5000).level, 0x5000u);
   EXPECT_EQ(SupportAt(top_k1, 0x4100).level, 0x3100u);
   EXPECT_EQ(SupportAt(top_k1, 0x3000).level, 0x2100u);
-  // TOP_K exists from 1.0, but its first table is 2.0's.
-  EXPECT_EQ(SupportAt(*FindOperator("TOP_K"), 0x1000).level, 0x2000u);
+  for (const OperatorSchema& schema : AllOperators()) {
+    EXPECT_EQ(SupportAt(schema, schema.level).level, schema.level) << schema.name;
+  }
   const TensorSupport* index = FindTensorSupport(SupportAt(top_k1, 0x4100), 2);
   ASSERT_NE(index, nullptr);
   EXPECT_EQ(index->types, 1u << 3);  // UINT32

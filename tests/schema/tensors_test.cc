@@ -18,7 +18,7 @@ TEST(Tensors, BaselineWithoutOptionalTensorsIsValid) {
   ForEachCase([](const OperatorSchema& schema, FeatureLevel level, uint32_t variant) {
     DescBuilder builder(schema, level, variant);
     for (size_t i = 0; i < schema.fields.size(); ++i) {
-      if (schema.fields[i].optional) builder.field(i).null = true;
+      if (schema.fields[i].OptionalAt(level)) builder.field(i).null = true;
     }
     EXPECT_TRUE(IsOk(Check(builder, level)));
   });
@@ -110,11 +110,6 @@ TEST(Tensors, DimensionCountMessagesNameTheLevelThatAllows) {
   EXPECT_EQ(Check(top_k1, 0x2100).message(),
             "TOP_K1: InputTensor.DimensionCount is 3, allowed at feature level 2.1: 4; DML_FEATURE_LEVEL_3_1 "
             "allows it");
-  // MAX_UNPOOLING exists from 2.0, its first table from 3.0: the level's own limit holds.
-  const OperatorSchema& unpooling = *FindOperator("MAX_UNPOOLING");
-  DescBuilder six(unpooling, 0x2000);
-  six.tensor("InputTensor").SetSizes({2, 2, 2, 2, 2, 2});
-  EXPECT_TRUE(IsInvalid(Check(six, 0x2000), "MAX_UNPOOLING: InputTensor.DimensionCount is 6"));
 }
 
 TEST(Tensors, MessageInFull) {
@@ -155,7 +150,7 @@ TEST(Tensors, MissingTensors) {
     const FieldSchema& field = builder.schema().fields[tensor.field];
     builder.field(tensor.field).null = true;
     const Status status = Check(builder, level);
-    if (field.optional) {
+    if (field.OptionalAt(level)) {
       EXPECT_TRUE(IsOk(status));
     } else {
       EXPECT_TRUE(IsInvalid(status, std::string(builder.schema().name) + ": " + field.name + " is null"));
@@ -261,6 +256,27 @@ TEST(Tensors, Pointers) {
     spec.sizes.reset();
     EXPECT_TRUE(IsInvalid(Check(builder, level), tensor.prefix + ".Sizes is null"));
   });
+}
+
+// Two elements in a byte; the total is whole bytes, rounded up to 4 as everywhere.
+TEST(Tensors, FourBitElements) {
+  for (const DataType type : {DataType::kUInt4, DataType::kInt4}) {
+    DescBuilder builder(*FindOperator("QUANTIZE"), 0x6300);
+    TensorSpec& output = builder.tensor("OutputTensor");
+    for (const auto& [elements, bytes] : {std::pair{1u, 4u}, {7u, 4u}, {8u, 4u}, {9u, 8u}, {17u, 12u}}) {
+      for (const char* name : {"InputTensor", "OutputTensor"}) builder.tensor(name).SetSizes({elements});
+      for (TensorSpec& tensor : builder.field("QuantizationTensors").tensors) tensor.SetSizes({1});
+      output.SetDataType(static_cast<uint32_t>(type));
+      EXPECT_EQ(output.total_bytes, bytes);
+      output.alignment = 1;
+      EXPECT_TRUE(IsOk(Check(builder, 0x6300)));
+      output.total_bytes = bytes - 4;
+      EXPECT_TRUE(IsInvalid(Check(builder, 0x6300), "QUANTIZE: OutputTensor.TotalTensorSizeInBytes is "));
+    }
+    output.SetStrides({0});
+    EXPECT_TRUE(IsInvalid(Check(builder, 0x6300), "QUANTIZE: OutputTensor.Strides is {0}"));
+    EXPECT_TRUE(IsInvalid(Check(builder, 0x6200), "QUANTIZE: the operator does not exist"));
+  }
 }
 
 TEST(Tensors, ElementCount) {

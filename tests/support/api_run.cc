@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include <anydml.h>
 #include <gtest/gtest.h>
@@ -45,16 +46,14 @@ class Operand {
   ComPtr<ID3D12Resource> buffer_;  // goes before its memory
 };
 
-// Null when the implementation that was asked for does not fit.
-ComPtr<IDMLCompiledOperator> Compile(DmlHarness& harness, const OperatorDesc& desc,
-                                     const std::string& implementation) {
+// Null when an implementation is forced that does not fit.
+ComPtr<IDMLCompiledOperator> Compile(DmlHarness& harness, const OperatorDesc& desc, bool forced) {
   const tools::CDesc c_desc(desc);
   const auto op = harness.CreateOperator(c_desc.get().Type, c_desc.get().Desc);
-  const tools::ScopedVariable forced("ANYDML_IMPLEMENTATION", implementation);
   ComPtr<IDMLCompiledOperator> compiled;
   const HRESULT result =
       harness.dml()->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled));
-  if (!implementation.empty() && result == DXGI_ERROR_UNSUPPORTED) return nullptr;
+  if (forced && result == DXGI_ERROR_UNSUPPORTED) return nullptr;
   Check(result, "CompileOperator");
   return compiled;
 }
@@ -86,11 +85,17 @@ void EnableDebugLayer() {
   debug->EnableDebugLayer();
 }
 
-ApiResult RunThroughApi(DmlHarness& harness, const Problem& problem, const std::string& implementation) {
+ApiResult RunThroughApi(DmlHarness& given, const Problem& problem, const std::string& implementation) {
   ApiResult result;
+  std::optional<DmlHarness> forced;  // a DirectML device of its own: it reads the variable when it is made
+  if (!implementation.empty()) {
+    const tools::ScopedVariable variable("ANYDML_IMPLEMENTATION", implementation);
+    forced.emplace(given.d3d(), given.queue());
+  }
+  DmlHarness& harness = forced ? *forced : given;
   const auto info_queue = InfoQueueOf(harness.d3d());
   info_queue->SetMuteDebugOutput(TRUE);
-  const auto op = Compile(harness, problem.desc, implementation);
+  const auto op = Compile(harness, problem.desc, forced.has_value());
   info_queue->ClearStoredMessages();  // why it does not fit
   if (!op) return result;
   result.implementation = AnyDmlGetImplementation(op.Get());

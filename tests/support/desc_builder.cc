@@ -81,7 +81,8 @@ DescBuilder::DescBuilder(const OperatorSchema& schema, FeatureLevel level, uint3
 DescBuilder DescBuilder::Fused(const OperatorSchema& schema, FeatureLevel level) {
   DescBuilder builder(schema, level);
   for (size_t i = 0; i < schema.fields.size(); ++i) {
-    if (IsTensor(schema.fields[i])) builder.fields_[i].null = true;
+    const FieldSchema& field = schema.fields[i];
+    if (IsTensor(field) || field.type == FieldType::kScaleBias) builder.fields_[i].null = true;
   }
   return builder;
 }
@@ -134,6 +135,7 @@ std::vector<size_t> DescBuilder::RelatedFields(size_t field, bool data_type) con
     for (const Relation& relation : schema_->relations) {
       if ((relation.kind == RelationKind::kSameDataType) != data_type) continue;
       if (relation.below != 0 && level_ >= relation.below) continue;
+      if ((relation.except_variants >> variant_ & 1u) != 0) continue;
       if (std::count(relation.fields.begin(), relation.fields.end(), related[next]) == 0) continue;
       for (size_t other : relation.fields) {
         if (std::count(related.begin(), related.end(), other) == 0) related.push_back(other);

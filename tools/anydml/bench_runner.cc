@@ -9,6 +9,7 @@
 #include "anydml/model_device.h"
 #include "anydml/output_files.h"
 #include "common/adapters.h"
+#include "common/scoped_variable.h"
 
 namespace anydml::tools {
 namespace {
@@ -50,6 +51,8 @@ Status Bench::NeedBandwidth(size_t adapter) {
   if (entry.bandwidth > 0) return {};
   SessionOptions session_options = OptionsFor(adapter, /*debug=*/false);
   session_options.implementation.clear();
+  // The copy is not what the caller forces an implementation of.
+  const ScopedVariable any_implementation("ANYDML_IMPLEMENTATION", std::nullopt);
   std::unique_ptr<Session> session;
   ANYDML_RETURN_IF_ERROR(Session::Create(session_options, &session));
   return MeasureBandwidth(session.get(), &entry.bandwidth);

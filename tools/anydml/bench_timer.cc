@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "anydml/input_file.h"
-#include "common/scoped_variable.h"
 
 namespace anydml::tools {
 namespace {
@@ -119,8 +118,6 @@ uint64_t BytesMoved(const Model& model) {
 }
 
 Status MeasureBandwidth(Session* session, double* bytes_per_second) {
-  // The copy is not what the caller forces an implementation of.
-  const ScopedVariable any_implementation("ANYDML_IMPLEMENTATION", std::nullopt);
   constexpr uint64_t kMiB = uint64_t{1} << 20;
   const Model model = CopyModel(std::clamp(LargestBuffer() / 8 / kMiB, uint64_t{16}, uint64_t{128}) * kMiB);
   ModelOnDevice on_device(model, session);

@@ -66,7 +66,8 @@ DataType ScalarType(const OperatorDesc& desc) {
     const EnumSchema* enumeration = desc.schema->fields[i].enumeration;
     const uint32_t* value = std::get_if<uint32_t>(&desc.fields[i]);
     if (enumeration == nullptr || value == nullptr) continue;
-    if (std::string_view(enumeration->name) == "DML_TENSOR_DATA_TYPE") return static_cast<DataType>(*value);
+    if (std::string_view(enumeration->name) != "DML_TENSOR_DATA_TYPE" || *value == 0) continue;
+    return static_cast<DataType>(*value);
   }
   const std::vector<const TensorDesc*> inputs = desc.inputs();
   return inputs.empty() || inputs[0] == nullptr ? DataType::kUnknown : inputs[0]->type;

@@ -11,16 +11,15 @@
 namespace anydml::tools {
 namespace {
 
+bool HasRole(const OperatorSchema& schema, FieldRole role) {
+  return std::any_of(schema.fields.begin(), schema.fields.end(),
+                     [role](const FieldSchema& field) { return field.role == role; });
+}
+
 // Where a page says how many of the dimensions of a tensor are meant, it lets
 // tensors of fewer dimensions be right-aligned with leading 1s. Elsewhere ranks are
 // the caller's business: a shorter tensor would silently mean something else.
-bool RightAligns(const OperatorSchema& schema) {
-  return std::any_of(schema.fields.begin(), schema.fields.end(), [](const FieldSchema& field) {
-    const std::string_view name = field.name;
-    return field.type == FieldType::kUInt && field.kind == FieldKind::kAttribute &&
-           (name == "InputDimensionCount" || name == "IndicesDimensionCount" || name == "IndexDimensions");
-  });
-}
+bool RightAligns(const OperatorSchema& schema) { return HasRole(schema, FieldRole::kDimensionCount); }
 
 void AddLeadingOnes(TensorDesc* tensor, uint32_t rank) {
   const uint32_t added = rank > tensor->rank ? rank - tensor->rank : 0;
@@ -83,6 +82,8 @@ Status Description::AlignInputs(FeatureLevel level) {
       ANYDML_RETURN_IF_ERROR(AlignGroup(relation, &ranks));
   }
   for (const TensorSupport& support : SupportAt(schema_, level).tensors) {
+    // A leading 1 would make channels of the batch and a spatial dimension of the channels.
+    if (HasRole(schema_, FieldRole::kPerSpatialDimension)) break;
     ranks[support.field] = std::max(ranks[support.field], uint32_t{support.min_dimensions});
   }
   for (const Relation& relation : schema_.relations) {
@@ -125,8 +126,9 @@ Status Description::AlignGroup(const Relation& relation, std::vector<uint32_t>* 
 Status Description::SetAttribute(size_t index, std::string_view text) {
   const FieldSchema& field = schema_.fields[index];
   ANYDML_RETURN_IF_ERROR(ParseFieldValue(field, text, ScalarType(desc_), &desc_.fields[index]));
-  const std::string_view name = field.name;
-  return name == "Axis" || name == "Axes" ? ShiftAxes(index) : Status();
+  if (field.role == FieldRole::kAxis) return ShiftAxes(index);
+  if (field.role == FieldRole::kPerDimension) return AddNeutralElements(index);
+  return {};
 }
 
 void Description::SetOperators(size_t field, std::vector<OperatorDesc> operators) {
@@ -158,15 +160,34 @@ Status Description::ShiftAxes(size_t index) {
   return {};
 }
 
+// Arrays have an element per dimension that was given for the first input; leading 1s get theirs.
+Status Description::AddNeutralElements(size_t index) {
+  if (inputs_.empty()) return {};
+  const FieldSchema& field = schema_.fields[index];
+  const uint32_t given_rank = inputs_[0].given_rank;
+  const auto add = [&](auto* array) -> Status {
+    if (array == nullptr) return {};
+    if (array->size() != given_rank) {
+      return InvalidArgument(schema_.name, ": ", field.name, " has ", array->size(), " elements but ",
+                             schema_.fields[inputs_[0].field].name, " has ", given_rank,
+                             " dimensions; they must be equally many");
+    }
+    array->insert(array->begin(), AddedOnes(), field.neutral);
+    auto* length = std::get_if<uint32_t>(&desc_.fields[static_cast<size_t>(field.count_field)]);
+    if (length != nullptr && *length == given_rank) *length += AddedOnes();
+    return {};
+  };
+  FieldValue& value = desc_.fields[index];
+  ANYDML_RETURN_IF_ERROR(add(std::get_if<std::vector<uint32_t>>(&value)));
+  ANYDML_RETURN_IF_ERROR(add(std::get_if<std::vector<int32_t>>(&value)));
+  return add(std::get_if<std::vector<float>>(&value));
+}
+
 Status Description::SetDefault(size_t index) {
   const FieldSchema& field = schema_.fields[index];
   if (field.optional || IsCount(schema_, index)) return {};
-  const std::string_view name = field.name;
-  // "InputDimensionCount" is about "InputTensor": what was given for it.
-  constexpr std::string_view kSuffix = "DimensionCount";
-  if (field.type == FieldType::kUInt && name.ends_with(kSuffix)) {
-    const std::string tensor = StrCat(name.substr(0, name.size() - kSuffix.size()), "Tensor");
-    if (const Input* input = InputOf(tensor)) {
+  if (field.role == FieldRole::kDimensionCount) {
+    if (const Input* input = InputOf(static_cast<size_t>(field.subject))) {
       desc_.fields[index] = input->given_rank;
       return {};
     }
@@ -179,11 +200,9 @@ Status Description::SetDefault(size_t index) {
   return UsageError(schema_.name, ": ", field.name, " is missing (", FieldTypeName(field), ")");
 }
 
-const Description::Input* Description::InputOf(std::string_view field_name) const {
-  const int field = FindField(schema_, field_name);
-  const auto found = std::find_if(inputs_.begin(), inputs_.end(), [field](const Input& candidate) {
-    return static_cast<int>(candidate.field) == field;
-  });
+const Description::Input* Description::InputOf(size_t field) const {
+  const auto found = std::find_if(inputs_.begin(), inputs_.end(),
+                                  [field](const Input& candidate) { return candidate.field == field; });
   return found == inputs_.end() ? nullptr : &*found;
 }
 

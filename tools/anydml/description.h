@@ -53,8 +53,9 @@ class Description {
   Status InferFromRelations();
   Status AlignGroup(const Relation& relation, std::vector<uint32_t>* ranks) const;
   Status ShiftAxes(size_t field);
+  Status AddNeutralElements(size_t field);
   uint32_t AddedOnes() const;
-  const Input* InputOf(std::string_view field_name) const;
+  const Input* InputOf(size_t field) const;
 
   const OperatorSchema& schema_;
   std::vector<Input> inputs_;  // in binding order

@@ -168,8 +168,9 @@ Inputs keep their own number of dimensions:
     added, and taken off the outputs again. For operators that say how many
     dimensions are meant (SCATTER_ND), inputs of different ranks are right-aligned
     with leading 1s in the same way.
-  - Axis counts the dimensions of the first input.
-  - InputDimensionCount and IndicesDimensionCount are the inputs' own unless given.
+  - Axis counts the dimensions of the first input; arrays such as Repeats have an element
+    for each of them.
+  - InputDimensionCount, IndicesDimensionCount and IndexDimensions are the inputs' own unless given.
   - A 0-d array is the tensor {1}. Fortran order is read with strides, without copying.
 )",
     .operand_kind = ValueKind::kField,

@@ -79,7 +79,7 @@ Status Operation::SetOutputs(DataType index_type) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
     TensorDesc tensor;
-    if (std::string_view(field.name).find("Ind") != std::string_view::npos) {
+    if (IsIndex(field.role)) {
       tensor.type = index_type;
       has_index = true;
     }

@@ -72,6 +72,7 @@ std::string FieldNote(const FieldSchema& field) {
   if (field.kind == FieldKind::kInput) note = "input " + note;
   if (field.kind == FieldKind::kOutput) note = "output " + note;
   if (field.optional) note += ", optional";
+  if (field.optional_from != 0) note += StrCat(" from feature level ", FeatureLevelName(field.optional_from));
   return field.enumeration == nullptr ? note : StrCat(note, ": ", Join(EnumNames(*field.enumeration)));
 }
 
@@ -103,6 +104,7 @@ void DescribeField(const FieldSchema& field, Output* output) {
   json.Key("kind").String(kKinds[static_cast<size_t>(field.kind)]);
   json.Key("type").String(FieldTypeName(field));
   json.Key("optional").Bool(field.optional);
+  if (field.optional_from != 0) json.Key("optionalFrom").String(FeatureLevelName(field.optional_from));
   if (field.enumeration != nullptr) json.Key("values").Strings(EnumNames(*field.enumeration));
   json.End();
 }

@@ -1,10 +1,13 @@
 #include "backend/cpu/cpu_backend.h"
 
+#include <mutex>
+
 #include "backend/cpu/cpu_info.h"
 #include "backend/cpu/cpu_memory.h"
 #include "backend/cpu/cpu_stream.h"
 #include "backend/cpu/thread_pool.h"
 #include "backend/foreign_memory.h"
+#include "base/process.h"
 
 namespace anydml {
 namespace {
@@ -31,17 +34,29 @@ class CpuBackend final : public Backend {
   }
 
   std::unique_ptr<Stream> CreateStream() override {
-    // Started with the first queue: looking at adapters needs no threads.
-    static auto* const pool = threads_ > 1 ? new ThreadPool(threads_) : nullptr;
-    return std::make_unique<CpuStream>(pool);
+    return std::make_unique<CpuStream>(threads_ > 1 ? Pool() : nullptr);
   }
   uint32_t threads() const override { return threads_; }
   uint64_t timestamp_frequency() const override { return kCpuTimestampFrequency; }
   uint64_t CurrentTimestamp() const override { return CpuTimestamp(); }
 
  private:
+  // Started with the first queue: looking at adapters needs no threads. A forked child starts its own,
+  // and leaves alone what is its parent's.
+  ThreadPool* Pool() {
+    std::lock_guard lock(pool_mutex_);
+    if (pool_ == nullptr || pool_process_ != CurrentProcess()) {
+      pool_ = new ThreadPool(threads_);
+      pool_process_ = CurrentProcess();
+    }
+    return pool_;
+  }
+
   const AdapterInfo info_;
   const uint32_t threads_;
+  std::mutex pool_mutex_;
+  ThreadPool* pool_ = nullptr;  // never destroyed
+  uint32_t pool_process_ = 0;
 };
 
 }  // namespace

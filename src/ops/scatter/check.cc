@@ -2,6 +2,7 @@
 
 #include "ops/common/checks.h"
 #include "ops/scatter/scatter.h"
+#include "schema/descriptions.generated.h"
 
 namespace anydml {
 namespace {
@@ -24,35 +25,33 @@ Status CheckMeaningful(const OperatorDesc& desc, const char* tensor_name, const 
   return {};
 }
 
-Status CheckTupleSize(const OperatorDesc& desc) {
-  const TensorDesc& indices = *desc.tensor("IndicesTensor");
-  const uint32_t tuple_size = indices.sizes[indices.rank - 1];
-  const uint32_t input_dimensions = desc.uint("InputDimensionCount");
+Status CheckTupleSize(const ScatterNdDesc& desc) {
+  const uint32_t last = desc.indices.rank - 1;
+  const uint32_t tuple_size = desc.indices.sizes[last];
+  const uint32_t input_dimensions = desc.input_dimension_count;
   if (tuple_size >= 1 && tuple_size <= input_dimensions) return {};
-  return InvalidArgument(desc.schema->name, ": IndicesTensor.Sizes[", indices.rank - 1,
-                         "], the size of an index tuple, is ", tuple_size, " but InputDimensionCount is ",
-                         input_dimensions, "; it must be in [1, ", input_dimensions, "]");
+  return InvalidArgument("SCATTER_ND: IndicesTensor.Sizes[", last, "], the size of an index tuple, is ",
+                         tuple_size, " but InputDimensionCount is ", input_dimensions, "; it must be in [1, ",
+                         input_dimensions, "]");
 }
 
 // Right-aligned: the indices' sizes without the tuple, then the input's sizes
 // that the tuple leaves open.
-Status UpdatesSizes(const OperatorDesc& desc, Dimensions* sizes) {
-  const TensorDesc& input = *desc.tensor("InputTensor");
-  const TensorDesc& indices = *desc.tensor("IndicesTensor");
-  const uint32_t rank = input.rank;
-  const uint32_t positions = desc.uint("IndicesDimensionCount") - 1;
-  const uint32_t tuple_size = indices.sizes[rank - 1];
-  const uint32_t slice = desc.uint("InputDimensionCount") - tuple_size;
+Status UpdatesSizes(const ScatterNdDesc& desc, Dimensions* sizes) {
+  const uint32_t rank = desc.input.rank;
+  const uint32_t positions = desc.indices_dimension_count - 1;
+  const uint32_t tuple_size = desc.indices.sizes[rank - 1];
+  const uint32_t slice = desc.input_dimension_count - tuple_size;
   if (positions + slice > rank) {
-    return InvalidArgument(desc.schema->name, ": UpdatesTensor would need IndicesDimensionCount - 1 + ",
+    return InvalidArgument("SCATTER_ND: UpdatesTensor would need IndicesDimensionCount - 1 + ",
                            "InputDimensionCount - ", tuple_size, " = ", positions + slice,
                            " dimensions but DimensionCount is ", rank, "; it must be at least ",
                            positions + slice);
   }
   sizes->fill(1);
-  std::copy_n(indices.sizes.begin() + (rank - 1 - positions), positions,
+  std::copy_n(desc.indices.sizes.begin() + (rank - 1 - positions), positions,
               sizes->begin() + (rank - positions - slice));
-  std::copy_n(input.sizes.begin() + (rank - slice), slice, sizes->begin() + (rank - slice));
+  std::copy_n(desc.input.sizes.begin() + (rank - slice), slice, sizes->begin() + (rank - slice));
   return {};
 }
 
@@ -61,9 +60,10 @@ Status UpdatesSizes(const OperatorDesc& desc, Dimensions* sizes) {
 Status CheckScatterNd(const OperatorDesc& desc, FeatureLevel) {
   ANYDML_RETURN_IF_ERROR(CheckMeaningful(desc, "InputTensor", "InputDimensionCount"));
   ANYDML_RETURN_IF_ERROR(CheckMeaningful(desc, "IndicesTensor", "IndicesDimensionCount"));
-  ANYDML_RETURN_IF_ERROR(CheckTupleSize(desc));
+  const auto scatter = ScatterNdDesc::From(desc);
+  ANYDML_RETURN_IF_ERROR(CheckTupleSize(scatter));
   Dimensions sizes;
-  ANYDML_RETURN_IF_ERROR(UpdatesSizes(desc, &sizes));
+  ANYDML_RETURN_IF_ERROR(UpdatesSizes(scatter, &sizes));
   return CheckSizes(desc, "UpdatesTensor", sizes,
                     "the sizes of IndicesTensor without the tuple, then those of InputTensor behind the "
                     "dimensions that a tuple addresses");
@@ -72,9 +72,9 @@ Status CheckScatterNd(const OperatorDesc& desc, FeatureLevel) {
 // That updates have the sizes of the indices is in the schema.
 Status CheckScatterElements(const OperatorDesc& desc, FeatureLevel) {
   ANYDML_RETURN_IF_ERROR(CheckAxis(desc));
-  const uint32_t axis = desc.uint("Axis");
-  Dimensions sizes = desc.tensor("InputTensor")->sizes;
-  sizes[axis] = desc.tensor("IndicesTensor")->sizes[axis];
+  const auto scatter = ScatterElementsDesc::From(desc);
+  Dimensions sizes = scatter.input.sizes;
+  sizes[scatter.axis] = scatter.indices.sizes[scatter.axis];
   return CheckSizes(desc, "IndicesTensor", sizes, "the sizes of InputTensor, with any size along Axis");
 }
 

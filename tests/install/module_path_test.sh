@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# module_path_test.sh BUILD_DIR DECOY: libanydml_cuda.so is taken from the folder of libanydml.so or from where
+# ANYDML_CUDA_MODULE says, and from nowhere else. DECOY is one that says that it was loaded.
+set -euo pipefail
+build=$1 decoy=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# Our libraries, without the module.
+mkdir "$work/lib" "$work/elsewhere"
+cp "$build"/lib/lib{anydml,directml,d3d12,dxcore,dxgi}.so "$work/lib"
+cp "$decoy" "$work/elsewhere/libanydml_cuda.so"
+cd "$work/elsewhere"
+
+# expect NAME TEXT [VARIABLE=VALUE...]: what `anydml adapters` says then; TEXT begins with ! when it must not.
+expect() {
+  local name=$1 text=$2 output wanted=0 found=0
+  shift 2
+  output=$(env -u ANYDML_CUDA_MODULE "$@" "$build/bin/anydml" adapters 2>&1)
+  [[ $text == !* ]] || wanted=1
+  [[ $output != *"${text#!}"* ]] || found=1
+  [ $wanted = $found ] || { printf '%s: expected "%s", got:\n%s\n' "$name" "$text" "$output"; failed=1; }
+}
+
+loaded='the decoy was loaded'
+expect 'in the working directory' "!$loaded" LD_LIBRARY_PATH="$work/lib"
+expect 'on the search path' "!$loaded" LD_LIBRARY_PATH="$work/lib:$work/elsewhere"
+expect 'through an empty element' "!$loaded" LD_LIBRARY_PATH="$work/lib::"
+expect 'the reason' "$work/lib/libanydml_cuda.so: cannot open" LD_LIBRARY_PATH="$work/lib"
+expect 'a relative search path' "$work/lib/libanydml_cuda.so: cannot open" LD_LIBRARY_PATH=../lib
+expect 'by an absolute path' "$loaded" LD_LIBRARY_PATH="$work/lib" ANYDML_CUDA_MODULE="$PWD/libanydml_cuda.so"
+expect 'another version' "$PWD/libanydml_cuda.so is not of this version" LD_LIBRARY_PATH="$work/lib" \
+  ANYDML_CUDA_MODULE="$PWD/libanydml_cuda.so"
+for relative in libanydml_cuda.so ./libanydml_cuda.so; do
+  expect 'by a relative path' "!$loaded" LD_LIBRARY_PATH="$work/lib" ANYDML_CUDA_MODULE=$relative
+  expect 'why not' "ANYDML_CUDA_MODULE is \"$relative\" but must be an absolute path" LD_LIBRARY_PATH="$work/lib" \
+    ANYDML_CUDA_MODULE=$relative
+done
+cp "$decoy" "$work/lib/libanydml_cuda.so"
+expect 'beside the library' "$loaded" LD_LIBRARY_PATH="$work/lib"
+exit $failed
