@@ -73,9 +73,9 @@ class FourBit:
         if wrong.size:
             raise ValueError(f"a value is {wrong.flat[0]}; {dtype} holds {low} to {high}")
         self.shape, self.dtype = given.shape, dtype
-        nibbles = np.zeros(given.size + given.size % 2, np.uint8)
+        nibbles: npt.NDArray[np.uint8] = np.zeros(given.size + given.size % 2, np.uint8)
         nibbles[:given.size] = given.astype(np.int8, copy=False).reshape(-1).view(np.uint8) & 15
-        self.packed = nibbles[::2] | nibbles[1::2] << 4
+        self.packed = nibbles[::2] | np.left_shift(nibbles[1::2], np.uint8(4))
 
     @classmethod
     def over(cls, packed: Union[npt.NDArray[np.uint8], Tensor], shape: tuple[int, ...], number: int) -> FourBit:
@@ -99,10 +99,10 @@ class FourBit:
     def numpy(self) -> npt.NDArray[Any]:
         """The values, a byte each; from a GPU they are copied."""
         packed = self.packed.numpy() if isinstance(self.packed, Tensor) else self.packed
-        nibbles = np.stack([packed & 15, packed >> 4], axis=1).reshape(-1)[:self.size]
+        values: npt.NDArray[Any] = np.stack([packed & 15, packed >> 4], axis=1).reshape(-1)[:self.size]
         if self.dtype == "int4":
-            nibbles = (nibbles ^ 8).view(np.int8) - np.int8(8)
-        return nibbles.reshape(self.shape)
+            values = (values ^ 8).view(np.int8) - np.int8(8)
+        return values.reshape(self.shape)
 
     def __array__(self, dtype: npt.DTypeLike = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
         if copy is False:
@@ -127,15 +127,16 @@ class TensorSpec:
     def __init__(self, shape: Sequence[int], dtype: npt.DTypeLike, strides: Optional[Sequence[int]] = None):
         self.shape = tuple(int(size) for size in shape)
         self.dtype: Union[np.dtype[Any], str]
+        self.strides: Optional[tuple[int, ...]] = None
         if isinstance(dtype, str) and dtype in FourBit.RANGES:
-            self.dtype, self.strides = dtype, None
+            self.dtype = dtype
             if strides is not None:
                 raise ValueError(f"strides is {strides} but elements of {dtype} are packed; it must be left out")
             return
         self.dtype = np.dtype(dtype)
         if strides is None:
             strides = [math.prod(self.shape[i + 1:]) * self.dtype.itemsize for i in range(len(self.shape))]
-        self.strides: Optional[tuple[int, ...]] = tuple(int(stride) for stride in strides)
+        self.strides = tuple(int(stride) for stride in strides)
         if len(self.strides) != len(self.shape):
             raise ValueError(f"strides is {self.strides} but shape is {self.shape}; they must be equally long")
 

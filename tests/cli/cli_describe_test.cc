@@ -83,8 +83,8 @@ TEST_F(CliDescribeTest, ActivationLists) {
   ExpectValid(With(rnn, {"ActivationDescs=ACTIVATION_TANH,ACTIVATION_SIGMOID"}));
   ExpectValid(
       With(rnn, {R"(ActivationDescs=[{"Type":"ACTIVATION_ELU","Alpha":0.5},{"Type":"ACTIVATION_TANH"}])"}));
-  ExpectFails(1, With(rnn, {"ActivationDescs=ACTIVATION_HARDMAX,ACTIVATION_TANH"}),
-              {"RNN: ActivationDescs[0].Type is ACTIVATION_HARDMAX, allowed"});
+  ExpectFails(1, With(rnn, {"ActivationDescs=ELEMENT_WISE_ABS,ACTIVATION_TANH"}),
+              {"RNN: ActivationDescs[0].Type is ELEMENT_WISE_ABS, allowed"});
 }
 
 TEST_F(CliDescribeTest, WrongActivations) {
@@ -126,6 +126,9 @@ TEST_F(CliDescribeTest, TypesAndSizesOfOutputs) {
   EXPECT_EQ(Text(document, {"outputs", "1", "dataType"}), "UINT64");
   EXPECT_EQ(Text(document, {"outputs", "1", "values"}), "[0,2]");
   EXPECT_EQ(ReadElements<float>("v.npy", {2}), (std::vector<float>{3, 2}));
+  EXPECT_EQ(Text(RunJson(0, With(top, {"OutputIndexTensor=:2", "--index-type=uint64"})),
+                 {"outputs", "1", "dataType"}),
+            "UINT64");
   ExpectFails(1, With(top, {"OutputValueTensor=:3"}), {"OutputValueTensor.Sizes"});
   ExpectFails(1, With(top, {"OutputValueTensor=:float16"}), {"OutputValueTensor.DataType"});
   ExpectFails(2, With(top, {"OutputValueTensor=:float61"}), {"'float61' is no data type, nor sizes"});

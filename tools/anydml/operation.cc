@@ -89,6 +89,7 @@ Status Operation::SetOutputs(DataType index_type) {
         ANYDML_RETURN_IF_ERROR(ParseOutputTarget(field.name, part, &target));
         TensorDesc& request = requests[i].emplace_back(target.tensor);
         if (request.type == DataType::kUnknown) request.type = tensor.type;
+        request.total_bytes = MinimumTotalBytes(request);
       }
     } else if (field.type == FieldType::kTensor && !field.optional) {
       requests[i] = {tensor};
