@@ -117,6 +117,11 @@ TEST(ActivationValues, TranscendentalOfHalves) {
 TEST(ActivationValues, ProductsInside) {
   Expect("ACTIVATION_SOFTPLUS", {F32({-26.7f})}, {{"Steepness", 3.0f}}, {F32({5.4436445e-36f})}, 4);
   Expect("ACTIVATION_SWISH", {F32({-50.3f})}, {{"SigmoidInputScale", 1.702f}}, {F32({-3.321673e-36f})}, 4);
+  // And one that overflows is divided again, or not needed.
+  Expect("ACTIVATION_SOFTPLUS", {F32({3e38f})}, {{"Steepness", 2.0f}}, {F32({3e38f})}, 4);
+  Expect("ACTIVATION_PARAMETRIC_SOFTPLUS", {F32({3e38f, -3e38f})}, {{"Alpha", 0.25f}, {"Beta", 2.0f}},
+         {F32({1.5e38f, 0})}, 4);
+  Expect("ACTIVATION_SWISH", {F32({3e38f})}, {{"SigmoidInputScale", 2.0f}}, {F32({3e38f})}, 4);
 }
 
 // act(1 + 0.5) and act(-2 + 0.5), which is not rounded in between.

@@ -92,7 +92,18 @@ void ElementBuilder::ViewAsBits() {
   }
 }
 
-void ElementBuilder::ApplyScaleBias(uint8_t at, Class at_class, DataType type) {
+// Of 32 bits, as many as `type` has, with its sign: ((x & mask) ^ sign) - sign.
+void ElementBuilder::WrapTo(uint8_t at, DataType type) {
+  const uint32_t bits = BitSize(type);
+  if (bits >= 32) return;
+  program().Apply(ElementFunction::kMaskAnd, Class::kU32, {at}, (uint64_t{1} << bits) - 1);
+  if (ClassOf(type) == Class::kU32) return;
+  const uint64_t sign = uint64_t{1} << (bits - 1);
+  program().Apply(ElementFunction::kMaskXor, Class::kU32, {at}, sign);
+  program().Apply(ElementFunction::kScaleBias, Class::kI32, {at}, 1, uint64_t{0} - sign);
+}
+
+void ElementBuilder::ApplyScaleBias(uint8_t at, Class at_class, DataType type, bool store_next) {
   const ScaleBias* s = FindScaleBias(desc_);
   if (s == nullptr) return;
   constexpr auto kFunction = ElementFunction::kScaleBias;
@@ -106,6 +117,7 @@ void ElementBuilder::ApplyScaleBias(uint8_t at, Class at_class, DataType type) {
     in_double();
   } else if (IsIntegral(s->scale) && IsIntegral(s->bias)) {
     program().Apply(kFunction, Signed(at_class), {at}, Modulo64(s->scale), Modulo64(s->bias));
+    if (!store_next) WrapTo(at, type);
   } else {
     program().Convert(at, at_class, Class::kF64, DataType::kFloat64);
     in_double();

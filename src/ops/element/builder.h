@@ -30,10 +30,12 @@ class ElementBuilder {
   // Reads and writes all tensors by their bits.
   void ViewAsBits();
 
-  // Applies the description's ScaleBias, if it has one, to a register of elements of `type`.
-  void ApplyScaleBias(uint8_t at, Class at_class, DataType type);
+  // Applies the description's ScaleBias, if it has one, to a register of elements of `type`. Integers wrap
+  // in their type, which takes no instructions if the store comes next.
+  void ApplyScaleBias(uint8_t at, Class at_class, DataType type, bool store_next = false);
 
  private:
+  void WrapTo(uint8_t at, DataType type);
   void Append(const TensorDesc* tensor, std::vector<ElementOperand>* operands);
 
   const OperatorDesc& desc_;

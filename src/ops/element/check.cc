@@ -124,7 +124,9 @@ Status CheckElementOperator(const OperatorDesc& desc, FeatureLevel level) {
                                "OutputScaleTensor", "OutputZeroPointTensor"}) {
         ANYDML_RETURN_IF_ERROR(CheckOneElement(desc, name));
       }
-      return CheckSizes(desc, "BTensor", desc.tensor("ATensor")->sizes, "it is added to ATensor");
+      ANYDML_RETURN_IF_ERROR(
+          CheckSizes(desc, "BTensor", desc.tensor("ATensor")->sizes, "it is added to ATensor"));
+      return CheckSizes(desc, "OutputTensor", desc.tensor("ATensor")->sizes, "it has the sizes of ATensor");
     case Type::kAdamOptimizer:
       ANYDML_RETURN_IF_ERROR(CheckOneElement(desc, "TrainingStepTensor"));
       return CheckEqualSizes(desc, "TrainingStepTensor");

@@ -64,7 +64,7 @@ void BuildIdentity(ElementBuilder& b, Function) {
   const DataType type = b.input_type(0);
   const Class at_class = ClassOf(type);
   const uint8_t at = b.Load(0, at_class);
-  b.ApplyScaleBias(at, at_class, type);
+  b.ApplyScaleBias(at, at_class, type, /*store_next=*/true);
   if (b.program().instructions.size() > 1) return b.Store(at, at_class);
   b.program() = {};
   BuildMove(b);

@@ -197,11 +197,11 @@ inline float Float(const Instruction& i, float a, float b, float c) {
                                                 : rounded(std::fmax(0, x) + std::fmin(0, below));
     }
     case F::kSoftplus:
-      return std::isnan(a) ? a : rounded(dp * Softplus(double{q * a}));
+      return std::isnan(a) ? a : rounded(dp * Softplus(dq * x));
     case F::kGelu:
       return std::isinf(a) ? Larger(a, 0) : rounded(Gelu(x));
     case F::kSwish:
-      return rounded(x / (1 + std::exp(-double{p * a})));
+      return rounded(x / (1 + std::exp(-(dp * x))));
     default:
       return std::numeric_limits<float>::quiet_NaN();  // no function of FLOAT32
   }

@@ -17,21 +17,31 @@ ANYDML_UNARY(Acosh) { return OneNan(d, math::Acosh(d, a)); }
 ANYDML_UNARY(Atanh) { return OneNan(d, math::Atanh(d, a)); }
 ANYDML_UNARY(Erf) { return OneNan(d, math::Erf(d, a)); }
 ANYDML_BINARY(Power) { return OneNan(d, math::Pow(d, a, b)); }
-// b holds the bits of an integer, whose lowest one says whether a negative base stays negative: as a float
-// it may have been rounded.
+// b holds the bits of an integer, whose lowest one says whether a negative base stays negative. FLOAT32 holds
+// multiples of 256; what is left of large ones makes another power.
 ANYDML_BINARY(PowerInteger) {
   const hn::RebindToSigned<D> di;
   const hn::RebindToUnsigned<D> du;
   const auto bits = hn::BitCast(di, b);
-  V exponent = hn::ConvertTo(d, bits);
+  const auto left = hn::And(bits, hn::Set(di, 0xFF));
+  auto high = hn::ConvertTo(d, hn::Sub(bits, left));
   if ((instruction.parameters[0] & kUnsignedExponent) != 0) {
-    // Two halves, each exact; their sum is rounded once.
-    const auto high = hn::BitCast(di, hn::ShiftRight<16>(hn::BitCast(du, b)));
-    const auto low = hn::And(bits, hn::Set(di, 0xFFFF));
-    exponent = hn::Add(hn::Mul(hn::ConvertTo(d, high), hn::Set(d, 65536.0f)), hn::ConvertTo(d, low));
+    const auto shifted = hn::BitCast(di, hn::ShiftRight<8>(hn::BitCast(du, b)));
+    high = hn::Mul(hn::ConvertTo(d, shifted), hn::Set(d, 256.0f));
+  }
+  const V low = hn::ConvertTo(d, left);
+  const V base = hn::Abs(a);
+  const V exponent = hn::Add(high, low);
+  V power = math::Pow(d, base, exponent);
+  // What is neither 0 nor infinite after so large a power was next to 1, and the factor is.
+  const auto inexact = hn::And(hn::Ne(hn::Sub(exponent, high), low),
+                               hn::And(hn::Gt(power, hn::Zero(d)), hn::Lt(power, InfinityOf(d))));
+  if (!hn::AllFalse(d, inexact)) {
+    const V rest = hn::Sub(low, hn::Sub(exponent, high));
+    const V factor = math::Pow(d, base, rest);
+    power = hn::IfThenElse(inexact, hn::Mul(power, factor), power);
   }
   const V sign = hn::BitCast(d, hn::ShiftLeft<31>(bits));
-  const V power = math::Pow(d, hn::Abs(a), exponent);
   return OneNan(d, hn::Or(power, hn::And(sign, a)));
 }
 ANYDML_UNARY(ConstantPower) { return OneNan(d, math::Pow(d, a, Parameter(d, instruction, 0))); }
@@ -66,13 +76,27 @@ ANYDML_BODY V TimesSmall(D d, V factor, V y, V t) {
   const V root = math::Exp(d, hn::Mul(t, hn::Set(d, 0.5f)));
   return hn::IfThenElse(small, hn::Mul(hn::Mul(factor, root), root), product);
 }
+// What multiplies such a y for the error of t = b * a, of which an ulp is many of e^t. Elsewhere 1, or nearly.
+template <class D, class V>
+ANYDML_BODY V ProductCorrection(D d, V b, V a, V t) {
+  const auto steep = hn::And(hn::Lt(t, hn::Zero(d)), hn::Gt(t, hn::Set(d, -200.0f)));
+  return hn::Add(hn::Set(d, 1.0f), hn::IfThenElseZero(steep, math::ProductError(d, b, a, t)));
+}
 
 ANYDML_UNARY(Softplus) {
-  const V inside = hn::Mul(Parameter(d, instruction, 1), a);
-  return OneNan(d, TimesSmall(d, Parameter(d, instruction, 0), math::Softplus(d, inside), inside));
+  const V alpha = Parameter(d, instruction, 0), beta = Parameter(d, instruction, 1);
+  const V inside = hn::Mul(beta, a);
+  const V factor = hn::Mul(alpha, ProductCorrection(d, beta, a, inside));
+  const V product = TimesSmall(d, factor, math::Softplus(d, inside), inside);
+  // Far above 0 it is alpha beta a, which need not overflow where beta a does.
+  const V infinity = InfinityOf(d);
+  const auto overflown = hn::And(hn::Eq(inside, infinity), hn::Lt(hn::Abs(a), infinity));
+  return OneNan(d, hn::IfThenElse(overflown, hn::Mul(hn::Mul(alpha, beta), a), product));
 }
 ANYDML_UNARY(Gelu) { return OneNan(d, math::Gelu(d, a)); }
 ANYDML_UNARY(Swish) {
-  const V inside = hn::Mul(Parameter(d, instruction, 0), a);
-  return OneNan(d, TimesSmall(d, a, math::Sigmoid(d, inside), inside));
+  const V scale = Parameter(d, instruction, 0);
+  const V inside = hn::Mul(scale, a);
+  const V factor = hn::Mul(a, ProductCorrection(d, scale, a, inside));
+  return OneNan(d, TimesSmall(d, factor, math::Sigmoid(d, inside), inside));
 }
