@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "support/child_process.h"
+#include "support/compare.h"
 #include "support/operator_runner.h"
 #include "support/problems.h"
 

@@ -47,13 +47,6 @@ AdapterInfo Describe(int device, const cudaDeviceProp& properties) {
   return info;
 }
 
-int MakeCurrent(int device) {
-  int before = device;
-  if (cudaGetDevice(&before) == cudaSuccess && before == device) return before;
-  cudaSetDevice(device);
-  return before;
-}
-
 DeviceProperties PropertiesOf(int device, const cudaDeviceProp& properties) {
   return {.ordinal = device,
           .multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount),

@@ -16,13 +16,18 @@ Status Check(cudaError_t error, const Args&... what) {
       code, StrCat("CUDA: ", what..., ": ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")"));
 }
 
-// CUDA's calls go to the thread's current device, which may be the application's choice.
+// CUDA's calls go to the thread's current device, which may be the application's choice. Makes `device` that;
+// returns the one before.
+inline int MakeCurrent(int device) {
+  int before = device;
+  if (cudaGetDevice(&before) != cudaSuccess) before = device;
+  if (before != device) cudaSetDevice(device);
+  return before;
+}
+
 class DeviceScope {
  public:
-  explicit DeviceScope(int device) : device_(device) {
-    if (cudaGetDevice(&before_) != cudaSuccess) before_ = device;
-    if (before_ != device_) cudaSetDevice(device_);
-  }
+  explicit DeviceScope(int device) : device_(device), before_(MakeCurrent(device)) {}
   ~DeviceScope() {
     if (before_ != device_) cudaSetDevice(before_);
   }
@@ -31,7 +36,7 @@ class DeviceScope {
 
  private:
   const int device_;
-  int before_ = 0;
+  const int before_;
 };
 
 }  // namespace anydml::cuda
