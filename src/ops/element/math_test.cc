@@ -54,7 +54,6 @@ using Floats = std::vector<float>;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMax = std::numeric_limits<float>::max();
-constexpr size_t kMostLanes = 64;
 
 float EvaluateLane(Function function, float x, float y) {
   const lane::Tag<float> d;
@@ -80,6 +79,7 @@ void OnEveryForm(Function function, const Floats& x, const Floats& y, Body&& bod
   for (size_t i = 0; i < x.size(); ++i) results[i] = EvaluateLane(function, x[i], y[i]);
   body("one lane", true, results);
 #if ANYDML_HAVE_HIGHWAY
+  constexpr size_t kMostLanes = 64;
   Floats padded_x = x, padded_y = y;
   const size_t size = (x.size() + kMostLanes - 1) / kMostLanes * kMostLanes;
   padded_x.resize(size);
