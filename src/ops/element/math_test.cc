@@ -14,12 +14,15 @@
 #include "support/operator_runner.h"
 
 // Functions of one and of two operands.
-#define ANYDML_UNARY(F)                                                                                    \
-  F(Exp)                                                                                                   \
-  F(Expm1)                                                                                                 \
-  F(Log)                                                                                                   \
-  F(Log1p) F(Sin) F(Cos) F(Tan) F(Asin) F(Acos) F(Atan) F(Sinh) F(Cosh) F(Tanh) F(Asinh) F(Acosh) F(Atanh) \
-      F(Erf) F(Sigmoid) F(Gelu) F(Softplus)
+#define ANYDML_UNARY(F)                                                                               \
+  F(Exp)                                                                                              \
+  F(Expm1)                                                                                            \
+  F(Log)                                                                                              \
+  F(Log1p)                                                                                            \
+  F(Sin)                                                                                              \
+  F(Cos)                                                                                              \
+  F(Tan) F(Asin) F(Acos) F(Atan) F(Sinh) F(Cosh) F(Tanh) F(Asinh) F(Acosh) F(Atanh) F(Erf) F(Sigmoid) \
+      F(Gelu) F(GeluOfHalf) F(Softplus)
 #define ANYDML_BINARY(F) F(Pow) F(Atan2) F(Fmod)
 
 namespace anydml::testing {
@@ -51,7 +54,6 @@ using Floats = std::vector<float>;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMax = std::numeric_limits<float>::max();
-constexpr size_t kMostLanes = 64;
 
 float EvaluateLane(Function function, float x, float y) {
   const lane::Tag<float> d;
@@ -77,6 +79,7 @@ void OnEveryForm(Function function, const Floats& x, const Floats& y, Body&& bod
   for (size_t i = 0; i < x.size(); ++i) results[i] = EvaluateLane(function, x[i], y[i]);
   body("one lane", true, results);
 #if ANYDML_HAVE_HIGHWAY
+  constexpr size_t kMostLanes = 64;
   Floats padded_x = x, padded_y = y;
   const size_t size = (x.size() + kMostLanes - 1) / kMostLanes * kMostLanes;
   padded_x.resize(size);
@@ -254,6 +257,34 @@ TEST(ElementMath, IsWithinThePromisedUlpsAndFusedFormsAgree) {
                                      << y[different];
     });
   }
+}
+
+// Before it is rounded to a half, and as bits on every form.
+TEST(ElementMath, GeluOfEveryHalf) {
+  Floats x;
+  for (uint32_t i = 0; i < 65536; ++i) x.push_back(ToFloat(Half{static_cast<uint16_t>(i)}));
+  Floats first;
+  OnEveryForm(Function::kGeluOfHalf, x, Floats(x.size()), [&](const char* form, bool fused, const Floats& y) {
+    double worst = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double truth = TrueGelu(x[i], 0);
+      if (std::isnan(truth) || std::isinf(truth)) {
+        EXPECT_EQ(std::isnan(y[i]), std::isnan(truth)) << x[i];
+        EXPECT_EQ(std::isinf(y[i]), std::isinf(truth)) << x[i];
+        continue;
+      }
+      EXPECT_EQ(std::signbit(y[i]), std::signbit(truth)) << x[i];
+      const int exponent = std::max(std::ilogb(truth == 0 ? 0x1p-24 : truth), -14);
+      worst = std::max(worst, std::fabs(y[i] - truth) / std::ldexp(1.0, exponent - 10));
+    }
+    std::printf("GeluOfHalf %-10s off by %.3f of the spacing of halves\n", form, worst);
+    EXPECT_LE(worst, 0.05);
+    if (first.empty()) first = y;
+    if (!fused) return;
+    for (size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(std::bit_cast<uint32_t>(y[i]), std::bit_cast<uint32_t>(first[i])) << form << " at " << x[i];
+    }
+  });
 }
 
 struct SpecialValue {
