@@ -21,12 +21,12 @@ std::span<const CaseFamily> AllCaseFamilies() {
   return kFamilies;
 }
 
-Case MakeCase(const CaseFamily& family, OperatorType type, uint64_t seed) {
+Case MakeCase(const CaseFamily& family, OperatorType type, uint64_t seed, uint32_t least) {
   // Operators get different decisions from one seed.
   std::mt19937_64 random(seed * 1000 + static_cast<uint64_t>(type));
   Bytes decisions(512);
   for (uint8_t& byte : decisions) byte = static_cast<uint8_t>(random());
-  CaseMaker make(ByteSource(decisions.data(), decisions.size()));
+  CaseMaker make(ByteSource(decisions.data(), decisions.size()), least);
   return family.make(type, make);
 }
 

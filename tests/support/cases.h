@@ -25,8 +25,9 @@ CaseFamily TopKCases();
 
 std::span<const CaseFamily> AllCaseFamilies();
 
-// From random decisions: the same for the same seed.
-Case MakeCase(const CaseFamily& family, OperatorType type, uint64_t seed);
+// From random decisions: the same for the same seed. `least`: how many elements the largest tensors have, at
+// least.
+Case MakeCase(const CaseFamily& family, OperatorType type, uint64_t seed, uint32_t least = 0);
 
 // Calls body(case) with cases of all operators of the family in turn, each operator at least once, until
 // ANYDML_TEST_SECONDS (or `seconds`), of which ANYDML_TEST_PERCENT, are over or a test failed. Says how many
