@@ -45,13 +45,23 @@ Case MakeScatterElements(OperatorType type, CaseMaker& make) {
 }
 
 Case MakeScatterNd(OperatorType type, CaseMaker& make) {
-  const std::vector<uint32_t> sizes = make.Sizes(4);
-  const uint32_t tuple = make.source().Between(1, static_cast<uint32_t>(sizes.size()));
-  uint64_t slice = 1;
-  for (size_t d = tuple; d < sizes.size(); ++d) slice *= sizes[d];
-  std::vector<uint32_t> index_sizes(make.source().Between(0, 2));
+  const std::vector<uint32_t> sizes = make.Sizes(kMaxDimensions);
+  const auto dimensions = static_cast<uint32_t>(sizes.size());
+  const uint32_t tuple = make.source().Between(1, dimensions);
+  uint64_t updates = 1;  // of a slice at first
+  for (size_t d = tuple; d < sizes.size(); ++d) updates *= sizes[d];
+  // Indices have one dimension more than positions, updates those of a slice.
+  const uint32_t most_positions = std::min(kMaxDimensions - 1, kMaxDimensions - (dimensions - tuple));
+  const bool many = make.source().OneIn(4);
+  std::vector<uint32_t> index_sizes(
+      make.source().Between(0, many ? most_positions : std::min(most_positions, 2u)));
   for (uint32_t& size : index_sizes) {  // few positions of large slices
-    size = make.source().Between(1, slice > 256 ? 4 : slice <= 16 && make.source().OneIn(4) ? 60 : 9);
+    const uint32_t most = updates > 4096                            ? 1
+                          : updates > 256                           ? 4
+                          : updates <= 16 && make.source().OneIn(4) ? 60
+                                                                    : 9;
+    size = make.source().Between(1, most);
+    updates *= size;
   }
   std::vector<uint32_t> update_sizes = index_sizes;
   index_sizes.push_back(tuple);
