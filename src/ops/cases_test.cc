@@ -6,6 +6,9 @@
 #include "support/cases.h"
 
 namespace anydml::testing {
+
+void PrintTo(const CaseFamily& family, std::ostream* out) { *out << family.name; }
+
 namespace {
 
 constexpr double kSeconds = 4;  // for each family
