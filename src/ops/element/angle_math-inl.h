@@ -18,8 +18,7 @@ ANYDML_MATH V CountQuarterTurns(D d, V a, V& count) {
 template <class D, class I, class V>
 ANYDML_MATH V IfOddThenElse(D d, I n, V yes, V no) {
   const hn::RebindToSigned<D> di;
-  return hn::BitCast(d,
-                     hn::IfNegativeThenElse(hn::ShiftLeft<31>(n), hn::BitCast(di, yes), hn::BitCast(di, no)));
+  return hn::IfThenElse(hn::RebindMask(d, hn::Lt(hn::ShiftLeft<31>(n), hn::Zero(di))), yes, no);
 }
 
 // sin(|x| + kQuarters * pi / 2), with the sign of x for the sine itself.

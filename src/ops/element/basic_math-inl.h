@@ -6,7 +6,7 @@ inline constexpr float kToInteger = 0x1.8p23f;
 // Any NaN becomes the one with the bits 0x7FC00000.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Canonical(D d, V x) {
-  return hn::IfThenElse(hn::Ne(x, x), hn::Set(d, lane::kNan), x);
+  return hn::IfThenElse(hn::IsNaN(x), hn::Set(d, lane::kNan), x);
 }
 
 // a * b - product, exactly, where product is their rounded product (and nothing underflows).
@@ -32,6 +32,17 @@ ANYDML_MATH V ExactNegMulAdd(D d, V mul, V x, V add) {
   } else {
     const V product = hn::Mul(mul, x);
     return hn::Sub(hn::Sub(add, product), ProductError(d, mul, x, product));
+  }
+}
+
+// The same for mul * x + add, where add is small.
+template <class D, class V>
+ANYDML_MATH V ExactMulAdd(D d, V mul, V x, V add) {
+  if constexpr (kFused) {
+    return hn::MulAdd(mul, x, add);
+  } else {
+    const V product = hn::Mul(mul, x);
+    return hn::Add(product, hn::Add(ProductError(d, mul, x, product), add));
   }
 }
 

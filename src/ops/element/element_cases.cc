@@ -81,8 +81,11 @@ class ElementCaseMaker {
         return DrawTensor(i);
       case FieldType::kTensorArray:
         return DrawQuantization();
-      case FieldType::kFloat:
-        return DrawFloat();
+      case FieldType::kFloat: {
+        // Bounds are often infinite; what an activation makes of infinite parameters is nobody's business.
+        const bool is_bound = std::string_view(field.name) == "Min" || std::string_view(field.name) == "Max";
+        return is_bound && source().OneIn(4) ? DrawInfinity() : DrawFloat();
+      }
       case FieldType::kUInt:
         return quantization_type_;  // QuantizationTensorCount
       case FieldType::kEnum:
@@ -116,7 +119,9 @@ class ElementCaseMaker {
     }
     // As often as not, an output that may replace the first input.
     const TensorDesc* input = desc_.inputs()[0];
-    if (schema_.in_place && input->type == types_[i] && source().OneIn(2) && !OverlapsItself(*input)) {
+    OverlapBudget budget;
+    if (schema_.in_place && input->type == types_[i] && source().OneIn(2) &&
+        FindOverlap(*input, &budget) == Overlap::kNone) {
       return *input;
     }
     return make_.Output(types_[i], sizes_);
@@ -141,10 +146,13 @@ class ElementCaseMaker {
   }
 
   float DrawFloat() {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
     constexpr float kFloats[] = {0, 1, -1, 0.5f, 2, -3, 0.01f, 1.6732f, 1 / 6.0f, 100, 0.999f, 1e-8f};
-    if (source().OneIn(16)) return source().OneIn(2) ? kInfinity : -kInfinity;
     return source().Any(kFloats);
+  }
+
+  float DrawInfinity() {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return source().OneIn(2) ? kInfinity : -kInfinity;
   }
 
   uint32_t DrawEnum(const FieldSchema& field) {

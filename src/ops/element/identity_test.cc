@@ -216,10 +216,9 @@ TEST(Identity, ForcedButUnfitSaysWhy) {
   LoweredOperator lowered;
   const Status status = LowerOperator(ImplementationOf(desc), desc, {.implementation = "cpu.copy"}, &lowered);
   EXPECT_EQ(status.code(), Code::kUnsupported);
-  EXPECT_EQ(
-      status.message(),
-      "ELEMENT_WISE_IDENTITY: implementation cpu.copy was asked for but does not fit: elements are "
-      "not only moved");
+  EXPECT_EQ(status.message(),
+            "ELEMENT_WISE_IDENTITY: implementation cpu.copy was asked for but does not fit: elements are "
+            "not only moved");
 }
 
 TEST(IdentityInfer, OutputIsLikeTheInput) {

@@ -108,7 +108,7 @@ ANYDML_MATH V Asinh(D d, V x) {
   V y = LogOfTwo(d, sum, low);
   y = hn::IfThenElse(hn::Gt(a, clamped), LogOfDouble(d, a), y);
   y = hn::IfThenElse(hn::Lt(a, hn::Set(d, 0x1p-12f)), a, y);
-  return hn::CopySign(hn::IfThenElse(hn::Ne(x, x), x, y), x);
+  return hn::CopySign(hn::IfThenElse(hn::IsNaN(x), x, y), x);
 }
 
 // ln(x + sqrt(x^2 - 1)), the sum in two words.

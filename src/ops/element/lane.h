@@ -288,6 +288,7 @@ template <typename T>
 ANYDML_LANE bool Eq(T a, T b) {
   return a == b;
 }
+// Not to be used where NaNs may come: Highway's targets disagree. IsNaN finds them.
 template <typename T>
 ANYDML_LANE bool Ne(T a, T b) {
   return a != b;
@@ -315,12 +316,6 @@ ANYDML_LANE T IfThenElseZero(bool mask, T yes) {
 template <typename T>
 ANYDML_LANE T IfThenZeroElse(bool mask, T no) {
   return mask ? T{0} : no;
-}
-
-// Highway's targets disagree about -0, so only integers have it.
-template <Integer T>
-ANYDML_LANE T IfNegativeThenElse(T a, T yes, T no) {
-  return a < 0 ? yes : no;
 }
 
 // Zero where a < 0 (also for -0, as on some targets); NaNs become anything.

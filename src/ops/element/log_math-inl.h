@@ -36,15 +36,13 @@ inline constexpr int32_t kBitsOfSqrtHalf = 0x3F3504F3;
 // ln(1 + f) for |f| <= 1/3, relative error 2^-27.7.
 template <class D, class V>
 ANYDML_MATH V LogNear1(D d, V f) {
-  V q = hn::MulAdd(f, hn::Set(d, -0x1.07ab66p-3f), hn::Set(d, 0x1.1e72ap-3f));
-  q = hn::MulAdd(f, q, hn::Set(d, -0x1.f33c0cp-4f));
-  q = hn::MulAdd(f, q, hn::Set(d, 0x1.1ed452p-3f));
-  q = hn::MulAdd(f, q, hn::Set(d, -0x1.559c3p-3f));
-  q = hn::MulAdd(f, q, hn::Set(d, 0x1.99d05cp-3f));
-  q = hn::MulAdd(f, q, hn::Set(d, -0x1.fffefap-3f));
-  q = hn::MulAdd(f, q, hn::Set(d, 0x1.555506p-2f));
-  q = hn::MulAdd(f, q, hn::Set(d, -0.5f));
-  return hn::MulAdd(hn::Mul(f, f), q, f);
+  const V s = hn::Mul(f, f);
+  const V high = hn::MulAdd(f, hn::Set(d, 0x1.1e72ap-3f), hn::Set(d, -0x1.f33c0cp-4f));
+  V q = hn::MulAdd(s, hn::Set(d, -0x1.07ab66p-3f), high);
+  q = hn::MulAdd(s, q, hn::MulAdd(f, hn::Set(d, 0x1.1ed452p-3f), hn::Set(d, -0x1.559c3p-3f)));
+  q = hn::MulAdd(s, q, hn::MulAdd(f, hn::Set(d, 0x1.99d05cp-3f), hn::Set(d, -0x1.fffefap-3f)));
+  q = hn::MulAdd(s, q, hn::MulAdd(f, hn::Set(d, 0x1.555506p-2f), hn::Set(d, -0.5f)));
+  return hn::MulAdd(s, q, f);
 }
 
 template <class D, class V = hn::Vec<D>>
@@ -155,7 +153,7 @@ ANYDML_MATH V Pow(D d, V x, V y) {
   const auto odd = hn::And(whole, hn::Ne(hn::Trunc(half), half));
   power = hn::Xor(power, hn::IfThenElseZero(odd, hn::And(x, hn::Set(d, -0.0f))));
   const auto root = hn::AndNot(whole, hn::And(hn::Lt(x, zero), hn::Lt(a, infinity)));
-  const auto nan = hn::Or(root, hn::Or(hn::Ne(x, x), hn::Ne(y, y)));
+  const auto nan = hn::Or(root, hn::Or(hn::IsNaN(x), hn::IsNaN(y)));
   power = hn::IfThenElse(nan, hn::Set(d, lane::kNan), power);
   return hn::IfThenElse(hn::Or(hn::Eq(x, one), hn::Eq(y, zero)), one, power);
 }

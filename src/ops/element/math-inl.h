@@ -23,9 +23,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr bool kFused = HWY_NATIVE_FMA;
 
-// The larger of x and `bound`; a NaN stays. (x86's minimum and maximum give their second operand then.)
+// The larger of x and `bound`; a NaN stays. One instruction on x86, which gives its second operand then, and
+// with Arm's own intrinsics (Highway's are for those that prefer numbers).
 template <class D, class V>
 HWY_INLINE V AtLeast(D d, V x, float bound) {
+#if HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
+  if constexpr (hn::MaxLanes(D()) == 4) return V(vmaxq_f32(x.raw, hn::Set(d, bound).raw));
+#endif
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   return hn::Max(hn::Set(d, bound), x);
 #else
@@ -35,6 +39,9 @@ HWY_INLINE V AtLeast(D d, V x, float bound) {
 
 template <class D, class V>
 HWY_INLINE V AtMost(D d, V x, float bound) {
+#if HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
+  if constexpr (hn::MaxLanes(D()) == 4) return V(vminq_f32(x.raw, hn::Set(d, bound).raw));
+#endif
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   return hn::Min(hn::Set(d, bound), x);
 #else

@@ -55,11 +55,24 @@ ANYDML_UNARY(Celu) {
   const V below = hn::Mul(alpha, math::Expm1(d, hn::Div(a, alpha)));
   return OneNan(d, hn::Add(LargerOf(d, hn::Zero(d), a), SmallerOf(d, hn::Zero(d), below)));
 }
+
+// factor * y, where y is e^t in all but its last bits for the t that are far below 0. There y underflows, and
+// its product need not: the roots of it are multiplied one after the other.
+template <class D, class V>
+ANYDML_BODY V TimesSmall(D d, V factor, V y, V t) {
+  const auto small = hn::Lt(t, hn::Set(d, -80.0f));
+  const V product = hn::Mul(factor, y);
+  if (hn::AllFalse(d, small)) return product;
+  const V root = math::Exp(d, hn::Mul(t, hn::Set(d, 0.5f)));
+  return hn::IfThenElse(small, hn::Mul(hn::Mul(factor, root), root), product);
+}
+
 ANYDML_UNARY(Softplus) {
   const V inside = hn::Mul(Parameter(d, instruction, 1), a);
-  return OneNan(d, hn::Mul(Parameter(d, instruction, 0), math::Softplus(d, inside)));
+  return OneNan(d, TimesSmall(d, Parameter(d, instruction, 0), math::Softplus(d, inside), inside));
 }
 ANYDML_UNARY(Gelu) { return OneNan(d, math::Gelu(d, a)); }
 ANYDML_UNARY(Swish) {
-  return OneNan(d, hn::Mul(a, math::Sigmoid(d, hn::Mul(Parameter(d, instruction, 0), a))));
+  const V inside = hn::Mul(Parameter(d, instruction, 0), a);
+  return OneNan(d, TimesSmall(d, a, math::Sigmoid(d, inside), inside));
 }
