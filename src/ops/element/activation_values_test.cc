@@ -80,6 +80,9 @@ TEST(ActivationValues, Transcendental) {
          {{"Alpha", 2.0f}, {"Beta", 0.5f}}, {F32({0, -0.0f, 0.92423433f, -1.8102965f, 2, 2, -2, kNan})}, 4);
   Expect("ACTIVATION_SCALED_TANH", {F32({1, -2})}, {{"Alpha", 1.7159f}, {"Beta", 0.6666667f}},
          {F32({0.99999726f, -1.4929388f})}, 4);
+  // What Alpha makes too small Gamma makes up for.
+  Expect("ACTIVATION_SCALED_ELU", {F32({-1e-40f, -1e-44f})}, {{"Alpha", 0.01f}, {"Gamma", 100.0f}},
+         {F32({-1e-40f, -1e-44f})}, 4);
   Expect("ACTIVATION_SOFTPLUS", {F32({0, 1, -1, -20, -100, 100, 3e38f, kInf, -kInf, kNan})},
          {{"Steepness", 1.0f}},
          {F32({0.6931472f, 1.3132616f, 0.3132617f, 2.0611537e-9f, 3.8e-44f, 100, 3e38f, kInf, 0, kNan})}, 4);

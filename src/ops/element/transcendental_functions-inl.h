@@ -56,8 +56,10 @@ ANYDML_UNARY(Elu) {
 }
 // gamma x above 0, gamma alpha (e^x - 1) else.
 ANYDML_UNARY(ScaledElu) {
-  const V below = hn::Mul(Parameter(d, instruction, 0), math::Expm1(d, a));
-  return OneNan(d, hn::Mul(Parameter(d, instruction, 1), hn::IfThenElse(hn::Gt(a, hn::Zero(d)), a, below)));
+  const V gamma = Parameter(d, instruction, 1);
+  // The parameters first: a product with one of them may underflow where that with both does not.
+  const V below = hn::Mul(hn::Mul(Parameter(d, instruction, 0), gamma), math::Expm1(d, a));
+  return OneNan(d, hn::IfThenElse(hn::Gt(a, hn::Zero(d)), hn::Mul(gamma, a), below));
 }
 // max(0, x) + min(0, alpha (e^(x / alpha) - 1))
 ANYDML_UNARY(Celu) {
