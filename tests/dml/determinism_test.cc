@@ -34,7 +34,7 @@ uint64_t Hash(const ApiResult& result) {
 
 // Small ones, of which a family with few operators has as many as one with some more, and ones that threads
 // share.
-constexpr int kPerOperator = 2, kPerFamily = 60;
+constexpr int kPerOperator = 1, kPerFamily = 60;
 constexpr uint32_t kShared = 1 << 17;
 
 struct NumberedCase {
