@@ -40,6 +40,8 @@ template <typename T, typename C>
 void ConvertRow(const T* from, C* to, uint64_t count) {
   if constexpr (kIsHalf<T> && std::is_same_v<C, float>) {
     HalvesToFloats(reinterpret_cast<const uint16_t*>(from), to, count);
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) < 4 && std::is_integral_v<C> && sizeof(C) == 4) {
+    ToWords(from, reinterpret_cast<uint32_t*>(to), count);
   } else {
     for (uint64_t i = 0; i < count; ++i) to[i] = FromElement<C>(from[i]);
   }
@@ -51,6 +53,8 @@ void ConvertRowBack(const C* from, T* to, uint64_t count) {
     FloatsToHalves(from, reinterpret_cast<uint16_t*>(to), count);
   } else if constexpr (std::is_integral_v<T> && sizeof(T) == 1 && std::is_same_v<C, float>) {
     FloatsToBytes(from, to, count);
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) < 4 && std::is_integral_v<C> && sizeof(C) == 4) {
+    FromWords(reinterpret_cast<const uint32_t*>(from), reinterpret_cast<std::make_unsigned_t<T>*>(to), count);
   } else {
     for (uint64_t i = 0; i < count; ++i) to[i] = ToElement<T>(from[i]);
   }
