@@ -1,6 +1,8 @@
 // A result depends on the description and the contents, and on nothing else; where an implementation is not
-// exact, on it and its SIMD target, too. Every problem is run by every implementation that fits, for every
-// SIMD target, with 1, 2 and 7 threads, more than once; and everything that there is must have been run.
+// exact, on it and on whether its SIMD target has fused multiply-add, too. Cases of all operators are run by
+// every implementation that fits, for every SIMD target, with 1, 2 and 7 threads, more than once; and every
+// implementation of every family must have been run.
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -11,7 +13,7 @@
 
 #include "base/status.h"
 #include "ops/operator.h"
-#include "schema/schema.h"
+#include "support/api_run.h"
 #include "support/child_process.h"
 #include "support/compare.h"
 #include "support/every_target.h"
@@ -30,11 +32,61 @@ uint64_t Hash(const ApiResult& result) {
   return std::hash<std::string>()(text);
 }
 
-// One line per run: what its bytes depend on, operator, implementation, target, hash; separated by tabs.
-void RunEverywhere(DmlHarness& harness, const Problem& problem, const ApiResult& expected,
+// Small ones, of which a family with few operators has as many as one with some more, and ones that threads
+// share.
+constexpr int kPerOperator = 2, kPerFamily = 60;
+constexpr uint32_t kShared = 1 << 17;
+
+struct NumberedCase {
+  std::string name;  // no other has it
+  const char* family;
+  Case problem;
+};
+
+// The same in every process.
+std::vector<NumberedCase> AllCases() {
+  std::vector<NumberedCase> cases;
+  const auto add = [&](const char* family, const std::string& how, Case problem) {
+    std::string name = StrCat(cases.size(), " (", how, ") ", Describe(problem));
+    cases.push_back({std::move(name), family, std::move(problem)});
+  };
+  for (const CaseFamily& family : AllCaseFamilies()) {
+    const int count =
+        TestIterations(std::max(kPerOperator, kPerFamily / static_cast<int>(family.operators.size())));
+    for (const OperatorType type : family.operators) {
+      for (int i = 0; i < count; ++i) {
+        const uint64_t seed = TestSeed() + static_cast<uint64_t>(i);
+        add(family.name, StrCat("ANYDML_TEST_SEED=", seed), MakeCase(family, type, seed));
+      }
+      add(family.name, "shared", MakeCase(family, type, TestSeed(), kShared));
+    }
+    for (Case& problem : LargeProblems()) {
+      const auto type = static_cast<OperatorType>(problem.desc.schema->type);
+      if (std::find(family.operators.begin(), family.operators.end(), type) != family.operators.end()) {
+        add(family.name, "large", std::move(problem));
+      }
+    }
+  }
+  return cases;
+}
+
+const char* RoundingOf(const std::string& target) {
+  for (const char* unfused : {"SSE2", "SSSE3", "SSE4", "EMU128", "SCALAR"}) {
+    if (target == unfused) return "not fused";
+  }
+  return "fused";
+}
+
+// One line per run: what its bytes depend on, family, implementation, target, hash; separated by tabs.
+void RunEverywhere(DmlHarness& harness, const NumberedCase& numbered, const ApiResult& expected,
                    std::ostream& lines) {
+  const Case& problem = numbered.problem;
+  // The reference knows neither threads nor targets: once per process is enough.
+  lines << numbered.name << '\t' << numbered.family << "\tcpu.reference\tno target\t" << Hash(expected)
+        << '\n';
   for (const std::string& implementation :
        ImplementationsUnderTest(*FindImplementation(problem.desc.schema->type))) {
+    if (implementation == "cpu.reference") continue;
     std::optional<Exactness> exactness;
     bool again = true;
     OnEveryTarget([&](const char* target) {
@@ -44,12 +96,12 @@ void RunEverywhere(DmlHarness& harness, const Problem& problem, const ApiResult&
         EXPECT_EQ(result.implementation, implementation);
         if (!exactness) exactness = ExactnessOf(problem.desc, implementation);
         EXPECT_EQ(Difference(problem.desc, result.outputs, expected.outputs, *exactness), "")
-            << problem.name << " by " << implementation;
-        EXPECT_EQ(result.messages, expected.messages) << problem.name << " by " << implementation;
-        lines << problem.name;
-        if (!exactness->exact()) lines << ", " << implementation << ", " << target;
-        lines << '\t' << problem.desc.schema->name << '\t' << implementation << '\t' << target << '\t'
-              << Hash(result) << '\n';
+            << numbered.name << " by " << implementation;
+        EXPECT_EQ(result.messages, expected.messages) << numbered.name << " by " << implementation;
+        lines << numbered.name;
+        if (!exactness->exact()) lines << ", " << implementation << ", " << RoundingOf(target);
+        lines << '\t' << numbered.family << '\t' << implementation << '\t' << target << '\t' << Hash(result)
+              << '\n';
       }
       again = false;
     });
@@ -63,11 +115,9 @@ std::string RunAll(uint32_t threads) {
   EXPECT_TRUE(test::AdapterOf(harness.d3d()).starts_with(BackendUnderTest()));
   EXPECT_EQ(WorkerThreads().size(), threads - 1);
   std::ostringstream lines;
-  for (const auto& problems : {SmallProblems(), LargeProblems()}) {
-    for (const Problem& problem : problems) {
-      RunEverywhere(harness, problem, RunThroughApi(cpu, problem, "cpu.reference"), lines);
-      if (::testing::Test::HasFailure()) return lines.str();
-    }
+  for (const NumberedCase& numbered : AllCases()) {
+    RunEverywhere(harness, numbered, RunThroughApi(cpu, numbered.problem, "cpu.reference"), lines);
+    if (::testing::Test::HasFailure()) break;
   }
   return lines.str();
 }
@@ -76,7 +126,7 @@ TEST(Determinism, NothingElseMatters) {
   const std::vector<uint32_t> threads =
       BackendUnderTest() == "cpu" ? std::vector<uint32_t>{1, 2, 7} : std::vector<uint32_t>{1};
   std::map<std::string, std::set<std::string>> hashes;  // by what they depend on: the problem
-  // By "operator implementation", each as "target, number of threads".
+  // By "family implementation", each as "target, number of threads".
   std::map<std::string, std::set<std::string>> configurations;
   std::set<std::string> targets;
   uint64_t runs = 0;
@@ -84,29 +134,31 @@ TEST(Determinism, NothingElseMatters) {
     std::istringstream lines(InChild(count, [&] { return RunAll(count); }));
     for (std::string line; std::getline(lines, line); ++runs) {
       std::istringstream fields(line);
-      std::string problem, name, implementation, target, hash;
+      std::string problem, family, implementation, target, hash;
       std::getline(fields, problem, '\t');
-      std::getline(fields, name, '\t');
+      std::getline(fields, family, '\t');
       std::getline(fields, implementation, '\t');
       std::getline(fields, target, '\t');
       std::getline(fields, hash, '\t');
       hashes[problem].insert(hash);
-      configurations[name + " " + implementation].insert(StrCat(target, ", ", count));
-      targets.insert(target);
+      configurations[family + " " + implementation].insert(StrCat(target, ", ", count));
+      if (implementation != "cpu.reference") targets.insert(target);
     }
   }
   for (const auto& [problem, different] : hashes) EXPECT_EQ(different.size(), 1u) << problem;
-  std::cout << runs << " runs of " << hashes.size() << " problems; targets";
+  std::cout << runs << " runs of " << hashes.size() << " results; targets";
   for (const std::string& target : targets) std::cout << " " << target;
   std::cout << "; threads";
   for (const uint32_t count : threads) std::cout << " " << count;
-  for (const Operator* op : ImplementedOperators()) {
-    const std::string name = FindOperator(op->type)->name;
-    std::cout << "\n  " << name << ":";
-    for (const std::string& implementation : ImplementationsUnderTest(*op)) {
+  for (const CaseFamily& family : AllCaseFamilies()) {
+    std::cout << "\n  " << family.name << ":";
+    const auto first = static_cast<uint32_t>(family.operators[0]);
+    for (const std::string& implementation : ImplementationsUnderTest(*FindImplementation(first))) {
       std::cout << " " << implementation;
-      EXPECT_EQ(configurations[name + " " + implementation].size(), targets.size() * threads.size())
-          << name << ": " << implementation << " was not run on all targets with all numbers of threads";
+      const size_t expected = implementation == "cpu.reference" ? 1 : targets.size();
+      EXPECT_EQ(configurations[StrCat(family.name, " ", implementation)].size(), expected * threads.size())
+          << family.name << ": " << implementation
+          << " was not run on all targets with all numbers of threads";
     }
   }
   std::cout << "\n";

@@ -61,8 +61,8 @@ std::optional<uint64_t> PlaceOf(Index index, uint32_t size) {
   return static_cast<uint64_t>(index);
 }
 
-struct Case {
-  Problem problem;
+struct Scatter {
+  Case problem;
   Bytes expected;
   std::string first_bad;  // how the message begins; empty: there is none
 };
@@ -73,7 +73,7 @@ class Cases {
  public:
   Cases(DataType type, bool in_place) : type_(type), width_(BitSize(type) / 8), in_place_(in_place) {}
 
-  Case Elements(uint32_t size, const std::vector<Index>& places) const {
+  Scatter Elements(uint32_t size, const std::vector<Index>& places) const {
     const auto count = static_cast<uint32_t>(places.size());
     const TensorDesc data = Packed(type_, {size}), indices = Packed(kIndexType<Index>, {count});
     const TensorDesc updates = Packed(type_, {count});
@@ -86,7 +86,7 @@ class Cases {
   }
 
   // `places` has as many components as `sizes`; what they name has `slice` elements.
-  Case Nd(const std::vector<uint32_t>& sizes, uint32_t slice, const std::vector<Index>& places) const {
+  Scatter Nd(const std::vector<uint32_t>& sizes, uint32_t slice, const std::vector<Index>& places) const {
     const auto tuple = static_cast<uint32_t>(sizes.size());
     const auto count = static_cast<uint32_t>(places.size() / tuple);
     std::vector<uint32_t> data_sizes = sizes;
@@ -108,15 +108,15 @@ class Cases {
   }
 
  private:
-  Case Make(OperatorDesc desc, const std::vector<Index>& places, const std::vector<uint32_t>& sizes,
-            uint32_t slice) const {
+  Scatter Make(OperatorDesc desc, const std::vector<Index>& places, const std::vector<uint32_t>& sizes,
+               uint32_t slice) const {
     std::mt19937_64 random(TestSeed());
     const std::vector<const TensorDesc*> tensors = desc.inputs();
     Bytes data(tensors[0]->total_bytes), indices(tensors[1]->total_bytes), updates(tensors[2]->total_bytes);
     for (uint8_t& byte : data) byte = static_cast<uint8_t>(random());
     for (uint8_t& byte : updates) byte = static_cast<uint8_t>(random());
     std::memcpy(indices.data(), places.data(), places.size() * sizeof(Index));
-    Case result;
+    Scatter result;
     result.expected = in_place_ ? data : Bytes(data.size(), kGap);
     const size_t elements = ElementCount(*tensors[0]) * width_;
     std::memcpy(result.expected.data(), data.data(), elements);
@@ -139,8 +139,7 @@ class Cases {
                : StrCat("SCATTER_ELEMENTS: IndicesTensor[", position, "] is ", values, " but");
       }
     }
-    std::string name = StrCat(desc.schema->name, " ", Name(type_), " by ", Name(kIndexType<Index>));
-    result.problem = {std::move(name), std::move(desc), {data, indices, updates}, in_place_};
+    result.problem = {std::move(desc), {data, indices, updates}, in_place_};
     return result;
   }
 
@@ -149,8 +148,8 @@ class Cases {
   const bool in_place_;
 };
 
-void ExpectSafe(DmlHarness& harness, const Case& test) {
-  SCOPED_TRACE(test.problem.name);
+void ExpectSafe(DmlHarness& harness, const Scatter& test) {
+  SCOPED_TRACE(Describe(test.problem));
   for (const std::string& implementation :
        ImplementationsUnderTest(*FindImplementation(test.problem.desc.schema->type))) {
     OnEveryTarget([&](const char*) {

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/status.h"
+#include "support/api_run.h"
 #include "support/child_process.h"
 #include "support/compare.h"
 #include "support/operator_runner.h"
@@ -61,10 +62,9 @@ uint64_t TimeOf(const std::vector<int>& threads) {
 }
 
 // Adds 1 to a million numbers.
-Problem Increment(std::vector<int32_t> numbers) {
+Case Increment(std::vector<int32_t> numbers) {
   const TensorDesc tensor = Packed(DataType::kInt32, {static_cast<uint32_t>(numbers.size())});
-  return {"increment",
-          MakeDesc("ELEMENT_WISE_IDENTITY",
+  return {MakeDesc("ELEMENT_WISE_IDENTITY",
                    {{"InputTensor", tensor}, {"OutputTensor", tensor}, {"ScaleBias", ScaleBias{1, 1}}}),
           {Scattered(tensor, numbers)},
           /*in_place=*/true};
@@ -76,8 +76,8 @@ TEST(SlowWorker, OnlyDelays) {
     std::vector<int> workers = WorkerThreads();
     EXPECT_EQ(workers.size(), 6u);
     std::vector<ApiResult> expected;
-    const std::vector<Problem> problems = LargeProblems();
-    for (const Problem& problem : problems) {
+    const std::vector<Case> problems = LargeProblems();
+    for (const Case& problem : problems) {
       expected.push_back(RunThroughApi(harness, problem, "cpu.reference"));
     }
     workers.resize(3);  // the others are as fast as ever
@@ -91,9 +91,9 @@ TEST(SlowWorker, OnlyDelays) {
         const ApiResult result = RunThroughApi(harness, problems[i]);
         const Exactness exactness = ExactnessOf(problems[i].desc, result.implementation);
         EXPECT_EQ(Difference(problems[i].desc, result.outputs, expected[i].outputs, exactness), "")
-            << problems[i].name;
+            << Describe(problems[i]);
       }
-      const Problem increment = Increment(numbers);
+      const Case increment = Increment(numbers);
       numbers = Gathered<int32_t>(*increment.desc.tensor("OutputTensor"),
                                   RunThroughApi(harness, increment).outputs[0]);
       EXPECT_EQ(numbers, std::vector<int32_t>(numbers.size(), ++rounds));

@@ -15,10 +15,12 @@
 #include <gtest/gtest.h>
 
 #include "anydml/c_desc.h"
+#include "base/sanitizers.h"
 #include "common/scoped_variable.h"
 #include "load/process_state.h"
-#include "support/problems.h"
-#include "base/sanitizers.h"
+#include "support/cases.h"
+#include "support/compare.h"
+#include "support/dml_harness.h"
 
 namespace anydml::test {
 namespace {
@@ -30,16 +32,14 @@ constexpr int kThreads = 16;
 constexpr int kQueues = 8;
 constexpr int kSamples = 40;
 
-size_t Hash(const std::vector<Bytes>& outputs) {
-  std::string bytes;
-  for (const Bytes& output : outputs) bytes.append(output.begin(), output.end());
-  return std::hash<std::string>()(bytes);
-}
-
-// A problem with the hash of its result.
+// A problem with its result, which is computed as exactly as the device's implementation declares.
 class Work {
  public:
-  explicit Work(testing::Problem problem) : problem_(std::move(problem)) {
+  Work(testing::Case problem, ID3D12Device* device) : problem_(std::move(problem)) {
+    const tools::CDesc desc(problem_.desc);
+    DmlHarness chooser(device, DML_CREATE_DEVICE_FLAG_NONE);
+    const auto compiled = chooser.Compile(desc.get().Type, desc.get().Desc);
+    exactness_ = testing::ExactnessOf(problem_.desc, AnyDmlGetImplementation(compiled.Get()));
     const tools::ScopedVariable reference("ANYDML_IMPLEMENTATION", "cpu.reference");
     DmlHarness harness(CpuDevice().Get(), DML_CREATE_DEVICE_FLAG_NONE);
     expected_ = Run(harness);
@@ -47,19 +47,23 @@ class Work {
 
   void RunOn(ID3D12Device* device, ID3D12CommandQueue* queue) const {
     DmlHarness harness(device, queue);
-    if (Run(harness) != expected_) throw std::runtime_error("a wrong result of " + problem_.name);
+    const std::string difference = testing::Difference(problem_.desc, Run(harness), expected_, exactness_);
+    if (!difference.empty()) throw std::runtime_error(testing::Describe(problem_) + ": " + difference);
   }
 
  private:
-  size_t Run(DmlHarness& harness) const {
+  std::vector<Bytes> Run(DmlHarness& harness) const {
     const tools::CDesc desc(problem_.desc);
     std::vector<uint64_t> output_bytes;
-    for (const TensorDesc* tensor : problem_.desc.outputs()) output_bytes.push_back(tensor->total_bytes);
-    return Hash(harness.Run(desc.get().Type, desc.get().Desc, problem_.inputs, output_bytes));
+    for (const TensorDesc* tensor : problem_.desc.outputs()) {
+      output_bytes.push_back(tensor == nullptr ? 0 : tensor->total_bytes);
+    }
+    return harness.Run(desc.get().Type, desc.get().Desc, problem_.inputs, output_bytes);
   }
 
-  testing::Problem problem_;
-  size_t expected_ = 0;
+  testing::Case problem_;
+  Exactness exactness_;
+  std::vector<Bytes> expected_;
 };
 
 // Waits as a Windows program does, for everything that is on the queue.
@@ -76,12 +80,16 @@ void WaitWithEvent(ID3D12Device* device, ID3D12CommandQueue* queue) {
 class Load {
  public:
   Load() {
-    for (const testing::Problem& problem : testing::SmallProblems()) work_.emplace_back(problem);
     Check(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device_)), "D3D12CreateDevice");
     D3D12_COMMAND_QUEUE_DESC desc = {};
     desc.Type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
     for (auto& queue : queues_) {
       Check(device_->CreateCommandQueue(&desc, IID_PPV_ARGS(&queue)), "CreateCommandQueue");
+    }
+    for (const testing::CaseFamily& family : testing::AllCaseFamilies()) {
+      for (const OperatorType type : family.operators) {
+        work_.emplace_back(testing::MakeCase(family, type, testing::TestSeed()), device_.Get());
+      }
     }
   }
 

@@ -85,7 +85,7 @@ void EnableDebugLayer() {
   debug->EnableDebugLayer();
 }
 
-ApiResult RunThroughApi(DmlHarness& given, const Problem& problem, const std::string& implementation) {
+ApiResult RunThroughApi(DmlHarness& given, const Case& problem, const std::string& implementation) {
   ApiResult result;
   std::optional<DmlHarness> forced;  // a DirectML device of its own: it reads the variable when it is made
   if (!implementation.empty()) {
@@ -127,7 +127,7 @@ ApiResult RunThroughApi(DmlHarness& given, const Problem& problem, const std::st
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i]) {
       EXPECT_TRUE(inputs[i]->Content() == problem.inputs[i])
-          << result.implementation << " wrote to input " << i << " of " << problem.name;
+          << result.implementation << " wrote to input " << i << " of " << Describe(problem);
     }
   }
   for (const auto& output : outputs) result.outputs.push_back(output ? output->Content() : Bytes());

@@ -6,18 +6,10 @@
 #include <vector>
 
 #include "ops/operator.h"
-#include "schema/operator_desc.h"
+#include "support/cases.h"
 #include "support/dml_harness.h"
-#include "support/guarded_buffer.h"
 
 namespace anydml::testing {
-
-struct Problem {
-  std::string name;
-  OperatorDesc desc;
-  std::vector<Bytes> inputs;
-  bool in_place = false;  // output 0 is input 0
-};
 
 struct ApiResult {
   std::string implementation;         // empty: the one that was asked for does not fit
@@ -35,7 +27,7 @@ void EnableDebugLayer();
 // Compiles, initialises and dispatches; with the implementation of this name, or any. On the CPU the
 // buffers lie between guard pages (GuardedBuffer): a byte outside of them is a crash. An input or a
 // guard that was written to is a failure.
-ApiResult RunThroughApi(test::DmlHarness& harness, const Problem& problem,
+ApiResult RunThroughApi(test::DmlHarness& harness, const Case& problem,
                         const std::string& implementation = {});
 
 }  // namespace anydml::testing

@@ -23,8 +23,12 @@ inline constexpr uint32_t kFewElements = 1 << 9, kMaxElements = 1 << 13;
 // are not chosen come from a seed.
 class CaseMaker {
  public:
-  explicit CaseMaker(ByteSource source)
-      : source_(source), random_(source_.Word()), elements_(source_.OneIn(8) ? kMaxElements : kFewElements) {}
+  // Tensors of Sizes() have `least` elements or more.
+  explicit CaseMaker(ByteSource source, uint32_t least = 0)
+      : source_(source),
+        random_(source_.Word()),
+        elements_(source_.OneIn(8) ? kMaxElements : kFewElements),
+        least_(least) {}
 
   ByteSource& source() { return source_; }
 
@@ -36,6 +40,11 @@ class CaseMaker {
       const auto most = static_cast<uint32_t>(elements_ / count);
       size = std::min(most, source_.OneIn(16) ? source_.Between(1, elements_) : source_.Between(1, 12));
       count *= size;
+    }
+    if (count < least_) {
+      uint32_t& longest = *std::max_element(sizes.begin(), sizes.end());
+      const uint64_t others = count / longest;
+      longest = static_cast<uint32_t>((least_ + others - 1) / others);
     }
     return sizes;
   }
@@ -76,7 +85,7 @@ class CaseMaker {
  private:
   ByteSource source_;
   std::mt19937_64 random_;
-  const uint32_t elements_;
+  const uint32_t elements_, least_;
 };
 
 }  // namespace anydml::testing

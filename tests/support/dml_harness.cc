@@ -231,14 +231,17 @@ std::vector<std::vector<uint8_t>> DmlHarness::Run(DML_OPERATOR_TYPE type, const 
   std::vector<Bound> owned_bounds(inputs.size());
   std::vector<Bound> input_bounds(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].empty()) continue;  // absent
     buffers.push_back(Upload(inputs[i]));
     const bool is_owned = i < owned.size() && owned[i];
     (is_owned ? owned_bounds : input_bounds)[i].buffer = buffers.back().Get();
   }
   std::vector<Bound> output_bounds;
   for (uint64_t bytes : output_bytes) {
+    output_bounds.emplace_back();
+    if (bytes == 0) continue;  // absent
     buffers.push_back(CreateBuffer(bytes));
-    output_bounds.push_back({buffers.back().Get()});
+    output_bounds.back().buffer = buffers.back().Get();
   }
   auto persistent = CreatePersistent(op.Get());
   Initialize(op.Get(), persistent.Get(), owned_bounds);
@@ -246,7 +249,8 @@ std::vector<std::vector<uint8_t>> DmlHarness::Run(DML_OPERATOR_TYPE type, const 
   Check(dml_->GetDeviceRemovedReason(), "GetDeviceRemovedReason");
   std::vector<std::vector<uint8_t>> results;
   for (size_t i = 0; i < output_bytes.size(); ++i) {
-    results.push_back(Download(output_bounds[i].buffer, output_bytes[i]));
+    results.push_back(output_bytes[i] == 0 ? std::vector<uint8_t>()
+                                           : Download(output_bounds[i].buffer, output_bytes[i]));
   }
   return results;
 }

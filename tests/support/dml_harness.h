@@ -118,6 +118,7 @@ class DmlHarness {
                 ID3D12Resource* persistent = nullptr);
 
   // The short way: compiles, uploads, initialises (owned inputs too), executes and reads back.
+  // Tensors of 0 bytes are absent.
   std::vector<std::vector<uint8_t>> Run(DML_OPERATOR_TYPE type, const void* desc,
                                         const std::vector<std::vector<uint8_t>>& inputs,
                                         const std::vector<uint64_t>& output_bytes,

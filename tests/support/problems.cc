@@ -4,7 +4,6 @@
 #include <cstring>
 #include <span>
 
-#include "base/status.h"
 #include "support/operator_runner.h"
 
 namespace anydml::testing {
@@ -12,22 +11,13 @@ namespace {
 
 using Sizes = std::vector<uint32_t>;
 
-constexpr DataType kTopKTypes[] = {
-    DataType::kFloat32, DataType::kFloat16, DataType::kInt64,  DataType::kInt32,  DataType::kInt16,
-    DataType::kInt8,    DataType::kUInt64,  DataType::kUInt32, DataType::kUInt16, DataType::kUInt8};
-constexpr DataType kScatterTypes[] = {DataType::kFloat64, DataType::kFloat16, DataType::kUInt8,
-                                      DataType::kInt32};
-constexpr DataType kIndexTypes[] = {DataType::kInt64, DataType::kInt32, DataType::kUInt64, DataType::kUInt32};
-
 // Zeros and infinities of both signs, NaNs of both signs and kinds, denormals, and ordinary ones.
 constexpr uint64_t kFloats[] = {0,          0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00001,
                                 0x7F800001, 1,          0x80000001, 0x3F800000, 0xBF800000};
-constexpr uint64_t kHalves[] = {0, 0x8000, 0x7C00, 0xFC00, 0x7E00, 0xFE01, 0x7C01, 1, 0x8001, 0x3C00, 0xBC00};
 
 class Maker {
  public:
-  std::vector<Problem> Take() { return std::move(problems_); }
-  std::mt19937_64& random() { return random_; }
+  std::vector<Case> Take() { return std::move(problems_); }
 
   void TopK(const char* name, const TensorDesc& input, uint32_t axis, uint32_t k, uint32_t direction,
             DataType index_type, Bytes content) {
@@ -104,11 +94,7 @@ class Maker {
 
  private:
   void Add(OperatorDesc desc, std::vector<Bytes> inputs, bool in_place = false) {
-    std::string name = StrCat(problems_.size(), " ", desc.schema->name);
-    for (const TensorDesc* tensor : desc.inputs()) {
-      name += StrCat(" ", Name(tensor->type), SizesToString(*tensor));
-    }
-    problems_.push_back({std::move(name), std::move(desc), std::move(inputs), in_place});
+    problems_.push_back({std::move(desc), std::move(inputs), in_place});
   }
 
   // Few different ones, so that elements are updated several times.
@@ -127,48 +113,12 @@ class Maker {
   }
 
   std::mt19937_64 random_{TestSeed()};
-  std::vector<Problem> problems_;
+  std::vector<Case> problems_;
 };
 
 }  // namespace
 
-std::vector<Problem> SmallProblems() {
-  constexpr uint64_t kFew[] = {0, 1, 5};
-  Maker make;
-  uint32_t turn = 0;  // directions and index types take turns
-  const auto direction = [&turn] { return turn % 2; };
-  const auto index_type = [&turn] { return turn++ / 2 % 2 == 0 ? DataType::kUInt32 : DataType::kUInt64; };
-  for (const DataType type : kTopKTypes) {
-    const TensorDesc rows = Packed(type, {3, 50}), longer = Packed(type, {2, 700});
-    make.TopK("TOP_K1", rows, 1, 7, direction(), index_type(), make.From(rows, kFew));
-    make.TopK("TOP_K1", longer, 1, 20, direction(), index_type(), make.Any(longer));
-    ++turn;
-  }
-  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
-    for (const uint32_t k : {70u, 599u}) {
-      const TensorDesc rows = Packed(type, {2, 600});
-      const Bytes content = type == DataType::kFloat32 ? make.From(rows, kFloats) : make.From(rows, kHalves);
-      make.TopK("TOP_K1", rows, 1, k, 0, DataType::kUInt32, content);
-      make.TopK("TOP_K1", rows, 1, k, 1, DataType::kUInt64, content);
-    }
-  }
-  const TensorDesc short_columns = Packed(DataType::kInt16, {2, 40, 5});
-  make.TopK("TOP_K", short_columns, 1, 6, 0, DataType::kUInt32, make.From(short_columns, kFew));
-  const TensorDesc spread = Strided(DataType::kFloat32, {3, 700}, {2200, 3});
-  make.TopK("TOP_K", spread, 1, 30, 0, DataType::kUInt32, make.From(spread, kFloats));
-  for (size_t i = 0; i < std::size(kIndexTypes); ++i) {
-    make.ScatterElements(kScatterTypes[i], {6, 30}, 1, 40, kIndexTypes[i], i % 2 != 0);
-    make.ScatterElements(kScatterTypes[i], {40, 7}, 0, 33, kIndexTypes[i], i % 2 == 0);
-    make.ScatterNd(kScatterTypes[i], {9, 9}, 2, 60, kIndexTypes[i], i % 2 != 0);
-    make.ScatterNd(kScatterTypes[i], {12, 5, 3}, 1, 20, kIndexTypes[i], i % 2 == 0);
-  }
-  make.Identity(Packed(DataType::kInt16, {7, 33}), {});
-  make.Identity(Packed(DataType::kFloat16, {7, 33}), ScaleBias{0.3f, 7});
-  make.Identity(Packed(DataType::kInt64, {70}), ScaleBias{0.3f, 7});
-  return make.Take();
-}
-
-std::vector<Problem> LargeProblems() {
+std::vector<Case> LargeProblems() {
   constexpr uint64_t kFew[] = {3, 4, 7, 9, 11, 12, 40, 130, 131};
   Maker make;
   const TensorDesc row = Packed(DataType::kFloat32, {1, 230000});

@@ -8,7 +8,9 @@
 #include <variant>
 
 #include "ops/element/check.h"
+#include "ops/element/operators.h"
 #include "schema/validate.h"
+#include "support/cases.h"
 
 namespace anydml::testing {
 namespace {
@@ -18,8 +20,8 @@ using Type = OperatorType;
 // A case in the making: sizes and the types of the tensors are chosen first.
 class ElementCaseMaker {
  public:
-  ElementCaseMaker(OperatorType type, DataType first, std::vector<uint32_t> sizes, CaseMaker& make)
-      : schema_(*FindOperator(type)), first_(first), sizes_(std::move(sizes)), make_(make) {}
+  ElementCaseMaker(OperatorType type, CaseMaker& make)
+      : schema_(*FindOperator(type)), sizes_(make.Sizes(kMaxDimensions)), make_(make) {}
 
   // Whether what was put together is a valid description, which depends on the types that were drawn.
   bool Try(Case* out) {
@@ -51,7 +53,7 @@ class ElementCaseMaker {
     for (size_t i = 0; i < schema_.fields.size(); ++i) {
       const TensorSupport* row = FindTensorSupport(support, static_cast<int>(i));
       if (row == nullptr || types_[i] != DataType::kUnknown) continue;
-      types_[i] = DrawType(row->types);
+      types_[i] = AnyType(row->types);
       for (const Relation& relation : schema_.relations) {
         if (relation.kind != RelationKind::kSameDataType) continue;
         const auto& fields = relation.fields;
@@ -61,12 +63,6 @@ class ElementCaseMaker {
     }
   }
 
-  DataType DrawType(uint32_t allowed) {
-    if (first_ != DataType::kUnknown && (allowed >> static_cast<uint32_t>(first_) & 1) != 0) {
-      return std::exchange(first_wanted_, false) || source().OneIn(2) ? first_ : AnyType(allowed);
-    }
-    return AnyType(allowed);
-  }
   DataType AnyType(uint32_t allowed) {
     uint32_t skip = source().Between(0, static_cast<uint32_t>(std::popcount(allowed)) - 1);
     while (skip-- > 0) allowed &= allowed - 1;
@@ -164,6 +160,10 @@ class ElementCaseMaker {
   }
 
   ScaleBias DrawScaleBias() {
+    if (source().OneIn(8)) {  // any bits
+      const auto any = [&] { return std::bit_cast<float>(source().Word()); };
+      return {any(), any()};
+    }
     if (source().OneIn(3)) return {static_cast<float>(source().Between(0, 6)) - 3, 2};
     return {DrawFloat(), DrawFloat()};
   }
@@ -191,8 +191,6 @@ class ElementCaseMaker {
   }
 
   const OperatorSchema& schema_;
-  const DataType first_;
-  bool first_wanted_ = true;
   std::vector<uint32_t> sizes_;
   CaseMaker& make_;
   OperatorDesc desc_;
@@ -221,6 +219,16 @@ float DrawNumber(uint32_t kind, uint64_t bits) {
     default:
       return std::bit_cast<float>(static_cast<uint32_t>(bits));
   }
+}
+
+Case MakeElementCase(OperatorType type, CaseMaker& make) {
+  ElementCaseMaker maker(type, make);
+  Case result;
+  for (int i = 0; i < 200; ++i) {
+    if (maker.Try(&result)) return result;
+  }
+  ADD_FAILURE() << FindOperator(type)->name << ": no valid description in 200 tries";
+  return result;
 }
 
 }  // namespace
@@ -256,18 +264,6 @@ Bytes ElementContent(const TensorDesc& tensor, CaseMaker& make) {
   return bytes;
 }
 
-Case MakeElementCase(OperatorType type, DataType first, const std::vector<uint32_t>& sizes, CaseMaker& make) {
-  ElementCaseMaker maker(type, first, sizes, make);
-  Case result;
-  for (int i = 0; i < 200; ++i) {
-    if (maker.Try(&result)) return result;
-  }
-  ADD_FAILURE() << FindOperator(type)->name << ": no valid description in 200 tries";
-  return result;
-}
-
-Case MakeElementCase(OperatorType type, CaseMaker& make) {
-  return MakeElementCase(type, DataType::kUnknown, make.Sizes(kMaxDimensions), make);
-}
+CaseFamily ElementCases() { return {"element", ElementOperatorTypes(), MakeElementCase}; }
 
 }  // namespace anydml::testing

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ops/scatter/scatter_test_cases.h"
+#include "support/cases.h"
 
 namespace anydml::testing {
 namespace {
@@ -213,32 +214,17 @@ TEST(ScatterNd, EveryTypeAndShape) {
   }
 }
 
-TEST(Scatter, RandomCases) {
-  const uint64_t seed = TestSeed();
-  SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", seed));
-  std::mt19937_64 random(seed);
-  for (int i = TestIterations(4000); i > 0; --i) {
-    const DataType type = kTypes[Uniform(random, 0, std::size(kTypes) - 1)];
-    const auto sizes = [&](uint32_t rank) {
-      std::vector<uint32_t> result;
-      uint64_t count = 1;
-      for (; rank > 0; --rank) {
-        result.push_back(Uniform(random, 1, count > 50 ? 2 : 7));
-        count *= result.back();
-      }
-      return result;
-    };
-    const uint32_t rank = Uniform(random, 1, 8);
-    if (Uniform(random, 0, 1) == 0) {
-      RunElementsCase(type, sizes(rank), Uniform(random, 0, rank - 1), random);
+// The implementations are compared with the reference elsewhere, on the same cases.
+TEST(Scatter, RandomCasesByOtherAlgorithms) {
+  ForCases(ScatterCases(), 2, [](const Case& problem) {
+    const RunResult result = RunOperator(problem.desc, problem.inputs,
+                                         {.implementation = "cpu.reference", .in_place = problem.in_place});
+    if (problem.desc.schema == FindOperator(OperatorType::kScatterNd)) {
+      ExpectNdBySlices(problem.desc, problem.inputs, result);
     } else {
-      const uint32_t tuple_size = Uniform(random, 1, rank);
-      const uint32_t positions = Uniform(random, 0, std::min(7u, 8 - (rank - tuple_size)));
-      const uint32_t needed = std::max({rank, positions + 1, positions + rank - tuple_size});
-      RunNdCase(type, sizes(positions), sizes(rank), tuple_size, Uniform(random, needed, 8), random);
+      ExpectElementsByLookup(problem.desc, problem.inputs, result);
     }
-    if (HasFailure()) return;
-  }
+  });
 }
 
 }  // namespace

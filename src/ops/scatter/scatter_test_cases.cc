@@ -21,9 +21,32 @@ Bytes RandomIndices(const TensorDesc& tensor, uint32_t largest_size, std::mt1993
   return bytes;
 }
 
-// The independent algorithm: flat row-major numbers, no coordinates of more than
-// three parts, and from the output's side: for every element the last update that
-// names it is looked for.
+template <typename T, size_t kCount>
+T Any(const T (&list)[kCount], std::mt19937_64& random) {
+  return list[Uniform(random, 0, kCount - 1)];
+}
+
+}  // namespace
+
+OperatorDesc ScatterNd(const TensorDesc& input, const TensorDesc& indices, const TensorDesc& updates,
+                       const TensorDesc& output, uint32_t input_dimensions, uint32_t indices_dimensions) {
+  return MakeDesc("SCATTER_ND", {{"InputTensor", input},
+                                 {"IndicesTensor", indices},
+                                 {"UpdatesTensor", updates},
+                                 {"OutputTensor", output},
+                                 {"InputDimensionCount", input_dimensions},
+                                 {"IndicesDimensionCount", indices_dimensions}});
+}
+
+OperatorDesc ScatterElements(const TensorDesc& input, const TensorDesc& indices, const TensorDesc& updates,
+                             const TensorDesc& output, uint32_t axis) {
+  return MakeDesc("SCATTER_ELEMENTS", {{"InputTensor", input},
+                                       {"IndicesTensor", indices},
+                                       {"UpdatesTensor", updates},
+                                       {"OutputTensor", output},
+                                       {"Axis", axis}});
+}
+
 void ExpectElementsByLookup(const OperatorDesc& desc, const std::vector<Bytes>& inputs,
                             const RunResult& result) {
   const TensorDesc &in = *desc.tensor("InputTensor"), &idx = *desc.tensor("IndicesTensor");
@@ -56,30 +79,43 @@ void ExpectElementsByLookup(const OperatorDesc& desc, const std::vector<Bytes>& 
   }
 }
 
-template <typename T, size_t kCount>
-T Any(const T (&list)[kCount], std::mt19937_64& random) {
-  return list[Uniform(random, 0, kCount - 1)];
-}
-
-}  // namespace
-
-OperatorDesc ScatterNd(const TensorDesc& input, const TensorDesc& indices, const TensorDesc& updates,
-                       const TensorDesc& output, uint32_t input_dimensions, uint32_t indices_dimensions) {
-  return MakeDesc("SCATTER_ND", {{"InputTensor", input},
-                                 {"IndicesTensor", indices},
-                                 {"UpdatesTensor", updates},
-                                 {"OutputTensor", output},
-                                 {"InputDimensionCount", input_dimensions},
-                                 {"IndicesDimensionCount", indices_dimensions}});
-}
-
-OperatorDesc ScatterElements(const TensorDesc& input, const TensorDesc& indices, const TensorDesc& updates,
-                             const TensorDesc& output, uint32_t axis) {
-  return MakeDesc("SCATTER_ELEMENTS", {{"InputTensor", input},
-                                       {"IndicesTensor", indices},
-                                       {"UpdatesTensor", updates},
-                                       {"OutputTensor", output},
-                                       {"Axis", axis}});
+void ExpectNdBySlices(const OperatorDesc& desc, const std::vector<Bytes>& inputs, const RunResult& result) {
+  const TensorDesc &in = *desc.tensor("InputTensor"), &idx = *desc.tensor("IndicesTensor");
+  const TensorDesc &upd = *desc.tensor("UpdatesTensor"), &out = *desc.tensor("OutputTensor");
+  const std::vector<uint32_t> input(in.sizes.begin() + in.rank - desc.uint("InputDimensionCount"),
+                                    in.sizes.begin() + in.rank);
+  const uint32_t tuple_size = idx.sizes[idx.rank - 1];
+  const size_t width = BitSize(in.type) / 8, idx_width = BitSize(idx.type) / 8;
+  const auto in_at = RowMajorOffsets(in), idx_at = RowMajorOffsets(idx), upd_at = RowMajorOffsets(upd);
+  const auto out_at = RowMajorOffsets(out);
+  uint64_t slice = 1;
+  for (size_t d = tuple_size; d < input.size(); ++d) slice *= input[d];
+  std::vector<const uint8_t*> expected;
+  for (uint64_t offset : in_at) expected.push_back(inputs[0].data() + offset * width);
+  for (uint64_t p = 0; p < upd_at.size() / slice; ++p) {
+    uint64_t target = 0;
+    bool in_range = true;
+    for (uint32_t c = 0; c < tuple_size; ++c) {
+      uint64_t raw = 0;
+      std::memcpy(&raw, inputs[1].data() + idx_at[p * tuple_size + c] * idx_width, idx_width);
+      long double index = static_cast<long double>(raw);
+      if (idx.type == DataType::kInt32) index = static_cast<int32_t>(raw);
+      if (idx.type == DataType::kInt64) index = static_cast<long double>(static_cast<int64_t>(raw));
+      if (index < 0) index += input[c];
+      if (index < 0 || index >= input[c]) {
+        in_range = false;
+      } else {
+        target = target * input[c] + static_cast<uint64_t>(index);
+      }
+    }
+    for (uint64_t i = 0; in_range && i < slice; ++i) {
+      expected[target * slice + i] = inputs[2].data() + upd_at[p * slice + i] * width;
+    }
+  }
+  for (size_t e = 0; e < expected.size(); ++e) {
+    ASSERT_EQ(std::memcmp(result.outputs[0].data() + out_at[e] * width, expected[e], width), 0)
+        << "element " << e;
+  }
 }
 
 void RunElementsCase(DataType type, const std::vector<uint32_t>& sizes, uint32_t axis,
@@ -124,38 +160,7 @@ void RunNdCase(DataType type, const std::vector<uint32_t>& positions, const std:
                       SizesToString(upd)));
   const RunResult result = ExpectAllAgree(desc, inputs, in_place);
 
-  // Independently: slices as flat ranges of row-major numbers.
-  const size_t width = BitSize(type) / 8, idx_width = BitSize(idx.type) / 8;
-  const auto in_at = RowMajorOffsets(in), idx_at = RowMajorOffsets(idx), upd_at = RowMajorOffsets(upd);
-  const auto out_at = RowMajorOffsets(out);
-  uint64_t slice = 1;
-  for (size_t d = tuple_size; d < input.size(); ++d) slice *= input[d];
-  std::vector<const uint8_t*> expected;
-  for (uint64_t offset : in_at) expected.push_back(inputs[0].data() + offset * width);
-  for (uint64_t p = 0; p < upd_at.size() / slice; ++p) {
-    uint64_t target = 0;
-    bool in_range = true;
-    for (uint32_t c = 0; c < tuple_size; ++c) {
-      uint64_t raw = 0;
-      std::memcpy(&raw, inputs[1].data() + idx_at[p * tuple_size + c] * idx_width, idx_width);
-      long double index = static_cast<long double>(raw);
-      if (idx.type == DataType::kInt32) index = static_cast<int32_t>(raw);
-      if (idx.type == DataType::kInt64) index = static_cast<long double>(static_cast<int64_t>(raw));
-      if (index < 0) index += input[c];
-      if (index < 0 || index >= input[c]) {
-        in_range = false;
-      } else {
-        target = target * input[c] + static_cast<uint64_t>(index);
-      }
-    }
-    for (uint64_t i = 0; in_range && i < slice; ++i) {
-      expected[target * slice + i] = inputs[2].data() + upd_at[p * slice + i] * width;
-    }
-  }
-  for (size_t e = 0; e < expected.size(); ++e) {
-    ASSERT_EQ(std::memcmp(result.outputs[0].data() + out_at[e] * width, expected[e], width), 0)
-        << "element " << e;
-  }
+  ExpectNdBySlices(desc, inputs, result);
 }
 
 }  // namespace anydml::testing

@@ -1,0 +1,40 @@
+// The cases of all families of operators, one list for tests, fuzzers, determinism and load.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "schema/schema.h"
+#include "support/case_maker.h"
+
+namespace anydml::testing {
+
+struct CaseFamily {
+  const char* name;
+  std::span<const OperatorType> operators;
+  // A valid problem of one of the operators, at the latest feature level.
+  Case (*make)(OperatorType type, CaseMaker& make);
+};
+
+// Each is defined in its family's folder.
+CaseFamily DynamicQuantizeCases();
+CaseFamily ElementCases();
+CaseFamily ScatterCases();
+CaseFamily TopKCases();
+
+std::span<const CaseFamily> AllCaseFamilies();
+
+// From random decisions: the same for the same seed. `least`: how many elements the largest tensors have, at
+// least.
+Case MakeCase(const CaseFamily& family, OperatorType type, uint64_t seed, uint32_t least = 0);
+
+// Calls body(case) with cases of all operators of the family in turn, each operator at least once, until
+// ANYDML_TEST_SECONDS (or `seconds`), of which ANYDML_TEST_PERCENT, are over or a test failed. Says how many
+// cases there were, and with a failure how to repeat it.
+void ForCases(const CaseFamily& family, double seconds, const std::function<void(const Case&)>& body);
+
+// "CAST INT8{2,3} -> FLOAT32{2,3} in place"
+std::string Describe(const Case& problem);
+
+}  // namespace anydml::testing
