@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "anydml/desc_fields.h"
 #include "base/status.h"
-#include "schema/operator_desc.h"
 
 namespace anydml::bench {
 

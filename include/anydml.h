@@ -36,6 +36,7 @@
 #endif
 
 /* Declared in DirectML.h and d3d12.h, which need not be included here. */
+struct DML_OPERATOR_DESC;
 struct IDMLCompiledOperator;
 struct ID3D12CommandQueue;
 struct ID3D12Device;
@@ -55,6 +56,32 @@ ANYDML_API void AnyDmlClearLastError(void);
 
 /* The version of this library, for example "0.1.0". Valid for ever. */
 ANYDML_API const char* AnyDmlGetVersion(void);
+
+/* What CreateOperator on a device of this feature level (DML_FEATURE_LEVEL) says of a
+ * description: S_OK or E_INVALIDARG, with the sentence of the failure. Needs no device. An
+ * operator that is not implemented yet is judged by the rules that all operators have. */
+ANYDML_API int32_t AnyDmlCheckOperator(const struct DML_OPERATOR_DESC* desc, uint32_t feature_level);
+
+/* A tensor's type (DML_TENSOR_DATA_TYPE) and sizes. */
+typedef struct AnyDmlTensor {
+  uint32_t DataType;
+  uint32_t DimensionCount;
+  uint32_t Sizes[8];
+} AnyDmlTensor;
+
+/* The outputs that an operator has for its inputs and attributes, in binding order; `count`
+ * is how many there are. In `desc` an output that is not known yet is null or has a
+ * DimensionCount of 0, and then the DataType that is wanted where the operator leaves a choice
+ * (0: none); others stay as they are. Optional outputs that are null are inferred, too.
+ *
+ * Returns an HRESULT: S_OK, E_INVALIDARG, DXGI_ERROR_UNSUPPORTED when the operator is not
+ * implemented yet, E_OUTOFMEMORY. */
+ANYDML_API int32_t AnyDmlInferOutputs(const struct DML_OPERATOR_DESC* desc, uint32_t count,
+                                      AnyDmlTensor* outputs);
+
+/* The names of an operator's (DML_OPERATOR_TYPE) implementations, fastest first, one per line:
+ * what ANYDML_IMPLEMENTATION takes. "" when it is not implemented yet. Valid for ever. */
+ANYDML_API const char* AnyDmlGetImplementations(uint32_t operator_type);
 
 /* The implementation that was chosen for `op`, for example "cpu.heap". Valid as
  * long as `op`. */

@@ -5,9 +5,9 @@
 #include <pybind11/stl.h>
 
 #include "anydml/exit_status.h"
+#include "anydml/operator_facts.h"
 #include "device.h"
 #include "dlpack.h"
-#include "ops/operator.h"
 
 namespace py = pybind11;
 
@@ -176,7 +176,9 @@ std::vector<std::pair<std::string, std::string>> Adapters() {
 
 std::vector<std::string> ImplementedNames() {
   std::vector<std::string> names;
-  for (const Operator* op : ImplementedOperators()) names.emplace_back(FindOperator(op->type)->name);
+  for (const OperatorSchema& schema : AllOperators()) {
+    if (tools::IsImplemented(schema)) names.emplace_back(schema.name);
+  }
   return names;
 }
 

@@ -60,19 +60,19 @@ TEST_F(CliCheckTest, RulesOfTheOperatorItself) {
 
 // Valid or not has nothing to do with being implemented.
 TEST_F(CliCheckTest, OperatorsThatAreNotImplemented) {
-  const std::string relu = R"("r": { "type": "ACTIVATION_RELU", "desc": {
+  const std::string softmax = R"("r": { "type": "ACTIVATION_SOFTMAX", "desc": {
       "InputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 1, 4] },
       "OutputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 1, SIZE] } } })";
   const auto write = [&](const char* size) {
-    std::string text = relu;
+    std::string text = softmax;
     WriteModel(text.replace(text.find("SIZE"), 4, size));
   };
   write("4");
   const CliResult result = Run({"check", "m.json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(
-      result.out.find("r (ACTIVATION_RELU): valid, accepted from feature level 1.0 on, not implemented yet"),
-      std::string::npos)
+  EXPECT_NE(result.out.find(
+                "r (ACTIVATION_SOFTMAX): valid, accepted from feature level 1.0 on, not implemented yet"),
+            std::string::npos)
       << result.out;
   write("5");
   EXPECT_EQ(Text(RunJson(1, {"check", "m.json"}), {"dispatchables", "0", "valid"}), "false");

@@ -59,6 +59,37 @@ TEST_F(OperatorTest, KnownButNotImplemented) {
   ExpectFailure(Create(DML_OPERATOR_GEMM, &desc), E_INVALIDARG, "GEMM: ");
 }
 
+TEST_F(OperatorTest, FactsNeedNoDevice) {
+  EXPECT_NE(std::string(AnyDmlGetImplementations(DML_OPERATOR_TOP_K1)).find("\ncpu.reference"),
+            std::string::npos);
+  EXPECT_STREQ(AnyDmlGetImplementations(DML_OPERATOR_GEMM), "");
+  EXPECT_STREQ(AnyDmlGetImplementations(0xFFFFFFFF), "");
+
+  const TopK top_k({1, 1, 3, 4}, 3, 9);
+  DML_OPERATOR_DESC desc = {DML_OPERATOR_TOP_K1, &top_k.desc};
+  ExpectFailure(AnyDmlCheckOperator(&desc, DML_FEATURE_LEVEL_6_4), E_INVALIDARG, "TOP_K1: K is 9");
+  ExpectFailure(AnyDmlCheckOperator(&desc, DML_FEATURE_LEVEL_1_0), E_INVALIDARG, "feature level 1.0");
+  EXPECT_EQ(AnyDmlCheckOperator(nullptr, DML_FEATURE_LEVEL_6_4), E_INVALIDARG);
+
+  const Tensor a(DML_TENSOR_DATA_TYPE_INT8, {2, 3});
+  DML_BUFFER_TENSOR_DESC half = {DML_TENSOR_DATA_TYPE_FLOAT16};
+  const DML_TENSOR_DESC wanted = {DML_TENSOR_TYPE_BUFFER, &half};
+  const DML_CAST_OPERATOR_DESC cast = {a.desc(), &wanted};
+  desc = {DML_OPERATOR_CAST, &cast};
+  AnyDmlTensor output = {};
+  ASSERT_EQ(AnyDmlInferOutputs(&desc, 1, &output), S_OK) << LastError();
+  EXPECT_EQ(output.DataType, static_cast<uint32_t>(DML_TENSOR_DATA_TYPE_FLOAT16));
+  ASSERT_EQ(output.DimensionCount, 2u);
+  EXPECT_EQ(output.Sizes[0], 2u);
+  EXPECT_EQ(output.Sizes[1], 3u);
+  ExpectFailure(AnyDmlInferOutputs(&desc, 2, &output), E_INVALIDARG, "CAST has 1 outputs but count is 2");
+
+  const DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC equals = {a.desc(), a.desc(), nullptr};
+  desc = {DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, &equals};
+  ASSERT_EQ(AnyDmlInferOutputs(&desc, 1, &output), S_OK) << LastError();
+  EXPECT_EQ(output.DataType, static_cast<uint32_t>(DML_TENSOR_DATA_TYPE_UINT8));
+}
+
 TEST_F(OperatorTest, CompileChecksItsArguments) {
   const TopK desc({1, 1, 3, 4}, 3, 2);
   auto op = h().CreateOperator(DML_OPERATOR_TOP_K1, &desc.desc);

@@ -5,9 +5,8 @@
 #include "anydml/commands.h"
 #include "anydml/exit_status.h"
 #include "anydml/model.h"
+#include "anydml/operator_facts.h"
 #include "anydml/text.h"
-#include "ops/operator.h"
-#include "schema/validate.h"
 
 namespace anydml::tools {
 namespace {
@@ -18,20 +17,10 @@ constexpr Option kOptions[] = {
     kAllowOutsideOption,
 };
 
-// What CreateOperator would say on a device of this feature level. An operator that is not
-// implemented is valid or not all the same.
-Status Validate(const DML_OPERATOR_DESC& desc, FeatureLevel level) {
-  OperatorDesc read;
-  ANYDML_RETURN_IF_ERROR(ReadOperatorDesc(&desc, level, &read));
-  ANYDML_RETURN_IF_ERROR(ValidateOperatorDesc(read, level));
-  const Operator* op = FindImplementation(read.schema->type);
-  return op == nullptr ? Status() : op->check(read, level);
-}
-
 // The lowest feature level that accepts it; 0 when none does.
 FeatureLevel LowestLevel(const DML_OPERATOR_DESC& desc) {
   for (const EnumMember& level : FindEnum("DML_FEATURE_LEVEL")->members) {
-    if (Validate(desc, level.value).ok()) return level.value;
+    if (CheckOperator(desc, level.value).ok()) return level.value;
   }
   return 0;
 }
@@ -42,9 +31,9 @@ class ModelChecker {
 
   void Check(const ModelOperator& op) {
     const CDesc c_desc(op.desc);
-    const Status status = Validate(c_desc.get(), level_);
+    const Status status = CheckOperator(c_desc.get(), level_);
     const FeatureLevel lowest = LowestLevel(c_desc.get());
-    const bool implemented = FindImplementation(op.desc.schema->type) != nullptr;
+    const bool implemented = IsImplemented(*op.desc.schema);
     if (!status.ok()) ++invalid_;
 
     std::string line = StrCat("  ", ForTerminal(op.name), " (", op.desc.schema->name, "): ");

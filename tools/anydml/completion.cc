@@ -4,8 +4,8 @@
 
 #include "anydml/commands.h"
 #include "anydml/field_values.h"
+#include "anydml/operator_facts.h"
 #include "common/adapters.h"
-#include "ops/operator.h"
 
 namespace anydml::tools {
 namespace {
@@ -133,9 +133,9 @@ class Completer {
 
   // Of the operator that was named, or of all.
   void AddImplementations(const std::string& head) {
-    for (const Operator* op : ImplementedOperators()) {
-      if (schema_ != nullptr && schema_->type != op->type) continue;
-      for (const char* name : op->implementations) {
+    for (const OperatorSchema& schema : AllOperators()) {
+      if (schema_ != nullptr && schema_->type != schema.type) continue;
+      for (const std::string& name : ImplementationsOf(schema)) {
         const std::string text = head + name;
         const bool known =
             std::any_of(result_.list.begin(), result_.list.end(),

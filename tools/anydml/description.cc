@@ -6,7 +6,7 @@
 #include "anydml/desc_fields.h"
 #include "anydml/exit_status.h"
 #include "anydml/field_values.h"
-#include "ops/operator.h"
+#include "anydml/operator_facts.h"
 
 namespace anydml::tools {
 namespace {
@@ -207,14 +207,14 @@ const Description::Input* Description::InputOf(size_t field) const {
 }
 
 Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
-  const Operator* op = FindImplementation(schema_.type);
+  const bool is_implemented = IsImplemented(schema_);
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
     OutputRequest tensors = requests[i];
     for (TensorDesc& tensor : tensors) {
       // Operators infer both sizes and type, or take a tensor as it is: sizes alone are put in afterwards.
-      if (op != nullptr && tensor.type == DataType::kUnknown) tensor.rank = 0;
+      if (is_implemented && tensor.type == DataType::kUnknown) tensor.rank = 0;
       if (tensor.rank > 0) AddLeadingOnes(&tensor, tensor.rank + AddedOnes());
     }
     if (field.type == FieldType::kTensorArray) {
@@ -223,12 +223,12 @@ Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
       desc_.fields[i] = tensors.empty() ? TensorDesc() : tensors[0];
     }
   }
-  if (op != nullptr) ANYDML_RETURN_IF_ERROR(op->infer(&desc_));
+  if (is_implemented) ANYDML_RETURN_IF_ERROR(tools::InferOutputs(&desc_));
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
     if (field.optional && requests[i].empty()) desc_.fields[i] = std::monostate();
-    if (op == nullptr) continue;
+    if (!is_implemented) continue;
     const std::vector<TensorDesc*> tensors = TensorsOf(&desc_.fields[i]);
     for (size_t j = 0; j < requests[i].size(); ++j) {
       if (requests[i][j].rank > 0 && requests[i][j].type == DataType::kUnknown) {
@@ -237,7 +237,7 @@ Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
       }
     }
   }
-  if (op == nullptr) ANYDML_RETURN_IF_ERROR(InferFromRelations());
+  if (!is_implemented) ANYDML_RETURN_IF_ERROR(InferFromRelations());
   return SetCounts(&desc_);
 }
 

@@ -6,17 +6,10 @@
 #include "anydml/desc_fields.h"
 #include "anydml/exit_status.h"
 #include "anydml/field_values.h"
-#include "ops/operator.h"
+#include "anydml/operator_facts.h"
 
 namespace anydml::tools {
 namespace {
-
-// Fastest first; none when the operator is not implemented.
-std::vector<std::string> Implementations(const OperatorSchema& schema) {
-  const Operator* op = FindImplementation(schema.type);
-  if (op == nullptr) return {};
-  return {op->implementations.begin(), op->implementations.end()};
-}
 
 std::string Join(const std::vector<std::string>& names) {
   std::string text;
@@ -45,7 +38,7 @@ void ListOperators(Output* output) {
   output->Text(Row("operator", "since", "implemented"));
   json.Key("operators").BeginArray();
   for (const OperatorSchema& schema : AllOperators()) {
-    const std::vector<std::string> implementations = Implementations(schema);
+    const std::vector<std::string> implementations = ImplementationsOf(schema);
     const std::string row = Row(schema.name, FeatureLevelName(schema.level),
                                 implementations.empty() ? "-" : Join(implementations));
     output->Text(implementations.empty() ? row : output->Paint(Style::kBold, row));
@@ -139,7 +132,7 @@ void DescribeLevel(const OperatorSchema& schema, const LevelSupport& level, Outp
 
 void DescribeOperator(const OperatorSchema& schema, Output* output) {
   JsonWriter& json = output->document();
-  const std::vector<std::string> implementations = Implementations(schema);
+  const std::vector<std::string> implementations = ImplementationsOf(schema);
   const std::vector<std::string> backends = Backends(implementations);
   output->Text(StrCat(output->Paint(Style::kBold, schema.name), " (DML_OPERATOR_TYPE ", schema.type,
                       "), since feature level ", FeatureLevelName(schema.level), "\n"));

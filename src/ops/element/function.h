@@ -120,6 +120,7 @@ inline constexpr uint32_t N = 0;  // none
   V(Celu, 1, 1, F, N, 4)                   \
   V(Softplus, 1, 2, F, N, 4)               \
   V(Gelu, 1, 0, F, N, 4)                   \
+  V(GeluOfHalf, 1, 0, F, N, 4)             \
   V(Swish, 1, 1, F, N, 4)                  \
   V(AdamRate, 1, 2, N, F, 4)
 

@@ -54,6 +54,10 @@ void BuildSimple(ElementBuilder& b, Function function) {
   b.Store(r[0], b.program().instructions.back().to);
 }
 
+void BuildGelu(ElementBuilder& b, Function function) {
+  BuildSimple(b, b.output_type(0) == DataType::kFloat16 ? Function::kGeluOfHalf : function);
+}
+
 void BuildMove(ElementBuilder& b) {
   b.ViewAsBits();
   const Class type = BitSize(b.output_type(0)) == 64 ? Class::kU64 : Class::kU32;
@@ -378,7 +382,7 @@ constexpr Row kRows[] = {
     {Type::kActivationShrink, Function::kShrink},
     {Type::kActivationCelu, Function::kCelu},
     {Type::kActivationReluGrad, Function::kReluGrad},
-    {Type::kActivationGelu, Function::kGelu},
+    {Type::kActivationGelu, Function::kGelu, BuildGelu},
     {Type::kActivationSwish, Function::kSwish},
     {Type::kActivationHardSwish, Function::kHardSwish},
     {Type::kCast, kNone, BuildCast},

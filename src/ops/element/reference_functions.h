@@ -199,6 +199,7 @@ inline float Float(const Instruction& i, float a, float b, float c) {
     case F::kSoftplus:
       return std::isnan(a) ? a : rounded(dp * Softplus(dq * x));
     case F::kGelu:
+    case F::kGeluOfHalf:
       return std::isinf(a) ? Larger(a, 0) : rounded(Gelu(x));
     case F::kSwish:
       return rounded(x / (1 + std::exp(-(dp * x))));

@@ -111,7 +111,13 @@ ANYDML_SCALAR_BINARY(PowerRounded) {
 
 ANYDML_SCALAR_UNARY(Abs) { return a < 0 ? static_cast<T>(Bits<T>{0} - static_cast<Bits<T>>(a)) : a; }
 ANYDML_SCALAR_UNARY(Negate) { return static_cast<T>(Bits<T>{0} - static_cast<Bits<T>>(a)); }
-ANYDML_SCALAR_UNARY(Sign) { return static_cast<T>(a > 0) - static_cast<T>(a < 0); }
+ANYDML_SCALAR_UNARY(Sign) {
+  if constexpr (std::is_unsigned_v<T>) {
+    return static_cast<T>(a != 0);
+  } else {
+    return static_cast<T>(a > 0) - static_cast<T>(a < 0);
+  }
+}
 
 // NaN results are alike (functions-inl.h).
 template <typename T>

@@ -94,6 +94,8 @@ ANYDML_UNARY(Softplus) {
   return OneNan(d, hn::IfThenElse(overflown, hn::Mul(hn::Mul(alpha, beta), a), product));
 }
 ANYDML_UNARY(Gelu) { return OneNan(d, math::Gelu(d, a)); }
+// Of half the instructions, and as exact as the rounding to FLOAT16 that follows lets one see.
+ANYDML_UNARY(GeluOfHalf) { return OneNan(d, math::GeluOfHalf(d, a)); }
 ANYDML_UNARY(Swish) {
   const V scale = Parameter(d, instruction, 0);
   const V inside = hn::Mul(scale, a);

@@ -10,6 +10,8 @@ namespace {
 constexpr uint64_t kCacheLine = 64;
 constexpr uint64_t kShortestAcross = 4;  // less is read well enough as it is
 
+uint64_t ChunksOf(const TileLoop& loop) { return (loop.size + loop.chunk - 1) / loop.chunk; }
+
 uint64_t NarrowestInput(const ElementProblem& problem) {
   uint64_t bytes = 8;
   for (const ElementOperand& operand : problem.inputs) {
@@ -18,15 +20,33 @@ uint64_t NarrowestInput(const ElementProblem& problem) {
   return std::max<uint64_t>(bytes, 1);
 }
 
+// The place of tile `number` of a grid that is gone through in blocks of 32 rows by 8 columns of tiles:
+// 512 by 512 elements of 32 bits, of which each row and each column may lie in a page of its own.
+struct GridPlace {
+  uint64_t row;
+  uint64_t column;
+};
+GridPlace PlaceInBlocks(uint64_t number, uint64_t rows, uint64_t columns) {
+  constexpr uint64_t kRows = 32, kColumns = 8;
+  const uint64_t first_row = number / (kRows * columns) * kRows;
+  number -= first_row * columns;
+  const uint64_t height = std::min(kRows, rows - first_row);
+  const uint64_t first_column = number / (height * kColumns) * kColumns;
+  number -= first_column * height;
+  const uint64_t width = std::min(kColumns, columns - first_column);
+  return {first_row + number / width, first_column + number % width};
+}
+
 }  // namespace
 
 TilePlan::TilePlan(const ElementProblem& problem, uint32_t tile_elements)
     : loops(OrderedLoops<TileLoop>(problem)) {
   if (loops.empty()) return;
   uint64_t rest = tile_elements;
-  const size_t across = FindAcross(loops, problem.inputs.size(), kShortestAcross);
-  if (across + 1 < loops.size()) {
-    MoveBesideLast(&loops, across);
+  const size_t beside_at = FindAcross(loops, problem.inputs.size(), kShortestAcross);
+  across = beside_at + 1 < loops.size();
+  if (across) {
+    MoveBesideLast(&loops, beside_at);
     // As many neighbours of the input as lie in a cache line, so that each line is read once.
     TileLoop& beside = loops[loops.size() - 2];
     beside.chunk = std::min(beside.size, kCacheLine / NarrowestInput(problem));
@@ -37,15 +57,25 @@ TilePlan::TilePlan(const ElementProblem& problem, uint32_t tile_elements)
       rest /= loops[d].chunk;
     }
   }
-  for (const TileLoop& loop : loops) tiles *= (loop.size + loop.chunk - 1) / loop.chunk;
+  for (const TileLoop& loop : loops) tiles *= ChunksOf(loop);
 }
 
 Tile::Tile(const TilePlan& plan, uint64_t index) : plan(plan) {
-  for (size_t d = plan.loops.size(); d-- > 0;) {
+  size_t outer = plan.loops.size();
+  if (plan.across) {
+    const TileLoop& rows = plan.loops[outer - 2];
+    const TileLoop& columns = plan.loops[outer - 1];
+    const uint64_t grid = ChunksOf(rows) * ChunksOf(columns);
+    const GridPlace place = PlaceInBlocks(index % grid, ChunksOf(rows), ChunksOf(columns));
+    begins[outer - 2] = place.row * rows.chunk;
+    begins[outer - 1] = place.column * columns.chunk;
+    index /= grid;
+    outer -= 2;
+  }
+  for (size_t d = outer; d-- > 0;) {
     const TileLoop& loop = plan.loops[d];
-    const uint64_t chunks = (loop.size + loop.chunk - 1) / loop.chunk;
-    begins[d] = index % chunks * loop.chunk;
-    index /= chunks;
+    begins[d] = index % ChunksOf(loop) * loop.chunk;
+    index /= ChunksOf(loop);
   }
   for (size_t d = 0; d < plan.loops.size(); ++d) {
     const TileLoop& loop = plan.loops[d];

@@ -21,6 +21,9 @@ struct TilePlan {
 
   std::vector<TileLoop> loops;  // outermost first
   uint64_t tiles = 1;
+  // Neighbours of some input lie along the last loop but one: tiles are taken in blocks of both loops, so
+  // that the pages of both sides stay known to the processor.
+  bool across = false;
 };
 
 // One of a plan's tiles. Elements are numbered in row-major order of the extents.

@@ -9,6 +9,15 @@
 
 #include "ops/element/lane.h"
 
+// For loops: as many copies as iterations, so that arrays which they index are in registers; or one.
+#ifdef __CUDA_ARCH__
+#define ANYDML_UNROLL _Pragma("unroll")
+#define ANYDML_LOOP _Pragma("unroll 1")
+#else
+#define ANYDML_UNROLL
+#define ANYDML_LOOP
+#endif
+
 namespace anydml::element_cuda {
 
 // f.template operator()<Unsigned>() for elements of `bytes`.
@@ -63,7 +72,7 @@ struct alignas(sizeof(T) * kCount > 16 ? 16 : sizeof(T) * kCount) Pack {
 template <uint32_t kPart, uint32_t kParts, typename T, uint32_t kCount>
 ANYDML_LANE Pack<T, kCount / kParts> PartOf(const Pack<T, kCount>& pack) {
   Pack<T, kCount / kParts> part;
-#pragma unroll
+  ANYDML_UNROLL
   for (uint32_t i = 0; i < kCount / kParts; ++i)
     part.elements[i] = pack.elements[kPart * (kCount / kParts) + i];
   return part;

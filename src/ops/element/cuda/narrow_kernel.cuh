@@ -6,12 +6,13 @@
 
 namespace anydml::element_cuda {
 
-// Four blocks of a multiprocessor keep enough of its memory's time busy.
+// Four blocks of a multiprocessor leave 64 registers for a thread, which is enough; calls take some more.
 template <bool kInLine>
-__global__ void __launch_bounds__(kThreads, 4) NarrowKernel(const __grid_constant__ Machine machine) {
+__global__ void __launch_bounds__(kThreads, kInLine ? 4 : 3)
+    NarrowKernel(const __grid_constant__ Machine machine) {
   extern __shared__ uint4 shared[];
   const NarrowThread thread(machine, reinterpret_cast<std::byte*>(shared), blockIdx.x, threadIdx.x);
-#pragma unroll 1
+  ANYDML_LOOP
   for (uint32_t i = 0; i < machine.inputs; ++i) thread.Load(i);
   WaitForCopies();
   if (machine.tiled) __syncthreads();

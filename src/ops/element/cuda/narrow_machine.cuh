@@ -39,41 +39,44 @@ constexpr bool IsLong(ElementFunction function, Class type) {
 }
 
 template <typename Row, Class kClass>
-ANYDML_CALLED uint32_t CallLong(uint32_t a, uint32_t b, uint32_t c, uint32_t parameter0,
-                                uint32_t parameter1) {
+ANYDML_LANE uint32_t CallRow(uint32_t a, uint32_t b, uint32_t c, const Instruction& instruction) {
   using T = Number<kClass>;
   using lane::detail::Cast;
-  const Instruction instruction = {Row::kFunction, kClass, kClass, 0, {0, 0, 0}, {parameter0, parameter1}};
-  return Cast<uint32_t>(Row::template Call<kClass>(Cast<T>(a), Cast<T>(b), Cast<T>(c), instruction));
+  if constexpr (Row::Has(kClass)) {
+    return Cast<uint32_t>(Row::template Call<kClass>(Cast<T>(a), Cast<T>(b), Cast<T>(c), instruction));
+  } else {
+    return a;
+  }
 }
 
-template <bool kInLine, typename Row, Class kClass>
-ANYDML_LANE void ApplyRow(const Step& step, NarrowRegister& a, const NarrowRegister& b,
+// All cases of the table: of each function, the three classes.
+#define ANYDML_NARROW_CASE(name, type)                    \
+  case NarrowCode(ElementFunction::k##name, Class::type): \
+    return ANYDML_CALL_ROW(rows::name, Class::type);
+#define ANYDML_NARROW_CASES(name, ...) \
+  ANYDML_NARROW_CASE(name, kF32)       \
+  ANYDML_NARROW_CASE(name, kI32)       \
+  ANYDML_NARROW_CASE(name, kU32)
+
+ANYDML_CALLED inline uint32_t CallFunction(uint32_t code, uint32_t a, uint32_t b, uint32_t c,
+                                           uint32_t parameter0, uint32_t parameter1) {
+  const Instruction instruction = {{}, {}, {}, 0, {0, 0, 0}, {parameter0, parameter1}};
+  switch (code) {
+#define ANYDML_CALL_ROW(...) CallRow<__VA_ARGS__>(a, b, c, instruction)
+    ANYDML_ELEMENT_FUNCTIONS(ANYDML_NARROW_CASES)
+#undef ANYDML_CALL_ROW
+    default:
+      return a;
+  }
+}
+
+template <typename Row, Class kClass>
+ANYDML_LANE void ApplyRow(const Instruction& instruction, NarrowRegister& a, const NarrowRegister& b,
                           const NarrowRegister& c) {
-  constexpr uint32_t kElements = NarrowThread::kElements;
-  const Instruction& instruction = step.instruction;
-  if constexpr (!Row::Has(kClass)) {
-    return;
-  } else if constexpr (!kInLine) {
-    const auto p = static_cast<uint32_t>(instruction.parameters[0]);
-    const auto q = static_cast<uint32_t>(instruction.parameters[1]);
-    const bool uniform = step.uniform;
-#pragma unroll
-    for (uint32_t e = 0; e < kElements; ++e) {
-      if (e > 0 && uniform) {
-        a.elements[e] = a.elements[0];
-      } else {
-        a.elements[e] = CallLong<Row, kClass>(a.elements[e], b.elements[e], c.elements[e], p, q);
-      }
-    }
-  } else if constexpr (!IsLong(Row::kFunction, kClass)) {
-    using T = Number<kClass>;
-    using lane::detail::Cast;
-#pragma unroll
-    for (uint32_t e = 0; e < kElements; ++e) {
-      const T result = Row::template Call<kClass>(Cast<T>(a.elements[e]), Cast<T>(b.elements[e]),
-                                                  Cast<T>(c.elements[e]), instruction);
-      a.elements[e] = Cast<uint32_t>(result);
+  if constexpr (!IsLong(Row::kFunction, kClass)) {
+    ANYDML_UNROLL
+    for (uint32_t e = 0; e < NarrowThread::kElements; ++e) {
+      a.elements[e] = CallRow<Row, kClass>(a.elements[e], b.elements[e], c.elements[e], instruction);
     }
   }
 }
@@ -81,7 +84,7 @@ ANYDML_LANE void ApplyRow(const Step& step, NarrowRegister& a, const NarrowRegis
 // Calls f(element) for all and puts its results into a register.
 template <typename T, typename F>
 ANYDML_LANE void Convert(const Pack<T, NarrowThread::kElements>& from, NarrowRegister& to, F&& f) {
-#pragma unroll
+  ANYDML_UNROLL
   for (uint32_t e = 0; e < NarrowThread::kElements; ++e) to.elements[e] = f(from.elements[e]);
 }
 
@@ -152,7 +155,7 @@ ANYDML_LANE void ToIntegers(Class from, DataType type, NarrowRegister& a) {
 template <typename T>
 ANYDML_LANE Pack<T, NarrowThread::kElements> LowBits(const NarrowRegister& a) {
   Pack<T, NarrowThread::kElements> low;
-#pragma unroll
+  ANYDML_UNROLL
   for (uint32_t e = 0; e < NarrowThread::kElements; ++e) low.elements[e] = static_cast<T>(a.elements[e]);
   return low;
 }
@@ -167,7 +170,7 @@ ANYDML_LANE void Store(const NarrowThread& thread, const Step& step, NarrowRegis
   }
   if (operand.type == DataType::kFloat16) {
     Pack<uint16_t, NarrowThread::kElements> halves;
-#pragma unroll
+    ANYDML_UNROLL
     for (uint32_t e = 0; e < NarrowThread::kElements; e += 2) {
       const uint32_t both = FloatsToHalves(AsFloat(a.elements[e]), AsFloat(a.elements[e + 1]));
       halves.elements[e] = static_cast<uint16_t>(both);
@@ -203,19 +206,12 @@ ANYDML_LANE void ConvertClass(const Instruction& instruction, NarrowRegister& a)
 }
 
 // a = f(a, b, c)
-template <bool kInLine>
-ANYDML_LANE void Apply(const Step& step, NarrowRegister& a, const NarrowRegister& b,
-                       const NarrowRegister& c) {
+ANYDML_LANE void ApplyInLine(const Step& step, NarrowRegister& a, const NarrowRegister& b,
+                             const NarrowRegister& c) {
   switch (step.code) {
-#define ANYDML_CASES(name, ...)                                       \
-  case NarrowCode(ElementFunction::k##name, Class::kF32):             \
-    return ApplyRow<kInLine, rows::name, Class::kF32>(step, a, b, c); \
-  case NarrowCode(ElementFunction::k##name, Class::kI32):             \
-    return ApplyRow<kInLine, rows::name, Class::kI32>(step, a, b, c); \
-  case NarrowCode(ElementFunction::k##name, Class::kU32):             \
-    return ApplyRow<kInLine, rows::name, Class::kU32>(step, a, b, c);
-    ANYDML_ELEMENT_FUNCTIONS(ANYDML_CASES)
-#undef ANYDML_CASES
+#define ANYDML_CALL_ROW(...) ApplyRow<__VA_ARGS__>(step.instruction, a, b, c)
+    ANYDML_ELEMENT_FUNCTIONS(ANYDML_NARROW_CASES)
+#undef ANYDML_CALL_ROW
     case NarrowCode(ElementFunction::kConvert, Class::kF32):
     case NarrowCode(ElementFunction::kConvert, Class::kI32):
     case NarrowCode(ElementFunction::kConvert, Class::kU32):
@@ -224,12 +220,29 @@ ANYDML_LANE void Apply(const Step& step, NarrowRegister& a, const NarrowRegister
       return;
   }
 }
+ANYDML_LANE void ApplyCalling(const Step& step, NarrowRegister& a, const NarrowRegister& b,
+                              const NarrowRegister& c) {
+  if (step.instruction.function == ElementFunction::kConvert) return ConvertClass(step.instruction, a);
+  if (step.code == kNoFunction) return;
+  const uint32_t code = step.code;
+  const auto p = static_cast<uint32_t>(step.instruction.parameters[0]);
+  const auto q = static_cast<uint32_t>(step.instruction.parameters[1]);
+  const bool uniform = step.uniform;
+  ANYDML_UNROLL
+  for (uint32_t e = 0; e < NarrowThread::kElements; ++e) {
+    if (e > 0 && uniform) {
+      a.elements[e] = a.elements[0];
+    } else {
+      a.elements[e] = CallFunction(code, a.elements[e], b.elements[e], c.elements[e], p, q);
+    }
+  }
+}
 
 template <bool kInLine>
 ANYDML_LANE void RunSteps(const NarrowThread& thread) {
   const Machine& machine = thread.machine();
   NarrowRegister a;
-#pragma unroll 1
+  ANYDML_LOOP
   for (uint32_t s = 0; s < machine.steps_end; ++s) {
     const Step& step = machine.steps[s];
     const uint32_t flags = step.flags;
@@ -239,12 +252,19 @@ ANYDML_LANE void RunSteps(const NarrowThread& thread) {
       if ((flags & Step::kSecond) != 0) Fetch(thread, step.sources[1], b);
       if ((flags & Step::kThird) != 0) Fetch(thread, step.sources[2], c);
     }
-    Apply<kInLine>(step, a, b, c);
+    if constexpr (kInLine) {
+      ApplyInLine(step, a, b, c);
+    } else {
+      ApplyCalling(step, a, b, c);
+    }
     if ((flags & (Step::kKeep | Step::kStore)) != 0) {
       if ((flags & Step::kKeep) != 0) thread.Keep(step.slot, a);
       if ((flags & Step::kStore) != 0) Store(thread, step, a);
     }
   }
 }
+
+#undef ANYDML_NARROW_CASES
+#undef ANYDML_NARROW_CASE
 
 }  // namespace anydml::element_cuda

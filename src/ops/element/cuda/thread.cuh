@@ -63,7 +63,7 @@ class Thread {
     const std::byte* const slot = Slot(number);
     Pack<T, kElements> pack;
     if constexpr (kTile) {
-#pragma unroll
+      ANYDML_UNROLL
       for (uint32_t e = 0; e < kElements; ++e) {
         pack.elements[e] = reinterpret_cast<const T*>(slot)[PaddedPlace(RowOf(e), ColumnOf(e))];
       }
@@ -71,7 +71,7 @@ class Thread {
       Pack<T, kElements / 2> low, high;
       Read(slot + thread_ * sizeof(uint4), &low);
       Read(slot + (kThreads + thread_) * sizeof(uint4), &high);
-#pragma unroll
+      ANYDML_UNROLL
       for (uint32_t e = 0; e < kElements / 2; ++e) {
         pack.elements[e] = low.elements[e];
         pack.elements[kElements / 2 + e] = high.elements[e];
@@ -101,7 +101,7 @@ class Thread {
   ANYDML_LANE void Store4Bits(const MachineOperand& operand, const Pack<uint8_t, kElements>& pack) const {
     if (operand.access == Access::kVector && whole_groups_) {
       Pack<uint8_t, kElements / 2> bytes;
-#pragma unroll
+      ANYDML_UNROLL
       for (uint32_t i = 0; i < kElements / 2; ++i) {
         bytes.elements[i] =
             Put4Bits(Put4Bits(0, false, pack.elements[2 * i]), true, pack.elements[2 * i + 1]);
@@ -147,7 +147,7 @@ class Thread {
   }
   ANYDML_LANE void FindValid() {
     valid_ = 0;
-#pragma unroll
+    ANYDML_UNROLL
     for (uint32_t e = 0; e < kElements; ++e) valid_ |= IsInside(e) ? 1u << e : 0;
     // Only the last group of all may be a part of one.
     const uint32_t group = (1u << (1u << m_.log2_group)) - 1;
@@ -208,28 +208,28 @@ class Thread {
     if (m_.tiled) {
       const uint64_t start = OffsetInTile(operand, 0, 0);
       const uint64_t row = operand.strides[m_.rank - 2], column = operand.strides[m_.rank - 1];
-#pragma unroll
+      ANYDML_UNROLL
       for (uint32_t i = 0; i < kCount; ++i) {
         offsets[i] = start + RowOf(first + i) * row + ColumnOf(first + i) * column;
       }
       return;
     }
     if (operand.in_order) {
-#pragma unroll
+      ANYDML_UNROLL
       for (uint32_t i = 0; i < kCount; ++i) offsets[i] = begin_ + InBlock(first + i);
       return;
     }
     uint32_t rest[kCount];
-#pragma unroll
+    ANYDML_UNROLL
     for (uint32_t i = 0; i < kCount; ++i) {
       rest[i] = static_cast<uint32_t>(begin_) + InBlock(first + i);
       offsets[i] = 0;
     }
-#pragma unroll 1
+    ANYDML_LOOP
     for (uint32_t d = m_.rank; d-- > 0;) {
       const FastDivisor size = m_.sizes[d];
       const uint64_t stride = operand.strides[d];
-#pragma unroll
+      ANYDML_UNROLL
       for (uint32_t i = 0; i < kCount; ++i) {
         uint32_t at;
         rest[i] = size.Divide(rest[i], &at);
@@ -243,11 +243,11 @@ class Thread {
   template <typename F>
   ANYDML_LANE void ForOffsets(const MachineOperand& operand, F&& f) const {
     constexpr uint32_t kAtATime = 4;
-#pragma unroll
+    ANYDML_UNROLL
     for (uint32_t first = 0; first < kElements; first += kAtATime) {
       uint64_t offsets[kAtATime];
       OffsetsOf(operand, first, offsets);
-#pragma unroll
+      ANYDML_UNROLL
       for (uint32_t i = 0; i < kAtATime; ++i) {
         if ((valid_ >> (first + i) & 1) != 0) f(first + i, offsets[i]);
       }
@@ -269,7 +269,7 @@ class Thread {
     uint64_t offsets[kElements];
     OffsetsOf(operand, 0, offsets);
     Pack<T, kElements> pack;
-#pragma unroll
+    ANYDML_UNROLL
     for (uint32_t e = 0; e < kElements; ++e) {
       pack.elements[e] = (valid_ >> e & 1) != 0 ? data[offsets[e]] : T{0};
     }
@@ -285,7 +285,7 @@ class Thread {
     T second = first;
     if (GroupMask() + 1 == kHalf && (valid_ >> kHalf & 1) != 0) second = data[OffsetOf(operand, kHalf)];
     Pack<T, kElements> pack;
-#pragma unroll
+    ANYDML_UNROLL
     for (uint32_t e = 0; e < kElements; ++e) pack.elements[e] = e < kHalf ? first : second;
     WriteSlot(slot, pack);
   }
@@ -296,13 +296,13 @@ class Thread {
     const T* const data = reinterpret_cast<const T*>(operand.data) + OffsetInTile(operand, 0, 0);
     const uint64_t row_stride = operand.strides[m_.rank - 2], column_stride = operand.strides[m_.rank - 1];
     T elements[kElements];
-#pragma unroll
+    ANYDML_UNROLL
     for (uint32_t i = 0; i < kElements; ++i) {
       const uint32_t number = i * kThreads + thread_;
       const uint32_t row = number & ((1u << m_.log2_rows) - 1), column = number >> m_.log2_rows;
       elements[i] = IsInTensor(row, column) ? data[row * row_stride + column * column_stride] : T{0};
     }
-#pragma unroll
+    ANYDML_UNROLL
     for (uint32_t i = 0; i < kElements; ++i) {
       const uint32_t number = i * kThreads + thread_;
       const uint32_t row = number & ((1u << m_.log2_rows) - 1), column = number >> m_.log2_rows;
@@ -317,14 +317,14 @@ class Thread {
     Pack<uint8_t, kElements> pack;
     if (operand.access == Access::kVector && whole_groups_) {
       const Pack<uint8_t, kElements / 2> bytes = LoadBytesOfGroups(operand);
-#pragma unroll
+      ANYDML_UNROLL
       for (uint32_t e = 0; e < kElements; ++e) {
         pack.elements[e] = static_cast<uint8_t>(Get4Bits(bytes.elements[e / 2], e % 2 != 0, is_signed));
       }
     } else {
       uint64_t offsets[kElements];
       OffsetsOf(operand, 0, offsets);
-#pragma unroll
+      ANYDML_UNROLL
       for (uint32_t e = 0; e < kElements; ++e) {
         const uint8_t byte = (valid_ >> e & 1) != 0 ? data[offsets[e] / 2] : uint8_t{0};
         pack.elements[e] = static_cast<uint8_t>(Get4Bits(byte, (offsets[e] & 1) != 0, is_signed));
@@ -344,7 +344,7 @@ class Thread {
     Pack<uint8_t, kHalf / 2> low = {}, high = {};
     if ((valid_ & 1) != 0) Read(operand.data + OffsetOf(operand, 0) / 2, &low);
     if ((valid_ >> kHalf & 1) != 0) Read(operand.data + OffsetOf(operand, kHalf) / 2, &high);
-#pragma unroll
+    ANYDML_UNROLL
     for (uint32_t i = 0; i < kHalf / 2; ++i) {
       all.elements[i] = low.elements[i];
       all.elements[kHalf / 2 + i] = high.elements[i];

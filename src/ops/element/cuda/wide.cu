@@ -7,7 +7,7 @@ namespace {
 __global__ void __launch_bounds__(kThreads, 3) WideKernel(const __grid_constant__ Machine machine) {
   extern __shared__ uint4 shared[];
   const WideThread thread(machine, reinterpret_cast<std::byte*>(shared), blockIdx.x, threadIdx.x);
-#pragma unroll 1
+  ANYDML_LOOP
   for (uint32_t i = 0; i < machine.inputs; ++i) thread.Load(i);
   WaitForCopies();
   if (machine.tiled) __syncthreads();

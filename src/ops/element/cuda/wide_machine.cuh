@@ -145,7 +145,7 @@ ANYDML_CALLED inline uint64_t CallFunction(uint64_t a, uint64_t b, uint64_t c, E
 
 template <typename F>
 ANYDML_LANE void ForAll(WideRegister& a, F&& f) {
-#pragma unroll
+  ANYDML_UNROLL
   for (uint32_t e = 0; e < WideThread::kElements; ++e) a.elements[e] = f(e);
 }
 
@@ -177,7 +177,7 @@ ANYDML_LANE void Store(const WideThread& thread, const Step& step, WideRegister 
   }
   const auto low_bits = [&]<typename T>() {
     Pack<T, WideThread::kElements> low;
-#pragma unroll
+    ANYDML_UNROLL
     for (uint32_t e = 0; e < WideThread::kElements; ++e) low.elements[e] = static_cast<T>(a.elements[e]);
     return low;
   };
@@ -208,7 +208,7 @@ ANYDML_LANE void Apply(const Step& step, WideRegister& a, const WideRegister& b,
 ANYDML_LANE void RunSteps(const WideThread& thread) {
   const Machine& machine = thread.machine();
   WideRegister a;
-#pragma unroll 1
+  ANYDML_LOOP
   for (uint32_t s = 0; s < machine.steps_end; ++s) {
     const Step& step = machine.steps[s];
     WideRegister b, c;  // what a function does not have, it does not read
