@@ -35,7 +35,6 @@ void Stream(uint8_t* HWY_RESTRICT to, const uint8_t* HWY_RESTRICT from, uint64_t
     hn::Stream(e, d, to + i + 3 * lanes);
   }
   std::memcpy(to + i, from + i, bytes - i);
-  hwy::FlushStream();
 }
 
 }  // namespace HWY_NAMESPACE
@@ -51,8 +50,10 @@ HWY_EXPORT(Stream);
 void StreamCopy(std::byte* to, const std::byte* from, uint64_t bytes) {
   HWY_DYNAMIC_DISPATCH(Stream)(reinterpret_cast<uint8_t*>(to), reinterpret_cast<const uint8_t*>(from), bytes);
 }
+void EndStream() { hwy::FlushStream(); }
 #else
 void StreamCopy(std::byte* to, const std::byte* from, uint64_t bytes) { std::memcpy(to, from, bytes); }
+void EndStream() {}
 #endif
 
 }  // namespace anydml

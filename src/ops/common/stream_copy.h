@@ -11,7 +11,9 @@ namespace anydml {
 // so instead of 9.2, and with 65536 scattered writes afterwards 6.9 instead of 10.3.
 inline constexpr uint64_t kStreamBytes = uint64_t{16} << 20;
 
-// memcpy with non-temporal stores, where the machine has them.
+// memcpy with non-temporal stores, where the machine has them. Other threads see what was stored after
+// EndStream, which waits for it: once, behind the last of many copies.
 void StreamCopy(std::byte* to, const std::byte* from, uint64_t bytes);
+void EndStream();
 
 }  // namespace anydml

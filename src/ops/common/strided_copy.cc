@@ -31,6 +31,7 @@ void CopyPart(const NestPart<2>& part, const std::byte* from_bytes, std::byte* t
       for (uint64_t i = 0; i < size; ++i) target[i * to_stride] = source[i * from_stride];
     }
   });
+  if (streams) EndStream();
 }
 
 }  // namespace

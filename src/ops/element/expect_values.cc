@@ -212,8 +212,8 @@ OperatorDesc Describe(const char* operator_name, const std::vector<Values>& inpu
 }
 
 void Expect(const char* operator_name, const std::vector<Values>& inputs, Attributes attributes,
-            const std::vector<Values>& outputs, uint32_t ulps, std::source_location where) {
-  const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), operator_name);
+            const std::vector<Values>& outputs, uint32_t ulps, const char* file, int line) {
+  const ::testing::ScopedTrace trace(file, line, operator_name);
   const OperatorDesc desc = Describe(operator_name, inputs, attributes, outputs);
   Expected().insert(desc.schema->type);
   std::vector<Bytes> bytes(desc.inputs().size());  // optional ones at the end may have been left out

@@ -56,9 +56,10 @@ ANYDML_UNARY(Elu) {
 }
 // gamma x above 0, gamma alpha (e^x - 1) else.
 ANYDML_UNARY(ScaledElu) {
+  // The parameters first: what is small is not made smaller before it is made larger.
   const V gamma = Parameter(d, instruction, 1);
-  // The parameters first: a product with one of them may underflow where that with both does not.
-  const V below = hn::Mul(hn::Mul(Parameter(d, instruction, 0), gamma), math::Expm1(d, a));
+  const V factor = hn::Mul(gamma, Parameter(d, instruction, 0));
+  const V below = hn::Mul(factor, math::Expm1(d, a));
   return OneNan(d, hn::IfThenElse(hn::Gt(a, hn::Zero(d)), hn::Mul(gamma, a), below));
 }
 // max(0, x) + min(0, alpha (e^(x / alpha) - 1))
@@ -78,7 +79,8 @@ ANYDML_BODY V TimesSmall(D d, V factor, V y, V t) {
   const V root = math::Exp(d, hn::Mul(t, hn::Set(d, 0.5f)));
   return hn::IfThenElse(small, hn::Mul(hn::Mul(factor, root), root), product);
 }
-// What multiplies such a y for the error of t = b * a, of which an ulp is many of e^t. Elsewhere 1, or nearly.
+// What multiplies such a y for the error of t = b * a, of which an ulp is many of e^t. Elsewhere 1, or
+// nearly.
 template <class D, class V>
 ANYDML_BODY V ProductCorrection(D d, V b, V a, V t) {
   const auto steep = hn::And(hn::Lt(t, hn::Zero(d)), hn::Gt(t, hn::Set(d, -200.0f)));

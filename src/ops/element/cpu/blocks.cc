@@ -40,6 +40,8 @@ template <typename T, typename C>
 void ConvertRow(const T* from, C* to, uint64_t count) {
   if constexpr (kIsHalf<T> && std::is_same_v<C, float>) {
     HalvesToFloats(reinterpret_cast<const uint16_t*>(from), to, count);
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) < 4 && std::is_integral_v<C> && sizeof(C) == 4) {
+    ToWords(from, reinterpret_cast<uint32_t*>(to), count);
   } else {
     for (uint64_t i = 0; i < count; ++i) to[i] = FromElement<C>(from[i]);
   }
@@ -51,6 +53,8 @@ void ConvertRowBack(const C* from, T* to, uint64_t count) {
     FloatsToHalves(from, reinterpret_cast<uint16_t*>(to), count);
   } else if constexpr (std::is_integral_v<T> && sizeof(T) == 1 && std::is_same_v<C, float>) {
     FloatsToBytes(from, to, count);
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) < 4 && std::is_integral_v<C> && sizeof(C) == 4) {
+    FromWords(reinterpret_cast<const uint32_t*>(from), reinterpret_cast<std::make_unsigned_t<T>*>(to), count);
   } else {
     for (uint64_t i = 0; i < count; ++i) to[i] = ToElement<T>(from[i]);
   }
@@ -178,6 +182,23 @@ auto ForClass(Class c, F&& f) {
 template <typename T, typename C>
 constexpr bool kNeeded = std::is_floating_point_v<C> || std::is_integral_v<T>;
 
+// In place, too: a wider result must not overtake what is still to be read.
+template <typename From, typename To>
+void ConvertElements(const From* in, To* out, DataType range, uint64_t count) {
+  const auto convert = [&](uint64_t i) {
+    if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+      out[i] = static_cast<To>(SaturatedBits(in[i], range));
+    } else {
+      out[i] = static_cast<To>(in[i]);
+    }
+  };
+  if (sizeof(To) > sizeof(From)) {
+    for (uint64_t i = count; i-- > 0;) convert(i);
+  } else {
+    for (uint64_t i = 0; i < count; ++i) convert(i);
+  }
+}
+
 }  // namespace
 
 LoadBlock FindLoad(DataType from, Class to) {
@@ -213,21 +234,7 @@ StoreBlock FindStore(Class from, DataType to) {
 void ConvertRegister(Class from, Class to, DataType range, const void* source, void* target, uint64_t count) {
   ForClass(from, [&]<typename From>() {
     ForClass(to, [&]<typename To>() {
-      const auto* const in = static_cast<const From*>(source);
-      auto* const out = static_cast<To*>(target);
-      // In place, a wider result must not overtake what is still to be read.
-      const auto convert = [&](uint64_t i) {
-        if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-          out[i] = static_cast<To>(SaturatedBits(in[i], range));
-        } else {
-          out[i] = static_cast<To>(in[i]);
-        }
-      };
-      if (sizeof(To) > sizeof(From)) {
-        for (uint64_t i = count; i-- > 0;) convert(i);
-      } else {
-        for (uint64_t i = 0; i < count; ++i) convert(i);
-      }
+      ConvertElements(static_cast<const From*>(source), static_cast<To*>(target), range, count);
     });
   });
 }

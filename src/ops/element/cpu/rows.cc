@@ -1,5 +1,7 @@
 #include "ops/element/cpu/rows.h"
 
+#include <type_traits>
+
 #include "base/half.h"
 #include "ops/element/saturate.h"
 
@@ -38,6 +40,51 @@ uint64_t WholeFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
 }
 
 template <typename T>
+HWY_INLINE uint64_t WholeToWords(const T* from, uint32_t* to, uint64_t count) {
+  using Word = hwy::MakeWide<hwy::MakeWide<T>>;
+  using To = std::conditional_t<sizeof(T) == 1, Word, hwy::MakeWide<T>>;
+  const hn::ScalableTag<To> d;
+  const hn::Rebind<T, decltype(d)> dn;
+  const uint64_t lanes = hn::Lanes(d);
+  uint64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::PromoteTo(d, hn::LoadU(dn, from + i)), d, reinterpret_cast<To*>(to + i));
+  }
+  return i;
+}
+
+template <typename T>
+HWY_INLINE uint64_t WholeFromWords(const uint32_t* from, T* to, uint64_t count) {
+  const hn::ScalableTag<uint32_t> d;
+  const hn::Rebind<T, decltype(d)> dn;
+  const uint64_t lanes = hn::Lanes(d);
+  uint64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::TruncateTo(dn, hn::LoadU(d, from + i)), dn, to + i);
+  }
+  return i;
+}
+
+uint64_t WholeU8ToWords(const uint8_t* from, uint32_t* to, uint64_t count) {
+  return WholeToWords(from, to, count);
+}
+uint64_t WholeI8ToWords(const int8_t* from, uint32_t* to, uint64_t count) {
+  return WholeToWords(from, to, count);
+}
+uint64_t WholeU16ToWords(const uint16_t* from, uint32_t* to, uint64_t count) {
+  return WholeToWords(from, to, count);
+}
+uint64_t WholeI16ToWords(const int16_t* from, uint32_t* to, uint64_t count) {
+  return WholeToWords(from, to, count);
+}
+uint64_t WholeWordsToU8(const uint32_t* from, uint8_t* to, uint64_t count) {
+  return WholeFromWords(from, to, count);
+}
+uint64_t WholeWordsToU16(const uint32_t* from, uint16_t* to, uint64_t count) {
+  return WholeFromWords(from, to, count);
+}
+
+template <typename T>
 HWY_INLINE uint64_t WholeFloatsTo(const float* from, T* to, uint64_t count, float low, float high) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
@@ -72,6 +119,12 @@ namespace anydml {
 namespace {
 HWY_EXPORT(WholeHalvesToFloats);
 HWY_EXPORT(WholeFloatsToHalves);
+HWY_EXPORT(WholeU8ToWords);
+HWY_EXPORT(WholeI8ToWords);
+HWY_EXPORT(WholeU16ToWords);
+HWY_EXPORT(WholeI16ToWords);
+HWY_EXPORT(WholeWordsToU8);
+HWY_EXPORT(WholeWordsToU16);
 HWY_EXPORT(WholeFloatsToUnsignedBytes);
 HWY_EXPORT(WholeFloatsToSignedBytes);
 }  // namespace
@@ -87,6 +140,27 @@ void HalvesToFloats(const uint16_t* from, float* to, uint64_t count) {
 
 void FloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
   for (uint64_t i = ANYDML_WHOLE(WholeFloatsToHalves); i < count; ++i) to[i] = ToHalf(from[i]).bits;
+}
+
+void ToWords(const uint8_t* from, uint32_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeU8ToWords); i < count; ++i) to[i] = from[i];
+}
+void ToWords(const int8_t* from, uint32_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeI8ToWords); i < count; ++i)
+    to[i] = static_cast<uint32_t>(int32_t{from[i]});
+}
+void ToWords(const uint16_t* from, uint32_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeU16ToWords); i < count; ++i) to[i] = from[i];
+}
+void ToWords(const int16_t* from, uint32_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeI16ToWords); i < count; ++i)
+    to[i] = static_cast<uint32_t>(int32_t{from[i]});
+}
+void FromWords(const uint32_t* from, uint8_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeWordsToU8); i < count; ++i) to[i] = static_cast<uint8_t>(from[i]);
+}
+void FromWords(const uint32_t* from, uint16_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeWordsToU16); i < count; ++i) to[i] = static_cast<uint16_t>(from[i]);
 }
 
 void FloatsToBytes(const float* from, uint8_t* to, uint64_t count) {

@@ -8,6 +8,14 @@ namespace anydml {
 void HalvesToFloats(const uint16_t* from, float* to, uint64_t count);
 // To nearest even. NaNs keep what of their payload fits.
 void FloatsToHalves(const float* from, uint16_t* to, uint64_t count);
+// Sign- or zero-extended.
+void ToWords(const uint8_t* from, uint32_t* to, uint64_t count);
+void ToWords(const int8_t* from, uint32_t* to, uint64_t count);
+void ToWords(const uint16_t* from, uint32_t* to, uint64_t count);
+void ToWords(const int16_t* from, uint32_t* to, uint64_t count);
+// The low bits.
+void FromWords(const uint32_t* from, uint8_t* to, uint64_t count);
+void FromWords(const uint32_t* from, uint16_t* to, uint64_t count);
 // Toward zero, saturated; NaN becomes 0.
 void FloatsToBytes(const float* from, uint8_t* to, uint64_t count);
 void FloatsToBytes(const float* from, int8_t* to, uint64_t count);

@@ -7,27 +7,21 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kCacheLine = 64;
+// Neighbours of an input that a tile across it has: several cache lines, so that memory is read in pieces
+// that are worth a new page.
+constexpr uint64_t kAcrossLength = 64;
 constexpr uint64_t kShortestAcross = 4;  // less is read well enough as it is
 
 uint64_t ChunksOf(const TileLoop& loop) { return (loop.size + loop.chunk - 1) / loop.chunk; }
 
-uint64_t NarrowestInput(const ElementProblem& problem) {
-  uint64_t bytes = 8;
-  for (const ElementOperand& operand : problem.inputs) {
-    if (operand.type != DataType::kUnknown) bytes = std::min<uint64_t>(bytes, BitSize(operand.type) / 8);
-  }
-  return std::max<uint64_t>(bytes, 1);
-}
-
-// The place of tile `number` of a grid that is gone through in blocks of 32 rows by 8 columns of tiles:
-// 512 by 512 elements of 32 bits, of which each row and each column may lie in a page of its own.
+// The place of tile `number` of a grid that is gone through in blocks of 8 rows by 8 columns of tiles:
+// 512 by 512 elements, of which each row and each column may lie in a page of its own.
 struct GridPlace {
   uint64_t row;
   uint64_t column;
 };
 GridPlace PlaceInBlocks(uint64_t number, uint64_t rows, uint64_t columns) {
-  constexpr uint64_t kRows = 32, kColumns = 8;
+  constexpr uint64_t kRows = 8, kColumns = 8;
   const uint64_t first_row = number / (kRows * columns) * kRows;
   number -= first_row * columns;
   const uint64_t height = std::min(kRows, rows - first_row);
@@ -39,19 +33,18 @@ GridPlace PlaceInBlocks(uint64_t number, uint64_t rows, uint64_t columns) {
 
 }  // namespace
 
-TilePlan::TilePlan(const ElementProblem& problem, uint32_t tile_elements)
+TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t elements_across)
     : loops(OrderedLoops<TileLoop>(problem)) {
   if (loops.empty()) return;
-  uint64_t rest = tile_elements;
   const size_t beside_at = FindAcross(loops, problem.inputs.size(), kShortestAcross);
   across = beside_at + 1 < loops.size();
   if (across) {
     MoveBesideLast(&loops, beside_at);
-    // As many neighbours of the input as lie in a cache line, so that each line is read once.
     TileLoop& beside = loops[loops.size() - 2];
-    beside.chunk = std::min(beside.size, kCacheLine / NarrowestInput(problem));
-    loops.back().chunk = std::min(loops.back().size, rest / beside.chunk);
+    beside.chunk = std::min(beside.size, kAcrossLength);
+    loops.back().chunk = std::min(loops.back().size, elements_across / beside.chunk);
   } else {
+    uint64_t rest = elements;
     for (size_t d = loops.size(); d-- > 0 && rest > 1;) {
       loops[d].chunk = std::min(loops[d].size, rest);
       rest /= loops[d].chunk;

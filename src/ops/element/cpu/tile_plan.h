@@ -17,7 +17,8 @@ struct TileLoop {
 };
 
 struct TilePlan {
-  TilePlan(const ElementProblem& problem, uint32_t tile_elements);
+  // Tiles have up to `elements`; those that lie across an input have up to `elements_across`.
+  TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t elements_across);
 
   std::vector<TileLoop> loops;  // outermost first
   uint64_t tiles = 1;

@@ -14,7 +14,11 @@ namespace anydml {
 namespace {
 
 // A register of a tile; eight of them are half of a first-level cache of 64 KiB.
-constexpr uint32_t kTileBytes = 4096;
+constexpr uint64_t kTileBytes = 4096;
+// Tiles across an input are squares of 64 by 64 elements, where all registers together have room for them.
+constexpr uint64_t kMaxAcross = 4096;
+constexpr uint64_t kRegisterMemory = 64 << 10;
+static_assert(kMaxRegisters * kTileBytes <= kRegisterMemory);
 
 #if defined(__x86_64__)
 constexpr bool kHasStreamingStores = true;
@@ -23,9 +27,15 @@ constexpr bool kHasStreamingStores = false;  // other machines see by themselves
 #endif
 
 struct Registers {
-  alignas(64) std::array<std::array<std::byte, kTileBytes>, kMaxRegisters> memory;
+  alignas(64) std::array<std::byte, kRegisterMemory> memory;
   std::array<const void*, kMaxRegisters> values;  // in memory, or a tensor's own
 };
+
+uint64_t WidthOf(const ElementProgram& program) { return program.wide() ? 8 : 4; }
+
+uint64_t ElementsAcross(const ElementProgram& program) {
+  return std::min(kMaxAcross, kRegisterMemory / (program.registers * WidthOf(program)));
+}
 
 // What is found out about an instruction when the kernel is made.
 struct Step {
@@ -43,7 +53,10 @@ struct Step {
 class ElementTiles final : public Kernel {
  public:
   ElementTiles(const ElementProblem& problem, uint32_t threads)
-      : plan_(problem, problem.program.wide() ? kTileBytes / 8 : kTileBytes / 4),
+      : plan_(problem, kTileBytes / WidthOf(problem.program), ElementsAcross(problem.program)),
+        tile_elements_(plan_.across ? ElementsAcross(problem.program)
+                                    : kTileBytes / WidthOf(problem.program)),
+        register_bytes_(tile_elements_ * WidthOf(problem.program)),
         inputs_(static_cast<uint32_t>(problem.inputs.size())) {
     for (const Instruction& instruction : problem.program.instructions) Append(problem, instruction);
     FindUniform(problem);
@@ -65,6 +78,7 @@ class ElementTiles final : public Kernel {
       const uint64_t begin = PartBegin(plan_.tiles, part, parts_);
       const uint64_t end = PartBegin(plan_.tiles, part + 1, parts_);
       for (uint64_t i = begin; i < end; ++i) RunTile(Tile(plan_, i), i == begin, arguments, registers);
+      if (streams_) EndStream();
     });
     return {};
   }
@@ -131,7 +145,7 @@ class ElementTiles final : public Kernel {
       const Instruction& i = step.instruction;
       if (step.once && !first) continue;
       // What is there once is there for the largest tile.
-      const uint64_t count = step.once ? kTileBytes / (IsWide(i.to) ? 8 : 4) : tile.elements;
+      const uint64_t count = step.once ? tile_elements_ : tile.elements;
       switch (i.function) {
         case ElementFunction::kLoad:
           Load(step, tile, arguments, r);
@@ -140,18 +154,18 @@ class ElementTiles final : public Kernel {
           Store(step, tile, arguments, r);
           continue;
         case ElementFunction::kConstant:
-          std::memcpy(r.memory[i.target].data(), &i.parameters[0], 8);
-          r.values[i.target] = r.memory[i.target].data();
+          std::memcpy(MemoryOf(i.target, r), &i.parameters[0], 8);
+          r.values[i.target] = MemoryOf(i.target, r);
           break;
         case ElementFunction::kConvert:
           ConvertRegister(i.type, i.to, static_cast<DataType>(i.parameters[0]), r.values[i.sources[0]],
-                          r.memory[i.target].data(), step.uniform ? 1 : count);
-          r.values[i.target] = r.memory[i.target].data();
+                          MemoryOf(i.target, r), step.uniform ? 1 : count);
+          r.values[i.target] = MemoryOf(i.target, r);
           break;
         default:
           Apply(step, tile, step.uniform ? 1 : count, arguments, r);
       }
-      if (step.uniform) Repeat(r.memory[i.target].data(), IsWide(i.to) ? 8 : 4, count);
+      if (step.uniform) Repeat(MemoryOf(i.target, r), IsWide(i.to) ? 8 : 4, count);
     }
   }
 
@@ -164,6 +178,10 @@ class ElementTiles final : public Kernel {
       auto* words = reinterpret_cast<uint64_t*>(values);
       std::fill(words + 1, words + count, words[0]);
     }
+  }
+
+  std::byte* MemoryOf(uint32_t number, Registers& r) const {
+    return r.memory.data() + number * register_bytes_;
   }
 
   static bool IsContiguous(const Tile& tile, uint32_t operand) {
@@ -212,7 +230,7 @@ class ElementTiles final : public Kernel {
     const Instruction& i = step.instruction;
     const std::byte* tensor = arguments.inputs[step.operand].data;
     const uint32_t width = IsWide(i.type) ? 8 : 4;
-    std::byte* const memory = r.memory[i.target].data();
+    std::byte* const memory = MemoryOf(i.target, r);
     r.values[i.target] = memory;
     if (step.uniform) {
       step.load(tensor, Block{}, memory);
@@ -227,7 +245,7 @@ class ElementTiles final : public Kernel {
   void Apply(const Step& step, const Tile& tile, uint64_t count, const KernelArguments& arguments,
              Registers& r) const {
     const Instruction& i = step.instruction;
-    LoopArguments loop = {{}, r.memory[i.target].data(), count, &i};
+    LoopArguments loop = {{}, MemoryOf(i.target, r), count, &i};
     for (int s = 0; s < InfoOf(i.function).sources; ++s) loop.sources[s] = r.values[i.sources[s]];
     const Step& store = steps_.back();
     if (step.last && !step.uniform && store.same_bytes && IsContiguous(tile, store.operand)) {
@@ -258,6 +276,8 @@ class ElementTiles final : public Kernel {
   }
 
   TilePlan plan_;
+  uint64_t tile_elements_;  // of the largest
+  uint64_t register_bytes_;
   uint32_t inputs_;
   std::vector<Step> steps_;
   uint32_t parts_ = 1;

@@ -30,6 +30,7 @@ constexpr bool IsLong(ElementFunction function, Class type) {
     case F::kErf:
     case F::kSigmoid:
     case F::kGelu:
+    case F::kGeluOfHalf:
     case F::kSwish:
     case F::kElu:
       return false;

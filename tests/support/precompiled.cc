@@ -1,0 +1,1 @@
+#include "precompiled.h"  // CMake precompiles headers for the sources of a target; this is one
