@@ -165,7 +165,7 @@ void AppendAround(float x, int count, Floats& to) {
 Floats Operands(const Subject& subject) {
   std::mt19937_64 random(TestSeed());
   Floats x;
-  const uint64_t count = TestIterations(1 << 20);
+  const uint64_t count = TestIterations(1 << 17);
   const uint64_t step = (uint64_t{1} << 32) / count;
   for (uint64_t i = 0; i < count; ++i) {
     x.push_back(std::bit_cast<float>(static_cast<uint32_t>(i * step + random() % step)));
@@ -193,7 +193,7 @@ void AppendPairs(Floats& x, Floats& y) {
     }
   }
   std::mt19937_64 random(TestSeed());
-  const int count = TestIterations(1 << 20);
+  const int count = TestIterations(1 << 17);
   for (int i = 0; i < count; ++i) {
     float a = std::bit_cast<float>(static_cast<uint32_t>(random()));
     if (i % 4 == 1) a = 1 + static_cast<float>(random() % 65536) * 0x1p-16f;
