@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/half.h"
+#include "ops/common/dispatch.h"
 #include "ops/element/cpu/rows.h"
 #include "ops/element/narrow.h"
 #include "ops/element/saturate.h"
@@ -131,35 +132,6 @@ void Store4Bits(const void* from, const Block& block, void* tensor) {
   }
 }
 
-// f.template operator()<T>() for the C++ type of a data type other than the 4-bit ones.
-template <typename F>
-auto ForType(DataType type, F&& f) {
-  switch (type) {
-    case DataType::kFloat16:
-      return f.template operator()<Half>();
-    case DataType::kFloat64:
-      return f.template operator()<double>();
-    case DataType::kUInt64:
-      return f.template operator()<uint64_t>();
-    case DataType::kUInt32:
-      return f.template operator()<uint32_t>();
-    case DataType::kUInt16:
-      return f.template operator()<uint16_t>();
-    case DataType::kUInt8:
-      return f.template operator()<uint8_t>();
-    case DataType::kInt64:
-      return f.template operator()<int64_t>();
-    case DataType::kInt32:
-      return f.template operator()<int32_t>();
-    case DataType::kInt16:
-      return f.template operator()<int16_t>();
-    case DataType::kInt8:
-      return f.template operator()<int8_t>();
-    default:
-      return f.template operator()<float>();
-  }
-}
-
 template <typename F>
 auto ForClass(Class c, F&& f) {
   switch (c) {
@@ -205,7 +177,7 @@ LoadBlock FindLoad(DataType from, Class to) {
   return ForClass(to, [&]<typename C>() -> LoadBlock {
     if (from == DataType::kUInt4) return &Load4Bits<false, C>;
     if (from == DataType::kInt4) return &Load4Bits<true, C>;
-    return ForType(from, []<typename T>() -> LoadBlock {
+    return DispatchByType(from, []<typename T>() -> LoadBlock {
       if constexpr (kNeeded<T, C>) {
         return &Load<T, C>;
       } else {
@@ -221,7 +193,7 @@ StoreBlock FindStore(Class from, DataType to) {
       if (to == DataType::kUInt4) return &Store4Bits<false, C>;
       if (to == DataType::kInt4) return &Store4Bits<true, C>;
     }
-    return ForType(to, []<typename T>() -> StoreBlock {
+    return DispatchByType(to, []<typename T>() -> StoreBlock {
       if constexpr (kNeeded<T, C>) {
         return &Store<C, T>;
       } else {

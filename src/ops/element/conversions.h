@@ -1,0 +1,18 @@
+// The programs of operators that convert between types, quantise, or take a step of an optimiser. All have
+// the form of a row of operators.cc; they apply no function that the row would name.
+#pragma once
+
+#include "ops/element/builder.h"
+
+namespace anydml {
+
+// Moves elements bit for bit.
+void BuildMove(ElementBuilder& b);
+
+void BuildCast(ElementBuilder& b, ElementFunction);
+void BuildQuantize(ElementBuilder& b, ElementFunction);
+void BuildDequantize(ElementBuilder& b, ElementFunction);
+void BuildQuantizedAdd(ElementBuilder& b, ElementFunction);
+void BuildAdam(ElementBuilder& b, ElementFunction);
+
+}  // namespace anydml
