@@ -72,7 +72,8 @@ TEST_F(OperatorTest, FactsNeedNoDevice) {
   EXPECT_EQ(AnyDmlCheckOperator(nullptr, DML_FEATURE_LEVEL_6_4), E_INVALIDARG);
 
   const Tensor a(DML_TENSOR_DATA_TYPE_INT8, {2, 3});
-  DML_BUFFER_TENSOR_DESC half = {DML_TENSOR_DATA_TYPE_FLOAT16};
+  DML_BUFFER_TENSOR_DESC half = {};
+  half.DataType = DML_TENSOR_DATA_TYPE_FLOAT16;
   const DML_TENSOR_DESC wanted = {DML_TENSOR_TYPE_BUFFER, &half};
   const DML_CAST_OPERATOR_DESC cast = {a.desc(), &wanted};
   desc = {DML_OPERATOR_CAST, &cast};
