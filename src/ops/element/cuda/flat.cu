@@ -52,9 +52,20 @@ class ElementFlatCuda final : public Kernel {
   bool Find(std::string* why_not) {
     const auto loops = OrderedLoops<Loop>(problem_);
     *why_not = "the tensors do not lie in the same order without gaps";
-    if (loops.size() != 1 || loops[0].strides[problem_.inputs.size()] != 1) return false;
-    flat_.elements = loops[0].size;
-    strides_ = loops[0].strides;
+    const size_t output = problem_.inputs.size();
+    if (loops.empty() || loops.size() > 2 || loops.back().strides[output] != 1) return false;
+    flat_.elements = loops.back().size;
+    strides_ = loops.back().strides;
+    row_strides_.assign(strides_.size(), 0);
+    if (loops.size() == 2) {
+      const uint64_t length = loops[1].size;
+      *why_not = StrCat("rows have ", length, " elements, which is no multiple of ",
+                        element_cuda::kRowMultiple, ", or gaps between them");
+      if (length % element_cuda::kRowMultiple != 0 || loops[0].strides[output] != length) return false;
+      flat_.elements *= loops[0].size;
+      flat_.row_length = FastDivisor(static_cast<uint32_t>(length));
+      row_strides_ = loops[0].strides;
+    }
     *why_not = "there is no kernel for the program";
     FlatProgram program;
     if (!program.Read(problem_.program)) return false;
@@ -65,8 +76,8 @@ class ElementFlatCuda final : public Kernel {
     Flat flat = flat_;
     uint64_t addresses = 0;
     for (uint32_t i = 0; i < varying_; ++i) {
-      flat.inputs[i] = arguments.inputs[inputs_[i]].data;
-      addresses |= reinterpret_cast<uintptr_t>(flat.inputs[i]);
+      flat.inputs[i].data = arguments.inputs[inputs_[i]].data;
+      addresses |= reinterpret_cast<uintptr_t>(flat.inputs[i].data);
     }
     for (uint32_t i = 0; i < uniform_inputs_.size(); ++i) {
       if (uniform_inputs_[i] >= 0) flat.uniform[i].data = arguments.inputs[uniform_inputs_[i]].data;
@@ -81,8 +92,21 @@ class ElementFlatCuda final : public Kernel {
  private:
   using Value = FlatProgram::Value;
 
-  bool IsVarying(const Value& value) const { return value.input >= 0 && strides_[value.input] == 1; }
-  bool IsUniform(const Value& value) const { return value.input < 0 || strides_[value.input] == 0; }
+  // Neighbours in a row, and rows that begin where vectors do; or one element for each row.
+  bool IsVarying(const Value& value) const {
+    if (value.input < 0) return false;
+    const uint64_t stride = strides_[value.input], row_stride = row_strides_[value.input];
+    if (stride == 1) return row_stride % element_cuda::kRowMultiple == 0;
+    return stride == 0 && row_stride != 0;
+  }
+  bool IsUniform(const Value& value) const {
+    return value.input < 0 || (strides_[value.input] == 0 && row_strides_[value.input] == 0);
+  }
+  void AddVarying(const Value& value) {
+    flat_.inputs[varying_].row_stride = row_strides_[value.input];
+    flat_.inputs[varying_].one_per_row = strides_[value.input] == 0;
+    inputs_[varying_++] = static_cast<uint32_t>(value.input);
+  }
   DataType TypeOf(const Value& value) const {
     return value.input < 0 ? DataType::kUnknown : problem_.inputs[value.input].type;
   }
@@ -112,7 +136,7 @@ class ElementFlatCuda final : public Kernel {
       if (value.type != Class::kF32) return false;
       if (s == varying_ && s < 2 && IsVarying(value)) {
         if (TypeOf(value) != from) return false;
-        inputs_[varying_++] = static_cast<uint32_t>(value.input);
+        AddVarying(value);
       } else if (s == 0 || varying_ == 2 || !SetUniform(s - 1, value)) {
         return false;
       }
@@ -153,13 +177,14 @@ class ElementFlatCuda final : public Kernel {
     const Value& scale = program.values[multiply.sources[1]];
     if (x.type != Class::kI32 || scale.type != Class::kF32 || !IsVarying(x)) return false;
     if (!SetUniform(0, scale) || !SetUniform(1, zero_point)) return false;
-    inputs_[varying_++] = static_cast<uint32_t>(x.input);
+    AddVarying(x);
     launch_ = element_cuda::FindFlatDequantize(TypeOf(x), output_type());
     return launch_ != nullptr;
   }
 
   const ElementProblem problem_;
-  std::vector<uint64_t> strides_;  // per operand, of the only loop
+  std::vector<uint64_t> strides_;      // per operand, within a row
+  std::vector<uint64_t> row_strides_;  // 0 where there are no rows
   Flat flat_;
   uint32_t varying_ = 0;
   std::array<uint32_t, 2> inputs_{};

@@ -1,7 +1,9 @@
-// Programs of one function whose tensors all lie in the same order, without gaps: a thread has 16 bytes of
-// each, and the function is known when the kernel is compiled.
+// Programs of one function whose output has no gaps and whose inputs lie in the same order, or have rows that
+// are repeated, apart, or one element each: a thread has 16 bytes, and the function is known when the kernel
+// is compiled.
 #pragma once
 
+#include "ops/common/cuda_nest.cuh"
 #include "ops/element/cuda/convert.cuh"
 #include "ops/element/cuda/functions.cuh"
 #include "ops/element/cuda/memory.cuh"
@@ -18,10 +20,21 @@ struct UniformSource {
   uint32_t bits = 0;  // of the constant
 };
 
+// An input that varies. Of rows: how far they are apart, in elements, and whether a row is one element.
+struct VaryingSource {
+  const std::byte* data = nullptr;
+  uint64_t row_stride = 0;
+  bool one_per_row = false;
+};
+
+// Rows are as long as this many elements, or a multiple: no thread has parts of two.
+inline constexpr uint32_t kRowMultiple = 16;
+
 // What a kernel is given.
 struct Flat {
   uint64_t elements = 0;
-  const std::byte* inputs[2] = {};             // of the first sources, which vary
+  FastDivisor row_length;                      // of 1: no rows, all inputs lie as the output does
+  VaryingSource inputs[2];                     // of the first sources
   UniformSource uniform[kMaxFlatSources - 1];  // of the others
   std::byte* output = nullptr;
   bool aligned = false;  // to 16 bytes
@@ -105,18 +118,26 @@ __global__ void __launch_bounds__(kFlatThreads) FlatKernel(const __grid_constant
   const uint64_t first = (uint64_t{blockIdx.x} * kFlatThreads + threadIdx.x) * kCount;
   const bool whole = flat.aligned && first + kCount <= flat.elements;
   const uint64_t end = first + kCount < flat.elements ? first + kCount : flat.elements;
+  const bool has_rows = flat.row_length.divisor() > 1;
+  uint32_t row = 0, column = 0;
+  if (has_rows) row = flat.row_length.Divide(static_cast<uint32_t>(first), &column);
   Pack<From, kCount> inputs[kVarying];
 #pragma unroll
   for (uint32_t i = 0; i < kVarying; ++i) {
-    const auto* const data = reinterpret_cast<const From*>(flat.inputs[i]);
-    if (whole) {
+    const VaryingSource& source = flat.inputs[i];
+    const bool one = source.one_per_row;
+    const uint64_t at = has_rows ? row * source.row_stride + (one ? 0 : column) : first;
+    const auto* const data = reinterpret_cast<const From*>(source.data) + at;
+    if (whole && !one) {
       using Bytes = Unit<sizeof(inputs[i])>;
-      const Bytes unit = __ldcs(reinterpret_cast<const Bytes*>(data + first));  // not read again
+      // Not read again, unless rows are repeated.
+      const auto* const from = reinterpret_cast<const Bytes*>(data);
+      const Bytes unit = has_rows ? *from : __ldcs(from);
       memcpy(&inputs[i], &unit, sizeof(unit));
     } else {
 #pragma unroll
       for (uint32_t e = 0; e < kCount; ++e)
-        inputs[i].elements[e] = first + e < end ? data[first + e] : From{};
+        inputs[i].elements[e] = first + e < end ? data[one ? 0 : e] : From{};
     }
   }
   const float last = kVarying == 1 ? ReadUniform(flat.uniform[1]) : 0;
