@@ -21,7 +21,7 @@ bool ContinuesCharacter(char byte) { return (static_cast<unsigned char>(byte) & 
 
 void Keep(std::string_view message) {
   constexpr std::string_view kCut = "...";
-  std::string_view end;
+  std::string_view end = "";  // not null: memcpy wants an address even of nothing
   if (message.size() >= sizeof(last_error)) {
     size_t length = sizeof(last_error) - 1 - kCut.size();
     while (length > 0 && ContinuesCharacter(message[length])) --length;

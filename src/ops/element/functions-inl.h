@@ -134,17 +134,35 @@ ANYDML_BODY V HardSigmoidOf(D d, V x, const Instruction& instruction) {
   return Clamped(d, line, hn::Zero(d), hn::Set(d, 1.0f));
 }
 
-// Arithmetic.
-ANYDML_BINARY(Add) { return OneNan(d, hn::Add(a, b)); }
-ANYDML_BINARY(Subtract) { return OneNan(d, hn::Sub(a, b)); }
-ANYDML_BINARY(Multiply) { return OneNan(d, hn::Mul(a, b)); }
+// Arithmetic. Integers wrap: as unsigned numbers, since signed overflow is undefined, in vectors too.
+template <class D>
+using Wrapping = std::conditional_t<std::is_integral_v<hn::TFromD<D>>, hn::RebindToUnsigned<D>, D>;
+template <class D, class V>
+ANYDML_BODY V Sum(D d, V a, V b) {
+  const Wrapping<D> dw;
+  return hn::BitCast(d, hn::Add(hn::BitCast(dw, a), hn::BitCast(dw, b)));
+}
+template <class D, class V>
+ANYDML_BODY V Difference(D d, V a, V b) {
+  const Wrapping<D> dw;
+  return hn::BitCast(d, hn::Sub(hn::BitCast(dw, a), hn::BitCast(dw, b)));
+}
+template <class D, class V>
+ANYDML_BODY V Product(D d, V a, V b) {
+  const Wrapping<D> dw;
+  return hn::BitCast(d, hn::Mul(hn::BitCast(dw, a), hn::BitCast(dw, b)));
+}
+
+ANYDML_BINARY(Add) { return OneNan(d, Sum(d, a, b)); }
+ANYDML_BINARY(Subtract) { return OneNan(d, Difference(d, a, b)); }
+ANYDML_BINARY(Multiply) { return OneNan(d, Product(d, a, b)); }
 ANYDML_BINARY(Divide) { return OneNan(d, hn::Div(a, b)); }
 ANYDML_BINARY(Mean) { return OneNan(d, hn::Mul(hn::Add(a, b), hn::Set(d, 0.5f))); }
 ANYDML_BINARY(Maximum) { return LargerOf(d, a, b); }
 ANYDML_BINARY(Minimum) { return SmallerOf(d, a, b); }
 ANYDML_BINARY(DifferenceSquare) {
-  const V difference = hn::Sub(a, b);
-  return OneNan(d, hn::Mul(difference, difference));
+  const V difference = Difference(d, a, b);
+  return OneNan(d, Product(d, difference, difference));
 }
 ANYDML_BINARY(ModulusTruncate) { return OneNan(d, math::Fmod(d, a, b)); }
 ANYDML_BINARY(ModulusFloor) {
@@ -157,7 +175,7 @@ ANYDML_BINARY(ModulusFloor) {
 }
 
 ANYDML_UNARY(Abs) { return OneNan(d, hn::Abs(a)); }
-ANYDML_UNARY(Negate) { return hn::Sub(hn::Zero(d), a); }
+ANYDML_UNARY(Negate) { return Difference(d, hn::Zero(d), a); }
 ANYDML_UNARY(Sign) {
   using T = hn::TFromD<D>;
   const V one = hn::Set(d, T{1});
@@ -181,7 +199,7 @@ ANYDML_UNARY(RoundHalfAway) {
 }
 ANYDML_UNARY(Canonical) { return OneNan(d, a); }
 ANYDML_UNARY(ScaleBias) {
-  return OneNan(d, hn::Add(hn::Mul(a, Parameter(d, instruction, 0)), Parameter(d, instruction, 1)));
+  return OneNan(d, Sum(d, Product(d, a, Parameter(d, instruction, 0)), Parameter(d, instruction, 1)));
 }
 ANYDML_UNARY(Clip) { return Clamped(d, a, Parameter(d, instruction, 0), Parameter(d, instruction, 1)); }
 ANYDML_UNARY(Relu) { return LargerOf(d, a, hn::Zero(d)); }
@@ -190,7 +208,7 @@ ANYDML_UNARY(LeakyRelu) {
   return OneNan(d, hn::IfThenElse(hn::Ge(a, hn::Zero(d)), a, scaled));
 }
 ANYDML_BINARY(ParameterizedRelu) {
-  return OneNan(d, hn::IfThenElse(NotLess(d, a, hn::Zero(d)), a, hn::Mul(b, a)));
+  return OneNan(d, hn::IfThenElse(NotLess(d, a, hn::Zero(d)), a, Product(d, b, a)));
 }
 ANYDML_UNARY(ThresholdedRelu) { return hn::IfThenElseZero(hn::Gt(a, Parameter(d, instruction, 0)), a); }
 ANYDML_UNARY(Shrink) {

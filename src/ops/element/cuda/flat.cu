@@ -69,7 +69,8 @@ class ElementFlatCuda final : public Kernel {
     *why_not = "there is no kernel for the program";
     FlatProgram program;
     if (!program.Read(problem_.program)) return false;
-    return program.functions.size() == 1 ? FindFunction(program) : FindDequantize(program);
+    const bool found = program.functions.size() == 1 ? FindFunction(program) : FindDequantize(program);
+    return found && (loops.size() == 1 || varying_ == 2);
   }
 
   Status Run(const KernelArguments& arguments) const override {

@@ -33,8 +33,8 @@ inline constexpr uint32_t kRowMultiple = 16;
 // What a kernel is given.
 struct Flat {
   uint64_t elements = 0;
-  FastDivisor row_length;                      // of 1: no rows, all inputs lie as the output does
-  VaryingSource inputs[2];                     // of the first sources
+  FastDivisor row_length;   // of 1: no rows, all inputs lie as the output does; else two of them vary
+  VaryingSource inputs[2];  // of the first sources
   UniformSource uniform[kMaxFlatSources - 1];  // of the others
   std::byte* output = nullptr;
   bool aligned = false;  // to 16 bytes
@@ -118,14 +118,14 @@ __global__ void __launch_bounds__(kFlatThreads) FlatKernel(const __grid_constant
   const uint64_t first = (uint64_t{blockIdx.x} * kFlatThreads + threadIdx.x) * kCount;
   const bool whole = flat.aligned && first + kCount <= flat.elements;
   const uint64_t end = first + kCount < flat.elements ? first + kCount : flat.elements;
-  const bool has_rows = flat.row_length.divisor() > 1;
+  const bool has_rows = kVarying == 2 && flat.row_length.divisor() > 1;
   uint32_t row = 0, column = 0;
   if (has_rows) row = flat.row_length.Divide(static_cast<uint32_t>(first), &column);
   Pack<From, kCount> inputs[kVarying];
 #pragma unroll
   for (uint32_t i = 0; i < kVarying; ++i) {
     const VaryingSource& source = flat.inputs[i];
-    const bool one = source.one_per_row;
+    const bool one = kVarying == 2 && source.one_per_row;
     const uint64_t at = has_rows ? row * source.row_stride + (one ? 0 : column) : first;
     const auto* const data = reinterpret_cast<const From*>(source.data) + at;
     if (whole && !one) {
