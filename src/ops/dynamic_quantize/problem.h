@@ -48,6 +48,7 @@ inline
   float scale = (range.max - range.min) / 255;
   if (scale == 0) scale = 1;
   const float quotient = range.min / scale;
+  // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
   const float exact = quotient == quotient ? low - quotient : low;
   const float whole = nearbyintf(exact);
   return {scale, whole < low ? low : whole > high ? high : whole};

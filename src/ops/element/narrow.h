@@ -14,6 +14,7 @@ constexpr Half RoundToHalf(float value) { return ToHalf(value); }
 // the second rounding sees no tie that was none.
 constexpr Half RoundToHalf(double value) {
   auto narrow = static_cast<float>(value);
+  // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
   if (narrow != narrow || static_cast<double>(narrow) == value) return ToHalf(narrow);
   auto bits = std::bit_cast<uint32_t>(narrow);
   // Toward zero first.

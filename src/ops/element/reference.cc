@@ -23,6 +23,7 @@ T As(Bits bits) {
 template <typename T>
 Bits BitsOf(T value) {
   if constexpr (std::is_floating_point_v<T>) {
+    // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
     if (value != value) value = std::numeric_limits<T>::quiet_NaN();  // NaN results are alike
   }
   Bits bits = 0;

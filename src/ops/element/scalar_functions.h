@@ -122,6 +122,7 @@ ANYDML_SCALAR_UNARY(Sign) {
 // NaN results are alike (functions-inl.h).
 template <typename T>
 ANYDML_LANE T OneNan(T value) {
+  // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
   return value != value ? std::numeric_limits<T>::quiet_NaN() : value;
 }
 
