@@ -36,7 +36,7 @@ const std::vector<const Operator*>& ByType() {
 Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerContext& context,
                      LoweredOperator* out) {
   const Status status = op.lower(desc, context, out);
-  if (status.ok()) return status;
+  if (status.ok()) return {};
   return Status(status.code(), StrCat(desc.schema->name, ": ", status.message()));
 }
 
