@@ -69,7 +69,7 @@ TEST_F(CliHostileTest, WritesOnlyItsFolder) {
   std::filesystem::create_symlink("../outside.npy", Path("model/link.npy"));
   std::filesystem::create_symlink("../new.npy", Path("model/dangling.npy"));
   std::filesystem::create_directory_symlink("..", Path("model/up"));
-  for (const std::string path :
+  for (const std::string& path :
        {std::string("../outside.npy"), std::string("..\\\\new.npy"), std::string("sub/../../new.npy"),
         std::string("new/../../new.npy"), std::string("link.npy"), std::string("dangling.npy"),
         std::string("up/new.npy"), Path("new.npy").string()}) {
@@ -86,7 +86,7 @@ TEST_F(CliHostileTest, WritesOnlyItsFolder) {
 TEST_F(CliHostileTest, ReadsAllOfItsFolder) {
   std::filesystem::create_symlink("../inside.npy", Path("model/sub/link.npy"));
   std::filesystem::create_directory_symlink("model", Path("link"));
-  for (const std::string path : {std::string("inside.npy"), std::string("sub/../inside.npy"),
+  for (const std::string& path : {std::string("inside.npy"), std::string("sub/../inside.npy"),
                                  std::string("sub/link.npy"), Path("model/inside.npy").string()}) {
     WriteReader(path);
     EXPECT_EQ(Run({"run", "model/m.json"}).out, "Resource 'a': 3, 4\n") << path;
