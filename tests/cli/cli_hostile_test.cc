@@ -49,7 +49,7 @@ class CliHostileTest : public CliTest {
 TEST_F(CliHostileTest, ReadsOnlyItsFolder) {
   std::filesystem::create_symlink("../outside.npy", Path("model/link.npy"));
   std::filesystem::create_directory_symlink("..", Path("model/up"));
-  for (const std::string path :
+  for (const std::string& path :
        {std::string("../outside.npy"), std::string("..\\\\outside.npy"), std::string("sub/../../outside.npy"),
         std::string("new/../../outside.npy"), std::string("link.npy"), std::string("up/outside.npy"),
         Path("outside.npy").string()}) {
