@@ -87,7 +87,7 @@ TEST_F(CliHostileTest, ReadsAllOfItsFolder) {
   std::filesystem::create_symlink("../inside.npy", Path("model/sub/link.npy"));
   std::filesystem::create_directory_symlink("model", Path("link"));
   for (const std::string& path : {std::string("inside.npy"), std::string("sub/../inside.npy"),
-                                 std::string("sub/link.npy"), Path("model/inside.npy").string()}) {
+                                  std::string("sub/link.npy"), Path("model/inside.npy").string()}) {
     WriteReader(path);
     EXPECT_EQ(Run({"run", "model/m.json"}).out, "Resource 'a': 3, 4\n") << path;
     EXPECT_EQ(Run({"run", "link/m.json"}).out, "Resource 'a': 3, 4\n") << path;
