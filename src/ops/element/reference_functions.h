@@ -237,6 +237,9 @@ T Integer(const Instruction& i, T a, T b, T c) {
   const S x = a, y = b;
   const auto p = static_cast<T>(i.parameters[0]), q = static_cast<T>(i.parameters[1]);
   const auto low_bits = [](S value) { return static_cast<T>(static_cast<unsigned __int128>(value)); };
+  const auto product = [](S left, S right) {
+    return static_cast<T>(static_cast<unsigned __int128>(left) * static_cast<unsigned __int128>(right));
+  };
   constexpr auto kAllBits = static_cast<T>(~std::make_unsigned_t<T>{0});
   switch (i.function) {
     case F::kAdd:
@@ -244,7 +247,7 @@ T Integer(const Instruction& i, T a, T b, T c) {
     case F::kSubtract:
       return low_bits(x - y);
     case F::kMultiply:
-      return low_bits(static_cast<S>(static_cast<unsigned __int128>(x) * static_cast<unsigned __int128>(y)));
+      return product(x, y);
     case F::kDivide:
       return b == 0 ? kAllBits : low_bits(x / y);
     case F::kMean:
@@ -255,7 +258,7 @@ T Integer(const Instruction& i, T a, T b, T c) {
       return a < b ? a : b;
     case F::kDifferenceSquare: {
       const T difference = low_bits(x - y);
-      return low_bits(static_cast<S>(difference) * difference);
+      return product(difference, difference);
     }
     case F::kModulusTruncate:
       return b == 0 ? kAllBits : low_bits(x % y);
@@ -292,7 +295,7 @@ T Integer(const Instruction& i, T a, T b, T c) {
     case F::kRelu:
       return a > 0 ? a : 0;
     case F::kParameterizedRelu:
-      return a >= 0 ? a : low_bits(x * y);
+      return a >= 0 ? a : product(x, y);
     case F::kReluGrad:
       return a > 0 ? b : 0;
     case F::kClipGrad:
