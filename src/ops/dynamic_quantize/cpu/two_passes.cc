@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernel/composite.h"
 #include "ops/common/nest_parts.h"
-#include "ops/dynamic_quantize/problem.h"
+#include "ops/dynamic_quantize/two_passes.h"
 #include "ops/element/cpu/blocks.h"
-#include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
@@ -32,17 +30,17 @@ Range RangeOf(const float* x, uint64_t count, Range range) {
   return {*std::min_element(low, low + kLanes), *std::max_element(high, high + kLanes)};
 }
 
-class TwoPasses final : public CompositeKernel {
+class TwoPasses final : public TwoPassesKernel {
  public:
-  TwoPasses(const DynamicQuantizeProblem& problem, LoweredOperator quantize, uint32_t threads)
-      : quantized_(problem.quantized),
-        load_(FindLoad(problem.input.type, Class::kF32)),
-        quantize_(AddPart(quantize.implementation, std::move(quantize.kernel))) {
+  TwoPasses(const DynamicQuantizeProblem& problem, LoweredOperator quantize, const LowerContext& context)
+      : TwoPassesKernel(std::move(quantize)),
+        quantized_(problem.quantized),
+        load_(FindLoad(problem.input.type, Class::kF32)) {
     const TensorDesc& input = problem.input;
     LoopNest<1> nest;
     for (uint32_t d = 0; d < input.rank; ++d) nest.Append(input.sizes[d], {input.strides[d]});
     nest = SortedByStride(nest, 0);
-    const uint32_t parts = PartsForBytes(ElementCount(input) * BitSize(input.type) / 8, threads);
+    const uint32_t parts = PartsForBytes(ElementCount(input) * BitSize(input.type) / 8, context.threads);
     parts_ = CutNest(nest, LoopToCut(nest, parts), parts);
     ranges_ = AddScratch("ranges", parts_.size() * sizeof(Range));
   }
@@ -58,11 +56,7 @@ class TwoPasses final : public CompositeKernel {
     const QuantizationParameters parameters = ParametersOf(range, quantized_);
     *reinterpret_cast<float*>(arguments.outputs[1].data) = parameters.scale;
     arguments.outputs[2].data[0] = static_cast<std::byte>(static_cast<int32_t>(parameters.zero_point));
-    const Buffer inputs[] = {arguments.inputs[0], arguments.outputs[1], arguments.outputs[2]};
-    KernelArguments second = arguments;
-    second.inputs = inputs;
-    second.outputs = arguments.outputs.first(1);
-    return RunPart(quantize_, second);
+    return RunQuantize(arguments);
   }
 
  private:
@@ -83,7 +77,6 @@ class TwoPasses final : public CompositeKernel {
 
   DataType quantized_;
   LoadBlock load_;
-  uint32_t quantize_;
   std::vector<NestPart<1>> parts_;
   ScratchLayout::Piece ranges_;
 };
@@ -92,14 +85,7 @@ class TwoPasses final : public CompositeKernel {
 
 std::unique_ptr<const Kernel> CreateDynamicQuantizeCpu(const DynamicQuantizeProblem& problem,
                                                        const LowerContext& context, std::string* why_not) {
-  LoweredOperator quantize;
-  const Status status =
-      ChooseKernel(OperatorTableOf(context.backend).element, problem.quantize, context.ForPart(), &quantize);
-  if (!status.ok()) {
-    *why_not = status.message();
-    return nullptr;
-  }
-  return std::make_unique<TwoPasses>(problem, std::move(quantize), context.threads);
+  return CreateTwoPasses<TwoPasses>(problem, context, why_not);
 }
 
 }  // namespace anydml

@@ -2,11 +2,9 @@
 
 #include <cuda_fp16.h>
 
-#include "kernel/composite.h"
 #include "ops/common/cuda_chain.cuh"
 #include "ops/common/cuda_nest.cuh"
-#include "ops/dynamic_quantize/problem.h"
-#include "ops/operator_table.h"
+#include "ops/dynamic_quantize/two_passes.h"
 
 namespace anydml {
 namespace {
@@ -101,11 +99,10 @@ __global__ void __launch_bounds__(kThreads) FindParameters(const __grid_constant
   *p.zero_point = static_cast<uint8_t>(static_cast<int32_t>(found.zero_point));
 }
 
-class TwoPassesCuda final : public CompositeKernel {
+class TwoPassesCuda final : public TwoPassesKernel {
  public:
-  TwoPassesCuda(const DynamicQuantizeProblem& problem, LoweredOperator quantize,
-                const DeviceProperties& device)
-      : quantize_(AddPart(quantize.implementation, std::move(quantize.kernel))) {
+  TwoPassesCuda(const DynamicQuantizeProblem& problem, LoweredOperator quantize, const LowerContext& context)
+      : TwoPassesKernel(std::move(quantize)) {
     const TensorDesc& input = problem.input;
     LoopNest<1> nest;
     for (uint32_t d = 0; d < input.rank; ++d) nest.Append(input.sizes[d], {input.strides[d]});
@@ -116,7 +113,8 @@ class TwoPassesCuda final : public CompositeKernel {
     common_.quantized = problem.quantized;
     common_.nest = DeviceNest<1>(nest);
     const uint64_t wanted = (uint64_t{common_.elements} + 8 * kThreads - 1) / (8 * kThreads);
-    common_.blocks = static_cast<uint32_t>(std::min<uint64_t>(wanted, uint64_t{4} * device.multiprocessors));
+    common_.blocks =
+        static_cast<uint32_t>(std::min<uint64_t>(wanted, uint64_t{4} * context.device->multiprocessors));
     ranges_ = AddScratch("ranges", common_.blocks * sizeof(Range));
   }
 
@@ -130,15 +128,10 @@ class TwoPassesCuda final : public CompositeKernel {
     KernelChain chain(arguments.stream);
     chain.Launch(FindRanges, p.blocks, kThreads, p);
     chain.Launch(FindParameters, 1, kThreads, p);
-    const Buffer inputs[] = {arguments.inputs[0], arguments.outputs[1], arguments.outputs[2]};
-    KernelArguments second = arguments;
-    second.inputs = inputs;
-    second.outputs = arguments.outputs.first(1);
-    return RunPart(quantize_, second);
+    return RunQuantize(arguments);
   }
 
  private:
-  uint32_t quantize_;
   Parameters common_{};  // but for addresses
   bool contiguous_;
   ScratchLayout::Piece ranges_;
@@ -148,14 +141,7 @@ class TwoPassesCuda final : public CompositeKernel {
 
 std::unique_ptr<const Kernel> CreateDynamicQuantizeCuda(const DynamicQuantizeProblem& problem,
                                                         const LowerContext& context, std::string* why_not) {
-  LoweredOperator quantize;
-  const Status status =
-      ChooseKernel(OperatorTableOf(context.backend).element, problem.quantize, context.ForPart(), &quantize);
-  if (!status.ok()) {
-    *why_not = status.message();
-    return nullptr;
-  }
-  return std::make_unique<TwoPassesCuda>(problem, std::move(quantize), *context.device);
+  return CreateTwoPasses<TwoPassesCuda>(problem, context, why_not);
 }
 
 }  // namespace anydml
