@@ -28,6 +28,6 @@ forbid backend com/ schema/ ops/ d3d12/ dml/ d3d12.h DirectML.h
 forbid com schema/ kernel/ ops/ backend/ d3d12/ dml/
 forbid d3d12 dml/ schema/ ops/
 forbid ../tools com/ kernel/ backend/ d3d12/ dml/ ops/operator.h
-forbid ../python/src com/ kernel/ backend/ d3d12/ dml/
+forbid ../python/src com/ kernel/ ops/ backend/ d3d12/ dml/
 forbid ../bench com/ schema/ kernel/ ops/ backend/ d3d12/ dml/
 exit $failed

@@ -19,6 +19,13 @@ Status CheckSizes(const OperatorDesc& desc, std::string_view name, const Dimensi
                          DimensionsToString(sizes, tensor.rank), ": ", because);
 }
 
+Status CheckOneElement(const OperatorDesc& desc, std::string_view name) {
+  const TensorDesc* tensor = desc.tensor(name);
+  if (tensor == nullptr || ElementCount(*tensor) == 1) return {};
+  return InvalidArgument(desc.schema->name, ": ", name, ".Sizes is ", SizesToString(*tensor),
+                         " but must be all 1: one number holds for all elements");
+}
+
 Status CheckAxis(const OperatorDesc& desc) {
   const uint32_t axis = desc.uint("Axis");
   const uint32_t rank = desc.tensor("InputTensor")->rank;

@@ -12,6 +12,9 @@ namespace anydml {
 Status CheckSizes(const OperatorDesc& desc, std::string_view name, const Dimensions& sizes,
                   std::string_view because);
 
+// Tensor `name`, where it is present, has one element, which holds for all.
+Status CheckOneElement(const OperatorDesc& desc, std::string_view name);
+
 // `axis` is a dimension of InputTensor.
 Status CheckAxis(const OperatorDesc& desc);
 

@@ -7,13 +7,6 @@
 namespace anydml {
 namespace {
 
-Status CheckOneElement(const OperatorDesc& desc, const char* name) {
-  const TensorDesc& tensor = *desc.tensor(name);
-  if (ElementCount(tensor) == 1) return {};
-  return InvalidArgument(desc.schema->name, ": ", name, ".Sizes is ", SizesToString(tensor),
-                         " but must be all 1: one number holds for all elements");
-}
-
 Status Check(const OperatorDesc& desc, FeatureLevel) {
   ANYDML_RETURN_IF_ERROR(CheckOneElement(desc, "OutputScaleTensor"));
   ANYDML_RETURN_IF_ERROR(CheckOneElement(desc, "OutputZeroPointTensor"));

@@ -9,13 +9,6 @@ namespace {
 
 using Type = OperatorType;
 
-Status CheckOneElement(const OperatorDesc& desc, const char* name) {
-  const TensorDesc* tensor = desc.tensor(name);
-  if (tensor == nullptr || ElementCount(*tensor) == 1) return {};
-  return InvalidArgument(desc.schema->name, ": ", name, ".Sizes is ", SizesToString(*tensor),
-                         " but must be all 1: one number holds for all elements");
-}
-
 Status CheckSameType(const OperatorDesc& desc, const char* name, DataType given, const char* as,
                      DataType wanted) {
   if (given == wanted) return {};
