@@ -31,11 +31,7 @@ namespace math = anydml::HWY_NAMESPACE;
 #include "ops/element/transcendental_functions-inl.h"
 }  // namespace fn
 
-template <class D>
-HWY_INLINE hn::Vec<D> ReadHalves(D d, const uint16_t* from) {
-  const hn::Rebind<hwy::float16_t, D> dh;
-  return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(from)));
-}
+#include "ops/element/cpu/half_vectors-inl.h"
 
 #if HWY_ARCH_X86
 // Two halves of vectors as a whole one, past the caches where that is at least what can be stored so.
@@ -57,11 +53,8 @@ HWY_INLINE void StoreTogether(D d, V first, V second, bool, hn::TFromD<D>* to) {
 #endif
 
 template <class D, class V>
-HWY_INLINE void WriteHalves(D, V first, V second, bool streams, uint16_t* to) {
-  const hn::Rebind<hwy::float16_t, D> dh;
-  const hn::Rebind<uint16_t, D> du;
-  StoreTogether(du, hn::BitCast(du, hn::DemoteTo(dh, first)), hn::BitCast(du, hn::DemoteTo(dh, second)),
-                streams, to);
+HWY_INLINE void WriteHalves(D d, V first, V second, bool streams, uint16_t* to) {
+  StoreTogether(hn::Rebind<uint16_t, D>(), ToHalves(d, first), ToHalves(d, second), streams, to);
 }
 
 template <class D, class V>
@@ -124,7 +117,7 @@ void StoreU(Vec<D> value, D, Vec<D>* to) {
 namespace fn = lane_functions;
 #define ANYDML_BODY inline
 
-inline float ReadHalves(hn::Tag<float>, const uint16_t* from) { return ToFloat(Half{*from}); }
+inline float LoadHalves(hn::Tag<float>, const uint16_t* from) { return ToFloat(Half{*from}); }
 inline void WriteHalves(hn::Tag<float>, float first, float second, bool, uint16_t* to) {
   to[0] = ToHalf(first).bits;
   to[1] = ToHalf(second).bits;

@@ -1,5 +1,5 @@
 // Loops over elements for the functions that have a body in Highway's vocabulary. Text inside a namespace
-// where `hn` and `fn` (the bodies) are names, and ReadHalves, WriteHalves, WriteBytes and their like.
+// where `hn` and `fn` (the bodies) are names, and LoadHalves, WriteHalves, WriteBytes and their like.
 //
 // Vectors are taken in pairs: how they are read and written is asked once for both, and a pair of halves is
 // a whole vector, which can be stored past the caches.
@@ -10,8 +10,8 @@ ANYDML_BODY void ReadPair(D d, const std::byte* from, bool halves, V& first, V& 
   if constexpr (std::is_same_v<T, float>) {
     if (halves) {
       const auto* const elements = reinterpret_cast<const uint16_t*>(from);
-      first = ReadHalves(d, elements);
-      second = ReadHalves(d, elements + hn::Lanes(d));
+      first = LoadHalves(d, elements);
+      second = LoadHalves(d, elements + hn::Lanes(d));
       return;
     }
   }
