@@ -9,14 +9,20 @@
 
 namespace anydml {
 
+struct BatchNormProblem;
 struct DynamicQuantizeProblem;
 struct ElementProblem;
+struct MomentsProblem;
+struct MvnProblem;
 struct ScatterProblem;
 struct TopKProblem;
 
 struct OperatorTable {
+  std::span<const Implementation<BatchNormProblem>> batchnorm;
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
   std::span<const Implementation<ElementProblem>> element;
+  std::span<const Implementation<MomentsProblem>> moments;
+  std::span<const Implementation<MvnProblem>> mvn;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
 };

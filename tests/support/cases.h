@@ -18,8 +18,10 @@ struct CaseFamily {
 };
 
 // Each is defined in its family's folder.
+CaseFamily BatchNormCases();
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
+CaseFamily MvnCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 
