@@ -3,6 +3,7 @@
 #include "ops/batchnorm/problem.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
+#include "ops/lrn/problem.h"
 #include "ops/mvn/problem.h"
 #include "ops/operator.h"
 #include "ops/scatter/scatter.h"
@@ -21,6 +22,7 @@ std::vector<const Operator*> CollectOperators() {
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
   for (const Operator& op : BatchNormOperators()) operators.push_back(&op);
+  for (const Operator& op : LrnOperators()) operators.push_back(&op);
   for (const Operator& op : MvnOperators()) operators.push_back(&op);
   return operators;
 }

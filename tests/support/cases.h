@@ -21,6 +21,7 @@ struct CaseFamily {
 CaseFamily BatchNormCases();
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
+CaseFamily LrnCases();
 CaseFamily MvnCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();

@@ -1,4 +1,5 @@
 #include "ops/moments/problem.h"
+#include "ops/moments/window_sums.h"
 
 namespace anydml {
 namespace {
@@ -6,6 +7,11 @@ namespace {
 constexpr Implementation<MomentsProblem> kImplementations[] = {
     {"cpu.moments", "cpu", ANYDML_ON_CPU(CreateMomentsCpu)},
     {"cuda.moments", "cuda", ANYDML_ON_CUDA(CreateMomentsCuda)},
+};
+
+constexpr Implementation<WindowSumsProblem> kWindowSums[] = {
+    {"cpu.window_sums", "cpu", ANYDML_ON_CPU(CreateWindowSumsCpu)},
+    {"cuda.window_sums", "cuda", ANYDML_ON_CUDA(CreateWindowSumsCuda)},
 };
 
 uint64_t Product(const TensorDesc& tensor, const DimensionSet& reduced, bool of_reduced) {
@@ -17,6 +23,8 @@ uint64_t Product(const TensorDesc& tensor, const DimensionSet& reduced, bool of_
 }  // namespace
 
 std::span<const Implementation<MomentsProblem>> MomentsImplementations() { return kImplementations; }
+
+std::span<const Implementation<WindowSumsProblem>> WindowSumsImplementations() { return kWindowSums; }
 
 uint64_t KeptElements(const TensorDesc& tensor, const DimensionSet& reduced) {
   return Product(tensor, reduced, false);

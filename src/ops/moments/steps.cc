@@ -62,6 +62,9 @@ class StepsKernel final : public CompositeKernel {
 Status Choose(const MomentsProblem& problem, const LowerContext& context, LoweredOperator* out) {
   return ChooseKernel(OperatorTableOf(context.backend).moments, problem, context, out);
 }
+Status Choose(const WindowSumsProblem& problem, const LowerContext& context, LoweredOperator* out) {
+  return ChooseKernel(OperatorTableOf(context.backend).window_sums, problem, context, out);
+}
 Status Choose(const ElementProblem& problem, const LowerContext& context, LoweredOperator* out) {
   return ChooseKernel(OperatorTableOf(context.backend).element, problem, context, out);
 }

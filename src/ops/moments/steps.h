@@ -1,4 +1,5 @@
-// Kernels that are a few steps: sums over sets of elements, and element programs over what came out of them.
+// Kernels that are a few steps: sums over sets or windows of elements, and element programs over what came
+// out of them.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 
 #include "ops/element/problem.h"
 #include "ops/moments/problem.h"
+#include "ops/moments/window_sums.h"
 #include "ops/operator.h"
 
 namespace anydml {
@@ -21,7 +23,7 @@ struct StepOperand {
 };
 
 struct Step {
-  std::variant<MomentsProblem, ElementProblem> problem;
+  std::variant<MomentsProblem, WindowSumsProblem, ElementProblem> problem;
   std::vector<StepOperand> inputs;  // as many as the problem has; so are outputs
   std::vector<StepOperand> outputs;
 };
