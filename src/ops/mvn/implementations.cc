@@ -8,7 +8,9 @@ namespace {
 constexpr Exactness kRounded = {.float32_ulps = 4, .float16_ulps = 1, .relative = 1e-5, .absolute = 2e-4};
 
 constexpr Implementation<MvnProblem> kImplementations[] = {
+    {"cpu.rows", "cpu", ANYDML_ON_CPU(CreateMvnRowsCpu), nullptr, kRounded},
     {"cpu.steps", "cpu", ANYDML_ON_CPU(CreateMvnSteps), nullptr, kRounded},
+    {"cuda.rows", "cuda", ANYDML_ON_CUDA(CreateMvnRowsCuda), nullptr, kRounded},
     {"cuda.steps", "cuda", ANYDML_ON_CUDA(CreateMvnSteps), nullptr, kRounded},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateMvnReference)},
 };

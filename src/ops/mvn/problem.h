@@ -36,6 +36,10 @@ struct MvnProblem {
 std::span<const Implementation<MvnProblem>> MvnImplementations();
 std::span<const char* const> MvnImplementationNames();
 
+std::unique_ptr<const Kernel> CreateMvnRowsCpu(const MvnProblem& problem, const LowerContext& context,
+                                               std::string* why_not);
+std::unique_ptr<const Kernel> CreateMvnRowsCuda(const MvnProblem& problem, const LowerContext& context,
+                                                std::string* why_not);
 std::unique_ptr<const Kernel> CreateMvnSteps(const MvnProblem& problem, const LowerContext& context,
                                              std::string* why_not);
 std::unique_ptr<const Kernel> CreateMvnReference(const MvnProblem& problem, const LowerContext& context,

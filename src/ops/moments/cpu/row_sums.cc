@@ -12,6 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace anydml {
 namespace HWY_NAMESPACE {
+namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // The sum of term(i) for whole vectors; *done elements were in them. Four sums that do not wait for each
@@ -60,6 +61,7 @@ float WholeProducts(const float* g, const float* x, uint64_t count, float center
   });
 }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace anydml
 HWY_AFTER_NAMESPACE();
