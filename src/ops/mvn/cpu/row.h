@@ -5,12 +5,11 @@
 
 namespace anydml {
 
-// Addresses of FLOAT32 or FLOAT16 elements.
 struct MvnRow {
-  const void* x;
-  void* y;
-  const void* scale;  // null: there is none, or it is in `factor`
-  const void* bias;   // null: there is none, or it is in `offset`
+  const float* x;
+  float* y;            // may be x
+  const float* scale;  // null: there is none, or it is in `factor`
+  const float* bias;   // null: there is none, or it is in `offset`
   uint64_t length;
   bool use_mean, use_variance;
   float epsilon;
