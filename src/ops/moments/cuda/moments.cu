@@ -11,7 +11,7 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kThreads = 512;
-constexpr uint32_t kAddedInFloat = 64;  // numbers of a thread before their sum goes to a wider one
+constexpr uint32_t kAtOnce = 8;  // numbers of a thread whose loads do not wait for each other
 
 struct Parameters {
   const void* input;
@@ -29,6 +29,9 @@ struct Parameters {
   uint32_t sets_of_block;
   uint32_t lanes;
   bool neighbouring_sets;
+  // Where sets are few, blocks sum slices of them: numbers of pass 0, then of pass 1, slice by slice.
+  uint32_t slices;
+  double* partial;
   DeviceNest<4> kept;
   DeviceNest<2> reduced;
 };
@@ -74,37 +77,117 @@ __device__ double SumOfLanes(double sum, uint32_t lane, uint32_t lanes, uint32_t
   return total;
 }
 
+// A thread's place in its block.
+struct Place {
+  uint32_t lane;  // among the threads of the set
+  uint32_t set;   // among those of the block
+  uint32_t step;  // to the next lane's thread
+};
+
+__device__ Place PlaceOf(const Parameters& p) {
+  if (p.neighbouring_sets) {
+    return {threadIdx.x / p.sets_of_block, threadIdx.x % p.sets_of_block, p.sets_of_block};
+  }
+  return {threadIdx.x % p.lanes, threadIdx.x / p.lanes, 1};
+}
+
+// Of the elements i, i + lanes, ... below `end`.
+__device__ double SumOfThread(const Parameters& p, MomentTerm term, const uint64_t (&set)[4], uint64_t i,
+                              uint64_t end, float center) {
+  double sum = 0;
+  for (; i + (kAtOnce - 1) * p.lanes < end; i += kAtOnce * p.lanes) {
+    float terms[kAtOnce];
+#pragma unroll
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      terms[k] = TermAt(p, term, set, static_cast<uint32_t>(i + k * p.lanes), center);
+    }
+#pragma unroll
+    for (uint32_t distance = kAtOnce / 2; distance > 0; distance /= 2) {
+#pragma unroll
+      for (uint32_t k = 0; k < distance; ++k) terms[k] += terms[k + distance];
+    }
+    sum += terms[0];
+  }
+  for (; i < end; i += p.lanes) sum += TermAt(p, term, set, static_cast<uint32_t>(i), center);
+  return sum;
+}
+
+__device__ float ResultOf(const Parameters& p, uint32_t pass, double total) {
+  return static_cast<float>(p.pass[pass].is_mean ? total / p.elements : total);
+}
+
 __global__ void __launch_bounds__(kThreads) FindMoments(const __grid_constant__ Parameters p) {
-  const uint32_t lane = p.neighbouring_sets ? threadIdx.x / p.sets_of_block : threadIdx.x % p.lanes;
-  const uint32_t place = p.neighbouring_sets ? threadIdx.x % p.sets_of_block : threadIdx.x / p.lanes;
-  const uint32_t step = p.neighbouring_sets ? p.sets_of_block : 1;
+  const Place place = PlaceOf(p);
   for (uint64_t first = uint64_t{blockIdx.x} * p.sets_of_block; first < p.sets;
        first += uint64_t{gridDim.x} * p.sets_of_block) {
-    const uint64_t set = first + place;
+    const uint64_t set = first + place.set;
     const bool exists = set < p.sets;
     uint64_t offsets[4] = {};
     if (exists) p.kept.OffsetsOf(static_cast<uint32_t>(set), offsets);
     float center = exists && p.has_gradient ? ElementAt(p, p.center, offsets[2]) : 0;
     for (uint32_t pass = 0; pass < p.passes; ++pass) {
-      double sum = 0;
-      for (uint64_t i = lane; exists && i < p.elements;) {
-        float in_float = 0;
-        for (uint32_t k = 0; k < kAddedInFloat && i < p.elements; ++k, i += p.lanes) {
-          in_float += TermAt(p, p.pass[pass].term, offsets, static_cast<uint32_t>(i), center);
-        }
-        sum += in_float;
-      }
-      const double total = SumOfLanes(sum, lane, p.lanes, step);
-      const auto result = static_cast<float>(p.pass[pass].is_mean ? total / p.elements : total);
-      if (exists && lane == 0) p.results[pass][offsets[3]] = result;
+      const double sum =
+          exists ? SumOfThread(p, p.pass[pass].term, offsets, place.lane, p.elements, center) : 0;
+      const float result = ResultOf(p, pass, SumOfLanes(sum, place.lane, p.lanes, place.step));
+      if (exists && place.lane == 0) p.results[pass][offsets[3]] = result;
       if (!p.has_gradient) center = result;
     }
   }
 }
 
+__device__ double TotalOfSlices(const Parameters& p, uint32_t pass, uint32_t set) {
+  double total = 0;
+  for (uint32_t slice = 0; slice < p.slices; ++slice) {
+    total += p.partial[(uint64_t{pass} * p.slices + slice) * p.sets + set];
+  }
+  return total;
+}
+
+template <uint32_t kPass>
+__global__ void __launch_bounds__(kThreads) SumSlices(const __grid_constant__ Parameters p) {
+  WaitForPrevious();
+  const Place place = PlaceOf(p);
+  const uint32_t slice = blockIdx.x % p.slices;
+  const uint64_t set = uint64_t{blockIdx.x / p.slices} * p.sets_of_block + place.set;
+  const bool exists = set < p.sets;
+  double sum = 0;
+  if (exists) {
+    uint64_t offsets[4];
+    p.kept.OffsetsOf(static_cast<uint32_t>(set), offsets);
+    float center = 0;
+    if (p.has_gradient) {
+      center = ElementAt(p, p.center, offsets[2]);
+    } else if (kPass == 1) {
+      center = ResultOf(p, 0, TotalOfSlices(p, 0, static_cast<uint32_t>(set)));
+    }
+    const uint64_t begin = uint64_t{p.elements} * slice / p.slices;
+    const uint64_t end = uint64_t{p.elements} * (slice + 1) / p.slices;
+    sum = SumOfThread(p, p.pass[kPass].term, offsets, begin + place.lane, end, center);
+  }
+  sum = SumOfLanes(sum, place.lane, p.lanes, place.step);
+  if (exists && place.lane == 0) p.partial[(uint64_t{kPass} * p.slices + slice) * p.sets + set] = sum;
+}
+
+__global__ void __launch_bounds__(kThreads) AddSlices(const __grid_constant__ Parameters p) {
+  WaitForPrevious();
+  const uint64_t set = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (set >= p.sets) return;
+  uint64_t offsets[4];
+  p.kept.OffsetsOf(static_cast<uint32_t>(set), offsets);
+  for (uint32_t pass = 0; pass < p.passes; ++pass) {
+    p.results[pass][offsets[3]] = ResultOf(p, pass, TotalOfSlices(p, pass, static_cast<uint32_t>(set)));
+  }
+}
+
+// How many blocks share a set, so that all multiprocessors have something to do. `blocks`: without sharing.
+uint32_t SlicesOf(uint64_t blocks, uint64_t elements_of_thread, const LowerContext& context) {
+  const uint64_t wanted = 2 * uint64_t{context.device->multiprocessors} / blocks;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(std::min(wanted, elements_of_thread / 16), 1, 64));
+}
+
 class MomentsCuda final : public Kernel {
  public:
-  explicit MomentsCuda(const MomentsProblem& problem) {
+  MomentsCuda(const MomentsProblem& problem, const LowerContext& context) {
     const LoopNest<4> kept = KeptNest(problem);
     const LoopNest<2> reduced = ReducedNest(problem);
     common_.sets = static_cast<uint32_t>(KeptElements(problem.input, problem.reduced));
@@ -120,8 +203,13 @@ class MomentsCuda final : public Kernel {
     common_.sets_of_block = kThreads / common_.lanes;
     common_.kept = DeviceNest<4>(kept);
     common_.reduced = DeviceNest<2>(reduced);
-    blocks_ = std::min<uint64_t>((uint64_t{common_.sets} + common_.sets_of_block - 1) / common_.sets_of_block,
-                                 1 << 20);
+    blocks_ = (uint64_t{common_.sets} + common_.sets_of_block - 1) / common_.sets_of_block;
+    common_.slices = SlicesOf(blocks_, common_.elements / common_.lanes, context);
+  }
+
+  uint64_t temporary_bytes() const override {
+    if (common_.slices == 1) return 0;
+    return uint64_t{common_.passes} * common_.slices * common_.sets * sizeof(double);
   }
 
   Status Run(const KernelArguments& arguments) const override {
@@ -133,7 +221,15 @@ class MomentsCuda final : public Kernel {
     }
     for (uint32_t i = 0; i < p.passes; ++i)
       p.results[i] = reinterpret_cast<float*>(arguments.outputs[i].data);
-    KernelChain(arguments.stream).Launch(FindMoments, blocks_, kThreads, p);
+    KernelChain chain(arguments.stream);
+    if (p.slices == 1) {
+      chain.Launch(FindMoments, std::min<uint64_t>(blocks_, 1 << 20), kThreads, p);
+      return {};
+    }
+    p.partial = reinterpret_cast<double*>(arguments.temporary.data);
+    chain.Launch(SumSlices<0>, blocks_ * p.slices, kThreads, p);
+    if (p.passes == 2) chain.Launch(SumSlices<1>, blocks_ * p.slices, kThreads, p);
+    chain.Launch(AddSlices, (uint64_t{p.sets} + kThreads - 1) / kThreads, kThreads, p);
     return {};
   }
 
@@ -144,9 +240,9 @@ class MomentsCuda final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreateMomentsCuda(const MomentsProblem& problem, const LowerContext&,
+std::unique_ptr<const Kernel> CreateMomentsCuda(const MomentsProblem& problem, const LowerContext& context,
                                                 std::string*) {
-  return std::make_unique<MomentsCuda>(problem);
+  return std::make_unique<MomentsCuda>(problem, context);
 }
 
 }  // namespace anydml
