@@ -1,8 +1,13 @@
 #include "ops/operator_table.h"
 
 #include "kernel/module.h"
+#include "ops/batchnorm/problem.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/problem.h"
+#include "ops/lrn/problem.h"
+#include "ops/moments/problem.h"
+#include "ops/moments/window_sums.h"
+#include "ops/mvn/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -10,10 +15,15 @@ namespace anydml {
 
 const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
+      .batchnorm = BatchNormImplementations(),
       .dynamic_quantize = DynamicQuantizeImplementations(),
       .element = ElementImplementations(),
+      .lrn = LrnImplementations(),
+      .moments = MomentsImplementations(),
+      .mvn = MvnImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
+      .window_sums = WindowSumsImplementations(),
   };
   return table;
 }

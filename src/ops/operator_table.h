@@ -9,16 +9,26 @@
 
 namespace anydml {
 
+struct BatchNormProblem;
 struct DynamicQuantizeProblem;
 struct ElementProblem;
+struct LrnProblem;
+struct MomentsProblem;
+struct MvnProblem;
 struct ScatterProblem;
 struct TopKProblem;
+struct WindowSumsProblem;
 
 struct OperatorTable {
+  std::span<const Implementation<BatchNormProblem>> batchnorm;
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
   std::span<const Implementation<ElementProblem>> element;
+  std::span<const Implementation<LrnProblem>> lrn;
+  std::span<const Implementation<MomentsProblem>> moments;
+  std::span<const Implementation<MvnProblem>> mvn;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
+  std::span<const Implementation<WindowSumsProblem>> window_sums;
 };
 
 // The table of the library or module that calls this.

@@ -1,7 +1,10 @@
 #include <vector>
 
+#include "ops/batchnorm/problem.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
+#include "ops/lrn/problem.h"
+#include "ops/mvn/problem.h"
 #include "ops/operator.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
@@ -18,6 +21,9 @@ std::vector<const Operator*> CollectOperators() {
       &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  for (const Operator& op : BatchNormOperators()) operators.push_back(&op);
+  for (const Operator& op : LrnOperators()) operators.push_back(&op);
+  for (const Operator& op : MvnOperators()) operators.push_back(&op);
   return operators;
 }
 

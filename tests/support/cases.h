@@ -18,8 +18,11 @@ struct CaseFamily {
 };
 
 // Each is defined in its family's folder.
+CaseFamily BatchNormCases();
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
+CaseFamily LrnCases();
+CaseFamily MvnCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 

@@ -26,6 +26,17 @@ Status CheckOneElement(const OperatorDesc& desc, std::string_view name) {
                          " but must be all 1: one number holds for all elements");
 }
 
+Status CheckBroadcastSizes(const OperatorDesc& desc, std::string_view name) {
+  const TensorDesc& input = *desc.tensor("InputTensor");
+  const TensorDesc& tensor = *desc.tensor(name);
+  for (uint32_t d = 0; d < tensor.rank; ++d) {
+    if (tensor.sizes[d] == 1 || tensor.sizes[d] == input.sizes[d]) continue;
+    return InvalidArgument(desc.schema->name, ": ", name, ".Sizes[", d, "] is ", tensor.sizes[d],
+                           " but must be 1 or InputTensor.Sizes[", d, "], which is ", input.sizes[d]);
+  }
+  return {};
+}
+
 Status CheckAxis(const OperatorDesc& desc) {
   const uint32_t axis = desc.uint("Axis");
   const uint32_t rank = desc.tensor("InputTensor")->rank;

@@ -15,6 +15,9 @@ Status CheckSizes(const OperatorDesc& desc, std::string_view name, const Dimensi
 // Tensor `name`, where it is present, has one element, which holds for all.
 Status CheckOneElement(const OperatorDesc& desc, std::string_view name);
 
+// Each size of tensor `name` is InputTensor's, or 1, which holds for all.
+Status CheckBroadcastSizes(const OperatorDesc& desc, std::string_view name);
+
 // `axis` is a dimension of InputTensor.
 Status CheckAxis(const OperatorDesc& desc);
 
