@@ -3,6 +3,8 @@
 #include "kernel/module.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/problem.h"
+#include "ops/fold/problem.h"
+#include "ops/pooling/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -12,6 +14,10 @@ const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
       .dynamic_quantize = DynamicQuantizeImplementations(),
       .element = ElementImplementations(),
+      .fold = FoldImplementations(),
+      .max_unpooling = MaxUnpoolingImplementations(),
+      .pooling = PoolingImplementations(),
+      .pooling_grad = PoolingGradImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
   };

@@ -11,12 +11,20 @@ namespace anydml {
 
 struct DynamicQuantizeProblem;
 struct ElementProblem;
+struct FoldProblem;
+struct MaxUnpoolingProblem;
+struct PoolingGradProblem;
+struct PoolingProblem;
 struct ScatterProblem;
 struct TopKProblem;
 
 struct OperatorTable {
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
   std::span<const Implementation<ElementProblem>> element;
+  std::span<const Implementation<FoldProblem>> fold;
+  std::span<const Implementation<MaxUnpoolingProblem>> max_unpooling;
+  std::span<const Implementation<PoolingProblem>> pooling;
+  std::span<const Implementation<PoolingGradProblem>> pooling_grad;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
 };

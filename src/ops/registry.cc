@@ -2,7 +2,9 @@
 
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
+#include "ops/fold/problem.h"
 #include "ops/operator.h"
+#include "ops/pooling/problem.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
 
@@ -18,6 +20,8 @@ std::vector<const Operator*> CollectOperators() {
       &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  for (const Operator& op : FoldOperators()) operators.push_back(&op);
+  for (const Operator& op : PoolingOperators()) operators.push_back(&op);
   return operators;
 }
 

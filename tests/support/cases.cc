@@ -17,7 +17,14 @@ double TestSeconds(double usual) {
 }  // namespace
 
 std::span<const CaseFamily> AllCaseFamilies() {
-  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), ScatterCases(), TopKCases()};
+  static const CaseFamily kFamilies[] = {
+      DynamicQuantizeCases(),
+      ElementCases(),
+      FoldCases(),
+      PoolingCases(),
+      ScatterCases(),
+      TopKCases(),
+  };
   return kFamilies;
 }
 

@@ -20,6 +20,8 @@ struct CaseFamily {
 // Each is defined in its family's folder.
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
+CaseFamily FoldCases();
+CaseFamily PoolingCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 
