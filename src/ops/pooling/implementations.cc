@@ -17,6 +17,8 @@ constexpr Implementation<PoolingProblem> kPooling[] = {
     {"cpu.max_scan", "cpu", ANYDML_ON_CPU(CreatePoolingScan)},
     {"cpu.sum_channels", "cpu", ANYDML_ON_CPU(CreatePoolingSumChannels), nullptr, {}, BoundOf},
     {"cpu.sum_rows", "cpu", ANYDML_ON_CPU(CreatePoolingSumRows), nullptr, {}, BoundOf},
+    {"cuda.tiles", "cuda", ANYDML_ON_CUDA(CreatePoolingCudaTiles)},
+    {"cuda.planes", "cuda", ANYDML_ON_CUDA(CreatePoolingCudaPlanes)},
     {"cuda.windows", "cuda", ANYDML_ON_CUDA(CreatePoolingCudaWindows), nullptr, {}, BoundOf},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreatePoolingReference), nullptr, {}, BoundOf},
 };

@@ -22,6 +22,7 @@ constexpr DataType kIndices[] = {DataType::kUInt32, DataType::kUInt64};
 struct Windows {
   Numbers input, output;
   Numbers strides, sizes, start, end, dilations;
+  bool packed = false;  // so are the tensors
 };
 
 // A dimension of the input, and windows over it: most of them within, some larger than it, some overhanging.
@@ -48,7 +49,32 @@ void DrawAxis(CaseMaker& make, bool dilated, uint32_t longest, Windows* w) {
   w->dilations.push_back(dilation);
 }
 
+// What models have: whole planes, or small windows that are the same in both dimensions.
+Windows DrawUsual(CaseMaker& make) {
+  ByteSource& source = make.source();
+  constexpr uint32_t kWindows[][3] = {{3, 2, 1}, {3, 2, 0}, {3, 1, 1}, {2, 2, 0}};  // size, stride, padding
+  const bool whole = source.OneIn(3);
+  const auto window = kWindows[source.Between(0, 3)];
+  Windows w;
+  w.packed = true;
+  w.input = {source.Between(1, 3), source.Between(1, 5), source.Between(3, 12),
+             whole ? source.Between(1, 70) : 8 * source.Between(1, 4)};
+  w.output = {w.input[0], w.input[1]};
+  w.dilations = {1, 1};
+  for (uint32_t d = 2; d < 4; ++d) {
+    const uint32_t size = whole ? w.input[d] : window[0], stride = whole ? 1 : window[1];
+    w.sizes.push_back(size);
+    w.strides.push_back(stride);
+    w.start.push_back(whole ? 0 : window[2]);
+    w.end.push_back(whole ? 0 : source.Between(0, 3));
+    const uint32_t padded = w.input[d] + w.start.back() + w.end.back();
+    w.output.push_back(source.OneIn(4) && !whole ? (padded - 1) / stride + 1 : (padded - size) / stride + 1);
+  }
+  return w;
+}
+
 Windows DrawWindows(CaseMaker& make, bool dilated, uint32_t longest) {
+  if (make.source().OneIn(4)) return DrawUsual(make);
   Windows w;
   const uint32_t rank = make.source().OneIn(3) ? 3 : 2;
   // Channels are long where they are what is side by side in memory.
@@ -60,7 +86,9 @@ Windows DrawWindows(CaseMaker& make, bool dilated, uint32_t longest) {
 }
 
 // Also with the channels innermost, as clients have them.
-TensorDesc DrawTensor(CaseMaker& make, DataType type, const Numbers& sizes, bool is_input) {
+TensorDesc DrawTensor(CaseMaker& make, DataType type, const Windows& w, bool is_input, bool is_pooled) {
+  const Numbers& sizes = is_pooled ? w.output : w.input;
+  if (w.packed && !make.source().OneIn(4)) return Packed(type, sizes);
   if (!make.source().OneIn(4)) return is_input ? make.Input(type, sizes) : make.Output(type, sizes);
   Numbers strides(sizes.size());
   strides[1] = 1;
@@ -94,7 +122,7 @@ Case MakeQuantized(CaseMaker& make) {
   ByteSource& source = make.source();
   const Windows w = DrawWindows(make, true, 60);
   const DataType in = source.Any(kBytes), out = source.Any(kBytes);
-  const TensorDesc input = DrawTensor(make, in, w.input, true);
+  const TensorDesc input = DrawTensor(make, in, w, true, false);
   const auto parameter = [&](DataType type) {
     const Numbers per_channel = {1, w.input[1], 1, 1}, one(source.Between(1, 5), 1);
     return make.Input(type, source.OneIn(2) ? per_channel : one);
@@ -109,7 +137,7 @@ Case MakeQuantized(CaseMaker& make) {
                            {"InputZeroPointTensor", has_zero ? FieldValue(zero) : FieldValue()},
                            {"OutputScaleTensor", out_scale},
                            {"OutputZeroPointTensor", has_out_zero ? FieldValue(out_zero) : FieldValue()},
-                           {"OutputTensor", DrawTensor(make, out, w.output, false)},
+                           {"OutputTensor", DrawTensor(make, out, w, false, true)},
                            {"IncludePadding", source.Between(0, 1)}});
   SetWindows(&problem.desc, w);
   problem.inputs = {ElementContent(input, make), ElementContent(scale, make),
@@ -122,9 +150,9 @@ Case MakeGrad(OperatorType type, CaseMaker& make) {
   const bool is_max = type == Type::kMaxPoolingGrad;
   const Windows w = DrawWindows(make, is_max, 30);
   const DataType element = make.source().Any(kFloats);
-  const TensorDesc input = DrawTensor(make, element, w.input, true);
-  const TensorDesc gradient = DrawTensor(make, element, w.output, true);
-  const TensorDesc output = DrawTensor(make, element, w.input, false);
+  const TensorDesc input = DrawTensor(make, element, w, true, false);
+  const TensorDesc gradient = DrawTensor(make, element, w, true, true);
+  const TensorDesc output = DrawTensor(make, element, w, false, false);
   Case problem;
   if (is_max) {
     problem.desc = MakeDesc(
@@ -170,17 +198,17 @@ Case MakePooling(OperatorType type, CaseMaker& make) {
   const bool is_max = IsOneOf(type, {Type::kMaxPooling, Type::kMaxPooling1, Type::kMaxPooling2});
   const Windows w = DrawWindows(make, FindField(schema, "Dilations") >= 0, 90);
   const DataType element = is_max ? source.Any(kNumbers) : source.Any(kFloats);
-  const TensorDesc input = DrawTensor(make, element, w.input, true);
+  const TensorDesc input = DrawTensor(make, element, w, true, false);
   Case problem;
   problem.desc = MakeDesc(
-      schema.name, {{"InputTensor", input}, {"OutputTensor", DrawTensor(make, element, w.output, false)}});
+      schema.name, {{"InputTensor", input}, {"OutputTensor", DrawTensor(make, element, w, false, true)}});
   SetWindows(&problem.desc, w);
   const auto set = [&](const char* name, const FieldValue& value) {
     const int field = FindField(schema, name);
     if (field >= 0) problem.desc.fields[static_cast<size_t>(field)] = value;
   };
   if (source.OneIn(2)) {
-    set("OutputIndicesTensor", DrawTensor(make, source.Any(kIndices), w.output, false));
+    set("OutputIndicesTensor", DrawTensor(make, source.Any(kIndices), w, false, true));
   }
   set("IncludePadding", source.Between(0, 1));
   set("P", source.OneIn(4) ? source.Between(3, 7) : source.Between(1, 2));

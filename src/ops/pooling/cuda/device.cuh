@@ -65,6 +65,27 @@ struct DeviceWindows : PlaceNumbers {
   }
 };
 
+// Whether the elements of the input, or of the windows, are in row-major order without gaps.
+inline bool IsPacked(const PoolingTensor& tensor, const PoolingShape& shape, bool windows) {
+  uint64_t stride = 1;
+  for (uint32_t d = kPoolingRank; d-- > 0;) {
+    const uint64_t size = d == 0    ? shape.batch
+                          : d == 1  ? shape.channels
+                          : windows ? shape.axes[d - 2].windows
+                                    : shape.axes[d - 2].input;
+    if (size > 1 && tensor.strides[d] != stride) return false;
+    stride *= size;
+  }
+  return true;
+}
+
+// NaN if one is, and +0 of zeros of both signs.
+__device__ inline float LargerOf(float a, float b) {
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+  return larger;
+}
+
 __device__ inline float NumberOf(float x) { return x; }
 __device__ inline float NumberOf(Half x) { return element_cuda::HalfToFloat(x.bits); }
 __device__ inline float NumberOf(int8_t x) { return static_cast<float>(x); }
