@@ -8,6 +8,8 @@
 #include "ops/moments/problem.h"
 #include "ops/moments/window_sums.h"
 #include "ops/mvn/problem.h"
+#include "ops/fold/problem.h"
+#include "ops/pooling/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -21,6 +23,10 @@ const OperatorTable& OwnOperatorTable() {
       .lrn = LrnImplementations(),
       .moments = MomentsImplementations(),
       .mvn = MvnImplementations(),
+      .fold = FoldImplementations(),
+      .max_unpooling = MaxUnpoolingImplementations(),
+      .pooling = PoolingImplementations(),
+      .pooling_grad = PoolingGradImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
       .window_sums = WindowSumsImplementations(),

@@ -5,7 +5,9 @@
 #include "ops/element/element.h"
 #include "ops/lrn/problem.h"
 #include "ops/mvn/problem.h"
+#include "ops/fold/problem.h"
 #include "ops/operator.h"
+#include "ops/pooling/problem.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
 
@@ -24,6 +26,8 @@ std::vector<const Operator*> CollectOperators() {
   for (const Operator& op : BatchNormOperators()) operators.push_back(&op);
   for (const Operator& op : LrnOperators()) operators.push_back(&op);
   for (const Operator& op : MvnOperators()) operators.push_back(&op);
+  for (const Operator& op : FoldOperators()) operators.push_back(&op);
+  for (const Operator& op : PoolingOperators()) operators.push_back(&op);
   return operators;
 }
 

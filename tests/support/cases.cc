@@ -19,6 +19,14 @@ double TestSeconds(double usual) {
 std::span<const CaseFamily> AllCaseFamilies() {
   static const CaseFamily kFamilies[] = {BatchNormCases(), DynamicQuantizeCases(), ElementCases(), LrnCases(),
                                          MvnCases(),       ScatterCases(),         TopKCases()};
+  static const CaseFamily kFamilies[] = {
+      DynamicQuantizeCases(),
+      ElementCases(),
+      FoldCases(),
+      PoolingCases(),
+      ScatterCases(),
+      TopKCases(),
+  };
   return kFamilies;
 }
 

@@ -23,6 +23,8 @@ CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
 CaseFamily LrnCases();
 CaseFamily MvnCases();
+CaseFamily FoldCases();
+CaseFamily PoolingCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 
