@@ -3,6 +3,7 @@
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
 #include "ops/operator.h"
+#include "ops/resample/problem.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
 
@@ -18,6 +19,7 @@ std::vector<const Operator*> CollectOperators() {
       &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  for (const Operator& op : ResampleOperators()) operators.push_back(&op);
   return operators;
 }
 

@@ -17,7 +17,8 @@ double TestSeconds(double usual) {
 }  // namespace
 
 std::span<const CaseFamily> AllCaseFamilies() {
-  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), ScatterCases(), TopKCases()};
+  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), ResampleCases(),
+                                         ScatterCases(), TopKCases()};
   return kFamilies;
 }
 
