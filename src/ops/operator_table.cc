@@ -4,6 +4,7 @@
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/problem.h"
 #include "ops/resample/problem.h"
+#include "ops/roi/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -14,6 +15,7 @@ const OperatorTable& OwnOperatorTable() {
       .dynamic_quantize = DynamicQuantizeImplementations(),
       .element = ElementImplementations(),
       .resample = ResampleImplementations(),
+      .roi = RoiImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
   };

@@ -12,6 +12,7 @@ namespace anydml {
 struct DynamicQuantizeProblem;
 struct ElementProblem;
 struct ResampleProblem;
+struct RoiProblem;
 struct ScatterProblem;
 struct TopKProblem;
 
@@ -19,6 +20,7 @@ struct OperatorTable {
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
   std::span<const Implementation<ElementProblem>> element;
   std::span<const Implementation<ResampleProblem>> resample;
+  std::span<const Implementation<RoiProblem>> roi;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
 };

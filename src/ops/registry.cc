@@ -4,6 +4,7 @@
 #include "ops/element/element.h"
 #include "ops/operator.h"
 #include "ops/resample/problem.h"
+#include "ops/roi/problem.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
 
@@ -20,6 +21,7 @@ std::vector<const Operator*> CollectOperators() {
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
   for (const Operator& op : ResampleOperators()) operators.push_back(&op);
+  for (const Operator& op : RoiOperators()) operators.push_back(&op);
   return operators;
 }
 

@@ -18,7 +18,7 @@ double TestSeconds(double usual) {
 
 std::span<const CaseFamily> AllCaseFamilies() {
   static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), ResampleCases(),
-                                         ScatterCases(), TopKCases()};
+                                         RoiCases(), ScatterCases(), TopKCases()};
   return kFamilies;
 }
 

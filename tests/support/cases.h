@@ -21,6 +21,7 @@ struct CaseFamily {
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
 CaseFamily ResampleCases();
+CaseFamily RoiCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 
