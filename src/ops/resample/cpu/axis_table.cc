@@ -34,7 +34,7 @@ AxisTable::AxisTable(const ResampleAxis& axis, bool gradient) {
   });
 }
 
-RowSum::RowSum(const AxisTable& table) : table_(table) {
+RowSum::RowSum(const AxisTable& table, uint32_t width) : table_(table), width_(width) {
   std::vector<Pair> pairs(table.size());
   for (uint32_t t = 0; t < table.size(); ++t) {
     const auto taps = table[t];
@@ -48,27 +48,30 @@ RowSum::RowSum(const AxisTable& table) : table_(table) {
     }
   }
   // All single: what a pair would read behind the first may not be there.
-  if (singles_.size() == pairs.size()) return;
+  if (width > 1 || singles_.size() == pairs.size()) return;
   pairs_ = std::move(pairs);
-  FindDoubling();
+  FindPattern(2, 1);
+  FindPattern(1, 2);
 }
 
-void RowSum::FindDoubling() {
+void RowSum::FindPattern(uint32_t repeats, uint32_t step) {
   const auto same_weights = [](const Pair& a, const Pair& b) {
     return std::memcmp(a.weights, b.weights, sizeof(a.weights)) == 0;
   };
-  const auto is_pair = [&](uint32_t t) { return table_[t].size() == 2; };
-  for (uint32_t begin = 0; begin < 2; ++begin) {
+  for (uint32_t begin = 0; begin < 2 && begin < pairs_.size(); ++begin) {
     uint32_t end = begin;
-    while (end + 1 < pairs_.size() && is_pair(end) && is_pair(end + 1) &&
-           pairs_[end].first == pairs_[begin].first + (end - begin) / 2 &&
-           pairs_[end + 1].first == pairs_[end].first && same_weights(pairs_[end], pairs_[begin]) &&
-           same_weights(pairs_[end + 1], pairs_[begin + 1])) {
-      end += 2;
+    while (end < pairs_.size()) {
+      const uint32_t first = pairs_[begin].first + (end - begin) / repeats * step;
+      const Pair& model = pairs_[begin + (end - begin) % repeats];
+      if (table_[end].size() != 2 || pairs_[end].first != first || !same_weights(pairs_[end], model)) break;
+      ++end;
     }
-    if ((end - begin) / 2 <= doubles_) continue;
-    doubled_ = begin;
-    doubles_ = (end - begin) / 2;
+    const uint32_t count = (end - begin) / repeats;
+    if (count * repeats <= pattern_count_ * repeats_) continue;
+    repeats_ = repeats;
+    step_ = step;
+    pattern_begin_ = begin;
+    pattern_count_ = count;
   }
 }
 
@@ -76,29 +79,50 @@ void RowSum::ApplyPairs(const float* source, float* target, uint32_t begin, uint
   const Pair* const pairs = pairs_.data();
   for (uint32_t t = begin; t < end; ++t) {
     const float* const at = source + pairs[t].first;
-    target[t] = OneNan(at[0] * pairs[t].weights[0] + at[1] * pairs[t].weights[1]);
+    target[t] = at[0] * pairs[t].weights[0] + at[1] * pairs[t].weights[1];
+  }
+}
+
+void RowSum::ApplyWide(const float* source, float* target) const {
+  for (uint32_t t = 0; t < table_.size(); ++t) {
+    const auto taps = table_[t];
+    float* const to = target + uint64_t{t} * width_;
+    const auto from = [&](size_t k) { return source + uint64_t{taps[k].index} * width_; };
+    if (taps.empty()) {
+      std::fill_n(to, width_, 0.0f);
+    } else if (taps.size() == 2) {
+      MixRows(from(0), taps[0].weight, from(1), taps[1].weight, to, width_);
+    } else {
+      ScaleRow(from(0), taps[0].weight, to, width_);
+      for (size_t k = 1; k < taps.size(); ++k) AddScaledRow(from(k), taps[k].weight, to, width_);
+    }
   }
 }
 
 void RowSum::Apply(const float* source, float* target) const {
+  if (width_ > 1) return ApplyWide(source, target);
   if (pairs_.empty()) {
     for (uint32_t t = 0; t < table_.size(); ++t) {
       const auto taps = table_[t];
       float sum = taps.empty() ? 0 : source[taps[0].index] * taps[0].weight;
       for (size_t k = 1; k < taps.size(); ++k) sum += source[taps[k].index] * taps[k].weight;
-      target[t] = OneNan(sum);
+      target[t] = sum;
     }
     return;
   }
-  const uint32_t behind = doubled_ + 2 * doubles_;
-  ApplyPairs(source, target, 0, doubled_);
-  if (doubles_ > 0) {
-    const Pair& even = pairs_[doubled_];
-    const Pair& odd = pairs_[doubled_ + 1];
-    DoubleRow(source + even.first, doubles_, even.weights, odd.weights, target + doubled_);
+  const uint32_t pattern_end = pattern_begin_ + pattern_count_ * repeats_;
+  ApplyPairs(source, target, 0, pattern_begin_);
+  if (pattern_count_ > 0) {
+    const Pair& pair = pairs_[pattern_begin_];
+    if (repeats_ == 2) {
+      DoubleRow(source + pair.first, pattern_count_, pair.weights, pairs_[pattern_begin_ + 1].weights,
+                target + pattern_begin_);
+    } else {
+      HalveRow(source + pair.first, pattern_count_, pair.weights, target + pattern_begin_);
+    }
   }
-  ApplyPairs(source, target, behind, static_cast<uint32_t>(pairs_.size()));
-  for (const uint32_t t : singles_) target[t] = OneNan(source[table_[t][0].index]);
+  ApplyPairs(source, target, pattern_end, static_cast<uint32_t>(pairs_.size()));
+  for (const uint32_t t : singles_) target[t] = source[table_[t][0].index];
 }
 
 }  // namespace anydml

@@ -29,11 +29,11 @@ class AxisTable {
   std::vector<WeightedTap> taps_;
 };
 
-// Sums along rows of one length.
+// Sums along rows of one length, of elements of `width` numbers each.
 class RowSum {
  public:
   RowSum() = default;
-  explicit RowSum(const AxisTable& table);
+  RowSum(const AxisTable& table, uint32_t width);
 
   void Apply(const float* source, float* target) const;
 
@@ -43,16 +43,20 @@ class RowSum {
     uint32_t first;
     float weights[2];
   };
-  void FindDoubling();
+  void FindPattern(uint32_t repeats, uint32_t step);
   void ApplyPairs(const float* source, float* target, uint32_t begin, uint32_t end) const;
+  void ApplyWide(const float* source, float* target) const;
 
   AxisTable table_;
+  uint32_t width_ = 1;
   std::vector<Pair> pairs_;        // empty where sums are longer
   std::vector<uint32_t> singles_;  // numbers that take one element, which their pairs do not know
-  // Pairs from doubled_ on come in twos with one first element, the next two with the one behind it, with the
-  // same weights again and again.
-  uint32_t doubled_ = 0;
-  uint32_t doubles_ = 0;
+  // Most pairs, from pattern_begin_ on: `repeats` of them have one first element, the next ones that which is
+  // `step` elements behind it, with the same weights again and again.
+  uint32_t repeats_ = 0;
+  uint32_t step_ = 0;
+  uint32_t pattern_begin_ = 0;
+  uint32_t pattern_count_ = 0;
 };
 
 }  // namespace anydml

@@ -20,11 +20,13 @@ class ResampleCopy final : public Kernel {
       for (uint32_t i = 0; i < axis.to; ++i) indices_[l].push_back(TapsOf(axis, i).first);
     }
     if (rows_.row_level != TargetRows::kNone) {
-      doubles_ = rows_.row.source_stride == 1 && rows_.row.target_stride == 1 && rows_.row.to % 2 == 0;
+      doubles_ = rows_.row.source_stride == 1 && rows_.row.target_stride == 1 && rows_.row.to % 2 == 0 &&
+                 rows_.row_width == 1;
       const std::vector<uint32_t>& row = indices_[rows_.row_level];
       for (uint32_t i = 0; doubles_ && i < rows_.row.to; ++i) doubles_ = row[i] == i / 2;
     }
-    const uint64_t elements = rows_.count * rows_.row.to;
+    length_ = rows_.target_length(false);
+    const uint64_t elements = rows_.count * length_;
     parts_ = static_cast<uint32_t>(
         std::min<uint64_t>(PartsForBytes(elements * BitSize(type_) / 8, threads), rows_.count));
   }
@@ -50,7 +52,7 @@ class ResampleCopy final : public Kernel {
                       from += uint64_t{indices_[l][at[l]]} * rows_.levels[l].source_stride;
                     }
                     if (source + from == last_from && rows_.row.target_stride == 1) {
-                      std::memcpy(target + to, last_to, rows_.row.to * sizeof(T));
+                      std::memcpy(target + to, last_to, length_ * sizeof(T));
                     } else {
                       CopyRow(source + from, target + to);
                     }
@@ -64,12 +66,18 @@ class ResampleCopy final : public Kernel {
     const uint64_t from_stride = rows_.row.source_stride, to_stride = rows_.row.target_stride;
     if (rows_.row_level == TargetRows::kNone) {
       if (from_stride == 1 && to_stride == 1) {
-        std::memcpy(to, from, rows_.row.to * sizeof(T));
+        std::memcpy(to, from, length_ * sizeof(T));
       } else {
-        for (uint64_t i = 0; i < rows_.row.to; ++i) to[i * to_stride] = from[i * from_stride];
+        for (uint64_t i = 0; i < length_; ++i) to[i * to_stride] = from[i * from_stride];
       }
     } else if (doubles_) {
       for (uint64_t i = 0; i < rows_.row.to / 2; ++i) to[2 * i] = to[2 * i + 1] = from[i];
+    } else if (rows_.row_width > 1) {
+      const uint64_t width = rows_.row_width;
+      for (const uint32_t index : indices_[rows_.row_level]) {
+        for (uint64_t i = 0; i < width; ++i) to[i] = from[index * width + i];
+        to += width;
+      }
     } else {
       const uint32_t* const indices = indices_[rows_.row_level].data();
       for (uint64_t i = 0; i < rows_.row.to; ++i) to[i * to_stride] = from[indices[i] * from_stride];
@@ -80,6 +88,7 @@ class ResampleCopy final : public Kernel {
   TargetRows rows_;
   std::vector<std::vector<uint32_t>> indices_;  // in the source, for every number of a level
   bool doubles_ = false;                        // rows repeat every element once
+  uint64_t length_ = 1;                         // of a row of the target
   uint32_t parts_ = 1;
 };
 

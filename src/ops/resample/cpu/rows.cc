@@ -29,9 +29,9 @@ class ResampleRows final : public Kernel {
       if (l != rows.row_level) innermost_ = l;
     }
     if (rows.row_level != TargetRows::kNone) {
-      sum_ = RowSum(tables_[rows.row_level]);
-      source_length_ = SourceSize(rows.row, problem.gradient);
-      target_length_ = TargetSize(rows.row, problem.gradient);
+      sum_ = RowSum(tables_[rows.row_level], rows.row_width);
+      source_length_ = rows.source_length(problem.gradient);
+      target_length_ = rows.target_length(problem.gradient);
       longest_ = std::max(source_length_, target_length_);
     } else {
       target_length_ = rows.row.to;
@@ -70,6 +70,7 @@ class ResampleRows final : public Kernel {
     TargetRows::Coordinates at;
     uint64_t length;                       // of the row of the target
     float* result;                         // where it is to be
+    bool is_finished;                      // it has the NaNs of a result
     std::array<uint64_t, kKeptRows> keys;  // offsets in the source of what is kept
     std::array<uint64_t, kKeptRows> used{};
     uint64_t now = 0;
@@ -90,11 +91,12 @@ class ResampleRows final : public Kernel {
       const bool in_place = type_ == DataType::kFloat32 && rows_.row.target_stride == 1;
       walk.result = in_place ? reinterpret_cast<float*>(walk.target) + to
                              : ScratchRow(walk, kKeptRows + rows_.level_count + 1);
+      walk.is_finished = false;
       const float* const found = Evaluate(walk, 0, source + begin * rows_.row.source_stride, walk.result);
       if (type_ == DataType::kInt8 || type_ == DataType::kUInt8) {
         RoundRow(found, walk.result, walk.length);
-      } else if (found != walk.result) {
-        CopyRow(found, walk.result, walk.length);
+      } else if (!walk.is_finished) {
+        FinishRow(found, walk.result, walk.length);
       }
       if (in_place) continue;
       store_(walk.result,
@@ -127,7 +129,8 @@ class ResampleRows final : public Kernel {
     } else if (taps.size() == 2 && level == innermost_) {
       const float* const a = Inner(walk, level, offset + taps[0].index * stride, to);
       const float* const b = Inner(walk, level, offset + taps[1].index * stride, to);
-      BlendRows(a, taps[0].weight, b, taps[1].weight, to, length);
+      walk.is_finished = to == walk.result;
+      (walk.is_finished ? FinishMixedRows : MixRows)(a, taps[0].weight, b, taps[1].weight, to, length);
     } else {
       float* const row = ScratchRow(walk, kKeptRows + level);
       ScaleRow(Inner(walk, level, offset + taps[0].index * stride, row), taps[0].weight, to, length);
@@ -166,7 +169,6 @@ class ResampleRows final : public Kernel {
     const uint64_t length = LengthAt(walk, rows_.level_count);
     load_(walk.source, Block{.columns = length, .column_stride = rows_.row.source_stride, .offset = offset},
           to);
-    if (to == walk.result) CopyRow(to, to, length);
     return to;
   }
 

@@ -19,7 +19,8 @@ struct TargetRows {
   Coordinates sizes{};         // of the target's levels; 1 where the row is one
   uint32_t row_level = kNone;  // the row is a dimension in which nothing happens
   ResampleAxis row;
-  LoopNest<2> batch;  // source, target
+  uint32_t row_width = 1;  // neighbours that are an element of the row's level together (channels of a pixel)
+  LoopNest<2> batch;       // source, target
   uint64_t count = 1;
 
   explicit TargetRows(const ResampleProblem& problem) {
@@ -44,6 +45,7 @@ struct TargetRows {
       sizes[row_level] = 1;
     } else if (row_batch != kNone) {
       row = plan.batch[row_batch];
+      FindWideRow();
     }
     for (uint32_t d = 0; d < plan.batch_rank; ++d) {
       const ResampleAxis& axis = plan.batch[d];
@@ -52,6 +54,9 @@ struct TargetRows {
     count = Iterations(batch);
     for (uint32_t l = 0; l < level_count; ++l) count *= sizes[l];
   }
+
+  uint64_t source_length(bool gradient) const { return uint64_t{SourceSize(row, gradient)} * row_width; }
+  uint64_t target_length(bool gradient) const { return uint64_t{TargetSize(row, gradient)} * row_width; }
 
   // Calls body(at, source, target) for rows [begin, end): coordinates in the levels, the offset of the batch
   // in the source and that of the row in the target.
@@ -71,6 +76,27 @@ struct TargetRows {
       uint32_t l = level_count;
       while (l > 0 && ++at[l - 1] == sizes[l - 1]) at[--l] = 0;
       if (l == 0) offsets = OffsetsOf(batch, ++rest);
+    }
+  }
+
+ private:
+  static constexpr uint64_t kLongestWideRow = 1 << 16;
+
+  // A row in which nothing happens, and whose copies are neighbours in a level, in source and target, is a
+  // part of that level's rows.
+  void FindWideRow() {
+    const uint32_t width = row.to;
+    if (row.source_stride != 1 || row.target_stride != 1) return;
+    for (uint32_t l = 0; l < level_count; ++l) {
+      const ResampleAxis& level = levels[l];
+      if (level.source_stride != width || level.target_stride != width) continue;
+      if (uint64_t{width} * std::max(level.from, level.to) > kLongestWideRow) continue;
+      row_level = l;
+      row = level;
+      row.source_stride = row.target_stride = 1;
+      row_width = width;
+      sizes[l] = 1;
+      return;
     }
   }
 };
