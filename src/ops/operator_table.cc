@@ -10,6 +10,8 @@
 #include "ops/mvn/problem.h"
 #include "ops/fold/problem.h"
 #include "ops/pooling/problem.h"
+#include "ops/resample/problem.h"
+#include "ops/roi/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -27,6 +29,8 @@ const OperatorTable& OwnOperatorTable() {
       .max_unpooling = MaxUnpoolingImplementations(),
       .pooling = PoolingImplementations(),
       .pooling_grad = PoolingGradImplementations(),
+      .resample = ResampleImplementations(),
+      .roi = RoiImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
       .window_sums = WindowSumsImplementations(),

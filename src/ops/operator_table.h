@@ -19,6 +19,8 @@ struct FoldProblem;
 struct MaxUnpoolingProblem;
 struct PoolingGradProblem;
 struct PoolingProblem;
+struct ResampleProblem;
+struct RoiProblem;
 struct ScatterProblem;
 struct TopKProblem;
 struct WindowSumsProblem;
@@ -34,6 +36,8 @@ struct OperatorTable {
   std::span<const Implementation<MaxUnpoolingProblem>> max_unpooling;
   std::span<const Implementation<PoolingProblem>> pooling;
   std::span<const Implementation<PoolingGradProblem>> pooling_grad;
+  std::span<const Implementation<ResampleProblem>> resample;
+  std::span<const Implementation<RoiProblem>> roi;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
   std::span<const Implementation<WindowSumsProblem>> window_sums;

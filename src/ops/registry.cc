@@ -8,6 +8,8 @@
 #include "ops/fold/problem.h"
 #include "ops/operator.h"
 #include "ops/pooling/problem.h"
+#include "ops/resample/problem.h"
+#include "ops/roi/problem.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
 
@@ -28,6 +30,8 @@ std::vector<const Operator*> CollectOperators() {
   for (const Operator& op : MvnOperators()) operators.push_back(&op);
   for (const Operator& op : FoldOperators()) operators.push_back(&op);
   for (const Operator& op : PoolingOperators()) operators.push_back(&op);
+  for (const Operator& op : ResampleOperators()) operators.push_back(&op);
+  for (const Operator& op : RoiOperators()) operators.push_back(&op);
   return operators;
 }
 

@@ -27,6 +27,8 @@ std::span<const CaseFamily> AllCaseFamilies() {
       ScatterCases(),
       TopKCases(),
   };
+  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), ResampleCases(),
+                                         RoiCases(), ScatterCases(), TopKCases()};
   return kFamilies;
 }
 

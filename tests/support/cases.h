@@ -25,6 +25,8 @@ CaseFamily LrnCases();
 CaseFamily MvnCases();
 CaseFamily FoldCases();
 CaseFamily PoolingCases();
+CaseFamily ResampleCases();
+CaseFamily RoiCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 
