@@ -3,6 +3,12 @@
 #include "kernel/module.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/problem.h"
+#include "ops/gather/problem.h"
+#include "ops/generate/problem.h"
+#include "ops/generate/random.h"
+#include "ops/one_hot/problem.h"
+#include "ops/scan/nonzero.h"
+#include "ops/scan/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -12,6 +18,12 @@ const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
       .dynamic_quantize = DynamicQuantizeImplementations(),
       .element = ElementImplementations(),
+      .gather = GatherImplementations(),
+      .generate = GenerateImplementations(),
+      .nonzero = NonzeroImplementations(),
+      .one_hot = OneHotImplementations(),
+      .random = RandomImplementations(),
+      .scan = ScanImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
   };

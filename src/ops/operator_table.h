@@ -11,12 +11,24 @@ namespace anydml {
 
 struct DynamicQuantizeProblem;
 struct ElementProblem;
+struct GatherProblem;
+struct GenerateProblem;
+struct NonzeroProblem;
+struct OneHotProblem;
+struct RandomProblem;
+struct ScanProblem;
 struct ScatterProblem;
 struct TopKProblem;
 
 struct OperatorTable {
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
   std::span<const Implementation<ElementProblem>> element;
+  std::span<const Implementation<GatherProblem>> gather;
+  std::span<const Implementation<GenerateProblem>> generate;
+  std::span<const Implementation<NonzeroProblem>> nonzero;
+  std::span<const Implementation<OneHotProblem>> one_hot;
+  std::span<const Implementation<RandomProblem>> random;
+  std::span<const Implementation<ScanProblem>> scan;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
 };

@@ -2,7 +2,13 @@
 
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
+#include "ops/gather/problem.h"
+#include "ops/generate/problem.h"
+#include "ops/generate/random.h"
+#include "ops/one_hot/problem.h"
 #include "ops/operator.h"
+#include "ops/scan/nonzero.h"
+#include "ops/scan/problem.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
 
@@ -11,13 +17,19 @@ namespace {
 
 std::vector<const Operator*> CollectOperators() {
   std::vector<const Operator*> operators = {
-      &kTopKOperator,              // TOP_K
-      &kScatterElementsOperator,   // SCATTER_ELEMENTS, SCATTER
-      &kScatterNdOperator,         // SCATTER_ND
-      &kTopK1Operator,             // TOP_K1
-      &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
+      &kTopKOperator,                 // TOP_K
+      &kScatterElementsOperator,      // SCATTER_ELEMENTS, SCATTER
+      &kScatterNdOperator,            // SCATTER_ND
+      &kTopK1Operator,                // TOP_K1
+      &DynamicQuantizeOperator(),     // DYNAMIC_QUANTIZE_LINEAR
+      &NonzeroCoordinatesOperator(),  // NONZERO_COORDINATES
+      &OneHotOperator(),              // ONE_HOT
+      &RandomGeneratorOperator(),     // RANDOM_GENERATOR
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  for (const Operator& op : GatherOperators()) operators.push_back(&op);
+  for (const Operator& op : GenerateOperators()) operators.push_back(&op);
+  for (const Operator& op : ScanOperators()) operators.push_back(&op);
   return operators;
 }
 

@@ -17,7 +17,10 @@ double TestSeconds(double usual) {
 }  // namespace
 
 std::span<const CaseFamily> AllCaseFamilies() {
-  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), ScatterCases(), TopKCases()};
+  static const CaseFamily kFamilies[] = {
+      DynamicQuantizeCases(), ElementCases(), GatherCases(),  GenerateCases(),
+      OneHotCases(),          ScanCases(),    ScatterCases(), TopKCases(),
+  };
   return kFamilies;
 }
 

@@ -20,6 +20,10 @@ struct CaseFamily {
 // Each is defined in its family's folder.
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
+CaseFamily GatherCases();
+CaseFamily GenerateCases();
+CaseFamily OneHotCases();
+CaseFamily ScanCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 
