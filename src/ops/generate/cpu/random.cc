@@ -14,10 +14,15 @@ constexpr uint64_t kBatchWords = 4 * kLanes;
 // The words of kLanes blocks from `state` on, in order.
 void MakeBatch(const PhiloxState& state, uint32_t* words) {
   uint32_t c[4][kLanes];
-  for (uint64_t lane = 0; lane < kLanes; ++lane) {
-    PhiloxState at = state;
-    Advance(&at, lane);
-    for (uint32_t i = 0; i < 4; ++i) c[i][lane] = at.counter[i];
+  for (uint32_t i = 0; i < 4; ++i) std::fill_n(c[i], kLanes, state.counter[i]);
+  if (state.counter[0] <= ~uint32_t{0} - kLanes) {
+    for (uint32_t lane = 0; lane < kLanes; ++lane) c[0][lane] += lane;
+  } else {  // with a carry
+    for (uint64_t lane = 0; lane < kLanes; ++lane) {
+      PhiloxState at = state;
+      Advance(&at, lane);
+      for (uint32_t i = 0; i < 4; ++i) c[i][lane] = at.counter[i];
+    }
   }
   uint32_t key0 = state.key[0], key1 = state.key[1];
   for (uint32_t round = 0; round < kPhiloxRounds; ++round) {

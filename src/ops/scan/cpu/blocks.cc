@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kBlock = 8192;
 constexpr uint64_t kLong = 8 * kBlock;
 // From here on there are enough sequences to be busy with.
-constexpr uint64_t kManySequences = kScanRows;
+constexpr uint64_t kManySequences = 8;
 
 template <typename T, bool kMultiplies>
 class ScanBlocks final : public Kernel {

@@ -1,4 +1,4 @@
-// Every sequence in order, which gives the reference's bytes: eight rows at a time, or neighbours by vectors.
+// Every sequence in order, which gives the reference's bytes: some rows at a time, or neighbours by vectors.
 #include <vector>
 
 #include "ops/common/nest_parts.h"
@@ -8,7 +8,7 @@ namespace anydml {
 namespace {
 
 // Sequences whose totals stay in the first-level cache.
-constexpr uint64_t kColumns = 1024;
+constexpr uint64_t kColumns = 2048;
 
 template <typename T, bool kMultiplies>
 class ScanLines final : public Kernel {
@@ -20,7 +20,8 @@ class ScanLines final : public Kernel {
     columns_ = sequences.rank > 0 && sequences.loops[sequences.rank - 1].strides[ScanLoops::kOutput] <
                                          along_.strides[ScanLoops::kOutput];
     const uint64_t bytes = ElementCount(problem.output) * (BitSize(problem.output.type) / 8);
-    const uint32_t parts = PartsForBytes(bytes, threads);
+    uint32_t parts = PartsForBytes(bytes, threads);
+    if (columns_) parts = std::min(parts, threads);  // neighbours together: memory is read in long pieces
     parts_ = CutNest(sequences, LoopToCut(sequences, parts), parts);
   }
 

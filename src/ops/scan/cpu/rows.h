@@ -9,7 +9,7 @@
 
 namespace anydml {
 
-inline constexpr uint64_t kScanRows = 8;
+inline constexpr uint64_t kScanRows = 4;
 
 // Rows of a tensor that are scanned together: `count` elements of each, from `offset` on.
 struct ScanSpan {
@@ -39,8 +39,13 @@ class ScanMachine {
     if (!converts_ && along == LoopNest<2>::Offsets{1, 1}) {
       const auto* from = reinterpret_cast<const T*>(input) + span.offset[ScanLoops::kInput];
       auto* to = reinterpret_cast<T*>(output) + span.offset[ScanLoops::kOutput];
-      Scan(from, span.row_strides[ScanLoops::kInput], to, span.row_strides[ScanLoops::kOutput], span.rows,
-           span.count, totals);
+      const auto [from_row, to_row] = span.row_strides;
+      // Not more at a time: rows are often a power of two apart, and push each other out of the cache.
+      uint64_t r = 0;
+      for (; r + 2 <= span.rows; r += 2) {
+        ScanEqual<2>(from + r * from_row, from_row, to + r * to_row, to_row, span.count, totals + r);
+      }
+      if (r < span.rows) ScanEqual<1>(from + r * from_row, 0, to + r * to_row, 0, span.count, totals + r);
       return;
     }
     T tile[kScanRows * kTileColumns];
@@ -52,7 +57,7 @@ class ScanMachine {
         return Block{span.rows, columns, span.row_strides[o], along[o], span.offset[o] + begin * along[o]};
       };
       load_(input, block(ScanLoops::kInput), tile);
-      Scan(tile, columns, tile, columns, span.rows, columns, totals);
+      ScanTile(tile, span.rows, columns, totals);
       store_(tile, block(ScanLoops::kOutput), output);
     }
   }
@@ -148,6 +153,7 @@ class ScanMachine {
     }
   }
 
+  // `from` and `to` may be the same here, too.
   template <uint64_t kRows, bool kExclusive, bool kReverse>
   static void ScanSome(const T* from, uint64_t from_row, T* to, uint64_t to_row, uint64_t columns,
                        T* totals) {
@@ -159,11 +165,16 @@ class ScanMachine {
       for (uint64_t r = 0; r < kRows; ++r) x[r] = from[r * from_row + c];
       for (uint64_t r = 0; r < kRows; ++r) {
         const T total = ScanCombine<T, kMultiplies>(running[r], x[r]);
-        to[r * to_row + c] = Canonical(kExclusive ? running[r] : total);
+        to[r * to_row + c] = kExclusive ? running[r] : total;
         running[r] = total;
       }
     }
     std::copy_n(running, kRows, totals);
+    for (uint64_t r = 0; r < kRows; ++r) {
+      // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
+      if (running[r] == running[r]) continue;  // what has been NaN stays NaN: there was none
+      for (uint64_t c = 0; c < columns; ++c) to[r * to_row + c] = Canonical(to[r * to_row + c]);
+    }
   }
 
   template <uint64_t kRows>
@@ -178,14 +189,14 @@ class ScanMachine {
     }
   }
 
-  void Scan(const T* from, uint64_t from_row, T* to, uint64_t to_row, uint64_t rows, uint64_t columns,
-            T* totals) const {
+  // Rows of `columns` elements, one behind the other.
+  void ScanTile(T* tile, uint64_t rows, uint64_t columns, T* totals) const {
     if (rows == kScanRows) {
-      ScanEqual<kScanRows>(from, from_row, to, to_row, columns, totals);
+      ScanEqual<kScanRows>(tile, columns, tile, columns, columns, totals);
       return;
     }
     for (uint64_t r = 0; r < rows; ++r) {
-      ScanEqual<1>(from + r * from_row, from_row, to + r * to_row, to_row, columns, totals + r);
+      ScanEqual<1>(tile + r * columns, 0, tile + r * columns, 0, columns, totals + r);
     }
   }
 
