@@ -12,6 +12,12 @@
 #include "ops/pooling/problem.h"
 #include "ops/resample/problem.h"
 #include "ops/roi/problem.h"
+#include "ops/gather/problem.h"
+#include "ops/generate/problem.h"
+#include "ops/generate/random.h"
+#include "ops/one_hot/problem.h"
+#include "ops/scan/nonzero.h"
+#include "ops/scan/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -31,6 +37,12 @@ const OperatorTable& OwnOperatorTable() {
       .pooling_grad = PoolingGradImplementations(),
       .resample = ResampleImplementations(),
       .roi = RoiImplementations(),
+      .gather = GatherImplementations(),
+      .generate = GenerateImplementations(),
+      .nonzero = NonzeroImplementations(),
+      .one_hot = OneHotImplementations(),
+      .random = RandomImplementations(),
+      .scan = ScanImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
       .window_sums = WindowSumsImplementations(),

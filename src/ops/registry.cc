@@ -10,6 +10,13 @@
 #include "ops/pooling/problem.h"
 #include "ops/resample/problem.h"
 #include "ops/roi/problem.h"
+#include "ops/gather/problem.h"
+#include "ops/generate/problem.h"
+#include "ops/generate/random.h"
+#include "ops/one_hot/problem.h"
+#include "ops/operator.h"
+#include "ops/scan/nonzero.h"
+#include "ops/scan/problem.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
 
@@ -18,11 +25,14 @@ namespace {
 
 std::vector<const Operator*> CollectOperators() {
   std::vector<const Operator*> operators = {
-      &kTopKOperator,              // TOP_K
-      &kScatterElementsOperator,   // SCATTER_ELEMENTS, SCATTER
-      &kScatterNdOperator,         // SCATTER_ND
-      &kTopK1Operator,             // TOP_K1
-      &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
+      &kTopKOperator,                 // TOP_K
+      &kScatterElementsOperator,      // SCATTER_ELEMENTS, SCATTER
+      &kScatterNdOperator,            // SCATTER_ND
+      &kTopK1Operator,                // TOP_K1
+      &DynamicQuantizeOperator(),     // DYNAMIC_QUANTIZE_LINEAR
+      &NonzeroCoordinatesOperator(),  // NONZERO_COORDINATES
+      &OneHotOperator(),              // ONE_HOT
+      &RandomGeneratorOperator(),     // RANDOM_GENERATOR
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
   for (const Operator& op : BatchNormOperators()) operators.push_back(&op);
@@ -32,6 +42,9 @@ std::vector<const Operator*> CollectOperators() {
   for (const Operator& op : PoolingOperators()) operators.push_back(&op);
   for (const Operator& op : ResampleOperators()) operators.push_back(&op);
   for (const Operator& op : RoiOperators()) operators.push_back(&op);
+  for (const Operator& op : GatherOperators()) operators.push_back(&op);
+  for (const Operator& op : GenerateOperators()) operators.push_back(&op);
+  for (const Operator& op : ScanOperators()) operators.push_back(&op);
   return operators;
 }
 

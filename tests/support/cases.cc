@@ -29,6 +29,10 @@ std::span<const CaseFamily> AllCaseFamilies() {
   };
   static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), ResampleCases(),
                                          RoiCases(), ScatterCases(), TopKCases()};
+  static const CaseFamily kFamilies[] = {
+      DynamicQuantizeCases(), ElementCases(), GatherCases(),  GenerateCases(),
+      OneHotCases(),          ScanCases(),    ScatterCases(), TopKCases(),
+  };
   return kFamilies;
 }
 

@@ -27,6 +27,10 @@ CaseFamily FoldCases();
 CaseFamily PoolingCases();
 CaseFamily ResampleCases();
 CaseFamily RoiCases();
+CaseFamily GatherCases();
+CaseFamily GenerateCases();
+CaseFamily OneHotCases();
+CaseFamily ScanCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 
