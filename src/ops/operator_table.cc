@@ -3,6 +3,9 @@
 #include "kernel/module.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/problem.h"
+#include "ops/move/problem.h"
+#include "ops/move/reverse.h"
+#include "ops/move/value_scale.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -12,8 +15,11 @@ const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
       .dynamic_quantize = DynamicQuantizeImplementations(),
       .element = ElementImplementations(),
+      .move = MoveImplementations(),
+      .reverse = ReverseImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
+      .value_scale = ValueScaleImplementations(),
   };
   return table;
 }

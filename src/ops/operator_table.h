@@ -11,14 +11,20 @@ namespace anydml {
 
 struct DynamicQuantizeProblem;
 struct ElementProblem;
+struct MoveProblem;
+struct ReverseProblem;
 struct ScatterProblem;
 struct TopKProblem;
+struct ValueScaleProblem;
 
 struct OperatorTable {
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
   std::span<const Implementation<ElementProblem>> element;
+  std::span<const Implementation<MoveProblem>> move;
+  std::span<const Implementation<ReverseProblem>> reverse;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
+  std::span<const Implementation<ValueScaleProblem>> value_scale;
 };
 
 // The table of the library or module that calls this.

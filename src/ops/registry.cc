@@ -2,6 +2,9 @@
 
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
+#include "ops/move/problem.h"
+#include "ops/move/reverse.h"
+#include "ops/move/value_scale.h"
 #include "ops/operator.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
@@ -11,13 +14,16 @@ namespace {
 
 std::vector<const Operator*> CollectOperators() {
   std::vector<const Operator*> operators = {
-      &kTopKOperator,              // TOP_K
-      &kScatterElementsOperator,   // SCATTER_ELEMENTS, SCATTER
-      &kScatterNdOperator,         // SCATTER_ND
-      &kTopK1Operator,             // TOP_K1
-      &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
+      &kTopKOperator,                  // TOP_K
+      &kScatterElementsOperator,       // SCATTER_ELEMENTS, SCATTER
+      &kScatterNdOperator,             // SCATTER_ND
+      &kTopK1Operator,                 // TOP_K1
+      &DynamicQuantizeOperator(),      // DYNAMIC_QUANTIZE_LINEAR
+      &ReverseSubsequencesOperator(),  // REVERSE_SUBSEQUENCES
+      &ValueScaleOperator(),           // VALUE_SCALE_2D
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  for (const Operator& op : MoveOperators()) operators.push_back(&op);
   return operators;
 }
 
