@@ -18,6 +18,9 @@
 #include "ops/one_hot/problem.h"
 #include "ops/scan/nonzero.h"
 #include "ops/scan/problem.h"
+#include "ops/move/problem.h"
+#include "ops/move/reverse.h"
+#include "ops/move/value_scale.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -46,6 +49,11 @@ const OperatorTable& OwnOperatorTable() {
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
       .window_sums = WindowSumsImplementations(),
+      .move = MoveImplementations(),
+      .reverse = ReverseImplementations(),
+      .scatter = ScatterImplementations(),
+      .top_k = TopKImplementations(),
+      .value_scale = ValueScaleImplementations(),
   };
   return table;
 }

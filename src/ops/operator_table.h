@@ -30,6 +30,11 @@ struct ScanProblem;
 struct ScatterProblem;
 struct TopKProblem;
 struct WindowSumsProblem;
+struct MoveProblem;
+struct ReverseProblem;
+struct ScatterProblem;
+struct TopKProblem;
+struct ValueScaleProblem;
 
 struct OperatorTable {
   std::span<const Implementation<BatchNormProblem>> batchnorm;
@@ -53,6 +58,11 @@ struct OperatorTable {
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
   std::span<const Implementation<WindowSumsProblem>> window_sums;
+  std::span<const Implementation<MoveProblem>> move;
+  std::span<const Implementation<ReverseProblem>> reverse;
+  std::span<const Implementation<ScatterProblem>> scatter;
+  std::span<const Implementation<TopKProblem>> top_k;
+  std::span<const Implementation<ValueScaleProblem>> value_scale;
 };
 
 // The table of the library or module that calls this.

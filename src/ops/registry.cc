@@ -6,6 +6,9 @@
 #include "ops/lrn/problem.h"
 #include "ops/mvn/problem.h"
 #include "ops/fold/problem.h"
+#include "ops/move/problem.h"
+#include "ops/move/reverse.h"
+#include "ops/move/value_scale.h"
 #include "ops/operator.h"
 #include "ops/pooling/problem.h"
 #include "ops/resample/problem.h"
@@ -45,6 +48,16 @@ std::vector<const Operator*> CollectOperators() {
   for (const Operator& op : GatherOperators()) operators.push_back(&op);
   for (const Operator& op : GenerateOperators()) operators.push_back(&op);
   for (const Operator& op : ScanOperators()) operators.push_back(&op);
+      &kTopKOperator,                  // TOP_K
+      &kScatterElementsOperator,       // SCATTER_ELEMENTS, SCATTER
+      &kScatterNdOperator,             // SCATTER_ND
+      &kTopK1Operator,                 // TOP_K1
+      &DynamicQuantizeOperator(),      // DYNAMIC_QUANTIZE_LINEAR
+      &ReverseSubsequencesOperator(),  // REVERSE_SUBSEQUENCES
+      &ValueScaleOperator(),           // VALUE_SCALE_2D
+  };
+  for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  for (const Operator& op : MoveOperators()) operators.push_back(&op);
   return operators;
 }
 

@@ -33,6 +33,7 @@ std::span<const CaseFamily> AllCaseFamilies() {
       DynamicQuantizeCases(), ElementCases(), GatherCases(),  GenerateCases(),
       OneHotCases(),          ScanCases(),    ScatterCases(), TopKCases(),
   };
+  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), MoveCases(), ScatterCases(), TopKCases()};
   return kFamilies;
 }
 

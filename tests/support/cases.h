@@ -31,6 +31,7 @@ CaseFamily GatherCases();
 CaseFamily GenerateCases();
 CaseFamily OneHotCases();
 CaseFamily ScanCases();
+CaseFamily MoveCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 
