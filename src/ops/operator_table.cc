@@ -3,6 +3,7 @@
 #include "kernel/module.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/problem.h"
+#include "ops/gemm/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -12,6 +13,7 @@ const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
       .dynamic_quantize = DynamicQuantizeImplementations(),
       .element = ElementImplementations(),
+      .gemm = GemmImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
   };

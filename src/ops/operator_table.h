@@ -11,12 +11,14 @@ namespace anydml {
 
 struct DynamicQuantizeProblem;
 struct ElementProblem;
+struct GemmProblem;
 struct ScatterProblem;
 struct TopKProblem;
 
 struct OperatorTable {
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
   std::span<const Implementation<ElementProblem>> element;
+  std::span<const Implementation<GemmProblem>> gemm;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
 };

@@ -2,6 +2,7 @@
 
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
+#include "ops/gemm/problem.h"
 #include "ops/operator.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
@@ -15,6 +16,7 @@ std::vector<const Operator*> CollectOperators() {
       &kScatterElementsOperator,   // SCATTER_ELEMENTS, SCATTER
       &kScatterNdOperator,         // SCATTER_ND
       &kTopK1Operator,             // TOP_K1
+      &GemmOperator(),             // GEMM
       &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);

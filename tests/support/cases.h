@@ -20,6 +20,7 @@ struct CaseFamily {
 // Each is defined in its family's folder.
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
+CaseFamily GemmCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 
