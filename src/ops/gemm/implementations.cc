@@ -14,9 +14,18 @@ Exactness Bound(const GemmProblem& problem) {
   return exactness;
 }
 
+// Small products are done before a second kernel has started.
+std::string BetterInOne(const GemmProblem& problem, const LowerContext&) {
+  constexpr uint64_t kLarge = uint64_t{1} << 24;
+  const bool small = problem.Batches() * problem.m * problem.n * problem.k < kLarge;
+  return small && problem.activation.instructions.empty() ? "a small product adds C by itself" : "";
+}
+
 constexpr Implementation<GemmProblem> kImplementations[] = {
     {"cpu.few", "cpu", ANYDML_ON_CPU(CreateGemmFew), nullptr, {}, Bound},
     {"cpu.packed", "cpu", ANYDML_ON_CPU(CreateGemmPacked), nullptr, {}, Bound},
+    {"cuda.cublaslt", "cuda", ANYDML_ON_CUDA(CreateGemmCublas), nullptr, {}, Bound},
+    {"cuda.product_first", "cuda", ANYDML_ON_CUDA(CreateGemmInTwo), BetterInOne, {}, Bound},
     {"cuda.tiled", "cuda", ANYDML_ON_CUDA(CreateGemmTiledCuda), nullptr, {}, Bound},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateGemmReference)},
 };

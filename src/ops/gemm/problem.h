@@ -64,6 +64,10 @@ std::unique_ptr<const Kernel> CreateGemmPacked(const GemmProblem& problem, const
                                                std::string* why_not);
 std::unique_ptr<const Kernel> CreateGemmReference(const GemmProblem& problem, const LowerContext& context,
                                                   std::string* why_not);
+std::unique_ptr<const Kernel> CreateGemmCublas(const GemmProblem& problem, const LowerContext& context,
+                                               std::string* why_not);
+std::unique_ptr<const Kernel> CreateGemmInTwo(const GemmProblem& problem, const LowerContext& context,
+                                              std::string* why_not);
 std::unique_ptr<const Kernel> CreateGemmTiledCuda(const GemmProblem& problem, const LowerContext& context,
                                                   std::string* why_not);
 
