@@ -1,6 +1,7 @@
 #include "ops/operator_table.h"
 
 #include "kernel/module.h"
+#include "ops/convolution/problem.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/problem.h"
 #include "ops/gemm/problem.h"
@@ -11,6 +12,7 @@ namespace anydml {
 
 const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
+      .convolution = ConvolutionImplementations(),
       .dynamic_quantize = DynamicQuantizeImplementations(),
       .element = ElementImplementations(),
       .gemm = GemmImplementations(),

@@ -9,6 +9,7 @@
 
 namespace anydml {
 
+struct ConvolutionProblem;
 struct DynamicQuantizeProblem;
 struct ElementProblem;
 struct GemmProblem;
@@ -16,6 +17,7 @@ struct ScatterProblem;
 struct TopKProblem;
 
 struct OperatorTable {
+  std::span<const Implementation<ConvolutionProblem>> convolution;
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
   std::span<const Implementation<ElementProblem>> element;
   std::span<const Implementation<GemmProblem>> gemm;

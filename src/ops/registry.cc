@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "ops/convolution/problem.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
 #include "ops/gemm/problem.h"
@@ -16,6 +17,7 @@ std::vector<const Operator*> CollectOperators() {
       &kScatterElementsOperator,   // SCATTER_ELEMENTS, SCATTER
       &kScatterNdOperator,         // SCATTER_ND
       &kTopK1Operator,             // TOP_K1
+      &ConvolutionOperator(),      // CONVOLUTION
       &GemmOperator(),             // GEMM
       &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
   };

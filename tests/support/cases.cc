@@ -17,7 +17,8 @@ double TestSeconds(double usual) {
 }  // namespace
 
 std::span<const CaseFamily> AllCaseFamilies() {
-  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), GemmCases(), ScatterCases(), TopKCases()};
+  static const CaseFamily kFamilies[] = {ConvolutionCases(), DynamicQuantizeCases(), ElementCases(),
+                                         GemmCases(),        ScatterCases(),         TopKCases()};
   return kFamilies;
 }
 

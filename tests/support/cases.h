@@ -18,6 +18,7 @@ struct CaseFamily {
 };
 
 // Each is defined in its family's folder.
+CaseFamily ConvolutionCases();
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
 CaseFamily GemmCases();

@@ -1,13 +1,10 @@
+#include "ops/gemm/gemm_cases.h"
+
 #include "support/cases.h"
 
 namespace anydml::testing {
-namespace {
 
-constexpr OperatorType kOperators[] = {OperatorType::kGemm};
-
-// Multiples of 1/8 up to 1, whose products add up without rounding: implementations that differ in anything
-// but the order of additions are found out.
-Bytes Numbers(const TensorDesc& tensor, CaseMaker& make) {
+Bytes NumbersThatAddUp(const TensorDesc& tensor, CaseMaker& make) {
   Bytes bytes(tensor.total_bytes);
   const size_t width = BitSize(tensor.type) / 8;
   for (size_t at = 0; at + width <= bytes.size(); at += width) {
@@ -22,13 +19,17 @@ Bytes Numbers(const TensorDesc& tensor, CaseMaker& make) {
   return bytes;
 }
 
-constexpr OperatorType kActivations[] = {OperatorType::kActivationRelu, OperatorType::kActivationIdentity,
-                                         OperatorType::kActivationTanh, OperatorType::kActivationSigmoid,
-                                         OperatorType::kActivationGelu, OperatorType::kActivationSoftsign};
-
 void SetField(OperatorDesc* desc, const char* name, FieldValue value) {
   desc->fields[static_cast<size_t>(FindField(*desc->schema, name))] = std::move(value);
 }
+
+namespace {
+
+constexpr OperatorType kOperators[] = {OperatorType::kGemm};
+
+constexpr OperatorType kActivations[] = {OperatorType::kActivationRelu, OperatorType::kActivationIdentity,
+                                         OperatorType::kActivationTanh, OperatorType::kActivationSigmoid,
+                                         OperatorType::kActivationGelu, OperatorType::kActivationSoftsign};
 
 Case MakeGemm(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
@@ -65,10 +66,10 @@ Case MakeGemm(OperatorType, CaseMaker& make) {
                                    {"TransB", trans_b},
                                    {"Alpha", source.Any(kFactors)},
                                    {"Beta", source.Any(kFactors)}});
-  problem.inputs = {Numbers(a, make), Numbers(b, make), {}};
+  problem.inputs = {NumbersThatAddUp(a, make), NumbersThatAddUp(b, make), {}};
   if (has_c) {
     SetField(&problem.desc, "CTensor", c);
-    problem.inputs[2] = Numbers(c, make);
+    problem.inputs[2] = NumbersThatAddUp(c, make);
   }
   if (source.OneIn(3)) {
     const OperatorDesc activation = MakeDesc(FindOperator(source.Any(kActivations))->name, {});
