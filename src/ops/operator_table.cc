@@ -5,6 +5,7 @@
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/problem.h"
 #include "ops/gemm/problem.h"
+#include "ops/integer_product/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -16,6 +17,7 @@ const OperatorTable& OwnOperatorTable() {
       .dynamic_quantize = DynamicQuantizeImplementations(),
       .element = ElementImplementations(),
       .gemm = GemmImplementations(),
+      .integer_product = IntegerProductImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
   };

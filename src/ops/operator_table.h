@@ -13,6 +13,7 @@ struct ConvolutionProblem;
 struct DynamicQuantizeProblem;
 struct ElementProblem;
 struct GemmProblem;
+struct IntegerProductProblem;
 struct ScatterProblem;
 struct TopKProblem;
 
@@ -21,6 +22,7 @@ struct OperatorTable {
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
   std::span<const Implementation<ElementProblem>> element;
   std::span<const Implementation<GemmProblem>> gemm;
+  std::span<const Implementation<IntegerProductProblem>> integer_product;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<TopKProblem>> top_k;
 };

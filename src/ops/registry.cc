@@ -4,6 +4,7 @@
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
 #include "ops/gemm/problem.h"
+#include "ops/integer_product/problem.h"
 #include "ops/operator.h"
 #include "ops/scatter/scatter.h"
 #include "ops/top_k/top_k.h"
@@ -22,6 +23,7 @@ std::vector<const Operator*> CollectOperators() {
       &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  for (const Operator& op : IntegerProductOperators()) operators.push_back(&op);
   return operators;
 }
 

@@ -18,7 +18,8 @@ double TestSeconds(double usual) {
 
 std::span<const CaseFamily> AllCaseFamilies() {
   static const CaseFamily kFamilies[] = {ConvolutionCases(), DynamicQuantizeCases(), ElementCases(),
-                                         GemmCases(),        ScatterCases(),         TopKCases()};
+                                         GemmCases(),        IntegerProductCases(),  ScatterCases(),
+                                         TopKCases()};
   return kFamilies;
 }
 

@@ -22,6 +22,7 @@ CaseFamily ConvolutionCases();
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
 CaseFamily GemmCases();
+CaseFamily IntegerProductCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 

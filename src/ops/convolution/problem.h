@@ -39,34 +39,42 @@ constexpr int64_t InputIndex(const ConvolutionWindow& window, bool backward, uin
   return index >= 0 && index < window.input ? index : -1;
 }
 
-// Strides in elements. Dimensions that a description does not have are of size 1.
+// Where a tensor's elements are, in elements. Dimensions that a description does not have are of size 1.
 struct ConvolutionTensor {
-  uint64_t batch = 0;    // of a filter: between output channels
-  uint64_t channel = 0;  // of a filter: between input channels
+  std::array<uint64_t, 2> outer{};
+  uint64_t channel = 0;         // of a filter: between input channels
+  uint64_t output_channel = 0;  // of a filter only
   std::array<uint64_t, kMaxSpatial> spatial{};
+  uint64_t offset = 0;
+
+  uint64_t Matrix(uint64_t outer0, uint64_t outer1) const {
+    return offset + outer0 * outer[0] + outer1 * outer[1];
+  }
+};
+
+// What a convolution adds up, whatever the types are. For every pair of outer indices (of a convolution:
+// batch and group) it is a product of two matrices: output channels x (input channels and taps) x positions.
+// So a product of matrices is a convolution with one tap.
+struct ConvolutionShape {
+  std::array<uint64_t, 2> outer = {1, 1};
+  uint64_t input_channels = 1, output_channels = 1;  // of a group
+  std::array<ConvolutionWindow, kMaxSpatial> windows;
+  bool backward = false;
+  // Taps of a mirrored filter have negative strides (modulo 2^64) and an offset to the last one.
+  ConvolutionTensor input, filter, output;
+
+  uint64_t Taps() const { return uint64_t{windows[0].taps} * windows[1].taps * windows[2].taps; }
+  uint64_t Steps() const { return input_channels * Taps(); }
+  uint64_t Positions() const { return uint64_t{windows[0].output} * windows[1].output * windows[2].output; }
+  uint64_t Matrices() const { return outer[0] * outer[1]; }
+  uint64_t Elements() const { return Matrices() * output_channels * Positions(); }
 };
 
 struct ConvolutionProblem {
   DataType type = DataType::kFloat32;  // or FLOAT16
-  uint64_t batch = 1, groups = 1;
-  uint64_t input_channels = 1, output_channels = 1;  // of a group
-  std::array<ConvolutionWindow, kMaxSpatial> windows;
-  bool backward = false;
-  ConvolutionTensor input, output;
-  // Of the filter: `batch` between output channels of a group, `channel` between input channels of a group,
-  // `group` between groups. Taps of a mirrored filter have negative strides (modulo 2^64) and an offset to
-  // the last one.
-  ConvolutionTensor filter;
-  uint64_t filter_group = 0;
-  uint64_t filter_offset = 0;
+  ConvolutionShape shape;
   std::optional<uint64_t> bias;  // the stride between channels
   ElementProgram activation;     // of register 0, FLOAT32
-
-  uint64_t Taps() const { return uint64_t{windows[0].taps} * windows[1].taps * windows[2].taps; }
-  uint64_t Positions() const { return uint64_t{windows[0].output} * windows[1].output * windows[2].output; }
-  uint64_t Products() const {
-    return batch * groups * output_channels * Positions() * input_channels * Taps();
-  }
 };
 
 std::span<const Implementation<ConvolutionProblem>> ConvolutionImplementations();

@@ -10,34 +10,44 @@ namespace anydml {
 // Elements are output channels of a group, steps are its input channels with their taps.
 class FilterPanels final : public PanelSource {
  public:
-  FilterPanels(const ConvolutionProblem& problem, const std::byte* filter, uint64_t group);
+  // `filter`: of one matrix. `zero_points`, where there are any, are subtracted, one for each output channel.
+  FilterPanels(const ConvolutionShape& shape, DataType type, const std::byte* filter,
+               const float* zero_points = nullptr);
   void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
             float* to) const override;
 
  private:
-  const ConvolutionProblem& problem_;
+  const ConvolutionShape& shape_;
+  DataType type_;
   const std::byte* data_;
+  const float* zero_points_;
   bool contiguous_;  // steps are neighbours
 };
 
 // Elements are positions of the output, in row-major order; steps as above.
 class WindowPanels final : public PanelSource {
  public:
-  WindowPanels(const ConvolutionProblem& problem, const std::byte* input, uint64_t batch, uint64_t group);
+  // `input`: of one matrix. `zero_points`, where there are any, are subtracted from what is inside of it, one
+  // for each position.
+  WindowPanels(const ConvolutionShape& shape, DataType type, const std::byte* input,
+               const float* zero_points = nullptr);
   void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
             float* to) const override;
 
  private:
   // Neighbouring positions of one row of the output.
   struct Run {
-    uint32_t at[kMaxSpatial];  // of the first
+    uint64_t position;  // of the first
+    uint32_t at[kMaxSpatial];
     uint32_t count;
   };
   void PackRun(const Run& run, uint64_t channel, const uint32_t (&taps)[kMaxSpatial], float* to) const;
   void PackRow(const Run& run, uint32_t tap, const std::byte* row, float* to) const;
 
-  const ConvolutionProblem& problem_;
+  const ConvolutionShape& shape_;
+  DataType type_;
   const std::byte* data_;
+  const float* zero_points_;
   bool plain_;  // a window is one element, and positions are those of the input, contiguous
 };
 

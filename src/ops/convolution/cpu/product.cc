@@ -16,7 +16,7 @@ constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
 constexpr uint32_t kLast = kMaxSpatial - 1;
 
 // Positions of the output that are neighbours in memory have one stride.
-bool PositionStride(const ConvolutionProblem& p, uint64_t* stride) {
+bool PositionStride(const ConvolutionShape& p, uint64_t* stride) {
   *stride = 0;
   uint64_t next = 0;  // the stride that continues the dimensions so far
   for (uint32_t d = kMaxSpatial; d-- > 0;) {
@@ -42,25 +42,25 @@ class ConvolutionSink final : public ProductSink {
         channels_are_rows_(channels_are_rows),
         bias_(bias),
         output_(output) {
-    one_stride_ = PositionStride(problem, &position_stride_);
+    one_stride_ = PositionStride(problem.shape, &position_stride_);
   }
 
   void Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const override {
     if (bias_ != nullptr) AddBias(channels_are_rows_ ? row : column, count, sums);
     epilogue_.Apply(sums, count);
     if (!channels_are_rows_) {
-      Put(OffsetOf(row) + column * problem_.output.channel, problem_.output.channel, count, sums);
+      Put(OffsetOf(row) + column * problem_.shape.output.channel, problem_.shape.output.channel, count, sums);
       return;
     }
-    const uint64_t channel = row * problem_.output.channel;
+    const uint64_t channel = row * problem_.shape.output.channel;
     if (one_stride_) {
       Put(channel + column * position_stride_, position_stride_, count, sums);
       return;
     }
-    const uint64_t width = problem_.windows[kLast].output;
+    const uint64_t width = problem_.shape.windows[kLast].output;
     for (uint64_t done = 0; done < count;) {
       const uint64_t run = std::min(count - done, width - (column + done) % width);
-      Put(channel + OffsetOf(column + done), problem_.output.spatial[kLast], run, sums + done);
+      Put(channel + OffsetOf(column + done), problem_.shape.output.spatial[kLast], run, sums + done);
       done += run;
     }
   }
@@ -68,8 +68,8 @@ class ConvolutionSink final : public ProductSink {
  private:
   uint64_t OffsetOf(uint64_t position) const {
     uint64_t offset = 0;
-    for (uint32_t d = kMaxSpatial; d-- > 0; position /= problem_.windows[d].output) {
-      offset += position % problem_.windows[d].output * problem_.output.spatial[d];
+    for (uint32_t d = kMaxSpatial; d-- > 0; position /= problem_.shape.windows[d].output) {
+      offset += position % problem_.shape.windows[d].output * problem_.shape.output.spatial[d];
     }
     return offset;
   }
@@ -116,26 +116,22 @@ class ConvolutionProduct final : public Kernel {
  public:
   ConvolutionProduct(const ConvolutionProblem& problem, uint32_t threads)
       : problem_(problem), epilogue_(problem.activation) {
-    const ConvolutionProblem& p = problem_;
+    const ConvolutionShape& p = problem_.shape;
     uint64_t stride;
     const bool one_stride = PositionStride(p, &stride);
     channels_are_rows_ = !(p.output_channels > 1 && p.output.channel == 1);
-    k_ = p.input_channels * p.Taps();
     m_ = channels_are_rows_ ? p.output_channels : p.Positions();
     n_ = channels_are_rows_ ? p.Positions() : p.output_channels;
-    in_output_ =
-        p.type == DataType::kFloat32 && (channels_are_rows_ ? one_stride && stride == 1 : one_stride);
+    in_output_ = problem.type == DataType::kFloat32 && one_stride && (stride == 1 || !channels_are_rows_);
     row_stride_ = channels_are_rows_ ? p.output.channel : stride;
-    const uint64_t matrices = p.batch * p.groups;
-    const auto useful =
-        static_cast<uint32_t>(std::clamp<uint64_t>(p.Products() / kProductsPerThread, 1, threads));
+    const auto useful = static_cast<uint32_t>(
+        std::clamp<uint64_t>(p.Elements() * p.Steps() / kProductsPerThread, 1, threads));
+    const uint64_t matrices = p.Matrices();
     grid_ = CutProduct(m_, n_, matrices >= useful ? 1 : useful / static_cast<uint32_t>(matrices));
     parts_ = matrices * grid_.rows * grid_.columns;
     workers_ = static_cast<uint32_t>(std::min<uint64_t>(parts_, useful));
     worker_floats_ =
-        (ProductScratch(std::min(grid_.row_step, m_), std::min(grid_.column_step, n_), k_, !in_output_) +
-         15) /
-        16 * 16;
+        ProductScratch(std::min(grid_.row_step, m_), std::min(grid_.column_step, n_), p.Steps(), !in_output_);
     scratch_ = layout_.Add("panels", workers_ * worker_floats_ * sizeof(float), 64);
   }
 
@@ -154,22 +150,24 @@ class ConvolutionProduct final : public Kernel {
 
  private:
   void RunPart(uint64_t number, const KernelArguments& arguments, float* scratch) const {
-    const ConvolutionProblem& p = problem_;
+    const ConvolutionShape& p = problem_.shape;
     const uint64_t column = number % grid_.columns * grid_.column_step;
     const uint64_t row = number / grid_.columns % grid_.rows * grid_.row_step;
     const uint64_t matrix = number / grid_.columns / grid_.rows;
-    const uint64_t batch = matrix / p.groups, group = matrix % p.groups;
-    const uint64_t width = BitSize(p.type) / 8;
-    const uint64_t channel = group * p.output_channels;
-    std::byte* const output =
-        arguments.outputs[0].data + (batch * p.output.batch + channel * p.output.channel) * width;
-    const std::byte* const bias = p.bias ? arguments.inputs[2].data + channel * *p.bias * width : nullptr;
-    const FilterPanels filters(p, arguments.inputs[1].data, group);
-    const WindowPanels windows(p, arguments.inputs[0].data, batch, group);
-    const ConvolutionSink sink(p, epilogue_, channels_are_rows_, bias, output);
-    ProductPart part = {row,    std::min(grid_.row_step, m_ - row),
-                        column, std::min(grid_.column_step, n_ - column),
-                        k_,     nullptr,
+    const uint64_t batch = matrix / p.outer[1], group = matrix % p.outer[1];
+    const uint64_t width = BitSize(problem_.type) / 8;
+    std::byte* const output = arguments.outputs[0].data + p.output.Matrix(batch, group) * width;
+    const std::byte* const bias =
+        problem_.bias ? arguments.inputs[2].data + group * p.output_channels * *problem_.bias * width
+                      : nullptr;
+    const FilterPanels filters(p, problem_.type,
+                               arguments.inputs[1].data + p.filter.Matrix(batch, group) * width);
+    const WindowPanels windows(p, problem_.type,
+                               arguments.inputs[0].data + p.input.Matrix(batch, group) * width);
+    const ConvolutionSink sink(problem_, epilogue_, channels_are_rows_, bias, output);
+    ProductPart part = {row,       std::min(grid_.row_step, m_ - row),
+                        column,    std::min(grid_.column_step, n_ - column),
+                        p.Steps(), nullptr,
                         0};
     if (in_output_) {
       part.sums = reinterpret_cast<float*>(output) + row * row_stride_ + column;
@@ -178,13 +176,13 @@ class ConvolutionProduct final : public Kernel {
     const bool plain = in_output_ && bias == nullptr && epilogue_.empty();
     const PanelSource& a = channels_are_rows_ ? static_cast<const PanelSource&>(filters) : windows;
     const PanelSource& b = channels_are_rows_ ? static_cast<const PanelSource&>(windows) : filters;
-    RunProduct(part, a, b, plain ? nullptr : &sink, scratch);
+    RunProduct<float>(part, a, b, plain ? nullptr : &sink, scratch);
   }
 
   ConvolutionProblem problem_;
   Epilogue epilogue_;
   bool channels_are_rows_;  // of the product; otherwise they are its columns, as they are in memory
-  uint64_t m_, n_, k_;
+  uint64_t m_, n_;
   bool in_output_;  // sums are kept where the output is
   uint64_t row_stride_;
   ProductGrid grid_;

@@ -7,29 +7,21 @@
 
 #include "kernel/composite.h"
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
-#include "ops/convolution/problem.h"
-#include "ops/gemm/cuda/tile_product.cuh"
+#include "ops/convolution/cuda/windows.cuh"
 #include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
 
 struct Parameters {
+  DeviceShape shape;
   const void* input;
   const void* filter;
   const void* bias;
   void* output;
   float* parts;  // sums of parts [part][matrix][channel][position]; null: the product is not cut
-  ConvolutionWindow windows[kMaxSpatial];
-  ConvolutionTensor input_strides, filter_strides, output_strides;
-  uint64_t filter_group, filter_offset, bias_stride;
-  uint32_t groups, matrices;
-  uint32_t input_channels, output_channels;
-  uint32_t positions, k;
-  FastDivisor taps[kMaxSpatial], outputs[kMaxSpatial];
-  TilePlan plan;
-  bool backward, half_output;
+  uint64_t bias_stride;
+  bool half_output;
 };
 
 __device__ float LoadAs(const void* data, uint64_t at, float) { return static_cast<const float*>(data)[at]; }
@@ -37,86 +29,48 @@ __device__ float LoadAs(const void* data, uint64_t at, __half) {
   return __half2float(static_cast<const __half*>(data)[at]);
 }
 
-// A number as three coordinates and what is left of it.
-__device__ uint32_t Split(const FastDivisor (&sizes)[kMaxSpatial], uint32_t number,
-                          uint32_t (&at)[kMaxSpatial]) {
-  for (int d = kMaxSpatial - 1; d >= 0; --d) number = sizes[d].Divide(number, &at[d]);
-  return number;
-}
-
 template <typename T>
 __device__ void Finish(const Parameters& p, uint32_t matrix, uint32_t channel, uint32_t position, float sum) {
-  channel += matrix % p.groups * p.output_channels;
-  if (p.bias != nullptr) sum += LoadAs(p.bias, channel * p.bias_stride, T());
-  uint32_t at[kMaxSpatial];
-  Split(p.outputs, position, at);
-  uint64_t offset = matrix / p.groups * p.output_strides.batch + channel * p.output_strides.channel;
-  for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.output_strides.spatial[d];
+  if (p.bias != nullptr) {
+    const uint64_t group = matrix % p.shape.inner;
+    sum += LoadAs(p.bias, (group * p.shape.output_channels + channel) * p.bias_stride, T());
+  }
+  const uint64_t at = p.shape.OutputOffset(matrix, channel, position);
   if (p.half_output) {
-    static_cast<__half*>(p.output)[offset] = __float2half_rn(sum);
+    static_cast<__half*>(p.output)[at] = __float2half_rn(sum);
   } else {
-    static_cast<float*>(p.output)[offset] = sum;
+    static_cast<float*>(p.output)[at] = sum;
   }
 }
-
-// The windows of one matrix; a thread's position is always the same.
-template <typename T>
-struct Windows {
-  const Parameters& p;
-  uint64_t base;
-  uint32_t at[kMaxSpatial];
-  bool inside;
-
-  __device__ Windows(const Parameters& parameters, uint32_t matrix, uint32_t position) : p(parameters) {
-    base = matrix / p.groups * p.input_strides.batch +
-           uint64_t{matrix % p.groups} * p.input_channels * p.input_strides.channel;
-    inside = position < p.positions;
-    Split(p.outputs, inside ? position : 0, at);
-  }
-
-  __device__ float Load(uint32_t k) const {
-    if (!inside) return 0;
-    uint32_t taps[kMaxSpatial];
-    uint64_t offset = base + Split(p.taps, k, taps) * p.input_strides.channel;
-#pragma unroll
-    for (uint32_t d = 0; d < kMaxSpatial; ++d) {
-      const int64_t index = InputIndex(p.windows[d], p.backward, at[d], taps[d]);
-      if (index < 0) return 0;
-      offset += static_cast<uint64_t>(index) * p.input_strides.spatial[d];
-    }
-    return LoadAs(p.input, offset, T());
-  }
-};
 
 template <typename T, uint32_t kTile>
 __global__ void __launch_bounds__(kTileThreads) Convolve(const __grid_constant__ Parameters p) {
-  for (uint64_t number = blockIdx.x; number < p.plan.tiles; number += gridDim.x) {
-    const TilePlace place(number, kTile, p.output_channels, p.positions, p.matrices);
-    const uint32_t k_begin = place.split * p.plan.steps_per_split;
-    const uint32_t k_end = min(p.k - k_begin, p.plan.steps_per_split) + k_begin;
-    const uint64_t filter = p.filter_offset + place.matrix % p.groups * p.filter_group;
-    const Windows<T> windows(p, place.matrix, place.column + threadIdx.x % kTile);
-    RunTileProduct<kTile>(
-        k_begin, k_end, /*a_along_k=*/true, /*b_along_k=*/false,
-        [&](uint32_t element, uint32_t k) {
+  const DeviceShape& s = p.shape;
+  for (uint64_t number = blockIdx.x; number < s.plan.tiles; number += gridDim.x) {
+    const TilePlace place(number, kTile, s.output_channels, s.positions, s.matrices);
+    const uint32_t begin = place.split * s.plan.steps_per_split;
+    const uint32_t end = min(s.steps - begin, s.plan.steps_per_split) + begin;
+    const uint64_t filter = s.MatrixOf(s.filter, place.matrix);
+    const DeviceWindow window(s, place.matrix, place.column + threadIdx.x % kTile);
+    RunTileProduct<float, kTile>(
+        begin, end, /*a_along_k=*/true, /*b_along_k=*/false,
+        [&](uint32_t element, uint32_t step) {
           const uint32_t channel = place.row + element;
-          if (channel >= p.output_channels) return 0.0f;
-          uint32_t taps[kMaxSpatial];
-          uint64_t at =
-              filter + channel * p.filter_strides.batch + Split(p.taps, k, taps) * p.filter_strides.channel;
-#pragma unroll
-          for (uint32_t d = 0; d < kMaxSpatial; ++d) at += taps[d] * p.filter_strides.spatial[d];
-          return LoadAs(p.filter, at, T());
+          if (channel >= s.output_channels) return 0.0f;
+          return LoadAs(p.filter, s.FilterOffset(filter, channel, step), T());
         },
-        [&](uint32_t, uint32_t k) { return windows.Load(k); },
+        [&](uint32_t, uint32_t step) {
+          uint64_t at;
+          return window.Find(step, &at) ? LoadAs(p.input, at, T()) : 0.0f;
+        },
         [&](uint32_t channel, uint32_t position, float sum) {
           channel += place.row;
           position += place.column;
-          if (channel >= p.output_channels || position >= p.positions) return;
+          if (channel >= s.output_channels || position >= s.positions) return;
           if (p.parts == nullptr) return Finish<T>(p, place.matrix, channel, position, sum);
           const uint64_t row =
-              (uint64_t{place.split} * p.matrices + place.matrix) * p.output_channels + channel;
-          p.parts[row * p.positions + position] = sum;
+              (uint64_t{place.split} * s.matrices + place.matrix) * s.output_channels + channel;
+          p.parts[row * s.positions + position] = sum;
         });
   }
 }
@@ -124,95 +78,76 @@ __global__ void __launch_bounds__(kTileThreads) Convolve(const __grid_constant__
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads) AddParts(const __grid_constant__ Parameters p) {
   WaitForPrevious();
-  const uint64_t elements = uint64_t{p.matrices} * p.output_channels * p.positions;
+  const DeviceShape& s = p.shape;
+  const uint64_t elements = uint64_t{s.matrices} * s.output_channels * s.positions;
   for (uint64_t i = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x; i < elements;
        i += uint64_t{gridDim.x} * kTileThreads) {
     float sum = 0;
-    for (uint32_t split = 0; split < p.plan.splits; ++split) sum += p.parts[split * elements + i];
-    const uint64_t row = i / p.positions;
-    Finish<T>(p, static_cast<uint32_t>(row / p.output_channels),
-              static_cast<uint32_t>(row % p.output_channels), static_cast<uint32_t>(i % p.positions), sum);
+    for (uint32_t split = 0; split < s.plan.splits; ++split) sum += p.parts[split * elements + i];
+    const uint64_t row = i / s.positions;
+    Finish<T>(p, static_cast<uint32_t>(row / s.output_channels),
+              static_cast<uint32_t>(row % s.output_channels), static_cast<uint32_t>(i % s.positions), sum);
   }
 }
 
-// The activation of a tensor, in place or from FLOAT32 sums.
-ElementProblem ActivationProblem(const ConvolutionProblem& p, const ConvolutionTensor& sums,
-                                 DataType sums_type) {
-  const auto operand = [](const ConvolutionTensor& tensor, DataType type) {
-    return ElementOperand{
-        type, {tensor.batch, tensor.channel, tensor.spatial[0], tensor.spatial[1], tensor.spatial[2]}};
+// The activation of sums, into the output.
+ElementProblem ActivationProblem(const ConvolutionProblem& problem, const ConvolutionTensor& sums) {
+  const ConvolutionShape& s = problem.shape;
+  const auto operand = [](const ConvolutionTensor& t, DataType type) {
+    return ElementOperand{type,
+                          {t.outer[0], t.outer[1], t.channel, t.spatial[0], t.spatial[1], t.spatial[2]}};
   };
-  ElementProblem problem;
-  problem.rank = 5;
-  problem.sizes = {p.batch, p.groups * p.output_channels, p.windows[0].output, p.windows[1].output,
-                   p.windows[2].output};
-  problem.inputs = {operand(sums, sums_type)};
-  problem.outputs = {operand(p.output, p.type)};
-  const uint8_t at = problem.program.Load(0, Class::kF32);
-  for (const Instruction& instruction : p.activation.instructions) {
-    problem.program.instructions.push_back(instruction);
+  ElementProblem result;
+  result.rank = 6;
+  result.sizes = {s.outer[0],          s.outer[1],          s.output_channels,
+                  s.windows[0].output, s.windows[1].output, s.windows[2].output};
+  result.inputs = {operand(sums, DataType::kFloat32)};
+  result.outputs = {operand(s.output, problem.type)};
+  const uint8_t at = result.program.Load(0, Class::kF32);
+  for (const Instruction& instruction : problem.activation.instructions) {
+    result.program.instructions.push_back(instruction);
   }
-  problem.program.Store(0, at, Class::kF32);
-  return problem;
+  result.program.Store(0, at, Class::kF32);
+  return result;
 }
 
-ConvolutionTensor PackedOutput(const ConvolutionProblem& p) {
+ConvolutionTensor PackedOutput(const ConvolutionShape& shape) {
   ConvolutionTensor packed;
   uint64_t stride = 1;
-  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= p.windows[d].output) packed.spatial[d] = stride;
+  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].output) packed.spatial[d] = stride;
   packed.channel = stride;
-  packed.batch = stride * p.groups * p.output_channels;
+  packed.outer[1] = stride * shape.output_channels;
+  packed.outer[0] = packed.outer[1] * shape.outer[1];
   return packed;
 }
 
 class ConvolutionTiled final : public CompositeKernel {
  public:
   ConvolutionTiled(const ConvolutionProblem& problem, const LowerContext& context)
-      : half_(problem.type == DataType::kFloat16) {
+      : half_(problem.type == DataType::kFloat16), has_bias_(problem.bias.has_value()) {
     Parameters& p = common_;
-    std::copy(problem.windows.begin(), problem.windows.end(), p.windows);
-    for (uint32_t d = 0; d < kMaxSpatial; ++d) {
-      p.taps[d] = FastDivisor(problem.windows[d].taps);
-      p.outputs[d] = FastDivisor(problem.windows[d].output);
-    }
-    p.input_strides = problem.input;
-    p.filter_strides = problem.filter;
-    p.output_strides = problem.output;
-    p.filter_group = problem.filter_group;
-    p.filter_offset = problem.filter_offset;
-    has_bias_ = problem.bias.has_value();
+    p.shape = DeviceShape(problem.shape, context.device->multiprocessors);
     p.bias_stride = problem.bias.value_or(0);
-    p.groups = static_cast<uint32_t>(problem.groups);
-    p.matrices = static_cast<uint32_t>(problem.groups * problem.batch);
-    p.input_channels = static_cast<uint32_t>(problem.input_channels);
-    p.output_channels = static_cast<uint32_t>(problem.output_channels);
-    p.positions = static_cast<uint32_t>(problem.Positions());
-    p.k = static_cast<uint32_t>(problem.input_channels * problem.Taps());
-    p.backward = problem.backward;
     p.half_output = half_;
-    p.plan = TilePlan(p.matrices, p.output_channels, p.positions, p.k, context.device->multiprocessors);
-    const uint64_t elements = uint64_t{p.matrices} * p.output_channels * p.positions;
-    blocks_ = std::min<uint64_t>(p.plan.tiles, uint64_t{1} << 30);
+    const uint64_t elements = problem.shape.Elements();
+    blocks_ = std::min<uint64_t>(p.shape.plan.tiles, uint64_t{1} << 30);
     add_blocks_ = std::min<uint64_t>((elements + kTileThreads - 1) / kTileThreads, 65536);
-    if (p.plan.splits > 1) parts_ = AddScratch("sums of parts", p.plan.splits * elements * sizeof(float));
+    if (splits() > 1) parts_ = AddScratch("sums of parts", splits() * elements * sizeof(float));
   }
 
   // What comes after the sums, if anything does.
   Status AddActivation(const ConvolutionProblem& problem, const LowerContext& context) {
     if (problem.activation.instructions.empty()) return {};
-    ConvolutionTensor sums = problem.output;
     if (half_) {
       // The activation is of the sums before they are rounded.
-      sums = PackedOutput(problem);
-      const uint64_t elements = uint64_t{common_.matrices} * common_.output_channels * common_.positions;
-      sums_ = AddScratch("sums", elements * sizeof(float));
-      common_.output_strides = sums;
+      common_.shape.output = PackedOutput(problem.shape);
       common_.half_output = false;
+      sums_ = AddScratch("sums", problem.shape.Elements() * sizeof(float));
     }
     LoweredOperator activation;
     ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).element,
-                                        ActivationProblem(problem, sums, DataType::kFloat32),
-                                        context.ForPart(), &activation));
+                                        ActivationProblem(problem, common_.shape.output), context.ForPart(),
+                                        &activation));
     activation_ = AddPart(activation.implementation, std::move(activation.kernel));
     has_activation_ = true;
     return {};
@@ -225,12 +160,10 @@ class ConvolutionTiled final : public CompositeKernel {
     if (has_bias_) p.bias = arguments.inputs[2].data;
     const Buffer sums = has_activation_ && half_ ? sums_.In(arguments.temporary) : arguments.outputs[0];
     p.output = sums.data;
-    if (p.plan.splits > 1) p.parts = parts_.In<float>(arguments.temporary);
+    if (splits() > 1) p.parts = parts_.In<float>(arguments.temporary);
     KernelChain chain(arguments.stream);
     chain.Launch(half_ ? Find<__half>() : Find<float>(), blocks_, kTileThreads, p);
-    if (p.plan.splits > 1) {
-      chain.Launch(half_ ? AddParts<__half> : AddParts<float>, add_blocks_, kTileThreads, p);
-    }
+    if (splits() > 1) chain.Launch(half_ ? AddParts<__half> : AddParts<float>, add_blocks_, kTileThreads, p);
     if (!has_activation_) return {};
     KernelArguments part = arguments;
     part.inputs = {&sums, 1};
@@ -242,10 +175,11 @@ class ConvolutionTiled final : public CompositeKernel {
 
   template <typename T>
   Function Find() const {
-    return common_.plan.tile == 128  ? Convolve<T, 128>
-           : common_.plan.tile == 64 ? Convolve<T, 64>
-                                     : Convolve<T, 32>;
+    const uint32_t tile = common_.shape.plan.tile;
+    return tile == 128 ? Convolve<T, 128> : tile == 64 ? Convolve<T, 64> : Convolve<T, 32>;
   }
+
+  uint32_t splits() const { return common_.shape.plan.splits; }
 
   bool half_, has_bias_;
   Parameters common_{};  // but for addresses

@@ -23,31 +23,38 @@ class PanelSource {
 };
 
 // Takes rows of the product when they are complete.
-class ProductSink {
+template <typename Sum>
+class SumSink {
  public:
   // `sums` are those of columns [column, column + count) of a row. They may be changed.
-  virtual void Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const = 0;
+  virtual void Finish(uint64_t row, uint64_t column, uint64_t count, Sum* sums) const = 0;
 
  protected:
-  ~ProductSink() = default;
+  ~SumSink() = default;
 };
+using ProductSink = SumSink<float>;
 
-// A part of an m x n product over k steps.
-struct ProductPart {
+// A part of an m x n product over k steps. Sums are float, or int32_t, which wraps: panels of whole numbers
+// up to 255 are added up without rounding for as many steps as are done at a time.
+template <typename Sum>
+struct PartOf {
   uint64_t row, rows;
   uint64_t column, columns;
   uint64_t k;
   // Where sums are kept while not all steps are done: element (row, column) of the part. Null: in scratch.
-  float* sums;
+  Sum* sums;
   uint64_t sums_stride;
 };
+using ProductPart = PartOf<float>;
 
-// Floats of scratch that RunProduct needs for a part of this size, with or without sums in scratch.
+// Floats of scratch that RunProduct needs for a part of this size, with or without sums in scratch; whole
+// cache lines.
 uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch);
 
 // Every sum is added up in the same order, whatever the parts. `sink` may be null where sums are not in
 // scratch: they are the result.
-void RunProduct(const ProductPart& part, const PanelSource& a, const PanelSource& b, const ProductSink* sink,
+template <typename Sum>
+void RunProduct(const PartOf<Sum>& part, const PanelSource& a, const PanelSource& b, const SumSink<Sum>* sink,
                 float* scratch);
 
 // How to cut an m x n product into `parts` or fewer, for as many threads.

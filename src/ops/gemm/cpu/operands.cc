@@ -14,8 +14,10 @@ namespace {
 void LoadRow(const std::byte* data, DataType type, uint64_t at, uint64_t count, float* to) {
   if (type == DataType::kFloat32) {
     std::memcpy(to, data + at * sizeof(float), count * sizeof(float));
-  } else {
+  } else if (type == DataType::kFloat16) {
     HalvesToFloats(reinterpret_cast<const uint16_t*>(data) + at, to, count);
+  } else {
+    FindLoad(type, Class::kF32)(data, {.columns = count, .offset = at}, to);
   }
 }
 

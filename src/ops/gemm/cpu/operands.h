@@ -7,7 +7,7 @@
 
 namespace anydml {
 
-// FLOAT32 or FLOAT16 elements; element e of step s is at e * element_stride + s * step_stride.
+// Elements of any type; element e of step s is at e * element_stride + s * step_stride.
 class StridedPanels final : public PanelSource {
  public:
   StridedPanels(const std::byte* data, DataType type, uint64_t element_stride, uint64_t step_stride)

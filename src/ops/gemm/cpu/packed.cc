@@ -28,9 +28,7 @@ class GemmPacked final : public Kernel {
       workers_ = grid_.rows * grid_.columns * static_cast<uint32_t>(p.Batches());
     }
     worker_floats_ =
-        (ProductScratch(std::min(grid_.row_step, p.m), std::min(grid_.column_step, p.n), p.k, !in_output_) +
-         15) /
-        16 * 16;
+        ProductScratch(std::min(grid_.row_step, p.m), std::min(grid_.column_step, p.n), p.k, !in_output_);
     scratch_ = layout_.Add("panels", workers_ * worker_floats_ * sizeof(float), 64);
   }
 
@@ -73,7 +71,7 @@ class GemmPacked final : public Kernel {
       part.sums = reinterpret_cast<float*>(output) + row * p.output.row + column;
       part.sums_stride = p.output.row;
     }
-    RunProduct(part, a, b, in_output_ && GemmSink::IsPlain(p) ? nullptr : &sink, scratch);
+    RunProduct<float>(part, a, b, in_output_ && GemmSink::IsPlain(p) ? nullptr : &sink, scratch);
   }
 
   GemmProblem problem_;

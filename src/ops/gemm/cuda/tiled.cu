@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kTileThreads) Multiply(const __grid_constant__
     const uint32_t k_begin = place.split * p.plan.steps_per_split;
     const uint32_t k_end = min(p.k - k_begin, p.plan.steps_per_split) + k_begin;
     const uint64_t a_base = BatchOffset(p, p.a, place.matrix), b_base = BatchOffset(p, p.b, place.matrix);
-    RunTileProduct<kTile>(
+    RunTileProduct<float, kTile>(
         k_begin, k_end, p.a.column == 1, p.b.column != 1,
         [&](uint32_t element, uint32_t k) {
           const uint32_t row = place.row + element;
