@@ -21,6 +21,11 @@
 #include "ops/move/problem.h"
 #include "ops/move/reverse.h"
 #include "ops/move/value_scale.h"
+#include "ops/convolution/problem.h"
+#include "ops/dynamic_quantize/problem.h"
+#include "ops/element/problem.h"
+#include "ops/gemm/problem.h"
+#include "ops/integer_product/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/top_k/problem.h"
 
@@ -46,6 +51,11 @@ const OperatorTable& OwnOperatorTable() {
       .one_hot = OneHotImplementations(),
       .random = RandomImplementations(),
       .scan = ScanImplementations(),
+      .convolution = ConvolutionImplementations(),
+      .dynamic_quantize = DynamicQuantizeImplementations(),
+      .element = ElementImplementations(),
+      .gemm = GemmImplementations(),
+      .integer_product = IntegerProductImplementations(),
       .scatter = ScatterImplementations(),
       .top_k = TopKImplementations(),
       .window_sums = WindowSumsImplementations(),

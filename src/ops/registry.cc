@@ -9,6 +9,11 @@
 #include "ops/move/problem.h"
 #include "ops/move/reverse.h"
 #include "ops/move/value_scale.h"
+#include "ops/convolution/problem.h"
+#include "ops/dynamic_quantize/problem.h"
+#include "ops/element/element.h"
+#include "ops/gemm/problem.h"
+#include "ops/integer_product/problem.h"
 #include "ops/operator.h"
 #include "ops/pooling/problem.h"
 #include "ops/resample/problem.h"
@@ -58,6 +63,16 @@ std::vector<const Operator*> CollectOperators() {
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
   for (const Operator& op : MoveOperators()) operators.push_back(&op);
+      &kTopKOperator,              // TOP_K
+      &kScatterElementsOperator,   // SCATTER_ELEMENTS, SCATTER
+      &kScatterNdOperator,         // SCATTER_ND
+      &kTopK1Operator,             // TOP_K1
+      &ConvolutionOperator(),      // CONVOLUTION
+      &GemmOperator(),             // GEMM
+      &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
+  };
+  for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  for (const Operator& op : IntegerProductOperators()) operators.push_back(&op);
   return operators;
 }
 

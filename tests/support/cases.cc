@@ -34,6 +34,9 @@ std::span<const CaseFamily> AllCaseFamilies() {
       OneHotCases(),          ScanCases(),    ScatterCases(), TopKCases(),
   };
   static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), MoveCases(), ScatterCases(), TopKCases()};
+  static const CaseFamily kFamilies[] = {ConvolutionCases(), DynamicQuantizeCases(), ElementCases(),
+                                         GemmCases(),        IntegerProductCases(),  ScatterCases(),
+                                         TopKCases()};
   return kFamilies;
 }
 

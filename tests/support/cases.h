@@ -32,6 +32,11 @@ CaseFamily GenerateCases();
 CaseFamily OneHotCases();
 CaseFamily ScanCases();
 CaseFamily MoveCases();
+CaseFamily ConvolutionCases();
+CaseFamily DynamicQuantizeCases();
+CaseFamily ElementCases();
+CaseFamily GemmCases();
+CaseFamily IntegerProductCases();
 CaseFamily ScatterCases();
 CaseFamily TopKCases();
 
