@@ -17,26 +17,29 @@ double TestSeconds(double usual) {
 }  // namespace
 
 std::span<const CaseFamily> AllCaseFamilies() {
-  static const CaseFamily kFamilies[] = {BatchNormCases(), DynamicQuantizeCases(), ElementCases(), LrnCases(),
-                                         MvnCases(),       ScatterCases(),         TopKCases()};
   static const CaseFamily kFamilies[] = {
+      BatchNormCases(),
+      ConvolutionCases(),
       DynamicQuantizeCases(),
       ElementCases(),
       FoldCases(),
+      GatherCases(),
+      GemmCases(),
+      GenerateCases(),
+      IntegerProductCases(),
+      LrnCases(),
+      MoveCases(),
+      MvnCases(),
+      OneHotCases(),
       PoolingCases(),
+      ReduceCases(),
+      ResampleCases(),
+      RoiCases(),
+      ScanCases(),
       ScatterCases(),
+      SoftmaxCases(),
       TopKCases(),
   };
-  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), ResampleCases(),
-                                         RoiCases(), ScatterCases(), TopKCases()};
-  static const CaseFamily kFamilies[] = {
-      DynamicQuantizeCases(), ElementCases(), GatherCases(),  GenerateCases(),
-      OneHotCases(),          ScanCases(),    ScatterCases(), TopKCases(),
-  };
-  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), MoveCases(), ScatterCases(), TopKCases()};
-  static const CaseFamily kFamilies[] = {ConvolutionCases(), DynamicQuantizeCases(), ElementCases(),
-                                         GemmCases(),        IntegerProductCases(),  ScatterCases(),
-                                         TopKCases()};
   return kFamilies;
 }
 
