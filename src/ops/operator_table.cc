@@ -3,7 +3,9 @@
 #include "kernel/module.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/problem.h"
+#include "ops/reduce/problem.h"
 #include "ops/scatter/problem.h"
+#include "ops/softmax/problem.h"
 #include "ops/top_k/problem.h"
 
 namespace anydml {
@@ -12,7 +14,9 @@ const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
       .dynamic_quantize = DynamicQuantizeImplementations(),
       .element = ElementImplementations(),
+      .reduce = ReduceImplementations(),
       .scatter = ScatterImplementations(),
+      .softmax = SoftmaxImplementations(),
       .top_k = TopKImplementations(),
   };
   return table;

@@ -11,13 +11,17 @@ namespace anydml {
 
 struct DynamicQuantizeProblem;
 struct ElementProblem;
+struct ReduceProblem;
 struct ScatterProblem;
+struct SoftmaxProblem;
 struct TopKProblem;
 
 struct OperatorTable {
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
   std::span<const Implementation<ElementProblem>> element;
+  std::span<const Implementation<ReduceProblem>> reduce;
   std::span<const Implementation<ScatterProblem>> scatter;
+  std::span<const Implementation<SoftmaxProblem>> softmax;
   std::span<const Implementation<TopKProblem>> top_k;
 };
 

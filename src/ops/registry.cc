@@ -3,7 +3,9 @@
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
 #include "ops/operator.h"
+#include "ops/reduce/problem.h"
 #include "ops/scatter/scatter.h"
+#include "ops/softmax/problem.h"
 #include "ops/top_k/top_k.h"
 
 namespace anydml {
@@ -18,6 +20,8 @@ std::vector<const Operator*> CollectOperators() {
       &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
   };
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  for (const Operator& op : ReduceOperators()) operators.push_back(&op);
+  for (const Operator& op : SoftmaxOperators()) operators.push_back(&op);
   return operators;
 }
 

@@ -17,7 +17,9 @@ double TestSeconds(double usual) {
 }  // namespace
 
 std::span<const CaseFamily> AllCaseFamilies() {
-  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), ScatterCases(), TopKCases()};
+  static const CaseFamily kFamilies[] = {
+      DynamicQuantizeCases(), ElementCases(), ReduceCases(), ScatterCases(), SoftmaxCases(), TopKCases(),
+  };
   return kFamilies;
 }
 

@@ -20,7 +20,9 @@ struct CaseFamily {
 // Each is defined in its family's folder.
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
+CaseFamily ReduceCases();
 CaseFamily ScatterCases();
+CaseFamily SoftmaxCases();
 CaseFamily TopKCases();
 
 std::span<const CaseFamily> AllCaseFamilies();
