@@ -10,7 +10,7 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kTileRows = 16, kLoadedTileRows = 8, kLoadedTileColumns = 512;
+constexpr uint32_t kTileRows = 32, kLoadedTileRows = 4, kLoadedTileColumns = 1024;
 constexpr uint32_t kLoaded = kLoadedTileRows * kLoadedTileColumns;  // elements on the stack
 constexpr uint64_t kBlockElements = 1 << 16;                        // of a block of rows, if it has several
 constexpr uint64_t kSegmentElements = 1 << 15, kUnits = 32;

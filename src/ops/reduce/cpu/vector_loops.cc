@@ -2,6 +2,7 @@
 #include "ops/reduce/cpu/loops.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/reduce/accumulate.h"
 
@@ -74,23 +75,35 @@ HWY_INLINE void AddRowToSum(const void* elements, uint64_t count, const Accumula
   static_cast<double*>(one.values)[one.at] = sum;
 }
 
+// Calls rows(first, count) for four rows at a time, and what is left one by one: a machine follows a few
+// streams.
+template <class Rows>
+HWY_INLINE void ForRows(const ReduceTile& tile, const Rows& rows) {
+  uint32_t r = 0;
+  for (; r + 4 <= tile.rows; r += 4) rows(r, std::integral_constant<uint32_t, 4>());
+  for (; r < tile.rows; ++r) rows(r, std::integral_constant<uint32_t, 1>());
+}
+
 template <Accumulation kKind>
 HWY_INLINE void AddColumnsToSums(const ReduceTile& tile, const Accumulators& all) {
   const F32 d;
-  const uint64_t lanes = hn::Lanes(d);
-  const auto* const x = static_cast<const float*>(tile.elements);
+  const uint64_t lanes = hn::Lanes(d), whole = tile.columns / lanes * lanes;
+  const auto* const elements = static_cast<const float*>(tile.elements);
   HWY_ALIGN float line[kMaxTileColumns];
-  uint64_t i = 0;
-  for (; i + lanes <= tile.columns; i += lanes) {
-    auto sum = Term<kKind>(hn::LoadU(d, x + i));
-    for (uint32_t r = 1; r < tile.rows; ++r) {
-      sum = hn::Add(sum, Term<kKind>(hn::LoadU(d, x + r * tile.row_stride + i)));
+  std::fill_n(line, tile.columns, 0.0f);
+  ForRows(tile, [&](uint32_t first, auto rows) HWY_ATTR {
+    const float* const x = elements + first * tile.row_stride;
+    for (uint64_t i = 0; i < whole; i += lanes) {
+      auto sum = hn::Load(d, line + i);
+      for (uint32_t r = 0; r < rows; ++r) {
+        sum = hn::Add(sum, Term<kKind>(hn::LoadU(d, x + r * tile.row_stride + i)));
+      }
+      hn::Store(sum, d, line + i);
     }
-    hn::StoreU(sum, d, line + i);
-  }
-  for (; i < tile.columns; ++i) {
+  });
+  for (uint64_t i = whole; i < tile.columns; ++i) {
     auto sum = reduce::Sum<kKind, float, float>::Start();
-    for (uint32_t r = 0; r < tile.rows; ++r) sum.Add(x[r * tile.row_stride + i], 0);
+    for (uint32_t r = 0; r < tile.rows; ++r) sum.Add(elements[r * tile.row_stride + i], 0);
     line[i] = sum.value;
   }
   auto* const sums = static_cast<double*>(all.values) + all.at;
@@ -129,20 +142,22 @@ HWY_INLINE void AddRowToExtreme(const void* elements, uint64_t count, const Accu
 template <bool kMin>
 HWY_INLINE void AddColumnsToExtremes(const ReduceTile& tile, const Accumulators& all) {
   const F32 d;
-  const uint64_t lanes = hn::Lanes(d);
-  const auto* const x = static_cast<const float*>(tile.elements);
+  const uint64_t lanes = hn::Lanes(d), whole = tile.columns / lanes * lanes;
+  const auto* const elements = static_cast<const float*>(tile.elements);
   auto* const extremes = static_cast<float*>(all.values) + all.at;
-  uint64_t i = 0;
-  for (; i + lanes <= tile.columns; i += lanes) {
-    auto extreme = hn::LoadU(d, extremes + i);
-    for (uint32_t r = 0; r < tile.rows; ++r) {
-      extreme = ExtremeOf<kMin>(d, extreme, hn::LoadU(d, x + r * tile.row_stride + i));
+  ForRows(tile, [&](uint32_t first, auto rows) HWY_ATTR {
+    const float* const x = elements + first * tile.row_stride;
+    for (uint64_t i = 0; i < whole; i += lanes) {
+      auto extreme = hn::LoadU(d, extremes + i);
+      for (uint32_t r = 0; r < rows; ++r) {
+        extreme = ExtremeOf<kMin>(d, extreme, hn::LoadU(d, x + r * tile.row_stride + i));
+      }
+      hn::StoreU(extreme, d, extremes + i);
     }
-    hn::StoreU(extreme, d, extremes + i);
-  }
-  for (; i < tile.columns; ++i) {
+  });
+  for (uint64_t i = whole; i < tile.columns; ++i) {
     for (uint32_t r = 0; r < tile.rows; ++r) {
-      extremes[i] = reduce::Extreme<kMin>(extremes[i], x[r * tile.row_stride + i]);
+      extremes[i] = reduce::Extreme<kMin>(extremes[i], elements[r * tile.row_stride + i]);
     }
   }
 }
@@ -188,7 +203,7 @@ HWY_INLINE void AddRowToPosition(const void* elements, uint64_t count, uint32_t 
 // Where x replaces the best so far; see reduce::Replaces.
 template <bool kMin, bool kLast>
 HWY_INLINE hn::Mask<F32> Replaced(FloatVector x, FloatVector best) {
-  const auto is_number = hn::Not(hn::IsNaN(best));
+  const auto is_number = hn::Eq(best, best);
   if constexpr (kLast) {
     const auto worse = kMin ? hn::Gt(x, best) : hn::Lt(x, best);
     return hn::AndNot(worse, hn::Or(is_number, hn::IsNaN(x)));
@@ -202,26 +217,29 @@ template <bool kMin, bool kLast>
 HWY_INLINE void AddColumnsToPositions(const ReduceTile& tile, const Accumulators& all) {
   const F32 d;
   const hn::RebindToUnsigned<F32> du;
-  const uint64_t lanes = hn::Lanes(d);
-  const auto* const x = static_cast<const float*>(tile.elements);
+  const uint64_t lanes = hn::Lanes(d), whole = tile.columns / lanes * lanes;
+  const auto* const elements = static_cast<const float*>(tile.elements);
   auto* const bests = static_cast<float*>(all.values) + all.at;
   auto* const positions = static_cast<uint32_t*>(all.seconds) + all.at;
-  uint64_t i = 0;
-  for (; i + lanes <= tile.columns; i += lanes) {
-    auto best = hn::LoadU(d, bests + i);
-    auto position = hn::LoadU(du, positions + i);
-    for (uint32_t r = 0; r < tile.rows; ++r) {
-      const auto candidate = hn::LoadU(d, x + r * tile.row_stride + i);
-      const auto replaced = Replaced<kMin, kLast>(candidate, best);
-      best = hn::IfThenElse(replaced, candidate, best);
-      position = hn::IfThenElse(hn::RebindMask(du, replaced), hn::Set(du, tile.position + r), position);
+  ForRows(tile, [&](uint32_t first, auto rows) HWY_ATTR {
+    const float* const x = elements + first * tile.row_stride;
+    for (uint64_t i = 0; i < whole; i += lanes) {
+      auto best = hn::LoadU(d, bests + i);
+      auto position = hn::LoadU(du, positions + i);
+      for (uint32_t r = 0; r < rows; ++r) {
+        const auto candidate = hn::LoadU(d, x + r * tile.row_stride + i);
+        const auto replaced = Replaced<kMin, kLast>(candidate, best);
+        best = hn::IfThenElse(replaced, candidate, best);
+        position =
+            hn::IfThenElse(hn::RebindMask(du, replaced), hn::Set(du, tile.position + first + r), position);
+      }
+      hn::StoreU(best, d, bests + i);
+      hn::StoreU(position, du, positions + i);
     }
-    hn::StoreU(best, d, bests + i);
-    hn::StoreU(position, du, positions + i);
-  }
-  for (; i < tile.columns; ++i) {
+  });
+  for (uint64_t i = whole; i < tile.columns; ++i) {
     reduce::Position<kMin, kLast, float> one = {bests[i], positions[i]};
-    for (uint32_t r = 0; r < tile.rows; ++r) one.Add(x[r * tile.row_stride + i], tile.position + r);
+    for (uint32_t r = 0; r < tile.rows; ++r) one.Add(elements[r * tile.row_stride + i], tile.position + r);
     bests[i] = one.value;
     positions[i] = one.second;
   }

@@ -1,6 +1,7 @@
 // Softmax on CPUs: the maximum, the sum of the powers, the results. Sets whose elements are neighbours are
 // taken one by one, others as many at a time as are side by side.
 #include <algorithm>
+#include <cmath>
 
 #include "ops/common/parallel.h"
 #include "ops/element/cpu/blocks.h"
@@ -78,11 +79,12 @@ class SoftmaxBlocks final : public Kernel {
   void DoNeighbours(const float* x, uint64_t count, float* y) const {
     float max = -lane::kInfinity;
     AddToMaximum(x, count, &max);
-    if (is_log_) {
-      const auto sum = static_cast<float>(ExpOfRow(x, count, max, nullptr));
+    const auto sum = static_cast<float>(ExpOfRow(x, count, max, is_log_ ? nullptr : y));
+    if (std::isnan(sum)) {  // so are all results
+      std::fill_n(y, count, lane::kNan);
+    } else if (is_log_) {
       ShiftRow(x, count, max, lane::Log(lane::Tag<float>(), sum), y);
     } else {
-      const auto sum = static_cast<float>(ExpOfRow(x, count, max, y));
       ScaleRow(y, count, 1 / sum, y);
     }
   }
@@ -130,7 +132,9 @@ class SoftmaxBlocks final : public Kernel {
     const float factor = 1 / static_cast<float>(sum);
     const float log = lane::Log(lane::Tag<float>(), static_cast<float>(sum));
     ForEachPiece(input, start, [&](float* x, uint64_t count, const Block& to) {
-      if (is_log_) {
+      if (std::isnan(log)) {
+        std::fill_n(x, count, lane::kNan);
+      } else if (is_log_) {
         ShiftRow(x, count, max, log, x);
       } else {
         ExpOfRow(x, count, max, x);

@@ -11,46 +11,44 @@ class HardmaxCpu final : public HardmaxKernel {
  public:
   HardmaxCpu(const SoftmaxProblem& problem, LoweredOperator argmax, const LowerContext& context)
       : HardmaxKernel(problem, std::move(argmax)) {
-    by_stride_ = SortedByStride(elements_, 0);
-    const uint32_t parts = PartsForBytes(ElementCount(problem.output) * bytes_, context.threads);
-    parts_ = CutNest(sets_, LoopToCut(sets_, parts), parts);
+    LoopNest<1> all;
+    const TensorDesc& output = problem.output;
+    for (uint32_t d = 0; d < output.rank; ++d) all.Append(output.sizes[d], {output.strides[d]});
+    all = SortedByStride(all, 0);
+    const uint32_t parts = PartsForBytes(ElementCount(output) * bytes_, context.threads);
+    parts_ = CutNest(all, LoopToCut(all, parts), parts);
   }
 
  private:
   Status Write(const uint32_t* positions, const KernelArguments& arguments) const override {
     std::byte* const output = arguments.outputs[0].data;
-    ParallelFor(arguments.executor, static_cast<uint32_t>(parts_.size()), [&](uint32_t part) {
-      if (bytes_ == sizeof(uint16_t)) {
-        WritePart(parts_[part], positions, reinterpret_cast<uint16_t*>(output), kOneAsFloat16);
-      } else {
-        WritePart(parts_[part], positions, reinterpret_cast<uint32_t*>(output), kOneAsFloat32);
-      }
-    });
+    if (bytes_ == sizeof(uint16_t)) {
+      WriteAs<uint16_t>(positions, output, kOneAsFloat16, arguments.executor);
+    } else {
+      WriteAs<uint32_t>(positions, output, kOneAsFloat32, arguments.executor);
+    }
     return {};
   }
 
   template <typename T>
-  void WritePart(const NestPart<2>& part, const uint32_t* positions, T* output, T one) const {
-    LoopNest<1> outer = by_stride_;
-    const auto inner = TakeInnermost(&outer);
-    ForEach(part.outer, part.start, [&](LoopNest<2>::Offsets offsets) {
-      for (uint64_t i = 0; i < part.inner.size; ++i) {
-        T* const set = output + offsets[1];
-        ForEach(outer, [&](const LoopNest<1>::Offsets& row) {
-          if (inner.strides[0] == 1) {
-            std::fill_n(set + row[0], inner.size, T{0});
-          } else {
-            for (uint64_t e = 0; e < inner.size; ++e) set[row[0] + e * inner.strides[0]] = 0;
-          }
-        });
-        set[OffsetsOf(elements_, positions[offsets[0]])[0]] = one;
-        for (size_t o = 0; o < 2; ++o) offsets[o] += part.inner.strides[o];
-      }
+  void WriteAs(const uint32_t* positions, std::byte* data, T one, Executor* executor) const {
+    T* const output = reinterpret_cast<T*>(data);
+    ParallelFor(executor, static_cast<uint32_t>(parts_.size()), [&](uint32_t p) {
+      const NestPart<1>& part = parts_[p];
+      ForEach(part.outer, part.start, [&](const LoopNest<1>::Offsets& row) {
+        if (part.inner.strides[0] == 1) {
+          std::fill_n(output + row[0], part.inner.size, T{0});
+        } else {
+          for (uint64_t i = 0; i < part.inner.size; ++i) output[row[0] + i * part.inner.strides[0]] = 0;
+        }
+      });
+    });
+    ForEach(sets_, [&](const LoopNest<2>::Offsets& set) {
+      output[set[1] + OffsetsOf(elements_, positions[set[0]])[0]] = one;
     });
   }
 
-  LoopNest<1> by_stride_;
-  std::vector<NestPart<2>> parts_;
+  std::vector<NestPart<1>> parts_;  // of the output
 };
 
 }  // namespace

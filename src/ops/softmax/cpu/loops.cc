@@ -31,24 +31,30 @@ HWY_INLINE uint64_t WholeExp(const float* x, uint64_t count, float max, float* y
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
   const auto maxima = hn::Set(d, max);
-  auto a = hn::Zero(d), b = hn::Zero(d);
+  auto a = hn::Zero(d), b = a, c = a, e = a;
   uint64_t i = 0;
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
     const auto power_a = PowersOf(d, hn::LoadU(d, x + i), maxima);
     const auto power_b = PowersOf(d, hn::LoadU(d, x + i + lanes), maxima);
+    const auto power_c = PowersOf(d, hn::LoadU(d, x + i + 2 * lanes), maxima);
+    const auto power_e = PowersOf(d, hn::LoadU(d, x + i + 3 * lanes), maxima);
     if constexpr (kStores) {
       hn::StoreU(power_a, d, y + i);
       hn::StoreU(power_b, d, y + i + lanes);
+      hn::StoreU(power_c, d, y + i + 2 * lanes);
+      hn::StoreU(power_e, d, y + i + 3 * lanes);
     }
     a = hn::Add(a, power_a);
     b = hn::Add(b, power_b);
+    c = hn::Add(c, power_c);
+    e = hn::Add(e, power_e);
   }
   for (; i + lanes <= count; i += lanes) {
     const auto power = PowersOf(d, hn::LoadU(d, x + i), maxima);
     if constexpr (kStores) hn::StoreU(power, d, y + i);
     a = hn::Add(a, power);
   }
-  *sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
+  *sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
   return i;
 }
 
@@ -62,7 +68,7 @@ uint64_t WholeScaleRow(const float* x, uint64_t count, float factor, float* y) {
   const auto factors = hn::Set(d, factor);
   uint64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(Canonical(d, hn::Mul(hn::LoadU(d, x + i), factors)), d, y + i);
+    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), factors), d, y + i);
   }
   return i;
 }
@@ -73,52 +79,52 @@ uint64_t WholeShiftRow(const float* x, uint64_t count, float max, float log, flo
   const auto maxima = hn::Set(d, max), logs = hn::Set(d, log);
   uint64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(Canonical(d, hn::Sub(hn::Sub(hn::LoadU(d, x + i), maxima), logs)), d, y + i);
+    hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, x + i), maxima), logs), d, y + i);
   }
   return i;
 }
 
+// Row by row: lines of rows that are a power of two apart push each other out of the cache.
 uint64_t WholeAddExp(const SoftmaxTile& tile, const float* maxima, float* sums) {
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
-  uint64_t i = 0;
-  for (; i + lanes <= tile.columns; i += lanes) {
-    const auto max = hn::LoadU(d, maxima + i);
-    auto sum = hn::LoadU(d, sums + i);
-    for (uint32_t r = 0; r < tile.rows; ++r) {
-      sum = hn::Add(sum, PowersOf(d, hn::LoadU(d, tile.elements + r * tile.row_stride + i), max));
+  const uint64_t whole = tile.columns / lanes * lanes;
+  for (uint32_t r = 0; r < tile.rows; ++r) {
+    const float* const x = tile.elements + r * tile.row_stride;
+    for (uint64_t i = 0; i < whole; i += lanes) {
+      const auto power = PowersOf(d, hn::LoadU(d, x + i), hn::LoadU(d, maxima + i));
+      hn::StoreU(hn::Add(hn::LoadU(d, sums + i), power), d, sums + i);
     }
-    hn::StoreU(sum, d, sums + i);
   }
-  return i;
+  return whole;
 }
 
 uint64_t WholeSoftmax(const SoftmaxTile& tile, const float* maxima, const float* factors, float* y) {
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
-  uint64_t i = 0;
-  for (; i + lanes <= tile.columns; i += lanes) {
-    const auto max = hn::LoadU(d, maxima + i), factor = hn::LoadU(d, factors + i);
-    for (uint32_t r = 0; r < tile.rows; ++r) {
-      const auto power = PowersOf(d, hn::LoadU(d, tile.elements + r * tile.row_stride + i), max);
-      hn::StoreU(Canonical(d, hn::Mul(power, factor)), d, y + uint64_t{r} * tile.columns + i);
+  const uint64_t whole = tile.columns / lanes * lanes;
+  for (uint32_t r = 0; r < tile.rows; ++r, y += tile.columns) {
+    const float* const x = tile.elements + r * tile.row_stride;
+    for (uint64_t i = 0; i < whole; i += lanes) {
+      const auto power = PowersOf(d, hn::LoadU(d, x + i), hn::LoadU(d, maxima + i));
+      hn::StoreU(Canonical(d, hn::Mul(power, hn::LoadU(d, factors + i))), d, y + i);
     }
   }
-  return i;
+  return whole;
 }
 
 uint64_t WholeLogSoftmax(const SoftmaxTile& tile, const float* maxima, const float* logs, float* y) {
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
-  uint64_t i = 0;
-  for (; i + lanes <= tile.columns; i += lanes) {
-    const auto max = hn::LoadU(d, maxima + i), log = hn::LoadU(d, logs + i);
-    for (uint32_t r = 0; r < tile.rows; ++r) {
-      const auto difference = hn::Sub(hn::LoadU(d, tile.elements + r * tile.row_stride + i), max);
-      hn::StoreU(Canonical(d, hn::Sub(difference, log)), d, y + uint64_t{r} * tile.columns + i);
+  const uint64_t whole = tile.columns / lanes * lanes;
+  for (uint32_t r = 0; r < tile.rows; ++r, y += tile.columns) {
+    const float* const x = tile.elements + r * tile.row_stride;
+    for (uint64_t i = 0; i < whole; i += lanes) {
+      const auto difference = hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, maxima + i));
+      hn::StoreU(Canonical(d, hn::Sub(difference, hn::LoadU(d, logs + i))), d, y + i);
     }
   }
-  return i;
+  return whole;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -175,13 +181,13 @@ double ExpOfRow(const float* x, uint64_t count, float max, float* y) {
 
 void ScaleRow(const float* x, uint64_t count, float factor, float* y) {
   for (uint64_t i = ANYDML_WHOLE(WholeScaleRow, x, count, factor, y); i < count; ++i) {
-    y[i] = OneNan(x[i] * factor);
+    y[i] = x[i] * factor;
   }
 }
 
 void ShiftRow(const float* x, uint64_t count, float max, float log, float* y) {
   for (uint64_t i = ANYDML_WHOLE(WholeShiftRow, x, count, max, log, y); i < count; ++i) {
-    y[i] = OneNan(x[i] - max - log);
+    y[i] = x[i] - max - log;
   }
 }
 
