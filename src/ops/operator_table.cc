@@ -25,6 +25,7 @@
 #include "ops/roi/problem.h"
 #include "ops/scan/nonzero.h"
 #include "ops/scan/problem.h"
+#include "ops/reduce/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/softmax/problem.h"
 #include "ops/top_k/problem.h"
@@ -57,6 +58,7 @@ const OperatorTable& OwnOperatorTable() {
       .reverse = ReverseImplementations(),
       .roi = RoiImplementations(),
       .scan = ScanImplementations(),
+      .reduce = ReduceImplementations(),
       .scatter = ScatterImplementations(),
       .softmax = SoftmaxImplementations(),
       .top_k = TopKImplementations(),

@@ -39,6 +39,7 @@ std::span<const CaseFamily> AllCaseFamilies() {
       ScatterCases(),
       SoftmaxCases(),
       TopKCases(),
+      DynamicQuantizeCases(), ElementCases(), ReduceCases(), ScatterCases(), SoftmaxCases(), TopKCases(),
   };
   return kFamilies;
 }

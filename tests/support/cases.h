@@ -36,6 +36,7 @@ CaseFamily ReduceCases();
 CaseFamily ResampleCases();
 CaseFamily RoiCases();
 CaseFamily ScanCases();
+CaseFamily ReduceCases();
 CaseFamily ScatterCases();
 CaseFamily SoftmaxCases();
 CaseFamily TopKCases();
