@@ -25,7 +25,6 @@
 #include "ops/roi/problem.h"
 #include "ops/scan/nonzero.h"
 #include "ops/scan/problem.h"
-#include "ops/reduce/problem.h"
 #include "ops/scatter/problem.h"
 #include "ops/softmax/problem.h"
 #include "ops/top_k/problem.h"
@@ -58,7 +57,6 @@ const OperatorTable& OwnOperatorTable() {
       .reverse = ReverseImplementations(),
       .roi = RoiImplementations(),
       .scan = ScanImplementations(),
-      .reduce = ReduceImplementations(),
       .scatter = ScatterImplementations(),
       .softmax = SoftmaxImplementations(),
       .top_k = TopKImplementations(),

@@ -33,7 +33,6 @@ struct ResampleProblem;
 struct ReverseProblem;
 struct RoiProblem;
 struct ScanProblem;
-struct ReduceProblem;
 struct ScatterProblem;
 struct SoftmaxProblem;
 struct TopKProblem;
@@ -65,7 +64,6 @@ struct OperatorTable {
   std::span<const Implementation<ReverseProblem>> reverse;
   std::span<const Implementation<RoiProblem>> roi;
   std::span<const Implementation<ScanProblem>> scan;
-  std::span<const Implementation<ReduceProblem>> reduce;
   std::span<const Implementation<ScatterProblem>> scatter;
   std::span<const Implementation<SoftmaxProblem>> softmax;
   std::span<const Implementation<TopKProblem>> top_k;

@@ -23,7 +23,6 @@
 #include "ops/roi/problem.h"
 #include "ops/scan/nonzero.h"
 #include "ops/scan/problem.h"
-#include "ops/reduce/problem.h"
 #include "ops/scatter/scatter.h"
 #include "ops/softmax/problem.h"
 #include "ops/top_k/top_k.h"
@@ -60,7 +59,6 @@ std::vector<const Operator*> CollectOperators() {
   for (const Operator& op : ResampleOperators()) operators.push_back(&op);
   for (const Operator& op : RoiOperators()) operators.push_back(&op);
   for (const Operator& op : ScanOperators()) operators.push_back(&op);
-  for (const Operator& op : ReduceOperators()) operators.push_back(&op);
   for (const Operator& op : SoftmaxOperators()) operators.push_back(&op);
   return operators;
 }

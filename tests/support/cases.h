@@ -36,7 +36,6 @@ CaseFamily ReduceCases();
 CaseFamily ResampleCases();
 CaseFamily RoiCases();
 CaseFamily ScanCases();
-CaseFamily ReduceCases();
 CaseFamily ScatterCases();
 CaseFamily SoftmaxCases();
 CaseFamily TopKCases();
