@@ -206,10 +206,7 @@ std::unique_ptr<const Kernel> CreatePoolingCudaTiles(const PoolingProblem& probl
     *why_not = reason;
     return nullptr;
   };
-  const bool is_float = problem.input.type == DataType::kFloat32 || problem.input.type == DataType::kFloat16;
-  const bool known =
-      problem.function == PoolingFunction::kMax || problem.function == PoolingFunction::kAverage;
-  if (!is_float || !known || problem.indices.present() || !problem.output.present()) {
+  if (!IsPlainFloat(problem)) {
     return no("is for maxima and averages of FLOAT32 and FLOAT16, without indices");
   }
   const auto& axes = problem.shape.axes;
