@@ -72,14 +72,18 @@ constexpr Taps TriangleTaps(const ResampleAxis& axis, float x) {
   return taps;
 }
 
-// For rules that take one element.
-constexpr uint32_t NearestIndex(const ResampleAxis& axis, uint32_t number) {
-  if (axis.rule == ResampleRule::kSame) return number < axis.from ? number : axis.from - 1;
-  const float x = PlaceOf(axis, number);
+// For rules that take the element that is nearest to a place.
+constexpr uint32_t NearestAt(const ResampleAxis& axis, float x) {
   const float whole = axis.rule == ResampleRule::kHalfUp  ? FloorOf(x + 0.5f)
                       : axis.rule == ResampleRule::kFloor ? FloorOf(x)
                                                           : -FloorOf(-x);
   return ClampedIndex(whole, axis.from);
+}
+
+// For rules that take one element.
+constexpr uint32_t NearestIndex(const ResampleAxis& axis, uint32_t number) {
+  if (axis.rule == ResampleRule::kSame) return number < axis.from ? number : axis.from - 1;
+  return NearestAt(axis, PlaceOf(axis, number));
 }
 
 constexpr Taps TapsOf(const ResampleAxis& axis, uint32_t number) {
