@@ -67,9 +67,9 @@ class MoveCpu final : public Kernel {
   // Copies that go through the same memory, as those of SPLIT and JOIN do, take turns while it is in a cache.
   static uint32_t PartsForStage(uint64_t bytes, size_t steps, uint32_t threads) {
     const uint32_t parts = PartsForBytes(bytes, threads);
-    constexpr uint64_t kTurn = uint64_t{512} << 10;
+    const uint64_t turn = steps < 32 ? uint64_t{512} << 10 : uint64_t{64} << 10;
     return steps == 1 ? parts
-                      : std::max(parts, static_cast<uint32_t>(std::min<uint64_t>(bytes / kTurn, 1 << 16)));
+                      : std::max(parts, static_cast<uint32_t>(std::min<uint64_t>(bytes / turn, 1 << 16)));
   }
 
   const std::byte* SourceOf(const Step& step, const KernelArguments& arguments) const {
