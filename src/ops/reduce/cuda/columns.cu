@@ -9,7 +9,7 @@ constexpr uint32_t kWarps = 8;
 
 template <typename A, typename T>
 __global__ void __launch_bounds__(kWarps * 32) ReduceColumns(const __grid_constant__ Parameters p) {
-  constexpr uint32_t kCount = kPerUnit<T>, kUnroll = 4;
+  constexpr uint32_t kCount = kPerUnit<T>, kUnroll = kUnitsAtOnce<A>;
   __shared__ A shared[kWarps / 2][kCount][32];
   const uint32_t x = threadIdx.x % 32, y = threadIdx.x / 32;
   const uint32_t segment = blockIdx.x % p.segments;

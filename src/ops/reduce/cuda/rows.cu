@@ -8,7 +8,7 @@ namespace {
 // number of units.
 template <typename A, typename T>
 __device__ A AddUnits(const T* row, uint64_t begin, uint64_t end, uint32_t lane, uint32_t lanes) {
-  constexpr uint32_t kUnroll = 8;
+  constexpr uint32_t kUnroll = kUnitsAtOnce<A>;
   const auto* const units = reinterpret_cast<const uint4*>(row);
   const uint64_t last = end / kPerUnit<T>;  // whole ones
   A a = A::Start();
