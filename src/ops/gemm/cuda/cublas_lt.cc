@@ -112,6 +112,7 @@ struct Layout {
 
 constexpr uint64_t kWorkspaceBytes = uint64_t{32} << 20;
 constexpr uint32_t kAlignment = 16;  // that of bindings
+constexpr uint64_t kWorkspaceAlignment = 256;
 
 class GemmCublas final : public Kernel {
  public:
@@ -150,15 +151,20 @@ class GemmCublas final : public Kernel {
     return ok;
   }
 
-  uint64_t temporary_bytes() const override { return workspace_bytes_; }
+  uint64_t temporary_bytes() const override {
+    return workspace_bytes_ == 0 ? 0 : workspace_bytes_ + kWorkspaceAlignment - kAlignment;
+  }
 
   Status Run(const KernelArguments& arguments) const override {
     const float beta = 0;
     std::byte* const output = arguments.outputs[0].data;
+    void* workspace = arguments.temporary.data;
+    size_t room = arguments.temporary.size;
+    if (workspace_bytes_ != 0) std::align(kWorkspaceAlignment, workspace_bytes_, workspace, room);
     const cublasStatus_t status = TheLibrary().cublasLtMatmul(
         handle_, desc_.operation, &alpha_, arguments.inputs[1].data, desc_.b, arguments.inputs[0].data,
-        desc_.a, &beta, output, desc_.output, output, desc_.output, &algorithm_, arguments.temporary.data,
-        workspace_bytes_, static_cast<cudaStream_t>(arguments.stream));
+        desc_.a, &beta, output, desc_.output, output, desc_.output, &algorithm_, workspace, workspace_bytes_,
+        static_cast<cudaStream_t>(arguments.stream));
     if (status == CUBLAS_STATUS_SUCCESS) return {};
     return Status(Code::kDriverInternal,
                   StrCat("cublasLtMatmul failed with status ", static_cast<int>(status)));
