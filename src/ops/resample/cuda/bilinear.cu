@@ -163,6 +163,7 @@ bool IsDoubled(const ResampleAxis& axis) {
     const uint32_t first = i == 0 ? 0 : (i + 1) / 2 - 1;
     const Taps taps = TapsOf(axis, i);
     if (taps.first != std::min(first, axis.from - 1)) return false;
+    if (i == 0 && taps.second != 0) return false;  // the first pixel lies before the first element
   }
   return true;
 }
