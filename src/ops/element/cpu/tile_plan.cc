@@ -9,15 +9,15 @@
 namespace anydml {
 namespace {
 
-// Neighbours of an input that a tile across it has: several cache lines, so that memory is read in pieces
-// that are worth a new page.
-constexpr uint64_t kAcrossLength = 64;
+// Neighbours of an input that a tile across it has: a pair of cache lines. More would shorten the tile's
+// rows, in which the other tensors are gone through.
+constexpr uint64_t kAcrossLength = 32;
 constexpr uint64_t kShortestAcross = 4;  // less is read well enough as it is
 
 uint64_t ChunksOf(const TileLoop& loop) { return (loop.size + loop.chunk - 1) / loop.chunk; }
 
 // The place of tile `number` of a grid that is gone through in blocks of 8 rows by 8 columns of tiles:
-// 512 by 512 elements, of which each row and each column may lie in a page of its own.
+// 256 by 1024 elements, of which each row and each column may lie in a page of its own.
 struct GridPlace {
   uint64_t row;
   uint64_t column;
@@ -102,6 +102,15 @@ uint64_t Tile::Offset(uint32_t operand) const {
   uint64_t offset = 0;
   for (size_t d = 0; d < plan.loops.size(); ++d) offset += begins[d] * plan.loops[d].strides[operand];
   return offset;
+}
+
+bool Tile::IsContiguous(uint32_t operand) const {
+  uint64_t expected = 1;
+  for (uint32_t d = rank; d-- > 0;) {
+    if (loops[d].loop->strides[operand] != expected) return false;
+    expected *= loops[d].extent;
+  }
+  return true;
 }
 
 }  // namespace anydml

@@ -42,6 +42,7 @@ struct Tile {
   };
 
   uint64_t Offset(uint32_t operand) const;
+  bool IsContiguous(uint32_t operand) const;
 
   const TilePlan& plan;
   std::array<uint64_t, kMaxElementLoops> begins;  // per loop of the plan

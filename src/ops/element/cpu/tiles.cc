@@ -15,7 +15,7 @@ namespace {
 
 // A register of a tile; eight of them are half of a first-level cache of 64 KiB.
 constexpr uint64_t kTileBytes = 4096;
-// Tiles across an input are squares of 64 by 64 elements, where all registers together have room for them.
+// Tiles across an input have 32 by 128 elements, where all registers together have room for them.
 constexpr uint64_t kMaxAcross = 4096;
 constexpr uint64_t kRegisterMemory = 64 << 10;
 static_assert(kMaxRegisters * kTileBytes <= kRegisterMemory);
@@ -216,21 +216,12 @@ class ElementTiles final : public Kernel {
     return r.memory.data() + number * register_bytes_;
   }
 
-  static bool IsContiguous(const Tile& tile, uint32_t operand) {
-    uint64_t expected = 1;
-    for (uint32_t d = tile.rank; d-- > 0;) {
-      if (tile.loops[d].loop->strides[operand] != expected) return false;
-      expected *= tile.loops[d].extent;
-    }
-    return true;
-  }
-
   // Calls body(block, position in the register) for the blocks of a tile.
   template <typename Body>
   static void ForEachBlock(const Tile& tile, uint32_t operand, Body&& body) {
     Block block;
     block.offset = tile.Offset(operand);
-    if (IsContiguous(tile, operand)) {
+    if (tile.IsContiguous(operand)) {
       block.columns = tile.elements;
       body(block, uint64_t{0});
       return;
@@ -274,11 +265,11 @@ class ElementTiles final : public Kernel {
                 .uniform = rows->uniform,
                 .row_stride = rows->stride};
       }
-    } else if (step.same_bytes && aliases_ && IsContiguous(tile, step.operand)) {
+    } else if (step.same_bytes && aliases_ && tile.IsContiguous(step.operand)) {
       return {.data = tensor + tile.Offset(step.operand) * width};
     }
     const Step& store = steps_.back();
-    if (step.last && !streams_ && store.same_bytes && IsContiguous(tile, store.operand)) {
+    if (step.last && !streams_ && store.same_bytes && tile.IsContiguous(store.operand)) {
       memory = arguments.outputs[0].data + tile.Offset(store.operand) * width;
       *stored = true;
     }
@@ -312,7 +303,7 @@ class ElementTiles final : public Kernel {
                        LoopTarget* target) const {
     const Step& store = steps_.back();
     const auto rows = RowsOf(store, tile, shape);
-    if (!store.storage || !rows || (!converts && !IsContiguous(tile, store.operand))) return false;
+    if (!store.storage || !rows || (!converts && !tile.IsContiguous(store.operand))) return false;
     std::byte* const to = arguments.outputs[0].data + tile.Offset(store.operand) * store.bytes;
     const bool aligned = (reinterpret_cast<uintptr_t>(to) | rows->stride) % 64 == 0;
     if (streams_ && !converts) return false;
@@ -327,7 +318,7 @@ class ElementTiles final : public Kernel {
     bool uniform;
   };
   static std::optional<Rows> RowsOf(const Step& step, const Tile& tile, const Shape& shape) {
-    if (IsContiguous(tile, step.operand)) return Rows{shape.columns * step.bytes, false};
+    if (tile.IsContiguous(step.operand)) return Rows{shape.columns * step.bytes, false};
     if (tile.rank != (shape.rows > 1 ? 2u : 1u)) return {};
     const uint64_t stride = tile.loops[tile.rank - 1].loop->strides[step.operand];
     if (stride > 1) return {};
@@ -339,7 +330,7 @@ class ElementTiles final : public Kernel {
     std::byte* const tensor = arguments.outputs[i.target].data;
     const uint32_t width = IsWide(i.type) ? 8 : 4;
     const auto* const values = static_cast<const std::byte*>(r.values[i.sources[0]].data);
-    if (step.same_bytes && IsContiguous(tile, step.operand)) {
+    if (step.same_bytes && tile.IsContiguous(step.operand)) {
       std::byte* const to = tensor + tile.Offset(step.operand) * width;
       if (streams_) {
         StreamCopy(to, values, tile.elements * width);
