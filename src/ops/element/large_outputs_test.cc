@@ -1,0 +1,92 @@
+// Outputs of more than caches hold, which are stored in other ways than small ones.
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include <gtest/gtest.h>
+
+#include "base/half.h"
+#include "ops/element/expect_values.h"
+#include "support/operator_runner.h"
+
+namespace anydml::testing {
+namespace {
+
+constexpr uint32_t kPeriod = 509;  // of the elements: whole numbers whose sums FLOAT16 holds
+
+template <typename T>
+T ElementOf(uint32_t number) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return ToHalf(static_cast<float>(number));
+  } else {
+    return static_cast<T>(number);
+  }
+}
+
+// Element i is f(i) for the i-th element in memory.
+template <typename T, typename F>
+Values Filled(const TensorDesc& tensor, uint64_t elements, F&& f) {
+  Values values{tensor, Bytes(elements * sizeof(T))};
+  for (uint64_t i = 0; i < elements; ++i) {
+    const T element = ElementOf<T>(f(i));
+    std::memcpy(values.bytes.data() + i * sizeof(T), &element, sizeof(T));
+  }
+  return values;
+}
+
+void ExpectLarge(const char* operator_name, const std::vector<Values>& inputs, Attributes attributes,
+                 const Values& output) {
+  const OperatorDesc desc = Describe(operator_name, inputs, attributes, {output});
+  std::vector<Bytes> bytes;
+  for (const Values& input : inputs) bytes.push_back(input.bytes);
+  for (const uint32_t threads : {1u, 3u}) {
+    RunOptions options;
+    options.threads = threads;
+    const RunResult result = RunOperator(desc, bytes, options);
+    const Bytes& got = result.outputs.at(0);  // whole words, perhaps
+    ASSERT_GE(got.size(), output.bytes.size());
+    EXPECT_TRUE(std::equal(output.bytes.begin(), output.bytes.end(), got.begin()))
+        << operator_name << " by " << result.implementation;
+  }
+}
+
+template <typename T>
+void ExpectSums(DataType type, uint32_t elements) {
+  const TensorDesc tensor = Packed(type, {elements});
+  ExpectLarge("ELEMENT_WISE_ADD",
+              {Filled<T>(tensor, elements, [](uint64_t i) { return i % kPeriod; }),
+               Filled<T>(tensor, elements, [](uint64_t i) { return 2 * (i % kPeriod); })},
+              {}, Filled<T>(tensor, elements, [](uint64_t i) { return 3 * (i % kPeriod); }));
+}
+
+TEST(LargeOutputs, Float32) { ExpectSums<float>(DataType::kFloat32, (4 << 20) + 5); }
+TEST(LargeOutputs, Float16) { ExpectSums<Half>(DataType::kFloat16, (8 << 20) + 3); }
+
+TEST(LargeOutputs, TruthValues) {
+  constexpr uint32_t kElements = (16 << 20) + 1;
+  const TensorDesc halves = Packed(DataType::kFloat16, {kElements});
+  const TensorDesc one = Strided(DataType::kFloat16, {kElements}, {0});
+  ExpectLarge("ELEMENT_WISE_LOGICAL_GREATER_THAN",
+              {Filled<Half>(halves, kElements, [](uint64_t i) { return i % kPeriod; }),
+               Filled<Half>(one, 1, [](uint64_t) { return 100; })},
+              {}, Filled<uint8_t>(Packed(DataType::kUInt8, {kElements}), kElements, [](uint64_t i) {
+                return i % kPeriod > 100;
+              }));
+}
+
+// Several functions, of which the last one stores; an input lies across.
+TEST(LargeOutputs, Transposed) {
+  constexpr uint32_t kRows = 2049, kColumns = 2112;
+  const TensorDesc across = Strided(DataType::kFloat32, {kRows, kColumns}, {1, kRows});
+  const TensorDesc packed = Packed(DataType::kFloat32, {kRows, kColumns});
+  constexpr uint64_t kElements = uint64_t{kRows} * kColumns;
+  ExpectLarge("ELEMENT_WISE_ADD1",
+              {Filled<float>(across, kElements, [](uint64_t i) { return i / kRows + 5 * (i % kRows); }),
+               Filled<float>(packed, kElements, [](uint64_t i) { return i % kPeriod; })},
+              {{"FusedActivation", Fused("ACTIVATION_RELU")}},
+              Filled<float>(packed, kElements,
+                            [](uint64_t i) { return i % kColumns + 5 * (i / kColumns) + i % kPeriod; }));
+}
+
+}  // namespace
+}  // namespace anydml::testing
