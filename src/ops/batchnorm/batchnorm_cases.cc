@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/element/element_cases.h"
 #include "ops/moments/modest_cases.h"
 #include "support/cases.h"
@@ -14,16 +16,24 @@ Case MakeInference(CaseMaker& make) {
   const DataType type = make.source().Any(kFloatTypes);
   const std::vector<uint32_t> sizes = make.Sizes(kMaxDimensions);
   constexpr float kEpsilons[] = {0, 1e-5f, 0.5f};
-  const auto parameter = [&] { return make.Input(type, SomeOnes(sizes, make)); };
+  // As often as not, packed, with parameters of the first dimensions.
+  const bool packed = make.source().OneIn(2);
+  const uint32_t kept = make.source().Between(0, static_cast<uint32_t>(sizes.size()) - 1);
+  const auto parameter = [&] {
+    if (!packed) return make.Input(type, SomeOnes(sizes, make));
+    std::vector<uint32_t> first = sizes;
+    std::fill(first.begin() + kept, first.end(), 1);
+    return Packed(type, first);
+  };
   Case problem;
   problem.desc = MakeDesc(
       "BATCH_NORMALIZATION",
-      {{"InputTensor", make.Input(type, sizes)},
+      {{"InputTensor", packed ? Packed(type, sizes) : make.Input(type, sizes)},
        {"MeanTensor", parameter()},
        {"VarianceTensor", parameter()},
        {"ScaleTensor", parameter()},
        {"BiasTensor", parameter()},
-       {"OutputTensor", make.Output(type, sizes)},
+       {"OutputTensor", packed ? Packed(type, sizes) : make.Output(type, sizes)},
        {"Spatial", make.source().Between(0, 1)},
        {"Epsilon", make.source().Any(kEpsilons)},
        {"FusedActivation", ModestActivation(*FindOperator(OperatorType::kBatchNormalization), make)}});

@@ -56,6 +56,8 @@ constexpr Inputs InputsOf(BatchNormProblem::Kind kind) {
 std::span<const Implementation<BatchNormProblem>> BatchNormImplementations();
 std::span<const char* const> BatchNormImplementationNames();
 
+std::unique_ptr<const Kernel> CreateBatchNormRows(const BatchNormProblem& problem,
+                                                  const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateBatchNormSteps(const BatchNormProblem& problem,
                                                    const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateBatchNormReference(const BatchNormProblem& problem,

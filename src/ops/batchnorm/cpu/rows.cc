@@ -1,0 +1,119 @@
+// BATCH_NORMALIZATION where mean, variance, scale and bias are the same for neighbours: one pass, without the
+// registers that an element program would fill with them.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/half.h"
+#include "ops/batchnorm/problem.h"
+#include "ops/common/nest_parts.h"
+#include "ops/element/cpu/rows.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint64_t kShortest = 16;
+constexpr uint64_t kBlock = 4096;  // elements at a time
+
+using Rows = LoopNest<6>;  // offsets into input, output, mean, variance, scale, bias
+
+// Rounded after every step. NaNs are looked for where some result is not finite: what is computed has one
+// NaN.
+void WriteBlock(const float* x, float* y, uint64_t count, float mean, float factor, float bias) {
+  constexpr uint32_t kExponent = 0x7F800000;
+  uint32_t any = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    y[i] = (x[i] - mean) * factor + bias;
+    any |= (std::bit_cast<uint32_t>(y[i]) & kExponent) == kExponent ? 1 : 0;
+  }
+  if (any == 0) return;
+  for (uint64_t i = 0; i < count; ++i) {
+    if (std::isnan(y[i])) y[i] = std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
+class BatchNormRowsCpu final : public Kernel {
+ public:
+  BatchNormRowsCpu(const BatchNormProblem& problem, const Rows& rows, uint64_t length,
+                   const LowerContext& context)
+      : rows_(rows),
+        length_(length),
+        blocks_((length + kBlock - 1) / kBlock),
+        epsilon_(problem.epsilon),
+        is_half_(problem.input.type == DataType::kFloat16) {
+    units_ = Iterations(rows) * blocks_;
+    const uint64_t bytes = 2 * ElementCount(problem.input) * BitSize(problem.input.type) / 8;
+    parts_ = static_cast<uint32_t>(std::min<uint64_t>(units_, PartsForBytes(bytes, context.threads)));
+  }
+
+  Status Run(const KernelArguments& arguments) const override {
+    ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
+      const uint64_t end = PartBegin(units_, part + 1, parts_);
+      for (uint64_t unit = PartBegin(units_, part, parts_); unit < end; ++unit) RunUnit(arguments, unit);
+    });
+    return {};
+  }
+
+ private:
+  float ElementAt(const Buffer& buffer, uint64_t offset) const {
+    return is_half_ ? ToFloat(reinterpret_cast<const Half*>(buffer.data)[offset])
+                    : reinterpret_cast<const float*>(buffer.data)[offset];
+  }
+
+  void RunUnit(const KernelArguments& arguments, uint64_t unit) const {
+    constexpr auto kAt = batch_norm::InputsOf(BatchNormProblem::kInference);
+    const Rows::Offsets at = OffsetsOf(rows_, unit / blocks_);
+    const uint64_t begin = unit % blocks_ * kBlock, count = std::min(kBlock, length_ - begin);
+    const float mean = ElementAt(arguments.inputs[kAt.mean], at[2]);
+    const float variance = ElementAt(arguments.inputs[kAt.variance], at[3]);
+    const float factor = ElementAt(arguments.inputs[kAt.scale], at[4]) / std::sqrt(variance + epsilon_);
+    const float bias = ElementAt(arguments.inputs[kAt.bias], at[5]);
+    const uint64_t x = at[0] + begin, y = at[1] + begin;
+    if (!is_half_) {
+      return WriteBlock(reinterpret_cast<const float*>(arguments.inputs[0].data) + x,
+                        reinterpret_cast<float*>(arguments.outputs[0].data) + y, count, mean, factor, bias);
+    }
+    float numbers[kBlock];
+    HalvesToFloats(reinterpret_cast<const uint16_t*>(arguments.inputs[0].data) + x, numbers, count);
+    WriteBlock(numbers, numbers, count, mean, factor, bias);
+    FloatsToHalves(numbers, reinterpret_cast<uint16_t*>(arguments.outputs[0].data) + y, count);
+  }
+
+  Rows rows_;
+  uint64_t length_, blocks_, units_;
+  float epsilon_;
+  bool is_half_;
+  uint32_t parts_;
+};
+
+uint64_t StrideOf(const TensorDesc& tensor, uint32_t d) {
+  return tensor.sizes[d] == 1 ? 0 : tensor.strides[d];
+}
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateBatchNormRows(const BatchNormProblem& problem,
+                                                  const LowerContext& context, std::string* why_not) {
+  constexpr size_t kLoadAndStore = 2;
+  if (problem.kind != BatchNormProblem::kInference ||
+      problem.finish.program.instructions.size() > kLoadAndStore) {
+    *why_not = "computes no sums and no activations";
+    return nullptr;
+  }
+  Rows rows;
+  for (uint32_t d = 0; d < problem.input.rank; ++d) {
+    rows.Append(problem.input.sizes[d],
+                {problem.input.strides[d], problem.outputs[0].strides[d], StrideOf(*problem.mean, d),
+                 StrideOf(*problem.variance, d), StrideOf(problem.scale, d), StrideOf(*problem.bias, d)});
+  }
+  rows = SortedByStride(rows, 1);
+  const auto row = TakeInnermost(&rows);
+  if (row.strides != Rows::Offsets{1, 1, 0, 0, 0, 0} || row.size < kShortest) {
+    *why_not = StrCat("there are no rows of ", kShortest, " or more neighbours with the same parameters");
+    return nullptr;
+  }
+  return std::make_unique<BatchNormRowsCpu>(problem, rows, row.size, context);
+}
+
+}  // namespace anydml
