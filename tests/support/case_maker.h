@@ -50,6 +50,11 @@ class CaseMaker {
     return sizes;
   }
 
+  // What a dimension has to be multiplied by for `count` elements to become as many as Sizes() has at least.
+  uint32_t FactorFor(uint64_t count) const {
+    return static_cast<uint32_t>(std::max<uint64_t>(1, (least_ + count - 1) / count));
+  }
+
   TensorDesc Input(DataType type, const std::vector<uint32_t>& sizes) {
     return MakeTensor(type, sizes, source_.Any(kInputLayouts), random_);
   }

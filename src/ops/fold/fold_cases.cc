@@ -31,6 +31,9 @@ Case MakeFold(OperatorType type, CaseMaker& make) {
     columns[1] *= sizes[i];
     columns[2] *= (image[2 + i] + start[i] + end[i] - extent) / strides[i] + 1;
   }
+  const uint32_t factor = make.FactorFor(uint64_t{columns[0]} * columns[1] * columns[2]);
+  image[1] *= factor;
+  columns[1] *= factor;
   while (columns.size() < 8 && source.OneIn(6)) columns.insert(columns.begin(), 1);
   const DataType element = source.Any(kTypes);
   const TensorDesc input = make.Input(element, unfold ? image : columns);

@@ -74,8 +74,7 @@ Windows DrawUsual(CaseMaker& make) {
   return w;
 }
 
-Windows DrawWindows(CaseMaker& make, bool dilated, uint32_t longest) {
-  if (make.source().OneIn(4)) return DrawUsual(make);
+Windows DrawAny(CaseMaker& make, bool dilated, uint32_t longest) {
   Windows w;
   const uint32_t rank = make.source().OneIn(3) ? 3 : 2;
   // Channels are many where they are what is side by side in memory.
@@ -83,6 +82,15 @@ Windows DrawWindows(CaseMaker& make, bool dilated, uint32_t longest) {
   const uint32_t channels = w.channels_last ? 4 * make.source().Between(1, 8) : make.source().Between(1, 5);
   w.input = w.output = {make.source().Between(1, 3), channels};
   for (uint32_t i = 0; i < rank; ++i) DrawAxis(make, dilated, i + 1 == rank ? longest : 20, &w);
+  return w;
+}
+
+Windows DrawWindows(CaseMaker& make, bool dilated, uint32_t longest) {
+  Windows w = make.source().OneIn(4) ? DrawUsual(make) : DrawAny(make, dilated, longest);
+  uint64_t elements = 1;
+  for (const uint32_t size : w.input) elements *= size;
+  w.input[1] *= make.FactorFor(elements);
+  w.output[1] = w.input[1];
   return w;
 }
 

@@ -9,6 +9,18 @@
 
 namespace anydml::pooling {
 
+// Whether numbers of taps are exact as FLOAT32, and tables with an element for each window along a dimension
+// are not long.
+inline bool HasModestWindows(const PoolingProblem& p) {
+  constexpr uint64_t kMost = uint64_t{1} << 24;
+  uint64_t taps = 1;
+  for (const WindowAxis& axis : p.shape.axes) {
+    taps = std::min(taps * axis.size, kMost);
+    if (axis.windows >= kMost || axis.input >= kMost) return false;
+  }
+  return taps < kMost;
+}
+
 // Windows in rows along the last dimension. A buffer has a column for each place that the windows of a row
 // reach, padding included, and what overhangs.
 struct RowPlan {
@@ -78,16 +90,10 @@ struct RowPlan {
     at->h_taps = ValidTaps(axes[1], at->h);
   }
 
-  // Whether buffers are not much longer than rows, and numbers of taps small enough to be exact as FLOAT32.
+  // Whether buffers are not much longer than rows.
   static bool Fits(const PoolingProblem& p, std::string* why_not) {
     const WindowAxis& last = p.shape.axes[2];
-    uint64_t taps = 1;
-    for (const WindowAxis& axis : p.shape.axes)
-      taps = std::min<uint64_t>(taps * axis.size, uint64_t{1} << 31);
-    if (BufferOf(last) <= uint64_t{1} << 22 && BufferOf(last) <= uint64_t{last.input} * 4 + 4096 &&
-        taps < uint64_t{1} << 24) {
-      return true;
-    }
+    if (HasModestWindows(p) && BufferOf(last) <= uint64_t{last.input} * 4 + 4096) return true;
     *why_not = "windows, rows or their padding are too long";
     return false;
   }
@@ -139,13 +145,9 @@ struct ChannelWindow {
   }
 
   static bool Fits(const PoolingProblem& p, std::string* why_not) {
-    if (p.shape.channels >= 4 && p.input.strides[1] == 1 && p.output.strides[1] == 1) {
-      uint64_t taps = 1;
-      for (const WindowAxis& axis : p.shape.axes)
-        taps = std::min<uint64_t>(taps * axis.size, uint64_t{1} << 31);
-      if (taps < uint64_t{1} << 24) return true;
-    }
-    *why_not = "channels are few or not side by side";
+    const bool channels = p.shape.channels >= 4 && p.input.strides[1] == 1 && p.output.strides[1] == 1;
+    if (channels && HasModestWindows(p)) return true;
+    *why_not = "channels are few or not side by side, or windows very many";
     return false;
   }
 };

@@ -206,7 +206,9 @@ class PoolingSumRows final : public SumKernel {
     for (uint32_t k = 0; k < last.size; k += kRowsAtOnce) {
       const uint32_t used = std::min(kRowsAtOnce, last.size - k);
       const float* columns[kRowsAtOnce];
-      for (uint32_t j = 0; j < kRowsAtOnce; ++j) columns[j] = buffer + (k + j) * uint64_t{last.dilation};
+      for (uint32_t j = 0; j < kRowsAtOnce; ++j) {
+        columns[j] = buffer + std::min(k + j, last.size - 1) * uint64_t{last.dilation};
+      }
       loops_.columns(columns, used, last.stride, last.windows, k == 0, sums);
     }
   }
