@@ -209,6 +209,21 @@ TEST(ResampleGrad, WhatNobodyTakesIsZero) {
             (Floats{1, 0, 2, 0}));
 }
 
+TEST(Resample, LongDimensionsNeedNoTables) {
+  for (const uint32_t mode : {kNearest, kLinear}) {
+    const OperatorDesc desc =
+        Resample3(Packed(DataType::kUInt8, {1u << 31}), Packed(DataType::kUInt8, {4000000000u}), mode,
+                  kDecreasing, {{2}}, false);
+    LoweredOperator lowered;
+    EXPECT_TRUE(LowerOperator(ImplementationOf(desc), desc, {}, &lowered).ok());
+  }
+  Floats ramp(70000);
+  for (size_t i = 0; i < ramp.size(); ++i) ramp[i] = static_cast<float>(i);
+  const Floats halves = Linear({70000}, {35000}, {{0.5f}}, ramp);
+  EXPECT_EQ(halves[0], 0.5f);
+  EXPECT_EQ(halves[34999], 69998.5f);
+}
+
 // Devices search for what the CPU has tables of.
 TEST(ResampleTaps, TakersAreThoseThatTake) {
   constexpr ResampleRule kRules[] = {ResampleRule::kSame, ResampleRule::kHalfUp, ResampleRule::kFloor,
