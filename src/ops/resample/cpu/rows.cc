@@ -48,7 +48,12 @@ class ResampleRows final : public Kernel {
       longest_ = std::min<uint64_t>(target_length_, kLongestRow);
     }
     row_bytes_ = (longest_ * sizeof(float) + 63) / 64 * 64;
-    const uint64_t elements = rows.count * target_length_;
+    const bool has_level = rows.row_level != TargetRows::kNone;
+    uint64_t read = Iterations(rows.batch) * (has_level ? source_length_ : target_length_);
+    for (uint32_t l = 0; l < rows.level_count; ++l) {
+      if (l != rows.row_level) read *= SourceSize(rows.levels[l], problem.gradient);
+    }
+    const uint64_t elements = std::max(read, rows.count * target_length_);
     parts_ = static_cast<uint32_t>(
         std::min<uint64_t>(PartsForBytes(elements * BitSize(type_) / 8, threads), rows.count));
   }
