@@ -57,8 +57,23 @@ std::vector<Tap> TapsAt(const ResampleAxis& axis, uint32_t number) {
   return {{first, 1 - weight}, {second, weight}};
 }
 
-// For every number of the target.
+// What number `index` of the target takes.
+std::vector<Tap> ListAt(const ResampleAxis& axis, bool gradient, uint32_t index) {
+  if (!gradient) return TapsAt(axis, index);
+  std::vector<Tap> takers;
+  for (uint32_t number = 0; number < axis.to; ++number) {
+    for (const Tap& tap : TapsAt(axis, number)) {
+      if (tap.index == index) takers.push_back({number, tap.weight});
+    }
+  }
+  return takers;
+}
+
+// For every number of the target; none where that would take too much memory.
 TapLists ListsOf(const ResampleAxis& axis, bool gradient) {
+  constexpr uint64_t kMost = 1 << 16, kMostTaps = 1 << 26;
+  if (axis.from > kMost || axis.to > kMost) return {};
+  if (axis.rule == ResampleRule::kTriangle && uint64_t{axis.from} * axis.to > kMostTaps) return {};
   TapLists forward, backward(axis.from);
   for (uint32_t number = 0; number < axis.to; ++number) {
     forward.push_back(TapsAt(axis, number));
@@ -74,7 +89,7 @@ class ResampleReference final : public Kernel {
   explicit ResampleReference(const ResampleProblem& problem) : problem_(problem) {
     for (uint32_t d = 0; d < problem.rank; ++d) {
       lists_.push_back(ListsOf(problem.axes[d], problem.gradient));
-      sizes_[d] = static_cast<uint32_t>(lists_[d].size());
+      sizes_[d] = problem.gradient ? problem.axes[d].from : problem.axes[d].to;
     }
   }
 
@@ -94,10 +109,14 @@ class ResampleReference final : public Kernel {
   }
 
  private:
+  std::vector<Tap> TapsOf(uint32_t d, uint32_t index) const {
+    return lists_[d].empty() ? ListAt(problem_.axes[d], problem_.gradient, index) : lists_[d][index];
+  }
+
   uint64_t Nearest(const Dimensions& at) const {
     uint64_t from = 0;
     for (uint32_t d = 0; d < problem_.rank; ++d) {
-      from += uint64_t{lists_[d][at[d]][0].index} * problem_.axes[d].source_stride;
+      from += uint64_t{TapsOf(d, at[d])[0].index} * problem_.axes[d].source_stride;
     }
     return from;
   }
@@ -112,7 +131,7 @@ class ResampleReference final : public Kernel {
     if (d == problem_.rank) return Get(source, offset);
     float sum = 0;
     bool first = true;
-    for (const Tap& tap : lists_[d][at[d]]) {
+    for (const Tap& tap : TapsOf(d, at[d])) {
       const float inner =
           Sum(source, at, d + 1, offset + uint64_t{tap.index} * problem_.axes[d].source_stride);
       sum = first ? inner * tap.weight : sum + inner * tap.weight;

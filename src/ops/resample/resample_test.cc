@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "ops/resample/cpu/axis_table.h"
 #include "support/operator_runner.h"
 
 namespace anydml::testing {
@@ -206,6 +207,49 @@ TEST(ResampleGrad, WhatNobodyTakesIsZero) {
             (Floats{1, 0, 2, 0}));
   EXPECT_EQ(Gradient("RESAMPLE_GRAD1", kLinear, kDecreasing, {{0.5f}, {0}, {0}}, 4, {1, 2}),
             (Floats{1, 0, 2, 0}));
+}
+
+TEST(Resample, LongDimensionsNeedNoTables) {
+  for (const uint32_t mode : {kNearest, kLinear}) {
+    const OperatorDesc desc =
+        Resample3(Packed(DataType::kUInt8, {1u << 31}), Packed(DataType::kUInt8, {4000000000u}), mode,
+                  kDecreasing, {{2}}, false);
+    LoweredOperator lowered;
+    EXPECT_TRUE(LowerOperator(ImplementationOf(desc), desc, {}, &lowered).ok());
+  }
+  Floats ramp(70000);
+  for (size_t i = 0; i < ramp.size(); ++i) ramp[i] = static_cast<float>(i);
+  const Floats halves = Linear({70000}, {35000}, {{0.5f}}, ramp);
+  EXPECT_EQ(halves[0], 0.5f);
+  EXPECT_EQ(halves[34999], 69998.5f);
+}
+
+// Devices search for what the CPU has tables of.
+TEST(ResampleTaps, TakersAreThoseThatTake) {
+  constexpr ResampleRule kRules[] = {ResampleRule::kSame, ResampleRule::kHalfUp, ResampleRule::kFloor,
+                                     ResampleRule::kCeil, ResampleRule::kLinear};
+  constexpr float kScales[] = {2, 1, 0.5f, 3, 1.7f, 0.3f, FLT_MAX, 1e-30f};
+  std::mt19937_64 random(TestSeed());
+  for (int i = 0; i < TestIterations(400); ++i) {
+    ResampleAxis axis;
+    axis.rule = kRules[random() % 5];
+    axis.scale = kScales[random() % 8];
+    axis.from = Uniform(random, 1, 20);
+    axis.to = Uniform(random, 1, 40);
+    axis.input_offset = static_cast<float>(random() % 5) / 4;
+    axis.output_offset = static_cast<float>(random() % 5) / 4 - 1;
+    const AxisTable table(axis, true);
+    for (uint32_t index = 0; index < axis.from; ++index) {
+      const TakerRange takers = TakersOf(axis, index);
+      std::vector<std::pair<uint32_t, float>> found, want;
+      for (uint32_t k = 0; k < takers.count; ++k) {
+        const float weight = WeightBetween(axis, takers.first + k, index);
+        if (weight != 0) found.emplace_back(takers.first + k, weight);
+      }
+      for (const WeightedTap& tap : table[index]) want.emplace_back(tap.index, tap.weight);
+      EXPECT_EQ(found, want) << index << " of " << axis.from << " to " << axis.to << " by " << axis.scale;
+    }
+  }
 }
 
 std::string Message(const OperatorDesc& desc) {

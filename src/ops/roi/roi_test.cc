@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ops/roi/samples.h"
 #include "support/operator_runner.h"
 
 namespace anydml::testing {
@@ -236,6 +237,38 @@ TEST(RoiAlignGrad, MaximumGoesToOneSample) {
   EXPECT_EQ(last.image, (Floats{0, 0, 0, 0, 4, 4, 0, 4, 4}));
   const Gradients first = Gradient({3, 3, Floats(9, 5)}, {0.5f, 0.5f, 2.5f, 2.5f}, {1, 1}, {16}, a);
   EXPECT_EQ(first.image, (Floats{4, 4, 0, 4, 4, 0, 0, 0, 0}));
+}
+
+// Devices search for the samples that an element of the image has a part in.
+TEST(RoiSamples, AreFoundFromTheirElements) {
+  std::mt19937_64 random(TestSeed());
+  const auto any = [&](int low, int high) {
+    return static_cast<float>(static_cast<int>(random() % static_cast<unsigned>(4 * (high - low))) +
+                              4 * low) /
+           4;
+  };
+  for (int i = 0; i < TestIterations(400); ++i) {
+    RoiProblem p;
+    p.linear = random() % 3 != 0;
+    p.corners = random() % 2 == 0;
+    p.input_offset = any(0, 1);
+    p.output_offset = any(-1, 0);
+    p.min_samples = Uniform(random, 1, 3);
+    p.max_samples = p.min_samples + Uniform(random, 0, 3);
+    const RegionAxis axis =
+        RegionAxisOf(p, any(-4, 12), any(-4, 12), 1, Uniform(random, 1, 5), Uniform(random, 1, 9));
+    const uint64_t all = uint64_t{axis.outputs} * axis.samples;
+    for (uint32_t index = 0; index < axis.size; ++index) {
+      const SampleRange range = SamplesThatTake(axis, index);
+      for (uint64_t k = 0; k < all; ++k) {
+        const float x = SamplePlace(axis, k);
+        const Taps taps = SampleTaps(axis, x);
+        const bool inside = x > -1 && x < static_cast<float>(axis.size);
+        const bool takes = inside && index >= taps.first && index < taps.first + taps.count;
+        EXPECT_EQ(k >= range.first && k < range.end, takes) << k << " at " << x << ", " << index;
+      }
+    }
+  }
 }
 
 std::string Message(const OperatorDesc& desc) {

@@ -14,7 +14,17 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kLongestRow = 1 << 15;
+constexpr uint64_t kLongestTable = 1 << 20;
+constexpr uint64_t kMostTaps = 1 << 24;
 constexpr uint32_t kKeptRows = 4;
+
+// Of one dimension, about.
+uint64_t MostTaps(const ResampleAxis& axis) {
+  const bool triangle = axis.rule == ResampleRule::kTriangle;
+  const float reach = triangle ? 1 / axis.scale : 1;
+  const float each = std::min(2 * reach + 1, static_cast<float>(axis.from));
+  return static_cast<uint64_t>(each) * axis.to;
+}
 
 class ResampleRows final : public Kernel {
  public:
@@ -38,7 +48,12 @@ class ResampleRows final : public Kernel {
       longest_ = std::min<uint64_t>(target_length_, kLongestRow);
     }
     row_bytes_ = (longest_ * sizeof(float) + 63) / 64 * 64;
-    const uint64_t elements = rows.count * target_length_;
+    const bool has_level = rows.row_level != TargetRows::kNone;
+    uint64_t read = Iterations(rows.batch) * (has_level ? source_length_ : target_length_);
+    for (uint32_t l = 0; l < rows.level_count; ++l) {
+      if (l != rows.row_level) read *= SourceSize(rows.levels[l], problem.gradient);
+    }
+    const uint64_t elements = std::max(read, rows.count * target_length_);
     parts_ = static_cast<uint32_t>(
         std::min<uint64_t>(PartsForBytes(elements * BitSize(type_) / 8, threads), rows.count));
   }
@@ -195,10 +210,13 @@ std::unique_ptr<const Kernel> CreateResampleRows(const ResampleProblem& problem,
     return nullptr;
   }
   const TargetRows rows(problem);
-  if (rows.row_level != TargetRows::kNone && std::max(rows.row.from, rows.row.to) > kLongestRow) {
-    *why_not =
-        StrCat("rows have ", std::max(rows.row.from, rows.row.to), " elements, more than ", kLongestRow);
-    return nullptr;
+  for (uint32_t l = 0; l < rows.level_count; ++l) {
+    const uint64_t longest = std::max(rows.levels[l].from, rows.levels[l].to);
+    const uint64_t most = l == rows.row_level ? kLongestRow : kLongestTable;
+    if (longest > most || MostTaps(rows.levels[l]) > kMostTaps) {
+      *why_not = StrCat("a dimension of ", longest, " elements would need too large a table");
+      return nullptr;
+    }
   }
   return std::make_unique<ResampleRows>(problem, rows, context.threads);
 }
