@@ -192,8 +192,8 @@ TEST(Gather, LongRows) {
 TEST(GatherInfer, SizesOfTheOutput) {
   OperatorDesc desc = Gather(F32({2, 3, 4}), U32({1, 5, 6}), {}, 0, 2);
   EXPECT_EQ(ImplementationOf(desc).infer(&desc).message(),
-            "GATHER: OutputTensor would need DimensionCount - 1 + IndexDimensions = 4 dimensions but "
-            "DimensionCount is 3; it must be at least 4");
+            "GATHER: OutputTensor would need 4 dimensions, those of InputTensor with IndexDimensions of them "
+            "instead of Axis, but DimensionCount is 3; it must be at least 4");
   desc = Gather(F32({1, 3, 4}), I32({1, 5, 6}), {}, 1, 2);
   EXPECT_EQ(ImplementationOf(desc).infer(&desc).message(), "");
   EXPECT_EQ(SizesToString(*desc.tensor("OutputTensor")), "{5,6,4}");
@@ -216,8 +216,8 @@ TEST(GatherCheck, Refusals) {
             "GATHER: IndicesTensor.Sizes[0] is 5 but IndexDimensions is 1 of 2; the dimensions left of the "
             "last 1 must be 1");
   EXPECT_EQ(Refusal(Gather(F32({2, 3}), U32({5, 4}), F32({5, 4}), 1, 2)),
-            "GATHER: OutputTensor would need DimensionCount - 1 + IndexDimensions = 3 dimensions but "
-            "DimensionCount is 2; it must be at least 3");
+            "GATHER: OutputTensor would need 3 dimensions, those of InputTensor with IndexDimensions of them "
+            "instead of Axis, but DimensionCount is 2; it must be at least 3");
   EXPECT_EQ(Refusal(Gather(F32({2, 3}), U32({1, 4}), F32({2, 5}), 1, 1)),
             "GATHER: OutputTensor.Sizes is {2,5} but must be {2,4}: the sizes of InputTensor with those of "
             "IndicesTensor instead of Axis");

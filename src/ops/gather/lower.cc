@@ -24,8 +24,10 @@ Status AxisOutputSizes(const OperatorDesc& desc, Dimensions* sizes) {
   for (uint32_t d = 0; d + rank < count; ++d) {
     if (all[d] == 1) continue;
     return InvalidArgument(
-        "GATHER: OutputTensor would need DimensionCount - 1 + IndexDimensions = ", count - d,
-        " dimensions but DimensionCount is ", rank, "; it must be at least ", count - d);
+        "GATHER: OutputTensor would need ", count - d,
+        " dimensions, those of InputTensor with IndexDimensions of them instead of Axis, but "
+        "DimensionCount is ",
+        rank, "; it must be at least ", count - d);
   }
   sizes->fill(1);
   const uint32_t kept = std::min(count, rank);
