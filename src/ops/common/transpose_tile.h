@@ -80,7 +80,7 @@ class Square {
   }
 };
 
-// to[r * to_stride + c] = from[c * from_stride + r].
+// to[r * to_stride + c] = from[c * from_stride + r]. Neither need be aligned.
 template <typename T>
 void TransposeTile(const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_stride, ptrdiff_t rows,
                    ptrdiff_t columns) {
@@ -91,11 +91,15 @@ void TransposeTile(const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_str
       Square<T>::Transpose(from + c * from_stride + r, from_stride, to + r * to_stride + c, to_stride);
     }
     for (ptrdiff_t r = whole_rows; r < rows; ++r) {
-      for (ptrdiff_t i = c; i < c + kCount; ++i) to[r * to_stride + i] = from[i * from_stride + r];
+      for (ptrdiff_t i = c; i < c + kCount; ++i) {
+        std::memcpy(to + r * to_stride + i, from + i * from_stride + r, sizeof(T));
+      }
     }
   }
   for (ptrdiff_t c = whole_columns; c < columns; ++c) {
-    for (ptrdiff_t r = 0; r < rows; ++r) to[r * to_stride + c] = from[c * from_stride + r];
+    for (ptrdiff_t r = 0; r < rows; ++r) {
+      std::memcpy(to + r * to_stride + c, from + c * from_stride + r, sizeof(T));
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // The moving operators against the pages' examples and numbers worked out by hand.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <numeric>
 
 #include "support/operator_runner.h"
@@ -136,6 +137,29 @@ TEST(Tile, RepeatsDimensions) {
                                               {"Repeats", Sizes{1, 1, 2, 3}}});
   EXPECT_EQ(Result(desc, {1, 2, 3, 4}), (Values{1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4,  //
                                                 1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}));
+}
+
+TEST(Tile, MoreThan2To31Elements) {
+  if (std::getenv("ANYDML_TEST_LARGE") == nullptr)
+    GTEST_SKIP() << "takes gigabytes; ANYDML_TEST_LARGE=1 runs it";
+  constexpr uint32_t kSize = 257, kRepeats = 1 << 23;
+  const TensorDesc input = Packed(DataType::kUInt8, {kSize});
+  const OperatorDesc desc = MakeDesc("TILE", {{"InputTensor", input},
+                                              {"OutputTensor", Packed(DataType::kUInt8, {kSize * kRepeats})},
+                                              {"RepeatsCount", 1u},
+                                              {"Repeats", Sizes{kRepeats}}});
+  std::vector<uint8_t> values(kSize);
+  std::iota(values.begin(), values.end(), uint8_t{1});
+  for (const char* name : RunnableImplementations(desc)) {
+    if (std::string_view(name) == "cpu.reference") continue;
+    const RunResult result =
+        RunOperator(desc, {Scattered(input, values)}, {.implementation = name, .threads = 2});
+    const uint8_t* const bytes = result.outputs[0].data();
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < kRepeats; ++i)
+      wrong += std::memcmp(bytes + i * kSize, values.data(), kSize) != 0;
+    EXPECT_EQ(wrong, 0u) << name;
+  }
 }
 
 TEST(Tile, EveryOneOfEightDimensions) {
