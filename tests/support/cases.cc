@@ -18,7 +18,13 @@ double TestSeconds(double usual) {
 
 std::span<const CaseFamily> AllCaseFamilies() {
   static const CaseFamily kFamilies[] = {
-      DynamicQuantizeCases(), ElementCases(), ReduceCases(), ScatterCases(), SoftmaxCases(), TopKCases(),
+      BatchNormCases(), ConvolutionCases(), DynamicQuantizeCases(),
+      ElementCases(),   FoldCases(),        GatherCases(),
+      GemmCases(),      GenerateCases(),    IntegerProductCases(),
+      LrnCases(),       MoveCases(),        MvnCases(),
+      OneHotCases(),    PoolingCases(),     ReduceCases(),
+      ResampleCases(),  RoiCases(),         ScanCases(),
+      ScatterCases(),   SoftmaxCases(),     TopKCases(),
   };
   return kFamilies;
 }

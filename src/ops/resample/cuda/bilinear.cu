@@ -1,0 +1,233 @@
+// Linear resampling of the last two dimensions of images whose rows are contiguous. A thread writes 16 bytes
+// of a row (8 of 8-bit numbers), then the same columns of the rows below: what a row of the source gives
+// along its own direction is computed once for all rows between it and its neighbours.
+#include <type_traits>
+
+#include "ops/common/cuda_chain.cuh"
+#include "ops/element/cuda/convert.cuh"
+#include "ops/resample/cuda/elements.cuh"
+#include "ops/resample/cuda/strips.cuh"
+
+namespace anydml {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+
+// Columns of a thread.
+template <typename T>
+constexpr uint32_t kColumns = sizeof(T) == 4 ? 4 : 8;
+
+struct Parameters {
+  const void* source = nullptr;
+  void* target = nullptr;
+  bool is_aligned = false;  // a thread's columns can be written at once
+  Strips strips;
+};
+
+__device__ float NumberOf(float x) { return x; }
+__device__ float NumberOf(__half x) { return __half2float(x); }
+__device__ float NumberOf(int8_t x) { return x; }
+__device__ float NumberOf(uint8_t x) { return x; }
+
+// A thread's columns in the source. Where every element stands for two pixels, with the pixels' middles as
+// places, neighbours share elements in a way that is known before.
+template <typename T, bool kDoubled>
+struct Columns {
+  static constexpr uint32_t kCount = kColumns<T>;
+  static constexpr uint32_t kFirsts = kDoubled ? 1 : kCount;
+
+  int32_t first[kFirsts];
+  float weights[kCount];  // of the second element; 0: there is none
+  int32_t last;           // index in a row
+
+  __device__ Columns(const Strips& strips, uint32_t begin) : last(static_cast<int32_t>(strips.x.from) - 1) {
+#pragma unroll
+    for (uint32_t j = 0; j < kCount; ++j) {
+      const uint32_t column = min(begin + j, strips.x.to - 1);
+      const Taps taps = LinearTaps(strips.x.from, strips.PlaceOfColumn(column));
+      weights[j] = taps.second;
+      if (!kDoubled) first[j % kFirsts] = static_cast<int32_t>(taps.first);
+    }
+    if (kDoubled) first[0] = static_cast<int32_t>(begin / 2) - 1;
+  }
+
+  __device__ float Mix(float a, float b, uint32_t j) const {
+    const float mixed = a * (1 - weights[j]) + b * weights[j];
+    return weights[j] == 0 ? a : mixed;
+  }
+
+  __device__ void Load(const T* row, float (&result)[kCount]) const {
+    if constexpr (kDoubled) {
+      constexpr uint32_t kWindow = kCount / 2 + 2;
+      float window[kWindow];
+#pragma unroll
+      for (int32_t i = 0; i < static_cast<int32_t>(kWindow); ++i) {
+        window[i] = NumberOf(row[max(0, min(last, first[0] + i))]);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < kCount; ++j) {
+        result[j] = Mix(window[(j + 1) / 2], window[(j + 1) / 2 + 1], j);
+      }
+    } else {
+      float a[kCount], b[kCount];
+#pragma unroll
+      for (uint32_t j = 0; j < kCount; ++j) {
+        a[j] = NumberOf(row[first[j]]);
+        b[j] = NumberOf(row[min(last, first[j] + 1)]);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < kCount; ++j) result[j] = Mix(a[j], b[j], j);
+    }
+  }
+};
+
+__device__ uint32_t PackedBytes(const float* x, int32_t lowest) {
+  uint32_t bytes = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i) bytes |= (static_cast<uint32_t>(ByteOf(x[i], lowest)) & 255u) << (8 * i);
+  return bytes;
+}
+
+template <typename T>
+__device__ void StoreAligned(T* to, const float (&x)[kColumns<T>]) {
+  if constexpr (sizeof(T) == 4) {
+    *reinterpret_cast<float4*>(to) = {OneNan(x[0]), OneNan(x[1]), OneNan(x[2]), OneNan(x[3])};
+  } else if constexpr (sizeof(T) == 2) {
+    using element_cuda::FloatsToHalves;
+    *reinterpret_cast<uint4*>(to) = {FloatsToHalves(x[0], x[1]), FloatsToHalves(x[2], x[3]),
+                                     FloatsToHalves(x[4], x[5]), FloatsToHalves(x[6], x[7])};
+  } else {
+    constexpr int32_t kLowest = std::is_signed_v<T> ? -128 : 0;
+    *reinterpret_cast<uint2*>(to) = {PackedBytes(x, kLowest), PackedBytes(x + 4, kLowest)};
+  }
+}
+
+template <typename T>
+constexpr DataType kTypeOf = std::is_same_v<T, float>    ? DataType::kFloat32
+                             : std::is_same_v<T, __half> ? DataType::kFloat16
+                             : std::is_same_v<T, int8_t> ? DataType::kInt8
+                                                         : DataType::kUInt8;
+
+template <typename T, bool kDoubled>
+__global__ void __launch_bounds__(kThreads) ResampleBilinear(const __grid_constant__ Parameters p) {
+  constexpr uint32_t kCount = kColumns<T>;
+  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (number >= p.strips.threads) return;
+  const Strips::Part part = p.strips.PartOf(static_cast<uint32_t>(number));
+  const ResampleAxis& y = p.strips.y;
+  const T* const source = static_cast<const T*>(p.source) + part.offsets[0];
+  T* const target = static_cast<T*>(p.target) + part.offsets[1] + part.column;
+  const Columns<T, kDoubled> columns(p.strips, part.column);
+
+  constexpr uint32_t kNoRow = ~0u;
+  uint32_t upper_row = kNoRow, lower_row = kNoRow;
+  float upper[kCount], lower[kCount];
+  for (uint32_t row = part.first_row; row < part.end_row; ++row) {
+    const Taps taps = LinearTaps(y.from, p.strips.PlaceOfRow(row));
+    if (taps.first != upper_row) {
+      if (taps.first == lower_row) {
+#pragma unroll
+        for (uint32_t j = 0; j < kCount; ++j) upper[j] = lower[j];
+      } else {
+        columns.Load(source + uint64_t{taps.first} * y.source_stride, upper);
+      }
+      upper_row = taps.first;
+    }
+    if (taps.second != 0 && taps.first + 1 != lower_row) {
+      lower_row = taps.first + 1;
+      columns.Load(source + uint64_t{lower_row} * y.source_stride, lower);
+    }
+    float result[kCount];
+#pragma unroll
+    for (uint32_t j = 0; j < kCount; ++j) {
+      const float mixed = upper[j] * (1 - taps.second) + lower[j] * taps.second;
+      result[j] = taps.second == 0 ? upper[j] : mixed;
+    }
+    T* const to = target + uint64_t{row} * y.target_stride;
+    if (p.is_aligned) {
+      StoreAligned<T>(to, result);
+      continue;
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < kCount; ++j) {
+      if (part.column + j < p.strips.x.to) StoreNumber(to, j, kTypeOf<T>, result[j]);
+    }
+  }
+}
+
+// Whether columns are as Columns<T, true> assumes.
+bool IsDoubled(const ResampleAxis& axis) {
+  constexpr uint32_t kQuickly = 1 << 16;
+  if (axis.to > kQuickly) return false;
+  for (uint32_t i = 0; i < axis.to; ++i) {
+    const uint32_t first = i == 0 ? 0 : (i + 1) / 2 - 1;
+    const Taps taps = TapsOf(axis, i);
+    if (taps.first != std::min(first, axis.from - 1)) return false;
+  }
+  return true;
+}
+
+class ResampleBilinearCuda final : public Kernel {
+ public:
+  ResampleBilinearCuda(const ResampleProblem& problem, const ResamplePlan& plan, const LowerContext& context)
+      : type_(problem.type),
+        element_bytes_(BitSize(problem.type) / 8),
+        doubled_(IsDoubled(plan.levels[1])),
+        strips_(plan, element_bytes_ == 4 ? 4 : 8, context),
+        constraints_(StoreConstraints(plan, element_bytes_)) {}
+
+  Status Run(const KernelArguments& arguments) const override {
+    Parameters p;
+    p.source = arguments.inputs[0].data;
+    p.target = arguments.outputs[0].data;
+    p.is_aligned = LargestUnit(constraints_ | AddressOf(p.target)) >= strips_.columns * element_bytes_;
+    p.strips = strips_;
+    switch (type_) {
+      case DataType::kFloat16:
+        Launch<__half>(arguments.stream, p);
+        break;
+      case DataType::kInt8:
+        Launch<int8_t>(arguments.stream, p);
+        break;
+      case DataType::kUInt8:
+        Launch<uint8_t>(arguments.stream, p);
+        break;
+      default:
+        Launch<float>(arguments.stream, p);
+    }
+    return {};
+  }
+
+ private:
+  template <typename T>
+  void Launch(void* stream, const Parameters& p) const {
+    KernelChain(stream).Launch(doubled_ ? ResampleBilinear<T, true> : ResampleBilinear<T, false>,
+                               (p.strips.threads + kThreads - 1) / kThreads, kThreads, p);
+  }
+
+  DataType type_;
+  uint32_t element_bytes_;
+  bool doubled_;
+  Strips strips_;
+  uint64_t constraints_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateResampleBilinearCuda(const ResampleProblem& problem,
+                                                         const LowerContext& context, std::string* why_not) {
+  const ResamplePlan plan(problem);
+  const auto is_linear = [](const ResampleAxis& axis) { return axis.rule == ResampleRule::kLinear; };
+  *why_not = WhyNoStrips(problem, plan);
+  if (!why_not->empty()) return nullptr;
+  if (!is_linear(plan.levels[0]) || !is_linear(plan.levels[1])) {
+    *why_not = "elements are taken in another way";
+  } else if (plan.levels[1].source_stride != 1) {
+    *why_not = "rows of the source are not contiguous";
+  } else {
+    return std::make_unique<ResampleBilinearCuda>(problem, plan, context);
+  }
+  return nullptr;
+}
+
+}  // namespace anydml
