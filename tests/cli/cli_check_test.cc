@@ -60,21 +60,23 @@ TEST_F(CliCheckTest, RulesOfTheOperatorItself) {
 
 // Valid or not has nothing to do with being implemented.
 TEST_F(CliCheckTest, OperatorsThatAreNotImplemented) {
-  const std::string softmax = R"("r": { "type": "ACTIVATION_SOFTMAX", "desc": {
-      "InputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 1, 4] },
-      "OutputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 1, SIZE] } } })";
-  const auto write = [&](const char* size) {
-    std::string text = softmax;
-    WriteModel(text.replace(text.find("SIZE"), 4, size));
+  const std::string product = R"("r": { "type": "MATRIX_MULTIPLY_INTEGER", "desc": {
+      "ATensor": { "DataType": "INT8", "Sizes": [1, 1, 2, 3] },
+      "BTensor": { "DataType": "INT8", "Sizes": [1, 1, 3, 4] },
+      "OutputTensor": { "DataType": "INT32", "Sizes": [SIZES] } } })";
+  const auto write = [&](const char* sizes) {
+    std::string text = product;
+    WriteModel(text.replace(text.find("SIZES"), 5, sizes));
   };
-  write("4");
+  write("1, 1, 2, 4");
   const CliResult result = Run({"check", "m.json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.out.find(
-                "r (ACTIVATION_SOFTMAX): valid, accepted from feature level 1.0 on, not implemented yet"),
-            std::string::npos)
+  EXPECT_NE(
+      result.out.find(
+          "r (MATRIX_MULTIPLY_INTEGER): valid, accepted from feature level 2.1 on, not implemented yet"),
+      std::string::npos)
       << result.out;
-  write("5");
+  write("2, 4");
   EXPECT_EQ(Text(RunJson(1, {"check", "m.json"}), {"dispatchables", "0", "valid"}), "false");
 }
 

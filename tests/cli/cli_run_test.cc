@@ -268,8 +268,10 @@ TEST_F(CliRunTest, WrongDescriptions) {
         "FusedActivation: ACTIVATION_ELU: Alpha is missing");
   fails(3, R"({ "type": "hlsl" })", "hlsl");
   fails(3,
-        R"({ "type": "ACTIVATION_SOFTMAX", "desc": { "InputTensor": )" + tensor + R"(, "OutputTensor": )" +
-            tensor + " } }",
+        R"({ "type": "MATRIX_MULTIPLY_INTEGER", "desc": {
+              "ATensor": { "DataType": "INT8", "Sizes": [1, 1, 2, 3] },
+              "BTensor": { "DataType": "INT8", "Sizes": [1, 1, 3, 4] },
+              "OutputTensor": { "DataType": "INT32", "Sizes": [1, 1, 2, 4] } } })",
         "not implemented yet");
 }
 

@@ -129,7 +129,9 @@ class ReduceCuda final : public Kernel {
         reduced_aligned && common_.elements >= 8 && common_.outputs >= 64) {
       by_columns_ = true;
       units_.launch = reduce::FindColumnsLaunch(kind, problem.last, problem.input.type);
-      CutIntoSegments(&units_, 8, 128, 1);
+      // What one launch does in a few microseconds is not worth a second one.
+      const bool is_small = uint64_t{common_.elements} * common_.outputs <= 1 << 17;
+      CutIntoSegments(&units_, 8, is_small ? 512 : 128, 1);
     }
   }
 
@@ -137,8 +139,9 @@ class ReduceCuda final : public Kernel {
     const uint32_t units = CeilDivide(common_.elements, per_unit_);
     // A warp where rows are short and many, otherwise a block.
     const bool by_warps = units <= 256 && common_.outputs >= 8 * multiprocessors_;
-    units_.lanes = by_warps ? 32 : std::clamp(std::bit_ceil(units / 8), 128u, 512u);
-    if (!by_warps && common_.outputs < multiprocessors_ && units > 4096) units_.lanes = 1024;
+    // Where rows are many, small blocks: while some merge, others load.
+    const uint32_t most = common_.outputs >= 8 * multiprocessors_ ? 256 : units <= 4096 ? 512 : 1024;
+    units_.lanes = by_warps ? 32 : std::clamp(std::bit_ceil(units / 8), 128u, most);
     units_.columns = by_warps ? 8 : 1;
     units_.threads = units_.lanes * units_.columns;
     if (!by_warps) CutIntoSegments(&units_, 2048 / units_.threads, 1 << 16, per_unit_);
