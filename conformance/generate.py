@@ -10,8 +10,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from generator import (bindings, conversion, element_wise, identity, refusals, scatter_elements, scatter_nd,  # noqa: E402
-                       top_k)  # noqa: E402
+from generator import (bindings, conversion, element_wise, identity, refusals, scatter_elements,  # noqa: E402
+                       scatter_nd, top_k)
 from generator.pack import HERE  # noqa: E402
 
 BEGIN, END = "<!-- groups: written by generate.py -->\n", "<!-- /groups -->\n"

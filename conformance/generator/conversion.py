@@ -20,7 +20,7 @@ def converted(source, target, x):
 
 def cast():
     group = Group("cast", CONTRACT, "CAST: from every data type to every other one. Floats lose their fraction and are "
-                  "saturated, NaN becomes 0; integers keep their low bits; what becomes a float is rounded to the nearest.")
+                  "saturated, NaN becomes 0; integers keep their low bits; what becomes a float is rounded.")
     types = types_of("CAST", "InputTensor")
     for source in types:
         for target in types:

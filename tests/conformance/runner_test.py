@@ -125,7 +125,8 @@ class RunnerTest(unittest.TestCase):
             with self.subTest(index=index, value=value):
                 before = values[index]
                 self.change_expected("float32", lambda case: case["outputs"]["output"].__setitem__(index, value), name)
-                done, judged = conformance(self.folder, "--filter", name), judge("--pack", self.folder, "--filter", name)
+                done, judged = conformance(self.folder, "--filter", name), judge("--pack", self.folder, "--filter",
+                                                                                 name)
                 self.assertEqual((done.returncode, judged.returncode), (code, code), done.stdout + judged.stdout)
                 self.change_expected("float32", lambda case: case["outputs"]["output"].__setitem__(index, before), name)
         near = 1.0000001  # it is there before, and expected to stay; the operator writes 1
