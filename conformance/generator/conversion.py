@@ -89,7 +89,8 @@ def per_tensor(group, operator, types, scales, zeros, values, compute, scale_typ
             fields["OutputTensor"] = Result(output, SIZES)
             name = "-".join(dict.fromkeys(t.lower() for t in (types[0], scale_type, output)))
             group.add(f"{name}-{layout}" + ("" if with_zero else "-without-zero-point"),
-                      f"{types[0]} to {output}, {layout.replace('-', ' ')}.", model(operator, fields, compute))
+                      f"{types[0]} to {output}, {layout.replace('-', ' ')}.", model(operator, fields, compute),
+                      since="1.0" if with_zero else "6.2")
 
 
 def linear():

@@ -341,7 +341,7 @@ def group_of(operator, row):
             claim = f"Elements of {' and '.join(dict.fromkeys(types))}, special ones among them."
             made = bitwise(operator, row, types[0], sizes, output) if row.bits else element_wise(
                 operator, row, types, sizes, attributes, output)
-            group.add(name, claim, made)
+            group.add(name, claim, made, since="1.0" if len(set(types)) == 1 else "3.0")
     variants(group, operator, row, sizes)
     return group
 

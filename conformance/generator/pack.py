@@ -1,14 +1,19 @@
 """The files of the pack: models, and per group what is expected of them."""
 import json
 import os
+import re
 
 from generator import elements, tensors
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LEVELS = ["1.0", "2.0", "2.1", "3.0", "3.1", "4.0", "4.1", "5.0", "5.1", "5.2", "6.0", "6.1", "6.2", "6.3", "6.4"]
 
-with open(os.path.join(HERE, "..", "schema", "operators.json"), encoding="utf-8") as schema:
-    OPERATORS = {operator["name"]: operator for operator in json.load(schema)["operators"]}
+with open(os.path.join(HERE, "..", "schema", "operators.json"), encoding="utf-8") as file:
+    SCHEMA = json.load(file)
+OPERATORS = {operator["name"]: operator for operator in SCHEMA["operators"]}
+# The levels that the values of enumerations came with: 0x6400 is 6.4.
+ENUM_LEVELS = {member["name"]: f"{int(member['targetVersion'], 16) >> 12}.{int(member['targetVersion'], 16) >> 8 & 15}"
+               for members in SCHEMA["enums"].values() for member in members if "targetVersion" in member}
 OWNED_BY_DML = "DML_TENSOR_FLAG_OWNED_BY_DML"
 DOCUMENTATION, CONTRACT = "documentation", "contract"  # where a group's expectations come from
 # The name that every version of the model format knows.
@@ -26,12 +31,21 @@ def accepts(table, tensor_descs):
     return True
 
 
-def lowest_level(operator, tensor_descs):
-    """The first feature level that has the operator for these tensors; without tensors, at all."""
-    schema = OPERATORS[operator]
+def is_for(table, attributes):
+    """Some tables are for some functions only: "MIN and MAX"."""
+    function = str(attributes.get("Function", "")).replace("DML_REDUCE_FUNCTION_", "")
+    return "variant" not in table or not function or function in re.split(r", and |, | and ", table["variant"])
+
+
+def lowest_level(operator, tensor_descs, attributes=None):
+    """The first feature level that has the operator for these tensors and attributes; without tensors, at all."""
+    schema, attributes = OPERATORS[operator], attributes or {}
+    levels = [ENUM_LEVELS[value] for value in attributes.values() if isinstance(value, str) and value in ENUM_LEVELS]
+    if fused := attributes.get("FusedActivation"):
+        levels.append(OPERATORS[fused["Type"].replace("DML_OPERATOR_", "")]["featureLevel"])
     for table in sorted(schema["tensorSupport"], key=lambda table: LEVELS.index(table["level"])):
-        if accepts(table, tensor_descs):
-            return max(table["level"], schema["featureLevel"], key=LEVELS.index)
+        if is_for(table, attributes) and accepts(table, tensor_descs):
+            return max(table["level"], schema["featureLevel"], *levels, key=LEVELS.index)
     raise ValueError(f"{operator}: no feature level accepts this")
 
 
@@ -222,7 +236,8 @@ class Group:
         if not expectation.get("refused"):
             if self.basis == DOCUMENTATION:
                 model.check_documented()
-            expectation["since"] = lowest_level(model.operator, model.tensors)
+            expectation["since"] = max(lowest_level(model.operator, model.tensors, model.desc),
+                                       expectation.get("since", LEVELS[0]), key=LEVELS.index)
             expectation["outputs"] = model.outputs
             expectation["tolerances"] = model.tolerances
         self.models[name] = (claim, model, expectation)
