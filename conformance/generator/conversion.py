@@ -31,7 +31,8 @@ def cast():
             group.add(f"{source.lower()}-to-{target.lower()}", f"{source} to {target}.", build)
     group.add("strided", "Both tensors in another layout, with gaps, which stay.",
               model("CAST", {"InputTensor": Data("FLOAT32", SIZES, GENERAL), "OutputTensor": Result("INT16", SIZES)},
-                    lambda a: {"OutputTensor": {c: truncated("INT16", x) for c, x in a["InputTensor"].items()}}).relaid())
+                    lambda a: {"OutputTensor": {c: truncated("INT16", x) for c,
+                                                x in a["InputTensor"].items()}}).relaid())
     return group
 
 
@@ -100,7 +101,8 @@ def linear():
                        "difference to the zero point (0 where there is none) times the scale, rounded once.")
     for source, scale_type in (("FLOAT32", "FLOAT32"), ("FLOAT16", "FLOAT16"), ("INT32", "FLOAT32")):
         for target in ("UINT8", "INT8"):
-            values = [0, 1, -1, 3, -3, 5, -5, 7, 10, -10, 127, -127, 128, -128, 255, 256, 300, -300, 31, -31, 63, 65, 2, 9]
+            values = [0, 1, -1, 3, -3, 5, -5, 7, 10, -10, 127, -127, 128, -128, 255, 256, 300, -300, 31, -31, 63, 65,
+                      2, 9]
             if is_float(source):
                 values = [v / 2 for v in values[:-2]] + [math.inf, -math.inf]
 
@@ -156,7 +158,8 @@ def quantized_add():
                     return r32((arrays[f"{name}Tensor"][c] - zero(name)) * scale)
 
                 scale = next(iter(arrays["OutputScaleTensor"].values()))
-                return {"OutputTensor": {c: quantized(out, r32(r32(real("A", c) + real("B", c)) / scale), zero("Output"))
+                return {"OutputTensor": {c: quantized(out, r32(r32(real("A", c) + real("B", c)) / scale),
+                                                      zero("Output"))
                                          for c in arrays["ATensor"]}}
 
             group.add(f"{a_type.lower()}-{b_type.lower()}" + ("" if zeros else "-without-zero-points"),
