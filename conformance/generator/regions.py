@@ -51,7 +51,7 @@ class Alignment:
         start, length = first * scale, (last - first) * scale
         self.samples = max(least, min(most, math.ceil(length / out)), 1)
         steps = out * self.samples
-        self.line = []
+        self.line, self.smooth = [], True
         for i in range(steps):
             t = (i - out_offset) / ((steps - 1) or 1) if corners else (i - out_offset) / steps
             if corners and steps == 1:
@@ -61,6 +61,7 @@ class Alignment:
     def taps(self, o, j):
         """Pixels, weights and the way along the region of a sample; no pixels where it is out of bounds."""
         x, t = self.line[o * self.samples + j]
+        self.smooth &= x <= -1 or x >= self.size or (0 < x < self.size - 1 and x != int(x))
         if x <= -1 or x >= self.size:
             return [], t
         x = max(0.0, min(self.size - 1.0, x))
@@ -84,6 +85,8 @@ def region_samples(arrays, r, out, image, options):
             (ys, ty), (xs, tx) = down.taps(oy, jy), across.taps(ox, jx)
             samples.append(([(y, x, wy * wx) for y, wy in ys for x, wx in xs], ty, tx, ys, xs))
         yield (oy, ox), samples
+    if options.get("smooth") and not (across.smooth and down.smooth):
+        raise ValueError("a sample lies on a pixel")
 
 
 REGIONS = [0.5, 1, 4.25, 4, 0, 0, 6.5, 5.5, 2, 3, 2, 3, -3, -2, 3, 2.25, 4, 3.5, 9, 8]
@@ -112,8 +115,16 @@ MORE_ALIGNMENTS = {
 }
 
 
-def roi_fields(t, index):
-    return {"ROITensor": Data(t, [ROI_COUNT, 4], REGIONS), "BatchIndicesTensor": Data(index, [ROI_COUNT], BATCHES)}
+def roi_fields(t, index, regions=REGIONS):
+    return {"ROITensor": Data(t, [ROI_COUNT, 4], regions), "BatchIndicesTensor": Data(index, [ROI_COUNT], BATCHES)}
+
+
+def smooth_regions(options):
+    """Whose samples lie between pixels or far outside: on a pixel the image has no slope that all agree on."""
+    corners = [0.75, 1.125, 4.25, 4.375, 1.25, 0.875, 5.0625, 4.625, 2.3125, 3.3125, 2.3125, 3.3125, 20, 20, 26, 26,
+               3.6875, 4.125, 1.1875, 1.375]
+    scales = options["SpatialScaleX"], options["SpatialScaleY"]
+    return [corner / scales[i % 2] for i, corner in enumerate(corners)]
 
 
 def roi_align_suites():
@@ -159,7 +170,7 @@ def roi_align_gradient():
                     dy, x = arrays["InputGradientTensor"], arrays.get("InputTensor")
                     dx, droi = made(ROI_IMAGE, lambda *c: 0.0), made([ROI_COUNT, 4], lambda *c: 0.0)
                     for r, c in itertools.product(range(ROI_COUNT), range(2)):
-                        for o, samples in region_samples(arrays, r, ROI_OUT, ROI_IMAGE, options):
+                        for o, samples in region_samples(arrays, r, ROI_OUT, ROI_IMAGE, {**options, "smooth": True}):
                             g = dy[(r, c, *o)]
                             if function == MAXIMUM:  # of the first largest sample
                                 values = [math.fsum(w * x[BATCHES[r], c, py, px] for py, px, w in taps) if taps else NAN
@@ -185,7 +196,7 @@ def roi_align_gradient():
 
                 near = dict(ulps=16, absolute=1e-4)
                 fields = {"InputGradientTensor": Data(t, [ROI_COUNT, 2, *ROI_OUT], data(t, 60, seed=9)),
-                          **roi_fields(t, "UINT32")}
+                          **roi_fields(t, "UINT32", smooth_regions(options))}
                 if regions or function == MAXIMUM:
                     fields["InputTensor"] = Data(t, ROI_IMAGE, data(t, math.prod(ROI_IMAGE), seed=8))
                 if image:
