@@ -230,7 +230,7 @@ def torch_median(case, peer, copies, n):
         return None
     try:
         return 1e3 * statistics.median(torch_times(peer, copies, n))
-    except RuntimeError as error:  # NotImplementedError is one
+    except (RuntimeError, TypeError) as error:  # an unknown type, or arguments that this version does not have
         run.say(f"bench: PyTorch refuses {case.name}: {str(error).splitlines()[0]}")
         return None
 

@@ -209,6 +209,15 @@ class RunnerTest(unittest.TestCase):
                 self.assertEqual(done.returncode, code, done.stdout + done.stderr)
                 self.assertIn(said, done.stderr)
 
+    def test_every_operator_has_models(self):
+        done = json.loads(run(ANYDML, "operators", "--json").stdout)
+        implemented = {o["name"] for o in done["operators"] if o.get("implementations")}
+        self.assertGreater(len(implemented), 90)
+        described = {json.loads(path.read_text(encoding="utf-8"))["dispatchables"]["op"]["type"]
+                     for path in PACK.rglob("*.json") if path.name != "expected.json"}
+        described.add("DML_OPERATOR_SCATTER_ELEMENTS")  # under its older name
+        self.assertEqual({o for o in implemented if f"DML_OPERATOR_{o}" not in described}, set())
+
     def test_finds_the_pack_from_anywhere(self):
         done = conformance("--filter", "^top_k/examples/", cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
