@@ -1,9 +1,30 @@
 #include <vector>
 
+#include "ops/batchnorm/problem.h"
+#include "ops/convolution/problem.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
+#include "ops/fold/problem.h"
+#include "ops/gather/problem.h"
+#include "ops/gemm/problem.h"
+#include "ops/generate/problem.h"
+#include "ops/generate/random.h"
+#include "ops/integer_product/problem.h"
+#include "ops/lrn/problem.h"
+#include "ops/move/problem.h"
+#include "ops/move/reverse.h"
+#include "ops/move/value_scale.h"
+#include "ops/mvn/problem.h"
+#include "ops/one_hot/problem.h"
 #include "ops/operator.h"
+#include "ops/pooling/problem.h"
+#include "ops/reduce/problem.h"
+#include "ops/resample/problem.h"
+#include "ops/roi/problem.h"
+#include "ops/scan/nonzero.h"
+#include "ops/scan/problem.h"
 #include "ops/scatter/scatter.h"
+#include "ops/softmax/problem.h"
 #include "ops/top_k/top_k.h"
 
 namespace anydml {
@@ -11,13 +32,34 @@ namespace {
 
 std::vector<const Operator*> CollectOperators() {
   std::vector<const Operator*> operators = {
-      &kTopKOperator,              // TOP_K
-      &kScatterElementsOperator,   // SCATTER_ELEMENTS, SCATTER
-      &kScatterNdOperator,         // SCATTER_ND
-      &kTopK1Operator,             // TOP_K1
-      &DynamicQuantizeOperator(),  // DYNAMIC_QUANTIZE_LINEAR
+      &ConvolutionOperator(),          // CONVOLUTION
+      &DynamicQuantizeOperator(),      // DYNAMIC_QUANTIZE_LINEAR
+      &GemmOperator(),                 // GEMM
+      &NonzeroCoordinatesOperator(),   // NONZERO_COORDINATES
+      &OneHotOperator(),               // ONE_HOT
+      &RandomGeneratorOperator(),      // RANDOM_GENERATOR
+      &ReverseSubsequencesOperator(),  // REVERSE_SUBSEQUENCES
+      &kScatterElementsOperator,       // SCATTER_ELEMENTS, SCATTER
+      &kScatterNdOperator,             // SCATTER_ND
+      &kTopKOperator,                  // TOP_K
+      &kTopK1Operator,                 // TOP_K1
+      &ValueScaleOperator(),           // VALUE_SCALE_2D
   };
+  for (const Operator& op : BatchNormOperators()) operators.push_back(&op);
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
+  for (const Operator& op : FoldOperators()) operators.push_back(&op);
+  for (const Operator& op : GatherOperators()) operators.push_back(&op);
+  for (const Operator& op : GenerateOperators()) operators.push_back(&op);
+  for (const Operator& op : IntegerProductOperators()) operators.push_back(&op);
+  for (const Operator& op : LrnOperators()) operators.push_back(&op);
+  for (const Operator& op : MoveOperators()) operators.push_back(&op);
+  for (const Operator& op : MvnOperators()) operators.push_back(&op);
+  for (const Operator& op : PoolingOperators()) operators.push_back(&op);
+  for (const Operator& op : ReduceOperators()) operators.push_back(&op);
+  for (const Operator& op : ResampleOperators()) operators.push_back(&op);
+  for (const Operator& op : RoiOperators()) operators.push_back(&op);
+  for (const Operator& op : ScanOperators()) operators.push_back(&op);
+  for (const Operator& op : SoftmaxOperators()) operators.push_back(&op);
   return operators;
 }
 

@@ -31,6 +31,7 @@ class CaseMaker {
         least_(least) {}
 
   ByteSource& source() { return source_; }
+  std::mt19937_64& random() { return random_; }
 
   // Mostly few and small dimensions; now and then a long one.
   std::vector<uint32_t> Sizes(uint32_t max_rank) {

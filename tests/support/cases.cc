@@ -17,7 +17,15 @@ double TestSeconds(double usual) {
 }  // namespace
 
 std::span<const CaseFamily> AllCaseFamilies() {
-  static const CaseFamily kFamilies[] = {DynamicQuantizeCases(), ElementCases(), ScatterCases(), TopKCases()};
+  static const CaseFamily kFamilies[] = {
+      BatchNormCases(), ConvolutionCases(), DynamicQuantizeCases(),
+      ElementCases(),   FoldCases(),        GatherCases(),
+      GemmCases(),      GenerateCases(),    IntegerProductCases(),
+      LrnCases(),       MoveCases(),        MvnCases(),
+      OneHotCases(),    PoolingCases(),     ReduceCases(),
+      ResampleCases(),  RoiCases(),         ScanCases(),
+      ScatterCases(),   SoftmaxCases(),     TopKCases(),
+  };
   return kFamilies;
 }
 

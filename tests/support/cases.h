@@ -18,9 +18,26 @@ struct CaseFamily {
 };
 
 // Each is defined in its family's folder.
+CaseFamily BatchNormCases();
+CaseFamily ConvolutionCases();
 CaseFamily DynamicQuantizeCases();
 CaseFamily ElementCases();
+CaseFamily FoldCases();
+CaseFamily GatherCases();
+CaseFamily GemmCases();
+CaseFamily GenerateCases();
+CaseFamily IntegerProductCases();
+CaseFamily LrnCases();
+CaseFamily MoveCases();
+CaseFamily MvnCases();
+CaseFamily OneHotCases();
+CaseFamily PoolingCases();
+CaseFamily ReduceCases();
+CaseFamily ResampleCases();
+CaseFamily RoiCases();
+CaseFamily ScanCases();
 CaseFamily ScatterCases();
+CaseFamily SoftmaxCases();
 CaseFamily TopKCases();
 
 std::span<const CaseFamily> AllCaseFamilies();

@@ -223,7 +223,10 @@ Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
       desc_.fields[i] = tensors.empty() ? TensorDesc() : tensors[0];
     }
   }
-  if (is_implemented) ANYDML_RETURN_IF_ERROR(tools::InferOutputs(&desc_));
+  if (is_implemented) {
+    ANYDML_RETURN_IF_ERROR(SetCounts(&desc_));  // of Axes, which decide about sizes
+    ANYDML_RETURN_IF_ERROR(tools::InferOutputs(&desc_));
+  }
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;

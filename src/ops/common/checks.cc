@@ -26,12 +26,41 @@ Status CheckOneElement(const OperatorDesc& desc, std::string_view name) {
                          " but must be all 1: one number holds for all elements");
 }
 
+Status CheckBroadcastSizes(const OperatorDesc& desc, std::string_view name) {
+  const TensorDesc& input = *desc.tensor("InputTensor");
+  const TensorDesc& tensor = *desc.tensor(name);
+  for (uint32_t d = 0; d < tensor.rank; ++d) {
+    if (tensor.sizes[d] == 1 || tensor.sizes[d] == input.sizes[d]) continue;
+    return InvalidArgument(desc.schema->name, ": ", name, ".Sizes[", d, "] is ", tensor.sizes[d],
+                           " but must be 1 or InputTensor.Sizes[", d, "], which is ", input.sizes[d]);
+  }
+  return {};
+}
+
 Status CheckAxis(const OperatorDesc& desc) {
   const uint32_t axis = desc.uint("Axis");
   const uint32_t rank = desc.tensor("InputTensor")->rank;
   if (axis < rank) return {};
   return InvalidArgument(desc.schema->name, ": Axis is ", axis, " but InputTensor.DimensionCount is ", rank,
                          "; Axis must be in [0, ", rank - 1, "]");
+}
+
+Status CheckMeaningfulDimensions(const OperatorDesc& desc, std::string_view tensor_name,
+                                 std::string_view count_name, uint32_t least) {
+  const TensorDesc& tensor = *desc.tensor(tensor_name);
+  const uint32_t count = desc.uint(count_name);
+  if (count < least || count > tensor.rank) {
+    return InvalidArgument(desc.schema->name, ": ", count_name, " is ", count, " but ", tensor_name,
+                           ".DimensionCount is ", tensor.rank, "; ", count_name, " must be in [", least, ", ",
+                           tensor.rank, "]");
+  }
+  for (uint32_t d = 0; d < tensor.rank - count; ++d) {
+    if (tensor.sizes[d] == 1) continue;
+    return InvalidArgument(desc.schema->name, ": ", tensor_name, ".Sizes[", d, "] is ", tensor.sizes[d],
+                           " but ", count_name, " is ", count, " of ", tensor.rank,
+                           "; the dimensions left of the last ", count, " must be 1");
+  }
+  return {};
 }
 
 Status RequireTensor(const OperatorDesc& desc, std::string_view name, const TensorDesc** out) {

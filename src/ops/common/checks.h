@@ -15,8 +15,16 @@ Status CheckSizes(const OperatorDesc& desc, std::string_view name, const Dimensi
 // Tensor `name`, where it is present, has one element, which holds for all.
 Status CheckOneElement(const OperatorDesc& desc, std::string_view name);
 
+// Each size of tensor `name` is InputTensor's, or 1, which holds for all.
+Status CheckBroadcastSizes(const OperatorDesc& desc, std::string_view name);
+
 // `axis` is a dimension of InputTensor.
 Status CheckAxis(const OperatorDesc& desc);
+
+// Field `count_name` says how many of a tensor's last dimensions mean something, at least `least`; the
+// others, on the left, must be 1.
+Status CheckMeaningfulDimensions(const OperatorDesc& desc, std::string_view tensor_name,
+                                 std::string_view count_name, uint32_t least);
 
 // "{1,2,3}"
 std::string DimensionsToString(const Dimensions& sizes, uint32_t rank);

@@ -29,12 +29,9 @@ inline LoopNest<2> CopyNest(const TensorDesc& from, const TensorDesc& to) {
   return SortedByStride(nest, DeviceCopy::kTo);
 }
 
-inline DeviceCopy MakeDeviceCopy(const LoopNest<2>& nest, uint32_t element_bytes, const std::byte* from,
-                                 std::byte* to) {
+// A copy without a place. `addresses`: those that it will have, or-ed together.
+inline DeviceCopy MakeDeviceCopy(const LoopNest<2>& nest, uint32_t element_bytes, uint64_t addresses) {
   DeviceCopy copy;
-  copy.from = from;
-  copy.to = to;
-  const uint64_t addresses = AddressOf(from) | AddressOf(to);
   copy.contiguous = nest.rank <= 1 && InnermostIsContiguous(nest);
   if (copy.contiguous) {
     const uint64_t bytes = Iterations(nest) * element_bytes;
@@ -47,6 +44,14 @@ inline DeviceCopy MakeDeviceCopy(const LoopNest<2>& nest, uint32_t element_bytes
     copy.units = static_cast<uint32_t>(Iterations(in_units));
     copy.nest = DeviceNest<2>(in_units);
   }
+  return copy;
+}
+
+inline DeviceCopy MakeDeviceCopy(const LoopNest<2>& nest, uint32_t element_bytes, const std::byte* from,
+                                 std::byte* to) {
+  DeviceCopy copy = MakeDeviceCopy(nest, element_bytes, AddressOf(from) | AddressOf(to));
+  copy.from = from;
+  copy.to = to;
   return copy;
 }
 
@@ -77,29 +82,36 @@ __device__ Unit MapUnit(Unit unit, Function f) {
 
 // Input and output may be the same memory.
 template <typename Element, typename Unit, typename Function>
-__device__ void MapUnitNumber(const DeviceCopy& copy, uint64_t number, Function f) {
+__device__ void MapUnitNumber(const DeviceCopy& copy, const std::byte* from, std::byte* to, uint64_t number,
+                              Function f) {
   if (number >= copy.units) return;
   uint64_t offsets[2] = {number, number};
   if (!copy.contiguous) copy.nest.OffsetsOf(static_cast<uint32_t>(number), offsets);
   // Not read again: leaves the cache first.
-  const Unit unit = __ldcs(reinterpret_cast<const Unit*>(copy.from) + offsets[DeviceCopy::kFrom]);
-  reinterpret_cast<Unit*>(copy.to)[offsets[DeviceCopy::kTo]] = MapUnit<Element>(unit, f);
+  const Unit unit = __ldcs(reinterpret_cast<const Unit*>(from) + offsets[DeviceCopy::kFrom]);
+  reinterpret_cast<Unit*>(to)[offsets[DeviceCopy::kTo]] = MapUnit<Element>(unit, f);
 }
 
 // What block number `block` of CopyBlocks does: f for every element.
 template <typename Element, typename Function>
-__device__ void MapBlock(const DeviceCopy& copy, uint64_t block, Function f) {
+__device__ void MapBlock(const DeviceCopy& copy, const std::byte* from, std::byte* to, uint64_t block,
+                         Function f) {
   DispatchByUnit(copy.unit_bytes, [&]<typename Unit>() {
     if constexpr (sizeof(Unit) >= sizeof(Element)) {
-      MapUnitNumber<Element, Unit>(copy, block * blockDim.x + threadIdx.x, f);
+      MapUnitNumber<Element, Unit>(copy, from, to, block * blockDim.x + threadIdx.x, f);
     }
   });
   if (block == 0 && threadIdx.x < copy.tail_bytes / sizeof(Element)) {
     const uint64_t units_end = uint64_t{copy.units} * copy.unit_bytes;
-    const auto* from = reinterpret_cast<const Element*>(copy.from + units_end);
-    auto* to = reinterpret_cast<Element*>(copy.to + units_end);
-    to[threadIdx.x] = MapUnit<Element>(from[threadIdx.x], f);
+    const auto* source = reinterpret_cast<const Element*>(from + units_end);
+    auto* target = reinterpret_cast<Element*>(to + units_end);
+    target[threadIdx.x] = MapUnit<Element>(source[threadIdx.x], f);
   }
+}
+
+template <typename Element, typename Function>
+__device__ void MapBlock(const DeviceCopy& copy, uint64_t block, Function f) {
+  MapBlock<Element>(copy, copy.from, copy.to, block, f);
 }
 
 __device__ inline void CopyBlock(const DeviceCopy& copy, uint64_t block) {

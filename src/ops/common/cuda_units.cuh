@@ -58,13 +58,16 @@ uint64_t UnitConstraints(const LoopNest<kOperands>& nest, uint32_t element_bytes
   return bytes;
 }
 
-// The same nest with `elements` neighbours as one; UnitConstraints allow it.
+// The same nest with `elements` neighbours as one; UnitConstraints allow it. Strides may be negative, as
+// their two's complement.
 template <size_t kOperands>
 LoopNest<kOperands> InUnits(LoopNest<kOperands> nest, uint32_t elements) {
   if (elements == 1) return nest;
   nest.loops[nest.rank - 1].size /= elements;
   for (uint32_t d = 0; d + 1 < nest.rank; ++d) {
-    for (uint64_t& stride : nest.loops[d].strides) stride /= elements;
+    for (uint64_t& stride : nest.loops[d].strides) {
+      stride = static_cast<uint64_t>(static_cast<int64_t>(stride) / static_cast<int64_t>(elements));
+    }
   }
   return nest;
 }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
+#include "ops/common/nest_copy.h"
 #include "ops/common/nest_parts.h"
 
 namespace anydml {
@@ -22,10 +22,9 @@ class StridedCopy {
   bool in_place() const { return same_layout_; }
 
  private:
-  DataType type_;
   bool same_layout_;
-  bool streams_;  // see StreamCopy
-  std::vector<NestPart<2>> parts_;
+  NestCopy copy_;
+  uint32_t parts_;
 };
 
 }  // namespace anydml

@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,5 +67,8 @@ OperatorDesc Describe(const char* operator_name, const std::vector<Values>& inpu
 void Expect(const char* operator_name, const std::vector<Values>& inputs, Attributes attributes,
             const std::vector<Values>& outputs, uint32_t ulps = 0, const char* file = __builtin_FILE(),
             int line = __builtin_LINE());
+
+// The types of all operators that Expect was called for.
+const std::set<uint32_t>& ExpectedOperators();
 
 }  // namespace anydml::testing

@@ -92,16 +92,25 @@ ANYDML_BODY auto NotLess(D, V a, V b) {
   }
 }
 
-// The larger number; NaN if one is, and +0 is larger than -0.
+// The larger of two numbers, of which +0 is larger than -0. Of zeros, Max gives the first, the second or +0, as
+// the target pleases; both orders together have both. What comes of a NaN is nothing to use.
+template <class V>
+ANYDML_BODY V LargerNumberOf(V a, V b) {
+  return hn::And(hn::Max(a, b), hn::Max(b, a));
+}
+template <class V>
+ANYDML_BODY V SmallerNumberOf(V a, V b) {
+  return hn::Or(hn::Min(a, b), hn::Min(b, a));
+}
+
+// The same; NaN if one is.
 template <class D, class V>
 ANYDML_BODY V LargerOf([[maybe_unused]] D d, V a, V b) {
 #ifdef ANYDML_STORES_ONE_NAN
   return LargerNumber(a, b);
 #else
   if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
-    const V larger = hn::IfThenElse(hn::Gt(a, b), a, b);
-    const V both = hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), larger);  // equal: only zeros differ
-    return hn::IfThenElse(hn::Or(IsNanMask(d, a), IsNanMask(d, b)), QuietNan(d), both);
+    return hn::IfThenElse(hn::Or(IsNanMask(d, a), IsNanMask(d, b)), QuietNan(d), LargerNumberOf(a, b));
   } else {
     return hn::Max(a, b);
   }
@@ -113,9 +122,7 @@ ANYDML_BODY V SmallerOf([[maybe_unused]] D d, V a, V b) {
   return SmallerNumber(a, b);
 #else
   if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
-    const V smaller = hn::IfThenElse(hn::Lt(a, b), a, b);
-    const V both = hn::IfThenElse(hn::Eq(a, b), hn::Or(a, b), smaller);
-    return hn::IfThenElse(hn::Or(IsNanMask(d, a), IsNanMask(d, b)), QuietNan(d), both);
+    return hn::IfThenElse(hn::Or(IsNanMask(d, a), IsNanMask(d, b)), QuietNan(d), SmallerNumberOf(a, b));
   } else {
     return hn::Min(a, b);
   }
@@ -124,6 +131,13 @@ ANYDML_BODY V SmallerOf([[maybe_unused]] D d, V a, V b) {
 
 template <class D, class V>
 ANYDML_BODY V Clamped(D d, V x, V low, V high) {
+#ifndef ANYDML_STORES_ONE_NAN
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    const V number = LargerNumberOf(low, SmallerNumberOf(x, high));
+    const auto bound_is_nan = hn::Or(IsNanMask(d, low), IsNanMask(d, high));
+    return hn::IfThenElse(hn::Or(IsNanMask(d, x), bound_is_nan), QuietNan(d), number);
+  }
+#endif
   return LargerOf(d, low, SmallerOf(d, x, high));  // low where low > high
 }
 
@@ -202,7 +216,14 @@ ANYDML_UNARY(ScaleBias) {
   return OneNan(d, Sum(d, Product(d, a, Parameter(d, instruction, 0)), Parameter(d, instruction, 1)));
 }
 ANYDML_UNARY(Clip) { return Clamped(d, a, Parameter(d, instruction, 0), Parameter(d, instruction, 1)); }
-ANYDML_UNARY(Relu) { return LargerOf(d, a, hn::Zero(d)); }
+ANYDML_UNARY(Relu) {
+#ifndef ANYDML_STORES_ONE_NAN
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    return hn::IfThenElse(IsNanMask(d, a), QuietNan(d), hn::IfThenElseZero(hn::Gt(a, hn::Zero(d)), a));
+  }
+#endif
+  return LargerOf(d, a, hn::Zero(d));
+}
 ANYDML_UNARY(LeakyRelu) {
   const V scaled = hn::Mul(Parameter(d, instruction, 0), a);
   return OneNan(d, hn::IfThenElse(hn::Ge(a, hn::Zero(d)), a, scaled));

@@ -12,6 +12,7 @@ Exactness ExactnessOf(const ElementProblem& problem) {
 
 constexpr Implementation<ElementProblem> kImplementations[] = {
     {"cpu.copy", "cpu", ANYDML_ON_CPU(CreateElementCopy)},
+    {"cpu.direct", "cpu", ANYDML_ON_CPU(CreateElementDirect), nullptr, {}, ExactnessOf},
     {"cpu.tiles", "cpu", ANYDML_ON_CPU(CreateElementTiles), nullptr, {}, ExactnessOf},
     {"cuda.copy", "cuda", ANYDML_ON_CUDA(CreateElementCopyCuda)},
     {"cuda.flat", "cuda", ANYDML_ON_CUDA(CreateElementFlatCuda), nullptr, {}, ExactnessOf},

@@ -46,6 +46,8 @@ std::span<const char* const> ElementImplementationNames();
 // create functions of the implementations; the list is in implementations.cc.
 std::unique_ptr<const Kernel> CreateElementCopy(const ElementProblem& problem, const LowerContext& context,
                                                 std::string* why_not);
+std::unique_ptr<const Kernel> CreateElementDirect(const ElementProblem& problem, const LowerContext& context,
+                                                  std::string* why_not);
 std::unique_ptr<const Kernel> CreateElementTiles(const ElementProblem& problem, const LowerContext& context,
                                                  std::string* why_not);
 std::unique_ptr<const Kernel> CreateElementReference(const ElementProblem& problem,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/element/expect_values.h"
+#include "ops/element/operators.h"
 
 namespace anydml::testing {
 namespace {
@@ -249,6 +250,17 @@ TEST(UnaryValues, ConstantPow) {
   Expect("ELEMENT_WISE_CONSTANT_POW", {I8({-5, -6, 5})}, {{"Exponent", 3.0f}}, {I8({-125, -128, 125})});
   Expect("ELEMENT_WISE_CONSTANT_POW", {U32({65536, 3})}, {{"Exponent", 2.0f}}, {U32({UINT32_MAX, 9})});
 }
+
+class EveryOperatorHasValues final : public ::testing::Environment {
+  void TearDown() override {
+    const auto& tests = *::testing::UnitTest::GetInstance();
+    if (tests.test_to_run_count() != tests.total_test_count()) return;
+    for (const OperatorType type : ElementOperatorTypes()) {
+      EXPECT_TRUE(ExpectedOperators().contains(static_cast<uint32_t>(type))) << FindOperator(type)->name;
+    }
+  }
+};
+const auto* const kEveryOperator = ::testing::AddGlobalTestEnvironment(new EveryOperatorHasValues);
 
 }  // namespace
 }  // namespace anydml::testing

@@ -7,24 +7,6 @@
 namespace anydml {
 namespace {
 
-// `count` meaningful dimensions of `tensor`; the others, on the left, must be 1.
-Status CheckMeaningful(const OperatorDesc& desc, const char* tensor_name, const char* count_name) {
-  const TensorDesc& tensor = *desc.tensor(tensor_name);
-  const uint32_t count = desc.uint(count_name);
-  if (count < 1 || count > tensor.rank) {
-    return InvalidArgument(desc.schema->name, ": ", count_name, " is ", count, " but ", tensor_name,
-                           ".DimensionCount is ", tensor.rank, "; ", count_name, " must be in [1, ",
-                           tensor.rank, "]");
-  }
-  for (uint32_t d = 0; d < tensor.rank - count; ++d) {
-    if (tensor.sizes[d] == 1) continue;
-    return InvalidArgument(desc.schema->name, ": ", tensor_name, ".Sizes[", d, "] is ", tensor.sizes[d],
-                           " but ", count_name, " is ", count, " of ", tensor.rank,
-                           "; the dimensions left of the last ", count, " must be 1");
-  }
-  return {};
-}
-
 Status CheckTupleSize(const ScatterNdDesc& desc) {
   const uint32_t last = desc.indices.rank - 1;
   const uint32_t tuple_size = desc.indices.sizes[last];
@@ -58,8 +40,8 @@ Status UpdatesSizes(const ScatterNdDesc& desc, Dimensions* sizes) {
 }  // namespace
 
 Status CheckScatterNd(const OperatorDesc& desc, FeatureLevel) {
-  ANYDML_RETURN_IF_ERROR(CheckMeaningful(desc, "InputTensor", "InputDimensionCount"));
-  ANYDML_RETURN_IF_ERROR(CheckMeaningful(desc, "IndicesTensor", "IndicesDimensionCount"));
+  ANYDML_RETURN_IF_ERROR(CheckMeaningfulDimensions(desc, "InputTensor", "InputDimensionCount", 1));
+  ANYDML_RETURN_IF_ERROR(CheckMeaningfulDimensions(desc, "IndicesTensor", "IndicesDimensionCount", 1));
   const auto scatter = ScatterNdDesc::From(desc);
   ANYDML_RETURN_IF_ERROR(CheckTupleSize(scatter));
   Dimensions sizes;

@@ -1,4 +1,5 @@
 #define ANYDML_GROUP ANYDML_ARITHMETIC_FUNCTIONS
 #define ANYDML_GROUP_FILE "ops/element/cpu/arithmetic_loops.cc"
 #define ANYDML_FIND_LOOP FindArithmeticLoop
+#define ANYDML_GROUP_STORES_BYTES false
 #include "ops/element/cpu/group-inl.h"

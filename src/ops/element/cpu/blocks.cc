@@ -1,12 +1,14 @@
 #include "ops/element/cpu/blocks.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <type_traits>
 
 #include "base/half.h"
 #include "ops/common/dispatch.h"
 #include "ops/element/cpu/rows.h"
+#include "ops/element/cpu/transpose.h"
 #include "ops/element/narrow.h"
 #include "ops/element/saturate.h"
 
@@ -61,14 +63,40 @@ void ConvertRowBack(const C* from, T* to, uint64_t count) {
   }
 }
 
+// Elements of the largest tile across an input.
+constexpr uint64_t kMaxTransposed = 4096;
+
 // Whether neighbours in memory are rather found along the rows' numbers: lines are read once then.
 bool IsAcross(const Block& block) { return block.row_stride < block.column_stride && block.row_stride != 0; }
+
+// For a block whose columns' elements are neighbours: from memory as it is read best, then row by row.
+// Whether it is one of the usual ones.
+template <typename T, typename C>
+bool TransposeAndConvert(const T* from, const Block& block, C* to) {
+  if constexpr (sizeof(T) == 4 && sizeof(C) == 4 && std::is_integral_v<T> == std::is_integral_v<C>) {
+    TransposeBlock(reinterpret_cast<const uint32_t*>(from), block.column_stride, block.rows, block.columns,
+                   reinterpret_cast<uint32_t*>(to));
+    return true;
+  } else if constexpr (sizeof(T) == 2 && sizeof(C) == 4) {
+    const uint64_t elements = block.rows * block.columns;
+    std::array<uint16_t, kMaxTransposed> transposed;
+    if (elements > transposed.size()) return false;
+    TransposeBlock(reinterpret_cast<const uint16_t*>(from), block.column_stride, block.rows, block.columns,
+                   transposed.data());
+    ConvertRow(reinterpret_cast<const T*>(transposed.data()), to, elements);
+    return true;
+  } else {
+    return false;
+  }
+}
 
 template <typename T, typename C>
 void Load(const void* tensor, const Block& block, void* to) {
   const T* const from = static_cast<const T*>(tensor) + block.offset;
   C* const target = static_cast<C*>(to);
   const uint64_t stride = block.column_stride;
+  if (block.rows > 1 && block.row_stride == 1 && stride > 1 && TransposeAndConvert(from, block, target))
+    return;
   if (block.rows > 1 && IsAcross(block)) {
     for (uint64_t c = 0; c < block.columns; ++c) {
       const T* const column = from + c * stride;

@@ -1,9 +1,10 @@
 // The loops of a group of functions for every SIMD target, or for one lane without Highway. A file defines
-// ANYDML_GROUP (a table of function.h), ANYDML_GROUP_FILE (itself) and ANYDML_FIND_LOOP (what it exports),
-// then includes this; no include guard.
-#include <cstring>
+// ANYDML_GROUP (a table of function.h), ANYDML_GROUP_FILE (itself), ANYDML_FIND_LOOP (what it exports) and
+// ANYDML_GROUP_STORES_BYTES (whether loops can store bytes; others can store FLOAT16), then includes this; no
+// include guard.
 #include <type_traits>
 
+#include "base/half.h"
 #include "ops/element/cpu/loops.h"
 
 #if ANYDML_HAVE_HIGHWAY
@@ -29,6 +30,46 @@ namespace math = anydml::HWY_NAMESPACE;
 #include "ops/element/functions-inl.h"
 #include "ops/element/transcendental_functions-inl.h"
 }  // namespace fn
+
+#include "ops/element/cpu/half_vectors-inl.h"
+
+#if HWY_ARCH_X86
+// Two halves of vectors as a whole one, past the caches where that is at least what can be stored so.
+template <class D, class V>
+HWY_INLINE void StoreTogether(D d, V first, V second, bool streams, hn::TFromD<D>* to) {
+  const hn::Twice<D> both;
+  if constexpr (hn::MaxLanes(both) * sizeof(hn::TFromD<D>) >= 16) {
+    if (streams) return hn::Stream(hn::Combine(both, second, first), both, to);
+  }
+  hn::StoreU(first, d, to);
+  hn::StoreU(second, d, to + hn::Lanes(d));
+}
+#else
+template <class D, class V>
+HWY_INLINE void StoreTogether(D d, V first, V second, bool, hn::TFromD<D>* to) {
+  hn::StoreU(first, d, to);
+  hn::StoreU(second, d, to + hn::Lanes(d));
+}
+#endif
+
+template <class D, class V>
+HWY_INLINE void WriteHalves(D d, V first, V second, bool streams, uint16_t* to) {
+  StoreTogether(hn::Rebind<uint16_t, D>(), ToHalves(d, first), ToHalves(d, second), streams, to);
+}
+
+template <class D, class V>
+HWY_INLINE void WriteBytes(D, V first, V second, bool streams, uint8_t* to) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::Rebind<uint8_t, D> db;
+  StoreTogether(db, hn::TruncateTo(db, hn::BitCast(du, first)), hn::TruncateTo(db, hn::BitCast(du, second)),
+                streams, to);
+}
+
+template <class D, class V>
+HWY_INLINE void StreamPair(D d, V first, V second, hn::TFromD<D>* to) {
+  hn::Stream(first, d, to);
+  hn::Stream(second, d, to + hn::Lanes(d));
+}
 
 #include "ops/element/cpu/loops-inl.h"
 
@@ -65,10 +106,6 @@ constexpr size_t Lanes(D) {
   return 1;
 }
 template <class D>
-constexpr size_t MaxLanes(D) {
-  return 1;
-}
-template <class D>
 Vec<D> LoadU(D, const Vec<D>* from) {
   return *from;
 }
@@ -79,6 +116,23 @@ void StoreU(Vec<D> value, D, Vec<D>* to) {
 }  // namespace hn
 namespace fn = lane_functions;
 #define ANYDML_BODY inline
+
+inline float LoadHalves(hn::Tag<float>, const uint16_t* from) { return ToFloat(Half{*from}); }
+inline void WriteHalves(hn::Tag<float>, float first, float second, bool, uint16_t* to) {
+  to[0] = ToHalf(first).bits;
+  to[1] = ToHalf(second).bits;
+}
+template <typename T>
+void WriteBytes(hn::Tag<T>, T first, T second, bool, uint8_t* to) {
+  to[0] = static_cast<uint8_t>(std::bit_cast<uint32_t>(first));
+  to[1] = static_cast<uint8_t>(std::bit_cast<uint32_t>(second));
+}
+template <typename T>
+void StreamPair(hn::Tag<T>, T first, T second, T* to) {
+  to[0] = first;
+  to[1] = second;
+}
+
 #include "ops/element/cpu/loops-inl.h"
 
 }  // namespace

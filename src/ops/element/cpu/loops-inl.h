@@ -1,43 +1,88 @@
 // Loops over elements for the functions that have a body in Highway's vocabulary. Text inside a namespace
-// where `hn` and `fn` (the bodies) are names.
+// where `hn` and `fn` (the bodies) are names, and LoadHalves, WriteHalves, WriteBytes and their like.
+//
+// Vectors are taken in pairs: how they are read and written is asked once for both, and a pair of halves is
+// a whole vector, which can be stored past the caches.
 
-template <class Function, int kSources, class D, typename T>
-ANYDML_BODY void ApplyVector(D d, const T* a, const T* b, const T* c, T* to, const Instruction& instruction) {
-  if constexpr (kSources == 1) {
-    hn::StoreU(Function::Call(d, hn::LoadU(d, a), instruction), d, to);
-  } else if constexpr (kSources == 2) {
-    hn::StoreU(Function::Call(d, hn::LoadU(d, a), hn::LoadU(d, b), instruction), d, to);
-  } else {
-    hn::StoreU(Function::Call(d, hn::LoadU(d, a), hn::LoadU(d, b), hn::LoadU(d, c), instruction), d, to);
+template <class D, class V>
+ANYDML_BODY void ReadPair(D d, const std::byte* from, bool halves, V& first, V& second) {
+  using T = hn::TFromD<D>;
+  if constexpr (std::is_same_v<T, float>) {
+    if (halves) {
+      const auto* const elements = reinterpret_cast<const uint16_t*>(from);
+      first = LoadHalves(d, elements);
+      second = LoadHalves(d, elements + hn::Lanes(d));
+      return;
+    }
   }
+  const auto* const elements = reinterpret_cast<const T*>(from);
+  first = hn::LoadU(d, elements);
+  second = hn::LoadU(d, elements + hn::Lanes(d));
 }
 
-template <class Function, int kSources, typename T>
-void Loop(const LoopArguments& arguments) {
-  const hn::ScalableTag<T> d;
-  const Instruction& instruction = *arguments.instruction;
-  const uint64_t lanes = hn::Lanes(d);
-  const auto* const a = static_cast<const T*>(arguments.sources[0]);
-  const auto* const b = static_cast<const T*>(arguments.sources[kSources > 1 ? 1 : 0]);
-  const auto* const c = static_cast<const T*>(arguments.sources[kSources > 2 ? 2 : 0]);
-  auto* const to = static_cast<T*>(arguments.target);
-  uint64_t i = 0;
-  for (; i + lanes <= arguments.count; i += lanes) {
-    ApplyVector<Function, kSources>(d, a + i, b + i, c + i, to + i, instruction);
+template <class D, class V>
+ANYDML_BODY void WritePair(D d, V first, V second, Storage storage, bool streams, std::byte* to) {
+  using T = hn::TFromD<D>;
+  if constexpr (ANYDML_GROUP_STORES_BYTES) {
+    if (storage == Storage::kByte) {
+      return WriteBytes(d, first, second, streams, reinterpret_cast<uint8_t*>(to));
+    }
+  } else if constexpr (std::is_same_v<T, float>) {
+    if (storage == Storage::kHalf) {
+      return WriteHalves(d, first, second, streams, reinterpret_cast<uint16_t*>(to));
+    }
   }
-  if (i == arguments.count) return;
-  // The last elements, which are fewer than a vector has, go through memory of a whole one.
-  T rest[3][hn::MaxLanes(hn::ScalableTag<T>())] = {};
-  const size_t bytes = (arguments.count - i) * sizeof(T);
-  std::memcpy(rest[0], a + i, bytes);
-  if constexpr (kSources > 1) std::memcpy(rest[1], b + i, bytes);
-  if constexpr (kSources > 2) std::memcpy(rest[2], c + i, bytes);
-  ApplyVector<Function, kSources>(d, rest[0], rest[1], rest[2], rest[0], instruction);
-  std::memcpy(to + i, rest[0], bytes);
+  auto* const elements = reinterpret_cast<T*>(to);
+  if (streams) return StreamPair(d, first, second, elements);
+  hn::StoreU(first, d, elements);
+  hn::StoreU(second, d, elements + hn::Lanes(d));
+}
+
+inline constexpr uint32_t kStorageBytes[] = {4, 2, 1};
+
+template <class Function, int kSources, typename T>
+void Loop(const LoopPiece& piece) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const uint64_t pair = 2 * hn::Lanes(d);
+  // Copies: what is stored might be the arguments, for all that a compiler knows.
+  const Instruction instruction = *piece.instruction;
+  const std::byte *a = piece.sources[0], *b = piece.sources[1], *c = piece.sources[2];
+  const uint64_t a_step = pair * piece.steps[0], b_step = pair * piece.steps[1],
+                 c_step = pair * piece.steps[2];
+  const bool a_halves = piece.halves[0], b_halves = piece.halves[1], c_halves = piece.halves[2];
+  std::byte* to = piece.target;
+  const Storage storage = piece.target_storage;
+  const uint64_t to_step = pair * kStorageBytes[static_cast<uint32_t>(storage)];
+  const bool streams = piece.streams;
+  for (uint64_t left = piece.count; left != 0; left -= pair) {
+    V a0, a1;
+    ReadPair(d, a, a_halves, a0, a1);
+    a += a_step;
+    if constexpr (kSources == 1) {
+      const V first = Function::Call(d, a0, instruction);
+      WritePair(d, first, Function::Call(d, a1, instruction), storage, streams, to);
+    } else {
+      V b0, b1;
+      ReadPair(d, b, b_halves, b0, b1);
+      b += b_step;
+      if constexpr (kSources == 2) {
+        const V first = Function::Call(d, a0, b0, instruction);
+        WritePair(d, first, Function::Call(d, a1, b1, instruction), storage, streams, to);
+      } else {
+        V c0, c1;
+        ReadPair(d, c, c_halves, c0, c1);
+        c += c_step;
+        const V first = Function::Call(d, a0, b0, c0, instruction);
+        WritePair(d, first, Function::Call(d, a1, b1, c1, instruction), storage, streams, to);
+      }
+    }
+    to += to_step;
+  }
 }
 
 template <class Function, int kSources, uint32_t kClasses, Class kClass, typename T>
-constexpr ElementLoop LoopFor() {
+constexpr auto LoopFor() -> void (*)(const LoopPiece&) {
   if constexpr ((kClasses & Bit(kClass)) != 0) {
     return &Loop<Function, kSources, T>;
   } else {
@@ -53,8 +98,8 @@ constexpr ElementLoop LoopFor() {
 
 ElementLoop FindInGroup(uint32_t row, uint32_t type) {
   using namespace element_table;
-  static constexpr ElementLoop kLoops[][3] = {ANYDML_GROUP(ANYDML_LOOPS)};
-  return kLoops[row][type];
+  static constexpr void (*kLoops[][3])(const LoopPiece&) = {ANYDML_GROUP(ANYDML_LOOPS)};
+  return {kLoops[row][type], static_cast<uint32_t>(2 * hn::Lanes(hn::ScalableTag<float>())), true};
 }
 
 #undef ANYDML_LOOPS

@@ -1,18 +1,25 @@
 #include "ops/element/cpu/loops.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "base/half.h"
+#include "ops/element/cpu/blocks.h"
 #include "ops/element/scalar_functions.h"
 
 namespace anydml {
 namespace {
 
 template <class Function, int kSources, typename T>
-void Loop(const LoopArguments& arguments) {
-  const Instruction instruction = *arguments.instruction;
-  const auto* const a = static_cast<const T*>(arguments.sources[0]);
-  const auto* const b = static_cast<const T*>(arguments.sources[kSources > 1 ? 1 : 0]);
-  const auto* const c = static_cast<const T*>(arguments.sources[kSources > 2 ? 2 : 0]);
-  auto* const to = static_cast<T*>(arguments.target);
-  for (uint64_t i = 0; i < arguments.count; ++i) {
+void Loop(const LoopPiece& piece) {
+  const Instruction instruction = *piece.instruction;
+  const auto* const a = reinterpret_cast<const T*>(piece.sources[0]);
+  const auto* const b = reinterpret_cast<const T*>(piece.sources[1]);
+  const auto* const c = reinterpret_cast<const T*>(piece.sources[2]);
+  auto* const to = reinterpret_cast<T*>(piece.target);
+  for (uint64_t i = 0; i < piece.count; ++i) {
     if constexpr (kSources == 1) {
       to[i] = Function::Call(a[i], instruction);
     } else if constexpr (kSources == 2) {
@@ -23,8 +30,10 @@ void Loop(const LoopArguments& arguments) {
   }
 }
 
+using Run = void (*)(const LoopPiece& piece);
+
 template <class Function, int kSources, uint32_t kClasses>
-ElementLoop LoopFor(Class type) {
+Run LoopFor(Class type) {
   using namespace element_table;
   if constexpr ((kClasses & F) != 0) {
     if (type == Class::kF32) return &Loop<Function, kSources, float>;
@@ -47,7 +56,7 @@ ElementLoop LoopFor(Class type) {
   return nullptr;
 }
 
-ElementLoop FindScalarLoop(ElementFunction function, Class type) {
+Run FindScalarLoop(ElementFunction function, Class type) {
   using namespace element_table;
   switch (function) {
 #define ANYDML_CASE(name, sources, parameters, vector, scalar, ulps) \
@@ -63,13 +72,102 @@ ElementLoop FindScalarLoop(ElementFunction function, Class type) {
 }  // namespace
 
 ElementLoop FindElementLoop(ElementFunction function, Class type) {
-  if ((InfoOf(function).vector_classes & Bit(type)) == 0) return FindScalarLoop(function, type);
+  if ((InfoOf(function).vector_classes & Bit(type)) == 0) return {FindScalarLoop(function, type)};
   const auto row = [&](ElementFunction first) {
     return static_cast<uint32_t>(function) - static_cast<uint32_t>(first);
   };
   if (function < ElementFunction::kEqual) return FindArithmeticLoop(row(ElementFunction::kAdd), type);
   if (function < ElementFunction::kExp) return FindLogicalLoop(row(ElementFunction::kEqual), type);
   return FindTranscendentalLoop(row(ElementFunction::kExp), type);
+}
+
+std::optional<Storage> SourceStorage(DataType type, Class to) {
+  if (SameBytes(type, to) && !IsWide(to)) return Storage::kRegister;
+  if (type == DataType::kFloat16 && to == Class::kF32) return Storage::kHalf;
+  return {};
+}
+
+std::optional<Storage> TargetStorage(const Instruction& function, DataType type) {
+  const bool is_logic =
+      function.function >= ElementFunction::kEqual && function.function < ElementFunction::kExp;
+  const bool is_byte = type == DataType::kUInt8 || type == DataType::kInt8;
+  if (is_logic && is_byte) return Storage::kByte;
+  const auto storage = SourceStorage(type, function.to);
+  if (is_logic && storage == Storage::kHalf) return {};
+  return storage;
+}
+
+namespace {
+
+// The largest granule: two vectors of 2048 bits.
+constexpr uint32_t kMaxGranule = 128;
+
+struct Words {
+  alignas(64) std::array<uint32_t, kMaxGranule> words;
+};
+
+uint32_t BytesOf(Storage storage) {
+  return storage == Storage::kByte ? 1 : storage == Storage::kHalf ? 2 : 4;
+}
+
+uint32_t UniformWord(const LoopSource& source, const std::byte* data) {
+  uint32_t word = 0;
+  std::memcpy(&word, data, BytesOf(source.storage));
+  return source.storage == Storage::kHalf
+             ? std::bit_cast<uint32_t>(ToFloat(Half{static_cast<uint16_t>(word)}))
+             : word;
+}
+
+// The last elements, which are fewer than a granule, go through memory of a whole one.
+void RunRest(const ElementLoop& loop, LoopPiece piece, uint64_t left) {
+  Words rest[4];
+  for (int s = 0; s < InfoOf(piece.instruction->function).sources; ++s) {
+    if (piece.steps[s] == 0) continue;
+    std::memset(rest[s].words.data(), 0, loop.granule * sizeof(uint32_t));
+    std::memcpy(rest[s].words.data(), piece.sources[s], left * piece.steps[s]);
+    piece.sources[s] = reinterpret_cast<const std::byte*>(rest[s].words.data());
+  }
+  std::byte* const target = piece.target;
+  piece.target = reinterpret_cast<std::byte*>(rest[3].words.data());
+  piece.streams = false;
+  piece.count = loop.granule;
+  loop.run(piece);
+  std::memcpy(target, piece.target, left * BytesOf(piece.target_storage));
+}
+
+}  // namespace
+
+void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
+  LoopPiece piece = {};
+  piece.instruction = arguments.instruction;
+  piece.target_storage = arguments.target.storage;
+  piece.streams = arguments.target.streams;
+  Words uniform[3];
+  const int sources = InfoOf(arguments.instruction->function).sources;
+  const uint64_t left = arguments.count % loop.granule;
+  for (uint64_t row = 0; row < arguments.rows; ++row) {
+    for (int s = 0; s < sources; ++s) {
+      const LoopSource& source = arguments.sources[s];
+      piece.sources[s] = static_cast<const std::byte*>(source.data) + row * source.row_stride;
+      piece.steps[s] = BytesOf(source.storage);
+      piece.halves[s] = source.storage == Storage::kHalf;
+      if (!source.uniform) continue;
+      // Once where it is the same for all rows: the first of them may be written to where it is.
+      if (row == 0 || source.row_stride != 0) {
+        std::fill_n(uniform[s].words.data(), loop.granule, UniformWord(source, piece.sources[s]));
+      }
+      piece.sources[s] = reinterpret_cast<const std::byte*>(uniform[s].words.data());
+      piece.steps[s] = 0;
+      piece.halves[s] = false;
+    }
+    piece.target = static_cast<std::byte*>(arguments.target.data) + row * arguments.target.row_stride;
+    piece.count = arguments.count - left;
+    if (piece.count > 0) loop.run(piece);
+    if (left == 0) continue;
+    for (int s = 0; s < sources; ++s) piece.sources[s] += piece.count * piece.steps[s];
+    piece.target += piece.count * BytesOf(piece.target_storage);
+    RunRest(loop, piece, left);
+  }
 }
 
 }  // namespace anydml

@@ -1,23 +1,71 @@
-// Running one instruction over many elements.
+// Running one instruction over many elements, straight from and to memory in which elements may be narrower
+// than registers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "ops/element/program.h"
 
 namespace anydml {
 
-struct LoopArguments {
-  const void* sources[3];
-  void* target;  // may be a source
+// How the elements of a source or of a target lie in memory.
+enum class Storage : uint8_t {
+  kRegister,  // as numbers of a register's class
+  kHalf,      // FLOAT16, of a register of FLOAT32
+  kByte,      // the low byte, of targets of the functions of logic
+};
+
+// Neighbouring elements, some multiple of a loop's granule of them.
+struct LoopPiece {
+  const std::byte* sources[3];
+  uint32_t
+      steps[3];  // bytes from an element to the next; 0: every vector is the first one, which is all there is
+  bool halves[3];     // Storage::kHalf
+  std::byte* target;  // may be a source
+  Storage target_storage;
+  bool streams;  // past the caches; the target is aligned to 64 bytes
   uint64_t count;
   const Instruction* instruction;
 };
 
-using ElementLoop = void (*)(const LoopArguments& arguments);
+struct ElementLoop {
+  void (*run)(const LoopPiece& piece) = nullptr;
+  uint32_t granule = 1;
+  bool converts = false;  // takes other storage than kRegister, and sources with a step of 0
+};
 
 // Of a function that has a body for the class.
 ElementLoop FindElementLoop(ElementFunction function, Class type);
+
+// As what loops that convert take elements of a type for a register of a class, and give a function's result;
+// nothing where they cannot.
+std::optional<Storage> SourceStorage(DataType type, Class to);
+std::optional<Storage> TargetStorage(const Instruction& function, DataType type);
+
+// What a loop is run for: rows of `count` neighbours.
+struct LoopSource {
+  const void* data = nullptr;
+  Storage storage = Storage::kRegister;
+  bool uniform = false;     // the first element stands for a whole row
+  uint64_t row_stride = 0;  // in bytes
+};
+struct LoopTarget {
+  void* data = nullptr;
+  Storage storage = Storage::kRegister;
+  bool streams = false;
+  uint64_t row_stride = 0;
+};
+struct LoopArguments {
+  LoopSource sources[3];
+  LoopTarget target;
+  uint64_t rows = 1;
+  uint64_t count = 0;
+  const Instruction* instruction = nullptr;
+};
+
+void RunLoop(const ElementLoop& loop, const LoopArguments& arguments);
 
 // The groups of FindElementLoop, each in a file of its own; `row` counts within the group.
 ElementLoop FindArithmeticLoop(uint32_t row, Class type);

@@ -17,25 +17,22 @@ namespace anydml {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+#include "ops/element/cpu/half_vectors-inl.h"
+
 uint64_t WholeHalvesToFloats(const uint16_t* from, float* to, uint64_t count) {
   const hn::ScalableTag<float> d;
-  const hn::Rebind<hwy::float16_t, decltype(d)> dh;
   const uint64_t lanes = hn::Lanes(d);
   uint64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(from + i))), d, to + i);
-  }
+  for (; i + lanes <= count; i += lanes) hn::StoreU(LoadHalves(d, from + i), d, to + i);
   return i;
 }
 
 uint64_t WholeFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
   const hn::ScalableTag<float> d;
-  const hn::Rebind<hwy::float16_t, decltype(d)> dh;
+  const hn::Rebind<uint16_t, decltype(d)> dh;
   const uint64_t lanes = hn::Lanes(d);
   uint64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, from + i)), dh, reinterpret_cast<hwy::float16_t*>(to + i));
-  }
+  for (; i + lanes <= count; i += lanes) hn::StoreU(ToHalves(d, hn::LoadU(d, from + i)), dh, to + i);
   return i;
 }
 

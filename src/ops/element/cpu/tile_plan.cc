@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/common/nest_parts.h"
+#include "ops/common/stream_copy.h"
 #include "ops/element/ordered_loops.h"
 
 namespace anydml {
@@ -51,6 +53,24 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
     }
   }
   for (const TileLoop& loop : loops) tiles *= ChunksOf(loop);
+}
+
+uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
+  // Two 4-bit elements share a byte, which two threads must not write.
+  if (BitSize(problem.outputs[0].type) < 8) return 1;
+  uint64_t bits = 0;
+  for (const ElementOperand& operand : problem.inputs) bits += BitSize(operand.type);
+  for (const ElementOperand& operand : problem.outputs) bits += BitSize(operand.type);
+  // What is computed takes longer than what is moved.
+  return PartsForBytes(problem.Elements() * (bits + 32 * problem.program.ulps()) / 8, threads);
+}
+
+bool StreamsOutput(const ElementProblem& problem) {
+#if defined(__x86_64__)
+  return problem.Elements() * BitSize(problem.outputs[0].type) / 8 >= kStreamBytes;
+#else
+  return false;  // other machines see by themselves that lines are overwritten
+#endif
 }
 
 Tile::Tile(const TilePlan& plan, uint64_t index) : plan(plan) {

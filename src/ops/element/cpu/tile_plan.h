@@ -27,6 +27,11 @@ struct TilePlan {
   bool across = false;
 };
 
+// In how many parts to share a problem between threads, and whether its output is worth going past the
+// caches.
+uint32_t PartsOf(const ElementProblem& problem, uint32_t threads);
+bool StreamsOutput(const ElementProblem& problem);
+
 // One of a plan's tiles. Elements are numbered in row-major order of the extents.
 struct Tile {
   Tile(const TilePlan& plan, uint64_t index);

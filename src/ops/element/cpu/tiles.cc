@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
-#include "ops/common/nest_parts.h"
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
@@ -20,15 +20,13 @@ constexpr uint64_t kMaxAcross = 4096;
 constexpr uint64_t kRegisterMemory = 64 << 10;
 static_assert(kMaxRegisters * kTileBytes <= kRegisterMemory);
 
-#if defined(__x86_64__)
-constexpr bool kHasStreamingStores = true;
-#else
-constexpr bool kHasStreamingStores = false;  // other machines see by themselves that lines are overwritten
-#endif
+// Shorter rows of a tile are joined before a loop takes them.
+constexpr uint64_t kShortestRow = 32;
 
 struct Registers {
   alignas(64) std::array<std::byte, kRegisterMemory> memory;
-  std::array<const void*, kMaxRegisters> values;  // in memory, or a tensor's own
+  std::array<LoopSource, kMaxRegisters> values;  // in memory, or a tensor's own
+  bool stored = false;                           // the last step has written into the output
 };
 
 uint64_t WidthOf(const ElementProgram& program) { return program.wide() ? 8 : 4; }
@@ -40,36 +38,38 @@ uint64_t ElementsAcross(const ElementProgram& program) {
 // What is found out about an instruction when the kernel is made.
 struct Step {
   Instruction instruction;
-  ElementLoop loop = nullptr;
+  ElementLoop loop = {};
   LoadBlock load = nullptr;
   StoreBlock store = nullptr;
-  uint32_t operand = 0;     // of a load or store, among all operands
-  bool same_bytes = false;  // of a load or store: no conversion
-  bool once = false;        // the same for all tiles: done for the first one
-  bool uniform = false;     // the same for all elements
-  bool last = false;        // the program's only store follows: may write into the tensor
+  uint32_t operand = 0;            // of a load or store, among all operands
+  uint32_t bytes = 0;              // of its elements, where they have whole ones
+  bool same_bytes = false;         // of a load or store: no conversion
+  std::optional<Storage> storage;  // as which loops can read what is loaded, or write what is stored
+  bool whole = false;              // the result is not only read by loops that convert: a register of numbers
+  bool once = false;               // the same for all tiles: done for the first one
+  bool uniform = false;            // the same for all elements
+  bool last = false;               // the program's only store follows: may write into the tensor
 };
 
 class ElementTiles final : public Kernel {
  public:
   ElementTiles(const ElementProblem& problem, uint32_t threads)
       : plan_(problem, kTileBytes / WidthOf(problem.program), ElementsAcross(problem.program)),
-        tile_elements_(plan_.across ? ElementsAcross(problem.program)
-                                    : kTileBytes / WidthOf(problem.program)),
-        register_bytes_(tile_elements_ * WidthOf(problem.program)),
         inputs_(static_cast<uint32_t>(problem.inputs.size())) {
+    for (const TileLoop& loop : plan_.loops) tile_elements_ *= loop.chunk;
+    register_bytes_ = (tile_elements_ * WidthOf(problem.program) + 63) / 64 * 64;
     for (const Instruction& instruction : problem.program.instructions) Append(problem, instruction);
+    for (size_t i = 0; i < steps_.size(); ++i) steps_[i].whole = NeedsWhole(i);
     FindUniform(problem);
-    const ElementOperand& output = problem.outputs[0];
-    const uint64_t bytes = problem.Elements() * std::max<uint64_t>(1, BitSize(output.type) / 8);
-    streams_ = kHasStreamingStores && bytes >= kStreamBytes;
-    const bool alone = problem.program.instructions.size() >= 2 && problem.outputs.size() == 1;
-    if (alone) steps_[steps_.size() - 2].last = steps_[steps_.size() - 2].loop != nullptr && !streams_;
+    streams_ = StreamsOutput(problem);
     aliases_ = problem.outputs.size() == 1;
-    // Two 4-bit elements share a byte, which two threads must not write.
-    const bool shares_bytes = BitSize(output.type) < 8;
-    parts_ = shares_bytes ? 1 : PartsForBytes(TrafficBytes(problem), threads);
-    parts_ = static_cast<uint32_t>(std::min<uint64_t>(parts_, plan_.tiles));
+    if (steps_.size() >= 2 && aliases_) {
+      Step& last = steps_[steps_.size() - 2];
+      Step& store = steps_.back();
+      last.last = last.instruction.target == store.instruction.sources[0];
+      if (last.loop.converts) store.storage = TargetStorage(last.instruction, problem.outputs[0].type);
+    }
+    parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
   }
 
   Status Run(const KernelArguments& arguments) const override {
@@ -84,12 +84,16 @@ class ElementTiles final : public Kernel {
   }
 
  private:
-  static uint64_t TrafficBytes(const ElementProblem& problem) {
-    uint64_t bits = 0;
-    for (const ElementOperand& operand : problem.inputs) bits += BitSize(operand.type);
-    for (const ElementOperand& operand : problem.outputs) bits += BitSize(operand.type);
-    // What is computed takes longer than what is moved.
-    return problem.Elements() * (bits + 32 * problem.program.ulps()) / 8;
+  // A tile as its loops go through it: rows of `columns` neighbours.
+  struct Shape {
+    uint64_t rows;
+    uint64_t columns;
+  };
+  static Shape ShapeOf(const Tile& tile) {
+    if (tile.rank == 2 && tile.loops[1].extent >= kShortestRow) {
+      return {tile.loops[0].extent, tile.loops[1].extent};
+    }
+    return {1, tile.elements};
   }
 
   void Append(const ElementProblem& problem, const Instruction& instruction) {
@@ -100,14 +104,18 @@ class ElementTiles final : public Kernel {
         const DataType type = problem.inputs[instruction.sources[0]].type;
         step.operand = instruction.sources[0];
         step.load = FindLoad(type, instruction.type);
+        step.bytes = BitSize(type) / 8;
         step.same_bytes = SameBytes(type, instruction.type);
+        step.storage = SourceStorage(type, instruction.type);
         break;
       }
       case ElementFunction::kStore: {
         const DataType type = problem.outputs[instruction.target].type;
         step.operand = inputs_ + instruction.target;
         step.store = FindStore(instruction.type, type);
+        step.bytes = BitSize(type) / 8;
         step.same_bytes = SameBytes(type, instruction.type);
+        if (step.same_bytes) step.storage = Storage::kRegister;
         break;
       }
       case ElementFunction::kConstant:
@@ -116,6 +124,23 @@ class ElementTiles final : public Kernel {
       default:
         step.loop = FindElementLoop(instruction.function, instruction.type);
     }
+  }
+
+  // Whether some step that reads the result of step `number` takes nothing but a register of numbers.
+  bool NeedsWhole(size_t number) const {
+    const uint8_t target = steps_[number].instruction.target;
+    for (size_t i = number + 1; i < steps_.size(); ++i) {
+      const Instruction& reader = steps_[i].instruction;
+      if (reader.function == ElementFunction::kLoad) {
+        if (reader.target == target) return false;
+        continue;
+      }
+      for (int s = 0; s < InfoOf(reader.function).sources; ++s) {
+        if (reader.sources[s] == target && !steps_[i].loop.converts) return true;
+      }
+      if (reader.function != ElementFunction::kStore && reader.target == target) return false;
+    }
+    return false;
   }
 
   // Which instructions have the same result for all elements, and which of these stay in their register.
@@ -141,31 +166,38 @@ class ElementTiles final : public Kernel {
   }
 
   void RunTile(const Tile& tile, bool first, const KernelArguments& arguments, Registers& r) const {
+    const Shape shape = ShapeOf(tile);
+    r.stored = false;
     for (const Step& step : steps_) {
       const Instruction& i = step.instruction;
       if (step.once && !first) continue;
-      // What is there once is there for the largest tile.
-      const uint64_t count = step.once ? tile_elements_ : tile.elements;
+      if (i.function == ElementFunction::kStore) {
+        if (!r.stored) Store(step, tile, arguments, r);
+        continue;
+      }
+      std::byte* const memory = MemoryOf(i.target, r);
+      LoopSource result = {.data = memory, .row_stride = shape.columns * sizeof(uint32_t)};
       switch (i.function) {
         case ElementFunction::kLoad:
-          Load(step, tile, arguments, r);
+          result = Load(step, tile, shape, arguments, memory, &r.stored);
           break;
-        case ElementFunction::kStore:
-          Store(step, tile, arguments, r);
-          continue;
         case ElementFunction::kConstant:
-          std::memcpy(MemoryOf(i.target, r), &i.parameters[0], 8);
-          r.values[i.target] = MemoryOf(i.target, r);
+          std::memcpy(memory, &i.parameters[0], 8);
           break;
         case ElementFunction::kConvert:
-          ConvertRegister(i.type, i.to, static_cast<DataType>(i.parameters[0]), r.values[i.sources[0]],
-                          MemoryOf(i.target, r), step.uniform ? 1 : count);
-          r.values[i.target] = MemoryOf(i.target, r);
+          ConvertRegister(i.type, i.to, static_cast<DataType>(i.parameters[0]), r.values[i.sources[0]].data,
+                          memory, step.uniform ? 1 : tile.elements);
           break;
         default:
-          Apply(step, tile, step.uniform ? 1 : count, arguments, r);
+          Apply(step, tile, shape, arguments, memory, r);
       }
-      if (step.uniform) Repeat(MemoryOf(i.target, r), IsWide(i.to) ? 8 : 4, count);
+      if (step.uniform) {
+        result.uniform = !step.whole;
+        if (result.uniform) result.row_stride = 0;
+        // What is there once is there for the largest tile.
+        if (step.whole) Repeat(memory, IsWide(i.to) ? 8 : 4, step.once ? tile_elements_ : tile.elements);
+      }
+      r.values[i.target] = result;
     }
   }
 
@@ -226,44 +258,89 @@ class ElementTiles final : public Kernel {
     }
   }
 
-  void Load(const Step& step, const Tile& tile, const KernelArguments& arguments, Registers& r) const {
+  LoopSource Load(const Step& step, const Tile& tile, const Shape& shape, const KernelArguments& arguments,
+                  std::byte* memory, bool* stored) const {
     const Instruction& i = step.instruction;
-    const std::byte* tensor = arguments.inputs[step.operand].data;
+    const std::byte* const tensor = arguments.inputs[step.operand].data;
     const uint32_t width = IsWide(i.type) ? 8 : 4;
-    std::byte* const memory = MemoryOf(i.target, r);
-    r.values[i.target] = memory;
     if (step.uniform) {
       step.load(tensor, Block{}, memory);
-    } else if (step.same_bytes && aliases_ && IsContiguous(tile, step.operand)) {
-      r.values[i.target] = tensor + tile.Offset(step.operand) * width;
-    } else {
-      ForEachBlock(tile, step.operand,
-                   [&](const Block& block, uint64_t at) { step.load(tensor, block, memory + at * width); });
+      return {.data = memory};
     }
+    if (aliases_ && !step.whole && step.storage) {
+      if (const auto rows = RowsOf(step, tile, shape)) {
+        return {.data = tensor + tile.Offset(step.operand) * step.bytes,
+                .storage = *step.storage,
+                .uniform = rows->uniform,
+                .row_stride = rows->stride};
+      }
+    } else if (step.same_bytes && aliases_ && IsContiguous(tile, step.operand)) {
+      return {.data = tensor + tile.Offset(step.operand) * width};
+    }
+    const Step& store = steps_.back();
+    if (step.last && !streams_ && store.same_bytes && IsContiguous(tile, store.operand)) {
+      memory = arguments.outputs[0].data + tile.Offset(store.operand) * width;
+      *stored = true;
+    }
+    ForEachBlock(tile, step.operand,
+                 [&](const Block& block, uint64_t at) { step.load(tensor, block, memory + at * width); });
+    return {.data = memory, .row_stride = shape.columns * width};
   }
 
-  void Apply(const Step& step, const Tile& tile, uint64_t count, const KernelArguments& arguments,
-             Registers& r) const {
+  void Apply(const Step& step, const Tile& tile, const Shape& shape, const KernelArguments& arguments,
+             std::byte* memory, Registers& r) const {
     const Instruction& i = step.instruction;
-    LoopArguments loop = {{}, MemoryOf(i.target, r), count, &i};
-    for (int s = 0; s < InfoOf(i.function).sources; ++s) loop.sources[s] = r.values[i.sources[s]];
-    const Step& store = steps_.back();
-    if (step.last && !step.uniform && store.same_bytes && IsContiguous(tile, store.operand)) {
-      loop.target =
-          arguments.outputs[0].data + tile.Offset(store.operand) * (IsWide(store.instruction.type) ? 8 : 4);
+    LoopArguments run;
+    run.instruction = &i;
+    run.count = tile.elements;
+    if (step.loop.converts) {
+      run.rows = shape.rows;
+      run.count = shape.columns;
     }
-    step.loop(loop);
-    r.values[i.target] = loop.target;
+    run.target = {.data = memory, .row_stride = shape.columns * sizeof(uint32_t)};
+    for (int s = 0; s < InfoOf(i.function).sources; ++s) run.sources[s] = r.values[i.sources[s]];
+    if (step.uniform) {
+      run.rows = run.count = 1;
+    } else if (step.last) {
+      r.stored = WriteIntoOutput(tile, shape, step.loop.converts, arguments, &run.target);
+    }
+    RunLoop(step.loop, run);
+  }
+
+  // Makes the output's own memory the target of a loop where that can write there.
+  bool WriteIntoOutput(const Tile& tile, const Shape& shape, bool converts, const KernelArguments& arguments,
+                       LoopTarget* target) const {
+    const Step& store = steps_.back();
+    const auto rows = RowsOf(store, tile, shape);
+    if (!store.storage || !rows || (!converts && !IsContiguous(tile, store.operand))) return false;
+    std::byte* const to = arguments.outputs[0].data + tile.Offset(store.operand) * store.bytes;
+    const bool aligned = (reinterpret_cast<uintptr_t>(to) | rows->stride) % 64 == 0;
+    if (streams_ && !converts) return false;
+    *target = {
+        .data = to, .storage = *store.storage, .streams = streams_ && aligned, .row_stride = rows->stride};
+    return true;
+  }
+
+  // How an operand lies in a tile whose rows loops can take from it, or write to it, as they are.
+  struct Rows {
+    uint64_t stride;  // in bytes
+    bool uniform;
+  };
+  static std::optional<Rows> RowsOf(const Step& step, const Tile& tile, const Shape& shape) {
+    if (IsContiguous(tile, step.operand)) return Rows{shape.columns * step.bytes, false};
+    if (tile.rank != (shape.rows > 1 ? 2u : 1u)) return {};
+    const uint64_t stride = tile.loops[tile.rank - 1].loop->strides[step.operand];
+    if (stride > 1) return {};
+    return Rows{shape.rows > 1 ? tile.loops[0].loop->strides[step.operand] * step.bytes : 0, stride == 0};
   }
 
   void Store(const Step& step, const Tile& tile, const KernelArguments& arguments, const Registers& r) const {
     const Instruction& i = step.instruction;
     std::byte* const tensor = arguments.outputs[i.target].data;
     const uint32_t width = IsWide(i.type) ? 8 : 4;
-    const auto* const values = static_cast<const std::byte*>(r.values[i.sources[0]]);
+    const auto* const values = static_cast<const std::byte*>(r.values[i.sources[0]].data);
     if (step.same_bytes && IsContiguous(tile, step.operand)) {
       std::byte* const to = tensor + tile.Offset(step.operand) * width;
-      if (to == values) return;
       if (streams_) {
         StreamCopy(to, values, tile.elements * width);
       } else {
@@ -276,8 +353,8 @@ class ElementTiles final : public Kernel {
   }
 
   TilePlan plan_;
-  uint64_t tile_elements_;  // of the largest
-  uint64_t register_bytes_;
+  uint64_t tile_elements_ = 1;  // of the largest
+  uint64_t register_bytes_ = 0;
   uint32_t inputs_;
   std::vector<Step> steps_;
   uint32_t parts_ = 1;

@@ -1,0 +1,64 @@
+// BATCH_NORMALIZATION, BATCH_NORMALIZATION_TRAINING and their gradients: normalisation by a mean and a
+// variance that are given, or those of the elements for which one element of Scale holds.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ops/element/problem.h"
+#include "ops/implementation_list.h"
+#include "ops/moments/steps.h"
+#include "ops/operator.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+std::span<const Operator> BatchNormOperators();
+
+struct BatchNormProblem {
+  enum Kind : uint8_t { kInference, kGradient, kTraining, kTrainingGradient } kind = kInference;
+  TensorDesc input;
+  TensorDesc scale;                          // sizes of 1 hold for all, here and in the next ones
+  std::optional<TensorDesc> mean, variance;  // where they are inputs
+  std::optional<TensorDesc> bias;
+  std::optional<TensorDesc> added;     // FusedAddTensor
+  std::optional<TensorDesc> gradient;  // InputGradientTensor
+  float epsilon = 0;
+  // Output, OutputMean, OutputVariance, or the gradients with respect to input, scale and bias.
+  std::vector<TensorDesc> outputs;
+
+  ElementProblem finish;  // the activation and the store: from packed FLOAT32 numbers to output 0
+  StepList steps;         // all of it
+};
+
+// Over which a statistic goes: where an element of `parameter` holds for all.
+DimensionSet ReducedBy(const TensorDesc& parameter);
+
+// Binding indices of inputs.
+namespace batch_norm {
+struct Inputs {
+  uint32_t mean, variance, scale, bias, added, gradient;
+};
+constexpr Inputs InputsOf(BatchNormProblem::Kind kind) {
+  switch (kind) {
+    case BatchNormProblem::kInference:
+      return {.mean = 1, .variance = 2, .scale = 3, .bias = 4, .added = 0, .gradient = 0};
+    case BatchNormProblem::kTraining:
+      return {.mean = 0, .variance = 0, .scale = 1, .bias = 2, .added = 3, .gradient = 0};
+    default:
+      return {.mean = 2, .variance = 3, .scale = 4, .bias = 0, .added = 0, .gradient = 1};
+  }
+}
+}  // namespace batch_norm
+
+std::span<const Implementation<BatchNormProblem>> BatchNormImplementations();
+std::span<const char* const> BatchNormImplementationNames();
+
+std::unique_ptr<const Kernel> CreateBatchNormSteps(const BatchNormProblem& problem,
+                                                   const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateBatchNormReference(const BatchNormProblem& problem,
+                                                       const LowerContext& context, std::string* why_not);
+
+}  // namespace anydml

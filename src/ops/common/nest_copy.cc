@@ -1,0 +1,350 @@
+#include "ops/common/nest_copy.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "ops/common/parallel.h"
+#include "ops/common/stream_copy.h"
+#include "ops/common/transpose_tile.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint64_t kLine = 64;
+// What a thread takes at a time of a long run; runs from which on streaming leaves few lines in pieces; the
+// beginning of a row of periods that is copied over and over, from the nearest cache.
+constexpr uint64_t kItemBytes = uint64_t{64} << 10, kStreamRun = 2 << 10, kPeriodBytes = 4 << 10;
+// Elements of a square whose rows and columns are in as many pages as a processor keeps track of.
+constexpr uint64_t kBlockEdge = 512;
+
+struct Wide {  // 16 bytes
+  uint64_t words[2];
+};
+
+// Tiles of 16 KiB, whose rows are at least two lines on both sides.
+template <typename T>
+constexpr uint64_t kTileRows = sizeof(T) == 4   ? 64
+                               : sizeof(T) >= 8 ? 32
+                                                : 128;
+template <typename T>
+constexpr uint64_t kTileColumns = sizeof(T) == 1    ? 128
+                                  : sizeof(T) == 16 ? 32
+                                                    : 64;
+
+int64_t Signed(uint64_t stride) { return static_cast<int64_t>(stride); }
+uint64_t Magnitude(uint64_t stride) { return Signed(stride) < 0 ? 0 - stride : stride; }
+
+// Buffers are aligned to their elements, not to wider ones made of several.
+template <typename T>
+T Get(const T* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+template <typename T>
+void Set(T* to, const T& value) {
+  std::memcpy(to, &value, sizeof(T));
+}
+
+template <typename T, int64_t kStride>
+void CopyEvery(const T* __restrict from, T* __restrict to, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) Set(to + i, Get(from + static_cast<int64_t>(i) * kStride));
+}
+
+template <typename T>
+void CopyRun(const T* __restrict from, int64_t from_stride, T* __restrict to, int64_t to_stride,
+             uint64_t count, bool streams) {
+  if (to_stride == 1) {
+    switch (from_stride) {
+      case 1:
+        if (!streams) {
+          std::memcpy(to, from, count * sizeof(T));
+        } else {
+          StreamCopy(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                     count * sizeof(T));
+        }
+        return;
+      case 0: {
+        const T value = Get(from);
+        for (uint64_t i = 0; i < count; ++i) Set(to + i, value);
+        return;
+      }
+      case -1:
+        return CopyEvery<T, -1>(from, to, count);
+      case 2:
+        return CopyEvery<T, 2>(from, to, count);
+      case 3:
+        return CopyEvery<T, 3>(from, to, count);
+      case 4:
+        return CopyEvery<T, 4>(from, to, count);
+      default:
+        break;
+    }
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    Set(to + static_cast<int64_t>(i) * to_stride, Get(from + static_cast<int64_t>(i) * from_stride));
+  }
+}
+
+template <typename T, size_t kColumns>
+void Interleave(const T* __restrict from, int64_t from_stride, T* __restrict to, uint64_t rows) {
+  for (uint64_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < kColumns; ++c) {
+      Set(to + r * kColumns + c, Get(from + static_cast<int64_t>(c) * from_stride + r));
+    }
+  }
+}
+
+template <typename T, size_t kRows>
+void Deinterleave(const T* __restrict from, T* __restrict to, int64_t to_stride, uint64_t columns) {
+  for (uint64_t c = 0; c < columns; ++c) {
+    for (size_t r = 0; r < kRows; ++r) {
+      Set(to + static_cast<int64_t>(r) * to_stride + c, Get(from + c * kRows + r));
+    }
+  }
+}
+
+// A tile is put together in the nearest cache: lines of both sides may have no room there, since tensors like
+// to have rows whose distances are powers of two.
+template <typename T>
+void CopyTile(const T* from, const LoopNest<2>::Loop& rows, const LoopNest<2>::Loop& columns, T* to,
+              uint64_t row_count, uint64_t column_count, bool streams) {
+  constexpr uint64_t kPitch = kTileColumns<T>;
+  const int64_t from_row = Signed(rows.strides[0]), from_column = Signed(columns.strides[0]);
+  const int64_t to_row = Signed(rows.strides[1]), to_column = Signed(columns.strides[1]);
+  alignas(kLine) T tile[kTileRows<T> * kPitch];
+  if constexpr (sizeof(T) < 16) {
+    if (from_row == 1 && to_column == 1) {
+      TransposeTile(from, from_column, tile, kPitch, static_cast<ptrdiff_t>(row_count),
+                    static_cast<ptrdiff_t>(column_count));
+      for (uint64_t r = 0; r < row_count; ++r) {
+        T* const target = to + static_cast<int64_t>(r) * to_row;
+        if (streams) {
+          StreamCopy(reinterpret_cast<std::byte*>(target),
+                     reinterpret_cast<const std::byte*>(tile + r * kPitch), column_count * sizeof(T));
+        } else if (column_count == kPitch) {
+          std::memcpy(target, tile + r * kPitch, sizeof(T) * kPitch);
+        } else {
+          std::memcpy(target, tile + r * kPitch, sizeof(T) * column_count);
+        }
+      }
+      return;
+    }
+  }
+  for (uint64_t c = 0; c < column_count; ++c) {
+    CopyRun(from + static_cast<int64_t>(c) * from_column, from_row, tile + c, kPitch, row_count, false);
+  }
+  for (uint64_t r = 0; r < row_count; ++r) {
+    CopyRun(tile + r * kPitch, 1, to + static_cast<int64_t>(r) * to_row, to_column, column_count, false);
+  }
+}
+
+// Where the iterations of a nest are, one after the other.
+class Cursor {
+ public:
+  Cursor(const LoopNest<2>& nest, uint64_t number) : nest_(nest) {
+    offsets_ = OffsetsOf(nest, number);
+    for (uint32_t d = nest.rank; d-- > 0;) {
+      counters_[d] = number % nest.loops[d].size;
+      number /= nest.loops[d].size;
+    }
+  }
+
+  int64_t from() const { return Signed(offsets_[NestCopy::kFrom]); }
+  int64_t to() const { return Signed(offsets_[NestCopy::kTo]); }
+
+  void Next() {
+    for (uint32_t d = nest_.rank; d-- > 0;) {
+      const auto& loop = nest_.loops[d];
+      for (size_t o = 0; o < 2; ++o) offsets_[o] += loop.strides[o];
+      if (++counters_[d] < loop.size) return;
+      for (size_t o = 0; o < 2; ++o) offsets_[o] -= loop.size * loop.strides[o];
+      counters_[d] = 0;
+    }
+  }
+
+ private:
+  const LoopNest<2>& nest_;
+  LoopNest<2>::Offsets offsets_;
+  std::array<uint64_t, kMaxDimensions> counters_{};
+};
+
+template <typename F>
+void DispatchByBytes(uint32_t bytes, F&& f) {
+  switch (bytes) {
+    case 1:
+      return f.template operator()<uint8_t>();
+    case 2:
+      return f.template operator()<uint16_t>();
+    case 4:
+      return f.template operator()<uint32_t>();
+    case 8:
+      return f.template operator()<uint64_t>();
+    default:
+      return f.template operator()<Wide>();
+  }
+}
+
+}  // namespace
+
+NestCopy::NestCopy(const LoopNest<2>& nest, uint32_t element_bytes, bool streams)
+    : bytes_(Iterations(nest) * element_bytes), width_(element_bytes), streams_(streams) {
+  outer_ = nest;
+  Widen(&outer_);
+  columns_ = TakeInnermost(&outer_);
+  Choose();
+}
+
+// A few neighbours that stay together are one element.
+void NestCopy::Widen(LoopNest<2>* nest) {
+  if (nest->rank == 0) return;
+  const Loop& inner = nest->loops[nest->rank - 1];
+  const uint64_t bytes = inner.size * width_;
+  if (inner.strides != LoopNest<2>::Offsets{1, 1} || bytes > sizeof(Wide) || !std::has_single_bit(bytes))
+    return;
+  for (uint32_t d = 0; d + 1 < nest->rank; ++d) {
+    for (const uint64_t stride : nest->loops[d].strides) {
+      if (stride % inner.size != 0) return;  // a power of two: the sign does not matter
+    }
+  }
+  const auto size = static_cast<int64_t>(inner.size);
+  LoopNest<2> wide;
+  for (uint32_t d = 0; d + 1 < nest->rank; ++d) {
+    LoopNest<2>::Offsets strides = nest->loops[d].strides;
+    for (uint64_t& stride : strides) stride = static_cast<uint64_t>(Signed(stride) / size);
+    wide.Append(nest->loops[d].size, strides);
+  }
+  *nest = wide;
+  width_ = static_cast<uint32_t>(bytes);
+}
+
+void NestCopy::Choose() {
+  const uint64_t stride = columns_.strides[kFrom];
+  uint32_t across = outer_.rank;
+  for (uint32_t d = 0; d < outer_.rank; ++d) {
+    const uint64_t other = Magnitude(outer_.loops[d].strides[kFrom]);
+    if (other == 0 || other >= Magnitude(stride)) continue;
+    if (across == outer_.rank || other < Magnitude(outer_.loops[across].strides[kFrom])) across = d;
+  }
+  if (across < outer_.rank) return ChooseSquares(across);
+  const uint64_t run_bytes = columns_.size * width_;
+  if (outer_.rank > 0 && columns_.strides == LoopNest<2>::Offsets{1, 1} && run_bytes <= kPeriodBytes / 4) {
+    const Loop& repeat = outer_.loops[outer_.rank - 1];
+    if (repeat.strides == LoopNest<2>::Offsets{0, columns_.size}) {
+      way_ = Way::kPeriods;
+      rows_ = TakeInnermost(&outer_);
+      item_columns_ = columns_.size;
+      item_rows_ = std::max<uint64_t>(1, kItemBytes / run_bytes);
+      row_items_ = (rows_.size + item_rows_ - 1) / item_rows_;
+      streams_ = false;
+      return;
+    }
+  }
+  streams_ = streams_ && run_bytes >= kStreamRun;
+  item_columns_ = std::max<uint64_t>(1, kItemBytes / width_);
+  column_items_ = (columns_.size + item_columns_ - 1) / item_columns_;
+}
+
+void NestCopy::ChooseSquares(uint32_t across) {
+  rows_ = outer_.loops[across];
+  std::copy(outer_.loops.begin() + across + 1, outer_.loops.begin() + outer_.rank,
+            outer_.loops.begin() + across);
+  --outer_.rank;
+  const auto is_few = [](uint64_t size) { return size >= 2 && size <= 4; };
+  const bool neighbours = rows_.strides[kFrom] == 1 && columns_.strides[kTo] == 1;
+  if (neighbours && is_few(columns_.size) && rows_.strides[kTo] == columns_.size) {
+    way_ = Way::kInterleave;
+    item_columns_ = columns_.size;
+    item_rows_ = kItemBytes / width_;
+    streams_ = false;
+  } else if (neighbours && is_few(rows_.size) && columns_.strides[kFrom] == rows_.size) {
+    way_ = Way::kDeinterleave;
+    item_rows_ = rows_.size;
+    item_columns_ = kItemBytes / width_;
+    streams_ = false;
+  } else {
+    way_ = Way::kSquares;
+    // Enough items for all threads.
+    uint64_t edge = 2 * kBlockEdge;
+    do {
+      edge /= 2;
+      row_items_ = (rows_.size + edge - 1) / edge;
+      column_items_ = (columns_.size + edge - 1) / edge;
+    } while (edge > 128 && row_items_ * column_items_ * Iterations(outer_) < 64);
+    item_rows_ = item_columns_ = edge;
+    streams_ = streams_ && columns_.size * width_ >= kLine;
+  }
+  row_items_ = (rows_.size + item_rows_ - 1) / item_rows_;
+  column_items_ = (columns_.size + item_columns_ - 1) / item_columns_;
+}
+
+template <typename T>
+void NestCopy::CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns) const {
+  const int64_t from_row = Signed(rows_.strides[kFrom]), from_column = Signed(columns_.strides[kFrom]);
+  const int64_t to_row = Signed(rows_.strides[kTo]), to_column = Signed(columns_.strides[kTo]);
+  const bool streams =
+      streams_ && (reinterpret_cast<uintptr_t>(to) | rows_.strides[kTo] * sizeof(T)) % kLine == 0;
+  switch (way_) {
+    case Way::kRuns:
+      return CopyRun(from, from_column, to, to_column, columns, streams_);
+    case Way::kPeriods: {
+      std::memcpy(to, from, columns * sizeof(T));
+      const uint64_t total = rows * columns, most = kPeriodBytes / (columns * sizeof(T)) * columns;
+      for (uint64_t done = columns; done < total;) {
+        const uint64_t more = std::min({done, total - done, most});
+        std::memcpy(to + done, to, more * sizeof(T));
+        done += more;
+      }
+      return;
+    }
+    case Way::kInterleave:
+      return columns == 2   ? Interleave<T, 2>(from, from_column, to, rows)
+             : columns == 3 ? Interleave<T, 3>(from, from_column, to, rows)
+                            : Interleave<T, 4>(from, from_column, to, rows);
+    case Way::kDeinterleave:
+      return rows == 2   ? Deinterleave<T, 2>(from, to, to_row, columns)
+             : rows == 3 ? Deinterleave<T, 3>(from, to, to_row, columns)
+                         : Deinterleave<T, 4>(from, to, to_row, columns);
+    case Way::kSquares:
+      for (uint64_t c = 0; c < columns; c += kTileColumns<T>) {
+        for (uint64_t r = 0; r < rows; r += kTileRows<T>) {
+          const auto row = static_cast<int64_t>(r), column = static_cast<int64_t>(c);
+          CopyTile(from + row * from_row + column * from_column, rows_, columns_,
+                   to + row * to_row + column * to_column, std::min(rows - r, kTileRows<T>),
+                   std::min(columns - c, kTileColumns<T>), streams);
+        }
+      }
+  }
+}
+
+template <typename T>
+void NestCopy::RunItems(const T* from, T* to, uint64_t begin, uint64_t end) const {
+  const uint64_t per_iteration = row_items_ * column_items_;
+  Cursor at(outer_, begin / per_iteration);
+  uint64_t row_item = begin % per_iteration / column_items_, column_item = begin % column_items_;
+  for (uint64_t item = begin; item < end; ++item) {
+    const uint64_t row = row_item * item_rows_, column = column_item * item_columns_;
+    const uint64_t from_offset = row * rows_.strides[kFrom] + column * columns_.strides[kFrom];
+    const uint64_t to_offset = row * rows_.strides[kTo] + column * columns_.strides[kTo];
+    CopyBlock(from + at.from() + Signed(from_offset), to + at.to() + Signed(to_offset),
+              std::min(item_rows_, rows_.size - row), std::min(item_columns_, columns_.size - column));
+    if (++column_item < column_items_) continue;
+    column_item = 0;
+    if (++row_item < row_items_) continue;
+    row_item = 0;
+    at.Next();
+  }
+  if (streams_) EndStream();
+}
+
+void NestCopy::Run(const std::byte* from, std::byte* to, uint32_t part, uint32_t parts) const {
+  const uint64_t items = Iterations(outer_) * row_items_ * column_items_;
+  const uint64_t begin = PartBegin(items, part, parts), end = PartBegin(items, part + 1, parts);
+  if (begin == end) return;
+  DispatchByBytes(width_, [&]<typename T>() {
+    RunItems(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to), begin, end);
+  });
+}
+
+}  // namespace anydml

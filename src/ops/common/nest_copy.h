@@ -1,0 +1,58 @@
+// Copies elements through loops over both sides, bit for bit and in an order that suits caches: the work of
+// every operator that only moves elements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/common/loop_nest.h"
+
+namespace anydml {
+
+class NestCopy {
+ public:
+  enum Operand { kFrom, kTo };
+
+  // `nest` goes through the target in the order of its addresses, which rise (SortedByStride). Strides of the
+  // source may be negative, as their two's complement, or 0. `streams`: see StreamCopy; only for what is
+  // large.
+  NestCopy(const LoopNest<2>& nest, uint32_t element_bytes, bool streams);
+
+  uint64_t bytes() const { return bytes_; }
+
+  // Share `part` of `parts` nearly equal ones, which may run at the same time.
+  void Run(const std::byte* from, std::byte* to, uint32_t part, uint32_t parts) const;
+
+ private:
+  using Loop = LoopNest<2>::Loop;
+
+  enum class Way : uint8_t {
+    kRuns,          // along the innermost loop
+    kPeriods,       // the same run of neighbours over and over
+    kSquares,       // the source's neighbours are in another loop than the target's: by tiles
+    kInterleave,    // kSquares with 2 to 4 columns and nothing between rows of the target
+    kDeinterleave,  // kSquares with 2 to 4 rows and nothing between columns of the source
+  };
+
+  void Widen(LoopNest<2>* nest);
+  void Choose();
+  void ChooseSquares(uint32_t across);
+
+  template <typename T>
+  void RunItems(const T* from, T* to, uint64_t begin, uint64_t end) const;
+  template <typename T>
+  void CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns) const;
+
+  uint64_t bytes_;
+  uint32_t width_;  // of an element, after Widen
+  bool streams_;
+  Way way_ = Way::kRuns;
+  LoopNest<2> outer_;
+  Loop rows_;     // of kSquares: with the source's neighbours; of kPeriods: the repetitions
+  Loop columns_;  // innermost
+  // An item of work is up to so many rows and columns of an iteration of the outer loops.
+  uint64_t item_rows_ = 1, item_columns_ = 1;
+  uint64_t row_items_ = 1, column_items_ = 1;
+};
+
+}  // namespace anydml

@@ -1,0 +1,101 @@
+#include "ops/gemm/gemm_cases.h"
+#include "support/cases.h"
+
+namespace anydml::testing {
+namespace {
+
+constexpr OperatorType kOperators[] = {OperatorType::kConvolution};
+
+// One spatial dimension that fits.
+struct Spatial {
+  uint32_t input, taps, output, stride, dilation, start, end, output_padding;
+};
+
+Spatial MakeSpatial(ByteSource& source, bool backward) {
+  Spatial s = {};
+  s.taps = source.OneIn(3) ? 1 : source.Between(1, 5);
+  s.stride = source.OneIn(2) ? 1 : source.Between(1, 3);
+  s.dilation = source.OneIn(2) ? 1 : source.Between(1, 3);
+  s.start = source.OneIn(2) ? 0 : source.Between(0, 3);
+  s.end = source.OneIn(2) ? 0 : source.Between(0, 3);
+  const uint32_t reach = (s.taps - 1) * s.dilation + 1;
+  if (backward) {
+    s.input = source.Between(1, 8);
+    s.output_padding = source.OneIn(2) ? 0 : source.Between(0, 2);
+    const uint32_t whole = (s.input - 1) * s.stride + reach + s.output_padding;
+    while (whole <= s.start + s.end) s.start = s.end = 0;
+    // Clients mean output padding with a larger output.
+    s.output = whole - s.start - s.end + (source.OneIn(4) ? source.Between(0, 2) : 0);
+    return s;
+  }
+  s.input = source.Between(reach > s.start + s.end ? reach - s.start - s.end : 1, 14 + reach);
+  const uint32_t windows = (s.input + s.start + s.end - reach) / s.stride + 1;
+  s.output_padding = source.OneIn(8) ? source.Between(0, 2) : 0;
+  s.output = windows + s.output_padding;
+  if (source.OneIn(8)) s.output = source.Between(1, s.output);
+  return s;
+}
+
+constexpr OperatorType kActivations[] = {OperatorType::kActivationRelu, OperatorType::kActivationTanh,
+                                         OperatorType::kActivationSigmoid, OperatorType::kActivationGelu};
+
+Case MakeConvolution(OperatorType, CaseMaker& make) {
+  ByteSource& source = make.source();
+  const DataType type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
+  const uint32_t spatial = source.Between(1, 3), backward = source.OneIn(3) ? 1 : 0;
+  const uint32_t groups = source.OneIn(2) ? 1 : source.Between(1, 4), batch = source.Between(1, 2);
+  const uint32_t in = source.OneIn(4) ? 1 : source.Between(1, 9),
+                 out = source.OneIn(4) ? 1 : source.Between(1, 20);
+  std::vector<uint32_t> input = {batch, in * groups}, output = {batch, out * groups}, filter,
+                        bias = {1, out * groups};
+  if (backward != 0) {
+    filter = {in * groups, out};
+  } else {
+    filter = {out * groups, in};
+  }
+  std::vector<uint32_t> strides, dilations, start, end, padding;
+  for (uint32_t d = 0; d < spatial; ++d) {
+    Spatial s = MakeSpatial(source, backward != 0);
+    if (spatial == 3 && d == 0 && s.input > 4 && s.taps == 1) s = {1, 1, 1, 1, 1, 0, 0, 0};
+    input.push_back(s.input);
+    filter.push_back(s.taps);
+    output.push_back(s.output);
+    bias.push_back(1);
+    strides.push_back(s.stride);
+    dilations.push_back(s.dilation);
+    start.push_back(s.start);
+    end.push_back(s.end);
+    padding.push_back(s.output_padding);
+  }
+  const TensorDesc input_tensor = make.Input(type, input), filter_tensor = make.Input(type, filter);
+  Case problem;
+  problem.desc = MakeDesc("CONVOLUTION", {{"InputTensor", input_tensor},
+                                          {"FilterTensor", filter_tensor},
+                                          {"OutputTensor", make.Output(type, output)},
+                                          {"Mode", source.Between(0, 1)},
+                                          {"Direction", backward},
+                                          {"DimensionCount", spatial},
+                                          {"Strides", strides},
+                                          {"Dilations", dilations},
+                                          {"StartPadding", start},
+                                          {"EndPadding", end},
+                                          {"OutputPadding", padding},
+                                          {"GroupCount", groups}});
+  problem.inputs = {NumbersThatAddUp(input_tensor, make), NumbersThatAddUp(filter_tensor, make), {}};
+  if (source.OneIn(2)) {
+    const TensorDesc bias_tensor = make.Input(type, bias);
+    SetField(&problem.desc, "BiasTensor", bias_tensor);
+    problem.inputs[2] = NumbersThatAddUp(bias_tensor, make);
+  }
+  if (source.OneIn(3)) {
+    const OperatorDesc activation = MakeDesc(FindOperator(source.Any(kActivations))->name, {});
+    SetField(&problem.desc, "FusedActivation", std::make_shared<const OperatorDesc>(activation));
+  }
+  return problem;
+}
+
+}  // namespace
+
+CaseFamily ConvolutionCases() { return {"convolution", kOperators, MakeConvolution}; }
+
+}  // namespace anydml::testing

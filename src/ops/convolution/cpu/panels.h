@@ -1,0 +1,54 @@
+// The two operands of a convolution as sources of panels: the filter's channels, and the windows of the
+// input.
+#pragma once
+
+#include "ops/convolution/problem.h"
+#include "ops/gemm/cpu/blocked.h"
+
+namespace anydml {
+
+// Elements are output channels of a group, steps are its input channels with their taps.
+class FilterPanels final : public PanelSource {
+ public:
+  // `filter`: of one matrix. `zero_points`, where there are any, are subtracted, one for each output channel.
+  FilterPanels(const ConvolutionShape& shape, DataType type, const std::byte* filter,
+               const float* zero_points = nullptr);
+  void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
+            float* to) const override;
+
+ private:
+  const ConvolutionShape& shape_;
+  DataType type_;
+  const std::byte* data_;
+  const float* zero_points_;
+  bool contiguous_;  // steps are neighbours
+};
+
+// Elements are positions of the output, in row-major order; steps as above.
+class WindowPanels final : public PanelSource {
+ public:
+  // `input`: of one matrix. `zero_points`, where there are any, are subtracted from what is inside of it, one
+  // for each position.
+  WindowPanels(const ConvolutionShape& shape, DataType type, const std::byte* input,
+               const float* zero_points = nullptr);
+  void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
+            float* to) const override;
+
+ private:
+  // Neighbouring positions of one row of the output.
+  struct Run {
+    uint64_t position;  // of the first
+    uint32_t at[kMaxSpatial];
+    uint32_t count;
+  };
+  void PackRun(const Run& run, uint64_t channel, const uint32_t (&taps)[kMaxSpatial], float* to) const;
+  void PackRow(const Run& run, uint32_t tap, const std::byte* row, float* to) const;
+
+  const ConvolutionShape& shape_;
+  DataType type_;
+  const std::byte* data_;
+  const float* zero_points_;
+  bool plain_;  // a window is one element, and positions are those of the input, contiguous
+};
+
+}  // namespace anydml

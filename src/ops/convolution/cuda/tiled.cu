@@ -1,0 +1,203 @@
+// A convolution as a product of filters with windows that are read from the input as they are needed. Deep
+// ones with few outputs are cut along channels and taps.
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "kernel/composite.h"
+#include "ops/common/cuda_chain.cuh"
+#include "ops/convolution/cuda/windows.cuh"
+#include "ops/operator_table.h"
+
+namespace anydml {
+namespace {
+
+struct Parameters {
+  DeviceShape shape;
+  const void* input;
+  const void* filter;
+  const void* bias;
+  void* output;
+  float* parts;  // sums of parts [part][matrix][channel][position]; null: the product is not cut
+  uint64_t bias_stride;
+  bool half_output;
+};
+
+__device__ float LoadAs(const void* data, uint64_t at, float) { return static_cast<const float*>(data)[at]; }
+__device__ float LoadAs(const void* data, uint64_t at, __half) {
+  return __half2float(static_cast<const __half*>(data)[at]);
+}
+
+template <typename T>
+__device__ void Finish(const Parameters& p, uint32_t matrix, uint32_t channel, uint32_t position, float sum) {
+  if (p.bias != nullptr) {
+    const uint64_t group = matrix % p.shape.inner;
+    sum += LoadAs(p.bias, (group * p.shape.output_channels + channel) * p.bias_stride, T());
+  }
+  const uint64_t at = p.shape.OutputOffset(matrix, channel, position);
+  if (p.half_output) {
+    static_cast<__half*>(p.output)[at] = __float2half_rn(sum);
+  } else {
+    static_cast<float*>(p.output)[at] = sum;
+  }
+}
+
+template <typename T, uint32_t kTile>
+__global__ void __launch_bounds__(kTileThreads) Convolve(const __grid_constant__ Parameters p) {
+  const DeviceShape& s = p.shape;
+  for (uint64_t number = blockIdx.x; number < s.plan.tiles; number += gridDim.x) {
+    const TilePlace place(number, kTile, s.output_channels, s.positions, s.matrices);
+    const uint32_t begin = place.split * s.plan.steps_per_split;
+    const uint32_t end = min(s.steps - begin, s.plan.steps_per_split) + begin;
+    const uint64_t filter = s.MatrixOf(s.filter, place.matrix);
+    const DeviceWindow window(s, place.matrix, place.column + threadIdx.x % kTile);
+    RunTileProduct<float, kTile>(
+        begin, end, /*a_along_k=*/true, /*b_along_k=*/false,
+        [&](uint32_t element, uint32_t step) {
+          const uint32_t channel = place.row + element;
+          if (channel >= s.output_channels) return 0.0f;
+          return LoadAs(p.filter, s.FilterOffset(filter, channel, step), T());
+        },
+        [&](uint32_t, uint32_t step) {
+          uint64_t at;
+          return window.Find(step, &at) ? LoadAs(p.input, at, T()) : 0.0f;
+        },
+        [&](uint32_t channel, uint32_t position, float sum) {
+          channel += place.row;
+          position += place.column;
+          if (channel >= s.output_channels || position >= s.positions) return;
+          if (p.parts == nullptr) return Finish<T>(p, place.matrix, channel, position, sum);
+          const uint64_t row =
+              (uint64_t{place.split} * s.matrices + place.matrix) * s.output_channels + channel;
+          p.parts[row * s.positions + position] = sum;
+        });
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kTileThreads) AddParts(const __grid_constant__ Parameters p) {
+  WaitForPrevious();
+  const DeviceShape& s = p.shape;
+  const uint64_t elements = uint64_t{s.matrices} * s.output_channels * s.positions;
+  for (uint64_t i = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x; i < elements;
+       i += uint64_t{gridDim.x} * kTileThreads) {
+    float sum = 0;
+    for (uint32_t split = 0; split < s.plan.splits; ++split) sum += p.parts[split * elements + i];
+    const uint64_t row = i / s.positions;
+    Finish<T>(p, static_cast<uint32_t>(row / s.output_channels),
+              static_cast<uint32_t>(row % s.output_channels), static_cast<uint32_t>(i % s.positions), sum);
+  }
+}
+
+// The activation of sums, into the output.
+ElementProblem ActivationProblem(const ConvolutionProblem& problem, const ConvolutionTensor& sums) {
+  const ConvolutionShape& s = problem.shape;
+  const auto operand = [](const ConvolutionTensor& t, DataType type) {
+    return ElementOperand{type,
+                          {t.outer[0], t.outer[1], t.channel, t.spatial[0], t.spatial[1], t.spatial[2]}};
+  };
+  ElementProblem result;
+  result.rank = 6;
+  result.sizes = {s.outer[0],          s.outer[1],          s.output_channels,
+                  s.windows[0].output, s.windows[1].output, s.windows[2].output};
+  result.inputs = {operand(sums, DataType::kFloat32)};
+  result.outputs = {operand(s.output, problem.type)};
+  const uint8_t at = result.program.Load(0, Class::kF32);
+  for (const Instruction& instruction : problem.activation.instructions) {
+    result.program.instructions.push_back(instruction);
+  }
+  result.program.Store(0, at, Class::kF32);
+  return result;
+}
+
+ConvolutionTensor PackedOutput(const ConvolutionShape& shape) {
+  ConvolutionTensor packed;
+  uint64_t stride = 1;
+  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].output) packed.spatial[d] = stride;
+  packed.channel = stride;
+  packed.outer[1] = stride * shape.output_channels;
+  packed.outer[0] = packed.outer[1] * shape.outer[1];
+  return packed;
+}
+
+class ConvolutionTiled final : public CompositeKernel {
+ public:
+  ConvolutionTiled(const ConvolutionProblem& problem, const LowerContext& context)
+      : half_(problem.type == DataType::kFloat16), has_bias_(problem.bias.has_value()) {
+    Parameters& p = common_;
+    p.shape = DeviceShape(problem.shape, context.device->multiprocessors);
+    p.bias_stride = problem.bias.value_or(0);
+    p.half_output = half_;
+    const uint64_t elements = problem.shape.Elements();
+    blocks_ = std::min<uint64_t>(p.shape.plan.tiles, uint64_t{1} << 30);
+    add_blocks_ = std::min<uint64_t>((elements + kTileThreads - 1) / kTileThreads, 65536);
+    if (splits() > 1) parts_ = AddScratch("sums of parts", splits() * elements * sizeof(float));
+  }
+
+  // What comes after the sums, if anything does.
+  Status AddActivation(const ConvolutionProblem& problem, const LowerContext& context) {
+    if (problem.activation.instructions.empty()) return {};
+    if (half_) {
+      // The activation is of the sums before they are rounded.
+      common_.shape.output = PackedOutput(problem.shape);
+      common_.half_output = false;
+      sums_ = AddScratch("sums", problem.shape.Elements() * sizeof(float));
+    }
+    LoweredOperator activation;
+    ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).element,
+                                        ActivationProblem(problem, common_.shape.output), context.ForPart(),
+                                        &activation));
+    activation_ = AddPart(activation.implementation, std::move(activation.kernel));
+    has_activation_ = true;
+    return {};
+  }
+
+  Status Run(const KernelArguments& arguments) const override {
+    Parameters p = common_;
+    p.input = arguments.inputs[0].data;
+    p.filter = arguments.inputs[1].data;
+    if (has_bias_) p.bias = arguments.inputs[2].data;
+    const Buffer sums = has_activation_ && half_ ? sums_.In(arguments.temporary) : arguments.outputs[0];
+    p.output = sums.data;
+    if (splits() > 1) p.parts = parts_.In<float>(arguments.temporary);
+    KernelChain chain(arguments.stream);
+    chain.Launch(half_ ? Find<__half>() : Find<float>(), blocks_, kTileThreads, p);
+    if (splits() > 1) chain.Launch(half_ ? AddParts<__half> : AddParts<float>, add_blocks_, kTileThreads, p);
+    if (!has_activation_) return {};
+    KernelArguments part = arguments;
+    part.inputs = {&sums, 1};
+    return RunPart(activation_, part);
+  }
+
+ private:
+  using Function = void (*)(Parameters);
+
+  template <typename T>
+  Function Find() const {
+    const uint32_t tile = common_.shape.plan.tile;
+    return tile == 128 ? Convolve<T, 128> : tile == 64 ? Convolve<T, 64> : Convolve<T, 32>;
+  }
+
+  uint32_t splits() const { return common_.shape.plan.splits; }
+
+  bool half_, has_bias_;
+  Parameters common_{};  // but for addresses
+  uint64_t blocks_, add_blocks_;
+  ScratchLayout::Piece parts_, sums_;
+  bool has_activation_ = false;
+  uint32_t activation_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateConvolutionTiledCuda(const ConvolutionProblem& problem,
+                                                         const LowerContext& context, std::string* why_not) {
+  auto kernel = std::make_unique<ConvolutionTiled>(problem, context);
+  const Status status = kernel->AddActivation(problem, context);
+  if (status.ok()) return kernel;
+  *why_not = status.message();
+  return nullptr;
+}
+
+}  // namespace anydml

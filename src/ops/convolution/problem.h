@@ -1,0 +1,90 @@
+// CONVOLUTION: output = activation(the sum over input channels and taps of input * filter, + bias), forward
+// or backward (transposed), in groups, over one to three spatial dimensions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ops/element/problem.h"
+#include "ops/implementation_list.h"
+#include "ops/operator.h"
+
+namespace anydml {
+
+const Operator& ConvolutionOperator();
+
+inline constexpr uint32_t kMaxSpatial = 3;
+
+// One spatial dimension.
+struct ConvolutionWindow {
+  uint32_t input = 1, output = 1, taps = 1;
+  uint32_t stride = 1, dilation = 1, start_padding = 0;
+  uint32_t reached = 1;  // outputs from here on have no taps (OutputPadding of a forward convolution)
+};
+
+// The index of the input that tap `tap` of output `at` reads; -1: none, it counts as 0.
+constexpr int64_t InputIndex(const ConvolutionWindow& window, bool backward, uint32_t at, uint32_t tap) {
+  if (at >= window.reached) return -1;
+  const int64_t reach = int64_t{tap} * window.dilation;
+  if (backward) {
+    const int64_t spread = int64_t{at} + window.start_padding - reach;
+    if (spread < 0 || spread % window.stride != 0) return -1;
+    return spread / window.stride < window.input ? spread / window.stride : -1;
+  }
+  const int64_t index = int64_t{at} * window.stride - window.start_padding + reach;
+  return index >= 0 && index < window.input ? index : -1;
+}
+
+// Where a tensor's elements are, in elements. Dimensions that a description does not have are of size 1.
+struct ConvolutionTensor {
+  std::array<uint64_t, 2> outer{};
+  uint64_t channel = 0;         // of a filter: between input channels
+  uint64_t output_channel = 0;  // of a filter only
+  std::array<uint64_t, kMaxSpatial> spatial{};
+  uint64_t offset = 0;
+
+  uint64_t Matrix(uint64_t outer0, uint64_t outer1) const {
+    return offset + outer0 * outer[0] + outer1 * outer[1];
+  }
+};
+
+// What a convolution adds up, whatever the types are. For every pair of outer indices (of a convolution:
+// batch and group) it is a product of two matrices: output channels x (input channels and taps) x positions.
+// So a product of matrices is a convolution with one tap.
+struct ConvolutionShape {
+  std::array<uint64_t, 2> outer = {1, 1};
+  uint64_t input_channels = 1, output_channels = 1;  // of a group
+  std::array<ConvolutionWindow, kMaxSpatial> windows;
+  bool backward = false;
+  // Taps of a mirrored filter have negative strides (modulo 2^64) and an offset to the last one.
+  ConvolutionTensor input, filter, output;
+
+  uint64_t Taps() const { return uint64_t{windows[0].taps} * windows[1].taps * windows[2].taps; }
+  uint64_t Steps() const { return input_channels * Taps(); }
+  uint64_t Positions() const { return uint64_t{windows[0].output} * windows[1].output * windows[2].output; }
+  uint64_t Matrices() const { return outer[0] * outer[1]; }
+  uint64_t Elements() const { return Matrices() * output_channels * Positions(); }
+};
+
+struct ConvolutionProblem {
+  DataType type = DataType::kFloat32;  // or FLOAT16
+  ConvolutionShape shape;
+  std::optional<uint64_t> bias;  // the stride between channels
+  ElementProgram activation;     // of register 0, FLOAT32
+};
+
+std::span<const Implementation<ConvolutionProblem>> ConvolutionImplementations();
+std::span<const char* const> ConvolutionImplementationNames();
+
+std::unique_ptr<const Kernel> CreateConvolutionProduct(const ConvolutionProblem& problem,
+                                                       const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionReference(const ConvolutionProblem& problem,
+                                                         const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionTiledCuda(const ConvolutionProblem& problem,
+                                                         const LowerContext& context, std::string* why_not);
+
+}  // namespace anydml

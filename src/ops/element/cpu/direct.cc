@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "ops/common/parallel.h"
+#include "ops/common/stream_copy.h"
+#include "ops/element/cpu/loops.h"
+#include "ops/element/cpu/tile_plan.h"
+#include "ops/element/ordered_loops.h"
+#include "ops/element/problem.h"
+
+namespace anydml {
+namespace {
+
+// What a thread does at a time of a long row: many lines of every tensor.
+constexpr uint64_t kPieceElements = 16384;
+// Shorter rows are better joined in a tile, as long as there are several.
+constexpr uint64_t kShortestRow = 64;
+
+// The single function of a program, and where its sources come from.
+struct OneFunction {
+  struct Source {
+    bool is_constant = false;
+    uint32_t constant = 0;  // bits
+    uint32_t input = 0;
+    Class type = Class::kF32;  // in which the input is loaded
+  };
+  Instruction instruction;
+  std::array<Source, 3> sources;
+};
+
+std::optional<OneFunction> FindOneFunction(const ElementProgram& program) {
+  const auto& instructions = program.instructions;
+  if (instructions.size() < 3 || instructions.back().function != ElementFunction::kStore) return {};
+  OneFunction one;
+  one.instruction = instructions[instructions.size() - 2];
+  if (one.instruction.function <= ElementFunction::kConvert) return {};
+  if (instructions.back().sources[0] != one.instruction.target) return {};
+  std::array<OneFunction::Source, kMaxRegisters> registers;
+  for (size_t i = 0; i + 2 < instructions.size(); ++i) {
+    const Instruction& load = instructions[i];
+    if (load.function == ElementFunction::kLoad) {
+      registers[load.target] = {.input = load.sources[0], .type = load.type};
+    } else if (load.function == ElementFunction::kConstant) {
+      registers[load.target] = {.is_constant = true, .constant = static_cast<uint32_t>(load.parameters[0])};
+    } else {
+      return {};
+    }
+  }
+  for (int s = 0; s < InfoOf(one.instruction.function).sources; ++s) {
+    one.sources[s] = registers[one.instruction.sources[s]];
+  }
+  return one;
+}
+
+class ElementDirect final : public Kernel {
+ public:
+  struct Operand {
+    Storage storage = Storage::kRegister;
+    uint32_t bytes = 4;   // of an element
+    uint32_t number = 0;  // among inputs, then outputs
+  };
+
+  ElementDirect(const ElementProblem& problem, const OneFunction& one, const ElementLoop& loop,
+                std::array<Operand, 4> operands, std::vector<TileLoop> loops, uint32_t threads)
+      : one_(one), loop_(loop), operands_(operands), loops_(std::move(loops)) {
+    if (!loops_.empty()) {
+      row_ = std::move(loops_.back());
+      loops_.pop_back();
+    } else {
+      row_.strides.resize(problem.inputs.size() + 1);
+    }
+    pieces_ = (row_.size + kPieceElements - 1) / kPieceElements;
+    units_ = pieces_;
+    for (const TileLoop& outer : loops_) units_ *= outer.size;
+    streams_ = StreamsOutput(problem);
+    parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), units_));
+  }
+
+  Status Run(const KernelArguments& arguments) const override {
+    ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
+      const uint64_t end = PartBegin(units_, part + 1, parts_);
+      for (uint64_t unit = PartBegin(units_, part, parts_); unit < end;) unit += RunAt(unit, end, arguments);
+      if (streams_) EndStream();
+    });
+    return {};
+  }
+
+ private:
+  // Runs a piece of a row, or rows that are one loop's, from `unit` on; how many.
+  uint64_t RunAt(uint64_t unit, uint64_t end, const KernelArguments& arguments) const {
+    const uint64_t piece = pieces_ == 1 ? 0 : unit % pieces_;
+    LoopArguments run;
+    run.instruction = &one_.instruction;
+    run.count = std::min(kPieceElements, row_.size - piece * kPieceElements);
+    if (pieces_ == 1 && !loops_.empty()) {
+      run.rows = std::min(end - unit, loops_.back().size - unit % loops_.back().size);
+    }
+    for (int s = 0; s < InfoOf(one_.instruction.function).sources; ++s) {
+      LoopSource& source = run.sources[s];
+      if (one_.sources[s].is_constant) {
+        source = {.data = &one_.sources[s].constant, .uniform = true};
+        continue;
+      }
+      const Operand& operand = operands_[s];
+      source.data = arguments.inputs[operand.number].data + OffsetOf(operand, unit, piece);
+      source.storage = operand.storage;
+      source.uniform = row_.strides[operand.number] == 0;
+      source.row_stride = RowStride(operand);
+    }
+    const Operand& target = operands_[3];
+    std::byte* const to = arguments.outputs[0].data + OffsetOf(target, unit, piece);
+    run.target = {.data = to, .storage = target.storage, .row_stride = RowStride(target)};
+    const uint64_t row_bytes = run.rows > 1 ? run.target.row_stride : 0;
+    run.target.streams = streams_ && (reinterpret_cast<uintptr_t>(to) | row_bytes) % 64 == 0;
+    RunLoop(loop_, run);
+    return run.rows;
+  }
+
+  uint64_t RowStride(const Operand& operand) const {
+    return loops_.empty() ? 0 : loops_.back().strides[operand.number] * operand.bytes;
+  }
+
+  uint64_t OffsetOf(const Operand& operand, uint64_t unit, uint64_t piece) const {
+    uint64_t offset = piece * kPieceElements * row_.strides[operand.number];
+    uint64_t rest = pieces_ == 1 ? unit : unit / pieces_;
+    for (size_t d = loops_.size(); d-- > 0 && rest > 0; rest /= loops_[d].size) {
+      offset += rest % loops_[d].size * loops_[d].strides[operand.number];
+    }
+    return offset * operand.bytes;
+  }
+
+  OneFunction one_;
+  ElementLoop loop_;
+  std::array<Operand, 4> operands_;  // the sources', then the target's
+  TileLoop row_;                     // of neighbours
+  std::vector<TileLoop> loops_;      // over rows, outermost first
+  uint64_t pieces_ = 1;              // of a row
+  uint64_t units_ = 1;
+  uint32_t parts_ = 1;
+  bool streams_ = false;  // past the caches
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateElementDirect(const ElementProblem& problem, const LowerContext& context,
+                                                  std::string* why_not) {
+  const std::optional<OneFunction> one = FindOneFunction(problem.program);
+  const ElementLoop loop =
+      one ? FindElementLoop(one->instruction.function, one->instruction.type) : ElementLoop();
+  if (!loop.converts) {
+    *why_not = "not one function with a vector loop";
+    return nullptr;
+  }
+  auto loops = OrderedLoops<TileLoop>(problem);
+  std::array<ElementDirect::Operand, 4> operands;
+  const auto output = static_cast<uint32_t>(problem.inputs.size());
+  // Whether a loop can use an operand as it lies.
+  const auto set = [&](ElementDirect::Operand* operand, uint32_t number, DataType type,
+                       std::optional<Storage> storage) {
+    if (!storage) {
+      *why_not = "elements are converted in other ways than to and from FLOAT16, or to truth values";
+      return false;
+    }
+    const uint64_t stride = loops.empty() ? 1 : loops.back().strides[number];
+    if (stride > 1) {
+      *why_not = "neighbours in the output are not neighbours in all tensors";
+      return false;
+    }
+    *operand = {*storage, BitSize(type) / 8, number};
+    return true;
+  };
+  for (int s = 0; s < InfoOf(one->instruction.function).sources; ++s) {
+    if (one->sources[s].is_constant) continue;
+    const uint32_t input = one->sources[s].input;
+    const DataType type = problem.inputs[input].type;
+    if (!set(&operands[s], input, type, SourceStorage(type, one->sources[s].type))) return nullptr;
+  }
+  const DataType type = problem.outputs[0].type;
+  if (!set(&operands[3], output, type, TargetStorage(one->instruction, type))) return nullptr;
+  if (loops.size() > 1 && loops.back().size < kShortestRow) {
+    *why_not = "rows are short";
+    return nullptr;
+  }
+  return std::make_unique<ElementDirect>(problem, *one, loop, operands, std::move(loops), context.threads);
+}
+
+}  // namespace anydml

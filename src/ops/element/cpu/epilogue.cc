@@ -1,0 +1,22 @@
+#include "ops/element/cpu/epilogue.h"
+
+#include <cassert>
+
+namespace anydml {
+
+Epilogue::Epilogue(const ElementProgram& program) {
+  for (const Instruction& instruction : program.instructions) {
+    assert(InfoOf(instruction.function).sources == 1 && instruction.target == 0 &&
+           instruction.sources[0] == 0);
+    steps_.push_back({instruction, FindElementLoop(instruction.function, instruction.type)});
+  }
+}
+
+void Epilogue::Apply(float* numbers, uint64_t count) const {
+  for (const Step& step : steps_) {
+    const LoopArguments arguments = {{numbers}, numbers, count, &step.instruction};
+    step.loop(arguments);
+  }
+}
+
+}  // namespace anydml

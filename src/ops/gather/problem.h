@@ -1,0 +1,57 @@
+// GATHER, GATHER_ELEMENTS, GATHER_ND and GATHER_ND1: elements or slices of the input, chosen by indices.
+//
+// The rules, the same in every kernel:
+// - a negative index of a signed type wraps once (index + size);
+// - what is out of range then is clamped into the dimension, so that nothing outside of the input is read;
+//   the first such index or tuple, in row-major order of the indices, is reported when somebody listens.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "ops/implementation_list.h"
+#include "ops/operator.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+std::span<const Operator> GatherOperators();
+
+struct GatherProblem {
+  enum class Kind { kAxis, kElements, kNd };  // GATHER, GATHER_ELEMENTS, GATHER_ND1
+
+  Kind kind = Kind::kAxis;
+  const char* name = "";  // of the operator, for sentences
+  TensorDesc input;
+  TensorDesc indices;
+  TensorDesc output;
+  bool wraps = false;  // negative indices count from the end
+  uint32_t axis = 0;   // kAxis, kElements
+  // The last dimensions of the tensors that mean something. Of the indices, those of a tuple's components
+  // included.
+  uint32_t input_dimensions = 0;    // kNd
+  uint32_t indices_dimensions = 0;  // kAxis, kNd
+  uint32_t batch_dimensions = 0;    // kNd: the first of those, which input, indices and output share
+
+  // Indices per position; for kNd the last dimension of the indices.
+  uint32_t tuple_size() const { return kind == Kind::kNd ? indices.sizes[indices.rank - 1] : 1; }
+
+  // The dimension of the input that component `c` of a tuple addresses.
+  uint32_t source_dimension(uint32_t c) const {
+    return kind == Kind::kNd ? input.rank - input_dimensions + batch_dimensions + c : axis;
+  }
+};
+
+// The sentence about the tuple at coordinate `at` of the indices (without the component), one of whose
+// indices is out of range. `values`: the indices found there, tuple_size() of them; those of type UINT64 as
+// the INT64 of the same bits.
+std::string DescribeBadIndex(const GatherProblem& problem, const int64_t* values, const Dimensions& at);
+// The same, with the values that are in `indices`.
+std::string DescribeBadIndex(const GatherProblem& problem, const std::byte* indices, Dimensions at);
+
+std::span<const Implementation<GatherProblem>> GatherImplementations();
+std::span<const char* const> GatherImplementationNames();
+CreateFunction<GatherProblem> CreateGatherCpu, CreateGatherReference;
+CreateFunction<GatherProblem> CreateGatherCudaRows, CreateGatherCudaUnits;
+
+}  // namespace anydml

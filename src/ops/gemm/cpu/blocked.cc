@@ -1,0 +1,132 @@
+#include "ops/gemm/cpu/blocked.h"
+
+#include <type_traits>
+
+namespace anydml {
+namespace {
+
+// A panel of B (a tile's columns) stays in the first-level cache, a block of A in the second, a block of B in
+// what comes behind it.
+constexpr uint64_t kPanelFloats = 6144;
+constexpr uint64_t kMaxSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
+constexpr uint64_t kRowsAtATime = 128;
+constexpr uint64_t kColumnsAtATime = 1024;
+constexpr uint64_t kColumnsInScratch = 512;
+
+constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
+
+struct Blocking {
+  uint64_t steps, rows, columns;
+
+  Blocking(uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch) {
+    const MicroKernel& kernel = GemmMicroKernel();
+    steps = std::min(k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, kMaxSteps));
+    rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));
+    const uint64_t most = sums_in_scratch ? kColumnsInScratch : kColumnsAtATime;
+    columns = std::min(RoundUp(n, kernel.columns), RoundUp(most, kernel.columns));
+  }
+};
+
+// Conversion wraps for integers, whose sums are exact.
+void Add(float sum, bool accumulate, float* to) { *to = accumulate ? *to + sum : sum; }
+void Add(float sum, bool accumulate, int32_t* to) {
+  const auto whole = static_cast<uint32_t>(static_cast<int32_t>(sum));
+  *to = static_cast<int32_t>(accumulate ? static_cast<uint32_t>(*to) + whole : whole);
+}
+
+// One tile; at the borders of a part through memory of a whole one.
+template <typename Sum>
+void RunTile(const MicroKernel& kernel, const float* a, const float* b, uint64_t steps, uint64_t rows,
+             uint64_t columns, Sum* to, uint64_t stride, bool accumulate) {
+  if constexpr (std::is_same_v<Sum, float>) {
+    if (rows == kernel.rows && columns == kernel.columns) {
+      kernel.run(a, b, kernel.columns, steps, to, stride, accumulate);
+      return;
+    }
+  }
+  alignas(64) float whole[kMaxTileRows * kMaxTileColumns];
+  kernel.run(a, b, kernel.columns, steps, whole, kernel.columns, false);
+  for (uint64_t i = 0; i < rows; ++i) {
+    for (uint64_t j = 0; j < columns; ++j)
+      Add(whole[i * kernel.columns + j], accumulate, &to[i * stride + j]);
+  }
+}
+
+}  // namespace
+
+uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch) {
+  const Blocking block(rows, columns, k, sums_in_scratch);
+  const uint64_t sums = sums_in_scratch ? rows * block.columns : 0;
+  return RoundUp(block.steps * (block.rows + block.columns) + sums, 16);
+}
+
+template <typename Sum>
+void RunProduct(const PartOf<Sum>& part, const PanelSource& a, const PanelSource& b, const SumSink<Sum>* sink,
+                float* scratch) {
+  static_assert(sizeof(Sum) == sizeof(float));
+  const MicroKernel& kernel = GemmMicroKernel();
+  const bool in_scratch = part.sums == nullptr;
+  const Blocking block(part.rows, part.columns, part.k, in_scratch);
+  float* const packed_a = scratch;
+  float* const packed_b = packed_a + block.steps * block.rows;
+  auto* const own_sums = reinterpret_cast<Sum*>(packed_b + block.steps * block.columns);
+  for (uint64_t column = 0; column < part.columns; column += block.columns) {
+    const uint64_t columns = std::min(block.columns, part.columns - column);
+    Sum* const sums = in_scratch ? own_sums : part.sums + column;
+    const uint64_t stride = in_scratch ? block.columns : part.sums_stride;
+    for (uint64_t step = 0; step < part.k; step += block.steps) {
+      const uint64_t steps = std::min(block.steps, part.k - step);
+      for (uint64_t j = 0; j < columns; j += kernel.columns) {
+        b.Pack(part.column + column + j, std::min<uint64_t>(kernel.columns, columns - j), step, steps,
+               kernel.columns, packed_b + j * steps);
+      }
+      for (uint64_t row = 0; row < part.rows; row += block.rows) {
+        const uint64_t rows = std::min(block.rows, part.rows - row);
+        for (uint64_t i = 0; i < rows; i += kernel.rows) {
+          a.Pack(part.row + row + i, std::min<uint64_t>(kernel.rows, rows - i), step, steps, kernel.rows,
+                 packed_a + i * steps);
+        }
+        for (uint64_t j = 0; j < columns; j += kernel.columns) {
+          for (uint64_t i = 0; i < rows; i += kernel.rows) {
+            RunTile(kernel, packed_a + i * steps, packed_b + j * steps, steps,
+                    std::min<uint64_t>(kernel.rows, rows - i),
+                    std::min<uint64_t>(kernel.columns, columns - j), sums + (row + i) * stride + j, stride,
+                    step != 0);
+          }
+        }
+        if (sink == nullptr || step + steps < part.k) continue;
+        for (uint64_t i = 0; i < rows; ++i) {
+          sink->Finish(part.row + row + i, part.column + column, columns, sums + (row + i) * stride);
+        }
+      }
+    }
+  }
+}
+
+template void RunProduct(const PartOf<float>&, const PanelSource&, const PanelSource&, const SumSink<float>*,
+                         float*);
+template void RunProduct(const PartOf<int32_t>&, const PanelSource&, const PanelSource&,
+                         const SumSink<int32_t>*, float*);
+
+ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts) {
+  const MicroKernel& kernel = GemmMicroKernel();
+  ProductGrid best;
+  uint64_t least = ~uint64_t{0};
+  for (uint32_t rows = 1; rows <= parts; ++rows) {
+    const uint32_t columns = parts / rows;
+    ProductGrid grid;
+    grid.row_step = RoundUp((m + rows - 1) / rows, kernel.rows);
+    grid.column_step = RoundUp((n + columns - 1) / columns, kernel.columns);
+    grid.rows = static_cast<uint32_t>((m + grid.row_step - 1) / grid.row_step);
+    grid.columns = static_cast<uint32_t>((n + grid.column_step - 1) / grid.column_step);
+    // The largest part's work, and what it packs.
+    const uint64_t cost = grid.row_step * grid.column_step + 4 * (grid.row_step + grid.column_step);
+    if (cost < least) {
+      least = cost;
+      best = grid;
+    }
+  }
+  return best;
+}
+
+}  // namespace anydml

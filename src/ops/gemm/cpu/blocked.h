@@ -1,0 +1,68 @@
+// A matrix product in blocks that fit the caches. Operands come through packers, so that any layout, data
+// type or window of an image can be one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernel/kernel.h"
+#include "ops/gemm/cpu/micro_kernel.h"
+
+namespace anydml {
+
+// Some rows of A, or columns of B.
+class PanelSource {
+ public:
+  // Puts elements [first, first + count) of steps [step, step + steps) to `to`: a step's elements are
+  // neighbours, steps are `width` apart; elements between `count` and `width` become 0.
+  virtual void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
+                    float* to) const = 0;
+
+ protected:
+  ~PanelSource() = default;
+};
+
+// Takes rows of the product when they are complete.
+template <typename Sum>
+class SumSink {
+ public:
+  // `sums` are those of columns [column, column + count) of a row. They may be changed.
+  virtual void Finish(uint64_t row, uint64_t column, uint64_t count, Sum* sums) const = 0;
+
+ protected:
+  ~SumSink() = default;
+};
+using ProductSink = SumSink<float>;
+
+// A part of an m x n product over k steps. Sums are float, or int32_t, which wraps: panels of whole numbers
+// up to 255 are added up without rounding for as many steps as are done at a time.
+template <typename Sum>
+struct PartOf {
+  uint64_t row, rows;
+  uint64_t column, columns;
+  uint64_t k;
+  // Where sums are kept while not all steps are done: element (row, column) of the part. Null: in scratch.
+  Sum* sums;
+  uint64_t sums_stride;
+};
+using ProductPart = PartOf<float>;
+
+// Floats of scratch that RunProduct needs for a part of this size, with or without sums in scratch; whole
+// cache lines.
+uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch);
+
+// Every sum is added up in the same order, whatever the parts. `sink` may be null where sums are not in
+// scratch: they are the result.
+template <typename Sum>
+void RunProduct(const PartOf<Sum>& part, const PanelSource& a, const PanelSource& b, const SumSink<Sum>* sink,
+                float* scratch);
+
+// How to cut an m x n product into `parts` or fewer, for as many threads.
+struct ProductGrid {
+  uint32_t rows = 1;
+  uint32_t columns = 1;
+  uint64_t row_step, column_step;  // whole tiles
+};
+ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts);
+
+}  // namespace anydml

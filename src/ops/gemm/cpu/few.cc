@@ -1,0 +1,144 @@
+// Few rows (or columns) against a matrix that is not worth packing: it is read once, where it lies.
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/scratch_layout.h"
+#include "ops/common/nest_parts.h"
+#include "ops/element/cpu/blocks.h"
+#include "ops/gemm/cpu/few_rows.h"
+#include "ops/gemm/cpu/operands.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint64_t kMaxRows = 4;
+constexpr uint64_t kColumns = 1024;  // whose sums are kept in the first-level cache at a time
+
+class GemmFew final : public Kernel {
+ public:
+  GemmFew(const GemmProblem& problem, bool transposed, uint32_t threads)
+      : problem_(problem),
+        transposed_(transposed),
+        epilogue_(problem.activation),
+        few_(FindFewRows(problem.type)),
+        load_(FindLoad(problem.type, Class::kF32)) {
+    const uint64_t blocks = (problem.n + kColumns - 1) / kColumns * problem.Batches();
+    const uint64_t bytes = problem.Batches() * problem.n * problem.k * (BitSize(problem.type) / 8);
+    workers_ = static_cast<uint32_t>(std::min<uint64_t>(blocks, PartsForBytes(bytes, threads)));
+    rows_ = layout_.Add("rows of A", problem.Batches() * problem.m * problem.k * sizeof(float), 64);
+    sums_ = layout_.Add("sums", workers_ * problem.m * kColumns * sizeof(float), 64);
+  }
+
+  uint64_t temporary_bytes() const override { return layout_.bytes(); }
+
+  Status Run(const KernelArguments& arguments) const override {
+    const GemmProblem& p = problem_;
+    LoadRows(arguments);
+    const uint64_t per_matrix = (p.n + kColumns - 1) / kColumns;
+    const uint64_t blocks = per_matrix * p.Batches();
+    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
+      float* const sums = sums_.In<float>(arguments.temporary) + worker * p.m * kColumns;
+      const uint64_t end = PartBegin(blocks, worker + 1, workers_);
+      for (uint64_t block = PartBegin(blocks, worker, workers_); block < end; ++block) {
+        RunColumns(block / per_matrix, block % per_matrix * kColumns, arguments, sums);
+      }
+    });
+    return {};
+  }
+
+ private:
+  std::byte* At(const Buffer& buffer, const GemmMatrix& operand, uint64_t matrix, DataType type) const {
+    const uint64_t element =
+        matrix / problem_.batch[1] * operand.batch[0] + matrix % problem_.batch[1] * operand.batch[1];
+    return buffer.data + element * (BitSize(type) / 8);
+  }
+
+  void LoadRows(const KernelArguments& arguments) const {
+    const GemmProblem& p = problem_;
+    auto* to = rows_.In<float>(arguments.temporary);
+    for (uint64_t matrix = 0; matrix < p.Batches(); ++matrix) {
+      const std::byte* const from = At(arguments.inputs[transposed_ ? 1 : 0], p.a, matrix, p.type);
+      const Block block = {p.m, p.k, p.a.row, p.a.column, 0};
+      load_(from, block, to);
+      to += p.m * p.k;
+    }
+  }
+
+  void RunColumns(uint64_t matrix, uint64_t column, const KernelArguments& arguments, float* sums) const {
+    const GemmProblem& p = problem_;
+    const uint64_t count = std::min(kColumns, p.n - column);
+    const std::byte* const b = At(arguments.inputs[transposed_ ? 0 : 1], p.b, matrix, p.type) +
+                               column * p.b.column * (BitSize(p.type) / 8);
+    const float* const a = rows_.In<float>(arguments.temporary) + matrix * p.m * p.k;
+    if (p.b.column == 1) {
+      AddUp(a, b, count, sums);
+    } else {
+      Multiply(a, b, count, sums);
+    }
+    const GemmSink sink(p, epilogue_, p.c ? At(arguments.inputs[2], *p.c, matrix, p.type) : nullptr,
+                        At(arguments.outputs[0], p.output, matrix, p.output_type));
+    for (uint64_t row = 0; row < p.m; ++row) sink.Finish(row, column, count, sums + row * kColumns);
+  }
+
+  // Rows of B are contiguous.
+  void AddUp(const float* a, const std::byte* b, uint64_t count, float* sums) const {
+    const GemmProblem& p = problem_;
+    std::memset(sums, 0, p.m * kColumns * sizeof(float));
+    for (uint64_t step = 0; step < p.k; step += kFewAtATime) {
+      const auto some = static_cast<uint32_t>(std::min<uint64_t>(kFewAtATime, p.k - step));
+      const std::byte* const from = b + step * p.b.row * (BitSize(p.type) / 8);
+      for (uint64_t row = 0; row < p.m; ++row) {
+        few_.add(a + row * p.k + step, from, p.b.row, some, count, sums + row * kColumns);
+      }
+    }
+  }
+
+  // Columns of B are contiguous.
+  void Multiply(const float* a, const std::byte* b, uint64_t count, float* sums) const {
+    const GemmProblem& p = problem_;
+    for (uint64_t j = 0; j < count; j += kFewAtATime) {
+      const uint64_t some = std::min<uint64_t>(kFewAtATime, count - j);
+      for (uint64_t row = 0; row < p.m; ++row) {
+        MultiplySome(a + row * p.k, b + j * p.b.column * (BitSize(p.type) / 8), some,
+                     sums + row * kColumns + j);
+      }
+    }
+  }
+
+  void MultiplySome(const float* a, const std::byte* b, uint64_t columns, float* sums) const {
+    if (columns == kFewAtATime) return few_.dot(a, b, problem_.b.column, problem_.k, sums);
+    for (uint64_t j = 0; j < columns; ++j) {
+      float same[kFewAtATime];  // of one column
+      few_.dot(a, b + j * problem_.b.column * (BitSize(problem_.type) / 8), 0, problem_.k, same);
+      sums[j] = same[0];
+    }
+  }
+
+  GemmProblem problem_;
+  bool transposed_;
+  Epilogue epilogue_;
+  FewRows few_;
+  LoadBlock load_;
+  uint32_t workers_;
+  ScratchLayout layout_;
+  ScratchLayout::Piece rows_, sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateGemmFew(const GemmProblem& problem, const LowerContext& context,
+                                            std::string* why_not) {
+  const bool transposed = problem.m > kMaxRows;
+  const GemmProblem given = transposed ? problem.Transposed() : problem;
+  if (given.m > kMaxRows) {
+    *why_not = StrCat("the output has more than ", kMaxRows, " rows and columns");
+    return nullptr;
+  }
+  if (given.b.column != 1 && given.b.row != 1) {
+    *why_not = "neither rows nor columns of the matrix are contiguous";
+    return nullptr;
+  }
+  return std::make_unique<GemmFew>(given, transposed, context.threads);
+}
+
+}  // namespace anydml

@@ -1,0 +1,23 @@
+// Products of a row vector with a matrix that is read once, where it lies.
+#pragma once
+
+#include <cstdint>
+
+#include "base/data_type.h"
+
+namespace anydml {
+
+// Columns at a time of dots, rows at a time of sums.
+inline constexpr uint32_t kFewAtATime = 4;
+
+struct FewRows {
+  // sums[c] = the sum over `steps` of a[s] * b[c * stride + s], for kFewAtATime columns.
+  void (*dot)(const float* a, const void* b, uint64_t stride, uint64_t steps, float* sums);
+  // sums[j] += the sum over `rows` (up to kFewAtATime) of a[r] * b[r * stride + j], for j below `count`.
+  void (*add)(const float* a, const void* b, uint64_t stride, uint32_t rows, uint64_t count, float* sums);
+};
+
+// For matrices of FLOAT32 or FLOAT16 on this processor.
+FewRows FindFewRows(DataType type);
+
+}  // namespace anydml

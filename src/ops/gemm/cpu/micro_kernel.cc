@@ -1,0 +1,136 @@
+#include "ops/gemm/cpu/micro_kernel.h"
+
+#if ANYDML_HAVE_HIGHWAY
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/gemm/cpu/micro_kernel.cc"
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+// A tile takes most of the vector registers: 8 rows of 3 vectors where there are 32, 6 of 2 where there
+// are 16. Vectors of unknown length cannot be elements of arrays, so that each has a name: rows i, columns 0
+// to 2.
+#undef ANYDML_GEMM_WIDE
+#if HWY_ARCH_ARM || HWY_TARGET <= HWY_AVX3
+#define ANYDML_GEMM_WIDE 1
+#define ANYDML_GEMM_ROWS(V) V(0) V(1) V(2) V(3) V(4) V(5) V(6) V(7)
+#else
+#define ANYDML_GEMM_WIDE 0
+#define ANYDML_GEMM_ROWS(V) V(0) V(1) V(2) V(3) V(4) V(5)
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace anydml {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr uint32_t kRows = ANYDML_GEMM_WIDE ? 8 : 6;
+constexpr uint32_t kVectors = ANYDML_GEMM_WIDE ? 3 : 2;
+
+template <class D, class V>
+HWY_INLINE void Put(D d, V value, float* to, bool accumulate) {
+  hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, to), value) : value, d, to);
+}
+
+void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_stride, uint64_t steps,
+         float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+#if ANYDML_GEMM_WIDE
+#define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = hn::Zero(d), c##i##2 = hn::Zero(d);
+#define ANYDML_STEP(i)                    \
+  {                                       \
+    const auto x = hn::Set(d, a[i]);      \
+    c##i##0 = hn::MulAdd(x, b0, c##i##0); \
+    c##i##1 = hn::MulAdd(x, b1, c##i##1); \
+    c##i##2 = hn::MulAdd(x, b2, c##i##2); \
+  }
+#define ANYDML_PUT(i)                                      \
+  Put(d, c##i##0, to + i * to_stride, accumulate);         \
+  Put(d, c##i##1, to + i * to_stride + lanes, accumulate); \
+  Put(d, c##i##2, to + i * to_stride + 2 * lanes, accumulate);
+#else
+#define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = hn::Zero(d);
+#define ANYDML_STEP(i)                    \
+  {                                       \
+    const auto x = hn::Set(d, a[i]);      \
+    c##i##0 = hn::MulAdd(x, b0, c##i##0); \
+    c##i##1 = hn::MulAdd(x, b1, c##i##1); \
+  }
+#define ANYDML_PUT(i)                              \
+  Put(d, c##i##0, to + i * to_stride, accumulate); \
+  Put(d, c##i##1, to + i * to_stride + lanes, accumulate);
+#endif
+  ANYDML_GEMM_ROWS(ANYDML_ZERO)
+  for (uint64_t step = 0; step < steps; ++step) {
+    const auto b0 = hn::LoadU(d, b);
+    const auto b1 = hn::LoadU(d, b + lanes);
+#if ANYDML_GEMM_WIDE
+    const auto b2 = hn::LoadU(d, b + 2 * lanes);
+#endif
+    ANYDML_GEMM_ROWS(ANYDML_STEP)
+    a += kRows;
+    b += b_stride;
+  }
+  ANYDML_GEMM_ROWS(ANYDML_PUT)
+#undef ANYDML_ZERO
+#undef ANYDML_STEP
+#undef ANYDML_PUT
+}
+
+MicroKernel Find() {
+  return {kRows, static_cast<uint32_t>(kVectors * hn::Lanes(hn::ScalableTag<float>())), &Run};
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace anydml
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace anydml {
+namespace {
+HWY_EXPORT(Find);
+}  // namespace
+
+const MicroKernel& GemmMicroKernel() {
+  static const MicroKernel kernel = HWY_DYNAMIC_DISPATCH(Find)();
+  return kernel;
+}
+}  // namespace anydml
+#endif
+
+#else  // without Highway
+
+namespace anydml {
+namespace {
+
+constexpr uint32_t kRows = 4, kColumns = 8;
+
+void Run(const float* a, const float* b, uint64_t b_stride, uint64_t steps, float* to, uint64_t to_stride,
+         bool accumulate) {
+  float sums[kRows][kColumns] = {};
+  for (uint64_t step = 0; step < steps; ++step, a += kRows, b += b_stride) {
+    for (uint32_t i = 0; i < kRows; ++i) {
+      for (uint32_t j = 0; j < kColumns; ++j) sums[i][j] += a[i] * b[j];
+    }
+  }
+  for (uint32_t i = 0; i < kRows; ++i) {
+    for (uint32_t j = 0; j < kColumns; ++j) {
+      float& target = to[i * to_stride + j];
+      target = accumulate ? target + sums[i][j] : sums[i][j];
+    }
+  }
+}
+
+}  // namespace
+
+const MicroKernel& GemmMicroKernel() {
+  static constexpr MicroKernel kKernel = {kRows, kColumns, &Run};
+  return kKernel;
+}
+
+}  // namespace anydml
+#endif

@@ -1,0 +1,23 @@
+// The innermost part of a matrix product: a tile of the output that stays in vector registers.
+#pragma once
+
+#include <cstdint>
+
+namespace anydml {
+
+struct MicroKernel {
+  uint32_t rows;     // of a tile
+  uint32_t columns;  // whole vectors
+  // to[i][j] = (to[i][j] +) the sum over `steps` of a[step][i] * b[step][j]. Steps of `a` are `rows` apart,
+  // those of `b` b_stride, rows of `to` to_stride.
+  void (*run)(const float* a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
+              uint64_t to_stride, bool accumulate);
+};
+
+inline constexpr uint32_t kMaxTileRows = 8;
+inline constexpr uint32_t kMaxTileColumns = 3 * 64;  // vectors of 2048 bits
+
+// For this processor.
+const MicroKernel& GemmMicroKernel();
+
+}  // namespace anydml

@@ -1,0 +1,85 @@
+#include "ops/gemm/cpu/operands.h"
+
+#include <cstring>
+
+#include "base/half.h"
+#include "ops/common/coordinates.h"
+#include "ops/element/cpu/blocks.h"
+#include "ops/element/cpu/rows.h"
+
+namespace anydml {
+namespace {
+
+// `count` neighbouring elements as FLOAT32.
+void LoadRow(const std::byte* data, DataType type, uint64_t at, uint64_t count, float* to) {
+  if (type == DataType::kFloat32) {
+    std::memcpy(to, data + at * sizeof(float), count * sizeof(float));
+  } else if (type == DataType::kFloat16) {
+    HalvesToFloats(reinterpret_cast<const uint16_t*>(data) + at, to, count);
+  } else {
+    FindLoad(type, Class::kF32)(data, {.columns = count, .offset = at}, to);
+  }
+}
+
+// Elements whose steps are neighbours: rows of up to kSteps steps, which are then transposed.
+constexpr uint64_t kSteps = 64;
+
+void PackAcross(const std::byte* data, DataType type, uint64_t at, uint64_t element_stride, uint64_t count,
+                uint64_t steps, uint32_t width, float* to) {
+  alignas(64) float row[kSteps];
+  for (uint64_t step = 0; step < steps; step += kSteps) {
+    const uint64_t some = std::min(kSteps, steps - step);
+    for (uint64_t e = 0; e < count; ++e) {
+      LoadRow(data, type, at + e * element_stride + step, some, row);
+      float* const target = to + step * width + e;
+      for (uint64_t s = 0; s < some; ++s) target[s * width] = row[s];
+    }
+  }
+}
+
+}  // namespace
+
+void StridedPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
+                         float* to) const {
+  const uint64_t at = first * element_stride_ + step * step_stride_;
+  if (count < width) std::memset(to, 0, steps * width * sizeof(float));
+  if (element_stride_ == 1) {
+    for (uint64_t s = 0; s < steps; ++s) LoadRow(data_, type_, at + s * step_stride_, count, to + s * width);
+    return;
+  }
+  if (step_stride_ == 1) return PackAcross(data_, type_, at, element_stride_, count, steps, width, to);
+  for (uint64_t s = 0; s < steps; ++s) {
+    for (uint64_t e = 0; e < count; ++e) {
+      LoadRow(data_, type_, at + s * step_stride_ + e * element_stride_, 1, to + s * width + e);
+    }
+  }
+}
+
+void GemmSink::Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const {
+  const GemmProblem& p = problem_;
+  if (p.alpha != 1) {
+    for (uint64_t j = 0; j < count; ++j) sums[j] *= p.alpha;
+  }
+  if (p.c) {
+    const uint64_t at = row * p.c->row + column * p.c->column;
+    constexpr uint64_t kSome = 256;
+    float numbers[kSome];
+    for (uint64_t j = 0; j < count; j += kSome) {
+      const uint64_t some = std::min(kSome, count - j);
+      const Block block = {.columns = some, .column_stride = p.c->column, .offset = at + j * p.c->column};
+      FindLoad(p.type, Class::kF32)(c_, block, numbers);
+      for (uint64_t i = 0; i < some; ++i) sums[j + i] += p.beta * numbers[i];
+    }
+  }
+  epilogue_.Apply(sums, count);
+  const uint64_t at = row * p.output.row + column * p.output.column;
+  if (p.output_type == DataType::kFloat32 && p.output.column == 1) {
+    float* const target = reinterpret_cast<float*>(output_) + at;
+    if (target != sums) std::memcpy(target, sums, count * sizeof(float));
+    return;
+  }
+  const Block block = {.columns = count, .column_stride = p.output.column, .offset = at};
+  FindStore(Class::kF32, p.output_type)(sums, block, output_);
+}
+
+}  // namespace anydml

@@ -1,0 +1,46 @@
+// A strided matrix as a source of panels, and what is done with finished rows.
+#pragma once
+
+#include "ops/element/cpu/epilogue.h"
+#include "ops/gemm/cpu/blocked.h"
+#include "ops/gemm/problem.h"
+
+namespace anydml {
+
+// Elements of any type; element e of step s is at e * element_stride + s * step_stride.
+class StridedPanels final : public PanelSource {
+ public:
+  StridedPanels(const std::byte* data, DataType type, uint64_t element_stride, uint64_t step_stride)
+      : data_(data), type_(type), element_stride_(element_stride), step_stride_(step_stride) {}
+
+  void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
+            float* to) const override;
+
+ private:
+  const std::byte* data_;
+  DataType type_;
+  uint64_t element_stride_;
+  uint64_t step_stride_;
+};
+
+// activation(Alpha * sums + Beta * C) into the output.
+class GemmSink final : public ProductSink {
+ public:
+  GemmSink(const GemmProblem& problem, const Epilogue& epilogue, const std::byte* c, std::byte* output)
+      : problem_(problem), epilogue_(epilogue), c_(c), output_(output) {}
+
+  // Whether there is nothing to do for sums that are in the output.
+  static bool IsPlain(const GemmProblem& problem) {
+    return problem.alpha == 1 && !problem.c && problem.activation.instructions.empty();
+  }
+
+  void Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const override;
+
+ private:
+  const GemmProblem& problem_;
+  const Epilogue& epilogue_;
+  const std::byte* c_;
+  std::byte* output_;
+};
+
+}  // namespace anydml

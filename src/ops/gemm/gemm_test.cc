@@ -1,0 +1,134 @@
+// GEMM against products worked out by hand.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/operator_runner.h"
+
+namespace anydml::testing {
+namespace {
+
+using Fields = std::initializer_list<std::pair<const char*, FieldValue>>;
+
+OperatorDesc Gemm(const TensorDesc& a, const TensorDesc& b, const TensorDesc& output, float alpha = 1,
+                  bool trans_a = false, bool trans_b = false) {
+  return MakeDesc("GEMM", {{"ATensor", a},
+                           {"BTensor", b},
+                           {"OutputTensor", output},
+                           {"TransA", uint32_t{trans_a}},
+                           {"TransB", uint32_t{trans_b}},
+                           {"Alpha", alpha},
+                           {"Beta", 0.0f}});
+}
+
+OperatorDesc With(OperatorDesc desc, Fields fields) {
+  for (const auto& [name, value] : fields) {
+    desc.fields[static_cast<size_t>(FindField(*desc.schema, name))] = value;
+  }
+  return desc;
+}
+
+FieldValue Activation(const char* name, Fields fields = {}) {
+  return std::make_shared<const OperatorDesc>(MakeDesc(name, fields));
+}
+
+TensorDesc F32(const std::vector<uint32_t>& sizes) { return Packed(DataType::kFloat32, sizes); }
+
+std::vector<float> Product(const OperatorDesc& desc, const std::vector<Bytes>& inputs) {
+  const RunResult result = ExpectAllAgree(desc, inputs);
+  return Gathered<float>(*desc.tensor("OutputTensor"), result.outputs[0]);
+}
+
+const std::vector<float> kA = {1, 2, 3, 4, 5, 6}, kB = {7, 8, 9, 10, 11, 12};
+
+TEST(Gemm, Product) {
+  const TensorDesc a = F32({2, 3}), b = F32({3, 2});
+  EXPECT_EQ(Product(Gemm(a, b, F32({2, 2})), {Scattered(a, kA), Scattered(b, kB), {}}),
+            (std::vector<float>{58, 64, 139, 154}));
+}
+
+TEST(Gemm, Transposed) {
+  // The same memory, read the other way round.
+  const TensorDesc a = F32({3, 2}), b = F32({2, 3});
+  EXPECT_EQ(Product(Gemm(a, b, F32({2, 2}), 1, true, true), {Scattered(a, kA), Scattered(b, kB), {}}),
+            (std::vector<float>{1 * 7 + 3 * 8 + 5 * 9, 1 * 10 + 3 * 11 + 5 * 12, 2 * 7 + 4 * 8 + 6 * 9,
+                                2 * 10 + 4 * 11 + 6 * 12}));
+}
+
+TEST(Gemm, AlphaBetaAndBroadcastC) {
+  const TensorDesc a = F32({2, 3}), b = F32({3, 2}), c = Strided(DataType::kFloat32, {2, 2}, {0, 1});
+  const OperatorDesc desc = With(Gemm(a, b, F32({2, 2}), 2), {{"CTensor", c}, {"Beta", -1.0f}});
+  EXPECT_EQ(
+      Product(desc, {Scattered(a, kA), Scattered(b, kB), Scattered(F32({1, 2}), std::vector<float>{100, 1})}),
+      (std::vector<float>{16, 127, 178, 307}));
+}
+
+TEST(Gemm, NothingOfCIsSeenWithoutBeta) {
+  const TensorDesc a = F32({2, 3}), b = F32({3, 2}), c = F32({2, 2});
+  const OperatorDesc desc = With(Gemm(a, b, F32({2, 2})), {{"CTensor", c}});
+  EXPECT_EQ(Product(desc, {Scattered(a, kA), Scattered(b, kB), Scattered(c, std::vector<float>(4, NAN))}),
+            (std::vector<float>{58, 64, 139, 154}));
+}
+
+TEST(Gemm, BatchWithOneMatrixForAll) {
+  const TensorDesc a = F32({2, 1, 1, 3}), b = Strided(DataType::kFloat32, {2, 1, 3, 2}, {0, 0, 2, 1});
+  EXPECT_EQ(Product(Gemm(a, b, F32({2, 1, 1, 2})), {Scattered(a, kA), Scattered(F32({3, 2}), kB), {}}),
+            (std::vector<float>{58, 64, 139, 154}));
+}
+
+TEST(Gemm, HalvesAddUpAsFloats) {
+  // 2049 is no FLOAT16: a sum that is kept as one would stay at 2048.
+  const uint32_t k = 4096;
+  const TensorDesc a = Packed(DataType::kFloat16, {1, k}), b = Packed(DataType::kFloat16, {k, 1});
+  const TensorDesc output = Packed(DataType::kFloat16, {1, 1});
+  const std::vector<Half> ones(k, ToHalf(1));
+  const RunResult result = ExpectAllAgree(Gemm(a, b, output), {Scattered(a, ones), Scattered(b, ones), {}});
+  EXPECT_EQ(ToFloat(Gathered<Half>(output, result.outputs[0])[0]), 4096);
+}
+
+TEST(Gemm, ActivationsSeeTheUnroundedNumber) {
+  // 1024 * 64 overflows FLOAT16 but not what the activation is applied to.
+  const TensorDesc one = Packed(DataType::kFloat16, {1, 1});
+  const Bytes a = Scattered(one, std::vector<Half>{ToHalf(1024)}),
+              b = Scattered(one, std::vector<Half>{ToHalf(128)});
+  const OperatorDesc desc =
+      With(Gemm(one, one, one),
+           {{"FusedActivation", Activation("ACTIVATION_LINEAR", {{"Alpha", 0.25f}, {"Beta", 1.0f}})}});
+  const RunResult result = ExpectAllAgree(desc, {a, b, {}});
+  EXPECT_EQ(ToFloat(Gathered<Half>(one, result.outputs[0])[0]), 32768);
+}
+
+TEST(Gemm, ClipAndRelu) {
+  const TensorDesc a = F32({1, 1}), b = F32({1, 4});
+  const std::vector<Bytes> inputs = {
+      Scattered(a, std::vector<float>{1}), Scattered(b, std::vector<float>{-5, -1, 1, 5}), {}};
+  const OperatorDesc plain = Gemm(a, b, F32({1, 4}));
+  EXPECT_EQ(Product(With(plain, {{"FusedActivation", Activation("ACTIVATION_RELU")}}), inputs),
+            (std::vector<float>{0, 0, 1, 5}));
+  EXPECT_EQ(Product(With(plain, {{"FusedActivation",
+                                  Activation("ELEMENT_WISE_CLIP", {{"Min", -2.0f}, {"Max", 2.0f}})}}),
+                    inputs),
+            (std::vector<float>{-2, -1, 1, 2}));
+}
+
+TEST(GemmCheck, Refusals) {
+  const auto message = [](const OperatorDesc& desc) {
+    return ImplementationOf(desc).check(desc, kLatestFeatureLevel).message();
+  };
+  EXPECT_EQ(message(Gemm(F32({2, 3}), F32({3, 4}), F32({2, 4}))), "");
+  EXPECT_EQ(
+      message(Gemm(F32({2, 3}), F32({4, 4}), F32({2, 4}))),
+      "GEMM: BTensor.Sizes[0] is 4 but must be 3, that of ATensor.Sizes[1]: the product runs over both (K)");
+  EXPECT_EQ(
+      message(Gemm(F32({2, 3}), F32({4, 4}), F32({2, 4}), 1, false, true)),
+      "GEMM: BTensor.Sizes[1] is 4 but must be 3, that of ATensor.Sizes[1]: the product runs over both (K)");
+  EXPECT_EQ(message(Gemm(F32({5, 2, 3}), F32({1, 3, 4}), F32({5, 2, 4}))),
+            "GEMM: BTensor.Sizes[0] is 1 but must be 5, that of ATensor.Sizes[0]: every matrix of A has one "
+            "of B (a "
+            "stride of 0 repeats one)");
+  EXPECT_EQ(message(Gemm(F32({2, 3}), F32({3, 4}), F32({2, 5}))),
+            "GEMM: OutputTensor.Sizes is {2,5} but must be {2,4}: it is the product of ATensor and BTensor");
+}
+
+}  // namespace
+}  // namespace anydml::testing

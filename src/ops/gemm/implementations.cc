@@ -1,0 +1,39 @@
+#include "ops/gemm/problem.h"
+
+namespace anydml {
+namespace {
+
+// A blocked sum of products of numbers up to 1 is off by far less than this (contract: k * 2^-24 times the
+// sum of the magnitudes).
+Exactness Bound(const GemmProblem& problem) {
+  Exactness exactness;
+  const auto k = static_cast<double>(problem.k);
+  exactness.absolute = 0x1p-24 * k * k * (problem.alpha < 0 ? -problem.alpha : problem.alpha);
+  exactness.float32_ulps = 8 + problem.activation.ulps();
+  exactness.float16_ulps = 1;
+  return exactness;
+}
+
+// Small products are done before a second kernel has started.
+std::string BetterInOne(const GemmProblem& problem, const LowerContext&) {
+  constexpr uint64_t kLarge = uint64_t{1} << 24;
+  const bool small = problem.Batches() * problem.m * problem.n * problem.k < kLarge;
+  return small && problem.activation.instructions.empty() ? "a small product adds C by itself" : "";
+}
+
+constexpr Implementation<GemmProblem> kImplementations[] = {
+    {"cpu.few", "cpu", ANYDML_ON_CPU(CreateGemmFew), nullptr, {}, Bound},
+    {"cpu.packed", "cpu", ANYDML_ON_CPU(CreateGemmPacked), nullptr, {}, Bound},
+    {"cuda.cublaslt", "cuda", ANYDML_ON_CUDA(CreateGemmCublas), nullptr, {}, Bound},
+    {"cuda.product_first", "cuda", ANYDML_ON_CUDA(CreateGemmInTwo), BetterInOne, {}, Bound},
+    {"cuda.tiled", "cuda", ANYDML_ON_CUDA(CreateGemmTiledCuda), nullptr, {}, Bound},
+    {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateGemmReference)},
+};
+constexpr auto kNames = ImplementationNames(kImplementations);
+
+}  // namespace
+
+std::span<const Implementation<GemmProblem>> GemmImplementations() { return kImplementations; }
+std::span<const char* const> GemmImplementationNames() { return kNames; }
+
+}  // namespace anydml

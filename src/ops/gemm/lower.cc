@@ -1,0 +1,107 @@
+#include "ops/common/checks.h"
+#include "ops/element/builder.h"
+#include "ops/gemm/problem.h"
+#include "ops/operator_table.h"
+#include "schema/descriptions.generated.h"
+
+namespace anydml {
+namespace {
+
+// A matrix as the product sees it, and what its dimensions are called in sentences.
+struct Operand {
+  const char* name;
+  const TensorDesc& tensor;
+  bool transposed;
+
+  uint32_t RowDimension() const { return tensor.rank - (transposed ? 1 : 2); }
+  uint32_t ColumnDimension() const { return tensor.rank - (transposed ? 2 : 1); }
+  uint32_t rows() const { return tensor.sizes[RowDimension()]; }
+  uint32_t columns() const { return tensor.sizes[ColumnDimension()]; }
+  std::string Field(uint32_t d) const { return StrCat(name, ".Sizes[", d, "]"); }
+
+  GemmMatrix Matrix() const {
+    GemmMatrix matrix;
+    for (uint32_t d = 0; d + 2 < tensor.rank; ++d) {
+      matrix.batch[d + 4 - tensor.rank] = tensor.strides[d];
+    }
+    matrix.row = tensor.strides[RowDimension()];
+    // The stride of one column is never used: it counts as contiguous.
+    matrix.column = columns() == 1 ? 1 : tensor.strides[ColumnDimension()];
+    return matrix;
+  }
+};
+
+Operand OperandA(const GemmDesc& desc) {
+  return {"ATensor", desc.a, desc.trans_a == MatrixTransform::kTranspose};
+}
+Operand OperandB(const GemmDesc& desc) {
+  return {"BTensor", desc.b, desc.trans_b == MatrixTransform::kTranspose};
+}
+
+Status Check(const OperatorDesc& desc, FeatureLevel) {
+  const auto typed = GemmDesc::From(desc);
+  const Operand a = OperandA(typed), b = OperandB(typed);
+  if (a.columns() != b.rows()) {
+    return InvalidArgument("GEMM: ", b.Field(b.RowDimension()), " is ", b.rows(), " but must be ",
+                           a.columns(), ", that of ", a.Field(a.ColumnDimension()),
+                           ": the product runs over both (K)");
+  }
+  for (uint32_t d = 0; d + 2 < a.tensor.rank; ++d) {
+    if (b.tensor.sizes[d] == a.tensor.sizes[d]) continue;
+    return InvalidArgument("GEMM: ", b.Field(d), " is ", b.tensor.sizes[d], " but must be ",
+                           a.tensor.sizes[d], ", that of ", a.Field(d),
+                           ": every matrix of A has one of B (a stride of 0 repeats one)");
+  }
+  Dimensions sizes = a.tensor.sizes;
+  sizes[a.tensor.rank - 2] = a.rows();
+  sizes[a.tensor.rank - 1] = b.columns();
+  ANYDML_RETURN_IF_ERROR(CheckSizes(desc, "OutputTensor", sizes, "it is the product of ATensor and BTensor"));
+  if (typed.c == nullptr) return {};
+  return CheckSizes(desc, "CTensor", sizes, "it is added to the product");
+}
+
+Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
+  const auto typed = GemmDesc::From(desc);
+  const Operand a = OperandA(typed), b = OperandB(typed), output = {"OutputTensor", typed.output, false};
+  GemmProblem problem;
+  problem.type = problem.output_type = typed.a.type;
+  for (uint32_t d = 0; d + 2 < typed.a.rank; ++d) problem.batch[d + 4 - typed.a.rank] = typed.a.sizes[d];
+  problem.m = a.rows();
+  problem.n = b.columns();
+  problem.k = a.columns();
+  problem.a = a.Matrix();
+  problem.b = b.Matrix();
+  problem.output = output.Matrix();
+  problem.alpha = typed.alpha;
+  if (typed.c != nullptr && typed.beta != 0) {
+    problem.c = Operand{"CTensor", *typed.c, false}.Matrix();
+    problem.beta = typed.beta;
+  }
+  problem.b_is_owned = typed.b.owned_by_dml;
+  if (typed.fused_activation != nullptr) {
+    AppendActivation(*typed.fused_activation, &problem.activation, problem.activation.NewRegister());
+  }
+  return ChooseKernel(OperatorTableOf(context.backend).gemm, problem, context, out);
+}
+
+Status Infer(OperatorDesc* desc) {
+  const TensorDesc *a = nullptr, *b = nullptr;
+  ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "ATensor", &a));
+  ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "BTensor", &b));
+  if (a->rank != b->rank || a->rank < 2) return {};  // validation says so
+  Dimensions sizes = a->sizes;
+  sizes[a->rank - 2] = a->sizes[a->rank - (desc->uint("TransA") != 0 ? 1 : 2)];
+  sizes[a->rank - 1] = b->sizes[b->rank - (desc->uint("TransB") != 0 ? 2 : 1)];
+  FillTensor(desc, "OutputTensor", a->type, sizes, a->rank);
+  return {};
+}
+
+}  // namespace
+
+const Operator& GemmOperator() {
+  static const Operator op = {static_cast<uint32_t>(OperatorType::kGemm), Check, Lower, Infer,
+                              GemmImplementationNames()};
+  return op;
+}
+
+}  // namespace anydml

@@ -1,0 +1,74 @@
+// GEMM: output = activation(Alpha * A x B + Beta * C), for every matrix of a batch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ops/element/problem.h"
+#include "ops/implementation_list.h"
+#include "ops/operator.h"
+
+namespace anydml {
+
+const Operator& GemmOperator();
+
+// A matrix in each of a batch's two dimensions. Strides are in elements, so that a transposed or broadcast
+// operand is only another set of strides.
+struct GemmMatrix {
+  std::array<uint64_t, 2> batch{};
+  uint64_t row = 0;
+  uint64_t column = 0;
+
+  GemmMatrix Transposed() const { return {batch, column, row}; }
+};
+
+struct GemmProblem {
+  DataType type = DataType::kFloat32;  // of the operands: or FLOAT16
+  DataType output_type = DataType::kFloat32;
+  std::array<uint64_t, 2> batch = {1, 1};
+  uint64_t m = 1, n = 1, k = 1;
+  GemmMatrix a;                 // m x k
+  GemmMatrix b;                 // k x n
+  std::optional<GemmMatrix> c;  // m x n; absent too where Beta is 0: nothing of it may be seen then
+  GemmMatrix output;            // m x n
+  float alpha = 1;
+  float beta = 0;
+  ElementProgram activation;  // of register 0, FLOAT32; no instructions: none
+  bool b_is_owned = false;    // by the library: it may be packed at initialisation
+
+  uint64_t Batches() const { return batch[0] * batch[1]; }
+
+  // The same with rows and columns exchanged.
+  GemmProblem Transposed() const {
+    GemmProblem t = *this;
+    std::swap(t.m, t.n);
+    t.a = b.Transposed();
+    t.b = a.Transposed();
+    if (c) t.c = c->Transposed();
+    t.output = output.Transposed();
+    t.b_is_owned = false;
+    return t;
+  }
+};
+
+std::span<const Implementation<GemmProblem>> GemmImplementations();
+std::span<const char* const> GemmImplementationNames();
+
+std::unique_ptr<const Kernel> CreateGemmFew(const GemmProblem& problem, const LowerContext& context,
+                                            std::string* why_not);
+std::unique_ptr<const Kernel> CreateGemmPacked(const GemmProblem& problem, const LowerContext& context,
+                                               std::string* why_not);
+std::unique_ptr<const Kernel> CreateGemmReference(const GemmProblem& problem, const LowerContext& context,
+                                                  std::string* why_not);
+std::unique_ptr<const Kernel> CreateGemmCublas(const GemmProblem& problem, const LowerContext& context,
+                                               std::string* why_not);
+std::unique_ptr<const Kernel> CreateGemmInTwo(const GemmProblem& problem, const LowerContext& context,
+                                              std::string* why_not);
+std::unique_ptr<const Kernel> CreateGemmTiledCuda(const GemmProblem& problem, const LowerContext& context,
+                                                  std::string* why_not);
+
+}  // namespace anydml

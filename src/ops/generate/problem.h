@@ -1,0 +1,71 @@
+// What makes a tensor from little: FILL_VALUE_CONSTANT, FILL_VALUE_SEQUENCE, DIAGONAL_MATRIX and
+// DIAGONAL_MATRIX1. RANDOM_GENERATOR is random.h's.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+
+#include "base/half.h"
+#include "ops/common/loop_nest.h"
+#include "ops/implementation_list.h"
+#include "ops/operator.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+std::span<const Operator> GenerateOperators();
+
+struct GenerateProblem {
+  enum class Kind { kConstant, kSequence, kBand };
+
+  Kind kind = Kind::kConstant;
+  TensorDesc output;
+  uint64_t value = 0;  // the element's bits; of a sequence the first one
+  uint64_t delta = 0;  // kSequence
+
+  // kBand: where FillsDiagonal(x - y) there is `value`, elsewhere the input's element, or 0 without one.
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool has_input = false;
+  TensorDesc input;
+};
+
+// Functions that are constexpr are compiled for devices, too.
+
+// Between begin and end, or outside of [end, begin) where they are the other way round.
+constexpr bool FillsDiagonal(int64_t diagonal, int64_t begin, int64_t end) {
+  return ((end >= begin) != (diagonal >= begin)) != (diagonal < end);
+}
+
+// Element `number` of a sequence. Integers of all widths wrap, so that their low bits are all that matters.
+template <typename Element>
+constexpr Element SequenceElement(uint64_t start, uint64_t delta, uint64_t number) {
+  return static_cast<Element>(start + delta * number);
+}
+template <>
+constexpr float SequenceElement<float>(uint64_t start, uint64_t delta, uint64_t number) {
+  const auto first = std::bit_cast<float>(static_cast<uint32_t>(start));
+  const auto step = std::bit_cast<float>(static_cast<uint32_t>(delta));
+  const float value = first + static_cast<float>(static_cast<uint32_t>(number)) * step;
+  // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
+  return value == value ? value : std::bit_cast<float>(0x7FC00000u);
+}
+template <>
+constexpr Half SequenceElement<Half>(uint64_t start, uint64_t delta, uint64_t number) {
+  const auto bits = [](uint64_t half) {
+    return std::bit_cast<uint32_t>(ToFloat(Half{static_cast<uint16_t>(half)}));
+  };
+  return ToHalf(SequenceElement<float>(bits(start), bits(delta), number));
+}
+
+// Over the output's elements, in the order of its addresses. kNumber is the row-major number of an element,
+// kDiagonal x - y, modulo 2^64; what the kind does not need has strides of 0.
+enum GenerateOperand { kGenerateOutput, kGenerateInput, kGenerateNumber, kGenerateDiagonal };
+LoopNest<4> GenerateNest(const GenerateProblem& problem);
+
+std::span<const Implementation<GenerateProblem>> GenerateImplementations();
+std::span<const char* const> GenerateImplementationNames();
+CreateFunction<GenerateProblem> CreateGenerateCpu, CreateGenerateCuda, CreateGenerateReference;
+
+}  // namespace anydml

@@ -1,0 +1,45 @@
+#include "ops/common/checks.h"
+#include "ops/generate/random.h"
+#include "ops/operator_table.h"
+#include "schema/descriptions.generated.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint32_t kStateWords = 6;
+
+// That OutputStateTensor has the sizes of InputStateTensor is in the schema.
+Status Check(const OperatorDesc& desc, FeatureLevel) {
+  const TensorDesc& state = *desc.tensor("InputStateTensor");
+  Dimensions sizes;
+  sizes.fill(1);
+  sizes[state.rank - 1] = kStateWords;
+  return CheckSizes(desc, "InputStateTensor", sizes, "a counter of four words and a key of two");
+}
+
+Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
+  const auto random = RandomGeneratorDesc::From(desc);
+  RandomProblem problem;
+  problem.output = random.output;
+  problem.state_stride = random.input_state.strides[random.input_state.rank - 1];
+  problem.has_output_state = random.output_state != nullptr;
+  if (problem.has_output_state) {
+    problem.output_state_stride = random.output_state->strides[random.output_state->rank - 1];
+  }
+  return ChooseKernel(OperatorTableOf(context.backend).random, problem, context, out);
+}
+
+Status Infer(OperatorDesc* desc) {
+  const TensorDesc* output = nullptr;
+  return RequireTensor(*desc, "OutputTensor", &output);
+}
+
+}  // namespace
+
+const Operator& RandomGeneratorOperator() {
+  static const Operator op = {static_cast<uint32_t>(OperatorType::kRandomGenerator), Check, Lower, Infer,
+                              RandomImplementationNames()};
+  return op;
+}
+
+}  // namespace anydml

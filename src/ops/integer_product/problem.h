@@ -1,0 +1,59 @@
+// MATRIX_MULTIPLY_INTEGER, CONVOLUTION_INTEGER and their forms with scales: exact sums of products of
+// integers less their zero points, then (where there are scales) an element program of the sums.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/convolution/problem.h"
+#include "ops/element/problem.h"
+#include "ops/implementation_list.h"
+#include "ops/operator.h"
+
+namespace anydml {
+
+std::span<const Operator> IntegerProductOperators();
+
+// Zero points of an operand.
+struct ZeroPoints {
+  uint32_t input = 0;   // the binding
+  uint64_t stride = 0;  // between them; 0: one for all
+  uint64_t group = 0;   // between those of outer[1]
+};
+
+struct IntegerSums {
+  // For a product of matrices A is the filter, B the input: the input's positions are the output's columns.
+  ConvolutionShape shape;
+  DataType input_type = DataType::kInt8, filter_type = DataType::kInt8;
+  DataType sum_type = DataType::kInt32;   // wraps; INT64 where operands have more than 8 bits
+  uint32_t input = 0, filter = 0;         // bindings
+  std::optional<ZeroPoints> input_zero;   // for each position
+  std::optional<ZeroPoints> filter_zero;  // for each output channel
+};
+
+struct IntegerProductProblem {
+  IntegerSums sums;
+  // From the sums (input 0) and the operator's own tensors to its output; no instructions: sums are the
+  // output.
+  ElementProblem program;
+  std::vector<uint32_t> program_inputs;  // bindings of the program's inputs from 1 on
+};
+
+std::span<const Implementation<IntegerProductProblem>> IntegerProductImplementations();
+std::span<const char* const> IntegerProductImplementationNames();
+
+// Where there is a program, a kernel of sums in scratch with one of the program after it.
+std::unique_ptr<const Kernel> CreateSumsThenProgram(const IntegerProductProblem& problem,
+                                                    const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateIntegerSums(const IntegerProductProblem& problem,
+                                                const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateIntegerReference(const IntegerProductProblem& problem,
+                                                     const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateIntegerSumsCuda(const IntegerProductProblem& problem,
+                                                    const LowerContext& context, std::string* why_not);
+
+}  // namespace anydml

@@ -1,0 +1,44 @@
+// LOCAL_RESPONSE_NORMALIZATION and its gradient: every element by a power of the sum of squares around it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ops/implementation_list.h"
+#include "ops/moments/steps.h"
+#include "ops/operator.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+std::span<const Operator> LrnOperators();
+
+// x * s^-beta with s = bias + alpha / local_size * (sum of squares in the window), or the gradient of that.
+struct LrnProblem {
+  TensorDesc input;
+  std::optional<TensorDesc> gradient;  // InputGradientTensor
+  TensorDesc output;
+  bool cross_channel = false;  // the window is along channels; otherwise in both spatial dimensions
+  uint32_t local_size = 1;
+  float alpha = 0;
+  float beta = 0;
+  float bias = 0;
+
+  StepList steps;
+
+  // Of an even window, one more comes after the element.
+  uint32_t before() const { return (local_size - 1) / 2; }
+  uint32_t after() const { return local_size - 1 - before(); }
+};
+
+std::span<const Implementation<LrnProblem>> LrnImplementations();
+std::span<const char* const> LrnImplementationNames();
+
+std::unique_ptr<const Kernel> CreateLrnSteps(const LrnProblem& problem, const LowerContext& context,
+                                             std::string* why_not);
+std::unique_ptr<const Kernel> CreateLrnReference(const LrnProblem& problem, const LowerContext& context,
+                                                 std::string* why_not);
+
+}  // namespace anydml

@@ -1,0 +1,89 @@
+// Numbers for the cases of normalisations: sums of anything would say little, since what cancels or overflows
+// depends on the order.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "base/half.h"
+#include "support/case_maker.h"
+
+namespace anydml::testing {
+
+inline constexpr DataType kFloatTypes[] = {DataType::kFloat32, DataType::kFloat16};
+
+// Whole numbers up to 20, whose sums are exact, or others up to 10.
+inline Bytes ModestContent(const TensorDesc& tensor, bool whole, CaseMaker& make) {
+  Bytes bytes(tensor.total_bytes);
+  std::mt19937_64 random(make.source().Word());
+  const size_t width = BitSize(tensor.type) / 8;
+  for (size_t at = 0; at + width <= bytes.size(); at += width) {
+    const uint64_t bits = random();
+    const float number = whole ? static_cast<float>(static_cast<int32_t>(bits % 41) - 20)
+                               : static_cast<float>(static_cast<int64_t>(bits % 200001) - 100000) * 1e-4f;
+    const uint32_t element =
+        tensor.type == DataType::kFloat16 ? ToHalf(number).bits : std::bit_cast<uint32_t>(number);
+    std::memcpy(bytes.data() + at, &element, width);
+  }
+  return bytes;
+}
+
+// Variances: numbers from 1 to 9.
+inline Bytes PositiveContent(const TensorDesc& tensor, CaseMaker& make) {
+  Bytes bytes(tensor.total_bytes);
+  std::mt19937_64 random(make.source().Word());
+  const size_t width = BitSize(tensor.type) / 8;
+  for (size_t at = 0; at + width <= bytes.size(); at += width) {
+    const float number = 1 + static_cast<float>(random() % 8001) * 1e-3f;
+    const uint32_t element =
+        tensor.type == DataType::kFloat16 ? ToHalf(number).bits : std::bit_cast<uint32_t>(number);
+    std::memcpy(bytes.data() + at, &element, width);
+  }
+  return bytes;
+}
+
+// Once in a while one element that is no number, or infinite.
+inline void Spoil(const TensorDesc& tensor, Bytes* bytes, CaseMaker& make) {
+  if (!make.source().OneIn(8)) return;
+  const size_t width = BitSize(tensor.type) / 8;
+  const uint32_t at = make.source().Word() % static_cast<uint32_t>(bytes->size() / width);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kSpoilers[] = {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()};
+  const float number = make.source().Any(kSpoilers);
+  const uint32_t element =
+      tensor.type == DataType::kFloat16 ? ToHalf(number).bits : std::bit_cast<uint32_t>(number);
+  std::memcpy(bytes->data() + at * width, &element, width);
+}
+
+// What is divided by the root of a small variance is as far off as that is small, unless sums are exact.
+inline float ModestEpsilon(bool whole, CaseMaker& make) {
+  constexpr float kAny[] = {0, 1e-5f, 1e-3f, 0.5f}, kLarge[] = {0.1f, 0.5f};
+  return whole ? make.source().Any(kAny) : make.source().Any(kLarge);
+}
+
+// Any that may be fused, or none. Parameters are small, and where an activation jumps no result should be.
+inline FieldValue ModestActivation(const OperatorSchema& host, CaseMaker& make) {
+  if (make.source().OneIn(2)) return {};
+  std::vector<uint32_t> allowed;
+  for (const FusionRule& rule : AllFusionRules()) {
+    if (rule.host == 0 || rule.host == host.type) allowed.push_back(rule.activation);
+  }
+  auto fused = std::make_shared<OperatorDesc>();
+  fused->schema = FindOperator(make.source().Any(allowed));
+  constexpr float kParameters[] = {0.37721f, 1.61803f, 0.91111f};
+  for (const FieldSchema& field : fused->schema->fields) {
+    fused->fields.push_back(field.type == FieldType::kFloat ? FieldValue(make.source().Any(kParameters))
+                                                            : FieldValue());
+  }
+  return std::shared_ptr<const OperatorDesc>(std::move(fused));
+}
+
+// Of a parameter: every size is the tensor's or 1.
+inline std::vector<uint32_t> SomeOnes(std::vector<uint32_t> sizes, CaseMaker& make) {
+  for (uint32_t& size : sizes) size = make.source().OneIn(2) ? 1 : size;
+  return sizes;
+}
+
+}  // namespace anydml::testing

@@ -1,0 +1,31 @@
+// Sums over windows along one dimension: what local response normalisation is made of.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ops/implementation_list.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+// Output: a packed FLOAT32 tensor of the input's sizes. An element is the sum of up to `before` neighbours
+// along the axis, in their order, the element itself, and up to `after` neighbours; there is nothing outside.
+struct WindowSumsProblem {
+  TensorDesc input;
+  uint32_t axis = 0;
+  uint32_t before = 0;
+  uint32_t after = 0;
+  bool squares = false;  // of squares
+};
+
+std::span<const Implementation<WindowSumsProblem>> WindowSumsImplementations();
+
+std::unique_ptr<const Kernel> CreateWindowSumsCpu(const WindowSumsProblem& problem,
+                                                  const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateWindowSumsCuda(const WindowSumsProblem& problem,
+                                                   const LowerContext& context, std::string* why_not);
+
+}  // namespace anydml

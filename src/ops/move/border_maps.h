@@ -1,0 +1,21 @@
+// PADDING beyond constants: what is outside repeats what is inside.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ops/move/problem.h"
+#include "schema/descriptions.generated.h"
+
+namespace anydml {
+
+using Copies = std::vector<MoveCopy>;
+
+// Of a tensor's dimension, as a number that may become negative.
+inline int64_t StrideOf(const TensorDesc& tensor, uint32_t d) { return int64_t{tensor.strides[d]}; }
+
+// `mode` is not kConstant.
+std::vector<Copies> BorderStages(const TensorDesc& input, const TensorDesc& output, PaddingMode mode,
+                                 std::span<const uint32_t> start, std::span<const uint32_t> end);
+
+}  // namespace anydml

@@ -1,0 +1,15 @@
+// The rules of the moving operators that the schema's tables cannot say, and the sizes of their outputs.
+#pragma once
+
+#include "base/status.h"
+#include "schema/operator_desc.h"
+
+namespace anydml {
+
+Status CheckMove(const OperatorDesc& desc, FeatureLevel level);
+Status InferMove(OperatorDesc* desc);
+
+// What DEPTH_TO_SPACE, SPACE_TO_DEPTH and their like make of `input`. They have as many elements as that.
+Status DepthSpaceSizes(const OperatorDesc& desc, const TensorDesc& input, Dimensions* sizes);
+
+}  // namespace anydml

@@ -1,0 +1,37 @@
+// ONE_HOT: along an axis one element is on, where the index says, and all others are off.
+#pragma once
+
+#include <span>
+
+#include "ops/common/loop_nest.h"
+#include "ops/implementation_list.h"
+#include "ops/operator.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+const Operator& OneHotOperator();
+
+struct OneHotProblem {
+  TensorDesc indices;
+  TensorDesc output;
+  uint32_t axis = 0;
+  uint64_t wrap = 0;  // added to negative indices: the size of the axis, or 0
+  uint64_t on = 0;    // where OnValue is in ValuesTensor, in elements; OffValue comes first
+};
+
+// The place along the axis that is on; not below its size when all are off. `index` is extended to 64 bits.
+// (constexpr: nvcc compiles it for the device, too.)
+constexpr uint64_t PlaceOf(int64_t index, bool is_signed, uint64_t wrap) {
+  return static_cast<uint64_t>(index) + (is_signed && index < 0 ? wrap : 0);
+}
+
+// Over the output's elements, in the order of its addresses; kPlace counts along the axis.
+enum OneHotOperand { kOneHotOutput, kOneHotIndices, kOneHotPlace };
+LoopNest<3> OneHotNest(const OneHotProblem& problem);
+
+std::span<const Implementation<OneHotProblem>> OneHotImplementations();
+std::span<const char* const> OneHotImplementationNames();
+CreateFunction<OneHotProblem> CreateOneHotCpu, CreateOneHotCuda, CreateOneHotReference;
+
+}  // namespace anydml

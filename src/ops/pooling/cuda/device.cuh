@@ -1,0 +1,109 @@
+// What the kernels for CUDA share: where windows are, and elements as numbers.
+#pragma once
+
+#include "ops/common/cuda_nest.cuh"
+#include "ops/element/cuda/convert.cuh"
+#include "ops/pooling/arithmetic.h"
+#include "ops/pooling/problem.h"
+
+namespace anydml::pooling {
+
+// A window, or an element of the input.
+struct WindowPlace {
+  uint32_t n;
+  uint32_t c;
+  uint32_t d;
+  uint32_t h;
+  uint32_t w;
+};
+
+struct DevicePoolingTensor {
+  uint64_t strides[kPoolingRank];
+
+  DevicePoolingTensor() = default;
+  explicit DevicePoolingTensor(const PoolingTensor& tensor) {
+    std::copy(tensor.strides.begin(), tensor.strides.end(), strides);
+  }
+
+  __device__ uint64_t Offset(const WindowPlace& at) const {
+    return at.n * strides[0] + at.c * strides[1] + at.d * strides[2] + at.h * strides[3] + at.w * strides[4];
+  }
+};
+
+// Numbers of places, with those innermost that are neighbours in memory: channels or the last dimension.
+struct PlaceNumbers {
+  FastDivisor channels;
+  FastDivisor sizes[kSpatialRank];
+  bool channels_last;
+
+  __device__ WindowPlace At(uint32_t number) const {
+    WindowPlace at;
+    if (channels_last) number = channels.Divide(number, &at.c);
+    number = sizes[2].Divide(number, &at.w);
+    number = sizes[1].Divide(number, &at.h);
+    number = sizes[0].Divide(number, &at.d);
+    at.n = channels_last ? number : channels.Divide(number, &at.c);
+    return at;
+  }
+};
+
+inline bool HasChannelsLast(const PoolingTensor& tensor) { return tensor.strides[1] < tensor.strides[4]; }
+
+struct DeviceWindows : PlaceNumbers {
+  uint64_t count;
+  WindowAxis axes[kSpatialRank];
+
+  DeviceWindows() = default;
+  // `written`: the tensor that decides about the order.
+  DeviceWindows(const PoolingShape& shape, const PoolingTensor& written) : count(shape.Windows()) {
+    channels = FastDivisor(shape.channels);
+    channels_last = HasChannelsLast(written);
+    for (uint32_t d = 0; d < kSpatialRank; ++d) {
+      axes[d] = shape.axes[d];
+      sizes[d] = FastDivisor(shape.axes[d].windows);
+    }
+  }
+};
+
+// Whether the elements of the input, or of the windows, are in row-major order without gaps.
+inline bool IsPacked(const PoolingTensor& tensor, const PoolingShape& shape, bool windows) {
+  uint64_t stride = 1;
+  for (uint32_t d = kPoolingRank; d-- > 0;) {
+    const uint64_t size = d == 0    ? shape.batch
+                          : d == 1  ? shape.channels
+                          : windows ? shape.axes[d - 2].windows
+                                    : shape.axes[d - 2].input;
+    if (size > 1 && tensor.strides[d] != stride) return false;
+    stride *= size;
+  }
+  return true;
+}
+
+// NaN if one is, and +0 of zeros of both signs.
+__device__ inline float LargerOf(float a, float b) {
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+  return larger;
+}
+
+__device__ inline float NumberOf(float x) { return x; }
+__device__ inline float NumberOf(Half x) { return element_cuda::HalfToFloat(x.bits); }
+__device__ inline float NumberOf(int8_t x) { return static_cast<float>(x); }
+__device__ inline float NumberOf(uint8_t x) { return static_cast<float>(x); }
+
+// Rounded; NaNs are all the same.
+template <typename T>
+__device__ T ElementOf(float x) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return Half{static_cast<uint16_t>(element_cuda::FloatsToHalves(x, x))};
+  } else {
+    return static_cast<T>(WithOneNan(x));
+  }
+}
+
+template <typename T>
+__device__ void StoreNumber(void* data, uint64_t element, float x) {
+  static_cast<T*>(data)[element] = ElementOf<T>(x);
+}
+
+}  // namespace anydml::pooling

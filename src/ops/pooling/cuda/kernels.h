@@ -1,0 +1,12 @@
+// The implementations for CUDA.
+#pragma once
+
+#include "ops/pooling/problem.h"
+
+namespace anydml {
+
+CreateFunction<PoolingProblem> CreatePoolingCudaTiles, CreatePoolingCudaPlanes, CreatePoolingCudaWindows;
+CreateFunction<PoolingGradProblem> CreatePoolingGradCuda;
+CreateFunction<MaxUnpoolingProblem> CreateMaxUnpoolingCuda;
+
+}  // namespace anydml

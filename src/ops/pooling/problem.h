@@ -1,0 +1,108 @@
+// Pooling: windows over the last two or three dimensions of {N, C, (D,) H, W}, in any layout.
+//
+// The rules, the same in every kernel:
+// - padding is never a maximum; of equal elements the first in row-major order counts. NaN is larger than
+//   everything else and +0 than -0. A window without a valid tap has the lowest number, and index 0;
+// - indices count the elements of the whole logical input;
+// - sums are of FLOAT32, from +0 on. Each column of a window, which is the taps at one place of the last
+//   dimension, is added up in row-major order; then the columns. Up to kColumnsInARow one after the other;
+//   otherwise column k in lane k % kSumLanes, then the upper half of the lanes to the lower one, until one is
+//   left.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ops/common/window.h"
+#include "ops/element/problem.h"
+#include "ops/implementation_list.h"
+#include "ops/operator.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+inline constexpr uint32_t kPoolingRank = 5;     // N, C, D, H, W; two spatial dimensions have a depth of 1
+inline constexpr uint32_t kSpatialRank = 3;     // D, H, W
+inline constexpr uint32_t kColumnsInARow = 16;  // of a window
+inline constexpr uint32_t kSumLanes = 32;
+
+struct PoolingTensor {
+  DataType type = DataType::kUnknown;  // kUnknown: the tensor is absent
+  std::array<uint64_t, kPoolingRank> strides{};
+
+  bool present() const { return type != DataType::kUnknown; }
+};
+
+struct PoolingShape {
+  uint32_t batch = 1;
+  uint32_t channels = 1;
+  std::array<WindowAxis, kSpatialRank> axes{};
+
+  uint64_t Windows() const {
+    return uint64_t{batch} * channels * axes[0].windows * axes[1].windows * axes[2].windows;
+  }
+  uint64_t Inputs() const {
+    return uint64_t{batch} * channels * axes[0].input * axes[1].input * axes[2].input;
+  }
+};
+
+enum class PoolingFunction : uint32_t { kMax, kAverage, kLp, kQuantizedAverage };
+
+struct PoolingProblem {
+  PoolingFunction function = PoolingFunction::kMax;
+  PoolingShape shape = {};
+  PoolingTensor input = {};
+  PoolingTensor output = {};
+  PoolingTensor indices = {};    // kMax
+  bool include_padding = false;  // in what averages are divided by
+  uint32_t p = 2;                // kLp
+  // kQuantizedAverage: one for all channels (stride 0) or one for each. Inputs 1 to 4 of the operator.
+  enum Parameter { kInputScale, kInputZeroPoint, kOutputScale, kOutputZeroPoint, kParameters };
+  std::array<uint64_t, kParameters> parameter_strides{};
+  std::array<bool, kParameters> has_parameter{};
+};
+
+// The gradient of an average or of a maximum. For each element of the output gradient, from +0 on, the
+// windows that have a tap there are added up in row-major order.
+struct PoolingGradProblem {
+  PoolingShape shape = {};
+  PoolingTensor input = {};            // kUnknown: of an average
+  PoolingTensor input_gradient = {};   // of the windows
+  PoolingTensor output_gradient = {};  // of the input
+  bool include_padding = false;
+
+  bool is_max() const { return input.present(); }
+};
+
+// Output: zeros, but for elements of the input at the places in the logical output that indices say. The
+// latest in row-major order wins, and what is out of range is dropped.
+struct MaxUnpoolingProblem {
+  TensorDesc input;
+  TensorDesc indices;
+  TensorDesc output;
+  ElementProblem copy;  // from a packed tensor to the output
+};
+
+// What a window's sum in one dimension of an average is divided by.
+constexpr uint32_t DivisorTaps(const WindowAxis& axis, uint32_t window, bool include_padding) {
+  return include_padding ? TapsWithPadding(axis, window) : ValidTaps(axis, window).count();
+}
+
+std::span<const Operator> PoolingOperators();
+std::span<const OperatorType> PoolingOperatorTypes();
+
+std::span<const Implementation<PoolingProblem>> PoolingImplementations();
+std::span<const Implementation<PoolingGradProblem>> PoolingGradImplementations();
+std::span<const Implementation<MaxUnpoolingProblem>> MaxUnpoolingImplementations();
+std::span<const char* const> PoolingImplementationNames();
+std::span<const char* const> PoolingGradImplementationNames();
+std::span<const char* const> MaxUnpoolingImplementationNames();
+
+CreateFunction<PoolingProblem> CreatePoolingReference;
+CreateFunction<PoolingGradProblem> CreatePoolingGradReference;
+CreateFunction<MaxUnpoolingProblem> CreateMaxUnpoolingReference;
+
+}  // namespace anydml

@@ -1,0 +1,47 @@
+// The inner loops of reductions on CPUs.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/element/function.h"
+#include "ops/reduce/problem.h"
+
+namespace anydml {
+
+// Of outputs, from number `at` on. Values have up to 8 bytes each; seconds are positions or sums (see
+// reduce/accumulate.h).
+struct Accumulators {
+  void* values;
+  void* seconds;
+  uint64_t at = 0;
+};
+inline constexpr uint64_t kAccumulatorValueBytes = 8, kAccumulatorSecondBytes = 4;
+
+// Elements of a class, `columns` neighbours in each of `rows`, which are `row_stride` elements apart.
+struct ReduceTile {
+  const void* elements;
+  uint64_t row_stride;
+  uint32_t rows;
+  uint32_t columns;
+  uint32_t position;  // of row 0; the others follow
+};
+inline constexpr uint32_t kMaxTileColumns = 4096;
+
+struct ReduceLoops {
+  void (*start)(const Accumulators& all, uint32_t count);
+  // Adds `count` neighbours, the first one at `position`, to one accumulator.
+  void (*row)(const void* elements, uint64_t count, uint32_t position, const Accumulators& one);
+  // Adds every row to the accumulators, one per column.
+  void (*columns)(const ReduceTile& tile, const Accumulators& all);
+  // What `from` has, which comes later.
+  void (*merge)(const Accumulators& into, const Accumulators& from, uint32_t count);
+  // Results of n elements each, of the elements' class or positions of 32 bits.
+  void (*finish)(const Accumulators& all, uint32_t count, ReduceFunction function, float n, void* results);
+};
+
+ReduceLoops FindReduceLoops(Accumulation kind, bool last, Class elements);
+
+// Replaces `row` and `columns` by vectorised loops where there are some for elements of FLOAT32.
+void UseVectors(Accumulation kind, bool last, ReduceLoops* loops);
+
+}  // namespace anydml

@@ -1,0 +1,142 @@
+// What the kernels of reductions share: parameters, loads and stores of any type, and putting the
+// accumulators of threads together.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "ops/common/cuda_chain.cuh"
+#include "ops/common/cuda_nest.cuh"
+#include "ops/reduce/accumulate.h"
+
+namespace anydml::reduce {
+
+struct Parameters {
+  const void* input;
+  void* output;
+  void* partials;  // of segment s of output o: number o * segments + s
+  DeviceNest<2> kept;
+  DeviceNest<1> reduced;
+  uint32_t outputs;
+  uint32_t elements;  // of each
+  uint32_t segments;  // of each output's elements
+  uint32_t segment;   // elements; the last one may have fewer
+  // A block's threads: `columns` outputs, `lanes` threads for each.
+  uint32_t columns;
+  uint32_t lanes;
+  bool lanes_first;  // neighbouring threads belong to one output
+  bool merges;       // partials, instead of elements
+  ReduceFunction function;
+  DataType input_type;
+  DataType output_type;
+};
+
+// As float, or as an integer of the class T.
+template <typename T>
+__device__ T LoadAs(const void* data, DataType type, uint64_t at) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (type == DataType::kFloat16) return __half2float(static_cast<const __half*>(data)[at]);
+    return static_cast<const float*>(data)[at];
+  } else if constexpr (sizeof(T) == 8) {
+    return static_cast<const T*>(data)[at];
+  } else {
+    using Short = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
+    using Byte = std::conditional_t<std::is_signed_v<T>, int8_t, uint8_t>;
+    switch (type) {
+      case DataType::kInt8:
+      case DataType::kUInt8:
+        return static_cast<const Byte*>(data)[at];
+      case DataType::kInt16:
+      case DataType::kUInt16:
+        return static_cast<const Short*>(data)[at];
+      default:
+        return static_cast<const T*>(data)[at];
+    }
+  }
+}
+
+template <typename Result>
+__device__ void StoreAs(void* data, DataType type, uint64_t at, Result result) {
+  if constexpr (std::is_same_v<Result, float>) {
+    if (type == DataType::kFloat16) {
+      const __half half = result != result ? __ushort_as_half(0x7E00) : __float2half_rn(result);
+      static_cast<__half*>(data)[at] = half;
+    } else {
+      static_cast<float*>(data)[at] = result;
+    }
+  } else {
+    switch (BitSize(type)) {
+      case 8:
+        static_cast<uint8_t*>(data)[at] = static_cast<uint8_t>(result);
+        break;
+      case 16:
+        static_cast<uint16_t*>(data)[at] = static_cast<uint16_t>(result);
+        break;
+      case 32:
+        static_cast<uint32_t*>(data)[at] = static_cast<uint32_t>(result);
+        break;
+      default:
+        static_cast<uint64_t*>(data)[at] = static_cast<uint64_t>(result);
+    }
+  }
+}
+
+template <typename A>
+__device__ void FinishOutput(const Parameters& p, uint32_t output, const A& accumulated) {
+  uint64_t offsets[2];
+  p.kept.OffsetsOf(output, offsets);
+  StoreAs(p.output, p.output_type, offsets[1],
+          FinishNumber(accumulated, p.function, static_cast<float>(p.elements)));
+}
+
+// The result of a segment: it is the output's, or a partial one.
+template <typename A>
+__device__ void EndSegment(const Parameters& p, uint32_t output, uint32_t segment, const A& accumulated) {
+  if (p.segments == 1) {
+    FinishOutput(p, output, accumulated);
+  } else {
+    static_cast<A*>(p.partials)[uint64_t{output} * p.segments + segment] = accumulated;
+  }
+}
+
+template <typename A>
+__device__ A ShuffleDown(const A& a, uint32_t distance) {
+  A other;
+  other.value = __shfl_down_sync(~0u, a.value, distance);
+  if constexpr (kHasSecond<A>) other.second = __shfl_down_sync(~0u, a.second, distance);
+  return other;
+}
+
+// Of a whole warp, in its first thread.
+template <typename A>
+__device__ A MergeWarp(A a) {
+  for (uint32_t distance = 16; distance > 0; distance /= 2) a.Merge(ShuffleDown(a, distance));
+  return a;
+}
+
+// Of a whole block of up to 1024 threads, in its first thread. `shared` has room for 32.
+template <typename A>
+__device__ A MergeBlock(A a, A* shared) {
+  a = MergeWarp(a);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = a;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    a = threadIdx.x < blockDim.x / 32 ? shared[threadIdx.x] : A::Start();
+    a = MergeWarp(a);
+  }
+  return a;
+}
+
+inline uint32_t CeilDivide(uint64_t a, uint64_t b) { return static_cast<uint32_t>((a + b - 1) / b); }
+
+// The kernels to launch for a problem; null where there is none.
+using Launch = void (*)(KernelChain& chain, const Parameters& p, uint32_t blocks, uint32_t threads);
+
+Launch FindFloatLaunch(Accumulation kind, bool last);                   // everything.cuh, for floats
+Launch FindIntegerLaunch(Accumulation kind, bool last, DataType type);  // the same for integers
+Launch FindRowsLaunch(Accumulation kind, bool last, DataType type);     // rows.cu
+Launch FindColumnsLaunch(Accumulation kind, bool last, DataType type);  // columns.cu
+
+}  // namespace anydml::reduce

@@ -1,0 +1,63 @@
+// The kernel for any layout and type: a block takes some outputs, each with some threads.
+#pragma once
+
+#include "ops/reduce/cuda/device.cuh"
+
+namespace anydml::reduce {
+
+inline constexpr uint32_t kBlock = 256;
+
+template <typename A>
+__device__ void MergeSegments(const Parameters& p) {
+  WaitForPrevious();
+  const uint64_t output = uint64_t{blockIdx.x} * kBlock + threadIdx.x;
+  if (output >= p.outputs) return;
+  const A* const partials = static_cast<const A*>(p.partials) + output * p.segments;
+  A a = partials[0];
+  for (uint32_t s = 1; s < p.segments; ++s) a.Merge(partials[s]);
+  FinishOutput(p, static_cast<uint32_t>(output), a);
+}
+
+template <typename A, typename T>
+__global__ void __launch_bounds__(kBlock) ReduceEverything(const __grid_constant__ Parameters p) {
+  if (p.merges) return MergeSegments<A>(p);
+  __shared__ A shared[kBlock];
+  const uint32_t column = p.lanes_first ? threadIdx.x / p.lanes : threadIdx.x % p.columns;
+  const uint32_t lane = p.lanes_first ? threadIdx.x % p.lanes : threadIdx.x / p.columns;
+  const uint32_t segment = blockIdx.x % p.segments;
+  const uint64_t output = uint64_t{blockIdx.x / p.segments} * p.columns + column;
+  A a = A::Start();
+  if (output < p.outputs) {
+    uint64_t start[2];
+    p.kept.OffsetsOf(static_cast<uint32_t>(output), start);
+    const uint64_t begin = uint64_t{segment} * p.segment;
+    const uint64_t end = min(begin + p.segment, uint64_t{p.elements});
+#pragma unroll 4
+    for (uint64_t i = begin + lane; i < end; i += p.lanes) {
+      uint64_t offset[1];
+      p.reduced.OffsetsOf(static_cast<uint32_t>(i), offset);
+      a.Add(LoadAs<T>(p.input, p.input_type, start[0] + offset[0]), static_cast<uint32_t>(i));
+    }
+  }
+  // lanes is a power of two.
+  shared[column * p.lanes + lane] = a;
+  for (uint32_t half = p.lanes / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (lane < half) {
+      a.Merge(shared[column * p.lanes + lane + half]);
+      shared[column * p.lanes + lane] = a;
+    }
+  }
+  if (lane == 0 && output < p.outputs) EndSegment(p, static_cast<uint32_t>(output), segment, a);
+}
+
+template <typename T>
+Launch LaunchOf(Accumulation kind, bool last) {
+  return ForAccumulation<T, float>(kind, last, [&]<typename A>() -> Launch {
+    return [](KernelChain& chain, const Parameters& p, uint32_t blocks, uint32_t threads) {
+      chain.Launch(ReduceEverything<A, T>, blocks, threads, p);
+    };
+  });
+}
+
+}  // namespace anydml::reduce

@@ -1,0 +1,55 @@
+#include <algorithm>
+
+#include "ops/reduce/problem.h"
+
+namespace anydml {
+namespace {
+
+constexpr Implementation<ReduceProblem> kImplementations[] = {
+    {"cpu.blocks", "cpu", ANYDML_ON_CPU(CreateReduceCpu), nullptr, {}, ReduceBound},
+    {"cuda.blocks", "cuda", ANYDML_ON_CUDA(CreateReduceCuda), nullptr, {}, ReduceBound},
+    {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateReduceReference)},
+};
+constexpr auto kNames = ImplementationNames(kImplementations);
+
+}  // namespace
+
+ReduceNests NestsOf(const ReduceProblem& problem) {
+  ReduceNests nests;
+  const TensorDesc& input = problem.input;
+  for (uint32_t d = 0; d < input.rank; ++d) {
+    if (Has(problem.axes, d)) {
+      nests.reduced.Append(input.sizes[d], {input.strides[d]});
+    } else {
+      nests.kept.Append(input.sizes[d], {input.strides[d], problem.output.strides[d]});
+    }
+  }
+  nests.kept = SortedByStride(nests.kept, 0);
+  if (!IsArg(problem.function)) nests.reduced = SortedByStride(nests.reduced, 0);
+  return nests;
+}
+
+// Of n numbers: what any order of additions may have, as part of the sum of magnitudes. The reference adds in
+// FLOAT64. A logarithm's error is that of its argument, absolute.
+Exactness ReduceBound(const ReduceProblem& problem) {
+  const bool is_float = problem.input.type == DataType::kFloat32 || problem.input.type == DataType::kFloat16;
+  const Accumulation accumulation = AccumulationOf(problem.function);
+  const bool exact = accumulation == Accumulation::kMax || accumulation == Accumulation::kMin ||
+                     IsArg(problem.function) || !is_float;
+  if (exact) return {};
+  double n = 1;
+  for (uint32_t d = 0; d < problem.input.rank; ++d) {
+    if (Has(problem.axes, d)) n *= problem.input.sizes[d];
+  }
+  Exactness bound = {.float32_ulps = 4, .float16_ulps = 1};
+  bound.relative = (n + 4) * 0x1p-24;
+  const bool is_log =
+      problem.function == ReduceFunction::kLogSum || problem.function == ReduceFunction::kLogSumExp;
+  if (is_log) bound.absolute = bound.relative;
+  return bound;
+}
+
+std::span<const Implementation<ReduceProblem>> ReduceImplementations() { return kImplementations; }
+std::span<const char* const> ReduceImplementationNames() { return kNames; }
+
+}  // namespace anydml

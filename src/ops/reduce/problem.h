@@ -1,0 +1,90 @@
+// REDUCE, ARGMIN and ARGMAX: one element of the output from all elements of the input whose coordinates
+// differ only along the axes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ops/common/loop_nest.h"
+#include "ops/implementation_list.h"
+#include "ops/operator.h"
+#include "ops/reduce/axes.h"
+#include "schema/descriptions.generated.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+std::span<const Operator> ReduceOperators();
+
+struct ReduceProblem {
+  ReduceFunction function = ReduceFunction::kSum;
+  bool last = false;  // of equal extremes the last index, not the first (ARGMIN, ARGMAX)
+  TensorDesc input;
+  TensorDesc output;  // sizes are 1 along the axes
+  AxisSet axes = 0;
+};
+
+constexpr bool IsArg(ReduceFunction function) {
+  return function == ReduceFunction::kArgmax || function == ReduceFunction::kArgmin;
+}
+
+// How elements are put together. What else a function does, it does to the outcome (FinishNumber).
+enum class Accumulation : uint8_t {
+  kSum,
+  kSumAbs,
+  kSumSquare,
+  kProduct,
+  kMax,
+  kMin,
+  kLogSumExp,
+  kArgmax,
+  kArgmin,
+};
+
+constexpr Accumulation AccumulationOf(ReduceFunction function) {
+  switch (function) {
+    case ReduceFunction::kArgmax:
+      return Accumulation::kArgmax;
+    case ReduceFunction::kArgmin:
+      return Accumulation::kArgmin;
+    case ReduceFunction::kL1:
+      return Accumulation::kSumAbs;
+    case ReduceFunction::kL2:
+    case ReduceFunction::kSumSquare:
+      return Accumulation::kSumSquare;
+    case ReduceFunction::kLogSumExp:
+      return Accumulation::kLogSumExp;
+    case ReduceFunction::kMax:
+      return Accumulation::kMax;
+    case ReduceFunction::kMin:
+      return Accumulation::kMin;
+    case ReduceFunction::kMultiply:
+      return Accumulation::kProduct;
+    default:
+      return Accumulation::kSum;
+  }
+}
+
+// The loops of a reduction.
+struct ReduceNests {
+  LoopNest<2> kept;     // input, output; neighbours in the input innermost
+  LoopNest<1> reduced;  // input; in row-major order where positions count, by strides otherwise
+};
+ReduceNests NestsOf(const ReduceProblem& problem);
+
+// How far the kernels may be from the reference.
+Exactness ReduceBound(const ReduceProblem& problem);
+
+std::span<const Implementation<ReduceProblem>> ReduceImplementations();
+std::span<const char* const> ReduceImplementationNames();
+
+std::unique_ptr<const Kernel> CreateReduceCpu(const ReduceProblem& problem, const LowerContext& context,
+                                              std::string* why_not);
+std::unique_ptr<const Kernel> CreateReduceCuda(const ReduceProblem& problem, const LowerContext& context,
+                                               std::string* why_not);
+std::unique_ptr<const Kernel> CreateReduceReference(const ReduceProblem& problem, const LowerContext& context,
+                                                    std::string* why_not);
+
+}  // namespace anydml

@@ -1,0 +1,106 @@
+// Nearest elements: rows of the source are copied, or their elements repeated or left out. A row that is the
+// one before once more is copied from there.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "ops/common/dispatch.h"
+#include "ops/common/nest_parts.h"
+#include "ops/resample/cpu/target_rows.h"
+
+namespace anydml {
+namespace {
+
+class ResampleCopy final : public Kernel {
+ public:
+  ResampleCopy(const ResampleProblem& problem, uint32_t threads)
+      : type_(problem.type), rows_(problem), indices_(rows_.level_count) {
+    for (uint32_t l = 0; l < rows_.level_count; ++l) {
+      const ResampleAxis& axis = rows_.levels[l];
+      for (uint32_t i = 0; i < axis.to; ++i) indices_[l].push_back(TapsOf(axis, i).first);
+    }
+    if (rows_.row_level != TargetRows::kNone) {
+      doubles_ = rows_.row.source_stride == 1 && rows_.row.target_stride == 1 && rows_.row.to % 2 == 0 &&
+                 rows_.row_width == 1;
+      const std::vector<uint32_t>& row = indices_[rows_.row_level];
+      for (uint32_t i = 0; doubles_ && i < rows_.row.to; ++i) doubles_ = row[i] == i / 2;
+    }
+    length_ = rows_.target_length(false);
+    const uint64_t elements = rows_.count * length_;
+    parts_ = static_cast<uint32_t>(
+        std::min<uint64_t>(PartsForBytes(elements * BitSize(type_) / 8, threads), rows_.count));
+  }
+
+  Status Run(const KernelArguments& arguments) const override {
+    DispatchByWidth(type_, [&]<typename T>() {
+      const auto* const source = reinterpret_cast<const T*>(arguments.inputs[0].data);
+      auto* const target = reinterpret_cast<T*>(arguments.outputs[0].data);
+      ParallelFor(arguments.executor, parts_, [&](uint32_t part) { RunPart(part, source, target); });
+    });
+    return {};
+  }
+
+ private:
+  template <typename T>
+  void RunPart(uint32_t part, const T* source, T* target) const {
+    const T* last_from = nullptr;
+    const T* last_to = nullptr;
+    rows_.ForEach(PartBegin(rows_.count, part, parts_), PartBegin(rows_.count, part + 1, parts_),
+                  [&](const TargetRows::Coordinates& at, uint64_t from, uint64_t to) {
+                    for (uint32_t l = 0; l < rows_.level_count; ++l) {
+                      if (l == rows_.row_level) continue;
+                      from += uint64_t{indices_[l][at[l]]} * rows_.levels[l].source_stride;
+                    }
+                    if (source + from == last_from && rows_.row.target_stride == 1) {
+                      std::memcpy(target + to, last_to, length_ * sizeof(T));
+                    } else {
+                      CopyRow(source + from, target + to);
+                    }
+                    last_from = source + from;
+                    last_to = target + to;
+                  });
+  }
+
+  template <typename T>
+  void CopyRow(const T* from, T* to) const {
+    const uint64_t from_stride = rows_.row.source_stride, to_stride = rows_.row.target_stride;
+    if (rows_.row_level == TargetRows::kNone) {
+      if (from_stride == 1 && to_stride == 1) {
+        std::memcpy(to, from, length_ * sizeof(T));
+      } else {
+        for (uint64_t i = 0; i < length_; ++i) to[i * to_stride] = from[i * from_stride];
+      }
+    } else if (doubles_) {
+      for (uint64_t i = 0; i < rows_.row.to / 2; ++i) to[2 * i] = to[2 * i + 1] = from[i];
+    } else if (rows_.row_width > 1) {
+      const uint64_t width = rows_.row_width;
+      for (const uint32_t index : indices_[rows_.row_level]) {
+        for (uint64_t i = 0; i < width; ++i) to[i] = from[index * width + i];
+        to += width;
+      }
+    } else {
+      const uint32_t* const indices = indices_[rows_.row_level].data();
+      for (uint64_t i = 0; i < rows_.row.to; ++i) to[i * to_stride] = from[indices[i] * from_stride];
+    }
+  }
+
+  DataType type_;
+  TargetRows rows_;
+  std::vector<std::vector<uint32_t>> indices_;  // in the source, for every number of a level
+  bool doubles_ = false;                        // rows repeat every element once
+  uint64_t length_ = 1;                         // of a row of the target
+  uint32_t parts_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateResampleCopy(const ResampleProblem& problem, const LowerContext& context,
+                                                 std::string* why_not) {
+  if (!IsNearest(problem)) {
+    *why_not = "elements are added up";
+    return nullptr;
+  }
+  return std::make_unique<ResampleCopy>(problem, context.threads);
+}
+
+}  // namespace anydml

@@ -1,0 +1,77 @@
+// Nearest elements: a thread moves a few.
+#include "ops/common/cuda_chain.cuh"
+#include "ops/common/dispatch.h"
+#include "ops/resample/cuda/targets.cuh"
+
+namespace anydml {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+constexpr uint32_t kPerThread = 4;
+
+struct Parameters {
+  const void* source = nullptr;
+  void* target = nullptr;
+  DeviceTargets targets;
+};
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) CopyNearest(const __grid_constant__ Parameters p) {
+  const uint64_t first = uint64_t{blockIdx.x} * kThreads * kPerThread + threadIdx.x;
+  T elements[kPerThread];
+  uint64_t offsets[kPerThread];
+#pragma unroll
+  for (uint32_t i = 0; i < kPerThread; ++i) {
+    const uint64_t number = first + i * kThreads;
+    if (number >= p.targets.count) break;
+    const DeviceTargets::Place place = p.targets.PlaceOf(static_cast<uint32_t>(number));
+    uint64_t from = place.source;
+#pragma unroll
+    for (uint32_t l = 0; l < kMaxLevels; ++l) {
+      const ResampleAxis& axis = p.targets.levels[l];
+      from += uint64_t{TapsOf(axis, place.at[l]).first} * axis.source_stride;
+    }
+    elements[i] = static_cast<const T*>(p.source)[from];
+    offsets[i] = place.target;
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < kPerThread; ++i) {
+    if (first + i * kThreads >= p.targets.count) break;
+    static_cast<T*>(p.target)[offsets[i]] = elements[i];
+  }
+}
+
+class ResampleCopyCuda final : public Kernel {
+ public:
+  explicit ResampleCopyCuda(const ResampleProblem& problem)
+      : type_(problem.type), parameters_{nullptr, nullptr, DeviceTargets(problem)} {}
+
+  Status Run(const KernelArguments& arguments) const override {
+    Parameters p = parameters_;
+    p.source = arguments.inputs[0].data;
+    p.target = arguments.outputs[0].data;
+    const uint64_t blocks = (uint64_t{p.targets.count} + kThreads * kPerThread - 1) / (kThreads * kPerThread);
+    KernelChain chain(arguments.stream);
+    DispatchByWidth(type_, [&]<typename T>() {
+      if constexpr (sizeof(T) <= 4) chain.Launch(CopyNearest<T>, blocks, kThreads, p);
+    });
+    return {};
+  }
+
+ private:
+  DataType type_;
+  Parameters parameters_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateResampleCopyCuda(const ResampleProblem& problem, const LowerContext&,
+                                                     std::string* why_not) {
+  if (!IsNearest(problem)) {
+    *why_not = "elements are added up";
+    return nullptr;
+  }
+  return std::make_unique<ResampleCopyCuda>(problem);
+}
+
+}  // namespace anydml

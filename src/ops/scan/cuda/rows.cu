@@ -1,0 +1,327 @@
+// Rows: a block, or a warp, goes along its sequence, tile by tile. What the next tile consists of is on its
+// way while one is added up.
+#include <algorithm>
+
+#include "ops/common/cuda_chain.cuh"
+#include "ops/common/cuda_units.cuh"
+#include "ops/scan/cuda/scan.cuh"
+
+namespace anydml {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+// Units of a thread per tile: 32 lanes have neighbouring units, and a warp as many neighbouring such rows.
+constexpr uint32_t kUnits = 2;
+// Up to here a warp does a row.
+constexpr uint32_t kShort = 1024;
+constexpr uint64_t kMaxBlocks = uint64_t{1} << 30;
+
+// A part of a sequence: `count` elements from scan position `begin` on.
+struct Piece {
+  uint64_t input;  // where the sequence begins, in elements
+  uint64_t output;
+  uint32_t begin;
+  uint32_t count;
+};
+
+template <typename Element>
+struct alignas(16) Unit {
+  static constexpr uint32_t kCount = 16 / sizeof(Element);
+  Element elements[kCount];
+};
+
+// In memory a reversed sequence's unit comes from the other end, its last element first.
+__device__ inline uint64_t Position(const ScanParameters& p, uint64_t at) {
+  return p.reverse ? p.length - 1 - at : at;
+}
+
+// The unit whose first element is `at` from the piece's begin; what is behind the end stays neutral.
+template <typename Element, bool kMultiplies>
+__device__ Unit<Element> LoadUnit(const ScanParameters& p, const Piece& piece, uint64_t at) {
+  using T = typename ScanTotal<Element>::Type;
+  constexpr uint32_t kCount = Unit<Element>::kCount;
+  const auto* input = static_cast<const Element*>(p.input) + piece.input;
+  Unit<Element> unit;
+  if (p.in_units) {
+    if (at < piece.count) {
+      const uint64_t first = piece.begin + at;
+      unit = *reinterpret_cast<const Unit<Element>*>(input + (p.reverse ? p.length - kCount - first : first));
+      if (p.reverse) {
+#pragma unroll
+        for (uint32_t i = 0; i < kCount / 2; ++i) {
+          const Element other = unit.elements[i];
+          unit.elements[i] = unit.elements[kCount - 1 - i];
+          unit.elements[kCount - 1 - i] = other;
+        }
+      }
+      return unit;
+    }
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < kCount; ++i) {
+    unit.elements[i] = at + i < piece.count ? input[Position(p, piece.begin + at + i) * p.input_stride]
+                                            : ToElement<Element>(ScanNeutral<T, kMultiplies>());
+  }
+  return unit;
+}
+
+template <typename Element>
+__device__ void StoreUnit(const ScanParameters& p, const Piece& piece, uint64_t at, Unit<Element> unit) {
+  constexpr uint32_t kCount = Unit<Element>::kCount;
+  auto* output = static_cast<Element*>(p.output) + piece.output;
+  if (at >= piece.count) return;
+  if (p.in_units) {
+    const uint64_t first = piece.begin + at;
+    if (p.reverse) {
+#pragma unroll
+      for (uint32_t i = 0; i < kCount / 2; ++i) {
+        const Element other = unit.elements[i];
+        unit.elements[i] = unit.elements[kCount - 1 - i];
+        unit.elements[kCount - 1 - i] = other;
+      }
+    }
+    *reinterpret_cast<Unit<Element>*>(output + (p.reverse ? p.length - kCount - first : first)) = unit;
+    return;
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < kCount; ++i) {
+    if (at + i < piece.count) output[Position(p, piece.begin + at + i) * p.output_stride] = unit.elements[i];
+  }
+}
+
+// The total before each warp of a block, and that of all; for whole blocks.
+template <uint32_t kGroup, bool kMultiplies, typename T>
+__device__ T TotalBefore(T warp_total, T* all) {
+  constexpr uint32_t kWarps = kGroup / 32;
+  if constexpr (kWarps == 1) {
+    *all = warp_total;
+    return ScanNeutral<T, kMultiplies>();
+  } else {
+    __shared__ T totals[kWarps];
+    __syncthreads();  // the ones before have been read
+    if (threadIdx.x % 32 == 0) totals[threadIdx.x / 32] = warp_total;
+    __syncthreads();
+    T before = ScanNeutral<T, kMultiplies>(), sum = before;
+#pragma unroll
+    for (uint32_t w = 0; w < kWarps; ++w) {
+      if (w == threadIdx.x / 32) before = sum;
+      sum = ScanCombine<T, kMultiplies>(sum, totals[w]);
+    }
+    *all = sum;
+    return before;
+  }
+}
+
+// Where a thread's unit `u` of a tile begins, from the tile's begin.
+template <typename Element>
+__device__ uint32_t PlaceInTile(uint32_t u) {
+  return ((threadIdx.x / 32 * kUnits + u) * 32 + threadIdx.x % 32) * Unit<Element>::kCount;
+}
+
+// Adds up the elements of `piece`, after `running`; returns the total. kWrites: also writes what it is up to
+// each element.
+template <typename Element, bool kMultiplies, uint32_t kGroup, bool kWrites>
+__device__ typename ScanTotal<Element>::Type ScanPiece(const ScanParameters& p, const Piece& piece,
+                                                       typename ScanTotal<Element>::Type running) {
+  using T = typename ScanTotal<Element>::Type;
+  constexpr uint32_t kCount = Unit<Element>::kCount, kTile = kGroup * kUnits * kCount;
+  Unit<Element> next[kUnits];
+#pragma unroll
+  for (uint32_t u = 0; u < kUnits; ++u) {
+    next[u] = LoadUnit<Element, kMultiplies>(p, piece, PlaceInTile<Element>(u));
+  }
+  for (uint64_t tile = 0; tile < piece.count; tile += kTile) {
+    Unit<Element> units[kUnits];
+#pragma unroll
+    for (uint32_t u = 0; u < kUnits; ++u) units[u] = next[u];
+    if (tile + kTile < piece.count) {
+#pragma unroll
+      for (uint32_t u = 0; u < kUnits; ++u) {
+        next[u] = LoadUnit<Element, kMultiplies>(p, piece, tile + kTile + PlaceInTile<Element>(u));
+      }
+    }
+    // Before each unit, within the warp.
+    T before[kUnits], warp_total = ScanNeutral<T, kMultiplies>();
+#pragma unroll
+    for (uint32_t u = 0; u < kUnits; ++u) {
+      T own = ToTotal(units[u].elements[0]);
+#pragma unroll
+      for (uint32_t i = 1; i < kCount; ++i) {
+        own = ScanCombine<T, kMultiplies>(own, ToTotal(units[u].elements[i]));
+      }
+      const T with_own = ScanWarp<kMultiplies>(own);
+      const T lane_before = __shfl_up_sync(~0u, with_own, 1);
+      before[u] = threadIdx.x % 32 == 0 ? warp_total : ScanCombine<T, kMultiplies>(warp_total, lane_before);
+      warp_total = ScanCombine<T, kMultiplies>(warp_total, __shfl_sync(~0u, with_own, 31));
+    }
+    T all;
+    const T block_before = TotalBefore<kGroup, kMultiplies>(warp_total, &all);
+    if constexpr (kWrites) {
+      const T start = ScanCombine<T, kMultiplies>(running, block_before);
+#pragma unroll
+      for (uint32_t u = 0; u < kUnits; ++u) {
+        T total = ScanCombine<T, kMultiplies>(start, before[u]);
+        Unit<Element> results;
+#pragma unroll
+        for (uint32_t i = 0; i < kCount; ++i) {
+          const T with_own = ScanCombine<T, kMultiplies>(total, ToTotal(units[u].elements[i]));
+          results.elements[i] = ToElement<Element>(p.exclusive ? total : with_own);
+          total = with_own;
+        }
+        StoreUnit(p, piece, tile + PlaceInTile<Element>(u), results);
+      }
+    }
+    running = ScanCombine<T, kMultiplies>(running, all);
+  }
+  return running;
+}
+
+template <typename Element, bool kMultiplies, uint32_t kGroup>
+__global__ void __launch_bounds__(kGroup) ScanRows(const __grid_constant__ ScanParameters p) {
+  using T = typename ScanTotal<Element>::Type;
+  for (uint64_t row = blockIdx.x; row < p.sequences; row += gridDim.x) {
+    uint64_t at[2];
+    p.nest.OffsetsOf(static_cast<uint32_t>(row), at);
+    const Piece piece = {at[ScanLoops::kInput], at[ScanLoops::kOutput], 0, p.length};
+    ScanPiece<Element, kMultiplies, kGroup, true>(p, piece, ScanNeutral<T, kMultiplies>());
+  }
+}
+
+// cuda.split: a block per part. First the parts' totals, then what comes before each, then the elements.
+__device__ inline Piece PartOf(const ScanParameters& p, uint32_t number) {
+  const uint32_t sequence = number / p.parts, part = number % p.parts;
+  uint64_t at[2];
+  p.nest.OffsetsOf(sequence, at);
+  const uint32_t begin = part * p.part_length;
+  return {at[ScanLoops::kInput], at[ScanLoops::kOutput], begin, min(p.part_length, p.length - begin)};
+}
+
+template <typename Element, bool kMultiplies>
+__global__ void __launch_bounds__(kThreads) AddParts(const __grid_constant__ ScanParameters p) {
+  using T = typename ScanTotal<Element>::Type;
+  LetNextStart();
+  const T total = ScanPiece<Element, kMultiplies, kThreads, false>(p, PartOf(p, blockIdx.x),
+                                                                   ScanNeutral<T, kMultiplies>());
+  if (threadIdx.x == 0) static_cast<T*>(p.totals)[blockIdx.x] = total;
+}
+
+// Every block adds up the parts before its own, in an order that depends on nothing but their number.
+template <typename Element, bool kMultiplies>
+__global__ void __launch_bounds__(kThreads) ScanParts(const __grid_constant__ ScanParameters p) {
+  using T = typename ScanTotal<Element>::Type;
+  WaitForPrevious();
+  const uint32_t first = blockIdx.x / p.parts * p.parts;
+  T own = ScanNeutral<T, kMultiplies>();
+  for (uint32_t i = first + threadIdx.x; i < blockIdx.x; i += kThreads) {
+    own = ScanCombine<T, kMultiplies>(own, static_cast<const T*>(p.totals)[i]);
+  }
+  T running;
+  TotalBefore<kThreads, kMultiplies>(__shfl_sync(~0u, ScanWarp<kMultiplies>(own), 31), &running);
+  ScanPiece<Element, kMultiplies, kThreads, true>(p, PartOf(p, blockIdx.x), running);
+}
+
+// Whether rows can be read and written 16 bytes at a time, whatever the addresses.
+bool RowsOfUnits(const ScanLoops& loops, uint64_t element_bytes) {
+  if (loops.along.strides != LoopNest<2>::Offsets{1, 1}) return false;
+  uint64_t bytes = loops.along.size * element_bytes;
+  for (uint32_t d = 0; d < loops.sequences.rank; ++d) {
+    for (const uint64_t stride : loops.sequences.loops[d].strides) bytes |= stride * element_bytes;
+  }
+  return bytes % sizeof(uint4) == 0;
+}
+
+class ScanRowsKernel : public Kernel {
+ public:
+  explicit ScanRowsKernel(const ScanProblem& problem) : problem_(problem) {
+    const ScanLoops loops = MakeScanLoops(problem);
+    parameters_ = MakeScanParameters(problem, loops);
+    rows_of_units_ = RowsOfUnits(loops, BitSize(problem.output.type) / 8);
+  }
+
+  Status Run(const KernelArguments& arguments) const override {
+    const ScanParameters p = ParametersOf(arguments);
+    KernelChain chain(arguments.stream);
+    DispatchScanOnDevice(problem_, [&]<typename Element, bool kMultiplies>() {
+      const uint64_t blocks = std::min<uint64_t>(p.sequences, kMaxBlocks);
+      if (p.length <= kShort) {
+        chain.Launch(ScanRows<Element, kMultiplies, 32>, blocks, 32, p);
+      } else {
+        chain.Launch(ScanRows<Element, kMultiplies, kThreads>, blocks, kThreads, p);
+      }
+    });
+    return {};
+  }
+
+ protected:
+  ScanParameters ParametersOf(const KernelArguments& arguments) const {
+    ScanParameters p = parameters_;
+    p.input = arguments.inputs[0].data;
+    p.output = arguments.outputs[0].data;
+    p.in_units = rows_of_units_ && (AddressOf(p.input) | AddressOf(p.output)) % sizeof(uint4) == 0;
+    return p;
+  }
+
+  ScanProblem problem_;
+  ScanParameters parameters_;
+  bool rows_of_units_;
+};
+
+// So many parts that every multiprocessor has some, each of a few tiles at least.
+constexpr uint32_t kPartMultiple = 16384;  // elements
+constexpr uint32_t kMaxParts = 1024;
+
+class ScanSplitKernel final : public ScanRowsKernel {
+ public:
+  ScanSplitKernel(const ScanProblem& problem, uint32_t multiprocessors) : ScanRowsKernel(problem) {
+    const uint64_t wanted = std::min<uint64_t>(kMaxParts, uint64_t{8} * multiprocessors);
+    const uint64_t even = (parameters_.length + wanted - 1) / wanted;
+    const uint64_t part = (even + kPartMultiple - 1) / kPartMultiple * kPartMultiple;
+    parameters_.part_length = static_cast<uint32_t>(std::min<uint64_t>(part, parameters_.length));
+    parameters_.parts = (parameters_.length - 1) / parameters_.part_length + 1;
+  }
+
+  uint64_t temporary_bytes() const override {
+    return uint64_t{parameters_.parts} * parameters_.sequences * sizeof(uint64_t);
+  }
+
+  Status Run(const KernelArguments& arguments) const override {
+    ScanParameters p = ParametersOf(arguments);
+    p.totals = arguments.temporary.data;
+    KernelChain chain(arguments.stream);
+    const uint64_t blocks = uint64_t{p.parts} * p.sequences;
+    DispatchScanOnDevice(problem_, [&]<typename Element, bool kMultiplies>() {
+      chain.Launch(AddParts<Element, kMultiplies>, blocks, kThreads, p);
+      chain.Launch(ScanParts<Element, kMultiplies>, blocks, kThreads, p);
+    });
+    return {};
+  }
+};
+
+constexpr uint64_t kManySequences = 32;
+
+}  // namespace
+
+std::string ScanCudaSplitBetterNot(const ScanProblem& problem, const LowerContext&) {
+  const uint64_t length = problem.output.sizes[problem.axis];
+  if (length < 4 * kPartMultiple) return StrCat("sequences have ", length, " elements, too few to share");
+  const uint64_t sequences = ElementCount(problem.output) / length;
+  if (sequences >= kManySequences) return StrCat(sequences, " sequences keep the device busy");
+  return {};
+}
+
+std::unique_ptr<const Kernel> CreateScanCudaSplit(const ScanProblem& problem, const LowerContext& context,
+                                                  std::string* why_not) {
+  const uint64_t sequences = ElementCount(problem.output) / problem.output.sizes[problem.axis];
+  if (sequences >= uint64_t{1} << 20) {
+    *why_not = "there are too many sequences to keep totals of";
+    return nullptr;
+  }
+  return std::make_unique<ScanSplitKernel>(problem, context.device->multiprocessors);
+}
+
+std::unique_ptr<const Kernel> CreateScanCudaRows(const ScanProblem& problem, const LowerContext&,
+                                                 std::string*) {
+  return std::make_unique<ScanRowsKernel>(problem);
+}
+
+}  // namespace anydml

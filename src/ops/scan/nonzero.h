@@ -1,0 +1,40 @@
+// NONZERO_COORDINATES: how many elements are not zero, and where they are, in row-major order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ops/common/loop_nest.h"
+#include "ops/implementation_list.h"
+#include "ops/operator.h"
+#include "schema/tensor_desc.h"
+
+namespace anydml {
+
+const Operator& NonzeroCoordinatesOperator();
+
+// Rows of the coordinates beyond the count are not written.
+struct NonzeroProblem {
+  TensorDesc input;
+  TensorDesc coordinates;  // {..., rows, columns}; a column for each of the input's last dimensions
+};
+
+// The bits of an element of which one is set when it is not zero: the sign of a float does not count.
+constexpr uint32_t NonzeroMask(DataType type) {
+  return type == DataType::kFloat32 ? 0x7FFFFFFFu : type == DataType::kFloat16 ? 0x7FFFu : ~0u;
+}
+
+// The sizes of the dimensions that have a column, and the coordinates' strides.
+struct NonzeroColumns {
+  uint32_t count = 0;
+  uint32_t sizes[kMaxDimensions] = {};
+  uint64_t row_stride = 0;
+  uint64_t column_stride = 0;
+};
+NonzeroColumns ColumnsOf(const NonzeroProblem& problem);
+
+std::span<const Implementation<NonzeroProblem>> NonzeroImplementations();
+std::span<const char* const> NonzeroImplementationNames();
+CreateFunction<NonzeroProblem> CreateNonzeroCpu, CreateNonzeroCuda, CreateNonzeroReference;
+
+}  // namespace anydml

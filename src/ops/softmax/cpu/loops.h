@@ -1,0 +1,30 @@
+// The inner loops of softmax on CPUs, by vectors where there are.
+#pragma once
+
+#include <cstdint>
+
+namespace anydml {
+
+// Numbers of `columns` sets side by side; rows are `row_stride` apart.
+struct SoftmaxTile {
+  const float* elements;
+  uint64_t row_stride;
+  uint32_t rows;
+  uint32_t columns;
+};
+
+// y = e^(x - max), which y may replace; returns the sum. No y: the sum only.
+double ExpOfRow(const float* x, uint64_t count, float max, float* y);
+// y = x * factor, likewise.
+void ScaleRow(const float* x, uint64_t count, float factor, float* y);
+// y = x - max - log
+void ShiftRow(const float* x, uint64_t count, float max, float log, float* y);
+
+// Adds e^(x - max) of every row to the sums; all of these have a number per column.
+void AddExpOfColumns(const SoftmaxTile& tile, const float* maxima, float* sums);
+// y = e^(x - max) * factor, packed.
+void SoftmaxOfColumns(const SoftmaxTile& tile, const float* maxima, const float* factors, float* y);
+// y = x - max - log
+void LogSoftmaxOfColumns(const SoftmaxTile& tile, const float* maxima, const float* logs, float* y);
+
+}  // namespace anydml
