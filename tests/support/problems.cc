@@ -69,6 +69,16 @@ class Maker {
         {Any(data), Indices(indices, sizes[0]), Any(updates)}, in_place);
   }
 
+  void GatherRows(DataType type, const Sizes& sizes, uint32_t rows, DataType index_type) {
+    const TensorDesc data = Packed(type, sizes), indices = Packed(index_type, {1, rows});
+    Add(MakeDesc("GATHER", {{"InputTensor", data},
+                            {"IndicesTensor", indices},
+                            {"OutputTensor", Packed(type, {rows, sizes[1]})},
+                            {"Axis", 0u},
+                            {"IndexDimensions", 1u}}),
+        {Any(data), Indices(indices, sizes[0])});
+  }
+
   void Identity(const TensorDesc& input, FieldValue scale_bias) {
     const Sizes sizes(input.sizes.begin(), input.sizes.begin() + input.rank);
     Add(MakeDesc("ELEMENT_WISE_IDENTITY", {{"InputTensor", input},
@@ -135,6 +145,7 @@ std::vector<Case> LargeProblems() {
   make.ScatterNd(DataType::kInt64, {1000}, 1, 50000, DataType::kUInt32, false);
   make.ScatterNd(DataType::kFloat16, {900, 200}, 1, 1500, DataType::kInt32, false);
   make.ScatterNd(DataType::kUInt8, {300, 300}, 2, 270000, DataType::kInt32, true);
+  make.GatherRows(DataType::kFloat32, {300, 264}, 1500, DataType::kInt64);
   make.Identity(Strided(DataType::kUInt8, {900, 700}, {1, 900}), {});
   make.Identity(Packed(DataType::kFloat32, {300000}), ScaleBias{1.7f, -3});
   return make.Take();

@@ -70,6 +70,13 @@ Status RequireTensor(const OperatorDesc& desc, std::string_view name, const Tens
                          " has no sizes; the output's sizes cannot be derived without them");
 }
 
+Status RequireOutput(const OperatorDesc& desc, std::string_view name) {
+  const TensorDesc* const output = desc.tensor(name);
+  if (output != nullptr && output->rank > 0) return {};
+  return InvalidArgument(desc.schema->name, ": ", name,
+                         " must be given with its sizes and its data type: nothing else determines them");
+}
+
 void FillTensor(OperatorDesc* desc, std::string_view name, DataType type, const Dimensions& sizes,
                 uint32_t rank) {
   const TensorDesc* given = desc->tensor(name);

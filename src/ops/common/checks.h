@@ -32,6 +32,9 @@ std::string DimensionsToString(const Dimensions& sizes, uint32_t rank);
 // For infer: the input that has to be there, with sizes; null and a status otherwise.
 Status RequireTensor(const OperatorDesc& desc, std::string_view name, const TensorDesc** out);
 
+// For infer: the output, which nothing but the caller determines, has sizes and a type.
+Status RequireOutput(const OperatorDesc& desc, std::string_view name);
+
 // For infer: puts a packed tensor of `sizes` into field `name` where it is absent or
 // has no sizes yet. A type the caller has chosen stays (validation judges it).
 void FillTensor(OperatorDesc* desc, std::string_view name, DataType type, const Dimensions& sizes,

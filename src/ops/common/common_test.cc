@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ops/common/loop_nest.h"
+#include "ops/common/nest_copy.h"
 #include "ops/common/nest_parts.h"
 #include "ops/common/strided_copy.h"
 #include "support/operator_runner.h"
@@ -121,6 +122,66 @@ TEST(StridedCopy, NothingToDoInPlace) {
   const StridedCopy copy(tensor, tensor);
   EXPECT_TRUE(copy.in_place());
   EXPECT_FALSE(StridedCopy(tensor, Packed(DataType::kUInt16, {2, 3})).in_place());
+}
+
+// Element (i, j) of a tensor that a copy has transposed, in elements of `width` bytes.
+void ExpectTransposed(uint32_t width, uint64_t rows, uint64_t columns, uint64_t gap, uint32_t parts,
+                      bool streams) {
+  Nest nest;
+  nest.Append(rows, {1, columns + gap});
+  nest.Append(columns, {rows + gap, 1});
+  const auto tag = [](uint64_t element, uint32_t byte) {
+    return static_cast<std::byte>((element * 0x9E3779B97F4A7C15u) >> (8 + 8 * byte));
+  };
+  std::vector<std::byte> from(columns * (rows + gap) * width), to(rows * (columns + gap) * width);
+  for (uint64_t e = 0; e < from.size() / width; ++e) {
+    for (uint32_t b = 0; b < width; ++b) from[e * width + b] = tag(e, b);
+  }
+  const NestCopy copy(nest, width, streams);
+  for (uint32_t p = 0; p < parts; ++p) copy.Run(from.data(), to.data(), p, parts);
+  uint64_t wrong = 0;
+  for (uint64_t r = 0; r < rows; ++r) {
+    for (uint64_t c = 0; c < columns + gap; ++c) {
+      for (uint32_t b = 0; b < width; ++b) {
+        const std::byte want = c < columns ? tag(c * (rows + gap) + r, b) : std::byte{0};
+        wrong += to[(r * (columns + gap) + c) * width + b] != want;
+      }
+    }
+  }
+  EXPECT_EQ(wrong, 0u) << width << " bytes, " << rows << " x " << columns << ", gap " << gap << ", " << parts
+                       << " parts";
+}
+
+TEST(NestCopy, TransposesWhatHasManyTiles) {
+  for (const uint32_t width : {1u, 2u, 4u, 8u}) {
+    for (const bool streams : {false, true}) {
+      ExpectTransposed(width, 640, 768, 0, 1, streams);
+      ExpectTransposed(width, 517, 1031, 3, 3, streams);
+      ExpectTransposed(width, 3, 50000, 0, 2, streams);
+      ExpectTransposed(width, 50000, 2, 0, 5, streams);
+      ExpectTransposed(width, 5, 9999, 1, 4, streams);
+    }
+  }
+}
+
+TEST(NestCopy, LongRunsAndPeriodsInParts) {
+  for (const uint32_t width : {1u, 2u, 4u, 8u}) {
+    std::vector<std::byte> from(300000 * width), to(from.size() + 64);
+    for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 2654435761u >> 13);
+    Nest run;
+    run.Append(300000, {1, 1});
+    for (uint32_t p = 0; p < 7; ++p) NestCopy(run, width, p % 2 == 0).Run(from.data(), to.data(), p, 7);
+    EXPECT_TRUE(std::equal(from.begin(), from.end(), to.begin()));
+    EXPECT_TRUE(
+        std::all_of(to.begin() + from.size(), to.end(), [](std::byte b) { return b == std::byte{0}; }));
+    Nest periods;
+    periods.Append(300000 / 7, {0, 7});
+    periods.Append(7, {1, 1});
+    for (uint32_t p = 0; p < 3; ++p) NestCopy(periods, width, false).Run(from.data(), to.data(), p, 3);
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < 300000 / 7 * 7 * width; ++i) wrong += to[i] != from[i % (7 * width)];
+    EXPECT_EQ(wrong, 0u) << width;
+  }
 }
 
 struct FakeProblem {

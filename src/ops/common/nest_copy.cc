@@ -47,6 +47,48 @@ void Set(T* to, const T& value) {
   std::memcpy(to, &value, sizeof(T));
 }
 
+// 16 bytes anywhere.
+typedef uint64_t Vector __attribute__((vector_size(16), aligned(1), may_alias));
+
+// Runs that are copied faster in a loop without calls than by memcpy: a machine that sees nothing but whole
+// lines written in a row does not read them first.
+constexpr bool IsShortRun(uint64_t bytes) { return bytes >= kLine && bytes <= 8 << 10; }
+
+inline __attribute__((always_inline)) void CopyShortRun(std::byte* __restrict to,
+                                                        const std::byte* __restrict from, uint64_t bytes) {
+  const auto* source = reinterpret_cast<const Vector*>(from);
+  auto* target = reinterpret_cast<Vector*>(to);
+  for (const auto* const lines = source + bytes / kLine * 4; source < lines; source += 4, target += 4) {
+    const Vector a = source[0], b = source[1], c = source[2], d = source[3];
+    target[0] = a;
+    target[1] = b;
+    target[2] = c;
+    target[3] = d;
+  }
+  for (uint64_t left = bytes % kLine / sizeof(Vector); left > 0; --left) *target++ = *source++;
+  if (bytes % sizeof(Vector) == 0) return;
+  // Once more what is before the end.
+  *reinterpret_cast<Vector*>(to + bytes - sizeof(Vector)) =
+      *reinterpret_cast<const Vector*>(from + bytes - sizeof(Vector));
+}
+
+// Some of them, `from_step` and `to_step` bytes apart.
+__attribute__((noinline)) void CopyShortRuns(const std::byte* __restrict from, int64_t from_step,
+                                             std::byte* __restrict to, int64_t to_step, uint64_t bytes,
+                                             uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i, from += from_step, to += to_step) CopyShortRun(to, from, bytes);
+}
+
+inline void CopyBytes(std::byte* __restrict to, const std::byte* __restrict from, uint64_t bytes) {
+  if (IsShortRun(bytes)) return CopyShortRun(to, from, bytes);
+  std::memcpy(to, from, bytes);
+}
+
+template <typename T>
+void CopyElements(const T* from, T* to, uint64_t count) {
+  CopyBytes(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from), count * sizeof(T));
+}
+
 template <typename T, int64_t kStride>
 void CopyEvery(const T* __restrict from, T* __restrict to, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) Set(to + i, Get(from + static_cast<int64_t>(i) * kStride));
@@ -59,7 +101,7 @@ void CopyRun(const T* __restrict from, int64_t from_stride, T* __restrict to, in
     switch (from_stride) {
       case 1:
         if (!streams) {
-          std::memcpy(to, from, count * sizeof(T));
+          CopyElements(from, to, count);
         } else {
           StreamCopy(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
                      count * sizeof(T));
@@ -107,9 +149,11 @@ void Deinterleave(const T* __restrict from, T* __restrict to, int64_t to_stride,
 
 // A tile is put together in the nearest cache: lines of both sides may have no room there, since tensors like
 // to have rows whose distances are powers of two.
+// The next one, at `next`, is asked for meanwhile: its rows are too short for machines to foresee.
 template <typename T>
-void CopyTile(const T* from, const LoopNest<2>::Loop& rows, const LoopNest<2>::Loop& columns, T* to,
-              uint64_t row_count, uint64_t column_count, bool streams) {
+__attribute__((noinline)) void CopyTile(const T* from, const LoopNest<2>::Loop& rows,
+                                        const LoopNest<2>::Loop& columns, T* to, uint64_t row_count,
+                                        uint64_t column_count, bool streams, const T* next) {
   constexpr uint64_t kPitch = kTileColumns<T>;
   const int64_t from_row = Signed(rows.strides[0]), from_column = Signed(columns.strides[0]);
   const int64_t to_row = Signed(rows.strides[1]), to_column = Signed(columns.strides[1]);
@@ -120,6 +164,14 @@ void CopyTile(const T* from, const LoopNest<2>::Loop& rows, const LoopNest<2>::L
                     static_cast<ptrdiff_t>(column_count));
       for (uint64_t r = 0; r < row_count; ++r) {
         T* const target = to + static_cast<int64_t>(r) * to_row;
+        if (next != nullptr) {
+          constexpr uint64_t kRows = kTileRows<T>;
+          for (uint64_t c = r * kPitch / kRows; c < (r + 1) * kPitch / kRows; ++c) {
+            const auto* line =
+                reinterpret_cast<const std::byte*>(next + static_cast<int64_t>(c) * from_column);
+            for (uint64_t i = 0; i < kRows * sizeof(T); i += kLine) __builtin_prefetch(line + i);
+          }
+        }
         if (streams) {
           StreamCopy(reinterpret_cast<std::byte*>(target),
                      reinterpret_cast<const std::byte*>(tile + r * kPitch), column_count * sizeof(T));
@@ -154,11 +206,21 @@ class Cursor {
   int64_t from() const { return Signed(offsets_[NestCopy::kFrom]); }
   int64_t to() const { return Signed(offsets_[NestCopy::kTo]); }
 
-  void Next() {
-    for (uint32_t d = nest_.rank; d-- > 0;) {
+  // Iterations of the innermost loop from here on, and how far they are from each other.
+  uint64_t Left() const {
+    return nest_.rank == 0 ? 1 : nest_.loops[nest_.rank - 1].size - counters_[nest_.rank - 1];
+  }
+  int64_t Step(size_t operand) const {
+    return nest_.rank == 0 ? 0 : Signed(nest_.loops[nest_.rank - 1].strides[operand]);
+  }
+
+  // Goes on by `count` iterations, at most Left().
+  void Advance(uint64_t count) {
+    for (uint32_t d = nest_.rank; d-- > 0; count = 1) {
       const auto& loop = nest_.loops[d];
-      for (size_t o = 0; o < 2; ++o) offsets_[o] += loop.strides[o];
-      if (++counters_[d] < loop.size) return;
+      for (size_t o = 0; o < 2; ++o) offsets_[o] += count * loop.strides[o];
+      counters_[d] += count;
+      if (counters_[d] < loop.size) return;
       for (size_t o = 0; o < 2; ++o) offsets_[o] -= loop.size * loop.strides[o];
       counters_[d] = 0;
     }
@@ -194,6 +256,7 @@ NestCopy::NestCopy(const LoopNest<2>& nest, uint32_t element_bytes, bool streams
   Widen(&outer_);
   columns_ = TakeInnermost(&outer_);
   Choose();
+  OrderBySource();
 }
 
 // A few neighbours that stay together are one element.
@@ -217,6 +280,16 @@ void NestCopy::Widen(LoopNest<2>* nest) {
   }
   *nest = wide;
   width_ = static_cast<uint32_t>(bytes);
+}
+
+// Reads that go on where they were are foreseen by machines, and writes are not waited for: as long as whole
+// lines are written, loops go by the source.
+void NestCopy::OrderBySource() {
+  const uint64_t bytes = std::min(item_rows_, rows_.size) * std::min(item_columns_, columns_.size) * width_;
+  if (bytes < kLine || way_ == Way::kInterleave) return;
+  std::stable_sort(
+      outer_.loops.begin(), outer_.loops.begin() + outer_.rank,
+      [](const Loop& a, const Loop& b) { return Magnitude(a.strides[kFrom]) > Magnitude(b.strides[kFrom]); });
 }
 
 void NestCopy::Choose() {
@@ -289,11 +362,11 @@ void NestCopy::CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns) 
     case Way::kRuns:
       return CopyRun(from, from_column, to, to_column, columns, streams_);
     case Way::kPeriods: {
-      std::memcpy(to, from, columns * sizeof(T));
+      CopyElements(from, to, columns);
       const uint64_t total = rows * columns, most = kPeriodBytes / (columns * sizeof(T)) * columns;
       for (uint64_t done = columns; done < total;) {
         const uint64_t more = std::min({done, total - done, most});
-        std::memcpy(to + done, to, more * sizeof(T));
+        CopyElements(to, to + done, more);
         done += more;
       }
       return;
@@ -310,9 +383,12 @@ void NestCopy::CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns) 
       for (uint64_t c = 0; c < columns; c += kTileColumns<T>) {
         for (uint64_t r = 0; r < rows; r += kTileRows<T>) {
           const auto row = static_cast<int64_t>(r), column = static_cast<int64_t>(c);
-          CopyTile(from + row * from_row + column * from_column, rows_, columns_,
-                   to + row * to_row + column * to_column, std::min(rows - r, kTileRows<T>),
-                   std::min(columns - c, kTileColumns<T>), streams);
+          const T* const tile = from + row * from_row + column * from_column;
+          // Asked for only where a whole tile is.
+          const bool has_next = r + 2 * kTileRows<T> <= rows && c + kTileColumns<T> <= columns;
+          CopyTile(tile, rows_, columns_, to + row * to_row + column * to_column,
+                   std::min(rows - r, kTileRows<T>), std::min(columns - c, kTileColumns<T>), streams,
+                   has_next ? tile + kTileRows<T> : nullptr);
         }
       }
   }
@@ -322,18 +398,34 @@ template <typename T>
 void NestCopy::RunItems(const T* from, T* to, uint64_t begin, uint64_t end) const {
   const uint64_t per_iteration = row_items_ * column_items_;
   Cursor at(outer_, begin / per_iteration);
-  uint64_t row_item = begin % per_iteration / column_items_, column_item = begin % column_items_;
+  if (per_iteration == 1) {
+    const bool short_runs = way_ == Way::kRuns && columns_.strides == LoopNest<2>::Offsets{1, 1} &&
+                            !streams_ && IsShortRun(columns_.size * sizeof(T));
+    for (uint64_t count; begin < end; begin += count) {
+      count = std::min(at.Left(), end - begin);
+      const T* source = from + at.from();
+      T* target = to + at.to();
+      if (short_runs) {
+        CopyShortRuns(reinterpret_cast<const std::byte*>(source), at.Step(kFrom) * int64_t{sizeof(T)},
+                      reinterpret_cast<std::byte*>(target), at.Step(kTo) * int64_t{sizeof(T)},
+                      columns_.size * sizeof(T), count);
+      }
+      for (uint64_t i = 0; i < count && !short_runs; ++i) {
+        CopyBlock(source, target, rows_.size, columns_.size);
+        source += at.Step(kFrom);
+        target += at.Step(kTo);
+      }
+      at.Advance(count);
+    }
+  }
   for (uint64_t item = begin; item < end; ++item) {
-    const uint64_t row = row_item * item_rows_, column = column_item * item_columns_;
+    const uint64_t row = item % per_iteration / column_items_ * item_rows_;
+    const uint64_t column = item % column_items_ * item_columns_;
     const uint64_t from_offset = row * rows_.strides[kFrom] + column * columns_.strides[kFrom];
     const uint64_t to_offset = row * rows_.strides[kTo] + column * columns_.strides[kTo];
     CopyBlock(from + at.from() + Signed(from_offset), to + at.to() + Signed(to_offset),
               std::min(item_rows_, rows_.size - row), std::min(item_columns_, columns_.size - column));
-    if (++column_item < column_items_) continue;
-    column_item = 0;
-    if (++row_item < row_items_) continue;
-    row_item = 0;
-    at.Next();
+    if ((item + 1) % per_iteration == 0) at.Advance(1);
   }
   if (streams_) EndStream();
 }

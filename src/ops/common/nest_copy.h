@@ -36,6 +36,7 @@ class NestCopy {
 
   void Widen(LoopNest<2>* nest);
   void Choose();
+  void OrderBySource();
   void ChooseSquares(uint32_t across);
 
   template <typename T>

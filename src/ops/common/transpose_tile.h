@@ -39,21 +39,46 @@ struct Lanes {
 };
 
 // Lanes::kCount rows of as many elements. Zipping rows of the halves log2(kCount) times transposes.
+// Everything is written out for the compiler, which keeps in memory what it does not unroll.
 template <typename T>
-void TransposeSquare(const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_stride) {
-  using L = Lanes<T>;
-  constexpr size_t kCount = L::kCount;
-  typename L::Vector a[kCount], b[kCount];
-  for (size_t i = 0; i < kCount; ++i) a[i] = L::Load(from + static_cast<ptrdiff_t>(i) * from_stride);
-  for (size_t step = 1; step < kCount; step *= 2) {
-    for (size_t i = 0; i < kCount / 2; ++i) {
-      b[2 * i] = L::template Zip<false>(a[i], a[i + kCount / 2]);
-      b[2 * i + 1] = L::template Zip<true>(a[i], a[i + kCount / 2]);
+class Square {
+ public:
+  static inline __attribute__((always_inline)) void Transpose(const T* from, ptrdiff_t from_stride, T* to,
+                                                              ptrdiff_t to_stride) {
+    Vector v[kCount];
+    [&]<size_t... kRow>(std::index_sequence<kRow...>) __attribute__((always_inline)) {
+      ((v[kRow] = L::Load(from + static_cast<ptrdiff_t>(kRow) * from_stride)), ...);
     }
-    for (size_t i = 0; i < kCount; ++i) a[i] = b[i];
+    (Rows());
+    ZipRows<kCount>(v);
+    [&]<size_t... kRow>(std::index_sequence<kRow...>) __attribute__((always_inline)) {
+      (L::Store(v[kRow], to + static_cast<ptrdiff_t>(kRow) * to_stride), ...);
+    }
+    (Rows());
   }
-  for (size_t i = 0; i < kCount; ++i) L::Store(a[i], to + static_cast<ptrdiff_t>(i) * to_stride);
-}
+
+ private:
+  using L = Lanes<T>;
+  using Vector = typename L::Vector;
+  static constexpr size_t kCount = L::kCount;
+  using Rows = std::make_index_sequence<kCount>;
+
+  template <size_t kLeft>
+  static inline __attribute__((always_inline)) void ZipRows(Vector (&v)[kCount]) {
+    if constexpr (kLeft > 1) {
+      Vector zipped[kCount];
+      [&]<size_t... kRow>(std::index_sequence<kRow...>) __attribute__((always_inline)) {
+        ((zipped[kRow] = L::template Zip<kRow % 2 != 0>(v[kRow / 2], v[kRow / 2 + kCount / 2])), ...);
+      }
+      (Rows());
+      ZipRows<kLeft / 2>(zipped);
+      [&]<size_t... kRow>(std::index_sequence<kRow...>) __attribute__((always_inline)) {
+        ((v[kRow] = zipped[kRow]), ...);
+      }
+      (Rows());
+    }
+  }
+};
 
 // to[r * to_stride + c] = from[c * from_stride + r].
 template <typename T>
@@ -63,7 +88,7 @@ void TransposeTile(const T* from, ptrdiff_t from_stride, T* to, ptrdiff_t to_str
   const ptrdiff_t whole_rows = rows - rows % kCount, whole_columns = columns - columns % kCount;
   for (ptrdiff_t c = 0; c < whole_columns; c += kCount) {
     for (ptrdiff_t r = 0; r < whole_rows; r += kCount) {
-      TransposeSquare(from + c * from_stride + r, from_stride, to + r * to_stride + c, to_stride);
+      Square<T>::Transpose(from + c * from_stride + r, from_stride, to + r * to_stride + c, to_stride);
     }
     for (ptrdiff_t r = whole_rows; r < rows; ++r) {
       for (ptrdiff_t i = c; i < c + kCount; ++i) to[r * to_stride + i] = from[i * from_stride + r];

@@ -222,13 +222,13 @@ ANYDML_LANE T CopySignToAbs(T magnitude, T sign) {
   return CopySign(magnitude, sign);
 }
 
-// Highway's targets disagree about NaNs here, so only integers have them.
-template <Integer T>
+// Not for NaNs, about which Highway's targets disagree, nor where it matters which of two zeros comes out.
+template <typename T>
 ANYDML_LANE T Min(T a, T b) {
   return b < a ? b : a;
 }
 
-template <Integer T>
+template <typename T>
 ANYDML_LANE T Max(T a, T b) {
   return a < b ? b : a;
 }

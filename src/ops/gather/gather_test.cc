@@ -189,6 +189,17 @@ TEST(Gather, LongRows) {
   }
 }
 
+TEST(GatherInfer, SizesOfTheOutput) {
+  OperatorDesc desc = Gather(F32({2, 3, 4}), U32({1, 5, 6}), {}, 0, 2);
+  EXPECT_EQ(ImplementationOf(desc).infer(&desc).message(),
+            "GATHER: OutputTensor would need DimensionCount - 1 + IndexDimensions = 4 dimensions but "
+            "DimensionCount is 3; it must be at least 4");
+  desc = Gather(F32({1, 3, 4}), I32({1, 5, 6}), {}, 1, 2);
+  EXPECT_EQ(ImplementationOf(desc).infer(&desc).message(), "");
+  EXPECT_EQ(SizesToString(*desc.tensor("OutputTensor")), "{5,6,4}");
+  EXPECT_EQ(desc.tensor("OutputTensor")->type, DataType::kFloat32);
+}
+
 std::string Refusal(const OperatorDesc& desc) {
   const Status status = ImplementationOf(desc).check(desc, kLatestFeatureLevel);
   EXPECT_EQ(status.code(), status.ok() ? Code::kOk : Code::kInvalidArgument);

@@ -155,6 +155,18 @@ TEST(RandomGenerator, PageExampleOfTheState) {
   EXPECT_EQ(random.state, (Words{0x7479615c, 0x6d536561, 0x6f46726f, 0x48656c6c, 1, 2}));
 }
 
+TEST(GenerateInfer, WhatNothingElseSaysMustBeGiven) {
+  OperatorDesc desc = Constant({}, ScalarOf(1.0f));
+  EXPECT_EQ(ImplementationOf(desc).infer(&desc).message(),
+            "FILL_VALUE_CONSTANT: OutputTensor must be given with its sizes and its data type: nothing else "
+            "determines them");
+  desc = MakeDesc("RANDOM_GENERATOR", {{"InputStateTensor", Packed(DataType::kUInt32, {1, 6})},
+                                       {"OutputTensor", Packed(DataType::kUInt32, {2, 3})},
+                                       {"Type", 0u}});
+  EXPECT_EQ(ImplementationOf(desc).infer(&desc).message(), "");
+  EXPECT_EQ(SizesToString(*desc.tensor("OutputStateTensor")), "{1,6}");
+}
+
 TEST(RandomGeneratorCheck, Refusals) {
   const OperatorDesc desc =
       MakeDesc("RANDOM_GENERATOR", {{"InputStateTensor", Packed(DataType::kUInt32, {1, 4})},

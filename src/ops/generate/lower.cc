@@ -81,8 +81,7 @@ Status Infer(OperatorDesc* desc) {
       FillTensor(desc, "OutputTensor", like.type, like.sizes, like.rank);
     }
   }
-  const TensorDesc* output = nullptr;
-  return RequireTensor(*desc, "OutputTensor", &output);
+  return RequireOutput(*desc, "OutputTensor");
 }
 
 }  // namespace

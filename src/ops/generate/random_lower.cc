@@ -30,8 +30,11 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
 }
 
 Status Infer(OperatorDesc* desc) {
-  const TensorDesc* output = nullptr;
-  return RequireTensor(*desc, "OutputTensor", &output);
+  const TensorDesc* state = nullptr;
+  ANYDML_RETURN_IF_ERROR(RequireTensor(*desc, "InputStateTensor", &state));
+  const TensorDesc like = *state;
+  FillTensor(desc, "OutputStateTensor", like.type, like.sizes, like.rank);
+  return RequireOutput(*desc, "OutputTensor");
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // depends on the order.
 #pragma once
 
-#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -14,47 +14,44 @@ namespace anydml::testing {
 
 inline constexpr DataType kFloatTypes[] = {DataType::kFloat32, DataType::kFloat16};
 
-// Whole numbers up to 20, whose sums are exact, or others up to 10.
-inline Bytes ModestContent(const TensorDesc& tensor, bool whole, CaseMaker& make) {
+inline void PutNumber(const TensorDesc& tensor, size_t element, float number, Bytes* bytes) {
+  const bool is_half = tensor.type == DataType::kFloat16;
+  const uint32_t bits = is_half ? ToHalf(number).bits : std::bit_cast<uint32_t>(number);
+  const size_t width = is_half ? 2 : 4;
+  std::memcpy(bytes->data() + element * width, &bits, width);
+}
+
+// Elements are draw(random bits).
+template <typename Draw>
+Bytes DrawnContent(const TensorDesc& tensor, CaseMaker& make, Draw&& draw) {
   Bytes bytes(tensor.total_bytes);
   std::mt19937_64 random(make.source().Word());
-  const size_t width = BitSize(tensor.type) / 8;
-  for (size_t at = 0; at + width <= bytes.size(); at += width) {
-    const uint64_t bits = random();
-    const float number = whole ? static_cast<float>(static_cast<int32_t>(bits % 41) - 20)
-                               : static_cast<float>(static_cast<int64_t>(bits % 200001) - 100000) * 1e-4f;
-    const uint32_t element =
-        tensor.type == DataType::kFloat16 ? ToHalf(number).bits : std::bit_cast<uint32_t>(number);
-    std::memcpy(bytes.data() + at, &element, width);
-  }
+  const size_t elements = bytes.size() / (BitSize(tensor.type) / 8);
+  for (size_t i = 0; i < elements; ++i) PutNumber(tensor, i, draw(random()), &bytes);
   return bytes;
+}
+
+// Whole numbers up to 20, whose sums are exact, or others up to 10.
+inline Bytes ModestContent(const TensorDesc& tensor, bool whole, CaseMaker& make) {
+  return DrawnContent(tensor, make, [whole](uint64_t bits) {
+    return whole ? static_cast<float>(static_cast<int32_t>(bits % 41) - 20)
+                 : static_cast<float>(static_cast<int64_t>(bits % 200001) - 100000) * 1e-4f;
+  });
 }
 
 // Variances: numbers from 1 to 9.
 inline Bytes PositiveContent(const TensorDesc& tensor, CaseMaker& make) {
-  Bytes bytes(tensor.total_bytes);
-  std::mt19937_64 random(make.source().Word());
-  const size_t width = BitSize(tensor.type) / 8;
-  for (size_t at = 0; at + width <= bytes.size(); at += width) {
-    const float number = 1 + static_cast<float>(random() % 8001) * 1e-3f;
-    const uint32_t element =
-        tensor.type == DataType::kFloat16 ? ToHalf(number).bits : std::bit_cast<uint32_t>(number);
-    std::memcpy(bytes.data() + at, &element, width);
-  }
-  return bytes;
+  return DrawnContent(tensor, make,
+                      [](uint64_t bits) { return 1 + static_cast<float>(bits % 8001) * 1e-3f; });
 }
 
 // Once in a while one element that is no number, or infinite.
 inline void Spoil(const TensorDesc& tensor, Bytes* bytes, CaseMaker& make) {
   if (!make.source().OneIn(8)) return;
-  const size_t width = BitSize(tensor.type) / 8;
-  const uint32_t at = make.source().Word() % static_cast<uint32_t>(bytes->size() / width);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kSpoilers[] = {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()};
-  const float number = make.source().Any(kSpoilers);
-  const uint32_t element =
-      tensor.type == DataType::kFloat16 ? ToHalf(number).bits : std::bit_cast<uint32_t>(number);
-  std::memcpy(bytes->data() + at * width, &element, width);
+  const size_t element = make.source().Word() % (bytes->size() / (BitSize(tensor.type) / 8));
+  PutNumber(tensor, element, make.source().Any(kSpoilers), bytes);
 }
 
 // What is divided by the root of a small variance is as far off as that is small, unless sums are exact.

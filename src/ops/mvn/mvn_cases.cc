@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/moments/modest_cases.h"
 #include "support/cases.h"
 

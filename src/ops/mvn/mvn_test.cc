@@ -121,6 +121,42 @@ TEST(Mvn, LongSets) {
   }
 }
 
+// Rows of all lengths that kernels tell apart, at even and odd addresses; a scale along them, a bias of each.
+TEST(Mvn, RowsOfManyLengths) {
+  constexpr uint32_t kRows = 2;
+  Thinning thinning;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    for (const uint32_t length : {16,   17,   33,   100,  128,   129,   500,   512,   1000,  1024,
+                                  2048, 4095, 4096, 5000, 16384, 20000, 30001, 32768, 33000, 70000}) {
+      for (const uint32_t gap : {0, 3}) {
+        if (!thinning.Runs()) continue;
+        const TensorDesc tensor = Strided(type, {kRows, length}, {length + gap, 1});
+        const TensorDesc scale = Packed(type, {1, length}), bias = Packed(type, {kRows, 1});
+        const auto bytes = [](const TensorDesc& of, uint32_t step) {
+          std::vector<float> numbers(ElementCount(of));
+          for (size_t i = 0; i < numbers.size(); ++i) {
+            numbers[i] = static_cast<float>(i * step % 101) * 0.125f - 4;
+          }
+          if (of.type == DataType::kFloat32) return Scattered(of, numbers);
+          std::vector<Half> halves;
+          for (const float number : numbers) halves.push_back(ToHalf(number));
+          return Scattered(of, halves);
+        };
+        SCOPED_TRACE(StrCat(Name(type), " ", length, " gap ", gap));
+        ExpectAllAgree(MakeDesc("MEAN_VARIANCE_NORMALIZATION1", {{"InputTensor", tensor},
+                                                                 {"ScaleTensor", scale},
+                                                                 {"BiasTensor", bias},
+                                                                 {"OutputTensor", tensor},
+                                                                 {"AxisCount", 1u},
+                                                                 {"Axes", Axes{1}},
+                                                                 {"NormalizeVariance", kYes},
+                                                                 {"Epsilon", kEpsilon}}),
+                       {bytes(tensor, 37), bytes(scale, 53), bytes(bias, 11)});
+      }
+    }
+  }
+}
+
 std::string Message(const OperatorDesc& desc, FeatureLevel level = kLatestFeatureLevel) {
   return ImplementationOf(desc).check(desc, level).message();
 }

@@ -39,10 +39,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
 }
 
 // The axis' size is nowhere but in the output.
-Status Infer(OperatorDesc* desc) {
-  const TensorDesc* output = nullptr;
-  return RequireTensor(*desc, "OutputTensor", &output);
-}
+Status Infer(OperatorDesc* desc) { return RequireOutput(*desc, "OutputTensor"); }
 
 }  // namespace
 

@@ -18,6 +18,7 @@ constexpr Implementation<PoolingProblem> kPooling[] = {
     {"cpu.sum_channels", "cpu", ANYDML_ON_CPU(CreatePoolingSumChannels), nullptr, {}, BoundOf},
     {"cpu.sum_rows", "cpu", ANYDML_ON_CPU(CreatePoolingSumRows), nullptr, {}, BoundOf},
     {"cuda.tiles", "cuda", ANYDML_ON_CUDA(CreatePoolingCudaTiles)},
+    {"cuda.channels", "cuda", ANYDML_ON_CUDA(CreatePoolingCudaChannels)},
     {"cuda.planes", "cuda", ANYDML_ON_CUDA(CreatePoolingCudaPlanes)},
     {"cuda.windows", "cuda", ANYDML_ON_CUDA(CreatePoolingCudaWindows), nullptr, {}, BoundOf},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreatePoolingReference), nullptr, {}, BoundOf},

@@ -42,11 +42,14 @@ class Gradient {
     ForEachCoordinate(sizes, kPoolingRank, [&](const Dimensions& at) {
       const Coordinates place = {at[0], at[1], at[2], at[3], at[4]};
       float sum = 0;
-      const Dimensions windows = {axes[0].windows, axes[1].windows, axes[2].windows};
-      ForEachCoordinate(windows, kSpatialRank, [&](const Dimensions& number) {
-        const Coordinates window = {at[0], at[1], number[0], number[1], number[2]};
-        if (HasTap(window, place)) sum += Share(window, place);
-      });
+      for (uint32_t i = FirstWindow(0, place); i < axes[0].windows && Begins(0, i, place); ++i) {
+        for (uint32_t j = FirstWindow(1, place); j < axes[1].windows && Begins(1, j, place); ++j) {
+          for (uint32_t k = FirstWindow(2, place); k < axes[2].windows && Begins(2, k, place); ++k) {
+            const Coordinates window = {at[0], at[1], i, j, k};
+            if (HasTap(window, place)) sum += Share(window, place);
+          }
+        }
+      }
       if (std::isnan(sum)) sum = std::numeric_limits<float>::quiet_NaN();
       if constexpr (std::is_same_v<T, Half>) {
         Store(output_, OffsetOf(p_.output_gradient, place), ToHalf(sum));
@@ -57,6 +60,16 @@ class Gradient {
   }
 
  private:
+  // Windows before that one end before the place.
+  uint32_t FirstWindow(uint32_t d, const Coordinates& place) const {
+    const WindowAxis& axis = p_.shape.axes[d];
+    const uint64_t at = uint64_t{place[2 + d]} + axis.start, reach = uint64_t{axis.size} * axis.dilation;
+    return at < reach ? 0 : static_cast<uint32_t>((at - reach) / axis.stride);
+  }
+  bool Begins(uint32_t d, uint32_t window, const Coordinates& place) const {
+    const WindowAxis& axis = p_.shape.axes[d];
+    return uint64_t{window} * axis.stride <= uint64_t{place[2 + d]} + axis.start;
+  }
   bool HasTap(const Coordinates& window, const Coordinates& place) const {
     for (uint32_t d = 0; d < kSpatialRank; ++d) {
       const WindowAxis& axis = p_.shape.axes[d];
@@ -92,10 +105,15 @@ class Gradient {
     Coordinates best{};
     float best_value = 0;
     bool any = false;
-    const Dimensions sizes = {axes[0].input, axes[1].input, axes[2].input};
-    ForEachCoordinate(sizes, kSpatialRank, [&](const Dimensions& at) {
-      const Coordinates place = {window[0], window[1], at[0], at[1], at[2]};
-      if (!HasTap(window, place)) return;
+    const Dimensions taps = {axes[0].size, axes[1].size, axes[2].size};
+    ForEachCoordinate(taps, kSpatialRank, [&](const Dimensions& tap) {
+      Coordinates place = {window[0], window[1]};
+      for (uint32_t d = 0; d < kSpatialRank; ++d) {
+        const int64_t at =
+            int64_t{window[2 + d]} * axes[d].stride + int64_t{tap[d]} * axes[d].dilation - axes[d].start;
+        if (at < 0 || at >= axes[d].input) return;
+        place[2 + d] = static_cast<uint32_t>(at);
+      }
       const float x = LoadNumber<T>(input_, OffsetOf(p_.input, place));
       const bool positive_zero = x == 0 && best_value == 0 && !std::signbit(x) && std::signbit(best_value);
       const bool greater = std::isnan(x) ? !std::isnan(best_value) : x > best_value || positive_zero;

@@ -22,7 +22,8 @@ constexpr DataType kIndices[] = {DataType::kUInt32, DataType::kUInt64};
 struct Windows {
   Numbers input, output;
   Numbers strides, sizes, start, end, dilations;
-  bool packed = false;  // so are the tensors
+  bool packed = false;         // so are the tensors
+  bool channels_last = false;  // of the tensors
 };
 
 // A dimension of the input, and windows over it: most of them within, some larger than it, some overhanging.
@@ -77,9 +78,9 @@ Windows DrawWindows(CaseMaker& make, bool dilated, uint32_t longest) {
   if (make.source().OneIn(4)) return DrawUsual(make);
   Windows w;
   const uint32_t rank = make.source().OneIn(3) ? 3 : 2;
-  // Channels are long where they are what is side by side in memory.
-  const uint32_t channels =
-      make.source().OneIn(6) ? make.source().Between(1, 40) : make.source().Between(1, 4);
+  // Channels are many where they are what is side by side in memory.
+  w.channels_last = make.source().OneIn(5);
+  const uint32_t channels = w.channels_last ? 4 * make.source().Between(1, 8) : make.source().Between(1, 5);
   w.input = w.output = {make.source().Between(1, 3), channels};
   for (uint32_t i = 0; i < rank; ++i) DrawAxis(make, dilated, i + 1 == rank ? longest : 20, &w);
   return w;
@@ -89,7 +90,9 @@ Windows DrawWindows(CaseMaker& make, bool dilated, uint32_t longest) {
 TensorDesc DrawTensor(CaseMaker& make, DataType type, const Windows& w, bool is_input, bool is_pooled) {
   const Numbers& sizes = is_pooled ? w.output : w.input;
   if (w.packed && !make.source().OneIn(4)) return Packed(type, sizes);
-  if (!make.source().OneIn(4)) return is_input ? make.Input(type, sizes) : make.Output(type, sizes);
+  if (w.channels_last ? make.source().OneIn(6) : !make.source().OneIn(6)) {
+    return is_input ? make.Input(type, sizes) : make.Output(type, sizes);
+  }
   Numbers strides(sizes.size());
   strides[1] = 1;
   uint32_t stride = sizes[1];

@@ -12,6 +12,20 @@ constexpr Implementation<ReduceProblem> kImplementations[] = {
 };
 constexpr auto kNames = ImplementationNames(kImplementations);
 
+// By strides, but for elements that are taken again and again: each pass goes through memory in order.
+LoopNest<1> WithNeighboursInnermost(const LoopNest<1>& nest) {
+  LoopNest<1> sorted;
+  for (uint32_t d = 0; d < nest.rank; ++d) {
+    if (nest.loops[d].strides[0] == 0) sorted.Append(nest.loops[d].size, {0});
+  }
+  const LoopNest<1> by_stride = SortedByStride(nest, 0);
+  for (uint32_t d = 0; d < by_stride.rank; ++d) {
+    if (by_stride.loops[d].strides[0] != 0)
+      sorted.Append(by_stride.loops[d].size, by_stride.loops[d].strides);
+  }
+  return sorted;
+}
+
 }  // namespace
 
 ReduceNests NestsOf(const ReduceProblem& problem) {
@@ -25,7 +39,7 @@ ReduceNests NestsOf(const ReduceProblem& problem) {
     }
   }
   nests.kept = SortedByStride(nests.kept, 0);
-  if (!IsArg(problem.function)) nests.reduced = SortedByStride(nests.reduced, 0);
+  if (!IsArg(problem.function)) nests.reduced = WithNeighboursInnermost(nests.reduced);
   return nests;
 }
 

@@ -51,14 +51,16 @@ class ReduceReference final : public Kernel {
       const uint64_t index = ExtremeOf<T>(at, input);
       DispatchByIndexType(problem_.output.type,
                           [&]<typename I>() { Store<I>(output, offset, static_cast<I>(index)); });
-    } else if constexpr (std::is_same_v<T, Half>) {
-      const auto result = static_cast<float>(NumberOf<T>(at, input));
-      Store<uint16_t>(output, offset, std::isnan(result) ? uint16_t{0x7E00} : ToHalf(result).bits);
-    } else if constexpr (std::is_floating_point_v<T>) {
-      const auto result = static_cast<T>(NumberOf<T>(at, input));
-      Store<T>(output, offset, std::isnan(result) ? std::numeric_limits<T>::quiet_NaN() : result);
-    } else {
+    } else if constexpr (std::is_integral_v<T>) {
       Store<T>(output, offset, WholeNumberOf<T>(at, input));
+    } else {
+      const auto number = static_cast<float>(NumberOf<T>(at, input));
+      const float result = std::isnan(number) ? std::numeric_limits<float>::quiet_NaN() : number;
+      if constexpr (std::is_same_v<T, Half>) {
+        Store<Half>(output, offset, ToHalf(result));
+      } else {
+        Store<float>(output, offset, result);
+      }
     }
   }
 
@@ -68,7 +70,9 @@ class ReduceReference final : public Kernel {
     const bool max = problem_.function == ReduceFunction::kArgmax;
     // NaN is beyond every number, and all NaNs are equal.
     const auto beyond = [&](Number a, Number b) {
-      if (a != a || b != b) return a != a && b == b;
+      if constexpr (std::is_floating_point_v<Number>) {
+        if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && !std::isnan(b);
+      }
       return max ? a > b : a < b;
     };
     uint64_t index = 0;
@@ -130,7 +134,7 @@ class ReduceReference final : public Kernel {
     uint64_t sum = 0, squares = 0, magnitudes = 0, product = 1;
     T max = std::numeric_limits<T>::lowest(), min = std::numeric_limits<T>::max();
     ForEachElement<T>(at, input, [&](T x, uint64_t) {
-      const auto bits = static_cast<uint64_t>(x);
+      const uint64_t bits = static_cast<std::make_unsigned_t<T>>(x);
       sum += bits;
       squares += bits * bits;
       magnitudes += x < T{0} ? 0 - bits : bits;

@@ -23,7 +23,7 @@ inline bool KeepsElements(const ResampleAxis& axis) {
   if (axis.rule == ResampleRule::kSame) return true;
   if (axis.rule >= ResampleRule::kLinear || axis.scale != 1 || axis.to > kQuickly) return false;
   for (uint32_t i = 0; i < axis.to; ++i) {
-    if (TapsOf(axis, i).first != i) return false;
+    if (NearestIndex(axis, i) != i) return false;
   }
   return true;
 }

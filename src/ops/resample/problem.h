@@ -63,6 +63,8 @@ std::unique_ptr<const Kernel> CreateResampleCopy(const ResampleProblem& problem,
                                                  std::string* why_not);
 std::unique_ptr<const Kernel> CreateResampleRows(const ResampleProblem& problem, const LowerContext& context,
                                                  std::string* why_not);
+std::unique_ptr<const Kernel> CreateResampleCopyRowsCuda(const ResampleProblem& problem,
+                                                         const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateResampleCopyCuda(const ResampleProblem& problem,
                                                      const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateResampleBilinearCuda(const ResampleProblem& problem,

@@ -72,27 +72,25 @@ constexpr Taps TriangleTaps(const ResampleAxis& axis, float x) {
   return taps;
 }
 
+// For rules that take the element that is nearest to a place.
+constexpr uint32_t NearestAt(const ResampleAxis& axis, float x) {
+  const float whole = axis.rule == ResampleRule::kHalfUp  ? FloorOf(x + 0.5f)
+                      : axis.rule == ResampleRule::kFloor ? FloorOf(x)
+                                                          : -FloorOf(-x);
+  return ClampedIndex(whole, axis.from);
+}
+
+// For rules that take one element.
+constexpr uint32_t NearestIndex(const ResampleAxis& axis, uint32_t number) {
+  if (axis.rule == ResampleRule::kSame) return number < axis.from ? number : axis.from - 1;
+  return NearestAt(axis, PlaceOf(axis, number));
+}
+
 constexpr Taps TapsOf(const ResampleAxis& axis, uint32_t number) {
-  const float x = PlaceOf(axis, number);
+  if (axis.rule == ResampleRule::kLinear) return LinearTaps(axis.from, PlaceOf(axis, number));
+  if (axis.rule == ResampleRule::kTriangle) return TriangleTaps(axis, PlaceOf(axis, number));
   Taps taps;
-  switch (axis.rule) {
-    case ResampleRule::kSame:
-      taps.first = number < axis.from ? number : axis.from - 1;
-      break;
-    case ResampleRule::kHalfUp:
-      taps.first = ClampedIndex(FloorOf(x + 0.5f), axis.from);
-      break;
-    case ResampleRule::kFloor:
-      taps.first = ClampedIndex(FloorOf(x), axis.from);
-      break;
-    case ResampleRule::kCeil:
-      taps.first = ClampedIndex(-FloorOf(-x), axis.from);
-      break;
-    case ResampleRule::kLinear:
-      return LinearTaps(axis.from, x);
-    case ResampleRule::kTriangle:
-      return TriangleTaps(axis, x);
-  }
+  taps.first = NearestIndex(axis, number);
   return taps;
 }
 

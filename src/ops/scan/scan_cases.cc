@@ -21,12 +21,13 @@ Bytes FloatContent(const TensorDesc& tensor, bool multiplies, CaseMaker& make) {
     const uint64_t word = random();
     float value = 0;
     if (exact && multiplies) {
-      value = (word % 2 == 0 ? 1.0f : -1.0f) * (word % 32 == 3 ? 2.0f : word % 32 == 5 ? 0.5f : 1.0f);
+      const uint64_t kind = word / 2 % 1024;
+      value = (word % 2 == 0 ? 1.0f : -1.0f) * (kind == 3 ? 2.0f : kind == 5 ? 0.5f : 1.0f);
     } else if (exact) {
       value = static_cast<float>(word % 17) - 8;
     } else {
       const float fraction = static_cast<float>(word % 1024) / 1024;
-      value = multiplies ? 0.9f + 0.2f * fraction : fraction;
+      value = multiplies ? 0.999f + 0.002f * fraction : fraction;
     }
     if (tensor.type == DataType::kFloat16) {
       const uint16_t half = ToHalf(value).bits;

@@ -79,7 +79,7 @@ TEST(CumulativeSummation, NanAndInfinity) {
 // Lengths around what kernels take at a time, along and across, in both directions: the sum of 0, 1, ... i is
 // i (i + 1) / 2, modulo 2^32.
 TEST(CumulativeSummation, LongSequences) {
-  for (const uint32_t length : {1023u, 1025u, 5000u, 70000u, 300001u}) {
+  for (const uint32_t length : {1025u, 5000u, 70001u, 140000u}) {
     for (const bool across : {false, true}) {
       const Sizes sizes = across ? Sizes{length, 3} : Sizes{3, length};
       const TensorDesc tensor = Packed(DataType::kUInt32, sizes);

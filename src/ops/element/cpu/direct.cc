@@ -75,6 +75,7 @@ class ElementDirect final : public Kernel {
     for (const TileLoop& outer : loops_) units_ *= outer.size;
     streams_ = StreamsOutput(problem);
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), units_));
+    SetRun();
   }
 
   Status Run(const KernelArguments& arguments) const override {
@@ -87,30 +88,36 @@ class ElementDirect final : public Kernel {
   }
 
  private:
+  // What is the same for all pieces.
+  void SetRun() {
+    run_.instruction = &one_.instruction;
+    for (int s = 0; s < loop_.sources; ++s) {
+      if (one_.sources[s].is_constant) {
+        run_.sources[s] = {.data = &one_.sources[s].constant, .uniform = true};
+        continue;
+      }
+      const Operand& operand = operands_[s];
+      run_.sources[s] = {.storage = operand.storage,
+                         .uniform = row_.strides[operand.number] == 0,
+                         .row_stride = RowStride(operand)};
+    }
+    run_.target = {.storage = operands_[3].storage, .row_stride = RowStride(operands_[3])};
+  }
+
   // Runs a piece of a row, or rows that are one loop's, from `unit` on; how many.
   uint64_t RunAt(uint64_t unit, uint64_t end, const KernelArguments& arguments) const {
     const uint64_t piece = pieces_ == 1 ? 0 : unit % pieces_;
-    LoopArguments run;
-    run.instruction = &one_.instruction;
+    LoopArguments run = run_;
     run.count = std::min(kPieceElements, row_.size - piece * kPieceElements);
     if (pieces_ == 1 && !loops_.empty()) {
       run.rows = std::min(end - unit, loops_.back().size - unit % loops_.back().size);
     }
-    for (int s = 0; s < InfoOf(one_.instruction.function).sources; ++s) {
-      LoopSource& source = run.sources[s];
-      if (one_.sources[s].is_constant) {
-        source = {.data = &one_.sources[s].constant, .uniform = true};
-        continue;
-      }
-      const Operand& operand = operands_[s];
-      source.data = arguments.inputs[operand.number].data + OffsetOf(operand, unit, piece);
-      source.storage = operand.storage;
-      source.uniform = row_.strides[operand.number] == 0;
-      source.row_stride = RowStride(operand);
+    for (int s = 0; s < loop_.sources; ++s) {
+      if (one_.sources[s].is_constant) continue;
+      run.sources[s].data = arguments.inputs[operands_[s].number].data + OffsetOf(operands_[s], unit, piece);
     }
-    const Operand& target = operands_[3];
-    std::byte* const to = arguments.outputs[0].data + OffsetOf(target, unit, piece);
-    run.target = {.data = to, .storage = target.storage, .row_stride = RowStride(target)};
+    std::byte* const to = arguments.outputs[0].data + OffsetOf(operands_[3], unit, piece);
+    run.target.data = to;
     const uint64_t row_bytes = run.rows > 1 ? run.target.row_stride : 0;
     run.target.streams = streams_ && (reinterpret_cast<uintptr_t>(to) | row_bytes) % 64 == 0;
     RunLoop(loop_, run);
@@ -122,6 +129,7 @@ class ElementDirect final : public Kernel {
   }
 
   uint64_t OffsetOf(const Operand& operand, uint64_t unit, uint64_t piece) const {
+    if (unit == 0) return 0;
     uint64_t offset = piece * kPieceElements * row_.strides[operand.number];
     uint64_t rest = pieces_ == 1 ? unit : unit / pieces_;
     for (size_t d = loops_.size(); d-- > 0 && rest > 0; rest /= loops_[d].size) {
@@ -135,6 +143,7 @@ class ElementDirect final : public Kernel {
   std::array<Operand, 4> operands_;  // the sources', then the target's
   TileLoop row_;                     // of neighbours
   std::vector<TileLoop> loops_;      // over rows, outermost first
+  LoopArguments run_;                // of which memory and sizes are left open
   uint64_t pieces_ = 1;              // of a row
   uint64_t units_ = 1;
   uint32_t parts_ = 1;

@@ -14,8 +14,12 @@ Epilogue::Epilogue(const ElementProgram& program) {
 
 void Epilogue::Apply(float* numbers, uint64_t count) const {
   for (const Step& step : steps_) {
-    const LoopArguments arguments = {{numbers}, numbers, count, &step.instruction};
-    step.loop(arguments);
+    LoopArguments arguments;
+    arguments.sources[0].data = numbers;
+    arguments.target.data = numbers;
+    arguments.count = count;
+    arguments.instruction = &step.instruction;
+    RunLoop(step.loop, arguments);
   }
 }
 

@@ -33,7 +33,7 @@ namespace math = anydml::HWY_NAMESPACE;
 
 #include "ops/element/cpu/half_vectors-inl.h"
 
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 // Two halves of vectors as a whole one, past the caches where that is at least what can be stored so.
 template <class D, class V>
 HWY_INLINE void StoreTogether(D d, V first, V second, bool streams, hn::TFromD<D>* to) {

@@ -99,7 +99,9 @@ constexpr auto LoopFor() -> void (*)(const LoopPiece&) {
 ElementLoop FindInGroup(uint32_t row, uint32_t type) {
   using namespace element_table;
   static constexpr void (*kLoops[][3])(const LoopPiece&) = {ANYDML_GROUP(ANYDML_LOOPS)};
-  return {kLoops[row][type], static_cast<uint32_t>(2 * hn::Lanes(hn::ScalableTag<float>())), true};
+  return {.run = kLoops[row][type],
+          .granule = static_cast<uint32_t>(2 * hn::Lanes(hn::ScalableTag<float>())),
+          .converts = true};
 }
 
 #undef ANYDML_LOOPS

@@ -72,13 +72,22 @@ Run FindScalarLoop(ElementFunction function, Class type) {
 }  // namespace
 
 ElementLoop FindElementLoop(ElementFunction function, Class type) {
-  if ((InfoOf(function).vector_classes & Bit(type)) == 0) return {FindScalarLoop(function, type)};
+  const ElementFunctionInfo& info = InfoOf(function);
   const auto row = [&](ElementFunction first) {
     return static_cast<uint32_t>(function) - static_cast<uint32_t>(first);
   };
-  if (function < ElementFunction::kEqual) return FindArithmeticLoop(row(ElementFunction::kAdd), type);
-  if (function < ElementFunction::kExp) return FindLogicalLoop(row(ElementFunction::kEqual), type);
-  return FindTranscendentalLoop(row(ElementFunction::kExp), type);
+  ElementLoop loop;
+  if ((info.vector_classes & Bit(type)) == 0) {
+    loop.run = FindScalarLoop(function, type);
+  } else if (function < ElementFunction::kEqual) {
+    loop = FindArithmeticLoop(row(ElementFunction::kAdd), type);
+  } else if (function < ElementFunction::kExp) {
+    loop = FindLogicalLoop(row(ElementFunction::kEqual), type);
+  } else {
+    loop = FindTranscendentalLoop(row(ElementFunction::kExp), type);
+  }
+  loop.sources = info.sources;
+  return loop;
 }
 
 std::optional<Storage> SourceStorage(DataType type, Class to) {
@@ -121,7 +130,7 @@ uint32_t UniformWord(const LoopSource& source, const std::byte* data) {
 // The last elements, which are fewer than a granule, go through memory of a whole one.
 void RunRest(const ElementLoop& loop, LoopPiece piece, uint64_t left) {
   Words rest[4];
-  for (int s = 0; s < InfoOf(piece.instruction->function).sources; ++s) {
+  for (int s = 0; s < loop.sources; ++s) {
     if (piece.steps[s] == 0) continue;
     std::memset(rest[s].words.data(), 0, loop.granule * sizeof(uint32_t));
     std::memcpy(rest[s].words.data(), piece.sources[s], left * piece.steps[s]);
@@ -143,10 +152,9 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
   piece.target_storage = arguments.target.storage;
   piece.streams = arguments.target.streams;
   Words uniform[3];
-  const int sources = InfoOf(arguments.instruction->function).sources;
-  const uint64_t left = arguments.count % loop.granule;
+  const uint64_t left = arguments.count & (loop.granule - 1);
   for (uint64_t row = 0; row < arguments.rows; ++row) {
-    for (int s = 0; s < sources; ++s) {
+    for (int s = 0; s < loop.sources; ++s) {
       const LoopSource& source = arguments.sources[s];
       piece.sources[s] = static_cast<const std::byte*>(source.data) + row * source.row_stride;
       piece.steps[s] = BytesOf(source.storage);
@@ -164,7 +172,7 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
     piece.count = arguments.count - left;
     if (piece.count > 0) loop.run(piece);
     if (left == 0) continue;
-    for (int s = 0; s < sources; ++s) piece.sources[s] += piece.count * piece.steps[s];
+    for (int s = 0; s < loop.sources; ++s) piece.sources[s] += piece.count * piece.steps[s];
     piece.target += piece.count * BytesOf(piece.target_storage);
     RunRest(loop, piece, left);
   }

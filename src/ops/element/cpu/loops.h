@@ -32,7 +32,8 @@ struct LoopPiece {
 
 struct ElementLoop {
   void (*run)(const LoopPiece& piece) = nullptr;
-  uint32_t granule = 1;
+  uint32_t granule = 1;   // a power of two
+  int sources = 0;        // of the function
   bool converts = false;  // takes other storage than kRegister, and sources with a step of 0
 };
 

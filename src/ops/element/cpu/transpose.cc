@@ -3,11 +3,18 @@
 #include <algorithm>
 
 #if ANYDML_HAVE_HIGHWAY
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/element/cpu/transpose.cc"
+#include <hwy/foreach_target.h>
+
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-#endif
 namespace anydml {
+namespace HWY_NAMESPACE {
+#else
+namespace anydml {
+#endif
 namespace {
 
 // How many columns ahead lines are asked for: enough of them to be on their way for memory to be busy. As
@@ -20,10 +27,10 @@ void AskFor(const T* column, uint64_t rows) {
   __builtin_prefetch(column + rows - 1, 0, 2);
 }
 
-#if ANYDML_HAVE_HIGHWAY
+#if ANYDML_HAVE_HIGHWAY && HWY_TARGET != HWY_SCALAR
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A square of as many rows and columns as 16 bytes have elements; every machine has vectors of that size.
+// A square of as many rows and columns as 16 bytes have elements.
 struct Words {
   static constexpr uint64_t kSide = 4;
   static HWY_INLINE void Square(const uint32_t* from, uint64_t from_stride, uint32_t* to,
@@ -110,17 +117,46 @@ void Transpose(const T* from, uint64_t column_stride, uint64_t rows, uint64_t co
 
 }  // namespace
 
-void TransposeBlock(const uint32_t* from, uint64_t column_stride, uint64_t rows, uint64_t columns,
+void TransposeWords(const uint32_t* from, uint64_t column_stride, uint64_t rows, uint64_t columns,
                     uint32_t* to) {
   Transpose<Words>(from, column_stride, rows, columns, to);
 }
 
-void TransposeBlock(const uint16_t* from, uint64_t column_stride, uint64_t rows, uint64_t columns,
-                    uint16_t* to) {
+void TransposeHalfWords(const uint16_t* from, uint64_t column_stride, uint64_t rows, uint64_t columns,
+                        uint16_t* to) {
   Transpose<HalfWords>(from, column_stride, rows, columns, to);
 }
 
-}  // namespace anydml
 #if ANYDML_HAVE_HIGHWAY
+}  // namespace HWY_NAMESPACE
+}  // namespace anydml
 HWY_AFTER_NAMESPACE();
+#else
+}  // namespace anydml
+#endif
+
+#if !ANYDML_HAVE_HIGHWAY || HWY_ONCE
+namespace anydml {
+
+#if ANYDML_HAVE_HIGHWAY
+namespace {
+HWY_EXPORT(TransposeWords);
+HWY_EXPORT(TransposeHalfWords);
+}  // namespace
+#define ANYDML_BEST(function) HWY_DYNAMIC_DISPATCH(function)
+#else
+#define ANYDML_BEST(function) function
+#endif
+
+void TransposeBlock(const uint32_t* from, uint64_t column_stride, uint64_t rows, uint64_t columns,
+                    uint32_t* to) {
+  ANYDML_BEST(TransposeWords)(from, column_stride, rows, columns, to);
+}
+
+void TransposeBlock(const uint16_t* from, uint64_t column_stride, uint64_t rows, uint64_t columns,
+                    uint16_t* to) {
+  ANYDML_BEST(TransposeHalfWords)(from, column_stride, rows, columns, to);
+}
+
+}  // namespace anydml
 #endif

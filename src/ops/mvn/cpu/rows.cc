@@ -14,6 +14,7 @@
 #define HWY_TARGET_INCLUDE "ops/mvn/cpu/rows.cc"
 #include <hwy/foreach_target.h>
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -77,7 +78,8 @@ HWY_INLINE void WriteRow(const MvnRow& row, float mean, float factor) {
   const auto vmean = hn::Set(d, mean), vfactor = hn::Set(d, factor), voffset = hn::Set(d, row.offset);
   const auto zero = hn::Zero(d);
   // Zero as long as all results are finite: NaNs are looked for only where there may be some.
-  auto finite = zero, finite_next = zero;
+  auto f0 = zero, f1 = zero, f2 = zero, f3 = zero;
+  const float* const next = row.next;
   const auto write = [&](uint64_t i) HWY_ATTR {
     auto value = hn::Sub(hn::LoadU(d, x + i), vmean);
     if constexpr (kHasScale) {
@@ -90,14 +92,14 @@ HWY_INLINE void WriteRow(const MvnRow& row, float mean, float factor) {
     return value;
   };
   uint64_t i = 0;
-  for (; i + 2 * lanes <= row.length; i += 2 * lanes) {
-    finite = hn::MulAdd(write(i), zero, finite);
-    finite_next = hn::MulAdd(write(i + lanes), zero, finite_next);
+  for (; i + 4 * lanes <= row.length; i += 4 * lanes) {
+    hwy::Prefetch(next + i);
+    f0 = hn::MulAdd(write(i), zero, f0);
+    f1 = hn::MulAdd(write(i + lanes), zero, f1);
+    f2 = hn::MulAdd(write(i + 2 * lanes), zero, f2);
+    f3 = hn::MulAdd(write(i + 3 * lanes), zero, f3);
   }
-  if (i + lanes <= row.length) {
-    finite = hn::MulAdd(write(i), zero, finite);
-    i += lanes;
-  }
+  for (; i + lanes <= row.length; i += lanes) f0 = hn::MulAdd(write(i), zero, f0);
   float rest = 0;
   for (; i < row.length; ++i) {
     float value = (x[i] - mean) * factor;
@@ -106,8 +108,8 @@ HWY_INLINE void WriteRow(const MvnRow& row, float mean, float factor) {
     rest += value * 0;
     y[i] = value;
   }
-  if (!(hn::GetLane(hn::SumOfLanes(d, hn::Add(finite, finite_next))) + rest == 0))
-    MakeNansAlike(y, row.length);
+  const auto all = hn::Add(hn::Add(f0, f1), hn::Add(f2, f3));
+  if (!(hn::GetLane(hn::SumOfLanes(d, all)) + rest == 0)) MakeNansAlike(y, row.length);
 }
 
 void NormalizeRow(const MvnRow& row) {
@@ -175,6 +177,7 @@ class MvnRowsCpu final : public Kernel {
       const LoopNest<4>::Offsets at = OffsetsOf(rows_.rows, i);
       MvnRow row = common_;
       row.x = in(0) + at[0];
+      row.next = in(0) + OffsetsOf(rows_.rows, std::min(i + 1, end - 1))[0];
       row.y = reinterpret_cast<float*>(arguments.outputs[0].data) + at[1];
       if (rows_.scale_along_row) row.scale = in(1) + at[2];
       if (rows_.bias_along_row) row.bias = in(2) + at[3];
@@ -192,7 +195,7 @@ class MvnRowsCpu final : public Kernel {
       const LoopNest<4>::Offsets at = OffsetsOf(rows_.rows, i);
       const auto changes = [&](size_t o) { return i == begin || at[o] != before[o]; };
       MvnRow row = common_;
-      row.x = row.y = numbers;
+      row.x = row.next = row.y = numbers;
       HalvesToFloats(in(0) + at[0], numbers, rows_.length);
       if (rows_.scale_along_row && changes(2)) HalvesToFloats(in(1) + at[2], scale, rows_.length);
       if (rows_.bias_along_row && changes(3)) HalvesToFloats(in(2) + at[3], bias, rows_.length);

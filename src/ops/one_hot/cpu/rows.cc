@@ -23,7 +23,9 @@ class OneHotCpu final : public Kernel {
     const Element off = values[0], on = values[on_];
     ParallelFor(arguments.executor, static_cast<uint32_t>(parts_.size()), [&](uint32_t number) {
       const NestPart<3>& part = parts_[number];
-      const auto [to_step, index_step, place_step] = part.inner.strides;
+      const uint64_t to_step = part.inner.strides[kOneHotOutput];
+      const uint64_t index_step = part.inner.strides[kOneHotIndices];
+      const uint64_t place_step = part.inner.strides[kOneHotPlace];
       const uint64_t size = part.inner.size;
       ForEach(part.outer, part.start, [&](const LoopNest<3>::Offsets& at) {
         const Index* const from = indices + at[kOneHotIndices];

@@ -47,7 +47,7 @@ class MaxKernel : public Kernel {
       rows_[filled_++] = row;
       if (filled_ == kRowsAtOnce) Flush();
     }
-    // Whether there was a NaN.
+    // Whether a NaN may be among them.
     bool Finish() {
       if (filled_ > 0) {
         while (filled_ < kRowsAtOnce) rows_[filled_++] = rows_[0];
@@ -111,8 +111,9 @@ class PoolingMaxRows final : public MaxKernel {
     ForParts(arguments.executor, plan_.rows, parts_, [&](uint32_t part, uint64_t begin, uint64_t end) {
       std::byte* const buffer = scratch_.In(arguments.temporary).data + part * (buffer_bytes_ + row_bytes_);
       FillLowest(buffer, plan_.buffer);
-      for (uint64_t row = begin; row < end; ++row) {
-        RunRow(arguments, plan_.At(p_.shape, row), buffer, buffer + buffer_bytes_);
+      RowPlan::Place at = plan_.At(p_.shape, begin);
+      for (uint64_t row = begin; row < end; ++row, RowPlan::Advance(p_.shape, &at)) {
+        RunRow(arguments, at, buffer, buffer + buffer_bytes_);
       }
     });
     return {};
@@ -226,6 +227,18 @@ class PoolingMaxChannels final : public MaxKernel {
   uint32_t parts_;
 };
 
+// Whole planes are rows: the order of elements does not matter to a maximum.
+PoolingProblem WithLongRows(PoolingProblem problem) {
+  if (!HasWholePlanes(problem)) return problem;
+  auto& axes = problem.shape.axes;
+  const uint64_t elements = uint64_t{axes[0].input} * axes[1].input * axes[2].input;
+  if (elements > 4096) return problem;
+  axes[2].input = axes[2].size = static_cast<uint32_t>(elements);
+  axes[0] = axes[1] = {};
+  problem.input.strides[4] = 1;
+  return problem;
+}
+
 bool IsForRows(const PoolingProblem& p, std::string* why_not) {
   if (p.function != PoolingFunction::kMax || p.indices.present()) {
     *why_not = "is for maxima without indices";
@@ -247,7 +260,7 @@ std::unique_ptr<const Kernel> CreatePoolingMaxRows(const PoolingProblem& problem
     *why_not = "elements are not side by side along the last dimension";
     return nullptr;
   }
-  return std::make_unique<PoolingMaxRows>(problem, context);
+  return std::make_unique<PoolingMaxRows>(WithLongRows(problem), context);
 }
 
 std::unique_ptr<const Kernel> CreatePoolingMaxChannels(const PoolingProblem& problem,

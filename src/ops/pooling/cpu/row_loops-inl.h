@@ -1,7 +1,5 @@
 // The loops' bodies: text inside a namespace, for one SIMD target.
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 template <typename T>
 struct Element {
   using Key = T;
@@ -36,6 +34,9 @@ Key Larger(Key a, Key b) {
   return a > b ? a : b;
 }
 
+template <typename T>
+constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, Half>;
+
 template <typename T, bool kFirst>
 bool MaxOfRows(const T* __restrict a, const T* __restrict b, const T* __restrict c, uint64_t count,
                typename Element<T>::Key* __restrict best) {
@@ -43,12 +44,17 @@ bool MaxOfRows(const T* __restrict a, const T* __restrict b, const T* __restrict
   using Flag =
       std::make_unsigned_t<std::conditional_t<std::is_same_v<T, float>, int32_t,
                                               std::conditional_t<std::is_same_v<T, Half>, int16_t, T>>>;
-  Flag nan = 0;
-  for (uint64_t i = 0; i < count; ++i) {
+  bool vectors_nan = false;
+  uint64_t done = 0;
+  if constexpr (kIsFloat<T>) done = VectorMaxOfRows<kFirst>(a, b, c, count, best, &vectors_nan);
+  Flag nan = vectors_nan ? 1 : 0;
+  for (uint64_t i = done; i < count; ++i) {
     const auto pair = Larger(E::KeyOf(a[i]), E::KeyOf(b[i]));
     const auto three = Larger(pair, E::KeyOf(c[i]));
     best[i] = kFirst ? three : Larger(best[i], three);
-    nan |= static_cast<Flag>(E::IsNan(a[i]) | E::IsNan(b[i]) | E::IsNan(c[i]));
+    nan |= static_cast<Flag>(E::IsNan(a[i]));
+    nan |= static_cast<Flag>(E::IsNan(b[i]));
+    nan |= static_cast<Flag>(E::IsNan(c[i]));
   }
   return nan != 0;
 }
@@ -68,12 +74,16 @@ template <uint64_t kStride, typename Key>
 void MaxOfColumns(const Key* __restrict a, const Key* __restrict b, const Key* __restrict c,
                   uint64_t any_stride, uint64_t count, bool first, Key* __restrict out) {
   const uint64_t stride = kStride == 0 ? any_stride : kStride;
+  uint64_t done = 0;
+  if constexpr (kStride != 0 && (std::is_same_v<Key, float> || std::is_same_v<Key, int16_t>)) {
+    done = VectorMaxOfColumns<kStride>(a, b, c, count, first, out);
+  }
   if (first) {
-    for (uint64_t i = 0; i < count; ++i) {
+    for (uint64_t i = done; i < count; ++i) {
       out[i] = Larger(Larger(a[i * stride], b[i * stride]), c[i * stride]);
     }
   } else {
-    for (uint64_t i = 0; i < count; ++i) {
+    for (uint64_t i = done; i < count; ++i) {
       out[i] = Larger(out[i], Larger(Larger(a[i * stride], b[i * stride]), c[i * stride]));
     }
   }
@@ -126,10 +136,14 @@ void SumOf(const float* __restrict a, const float* __restrict b, const float* __
     if constexpr (kUsed > 2) sum += c[i * stride];
     return sum;
   };
+  uint64_t done = 0;
+  if constexpr (kUsed == 3 && kStride == 2) {
+    if (b == a + 1) done = VectorSumOfPairs(a, c, count, first, sums);
+  }
   if (first) {
-    for (uint64_t i = 0; i < count; ++i) sums[i] = add(0.0f, i);
+    for (uint64_t i = done; i < count; ++i) sums[i] = add(0.0f, i);
   } else {
-    for (uint64_t i = 0; i < count; ++i) sums[i] = add(sums[i], i);
+    for (uint64_t i = done; i < count; ++i) sums[i] = add(sums[i], i);
   }
 }
 
@@ -178,8 +192,20 @@ float SumWide(const float* columns, uint64_t step, uint32_t count) {
   return lanes[0];
 }
 
+float SumPlane(const float* plane, uint64_t rows, uint32_t width) {
+  float columns[kColumnsInARow] = {};
+  if (!VectorColumnsOfPlane(plane, rows, width, columns)) {
+    for (uint64_t r = 0; r < rows; ++r, plane += width) {
+      for (uint32_t k = 0; k < width; ++k) columns[k] += plane[k];
+    }
+  }
+  float sum = 0;
+  for (uint32_t k = 0; k < width; ++k) sum += columns[k];
+  return sum;
+}
+
 void Divide(float* __restrict sums, const float* __restrict divisors, float factor, uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) {
+  for (uint64_t i = VectorDivide(sums, divisors, factor, count); i < count; ++i) {
     const float divisor = divisors[i] * factor;
     const float mean = sums[i] / (divisor == 0 ? 1 : divisor);
     sums[i] = mean == mean ? mean : kNan;  // NOLINT(misc-redundant-expression)
@@ -227,4 +253,4 @@ MaxLoops MaxLoopsFor(DataType type) {
   }
 }
 
-SumLoops SumLoopsFor() { return {&SumRows, &SumColumns, &SumWide, &Divide, &Powers, &Roots}; }
+SumLoops SumLoopsFor() { return {&SumRows, &SumColumns, &SumWide, &SumPlane, &Divide, &Powers, &Roots}; }

@@ -19,6 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace anydml::pooling {
 namespace HWY_NAMESPACE {
 namespace {
+#include "ops/pooling/cpu/row_vectors-inl.h"
+// After the vectors.
 #include "ops/pooling/cpu/row_loops-inl.h"
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -43,6 +45,8 @@ SumLoops FindSumLoops() { return HWY_DYNAMIC_DISPATCH(SumLoopsFor)(); }
 
 namespace anydml::pooling {
 namespace {
+#include "ops/pooling/cpu/row_vectors-inl.h"
+// After the vectors.
 #include "ops/pooling/cpu/row_loops-inl.h"
 }  // namespace
 

@@ -16,7 +16,8 @@ struct MaxLoops {
   // best[i] becomes the largest of itself, unless `first`, and elements i of the rows. Whether there was a
   // NaN.
   bool (*rows)(const void* const (&rows)[kRowsAtOnce], uint64_t count, bool first, void* best);
-  // out[i] becomes the largest of itself, unless `first`, and of keys i * stride of the columns.
+  // out[i] becomes the largest of itself, unless `first`, and of keys i * stride of the columns. One key
+  // behind the last of a column may be read.
   void (*columns)(const void* const (&columns)[kRowsAtOnce], uint64_t stride, uint64_t count, bool first,
                   void* out);
   // Keys become elements, in place. Whether -0, which may hide +0, is among them.
@@ -30,11 +31,13 @@ struct SumLoops {
   // sums[i], or 0 if `first`, plus elements i of `used` rows, one after the other.
   void (*rows)(const float* const (&rows)[kRowsAtOnce], uint32_t used, uint64_t count, bool first,
                float* sums);
-  // The same with elements i * stride.
+  // The same with elements i * stride; one behind the last may be read.
   void (*columns)(const float* const (&columns)[kRowsAtOnce], uint32_t used, uint64_t stride, uint64_t count,
                   bool first, float* sums);
   // Of more than kColumnsInARow columns, `step` apart.
   float (*wide)(const float* columns, uint64_t step, uint32_t count);
+  // Of a plane of rows without gaps, of up to kColumnsInARow elements.
+  float (*plane)(const float* plane, uint64_t rows, uint32_t width);
   // sums[i] / (divisors[i] * factor), or 0 where that is 0.
   void (*divide)(float* sums, const float* divisors, float factor, uint64_t count);
   // |x|^p and its root, p being 1 or 2.

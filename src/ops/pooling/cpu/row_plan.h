@@ -64,6 +64,20 @@ struct RowPlan {
     return at;
   }
 
+  // The next row.
+  static void Advance(const PoolingShape& shape, Place* at) {
+    const auto& axes = shape.axes;
+    if (++at->h == axes[1].windows) {
+      at->h = 0;
+      if (++at->d == axes[0].windows) {
+        at->d = 0;
+        if (++at->c == shape.channels) at->c = 0, ++at->n;
+      }
+      at->d_taps = ValidTaps(axes[0], at->d);
+    }
+    at->h_taps = ValidTaps(axes[1], at->h);
+  }
+
   // Whether buffers are not much longer than rows, and numbers of taps small enough to be exact as FLOAT32.
   static bool Fits(const PoolingProblem& p, std::string* why_not) {
     const WindowAxis& last = p.shape.axes[2];
@@ -87,8 +101,23 @@ struct RowPlan {
   static uint64_t ReachOf(const WindowAxis& axis) {
     return uint64_t{axis.windows - 1} * axis.stride + ExtentOf(axis);
   }
-  static uint64_t BufferOf(const WindowAxis& axis) { return std::max<uint64_t>(ReachOf(axis), axis.start); }
+  // One more, which loops may read.
+  static uint64_t BufferOf(const WindowAxis& axis) {
+    return std::max<uint64_t>(ReachOf(axis), axis.start) + 1;
+  }
 };
+
+// Whether every window is a whole channel, without gaps between its elements.
+inline bool HasWholePlanes(const PoolingProblem& p) {
+  uint64_t stride = 1;
+  for (uint32_t d = kSpatialRank; d-- > 0;) {
+    const WindowAxis& axis = p.shape.axes[d];
+    const bool whole = axis.windows == 1 && axis.size == axis.input && axis.start == 0 && axis.dilation == 1;
+    if (!whole || (axis.input > 1 && p.input.strides[2 + d] != stride)) return false;
+    stride *= axis.input;
+  }
+  return true;
+}
 
 // A window of all channels.
 struct ChannelWindow {

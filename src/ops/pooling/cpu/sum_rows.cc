@@ -136,8 +136,9 @@ class PoolingSumRows final : public SumKernel {
       : SumKernel(problem, problem.input.strides[4], problem.output.strides[4]),
         plan_(problem.shape),
         parts_(PartsOf(problem.shape, problem.input.type, plan_.rows, context.threads)),
+        plane_(SmallPlane(problem)),
         buffer_(Aligned(plan_.buffer)),
-        terms_(Aligned(plan_.columns)),
+        terms_(Aligned(std::max(plan_.columns, plane_))),
         part_(buffer_ + kRowsAtOnce * terms_ + Aligned(plan_.last.windows)) {
     scratch_ = layout_.Add("rows", parts_ * part_ * sizeof(float), 64);
   }
@@ -146,13 +147,21 @@ class PoolingSumRows final : public SumKernel {
     ForParts(arguments.executor, plan_.rows, parts_, [&](uint32_t part, uint64_t begin, uint64_t end) {
       float* const memory = scratch_.In<float>(arguments.temporary) + part * part_;
       std::fill_n(memory, plan_.buffer, 0.0f);
-      for (uint64_t row = begin; row < end; ++row) RunRow(arguments, plan_.At(p_.shape, row), memory);
+      RowPlan::Place at = plan_.At(p_.shape, begin);
+      for (uint64_t row = begin; row < end; ++row, RowPlan::Advance(p_.shape, &at)) {
+        RunRow(arguments, at, memory);
+      }
     });
     return {};
   }
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
 
  private:
+  static uint64_t SmallPlane(const PoolingProblem& p) {
+    const auto& axes = p.shape.axes;
+    const uint64_t elements = uint64_t{axes[0].input} * axes[1].input * axes[2].input;
+    return HasWholePlanes(p) && axes[2].input <= kColumnsInARow && elements <= 4096 ? elements : 0;
+  }
   static uint64_t Aligned(uint64_t floats) { return SaturatingAlignUp(floats, 16); }
 
   void RunRow(const KernelArguments& arguments, const RowPlan::Place& at, float* buffer) const {
@@ -160,7 +169,10 @@ class PoolingSumRows final : public SumKernel {
     const uint64_t output = at.RowOffset(p_.output), windows = plan_.last.windows;
     float* const sums = writes_directly_ ? reinterpret_cast<float*>(arguments.outputs[0].data) + output
                                          : terms + kRowsAtOnce * terms_;
-    if (at.empty() || plan_.columns == 0) {
+    if (plane_ > 0) {
+      const float* const plane = Terms(arguments, at.ChannelOffset(p_.input), plane_, at.c, 0, terms);
+      *sums = loops_.plane(plane, plane_ / plan_.last.input, plan_.last.input);
+    } else if (at.empty() || plan_.columns == 0) {
       std::fill_n(sums, windows, 0.0f);
     } else {
       const uint64_t channel = at.ChannelOffset(p_.input);
@@ -201,6 +213,7 @@ class PoolingSumRows final : public SumKernel {
 
   RowPlan plan_;
   uint32_t parts_;
+  uint64_t plane_;   // elements, where windows are whole planes that are added up at once; otherwise 0
   uint64_t buffer_;  // floats of the buffer, of a row of terms, and of everything that a part has
   uint64_t terms_;
   uint64_t part_;

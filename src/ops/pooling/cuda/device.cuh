@@ -65,6 +65,49 @@ struct DeviceWindows : PlaceNumbers {
   }
 };
 
+// The taps of a window that are in the input.
+struct Taps {
+  WindowRange range[kSpatialRank];
+  int64_t first[kSpatialRank];  // place of tap 0
+};
+
+__device__ inline Taps TapsOf(const DeviceWindows& windows, const WindowPlace& at) {
+  Taps taps;
+  const uint32_t window[] = {at.d, at.h, at.w};
+#pragma unroll
+  for (uint32_t d = 0; d < kSpatialRank; ++d) {
+    taps.range[d] = ValidTaps(windows.axes[d], window[d]);
+    taps.first[d] = PlaceOf(windows.axes[d], window[d], 0);
+  }
+  return taps;
+}
+
+__device__ inline uint64_t TapPlace(const DeviceWindows& windows, const Taps& taps, uint32_t d, uint32_t k) {
+  return static_cast<uint64_t>(taps.first[d] + static_cast<int64_t>(uint64_t{k} * windows.axes[d].dilation));
+}
+
+// What an average is divided by: 0 without a valid tap.
+__device__ inline float DivisorOf(const DeviceWindows& windows, const Taps& taps, const WindowPlace& at,
+                                  bool include_padding) {
+  const uint32_t window[] = {at.d, at.h, at.w};
+  uint64_t divisor = 1;
+  bool any = true;
+#pragma unroll
+  for (uint32_t d = 0; d < kSpatialRank; ++d) {
+    any = any && taps.range[d].count() > 0;
+    divisor *= include_padding ? TapsWithPadding(windows.axes[d], window[d]) : taps.range[d].count();
+  }
+  return any ? static_cast<float>(divisor) : 0;
+}
+
+// Maxima and averages of floating-point numbers, without indices.
+inline bool IsPlainFloat(const PoolingProblem& problem) {
+  const bool is_float = problem.input.type == DataType::kFloat32 || problem.input.type == DataType::kFloat16;
+  const bool known =
+      problem.function == PoolingFunction::kMax || problem.function == PoolingFunction::kAverage;
+  return is_float && known && !problem.indices.present() && problem.output.present();
+}
+
 // Whether the elements of the input, or of the windows, are in row-major order without gaps.
 inline bool IsPacked(const PoolingTensor& tensor, const PoolingShape& shape, bool windows) {
   uint64_t stride = 1;

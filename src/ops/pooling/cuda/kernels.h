@@ -5,7 +5,8 @@
 
 namespace anydml {
 
-CreateFunction<PoolingProblem> CreatePoolingCudaTiles, CreatePoolingCudaPlanes, CreatePoolingCudaWindows;
+CreateFunction<PoolingProblem> CreatePoolingCudaTiles, CreatePoolingCudaChannels, CreatePoolingCudaPlanes,
+    CreatePoolingCudaWindows;
 CreateFunction<PoolingGradProblem> CreatePoolingGradCuda;
 CreateFunction<MaxUnpoolingProblem> CreateMaxUnpoolingCuda;
 

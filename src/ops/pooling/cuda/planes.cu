@@ -193,10 +193,7 @@ class PoolingCudaPlanes final : public Kernel {
 
 std::unique_ptr<const Kernel> CreatePoolingCudaPlanes(const PoolingProblem& problem, const LowerContext&,
                                                       std::string* why_not) {
-  const bool is_float = problem.input.type == DataType::kFloat32 || problem.input.type == DataType::kFloat16;
-  const bool known =
-      problem.function == PoolingFunction::kMax || problem.function == PoolingFunction::kAverage;
-  if (!is_float || !known || problem.indices.present() || !problem.output.present()) {
+  if (!IsPlainFloat(problem)) {
     *why_not = "is for maxima and averages of FLOAT32 and FLOAT16, without indices";
     return nullptr;
   }

@@ -75,7 +75,9 @@ __global__ void __launch_bounds__(kThreads) TileKernel(const __grid_constant__ P
     const T* const from = input + int64_t{row} * p.width + begin;
     if (kPad == 1 && begin > 0 && begin <= p.width) combine(columns[0], NumberOf(from[-1]));
     if (begin < p.width) {  // and so are all of the unit
-      const auto unit = *reinterpret_cast<const Unit<T>*>(from);
+      const uint4 bytes = *reinterpret_cast<const uint4*>(from);
+      Unit<T> unit;
+      memcpy(&unit, &bytes, sizeof(unit));
 #pragma unroll
       for (uint32_t j = 0; j < kUnit; ++j) combine(columns[kPad + j], NumberOf(unit.elements[j]));
     }
@@ -109,7 +111,10 @@ __global__ void __launch_bounds__(kThreads) TileKernel(const __grid_constant__ P
   T* const to =
       static_cast<T*>(p.output) + (uint64_t{plane} * p.rows.divisor() + window_row) * p.windows + first;
   if (p.stores_units) {
-    *reinterpret_cast<Outputs<T, kWindows>*>(to) = results;
+    using Bytes = std::conditional_t<sizeof(results) == sizeof(uint2), uint2, uint4>;
+    Bytes bytes;
+    memcpy(&bytes, &results, sizeof(bytes));
+    *reinterpret_cast<Bytes*>(to) = bytes;
     return;
   }
 #pragma unroll
@@ -201,10 +206,7 @@ std::unique_ptr<const Kernel> CreatePoolingCudaTiles(const PoolingProblem& probl
     *why_not = reason;
     return nullptr;
   };
-  const bool is_float = problem.input.type == DataType::kFloat32 || problem.input.type == DataType::kFloat16;
-  const bool known =
-      problem.function == PoolingFunction::kMax || problem.function == PoolingFunction::kAverage;
-  if (!is_float || !known || problem.indices.present() || !problem.output.present()) {
+  if (!IsPlainFloat(problem)) {
     return no("is for maxima and averages of FLOAT32 and FLOAT16, without indices");
   }
   const auto& axes = problem.shape.axes;

@@ -30,27 +30,6 @@ struct Parameters {
   uint64_t parameter_strides[PoolingProblem::kParameters];
 };
 
-// The taps of a window that are in the input.
-struct Taps {
-  WindowRange range[kSpatialRank];
-  int64_t first[kSpatialRank];  // place of tap 0
-};
-
-__device__ Taps TapsOf(const DeviceWindows& windows, const WindowPlace& at) {
-  Taps taps;
-  const uint32_t window[] = {at.d, at.h, at.w};
-#pragma unroll
-  for (uint32_t d = 0; d < kSpatialRank; ++d) {
-    taps.range[d] = ValidTaps(windows.axes[d], window[d]);
-    taps.first[d] = PlaceOf(windows.axes[d], window[d], 0);
-  }
-  return taps;
-}
-
-__device__ uint64_t TapPlace(const DeviceWindows& windows, const Taps& taps, uint32_t d, uint32_t k) {
-  return static_cast<uint64_t>(taps.first[d] + static_cast<int64_t>(uint64_t{k} * windows.axes[d].dilation));
-}
-
 template <typename T>
 __global__ void __launch_bounds__(kThreads) MaxKernel(const __grid_constant__ Parameters p) {
   const uint64_t step = uint64_t{gridDim.x} * kThreads;
@@ -149,23 +128,16 @@ template <typename T>
 __device__ void StoreResult(const Parameters& p, const Taps& taps, const WindowPlace& at, float sum) {
   const uint64_t to = p.output_at.Offset(at);
   if (p.function == PoolingFunction::kLp) return StoreNumber<T>(p.output, to, LpRoot(sum, p.p));
-  const uint32_t window[] = {at.d, at.h, at.w};
-  uint64_t divisor = 1;
-#pragma unroll
-  for (uint32_t d = 0; d < kSpatialRank; ++d) {
-    divisor *= p.include_padding ? TapsWithPadding(p.windows.axes[d], window[d]) : taps.range[d].count();
-  }
-  const bool any = taps.range[0].count() > 0 && taps.range[1].count() > 0 && taps.range[2].count() > 0;
-  const float taps_counted = any ? static_cast<float>(divisor) : 0;
+  const float divisor = DivisorOf(p.windows, taps, at, p.include_padding);
   if (p.function == PoolingFunction::kAverage) {
-    return StoreNumber<T>(p.output, to, any ? sum / taps_counted : 0);
+    return StoreNumber<T>(p.output, to, divisor > 0 ? sum / divisor : 0);
   }
   const bool is_signed = p.output_type == DataType::kInt8;
   const Quantization q = {ParameterOf(p, PoolingProblem::kInputScale, DataType::kFloat32, at.c),
                           ParameterOf(p, PoolingProblem::kOutputScale, DataType::kFloat32, at.c),
                           ParameterOf(p, PoolingProblem::kOutputZeroPoint, p.output_type, at.c),
                           is_signed ? -128.0f : 0.0f};
-  const auto whole = static_cast<int32_t>(QuantizedMean(sum, taps_counted, q));
+  const auto whole = static_cast<int32_t>(QuantizedMean(sum, divisor, q));
   static_cast<uint8_t*>(p.output)[to] = static_cast<uint8_t>(whole);
 }
 

@@ -63,7 +63,10 @@ class ReduceCuda final : public Kernel {
     division.launch(chain, p, CeilDivide(p.outputs, OutputsOf(division)) * p.segments, division.threads);
     if (p.segments == 1) return {};
     p.merges = true;
-    any_.launch(chain, p, CeilDivide(p.outputs, any_.threads), any_.threads);
+    p.lanes = std::bit_ceil(std::min(p.segments, any_.threads));
+    p.columns = any_.threads / p.lanes;
+    p.lanes_first = true;
+    any_.launch(chain, p, CeilDivide(p.outputs, p.columns), any_.threads);
     return {};
   }
 

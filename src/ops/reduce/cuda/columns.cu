@@ -9,7 +9,7 @@ constexpr uint32_t kWarps = 8;
 
 template <typename A, typename T>
 __global__ void __launch_bounds__(kWarps * 32) ReduceColumns(const __grid_constant__ Parameters p) {
-  constexpr uint32_t kCount = kPerUnit<T>, kUnroll = 4;
+  constexpr uint32_t kCount = kPerUnit<T>, kUnroll = kUnitsAtOnce<A>;
   __shared__ A shared[kWarps / 2][kCount][32];
   const uint32_t x = threadIdx.x % 32, y = threadIdx.x / 32;
   const uint32_t segment = blockIdx.x % p.segments;
@@ -33,15 +33,17 @@ __global__ void __launch_bounds__(kWarps * 32) ReduceColumns(const __grid_consta
 #pragma unroll
       for (uint32_t j = 0; j < kCount; ++j) a[j].Add(numbers.x[j], static_cast<uint32_t>(i));
     };
-    uint64_t i = begin + y;
-    for (; i + (kUnroll - 1) * kWarps < end; i += kUnroll * kWarps) {
+    for (uint64_t i = begin + y; i < end; i += kUnroll * kWarps) {
       uint4 loaded[kUnroll];
 #pragma unroll
-      for (uint32_t k = 0; k < kUnroll; ++k) loaded[k] = load(i + k * kWarps);
+      for (uint32_t k = 0; k < kUnroll; ++k) {
+        if (i + k * kWarps < end) loaded[k] = load(i + k * kWarps);
+      }
 #pragma unroll
-      for (uint32_t k = 0; k < kUnroll; ++k) add(loaded[k], i + k * kWarps);
+      for (uint32_t k = 0; k < kUnroll; ++k) {
+        if (i + k * kWarps < end) add(loaded[k], i + k * kWarps);
+      }
     }
-    for (; i < end; i += kWarps) add(load(i), i);
   }
 #pragma unroll
   for (uint32_t half = kWarps / 2; half > 0; half /= 2) {

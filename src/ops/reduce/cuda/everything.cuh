@@ -7,37 +7,44 @@ namespace anydml::reduce {
 
 inline constexpr uint32_t kBlock = 256;
 
+template <typename A, typename T>
+__device__ A AddElements(const Parameters& p, uint32_t output, uint32_t segment, uint32_t lane) {
+  uint64_t start[2];
+  p.kept.OffsetsOf(output, start);
+  const uint64_t begin = uint64_t{segment} * p.segment;
+  const uint64_t end = min(begin + p.segment, uint64_t{p.elements});
+  A a = A::Start();
+#pragma unroll 4
+  for (uint64_t i = begin + lane; i < end; i += p.lanes) {
+    uint64_t offset[1];
+    p.reduced.OffsetsOf(static_cast<uint32_t>(i), offset);
+    a.Add(LoadAs<T>(p.input, p.input_type, start[0] + offset[0]), static_cast<uint32_t>(i));
+  }
+  return a;
+}
+
 template <typename A>
-__device__ void MergeSegments(const Parameters& p) {
-  WaitForPrevious();
-  const uint64_t output = uint64_t{blockIdx.x} * kBlock + threadIdx.x;
-  if (output >= p.outputs) return;
-  const A* const partials = static_cast<const A*>(p.partials) + output * p.segments;
-  A a = partials[0];
-  for (uint32_t s = 1; s < p.segments; ++s) a.Merge(partials[s]);
-  FinishOutput(p, static_cast<uint32_t>(output), a);
+__device__ A AddPartials(const Parameters& p, uint32_t output, uint32_t lane) {
+  const A* const partials = static_cast<const A*>(p.partials) + uint64_t{output} * p.segments;
+  A a = A::Start();
+#pragma unroll 4
+  for (uint32_t s = lane; s < p.segments; s += p.lanes) a.Merge(partials[s]);
+  return a;
 }
 
 template <typename A, typename T>
 __global__ void __launch_bounds__(kBlock) ReduceEverything(const __grid_constant__ Parameters p) {
-  if (p.merges) return MergeSegments<A>(p);
   __shared__ A shared[kBlock];
+  if (p.merges) WaitForPrevious();
   const uint32_t column = p.lanes_first ? threadIdx.x / p.lanes : threadIdx.x % p.columns;
   const uint32_t lane = p.lanes_first ? threadIdx.x % p.lanes : threadIdx.x / p.columns;
-  const uint32_t segment = blockIdx.x % p.segments;
-  const uint64_t output = uint64_t{blockIdx.x / p.segments} * p.columns + column;
+  const uint32_t parts = p.merges ? 1 : p.segments;
+  const uint32_t segment = blockIdx.x % parts;
+  const uint64_t output = uint64_t{blockIdx.x / parts} * p.columns + column;
   A a = A::Start();
   if (output < p.outputs) {
-    uint64_t start[2];
-    p.kept.OffsetsOf(static_cast<uint32_t>(output), start);
-    const uint64_t begin = uint64_t{segment} * p.segment;
-    const uint64_t end = min(begin + p.segment, uint64_t{p.elements});
-#pragma unroll 4
-    for (uint64_t i = begin + lane; i < end; i += p.lanes) {
-      uint64_t offset[1];
-      p.reduced.OffsetsOf(static_cast<uint32_t>(i), offset);
-      a.Add(LoadAs<T>(p.input, p.input_type, start[0] + offset[0]), static_cast<uint32_t>(i));
-    }
+    a = p.merges ? AddPartials<A>(p, static_cast<uint32_t>(output), lane)
+                 : AddElements<A, T>(p, static_cast<uint32_t>(output), segment, lane);
   }
   // lanes is a power of two.
   shared[column * p.lanes + lane] = a;
@@ -48,7 +55,12 @@ __global__ void __launch_bounds__(kBlock) ReduceEverything(const __grid_constant
       shared[column * p.lanes + lane] = a;
     }
   }
-  if (lane == 0 && output < p.outputs) EndSegment(p, static_cast<uint32_t>(output), segment, a);
+  if (lane != 0 || output >= p.outputs) return;
+  if (p.merges) {
+    FinishOutput(p, static_cast<uint32_t>(output), a);
+  } else {
+    EndSegment(p, static_cast<uint32_t>(output), segment, a);
+  }
 }
 
 template <typename T>

@@ -8,7 +8,7 @@ namespace {
 // number of units.
 template <typename A, typename T>
 __device__ A AddUnits(const T* row, uint64_t begin, uint64_t end, uint32_t lane, uint32_t lanes) {
-  constexpr uint32_t kUnroll = 4;
+  constexpr uint32_t kUnroll = kUnitsAtOnce<A>;
   const auto* const units = reinterpret_cast<const uint4*>(row);
   const uint64_t last = end / kPerUnit<T>;  // whole ones
   A a = A::Start();
@@ -19,15 +19,17 @@ __device__ A AddUnits(const T* row, uint64_t begin, uint64_t end, uint32_t lane,
       a.Add(numbers.x[j], static_cast<uint32_t>(number * kPerUnit<T> + j));
     }
   };
-  uint64_t u = begin / kPerUnit<T> + lane;
-  for (; u + (kUnroll - 1) * lanes < last; u += kUnroll * lanes) {
+  for (uint64_t u = begin / kPerUnit<T> + lane; u < last; u += kUnroll * lanes) {
     uint4 loaded[kUnroll];
 #pragma unroll
-    for (uint32_t k = 0; k < kUnroll; ++k) loaded[k] = __ldcs(units + u + k * lanes);
+    for (uint32_t k = 0; k < kUnroll; ++k) {
+      if (u + k * lanes < last) loaded[k] = __ldcs(units + u + k * lanes);
+    }
 #pragma unroll
-    for (uint32_t k = 0; k < kUnroll; ++k) add(loaded[k], u + k * lanes);
+    for (uint32_t k = 0; k < kUnroll; ++k) {
+      if (u + k * lanes < last) add(loaded[k], u + k * lanes);
+    }
   }
-  for (; u < last; u += lanes) add(units[u], u);
   const uint64_t rest = last * kPerUnit<T> + lane;
   if (rest < end) a.Add(NumberAt<T>(row, rest), static_cast<uint32_t>(rest));
   return a;

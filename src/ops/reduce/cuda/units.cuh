@@ -8,6 +8,12 @@ namespace anydml::reduce {
 template <typename T>
 inline constexpr uint32_t kPerUnit = 16 / sizeof(T);
 
+// That a thread waits for at once; fewer where much is done with each.
+template <typename A>
+inline constexpr uint32_t kUnitsAtOnce = kHasPosition<A> ? 4
+                                         : kHasSecond<A> ? 2
+                                                         : 8;
+
 template <typename T>
 struct Numbers {
   float x[kPerUnit<T>];

@@ -1,7 +1,6 @@
 #include "ops/resample/cpu/axis_table.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "ops/resample/cpu/row_arithmetic.h"
 
@@ -56,7 +55,7 @@ RowSum::RowSum(const AxisTable& table, uint32_t width) : table_(table), width_(w
 
 void RowSum::FindPattern(uint32_t repeats, uint32_t step) {
   const auto same_weights = [](const Pair& a, const Pair& b) {
-    return std::memcmp(a.weights, b.weights, sizeof(a.weights)) == 0;
+    return a.weights[0] == b.weights[0] && a.weights[1] == b.weights[1];
   };
   for (uint32_t begin = 0; begin < 2 && begin < pairs_.size(); ++begin) {
     uint32_t end = begin;

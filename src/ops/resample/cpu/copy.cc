@@ -17,9 +17,10 @@ class ResampleCopy final : public Kernel {
       : type_(problem.type), rows_(problem), indices_(rows_.level_count) {
     for (uint32_t l = 0; l < rows_.level_count; ++l) {
       const ResampleAxis& axis = rows_.levels[l];
-      for (uint32_t i = 0; i < axis.to; ++i) indices_[l].push_back(TapsOf(axis, i).first);
+      if (axis.to > kLongestTable) continue;
+      for (uint32_t i = 0; i < axis.to; ++i) indices_[l].push_back(NearestIndex(axis, i));
     }
-    if (rows_.row_level != TargetRows::kNone) {
+    if (rows_.row_level != TargetRows::kNone && HasTable(rows_.row_level)) {
       doubles_ = rows_.row.source_stride == 1 && rows_.row.target_stride == 1 && rows_.row.to % 2 == 0 &&
                  rows_.row_width == 1;
       const std::vector<uint32_t>& row = indices_[rows_.row_level];
@@ -41,6 +42,10 @@ class ResampleCopy final : public Kernel {
   }
 
  private:
+  // Longer ones would take more memory than time is worth.
+  static constexpr uint32_t kLongestTable = 1 << 20;
+  bool HasTable(uint32_t level) const { return !indices_[level].empty(); }
+
   template <typename T>
   void RunPart(uint32_t part, const T* source, T* target) const {
     const T* last_from = nullptr;
@@ -49,7 +54,9 @@ class ResampleCopy final : public Kernel {
                   [&](const TargetRows::Coordinates& at, uint64_t from, uint64_t to) {
                     for (uint32_t l = 0; l < rows_.level_count; ++l) {
                       if (l == rows_.row_level) continue;
-                      from += uint64_t{indices_[l][at[l]]} * rows_.levels[l].source_stride;
+                      const ResampleAxis& axis = rows_.levels[l];
+                      const uint32_t index = HasTable(l) ? indices_[l][at[l]] : NearestIndex(axis, at[l]);
+                      from += uint64_t{index} * axis.source_stride;
                     }
                     if (source + from == last_from && rows_.row.target_stride == 1) {
                       std::memcpy(target + to, last_to, length_ * sizeof(T));
@@ -72,6 +79,10 @@ class ResampleCopy final : public Kernel {
       }
     } else if (doubles_) {
       for (uint64_t i = 0; i < rows_.row.to / 2; ++i) to[2 * i] = to[2 * i + 1] = from[i];
+    } else if (!HasTable(rows_.row_level)) {
+      for (uint32_t i = 0; i < rows_.row.to; ++i) {
+        to[i * to_stride] = from[NearestIndex(rows_.row, i) * from_stride];
+      }
     } else if (rows_.row_width > 1) {
       const uint64_t width = rows_.row_width;
       for (const uint32_t index : indices_[rows_.row_level]) {
@@ -86,9 +97,10 @@ class ResampleCopy final : public Kernel {
 
   DataType type_;
   TargetRows rows_;
-  std::vector<std::vector<uint32_t>> indices_;  // in the source, for every number of a level
-  bool doubles_ = false;                        // rows repeat every element once
-  uint64_t length_ = 1;                         // of a row of the target
+  std::vector<std::vector<uint32_t>>
+      indices_;           // in the source, for every number of a level that is not too long
+  bool doubles_ = false;  // rows repeat every element once
+  uint64_t length_ = 1;   // of a row of the target
   uint32_t parts_ = 1;
 };
 

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads) CopyNearest(const __grid_constant__ 
 #pragma unroll
     for (uint32_t l = 0; l < kMaxLevels; ++l) {
       const ResampleAxis& axis = p.targets.levels[l];
-      from += uint64_t{TapsOf(axis, place.at[l]).first} * axis.source_stride;
+      from += uint64_t{NearestIndex(axis, place.at[l])} * axis.source_stride;
     }
     elements[i] = static_cast<const T*>(p.source)[from];
     offsets[i] = place.target;

@@ -30,32 +30,32 @@ struct alignas(16) Unit {
   Element elements[kCount];
 };
 
-// In memory a reversed sequence's unit comes from the other end, its last element first.
+// Between the order of memory and that of the sequence. Not when a unit is loaded: that would wait for it.
+template <typename Element>
+__device__ Unit<Element> InOrder(const ScanParameters& p, const Unit<Element>& unit) {
+  if (!p.in_units || !p.reverse) return unit;
+  constexpr uint32_t kCount = Unit<Element>::kCount;
+  Unit<Element> flipped;
+#pragma unroll
+  for (uint32_t i = 0; i < kCount; ++i) flipped.elements[i] = unit.elements[kCount - 1 - i];
+  return flipped;
+}
+
 __device__ inline uint64_t Position(const ScanParameters& p, uint64_t at) {
   return p.reverse ? p.length - 1 - at : at;
 }
 
-// The unit whose first element is `at` from the piece's begin; what is behind the end stays neutral.
+// The unit whose first element is `at` from the piece's begin; what is behind the end is neutral. As it is in
+// memory: a reversed sequence's comes from the other end, its last element first.
 template <typename Element, bool kMultiplies>
 __device__ Unit<Element> LoadUnit(const ScanParameters& p, const Piece& piece, uint64_t at) {
   using T = typename ScanTotal<Element>::Type;
   constexpr uint32_t kCount = Unit<Element>::kCount;
   const auto* input = static_cast<const Element*>(p.input) + piece.input;
   Unit<Element> unit;
-  if (p.in_units) {
-    if (at < piece.count) {
-      const uint64_t first = piece.begin + at;
-      unit = *reinterpret_cast<const Unit<Element>*>(input + (p.reverse ? p.length - kCount - first : first));
-      if (p.reverse) {
-#pragma unroll
-        for (uint32_t i = 0; i < kCount / 2; ++i) {
-          const Element other = unit.elements[i];
-          unit.elements[i] = unit.elements[kCount - 1 - i];
-          unit.elements[kCount - 1 - i] = other;
-        }
-      }
-      return unit;
-    }
+  if (p.in_units && at < piece.count) {
+    const uint64_t first = piece.begin + at;
+    return *reinterpret_cast<const Unit<Element>*>(input + (p.reverse ? p.length - kCount - first : first));
   }
 #pragma unroll
   for (uint32_t i = 0; i < kCount; ++i) {
@@ -66,20 +66,13 @@ __device__ Unit<Element> LoadUnit(const ScanParameters& p, const Piece& piece, u
 }
 
 template <typename Element>
-__device__ void StoreUnit(const ScanParameters& p, const Piece& piece, uint64_t at, Unit<Element> unit) {
+__device__ void StoreUnit(const ScanParameters& p, const Piece& piece, uint64_t at,
+                          const Unit<Element>& unit) {
   constexpr uint32_t kCount = Unit<Element>::kCount;
   auto* output = static_cast<Element*>(p.output) + piece.output;
   if (at >= piece.count) return;
   if (p.in_units) {
     const uint64_t first = piece.begin + at;
-    if (p.reverse) {
-#pragma unroll
-      for (uint32_t i = 0; i < kCount / 2; ++i) {
-        const Element other = unit.elements[i];
-        unit.elements[i] = unit.elements[kCount - 1 - i];
-        unit.elements[kCount - 1 - i] = other;
-      }
-    }
     *reinterpret_cast<Unit<Element>*>(output + (p.reverse ? p.length - kCount - first : first)) = unit;
     return;
   }
@@ -133,7 +126,7 @@ __device__ typename ScanTotal<Element>::Type ScanPiece(const ScanParameters& p, 
   for (uint64_t tile = 0; tile < piece.count; tile += kTile) {
     Unit<Element> units[kUnits];
 #pragma unroll
-    for (uint32_t u = 0; u < kUnits; ++u) units[u] = next[u];
+    for (uint32_t u = 0; u < kUnits; ++u) units[u] = InOrder(p, next[u]);
     if (tile + kTile < piece.count) {
 #pragma unroll
       for (uint32_t u = 0; u < kUnits; ++u) {
@@ -168,7 +161,7 @@ __device__ typename ScanTotal<Element>::Type ScanPiece(const ScanParameters& p, 
           results.elements[i] = ToElement<Element>(p.exclusive ? total : with_own);
           total = with_own;
         }
-        StoreUnit(p, piece, tile + PlaceInTile<Element>(u), results);
+        StoreUnit(p, piece, tile + PlaceInTile<Element>(u), InOrder(p, results));
       }
     }
     running = ScanCombine<T, kMultiplies>(running, all);

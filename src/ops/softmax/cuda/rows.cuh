@@ -1,6 +1,7 @@
 // Softmax over sets that are rows: 16 bytes per thread at a time.
 #pragma once
 
+#include "ops/element/cuda/convert.cuh"
 #include "ops/reduce/cuda/units.cuh"
 
 namespace anydml::softmax {
@@ -69,8 +70,7 @@ __device__ __forceinline__ void StoreNumbers(const reduce::Numbers<T>& numbers, 
     if constexpr (sizeof(T) == 4) {
       words[i] = __float_as_uint(numbers.x[i]);
     } else {
-      const __half2 halves = __floats2half2_rn(numbers.x[2 * i], numbers.x[2 * i + 1]);
-      memcpy(&words[i], &halves, sizeof(words[i]));
+      words[i] = element_cuda::FloatsToHalves(numbers.x[2 * i], numbers.x[2 * i + 1]);
     }
   }
   __stcs(to, make_uint4(words[0], words[1], words[2], words[3]));
@@ -92,10 +92,7 @@ struct Finisher {
   __device__ float OfPower(float power) const { return WithOneNan(__fmul_rn(power, by)); }
 
  private:
-  __device__ float WithOneNan(float y) const {
-    // What FLOAT16 makes of a NaN has the bits of this one, too.
-    return reduce::IsNan(sum) ? lane::kNan : y;
-  }
+  __device__ float WithOneNan(float y) const { return reduce::IsNan(sum) ? lane::kNan : y; }
 };
 
 }  // namespace anydml::softmax
