@@ -133,7 +133,14 @@ void ForEachInput(const Case& c, Visit visit) {
   for (size_t i = 0; i < c.desc.fields.size(); ++i) {
     const FieldSchema& field = c.desc.schema->fields[i];
     if (field.kind != FieldKind::kInput) continue;
-    visit(position++, std::string(field.name) + ".bin", std::get_if<TensorDesc>(&c.desc.fields[i]));
+    const std::string name = field.name;
+    if (const auto* tensors = std::get_if<std::vector<TensorDesc>>(&c.desc.fields[i])) {
+      for (size_t t = 0; t < tensors->size(); ++t) {
+        visit(position++, name + std::to_string(t) + ".bin", &(*tensors)[t]);
+      }
+    } else {
+      visit(position++, name + ".bin", std::get_if<TensorDesc>(&c.desc.fields[i]));
+    }
   }
 }
 
@@ -165,6 +172,7 @@ Case ParseCase(const Words& words) {
   c.result_text = op->second;
   for (size_t i = 0; i < c.desc.fields.size(); ++i) {
     const FieldSchema& field = c.desc.schema->fields[i];
+    const bool is_array = field.type == FieldType::kTensorArray;
     const auto word = words.find(field.name);
     if (word == words.end()) {
       if (field.kind == FieldKind::kInput) c.data.emplace_back();
@@ -172,18 +180,27 @@ Case ParseCase(const Words& words) {
     }
     const std::string text = " " + word->first + "=" + word->second;
     c.result_text += text;
-    if (field.type != FieldType::kTensor) {
+    if (field.type != FieldType::kTensor && !is_array) {
       Check(tools::ParseFieldValue(field, word->second, tools::ScalarType(c.desc), &c.desc.fields[i]));
       continue;
     }
-    std::string data;
-    c.desc.fields[i] = ParseTensor(word->second, &data);
-    if (field.kind != FieldKind::kInput) continue;
-    c.data.push_back(data);
-    c.inputs_text += text;
+    std::vector<TensorDesc> tensors;
+    for (const std::string& part : Split(word->second, ';')) {
+      std::string data;
+      tensors.push_back(ParseTensor(part, &data));
+      if (field.kind == FieldKind::kInput) c.data.push_back(data);
+    }
+    if (field.kind == FieldKind::kInput) c.inputs_text += text;
+    if (is_array) {
+      c.desc.fields[i] = std::move(tensors);
+    } else {
+      c.desc.fields[i] = tensors.at(0);
+    }
   }
   Check(tools::SetCounts(&c.desc));
   c.ulps = words.count("ulps") ? std::stod(words.at("ulps")) : 0;
+  c.absolute = words.count("absolute") ? std::stod(words.at("absolute")) : 0;
+  c.moved = words.count("moved") ? std::stoull(words.at("moved")) : 0;
   c.in_place = Number(words, "in_place", 0) != 0;
   c.dispatches = Number(words, "dispatches", 1);
   if (words.count("floor")) c.floor = words.at("floor");

@@ -20,9 +20,11 @@ struct Case {
   OperatorDesc desc;
   std::vector<std::string> data;  // of the inputs, in binding order; see MakeElements
   double ulps = 0;                // by which a result may differ from the true one; 0: rounded once
+  double absolute = 0;            // a difference that is none, either: sums of both signs may cancel
   bool in_place = false;
   uint32_t dispatches = 1;  // in one command list
   std::string floor;        // "" or, for latencies, what stands in for it
+  uint64_t moved = 0;       // bytes that must be read and written; 0: those of all tensors
   // Cases with the same text have the same input files, and the same result.
   std::string inputs_text, result_text;
 
@@ -37,14 +39,16 @@ struct Case {
 };
 
 // "op" names the operator. Its fields' names have their values: attributes as `anydml op` takes them,
-// tensors as TYPE:SIZES:STRIDES:DATA, where packed ones need no strides and outputs have no data.
+// tensors as TYPE:SIZES:STRIDES:DATA, where packed ones need no strides and outputs have no data. Those of an
+// array are separated by semicolons.
 // Throws std::runtime_error, as everything here does.
 Case ParseCase(const Words& words);
 
 // What the elements take, without gaps at the end.
 uint64_t DataBytes(const TensorDesc& tensor);
 
-// In binding order; FIELD.bin in the current folder, which all workers share.
+// In binding order; FIELD.bin (of an array FIELD0.bin, FIELD1.bin...) in the current folder, which all
+// workers share.
 using Inputs = std::vector<Bytes>;
 void WriteInputs(const Case& c);
 Inputs ReadInputs(const Case& c);

@@ -3,7 +3,8 @@
 import dataclasses
 
 import onnx_model
-from tensor import Tensor
+from operations import ELEMENT_WISE, OPERATIONS, POOLING, REDUCE, RESAMPLE, SCAN, SOFTMAX
+from tensor import BITS, Tensor, words_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,14 +14,16 @@ class Case:
     inputs: dict  # its fields: Tensor
     outputs: dict
     attributes: dict = dataclasses.field(default_factory=dict)  # as `anydml op` takes them
-    ulps: int = 0  # by which a result may differ from the true one
+    ulps: float = 0  # by which a result may differ from the true one
+    absolute: float = 0  # or so much
     in_place: bool = False
     dispatches: int = 1
     floor: str = ""  # of latencies: what stands in for moving the bytes
-    # What the peers do, in Python: inputs are a, b, c, the output is y. Top-k and scatter are written out there.
+    moved: int = 0  # bytes that must be read and written; 0: those of all tensors
+    # What the peers do: see operations.py. Top-k and scatter are written out in their files.
     numpy: str = ""
     torch: str = ""
-    true: str = ""  # the value in float64, of functions that both NumPy and PyTorch have (peer_numpy.py)
+    true: str = ""
     onnx: bytes = b""  # the model
     peers: tuple = ()  # only these
     groups: tuple = ()
@@ -58,8 +61,8 @@ class Case:
 
     def words(self):
         words = {"op": self.operator, **self.attributes}
-        words.update({field: tensor.word() for field, tensor in {**self.inputs, **self.outputs}.items()})
-        for key in ("ulps", "in_place", "dispatches", "floor", "numpy", "torch", "true"):
+        words.update(words_of({**self.inputs, **self.outputs}))
+        for key in ("ulps", "absolute", "in_place", "dispatches", "floor", "moved", "numpy", "torch", "true"):
             if getattr(self, key) not in (Case.__dataclass_fields__[key].default, False):
                 words[key] = int(getattr(self, key)) if key == "in_place" else getattr(self, key)
         return words
@@ -67,6 +70,8 @@ class Case:
     def moved_bytes(self):
         """What must be read and written at the least."""
         tensors = [*self.inputs.values(), *self.outputs.values()]
+        if self.moved:
+            return self.moved
         if self.operator != "SCATTER_ND":
             return sum(tensor.bytes() for tensor in tensors)
         x, indices, updates = (tensor.bytes() for tensor in self.inputs.values())
@@ -102,53 +107,6 @@ def scatter(name, sizes, tuples, tuple_size, data="normal", in_place=False, **mo
                 onnx=onnx_model.scatter_nd("float32", sizes, tuples, tuple_size), **more)
 
 
-@dataclasses.dataclass(frozen=True)
-class Function:
-    """An element-wise operator and how it is spelled elsewhere."""
-
-    operator: str
-    numpy: str  # empty: it does not have it
-    torch: str
-    true: str
-    onnx: tuple  # operator, attributes, constants
-    fields: tuple = ("InputTensor",)
-    types: tuple = ("float32", "float16")
-    output: str = ""  # its type, if not the inputs'
-    data: tuple = ("normal", "normal")  # of the inputs
-    attributes: dict = dataclasses.field(default_factory=dict)
-    ulps: int = 0
-
-
-_AB, _ALL = ("ATensor", "BTensor"), ("float32", "float16", "int32")
-FUNCTIONS = {  # those of the same inputs in a row: these need not be made again
-    "add": Function("ELEMENT_WISE_ADD", "np.add(a, b, out=y)", "torch.add(a, b, out=y)", "a + b", ("Add",), _AB, _ALL),
-    "multiply": Function("ELEMENT_WISE_MULTIPLY", "np.multiply(a, b, out=y)", "torch.mul(a, b, out=y)", "a * b",
-                         ("Mul",), _AB, _ALL),
-    "greater": Function("ELEMENT_WISE_LOGICAL_GREATER_THAN", "np.greater(a, b, out=y)", "torch.gt(a, b, out=y)",
-                        "a > b", ("Greater",), _AB, _ALL, "bool"),
-    "cast-to-float16": Function("CAST", "np.copyto(y, a, casting='same_kind')", "y.copy_(a)", "a",
-                                ("Cast", {"to": onnx_model.TYPES["float16"]}), types=("float32",), output="float16"),
-    "cast-from-float16": Function("CAST", "np.copyto(y, a)", "y.copy_(a)", "a",
-                                  ("Cast", {"to": onnx_model.TYPES["float32"]}), types=("float16",), output="float32"),
-    "relu": Function("ACTIVATION_RELU", "np.maximum(a, 0, out=y)", "torch.clamp_min(a, 0, out=y)", "clip(a, 0, None)",
-                     ("Relu",), types=_ALL),
-    "exp": Function("ELEMENT_WISE_EXP", "np.exp(a, out=y)", "torch.exp(a, out=y)", "exp(a)", ("Exp",), ulps=2),
-    "tanh": Function("ELEMENT_WISE_TANH", "np.tanh(a, out=y)", "torch.tanh(a, out=y)", "tanh(a)", ("Tanh",), ulps=2),
-    "erf": Function("ELEMENT_WISE_ERF", "", "torch.erf(a, out=y)", "erf(a)", ("Erf",), ulps=2),
-    "sigmoid": Function("ACTIVATION_SIGMOID",
-                        "np.negative(a, out=y), np.exp(y, out=y), np.add(y, 1, out=y), np.reciprocal(y, out=y)",
-                        "torch.sigmoid(a, out=y)", "1 / (1 + exp(-a))", ("Sigmoid",), ulps=2),
-    "gelu": Function("ACTIVATION_GELU", "", "torch._C._nn.gelu(a, out=y)", "0.5 * a * erfc(-a / 2 ** 0.5)",
-                     ("Gelu",), ulps=4),
-    "sin": Function("ELEMENT_WISE_SIN", "np.sin(a, out=y)", "torch.sin(a, out=y)", "sin(a)", ("Sin",), ulps=2),
-    "clip": Function("ELEMENT_WISE_CLIP", "np.clip(a, -100, 100, out=y)", "torch.clamp(a, -100, 100, out=y)",
-                     "clip(a, -100, 100)", ("Clip", {}, (-100, 100)), types=_ALL, data=("whole",),
-                     attributes={"Min": -100, "Max": 100}),
-    "log": Function("ELEMENT_WISE_LOG", "np.log(a, out=y)", "torch.log(a, out=y)", "log(a)", ("Log",), ulps=2,
-                    data=("positive",)),
-    "pow": Function("ELEMENT_WISE_POW", "np.power(a, b, out=y)", "torch.pow(a, b, out=y)", "a ** b", ("Pow",),
-                    ("InputTensor", "ExponentTensor"), data=("positive", "normal"), ulps=4),
-}
 # The strides of the first and of the last input, of a tensor with so many rows.
 LAYOUTS = {
     "packed": lambda rows: ((), ()),
@@ -160,40 +118,97 @@ LAYOUTS = {
 _PEERS = ("numpy", "torch", "onnxruntime", "onnxruntime-c")
 
 
-def elementwise(name, sizes, type="float32", layout="packed", data=None, **more):
-    function = FUNCTIONS[name]
-    first, last = LAYOUTS[layout](sizes[0])
-    strides = (first, last)[:len(function.fields)]
-    inputs = {field: Tensor(type, sizes, stride, data or ("whole" if type == "int32" else kind))
-              for field, stride, kind in zip(function.fields, strides, function.data)}
-    outputs = {"OutputTensor": Tensor(function.output or type, sizes)}
+def cell(group, name, sizes, type=None, layout="packed", data=None, **more):
+    """A row of operations.py, of these sizes."""
+    operation = OPERATIONS[group, name]
+    type = type or operation.types[0]
+
+    def of_sizes(value, default=None):
+        return value(*sizes) if callable(value) else default if value is None else value
+
+    shapes = of_sizes(operation.input_sizes, [sizes] * len(operation.fields))
+    strides = LAYOUTS[layout](sizes[0]) if layout != "packed" else ()
+    result = of_sizes(operation.output_sizes, sizes)
+    if operation.permutation:  # the tensor's sizes are in the order in which it is read
+        packed = Tensor(type, sizes).all_strides()
+        shapes = [result] = [tuple(sizes[d] for d in operation.permutation)]
+        strides = [tuple(packed[d] for d in operation.permutation)]
+    kinds = [of_sizes(kind) for kind in operation.data] or ["normal"] * len(operation.fields)
+    inputs = {}
+    for field, shape, stride, kind in zip(operation.fields, shapes, [*strides, *[()] * len(shapes)], kinds):
+        if type == "int32" and kind == "normal":
+            kind = "whole"
+        inputs[field] = Tensor(operation.input_types.get(field, type), shape, stride, data or kind)
+    output = Tensor(operation.output or type, result)
+    indices = sum(tensor.bytes() for field, tensor in inputs.items() if field in operation.input_types)
+    if operation.read_elements:
+        more["moved"] = indices + output.bytes() + operation.read_elements(*sizes) * BITS[type] // 8
+    exact = not (type in ("float32", "float16"))  # integers always are
     words = [name, "x".join(map(str, sizes)), *([layout] if layout != "packed" else []),
-             *([type] if type != function.types[0] else [])]
-    settings = {"peers": _PEERS, "groups": ("elementwise",), "table": "elementwise", **more}
-    return Case("elementwise-" + "-".join(words), function.operator, inputs, outputs, function.attributes,
-                function.ulps, numpy=function.numpy, torch=function.torch, true=function.true,
-                onnx=onnx_model.one_node(*function.onnx, inputs=list(inputs.values()),
-                                         output=outputs["OutputTensor"]), **settings)
+             *([type] if type != operation.types[0] else [])]
+    onnx = onnx_model.one_node(*operation.onnx, inputs=list(inputs.values()), output=output) if operation.onnx else b""
+    settings = {"peers": _PEERS if onnx else _PEERS[:2], "groups": (group,), "table": group, **more}
+    return Case(f"{group}-" + "-".join(words), operation.operator, inputs, {"OutputTensor": output},
+                of_sizes(operation.attributes), 0 if exact else operation.ulps, 0 if exact else operation.absolute,
+                numpy=operation.numpy, torch=operation.torch, true=operation.true, onnx=onnx, **settings)
+
+
+def elementwise(name, sizes, type="float32", layout="packed", **more):
+    return cell("elementwise", name, sizes, type, layout, **more)
 
 
 def _layouts(name):
     """A broadcast is between two inputs."""
-    return [layout for layout in LAYOUTS if len(FUNCTIONS[name].fields) == 2 or layout in ("packed", "transposed")]
+    two = len(ELEMENT_WISE[name].fields) == 2
+    return [layout for layout in LAYOUTS if two or layout in ("packed", "transposed")]
 
 
 def _elementwise_cases():
     quick = {"add", "greater", "cast-to-float16", "exp", "gelu"}
     for rows, where in ((4096, "elementwise from memory"), (256, "elementwise from the cache"), (16, "")):
-        for type in _ALL:
+        for type in ("float32", "float16", "int32"):
             for layout in LAYOUTS:
-                for name, function in FUNCTIONS.items():
-                    if type not in function.types or layout not in _layouts(name):
+                for name, operation in ELEMENT_WISE.items():
+                    if type not in operation.types or layout not in _layouts(name):
                         continue
                     # Most of all what the others are made of: plain FLOAT32, and addition in every way.
                     chosen = (name in quick if type == "float32" and layout == "packed" else
                               name == "add" and rows == 4096 and type != "int32")
                     yield elementwise(name, (rows, rows if where else 24), type, layout, table=where or "elementwise",
                                       quick=chosen and bool(where), tiny=not where)
+
+
+# Of operators that are not element-wise: the sizes that are measured, those of a quick run first. All are of every type
+# that the row of operations.py has. The last ones are for the test of this benchmark.
+_MATRIX, _IMAGES = (4096, 4096), (8, 64, 112, 112)
+CELLS = {
+    "reduce": {name: [_MATRIX, (256, 256)] for name in REDUCE},
+    "softmax": {name: [(1024, 4096), (8, 128, 768)] for name in SOFTMAX},
+    "normalization": {"layer": [(1024, 4096), (8, 128, 768)], "rms": [(1024, 4096), (8, 128, 768)],
+                      "batch": [_IMAGES]},
+    "move": {"transpose": [_MATRIX, (256, 256)], "transpose-0213": [(8, 512, 16, 64)], "nchw-to-nhwc": [_IMAGES],
+             "nhwc-to-nchw": [(8, 112, 112, 64)], "every-second-row": [_MATRIX], "every-second-column": [_MATRIX],
+             "join-rows": [_MATRIX], "join-columns": [_MATRIX], "tile": [(2048, 2048)], "pad": [_IMAGES],
+             "pad-reflected": [_IMAGES]},
+    "pooling": {name: [_IMAGES] for name in POOLING},
+    "resample": {name: [(8, 64, 56, 56)] for name in RESAMPLE},
+    "gather": {"rows": [(65536, 256, 16384), (1024, 64, 256)]},
+    "scan": {name: [_MATRIX, (256, 256)] for name in SCAN},
+}
+
+
+def _tiny(group, name):
+    images = group in ("pooling", "resample") or "pad" in name or "nchw" in name or "0213" in name or name == "batch"
+    return (20, 12, 8) if group == "gather" else (2, 3, 6, 8) if images else (16, 24)
+
+
+def _cells():
+    for group, names in CELLS.items():
+        for name, shapes in names.items():
+            for type in OPERATIONS[group, name].types:
+                for i, sizes in enumerate(shapes):
+                    yield cell(group, name, sizes, type, quick=type == "float32" and i == 0)
+                yield cell(group, name, _tiny(group, name), type, quick=False, tiny=True)
 
 
 def _latency(name, dispatches, floor):
@@ -204,6 +219,9 @@ def _latency(name, dispatches, floor):
     yield scatter(name, (8,), 4, 1, groups=("scatter", "elementwise"), **more)
     more.update(peers=more["peers"][:2], table="elementwise latency")
     yield dataclasses.replace(elementwise("add", (8,), **more), name=f"elementwise-add-{name}")
+
+
+GROUPS = ("topk", "scatter", "elementwise", *CELLS)
 
 
 def all_cases():
@@ -243,6 +261,7 @@ def all_cases():
         *_latency("latency-one-submission", 1, "handover"),
         *_latency("latency-of-1000-dispatches", 1000, "loop"),
         *_elementwise_cases(),
+        *_cells(),
         top_k((4, 100), 3, quick=False, tiny=True),
         *(scatter("64x8-5-rows", (64, 8), 5, 1, in_place=in_place, quick=False, tiny=True)
           for in_place in (False, True)),

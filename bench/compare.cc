@@ -28,6 +28,8 @@ double LoadNumber(DataType type, const Bytes& bytes, uint64_t index) {
       return ToFloat(Load<Half>(bytes, index));
     case DataType::kInt32:
       return Load<int32_t>(bytes, index);
+    case DataType::kInt64:
+      return static_cast<double>(Load<int64_t>(bytes, index));
     case DataType::kUInt8:
       return Load<uint8_t>(bytes, index);
     case DataType::kInt8:
@@ -148,6 +150,7 @@ std::string CompareNumbers(const Case& c, const Expected& expected, const Bytes&
       continue;
     }
     const double distance = std::abs(got - wanted);
+    if (distance <= c.absolute) continue;
     if (!(distance <= precision.loose * std::max(1.0, std::abs(wanted)))) return Differs(i, wanted, got);
     const double ulps = distance / std::max(PowerBelow(wanted) * precision.step, precision.least);
     if (ulps > worst) worst = ulps, where = i;

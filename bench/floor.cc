@@ -38,6 +38,9 @@ void Spin(Ready ready) {
   }
 }
 
+// What writes at most one byte for so many is compared with reading: reductions.
+constexpr size_t kReadersWriteOne = 16;
+
 typedef uint64_t Vector __attribute__((vector_size(64)));
 
 // Sums with eight accumulators: enough loads in flight for any cache.
@@ -138,12 +141,18 @@ Floor::Floor(const Case& c, const Inputs& inputs, uint32_t threads) : case_(c), 
     if (c.Is("SCATTER_ND") && !c.in_place) target_.emplace_back(inputs[0].size());
     return;
   }
-  // As many bytes as the operator reads and writes, at the speed of a copy.
-  size_t moved = 0;
-  for (const Bytes& input : inputs) moved += input.size();
-  for (const TensorDesc* output : c.desc.outputs()) moved += DataBytes(*output);
-  regions_.emplace_back(moved / 2);
-  target_.emplace_back(moved / 2);
+  // As many bytes as the operator reads and writes, at the speed of a copy or, where it writes few, of
+  // reading.
+  size_t read = 0, written = 0;
+  for (const Bytes& input : inputs) read += input.size();
+  for (const TensorDesc* output : c.desc.outputs()) written += DataBytes(*output);
+  if (c.moved > 0) read = c.moved - written;
+  if (written < read / kReadersWriteOne) {
+    regions_.emplace_back(read);
+    return;
+  }
+  regions_.emplace_back((read + written) / 2);
+  target_.emplace_back((read + written) / 2);
 }
 
 Floor::~Floor() = default;

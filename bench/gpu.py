@@ -20,15 +20,42 @@ import torch
 
 import report
 import run
-from cases import Case, elementwise, scatter, top_k
-from tensor import Tensor
+from cases import GROUPS, Case, cell, elementwise, scatter, top_k
+from tensor import Tensor, file_of
 
 # All copies of a case's buffers together are larger than this: several times the L2 cache.
 ROTATED_BYTES = 256 << 20
 MAX_COPIES = 64
 LEAST_TIMINGS = 25
 # What a case's `true` is written with.
-TRUE = {name: getattr(torch, name) for name in ("exp", "tanh", "sin", "log", "clip", "erf", "erfc")}
+TRUE = {name: getattr(torch, name) for name in ("exp", "tanh", "sin", "log", "clip", "erf", "erfc", "sqrt", "amax",
+                                                "tile")}
+TRUE["join"] = torch.cat
+# Of operators that are not element-wise: sizes, and what is asked for of FLOAT32 and FLOAT16.
+_ROWS, _IMAGES = (4096, 16384), (32, 64, 112, 112)
+CELLS = {
+    "reduce": {"sum-rows": {_ROWS: ("70us", "36us")}, "sum-columns": {_ROWS: ("70us", "36us")},
+               "max-rows": {_ROWS: ("70us", "36us")}, "argmax-rows": {_ROWS: ("72us", "40us")}},
+    "softmax": {"softmax": {_ROWS: ("155us", "80us")}, "log-softmax": {_ROWS: ("155us", "80us")}},
+    "normalization": {"layer": {(8, 1024, 4096): ("75us", "42us")}, "rms": {(8, 1024, 4096): ("75us", "42us")},
+                      "batch": {_IMAGES: ("1.3x", "1.3x")}},
+    "move": {"transpose": {(8192, 8192): ("150us", "80us")},
+             "transpose-0213": {(64, 512, 16, 128): ("150us", "80us")}, "nchw-to-nhwc": {_IMAGES: ("1.3x", "1.3x")},
+             "every-second-row": {(8192, 8192): ("1.3x", "1.3x")},
+             "every-second-column": {(8192, 8192): ("1.3x", "1.3x")},
+             "join-rows": {(8192, 8192): ("1.3x", "1.3x")}, "join-columns": {(8192, 8192): ("1.3x", "1.3x")},
+             "tile": {(4096, 4096): ("1.3x", "1.3x")}, "pad": {_IMAGES: ("1.3x", "1.3x")}},
+    "pooling": {"max-3x3": {_IMAGES: ("45us", "26us")}, "average-3x3": {_IMAGES: ("45us", "26us")},
+                "average-global": {_IMAGES: ("1.3x", "1.3x")}},
+    "resample": {"bilinear-x2": {_IMAGES: ("160us", "85us")}, "nearest-x2": {_IMAGES: ("1.3x", "1.3x")}},
+    "gather": {"rows": {(65536, 1024, 65536): ("140us", "72us")}},
+    "scan": {"rows": {_ROWS: ("170us", "95us")}, "columns": {_ROWS: ("170us", "95us")}},
+}
+# The same of few elements.
+SMALL = {"reduce": (256, 256), "softmax": (256, 256), "normalization": (256, 256), "move": (256, 256),
+         "scan": (256, 256),
+         "pooling": (1, 16, 64, 64), "resample": (1, 16, 32, 32), "gather": (1024, 64, 1024)}
+SMALL_IMAGES = (1, 16, 64, 64)
 
 
 def elementwise_cases():
@@ -51,6 +78,16 @@ def elementwise_cases():
                        {"InputTensor": first, "ScaleTensor": scale, "ZeroPointTensor": zero},
                        {"OutputTensor": Tensor(output.type, sizes)}, groups=("elementwise",), target="1.15x",
                        torch=expression if type == "float32" else "")
+
+
+def other_cases():
+    for group, names in CELLS.items():
+        for name, shapes in names.items():
+            for sizes, targets in shapes.items():
+                few = SMALL_IMAGES if len(sizes) == 4 and len(SMALL[group]) == 2 else SMALL[group]
+                for type, target in zip(("float32", "float16"), targets):
+                    yield cell(group, name, sizes, type, target=target)
+                    yield cell(group, name, few, type, target="5us")
 
 
 def all_cases():
@@ -87,7 +124,7 @@ def all_cases():
                       ("2^28-2^20-scalars", (1 << 28,), 1 << 20, 1, "1.1x"),
                       ("2^20x256-2^18-rows", (1 << 20, 256), 1 << 18, 1, "1.15x"))]
     cases.append(scatter("8-4-scalars", (8,), 4, 1, target="25us end to end", **random))
-    return [*cases, *elementwise_cases()]
+    return [*cases, *elementwise_cases(), *other_cases()]
 
 
 def make_memory(tensor):
@@ -105,6 +142,8 @@ def make_memory(tensor):
     constants = {"equal": 1.5, "scale": 0.0625, "zero": 10, "nan": float("nan")}
     if data in constants:
         x = torch.full(sizes, constants[data], device="cuda")
+    elif data == "positive":
+        x = 0.5 + 3.5 * torch.rand(sizes, device="cuda")
     elif data == "ascending":
         x = torch.arange(count, device="cuda").float()
     elif data == "descending":
@@ -130,7 +169,7 @@ class TorchCase:
         self.case = case
         memories = [make_memory(tensor) for tensor in case.inputs.values()]
         for field, memory in zip(case.inputs, memories):
-            to_file(memory, f"{field}.bin")
+            to_file(memory, file_of(field))
         if case.operator == "TOP_K1":
             self.call = self.top_k
             self.x = self.copies(memories[0].reshape(case.sizes), copies)
@@ -155,9 +194,9 @@ class TorchCase:
         return [memory] + [memory.clone() for _ in range(count - 1)]
 
     def operands(self, memories):
-        """What the case's expressions name: a, b, c and y."""
+        """What the case's expressions name: a, b, c... and y."""
         names = {letter: torch.as_strided(memory, tensor.sizes, tensor.all_strides())
-                 for letter, memory, tensor in zip("abc", memories, self.case.inputs.values())}
+                 for letter, memory, tensor in zip("abcdefgh", memories, self.case.inputs.values())}
         output = next(iter(self.case.outputs.values()))
         return {**names, "y": torch.empty(output.sizes, dtype=getattr(torch, output.type), device="cuda")}
 
@@ -191,7 +230,7 @@ def torch_median(case, peer, copies, n):
         return None
     try:
         return 1e3 * statistics.median(torch_times(peer, copies, n))
-    except RuntimeError as error:  # NotImplementedError is one
+    except (RuntimeError, TypeError) as error:  # an unknown type, or arguments that this version does not have
         run.say(f"bench: PyTorch refuses {case.name}: {str(error).splitlines()[0]}")
         return None
 
@@ -235,20 +274,28 @@ def timings_for(estimate_ms, copies):
     return max(LEAST_TIMINGS, min(100, int(60 / max(estimate_ms * copies, 1e-3))))
 
 
+def compare_numbers(case, true, judge):
+    """Of the result in files; `true` is in float64."""
+    to_file(true, "true.bin")
+    judge.request("expect", case.words(), file="true.bin")
+    verdict = judge.request("compare", prefix="got")["verdict"]
+    if verdict != "equal":
+        raise run.WorkerError(f"{case.name}: {verdict}")
+
+
 def compare(case, peer, gpu, judge):
-    """Raises unless both adapters give the same bytes or, where the case allows some, the result is as close to
-    the true one."""
+    """Raises unless both adapters give the same bytes or, where the case allows a difference, the result is as close to
+    the true one; that of the CPU adapter where PyTorch is not asked for it."""
     gpu.request("check", run="anydml", prefix="got")
-    if case.ulps:
-        to_file(peer.true(), "true.bin")
-        judge.request("expect", case.words(), file="true.bin")
-        verdict = judge.request("compare", prefix="got")["verdict"]
-        if verdict != "equal":
-            raise run.WorkerError(f"{case.name}: {verdict}")
-        return
+    if case.ulps and case.true:
+        return compare_numbers(case, peer.true(), judge)
     judge.request("load", case.words(), copies=1)
     judge.request("check", run="anydml", prefix="expected")
     judge.request("unload")
+    if case.ulps:
+        values = pathlib.Path("expected.values.bin").read_bytes()
+        dtype = getattr(torch, next(iter(case.outputs.values())).type)
+        return compare_numbers(case, torch.frombuffer(bytearray(values), dtype=dtype).double(), judge)
     for name in ("values", "indices")[:len(case.outputs)]:
         if pathlib.Path(f"expected.{name}.bin").read_bytes() != pathlib.Path(f"got.{name}.bin").read_bytes():
             raise run.WorkerError(f"{case.name}: the {name} differ from those of the CPU adapter")
@@ -310,7 +357,7 @@ def markdown(records, bandwidth):
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="bench/gpu.py", description="Times AnyDML on a GPU, PyTorch and the floor.",
                                      allow_abbrev=False)
-    parser.add_argument("--group", choices=["topk", "scatter", "elementwise"], help="only the cases of this group")
+    parser.add_argument("--group", choices=GROUPS, help="only the cases of this group")
     parser.add_argument("--filter", metavar="REGEX", default="", help="only the cases whose name matches")
     parser.add_argument("--adapter", default="cuda:0", help="which GPU (cuda:0)")
     parser.add_argument("--no-check", action="store_true", help="do not compare with the CPU adapter")

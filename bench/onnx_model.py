@@ -3,7 +3,7 @@
 import struct
 
 TYPES = {"float32": 1, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10}
-OPSETS = {"Gelu": 20}  # 13 has the others
+OPSETS = {"Gelu": 20, "LayerNormalization": 17}  # 13 has the others
 
 
 def _varint(value):
@@ -32,7 +32,11 @@ def _value_info(name, type, sizes):
 
 def _attribute(name, value):
     if isinstance(value, int):
-        return _bytes(1, name) + _number(3, value) + _number(20, 2)  # AttributeProto.i, of type INT
+        return _bytes(1, name) + _number(3, value % 2**64) + _number(20, 2)  # AttributeProto.i, of type INT
+    if isinstance(value, float):
+        return _bytes(1, name) + _varint(2 << 3 | 5) + struct.pack("<f", value) + _number(20, 1)  # .f
+    if isinstance(value, str):
+        return _bytes(1, name) + _bytes(4, value) + _number(20, 3)  # .s
     return _bytes(1, name) + b"".join(_number(8, number) for number in value) + _number(20, 7)  # .ints
 
 
@@ -41,10 +45,12 @@ def _node(operator, inputs, outputs, attributes):
     return node + _bytes(4, operator) + b"".join(_bytes(5, _attribute(*item)) for item in attributes.items())
 
 
-def _constant(name, type, number, sizes=()):
-    formats = {"float32": "<f", "float16": "<e", "int32": "<i", "int64": "<q"}
+def _constant(name, type, value):
+    """A number, or a list of them."""
+    formats = {"float32": "f", "float16": "e", "int32": "i", "int64": "q"}
+    sizes, numbers = ((len(value),), value) if isinstance(value, list) else ((), [value])
     return (b"".join(_number(1, size) for size in sizes) + _number(2, TYPES[type]) + _bytes(8, name)
-            + _bytes(9, struct.pack(formats[type], number)))
+            + _bytes(9, struct.pack(f"<{len(numbers)}{formats[type]}", *numbers)))
 
 
 def _model(nodes, inputs, outputs, constants=(), opset=13):
@@ -59,7 +65,7 @@ def top_k(type, sizes, axis, k):
     result = [k if d == axis else size for d, size in enumerate(sizes)]
     return _model([_node("TopK", ("x", "k"), ("v", "i"), {"axis": axis})], [_value_info("x", type, sizes)],
                   [_value_info("v", type, result), _value_info("i", "int64", result)],
-                  [_constant("k", "int64", k, (1,))])
+                  [_constant("k", "int64", [k])])
 
 
 def scatter_nd(type, sizes, tuples, tuple_size):
@@ -69,20 +75,29 @@ def scatter_nd(type, sizes, tuples, tuple_size):
                    _value_info("u", type, updates)], [_value_info("y", type, sizes)])
 
 
-def one_node(operator, attributes=None, constants=(), *, inputs, output):
-    """Inputs a, b, ..., then constants of the first one's type. There are no strides in ONNX: an input in another
-    order is transposed by a node of its own."""
-    nodes, values, names = [], [], []
-    for letter, tensor in zip("abc", inputs):
+def one_node(operator, attributes=None, constants=(), squeezed="", *, inputs, output):
+    """Inputs a, b, ..., then constants: a number of the first one's type, (type, numbers), or None for an absent input.
+    There are no strides in ONNX: an input in another order is transposed by a node of its own, unless that is the
+    operator. `squeezed` ones have no leading dimensions of 1 there."""
+    nodes, values, names, tensors = [], [], [], []
+    for letter, tensor in zip("abcdefgh", inputs):
         order = tensor.permutation()
         names.append(letter)
         values.append(_value_info(letter, tensor.type, tensor.memory_sizes()))
-        if order != sorted(order):
+        permutation = {"perm": [order.index(d) for d in range(len(order))]}
+        if operator == "Transpose":
+            attributes = permutation
+        elif order != sorted(order):
             names[-1] = letter + "t"
-            nodes.append(_node("Transpose", (letter,), (names[-1],),
-                               {"perm": [order.index(d) for d in range(len(order))]}))
-    constant_names = [f"c{i}" for i in range(len(constants))]
-    nodes.append(_node(operator, names + constant_names, ("y",), attributes or {}))
-    return _model(nodes, values, [_value_info("y", output.type, output.sizes)],
-                  [_constant(name, inputs[0].type, number) for name, number in zip(constant_names, constants)],
-                  OPSETS.get(operator, 13))
+            nodes.append(_node("Transpose", (letter,), (names[-1],), permutation))
+        elif letter in squeezed:
+            names[-1] = letter + "s"
+            tensors.append(_constant(letter + "x", "int64", list(range(len(order) - 1))))
+            nodes.append(_node("Squeeze", (letter, letter + "x"), (names[-1],), {}))
+    for i, constant in enumerate(constants):
+        names.append("" if constant is None else f"c{i}")
+        if constant is not None:
+            type, value = constant if isinstance(constant, tuple) else (inputs[0].type, constant)
+            tensors.append(_constant(names[-1], type, value))
+    nodes.append(_node(operator, names, ("y",), attributes or {}))
+    return _model(nodes, values, [_value_info("y", output.type, output.sizes)], tensors, OPSETS.get(operator, 13))

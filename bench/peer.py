@@ -8,7 +8,10 @@ import urllib.parse
 
 import numpy as np
 
-from tensor import tensors_of
+from tensor import file_of, tensors_of
+
+
+LETTERS = "abcdefgh"
 
 
 def parse(line):
@@ -18,19 +21,31 @@ def parse(line):
 
 def read(field, tensor):
     """An input's memory, as a packed array."""
-    return np.fromfile(f"{field}.bin", tensor.type).reshape(tensor.memory_sizes())
+    return np.fromfile(file_of(field), tensor.type).reshape(tensor.memory_sizes())
 
 
 def operands(words):
-    """The arrays that a case's expressions name: a, b, c and y."""
+    """The arrays that a case's expressions name: a, b, c... and y."""
     inputs, outputs = tensors_of(words)
     arrays = {}
-    for letter, (field, tensor) in zip("abc", inputs.items()):
+    for letter, (field, tensor) in zip(LETTERS, inputs.items()):
         memory = read(field, tensor)
         strides = [stride * memory.itemsize for stride in tensor.all_strides()]
         arrays[letter] = np.lib.stride_tricks.as_strided(memory, tensor.sizes, strides)
     output = next(iter(outputs.values()))
     return {**arrays, "y": np.zeros(output.sizes, output.type)}
+
+
+def keep_result(function, array_type, y):
+    """What runs an expression, and what gives its outputs: the array that it returns, or y where it wrote."""
+    kept = [y]
+
+    def run():
+        result = function()
+        if isinstance(result, array_type):
+            kept[0] = result
+
+    return run, lambda: [np.ascontiguousarray(kept[0])]
 
 
 def scatter_operands(words):
@@ -53,7 +68,7 @@ def onnx_tensors(words):
         result = outputs["OutputIndexTensor"].sizes
         x = read("InputTensor", inputs["InputTensor"])
         return {"x": x}, {"v": np.zeros(result, x.dtype), "i": np.zeros(result, np.int64)}
-    return ({letter: read(field, tensor) for letter, (field, tensor) in zip("abc", inputs.items())},
+    return ({letter: read(field, tensor) for letter, (field, tensor) in zip(LETTERS, inputs.items())},
             {"y": np.zeros(tensor.sizes, tensor.type) for tensor in outputs.values()})
 
 

@@ -16,9 +16,11 @@ def load(words):
 
 def expression(words):
     arrays = peer.operands(words)
-    run = eval(f"lambda: {words['torch']}", {"torch": torch, **{k: torch.from_numpy(v) for k, v in arrays.items()}})
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    run, outputs = peer.keep_result(eval(f"lambda: {words['torch']}", {"torch": torch, **tensors}), torch.Tensor,
+                                    tensors["y"])
     run()  # an unsupported type shows here
-    return {"torch": (run, lambda: [arrays["y"]])}
+    return {"torch": (run, outputs)}
 
 
 def top_k(words):

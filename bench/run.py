@@ -280,7 +280,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="bench/run.py", description="Times AnyDML, its peers and the floor.",
                                      allow_abbrev=False)
     parser.add_argument("--quick", action="store_true", help="fewer cases and timings: within two minutes")
-    parser.add_argument("--group", choices=["topk", "scatter", "elementwise"], help="only the cases of this group")
+    parser.add_argument("--group", choices=case_list.GROUPS, help="only the cases of this group")
     parser.add_argument("--filter", metavar="REGEX", help="only the cases whose name matches")
     parser.add_argument("--threads", default="1,2", metavar="N,N", help="thread counts (1,2)")
     parser.add_argument("--peers", metavar="NAME,...",
@@ -341,7 +341,13 @@ def run_all(chosen, options):
             start_peers(options.thread_counts, folder, wanted, peers)
         for number, case in enumerate(chosen):
             largest = max((other for other in chosen if case.same_but_k(other)), key=lambda other: other.k)
-            runs = measure(case, largest, ours, peers, folder, options, notes)
+            try:
+                runs = measure(case, largest, ours, peers, folder, options, notes)
+            except WorkerError as error:
+                if "not implemented" not in str(error):
+                    raise
+                say(f"bench: left out: {case.name}: {error}")
+                continue
             for record, details in records_of(case, runs, options.thread_counts):
                 results.append((record, details))
                 say(f"[{number + 1}/{len(chosen)} {time.monotonic() - start:4.0f} s] " + report.line(record))
@@ -374,6 +380,9 @@ def main():
         return 130
     except WorkerError as error:
         say(f"bench: {error}")
+        return 1
+    if not results:
+        say("bench: nothing was measured")
         return 1
     report.write(options.out, results, report.machine(ROOT, versions, options), notes)
     if options.json:

@@ -48,8 +48,23 @@ class Tensor:
         return [self.sizes[d] if strides[d] else 1 for d in self.permutation()]
 
 
+def words_of(tensors):
+    """Tensors by field as a request has them: those of an array, FIELD[0], FIELD[1]..., are one word."""
+    words = {}
+    for field, tensor in tensors.items():
+        words.setdefault(field.partition("[")[0], []).append(tensor.word())
+    return {field: ";".join(parts) for field, parts in words.items()}
+
+
+def file_of(field):
+    """Where an input's elements are."""
+    return field.replace("[", "").replace("]", "") + ".bin"
+
+
 def tensors_of(words):
     """A request's inputs and outputs, by field."""
     tensors = {key: Tensor.parse(word) for key, word in words.items() if key.endswith("Tensor")}
+    tensors.update({f"{key}[{i}]": Tensor.parse(part) for key, word in words.items() if key.endswith("Tensors")
+                    for i, part in enumerate(word.split(";"))})
     return ({key: tensor for key, tensor in tensors.items() if tensor.data},
             {key: tensor for key, tensor in tensors.items() if not tensor.data})

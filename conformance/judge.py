@@ -48,13 +48,39 @@ def read_npy(path):
     return dtype, struct.unpack_from(f"<{count}{CODES[dtype]}", data, header_at + length)
 
 
-def matches(found, expected):
-    """Two NaNs match, and -0 matches 0: where bits matter, the buffer is one of integers."""
-    expected = float(expected) if isinstance(expected, str) else expected
-    return found == expected or (found != found and expected != expected)
+def as_element(number, code):
+    """The number as an element of the type has it: rounded to a float's precision."""
+    number = float(number) if isinstance(number, str) else number
+    return struct.unpack("<" + code, struct.pack("<" + code, number))[0]
 
 
-def compare(resource, data_type, path, expected):
+def place(number, code):
+    """Of a float among all floats of its type, so that neighbours differ by 1."""
+    bits = struct.unpack({"f": "<i", "e": "<h"}[code], struct.pack("<" + code, number))[0]
+    return bits if bits >= 0 else -(bits & (0x7FFFFFFF if code == "f" else 0x7FFF))
+
+
+def near(found, expected, code, tolerance):
+    if abs(place(found, code) - place(expected, code)) <= tolerance.get("ulps", 0):
+        return True
+    return math.isfinite(found) and math.isfinite(expected) and \
+        abs(found - expected) <= tolerance.get("absolute", 0) + tolerance.get("relative", 0) * abs(expected)
+
+
+def matches(found, expected, before, code, tolerance):
+    """Two NaNs match, and -0 matches 0: where bits matter, the buffer is one of integers. There is no tolerance for
+    what was there before and has to stay."""
+    expected = as_element(expected, code)
+    if found == expected or (found != found and expected != expected):
+        return True
+    return bool(tolerance) and found == found and expected == expected and expected != as_element(before, code) and \
+        near(found, expected, code, tolerance)
+
+
+def compare(resource, path, expected, model, tolerance):
+    data_type, before = (model["resources"][resource][key] for key in ("initialValuesDataType", "initialValues"))
+    if isinstance(before, dict):
+        before = [before["value"]] * before["valueCount"]
     if not path.exists():
         raise Failure(f"'{resource}' was not written")
     dtype, found = read_npy(path)
@@ -62,7 +88,7 @@ def compare(resource, data_type, path, expected):
         raise Failure(f"'{resource}' was written as {dtype}; it is {data_type}")
     if len(found) != len(expected):
         raise Failure(f"'{resource}' has {len(found)} elements; {len(expected)} are expected")
-    wrong = [i for i, pair in enumerate(zip(found, expected)) if not matches(*pair)]
+    wrong = [i for i, three in enumerate(zip(found, expected, before)) if not matches(*three, CODES[dtype], tolerance)]
     if wrong:
         raise Failure(f"'{resource}': {len(wrong)} of {len(found)} elements are not as expected; element {wrong[0]} "
                       f"is {found[wrong[0]]}, expected {expected[wrong[0]]}")
@@ -91,10 +117,10 @@ def judge(model, expectation, command, environment):
             return
         if done.returncode != 0:
             raise Failure(f"the command failed with code {done.returncode}: {said}")
-        resources = json.loads(model.read_text(encoding="utf-8"))["resources"]
+        described = json.loads(model.read_text(encoding="utf-8"))
         for resource, expected in expectation["outputs"].items():
-            compare(resource, resources[resource]["initialValuesDataType"],
-                    copy.with_name(f"{model.stem}.{resource}.npy"), expected)
+            compare(resource, copy.with_name(f"{model.stem}.{resource}.npy"), expected, described,
+                    expectation.get("tolerances", {}).get(resource, {}))
 
 
 def level(text):

@@ -47,7 +47,16 @@ def rounded(data_type, number):
         return math.copysign(math.inf, number)
 
 
-def as_json(number):
+def shortest(data_type, number):
+    """The shortest decimal that is read as the same element."""
+    for digits in range(1, 17):
+        text = f"{number:.{digits}g}"
+        if rounded(data_type, float(text)) == number:
+            return repr(float(text))
+    return repr(number)
+
+
+def as_json(number, data_type="FLOAT64"):
     """A number as models write it."""
     if isinstance(number, float):
         if math.isnan(number):
@@ -55,5 +64,6 @@ def as_json(number):
         if math.isinf(number):
             return '"inf"' if number > 0 else '"-inf"'
         if number == int(number) and not (number == 0 and math.copysign(1, number) < 0):
-            return str(int(number)) if abs(number) < 2**53 else repr(number)
+            return str(int(number)) if abs(number) < 2**53 else shortest(data_type, number)
+        return shortest(data_type, number)
     return repr(number)

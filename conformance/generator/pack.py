@@ -1,14 +1,19 @@
 """The files of the pack: models, and per group what is expected of them."""
 import json
 import os
+import re
 
 from generator import elements, tensors
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LEVELS = ["1.0", "2.0", "2.1", "3.0", "3.1", "4.0", "4.1", "5.0", "5.1", "5.2", "6.0", "6.1", "6.2", "6.3", "6.4"]
 
-with open(os.path.join(HERE, "..", "schema", "operators.json"), encoding="utf-8") as schema:
-    OPERATORS = {operator["name"]: operator for operator in json.load(schema)["operators"]}
+with open(os.path.join(HERE, "..", "schema", "operators.json"), encoding="utf-8") as file:
+    SCHEMA = json.load(file)
+OPERATORS = {operator["name"]: operator for operator in SCHEMA["operators"]}
+# The levels that the values of enumerations came with: 0x6400 is 6.4.
+ENUM_LEVELS = {member["name"]: f"{int(member['targetVersion'], 16) >> 12}.{int(member['targetVersion'], 16) >> 8 & 15}"
+               for members in SCHEMA["enums"].values() for member in members if "targetVersion" in member}
 OWNED_BY_DML = "DML_TENSOR_FLAG_OWNED_BY_DML"
 DOCUMENTATION, CONTRACT = "documentation", "contract"  # where a group's expectations come from
 # The name that every version of the model format knows.
@@ -18,20 +23,29 @@ NAMES = {"SCATTER_ELEMENTS": "DML_OPERATOR_SCATTER"}
 def accepts(table, tensor_descs):
     """Whether a feature level's table has these data types and dimension counts."""
     for row in table["tensors"]:
-        tensor = tensor_descs.get(row["tensor"])
         low, _, high = row["dimensionCounts"].partition(" to ")
-        if tensor and (tensor.data_type not in row["types"] or
-                       not int(low) <= len(tensor.sizes) <= int(high or low)):
-            return False
+        for field, tensor in tensor_descs.items():
+            if array_place(field)[0] == row["tensor"] and (
+                    tensor.data_type not in row["types"] or not int(low) <= len(tensor.sizes) <= int(high or low)):
+                return False
     return True
 
 
-def lowest_level(operator, tensor_descs):
-    """The first feature level that has the operator for these tensors; without tensors, at all."""
-    schema = OPERATORS[operator]
+def is_for(table, attributes):
+    """Some tables are for some functions only: "MIN and MAX"."""
+    function = str(attributes.get("Function", "")).replace("DML_REDUCE_FUNCTION_", "")
+    return "variant" not in table or not function or function in re.split(r", and |, | and ", table["variant"])
+
+
+def lowest_level(operator, tensor_descs, attributes=None):
+    """The first feature level that has the operator for these tensors and attributes; without tensors, at all."""
+    schema, attributes = OPERATORS[operator], attributes or {}
+    levels = [ENUM_LEVELS[value] for value in attributes.values() if isinstance(value, str) and value in ENUM_LEVELS]
+    if fused := attributes.get("FusedActivation"):
+        levels.append(OPERATORS[fused["Type"].replace("DML_OPERATOR_", "")]["featureLevel"])
     for table in sorted(schema["tensorSupport"], key=lambda table: LEVELS.index(table["level"])):
-        if accepts(table, tensor_descs):
-            return max(table["level"], schema["featureLevel"], key=LEVELS.index)
+        if is_for(table, attributes) and accepts(table, tensor_descs):
+            return max(table["level"], schema["featureLevel"], *levels, key=LEVELS.index)
     raise ValueError(f"{operator}: no feature level accepts this")
 
 
@@ -46,6 +60,7 @@ class Model:
         self.bindings = {}
         self.owned = {}
         self.outputs = {}
+        self.tolerances = {}  # by buffer: {"ulps": 2}
         self.values = {}
         self.disjoint = True  # each update has an element of its own
 
@@ -55,7 +70,11 @@ class Model:
 
     def describe(self, field, tensor):
         self.tensors[field] = tensor
-        self.desc[field] = tensor.desc()
+        name, index = array_place(field)
+        if index is None:
+            self.desc[name] = tensor.desc()
+        else:
+            self.desc.setdefault(name, [])[index:] = [tensor.desc()]
 
     def bind(self, field, tensor, buffer, values=None, bits=False):
         """`values` are the buffer's elements, for floats with `bits` as the bits of each."""
@@ -83,6 +102,35 @@ class Model:
         for coordinates, value in results.items():
             after[self.tensors[field].place(coordinates)] = value
         self.outputs[buffer] = after
+
+    def tolerate(self, buffer, **tolerance):
+        """How far its elements may be from what is expected. Gaps may not."""
+        self.tolerances[buffer] = {key: value for key, value in tolerance.items() if value}
+        return self
+
+    def relaid(self):
+        """The same with every tensor in a layout of its own: the first dimension is the innermost, and there are
+        gaps in all of them. Each has a buffer of its own."""
+        for field, tensor in self.tensors.items():
+            buffer = self.bindings[field]
+            spread = tensors.Tensor(tensor.data_type, tensor.sizes, tensors.spread_strides(tensor.sizes))
+            for values in (self.values, self.outputs):
+                if buffer in values:
+                    moved = [elements.UNTOUCHED] * spread.extent()
+                    for coordinates, value in tensor.read(values[buffer]).items():
+                        moved[spread.place(coordinates)] = value
+                    values[buffer] = tensors.padded(moved, self.resources[buffer])
+            self.describe(field, spread)
+        return self
+
+    def in_place(self, output, source):
+        """The same with `output` written over `source`, which has the same layout and a buffer of its own."""
+        old, new = self.bindings[output], self.bindings[source]
+        self.bindings[output] = new
+        self.outputs = {new if b == old else b: values for b, values in self.outputs.items()}
+        self.tolerances = {new if b == old else b: values for b, values in self.tolerances.items()}
+        del self.values[old], self.resources[old]
+        return self
 
     def check_printed(self, **printed):
         """That the documents print what was computed here: a test of the generator."""
@@ -120,14 +168,14 @@ class Model:
         return self
 
     def text(self, name):
-        def numbers(values):
+        def numbers(values, data_type):
             if len(values) > 16 and len(set(map(repr, values))) == 1:
-                return '{ "valueCount": %d, "value": %s }' % (len(values), elements.as_json(values[0]))
-            return "[" + ", ".join(map(elements.as_json, values)) + "]"
+                return '{ "valueCount": %d, "value": %s }' % (len(values), elements.as_json(values[0], data_type))
+            return "[" + ", ".join(elements.as_json(value, data_type) for value in values) + "]"
 
         lines = ["{", '  "resources": {']
         lines += joined('    %s: { "initialValuesDataType": "%s", "initialValues": %s }' %
-                        (json.dumps(buffer), data_type, numbers(self.values[buffer]))
+                        (json.dumps(buffer), data_type, numbers(self.values[buffer], data_type))
                         for buffer, data_type in self.resources.items())
         lines += ["  },", '  "dispatchables": {', '    "op": {',
                   '      "type": "%s",' % NAMES.get(self.operator, OPERATORS[self.operator]["type"]),
@@ -137,11 +185,29 @@ class Model:
         commands = []
         if self.bindings:
             commands.append('    { "type": "dispatch", "dispatchable": "op",\n      "bindings": %s }' %
-                            spaced(self.bindings))
+                            spaced(grouped(self.bindings)))
         commands += ['    { "type": "writeFile", "resource": "%s", "targetPath": "%s.%s.npy" }' % (o, name, o)
                      for o in self.outputs]
         lines += ['  "commands": ['] + joined(commands) + ["  ]", "}"]
         return "\n".join(lines) + "\n"
+
+
+def array_place(field):
+    """"QuantizationTensors[1]" is the second of these tensors."""
+    name, _, index = field.rstrip("]").partition("[")
+    return name, int(index) if index else None
+
+
+def grouped(bindings):
+    """Tensors of an array in a list."""
+    result = {}
+    for field, buffer in bindings.items():
+        name, index = array_place(field)
+        if index is None:
+            result[name] = buffer
+        else:
+            result.setdefault(name, []).append(buffer)
+    return result
 
 
 def joined(items):
@@ -170,8 +236,10 @@ class Group:
         if not expectation.get("refused"):
             if self.basis == DOCUMENTATION:
                 model.check_documented()
-            expectation["since"] = lowest_level(model.operator, model.tensors)
+            expectation["since"] = max(lowest_level(model.operator, model.tensors, model.desc),
+                                       expectation.get("since", LEVELS[0]), key=LEVELS.index)
             expectation["outputs"] = model.outputs
+            expectation["tolerances"] = model.tolerances
         self.models[name] = (claim, model, expectation)
 
     def refuse(self, name, claim, model, **expectation):
@@ -187,13 +255,16 @@ class Group:
     def expected(self):
         lines = ["{", f'  "proves": {json.dumps(self.proves)},', f'  "basis": "{self.basis}",', '  "models": {']
         entries = []
-        for name, (claim, _, expectation) in self.models.items():
+        for name, (claim, model, expectation) in self.models.items():
             entry = [f'      "claim": {json.dumps(claim)}']
             entry += [f'      "{key}": "{expectation[key]}"'
                       for key in ("since", "featureLevel", "refused") if key in expectation]
             if "outputs" in expectation:
-                outputs = joined('        %s: [%s]' % (json.dumps(buffer), ", ".join(map(elements.as_json, values)))
-                                 for buffer, values in expectation["outputs"].items())
+                outputs = joined('        %s: [%s]' % (json.dumps(buffer), ", ".join(
+                    elements.as_json(value, model.resources[buffer]) for value in values))
+                    for buffer, values in expectation["outputs"].items())
                 entry += ["      \"outputs\": {\n" + "\n".join(outputs) + "\n      }"]
+            if expectation.get("tolerances"):
+                entry += [f'      "tolerances": {spaced(expectation["tolerances"])}']
             entries.append(f'    "{name}": {{\n' + ",\n".join(entry) + "\n    }")
         return "\n".join(lines + joined(entries) + ["  }", "}"]) + "\n"

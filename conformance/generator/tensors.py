@@ -44,6 +44,15 @@ def packed_strides(sizes):
     return [math.prod(sizes[d + 1:]) for d in range(len(sizes))]
 
 
+def spread_strides(sizes):
+    """The first dimension is the innermost; a place is free behind each of its runs, and so on."""
+    strides, stride = [], 1
+    for size in sizes:
+        strides.append(stride)
+        stride *= size + 1 if size > 1 else 1
+    return strides
+
+
 def padded(values, data_type):
     """A buffer's values, to a multiple of 4 bytes and with something behind the tensor that must not change."""
     per_word = max(1, 4 // elements.size_of(data_type))

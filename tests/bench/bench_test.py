@@ -71,10 +71,43 @@ class BenchTest(unittest.TestCase):
                 self.assertGreater(record["floor_ms"], 0)
             self.assertIn("(elementwise-2-threads.svg)", (out / "results.md").read_text())
 
+    def test_other_groups(self):
+        """Every cell describes its operator rightly; results are right where it is implemented."""
+        sys.path.insert(0, str(BENCH))
+        sys.dont_write_bytecode = True
+        import cases
+        tiny = [case for case in cases.all_cases() if case.tiny and case.groups[0] in cases.CELLS]
+        self.assertGreater(len(tiny), 60)
+        with tempfile.TemporaryDirectory() as folder:
+            done = bench("--quick", "--no-peers", "--threads", "1", "--out", folder, "--filter",
+                         f"^({'|'.join(case.name for case in tiny)})$")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            records = json.loads((pathlib.Path(folder) / "results.json").read_text())
+        measured = {record["case"] for record in records}
+        self.assertIn("move-transpose-0213-2x3x6x8", measured)
+        for case in tiny:
+            if case.name not in measured:
+                self.assertIn(f"left out: {case.name}: {case.operator}: the description is valid but this operator is "
+                              "not implemented yet", done.stderr)
+
+    def test_onnx_models(self):
+        """Of every operator that onnxruntime has; the attributes and constants of one, as protobuf has them."""
+        sys.path.insert(0, str(BENCH))
+        sys.dont_write_bytecode = True
+        import cases
+        for case in cases.all_cases():
+            self.assertTrue(case.onnx or "onnxruntime" not in case.peers, case.name)
+        model = next(case.onnx for case in cases.all_cases() if case.name == "resample-bilinear-x2-8x64x56x56")
+        self.assertIn(b"\x0a\x04mode\x22\x06linear\xa0\x01\x03", model)
+        self.assertIn(struct.pack("<4f", 1, 1, 2, 2), model)
+
     def test_worker_finds_wrong_results(self):
         """Of exp, 2 units in the last place may be off."""
         case = "op=ELEMENT_WISE_EXP InputTensor=float32:4:: OutputTensor=float32:4 ulps=2"
         unit = 2.0 ** -23
+        done = subprocess.run([WORKER], input="expect op=JOIN InputTensors=float32:4;int8 OutputTensor=float32:8\n",
+                              capture_output=True, text=True, timeout=60)
+        self.assertIn("bad dimensions", done.stdout)
         for values, verdict in (((1, 1.5, 1.25, 1), "equal"), ((1 + 2 * unit, 1.5, 1.25, 1), "equal"),
                                 ((1 + 3 * unit, 1.5, 1.25, 1), "inexact: value 0 is 3 ulp away"),
                                 ((1, 1.5, 1.25, 1.01), "wrong: value 3 is 1.00999999, not 1"),

@@ -8,7 +8,8 @@ import unittest
 PACK = pathlib.Path(sys.argv[1])
 TYPES = {"FLOAT64": 8, "FLOAT32": 4, "FLOAT16": 2, "INT64": 8, "INT32": 4, "INT16": 2, "INT8": 1, "UINT64": 8,
          "UINT32": 4, "UINT16": 2, "UINT8": 1}
-OPERATORS = {"DML_OPERATOR_" + name for name in ("TOP_K", "TOP_K1", "SCATTER", "SCATTER_ND", "ELEMENT_WISE_IDENTITY")}
+SCHEMA = json.loads((PACK.parent / "schema" / "operators.json").read_text(encoding="utf-8"))
+OPERATORS = {operator["type"] for operator in SCHEMA["operators"]} - {"DML_OPERATOR_SCATTER_ELEMENTS"}
 TENSOR_FIELDS = {"DataType", "Sizes", "Strides", "Flags", "TotalTensorSizeInBytes", "GuaranteedBaseOffsetAlignment"}
 
 
@@ -44,8 +45,9 @@ class FormatTest(unittest.TestCase):
         if command["type"] == "dispatch":
             self.assertEqual(set(command), {"type", "dispatchable", "bindings"})
             self.assertIn(command["dispatchable"], model["dispatchables"])
-            for binding in command["bindings"].values():
-                self.check_binding(binding, model["resources"])
+            for bindings in command["bindings"].values():
+                for binding in bindings if isinstance(bindings, list) else [bindings]:
+                    self.check_binding(binding, model["resources"])
         else:
             self.assertEqual(set(command), {"type", "resource", "targetPath"})
             self.assertEqual(command["type"], "writeFile")
@@ -61,10 +63,17 @@ class FormatTest(unittest.TestCase):
                     self.assertLessEqual(set(op), {"type", "desc", "bindings"})
                     self.assertIn(op["type"], OPERATORS)
                     for field, value in op["desc"].items():
-                        if field.endswith("Tensor"):
-                            self.assertLessEqual(set(value), TENSOR_FIELDS)
+                        if field.endswith(("Tensor", "Tensors")):
+                            for tensor in value if field.endswith("s") else [value]:
+                                self.assertLessEqual(set(tensor), TENSOR_FIELDS)
                 for command in model["commands"]:
                     self.check_command(command, model, path)
+
+    def check_tolerances(self, expected, model):
+        for resource, tolerance in expected.get("tolerances", {}).items():
+            self.assertIn(model["resources"][resource]["initialValuesDataType"], ("FLOAT32", "FLOAT16"))
+            self.assertLessEqual(set(tolerance), {"ulps", "relative", "absolute"})
+            self.assertGreater(max(tolerance.values()), 0)
 
     def test_every_group_can_fail(self):
         groups = list(PACK.rglob("expected.json"))
@@ -76,6 +85,7 @@ class FormatTest(unittest.TestCase):
                     written = {c["resource"] for c in model["commands"] if c["type"] == "writeFile"}
                     if "refused" not in expected:
                         self.assertEqual(written, set(expected["outputs"]))
+                        self.check_tolerances(expected, model)
                         # Only a description that is to be accepted goes without results.
                         self.assertTrue(written or name == "accepted", name)
 

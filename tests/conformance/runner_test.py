@@ -114,6 +114,39 @@ class RunnerTest(unittest.TestCase):
         model.unlink()
         self.fails("1-last-axis.json")
 
+    def test_tolerances(self):
+        """Units in the last place as the file allows, but none in what has to stay."""
+        name = "element_wise_exp"
+        shutil.copytree(PACK / name, self.folder / name)
+        expected = json.loads((self.folder / name / "expected.json").read_text(encoding="utf-8"))
+        values = expected["models"]["float32"]["outputs"]["output"]
+        self.assertEqual((values[2], values[24]), (2.7182817, 99))
+        for index, value, code in ((2, 2.7182822, 0), (2, 2.7182865, 1), (24, 99.001, 1), (16, 3e38, 1)):
+            with self.subTest(index=index, value=value):
+                before = values[index]
+                self.change_expected("float32", lambda case: case["outputs"]["output"].__setitem__(index, value), name)
+                done, judged = conformance(self.folder, "--filter", name), judge("--pack", self.folder, "--filter",
+                                                                                 name)
+                self.assertEqual((done.returncode, judged.returncode), (code, code), done.stdout + judged.stdout)
+                self.change_expected("float32", lambda case: case["outputs"]["output"].__setitem__(index, before), name)
+        near = 1.0000001  # it is there before, and expected to stay; the operator writes 1
+        self.change(self.folder / name / "float32.json", lambda model: model["resources"]["output"].update(
+            initialValues=[near] + [99] * 24))
+        self.change_expected("float32", lambda case: case["outputs"]["output"].__setitem__(0, near), name)
+        self.fails("element 0 is 1, expected 1.0000001")
+        self.assertIn("element 0 is 1.0", judge("--pack", self.folder, "--filter", name).stdout)
+        self.change_expected("float32", lambda case: case.pop("tolerances"), name)
+        self.change_expected("float32", lambda case: case["outputs"]["output"].__setitem__(0, 1), name)
+        self.change_expected("float32", lambda case: case["outputs"]["output"].__setitem__(2, 2.718282), name)
+        self.fails("FAILED element_wise_exp/float32", "element 2 is 2.7182817")
+        for tolerances, said in (({"outputs": {}}, "outputs"), ({"output": {"ulp": 1}}, "ulp"),
+                                 ({"output": {"ulps": -1}}, "ulps")):
+            self.change_expected("float32", lambda case: case.update(tolerances=tolerances), name)
+            self.fails(said)
+        self.change_expected("1-last-axis", lambda case: case.update(tolerances={"indices": {"ulps": 1}}))
+        self.change_expected("float32", lambda case: case.pop("tolerances"), name)
+        self.fails("'indices' is not FLOAT32 or FLOAT16; only those may differ")
+
     def test_expectations_that_do_not_fit(self):
         self.change_expected("1-last-axis", lambda case: case["outputs"]["values"].pop())
         self.change_expected("2-another-axis", lambda case: case["outputs"].pop("indices"))
@@ -126,6 +159,11 @@ class RunnerTest(unittest.TestCase):
         done = conformance(PACK, "--filter", "^top_k1/data_types/", "--feature-level", "4.1")
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"total +24 +0 +6\n")
+        for level in ("1.0", "4.1"):  # `since` says what a level has
+            done = conformance(PACK, "--feature-level", level)
+            self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        # What one model is held to is not what the next one gets.
+        self.assertEqual(conformance(PACK, "--filter", "^(feature_levels|quantize)/").returncode, 0)
         judged = judge("--filter", "^(top_k1/examples|feature_levels)/")
         self.assertEqual(judged.returncode, 3)
         self.assertIn("4 passed, 0 failed, 30 not judged", judged.stdout)
@@ -170,6 +208,15 @@ class RunnerTest(unittest.TestCase):
                 done = conformance(*arguments)
                 self.assertEqual(done.returncode, code, done.stdout + done.stderr)
                 self.assertIn(said, done.stderr)
+
+    def test_every_operator_has_models(self):
+        done = json.loads(run(ANYDML, "operators", "--json").stdout)
+        implemented = {o["name"] for o in done["operators"] if o.get("implementations")}
+        self.assertGreater(len(implemented), 90)
+        described = {json.loads(path.read_text(encoding="utf-8"))["dispatchables"]["op"]["type"]
+                     for path in PACK.rglob("*.json") if path.name != "expected.json"}
+        described.add("DML_OPERATOR_SCATTER_ELEMENTS")  # under its older name
+        self.assertEqual({o for o in implemented if f"DML_OPERATOR_{o}" not in described}, set())
 
     def test_finds_the_pack_from_anywhere(self):
         done = conformance("--filter", "^top_k/examples/", cwd=self.folder)

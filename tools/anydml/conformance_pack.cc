@@ -1,6 +1,7 @@
 #include "anydml/conformance_pack.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "anydml/input_file.h"
@@ -24,7 +25,7 @@ Status ReadLevel(const JsonNode& parent, std::string_view key, FeatureLevel* lev
 }
 
 Status ReadCase(const JsonNode& node, ConformanceCase* out) {
-  constexpr std::string_view kKeys[] = {"claim", "since", "featureLevel", "refused", "outputs"};
+  constexpr std::string_view kKeys[] = {"claim", "since", "featureLevel", "refused", "outputs", "tolerances"};
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
   ANYDML_RETURN_IF_ERROR(node.GetRequired("claim", &out->claim));
   ANYDML_RETURN_IF_ERROR(ReadLevel(node, "since", &out->since));
@@ -39,6 +40,11 @@ Status ReadCase(const JsonNode& node, ConformanceCase* out) {
   }
   ANYDML_RETURN_IF_ERROR(outputs->Expect(JsonNode::Kind::kObject, "an object"));
   out->outputs = outputs->value();
+  if (const std::optional<JsonNode> tolerances = node.Find("tolerances")) {
+    std::vector<std::string_view> names(out->outputs.keys.begin(), out->outputs.keys.end());
+    ANYDML_RETURN_IF_ERROR(tolerances->ExpectKeys(names));
+    out->tolerances = tolerances->value();
+  }
   return {};
 }
 
@@ -80,12 +86,32 @@ Status LoadGroup(const fs::path& file, const std::string& group, std::vector<Con
   return CheckAllExpected(file.parent_path(), *models);
 }
 
+// What the buffer has from the start and is to keep (gaps, what is behind a tensor) is compared exactly.
+Status ReadTolerance(const JsonNode& node, const ModelBuffer& buffer, ExpectCommand* out) {
+  constexpr std::string_view kKeys[] = {"ulps", "relative", "absolute"};
+  ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
+  ANYDML_RETURN_IF_ERROR(node.GetOptional("ulps", &out->ulps));
+  ANYDML_RETURN_IF_ERROR(node.GetOptional("relative", &out->relative_tolerance));
+  ANYDML_RETURN_IF_ERROR(node.GetOptional("absolute", &out->absolute_tolerance));
+  if (buffer.type != DataType::kFloat32 && buffer.type != DataType::kFloat16)
+    return node.Error("'", buffer.name, "' is not FLOAT32 or FLOAT16; only those may differ");
+  const uint64_t bytes = BitSize(buffer.type) / 8;
+  const std::byte* const initial = buffer.bytes.data() + buffer.values_offset;
+  for (uint64_t i = 0; i < buffer.value_count(); ++i) {
+    out->exact.push_back(std::memcmp(initial + i * bytes, out->values.data() + i * bytes, bytes) == 0);
+  }
+  return {};
+}
+
 // What stands in the place of a writeFile command.
 Status ReadExpectation(const ConformanceCase& test, const ModelBuffer& buffer, ExpectCommand* out) {
   const JsonNode outputs(test.expected_path, test.outputs, StrCat("models.", test.name, ".outputs"));
   std::optional<JsonNode> values;
   ANYDML_RETURN_IF_ERROR(outputs.Require(buffer.name, &values));
-  return ReadExpectedElements(*values, buffer, &out->values);
+  ANYDML_RETURN_IF_ERROR(ReadExpectedElements(*values, buffer, &out->values));
+  const JsonNode tolerances(test.expected_path, test.tolerances, StrCat("models.", test.name, ".tolerances"));
+  const std::optional<JsonNode> tolerance = tolerances.Find(buffer.name);
+  return tolerance ? ReadTolerance(*tolerance, buffer, out) : Status();
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct ConformanceCase {
   std::string expected_path;
   std::shared_ptr<const std::vector<std::byte>> expected_text;  // which `outputs` refers to
   JsonValue outputs;
+  JsonValue tolerances;  // an object, or nothing: all of them are compared exactly
 
   std::string FullName() const { return group + "/" + name; }
 };

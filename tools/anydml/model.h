@@ -72,6 +72,8 @@ struct ExpectCommand {
   std::vector<std::byte> values;  // of the buffer's type
   double relative_tolerance = 0;
   double absolute_tolerance = 0;
+  uint32_t ulps = 0;        // of FLOAT32 and FLOAT16: so many units in the last place will do, too
+  std::vector<bool> exact;  // elements that no tolerance is for; none when it is empty
 };
 
 struct ModelCommand {

@@ -18,6 +18,24 @@
 namespace anydml::tools {
 namespace {
 
+// How many steps from one number of the type to the next lie between two of them.
+template <typename Bits>
+uint64_t UlpsApart(const std::byte* a, const std::byte* b) {
+  const auto place = [](const std::byte* element) {
+    Bits bits;
+    std::memcpy(&bits, element, sizeof(bits));
+    constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+    const auto magnitude = static_cast<int64_t>(bits & static_cast<Bits>(kSign - 1));
+    return (bits & kSign) != 0 ? -magnitude : magnitude;
+  };
+  return static_cast<uint64_t>(std::abs(place(a) - place(b)));
+}
+
+bool WithinUlps(DataType type, const std::byte* a, const std::byte* b, uint32_t ulps) {
+  if (type == DataType::kFloat32) return UlpsApart<uint32_t>(a, b) <= ulps;
+  return type == DataType::kFloat16 && UlpsApart<uint16_t>(a, b) <= ulps;
+}
+
 // The same bits always match; so do two NaNs.
 bool Matches(const ExpectCommand& command, DataType type, const std::byte* found, uint64_t index) {
   const std::byte* const expected = command.values.data();
@@ -26,6 +44,9 @@ bool Matches(const ExpectCommand& command, DataType type, const std::byte* found
   const double a = ElementToDouble(type, found, index), b = ElementToDouble(type, expected, index);
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (a == b) return BitSize(type) < 64 || type == DataType::kFloat64;  // 64-bit integers may round alike
+  if (!command.exact.empty() && command.exact[index]) return false;
+  // The largest number is one unit from infinity.
+  if (WithinUlps(type, found + index * bytes, expected + index * bytes, command.ulps)) return true;
   if (std::isinf(a) || std::isinf(b)) return false;
   return std::abs(a - b) <= command.absolute_tolerance + command.relative_tolerance * std::abs(b);
 }
