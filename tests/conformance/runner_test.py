@@ -16,7 +16,7 @@ ENVIRONMENT["ANYDML_ADAPTER"] = "cpu"
 
 
 def run(*command, **options):
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120, env=ENVIRONMENT,
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=300, env=ENVIRONMENT,
                           **options)
 
 
