@@ -112,14 +112,18 @@ class ElementDirect final : public Kernel {
     if (pieces_ == 1 && !loops_.empty()) {
       run.rows = std::min(end - unit, loops_.back().size - unit % loops_.back().size);
     }
+    const std::byte* const output = arguments.outputs[0].data;
+    bool streams = streams_;
     for (int s = 0; s < loop_.sources; ++s) {
       if (one_.sources[s].is_constant) continue;
-      run.sources[s].data = arguments.inputs[operands_[s].number].data + OffsetOf(operands_[s], unit, piece);
+      const std::byte* const input = arguments.inputs[operands_[s].number].data;
+      run.sources[s].data = input + OffsetOf(operands_[s], unit, piece);
+      streams = streams && input != output;  // in place, lines are in the caches already
     }
     std::byte* const to = arguments.outputs[0].data + OffsetOf(operands_[3], unit, piece);
     run.target.data = to;
     const uint64_t row_bytes = run.rows > 1 ? run.target.row_stride : 0;
-    run.target.streams = streams_ && (reinterpret_cast<uintptr_t>(to) | row_bytes) % 64 == 0;
+    run.target.streams = streams && (reinterpret_cast<uintptr_t>(to) | row_bytes) % 64 == 0;
     RunLoop(loop_, run);
     return run.rows;
   }
