@@ -1,10 +1,8 @@
-#include <algorithm>
-#include <array>
-
 #include "ops/common/checks.h"
 #include "ops/element/builder.h"
 #include "ops/mvn/problem.h"
 #include "ops/operator_table.h"
+#include "ops/reduce/axes.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -165,23 +163,6 @@ Status CheckAffine(const OperatorDesc& desc, FeatureLevel level) {
   return {};
 }
 
-Status CheckSetOfAxes(const OperatorDesc& desc, std::span<const uint32_t> axes) {
-  const uint32_t rank = desc.tensor("InputTensor")->rank;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i] >= rank) {
-      return InvalidArgument(desc.schema->name, ": Axes[", i, "] is ", axes[i],
-                             " but InputTensor.DimensionCount is ", rank, "; axes must be in [0, ", rank - 1,
-                             "]");
-    }
-    if (std::find(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(i), axes[i]) !=
-        axes.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return InvalidArgument(desc.schema->name, ": Axes[", i, "] is ", axes[i],
-                             " once more; each axis may be given once");
-    }
-  }
-  return {};
-}
-
 // Before 4.0 scale and bias have all channels.
 Status CheckChannels(const OperatorDesc& desc, FeatureLevel level) {
   constexpr FeatureLevel kAnyBroadcast = 0x4000;
@@ -198,13 +179,13 @@ Status CheckChannels(const OperatorDesc& desc, FeatureLevel level) {
 }
 
 Status Check1(const OperatorDesc& desc, FeatureLevel level) {
-  ANYDML_RETURN_IF_ERROR(CheckSetOfAxes(desc, MeanVarianceNormalization1Desc::From(desc).axes));
+  ANYDML_RETURN_IF_ERROR(CheckAxes(desc, MeanVarianceNormalization1Desc::From(desc).axes));
   ANYDML_RETURN_IF_ERROR(CheckAffine(desc, level));
   return CheckChannels(desc, level);
 }
 
 Status Check2(const OperatorDesc& desc, FeatureLevel level) {
-  ANYDML_RETURN_IF_ERROR(CheckSetOfAxes(desc, MeanVarianceNormalization2Desc::From(desc).axes));
+  ANYDML_RETURN_IF_ERROR(CheckAxes(desc, MeanVarianceNormalization2Desc::From(desc).axes));
   return CheckAffine(desc, level);
 }
 
