@@ -62,6 +62,12 @@ ScanLoops MakeScanLoops(const ScanProblem& p) {
   return loops;
 }
 
+bool NeighboursAreBeside(const ScanLoops& loops) {
+  const LoopNest<2>& sequences = loops.sequences;
+  return sequences.rank > 0 && sequences.loops[sequences.rank - 1].strides[ScanLoops::kOutput] <
+                                   loops.along.strides[ScanLoops::kOutput];
+}
+
 Exactness ScanBound(const ScanProblem& problem) {
   const bool is_half = problem.output.type == DataType::kFloat16;
   if (!is_half && problem.output.type != DataType::kFloat32) return {};

@@ -46,6 +46,9 @@ struct ScanLoops {
 };
 ScanLoops MakeScanLoops(const ScanProblem& problem);
 
+// Whether neighbours in memory are in neighbouring sequences, rather than in the same one.
+bool NeighboursAreBeside(const ScanLoops& loops);
+
 // What a sum in any order may be off.
 Exactness ScanBound(const ScanProblem& problem);
 

@@ -13,12 +13,11 @@ constexpr uint64_t kColumns = 2048;
 template <typename T, bool kMultiplies>
 class ScanLines final : public Kernel {
  public:
-  ScanLines(const ScanProblem& problem, uint32_t threads)
-      : machine_(problem), along_(MakeScanLoops(problem).along) {
-    const LoopNest<2> sequences = MakeScanLoops(problem).sequences;
-    // Whether neighbours in memory are rather in neighbouring sequences.
-    columns_ = sequences.rank > 0 && sequences.loops[sequences.rank - 1].strides[ScanLoops::kOutput] <
-                                         along_.strides[ScanLoops::kOutput];
+  ScanLines(const ScanProblem& problem, uint32_t threads) : machine_(problem) {
+    const ScanLoops loops = MakeScanLoops(problem);
+    const LoopNest<2>& sequences = loops.sequences;
+    along_ = loops.along;
+    columns_ = NeighboursAreBeside(loops);
     const uint64_t bytes = ElementCount(problem.output) * (BitSize(problem.output.type) / 8);
     uint32_t parts = PartsForBytes(bytes, threads);
     if (columns_) parts = std::min(parts, threads);  // neighbours together: memory is read in long pieces

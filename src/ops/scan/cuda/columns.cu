@@ -113,13 +113,7 @@ class ScanColumnsKernel final : public Kernel {
 }  // namespace
 
 std::string ScanCudaColumnsBetterNot(const ScanProblem& problem, const LowerContext&) {
-  const ScanLoops loops = MakeScanLoops(problem);
-  const uint64_t beside = loops.sequences.rank == 0
-                              ? 0
-                              : loops.sequences.loops[loops.sequences.rank - 1].strides[ScanLoops::kOutput];
-  if (loops.sequences.rank == 0 || beside >= loops.along.strides[ScanLoops::kOutput]) {
-    return "neighbours in memory are in the same sequence";
-  }
+  if (!NeighboursAreBeside(MakeScanLoops(problem))) return "neighbours in memory are in the same sequence";
   return {};
 }
 

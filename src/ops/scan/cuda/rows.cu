@@ -266,7 +266,8 @@ constexpr uint32_t kMaxParts = 1024;
 class ScanSplitKernel final : public ScanRowsKernel {
  public:
   ScanSplitKernel(const ScanProblem& problem, uint32_t multiprocessors) : ScanRowsKernel(problem) {
-    const uint64_t wanted = std::min<uint64_t>(kMaxParts, uint64_t{8} * multiprocessors);
+    const uint64_t shares = uint64_t{8} * multiprocessors / parameters_.sequences;
+    const uint64_t wanted = std::clamp<uint64_t>(shares, 2, kMaxParts);
     const uint64_t even = (parameters_.length + wanted - 1) / wanted;
     const uint64_t part = (even + kPartMultiple - 1) / kPartMultiple * kPartMultiple;
     parameters_.part_length = static_cast<uint32_t>(std::min<uint64_t>(part, parameters_.length));
@@ -290,7 +291,9 @@ class ScanSplitKernel final : public ScanRowsKernel {
   }
 };
 
-constexpr uint64_t kManySequences = 32;
+// With so many, blocks of cuda.rows keep the device busy; with fewer, those of cuda.columns do where they
+// apply.
+constexpr uint64_t kManySequences = 512, kManyBeside = 32;
 
 }  // namespace
 
@@ -298,8 +301,9 @@ std::string ScanCudaSplitBetterNot(const ScanProblem& problem, const LowerContex
   const uint64_t length = problem.output.sizes[problem.axis];
   if (length < 4 * kPartMultiple) return StrCat("sequences have ", length, " elements, too few to share");
   const uint64_t sequences = ElementCount(problem.output) / length;
-  if (sequences >= kManySequences) return StrCat(sequences, " sequences keep the device busy");
-  return {};
+  const bool beside = NeighboursAreBeside(MakeScanLoops(problem));
+  if (sequences < (beside ? kManyBeside : kManySequences)) return {};
+  return StrCat(sequences, " sequences keep the device busy");
 }
 
 std::unique_ptr<const Kernel> CreateScanCudaSplit(const ScanProblem& problem, const LowerContext& context,
