@@ -47,8 +47,10 @@ void Set(T* to, const T& value) {
   std::memcpy(to, &value, sizeof(T));
 }
 
-// 16 bytes anywhere.
-typedef uint64_t Vector __attribute__((vector_size(16), aligned(1), may_alias));
+// 16 bytes anywhere, in a register.
+struct __attribute__((packed, may_alias)) Vector {
+  Lanes<uint64_t>::Vector lanes;
+};
 
 // Runs that are copied faster in a loop without calls than by memcpy: a machine that sees nothing but whole
 // lines written in a row does not read them first.
@@ -59,17 +61,18 @@ inline __attribute__((always_inline)) void CopyShortRun(std::byte* __restrict to
   const auto* source = reinterpret_cast<const Vector*>(from);
   auto* target = reinterpret_cast<Vector*>(to);
   for (const auto* const lines = source + bytes / kLine * 4; source < lines; source += 4, target += 4) {
-    const Vector a = source[0], b = source[1], c = source[2], d = source[3];
-    target[0] = a;
-    target[1] = b;
-    target[2] = c;
-    target[3] = d;
+    const auto a = source[0].lanes, b = source[1].lanes, c = source[2].lanes, d = source[3].lanes;
+    target[0].lanes = a;
+    target[1].lanes = b;
+    target[2].lanes = c;
+    target[3].lanes = d;
   }
-  for (uint64_t left = bytes % kLine / sizeof(Vector); left > 0; --left) *target++ = *source++;
+  for (uint64_t left = bytes % kLine / sizeof(Vector); left > 0; --left)
+    (target++)->lanes = (source++)->lanes;
   if (bytes % sizeof(Vector) == 0) return;
   // Once more what is before the end.
-  *reinterpret_cast<Vector*>(to + bytes - sizeof(Vector)) =
-      *reinterpret_cast<const Vector*>(from + bytes - sizeof(Vector));
+  reinterpret_cast<Vector*>(to + bytes - sizeof(Vector))->lanes =
+      reinterpret_cast<const Vector*>(from + bytes - sizeof(Vector))->lanes;
 }
 
 // Some of them, `from_step` and `to_step` bytes apart.
