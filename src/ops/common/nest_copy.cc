@@ -18,19 +18,26 @@ constexpr uint64_t kItemBytes = uint64_t{64} << 10, kStreamRun = 2 << 10, kPerio
 // Elements of a square whose rows and columns are in as many pages as a processor keeps track of.
 constexpr uint64_t kBlockEdge = 512;
 
+// Whether writing past the caches saves more than it costs for the rows of a tile.
+#if defined(__x86_64__)
+constexpr bool kStreamsTiles = true;
+#else
+constexpr bool kStreamsTiles = false;
+#endif
+
 struct Wide {  // 16 bytes
   uint64_t words[2];
 };
 
-// Tiles of 16 KiB, whose rows are at least two lines on both sides.
+// Tiles of 16 or 32 KiB, whose rows are at least two lines on both sides.
 template <typename T>
-constexpr uint64_t kTileRows = sizeof(T) == 4   ? 64
-                               : sizeof(T) >= 8 ? 32
+constexpr uint64_t kTileRows = sizeof(T) == 16  ? 32
+                               : sizeof(T) == 8 ? 64
                                                 : 128;
 template <typename T>
-constexpr uint64_t kTileColumns = sizeof(T) == 1    ? 128
-                                  : sizeof(T) == 16 ? 32
-                                                    : 64;
+constexpr uint64_t kTileColumns = sizeof(T) == 1   ? 128
+                                  : sizeof(T) >= 8 ? 32
+                                                   : 64;
 
 int64_t Signed(uint64_t stride) { return static_cast<int64_t>(stride); }
 uint64_t Magnitude(uint64_t stride) { return Signed(stride) < 0 ? 0 - stride : stride; }
@@ -349,7 +356,7 @@ void NestCopy::ChooseSquares(uint32_t across) {
       column_items_ = (columns_.size + edge - 1) / edge;
     } while (edge > 128 && row_items_ * column_items_ * Iterations(outer_) < 64);
     item_rows_ = item_columns_ = edge;
-    streams_ = streams_ && columns_.size * width_ >= kLine;
+    streams_ = kStreamsTiles && streams_ && columns_.size * width_ >= kLine;
   }
   row_items_ = (rows_.size + item_rows_ - 1) / item_rows_;
   column_items_ = (columns_.size + item_columns_ - 1) / item_columns_;
