@@ -18,19 +18,26 @@ constexpr uint64_t kItemBytes = uint64_t{64} << 10, kStreamRun = 2 << 10, kPerio
 // Elements of a square whose rows and columns are in as many pages as a processor keeps track of.
 constexpr uint64_t kBlockEdge = 512;
 
+// Whether writing past the caches saves more than it costs for the rows of a tile.
+#if defined(__x86_64__)
+constexpr bool kStreamsTiles = true;
+#else
+constexpr bool kStreamsTiles = false;
+#endif
+
 struct Wide {  // 16 bytes
   uint64_t words[2];
 };
 
-// Tiles of 16 KiB, whose rows are at least two lines on both sides.
+// Tiles of 16 or 32 KiB, whose rows are at least two lines on both sides.
 template <typename T>
-constexpr uint64_t kTileRows = sizeof(T) == 4   ? 64
-                               : sizeof(T) >= 8 ? 32
+constexpr uint64_t kTileRows = sizeof(T) == 16  ? 32
+                               : sizeof(T) == 8 ? 64
                                                 : 128;
 template <typename T>
-constexpr uint64_t kTileColumns = sizeof(T) == 1    ? 128
-                                  : sizeof(T) == 16 ? 32
-                                                    : 64;
+constexpr uint64_t kTileColumns = sizeof(T) == 1   ? 128
+                                  : sizeof(T) >= 8 ? 32
+                                                   : 64;
 
 int64_t Signed(uint64_t stride) { return static_cast<int64_t>(stride); }
 uint64_t Magnitude(uint64_t stride) { return Signed(stride) < 0 ? 0 - stride : stride; }
@@ -47,8 +54,10 @@ void Set(T* to, const T& value) {
   std::memcpy(to, &value, sizeof(T));
 }
 
-// 16 bytes anywhere.
-typedef uint64_t Vector __attribute__((vector_size(16), aligned(1), may_alias));
+// 16 bytes anywhere, in a register.
+struct __attribute__((packed, may_alias)) Vector {
+  Lanes<uint64_t>::Vector lanes;
+};
 
 // Runs that are copied faster in a loop without calls than by memcpy: a machine that sees nothing but whole
 // lines written in a row does not read them first.
@@ -59,17 +68,18 @@ inline __attribute__((always_inline)) void CopyShortRun(std::byte* __restrict to
   const auto* source = reinterpret_cast<const Vector*>(from);
   auto* target = reinterpret_cast<Vector*>(to);
   for (const auto* const lines = source + bytes / kLine * 4; source < lines; source += 4, target += 4) {
-    const Vector a = source[0], b = source[1], c = source[2], d = source[3];
-    target[0] = a;
-    target[1] = b;
-    target[2] = c;
-    target[3] = d;
+    const auto a = source[0].lanes, b = source[1].lanes, c = source[2].lanes, d = source[3].lanes;
+    target[0].lanes = a;
+    target[1].lanes = b;
+    target[2].lanes = c;
+    target[3].lanes = d;
   }
-  for (uint64_t left = bytes % kLine / sizeof(Vector); left > 0; --left) *target++ = *source++;
+  for (uint64_t left = bytes % kLine / sizeof(Vector); left > 0; --left)
+    (target++)->lanes = (source++)->lanes;
   if (bytes % sizeof(Vector) == 0) return;
   // Once more what is before the end.
-  *reinterpret_cast<Vector*>(to + bytes - sizeof(Vector)) =
-      *reinterpret_cast<const Vector*>(from + bytes - sizeof(Vector));
+  reinterpret_cast<Vector*>(to + bytes - sizeof(Vector))->lanes =
+      reinterpret_cast<const Vector*>(from + bytes - sizeof(Vector))->lanes;
 }
 
 // Some of them, `from_step` and `to_step` bytes apart.
@@ -346,7 +356,7 @@ void NestCopy::ChooseSquares(uint32_t across) {
       column_items_ = (columns_.size + edge - 1) / edge;
     } while (edge > 128 && row_items_ * column_items_ * Iterations(outer_) < 64);
     item_rows_ = item_columns_ = edge;
-    streams_ = streams_ && columns_.size * width_ >= kLine;
+    streams_ = kStreamsTiles && streams_ && columns_.size * width_ >= kLine;
   }
   row_items_ = (rows_.size + item_rows_ - 1) / item_rows_;
   column_items_ = (columns_.size + item_columns_ - 1) / item_columns_;
