@@ -180,12 +180,19 @@ class SoftmaxBlocks final : public Kernel {
     ForEachTile(input, start, columns, [&](const SoftmaxTile& tile, const Block&) {
       maximum_.columns({tile.elements, tile.row_stride, tile.rows, columns, 0}, {maxima, nullptr});
     });
-    ForEachTile(input, start, columns,
-                [&](const SoftmaxTile& tile, const Block&) { AddExpOfColumns(tile, maxima, sums); });
+    // Where they can, the powers wait in the output.
+    const bool keeps = !is_log_ && direct_ && inner_.strides[1] == 1;
+    const auto kept = [&](const Block& to) {
+      return keeps ? reinterpret_cast<float*>(output) + to.offset : nullptr;
+    };
+    ForEachTile(input, start, columns, [&](const SoftmaxTile& tile, const Block& to) {
+      AddExpOfColumns(tile, maxima, sums, kept(to), to.row_stride);
+    });
     for (uint32_t i = 0; i < columns; ++i) {
       sums[i] = is_log_ ? lane::Log(lane::Tag<float>(), sums[i]) : 1 / sums[i];
     }
     ForEachTile(input, start, columns, [&](const SoftmaxTile& tile, const Block& to) {
+      if (keeps) return ScaleColumns(tile, sums, kept(to), to.row_stride);
       if (is_log_) {
         LogSoftmaxOfColumns(tile, maxima, sums, results);
       } else {

@@ -85,7 +85,7 @@ uint64_t WholeShiftRow(const float* x, uint64_t count, float max, float log, flo
 }
 
 // Row by row: lines of rows that are a power of two apart push each other out of the cache.
-uint64_t WholeAddExp(const SoftmaxTile& tile, const float* maxima, float* sums) {
+uint64_t WholeAddExp(const SoftmaxTile& tile, const float* maxima, float* sums, float* y, uint64_t y_stride) {
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
   const uint64_t whole = tile.columns / lanes * lanes;
@@ -94,6 +94,20 @@ uint64_t WholeAddExp(const SoftmaxTile& tile, const float* maxima, float* sums) 
     for (uint64_t i = 0; i < whole; i += lanes) {
       const auto power = PowersOf(d, hn::LoadU(d, x + i), hn::LoadU(d, maxima + i));
       hn::StoreU(hn::Add(hn::LoadU(d, sums + i), power), d, sums + i);
+      if (y != nullptr) hn::StoreU(power, d, y + r * y_stride + i);
+    }
+  }
+  return whole;
+}
+
+uint64_t WholeScale(const SoftmaxTile& tile, const float* factors, float* y, uint64_t y_stride) {
+  const F32 d;
+  const uint64_t lanes = hn::Lanes(d);
+  const uint64_t whole = tile.columns / lanes * lanes;
+  for (uint32_t r = 0; r < tile.rows; ++r, y += y_stride) {
+    for (uint64_t i = 0; i < whole; i += lanes) {
+      const auto product = hn::Mul(hn::LoadU(d, y + i), hn::LoadU(d, factors + i));
+      hn::StoreU(Canonical(d, product), d, y + i);
     }
   }
   return whole;
@@ -141,6 +155,7 @@ HWY_EXPORT(WholeExpOfRow);
 HWY_EXPORT(WholeScaleRow);
 HWY_EXPORT(WholeShiftRow);
 HWY_EXPORT(WholeAddExp);
+HWY_EXPORT(WholeScale);
 HWY_EXPORT(WholeSoftmax);
 HWY_EXPORT(WholeLogSoftmax);
 }  // namespace
@@ -191,10 +206,21 @@ void ShiftRow(const float* x, uint64_t count, float max, float log, float* y) {
   }
 }
 
-void AddExpOfColumns(const SoftmaxTile& tile, const float* maxima, float* sums) {
-  for (uint64_t i = ANYDML_WHOLE(WholeAddExp, tile, maxima, sums); i < tile.columns; ++i) {
+void AddExpOfColumns(const SoftmaxTile& tile, const float* maxima, float* sums, float* y, uint64_t y_stride) {
+  for (uint64_t i = ANYDML_WHOLE(WholeAddExp, tile, maxima, sums, y, y_stride); i < tile.columns; ++i) {
     for (uint32_t r = 0; r < tile.rows; ++r) {
-      sums[i] += PowerOf(tile.elements[r * tile.row_stride + i], maxima[i]);
+      const float power = PowerOf(tile.elements[r * tile.row_stride + i], maxima[i]);
+      sums[i] += power;
+      if (y != nullptr) y[r * y_stride + i] = power;
+    }
+  }
+}
+
+void ScaleColumns(const SoftmaxTile& tile, const float* factors, float* y, uint64_t y_stride) {
+  for (uint64_t i = ANYDML_WHOLE(WholeScale, tile, factors, y, y_stride); i < tile.columns; ++i) {
+    for (uint32_t r = 0; r < tile.rows; ++r) {
+      float& power = y[r * y_stride + i];
+      power = OneNan(power * factors[i]);
     }
   }
 }

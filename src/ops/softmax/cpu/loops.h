@@ -20,8 +20,11 @@ void ScaleRow(const float* x, uint64_t count, float factor, float* y);
 // y = x - max - log
 void ShiftRow(const float* x, uint64_t count, float max, float log, float* y);
 
-// Adds e^(x - max) of every row to the sums; all of these have a number per column.
-void AddExpOfColumns(const SoftmaxTile& tile, const float* maxima, float* sums);
+// Adds e^(x - max) of every row to the sums; all of these have a number per column. The powers go to y, if
+// there is one, whose rows are y_stride apart.
+void AddExpOfColumns(const SoftmaxTile& tile, const float* maxima, float* sums, float* y, uint64_t y_stride);
+// Multiplies every row of y by the factors.
+void ScaleColumns(const SoftmaxTile& tile, const float* factors, float* y, uint64_t y_stride);
 // y = e^(x - max) * factor, packed.
 void SoftmaxOfColumns(const SoftmaxTile& tile, const float* maxima, const float* factors, float* y);
 // y = x - max - log
