@@ -46,12 +46,12 @@ uint64_t Magnitude(uint64_t stride) { return Signed(stride) < 0 ? 0 - stride : s
 template <typename T>
 T Get(const T* from) {
   T value;
-  std::memcpy(&value, reinterpret_cast<const std::byte*>(from), sizeof(T));
+  std::memcpy(&value, from, sizeof(T));
   return value;
 }
 template <typename T>
 void Set(T* to, const T& value) {
-  std::memcpy(reinterpret_cast<std::byte*>(to), &value, sizeof(T));
+  std::memcpy(to, &value, sizeof(T));
 }
 
 // 16 bytes anywhere, in a register.
@@ -65,20 +65,21 @@ constexpr bool IsShortRun(uint64_t bytes) { return bytes >= kLine && bytes <= 8 
 
 inline __attribute__((always_inline)) void CopyShortRun(std::byte* __restrict to,
                                                         const std::byte* __restrict from, uint64_t bytes) {
-  uint64_t at = 0;
-  const auto get = [&](uint64_t i) { return Get(reinterpret_cast<const Vector*>(from + at) + i); };
-  const auto set = [&](uint64_t i, Vector value) { Set(reinterpret_cast<Vector*>(to + at) + i, value); };
-  for (; at + kLine <= bytes; at += kLine) {
-    const Vector a = get(0), b = get(1), c = get(2), d = get(3);
-    set(0, a);
-    set(1, b);
-    set(2, c);
-    set(3, d);
+  const auto* source = reinterpret_cast<const Vector*>(from);
+  auto* target = reinterpret_cast<Vector*>(to);
+  for (const auto* const lines = source + bytes / kLine * 4; source < lines; source += 4, target += 4) {
+    const auto a = source[0].lanes, b = source[1].lanes, c = source[2].lanes, d = source[3].lanes;
+    target[0].lanes = a;
+    target[1].lanes = b;
+    target[2].lanes = c;
+    target[3].lanes = d;
   }
-  for (; at + sizeof(Vector) <= bytes; at += sizeof(Vector)) set(0, get(0));
-  if (at == bytes) return;
-  at = bytes - sizeof(Vector);  // once more what is before the end
-  set(0, get(0));
+  for (uint64_t left = bytes % kLine / sizeof(Vector); left > 0; --left)
+    (target++)->lanes = (source++)->lanes;
+  if (bytes % sizeof(Vector) == 0) return;
+  // Once more what is before the end.
+  reinterpret_cast<Vector*>(to + bytes - sizeof(Vector))->lanes =
+      reinterpret_cast<const Vector*>(from + bytes - sizeof(Vector))->lanes;
 }
 
 // Some of them, `from_step` and `to_step` bytes apart.
