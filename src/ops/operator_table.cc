@@ -8,6 +8,7 @@
 #include "ops/fold/problem.h"
 #include "ops/gather/problem.h"
 #include "ops/gemm/problem.h"
+#include "ops/gemm/softmax.h"
 #include "ops/generate/problem.h"
 #include "ops/generate/random.h"
 #include "ops/integer_product/problem.h"
@@ -40,6 +41,7 @@ const OperatorTable& OwnOperatorTable() {
       .fold = FoldImplementations(),
       .gather = GatherImplementations(),
       .gemm = GemmImplementations(),
+      .gemm_softmax = GemmSoftmaxImplementations(),
       .generate = GenerateImplementations(),
       .integer_product = IntegerProductImplementations(),
       .lrn = LrnImplementations(),

@@ -16,6 +16,7 @@ struct ElementProblem;
 struct FoldProblem;
 struct GatherProblem;
 struct GemmProblem;
+struct GemmSoftmaxProblem;
 struct GenerateProblem;
 struct IntegerProductProblem;
 struct LrnProblem;
@@ -47,6 +48,7 @@ struct OperatorTable {
   std::span<const Implementation<FoldProblem>> fold;
   std::span<const Implementation<GatherProblem>> gather;
   std::span<const Implementation<GemmProblem>> gemm;
+  std::span<const Implementation<GemmSoftmaxProblem>> gemm_softmax;
   std::span<const Implementation<GenerateProblem>> generate;
   std::span<const Implementation<IntegerProductProblem>> integer_product;
   std::span<const Implementation<LrnProblem>> lrn;

@@ -1,6 +1,6 @@
 #include "ops/common/checks.h"
 #include "ops/element/builder.h"
-#include "ops/gemm/problem.h"
+#include "ops/gemm/softmax.h"
 #include "ops/operator_table.h"
 #include "schema/descriptions.generated.h"
 
@@ -38,6 +38,24 @@ Operand OperandB(const GemmDesc& desc) {
   return {"BTensor", desc.b, desc.trans_b == MatrixTransform::kTranspose};
 }
 
+Status CheckSoftmaxAxes(const GemmDesc& desc) {
+  const OperatorDesc* const fused = desc.fused_activation;
+  if (fused == nullptr || fused->schema->type != static_cast<uint32_t>(OperatorType::kActivationSoftmax1)) {
+    return {};
+  }
+  const int field = FindField(*fused->schema, "Axes");
+  uint32_t seen = 0;
+  for (const uint32_t axis : std::get<std::vector<uint32_t>>(fused->fields[field])) {
+    if (axis >= desc.output.rank) {
+      return InvalidArgument("GEMM: FusedActivation.Axes has ", axis, " but must be less than ",
+                             desc.output.rank, ", the output's DimensionCount");
+    }
+    if ((seen >> axis & 1) != 0) return InvalidArgument("GEMM: FusedActivation.Axes has ", axis, " twice");
+    seen |= 1u << axis;
+  }
+  return {};
+}
+
 Status Check(const OperatorDesc& desc, FeatureLevel) {
   const auto typed = GemmDesc::From(desc);
   const Operand a = OperandA(typed), b = OperandB(typed);
@@ -56,8 +74,29 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
   sizes[a.tensor.rank - 2] = a.rows();
   sizes[a.tensor.rank - 1] = b.columns();
   ANYDML_RETURN_IF_ERROR(CheckSizes(desc, "OutputTensor", sizes, "it is the product of ATensor and BTensor"));
+  ANYDML_RETURN_IF_ERROR(CheckSoftmaxAxes(typed));
   if (typed.c == nullptr) return {};
   return CheckSizes(desc, "CTensor", sizes, "it is added to the product");
+}
+
+// Of {batch, batch, m, n}, where the activation is a softmax.
+std::optional<AxisSet> SoftmaxAxes(const GemmDesc& desc) {
+  if (desc.fused_activation == nullptr) return std::nullopt;
+  const uint32_t shift = 4 - desc.output.rank;
+  switch (static_cast<OperatorType>(desc.fused_activation->schema->type)) {
+    case OperatorType::kActivationSoftmax:
+      return AxisSet{1} << 3;
+    case OperatorType::kActivationSoftmax1: {
+      const int field = FindField(*desc.fused_activation->schema, "Axes");
+      AxisSet axes = 0;
+      for (const uint32_t axis : std::get<std::vector<uint32_t>>(desc.fused_activation->fields[field])) {
+        axes |= AxisSet{1} << (axis + shift);
+      }
+      return axes;
+    }
+    default:
+      return std::nullopt;
+  }
 }
 
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
@@ -78,6 +117,10 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
     problem.beta = typed.beta;
   }
   problem.b_is_owned = typed.b.owned_by_dml;
+  if (const std::optional<AxisSet> axes = SoftmaxAxes(typed)) {
+    const GemmSoftmaxProblem whole = {problem, *axes};
+    return ChooseKernel(OperatorTableOf(context.backend).gemm_softmax, whole, context, out);
+  }
   if (typed.fused_activation != nullptr) {
     AppendActivation(*typed.fused_activation, &problem.activation, problem.activation.NewRegister());
   }

@@ -1,0 +1,19 @@
+// GEMM with a softmax of the product: its only activation that is not of single elements.
+#pragma once
+
+#include "ops/gemm/problem.h"
+#include "ops/reduce/axes.h"
+
+namespace anydml {
+
+struct GemmSoftmaxProblem {
+  GemmProblem product;  // without an activation
+  AxisSet axes = 0;     // of {batch, batch, m, n}
+};
+
+std::span<const Implementation<GemmSoftmaxProblem>> GemmSoftmaxImplementations();
+
+std::unique_ptr<const Kernel> CreateGemmThenSoftmax(const GemmSoftmaxProblem& problem,
+                                                    const LowerContext& context, std::string* why_not);
+
+}  // namespace anydml
