@@ -22,8 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F32 = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<F32>;
 
-constexpr uint64_t kRun =
-    4096;  // elements: additions before FLOAT64, and what is in the cache for a second look
+constexpr uint64_t kRun = 4096;         // elements: additions before FLOAT64
+constexpr uint64_t kPositionRun = 512;  // elements that are looked at once more if they have something better
 
 template <Accumulation kKind>
 HWY_INLINE FloatVector Term(FloatVector x) {
@@ -189,9 +189,9 @@ template <bool kMin, bool kLast>
 HWY_INLINE void AddRowToPosition(const void* elements, uint64_t count, uint32_t position,
                                  const Accumulators& one) {
   float& best = static_cast<float*>(one.values)[one.at];
-  for (uint64_t at = 0; at < count; at += kRun) {
+  for (uint64_t at = 0; at < count; at += kPositionRun) {
     const float* const x = static_cast<const float*>(elements) + at;
-    const uint64_t length = std::min(kRun, count - at);
+    const uint64_t length = std::min(kPositionRun, count - at);
     const float extreme = ExtremeOfRow<kMin>(x, length, kMin ? lane::kInfinity : -lane::kInfinity);
     if (!reduce::Replaces<kMin, kLast>(extreme, best)) continue;
     best = extreme;
