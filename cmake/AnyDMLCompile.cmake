@@ -17,11 +17,7 @@ if(ANYDML_SANITIZE)
   # Compiling takes longer than running: fewer of Highway's targets (the release build tests all of them). GCC 12
   # cannot compile SVE with ASan.
   set(sve_targets "HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128")
-  if(ANYDML_FUZZ)
-    add_compile_definitions("HWY_DISABLED_TARGETS=(${sve_targets})")
-  else()
-    add_compile_definitions("HWY_DISABLED_TARGETS=(${sve_targets}|HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL)")
-  endif()
+  add_compile_definitions("HWY_DISABLED_TARGETS=(${sve_targets}|HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL)")
   if(ANYDML_SANITIZE MATCHES undefined)
     # A finding fails the test instead of scrolling by.
     add_compile_options(-fno-sanitize-recover=undefined)
@@ -32,7 +28,7 @@ if(ANYDML_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
     message(FATAL_ERROR "ANYDML_FUZZ needs clang: libFuzzer is a part of it")
   endif()
-  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 
 # Where an installed program or library looks for others: the same in the build tree, which is laid out
