@@ -60,21 +60,22 @@ TEST_F(CliCheckTest, RulesOfTheOperatorItself) {
 
 // Valid or not has nothing to do with being implemented.
 TEST_F(CliCheckTest, OperatorsThatAreNotImplemented) {
-  const std::string product = R"("r": { "type": "MATRIX_MULTIPLY_INTEGER", "desc": {
-      "ATensor": { "DataType": "INT8", "Sizes": [1, 1, 2, 3] },
-      "BTensor": { "DataType": "INT8", "Sizes": [1, 1, 3, 4] },
-      "OutputTensor": { "DataType": "INT32", "Sizes": [SIZES] } } })";
+  const std::string attention = R"("r": { "type": "MULTIHEAD_ATTENTION", "desc": {
+      "QueryTensor": { "DataType": "FLOAT32", "Sizes": [1, 2, 4] },
+      "KeyTensor": { "DataType": "FLOAT32", "Sizes": [1, 3, 4] },
+      "ValueTensor": { "DataType": "FLOAT32", "Sizes": [1, 3, 4] },
+      "OutputTensor": { "DataType": "FLOAT32", "Sizes": [SIZES] },
+      "Scale": 0.5, "MaskFilterValue": -10000, "HeadCount": 2, "MaskType": "NONE" } })";
   const auto write = [&](const char* sizes) {
-    std::string text = product;
+    std::string text = attention;
     WriteModel(text.replace(text.find("SIZES"), 5, sizes));
   };
-  write("1, 1, 2, 4");
+  write("1, 2, 4");
   const CliResult result = Run({"check", "m.json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(
-      result.out.find(
-          "r (MATRIX_MULTIPLY_INTEGER): valid, accepted from feature level 2.1 on, not implemented yet"),
-      std::string::npos)
+  EXPECT_NE(result.out.find(
+                "r (MULTIHEAD_ATTENTION): valid, accepted from feature level 6.1 on, not implemented yet"),
+            std::string::npos)
       << result.out;
   write("2, 4");
   EXPECT_EQ(Text(RunJson(1, {"check", "m.json"}), {"dispatchables", "0", "valid"}), "false");

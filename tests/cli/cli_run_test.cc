@@ -268,10 +268,12 @@ TEST_F(CliRunTest, WrongDescriptions) {
         "FusedActivation: ACTIVATION_ELU: Alpha is missing");
   fails(3, R"({ "type": "hlsl" })", "hlsl");
   fails(3,
-        R"({ "type": "MATRIX_MULTIPLY_INTEGER", "desc": {
-              "ATensor": { "DataType": "INT8", "Sizes": [1, 1, 2, 3] },
-              "BTensor": { "DataType": "INT8", "Sizes": [1, 1, 3, 4] },
-              "OutputTensor": { "DataType": "INT32", "Sizes": [1, 1, 2, 4] } } })",
+        R"({ "type": "MULTIHEAD_ATTENTION", "desc": {
+              "QueryTensor": { "DataType": "FLOAT32", "Sizes": [1, 2, 4] },
+              "KeyTensor": { "DataType": "FLOAT32", "Sizes": [1, 3, 4] },
+              "ValueTensor": { "DataType": "FLOAT32", "Sizes": [1, 3, 4] },
+              "OutputTensor": { "DataType": "FLOAT32", "Sizes": [1, 2, 4] },
+              "Scale": 0.5, "MaskFilterValue": -10000, "HeadCount": 2, "MaskType": "NONE" } })",
         "not implemented yet");
 }
 

@@ -45,18 +45,18 @@ TEST_F(OperatorTest, OptionalOutAndWrongInterface) {
 }
 
 TEST_F(OperatorTest, KnownButNotImplemented) {
-  Tensor a(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 1, 2, 3});
-  Tensor b(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 1, 3, 2});
-  Tensor output(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 1, 2, 2});
-  DML_GEMM_OPERATOR_DESC desc = {};
-  desc.ATensor = a.desc();
-  desc.BTensor = b.desc();
+  Tensor query(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 2, 4});
+  Tensor output(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 2, 4});
+  DML_MULTIHEAD_ATTENTION_OPERATOR_DESC desc = {};
+  desc.QueryTensor = desc.KeyTensor = desc.ValueTensor = query.desc();
   desc.OutputTensor = output.desc();
-  desc.Alpha = 1;
-  ExpectFailure(Create(DML_OPERATOR_GEMM, &desc), DXGI_ERROR_UNSUPPORTED, "GEMM: ");
+  desc.Scale = 1;
+  desc.HeadCount = 2;
+  ExpectFailure(Create(DML_OPERATOR_MULTIHEAD_ATTENTION, &desc), DXGI_ERROR_UNSUPPORTED,
+                "MULTIHEAD_ATTENTION: ");
   // What is wrong with the description comes first.
-  desc.ATensor = nullptr;
-  ExpectFailure(Create(DML_OPERATOR_GEMM, &desc), E_INVALIDARG, "GEMM: ");
+  desc.OutputTensor = nullptr;
+  ExpectFailure(Create(DML_OPERATOR_MULTIHEAD_ATTENTION, &desc), E_INVALIDARG, "MULTIHEAD_ATTENTION: ");
 }
 
 TEST_F(OperatorTest, FactsNeedNoDevice) {
