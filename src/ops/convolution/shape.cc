@@ -133,9 +133,10 @@ ConvolutionShape ShapeOf(const ConvolutionFields& fields, const TensorDesc& outp
 }
 
 Status InferConvolution(const ConvolutionFields& fields, Dimensions* sizes) {
-  ANYDML_RETURN_IF_ERROR(CheckArrays(fields));
   *sizes = fields.input.sizes;
-  if (fields.filter.rank != fields.input.rank) return {};  // validation says so
+  // Validation says so.
+  if (fields.filter.rank != fields.input.rank || fields.input.rank < 3) return {};
+  ANYDML_RETURN_IF_ERROR(CheckArrays(fields));
   (*sizes)[1] = fields.backward ? fields.filter.sizes[1] * fields.groups : fields.filter.sizes[0];
   for (uint32_t d = 0; d + 2 < fields.input.rank; ++d) {
     const uint64_t padding = fields.backward ? 0 : OutputPadding(fields, d);
