@@ -92,8 +92,8 @@ ANYDML_BODY auto NotLess(D, V a, V b) {
   }
 }
 
-// The larger of two numbers, of which +0 is larger than -0. Of zeros, Max gives the first, the second or +0, as
-// the target pleases; both orders together have both. What comes of a NaN is nothing to use.
+// The larger of two numbers, of which +0 is larger than -0. Of zeros, Max gives the first, the second or +0,
+// as the target pleases; both orders together have both. What comes of a NaN is nothing to use.
 template <class V>
 ANYDML_BODY V LargerNumberOf(V a, V b) {
   return hn::And(hn::Max(a, b), hn::Max(b, a));
