@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/sanitizers.h"
 #include "d3d12/d3d12_test.h"
 
 namespace anydml::testing {
@@ -108,9 +109,7 @@ TEST_F(FenceTest, WhatIsNoEventIsRefused) {
 }
 
 TEST_F(FenceTest, NoDescriptorLeftForAnEvent) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "UBSan, which comes along, looks at objects through a pipe";
-#endif
+  if (kAddressSanitizer) GTEST_SKIP() << "UBSan, which comes along, looks at objects through a pipe";
   const auto fence = CreateFence(device());
   Event event;
   rlimit usual{};
