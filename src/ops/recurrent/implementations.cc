@@ -3,12 +3,16 @@
 namespace anydml {
 namespace {
 
-// What a step's sums (of numbers up to 1) and its functions are off goes into the sums of the next one.
+// A sum of n products is off by n * 2^-24 times the sum of the magnitudes (contract): 4 for inputs, a state
+// and biases up to 1 and weights whose rows sum up to 1. Such weights hand the state's error on to the next
+// step as it is, so that errors of steps add up; larger ones magnify it, whoever computes.
 Exactness Bound(const RecurrentProblem& problem) {
-  const auto terms = static_cast<double>(problem.inputs + 2 * problem.units + 16);
+  constexpr double kMagnitudes = 4;
+  constexpr uint64_t kFurtherTerms = 8;  // biases, a peephole, and the units in the last place of functions
+  const auto terms = static_cast<double>(problem.inputs + problem.units + kFurtherTerms);
   Exactness exactness;
-  exactness.absolute = exactness.relative = 0x1p-20 * terms * static_cast<double>(problem.steps);
-  exactness.float32_ulps = 64;
+  exactness.absolute = 0x1p-24 * terms * kMagnitudes * static_cast<double>(problem.steps);
+  exactness.relative = exactness.absolute;  // where functions without a limit let the state grow
   exactness.float16_ulps = 1;
   return exactness;
 }

@@ -141,7 +141,10 @@ TEST(Rnn, OnnxDefaults) {
       .Set("OutputSingleTensor", F32({1, 1, 3, 4}))
       .Named({"ACTIVATION_TANH"});
   const std::vector<float> hidden = network.Run()[0];
-  for (uint32_t i = 0; i < 12; ++i) EXPECT_NEAR(hidden[i], std::tanh(0.3 + 0.4 * (i / 4)), 1e-6);
+  for (uint32_t i = 0; i < 12; ++i) {
+    const uint32_t element = i / 4;
+    EXPECT_NEAR(hidden[i], std::tanh(0.3 + 0.4 * element), 1e-6);
+  }
 }
 
 TEST(Rnn, HalvesKeepTheStateAsFloats) {
@@ -216,7 +219,8 @@ TEST(Lstm, OnnxDefaults) {
       .Named({"ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"});
   const std::vector<float> hidden = network.Run()[0];
   for (uint32_t i = 0; i < 9; ++i) {
-    const double sum = 0.3 + 0.4 * (i / 3), gate = 1 / (1 + std::exp(-sum));
+    const uint32_t element = i / 3;
+    const double sum = 0.3 + 0.4 * element, gate = 1 / (1 + std::exp(-sum));
     EXPECT_NEAR(hidden[i], gate * std::tanh(gate * std::tanh(sum)), 1e-6);
   }
 }
@@ -268,7 +272,8 @@ TEST(Gru, OnnxDefaults) {
       .Named({"ACTIVATION_SIGMOID", "ACTIVATION_TANH"});
   const std::vector<float> hidden = network.Run()[0];
   for (uint32_t i = 0; i < 15; ++i) {
-    const double sum = 0.3 + 0.4 * (i / 5), z = 1 / (1 + std::exp(-sum));
+    const uint32_t element = i / 5;
+    const double sum = 0.3 + 0.4 * element, z = 1 / (1 + std::exp(-sum));
     EXPECT_NEAR(hidden[i], (1 - z) * std::tanh(sum), 1e-6);
   }
 }
