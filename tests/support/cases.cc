@@ -22,9 +22,10 @@ std::span<const CaseFamily> AllCaseFamilies() {
       ElementCases(),   FoldCases(),        GatherCases(),
       GemmCases(),      GenerateCases(),    IntegerProductCases(),
       LrnCases(),       MoveCases(),        MvnCases(),
-      OneHotCases(),    PoolingCases(),     ReduceCases(),
-      ResampleCases(),  RoiCases(),         ScanCases(),
-      ScatterCases(),   SoftmaxCases(),     TopKCases(),
+      OneHotCases(),    PoolingCases(),     RecurrentCases(),
+      ReduceCases(),    ResampleCases(),    RoiCases(),
+      ScanCases(),      ScatterCases(),     SoftmaxCases(),
+      TopKCases(),
   };
   return kFamilies;
 }
