@@ -29,6 +29,7 @@ std::string BetterInSteps(const AttentionProblem& problem, const LowerContext&) 
 constexpr Implementation<AttentionProblem> kImplementations[] = {
     {"cpu.blocks", "cpu", ANYDML_ON_CPU(CreateAttentionBlocksCpu), BetterInSteps, {}, Bound},
     {"cpu.steps", "cpu", ANYDML_ON_CPU(CreateAttentionStepsCpu), nullptr, {}, Bound},
+    {"cuda.few", "cuda", ANYDML_ON_CUDA(CreateAttentionFewCuda), nullptr, {}, Bound},
     {"cuda.steps", "cuda", ANYDML_ON_CUDA(CreateAttentionStepsCuda), nullptr, {}, Bound},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateAttentionReference)},
 };

@@ -66,6 +66,7 @@ AttentionOperands::Operand AttentionOperands::RowsOperand(const AttentionRows& r
   operand.type = p.type;
   const bool in_two = p.lengths.exists || (rows.past.exists && rows.fresh.exists);
   const bool converts = wide && is_half();
+  if (!needs.matrices) return operand;
   if (in_two || converts || rows.bias.exists || (needs.alignment && !IsAligned(operand.view))) {
     // Sums are not rounded before they are used.
     AddCopy(&operand, is_half() && !wide && !rows.bias.exists, name);
@@ -85,6 +86,7 @@ AttentionOperands::Operand AttentionOperands::QueryOperand(const Needs& needs) {
                   .bias = p.query_bias};
   operand.view = p.query;
   operand.type = p.type;
+  if (!needs.matrices) return operand;
   if (p.query_bias.exists || !RowsAreEven() || (needs.alignment && !IsAligned(p.query))) {
     AddCopy(&operand, is_half() && !p.query_bias.exists, "queries");
   }

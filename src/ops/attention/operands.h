@@ -82,8 +82,9 @@ class AttentionOperands : public CompositeKernel {
 
   // What products ask for.
   struct Needs {
-    bool matching_types;  // those of queries and keys, and FLOAT32 of values
-    bool alignment;       // that of bindings
+    bool matrices = true;         // evenly spaced rows with their biases
+    bool matching_types = false;  // those of queries and keys, and FLOAT32 of values
+    bool alignment = false;       // that of bindings
   };
 
   AttentionOperands(const AttentionProblem& problem, const Needs& needs);

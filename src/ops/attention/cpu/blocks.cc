@@ -46,8 +46,7 @@ class BlockSink final : public ProductSink {
 class AttentionBlocks final : public AttentionOperands {
  public:
   AttentionBlocks(const AttentionProblem& problem, uint32_t threads)
-      : AttentionOperands(problem, {.matching_types = false, .alignment = false}),
-        loops_(problem.type, threads) {
+      : AttentionOperands(problem, {}), loops_(problem.type, threads) {
     const uint64_t rows = problem.group * problem.queries, heads = problem.batch * problem.KeyHeads();
     // As many blocks as there are threads, where heads are fewer.
     const uint64_t wanted = (threads + heads - 1) / heads;

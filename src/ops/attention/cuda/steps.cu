@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ops/attention/cuda/join.h"
 #include "ops/common/cuda_chain.cuh"
 #include "ops/softmax/cuda/rows.cuh"
 
@@ -171,9 +172,7 @@ class AttentionStepsCuda final : public AttentionSteps {
  private:
   void Join(const AttentionJoin& join, const AttentionJoinMemory& memory,
             const KernelArguments& arguments) const override {
-    const JoinParameters p = {join, memory, join.AllRows()};
-    const uint64_t blocks = std::min((p.rows + kThreads / 32 - 1) / (kThreads / 32), kMostBlocks);
-    KernelChain(arguments.stream).Launch(is_half() ? JoinRows<__half> : JoinRows<float>, blocks, kThreads, p);
+    JoinOnDevice(join, memory, is_half(), arguments.stream);
   }
 
   void Weigh(float* logits, const AttentionWeightsMemory& memory,
@@ -185,6 +184,12 @@ class AttentionStepsCuda final : public AttentionSteps {
 };
 
 }  // namespace
+
+void JoinOnDevice(const AttentionJoin& join, const AttentionJoinMemory& memory, bool is_half, void* stream) {
+  const JoinParameters p = {join, memory, join.AllRows()};
+  const uint64_t blocks = std::min((p.rows + kThreads / 32 - 1) / (kThreads / 32), kMostBlocks);
+  KernelChain(stream).Launch(is_half ? JoinRows<__half> : JoinRows<float>, blocks, kThreads, p);
+}
 
 std::unique_ptr<const Kernel> CreateAttentionStepsCuda(const AttentionProblem& problem,
                                                        const LowerContext& context, std::string* why_not) {
