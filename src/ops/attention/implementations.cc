@@ -27,6 +27,7 @@ std::string BetterInSteps(const AttentionProblem& problem, const LowerContext&) 
 }
 
 constexpr Implementation<AttentionProblem> kImplementations[] = {
+    {"cpu.few", "cpu", ANYDML_ON_CPU(CreateAttentionFewCpu), nullptr, {}, Bound},
     {"cpu.blocks", "cpu", ANYDML_ON_CPU(CreateAttentionBlocksCpu), BetterInSteps, {}, Bound},
     {"cpu.steps", "cpu", ANYDML_ON_CPU(CreateAttentionStepsCpu), nullptr, {}, Bound},
     {"cuda.few", "cuda", ANYDML_ON_CUDA(CreateAttentionFewCuda), nullptr, {}, Bound},

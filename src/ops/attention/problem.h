@@ -71,6 +71,8 @@ std::unique_ptr<const Kernel> CreateAttentionBlocksCpu(const AttentionProblem& p
                                                        const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionStepsCpu(const AttentionProblem& problem,
                                                       const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateAttentionFewCpu(const AttentionProblem& problem,
+                                                    const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionFewCuda(const AttentionProblem& problem,
                                                      const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionStepsCuda(const AttentionProblem& problem,
