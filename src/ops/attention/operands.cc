@@ -30,9 +30,9 @@ AttentionOperands::AttentionOperands(const AttentionProblem& problem, const Need
   value_ = RowsOperand(problem.value, needs.matching_types, needs, "values");
 }
 
-bool AttentionOperands::IsAligned(const AttentionView& view) const {
-  constexpr uint64_t kOfBindings = 16;
-  return view.offset * (BitSize(problem_.type) / 8) % kOfBindings == 0;
+bool AttentionOperands::IsPlain(const AttentionView& view, uint64_t heads) const {
+  constexpr uint64_t kAlignmentOfBindings = 16;
+  return view.offset * (BitSize(problem_.type) / 8) % kAlignmentOfBindings == 0 && HasOneStride(view, heads);
 }
 
 void AttentionOperands::AddCopy(Operand* operand, bool copy_is_half, const char* name) {
@@ -67,7 +67,7 @@ AttentionOperands::Operand AttentionOperands::RowsOperand(const AttentionRows& r
   const bool in_two = p.lengths.exists || (rows.past.exists && rows.fresh.exists);
   const bool converts = wide && is_half();
   if (!needs.matrices) return operand;
-  if (in_two || converts || rows.bias.exists || (needs.alignment && !IsAligned(operand.view))) {
+  if (in_two || converts || rows.bias.exists || (needs.one_stride && !IsPlain(operand.view, p.KeyHeads()))) {
     // Sums are not rounded before they are used.
     AddCopy(&operand, is_half() && !wide && !rows.bias.exists, name);
   }
@@ -87,7 +87,7 @@ AttentionOperands::Operand AttentionOperands::QueryOperand(const Needs& needs) {
   operand.view = p.query;
   operand.type = p.type;
   if (!needs.matrices) return operand;
-  if (p.query_bias.exists || !RowsAreEven() || (needs.alignment && !IsAligned(p.query))) {
+  if (p.query_bias.exists || !RowsAreEven() || (needs.one_stride && !IsPlain(p.query, p.heads))) {
     AddCopy(&operand, is_half() && !p.query_bias.exists, "queries");
   }
   return operand;

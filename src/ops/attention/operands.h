@@ -84,7 +84,7 @@ class AttentionOperands : public CompositeKernel {
   struct Needs {
     bool matrices = true;         // evenly spaced rows with their biases
     bool matching_types = false;  // those of queries and keys, and FLOAT32 of values
-    bool alignment = false;       // that of bindings
+    bool one_stride = false;      // from head to head, of all batches, and the alignment of bindings
   };
 
   AttentionOperands(const AttentionProblem& problem, const Needs& needs);
@@ -105,6 +105,10 @@ class AttentionOperands : public CompositeKernel {
   Buffer BufferOf(const Operand& operand, const KernelArguments& arguments) const;
   AttentionWeightsMemory WeightsMemory(const KernelArguments& arguments) const;
 
+  // Whether the step from the last head of a batch to the next one is as long as all others.
+  bool HasOneStride(const AttentionView& view, uint64_t heads) const {
+    return problem_.batch == 1 || heads == 1 || view.batch == heads * view.head;
+  }
   // Whether the queries of a group, which share a head of keys, are evenly apart.
   bool RowsAreEven() const { return problem_.group == 1 || problem_.queries == 1; }
   // Those of a group as rows of a matrix: where they are even, or packed.
@@ -116,7 +120,7 @@ class AttentionOperands : public CompositeKernel {
  private:
   Operand RowsOperand(const AttentionRows& rows, bool wide, const Needs& needs, const char* name);
   Operand QueryOperand(const Needs& needs);
-  bool IsAligned(const AttentionView& view) const;
+  bool IsPlain(const AttentionView& view, uint64_t heads) const;
   void AddCopy(Operand* operand, bool copy_is_half, const char* name);
   void RunJoin(const Operand& operand, const KernelArguments& arguments) const;
 

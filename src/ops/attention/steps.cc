@@ -75,7 +75,9 @@ Status AttentionSteps::Create(const LowerContext& context) {
   if (weights().Rows() > kMostLogits / p.keys) {
     return Status(Code::kUnsupported, StrCat("there are more than ", kMostLogits, " logits"));
   }
-  converts_ = !RowsAreEven();
+  // Libraries for GPUs want one stride, and round no sums of FLOAT32 to FLOAT16.
+  const bool for_library = is_half() || !HasOneStride(p.output, p.heads);
+  converts_ = !RowsAreEven() || (for_library && context.backend != "cpu");
   logits_ = AddScratch("logits", weights().Rows() * p.keys * sizeof(float));
   if (converts_) result_ = AddScratch("output", weights().Rows() * p.value.columns * sizeof(float));
   return AddProducts(context);

@@ -13,7 +13,7 @@ class AttentionSteps : public AttentionOperands {
 
  protected:
   AttentionSteps(const AttentionProblem& problem, const LowerContext& context)
-      : AttentionOperands(problem, {.matching_types = true, .alignment = context.backend != "cpu"}) {}
+      : AttentionOperands(problem, {.matching_types = true, .one_stride = context.backend != "cpu"}) {}
 
   virtual void Weigh(float* logits, const AttentionWeightsMemory& memory,
                      const KernelArguments& arguments) const = 0;
