@@ -8,8 +8,8 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kLogits = uint64_t{1} << 17;  // 512 KiB
-constexpr uint64_t kLeastRows = 16, kMostRows = 128;
+constexpr uint64_t kLogits = uint64_t{1} << 17;       // 512 KiB
+constexpr uint64_t kLeastRows = 24, kMostRows = 144;  // whole tiles of 4, 6 or 8
 constexpr uint64_t kMostKeys = uint64_t{1} << 22;
 // Below this many multiplications a thread costs more to wake than it saves.
 constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
