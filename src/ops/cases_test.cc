@@ -11,7 +11,7 @@ void PrintTo(const CaseFamily& family, std::ostream* out) { *out << family.name;
 
 namespace {
 
-constexpr double kSeconds = 4;  // for each family
+constexpr double kSeconds = 2;  // for each family
 
 TEST(Cases, EveryImplementedOperatorHasSome) {
   std::map<uint32_t, int> families;

@@ -62,7 +62,7 @@ TEST_F(OperatorTest, KnownButNotImplemented) {
 TEST_F(OperatorTest, FactsNeedNoDevice) {
   EXPECT_NE(std::string(AnyDmlGetImplementations(DML_OPERATOR_TOP_K1)).find("\ncpu.reference"),
             std::string::npos);
-  EXPECT_STREQ(AnyDmlGetImplementations(DML_OPERATOR_GEMM), "");
+  EXPECT_STREQ(AnyDmlGetImplementations(DML_OPERATOR_MULTIHEAD_ATTENTION), "");
   EXPECT_STREQ(AnyDmlGetImplementations(0xFFFFFFFF), "");
 
   const TopK top_k({1, 1, 3, 4}, 3, 9);

@@ -79,6 +79,20 @@ class Maker {
         {Any(data), Indices(indices, sizes[0])});
   }
 
+  // With parameters for each channel.
+  void BatchNormalization(DataType type, const Sizes& sizes) {
+    const TensorDesc data = Packed(type, sizes), channels = Packed(type, {1, sizes[1], 1, 1});
+    Add(MakeDesc("BATCH_NORMALIZATION", {{"InputTensor", data},
+                                         {"MeanTensor", channels},
+                                         {"VarianceTensor", channels},
+                                         {"ScaleTensor", channels},
+                                         {"BiasTensor", channels},
+                                         {"OutputTensor", data},
+                                         {"Spatial", 1u},
+                                         {"Epsilon", 1e-5f}}),
+        {Any(data), Any(channels), Any(channels), Any(channels), Any(channels)});
+  }
+
   void Identity(const TensorDesc& input, FieldValue scale_bias) {
     const Sizes sizes(input.sizes.begin(), input.sizes.begin() + input.rank);
     Add(MakeDesc("ELEMENT_WISE_IDENTITY", {{"InputTensor", input},
@@ -146,6 +160,7 @@ std::vector<Case> LargeProblems() {
   make.ScatterNd(DataType::kFloat16, {900, 200}, 1, 1500, DataType::kInt32, false);
   make.ScatterNd(DataType::kUInt8, {300, 300}, 2, 270000, DataType::kInt32, true);
   make.GatherRows(DataType::kFloat32, {300, 264}, 1500, DataType::kInt64);
+  make.BatchNormalization(DataType::kFloat16, {4, 16, 64, 64});
   make.Identity(Strided(DataType::kUInt8, {900, 700}, {1, 900}), {});
   make.Identity(Packed(DataType::kFloat32, {300000}), ScaleBias{1.7f, -3});
   return make.Take();

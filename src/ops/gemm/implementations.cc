@@ -14,6 +14,11 @@ Exactness Bound(const GemmProblem& problem) {
   return exactness;
 }
 
+std::string BetterByTiles(const GemmProblem& problem, const LowerContext&) {
+  constexpr uint64_t kSmall = uint64_t{1} << 17;
+  return problem.Batches() * problem.m * problem.n * problem.k < kSmall ? "a small product" : "";
+}
+
 // Small products are done before a second kernel has started.
 std::string BetterInOne(const GemmProblem& problem, const LowerContext&) {
   constexpr uint64_t kLarge = uint64_t{1} << 24;
@@ -24,7 +29,7 @@ std::string BetterInOne(const GemmProblem& problem, const LowerContext&) {
 constexpr Implementation<GemmProblem> kImplementations[] = {
     {"cpu.few", "cpu", ANYDML_ON_CPU(CreateGemmFew), nullptr, {}, Bound},
     {"cpu.packed", "cpu", ANYDML_ON_CPU(CreateGemmPacked), nullptr, {}, Bound},
-    {"cuda.cublaslt", "cuda", ANYDML_ON_CUDA(CreateGemmCublas), nullptr, {}, Bound},
+    {"cuda.cublaslt", "cuda", ANYDML_ON_CUDA(CreateGemmCublas), BetterByTiles, {}, Bound},
     {"cuda.product_first", "cuda", ANYDML_ON_CUDA(CreateGemmInTwo), BetterInOne, {}, Bound},
     {"cuda.tiled", "cuda", ANYDML_ON_CUDA(CreateGemmTiledCuda), nullptr, {}, Bound},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateGemmReference)},

@@ -116,7 +116,6 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
     problem.c = Operand{"CTensor", *typed.c, false}.Matrix();
     problem.beta = typed.beta;
   }
-  problem.b_is_owned = typed.b.owned_by_dml;
   if (const std::optional<AxisSet> axes = SoftmaxAxes(typed)) {
     const GemmSoftmaxProblem whole = {problem, *axes};
     return ChooseKernel(OperatorTableOf(context.backend).gemm_softmax, whole, context, out);

@@ -38,7 +38,6 @@ struct GemmProblem {
   float alpha = 1;
   float beta = 0;
   ElementProgram activation;  // of register 0, FLOAT32; no instructions: none
-  bool b_is_owned = false;    // by the library: it may be packed at initialisation
 
   uint64_t Batches() const { return batch[0] * batch[1]; }
 
@@ -50,7 +49,6 @@ struct GemmProblem {
     t.b = a.Transposed();
     if (c) t.c = c->Transposed();
     t.output = output.Transposed();
-    t.b_is_owned = false;
     return t;
   }
 };

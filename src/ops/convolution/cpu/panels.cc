@@ -61,7 +61,9 @@ void FilterPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
     for (uint64_t s = 0; s < steps; ++s, at.Next(p)) {
       uint64_t offset = first * p.filter.output_channel + at.channel * p.filter.channel;
       for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at.taps[d] * p.filter.spatial[d];
-      LoadSome(data_ + offset * Width(type_), type_, p.filter.output_channel, count, to + s * width);
+      // Behind or, of a mirrored filter, before the first tap.
+      const auto bytes = static_cast<ptrdiff_t>(offset * Width(type_));
+      LoadSome(data_ + bytes, type_, p.filter.output_channel, count, to + s * width);
     }
   }
   if (zero_points_ == nullptr) return;

@@ -48,9 +48,9 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
     c##i##2 = hn::MulAdd(x, b2, c##i##2); \
   }
 #define ANYDML_PUT(i)                                      \
-  Put(d, c##i##0, to + i * to_stride, accumulate);         \
-  Put(d, c##i##1, to + i * to_stride + lanes, accumulate); \
-  Put(d, c##i##2, to + i * to_stride + 2 * lanes, accumulate);
+  Put(d, c##i##0, to + (i)*to_stride, accumulate);         \
+  Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate); \
+  Put(d, c##i##2, to + (i)*to_stride + 2 * lanes, accumulate);
 #else
 #define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = hn::Zero(d);
 #define ANYDML_STEP(i)                    \
@@ -60,8 +60,8 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
     c##i##1 = hn::MulAdd(x, b1, c##i##1); \
   }
 #define ANYDML_PUT(i)                              \
-  Put(d, c##i##0, to + i * to_stride, accumulate); \
-  Put(d, c##i##1, to + i * to_stride + lanes, accumulate);
+  Put(d, c##i##0, to + (i)*to_stride, accumulate); \
+  Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate);
 #endif
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   for (uint64_t step = 0; step < steps; ++step) {

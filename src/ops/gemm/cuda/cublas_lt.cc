@@ -6,6 +6,7 @@
 #include <cublasLt.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -117,8 +118,9 @@ constexpr uint64_t kWorkspaceAlignment = 256;
 class GemmCublas final : public Kernel {
  public:
   // False, with a reason, where the library cannot do it.
-  bool Create(const GemmProblem& p, int device, std::string* why_not) {
-    handle_ = HandleFor(device);
+  bool Create(const GemmProblem& p, const LowerContext& context, std::string* why_not) {
+    instead_ = CreateGemmTiledCuda(p, context, why_not);
+    handle_ = HandleFor(context.device->ordinal);
     if (handle_ == nullptr) {
       *why_not = "cuBLASLt could not be started";
       return false;
@@ -152,7 +154,9 @@ class GemmCublas final : public Kernel {
   }
 
   uint64_t temporary_bytes() const override {
-    return workspace_bytes_ == 0 ? 0 : workspace_bytes_ + kWorkspaceAlignment - kAlignment;
+    const uint64_t workspace =
+        workspace_bytes_ == 0 ? 0 : workspace_bytes_ + kWorkspaceAlignment - kAlignment;
+    return std::max(workspace, instead_->temporary_bytes());
   }
 
   Status Run(const KernelArguments& arguments) const override {
@@ -165,9 +169,8 @@ class GemmCublas final : public Kernel {
         handle_, desc_.operation, &alpha_, arguments.inputs[1].data, desc_.b, arguments.inputs[0].data,
         desc_.a, &beta, output, desc_.output, output, desc_.output, &algorithm_, workspace, workspace_bytes_,
         static_cast<cudaStream_t>(arguments.stream));
-    if (status == CUBLAS_STATUS_SUCCESS) return {};
-    return Status(Code::kDriverInternal,
-                  StrCat("cublasLtMatmul failed with status ", static_cast<int>(status)));
+    // The library has been seen to refuse small products whose algorithm it had offered.
+    return status == CUBLAS_STATUS_SUCCESS ? Status() : instead_->Run(arguments);
   }
 
  private:
@@ -218,6 +221,7 @@ class GemmCublas final : public Kernel {
     return true;
   }
 
+  std::unique_ptr<const Kernel> instead_;  // our own, for what the library does not do after all
   cublasLtHandle_t handle_ = nullptr;
   Descriptions desc_;
   cublasLtMatmulAlgo_t algorithm_ = {};
@@ -238,7 +242,7 @@ std::unique_ptr<const Kernel> CreateGemmCublas(const GemmProblem& problem, const
     return nullptr;
   }
   auto kernel = std::make_unique<GemmCublas>();
-  if (!kernel->Create(problem, context.device->ordinal, why_not)) return nullptr;
+  if (!kernel->Create(problem, context, why_not)) return nullptr;
   return kernel;
 }
 

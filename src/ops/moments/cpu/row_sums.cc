@@ -82,32 +82,33 @@ HWY_EXPORT(WholeProducts);
 #define ANYDML_WHOLE(function, ...) 0.0f
 #endif
 
+// What is not in vectors, which without Highway is everything, is one long sum: in FLOAT64.
 float SumOf(const float* x, uint64_t count) {
   uint64_t i = 0;
-  float sum = ANYDML_WHOLE(WholeSum, x, count);
-  for (; i < count; ++i) sum += x[i];
-  return sum;
+  double sum = ANYDML_WHOLE(WholeSum, x, count);
+  for (; i < count; ++i) sum += double{x[i]};
+  return static_cast<float>(sum);
 }
 
 float SumOfMagnitudes(const float* x, uint64_t count) {
   uint64_t i = 0;
-  float sum = ANYDML_WHOLE(WholeMagnitudes, x, count);
-  for (; i < count; ++i) sum += std::abs(x[i]);
-  return sum;
+  double sum = ANYDML_WHOLE(WholeMagnitudes, x, count);
+  for (; i < count; ++i) sum += double{std::abs(x[i])};
+  return static_cast<float>(sum);
 }
 
 float SumOfSquares(const float* x, uint64_t count, float center) {
   uint64_t i = 0;
-  float sum = ANYDML_WHOLE(WholeSquares, x, count, center);
-  for (; i < count; ++i) sum += (x[i] - center) * (x[i] - center);
-  return sum;
+  double sum = ANYDML_WHOLE(WholeSquares, x, count, center);
+  for (; i < count; ++i) sum += double{(x[i] - center) * (x[i] - center)};
+  return static_cast<float>(sum);
 }
 
 float SumOfProducts(const float* g, const float* x, uint64_t count, float center) {
   uint64_t i = 0;
-  float sum = ANYDML_WHOLE(WholeProducts, g, x, count, center);
-  for (; i < count; ++i) sum += g[i] * (x[i] - center);
-  return sum;
+  double sum = ANYDML_WHOLE(WholeProducts, g, x, count, center);
+  for (; i < count; ++i) sum += double{g[i] * (x[i] - center)};
+  return static_cast<float>(sum);
 }
 
 }  // namespace anydml

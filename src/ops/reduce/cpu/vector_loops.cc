@@ -111,7 +111,7 @@ HWY_INLINE void AddColumnsToSums(const ReduceTile& tile, const Accumulators& all
 }
 
 template <bool kMin>
-float ExtremeOfRow(const float* HWY_RESTRICT x, uint64_t count, float extreme) {
+float ExactExtremeOfRow(const float* HWY_RESTRICT x, uint64_t count, float extreme) {
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
   uint64_t i = 0;
@@ -132,6 +132,51 @@ float ExtremeOfRow(const float* HWY_RESTRICT x, uint64_t count, float extreme) {
   for (; i < count; ++i) extreme = reduce::Extreme<kMin>(extreme, x[i]);
   return extreme;
 }
+
+#if HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
+template <bool kMin>
+float ExtremeOfRow(const float* HWY_RESTRICT x, uint64_t count, float extreme) {
+  return ExactExtremeOfRow<kMin>(x, count, extreme);
+}
+#else
+// What targets make of NaNs and of zeros differs: NaNs are only noticed, and a run that has one, or whose
+// extreme is a zero, is looked at once more.
+template <bool kMin>
+HWY_INLINE FloatVector AnyExtremeOf(FloatVector a, FloatVector b) {
+  return kMin ? hn::Min(a, b) : hn::Max(a, b);
+}
+
+template <bool kMin>
+float ExtremeOfRun(const float* HWY_RESTRICT x, uint64_t count, float extreme) {
+  const F32 d;
+  const uint64_t lanes = hn::Lanes(d), whole = count / (2 * lanes) * (2 * lanes);
+  if (whole == 0) return ExactExtremeOfRow<kMin>(x, count, extreme);
+  auto a = hn::LoadU(d, x), b = hn::LoadU(d, x + lanes);
+  auto nan_a = hn::IsNaN(a), nan_b = hn::IsNaN(b);
+  for (uint64_t i = 2 * lanes; i < whole; i += 2 * lanes) {
+    const auto v = hn::LoadU(d, x + i), w = hn::LoadU(d, x + i + lanes);
+    a = AnyExtremeOf<kMin>(a, v);
+    b = AnyExtremeOf<kMin>(b, w);
+    nan_a = hn::Or(nan_a, hn::IsNaN(v));
+    nan_b = hn::Or(nan_b, hn::IsNaN(w));
+  }
+  if (!hn::AllFalse(d, hn::Or(nan_a, nan_b))) return ExactExtremeOfRow<kMin>(x, count, extreme);
+  HWY_ALIGN float each[hn::MaxLanes(d)];
+  hn::Store(AnyExtremeOf<kMin>(a, b), d, each);
+  float found = each[0];
+  for (uint64_t l = 1; l < lanes; ++l) found = reduce::Extreme<kMin>(found, each[l]);
+  if (found == 0) return ExactExtremeOfRow<kMin>(x, count, extreme);
+  return ExactExtremeOfRow<kMin>(x + whole, count - whole, reduce::Extreme<kMin>(extreme, found));
+}
+
+template <bool kMin>
+float ExtremeOfRow(const float* HWY_RESTRICT x, uint64_t count, float extreme) {
+  for (uint64_t at = 0; at < count; at += kRun) {
+    extreme = ExtremeOfRun<kMin>(x + at, std::min(kRun, count - at), extreme);
+  }
+  return extreme;
+}
+#endif
 
 template <bool kMin>
 HWY_INLINE void AddRowToExtreme(const void* elements, uint64_t count, const Accumulators& one) {
