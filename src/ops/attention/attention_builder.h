@@ -1,10 +1,12 @@
 // Descriptions of attention with their content, for tests.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/half.h"
 #include "ops/gemm/gemm_cases.h"
 #include "support/operator_runner.h"
 
@@ -24,12 +26,21 @@ class Attention {
     Set("KeyValueHeadCount", key_heads);
   }
 
+  // From here on numbers are given as FLOAT16, and outputs have it.
+  Attention& OfHalves() {
+    type_ = DataType::kFloat16;
+    return *this;
+  }
+
   Attention& Set(const char* field, FieldValue value) {
     SetField(&desc_, field, std::move(value));
     return *this;
   }
   Attention& Give(const char* field, const std::vector<uint32_t>& sizes, const Numbers& numbers) {
-    return Give(field, Packed(DataType::kFloat32, sizes), numbers);
+    if (type_ == DataType::kFloat32) return Give(field, Packed(type_, sizes), numbers);
+    std::vector<Half> halves(numbers.size());
+    std::transform(numbers.begin(), numbers.end(), halves.begin(), ToHalf);
+    return Give(field, Packed(type_, sizes), halves);
   }
   Attention& Give(const char* field, const std::vector<uint32_t>& sizes, const Integers& numbers) {
     return Give(field, Packed(DataType::kInt32, sizes), numbers);
@@ -40,7 +51,7 @@ class Attention {
     return Give(field, tensor, Numbers(ElementCount(tensor)));
   }
   Attention& Out(const char* field, const std::vector<uint32_t>& sizes) {
-    return Set(field, Packed(DataType::kFloat32, sizes));
+    return Set(field, Packed(type_, sizes));
   }
   Attention& Mask(MaskType type, const std::vector<uint32_t>& sizes, const Integers& numbers) {
     return Give("MaskTensor", sizes, numbers).Set("MaskType", static_cast<uint32_t>(type));
@@ -51,7 +62,9 @@ class Attention {
 
   std::string Refusal() const { return ImplementationOf(desc_).check(desc_, kLatestFeatureLevel).message(); }
 
-  // Output `number` of the reference; all others agree with it.
+  void ExpectAgreement() const { ExpectAllAgree(desc_, inputs_); }
+
+  // Output `number` of the reference, of FLOAT32; all others agree with it.
   Numbers Run(size_t number = 0) const {
     const RunResult result = ExpectAllAgree(desc_, inputs_);
     return Gathered<float>(*desc_.outputs()[number], result.outputs.at(number));
@@ -70,6 +83,7 @@ class Attention {
   }
 
   OperatorDesc desc_;
+  DataType type_ = DataType::kFloat32;
   std::vector<Bytes> inputs_;
 };
 

@@ -181,8 +181,45 @@ TEST(Attention, LongSequences) {
         .Give("KeyTensor", {1, keys, kKeyHeads * kSize}, Eighths(keys * kKeyHeads * kSize, 3))
         .Give("ValueTensor", {1, keys, kKeyHeads * kSize}, Eighths(keys * kKeyHeads * kSize, 7))
         .Out("OutputTensor", {1, queries, kHeads * kSize});
-    attention.Run();
+    attention.ExpectAgreement();
   }
+}
+
+// More than one tile of queries and of keys, rows that fill a tile's columns and such that do not.
+TEST(Attention, LongSequencesOfHalves) {
+  constexpr uint32_t kHeads = 2, kQueries = 150, kKeys = 137;
+  for (const auto& [size, value_size] : {std::pair(64u, 40u), std::pair(104u, 128u)}) {
+    Attention attention(kHeads, 1);
+    attention.OfHalves()
+        .Set("Scale", 0.125f)
+        .Give("QueryTensor", {1, kQueries, kHeads * size}, Eighths(kQueries * kHeads * size, 5))
+        .Give("KeyTensor", {1, kKeys, size}, Eighths(kKeys * size, 3))
+        .Give("ValueTensor", {1, kKeys, value_size}, Eighths(kKeys * value_size, 7))
+        .Out("OutputTensor", {1, kQueries, kHeads * value_size});
+    attention.ExpectAgreement();
+  }
+}
+
+TEST(Attention, LongSequencesOfHalvesBehindAPast) {
+  constexpr uint32_t kHeads = 2, kQueries = 130, kRoom = 210, kSize = 16;
+  const auto begin = [] {
+    Attention attention(kHeads, 1);
+    attention.OfHalves()
+        .Set("Scale", 0.25f)
+        .Give("QueryTensor", {2, kQueries, kHeads * kSize}, Eighths(2 * kQueries * kHeads * kSize, 5))
+        .Give("KeyTensor", {2, kQueries, kSize}, Eighths(2 * kQueries * kSize, 3))
+        .Give("ValueTensor", {2, kQueries, kSize}, Eighths(2 * kQueries * kSize, 7))
+        .Out("OutputTensor", {2, kQueries, kHeads * kSize})
+        .Out("OutputPresentKeyTensor", {2, 1, kRoom, kSize})
+        .Out("OutputPresentValueTensor", {2, 1, kRoom, kSize});
+    return attention;
+  };
+  begin().Give("PastSequenceLengthsTensor", {2}, Integers{0, 71}).ExpectAgreement();
+  constexpr uint32_t kPast = kRoom - kQueries;
+  begin()
+      .Give("PastKeyTensor", {2, 1, kPast, kSize}, Eighths(2 * kPast * kSize, 11))
+      .Give("PastValueTensor", {2, 1, kPast, kSize}, Eighths(2 * kPast * kSize, 13))
+      .ExpectAgreement();
 }
 
 // What every implementation leaves in outputs that have content before.

@@ -31,6 +31,7 @@ constexpr Implementation<AttentionProblem> kImplementations[] = {
     {"cpu.blocks", "cpu", ANYDML_ON_CPU(CreateAttentionBlocksCpu), BetterInSteps, {}, Bound},
     {"cpu.steps", "cpu", ANYDML_ON_CPU(CreateAttentionStepsCpu), nullptr, {}, Bound},
     {"cuda.few", "cuda", ANYDML_ON_CUDA(CreateAttentionFewCuda), nullptr, {}, Bound},
+    {"cuda.tiles", "cuda", ANYDML_ON_CUDA(CreateAttentionTilesCuda), nullptr, {}, Bound},
     {"cuda.steps", "cuda", ANYDML_ON_CUDA(CreateAttentionStepsCuda), nullptr, {}, Bound},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateAttentionReference)},
 };
