@@ -75,6 +75,7 @@ struct ConvolutionProblem {
   ConvolutionShape shape;
   std::optional<uint64_t> bias;  // the stride between channels
   ElementProgram activation;     // of register 0, FLOAT32
+  bool filter_is_owned = false;  // by the library: may be packed at initialisation
 };
 
 std::span<const Implementation<ConvolutionProblem>> ConvolutionImplementations();
