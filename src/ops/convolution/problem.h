@@ -81,6 +81,8 @@ struct ConvolutionProblem {
 std::span<const Implementation<ConvolutionProblem>> ConvolutionImplementations();
 std::span<const char* const> ConvolutionImplementationNames();
 
+std::unique_ptr<const Kernel> CreateConvolutionDepthwise(const ConvolutionProblem& problem,
+                                                         const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionProduct(const ConvolutionProblem& problem,
                                                        const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionReference(const ConvolutionProblem& problem,
