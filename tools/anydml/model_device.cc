@@ -3,6 +3,15 @@
 #include "anydml/c_desc.h"
 
 namespace anydml::tools {
+namespace {
+
+std::vector<bool> Presence(const std::vector<const TensorDesc*>& tensors) {
+  std::vector<bool> present;
+  for (const TensorDesc* tensor : tensors) present.push_back(tensor != nullptr);
+  return present;
+}
+
+}  // namespace
 
 Status At(const std::string& where, const Status& status) {
   return status.ok() ? status : Status(status.code(), where + status.message());
@@ -15,12 +24,6 @@ Status ModelOnDevice::Prepare() {
   }
   for (const ModelOperator& op : model_.operators) ANYDML_RETURN_IF_ERROR(At(op.where, Compile(op)));
   return {};
-}
-
-static std::vector<bool> Presence(const std::vector<const TensorDesc*>& tensors) {
-  std::vector<bool> present;
-  for (const TensorDesc* tensor : tensors) present.push_back(tensor != nullptr);
-  return present;
 }
 
 Status ModelOnDevice::Compile(const ModelOperator& op) {
