@@ -80,6 +80,9 @@ struct Graph {
 // or the edge.
 Status BuildGraph(GraphDescription description, Graph* graph);
 
+// A part of BuildGraph (present.cc).
+Status ConnectPresentOutputs(Graph* graph);
+
 // One kernel for the graph. Its inputs and outputs are the graph's. `without`: passes that are not run, as
 // RunPasses takes them.
 Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out);
