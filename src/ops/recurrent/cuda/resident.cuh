@@ -4,83 +4,9 @@
 #pragma once
 
 #include "ops/element/cuda/memory.cuh"
-#include "ops/recurrent/cuda/activation.cuh"
-#include "ops/recurrent/cuda/tensor.cuh"
+#include "ops/recurrent/cuda/resident_parts.cuh"
 
 namespace anydml::recurrent_cuda {
-
-inline constexpr uint32_t kResidentThreads = 256;
-inline constexpr uint32_t kWarps = kResidentThreads / 32;
-inline constexpr uint32_t kTileRows = 16;  // sums of gates and units that are made at a time
-
-struct Resident {
-  DeviceTensor recurrence, bias, hidden_init, cell_init, peephole;
-  DeviceTensor sequence, single, cell_single;
-  const uint32_t* lengths;  // null: none
-  uint64_t lengths_stride;
-  const float* from_inputs;  // {direction, time, batch, gate and unit}
-  float* hidden;             // {2, direction, batch, unit_stride}
-  float* reset;              // {direction, batch, unit_stride}
-  uint32_t* arrived;         // of each direction; 0 before
-  uint32_t directions, steps, batch, units, gates;
-  uint32_t unit_stride;  // units, to a multiple of 4
-  uint32_t block_units, blocks_per_direction;
-  Activation activations[2][kMaxCellActivations];
-  CellKind kind;
-  DataType type;
-  bool couples_input_and_forget, linear_before_reset, first_is_backward;
-
-  __host__ __device__ uint32_t rows() const { return gates * block_units; }
-  __host__ __device__ bool resets_first() const { return kind == CellKind::kGru && !linear_before_reset; }
-};
-
-// Pieces of shared memory, in floats. kBatch: as many elements of the batch as tiles have.
-template <uint32_t kBatch>
-struct SharedLayout {
-  // Rows of partial sums are 8 banks apart, rows of what is multiplied 4.
-  static constexpr uint32_t kPartialStride = kBatch == 8 ? 8 : kBatch + 8;
-
-  uint32_t k;         // numbers of a row that are multiplied: a multiple of 4 for each warp
-  uint32_t k_stride;  // of weights and states
-  uint32_t weights, state, partials, sums, inputs, own_hidden, own_cell, biases, peepholes, lengths, places;
-  uint32_t total;
-
-  __host__ __device__ explicit SharedLayout(const Resident& p) {
-    const auto to_tiles = [](uint32_t rows) { return (rows + kTileRows - 1) / kTileRows * kTileRows; };
-    // The tiles of the last gate begin at its first row.
-    const uint32_t rows = p.rows();
-    const uint32_t last = p.resets_first() ? 2 * p.block_units + to_tiles(p.block_units) : 0;
-    const uint32_t tile_rows = to_tiles(rows) > last ? to_tiles(rows) : last;
-    k = (p.units + 4 * kWarps - 1) / (4 * kWarps) * (4 * kWarps);
-    k_stride = k + 4;
-    weights = 0;
-    state = weights + tile_rows * k_stride;
-    partials = state + kBatch * k_stride;
-    sums = partials + kWarps * kTileRows * kPartialStride;
-    inputs = sums + rows * kBatch;
-    own_hidden = inputs + rows * kBatch;
-    own_cell = own_hidden + p.block_units * kBatch;
-    biases = own_cell + p.block_units * kBatch;
-    peepholes = biases + 2 * rows;
-    lengths = peepholes + 3 * p.block_units;
-    places = lengths + kBatch;
-    total = places + rows;
-  }
-};
-
-// Waits for all blocks of a direction. `meeting` counts from 1.
-__device__ inline void Meet(uint32_t* arrived, uint32_t meeting, uint32_t blocks) {
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    atomicAdd(arrived, 1);
-    // The counter may wrap.
-    while (static_cast<int32_t>(*static_cast<volatile uint32_t*>(arrived) - meeting * blocks) < 0) {
-    }
-    __threadfence();
-  }
-  __syncthreads();
-}
 
 template <uint32_t kBatch>
 class ResidentBlock {
@@ -242,6 +168,11 @@ class ResidentBlock {
 
   // Sums of rows [begin, end): weights times the state. A warp has a part of each row.
   __device__ void Multiply(uint32_t begin, uint32_t end) {
+    if (p_.type == DataType::kFloat16) return MultiplyHalves(begin, end);
+    MultiplyFloats(begin, end);
+  }
+
+  __device__ void MultiplyFloats(uint32_t begin, uint32_t end) {
     constexpr uint32_t kColumns = kBatch / 8;  // elements of the batch that a thread has
     const uint32_t part = at_.k / kWarps;
     for (uint32_t tile = begin; tile < end; tile += kTileRows) {
@@ -266,27 +197,56 @@ class ResidentBlock {
           }
         }
       }
-      AddParts(sums, tile, end);
+      ANYDML_UNROLL for (uint32_t i = 0; i < 4; ++i) {
+        ANYDML_UNROLL for (uint32_t j = 0; j < kColumns; ++j) {
+          Partial(warp_, lane_ % 4 + 4 * i, lane_ / 4 + 8 * j) = sums[i][j];
+        }
+      }
+      AddPartials(tile, end);
     }
   }
 
-  template <uint32_t kColumns>
-  __device__ void AddParts(const float (&sums)[4][kColumns], uint32_t tile, uint32_t end) {
-    constexpr uint32_t kStride = SharedLayout<kBatch>::kPartialStride;
-    float* const partials = shared_ + at_.partials;
-    ANYDML_UNROLL for (uint32_t i = 0; i < 4; ++i) {
-      ANYDML_UNROLL for (uint32_t j = 0; j < kColumns; ++j) {
-        partials[(warp_ * kTileRows + lane_ % 4 + 4 * i) * kStride + lane_ / 4 + 8 * j] = sums[i][j];
+  // The same by tensor cores, of weights that were FLOAT16: these are TF32 numbers, and a state is the sum of
+  // two such numbers but for 2^-21 of it.
+  __device__ void MultiplyHalves(uint32_t begin, uint32_t end) {
+    constexpr uint32_t kColumns = kBatch / 8;
+    const uint32_t part = at_.k / kWarps, below = 8 * at_.k_stride;
+    const uint32_t place = lane_ / 4 * at_.k_stride + warp_ * part + lane_ % 4;
+    for (uint32_t tile = begin; tile < end; tile += kTileRows) {
+      float sums[kColumns][4] = {};
+      const float* const weights = shared_ + at_.weights + tile * at_.k_stride + place;
+      const float* const state = shared_ + at_.state + place;
+      for (uint32_t k = 0; k < part; k += 8) {
+        const float w[] = {weights[k], weights[below + k], weights[k + 4], weights[below + k + 4]};
+        ANYDML_UNROLL for (uint32_t j = 0; j < kColumns; ++j) {
+          const float s[] = {state[j * below + k], state[j * below + k + 4]};
+          const float upper[] = {UpperBits(s[0]), UpperBits(s[1])};
+          const float lower[] = {RestOf(s[0], upper[0]), RestOf(s[1], upper[1])};
+          MultiplyTiles(w, upper, sums[j]);
+          MultiplyTiles(w, lower, sums[j]);
+        }
       }
+      ANYDML_UNROLL for (uint32_t j = 0; j < kColumns; ++j) {
+        ANYDML_UNROLL for (uint32_t i = 0; i < 4; ++i) {
+          Partial(warp_, lane_ / 4 + i / 2 * 8, 8 * j + lane_ % 4 * 2 + i % 2) = sums[j][i];
+        }
+      }
+      AddPartials(tile, end);
     }
+  }
+
+  __device__ float& Partial(uint32_t warp, uint32_t row, uint32_t element) {
+    constexpr uint32_t kStride = SharedLayout<kBatch>::kPartialStride;
+    return shared_[at_.partials + (warp * kTileRows + row) * kStride + element];
+  }
+
+  __device__ void AddPartials(uint32_t tile, uint32_t end) {
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < kTileRows * kBatch; i += kResidentThreads) {
       const uint32_t row = i / kBatch, element = i % kBatch;
       if (tile + row >= end) continue;
       float sum = 0;
-      for (uint32_t warp = 0; warp < kWarps; ++warp) {
-        sum += partials[(warp * kTileRows + row) * kStride + element];
-      }
+      for (uint32_t warp = 0; warp < kWarps; ++warp) sum += Partial(warp, row, element);
       shared_[at_.sums + (tile + row) * kBatch + element] = sum;
     }
     __syncthreads();
