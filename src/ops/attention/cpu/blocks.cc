@@ -43,6 +43,36 @@ class BlockSink final : public ProductSink {
   std::byte* output_;
 };
 
+// Keys or values of a head, packed once for all blocks of its queries.
+class HeadPanels final : public PanelSource {
+ public:
+  static uint64_t Floats(uint64_t count, uint64_t steps) {
+    return RoundUp(RoundUp(count, GemmMicroKernel().columns) * steps, 16);
+  }
+
+  // For panels of up to `steps` steps.
+  HeadPanels(uint64_t steps, float* memory) : steps_(steps), memory_(memory) {}
+
+  void Fill(const PanelSource& from, uint64_t count, uint64_t steps) const {
+    const uint32_t width = GemmMicroKernel().columns;
+    for (uint64_t first = 0; first < count; first += width) {
+      from.Pack(first, std::min<uint64_t>(width, count - first), 0, steps, width, memory_ + first * steps_);
+    }
+  }
+
+  const float* Packed(uint64_t first, uint64_t step) const override {
+    return memory_ + first * steps_ + step * GemmMicroKernel().columns;
+  }
+  void Pack(uint64_t first, uint64_t, uint64_t step, uint64_t steps, uint32_t width,
+            float* to) const override {
+    std::copy_n(Packed(first, step), steps * width, to);
+  }
+
+ private:
+  uint64_t steps_;
+  float* memory_;
+};
+
 class AttentionBlocks final : public AttentionOperands {
  public:
   AttentionBlocks(const AttentionProblem& problem, uint32_t threads)
@@ -63,6 +93,11 @@ class AttentionBlocks final : public AttentionOperands {
         logits_floats_ +
         std::max(ProductScratch(block_rows_, problem.keys, problem.key.columns, /*sums_in_scratch=*/false),
                  ProductScratch(block_rows_, problem.value.columns, problem.keys, /*sums_in_scratch=*/true));
+    if (blocks_ > 1) {
+      key_floats_ = HeadPanels::Floats(problem.keys, problem.key.columns);
+      head_floats_ = key_floats_ + HeadPanels::Floats(problem.value.columns, problem.keys);
+      worker_floats_ += head_floats_;
+    }
     scratch_ = AddScratch("blocks", workers_ * worker_floats_ * sizeof(float));
   }
 
@@ -71,8 +106,11 @@ class AttentionBlocks final : public AttentionOperands {
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
       float* const scratch = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
       const uint64_t end = PartBegin(items_, worker + 1, workers_);
+      uint64_t packed_head = ~uint64_t{0};
       for (uint64_t item = PartBegin(items_, worker, workers_); item < end; ++item) {
-        RunBlock(item, arguments, scratch);
+        const uint64_t head = item / blocks_;
+        RunBlock(item, head != packed_head, arguments, scratch);
+        packed_head = head;
       }
     });
     return {};
@@ -107,18 +145,29 @@ class AttentionBlocks final : public AttentionOperands {
     return most;
   }
 
-  void RunBlock(uint64_t item, const KernelArguments& arguments, float* scratch) const {
+  // `is_first`: of those of its head that come one after the other in this scratch.
+  void RunBlock(uint64_t item, bool is_first, const KernelArguments& arguments, float* scratch) const {
     const AttentionProblem& p = problem();
     const uint64_t row = item % blocks_ * block_rows_, head = item / blocks_ % p.KeyHeads();
     const uint64_t batch = item / blocks_ / p.KeyHeads();
     const uint64_t rows = std::min(block_rows_, p.group * p.queries - row);
     const AttentionWeightsMemory memory = WeightsMemory(arguments);
     const uint64_t keys = MostKeys(memory.lengths, batch, row, rows);
+    const StridedPanels key_panels = Panels(key(), MatrixOf(key()), batch, head, false, arguments);
+    const StridedPanels value_panels = Panels(value(), MatrixOf(value()), batch, head, true, arguments);
     float* const logits = scratch;
-    float* const panels = scratch + logits_floats_;
+    const HeadPanels packed_keys(p.key.columns, logits + logits_floats_);
+    const HeadPanels packed_values(p.keys, logits + logits_floats_ + key_floats_);
+    float* const panels = logits + logits_floats_ + head_floats_;
+    const bool packs = head_floats_ != 0;
+    if (packs && is_first) {
+      const uint64_t all_keys = MostKeys(memory.lengths, batch, p.queries - 1, 1);
+      packed_keys.Fill(key_panels, all_keys, p.key.columns);
+      packed_values.Fill(value_panels, p.value.columns, all_keys);
+    }
     RunProduct<float>({row, rows, 0, keys, p.key.columns, logits, keys},
                       Panels(query(), GroupMatrix(query().view), batch, head, false, arguments),
-                      Panels(key(), MatrixOf(key()), batch, head, false, arguments), nullptr, panels);
+                      packs ? static_cast<const PanelSource&>(packed_keys) : key_panels, nullptr, panels);
     for (uint64_t i = 0; i < rows; ++i) {
       loops_.Weigh(weights(), memory, batch, head * p.group + (row + i) / p.queries, (row + i) % p.queries,
                    p.scale, keys, logits + i * keys);
@@ -126,13 +175,14 @@ class AttentionBlocks final : public AttentionOperands {
     const BlockSink sink(p, loops_, batch, head, row, arguments.outputs[0].data);
     RunProduct<float>({0, rows, 0, p.value.columns, keys, nullptr, 0},
                       StridedPanels(reinterpret_cast<std::byte*>(logits), DataType::kFloat32, keys, 1),
-                      Panels(value(), MatrixOf(value()), batch, head, true, arguments), &sink, panels);
+                      packs ? static_cast<const PanelSource&>(packed_values) : value_panels, &sink, panels);
   }
 
   AttentionRowLoops loops_;
   uint64_t block_rows_, blocks_, items_;
   uint32_t workers_;
   uint64_t logits_floats_, worker_floats_;
+  uint64_t head_floats_ = 0, key_floats_ = 0;  // keys and values of a head; 0: not packed beforehand
   ScratchLayout::Piece scratch_;
 };
 

@@ -76,7 +76,8 @@ void RunProduct(const PartOf<Sum>& part, const PanelSource& a, const PanelSource
     const uint64_t stride = in_scratch ? block.columns : part.sums_stride;
     for (uint64_t step = 0; step < part.k; step += block.steps) {
       const uint64_t steps = std::min(block.steps, part.k - step);
-      for (uint64_t j = 0; j < columns; j += kernel.columns) {
+      const bool packs = b.Packed(part.column + column, step) == nullptr;
+      for (uint64_t j = 0; packs && j < columns; j += kernel.columns) {
         b.Pack(part.column + column + j, std::min<uint64_t>(kernel.columns, columns - j), step, steps,
                kernel.columns, packed_b + j * steps);
       }
@@ -87,9 +88,9 @@ void RunProduct(const PartOf<Sum>& part, const PanelSource& a, const PanelSource
                  packed_a + i * steps);
         }
         for (uint64_t j = 0; j < columns; j += kernel.columns) {
+          const float* const panel = packs ? packed_b + j * steps : b.Packed(part.column + column + j, step);
           for (uint64_t i = 0; i < rows; i += kernel.rows) {
-            RunTile(kernel, packed_a + i * steps, packed_b + j * steps, steps,
-                    std::min<uint64_t>(kernel.rows, rows - i),
+            RunTile(kernel, packed_a + i * steps, panel, steps, std::min<uint64_t>(kernel.rows, rows - i),
                     std::min<uint64_t>(kernel.columns, columns - j), sums + (row + i) * stride + j, stride,
                     step != 0);
           }

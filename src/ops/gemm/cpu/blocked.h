@@ -18,6 +18,10 @@ class PanelSource {
   virtual void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                     float* to) const = 0;
 
+  // Where elements from `first` on are like that already, with the tile's width, from `step` on; null: they
+  // are not. Asked of columns of B.
+  virtual const float* Packed(uint64_t /*first*/, uint64_t /*step*/) const { return nullptr; }
+
  protected:
   ~PanelSource() = default;
 };
