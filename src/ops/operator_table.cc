@@ -22,6 +22,7 @@
 #include "ops/mvn/problem.h"
 #include "ops/one_hot/problem.h"
 #include "ops/pooling/problem.h"
+#include "ops/recurrent/problem.h"
 #include "ops/reduce/problem.h"
 #include "ops/resample/problem.h"
 #include "ops/roi/problem.h"
@@ -56,6 +57,7 @@ const OperatorTable& OwnOperatorTable() {
       .pooling = PoolingImplementations(),
       .pooling_grad = PoolingGradImplementations(),
       .random = RandomImplementations(),
+      .recurrent = RecurrentImplementations(),
       .reduce = ReduceImplementations(),
       .resample = ResampleImplementations(),
       .reverse = ReverseImplementations(),

@@ -30,6 +30,7 @@ struct OneHotProblem;
 struct PoolingGradProblem;
 struct PoolingProblem;
 struct RandomProblem;
+struct RecurrentProblem;
 struct ReduceProblem;
 struct ResampleProblem;
 struct ReverseProblem;
@@ -63,6 +64,7 @@ struct OperatorTable {
   std::span<const Implementation<PoolingProblem>> pooling;
   std::span<const Implementation<PoolingGradProblem>> pooling_grad;
   std::span<const Implementation<RandomProblem>> random;
+  std::span<const Implementation<RecurrentProblem>> recurrent;
   std::span<const Implementation<ReduceProblem>> reduce;
   std::span<const Implementation<ResampleProblem>> resample;
   std::span<const Implementation<ReverseProblem>> reverse;

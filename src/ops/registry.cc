@@ -19,6 +19,7 @@
 #include "ops/one_hot/problem.h"
 #include "ops/operator.h"
 #include "ops/pooling/problem.h"
+#include "ops/recurrent/problem.h"
 #include "ops/reduce/problem.h"
 #include "ops/resample/problem.h"
 #include "ops/roi/problem.h"
@@ -57,6 +58,7 @@ std::vector<const Operator*> CollectOperators() {
   for (const Operator& op : MoveOperators()) operators.push_back(&op);
   for (const Operator& op : MvnOperators()) operators.push_back(&op);
   for (const Operator& op : PoolingOperators()) operators.push_back(&op);
+  for (const Operator& op : RecurrentOperators()) operators.push_back(&op);
   for (const Operator& op : ReduceOperators()) operators.push_back(&op);
   for (const Operator& op : ResampleOperators()) operators.push_back(&op);
   for (const Operator& op : RoiOperators()) operators.push_back(&op);

@@ -33,6 +33,7 @@ CaseFamily MoveCases();
 CaseFamily MvnCases();
 CaseFamily OneHotCases();
 CaseFamily PoolingCases();
+CaseFamily RecurrentCases();
 CaseFamily ReduceCases();
 CaseFamily ResampleCases();
 CaseFamily RoiCases();

@@ -43,35 +43,16 @@ class BlockSink final : public ProductSink {
   std::byte* output_;
 };
 
-// Keys or values of a head, packed once for all blocks of its queries.
-class HeadPanels final : public PanelSource {
- public:
-  static uint64_t Floats(uint64_t count, uint64_t steps) {
-    return RoundUp(RoundUp(count, GemmMicroKernel().columns) * steps, 16);
+// Panels of keys or values of a head, for all blocks of its queries.
+uint64_t PanelFloats(uint64_t count, uint64_t steps) {
+  return RoundUp(RoundUp(count, GemmMicroKernel().columns) * steps, 16);
+}
+void PackPanels(const PanelSource& from, uint64_t count, uint64_t steps, float* to) {
+  const uint32_t width = GemmMicroKernel().columns;
+  for (uint64_t first = 0; first < count; first += width) {
+    from.Pack(first, std::min<uint64_t>(width, count - first), 0, steps, width, to + first * steps);
   }
-
-  // For panels of up to `steps` steps.
-  HeadPanels(uint64_t steps, float* memory) : steps_(steps), memory_(memory) {}
-
-  void Fill(const PanelSource& from, uint64_t count, uint64_t steps) const {
-    const uint32_t width = GemmMicroKernel().columns;
-    for (uint64_t first = 0; first < count; first += width) {
-      from.Pack(first, std::min<uint64_t>(width, count - first), 0, steps, width, memory_ + first * steps_);
-    }
-  }
-
-  const float* Packed(uint64_t first, uint64_t step) const override {
-    return memory_ + first * steps_ + step * GemmMicroKernel().columns;
-  }
-  void Pack(uint64_t first, uint64_t, uint64_t step, uint64_t steps, uint32_t width,
-            float* to) const override {
-    std::copy_n(Packed(first, step), steps * width, to);
-  }
-
- private:
-  uint64_t steps_;
-  float* memory_;
-};
+}
 
 class AttentionBlocks final : public AttentionOperands {
  public:
@@ -94,9 +75,10 @@ class AttentionBlocks final : public AttentionOperands {
         std::max(ProductScratch(block_rows_, problem.keys, problem.key.columns, /*sums_in_scratch=*/false),
                  ProductScratch(block_rows_, problem.value.columns, problem.keys, /*sums_in_scratch=*/true));
     if (blocks_ > 1) {
-      key_floats_ = HeadPanels::Floats(problem.keys, problem.key.columns);
-      head_floats_ = key_floats_ + HeadPanels::Floats(problem.value.columns, problem.keys);
-      worker_floats_ += head_floats_;
+      key_floats_ = PanelFloats(problem.keys, problem.key.columns);
+      // With lengths blocks see different numbers of keys, which are steps here.
+      if (!problem.lengths.exists) value_floats_ = PanelFloats(problem.value.columns, problem.keys);
+      worker_floats_ += key_floats_ + value_floats_;
     }
     scratch_ = AddScratch("blocks", workers_ * worker_floats_ * sizeof(float));
   }
@@ -156,18 +138,17 @@ class AttentionBlocks final : public AttentionOperands {
     const StridedPanels key_panels = Panels(key(), MatrixOf(key()), batch, head, false, arguments);
     const StridedPanels value_panels = Panels(value(), MatrixOf(value()), batch, head, true, arguments);
     float* const logits = scratch;
-    const HeadPanels packed_keys(p.key.columns, logits + logits_floats_);
-    const HeadPanels packed_values(p.keys, logits + logits_floats_ + key_floats_);
-    float* const panels = logits + logits_floats_ + head_floats_;
-    const bool packs = head_floats_ != 0;
-    if (packs && is_first) {
-      const uint64_t all_keys = MostKeys(memory.lengths, batch, p.queries - 1, 1);
-      packed_keys.Fill(key_panels, all_keys, p.key.columns);
-      packed_values.Fill(value_panels, p.value.columns, all_keys);
+    float* const packed_keys = logits + logits_floats_;
+    float* const packed_values = packed_keys + key_floats_;
+    float* const panels = packed_values + value_floats_;
+    if (is_first && key_floats_ != 0) {
+      PackPanels(key_panels, MostKeys(memory.lengths, batch, p.queries - 1, 1), p.key.columns, packed_keys);
     }
+    if (is_first && value_floats_ != 0) PackPanels(value_panels, p.value.columns, keys, packed_values);
     RunProduct<float>({row, rows, 0, keys, p.key.columns, logits, keys},
                       Panels(query(), GroupMatrix(query().view), batch, head, false, arguments),
-                      packs ? static_cast<const PanelSource&>(packed_keys) : key_panels, nullptr, panels);
+                      key_floats_ != 0 ? ProductOperand(packed_keys) : ProductOperand(key_panels), nullptr,
+                      panels);
     for (uint64_t i = 0; i < rows; ++i) {
       loops_.Weigh(weights(), memory, batch, head * p.group + (row + i) / p.queries, (row + i) % p.queries,
                    p.scale, keys, logits + i * keys);
@@ -175,14 +156,15 @@ class AttentionBlocks final : public AttentionOperands {
     const BlockSink sink(p, loops_, batch, head, row, arguments.outputs[0].data);
     RunProduct<float>({0, rows, 0, p.value.columns, keys, nullptr, 0},
                       StridedPanels(reinterpret_cast<std::byte*>(logits), DataType::kFloat32, keys, 1),
-                      packs ? static_cast<const PanelSource&>(packed_values) : value_panels, &sink, panels);
+                      value_floats_ != 0 ? ProductOperand(packed_values) : ProductOperand(value_panels),
+                      &sink, panels);
   }
 
   AttentionRowLoops loops_;
   uint64_t block_rows_, blocks_, items_;
   uint32_t workers_;
   uint64_t logits_floats_, worker_floats_;
-  uint64_t head_floats_ = 0, key_floats_ = 0;  // keys and values of a head; 0: not packed beforehand
+  uint64_t key_floats_ = 0, value_floats_ = 0;  // 0: not packed beforehand
   ScratchLayout::Piece scratch_;
 };
 
