@@ -41,8 +41,9 @@ def lowest_level(operator, tensor_descs, attributes=None):
     """The first feature level that has the operator for these tensors and attributes; without tensors, at all."""
     schema, attributes = OPERATORS[operator], attributes or {}
     levels = [ENUM_LEVELS[value] for value in attributes.values() if isinstance(value, str) and value in ENUM_LEVELS]
-    if fused := attributes.get("FusedActivation"):
-        levels.append(OPERATORS[fused["Type"].replace("DML_OPERATOR_", "")]["featureLevel"])
+    fused = [attributes["FusedActivation"]] if attributes.get("FusedActivation") else []
+    for activation in attributes.get("ActivationDescs", fused):
+        levels.append(OPERATORS[activation["Type"].replace("DML_OPERATOR_", "")]["featureLevel"])
     for table in sorted(schema["tensorSupport"], key=lambda table: LEVELS.index(table["level"])):
         if is_for(table, attributes) and accepts(table, tensor_descs):
             return max(table["level"], schema["featureLevel"], *levels, key=LEVELS.index)

@@ -17,6 +17,7 @@ Status CheckWanted(const Slot& slot) {
       return InvalidArgument(slot.name, ": a buffer is bound but the tensor is not OWNED_BY_DML; bind it ",
                              "when executing, and nothing when initialising");
     case SlotNeed::kRequired:
+    case SlotNeed::kIgnored:
     case SlotNeed::kUnneeded:
       break;
   }
@@ -73,7 +74,7 @@ Status CheckPair(const Layout& layout, std::span<const d3d12::Descriptor> bound,
 Status CheckBuffer(d3d12::Device* device, const Slot& slot, const DML_BUFFER_BINDING& binding,
                    d3d12::Descriptor* out) {
   *out = {};
-  if (binding.Buffer == nullptr) return {};
+  if (binding.Buffer == nullptr || slot.need == SlotNeed::kIgnored) return {};
   ANYDML_RETURN_IF_ERROR(CheckWanted(slot));
   auto resource = d3d12::ResourceFrom(binding.Buffer);
   if (resource == nullptr || !d3d12::IsDeviceOf(device, binding.Buffer)) {

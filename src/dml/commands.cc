@@ -155,6 +155,10 @@ Status InitializeCommand::ExecuteStep(const ProgramStep& step, Stream& stream) c
     ANYDML_RETURN_IF_ERROR(stream.Copy(copy.target, copy.source, copy.bytes));
   }
   if (step.persistent.data == nullptr) return {};
+  for (const Kernel::PersistentData& data : step.program->lowered.kernel->persistent_data()) {
+    ANYDML_RETURN_IF_ERROR(
+        stream.Copy(step.persistent.data + data.offset, data.bytes.data(), data.bytes.size()));
+  }
   const KernelArguments arguments = {
       .inputs = step.inputs, .outputs = step.outputs, .temporary = temporary_, .persistent = step.persistent};
   return OfProgram(*step.program, stream.Initialize(*step.program->lowered.kernel, arguments));

@@ -4,8 +4,8 @@
 
 namespace anydml::dml {
 
-CompiledOperator::CompiledOperator(Operator* source, std::shared_ptr<Program> program)
-    : DeviceChild(source->device()), source_(source), layout_(MakeExecuteLayout(std::move(program))) {}
+CompiledOperator::CompiledOperator(Device* device, Operator* source, std::shared_ptr<Program> program)
+    : DeviceChild(device), source_(source), layout_(MakeExecuteLayout(std::move(program))) {}
 
 DML_BINDING_PROPERTIES CompiledOperator::GetBindingProperties() { return layout_->properties(); }
 

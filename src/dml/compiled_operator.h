@@ -1,4 +1,4 @@
-// IDMLCompiledOperator: a program, and the operator that it came from.
+// IDMLCompiledOperator: a program, and the operator that it came from (a graph's: none).
 #pragma once
 
 #include "dml/device_child.h"
@@ -14,7 +14,7 @@ class CompiledOperator final : public DeviceChild<IDMLCompiledOperator, IDMLDisp
   static constexpr GUID kImplementationIid = {
       0x5f0c1a52, 0x7c1d, 0x4c11, {0x9a, 0x60, 0x3e, 0x52, 0x0d, 0x7b, 0x11, 0x03}};
 
-  CompiledOperator(Operator* source, std::shared_ptr<Program> program);
+  CompiledOperator(Device* device, Operator* source, std::shared_ptr<Program> program);
 
   DML_BINDING_PROPERTIES STDMETHODCALLTYPE GetBindingProperties() override;
 

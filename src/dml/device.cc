@@ -7,6 +7,7 @@
 #include "dml/command_recorder.h"
 #include "dml/compiled_operator.h"
 #include "dml/feature_support.h"
+#include "dml/graph_desc.h"
 #include "dml/operator.h"
 #include "dml/operator_initializer.h"
 #include "dml/raw_enum.h"
@@ -72,6 +73,18 @@ HRESULT Device::CreateOperator(const DML_OPERATOR_DESC* desc, REFIID riid, void*
   });
 }
 
+LowerContext Device::ContextFor(DML_EXECUTION_FLAGS flags) const {
+  const Backend& backend = d3d12::BackendOf(state().d3d());
+  LowerContext context;
+  context.backend = backend.kind();
+  context.level = state().level();
+  context.threads = backend.threads();
+  context.execution_flags = RawEnum(flags);
+  context.device = &backend.device_properties();
+  context.implementation = state().implementation();
+  return context;
+}
+
 HRESULT Device::CompileOperator(IDMLOperator* op, DML_EXECUTION_FLAGS flags, REFIID riid, void** ppv) {
   constexpr char kMethod[] = "IDMLDevice::CompileOperator";
   return Create(kMethod, false, ppv, [&]() -> HRESULT {
@@ -82,18 +95,11 @@ HRESULT Device::CompileOperator(IDMLOperator* op, DML_EXECUTION_FLAGS flags, REF
     if (source == nullptr || source->device() != this) {
       return Fail(InvalidArgument(kMethod, ": op belongs to another device"));
     }
-    const Backend& backend = d3d12::BackendOf(state().d3d());
-    LowerContext context;
-    context.backend = backend.kind();
-    context.level = state().level();
-    context.threads = backend.threads();
-    context.execution_flags = RawEnum(flags);
-    context.device = &backend.device_properties();
-    context.implementation = state().implementation();
     std::shared_ptr<Program> program;
-    const Status status = CompileProgram(source->desc(), source->implementation(), context, &program);
+    const Status status =
+        CompileProgram(source->desc(), source->implementation(), ContextFor(flags), &program);
     if (!status.ok()) return Fail(status);
-    return CreateComObject<CompiledOperator>(riid, ppv, source, std::move(program));
+    return CreateComObject<CompiledOperator>(riid, ppv, this, source, std::move(program));
   });
 }
 
@@ -165,15 +171,18 @@ HRESULT Device::GetParentDevice(REFIID riid, void** ppv) {
   return Create("IDMLDevice::GetParentDevice", true, ppv, [&] { return d3d_->QueryInterface(riid, ppv); });
 }
 
-HRESULT Device::CompileGraph(const DML_GRAPH_DESC* desc, DML_EXECUTION_FLAGS flags, REFIID, void** ppv) {
+HRESULT Device::CompileGraph(const DML_GRAPH_DESC* desc, DML_EXECUTION_FLAGS flags, REFIID riid, void** ppv) {
   constexpr char kMethod[] = "IDMLDevice1::CompileGraph";
   return Create(kMethod, false, ppv, [&]() -> HRESULT {
     const Status flag_status = CheckExecutionFlags(kMethod, RawEnum(flags));
     if (!flag_status.ok()) return Fail(flag_status);
     if (desc == nullptr) return Fail(InvalidArgument(kMethod, ": desc is null"));
-    return Fail(
-        Status(Code::kUnsupported, StrCat(kMethod, ": graphs are not implemented yet; create, compile ",
-                                          "and dispatch the operators one by one")));
+    GraphDescription description;
+    Status status = ReadGraphDesc(this, *desc, &description);
+    std::shared_ptr<Program> program;
+    if (status.ok()) status = CompileGraphProgram(std::move(description), ContextFor(flags), &program);
+    if (!status.ok()) return Fail(Status(status.code(), StrCat(kMethod, ": ", status.message())));
+    return CreateComObject<CompiledOperator>(riid, ppv, this, nullptr, std::move(program));
   });
 }
 

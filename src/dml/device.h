@@ -3,6 +3,7 @@
 
 #include "dml/debug_device.h"
 #include "dml/object.h"
+#include "ops/operator.h"
 
 namespace anydml::dml {
 
@@ -36,6 +37,7 @@ class Device final : public DmlObject<IDMLDevice1, IDMLDevice> {
  private:
   template <typename Body>
   HRESULT Create(const char* method, bool ppv_required, void** ppv, Body&& body);
+  LowerContext ContextFor(DML_EXECUTION_FLAGS flags) const;
   HRESULT ChangeResidency(const char* method, UINT count, IDMLPageable* const* objects, bool resident);
 
   const ComPtr<ID3D12Device> d3d_;

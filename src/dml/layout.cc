@@ -11,7 +11,9 @@ constexpr uint32_t TensorAlignment(uint32_t guaranteed) {
 
 Slot TensorToSlot(SlotRole role, const Program& program, const TensorSlot& tensor, bool initializer) {
   SlotNeed need = SlotNeed::kRequired;
-  if (!tensor.present) {
+  if (tensor.ignored) {
+    need = SlotNeed::kIgnored;
+  } else if (!tensor.present) {
     need = SlotNeed::kAbsent;
   } else if (initializer && !tensor.owned) {
     need = SlotNeed::kNotOwned;

@@ -20,6 +20,7 @@ enum class SlotNeed {
   kAbsent,    // an optional tensor that the description leaves out: nothing may be bound
   kOwned,     // OWNED_BY_DML, at execution: nothing may be bound
   kNotOwned,  // not OWNED_BY_DML, at initialisation: nothing may be bound
+  kIgnored,   // a graph's input or output without an edge: what is bound plays no part
   kUnneeded,  // an initializer's output for an operator without persistent resource
 };
 

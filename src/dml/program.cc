@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 #include <DirectML.h>
 
+#include "graph/graph.h"
 #include "kernel/scratch_layout.h"
 
 namespace anydml::dml {
@@ -37,20 +37,10 @@ TensorSlot MakeSlot(std::string name, const TensorDesc* tensor) {
   return slot;
 }
 
-// In binding order: arrays expanded, absent optional tensors kept.
 std::vector<TensorSlot> MakeSlots(const OperatorDesc& desc, FieldKind kind) {
   std::vector<TensorSlot> slots;
-  for (size_t i = 0; i < desc.schema->fields.size(); ++i) {
-    const FieldSchema& field = desc.schema->fields[i];
-    if (field.kind != kind) continue;
-    const FieldValue& value = desc.fields[i];
-    if (field.type == FieldType::kTensor) {
-      slots.push_back(MakeSlot(field.name, std::get_if<TensorDesc>(&value)));
-    } else if (const auto* tensors = std::get_if<std::vector<TensorDesc>>(&value)) {
-      for (size_t j = 0; j < tensors->size(); ++j) {
-        slots.push_back(MakeSlot(StrCat(field.name, "[", j, "]"), &(*tensors)[j]));
-      }
-    }
+  for (NamedTensor& named : NamedTensors(desc, kind)) {
+    slots.push_back(MakeSlot(std::move(named.name), named.tensor));
   }
   return slots;
 }
@@ -62,12 +52,13 @@ bool MayRunInPlace(const Program& program, uint32_t input, uint32_t output) {
   return std::find(pairs.begin(), pairs.end(), std::pair(input, output)) != pairs.end();
 }
 
-Status MakeProgram(const OperatorDesc& desc, LoweredOperator lowered, std::shared_ptr<Program>* out) {
+Status MakeProgram(std::string program_name, std::vector<TensorSlot> inputs, std::vector<TensorSlot> outputs,
+                   LoweredOperator lowered, std::shared_ptr<Program>* out) {
   auto program = std::make_shared<Program>();
-  program->name = desc.schema->name;
+  program->name = std::move(program_name);
   program->lowered = std::move(lowered);
-  program->inputs = MakeSlots(desc, FieldKind::kInput);
-  program->outputs = MakeSlots(desc, FieldKind::kOutput);
+  program->inputs = std::move(inputs);
+  program->outputs = std::move(outputs);
   const Kernel& kernel = *program->lowered.kernel;
   const std::string& name = program->name;
   ANYDML_RETURN_IF_ERROR(Append(name, kernel.temporary_bytes(), &program->temporary_bytes));
@@ -93,11 +84,46 @@ Status MakeProgram(const OperatorDesc& desc, LoweredOperator lowered, std::share
   return {};
 }
 
+Status MakeProgram(const OperatorDesc& desc, LoweredOperator lowered, std::shared_ptr<Program>* out) {
+  return MakeProgram(desc.schema->name, MakeSlots(desc, FieldKind::kInput),
+                     MakeSlots(desc, FieldKind::kOutput), std::move(lowered), out);
+}
+
 Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerContext& context,
                       std::shared_ptr<Program>* out) {
   LoweredOperator lowered;
   ANYDML_RETURN_IF_ERROR(LowerOperator(implementation, desc, context, &lowered));
   ANYDML_RETURN_IF_ERROR(MakeProgram(desc, std::move(lowered), out));
+  (*out)->volatile_descriptors = (context.execution_flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) != 0;
+  return {};
+}
+
+Status CompileGraphProgram(GraphDescription description, const LowerContext& context,
+                           std::shared_ptr<Program>* out) {
+  Graph graph;
+  ANYDML_RETURN_IF_ERROR(BuildGraph(std::move(description), &graph));
+  std::vector<TensorSlot> inputs, outputs;
+  for (const GraphInput& input : graph.inputs) {
+    inputs.push_back({.name = StrCat("graph input ", inputs.size()),
+                      .present = input.connected,
+                      .owned = input.owned,
+                      .bytes = input.bytes,
+                      .alignment = input.alignment,
+                      .element_bytes = input.element_bytes,
+                      .ignored = !input.connected});
+  }
+  for (const GraphOutput& output : graph.outputs) {
+    outputs.push_back({.name = StrCat("graph output ", outputs.size()),
+                       .present = output.connected,
+                       .bytes = output.bytes,
+                       .alignment = output.alignment,
+                       .element_bytes = output.element_bytes,
+                       .ignored = !output.connected});
+  }
+  LoweredOperator lowered;
+  ANYDML_RETURN_IF_ERROR(LowerGraph(std::move(graph), context, &lowered));
+  ANYDML_RETURN_IF_ERROR(
+      MakeProgram("the graph", std::move(inputs), std::move(outputs), std::move(lowered), out));
   (*out)->volatile_descriptors = (context.execution_flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) != 0;
   return {};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "graph/description.h"
 #include "ops/operator.h"
 
 namespace anydml::dml {
@@ -19,6 +20,7 @@ struct TensorSlot {
   uint64_t bytes = 0;   // TotalTensorSizeInBytes
   uint32_t alignment = 0;
   uint32_t element_bytes = 1;
+  bool ignored = false;            // of a graph: what is bound plays no part
   bool packed = false;             // owned, and the kernel keeps it in a form of its own
   uint64_t persistent_offset = 0;  // where initialisation copies an owned one to that is not packed
 };
@@ -41,12 +43,18 @@ struct Program {
 // Whether the input and the output may be bound to the identical region.
 bool MayRunInPlace(const Program& program, uint32_t input, uint32_t output);
 
-// Makes a program of what a description was lowered to: finds its bindings, and lays the persistent
-// resource out.
+// Makes a program of what was lowered: lays the persistent resource out.
+Status MakeProgram(std::string name, std::vector<TensorSlot> inputs, std::vector<TensorSlot> outputs,
+                   LoweredOperator lowered, std::shared_ptr<Program>* out);
+// The same with the bindings of a description.
 Status MakeProgram(const OperatorDesc& desc, LoweredOperator lowered, std::shared_ptr<Program>* out);
 
 // Lowers a checked description and makes a program of it.
 Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerContext& context,
                       std::shared_ptr<Program>* out);
+
+// The same for a graph, which is checked here.
+Status CompileGraphProgram(GraphDescription description, const LowerContext& context,
+                           std::shared_ptr<Program>* out);
 
 }  // namespace anydml::dml

@@ -77,6 +77,12 @@ class Kernel {
   // Memory that initialisation fills and every run reads.
   virtual uint64_t persistent_bytes() const { return 0; }
   virtual uint64_t initialization_temporary_bytes() const { return 0; }
+  // What the host knows of it already; it is put there before Initialize. Lives as long as the kernel.
+  struct PersistentData {
+    uint64_t offset;
+    std::span<const std::byte> bytes;
+  };
+  virtual std::span<const PersistentData> persistent_data() const { return {}; }
   // Called once, before any run, where there are persistent_bytes(). `inputs` has the inputs that are
   // OWNED_BY_DML; the others and all outputs are null. `temporary` has initialization_temporary_bytes().
   virtual Status Initialize(const KernelArguments&) const { return {}; }

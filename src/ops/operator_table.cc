@@ -1,6 +1,7 @@
 #include "ops/operator_table.h"
 
 #include "kernel/module.h"
+#include "ops/attention/problem.h"
 #include "ops/batchnorm/problem.h"
 #include "ops/convolution/problem.h"
 #include "ops/dynamic_quantize/problem.h"
@@ -21,6 +22,7 @@
 #include "ops/mvn/problem.h"
 #include "ops/one_hot/problem.h"
 #include "ops/pooling/problem.h"
+#include "ops/recurrent/problem.h"
 #include "ops/reduce/problem.h"
 #include "ops/resample/problem.h"
 #include "ops/roi/problem.h"
@@ -34,6 +36,7 @@ namespace anydml {
 
 const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
+      .attention = AttentionImplementations(),
       .batchnorm = BatchNormImplementations(),
       .convolution = ConvolutionImplementations(),
       .dynamic_quantize = DynamicQuantizeImplementations(),
@@ -54,6 +57,7 @@ const OperatorTable& OwnOperatorTable() {
       .pooling = PoolingImplementations(),
       .pooling_grad = PoolingGradImplementations(),
       .random = RandomImplementations(),
+      .recurrent = RecurrentImplementations(),
       .reduce = ReduceImplementations(),
       .resample = ResampleImplementations(),
       .reverse = ReverseImplementations(),

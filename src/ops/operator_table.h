@@ -9,6 +9,7 @@
 
 namespace anydml {
 
+struct AttentionProblem;
 struct BatchNormProblem;
 struct ConvolutionProblem;
 struct DynamicQuantizeProblem;
@@ -29,6 +30,7 @@ struct OneHotProblem;
 struct PoolingGradProblem;
 struct PoolingProblem;
 struct RandomProblem;
+struct RecurrentProblem;
 struct ReduceProblem;
 struct ResampleProblem;
 struct ReverseProblem;
@@ -41,6 +43,7 @@ struct ValueScaleProblem;
 struct WindowSumsProblem;
 
 struct OperatorTable {
+  std::span<const Implementation<AttentionProblem>> attention;
   std::span<const Implementation<BatchNormProblem>> batchnorm;
   std::span<const Implementation<ConvolutionProblem>> convolution;
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;
@@ -61,6 +64,7 @@ struct OperatorTable {
   std::span<const Implementation<PoolingProblem>> pooling;
   std::span<const Implementation<PoolingGradProblem>> pooling_grad;
   std::span<const Implementation<RandomProblem>> random;
+  std::span<const Implementation<RecurrentProblem>> recurrent;
   std::span<const Implementation<ReduceProblem>> reduce;
   std::span<const Implementation<ResampleProblem>> resample;
   std::span<const Implementation<ReverseProblem>> reverse;

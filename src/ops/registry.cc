@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "ops/attention/problem.h"
 #include "ops/batchnorm/problem.h"
 #include "ops/convolution/problem.h"
 #include "ops/dynamic_quantize/problem.h"
@@ -18,6 +19,7 @@
 #include "ops/one_hot/problem.h"
 #include "ops/operator.h"
 #include "ops/pooling/problem.h"
+#include "ops/recurrent/problem.h"
 #include "ops/reduce/problem.h"
 #include "ops/resample/problem.h"
 #include "ops/roi/problem.h"
@@ -45,6 +47,7 @@ std::vector<const Operator*> CollectOperators() {
       &kTopK1Operator,                 // TOP_K1
       &ValueScaleOperator(),           // VALUE_SCALE_2D
   };
+  for (const Operator& op : AttentionOperators()) operators.push_back(&op);
   for (const Operator& op : BatchNormOperators()) operators.push_back(&op);
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
   for (const Operator& op : FoldOperators()) operators.push_back(&op);
@@ -55,6 +58,7 @@ std::vector<const Operator*> CollectOperators() {
   for (const Operator& op : MoveOperators()) operators.push_back(&op);
   for (const Operator& op : MvnOperators()) operators.push_back(&op);
   for (const Operator& op : PoolingOperators()) operators.push_back(&op);
+  for (const Operator& op : RecurrentOperators()) operators.push_back(&op);
   for (const Operator& op : ReduceOperators()) operators.push_back(&op);
   for (const Operator& op : ResampleOperators()) operators.push_back(&op);
   for (const Operator& op : RoiOperators()) operators.push_back(&op);

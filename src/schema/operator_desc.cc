@@ -1,5 +1,7 @@
 #include "schema/operator_desc.h"
 
+#include "base/status.h"
+
 namespace anydml {
 namespace {
 
@@ -8,17 +10,24 @@ const FieldValue& Field(const OperatorDesc& desc, std::string_view name) {
   return desc.fields.at(static_cast<size_t>(FindField(*desc.schema, name)));
 }
 
-std::vector<const TensorDesc*> Tensors(const OperatorDesc& desc, FieldKind kind) {
-  std::vector<const TensorDesc*> tensors;
+// body(field, tensor, number in its array), in binding order.
+template <typename Body>
+void ForTensors(const OperatorDesc& desc, FieldKind kind, const Body& body) {
   for (size_t i = 0; i < desc.fields.size(); ++i) {
     const FieldSchema& field = desc.schema->fields[i];
     if (field.kind != kind) continue;
     if (field.type == FieldType::kTensor) {
-      tensors.push_back(std::get_if<TensorDesc>(&desc.fields[i]));
+      body(field, std::get_if<TensorDesc>(&desc.fields[i]), 0);
     } else if (const auto* array = std::get_if<std::vector<TensorDesc>>(&desc.fields[i])) {
-      for (const TensorDesc& tensor : *array) tensors.push_back(&tensor);
+      for (size_t j = 0; j < array->size(); ++j) body(field, &(*array)[j], j);
     }
   }
+}
+
+std::vector<const TensorDesc*> Tensors(const OperatorDesc& desc, FieldKind kind) {
+  std::vector<const TensorDesc*> tensors;
+  ForTensors(desc, kind,
+             [&](const FieldSchema&, const TensorDesc* tensor, size_t) { tensors.push_back(tensor); });
   return tensors;
 }
 
@@ -38,5 +47,14 @@ const ScaleBias* OperatorDesc::scale_bias(std::string_view name) const {
 
 std::vector<const TensorDesc*> OperatorDesc::inputs() const { return Tensors(*this, FieldKind::kInput); }
 std::vector<const TensorDesc*> OperatorDesc::outputs() const { return Tensors(*this, FieldKind::kOutput); }
+
+std::vector<NamedTensor> NamedTensors(const OperatorDesc& desc, FieldKind kind) {
+  std::vector<NamedTensor> tensors;
+  ForTensors(desc, kind, [&](const FieldSchema& field, const TensorDesc* tensor, size_t number) {
+    const bool array = field.type == FieldType::kTensorArray;
+    tensors.push_back({array ? StrCat(field.name, "[", number, "]") : field.name, tensor});
+  });
+  return tensors;
+}
 
 }  // namespace anydml

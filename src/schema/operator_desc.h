@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -49,5 +50,13 @@ struct OperatorDesc {
   std::vector<const TensorDesc*> inputs() const;
   std::vector<const TensorDesc*> outputs() const;
 };
+
+struct NamedTensor {
+  std::string name;          // "IndicesTensor", "InputTensors[2]"
+  const TensorDesc* tensor;  // null: absent; points into the description
+};
+
+// inputs() or outputs() with their names.
+std::vector<NamedTensor> NamedTensors(const OperatorDesc& desc, FieldKind kind);
 
 }  // namespace anydml

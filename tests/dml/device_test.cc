@@ -159,17 +159,6 @@ TEST_F(DeviceTest, ParentDeviceHasTheIdentityOfTheQueuesDevice) {
   EXPECT_EQ(h().dml()->GetParentDevice(__uuidof(IDMLDevice), &out), E_NOINTERFACE);
 }
 
-TEST_F(DeviceTest, GraphsAreNotImplemented) {
-  ComPtr<IDMLDevice1> device;
-  ASSERT_EQ(h().dml()->QueryInterface(IID_PPV_ARGS(&device)), S_OK);
-  ComPtr<IDMLCompiledOperator> compiled;
-  ExpectFailure(device->CompileGraph(nullptr, DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)), E_INVALIDARG,
-                "desc is null");
-  const DML_GRAPH_DESC graph = {};
-  ExpectFailure(device->CompileGraph(&graph, DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)),
-                DXGI_ERROR_UNSUPPORTED, "IDMLDevice1::CompileGraph: ");
-}
-
 TEST_F(DeviceTest, Residency) {
   const TopK op({1, 1, 1, 4}, 3, 1);
   auto compiled = h().Compile(DML_OPERATOR_TOP_K1, &op.desc);

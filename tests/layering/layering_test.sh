@@ -23,7 +23,8 @@ forbid() {
 forbid base com/ schema/ kernel/ ops/ backend/ d3d12/ dml/ d3d12.h DirectML.h
 forbid schema com/ kernel/ ops/ backend/ d3d12/ dml/
 forbid kernel com/ schema/ ops/ backend/ d3d12/ dml/ d3d12.h DirectML.h
-forbid ops com/ backend/ d3d12/ dml/ d3d12.h DirectML.h
+forbid graph com/ backend/ d3d12/ dml/ d3d12.h DirectML.h
+forbid ops graph/ com/ backend/ d3d12/ dml/ d3d12.h DirectML.h
 forbid backend com/ schema/ ops/ d3d12/ dml/ d3d12.h DirectML.h
 forbid com schema/ kernel/ ops/ backend/ d3d12/ dml/
 forbid d3d12 dml/ schema/ ops/

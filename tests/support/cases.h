@@ -18,6 +18,7 @@ struct CaseFamily {
 };
 
 // Each is defined in its family's folder.
+CaseFamily AttentionCases();
 CaseFamily BatchNormCases();
 CaseFamily ConvolutionCases();
 CaseFamily DynamicQuantizeCases();
@@ -32,6 +33,7 @@ CaseFamily MoveCases();
 CaseFamily MvnCases();
 CaseFamily OneHotCases();
 CaseFamily PoolingCases();
+CaseFamily RecurrentCases();
 CaseFamily ReduceCases();
 CaseFamily ResampleCases();
 CaseFamily RoiCases();

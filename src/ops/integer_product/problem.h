@@ -33,6 +33,8 @@ struct IntegerSums {
   uint32_t input = 0, filter = 0;         // bindings
   std::optional<ZeroPoints> input_zero;   // for each position
   std::optional<ZeroPoints> filter_zero;  // for each output channel
+  // By the library, with its zero points: may be packed at initialisation.
+  bool filter_is_owned = false, input_is_owned = false;
 };
 
 struct IntegerProductProblem {

@@ -52,6 +52,29 @@ void RunTile(const MicroKernel& kernel, const float* a, const float* b, uint64_t
   }
 }
 
+// Some panels with some of their steps.
+struct Panels {
+  const float* first;
+  uint64_t stride;  // from one to the next
+};
+
+struct PanelRange {
+  uint64_t first, count;  // elements
+  uint64_t step, steps;
+  uint64_t k;  // steps of all
+};
+
+Panels Find(const ProductOperand& operand, const PanelRange& range, uint32_t width, float* scratch) {
+  if (operand.packed != nullptr) {
+    return {operand.packed + range.first * range.k + range.step * width, range.k * width};
+  }
+  for (uint64_t i = 0; i < range.count; i += width) {
+    operand.source->Pack(range.first + i, std::min<uint64_t>(width, range.count - i), range.step, range.steps,
+                         width, scratch + i * range.steps);
+  }
+  return {scratch, range.steps * width};
+}
+
 }  // namespace
 
 uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch) {
@@ -61,35 +84,31 @@ uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_i
 }
 
 template <typename Sum>
-void RunProduct(const PartOf<Sum>& part, const PanelSource& a, const PanelSource& b, const SumSink<Sum>* sink,
-                float* scratch) {
+void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
+                const SumSink<Sum>* sink, float* scratch) {
   static_assert(sizeof(Sum) == sizeof(float));
   const MicroKernel& kernel = GemmMicroKernel();
   const bool in_scratch = part.sums == nullptr;
   const Blocking block(part.rows, part.columns, part.k, in_scratch);
-  float* const packed_a = scratch;
-  float* const packed_b = packed_a + block.steps * block.rows;
-  auto* const own_sums = reinterpret_cast<Sum*>(packed_b + block.steps * block.columns);
+  float* const scratch_a = scratch;
+  float* const scratch_b = scratch_a + block.steps * block.rows;
+  auto* const own_sums = reinterpret_cast<Sum*>(scratch_b + block.steps * block.columns);
   for (uint64_t column = 0; column < part.columns; column += block.columns) {
     const uint64_t columns = std::min(block.columns, part.columns - column);
     Sum* const sums = in_scratch ? own_sums : part.sums + column;
     const uint64_t stride = in_scratch ? block.columns : part.sums_stride;
     for (uint64_t step = 0; step < part.k; step += block.steps) {
       const uint64_t steps = std::min(block.steps, part.k - step);
-      for (uint64_t j = 0; j < columns; j += kernel.columns) {
-        b.Pack(part.column + column + j, std::min<uint64_t>(kernel.columns, columns - j), step, steps,
-               kernel.columns, packed_b + j * steps);
-      }
+      const Panels panels_b =
+          Find(b, {part.column + column, columns, step, steps, part.k}, kernel.columns, scratch_b);
       for (uint64_t row = 0; row < part.rows; row += block.rows) {
         const uint64_t rows = std::min(block.rows, part.rows - row);
-        for (uint64_t i = 0; i < rows; i += kernel.rows) {
-          a.Pack(part.row + row + i, std::min<uint64_t>(kernel.rows, rows - i), step, steps, kernel.rows,
-                 packed_a + i * steps);
-        }
-        for (uint64_t j = 0; j < columns; j += kernel.columns) {
-          for (uint64_t i = 0; i < rows; i += kernel.rows) {
-            RunTile(kernel, packed_a + i * steps, packed_b + j * steps, steps,
-                    std::min<uint64_t>(kernel.rows, rows - i),
+        const Panels panels_a = Find(a, {part.row + row, rows, step, steps, part.k}, kernel.rows, scratch_a);
+        const float* panel_b = panels_b.first;
+        for (uint64_t j = 0; j < columns; j += kernel.columns, panel_b += panels_b.stride) {
+          const float* panel_a = panels_a.first;
+          for (uint64_t i = 0; i < rows; i += kernel.rows, panel_a += panels_a.stride) {
+            RunTile(kernel, panel_a, panel_b, steps, std::min<uint64_t>(kernel.rows, rows - i),
                     std::min<uint64_t>(kernel.columns, columns - j), sums + (row + i) * stride + j, stride,
                     step != 0);
           }
@@ -103,9 +122,9 @@ void RunProduct(const PartOf<Sum>& part, const PanelSource& a, const PanelSource
   }
 }
 
-template void RunProduct(const PartOf<float>&, const PanelSource&, const PanelSource&, const SumSink<float>*,
-                         float*);
-template void RunProduct(const PartOf<int32_t>&, const PanelSource&, const PanelSource&,
+template void RunProduct(const PartOf<float>&, const ProductOperand&, const ProductOperand&,
+                         const SumSink<float>*, float*);
+template void RunProduct(const PartOf<int32_t>&, const ProductOperand&, const ProductOperand&,
                          const SumSink<int32_t>*, float*);
 
 ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts) {

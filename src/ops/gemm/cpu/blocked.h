@@ -22,6 +22,15 @@ class PanelSource {
   ~PanelSource() = default;
 };
 
+// Packed while the product is computed, or already: panels of a tile's width, each with all of its steps.
+struct ProductOperand {
+  ProductOperand(const PanelSource& panels) : source(&panels) {}  // NOLINT(google-explicit-constructor)
+  explicit ProductOperand(const float* panels) : packed(panels) {}
+
+  const PanelSource* source = nullptr;
+  const float* packed = nullptr;
+};
+
 // Takes rows of the product when they are complete.
 template <typename Sum>
 class SumSink {
@@ -52,10 +61,10 @@ using ProductPart = PartOf<float>;
 uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch);
 
 // Every sum is added up in the same order, whatever the parts. `sink` may be null where sums are not in
-// scratch: they are the result.
+// scratch: they are the result. A part of a packed operand begins with a panel.
 template <typename Sum>
-void RunProduct(const PartOf<Sum>& part, const PanelSource& a, const PanelSource& b, const SumSink<Sum>* sink,
-                float* scratch);
+void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
+                const SumSink<Sum>* sink, float* scratch);
 
 // How to cut an m x n product into `parts` or fewer, for as many threads.
 struct ProductGrid {

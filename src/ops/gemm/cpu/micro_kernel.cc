@@ -19,6 +19,15 @@
 #define ANYDML_GEMM_ROWS(V) V(0) V(1) V(2) V(3) V(4) V(5)
 #endif
 
+// The number of row i. NEON multiplies by a lane; a load of one number into all lanes would keep the units
+// that multiply busy.
+#undef ANYDML_OF_ROW
+#if HWY_TARGET == HWY_NEON
+#define ANYDML_OF_ROW(i) hn::Broadcast<(i) % 4>((i) < 4 ? a0 : a1)
+#else
+#define ANYDML_OF_ROW(i) hn::Set(d, a[i])
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace anydml {
 namespace HWY_NAMESPACE {
@@ -42,7 +51,7 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
 #define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = hn::Zero(d), c##i##2 = hn::Zero(d);
 #define ANYDML_STEP(i)                    \
   {                                       \
-    const auto x = hn::Set(d, a[i]);      \
+    const auto x = ANYDML_OF_ROW(i);      \
     c##i##0 = hn::MulAdd(x, b0, c##i##0); \
     c##i##1 = hn::MulAdd(x, b1, c##i##1); \
     c##i##2 = hn::MulAdd(x, b2, c##i##2); \
@@ -55,7 +64,7 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
 #define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = hn::Zero(d);
 #define ANYDML_STEP(i)                    \
   {                                       \
-    const auto x = hn::Set(d, a[i]);      \
+    const auto x = ANYDML_OF_ROW(i);      \
     c##i##0 = hn::MulAdd(x, b0, c##i##0); \
     c##i##1 = hn::MulAdd(x, b1, c##i##1); \
   }
@@ -69,6 +78,9 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
     const auto b1 = hn::LoadU(d, b + lanes);
 #if ANYDML_GEMM_WIDE
     const auto b2 = hn::LoadU(d, b + 2 * lanes);
+#endif
+#if HWY_TARGET == HWY_NEON
+    const auto a0 = hn::LoadU(d, a), a1 = hn::LoadU(d, a + 4);
 #endif
     ANYDML_GEMM_ROWS(ANYDML_STEP)
     a += kRows;

@@ -1,0 +1,16 @@
+// DML_GRAPH_DESC, copied: nothing of the caller's is needed afterwards, not even the operators.
+#pragma once
+
+#include <DirectML.h>
+
+#include "base/status.h"
+#include "graph/description.h"
+
+namespace anydml::dml {
+
+class Device;
+
+// Checks pointers, types and owners; what edges say of nodes is not looked at.
+Status ReadGraphDesc(const Device* device, const DML_GRAPH_DESC& desc, GraphDescription* out);
+
+}  // namespace anydml::dml

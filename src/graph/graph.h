@@ -1,0 +1,85 @@
+// A valid graph: nodes in an order in which they can run, and the values that flow between them. Passes
+// rewrite it; lowering makes one kernel of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/description.h"
+#include "ops/element/problem.h"
+
+namespace anydml {
+
+inline constexpr uint32_t kNoValue = ~uint32_t{0};
+
+// Bytes that nodes read and write, laid out as the tensors of those nodes say.
+struct GraphValue {
+  enum class Home {
+    kInput,      // bound by the client
+    kConstant,   // known when the graph is compiled
+    kOutput,     // written by a node, bound by the client; other nodes may read it there
+    kTemporary,  // written by a node
+  };
+  Home home = Home::kTemporary;
+  uint32_t index = 0;  // of the graph input or output
+  uint64_t bytes = 0;
+  std::vector<std::byte> constant = {};
+};
+
+// A node's tensor begins `offset` bytes into the value.
+struct GraphOperand {
+  uint32_t value = kNoValue;  // kNoValue: an optional tensor that is absent
+  uint64_t offset = 0;
+
+  bool present() const { return value != kNoValue; }
+};
+
+struct GraphOperator {
+  const Operator* op;
+  OperatorDesc desc;
+};
+
+struct GraphNode {
+  std::string name;  // node 3 "conv1" (CONVOLUTION), for people
+  std::variant<GraphOperator, ElementProblem> work;
+  std::vector<GraphOperand> inputs;  // in binding order
+  std::vector<GraphOperand> outputs;
+
+  const GraphOperator* op() const { return std::get_if<GraphOperator>(&work); }
+  GraphOperator* op() { return std::get_if<GraphOperator>(&work); }
+};
+
+struct GraphInput {
+  bool connected = false;
+  bool owned = false;  // OWNED_BY_DML
+  uint64_t bytes = 0;  // the most that a node wants
+  uint32_t alignment = 0;
+  uint32_t element_bytes = 1;
+};
+
+struct GraphOutput {
+  bool connected = false;
+  uint64_t bytes = 0;
+  uint32_t alignment = 0;
+  uint32_t element_bytes = 1;
+};
+
+struct Graph {
+  std::vector<GraphInput> inputs;
+  std::vector<GraphOutput> outputs;
+  std::vector<GraphValue> values;
+  std::vector<GraphNode> nodes;  // in an order in which they can run
+  std::vector<std::string> log;  // what passes did, a line each, for people
+};
+
+// Checks everything about the description that its nodes do not know alone; sentences begin with the node
+// or the edge.
+Status BuildGraph(GraphDescription description, Graph* graph);
+
+// One kernel for the graph. Its inputs and outputs are the graph's.
+Status LowerGraph(Graph graph, const LowerContext& context, LoweredOperator* out);
+
+}  // namespace anydml

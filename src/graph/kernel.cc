@@ -1,0 +1,109 @@
+#include "graph/kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace anydml {
+namespace {
+
+using Place = GraphKernel::Place;
+
+Buffer At(const Buffer& memory, const Place& place) {
+  return memory.data == nullptr ? Buffer{} : Buffer{memory.data + place.offset, place.bytes};
+}
+
+Buffer Resolve(const Place& place, const KernelArguments& arguments) {
+  switch (place.in) {
+    case Place::In::kNowhere:
+      return {};
+    case Place::In::kInput:
+      return At(arguments.inputs[place.index], place);
+    case Place::In::kOutput:
+      return At(arguments.outputs[place.index], place);
+    case Place::In::kTemporary:
+      return At(arguments.temporary, place);
+    case Place::In::kPersistent:
+      return At(arguments.persistent, place);
+  }
+  return {};
+}
+
+// Memory for the operands of one part; executing allocates at most once per thread.
+Buffer* OperandSpace(size_t count) {
+  thread_local std::vector<Buffer> space;
+  if (space.size() < count) space.resize(count);
+  return space.data();
+}
+
+}  // namespace
+
+GraphKernel::GraphKernel(Layout layout) : layout_(std::move(layout)) {
+  for (size_t i = 0; i < layout_.constants.size(); ++i) {
+    persistent_data_.push_back({layout_.constant_offsets[i], layout_.constants[i]});
+  }
+  for (Part& part : layout_.parts) {
+    most_operands_ = std::max(most_operands_, part.inputs.size() + part.outputs.size());
+    part.first_note = note_count_;
+    note_count_ += part.kernel->note_count();
+  }
+}
+
+Status GraphKernel::Run(const KernelArguments& arguments) const {
+  Buffer* const space = OperandSpace(most_operands_);
+  for (const Part& part : layout_.parts) {
+    KernelArguments own = arguments;
+    Buffer* next = space;
+    for (const Place& input : part.inputs) *next++ = Resolve(input, arguments);
+    for (const Place& output : part.outputs) *next++ = Resolve(output, arguments);
+    own.inputs = {space, part.inputs.size()};
+    own.outputs = {space + part.inputs.size(), part.outputs.size()};
+    own.temporary = Resolve(part.scratch, arguments);
+    own.persistent = Resolve(part.persistent, arguments);
+    if (!arguments.notes.empty()) {
+      own.notes = arguments.notes.subspan(part.first_note, part.kernel->note_count());
+    }
+    const Status status = part.kernel->Run(own);
+    if (!status.ok()) return Status(status.code(), StrCat(part.name, ": ", status.message()));
+  }
+  return {};
+}
+
+uint64_t GraphKernel::initialization_temporary_bytes() const {
+  uint64_t most = 0;
+  for (const Part& part : layout_.parts) {
+    most = std::max(most, part.kernel->initialization_temporary_bytes());
+  }
+  return most;
+}
+
+Status GraphKernel::Initialize(const KernelArguments& arguments) const {
+  for (const Part& part : layout_.parts) {
+    if (part.kernel->persistent_bytes() == 0) continue;
+    KernelArguments own = arguments;
+    std::vector<Buffer> inputs;
+    for (const Place& input : part.inputs) {
+      const bool known = input.in == Place::In::kInput || input.in == Place::In::kPersistent;
+      inputs.push_back(known ? Resolve(input, arguments) : Buffer{});
+    }
+    const std::vector<Buffer> outputs(part.outputs.size());
+    own.inputs = inputs;
+    own.outputs = outputs;
+    own.persistent = Resolve(part.persistent, arguments);
+    const uint64_t temporary = part.kernel->initialization_temporary_bytes();
+    own.temporary = temporary == 0 ? Buffer{} : Buffer{arguments.temporary.data, temporary};
+    const Status status = part.kernel->Initialize(own);
+    if (!status.ok()) return Status(status.code(), StrCat(part.name, ": ", status.message()));
+  }
+  return {};
+}
+
+std::string GraphKernel::Describe(uint32_t number, const DataErrorNote& note) const {
+  for (auto part = layout_.parts.rbegin(); part != layout_.parts.rend(); ++part) {
+    if (number >= part->first_note) {
+      return StrCat(part->name, ": ", part->kernel->Describe(number - part->first_note, note));
+    }
+  }
+  return {};
+}
+
+}  // namespace anydml

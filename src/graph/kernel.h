@@ -1,0 +1,61 @@
+// The kernel of a graph: kernels that run one after the other, and where their tensors lie.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "kernel/scratch_layout.h"
+
+namespace anydml {
+
+class GraphKernel final : public Kernel {
+ public:
+  // Where a tensor of a part lies.
+  struct Place {
+    enum class In { kNowhere, kInput, kOutput, kTemporary, kPersistent };
+    In in = In::kNowhere;
+    uint32_t index = 0;   // of the graph's input or output
+    uint64_t offset = 0;  // there
+    uint64_t bytes = 0;
+  };
+  struct Part {
+    std::string name;  // for the sentence of a failure
+    std::unique_ptr<const Kernel> kernel;
+    std::vector<Place> inputs;
+    std::vector<Place> outputs;
+    Place scratch;
+    Place persistent;
+    uint32_t first_note = 0;
+  };
+  struct Layout {
+    std::vector<Part> parts;
+    uint64_t temporary_bytes = 0;
+    uint64_t persistent_bytes = 0;
+    std::vector<bool> packed_inputs;  // of the graph
+    std::vector<std::vector<std::byte>> constants;
+    std::vector<uint64_t> constant_offsets;  // in the persistent memory
+    std::string made_of;
+  };
+  explicit GraphKernel(Layout layout);
+
+  Status Run(const KernelArguments& arguments) const override;
+  uint64_t temporary_bytes() const override { return layout_.temporary_bytes; }
+  uint64_t persistent_bytes() const override { return layout_.persistent_bytes; }
+  uint64_t initialization_temporary_bytes() const override;
+  std::span<const PersistentData> persistent_data() const override { return persistent_data_; }
+  Status Initialize(const KernelArguments& arguments) const override;
+  bool packs_input(uint32_t input) const override { return layout_.packed_inputs[input]; }
+  uint32_t note_count() const override { return note_count_; }
+  std::string Describe(uint32_t number, const DataErrorNote& note) const override;
+  std::string made_of() const override { return layout_.made_of; }
+
+ private:
+  Layout layout_;
+  std::vector<PersistentData> persistent_data_;
+  size_t most_operands_ = 0;  // of a part
+  uint32_t note_count_ = 0;
+};
+
+}  // namespace anydml

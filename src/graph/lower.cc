@@ -1,0 +1,282 @@
+#include <algorithm>
+#include <utility>
+
+#include "graph/graph.h"
+#include "graph/kernel.h"
+#include "graph/memory_plan.h"
+#include "graph/passes.h"
+#include "ops/operator_table.h"
+
+namespace anydml {
+namespace {
+
+using Home = GraphValue::Home;
+using Place = GraphKernel::Place;
+
+// Tensors may rely on 16 bytes; more keeps vectors off the borders of cache lines.
+constexpr uint64_t kTensorAlignment = 64;
+constexpr uint64_t kScratchAlignment = 256;
+
+constexpr uint32_t kNever = ~uint32_t{0};
+
+Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
+  if (GraphOperator* op = node.op()) {
+    // What is forced is forced wherever it exists.
+    const auto& names = op->op->implementations;
+    const bool known = std::any_of(names.begin(), names.end(),
+                                   [&](const char* name) { return context.implementation == name; });
+    return LowerOperator(*op->op, op->desc, known ? context : context.ForPart(), out);
+  }
+  const auto& problem = std::get<ElementProblem>(node.work);
+  for (uint32_t i = 0; i < problem.inputs.size(); ++i) {
+    for (uint32_t o = 0; o < problem.outputs.size(); ++o) {
+      const ElementOperand& input = problem.inputs[i];
+      const ElementOperand& output = problem.outputs[o];
+      if (input.type == output.type && input.strides == output.strides) out->in_place.emplace_back(i, o);
+    }
+  }
+  return ChooseKernel(OperatorTableOf(context.backend).element, problem, context.ForPart(), out);
+}
+
+class Lowering {
+ public:
+  Lowering(Graph graph, const LowerContext& context) : graph_(std::move(graph)), context_(context) {}
+
+  Status Run(LoweredOperator* out) {
+    ANYDML_RETURN_IF_ERROR(RunPasses(context_, &graph_));
+    ANYDML_RETURN_IF_ERROR(LowerNodes());
+    FindLives();
+    ShareInPlace();
+    PlanTemporary();
+    LayOutPersistent();
+    FindGraphInPlace(out);
+    Finish(out);
+    return {};
+  }
+
+ private:
+  struct Life {
+    uint32_t written = kNever;
+    uint32_t last = 0;           // step that touches it last
+    uint32_t shares = kNoValue;  // another value, whose bytes it takes over
+  };
+
+  uint32_t Steps() const { return static_cast<uint32_t>(graph_.nodes.size()); }
+  // The value whose memory it is in the end.
+  uint32_t Root(uint32_t value) const {
+    while (lives_[value].shares != kNoValue) value = lives_[value].shares;
+    return value;
+  }
+
+  Status LowerNodes();
+  void FindLives();
+  void ShareInPlace();
+  bool MayShare(uint32_t step, uint32_t input, uint32_t output) const;
+  void PlanTemporary();
+  void LayOutPersistent();
+  void FindGraphInPlace(LoweredOperator* out) const;
+  bool MayReplace(uint32_t input_value, uint32_t output_value) const;
+  void Finish(LoweredOperator* out);
+  Place PlaceOf(const GraphOperand& operand) const;
+
+  Graph graph_;
+  const LowerContext& context_;
+  std::vector<LoweredOperator> lowered_;
+  std::vector<Life> lives_;
+  std::vector<uint64_t> offsets_;          // of values, in the temporary or persistent memory
+  std::vector<uint64_t> scratch_offsets_;  // of nodes
+  std::vector<Place> persistent_;          // of nodes
+  MemoryPlan plan_;
+  GraphKernel::Layout layout_;
+};
+
+Status Lowering::LowerNodes() {
+  for (GraphNode& node : graph_.nodes) {
+    const Status status = LowerNode(node, context_, &lowered_.emplace_back());
+    if (!status.ok()) return Status(status.code(), StrCat(node.name, ": ", status.message()));
+  }
+  return {};
+}
+
+void Lowering::FindLives() {
+  lives_.resize(graph_.values.size());
+  for (uint32_t step = 0; step < Steps(); ++step) {
+    for (const GraphOperand& input : graph_.nodes[step].inputs) {
+      if (input.present()) lives_[input.value].last = step;
+    }
+    for (const GraphOperand& output : graph_.nodes[step].outputs) {
+      if (!output.present()) continue;
+      Life& life = lives_[output.value];
+      life.written = std::min(life.written, step);
+      life.last = std::max(life.last, step);
+    }
+  }
+}
+
+bool Lowering::MayShare(uint32_t step, uint32_t input, uint32_t output) const {
+  const GraphNode& node = graph_.nodes[step];
+  const GraphOperand& from = node.inputs[input];
+  const GraphOperand& to = node.outputs[output];
+  if (!from.present() || !to.present()) return false;
+  const GraphValue& source = graph_.values[from.value];
+  const GraphValue& target = graph_.values[to.value];
+  if (source.home != Home::kTemporary || target.home != Home::kTemporary) return false;
+  if (from.offset != 0 || to.offset != 0 || source.bytes != target.bytes) return false;
+  // The node is the last reader, and the first writer.
+  if (lives_[Root(from.value)].last != step || lives_[to.value].written != step) return false;
+  // Whatever else it reads there it may replace, too.
+  const auto& pairs = lowered_[step].in_place;
+  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i].present() || Root(node.inputs[i].value) != Root(from.value)) continue;
+    if (std::find(pairs.begin(), pairs.end(), std::pair(i, output)) == pairs.end()) return false;
+  }
+  return true;
+}
+
+void Lowering::ShareInPlace() {
+  for (uint32_t step = 0; step < Steps(); ++step) {
+    std::vector<uint32_t> taken;  // by this node's outputs
+    for (const auto& [input, output] : lowered_[step].in_place) {
+      if (!MayShare(step, input, output)) continue;
+      const uint32_t target = graph_.nodes[step].outputs[output].value;
+      const uint32_t root = Root(graph_.nodes[step].inputs[input].value);
+      if (lives_[target].shares != kNoValue || std::find(taken.begin(), taken.end(), root) != taken.end())
+        continue;
+      taken.push_back(root);
+      lives_[target].shares = root;
+      lives_[root].last = std::max(lives_[root].last, lives_[target].last);
+    }
+  }
+}
+
+void Lowering::PlanTemporary() {
+  std::vector<Lifetime> lifetimes;
+  std::vector<uint32_t> values;
+  for (uint32_t i = 0; i < graph_.values.size(); ++i) {
+    const Life& life = lives_[i];
+    const GraphValue& value = graph_.values[i];
+    if (value.home != Home::kTemporary || life.written == kNever || life.shares != kNoValue) continue;
+    values.push_back(i);
+    lifetimes.push_back({value.bytes, kTensorAlignment, life.written, life.last});
+  }
+  for (uint32_t step = 0; step < Steps(); ++step) {
+    lifetimes.push_back({lowered_[step].kernel->temporary_bytes(), kScratchAlignment, step, step});
+  }
+  plan_ = PlanMemory(lifetimes);
+  offsets_.resize(graph_.values.size());
+  for (size_t i = 0; i < values.size(); ++i) offsets_[values[i]] = plan_.offsets[i];
+  for (uint32_t i = 0; i < graph_.values.size(); ++i) offsets_[i] = offsets_[Root(i)];
+  scratch_offsets_.assign(plan_.offsets.begin() + static_cast<ptrdiff_t>(values.size()), plan_.offsets.end());
+  layout_.temporary_bytes = plan_.bytes;
+}
+
+void Lowering::LayOutPersistent() {
+  ScratchLayout persistent;
+  for (uint32_t i = 0; i < graph_.values.size(); ++i) {
+    GraphValue& value = graph_.values[i];
+    if (value.home != Home::kConstant || value.bytes == 0) continue;
+    offsets_[i] = persistent.Add("constant", value.bytes, kScratchAlignment).offset;
+    layout_.constants.push_back(std::move(value.constant));
+    layout_.constant_offsets.push_back(offsets_[i]);
+  }
+  layout_.packed_inputs.assign(graph_.inputs.size(), true);
+  for (uint32_t step = 0; step < Steps(); ++step) {
+    const Kernel& kernel = *lowered_[step].kernel;
+    const auto piece = persistent.Add(graph_.nodes[step].name, kernel.persistent_bytes(), kScratchAlignment);
+    persistent_.push_back(piece.bytes == 0 ? Place{}
+                                           : Place{Place::In::kPersistent, 0, piece.offset, piece.bytes});
+    const auto& inputs = graph_.nodes[step].inputs;
+    for (uint32_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].present()) continue;
+      const GraphValue& value = graph_.values[inputs[i].value];
+      if (value.home == Home::kInput && !kernel.packs_input(i)) layout_.packed_inputs[value.index] = false;
+    }
+  }
+  layout_.persistent_bytes = persistent.bytes();
+}
+
+// Whether the graph output may be bound to the bytes of the graph input: whoever reads the input does so
+// before the output is written, or replaces what it reads.
+bool Lowering::MayReplace(uint32_t input_value, uint32_t output_value) const {
+  const uint32_t step = lives_[output_value].written;
+  if (lives_[input_value].last < step) return true;
+  if (lives_[input_value].last > step) return false;
+  const GraphNode& node = graph_.nodes[step];
+  const auto& pairs = lowered_[step].in_place;
+  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i].value != input_value) continue;
+    for (uint32_t o = 0; o < node.outputs.size(); ++o) {
+      if (node.outputs[o].value != output_value) continue;
+      const bool in_place = node.inputs[i].offset == 0 && node.outputs[o].offset == 0 &&
+                            std::find(pairs.begin(), pairs.end(), std::pair(i, o)) != pairs.end();
+      if (!in_place) return false;
+    }
+  }
+  return true;
+}
+
+void Lowering::FindGraphInPlace(LoweredOperator* out) const {
+  for (uint32_t i = 0; i < graph_.values.size(); ++i) {
+    const GraphValue& input = graph_.values[i];
+    if (input.home != Home::kInput || graph_.inputs[input.index].owned) continue;
+    for (uint32_t o = 0; o < graph_.values.size(); ++o) {
+      const GraphValue& output = graph_.values[o];
+      if (output.home == Home::kOutput && MayReplace(i, o))
+        out->in_place.emplace_back(input.index, output.index);
+    }
+  }
+}
+
+Place Lowering::PlaceOf(const GraphOperand& operand) const {
+  if (!operand.present()) return {};
+  const GraphValue& value = graph_.values[operand.value];
+  const uint64_t bytes = value.bytes - operand.offset;
+  switch (value.home) {
+    case Home::kInput:
+      return {Place::In::kInput, value.index, operand.offset, bytes};
+    case Home::kOutput:
+      return {Place::In::kOutput, value.index, operand.offset, bytes};
+    case Home::kConstant:
+      return {Place::In::kPersistent, 0, offsets_[operand.value] + operand.offset, bytes};
+    case Home::kTemporary:
+      return {Place::In::kTemporary, 0, offsets_[operand.value] + operand.offset, bytes};
+  }
+  return {};
+}
+
+void Lowering::Finish(LoweredOperator* out) {
+  uint64_t intermediates = 0;
+  for (const GraphValue& value : graph_.values) {
+    if (value.home == Home::kTemporary) intermediates = SaturatingAdd(intermediates, value.bytes);
+  }
+  for (const std::string& line : graph_.log) out->explanation += line + "\n";
+  out->explanation += StrCat("temporary memory: ", plan_.bytes, " bytes for ", intermediates,
+                             " bytes of intermediate tensors; ", plan_.most_live, " are needed at once\n");
+  for (uint32_t step = 0; step < Steps(); ++step) {
+    GraphNode& node = graph_.nodes[step];
+    LoweredOperator& lowered = lowered_[step];
+    const std::string inner = lowered.kernel->made_of();
+    out->explanation += StrCat(node.name, ": ", lowered.implementation, inner.empty() ? "" : " (", inner,
+                               inner.empty() ? "\n" : ")\n");
+    layout_.made_of += StrCat(step == 0 ? "" : ", ", lowered.implementation);
+    GraphKernel::Part part;
+    part.name = StrCat(node.name, " (", lowered.implementation, ")");
+    const uint64_t scratch = lowered.kernel->temporary_bytes();
+    if (scratch != 0) part.scratch = {Place::In::kTemporary, 0, scratch_offsets_[step], scratch};
+    part.persistent = persistent_[step];
+    part.kernel = std::move(lowered.kernel);
+    for (const GraphOperand& input : node.inputs) part.inputs.push_back(PlaceOf(input));
+    for (const GraphOperand& output : node.outputs) part.outputs.push_back(PlaceOf(output));
+    layout_.parts.push_back(std::move(part));
+  }
+  out->implementation = StrCat(context_.backend, ".graph");
+  out->kernel = std::make_unique<GraphKernel>(std::move(layout_));
+}
+
+}  // namespace
+
+Status LowerGraph(Graph graph, const LowerContext& context, LoweredOperator* out) {
+  return Lowering(std::move(graph), context).Run(out);
+}
+
+}  // namespace anydml

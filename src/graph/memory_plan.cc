@@ -1,0 +1,72 @@
+#include "graph/memory_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernel/scratch_layout.h"
+
+namespace anydml {
+namespace {
+
+bool Meet(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
+
+// Puts one after the other, each into the lowest gap that is wide enough between those it meets.
+MemoryPlan PlaceInOrder(std::span<const Lifetime> lifetimes, std::span<const uint32_t> order) {
+  MemoryPlan plan;
+  plan.offsets.resize(lifetimes.size());
+  std::vector<uint32_t> placed;  // by offset
+  for (const uint32_t i : order) {
+    const Lifetime& wanted = lifetimes[i];
+    if (wanted.bytes == 0) continue;
+    uint64_t offset = 0;
+    for (const uint32_t j : placed) {
+      if (!Meet(wanted, lifetimes[j])) continue;
+      if (SaturatingAdd(offset, wanted.bytes) <= plan.offsets[j]) break;
+      const uint64_t end = SaturatingAdd(plan.offsets[j], lifetimes[j].bytes);
+      offset = std::max(offset, SaturatingAlignUp(end, wanted.alignment));
+    }
+    plan.offsets[i] = offset;
+    plan.bytes = std::max(plan.bytes, SaturatingAdd(offset, wanted.bytes));
+    const auto behind = [&](uint64_t at, uint32_t j) { return at < plan.offsets[j]; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, behind), i);
+  }
+  return plan;
+}
+
+uint64_t MostLive(std::span<const Lifetime> lifetimes) {
+  uint32_t steps = 0;
+  for (const Lifetime& lifetime : lifetimes) steps = std::max(steps, lifetime.last + 1);
+  std::vector<uint64_t> live(steps);
+  for (const Lifetime& lifetime : lifetimes) {
+    for (uint32_t step = lifetime.first; step <= lifetime.last; ++step) {
+      live[step] = SaturatingAdd(live[step], lifetime.bytes);
+    }
+  }
+  return live.empty() ? 0 : *std::max_element(live.begin(), live.end());
+}
+
+}  // namespace
+
+// Large ones first is nearly always the best; now and then the order of the steps, or long lives first,
+// leaves fewer gaps.
+MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes) {
+  std::vector<uint32_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), 0);
+  MemoryPlan best;
+  const auto try_order = [&](auto before) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t i, uint32_t j) { return before(lifetimes[i], lifetimes[j]); });
+    MemoryPlan plan = PlaceInOrder(lifetimes, order);
+    if (best.offsets.empty() || plan.bytes < best.bytes) best = std::move(plan);
+  };
+  const uint64_t most_live = MostLive(lifetimes);
+  try_order([](const Lifetime& a, const Lifetime& b) { return a.first < b.first; });
+  if (best.bytes > most_live) {
+    try_order([](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; });
+    try_order([](const Lifetime& a, const Lifetime& b) { return a.last - a.first > b.last - b.first; });
+  }
+  best.most_live = most_live;
+  return best;
+}
+
+}  // namespace anydml

@@ -1,0 +1,256 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "ops/common/nest_parts.h"
+#include "ops/element/cpu/blocks.h"
+#include "ops/element/cpu/epilogue.h"
+#include "ops/recurrent/cpu/packed_product.h"
+#include "ops/recurrent/steps.h"
+#include "ops/reduce/accumulate.h"
+
+namespace anydml {
+namespace {
+
+// Below this many numbers threads cost more than they save.
+constexpr uint64_t kFewNumbers = 32768;
+
+float Canonical(float x) { return std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x; }
+
+// What a direction of an element of the batch has: the state, and sums that become gates where they are.
+struct Row {
+  uint64_t units;
+  const float* from_input;  // gate after gate
+  float* from_state;
+  float* from_reset;
+  float* hidden;
+  float* cell;
+  float* reset;
+  const float* bias;        // null: none
+  const float* state_bias;  // null: none
+  const float* peephole;    // null: none
+
+  float* gate(uint32_t number) const { return from_state + number * units; }
+};
+
+// Adds what comes from the input, and the biases, to what comes from the state.
+void AddUp(const Row& row, uint32_t gate, float* sums) {
+  const uint64_t first = gate * row.units;
+  const float* const from_input = row.from_input + first;
+  for (uint64_t i = 0; i < row.units; ++i) sums[i] += from_input[i];
+  if (row.bias == nullptr) return;
+  const float *const bias = row.bias + first, *const state_bias = row.state_bias + first;
+  for (uint64_t i = 0; i < row.units; ++i) sums[i] += bias[i] + state_bias[i];
+}
+
+void AddPeephole(const Row& row, uint32_t gate, float* sums) {
+  if (row.peephole == nullptr) return;
+  const float* const weights = row.peephole + gate * row.units;
+  for (uint64_t i = 0; i < row.units; ++i) sums[i] += weights[i] * row.cell[i];
+}
+
+ElementProgram ExpProgram() {
+  ElementProgram program;
+  program.Apply(ElementFunction::kExp, Class::kF32, {program.NewRegister()});
+  return program;
+}
+
+class RecurrentCpu final : public RecurrentSteps {
+ public:
+  RecurrentCpu(const RecurrentProblem& problem, const LowerContext& context)
+      : RecurrentSteps(problem),
+        exp_(ExpProgram()),
+        store_(FindStore(Class::kF32, problem.type)),
+        threads_(context.threads) {
+    for (const auto& direction : problem.activations) {
+      for (const CellActivation& activation : direction) epilogues_.emplace_back(activation.program);
+    }
+    const uint64_t rows = problem.directions * problem.batch;
+    const bool few = rows * problem.units * problem.gates() < kFewNumbers;
+    workers_ = few ? 1 : static_cast<uint32_t>(std::min<uint64_t>(rows, context.threads));
+  }
+
+ private:
+  std::unique_ptr<const Kernel> CreatePacking(const GemmProblem& product) const override {
+    return CreatePackedProduct(product, problem().type, threads_);
+  }
+
+  void Clear(const Buffer& buffer, const KernelArguments&) const override {
+    std::memset(buffer.data, 0, buffer.size);
+  }
+
+  void RunGates(GatePhase phase, uint64_t step, const GateBuffers& buffers,
+                const KernelArguments& arguments) const override {
+    const uint64_t rows = problem().directions * problem().batch;
+    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
+      const uint64_t end = PartBegin(rows, worker + 1, workers_);
+      for (uint64_t row = PartBegin(rows, worker, workers_); row < end; ++row) {
+        RunRow(phase, step, static_cast<uint32_t>(row / problem().batch), row % problem().batch, buffers);
+      }
+    });
+  }
+
+  Row RowOf(uint32_t direction, uint64_t element, uint64_t time, const GateBuffers& buffers) const {
+    const RecurrentProblem& p = problem();
+    const uint64_t number = direction * p.batch + element, all = p.gates() * p.units;
+    const uint64_t first = number * p.units;
+    const auto part = [](auto* numbers, uint64_t at) { return numbers == nullptr ? nullptr : numbers + at; };
+    return {p.units,
+            buffers.from_inputs + ((direction * p.steps + time) * p.batch + element) * all,
+            buffers.from_state + number * state_gates() * p.units,
+            part(buffers.from_reset, first),
+            buffers.hidden + first,
+            part(buffers.cell, first),
+            part(buffers.reset, first),
+            part(buffers.bias, direction * 2 * all),
+            part(buffers.bias, direction * 2 * all + all),
+            part(buffers.peephole, direction * 3 * p.units)};
+  }
+
+  void RunRow(GatePhase phase, uint64_t step, uint32_t direction, uint64_t element,
+              const GateBuffers& buffers) const {
+    const RecurrentProblem& p = problem();
+    uint64_t length = p.steps;
+    if (buffers.lengths != nullptr) {
+      length = std::min<uint64_t>(length, buffers.lengths[element * p.lengths->strides[3]]);
+    }
+    const bool ended = step >= length;
+    const uint64_t time = ended ? step : TimeOf(step, length, p.IsBackward(direction));
+    const Row row = RowOf(direction, element, time, buffers);
+    if (!ended) RunCell(phase, direction, row);
+    if (phase == GatePhase::kReset) return;
+    if (ended) std::fill_n(row.from_state, p.units, 0.0f);
+    Write(p.sequence, time, direction, element, ended ? row.from_state : row.hidden, buffers.sequence);
+    if (step + 1 < p.steps) return;
+    Write(p.single, 0, direction, element, row.hidden, buffers.single);
+    Write(p.cell_single, 0, direction, element, row.cell, buffers.cell_single);
+  }
+
+  void Write(const std::optional<TensorDesc>& tensor, uint64_t time, uint32_t direction, uint64_t element,
+             const float* from, std::byte* to) const {
+    if (!tensor) return;
+    Block block;
+    block.columns = problem().units;
+    block.column_stride = tensor->strides[3];
+    block.offset =
+        time * tensor->strides[0] + direction * uint64_t{tensor->strides[1]} + element * tensor->strides[2];
+    store_(from, block, to);
+  }
+
+  void RunCell(GatePhase phase, uint32_t direction, const Row& row) const {
+    switch (problem().kind) {
+      case CellKind::kRnn:
+        AddUp(row, 0, row.from_state);
+        Activate(direction, 0, row.from_state);
+        for (uint64_t i = 0; i < row.units; ++i) row.hidden[i] = Canonical(row.from_state[i]);
+        return;
+      case CellKind::kLstm:
+        return RunLstm(direction, row);
+      case CellKind::kGru:
+        if (phase != GatePhase::kAfterReset) RunGruGates(direction, row);
+        if (phase == GatePhase::kReset) {
+          for (uint64_t i = 0; i < row.units; ++i) row.reset[i] = row.gate(1)[i] * row.hidden[i];
+          return;
+        }
+        return RunGru(direction, row);
+    }
+  }
+
+  void RunLstm(uint32_t direction, const Row& row) const {
+    float *const i = row.gate(0), *const o = row.gate(1), *const f = row.gate(2), *const c = row.gate(3);
+    AddUp(row, 0, i);
+    AddPeephole(row, 0, i);
+    Activate(direction, 0, i);
+    if (problem().couples_input_and_forget) {
+      for (uint64_t u = 0; u < row.units; ++u) f[u] = 1 - i[u];
+    } else {
+      AddUp(row, 2, f);
+      AddPeephole(row, 2, f);
+      Activate(direction, 0, f);
+    }
+    AddUp(row, 3, c);
+    Activate(direction, 1, c);
+    for (uint64_t u = 0; u < row.units; ++u) {
+      const float kept = f[u] * row.cell[u], added = i[u] * c[u];
+      row.cell[u] = c[u] = Canonical(kept + added);
+    }
+    AddUp(row, 1, o);
+    AddPeephole(row, 1, o);
+    Activate(direction, 0, o);
+    Activate(direction, 2, c);
+    for (uint64_t u = 0; u < row.units; ++u) row.hidden[u] = Canonical(o[u] * c[u]);
+  }
+
+  void RunGruGates(uint32_t direction, const Row& row) const {
+    for (const uint32_t gate : {0u, 1u}) {
+      AddUp(row, gate, row.gate(gate));
+      Activate(direction, 0, row.gate(gate));
+    }
+  }
+
+  void RunGru(uint32_t direction, const Row& row) const {
+    const float *const z = row.gate(0), *const r = row.gate(1);
+    float* const h = problem().linear_before_reset ? row.gate(2) : row.from_reset;
+    if (!problem().linear_before_reset) {
+      AddUp(row, 2, h);
+    } else {
+      const uint64_t first = 2 * row.units;
+      for (uint64_t u = 0; u < row.units; ++u) {
+        const bool has_bias = row.bias != nullptr;
+        const float from_state = has_bias ? h[u] + row.state_bias[first + u] : h[u];
+        const float sum = row.from_input[first + u] + r[u] * from_state;
+        h[u] = has_bias ? sum + row.bias[first + u] : sum;
+      }
+    }
+    Activate(direction, 1, h);
+    for (uint64_t u = 0; u < row.units; ++u) {
+      const float added = (1 - z[u]) * h[u], kept = z[u] * row.hidden[u];
+      row.hidden[u] = Canonical(added + kept);
+    }
+  }
+
+  void Activate(uint32_t direction, uint32_t number, float* numbers) const {
+    const uint64_t units = problem().units;
+    epilogues_[direction * kMaxCellActivations + number].Apply(numbers, units);
+    switch (problem().activations[direction][number].row) {
+      case RowFunction::kNone:
+        return;
+      case RowFunction::kSoftmax:
+        return Softmax(numbers, units);
+      case RowFunction::kHardmax: {
+        auto best = reduce::Position<false, false, float>::Start();
+        for (uint64_t i = 0; i < units; ++i) best.Add(numbers[i], static_cast<uint32_t>(i));
+        std::fill_n(numbers, units, 0.0f);
+        numbers[best.second] = 1;
+        return;
+      }
+    }
+  }
+
+  // A NaN makes the sum one.
+  void Softmax(float* numbers, uint64_t count) const {
+    const float max = *std::max_element(numbers, numbers + count);
+    for (uint64_t i = 0; i < count; ++i) numbers[i] -= max;
+    exp_.Apply(numbers, count);
+    double sum = 0;
+    for (uint64_t i = 0; i < count; ++i) sum += numbers[i];
+    for (uint64_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(numbers[i] / sum);
+  }
+
+  std::vector<Epilogue> epilogues_;  // of the directions' activations
+  Epilogue exp_;
+  StoreBlock store_;
+  uint32_t threads_;
+  uint32_t workers_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateRecurrentCpu(const RecurrentProblem& problem, const LowerContext& context,
+                                                 std::string* why_not) {
+  return CreateRecurrentSteps<RecurrentCpu>(problem, context, why_not);
+}
+
+}  // namespace anydml

@@ -1,0 +1,16 @@
+// Products of one matrix after the other with the same weights, which are packed once.
+#pragma once
+
+#include <memory>
+
+#include "ops/gemm/problem.h"
+
+namespace anydml {
+
+// For a product without C and activation whose other matrices are packed FLOAT32. Initialize packs input 1,
+// elements of `weights`, into `persistent`; Run reads nothing else of it. Null where the output has so few
+// rows that weights are better read where they are.
+std::unique_ptr<const Kernel> CreatePackedProduct(const GemmProblem& problem, DataType weights,
+                                                  uint32_t threads);
+
+}  // namespace anydml

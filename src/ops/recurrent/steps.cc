@@ -1,0 +1,244 @@
+#include "ops/recurrent/steps.h"
+
+#include <utility>
+
+#include "ops/operator_table.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint32_t kInput = 0, kWeight = 1, kRecurrence = 2, kBias = 3, kHiddenInit = 4;
+
+// The stride of what is one is never used: it counts as none, or as that of neighbours.
+uint64_t OuterStride(const TensorDesc& tensor, uint32_t d) {
+  return tensor.sizes[d] == 1 ? 0 : tensor.strides[d];
+}
+uint64_t InnerStride(const TensorDesc& tensor, uint32_t d) {
+  return tensor.sizes[d] == 1 ? 1 : tensor.strides[d];
+}
+
+// The bytes of `count` times `each` numbers; the largest number where 64 bits cannot hold them.
+uint64_t BytesOf(uint64_t count, uint64_t each) {
+  uint64_t numbers, bytes;
+  if (__builtin_mul_overflow(count, each, &numbers)) return ~uint64_t{0};
+  return __builtin_mul_overflow(numbers, sizeof(float), &bytes) ? ~uint64_t{0} : bytes;
+}
+
+// {1, direction, gate and unit, k} as the transposed right side of a product.
+GemmMatrix RightSide(const TensorDesc& tensor) {
+  return {{OuterStride(tensor, 1), 0}, InnerStride(tensor, 3), InnerStride(tensor, 2)};
+}
+
+ElementProblem CopyProblem(const TensorDesc& tensor) {
+  const TensorDesc packed = PackedTensor(DataType::kFloat32, tensor.sizes.data(), tensor.rank);
+  ElementProblem problem;
+  problem.rank = tensor.rank;
+  ElementOperand from = {tensor.type, {}}, to = {DataType::kFloat32, {}};
+  for (uint32_t d = 0; d < tensor.rank; ++d) {
+    problem.sizes[d] = tensor.sizes[d];
+    from.strides[d] = OuterStride(tensor, d);
+    to.strides[d] = OuterStride(packed, d);
+  }
+  problem.inputs = {from};
+  problem.outputs = {to};
+  problem.program.Store(0, problem.program.Load(0, Class::kF32), Class::kF32);
+  return problem;
+}
+
+}  // namespace
+
+Status RecurrentSteps::AddCopy(const LowerContext& context, const char* name, uint32_t input,
+                               const TensorDesc& tensor, uint64_t offset, Piece* target) {
+  LoweredOperator lowered;
+  ANYDML_RETURN_IF_ERROR(
+      ChooseKernel(OperatorTableOf(context.backend).element, CopyProblem(tensor), context, &lowered));
+  *target = AddScratch(name, ElementCount(tensor) * sizeof(float));
+  const uint32_t part = AddPart(lowered.implementation, std::move(lowered.kernel));
+  copies_.push_back({part, input, offset * (BitSize(tensor.type) / 8), *target});
+  return {};
+}
+
+Status RecurrentSteps::AddProduct(const LowerContext& context, const GemmProblem& problem, uint32_t* part) {
+  LoweredOperator lowered;
+  ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).gemm, problem, context, &lowered));
+  *part = AddPart(lowered.implementation, std::move(lowered.kernel));
+  return {};
+}
+
+// Steps and batch are one dimension where their strides allow it.
+Status RecurrentSteps::AddInputProduct(const LowerContext& context) {
+  const RecurrentProblem& p = problem_;
+  const uint64_t step = OuterStride(p.input, 1), element = OuterStride(p.input, 2);
+  const bool merges = p.steps == 1 || p.batch == 1 || step == p.batch * element;
+  GemmProblem product;
+  product.type = p.type;
+  product.n = p.gates() * p.units;
+  product.k = p.inputs;
+  product.b = RightSide(p.weight);
+  const uint64_t of_direction = BytesOf(p.steps * p.batch, product.n) / sizeof(float);
+  if (merges) {
+    product.batch = {p.directions, 1};
+    product.m = p.steps * p.batch;
+    product.a = {{0, 0}, p.batch == 1 ? step : element, InnerStride(p.input, 3)};
+    product.output = {{of_direction, 0}, product.n, 1};
+  } else {
+    product.batch = {p.directions, p.steps};
+    product.m = p.batch;
+    product.a = {{0, step}, element, InnerStride(p.input, 3)};
+    product.output = {{of_direction, p.batch * product.n}, product.n, 1};
+  }
+  from_inputs_ = AddScratch("of inputs", BytesOf(p.directions * p.steps * p.batch, product.n));
+  return AddProduct(context, product, &input_product_);
+}
+
+// Of {direction, batch, unit} with the weights of gates and units [first_column, first_column + columns).
+Status RecurrentSteps::AddStateProduct(const LowerContext& context, uint64_t first_column, uint64_t columns,
+                                       Product* product) {
+  const RecurrentProblem& p = problem_;
+  const uint64_t offset = first_column * p.recurrence.strides[2];
+  TensorDesc weights = p.recurrence;
+  weights.sizes[2] = static_cast<uint32_t>(columns);
+  GemmProblem problem;
+  problem.batch = {p.directions, 1};
+  problem.m = p.batch;
+  problem.n = columns;
+  problem.k = p.units;
+  problem.a = {{p.batch * p.units, 0}, p.units, 1};
+  problem.b = RightSide(weights);
+  problem.output = {{p.batch * columns, 0}, columns, 1};
+  if (p.steps > 1) product->packing = CreatePacking(problem);
+  if (product->packing != nullptr) {
+    product->offset = offset * (BitSize(p.type) / 8);
+    product->weights = AddScratch("packed recurrence", product->packing->persistent_bytes());
+    product->temporary = AddScratch("packed state", product->packing->temporary_bytes());
+    return {};
+  }
+  // Kernels of products want FLOAT32 on both sides, and matrices that are aligned as bindings are.
+  if (p.type != DataType::kFloat32 || offset != 0) {
+    ANYDML_RETURN_IF_ERROR(AddCopy(context, "recurrence", kRecurrence, weights, offset, &product->weights));
+    problem.b = {{columns * p.units, 0}, 1, p.units};
+  }
+  return AddProduct(context, problem, &product->part);
+}
+
+Status RecurrentSteps::Create(const LowerContext& context) {
+  const RecurrentProblem& p = problem_;
+  const LowerContext part = context.ForPart();
+  const uint64_t state_bytes = BytesOf(p.directions * p.batch, p.units);
+  if (p.hidden_init) {
+    ANYDML_RETURN_IF_ERROR(AddCopy(part, "hidden state", kHiddenInit, *p.hidden_init, 0, &hidden_));
+  } else {
+    hidden_ = AddScratch("hidden state", state_bytes);
+  }
+  if (p.cell_init) {
+    ANYDML_RETURN_IF_ERROR(AddCopy(part, "cell state", RecurrentProblem::kCellInit, *p.cell_init, 0, &cell_));
+  } else if (p.kind == CellKind::kLstm) {
+    cell_ = AddScratch("cell state", state_bytes);
+  }
+  if (p.bias) ANYDML_RETURN_IF_ERROR(AddCopy(part, "bias", kBias, *p.bias, 0, &bias_));
+  if (p.peephole) {
+    ANYDML_RETURN_IF_ERROR(
+        AddCopy(part, "peephole", RecurrentProblem::kPeephole, *p.peephole, 0, &peephole_));
+  }
+  ANYDML_RETURN_IF_ERROR(AddInputProduct(part));
+  const uint64_t columns = state_gates() * p.units;
+  from_state_ = AddScratch("of the state", BytesOf(p.directions * p.batch, columns));
+  ANYDML_RETURN_IF_ERROR(AddStateProduct(part, 0, columns, &state_product_));
+  if (!p.resets_first()) return {};
+  reset_ = AddScratch("reset state", state_bytes);
+  from_reset_ = AddScratch("of the reset state", state_bytes);
+  return AddStateProduct(part, columns, p.units, &reset_product_);
+}
+
+std::string RecurrentSteps::made_of() const {
+  const bool packs = state_product_.packing != nullptr;
+  return StrCat(CompositeKernel::made_of(), packs ? ", packed recurrence" : "");
+}
+
+GateBuffers RecurrentSteps::BuffersOf(const KernelArguments& arguments) const {
+  const RecurrentProblem& p = problem_;
+  const auto numbers = [&](const Piece& piece) {
+    return piece.bytes == 0 ? nullptr : piece.In<float>(arguments.temporary);
+  };
+  const std::byte* const lengths = p.lengths ? arguments.inputs[p.lengths_binding()].data : nullptr;
+  return {numbers(from_inputs_),
+          numbers(from_state_),
+          numbers(from_reset_),
+          numbers(hidden_),
+          numbers(cell_),
+          numbers(reset_),
+          numbers(bias_),
+          numbers(peephole_),
+          reinterpret_cast<const uint32_t*>(lengths),
+          p.sequence ? arguments.outputs[0].data : nullptr,
+          p.single ? arguments.outputs[1].data : nullptr,
+          p.cell_single ? arguments.outputs[2].data : nullptr};
+}
+
+Status RecurrentSteps::RunCopies(const KernelArguments& arguments) const {
+  for (const Copy& copy : copies_) {
+    const Buffer& whole = arguments.inputs[copy.input];
+    const Buffer from = {whole.data + copy.offset, whole.size - copy.offset};
+    const Buffer to = copy.target.In(arguments.temporary);
+    KernelArguments part = arguments;
+    part.inputs = {&from, 1};
+    part.outputs = {&to, 1};
+    ANYDML_RETURN_IF_ERROR(RunPart(copy.part, part));
+  }
+  if (!problem_.hidden_init) Clear(hidden_.In(arguments.temporary), arguments);
+  if (cell_.bytes != 0 && !problem_.cell_init) Clear(cell_.In(arguments.temporary), arguments);
+  return {};
+}
+
+Status RecurrentSteps::PackWeights(const Product& product, const KernelArguments& arguments) const {
+  if (product.packing == nullptr) return {};
+  const Buffer& recurrence = arguments.inputs[kRecurrence];
+  const Buffer inputs[] = {{}, {recurrence.data + product.offset, recurrence.size - product.offset}};
+  KernelArguments own = arguments;
+  own.inputs = inputs;
+  own.persistent = product.weights.In(arguments.temporary);
+  return product.packing->Initialize(own);
+}
+
+Status RecurrentSteps::RunStateProduct(const Product& product, const Buffer& state, const Buffer& output,
+                                       const KernelArguments& arguments) const {
+  const Buffer weights =
+      product.weights.bytes != 0 ? product.weights.In(arguments.temporary) : arguments.inputs[kRecurrence];
+  const Buffer inputs[] = {state, weights, {}};
+  KernelArguments own = arguments;
+  own.inputs = inputs;
+  own.outputs = {&output, 1};
+  if (product.packing == nullptr) return RunPart(product.part, own);
+  own.temporary = product.temporary.In(arguments.temporary);
+  own.persistent = weights;
+  return product.packing->Run(own);
+}
+
+Status RecurrentSteps::Run(const KernelArguments& arguments) const {
+  const GateBuffers buffers = BuffersOf(arguments);
+  const Buffer& memory = arguments.temporary;
+  const Buffer inputs[] = {arguments.inputs[kInput], arguments.inputs[kWeight], {}};
+  const Buffer from_inputs = from_inputs_.In(memory);
+  KernelArguments product = arguments;
+  product.inputs = inputs;
+  product.outputs = {&from_inputs, 1};
+  ANYDML_RETURN_IF_ERROR(RunPart(input_product_, product));
+  ANYDML_RETURN_IF_ERROR(RunCopies(arguments));
+  ANYDML_RETURN_IF_ERROR(PackWeights(state_product_, arguments));
+  ANYDML_RETURN_IF_ERROR(PackWeights(reset_product_, arguments));
+  for (uint64_t step = 0; step < problem_.steps; ++step) {
+    ANYDML_RETURN_IF_ERROR(
+        RunStateProduct(state_product_, hidden_.In(memory), from_state_.In(memory), arguments));
+    if (!problem_.resets_first()) {
+      RunGates(GatePhase::kWhole, step, buffers, arguments);
+      continue;
+    }
+    RunGates(GatePhase::kReset, step, buffers, arguments);
+    ANYDML_RETURN_IF_ERROR(
+        RunStateProduct(reset_product_, reset_.In(memory), from_reset_.In(memory), arguments));
+    RunGates(GatePhase::kAfterReset, step, buffers, arguments);
+  }
+  return {};
+}
+
+}  // namespace anydml

@@ -1,0 +1,105 @@
+// What the kernels of both backends share: products of all inputs with their weights first; then, step by
+// step, those of the state, and the gates, which are the backend's own. All of it is FLOAT32.
+#pragma once
+
+#include <vector>
+
+#include "kernel/composite.h"
+#include "ops/gemm/problem.h"
+#include "ops/recurrent/problem.h"
+
+namespace anydml {
+
+// What a step's gates have to do: everything, or what comes before and after the product with the reset
+// state.
+enum class GatePhase : uint8_t { kWhole, kReset, kAfterReset };
+
+// Packed FLOAT32 but for the last four; null where there is no such tensor.
+struct GateBuffers {
+  const float* from_inputs;  // {direction, time, batch, gate and unit}: inputs times their weights
+  float* from_state;         // {direction, batch, gate and unit}: the state times its weights
+  float* from_reset;         // {direction, batch, unit}: the last gate's, of the reset state
+  float* hidden;             // {direction, batch, unit}
+  float* cell;
+  float* reset;
+  const float* bias;      // {direction, 2 * gate and unit}
+  const float* peephole;  // {direction, gate and unit}
+  const uint32_t* lengths;
+  std::byte* sequence;
+  std::byte* single;
+  std::byte* cell_single;
+};
+
+class RecurrentSteps : public CompositeKernel {
+ public:
+  // To be called once, before anything else.
+  Status Create(const LowerContext& context);
+  Status Run(const KernelArguments& arguments) const override;
+  std::string made_of() const override;
+
+ protected:
+  explicit RecurrentSteps(const RecurrentProblem& problem) : problem_(problem) {}
+
+  const RecurrentProblem& problem() const { return problem_; }
+  // Gates in GateBuffers::from_state.
+  uint32_t state_gates() const { return problem_.resets_first() ? 2 : problem_.gates(); }
+
+  // A kernel for a product of states that packs its weights, elements of the problem's type, when it is
+  // initialised; null: one from the list is to do it.
+  virtual std::unique_ptr<const Kernel> CreatePacking(const GemmProblem&) const { return nullptr; }
+  virtual void Clear(const Buffer& buffer, const KernelArguments& arguments) const = 0;
+  // Computes a step's state from sums and the state before. Sequences that have ended keep theirs, and zeros
+  // become their outputs.
+  virtual void RunGates(GatePhase phase, uint64_t step, const GateBuffers& buffers,
+                        const KernelArguments& arguments) const = 0;
+
+ private:
+  using Piece = ScratchLayout::Piece;
+
+  // A tensor (or a part of it) that is copied into scratch, packed and as FLOAT32.
+  struct Copy {
+    uint32_t part;
+    uint32_t input;
+    uint64_t offset;  // in bytes
+    Piece target;
+  };
+
+  // Of states with weights of some gates.
+  struct Product {
+    uint32_t part = 0;
+    std::unique_ptr<const Kernel> packing;  // instead of the part
+    uint64_t offset = 0;                    // of what it packs, in bytes
+    Piece weights;    // packed, or copied as FLOAT32; none: they are read where they are
+    Piece temporary;  // of `packing`
+  };
+
+  Status AddCopy(const LowerContext& context, const char* name, uint32_t input, const TensorDesc& tensor,
+                 uint64_t offset, Piece* target);
+  Status AddProduct(const LowerContext& context, const GemmProblem& problem, uint32_t* part);
+  Status AddInputProduct(const LowerContext& context);
+  Status AddStateProduct(const LowerContext& context, uint64_t first_column, uint64_t columns,
+                         Product* product);
+  Status RunCopies(const KernelArguments& arguments) const;
+  Status PackWeights(const Product& product, const KernelArguments& arguments) const;
+  Status RunStateProduct(const Product& product, const Buffer& state, const Buffer& output,
+                         const KernelArguments& arguments) const;
+  GateBuffers BuffersOf(const KernelArguments& arguments) const;
+
+  RecurrentProblem problem_;
+  std::vector<Copy> copies_;
+  uint32_t input_product_ = 0;
+  Product state_product_, reset_product_;
+  Piece from_inputs_, from_state_, from_reset_, hidden_, cell_, reset_, bias_, peephole_;
+};
+
+template <typename Steps>
+std::unique_ptr<const Kernel> CreateRecurrentSteps(const RecurrentProblem& problem,
+                                                   const LowerContext& context, std::string* why_not) {
+  auto kernel = std::make_unique<Steps>(problem, context);
+  const Status status = kernel->Create(context);
+  if (status.ok()) return kernel;
+  *why_not = status.message();
+  return nullptr;
+}
+
+}  // namespace anydml

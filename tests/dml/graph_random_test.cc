@@ -1,0 +1,57 @@
+// Random graphs give what their operators give one by one, with every pass and without each.
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+
+#include "common/scoped_variable.h"
+#include "support/compare.h"
+#include "support/random_graph.h"
+
+namespace anydml::testing {
+namespace {
+
+// For each list of passes that do not run.
+constexpr double kSeconds = 2;
+
+double Seconds() {
+  const char* const text = std::getenv("ANYDML_TEST_SECONDS");
+  return (text != nullptr ? std::atof(text) : kSeconds) * TestIterations(100) / 100;
+}
+
+void ExpectSame(test::DmlHarness& harness, uint64_t seed, GraphKinds kinds) {
+  const RandomGraph graph = MakeRandomGraph(seed, kinds);
+  SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", seed, "\n", graph.ToString()));
+  const auto want = RunOneByOne(graph);
+  const auto got = RunCompiled(harness, graph);
+  for (size_t i = 0; i < want.size(); ++i) {
+    const auto& output = graph.outputs[i];
+    const TensorDesc& tensor = *graph.nodes[output.node].desc.outputs()[output.output];
+    const std::string difference = Difference(tensor, got[i], want[i], {});
+    EXPECT_TRUE(difference.empty()) << "graph output " << i << ": " << difference;
+  }
+}
+
+void ExpectSameFor(const char* without, GraphKinds kinds) {
+  const tools::ScopedVariable variable("ANYDML_GRAPH_WITHOUT", without);
+  test::DmlHarness harness;
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(Seconds());
+  uint64_t seed = TestSeed();
+  while (seed == TestSeed() || (Clock::now() < end && !::testing::Test::HasFailure())) {
+    ExpectSame(harness, seed++, kinds);
+  }
+  std::cout << "without \"" << without << "\": " << seed - TestSeed() << " graphs\n";
+}
+
+// The very kernels that run one by one.
+TEST(RandomGraphs, WithoutPasses) { ExpectSameFor("all", GraphKinds::kAll); }
+
+class RandomGraphsWithout : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RandomGraphsWithout, ExactOperators) { ExpectSameFor(GetParam(), GraphKinds::kExact); }
+
+INSTANTIATE_TEST_SUITE_P(Passes, RandomGraphsWithout,
+                         ::testing::Values("", "fold", "views", "activation", "fuse"));
+
+}  // namespace
+}  // namespace anydml::testing

@@ -1,0 +1,237 @@
+// Graphs compile, are initialised and give what their operators give.
+#include "dml/graph_test.h"
+
+namespace anydml::test {
+namespace {
+
+using Floats = std::vector<float>;
+
+class GraphRunTest : public GraphTest {};
+
+TEST_F(GraphRunTest, OneOperator) {
+  GraphBuilder graph;
+  const UINT add = graph.Operator(Add({1, 1, 1, 4}));
+  graph.Input(0, add, 0).Input(1, add, 1).Output(add, 0, 0);
+  const auto compiled = graph.Compile(h().dml());
+  EXPECT_GE(compiled->GetBindingProperties().RequiredDescriptorCount, 1u);
+  EXPECT_EQ(Run(compiled.Get(), {{1, 2, 3, 4}, {10, 20, 30, 40}}, {4})[0], Floats({11, 22, 33, 44}));
+}
+
+TEST_F(GraphRunTest, OneInputTwiceAndOneValueToMany) {
+  GraphBuilder graph;
+  const UINT twice = graph.Operator(Add({4}));           // x + x
+  const UINT plus = graph.Operator(Scale({4}, 1, 1));    // 2 x + 1
+  const UINT times = graph.Operator(Scale({4}, 10, 0));  // 20 x
+  const UINT sum = graph.Operator(Add({4}));
+  graph.Input(0, twice, 0).Input(0, twice, 1);
+  graph.Edge(twice, 0, plus, 0).Edge(twice, 0, times, 0).Edge(plus, 0, sum, 0).Edge(times, 0, sum, 1);
+  // An intermediate value is an output, too, and twice at that.
+  graph.Output(sum, 0, 0).Output(twice, 0, 1).Output(twice, 0, 2);
+  const auto got = Run(graph.Compile(h().dml()).Get(), {{1, 2, 3, 4}}, {4, 4, 4});
+  EXPECT_EQ(got[0], Floats({23, 45, 67, 89}));
+  EXPECT_EQ(got[1], Floats({2, 4, 6, 8}));
+  EXPECT_EQ(got[2], Floats({2, 4, 6, 8}));
+}
+
+// Nodes may be described in any order.
+TEST_F(GraphRunTest, OrderOfNodes) {
+  GraphBuilder graph;
+  const UINT last = graph.Operator(Scale({2}, 3, 0));
+  const UINT first = graph.Operator(Scale({2}, 1, 1));
+  graph.Input(0, first, 0).Edge(first, 0, last, 0).Output(last, 0, 0);
+  EXPECT_EQ(Run(graph.Compile(h().dml()).Get(), {{1, 2}}, {2})[0], Floats({6, 9}));
+}
+
+// The consumer reads the producer's bytes as another shape, transposed.
+TEST_F(GraphRunTest, Reinterpretation) {
+  const Tensor row(kFloat, {1, 6});
+  const Tensor transposed(kFloat, {3, 2}, DML_TENSOR_FLAG_NONE, {{1, 3}});
+  const Tensor packed(kFloat, {3, 2});
+  GraphBuilder graph;
+  const UINT first = graph.Operator(Scale(row, row, 1, 10));
+  const UINT second = graph.Operator(Scale(transposed, packed, 2, 0));
+  graph.Input(0, first, 0).Edge(first, 0, second, 0).Output(second, 0, 0);
+  EXPECT_EQ(Run(graph.Compile(h().dml()).Get(), {{1, 2, 3, 4, 5, 6}}, {6})[0],
+            Floats({22, 28, 24, 30, 26, 32}));
+}
+
+TEST_F(GraphRunTest, HolesInInputsAndOutputs) {
+  GraphBuilder graph;
+  const UINT scale = graph.Operator(Scale({2}, 2, 0));
+  graph.Input(1, scale, 0).Output(scale, 0, 2);
+  graph.inputs = 3;
+  graph.outputs = 4;
+  const auto compiled = graph.Compile(h().dml());
+  const auto got = Run(compiled.Get(), {{}, {1, 2}, {}}, {0, 0, 2, 0});
+  EXPECT_EQ(got[2], Floats({2, 4}));
+  // What is bound where no edge is plays no part.
+  const auto small = h().Upload(Floats{1}), input = h().Upload(Floats{3, 4}), output = h().CreateBuffer(8);
+  h().Dispatch(compiled.Get(), {{small.Get()}, {input.Get()}, {small.Get()}},
+               {{}, {small.Get()}, {output.Get()}, {}});
+  EXPECT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK) << LastError();
+  EXPECT_EQ(h().Download<float>(output.Get(), 2), Floats({6, 8}));
+}
+
+TEST_F(GraphRunTest, OwnedInputsAndConstants) {
+  const float constant[] = {100, 200};
+  GraphBuilder graph;
+  const UINT bytes = graph.Constant(constant, sizeof(constant));
+  const UINT owned = graph.Operator(Add({2}, DML_TENSOR_FLAG_OWNED_BY_DML));
+  const UINT sum = graph.Operator(Add({2}));
+  graph.Input(0, owned, 0).Input(1, owned, 1).Edge(owned, 0, sum, 0).Edge(bytes, 0, sum, 1).Output(sum, 0, 0);
+  const auto compiled = graph.Compile(h().dml());
+  EXPECT_GE(compiled->GetBindingProperties().PersistentResourceSize, 16u);
+  EXPECT_EQ(Run(compiled.Get(), {{1, 2}, {10, 20}}, {2}, {false, true})[0], Floats({111, 222}));
+}
+
+// One byte for a tensor whose size is rounded up to 4, read by many.
+TEST_F(GraphRunTest, SmallConstant) {
+  const uint8_t seven = 7;
+  const Tensor spread(DML_TENSOR_DATA_TYPE_UINT8, {1, 4}, DML_TENSOR_FLAG_NONE, {{0, 0}});
+  const Tensor packed(DML_TENSOR_DATA_TYPE_UINT8, {1, 4});
+  const DML_ELEMENT_WISE_ADD_OPERATOR_DESC desc = {packed.desc(), spread.desc(), packed.desc()};
+  GraphBuilder graph;
+  const UINT constant = graph.Constant(&seven, 1, "seven");
+  const UINT add = graph.Operator(h().CreateOperator(DML_OPERATOR_ELEMENT_WISE_ADD, &desc));
+  graph.Input(0, add, 0).Edge(constant, 0, add, 1).Output(add, 0, 0);
+  const auto compiled = graph.Compile(h().dml());
+  const auto input = h().Upload(std::vector<uint8_t>{1, 2, 3, 250}), output = h().CreateBuffer(4);
+  const auto persistent = h().CreatePersistent(compiled.Get());
+  h().Initialize(compiled.Get(), persistent.Get(), {{}});
+  h().Dispatch(compiled.Get(), {{input.Get()}}, {{output.Get()}}, persistent.Get());
+  EXPECT_EQ(h().Download<uint8_t>(output.Get(), 4), std::vector<uint8_t>({8, 9, 10, 1}));
+}
+
+// TOP_K of which only the indices lead anywhere.
+TEST_F(GraphRunTest, UnusedOutput) {
+  const TopK top({1, 1, 1, 5}, 3, 2);
+  GraphBuilder graph;
+  const UINT node = graph.Operator(h().CreateOperator(DML_OPERATOR_TOP_K1, &top.desc));
+  graph.Input(0, node, 0).Output(node, 1, 0);
+  const auto compiled = graph.Compile(h().dml());
+  EXPECT_GE(compiled->GetBindingProperties().TemporaryResourceSize, 8u);
+  const auto input = h().Upload(Floats{1, 9, 3, 7, 5}), output = h().CreateBuffer(8);
+  h().Initialize(compiled.Get());
+  h().Dispatch(compiled.Get(), {{input.Get()}}, {{output.Get()}});
+  EXPECT_EQ(h().Download<uint32_t>(output.Get(), 2), std::vector<uint32_t>({1, 3}));
+}
+
+TEST_F(GraphRunTest, NoInputs) {
+  const Tensor tensor(kFloat, {3});
+  DML_FILL_VALUE_CONSTANT_OPERATOR_DESC fill = {tensor.desc(), kFloat, {}};
+  fill.Value.Float32 = 5;
+  GraphBuilder graph;
+  const UINT node = graph.Operator(h().CreateOperator(DML_OPERATOR_FILL_VALUE_CONSTANT, &fill));
+  const UINT scale = graph.Operator(Scale({3}, 2, 1));
+  graph.Edge(node, 0, scale, 0).Output(scale, 0, 0);
+  EXPECT_EQ(Run(graph.Compile(h().dml()).Get(), {}, {3})[0], Floats({11, 11, 11}));
+}
+
+// Bytes between the elements of an output are nobody's, also where it is a copy of another output.
+TEST_F(GraphRunTest, GapsStay) {
+  const Tensor packed(kFloat, {2, 1}), gaps(kFloat, {2, 1}, DML_TENSOR_FLAG_NONE, {{2, 1}});
+  GraphBuilder graph;
+  const UINT node = graph.Operator(Scale(packed, gaps, 1, 0));
+  graph.Input(0, node, 0).Output(node, 0, 0).Output(node, 0, 1);
+  const auto compiled = graph.Compile(h().dml());
+  const auto input = h().Upload(Floats{1, 2}), a = h().Upload(Floats{7, 7, 7}),
+             b = h().Upload(Floats{8, 8, 8});
+  h().Initialize(compiled.Get());
+  h().Dispatch(compiled.Get(), {{input.Get()}}, {{a.Get()}, {b.Get()}});
+  EXPECT_EQ(h().Download<float>(a.Get(), 3), Floats({1, 7, 2}));
+  EXPECT_EQ(h().Download<float>(b.Get(), 3), Floats({1, 8, 2}));
+}
+
+// The bytes of dead intermediates are used again: a long chain needs room for two at most.
+TEST_F(GraphRunTest, TemporaryMemoryIsReused) {
+  constexpr uint32_t kCount = 1 << 14;
+  ScopedEnv without("ANYDML_GRAPH_WITHOUT", "all");
+  GraphBuilder graph;
+  const Tensor matrix(kFloat, {1, 1, 128, 128});
+  UINT before = graph.Operator(Scale({1, 1, 128, 128}, 1, 0));
+  graph.Input(0, before, 0);
+  for (int i = 0; i < 20; ++i) {
+    const UINT next = graph.Operator(Scale(matrix, matrix, 1, 1));
+    graph.Edge(before, 0, next, 0);
+    before = next;
+  }
+  graph.Output(before, 0, 0);
+  const auto compiled = graph.Compile(h().dml());
+  EXPECT_LE(compiled->GetBindingProperties().TemporaryResourceSize, 2 * kCount * sizeof(float) + 4096);
+  EXPECT_EQ(Run(compiled.Get(), {Floats(kCount, 1)}, {kCount})[0], Floats(kCount, 21));
+}
+
+// The output may take the input's place when every reader is done by then.
+TEST_F(GraphRunTest, InPlace) {
+  GraphBuilder graph;
+  const UINT a = graph.Operator(Scale({4}, 2, 0));
+  const UINT b = graph.Operator(Scale({4}, 1, 1));
+  graph.Input(0, a, 0).Edge(a, 0, b, 0).Output(b, 0, 0);
+  const auto compiled = graph.Compile(h().dml());
+  const auto buffer = h().Upload(Floats{1, 2, 3, 4});
+  h().Initialize(compiled.Get());
+  h().Dispatch(compiled.Get(), {{buffer.Get()}}, {{buffer.Get()}});
+  EXPECT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK) << LastError();
+  EXPECT_EQ(h().Download<float>(buffer.Get(), 4), Floats({3, 5, 7, 9}));
+}
+
+// The operators and the description are not needed once the graph is compiled.
+TEST_F(GraphRunTest, OutlivesItsOperators) {
+  ComPtr<IDMLCompiledOperator> compiled;
+  {
+    GraphBuilder graph;
+    Floats constant = {5, 6};
+    const UINT bytes = graph.Constant(constant.data(), 8);
+    const UINT add = graph.Operator(Add({2}));
+    graph.Input(0, add, 0).Edge(bytes, 0, add, 1).Output(add, 0, 0);
+    compiled = graph.Compile(h().dml());
+    constant = {0, 0};
+  }
+  EXPECT_EQ(Run(compiled.Get(), {{1, 2}}, {2})[0], Floats({6, 8}));
+}
+
+// Recorded once with nothing but the persistent resource, then bound in part, run by run.
+TEST_F(GraphRunTest, VolatileDescriptors) {
+  GraphBuilder graph;
+  const UINT a = graph.Operator(Add({2}));
+  const UINT b = graph.Operator(Scale({2}, 2, 0));
+  graph.Input(0, a, 0).Input(1, a, 1).Edge(a, 0, b, 0).Output(b, 0, 0);
+  const auto compiled = graph.Compile(h().dml(), DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE);
+  const auto x = h().Upload(Floats{1, 2}), y = h().Upload(Floats{10, 20});
+  const auto first = h().CreateBuffer(8), second = h().CreateBuffer(8);
+  const auto temporary = h().CreateTemporary(compiled.Get());
+  h().Initialize(compiled.Get());
+  const auto table = h().CreateTable(compiled.Get());
+  ID3D12DescriptorHeap* heaps[] = {h().heap()};
+  h().list()->SetDescriptorHeaps(1, heaps);
+  h().recorder()->RecordDispatch(h().list(), compiled.Get(), table.Get());
+  Check(h().list()->Close(), "Close");
+  // Bindings come after the list is closed.
+  const Bindings inputs({{x.Get()}, {y.Get()}});
+  table->BindInputs(2, inputs.data());
+  const Bindings outputs({{first.Get()}});
+  table->BindOutputs(1, outputs.data());
+  if (temporary != nullptr) {
+    const Bindings scratch({{temporary.Get()}});
+    table->BindTemporaryResource(scratch.data());
+  }
+  ComPtr<ID3D12Fence> fence;
+  Check(h().d3d()->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)), "CreateFence");
+  const auto execute = [&](UINT64 value) {
+    ID3D12CommandList* lists[] = {h().list()};
+    h().queue()->ExecuteCommandLists(1, lists);
+    Check(h().queue()->Signal(fence.Get(), value), "Signal");
+    Check(fence->SetEventOnCompletion(value, nullptr), "SetEventOnCompletion");
+  };
+  execute(1);
+  const Bindings other({{second.Get()}});
+  table->BindOutputs(1, other.data());
+  execute(2);
+  EXPECT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK) << LastError();
+  h().Reopen();
+  EXPECT_EQ(h().Download<float>(first.Get(), 2), Floats({22, 44}));
+  EXPECT_EQ(h().Download<float>(second.Get(), 2), Floats({22, 44}));
+}
+
+}  // namespace
+}  // namespace anydml::test

@@ -1,0 +1,252 @@
+#include "support/random_graph.h"
+
+#include <algorithm>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "anydml/c_desc.h"
+#include "support/graph_builder.h"
+
+namespace anydml::testing {
+namespace {
+
+using Source = RandomGraph::Source;
+using test::Bound;
+using test::ComPtr;
+
+// In binding order; null: absent.
+std::vector<TensorDesc*> InputsOf(OperatorDesc* desc) {
+  std::vector<TensorDesc*> tensors;
+  for (size_t i = 0; i < desc->fields.size(); ++i) {
+    if (desc->schema->fields[i].kind != FieldKind::kInput) continue;
+    if (auto* array = std::get_if<std::vector<TensorDesc>>(&desc->fields[i])) {
+      for (TensorDesc& tensor : *array) tensors.push_back(&tensor);
+    } else {
+      tensors.push_back(std::get_if<TensorDesc>(&desc->fields[i]));
+    }
+  }
+  return tensors;
+}
+
+uint64_t BytesOfElements(const TensorDesc& tensor, uint64_t elements) {
+  return elements * BitSize(tensor.type) / 8;
+}
+
+// How many bytes from the beginning a reader finds written, if it is all or nothing.
+uint64_t WrittenBytes(const TensorDesc& output) {
+  const uint64_t count = ElementCount(output);
+  return ElementSpan(output) == count ? BytesOfElements(output, count) : 0;
+}
+
+bool IsExact(const char* family) {
+  constexpr std::string_view kExact[] = {"element", "gather",  "generate", "move",
+                                         "one_hot", "scatter", "top_k"};
+  return std::find(std::begin(kExact), std::end(kExact), family) != std::end(kExact);
+}
+
+// The element functions that are not exact are the same for every layout.
+std::vector<CaseFamily> FamiliesOf(GraphKinds kinds) {
+  std::vector<CaseFamily> families;
+  for (const CaseFamily& family : AllCaseFamilies()) {
+    if (kinds == GraphKinds::kAll || IsExact(family.name)) families.push_back(family);
+  }
+  return families;
+}
+
+class Maker {
+ public:
+  Maker(uint64_t seed, GraphKinds kinds) : random_(seed), families_(FamiliesOf(kinds)) {
+    // Half of all clients' operators are element-wise.
+    for (const CaseFamily& family : families_) {
+      if (std::string_view(family.name) == "element") families_.insert(families_.end(), 3, family);
+      if (std::string_view(family.name) == "element") break;
+    }
+  }
+
+  RandomGraph Make() {
+    const uint32_t nodes = Uniform(random_, 1, 10);
+    for (uint32_t i = 0; i < nodes; ++i) AddNode();
+    AddOutputs();
+    return std::move(graph_);
+  }
+
+ private:
+  Case DrawCase() {
+    const CaseFamily& family = families_[random_() % families_.size()];
+    return MakeCase(family, family.operators[random_() % family.operators.size()], random_() >> 16);
+  }
+
+  // Of some problems the one that takes the most of its inputs from the nodes before it.
+  void AddNode() {
+    Case best = DrawCase();
+    size_t most = CountFeeds(best.desc);
+    for (int i = 0; i < 6 && !graph_.nodes.empty(); ++i) {
+      Case other = DrawCase();
+      const size_t feeds = CountFeeds(other.desc);
+      if (feeds > most) best = std::move(other), most = feeds;
+    }
+    RandomGraph::Node node{std::move(best.desc), {}};
+    const auto tensors = InputsOf(&node.desc);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      node.inputs.push_back(tensors[i] == nullptr ? Source{} : Feed(tensors[i], best.inputs[i]));
+    }
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  std::vector<Source> FeedsFor(const TensorDesc& tensor) const {
+    std::vector<Source> sources;
+    for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+      const auto outputs = graph_.nodes[i].desc.outputs();
+      for (uint32_t o = 0; o < outputs.size(); ++o) {
+        if (outputs[o] == nullptr || WrittenBytes(*outputs[o]) < BytesOfElements(tensor, ElementSpan(tensor)))
+          continue;
+        // Bytes of another type may be anything, also a NaN that a processor changes on its way.
+        if (outputs[o]->type == tensor.type && tensor.total_bytes <= outputs[o]->total_bytes) {
+          sources.push_back({Source::Kind::kNode, i, o});
+        }
+      }
+    }
+    return sources;
+  }
+  size_t CountFeeds(OperatorDesc& desc) const {
+    size_t count = 0;
+    for (const TensorDesc* tensor : InputsOf(&desc)) count += tensor != nullptr && !FeedsFor(*tensor).empty();
+    return count;
+  }
+
+  Source Feed(TensorDesc* tensor, const Bytes& content) {
+    tensor->owned_by_dml = false;
+    const auto feeds = FeedsFor(*tensor);
+    if (!feeds.empty() && random_() % 8 != 0) {
+      const Source source = feeds[random_() % feeds.size()];
+      tensor->total_bytes = graph_.nodes[source.index].desc.outputs()[source.output]->total_bytes;
+      return source;
+    }
+    if (content.size() <= 64 && random_() % 4 == 0) {
+      graph_.constants.push_back(content);
+      return {Source::Kind::kConstant, static_cast<uint32_t>(graph_.constants.size() - 1), 0};
+    }
+    const bool owned = random_() % 4 == 0;
+    tensor->owned_by_dml = owned;
+    graph_.inputs.push_back(content);
+    graph_.owned.push_back(owned);
+    return {Source::Kind::kInput, static_cast<uint32_t>(graph_.inputs.size() - 1), 0};
+  }
+
+  void AddOutputs() {
+    for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+      const auto tensors = graph_.nodes[i].desc.outputs();
+      bool read = false;
+      for (const RandomGraph::Node& node : graph_.nodes) {
+        for (const Source& source : node.inputs)
+          read |= source.kind == Source::Kind::kNode && source.index == i;
+      }
+      bool useful = false;
+      for (uint32_t o = 0; o < tensors.size(); ++o) {
+        if (tensors[o] == nullptr || (read && random_() % 8 != 0) || (useful && random_() % 4 == 0)) continue;
+        graph_.outputs.push_back({i, o});
+        useful = true;
+        if (random_() % 16 == 0) graph_.outputs.push_back({i, o});  // twice
+      }
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::vector<CaseFamily> families_;
+  RandomGraph graph_;
+};
+
+}  // namespace
+
+RandomGraph MakeRandomGraph(uint64_t seed, GraphKinds kinds) { return Maker(seed, kinds).Make(); }
+
+std::string RandomGraph::ToString() const {
+  std::string text;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    text += StrCat(text.empty() ? "" : "\n", i, ": ", Describe(Case{nodes[i].desc, {}, false}), " from");
+    for (const Source& source : nodes[i].inputs) {
+      constexpr const char* kKinds[] = {" -", " input ", " node ", " constant "};
+      text += kKinds[static_cast<int>(source.kind)];
+      if (source.kind != Source::Kind::kAbsent) text += StrCat(source.index, ".", source.output);
+    }
+  }
+  for (const Output& output : outputs) text += StrCat("\n-> ", output.node, ".", output.output);
+  return text;
+}
+
+std::vector<Bytes> RunOneByOne(const RandomGraph& graph) {
+  std::vector<std::vector<Bytes>> results;
+  for (const RandomGraph::Node& node : graph.nodes) {
+    std::vector<Bytes> inputs;
+    const auto tensors = node.desc.inputs();
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const Source& source = node.inputs[i];
+      switch (source.kind) {
+        case Source::Kind::kAbsent:
+          inputs.emplace_back();
+          break;
+        case Source::Kind::kInput:
+          inputs.push_back(graph.inputs[source.index]);
+          break;
+        case Source::Kind::kConstant:
+          inputs.push_back(graph.constants[source.index]);
+          break;
+        case Source::Kind::kNode:
+          inputs.push_back(results[source.index][source.output]);
+          break;
+      }
+    }
+    results.push_back(RunOperator(node.desc, inputs, {.listen = false}).outputs);
+  }
+  std::vector<Bytes> outputs;
+  for (const RandomGraph::Output& output : graph.outputs)
+    outputs.push_back(results[output.node][output.output]);
+  return outputs;
+}
+
+std::vector<Bytes> RunCompiled(test::DmlHarness& harness, const RandomGraph& graph) {
+  test::GraphBuilder builder;
+  for (const RandomGraph::Node& node : graph.nodes) {
+    const tools::CDesc desc(node.desc);
+    builder.Operator(harness.CreateOperator(desc.get().Type, desc.get().Desc));
+  }
+  std::vector<UINT> constants;
+  for (const Bytes& bytes : graph.constants)
+    constants.push_back(builder.Constant(bytes.data(), bytes.size()));
+  for (UINT i = 0; i < graph.nodes.size(); ++i) {
+    for (UINT j = 0; j < graph.nodes[i].inputs.size(); ++j) {
+      const Source& source = graph.nodes[i].inputs[j];
+      if (source.kind == Source::Kind::kInput) builder.Input(source.index, i, j);
+      if (source.kind == Source::Kind::kConstant) builder.Edge(constants[source.index], 0, i, j);
+      if (source.kind == Source::Kind::kNode) builder.Edge(source.index, source.output, i, j);
+    }
+  }
+  for (UINT i = 0; i < graph.outputs.size(); ++i) {
+    builder.Output(graph.outputs[i].node, graph.outputs[i].output, i);
+  }
+  const auto compiled = builder.Compile(harness.dml());
+  std::vector<ComPtr<ID3D12Resource>> buffers;
+  std::vector<Bound> at_init(graph.inputs.size()), at_run(graph.inputs.size()), outputs;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    buffers.push_back(harness.Upload(graph.inputs[i]));
+    (graph.owned[i] ? at_init : at_run)[i] = {buffers.back().Get()};
+  }
+  std::vector<uint64_t> sizes;
+  for (const RandomGraph::Output& output : graph.outputs) {
+    sizes.push_back(graph.nodes[output.node].desc.outputs()[output.output]->total_bytes);
+    buffers.push_back(harness.Upload(Bytes(sizes.back(), kGap)));
+    outputs.push_back({buffers.back().Get()});
+  }
+  const auto persistent = harness.CreatePersistent(compiled.Get());
+  harness.Initialize(compiled.Get(), persistent.Get(), at_init);
+  harness.Dispatch(compiled.Get(), at_run, outputs, persistent.Get());
+  harness.ReuseDescriptors();
+  test::Check(harness.dml()->GetDeviceRemovedReason(), "GetDeviceRemovedReason");
+  std::vector<Bytes> results;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    results.push_back(harness.Download(outputs[i].buffer, sizes[i]));
+  return results;
+}
+
+}  // namespace anydml::testing

@@ -1,0 +1,48 @@
+// Random valid graphs of operators of all families, and running them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/cases.h"
+#include "support/dml_harness.h"
+
+namespace anydml::testing {
+
+struct RandomGraph {
+  struct Source {
+    enum class Kind { kAbsent, kInput, kNode, kConstant };
+    Kind kind = Kind::kAbsent;
+    uint32_t index = 0;  // of the graph input, the node or the constant
+    uint32_t output = 0;
+  };
+  struct Node {
+    OperatorDesc desc;
+    std::vector<Source> inputs;
+  };
+  struct Output {
+    uint32_t node;
+    uint32_t output;
+  };
+  std::vector<Node> nodes;  // in an order in which they can run
+  std::vector<Bytes> inputs;
+  std::vector<bool> owned;  // inputs with OWNED_BY_DML
+  std::vector<Bytes> constants;
+  std::vector<Output> outputs;
+
+  std::string ToString() const;
+};
+
+// Which operators: all, or those whose results are the same bytes whatever the layout (no sums).
+enum class GraphKinds { kAll, kExact };
+
+// The same for the same seed.
+RandomGraph MakeRandomGraph(uint64_t seed, GraphKinds kinds);
+
+// What the operators give one by one, a tensor's bytes per graph output; gaps are kGap.
+std::vector<Bytes> RunOneByOne(const RandomGraph& graph);
+// What CompileGraph makes of it.
+std::vector<Bytes> RunCompiled(test::DmlHarness& harness, const RandomGraph& graph);
+
+}  // namespace anydml::testing
