@@ -5,6 +5,7 @@
 
 #include "ops/element/cpu/blocks.h"
 #include "ops/gemm/cpu/operands.h"
+#include "ops/gemm/cpu/panel_rows.h"
 
 namespace anydml {
 namespace {
@@ -28,13 +29,6 @@ struct Step {
     }
     channel = number;
   }
-
-  void Next(const ConvolutionShape& p) {
-    for (uint32_t d = kMaxSpatial; d-- > 0; taps[d] = 0) {
-      if (++taps[d] < p.windows[d].taps) return;
-    }
-    ++channel;
-  }
 };
 
 }  // namespace
@@ -53,23 +47,22 @@ FilterPanels::FilterPanels(const ConvolutionShape& shape, DataType type, const s
 void FilterPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                         float* to) const {
   const ConvolutionShape& p = shape_;
-  if (contiguous_) {
+  if (contiguous_ && zero_points_ == nullptr) {
     StridedPanels(data_, type_, p.filter.output_channel, 1).Pack(first, count, step, steps, width, to);
-  } else {
-    if (count < width) std::memset(to, 0, steps * width * sizeof(float));
-    Step at(p, step);
-    for (uint64_t s = 0; s < steps; ++s, at.Next(p)) {
-      uint64_t offset = first * p.filter.output_channel + at.channel * p.filter.channel;
-      for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at.taps[d] * p.filter.spatial[d];
-      // Behind or, of a mirrored filter, before the first tap.
-      const auto bytes = static_cast<ptrdiff_t>(offset * Width(type_));
-      LoadSome(data_ + bytes, type_, p.filter.output_channel, count, to + s * width);
-    }
+    return;
   }
-  if (zero_points_ == nullptr) return;
-  for (uint64_t s = 0; s < steps; ++s) {
-    for (uint64_t e = 0; e < count; ++e) to[s * width + e] -= zero_points_[first + e];
-  }
+  PackRows(
+      count, steps, width, to, [](uint64_t, uint64_t) {},
+      [&](uint64_t element, uint64_t some, uint64_t s, float* row) {
+        const Step at(p, step + s);
+        uint64_t offset = (first + element) * p.filter.output_channel + at.channel * p.filter.channel;
+        for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at.taps[d] * p.filter.spatial[d];
+        // Behind or, of a mirrored filter, before the first tap.
+        const auto bytes = static_cast<ptrdiff_t>(offset * Width(type_));
+        LoadSome(data_ + bytes, type_, p.filter.output_channel, some, row);
+        if (zero_points_ == nullptr) return;
+        for (uint64_t e = 0; e < some; ++e) row[e] -= zero_points_[first + element + e];
+      });
 }
 
 WindowPanels::WindowPanels(const ConvolutionShape& shape, DataType type, const std::byte* input,
@@ -91,27 +84,27 @@ void WindowPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
     StridedPanels(data_, type_, 1, p.input.channel).Pack(first, count, step, steps, width, to);
     return;
   }
-  // The panel's positions, row by row of the output.
-  Run runs[kMaxTileColumns];
+  // The positions, row by row of the output.
+  Run runs[kPanelRowElements];
   uint32_t run_count = 0;
-  for (uint64_t position = first; position < first + count;) {
-    Run& run = runs[run_count++];
-    run.position = position;
-    uint64_t rest = position;
-    for (uint32_t d = kMaxSpatial; d-- > 0; rest /= p.windows[d].output) {
-      run.at[d] = static_cast<uint32_t>(rest % p.windows[d].output);
+  const auto find_runs = [&](uint64_t element, uint64_t some) {
+    run_count = 0;
+    for (uint64_t position = first + element; position < first + element + some;) {
+      Run& run = runs[run_count++];
+      run.position = position;
+      uint64_t rest = position;
+      for (uint32_t d = kMaxSpatial; d-- > 0; rest /= p.windows[d].output) {
+        run.at[d] = static_cast<uint32_t>(rest % p.windows[d].output);
+      }
+      run.count = static_cast<uint32_t>(std::min<uint64_t>(
+          first + element + some - position, p.windows[kMaxSpatial - 1].output - run.at[kMaxSpatial - 1]));
+      position += run.count;
     }
-    run.count = static_cast<uint32_t>(std::min<uint64_t>(
-        first + count - position, p.windows[kMaxSpatial - 1].output - run.at[kMaxSpatial - 1]));
-    position += run.count;
-  }
-  Step at(p, step);
-  for (uint64_t s = 0; s < steps; ++s, at.Next(p)) {
-    float* target = to + s * width;
-    for (uint32_t r = 0; r < run_count; target += runs[r++].count)
-      PackRun(runs[r], at.channel, at.taps, target);
-    std::fill(target, to + (s + 1) * width, 0.0f);
-  }
+  };
+  PackRows(count, steps, width, to, find_runs, [&](uint64_t, uint64_t, uint64_t s, float* row) {
+    const Step at(p, step + s);
+    for (uint32_t r = 0; r < run_count; row += runs[r++].count) PackRun(runs[r], at.channel, at.taps, row);
+  });
 }
 
 void WindowPanels::PackRun(const Run& run, uint64_t channel, const uint32_t (&taps)[kMaxSpatial],

@@ -8,7 +8,8 @@ namespace {
 // A panel of B (a tile's columns) stays in the first-level cache, a block of A in the second, a block of B in
 // what comes behind it.
 constexpr uint64_t kPanelFloats = 6144;
-constexpr uint64_t kMaxSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
+constexpr uint64_t kMaxSteps = 512;
+constexpr uint64_t kMaxExactSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
 constexpr uint64_t kRowsAtATime = 128;
 constexpr uint64_t kColumnsAtATime = 1024;
 constexpr uint64_t kColumnsInScratch = 512;
@@ -18,9 +19,9 @@ constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step
 struct Blocking {
   uint64_t steps, rows, columns;
 
-  Blocking(uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch) {
+  Blocking(uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch, uint64_t max_steps = kMaxSteps) {
     const MicroKernel& kernel = GemmMicroKernel();
-    steps = std::min(k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, kMaxSteps));
+    steps = std::min(k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, max_steps));
     rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));
     const uint64_t most = sums_in_scratch ? kColumnsInScratch : kColumnsAtATime;
     columns = std::min(RoundUp(n, kernel.columns), RoundUp(most, kernel.columns));
@@ -68,10 +69,7 @@ Panels Find(const ProductOperand& operand, const PanelRange& range, uint32_t wid
   if (operand.packed != nullptr) {
     return {operand.packed + range.first * range.k + range.step * width, range.k * width};
   }
-  for (uint64_t i = 0; i < range.count; i += width) {
-    operand.source->Pack(range.first + i, std::min<uint64_t>(width, range.count - i), range.step, range.steps,
-                         width, scratch + i * range.steps);
-  }
+  operand.source->Pack(range.first, range.count, range.step, range.steps, width, scratch);
   return {scratch, range.steps * width};
 }
 
@@ -89,7 +87,8 @@ void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductO
   static_assert(sizeof(Sum) == sizeof(float));
   const MicroKernel& kernel = GemmMicroKernel();
   const bool in_scratch = part.sums == nullptr;
-  const Blocking block(part.rows, part.columns, part.k, in_scratch);
+  const Blocking block(part.rows, part.columns, part.k, in_scratch,
+                       std::is_same_v<Sum, float> ? kMaxSteps : kMaxExactSteps);
   float* const scratch_a = scratch;
   float* const scratch_b = scratch_a + block.steps * block.rows;
   auto* const own_sums = reinterpret_cast<Sum*>(scratch_b + block.steps * block.columns);

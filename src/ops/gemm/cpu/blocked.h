@@ -13,8 +13,9 @@ namespace anydml {
 // Some rows of A, or columns of B.
 class PanelSource {
  public:
-  // Puts elements [first, first + count) of steps [step, step + steps) to `to`: a step's elements are
-  // neighbours, steps are `width` apart; elements between `count` and `width` become 0.
+  // Puts elements [first, first + count) of steps [step, step + steps) to `to`, in panels of `width`
+  // elements, one after the other: a step's elements are neighbours, steps are `width` apart. What the last
+  // panel has behind its elements becomes 0.
   virtual void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                     float* to) const = 0;
 
