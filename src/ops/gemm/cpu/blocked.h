@@ -59,13 +59,14 @@ using ProductPart = PartOf<float>;
 
 // Floats of scratch that RunProduct needs for a part of this size, with or without sums in scratch; whole
 // cache lines.
-uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch);
+uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch,
+                        const MicroKernel& kernel = GemmMicroKernel());
 
 // Every sum is added up in the same order, whatever the parts. `sink` may be null where sums are not in
 // scratch: they are the result. A part of a packed operand begins with a panel.
 template <typename Sum>
 void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
-                const SumSink<Sum>* sink, float* scratch);
+                const SumSink<Sum>* sink, float* scratch, const MicroKernel& kernel = GemmMicroKernel());
 
 // How to cut an m x n product into `parts` or fewer, for as many threads.
 struct ProductGrid {
@@ -73,6 +74,6 @@ struct ProductGrid {
   uint32_t columns = 1;
   uint64_t row_step, column_step;  // whole tiles
 };
-ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts);
+ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel = GemmMicroKernel());
 
 }  // namespace anydml

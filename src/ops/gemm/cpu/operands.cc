@@ -4,7 +4,6 @@
 
 #include "base/half.h"
 #include "ops/common/coordinates.h"
-#include "ops/common/transpose_tile.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/rows.h"
 #include "ops/gemm/cpu/panel_rows.h"
@@ -23,23 +22,9 @@ void LoadRow(const std::byte* data, DataType type, uint64_t at, uint64_t count, 
   }
 }
 
-// A panel of elements whose steps are neighbours: four elements at a time, in squares that are transposed.
-constexpr uint64_t kSide = 4;
+// A panel of elements whose steps are neighbours.
+constexpr uint64_t kSide = kPanelSquare;
 constexpr uint64_t kSteps = 64;
-
-void PackSquares(const float* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
-                 float* to) {
-  uint64_t s = 0;
-  if (count == kSide) {
-    for (; s + kSide <= steps; s += kSide) {
-      Square<uint32_t>::Transpose(reinterpret_cast<const uint32_t*>(from) + s, static_cast<ptrdiff_t>(stride),
-                                  reinterpret_cast<uint32_t*>(to) + s * width, width);
-    }
-  }
-  for (; s < steps; ++s) {
-    for (uint64_t e = 0; e < count; ++e) to[s * width + e] = from[e * stride + s];
-  }
-}
 
 void PackAcross(const std::byte* data, DataType type, uint64_t at, uint64_t element_stride, uint64_t count,
                 uint64_t steps, uint32_t width, float* to) {

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "ops/common/transpose_tile.h"
+
 namespace anydml {
 namespace {
 
@@ -32,6 +34,20 @@ void CutRows(const float* from, uint64_t stride, uint64_t rows, uint64_t count, 
     const uint64_t some = std::min<uint64_t>(count, width);
     Copy(from, stride, rows, some, width, to);
     count -= some;
+  }
+}
+
+void PackSquares(const float* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
+                 float* to) {
+  uint64_t s = 0;
+  if (count == kPanelSquare) {
+    for (; s + kPanelSquare <= steps; s += kPanelSquare) {
+      Square<uint32_t>::Transpose(reinterpret_cast<const uint32_t*>(from) + s, static_cast<ptrdiff_t>(stride),
+                                  reinterpret_cast<uint32_t*>(to) + s * width, width);
+    }
+  }
+  for (; s < steps; ++s) {
+    for (uint64_t e = 0; e < count; ++e) to[s * width + e] = from[e * stride + s];
   }
 }
 
