@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "ops/gemm/cpu/micro_kernel.cc"
 #include <hwy/foreach_target.h>
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 // A tile takes most of the vector registers: 8 rows of 3 vectors where there are 32, 6 of 2 where there
@@ -72,6 +73,11 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
   Put(d, c##i##0, to + (i)*to_stride, accumulate); \
   Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate);
 #endif
+  // What is added to comes from far away, and is needed last.
+  for (uint32_t i = 0; i < kRows; ++i) {
+    hwy::Prefetch(to + i * to_stride);
+    hwy::Prefetch(to + i * to_stride + kVectors * lanes - 1);
+  }
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   for (uint64_t step = 0; step < steps; ++step) {
     const auto b0 = hn::LoadU(d, b);
