@@ -128,6 +128,7 @@ bool Lowering::MayShare(uint32_t step, uint32_t input, uint32_t output) const {
   const auto& pairs = lowered_[step].in_place;
   for (uint32_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.inputs[i].present() || Root(node.inputs[i].value) != Root(from.value)) continue;
+    if (node.inputs[i].offset != 0) return false;
     if (std::find(pairs.begin(), pairs.end(), std::pair(i, output)) == pairs.end()) return false;
   }
   return true;

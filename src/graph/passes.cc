@@ -17,7 +17,13 @@ bool Has(std::string_view list, std::string_view word) {
 
 }  // namespace
 
-std::span<const GraphPass> GraphPasses() { return {}; }
+std::span<const GraphPass> GraphPasses() {
+  static constexpr GraphPass kPasses[] = {
+      {"fold", FoldConstants},
+      {"views", FoldViews},
+  };
+  return kPasses;
+}
 
 Status RunPasses(const LowerContext& context, std::string_view without, Graph* graph) {
   if (Has(without, "all")) return {};

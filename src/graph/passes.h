@@ -28,6 +28,11 @@ struct GraphUse {
 };
 std::vector<GraphUse> FindUses(const Graph& graph);
 
+// "fold": what is known when the graph is compiled is computed then; pairs of CASTs that change nothing go.
+Status FoldConstants(const LowerContext& context, Graph* graph);
+// "views": reshapes, transposes, broadcasts, slices, splits and joins without copies.
+Status FoldViews(const LowerContext& context, Graph* graph);
+
 // Removes the nodes without outputs: a pass leaves those behind that it made superfluous.
 void RemoveEmptyNodes(Graph* graph);
 
