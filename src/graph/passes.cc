@@ -19,7 +19,12 @@ bool Has(std::string_view list, std::string_view word) {
 
 }  // namespace
 
-std::span<const GraphPass> GraphPasses() { return {}; }
+std::span<const GraphPass> GraphPasses() {
+  static constexpr GraphPass kPasses[] = {
+      {"fuse", FuseElements},
+  };
+  return kPasses;
+}
 
 Status RunPasses(const LowerContext& context, Graph* graph) {
   const char* const variable = std::getenv("ANYDML_GRAPH_WITHOUT");
