@@ -10,8 +10,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from generator import (bindings, conversion, element_wise, generated, identity, images, lookup,  # noqa: E402
-                       moves, normalization, pages, products, recurrent, reduction, refusals, regions,
+from generator import (attention, bindings, conversion, element_wise, generated, identity, images,  # noqa: E402
+                       lookup, moves, normalization, pages, products, recurrent, reduction, refusals, regions,
                        scatter_elements, scatter_nd, top_k, windows)
 from generator.pack import HERE  # noqa: E402
 
@@ -43,7 +43,7 @@ def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit(__doc__)
     parts = (top_k, scatter_nd, scatter_elements, identity, element_wise, conversion, reduction, normalization,
-             windows, images, regions, moves, lookup, generated, products, recurrent, pages,
+             windows, images, regions, moves, lookup, generated, products, recurrent, attention, pages,
              bindings, refusals)
     groups = sorted((group for part in parts for group in part.groups()), key=lambda group: group.name)
     files = {path: text for group in groups for path, text in group.files()}

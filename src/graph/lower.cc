@@ -42,8 +42,8 @@ class Lowering {
  public:
   Lowering(Graph graph, const LowerContext& context) : graph_(std::move(graph)), context_(context) {}
 
-  Status Run(LoweredOperator* out) {
-    ANYDML_RETURN_IF_ERROR(RunPasses(context_, &graph_));
+  Status Run(std::string_view without, LoweredOperator* out) {
+    ANYDML_RETURN_IF_ERROR(RunPasses(context_, without, &graph_));
     ANYDML_RETURN_IF_ERROR(LowerNodes());
     FindLives();
     ShareInPlace();
@@ -276,8 +276,8 @@ void Lowering::Finish(LoweredOperator* out) {
 
 }  // namespace
 
-Status LowerGraph(Graph graph, const LowerContext& context, LoweredOperator* out) {
-  return Lowering(std::move(graph), context).Run(out);
+Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out) {
+  return Lowering(std::move(graph), context).Run(without, out);
 }
 
 }  // namespace anydml

@@ -1,8 +1,6 @@
 #include "graph/passes.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 namespace anydml {
 namespace {
@@ -27,9 +25,7 @@ std::span<const GraphPass> GraphPasses() {
   return kPasses;
 }
 
-Status RunPasses(const LowerContext& context, Graph* graph) {
-  const char* const variable = std::getenv("ANYDML_GRAPH_WITHOUT");
-  const std::string_view without = variable != nullptr ? variable : "";
+Status RunPasses(const LowerContext& context, std::string_view without, Graph* graph) {
   if (Has(without, "all")) return {};
   for (const GraphPass& pass : GraphPasses()) {
     if (!Has(without, pass.name)) ANYDML_RETURN_IF_ERROR(pass.run(context, graph));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -17,9 +18,8 @@ struct GraphPass {
 // In the order in which they run.
 std::span<const GraphPass> GraphPasses();
 
-// Runs all passes but those that the environment variable ANYDML_GRAPH_WITHOUT names (separated by commas;
-// "all": none runs).
-Status RunPasses(const LowerContext& context, Graph* graph);
+// Runs all passes but those that `without` names (separated by commas; "all": none runs).
+Status RunPasses(const LowerContext& context, std::string_view without, Graph* graph);
 
 // Who writes and who reads a value, as indices of nodes. Not kept up to date when the graph changes.
 struct GraphUse {

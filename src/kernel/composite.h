@@ -32,6 +32,8 @@ class CompositeKernel : public Kernel {
   Status RunPart(uint32_t part, const KernelArguments& arguments) const;
   // The same for Initialize, with the part's inputs.
   Status InitializePart(uint32_t part, const KernelArguments& arguments) const;
+  // `input` is the part's.
+  bool PartPacksInput(uint32_t part, uint32_t input) const { return parts_[part].kernel->packs_input(input); }
 
  private:
   static constexpr uint64_t kAlignment = 256;

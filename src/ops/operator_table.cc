@@ -1,6 +1,7 @@
 #include "ops/operator_table.h"
 
 #include "kernel/module.h"
+#include "ops/attention/problem.h"
 #include "ops/batchnorm/problem.h"
 #include "ops/convolution/problem.h"
 #include "ops/dynamic_quantize/problem.h"
@@ -35,6 +36,7 @@ namespace anydml {
 
 const OperatorTable& OwnOperatorTable() {
   static const OperatorTable table = {
+      .attention = AttentionImplementations(),
       .batchnorm = BatchNormImplementations(),
       .convolution = ConvolutionImplementations(),
       .dynamic_quantize = DynamicQuantizeImplementations(),

@@ -9,6 +9,7 @@
 
 namespace anydml {
 
+struct AttentionProblem;
 struct BatchNormProblem;
 struct ConvolutionProblem;
 struct DynamicQuantizeProblem;
@@ -42,6 +43,7 @@ struct ValueScaleProblem;
 struct WindowSumsProblem;
 
 struct OperatorTable {
+  std::span<const Implementation<AttentionProblem>> attention;
   std::span<const Implementation<BatchNormProblem>> batchnorm;
   std::span<const Implementation<ConvolutionProblem>> convolution;
   std::span<const Implementation<DynamicQuantizeProblem>> dynamic_quantize;

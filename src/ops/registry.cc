@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "ops/attention/problem.h"
 #include "ops/batchnorm/problem.h"
 #include "ops/convolution/problem.h"
 #include "ops/dynamic_quantize/problem.h"
@@ -46,6 +47,7 @@ std::vector<const Operator*> CollectOperators() {
       &kTopK1Operator,                 // TOP_K1
       &ValueScaleOperator(),           // VALUE_SCALE_2D
   };
+  for (const Operator& op : AttentionOperators()) operators.push_back(&op);
   for (const Operator& op : BatchNormOperators()) operators.push_back(&op);
   for (const Operator& op : ElementOperators()) operators.push_back(&op);
   for (const Operator& op : FoldOperators()) operators.push_back(&op);

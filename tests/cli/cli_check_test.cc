@@ -58,29 +58,6 @@ TEST_F(CliCheckTest, RulesOfTheOperatorItself) {
   EXPECT_EQ(Text(document, {"error", "exitCode"}), "1");
 }
 
-// Valid or not has nothing to do with being implemented.
-TEST_F(CliCheckTest, OperatorsThatAreNotImplemented) {
-  const std::string attention = R"("r": { "type": "MULTIHEAD_ATTENTION", "desc": {
-      "QueryTensor": { "DataType": "FLOAT32", "Sizes": [1, 2, 4] },
-      "KeyTensor": { "DataType": "FLOAT32", "Sizes": [1, 3, 4] },
-      "ValueTensor": { "DataType": "FLOAT32", "Sizes": [1, 3, 4] },
-      "OutputTensor": { "DataType": "FLOAT32", "Sizes": [SIZES] },
-      "Scale": 0.5, "MaskFilterValue": -10000, "HeadCount": 2, "MaskType": "NONE" } })";
-  const auto write = [&](const char* sizes) {
-    std::string text = attention;
-    WriteModel(text.replace(text.find("SIZES"), 5, sizes));
-  };
-  write("1, 2, 4");
-  const CliResult result = Run({"check", "m.json"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.out.find(
-                "r (MULTIHEAD_ATTENTION): valid, accepted from feature level 6.1 on, not implemented yet"),
-            std::string::npos)
-      << result.out;
-  write("2, 4");
-  EXPECT_EQ(Text(RunJson(1, {"check", "m.json"}), {"dispatchables", "0", "valid"}), "false");
-}
-
 // Something for a field that has to be there.
 std::string AnyValue(const FieldSchema& field) {
   const std::string tensor = R"({ "DataType": "FLOAT32", "Sizes": [1, 1, 1, 1] })";

@@ -140,11 +140,6 @@ TEST_F(CliErrorsTest, UnsupportedTypesAndLevels) {
   const CliResult too_low = Run(With(TopK1(), {"--feature-level", "1.0"}));
   EXPECT_NE(too_low.exit_code, 0);
   EXPECT_NE(too_low.err.find("2_1"), std::string::npos) << too_low.err;
-  ExpectFails(
-      3,
-      {"op", "MULTIHEAD_ATTENTION", "QueryTensor=[[[1,2]]]", "KeyTensor=[[[1,2]]]", "ValueTensor=[[[1,2]]]",
-       "OutputTensor=:1x1x2:float32", "Scale=1", "MaskFilterValue=-10000", "HeadCount=1", "MaskType=NONE"},
-      {"MULTIHEAD_ATTENTION", "not implemented"});
   ExpectFails(3, With(TopK1(), {"--adapter", "no such adapter"}), {"no such adapter"});
   ExpectFails(2,
               {"op", "SCATTER_ND", "InputTensor=in.npy", "IndicesTensor=in.npy", "UpdatesTensor=in.npy",

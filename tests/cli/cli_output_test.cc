@@ -72,7 +72,6 @@ TEST_F(CliOutputTest, JsonOfLists) {
   EXPECT_EQ(Text(top_k1, {"operator", "fields", "5", "values"}), "[INCREASING,DECREASING]");
   EXPECT_EQ(Text(top_k1, {"operator", "support", "2", "featureLevel"}), "2.1");
   EXPECT_EQ(Text(top_k1, {"operator", "support", "2", "tensors", "0", "minDimensions"}), "4");
-  EXPECT_EQ(Text(RunJson(0, {"operators", "MULTIHEAD_ATTENTION"}), {"operator", "implementations"}), "[]");
   EXPECT_EQ(Text(RunJson(0, {"operators", "REDUCE"}), {"operator", "support", "0", "Function"}),
             "[L1,SUM_SQUARE]");
 }
@@ -82,8 +81,7 @@ TEST_F(CliOutputTest, JsonOfErrors) {
   EXPECT_EQ(Text(RunJson(2, {"run", "--wy"}), {"error", "message"}),
             "unknown option --wy; did you mean --why?");
   EXPECT_EQ(Text(RunJson(1, {"run", "\xFF.json"}), {"error", "exitCode"}), "1");
-  EXPECT_EQ(Text(RunJson(3, {"op", "MULTIHEAD_ATTENTION", "QueryTensor=[[[1,2]]]", "Scale=1",
-                             "MaskFilterValue=0", "HeadCount=1", "MaskType=NONE"}),
+  EXPECT_EQ(Text(RunJson(3, {"op", "ELEMENT_WISE_IDENTITY", "InputTensor=[1]", "--adapter=none"}),
                  {"error", "kind"}),
             "unsupported");
 }

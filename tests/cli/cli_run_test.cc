@@ -267,14 +267,6 @@ TEST_F(CliRunTest, WrongDescriptions) {
   fails(1, fused + R"({ "Type": "ACTIVATION_ELU" } } })",
         "FusedActivation: ACTIVATION_ELU: Alpha is missing");
   fails(3, R"({ "type": "hlsl" })", "hlsl");
-  fails(3,
-        R"({ "type": "MULTIHEAD_ATTENTION", "desc": {
-              "QueryTensor": { "DataType": "FLOAT32", "Sizes": [1, 2, 4] },
-              "KeyTensor": { "DataType": "FLOAT32", "Sizes": [1, 3, 4] },
-              "ValueTensor": { "DataType": "FLOAT32", "Sizes": [1, 3, 4] },
-              "OutputTensor": { "DataType": "FLOAT32", "Sizes": [1, 2, 4] },
-              "Scale": 0.5, "MaskFilterValue": -10000, "HeadCount": 2, "MaskType": "NONE" } })",
-        "not implemented yet");
 }
 
 // Whatever the bytes, an answer that says where: run under the sanitizers, too.

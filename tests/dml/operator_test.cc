@@ -44,25 +44,9 @@ TEST_F(OperatorTest, OptionalOutAndWrongInterface) {
   EXPECT_EQ(out, nullptr);
 }
 
-TEST_F(OperatorTest, KnownButNotImplemented) {
-  Tensor query(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 2, 4});
-  Tensor output(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 2, 4});
-  DML_MULTIHEAD_ATTENTION_OPERATOR_DESC desc = {};
-  desc.QueryTensor = desc.KeyTensor = desc.ValueTensor = query.desc();
-  desc.OutputTensor = output.desc();
-  desc.Scale = 1;
-  desc.HeadCount = 2;
-  ExpectFailure(Create(DML_OPERATOR_MULTIHEAD_ATTENTION, &desc), DXGI_ERROR_UNSUPPORTED,
-                "MULTIHEAD_ATTENTION: ");
-  // What is wrong with the description comes first.
-  desc.OutputTensor = nullptr;
-  ExpectFailure(Create(DML_OPERATOR_MULTIHEAD_ATTENTION, &desc), E_INVALIDARG, "MULTIHEAD_ATTENTION: ");
-}
-
 TEST_F(OperatorTest, FactsNeedNoDevice) {
   EXPECT_NE(std::string(AnyDmlGetImplementations(DML_OPERATOR_TOP_K1)).find("\ncpu.reference"),
             std::string::npos);
-  EXPECT_STREQ(AnyDmlGetImplementations(DML_OPERATOR_MULTIHEAD_ATTENTION), "");
   EXPECT_STREQ(AnyDmlGetImplementations(0xFFFFFFFF), "");
 
   const TopK top_k({1, 1, 3, 4}, 3, 9);

@@ -18,6 +18,7 @@ struct CaseFamily {
 };
 
 // Each is defined in its family's folder.
+CaseFamily AttentionCases();
 CaseFamily BatchNormCases();
 CaseFamily ConvolutionCases();
 CaseFamily DynamicQuantizeCases();

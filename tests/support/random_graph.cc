@@ -58,10 +58,8 @@ class Maker {
  public:
   Maker(uint64_t seed, GraphKinds kinds) : random_(seed), families_(FamiliesOf(kinds)) {
     // Half of all clients' operators are element-wise.
-    for (const CaseFamily& family : families_) {
-      if (std::string_view(family.name) == "element") families_.insert(families_.end(), 3, family);
-      if (std::string_view(family.name) == "element") break;
-    }
+    const CaseFamily element = ElementCases();
+    families_.insert(families_.end(), families_.size(), element);
   }
 
   RandomGraph Make() {

@@ -36,6 +36,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   ConvolutionProblem problem;
   problem.type = typed.input.type;
   problem.shape = ShapeOf(FieldsOf(typed), typed.output);
+  problem.filter_is_owned = typed.filter.owned_by_dml;
   if (typed.bias != nullptr) problem.bias = typed.bias->strides[1];
   if (typed.fused_activation != nullptr) {
     AppendActivation(*typed.fused_activation, &problem.activation, problem.activation.NewRegister());

@@ -75,11 +75,14 @@ struct ConvolutionProblem {
   ConvolutionShape shape;
   std::optional<uint64_t> bias;  // the stride between channels
   ElementProgram activation;     // of register 0, FLOAT32
+  bool filter_is_owned = false;  // by the library: may be packed at initialisation
 };
 
 std::span<const Implementation<ConvolutionProblem>> ConvolutionImplementations();
 std::span<const char* const> ConvolutionImplementationNames();
 
+std::unique_ptr<const Kernel> CreateConvolutionDepthwise(const ConvolutionProblem& problem,
+                                                         const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionProduct(const ConvolutionProblem& problem,
                                                        const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionReference(const ConvolutionProblem& problem,

@@ -76,6 +76,34 @@ TEST(Gemm, BatchWithOneMatrixForAll) {
             (std::vector<float>{58, 64, 139, 154}));
 }
 
+TEST(Gemm, OwnedOperandsArePacked) {
+  // Five rows, which are not few: i * {1, 1, 1} for i of 1 to 5, times columns that add up to 3, 6, 9,
+  // 12, 15.
+  std::vector<float> a_numbers, b_numbers, expected;
+  for (const float i : {1.0f, 2.0f, 3.0f, 4.0f, 5.0f}) {
+    a_numbers.insert(a_numbers.end(), 3, i);
+    for (const float j : {1.0f, 2.0f, 3.0f, 4.0f, 5.0f}) expected.push_back(3 * i * j);
+  }
+  for (const float row : {-1.0f, 1.0f, 3.0f}) {
+    for (const float j : {1.0f, 2.0f, 3.0f, 4.0f, 5.0f}) b_numbers.push_back(row * j);
+  }
+  for (const bool columns_first : {false, true}) {
+    for (const auto& [a_is_owned, b_is_owned] : {std::pair{true, false}, {false, true}, {true, true}}) {
+      TensorDesc a = F32({5, 3}), b = F32({3, 5});
+      const TensorDesc output =
+          Strided(DataType::kFloat32, {5, 5}, {columns_first ? 1u : 5u, columns_first ? 5u : 1u});
+      a.owned_by_dml = a_is_owned;
+      b.owned_by_dml = b_is_owned;
+      const OperatorDesc desc = Gemm(a, b, output);
+      LoweredOperator lowered;
+      ASSERT_TRUE(LowerOperator(ImplementationOf(desc), desc, {}, &lowered).ok());
+      EXPECT_EQ(lowered.kernel->packs_input(0), a_is_owned);
+      EXPECT_EQ(lowered.kernel->packs_input(1), b_is_owned);
+      EXPECT_EQ(Product(desc, {Scattered(a, a_numbers), Scattered(b, b_numbers), {}}), expected);
+    }
+  }
+}
+
 TEST(Gemm, HalvesAddUpAsFloats) {
   // 2049 is no FLOAT16: a sum that is kept as one would stay at 2048.
   const uint32_t k = 4096;

@@ -111,6 +111,8 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   problem.a = a.Matrix();
   problem.b = b.Matrix();
   problem.output = output.Matrix();
+  problem.a_is_owned = typed.a.owned_by_dml;
+  problem.b_is_owned = typed.b.owned_by_dml;
   problem.alpha = typed.alpha;
   if (typed.c != nullptr && typed.beta != 0) {
     problem.c = Operand{"CTensor", *typed.c, false}.Matrix();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "ops/element/problem.h"
 #include "ops/implementation_list.h"
@@ -37,7 +38,8 @@ struct GemmProblem {
   GemmMatrix output;            // m x n
   float alpha = 1;
   float beta = 0;
-  ElementProgram activation;  // of register 0, FLOAT32; no instructions: none
+  ElementProgram activation;                    // of register 0, FLOAT32; no instructions: none
+  bool a_is_owned = false, b_is_owned = false;  // by the library: may be packed at initialisation
 
   uint64_t Batches() const { return batch[0] * batch[1]; }
 
@@ -49,6 +51,7 @@ struct GemmProblem {
     t.b = a.Transposed();
     if (c) t.c = c->Transposed();
     t.output = output.Transposed();
+    std::swap(t.a_is_owned, t.b_is_owned);
     return t;
   }
 };

@@ -75,6 +75,11 @@ class GemmThenSoftmax final : public CompositeKernel {
     return {};
   }
 
+  bool packs_input(uint32_t input) const override { return PartPacksInput(product_, input); }
+  Status Initialize(const KernelArguments& arguments) const override {
+    return InitializePart(product_, arguments);
+  }
+
   Status Run(const KernelArguments& arguments) const override {
     const Buffer sums = sums_.In(arguments.temporary);
     const Buffer powers = converts_ ? powers_.In(arguments.temporary) : arguments.outputs[0];

@@ -188,6 +188,12 @@ ConvolutionTensor MatrixTensor(const TensorDesc& tensor) {
   return result;
 }
 
+// With its zero points, which are subtracted when it is packed.
+bool IsOwned(const OperatorDesc& desc, const char* tensor, const char* zero_point) {
+  const TensorDesc* const zero = desc.tensor(zero_point);
+  return desc.tensor(tensor)->owned_by_dml && (zero == nullptr || zero->owned_by_dml);
+}
+
 IntegerSums MatrixSums(const OperatorDesc& desc) {
   const TensorDesc &a = *desc.tensor("ATensor"), &b = *desc.tensor("BTensor");
   IntegerSums sums;
@@ -210,6 +216,8 @@ IntegerSums MatrixSums(const OperatorDesc& desc) {
   if (BitSize(a.type) > 8 || BitSize(b.type) > 8) sums.sum_type = DataType::kInt64;
   sums.input_zero = ZerosOf(desc, "BZeroPointTensor");
   sums.filter_zero = ZerosOf(desc, "AZeroPointTensor");
+  sums.input_is_owned = IsOwned(desc, "BTensor", "BZeroPointTensor");
+  sums.filter_is_owned = IsOwned(desc, "ATensor", "AZeroPointTensor");
   return sums;
 }
 
@@ -342,6 +350,7 @@ Status LowerConvolutions(const OperatorDesc& desc, const LowerContext& context, 
   sums.filter_type = desc.tensor("FilterTensor")->type;
   sums.input_zero = ZerosOf(desc, "InputZeroPointTensor");
   sums.filter_zero = ZerosOf(desc, "FilterZeroPointTensor", sums.shape.output_channels);
+  sums.filter_is_owned = IsOwned(desc, "FilterTensor", "FilterZeroPointTensor");
   if (TypeOf(desc) == Type::kQuantizedLinearConvolution) AppendProgram(desc, &problem);
   return ChooseKernel(OperatorTableOf(context.backend).integer_product, problem, context, out);
 }

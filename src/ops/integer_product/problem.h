@@ -33,6 +33,8 @@ struct IntegerSums {
   uint32_t input = 0, filter = 0;         // bindings
   std::optional<ZeroPoints> input_zero;   // for each position
   std::optional<ZeroPoints> filter_zero;  // for each output channel
+  // By the library, with its zero points: may be packed at initialisation.
+  bool filter_is_owned = false, input_is_owned = false;
 };
 
 struct IntegerProductProblem {
@@ -49,6 +51,8 @@ std::span<const char* const> IntegerProductImplementationNames();
 // Where there is a program, a kernel of sums in scratch with one of the program after it.
 std::unique_ptr<const Kernel> CreateSumsThenProgram(const IntegerProductProblem& problem,
                                                     const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateIntegerDot(const IntegerProductProblem& problem,
+                                               const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateIntegerSums(const IntegerProductProblem& problem,
                                                 const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateIntegerReference(const IntegerProductProblem& problem,

@@ -17,6 +17,11 @@ class SumsThenProgram final : public CompositeKernel {
     sums_ = AddScratch("sums", problem.sums.shape.Elements() * width);
   }
 
+  bool packs_input(uint32_t input) const override { return PartPacksInput(sums_part_, input); }
+  Status Initialize(const KernelArguments& arguments) const override {
+    return InitializePart(sums_part_, arguments);
+  }
+
   Status Run(const KernelArguments& arguments) const override {
     const Buffer sums = sums_.In(arguments.temporary);
     KernelArguments part = arguments;

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel/scratch_layout.h"
-#include "ops/common/parallel.h"
 #include "ops/convolution/cpu/panels.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/epilogue.h"
+#include "ops/gemm/cpu/batched.h"
 
 namespace anydml {
 namespace {
 
-constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
 constexpr uint32_t kLast = kMaxSpatial - 1;
 
 // Positions of the output that are neighbours in memory have one stride.
@@ -112,85 +110,89 @@ class ConvolutionSink final : public ProductSink {
   uint64_t position_stride_;
 };
 
+// The product's rows are output channels and its columns positions, or the other way round.
+struct Orientation {
+  bool channels_are_rows;
+  uint64_t m, n;
+  bool in_output;  // sums are kept where the output is
+  uint64_t row_stride;
+
+  explicit Orientation(const ConvolutionProblem& problem) {
+    const ConvolutionShape& p = problem.shape;
+    uint64_t stride;
+    const bool one_stride = PositionStride(p, &stride);
+    channels_are_rows = !(p.output_channels > 1 && p.output.channel == 1);  // as they are in memory
+    m = channels_are_rows ? p.output_channels : p.Positions();
+    n = channels_are_rows ? p.Positions() : p.output_channels;
+    in_output = problem.type == DataType::kFloat32 && one_stride && (stride == 1 || !channels_are_rows);
+    row_stride = channels_are_rows ? p.output.channel : stride;
+  }
+};
+
 class ConvolutionProduct final : public Kernel {
  public:
   ConvolutionProduct(const ConvolutionProblem& problem, uint32_t threads)
-      : problem_(problem), epilogue_(problem.activation) {
-    const ConvolutionShape& p = problem_.shape;
-    uint64_t stride;
-    const bool one_stride = PositionStride(p, &stride);
-    channels_are_rows_ = !(p.output_channels > 1 && p.output.channel == 1);
-    m_ = channels_are_rows_ ? p.output_channels : p.Positions();
-    n_ = channels_are_rows_ ? p.Positions() : p.output_channels;
-    in_output_ = problem.type == DataType::kFloat32 && one_stride && (stride == 1 || !channels_are_rows_);
-    row_stride_ = channels_are_rows_ ? p.output.channel : stride;
-    const auto useful = static_cast<uint32_t>(
-        std::clamp<uint64_t>(p.Elements() * p.Steps() / kProductsPerThread, 1, threads));
-    const uint64_t matrices = p.Matrices();
-    grid_ = CutProduct(m_, n_, matrices >= useful ? 1 : useful / static_cast<uint32_t>(matrices));
-    parts_ = matrices * grid_.rows * grid_.columns;
-    workers_ = static_cast<uint32_t>(std::min<uint64_t>(parts_, useful));
-    worker_floats_ =
-        ProductScratch(std::min(grid_.row_step, m_), std::min(grid_.column_step, n_), p.Steps(), !in_output_);
-    scratch_ = layout_.Add("panels", workers_ * worker_floats_ * sizeof(float), 64);
+      : problem_(problem),
+        epilogue_(problem.activation),
+        way_(problem),
+        product_({problem.shape.outer, way_.m, way_.n, problem.shape.Steps()}, !way_.in_output, threads,
+                 &layout_) {
+    if (!problem.filter_is_owned) return;
+    const ConvolutionShape& p = problem.shape;
+    const MicroKernel& tile = GemmMicroKernel();
+    filter_ = PackedOperand::Create({p.outer, p.filter.outer, p.output_channels, p.Steps(),
+                                     way_.channels_are_rows ? tile.rows : tile.columns},
+                                    threads, &persistent_);
   }
 
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
+  uint64_t persistent_bytes() const override { return persistent_.bytes(); }
+  bool packs_input(uint32_t input) const override { return input == 1 && filter_; }
+
+  Status Initialize(const KernelArguments& arguments) const override {
+    filter_->Pack(arguments, [&](const BatchIndex& index) { return Filter(arguments, index); });
+    return {};
+  }
 
   Status Run(const KernelArguments& arguments) const override {
-    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      float* const scratch = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
-      const uint64_t end = PartBegin(parts_, worker + 1, workers_);
-      for (uint64_t part = PartBegin(parts_, worker, workers_); part < end; ++part) {
-        RunPart(part, arguments, scratch);
+    const ConvolutionShape& p = problem_.shape;
+    product_.ForParts<float>(arguments, [&](const BatchIndex& index, ProductPart part, float* scratch) {
+      std::byte* const output = arguments.outputs[0].data + p.output.Matrix(index[0], index[1]) * Width();
+      const std::byte* const bias =
+          problem_.bias ? arguments.inputs[2].data + index[1] * p.output_channels * *problem_.bias * Width()
+                        : nullptr;
+      const WindowPanels windows(p, problem_.type,
+                                 arguments.inputs[0].data + p.input.Matrix(index[0], index[1]) * Width());
+      const FilterPanels filter = Filter(arguments, index);
+      const ProductOperand filters = OperandOf(filter_, arguments, index, filter);
+      const ConvolutionSink sink(problem_, epilogue_, way_.channels_are_rows, bias, output);
+      if (way_.in_output) {
+        part.sums = reinterpret_cast<float*>(output) + part.row * way_.row_stride + part.column;
+        part.sums_stride = way_.row_stride;
       }
+      const bool plain = way_.in_output && bias == nullptr && epilogue_.empty();
+      RunProduct<float>(part, way_.channels_are_rows ? filters : windows,
+                        way_.channels_are_rows ? ProductOperand(windows) : filters, plain ? nullptr : &sink,
+                        scratch);
     });
     return {};
   }
 
  private:
-  void RunPart(uint64_t number, const KernelArguments& arguments, float* scratch) const {
-    const ConvolutionShape& p = problem_.shape;
-    const uint64_t column = number % grid_.columns * grid_.column_step;
-    const uint64_t row = number / grid_.columns % grid_.rows * grid_.row_step;
-    const uint64_t matrix = number / grid_.columns / grid_.rows;
-    const uint64_t batch = matrix / p.outer[1], group = matrix % p.outer[1];
-    const uint64_t width = BitSize(problem_.type) / 8;
-    std::byte* const output = arguments.outputs[0].data + p.output.Matrix(batch, group) * width;
-    const std::byte* const bias =
-        problem_.bias ? arguments.inputs[2].data + group * p.output_channels * *problem_.bias * width
-                      : nullptr;
-    const FilterPanels filters(p, problem_.type,
-                               arguments.inputs[1].data + p.filter.Matrix(batch, group) * width);
-    const WindowPanels windows(p, problem_.type,
-                               arguments.inputs[0].data + p.input.Matrix(batch, group) * width);
-    const ConvolutionSink sink(problem_, epilogue_, channels_are_rows_, bias, output);
-    ProductPart part = {row,       std::min(grid_.row_step, m_ - row),
-                        column,    std::min(grid_.column_step, n_ - column),
-                        p.Steps(), nullptr,
-                        0};
-    if (in_output_) {
-      part.sums = reinterpret_cast<float*>(output) + row * row_stride_ + column;
-      part.sums_stride = row_stride_;
-    }
-    const bool plain = in_output_ && bias == nullptr && epilogue_.empty();
-    const PanelSource& a = channels_are_rows_ ? static_cast<const PanelSource&>(filters) : windows;
-    const PanelSource& b = channels_are_rows_ ? static_cast<const PanelSource&>(windows) : filters;
-    RunProduct<float>(part, a, b, plain ? nullptr : &sink, scratch);
+  uint64_t Width() const { return BitSize(problem_.type) / 8; }
+
+  FilterPanels Filter(const KernelArguments& arguments, const BatchIndex& index) const {
+    const std::byte* const data = arguments.inputs[1].data;
+    const uint64_t at = problem_.shape.filter.Matrix(index[0], index[1]) * Width();
+    return {problem_.shape, problem_.type, data == nullptr ? nullptr : data + at};
   }
 
   ConvolutionProblem problem_;
   Epilogue epilogue_;
-  bool channels_are_rows_;  // of the product; otherwise they are its columns, as they are in memory
-  uint64_t m_, n_;
-  bool in_output_;  // sums are kept where the output is
-  uint64_t row_stride_;
-  ProductGrid grid_;
-  uint64_t parts_;
-  uint32_t workers_;
-  uint64_t worker_floats_;
-  ScratchLayout layout_;
-  ScratchLayout::Piece scratch_;
+  Orientation way_;
+  ScratchLayout layout_, persistent_;
+  BatchedProduct product_;
+  std::optional<PackedOperand> filter_;
 };
 
 }  // namespace

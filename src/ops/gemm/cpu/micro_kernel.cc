@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "ops/gemm/cpu/micro_kernel.cc"
 #include <hwy/foreach_target.h>
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 // A tile takes most of the vector registers: 8 rows of 3 vectors where there are 32, 6 of 2 where there
@@ -17,6 +18,15 @@
 #else
 #define ANYDML_GEMM_WIDE 0
 #define ANYDML_GEMM_ROWS(V) V(0) V(1) V(2) V(3) V(4) V(5)
+#endif
+
+// The number of row i. NEON multiplies by a lane; a load of one number into all lanes would keep the units
+// that multiply busy.
+#undef ANYDML_OF_ROW
+#if HWY_TARGET == HWY_NEON
+#define ANYDML_OF_ROW(i) hn::Broadcast<(i) % 4>((i) < 4 ? a0 : a1)
+#else
+#define ANYDML_OF_ROW(i) hn::Set(d, a[i])
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -42,7 +52,7 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
 #define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = hn::Zero(d), c##i##2 = hn::Zero(d);
 #define ANYDML_STEP(i)                    \
   {                                       \
-    const auto x = hn::Set(d, a[i]);      \
+    const auto x = ANYDML_OF_ROW(i);      \
     c##i##0 = hn::MulAdd(x, b0, c##i##0); \
     c##i##1 = hn::MulAdd(x, b1, c##i##1); \
     c##i##2 = hn::MulAdd(x, b2, c##i##2); \
@@ -55,7 +65,7 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
 #define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = hn::Zero(d);
 #define ANYDML_STEP(i)                    \
   {                                       \
-    const auto x = hn::Set(d, a[i]);      \
+    const auto x = ANYDML_OF_ROW(i);      \
     c##i##0 = hn::MulAdd(x, b0, c##i##0); \
     c##i##1 = hn::MulAdd(x, b1, c##i##1); \
   }
@@ -63,12 +73,20 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
   Put(d, c##i##0, to + (i)*to_stride, accumulate); \
   Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate);
 #endif
+  // What is added to comes from far away, and is needed last.
+  for (uint32_t i = 0; i < kRows; ++i) {
+    hwy::Prefetch(to + i * to_stride);
+    hwy::Prefetch(to + i * to_stride + kVectors * lanes - 1);
+  }
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   for (uint64_t step = 0; step < steps; ++step) {
     const auto b0 = hn::LoadU(d, b);
     const auto b1 = hn::LoadU(d, b + lanes);
 #if ANYDML_GEMM_WIDE
     const auto b2 = hn::LoadU(d, b + 2 * lanes);
+#endif
+#if HWY_TARGET == HWY_NEON
+    const auto a0 = hn::LoadU(d, a), a1 = hn::LoadU(d, a + 4);
 #endif
     ANYDML_GEMM_ROWS(ANYDML_STEP)
     a += kRows;

@@ -1,88 +1,87 @@
-#include "ops/common/parallel.h"
-#include "kernel/scratch_layout.h"
+#include <optional>
+
+#include "ops/gemm/cpu/batched.h"
 #include "ops/gemm/cpu/operands.h"
 
 namespace anydml {
 namespace {
 
-// Below this many multiplications a thread costs more to wake than it saves.
-constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
+bool KeptInOutput(const GemmProblem& p) {
+  return p.output_type == DataType::kFloat32 && p.output.column == 1;
+}
 
 class GemmPacked final : public Kernel {
  public:
   GemmPacked(const GemmProblem& problem, uint32_t threads)
       : problem_(problem.output.column != 1 && problem.output.row == 1 ? problem.Transposed() : problem),
         transposed_(problem.output.column != 1 && problem.output.row == 1),
-        epilogue_(problem.activation) {
+        epilogue_(problem.activation),
+        in_output_(KeptInOutput(problem_)),
+        product_({problem_.batch, problem_.m, problem_.n, problem_.k}, !in_output_, threads, &layout_) {
     const GemmProblem& p = problem_;
-    in_output_ = p.output_type == DataType::kFloat32 && p.output.column == 1;
-    const uint64_t products = p.Batches() * p.m * p.n * p.k;
-    const auto useful =
-        static_cast<uint32_t>(std::clamp<uint64_t>(products / kProductsPerThread, 1, threads));
-    // Whole matrices where there are enough of them.
-    if (p.Batches() >= useful) {
-      grid_ = CutProduct(p.m, p.n, 1);
-      workers_ = useful;
-    } else {
-      grid_ = CutProduct(p.m, p.n, useful / static_cast<uint32_t>(p.Batches()));
-      workers_ = grid_.rows * grid_.columns * static_cast<uint32_t>(p.Batches());
+    const MicroKernel& tile = GemmMicroKernel();
+    if (p.a_is_owned) {
+      a_ = PackedOperand::Create({p.batch, p.a.batch, p.m, p.k, tile.rows}, threads, &persistent_);
     }
-    worker_floats_ =
-        ProductScratch(std::min(grid_.row_step, p.m), std::min(grid_.column_step, p.n), p.k, !in_output_);
-    scratch_ = layout_.Add("panels", workers_ * worker_floats_ * sizeof(float), 64);
+    if (p.b_is_owned) {
+      b_ = PackedOperand::Create({p.batch, p.b.batch, p.n, p.k, tile.columns}, threads, &persistent_);
+    }
   }
 
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
+  uint64_t persistent_bytes() const override { return persistent_.bytes(); }
+  bool packs_input(uint32_t input) const override {
+    if (input > 1) return false;
+    return input == BindingOfA() ? a_.has_value() : b_.has_value();
+  }
+
+  Status Initialize(const KernelArguments& arguments) const override {
+    if (a_) a_->Pack(arguments, [&](const BatchIndex& index) { return SourceOfA(arguments, index); });
+    if (b_) b_->Pack(arguments, [&](const BatchIndex& index) { return SourceOfB(arguments, index); });
+    return {};
+  }
 
   Status Run(const KernelArguments& arguments) const override {
-    const uint64_t parts = problem_.Batches() * grid_.rows * grid_.columns;
-    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      float* const scratch = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
-      const uint64_t end = PartBegin(parts, worker + 1, workers_);
-      for (uint64_t part = PartBegin(parts, worker, workers_); part < end; ++part) {
-        RunPart(part, arguments, scratch);
+    const GemmProblem& p = problem_;
+    product_.ForParts<float>(arguments, [&](const BatchIndex& index, ProductPart part, float* scratch) {
+      std::byte* const output = At(arguments.outputs[0], p.output, p.output_type, index);
+      const GemmSink sink(p, epilogue_, p.c ? At(arguments.inputs[2], *p.c, p.type, index) : nullptr, output);
+      if (in_output_) {
+        part.sums = reinterpret_cast<float*>(output) + part.row * p.output.row + part.column;
+        part.sums_stride = p.output.row;
       }
+      RunProduct<float>(part, OperandOf(a_, arguments, index, SourceOfA(arguments, index)),
+                        OperandOf(b_, arguments, index, SourceOfB(arguments, index)),
+                        in_output_ && GemmSink::IsPlain(p) ? nullptr : &sink, scratch);
     });
     return {};
   }
 
  private:
-  void RunPart(uint64_t number, const KernelArguments& arguments, float* scratch) const {
+  uint32_t BindingOfA() const { return transposed_ ? 1 : 0; }
+
+  static std::byte* At(const Buffer& buffer, const GemmMatrix& matrix, DataType type,
+                       const BatchIndex& index) {
+    if (buffer.data == nullptr) return nullptr;  // packed
+    return buffer.data + (index[0] * matrix.batch[0] + index[1] * matrix.batch[1]) * (BitSize(type) / 8);
+  }
+
+  StridedPanels SourceOfA(const KernelArguments& arguments, const BatchIndex& index) const {
     const GemmProblem& p = problem_;
-    const uint64_t column = number % grid_.columns * grid_.column_step;
-    const uint64_t row = number / grid_.columns % grid_.rows * grid_.row_step;
-    const uint64_t matrix = number / grid_.columns / grid_.rows;
-    const auto at = [&](const Buffer& buffer, const GemmMatrix& operand, DataType type) {
-      const uint64_t element =
-          matrix / p.batch[1] * operand.batch[0] + matrix % p.batch[1] * operand.batch[1];
-      return buffer.data + element * (BitSize(type) / 8);
-    };
-    const Buffer& first = arguments.inputs[transposed_ ? 1 : 0];
-    const Buffer& second = arguments.inputs[transposed_ ? 0 : 1];
-    const StridedPanels a(at(first, p.a, p.type), p.type, p.a.row, p.a.column);
-    const StridedPanels b(at(second, p.b, p.type), p.type, p.b.column, p.b.row);
-    std::byte* const output = at(arguments.outputs[0], p.output, p.output_type);
-    const GemmSink sink(p, epilogue_, p.c ? at(arguments.inputs[2], *p.c, p.type) : nullptr, output);
-    ProductPart part = {row,    std::min(grid_.row_step, p.m - row),
-                        column, std::min(grid_.column_step, p.n - column),
-                        p.k,    nullptr,
-                        0};
-    if (in_output_) {
-      part.sums = reinterpret_cast<float*>(output) + row * p.output.row + column;
-      part.sums_stride = p.output.row;
-    }
-    RunProduct<float>(part, a, b, in_output_ && GemmSink::IsPlain(p) ? nullptr : &sink, scratch);
+    return {At(arguments.inputs[BindingOfA()], p.a, p.type, index), p.type, p.a.row, p.a.column};
+  }
+  StridedPanels SourceOfB(const KernelArguments& arguments, const BatchIndex& index) const {
+    const GemmProblem& p = problem_;
+    return {At(arguments.inputs[1 - BindingOfA()], p.b, p.type, index), p.type, p.b.column, p.b.row};
   }
 
   GemmProblem problem_;
   bool transposed_;
   Epilogue epilogue_;
   bool in_output_;  // sums are kept where the output is
-  ProductGrid grid_;
-  uint32_t workers_;
-  uint64_t worker_floats_;
-  ScratchLayout layout_;
-  ScratchLayout::Piece scratch_;
+  ScratchLayout layout_, persistent_;
+  BatchedProduct product_;
+  std::optional<PackedOperand> a_, b_;
 };
 
 }  // namespace

@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel/scratch_layout.h"
-#include "ops/common/parallel.h"
 #include "ops/convolution/cpu/panels.h"
 #include "ops/element/cpu/blocks.h"
+#include "ops/gemm/cpu/batched.h"
 #include "ops/integer_product/problem.h"
 
 namespace anydml {
 namespace {
-
-constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
 
 // A channel's sums into an output that is not contiguous.
 class StridedSums final : public SumSink<int32_t> {
@@ -34,51 +31,89 @@ class StridedSums final : public SumSink<int32_t> {
   int32_t* output_;
 };
 
+bool KeptInOutput(const ConvolutionShape& s) {
+  uint64_t expected = 1;
+  bool contiguous = true;
+  for (uint32_t d = kMaxSpatial; d-- > 0; expected *= s.windows[d].output) {
+    contiguous = contiguous && (s.windows[d].output == 1 || s.output.spatial[d] == expected);
+  }
+  return contiguous;
+}
+
 class IntegerPacked final : public Kernel {
  public:
-  IntegerPacked(const IntegerSums& problem, uint32_t threads) : problem_(problem) {
+  IntegerPacked(const IntegerSums& problem, uint32_t threads)
+      : problem_(problem),
+        in_output_(KeptInOutput(problem.shape)),
+        input_zeros_(AddZeros(problem.input_zero, problem.shape.Positions())),
+        filter_zeros_(AddZeros(problem.filter_zero, problem.shape.output_channels)),
+        zeros_bytes_(layout_.bytes()),
+        product_({problem.shape.outer, problem.shape.output_channels, problem.shape.Positions(),
+                  problem.shape.Steps()},
+                 !in_output_, threads, &layout_) {
     const ConvolutionShape& s = problem_.shape;
-    uint64_t expected = 1;
-    for (uint32_t d = kMaxSpatial; d-- > 0; expected *= s.windows[d].output) {
-      in_output_ = in_output_ && (s.windows[d].output == 1 || s.output.spatial[d] == expected);
+    const MicroKernel& tile = GemmMicroKernel();
+    // Groups with the same numbers may have zero points of their own.
+    const auto strides = [](std::array<uint64_t, 2> outer, const std::optional<ZeroPoints>& zero) {
+      if (zero) outer[1] += zero->group;
+      return outer;
+    };
+    if (problem.filter_is_owned) {
+      filter_ = PackedOperand::Create(
+          {s.outer, strides(s.filter.outer, problem.filter_zero), s.output_channels, s.Steps(), tile.rows},
+          threads, &persistent_);
     }
-    const auto useful = static_cast<uint32_t>(
-        std::clamp<uint64_t>(s.Elements() * s.Steps() / kProductsPerThread, 1, threads));
-    const uint64_t matrices = s.Matrices();
-    grid_ = CutProduct(s.output_channels, s.Positions(),
-                       matrices >= useful ? 1 : useful / static_cast<uint32_t>(matrices));
-    parts_ = matrices * grid_.rows * grid_.columns;
-    workers_ = static_cast<uint32_t>(std::min<uint64_t>(parts_, useful));
-    worker_floats_ = ProductScratch(std::min(grid_.row_step, s.output_channels),
-                                    std::min(grid_.column_step, s.Positions()), s.Steps(), !in_output_);
-    panels_ = layout_.Add("panels", workers_ * worker_floats_ * sizeof(float), 64);
-    if (problem.input_zero) {
-      input_zeros_ = layout_.Add("zero points of the input", s.outer[1] * s.Positions() * sizeof(float));
-    }
-    if (problem.filter_zero) {
-      filter_zeros_ =
-          layout_.Add("zero points of the filter", s.outer[1] * s.output_channels * sizeof(float));
+    if (problem.input_is_owned) {
+      input_ = PackedOperand::Create(
+          {s.outer, strides(s.input.outer, problem.input_zero), s.Positions(), s.Steps(), tile.columns},
+          threads, &persistent_);
     }
   }
 
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
+  uint64_t persistent_bytes() const override { return persistent_.bytes(); }
+  uint64_t initialization_temporary_bytes() const override { return zeros_bytes_; }
+  bool packs_input(uint32_t input) const override {
+    return (input == problem_.filter && filter_) || (input == problem_.input && input_);
+  }
+
+  Status Initialize(const KernelArguments& arguments) const override {
+    if (filter_) {
+      LoadFilterZeros(arguments);
+      filter_->Pack(arguments, [&](const BatchIndex& index) { return Filter(arguments, index); });
+    }
+    if (input_) {
+      LoadInputZeros(arguments);
+      input_->Pack(arguments, [&](const BatchIndex& index) { return Windows(arguments, index); });
+    }
+    return {};
+  }
 
   Status Run(const KernelArguments& arguments) const override {
     const ConvolutionShape& s = problem_.shape;
-    LoadZeros(problem_.input_zero, problem_.input_type, s.Positions(), input_zeros_, arguments);
-    LoadZeros(problem_.filter_zero, problem_.filter_type, s.output_channels, filter_zeros_, arguments);
-    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      float* const scratch = panels_.In<float>(arguments.temporary) + worker * worker_floats_;
-      const uint64_t end = PartBegin(parts_, worker + 1, workers_);
-      for (uint64_t part = PartBegin(parts_, worker, workers_); part < end; ++part) {
-        RunPart(part, arguments, scratch);
+    if (!filter_) LoadFilterZeros(arguments);
+    if (!input_) LoadInputZeros(arguments);
+    product_.ForParts<int32_t>(arguments, [&](const BatchIndex& index, PartOf<int32_t> part, float* scratch) {
+      auto* const output =
+          reinterpret_cast<int32_t*>(arguments.outputs[0].data) + s.output.Matrix(index[0], index[1]);
+      const StridedSums sink(s, output);
+      if (in_output_) {
+        part.sums = output + part.row * s.output.channel + part.column;
+        part.sums_stride = s.output.channel;
       }
+      RunProduct<int32_t>(part, OperandOf(filter_, arguments, index, Filter(arguments, index)),
+                          OperandOf(input_, arguments, index, Windows(arguments, index)),
+                          in_output_ ? nullptr : &sink, scratch);
     });
     return {};
   }
 
  private:
   // One for each of `count`, for each of outer[1].
+  ScratchLayout::Piece AddZeros(const std::optional<ZeroPoints>& zero, uint64_t count) {
+    if (!zero) return {};
+    return layout_.Add("zero points", problem_.shape.outer[1] * count * sizeof(float));
+  }
   void LoadZeros(const std::optional<ZeroPoints>& zero, DataType type, uint64_t count,
                  const ScratchLayout::Piece& piece, const KernelArguments& arguments) const {
     if (!zero) return;
@@ -86,44 +121,40 @@ class IntegerPacked final : public Kernel {
     FindLoad(type, Class::kF32)(arguments.inputs[zero->input].data, block,
                                 piece.In<float>(arguments.temporary));
   }
+  void LoadInputZeros(const KernelArguments& arguments) const {
+    LoadZeros(problem_.input_zero, problem_.input_type, problem_.shape.Positions(), input_zeros_, arguments);
+  }
+  void LoadFilterZeros(const KernelArguments& arguments) const {
+    LoadZeros(problem_.filter_zero, problem_.filter_type, problem_.shape.output_channels, filter_zeros_,
+              arguments);
+  }
 
-  void RunPart(uint64_t number, const KernelArguments& arguments, float* scratch) const {
+  FilterPanels Filter(const KernelArguments& arguments, const BatchIndex& index) const {
     const ConvolutionShape& s = problem_.shape;
-    const uint64_t column = number % grid_.columns * grid_.column_step;
-    const uint64_t row = number / grid_.columns % grid_.rows * grid_.row_step;
-    const uint64_t matrix = number / grid_.columns / grid_.rows;
-    const uint64_t outer0 = matrix / s.outer[1], outer1 = matrix % s.outer[1];
-    auto* const output =
-        reinterpret_cast<int32_t*>(arguments.outputs[0].data) + s.output.Matrix(outer0, outer1);
-    const auto zeros = [&](bool present, const ScratchLayout::Piece& piece, uint64_t count) {
-      return present ? piece.In<float>(arguments.temporary) + outer1 * count : nullptr;
-    };
-    const FilterPanels filters(s, problem_.filter_type,
-                               arguments.inputs[problem_.filter].data + s.filter.Matrix(outer0, outer1),
-                               zeros(problem_.filter_zero.has_value(), filter_zeros_, s.output_channels));
-    const WindowPanels windows(s, problem_.input_type,
-                               arguments.inputs[problem_.input].data + s.input.Matrix(outer0, outer1),
-                               zeros(problem_.input_zero.has_value(), input_zeros_, s.Positions()));
-    const StridedSums sink(s, output);
-    PartOf<int32_t> part = {row,       std::min(grid_.row_step, s.output_channels - row),
-                            column,    std::min(grid_.column_step, s.Positions() - column),
-                            s.Steps(), nullptr,
-                            0};
-    if (in_output_) {
-      part.sums = output + row * s.output.channel + column;
-      part.sums_stride = s.output.channel;
-    }
-    RunProduct<int32_t>(part, filters, windows, in_output_ ? nullptr : &sink, scratch);
+    const std::byte* const data = arguments.inputs[problem_.filter].data;
+    if (data == nullptr) return {s, problem_.filter_type, nullptr};  // packed
+    const float* const zeros =
+        problem_.filter_zero ? filter_zeros_.In<float>(arguments.temporary) + index[1] * s.output_channels
+                             : nullptr;
+    return {s, problem_.filter_type, data + s.filter.Matrix(index[0], index[1]), zeros};
+  }
+  WindowPanels Windows(const KernelArguments& arguments, const BatchIndex& index) const {
+    const ConvolutionShape& s = problem_.shape;
+    const std::byte* const data = arguments.inputs[problem_.input].data;
+    if (data == nullptr) return {s, problem_.input_type, nullptr};  // packed
+    const float* const zeros = problem_.input_zero
+                                   ? input_zeros_.In<float>(arguments.temporary) + index[1] * s.Positions()
+                                   : nullptr;
+    return {s, problem_.input_type, data + s.input.Matrix(index[0], index[1]), zeros};
   }
 
   IntegerSums problem_;
-  bool in_output_ = true;  // sums are kept where the output is
-  ProductGrid grid_;
-  uint64_t parts_;
-  uint32_t workers_;
-  uint64_t worker_floats_;
-  ScratchLayout layout_;
-  ScratchLayout::Piece panels_, input_zeros_, filter_zeros_;
+  bool in_output_;  // sums are kept where the output is
+  ScratchLayout layout_, persistent_;
+  ScratchLayout::Piece input_zeros_, filter_zeros_;
+  uint64_t zeros_bytes_;
+  BatchedProduct product_;
+  std::optional<PackedOperand> filter_, input_;
 };
 
 }  // namespace

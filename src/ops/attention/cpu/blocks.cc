@@ -1,0 +1,182 @@
+// Some queries of a head at a time, whose logits stay in the second-level cache.
+#include <algorithm>
+
+#include "ops/attention/cpu/rows.h"
+#include "ops/common/parallel.h"
+#include "ops/gemm/cpu/operands.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint64_t kLogits = uint64_t{1} << 17;       // 512 KiB
+constexpr uint64_t kLeastRows = 24, kMostRows = 144;  // whole tiles of 4, 6 or 8
+constexpr uint64_t kMostKeys = uint64_t{1} << 22;
+// Below this many multiplications a thread costs more to wake than it saves.
+constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
+
+constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
+
+// Takes rows of a block's output.
+class BlockSink final : public ProductSink {
+ public:
+  BlockSink(const AttentionProblem& problem, const AttentionRowLoops& loops, uint64_t batch,
+            uint64_t key_head, uint64_t first_row, std::byte* output)
+      : problem_(problem),
+        loops_(loops),
+        batch_(batch),
+        first_head_(key_head * problem.group),
+        first_row_(first_row),
+        output_(output) {}
+
+  void Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const override {
+    const AttentionView& view = problem_.output;
+    const uint64_t number = first_row_ + row;
+    const uint64_t at =
+        view.At(batch_, first_head_ + number / problem_.queries, number % problem_.queries, column);
+    loops_.StoreRow(sums, count, at, view.column, output_);
+  }
+
+ private:
+  const AttentionProblem& problem_;
+  const AttentionRowLoops& loops_;
+  uint64_t batch_, first_head_, first_row_;
+  std::byte* output_;
+};
+
+// Panels of keys or values of a head, for all blocks of its queries.
+uint64_t PanelFloats(uint64_t count, uint64_t steps) {
+  return RoundUp(RoundUp(count, GemmMicroKernel().columns) * steps, 16);
+}
+void PackPanels(const PanelSource& from, uint64_t count, uint64_t steps, float* to) {
+  const uint32_t width = GemmMicroKernel().columns;
+  for (uint64_t first = 0; first < count; first += width) {
+    from.Pack(first, std::min<uint64_t>(width, count - first), 0, steps, width, to + first * steps);
+  }
+}
+
+class AttentionBlocks final : public AttentionOperands {
+ public:
+  AttentionBlocks(const AttentionProblem& problem, uint32_t threads)
+      : AttentionOperands(problem, {}), loops_(problem.type, threads) {
+    const uint64_t rows = problem.group * problem.queries, heads = problem.batch * problem.KeyHeads();
+    // As many blocks as there are threads, where heads are fewer.
+    const uint64_t wanted = (threads + heads - 1) / heads;
+    const uint64_t most = std::clamp(kLogits / problem.keys, kLeastRows, kMostRows);
+    block_rows_ =
+        std::min({RoundUp((rows + wanted - 1) / wanted, kLeastRows), most / kLeastRows * kLeastRows, rows});
+    blocks_ = (rows + block_rows_ - 1) / block_rows_;
+    items_ = heads * blocks_;
+    const uint64_t products = heads * rows * problem.keys * (problem.key.columns + problem.value.columns);
+    workers_ = static_cast<uint32_t>(
+        std::clamp<uint64_t>(products / kProductsPerThread, 1, std::min<uint64_t>(threads, items_)));
+    logits_floats_ = RoundUp(block_rows_ * problem.keys, 16);
+    worker_floats_ =
+        logits_floats_ +
+        std::max(ProductScratch(block_rows_, problem.keys, problem.key.columns, /*sums_in_scratch=*/false),
+                 ProductScratch(block_rows_, problem.value.columns, problem.keys, /*sums_in_scratch=*/true));
+    if (blocks_ > 1) {
+      key_floats_ = PanelFloats(problem.keys, problem.key.columns);
+      // With lengths blocks see different numbers of keys, which are steps here.
+      if (!problem.lengths.exists) value_floats_ = PanelFloats(problem.value.columns, problem.keys);
+      worker_floats_ += key_floats_ + value_floats_;
+    }
+    scratch_ = AddScratch("blocks", workers_ * worker_floats_ * sizeof(float));
+  }
+
+  Status Run(const KernelArguments& arguments) const override {
+    RunJoins(arguments);
+    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
+      float* const scratch = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
+      const uint64_t end = PartBegin(items_, worker + 1, workers_);
+      uint64_t packed_head = ~uint64_t{0};
+      for (uint64_t item = PartBegin(items_, worker, workers_); item < end; ++item) {
+        const uint64_t head = item / blocks_;
+        RunBlock(item, head != packed_head, arguments, scratch);
+        packed_head = head;
+      }
+    });
+    return {};
+  }
+
+ private:
+  void Join(const AttentionJoin& join, const AttentionJoinMemory& memory,
+            const KernelArguments& arguments) const override {
+    loops_.Join(join, memory, arguments.executor);
+  }
+
+  // Rows of head `head` (of keys) as elements or steps of panels.
+  StridedPanels Panels(const Operand& operand, const GemmMatrix& matrix, uint64_t batch, uint64_t head,
+                       bool rows_are_steps, const KernelArguments& arguments) const {
+    const uint64_t at = batch * matrix.batch[0] + head * matrix.batch[1];
+    const std::byte* const data = BufferOf(operand, arguments).data + at * (BitSize(operand.type) / 8);
+    return rows_are_steps ? StridedPanels(data, operand.type, matrix.column, matrix.row)
+                          : StridedPanels(data, operand.type, matrix.row, matrix.column);
+  }
+  static GemmMatrix MatrixOf(const Operand& operand) {
+    const AttentionView& view = operand.view;
+    return {{view.batch, view.head}, view.row, view.column};
+  }
+
+  // That any of some queries sees.
+  uint64_t MostKeys(const int32_t* lengths, uint64_t batch, uint64_t row, uint64_t rows) const {
+    if (!weights().lengths.exists) return weights().keys;
+    uint64_t most = 0;
+    for (uint64_t i = row; i < row + rows; ++i) {
+      most = std::max(most, KeysOf(weights(), lengths, batch, i % problem().queries));
+    }
+    return most;
+  }
+
+  // `is_first`: of those of its head that come one after the other in this scratch.
+  void RunBlock(uint64_t item, bool is_first, const KernelArguments& arguments, float* scratch) const {
+    const AttentionProblem& p = problem();
+    const uint64_t row = item % blocks_ * block_rows_, head = item / blocks_ % p.KeyHeads();
+    const uint64_t batch = item / blocks_ / p.KeyHeads();
+    const uint64_t rows = std::min(block_rows_, p.group * p.queries - row);
+    const AttentionWeightsMemory memory = WeightsMemory(arguments);
+    const uint64_t keys = MostKeys(memory.lengths, batch, row, rows);
+    const StridedPanels key_panels = Panels(key(), MatrixOf(key()), batch, head, false, arguments);
+    const StridedPanels value_panels = Panels(value(), MatrixOf(value()), batch, head, true, arguments);
+    float* const logits = scratch;
+    float* const packed_keys = logits + logits_floats_;
+    float* const packed_values = packed_keys + key_floats_;
+    float* const panels = packed_values + value_floats_;
+    if (is_first && key_floats_ != 0) {
+      PackPanels(key_panels, MostKeys(memory.lengths, batch, p.queries - 1, 1), p.key.columns, packed_keys);
+    }
+    if (is_first && value_floats_ != 0) PackPanels(value_panels, p.value.columns, keys, packed_values);
+    RunProduct<float>({row, rows, 0, keys, p.key.columns, logits, keys},
+                      Panels(query(), GroupMatrix(query().view), batch, head, false, arguments),
+                      key_floats_ != 0 ? ProductOperand(packed_keys) : ProductOperand(key_panels), nullptr,
+                      panels);
+    for (uint64_t i = 0; i < rows; ++i) {
+      loops_.Weigh(weights(), memory, batch, head * p.group + (row + i) / p.queries, (row + i) % p.queries,
+                   p.scale, keys, logits + i * keys);
+    }
+    const BlockSink sink(p, loops_, batch, head, row, arguments.outputs[0].data);
+    RunProduct<float>({0, rows, 0, p.value.columns, keys, nullptr, 0},
+                      StridedPanels(reinterpret_cast<std::byte*>(logits), DataType::kFloat32, keys, 1),
+                      value_floats_ != 0 ? ProductOperand(packed_values) : ProductOperand(value_panels),
+                      &sink, panels);
+  }
+
+  AttentionRowLoops loops_;
+  uint64_t block_rows_, blocks_, items_;
+  uint32_t workers_;
+  uint64_t logits_floats_, worker_floats_;
+  uint64_t key_floats_ = 0, value_floats_ = 0;  // 0: not packed beforehand
+  ScratchLayout::Piece scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateAttentionBlocksCpu(const AttentionProblem& problem,
+                                                       const LowerContext& context, std::string* why_not) {
+  if (problem.keys > kMostKeys) {
+    *why_not = StrCat("there are more than ", kMostKeys, " keys");
+    return nullptr;
+  }
+  return std::make_unique<AttentionBlocks>(problem, context.threads);
+}
+
+}  // namespace anydml

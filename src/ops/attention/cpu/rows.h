@@ -1,0 +1,37 @@
+// The steps of attention on CPUs that are no products.
+#pragma once
+
+#include "ops/attention/operands.h"
+#include "ops/element/cpu/blocks.h"
+
+namespace anydml {
+
+class AttentionRowLoops {
+ public:
+  AttentionRowLoops(DataType type, uint32_t threads);
+
+  void Join(const AttentionJoin& join, const AttentionJoinMemory& memory, Executor* executor) const;
+
+  // The weights of query `q` of head `h` in place of `scale` times the products x. Of products, and of
+  // weights that become 0 where the query does not see the key, there are `count`.
+  void Weigh(const AttentionWeights& weights, const AttentionWeightsMemory& memory, uint64_t b, uint64_t h,
+             uint64_t q, float scale, uint64_t count, float* x) const;
+
+  // Numbers to elements of the type; NaNs are alike. May change them.
+  void StoreRow(float* numbers, uint64_t count, uint64_t at, uint64_t stride, std::byte* to) const;
+
+ private:
+  void JoinRow(const AttentionJoin& join, const AttentionJoinMemory& memory, uint64_t b, uint64_t h,
+               uint64_t r) const;
+  void MoveRow(const AttentionJoin& join, const std::byte* from, uint64_t at, uint64_t stride,
+               const AttentionJoinMemory& memory, uint64_t copy_at) const;
+  void AddBias(const AttentionJoin& join, const AttentionJoinMemory& memory, uint64_t from, uint64_t bias_at,
+               uint64_t copy_at, uint64_t present_at) const;
+
+  DataType type_;
+  uint32_t threads_;
+  LoadBlock load_;
+  StoreBlock store_;
+};
+
+}  // namespace anydml

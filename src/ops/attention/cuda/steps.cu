@@ -1,0 +1,199 @@
+#include "ops/attention/steps.h"
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "ops/attention/cuda/join.h"
+#include "ops/common/cuda_chain.cuh"
+#include "ops/softmax/cuda/rows.cuh"
+
+namespace anydml {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+constexpr uint64_t kMostBlocks = uint64_t{1} << 20;
+
+__device__ float ToNumber(float x) { return x; }
+__device__ float ToNumber(__half x) { return __half2float(x); }
+
+// NaNs are alike.
+__device__ float WithOneNan(float x) { return isnan(x) ? __uint_as_float(0x7FC00000u) : x; }
+__device__ void PutNumber(float x, float* to) { *to = x; }
+__device__ void PutNumber(float x, __half* to) {
+  *to = isnan(x) ? __ushort_as_half(0x7E00) : __float2half_rn(x);
+}
+
+struct JoinParameters {
+  AttentionJoin join;
+  AttentionJoinMemory memory;
+  uint64_t rows;  // of all heads
+};
+
+template <typename T>
+__device__ void JoinElement(const JoinParameters& p, const AttentionRowPlace& place, uint64_t b, uint64_t h,
+                            uint64_t r, uint64_t c, uint64_t copy_at) {
+  const AttentionJoin& join = p.join;
+  if (place.source == AttentionRowSource::kNone) {
+    if (!join.has_copy) return;
+    if (join.copy_is_half) {
+      reinterpret_cast<uint16_t*>(p.memory.copy)[copy_at] = 0;
+    } else {
+      reinterpret_cast<float*>(p.memory.copy)[copy_at] = 0;
+    }
+    return;
+  }
+  const bool is_past = place.source == AttentionRowSource::kPast;
+  const AttentionView& view = is_past ? join.past_view : join.fresh_view;
+  const T element =
+      reinterpret_cast<const T*>(is_past ? p.memory.past : p.memory.fresh)[view.At(b, h, place.row, c)];
+  T* const present = reinterpret_cast<T*>(p.memory.present) + join.present.At(b, h, r, c);
+  if (!is_past && join.bias.exists) {
+    const T bias = reinterpret_cast<const T*>(p.memory.bias)[join.bias.At(b, h, 0, c)];
+    const float sum = WithOneNan(__fadd_rn(ToNumber(element), ToNumber(bias)));
+    if (join.present.exists) PutNumber(sum, present);
+    if (join.has_copy) reinterpret_cast<float*>(p.memory.copy)[copy_at] = sum;
+    return;
+  }
+  if (join.present.exists && !(is_past && join.lengths.exists)) *present = element;
+  if (!join.has_copy) return;
+  if (join.copy_is_half) {
+    reinterpret_cast<T*>(p.memory.copy)[copy_at] = element;
+  } else {
+    reinterpret_cast<float*>(p.memory.copy)[copy_at] = ToNumber(element);
+  }
+}
+
+// A warp for a row.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) JoinRows(const __grid_constant__ JoinParameters p) {
+  const AttentionJoin& join = p.join;
+  const uint64_t step = uint64_t{gridDim.x} * (kThreads / 32);
+  for (uint64_t number = (uint64_t{blockIdx.x} * kThreads + threadIdx.x) / 32; number < p.rows;
+       number += step) {
+    const uint64_t head = number / join.rows;
+    const uint64_t r = number - head * join.rows;
+    const uint64_t b = head / join.heads;
+    const uint64_t h = head - b * join.heads;
+    const AttentionRowPlace place = PlaceOf(join, p.memory.lengths, b, r);
+    for (uint64_t c = threadIdx.x % 32; c < join.columns; c += 32) {
+      JoinElement<T>(p, place, b, h, r, c, number * join.columns + c);
+    }
+  }
+}
+
+struct WeighParameters {
+  AttentionWeights weights;
+  AttentionWeightsMemory memory;
+  float* logits;
+  uint64_t rows;
+};
+
+// What is added to logits of one query because of the mask.
+class HiddenKeys {
+ public:
+  __device__ HiddenKeys(const WeighParameters& p, uint64_t b, uint64_t h, uint64_t q, uint64_t keys)
+      : query_(static_cast<int64_t>(q)), value_(p.weights.mask.value) {
+    const AttentionMask& mask = p.weights.mask;
+    if (!mask.view.exists) return;
+    if (mask.type == MultiheadAttentionMaskType::kBoolean) {
+      shown_ = p.memory.mask + mask.view.At(b, h, q);
+      stride_ = mask.view.column;
+      bool any = false;
+      for (uint64_t k = threadIdx.x; k < keys; k += kThreads) any = any || shown_[k * stride_] != 0;
+      hides_ = __syncthreads_or(any) != 0;
+    } else {
+      window_ = WindowOf(mask, p.memory.mask, b, p.weights.batch);
+      hides_ = window_.ShowsAny(query_, static_cast<int64_t>(keys));
+    }
+  }
+
+  __device__ float operator()(uint64_t k) const {
+    if (!hides_) return 0;
+    const bool shows =
+        shown_ != nullptr ? shown_[k * stride_] != 0 : window_.Shows(query_, static_cast<int64_t>(k));
+    return shows ? 0 : value_;
+  }
+
+ private:
+  int64_t query_;
+  float value_;
+  bool hides_ = false;  // some keys, but not all
+  const int32_t* shown_ = nullptr;
+  uint64_t stride_ = 0;
+  AttentionWindow window_;
+};
+
+// A block for a row.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) WeighRows(const __grid_constant__ WeighParameters p) {
+  __shared__ float maxima[32], sums[32];
+  const AttentionWeights& weights = p.weights;
+  for (uint64_t number = blockIdx.x; number < p.rows; number += gridDim.x) {
+    const uint64_t head = number / weights.queries;
+    const uint64_t q = number - head * weights.queries;
+    const uint64_t b = head / weights.heads;
+    const uint64_t h = head - b * weights.heads;
+    float* const x = p.logits + number * weights.keys;
+    const uint64_t keys = KeysOf(weights, p.memory.lengths, b, q);
+    const HiddenKeys hidden(p, b, h, q, keys);
+    const T* const bias = reinterpret_cast<const T*>(p.memory.position_bias);
+    const uint64_t bias_at = weights.position_bias.At(b, h, q);
+    float max = softmax::Larger::kNone;
+    for (uint64_t k = threadIdx.x; k < keys; k += kThreads) {
+      float logit = x[k];
+      if (weights.position_bias.exists) {
+        logit = __fadd_rn(logit, ToNumber(bias[bias_at + k * weights.position_bias.column]));
+      }
+      logit = __fadd_rn(logit, hidden(k));
+      x[k] = logit;
+      max = softmax::Larger()(max, logit);
+    }
+    max = softmax::MergeRow<softmax::Larger>(max, kThreads, maxima);
+    float sum = 0;
+    for (uint64_t k = threadIdx.x; k < keys; k += kThreads) {
+      const float power = softmax::PowerOf<float>(__fsub_rn(x[k], max));
+      x[k] = power;
+      sum = __fadd_rn(sum, power);
+    }
+    const float factor = __fdiv_rn(1.0f, softmax::MergeRow<softmax::Total>(sum, kThreads, sums));
+    for (uint64_t k = threadIdx.x; k < keys; k += kThreads) x[k] = __fmul_rn(x[k], factor);
+    for (uint64_t k = keys + threadIdx.x; k < weights.keys; k += kThreads) x[k] = 0;
+    __syncthreads();  // before shared memory is used for the next row
+  }
+}
+
+class AttentionStepsCuda final : public AttentionSteps {
+ public:
+  AttentionStepsCuda(const AttentionProblem& problem, const LowerContext& context)
+      : AttentionSteps(problem, context) {}
+
+ private:
+  void Join(const AttentionJoin& join, const AttentionJoinMemory& memory,
+            const KernelArguments& arguments) const override {
+    JoinOnDevice(join, memory, is_half(), arguments.stream);
+  }
+
+  void Weigh(float* logits, const AttentionWeightsMemory& memory,
+             const KernelArguments& arguments) const override {
+    const WeighParameters p = {weights(), memory, logits, weights().Rows()};
+    KernelChain(arguments.stream)
+        .Launch(is_half() ? WeighRows<__half> : WeighRows<float>, std::min(p.rows, kMostBlocks), kThreads, p);
+  }
+};
+
+}  // namespace
+
+void JoinOnDevice(const AttentionJoin& join, const AttentionJoinMemory& memory, bool is_half, void* stream) {
+  const JoinParameters p = {join, memory, join.AllRows()};
+  const uint64_t blocks = std::min((p.rows + kThreads / 32 - 1) / (kThreads / 32), kMostBlocks);
+  KernelChain(stream).Launch(is_half ? JoinRows<__half> : JoinRows<float>, blocks, kThreads, p);
+}
+
+std::unique_ptr<const Kernel> CreateAttentionStepsCuda(const AttentionProblem& problem,
+                                                       const LowerContext& context, std::string* why_not) {
+  return CreateAttentionSteps<AttentionStepsCuda>(problem, context, why_not);
+}
+
+}  // namespace anydml

@@ -1,0 +1,45 @@
+#include <cmath>
+
+#include "ops/attention/problem.h"
+
+namespace anydml {
+namespace {
+
+// Of numbers up to 1 with biases up to 1: what the sums of both products may be off (contract: their length *
+// 2^-24 times the sum of the magnitudes), where the error of a logit is one of its power. Values that are
+// added to logits cost their last digits, unless they make powers vanish.
+Exactness Bound(const AttentionProblem& problem) {
+  const auto size = static_cast<double>(problem.key.columns);
+  const auto keys = static_cast<double>(problem.keys);
+  const double filter = problem.mask.value < -64 ? 0 : std::abs(double{problem.mask.value});
+  const double logit = 4 * size * size * std::abs(double{problem.scale}) + 2 + filter;
+  Exactness exactness;
+  exactness.absolute = 0x1p-24 * (4 * logit + 4 * keys + 16);
+  exactness.float32_ulps = 8;
+  exactness.float16_ulps = 1;
+  return exactness;
+}
+
+// The products of the steps read keys and values of few queries once, where they are.
+std::string BetterInSteps(const AttentionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kFew = 4;
+  return problem.group * problem.queries > kFew ? "" : "there are few queries for a head of keys";
+}
+
+constexpr Implementation<AttentionProblem> kImplementations[] = {
+    {"cpu.few", "cpu", ANYDML_ON_CPU(CreateAttentionFewCpu), nullptr, {}, Bound},
+    {"cpu.blocks", "cpu", ANYDML_ON_CPU(CreateAttentionBlocksCpu), BetterInSteps, {}, Bound},
+    {"cpu.steps", "cpu", ANYDML_ON_CPU(CreateAttentionStepsCpu), nullptr, {}, Bound},
+    {"cuda.few", "cuda", ANYDML_ON_CUDA(CreateAttentionFewCuda), nullptr, {}, Bound},
+    {"cuda.tiles", "cuda", ANYDML_ON_CUDA(CreateAttentionTilesCuda), nullptr, {}, Bound},
+    {"cuda.steps", "cuda", ANYDML_ON_CUDA(CreateAttentionStepsCuda), nullptr, {}, Bound},
+    {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateAttentionReference)},
+};
+constexpr auto kNames = ImplementationNames(kImplementations);
+
+}  // namespace
+
+std::span<const Implementation<AttentionProblem>> AttentionImplementations() { return kImplementations; }
+std::span<const char* const> AttentionImplementationNames() { return kNames; }
+
+}  // namespace anydml

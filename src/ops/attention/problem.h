@@ -1,0 +1,85 @@
+// MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1: softmax(Scale * Q x K^T + bias + mask) x V for every head,
+// where keys and values of earlier calls may come before the new ones.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ops/attention/mask.h"
+#include "ops/attention/view.h"
+#include "ops/implementation_list.h"
+#include "ops/operator.h"
+
+namespace anydml {
+
+std::span<const Operator> AttentionOperators();
+
+// Positions of the tensors among the inputs and the outputs.
+enum class AttentionInput : uint32_t {
+  kQuery,
+  kKey,
+  kValue,
+  kStackedQueryKey,
+  kStackedKeyValue,
+  kStackedQueryKeyValue,
+  kBias,
+  kMask,
+  kPositionBias,
+  kPastKey,
+  kPastValue,
+  kPastLengths,
+};
+enum class AttentionOutput : uint32_t { kOutput, kPresentKey, kPresentValue };
+
+// Keys, or values: rows of each head. Those of the past come first, then the new ones.
+struct AttentionRows {
+  uint64_t columns = 1;
+  AttentionView past{};     // absent: none, or in `present`, where there are lengths
+  AttentionView fresh{};    // without its bias; absent: the past has all
+  AttentionView bias{};     // of one row, for all rows of `fresh`
+  AttentionView present{};  // an output: past and new rows
+};
+
+struct AttentionProblem {
+  DataType type = DataType::kFloat32;  // or FLOAT16
+  uint64_t batch = 1;
+  uint64_t queries = 1;      // of a batch
+  uint64_t past = 0;         // keys, where there are no lengths
+  uint64_t fresh = 0;        // keys
+  uint64_t keys = 1;         // past and new ones; with lengths as many as there is room for
+  uint64_t heads = 1;        // of queries
+  uint64_t group = 1;        // of heads that share a head of keys and values
+  AttentionView query;       // {batch, heads, queries, key.columns}
+  AttentionView query_bias;  // of one row
+  AttentionRows key;
+  AttentionRows value;
+  AttentionView position_bias;  // {batch, heads, queries, keys}
+  AttentionMask mask;
+  AttentionLengths lengths;
+  AttentionView output;  // {batch, heads, queries, value.columns}
+  float scale = 1;
+
+  uint64_t KeyHeads() const { return heads / group; }
+};
+
+std::span<const Implementation<AttentionProblem>> AttentionImplementations();
+std::span<const char* const> AttentionImplementationNames();
+
+std::unique_ptr<const Kernel> CreateAttentionBlocksCpu(const AttentionProblem& problem,
+                                                       const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateAttentionStepsCpu(const AttentionProblem& problem,
+                                                      const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateAttentionFewCpu(const AttentionProblem& problem,
+                                                    const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateAttentionFewCuda(const AttentionProblem& problem,
+                                                     const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateAttentionTilesCuda(const AttentionProblem& problem,
+                                                       const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateAttentionStepsCuda(const AttentionProblem& problem,
+                                                       const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateAttentionReference(const AttentionProblem& problem,
+                                                       const LowerContext& context, std::string* why_not);
+
+}  // namespace anydml

@@ -1,0 +1,41 @@
+// Attention as steps: logits are a product, weights their softmax, and the output is a product again.
+#pragma once
+
+#include "ops/attention/operands.h"
+
+namespace anydml {
+
+class AttentionSteps : public AttentionOperands {
+ public:
+  // Chooses the kernels of the products.
+  Status Create(const LowerContext& context);
+  Status Run(const KernelArguments& arguments) const override;
+
+ protected:
+  AttentionSteps(const AttentionProblem& problem, const LowerContext& context)
+      : AttentionOperands(problem, {.matching_types = true, .one_stride = context.backend != "cpu"}) {}
+
+  virtual void Weigh(float* logits, const AttentionWeightsMemory& memory,
+                     const KernelArguments& arguments) const = 0;
+
+ private:
+  GemmMatrix PackedGroup(uint64_t columns) const;
+  Status AddProducts(const LowerContext& context);
+  Status AddConversion(const LowerContext& part);
+
+  bool converts_ = false;  // the second product is not where the output is
+  uint32_t logits_part_ = 0, output_part_ = 0, conversion_part_ = 0;
+  ScratchLayout::Piece logits_, result_;
+};
+
+template <typename Steps>
+std::unique_ptr<const Kernel> CreateAttentionSteps(const AttentionProblem& problem,
+                                                   const LowerContext& context, std::string* why_not) {
+  auto kernel = std::make_unique<Steps>(problem, context);
+  const Status status = kernel->Create(context);
+  if (status.ok()) return kernel;
+  *why_not = status.message();
+  return nullptr;
+}
+
+}  // namespace anydml

@@ -1,0 +1,130 @@
+// Convolutions against sums worked out by hand.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "support/operator_runner.h"
+
+namespace anydml::testing {
+namespace {
+
+using Sizes = std::vector<uint32_t>;
+
+constexpr uint32_t kMirrored = 0, kCrossCorrelation = 1;
+
+struct Attributes {
+  uint32_t mode = kCrossCorrelation;
+  bool backward = false;
+  uint32_t stride = 1, dilation = 1, padding = 0, groups = 1;
+};
+
+TensorDesc F32(const Sizes& sizes) { return Packed(DataType::kFloat32, sizes); }
+
+OperatorDesc Convolution(const Sizes& input, const Sizes& filter, const Sizes& output,
+                         const Attributes& attributes) {
+  const auto spatial = static_cast<uint32_t>(input.size()) - 2;
+  const auto all = [&](uint32_t value) { return Sizes(spatial, value); };
+  return MakeDesc("CONVOLUTION", {{"InputTensor", F32(input)},
+                                  {"FilterTensor", F32(filter)},
+                                  {"OutputTensor", F32(output)},
+                                  {"Mode", attributes.mode},
+                                  {"Direction", uint32_t{attributes.backward}},
+                                  {"DimensionCount", spatial},
+                                  {"Strides", all(attributes.stride)},
+                                  {"Dilations", all(attributes.dilation)},
+                                  {"StartPadding", all(attributes.padding)},
+                                  {"EndPadding", all(attributes.padding)},
+                                  {"OutputPadding", all(0)},
+                                  {"GroupCount", attributes.groups}});
+}
+
+std::vector<float> Sums(const OperatorDesc& desc, const std::vector<float>& input,
+                        const std::vector<float>& filter, const std::vector<float>& bias = {}) {
+  std::vector<Bytes> inputs = {
+      Scattered(*desc.tensor("InputTensor"), input), Scattered(*desc.tensor("FilterTensor"), filter), {}};
+  if (!bias.empty()) inputs[2] = Scattered(*desc.tensor("BiasTensor"), bias);
+  const RunResult result = ExpectAllAgree(desc, inputs);
+  return Gathered<float>(*desc.tensor("OutputTensor"), result.outputs[0]);
+}
+
+std::vector<float> CountedFromOne(size_t count) {
+  std::vector<float> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 1.0f);
+  return numbers;
+}
+
+TEST(Convolution, BothModes) {
+  const Sizes input = {1, 1, 3, 3}, small = {1, 1, 2, 2};
+  EXPECT_EQ(Sums(Convolution(input, small, small, {}), CountedFromOne(9), {1, 2, 3, 4}),
+            (std::vector<float>{37, 47, 67, 77}));
+  EXPECT_EQ(Sums(Convolution(input, small, small, {.mode = kMirrored}), CountedFromOne(9), {1, 2, 3, 4}),
+            (std::vector<float>{23, 33, 53, 63}));
+}
+
+TEST(Convolution, PaddingStrideAndBias) {
+  OperatorDesc desc = Convolution({1, 1, 3, 3}, {1, 1, 3, 3}, {1, 1, 2, 2}, {.stride = 2, .padding = 1});
+  desc.fields[static_cast<size_t>(FindField(*desc.schema, "BiasTensor"))] = F32({1, 1, 1, 1});
+  EXPECT_EQ(Sums(desc, CountedFromOne(9), std::vector<float>(9, 1), {10}),
+            (std::vector<float>{22, 26, 34, 38}));
+}
+
+TEST(Convolution, BackwardSpreadsInputs) {
+  EXPECT_EQ(Sums(Convolution({1, 1, 2}, {1, 1, 3}, {1, 1, 5}, {.backward = true, .stride = 2}), {1, 2},
+                 {1, 10, 100}),
+            (std::vector<float>{1, 10, 102, 20, 200}));
+}
+
+TEST(Convolution, GroupsSeeTheirChannelsOnly) {
+  EXPECT_EQ(Sums(Convolution({1, 2, 1, 2}, {4, 1, 1, 1}, {1, 4, 1, 2}, {.groups = 2}), {1, 2, 10, 20},
+                 {3, 5, 7, 9}),
+            (std::vector<float>{3, 6, 5, 10, 70, 140, 90, 180}));
+}
+
+// 3x3 taps of ones over ones: as many as are inside of the image. Large enough for several bands.
+TEST(Convolution, DepthwiseCountsTaps) {
+  const uint32_t height = 200, width = 70, channels = 3;
+  for (const uint32_t stride : {1u, 2u, 3u}) {
+    for (const uint32_t dilation : {1u, 2u}) {
+      const auto windows = [&](uint32_t size) { return (size - 1) / stride + 1; };
+      const uint32_t rows = windows(height), columns = windows(width);
+      const OperatorDesc desc =
+          Convolution({1, channels, height, width}, {channels, 1, 3, 3}, {1, channels, rows, columns},
+                      {.stride = stride, .dilation = dilation, .padding = dilation, .groups = channels});
+      std::vector<float> filter(size_t{channels} * 9), expected;
+      for (size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i / 9 + 1);
+      const auto inside = [&](uint32_t at, uint32_t size) {
+        return 1 + (at * stride >= dilation ? 1 : 0) + (at * stride + dilation < size ? 1 : 0);
+      };
+      for (uint32_t c = 0; c < channels; ++c) {
+        for (uint32_t y = 0; y < rows; ++y) {
+          for (uint32_t x = 0; x < columns; ++x) {
+            expected.push_back(static_cast<float>((c + 1) * inside(y, height) * inside(x, width)));
+          }
+        }
+      }
+      EXPECT_EQ(Sums(desc, std::vector<float>(size_t{channels} * height * width, 1), filter), expected)
+          << "stride " << stride << ", dilation " << dilation;
+    }
+  }
+}
+
+TEST(Convolution, AnOwnedFilterIsPacked) {
+  OperatorDesc desc = Convolution({1, 2, 3, 3}, {5, 2, 2, 2}, {1, 5, 2, 2}, {});
+  std::get<TensorDesc>(desc.fields[static_cast<size_t>(FindField(*desc.schema, "FilterTensor"))])
+      .owned_by_dml = true;
+  LoweredOperator lowered;
+  ASSERT_TRUE(LowerOperator(ImplementationOf(desc), desc, {}, &lowered).ok());
+  EXPECT_TRUE(lowered.kernel->packs_input(1));
+  EXPECT_FALSE(lowered.kernel->packs_input(0));
+  EXPECT_GE(lowered.kernel->persistent_bytes(), 5 * 2 * 4 * sizeof(float));
+  // The sum of both channels' 2x2 windows, times the filter's number.
+  std::vector<float> filter(40), expected;
+  for (size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i / 8 + 1);
+  for (float number : {1.0f, 2.0f, 3.0f, 4.0f, 5.0f}) {
+    for (float sum : {60.0f, 68.0f, 84.0f, 92.0f}) expected.push_back(number * sum);
+  }
+  EXPECT_EQ(Sums(desc, CountedFromOne(18), filter), expected);
+}
+
+}  // namespace
+}  // namespace anydml::testing

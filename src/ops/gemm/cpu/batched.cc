@@ -1,0 +1,50 @@
+#include "ops/gemm/cpu/batched.h"
+
+namespace anydml {
+namespace {
+
+// Below this many multiplications a thread costs more to wake than it saves.
+constexpr double kProductsPerThread = 0x1p17;
+constexpr double kMaxPackedFloats = 0x1p40;
+
+double Product(std::initializer_list<uint64_t> factors) {
+  double product = 1;
+  for (const uint64_t factor : factors) product *= static_cast<double>(factor);
+  return product;
+}
+
+}  // namespace
+
+BatchedProduct::BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads,
+                               ScratchLayout* scratch, const MicroKernel& kernel)
+    : sizes_(sizes) {
+  const double products = Product({sizes.batch[0], sizes.batch[1], sizes.m, sizes.n, sizes.k});
+  const auto useful = static_cast<uint32_t>(
+      std::clamp<double>(products / kProductsPerThread, 1, static_cast<double>(threads)));
+  // Whole products where there are enough of them.
+  const uint64_t matrices = sizes.batch[0] * sizes.batch[1];
+  grid_ =
+      CutProduct(sizes.m, sizes.n, matrices >= useful ? 1 : useful / static_cast<uint32_t>(matrices), kernel);
+  workers_ = static_cast<uint32_t>(std::min<uint64_t>(matrices * grid_.rows * grid_.columns, useful));
+  worker_floats_ = ProductScratch(std::min(grid_.row_step, sizes.m), std::min(grid_.column_step, sizes.n),
+                                  sizes.k, sums_in_scratch, kernel);
+  scratch_ = scratch->Add("panels", workers_ * worker_floats_ * sizeof(float), 64);
+}
+
+std::optional<PackedOperand> PackedOperand::Create(const Sizes& sizes, uint32_t threads,
+                                                   ScratchLayout* persistent) {
+  PackedOperand operand;
+  operand.sizes_ = sizes;
+  operand.threads_ = threads;
+  for (uint32_t d = 0; d < 2; ++d) operand.count_[d] = sizes.strides[d] == 0 ? 1 : sizes.batch[d];
+  operand.panels_ = (sizes.elements + sizes.width - 1) / sizes.width;
+  if (Product({operand.count_[0], operand.count_[1], operand.panels_, sizes.k, sizes.width}) >
+      kMaxPackedFloats) {
+    return std::nullopt;
+  }
+  const uint64_t floats = operand.count_[0] * operand.count_[1] * operand.panels_ * sizes.k * sizes.width;
+  operand.memory_ = persistent->Add("packed panels", floats * sizeof(float), 64);
+  return operand;
+}
+
+}  // namespace anydml

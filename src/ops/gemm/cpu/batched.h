@@ -1,0 +1,114 @@
+// What GEMM, convolutions and products of integers have in common: products of one size, cut into parts that
+// threads share, with operands that may have been packed when the operator was initialised.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "kernel/scratch_layout.h"
+#include "ops/common/parallel.h"
+#include "ops/gemm/cpu/blocked.h"
+
+namespace anydml {
+
+// Of a product in a batch of two dimensions.
+using BatchIndex = std::array<uint64_t, 2>;
+
+struct BatchedSizes {
+  std::array<uint64_t, 2> batch;
+  uint64_t m, n, k;
+};
+
+class BatchedProduct {
+ public:
+  // `scratch` is the layout of the kernel's temporary memory.
+  BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads, ScratchLayout* scratch,
+                 const MicroKernel& kernel = GemmMicroKernel());
+
+  // Calls body(index, part, memory) for all parts of all products; the part has no sums yet, and the memory
+  // is what RunProduct needs.
+  template <typename Sum, typename Body>
+  void ForParts(const KernelArguments& arguments, Body&& body) const {
+    const uint64_t parts = sizes_.batch[0] * sizes_.batch[1] * grid_.rows * grid_.columns;
+    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
+      float* const memory = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
+      const uint64_t end = PartBegin(parts, worker + 1, workers_);
+      for (uint64_t number = PartBegin(parts, worker, workers_); number < end; ++number) {
+        const uint64_t column = number % grid_.columns * grid_.column_step;
+        const uint64_t row = number / grid_.columns % grid_.rows * grid_.row_step;
+        const uint64_t product = number / grid_.columns / grid_.rows;
+        const PartOf<Sum> part = {row,      std::min(grid_.row_step, sizes_.m - row),
+                                  column,   std::min(grid_.column_step, sizes_.n - column),
+                                  sizes_.k, nullptr,
+                                  0};
+        body(BatchIndex{product / sizes_.batch[1], product % sizes_.batch[1]}, part, memory);
+      }
+    });
+  }
+
+ private:
+  BatchedSizes sizes_;
+  ProductGrid grid_;
+  uint32_t workers_;
+  uint64_t worker_floats_;
+  ScratchLayout::Piece scratch_;
+};
+
+// An operand in the kernel's persistent memory: the panels of each matrix, with all of their steps.
+class PackedOperand {
+ public:
+  struct Sizes {
+    std::array<uint64_t, 2> batch;
+    std::array<uint64_t, 2> strides;  // of the batch: matrices that a stride of 0 repeats are kept once
+    uint64_t elements;                // rows of A or columns of B
+    uint64_t k;
+    uint32_t width;  // of a tile
+  };
+
+  // None where it would be absurdly large: strides of 0 make a matrix of any size from little memory.
+  static std::optional<PackedOperand> Create(const Sizes& sizes, uint32_t threads, ScratchLayout* persistent);
+
+  // `source_of(index)` is the PanelSource of that matrix.
+  template <typename SourceOf>
+  void Pack(const KernelArguments& arguments, SourceOf&& source_of) const {
+    const uint64_t all = count_[0] * count_[1] * panels_;
+    const auto workers = static_cast<uint32_t>(std::min<uint64_t>(threads_, all));
+    ParallelFor(arguments.executor, workers, [&](uint32_t worker) {
+      const uint64_t end = PartBegin(all, worker + 1, workers);
+      for (uint64_t number = PartBegin(all, worker, workers); number < end; ++number) {
+        const uint64_t matrix = number / panels_, first = number % panels_ * sizes_.width;
+        source_of(FirstOf(matrix))
+            .Pack(first, std::min<uint64_t>(sizes_.width, sizes_.elements - first), 0, sizes_.k, sizes_.width,
+                  memory_.In<float>(arguments.persistent) + number * sizes_.k * sizes_.width);
+      }
+    });
+  }
+
+  const float* Find(const KernelArguments& arguments, const BatchIndex& index) const {
+    return memory_.In<float>(arguments.persistent) + IndexOf(index) * panels_ * sizes_.k * sizes_.width;
+  }
+
+  // Of different matrices.
+  uint64_t count() const { return count_[0] * count_[1]; }
+  uint64_t IndexOf(const BatchIndex& index) const {
+    return index[0] % count_[0] * count_[1] + index[1] % count_[1];
+  }
+  BatchIndex FirstOf(uint64_t number) const { return {number / count_[1], number % count_[1]}; }
+
+ private:
+  PackedOperand() = default;
+
+  Sizes sizes_;
+  uint32_t threads_;
+  std::array<uint64_t, 2> count_;  // of different matrices
+  uint64_t panels_;                // of each
+  ScratchLayout::Piece memory_;
+};
+
+// What was packed, or what is packed now.
+inline ProductOperand OperandOf(const std::optional<PackedOperand>& packed, const KernelArguments& arguments,
+                                const BatchIndex& index, const PanelSource& source) {
+  return packed ? ProductOperand(packed->Find(arguments, index)) : ProductOperand(source);
+}
+
+}  // namespace anydml

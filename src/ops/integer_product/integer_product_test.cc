@@ -1,0 +1,197 @@
+// Products and convolutions of integers against sums worked out by hand.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "support/operator_runner.h"
+
+namespace anydml::testing {
+namespace {
+
+using Sizes = std::vector<uint32_t>;
+
+// A tensor with its elements.
+struct Content {
+  TensorDesc tensor;
+  Bytes bytes;
+};
+
+template <typename T>
+Content Of(DataType type, const Sizes& sizes, const std::vector<T>& elements) {
+  const TensorDesc tensor = Packed(type, sizes);
+  return {tensor, Scattered(tensor, elements)};
+}
+Content U8(const Sizes& sizes, const std::vector<uint8_t>& elements) {
+  return Of(DataType::kUInt8, sizes, elements);
+}
+Content I8(const Sizes& sizes, const std::vector<int8_t>& elements) {
+  return Of(DataType::kInt8, sizes, elements);
+}
+Content I32(const Sizes& sizes, const std::vector<int32_t>& elements) {
+  return Of(DataType::kInt32, sizes, elements);
+}
+Content F32(const Sizes& sizes, const std::vector<float>& elements) {
+  return Of(DataType::kFloat32, sizes, elements);
+}
+
+struct Problem {
+  OperatorDesc desc;
+  std::vector<Bytes> inputs;
+};
+
+Problem Make(const char* name, const std::map<std::string, Content>& inputs, const TensorDesc& output,
+             std::initializer_list<std::pair<const char*, FieldValue>> attributes = {}) {
+  Problem problem = {MakeDesc(name, attributes), {}};
+  const auto field = [&](const std::string& tensor) -> FieldValue& {
+    return problem.desc.fields[static_cast<size_t>(FindField(*problem.desc.schema, tensor.c_str()))];
+  };
+  field("OutputTensor") = output;
+  for (const FieldSchema& schema : problem.desc.schema->fields) {
+    if (schema.kind != FieldKind::kInput) continue;
+    const auto given = inputs.find(schema.name);
+    problem.inputs.emplace_back();
+    if (given == inputs.end()) continue;
+    field(schema.name) = given->second.tensor;
+    problem.inputs.back() = given->second.bytes;
+  }
+  return problem;
+}
+
+template <typename T>
+std::vector<T> Output(const Problem& problem) {
+  const RunResult result = ExpectAllAgree(problem.desc, problem.inputs);
+  return Gathered<T>(*problem.desc.tensor("OutputTensor"), result.outputs[0]);
+}
+
+TEST(MatrixMultiplyInteger, ZeroPointsOfRowsAndColumns) {
+  // {{0, 1}, {2, 3}} x {{-2, 3}, {2, -3}}
+  const Problem problem = Make("MATRIX_MULTIPLY_INTEGER",
+                               {{"ATensor", U8({2, 2}, {1, 2, 12, 13})},
+                                {"AZeroPointTensor", U8({2, 1}, {1, 10})},
+                                {"BTensor", I8({2, 2}, {-1, 2, 3, -4})},
+                                {"BZeroPointTensor", I8({1, 2}, {1, -1})}},
+                               Packed(DataType::kInt32, {2, 2}));
+  EXPECT_EQ(Output<int32_t>(problem), (std::vector<int32_t>{2, -3, 2, -3}));
+}
+
+TEST(MatrixMultiplyInteger, SumsWrap) {
+  const uint32_t k = 70000;  // 70000 * 255 * 255 is 256782704 more than 2^32
+  const Problem problem = Make("MATRIX_MULTIPLY_INTEGER",
+                               {{"ATensor", U8({1, k}, std::vector<uint8_t>(k, 255))},
+                                {"BTensor", U8({k, 1}, std::vector<uint8_t>(k, 255))}},
+                               Packed(DataType::kInt32, {1, 1}));
+  EXPECT_EQ(Output<int32_t>(problem), (std::vector<int32_t>{256782704}));
+}
+
+TEST(MatrixMultiplyInteger, TheLargestMagnitudes) {
+  // 0 and 255 less 255 and 0, -128 and 127 less 127 and -128.
+  const uint32_t k = 1001;
+  const Problem problem = Make("MATRIX_MULTIPLY_INTEGER",
+                               {{"ATensor", U8({2, k},
+                                               [] {
+                                                 std::vector<uint8_t> rows(2 * k, 0);
+                                                 std::fill(rows.begin() + k, rows.end(), 255);
+                                                 return rows;
+                                               }())},
+                                {"AZeroPointTensor", U8({2, 1}, {255, 0})},
+                                {"BTensor", I8({k, 2},
+                                               [] {
+                                                 std::vector<int8_t> columns(2 * k);
+                                                 for (size_t i = 0; i < columns.size(); ++i)
+                                                   columns[i] = i % 2 == 0 ? -128 : 127;
+                                                 return columns;
+                                               }())},
+                                {"BZeroPointTensor", I8({1, 2}, {127, -128})}},
+                               Packed(DataType::kInt32, {2, 2}));
+  const int32_t most = 255 * 255 * static_cast<int32_t>(k);
+  EXPECT_EQ(Output<int32_t>(problem), (std::vector<int32_t>{most, -most, -most, most}));
+}
+
+TEST(MatrixMultiplyIntegerToFloat, ScalesAndBias) {
+  const Problem problem = Make("MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
+                               {{"ATensor", U8({1, 2}, {1, 2})},
+                                {"AScaleTensor", F32({1, 1}, {0.5f})},
+                                {"BTensor", I8({2, 2}, {3, -3, 4, -4})},
+                                {"BScaleTensor", F32({1, 2}, {0.25f, 2})},
+                                {"BiasTensor", F32({1, 2}, {1, 0})}},
+                               Packed(DataType::kFloat32, {1, 2}));
+  EXPECT_EQ(Output<float>(problem), (std::vector<float>{2.375f, -11}));
+}
+
+TEST(QuantizedLinearMatrixMultiply, RoundsToEvenAndSaturates) {
+  // Sums 11, 9, 1000 and -1000, halved: 5.5, 4.5, 500 and -500.
+  const Problem problem = Make("QUANTIZED_LINEAR_MATRIX_MULTIPLY",
+                               {{"ATensor", I8({1, 1}, {1})},
+                                {"AScaleTensor", F32({1, 1}, {0.5f})},
+                                {"BTensor", I8({1, 4}, {11, 9, 125, -125})},
+                                {"BScaleTensor", F32({1, 4}, {1, 1, 8, 8})},
+                                {"OutputScaleTensor", F32({1, 1}, {1})},
+                                {"OutputZeroPointTensor", I8({1, 1}, {3})}},
+                               Packed(DataType::kInt8, {1, 4}));
+  EXPECT_EQ(Output<int8_t>(problem), (std::vector<int8_t>{9, 7, 127, -128}));
+}
+
+TEST(ConvolutionInteger, PaddingIsTheZeroPoint) {
+  const Problem problem = Make("CONVOLUTION_INTEGER",
+                               {{"InputTensor", U8({1, 1, 2, 2}, {1, 2, 3, 4})},
+                                {"InputZeroPointTensor", U8({1, 1, 1, 1}, {5})},
+                                {"FilterTensor", I8({1, 1, 2, 2}, {1, 2, 3, 4})},
+                                {"FilterZeroPointTensor", I8({1, 1, 1, 1}, {1})}},
+                               Packed(DataType::kInt32, {1, 1, 3, 3}),
+                               {{"DimensionCount", 2u},
+                                {"Strides", Sizes{1, 1}},
+                                {"Dilations", Sizes{1, 1}},
+                                {"StartPadding", Sizes{1, 1}},
+                                {"EndPadding", Sizes{1, 1}},
+                                {"GroupCount", 1u}});
+  // The input is {{-4, -3}, {-2, -1}}, the filter {{0, 1}, {2, 3}}.
+  EXPECT_EQ(Output<int32_t>(problem), (std::vector<int32_t>{-12, -17, -6, -10, -10, -2, -2, -1, 0}));
+}
+
+TEST(QuantizedLinearConvolution, BiasScalesAndGroups) {
+  // Two channels, a filter of one number for each: sums {10, 20} * 2 + 1 and {30, 40} * -3 - 1, a quarter of
+  // them is 5.25, 10.25, -22.75 and -30.25.
+  const Problem problem = Make("QUANTIZED_LINEAR_CONVOLUTION",
+                               {{"InputTensor", I8({1, 2, 1, 2}, {10, 20, 30, 40})},
+                                {"InputScaleTensor", F32({1, 1, 1, 1}, {0.5f})},
+                                {"FilterTensor", I8({2, 1, 1, 1}, {2, -3})},
+                                {"FilterScaleTensor", F32({1, 2, 1, 1}, {0.5f, 0.5f})},
+                                {"BiasTensor", I32({1, 2, 1, 1}, {1, -1})},
+                                {"OutputScaleTensor", F32({1, 1, 1, 1}, {1})},
+                                {"OutputZeroPointTensor", U8({1, 1, 1, 1}, {25})}},
+                               Packed(DataType::kUInt8, {1, 2, 1, 2}),
+                               {{"DimensionCount", 2u},
+                                {"Strides", Sizes{1, 1}},
+                                {"Dilations", Sizes{1, 1}},
+                                {"StartPadding", Sizes{0, 0}},
+                                {"EndPadding", Sizes{0, 0}},
+                                {"GroupCount", 2u}});
+  EXPECT_EQ(Output<uint8_t>(problem), (std::vector<uint8_t>{30, 35, 2, 0}));
+}
+
+TEST(MatrixMultiplyInteger, OwnedOperandsArePackedWithTheirZeroPoints) {
+  Problem problem = Make("MATRIX_MULTIPLY_INTEGER",
+                         {{"ATensor", U8({1, 2}, {1, 2})},
+                          {"BTensor", I8({2, 2}, {3, 4, 5, 6})},
+                          {"BZeroPointTensor", I8({1, 2}, {1, 2})}},
+                         Packed(DataType::kInt32, {1, 2}));
+  const auto own = [&](const char* name) {
+    auto& field = problem.desc.fields[static_cast<size_t>(FindField(*problem.desc.schema, name))];
+    std::get<TensorDesc>(field).owned_by_dml = true;
+  };
+  const auto packs = [&] {
+    LoweredOperator lowered;
+    EXPECT_TRUE(LowerOperator(ImplementationOf(problem.desc), problem.desc, {}, &lowered).ok());
+    return lowered.kernel->persistent_bytes() != 0;
+  };
+  const std::vector<int32_t> expected = {1 * 2 + 2 * 4, 1 * 2 + 2 * 4};
+  own("BTensor");
+  EXPECT_FALSE(packs());
+  EXPECT_EQ(Output<int32_t>(problem), expected);
+  own("BZeroPointTensor");
+  EXPECT_TRUE(packs());
+  EXPECT_EQ(Output<int32_t>(problem), expected);
+}
+
+}  // namespace
+}  // namespace anydml::testing
