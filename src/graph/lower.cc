@@ -19,6 +19,19 @@ constexpr uint64_t kScratchAlignment = 256;
 
 constexpr uint32_t kNever = ~uint32_t{0};
 
+// Whether an element program may write an output where an input lies: it loads what it replaces before.
+bool MayReplaceElements(const ElementProblem& problem, uint32_t input, uint32_t output) {
+  const ElementOperand& from = problem.inputs[input];
+  const ElementOperand& to = problem.outputs[output];
+  if (BitSize(from.type) != BitSize(to.type) || from.strides != to.strides) return false;
+  bool stored = false;
+  for (const Instruction& i : problem.program.instructions) {
+    if (i.function == ElementFunction::kStore && i.target == output) stored = true;
+    if (i.function == ElementFunction::kLoad && i.sources[0] == input && stored) return false;
+  }
+  return true;
+}
+
 Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
   if (GraphOperator* op = node.op()) {
     // What is forced is forced wherever it exists.
@@ -30,9 +43,7 @@ Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
   const auto& problem = std::get<ElementProblem>(node.work);
   for (uint32_t i = 0; i < problem.inputs.size(); ++i) {
     for (uint32_t o = 0; o < problem.outputs.size(); ++o) {
-      const ElementOperand& input = problem.inputs[i];
-      const ElementOperand& output = problem.outputs[o];
-      if (input.type == output.type && input.strides == output.strides) out->in_place.emplace_back(i, o);
+      if (MayReplaceElements(problem, i, o)) out->in_place.emplace_back(i, o);
     }
   }
   return ChooseKernel(OperatorTableOf(context.backend).element, problem, context.ForPart(), out);

@@ -15,6 +15,9 @@ struct GraphPass {
   Status (*run)(const LowerContext& context, Graph* graph);
 };
 
+// What each does is said in its file.
+Status FuseElements(const LowerContext& context, Graph* graph);
+
 // In the order in which they run.
 std::span<const GraphPass> GraphPasses();
 

@@ -28,6 +28,8 @@ inline constexpr uint32_t N = 0;  // none
 // V(name, sources, parameters, classes with a body in functions-inl.h,
 //   classes with a body in scalar_functions.h, ulps of FLOAT32; 0: exact)
 // Where a function does not depend on the sign (Add), the signed class serves the unsigned one, too.
+// RoundToHalf, FloatBits, HalfBits and HalfFromBits are what storing an element and loading it again, as a
+// number or by its bits, does to it; the results of FloatBits and HalfBits are UINT32, HalfFromBits' FLOAT32.
 #define ANYDML_ARITHMETIC_FUNCTIONS(V)          \
   V(Add, 2, 0, F | I, L, 0)                     \
   V(Subtract, 2, 0, F | I, L, 0)                \
@@ -67,7 +69,11 @@ inline constexpr uint32_t N = 0;  // none
   V(Quantize, 3, 2, F, N, 0)                    \
   V(Blend, 2, 1, F, N, 0)                       \
   V(BlendSquare, 2, 1, F, N, 0)                 \
-  V(AdamUpdate, 3, 2, F, N, 0)
+  V(AdamUpdate, 3, 2, F, N, 0)                  \
+  V(RoundToHalf, 1, 0, F, N, 0)                 \
+  V(FloatBits, 1, 0, F, N, 0)                   \
+  V(HalfBits, 1, 0, F, N, 0)                    \
+  V(HalfFromBits, 1, 0, U, N, 0)
 
 // The result of a comparison is 0 or 1 in the unsigned class of the same width.
 #define ANYDML_LOGICAL_FUNCTIONS(V)            \

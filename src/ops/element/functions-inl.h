@@ -267,6 +267,55 @@ ANYDML_TERNARY(AdamUpdate) {
   return OneNan(d, hn::Div(hn::Mul(rate, b), hn::Add(hn::Sqrt(c), Parameter(d, instruction, 1))));
 }
 
+// Through FLOAT16, to nearest even. Below 2^-14, adding 1/2 rounds at 2^-24, the spacing of subnormal halves.
+template <class D, class V>
+ANYDML_BODY V RoundedToHalf(D d, V a) {
+#ifdef ANYDML_STORES_ONE_NAN
+  return ThroughHalf(a);
+#else
+  const hn::RebindToUnsigned<D> du;
+  const auto magnitude = hn::Abs(a);
+  const auto bits = hn::BitCast(du, magnitude);
+  const auto odd = hn::And(hn::ShiftRight<13>(bits), hn::Set(du, 1u));
+  const auto rounded = hn::And(hn::Add(bits, hn::Add(odd, hn::Set(du, 0xFFFu))), hn::Set(du, 0xFFFFE000u));
+  const V half = hn::Set(d, 0.5f);
+  V result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x1p-14f)), hn::Sub(hn::Add(magnitude, half), half),
+                            hn::BitCast(d, rounded));
+  result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 65520.0f)), result, InfinityOf(d));
+  return hn::IfThenElse(IsNanMask(d, a), QuietNan(d), hn::CopySignToAbs(result, a));
+#endif
+}
+ANYDML_UNARY(RoundToHalf) { return RoundedToHalf(d, a); }
+ANYDML_UNARY(FloatBits) { return hn::IfThenElse(IsNanMask(d, a), QuietNan(d), a); }
+ANYDML_UNARY(HalfBits) {
+  const hn::RebindToUnsigned<D> du;
+  const V rounded = RoundedToHalf(d, a);
+  const V magnitude = hn::Abs(rounded);
+  const auto sign = hn::And(hn::ShiftRight<16>(hn::BitCast(du, rounded)), hn::Set(du, 0x8000u));
+  const auto normal = hn::Sub(hn::ShiftRight<13>(hn::BitCast(du, magnitude)), hn::Set(du, 0x1C000u));
+  const auto shifted = hn::BitCast(du, hn::Add(magnitude, hn::Set(d, 0.5f)));
+  const auto subnormal = hn::Sub(shifted, hn::Set(du, 0x3F000000u));
+  const auto is_subnormal = hn::RebindMask(du, hn::Lt(magnitude, hn::Set(d, 0x1p-14f)));
+  const auto is_infinite = hn::RebindMask(du, hn::Gt(magnitude, hn::Set(d, 65504.0f)));
+  auto half = hn::IfThenElse(is_subnormal, subnormal, normal);
+  half = hn::IfThenElse(is_infinite, hn::Set(du, 0x7C00u), half);
+  const auto is_nan = hn::RebindMask(du, IsNanMask(d, a));
+  return hn::BitCast(d, hn::IfThenElse(is_nan, hn::Set(du, 0x7E00u), hn::Or(half, sign)));
+}
+// NaNs keep their payload, as they do when they are loaded.
+ANYDML_UNARY(HalfFromBits) {
+  const hn::RebindToFloat<D> df;
+  const V sign = hn::ShiftLeft<16>(hn::And(a, hn::Set(d, 0x8000u)));
+  const V magnitude = hn::And(a, hn::Set(d, 0x7FFFu));
+  const V special = hn::Or(hn::ShiftLeft<13>(magnitude), hn::Set(d, 0x7F800000u));
+  const V normal = hn::Add(hn::ShiftLeft<13>(magnitude), hn::Set(d, 0x38000000u));
+  const auto shifted = hn::BitCast(df, hn::Add(magnitude, hn::Set(d, 0x3F000000u)));
+  const V subnormal = hn::BitCast(d, hn::Sub(shifted, hn::Set(df, 0.5f)));
+  V number = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x400u)), subnormal, normal);
+  number = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x7C00u)), number, special);
+  return hn::Or(number, sign);
+}
+
 // Logic. The result's bits are 0 or 1 of the unsigned class.
 ANYDML_BINARY(Equal) { return OneWhere(d, hn::Eq(a, b)); }
 ANYDML_BINARY(Greater) { return OneWhere(d, hn::Gt(a, b)); }

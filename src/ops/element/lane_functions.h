@@ -3,6 +3,10 @@
 
 #include <type_traits>
 
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+#endif
+
 #include "ops/element/lane.h"
 #include "ops/element/lane_math.h"
 #include "ops/element/program.h"
@@ -34,6 +38,7 @@ ANYDML_LANE T SmallerNumber(T a, T b) {
     return lane::Min(a, b);
   }
 }
+ANYDML_LANE float ThroughHalf(float a) { return __half2float(__float2half_rn(a)); }
 #endif
 
 #include "ops/element/functions-inl.h"

@@ -11,7 +11,7 @@ constexpr const char* kClassNames[kClassCount] = {"f32", "i32", "u32", "f64", "i
 
 const char* Name(Class c) { return kClassNames[static_cast<uint32_t>(c)]; }
 
-// Comparisons give numbers of the unsigned class of the same width.
+// Comparisons give numbers of the unsigned class of the same width, functions of bits what they say.
 Class ResultClass(ElementFunction function, Class type) {
   switch (function) {
     case ElementFunction::kEqual:
@@ -22,6 +22,11 @@ Class ResultClass(ElementFunction function, Class type) {
     case ElementFunction::kIsNan:
     case ElementFunction::kIsInfinity:
       return IsWide(type) ? Class::kU64 : Class::kU32;
+    case ElementFunction::kFloatBits:
+    case ElementFunction::kHalfBits:
+      return Class::kU32;
+    case ElementFunction::kHalfFromBits:
+      return Class::kF32;
     default:
       return type;
   }

@@ -1,4 +1,5 @@
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "base/half.h"
@@ -160,6 +161,11 @@ Bits Apply(const Instruction& i, Bits a, Bits b, Bits c) {
   }
   if (i.function == ElementFunction::kIsNan) return std::isnan(As<float>(a));
   if (i.function == ElementFunction::kIsInfinity) return reference::IsInfinity(As<float>(a), i.parameters[0]);
+  if (i.function == ElementFunction::kFloatBits) return BitsOf(As<float>(a));
+  if (i.function == ElementFunction::kHalfBits) return ToHalf(As<float>(BitsOf(As<float>(a)))).bits;
+  if (i.function == ElementFunction::kHalfFromBits) {
+    return std::bit_cast<uint32_t>(ToFloat(Half{static_cast<uint16_t>(a)}));
+  }
   switch (i.type) {
     case Class::kF32:
       return BitsOf(reference::Float(i, As<float>(a), As<float>(b), As<float>(c)));

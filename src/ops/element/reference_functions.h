@@ -9,6 +9,7 @@
 #include <numbers>
 #include <type_traits>
 
+#include "base/half.h"
 #include "ops/element/program.h"
 
 namespace anydml::reference {
@@ -131,6 +132,8 @@ inline float Float(const Instruction& i, float a, float b, float c) {
       const float old = p * a, rest = 1 - p, square = b * b, part = rest * square;
       return old + part;
     }
+    case F::kRoundToHalf:
+      return ToFloat(ToHalf(a));
     case F::kAdamUpdate: {
       const float rate = p * a, step = rate * b, root = std::sqrt(c), below = root + q;
       return step / below;

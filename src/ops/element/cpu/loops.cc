@@ -102,7 +102,7 @@ std::optional<Storage> TargetStorage(const Instruction& function, DataType type)
   const bool is_byte = type == DataType::kUInt8 || type == DataType::kInt8;
   if (is_logic && is_byte) return Storage::kByte;
   const auto storage = SourceStorage(type, function.to);
-  if (is_logic && storage == Storage::kHalf) return {};
+  if (function.type != Class::kF32 && storage == Storage::kHalf) return {};
   return storage;
 }
 

@@ -57,10 +57,12 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
 
 uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
   // Two 4-bit elements share a byte, which two threads must not write.
-  if (BitSize(problem.outputs[0].type) < 8) return 1;
   uint64_t bits = 0;
   for (const ElementOperand& operand : problem.inputs) bits += BitSize(operand.type);
-  for (const ElementOperand& operand : problem.outputs) bits += BitSize(operand.type);
+  for (const ElementOperand& operand : problem.outputs) {
+    if (BitSize(operand.type) < 8) return 1;
+    bits += BitSize(operand.type);
+  }
   // What is computed takes longer than what is moved.
   return PartsForBytes(problem.Elements() * (bits + 32 * problem.program.ulps()) / 8, threads);
 }

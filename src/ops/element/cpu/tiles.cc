@@ -146,8 +146,10 @@ class ElementTiles final : public Kernel {
   // Which instructions have the same result for all elements, and which of these stay in their register.
   void FindUniform(const ElementProblem& problem) {
     std::array<bool, kMaxRegisters> uniform{};
-    std::array<uint32_t, kMaxRegisters> other_writers{};
-    for (Step& step : steps_) {
+    std::array<bool, kMaxRegisters> changes{};  // not the same for all tiles
+    std::array<size_t, kMaxRegisters> last_writer{};
+    for (size_t n = 0; n < steps_.size(); ++n) {
+      Step& step = steps_[n];
       const Instruction& i = step.instruction;
       if (i.function == ElementFunction::kStore) continue;
       if (i.function == ElementFunction::kLoad) {
@@ -160,9 +162,20 @@ class ElementTiles final : public Kernel {
         }
       }
       uniform[i.target] = step.uniform;
-      if (!step.uniform) ++other_writers[i.target];
+      if (!step.uniform) changes[i.target] = true;
+      last_writer[i.target] = n;
     }
-    for (Step& step : steps_) step.once = step.uniform && other_writers[step.instruction.target] == 0;
+    // What others read and a later step replaces is there again for the next tile only if it is done again.
+    for (size_t n = 0; n < steps_.size(); ++n) {
+      const Instruction& i = steps_[n].instruction;
+      if (i.function == ElementFunction::kLoad) continue;
+      const bool is_store = i.function == ElementFunction::kStore;
+      for (int s = 0; s < InfoOf(i.function).sources; ++s) {
+        const uint8_t from = i.sources[s];
+        if (n <= last_writer[from] && (is_store || i.target != from)) changes[from] = true;
+      }
+    }
+    for (Step& step : steps_) step.once = step.uniform && !changes[step.instruction.target];
   }
 
   void RunTile(const Tile& tile, bool first, const KernelArguments& arguments, Registers& r) const {

@@ -16,7 +16,7 @@
 namespace anydml::element_cuda {
 
 inline constexpr uint32_t kThreads = 256;
-inline constexpr uint32_t kMaxSteps = 24;
+inline constexpr uint32_t kMaxSteps = 40;
 inline constexpr uint32_t kMaxOperands = 12;
 inline constexpr uint32_t kMaxConstants = 8;
 inline constexpr uint32_t kRegisterBytes = 32;  // of a thread's elements: 8 of 32 bits, or 4 of 64

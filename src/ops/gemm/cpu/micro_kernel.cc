@@ -12,6 +12,7 @@
 // are 16. Vectors of unknown length cannot be elements of arrays, so that each has a name: rows i, columns 0
 // to 2.
 #undef ANYDML_GEMM_WIDE
+#undef ANYDML_GEMM_ROWS
 #if HWY_ARCH_ARM || HWY_TARGET <= HWY_AVX3
 #define ANYDML_GEMM_WIDE 1
 #define ANYDML_GEMM_ROWS(V) V(0) V(1) V(2) V(3) V(4) V(5) V(6) V(7)

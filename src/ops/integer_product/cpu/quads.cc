@@ -44,6 +44,11 @@ void PackQuads(uint64_t count, uint64_t words, uint64_t steps, bool is_unsigned,
   });
 }
 
+void Prefetch(const std::byte* from, uint64_t bytes) {
+  constexpr uint64_t kLine = 64, kMost = 2048;
+  for (uint64_t i = 0; i < std::min(bytes, kMost); i += kLine) __builtin_prefetch(from + i);
+}
+
 void CopyBytes(const std::byte* from, uint64_t stride, uint64_t count, uint8_t* to) {
   if (stride == 1) {
     std::memcpy(to, from, count);
@@ -109,6 +114,8 @@ void FilterQuads::PackAcross(uint64_t first, uint64_t count, uint64_t step, uint
 void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
                        float* to) const {
   const uint64_t step = word * kStepsOfWord;
+  // Rows of a matrix are in different pages, which a processor does not ask for by itself.
+  const uint64_t ahead = 2 * kStepsOfWord, end = shape_.Taps() == 1 ? shape_.Steps() : 0;
   WindowRows windows(shape_);
   PackQuads(
       count, words, shape_.Steps() - step, is_unsigned_, width, to,
@@ -117,6 +124,8 @@ void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t w
         windows.ForStep(
             step + s,
             [&](uint64_t offset, uint64_t stride, uint64_t at, uint64_t some) {
+              if (step + s + ahead < end)
+                Prefetch(data_ + offset + ahead * shape_.input.channel, some * stride);
               CopyBytes(data_ + offset, stride, some, row + at);
             },
             [&](uint64_t at, uint64_t some) { std::memset(row + at, static_cast<int>(zero_), some); });

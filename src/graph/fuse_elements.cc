@@ -1,0 +1,369 @@
+// Chains and trees of element-wise operators become one element program, which stores only what others read.
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "graph/join_elements.h"
+#include "graph/passes.h"
+#include "ops/element/operators.h"
+#include "ops/operator_table.h"
+
+namespace anydml {
+namespace {
+
+bool IsElementOperator(const GraphOperator& op) {
+  const auto types = ElementOperatorTypes();
+  return std::find(types.begin(), types.end(), static_cast<OperatorType>(op.desc.schema->type)) !=
+         types.end();
+}
+
+// Loops of a problem in terms of others: loop d is part of loop `loop`, whose iterations it takes `factor` at
+// a time.
+struct LoopPart {
+  uint32_t loop;
+  uint64_t factor;
+};
+using LoopParts = std::vector<LoopPart>;
+
+void SeeFrom(const LoopParts& parts, std::span<const uint64_t> sizes, ElementProblem* problem) {
+  const auto see = [&](std::vector<ElementOperand>& operands) {
+    for (ElementOperand& operand : operands) {
+      ElementOperand seen = {.type = operand.type};
+      for (size_t d = 0; d < parts.size(); ++d) {
+        seen.strides[d] = operand.strides[parts[d].loop] * parts[d].factor;
+      }
+      operand = seen;
+    }
+  };
+  see(problem->inputs);
+  see(problem->outputs);
+  problem->rank = static_cast<uint32_t>(parts.size());
+  problem->sizes = {};
+  std::copy(sizes.begin(), sizes.end(), problem->sizes.begin());
+}
+
+// Without loops of one iteration.
+void Simplify(ElementProblem* problem) {
+  LoopParts parts;
+  std::vector<uint64_t> sizes;
+  for (uint32_t d = 0; d < problem->rank; ++d) {
+    if (problem->sizes[d] == 1) continue;
+    parts.push_back({d, 1});
+    sizes.push_back(problem->sizes[d]);
+  }
+  SeeFrom(parts, sizes, problem);
+}
+
+// Common loops of two problems that go through the same elements, each once.
+struct CommonLoops {
+  std::vector<uint64_t> sizes;
+  LoopParts first;
+  LoopParts second;
+};
+
+// The loops of a problem from the one of an operand's neighbours outward.
+struct LoopWalk {
+  LoopWalk(const ElementProblem& problem, const ElementOperand& operand)
+      : problem(problem), operand(operand) {
+    for (uint32_t d = 0; d < problem.rank; ++d) order.push_back(d);
+    std::sort(order.begin(), order.end(),
+              [&](uint32_t a, uint32_t b) { return operand.strides[a] < operand.strides[b]; });
+  }
+  bool at_end() const { return at == order.size(); }
+  uint64_t stride() const { return operand.strides[order[at]] * factor; }
+  uint64_t left() const { return problem.sizes[order[at]] / factor; }
+  LoopPart Take(uint64_t iterations) {
+    const LoopPart part = {order[at], factor};
+    factor *= iterations;
+    if (left() == 1) {
+      ++at;
+      factor = 1;
+    }
+    return part;
+  }
+
+  const ElementProblem& problem;
+  const ElementOperand& operand;
+  std::vector<uint32_t> order;
+  size_t at = 0;
+  uint64_t factor = 1;  // iterations of the loop that are taken already
+};
+
+bool FindCommonLoops(LoopWalk first, LoopWalk second, CommonLoops* common) {
+  while (!first.at_end() && !second.at_end()) {
+    if (first.stride() == 0 || first.stride() != second.stride()) return false;
+    const uint64_t size = std::min(first.left(), second.left());
+    if (first.left() % size != 0 || second.left() % size != 0) return false;
+    common->sizes.push_back(size);
+    common->first.push_back(first.Take(size));
+    common->second.push_back(second.Take(size));
+  }
+  if (!first.at_end() || !second.at_end() || common->sizes.size() > kMaxElementLoops) return false;
+  std::reverse(common->sizes.begin(), common->sizes.end());
+  std::reverse(common->first.begin(), common->first.end());
+  std::reverse(common->second.begin(), common->second.end());
+  return true;
+}
+
+// Whether neighbours are found along the same loops.
+bool LieInSameOrder(const ElementProblem& problem, const ElementOperand& a, const ElementOperand& b) {
+  for (uint32_t d = 0; d < problem.rank; ++d) {
+    for (uint32_t e = d + 1; e < problem.rank; ++e) {
+      if ((a.strides[d] < a.strides[e]) != (b.strides[d] < b.strides[e])) return false;
+    }
+  }
+  return true;
+}
+
+class Fusing {
+ public:
+  Fusing(const LowerContext& context, Graph* graph)
+      : context_(context), graph_(*graph), uses_(FindUses(*graph)) {}
+
+  void Run() {
+    MakeGroups();
+    for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
+      if (groups_[node].members.empty()) continue;
+      for (const GraphOperand& input : graph_.nodes[node].inputs) {
+        if (input.present()) TryToJoin(input.value, node);
+      }
+    }
+    Rewrite();
+  }
+
+ private:
+  struct Member {
+    uint32_t node;
+    ElementWork work;
+  };
+  struct Group {
+    std::vector<uint32_t> nodes;  // ascending; none: it became part of another
+    std::vector<Member> members;  // the same, where they are element-wise
+    ElementWork joined;           // of more than one
+  };
+
+  void MakeGroups();
+  void TryToJoin(uint32_t value, uint32_t reader);
+  bool IsBetween(uint32_t first, uint32_t second, uint32_t newest);
+  std::optional<ElementWork> Join(const Group& group) const;
+  std::vector<const ElementWork*> InOrder(const Group& group) const;
+  bool IsTaken(const ElementProblem& problem) const;
+  std::vector<uint32_t> OrderOfGroups() const;
+  void Rewrite();
+
+  static const Member* FindMember(const Group& group, uint32_t node) {
+    for (const Member& member : group.members) {
+      if (member.node == node) return &member;
+    }
+    return nullptr;
+  }
+
+  const LowerContext& context_;
+  Graph& graph_;
+  const std::vector<GraphUse> uses_;
+  std::vector<Group> groups_;  // at first one per node
+  std::vector<uint32_t> group_of_;
+};
+
+void Fusing::MakeGroups() {
+  for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+    const GraphNode& node = graph_.nodes[i];
+    Group& group = groups_.emplace_back();
+    group.nodes = {i};
+    group_of_.push_back(i);
+    const GraphOperator* const op = node.op();
+    if (op != nullptr && !IsElementOperator(*op)) continue;
+    ElementWork work = {op != nullptr ? BuildElementProblem(op->desc) : std::get<ElementProblem>(node.work),
+                        node.inputs, node.outputs};
+    Simplify(&work.problem);
+    group.members.push_back({i, std::move(work)});
+  }
+}
+
+// Whether something that needs one of two groups is needed by one of them. Nodes behind `newest` are in no
+// group with others yet, and lead nowhere but to such.
+bool Fusing::IsBetween(uint32_t first, uint32_t second, uint32_t newest) {
+  std::vector<char> seen(groups_.size());
+  std::vector<uint32_t> open = {first, second};
+  while (!open.empty()) {
+    const uint32_t group = open.back();
+    open.pop_back();
+    for (const uint32_t node : groups_[group].nodes) {
+      for (const GraphOperand& output : graph_.nodes[node].outputs) {
+        if (!output.present()) continue;
+        for (const uint32_t reader : uses_[output.value].readers) {
+          const uint32_t next = group_of_[reader];
+          if (next == first || next == second) {
+            if (group != first && group != second) return true;
+          } else if (reader < newest && seen[next] == 0) {
+            seen[next] = 1;
+            open.push_back(next);
+          }
+        }
+      }
+    }
+  }
+  return false;
+}
+
+// Joins the groups of the value's writer and of a reader, where that works.
+void Fusing::TryToJoin(uint32_t value, uint32_t reader) {
+  if (uses_[value].writers.size() != 1) return;
+  const uint32_t writer = uses_[value].writers[0];
+  const uint32_t first = group_of_[writer], second = group_of_[reader];
+  if (first == second || groups_[first].members.empty()) return;
+  const ElementWork& from = FindMember(groups_[first], writer)->work;
+  const ElementWork& to = FindMember(groups_[second], reader)->work;
+  const auto is_value = [&](const GraphOperand& operand) { return operand.value == value; };
+  const auto output = std::find_if(from.outputs.begin(), from.outputs.end(), is_value) - from.outputs.begin();
+  const auto input = std::find_if(to.inputs.begin(), to.inputs.end(), is_value) - to.inputs.begin();
+  CommonLoops loops;
+  if (!FindCommonLoops(LoopWalk(from.problem, from.problem.outputs[static_cast<size_t>(output)]),
+                       LoopWalk(to.problem, to.problem.inputs[static_cast<size_t>(input)]), &loops) ||
+      IsBetween(first, second, reader)) {
+    return;
+  }
+  Group both;
+  both.members = groups_[first].members;
+  for (Member& member : both.members) SeeFrom(loops.first, loops.sizes, &member.work.problem);
+  for (Member member : groups_[second].members) {
+    SeeFrom(loops.second, loops.sizes, &member.work.problem);
+    both.members.push_back(std::move(member));
+  }
+  std::sort(both.members.begin(), both.members.end(),
+            [](const Member& a, const Member& b) { return a.node < b.node; });
+  for (const Member& member : both.members) both.nodes.push_back(member.node);
+  std::optional<ElementWork> joined = Join(both);
+  if (!joined.has_value()) return;
+  both.joined = *std::move(joined);
+  for (const uint32_t node : both.nodes) group_of_[node] = second;
+  groups_[first] = {};
+  groups_[second] = std::move(both);
+}
+
+// Depth first, the longest way first: little is held at a time.
+std::vector<const ElementWork*> Fusing::InOrder(const Group& group) const {
+  const size_t count = group.members.size();
+  std::vector<std::vector<size_t>> needs(count);  // members
+  std::vector<size_t> height(count);
+  std::vector<char> is_needed(count);
+  for (size_t i = 0; i < count; ++i) {
+    for (const GraphOperand& input : group.members[i].work.inputs) {
+      if (!input.present() || uses_[input.value].writers.size() != 1) continue;
+      const uint32_t writer = uses_[input.value].writers[0];
+      for (size_t j = 0; j < i; ++j) {
+        if (group.members[j].node != writer) continue;
+        needs[i].push_back(j);
+        height[i] = std::max(height[i], height[j] + 1);
+        is_needed[j] = 1;
+      }
+    }
+    std::stable_sort(needs[i].begin(), needs[i].end(),
+                     [&](size_t a, size_t b) { return height[a] > height[b]; });
+  }
+  std::vector<const ElementWork*> order;
+  std::vector<char> done(count);
+  const std::function<void(size_t)> visit = [&](size_t i) {
+    if (done[i] != 0) return;
+    done[i] = 1;
+    for (const size_t need : needs[i]) visit(need);
+    order.push_back(&group.members[i].work);
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (is_needed[i] == 0) visit(i);
+  }
+  return order;
+}
+
+// Whether there is a kernel for the problem.
+bool Fusing::IsTaken(const ElementProblem& problem) const {
+  if (context_.backend == "cpu") return true;
+  LoweredOperator lowered;
+  return ChooseKernel(OperatorTableOf(context_.backend).element, problem, context_.ForPart(), &lowered).ok();
+}
+
+std::optional<ElementWork> Fusing::Join(const Group& group) const {
+  const auto has = [&](uint32_t node) { return FindMember(group, node) != nullptr; };
+  for (const Member& member : group.members) {
+    for (const GraphOperand& input : member.work.inputs) {
+      if (!input.present()) continue;
+      const auto& writers = uses_[input.value].writers;
+      // Parts of what it reads would be written by itself.
+      if (writers.size() > 1 && std::any_of(writers.begin(), writers.end(), has)) return {};
+    }
+  }
+  const auto is_needed = [&](uint32_t value) {
+    if (graph_.values[value].home != GraphValue::Home::kTemporary) return true;
+    const auto& readers = uses_[value].readers;
+    return uses_[value].writers.size() > 1 || !std::all_of(readers.begin(), readers.end(), has);
+  };
+  std::optional<ElementWork> joined = JoinElements(InOrder(group), is_needed);
+  if (!joined.has_value()) return {};
+  for (const ElementOperand& output : joined->problem.outputs) {
+    if (!LieInSameOrder(joined->problem, joined->problem.outputs[0], output)) return {};
+  }
+  if (!IsTaken(joined->problem)) return {};
+  return joined;
+}
+
+// Groups run as soon as they can; of those that can, the one whose last node comes first.
+std::vector<uint32_t> Fusing::OrderOfGroups() const {
+  std::vector<uint32_t> waiting(groups_.size());
+  std::vector<std::vector<uint32_t>> followers(groups_.size());
+  for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
+    for (const GraphOperand& input : graph_.nodes[node].inputs) {
+      if (!input.present()) continue;
+      for (const uint32_t writer : uses_[input.value].writers) {
+        if (group_of_[writer] == group_of_[node]) continue;
+        ++waiting[group_of_[node]];
+        followers[group_of_[writer]].push_back(group_of_[node]);
+      }
+    }
+  }
+  using Entry = std::pair<uint32_t, uint32_t>;  // last node, group
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  const auto add = [&](uint32_t group) { ready.emplace(groups_[group].nodes.back(), group); };
+  for (uint32_t i = 0; i < groups_.size(); ++i) {
+    if (waiting[i] == 0 && !groups_[i].nodes.empty()) add(i);
+  }
+  std::vector<uint32_t> order;
+  while (!ready.empty()) {
+    const uint32_t group = ready.top().second;
+    ready.pop();
+    order.push_back(group);
+    for (const uint32_t follower : followers[group]) {
+      if (--waiting[follower] == 0) add(follower);
+    }
+  }
+  return order;
+}
+
+void Fusing::Rewrite() {
+  std::vector<GraphNode> nodes;
+  for (const uint32_t number : OrderOfGroups()) {
+    Group& group = groups_[number];
+    if (group.nodes.size() == 1) {
+      nodes.push_back(std::move(graph_.nodes[group.nodes[0]]));
+      continue;
+    }
+    GraphNode node;
+    for (const uint32_t member : group.nodes) {
+      node.name += StrCat(node.name.empty() ? "" : " + ", graph_.nodes[member].name);
+    }
+    graph_.log.push_back(StrCat("fuse: ", node.name, " are one element program"));
+    node.inputs = std::move(group.joined.inputs);
+    node.outputs = std::move(group.joined.outputs);
+    node.work = std::move(group.joined.problem);
+    nodes.push_back(std::move(node));
+  }
+  graph_.nodes = std::move(nodes);
+}
+
+}  // namespace
+
+Status FuseElements(const LowerContext& context, Graph* graph) {
+  Fusing(context, graph).Run();
+  return {};
+}
+
+}  // namespace anydml
