@@ -21,6 +21,7 @@ bool Has(std::string_view list, std::string_view word) {
 
 std::span<const GraphPass> GraphPasses() {
   static constexpr GraphPass kPasses[] = {
+      {"activation", FuseActivations},
       {"fuse", FuseElements},
   };
   return kPasses;

@@ -15,6 +15,7 @@ struct GraphPass {
 };
 
 // What each does is said in its file.
+Status FuseActivations(const LowerContext& context, Graph* graph);
 Status FuseElements(const LowerContext& context, Graph* graph);
 
 // In the order in which they run.
