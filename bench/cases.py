@@ -146,7 +146,8 @@ def cell(group, name, sizes, type=None, layout="packed", data=None, **more):
     exact = not (type in ("float32", "float16"))  # integers always are
     words = [name, "x".join(map(str, sizes)), *([layout] if layout != "packed" else []),
              *([type] if type != operation.types[0] else [])]
-    onnx = onnx_model.one_node(*operation.onnx, inputs=list(inputs.values()), output=output) if operation.onnx else b""
+    node = of_sizes(operation.onnx)
+    onnx = onnx_model.one_node(*node, inputs=list(inputs.values()), output=output) if node else b""
     settings = {"peers": _PEERS if onnx else _PEERS[:2], "groups": (group,), "table": group, **more}
     return Case(f"{group}-" + "-".join(words), operation.operator, inputs, {"OutputTensor": output},
                 of_sizes(operation.attributes), 0 if exact else operation.ulps, 0 if exact else operation.absolute,
@@ -181,6 +182,13 @@ def _elementwise_cases():
 # Of operators that are not element-wise: the sizes that are measured, those of a quick run first. All are of every type
 # that the row of operations.py has. The last ones are for the test of this benchmark.
 _MATRIX, _IMAGES = (4096, 4096), (8, 64, 112, 112)
+_PRODUCTS = [(1024, 1024, 1024), (4096, 1024, 1024), (128, 3072, 768), (1, 4096, 4096)]  # m, n, k
+
+
+def _batches(*layers):
+    return [(batch, *layer) for layer in layers for batch in (1, 8)]
+
+
 CELLS = {
     "reduce": {name: [_MATRIX, (256, 256)] for name in REDUCE},
     "softmax": {name: [(1024, 4096), (8, 128, 768)] for name in SOFTMAX},
@@ -194,10 +202,19 @@ CELLS = {
     "resample": {name: [(8, 64, 56, 56)] for name in RESAMPLE},
     "gather": {"rows": [(65536, 256, 16384), (1024, 64, 256)]},
     "scan": {name: [_MATRIX, (256, 256)] for name in SCAN},
+    "gemm": {**{name: [*_PRODUCTS, (96, 128, 128, 64)] for name in ("nn", "nn-half")},
+             **{name: _PRODUCTS for name in ("nt", "nt-half", "bytes")}},
+    # Of ResNet-50 and MobileNetV2.
+    "convolution": {"3x3": _batches((64, 56, 56, 64), (128, 28, 28, 128), (256, 14, 14, 256), (512, 7, 7, 512)),
+                    "1x1": _batches((256, 56, 56, 64), (64, 56, 56, 256)), "7x7-stride-2": _batches((3, 224, 224, 64)),
+                    "depthwise-3x3": _batches((144, 56, 56, 144), (960, 7, 7, 960)),
+                    "depthwise-3x3-stride-2": _batches((96, 112, 112, 96), (144, 56, 56, 144))},
 }
 
 
 def _tiny(group, name):
+    if group in ("gemm", "convolution"):
+        return (9, 14, 11) if group == "gemm" else (2, 4, 6, 8, 4)
     images = group in ("pooling", "resample") or "pad" in name or "nchw" in name or "0213" in name or name == "batch"
     return (20, 12, 8) if group == "gather" else (2, 3, 6, 8) if images else (16, 24)
 

@@ -18,7 +18,7 @@ class Operation:
     numpy: str
     torch: str
     true: str  # in float64, of what both have (TRUE); empty: the reference, or on a GPU our CPU adapter, says it
-    onnx: tuple  # operator, attributes, constants: arguments of onnx_model.one_node
+    onnx: typing.Any  # operator, attributes, constants: arguments of onnx_model.one_node; or a function of the sizes
     fields: tuple = ("InputTensor",)
     types: tuple = _FLOATS
     output: str = ""  # its type, if not the inputs'
@@ -260,7 +260,66 @@ def _scan(axis):
 SCAN = {"rows": _scan(1), "columns": _scan(0)}
 
 
+# Sums of products of numbers around 0.
+_PRODUCTS = {"ulps": 16, "absolute": 1e-2}
+
+
+def _gemm(b, onnx, more):
+    """Of (..., m, n, k); `b` is the second matrix as it is multiplied. NumPy has no fast product of FLOAT16."""
+    transposed = b != "b"
+    product = Operation("GEMM", f"np.matmul(a, {b}, out=y)", f"torch.matmul(a, {b}, out=y)", f"a @ {b}", onnx, _AB,
+                        ("float32",), **_PRODUCTS,
+                        input_sizes=lambda *s: ((*s[:-2], s[-1]), (*s[:-3], *(s[-2:] if transposed else s[:-3:-1]))),
+                        output_sizes=lambda *s: s[:-1],
+                        attributes={"TransA": "NONE", "TransB": "TRANSPOSE" if transposed else "NONE", "Alpha": 1,
+                                    "Beta": 0})
+    return dataclasses.replace(product, **more)
+
+
+_HALF = {"types": ("float16",), "numpy": ""}
+GEMM = {
+    "nn": _gemm("b", ("MatMul",), {}),
+    "nn-half": _gemm("b", ("MatMul",), _HALF),
+    "nt": _gemm("b.T", ("Gemm", {"transB": 1}), {}),
+    "nt-half": _gemm("b.T", ("Gemm", {"transB": 1}), _HALF),
+    "bytes": Operation("MATRIX_MULTIPLY_INTEGER", "", "torch._int_mm(a, b)", "", ("MatMulInteger",), _AB, ("int8",),
+                       "int32", input_sizes=lambda m, n, k: ((m, k), (k, n)), output_sizes=lambda m, n, k: (m, n)),
+}
+
+
+def _convolution(taps, stride, depthwise=False):
+    """Of n images of c channels, h x w, into m channels."""
+    padding = taps // 2
+
+    def windows(size):
+        return (size + 2 * padding - taps) // stride + 1
+
+    def groups(c):
+        return c if depthwise else 1
+
+    return Operation("CONVOLUTION", "", f"torch.conv2d(a, b, None, {stride}, {padding}, 1, a.shape[1] // b.shape[1])",
+                     "", lambda n, c, h, w, m: ("Conv", {"kernel_shape": [taps] * 2, "strides": [stride] * 2,
+                                                         "pads": [padding] * 4, "group": groups(c)}),
+                     ("InputTensor", "FilterTensor"), **_PRODUCTS,
+                     input_sizes=lambda n, c, h, w, m: ((n, c, h, w), (m, c // groups(c), taps, taps)),
+                     output_sizes=lambda n, c, h, w, m: (n, m, windows(h), windows(w)),
+                     attributes=lambda n, c, h, w, m: {
+                         "Mode": "CROSS_CORRELATION", "Direction": "FORWARD", "Strides": f"{stride},{stride}",
+                         "Dilations": "1,1", "StartPadding": f"{padding},{padding}",
+                         "EndPadding": f"{padding},{padding}", "OutputPadding": "0,0", "GroupCount": groups(c)})
+
+
+CONVOLUTION = {
+    "3x3": _convolution(3, 1),
+    "1x1": _convolution(1, 1),
+    "7x7-stride-2": _convolution(7, 2),
+    "depthwise-3x3": _convolution(3, 1, True),
+    "depthwise-3x3-stride-2": _convolution(3, 2, True),
+}
+
+
 OPERATIONS = {(group, name): operation for group, rows in (
     ("elementwise", ELEMENT_WISE), ("reduce", REDUCE), ("softmax", SOFTMAX), ("normalization", NORMALIZATION),
-    ("move", MOVE), ("pooling", POOLING), ("resample", RESAMPLE), ("gather", GATHER), ("scan", SCAN))
+    ("move", MOVE), ("pooling", POOLING), ("resample", RESAMPLE), ("gather", GATHER), ("scan", SCAN),
+    ("gemm", GEMM), ("convolution", CONVOLUTION))
               for name, operation in rows.items()}

@@ -57,13 +57,14 @@ interface IDMLDevice1;
 // Constants
 // -----------------------------------------------------------------------------
 
-#define DML_TENSOR_DIMENSION_COUNT_MAX 5
+// UINTs, not literals: programs deduce types from them (std::max, arrays' sizes).
+static const UINT DML_TENSOR_DIMENSION_COUNT_MAX = 5;
 #if DML_TARGET_VERSION >= 0x3000
-#define DML_TENSOR_DIMENSION_COUNT_MAX1 8
+static const UINT DML_TENSOR_DIMENSION_COUNT_MAX1 = 8;
 #endif
-#define DML_TEMPORARY_BUFFER_ALIGNMENT 256
-#define DML_PERSISTENT_BUFFER_ALIGNMENT 256
-#define DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT 16
+static const UINT DML_TEMPORARY_BUFFER_ALIGNMENT = 256;
+static const UINT DML_PERSISTENT_BUFFER_ALIGNMENT = 256;
+static const UINT DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT = 16;
 
 // -----------------------------------------------------------------------------
 // Tensors

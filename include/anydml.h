@@ -14,6 +14,8 @@
  *   ANYDML_IMPLEMENTATION   Forces one implementation by name, for example
  *                           "cpu.reference". An operator that cannot use it
  *                           fails to compile, and the failure says why.
+ *   ANYDML_GRAPH_WITHOUT    Passes that are not run when a graph is compiled,
+ *                           separated by commas, for comparing; "all".
  *   ANYDML_ADAPTER          Chooses the adapter that is listed first ("cpu", "cuda:0");
  *                           else GPUs come before the CPU.
  *   ANYDML_CUDA_MODULE      Another libanydml_cuda.so than the one in the folder of

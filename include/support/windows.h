@@ -2,8 +2,4 @@
 #ifndef ANYDML_SUPPORT_WINDOWS_H_WRAPPER_
 #define ANYDML_SUPPORT_WINDOWS_H_WRAPPER_
 #include <anydml_support/win32.h>
-
-// Only here, not with d3d12.h: with `using namespace std` it is ambiguous.
-typedef unsigned char byte;
-
 #endif  // ANYDML_SUPPORT_WINDOWS_H_WRAPPER_

@@ -142,11 +142,24 @@ D3D12_DRIVER_MATCHING_IDENTIFIER_STATUS Device::CheckDriverMatchingIdentifier(
   return D3D12_DRIVER_MATCHING_IDENTIFIER_UNSUPPORTED_TYPE;
 }
 
-HRESULT Device::SetBackgroundProcessingMode(D3D12_BACKGROUND_PROCESSING_MODE, D3D12_MEASUREMENTS_ACTION,
-                                            HANDLE, BOOL* further) {
+// Nothing is compiled or measured behind the application's back, so every mode is in force already and every
+// action complete.
+HRESULT Device::SetBackgroundProcessingMode(D3D12_BACKGROUND_PROCESSING_MODE mode,
+                                            D3D12_MEASUREMENTS_ACTION action, HANDLE event, BOOL* further) {
   if (further != nullptr) *further = FALSE;
-  Unsupported("SetBackgroundProcessingMode");
-  return E_NOTIMPL;
+  return Guard([&] {
+    constexpr const char* kMethod = "SetBackgroundProcessingMode";
+    if (removed()) return FailRemoved(kMethod);
+    if (mode > D3D12_BACKGROUND_PROCESSING_MODE_DISABLE_PROFILING_BY_SYSTEM) {
+      return Fail(E_INVALIDARG, kMethod, ": Mode is ", static_cast<uint32_t>(mode),
+                  "; it must be ALLOWED (0) to DISABLE_PROFILING_BY_SYSTEM (3)");
+    }
+    if (action > D3D12_MEASUREMENTS_ACTION_DISCARD_PREVIOUS) {
+      return Fail(E_INVALIDARG, kMethod, ": MeasurementsAction is ", static_cast<uint32_t>(action),
+                  "; it must be KEEP_ALL (0) to DISCARD_PREVIOUS (3)");
+    }
+    return event == nullptr ? S_OK : SignalEvent(this, kMethod, event);
+  });
 }
 
 }  // namespace anydml::d3d12

@@ -4,6 +4,7 @@
 
 #include "base/report.h"
 #include "com/guard.h"
+#include "d3d12/adapter_kind.h"
 #include "d3d12/adapter_lookup.h"
 #include "d3d12/memory_usage.h"
 
@@ -17,6 +18,7 @@ constexpr GUID kGenericMl = {0xb71b0d41, 0x1088, 0x422f, {0xa2, 0x7c, 0x02, 0x50
 constexpr GUID kHardwareGpu = {0xb69eb219, 0x3ded, 0x4464, {0x97, 0x9f, 0xa0, 0x0b, 0xd4, 0x68, 0x70, 0x06}};
 constexpr GUID kHardwareComputeAccelerator = {
     0xe0b195da, 0x58ef, 0x4a22, {0x90, 0xf1, 0x1f, 0x28, 0x16, 0x9c, 0xab, 0x8d}};
+constexpr GUID kHardwareNpu = {0xd46140c4, 0xadd7, 0x451b, {0x9e, 0x56, 0x06, 0xfe, 0x8c, 0x3b, 0x58, 0xed}};
 
 // A property's bytes: the widest one is small.
 struct Value {
@@ -65,7 +67,7 @@ bool Find(const Backend& backend, DXCoreAdapterProperty property, Value* value) 
       value->Set(uint64_t{info.shared_bytes});
       return true;
     case DXCoreAdapterProperty::IsHardware:  // programs skip adapters that say no
-      value->Set(true);
+      value->Set(KindOf(backend) != AdapterKind::kSoftware);
       return true;
     case DXCoreAdapterProperty::IsIntegrated:
       value->Set(info.unified_memory);
@@ -87,10 +89,19 @@ HRESULT Fail(HRESULT code, const std::string& message) {
 }  // namespace
 
 bool SupportsAttribute(const Backend& backend, REFGUID attribute) {
-  // Graphics as well, although nothing is drawn: programs filter by it for devices of
-  // level 11_0 and would see no adapter at all.
-  if (attribute == kCoreCompute || attribute == kGenericMl || attribute == kGraphics) return true;
-  return attribute == (backend.adapter().is_gpu ? kHardwareGpu : kHardwareComputeAccelerator);
+  if (attribute == kCoreCompute || attribute == kGenericMl) return true;
+  if (attribute == kGraphics) return ClaimsGraphics(backend);
+  switch (KindOf(backend)) {
+    case AdapterKind::kGpu:
+      return attribute == kHardwareGpu;
+    case AdapterKind::kComputeAccelerator:
+      return attribute == kHardwareComputeAccelerator;
+    case AdapterKind::kNpu:
+      return attribute == kHardwareNpu;
+    case AdapterKind::kSoftware:
+      break;
+  }
+  return false;
 }
 
 bool DxCoreAdapter::IsAttributeSupported(REFGUID attribute) { return SupportsAttribute(backend_, attribute); }

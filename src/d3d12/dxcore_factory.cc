@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "com/guard.h"
+#include "d3d12/adapter_kind.h"
 #include "d3d12/adapter_lookup.h"
 #include "d3d12/dxcore_adapter.h"
 
@@ -12,6 +13,20 @@ namespace {
 HRESULT Fail(HRESULT code, const std::string& message) {
   ReportError(message);
   return code;
+}
+
+DXCoreHardwareTypeFilterFlags HardwareTypeOf(const Backend& backend) {
+  switch (KindOf(backend)) {
+    case AdapterKind::kGpu:
+      return DXCoreHardwareTypeFilterFlags::GPU;
+    case AdapterKind::kComputeAccelerator:
+      return DXCoreHardwareTypeFilterFlags::ComputeAccelerator;
+    case AdapterKind::kNpu:
+      return DXCoreHardwareTypeFilterFlags::NPU;
+    case AdapterKind::kSoftware:
+      break;
+  }
+  return DXCoreHardwareTypeFilterFlags::None;
 }
 
 }  // namespace
@@ -49,10 +64,9 @@ HRESULT DxCoreFactory::CreateAdapterListByWorkload(DXCoreWorkload workload, DXCo
     const bool workload_fits =
         workload == DXCoreWorkload::Compute || workload == DXCoreWorkload::MachineLearning;
     for (Backend* backend : Backends()) {
-      const auto hardware = backend->adapter().is_gpu ? DXCoreHardwareTypeFilterFlags::GPU
-                                                      : DXCoreHardwareTypeFilterFlags::ComputeAccelerator;
-      const bool hardware_fits = hardware_filter == DXCoreHardwareTypeFilterFlags::None ||
-                                 (hardware_filter & hardware) != DXCoreHardwareTypeFilterFlags::None;
+      const bool hardware_fits =
+          hardware_filter == DXCoreHardwareTypeFilterFlags::None ||
+          (hardware_filter & HardwareTypeOf(*backend)) != DXCoreHardwareTypeFilterFlags::None;
       if (workload_fits && hardware_fits) matching.push_back(backend);
     }
     return CreateComObject<DxCoreAdapterList>(iid, list, this, std::move(matching));

@@ -1,6 +1,7 @@
 #include "d3d12/dxgi_adapter.h"
 
 #include "com/guard.h"
+#include "d3d12/adapter_kind.h"
 #include "d3d12/adapter_lookup.h"
 #include "d3d12/memory_usage.h"
 
@@ -14,8 +15,7 @@ HRESULT Fail(HRESULT code, const std::string& message) {
 
 }  // namespace
 
-// The fields that all versions of the description share. Flags stay 0: not
-// SOFTWARE, because programs skip those.
+// The fields that all versions of the description share.
 template <typename Desc>
 HRESULT DxgiAdapter::Describe(const char* method, Desc* desc) const {
   if (desc == nullptr) return Fail(E_INVALIDARG, StrCat("IDXGIAdapter::", method, ": pDesc is null"));
@@ -27,6 +27,13 @@ HRESULT DxgiAdapter::Describe(const char* method, Desc* desc) const {
   desc->DedicatedVideoMemory = info.dedicated_bytes;
   desc->SharedSystemMemory = info.shared_bytes;
   desc->AdapterLuid = LuidOf(backend_);
+  if constexpr (requires { desc->Flags; }) {
+    // Programs skip software adapters, so one calls itself that only when it is told to.
+    static_assert(int{DXGI_ADAPTER_FLAG_SOFTWARE} == int{DXGI_ADAPTER_FLAG3_SOFTWARE});
+    if (KindOf(backend_) == AdapterKind::kSoftware) {
+      desc->Flags = static_cast<decltype(desc->Flags)>(DXGI_ADAPTER_FLAG_SOFTWARE);
+    }
+  }
   return S_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/report.h"
 #include "com/guard.h"
+#include "d3d12/adapter_kind.h"
 #include "d3d12/adapter_lookup.h"
 #include "d3d12/blob.h"
 #include "d3d12/debug.h"
@@ -18,6 +19,15 @@ namespace {
 HRESULT Fail(HRESULT code, const std::string& message) {
   ReportError(message);
   return code;
+}
+
+// A factory, unless the environment says of its adapters what cannot be understood.
+template <typename Factory, typename... Arguments>
+HRESULT CreateFactory(const char* function, REFIID iid, void** factory, Arguments... arguments) {
+  *factory = nullptr;
+  const Status status = d3d12::CheckAdapterKinds();
+  if (!status.ok()) return Fail(ToHresult(status.code()), StrCat(function, ": ", status.message()));
+  return CreateComObject<Factory>(iid, factory, arguments...);
 }
 
 HRESULT NoRootSignatures(const char* function, ID3DBlob** blob, ID3DBlob** error) {
@@ -94,14 +104,14 @@ HRESULT EnableExperimentalFeatures(UINT count, const IID* iids, void*, UINT*) {
 HRESULT CreateDXCoreFactory(REFIID iid, void** factory) {
   return Guard([&] {
     if (factory == nullptr) return Fail(E_POINTER, "DXCoreCreateAdapterFactory: ppvFactory is null");
-    return CreateComObject<d3d12::DxCoreFactory>(iid, factory);
+    return CreateFactory<d3d12::DxCoreFactory>("DXCoreCreateAdapterFactory", iid, factory);
   });
 }
 
 HRESULT CreateDXGIFactory(UINT flags, REFIID iid, void** factory) {
   return Guard([&] {
     if (factory == nullptr) return Fail(DXGI_ERROR_INVALID_CALL, "CreateDXGIFactory: ppFactory is null");
-    return CreateComObject<d3d12::DxgiFactory>(iid, factory, flags);
+    return CreateFactory<d3d12::DxgiFactory>("CreateDXGIFactory", iid, factory, flags);
   });
 }
 

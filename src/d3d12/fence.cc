@@ -25,6 +25,13 @@ HRESULT OwnEvent(Device* device, const char* method, HANDLE event, int* fd) {
 
 }  // namespace
 
+HRESULT SignalEvent(Device* device, const char* method, HANDLE event) {
+  int fd = -1;
+  if (const HRESULT hr = OwnEvent(device, method, event, &fd); FAILED(hr)) return hr;
+  Notification(1, fd).Fire();
+  return S_OK;
+}
+
 UINT64 Fence::GetCompletedValue() { return device()->forked() ? UINT64_MAX : state_->value(); }
 
 HRESULT Fence::SetEventOnCompletion(UINT64 value, HANDLE event) {

@@ -30,6 +30,9 @@ class Fence final : public DeviceChild<ID3D12Fence1, ID3D12Pageable, ID3D12Fence
   const D3D12_FENCE_FLAGS flags_;
 };
 
+// Sets `event`, which `method` was given.
+HRESULT SignalEvent(Device* device, const char* method, HANDLE event);
+
 // ID3D12Device1::SetEventOnMultipleFenceCompletion.
 HRESULT NotifyOnFences(Device* device, std::span<ID3D12Fence* const> fences, const UINT64* values,
                        D3D12_MULTIPLE_FENCE_WAIT_FLAGS flags, HANDLE event);

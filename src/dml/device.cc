@@ -180,7 +180,9 @@ HRESULT Device::CompileGraph(const DML_GRAPH_DESC* desc, DML_EXECUTION_FLAGS fla
     GraphDescription description;
     Status status = ReadGraphDesc(this, *desc, &description);
     std::shared_ptr<Program> program;
-    if (status.ok()) status = CompileGraphProgram(std::move(description), ContextFor(flags), &program);
+    if (status.ok())
+      status =
+          CompileGraphProgram(std::move(description), ContextFor(flags), state().graph_without(), &program);
     if (!status.ok()) return Fail(Status(status.code(), StrCat(kMethod, ": ", status.message())));
     return CreateComObject<CompiledOperator>(riid, ppv, this, nullptr, std::move(program));
   });

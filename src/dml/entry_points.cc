@@ -41,9 +41,9 @@ Status CheckArguments(ID3D12Device* d3d12_device, uint32_t flags, FeatureLevel m
 }
 
 // Read here and not when operators are compiled: by then another thread may be changing the environment.
-std::string ForcedImplementation() {
-  const char* name = std::getenv("ANYDML_IMPLEMENTATION");
-  return name != nullptr ? name : "";
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
 }
 
 }  // namespace
@@ -67,7 +67,8 @@ HRESULT CreateDmlDevice(ID3D12Device* d3d12_device, uint32_t flags, uint32_t min
       ReportError(StrCat(kMethod, "the Direct3D device ", d3d12::WhyRemoved(d3d)), debug);
       return DXGI_ERROR_DEVICE_REMOVED;
     }
-    auto state = std::make_shared<dml::DeviceState>(d3d, level, debug, ForcedImplementation());
+    auto state = std::make_shared<dml::DeviceState>(d3d, level, debug, Variable("ANYDML_IMPLEMENTATION"),
+                                                    Variable("ANYDML_GRAPH_WITHOUT"));
     const HRESULT result = CreateComObject<dml::Device>(riid, ppv, d3d12::PublicDevice(d3d), state);
     if (result != E_NOINTERFACE) return result;
     return state->Fail(

@@ -99,7 +99,7 @@ Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, 
 }
 
 Status CompileGraphProgram(GraphDescription description, const LowerContext& context,
-                           std::shared_ptr<Program>* out) {
+                           std::string_view without, std::shared_ptr<Program>* out) {
   Graph graph;
   ANYDML_RETURN_IF_ERROR(BuildGraph(std::move(description), &graph));
   std::vector<TensorSlot> inputs, outputs;
@@ -121,7 +121,7 @@ Status CompileGraphProgram(GraphDescription description, const LowerContext& con
                        .ignored = !output.connected});
   }
   LoweredOperator lowered;
-  ANYDML_RETURN_IF_ERROR(LowerGraph(std::move(graph), context, &lowered));
+  ANYDML_RETURN_IF_ERROR(LowerGraph(std::move(graph), context, without, &lowered));
   ANYDML_RETURN_IF_ERROR(
       MakeProgram("the graph", std::move(inputs), std::move(outputs), std::move(lowered), out));
   (*out)->volatile_descriptors = (context.execution_flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) != 0;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -53,8 +54,8 @@ Status MakeProgram(const OperatorDesc& desc, LoweredOperator lowered, std::share
 Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerContext& context,
                       std::shared_ptr<Program>* out);
 
-// The same for a graph, which is checked here.
+// The same for a graph, which is checked here. `without`: see LowerGraph.
 Status CompileGraphProgram(GraphDescription description, const LowerContext& context,
-                           std::shared_ptr<Program>* out);
+                           std::string_view without, std::shared_ptr<Program>* out);
 
 }  // namespace anydml::dml

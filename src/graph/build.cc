@@ -66,7 +66,7 @@ class Builder {
     ANYDML_RETURN_IF_ERROR(CheckOwned());
     MakeValues();
     MakeNodes();
-    return {};
+    return ConnectPresentOutputs(&graph_);
   }
 
  private:

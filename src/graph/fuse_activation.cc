@@ -52,7 +52,7 @@ bool HaveSameSizes(const TensorDesc& a, const TensorDesc& b) {
 
 // The tensor to which `writer` should write what the reader, which sees it as `read`, turns into `result`;
 // false where there is none.
-bool Redirect(const TensorDesc& read, const TensorDesc& result, TensorDesc* writer) {
+bool WriteInstead(const TensorDesc& read, const TensorDesc& result, TensorDesc* writer) {
   if (read.type != writer->type || result.type != writer->type) return false;
   if (SameLayout(read, *writer) && HaveSameSizes(read, result)) {
     *writer = result;
@@ -130,7 +130,7 @@ bool Absorbing::TakeActivation(const GraphNode& reader, GraphNode* host) const {
   auto& written = std::get<TensorDesc>(*output);
   if (desc.outputs()[0] != &written) return false;
   if (written.type != DataType::kFloat32 && written.type != DataType::kFloat16) return false;
-  if (!Redirect(*activation.inputs()[0], *activation.outputs()[0], &written)) return false;
+  if (!WriteInstead(*activation.inputs()[0], *activation.outputs()[0], &written)) return false;
   *fused = std::make_shared<const OperatorDesc>(AsFused(activation));
   return true;
 }

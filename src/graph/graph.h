@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -79,7 +80,11 @@ struct Graph {
 // or the edge.
 Status BuildGraph(GraphDescription description, Graph* graph);
 
-// One kernel for the graph. Its inputs and outputs are the graph's.
-Status LowerGraph(Graph graph, const LowerContext& context, LoweredOperator* out);
+// A part of BuildGraph (present.cc).
+Status ConnectPresentOutputs(Graph* graph);
+
+// One kernel for the graph. Its inputs and outputs are the graph's. `without`: passes that are not run, as
+// RunPasses takes them.
+Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out);
 
 }  // namespace anydml

@@ -53,8 +53,8 @@ class Lowering {
  public:
   Lowering(Graph graph, const LowerContext& context) : graph_(std::move(graph)), context_(context) {}
 
-  Status Run(LoweredOperator* out) {
-    ANYDML_RETURN_IF_ERROR(RunPasses(context_, &graph_));
+  Status Run(std::string_view without, LoweredOperator* out) {
+    ANYDML_RETURN_IF_ERROR(RunPasses(context_, without, &graph_));
     ANYDML_RETURN_IF_ERROR(LowerNodes());
     FindLives();
     ShareInPlace();
@@ -139,6 +139,7 @@ bool Lowering::MayShare(uint32_t step, uint32_t input, uint32_t output) const {
   const auto& pairs = lowered_[step].in_place;
   for (uint32_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.inputs[i].present() || Root(node.inputs[i].value) != Root(from.value)) continue;
+    if (node.inputs[i].offset != 0) return false;
     if (std::find(pairs.begin(), pairs.end(), std::pair(i, output)) == pairs.end()) return false;
   }
   return true;
@@ -286,8 +287,8 @@ void Lowering::Finish(LoweredOperator* out) {
 
 }  // namespace
 
-Status LowerGraph(Graph graph, const LowerContext& context, LoweredOperator* out) {
-  return Lowering(std::move(graph), context).Run(out);
+Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out) {
+  return Lowering(std::move(graph), context).Run(without, out);
 }
 
 }  // namespace anydml

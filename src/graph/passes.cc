@@ -1,8 +1,6 @@
 #include "graph/passes.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 namespace anydml {
 namespace {
@@ -21,15 +19,15 @@ bool Has(std::string_view list, std::string_view word) {
 
 std::span<const GraphPass> GraphPasses() {
   static constexpr GraphPass kPasses[] = {
+      {"fold", FoldConstants},
+      {"views", FoldViews},
       {"activation", FuseActivations},
       {"fuse", FuseElements},
   };
   return kPasses;
 }
 
-Status RunPasses(const LowerContext& context, Graph* graph) {
-  const char* const variable = std::getenv("ANYDML_GRAPH_WITHOUT");
-  const std::string_view without = variable != nullptr ? variable : "";
+Status RunPasses(const LowerContext& context, std::string_view without, Graph* graph) {
   if (Has(without, "all")) return {};
   for (const GraphPass& pass : GraphPasses()) {
     if (!Has(without, pass.name)) ANYDML_RETURN_IF_ERROR(pass.run(context, graph));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -14,16 +15,11 @@ struct GraphPass {
   Status (*run)(const LowerContext& context, Graph* graph);
 };
 
-// What each does is said in its file.
-Status FuseActivations(const LowerContext& context, Graph* graph);
-Status FuseElements(const LowerContext& context, Graph* graph);
-
 // In the order in which they run.
 std::span<const GraphPass> GraphPasses();
 
-// Runs all passes but those that the environment variable ANYDML_GRAPH_WITHOUT names (separated by commas;
-// "all": none runs).
-Status RunPasses(const LowerContext& context, Graph* graph);
+// Runs all passes but those that `without` names (separated by commas; "all": none runs).
+Status RunPasses(const LowerContext& context, std::string_view without, Graph* graph);
 
 // Who writes and who reads a value, as indices of nodes. Not kept up to date when the graph changes.
 struct GraphUse {
@@ -31,6 +27,15 @@ struct GraphUse {
   std::vector<uint32_t> readers;  // in order; a node that reads it twice is there once
 };
 std::vector<GraphUse> FindUses(const Graph& graph);
+
+// "fold": what is known when the graph is compiled is computed then; pairs of CASTs that change nothing go.
+Status FoldConstants(const LowerContext& context, Graph* graph);
+// "views": reshapes, transposes, broadcasts, slices, splits and joins without copies.
+Status FoldViews(const LowerContext& context, Graph* graph);
+// "activation": what follows a product, a convolution or a normalisation becomes part of it.
+Status FuseActivations(const LowerContext& context, Graph* graph);
+// "fuse": chains and trees of element-wise operators become one element program.
+Status FuseElements(const LowerContext& context, Graph* graph);
 
 // Removes the nodes without outputs: a pass leaves those behind that it made superfluous.
 void RemoveEmptyNodes(Graph* graph);

@@ -34,14 +34,17 @@
 
 #define ABI_FIELD_AT(type, field, offset) static_assert(offsetof(type, field) == (offset), #type "." #field);
 
-static_assert(DML_TENSOR_DIMENSION_COUNT_MAX == 5, "");
-static_assert(DML_TEMPORARY_BUFFER_ALIGNMENT == 256, "");
-static_assert(DML_PERSISTENT_BUFFER_ALIGNMENT == 256, "");
-static_assert(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT == 16, "");
+#define ABI_CONSTANT(name, number)        \
+  static_assert(name == (number), #name); \
+  static_assert(std::is_same<decltype(name), const UINT>::value, #name);
+ABI_CONSTANT(DML_TENSOR_DIMENSION_COUNT_MAX, 5)
+ABI_CONSTANT(DML_TEMPORARY_BUFFER_ALIGNMENT, 256)
+ABI_CONSTANT(DML_PERSISTENT_BUFFER_ALIGNMENT, 256)
+ABI_CONSTANT(DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, 16)
 #if DML_TARGET_VERSION >= 0x3000
-static_assert(DML_TENSOR_DIMENSION_COUNT_MAX1 == 8, "");
-#elif defined(DML_TENSOR_DIMENSION_COUNT_MAX1)
-#error "DML_TENSOR_DIMENSION_COUNT_MAX1 belongs to 3.0"
+ABI_CONSTANT(DML_TENSOR_DIMENSION_COUNT_MAX1, 8)
+#else
+ABI_NO_VALUE(DML_TENSOR_DIMENSION_COUNT_MAX1)
 #endif
 
 ABI_STRUCT(DML_BUFFER_TENSOR_DESC, 48)

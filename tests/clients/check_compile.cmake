@@ -1,10 +1,11 @@
 # Compiles programs with -fsyntax-only and fails on any error or warning.
 #
 #   cmake -DCOMPILER=g++ -DSTANDARDS=14,17 -DINCLUDE_DIRS=a:b -DSOURCE_DIR=dir
-#         -DMODE=programs|orders -DWORK_DIR=dir -P check_compile.cmake
+#         -DMODE=programs|orders|extensions -DWORK_DIR=dir -P check_compile.cmake
 #
 # MODE=programs: each *_style.cc as it stands.
 # MODE=orders: each public header first, followed by all the others.
+# MODE=extensions: microsoft_extensions.cc with -fms-extensions, which only clang has.
 
 string(REPLACE ":" ";" include_dirs "${INCLUDE_DIRS}")
 string(REPLACE "," ";" standards "${STANDARDS}")
@@ -17,7 +18,7 @@ function(check name source standard)
   list(REMOVE_ITEM include_dirs -I/usr/include)
   execute_process(
     COMMAND ${COMPILER} -std=c++${standard} -Wall -Wextra -Werror -fsyntax-only
-            ${include_dirs} ${source}
+            ${extra_flags} ${include_dirs} ${source}
     RESULT_VARIABLE result
     ERROR_VARIABLE errors)
   if(NOT result EQUAL 0)
@@ -34,10 +35,15 @@ if(MODE STREQUAL "programs")
       check(${program} ${program} ${standard})
     endforeach()
   endforeach()
+elseif(MODE STREQUAL "extensions")
+  set(extra_flags -fms-extensions)
+  foreach(standard IN LISTS standards)
+    check(microsoft_extensions.cc ${SOURCE_DIR}/microsoft_extensions.cc ${standard})
+  endforeach()
 else()
   set(headers DirectML.h d3d12.h directx/d3d12.h wsl/winadapter.h
       dxguids/dxguids.h directx/dxcore.h dxcore.h wrl/client.h d3dx12.h
-      dxgi1_6.h windows.h)
+      dxgi1_6.h windows.h guiddef.h unknwn.h)
   foreach(standard IN LISTS standards)
     foreach(first IN LISTS headers)
       set(text "#include <${first}>\n")

@@ -1,12 +1,17 @@
 // In the style of an execution provider: DirectML.h before all others, adapters
-// through DXCore with names that older DirectX-Headers lack.
+// through DXCore with names that older DirectX-Headers lack, and what windows.h
+// would have brought in.
 #include <DirectML.h>
+#include <guiddef.h>
+
+#include <algorithm>
 
 #include <dxcore.h>
 #include <dxcore_interface.h>
 #include <d3d12sdklayers.h>
 #include <dxgi1_6.h>
 #include <dxgiformat.h>
+#include <wil/result.h>
 #include <wrl.h>
 
 using Microsoft::WRL::ComPtr;
@@ -48,6 +53,42 @@ UINT MaxLevel(IDMLDevice* device) {
   const HRESULT hr =
       device->CheckFeatureSupport(DML_FEATURE_FEATURE_LEVELS, sizeof(query), &query, sizeof(data), &data);
   return hr == DXGI_ERROR_SDK_COMPONENT_MISSING ? 0 : static_cast<UINT>(data.MaxSupportedFeatureLevel);
+}
+
+// The constants have the type of the variables that they are compared with.
+UINT64 AlignedSize(UINT64 size, UINT alignment) {
+  const UINT least = std::max(alignment, DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT);
+  return (size + least - 1) / least * least;
+}
+
+HRESULT ClassifyError(DWORD error, float value) {
+  HRESULT hr = S_OK;
+  switch (error) {
+    case ERROR_CANCELLED:
+      hr = E_ABORT;
+      __fallthrough;
+    case ERROR_NOT_FOUND:
+    case ERROR_INTERNAL_ERROR:
+    case ERROR_FILE_CORRUPT:
+    case ERROR_NO_UNICODE_TRANSLATION:
+      return hr;
+  }
+  return value < FLT_MAX ? S_FALSE : ERROR_GRAPHICS_INVALID_DISPLAY_ADAPTER;
+}
+
+void CopyBytes(ID3D12Resource* resource, const byte* from, size_t size) {
+  void* mapped = nullptr;
+  THROW_IF_FAILED(resource->Map(0, nullptr, &mapped));
+  std::copy(from, from + size, static_cast<byte*>(mapped));
+  wil::unique_handle event(CreateEvent(nullptr, FALSE, FALSE, nullptr));
+  THROW_LAST_ERROR_IF(!event);
+}
+
+// NPUs: compute, but no graphics.
+bool IsNpu(IDXCoreAdapter* adapter) {
+  const bool compute = adapter->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE) ||
+                       adapter->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML);
+  return compute && !adapter->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS);
 }
 
 void DrainMessages(ID3D12Device* device) {

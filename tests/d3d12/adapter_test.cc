@@ -49,6 +49,63 @@ TEST_F(DxCoreTest, ProgramsCanSelectIt) {
   EXPECT_FALSE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D11_GRAPHICS));
 }
 
+// What a test says in the environment, for as long as it runs.
+class AdapterKindVariable {
+ public:
+  explicit AdapterKindVariable(const char* value) { setenv("ANYDML_ADAPTER_KIND", value, 1); }
+  ~AdapterKindVariable() { unsetenv("ANYDML_ADAPTER_KIND"); }
+};
+
+// How programs look for NPUs: by CORE_COMPUTE or GENERIC_ML without GRAPHICS, by type, by workload.
+TEST_F(DxCoreTest, NpuWhenToldSo) {
+  const AdapterKindVariable npu("npu");
+  EXPECT_TRUE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE));
+  EXPECT_TRUE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML));
+  EXPECT_FALSE(adapter_->IsAttributeSupported(DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS));
+  EXPECT_TRUE(adapter_->IsAttributeSupported(DXCORE_HARDWARE_TYPE_ATTRIBUTE_NPU));
+  EXPECT_FALSE(adapter_->IsAttributeSupported(DXCORE_HARDWARE_TYPE_ATTRIBUTE_COMPUTE_ACCELERATOR));
+  EXPECT_TRUE(Property<bool>(DXCoreAdapterProperty::IsHardware));
+  Ptr<IDXCoreAdapterList> list;
+  ASSERT_EQ(factory_->CreateAdapterList(1, &DXCORE_ADAPTER_ATTRIBUTE_D3D12_GRAPHICS, IID_PPV_ARGS(&list)),
+            S_OK);
+  EXPECT_EQ(list->GetAdapterCount(), 0u);
+  const auto by_type = [&](DXCoreHardwareTypeFilterFlags type) {
+    EXPECT_EQ(
+        factory_->CreateAdapterListByWorkload(DXCoreWorkload::MachineLearning,
+                                              DXCoreRuntimeFilterFlags::D3D12, type, IID_PPV_ARGS(&list)),
+        S_OK);
+    return list->GetAdapterCount();
+  };
+  EXPECT_GE(by_type(DXCoreHardwareTypeFilterFlags::NPU), 1u);
+  EXPECT_EQ(by_type(DXCoreHardwareTypeFilterFlags::GPU), 0u);
+  EXPECT_EQ(by_type(DXCoreHardwareTypeFilterFlags::ComputeAccelerator), 0u);
+}
+
+TEST_F(DxCoreTest, KindOfOneAdapter) {
+  Ptr<IDXCoreAdapterList> list;
+  {
+    const AdapterKindVariable npu("gpu,cpu=npu");
+    ASSERT_EQ(factory_->CreateAdapterList(1, &DXCORE_HARDWARE_TYPE_ATTRIBUTE_NPU, IID_PPV_ARGS(&list)), S_OK);
+    EXPECT_EQ(list->GetAdapterCount(), 1u);
+  }
+  const AdapterKindVariable software("cuda:0=gpu,cpu=software");
+  ASSERT_EQ(list->GetAdapter(0, IID_PPV_ARGS(&adapter_)), S_OK);
+  EXPECT_FALSE(Property<bool>(DXCoreAdapterProperty::IsHardware));
+  EXPECT_FALSE(adapter_->IsAttributeSupported(DXCORE_HARDWARE_TYPE_ATTRIBUTE_GPU));
+}
+
+TEST_F(DxCoreTest, KindThatIsNone) {
+  const AdapterKindVariable wrong("npu,cpu=fpga");
+  Ptr<IDXCoreAdapterFactory> factory;
+  EXPECT_EQ(DXCoreCreateAdapterFactory(IID_PPV_ARGS(&factory)), E_INVALIDARG);
+  EXPECT_STREQ(
+      AnyDmlGetLastErrorMessage(),
+      "DXCoreCreateAdapterFactory: the environment variable ANYDML_ADAPTER_KIND is \"npu,cpu=fpga\" but "
+      "must be gpu, compute, npu or software, or a list such as cpu=npu,cuda:0=gpu");
+  Ptr<IDXGIFactory4> dxgi;
+  EXPECT_EQ(CreateDXGIFactory1(IID_PPV_ARGS(&dxgi)), E_INVALIDARG);
+}
+
 TEST_F(DxCoreTest, Properties) {
   const auto luid = Property<LUID>(DXCoreAdapterProperty::InstanceLuid);
   EXPECT_NE(luid.LowPart, 0u);
@@ -180,6 +237,18 @@ TEST_F(DxgiTest, Enumeration) {
   EXPECT_GE(count, 1u);
   EXPECT_EQ(factory_->EnumAdapters1(count, &adapter), DXGI_ERROR_NOT_FOUND);
   EXPECT_EQ(factory_->EnumAdapters1(0, nullptr), DXGI_ERROR_INVALID_CALL);
+}
+
+TEST_F(DxgiTest, SoftwareWhenToldSo) {
+  const AdapterKindVariable software("software");
+  Ptr<IDXGIAdapter4> adapter;
+  ASSERT_EQ(factory_->EnumWarpAdapter(IID_PPV_ARGS(&adapter)), S_OK);
+  DXGI_ADAPTER_DESC1 desc1;
+  DXGI_ADAPTER_DESC3 desc3;
+  ASSERT_EQ(adapter->GetDesc1(&desc1), S_OK);
+  ASSERT_EQ(adapter->GetDesc3(&desc3), S_OK);
+  EXPECT_EQ(desc1.Flags, static_cast<UINT>(DXGI_ADAPTER_FLAG_SOFTWARE));
+  EXPECT_EQ(desc3.Flags, DXGI_ADAPTER_FLAG3_SOFTWARE);
 }
 
 TEST_F(DxgiTest, OtherWaysToAnAdapter) {

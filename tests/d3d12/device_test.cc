@@ -59,6 +59,33 @@ TEST_F(DeviceCreationTest, RemovedDeviceIsNotGivenOutAgain) {
   EXPECT_EQ(second->GetDeviceRemovedReason(), S_OK);
 }
 
+// There is no background processing: whatever is asked for is so at once.
+TEST_F(DeviceTest, BackgroundProcessingMode) {
+  BOOL further = TRUE;
+  EXPECT_EQ(
+      device()->SetBackgroundProcessingMode(D3D12_BACKGROUND_PROCESSING_MODE_DISABLE_PROFILING_BY_SYSTEM,
+                                            D3D12_MEASUREMENTS_ACTION_KEEP_ALL, nullptr, &further),
+      S_OK);
+  EXPECT_EQ(further, FALSE);
+  const HANDLE event = CreateEvent(nullptr, FALSE, FALSE, nullptr);
+  EXPECT_EQ(device()->SetBackgroundProcessingMode(D3D12_BACKGROUND_PROCESSING_MODE_ALLOWED,
+                                                  D3D12_MEASUREMENTS_ACTION_COMMIT_RESULTS, event, nullptr),
+            S_OK);
+  EXPECT_EQ(WaitForSingleObject(event, 0), WAIT_OBJECT_0);
+  CloseHandle(event);
+  const HANDLE no_event = reinterpret_cast<HANDLE>(uintptr_t{1});  // standard output
+  EXPECT_EQ(device()->SetBackgroundProcessingMode({}, {}, no_event, nullptr), E_HANDLE);
+  EXPECT_TRUE(LastErrorHas("SetBackgroundProcessingMode: hEvent is not an event"));
+  EXPECT_EQ(device()->SetBackgroundProcessingMode(static_cast<D3D12_BACKGROUND_PROCESSING_MODE>(4), {},
+                                                  nullptr, nullptr),
+            E_INVALIDARG);
+  EXPECT_TRUE(LastErrorHas("Mode is 4"));
+  EXPECT_EQ(
+      device()->SetBackgroundProcessingMode({}, static_cast<D3D12_MEASUREMENTS_ACTION>(9), nullptr, nullptr),
+      E_INVALIDARG);
+  EXPECT_TRUE(LastErrorHas("MeasurementsAction is 9"));
+}
+
 TEST_F(DeviceTest, Basics) {
   EXPECT_EQ(device()->GetNodeCount(), 1u);
   const LUID luid = device()->GetAdapterLuid();

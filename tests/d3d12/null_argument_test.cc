@@ -65,7 +65,7 @@ TEST_F(NullTest, DeviceMethods) {
   EXPECT_EQ(device()->EnumerateMetaCommands(nullptr, nullptr), E_INVALIDARG);
   EXPECT_EQ(device()->CreateSharedHandle(nullptr, nullptr, 0, nullptr, nullptr), E_NOTIMPL);
   EXPECT_EQ(device()->OpenSharedHandle(nullptr, GUID{}, nullptr), E_NOTIMPL);
-  EXPECT_EQ(device()->SetBackgroundProcessingMode({}, {}, nullptr, nullptr), E_NOTIMPL);
+  EXPECT_EQ(device()->SetBackgroundProcessingMode({}, {}, nullptr, nullptr), S_OK);
   device()->GetCopyableFootprints(nullptr, 0, 1, 0, nullptr, nullptr, nullptr, nullptr);
   device()->GetCopyableFootprints1(nullptr, 0, 1, 0, nullptr, nullptr, nullptr, nullptr);
   device()->GetResourceTiling(nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr);

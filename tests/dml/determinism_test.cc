@@ -156,7 +156,10 @@ TEST(Determinism, NothingElseMatters) {
     for (const std::string& implementation : ImplementationsUnderTest(*FindImplementation(first))) {
       std::cout << " " << implementation;
       const size_t expected = implementation == "cpu.reference" ? 1 : targets.size();
-      EXPECT_EQ(configurations[StrCat(family.name, " ", implementation)].size(), expected * threads.size())
+      const auto& seen = configurations[StrCat(family.name, " ", implementation)];
+      // The one that needs instructions that not every processor has.
+      if (implementation == "cpu.dot" && seen.empty()) continue;
+      EXPECT_EQ(seen.size(), expected * threads.size())
           << family.name << ": " << implementation
           << " was not run on all targets with all numbers of threads";
     }

@@ -190,6 +190,51 @@ TEST_F(GraphRunTest, OutlivesItsOperators) {
   EXPECT_EQ(Run(compiled.Get(), {{1, 2}}, {2})[0], Floats({6, 8}));
 }
 
+// Keys and values of the past are in the bytes of the present outputs, as FLOAT16, behind CASTs.
+TEST_F(GraphRunTest, PresentOutputsThroughCasts) {
+  constexpr auto kHalf = DML_TENSOR_DATA_TYPE_FLOAT16;
+  const Tensor rows(kFloat, {1, 1, 1, 2}), lengths(DML_TENSOR_DATA_TYPE_INT32, {1, 1, 1, 1});
+  const Tensor present(kFloat, {1, 1, 3, 2}), cache(kHalf, {1, 1, 3, 2});
+  DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC desc = {};
+  desc.QueryTensor = desc.KeyTensor = desc.ValueTensor = desc.OutputTensor = rows.desc();
+  desc.PastSequenceLengthsTensor = lengths.desc();
+  desc.OutputPresentKeyTensor = desc.OutputPresentValueTensor = present.desc();
+  desc.Scale = 1;
+  desc.QueryHeadCount = desc.KeyValueHeadCount = 1;
+  desc.MaskType = DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE;
+  const DML_CAST_OPERATOR_DESC cast = {present.desc(), cache.desc()};
+  GraphBuilder graph;
+  const UINT attention = graph.Operator(h().CreateOperator(DML_OPERATOR_MULTIHEAD_ATTENTION1, &desc));
+  const UINT key = graph.Operator(h().CreateOperator(DML_OPERATOR_CAST, &cast));
+  const UINT value = graph.Operator(h().CreateOperator(DML_OPERATOR_CAST, &cast));
+  graph.Input(0, attention, 0).Input(1, attention, 1).Input(2, attention, 2).Input(3, attention, 11);
+  graph.Edge(attention, 1, key, 0).Edge(attention, 2, value, 0);
+  graph.Output(attention, 0, 0).Output(key, 0, 1).Output(value, 0, 2);
+  const auto compiled = graph.Compile(h().dml());
+  const auto query = h().Upload(Floats{7, 8}), new_key = h().Upload(Floats{0, 0});
+  const auto new_value = h().Upload(Floats{3, 5}), past = h().Upload(std::vector<int32_t>{1});
+  // One row of the past, room for two more: 0, 0 and 1, 3; 0x3C00 is 1, 0x4200 is 3.
+  const auto keys = h().Upload(std::vector<uint16_t>{0, 0, 1, 2, 3, 4});
+  const auto values = h().Upload(std::vector<uint16_t>{0x3C00, 0x4200, 1, 2, 3, 4});
+  const auto output = h().CreateBuffer(8);
+  h().Initialize(compiled.Get());
+  h().Dispatch(compiled.Get(), {{query.Get()}, {new_key.Get()}, {new_value.Get()}, {past.Get()}},
+               {{output.Get()}, {keys.Get()}, {values.Get()}});
+  // Both keys are 0: the values' average.
+  EXPECT_EQ(h().Download<float>(output.Get(), 2), Floats({2, 4}));
+  EXPECT_EQ(h().Download<uint16_t>(keys.Get(), 6), std::vector<uint16_t>({0, 0, 0, 0, 3, 4}));
+  EXPECT_EQ(h().Download<uint16_t>(values.Get(), 6),
+            std::vector<uint16_t>({0x3C00, 0x4200, 0x4200, 0x4500, 3, 4}));
+
+  // An intermediate output that nobody gave a past.
+  GraphBuilder lost;
+  lost.Operator(h().CreateOperator(DML_OPERATOR_MULTIHEAD_ATTENTION1, &desc));
+  lost.Input(0, 0, 0).Input(1, 0, 1).Input(2, 0, 2).Input(3, 0, 11).Output(0, 0, 0).Output(0, 1, 1);
+  ComPtr<IDMLCompiledOperator> refused;
+  ExpectFailure(lost.TryCompile(h().dml(), &refused), E_INVALIDARG,
+                "node 0 (MULTIHEAD_ATTENTION1): OutputPresentValueTensor is read as well as written");
+}
+
 // Recorded once with nothing but the persistent resource, then bound in part, run by run.
 TEST_F(GraphRunTest, VolatileDescriptors) {
   GraphBuilder graph;

@@ -154,6 +154,8 @@ void ExpectSafe(DmlHarness& harness, const Scatter& test) {
        ImplementationsUnderTest(*FindImplementation(test.problem.desc.schema->type))) {
     OnEveryTarget([&](const char*) {
       const ApiResult result = RunThroughApi(harness, test.problem, implementation);
+      // On the CPU all fit.
+      if (result.implementation.empty() && BackendUnderTest() != "cpu") return;
       ASSERT_EQ(result.implementation, implementation);
       EXPECT_TRUE(result.outputs.at(0) == test.expected) << implementation;
       ASSERT_EQ(result.messages.size(), test.first_bad.empty() ? 0u : 1u) << implementation;

@@ -99,7 +99,8 @@ class KernelTest : public ::testing::Test {
     std::shared_ptr<Program> program;
     EXPECT_TRUE(MakeProgram(source->desc(), std::move(lowered), &program).ok());
     ComPtr<IDMLCompiledOperator> compiled;
-    test::Check(CreateComObject<CompiledOperator>(IID_PPV_ARGS(&compiled), source, std::move(program)),
+    test::Check(CreateComObject<CompiledOperator>(IID_PPV_ARGS(&compiled), source->device(), source,
+                                                  std::move(program)),
                 "CreateComObject");
     return compiled;
   }

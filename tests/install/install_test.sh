@@ -26,6 +26,18 @@ export PKG_CONFIG_PATH=$libdir
 "$cxx" -std=c++17 "${flags[@]}" "$source/main.cpp" -o "$work/consumer" $(pkg-config --cflags --libs directml)
 "$work/consumer"
 
+echo "== the folders of a NuGet package"
+"$cmake" --install "$build" --component nuget --prefix "$work/nuget" >>"$work/install.log"
+libraries=$(dirname "$(find "$work/nuget/bin" -name libdirectml.so)")
+# No other include folder: what DirectX-Headers needs is found, too.
+"$cxx" -std=c++17 "${flags[@]}" "$source/main.cpp" -o "$work/nuget_consumer" -I "$work/nuget/include" \
+  -L "$libraries" -ldirectml -ld3d12 -ldxcore -ldxgi -lanydml
+LD_LIBRARY_PATH=$libraries "$work/nuget_consumer"
+if compgen -G "$prefix/bin/*-linux" >/dev/null; then
+  echo "the usual installation has the folders of a package"
+  exit 1
+fi
+
 echo "== the installed command line"
 "$prefix/bin/anydml" adapters
 "$prefix/bin/anydml" conformance --adapter cpu --filter examples/

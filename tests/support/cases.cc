@@ -18,29 +18,12 @@ double TestSeconds(double usual) {
 
 std::span<const CaseFamily> AllCaseFamilies() {
   static const CaseFamily kFamilies[] = {
-      AttentionCases(),        //
-      BatchNormCases(),        //
-      ConvolutionCases(),      //
-      DynamicQuantizeCases(),  //
-      ElementCases(),          //
-      FoldCases(),             //
-      GatherCases(),           //
-      GemmCases(),             //
-      GenerateCases(),         //
-      IntegerProductCases(),   //
-      LrnCases(),              //
-      MoveCases(),             //
-      MvnCases(),              //
-      OneHotCases(),           //
-      PoolingCases(),          //
-      RecurrentCases(),        //
-      ReduceCases(),           //
-      ResampleCases(),         //
-      RoiCases(),              //
-      ScanCases(),             //
-      ScatterCases(),          //
-      SoftmaxCases(),          //
-      TopKCases(),             //
+      AttentionCases(), BatchNormCases(),      ConvolutionCases(), DynamicQuantizeCases(),
+      ElementCases(),   FoldCases(),           GatherCases(),      GemmCases(),
+      GenerateCases(),  IntegerProductCases(), LrnCases(),         MoveCases(),
+      MvnCases(),       OneHotCases(),         PoolingCases(),     RecurrentCases(),
+      ReduceCases(),    ResampleCases(),       RoiCases(),         ScanCases(),
+      ScatterCases(),   SoftmaxCases(),        TopKCases(),
   };
   return kFamilies;
 }

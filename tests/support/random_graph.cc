@@ -58,10 +58,8 @@ class Maker {
  public:
   Maker(uint64_t seed, GraphKinds kinds) : random_(seed), families_(FamiliesOf(kinds)) {
     // Half of all clients' operators are element-wise.
-    for (const CaseFamily& family : families_) {
-      if (std::string_view(family.name) == "element") families_.insert(families_.end(), 3, family);
-      if (std::string_view(family.name) == "element") break;
-    }
+    const CaseFamily element = ElementCases();
+    families_.insert(families_.end(), families_.size(), element);
   }
 
   RandomGraph Make() {
@@ -88,8 +86,11 @@ class Maker {
     }
     RandomGraph::Node node{std::move(best.desc), {}};
     const auto tensors = InputsOf(&node.desc);
+    const auto type = static_cast<OperatorType>(node.desc.schema->type);
+    const bool may_own =
+        type != OperatorType::kRnn && type != OperatorType::kLstm && type != OperatorType::kGru;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      node.inputs.push_back(tensors[i] == nullptr ? Source{} : Feed(tensors[i], best.inputs[i]));
+      node.inputs.push_back(tensors[i] == nullptr ? Source{} : Feed(tensors[i], best.inputs[i], may_own));
     }
     graph_.nodes.push_back(std::move(node));
   }
@@ -115,7 +116,7 @@ class Maker {
     return count;
   }
 
-  Source Feed(TensorDesc* tensor, const Bytes& content) {
+  Source Feed(TensorDesc* tensor, const Bytes& content, bool may_own) {
     tensor->owned_by_dml = false;
     const auto feeds = FeedsFor(*tensor);
     if (!feeds.empty() && random_() % 8 != 0) {
@@ -127,7 +128,7 @@ class Maker {
       graph_.constants.push_back(content);
       return {Source::Kind::kConstant, static_cast<uint32_t>(graph_.constants.size() - 1), 0};
     }
-    const bool owned = random_() % 4 == 0;
+    const bool owned = may_own && random_() % 4 == 0;
     tensor->owned_by_dml = owned;
     graph_.inputs.push_back(content);
     graph_.owned.push_back(owned);

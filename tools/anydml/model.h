@@ -45,6 +45,7 @@ struct ModelOperator {
   std::string where;  // "model.json:12:5: dispatchables.NAME: "
   OperatorDesc desc;
   uint32_t execution_flags = 0;
+  bool as_graph = false;            // compiled as a graph of one node
   std::vector<ModelBinding> owned;  // one per input, or empty when DirectML owns none
 };
 

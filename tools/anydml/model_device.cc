@@ -3,6 +3,15 @@
 #include "anydml/c_desc.h"
 
 namespace anydml::tools {
+namespace {
+
+std::vector<bool> Presence(const std::vector<const TensorDesc*>& tensors) {
+  std::vector<bool> present;
+  for (const TensorDesc* tensor : tensors) present.push_back(tensor != nullptr);
+  return present;
+}
+
+}  // namespace
 
 Status At(const std::string& where, const Status& status) {
   return status.ok() ? status : Status(status.code(), where + status.message());
@@ -20,7 +29,12 @@ Status ModelOnDevice::Prepare() {
 Status ModelOnDevice::Compile(const ModelOperator& op) {
   const CDesc desc(op.desc);
   const auto flags = static_cast<DML_EXECUTION_FLAGS>(op.execution_flags);
-  return session_->Compile(desc.get(), flags, Bind(op.owned), &operators_.emplace_back());
+  CompiledOperator& compiled = operators_.emplace_back();
+  if (op.as_graph) {
+    return session_->CompileAsGraph(desc.get(), Presence(op.desc.inputs()), Presence(op.desc.outputs()),
+                                    flags, Bind(op.owned), &compiled);
+  }
+  return session_->Compile(desc.get(), flags, Bind(op.owned), &compiled);
 }
 
 Status ModelOnDevice::Record(const DispatchCommand& command) {

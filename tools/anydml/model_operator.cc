@@ -264,15 +264,13 @@ JsonValue TypeOnly(std::string_view name) {
   return object;
 }
 
-Status CheckCompileType(const JsonNode& node) {
+Status ReadCompileType(const JsonNode& node, bool* as_graph) {
   const std::optional<JsonNode> type = node.Find("dmlCompileType");
   if (!type) return {};
   std::string text;
   ANYDML_RETURN_IF_ERROR(type->Get(&text));
-  if (text == "DmlCompileOp") return {};
-  if (text == "DmlCompileGraph") {
-    return type->At(Status(Code::kUnsupported, "graphs are not supported yet; DmlCompileOp is"));
-  }
+  *as_graph = text == "DmlCompileGraph";
+  if (*as_graph || text == "DmlCompileOp") return {};
   constexpr std::string_view kNames[] = {"DmlCompileOp", "DmlCompileGraph"};
   return type->Error("'", Printable(text), "' is neither DmlCompileOp nor DmlCompileGraph",
                      DidYouMean(text, kNames));
@@ -306,7 +304,7 @@ Status ReadModelOperator(const JsonNode& node, const Model& model, ModelOperator
   constexpr std::string_view kKeys[] = {"type",     "Type",           "desc",          "Desc",
                                         "bindings", "dmlCompileType", "executionFlags"};
   ANYDML_RETURN_IF_ERROR(FindOperatorType(node, &out->desc.schema));
-  ANYDML_RETURN_IF_ERROR(CheckCompileType(node));
+  ANYDML_RETURN_IF_ERROR(ReadCompileType(node, &out->as_graph));
   out->where = node.Where();
   if (const std::optional<JsonNode> flags = node.Find("executionFlags")) {
     ANYDML_RETURN_IF_ERROR(ReadFlags(*flags, "DML_EXECUTION_FLAGS", &out->execution_flags));

@@ -274,6 +274,43 @@ Status Session::Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags
   return Initialize(owned, out);
 }
 
+Status Session::CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<bool>& inputs,
+                               const std::vector<bool>& outputs, DML_EXECUTION_FLAGS flags,
+                               std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out) {
+  ComPtr<IDMLOperator> op;
+  ANYDML_RETURN_IF_ERROR(Check(dml_->CreateOperator(&desc, IID_PPV_ARGS(&op)), "creating the operator"));
+  const DML_OPERATOR_GRAPH_NODE_DESC node{op.Get(), nullptr};
+  const DML_GRAPH_NODE_DESC nodes[] = {{DML_GRAPH_NODE_TYPE_OPERATOR, &node}};
+  std::vector<DML_INPUT_GRAPH_EDGE_DESC> in(inputs.size());
+  std::vector<DML_OUTPUT_GRAPH_EDGE_DESC> from(outputs.size());
+  std::vector<DML_GRAPH_EDGE_DESC> input_edges, output_edges;
+  for (UINT i = 0; i < inputs.size(); ++i) {
+    in[i] = {i, 0, i, nullptr};
+    if (inputs[i]) input_edges.push_back({DML_GRAPH_EDGE_TYPE_INPUT, &in[i]});
+  }
+  for (UINT i = 0; i < outputs.size(); ++i) {
+    from[i] = {0, i, i, nullptr};
+    if (outputs[i]) output_edges.push_back({DML_GRAPH_EDGE_TYPE_OUTPUT, &from[i]});
+  }
+  const DML_GRAPH_DESC graph{static_cast<UINT>(inputs.size()),
+                             static_cast<UINT>(outputs.size()),
+                             1,
+                             nodes,
+                             static_cast<UINT>(input_edges.size()),
+                             input_edges.data(),
+                             static_cast<UINT>(output_edges.size()),
+                             output_edges.data(),
+                             0,
+                             nullptr};
+  ComPtr<IDMLDevice1> device;
+  ANYDML_RETURN_IF_ERROR(Check(dml_.As(&device), "asking for IDMLDevice1"));
+  ANYDML_RETURN_IF_ERROR(
+      Check(device->CompileGraph(&graph, flags, IID_PPV_ARGS(&out->compiled)), "compiling the graph"));
+  keep_alive_.emplace_back(out->compiled);
+  out->explanation = AnyDmlExplainImplementation(out->compiled.Get());
+  return Initialize(owned, out);
+}
+
 Status Session::Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
                        std::span<const DML_BUFFER_BINDING> outputs) {
   ComPtr<IDMLBindingTable> table;

@@ -81,6 +81,11 @@ class Session {
   Status Wrap(void* memory, uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
   Status Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags,
                  std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
+  // The same as a graph of one node, whose inputs and outputs are the operator's; those that are not present
+  // have no edge.
+  Status CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<bool>& inputs,
+                        const std::vector<bool>& outputs, DML_EXECUTION_FLAGS flags,
+                        std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
   Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
                 std::span<const DML_BUFFER_BINDING> outputs);
   // Executes what was recorded; `data_error` as in RunResult.

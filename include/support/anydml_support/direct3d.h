@@ -7,16 +7,35 @@
 
 #include <anydml_support/win32.h>
 
-// include_next, because include/support wraps these very names.
+// Programs pass &CD3DX12_RESOURCE_DESC::Buffer(size), which MSVC takes. clang would call it an error.
+#ifdef __clang__
+#pragma clang diagnostic warning "-Waddress-of-temporary"
+#endif
+
+// Each is the real header where a program's own folders come first. Else it is
+// the wrapper of that name, which leads here and adds nothing, and the real one
+// is behind it on the path.
+#include <directx/d3d12.h>
+#ifndef __d3d12_h__
 #include_next <directx/d3d12.h>
+#endif
+#include <directx/d3d12sdklayers.h>
+#ifndef __d3d12sdklayers_h__
 #include_next <directx/d3d12sdklayers.h>
+#endif
+#include <directx/dxcore.h>
+#ifndef _DXCOREEXTMODULE_H_
 #include_next <directx/dxcore.h>
+#endif
 
 #include <anydml_support/newer_names.h>
 
 // dxguids.h covers the headers seen before it and can be included only once,
 // so it comes after all of them.
+#include <dxguids/dxguids.h>
+#ifndef WINADAPTER_IID
 #include_next <dxguids/dxguids.h>
+#endif
 
 #include <anydml_support/iid.h>
 

@@ -10,6 +10,9 @@
 #include <anydml_support/win_error.h>
 #include <anydml_support/win_events.h>
 #include <anydml_support/win_misc.h>
+
+// On Windows it comes with d3d12.h, through rpcndr.h.
+typedef unsigned char byte;
 #endif
 
 #endif  // ANYDML_SUPPORT_WIN32_H_

@@ -7,8 +7,16 @@
 // of DirectX-Headers, which programs cannot change.
 #pragma GCC system_header
 
-// include/support/wsl/winadapter.h leads here; this reaches the real one.
+// include/support/wsl/winadapter.h leads here. The real one is behind it on the path, or before it where a
+// program's own folders come first.
+#if __has_include_next(<wsl/winadapter.h>)
 #include_next <wsl/winadapter.h>
+#else
+#include <wsl/winadapter.h>
+#endif
+
+// What windows.h brings in by the way.
+#include <float.h>
 
 // DEFINE_GUID only declares, leaving the definitions to a static library
 // (libDirectX-Guids) that programs would have to link. Weak definitions make
@@ -20,6 +28,39 @@
   EXTERN_C __attribute__((weak)) const GUID name = {l, w1, w2, {b1, b2, b3, b4, b5, b6, b7, b8}}
 // winadapter has declared this one already.
 DEFINE_GUID(IID_IUnknown, 0x00000000, 0x0000, 0x0000, 0xc0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x46);
+#endif
+
+// winadapter's __uuidof knows the interfaces that something was declared for. Classes of a program's own may
+// carry
+// __declspec(uuid(...)) instead where clang has -fms-extensions; then its keyword of the same name knows
+// them.
+#if defined(__cplusplus) && defined(__is_identifier)
+#pragma push_macro("__uuidof")
+#undef __uuidof
+#if !__is_identifier(__uuidof)
+extern "C++" {
+template <typename T>
+#if __wsl_stub_uuidof_use_constexpr
+constexpr
+#endif
+    const GUID&
+    __wsl_stub_uuidof() {
+  return __uuidof(T);
+}
+}
+#endif
+#pragma pop_macro("__uuidof")
+#endif
+
+// As on Windows, what STDMETHOD declares does not throw and may override a function that says noexcept. Only
+// __declspec does that, and only clang has it, under -fms-extensions.
+#if defined(__cplusplus) && !defined(CINTERFACE) && defined(__has_declspec_attribute)
+#if __has_declspec_attribute(nothrow)
+#undef STDMETHOD
+#undef STDMETHOD_
+#define STDMETHOD(method) virtual __declspec(nothrow) HRESULT STDMETHODCALLTYPE method
+#define STDMETHOD_(type, method) virtual __declspec(nothrow) type STDMETHODCALLTYPE method
+#endif
 #endif
 
 // -----------------------------------------------------------------------------
@@ -111,6 +152,9 @@ typedef SECURITY_ATTRIBUTES* LPSECURITY_ATTRIBUTES;
 #ifndef CALLBACK
 #define CALLBACK
 #endif
+#ifndef __fallthrough
+#define __fallthrough __attribute__((fallthrough))
+#endif
 #ifndef FORCEINLINE
 #define FORCEINLINE inline __attribute__((always_inline))
 #endif
@@ -192,6 +236,25 @@ inline bool IsEqualIID(REFIID a, REFIID b) { return IsEqualGUID(a, b); }
 #define ERROR_ALREADY_EXISTS 183u
 #define ERROR_MORE_DATA 234u
 #define ERROR_TIMEOUT 1460u
+#endif
+// One by one: programs define those that they miss.
+#ifndef ERROR_NO_UNICODE_TRANSLATION
+#define ERROR_NO_UNICODE_TRANSLATION 1113u
+#endif
+#ifndef ERROR_NOT_FOUND
+#define ERROR_NOT_FOUND 1168u
+#endif
+#ifndef ERROR_CANCELLED
+#define ERROR_CANCELLED 1223u
+#endif
+#ifndef ERROR_INTERNAL_ERROR
+#define ERROR_INTERNAL_ERROR 1359u
+#endif
+#ifndef ERROR_FILE_CORRUPT
+#define ERROR_FILE_CORRUPT 1392u
+#endif
+#ifndef ERROR_GRAPHICS_INVALID_DISPLAY_ADAPTER
+#define ERROR_GRAPHICS_INVALID_DISPLAY_ADAPTER ((HRESULT)0xC0262002L)
 #endif
 
 #ifndef SEVERITY_SUCCESS

@@ -16,6 +16,8 @@
 
 #ifdef ANYDML_NO_WIN32
 #include <anydml_support/win_error.h>
+#else
+#include <wil/resource.h>  // programs expect unique_handle here
 #endif
 
 namespace wil {

@@ -115,5 +115,26 @@ TEST(BatchNormCheck, Refusals) {
       "2");
 }
 
+// Rows of whole units and others, in one part and in several.
+TEST(BatchNorm, LongRows) {
+  std::mt19937_64 random(TestSeed());
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    for (const std::vector<uint32_t>& sizes :
+         {std::vector<uint32_t>{2, 3, 20, 40}, {2, 3, 13, 17}, {1, 2, 100, 128}, {1, 2, 99, 101}}) {
+      const TensorDesc x = Packed(type, sizes), parameter = Packed(type, {1, sizes[1], 1, 1});
+      ExpectAllAgree(MakeDesc("BATCH_NORMALIZATION", {{"InputTensor", x},
+                                                      {"MeanTensor", parameter},
+                                                      {"VarianceTensor", parameter},
+                                                      {"ScaleTensor", parameter},
+                                                      {"BiasTensor", parameter},
+                                                      {"OutputTensor", x},
+                                                      {"Spatial", 1u},
+                                                      {"Epsilon", 1e-5f}}),
+                     {RandomBytes(x, random), RandomBytes(parameter, random), RandomBytes(parameter, random),
+                      RandomBytes(parameter, random), RandomBytes(parameter, random)});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace anydml::testing

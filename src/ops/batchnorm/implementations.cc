@@ -18,6 +18,7 @@ Exactness ExactnessOf(const BatchNormProblem& problem) {
 constexpr Implementation<BatchNormProblem> kImplementations[] = {
     {"cpu.rows", "cpu", ANYDML_ON_CPU(CreateBatchNormRows), nullptr, {}, ExactnessOf},
     {"cpu.steps", "cpu", ANYDML_ON_CPU(CreateBatchNormSteps), nullptr, {}, ExactnessOf},
+    {"cuda.rows", "cuda", ANYDML_ON_CUDA(CreateBatchNormRowsCuda), nullptr, {}, ExactnessOf},
     {"cuda.steps", "cuda", ANYDML_ON_CUDA(CreateBatchNormSteps), nullptr, {}, ExactnessOf},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateBatchNormReference)},
 };

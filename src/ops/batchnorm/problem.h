@@ -58,6 +58,8 @@ std::span<const char* const> BatchNormImplementationNames();
 
 std::unique_ptr<const Kernel> CreateBatchNormRows(const BatchNormProblem& problem,
                                                   const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateBatchNormRowsCuda(const BatchNormProblem& problem,
+                                                      const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateBatchNormSteps(const BatchNormProblem& problem,
                                                    const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateBatchNormReference(const BatchNormProblem& problem,

@@ -162,15 +162,6 @@ bool DeviceCopies::AddTransposed(uint32_t number) {
   copy.columns = columns;
   std::copy(outer.loops.begin() + across + 1, outer.loops.begin() + outer.rank, outer.loops.begin() + across);
   --outer.rank;
-  const uint32_t rows = element_bytes_ == 8 ? 32 : element_bytes_ == 4 ? 64 : 128;
-  const uint32_t edge = element_bytes_ == 1 ? 128 : 64;
-  const uint64_t row_tiles = (copy.rows.size + rows - 1) / rows;
-  const uint64_t column_tiles = (columns.size + edge - 1) / edge;
-  copy.row_tiles = static_cast<uint32_t>(row_tiles);
-  copy.column_tiles = static_cast<uint32_t>(column_tiles);
-  copy.tiles = FastDivisor(static_cast<uint32_t>(row_tiles * column_tiles));
-  copy.band_tiles =
-      FastDivisor(static_cast<uint32_t>(std::min<uint64_t>(kBandRows, row_tiles) * column_tiles));
   copy.outer = DeviceNest<2>(outer);
   uint64_t elements = copy.rows.size | columns.size | copy.rows.strides[kTo] | columns.strides[kFrom];
   for (uint32_t d = 0; d < outer.rank; ++d) {
@@ -238,13 +229,23 @@ void DeviceCopies::LaunchTransposed(KernelChain* chain, const KernelArguments& a
   copy.to = ToOf(copies_[group.begin], arguments);
   const bool in_vectors =
       group.in_vectors && LargestUnit(AddressOf(copy.from) | AddressOf(copy.to)) == kMaxUnitBytes;
-  const uint64_t all = Iterations(copies_[group.begin].nest);
-  const uint64_t outer = all / copy.rows.size / copy.columns.size;
-  const uint64_t blocks = outer * copy.row_tiles * copy.column_tiles;
+  const uint64_t outer = Iterations(copies_[group.begin].nest) / copy.rows.size / copy.columns.size;
+  const auto launch = [&](void (*kernel)(TransposedCopy), uint64_t rows, uint64_t columns, uint32_t threads) {
+    copy.order = TileOrder((copy.rows.size + rows - 1) / rows, (copy.columns.size + columns - 1) / columns);
+    chain->Launch(kernel, outer * copy.order.tiles(), threads, copy);
+  };
   DispatchByUnit(element_bytes_, [&]<typename T>() {
     if constexpr (sizeof(T) <= 8) {
-      chain->Launch(in_vectors ? TransposeVectorsKernel<T> : TransposeKernel<T>, blocks, kTransposeThreads,
-                    copy);
+      constexpr uint32_t kRows = kTransposeRows<T>, kColumns = kTransposeColumns<T>;
+      if (!in_vectors) return launch(TransposeKernel<T>, kRows, kColumns, kTransposeThreads);
+      // Longer lines of the target, where there are enough.
+      constexpr uint32_t kWide = 128;
+      if constexpr (sizeof(T) == 2) {
+        if (copy.columns.size >= 4 * kWide) {
+          return launch(TransposeVectorsKernel<T, kWide>, kRows, kWide, VectorTile<T, kWide>::kThreads);
+        }
+      }
+      launch(TransposeVectorsKernel<T, kColumns>, kRows, kColumns, VectorTile<T>::kThreads);
     }
   });
 }

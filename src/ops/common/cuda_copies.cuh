@@ -7,6 +7,7 @@
 #include "kernel/kernel.h"
 #include "ops/common/cuda_chain.cuh"
 #include "ops/common/cuda_copy.cuh"
+#include "ops/common/cuda_tiles.cuh"
 
 namespace anydml {
 
@@ -28,10 +29,7 @@ struct TransposedCopy {
   std::byte* to = nullptr;
   LoopNest<2>::Loop rows;     // with the source's neighbours
   LoopNest<2>::Loop columns;  // with the target's
-  FastDivisor tiles;          // of an iteration of the outer loops
-  FastDivisor band_tiles;     // of as many rows of tiles as are taken together
-  uint32_t row_tiles = 0;
-  uint32_t column_tiles = 0;
+  TileOrder order;            // as large as the kernel has them
   DeviceNest<2> outer;
 };
 

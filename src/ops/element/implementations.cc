@@ -16,6 +16,7 @@ constexpr Implementation<ElementProblem> kImplementations[] = {
     {"cpu.tiles", "cpu", ANYDML_ON_CPU(CreateElementTiles), nullptr, {}, ExactnessOf},
     {"cuda.copy", "cuda", ANYDML_ON_CUDA(CreateElementCopyCuda)},
     {"cuda.flat", "cuda", ANYDML_ON_CUDA(CreateElementFlatCuda), nullptr, {}, ExactnessOf},
+    {"cuda.across", "cuda", ANYDML_ON_CUDA(CreateElementAcrossCuda), nullptr, {}, ExactnessOf},
     {"cuda.program", "cuda", ANYDML_ON_CUDA(CreateElementProgramCuda), nullptr, {}, ExactnessOf},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateElementReference)},
 };

@@ -56,6 +56,8 @@ std::unique_ptr<const Kernel> CreateElementCopyCuda(const ElementProblem& proble
                                                     const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateElementFlatCuda(const ElementProblem& problem,
                                                     const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateElementAcrossCuda(const ElementProblem& problem,
+                                                      const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateElementProgramCuda(const ElementProblem& problem,
                                                        const LowerContext& context, std::string* why_not);
 

@@ -230,5 +230,28 @@ TEST(QuantizeValues, QuantizedLinearAdd) {
   Expect(name, {a, F32({0.5f}), absent, a, F32({0.5f}), U8({255}), F32({1})}, {}, {U8({0, 72, 0})});
 }
 
+// Every FLOAT16 number by scales of all kinds: tiny, large, negative, none, infinite.
+TEST(QuantizeValues, AllHalves) {
+  constexpr uint32_t kElements = 65536 + 5;
+  std::vector<uint16_t> bits(kElements);
+  for (uint32_t i = 0; i < kElements; ++i) bits[i] = static_cast<uint16_t>(i);
+  const TensorDesc x = Packed(DataType::kFloat16, {kElements});
+  const TensorDesc scales = Strided(DataType::kFloat16, {kElements}, {0});
+  for (const float scale : {0.1f, -0.37f, 0.0625f, 3.0f, 0x1p-24f, 0x1.ffcp-3f, 65504.f, 0.f, -kInf, kNan}) {
+    for (const DataType to : {DataType::kInt8, DataType::kUInt8}) {
+      const TensorDesc zero_points = Strided(to, {kElements}, {0});
+      Bytes one(scales.total_bytes), zero_point(zero_points.total_bytes);
+      const uint16_t scale_bits = ToHalf(scale).bits;
+      std::memcpy(one.data(), &scale_bits, sizeof(scale_bits));
+      zero_point[0] = 100;
+      ExpectAllAgree(MakeDesc("ELEMENT_WISE_QUANTIZE_LINEAR", {{"InputTensor", x},
+                                                               {"ScaleTensor", scales},
+                                                               {"ZeroPointTensor", zero_points},
+                                                               {"OutputTensor", Packed(to, {kElements})}}),
+                     {Scattered(x, bits), one, zero_point});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace anydml::testing

@@ -7,6 +7,7 @@ namespace {
 
 constexpr Implementation<MoveProblem> kMove[] = {
     {"cpu.copies", "cpu", ANYDML_ON_CPU(CreateMoveCpu)},
+    {"cuda.frame", "cuda", ANYDML_ON_CUDA(CreateFrameCuda)},
     {"cuda.copies", "cuda", ANYDML_ON_CUDA(CreateMoveCuda)},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateMoveReference)},
 };

@@ -329,5 +329,38 @@ TEST(ValueScale, ABiasPerChannel) {
   EXPECT_EQ(Result(desc, Counting(6)), (Values{3, 5, 16, 18, 110, 112}));
 }
 
+// Frames around images whose rows are as long as a unit and longer, of elements of every width.
+TEST(Padding, Frames) {
+  std::mt19937_64 random(TestSeed());
+  for (const DataType type : {DataType::kUInt8, DataType::kFloat16, DataType::kFloat32, DataType::kInt64}) {
+    for (const uint32_t width : {14u, 15u, 45u}) {
+      const TensorDesc input = Packed(type, {2, 3, 7, width});
+      const TensorDesc columns = Strided(type, {2, 3, 7, width}, {3 * 7 * width, 7 * width, 1, 7});
+      const TensorDesc output = Packed(type, {2, 4, 8, width + 2});
+      for (const TensorDesc& from : {input, columns}) {
+        ExpectAllAgree(MakeDesc("PADDING", {{"InputTensor", from},
+                                            {"OutputTensor", output},
+                                            {"PaddingMode", 0u},
+                                            {"PaddingValue", 7.0f},
+                                            {"DimensionCount", 4u},
+                                            {"StartPadding", Sizes{0, 1, 0, 1}},
+                                            {"EndPadding", Sizes{0, 0, 1, 1}}}),
+                       {RandomBytes(from, random)});
+      }
+    }
+  }
+}
+
+// Lines long enough for the wide tiles of 2-byte elements.
+TEST(Transpose, LongLines) {
+  std::mt19937_64 random(TestSeed());
+  for (const uint32_t rows : {136u, 133u}) {
+    const TensorDesc input = Strided(DataType::kFloat16, {rows, 520}, {1, rows});
+    const TensorDesc output = Packed(DataType::kFloat16, {rows, 520});
+    ExpectAllAgree(MakeDesc("ELEMENT_WISE_IDENTITY", {{"InputTensor", input}, {"OutputTensor", output}}),
+                   {RandomBytes(input, random)});
+  }
+}
+
 }  // namespace
 }  // namespace anydml::testing

@@ -41,6 +41,8 @@ std::unique_ptr<const Kernel> CreateMoveCpu(const MoveProblem& problem, const Lo
                                             std::string* why_not);
 std::unique_ptr<const Kernel> CreateMoveCuda(const MoveProblem& problem, const LowerContext& context,
                                              std::string* why_not);
+std::unique_ptr<const Kernel> CreateFrameCuda(const MoveProblem& problem, const LowerContext& context,
+                                              std::string* why_not);
 std::unique_ptr<const Kernel> CreateMoveReference(const MoveProblem& problem, const LowerContext& context,
                                                   std::string* why_not);
 

@@ -278,6 +278,59 @@ TEST(Gru, OnnxDefaults) {
   }
 }
 
+// Numbers from -1 to 1, divided: sums of `divisor` products of them stay within 1.
+std::vector<float> Numbers(uint64_t count, uint32_t divisor = 1) {
+  std::vector<float> numbers(count);
+  uint32_t state = divisor;
+  for (float& number : numbers) {
+    state = state * 1664525 + 1013904223;
+    number = (static_cast<float>(state >> 24) - 127.5f) / 127.5f / static_cast<float>(divisor);
+  }
+  return numbers;
+}
+
+// With every tensor that there may be, both directions.
+Network Whole(const char* name, uint32_t steps, uint32_t batch, uint32_t inputs, uint32_t units) {
+  const bool is_lstm = name == std::string("LSTM");
+  const uint32_t gates = is_lstm ? 4 : name == std::string("GRU") ? 3 : 1;
+  const std::vector<uint32_t> state = {1, 2, batch, units};
+  Network network = Make(name, kBidirectional);
+  network.Input("InputTensor", {1, steps, batch, inputs}, Numbers(uint64_t{steps} * batch * inputs))
+      .Input("WeightTensor", {1, 2, gates * units, inputs}, Numbers(2 * gates * units * inputs, inputs))
+      .Input("RecurrenceTensor", {1, 2, gates * units, units}, Numbers(2 * gates * units * units, units))
+      .Input("BiasTensor", {1, 1, 2, 2 * gates * units}, Numbers(4 * gates * units, 2))
+      .Input("HiddenInitTensor", state, Numbers(2 * batch * units))
+      .Set("OutputSequenceTensor", F32({steps, 2, batch, units}))
+      .Set("OutputSingleTensor", F32(state));
+  std::vector<uint32_t> lengths(batch, steps);
+  lengths.back() = (steps + 1) / 2;
+  network.Lengths(lengths);
+  if (!is_lstm) return network;
+  return network.Input("CellMemInitTensor", state, Numbers(2 * batch * units))
+      .Input("PeepholeTensor", {1, 1, 2, 3 * units}, Numbers(6 * units, 3))
+      .Set("OutputCellSingleTensor", F32(state));
+}
+
+void ExpectImplementationsAgree(uint32_t steps, uint32_t batch, uint32_t inputs, uint32_t units) {
+  constexpr const char* kTanh = "ACTIVATION_TANH";
+  constexpr const char* kSigmoid = "ACTIVATION_SIGMOID";
+  Whole("RNN", steps, batch, inputs, units).Named({kTanh, kSigmoid}).Run();
+  Whole("LSTM", steps, batch, inputs, units).Named({kSigmoid, kTanh, kTanh, kSigmoid, kTanh, kTanh}).Run();
+  Network gru = Whole("GRU", steps, batch, inputs, units).Named({kSigmoid, kTanh, kSigmoid, kTanh});
+  gru.Run();
+  gru.Set("LinearBeforeReset", 1u).Run();
+}
+
+// More than a multiprocessor has a row of weights for.
+TEST(Recurrent, ManyUnits) { ExpectImplementationsAgree(2, 3, 5, 278); }
+
+TEST(Recurrent, ManySteps) { ExpectImplementationsAgree(150, 2, 3, 10); }
+
+TEST(Recurrent, LargeBatches) {
+  ExpectImplementationsAgree(3, 31, 4, 33);
+  ExpectImplementationsAgree(2, 40, 4, 6);
+}
+
 TEST(RecurrentCheck, Sizes) {
   const auto with = [](const char* name, const std::vector<uint32_t>& sizes) {
     return SmallLstm().Set(name, F32(sizes)).Message();

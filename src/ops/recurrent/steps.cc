@@ -47,27 +47,8 @@ ElementProblem CopyProblem(const TensorDesc& tensor) {
 
 }  // namespace
 
-Status RecurrentSteps::AddCopy(const LowerContext& context, const char* name, uint32_t input,
-                               const TensorDesc& tensor, uint64_t offset, Piece* target) {
-  LoweredOperator lowered;
-  ANYDML_RETURN_IF_ERROR(
-      ChooseKernel(OperatorTableOf(context.backend).element, CopyProblem(tensor), context, &lowered));
-  *target = AddScratch(name, ElementCount(tensor) * sizeof(float));
-  const uint32_t part = AddPart(lowered.implementation, std::move(lowered.kernel));
-  copies_.push_back({part, input, offset * (BitSize(tensor.type) / 8), *target});
-  return {};
-}
-
-Status RecurrentSteps::AddProduct(const LowerContext& context, const GemmProblem& problem, uint32_t* part) {
-  LoweredOperator lowered;
-  ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).gemm, problem, context, &lowered));
-  *part = AddPart(lowered.implementation, std::move(lowered.kernel));
-  return {};
-}
-
 // Steps and batch are one dimension where their strides allow it.
-Status RecurrentSteps::AddInputProduct(const LowerContext& context) {
-  const RecurrentProblem& p = problem_;
+GemmProblem InputProduct(const RecurrentProblem& p) {
   const uint64_t step = OuterStride(p.input, 1), element = OuterStride(p.input, 2);
   const bool merges = p.steps == 1 || p.batch == 1 || step == p.batch * element;
   GemmProblem product;
@@ -87,8 +68,29 @@ Status RecurrentSteps::AddInputProduct(const LowerContext& context) {
     product.a = {{0, step}, element, InnerStride(p.input, 3)};
     product.output = {{of_direction, p.batch * product.n}, product.n, 1};
   }
-  from_inputs_ = AddScratch("of inputs", BytesOf(p.directions * p.steps * p.batch, product.n));
-  return AddProduct(context, product, &input_product_);
+  return product;
+}
+
+uint64_t InputProductBytes(const RecurrentProblem& p) {
+  return BytesOf(p.directions * p.steps * p.batch, p.gates() * p.units);
+}
+
+Status RecurrentSteps::AddCopy(const LowerContext& context, const char* name, uint32_t input,
+                               const TensorDesc& tensor, uint64_t offset, Piece* target) {
+  LoweredOperator lowered;
+  ANYDML_RETURN_IF_ERROR(
+      ChooseKernel(OperatorTableOf(context.backend).element, CopyProblem(tensor), context, &lowered));
+  *target = AddScratch(name, ElementCount(tensor) * sizeof(float));
+  const uint32_t part = AddPart(lowered.implementation, std::move(lowered.kernel));
+  copies_.push_back({part, input, offset * (BitSize(tensor.type) / 8), *target});
+  return {};
+}
+
+Status RecurrentSteps::AddProduct(const LowerContext& context, const GemmProblem& problem, uint32_t* part) {
+  LoweredOperator lowered;
+  ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).gemm, problem, context, &lowered));
+  *part = AddPart(lowered.implementation, std::move(lowered.kernel));
+  return {};
 }
 
 // Of {direction, batch, unit} with the weights of gates and units [first_column, first_column + columns).
@@ -140,7 +142,8 @@ Status RecurrentSteps::Create(const LowerContext& context) {
     ANYDML_RETURN_IF_ERROR(
         AddCopy(part, "peephole", RecurrentProblem::kPeephole, *p.peephole, 0, &peephole_));
   }
-  ANYDML_RETURN_IF_ERROR(AddInputProduct(part));
+  from_inputs_ = AddScratch("of inputs", InputProductBytes(p));
+  ANYDML_RETURN_IF_ERROR(AddProduct(part, InputProduct(p), &input_product_));
   const uint64_t columns = state_gates() * p.units;
   from_state_ = AddScratch("of the state", BytesOf(p.directions * p.batch, columns));
   ANYDML_RETURN_IF_ERROR(AddStateProduct(part, 0, columns, &state_product_));

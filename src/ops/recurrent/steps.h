@@ -30,6 +30,11 @@ struct GateBuffers {
   std::byte* cell_single;
 };
 
+// All inputs times their weights, as FLOAT32: {direction, time, batch, gate and unit}.
+GemmProblem InputProduct(const RecurrentProblem& problem);
+// What that needs, in bytes; the largest number where 64 bits cannot hold them.
+uint64_t InputProductBytes(const RecurrentProblem& problem);
+
 class RecurrentSteps : public CompositeKernel {
  public:
   // To be called once, before anything else.
@@ -76,7 +81,6 @@ class RecurrentSteps : public CompositeKernel {
   Status AddCopy(const LowerContext& context, const char* name, uint32_t input, const TensorDesc& tensor,
                  uint64_t offset, Piece* target);
   Status AddProduct(const LowerContext& context, const GemmProblem& problem, uint32_t* part);
-  Status AddInputProduct(const LowerContext& context);
   Status AddStateProduct(const LowerContext& context, uint64_t first_column, uint64_t columns,
                          Product* product);
   Status RunCopies(const KernelArguments& arguments) const;

@@ -43,6 +43,17 @@ class BlockSink final : public ProductSink {
   std::byte* output_;
 };
 
+// Panels of keys or values of a head, for all blocks of its queries.
+uint64_t PanelFloats(uint64_t count, uint64_t steps) {
+  return RoundUp(RoundUp(count, GemmMicroKernel().columns) * steps, 16);
+}
+void PackPanels(const PanelSource& from, uint64_t count, uint64_t steps, float* to) {
+  const uint32_t width = GemmMicroKernel().columns;
+  for (uint64_t first = 0; first < count; first += width) {
+    from.Pack(first, std::min<uint64_t>(width, count - first), 0, steps, width, to + first * steps);
+  }
+}
+
 class AttentionBlocks final : public AttentionOperands {
  public:
   AttentionBlocks(const AttentionProblem& problem, uint32_t threads)
@@ -63,6 +74,12 @@ class AttentionBlocks final : public AttentionOperands {
         logits_floats_ +
         std::max(ProductScratch(block_rows_, problem.keys, problem.key.columns, /*sums_in_scratch=*/false),
                  ProductScratch(block_rows_, problem.value.columns, problem.keys, /*sums_in_scratch=*/true));
+    if (blocks_ > 1) {
+      key_floats_ = PanelFloats(problem.keys, problem.key.columns);
+      // With lengths blocks see different numbers of keys, which are steps here.
+      if (!problem.lengths.exists) value_floats_ = PanelFloats(problem.value.columns, problem.keys);
+      worker_floats_ += key_floats_ + value_floats_;
+    }
     scratch_ = AddScratch("blocks", workers_ * worker_floats_ * sizeof(float));
   }
 
@@ -71,8 +88,11 @@ class AttentionBlocks final : public AttentionOperands {
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
       float* const scratch = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
       const uint64_t end = PartBegin(items_, worker + 1, workers_);
+      uint64_t packed_head = ~uint64_t{0};
       for (uint64_t item = PartBegin(items_, worker, workers_); item < end; ++item) {
-        RunBlock(item, arguments, scratch);
+        const uint64_t head = item / blocks_;
+        RunBlock(item, head != packed_head, arguments, scratch);
+        packed_head = head;
       }
     });
     return {};
@@ -107,18 +127,28 @@ class AttentionBlocks final : public AttentionOperands {
     return most;
   }
 
-  void RunBlock(uint64_t item, const KernelArguments& arguments, float* scratch) const {
+  // `is_first`: of those of its head that come one after the other in this scratch.
+  void RunBlock(uint64_t item, bool is_first, const KernelArguments& arguments, float* scratch) const {
     const AttentionProblem& p = problem();
     const uint64_t row = item % blocks_ * block_rows_, head = item / blocks_ % p.KeyHeads();
     const uint64_t batch = item / blocks_ / p.KeyHeads();
     const uint64_t rows = std::min(block_rows_, p.group * p.queries - row);
     const AttentionWeightsMemory memory = WeightsMemory(arguments);
     const uint64_t keys = MostKeys(memory.lengths, batch, row, rows);
+    const StridedPanels key_panels = Panels(key(), MatrixOf(key()), batch, head, false, arguments);
+    const StridedPanels value_panels = Panels(value(), MatrixOf(value()), batch, head, true, arguments);
     float* const logits = scratch;
-    float* const panels = scratch + logits_floats_;
+    float* const packed_keys = logits + logits_floats_;
+    float* const packed_values = packed_keys + key_floats_;
+    float* const panels = packed_values + value_floats_;
+    if (is_first && key_floats_ != 0) {
+      PackPanels(key_panels, MostKeys(memory.lengths, batch, p.queries - 1, 1), p.key.columns, packed_keys);
+    }
+    if (is_first && value_floats_ != 0) PackPanels(value_panels, p.value.columns, keys, packed_values);
     RunProduct<float>({row, rows, 0, keys, p.key.columns, logits, keys},
                       Panels(query(), GroupMatrix(query().view), batch, head, false, arguments),
-                      Panels(key(), MatrixOf(key()), batch, head, false, arguments), nullptr, panels);
+                      key_floats_ != 0 ? ProductOperand(packed_keys) : ProductOperand(key_panels), nullptr,
+                      panels);
     for (uint64_t i = 0; i < rows; ++i) {
       loops_.Weigh(weights(), memory, batch, head * p.group + (row + i) / p.queries, (row + i) % p.queries,
                    p.scale, keys, logits + i * keys);
@@ -126,13 +156,15 @@ class AttentionBlocks final : public AttentionOperands {
     const BlockSink sink(p, loops_, batch, head, row, arguments.outputs[0].data);
     RunProduct<float>({0, rows, 0, p.value.columns, keys, nullptr, 0},
                       StridedPanels(reinterpret_cast<std::byte*>(logits), DataType::kFloat32, keys, 1),
-                      Panels(value(), MatrixOf(value()), batch, head, true, arguments), &sink, panels);
+                      value_floats_ != 0 ? ProductOperand(packed_values) : ProductOperand(value_panels),
+                      &sink, panels);
   }
 
   AttentionRowLoops loops_;
   uint64_t block_rows_, blocks_, items_;
   uint32_t workers_;
   uint64_t logits_floats_, worker_floats_;
+  uint64_t key_floats_ = 0, value_floats_ = 0;  // 0: not packed beforehand
   ScratchLayout::Piece scratch_;
 };
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/common/nest_parts.h"
+#include "ops/reduce/cpu/loops.h"
 #include "ops/softmax/cpu/loops.h"
 
 namespace anydml {
@@ -37,18 +38,11 @@ void MakeNansAlike(float* numbers, uint64_t count) {
   }
 }
 
-// Sixteen are independent of each other, so that they become vectors. NaNs are found by the sum of the
-// powers.
 float LargestOf(const float* x, uint64_t count) {
-  constexpr uint64_t kLanes = 16;
-  float largest[kLanes];
-  std::fill_n(largest, kLanes, -std::numeric_limits<float>::infinity());
-  uint64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (uint64_t j = 0; j < kLanes; ++j) largest[j] = x[i + j] > largest[j] ? x[i + j] : largest[j];
-  }
-  for (uint64_t j = 0; i + j < count; ++j) largest[j] = x[i + j] > largest[j] ? x[i + j] : largest[j];
-  return *std::max_element(largest, largest + kLanes);
+  static const ReduceLoops loops = FindReduceLoops(Accumulation::kMax, false, Class::kF32);
+  float largest = -std::numeric_limits<float>::infinity();
+  loops.row(x, count, 0, Accumulators{&largest, nullptr});
+  return largest;
 }
 
 void AddTo(float* x, uint64_t count, float value) {

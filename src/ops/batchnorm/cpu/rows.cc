@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/half.h"
-#include "ops/batchnorm/problem.h"
+#include "ops/batchnorm/rows.h"
 #include "ops/common/nest_parts.h"
 #include "ops/element/cpu/rows.h"
 
@@ -15,8 +15,6 @@ namespace {
 
 constexpr uint64_t kShortest = 16;
 constexpr uint64_t kBlock = 4096;  // elements at a time
-
-using Rows = LoopNest<6>;  // offsets into input, output, mean, variance, scale, bias
 
 // Rounded after every step. NaNs are looked for where some result is not finite: what is computed has one
 // NaN.
@@ -35,14 +33,13 @@ void WriteBlock(const float* x, float* y, uint64_t count, float mean, float fact
 
 class BatchNormRowsCpu final : public Kernel {
  public:
-  BatchNormRowsCpu(const BatchNormProblem& problem, const Rows& rows, uint64_t length,
-                   const LowerContext& context)
-      : rows_(rows),
-        length_(length),
-        blocks_((length + kBlock - 1) / kBlock),
+  BatchNormRowsCpu(const BatchNormProblem& problem, const BatchNormRows& rows, const LowerContext& context)
+      : rows_(rows.rows),
+        length_(rows.length),
+        blocks_((length_ + kBlock - 1) / kBlock),
         epsilon_(problem.epsilon),
         is_half_(problem.input.type == DataType::kFloat16) {
-    units_ = Iterations(rows) * blocks_;
+    units_ = Iterations(rows_) * blocks_;
     const uint64_t bytes = 2 * ElementCount(problem.input) * BitSize(problem.input.type) / 8;
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(units_, PartsForBytes(bytes, context.threads)));
   }
@@ -63,7 +60,7 @@ class BatchNormRowsCpu final : public Kernel {
 
   void RunUnit(const KernelArguments& arguments, uint64_t unit) const {
     constexpr auto kAt = batch_norm::InputsOf(BatchNormProblem::kInference);
-    const Rows::Offsets at = OffsetsOf(rows_, unit / blocks_);
+    const LoopNest<6>::Offsets at = OffsetsOf(rows_, unit / blocks_);
     const uint64_t begin = unit % blocks_ * kBlock, count = std::min(kBlock, length_ - begin);
     const float mean = ElementAt(arguments.inputs[kAt.mean], at[2]);
     const float variance = ElementAt(arguments.inputs[kAt.variance], at[3]);
@@ -80,40 +77,20 @@ class BatchNormRowsCpu final : public Kernel {
     FloatsToHalves(numbers, reinterpret_cast<uint16_t*>(arguments.outputs[0].data) + y, count);
   }
 
-  Rows rows_;
+  LoopNest<6> rows_;
   uint64_t length_, blocks_, units_;
   float epsilon_;
   bool is_half_;
   uint32_t parts_;
 };
 
-uint64_t StrideOf(const TensorDesc& tensor, uint32_t d) {
-  return tensor.sizes[d] == 1 ? 0 : tensor.strides[d];
-}
-
 }  // namespace
 
 std::unique_ptr<const Kernel> CreateBatchNormRows(const BatchNormProblem& problem,
                                                   const LowerContext& context, std::string* why_not) {
-  constexpr size_t kLoadAndStore = 2;
-  if (problem.kind != BatchNormProblem::kInference ||
-      problem.finish.program.instructions.size() > kLoadAndStore) {
-    *why_not = "computes no sums and no activations";
-    return nullptr;
-  }
-  Rows rows;
-  for (uint32_t d = 0; d < problem.input.rank; ++d) {
-    rows.Append(problem.input.sizes[d],
-                {problem.input.strides[d], problem.outputs[0].strides[d], StrideOf(*problem.mean, d),
-                 StrideOf(*problem.variance, d), StrideOf(problem.scale, d), StrideOf(*problem.bias, d)});
-  }
-  rows = SortedByStride(rows, 1);
-  const auto row = TakeInnermost(&rows);
-  if (row.strides != Rows::Offsets{1, 1, 0, 0, 0, 0} || row.size < kShortest) {
-    *why_not = StrCat("there are no rows of ", kShortest, " or more neighbours with the same parameters");
-    return nullptr;
-  }
-  return std::make_unique<BatchNormRowsCpu>(problem, rows, row.size, context);
+  const std::optional<BatchNormRows> rows = RowsOf(problem, kShortest, why_not);
+  if (!rows) return nullptr;
+  return std::make_unique<BatchNormRowsCpu>(problem, *rows, context);
 }
 
 }  // namespace anydml

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/convolution/cpu/window_rows.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/gemm/cpu/operands.h"
 
@@ -13,29 +14,13 @@ uint64_t Width(DataType type) { return BitSize(type) / 8; }
 
 // `count` numbers that are `stride` elements apart.
 void LoadSome(const std::byte* data, DataType type, uint64_t stride, uint64_t count, float* to) {
+  if (type == DataType::kFloat32 && stride == 1) {
+    std::memcpy(to, data, count * sizeof(float));
+    return;
+  }
   const Block block = {.columns = count, .column_stride = stride};
   FindLoad(type, Class::kF32)(data, block, to);
 }
-
-// A step's channel and taps.
-struct Step {
-  uint64_t channel;
-  uint32_t taps[kMaxSpatial];
-
-  Step(const ConvolutionShape& p, uint64_t number) {
-    for (uint32_t d = kMaxSpatial; d-- > 0; number /= p.windows[d].taps) {
-      taps[d] = static_cast<uint32_t>(number % p.windows[d].taps);
-    }
-    channel = number;
-  }
-
-  void Next(const ConvolutionShape& p) {
-    for (uint32_t d = kMaxSpatial; d-- > 0; taps[d] = 0) {
-      if (++taps[d] < p.windows[d].taps) return;
-    }
-    ++channel;
-  }
-};
 
 }  // namespace
 
@@ -55,21 +40,27 @@ void FilterPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
   const ConvolutionShape& p = shape_;
   if (contiguous_) {
     StridedPanels(data_, type_, p.filter.output_channel, 1).Pack(first, count, step, steps, width, to);
-  } else {
-    if (count < width) std::memset(to, 0, steps * width * sizeof(float));
-    Step at(p, step);
-    for (uint64_t s = 0; s < steps; ++s, at.Next(p)) {
-      uint64_t offset = first * p.filter.output_channel + at.channel * p.filter.channel;
-      for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at.taps[d] * p.filter.spatial[d];
-      // Behind or, of a mirrored filter, before the first tap.
-      const auto bytes = static_cast<ptrdiff_t>(offset * Width(type_));
-      LoadSome(data_ + bytes, type_, p.filter.output_channel, count, to + s * width);
+    for (uint64_t e = 0; e < count && zero_points_ != nullptr; e += width) {
+      const uint64_t some = std::min<uint64_t>(width, count - e);
+      for (uint64_t s = 0; s < steps; ++s) {
+        float* const row = to + e * steps + s * width;
+        for (uint64_t i = 0; i < some; ++i) row[i] -= zero_points_[first + e + i];
+      }
     }
+    return;
   }
-  if (zero_points_ == nullptr) return;
-  for (uint64_t s = 0; s < steps; ++s) {
-    for (uint64_t e = 0; e < count; ++e) to[s * width + e] -= zero_points_[first + e];
-  }
+  PackRows(
+      count, steps, width, to, [](uint64_t, uint64_t) {},
+      [&](uint64_t element, uint64_t some, uint64_t s, float* row) {
+        const ConvolutionStep at(p, step + s);
+        uint64_t offset = (first + element) * p.filter.output_channel + at.channel * p.filter.channel;
+        for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at.taps[d] * p.filter.spatial[d];
+        // Behind or, of a mirrored filter, before the first tap.
+        const auto bytes = static_cast<ptrdiff_t>(offset * Width(type_));
+        LoadSome(data_ + bytes, type_, p.filter.output_channel, some, row);
+        if (zero_points_ == nullptr) return;
+        for (uint64_t e = 0; e < some; ++e) row[e] -= zero_points_[first + element + e];
+      });
 }
 
 WindowPanels::WindowPanels(const ConvolutionShape& shape, DataType type, const std::byte* input,
@@ -91,80 +82,20 @@ void WindowPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
     StridedPanels(data_, type_, 1, p.input.channel).Pack(first, count, step, steps, width, to);
     return;
   }
-  // The panel's positions, row by row of the output.
-  Run runs[kMaxTileColumns];
-  uint32_t run_count = 0;
-  for (uint64_t position = first; position < first + count;) {
-    Run& run = runs[run_count++];
-    run.position = position;
-    uint64_t rest = position;
-    for (uint32_t d = kMaxSpatial; d-- > 0; rest /= p.windows[d].output) {
-      run.at[d] = static_cast<uint32_t>(rest % p.windows[d].output);
-    }
-    run.count = static_cast<uint32_t>(std::min<uint64_t>(
-        first + count - position, p.windows[kMaxSpatial - 1].output - run.at[kMaxSpatial - 1]));
-    position += run.count;
-  }
-  Step at(p, step);
-  for (uint64_t s = 0; s < steps; ++s, at.Next(p)) {
-    float* target = to + s * width;
-    for (uint32_t r = 0; r < run_count; target += runs[r++].count)
-      PackRun(runs[r], at.channel, at.taps, target);
-    std::fill(target, to + (s + 1) * width, 0.0f);
-  }
-}
-
-void WindowPanels::PackRun(const Run& run, uint64_t channel, const uint32_t (&taps)[kMaxSpatial],
-                           float* to) const {
-  const ConvolutionShape& p = shape_;
-  uint64_t offset = channel * p.input.channel;
-  for (uint32_t d = 0; d + 1 < kMaxSpatial; ++d) {
-    const int64_t index = InputIndex(p.windows[d], p.backward, run.at[d], taps[d]);
-    if (index < 0) {
-      std::fill(to, to + run.count, 0.0f);
-      return;
-    }
-    offset += static_cast<uint64_t>(index) * p.input.spatial[d];
-  }
-  PackRow(run, taps[kMaxSpatial - 1], data_ + offset * Width(type_), to);
-}
-
-void WindowPanels::PackRow(const Run& run, uint32_t tap, const std::byte* row, float* to) const {
-  const ConvolutionWindow& w = shape_.windows[kMaxSpatial - 1];
-  const uint64_t stride = shape_.input.spatial[kMaxSpatial - 1];
-  const uint32_t begin = run.at[kMaxSpatial - 1];
-  const auto load = [&](int64_t index, int64_t at, int64_t count) {
-    const std::byte* const from = row + static_cast<uint64_t>(index) * stride * Width(type_);
-    const auto some = static_cast<uint64_t>(count);
-    if (type_ == DataType::kFloat32 && stride * w.stride == 1) {
-      std::memcpy(to + at, from, some * sizeof(float));
-    } else {
-      LoadSome(from, type_, stride * w.stride, some, to + at);
-    }
-    if (zero_points_ == nullptr) return;
-    const float* const zeros = zero_points_ + run.position + at;
-    for (int64_t i = 0; i < count; ++i) to[at + i] -= zeros[i];
-  };
-  if (shape_.backward && w.stride > 1) {
-    for (uint32_t i = 0; i < run.count; ++i) {
-      const int64_t index = InputIndex(w, true, begin + i, tap);
-      to[i] = 0;
-      if (index >= 0) load(index, i, 1);
-    }
-    return;
-  }
-  // Positions whose tap is inside of the input are neighbours: [low, high).
-  const int64_t reach = int64_t{tap} * w.dilation;
-  const int64_t start = shape_.backward ? int64_t{begin} + w.start_padding - reach
-                                        : int64_t{begin} * w.stride - w.start_padding + reach;
-  const int64_t step = w.stride;
-  const int64_t reached = std::min<int64_t>(run.count, int64_t{w.reached} - begin);
-  const int64_t low = std::clamp<int64_t>(start < 0 ? (-start + step - 1) / step : 0, 0, run.count);
-  const int64_t inside = start < w.input ? (w.input - 1 - start) / step + 1 : 0;
-  const int64_t high = std::clamp<int64_t>(std::min(inside, reached), low, run.count);
-  std::fill(to, to + low, 0.0f);
-  std::fill(to + high, to + run.count, 0.0f);
-  if (low < high) load(start + low * step, low, high - low);
+  WindowRows windows(p);
+  PackRows(
+      count, steps, width, to, [&](uint64_t element, uint64_t some) { windows.Begin(first + element, some); },
+      [&](uint64_t element, uint64_t, uint64_t s, float* row) {
+        windows.ForStep(
+            step + s,
+            [&](uint64_t offset, uint64_t stride, uint64_t at, uint64_t some) {
+              LoadSome(data_ + offset * Width(type_), type_, stride, some, row + at);
+              if (zero_points_ == nullptr) return;
+              const float* const zeros = zero_points_ + first + element + at;
+              for (uint64_t i = 0; i < some; ++i) row[at + i] -= zeros[i];
+            },
+            [&](uint64_t at, uint64_t some) { std::fill_n(row + at, some, 0.0f); });
+      });
 }
 
 }  // namespace anydml

@@ -35,15 +35,6 @@ class WindowPanels final : public PanelSource {
             float* to) const override;
 
  private:
-  // Neighbouring positions of one row of the output.
-  struct Run {
-    uint64_t position;  // of the first
-    uint32_t at[kMaxSpatial];
-    uint32_t count;
-  };
-  void PackRun(const Run& run, uint64_t channel, const uint32_t (&taps)[kMaxSpatial], float* to) const;
-  void PackRow(const Run& run, uint32_t tap, const std::byte* row, float* to) const;
-
   const ConvolutionShape& shape_;
   DataType type_;
   const std::byte* data_;

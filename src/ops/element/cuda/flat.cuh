@@ -47,6 +47,8 @@ using FlatLaunch = void(const Flat& flat, void* stream);
 // is none.
 FlatLaunch* FindFlatArithmetic(ElementFunction function, uint32_t varying, DataType from, DataType to);
 FlatLaunch* FindFlatTranscendental(ElementFunction function, uint32_t varying, DataType from, DataType to);
+// The same of kQuantize with FLOAT16 elements, and uniform scale and zero point.
+FlatLaunch* FindFlatQuantizeOfHalf(DataType to);
 // (x - zero point) * scale, where the uniform sources are scale and zero point.
 FlatLaunch* FindFlatDequantize(DataType from, DataType to);
 

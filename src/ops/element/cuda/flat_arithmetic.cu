@@ -11,11 +11,10 @@ FlatLaunch* FlatOfComparison(DataType from, DataType to) {
   return nullptr;
 }
 
-template <typename From>
 FlatLaunch* FlatOfQuantize(DataType to) {
   using Body = RowBody<rows::Quantize>;
-  if (to == DataType::kInt8) return LaunchFlat<Body, 1, From, int8_t>;
-  if (to == DataType::kUInt8) return LaunchFlat<Body, 1, From, uint8_t>;
+  if (to == DataType::kInt8) return LaunchFlat<Body, 1, float, int8_t>;
+  if (to == DataType::kUInt8) return LaunchFlat<Body, 1, float, uint8_t>;
   return nullptr;
 }
 
@@ -54,8 +53,8 @@ FlatLaunch* FindFlatArithmetic(ElementFunction function, uint32_t varying, DataT
       case F::kCanonical:
         return FlatOfCast(from, to);
       case F::kQuantize:
-        if (from == DataType::kFloat32) return FlatOfQuantize<float>(to);
-        return from == DataType::kFloat16 ? FlatOfQuantize<Half>(to) : nullptr;
+        if (from == DataType::kFloat32) return FlatOfQuantize(to);
+        return from == DataType::kFloat16 ? FindFlatQuantizeOfHalf(to) : nullptr;
       default:
         return nullptr;
     }

@@ -16,17 +16,18 @@ double Product(std::initializer_list<uint64_t> factors) {
 }  // namespace
 
 BatchedProduct::BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads,
-                               ScratchLayout* scratch)
+                               ScratchLayout* scratch, const MicroKernel& kernel)
     : sizes_(sizes) {
   const double products = Product({sizes.batch[0], sizes.batch[1], sizes.m, sizes.n, sizes.k});
   const auto useful = static_cast<uint32_t>(
       std::clamp<double>(products / kProductsPerThread, 1, static_cast<double>(threads)));
   // Whole products where there are enough of them.
   const uint64_t matrices = sizes.batch[0] * sizes.batch[1];
-  grid_ = CutProduct(sizes.m, sizes.n, matrices >= useful ? 1 : useful / static_cast<uint32_t>(matrices));
+  grid_ =
+      CutProduct(sizes.m, sizes.n, matrices >= useful ? 1 : useful / static_cast<uint32_t>(matrices), kernel);
   workers_ = static_cast<uint32_t>(std::min<uint64_t>(matrices * grid_.rows * grid_.columns, useful));
   worker_floats_ = ProductScratch(std::min(grid_.row_step, sizes.m), std::min(grid_.column_step, sizes.n),
-                                  sizes.k, sums_in_scratch);
+                                  sizes.k, sums_in_scratch, kernel);
   scratch_ = scratch->Add("panels", workers_ * worker_floats_ * sizeof(float), 64);
 }
 

@@ -22,7 +22,8 @@ struct BatchedSizes {
 class BatchedProduct {
  public:
   // `scratch` is the layout of the kernel's temporary memory.
-  BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads, ScratchLayout* scratch);
+  BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads, ScratchLayout* scratch,
+                 const MicroKernel& kernel = GemmMicroKernel());
 
   // Calls body(index, part, memory) for all parts of all products; the part has no sums yet, and the memory
   // is what RunProduct needs.
@@ -76,7 +77,7 @@ class PackedOperand {
       const uint64_t end = PartBegin(all, worker + 1, workers);
       for (uint64_t number = PartBegin(all, worker, workers); number < end; ++number) {
         const uint64_t matrix = number / panels_, first = number % panels_ * sizes_.width;
-        source_of(BatchIndex{matrix / count_[1], matrix % count_[1]})
+        source_of(FirstOf(matrix))
             .Pack(first, std::min<uint64_t>(sizes_.width, sizes_.elements - first), 0, sizes_.k, sizes_.width,
                   memory_.In<float>(arguments.persistent) + number * sizes_.k * sizes_.width);
       }
@@ -84,9 +85,15 @@ class PackedOperand {
   }
 
   const float* Find(const KernelArguments& arguments, const BatchIndex& index) const {
-    const uint64_t matrix = index[0] % count_[0] * count_[1] + index[1] % count_[1];
-    return memory_.In<float>(arguments.persistent) + matrix * panels_ * sizes_.k * sizes_.width;
+    return memory_.In<float>(arguments.persistent) + IndexOf(index) * panels_ * sizes_.k * sizes_.width;
   }
+
+  // Of different matrices.
+  uint64_t count() const { return count_[0] * count_[1]; }
+  uint64_t IndexOf(const BatchIndex& index) const {
+    return index[0] % count_[0] * count_[1] + index[1] % count_[1];
+  }
+  BatchIndex FirstOf(uint64_t number) const { return {number / count_[1], number % count_[1]}; }
 
  private:
   PackedOperand() = default;

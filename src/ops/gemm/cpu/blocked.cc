@@ -1,5 +1,6 @@
 #include "ops/gemm/cpu/blocked.h"
 
+#include <bit>
 #include <type_traits>
 
 namespace anydml {
@@ -8,7 +9,8 @@ namespace {
 // A panel of B (a tile's columns) stays in the first-level cache, a block of A in the second, a block of B in
 // what comes behind it.
 constexpr uint64_t kPanelFloats = 6144;
-constexpr uint64_t kMaxSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
+constexpr uint64_t kMaxSteps = 512;
+constexpr uint64_t kMaxExactSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
 constexpr uint64_t kRowsAtATime = 128;
 constexpr uint64_t kColumnsAtATime = 1024;
 constexpr uint64_t kColumnsInScratch = 512;
@@ -18,37 +20,45 @@ constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step
 struct Blocking {
   uint64_t steps, rows, columns;
 
-  Blocking(uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch) {
-    const MicroKernel& kernel = GemmMicroKernel();
-    steps = std::min(k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, kMaxSteps));
+  Blocking(const MicroKernel& kernel, uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch,
+           uint64_t max_steps = kMaxSteps) {
+    steps = std::min(k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, max_steps));
     rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));
     const uint64_t most = sums_in_scratch ? kColumnsInScratch : kColumnsAtATime;
     columns = std::min(RoundUp(n, kernel.columns), RoundUp(most, kernel.columns));
   }
 };
 
-// Conversion wraps for integers, whose sums are exact.
-void Add(float sum, bool accumulate, float* to) { *to = accumulate ? *to + sum : sum; }
-void Add(float sum, bool accumulate, int32_t* to) {
-  const auto whole = static_cast<uint32_t>(static_cast<int32_t>(sum));
-  *to = static_cast<int32_t>(accumulate ? static_cast<uint32_t>(*to) + whole : whole);
+// Wraps.
+void Add(int32_t sum, bool accumulate, int32_t* to) {
+  const uint32_t before = accumulate ? static_cast<uint32_t>(*to) : 0;
+  *to = static_cast<int32_t>(before + static_cast<uint32_t>(sum));
 }
+void Add(float sum, bool accumulate, float* to) { *to = accumulate ? *to + sum : sum; }
 
-// One tile; at the borders of a part through memory of a whole one.
+// One tile; at the borders of a part, or where sums are converted, through memory of a whole one.
 template <typename Sum>
 void RunTile(const MicroKernel& kernel, const float* a, const float* b, uint64_t steps, uint64_t rows,
              uint64_t columns, Sum* to, uint64_t stride, bool accumulate) {
-  if constexpr (std::is_same_v<Sum, float>) {
-    if (rows == kernel.rows && columns == kernel.columns) {
-      kernel.run(a, b, kernel.columns, steps, to, stride, accumulate);
-      return;
-    }
+  constexpr bool kIntegers = !std::is_same_v<Sum, float>;
+  const bool converts = kIntegers && !kernel.bytes;
+  if (!converts && rows == kernel.rows && columns == kernel.columns) {
+    kernel.run(a, b, kernel.columns, steps, reinterpret_cast<float*>(to), stride, accumulate);
+    return;
   }
   alignas(64) float whole[kMaxTileRows * kMaxTileColumns];
   kernel.run(a, b, kernel.columns, steps, whole, kernel.columns, false);
   for (uint64_t i = 0; i < rows; ++i) {
-    for (uint64_t j = 0; j < columns; ++j)
-      Add(whole[i * kernel.columns + j], accumulate, &to[i * stride + j]);
+    for (uint64_t j = 0; j < columns; ++j) {
+      const float sum = whole[i * kernel.columns + j];
+      if constexpr (kIntegers) {
+        // Sums of floats are whole numbers.
+        Add(converts ? static_cast<int32_t>(sum) : std::bit_cast<int32_t>(sum), accumulate,
+            &to[i * stride + j]);
+      } else {
+        Add(sum, accumulate, &to[i * stride + j]);
+      }
+    }
   }
 }
 
@@ -68,28 +78,27 @@ Panels Find(const ProductOperand& operand, const PanelRange& range, uint32_t wid
   if (operand.packed != nullptr) {
     return {operand.packed + range.first * range.k + range.step * width, range.k * width};
   }
-  for (uint64_t i = 0; i < range.count; i += width) {
-    operand.source->Pack(range.first + i, std::min<uint64_t>(width, range.count - i), range.step, range.steps,
-                         width, scratch + i * range.steps);
-  }
+  operand.source->Pack(range.first, range.count, range.step, range.steps, width, scratch);
   return {scratch, range.steps * width};
 }
 
 }  // namespace
 
-uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch) {
-  const Blocking block(rows, columns, k, sums_in_scratch);
+uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch,
+                        const MicroKernel& kernel) {
+  const Blocking block(kernel, rows, columns, k, sums_in_scratch);
   const uint64_t sums = sums_in_scratch ? rows * block.columns : 0;
   return RoundUp(block.steps * (block.rows + block.columns) + sums, 16);
 }
 
 template <typename Sum>
 void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
-                const SumSink<Sum>* sink, float* scratch) {
+                const SumSink<Sum>* sink, float* scratch, const MicroKernel& kernel) {
   static_assert(sizeof(Sum) == sizeof(float));
-  const MicroKernel& kernel = GemmMicroKernel();
   const bool in_scratch = part.sums == nullptr;
-  const Blocking block(part.rows, part.columns, part.k, in_scratch);
+  const bool exact_floats = !std::is_same_v<Sum, float> && !kernel.bytes;
+  const Blocking block(kernel, part.rows, part.columns, part.k, in_scratch,
+                       exact_floats ? kMaxExactSteps : kMaxSteps);
   float* const scratch_a = scratch;
   float* const scratch_b = scratch_a + block.steps * block.rows;
   auto* const own_sums = reinterpret_cast<Sum*>(scratch_b + block.steps * block.columns);
@@ -123,12 +132,11 @@ void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductO
 }
 
 template void RunProduct(const PartOf<float>&, const ProductOperand&, const ProductOperand&,
-                         const SumSink<float>*, float*);
+                         const SumSink<float>*, float*, const MicroKernel&);
 template void RunProduct(const PartOf<int32_t>&, const ProductOperand&, const ProductOperand&,
-                         const SumSink<int32_t>*, float*);
+                         const SumSink<int32_t>*, float*, const MicroKernel&);
 
-ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts) {
-  const MicroKernel& kernel = GemmMicroKernel();
+ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel) {
   ProductGrid best;
   uint64_t least = ~uint64_t{0};
   for (uint32_t rows = 1; rows <= parts; ++rows) {

@@ -13,8 +13,9 @@ namespace anydml {
 // Some rows of A, or columns of B.
 class PanelSource {
  public:
-  // Puts elements [first, first + count) of steps [step, step + steps) to `to`: a step's elements are
-  // neighbours, steps are `width` apart; elements between `count` and `width` become 0.
+  // Puts elements [first, first + count) of steps [step, step + steps) to `to`, in panels of `width`
+  // elements, one after the other: a step's elements are neighbours, steps are `width` apart. What the last
+  // panel has behind its elements becomes 0.
   virtual void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                     float* to) const = 0;
 
@@ -58,13 +59,14 @@ using ProductPart = PartOf<float>;
 
 // Floats of scratch that RunProduct needs for a part of this size, with or without sums in scratch; whole
 // cache lines.
-uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch);
+uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch,
+                        const MicroKernel& kernel = GemmMicroKernel());
 
 // Every sum is added up in the same order, whatever the parts. `sink` may be null where sums are not in
 // scratch: they are the result. A part of a packed operand begins with a panel.
 template <typename Sum>
 void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
-                const SumSink<Sum>* sink, float* scratch);
+                const SumSink<Sum>* sink, float* scratch, const MicroKernel& kernel = GemmMicroKernel());
 
 // How to cut an m x n product into `parts` or fewer, for as many threads.
 struct ProductGrid {
@@ -72,6 +74,6 @@ struct ProductGrid {
   uint32_t columns = 1;
   uint64_t row_step, column_step;  // whole tiles
 };
-ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts);
+ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel = GemmMicroKernel());
 
 }  // namespace anydml

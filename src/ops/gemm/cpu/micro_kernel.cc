@@ -5,12 +5,14 @@
 #define HWY_TARGET_INCLUDE "ops/gemm/cpu/micro_kernel.cc"
 #include <hwy/foreach_target.h>
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 // A tile takes most of the vector registers: 8 rows of 3 vectors where there are 32, 6 of 2 where there
 // are 16. Vectors of unknown length cannot be elements of arrays, so that each has a name: rows i, columns 0
 // to 2.
 #undef ANYDML_GEMM_WIDE
+#undef ANYDML_GEMM_ROWS
 #if HWY_ARCH_ARM || HWY_TARGET <= HWY_AVX3
 #define ANYDML_GEMM_WIDE 1
 #define ANYDML_GEMM_ROWS(V) V(0) V(1) V(2) V(3) V(4) V(5) V(6) V(7)
@@ -72,6 +74,11 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
   Put(d, c##i##0, to + (i)*to_stride, accumulate); \
   Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate);
 #endif
+  // What is added to comes from far away, and is needed last.
+  for (uint32_t i = 0; i < kRows; ++i) {
+    hwy::Prefetch(to + i * to_stride);
+    hwy::Prefetch(to + i * to_stride + kVectors * lanes - 1);
+  }
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   for (uint64_t step = 0; step < steps; ++step) {
     const auto b0 = hn::LoadU(d, b);

@@ -12,6 +12,8 @@ struct MicroKernel {
   // those of `b` b_stride, rows of `to` to_stride.
   void (*run)(const float* a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
               uint64_t to_stride, bool accumulate);
+  // Of bytes: a word of a panel, in place of a float, is four steps of INT8, and a sum is INT32.
+  bool bytes = false;
 };
 
 inline constexpr uint32_t kMaxTileRows = 8;

@@ -6,6 +6,7 @@
 #include "ops/common/coordinates.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/rows.h"
+#include "ops/gemm/cpu/panel_rows.h"
 
 namespace anydml {
 namespace {
@@ -21,18 +22,25 @@ void LoadRow(const std::byte* data, DataType type, uint64_t at, uint64_t count, 
   }
 }
 
-// Elements whose steps are neighbours: rows of up to kSteps steps, which are then transposed.
+// A panel of elements whose steps are neighbours.
+constexpr uint64_t kSide = kPanelSquare;
 constexpr uint64_t kSteps = 64;
 
 void PackAcross(const std::byte* data, DataType type, uint64_t at, uint64_t element_stride, uint64_t count,
                 uint64_t steps, uint32_t width, float* to) {
-  alignas(64) float row[kSteps];
-  for (uint64_t step = 0; step < steps; step += kSteps) {
-    const uint64_t some = std::min(kSteps, steps - step);
-    for (uint64_t e = 0; e < count; ++e) {
-      LoadRow(data, type, at + e * element_stride + step, some, row);
-      float* const target = to + step * width + e;
-      for (uint64_t s = 0; s < some; ++s) target[s * width] = row[s];
+  alignas(64) float rows[kSide][kSteps];
+  for (uint64_t e = 0; e < count; e += kSide) {
+    const uint64_t some = std::min(kSide, count - e);
+    const uint64_t first = at + e * element_stride;
+    if (type == DataType::kFloat32) {
+      PackSquares(reinterpret_cast<const float*>(data) + first, element_stride, some, steps, width, to + e);
+      continue;
+    }
+    for (uint64_t step = 0; step < steps; step += kSteps) {
+      const uint64_t now = std::min(kSteps, steps - step);
+      for (uint64_t i = 0; i < some; ++i)
+        LoadRow(data, type, first + i * element_stride + step, now, rows[i]);
+      PackSquares(rows[0], kSteps, some, now, width, to + step * width + e);
     }
   }
 }
@@ -42,17 +50,31 @@ void PackAcross(const std::byte* data, DataType type, uint64_t at, uint64_t elem
 void StridedPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                          float* to) const {
   const uint64_t at = first * element_stride_ + step * step_stride_;
-  if (count < width) std::memset(to, 0, steps * width * sizeof(float));
-  if (element_stride_ == 1) {
-    for (uint64_t s = 0; s < steps; ++s) LoadRow(data_, type_, at + s * step_stride_, count, to + s * width);
+  if (step_stride_ == 1 && element_stride_ != 1) {
+    ClearLastPanel(count, steps, width, to);
+    for (uint64_t e = 0; e < count; e += width) {
+      PackAcross(data_, type_, at + e * element_stride_, element_stride_,
+                 std::min<uint64_t>(width, count - e), steps, width, to + e * steps);
+    }
     return;
   }
-  if (step_stride_ == 1) return PackAcross(data_, type_, at, element_stride_, count, steps, width, to);
-  for (uint64_t s = 0; s < steps; ++s) {
-    for (uint64_t e = 0; e < count; ++e) {
-      LoadRow(data_, type_, at + s * step_stride_ + e * element_stride_, 1, to + s * width + e);
+  if (element_stride_ == 1 && type_ == DataType::kFloat32) {
+    constexpr uint64_t kRows = 8;
+    ClearLastPanel(count, steps, width, to);
+    for (uint64_t s = 0; s < steps; s += kRows) {
+      CutRows(reinterpret_cast<const float*>(data_) + at + s * step_stride_, step_stride_,
+              std::min(kRows, steps - s), count, width, steps * width, to + s * width);
     }
+    return;
   }
+  PackRows(
+      count, steps, width, to, [](uint64_t, uint64_t) {},
+      [&](uint64_t element, uint64_t some, uint64_t s, float* row) {
+        const uint64_t from = at + s * step_stride_ + element * element_stride_;
+        if (element_stride_ == 1) return LoadRow(data_, type_, from, some, row);
+        FindLoad(type_, Class::kF32)(
+            data_, {.columns = some, .column_stride = element_stride_, .offset = from}, row);
+      });
 }
 
 void GemmSink::Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const {

@@ -7,6 +7,7 @@
 
 #include "ops/common/cuda_chain.cuh"
 #include "ops/recurrent/cuda/activation.cuh"
+#include "ops/recurrent/cuda/tensor.cuh"
 #include "ops/recurrent/steps.h"
 #include "ops/reduce/cuda/device.cuh"
 
@@ -17,14 +18,9 @@ using namespace recurrent_cuda;
 
 constexpr uint32_t kMaxThreads = 256;
 
-struct Target {
-  std::byte* data;  // null: absent
-  uint64_t strides[4];
-};
-
 struct Parameters {
   GateBuffers buffers;
-  Target sequence, single, cell_single;
+  DeviceTensor sequence, single, cell_single;
   uint64_t lengths_stride;
   uint64_t step, steps;
   uint32_t batch, units;
@@ -38,8 +34,6 @@ struct Parameters {
   bool first_is_backward;
   DataType type;
 };
-
-__device__ float Canonical(float x) { return reduce::IsNan(x) ? lane::kNan : x; }
 
 // Some units of a direction of an element of the batch.
 struct Row {
@@ -159,13 +153,11 @@ __device__ void RunCell(const Parameters& p, const Row& row) {
 }
 
 // `from` null: zeros.
-__device__ void Write(const Parameters& p, const Row& row, const Target& target, uint64_t time,
+__device__ void Write(const Parameters& p, const Row& row, const DeviceTensor& target, uint64_t time,
                       const float* from) {
   if (target.data == nullptr) return;
-  const uint64_t start =
-      time * target.strides[0] + row.direction * target.strides[1] + row.element * target.strides[2];
   ForUnits(row.units, [&](uint64_t unit) {
-    reduce::StoreAs(target.data, p.type, start + unit * target.strides[3],
+    reduce::StoreAs(target.data, p.type, PlaceOf(target, time, row.direction, row.element, unit),
                     from == nullptr ? 0.0f : Canonical(from[unit]));
   });
 }
@@ -214,19 +206,13 @@ __global__ void __launch_bounds__(kMaxThreads) RunGatesOfStep(const __grid_const
   }
 }
 
-Target TargetOf(const std::optional<TensorDesc>& tensor) {
-  Target target = {};
-  if (tensor) std::copy_n(tensor->strides.begin(), 4, target.strides);
-  return target;
-}
-
 class RecurrentCuda final : public RecurrentSteps {
  public:
   RecurrentCuda(const RecurrentProblem& problem, const LowerContext&) : RecurrentSteps(problem) {
     Parameters& p = common_;
-    p.sequence = TargetOf(problem.sequence);
-    p.single = TargetOf(problem.single);
-    p.cell_single = TargetOf(problem.cell_single);
+    p.sequence = TensorOf(problem.sequence);
+    p.single = TensorOf(problem.single);
+    p.cell_single = TensorOf(problem.cell_single);
     p.lengths_stride = problem.lengths ? problem.lengths->strides[3] : 0;
     p.steps = problem.steps;
     p.batch = static_cast<uint32_t>(problem.batch);

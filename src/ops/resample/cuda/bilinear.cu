@@ -29,12 +29,23 @@ __device__ float NumberOf(__half x) { return __half2float(x); }
 __device__ float NumberOf(int8_t x) { return x; }
 __device__ float NumberOf(uint8_t x) { return x; }
 
-// A thread's columns in the source. Where every element stands for two pixels, with the pixels' middles as
-// places, neighbours share elements in a way that is known before.
-template <typename T, bool kDoubled>
+// How a row becomes columns. Where every element stands for two pixels, with the pixels' middles as places,
+// neighbours share elements in a way that is known before; most of these may be read at once.
+enum class Way { kAnyhow, kDoubled, kDoubledInVectors };
+
+// A thread's columns in the source.
+template <typename T, Way kWay>
 struct Columns {
+  static constexpr bool kDoubled = kWay != Way::kAnyhow;
   static constexpr uint32_t kCount = kColumns<T>;
   static constexpr uint32_t kFirsts = kDoubled ? 1 : kCount;
+
+  // What is read of a row: a window of neighbours, or two elements for each column.
+  static constexpr uint32_t kMiddle = kCount / 2;  // of a window, without its two ends
+  static constexpr uint32_t kRead = kDoubled ? kMiddle + 2 : 2 * kCount;
+  struct Elements {
+    T x[kRead];
+  };
 
   int32_t first[kFirsts];
   float weights[kCount];  // of the second element; 0: there is none
@@ -51,32 +62,37 @@ struct Columns {
     if (kDoubled) first[0] = static_cast<int32_t>(begin / 2) - 1;
   }
 
-  __device__ float Mix(float a, float b, uint32_t j) const {
-    const float mixed = a * (1 - weights[j]) + b * weights[j];
-    return weights[j] == 0 ? a : mixed;
-  }
-
-  __device__ void Load(const T* row, float (&result)[kCount]) const {
-    if constexpr (kDoubled) {
-      constexpr uint32_t kWindow = kCount / 2 + 2;
-      float window[kWindow];
+  __device__ Elements Read(const T* row) const {
+    Elements read;
+    if constexpr (kWay == Way::kDoubledInVectors) {
+      using Middle = std::conditional_t<kMiddle * sizeof(T) == 8, uint2, uint32_t>;
+      const Middle middle = *reinterpret_cast<const Middle*>(row + first[0] + 1);
+      memcpy(read.x + 1, &middle, sizeof(middle));
+      read.x[0] = row[max(0, first[0])];
+      read.x[kRead - 1] = row[min(last, first[0] + static_cast<int32_t>(kRead) - 1)];
+    } else if constexpr (kDoubled) {
 #pragma unroll
-      for (int32_t i = 0; i < static_cast<int32_t>(kWindow); ++i) {
-        window[i] = NumberOf(row[max(0, min(last, first[0] + i))]);
-      }
-#pragma unroll
-      for (uint32_t j = 0; j < kCount; ++j) {
-        result[j] = Mix(window[(j + 1) / 2], window[(j + 1) / 2 + 1], j);
+      for (int32_t i = 0; i < static_cast<int32_t>(kRead); ++i) {
+        read.x[i] = row[max(0, min(last, first[0] + i))];
       }
     } else {
-      float a[kCount], b[kCount];
 #pragma unroll
       for (uint32_t j = 0; j < kCount; ++j) {
-        a[j] = NumberOf(row[first[j]]);
-        b[j] = NumberOf(row[min(last, first[j] + 1)]);
+        read.x[2 * j] = row[first[j]];
+        read.x[2 * j + 1] = row[min(last, first[j] + 1)];
       }
+    }
+    return read;
+  }
+
+  // What a row gives for the columns.
+  __device__ void Mix(const Elements& read, float (&result)[kCount]) const {
 #pragma unroll
-      for (uint32_t j = 0; j < kCount; ++j) result[j] = Mix(a[j], b[j], j);
+    for (uint32_t j = 0; j < kCount; ++j) {
+      const uint32_t at = kDoubled ? (j + 1) / 2 : 2 * j;
+      const float a = NumberOf(read.x[at]), b = NumberOf(read.x[at + 1]);
+      const float mixed = a * (1 - weights[j]) + b * weights[j];
+      result[j] = weights[j] == 0 ? a : mixed;
     }
   }
 };
@@ -108,7 +124,7 @@ constexpr DataType kTypeOf = std::is_same_v<T, float>    ? DataType::kFloat32
                              : std::is_same_v<T, int8_t> ? DataType::kInt8
                                                          : DataType::kUInt8;
 
-template <typename T, bool kDoubled>
+template <typename T, Way kWay>
 __global__ void __launch_bounds__(kThreads) ResampleBilinear(const __grid_constant__ Parameters p) {
   constexpr uint32_t kCount = kColumns<T>;
   const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -117,9 +133,24 @@ __global__ void __launch_bounds__(kThreads) ResampleBilinear(const __grid_consta
   const ResampleAxis& y = p.strips.y;
   const T* const source = static_cast<const T*>(p.source) + part.offsets[0];
   T* const target = static_cast<T*>(p.target) + part.offsets[1] + part.column;
-  const Columns<T, kDoubled> columns(p.strips, part.column);
+  using RowColumns = Columns<T, kWay>;
+  const RowColumns columns(p.strips, part.column);
+  const auto read = [&](uint32_t row) { return columns.Read(source + uint64_t{row} * y.source_stride); };
 
   constexpr uint32_t kNoRow = ~0u;
+  // Of an image that grows, the row after the one that is needed is needed next: it is on its way meanwhile.
+  typename RowColumns::Elements ahead;
+  uint32_t ahead_row = kNoRow;
+  const auto line = [&](uint32_t row, float(&result)[kCount]) {
+    if constexpr (RowColumns::kDoubled) {
+      if (ahead_row != row) ahead = read(row);
+      columns.Mix(ahead, result);
+      ahead_row = min(row + 1, y.from - 1);
+      ahead = read(ahead_row);
+    } else {
+      columns.Mix(read(row), result);
+    }
+  };
   uint32_t upper_row = kNoRow, lower_row = kNoRow;
   float upper[kCount], lower[kCount];
   for (uint32_t row = part.first_row; row < part.end_row; ++row) {
@@ -129,13 +160,13 @@ __global__ void __launch_bounds__(kThreads) ResampleBilinear(const __grid_consta
 #pragma unroll
         for (uint32_t j = 0; j < kCount; ++j) upper[j] = lower[j];
       } else {
-        columns.Load(source + uint64_t{taps.first} * y.source_stride, upper);
+        line(taps.first, upper);
       }
       upper_row = taps.first;
     }
     if (taps.second != 0 && taps.first + 1 != lower_row) {
       lower_row = taps.first + 1;
-      columns.Load(source + uint64_t{lower_row} * y.source_stride, lower);
+      line(lower_row, lower);
     }
     float result[kCount];
 #pragma unroll
@@ -168,6 +199,12 @@ bool IsDoubled(const ResampleAxis& axis) {
   return true;
 }
 
+uint64_t SourceConstraints(const ResamplePlan& plan, uint32_t element_bytes) {
+  uint64_t elements = plan.levels[1].from | plan.levels[0].source_stride;
+  for (uint32_t d = 0; d < plan.batch_rank; ++d) elements |= plan.batch[d].source_stride;
+  return elements * element_bytes;
+}
+
 class ResampleBilinearCuda final : public Kernel {
  public:
   ResampleBilinearCuda(const ResampleProblem& problem, const ResamplePlan& plan, const LowerContext& context)
@@ -175,7 +212,8 @@ class ResampleBilinearCuda final : public Kernel {
         element_bytes_(BitSize(problem.type) / 8),
         doubled_(IsDoubled(plan.levels[1])),
         strips_(plan, element_bytes_ == 4 ? 4 : 8, context),
-        constraints_(StoreConstraints(plan, element_bytes_)) {}
+        constraints_(StoreConstraints(plan, element_bytes_)),
+        source_constraints_(SourceConstraints(plan, element_bytes_)) {}
 
   Status Run(const KernelArguments& arguments) const override {
     Parameters p;
@@ -202,8 +240,13 @@ class ResampleBilinearCuda final : public Kernel {
  private:
   template <typename T>
   void Launch(void* stream, const Parameters& p) const {
-    KernelChain(stream).Launch(doubled_ ? ResampleBilinear<T, true> : ResampleBilinear<T, false>,
-                               (p.strips.threads + kThreads - 1) / kThreads, kThreads, p);
+    constexpr uint32_t kMiddleBytes = Columns<T, Way::kDoubled>::kMiddle * sizeof(T);
+    const bool in_vectors = p.is_aligned && p.strips.x.to == uint64_t{p.strips.x.from} * 2 &&
+                            LargestUnit(source_constraints_ | AddressOf(p.source)) >= kMiddleBytes;
+    const auto kernel = !doubled_    ? ResampleBilinear<T, Way::kAnyhow>
+                        : in_vectors ? ResampleBilinear<T, Way::kDoubledInVectors>
+                                     : ResampleBilinear<T, Way::kDoubled>;
+    KernelChain(stream).Launch(kernel, (p.strips.threads + kThreads - 1) / kThreads, kThreads, p);
   }
 
   DataType type_;
@@ -211,6 +254,7 @@ class ResampleBilinearCuda final : public Kernel {
   bool doubled_;
   Strips strips_;
   uint64_t constraints_;
+  uint64_t source_constraints_;  // the same of loads
 };
 
 }  // namespace

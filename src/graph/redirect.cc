@@ -1,0 +1,198 @@
+#include "graph/redirect.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ops/element/element.h"
+#include "ops/move/problem.h"
+
+namespace anydml {
+namespace {
+
+using Home = GraphValue::Home;
+
+// In binding order; null: absent.
+std::vector<TensorDesc*> TensorsOf(OperatorDesc* desc, FieldKind kind) {
+  std::vector<TensorDesc*> tensors;
+  for (size_t i = 0; i < desc->fields.size(); ++i) {
+    const FieldSchema& field = desc->schema->fields[i];
+    if (field.kind != kind) continue;
+    if (field.type == FieldType::kTensor) {
+      tensors.push_back(std::get_if<TensorDesc>(&desc->fields[i]));
+    } else if (auto* array = std::get_if<std::vector<TensorDesc>>(&desc->fields[i])) {
+      for (TensorDesc& tensor : *array) tensors.push_back(&tensor);
+    }
+  }
+  return tensors;
+}
+
+bool IsIn(std::span<const Operator> family, const Operator* op) {
+  return std::any_of(family.begin(), family.end(), [&](const Operator& other) { return &other == op; });
+}
+
+// Element programs and copies take all strides, and look at addresses before they rely on them.
+bool IsFlexible(const GraphNode& node) {
+  return node.op() == nullptr || IsIn(ElementOperators(), node.op()->op) ||
+         IsIn(MoveOperators(), node.op()->op);
+}
+
+bool RestrictsStrides(OperatorType type) {
+  switch (type) {
+    case OperatorType::kRnn:
+    case OperatorType::kLstm:
+    case OperatorType::kGru:
+    case OperatorType::kMultiheadAttention:
+    case OperatorType::kMultiheadAttention1:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What clients bind is aligned for the elements of the tensors that they bound it for; CPUs ask for no more.
+bool IsAligned(const LowerContext& context, const Graph& graph, const GraphNode& node,
+               const GraphOperand& operand, DataType type) {
+  const GraphValue& value = graph.values[operand.value];
+  const uint32_t bytes = BitSize(type) / 8;
+  if (value.home == Home::kInput && graph.inputs[value.index].element_bytes < bytes) return false;
+  if (value.home == Home::kOutput && graph.outputs[value.index].element_bytes < bytes) return false;
+  constexpr uint64_t kTensorAlignment = 16;
+  return context.backend == "cpu" || IsFlexible(node) || operand.offset % kTensorAlignment == 0;
+}
+
+bool RedirectOperand(const LowerContext& context, const Graph& graph, const Detour& detour, FieldKind kind,
+                     size_t number, GraphNode* node) {
+  GraphOperand& operand = (kind == FieldKind::kInput ? node->inputs : node->outputs)[number];
+  const GraphValue& value = graph.values[detour.to];
+  if (GraphOperator* const op = node->op()) {
+    TensorDesc& tensor = *TensorsOf(&op->desc, kind)[number];
+    const auto places = Transfer(detour.here, detour.there, PlacesOf(tensor, operand.offset));
+    if (!places.has_value() || !SetPlaces(*places, &tensor, &operand.offset)) return false;
+    // What a tensor has beyond its last element is rounded up.
+    if (operand.offset > value.bytes || tensor.total_bytes > value.bytes - operand.offset) return false;
+    tensor.owned_by_dml = kind == FieldKind::kInput && op->desc.schema->owned_by_dml &&
+                          value.home == Home::kInput && graph.inputs[value.index].owned;
+    operand.value = detour.to;
+    return IsAligned(context, graph, *node, operand, tensor.type);
+  }
+  auto& problem = std::get<ElementProblem>(node->work);
+  ElementOperand& tensor = (kind == FieldKind::kInput ? problem.inputs : problem.outputs)[number];
+  const auto places = Transfer(detour.here, detour.there, PlacesOf(problem, tensor, operand.offset));
+  if (!places.has_value() || !SetPlaces(*places, &tensor, &operand.offset)) return false;
+  operand.value = detour.to;
+  return IsAligned(context, graph, *node, operand, tensor.type);
+}
+
+// Whether walking through the one in the order of its memory is walking through the other in that of its own,
+// with the same smallest step.
+bool SameOrder(const TensorDesc& a, const TensorDesc& b) {
+  for (uint32_t d = 0; d < a.rank; ++d) {
+    bool smallest = true;
+    for (uint32_t e = 0; e < a.rank; ++e) {
+      if (a.sizes[d] == 1 || a.sizes[e] == 1) continue;
+      if ((a.strides[d] < a.strides[e]) != (b.strides[d] < b.strides[e])) return false;
+      smallest &= a.strides[d] <= a.strides[e];
+    }
+    if (a.sizes[d] > 1 && smallest && a.strides[d] != b.strides[d]) return false;
+  }
+  return true;
+}
+
+template <typename Agree>
+bool AllTensors(const OperatorDesc& a, const OperatorDesc& b, const Agree& agree) {
+  const auto all = [&](const std::vector<const TensorDesc*>& x, const std::vector<const TensorDesc*>& y) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (x[i] != nullptr && !agree(*x[i], *y[i])) return false;
+    }
+    return true;
+  };
+  return all(a.inputs(), b.inputs()) && all(a.outputs(), b.outputs());
+}
+
+// Whether the operator takes the new tensors, and is as fast with them.
+bool Takes(const LowerContext& context, const GraphNode& before, const GraphNode& after) {
+  if (after.op() == nullptr) return true;
+  const Operator& op = *after.op()->op;
+  const OperatorDesc &old_desc = before.op()->desc, &new_desc = after.op()->desc;
+  if (AllTensors(old_desc, new_desc, SameLayout)) return true;
+  const auto type = static_cast<OperatorType>(op.type);
+  if (RestrictsStrides(type) || !op.check(new_desc, context.level).ok()) return false;
+  if (IsFlexible(after)) return true;
+  // Products pack what they read, in whatever order it lies.
+  const auto same_order = [&](const TensorDesc& a, const TensorDesc& b) { return SameOrder(a, b); };
+  const bool packs = type == OperatorType::kGemm && SameOrder(*old_desc.outputs()[0], *new_desc.outputs()[0]);
+  if (!packs && !AllTensors(old_desc, new_desc, same_order)) return false;
+  LoweredOperator old_choice, new_choice;
+  return LowerOperator(op, old_desc, context.ForPart(), &old_choice).ok() &&
+         LowerOperator(op, new_desc, context.ForPart(), &new_choice).ok() &&
+         old_choice.implementation == new_choice.implementation;
+}
+
+bool Uses(const GraphNode& node, uint32_t value) {
+  const auto is = [&](const GraphOperand& operand) { return operand.value == value; };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), is) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), is);
+}
+
+// Bits are moved, so that the payloads of NaNs stay.
+DataType BitsOf(DataType type) {
+  switch (BitSize(type)) {
+    case 8:
+      return DataType::kUInt8;
+    case 16:
+      return DataType::kUInt16;
+    case 32:
+      return DataType::kUInt32;
+    case 64:
+      return DataType::kUInt64;
+    default:
+      return type;
+  }
+}
+
+}  // namespace
+
+bool Redirect(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node) {
+  const GraphNode before = *node;
+  for (size_t i = 0; i < before.inputs.size(); ++i) {
+    if (before.inputs[i].value != detour.from) continue;
+    if (!RedirectOperand(context, graph, detour, FieldKind::kInput, i, node)) return false;
+  }
+  for (size_t i = 0; i < before.outputs.size(); ++i) {
+    if (before.outputs[i].value != detour.from) continue;
+    if (!RedirectOperand(context, graph, detour, FieldKind::kOutput, i, node)) return false;
+  }
+  return Takes(context, before, *node);
+}
+
+bool RedirectAll(const LowerContext& context, const Detour& detour, uint32_t except, Graph* graph) {
+  std::vector<std::pair<uint32_t, GraphNode>> changed;
+  for (uint32_t i = 0; i < graph->nodes.size(); ++i) {
+    if (i == except || !Uses(graph->nodes[i], detour.from)) continue;
+    changed.emplace_back(i, graph->nodes[i]);
+    if (!Redirect(context, *graph, detour, &changed.back().second)) return false;
+  }
+  for (auto& [i, node] : changed) graph->nodes[i] = std::move(node);
+  return true;
+}
+
+GraphNode MakeCopy(std::string name, DataType type, uint32_t from, const Places& source, uint32_t to,
+                   const Places& target) {
+  ElementProblem problem;
+  problem.rank = static_cast<uint32_t>(target.loops.size());
+  for (uint32_t d = 0; d < problem.rank; ++d) problem.sizes[d] = target.loops[d].size;
+  GraphNode node;
+  node.name = std::move(name);
+  node.inputs = {{from}};
+  node.outputs = {{to}};
+  problem.inputs = {{.type = BitsOf(type)}};
+  problem.outputs = {{.type = BitsOf(type)}};
+  SetPlaces(source, &problem.inputs[0], &node.inputs[0].offset);
+  SetPlaces(target, &problem.outputs[0], &node.outputs[0].offset);
+  const Class as = ClassOf(problem.inputs[0].type);
+  problem.program.Store(0, problem.program.Load(0, as), as);
+  node.work = std::move(problem);
+  return node;
+}
+
+}  // namespace anydml

@@ -1,0 +1,30 @@
+// Nodes that read or write their tensors in another value than before.
+#pragma once
+
+#include <span>
+
+#include "graph/graph.h"
+#include "graph/view.h"
+
+namespace anydml {
+
+// The elements at `here` of value `from` are, or shall be, those at `there` of value `to`.
+struct Detour {
+  uint32_t from = kNoValue;
+  uint32_t to = kNoValue;
+  Places here;
+  Places there;
+};
+
+// Lets all tensors of the node that lie in `from` lie in `to`. False, with an unusable node, where that
+// cannot be said, where the operator does not allow it, or where it would be slower.
+bool Redirect(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node);
+
+// All nodes that use `from` but one, or none of them.
+bool RedirectAll(const LowerContext& context, const Detour& detour, uint32_t except, Graph* graph);
+
+// Moves the elements of a type.
+GraphNode MakeCopy(std::string name, DataType type, uint32_t from, const Places& source, uint32_t to,
+                   const Places& target);
+
+}  // namespace anydml

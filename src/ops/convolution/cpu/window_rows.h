@@ -1,0 +1,116 @@
+// The windows of an input as rows: what a step, which is an input channel with its taps, has of some
+// positions.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "ops/convolution/problem.h"
+#include "ops/gemm/cpu/panel_rows.h"
+
+namespace anydml {
+
+// A step's channel and taps.
+struct ConvolutionStep {
+  uint64_t channel;
+  uint32_t taps[kMaxSpatial];
+
+  ConvolutionStep(const ConvolutionShape& p, uint64_t number) {
+    for (uint32_t d = kMaxSpatial; d-- > 0; number /= p.windows[d].taps) {
+      taps[d] = static_cast<uint32_t>(number % p.windows[d].taps);
+    }
+    channel = number;
+  }
+};
+
+class WindowRows {
+ public:
+  explicit WindowRows(const ConvolutionShape& shape) : shape_(shape) {}
+
+  // Positions [first, first + count), at most kPanelRowElements, are meant from now on.
+  void Begin(uint64_t first, uint64_t count) {
+    run_count_ = 0;
+    for (uint64_t done = 0; done < count;) {
+      Run& run = runs_[run_count_++];
+      run.row = done;
+      uint64_t rest = first + done;
+      for (uint32_t d = kMaxSpatial; d-- > 0; rest /= shape_.windows[d].output) {
+        run.at[d] = static_cast<uint32_t>(rest % shape_.windows[d].output);
+      }
+      run.count = static_cast<uint32_t>(
+          std::min<uint64_t>(count - done, shape_.windows[kLast].output - run.at[kLast]));
+      done += run.count;
+    }
+  }
+
+  // Calls load(offset, stride, at, count) for elements of the input that belong to places [at, at + count) of
+  // the row, `stride` apart from `offset` on, and outside(at, count) for places without one.
+  template <typename Load, typename Outside>
+  void ForStep(uint64_t number, Load&& load, Outside&& outside) const {
+    const ConvolutionStep step(shape_, number);
+    for (uint32_t r = 0; r < run_count_; ++r) {
+      const Run& run = runs_[r];
+      uint64_t offset = step.channel * shape_.input.channel;
+      bool inside = true;
+      for (uint32_t d = 0; d < kLast && inside; ++d) {
+        const int64_t index = InputIndex(shape_.windows[d], shape_.backward, run.at[d], step.taps[d]);
+        inside = index >= 0;
+        offset += static_cast<uint64_t>(index) * shape_.input.spatial[d];
+      }
+      if (inside) {
+        LoadRun(run, step.taps[kLast], offset, load, outside);
+      } else {
+        outside(run.row, run.count);
+      }
+    }
+  }
+
+ private:
+  static constexpr uint32_t kLast = kMaxSpatial - 1;
+
+  // Neighbouring positions of one row of the output.
+  struct Run {
+    uint64_t row;  // where they are in ours
+    uint32_t at[kMaxSpatial];
+    uint32_t count;
+  };
+
+  template <typename Load, typename Outside>
+  void LoadRun(const Run& run, uint32_t tap, uint64_t offset, Load&& load, Outside&& outside) const {
+    const ConvolutionWindow& w = shape_.windows[kLast];
+    const uint64_t stride = shape_.input.spatial[kLast];
+    const uint32_t begin = run.at[kLast];
+    if (shape_.backward && w.stride > 1) {
+      for (uint32_t i = 0; i < run.count; ++i) {
+        const int64_t index = InputIndex(w, true, begin + i, tap);
+        if (index >= 0) {
+          load(offset + static_cast<uint64_t>(index) * stride, stride, run.row + i, 1);
+        } else {
+          outside(run.row + i, 1);
+        }
+      }
+      return;
+    }
+    // Positions whose tap is inside of the input are neighbours: [low, high).
+    const int64_t reach = int64_t{tap} * w.dilation;
+    const int64_t start = shape_.backward ? int64_t{begin} + w.start_padding - reach
+                                          : int64_t{begin} * w.stride - w.start_padding + reach;
+    const int64_t step = w.stride;
+    const int64_t reached = std::min<int64_t>(run.count, int64_t{w.reached} - begin);
+    const int64_t low = std::clamp<int64_t>(start < 0 ? (-start + step - 1) / step : 0, 0, run.count);
+    const int64_t inside = start < w.input ? (w.input - 1 - start) / step + 1 : 0;
+    const int64_t high = std::clamp<int64_t>(std::min(inside, reached), low, run.count);
+    const auto before = static_cast<uint64_t>(low), end = static_cast<uint64_t>(high);
+    if (before != 0) outside(run.row, before);
+    if (end < run.count) outside(run.row + end, run.count - end);
+    if (before == end) return;
+    load(offset + static_cast<uint64_t>(start + low * step) * stride, stride * w.stride, run.row + before,
+         end - before);
+  }
+
+  const ConvolutionShape& shape_;
+  uint32_t run_count_ = 0;
+  Run runs_[kPanelRowElements];
+};
+
+}  // namespace anydml

@@ -1,0 +1,59 @@
+#include "ops/gemm/cpu/panel_rows.h"
+
+#include <cstring>
+
+#include "ops/common/transpose_tile.h"
+
+namespace anydml {
+namespace {
+
+template <uint32_t kWidth>
+void CopyWhole(const float* from, uint64_t stride, uint64_t rows, float* to) {
+  for (uint64_t r = 0; r < rows; ++r) std::memcpy(to + r * kWidth, from + r * stride, kWidth * sizeof(float));
+}
+
+void Copy(const float* from, uint64_t stride, uint64_t rows, uint64_t count, uint32_t width, float* to) {
+  for (uint64_t r = 0; r < rows; ++r) std::memcpy(to + r * width, from + r * stride, count * sizeof(float));
+}
+
+}  // namespace
+
+void CutRows(const float* from, uint64_t stride, uint64_t rows, uint64_t count, uint32_t width,
+             uint64_t panel_stride, float* to) {
+  // Copies of a known size are a few instructions: those of the tiles that there are.
+  const auto copy = width == 6    ? CopyWhole<6>
+                    : width == 8  ? CopyWhole<8>
+                    : width == 12 ? CopyWhole<12>
+                    : width == 16 ? CopyWhole<16>
+                    : width == 48 ? CopyWhole<48>
+                                  : nullptr;
+  for (; count >= width && copy != nullptr; count -= width, from += width, to += panel_stride) {
+    copy(from, stride, rows, to);
+  }
+  for (; count != 0; from += width, to += panel_stride) {
+    const uint64_t some = std::min<uint64_t>(count, width);
+    Copy(from, stride, rows, some, width, to);
+    count -= some;
+  }
+}
+
+void PackSquares(const float* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
+                 float* to) {
+  uint64_t s = 0;
+  if (count == kPanelSquare) {
+    for (; s + kPanelSquare <= steps; s += kPanelSquare) {
+      Square<uint32_t>::Transpose(reinterpret_cast<const uint32_t*>(from) + s, static_cast<ptrdiff_t>(stride),
+                                  reinterpret_cast<uint32_t*>(to) + s * width, width);
+    }
+  }
+  for (; s < steps; ++s) {
+    for (uint64_t e = 0; e < count; ++e) to[s * width + e] = from[e * stride + s];
+  }
+}
+
+void ClearLastPanel(uint64_t count, uint64_t steps, uint32_t width, float* to) {
+  if (count % width == 0) return;
+  std::memset(to + count / width * width * steps, 0, steps * width * sizeof(float));
+}
+
+}  // namespace anydml

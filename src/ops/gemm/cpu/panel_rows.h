@@ -1,0 +1,42 @@
+// Panels from rows: for sources that find many elements of a step at once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace anydml {
+
+inline constexpr uint64_t kPanelRowElements = 512;  // at most, of a row
+
+// Cuts `rows` rows, which are `stride` apart, into panels of `width` elements, which are panel_stride apart.
+// The last panel may have fewer; what is behind them is left as it is.
+void CutRows(const float* from, uint64_t stride, uint64_t rows, uint64_t count, uint32_t width,
+             uint64_t panel_stride, float* to);
+// Up to kPanelSquare elements, which are `stride` apart, whose steps are neighbours: squares are transposed.
+inline constexpr uint64_t kPanelSquare = 4;
+void PackSquares(const float* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
+                 float* to);
+// Zeros in the last panel where it is not full.
+void ClearLastPanel(uint64_t count, uint64_t steps, uint32_t width, float* to);
+
+// load(element, count, step, to) puts elements [element, element + count) of a step, counted from 0, to `to`;
+// begin(element, count) is called before all steps of these.
+template <typename Begin, typename Load>
+void PackRows(uint64_t count, uint64_t steps, uint32_t width, float* to, Begin&& begin, Load&& load) {
+  constexpr uint64_t kRows = 4;
+  alignas(64) float rows[kRows][kPanelRowElements];
+  ClearLastPanel(count, steps, width, to);
+  const uint64_t whole = kPanelRowElements / width * width;
+  for (uint64_t element = 0; element < count; element += whole) {
+    const uint64_t some = std::min(whole, count - element);
+    begin(element, some);
+    for (uint64_t step = 0; step < steps; step += kRows) {
+      const uint64_t now = std::min(kRows, steps - step);
+      for (uint64_t r = 0; r < now; ++r) load(element, some, step + r, rows[r]);
+      CutRows(rows[0], kPanelRowElements, now, some, width, steps * width,
+              to + element * steps + step * width);
+    }
+  }
+}
+
+}  // namespace anydml

@@ -1,0 +1,14 @@
+// Instructions that add up products of bytes, where the processor has them.
+#pragma once
+
+#include "ops/gemm/cpu/micro_kernel.h"
+
+namespace anydml {
+
+inline constexpr uint32_t kStepsOfWord = 4;
+inline constexpr uint32_t kMaxDotWidth = 12;  // rows or columns of a tile
+
+// A micro-kernel of bytes (MicroKernel::bytes); null: there are no such instructions.
+const MicroKernel* FindDotKernel();
+
+}  // namespace anydml

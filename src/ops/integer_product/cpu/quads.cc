@@ -1,0 +1,135 @@
+#include "ops/integer_product/cpu/quads.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/convolution/cpu/window_rows.h"
+#include "ops/integer_product/cpu/dot_kernel.h"
+
+namespace anydml {
+namespace {
+
+void Flip(uint8_t* numbers, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) numbers[i] ^= 0x80;
+}
+
+// out[i] is a[i], b[i], c[i], d[i].
+void Interleave(const uint8_t* __restrict a, const uint8_t* __restrict b, const uint8_t* __restrict c,
+                const uint8_t* __restrict d, uint64_t count, uint8_t* __restrict out) {
+  for (uint64_t i = 0; i < count; ++i) {
+    out[4 * i] = a[i];
+    out[4 * i + 1] = b[i];
+    out[4 * i + 2] = c[i];
+    out[4 * i + 3] = d[i];
+  }
+}
+
+// Panels from rows of bytes: load(element, count, step, to), for steps counted from 0. There are `steps`;
+// those that the last word has behind them are 0.
+template <typename Begin, typename Load>
+void PackQuads(uint64_t count, uint64_t words, uint64_t steps, bool is_unsigned, uint32_t width, float* to,
+               Begin&& begin, Load&& load) {
+  PackRows(count, words, width, to, begin, [&](uint64_t element, uint64_t some, uint64_t word, float* row) {
+    uint8_t bytes[kStepsOfWord][kPanelRowElements];
+    for (uint64_t i = 0; i < kStepsOfWord; ++i) {
+      const uint64_t step = word * kStepsOfWord + i;
+      if (step >= steps) {
+        std::memset(bytes[i], 0, some);
+        continue;
+      }
+      load(element, some, step, bytes[i]);
+      if (is_unsigned) Flip(bytes[i], some);
+    }
+    Interleave(bytes[0], bytes[1], bytes[2], bytes[3], some, reinterpret_cast<uint8_t*>(row));
+  });
+}
+
+void Prefetch(const std::byte* from, uint64_t bytes) {
+  constexpr uint64_t kLine = 64, kMost = 2048;
+  for (uint64_t i = 0; i < std::min(bytes, kMost); i += kLine) __builtin_prefetch(from + i);
+}
+
+void CopyBytes(const std::byte* from, uint64_t stride, uint64_t count, uint8_t* to) {
+  if (stride == 1) {
+    std::memcpy(to, from, count);
+    return;
+  }
+  for (uint64_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(from[i * stride]);
+}
+
+}  // namespace
+
+FilterQuads::FilterQuads(const ConvolutionShape& shape, DataType type, const std::byte* filter)
+    : shape_(shape), is_unsigned_(type == DataType::kUInt8), data_(filter) {
+  uint64_t expected = 1;
+  contiguous_ = true;
+  for (uint32_t d = kMaxSpatial; d-- > 0; expected *= shape.windows[d].taps) {
+    contiguous_ = contiguous_ && (shape.windows[d].taps == 1 || shape.filter.spatial[d] == expected);
+  }
+  contiguous_ = contiguous_ && (shape.input_channels == 1 || shape.filter.channel == expected);
+}
+
+void FilterQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
+                       float* to) const {
+  const ConvolutionShape& p = shape_;
+  const uint64_t step = word * kStepsOfWord;
+  if (contiguous_) {
+    ClearLastPanel(count, words, width, to);
+    for (uint64_t e = 0; e < count; e += width) {
+      PackAcross(first + e, std::min<uint64_t>(width, count - e), step, words, width, to + e * words);
+    }
+    return;
+  }
+  PackQuads(
+      count, words, p.Steps() - step, is_unsigned_, width, to, [](uint64_t, uint64_t) {},
+      [&](uint64_t element, uint64_t some, uint64_t s, uint8_t* row) {
+        const ConvolutionStep at(p, step + s);
+        uint64_t offset = (first + element) * p.filter.output_channel + at.channel * p.filter.channel;
+        for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at.taps[d] * p.filter.spatial[d];
+        CopyBytes(data_ + static_cast<ptrdiff_t>(offset), p.filter.output_channel, some, row);
+      });
+}
+
+// One panel.
+void FilterQuads::PackAcross(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
+                             float* to) const {
+  constexpr uint64_t kWords = 64;
+  alignas(64) float rows[kPanelSquare][kWords];
+  for (uint64_t e = 0; e < count; e += kPanelSquare) {
+    const uint64_t some = std::min(kPanelSquare, count - e);
+    for (uint64_t w = 0; w < words; w += kWords) {
+      const uint64_t now = std::min(kWords, words - w), at = step + w * kStepsOfWord;
+      const uint64_t bytes = std::min(now * kStepsOfWord, shape_.Steps() - at);
+      for (uint64_t i = 0; i < some; ++i) {
+        auto* const row = reinterpret_cast<uint8_t*>(rows[i]);
+        std::memcpy(row, data_ + (first + e + i) * shape_.filter.output_channel + at, bytes);
+        if (is_unsigned_) Flip(row, bytes);
+        std::memset(row + bytes, 0, now * kStepsOfWord - bytes);
+      }
+      PackSquares(rows[0], kWords, some, now, width, to + w * width + e);
+    }
+  }
+}
+
+void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
+                       float* to) const {
+  const uint64_t step = word * kStepsOfWord;
+  // Rows of a matrix are in different pages, which a processor does not ask for by itself.
+  const uint64_t ahead = 2 * kStepsOfWord, end = shape_.Taps() == 1 ? shape_.Steps() : 0;
+  WindowRows windows(shape_);
+  PackQuads(
+      count, words, shape_.Steps() - step, is_unsigned_, width, to,
+      [&](uint64_t element, uint64_t some) { windows.Begin(first + element, some); },
+      [&](uint64_t, uint64_t, uint64_t s, uint8_t* row) {
+        windows.ForStep(
+            step + s,
+            [&](uint64_t offset, uint64_t stride, uint64_t at, uint64_t some) {
+              if (step + s + ahead < end)
+                Prefetch(data_ + offset + ahead * shape_.input.channel, some * stride);
+              CopyBytes(data_ + offset, stride, some, row + at);
+            },
+            [&](uint64_t at, uint64_t some) { std::memset(row + at, static_cast<int>(zero_), some); });
+      });
+}
+
+}  // namespace anydml
