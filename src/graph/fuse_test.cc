@@ -279,6 +279,96 @@ TEST(FuseElements, LongChainsAreOneProgram) {
   }
 }
 
+// Small whole numbers, whose sums are exact in any order.
+Bytes WholeNumbers(const TensorDesc& tensor, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<float> numbers(tensor.total_bytes / 4);
+  for (float& number : numbers) number = static_cast<float>(random() % 9) - 4;
+  return BytesOf(numbers);
+}
+
+OperatorDesc Product(const TensorDesc& a, const TensorDesc& b, const TensorDesc& output) {
+  return MakeDesc("GEMM", {{"ATensor", a},
+                           {"BTensor", b},
+                           {"OutputTensor", output},
+                           {"TransA", uint32_t{0}},
+                           {"TransB", uint32_t{0}},
+                           {"Alpha", 1.0f},
+                           {"Beta", 0.0f}});
+}
+
+TEST(FuseActivation, ProductsAddAndActivate) {
+  const TensorDesc a = Packed(DataType::kFloat32, {1, 2, 3, 4});
+  const TensorDesc b = Packed(DataType::kFloat32, {1, 2, 4, 5});
+  const TensorDesc output = Packed(DataType::kFloat32, {1, 2, 3, 5});
+  const TensorDesc row = Strided(DataType::kFloat32, {1, 2, 3, 5}, {0, 0, 0, 1});
+  const TensorDesc other = Strided(DataType::kFloat32, {1, 2, 3, 5}, {30, 1, 2, 6});
+  for (const bool product_first : {true, false}) {
+    GraphUnderTest test;
+    const uint32_t x = test.Input(WholeNumbers(a, 1)), y = test.Input(WholeNumbers(b, 2));
+    const uint32_t bias = test.Input(WholeNumbers(row, 3));
+    const uint32_t product = test.Node(Product(a, b, output), {x, y, kNoValue})[0];
+    const uint32_t sum = product_first
+                             ? test.Node(Binary("ELEMENT_WISE_ADD", output, row, other), {product, bias})[0]
+                             : test.Node(Binary("ELEMENT_WISE_ADD", row, output, other), {bias, product})[0];
+    const uint32_t relu = test.Node(Unary("ACTIVATION_RELU", other, other), {sum})[0];
+    test.Output(relu);
+    ExpectSame(test, 1);
+  }
+}
+
+// What is added is written after the product: both are done where the addition was.
+TEST(FuseActivation, WaitsForWhatIsAdded) {
+  const TensorDesc square = Packed(DataType::kFloat32, {1, 1, 4, 4});
+  GraphUnderTest test;
+  const uint32_t x = test.Input(WholeNumbers(square, 1)), y = test.Input(WholeNumbers(square, 2));
+  const uint32_t first = test.Node(Product(square, square, square), {x, y, kNoValue})[0];
+  const uint32_t second = test.Node(Product(square, square, square), {y, x, kNoValue})[0];
+  const uint32_t sum = test.Node(Binary("ELEMENT_WISE_ADD", square, square, square), {first, second})[0];
+  test.Output(sum);
+  ExpectSame(test, 2);
+}
+
+TEST(FuseActivation, ConvolutionsTakeABiasPerChannel) {
+  const TensorDesc input = Packed(DataType::kFloat32, {2, 3, 4, 5});
+  const TensorDesc filter = Packed(DataType::kFloat32, {6, 3, 1, 1});
+  const TensorDesc output = Packed(DataType::kFloat32, {2, 6, 4, 5});
+  const OperatorDesc convolution = MakeDesc("CONVOLUTION", {{"InputTensor", input},
+                                                            {"FilterTensor", filter},
+                                                            {"OutputTensor", output},
+                                                            {"Mode", uint32_t{1}},
+                                                            {"Direction", uint32_t{0}},
+                                                            {"DimensionCount", uint32_t{2}},
+                                                            {"Strides", std::vector<uint32_t>{1, 1}},
+                                                            {"Dilations", std::vector<uint32_t>{1, 1}},
+                                                            {"StartPadding", std::vector<uint32_t>{0, 0}},
+                                                            {"EndPadding", std::vector<uint32_t>{0, 0}},
+                                                            {"OutputPadding", std::vector<uint32_t>{0, 0}},
+                                                            {"GroupCount", uint32_t{1}}});
+  const auto build = [&](const TensorDesc& added) {
+    GraphUnderTest test;
+    const uint32_t x = test.Input(WholeNumbers(input, 1)), w = test.Input(WholeNumbers(filter, 2));
+    const uint32_t y = test.Input(WholeNumbers(added, 3));
+    const uint32_t sums = test.Node(convolution, {x, w, kNoValue})[0];
+    const uint32_t sum = test.Node(Binary("ELEMENT_WISE_ADD", output, added, output), {sums, y})[0];
+    test.Output(test.Node(Unary("ACTIVATION_RELU", output, output), {sum})[0]);
+    return test;
+  };
+  ExpectSame(build(Strided(DataType::kFloat32, {2, 6, 4, 5}, {0, 1, 0, 0})), 1);
+  ExpectSame(build(output), 2);  // another number for each element: the two that follow are one program
+}
+
+TEST(FuseActivation, OnlyWhereNobodyElseReads) {
+  const TensorDesc square = Packed(DataType::kFloat32, {1, 1, 4, 4});
+  GraphUnderTest test;
+  const uint32_t x = test.Input(WholeNumbers(square, 1)), y = test.Input(WholeNumbers(square, 2));
+  const uint32_t product = test.Node(Product(square, square, square), {x, y, kNoValue})[0];
+  const uint32_t relu = test.Node(Unary("ACTIVATION_RELU", square, square), {product})[0];
+  test.Output(relu);
+  test.Output(product);
+  ExpectSame(test, 2);
+}
+
 // ---- Random trees
 
 struct Kind {

@@ -21,6 +21,7 @@ std::span<const GraphPass> GraphPasses() {
   static constexpr GraphPass kPasses[] = {
       {"fold", FoldConstants},
       {"views", FoldViews},
+      {"activation", FuseActivations},
       {"fuse", FuseElements},
   };
   return kPasses;

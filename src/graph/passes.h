@@ -15,9 +15,6 @@ struct GraphPass {
   Status (*run)(const LowerContext& context, Graph* graph);
 };
 
-// What each does is said in its file.
-Status FuseElements(const LowerContext& context, Graph* graph);
-
 // In the order in which they run.
 std::span<const GraphPass> GraphPasses();
 
@@ -35,6 +32,10 @@ std::vector<GraphUse> FindUses(const Graph& graph);
 Status FoldConstants(const LowerContext& context, Graph* graph);
 // "views": reshapes, transposes, broadcasts, slices, splits and joins without copies.
 Status FoldViews(const LowerContext& context, Graph* graph);
+// "activation": what follows a product, a convolution or a normalisation becomes part of it.
+Status FuseActivations(const LowerContext& context, Graph* graph);
+// "fuse": chains and trees of element-wise operators become one element program.
+Status FuseElements(const LowerContext& context, Graph* graph);
 
 // Removes the nodes without outputs: a pass leaves those behind that it made superfluous.
 void RemoveEmptyNodes(Graph* graph);

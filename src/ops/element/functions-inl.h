@@ -269,7 +269,7 @@ ANYDML_TERNARY(AdamUpdate) {
 
 // Through FLOAT16, to nearest even. Below 2^-14, adding 1/2 rounds at 2^-24, the spacing of subnormal halves.
 template <class D, class V>
-ANYDML_BODY V RoundedToHalf(D d, V a) {
+ANYDML_BODY V RoundedToHalf([[maybe_unused]] D d, V a) {
 #ifdef ANYDML_STORES_ONE_NAN
   return ThroughHalf(a);
 #else

@@ -1,0 +1,194 @@
+// What follows a product, a convolution or a normalisation becomes part of it, as fields of its description:
+// an addition the tensor that is added (CTensor, BiasTensor), an activation the FusedActivation. Sums promise
+// a tolerance, so that a number may be rounded once where it was rounded twice. Element-wise operators do
+// not: these are left to the pass "fuse".
+#include <algorithm>
+#include <memory>
+#include <variant>
+
+#include "graph/passes.h"
+#include "ops/element/operators.h"
+#include "schema/validate.h"
+
+namespace anydml {
+namespace {
+
+OperatorType TypeOf(const OperatorDesc& desc) { return static_cast<OperatorType>(desc.schema->type); }
+
+FieldValue* FieldOf(OperatorDesc& desc, const char* name) {
+  const int field = FindField(*desc.schema, name);
+  return field < 0 ? nullptr : &desc.fields[static_cast<size_t>(field)];
+}
+bool IsAbsent(const FieldValue& value) {
+  const auto* const fused = std::get_if<std::shared_ptr<const OperatorDesc>>(&value);
+  return std::holds_alternative<std::monostate>(value) || (fused != nullptr && *fused == nullptr);
+}
+
+bool IsElementWise(const OperatorDesc& desc) {
+  const auto types = ElementOperatorTypes();
+  return std::find(types.begin(), types.end(), TypeOf(desc)) != types.end();
+}
+
+// The activation as it stands in another description: without tensors.
+OperatorDesc AsFused(const OperatorDesc& activation) {
+  OperatorDesc fused = activation;
+  for (size_t i = 0; i < fused.fields.size(); ++i) {
+    if (fused.schema->fields[i].kind != FieldKind::kAttribute) fused.fields[i] = std::monostate();
+  }
+  return fused;
+}
+
+bool IsPacked(const TensorDesc& tensor) {
+  uint64_t expected = 1;
+  for (uint32_t d = tensor.rank; d-- > 0; expected *= tensor.sizes[d]) {
+    if (tensor.sizes[d] > 1 && tensor.strides[d] != expected) return false;
+  }
+  return true;
+}
+
+bool HaveSameSizes(const TensorDesc& a, const TensorDesc& b) {
+  return a.rank == b.rank && std::equal(a.sizes.begin(), a.sizes.begin() + a.rank, b.sizes.begin());
+}
+
+// The tensor to which `writer` should write what the reader, which sees it as `read`, turns into `result`;
+// false where there is none.
+bool WriteInstead(const TensorDesc& read, const TensorDesc& result, TensorDesc* writer) {
+  if (read.type != writer->type || result.type != writer->type) return false;
+  if (SameLayout(read, *writer) && HaveSameSizes(read, result)) {
+    *writer = result;
+    return true;
+  }
+  // As other dimensions of the same elements in a row.
+  if (!IsPacked(read) || !IsPacked(*writer) || !IsPacked(result)) return false;
+  if (ElementCount(read) != ElementCount(*writer) || ElementCount(result) != ElementCount(*writer))
+    return false;
+  writer->total_bytes = result.total_bytes;
+  writer->alignment = result.alignment;
+  return true;
+}
+
+class Absorbing {
+ public:
+  explicit Absorbing(Graph* graph) : graph_(*graph), uses_(FindUses(*graph)) {}
+
+  void Run() {
+    // Where a node goes on in the place of its reader, its turn comes again there.
+    for (uint32_t i = 0; i < graph_.nodes.size(); ++i) Absorb(i);
+    RemoveEmptyNodes(&graph_);
+  }
+
+ private:
+  void Absorb(uint32_t node);
+  // What `host` would be with the reader's work in it; false where it cannot be.
+  bool TakeActivation(const GraphNode& reader, GraphNode* host) const;
+  bool TakeAddition(const GraphNode& reader, GraphNode* host) const;
+  bool AddMatrix(const TensorDesc& added, OperatorDesc* desc) const;
+  bool AddBias(const TensorDesc& added, OperatorDesc* desc) const;
+
+  Graph& graph_;
+  const std::vector<GraphUse> uses_;
+};
+
+bool IsValid(const GraphOperator& op) {
+  return ValidateOperatorDesc(op.desc, kLatestFeatureLevel).ok() &&
+         op.op->check(op.desc, kLatestFeatureLevel).ok();
+}
+
+void Absorbing::Absorb(uint32_t number) {
+  GraphNode& node = graph_.nodes[number];
+  if (node.op() == nullptr || IsElementWise(node.op()->desc) || node.outputs.empty()) return;
+  const GraphOperand output = node.outputs[0];
+  if (!output.present() || graph_.values[output.value].home != GraphValue::Home::kTemporary) return;
+  const GraphUse& use = uses_[output.value];
+  if (use.writers.size() != 1 || use.readers.size() != 1) return;
+  GraphNode& reader = graph_.nodes[use.readers[0]];
+  if (reader.op() == nullptr || reader.outputs.size() != 1) return;
+  const auto reads = [&](const GraphOperand& operand) { return operand.value == output.value; };
+  if (std::count_if(reader.inputs.begin(), reader.inputs.end(), reads) != 1) return;
+  if (std::find_if(reader.inputs.begin(), reader.inputs.end(), reads)->offset != output.offset) return;
+  GraphNode host = node;
+  if (!TakeActivation(reader, &host) && !TakeAddition(reader, &host)) return;
+  if (!IsValid(*host.op())) return;
+  host.outputs[0] = reader.outputs[0];
+  graph_.log.push_back(StrCat("activation: ", reader.name, " is done by ", node.name));
+  host.name = StrCat(node.name, " + ", reader.name);
+  // Where all that it reads has been written.
+  reader = std::move(host);
+  node.inputs.clear();
+  node.outputs.clear();
+}
+
+bool Absorbing::TakeActivation(const GraphNode& reader, GraphNode* host) const {
+  const OperatorDesc& activation = reader.op()->desc;
+  OperatorDesc& desc = host->op()->desc;
+  FieldValue* const fused = FieldOf(desc, "FusedActivation");
+  FieldValue* const output = FieldOf(desc, "OutputTensor");
+  if (!IsElementWise(activation) || activation.inputs().size() != 1 || fused == nullptr ||
+      !IsAbsent(*fused) || output == nullptr) {
+    return false;
+  }
+  auto& written = std::get<TensorDesc>(*output);
+  if (desc.outputs()[0] != &written) return false;
+  if (written.type != DataType::kFloat32 && written.type != DataType::kFloat16) return false;
+  if (!WriteInstead(*activation.inputs()[0], *activation.outputs()[0], &written)) return false;
+  *fused = std::make_shared<const OperatorDesc>(AsFused(activation));
+  return true;
+}
+
+bool Absorbing::TakeAddition(const GraphNode& reader, GraphNode* host) const {
+  const OperatorDesc& addition = reader.op()->desc;
+  const bool has_activation = TypeOf(addition) == OperatorType::kElementWiseAdd1;
+  if (!has_activation && TypeOf(addition) != OperatorType::kElementWiseAdd) return false;
+  OperatorDesc& desc = host->op()->desc;
+  const bool is_product = TypeOf(desc) == OperatorType::kGemm;
+  if (!is_product && TypeOf(desc) != OperatorType::kConvolution) return false;
+  FieldValue& fused = *FieldOf(desc, "FusedActivation");
+  if (!IsAbsent(fused)) return false;
+  const size_t from_host = reader.inputs[0].value == host->outputs[0].value ? 0 : 1;
+  const auto tensors = addition.inputs();
+  const TensorDesc& added = *tensors[1 - from_host];
+  const TensorDesc& result = *addition.outputs()[0];
+  auto& written = std::get<TensorDesc>(*FieldOf(desc, "OutputTensor"));
+  if (!SameLayout(*tensors[from_host], written) || !HaveSameSizes(written, result) ||
+      added.type != written.type || result.type != written.type) {
+    return false;
+  }
+  written = result;
+  if (is_product ? !AddMatrix(added, &desc) : !AddBias(added, &desc)) return false;
+  if (has_activation)
+    fused = addition.fields[static_cast<size_t>(FindField(*addition.schema, "FusedActivation"))];
+  host->inputs.resize(std::max<size_t>(host->inputs.size(), 3));
+  host->inputs[2] = reader.inputs[1 - from_host];
+  return true;
+}
+
+bool Absorbing::AddMatrix(const TensorDesc& added, OperatorDesc* desc) const {
+  FieldValue& matrix = *FieldOf(*desc, "CTensor");
+  if (!IsAbsent(matrix)) return false;
+  matrix = added;
+  *FieldOf(*desc, "Beta") = 1.0f;
+  return true;
+}
+
+// A number per channel.
+bool Absorbing::AddBias(const TensorDesc& added, OperatorDesc* desc) const {
+  FieldValue& bias = *FieldOf(*desc, "BiasTensor");
+  if (!IsAbsent(bias)) return false;
+  TensorDesc channels = added;
+  for (uint32_t d = 0; d < added.rank; ++d) {
+    if (d == 1) continue;
+    if (added.sizes[d] > 1 && added.strides[d] != 0) return false;
+    channels.sizes[d] = 1;
+  }
+  bias = channels;
+  return true;
+}
+
+}  // namespace
+
+Status FuseActivations(const LowerContext&, Graph* graph) {
+  Absorbing(graph).Run();
+  return {};
+}
+
+}  // namespace anydml
