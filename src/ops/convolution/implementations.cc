@@ -16,6 +16,7 @@ Exactness Bound(const ConvolutionProblem& problem) {
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cpu.depthwise", "cpu", ANYDML_ON_CPU(CreateConvolutionDepthwise), nullptr, {}, Bound},
     {"cpu.product", "cpu", ANYDML_ON_CPU(CreateConvolutionProduct), nullptr, {}, Bound},
+    {"cuda.depthwise", "cuda", ANYDML_ON_CUDA(CreateConvolutionDepthwiseCuda), nullptr, {}, Bound},
     {"cuda.tiled", "cuda", ANYDML_ON_CUDA(CreateConvolutionTiledCuda), nullptr, {}, Bound},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateConvolutionReference)},
 };

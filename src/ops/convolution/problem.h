@@ -87,6 +87,9 @@ std::unique_ptr<const Kernel> CreateConvolutionProduct(const ConvolutionProblem&
                                                        const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionReference(const ConvolutionProblem& problem,
                                                          const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionDepthwiseCuda(const ConvolutionProblem& problem,
+                                                             const LowerContext& context,
+                                                             std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionTiledCuda(const ConvolutionProblem& problem,
                                                          const LowerContext& context, std::string* why_not);
 

@@ -1,47 +1,17 @@
 // A convolution as a product of filters with windows that are read from the input as they are needed. Deep
-// ones with few outputs are cut along channels and taps.
-#include <cuda_fp16.h>
-#include <cuda_runtime.h>
-
+// ones with few outputs are cut along channels and taps. Filters of one input channel are no product: threads
+// add their taps up.
 #include <algorithm>
 
 #include "kernel/composite.h"
 #include "ops/common/cuda_chain.cuh"
-#include "ops/convolution/cuda/windows.cuh"
+#include "ops/convolution/cuda/depthwise.cuh"
 #include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
 
-struct Parameters {
-  DeviceShape shape;
-  const void* input;
-  const void* filter;
-  const void* bias;
-  void* output;
-  float* parts;  // sums of parts [part][matrix][channel][position]; null: the product is not cut
-  uint64_t bias_stride;
-  bool half_output;
-};
-
-__device__ float LoadAs(const void* data, uint64_t at, float) { return static_cast<const float*>(data)[at]; }
-__device__ float LoadAs(const void* data, uint64_t at, __half) {
-  return __half2float(static_cast<const __half*>(data)[at]);
-}
-
-template <typename T>
-__device__ void Finish(const Parameters& p, uint32_t matrix, uint32_t channel, uint32_t position, float sum) {
-  if (p.bias != nullptr) {
-    const uint64_t group = matrix % p.shape.inner;
-    sum += LoadAs(p.bias, (group * p.shape.output_channels + channel) * p.bias_stride, T());
-  }
-  const uint64_t at = p.shape.OutputOffset(matrix, channel, position);
-  if (p.half_output) {
-    static_cast<__half*>(p.output)[at] = __float2half_rn(sum);
-  } else {
-    static_cast<float*>(p.output)[at] = sum;
-  }
-}
+using Parameters = ConvolutionParameters;
 
 template <typename T, uint32_t kTile>
 __global__ void __launch_bounds__(kTileThreads) Convolve(const __grid_constant__ Parameters p) {
@@ -57,17 +27,17 @@ __global__ void __launch_bounds__(kTileThreads) Convolve(const __grid_constant__
         [&](uint32_t element, uint32_t step) {
           const uint32_t channel = place.row + element;
           if (channel >= s.output_channels) return 0.0f;
-          return LoadAs(p.filter, s.FilterOffset(filter, channel, step), T());
+          return LoadNumber(p.filter, s.FilterOffset(filter, channel, step), T());
         },
         [&](uint32_t, uint32_t step) {
           uint64_t at;
-          return window.Find(step, &at) ? LoadAs(p.input, at, T()) : 0.0f;
+          return window.Find(step, &at) ? LoadNumber(p.input, at, T()) : 0.0f;
         },
         [&](uint32_t channel, uint32_t position, float sum) {
           channel += place.row;
           position += place.column;
           if (channel >= s.output_channels || position >= s.positions) return;
-          if (p.parts == nullptr) return Finish<T>(p, place.matrix, channel, position, sum);
+          if (p.parts == nullptr) return FinishSum<T>(p, place.matrix, channel, position, sum);
           const uint64_t row =
               (uint64_t{place.split} * s.matrices + place.matrix) * s.output_channels + channel;
           p.parts[row * s.positions + position] = sum;
@@ -85,8 +55,8 @@ __global__ void __launch_bounds__(kTileThreads) AddParts(const __grid_constant__
     float sum = 0;
     for (uint32_t split = 0; split < s.plan.splits; ++split) sum += p.parts[split * elements + i];
     const uint64_t row = i / s.positions;
-    Finish<T>(p, static_cast<uint32_t>(row / s.output_channels),
-              static_cast<uint32_t>(row % s.output_channels), static_cast<uint32_t>(i % s.positions), sum);
+    FinishSum<T>(p, static_cast<uint32_t>(row / s.output_channels),
+                 static_cast<uint32_t>(row % s.output_channels), static_cast<uint32_t>(i % s.positions), sum);
   }
 }
 
@@ -123,14 +93,24 @@ ConvolutionTensor PackedOutput(const ConvolutionShape& shape) {
 
 class ConvolutionTiled final : public CompositeKernel {
  public:
-  ConvolutionTiled(const ConvolutionProblem& problem, const LowerContext& context)
-      : half_(problem.type == DataType::kFloat16), has_bias_(problem.bias.has_value()) {
+  ConvolutionTiled(const ConvolutionProblem& problem, const LowerContext& context, bool depthwise)
+      : half_(problem.type == DataType::kFloat16),
+        has_bias_(problem.bias.has_value()),
+        depthwise_(depthwise) {
     Parameters& p = common_;
     p.shape = DeviceShape(problem.shape, context.device->multiprocessors);
     p.bias_stride = problem.bias.value_or(0);
     p.half_output = half_;
     const uint64_t elements = problem.shape.Elements();
-    blocks_ = std::min<uint64_t>(p.shape.plan.tiles, uint64_t{1} << 30);
+    if (depthwise) {
+      p.shape.plan.splits = 1;
+      three_taps_ = HasThreeTaps(problem.shape);
+      p.runs = FastDivisor((p.shape.windows[kMaxSpatial - 1].output + kDepthwiseRun - 1) / kDepthwiseRun);
+    }
+    const uint64_t threads =
+        three_taps_ ? elements / p.shape.windows[kMaxSpatial - 1].output * p.runs.divisor() : elements;
+    blocks_ = std::min<uint64_t>(depthwise ? (threads + kTileThreads - 1) / kTileThreads : p.shape.plan.tiles,
+                                 uint64_t{1} << 30);
     add_blocks_ = std::min<uint64_t>((elements + kTileThreads - 1) / kTileThreads, 65536);
     if (splits() > 1) parts_ = AddScratch("sums of parts", splits() * elements * sizeof(float));
   }
@@ -175,28 +155,51 @@ class ConvolutionTiled final : public CompositeKernel {
 
   template <typename T>
   Function Find() const {
+    if (three_taps_)
+      return common_.shape.windows[kMaxSpatial - 1].stride == 1 ? DepthwiseThree<T, 1> : DepthwiseThree<T, 2>;
+    if (depthwise_) return Depthwise<T>;
     const uint32_t tile = common_.shape.plan.tile;
     return tile == 128 ? Convolve<T, 128> : tile == 64 ? Convolve<T, 64> : Convolve<T, 32>;
   }
 
   uint32_t splits() const { return common_.shape.plan.splits; }
 
-  bool half_, has_bias_;
-  Parameters common_{};  // but for addresses
+  bool half_, has_bias_, depthwise_;
+  bool three_taps_ = false;  // and a stride of 1 or 2, along the last dimension
+  Parameters common_{};      // but for addresses
   uint64_t blocks_, add_blocks_;
   ScratchLayout::Piece parts_, sums_;
   bool has_activation_ = false;
   uint32_t activation_ = 0;
 };
 
+std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const LowerContext& context,
+                                     bool depthwise, std::string* why_not) {
+  auto kernel = std::make_unique<ConvolutionTiled>(problem, context, depthwise);
+  const Status status = kernel->AddActivation(problem, context);
+  if (status.ok()) return kernel;
+  *why_not = status.message();
+  return nullptr;
+}
+
 }  // namespace
 
 std::unique_ptr<const Kernel> CreateConvolutionTiledCuda(const ConvolutionProblem& problem,
                                                          const LowerContext& context, std::string* why_not) {
-  auto kernel = std::make_unique<ConvolutionTiled>(problem, context);
-  const Status status = kernel->AddActivation(problem, context);
-  if (status.ok()) return kernel;
-  *why_not = status.message();
+  return Create(problem, context, false, why_not);
+}
+
+std::unique_ptr<const Kernel> CreateConvolutionDepthwiseCuda(const ConvolutionProblem& problem,
+                                                             const LowerContext& context,
+                                                             std::string* why_not) {
+  const ConvolutionShape& shape = problem.shape;
+  if (shape.input_channels == 1 && shape.output_channels <= kDepthwiseChannels &&
+      shape.Taps() <= kDepthwiseTaps) {
+    return Create(problem, context, true, why_not);
+  }
+  *why_not = StrCat("it is for filters of 1 input channel, up to ", kDepthwiseChannels,
+                    " output channels and ", kDepthwiseTaps, " taps; there are ", shape.input_channels, ", ",
+                    shape.output_channels, " and ", shape.Taps());
   return nullptr;
 }
 
