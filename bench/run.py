@@ -341,13 +341,7 @@ def run_all(chosen, options):
             start_peers(options.thread_counts, folder, wanted, peers)
         for number, case in enumerate(chosen):
             largest = max((other for other in chosen if case.same_but_k(other)), key=lambda other: other.k)
-            try:
-                runs = measure(case, largest, ours, peers, folder, options, notes)
-            except WorkerError as error:
-                if "not implemented" not in str(error):
-                    raise
-                say(f"bench: left out: {case.name}: {error}")
-                continue
+            runs = measure(case, largest, ours, peers, folder, options, notes)
             for record, details in records_of(case, runs, options.thread_counts):
                 results.append((record, details))
                 say(f"[{number + 1}/{len(chosen)} {time.monotonic() - start:4.0f} s] " + report.line(record))

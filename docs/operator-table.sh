@@ -6,19 +6,13 @@ anydml=$(realpath "$1") mode=${2:-write}
 cd "$(dirname "$0")/.."
 
 table() {
-  echo '| since | implemented (CPU and CUDA) | not yet |'
-  echo '|---|---|---|'
+  echo '| since | operators |'
+  echo '|---|---|'
   "$anydml" operators | awk '
     NR == 1 { next }
-    !($2 in seen) { seen[$2] = 1; levels[++count] = $2 }
-    $3 == "-" { missing[$2] = missing[$2] (missing[$2] ? ", " : "") $1; next }
-    { present[$2] = present[$2] (present[$2] ? ", " : "") $1 }
-    END {
-      for (i = 1; i <= count; ++i) {
-        level = levels[i]
-        printf "| %s | %s | %s |\n", level, present[level] ? "**" present[level] "**" : "", missing[level]
-      }
-    }'
+    !($2 in names) { levels[++count] = $2 }
+    { names[$2] = names[$2] (names[$2] ? ", " : "") $1 }
+    END { for (i = 1; i <= count; ++i) printf "| %s | %s |\n", levels[i], names[levels[i]] }'
 }
 
 generated=$(mktemp)

@@ -60,8 +60,7 @@ ANYDML_API void AnyDmlClearLastError(void);
 ANYDML_API const char* AnyDmlGetVersion(void);
 
 /* What CreateOperator on a device of this feature level (DML_FEATURE_LEVEL) says of a
- * description: S_OK or E_INVALIDARG, with the sentence of the failure. Needs no device. An
- * operator that is not implemented yet is judged by the rules that all operators have. */
+ * description: S_OK or E_INVALIDARG, with the sentence of the failure. Needs no device. */
 ANYDML_API int32_t AnyDmlCheckOperator(const struct DML_OPERATOR_DESC* desc, uint32_t feature_level);
 
 /* A tensor's type (DML_TENSOR_DATA_TYPE) and sizes. */
@@ -76,13 +75,12 @@ typedef struct AnyDmlTensor {
  * DimensionCount of 0, and then the DataType that is wanted where the operator leaves a choice
  * (0: none); others stay as they are. Optional outputs that are null are inferred, too.
  *
- * Returns an HRESULT: S_OK, E_INVALIDARG, DXGI_ERROR_UNSUPPORTED when the operator is not
- * implemented yet, E_OUTOFMEMORY. */
+ * Returns an HRESULT: S_OK, E_INVALIDARG, E_OUTOFMEMORY. */
 ANYDML_API int32_t AnyDmlInferOutputs(const struct DML_OPERATOR_DESC* desc, uint32_t count,
                                       AnyDmlTensor* outputs);
 
 /* The names of an operator's (DML_OPERATOR_TYPE) implementations, fastest first, one per line:
- * what ANYDML_IMPLEMENTATION takes. "" when it is not implemented yet. Valid for ever. */
+ * what ANYDML_IMPLEMENTATION takes. "" for numbers of no operator. Valid for ever. */
 ANYDML_API const char* AnyDmlGetImplementations(uint32_t operator_type);
 
 /* The implementation that was chosen for `op`, for example "cpu.heap". Valid as

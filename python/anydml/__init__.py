@@ -14,9 +14,6 @@ An operator that is used often is compiled once:
 (array([1.], dtype=float32), array([1], dtype=uint32))
 """
 
-from typing import Any as _Any
-
-from ._anydml import is_operator as _is_operator
 from ._anydml import version as _version
 from ._attributes import Activation
 from ._compiled import CompiledOperator
@@ -27,13 +24,3 @@ from ._tensor import FourBit, Tensor, TensorSpec
 
 __version__ = _version()
 __all__ = ["Activation", "CompiledOperator", "Device", "FourBit", "Tensor", "TensorSpec", "adapters", *_functions]
-
-
-class _Missing(NotImplementedError, AttributeError):
-    """An operator that DirectML has and this version does not."""
-
-
-def __getattr__(name: str) -> _Any:
-    if _is_operator(name.upper()):
-        raise _Missing(f"{name.upper()} is known but not implemented yet")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -174,11 +174,9 @@ std::vector<std::pair<std::string, std::string>> Adapters() {
   return list;
 }
 
-std::vector<std::string> ImplementedNames() {
+std::vector<std::string> OperatorNames() {
   std::vector<std::string> names;
-  for (const OperatorSchema& schema : AllOperators()) {
-    if (tools::IsImplemented(schema)) names.emplace_back(schema.name);
-  }
+  for (const OperatorSchema& schema : AllOperators()) names.emplace_back(schema.name);
   return names;
 }
 
@@ -193,8 +191,7 @@ std::vector<std::string> DataTypeNames() {
 PYBIND11_MODULE(_anydml, m) {
   m.def("version", AnyDmlGetVersion);
   m.def("adapters", Adapters);
-  m.def("implemented", ImplementedNames);
-  m.def("is_operator", [](const std::string& name) { return FindOperator(name) != nullptr; });
+  m.def("operators", OperatorNames);
   m.def("data_types", DataTypeNames);
 
   py::class_<CompiledOperator, std::shared_ptr<CompiledOperator>>(m, "CompiledOperator")

@@ -12,11 +12,6 @@ Status CheckOperatorDesc(const DML_OPERATOR_DESC* desc, FeatureLevel level, Oper
   ANYDML_RETURN_IF_ERROR(ReadOperatorDesc(desc, level, out));
   ANYDML_RETURN_IF_ERROR(ValidateOperatorDesc(*out, level));
   *implementation = FindImplementation(out->schema->type);
-  if (*implementation == nullptr) {
-    return Status(
-        Code::kUnsupported,
-        StrCat(out->schema->name, ": the description is valid but this operator is not implemented yet"));
-  }
   return (*implementation)->check(*out, level);
 }
 

@@ -25,8 +25,7 @@ Status Check(const DML_OPERATOR_DESC* desc, anydml::FeatureLevel level) {
   anydml::OperatorDesc read;
   ANYDML_RETURN_IF_ERROR(anydml::ReadOperatorDesc(desc, level, &read));
   ANYDML_RETURN_IF_ERROR(anydml::ValidateOperatorDesc(read, level));
-  const anydml::Operator* op = anydml::FindImplementation(read.schema->type);
-  return op == nullptr ? Status() : op->check(read, level);
+  return anydml::FindImplementation(read.schema->type)->check(read, level);
 }
 
 // Operators fill in what is there without sizes.
@@ -41,12 +40,8 @@ void PutOutputs(anydml::OperatorDesc* desc) {
 Status Infer(const DML_OPERATOR_DESC* desc, uint32_t count, AnyDmlTensor* outputs) {
   anydml::OperatorDesc read;
   ANYDML_RETURN_IF_ERROR(anydml::ReadOperatorDesc(desc, anydml::kLatestFeatureLevel, &read));
-  const anydml::Operator* op = anydml::FindImplementation(read.schema->type);
-  if (op == nullptr) {
-    return Status(anydml::Code::kUnsupported, anydml::StrCat(read.schema->name, ": not implemented yet"));
-  }
   PutOutputs(&read);
-  ANYDML_RETURN_IF_ERROR(op->infer(&read));
+  ANYDML_RETURN_IF_ERROR(anydml::FindImplementation(read.schema->type)->infer(&read));
   const std::vector<const anydml::TensorDesc*> inferred = read.outputs();
   if (inferred.size() != count || outputs == nullptr) {
     return anydml::InvalidArgument("AnyDmlInferOutputs: ", read.schema->name, " has ", inferred.size(),

@@ -69,6 +69,6 @@ Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerCo
                      LoweredOperator* out);
 
 std::span<const Operator* const> ImplementedOperators();
-const Operator* FindImplementation(uint32_t type);  // null: known at best, not implemented
+const Operator* FindImplementation(uint32_t type);  // null: no operator of the schema
 
 }  // namespace anydml

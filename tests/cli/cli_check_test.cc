@@ -118,7 +118,7 @@ TEST_F(CliCheckTest, EveryOperator) {
       EXPECT_NE(reason.find(name + ": "), std::string::npos) << reason;
     }
   }
-  EXPECT_GT(valid, 100);  // element-wise ones, mostly
+  EXPECT_GE(valid, 100);  // element-wise ones, mostly
 }
 
 TEST_F(CliCheckTest, NeedsNoDevice) {

@@ -33,13 +33,11 @@ class ModelChecker {
     const CDesc c_desc(op.desc);
     const Status status = CheckOperator(c_desc.get(), level_);
     const FeatureLevel lowest = LowestLevel(c_desc.get());
-    const bool implemented = IsImplemented(*op.desc.schema);
     if (!status.ok()) ++invalid_;
 
     std::string line = StrCat("  ", ForTerminal(op.name), " (", op.desc.schema->name, "): ");
     line += status.ok() ? output_.Paint(Style::kGreen, "valid") : output_.Paint(Style::kRed, "not valid");
     if (lowest != 0) line += StrCat(", accepted from feature level ", FeatureLevelName(lowest), " on");
-    if (!implemented) line += ", not implemented yet";
     if (!status.ok()) line += StrCat("\n    ", ForTerminal(op.where + status.message()));
     output_.Text(line + "\n");
 
@@ -50,7 +48,6 @@ class ModelChecker {
     json.Key("valid").Bool(status.ok());
     json.Key("lowestFeatureLevel");
     lowest != 0 ? json.String(FeatureLevelName(lowest)) : json.Null();
-    json.Key("implemented").Bool(implemented);
     if (!status.ok()) json.Key("reason").String(op.where + status.message());
     json.End();
   }
@@ -100,7 +97,7 @@ const Command kCheckCommand = {
     .description = R"(Reads a model as `anydml run` does, with the files that it names, and checks every
 operator's description. Says whether it is valid, why not, and the lowest feature level
 that accepts each operator as it is written. Nothing is executed and no device is
-needed; an operator that is not implemented yet is checked like any other.
+needed.
 
   anydml check model.json --feature-level 2.1
   anydml check model.json --json | jq -r '.dispatchables[] | .name, .lowestFeatureLevel'

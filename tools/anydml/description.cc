@@ -51,18 +51,6 @@ void SetSizes(const TensorDesc& from, TensorDesc* tensor) {
   tensor->total_bytes = MinimumTotalBytes(*tensor);
 }
 
-// The first tensor of those in the relation that says what the relation is about; null when none does.
-const TensorDesc* FirstOf(const Relation& relation, OperatorDesc* desc) {
-  for (const uint8_t field : relation.fields) {
-    for (const TensorDesc* tensor : TensorsOf(&desc->fields[field])) {
-      const bool known = relation.kind == RelationKind::kSameDataType ? tensor->type != DataType::kUnknown
-                                                                      : tensor->rank > 0;
-      if (known) return tensor;
-    }
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 Description::Description(const OperatorSchema& schema) : schema_(schema) {
@@ -207,14 +195,13 @@ const Description::Input* Description::InputOf(size_t field) const {
 }
 
 Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
-  const bool is_implemented = IsImplemented(schema_);
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
     OutputRequest tensors = requests[i];
     for (TensorDesc& tensor : tensors) {
       // Operators infer both sizes and type, or take a tensor as it is: sizes alone are put in afterwards.
-      if (is_implemented && tensor.type == DataType::kUnknown) tensor.rank = 0;
+      if (tensor.type == DataType::kUnknown) tensor.rank = 0;
       if (tensor.rank > 0) AddLeadingOnes(&tensor, tensor.rank + AddedOnes());
     }
     if (field.type == FieldType::kTensorArray) {
@@ -223,15 +210,12 @@ Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
       desc_.fields[i] = tensors.empty() ? TensorDesc() : tensors[0];
     }
   }
-  if (is_implemented) {
-    ANYDML_RETURN_IF_ERROR(SetCounts(&desc_));  // of Axes, which decide about sizes
-    ANYDML_RETURN_IF_ERROR(tools::InferOutputs(&desc_));
-  }
+  ANYDML_RETURN_IF_ERROR(SetCounts(&desc_));  // of Axes, which decide about sizes
+  ANYDML_RETURN_IF_ERROR(tools::InferOutputs(&desc_));
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
     if (field.optional && requests[i].empty()) desc_.fields[i] = std::monostate();
-    if (!is_implemented) continue;
     const std::vector<TensorDesc*> tensors = TensorsOf(&desc_.fields[i]);
     for (size_t j = 0; j < requests[i].size(); ++j) {
       if (requests[i][j].rank > 0 && requests[i][j].type == DataType::kUnknown) {
@@ -240,41 +224,7 @@ Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
       }
     }
   }
-  if (!is_implemented) ANYDML_RETURN_IF_ERROR(InferFromRelations());
   return SetCounts(&desc_);
-}
-
-Status Description::InferFromRelations() {
-  for (const Relation& relation : schema_.relations) {
-    const TensorDesc* model = FirstOf(relation, &desc_);
-    DataType type = model != nullptr ? model->type : DataType::kUnknown;
-    for (const uint8_t field : relation.fields) {
-      const auto* attribute = std::get_if<uint32_t>(&desc_.fields[field]);
-      if (attribute != nullptr) type = static_cast<DataType>(*attribute);
-    }
-    for (const uint8_t field : relation.fields) {
-      for (TensorDesc* tensor : TensorsOf(&desc_.fields[field])) {
-        if (relation.kind == RelationKind::kSameDataType && tensor->type == DataType::kUnknown)
-          tensor->type = type;
-        if (relation.kind != RelationKind::kSameSizes || tensor->rank > 0 || model == nullptr) continue;
-        SetSizes(*model, tensor);
-      }
-    }
-  }
-  for (size_t i = 0; i < schema_.fields.size(); ++i) {
-    if (schema_.fields[i].kind != FieldKind::kOutput) continue;
-    for (TensorDesc* tensor : TensorsOf(&desc_.fields[i])) {
-      if (tensor->rank == 0 || tensor->type == DataType::kUnknown) {
-        return Status(Code::kUnsupported,
-                      StrCat(schema_.name,
-                             " is known but not implemented yet; to have its description checked, "
-                             "give the sizes and the data type of ",
-                             schema_.fields[i].name, ", as in ", schema_.fields[i].name, "=:2x3:float32"));
-      }
-      SetSizes(*tensor, tensor);  // of the type that it has now
-    }
-  }
-  return {};
 }
 
 // To the first input, whose dimensions are what the caller thinks in.

@@ -34,8 +34,7 @@ class Description {
   Status SetDefault(size_t field);
 
   // `requests`: one per schema field; only those of outputs count. Tensors with sizes have as many dimensions
-  // as the caller's. An operator that is not implemented has its outputs where the schema's relations or the
-  // requests tell them, so that the library can check all of the description before it says so.
+  // as the caller's.
   Status InferOutputs(const std::vector<OutputRequest>& requests);
 
   const OperatorDesc& desc() const { return desc_; }
@@ -50,7 +49,6 @@ class Description {
     uint32_t given_rank;  // before leading 1s were added
   };
 
-  Status InferFromRelations();
   Status AlignGroup(const Relation& relation, std::vector<uint32_t>* ranks) const;
   Status ShiftAxes(size_t field);
   Status AddNeutralElements(size_t field);

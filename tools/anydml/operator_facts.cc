@@ -39,8 +39,6 @@ std::vector<std::string> ImplementationsOf(const OperatorSchema& schema) {
   return names;
 }
 
-bool IsImplemented(const OperatorSchema& schema) { return *AnyDmlGetImplementations(schema.type) != 0; }
-
 Status CheckOperator(const DML_OPERATOR_DESC& desc, FeatureLevel level) {
   return LastFailure(AnyDmlCheckOperator(&desc, level));
 }

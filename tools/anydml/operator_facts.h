@@ -11,9 +11,8 @@
 
 namespace anydml::tools {
 
-// Fastest first; none when the operator is not implemented.
+// Fastest first.
 std::vector<std::string> ImplementationsOf(const OperatorSchema& schema);
-bool IsImplemented(const OperatorSchema& schema);
 
 // What CreateOperator would say on a device of this feature level.
 Status CheckOperator(const DML_OPERATOR_DESC& desc, FeatureLevel level);

@@ -35,13 +35,11 @@ std::string Row(std::string_view first, std::string_view second, std::string_vie
 
 void ListOperators(Output* output) {
   JsonWriter& json = output->document();
-  output->Text(Row("operator", "since", "implemented"));
+  output->Text(output->Paint(Style::kBold, Row("operator", "since", "implementations")));
   json.Key("operators").BeginArray();
   for (const OperatorSchema& schema : AllOperators()) {
     const std::vector<std::string> implementations = ImplementationsOf(schema);
-    const std::string row = Row(schema.name, FeatureLevelName(schema.level),
-                                implementations.empty() ? "-" : Join(implementations));
-    output->Text(implementations.empty() ? row : output->Paint(Style::kBold, row));
+    output->Text(Row(schema.name, FeatureLevelName(schema.level), Join(implementations)));
     json.BeginObject();
     json.Key("name").String(schema.name);
     json.Key("since").String(FeatureLevelName(schema.level));
@@ -136,9 +134,7 @@ void DescribeOperator(const OperatorSchema& schema, Output* output) {
   const std::vector<std::string> backends = Backends(implementations);
   output->Text(StrCat(output->Paint(Style::kBold, schema.name), " (DML_OPERATOR_TYPE ", schema.type,
                       "), since feature level ", FeatureLevelName(schema.level), "\n"));
-  output->Text(implementations.empty() ? "not implemented yet\n"
-                                       : StrCat("implemented for ", Join(backends), ": ",
-                                                Join(implementations), " (fastest first)\n"));
+  output->Text(StrCat("implemented for ", Join(backends), ": ", Join(implementations), " (fastest first)\n"));
   json.Key("operator").BeginObject();
   json.Key("name").String(schema.name);
   json.Key("type").Number(schema.type);
@@ -179,7 +175,7 @@ their implementations, fastest first. With a NAME: its fields, their types, and 
 data types and dimension counts of its tensors at each feature level.
 
   anydml operators SCATTER_ND
-  anydml operators --json | jq -r '.operators[] | select(.implementations != []).name'
+  anydml operators --json | jq -r '.operators[] | select(.since == "6.4").name'
 )",
     .operand_kind = ValueKind::kOperator,
     .executes = false,
