@@ -52,10 +52,12 @@ constexpr
 #pragma pop_macro("__uuidof")
 #endif
 
-// As on Windows, what STDMETHOD declares does not throw and may override a function that says noexcept. Only
-// __declspec does that, and only clang has it, under -fms-extensions.
+// As on Windows, interfaces carry their IID, and what STDMETHOD declares does not throw and may override a
+// function that says noexcept. Only __declspec does that, and only clang has it, under -fms-extensions.
 #if defined(__cplusplus) && !defined(CINTERFACE) && defined(__has_declspec_attribute)
 #if __has_declspec_attribute(nothrow)
+#undef DECLSPEC_UUID
+#define DECLSPEC_UUID(iid) __declspec(uuid(iid))
 #undef STDMETHOD
 #undef STDMETHOD_
 #define STDMETHOD(method) virtual __declspec(nothrow) HRESULT STDMETHODCALLTYPE method
