@@ -139,20 +139,19 @@ TEST_F(GraphClientTest, ResidualBlock) {
   const auto bias = graph_.Constant<float>({1, -2, 3}, Tensor(kFloat, {1, kChannels, 1, 1}));
   const auto result = Relu(Convolution3x3(x, filter, &bias) + x);
   const auto input = Numbers(kChannels * kSize * kSize, 1), weights = Numbers(kChannels * kChannels * 9, 4);
-  std::vector<float> wanted;
+  const float* const pixels = input.data();
+  const float* const taps = weights.data();
   const float biases[] = {1, -2, 3};
-  for (int c = 0; c < int{kChannels}; ++c) {
-    for (int i = 0; i < int{kSize * kSize}; ++i) {
-      const int row = i / int{kSize}, column = i % int{kSize};
-      float sum = biases[c] + input[static_cast<size_t>(c * int{kSize * kSize} + i)];
-      for (int tap = 0; tap < int{kChannels} * 9; ++tap) {
-        const int y = row + tap % 9 / 3 - 1, z = column + tap % 3 - 1;
-        if (y < 0 || z < 0 || y >= int{kSize} || z >= int{kSize}) continue;
-        sum += weights[static_cast<size_t>(c * int{kChannels} * 9 + tap)] *
-               input[static_cast<size_t>((tap / 9 * int{kSize} + y) * int{kSize} + z)];
-      }
-      wanted.push_back(std::max(sum, 0.0f));
+  std::vector<float> wanted;
+  for (int64_t i = 0; i < kChannels * kSize * kSize; ++i) {
+    const int64_t channel = i / (kSize * kSize), row = i / kSize % kSize, column = i % kSize;
+    float sum = biases[channel] + pixels[i];
+    for (int64_t tap = 0; tap < kChannels * 9; ++tap) {
+      const int64_t y = row + tap % 9 / 3 - 1, x_of_tap = column + tap % 3 - 1;
+      if (y < 0 || x_of_tap < 0 || y >= kSize || x_of_tap >= kSize) continue;
+      sum += taps[channel * kChannels * 9 + tap] * pixels[(tap / 9 * kSize + y) * kSize + x_of_tap];
     }
+    wanted.push_back(std::max(sum, 0.0f));
   }
   const auto got =
       Run(graph_.Compile({&result}), {{BytesOf(input)}, {BytesOf(weights), true}}, {wanted.size() * 4});
