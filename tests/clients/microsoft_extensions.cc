@@ -10,6 +10,10 @@ class __declspec(uuid("9bd5c6b6-1c3d-4d57-b2a0-9f5a5f1d6a01")) IKernel : public 
   STDMETHOD(Prepare)() PURE;
 };
 
+interface DECLSPEC_UUID("9bd5c6b6-1c3d-4d57-b2a0-9f5a5f1d6a02") DECLSPEC_NOVTABLE IFactory : IUnknown {
+  STDMETHOD(CreateKernel)(IKernel** kernel) const noexcept PURE;
+};
+
 class Kernel : public Microsoft::WRL::Base<IKernel> {
  public:
   // Overrides a function that does not throw.
@@ -22,6 +26,7 @@ STDMETHODIMP Kernel::Prepare() noexcept { return S_OK; }
 constexpr bool HasIid(const GUID& iid) { return iid.Data1 == 0x9bd5c6b6 && iid.Data4[7] == 0x01; }
 static_assert(HasIid(__uuidof(IKernel)), "");
 static_assert(HasIid(__uuidof(IKernel*)), "");
+static_assert(__uuidof(IFactory).Data4[7] == 0x02, "");
 // Beside it the IIDs that are declared as everywhere.
 static_assert(__uuidof(IDMLDevice1).Data1 == 0xa0884f9a, "");
 

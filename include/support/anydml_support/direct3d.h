@@ -9,7 +9,7 @@
 
 // Programs pass &CD3DX12_RESOURCE_DESC::Buffer(size), which MSVC takes. clang would call it an error.
 #ifdef __clang__
-#pragma clang diagnostic warning "-Waddress-of-temporary"
+#pragma clang diagnostic ignored "-Waddress-of-temporary"
 #endif
 
 // Each is the real header where a program's own folders come first. Else it is

@@ -30,10 +30,8 @@
 DEFINE_GUID(IID_IUnknown, 0x00000000, 0x0000, 0x0000, 0xc0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x46);
 #endif
 
-// winadapter's __uuidof knows the interfaces that something was declared for. Classes of a program's own may
-// carry
-// __declspec(uuid(...)) instead where clang has -fms-extensions; then its keyword of the same name knows
-// them.
+// winadapter's __uuidof knows the interfaces that something was declared for. Those of a program's own may
+// carry __declspec(uuid(...)) instead, where clang has -fms-extensions; its keyword of that name knows them.
 #if defined(__cplusplus) && defined(__is_identifier)
 #pragma push_macro("__uuidof")
 #undef __uuidof
@@ -52,10 +50,12 @@ constexpr
 #pragma pop_macro("__uuidof")
 #endif
 
-// As on Windows, what STDMETHOD declares does not throw and may override a function that says noexcept. Only
-// __declspec does that, and only clang has it, under -fms-extensions.
+// As on Windows, interfaces carry their IID, and what STDMETHOD declares does not throw and may override a
+// function that says noexcept. Only __declspec does that, and only clang has it, under -fms-extensions.
 #if defined(__cplusplus) && !defined(CINTERFACE) && defined(__has_declspec_attribute)
 #if __has_declspec_attribute(nothrow)
+#undef DECLSPEC_UUID
+#define DECLSPEC_UUID(iid) __declspec(uuid(iid))
 #undef STDMETHOD
 #undef STDMETHOD_
 #define STDMETHOD(method) virtual __declspec(nothrow) HRESULT STDMETHODCALLTYPE method
