@@ -261,6 +261,19 @@ TEST(FuseElements, NothingStandsBetween) {
   EXPECT_EQ(ElementsOf<float>(result.outputs[0], 4), (std::vector<float>{-2, -5, -9, -14}));
 }
 
+// What is in a graph output before the graph writes there is read first.
+TEST(FuseElements, ReadersStayBeforeLaterWriters) {
+  const TensorDesc tensor = Packed(DataType::kInt32, {4});
+  GraphUnderTest test;
+  const uint32_t x = test.Input(BytesOf<int32_t>({1, 2, 3, 4}));
+  const uint32_t sum = test.Node(Binary("ELEMENT_WISE_ADD", tensor, tensor, tensor), {x, x})[0];
+  const uint32_t product = test.Node(Binary("ELEMENT_WISE_MULTIPLY", tensor, tensor, tensor), {sum, x})[0];
+  test.Output(product);
+  test.graph.nodes[0].inputs[0].value = product;
+  const auto before = static_cast<int32_t>(0xCDCDCDCDu);
+  EXPECT_EQ(ElementsOf<int32_t>(ExpectSame(test, 2).outputs[0], 1)[0], before + 1);
+}
+
 TEST(FuseElements, LongChainsAreOneProgram) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
     const TensorDesc tensor = Packed(type, {1000});
