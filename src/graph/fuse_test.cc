@@ -213,6 +213,17 @@ TEST(FuseElements, IntegersWrapOnEveryEdge) {
   EXPECT_EQ(ExpectSame(test, 1).outputs[0], BytesOf<int8_t>({0, 0, 2, 2}));
 }
 
+// The last function gives bits, which the store takes as another number.
+TEST(FuseElements, BitsAreStoredAsTheNumbersThatTheyAre) {
+  const TensorDesc floats = Packed(DataType::kFloat32, {4});
+  const TensorDesc bytes = Packed(DataType::kUInt8, {4});
+  GraphUnderTest test;
+  const uint32_t x = test.Input(BytesOf<float>({-1, 2.5f, -300, NAN}));
+  const uint32_t magnitude = test.Node(Unary("ELEMENT_WISE_ABS", floats, floats), {x})[0];
+  test.Output(test.Node(Unary("CAST", floats, bytes), {magnitude})[0]);
+  EXPECT_EQ(ExpectSame(test, 1).outputs[0], BytesOf<uint8_t>({1, 2, 255, 0}));
+}
+
 TEST(FuseElements, NeitherMovesNorLayoutsStayBetween) {
   const TensorDesc rows = Packed(DataType::kFloat32, {2, 3});
   const TensorDesc columns = Strided(DataType::kFloat32, {3, 2}, {1, 3});
