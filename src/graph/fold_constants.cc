@@ -22,7 +22,7 @@ class ErrorFlag final : public DataErrorSink {
   bool raised_ = false;
 };
 
-bool MayFold(const Graph& graph, const GraphNode& node) {
+bool MayFold(const Graph& graph, const std::vector<GraphUse>& uses, const GraphNode& node) {
   if (node.op() == nullptr) return false;
   for (const GraphOperand& input : node.inputs) {
     if (input.present() && graph.values[input.value].home != Home::kConstant) return false;
@@ -31,7 +31,8 @@ bool MayFold(const Graph& graph, const GraphNode& node) {
   for (const GraphOperand& output : node.outputs) {
     if (!output.present()) continue;
     const GraphValue& value = graph.values[output.value];
-    if (value.home != Home::kTemporary || output.offset != 0 || value.bytes > kMostBytes) return false;
+    if (value.home != Home::kTemporary || value.bytes > kMostBytes) return false;
+    if (uses[output.value].writers.size() != 1) return false;  // there may be something in it already
     bytes += value.bytes;
   }
   return bytes <= kMostBytes;
@@ -90,9 +91,10 @@ Status FoldConstants(const LowerContext& context, Graph* graph) {
   RemoveCastPairs(graph);
   // Who forces an implementation wants it to run.
   if (!context.implementation.empty()) return {};
+  const auto uses = FindUses(*graph);
   for (GraphNode& node : graph->nodes) {
     std::vector<std::vector<std::byte>> results;
-    if (!MayFold(*graph, node) || !Compute(context, graph, node, &results)) continue;
+    if (!MayFold(*graph, uses, node) || !Compute(context, graph, node, &results)) continue;
     graph->log.push_back(node.name + ": known when the graph is compiled");
     for (size_t o = 0; o < results.size(); ++o) {
       if (!node.outputs[o].present()) continue;

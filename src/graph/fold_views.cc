@@ -90,6 +90,24 @@ class ViewFolding {
   size_t FoldView(size_t i);
   size_t FoldJoin(size_t i);
   bool ReadSource(size_t i, const Detour& detour);
+  // By the nodes from `first` up to `end`.
+  bool IsRead(uint32_t value, size_t first, size_t end) const {
+    return Has(
+        value, first, end, [](const GraphNode& node) -> auto& { return node.inputs; });
+  }
+  bool IsWritten(uint32_t value, size_t first, size_t end) const {
+    return Has(
+        value, first, end, [](const GraphNode& node) -> auto& { return node.outputs; });
+  }
+  template <typename Operands>
+  bool Has(uint32_t value, size_t first, size_t end, const Operands& operands) const {
+    for (size_t i = first; i < end; ++i) {
+      for (const GraphOperand& operand : operands(graph_.nodes[i])) {
+        if (operand.value == value) return true;
+      }
+    }
+    return false;
+  }
   size_t Replace(size_t i, std::vector<GraphNode> nodes);
 
   const LowerContext& context_;
@@ -105,11 +123,14 @@ size_t ViewFolding::Replace(size_t i, std::vector<GraphNode> nodes) {
 // Whether nobody reads any more what node i writes.
 bool ViewFolding::ReadSource(size_t i, const Detour& detour) {
   if (graph_.values[detour.from].home != Home::kTemporary) return false;
+  // Attention reads what is in a graph output already, and writes there later.
+  const size_t end = graph_.nodes.size();
+  if (IsWritten(detour.to, i, end) || IsWritten(detour.from, 0, i) || IsWritten(detour.from, i + 1, end)) {
+    return false;
+  }
   bool all = true;
   for (size_t r = 0; r < graph_.nodes.size(); ++r) {
-    const auto& inputs = graph_.nodes[r].inputs;
-    const auto reads = [&](const GraphOperand& input) { return input.value == detour.from; };
-    if (r == i || std::none_of(inputs.begin(), inputs.end(), reads)) continue;
+    if (r == i || !IsRead(detour.from, r, r + 1)) continue;
     GraphNode reader = graph_.nodes[r];
     if (Redirect(context_, graph_, detour, &reader)) {
       graph_.nodes[r] = std::move(reader);
@@ -126,13 +147,15 @@ size_t ViewFolding::FoldView(size_t i) {
   const GraphNode node = graph_.nodes[i];  // as it was: what follows changes nodes
   const auto tensors = node.op()->desc.outputs();
   const uint32_t source = node.inputs[0].value;
+  const size_t end = graph_.nodes.size();
   std::vector<GraphNode> copies;
   for (size_t o = 0; o < views.size(); ++o) {
     const GraphOperand& output = node.outputs[o];
     const Places written = PlacesOf(*tensors[o], output.offset);
     if (ReadSource(i, {output.value, source, written, views[o]})) continue;
     // Perhaps the graph output is written by whoever writes the source.
-    if (views.size() == 1 && graph_.values[source].home == Home::kTemporary &&
+    if (views.size() == 1 && graph_.values[source].home == Home::kTemporary && !IsWritten(source, i, end) &&
+        !IsRead(output.value, 0, i) && !IsWritten(output.value, 0, i) &&
         RedirectAll(context_, {source, output.value, views[o], written}, static_cast<uint32_t>(i), &graph_)) {
       continue;
     }

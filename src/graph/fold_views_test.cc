@@ -1,5 +1,4 @@
 // Graphs give the same bytes with views and folded constants as without, and have fewer nodes.
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <variant>

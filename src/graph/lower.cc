@@ -233,7 +233,7 @@ void Lowering::FindGraphInPlace(LoweredOperator* out) const {
     if (input.home != Home::kInput || graph_.inputs[input.index].owned) continue;
     for (uint32_t o = 0; o < graph_.values.size(); ++o) {
       const GraphValue& output = graph_.values[o];
-      if (output.home == Home::kOutput && MayReplace(i, o))
+      if (output.home == Home::kOutput && lives_[o].written != kNever && MayReplace(i, o))
         out->in_place.emplace_back(input.index, output.index);
     }
   }

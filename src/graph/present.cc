@@ -48,7 +48,12 @@ Status ConnectPresentOutputs(Graph* graph) {
             " is read as well as written; it must lead to a graph output, directly or through "
             "one CAST that nobody else shares");
       }
-      graph->nodes.insert(graph->nodes.begin() + i, Reversed(*reader));
+      GraphNode past = Reversed(*reader);
+      // A value of its own: what the client has there before anything is written.
+      const GraphValue written = graph->values[past.inputs[0].value];
+      past.inputs[0].value = static_cast<uint32_t>(graph->values.size());
+      graph->values.push_back({.home = written.home, .index = written.index, .bytes = written.bytes});
+      graph->nodes.insert(graph->nodes.begin() + i, std::move(past));
       ++i;
     }
   }

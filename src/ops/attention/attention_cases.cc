@@ -66,7 +66,7 @@ class AttentionCase {
                                             : source_.Between(1, source_.OneIn(8) ? 70 : 9);
     past_ = has_past_ ? source_.Between(1, 9) : 0;
     keys_ = has_lengths_ ? queries_ + source_.Between(0, 9) : past_ + fresh_;
-    size_ = source_.OneIn(4) ? 16 : source_.Between(1, 20);
+    size_ = source_.OneIn(3) ? 16U << source_.Between(0, 2) : source_.Between(1, 20);
     value_size_ = stacks_value || source_.OneIn(2) ? size_ : source_.Between(1, 20);
   }
 

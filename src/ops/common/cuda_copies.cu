@@ -81,6 +81,33 @@ __global__ void __launch_bounds__(kThreads) CopySameKernel(const __grid_constant
   CopyOrFillBlock(p.shape, p.from[i], p.to[i], block, p.pattern);
 }
 
+// Every second element of a row, sixteen bytes of them per thread.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) CopyEverySecondKernel(const __grid_constant__ DeviceCopy copy) {
+  WaitForPrevious();
+  LetNextStart();
+  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (number >= copy.units) return;
+  uint64_t offsets[2];
+  copy.nest.OffsetsOf(static_cast<uint32_t>(number), offsets);
+  // What is skipped beside the last element is in the same sixteen bytes as that.
+  const uint4* const from = reinterpret_cast<const uint4*>(copy.from) + offsets[kFrom];
+  const uint4 both[2] = {__ldcs(from), __ldcs(from + 1)};
+  constexpr uint32_t kCount = kMaxUnitBytes / sizeof(T);
+  struct alignas(kMaxUnitBytes) {
+    T elements[2 * kCount];
+  } read;
+  struct alignas(kMaxUnitBytes) {
+    T elements[kCount];
+  } kept;
+  memcpy(&read, both, sizeof(read));
+#pragma unroll
+  for (uint32_t i = 0; i < kCount; ++i) kept.elements[i] = read.elements[2 * i];
+  uint4 unit;
+  memcpy(&unit, &kept, sizeof(unit));
+  reinterpret_cast<uint4*>(copy.to)[offsets[kTo]] = unit;
+}
+
 static_assert(sizeof(MixedCopies) <= 4096 && sizeof(SameCopies) <= 4096);
 
 uint64_t Magnitude(uint64_t stride) { return static_cast<int64_t>(stride) < 0 ? 0 - stride : stride; }
@@ -128,7 +155,7 @@ void DeviceCopies::AddGroup(uint32_t begin, uint32_t end) {
   constexpr uint32_t kFewSame = 4;
   if (end - begin <= kFewSame) {
     for (uint32_t i = begin; i < end; ++i) {
-      if (AddTransposed(i)) continue;
+      if (AddTransposed(i) || AddEverySecond(i)) continue;
       Group* const last = groups_.empty() ? nullptr : &groups_.back();
       if (last != nullptr && last->way == Way::kMixed && last->end == i && i - last->begin < kMostMixed) {
         last->end = i + 1;
@@ -170,6 +197,21 @@ bool DeviceCopies::AddTransposed(uint32_t number) {
   group.in_vectors = copy.rows.strides[kFrom] == 1 && columns.strides[kTo] == 1 &&
                      LargestUnit(elements * element_bytes_) == kMaxUnitBytes;
   groups_.push_back(group);
+  return true;
+}
+
+// Rows of whole units, on both sides.
+bool DeviceCopies::AddEverySecond(uint32_t number) {
+  const LoopNest<2>& nest = copies_[number].nest;
+  if (nest.rank == 0 || copies_[number].source == PlacedCopy::kFill) return false;
+  const auto& row = nest.loops[nest.rank - 1];
+  if (row.strides[kFrom] != 2 || row.strides[kTo] != 1) return false;
+  uint64_t elements = row.size;
+  for (uint32_t d = 0; d + 1 < nest.rank; ++d) {
+    elements |= nest.loops[d].strides[kFrom] | nest.loops[d].strides[kTo];
+  }
+  if (LargestUnit(elements * element_bytes_) != kMaxUnitBytes) return false;
+  groups_.push_back({Way::kEverySecond, number, number + 1});
   return true;
 }
 
@@ -250,6 +292,24 @@ void DeviceCopies::LaunchTransposed(KernelChain* chain, const KernelArguments& a
   });
 }
 
+// False where addresses do not allow it.
+bool DeviceCopies::LaunchEverySecond(KernelChain* chain, const KernelArguments& arguments,
+                                     const Group& group) const {
+  DeviceCopy copy;
+  copy.from = FromOf(copies_[group.begin], arguments);
+  copy.to = ToOf(copies_[group.begin], arguments);
+  if (LargestUnit(AddressOf(copy.from) | AddressOf(copy.to)) != kMaxUnitBytes) return false;
+  const LoopNest<2> in_units = InUnits(copies_[group.begin].nest, kMaxUnitBytes / element_bytes_);
+  copy.units = static_cast<uint32_t>(Iterations(in_units));
+  copy.nest = DeviceNest<2>(in_units);
+  DispatchByUnit(element_bytes_, [&]<typename T>() {
+    if constexpr (sizeof(T) <= 8) {
+      chain->Launch(CopyEverySecondKernel<T>, CopyBlocks(copy, kThreads), kThreads, copy);
+    }
+  });
+  return true;
+}
+
 void DeviceCopies::Launch(KernelChain* chain, const KernelArguments& arguments, uint64_t fill) const {
   const uint4 pattern = PatternOf(fill, element_bytes_);
   for (const Group& group : groups_) {
@@ -262,6 +322,9 @@ void DeviceCopies::Launch(KernelChain* chain, const KernelArguments& arguments, 
         break;
       case Way::kTransposed:
         LaunchTransposed(chain, arguments, group);
+        break;
+      case Way::kEverySecond:
+        if (!LaunchEverySecond(chain, arguments, group)) LaunchMixed(chain, arguments, group, pattern);
     }
   }
 }

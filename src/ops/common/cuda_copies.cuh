@@ -42,23 +42,25 @@ class DeviceCopies {
   void Launch(KernelChain* chain, const KernelArguments& arguments, uint64_t fill) const;
 
  private:
-  enum class Way : uint8_t { kMixed, kSame, kTransposed };
+  enum class Way : uint8_t { kMixed, kSame, kTransposed, kEverySecond };
 
   // Copies [begin, end), that are launched together.
   struct Group {
     Way way;
     uint32_t begin, end;
     TransposedCopy transposed = {};
-    bool in_vectors = false;  // as far as strides and sizes decide
+    bool in_vectors = false;  // as far as strides and sizes decide, of kTransposed
   };
 
   void AddGroup(uint32_t begin, uint32_t end);
   bool AddTransposed(uint32_t number);
+  bool AddEverySecond(uint32_t number);
   void LaunchMixed(KernelChain* chain, const KernelArguments& arguments, const Group& group,
                    uint4 pattern) const;
   void LaunchSame(KernelChain* chain, const KernelArguments& arguments, const Group& group,
                   uint4 pattern) const;
   void LaunchTransposed(KernelChain* chain, const KernelArguments& arguments, const Group& group) const;
+  bool LaunchEverySecond(KernelChain* chain, const KernelArguments& arguments, const Group& group) const;
 
   const std::byte* FromOf(const PlacedCopy& copy, const KernelArguments& arguments) const;
   std::byte* ToOf(const PlacedCopy& copy, const KernelArguments& arguments) const;

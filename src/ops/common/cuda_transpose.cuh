@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kTransposeThreads)
 // 16 bytes at a time on both sides: neighbours are a stride of 1 apart, and sizes, strides and addresses are
 // multiples of 16 bytes.
 template <typename T, uint32_t kColumns>
-__global__ void __launch_bounds__(VectorTile<T, kColumns>::kThreads)
+__global__ void __launch_bounds__(VectorTile<T, kColumns>::kThreads, 1024 / VectorTile<T, kColumns>::kThreads)
     TransposeVectorsKernel(const __grid_constant__ TransposedCopy copy) {
   using Tile = VectorTile<T, kColumns>;
   __shared__ Tile tile;

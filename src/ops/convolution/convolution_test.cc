@@ -108,6 +108,16 @@ TEST(Convolution, DepthwiseCountsTaps) {
   }
 }
 
+// Only corners of the image are seen: no kernel may keep all that lies between.
+TEST(Convolution, HugeStridesAndDilations) {
+  const uint32_t far = 3'000'000'000;
+  EXPECT_EQ(Sums(Convolution({1, 1, 2, 2}, {1, 1, 1, 1}, {1, 1, 1, 1}, {.stride = far}), {5, 6, 7, 8}, {3}),
+            (std::vector<float>{15}));
+  EXPECT_EQ(Sums(Convolution({1, 1, 1}, {1, 1, 3}, {1, 1, 1}, {.dilation = far / 2, .padding = far / 2}), {5},
+                 {2, 3, 4}),
+            (std::vector<float>{15}));
+}
+
 TEST(Convolution, AnOwnedFilterIsPacked) {
   OperatorDesc desc = Convolution({1, 2, 3, 3}, {5, 2, 2, 2}, {1, 5, 2, 2}, {});
   std::get<TensorDesc>(desc.fields[static_cast<size_t>(FindField(*desc.schema, "FilterTensor"))])

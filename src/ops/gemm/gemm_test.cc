@@ -104,6 +104,18 @@ TEST(Gemm, OwnedOperandsArePacked) {
   }
 }
 
+// Wide enough for threads to share the columns of one row.
+TEST(Gemm, OneLongRow) {
+  const uint32_t k = 100, n = 3001;
+  const TensorDesc a = F32({1, k}), b = F32({k, n});
+  std::vector<float> b_numbers(size_t{k} * n), expected(n);
+  for (size_t i = 0; i < b_numbers.size(); ++i) b_numbers[i] = static_cast<float>(i % n % 7) * 0.25f;
+  for (uint32_t j = 0; j < n; ++j) expected[j] = static_cast<float>(j % 7) * 25;
+  EXPECT_EQ(
+      Product(Gemm(a, b, F32({1, n})), {Scattered(a, std::vector<float>(k, 1)), Scattered(b, b_numbers), {}}),
+      expected);
+}
+
 TEST(Gemm, HalvesAddUpAsFloats) {
   // 2049 is no FLOAT16: a sum that is kept as one would stay at 2048.
   const uint32_t k = 4096;

@@ -351,6 +351,19 @@ TEST(Padding, Frames) {
   }
 }
 
+// Rows of whole units of 16 bytes, of elements of every width.
+TEST(Slice, EverySecond) {
+  std::mt19937_64 random(TestSeed());
+  for (const DataType type : {DataType::kUInt8, DataType::kFloat16, DataType::kFloat32, DataType::kInt64}) {
+    for (const uint32_t width : {64u, 95u}) {
+      const TensorDesc input = Strided(type, {5, width}, {112, 1}),
+                       output = Packed(type, {5, (width + 1) / 2});
+      ExpectAllAgree(Slice1("SLICE1", input, output, {0, 0}, {5, width}, {1, 2}),
+                     {RandomBytes(input, random)});
+    }
+  }
+}
+
 // Lines long enough for the wide tiles of 2-byte elements.
 TEST(Transpose, LongLines) {
   std::mt19937_64 random(TestSeed());

@@ -1,20 +1,21 @@
 // Up to eight queries of a head of keys, as when tokens are generated one by one: keys and values are read
-// once, where they are, and logits stay in registers.
+// once, where they are, by units of 16 bytes, and logits stay in registers.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 
 #include "ops/attention/cuda/join.h"
+#include "ops/attention/cuda/running_softmax.cuh"
 #include "ops/common/cuda_chain.cuh"
-#include "ops/softmax/cuda/rows.cuh"
 
 namespace anydml {
 namespace {
 
 constexpr uint32_t kWarps = 4;
 constexpr uint32_t kThreads = 32 * kWarps;
-constexpr uint64_t kMostQueries = 8, kMostColumns = 128;
+constexpr uint64_t kMostQueries = 8;
+constexpr uint64_t kUnitBytes = 16;  // that a thread reads of a row; bindings are aligned to that
 
 struct Parameters {
   AttentionJoin key, value;
@@ -43,166 +44,44 @@ __device__ void PutNumber(float x, __half* to) {
   *to = isnan(x) ? __ushort_as_half(0x7E00) : __float2half_rn(x);
 }
 
-// 32 numbers of every lane: lane i gets the sum of all lanes' number i.
-__device__ float SumAcross(float (&x)[32], uint32_t lane) {
-#pragma unroll
-  for (uint32_t half = 16; half > 0; half /= 2) {
-    const bool upper = (lane & half) != 0;
-#pragma unroll
-    for (uint32_t i = 0; i < half; ++i) {
-      const float sent = upper ? x[i] : x[i + half];
-      const float kept = upper ? x[i + half] : x[i];
-      x[i] = __fadd_rn(kept, __shfl_xor_sync(~0u, sent, half));
-    }
-  }
-  return x[0];
-}
+// Of all groups of a block.
+template <uint32_t kGroups, uint32_t kQueries, uint32_t kColumns>
+struct GroupResults {
+  float results[kGroups][kQueries][kColumns];
+  float maxima[kGroups][kQueries], sums[kGroups][kQueries];
 
-// Row `r` of a head, new or not.
-template <typename T>
-struct HeadRows {
-  const T* past;
-  const T* fresh;
-  uint64_t past_rows, past_stride, fresh_stride, past_column, fresh_column;
-
-  __device__ HeadRows(const AttentionJoin& join, const void* past_data, const void* fresh_data,
-                      const int32_t* lengths, uint64_t b, uint64_t h)
-      : past(static_cast<const T*>(past_data) + join.past_view.At(b, h, 0)),
-        fresh(static_cast<const T*>(fresh_data) + join.fresh_view.At(b, h, 0)),
-        past_rows(join.lengths.exists ? join.lengths.Of(lengths, b) : join.past),
-        past_stride(join.past_view.row),
-        fresh_stride(join.fresh_view.row),
-        past_column(join.past_view.column),
-        fresh_column(join.fresh_view.column) {}
-
-  // Columns lane, lane + 32 ... of the row; 0 behind the last.
-  template <uint32_t kColumns>
-  __device__ void Load(uint64_t r, uint32_t lane, uint32_t columns, float (&to)[kColumns]) const {
-    const bool is_past = r < past_rows;
-    const T* const row = is_past ? past + r * past_stride : fresh + (r - past_rows) * fresh_stride;
-    const uint64_t step = is_past ? past_column : fresh_column;
-#pragma unroll
-    for (uint32_t j = 0; j < kColumns; ++j) {
-      const uint32_t c = lane + 32 * j;
-      to[j] = c < columns ? ToNumber(row[c * step]) : 0.0f;
-    }
-  }
-};
-
-// A block for a part of the keys of a head; a warp for kKeys of them at a time. Lane i has the weight of key
-// i / kQueries for query i % kQueries, all lanes their columns of the results.
-template <typename T, uint32_t kQueries, uint32_t kColumns>
-__global__ void __launch_bounds__(kThreads) AttendFew(const __grid_constant__ Parameters p) {
-  constexpr uint32_t kKeys = 32 / kQueries;
-  __shared__ float all_results[kWarps][kQueries][32 * kColumns];
-  __shared__ float all_maxima[kWarps][kQueries], all_sums[kWarps][kQueries];
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const uint32_t split = blockIdx.x % p.splits, head = blockIdx.x / p.splits;
-  const uint64_t h = head % p.key_heads, b = head / p.key_heads;
-  const auto columns = static_cast<uint32_t>(p.key.columns);
-  const auto value_columns = static_cast<uint32_t>(p.value.columns);
-  const auto sequence = static_cast<uint32_t>(p.weights.queries);
-
-  float query[kQueries][kColumns];
-#pragma unroll
-  for (uint32_t m = 0; m < kQueries; ++m) {
-#pragma unroll
-    for (uint32_t j = 0; j < kColumns; ++j) {
-      const uint32_t c = lane + 32 * j;
-      const bool there = m < p.queries && c < columns;
-      const uint64_t at = there ? p.query.At(b, h * p.group + m / sequence, m % sequence, c) : 0;
-      query[m][j] = there ? ToNumber(static_cast<const T*>(p.query_data)[at]) : 0.0f;
-    }
-  }
-  const HeadRows<T> keys(p.key, p.key_past, p.key_fresh, p.lengths, b, h);
-  const HeadRows<T> values(p.value, p.value_past, p.value_fresh, p.lengths, b, h);
-  // The last query sees the most keys.
-  const uint64_t all_keys = KeysOf(p.weights, p.lengths, b, sequence - 1);
-  const uint64_t own_keys = KeysOf(p.weights, p.lengths, b, lane % kQueries % sequence);
-  const uint64_t begin = split * p.keys_per_split;
-  const uint64_t end = begin + p.keys_per_split < all_keys ? begin + p.keys_per_split : all_keys;
-
-  float results[kQueries][kColumns] = {};
-  float max = softmax::Larger::kNone, sum = 0;
-  for (uint64_t first = begin + warp * kKeys; first < end; first += kWarps * kKeys) {
-    float logits[32];
-#pragma unroll
-    for (uint32_t k = 0; k < kKeys; ++k) {
-      float row[kColumns];
-      keys.Load(first + k < end ? first + k : end - 1, lane, columns, row);
-#pragma unroll
-      for (uint32_t m = 0; m < kQueries; ++m) {
-        float product = 0;
-#pragma unroll
-        for (uint32_t j = 0; j < kColumns; ++j) product = __fmaf_rn(query[m][j], row[j], product);
-        logits[k * kQueries + m] = product;
-      }
-    }
-    const float logit = __fmul_rn(p.scale, SumAcross(logits, lane));
-    const uint64_t key = first + lane / kQueries;
-    const bool counts = key < end && key < own_keys && !(logit == softmax::Larger::kNone);
-    float new_max = counts && logit > max ? logit : max;
-#pragma unroll
-    for (uint32_t distance = 16; distance >= kQueries; distance /= 2) {
-      const float other = __shfl_xor_sync(~0u, new_max, distance);
-      new_max = other > new_max ? other : new_max;
-    }
-    const float correction = new_max == max ? 1.0f : softmax::PowerOf<float>(__fsub_rn(max, new_max));
-    const float weight = counts ? softmax::PowerOf<float>(__fsub_rn(logit, new_max)) : 0.0f;
-    max = new_max;
-    sum = __fmaf_rn(sum, correction, weight);
+  template <uint32_t kUnit>
+  __device__ void Put(const RunningSoftmax<kQueries, kUnit>& own, uint32_t group, uint32_t column) {
 #pragma unroll
     for (uint32_t m = 0; m < kQueries; ++m) {
-      const float factor = __shfl_sync(~0u, correction, m);
-#pragma unroll
-      for (uint32_t j = 0; j < kColumns; ++j) results[m][j] = __fmul_rn(results[m][j], factor);
-    }
-#pragma unroll
-    for (uint32_t k = 0; k < kKeys; ++k) {
-      float row[kColumns];
-      values.Load(first + k < end ? first + k : end - 1, lane, value_columns, row);
-#pragma unroll
-      for (uint32_t m = 0; m < kQueries; ++m) {
-        const float own = __shfl_sync(~0u, weight, k * kQueries + m);
-        // Values of keys that a query does not see are not looked at.
-        if (own == 0.0f) continue;
-#pragma unroll
-        for (uint32_t j = 0; j < kColumns; ++j) results[m][j] = __fmaf_rn(own, row[j], results[m][j]);
+      if (column == 0) {
+        maxima[group][m] = own.maxima[m];
+        sums[group][m] = own.sums[m];
       }
+#pragma unroll
+      for (uint32_t j = 0; j < kUnit; ++j) results[group][m][column + j] = own.results[m][j];
     }
   }
 
-#pragma unroll
-  for (uint32_t distance = 16; distance >= kQueries; distance /= 2) {
-    sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, distance));
-  }
-  if (lane < kQueries) {
-    all_maxima[warp][lane] = max;
-    all_sums[warp][lane] = sum;
-  }
-#pragma unroll
-  for (uint32_t m = 0; m < kQueries; ++m) {
-#pragma unroll
-    for (uint32_t j = 0; j < kColumns; ++j) all_results[warp][m][lane + 32 * j] = results[m][j];
-  }
-  __syncthreads();
-  for (uint32_t m = warp; m < p.queries; m += kWarps) {
+  // Query `m` by a warp: to the output, or to a part that is merged with others.
+  template <typename T>
+  __device__ void Merge(const Parameters& p, uint64_t b, uint64_t h, uint32_t m, uint32_t lane) const {
     float largest = softmax::Larger::kNone, total = 0;
-    for (uint32_t w = 0; w < kWarps; ++w) largest = fmaxf(largest, all_maxima[w][m]);
-    float factors[kWarps];
+    for (uint32_t g = 0; g < kGroups; ++g) largest = fmaxf(largest, maxima[g][m]);
+    float factors[kGroups];
 #pragma unroll
-    for (uint32_t w = 0; w < kWarps; ++w) {
-      // A warp that has seen nothing has nothing to add.
-      factors[w] =
-          all_maxima[w][m] == largest ? 1.0f : softmax::PowerOf<float>(__fsub_rn(all_maxima[w][m], largest));
-      total = __fmaf_rn(all_sums[w][m], factors[w], total);
+    for (uint32_t g = 0; g < kGroups; ++g) {
+      // A group that has seen nothing has nothing to add.
+      factors[g] = maxima[g][m] == largest ? 1.0f : softmax::PowerOf<float>(__fsub_rn(maxima[g][m], largest));
+      total = __fmaf_rn(sums[g][m], factors[g], total);
     }
+    const auto sequence = static_cast<uint32_t>(p.weights.queries);
     float* const part =
-        p.parts == nullptr ? nullptr : p.parts + (uint64_t{blockIdx.x} * p.queries + m) * (value_columns + 2);
-    for (uint32_t c = lane; c < value_columns; c += 32) {
+        p.parts == nullptr ? nullptr : p.parts + (uint64_t{blockIdx.x} * p.queries + m) * (kColumns + 2);
+    for (uint32_t c = lane; c < kColumns; c += 32) {
       float result = 0;
 #pragma unroll
-      for (uint32_t w = 0; w < kWarps; ++w) result = __fmaf_rn(all_results[w][m][c], factors[w], result);
+      for (uint32_t g = 0; g < kGroups; ++g) result = __fmaf_rn(results[g][m][c], factors[g], result);
       if (part != nullptr) {
         part[c] = result;
       } else {
@@ -210,10 +89,79 @@ __global__ void __launch_bounds__(kThreads) AttendFew(const __grid_constant__ Pa
         PutNumber(__fdiv_rn(result, total), static_cast<T*>(p.output_data) + at);
       }
     }
-    if (part != nullptr && lane == 0) {
-      part[value_columns] = largest;
-      part[value_columns + 1] = total;
+    if (part == nullptr || lane != 0) return;
+    part[kColumns] = largest;
+    part[kColumns + 1] = total;
+  }
+};
+
+// A block for a part of the keys of a head. Groups of kLanes threads, each with 16 bytes of a row, take keys
+// in turn, and have a running softmax of their own.
+template <typename T, uint32_t kQueries, uint32_t kLanes>
+__global__ void __launch_bounds__(kThreads) AttendFew(const __grid_constant__ Parameters p) {
+  constexpr uint32_t kUnit = kUnitBytes / sizeof(T), kGroups = kThreads / kLanes;
+  constexpr uint32_t kAtATime = kQueries == 1 ? 8 : 4;  // keys of a group
+  __shared__ GroupResults<kGroups, kQueries, kLanes * kUnit> groups;
+  const uint32_t group = threadIdx.x / kLanes, column = threadIdx.x % kLanes * kUnit;
+  const uint32_t split = blockIdx.x % p.splits, head = blockIdx.x / p.splits;
+  const uint64_t h = head % p.key_heads, b = head / p.key_heads;
+  const auto sequence = static_cast<uint32_t>(p.weights.queries);
+
+  float query[kQueries][kUnit];
+#pragma unroll
+  for (uint32_t m = 0; m < kQueries; ++m) {
+#pragma unroll
+    for (uint32_t j = 0; j < kUnit; ++j) {
+      const bool there = m < p.queries;
+      const uint64_t at = there ? p.query.At(b, h * p.group + m / sequence, m % sequence, column + j) : 0;
+      query[m][j] = there ? ToNumber(static_cast<const T*>(p.query_data)[at]) : 0.0f;
     }
+  }
+  const HeadRows<T> keys(p.key, p.key_past, p.key_fresh, p.lengths, b, h);
+  const HeadRows<T> values(p.value, p.value_past, p.value_fresh, p.lengths, b, h);
+  // The last query sees the most keys; with lengths the one before it one less.
+  const uint64_t all_keys = KeysOf(p.weights, p.lengths, b, sequence - 1);
+  const uint64_t begin = split * p.keys_per_split;
+  const uint64_t end = begin + p.keys_per_split < all_keys ? begin + p.keys_per_split : all_keys;
+
+  RunningSoftmax<kQueries, kUnit> own;
+  for (uint64_t first = begin; first < end; first += kAtATime * kGroups) {
+    uint4 key_bits[kAtATime] = {}, value_bits[kAtATime] = {};
+#pragma unroll
+    for (uint32_t u = 0; u < kAtATime; ++u) {
+      const uint64_t key = first + u * kGroups + group;
+      if (key >= end) continue;
+      key_bits[u] = keys.Load(key, column);
+      value_bits[u] = values.Load(key, column);
+    }
+    float weights[kAtATime][kQueries];
+#pragma unroll
+    for (uint32_t u = 0; u < kAtATime; ++u) {
+      const uint64_t key = first + u * kGroups + group;
+      float row[kUnit];
+      Unpack(key_bits[u], row);
+#pragma unroll
+      for (uint32_t m = 0; m < kQueries; ++m) {
+        float product = 0;
+#pragma unroll
+        for (uint32_t j = 0; j < kUnit; ++j) product = __fmaf_rn(query[m][j], row[j], product);
+#pragma unroll
+        for (uint32_t distance = kLanes / 2; distance > 0; distance /= 2) {
+          product = __fadd_rn(product, __shfl_xor_sync(~0u, product, distance));
+        }
+        const uint64_t hidden = p.weights.lengths.exists ? sequence - 1 - m % sequence : 0;
+        const bool sees = key < end && key + hidden < all_keys;
+        weights[u][m] = sees ? __fmul_rn(p.scale, product) : softmax::Larger::kNone;
+      }
+    }
+    own.TakeWeights(weights);
+    own.AddValues(weights, value_bits);
+  }
+
+  groups.Put(own, group, column);
+  __syncthreads();
+  for (uint32_t m = threadIdx.x / 32; m < p.queries; m += kWarps) {
+    groups.template Merge<T>(p, b, h, m, threadIdx.x % 32);
   }
 }
 
@@ -246,15 +194,18 @@ __global__ void __launch_bounds__(32) MergeParts(const __grid_constant__ Paramet
 using Function = void (*)(Parameters);
 
 template <typename T, uint32_t kQueries>
-Function FunctionFor(uint64_t columns) {
-  return columns <= 64 ? AttendFew<T, kQueries, 2> : AttendFew<T, kQueries, 4>;
+Function FunctionFor(uint64_t lanes) {
+  return lanes == 8    ? AttendFew<T, kQueries, 8>
+         : lanes == 16 ? AttendFew<T, kQueries, 16>
+                       : AttendFew<T, kQueries, 32>;
 }
 
 template <typename T>
 Function FunctionFor(uint64_t queries, uint64_t columns) {
-  return queries == 1   ? FunctionFor<T, 1>(columns)
-         : queries <= 4 ? FunctionFor<T, 4>(columns)
-                        : FunctionFor<T, 8>(columns);
+  const uint64_t lanes = columns * sizeof(T) / kUnitBytes;
+  return queries == 1   ? FunctionFor<T, 1>(lanes)
+         : queries <= 4 ? FunctionFor<T, 4>(lanes)
+                        : FunctionFor<T, 8>(lanes);
 }
 
 class AttentionFew final : public AttentionOperands {
@@ -284,7 +235,7 @@ class AttentionFew final : public AttentionOperands {
       parts_ =
           AddScratch("parts", heads * p.splits * p.queries * (problem.value.columns + 2) * sizeof(float));
     }
-    const uint64_t columns = std::max(problem.key.columns, problem.value.columns);
+    const uint64_t columns = problem.key.columns;
     function_ = is_half() ? FunctionFor<__half>(p.queries, columns) : FunctionFor<float>(p.queries, columns);
   }
 
@@ -323,17 +274,29 @@ class AttentionFew final : public AttentionOperands {
   ScratchLayout::Piece parts_;
 };
 
+bool HasUnits(const AttentionView& view, uint64_t elements) {
+  return !view.exists ||
+         (view.column == 1 && (view.offset | view.batch | view.head | view.row) % elements == 0);
+}
+bool HasUnits(const AttentionProblem& problem, const AttentionRows& rows, uint64_t elements) {
+  return HasUnits(rows.fresh, elements) &&
+         HasUnits(problem.lengths.exists ? rows.present : rows.past, elements);
+}
+
 }  // namespace
 
 std::unique_ptr<const Kernel> CreateAttentionFewCuda(const AttentionProblem& problem,
                                                      const LowerContext& context, std::string* why_not) {
   constexpr uint64_t kMostBlocks = uint64_t{1} << 24;
-  const uint64_t queries = problem.group * problem.queries;
-  const uint64_t columns = std::max(problem.key.columns, problem.value.columns);
-  if (queries > kMostQueries) {
+  const uint64_t unit = kUnitBytes / (BitSize(problem.type) / 8);
+  const uint64_t columns = problem.key.columns;
+  if (problem.group * problem.queries > kMostQueries) {
     *why_not = StrCat("there are more than ", kMostQueries, " queries for a head of keys");
-  } else if (columns > kMostColumns) {
-    *why_not = StrCat("heads have more than ", kMostColumns, " columns");
+  } else if (problem.value.columns != columns ||
+             (columns != 8 * unit && columns != 16 * unit && columns != 32 * unit)) {
+    *why_not = "rows do not have 128, 256 or 512 bytes";
+  } else if (!HasUnits(problem, problem.key, unit) || !HasUnits(problem, problem.value, unit)) {
+    *why_not = "rows are not made of units of 16 bytes";
   } else if (problem.query_bias.exists || problem.position_bias.exists || problem.mask.view.exists) {
     *why_not = "there is a bias or a mask";
   } else if (problem.batch * problem.KeyHeads() > kMostBlocks) {

@@ -17,7 +17,8 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kY = kMaxSpatial - 2, kX = kMaxSpatial - 1;
-constexpr uint64_t kBandFloats = 8192;                      // what stays in the first-level cache
+constexpr uint64_t kBandFloats = 8192;     // what stays in the first-level cache
+constexpr double kMaxBandFloats = 0x1p22;  // strides that skip most of the input are not for us
 constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;  // below this a thread costs more than it saves
 
 uint64_t DivideUp(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
@@ -25,6 +26,11 @@ uint64_t DivideUp(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 // How far the taps of a dimension reach, in outputs.
 uint64_t Reach(const ConvolutionWindow& window) {
   return uint64_t{window.taps - 1} * window.dilation / window.stride;
+}
+
+// Of one row of outputs.
+double LeastFloats(const ConvolutionWindow& y, const ConvolutionWindow& x) {
+  return static_cast<double>(x.output + Reach(x)) * x.stride * y.stride * static_cast<double>(1 + Reach(y));
 }
 
 class ConvolutionDepthwise final : public Kernel {
@@ -205,6 +211,8 @@ std::unique_ptr<const Kernel> CreateConvolutionDepthwise(const ConvolutionProble
     *why_not = "outputs have no taps";
   } else if (p.Taps() > 256) {
     *why_not = StrCat("filters have ", p.Taps(), " taps");
+  } else if (LeastFloats(p.windows[kY], p.windows[kX]) > kMaxBandFloats) {
+    *why_not = "its rows reach too far";
   } else {
     return std::make_unique<ConvolutionDepthwise>(problem, context.threads);
   }

@@ -1,26 +1,14 @@
 #include "ops/convolution/cpu/panels.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "ops/convolution/cpu/window_rows.h"
-#include "ops/element/cpu/blocks.h"
 #include "ops/gemm/cpu/operands.h"
 
 namespace anydml {
 namespace {
 
 uint64_t Width(DataType type) { return BitSize(type) / 8; }
-
-// `count` numbers that are `stride` elements apart.
-void LoadSome(const std::byte* data, DataType type, uint64_t stride, uint64_t count, float* to) {
-  if (type == DataType::kFloat32 && stride == 1) {
-    std::memcpy(to, data, count * sizeof(float));
-    return;
-  }
-  const Block block = {.columns = count, .column_stride = stride};
-  FindLoad(type, Class::kF32)(data, block, to);
-}
 
 }  // namespace
 
@@ -57,7 +45,7 @@ void FilterPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
         for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at.taps[d] * p.filter.spatial[d];
         // Behind or, of a mirrored filter, before the first tap.
         const auto bytes = static_cast<ptrdiff_t>(offset * Width(type_));
-        LoadSome(data_ + bytes, type_, p.filter.output_channel, some, row);
+        LoadNumbers(data_ + bytes, type_, p.filter.output_channel, some, row);
         if (zero_points_ == nullptr) return;
         for (uint64_t e = 0; e < some; ++e) row[e] -= zero_points_[first + element + e];
       });
@@ -89,7 +77,7 @@ void WindowPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
         windows.ForStep(
             step + s,
             [&](uint64_t offset, uint64_t stride, uint64_t at, uint64_t some) {
-              LoadSome(data_ + offset * Width(type_), type_, stride, some, row + at);
+              LoadNumbers(data_ + offset * Width(type_), type_, stride, some, row + at);
               if (zero_points_ == nullptr) return;
               const float* const zeros = zero_points_ + first + element + at;
               for (uint64_t i = 0; i < some; ++i) row[at + i] -= zeros[i];

@@ -12,7 +12,9 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMaxRows = 4;
-constexpr uint64_t kColumns = 1024;  // whose sums are kept in the first-level cache at a time
+// Sums that are kept in the first-level cache at a time. Long rows are read faster than short ones.
+constexpr uint64_t kSums = 4096;
+constexpr uint64_t kLeastColumns = 512;
 
 class GemmFew final : public Kernel {
  public:
@@ -22,11 +24,15 @@ class GemmFew final : public Kernel {
         epilogue_(problem.activation),
         few_(FindFewRows(problem.type)),
         load_(FindLoad(problem.type, Class::kF32)) {
-    const uint64_t blocks = (problem.n + kColumns - 1) / kColumns * problem.Batches();
     const uint64_t bytes = problem.Batches() * problem.n * problem.k * (BitSize(problem.type) / 8);
-    workers_ = static_cast<uint32_t>(std::min<uint64_t>(blocks, PartsForBytes(bytes, threads)));
+    const uint32_t parts = PartsForBytes(bytes, threads);
+    const uint64_t of_matrix = (std::min(parts, threads) + problem.Batches() - 1) / problem.Batches();
+    columns_ = std::clamp((problem.n / of_matrix + kLeastColumns - 1) / kLeastColumns * kLeastColumns,
+                          kLeastColumns, kSums / problem.m);
+    blocks_ = (problem.n + columns_ - 1) / columns_;
+    workers_ = static_cast<uint32_t>(std::min<uint64_t>(blocks_ * problem.Batches(), parts));
     rows_ = layout_.Add("rows of A", problem.Batches() * problem.m * problem.k * sizeof(float), 64);
-    sums_ = layout_.Add("sums", workers_ * problem.m * kColumns * sizeof(float), 64);
+    sums_ = layout_.Add("sums", workers_ * problem.m * columns_ * sizeof(float), 64);
   }
 
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
@@ -34,13 +40,12 @@ class GemmFew final : public Kernel {
   Status Run(const KernelArguments& arguments) const override {
     const GemmProblem& p = problem_;
     LoadRows(arguments);
-    const uint64_t per_matrix = (p.n + kColumns - 1) / kColumns;
-    const uint64_t blocks = per_matrix * p.Batches();
+    const uint64_t blocks = blocks_ * p.Batches();
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      float* const sums = sums_.In<float>(arguments.temporary) + worker * p.m * kColumns;
+      float* const sums = sums_.In<float>(arguments.temporary) + worker * p.m * columns_;
       const uint64_t end = PartBegin(blocks, worker + 1, workers_);
       for (uint64_t block = PartBegin(blocks, worker, workers_); block < end; ++block) {
-        RunColumns(block / per_matrix, block % per_matrix * kColumns, arguments, sums);
+        RunColumns(block / blocks_, block % blocks_ * columns_, arguments, sums);
       }
     });
     return {};
@@ -66,7 +71,7 @@ class GemmFew final : public Kernel {
 
   void RunColumns(uint64_t matrix, uint64_t column, const KernelArguments& arguments, float* sums) const {
     const GemmProblem& p = problem_;
-    const uint64_t count = std::min(kColumns, p.n - column);
+    const uint64_t count = std::min(columns_, p.n - column);
     const std::byte* const b = At(arguments.inputs[transposed_ ? 0 : 1], p.b, matrix, p.type) +
                                column * p.b.column * (BitSize(p.type) / 8);
     const float* const a = rows_.In<float>(arguments.temporary) + matrix * p.m * p.k;
@@ -77,18 +82,18 @@ class GemmFew final : public Kernel {
     }
     const GemmSink sink(p, epilogue_, p.c ? At(arguments.inputs[2], *p.c, matrix, p.type) : nullptr,
                         At(arguments.outputs[0], p.output, matrix, p.output_type));
-    for (uint64_t row = 0; row < p.m; ++row) sink.Finish(row, column, count, sums + row * kColumns);
+    for (uint64_t row = 0; row < p.m; ++row) sink.Finish(row, column, count, sums + row * columns_);
   }
 
   // Rows of B are contiguous.
   void AddUp(const float* a, const std::byte* b, uint64_t count, float* sums) const {
     const GemmProblem& p = problem_;
-    std::memset(sums, 0, p.m * kColumns * sizeof(float));
+    std::memset(sums, 0, p.m * columns_ * sizeof(float));
     for (uint64_t step = 0; step < p.k; step += kFewAtATime) {
       const auto some = static_cast<uint32_t>(std::min<uint64_t>(kFewAtATime, p.k - step));
       const std::byte* const from = b + step * p.b.row * (BitSize(p.type) / 8);
       for (uint64_t row = 0; row < p.m; ++row) {
-        few_.add(a + row * p.k + step, from, p.b.row, some, count, sums + row * kColumns);
+        few_.add(a + row * p.k + step, from, p.b.row, some, count, sums + row * columns_);
       }
     }
   }
@@ -100,7 +105,7 @@ class GemmFew final : public Kernel {
       const uint64_t some = std::min<uint64_t>(kFewAtATime, count - j);
       for (uint64_t row = 0; row < p.m; ++row) {
         MultiplySome(a + row * p.k, b + j * p.b.column * (BitSize(p.type) / 8), some,
-                     sums + row * kColumns + j);
+                     sums + row * columns_ + j);
       }
     }
   }
@@ -119,6 +124,7 @@ class GemmFew final : public Kernel {
   Epilogue epilogue_;
   FewRows few_;
   LoadBlock load_;
+  uint64_t columns_, blocks_;  // of a block; of a matrix
   uint32_t workers_;
   ScratchLayout layout_;
   ScratchLayout::Piece rows_, sums_;

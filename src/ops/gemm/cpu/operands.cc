@@ -11,17 +11,6 @@
 namespace anydml {
 namespace {
 
-// `count` neighbouring elements as FLOAT32.
-void LoadRow(const std::byte* data, DataType type, uint64_t at, uint64_t count, float* to) {
-  if (type == DataType::kFloat32) {
-    std::memcpy(to, data + at * sizeof(float), count * sizeof(float));
-  } else if (type == DataType::kFloat16) {
-    HalvesToFloats(reinterpret_cast<const uint16_t*>(data) + at, to, count);
-  } else {
-    FindLoad(type, Class::kF32)(data, {.columns = count, .offset = at}, to);
-  }
-}
-
 // A panel of elements whose steps are neighbours.
 constexpr uint64_t kSide = kPanelSquare;
 constexpr uint64_t kSteps = 64;
@@ -39,13 +28,23 @@ void PackAcross(const std::byte* data, DataType type, uint64_t at, uint64_t elem
     for (uint64_t step = 0; step < steps; step += kSteps) {
       const uint64_t now = std::min(kSteps, steps - step);
       for (uint64_t i = 0; i < some; ++i)
-        LoadRow(data, type, first + i * element_stride + step, now, rows[i]);
+        LoadNumbers(data + (first + i * element_stride + step) * (BitSize(type) / 8), type, 1, now, rows[i]);
       PackSquares(rows[0], kSteps, some, now, width, to + step * width + e);
     }
   }
 }
 
 }  // namespace
+
+void LoadNumbers(const std::byte* data, DataType type, uint64_t stride, uint64_t count, float* to) {
+  if (type == DataType::kFloat32 && stride == 1) {
+    std::memcpy(to, data, count * sizeof(float));
+  } else if (type == DataType::kFloat16 && stride == 1) {
+    HalvesToFloats(reinterpret_cast<const uint16_t*>(data), to, count);
+  } else {
+    FindLoad(type, Class::kF32)(data, {.columns = count, .column_stride = stride}, to);
+  }
+}
 
 void StridedPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                          float* to) const {
@@ -71,9 +70,7 @@ void StridedPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t
       count, steps, width, to, [](uint64_t, uint64_t) {},
       [&](uint64_t element, uint64_t some, uint64_t s, float* row) {
         const uint64_t from = at + s * step_stride_ + element * element_stride_;
-        if (element_stride_ == 1) return LoadRow(data_, type_, from, some, row);
-        FindLoad(type_, Class::kF32)(
-            data_, {.columns = some, .column_stride = element_stride_, .offset = from}, row);
+        LoadNumbers(data_ + from * (BitSize(type_) / 8), type_, element_stride_, some, row);
       });
 }
 

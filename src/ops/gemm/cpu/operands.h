@@ -7,6 +7,9 @@
 
 namespace anydml {
 
+// `count` numbers, which are `stride` elements apart, as FLOAT32.
+void LoadNumbers(const std::byte* data, DataType type, uint64_t stride, uint64_t count, float* to);
+
 // Elements of any type; element e of step s is at e * element_stride + s * step_stride.
 class StridedPanels final : public PanelSource {
  public:

@@ -57,6 +57,17 @@ __device__ float SumOfRow(float sum, uint32_t lanes, float* shared) {
   return sum;
 }
 
+// The numbers of a pack of halves are not known from here on: they are made of its bytes again, which take
+// fewer registers to keep.
+__device__ __forceinline__ void Forget(Pack<__half, 8>& pack) {
+  uint32_t words[4];
+  memcpy(words, &pack, sizeof(words));
+  asm volatile("" : "+r"(words[0]), "+r"(words[1]), "+r"(words[2]), "+r"(words[3]));
+  memcpy(&pack, words, sizeof(words));
+}
+template <typename Other>
+__device__ __forceinline__ void Forget(Other&) {}
+
 // A thread has kPacks packs of kWidth neighbours, `lanes` packs apart.
 template <typename T, uint32_t kWidth, uint32_t kPacks>
 __global__ void __launch_bounds__(kMostThreads) NormalizeRows(const __grid_constant__ Parameters p) {
@@ -72,18 +83,18 @@ __global__ void __launch_bounds__(kMostThreads) NormalizeRows(const __grid_const
   const auto* const bias = static_cast<const T*>(p.bias) + offsets[3];
   const uint32_t packs = exists ? p.length / kWidth : 0;
 
-  float numbers[kPacks][kWidth];
+  Pack<T, kWidth> loaded[kPacks];
   float sum = 0;
 #pragma unroll
   for (uint32_t i = 0; i < kPacks; ++i) {
     const uint32_t pack = i * p.lanes + lane;
-    Pack<T, kWidth> loaded = {};
-    if (pack < packs) loaded = x[pack];
+    loaded[i] = {};
+    if (pack < packs) loaded[i] = x[pack];
+  }
 #pragma unroll
-    for (uint32_t k = 0; k < kWidth; ++k) {
-      numbers[i][k] = ToNumber(loaded.elements[k]);
-      sum += numbers[i][k];
-    }
+  for (uint32_t i = 0; i < kPacks; ++i) {
+#pragma unroll
+    for (uint32_t k = 0; k < kWidth; ++k) sum += ToNumber(loaded[i].elements[k]);
   }
   const float mean = p.use_mean ? SumOfRow(sum, p.lanes, sums[0]) / static_cast<float>(p.length) : 0;
   float factor = 1;
@@ -92,9 +103,10 @@ __global__ void __launch_bounds__(kMostThreads) NormalizeRows(const __grid_const
 #pragma unroll
     for (uint32_t i = 0; i < kPacks; ++i) {
       if (i * p.lanes + lane >= packs) continue;
+      Forget(loaded[i]);
 #pragma unroll
       for (uint32_t k = 0; k < kWidth; ++k) {
-        const float distance = numbers[i][k] - mean;
+        const float distance = ToNumber(loaded[i].elements[k]) - mean;
         squares += distance * distance;
       }
     }
@@ -108,12 +120,13 @@ __global__ void __launch_bounds__(kMostThreads) NormalizeRows(const __grid_const
   for (uint32_t i = 0; i < kPacks; ++i) {
     const uint32_t pack = i * p.lanes + lane;
     if (pack >= packs) continue;
+    Forget(loaded[i]);
     Pack<T, kWidth> scales, biases, stored;
     if (p.scale_along_row) scales = reinterpret_cast<const Pack<T, kWidth>*>(scale)[pack];
     if (p.bias_along_row) biases = reinterpret_cast<const Pack<T, kWidth>*>(bias)[pack];
 #pragma unroll
     for (uint32_t k = 0; k < kWidth; ++k) {
-      float value = (numbers[i][k] - mean) * factor;
+      float value = (ToNumber(loaded[i].elements[k]) - mean) * factor;
       if (p.scale_along_row) value *= ToNumber(scales.elements[k]);
       value += p.bias_along_row ? ToNumber(biases.elements[k]) : offset;
       StoreNumber(value, &stored.elements[k]);

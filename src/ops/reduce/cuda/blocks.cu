@@ -19,8 +19,8 @@ constexpr uint64_t kMaxPartialBytes = 16;  // of an accumulator
 // A launch and how it divides the problem.
 struct Division {
   Launch launch = nullptr;
-  uint32_t columns = 1;  // outputs of a block
-  uint32_t lanes = 1;    // threads for each (of `columns` units in ReduceColumns)
+  uint32_t columns = 1;  // outputs of a block; units of them in ReduceColumns
+  uint32_t lanes = 1;    // threads for each
   bool lanes_first = true;
   uint32_t threads = 256;
   uint32_t segments = 1;
@@ -74,7 +74,7 @@ class ReduceCuda final : public Kernel {
 
  private:
   uint32_t OutputsOf(const Division& division) const {
-    return &division == &units_ && by_columns_ ? 32 * per_unit_ : division.columns;
+    return &division == &units_ && by_columns_ ? division.columns * per_unit_ : division.columns;
   }
 
   // As many segments as fill the device once, none of them short. `step`: segments begin at its multiples.
@@ -129,8 +129,10 @@ class ReduceCuda final : public Kernel {
         reduced_aligned && common_.elements >= 8 && common_.outputs >= 64) {
       by_columns_ = true;
       units_.launch = reduce::FindColumnsLaunch(kind, problem.last, problem.input.type);
-      // What one launch does in a few microseconds is not worth a second one.
+      // What one launch does in a few microseconds is not worth a second one, but more blocks, of 32 outputs
+      // each, whose threads wait for memory once.
       const bool is_small = uint64_t{common_.elements} * common_.outputs <= 1 << 17;
+      units_.columns = is_small ? 32 / per_unit_ : 32;
       CutIntoSegments(&units_, 8, is_small ? 512 : 128, 1);
     }
   }

@@ -14,9 +14,15 @@ using reduce::kPerUnit;
 using reduce::Numbers;
 using reduce::NumbersOf;
 
+// The numbers of a unit are not known from here on: they are made of its bytes again, which take fewer
+// registers to keep.
+__device__ __forceinline__ void Forget(uint4& unit) {
+  asm volatile("" : "+r"(unit.x), "+r"(unit.y), "+r"(unit.z), "+r"(unit.w));
+}
+
 // A row in registers, kUnits of each thread: one read, one write.
 template <typename T, uint32_t kUnits>
-__global__ void __launch_bounds__(1024) SoftmaxRows(const __grid_constant__ Parameters p) {
+__device__ __forceinline__ void SoftmaxOfRow(const Parameters& p) {
   __shared__ float maxima[32], sums[32];
   const uint64_t row = uint64_t{blockIdx.x} * (blockDim.x / p.lanes) + threadIdx.x / p.lanes;
   if (row >= p.row_count) return;  // a warp: blocks have one row each
@@ -29,30 +35,33 @@ __global__ void __launch_bounds__(1024) SoftmaxRows(const __grid_constant__ Para
 #pragma unroll
   for (uint32_t k = 0; k < kUnits; ++k) {
     const uint32_t u = lane + k * p.lanes;
-    if (u < p.units) loaded[k] = __ldcs(input + u);
+    constexpr uint32_t kNone = sizeof(T) == 2 ? 0xFC00FC00 : 0xFF800000;  // -infinity
+    loaded[k] = u < p.units ? __ldcs(input + u) : make_uint4(kNone, kNone, kNone, kNone);
   }
-  Numbers<T> x[kUnits];
   float max = -lane::kInfinity;
 #pragma unroll
   for (uint32_t k = 0; k < kUnits; ++k) {
-    const bool there = lane + k * p.lanes < p.units;
-    x[k] = NumbersOf<T>(loaded[k]);
+    const Numbers<T> x = NumbersOf<T>(loaded[k]);
 #pragma unroll
-    for (uint32_t j = 0; j < kPerUnit<T>; ++j) {
-      if (!there) x[k].x[j] = -lane::kInfinity;
-      max = reduce::Extreme<false>(max, x[k].x[j]);
-    }
+    for (uint32_t j = 0; j < kPerUnit<T>; ++j) max = reduce::Extreme<false>(max, x.x[j]);
   }
   max = MergeRow<Larger>(max, p.lanes, maxima);
   float sum = 0;
 #pragma unroll
   for (uint32_t k = 0; k < kUnits; ++k) {
+    if constexpr (sizeof(T) == 2) Forget(loaded[k]);
+    Numbers<T> x = NumbersOf<T>(loaded[k]);
 #pragma unroll
     for (uint32_t j = 0; j < kPerUnit<T>; ++j) {
-      const float difference = __fsub_rn(x[k].x[j], max);
+      const float difference = __fsub_rn(x.x[j], max);
       const float power = PowerOf<T>(difference);
-      x[k].x[j] = p.is_log ? difference : power;
+      x.x[j] = p.is_log ? difference : power;
       sum = __fadd_rn(sum, power);
+    }
+    // Where that is exact, what is left to do starts from here.
+    if constexpr (sizeof(T) == 4) {
+      loaded[k] = {__float_as_uint(x.x[0]), __float_as_uint(x.x[1]), __float_as_uint(x.x[2]),
+                   __float_as_uint(x.x[3])};
     }
   }
   const Finisher<T> finish(MergeRow<Total>(sum, p.lanes, sums), p.is_log);
@@ -60,12 +69,29 @@ __global__ void __launch_bounds__(1024) SoftmaxRows(const __grid_constant__ Para
   for (uint32_t k = 0; k < kUnits; ++k) {
     const uint32_t u = lane + k * p.lanes;
     if (u >= p.units) continue;
+    if constexpr (sizeof(T) == 2) Forget(loaded[k]);
+    Numbers<T> x = NumbersOf<T>(loaded[k]);
 #pragma unroll
     for (uint32_t j = 0; j < kPerUnit<T>; ++j) {
-      x[k].x[j] = p.is_log ? finish.OfDifference(x[k].x[j]) : finish.OfPower(x[k].x[j]);
+      if constexpr (sizeof(T) == 2) {
+        x.x[j] = finish.OfDifference(__fsub_rn(x.x[j], max));
+      } else {
+        x.x[j] = p.is_log ? finish.OfDifference(x.x[j]) : finish.OfPower(x.x[j]);
+      }
     }
-    StoreNumbers<T>(x[k], output + u);
+    StoreNumbers<T>(x, output + u);
   }
+}
+
+template <typename T, uint32_t kUnits>
+__global__ void __launch_bounds__(1024) SoftmaxRows(const __grid_constant__ Parameters p) {
+  SoftmaxOfRow<T, kUnits>(p);
+}
+// Three blocks of a multiprocessor: while rows of some are computed others are loaded.
+constexpr uint32_t kFewThreads = 512;
+template <typename T, uint32_t kUnits>
+__global__ void __launch_bounds__(kFewThreads, 3) SoftmaxRowsOfFew(const __grid_constant__ Parameters p) {
+  SoftmaxOfRow<T, kUnits>(p);
 }
 
 // A row that is longer than that: read twice, by a block.
@@ -107,10 +133,13 @@ __global__ void __launch_bounds__(1024) SoftmaxLongRows(const __grid_constant__ 
 using Kernel = void (*)(Parameters);
 
 template <typename T>
-Kernel FindKernel(uint32_t units_per_thread) {
+Kernel FindKernel(uint32_t units_per_thread, uint32_t threads) {
   constexpr bool kWide = sizeof(T) == 2;  // 8 numbers in a unit
   if (units_per_thread <= 1) return SoftmaxRows<T, 1>;
   if (units_per_thread <= 2) return SoftmaxRows<T, 2>;
+  if constexpr (kWide) {
+    if (units_per_thread <= 4 && threads <= kFewThreads) return SoftmaxRowsOfFew<T, 4>;
+  }
   if (units_per_thread <= 4) return SoftmaxRows<T, 4>;
   if constexpr (!kWide) {
     if (units_per_thread <= 8) return SoftmaxRows<T, 8>;
@@ -133,7 +162,8 @@ class SoftmaxRowsCuda final : public anydml::Kernel {
     common_.lanes = by_warps ? 32 : std::clamp(std::bit_ceil((units + most - 1) / most), 128u, 1024u);
     rows_per_block_ = by_warps ? 4 : 1;
     const uint32_t per_thread = (units + common_.lanes - 1) / common_.lanes;
-    kernel_ = is_half ? FindKernel<__half>(per_thread) : FindKernel<float>(per_thread);
+    const uint32_t threads = common_.lanes * rows_per_block_;
+    kernel_ = is_half ? FindKernel<__half>(per_thread, threads) : FindKernel<float>(per_thread, threads);
   }
 
   Status Run(const KernelArguments& arguments) const override {

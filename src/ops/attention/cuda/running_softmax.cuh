@@ -1,0 +1,103 @@
+// What a group of threads has of a few queries while it goes through keys and values by 16 bytes.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include "ops/attention/operands.h"
+#include "ops/softmax/cuda/rows.cuh"
+
+namespace anydml {
+
+// 16 bytes of a row as numbers.
+__device__ __forceinline__ void Unpack(const uint4& bits, float (&x)[4]) {
+  x[0] = __uint_as_float(bits.x);
+  x[1] = __uint_as_float(bits.y);
+  x[2] = __uint_as_float(bits.z);
+  x[3] = __uint_as_float(bits.w);
+}
+__device__ __forceinline__ void Unpack(const uint4& bits, float (&x)[8]) {
+  const uint32_t words[] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i) {
+    const float2 pair = __half22float2(*reinterpret_cast<const __half2*>(&words[i]));
+    x[2 * i] = pair.x;
+    x[2 * i + 1] = pair.y;
+  }
+}
+
+// Rows of a head, new or not.
+template <typename T>
+struct HeadRows {
+  const T* past;
+  const T* fresh;
+  uint64_t past_rows, past_stride, fresh_stride;
+
+  __device__ HeadRows(const AttentionJoin& join, const void* past_data, const void* fresh_data,
+                      const int32_t* lengths, uint64_t b, uint64_t h)
+      : past(static_cast<const T*>(past_data) + join.past_view.At(b, h, 0)),
+        fresh(static_cast<const T*>(fresh_data) + join.fresh_view.At(b, h, 0)),
+        past_rows(join.lengths.exists ? join.lengths.Of(lengths, b) : join.past),
+        past_stride(join.past_view.row),
+        fresh_stride(join.fresh_view.row) {}
+
+  // 16 bytes of row `r` from column `c` on.
+  __device__ __forceinline__ uint4 Load(uint64_t r, uint32_t c) const {
+    const T* const row = r < past_rows ? past + r * past_stride : fresh + (r - past_rows) * fresh_stride;
+    return *reinterpret_cast<const uint4*>(row + c);
+  }
+};
+
+// The softmax of the keys so far, of each query, with a thread's columns of the results.
+template <uint32_t kQueries, uint32_t kUnit>
+struct RunningSoftmax {
+  float results[kQueries][kUnit] = {};
+  float maxima[kQueries], sums[kQueries] = {};
+
+  __device__ RunningSoftmax() {
+#pragma unroll
+    for (uint32_t m = 0; m < kQueries; ++m) maxima[m] = softmax::Larger::kNone;
+  }
+
+  // Weights of some keys in place of their logits; -infinity is no key.
+  template <uint32_t kCount>
+  __device__ __forceinline__ void TakeWeights(float (&x)[kCount][kQueries]) {
+#pragma unroll
+    for (uint32_t m = 0; m < kQueries; ++m) {
+      float max = maxima[m];
+#pragma unroll
+      for (uint32_t u = 0; u < kCount; ++u) max = x[u][m] > max ? x[u][m] : max;
+      const float base = max == softmax::Larger::kNone ? 0.0f : max;
+      const float correction = max == maxima[m] ? 1.0f : softmax::PowerOf<float>(__fsub_rn(maxima[m], base));
+      maxima[m] = max;
+      float sum = 0;
+#pragma unroll
+      for (uint32_t u = 0; u < kCount; ++u) {
+        const bool exists = x[u][m] != softmax::Larger::kNone;
+        x[u][m] = exists ? softmax::PowerOf<float>(__fsub_rn(x[u][m], base)) : 0.0f;
+        sum = __fadd_rn(sum, x[u][m]);
+      }
+      sums[m] = __fmaf_rn(sums[m], correction, sum);
+#pragma unroll
+      for (uint32_t j = 0; j < kUnit; ++j) results[m][j] = __fmul_rn(results[m][j], correction);
+    }
+  }
+
+  template <uint32_t kCount>
+  __device__ __forceinline__ void AddValues(const float (&weights)[kCount][kQueries],
+                                            const uint4 (&value_bits)[kCount]) {
+#pragma unroll
+    for (uint32_t u = 0; u < kCount; ++u) {
+      float row[kUnit];
+      Unpack(value_bits[u], row);
+#pragma unroll
+      for (uint32_t m = 0; m < kQueries; ++m) {
+        // Values of keys that a query does not see are not looked at.
+        if (weights[u][m] == 0.0f) continue;
+#pragma unroll
+        for (uint32_t j = 0; j < kUnit; ++j) results[m][j] = __fmaf_rn(weights[u][m], row[j], results[m][j]);
+      }
+    }
+  }
+};
+
+}  // namespace anydml
