@@ -100,7 +100,7 @@ void Absorbing::Absorb(uint32_t number) {
   const GraphOperand output = node.outputs[0];
   if (!output.present() || graph_.values[output.value].home != GraphValue::Home::kTemporary) return;
   const GraphUse& use = uses_[output.value];
-  if (use.writers.size() != 1 || use.readers.size() != 1) return;
+  if (use.writers.size() != 1 || use.readers.size() != 1 || use.readers[0] < number) return;
   GraphNode& reader = graph_.nodes[use.readers[0]];
   if (reader.op() == nullptr || reader.outputs.size() != 1) return;
   const auto reads = [&](const GraphOperand& operand) { return operand.value == output.value; };

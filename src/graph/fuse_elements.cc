@@ -121,6 +121,7 @@ class Fusing {
       : context_(context), graph_(*graph), uses_(FindUses(*graph)) {}
 
   void Run() {
+    FindFollowers();
     MakeGroups();
     for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
       if (groups_[node].members.empty()) continue;
@@ -142,6 +143,7 @@ class Fusing {
     ElementWork joined;           // of more than one
   };
 
+  void FindFollowers();
   void MakeGroups();
   void TryToJoin(uint32_t value, uint32_t reader);
   bool IsBetween(uint32_t first, uint32_t second, uint32_t newest);
@@ -161,9 +163,24 @@ class Fusing {
   const LowerContext& context_;
   Graph& graph_;
   const std::vector<GraphUse> uses_;
-  std::vector<Group> groups_;  // at first one per node
+  std::vector<std::vector<uint32_t>> followers_;  // of nodes: those that must run later
+  std::vector<Group> groups_;                     // at first one per node
   std::vector<uint32_t> group_of_;
 };
+
+// Who uses a value that another node writes stays on its side of it; so do several that write it.
+void Fusing::FindFollowers() {
+  followers_.resize(graph_.nodes.size());
+  for (const GraphUse& use : uses_) {
+    for (const uint32_t writer : use.writers) {
+      for (const auto* others : {&use.readers, &use.writers}) {
+        for (const uint32_t other : *others) {
+          if (other != writer) followers_[std::min(writer, other)].push_back(std::max(writer, other));
+        }
+      }
+    }
+  }
+}
 
 void Fusing::MakeGroups() {
   for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -189,16 +206,13 @@ bool Fusing::IsBetween(uint32_t first, uint32_t second, uint32_t newest) {
     const uint32_t group = open.back();
     open.pop_back();
     for (const uint32_t node : groups_[group].nodes) {
-      for (const GraphOperand& output : graph_.nodes[node].outputs) {
-        if (!output.present()) continue;
-        for (const uint32_t reader : uses_[output.value].readers) {
-          const uint32_t next = group_of_[reader];
-          if (next == first || next == second) {
-            if (group != first && group != second) return true;
-          } else if (reader < newest && seen[next] == 0) {
-            seen[next] = 1;
-            open.push_back(next);
-          }
+      for (const uint32_t follower : followers_[node]) {
+        const uint32_t next = group_of_[follower];
+        if (next == first || next == second) {
+          if (group != first && group != second) return true;
+        } else if (follower < newest && seen[next] == 0) {
+          seen[next] = 1;
+          open.push_back(next);
         }
       }
     }
@@ -210,6 +224,7 @@ bool Fusing::IsBetween(uint32_t first, uint32_t second, uint32_t newest) {
 void Fusing::TryToJoin(uint32_t value, uint32_t reader) {
   if (uses_[value].writers.size() != 1) return;
   const uint32_t writer = uses_[value].writers[0];
+  if (writer >= reader) return;  // it reads what the client put there
   const uint32_t first = group_of_[writer], second = group_of_[reader];
   if (first == second || groups_[first].members.empty()) return;
   const ElementWork& from = FindMember(groups_[first], writer)->work;
@@ -288,8 +303,9 @@ std::optional<ElementWork> Fusing::Join(const Group& group) const {
     for (const GraphOperand& input : member.work.inputs) {
       if (!input.present()) continue;
       const auto& writers = uses_[input.value].writers;
-      // Parts of what it reads would be written by itself.
-      if (writers.size() > 1 && std::any_of(writers.begin(), writers.end(), has)) return {};
+      // What is read would be written in parts, or later, by the same program.
+      const bool is_whole = writers.size() == 1 && writers[0] < member.node;
+      if (!is_whole && std::any_of(writers.begin(), writers.end(), has)) return {};
     }
   }
   const auto is_needed = [&](uint32_t value) {
@@ -311,13 +327,10 @@ std::vector<uint32_t> Fusing::OrderOfGroups() const {
   std::vector<uint32_t> waiting(groups_.size());
   std::vector<std::vector<uint32_t>> followers(groups_.size());
   for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
-    for (const GraphOperand& input : graph_.nodes[node].inputs) {
-      if (!input.present()) continue;
-      for (const uint32_t writer : uses_[input.value].writers) {
-        if (group_of_[writer] == group_of_[node]) continue;
-        ++waiting[group_of_[node]];
-        followers[group_of_[writer]].push_back(group_of_[node]);
-      }
+    for (const uint32_t follower : followers_[node]) {
+      if (group_of_[follower] == group_of_[node]) continue;
+      ++waiting[group_of_[follower]];
+      followers[group_of_[node]].push_back(group_of_[follower]);
     }
   }
   using Entry = std::pair<uint32_t, uint32_t>;  // last node, group

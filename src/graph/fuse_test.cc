@@ -213,6 +213,17 @@ TEST(FuseElements, IntegersWrapOnEveryEdge) {
   EXPECT_EQ(ExpectSame(test, 1).outputs[0], BytesOf<int8_t>({0, 0, 2, 2}));
 }
 
+// The last function gives bits, which the store takes as another number.
+TEST(FuseElements, BitsAreStoredAsTheNumbersThatTheyAre) {
+  const TensorDesc floats = Packed(DataType::kFloat32, {4});
+  const TensorDesc bytes = Packed(DataType::kUInt8, {4});
+  GraphUnderTest test;
+  const uint32_t x = test.Input(BytesOf<float>({-1, 2.5f, -300, NAN}));
+  const uint32_t magnitude = test.Node(Unary("ELEMENT_WISE_ABS", floats, floats), {x})[0];
+  test.Output(test.Node(Unary("CAST", floats, bytes), {magnitude})[0]);
+  EXPECT_EQ(ExpectSame(test, 1).outputs[0], BytesOf<uint8_t>({1, 2, 255, 0}));
+}
+
 TEST(FuseElements, NeitherMovesNorLayoutsStayBetween) {
   const TensorDesc rows = Packed(DataType::kFloat32, {2, 3});
   const TensorDesc columns = Strided(DataType::kFloat32, {3, 2}, {1, 3});
@@ -259,6 +270,19 @@ TEST(FuseElements, NothingStandsBetween) {
   test.Output(b);
   const Result result = ExpectSame(test, 3);
   EXPECT_EQ(ElementsOf<float>(result.outputs[0], 4), (std::vector<float>{-2, -5, -9, -14}));
+}
+
+// What is in a graph output before the graph writes there is read first.
+TEST(FuseElements, ReadersStayBeforeLaterWriters) {
+  const TensorDesc tensor = Packed(DataType::kInt32, {4});
+  GraphUnderTest test;
+  const uint32_t x = test.Input(BytesOf<int32_t>({1, 2, 3, 4}));
+  const uint32_t sum = test.Node(Binary("ELEMENT_WISE_ADD", tensor, tensor, tensor), {x, x})[0];
+  const uint32_t product = test.Node(Binary("ELEMENT_WISE_MULTIPLY", tensor, tensor, tensor), {sum, x})[0];
+  test.Output(product);
+  test.graph.nodes[0].inputs[0].value = product;
+  const auto before = static_cast<int32_t>(0xCDCDCDCDu);
+  EXPECT_EQ(ElementsOf<int32_t>(ExpectSame(test, 2).outputs[0], 1)[0], before + 1);
 }
 
 TEST(FuseElements, LongChainsAreOneProgram) {

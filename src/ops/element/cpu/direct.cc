@@ -36,6 +36,7 @@ std::optional<OneFunction> FindOneFunction(const ElementProgram& program) {
   one.instruction = instructions[instructions.size() - 2];
   if (one.instruction.function <= ElementFunction::kConvert) return {};
   if (instructions.back().sources[0] != one.instruction.target) return {};
+  if (IsFloat(instructions.back().type) != IsFloat(one.instruction.to)) return {};  // bits as another number
   std::array<OneFunction::Source, kMaxRegisters> registers;
   for (size_t i = 0; i + 2 < instructions.size(); ++i) {
     const Instruction& load = instructions[i];

@@ -25,8 +25,9 @@ constexpr uint64_t kShortestRow = 32;
 
 struct Registers {
   alignas(64) std::array<std::byte, kRegisterMemory> memory;
-  std::array<LoopSource, kMaxRegisters> values;  // in memory, or a tensor's own
-  bool stored = false;                           // the last step has written into the output
+  alignas(64) std::array<std::byte, kRegisterMemory / 2> halves;  // of numbers that are kept as FLOAT16
+  std::array<LoopSource, kMaxRegisters> values;                   // in memory, or a tensor's own
+  bool stored = false;                                            // the last step has written into the output
 };
 
 uint64_t WidthOf(const ElementProgram& program) { return program.wide() ? 8 : 4; }
@@ -48,6 +49,7 @@ struct Step {
   bool whole = false;              // the result is not only read by loops that convert: a register of numbers
   bool once = false;               // the same for all tiles: done for the first one
   bool uniform = false;            // the same for all elements
+  bool rounds = false;             // the result is kept as FLOAT16
   bool last = false;               // the program's only store follows: may write into the tensor
 };
 
@@ -59,6 +61,7 @@ class ElementTiles final : public Kernel {
     for (const TileLoop& loop : plan_.loops) tile_elements_ *= loop.chunk;
     register_bytes_ = (tile_elements_ * WidthOf(problem.program) + 63) / 64 * 64;
     for (const Instruction& instruction : problem.program.instructions) Append(problem, instruction);
+    RoundWithResults();
     for (size_t i = 0; i < steps_.size(); ++i) steps_[i].whole = NeedsWhole(i);
     FindUniform(problem);
     streams_ = StreamsOutput(problem);
@@ -67,7 +70,9 @@ class ElementTiles final : public Kernel {
       Step& last = steps_[steps_.size() - 2];
       Step& store = steps_.back();
       last.last = last.instruction.target == store.instruction.sources[0];
-      if (last.loop.converts) store.storage = TargetStorage(last.instruction, problem.outputs[0].type);
+      if (last.loop.converts && IsFloat(last.instruction.to) == IsFloat(store.instruction.type)) {
+        store.storage = TargetStorage(last.instruction, problem.outputs[0].type);
+      }
     }
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
   }
@@ -143,6 +148,38 @@ class ElementTiles final : public Kernel {
     return false;
   }
 
+  // A loop that writes FLOAT16 rounds while it does, where all who read that can read it.
+  void RoundWithResults() {
+    for (size_t i = 1; i < steps_.size(); ++i) {
+      const Instruction& rounding = steps_[i].instruction;
+      Step& before = steps_[i - 1];
+      if (rounding.function != ElementFunction::kRoundToHalf || before.rounds || !before.loop.converts ||
+          before.instruction.type != Class::kF32 || before.instruction.to != Class::kF32 ||
+          before.instruction.target != rounding.sources[0] || NeedsWhole(i) || IsReadAfter(i)) {
+        continue;
+      }
+      before.rounds = true;
+      before.instruction.target = rounding.target;
+      steps_.erase(steps_.begin() + static_cast<ptrdiff_t>(i--));
+    }
+  }
+
+  // Whether some step behind step `number` reads that one's source, too.
+  bool IsReadAfter(size_t number) const {
+    const uint8_t source = steps_[number].instruction.sources[0];
+    if (steps_[number].instruction.target == source) return false;
+    for (size_t i = number + 1; i < steps_.size(); ++i) {
+      const Instruction& reader = steps_[i].instruction;
+      if (reader.function != ElementFunction::kLoad) {
+        for (int s = 0; s < InfoOf(reader.function).sources; ++s) {
+          if (reader.sources[s] == source) return true;
+        }
+      }
+      if (reader.function != ElementFunction::kStore && reader.target == source) return false;
+    }
+    return false;
+  }
+
   // Which instructions have the same result for all elements, and which of these stay in their register.
   void FindUniform(const ElementProblem& problem) {
     std::array<bool, kMaxRegisters> uniform{};
@@ -188,8 +225,12 @@ class ElementTiles final : public Kernel {
         if (!r.stored) Store(step, tile, arguments, r);
         continue;
       }
-      std::byte* const memory = MemoryOf(i.target, r);
+      std::byte* const memory = step.rounds ? HalvesOf(i.target, r) : MemoryOf(i.target, r);
       LoopSource result = {.data = memory, .row_stride = shape.columns * sizeof(uint32_t)};
+      if (step.rounds) {
+        result.storage = Storage::kHalf;
+        result.row_stride = shape.columns * sizeof(uint16_t);
+      }
       switch (i.function) {
         case ElementFunction::kLoad:
           result = Load(step, tile, shape, arguments, memory, &r.stored);
@@ -227,6 +268,10 @@ class ElementTiles final : public Kernel {
 
   std::byte* MemoryOf(uint32_t number, Registers& r) const {
     return r.memory.data() + number * register_bytes_;
+  }
+
+  std::byte* HalvesOf(uint32_t number, Registers& r) const {
+    return r.halves.data() + number * register_bytes_ / 2;
   }
 
   // Calls body(block, position in the register) for the blocks of a tile.
@@ -302,6 +347,10 @@ class ElementTiles final : public Kernel {
       run.count = shape.columns;
     }
     run.target = {.data = memory, .row_stride = shape.columns * sizeof(uint32_t)};
+    if (step.rounds) {
+      run.target.storage = Storage::kHalf;
+      run.target.row_stride = shape.columns * sizeof(uint16_t);
+    }
     for (int s = 0; s < InfoOf(i.function).sources; ++s) run.sources[s] = r.values[i.sources[s]];
     if (step.uniform) {
       run.rows = run.count = 1;
