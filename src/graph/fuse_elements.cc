@@ -192,6 +192,7 @@ bool Fusing::IsBetween(uint32_t first, uint32_t second, uint32_t newest) {
       for (const GraphOperand& output : graph_.nodes[node].outputs) {
         if (!output.present()) continue;
         for (const uint32_t reader : uses_[output.value].readers) {
+          if (reader < node) continue;  // of another part of the value
           const uint32_t next = group_of_[reader];
           if (next == first || next == second) {
             if (group != first && group != second) return true;
@@ -211,7 +212,7 @@ void Fusing::TryToJoin(uint32_t value, uint32_t reader) {
   if (uses_[value].writers.size() != 1) return;
   const uint32_t writer = uses_[value].writers[0];
   const uint32_t first = group_of_[writer], second = group_of_[reader];
-  if (first == second || groups_[first].members.empty()) return;
+  if (writer > reader || first == second || groups_[first].members.empty()) return;
   const ElementWork& from = FindMember(groups_[first], writer)->work;
   const ElementWork& to = FindMember(groups_[second], reader)->work;
   const auto is_value = [&](const GraphOperand& operand) { return operand.value == value; };
@@ -314,7 +315,8 @@ std::vector<uint32_t> Fusing::OrderOfGroups() const {
     for (const GraphOperand& input : graph_.nodes[node].inputs) {
       if (!input.present()) continue;
       for (const uint32_t writer : uses_[input.value].writers) {
-        if (group_of_[writer] == group_of_[node]) continue;
+        // Who writes later writes another part of the value, or replaces what was there.
+        if (writer > node || group_of_[writer] == group_of_[node]) continue;
         ++waiting[group_of_[node]];
         followers[group_of_[writer]].push_back(group_of_[node]);
       }
