@@ -120,8 +120,9 @@ class Graphs : public ::testing::Test {
     return result;
   }
   Result RunBoth() {
-    const Result without = Run("all"), with = Run("fuse,activation");
+    const Result without = Run("all"), with = Run("fuse,activation"), everything = Run("");
     EXPECT_EQ(with.outputs, without.outputs) << with.explanation;
+    EXPECT_EQ(everything.outputs, without.outputs) << everything.explanation;
     return with;
   }
 
@@ -240,6 +241,25 @@ TEST_F(Graphs, JoinedWhereTheyAreWritten) {
     EXPECT_TRUE(result.Says("node 2 (JOIN): 1 of 3 parts are written where they are joined"))
         << result.explanation;
   }
+}
+
+// What reads one part writes another: none waits for those that write the others.
+TEST_F(Graphs, PartsMadeOfAPart) {
+  const uint32_t first = Negate(Packed({4, 5}), Packed({4, 5}));
+  const uint32_t join = Node("JOIN", {3u, std::vector<TensorDesc>(3, Packed({4, 5})), Packed({4, 15}), 1u});
+  Input(first);
+  Edge(first, 0, join, 0);
+  for (const uint32_t part : {1u, 2u}) {
+    const uint32_t reduce = Node("REDUCE", {7u, Packed({4, 5}), Packed({4, 1}), 1u, Numbers{1}});
+    const uint32_t add = Add(Total(Strided({4, 5}, {1, 0}), 16), Packed({4, 5}), Packed({4, 5}));
+    Edge(first, 0, reduce, 0);
+    Edge(reduce, 0, add, 0);
+    Edge(first, 0, add, 1);
+    Edge(add, 0, join, part);
+  }
+  Output(join);
+  const Result result = RunBoth();
+  EXPECT_TRUE(result.Says("3 of 3 parts are written where they are joined")) << result.explanation;
 }
 
 TEST_F(Graphs, JoinsOfJoins) {
