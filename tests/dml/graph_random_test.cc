@@ -1,4 +1,6 @@
 // Random graphs give what their operators give one by one, with every pass and without each.
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
