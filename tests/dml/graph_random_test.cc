@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <iostream>
 
-#include <gtest/gtest.h>
-
 #include "common/scoped_variable.h"
 #include "support/compare.h"
 #include "support/random_graph.h"
