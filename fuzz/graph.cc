@@ -133,7 +133,7 @@ void Hostile(ByteSource source) {
 void Valid(ByteSource source) {
   ::testing::GTEST_FLAG(break_on_failure) = true;  // of the helpers' expectations
   const testing::RandomGraph graph = testing::MakeRandomGraph(source.LongWord(), testing::GraphKinds::kExact);
-  const auto want = testing::RunOneByOne(graph);
+  const auto want = testing::RunOneByOne(Harness(), graph);
   const auto got = testing::RunCompiled(Harness(), graph);
   Require(got == want, StrCat("not what the operators give one by one:\n", graph.ToString()));
 }

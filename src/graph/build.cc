@@ -37,7 +37,11 @@ ElementProblem CopyOf(const TensorDesc& tensor) {
   problem.inputs = {operand};
   problem.outputs = {operand};
   const Class type = ClassOf(operand.type);
-  problem.program.Store(0, problem.program.Load(0, type), type);
+  const uint8_t at = problem.program.Load(0, type);
+  // Kernels that only move elements move whole bytes.
+  if (BitSize(operand.type) < 8)
+    problem.program.Apply(ElementFunction::kMaskAnd, Class::kU32, {at}, 0xFFFFFFFF);
+  problem.program.Store(0, at, type);
   return problem;
 }
 

@@ -23,7 +23,7 @@ double Seconds() {
 void ExpectSame(test::DmlHarness& harness, uint64_t seed, GraphKinds kinds) {
   const RandomGraph graph = MakeRandomGraph(seed, kinds);
   SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", seed, "\n", graph.ToString()));
-  const auto want = RunOneByOne(graph);
+  const auto want = RunOneByOne(harness, graph);
   const auto got = RunCompiled(harness, graph);
   for (size_t i = 0; i < want.size(); ++i) {
     const auto& output = graph.outputs[i];

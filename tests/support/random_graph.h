@@ -41,7 +41,7 @@ enum class GraphKinds { kAll, kExact };
 RandomGraph MakeRandomGraph(uint64_t seed, GraphKinds kinds);
 
 // What the operators give one by one, a tensor's bytes per graph output; gaps are kGap.
-std::vector<Bytes> RunOneByOne(const RandomGraph& graph);
+std::vector<Bytes> RunOneByOne(test::DmlHarness& harness, const RandomGraph& graph);
 // What CompileGraph makes of it.
 std::vector<Bytes> RunCompiled(test::DmlHarness& harness, const RandomGraph& graph);
 

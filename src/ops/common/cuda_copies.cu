@@ -280,13 +280,6 @@ void DeviceCopies::LaunchTransposed(KernelChain* chain, const KernelArguments& a
     if constexpr (sizeof(T) <= 8) {
       constexpr uint32_t kRows = kTransposeRows<T>, kColumns = kTransposeColumns<T>;
       if (!in_vectors) return launch(TransposeKernel<T>, kRows, kColumns, kTransposeThreads);
-      // Longer lines of the target, where there are enough.
-      constexpr uint32_t kWide = 128;
-      if constexpr (sizeof(T) == 2) {
-        if (copy.columns.size >= 4 * kWide) {
-          return launch(TransposeVectorsKernel<T, kWide>, kRows, kWide, VectorTile<T, kWide>::kThreads);
-        }
-      }
       launch(TransposeVectorsKernel<T, kColumns>, kRows, kColumns, VectorTile<T>::kThreads);
     }
   });
