@@ -36,11 +36,11 @@ ElementProblem CopyOf(const TensorDesc& tensor) {
   }
   problem.inputs = {operand};
   problem.outputs = {operand};
-  const Class type = ClassOf(operand.type);
+  // Kernels that only move elements move whole bytes; halves of bytes are stored from numbers.
+  const bool small = BitSize(operand.type) < 8;
+  const Class type = small ? Class::kF32 : ClassOf(operand.type);
   const uint8_t at = problem.program.Load(0, type);
-  // Kernels that only move elements move whole bytes.
-  if (BitSize(operand.type) < 8)
-    problem.program.Apply(ElementFunction::kMaskAnd, Class::kU32, {at}, 0xFFFFFFFF);
+  if (small) problem.program.Apply(ElementFunction::kCanonical, type, {at});
   problem.program.Store(0, at, type);
   return problem;
 }
