@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "graph/graph.h"
+#include "ops/element/builder.h"
 
 namespace anydml {
 namespace {
@@ -15,24 +16,10 @@ ElementProblem CopyOf(const TensorDesc& tensor) {
   ElementProblem problem;
   problem.rank = tensor.rank;
   ElementOperand operand;
-  operand.type = tensor.type;
+  operand.type = BitsOf(tensor.type);
   for (uint32_t d = 0; d < tensor.rank; ++d) {
     problem.sizes[d] = tensor.sizes[d];
     operand.strides[d] = tensor.sizes[d] == 1 ? 0 : tensor.strides[d];
-  }
-  // By their bits, so that the payloads of NaNs stay.
-  switch (BitSize(tensor.type)) {
-    case 16:
-      operand.type = DataType::kUInt16;
-      break;
-    case 32:
-      operand.type = DataType::kUInt32;
-      break;
-    case 64:
-      operand.type = DataType::kUInt64;
-      break;
-    default:
-      break;
   }
   problem.inputs = {operand};
   problem.outputs = {operand};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/element/builder.h"
 #include "ops/element/element.h"
 #include "ops/move/problem.h"
 
@@ -132,22 +133,6 @@ bool Uses(const GraphNode& node, uint32_t value) {
   const auto is = [&](const GraphOperand& operand) { return operand.value == value; };
   return std::any_of(node.inputs.begin(), node.inputs.end(), is) ||
          std::any_of(node.outputs.begin(), node.outputs.end(), is);
-}
-
-// Bits are moved, so that the payloads of NaNs stay.
-DataType BitsOf(DataType type) {
-  switch (BitSize(type)) {
-    case 8:
-      return DataType::kUInt8;
-    case 16:
-      return DataType::kUInt16;
-    case 32:
-      return DataType::kUInt32;
-    case 64:
-      return DataType::kUInt64;
-    default:
-      return type;
-  }
 }
 
 }  // namespace

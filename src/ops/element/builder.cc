@@ -27,6 +27,10 @@ const ScaleBias* FindScaleBias(const OperatorDesc& desc) {
   return nullptr;
 }
 
+Class Signed(Class c) { return c == Class::kU32 ? Class::kI32 : c == Class::kU64 ? Class::kI64 : c; }
+
+}  // namespace
+
 DataType BitsOf(DataType type) {
   switch (BitSize(type)) {
     case 8:
@@ -35,14 +39,12 @@ DataType BitsOf(DataType type) {
       return DataType::kUInt16;
     case 32:
       return DataType::kUInt32;
-    default:
+    case 64:
       return DataType::kUInt64;
+    default:
+      return type;
   }
 }
-
-Class Signed(Class c) { return c == Class::kU32 ? Class::kI32 : c == Class::kU64 ? Class::kI64 : c; }
-
-}  // namespace
 
 ElementBuilder::ElementBuilder(const OperatorDesc& desc)
     : desc_(desc), inputs_(desc.inputs()), outputs_(desc.outputs()) {

@@ -44,6 +44,10 @@ class ElementBuilder {
   ElementProblem problem_;
 };
 
+// The unsigned type of as many bits, for moving elements with everything that is in them. Types of 4 bits
+// stay as they are.
+DataType BitsOf(DataType type);
+
 // The class in which `function` is computed for elements of `type`.
 Class ClassFor(ElementFunction function, DataType type);
 
