@@ -32,6 +32,12 @@ ElementProblem CopyOf(const TensorDesc& tensor) {
   return problem;
 }
 
+// Bytes from the first to the last element, not rounded up; saturates.
+uint64_t ElementBytes(const TensorDesc& tensor) {
+  const uint64_t span = ElementSpan(tensor), bits = BitSize(tensor.type);
+  return span > (UINT64_MAX - 7) / bits ? UINT64_MAX : (span * bits + 7) / 8;
+}
+
 // Who feeds an input of a node or a graph output.
 struct Feed {
   enum class Kind { kNobody, kInputEdge, kIntermediateEdge, kOutputEdge };
@@ -340,7 +346,7 @@ Status Builder::CheckReachable() const {
 Status Builder::CheckConstant(const std::string& edge, const GraphPort& from, const GraphPort& to) const {
   const TensorDesc& tensor = *states_[to.index].inputs[to.port].tensor;
   const uint64_t given = description_.nodes[from.index].constant.size();
-  const uint64_t needed = (ElementSpan(tensor) * BitSize(tensor.type) + 7) / 8;
+  const uint64_t needed = ElementBytes(tensor);
   if (given >= needed && given <= tensor.total_bytes) return {};
   return InvalidArgument(edge, ": the constant of ", NodeName(from.index), " has ", given, " bytes, ",
                          InputName(to.index, to.port), " needs ", needed,
@@ -417,12 +423,15 @@ void Builder::MakeValues() {
                                                       : AddValue({.bytes = output.tensor->total_bytes}));
     }
   }
-  // What a tensor has beyond the constant's bytes reads as zero.
+  // No more than elements are read: TotalTensorSizeInBytes may be anything beyond that.
   for (const GraphEdgeDescription& edge : description_.intermediate_edges) {
     if (!IsConstant(edge.from.index)) continue;
     GraphValue& value = graph_.values[states_[edge.from.index].values[0]];
-    value.bytes = std::max(value.bytes, states_[edge.to.index].inputs[edge.to.port].tensor->total_bytes);
-    value.constant.resize(value.bytes);
+    const TensorDesc& tensor = *states_[edge.to.index].inputs[edge.to.port].tensor;
+    value.bytes = std::max(value.bytes, MinimumTotalBytes(tensor));
+  }
+  for (GraphValue& value : graph_.values) {
+    if (value.home == GraphValue::Home::kConstant) value.constant.resize(value.bytes);
   }
 }
 
@@ -442,7 +451,6 @@ void Builder::MakeNodes() {
       node.inputs.push_back(operand);
     }
     for (const uint32_t value : state.values) node.outputs.push_back({value});
-    // The tensors' names point into the description, which is not needed any more.
     node.work = GraphOperator{description_.nodes[i].op, description_.nodes[i].desc};
     graph_.nodes.push_back(std::move(node));
   }

@@ -11,6 +11,7 @@ namespace {
 using Home = GraphValue::Home;
 
 // More is read faster where it is computed than kept.
+constexpr uint64_t kMostElements = uint64_t{1} << 20;
 constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 
 class ErrorFlag final : public DataErrorSink {
@@ -51,6 +52,11 @@ bool Compute(const LowerContext& context, Graph* graph, const GraphNode& node,
   LoweredOperator lowered;
   if (!LowerOperator(*node.op()->op, node.op()->desc, cpu, &lowered).ok()) return false;
   if ((!is_cpu && !lowered.exactness.exact()) || lowered.kernel->persistent_bytes() != 0) return false;
+  if (lowered.kernel->temporary_bytes() > kMostBytes) return false;
+  for (const TensorDesc* tensor : node.op()->desc.inputs()) {
+    // A few bytes may be read as many elements.
+    if (tensor != nullptr && ElementCount(*tensor) > kMostElements) return false;
+  }
 
   std::vector<Buffer> inputs, outputs;
   for (const GraphOperand& input : node.inputs) {

@@ -1,7 +1,7 @@
 // What follows a product, a convolution or a normalisation becomes part of it, as fields of its description:
-// an addition the tensor that is added (CTensor, BiasTensor), an activation the FusedActivation. Sums promise
-// a tolerance, so that a number may be rounded once where it was rounded twice. Element-wise operators do
-// not: these are left to the pass "fuse".
+// an addition the tensor that is added (CTensor, BiasTensor), an activation the FusedActivation. What a sum
+// gives is then rounded to FLOAT16 after that instead of before: without the flag that allows it, only
+// RELU is taken, for which this is the same. Element-wise operators are left to the pass "fuse".
 #include <algorithm>
 #include <memory>
 #include <variant>
@@ -46,15 +46,11 @@ bool IsPacked(const TensorDesc& tensor) {
   return true;
 }
 
-bool HaveSameSizes(const TensorDesc& a, const TensorDesc& b) {
-  return a.rank == b.rank && std::equal(a.sizes.begin(), a.sizes.begin() + a.rank, b.sizes.begin());
-}
-
 // The tensor to which `writer` should write what the reader, which sees it as `read`, turns into `result`;
-// false where there is none.
+// false where there is none. Layouts stay: the kernel was chosen for its own.
 bool WriteInstead(const TensorDesc& read, const TensorDesc& result, TensorDesc* writer) {
   if (read.type != writer->type || result.type != writer->type) return false;
-  if (SameLayout(read, *writer) && HaveSameSizes(read, result)) {
+  if (SameLayout(read, *writer) && SameLayout(result, *writer)) {
     *writer = result;
     return true;
   }
@@ -67,9 +63,14 @@ bool WriteInstead(const TensorDesc& read, const TensorDesc& result, TensorDesc* 
   return true;
 }
 
+constexpr uint32_t kAllowHalfPrecision = 1;  // DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
+
 class Absorbing {
  public:
-  explicit Absorbing(Graph* graph) : graph_(*graph), uses_(FindUses(*graph)) {}
+  Absorbing(const LowerContext& context, Graph* graph)
+      : rounds_late_((context.execution_flags & kAllowHalfPrecision) != 0),
+        graph_(*graph),
+        uses_(FindUses(*graph)) {}
 
   void Run() {
     // Where a node goes on in the place of its reader, its turn comes again there.
@@ -85,6 +86,7 @@ class Absorbing {
   bool AddMatrix(const TensorDesc& added, OperatorDesc* desc) const;
   bool AddBias(const TensorDesc& added, OperatorDesc* desc) const;
 
+  const bool rounds_late_;  // numbers need not be rounded to FLOAT16 between operators
   Graph& graph_;
   const std::vector<GraphUse> uses_;
 };
@@ -97,12 +99,16 @@ bool IsValid(const GraphOperator& op) {
 void Absorbing::Absorb(uint32_t number) {
   GraphNode& node = graph_.nodes[number];
   if (node.op() == nullptr || IsElementWise(node.op()->desc) || node.outputs.empty()) return;
+  // In the place of its reader it would be late for those who read another output.
+  const auto is_present = [](const GraphOperand& operand) { return operand.present(); };
+  if (std::count_if(node.outputs.begin(), node.outputs.end(), is_present) != 1) return;
   const GraphOperand output = node.outputs[0];
   if (!output.present() || graph_.values[output.value].home != GraphValue::Home::kTemporary) return;
   const GraphUse& use = uses_[output.value];
   if (use.writers.size() != 1 || use.readers.size() != 1 || use.readers[0] < number) return;
   GraphNode& reader = graph_.nodes[use.readers[0]];
-  if (reader.op() == nullptr || reader.outputs.size() != 1) return;
+  if (reader.op() == nullptr || reader.outputs.size() != 1 || reader.outputs[0].offset != output.offset)
+    return;
   const auto reads = [&](const GraphOperand& operand) { return operand.value == output.value; };
   if (std::count_if(reader.inputs.begin(), reader.inputs.end(), reads) != 1) return;
   if (std::find_if(reader.inputs.begin(), reader.inputs.end(), reads)->offset != output.offset) return;
@@ -129,7 +135,10 @@ bool Absorbing::TakeActivation(const GraphNode& reader, GraphNode* host) const {
   }
   auto& written = std::get<TensorDesc>(*output);
   if (desc.outputs()[0] != &written) return false;
-  if (written.type != DataType::kFloat32 && written.type != DataType::kFloat16) return false;
+  const bool same_rounding = written.type == DataType::kFloat32 || rounds_late_ ||
+                             TypeOf(activation) == OperatorType::kActivationRelu;
+  if (!same_rounding || (written.type != DataType::kFloat32 && written.type != DataType::kFloat16))
+    return false;
   if (!WriteInstead(*activation.inputs()[0], *activation.outputs()[0], &written)) return false;
   *fused = std::make_shared<const OperatorDesc>(AsFused(activation));
   return true;
@@ -149,8 +158,9 @@ bool Absorbing::TakeAddition(const GraphNode& reader, GraphNode* host) const {
   const TensorDesc& added = *tensors[1 - from_host];
   const TensorDesc& result = *addition.outputs()[0];
   auto& written = std::get<TensorDesc>(*FieldOf(desc, "OutputTensor"));
-  if (!SameLayout(*tensors[from_host], written) || !HaveSameSizes(written, result) ||
-      added.type != written.type || result.type != written.type) {
+  if (written.type != DataType::kFloat32 && !rounds_late_) return false;
+  if (!SameLayout(*tensors[from_host], written) || !SameLayout(result, written) ||
+      added.type != written.type) {
     return false;
   }
   written = result;
@@ -186,8 +196,8 @@ bool Absorbing::AddBias(const TensorDesc& added, OperatorDesc* desc) const {
 
 }  // namespace
 
-Status FuseActivations(const LowerContext&, Graph* graph) {
-  Absorbing(graph).Run();
+Status FuseActivations(const LowerContext& context, Graph* graph) {
+  Absorbing(context, graph).Run();
   return {};
 }
 

@@ -326,18 +326,41 @@ TEST(FuseActivation, ProductsAddAndActivate) {
   const TensorDesc b = Packed(DataType::kFloat32, {1, 2, 4, 5});
   const TensorDesc output = Packed(DataType::kFloat32, {1, 2, 3, 5});
   const TensorDesc row = Strided(DataType::kFloat32, {1, 2, 3, 5}, {0, 0, 0, 1});
-  const TensorDesc other = Strided(DataType::kFloat32, {1, 2, 3, 5}, {30, 1, 2, 6});
   for (const bool product_first : {true, false}) {
     GraphUnderTest test;
     const uint32_t x = test.Input(WholeNumbers(a, 1)), y = test.Input(WholeNumbers(b, 2));
     const uint32_t bias = test.Input(WholeNumbers(row, 3));
     const uint32_t product = test.Node(Product(a, b, output), {x, y, kNoValue})[0];
     const uint32_t sum = product_first
-                             ? test.Node(Binary("ELEMENT_WISE_ADD", output, row, other), {product, bias})[0]
-                             : test.Node(Binary("ELEMENT_WISE_ADD", row, output, other), {bias, product})[0];
-    const uint32_t relu = test.Node(Unary("ACTIVATION_RELU", other, other), {sum})[0];
+                             ? test.Node(Binary("ELEMENT_WISE_ADD", output, row, output), {product, bias})[0]
+                             : test.Node(Binary("ELEMENT_WISE_ADD", row, output, output), {bias, product})[0];
+    const uint32_t relu = test.Node(Unary("ACTIVATION_RELU", output, output), {sum})[0];
     test.Output(relu);
     ExpectSame(test, 1);
+  }
+}
+
+// The kernel of a product was chosen for its own layout.
+TEST(FuseActivation, LayoutsStay) {
+  const TensorDesc square = Packed(DataType::kFloat32, {1, 1, 4, 4});
+  const TensorDesc across = Strided(DataType::kFloat32, {1, 1, 4, 4}, {16, 16, 1, 4});
+  GraphUnderTest test;
+  const uint32_t x = test.Input(WholeNumbers(square, 1)), y = test.Input(WholeNumbers(square, 2));
+  const uint32_t product = test.Node(Product(square, square, square), {x, y, kNoValue})[0];
+  test.Output(test.Node(Unary("ACTIVATION_RELU", square, across), {product})[0]);
+  ExpectSame(test, 2);
+}
+
+// Rounded after the sum is not rounded after the addition; RELU of a rounded number is a rounded number.
+TEST(FuseActivation, HalvesAreRoundedInBetween) {
+  const TensorDesc square = Packed(DataType::kFloat16, {1, 1, 4, 4});
+  for (const bool relu : {true, false}) {
+    GraphUnderTest test;
+    const uint32_t x = test.Input(WholeNumbers(square, 1)), y = test.Input(WholeNumbers(square, 2));
+    const uint32_t product = test.Node(Product(square, square, square), {x, y, kNoValue})[0];
+    test.Output(relu ? test.Node(Unary("ACTIVATION_RELU", square, square), {product})[0]
+                     : test.Node(Binary("ELEMENT_WISE_ADD", square, square, square), {product, x})[0]);
+    ExpectSame(test, relu ? 1 : 2);
   }
 }
 

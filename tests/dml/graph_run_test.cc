@@ -102,6 +102,26 @@ TEST_F(GraphRunTest, SmallConstant) {
   EXPECT_EQ(h().Download<uint8_t>(output.Get(), 4), std::vector<uint8_t>({8, 9, 10, 1}));
 }
 
+// One constant for tensors of different sizes, one of which claims bytes that nobody has.
+TEST_F(GraphRunTest, ConstantOfSeveralSizes) {
+  const float data[] = {1, 2};
+  const Tensor one(kFloat, {1}), two(kFloat, {2});
+  DML_BUFFER_TENSOR_DESC large = *static_cast<const DML_BUFFER_TENSOR_DESC*>(one.desc()->Desc);
+  large.TotalTensorSizeInBytes = UINT64_C(1) << 50;
+  const DML_TENSOR_DESC large_desc = {DML_TENSOR_TYPE_BUFFER, &large};
+  const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = {&large_desc, one.desc(), nullptr};
+  GraphBuilder graph;
+  const UINT constant = graph.Constant(data, 8);
+  const UINT first = graph.Operator(h().CreateOperator(DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc));
+  const UINT second = graph.Operator(Scale(two, two, 1, 0));
+  graph.Edge(constant, 0, first, 0).Edge(constant, 0, second, 0).Output(first, 0, 0).Output(second, 0, 1);
+  const auto compiled = graph.Compile(h().dml());
+  EXPECT_LT(compiled->GetBindingProperties().PersistentResourceSize, 1u << 16);
+  const auto got = Run(compiled.Get(), {}, {1, 2});
+  EXPECT_EQ(got[0], Floats({1}));
+  EXPECT_EQ(got[1], Floats({1, 2}));
+}
+
 // TOP_K of which only the indices lead anywhere.
 TEST_F(GraphRunTest, UnusedOutput) {
   const TopK top({1, 1, 1, 5}, 3, 2);
@@ -173,6 +193,25 @@ TEST_F(GraphRunTest, InPlace) {
   h().Dispatch(compiled.Get(), {{buffer.Get()}}, {{buffer.Get()}});
   EXPECT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK) << LastError();
   EXPECT_EQ(h().Download<float>(buffer.Get(), 4), Floats({3, 5, 7, 9}));
+}
+
+// The activation of one output must not make the readers of another one wait, or read what is not there yet.
+TEST_F(GraphRunTest, ActivationOfOneOutputOfSeveral) {
+  const Tensor input(kFloat, {1, 1, 1, 4}), channel(kFloat, {1, 1, 1, 1});
+  DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC desc = {};
+  desc.InputTensor = desc.OutputTensor = input.desc();
+  desc.ScaleTensor = desc.BiasTensor = desc.OutputMeanTensor = desc.OutputVarianceTensor = channel.desc();
+  GraphBuilder graph;
+  const UINT normalize = graph.Operator(h().CreateOperator(DML_OPERATOR_BATCH_NORMALIZATION_TRAINING, &desc));
+  const UINT negate = graph.Operator(Scale(channel, channel, -1, 0));
+  const DML_ACTIVATION_RELU_OPERATOR_DESC relu_desc = {input.desc(), input.desc()};
+  const UINT relu = graph.Operator(h().CreateOperator(DML_OPERATOR_ACTIVATION_RELU, &relu_desc));
+  graph.Input(0, normalize, 0).Input(1, normalize, 1).Input(2, normalize, 2);
+  graph.Edge(normalize, 1, negate, 0).Edge(normalize, 0, relu, 0).Output(relu, 0, 0).Output(negate, 0, 1);
+  const auto got = Run(graph.Compile(h().dml()).Get(), {{1, 3, 1, 3}, {1}, {0}}, {4, 1});
+  EXPECT_EQ(got[0][0], 0);
+  EXPECT_NEAR(got[0][1], 1, 1e-5);
+  EXPECT_EQ(got[1], Floats({-2}));
 }
 
 // The operators and the description are not needed once the graph is compiled.
