@@ -131,6 +131,12 @@ TEST(AveragePooling, ThePagesExampleAndPadding) {
             (Floats{0, 7, 0}));
 }
 
+// The stride of a dimension of size 1 does not matter.
+TEST(AveragePooling, AColumnWithAnyStrideAcross) {
+  const TensorDesc input = Strided(DataType::kFloat32, {1, 1, 3, 1}, {3, 3, 1, 4096});
+  EXPECT_EQ(Pool("AVERAGE_POOLING", input, Plane(1, 1), {{3, 1}}, {1, 2, 6}), (Floats{3}));
+}
+
 // Whole numbers, so that any order of additions gives the same sum.
 TEST(AveragePooling, WholePlanes) {
   for (const uint32_t width : {1u, 7u, 16u, 17u, 40u, 100u}) {

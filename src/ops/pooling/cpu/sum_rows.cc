@@ -133,7 +133,8 @@ class SumKernel : public Kernel {
 class PoolingSumRows final : public SumKernel {
  public:
   PoolingSumRows(const PoolingProblem& problem, const LowerContext& context)
-      : SumKernel(problem, problem.input.strides[4], problem.output.strides[4]),
+      : SumKernel(problem, RowStride(problem.shape.axes[2].input, problem.input.strides[4]),
+                  RowStride(problem.shape.axes[2].windows, problem.output.strides[4])),
         plan_(problem.shape),
         parts_(PartsOf(problem.shape, problem.input.type, plan_.rows, context.threads)),
         plane_(SmallPlane(problem)),
@@ -157,6 +158,8 @@ class PoolingSumRows final : public SumKernel {
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
 
  private:
+  // A row of one element has any stride. In a plane such rows follow each other.
+  static uint64_t RowStride(uint64_t elements, uint64_t stride) { return elements == 1 ? 1 : stride; }
   static uint64_t SmallPlane(const PoolingProblem& p) {
     const auto& axes = p.shape.axes;
     const uint64_t elements = uint64_t{axes[0].input} * axes[1].input * axes[2].input;
