@@ -210,7 +210,7 @@ class Function:
         return f"@overload\n{numpy_only} ...\n@overload\n{general} ...\n"
 
 
-def listed(anydml):
+def operators_of(anydml):
     """The names that the command line lists."""
     listing = subprocess.run([anydml, "operators", "--json"], check=True, capture_output=True, text=True).stdout
     return {row["name"] for row in json.loads(listing)["operators"]}
@@ -255,4 +255,4 @@ def write(found, aliases, folder):
 
 
 if __name__ == "__main__":
-    write(*functions(listed(sys.argv[1])), pathlib.Path(sys.argv[2]))
+    write(*functions(operators_of(sys.argv[1])), pathlib.Path(sys.argv[2]))
