@@ -352,7 +352,7 @@ TEST(ElementMachine, RefusesWhatDoesNotFit) {
   MachinePlan plan;
   std::string why_not;
   EXPECT_FALSE(MakePlan(problem, true, &plan, &why_not));
-  EXPECT_EQ(why_not, "the program has more than 24 steps");
+  EXPECT_EQ(why_not, "the program has more than 40 steps");
 
   problem.program = {};
   problem.inputs.resize(kMaxOperands + 1, {T::kFloat32});
