@@ -102,8 +102,8 @@ needed.
   anydml check model.json --feature-level 2.1
   anydml check model.json --json | jq -r '.dispatchables[] | .name, .lowestFeatureLevel'
 
-Exit code 0: valid, 1: not valid, 3: the model needs what is not supported (graphs,
-shaders, ONNX models, images).
+Exit code 0: valid, 1: not valid, 3: the model needs what is not supported (shaders,
+serialized graphs, ONNX models, images).
 )",
     .operand_kind = ValueKind::kFile,
     .executes = false,

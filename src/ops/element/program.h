@@ -1,5 +1,5 @@
 // Element programs: a few instructions on registers, run for every element of some tensors. Operators,
-// fused activations and (later) chains of operators in a graph are such programs.
+// fused activations and chains of operators in a graph are such programs.
 #pragma once
 
 #include <bit>
