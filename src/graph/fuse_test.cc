@@ -12,36 +12,16 @@
 
 #include "base/half.h"
 #include "graph/graph.h"
-#include "ops/operator.h"
+#include "support/operator_runner.h"
 
 namespace anydml {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
-constexpr uint8_t kGap = 0xCD;
-
-using Fields = std::initializer_list<std::pair<const char*, FieldValue>>;
-
-OperatorDesc MakeDesc(const char* name, const Fields& fields) {
-  OperatorDesc desc;
-  desc.schema = FindOperator(name);
-  desc.fields.resize(desc.schema->fields.size());
-  for (const auto& [field, value] : fields) {
-    desc.fields.at(static_cast<size_t>(FindField(*desc.schema, field))) = value;
-  }
-  return desc;
-}
-
-TensorDesc Packed(DataType type, const std::vector<uint32_t>& sizes) {
-  return PackedTensor(type, sizes.data(), static_cast<uint32_t>(sizes.size()));
-}
-
-TensorDesc Strided(DataType type, const std::vector<uint32_t>& sizes, const std::vector<uint32_t>& strides) {
-  TensorDesc tensor = Packed(type, sizes);
-  std::copy(strides.begin(), strides.end(), tensor.strides.begin());
-  tensor.total_bytes = MinimumTotalBytes(tensor);
-  return tensor;
-}
+using testing::Bytes;
+using testing::kGap;
+using testing::MakeDesc;
+using testing::Packed;
+using testing::Strided;
 
 struct GraphUnderTest {
   Graph graph;
@@ -281,7 +261,7 @@ TEST(FuseElements, ReadersStayBeforeLaterWriters) {
   const uint32_t product = test.Node(Binary("ELEMENT_WISE_MULTIPLY", tensor, tensor, tensor), {sum, x})[0];
   test.Output(product);
   test.graph.nodes[0].inputs[0].value = product;
-  const auto before = static_cast<int32_t>(0xCDCDCDCDu);
+  const auto before = static_cast<int32_t>(0x01010101u * kGap);
   EXPECT_EQ(ElementsOf<int32_t>(ExpectSame(test, 2).outputs[0], 1)[0], before + 1);
 }
 
