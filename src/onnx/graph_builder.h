@@ -1,0 +1,141 @@
+// A DirectML graph in the making. Operators are created as they are added; nodes that nobody turns out to need are
+// left out of the description.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <DirectML.h>
+#include <wrl/client.h>
+
+#include "base/data_type.h"
+#include "base/status.h"
+#include "onnx/program.h"
+#include "onnx/tensor.h"
+
+namespace anydml::onnx {
+
+// Who checks and creates operators: a device, or only the rules of a feature level.
+class OperatorMaker {
+ public:
+  virtual ~OperatorMaker() = default;
+  // `out` stays null where operators are only checked.
+  virtual Status Make(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>* out) = 0;
+};
+
+// Bytes that a graph input, a constant or a node provides.
+struct Source {
+  enum class Kind : uint8_t { kNone, kInput, kConstant, kNode };
+  Kind kind = Kind::kNone;
+  uint32_t index = 0;
+  uint32_t output = 0;
+
+  auto operator<=>(const Source&) const = default;
+};
+
+// How an operator sees them. Whatever the strides, they reach no further than the packed tensor that was written.
+struct View {
+  Source source;
+  DataType type = DataType::kUnknown;
+  std::vector<uint32_t> sizes;
+  std::vector<uint32_t> strides;
+  uint64_t bytes = 0;  // TotalTensorSizeInBytes: the same at both ends of an edge
+
+  size_t rank() const { return sizes.size(); }
+  bool empty() const;
+};
+
+// Packed, of nobody yet. A scalar has one dimension.
+View PackedView(DataType type, std::span<const int64_t> shape);
+
+// The same bytes with other sizes. `shape` has as many elements.
+View Reshaped(View view, std::span<const int64_t> shape);
+// Dimension i of the result is dimension order[i].
+View Permuted(const View& view, std::span<const uint32_t> order);
+// With leading dimensions of 1, then stride 0 where a size of 1 becomes another.
+View Broadcast(const View& view, std::span<const int64_t> shape);
+// With leading (trailing) dimensions of 1 up to this rank.
+View AtLeast(View view, size_t rank);
+View TrailingOnes(View view, size_t rank);
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(OperatorMaker* maker) : maker_(*maker) {}
+
+  // Graph inputs are values of the program; asking again gives the same one.
+  Source Input(ValueId value);
+  Source Constant(const Tensor& tensor);
+
+  // For the fields of a description, in their order, which is the order of bindings. Null for null. Pointers are
+  // valid until the node is added.
+  const DML_TENSOR_DESC* In(const View* view);
+  const DML_TENSOR_DESC* In(const View& view) { return In(&view); }
+  const DML_TENSOR_DESC* InArray(std::span<const View> views);
+  const DML_TENSOR_DESC* Out(View* view);
+  const DML_TENSOR_DESC* OutArray(std::span<View> views);
+
+  // Outputs without elements make nothing: they become constants.
+  template <typename Desc>
+  Status Add(DML_OPERATOR_TYPE type, const Desc& desc) {
+    return AddNode({type, &desc});
+  }
+
+  // What follows belongs to this node of the model.
+  void SetOrigin(std::string name) { origin_ = std::move(name); }
+
+  // Everything that the outputs need, in DirectML's form. The builder stays as it is.
+  struct Description {
+    struct GraphInput {
+      ValueId value = kAbsent;          // or
+      const Tensor* constant = nullptr;  // OWNED_BY_DML
+    };
+    std::vector<GraphInput> inputs;
+    std::deque<DML_OPERATOR_GRAPH_NODE_DESC> operators;
+    std::deque<DML_CONSTANT_DATA_GRAPH_NODE_DESC> constants;
+    std::deque<DML_INPUT_GRAPH_EDGE_DESC> input_edges;
+    std::deque<DML_INTERMEDIATE_GRAPH_EDGE_DESC> intermediate_edges;
+    std::deque<DML_OUTPUT_GRAPH_EDGE_DESC> output_edges;
+    std::vector<DML_GRAPH_NODE_DESC> nodes;
+    std::vector<DML_GRAPH_EDGE_DESC> inputs_desc, intermediates_desc, outputs_desc;
+    DML_GRAPH_DESC desc{};
+  };
+  // `outputs` are of nodes.
+  void Describe(std::span<const Source> outputs, Description* out) const;
+
+  size_t node_count() const { return nodes_.size(); }
+  const std::vector<Tensor>& constants() const { return constants_; }
+
+ private:
+  struct Node {
+    Microsoft::WRL::ComPtr<IDMLOperator> op;
+    std::string origin;
+    std::vector<Source> inputs;  // in binding order; kNone where absent
+  };
+
+  Status AddNode(const DML_OPERATOR_DESC& desc);
+  void Fill(const View& view, bool owned, DML_TENSOR_DESC* out);
+  std::vector<bool> NeededNodes(std::span<const Source> outputs) const;
+
+  OperatorMaker& maker_;
+  std::string origin_;
+  std::vector<ValueId> inputs_;
+  std::map<ValueId, uint32_t> input_ids_;
+  std::vector<Tensor> constants_;
+  std::map<std::pair<const std::byte*, std::pair<ElementType, size_t>>, uint32_t> constant_ids_;
+  std::vector<Node> nodes_;
+
+  // Of the node that is being described.
+  std::deque<std::vector<DML_TENSOR_DESC>> tensors_;
+  std::deque<DML_BUFFER_TENSOR_DESC> buffers_;
+  std::deque<View> views_;  // whose sizes the buffers point to
+  std::vector<Source> pending_inputs_;
+  std::vector<View*> pending_outputs_;
+  bool empty_input_ = false;
+};
+
+}  // namespace anydml::onnx

@@ -1,0 +1,117 @@
+// Models from files. Nothing outside of the model's folder is read.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "onnx/model.h"
+
+namespace anydml::onnx {
+namespace {
+
+// A mapping of a whole file. Pages are read when they are touched and given back under pressure.
+class Mapping {
+ public:
+  Mapping(void* memory, size_t size) : memory_(memory), size_(size) {}
+  ~Mapping() { munmap(memory_, size_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  Bytes bytes() const { return {static_cast<const std::byte*>(memory_), size_}; }
+
+ private:
+  void* const memory_;
+  const size_t size_;
+};
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int number) : number_(number) {}
+  ~FileDescriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+class FolderFiles final : public ExternalFiles {
+ public:
+  explicit FolderFiles(const std::filesystem::path& model) : folder_(model.parent_path()) {}
+
+  Status Open(const std::string& location, Blob* out) override {
+    if (const auto found = files_.find(location); found != files_.end()) {
+      *out = found->second;
+      return {};
+    }
+    std::filesystem::path path;
+    ANYDML_RETURN_IF_ERROR(Resolve(location, &path));
+    ANYDML_RETURN_IF_ERROR(MapFile(path.string(), out));
+    files_[location] = *out;
+    return {};
+  }
+
+ private:
+  // Links count as what they point to: a model's folder that is a link itself is fine, a file in it that leads
+  // outside is not.
+  Status Resolve(const std::string& location, std::filesystem::path* out) const {
+    std::error_code error;
+    const std::filesystem::path given(location);
+    if (location.empty() || given.is_absolute() || location.find('\0') != std::string::npos) {
+      return InvalidArgument("external data in \"", location.substr(0, 80), "\"; a path relative to the model is allowed");
+    }
+    const std::filesystem::path folder =
+        std::filesystem::canonical(folder_.empty() ? std::filesystem::path(".") : folder_, error);
+    if (error) return InvalidArgument("the model's folder cannot be found: ", error.message());
+    const std::filesystem::path path = std::filesystem::canonical(folder / given, error);
+    if (error) return InvalidArgument("external data \"", location.substr(0, 80), "\": ", error.message());
+    const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+    if (end != folder.end()) {
+      return InvalidArgument("external data in \"", location.substr(0, 80), "\", which is outside of the model's folder");
+    }
+    *out = path;
+    return {};
+  }
+
+  const std::filesystem::path folder_;
+  std::map<std::string, Blob> files_;
+};
+
+}  // namespace
+
+Status MapFile(const std::string& path, Blob* out) {
+  // Not blocked by a pipe that nobody writes to.
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat facts {};
+  if (file.get() < 0 || fstat(file.get(), &facts) != 0) {
+    return InvalidArgument(path, ": ", std::strerror(errno));
+  }
+  if (!S_ISREG(facts.st_mode)) return InvalidArgument(path, ": not a file");
+  if (facts.st_size == 0) return InvalidArgument(path, ": the file is empty");
+  const auto size = static_cast<size_t>(facts.st_size);
+  void* const memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (memory == MAP_FAILED) return InvalidArgument(path, ": ", std::strerror(errno));
+  const auto mapping = std::make_shared<const Mapping>(memory, size);
+  *out = {mapping->bytes(), mapping};
+  return {};
+}
+
+Status LoadModel(const std::string& path, Model* out) {
+  Blob file;
+  ANYDML_RETURN_IF_ERROR(MapFile(path, &file));
+  FolderFiles external{std::filesystem::path(path)};
+  const Status status = ReadModel(file, &external, out);
+  if (status.ok()) return {};
+  return Status(status.code(), StrCat(path, ": ", status.message()));
+}
+
+}  // namespace anydml::onnx

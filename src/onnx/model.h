@@ -1,0 +1,118 @@
+// An ONNX model as its file says it, read but not yet understood.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onnx/tensor.h"
+#include "onnx/wire.h"
+
+namespace anydml::onnx {
+
+struct GraphProto;
+
+// AttributeProto.AttributeType, as far as anything uses it.
+enum class AttributeKind : int32_t {
+  kUndefined = 0,
+  kFloat = 1,
+  kInt = 2,
+  kString = 3,
+  kTensor = 4,
+  kGraph = 5,
+  kFloats = 6,
+  kInts = 7,
+  kStrings = 8,
+};
+
+struct Attribute {
+  std::string name;
+  AttributeKind kind = AttributeKind::kUndefined;
+  float number = 0;
+  int64_t integer = 0;
+  std::string text;
+  Tensor tensor;
+  std::unique_ptr<GraphProto> graph;
+  std::vector<float> numbers;
+  std::vector<int64_t> integers;
+  std::vector<std::string> texts;
+  std::string reference;  // in a function: the caller's attribute of this name
+};
+
+struct NodeProto {
+  std::string name;
+  std::string type;    // "Conv"
+  std::string domain;  // "" for ai.onnx
+  std::vector<std::string> inputs;  // "" where an optional one is left out
+  std::vector<std::string> outputs;
+  std::vector<Attribute> attributes;
+
+  const Attribute* Find(std::string_view attribute) const;  // null when it was not given
+};
+
+enum class ValueKind { kTensor, kSequence, kOptional, kOther };
+
+struct ValueProto {
+  std::string name;
+  ValueKind kind = ValueKind::kTensor;
+  ElementType type = ElementType::kUndefined;
+  bool has_shape = false;
+  Shape shape;                            // -1 where a size is not known before the model runs
+  std::vector<std::string> symbols;       // the names of such sizes; "" for others
+};
+
+struct GraphProto {
+  std::string name;
+  std::vector<NodeProto> nodes;
+  std::map<std::string, Tensor> initializers;
+  std::vector<ValueProto> inputs;
+  std::vector<ValueProto> outputs;
+};
+
+struct FunctionProto {
+  std::string name;
+  std::string domain;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<NodeProto> nodes;
+  std::vector<Attribute> defaults;
+  std::map<std::string, int64_t> opsets;
+};
+
+struct Model {
+  int64_t ir_version = 0;
+  std::string producer;
+  std::map<std::string, int64_t> opsets;  // by domain
+  GraphProto graph;
+  std::vector<FunctionProto> functions;
+  uint64_t weight_bytes = 0;  // of initializers, in the file and outside
+};
+
+// A file, or a part of one, that tensors point into.
+struct Blob {
+  Bytes bytes;
+  std::shared_ptr<const void> owner;
+};
+
+// Opens files of external data; `location` is relative and stays inside the model's folder.
+class ExternalFiles {
+ public:
+  virtual ~ExternalFiles() = default;
+  virtual Status Open(const std::string& location, Blob* out) = 0;
+};
+
+// Sentences begin with where in the model something is. `external` may be null: then there is none.
+Status ReadModel(const Blob& file, ExternalFiles* external, Model* out);
+
+// The file and what lies beside it. Mapped, so that weights are read when they are used.
+Status LoadModel(const std::string& path, Model* out);
+
+// A file that is one TensorProto, as ONNX's tests have them.
+Status ReadTensor(const Blob& file, Tensor* out);
+
+Status MapFile(const std::string& path, Blob* out);
+
+}  // namespace anydml::onnx

@@ -1,0 +1,77 @@
+// A model's graph with its names resolved: values by number, nodes in an order in which they can run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onnx/model.h"
+
+namespace anydml::onnx {
+
+using ValueId = int32_t;
+inline constexpr ValueId kAbsent = -1;  // an optional input or output that is left out
+inline constexpr size_t kNever = SIZE_MAX;
+
+class Program;
+
+struct ProgramNode {
+  const NodeProto* proto = nullptr;
+  int64_t version = 0;  // the opset of its domain that the model imports
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::map<std::string, std::unique_ptr<Program>> bodies;  // If's branches, Loop's body, by attribute
+};
+
+struct ProgramValue {
+  std::string name;
+  const Tensor* initializer = nullptr;
+  const ValueProto* declared = nullptr;  // of inputs and outputs
+  size_t producer = kNever;              // node
+  size_t last_use = 0;                   // node, or kNever for outputs of the program
+};
+
+// A value of a graph around this one.
+struct Capture {
+  ValueId inner;
+  ValueId outer;
+};
+
+class Program {
+ public:
+  // `model` has to outlive it. Names that a body does not define are looked up in `around`.
+  static Status Create(const Model& model, const GraphProto& graph, Program* around, std::unique_ptr<Program>* out);
+
+  const std::vector<ProgramValue>& values() const { return values_; }
+  const std::vector<ProgramNode>& nodes() const { return nodes_; }
+  // Those that have to be given; an initializer is a default for an input of its name, which nobody overrides.
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  const std::vector<ValueId>& outputs() const { return outputs_; }
+  const std::vector<Capture>& captures() const { return captures_; }
+
+  // "node 3 "conv1" (Conv-11)"
+  std::string Describe(size_t node) const;
+
+ private:
+  Program() = default;
+  Status AddInputs(const GraphProto& graph);
+  Status AddOutputsOf(const std::vector<const NodeProto*>& nodes);
+  Status Order(const std::vector<const NodeProto*>& nodes, std::vector<size_t>* order);
+  Status AddNode(const Model& model, const NodeProto& proto);
+  ValueId AddValue(const std::string& name);
+  // Also in the graphs around; kAbsent when nobody knows it.
+  ValueId Lookup(const std::string& name);
+  void FindLastUses();
+
+  std::map<std::string, ValueId, std::less<>> ids_;
+  std::vector<ProgramValue> values_;
+  std::vector<ProgramNode> nodes_;
+  std::vector<ValueId> inputs_, outputs_;
+  std::vector<Capture> captures_;
+  Program* around_ = nullptr;
+};
+
+}  // namespace anydml::onnx
