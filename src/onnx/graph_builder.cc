@@ -87,6 +87,8 @@ Status GraphBuilder::AddNode(const DML_OPERATOR_DESC& desc) {
       std::any_of(outputs.begin(), outputs.end(), [](const View* view) { return view != nullptr && view->empty(); });
   if (!nothing_to_do) {
     status = empty_input ? InvalidArgument("an input without elements") : maker_.Make(desc, &node.op);
+    // The model may be valid all the same: a type or a number of dimensions that DirectML does not have.
+    if (status.code() == Code::kInvalidArgument) status = Status(Code::kUnsupported, status.message());
   }
   tensors_.clear();
   buffers_.clear();

@@ -69,6 +69,7 @@ class GraphBuilder {
 
   // Graph inputs are values of the program; asking again gives the same one.
   Source Input(ValueId value);
+  ValueId ValueOf(const Source& input) const { return inputs_[input.index]; }
   Source Constant(const Tensor& tensor);
 
   // For the fields of a description, in their order, which is the order of bindings. Null for null. Pointers are

@@ -1,0 +1,130 @@
+#include "onnx/compose.h"
+
+#include <cstring>
+
+#include "base/half.h"
+
+namespace anydml::onnx {
+namespace {
+
+bool IsPacked(const View& view) {
+  uint64_t stride = 1;
+  for (size_t i = view.rank(); i-- > 0;) {
+    if (view.sizes[i] != 1 && view.strides[i] != stride) return false;
+    stride *= view.sizes[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+Shape ShapeOf(const View& view) { return {view.sizes.begin(), view.sizes.end()}; }
+
+Status Unary(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, float scale, float bias) {
+  const DML_SCALE_BIAS scale_bias{scale, bias};
+  *y = n.New(x.type, ShapeOf(x));
+  const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(y),
+                                                     scale != 1 || bias != 0 ? &scale_bias : nullptr};
+  return n.graph().Add(type, desc);
+}
+
+Status Activate(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, float alpha, float beta) {
+  *y = n.New(x.type, ShapeOf(x));
+  const DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(y), alpha, beta};
+  return n.graph().Add(type, desc);
+}
+
+Status Binary(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
+  *y = n.New(a.type, ShapeOf(a));
+  // ADD1 has an activation at the end; of the others nobody looks there.
+  const DML_ELEMENT_WISE_ADD1_OPERATOR_DESC desc{n.graph().In(a), n.graph().In(b), n.graph().Out(y), nullptr};
+  return n.graph().Add(type, desc);
+}
+
+Status BinaryTo(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
+  return Binary(n, type, a, Broadcast(b, ShapeOf(a)), y);
+}
+
+Status Compare(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
+  *y = n.New(DataType::kUInt8, ShapeOf(a));
+  const DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC desc{n.graph().In(a), n.graph().In(b), n.graph().Out(y)};
+  return n.graph().Add(type, desc);
+}
+
+Status Cast(Lowering& n, const View& x, DataType type, View* y) {
+  if (x.type == type) {
+    *y = x;
+    return {};
+  }
+  *y = n.New(type, ShapeOf(x));
+  const DML_CAST_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(y)};
+  return n.graph().Add(DML_OPERATOR_CAST, desc);
+}
+
+Status Pack(Lowering& n, const View& x, View* y) {
+  if (!IsPacked(x) || x.bytes != PackedView(x.type, ShapeOf(x)).bytes) {
+    return Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, x, y);
+  }
+  *y = x;
+  return {};
+}
+
+Status Fill(Lowering& n, DataType type, const Shape& shape, double value, View* y) {
+  *y = n.New(type, shape);
+  const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC desc{
+      n.graph().Out(y), static_cast<DML_TENSOR_DATA_TYPE>(type), Scalar(type, value)};
+  return n.graph().Add(DML_OPERATOR_FILL_VALUE_CONSTANT, desc);
+}
+
+Status Reduce(Lowering& n, DML_REDUCE_FUNCTION function, const View& x, std::span<const uint32_t> axes, View* y) {
+  Shape shape = ShapeOf(x);
+  for (const uint32_t axis : axes) shape[axis] = 1;
+  *y = n.New(x.type, shape);
+  const DML_REDUCE_OPERATOR_DESC desc{function, n.graph().In(x), n.graph().Out(y), static_cast<UINT>(axes.size()),
+                                      axes.data()};
+  return n.graph().Add(DML_OPERATOR_REDUCE, desc);
+}
+
+Status BroadcastInputs(Lowering& n, size_t i, size_t j, View* a, View* b, Shape* shape) {
+  ANYDML_RETURN_IF_ERROR(BroadcastShape(n.shape(i), n.shape(j), shape));
+  *a = Broadcast(n.In(i), *shape);
+  *b = Broadcast(n.In(j), *shape);
+  return {};
+}
+
+DML_SCALAR_UNION Scalar(DataType type, double value) {
+  DML_SCALAR_UNION scalar{};
+  switch (type) {
+    case DataType::kFloat32:
+      scalar.Float32 = static_cast<float>(value);
+      break;
+    case DataType::kFloat64:
+      scalar.Float64 = value;
+      break;
+    case DataType::kFloat16:
+      scalar.UInt16 = ToHalf(static_cast<float>(value)).bits;
+      break;
+    default:
+      scalar.Int64 = static_cast<int64_t>(value);  // the lower bytes are those of the narrower types
+      break;
+  }
+  return scalar;
+}
+
+DML_SCALAR_UNION ScalarBits(const Tensor& tensor, size_t index) {
+  DML_SCALAR_UNION scalar{};
+  const size_t bytes = BitsOf(tensor.type) / 8;
+  if (bytes > 0 && bytes <= 8 && (index + 1) * bytes <= tensor.data.size()) {
+    std::memcpy(scalar.Bytes, tensor.data.data() + index * bytes, bytes);
+  }
+  return scalar;
+}
+
+View AlongAxis(const View& parameter, size_t rank, size_t axis) {
+  Shape shape(rank, 1);
+  shape[axis] = 1;
+  for (const uint32_t size : parameter.sizes) shape[axis] *= size;
+  return Reshaped(parameter, shape);
+}
+
+}  // namespace anydml::onnx

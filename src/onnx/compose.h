@@ -1,0 +1,36 @@
+// Operators of DirectML that lowered nodes are made of, one call each. Results are packed.
+#pragma once
+
+#include "onnx/lowering.h"
+
+namespace anydml::onnx {
+
+Shape ShapeOf(const View& view);
+
+// The operators with InputTensor, OutputTensor and, if any, ScaleBias: x * scale + bias comes first.
+Status Unary(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, float scale = 1, float bias = 0);
+// Those with InputTensor, OutputTensor and up to two numbers.
+Status Activate(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, float alpha = 0, float beta = 0);
+// Those with ATensor, BTensor, OutputTensor. `a` and `b` have the same sizes.
+Status Binary(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y);
+// With the second one broadcast to the first.
+Status BinaryTo(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y);
+// UINT8, 0 and 1.
+Status Compare(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y);
+Status Cast(Lowering& n, const View& x, DataType type, View* y);
+// Packs what is strided; nothing is done for what is packed.
+Status Pack(Lowering& n, const View& x, View* y);
+Status Fill(Lowering& n, DataType type, const Shape& shape, double value, View* y);
+Status Reduce(Lowering& n, DML_REDUCE_FUNCTION function, const View& x, std::span<const uint32_t> axes, View* y);
+
+// Inputs i and j, broadcast to each other.
+Status BroadcastInputs(Lowering& n, size_t i, size_t j, View* a, View* b, Shape* shape);
+
+// A number in the form that attributes have.
+DML_SCALAR_UNION Scalar(DataType type, double value);
+DML_SCALAR_UNION ScalarBits(const Tensor& tensor, size_t index);
+
+// A one-dimensional parameter of `rank` dimensions, along `axis`, broadcast to `shape` unless that is empty.
+View AlongAxis(const View& parameter, size_t rank, size_t axis);
+
+}  // namespace anydml::onnx

@@ -1,0 +1,30 @@
+// Nodes that the host computes: shape arithmetic, and whatever else depends on constants alone.
+#pragma once
+
+#include "onnx/lowering.h"
+
+namespace anydml::onnx::host {
+
+Status Shape(HostCall& call);
+Status Size(HostCall& call);
+Status Constant(HostCall& call);
+Status ConstantOfShape(HostCall& call);
+Status Range(HostCall& call);
+
+Status Cast(HostCall& call);
+Status Binary(HostCall& call);    // Add, Sub, Mul, Div, Mod, Pow, Min, Max, And, Or, Xor
+Status Compare(HostCall& call);   // Equal, Less, Greater, LessOrEqual, GreaterOrEqual
+Status Unary(HostCall& call);     // Neg, Abs, Sqrt, Floor, Ceil, Round, Not, Exp, Log, Reciprocal, Sign
+Status Where(HostCall& call);
+Status Reduce(HostCall& call);    // ReduceSum, ReduceProd, ReduceMin, ReduceMax
+
+Status Gather(HostCall& call);
+Status Concat(HostCall& call);
+Status Slice(HostCall& call);
+Status Split(HostCall& call);
+Status Expand(HostCall& call);
+Status Tile(HostCall& call);
+Status Transpose(HostCall& call);
+Status NonZero(HostCall& call);
+
+}  // namespace anydml::onnx::host

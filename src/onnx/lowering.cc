@@ -1,0 +1,68 @@
+#include "onnx/lowering.h"
+
+namespace anydml::onnx {
+
+const Tensor* Lowering::Host(size_t input) const {
+  return input < host_.size() && host_[input] ? &*host_[input] : IfConstant(input);
+}
+
+const Tensor* Lowering::IfConstant(size_t input) const {
+  return Has(input) && inputs_[input]->constant ? &*inputs_[input]->constant : nullptr;
+}
+
+std::vector<int64_t> Lowering::HostInts(size_t input) const {
+  const Tensor* const tensor = Host(input);
+  return tensor != nullptr ? ToInts(*tensor) : std::vector<int64_t>();
+}
+
+std::vector<double> Lowering::HostDoubles(size_t input) const {
+  const Tensor* const tensor = Host(input);
+  return tensor != nullptr ? ToDoubles(*tensor) : std::vector<double>();
+}
+
+View Lowering::Constant(const Tensor& tensor) {
+  View view = PackedView(DmlType(tensor.type), tensor.shape);
+  if (!view.empty()) view.source = graph_.Constant(tensor);
+  return view;
+}
+
+View Lowering::In(size_t input) {
+  const TraceValue& value = *inputs_[input];
+  if (value.source.kind == Source::Kind::kNone) return Constant(*value.constant);
+  View view = PackedView(DmlType(value.type), value.shape);
+  view.source = value.source;
+  return view;
+}
+
+void Lowering::Return(size_t output, const View& view, ElementType type, Shape shape) {
+  if (output >= results_.size()) return;
+  if (view.source.kind == Source::Kind::kNone) {  // nothing was added for a tensor without elements
+    Return(output, MakeTensor(type, std::move(shape), std::vector<std::byte>()));
+    return;
+  }
+  results_[output] = {true, type, std::move(shape), view.source, std::nullopt};
+  if (view.source.kind == Source::Kind::kConstant) {
+    Tensor constant = graph_.constants()[view.source.index];
+    constant.type = type;
+    constant.shape = results_[output].shape;
+    results_[output].source = {};
+    results_[output].constant = std::move(constant);
+  }
+}
+
+void Lowering::Return(size_t output, Tensor constant) {
+  if (output >= results_.size()) return;
+  TraceValue& result = results_[output];
+  result = {true, constant.type, constant.shape, {}, std::nullopt};
+  result.constant = std::move(constant);
+}
+
+void Lowering::Forward(size_t output, size_t input, Shape shape) {
+  if (output >= results_.size()) return;
+  TraceValue& result = results_[output];
+  result = *inputs_[input];
+  result.shape = std::move(shape);
+  if (result.constant) result.constant->shape = result.shape;
+}
+
+}  // namespace anydml::onnx

@@ -1,0 +1,57 @@
+// A node's attributes, with defaults, as operators ask for them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onnx/model.h"
+
+namespace anydml::onnx {
+
+class NodeFacts {
+ public:
+  NodeFacts(const NodeProto& proto, int64_t version) : proto_(proto), version_(version) {}
+
+  const NodeProto& proto() const { return proto_; }
+  int64_t version() const { return version_; }
+
+  bool HasAttribute(std::string_view name) const { return proto_.Find(name) != nullptr; }
+  int64_t Int(std::string_view name, int64_t otherwise) const;
+  float Float(std::string_view name, float otherwise) const;
+  std::string Text(std::string_view name, std::string_view otherwise) const;
+  std::vector<int64_t> Ints(std::string_view name) const;  // empty when it was not given
+  std::vector<float> Floats(std::string_view name) const;
+  const Tensor* TensorOf(std::string_view name) const;  // null when it was not given
+
+ private:
+  const NodeProto& proto_;
+  const int64_t version_;
+};
+
+template <typename... Args>
+Status Unsupported(const Args&... args) {
+  return Status(Code::kUnsupported, StrCat(args...));
+}
+
+// Negative axes count from the end.
+Status ResolveAxis(int64_t axis, size_t rank, uint32_t* out);
+// Several of them, in ascending order and none twice.
+Status ResolveAxes(std::span<const int64_t> axes, size_t rank, std::vector<uint32_t>* out);
+
+// NumPy's rules. Fails when the sizes do not go together.
+Status BroadcastShape(const Shape& a, const Shape& b, Shape* out);
+
+// What Reshape's second input asks for.
+Status ResolveReshape(const Shape& from, std::span<const int64_t> wanted, bool allow_zero, Shape* out);
+
+// Slice along one dimension: `count` elements from `start` on, every `step`-th.
+struct SliceRange {
+  int64_t start = 0;
+  int64_t step = 1;
+  int64_t count = 0;
+};
+Status ResolveSlice(const Shape& shape, std::span<const int64_t> starts, std::span<const int64_t> ends,
+                    std::span<const int64_t> axes, std::span<const int64_t> steps, std::vector<SliceRange>* out);
+
+}  // namespace anydml::onnx

@@ -1,0 +1,28 @@
+// The rows of the operator table, by family: ops_<family>.cc.
+#pragma once
+
+#include <span>
+
+#include "onnx/lowering.h"
+
+namespace anydml::onnx {
+
+std::span<const OperatorRow> ElementOperators();
+std::span<const OperatorRow> ActivationOperators();
+std::span<const OperatorRow> ShapeOperators();
+std::span<const OperatorRow> MoveOperators();
+std::span<const OperatorRow> MatrixOperators();
+std::span<const OperatorRow> ConvolutionOperators();
+std::span<const OperatorRow> PoolingOperators();
+std::span<const OperatorRow> NormalizationOperators();
+std::span<const OperatorRow> ReductionOperators();
+std::span<const OperatorRow> IndexOperators();
+std::span<const OperatorRow> QuantizationOperators();
+std::span<const OperatorRow> ResizeOperators();
+std::span<const OperatorRow> RecurrentOperators();
+std::span<const OperatorRow> GenerateOperators();
+
+inline constexpr const char* kOnnx = "";
+inline constexpr const char* kMicrosoft = "com.microsoft";
+
+}  // namespace anydml::onnx

@@ -1,0 +1,225 @@
+#include "onnx/trace.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace anydml::onnx {
+namespace {
+
+// Chains of shape arithmetic are short; a hostile one would use up the stack.
+constexpr int kMaxChain = 200;
+
+Status About(const Program& program, size_t node, const Status& status) {
+  const NodeProto& proto = *program.nodes()[node].proto;
+  const std::string domain = proto.domain.empty() ? "" : proto.domain + ".";
+  const std::string name = proto.name.empty() ? "" : StrCat(" (\"", proto.name.substr(0, 80), "\")");
+  const char* const prefix = status.code() == Code::kUnsupported ? "unsupported: " : "";
+  return Status(status.code(), StrCat(prefix, domain, proto.type.substr(0, 80), "-", program.nodes()[node].version, name,
+                                      ": ", status.message()));
+}
+
+bool SameElements(const Tensor& a, const Tensor& b) {
+  return a.type == b.type && a.shape == b.shape && a.data.size() == b.data.size() &&
+         (a.data.empty() || std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0);
+}
+
+}  // namespace
+
+bool IsHostNode(const ProgramNode& node) { return !node.bodies.empty(); }
+
+bool Part::Fits(const FindOutside& outside) const {
+  for (const Expected& value : expected) {
+    const std::optional<OutsideValue> given = outside(value.id);
+    if (!given || given->type != value.type || given->shape != value.shape) return false;
+  }
+  for (const auto& [id, tensor] : pinned) {
+    const std::optional<OutsideValue> given = outside(id);
+    if (!given || given->host == nullptr || !SameElements(*given->host, tensor)) return false;
+  }
+  return true;
+}
+
+Tracer::Tracer(const Program& program, OperatorMaker* maker, FindOutside outside)
+    : program_(program), maker_(*maker), outside_(std::move(outside)), values_(program.values().size()) {}
+
+TraceValue* Tracer::Value(ValueId id) {
+  TraceValue& value = values_[id];
+  if (value.known) return &value;
+  if (const Tensor* const initializer = program_.values()[id].initializer; initializer != nullptr) {
+    value = {true, initializer->type, initializer->shape, {}, *initializer};
+    return &value;
+  }
+  const std::optional<OutsideValue> given = outside_(id);
+  if (!given) return nullptr;
+  expected_[id] = {id, given->type, given->shape};
+  value = {true, given->type, given->shape, {}, std::nullopt};
+  if (ElementCount(given->shape) == 0) {
+    value.constant = MakeTensor(given->type, given->shape, std::vector<std::byte>());
+  } else {
+    value.source = builder_->Input(id);
+  }
+  return &value;
+}
+
+Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
+  TraceValue* const value = Value(id);
+  if (value == nullptr) return {};
+  if (value->constant) {
+    *out = *value->constant;
+    return {};
+  }
+  if (const auto found = elements_.find(id); found != elements_.end()) {
+    *out = found->second;
+    return {};
+  }
+  elements_[id] = std::nullopt;
+  if (expected_.contains(id)) {
+    const std::optional<OutsideValue> given = outside_(id);
+    if (given->host == nullptr) return {};
+    // A copy: the caller's memory may be another run's tomorrow.
+    const Tensor& host = *given->host;
+    pinned_[id] = MakeTensor(host.type, host.shape, std::vector<std::byte>(host.data.begin(), host.data.end()));
+    elements_[id] = pinned_[id];
+    *out = pinned_[id];
+    return {};
+  }
+  const size_t producer = program_.values()[id].producer;
+  if (producer == kNever || producer < begin_ || depth > kMaxChain || ElementCount(value->shape) > kMaxHostElements) {
+    return {};
+  }
+  const ProgramNode& node = program_.nodes()[producer];
+  const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
+  if (row == nullptr || (row->evaluate == nullptr && !row->forwards)) return {};
+  std::vector<std::optional<Tensor>> inputs(node.inputs.size());
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == kAbsent || (row->forwards && i > 0)) continue;
+    ANYDML_RETURN_IF_ERROR(Elements(node.inputs[i], depth + 1, &inputs[i]));
+    if (!inputs[i]) return {};
+  }
+  if (row->forwards) {
+    inputs[0]->shape = value->shape;
+    elements_[id] = inputs[0];
+  } else {
+    std::vector<Tensor> outputs;
+    ANYDML_RETURN_IF_ERROR(Evaluate(producer, *row, std::move(inputs), &outputs));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != kAbsent) elements_[node.outputs[i]] = outputs[i];
+    }
+  }
+  *out = elements_[id];
+  return {};
+}
+
+Status Tracer::Evaluate(size_t index, const OperatorRow& row, std::vector<std::optional<Tensor>> inputs,
+                        std::vector<Tensor>* outputs) {
+  std::vector<const Tensor*> pointers;
+  for (const std::optional<Tensor>& input : inputs) pointers.push_back(input ? &*input : nullptr);
+  HostCall call(program_.nodes()[index], std::move(pointers));
+  ANYDML_RETURN_IF_ERROR(row.evaluate(call));
+  *outputs = std::move(call.outputs);
+  return {};
+}
+
+Status Tracer::Lower(size_t index, const OperatorRow& row, Part* part) {
+  const ProgramNode& node = program_.nodes()[index];
+  std::vector<const TraceValue*> inputs;
+  std::vector<std::optional<Tensor>> host(node.inputs.size());
+  bool constant = row.evaluate != nullptr;
+  int64_t elements = 0;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId id = node.inputs[i];
+    inputs.push_back(id == kAbsent ? nullptr : Value(id));
+    if (id == kAbsent) continue;
+    if (inputs[i] == nullptr) return InvalidArgument("\"", program_.values()[id].name.substr(0, 80), "\" is not there");
+    elements += ElementCount(inputs[i]->shape).value_or(kMaxHostElements);
+    constant &= inputs[i]->constant.has_value();
+    if (i >= 32 || (row.host_inputs >> i & 1) == 0) continue;
+    ANYDML_RETURN_IF_ERROR(Elements(id, 0, &host[i]));
+    if (!host[i]) part->read_back.push_back(id);
+  }
+  if (!part->read_back.empty()) return {};
+
+  if (constant && elements <= kMaxHostElements) {
+    std::vector<std::optional<Tensor>> tensors(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] != nullptr) tensors[i] = inputs[i]->constant;
+    }
+    std::vector<Tensor> outputs;
+    const Status status = Evaluate(index, row, std::move(tensors), &outputs);
+    // What the host does not do (a type, a large result) DirectML perhaps does.
+    if (status.ok()) {
+      for (size_t i = 0; i < node.outputs.size(); ++i) {
+        if (node.outputs[i] == kAbsent) continue;
+        values_[node.outputs[i]] = {true, outputs[i].type, outputs[i].shape, {}, outputs[i]};
+      }
+      return {};
+    }
+    if (status.code() != Code::kUnsupported) return status;
+  }
+
+  builder_->SetOrigin(node.proto->name.empty() ? node.proto->type : node.proto->name);
+  Lowering lowering(node, row, builder_.get(), std::move(inputs), std::move(host));
+  ANYDML_RETURN_IF_ERROR(row.lower(lowering));
+  std::vector<TraceValue> results = lowering.TakeResults();
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == kAbsent) continue;
+    if (!results[i].known) return Unsupported("output ", i, " is not computed");
+    values_[node.outputs[i]] = std::move(results[i]);
+  }
+  return {};
+}
+
+Status Tracer::TraceNode(size_t index, Part* part, Step* step) {
+  const ProgramNode& node = program_.nodes()[index];
+  const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
+  if (row == nullptr) return Unsupported("no such operator is known");
+  size_t given = node.inputs.size();
+  while (given > 0 && node.inputs[given - 1] == kAbsent) --given;
+  if (given < row->min_inputs || (row->max_inputs != 255 && given > row->max_inputs)) {
+    return InvalidArgument("it has ", given, " inputs; ", int{row->min_inputs}, " to ", int{row->max_inputs},
+                           " are allowed");
+  }
+  ANYDML_RETURN_IF_ERROR(Lower(index, *row, part));
+  *step = part->read_back.empty() ? Step::kDone : Step::kNeedsElements;
+  return {};
+}
+
+Status Tracer::Trace(size_t begin, Part* part) {
+  builder_ = std::make_unique<GraphBuilder>(&maker_);
+  begin_ = begin;
+  part->begin = part->end = begin;
+  for (size_t i = begin; i < program_.nodes().size(); ++i) {
+    if (IsHostNode(program_.nodes()[i])) break;
+    Step step = Step::kDone;
+    const Status status = TraceNode(i, part, &step);
+    if (!status.ok()) return About(program_, i, status);
+    if (step == Step::kNeedsElements) break;
+    part->end = i + 1;
+  }
+  Finish(part);
+  return {};
+}
+
+void Tracer::Finish(Part* part) {
+  std::map<Source, size_t> outputs;
+  for (size_t i = part->begin; i < part->end; ++i) {
+    for (const ValueId id : program_.nodes()[i].outputs) {
+      if (id == kAbsent || program_.values()[id].last_use < part->end) continue;
+      const TraceValue& value = values_[id];
+      Part::Result result{id, value.type, value.shape, kNever, kAbsent, value.constant};
+      if (value.source.kind == Source::Kind::kNode) {
+        const auto [found, added] = outputs.try_emplace(value.source, part->graph_outputs.size());
+        if (added) part->graph_outputs.push_back(value.source);
+        result.graph_output = found->second;
+      } else if (value.source.kind == Source::Kind::kInput) {
+        result.same_as = builder_->ValueOf(value.source);
+      }
+      part->results.push_back(std::move(result));
+    }
+  }
+  for (const auto& [id, value] : expected_) part->expected.push_back(value);
+  for (const auto& [id, tensor] : pinned_) part->pinned.emplace_back(id, tensor);
+  part->builder = std::move(builder_);
+}
+
+}  // namespace anydml::onnx

@@ -1,0 +1,95 @@
+// Compiling a program for given sizes. Nodes are followed one by one: what only depends on sizes and constants is computed
+// at once, the rest becomes nodes of a DirectML graph. Where an operator cannot be made without the elements of a tensor
+// that the graph computes (a shape that depends on data), the part ends: it is run, the elements are read, and the next part
+// begins there.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onnx/graph_builder.h"
+#include "onnx/lowering.h"
+#include "onnx/program.h"
+
+namespace anydml::onnx {
+
+// A value that exists before a part runs.
+struct OutsideValue {
+  ElementType type = ElementType::kUndefined;
+  Shape shape;
+  const Tensor* host = nullptr;  // its elements, where the host has them
+};
+using FindOutside = std::function<std::optional<OutsideValue>(ValueId)>;
+
+// A part of a program, compiled for what it was given.
+struct Part {
+  size_t begin = 0;
+  size_t end = 0;  // nodes
+
+  // Valid for values of these types and sizes,
+  struct Expected {
+    ValueId id;
+    ElementType type;
+    Shape shape;
+  };
+  std::vector<Expected> expected;
+  // and for these elements, on which sizes or attributes depend.
+  std::vector<std::pair<ValueId, Tensor>> pinned;
+
+  std::unique_ptr<GraphBuilder> builder;
+  std::vector<Source> graph_outputs;
+
+  // What is there afterwards: an output of the graph, another value's bytes, or a constant.
+  struct Result {
+    ValueId id;
+    ElementType type;
+    Shape shape;
+    size_t graph_output = kNever;
+    ValueId same_as = kAbsent;
+    std::optional<Tensor> constant;
+  };
+  std::vector<Result> results;
+  std::vector<ValueId> read_back;  // values whose elements the next part needs
+
+  bool Fits(const FindOutside& outside) const;
+};
+
+class Tracer {
+ public:
+  Tracer(const Program& program, OperatorMaker* maker, FindOutside outside);
+
+  // From this node on, as far as possible: to the end, to a node that the host runs (control flow), or to one that
+  // needs elements first. A part may be empty: then only `read_back` counts.
+  Status Trace(size_t begin, Part* out);
+
+ private:
+  enum class Step { kDone, kNeedsElements };
+
+  Status TraceNode(size_t index, Part* part, Step* step);
+  Status Evaluate(size_t index, const OperatorRow& row, std::vector<std::optional<Tensor>> inputs,
+                  std::vector<Tensor>* outputs);
+  Status Lower(size_t index, const OperatorRow& row, Part* part);
+  // The elements of a value: a constant, what the host has (which the part then depends on), or what can be computed
+  // from such; nothing when only the graph knows them.
+  Status Elements(ValueId id, int depth, std::optional<Tensor>* out);
+  TraceValue* Value(ValueId id);
+  void Finish(Part* part);
+
+  const Program& program_;
+  OperatorMaker& maker_;
+  const FindOutside outside_;
+  std::vector<TraceValue> values_;
+  std::map<ValueId, Tensor> pinned_;
+  std::map<ValueId, std::optional<Tensor>> elements_;  // that have been asked for
+  std::map<ValueId, Part::Expected> expected_;
+  size_t begin_ = 0;
+  std::unique_ptr<GraphBuilder> builder_;
+};
+
+// Whether the host runs it, with programs inside or with sequences.
+bool IsHostNode(const ProgramNode& node);
+
+}  // namespace anydml::onnx
