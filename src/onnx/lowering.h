@@ -108,6 +108,7 @@ struct OperatorRow {
   Status (*evaluate)(HostCall& call);  // null: only DirectML computes it
   int parameter = 0;                   // what rows of one function differ in, often a DML_OPERATOR_TYPE
   bool forwards = false;               // the output has the bytes of input 0
+  bool on_host = false;                // its results' sizes depend on data: the host computes it between two parts
 };
 
 // Null when there is none. Versions are the functions' business.

@@ -205,7 +205,7 @@ Status ReadPads(Lowering& n, std::vector<int64_t>* begin, std::vector<int64_t>* 
   end->assign(rank, 0);
   for (size_t i = 0; i < axes.size(); ++i) {
     for (const int64_t pad : {pads[i], pads[i + axes.size()]}) {
-      if (std::abs(pad) > INT32_MAX) return InvalidArgument("a padding of ", pad);
+      if (pad > INT32_MAX || pad < -INT32_MAX) return InvalidArgument("a padding of ", pad);
     }
     (*begin)[axes[i]] = pads[i];
     (*end)[axes[i]] = pads[i + axes.size()];
@@ -259,7 +259,7 @@ Status Pad(Lowering& n) {
 Status DepthToSpace(Lowering& n) {
   const bool to_space = n.proto().type == "DepthToSpace";
   const int64_t block = n.Int("blocksize", 0);
-  if (n.rank(0) != 4 || block <= 0 || block > INT32_MAX) return InvalidArgument("blocksize ", block, " of a tensor of rank ", n.rank(0));
+  if (n.rank(0) != 4 || block <= 0 || block > 4096) return InvalidArgument("blocksize ", block, " of a tensor of rank ", n.rank(0));
   Shape shape = n.shape(0);
   if (to_space ? shape[1] % (block * block) != 0 : shape[2] % block != 0 || shape[3] % block != 0) {
     return InvalidArgument(ShapeToString(shape), " is no multiple of blocksize ", block);

@@ -25,7 +25,11 @@ bool SameElements(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-bool IsHostNode(const ProgramNode& node) { return !node.bodies.empty(); }
+bool IsHostNode(const ProgramNode& node) {
+  if (!node.bodies.empty()) return true;
+  const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
+  return row != nullptr && row->on_host;
+}
 
 bool Part::Fits(const FindOutside& outside) const {
   for (const Expected& value : expected) {
@@ -184,12 +188,19 @@ Status Tracer::TraceNode(size_t index, Part* part, Step* step) {
   return {};
 }
 
+bool Tracer::IsConstant(const ProgramNode& node) {
+  return node.bodies.empty() && std::all_of(node.inputs.begin(), node.inputs.end(), [this](ValueId id) {
+           const TraceValue* const value = id == kAbsent ? nullptr : Value(id);
+           return id == kAbsent || (value != nullptr && value->constant);
+         });
+}
+
 Status Tracer::Trace(size_t begin, Part* part) {
   builder_ = std::make_unique<GraphBuilder>(&maker_);
   begin_ = begin;
   part->begin = part->end = begin;
   for (size_t i = begin; i < program_.nodes().size(); ++i) {
-    if (IsHostNode(program_.nodes()[i])) break;
+    if (IsHostNode(program_.nodes()[i]) && !IsConstant(program_.nodes()[i])) break;
     Step step = Step::kDone;
     const Status status = TraceNode(i, part, &step);
     if (!status.ok()) return About(program_, i, status);

@@ -76,6 +76,7 @@ class Tracer {
   // from such; nothing when only the graph knows them.
   Status Elements(ValueId id, int depth, std::optional<Tensor>* out);
   TraceValue* Value(ValueId id);
+  bool IsConstant(const ProgramNode& node);
   void Finish(Part* part);
 
   const Program& program_;

@@ -1,0 +1,212 @@
+// Products of matrices.
+#include <algorithm>
+
+#include "onnx/compose.h"
+#include "onnx/operators.h"
+
+namespace anydml::onnx {
+namespace {
+
+// The two sides of a MatMul as matrices with equal batch dimensions, at most two of them.
+struct Product {
+  View a, b;
+  Shape matrix;  // as the operator writes it
+  Shape shape;   // as the model sees it
+};
+
+// Batch dimensions as one, copied where they are broadcast.
+Status MergeBatch(Lowering& n, View* view, const Shape& batch) {
+  const Shape given = ShapeOf(*view);
+  Shape full = batch;
+  full.insert(full.end(), given.end() - 2, given.end());
+  View packed;
+  ANYDML_RETURN_IF_ERROR(Pack(n, Broadcast(*view, full), &packed));
+  *view = Reshaped(packed, Shape{ElementCount(batch).value_or(0), given[given.size() - 2], given.back()});
+  return {};
+}
+
+Status ResolveProduct(Lowering& n, size_t i, size_t j, Product* out) {
+  Shape a = n.shape(i), b = n.shape(j);
+  if (a.empty() || b.empty()) return InvalidArgument("a scalar cannot be multiplied as a matrix");
+  const bool row = a.size() == 1, column = b.size() == 1;
+  if (row) a.insert(a.begin(), 1);
+  if (column) b.push_back(1);
+  if (a.back() != b[b.size() - 2]) {
+    return InvalidArgument("shapes ", ShapeToString(n.shape(i)), " and ", ShapeToString(n.shape(j)),
+                           " cannot be multiplied");
+  }
+  out->a = Reshaped(n.In(i), a);
+  out->b = Reshaped(n.In(j), b);
+  Shape batch;
+  ANYDML_RETURN_IF_ERROR(BroadcastShape({a.begin(), a.end() - 2}, {b.begin(), b.end() - 2}, &batch));
+  out->shape = batch;
+  if (!row) out->shape.push_back(a[a.size() - 2]);
+  if (!column) out->shape.push_back(b.back());
+
+  if (b.size() == 2 && a.size() > 2) {  // one matrix for all: a product with more rows
+    const int64_t rows = ElementCount(std::span(a).first(a.size() - 1)).value_or(0);
+    out->a = Reshaped(out->a, Shape{rows, a.back()});
+    out->matrix = {rows, b.back()};
+    return {};
+  }
+  if (batch.size() > 2) {
+    ANYDML_RETURN_IF_ERROR(MergeBatch(n, &out->a, batch));
+    ANYDML_RETURN_IF_ERROR(MergeBatch(n, &out->b, batch));
+    batch = {ElementCount(batch).value_or(0)};
+  }
+  Shape full_a = batch, full_b = batch;
+  full_a.insert(full_a.end(), a.end() - 2, a.end());
+  full_b.insert(full_b.end(), b.end() - 2, b.end());
+  out->a = Broadcast(out->a, full_a);
+  out->b = Broadcast(out->b, full_b);
+  out->matrix = batch;
+  out->matrix.push_back(a[a.size() - 2]);
+  out->matrix.push_back(b.back());
+  return {};
+}
+
+Status MatMul(Lowering& n) {
+  Product p;
+  ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 1, &p));
+  View y = n.New(p.a.type, p.matrix);
+  const DML_GEMM_OPERATOR_DESC desc{n.graph().In(p.a),         n.graph().In(p.b), n.graph().In(nullptr), n.graph().Out(&y),
+                                    DML_MATRIX_TRANSFORM_NONE, DML_MATRIX_TRANSFORM_NONE, 1, 0, nullptr};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GEMM, desc));
+  n.Return(0, y, n.type(0), p.shape);
+  return {};
+}
+
+Status Gemm(Lowering& n) {
+  if (n.rank(0) != 2 || n.rank(1) != 2) return InvalidArgument("A and B are no matrices");
+  const bool trans_a = n.Int("transA", 0) != 0, trans_b = n.Int("transB", 0) != 0;
+  const View a = n.In(0), b = n.In(1);
+  const Shape shape = {n.shape(0)[trans_a ? 1 : 0], n.shape(1)[trans_b ? 0 : 1]};
+  if (n.shape(0)[trans_a ? 0 : 1] != n.shape(1)[trans_b ? 1 : 0]) {
+    return InvalidArgument("shapes ", ShapeToString(n.shape(0)), " and ", ShapeToString(n.shape(1)), " cannot be multiplied");
+  }
+  View c;
+  if (n.Has(2)) {
+    Shape together;
+    ANYDML_RETURN_IF_ERROR(BroadcastShape(shape, n.shape(2), &together));
+    if (together != shape) return InvalidArgument("C ", ShapeToString(n.shape(2)), " does not fit ", ShapeToString(shape));
+    c = Broadcast(n.In(2), shape);
+  }
+  View y = n.New(a.type, shape);
+  const DML_GEMM_OPERATOR_DESC desc{n.graph().In(a),
+                                    n.graph().In(b),
+                                    n.graph().In(n.Has(2) ? &c : nullptr),
+                                    n.graph().Out(&y),
+                                    trans_a ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                    trans_b ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                    n.Float("alpha", 1),
+                                    n.Float("beta", 1),
+                                    nullptr};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GEMM, desc));
+  n.Return(0, y, n.type(0), shape);
+  return {};
+}
+
+// transA, transB, alpha; transBatchA and transBatchB are not used by anybody.
+Status FusedMatMul(Lowering& n) {
+  if (n.Int("transBatchA", 0) != 0 || n.Int("transBatchB", 0) != 0) return Unsupported("transBatchA, transBatchB");
+  const bool trans_a = n.Int("transA", 0) != 0, trans_b = n.Int("transB", 0) != 0;
+  const size_t rank = std::max({size_t{2}, n.rank(0), n.rank(1)});
+  if (rank > 4 || n.rank(0) < 2 || n.rank(1) < 2) return Unsupported("ranks ", n.rank(0), " and ", n.rank(1));
+  const Shape &a = n.shape(0), &b = n.shape(1);
+  Shape batch;
+  ANYDML_RETURN_IF_ERROR(BroadcastShape({a.begin(), a.end() - 2}, {b.begin(), b.end() - 2}, &batch));
+  Shape full_a = batch, full_b = batch, shape = batch;
+  full_a.insert(full_a.end(), a.end() - 2, a.end());
+  full_b.insert(full_b.end(), b.end() - 2, b.end());
+  shape.push_back(a[a.size() - (trans_a ? 1 : 2)]);
+  shape.push_back(b[b.size() - (trans_b ? 2 : 1)]);
+  const View view_a = Broadcast(n.In(0), full_a), view_b = Broadcast(n.In(1), full_b);
+  View y = n.New(view_a.type, shape);
+  const DML_GEMM_OPERATOR_DESC desc{n.graph().In(view_a),
+                                    n.graph().In(view_b),
+                                    n.graph().In(nullptr),
+                                    n.graph().Out(&y),
+                                    trans_a ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                    trans_b ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                    n.Float("alpha", 1),
+                                    0,
+                                    nullptr};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GEMM, desc));
+  n.Return(0, y, n.type(0), shape);
+  return {};
+}
+
+// A scale or zero point for each row (column), or one for all, in the form that products take.
+struct Parameter {
+  View view;
+  const View* use = nullptr;
+
+  Parameter(Lowering& n, size_t input, size_t rank, bool rows) {
+    if (!n.Has(input)) return;
+    view = AlongAxis(n.In(input), rank, rows ? rank - 2 : rank - 1);
+    use = &view;
+  }
+};
+
+Status MatMulInteger(Lowering& n) {
+  Product p;
+  ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 1, &p));
+  const size_t rank = p.matrix.size();
+  const Parameter a_zero(n, 2, rank, true), b_zero(n, 3, rank, false);
+  View y = n.New(DataType::kInt32, p.matrix);
+  const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC desc{n.graph().In(p.a), n.graph().In(a_zero.use), n.graph().In(p.b),
+                                                       n.graph().In(b_zero.use), n.graph().Out(&y)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, desc));
+  n.Return(0, y, ElementType::kInt32, p.shape);
+  return {};
+}
+
+// a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point
+Status QLinearMatMul(Lowering& n) {
+  Product p;
+  ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 3, &p));
+  const size_t rank = p.matrix.size();
+  const Parameter a_scale(n, 1, rank, true), a_zero(n, 2, rank, true), b_scale(n, 4, rank, false), b_zero(n, 5, rank, false),
+      y_scale(n, 6, rank, true), y_zero(n, 7, rank, true);
+  View y = n.New(n.dml_type(7), p.matrix);
+  const DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC desc{
+      n.graph().In(p.a),         n.graph().In(a_scale.use), n.graph().In(a_zero.use),
+      n.graph().In(p.b),         n.graph().In(b_scale.use), n.graph().In(b_zero.use),
+      n.graph().In(y_scale.use), n.graph().In(y_zero.use),  n.graph().Out(&y)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY, desc));
+  n.Return(0, y, n.type(7), p.shape);
+  return {};
+}
+
+// A, B, a_scale, b_scale, a_zero_point, b_zero_point, bias
+Status MatMulIntegerToFloat(Lowering& n) {
+  Product p;
+  ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 1, &p));
+  const size_t rank = p.matrix.size();
+  const Parameter a_scale(n, 2, rank, true), b_scale(n, 3, rank, false), a_zero(n, 4, rank, true), b_zero(n, 5, rank, false);
+  View bias;
+  if (n.Has(6)) bias = Broadcast(n.In(6), p.matrix);
+  View y = n.New(n.dml_type(2), p.matrix);
+  const DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC desc{
+      n.graph().In(p.a),         n.graph().In(a_scale.use), n.graph().In(a_zero.use),
+      n.graph().In(p.b),         n.graph().In(b_scale.use), n.graph().In(b_zero.use),
+      n.graph().In(n.Has(6) ? &bias : nullptr), n.graph().Out(&y)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT, desc));
+  n.Return(0, y, n.type(2), p.shape);
+  return {};
+}
+
+constexpr OperatorRow kRows[] = {
+    {kOnnx, "MatMul", 2, 2, 0, MatMul, nullptr},
+    {kOnnx, "Gemm", 2, 3, 0, Gemm, nullptr},
+    {kOnnx, "MatMulInteger", 2, 4, 0, MatMulInteger, nullptr},
+    {kOnnx, "QLinearMatMul", 8, 8, 0, QLinearMatMul, nullptr},
+    {kMicrosoft, "FusedMatMul", 2, 2, 0, FusedMatMul, nullptr},
+    {kMicrosoft, "MatMulIntegerToFloat", 4, 7, 0, MatMulIntegerToFloat, nullptr},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> MatrixOperators() { return kRows; }
+
+}  // namespace anydml::onnx

@@ -1,0 +1,140 @@
+#include <algorithm>
+
+#include "onnx/compose.h"
+#include "onnx/operators.h"
+#include "onnx/windows.h"
+
+namespace anydml::onnx {
+namespace {
+
+struct Pooling {
+  Windows windows;
+  Shape shape;
+};
+
+Status Resolve(Lowering& n, bool global, Pooling* out) {
+  const Shape& x = n.shape(0);
+  if (x.size() < 3) return InvalidArgument("input ", ShapeToString(x), " has no spatial dimension");
+  const std::span<const int64_t> spatial = std::span(x).subspan(2);
+  out->shape = {x[0], x[1]};
+  if (global) {
+    for (const int64_t size : spatial) {
+      if (size < 1 || size > INT32_MAX) return InvalidArgument("a window of ", size, " elements");
+      out->windows.kernel.push_back(static_cast<UINT>(size));
+    }
+    const size_t rank = spatial.size();
+    out->windows.strides.assign(rank, 1);
+    out->windows.dilations.assign(rank, 1);
+    out->windows.begin.assign(rank, 0);
+    out->windows.end.assign(rank, 0);
+    out->windows.output.assign(rank, 1);
+  } else {
+    const std::vector<int64_t> kernel = n.Ints("kernel_shape");
+    if (kernel.size() != spatial.size()) return InvalidArgument("kernel_shape has ", kernel.size(), " elements");
+    ANYDML_RETURN_IF_ERROR(ResolveWindows(n, spatial, kernel, &out->windows));
+  }
+  out->shape.insert(out->shape.end(), out->windows.output.begin(), out->windows.output.end());
+  out->windows = AtLeastTwo(std::move(out->windows));
+  return {};
+}
+
+Status AverageOf(Lowering& n, bool global) {
+  Pooling p;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, global, &p));
+  const View x = WithHeight(n.In(0));
+  View y = WithHeight(n.New(x.type, p.shape));
+  const Windows& w = p.windows;
+  const BOOL include = n.Int("count_include_pad", 0) != 0;
+  const DML_AVERAGE_POOLING1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), w.rank(),       w.strides.data(),
+                                                w.kernel.data(), w.begin.data(),    w.end.data(), w.dilations.data(),
+                                                include};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_AVERAGE_POOLING1, desc));
+  n.Return(0, y, n.type(0), p.shape);
+  return {};
+}
+
+Status LpOf(Lowering& n, bool global) {
+  Pooling p;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, global, &p));
+  const View x = WithHeight(n.In(0));
+  View y = WithHeight(n.New(x.type, p.shape));
+  const Windows& w = p.windows;
+  const int64_t norm = n.Int("p", 2);
+  if (norm < 1 || norm > 1000) return InvalidArgument("p is ", norm);
+  const DML_LP_POOLING1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), w.rank(),       w.strides.data(),
+                                           w.kernel.data(), w.begin.data(),    w.end.data(), w.dilations.data(),
+                                           static_cast<UINT>(norm)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_LP_POOLING1, desc));
+  n.Return(0, y, n.type(0), p.shape);
+  return {};
+}
+
+Status MaxOf(Lowering& n, bool global) {
+  Pooling p;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, global, &p));
+  if (n.Wants(1) && n.Int("storage_order", 0) != 0) return Unsupported("storage_order 1");
+  const View x = WithHeight(n.In(0));
+  View y = WithHeight(n.New(x.type, p.shape));
+  View indices = WithHeight(n.New(DataType::kUInt64, p.shape));
+  const Windows& w = p.windows;
+  const DML_MAX_POOLING2_OPERATOR_DESC desc{n.graph().In(x),
+                                            n.graph().Out(&y),
+                                            n.graph().Out(n.Wants(1) ? &indices : nullptr),
+                                            w.rank(),
+                                            w.strides.data(),
+                                            w.kernel.data(),
+                                            w.begin.data(),
+                                            w.end.data(),
+                                            w.dilations.data()};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_MAX_POOLING2, desc));
+  n.Return(0, y, n.type(0), p.shape);
+  if (n.Wants(1)) n.Return(1, indices, ElementType::kInt64, p.shape);
+  return {};
+}
+
+Status AveragePool(Lowering& n) { return AverageOf(n, false); }
+Status GlobalAveragePool(Lowering& n) { return AverageOf(n, true); }
+Status LpPool(Lowering& n) { return LpOf(n, false); }
+Status GlobalLpPool(Lowering& n) { return LpOf(n, true); }
+Status MaxPool(Lowering& n) { return MaxOf(n, false); }
+Status GlobalMaxPool(Lowering& n) { return MaxOf(n, true); }
+
+Status MaxUnpool(Lowering& n) {
+  Shape shape = n.HostInts(2);
+  if (!n.Has(2)) {
+    const std::vector<int64_t> kernel = n.Ints("kernel_shape"), pads = n.Ints("pads");
+    std::vector<int64_t> strides = n.Ints("strides");
+    shape = n.shape(0);
+    if (strides.empty()) strides.assign(kernel.size(), 1);
+    if (shape.size() != kernel.size() + 2 || strides.size() != kernel.size()) return InvalidArgument("kernel_shape has ", kernel.size(), " elements");
+    for (size_t i = 0; i < kernel.size(); ++i) {
+      const int64_t padding = pads.size() == 2 * kernel.size() ? pads[i] + pads[i + kernel.size()] : 0;
+      if (std::max({kernel[i], strides[i], std::abs(padding)}) > INT32_MAX) return InvalidArgument("a window is too large");
+      shape[i + 2] = (shape[i + 2] - 1) * strides[i] + kernel[i] - padding;
+    }
+  }
+  View indices = n.In(1);
+  indices.type = DataType::kUInt64;  // never negative
+  const View x = n.In(0);
+  View y = n.New(x.type, shape);
+  const DML_MAX_UNPOOLING_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(indices), n.graph().Out(&y)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_MAX_UNPOOLING, desc));
+  n.Return(0, y, n.type(0), shape);
+  return {};
+}
+
+constexpr OperatorRow kRows[] = {
+    {kOnnx, "AveragePool", 1, 1, 0, AveragePool, nullptr},
+    {kOnnx, "GlobalAveragePool", 1, 1, 0, GlobalAveragePool, nullptr},
+    {kOnnx, "LpPool", 1, 1, 0, LpPool, nullptr},
+    {kOnnx, "GlobalLpPool", 1, 1, 0, GlobalLpPool, nullptr},
+    {kOnnx, "MaxPool", 1, 1, 0, MaxPool, nullptr},
+    {kOnnx, "GlobalMaxPool", 1, 1, 0, GlobalMaxPool, nullptr},
+    {kOnnx, "MaxUnpool", 2, 3, 4, MaxUnpool, nullptr},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> PoolingOperators() { return kRows; }
+
+}  // namespace anydml::onnx
