@@ -1,0 +1,151 @@
+#include <algorithm>
+
+#include "onnx/compose.h"
+#include "onnx/operators.h"
+
+namespace anydml::onnx {
+namespace {
+
+// A scale or zero point as the input's coordinates see it: one for all, along an axis, or in blocks (sizes that divide the
+// input's).
+Status ParameterView(Lowering& n, const View& parameter, bool blocked, View* out) {
+  const size_t rank = std::max<size_t>(1, n.rank(0));
+  uint64_t count = 1;
+  for (const uint32_t size : parameter.sizes) count *= size;
+  if (blocked) {
+    if (parameter.rank() != rank) return InvalidArgument("block_size with a scale of rank ", parameter.rank());
+    *out = parameter;
+  } else if (count == 1) {
+    *out = Reshaped(parameter, Shape(rank, 1));
+  } else {
+    uint32_t axis = 0;
+    ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("axis", 1), rank, &axis));
+    if (count != static_cast<uint64_t>(n.shape(0)[axis])) {
+      return InvalidArgument("a scale of ", count, " elements for an axis of ", n.shape(0)[axis]);
+    }
+    *out = AlongAxis(parameter, rank, axis);
+  }
+  return {};
+}
+
+// What the newer operators would take for the middle of an unsigned type where the model means 0.
+View ZeroPoint(Lowering& n, ElementType type, const Shape& shape) {
+  std::byte* bytes = nullptr;
+  return n.Constant(MakeTensor(type, shape, &bytes));
+}
+
+struct Parameters {
+  View scale, zero;
+  bool has_zero = false;
+  bool blocks = false;  // the newer operators are needed
+};
+
+Status Resolve(Lowering& n, ElementType quantized, Parameters* out) {
+  const bool blocked = n.Int("block_size", 0) > 0;
+  out->blocks = blocked || BitsOf(quantized) == 4;
+  out->has_zero = n.Has(2);
+  ANYDML_RETURN_IF_ERROR(ParameterView(n, n.In(1), blocked, &out->scale));
+  if (n.Has(2)) {
+    ANYDML_RETURN_IF_ERROR(ParameterView(n, n.In(2), blocked, &out->zero));
+  } else if (out->blocks) {
+    out->zero = ZeroPoint(n, quantized, ShapeOf(out->scale));
+    out->has_zero = true;
+  }
+  if (out->blocks) return {};
+  const Shape shape = n.shape(0).empty() ? Shape{1} : n.shape(0);
+  out->scale = Broadcast(out->scale, shape);
+  if (out->has_zero) out->zero = Broadcast(out->zero, shape);
+  return {};
+}
+
+template <typename Desc>
+Status AddBlocked(Lowering& n, DML_OPERATOR_TYPE type, const Parameters& parameters, const View& x, View* y) {
+  const View quantization[] = {parameters.scale, parameters.zero};
+  const DML_TENSOR_DESC* const input = n.graph().In(x);
+  const Desc desc{input, DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT, 2, n.graph().InArray(quantization), n.graph().Out(y)};
+  return n.graph().Add(type, desc);
+}
+
+Status QuantizeLinear(Lowering& n) {
+  ElementType type = ElementType::kUInt8;
+  if (const int64_t given = n.Int("output_dtype", 0); given != 0) type = static_cast<ElementType>(given);
+  if (n.Has(2)) type = n.type(2);
+  Parameters p;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, type, &p));
+  const View x = n.In(0);
+  View y = n.New(DmlType(type), n.shape(0));
+  if (p.blocks) {
+    ANYDML_RETURN_IF_ERROR(AddBlocked<DML_QUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_QUANTIZE, p, x, &y));
+  } else {
+    const DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC desc{
+        n.graph().In(x), n.graph().In(p.scale), n.graph().In(p.has_zero ? &p.zero : nullptr), n.graph().Out(&y)};
+    ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR, desc));
+  }
+  n.Return(0, y, type, n.shape(0));
+  return {};
+}
+
+Status DequantizeLinear(Lowering& n) {
+  Parameters p;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, n.type(0), &p));
+  const View x = n.In(0);
+  View y = n.New(n.dml_type(1), n.shape(0));
+  if (p.blocks) {
+    ANYDML_RETURN_IF_ERROR(AddBlocked<DML_DEQUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_DEQUANTIZE, p, x, &y));
+  } else {
+    const DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC desc{
+        n.graph().In(x), n.graph().In(p.scale), n.graph().In(p.has_zero ? &p.zero : nullptr), n.graph().Out(&y)};
+    ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR, desc));
+  }
+  n.Return(0, y, n.type(1), n.shape(0));
+  return {};
+}
+
+Status DynamicQuantizeLinear(Lowering& n) {
+  const View x = n.In(0);
+  const Shape one(x.rank(), 1);
+  View y = n.New(DataType::kUInt8, n.shape(0)), scale = n.New(DataType::kFloat32, one), zero = n.New(DataType::kUInt8, one);
+  const DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), n.graph().Out(&scale),
+                                                       n.graph().Out(&zero)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR, desc));
+  n.Return(0, y, ElementType::kUInt8, n.shape(0));
+  n.Return(1, scale, ElementType::kFloat, {});
+  n.Return(2, zero, ElementType::kUInt8, {});
+  return {};
+}
+
+// A, A_scale, A_zero, B, B_scale, B_zero, C_scale, C_zero
+Status QLinearAdd(Lowering& n) {
+  Shape shape;
+  ANYDML_RETURN_IF_ERROR(BroadcastShape(n.shape(0), n.shape(3), &shape));
+  const Shape full = shape.empty() ? Shape{1} : shape;
+  const Shape one(full.size(), 1);
+  View views[8];
+  for (size_t i = 0; i < 8; ++i) {
+    if (!n.Has(i)) continue;
+    if (i != 0 && i != 3 && ElementCount(n.shape(i)) != 1) return Unsupported("scales along an axis");
+    views[i] = i == 0 || i == 3 ? Broadcast(n.In(i), full) : Reshaped(n.In(i), one);
+  }
+  const auto optional = [&](size_t i) { return n.graph().In(n.Has(i) ? &views[i] : nullptr); };
+  View y = n.New(n.dml_type(0), full);
+  const DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC desc{
+      optional(0), optional(1), optional(2), optional(3), optional(4), optional(5), optional(6), optional(7), n.graph().Out(&y)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_QUANTIZED_LINEAR_ADD, desc));
+  n.Return(0, y, n.type(0), shape);
+  return {};
+}
+
+constexpr OperatorRow kRows[] = {
+    {kOnnx, "QuantizeLinear", 2, 3, 0, QuantizeLinear, nullptr},
+    {kOnnx, "DequantizeLinear", 2, 3, 0, DequantizeLinear, nullptr},
+    {kOnnx, "DynamicQuantizeLinear", 1, 1, 0, DynamicQuantizeLinear, nullptr},
+    {kMicrosoft, "QuantizeLinear", 2, 3, 0, QuantizeLinear, nullptr},
+    {kMicrosoft, "DequantizeLinear", 2, 3, 0, DequantizeLinear, nullptr},
+    {kMicrosoft, "QLinearAdd", 7, 8, 0, QLinearAdd, nullptr},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> QuantizationOperators() { return kRows; }
+
+}  // namespace anydml::onnx

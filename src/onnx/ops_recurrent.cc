@@ -1,0 +1,229 @@
+// RNN, GRU, LSTM: DirectML's with other orders of inputs and four dimensions.
+#include <algorithm>
+
+#include "onnx/compose.h"
+#include "onnx/operators.h"
+
+namespace anydml::onnx {
+namespace {
+
+struct ActivationRow {
+  const char* name;
+  DML_OPERATOR_TYPE type;
+  float alpha, beta;
+};
+
+constexpr ActivationRow kActivations[] = {
+    {"Relu", DML_OPERATOR_ACTIVATION_RELU, 0, 0},
+    {"Tanh", DML_OPERATOR_ACTIVATION_TANH, 0, 0},
+    {"Sigmoid", DML_OPERATOR_ACTIVATION_SIGMOID, 0, 0},
+    {"Affine", DML_OPERATOR_ACTIVATION_LINEAR, 1, 0},
+    {"LeakyRelu", DML_OPERATOR_ACTIVATION_LEAKY_RELU, 0.01f, 0},
+    {"ThresholdedRelu", DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU, 1, 0},
+    {"ScaledTanh", DML_OPERATOR_ACTIVATION_SCALED_TANH, 1, 1},
+    {"HardSigmoid", DML_OPERATOR_ACTIVATION_HARD_SIGMOID, 0.2f, 0.5f},
+    {"Elu", DML_OPERATOR_ACTIVATION_ELU, 1, 0},
+    {"Softsign", DML_OPERATOR_ACTIVATION_SOFTSIGN, 0, 0},
+    {"Softplus", DML_OPERATOR_ACTIVATION_SOFTPLUS, 1, 0},
+};
+
+// The activations of all directions, and what their descriptions point to.
+struct Activations {
+  std::vector<DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC> parameters;
+  std::vector<DML_OPERATOR_DESC> descs;
+};
+
+Status ReadActivations(const Lowering& n, std::vector<std::string> defaults, size_t directions, Activations* out) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < directions; ++i) names.insert(names.end(), defaults.begin(), defaults.end());
+  if (const Attribute* const given = n.proto().Find("activations"); given != nullptr) {
+    if (given->texts.size() != names.size()) return InvalidArgument("there are ", given->texts.size(), " activations");
+    names = given->texts;
+  }
+  const std::vector<float> alphas = n.Floats("activation_alpha"), betas = n.Floats("activation_beta");
+  std::vector<DML_OPERATOR_TYPE> types;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto found = std::find_if(std::begin(kActivations), std::end(kActivations),
+                                    [&](const ActivationRow& row) { return names[i] == row.name; });
+    if (found == std::end(kActivations)) return Unsupported("activation ", names[i].substr(0, 40));
+    types.push_back(found->type);
+    out->parameters.push_back({nullptr, nullptr, i < alphas.size() ? alphas[i] : found->alpha,
+                               i < betas.size() ? betas[i] : found->beta});
+  }
+  for (size_t i = 0; i < types.size(); ++i) out->descs.push_back({types[i], &out->parameters[i]});
+  return {};
+}
+
+struct Recurrence {
+  int64_t steps = 0, batch = 0, directions = 1, hidden = 0;
+  DML_RECURRENT_NETWORK_DIRECTION direction = DML_RECURRENT_NETWORK_DIRECTION_FORWARD;
+  bool batch_first = false;
+  View x, w, r, bias, lengths, hidden_init, cell_init, peephole;
+};
+
+// A state {directions, batch, hidden}, or {batch, directions, hidden}.
+View StateOf(const Recurrence& r, const View& view) {
+  if (!r.batch_first) return Reshaped(view, Shape{1, r.directions, r.batch, r.hidden});
+  const uint32_t order[] = {0, 2, 1, 3};
+  return Permuted(Reshaped(view, Shape{1, r.batch, r.directions, r.hidden}), order);
+}
+
+Status Resolve(Lowering& n, Recurrence* out) {
+  Recurrence& r = *out;
+  const std::string direction = n.Text("direction", "forward");
+  if (direction == "reverse") r.direction = DML_RECURRENT_NETWORK_DIRECTION_BACKWARD;
+  if (direction == "bidirectional") r.direction = DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL;
+  r.directions = direction == "bidirectional" ? 2 : 1;
+  r.batch_first = n.Int("layout", 0) != 0;
+  if (n.rank(0) != 3 || n.rank(1) != 3 || n.rank(2) != 3) return InvalidArgument("X, W and R have three dimensions");
+  r.steps = n.shape(0)[r.batch_first ? 1 : 0];
+  r.batch = n.shape(0)[r.batch_first ? 0 : 1];
+  r.hidden = n.shape(2)[2];
+  const Shape& w = n.shape(1);
+  if (w[0] != r.directions) return InvalidArgument("W has ", w[0], " directions");
+  const uint32_t swapped[] = {0, 2, 1, 3};
+  r.x = AtLeast(n.In(0), 4);
+  if (r.batch_first) r.x = Permuted(r.x, swapped);
+  r.w = AtLeast(n.In(1), 4);
+  r.r = AtLeast(n.In(2), 4);
+  if (n.Has(3)) r.bias = AtLeast(n.In(3), 4);
+  if (n.Has(4)) {
+    r.lengths = AtLeast(n.In(4), 4);
+    r.lengths.type = DataType::kUInt32;  // INT32 that is never negative
+  }
+  const int64_t count = r.directions * r.batch * r.hidden;
+  for (const size_t i : {5, 6}) {
+    if (n.Has(i) && ElementCount(n.shape(i)) != count) return InvalidArgument("an initial state ", ShapeToString(n.shape(i)));
+  }
+  if (n.Has(5)) r.hidden_init = StateOf(r, n.In(5));
+  if (n.Has(6)) r.cell_init = StateOf(r, n.In(6));
+  if (n.Has(7)) r.peephole = AtLeast(n.In(7), 4);
+  return {};
+}
+
+// {steps, directions, batch, hidden} as the model wants it.
+Status ReturnSequence(Lowering& n, const Recurrence& r, const View& y) {
+  if (!r.batch_first) {
+    n.Return(0, y, n.type(0), {r.steps, r.directions, r.batch, r.hidden});
+    return {};
+  }
+  const uint32_t order[] = {2, 0, 1, 3};
+  View moved;
+  ANYDML_RETURN_IF_ERROR(Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, Permuted(y, order), &moved));
+  n.Return(0, moved, n.type(0), {r.batch, r.steps, r.directions, r.hidden});
+  return {};
+}
+
+Status ReturnState(Lowering& n, const Recurrence& r, size_t output, const View& y) {
+  if (!r.batch_first) {
+    n.Return(output, y, n.type(0), {r.directions, r.batch, r.hidden});
+    return {};
+  }
+  const uint32_t order[] = {0, 2, 1, 3};
+  View moved;
+  ANYDML_RETURN_IF_ERROR(Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, Permuted(y, order), &moved));
+  n.Return(output, moved, n.type(0), {r.batch, r.directions, r.hidden});
+  return {};
+}
+
+// Runs `add` with the outputs that are wanted; the cell is LSTM's.
+template <typename Add>
+Status Run(Lowering& n, const Recurrence& r, const Add& add) {
+  View sequence = n.New(r.x.type, {r.steps, r.directions, r.batch, r.hidden});
+  View single = n.New(r.x.type, {1, r.directions, r.batch, r.hidden});
+  View cell = single;
+  const bool wants_sequence = n.Wants(0), wants_single = n.Wants(1) || !wants_sequence;
+  ANYDML_RETURN_IF_ERROR(add(wants_sequence ? &sequence : nullptr, wants_single ? &single : nullptr,
+                             n.Wants(2) ? &cell : nullptr));
+  if (n.Wants(0)) ANYDML_RETURN_IF_ERROR(ReturnSequence(n, r, sequence));
+  if (n.Wants(1)) ANYDML_RETURN_IF_ERROR(ReturnState(n, r, 1, single));
+  if (n.Wants(2)) ANYDML_RETURN_IF_ERROR(ReturnState(n, r, 2, cell));
+  return {};
+}
+
+Status Rnn(Lowering& n) {
+  Recurrence r;
+  Activations a;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, &r));
+  ANYDML_RETURN_IF_ERROR(ReadActivations(n, {"Tanh"}, static_cast<size_t>(r.directions), &a));
+  if (n.HasAttribute("clip")) return Unsupported("clip");
+  return Run(n, r, [&](View* sequence, View* single, View*) {
+    GraphBuilder& g = n.graph();
+    const DML_RNN_OPERATOR_DESC desc{g.In(r.x),
+                                     g.In(r.w),
+                                     g.In(r.r),
+                                     g.In(n.Has(3) ? &r.bias : nullptr),
+                                     g.In(n.Has(5) ? &r.hidden_init : nullptr),
+                                     g.In(n.Has(4) ? &r.lengths : nullptr),
+                                     g.Out(sequence),
+                                     g.Out(single),
+                                     static_cast<UINT>(a.descs.size()),
+                                     a.descs.data(),
+                                     r.direction};
+    return g.Add(DML_OPERATOR_RNN, desc);
+  });
+}
+
+Status Gru(Lowering& n) {
+  Recurrence r;
+  Activations a;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, &r));
+  ANYDML_RETURN_IF_ERROR(ReadActivations(n, {"Sigmoid", "Tanh"}, static_cast<size_t>(r.directions), &a));
+  if (n.HasAttribute("clip")) return Unsupported("clip");
+  return Run(n, r, [&](View* sequence, View* single, View*) {
+    GraphBuilder& g = n.graph();
+    const DML_GRU_OPERATOR_DESC desc{g.In(r.x),
+                                     g.In(r.w),
+                                     g.In(r.r),
+                                     g.In(n.Has(3) ? &r.bias : nullptr),
+                                     g.In(n.Has(5) ? &r.hidden_init : nullptr),
+                                     g.In(n.Has(4) ? &r.lengths : nullptr),
+                                     g.Out(sequence),
+                                     g.Out(single),
+                                     static_cast<UINT>(a.descs.size()),
+                                     a.descs.data(),
+                                     r.direction,
+                                     n.Int("linear_before_reset", 0) != 0};
+    return g.Add(DML_OPERATOR_GRU, desc);
+  });
+}
+
+Status Lstm(Lowering& n) {
+  Recurrence r;
+  Activations a;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, &r));
+  ANYDML_RETURN_IF_ERROR(ReadActivations(n, {"Sigmoid", "Tanh", "Tanh"}, static_cast<size_t>(r.directions), &a));
+  return Run(n, r, [&](View* sequence, View* single, View* cell) {
+    GraphBuilder& g = n.graph();
+    const DML_LSTM_OPERATOR_DESC desc{g.In(r.x),
+                                      g.In(r.w),
+                                      g.In(r.r),
+                                      g.In(n.Has(3) ? &r.bias : nullptr),
+                                      g.In(n.Has(5) ? &r.hidden_init : nullptr),
+                                      g.In(n.Has(6) ? &r.cell_init : nullptr),
+                                      g.In(n.Has(4) ? &r.lengths : nullptr),
+                                      g.In(n.Has(7) ? &r.peephole : nullptr),
+                                      g.Out(sequence),
+                                      g.Out(single),
+                                      g.Out(cell),
+                                      static_cast<UINT>(a.descs.size()),
+                                      a.descs.data(),
+                                      r.direction,
+                                      n.Float("clip", 0),
+                                      n.HasAttribute("clip"),
+                                      n.Int("input_forget", 0) != 0};
+    return g.Add(DML_OPERATOR_LSTM, desc);
+  });
+}
+
+constexpr OperatorRow kRows[] = {
+    {kOnnx, "RNN", 3, 6, 0, Rnn, nullptr},
+    {kOnnx, "GRU", 3, 6, 0, Gru, nullptr},
+    {kOnnx, "LSTM", 3, 8, 0, Lstm, nullptr},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> RecurrentOperators() { return kRows; }
+
+}  // namespace anydml::onnx

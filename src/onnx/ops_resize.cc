@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <numeric>
+
+#include "onnx/compose.h"
+#include "onnx/operators.h"
+
+namespace anydml::onnx {
+namespace {
+
+struct Resampling {
+  DML_INTERPOLATION_MODE mode = DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR;
+  DML_AXIS_DIRECTION rounding = DML_AXIS_DIRECTION_DECREASING;
+  std::string coordinates = "half_pixel";
+  std::vector<double> scales;
+  Shape shape;
+  bool antialias = false;
+};
+
+// RESAMPLE takes x_in = (x_out - output) / scale - input.
+struct Mapping {
+  float scale = 1, input = 0, output = 0;
+};
+
+Status MappingOf(const Resampling& r, int64_t in, int64_t out, double scale, Mapping* m) {
+  constexpr float kToZero = FLT_MAX;  // every position becomes 0
+  m->scale = static_cast<float>(scale);
+  const std::string& mode = r.coordinates;
+  if (in == out && scale == 1) {
+    *m = {};
+  } else if (mode == "half_pixel" || (mode == "pytorch_half_pixel" && out > 1)) {
+    m->input = 0.5f;
+    m->output = -0.5f;
+  } else if (mode == "pytorch_half_pixel") {
+    m->scale = kToZero;
+  } else if (mode == "align_corners") {
+    m->scale = out == 1 || in == 1 ? kToZero : static_cast<float>(static_cast<double>(out - 1) / static_cast<double>(in - 1));
+  } else if (mode == "tf_half_pixel_for_nn") {
+    m->output = -0.5f;
+  } else if (mode == "half_pixel_symmetric") {
+    const double adjustment = static_cast<double>(out) / (scale * static_cast<double>(in));
+    m->input = static_cast<float>(0.5 - static_cast<double>(in) / 2 * (1 - adjustment));
+    m->output = -0.5f;
+  } else if (mode != "asymmetric") {
+    return Unsupported("coordinate_transformation_mode ", mode.substr(0, 40));
+  }
+  return {};
+}
+
+Status Resample(Lowering& n, const Resampling& r, float nearest_shift) {
+  const size_t rank = r.shape.size();
+  // Dimensions in front that stay as they are count as one: RESAMPLE has up to four.
+  size_t same = 0;
+  while (same < rank && n.shape(0)[same] == r.shape[same] && r.scales[same] == 1) ++same;
+  const size_t merged = rank > 4 ? std::min(same, rank - 3) : 0;
+  const auto merge = [&](const Shape& shape) {
+    Shape result(shape.begin() + static_cast<int64_t>(merged), shape.end());
+    if (merged > 0) result.insert(result.begin(), ElementCount(std::span(shape).first(merged)).value_or(0));
+    return result;
+  };
+  std::vector<FLOAT> scales, inputs, outputs;
+  if (merged > 0) scales.push_back(1), inputs.push_back(0), outputs.push_back(0);
+  for (size_t i = merged; i < rank; ++i) {
+    Mapping m;
+    ANYDML_RETURN_IF_ERROR(MappingOf(r, n.shape(0)[i], r.shape[i], r.scales[i], &m));
+    const bool still = m.scale == 1 && m.input == 0 && m.output == 0;
+    scales.push_back(m.scale);
+    inputs.push_back(still ? 0 : m.input + nearest_shift);
+    outputs.push_back(m.output);
+  }
+  const View x = Reshaped(n.In(0), merge(n.shape(0)));
+  View y = n.New(x.type, merge(r.shape));
+  const DML_RESAMPLE3_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), r.mode,        r.rounding,    static_cast<UINT>(scales.size()),
+                                         scales.data(),   inputs.data(),    outputs.data(), r.antialias};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_RESAMPLE3, desc));
+  n.Return(0, y, n.type(0), r.shape);
+  return {};
+}
+
+Status ReadMode(const NodeFacts& n, Resampling* r, float* nearest_shift) {
+  const std::string mode = n.Text("mode", "nearest");
+  if (mode == "linear" || mode == "bilinear") {
+    r->mode = DML_INTERPOLATION_MODE_LINEAR;
+    return {};
+  }
+  if (mode != "nearest") return Unsupported("mode ", mode.substr(0, 40));
+  const bool old = n.version() < 11;
+  const std::string rounding = n.Text("nearest_mode", old ? "floor" : "round_prefer_floor");
+  if (rounding == "round_prefer_floor") {
+    r->rounding = DML_AXIS_DIRECTION_INCREASING;
+    *nearest_shift = 0.5f;
+  } else if (rounding == "round_prefer_ceil") {
+    *nearest_shift = -0.5f;
+  } else if (rounding == "ceil") {
+    r->rounding = DML_AXIS_DIRECTION_INCREASING;
+  } else if (rounding != "floor") {
+    return Unsupported("nearest_mode ", rounding.substr(0, 40));
+  }
+  return {};
+}
+
+// Sizes from scales, or the other way round, for the axes that are named.
+Status ReadSizes(const Lowering& n, const std::vector<double>& scales, const std::vector<int64_t>& sizes, Resampling* r) {
+  const size_t rank = n.rank(0);
+  std::vector<uint32_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0u);
+  if (n.HasAttribute("axes")) {
+    axes.clear();
+    for (const int64_t axis : n.Ints("axes")) ANYDML_RETURN_IF_ERROR(ResolveAxis(axis, rank, &axes.emplace_back()));
+  }
+  if ((scales.empty() ? sizes.size() : scales.size()) != axes.size()) {
+    return InvalidArgument("there are ", scales.size(), " scales and ", sizes.size(), " sizes for ", axes.size(), " dimensions");
+  }
+  r->shape = n.shape(0);
+  r->scales.assign(rank, 1);
+  double ratio = 0;
+  const std::string policy = n.Text("keep_aspect_ratio_policy", "stretch");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto in = static_cast<double>(n.shape(0)[axes[i]]);
+    const double scale = scales.empty() ? static_cast<double>(sizes[i]) / in : scales[i];
+    if (!(scale > 0) || !(scale * in < 0x1p32)) return InvalidArgument("a scale of ", scale);
+    r->scales[axes[i]] = scale;
+    r->shape[axes[i]] = scales.empty() ? sizes[i] : static_cast<int64_t>(std::floor(in * scale));
+    if (i == 0 || (policy == "not_larger" ? scale < ratio : scale > ratio)) ratio = scale;
+  }
+  if (scales.empty() && policy != "stretch") {
+    for (const uint32_t axis : axes) {
+      r->scales[axis] = ratio;
+      r->shape[axis] = static_cast<int64_t>(std::floor(ratio * static_cast<double>(n.shape(0)[axis]) + 0.5));
+    }
+  }
+  return {};
+}
+
+// X, roi, scales, sizes; version 10: X, scales.
+Status Resize(Lowering& n) {
+  const bool old = n.version() < 11;
+  Resampling r;
+  float shift = 0;
+  ANYDML_RETURN_IF_ERROR(ReadMode(n, &r, &shift));
+  ANYDML_RETURN_IF_ERROR(ReadSizes(n, n.HostDoubles(old ? 1 : 2), old ? std::vector<int64_t>() : n.HostInts(3), &r));
+  r.coordinates = n.Text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  r.antialias = n.Int("antialias", 0) != 0;
+  return Resample(n, r, shift);
+}
+
+Status Upsample(Lowering& n) {
+  Resampling r;
+  float shift = 0;
+  ANYDML_RETURN_IF_ERROR(ReadMode(n, &r, &shift));
+  const std::vector<float> given = n.Floats("scales");
+  ANYDML_RETURN_IF_ERROR(
+      ReadSizes(n, n.version() < 9 ? std::vector<double>(given.begin(), given.end()) : n.HostDoubles(1), {}, &r));
+  r.coordinates = "asymmetric";
+  return Resample(n, r, shift);
+}
+
+constexpr OperatorRow kRows[] = {
+    {kOnnx, "Resize", 1, 4, 0b1110, Resize, nullptr},
+    {kOnnx, "Upsample", 1, 2, 2, Upsample, nullptr},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> ResizeOperators() { return kRows; }
+
+}  // namespace anydml::onnx
