@@ -5,9 +5,6 @@
 
 namespace anydml::onnx::host {
 
-Status Shape(HostCall& call);
-Status Size(HostCall& call);
-Status Constant(HostCall& call);
 Status ConstantOfShape(HostCall& call);
 Status Range(HostCall& call);
 

@@ -105,7 +105,9 @@ Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
     elements_[id] = inputs[0];
   } else {
     std::vector<Tensor> outputs;
-    ANYDML_RETURN_IF_ERROR(Evaluate(producer, *row, std::move(inputs), &outputs));
+    const Status status = Evaluate(producer, *row, std::move(inputs), &outputs);
+    if (status.code() == Code::kUnsupported) return {};  // the graph computes it
+    ANYDML_RETURN_IF_ERROR(status);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] != kAbsent) elements_[node.outputs[i]] = outputs[i];
     }

@@ -266,7 +266,7 @@ Status Session::Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOp
 Status Session::Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags,
                         std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out) {
   ComPtr<IDMLOperator> op;
-  ANYDML_RETURN_IF_ERROR(Check(dml_->CreateOperator(&desc, IID_PPV_ARGS(&op)), "creating the operator"));
+  ANYDML_RETURN_IF_ERROR(CreateOperator(desc, &op));
   ANYDML_RETURN_IF_ERROR(
       Check(dml_->CompileOperator(op.Get(), flags, IID_PPV_ARGS(&out->compiled)), "compiling the operator"));
   keep_alive_.emplace_back(out->compiled);
@@ -278,7 +278,7 @@ Status Session::CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<
                                const std::vector<bool>& outputs, DML_EXECUTION_FLAGS flags,
                                std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out) {
   ComPtr<IDMLOperator> op;
-  ANYDML_RETURN_IF_ERROR(Check(dml_->CreateOperator(&desc, IID_PPV_ARGS(&op)), "creating the operator"));
+  ANYDML_RETURN_IF_ERROR(CreateOperator(desc, &op));
   const DML_OPERATOR_GRAPH_NODE_DESC node{op.Get(), nullptr};
   const DML_GRAPH_NODE_DESC nodes[] = {{DML_GRAPH_NODE_TYPE_OPERATOR, &node}};
   std::vector<DML_INPUT_GRAPH_EDGE_DESC> in(inputs.size());
@@ -302,6 +302,15 @@ Status Session::CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<
                              output_edges.data(),
                              0,
                              nullptr};
+  return CompileGraph(graph, flags, owned, out);
+}
+
+Status Session::CreateOperator(const DML_OPERATOR_DESC& desc, ComPtr<IDMLOperator>* out) {
+  return Check(dml_->CreateOperator(&desc, IID_PPV_ARGS(out->ReleaseAndGetAddressOf())), "creating the operator");
+}
+
+Status Session::CompileGraph(const DML_GRAPH_DESC& graph, DML_EXECUTION_FLAGS flags,
+                             std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out) {
   ComPtr<IDMLDevice1> device;
   ANYDML_RETURN_IF_ERROR(Check(dml_.As(&device), "asking for IDMLDevice1"));
   ANYDML_RETURN_IF_ERROR(

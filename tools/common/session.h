@@ -86,6 +86,10 @@ class Session {
   Status CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<bool>& inputs,
                         const std::vector<bool>& outputs, DML_EXECUTION_FLAGS flags,
                         std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
+  // Any graph of operators that CreateOperator made.
+  Status CreateOperator(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>* out);
+  Status CompileGraph(const DML_GRAPH_DESC& graph, DML_EXECUTION_FLAGS flags,
+                      std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
   Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
                 std::span<const DML_BUFFER_BINDING> outputs);
   // Executes what was recorded; `data_error` as in RunResult.
