@@ -33,6 +33,10 @@ ValueId Program::Lookup(const std::string& name) {
   const ValueId outer = around_->Lookup(name);
   if (outer == kAbsent) return kAbsent;
   const ValueId inner = AddValue(name);
+  if (const Tensor* const weight = around_->values_[outer].initializer; weight != nullptr) {
+    values_[inner].initializer = weight;  // a constant here, too
+    return inner;
+  }
   captures_.push_back({inner, outer});
   return inner;
 }

@@ -1,0 +1,71 @@
+// Running a program on a device: parts that were compiled before are found again by sizes, control flow is the host's.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/session.h"
+#include "onnx/program.h"
+#include "onnx/trace.h"
+
+namespace anydml::onnx {
+
+// A value while a program runs: on the host, on the device, or both.
+struct RuntimeValue {
+  ElementType type = ElementType::kUndefined;
+  Shape shape;
+  std::optional<Tensor> host;
+  Microsoft::WRL::ComPtr<ID3D12Resource> device;
+
+  bool exists() const { return type != ElementType::kUndefined; }
+};
+
+class ProgramRunner {
+ public:
+  ProgramRunner(const Program& program, tools::Session* session);
+
+  // `inputs` as Program::inputs; `captured` as Program::captures.
+  Status Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeValue> captured, std::vector<RuntimeValue>* outputs);
+
+  // Copies what is on the device only.
+  Status EnsureHost(RuntimeValue* value);
+
+ private:
+  struct CompiledPart {
+    Part part;
+    std::vector<ValueId> inputs;  // of the graph; kAbsent where a weight was
+    std::vector<uint64_t> output_bytes;
+    std::optional<tools::CompiledOperator> compiled;  // nothing when there is nothing to compute
+  };
+  // Parts that begin at a node, the latest used first.
+  using Parts = std::list<std::unique_ptr<CompiledPart>>;
+
+  Status FindPart(size_t begin, CompiledPart** out);
+  Status Compile(CompiledPart* part);
+  Status BindWeight(const Tensor& tensor, DML_BUFFER_BINDING* binding);
+  Status RunPart(const CompiledPart& part);
+  void TakeResults(const CompiledPart& part,
+                   const std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>>& buffers);
+  Status EnsureDevice(RuntimeValue* value);
+  void Forget(size_t node);
+
+  Status RunHostNode(size_t index);
+  Status RunEvaluated(size_t index);
+  Status RunIf(const ProgramNode& node);
+  Status RunLoop(const ProgramNode& node);
+  Status RunBody(const Program& body, std::vector<RuntimeValue> inputs, std::vector<RuntimeValue>* outputs);
+  Status HostInts(ValueId id, std::vector<int64_t>* out);
+  RuntimeValue* ValueOf(ValueId id);
+
+  const Program& program_;
+  tools::Session& session_;
+  const bool shares_memory_;  // the device reads the host's memory where it is
+  std::map<size_t, Parts> parts_;
+  std::map<const Program*, std::unique_ptr<ProgramRunner>> bodies_;
+  std::vector<RuntimeValue> values_;
+};
+
+}  // namespace anydml::onnx

@@ -1,0 +1,159 @@
+// What the host does between two parts: operators whose results' sizes depend on data, and control flow.
+#include <algorithm>
+
+#include "onnx/runner.h"
+
+namespace anydml::onnx {
+namespace {
+
+// Loops that nothing ends are somebody's mistake; a model's are not that long.
+constexpr int64_t kMaxIterations = int64_t{1} << 32;
+
+// Tensors of equal shapes along a new first dimension.
+Status Stack(const std::vector<Tensor>& tensors, Tensor* out) {
+  Shape shape = tensors[0].shape;
+  std::vector<std::byte> bytes;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.shape != shape || tensor.type != tensors[0].type) {
+      return InvalidArgument("a loop's iterations have results of shapes ", ShapeToString(shape), " and ",
+                             ShapeToString(tensor.shape));
+    }
+    bytes.insert(bytes.end(), tensor.data.begin(), tensor.data.end());
+  }
+  shape.insert(shape.begin(), static_cast<int64_t>(tensors.size()));
+  *out = MakeTensor(tensors[0].type, shape, std::move(bytes));
+  return {};
+}
+
+RuntimeValue OnHost(Tensor tensor) {
+  RuntimeValue value;
+  value.type = tensor.type;
+  value.shape = tensor.shape;
+  value.host = std::move(tensor);
+  return value;
+}
+
+}  // namespace
+
+Status ProgramRunner::HostInts(ValueId id, std::vector<int64_t>* out) {
+  RuntimeValue* const value = ValueOf(id);
+  ANYDML_RETURN_IF_ERROR(EnsureHost(value));
+  *out = ToInts(*value->host);
+  return {};
+}
+
+Status ProgramRunner::RunBody(const Program& body, std::vector<RuntimeValue> inputs, std::vector<RuntimeValue>* outputs) {
+  std::unique_ptr<ProgramRunner>& runner = bodies_[&body];
+  if (!runner) runner = std::make_unique<ProgramRunner>(body, &session_);
+  if (inputs.size() != body.inputs().size()) {
+    return InvalidArgument("a body has ", body.inputs().size(), " inputs; ", inputs.size(), " are given");
+  }
+  std::vector<RuntimeValue> captured;
+  for (const Capture& capture : body.captures()) captured.push_back(*ValueOf(capture.outer));
+  return runner->Run(std::move(inputs), std::move(captured), outputs);
+}
+
+Status ProgramRunner::RunIf(const ProgramNode& node) {
+  std::vector<int64_t> condition;
+  if (node.inputs.size() != 1 || node.inputs[0] == kAbsent) return InvalidArgument("If has no condition");
+  ANYDML_RETURN_IF_ERROR(HostInts(node.inputs[0], &condition));
+  const auto branch = node.bodies.find(condition.size() == 1 && condition[0] != 0 ? "then_branch" : "else_branch");
+  if (condition.size() != 1 || branch == node.bodies.end()) return InvalidArgument("If has no condition or branch");
+  std::vector<RuntimeValue> results;
+  ANYDML_RETURN_IF_ERROR(RunBody(*branch->second, {}, &results));
+  if (results.size() < node.outputs.size()) return InvalidArgument("a branch has ", results.size(), " outputs");
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != kAbsent) values_[node.outputs[i]] = std::move(results[i]);
+  }
+  return {};
+}
+
+// Inputs: how often at most, a condition, values; the body's: the iteration's number, the condition, values. Its outputs:
+// the condition, values, and what is collected.
+Status ProgramRunner::RunLoop(const ProgramNode& node) {
+  const auto body = node.bodies.find("body");
+  if (body == node.bodies.end() || node.inputs.size() < 2) return InvalidArgument("Loop has no body");
+  const size_t carried = node.inputs.size() - 2;
+  const size_t body_outputs = body->second->outputs().size();
+  if (body_outputs < carried + 1 || node.outputs.size() > body_outputs - 1) {
+    return InvalidArgument("the body of Loop has ", body_outputs, " outputs");
+  }
+  int64_t most = kMaxIterations;
+  bool go_on = true;
+  std::vector<int64_t> number;
+  if (node.inputs[0] != kAbsent) {
+    ANYDML_RETURN_IF_ERROR(HostInts(node.inputs[0], &number));
+    if (number.size() == 1) most = std::min(most, number[0]);
+  }
+  if (node.inputs[1] != kAbsent) {
+    ANYDML_RETURN_IF_ERROR(HostInts(node.inputs[1], &number));
+    go_on = number.size() == 1 && number[0] != 0;
+  }
+  std::vector<RuntimeValue> state;
+  for (size_t i = 0; i < carried; ++i) {
+    if (node.inputs[i + 2] == kAbsent) return InvalidArgument("a value of Loop is left out");
+    state.push_back(*ValueOf(node.inputs[i + 2]));
+  }
+  std::vector<std::vector<Tensor>> collected(body_outputs - 1 - carried);
+  for (int64_t i = 0; i < most && go_on; ++i) {
+    std::vector<RuntimeValue> inputs = {OnHost(Int64Tensor({}, {&i, 1}))};
+    const int64_t yes = 1;
+    inputs.push_back(OnHost(FromInts(ElementType::kBool, {}, {&yes, 1})));
+    inputs.insert(inputs.end(), state.begin(), state.end());
+    std::vector<RuntimeValue> results;
+    ANYDML_RETURN_IF_ERROR(RunBody(*body->second, std::move(inputs), &results));
+    ANYDML_RETURN_IF_ERROR(EnsureHost(&results[0]));
+    const std::vector<int64_t> condition = ToInts(*results[0].host);
+    go_on = condition.size() == 1 && condition[0] != 0;
+    for (size_t j = 0; j < carried; ++j) state[j] = std::move(results[j + 1]);
+    for (size_t j = 0; j < collected.size(); ++j) {
+      ANYDML_RETURN_IF_ERROR(EnsureHost(&results[j + 1 + carried]));
+      collected[j].push_back(*results[j + 1 + carried].host);
+    }
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == kAbsent) continue;
+    if (i < carried) {
+      values_[node.outputs[i]] = std::move(state[i]);
+      continue;
+    }
+    if (collected[i - carried].empty()) return Unsupported("a loop without iterations that collects results");
+    Tensor stacked;
+    ANYDML_RETURN_IF_ERROR(Stack(collected[i - carried], &stacked));
+    values_[node.outputs[i]] = OnHost(std::move(stacked));
+  }
+  return {};
+}
+
+Status ProgramRunner::RunEvaluated(size_t index) {
+  const ProgramNode& node = program_.nodes()[index];
+  const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
+  if (row == nullptr || row->evaluate == nullptr) return Unsupported("no such operator is known");
+  std::vector<const Tensor*> inputs;
+  for (const ValueId id : node.inputs) {
+    if (id != kAbsent) ANYDML_RETURN_IF_ERROR(EnsureHost(ValueOf(id)));
+    inputs.push_back(id == kAbsent ? nullptr : &*values_[id].host);
+  }
+  HostCall call(node, std::move(inputs));
+  ANYDML_RETURN_IF_ERROR(row->evaluate(call));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != kAbsent) values_[node.outputs[i]] = OnHost(std::move(call.outputs[i]));
+  }
+  return {};
+}
+
+Status ProgramRunner::RunHostNode(size_t index) {
+  const ProgramNode& node = program_.nodes()[index];
+  Status status;
+  if (node.proto->type == "If") status = RunIf(node);
+  else if (node.proto->type == "Loop") status = RunLoop(node);
+  else if (node.bodies.empty()) status = RunEvaluated(index);
+  else status = Unsupported("no such control flow");
+  if (status.ok()) return {};
+  const bool inner = status.message().starts_with("unsupported: ");  // a body's, which says where itself
+  return inner ? status
+               : Status(status.code(), StrCat(status.code() == Code::kUnsupported ? "unsupported: " : "", node.proto->type, "-",
+                                              node.version, ": ", status.message()));
+}
+
+}  // namespace anydml::onnx

@@ -1,0 +1,86 @@
+#include "onnx/session.h"
+
+#include <algorithm>
+
+namespace anydml::onnx {
+namespace {
+
+std::string Expected(const Signature& signature) {
+  if (!signature.has_shape) return Name(signature.type);
+  std::string text;
+  for (size_t i = 0; i < signature.shape.size(); ++i) {
+    const std::string& symbol = signature.symbols[i];
+    text += StrCat(i == 0 ? "" : "x", signature.shape[i] >= 0 ? StrCat(signature.shape[i]) : symbol.empty() ? "?" : symbol);
+  }
+  return StrCat(text.empty() ? "a scalar" : text, " of ", Name(signature.type));
+}
+
+Status CheckInput(const Signature& signature, const Tensor& given, std::map<std::string, int64_t>* symbols) {
+  bool fits = given.type == signature.type && (!signature.has_shape || given.shape.size() == signature.shape.size());
+  for (size_t i = 0; fits && signature.has_shape && i < given.shape.size(); ++i) {
+    if (signature.shape[i] >= 0) {
+      fits = signature.shape[i] == given.shape[i];
+    } else if (!signature.symbols[i].empty()) {
+      fits = symbols->try_emplace(signature.symbols[i], given.shape[i]).first->second == given.shape[i];
+    }
+  }
+  if (fits) return {};
+  return InvalidArgument("input \"", signature.name, "\" is ", ShapeToString(given.shape), " of ", Name(given.type),
+                         "; the model takes ", Expected(signature));
+}
+
+}  // namespace
+
+Status ModelSession::Create(std::unique_ptr<Model> model, tools::Session* session, std::unique_ptr<ModelSession>* out) {
+  std::unique_ptr<ModelSession> created(new ModelSession);
+  created->model_ = std::move(model);
+  ANYDML_RETURN_IF_ERROR(Program::Create(*created->model_, created->model_->graph, nullptr, &created->program_));
+  created->runner_ = std::make_unique<ProgramRunner>(*created->program_, session);
+  *out = std::move(created);
+  return {};
+}
+
+std::vector<Signature> ModelSession::Signatures(const std::vector<ValueId>& ids) const {
+  std::vector<Signature> signatures;
+  for (const ValueId id : ids) {
+    const ProgramValue& value = program_->values()[id];
+    Signature& signature = signatures.emplace_back();
+    signature.name = value.name;
+    if (value.declared == nullptr) continue;
+    signature.type = value.declared->type;
+    signature.has_shape = value.declared->has_shape;
+    signature.shape = value.declared->shape;
+    signature.symbols = value.declared->symbols;
+  }
+  return signatures;
+}
+
+Status ModelSession::Run(const std::map<std::string, Tensor>& inputs, std::vector<NamedResult>* results) {
+  std::vector<RuntimeValue> values;
+  std::map<std::string, int64_t> symbols;
+  std::string names;
+  for (const Signature& signature : this->inputs()) {
+    names += StrCat(names.empty() ? "" : ", ", signature.name);
+    const auto given = inputs.find(signature.name);
+    if (given == inputs.end()) return InvalidArgument("input \"", signature.name, "\" is missing: ", Expected(signature));
+    ANYDML_RETURN_IF_ERROR(CheckInput(signature, given->second, &symbols));
+    values.push_back({given->second.type, given->second.shape, given->second, nullptr});
+  }
+  if (inputs.size() > values.size()) {
+    for (const auto& [name, tensor] : inputs) {
+      const bool known = std::any_of(program_->inputs().begin(), program_->inputs().end(), [&, &wanted = name](ValueId id) {
+        return program_->values()[id].name == wanted;
+      });
+      if (!known) return InvalidArgument("the model has no input \"", name, "\"; it has ", names.empty() ? "none" : names);
+    }
+  }
+  std::vector<RuntimeValue> outputs;
+  ANYDML_RETURN_IF_ERROR(runner_->Run(std::move(values), {}, &outputs));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    ANYDML_RETURN_IF_ERROR(runner_->EnsureHost(&outputs[i]));
+    results->push_back({program_->values()[program_->outputs()[i]].name, *outputs[i].host});
+  }
+  return {};
+}
+
+}  // namespace anydml::onnx

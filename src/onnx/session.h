@@ -1,0 +1,60 @@
+// A model, ready to be run as often as one likes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onnx/runner.h"
+
+namespace anydml::onnx {
+
+// What a model wants or gives.
+struct Signature {
+  std::string name;
+  ElementType type = ElementType::kUndefined;
+  bool has_shape = false;
+  Shape shape;  // -1 where any size is fine
+  std::vector<std::string> symbols;
+};
+
+struct NamedResult {
+  std::string name;
+  Tensor tensor;
+};
+
+// Used by one thread at a time.
+class ModelSession {
+ public:
+  // `session` has to outlive it.
+  static Status Create(std::unique_ptr<Model> model, tools::Session* session, std::unique_ptr<ModelSession>* out);
+
+  const Model& model() const { return *model_; }
+  std::vector<Signature> inputs() const { return Signatures(program_->inputs()); }
+  std::vector<Signature> outputs() const { return Signatures(program_->outputs()); }
+
+  // Every input by its name. Sizes with the same symbol have to agree.
+  Status Run(const std::map<std::string, Tensor>& inputs, std::vector<NamedResult>* results);
+
+ private:
+  ModelSession() = default;
+  std::vector<Signature> Signatures(const std::vector<ValueId>& ids) const;
+
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Program> program_;
+  std::unique_ptr<ProgramRunner> runner_;
+};
+
+// What `anydml check` tells: for these shapes of inputs, without a device.
+struct ModelReport {
+  std::map<std::string, uint64_t> operators;  // "Conv-11": how many
+  std::vector<std::string> unsupported;       // a sentence each, at most one for each operator
+  uint32_t feature_level = 0;                 // the lowest that takes everything
+  uint64_t parameters = 0;
+  uint64_t weight_bytes = 0;
+  bool traced = false;  // false: sizes were missing, so that only names were looked at
+};
+Status InspectModel(const Model& model, const std::map<std::string, Shape>& shapes, ModelReport* report);
+
+}  // namespace anydml::onnx
