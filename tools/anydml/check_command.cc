@@ -5,6 +5,7 @@
 #include "anydml/commands.h"
 #include "anydml/exit_status.h"
 #include "anydml/model.h"
+#include "anydml/onnx_model.h"
 #include "anydml/operator_facts.h"
 #include "anydml/text.h"
 
@@ -15,6 +16,7 @@ constexpr Option kOptions[] = {
     {"--feature-level", "LEVEL", ValueKind::kFeatureLevel,
      "the feature level to check for (6.4, the highest, unless given)"},
     kAllowOutsideOption,
+    kOnnxShapesOption,
 };
 
 // The lowest feature level that accepts it; 0 when none does.
@@ -68,6 +70,7 @@ Status Run(const Arguments& arguments, Output* output) {
   ANYDML_RETURN_IF_ERROR(ReadModelPath(arguments, kCheckCommand, &path));
   JsonWriter& json = output->document();
   json.Key("model").String(path);
+  if (IsOnnxPath(path)) return CheckOnnxModel(path, arguments, output);
   json.Key("featureLevel").String(FeatureLevelName(level));
   Model model;
   if (Status status = LoadModel(path, arguments.Has(kAllowOutsideOption.name), &model); !status.ok()) {
@@ -92,9 +95,12 @@ Status Run(const Arguments& arguments, Output* output) {
 
 const Command kCheckCommand = {
     .name = "check",
-    .operands = "MODEL.json",
+    .operands = "MODEL.json | MODEL.onnx",
     .summary = "tell whether a model is valid, and from which feature level on",
-    .description = R"(Reads a model as `anydml run` does, with the files that it names, and checks every
+    .description = R"(Of an ONNX model: its operators, those that are not supported with the reason, the
+feature level that it needs, its parameters and their bytes.
+
+Otherwise reads a model as `anydml run` does, with the files that it names, and checks every
 operator's description. Says whether it is valid, why not, and the lowest feature level
 that accepts each operator as it is written. Nothing is executed and no device is
 needed.
@@ -103,7 +109,7 @@ needed.
   anydml check model.json --json | jq -r '.dispatchables[] | .name, .lowestFeatureLevel'
 
 Exit code 0: valid, 1: not valid, 3: the model needs what is not supported (shaders,
-serialized graphs, ONNX models, images).
+serialized graphs, images; of an ONNX model an operator).
 )",
     .operand_kind = ValueKind::kFile,
     .executes = false,

@@ -14,7 +14,7 @@ constexpr Option kCommonOptions[] = {
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kCommands[] = {
-      &kRunCommand,       &kOpCommand,       &kCheckCommand,      &kConformanceCommand, &kBenchCommand,
+      &kRunCommand,       &kOpCommand,       &kCheckCommand,      &kConformanceCommand, &kOnnxTestCommand, &kBenchCommand,
       &kOperatorsCommand, &kAdaptersCommand, &kCompletionCommand, &kManCommand};
   return kCommands;
 }

@@ -26,6 +26,7 @@ extern const Command kRunCommand;
 extern const Command kOpCommand;
 extern const Command kCheckCommand;
 extern const Command kConformanceCommand;
+extern const Command kOnnxTestCommand;
 extern const Command kBenchCommand;
 extern const Command kOperatorsCommand;
 extern const Command kAdaptersCommand;

@@ -23,7 +23,12 @@ std::span<const Option> ExecutionOptionTable() { return kExecutionOptions; }
 
 std::string Arguments::Value(std::string_view option) const {
   const auto found = values_.find(option);
-  return found == values_.end() ? "" : found->second;
+  return found == values_.end() ? "" : found->second.back();
+}
+
+std::vector<std::string> Arguments::Values(std::string_view option) const {
+  const auto found = values_.find(option);
+  return found == values_.end() ? std::vector<std::string>() : found->second;
 }
 
 Status Arguments::Parse(std::span<const Option> options, std::span<const std::string> words) {
@@ -47,11 +52,11 @@ Status Arguments::Parse(std::span<const Option> options, std::span<const std::st
     }
     if (option->value_name.empty()) {
       if (equals != std::string::npos) return UsageError(name, " takes no value");
-      values_[name] = "";
+      values_[name].emplace_back();
       continue;
     }
     if (equals == std::string::npos && i + 1 >= words.size()) return UsageError(name, " needs a value");
-    values_[name] = equals == std::string::npos ? words[++i] : words[i].substr(equals + 1);
+    values_[name].push_back(equals == std::string::npos ? words[++i] : words[i].substr(equals + 1));
   }
   return {};
 }

@@ -52,10 +52,11 @@ class Arguments {
 
   bool Has(std::string_view option) const { return values_.contains(option); }
   std::string Value(std::string_view option) const;  // empty when it was not given
+  std::vector<std::string> Values(std::string_view option) const;  // of one that may be given several times
   const std::vector<std::string>& operands() const { return operands_; }
 
  private:
-  std::map<std::string, std::string, std::less<>> values_;
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::vector<std::string> operands_;
 };
 

@@ -1,13 +1,18 @@
 #include "anydml/commands.h"
 #include "anydml/exit_status.h"
 #include "anydml/model_runner.h"
+#include "anydml/onnx_model.h"
 
 namespace anydml::tools {
 namespace {
 
-constexpr Option kOptions[] = {kAllowOutsideOption};
+constexpr Option kOptions[] = {kAllowOutsideOption, kOnnxOutputOption, kOnnxShapesOption, kOnnxRepeatOption};
 
 Status Run(const Arguments& arguments, Output* output) {
+  if (!arguments.operands().empty() && IsOnnxPath(arguments.operands()[0])) {
+    output->document().Key("model").String(arguments.operands()[0]);
+    return RunOnnxModel(arguments.operands()[0], arguments, output);
+  }
   ExecutionOptions options;
   ANYDML_RETURN_IF_ERROR(ReadExecutionOptions(arguments, &options));
   std::string path;
@@ -34,9 +39,15 @@ Status ReadModelPath(const Arguments& arguments, const Command& command, std::st
 
 const Command kRunCommand = {
     .name = "run",
-    .operands = "MODEL.json",
-    .summary = "run a model in DxDispatch's JSON format",
-    .description = R"(Runs a model in the JSON format of Microsoft's DxDispatch tool: buffers ("resources"),
+    .operands = "MODEL.json | MODEL.onnx [NAME=VALUE...]",
+    .summary = "run an ONNX model, or one in DxDispatch's JSON format",
+    .description = R"(Runs an ONNX model. An input is a .npy file, a literal or random: as in `anydml op`; one that is
+not given is random, if its sizes are known. Outputs are printed, or written with -o:
+
+  anydml run model.onnx x=image.npy -o scores=scores.npy
+  anydml run model.onnx --shapes x=1x3x224x224 --repeat 100
+
+Or runs a model in the JSON format of Microsoft's DxDispatch tool: buffers ("resources"),
 DirectML operators ("dispatchables"), and "commands" in their order.
 
   {

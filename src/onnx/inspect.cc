@@ -1,0 +1,103 @@
+// What a model needs, without a device.
+#include <algorithm>
+#include <set>
+
+#include <anydml.h>
+
+#include "onnx/session.h"
+
+namespace anydml::onnx {
+namespace {
+
+constexpr uint32_t kLevels[] = {0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000,
+                                0x5100, 0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400};
+
+// Checks operators and remembers the feature level that all of them need.
+class LevelMaker final : public OperatorMaker {
+ public:
+  Status Make(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>*) override {
+    for (const uint32_t level : kLevels) {
+      if (level < level_) continue;
+      if (AnyDmlCheckOperator(&desc, level) >= 0) {
+        level_ = level;
+        return {};
+      }
+    }
+    return InvalidArgument(AnyDmlGetLastErrorMessage());
+  }
+  uint32_t level() const { return level_; }
+
+ private:
+  uint32_t level_ = kLevels[0];
+};
+
+void CountOperators(const Program& program, ModelReport* report, std::set<std::string>* unknown) {
+  for (const ProgramNode& node : program.nodes()) {
+    const std::string domain = node.proto->domain.empty() ? "" : node.proto->domain + ".";
+    const std::string name = StrCat(domain, node.proto->type.substr(0, 80), "-", node.version);
+    ++report->operators[name];
+    const bool control = node.proto->type == "If" || node.proto->type == "Loop";
+    if (!control && FindOperator(node.proto->domain, node.proto->type) == nullptr && unknown->insert(name).second) {
+      report->unsupported.push_back(StrCat("unsupported: ", name, ": no such operator is known"));
+    }
+    for (const auto& [attribute, body] : node.bodies) CountOperators(*body, report, unknown);
+  }
+}
+
+void CountParameters(const GraphProto& graph, ModelReport* report) {
+  for (const auto& [name, tensor] : graph.initializers) {
+    report->parameters += static_cast<uint64_t>(tensor.count());
+    report->weight_bytes += tensor.data.size();
+  }
+  for (const NodeProto& node : graph.nodes) {
+    for (const Attribute& attribute : node.attributes) {
+      if (attribute.graph) CountParameters(*attribute.graph, report);
+      if (node.type == "Constant") {
+        report->parameters += static_cast<uint64_t>(attribute.tensor.count());
+        report->weight_bytes += attribute.tensor.data.size();
+      }
+    }
+  }
+}
+
+// The sizes that the model states, or those that are given for an input.
+std::optional<Shape> ShapeOfInput(const ProgramValue& value, const std::map<std::string, Shape>& shapes) {
+  if (const auto given = shapes.find(value.name); given != shapes.end()) return given->second;
+  if (value.declared == nullptr || !value.declared->has_shape) return std::nullopt;
+  const Shape& shape = value.declared->shape;
+  return std::find(shape.begin(), shape.end(), -1) == shape.end() ? std::optional(shape) : std::nullopt;
+}
+
+}  // namespace
+
+Status InspectModel(const Model& model, const std::map<std::string, Shape>& shapes, ModelReport* report) {
+  std::unique_ptr<Program> program;
+  ANYDML_RETURN_IF_ERROR(Program::Create(model, model.graph, nullptr, &program));
+  std::set<std::string> unknown;
+  CountOperators(*program, report, &unknown);
+  CountParameters(model.graph, report);
+
+  std::map<ValueId, OutsideValue> inputs;
+  for (const ValueId id : program->inputs()) {
+    const ProgramValue& value = program->values()[id];
+    const std::optional<Shape> shape = ShapeOfInput(value, shapes);
+    if (!shape || value.declared->kind != ValueKind::kTensor) return {};
+    inputs[id] = {value.declared->type, *shape, nullptr};
+  }
+  if (!report->unsupported.empty()) return {};
+  LevelMaker maker;
+  Part part;
+  const Status status = Tracer(*program, &maker, [&](ValueId id) -> std::optional<OutsideValue> {
+                          const auto found = inputs.find(id);
+                          return found == inputs.end() ? std::nullopt : std::optional(found->second);
+                        }).Trace(0, &part);
+  report->feature_level = maker.level();
+  report->traced = status.ok() && part.end == program->nodes().size();
+  if (status.code() == Code::kUnsupported) {
+    report->unsupported.push_back(status.message());
+    return {};
+  }
+  return status;
+}
+
+}  // namespace anydml::onnx

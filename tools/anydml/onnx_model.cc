@@ -1,0 +1,54 @@
+#include "anydml/onnx_model.h"
+
+#include "anydml/exit_status.h"
+#include "anydml/onnx_values.h"
+#include "anydml/text.h"
+
+namespace anydml::tools {
+namespace {
+
+void WriteReport(const onnx::Model& model, const onnx::ModelReport& report, Output* output) {
+  JsonWriter& json = output->document();
+  json.Key("producer").String(model.producer);
+  json.Key("operators").BeginObject();
+  for (const auto& [name, count] : report.operators) {
+    output->Text(StrCat("  ", ForTerminal(name), ": ", count, "\n"));
+    json.Key(name).Number(count);
+  }
+  json.End();
+  output->Text(StrCat("parameters: ", report.parameters, " (", report.weight_bytes, " bytes)\n"));
+  json.Key("parameters").Number(report.parameters);
+  json.Key("weightBytes").Number(report.weight_bytes);
+  if (report.traced) {
+    output->Text(StrCat("accepted from feature level ", FeatureLevelName(report.feature_level), " on\n"));
+    json.Key("lowestFeatureLevel").String(FeatureLevelName(report.feature_level));
+  } else if (report.unsupported.empty()) {
+    output->Text("sizes depend on inputs or data: only the operators' names were checked (--shapes gives sizes)\n");
+  }
+  json.Key("unsupported").BeginArray();
+  for (const std::string& sentence : report.unsupported) {
+    output->Text(StrCat(output->Paint(Style::kRed, ForTerminal(sentence)), "\n"));
+    json.String(sentence);
+  }
+  json.End();
+}
+
+}  // namespace
+
+bool IsOnnxPath(const std::string& path) { return path.ends_with(".onnx"); }
+
+Status CheckOnnxModel(const std::string& path, const Arguments& arguments, Output* output) {
+  std::map<std::string, onnx::Shape> shapes;
+  ANYDML_RETURN_IF_ERROR(ParseShapes(arguments.Value(kOnnxShapesOption.name), &shapes));
+  onnx::Model model;
+  ANYDML_RETURN_IF_ERROR(onnx::LoadModel(path, &model));
+  onnx::ModelReport report;
+  ANYDML_RETURN_IF_ERROR(onnx::InspectModel(model, shapes, &report));
+  output->Text(StrCat(path, ", IR version ", model.ir_version, ", by ", ForTerminal(model.producer), ":\n"));
+  WriteReport(model, report, output);
+  output->document().Key("valid").Bool(report.unsupported.empty());
+  if (report.unsupported.empty()) return {};
+  return Status(Code::kUnsupported, StrCat(path, ": ", report.unsupported.size(), " operators are not supported"));
+}
+
+}  // namespace anydml::tools

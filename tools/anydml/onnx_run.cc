@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "anydml/exit_status.h"
+#include "anydml/onnx_model.h"
+#include "anydml/onnx_values.h"
+#include "anydml/output_files.h"
+#include "anydml/tensor_source.h"
+#include "anydml/text.h"
+#include "common/tensor_text.h"
+
+namespace anydml::tools {
+namespace {
+
+using Assignments = std::map<std::string, std::string>;
+
+Status ReadAssignments(std::span<const std::string> words, const char* form, Assignments* out) {
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) return UsageError("'", word, "' is not of the form ", form);
+    (*out)[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return {};
+}
+
+Status ReadRepeat(const Arguments& arguments, uint32_t* out) {
+  const std::string text = arguments.Value(kOnnxRepeatOption.name);
+  if (text.empty()) return {};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  if (error == std::errc() && end == text.data() + text.size() && *out > 0) return {};
+  return UsageError("--repeat ", text, ": not a positive number");
+}
+
+Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments, std::map<std::string, onnx::Tensor>* out) {
+  Assignments given;
+  std::map<std::string, onnx::Shape> shapes;
+  ANYDML_RETURN_IF_ERROR(
+      ReadAssignments(std::span(arguments.operands()).subspan(1), "NAME=FILE.npy or NAME=random:1x3x224x224", &given));
+  ANYDML_RETURN_IF_ERROR(ParseShapes(arguments.Value(kOnnxShapesOption.name), &shapes));
+  uint64_t seed = 0;
+  for (const onnx::Signature& signature : session.inputs()) {
+    const auto found = given.find(signature.name);
+    onnx::Tensor& tensor = (*out)[signature.name];
+    if (found == given.end()) {
+      ANYDML_RETURN_IF_ERROR(RandomTensor(signature, shapes, ++seed, &tensor));
+      continue;
+    }
+    NpyArray array;
+    ANYDML_RETURN_IF_ERROR(ReadTensorSource(signature.name, found->second, &array));
+    ANYDML_RETURN_IF_ERROR(ToOnnxTensor(array, signature, &tensor));
+    given.erase(found);
+  }
+  if (given.empty()) return {};
+  return UsageError("the model has no input \"", given.begin()->first, "\"");
+}
+
+Status Deliver(const std::vector<onnx::NamedResult>& results, Assignments files, Output* output) {
+  OutputFiles written;
+  JsonWriter& json = output->document();
+  json.Key("outputs").BeginArray();
+  for (const onnx::NamedResult& result : results) {
+    const TensorDesc desc = DescOf(result.tensor);
+    const auto file = files.find(result.name);
+    json.BeginObject();
+    json.Key("name").String(result.name);
+    if (desc.rank > 0) json.TensorShape(desc);
+    if (file != files.end()) {
+      if (desc.rank == 0) return InvalidArgument("output \"", result.name, "\" cannot be written: ", Describe(result.tensor));
+      ANYDML_RETURN_IF_ERROR(written.AddNpy(file->second, desc, result.tensor.data));
+      json.Key("file").String(file->second);
+      files.erase(file);
+    } else if (desc.rank == 0) {
+      output->Text(StrCat(ForTerminal(result.name), ": ", Describe(result.tensor), "\n"));
+    } else if (output->json()) {
+      json.TensorValues(desc, result.tensor.data);
+    } else {
+      output->Text(DescribeTensor(result.name, desc, result.tensor.data));
+    }
+    json.End();
+  }
+  json.End();
+  if (!files.empty()) return UsageError("the model has no output \"", files.begin()->first, "\"");
+  return written.Commit();
+}
+
+void WriteTimes(std::vector<double> seconds, double first, Output* output) {
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds[seconds.size() / 2];
+  const double p95 = seconds[std::min(seconds.size() - 1, seconds.size() * 95 / 100)];
+  output->Text(StrCat("first run ", first * 1e3, " ms; ", seconds.size(), " runs: median ", median * 1e3, " ms, p95 ", p95 * 1e3,
+                      " ms, ", 1 / median, " per second\n"));
+}
+
+}  // namespace
+
+Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output* output) {
+  ExecutionOptions options;
+  ANYDML_RETURN_IF_ERROR(ReadExecutionOptions(arguments, &options));
+  uint32_t repeat = 0;
+  ANYDML_RETURN_IF_ERROR(ReadRepeat(arguments, &repeat));
+  Assignments files;
+  ANYDML_RETURN_IF_ERROR(ReadAssignments(arguments.Values(kOnnxOutputOption.name), "NAME=FILE.npy", &files));
+  auto model = std::make_unique<onnx::Model>();
+  ANYDML_RETURN_IF_ERROR(onnx::LoadModel(path, model.get()));
+  options.session.debug = repeat == 0;
+  std::unique_ptr<Session> device;
+  ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &device));
+  std::unique_ptr<onnx::ModelSession> session;
+  ANYDML_RETURN_IF_ERROR(onnx::ModelSession::Create(std::move(model), device.get(), &session));
+  std::map<std::string, onnx::Tensor> inputs;
+  ANYDML_RETURN_IF_ERROR(ReadInputs(*session, arguments, &inputs));
+
+  using Clock = std::chrono::steady_clock;
+  std::vector<onnx::NamedResult> results;
+  std::vector<double> seconds;
+  double first = 0;
+  for (uint32_t i = 0; i <= repeat; ++i) {
+    results.clear();
+    const auto begin = Clock::now();
+    ANYDML_RETURN_IF_ERROR(session->Run(inputs, &results));
+    const double taken = std::chrono::duration<double>(Clock::now() - begin).count();
+    i == 0 ? first = taken : (seconds.push_back(taken), taken);
+  }
+  ANYDML_RETURN_IF_ERROR(Deliver(results, std::move(files), output));
+  if (repeat > 0) WriteTimes(std::move(seconds), first, output);
+  return {};
+}
+
+}  // namespace anydml::tools

@@ -1,0 +1,166 @@
+// ONNX's backend tests: folders with a model and data sets of inputs and expected outputs.
+#include <algorithm>
+#include <filesystem>
+
+#include "anydml/commands.h"
+#include "anydml/exit_status.h"
+#include "anydml/onnx_values.h"
+#include "anydml/progress.h"
+#include "anydml/text.h"
+
+namespace anydml::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Counts {
+  size_t passed = 0, failed = 0, skipped = 0;
+};
+
+// A folder with a model, or those in it, in order.
+std::vector<fs::path> FindTests(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder / "model.onnx", error)) return {folder};
+  std::vector<fs::path> tests;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (fs::exists(entry.path() / "model.onnx", error)) tests.push_back(entry.path());
+  }
+  std::sort(tests.begin(), tests.end());
+  return tests;
+}
+
+class Tester {
+ public:
+  Tester(const SessionOptions& options, Output* output) : options_(options), output_(*output) {}
+
+  Status Run(const fs::path& folder) {
+    // A removed device is of no use to the tests after it.
+    if (!device_ || device_->removed()) ANYDML_RETURN_IF_ERROR(Session::Create(options_, &device_));
+    const Status status = RunTest(folder);
+    if (!status.ok()) device_->Discard();
+    const bool skipped = status.code() == Code::kUnsupported;
+    status.ok() ? ++counts_.passed : skipped ? ++counts_.skipped : ++counts_.failed;
+    const char* const word = status.ok() ? "passed" : skipped ? "skipped" : "failed";
+    JsonWriter& json = output_.document();
+    json.BeginObject();
+    json.Key("test").String(folder.filename().string());
+    json.Key("result").String(word);
+    if (!status.ok()) {
+      json.Key("reason").String(status.message());
+      const std::string painted = output_.Paint(skipped ? Style::kYellow : Style::kRed, word);
+      output_.Text(StrCat(painted, " ", folder.filename().string(), ": ", ForTerminal(status.message()), "\n"));
+    }
+    json.End();
+    return {};
+  }
+
+  const Counts& counts() const { return counts_; }
+
+ private:
+  Status RunTest(const fs::path& folder) {
+    auto model = std::make_unique<onnx::Model>();
+    ANYDML_RETURN_IF_ERROR(onnx::LoadModel((folder / "model.onnx").string(), model.get()));
+    for (const auto* values : {&model->graph.inputs, &model->graph.outputs}) {
+      for (const onnx::ValueProto& value : *values) {
+        if (value.kind != onnx::ValueKind::kTensor) return onnx::Unsupported("unsupported: \"", value.name, "\" is no tensor");
+        if (onnx::DmlType(value.type) == DataType::kUnknown) {
+          return onnx::Unsupported("unsupported: \"", value.name, "\" is of ", onnx::Name(value.type));
+        }
+      }
+    }
+    std::unique_ptr<onnx::ModelSession> session;
+    ANYDML_RETURN_IF_ERROR(onnx::ModelSession::Create(std::move(model), device_.get(), &session));
+    for (size_t set = 0;; ++set) {
+      const fs::path data = folder / StrCat("test_data_set_", set);
+      std::error_code error;
+      if (!fs::is_directory(data, error)) return set > 0 ? Status() : InvalidArgument("it has no data");
+      ANYDML_RETURN_IF_ERROR(RunSet(data, session.get()));
+    }
+  }
+
+  static Status ReadTensors(const fs::path& data, const char* kind, std::vector<onnx::Tensor>* out) {
+    for (size_t i = 0;; ++i) {
+      const fs::path file = data / StrCat(kind, i, ".pb");
+      std::error_code error;
+      if (!fs::exists(file, error)) return {};
+      onnx::Tensor& tensor = out->emplace_back();
+      if (fs::file_size(file, error) == 0) continue;  // an optional input that is left out
+      onnx::Blob blob;
+      ANYDML_RETURN_IF_ERROR(onnx::MapFile(file.string(), &blob));
+      ANYDML_RETURN_IF_ERROR(onnx::ReadTensor(blob, &tensor));
+    }
+  }
+
+  static Status RunSet(const fs::path& data, onnx::ModelSession* session) {
+    std::vector<onnx::Tensor> inputs, expected;
+    ANYDML_RETURN_IF_ERROR(ReadTensors(data, "input_", &inputs));
+    ANYDML_RETURN_IF_ERROR(ReadTensors(data, "output_", &expected));
+    // Files are in the order of the graph's inputs, in which initializers may be, too.
+    const std::vector<onnx::ValueProto>& names = session->model().graph.inputs;
+    std::map<std::string, onnx::Tensor> given;
+    for (size_t i = 0; i < inputs.size() && i < names.size(); ++i) {
+      if (!session->model().graph.initializers.contains(names[i].name)) given[names[i].name] = inputs[i];
+    }
+    std::vector<onnx::NamedResult> results;
+    ANYDML_RETURN_IF_ERROR(session->Run(given, &results));
+    if (results.size() < expected.size()) return InvalidArgument("it has ", results.size(), " outputs");
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const std::string wrong = Difference(results[i].tensor, expected[i], Tolerance());
+      if (!wrong.empty()) return InvalidArgument("output \"", results[i].name, "\": ", wrong);
+    }
+    return {};
+  }
+
+  const SessionOptions options_;
+  Output& output_;
+  std::unique_ptr<Session> device_;
+  Counts counts_;
+};
+
+Status Run(const Arguments& arguments, Output* output) {
+  ExecutionOptions options;
+  ANYDML_RETURN_IF_ERROR(ReadExecutionOptions(arguments, &options));
+  std::vector<fs::path> tests;
+  for (const std::string& folder : arguments.operands()) {
+    const std::vector<fs::path> found = FindTests(folder);
+    if (found.empty()) return UsageError(folder, ": there is no folder with a model.onnx");
+    tests.insert(tests.end(), found.begin(), found.end());
+  }
+  if (tests.empty()) return UsageError("no folder was given; `anydml onnx-test --help` explains");
+  Tester tester(options.session, output);
+  Progress progress(tests.size());
+  output->document().Key("tests").BeginArray();
+  for (size_t i = 0; i < tests.size(); ++i) {
+    progress.Show(i, tests[i].filename().string());
+    progress.Clear();
+    ANYDML_RETURN_IF_ERROR(tester.Run(tests[i]));
+  }
+  output->document().End();
+  const Counts& counts = tester.counts();
+  const std::string summary = StrCat(counts.passed, " passed, ", counts.failed, " failed, ", counts.skipped, " skipped");
+  output->Text(summary + "\n");
+  return counts.failed == 0 ? Status() : InvalidArgument(summary);
+}
+
+}  // namespace
+
+const Command kOnnxTestCommand = {
+    .name = "onnx-test",
+    .operands = "FOLDER...",
+    .summary = "run ONNX's backend tests",
+    .description = R"(Runs folders of ONNX's backend tests: model.onnx, and test_data_set_N with input_i.pb and
+output_i.pb. A folder may be a test or hold many:
+
+  anydml onnx-test /usr/share/libonnx-testdata/data/node
+
+Prints a line for each test that is not passed, with the reason. Floating-point numbers
+may differ by 1e-3 of the expected value and 1e-7. A test with an operator or type that
+is not supported is skipped. Exit code 1: one failed.
+)",
+    .operand_kind = ValueKind::kFile,
+    .executes = true,
+    .options = {},
+    .run = Run,
+};
+
+}  // namespace anydml::tools
