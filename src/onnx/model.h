@@ -35,7 +35,7 @@ struct Attribute {
   int64_t integer = 0;
   std::string text;
   Tensor tensor;
-  std::unique_ptr<GraphProto> graph;
+  std::shared_ptr<GraphProto> graph;  // shared by copies
   std::vector<float> numbers;
   std::vector<int64_t> integers;
   std::vector<std::string> texts;

@@ -48,6 +48,7 @@ Status Resolve(Lowering& n, ElementType quantized, Parameters* out) {
   if (n.Has(2)) {
     ANYDML_RETURN_IF_ERROR(ParameterView(n, n.In(2), blocked, &out->zero));
   } else if (out->blocks) {
+    if (ElementCount(ShapeOf(out->scale)).value_or(INT64_MAX) > (int64_t{1} << 28)) return Unsupported("so many blocks");
     out->zero = ZeroPoint(n, quantized, ShapeOf(out->scale));
     out->has_zero = true;
   }

@@ -138,7 +138,7 @@ class Reader {
           ANYDML_RETURN_IF_ERROR(ParseTensor(reader.Message(), file_, external_, &tensor_name, &out->tensor));
           break;
         case 6:
-          out->graph = std::make_unique<GraphProto>();
+          out->graph = std::make_shared<GraphProto>();
           ANYDML_RETURN_IF_ERROR(ReadGraph(reader.Message(), out->graph.get()));
           break;
         case 7:

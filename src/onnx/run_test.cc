@@ -1,0 +1,176 @@
+// Models on a device, against numbers worked out by hand.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "onnx/session.h"
+#include "support/onnx_models.h"
+
+namespace anydml::onnx {
+namespace {
+
+class OnnxRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    tools::SessionOptions options;
+    const char* const backend = std::getenv("ANYDML_TEST_BACKEND");
+    options.adapter = backend != nullptr ? backend : "cpu";
+    ASSERT_EQ(tools::Session::Create(options, &device_).message(), "");
+  }
+
+  void Load(ModelMaker maker) {
+    auto model = std::make_unique<Model>(std::move(maker.model));
+    ASSERT_EQ(ModelSession::Create(std::move(model), device_.get(), &session_).message(), "");
+  }
+  // The only output, or the sentence.
+  std::vector<double> Run(const std::map<std::string, Tensor>& inputs) {
+    std::vector<NamedResult> results;
+    const Status status = session_->Run(inputs, &results);
+    EXPECT_EQ(status.message(), "");
+    if (!status.ok()) return {};
+    shape_ = results[0].tensor.shape;
+    return ToDoubles(results[0].tensor);
+  }
+  std::string Failure(const std::map<std::string, Tensor>& inputs) {
+    std::vector<NamedResult> results;
+    return session_->Run(inputs, &results).message();
+  }
+
+  std::unique_ptr<tools::Session> device_;
+  std::unique_ptr<ModelSession> session_;
+  Shape shape_;
+};
+
+using Numbers = std::vector<double>;
+
+TEST_F(OnnxRun, AChainBecomesOneGraph) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {-1, 2})
+           .Weight("w", Floats({2, 2}, {1, -1, 2, 0}))
+           .Weight("b", Floats({2}, {1, 1}))
+           .Node("MatMul", {"x", "w"}, {"y"})
+           .Node("Add", {"y", "b"}, {"s"})
+           .Node("Relu", {"s"}, {"z"})
+           .Output("z"));
+  EXPECT_EQ(Run({{"x", Floats({1, 2}, {1, 1})}}), (Numbers{4, 0}));
+  EXPECT_EQ(Run({{"x", Floats({2, 2}, {1, 1, 0, -1})}}), (Numbers{4, 0, 0, 1}));  // other sizes
+  EXPECT_EQ(shape_, (Shape{2, 2}));
+  EXPECT_EQ(Run({{"x", Floats({1, 2}, {0, 0})}}), (Numbers{1, 1}));
+}
+
+TEST_F(OnnxRun, ShapesAreComputedOnTheHost) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {-1, -1, 2})
+           .Weight("zero", Ints({1}, {0}))
+           .Weight("rest", Ints({1}, {-1}))
+           .Node("Shape", {"x"}, {"shape"})
+           .Node("Gather", {"shape", "zero"}, {"batch"}, IntAttribute("axis", 0))
+           .Node("Concat", {"batch", "rest"}, {"wanted"}, IntAttribute("axis", 0))
+           .Node("Reshape", {"x", "wanted"}, {"y"})
+           .Node("Neg", {"y"}, {"z"})
+           .Output("z"));
+  EXPECT_EQ(Run({{"x", Floats({1, 2, 2}, {1, 2, 3, 4})}}), (Numbers{-1, -2, -3, -4}));
+  EXPECT_EQ(shape_, (Shape{1, 4}));
+}
+
+TEST_F(OnnxRun, SizesThatDependOnDataSplitTheModel) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {-1})
+           .Input("n", ElementType::kInt64, {1})
+           .Weight("one", Ints({1}, {1}))
+           .Node("Add", {"n", "one"}, {"count"})
+           .Node("Expand", {"x", "count"}, {"y"})
+           .Node("Neg", {"y"}, {"z"})
+           .Output("z"));
+  EXPECT_EQ(Run({{"x", Floats({1}, {2})}, {"n", Ints({1}, {2})}}), (Numbers{-2, -2, -2}));
+  EXPECT_EQ(Run({{"x", Floats({1}, {2})}, {"n", Ints({1}, {0})}}), (Numbers{-2}));
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {-1})
+           .Node("Relu", {"x"}, {"y"})
+           .Node("NonZero", {"y"}, {"at"})
+           .Node("Transpose", {"at"}, {"rows"})
+           .Node("GatherND", {"x", "rows"}, {"z"})
+           .Output("z"));
+  EXPECT_EQ(Run({{"x", Floats({4}, {-1, 2, 0, 3})}}), (Numbers{2, 3}));
+}
+
+TEST_F(OnnxRun, ReinterpretationsNeedNoGraph) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {2, 3})
+           .Node("Flatten", {"x"}, {"y"}, IntAttribute("axis", 0))
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({2, 3}, {1, 2, 3, 4, 5, 6})}}), (Numbers{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(shape_, (Shape{1, 6}));
+}
+
+TEST_F(OnnxRun, ConvolutionsOfOneDimension) {
+  Load(ModelMaker(11)
+           .Input("x", ElementType::kFloat, {1, 1, 4})
+           .Weight("w", Floats({1, 1, 2}, {1, 10}))
+           .Node("Conv", {"x", "w"}, {"y"}, IntsAttribute("pads", {1, 0}))
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({1, 1, 4}, {1, 2, 3, 4})}}), (Numbers{10, 21, 32, 43}));
+  EXPECT_EQ(shape_, (Shape{1, 1, 4}));
+}
+
+TEST_F(OnnxRun, SlicesBackwards) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {5})
+           .Weight("start", Ints({1}, {-1}))
+           .Weight("end", Ints({1}, {INT64_MIN}))
+           .Weight("axes", Ints({1}, {0}))
+           .Weight("steps", Ints({1}, {-2}))
+           .Node("Slice", {"x", "start", "end", "axes", "steps"}, {"y"})
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({5}, {1, 2, 3, 4, 5})}}), (Numbers{5, 3, 1}));
+}
+
+TEST_F(OnnxRun, BranchesAndLoops) {
+  GraphProto yes, no, body;
+  yes.nodes.emplace_back().type = "Neg";
+  yes.nodes[0].inputs = {"x"};  // of the graph around
+  yes.nodes[0].outputs = {"a"};
+  yes.outputs.emplace_back().name = "a";
+  no.nodes.emplace_back().type = "Abs";
+  no.nodes[0].inputs = {"x"};
+  no.nodes[0].outputs = {"b"};
+  no.outputs.emplace_back().name = "b";
+  ModelMaker branch(13);
+  branch.Input("x", ElementType::kFloat, {2}).Input("c", ElementType::kBool, {}).Output("y");
+  branch.Node("If", {"c"}, {"y"}, GraphAttribute("then_branch", std::move(yes)), GraphAttribute("else_branch", std::move(no)));
+  Load(std::move(branch));
+  const Tensor x = Floats({2}, {-1, 2});
+  const int64_t truth[] = {1, 0};
+  EXPECT_EQ(Run({{"x", x}, {"c", FromInts(ElementType::kBool, {}, {truth, 1})}}), (Numbers{1, -2}));
+  EXPECT_EQ(Run({{"x", x}, {"c", FromInts(ElementType::kBool, {}, {truth + 1, 1})}}), (Numbers{1, 2}));
+
+  for (const char* name : {"i", "go", "s"}) body.inputs.push_back(Declared(name, ElementType::kFloat, {}));
+  for (const char* name : {"go_out", "t", "t_out"}) body.outputs.emplace_back().name = name;
+  const auto add = [&body](const char* type, std::vector<std::string> inputs, const char* output) {
+    NodeProto& node = body.nodes.emplace_back();
+    node.type = type;
+    node.inputs = std::move(inputs);
+    node.outputs = {output};
+  };
+  add("Identity", {"go"}, "go_out");
+  add("Add", {"s", "x"}, "t");
+  add("Identity", {"t"}, "t_out");
+  ModelMaker loop(13);
+  loop.Input("x", ElementType::kFloat, {2}).Weight("n", Ints({}, {3})).Output("all");
+  loop.Node("Loop", {"n", "", "x"}, {"last", "all"}, GraphAttribute("body", std::move(body)));
+  Load(std::move(loop));
+  EXPECT_EQ(Run({{"x", Floats({2}, {1, 2})}}), (Numbers{2, 4, 3, 6, 4, 8}));
+  EXPECT_EQ(shape_, (Shape{3, 2}));
+}
+
+TEST_F(OnnxRun, SaysWhatWasExpected) {
+  Load(ModelMaker(13).Input("x", ElementType::kFloat, {-1, 2}).Node("Relu", {"x"}, {"y"}).Output("y"));
+  EXPECT_EQ(Failure({}), "input \"x\" is missing: ?x2 of float");
+  EXPECT_EQ(Failure({{"x", Floats({3}, {1, 2, 3})}}), "input \"x\" is 3 of float; the model takes ?x2 of float");
+  EXPECT_EQ(Failure({{"x", Ints({1, 2}, {1, 2})}}), "input \"x\" is 1x2 of int64; the model takes ?x2 of float");
+  Load(ModelMaker(13).Input("x", ElementType::kFloat, {2}).Node("Nothing", {"x"}, {"y"}).Output("y"));
+  EXPECT_EQ(Failure({{"x", Floats({2}, {1, 2})}}), "unsupported: Nothing-13: no such operator is known");
+}
+
+}  // namespace
+}  // namespace anydml::onnx
