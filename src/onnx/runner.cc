@@ -33,12 +33,29 @@ ProgramRunner::ProgramRunner(const Program& program, tools::Session* session)
 RuntimeValue* ProgramRunner::ValueOf(ValueId id) {
   RuntimeValue& value = values_[id];
   if (const Tensor* const initializer = program_.values()[id].initializer; initializer != nullptr && !value.exists()) {
-    value = {initializer->type, initializer->shape, *initializer, nullptr};
+    value = RuntimeValue::Of(*initializer);
   }
   return &value;
 }
 
+RuntimeValue RuntimeValue::Of(Tensor tensor) {
+  RuntimeValue value;
+  value.kind = Kind::kTensor;
+  value.type = tensor.type;
+  value.shape = tensor.shape;
+  value.host = std::move(tensor);
+  return value;
+}
+
+RuntimeValue RuntimeValue::Sequence(std::vector<RuntimeValue> elements) {
+  RuntimeValue value;
+  value.kind = Kind::kSequence;
+  value.elements = std::move(elements);
+  return value;
+}
+
 Status ProgramRunner::EnsureHost(RuntimeValue* value) {
+  if (value->kind != RuntimeValue::Kind::kTensor) return InvalidArgument("a tensor is needed, and there is none");
   if (value->host) return {};
   tools::HostBuffer bytes;
   ANYDML_RETURN_IF_ERROR(session_.Read(value->device.Get(), &bytes));
@@ -59,7 +76,7 @@ Status ProgramRunner::EnsureDevice(RuntimeValue* value) {
 
 // On the CPU weights are read where the file is mapped: only what initialisation makes of them takes memory.
 Status ProgramRunner::BindWeight(const Tensor& tensor, DML_BUFFER_BINDING* binding) {
-  RuntimeValue value{tensor.type, tensor.shape, tensor, nullptr};
+  RuntimeValue value = RuntimeValue::Of(tensor);
   const uint64_t bytes = BufferBytes(tensor.type, tensor.shape);
   if (shares_memory_ && reinterpret_cast<uintptr_t>(tensor.data.data()) % kAlignment == 0) {
     auto* const memory = const_cast<std::byte*>(tensor.data.data());  // initialisation only reads
@@ -99,7 +116,8 @@ Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
   const FindOutside outside = [this](ValueId id) -> std::optional<OutsideValue> {
     const RuntimeValue& value = values_[id];
     if (!value.exists()) return std::nullopt;
-    return OutsideValue{value.type, value.shape, value.host ? &*value.host : nullptr};
+    const bool is_tensor = value.kind == RuntimeValue::Kind::kTensor;
+    return OutsideValue{value.type, value.shape, value.host ? &*value.host : nullptr, is_tensor};
   };
   Parts& parts = parts_[begin];
   const auto found = std::find_if(parts.begin(), parts.end(),
@@ -149,6 +167,7 @@ void ProgramRunner::TakeResults(const CompiledPart& part,
     if (result.same_as != kAbsent) value = values_[result.same_as];
     if (result.graph_output != kNever) value.device = buffers[result.graph_output];
     if (result.constant) value.host = result.constant;
+    value.kind = RuntimeValue::Kind::kTensor;
     value.type = result.type;
     value.shape = result.shape;
     if (value.host) {

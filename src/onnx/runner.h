@@ -13,14 +13,19 @@
 
 namespace anydml::onnx {
 
-// A value while a program runs: on the host, on the device, or both.
+// A value while a program runs. A tensor is on the host, on the device, or on both.
 struct RuntimeValue {
+  enum class Kind { kNone, kTensor, kSequence, kNothing };  // kNothing: an optional value that is not there
+  Kind kind = Kind::kNone;
   ElementType type = ElementType::kUndefined;
   Shape shape;
   std::optional<Tensor> host;
   Microsoft::WRL::ComPtr<ID3D12Resource> device;
+  std::vector<RuntimeValue> elements;  // of a sequence
 
-  bool exists() const { return type != ElementType::kUndefined; }
+  static RuntimeValue Of(Tensor tensor);
+  static RuntimeValue Sequence(std::vector<RuntimeValue> elements);
+  bool exists() const { return kind != Kind::kNone; }
 };
 
 class ProgramRunner {
@@ -54,6 +59,12 @@ class ProgramRunner {
 
   Status RunHostNode(size_t index);
   Status RunEvaluated(size_t index);
+  // Sequences and optional values; `*known` is false for operators of another kind.
+  Status RunSequence(const ProgramNode& node, bool* known);
+  Status RunSplitToSequence(const ProgramNode& node, RuntimeValue* out);
+  Status RunConcatFromSequence(const ProgramNode& node, RuntimeValue* out);
+  Status RunSequenceMap(const ProgramNode& node);
+  Status RunScan(const ProgramNode& node);
   Status RunIf(const ProgramNode& node);
   Status RunLoop(const ProgramNode& node);
   Status RunBody(const Program& body, std::vector<RuntimeValue> inputs, std::vector<RuntimeValue>* outputs);

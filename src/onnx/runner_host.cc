@@ -25,14 +25,6 @@ Status Stack(const std::vector<Tensor>& tensors, Tensor* out) {
   return {};
 }
 
-RuntimeValue OnHost(Tensor tensor) {
-  RuntimeValue value;
-  value.type = tensor.type;
-  value.shape = tensor.shape;
-  value.host = std::move(tensor);
-  return value;
-}
-
 }  // namespace
 
 Status ProgramRunner::HostInts(ValueId id, std::vector<int64_t>* out) {
@@ -96,9 +88,9 @@ Status ProgramRunner::RunLoop(const ProgramNode& node) {
   }
   std::vector<std::vector<Tensor>> collected(body_outputs - 1 - carried);
   for (int64_t i = 0; i < most && go_on; ++i) {
-    std::vector<RuntimeValue> inputs = {OnHost(Int64Tensor({}, {&i, 1}))};
+    std::vector<RuntimeValue> inputs = {RuntimeValue::Of(Int64Tensor({}, {&i, 1}))};
     const int64_t yes = 1;
-    inputs.push_back(OnHost(FromInts(ElementType::kBool, {}, {&yes, 1})));
+    inputs.push_back(RuntimeValue::Of(FromInts(ElementType::kBool, {}, {&yes, 1})));
     inputs.insert(inputs.end(), state.begin(), state.end());
     std::vector<RuntimeValue> results;
     ANYDML_RETURN_IF_ERROR(RunBody(*body->second, std::move(inputs), &results));
@@ -120,7 +112,7 @@ Status ProgramRunner::RunLoop(const ProgramNode& node) {
     if (collected[i - carried].empty()) return Unsupported("a loop without iterations that collects results");
     Tensor stacked;
     ANYDML_RETURN_IF_ERROR(Stack(collected[i - carried], &stacked));
-    values_[node.outputs[i]] = OnHost(std::move(stacked));
+    values_[node.outputs[i]] = RuntimeValue::Of(std::move(stacked));
   }
   return {};
 }
@@ -137,18 +129,23 @@ Status ProgramRunner::RunEvaluated(size_t index) {
   HostCall call(node, std::move(inputs));
   ANYDML_RETURN_IF_ERROR(row->evaluate(call));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] != kAbsent) values_[node.outputs[i]] = OnHost(std::move(call.outputs[i]));
+    if (node.outputs[i] != kAbsent) values_[node.outputs[i]] = RuntimeValue::Of(std::move(call.outputs[i]));
   }
   return {};
 }
 
 Status ProgramRunner::RunHostNode(size_t index) {
   const ProgramNode& node = program_.nodes()[index];
-  Status status;
-  if (node.proto->type == "If") status = RunIf(node);
-  else if (node.proto->type == "Loop") status = RunLoop(node);
-  else if (node.bodies.empty()) status = RunEvaluated(index);
-  else status = Unsupported("no such control flow");
+  bool known = false;
+  Status status = RunSequence(node, &known);
+  if (!known) {
+    const std::string& type = node.proto->type;
+    status = type == "If"            ? RunIf(node)
+             : type == "Loop"        ? RunLoop(node)
+             : type == "Scan"        ? RunScan(node)
+             : node.bodies.empty()   ? RunEvaluated(index)
+                                     : Unsupported("no such control flow");
+  }
   if (status.ok()) return {};
   const bool inner = status.message().starts_with("unsupported: ");  // a body's, which says where itself
   return inner ? status

@@ -47,6 +47,7 @@ std::vector<Signature> ModelSession::Signatures(const std::vector<ValueId>& ids)
     Signature& signature = signatures.emplace_back();
     signature.name = value.name;
     if (value.declared == nullptr) continue;
+    signature.kind = value.declared->kind;
     signature.type = value.declared->type;
     signature.has_shape = value.declared->has_shape;
     signature.shape = value.declared->shape;
@@ -56,29 +57,50 @@ std::vector<Signature> ModelSession::Signatures(const std::vector<ValueId>& ids)
 }
 
 Status ModelSession::Run(const std::map<std::string, Tensor>& inputs, std::vector<NamedResult>* results) {
+  std::map<std::string, RuntimeValue> values;
+  for (const auto& [name, tensor] : inputs) values[name] = RuntimeValue::Of(tensor);
+  std::vector<NamedValue> outputs;
+  ANYDML_RETURN_IF_ERROR(Run(values, &outputs));
+  for (NamedValue& output : outputs) {
+    if (!output.value.host) return Unsupported("unsupported: output \"", output.name, "\" is no tensor");
+    results->push_back({output.name, *output.value.host});
+  }
+  return {};
+}
+
+Status ModelSession::CheckNames(const std::map<std::string, RuntimeValue>& inputs) const {
+  std::string names;
+  for (const ValueId id : program_->inputs()) {
+    names += StrCat(names.empty() ? "" : ", ", program_->values()[id].name);
+  }
+  for (const auto& [name, value] : inputs) {
+    const bool known = std::any_of(program_->inputs().begin(), program_->inputs().end(),
+                                   [&, &wanted = name](ValueId id) { return program_->values()[id].name == wanted; });
+    if (!known) return InvalidArgument("the model has no input \"", name, "\"; it has ", names.empty() ? "none" : names);
+  }
+  return {};
+}
+
+Status ModelSession::Run(const std::map<std::string, RuntimeValue>& inputs, std::vector<NamedValue>* results) {
+  ANYDML_RETURN_IF_ERROR(CheckNames(inputs));
   std::vector<RuntimeValue> values;
   std::map<std::string, int64_t> symbols;
-  std::string names;
   for (const Signature& signature : this->inputs()) {
-    names += StrCat(names.empty() ? "" : ", ", signature.name);
     const auto given = inputs.find(signature.name);
     if (given == inputs.end()) return InvalidArgument("input \"", signature.name, "\" is missing: ", Expected(signature));
-    ANYDML_RETURN_IF_ERROR(CheckInput(signature, given->second, &symbols));
-    values.push_back({given->second.type, given->second.shape, given->second, nullptr});
-  }
-  if (inputs.size() > values.size()) {
-    for (const auto& [name, tensor] : inputs) {
-      const bool known = std::any_of(program_->inputs().begin(), program_->inputs().end(), [&, &wanted = name](ValueId id) {
-        return program_->values()[id].name == wanted;
-      });
-      if (!known) return InvalidArgument("the model has no input \"", name, "\"; it has ", names.empty() ? "none" : names);
+    if (signature.kind == ValueKind::kTensor) {
+      if (!given->second.host) return InvalidArgument("input \"", signature.name, "\" is no tensor");
+      ANYDML_RETURN_IF_ERROR(CheckInput(signature, *given->second.host, &symbols));
     }
+    values.push_back(given->second);
   }
   std::vector<RuntimeValue> outputs;
   ANYDML_RETURN_IF_ERROR(runner_->Run(std::move(values), {}, &outputs));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    ANYDML_RETURN_IF_ERROR(runner_->EnsureHost(&outputs[i]));
-    results->push_back({program_->values()[program_->outputs()[i]].name, *outputs[i].host});
+    RuntimeValue& value = outputs[i];
+    if (value.kind == RuntimeValue::Kind::kTensor) ANYDML_RETURN_IF_ERROR(runner_->EnsureHost(&value));
+    for (RuntimeValue& element : value.elements) ANYDML_RETURN_IF_ERROR(runner_->EnsureHost(&element));
+    results->push_back({program_->values()[program_->outputs()[i]].name, std::move(value)});
   }
   return {};
 }

@@ -13,6 +13,7 @@ namespace anydml::onnx {
 // What a model wants or gives.
 struct Signature {
   std::string name;
+  ValueKind kind = ValueKind::kTensor;
   ElementType type = ElementType::kUndefined;
   bool has_shape = false;
   Shape shape;  // -1 where any size is fine
@@ -22,6 +23,11 @@ struct Signature {
 struct NamedResult {
   std::string name;
   Tensor tensor;
+};
+
+struct NamedValue {
+  std::string name;
+  RuntimeValue value;  // on the host
 };
 
 // Used by one thread at a time.
@@ -36,15 +42,21 @@ class ModelSession {
 
   // Every input by its name. Sizes with the same symbol have to agree.
   Status Run(const std::map<std::string, Tensor>& inputs, std::vector<NamedResult>* results);
+  // The same with sequences and optional values.
+  Status Run(const std::map<std::string, RuntimeValue>& inputs, std::vector<NamedValue>* results);
 
  private:
   ModelSession() = default;
+  Status CheckNames(const std::map<std::string, RuntimeValue>& inputs) const;
   std::vector<Signature> Signatures(const std::vector<ValueId>& ids) const;
 
   std::unique_ptr<Model> model_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<ProgramRunner> runner_;
 };
+
+// A file that is one value of this kind, as ONNX's tests have them: a TensorProto, SequenceProto or OptionalProto.
+Status ReadValue(const Blob& file, ValueKind kind, RuntimeValue* out);
 
 // What `anydml check` tells: for these shapes of inputs, without a device.
 struct ModelReport {

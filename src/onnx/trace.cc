@@ -25,8 +25,12 @@ bool SameElements(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
+bool IsSequenceOperator(const std::string& type) {
+  return type.find("Sequence") != std::string::npos ? type != "ReverseSequence" : type.starts_with("Optional");
+}
+
 bool IsHostNode(const ProgramNode& node) {
-  if (!node.bodies.empty()) return true;
+  if (!node.bodies.empty() || IsSequenceOperator(node.proto->type)) return true;
   const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
   return row != nullptr && row->on_host;
 }
@@ -190,6 +194,15 @@ Status Tracer::TraceNode(size_t index, Part* part, Step* step) {
   return {};
 }
 
+bool Tracer::IsForHost(const ProgramNode& node) {
+  if (IsHostNode(node)) return IsSequenceOperator(node.proto->type) || !IsConstant(node);
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [this](ValueId id) {
+    if (id == kAbsent || values_[id].known) return false;
+    const std::optional<OutsideValue> given = outside_(id);
+    return given && !given->is_tensor;
+  });
+}
+
 bool Tracer::IsConstant(const ProgramNode& node) {
   return node.bodies.empty() && std::all_of(node.inputs.begin(), node.inputs.end(), [this](ValueId id) {
            const TraceValue* const value = id == kAbsent ? nullptr : Value(id);
@@ -202,7 +215,7 @@ Status Tracer::Trace(size_t begin, Part* part) {
   begin_ = begin;
   part->begin = part->end = begin;
   for (size_t i = begin; i < program_.nodes().size(); ++i) {
-    if (IsHostNode(program_.nodes()[i]) && !IsConstant(program_.nodes()[i])) break;
+    if (IsForHost(program_.nodes()[i])) break;
     Step step = Step::kDone;
     const Status status = TraceNode(i, part, &step);
     if (!status.ok()) return About(program_, i, status);

@@ -21,6 +21,7 @@ struct OutsideValue {
   ElementType type = ElementType::kUndefined;
   Shape shape;
   const Tensor* host = nullptr;  // its elements, where the host has them
+  bool is_tensor = true;         // and not a sequence, which only the host touches
 };
 using FindOutside = std::function<std::optional<OutsideValue>(ValueId)>;
 
@@ -77,6 +78,7 @@ class Tracer {
   Status Elements(ValueId id, int depth, std::optional<Tensor>* out);
   TraceValue* Value(ValueId id);
   bool IsConstant(const ProgramNode& node);
+  bool IsForHost(const ProgramNode& node);
   void Finish(Part* part);
 
   const Program& program_;
@@ -92,5 +94,7 @@ class Tracer {
 
 // Whether the host runs it, with programs inside or with sequences.
 bool IsHostNode(const ProgramNode& node);
+// Of sequences or optional values.
+bool IsSequenceOperator(const std::string& type);
 
 }  // namespace anydml::onnx

@@ -62,8 +62,7 @@ class Tester {
     ANYDML_RETURN_IF_ERROR(onnx::LoadModel((folder / "model.onnx").string(), model.get()));
     for (const auto* values : {&model->graph.inputs, &model->graph.outputs}) {
       for (const onnx::ValueProto& value : *values) {
-        if (value.kind != onnx::ValueKind::kTensor) return onnx::Unsupported("unsupported: \"", value.name, "\" is no tensor");
-        if (onnx::DmlType(value.type) == DataType::kUnknown) {
+        if (value.kind == onnx::ValueKind::kTensor && onnx::DmlType(value.type) == DataType::kUnknown) {
           return onnx::Unsupported("unsupported: \"", value.name, "\" is of ", onnx::Name(value.type));
         }
       }
@@ -78,34 +77,47 @@ class Tester {
     }
   }
 
-  static Status ReadTensors(const fs::path& data, const char* kind, std::vector<onnx::Tensor>* out) {
-    for (size_t i = 0;; ++i) {
-      const fs::path file = data / StrCat(kind, i, ".pb");
+  // Files are in the order of the graph's inputs (outputs), which say what is in them.
+  static Status ReadValues(const fs::path& data, const char* prefix, const std::vector<onnx::ValueProto>& declared,
+                           std::vector<onnx::RuntimeValue>* out) {
+    for (size_t i = 0; i < declared.size(); ++i) {
+      const fs::path file = data / StrCat(prefix, i, ".pb");
       std::error_code error;
-      if (!fs::exists(file, error)) return {};
-      onnx::Tensor& tensor = out->emplace_back();
-      if (fs::file_size(file, error) == 0) continue;  // an optional input that is left out
+      if (!fs::exists(file, error)) break;
+      onnx::RuntimeValue& value = out->emplace_back();
+      value.kind = onnx::RuntimeValue::Kind::kNothing;
+      if (fs::file_size(file, error) == 0) continue;  // all defaults: nothing
       onnx::Blob blob;
       ANYDML_RETURN_IF_ERROR(onnx::MapFile(file.string(), &blob));
-      ANYDML_RETURN_IF_ERROR(onnx::ReadTensor(blob, &tensor));
+      ANYDML_RETURN_IF_ERROR(onnx::ReadValue(blob, declared[i].kind, &value));
     }
+    return {};
+  }
+
+  static std::string Compare(const onnx::RuntimeValue& actual, const onnx::RuntimeValue& expected) {
+    if (actual.kind != expected.kind || actual.elements.size() != expected.elements.size()) return "it is of another kind";
+    if (expected.host) return Difference(*actual.host, *expected.host, Tolerance());
+    for (size_t i = 0; i < expected.elements.size(); ++i) {
+      const std::string wrong = Compare(actual.elements[i], expected.elements[i]);
+      if (!wrong.empty()) return StrCat("number ", i, " of the sequence: ", wrong);
+    }
+    return "";
   }
 
   static Status RunSet(const fs::path& data, onnx::ModelSession* session) {
-    std::vector<onnx::Tensor> inputs, expected;
-    ANYDML_RETURN_IF_ERROR(ReadTensors(data, "input_", &inputs));
-    ANYDML_RETURN_IF_ERROR(ReadTensors(data, "output_", &expected));
-    // Files are in the order of the graph's inputs, in which initializers may be, too.
-    const std::vector<onnx::ValueProto>& names = session->model().graph.inputs;
-    std::map<std::string, onnx::Tensor> given;
-    for (size_t i = 0; i < inputs.size() && i < names.size(); ++i) {
-      if (!session->model().graph.initializers.contains(names[i].name)) given[names[i].name] = inputs[i];
+    const onnx::GraphProto& graph = session->model().graph;
+    std::vector<onnx::RuntimeValue> inputs, expected;
+    ANYDML_RETURN_IF_ERROR(ReadValues(data, "input_", graph.inputs, &inputs));
+    ANYDML_RETURN_IF_ERROR(ReadValues(data, "output_", graph.outputs, &expected));
+    std::map<std::string, onnx::RuntimeValue> given;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!graph.initializers.contains(graph.inputs[i].name)) given[graph.inputs[i].name] = inputs[i];
     }
-    std::vector<onnx::NamedResult> results;
+    std::vector<onnx::NamedValue> results;
     ANYDML_RETURN_IF_ERROR(session->Run(given, &results));
     if (results.size() < expected.size()) return InvalidArgument("it has ", results.size(), " outputs");
     for (size_t i = 0; i < expected.size(); ++i) {
-      const std::string wrong = Difference(results[i].tensor, expected[i], Tolerance());
+      const std::string wrong = Compare(results[i].value, expected[i]);
       if (!wrong.empty()) return InvalidArgument("output \"", results[i].name, "\": ", wrong);
     }
     return {};
