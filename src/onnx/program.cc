@@ -65,9 +65,9 @@ Status Program::AddInputs(const GraphProto& graph) {
   return {};
 }
 
-Status Program::AddOutputsOf(const std::vector<const NodeProto*>& nodes) {
-  for (const NodeProto* node : nodes) {
-    for (const std::string& output : node->outputs) {
+Status Program::AddOutputsOf(const std::vector<FlatNode>& nodes) {
+  for (const FlatNode& node : nodes) {
+    for (const std::string& output : node.proto->outputs) {
       if (output.empty()) continue;
       if (ids_.contains(output)) return InvalidArgument("\"", output.substr(0, 80), "\" is written twice");
       AddValue(output);
@@ -77,10 +77,10 @@ Status Program::AddOutputsOf(const std::vector<const NodeProto*>& nodes) {
 }
 
 // Files have their nodes in order; those that do not are put in order, unless there is a cycle.
-Status Program::Order(const std::vector<const NodeProto*>& nodes, std::vector<size_t>* order) {
+Status Program::Order(const std::vector<FlatNode>& nodes, std::vector<size_t>* order) {
   std::map<std::string, size_t> producers;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    for (const std::string& output : nodes[i]->outputs) {
+    for (const std::string& output : nodes[i].proto->outputs) {
       if (!output.empty()) producers[output] = i;
     }
   }
@@ -88,7 +88,7 @@ Status Program::Order(const std::vector<const NodeProto*>& nodes, std::vector<si
   std::vector<size_t> waiting(nodes.size(), 0);
   for (size_t i = 0; i < nodes.size(); ++i) {
     std::set<std::string> names;
-    CollectNames(*nodes[i], &names);
+    CollectNames(*nodes[i].proto, &names);
     for (const std::string& name : names) {
       const auto found = producers.find(name);
       if (found == producers.end()) continue;
@@ -111,14 +111,15 @@ Status Program::Order(const std::vector<const NodeProto*>& nodes, std::vector<si
   if (order->size() == nodes.size()) return {};
   const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](size_t count) { return count > 0; });
   const auto index = static_cast<size_t>(stuck - waiting.begin());
-  return InvalidArgument("node ", index, " (", nodes[index]->type.substr(0, 80), ") waits for its own result");
+  return InvalidArgument("node ", index, " (", nodes[index].proto->type.substr(0, 80), ") waits for its own result");
 }
 
-Status Program::AddNode(const Model& model, const NodeProto& proto) {
+Status Program::AddNode(const Model& model, const FlatNode& flat) {
+  const NodeProto& proto = *flat.proto;
   ProgramNode node;
   node.proto = &proto;
-  const auto opset = model.opsets.find(proto.domain);
-  node.version = opset == model.opsets.end() ? 1 : opset->second;
+  const auto opset = flat.opsets->find(proto.domain);
+  node.version = opset == flat.opsets->end() ? 1 : opset->second;
   for (const std::string& input : proto.inputs) {
     const ValueId id = input.empty() ? kAbsent : Lookup(input);
     if (!input.empty() && id == kAbsent) {
@@ -159,12 +160,12 @@ Status Program::Create(const Model& model, const GraphProto& graph, Program* aro
   std::unique_ptr<Program> program(new Program);
   program->around_ = around;
   ANYDML_RETURN_IF_ERROR(program->AddInputs(graph));
-  std::vector<const NodeProto*> nodes;
-  for (const NodeProto& node : graph.nodes) nodes.push_back(&node);
+  std::vector<FlatNode> nodes;
+  ANYDML_RETURN_IF_ERROR(InlineFunctions(model, graph, &program->inlined_, &nodes));
   std::vector<size_t> order;
   ANYDML_RETURN_IF_ERROR(program->Order(nodes, &order));
   ANYDML_RETURN_IF_ERROR(program->AddOutputsOf(nodes));
-  for (const size_t index : order) ANYDML_RETURN_IF_ERROR(program->AddNode(model, *nodes[index]));
+  for (const size_t index : order) ANYDML_RETURN_IF_ERROR(program->AddNode(model, nodes[index]));
   for (const ValueProto& output : graph.outputs) {
     const ValueId id = program->Lookup(output.name);
     if (id == kAbsent) return InvalidArgument("output \"", output.name.substr(0, 80), "\" is written by nothing");

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "onnx/functions.h"
 #include "onnx/model.h"
 
 namespace anydml::onnx {
@@ -58,9 +60,9 @@ class Program {
  private:
   Program() = default;
   Status AddInputs(const GraphProto& graph);
-  Status AddOutputsOf(const std::vector<const NodeProto*>& nodes);
-  Status Order(const std::vector<const NodeProto*>& nodes, std::vector<size_t>* order);
-  Status AddNode(const Model& model, const NodeProto& proto);
+  Status AddOutputsOf(const std::vector<FlatNode>& nodes);
+  Status Order(const std::vector<FlatNode>& nodes, std::vector<size_t>* order);
+  Status AddNode(const Model& model, const FlatNode& flat);
   ValueId AddValue(const std::string& name);
   // Also in the graphs around; kAbsent when nobody knows it.
   ValueId Lookup(const std::string& name);
@@ -71,6 +73,7 @@ class Program {
   std::vector<ProgramNode> nodes_;
   std::vector<ValueId> inputs_, outputs_;
   std::vector<Capture> captures_;
+  std::deque<NodeProto> inlined_;  // nodes of functions
   Program* around_ = nullptr;
 };
 
