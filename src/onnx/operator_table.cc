@@ -13,7 +13,8 @@ const OperatorRow* FindOperator(std::string_view domain, std::string_view name) 
     for (const auto family :
          {ElementOperators(), ActivationOperators(), ShapeOperators(), MoveOperators(), MatrixOperators(),
           ConvolutionOperators(), PoolingOperators(), NormalizationOperators(), ReductionOperators(), IndexOperators(),
-          QuantizationOperators(), ResizeOperators(), RecurrentOperators(), GenerateOperators()}) {
+          QuantizationOperators(), ResizeOperators(), RecurrentOperators(), GenerateOperators(),
+          LossOperators(), RegionOperators(), SelectOperators()}) {
       for (const OperatorRow& row : family) all[{row.domain, row.name}] = &row;
     }
     return all;

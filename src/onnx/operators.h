@@ -21,6 +21,9 @@ std::span<const OperatorRow> QuantizationOperators();
 std::span<const OperatorRow> ResizeOperators();
 std::span<const OperatorRow> RecurrentOperators();
 std::span<const OperatorRow> GenerateOperators();
+std::span<const OperatorRow> LossOperators();
+std::span<const OperatorRow> RegionOperators();
+std::span<const OperatorRow> SelectOperators();
 
 inline constexpr const char* kOnnx = "";
 inline constexpr const char* kMicrosoft = "com.microsoft";
