@@ -15,6 +15,8 @@ Status Unary(HostCall& call);     // Neg, Abs, Sqrt, Floor, Ceil, Round, Not, Ex
 Status Where(HostCall& call);
 Status Reduce(HostCall& call);    // ReduceSum, ReduceProd, ReduceMin, ReduceMax
 
+Status CumSum(HostCall& call);
+
 Status Gather(HostCall& call);
 Status Concat(HostCall& call);
 Status Slice(HostCall& call);

@@ -207,6 +207,32 @@ Status Reduce(HostCall& call) {
   return {};
 }
 
+Status CumSum(HostCall& call) {
+  ANYDML_RETURN_IF_ERROR(CheckNumbers(call));
+  const Tensor& x = call.In(0);
+  const std::vector<int64_t> given = ToInts(call.In(1));
+  uint32_t axis = 0;
+  if (given.size() != 1) return InvalidArgument("axis has ", given.size(), " elements");
+  ANYDML_RETURN_IF_ERROR(ResolveAxis(given[0], x.shape.size(), &axis));
+  if (x.count() > kMaxHostElements || !IsFloat(x.type)) return Unsupported("on the host");
+  const std::vector<double> values = ToDoubles(x);
+  std::vector<double> sums(values.size());
+  const auto size = static_cast<size_t>(x.shape[axis]);
+  const auto inner = static_cast<size_t>(ElementCount(std::span(x.shape).subspan(axis + 1)).value_or(0));
+  const bool exclusive = call.Int("exclusive", 0) != 0, reverse = call.Int("reverse", 0) != 0;
+  for (size_t line = 0; line < values.size() / std::max<size_t>(1, size); ++line) {
+    const size_t first = line / inner * size * inner + line % inner;
+    double sum = 0;
+    for (size_t i = 0; i < size; ++i) {
+      const size_t at = first + (reverse ? size - 1 - i : i) * inner;
+      sums[at] = exclusive ? sum : sum + values[at];
+      sum += values[at];
+    }
+  }
+  call.outputs[0] = FromDoubles(x.type, x.shape, sums);
+  return {};
+}
+
 Status Range(HostCall& call) {
   ANYDML_RETURN_IF_ERROR(CheckNumbers(call));
   for (size_t i = 0; i < 3; ++i) {

@@ -109,7 +109,7 @@ Status MaxUnpool(Lowering& n) {
     if (shape.size() != kernel.size() + 2 || strides.size() != kernel.size()) return InvalidArgument("kernel_shape has ", kernel.size(), " elements");
     for (size_t i = 0; i < kernel.size(); ++i) {
       const int64_t padding = pads.size() == 2 * kernel.size() ? pads[i] + pads[i + kernel.size()] : 0;
-      if (std::max({kernel[i], strides[i], std::abs(padding)}) > INT32_MAX) return InvalidArgument("a window is too large");
+      if (std::max({kernel[i], strides[i], padding}) > INT32_MAX || std::min({kernel[i], strides[i], padding}) < 0) return InvalidArgument("a window is too large");
       shape[i + 2] = (shape[i + 2] - 1) * strides[i] + kernel[i] - padding;
     }
   }

@@ -194,6 +194,11 @@ Status Tracer::TraceNode(size_t index, Part* part, Step* step) {
   return {};
 }
 
+bool Tracer::CanEvaluate(const ProgramNode& node) const {
+  const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
+  return row != nullptr && row->evaluate != nullptr;
+}
+
 bool Tracer::IsForHost(const ProgramNode& node) {
   if (IsHostNode(node)) return IsSequenceOperator(node.proto->type) || !IsConstant(node);
   return std::any_of(node.inputs.begin(), node.inputs.end(), [this](ValueId id) {
@@ -218,6 +223,8 @@ Status Tracer::Trace(size_t begin, Part* part) {
     if (IsForHost(program_.nodes()[i])) break;
     Step step = Step::kDone;
     const Status status = TraceNode(i, part, &step);
+    // A type that DirectML does not have (double, mostly): the host does it, if it can.
+    if (status.code() == Code::kUnsupported && CanEvaluate(program_.nodes()[i])) break;
     if (!status.ok()) return About(program_, i, status);
     if (step == Step::kNeedsElements) break;
     part->end = i + 1;

@@ -79,6 +79,7 @@ class Tracer {
   TraceValue* Value(ValueId id);
   bool IsConstant(const ProgramNode& node);
   bool IsForHost(const ProgramNode& node);
+  bool CanEvaluate(const ProgramNode& node) const;
   void Finish(Part* part);
 
   const Program& program_;
