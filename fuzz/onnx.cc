@@ -1,5 +1,5 @@
-// ONNX files: any bytes are a model or an error; a model survives being written again, and is inspected as `anydml check`
-// does, which follows every node.
+// ONNX files: any bytes are a model or an error; a model survives being written again, and is inspected as
+// `anydml check` does, which follows every node.
 #include "fuzz.h"
 
 #include "onnx/session.h"

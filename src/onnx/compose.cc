@@ -47,7 +47,8 @@ Status BinaryTo(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& 
 
 Status Compare(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
   *y = n.New(DataType::kUInt8, ShapeOf(a));
-  const DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC desc{n.graph().In(a), n.graph().In(b), n.graph().Out(y)};
+  const DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC desc{n.graph().In(a), n.graph().In(b),
+                                                           n.graph().Out(y)};
   return n.graph().Add(type, desc);
 }
 
@@ -71,17 +72,18 @@ Status Pack(Lowering& n, const View& x, View* y) {
 
 Status Fill(Lowering& n, DataType type, const Shape& shape, double value, View* y) {
   *y = n.New(type, shape);
-  const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC desc{
-      n.graph().Out(y), static_cast<DML_TENSOR_DATA_TYPE>(type), Scalar(type, value)};
+  const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC desc{n.graph().Out(y), static_cast<DML_TENSOR_DATA_TYPE>(type),
+                                                   Scalar(type, value)};
   return n.graph().Add(DML_OPERATOR_FILL_VALUE_CONSTANT, desc);
 }
 
-Status Reduce(Lowering& n, DML_REDUCE_FUNCTION function, const View& x, std::span<const uint32_t> axes, View* y) {
+Status Reduce(Lowering& n, DML_REDUCE_FUNCTION function, const View& x, std::span<const uint32_t> axes,
+              View* y) {
   Shape shape = ShapeOf(x);
   for (const uint32_t axis : axes) shape[axis] = 1;
   *y = n.New(x.type, shape);
-  const DML_REDUCE_OPERATOR_DESC desc{function, n.graph().In(x), n.graph().Out(y), static_cast<UINT>(axes.size()),
-                                      axes.data()};
+  const DML_REDUCE_OPERATOR_DESC desc{function, n.graph().In(x), n.graph().Out(y),
+                                      static_cast<UINT>(axes.size()), axes.data()};
   return n.graph().Add(DML_OPERATOR_REDUCE, desc);
 }
 

@@ -21,7 +21,8 @@ Status Cast(Lowering& n, const View& x, DataType type, View* y);
 // Packs what is strided; nothing is done for what is packed.
 Status Pack(Lowering& n, const View& x, View* y);
 Status Fill(Lowering& n, DataType type, const Shape& shape, double value, View* y);
-Status Reduce(Lowering& n, DML_REDUCE_FUNCTION function, const View& x, std::span<const uint32_t> axes, View* y);
+Status Reduce(Lowering& n, DML_REDUCE_FUNCTION function, const View& x, std::span<const uint32_t> axes,
+              View* y);
 
 // Inputs i and j, broadcast to each other.
 Status BroadcastInputs(Lowering& n, size_t i, size_t j, View* a, View* b, Shape* shape);

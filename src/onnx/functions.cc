@@ -65,16 +65,18 @@ class Inliner {
       return {};
     }
     if (depth > kMaxCalls || storage_.size() > kMaxInlined) {
-      return InvalidArgument("function ", function->name.substr(0, 80), " calls too many functions, or itself");
+      return InvalidArgument("function ", function->name.substr(0, 80),
+                             " calls too many functions, or itself");
     }
     return Inline(node, *function, depth);
   }
 
  private:
   const FunctionProto* Find(const NodeProto& node) const {
-    const auto found = std::find_if(model_.functions.begin(), model_.functions.end(), [&](const FunctionProto& function) {
-      return function.name == node.type && function.domain == node.domain;
-    });
+    const auto found =
+        std::find_if(model_.functions.begin(), model_.functions.end(), [&](const FunctionProto& function) {
+          return function.name == node.type && function.domain == node.domain;
+        });
     return found == model_.functions.end() ? nullptr : &*found;
   }
 
@@ -86,7 +88,8 @@ class Inliner {
         if (!output.empty()) names[output] = prefix + output;
       }
     }
-    for (size_t i = 0; i < function.inputs.size(); ++i) names[function.inputs[i]] = i < call.inputs.size() ? call.inputs[i] : "";
+    for (size_t i = 0; i < function.inputs.size(); ++i)
+      names[function.inputs[i]] = i < call.inputs.size() ? call.inputs[i] : "";
     for (size_t i = 0; i < function.outputs.size() && i < call.outputs.size(); ++i) {
       if (!call.outputs[i].empty()) names[function.outputs[i]] = call.outputs[i];
     }

@@ -83,8 +83,8 @@ Status GraphBuilder::AddNode(const DML_OPERATOR_DESC& desc) {
   }
   Status status;
   Node node;
-  const bool nothing_to_do =
-      std::any_of(outputs.begin(), outputs.end(), [](const View* view) { return view != nullptr && view->empty(); });
+  const bool nothing_to_do = std::any_of(outputs.begin(), outputs.end(),
+                                         [](const View* view) { return view != nullptr && view->empty(); });
   if (!nothing_to_do) {
     status = empty_input ? InvalidArgument("an input without elements") : maker_.Make(desc, &node.op);
     // The model may be valid all the same: a type or a number of dimensions that DirectML does not have.
@@ -96,13 +96,15 @@ Status GraphBuilder::AddNode(const DML_OPERATOR_DESC& desc) {
   if (nothing_to_do || !status.ok()) return status;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] == nullptr) continue;
-    outputs[i]->source = {Source::Kind::kNode, static_cast<uint32_t>(nodes_.size()), static_cast<uint32_t>(i)};
+    outputs[i]->source = {Source::Kind::kNode, static_cast<uint32_t>(nodes_.size()),
+                          static_cast<uint32_t>(i)};
   }
   node.origin = origin_;
   node.inputs = inputs;
   // By their kind: a constant that is owned for one operator is none for the three others.
   if (!TakesOwned(desc.Type)) {
-    for (Source& source : node.inputs) source.output = source.kind == Source::Kind::kConstant ? 1 : source.output;
+    for (Source& source : node.inputs)
+      source.output = source.kind == Source::Kind::kConstant ? 1 : source.output;
   }
   nodes_.push_back(std::move(node));
   return {};
@@ -136,8 +138,8 @@ void GraphBuilder::Describe(std::span<const Source> outputs, Description* out) c
     const auto [found, added] = graph_inputs.try_emplace(source, static_cast<UINT>(out->inputs.size()));
     if (added) {
       const bool constant = source.kind == Source::Kind::kConstant;
-      out->inputs.push_back({constant ? kAbsent : inputs_[source.index],
-                             constant ? &constants_[source.index] : nullptr});
+      out->inputs.push_back(
+          {constant ? kAbsent : inputs_[source.index], constant ? &constants_[source.index] : nullptr});
     }
     out->input_edges.push_back({found->second, node, slot, nullptr});
   };

@@ -1,5 +1,5 @@
-// A DirectML graph in the making. Operators are created as they are added; nodes that nobody turns out to need are
-// left out of the description.
+// A DirectML graph in the making. Operators are created as they are added; nodes that nobody turns out to
+// need are left out of the description.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ struct Source {
   auto operator<=>(const Source&) const = default;
 };
 
-// How an operator sees them. Whatever the strides, they reach no further than the packed tensor that was written.
+// How an operator sees them. Whatever the strides, they reach no further than the packed tensor that was
+// written.
 struct View {
   Source source;
   DataType type = DataType::kUnknown;
@@ -72,8 +73,8 @@ class GraphBuilder {
   ValueId ValueOf(const Source& input) const { return inputs_[input.index]; }
   Source Constant(const Tensor& tensor);
 
-  // For the fields of a description, in their order, which is the order of bindings. Null for null. Pointers are
-  // valid until the node is added.
+  // For the fields of a description, in their order, which is the order of bindings. Null for null. Pointers
+  // are valid until the node is added.
   const DML_TENSOR_DESC* In(const View* view);
   const DML_TENSOR_DESC* In(const View& view) { return In(&view); }
   const DML_TENSOR_DESC* InArray(std::span<const View> views);
@@ -92,7 +93,7 @@ class GraphBuilder {
   // Everything that the outputs need, in DirectML's form. The builder stays as it is.
   struct Description {
     struct GraphInput {
-      ValueId value = kAbsent;          // or
+      ValueId value = kAbsent;           // or
       const Tensor* constant = nullptr;  // OWNED_BY_DML
     };
     std::vector<GraphInput> inputs;

@@ -105,7 +105,8 @@ Status Split(HostCall& call) {
   std::vector<int64_t> sizes = call.Has(1) ? ToInts(call.In(1)) : call.Ints("split");
   const auto parts = static_cast<int64_t>(call.outputs.size());
   const int64_t size = x.shape[axis];
-  for (int64_t i = 0; sizes.size() < call.outputs.size() && !call.Has(1) && !call.HasAttribute("split"); ++i) {
+  for (int64_t i = 0; sizes.size() < call.outputs.size() && !call.Has(1) && !call.HasAttribute("split");
+       ++i) {
     const int64_t most = (size + parts - 1) / parts;
     sizes.push_back(std::clamp<int64_t>(size - i * most, 0, most));
   }
@@ -150,7 +151,8 @@ Status Concat(HostCall& call) {
   for (size_t i = 0; i < call.inputs(); ++i) {
     if (!call.Has(i)) return InvalidArgument("input ", i, " is left out");
     onnx::Shape other = call.In(i).shape;
-    if (other.size() != shape.size() || call.In(i).type != call.In(0).type) return InvalidArgument("input ", i, " does not fit input 0");
+    if (other.size() != shape.size() || call.In(i).type != call.In(0).type)
+      return InvalidArgument("input ", i, " does not fit input 0");
     shape[axis] += other[axis];
     other[axis] = shape[axis];
     if (other != shape) return InvalidArgument("input ", i, " has shape ", ShapeToString(call.In(i).shape));
@@ -180,7 +182,8 @@ Status Gather(HostCall& call) {
   shape.insert(shape.end(), x.shape.begin() + axis + 1, x.shape.end());
   ANYDML_RETURN_IF_ERROR(CheckMovable(x, shape));
   const int64_t rows = ElementCount(std::span(x.shape).first(axis)).value_or(0);
-  const size_t bytes = static_cast<size_t>(ElementCount(std::span(x.shape).subspan(axis + 1)).value_or(0)) * (BitsOf(x.type) / 8);
+  const size_t bytes = static_cast<size_t>(ElementCount(std::span(x.shape).subspan(axis + 1)).value_or(0)) *
+                       (BitsOf(x.type) / 8);
   const int64_t size = x.shape[axis];
   std::byte* target = nullptr;
   call.outputs[0] = MakeTensor(x.type, shape, &target);
@@ -209,7 +212,8 @@ Status Where(HostCall& call) {
     for (size_t d = 0; d < given.size(); ++d) walk.strides[ahead + d] = given[d] == 1 ? 0 : strides[d];
     ANYDML_RETURN_IF_ERROR(Copy(call.In(i), walk, &full[i]));
   }
-  if (full[1].type != full[2].type || full[0].type != ElementType::kBool) return InvalidArgument("types that do not go together");
+  if (full[1].type != full[2].type || full[0].type != ElementType::kBool)
+    return InvalidArgument("types that do not go together");
   const size_t width = BitsOf(full[1].type) / 8;
   std::byte* target = nullptr;
   call.outputs[0] = MakeTensor(full[1].type, shape, &target);
@@ -231,7 +235,8 @@ Status ConstantOfShape(HostCall& call) {
   if (given == nullptr) return {};
   const size_t width = BitsOf(given->type) / 8;
   if (width == 0 || given->data.size() != width) return Unsupported("this value on the host");
-  for (int64_t i = 0; i < *count; ++i) std::memcpy(target + static_cast<size_t>(i) * width, given->data.data(), width);
+  for (int64_t i = 0; i < *count; ++i)
+    std::memcpy(target + static_cast<size_t>(i) * width, given->data.data(), width);
   return {};
 }
 
@@ -248,7 +253,8 @@ Status NonZero(HostCall& call) {
   for (size_t d = 0; d < x.shape.size(); ++d) {
     for (const size_t at : found) coordinates.push_back(static_cast<int64_t>(at) / strides[d] % x.shape[d]);
   }
-  call.outputs[0] = Int64Tensor({static_cast<int64_t>(x.shape.size()), static_cast<int64_t>(found.size())}, coordinates);
+  call.outputs[0] =
+      Int64Tensor({static_cast<int64_t>(x.shape.size()), static_cast<int64_t>(found.size())}, coordinates);
   return {};
 }
 

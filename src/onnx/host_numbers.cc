@@ -1,5 +1,5 @@
-// Arithmetic on the host: integers of 64 bits that are wrapped at the end, floating-point numbers as double that are rounded
-// once, which is what a single operation in their own type gives.
+// Arithmetic on the host: integers of 64 bits that are wrapped at the end, floating-point numbers as double
+// that are rounded once, which is what a single operation in their own type gives.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -17,7 +17,8 @@ std::vector<size_t> Positions(const onnx::Shape& input, const onnx::Shape& shape
   for (size_t& position : positions) {
     size_t offset = 0;
     for (size_t i = 0; i < input.size(); ++i) {
-      offset = offset * static_cast<size_t>(input[i]) + static_cast<size_t>(input[i] == 1 ? 0 : at[ahead + i]);
+      offset =
+          offset * static_cast<size_t>(input[i]) + static_cast<size_t>(input[i] == 1 ? 0 : at[ahead + i]);
     }
     position = offset;
     for (size_t i = shape.size(); i-- > 0 && ++at[i] == shape[i];) at[i] = 0;
@@ -27,7 +28,8 @@ std::vector<size_t> Positions(const onnx::Shape& input, const onnx::Shape& shape
 
 Status ResultShape(const HostCall& call, onnx::Shape* shape) {
   *shape = call.In(0).shape;
-  for (size_t i = 1; i < call.inputs(); ++i) ANYDML_RETURN_IF_ERROR(BroadcastShape(*shape, call.In(i).shape, shape));
+  for (size_t i = 1; i < call.inputs(); ++i)
+    ANYDML_RETURN_IF_ERROR(BroadcastShape(*shape, call.In(i).shape, shape));
   const std::optional<int64_t> count = ElementCount(*shape);
   return count && *count <= kMaxHostElements ? Status() : Unsupported("a large result on the host");
 }
@@ -102,7 +104,8 @@ Status Binary(HostCall& call) {
     const std::vector<size_t> positions = Positions(call.In(i).shape, shape);
     if (i == 0) result.resize(positions.size());
     for (size_t j = 0; j < positions.size(); ++j) {
-      result[j] = i == 0 ? values[positions[j]] : Integer(type, result[j], values[positions[j]], truncate, is_unsigned);
+      result[j] = i == 0 ? values[positions[j]]
+                         : Integer(type, result[j], values[positions[j]], truncate, is_unsigned);
     }
   }
   call.outputs[0] = FromInts(element, shape, result);
@@ -114,13 +117,18 @@ Status Compare(HostCall& call) {
   onnx::Shape shape;
   ANYDML_RETURN_IF_ERROR(ResultShape(call, &shape));
   const std::string& type = call.proto().type;
-  const std::vector<size_t> left = Positions(call.In(0).shape, shape), right = Positions(call.In(1).shape, shape);
+  const std::vector<size_t> left = Positions(call.In(0).shape, shape),
+                            right = Positions(call.In(1).shape, shape);
   std::vector<int64_t> result(left.size());
   const auto compare = [&](const auto& a, const auto& b) {
     for (size_t i = 0; i < left.size(); ++i) {
       const auto x = a[left[i]];
       const auto y = b[right[i]];
-      result[i] = type == "Equal" ? x == y : type == "Less" ? x < y : type == "Greater" ? x > y : type == "LessOrEqual" ? x <= y : x >= y;
+      result[i] = type == "Equal"         ? x == y
+                  : type == "Less"        ? x < y
+                  : type == "Greater"     ? x > y
+                  : type == "LessOrEqual" ? x <= y
+                                          : x >= y;
     }
   };
   // UINT64 above INT64_MAX would compare wrong; nothing counts that far.
@@ -138,7 +146,8 @@ Status Unary(HostCall& call) {
     std::vector<int64_t> values = ToInts(x);
     for (int64_t& value : values) {
       if (type == "Neg") value = static_cast<int64_t>(-static_cast<uint64_t>(value));
-      if (type == "Abs" && value < 0 && x.type != ElementType::kUInt64) value = static_cast<int64_t>(-static_cast<uint64_t>(value));
+      if (type == "Abs" && value < 0 && x.type != ElementType::kUInt64)
+        value = static_cast<int64_t>(-static_cast<uint64_t>(value));
       if (type == "Not") value = value == 0;
       if (type == "Sign") value = value > 0 ? 1 : value < 0 ? -1 : 0;
     }
@@ -147,17 +156,28 @@ Status Unary(HostCall& call) {
   }
   std::vector<double> values = ToDoubles(x);
   for (double& value : values) {
-    if (type == "Neg") value = -value;
-    else if (type == "Abs") value = std::abs(value);
-    else if (type == "Sqrt") value = std::sqrt(value);
-    else if (type == "Floor") value = std::floor(value);
-    else if (type == "Ceil") value = std::ceil(value);
-    else if (type == "Round") value = std::nearbyint(value);
-    else if (type == "Exp") value = std::exp(value);
-    else if (type == "Log") value = std::log(value);
-    else if (type == "Reciprocal") value = 1 / value;
-    else if (type == "Sign") value = value > 0 ? 1 : value < 0 ? -1 : value;
-    else return Unsupported("on the host");
+    if (type == "Neg")
+      value = -value;
+    else if (type == "Abs")
+      value = std::abs(value);
+    else if (type == "Sqrt")
+      value = std::sqrt(value);
+    else if (type == "Floor")
+      value = std::floor(value);
+    else if (type == "Ceil")
+      value = std::ceil(value);
+    else if (type == "Round")
+      value = std::nearbyint(value);
+    else if (type == "Exp")
+      value = std::exp(value);
+    else if (type == "Log")
+      value = std::log(value);
+    else if (type == "Reciprocal")
+      value = 1 / value;
+    else if (type == "Sign")
+      value = value > 0 ? 1 : value < 0 ? -1 : value;
+    else
+      return Unsupported("on the host");
   }
   call.outputs[0] = FromDoubles(x.type, x.shape, values);
   return {};
@@ -169,17 +189,21 @@ Status Cast(HostCall& call) {
   if (!IsNumber(target)) return Unsupported("to ", Name(target));
   const Tensor& x = call.In(0);
   const bool as_numbers = IsFloat(x.type) || (IsFloat(target) && x.type == ElementType::kUInt64);
-  call.outputs[0] = as_numbers ? FromDoubles(target, x.shape, ToDoubles(x)) : FromInts(target, x.shape, ToInts(x));
+  call.outputs[0] =
+      as_numbers ? FromDoubles(target, x.shape, ToDoubles(x)) : FromInts(target, x.shape, ToInts(x));
   return {};
 }
 
 Status Reduce(HostCall& call) {
   ANYDML_RETURN_IF_ERROR(CheckNumbers(call));
   const Tensor& x = call.In(0);
-  if (IsFloat(x.type)) return Unsupported("on the host");  // the device's order of additions is the one that counts
+  if (IsFloat(x.type))
+    return Unsupported("on the host");  // the device's order of additions is the one that counts
   const std::string& type = call.proto().type;
   const bool as_input = call.version() >= (type == "ReduceSum" ? 13 : 18);
-  const std::vector<int64_t> given = !as_input ? call.Ints("axes") : call.Has(1) ? ToInts(call.In(1)) : std::vector<int64_t>();
+  const std::vector<int64_t> given = !as_input     ? call.Ints("axes")
+                                     : call.Has(1) ? ToInts(call.In(1))
+                                                   : std::vector<int64_t>();
   if (given.empty() && call.Int("noop_with_empty_axes", 0) != 0) {
     call.outputs[0] = x;
     return {};
@@ -197,10 +221,14 @@ Status Reduce(HostCall& call) {
   if (values.empty()) return Unsupported("of no elements");
   std::vector<int64_t> result(static_cast<size_t>(*ElementCount(reduced)));
   std::vector<bool> started(result.size(), false);
-  const std::string step = type == "ReduceSum" ? "Add" : type == "ReduceProd" ? "Mul" : type == "ReduceMax" ? "Max" : "Min";
+  const std::string step = type == "ReduceSum"    ? "Add"
+                           : type == "ReduceProd" ? "Mul"
+                           : type == "ReduceMax"  ? "Max"
+                                                  : "Min";
   for (size_t i = 0; i < values.size(); ++i) {
     int64_t& sum = result[targets[i]];
-    sum = started[targets[i]] ? Integer(step, sum, values[i], false, x.type == ElementType::kUInt64) : values[i];
+    sum = started[targets[i]] ? Integer(step, sum, values[i], false, x.type == ElementType::kUInt64)
+                              : values[i];
     started[targets[i]] = true;
   }
   call.outputs[0] = FromInts(x.type, result_shape, result);
@@ -239,11 +267,14 @@ Status Range(HostCall& call) {
     if (call.In(i).count() != 1) return InvalidArgument("start, limit and delta are scalars");
   }
   const ElementType type = call.In(0).type;
-  const double start = ToDoubles(call.In(0))[0], limit = ToDoubles(call.In(1))[0], delta = ToDoubles(call.In(2))[0];
+  const double start = ToDoubles(call.In(0))[0], limit = ToDoubles(call.In(1))[0],
+               delta = ToDoubles(call.In(2))[0];
   const double count = std::ceil((limit - start) / delta);
-  if (delta == 0 || !(count <= static_cast<double>(kMaxHostElements))) return Unsupported("a long range on the host");
+  if (delta == 0 || !(count <= static_cast<double>(kMaxHostElements)))
+    return Unsupported("a long range on the host");
   std::vector<double> values;
-  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) values.push_back(start + static_cast<double>(i) * delta);
+  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i)
+    values.push_back(start + static_cast<double>(i) * delta);
   call.outputs[0] = FromDoubles(type, {static_cast<int64_t>(values.size())}, values);
   return {};
 }

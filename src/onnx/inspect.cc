@@ -37,7 +37,8 @@ void CountOperators(const Program& program, ModelReport* report, std::set<std::s
     const std::string name = StrCat(domain, node.proto->type.substr(0, 80), "-", node.version);
     ++report->operators[name];
     const bool control = node.proto->type == "If" || node.proto->type == "Loop";
-    if (!control && FindOperator(node.proto->domain, node.proto->type) == nullptr && unknown->insert(name).second) {
+    if (!control && FindOperator(node.proto->domain, node.proto->type) == nullptr &&
+        unknown->insert(name).second) {
       report->unsupported.push_back(StrCat("unsupported: ", name, ": no such operator is known"));
     }
     for (const auto& [attribute, body] : node.bodies) CountOperators(*body, report, unknown);

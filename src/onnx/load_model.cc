@@ -61,13 +61,14 @@ class FolderFiles final : public ExternalFiles {
   }
 
  private:
-  // Links count as what they point to: a model's folder that is a link itself is fine, a file in it that leads
-  // outside is not.
+  // Links count as what they point to: a model's folder that is a link itself is fine, a file in it that
+  // leads outside is not.
   Status Resolve(const std::string& location, std::filesystem::path* out) const {
     std::error_code error;
     const std::filesystem::path given(location);
     if (location.empty() || given.is_absolute() || location.find('\0') != std::string::npos) {
-      return InvalidArgument("external data in \"", location.substr(0, 80), "\"; a path relative to the model is allowed");
+      return InvalidArgument("external data in \"", location.substr(0, 80),
+                             "\"; a path relative to the model is allowed");
     }
     const std::filesystem::path folder =
         std::filesystem::canonical(folder_.empty() ? std::filesystem::path(".") : folder_, error);
@@ -76,7 +77,8 @@ class FolderFiles final : public ExternalFiles {
     if (error) return InvalidArgument("external data \"", location.substr(0, 80), "\": ", error.message());
     const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
     if (end != folder.end()) {
-      return InvalidArgument("external data in \"", location.substr(0, 80), "\", which is outside of the model's folder");
+      return InvalidArgument("external data in \"", location.substr(0, 80),
+                             "\", which is outside of the model's folder");
     }
     *out = path;
     return {};

@@ -1,4 +1,5 @@
-// One node of a model on its way to operators of DirectML: what the functions of the operator table are given.
+// One node of a model on its way to operators of DirectML: what the functions of the operator table are
+// given.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct OperatorRow;
 class Lowering : public NodeFacts {
  public:
   // `inputs` are null where they are absent, `host` where values are not known.
-  Lowering(const ProgramNode& node, const OperatorRow& row, GraphBuilder* graph, std::vector<const TraceValue*> inputs,
-           std::vector<std::optional<Tensor>> host)
+  Lowering(const ProgramNode& node, const OperatorRow& row, GraphBuilder* graph,
+           std::vector<const TraceValue*> inputs, std::vector<std::optional<Tensor>> host)
       : NodeFacts(*node.proto, node.version),
         row_(row),
         graph_(*graph),
@@ -42,7 +43,9 @@ class Lowering : public NodeFacts {
   size_t inputs() const { return inputs_.size(); }
   bool Has(size_t input) const { return input < inputs_.size() && inputs_[input] != nullptr; }
   size_t outputs() const { return results_.size(); }
-  bool Wants(size_t output) const { return output < node_.outputs.size() && node_.outputs[output] != kAbsent; }
+  bool Wants(size_t output) const {
+    return output < node_.outputs.size() && node_.outputs[output] != kAbsent;
+  }
 
   ElementType type(size_t input) const { return inputs_[input]->type; }
   DataType dml_type(size_t input) const { return DmlType(type(input)); }
@@ -108,7 +111,7 @@ struct OperatorRow {
   Status (*evaluate)(HostCall& call);  // null: only DirectML computes it
   int parameter = 0;                   // what rows of one function differ in, often a DML_OPERATOR_TYPE
   bool forwards = false;               // the output has the bytes of input 0
-  bool on_host = false;                // its results' sizes depend on data: the host computes it between two parts
+  bool on_host = false;  // its results' sizes depend on data: the host computes it between two parts
 };
 
 // Null when there is none. Versions are the functions' business.

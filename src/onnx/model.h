@@ -44,8 +44,8 @@ struct Attribute {
 
 struct NodeProto {
   std::string name;
-  std::string type;    // "Conv"
-  std::string domain;  // "" for ai.onnx
+  std::string type;                 // "Conv"
+  std::string domain;               // "" for ai.onnx
   std::vector<std::string> inputs;  // "" where an optional one is left out
   std::vector<std::string> outputs;
   std::vector<Attribute> attributes;
@@ -60,8 +60,8 @@ struct ValueProto {
   ValueKind kind = ValueKind::kTensor;
   ElementType type = ElementType::kUndefined;
   bool has_shape = false;
-  Shape shape;                            // -1 where a size is not known before the model runs
-  std::vector<std::string> symbols;       // the names of such sizes; "" for others
+  Shape shape;                       // -1 where a size is not known before the model runs
+  std::vector<std::string> symbols;  // the names of such sizes; "" for others
 };
 
 struct GraphProto {

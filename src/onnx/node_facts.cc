@@ -76,7 +76,8 @@ Status ResolveReshape(const Shape& from, std::span<const int64_t> wanted, bool a
   size_t open = shape.size();
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0 && !allow_zero) {
-      if (i >= from.size()) return InvalidArgument("shape ", ShapeToString(wanted), " keeps a size that is not there");
+      if (i >= from.size())
+        return InvalidArgument("shape ", ShapeToString(wanted), " keeps a size that is not there");
       shape[i] = from[i];
     }
     if (shape[i] == -1 && open == shape.size()) {
@@ -100,7 +101,8 @@ Status ResolveReshape(const Shape& from, std::span<const int64_t> wanted, bool a
 }
 
 Status ResolveSlice(const Shape& shape, std::span<const int64_t> starts, std::span<const int64_t> ends,
-                    std::span<const int64_t> axes, std::span<const int64_t> steps, std::vector<SliceRange>* out) {
+                    std::span<const int64_t> axes, std::span<const int64_t> steps,
+                    std::vector<SliceRange>* out) {
   out->clear();
   for (const int64_t size : shape) out->push_back({0, 1, size});
   if (ends.size() != starts.size() || (!axes.empty() && axes.size() != starts.size()) ||
@@ -109,7 +111,8 @@ Status ResolveSlice(const Shape& shape, std::span<const int64_t> starts, std::sp
   }
   for (size_t i = 0; i < starts.size(); ++i) {
     uint32_t axis = 0;
-    ANYDML_RETURN_IF_ERROR(ResolveAxis(axes.empty() ? static_cast<int64_t>(i) : axes[i], shape.size(), &axis));
+    ANYDML_RETURN_IF_ERROR(
+        ResolveAxis(axes.empty() ? static_cast<int64_t>(i) : axes[i], shape.size(), &axis));
     const int64_t size = shape[axis];
     const int64_t step = steps.empty() ? 1 : steps[i];
     if (step == 0) return InvalidArgument("a step is 0");

@@ -52,6 +52,7 @@ struct SliceRange {
   int64_t count = 0;
 };
 Status ResolveSlice(const Shape& shape, std::span<const int64_t> starts, std::span<const int64_t> ends,
-                    std::span<const int64_t> axes, std::span<const int64_t> steps, std::vector<SliceRange>* out);
+                    std::span<const int64_t> axes, std::span<const int64_t> steps,
+                    std::vector<SliceRange>* out);
 
 }  // namespace anydml::onnx

@@ -12,9 +12,9 @@ const OperatorRow* FindOperator(std::string_view domain, std::string_view name) 
     std::map<Key, const OperatorRow*> all;
     for (const auto family :
          {ElementOperators(), ActivationOperators(), ShapeOperators(), MoveOperators(), MatrixOperators(),
-          ConvolutionOperators(), PoolingOperators(), NormalizationOperators(), ReductionOperators(), IndexOperators(),
-          QuantizationOperators(), ResizeOperators(), RecurrentOperators(), GenerateOperators(),
-          LossOperators(), RegionOperators(), SelectOperators()}) {
+          ConvolutionOperators(), PoolingOperators(), NormalizationOperators(), ReductionOperators(),
+          IndexOperators(), QuantizationOperators(), ResizeOperators(), RecurrentOperators(),
+          GenerateOperators(), LossOperators(), RegionOperators(), SelectOperators()}) {
       for (const OperatorRow& row : family) all[{row.domain, row.name}] = &row;
     }
     return all;

@@ -29,9 +29,11 @@ Status PRelu(Lowering& n) {
   const View slope = Broadcast(n.In(1), n.shape(0));
   Shape shape;
   ANYDML_RETURN_IF_ERROR(BroadcastShape(n.shape(0), n.shape(1), &shape));
-  if (shape != n.shape(0)) return InvalidArgument("slope ", ShapeToString(n.shape(1)), " does not fit the input");
+  if (shape != n.shape(0))
+    return InvalidArgument("slope ", ShapeToString(n.shape(1)), " does not fit the input");
   View y = n.New(x.type, n.shape(0));
-  const DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(slope), n.graph().Out(&y)};
+  const DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(slope),
+                                                             n.graph().Out(&y)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ACTIVATION_PARAMETERIZED_RELU, desc));
   n.Return(0, y, n.type(0), n.shape(0));
   return {};
@@ -53,7 +55,8 @@ Status TanhGelu(Lowering& n, const View& x, View* y) {
   constexpr float kRoot = 0.7978845608f;
   View square, factor, inner, tanh, half;
   ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, x, &square));
-  ANYDML_RETURN_IF_ERROR(Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, square, &factor, 0.044715f * kRoot, kRoot));
+  ANYDML_RETURN_IF_ERROR(
+      Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, square, &factor, 0.044715f * kRoot, kRoot));
   ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, x, factor, &inner));
   ANYDML_RETURN_IF_ERROR(Activate(n, DML_OPERATOR_ACTIVATION_TANH, inner, &tanh));
   ANYDML_RETURN_IF_ERROR(Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, tanh, &half, 0.5f, 0.5f));

@@ -19,9 +19,12 @@ Status Resolve(Lowering& n, size_t filter, bool transposed, Convolution* out) {
     return InvalidArgument("input ", ShapeToString(x), " and filter ", ShapeToString(w));
   }
   const int64_t groups = n.Int("group", 1);
-  const int64_t channels = transposed ? w[0] : groups > 0 && w[1] <= INT32_MAX ? w[1] * std::min<int64_t>(groups, INT32_MAX) : 0;
+  const int64_t channels = transposed                        ? w[0]
+                           : groups > 0 && w[1] <= INT32_MAX ? w[1] * std::min<int64_t>(groups, INT32_MAX)
+                                                             : 0;
   if (groups < 1 || groups > INT32_MAX || channels != x[1]) {
-    return InvalidArgument("group is ", groups, " for input ", ShapeToString(x), " and filter ", ShapeToString(w));
+    return InvalidArgument("group is ", groups, " for input ", ShapeToString(x), " and filter ",
+                           ShapeToString(w));
   }
   std::vector<int64_t> kernel(w.begin() + 2, w.end());
   const std::span<const int64_t> spatial = std::span(x).subspan(2);
@@ -111,8 +114,8 @@ Status QLinearConv(Lowering& n) {
   const View x = WithHeight(n.In(0));
   const View w = WithHeight(n.In(3));
   const size_t rank = x.rank();
-  const Parameter x_scale(n, 1, rank), x_zero(n, 2, rank), w_scale(n, 4, rank), w_zero(n, 5, rank), bias(n, 8, rank),
-      y_scale(n, 6, rank), y_zero(n, 7, rank);
+  const Parameter x_scale(n, 1, rank), x_zero(n, 2, rank), w_scale(n, 4, rank), w_zero(n, 5, rank),
+      bias(n, 8, rank), y_scale(n, 6, rank), y_zero(n, 7, rank);
   View y = OutputOf(n, c, n.dml_type(7));
   const DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC desc{n.graph().In(x),
                                                             n.graph().In(x_scale.use),

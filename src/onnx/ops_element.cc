@@ -104,12 +104,14 @@ Status LowerPow(Lowering& n) {
   if (exponent != nullptr && exponent->count() == 1) {
     y = n.New(n.dml_type(0), shape);
     const auto number = static_cast<float>(ToDoubles(*exponent)[0]);
-    const DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC desc{n.graph().In(a), n.graph().Out(&y), nullptr, number};
+    const DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC desc{n.graph().In(a), n.graph().Out(&y), nullptr,
+                                                           number};
     ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_CONSTANT_POW, desc));
   } else {
     if (BitSize(b.type) == 64) ANYDML_RETURN_IF_ERROR(Cast(n, b, DataType::kFloat32, &b));
     y = n.New(n.dml_type(0), shape);
-    const DML_ELEMENT_WISE_POW_OPERATOR_DESC desc{n.graph().In(a), n.graph().In(b), n.graph().Out(&y), nullptr};
+    const DML_ELEMENT_WISE_POW_OPERATOR_DESC desc{n.graph().In(a), n.graph().In(b), n.graph().Out(&y),
+                                                  nullptr};
     ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_POW, desc));
   }
   n.Return(0, y, n.type(0), shape);
@@ -220,7 +222,8 @@ Status LowerClip(Lowering& n) {
   const View x = n.In(0);
   View y;
   const bool attributes = n.version() < 11;
-  const bool varies = !attributes && ((n.Has(1) && n.IfConstant(1) == nullptr) || (n.Has(2) && n.IfConstant(2) == nullptr));
+  const bool varies =
+      !attributes && ((n.Has(1) && n.IfConstant(1) == nullptr) || (n.Has(2) && n.IfConstant(2) == nullptr));
   for (const size_t bound : {1, 2}) {
     if (n.Has(bound) && ElementCount(n.shape(bound)) != 1) {
       return InvalidArgument("a bound has shape ", ShapeToString(n.shape(bound)), "; a scalar is allowed");
@@ -246,8 +249,8 @@ Status LowerClip(Lowering& n) {
     if (n.Has(2)) max = ScalarBits(*n.IfConstant(2), 0);
   }
   y = n.New(x.type, n.shape(0));
-  const DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), nullptr,
-                                                  static_cast<DML_TENSOR_DATA_TYPE>(x.type), min, max};
+  const DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC desc{
+      n.graph().In(x), n.graph().Out(&y), nullptr, static_cast<DML_TENSOR_DATA_TYPE>(x.type), min, max};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_CLIP1, desc));
   n.Return(0, y, n.type(0), n.shape(0));
   return {};

@@ -14,8 +14,9 @@ Status ConstantOfShape(Lowering& n) {
   const Tensor* const given = n.TensorOf("value");
   const ElementType type = given != nullptr ? given->type : ElementType::kFloat;
   View y = n.New(DmlType(type), shape);
-  const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC desc{n.graph().Out(&y), static_cast<DML_TENSOR_DATA_TYPE>(y.type),
-                                                   given != nullptr ? ScalarBits(*given, 0) : DML_SCALAR_UNION{}};
+  const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC desc{
+      n.graph().Out(&y), static_cast<DML_TENSOR_DATA_TYPE>(y.type),
+      given != nullptr ? ScalarBits(*given, 0) : DML_SCALAR_UNION{}};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_FILL_VALUE_CONSTANT, desc));
   n.Return(0, y, type, shape);
   return {};
@@ -24,12 +25,14 @@ Status ConstantOfShape(Lowering& n) {
 // start, limit, delta
 Status Range(Lowering& n) {
   const std::vector<double> start = n.HostDoubles(0), limit = n.HostDoubles(1), delta = n.HostDoubles(2);
-  if (start.size() != 1 || limit.size() != 1 || delta.size() != 1 || delta[0] == 0) return InvalidArgument("no range");
+  if (start.size() != 1 || limit.size() != 1 || delta.size() != 1 || delta[0] == 0)
+    return InvalidArgument("no range");
   const double count = std::ceil((limit[0] - start[0]) / delta[0]);
   if (!(count < 0x1p40)) return InvalidArgument("a range of ", count, " elements");
   const Shape shape = {count > 0 ? static_cast<int64_t>(count) : 0};
   View y = n.New(n.dml_type(0), shape);
-  const DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC desc{n.graph().Out(&y), static_cast<DML_TENSOR_DATA_TYPE>(y.type),
+  const DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC desc{n.graph().Out(&y),
+                                                   static_cast<DML_TENSOR_DATA_TYPE>(y.type),
                                                    ScalarBits(*n.Host(0), 0), ScalarBits(*n.Host(2), 0)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_FILL_VALUE_SEQUENCE, desc));
   n.Return(0, y, n.type(0), shape);
@@ -52,11 +55,13 @@ Status EyeLike(Lowering& n) {
 Status Trilu(Lowering& n) {
   if (n.rank(0) < 2) return InvalidArgument("the input has rank ", n.rank(0));
   const std::vector<int64_t> given = n.HostInts(1);
-  const int64_t k = std::min<int64_t>(std::max<int64_t>(given.empty() ? 0 : given[0], INT32_MIN + 1), INT32_MAX - 1);
+  const int64_t k =
+      std::min<int64_t>(std::max<int64_t>(given.empty() ? 0 : given[0], INT32_MIN + 1), INT32_MAX - 1);
   const bool upper = n.Int("upper", 1) != 0;
   const Shape& full = n.shape(0);
   // Matrices one after the other, whatever the dimensions in front.
-  const Shape shape = {ElementCount(std::span(full).first(full.size() - 2)).value_or(0), full[full.size() - 2], full.back()};
+  const Shape shape = {ElementCount(std::span(full).first(full.size() - 2)).value_or(0),
+                       full[full.size() - 2], full.back()};
   const View x = Reshaped(n.In(0), shape);
   View y = n.New(x.type, shape);
   const DML_DIAGONAL_MATRIX1_OPERATOR_DESC desc{n.graph().In(x),

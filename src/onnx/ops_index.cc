@@ -19,7 +19,8 @@ Status Gather(Lowering& n) {
   const View x = AtLeast(n.In(0), rank), indices = AtLeast(n.In(1), rank);
   View y = AtLeast(n.New(x.type, shape), rank);
   const DML_GATHER_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(indices), n.graph().Out(&y),
-                                      static_cast<UINT>(axis + rank - x_shape.size()), static_cast<UINT>(i_shape.size())};
+                                      static_cast<UINT>(axis + rank - x_shape.size()),
+                                      static_cast<UINT>(i_shape.size())};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GATHER, desc));
   n.Return(0, y, n.type(0), shape);
   return {};
@@ -30,7 +31,8 @@ Status GatherElements(Lowering& n) {
   ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("axis", 0), n.rank(0), &axis));
   const View x = n.In(0), indices = n.In(1);
   View y = n.New(x.type, n.shape(1));
-  const DML_GATHER_ELEMENTS_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(indices), n.graph().Out(&y), axis};
+  const DML_GATHER_ELEMENTS_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(indices), n.graph().Out(&y),
+                                               axis};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GATHER_ELEMENTS, desc));
   n.Return(0, y, n.type(0), n.shape(1));
   return {};
@@ -42,7 +44,8 @@ Status GatherNd(Lowering& n) {
   const auto limit = static_cast<int64_t>(std::min(x_shape.size(), i_shape.size()));
   if (batch < 0 || batch >= limit || i_shape.back() < 1 ||
       i_shape.back() + batch > static_cast<int64_t>(x_shape.size())) {
-    return InvalidArgument("indices ", ShapeToString(i_shape), " with batch_dims ", batch, " for data ", ShapeToString(x_shape));
+    return InvalidArgument("indices ", ShapeToString(i_shape), " with batch_dims ", batch, " for data ",
+                           ShapeToString(x_shape));
   }
   Shape shape(i_shape.begin(), i_shape.end() - 1);
   shape.insert(shape.end(), x_shape.begin() + batch + i_shape.back(), x_shape.end());
@@ -61,7 +64,8 @@ Status GatherNd(Lowering& n) {
 }
 
 Status ScatterElements(Lowering& n) {
-  if (n.Text("reduction", "none") != "none") return Unsupported("reduction ", n.Text("reduction", "").substr(0, 20));
+  if (n.Text("reduction", "none") != "none")
+    return Unsupported("reduction ", n.Text("reduction", "").substr(0, 20));
   uint32_t axis = 0;
   ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("axis", 0), n.rank(0), &axis));
   if (ElementCount(n.shape(1)) == 0) {
@@ -70,15 +74,16 @@ Status ScatterElements(Lowering& n) {
   }
   const View x = n.In(0), indices = n.In(1), updates = n.In(2);
   View y = n.New(x.type, n.shape(0));
-  const DML_SCATTER_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(indices), n.graph().In(updates), n.graph().Out(&y),
-                                       axis};
+  const DML_SCATTER_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(indices), n.graph().In(updates),
+                                       n.graph().Out(&y), axis};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_SCATTER_ELEMENTS, desc));
   n.Return(0, y, n.type(0), n.shape(0));
   return {};
 }
 
 Status ScatterNd(Lowering& n) {
-  if (n.Text("reduction", "none") != "none") return Unsupported("reduction ", n.Text("reduction", "").substr(0, 20));
+  if (n.Text("reduction", "none") != "none")
+    return Unsupported("reduction ", n.Text("reduction", "").substr(0, 20));
   if (ElementCount(n.shape(1)) == 0) {
     n.Forward(0, 0, n.shape(0));
     return {};
@@ -86,12 +91,9 @@ Status ScatterNd(Lowering& n) {
   const size_t rank = std::max({size_t{1}, n.rank(0), n.rank(1), n.rank(2)});
   const View x = AtLeast(n.In(0), rank), indices = AtLeast(n.In(1), rank), updates = AtLeast(n.In(2), rank);
   View y = AtLeast(n.New(x.type, n.shape(0)), rank);
-  const DML_SCATTER_ND_OPERATOR_DESC desc{n.graph().In(x),
-                                          n.graph().In(indices),
-                                          n.graph().In(updates),
-                                          n.graph().Out(&y),
-                                          static_cast<UINT>(n.rank(0)),
-                                          static_cast<UINT>(n.rank(1))};
+  const DML_SCATTER_ND_OPERATOR_DESC desc{
+      n.graph().In(x),   n.graph().In(indices),        n.graph().In(updates),
+      n.graph().Out(&y), static_cast<UINT>(n.rank(0)), static_cast<UINT>(n.rank(1))};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_SCATTER_ND, desc));
   n.Return(0, y, n.type(0), n.shape(0));
   return {};
@@ -99,7 +101,8 @@ Status ScatterNd(Lowering& n) {
 
 Status OneHot(Lowering& n) {
   const std::vector<double> depth = n.HostDoubles(1);
-  if (depth.size() != 1 || !(depth[0] >= 0) || depth[0] > UINT32_MAX) return InvalidArgument("depth is no size");
+  if (depth.size() != 1 || !(depth[0] >= 0) || depth[0] > UINT32_MAX)
+    return InvalidArgument("depth is no size");
   uint32_t axis = 0;
   ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("axis", -1), n.rank(0) + 1, &axis));
   Shape one = n.shape(0);
@@ -107,7 +110,8 @@ Status OneHot(Lowering& n) {
   Shape shape = one;
   shape[axis] = static_cast<int64_t>(depth[0]);
   const DataType type = n.dml_type(0);
-  const bool index = type == DataType::kInt32 || type == DataType::kInt64 || type == DataType::kUInt32 || type == DataType::kUInt64;
+  const bool index = type == DataType::kInt32 || type == DataType::kInt64 || type == DataType::kUInt32 ||
+                     type == DataType::kUInt64;
   View indices;
   ANYDML_RETURN_IF_ERROR(Cast(n, n.In(0), index ? type : DataType::kInt64, &indices));
   indices = Reshaped(indices, one);
@@ -131,7 +135,8 @@ Status ReverseSequence(Lowering& n) {
   lengths = Broadcast(AlongAxis(lengths, n.rank(0), batch), shape);
   const View x = n.In(0);
   View y = n.New(x.type, n.shape(0));
-  const DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(lengths), n.graph().Out(&y), time};
+  const DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(lengths), n.graph().Out(&y),
+                                                    time};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_REVERSE_SUBSEQUENCES, desc));
   n.Return(0, y, n.type(0), n.shape(0));
   return {};
@@ -148,7 +153,12 @@ constexpr OperatorRow kRows[] = {
     {kOnnx, "ScatterND", 3, 3, 0, ScatterNd, nullptr},
     {kOnnx, "OneHot", 3, 3, 2, OneHot, nullptr},
     {kOnnx, "ReverseSequence", 2, 2, 0, ReverseSequence, nullptr},
-    {.domain = kOnnx, .name = "NonZero", .min_inputs = 1, .max_inputs = 1, .lower = OnHost, .evaluate = host::NonZero,
+    {.domain = kOnnx,
+     .name = "NonZero",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .lower = OnHost,
+     .evaluate = host::NonZero,
      .on_host = true},
 };
 

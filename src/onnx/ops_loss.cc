@@ -9,7 +9,8 @@ namespace {
 
 Status If(Lowering& n, const View& condition, const View& a, const View& b, View* y) {
   *y = n.New(a.type, ShapeOf(a));
-  const DML_ELEMENT_WISE_IF_OPERATOR_DESC desc{n.graph().In(condition), n.graph().In(a), n.graph().In(b), n.graph().Out(y)};
+  const DML_ELEMENT_WISE_IF_OPERATOR_DESC desc{n.graph().In(condition), n.graph().In(a), n.graph().In(b),
+                                               n.graph().Out(y)};
   return n.graph().Add(DML_OPERATOR_ELEMENT_WISE_IF, desc);
 }
 
@@ -28,7 +29,8 @@ Status Weights(Lowering& n, const View& targets, DataType type, View* out) {
   if (!n.HasAttribute("ignore_index")) return {};
   View ignored, equal, zero, kept;
   ANYDML_RETURN_IF_ERROR(Fill(n, targets.type, {1}, static_cast<double>(n.Int("ignore_index", 0)), &ignored));
-  ANYDML_RETURN_IF_ERROR(Compare(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, targets, Broadcast(ignored, shape), &equal));
+  ANYDML_RETURN_IF_ERROR(
+      Compare(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, targets, Broadcast(ignored, shape), &equal));
   ANYDML_RETURN_IF_ERROR(Fill(n, type, {1}, 0, &zero));
   ANYDML_RETURN_IF_ERROR(If(n, equal, Broadcast(zero, shape), *out, &kept));
   *out = kept;
@@ -42,7 +44,8 @@ Status Loss(Lowering& n, const View& log_probabilities, Shape shape) {
   picked_shape[1] = 1;
   const View targets = Reshaped(n.In(1), picked_shape);
   View picked = n.New(log_probabilities.type, picked_shape), weights, product, loss;
-  const DML_GATHER_ELEMENTS_OPERATOR_DESC desc{n.graph().In(log_probabilities), n.graph().In(targets), n.graph().Out(&picked), 1};
+  const DML_GATHER_ELEMENTS_OPERATOR_DESC desc{n.graph().In(log_probabilities), n.graph().In(targets),
+                                               n.graph().Out(&picked), 1};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GATHER_ELEMENTS, desc));
   ANYDML_RETURN_IF_ERROR(Weights(n, targets, picked.type, &weights));
   ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, picked, weights, &product));
@@ -70,9 +73,11 @@ Status Loss(Lowering& n, const View& log_probabilities, Shape shape) {
 // Dimensions after the classes as one; DirectML's may not be enough for all.
 Status Scores(Lowering& n, View* out) {
   const Shape& x = n.shape(0);
-  if (x.size() < 2 || n.rank(1) + 1 != x.size()) return InvalidArgument("input ", ShapeToString(x), " and target ", ShapeToString(n.shape(1)));
+  if (x.size() < 2 || n.rank(1) + 1 != x.size())
+    return InvalidArgument("input ", ShapeToString(x), " and target ", ShapeToString(n.shape(1)));
   const Shape shape = {x[0], x[1], ElementCount(std::span(x).subspan(2)).value_or(0)};
-  if (ElementCount(n.shape(1)).value_or(0) != shape[0] * shape[2]) return InvalidArgument("target ", ShapeToString(n.shape(1)), " does not fit the input");
+  if (ElementCount(n.shape(1)).value_or(0) != shape[0] * shape[2])
+    return InvalidArgument("target ", ShapeToString(n.shape(1)), " does not fit the input");
   *out = Reshaped(n.In(0), shape);
   return {};
 }
@@ -88,7 +93,8 @@ Status SoftmaxCrossEntropyLoss(Lowering& n) {
   ANYDML_RETURN_IF_ERROR(Scores(n, &x));
   View log_probabilities = n.New(x.type, ShapeOf(x));
   const uint32_t axis = 1;
-  const DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&log_probabilities), 1, &axis};
+  const DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&log_probabilities), 1,
+                                                       &axis};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1, desc));
   if (n.Wants(1)) n.Return(1, log_probabilities, n.type(0), n.shape(0));
   return Loss(n, log_probabilities, n.shape(1));

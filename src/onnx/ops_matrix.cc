@@ -69,8 +69,15 @@ Status MatMul(Lowering& n) {
   Product p;
   ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 1, &p));
   View y = n.New(p.a.type, p.matrix);
-  const DML_GEMM_OPERATOR_DESC desc{n.graph().In(p.a),         n.graph().In(p.b), n.graph().In(nullptr), n.graph().Out(&y),
-                                    DML_MATRIX_TRANSFORM_NONE, DML_MATRIX_TRANSFORM_NONE, 1, 0, nullptr};
+  const DML_GEMM_OPERATOR_DESC desc{n.graph().In(p.a),
+                                    n.graph().In(p.b),
+                                    n.graph().In(nullptr),
+                                    n.graph().Out(&y),
+                                    DML_MATRIX_TRANSFORM_NONE,
+                                    DML_MATRIX_TRANSFORM_NONE,
+                                    1,
+                                    0,
+                                    nullptr};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GEMM, desc));
   n.Return(0, y, n.type(0), p.shape);
   return {};
@@ -82,13 +89,15 @@ Status Gemm(Lowering& n) {
   const View a = n.In(0), b = n.In(1);
   const Shape shape = {n.shape(0)[trans_a ? 1 : 0], n.shape(1)[trans_b ? 0 : 1]};
   if (n.shape(0)[trans_a ? 0 : 1] != n.shape(1)[trans_b ? 1 : 0]) {
-    return InvalidArgument("shapes ", ShapeToString(n.shape(0)), " and ", ShapeToString(n.shape(1)), " cannot be multiplied");
+    return InvalidArgument("shapes ", ShapeToString(n.shape(0)), " and ", ShapeToString(n.shape(1)),
+                           " cannot be multiplied");
   }
   View c;
   if (n.Has(2)) {
     Shape together;
     ANYDML_RETURN_IF_ERROR(BroadcastShape(shape, n.shape(2), &together));
-    if (together != shape) return InvalidArgument("C ", ShapeToString(n.shape(2)), " does not fit ", ShapeToString(shape));
+    if (together != shape)
+      return InvalidArgument("C ", ShapeToString(n.shape(2)), " does not fit ", ShapeToString(shape));
     c = Broadcast(n.In(2), shape);
   }
   View y = n.New(a.type, shape);
@@ -108,7 +117,8 @@ Status Gemm(Lowering& n) {
 
 // transA, transB, alpha; transBatchA and transBatchB are not used by anybody.
 Status FusedMatMul(Lowering& n) {
-  if (n.Int("transBatchA", 0) != 0 || n.Int("transBatchB", 0) != 0) return Unsupported("transBatchA, transBatchB");
+  if (n.Int("transBatchA", 0) != 0 || n.Int("transBatchB", 0) != 0)
+    return Unsupported("transBatchA, transBatchB");
   const bool trans_a = n.Int("transA", 0) != 0, trans_b = n.Int("transB", 0) != 0;
   const size_t rank = std::max({size_t{2}, n.rank(0), n.rank(1)});
   if (rank > 4 || n.rank(0) < 2 || n.rank(1) < 2) return Unsupported("ranks ", n.rank(0), " and ", n.rank(1));
@@ -154,8 +164,9 @@ Status MatMulInteger(Lowering& n) {
   const size_t rank = p.matrix.size();
   const Parameter a_zero(n, 2, rank, true), b_zero(n, 3, rank, false);
   View y = n.New(DataType::kInt32, p.matrix);
-  const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC desc{n.graph().In(p.a), n.graph().In(a_zero.use), n.graph().In(p.b),
-                                                       n.graph().In(b_zero.use), n.graph().Out(&y)};
+  const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC desc{n.graph().In(p.a), n.graph().In(a_zero.use),
+                                                       n.graph().In(p.b), n.graph().In(b_zero.use),
+                                                       n.graph().Out(&y)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, desc));
   n.Return(0, y, ElementType::kInt32, p.shape);
   return {};
@@ -166,8 +177,8 @@ Status QLinearMatMul(Lowering& n) {
   Product p;
   ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 3, &p));
   const size_t rank = p.matrix.size();
-  const Parameter a_scale(n, 1, rank, true), a_zero(n, 2, rank, true), b_scale(n, 4, rank, false), b_zero(n, 5, rank, false),
-      y_scale(n, 6, rank, true), y_zero(n, 7, rank, true);
+  const Parameter a_scale(n, 1, rank, true), a_zero(n, 2, rank, true), b_scale(n, 4, rank, false),
+      b_zero(n, 5, rank, false), y_scale(n, 6, rank, true), y_zero(n, 7, rank, true);
   View y = n.New(n.dml_type(7), p.matrix);
   const DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC desc{
       n.graph().In(p.a),         n.graph().In(a_scale.use), n.graph().In(a_zero.use),
@@ -183,14 +194,19 @@ Status MatMulIntegerToFloat(Lowering& n) {
   Product p;
   ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 1, &p));
   const size_t rank = p.matrix.size();
-  const Parameter a_scale(n, 2, rank, true), b_scale(n, 3, rank, false), a_zero(n, 4, rank, true), b_zero(n, 5, rank, false);
+  const Parameter a_scale(n, 2, rank, true), b_scale(n, 3, rank, false), a_zero(n, 4, rank, true),
+      b_zero(n, 5, rank, false);
   View bias;
   if (n.Has(6)) bias = Broadcast(n.In(6), p.matrix);
   View y = n.New(n.dml_type(2), p.matrix);
-  const DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC desc{
-      n.graph().In(p.a),         n.graph().In(a_scale.use), n.graph().In(a_zero.use),
-      n.graph().In(p.b),         n.graph().In(b_scale.use), n.graph().In(b_zero.use),
-      n.graph().In(n.Has(6) ? &bias : nullptr), n.graph().Out(&y)};
+  const DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC desc{n.graph().In(p.a),
+                                                                n.graph().In(a_scale.use),
+                                                                n.graph().In(a_zero.use),
+                                                                n.graph().In(p.b),
+                                                                n.graph().In(b_scale.use),
+                                                                n.graph().In(b_zero.use),
+                                                                n.graph().In(n.Has(6) ? &bias : nullptr),
+                                                                n.graph().Out(&y)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT, desc));
   n.Return(0, y, n.type(2), p.shape);
   return {};

@@ -18,7 +18,8 @@ Status Transpose(Lowering& n) {
   }
   std::vector<uint32_t> sorted;
   ANYDML_RETURN_IF_ERROR(ResolveAxes(perm, rank, &sorted));
-  if (sorted.size() != rank) return InvalidArgument("perm has ", perm.size(), " elements; the input has rank ", rank);
+  if (sorted.size() != rank)
+    return InvalidArgument("perm has ", perm.size(), " elements; the input has rank ", rank);
   Shape shape;
   for (size_t i = 0; i < rank; ++i) {
     ANYDML_RETURN_IF_ERROR(ResolveAxis(perm[i], rank, &order[i]));
@@ -60,7 +61,8 @@ Status Concat(Lowering& n) {
     shape[axis] += other[axis];
     other[axis] = shape[axis];
     if (other != shape) {
-      return InvalidArgument("input ", i, " has shape ", ShapeToString(n.shape(i)), ", input 0 ", ShapeToString(n.shape(0)));
+      return InvalidArgument("input ", i, " has shape ", ShapeToString(n.shape(i)), ", input 0 ",
+                             ShapeToString(n.shape(0)));
     }
     if (ElementCount(n.shape(i)) != 0) views.push_back(n.In(i));
     if (views.size() == 1 && ElementCount(n.shape(i)) != 0) n.Forward(0, i, n.shape(i));
@@ -75,8 +77,8 @@ Status Concat(Lowering& n) {
 }
 
 // The sizes of Split's parts, as any version says them.
-Status SplitSizes(const NodeFacts& n, bool given_as_input, std::vector<int64_t> input, int64_t size, size_t outputs,
-                  std::vector<int64_t>* out) {
+Status SplitSizes(const NodeFacts& n, bool given_as_input, std::vector<int64_t> input, int64_t size,
+                  size_t outputs, std::vector<int64_t>* out) {
   *out = given_as_input ? std::move(input) : n.version() < 13 ? n.Ints("split") : std::vector<int64_t>();
   if (out->empty()) {
     const auto parts = static_cast<int64_t>(outputs);
@@ -90,8 +92,8 @@ Status SplitSizes(const NodeFacts& n, bool given_as_input, std::vector<int64_t> 
     sum += part;
   }
   if (sum == size && out->size() == outputs) return {};
-  return InvalidArgument("the parts have ", sum, " elements together and there are ", outputs, " outputs; the axis has ",
-                         size);
+  return InvalidArgument("the parts have ", sum, " elements together and there are ", outputs,
+                         " outputs; the axis has ", size);
 }
 
 Status Split(Lowering& n) {
@@ -138,8 +140,8 @@ Status SliceView(Lowering& n, const View& x, const std::vector<SliceRange>& rang
     shape.push_back(range.count);
   }
   *y = n.New(x.type, shape);
-  const DML_SLICE1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(y),  static_cast<UINT>(offsets.size()),
-                                      offsets.data(),  sizes.data(), strides.data()};
+  const DML_SLICE1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(y), static_cast<UINT>(offsets.size()),
+                                      offsets.data(),  sizes.data(),     strides.data()};
   return n.graph().Add(DML_OPERATOR_SLICE1, desc);
 }
 
@@ -167,12 +169,14 @@ Status Slice(Lowering& n) {
 
 Status Tile(Lowering& n) {
   const std::vector<int64_t> repeats = n.HostInts(1);
-  if (repeats.size() != n.rank(0)) return InvalidArgument("repeats has ", repeats.size(), " elements; the input has rank ", n.rank(0));
+  if (repeats.size() != n.rank(0))
+    return InvalidArgument("repeats has ", repeats.size(), " elements; the input has rank ", n.rank(0));
   Shape shape = n.shape(0);
   std::vector<UINT> counts;
   for (size_t i = 0; i < repeats.size(); ++i) {
     if (repeats[i] < 0 || repeats[i] > UINT32_MAX) return InvalidArgument("a repeat of ", repeats[i]);
-    if (repeats[i] != 0 && shape[i] > (int64_t{1} << 62) / repeats[i]) return InvalidArgument("the result is too large");
+    if (repeats[i] != 0 && shape[i] > (int64_t{1} << 62) / repeats[i])
+      return InvalidArgument("the result is too large");
     shape[i] *= repeats[i];
     counts.push_back(static_cast<UINT>(repeats[i]));
   }
@@ -182,7 +186,8 @@ Status Tile(Lowering& n) {
   }
   const View x = n.In(0);
   View y = n.New(x.type, shape);
-  const DML_TILE_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), static_cast<UINT>(counts.size()), counts.data()};
+  const DML_TILE_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), static_cast<UINT>(counts.size()),
+                                    counts.data()};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_TILE, desc));
   n.Return(0, y, n.type(0), shape);
   return {};
@@ -196,7 +201,8 @@ Status ReadPads(Lowering& n, std::vector<int64_t>* begin, std::vector<int64_t>* 
   std::iota(axes.begin(), axes.end(), 0u);
   if (n.Has(3)) {
     axes.clear();
-    for (const int64_t axis : n.HostInts(3)) ANYDML_RETURN_IF_ERROR(ResolveAxis(axis, rank, &axes.emplace_back()));
+    for (const int64_t axis : n.HostInts(3))
+      ANYDML_RETURN_IF_ERROR(ResolveAxis(axis, rank, &axes.emplace_back()));
   }
   if (pads.size() != 2 * axes.size()) {
     return InvalidArgument("pads has ", pads.size(), " elements; ", 2 * axes.size(), " are needed");
@@ -214,11 +220,16 @@ Status ReadPads(Lowering& n, std::vector<int64_t>* begin, std::vector<int64_t>* 
 }
 
 Status PaddingMode(const std::string& name, DML_PADDING_MODE* mode) {
-  if (name == "constant") *mode = DML_PADDING_MODE_CONSTANT;
-  else if (name == "edge") *mode = DML_PADDING_MODE_EDGE;
-  else if (name == "reflect") *mode = DML_PADDING_MODE_REFLECTION;
-  else if (name == "wrap") *mode = DML_PADDING_MODE_WRAP;
-  else return Unsupported("mode ", name.substr(0, 40));
+  if (name == "constant")
+    *mode = DML_PADDING_MODE_CONSTANT;
+  else if (name == "edge")
+    *mode = DML_PADDING_MODE_EDGE;
+  else if (name == "reflect")
+    *mode = DML_PADDING_MODE_REFLECTION;
+  else if (name == "wrap")
+    *mode = DML_PADDING_MODE_WRAP;
+  else
+    return Unsupported("mode ", name.substr(0, 40));
   return {};
 }
 
@@ -249,8 +260,14 @@ Status Pad(Lowering& n) {
   DML_SCALAR_UNION value = Scalar(x.type, n.version() < 11 ? n.Float("value", 0) : 0);
   if (const Tensor* const given = n.Host(2); given != nullptr) value = ScalarBits(*given, 0);
   View y = n.New(x.type, shape);
-  const DML_PADDING1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), mode, static_cast<DML_TENSOR_DATA_TYPE>(x.type),
-                                        value, static_cast<UINT>(starts.size()), starts.data(), ends.data()};
+  const DML_PADDING1_OPERATOR_DESC desc{n.graph().In(x),
+                                        n.graph().Out(&y),
+                                        mode,
+                                        static_cast<DML_TENSOR_DATA_TYPE>(x.type),
+                                        value,
+                                        static_cast<UINT>(starts.size()),
+                                        starts.data(),
+                                        ends.data()};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_PADDING1, desc));
   n.Return(0, y, n.type(0), shape);
   return {};
@@ -259,7 +276,8 @@ Status Pad(Lowering& n) {
 Status DepthToSpace(Lowering& n) {
   const bool to_space = n.proto().type == "DepthToSpace";
   const int64_t block = n.Int("blocksize", 0);
-  if (n.rank(0) != 4 || block <= 0 || block > 4096) return InvalidArgument("blocksize ", block, " of a tensor of rank ", n.rank(0));
+  if (n.rank(0) != 4 || block <= 0 || block > 4096)
+    return InvalidArgument("blocksize ", block, " of a tensor of rank ", n.rank(0));
   Shape shape = n.shape(0);
   if (to_space ? shape[1] % (block * block) != 0 : shape[2] % block != 0 || shape[3] % block != 0) {
     return InvalidArgument(ShapeToString(shape), " is no multiple of blocksize ", block);

@@ -20,7 +20,8 @@ struct Normalization {
 };
 
 // `scale` and `bias` may be null, and have sizes of 1 or x's.
-Status Normalize(Lowering& n, const Normalization& how, const View& x, const View* scale, const View* bias, View* y) {
+Status Normalize(Lowering& n, const Normalization& how, const View& x, const View* scale, const View* bias,
+                 View* y) {
   *y = n.New(x.type, ShapeOf(x));
   const DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC desc{n.graph().In(x),
                                                             n.graph().In(scale),
@@ -46,7 +47,8 @@ Status ParameterOf(Lowering& n, size_t input, const View& x, View* out) {
 Status Statistics(Lowering& n, const Normalization& how, const View& x, View* mean, View* inverse) {
   View centered = x, square, variance, root;
   ANYDML_RETURN_IF_ERROR(Reduce(n, DML_REDUCE_FUNCTION_AVERAGE, x, how.axes, mean));
-  if (how.use_mean) ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, x, *mean, &centered));
+  if (how.use_mean)
+    ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, x, *mean, &centered));
   ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, centered, centered, &square));
   ANYDML_RETURN_IF_ERROR(Reduce(n, DML_REDUCE_FUNCTION_AVERAGE, square, how.axes, &variance));
   ANYDML_RETURN_IF_ERROR(Unary(n, DML_OPERATOR_ELEMENT_WISE_SQRT, variance, &root, 1, how.epsilon));
@@ -189,10 +191,9 @@ Status Lrn(Lowering& n) {
   const Shape shape = {given[0], given[1], given[2], ElementCount(std::span(given).subspan(3)).value_or(0)};
   const View x = Reshaped(n.In(0), shape);
   View y = n.New(x.type, shape);
-  const DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC desc{n.graph().In(x),          n.graph().Out(&y),
-                                                            TRUE,                     static_cast<UINT>(size),
-                                                            n.Float("alpha", 0.0001f), n.Float("beta", 0.75f),
-                                                            n.Float("bias", 1)};
+  const DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC desc{
+      n.graph().In(x),        n.graph().Out(&y), TRUE, static_cast<UINT>(size), n.Float("alpha", 0.0001f),
+      n.Float("beta", 0.75f), n.Float("bias", 1)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION, desc));
   n.Return(0, y, n.type(0), given);
   return {};

@@ -30,7 +30,8 @@ Status Resolve(Lowering& n, bool global, Pooling* out) {
     out->windows.output.assign(rank, 1);
   } else {
     const std::vector<int64_t> kernel = n.Ints("kernel_shape");
-    if (kernel.size() != spatial.size()) return InvalidArgument("kernel_shape has ", kernel.size(), " elements");
+    if (kernel.size() != spatial.size())
+      return InvalidArgument("kernel_shape has ", kernel.size(), " elements");
     ANYDML_RETURN_IF_ERROR(ResolveWindows(n, spatial, kernel, &out->windows));
   }
   out->shape.insert(out->shape.end(), out->windows.output.begin(), out->windows.output.end());
@@ -45,9 +46,9 @@ Status AverageOf(Lowering& n, bool global) {
   View y = WithHeight(n.New(x.type, p.shape));
   const Windows& w = p.windows;
   const BOOL include = n.Int("count_include_pad", 0) != 0;
-  const DML_AVERAGE_POOLING1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), w.rank(),       w.strides.data(),
-                                                w.kernel.data(), w.begin.data(),    w.end.data(), w.dilations.data(),
-                                                include};
+  const DML_AVERAGE_POOLING1_OPERATOR_DESC desc{n.graph().In(x),  n.graph().Out(&y),  w.rank(),
+                                                w.strides.data(), w.kernel.data(),    w.begin.data(),
+                                                w.end.data(),     w.dilations.data(), include};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_AVERAGE_POOLING1, desc));
   n.Return(0, y, n.type(0), p.shape);
   return {};
@@ -61,9 +62,9 @@ Status LpOf(Lowering& n, bool global) {
   const Windows& w = p.windows;
   const int64_t norm = n.Int("p", 2);
   if (norm < 1 || norm > 1000) return InvalidArgument("p is ", norm);
-  const DML_LP_POOLING1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), w.rank(),       w.strides.data(),
-                                           w.kernel.data(), w.begin.data(),    w.end.data(), w.dilations.data(),
-                                           static_cast<UINT>(norm)};
+  const DML_LP_POOLING1_OPERATOR_DESC desc{n.graph().In(x),  n.graph().Out(&y),  w.rank(),
+                                           w.strides.data(), w.kernel.data(),    w.begin.data(),
+                                           w.end.data(),     w.dilations.data(), static_cast<UINT>(norm)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_LP_POOLING1, desc));
   n.Return(0, y, n.type(0), p.shape);
   return {};
@@ -77,15 +78,10 @@ Status MaxOf(Lowering& n, bool global) {
   View y = WithHeight(n.New(x.type, p.shape));
   View indices = WithHeight(n.New(DataType::kUInt64, p.shape));
   const Windows& w = p.windows;
-  const DML_MAX_POOLING2_OPERATOR_DESC desc{n.graph().In(x),
-                                            n.graph().Out(&y),
-                                            n.graph().Out(n.Wants(1) ? &indices : nullptr),
-                                            w.rank(),
-                                            w.strides.data(),
-                                            w.kernel.data(),
-                                            w.begin.data(),
-                                            w.end.data(),
-                                            w.dilations.data()};
+  const DML_MAX_POOLING2_OPERATOR_DESC desc{
+      n.graph().In(x), n.graph().Out(&y), n.graph().Out(n.Wants(1) ? &indices : nullptr),
+      w.rank(),        w.strides.data(),  w.kernel.data(),
+      w.begin.data(),  w.end.data(),      w.dilations.data()};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_MAX_POOLING2, desc));
   n.Return(0, y, n.type(0), p.shape);
   if (n.Wants(1)) n.Return(1, indices, ElementType::kInt64, p.shape);
@@ -106,10 +102,13 @@ Status MaxUnpool(Lowering& n) {
     std::vector<int64_t> strides = n.Ints("strides");
     shape = n.shape(0);
     if (strides.empty()) strides.assign(kernel.size(), 1);
-    if (shape.size() != kernel.size() + 2 || strides.size() != kernel.size()) return InvalidArgument("kernel_shape has ", kernel.size(), " elements");
+    if (shape.size() != kernel.size() + 2 || strides.size() != kernel.size())
+      return InvalidArgument("kernel_shape has ", kernel.size(), " elements");
     for (size_t i = 0; i < kernel.size(); ++i) {
       const int64_t padding = pads.size() == 2 * kernel.size() ? pads[i] + pads[i + kernel.size()] : 0;
-      if (std::max({kernel[i], strides[i], padding}) > INT32_MAX || std::min({kernel[i], strides[i], padding}) < 0) return InvalidArgument("a window is too large");
+      if (std::max({kernel[i], strides[i], padding}) > INT32_MAX ||
+          std::min({kernel[i], strides[i], padding}) < 0)
+        return InvalidArgument("a window is too large");
       shape[i + 2] = (shape[i + 2] - 1) * strides[i] + kernel[i] - padding;
     }
   }

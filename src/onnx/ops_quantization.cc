@@ -6,14 +6,15 @@
 namespace anydml::onnx {
 namespace {
 
-// A scale or zero point as the input's coordinates see it: one for all, along an axis, or in blocks (sizes that divide the
-// input's).
+// A scale or zero point as the input's coordinates see it: one for all, along an axis, or in blocks (sizes
+// that divide the input's).
 Status ParameterView(Lowering& n, const View& parameter, bool blocked, View* out) {
   const size_t rank = std::max<size_t>(1, n.rank(0));
   uint64_t count = 1;
   for (const uint32_t size : parameter.sizes) count *= size;
   if (blocked) {
-    if (parameter.rank() != rank) return InvalidArgument("block_size with a scale of rank ", parameter.rank());
+    if (parameter.rank() != rank)
+      return InvalidArgument("block_size with a scale of rank ", parameter.rank());
     *out = parameter;
   } else if (count == 1) {
     *out = Reshaped(parameter, Shape(rank, 1));
@@ -48,7 +49,8 @@ Status Resolve(Lowering& n, ElementType quantized, Parameters* out) {
   if (n.Has(2)) {
     ANYDML_RETURN_IF_ERROR(ParameterView(n, n.In(2), blocked, &out->zero));
   } else if (out->blocks) {
-    if (ElementCount(ShapeOf(out->scale)).value_or(INT64_MAX) > (int64_t{1} << 28)) return Unsupported("so many blocks");
+    if (ElementCount(ShapeOf(out->scale)).value_or(INT64_MAX) > (int64_t{1} << 28))
+      return Unsupported("so many blocks");
     out->zero = ZeroPoint(n, quantized, ShapeOf(out->scale));
     out->has_zero = true;
   }
@@ -63,7 +65,8 @@ template <typename Desc>
 Status AddBlocked(Lowering& n, DML_OPERATOR_TYPE type, const Parameters& parameters, const View& x, View* y) {
   const View quantization[] = {parameters.scale, parameters.zero};
   const DML_TENSOR_DESC* const input = n.graph().In(x);
-  const Desc desc{input, DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT, 2, n.graph().InArray(quantization), n.graph().Out(y)};
+  const Desc desc{input, DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT, 2, n.graph().InArray(quantization),
+                  n.graph().Out(y)};
   return n.graph().Add(type, desc);
 }
 
@@ -78,8 +81,9 @@ Status QuantizeLinear(Lowering& n) {
   if (p.blocks) {
     ANYDML_RETURN_IF_ERROR(AddBlocked<DML_QUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_QUANTIZE, p, x, &y));
   } else {
-    const DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC desc{
-        n.graph().In(x), n.graph().In(p.scale), n.graph().In(p.has_zero ? &p.zero : nullptr), n.graph().Out(&y)};
+    const DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(p.scale),
+                                                              n.graph().In(p.has_zero ? &p.zero : nullptr),
+                                                              n.graph().Out(&y)};
     ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR, desc));
   }
   n.Return(0, y, type, n.shape(0));
@@ -94,8 +98,9 @@ Status DequantizeLinear(Lowering& n) {
   if (p.blocks) {
     ANYDML_RETURN_IF_ERROR(AddBlocked<DML_DEQUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_DEQUANTIZE, p, x, &y));
   } else {
-    const DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC desc{
-        n.graph().In(x), n.graph().In(p.scale), n.graph().In(p.has_zero ? &p.zero : nullptr), n.graph().Out(&y)};
+    const DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(p.scale),
+                                                                n.graph().In(p.has_zero ? &p.zero : nullptr),
+                                                                n.graph().Out(&y)};
     ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR, desc));
   }
   n.Return(0, y, n.type(1), n.shape(0));
@@ -105,9 +110,10 @@ Status DequantizeLinear(Lowering& n) {
 Status DynamicQuantizeLinear(Lowering& n) {
   const View x = n.In(0);
   const Shape one(x.rank(), 1);
-  View y = n.New(DataType::kUInt8, n.shape(0)), scale = n.New(DataType::kFloat32, one), zero = n.New(DataType::kUInt8, one);
-  const DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), n.graph().Out(&scale),
-                                                       n.graph().Out(&zero)};
+  View y = n.New(DataType::kUInt8, n.shape(0)), scale = n.New(DataType::kFloat32, one),
+       zero = n.New(DataType::kUInt8, one);
+  const DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y),
+                                                       n.graph().Out(&scale), n.graph().Out(&zero)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR, desc));
   n.Return(0, y, ElementType::kUInt8, n.shape(0));
   n.Return(1, scale, ElementType::kFloat, {});
@@ -129,8 +135,9 @@ Status QLinearAdd(Lowering& n) {
   }
   const auto optional = [&](size_t i) { return n.graph().In(n.Has(i) ? &views[i] : nullptr); };
   View y = n.New(n.dml_type(0), full);
-  const DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC desc{
-      optional(0), optional(1), optional(2), optional(3), optional(4), optional(5), optional(6), optional(7), n.graph().Out(&y)};
+  const DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC desc{optional(0), optional(1), optional(2),
+                                                                 optional(3), optional(4), optional(5),
+                                                                 optional(6), optional(7), n.graph().Out(&y)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_QUANTIZED_LINEAR_ADD, desc));
   n.Return(0, y, n.type(0), shape);
   return {};

@@ -33,11 +33,13 @@ struct Activations {
   std::vector<DML_OPERATOR_DESC> descs;
 };
 
-Status ReadActivations(const Lowering& n, std::vector<std::string> defaults, size_t directions, Activations* out) {
+Status ReadActivations(const Lowering& n, std::vector<std::string> defaults, size_t directions,
+                       Activations* out) {
   std::vector<std::string> names;
   for (size_t i = 0; i < directions; ++i) names.insert(names.end(), defaults.begin(), defaults.end());
   if (const Attribute* const given = n.proto().Find("activations"); given != nullptr) {
-    if (given->texts.size() != names.size()) return InvalidArgument("there are ", given->texts.size(), " activations");
+    if (given->texts.size() != names.size())
+      return InvalidArgument("there are ", given->texts.size(), " activations");
     names = given->texts;
   }
   const std::vector<float> alphas = n.Floats("activation_alpha"), betas = n.Floats("activation_beta");
@@ -75,7 +77,8 @@ Status Resolve(Lowering& n, Recurrence* out) {
   if (direction == "bidirectional") r.direction = DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL;
   r.directions = direction == "bidirectional" ? 2 : 1;
   r.batch_first = n.Int("layout", 0) != 0;
-  if (n.rank(0) != 3 || n.rank(1) != 3 || n.rank(2) != 3) return InvalidArgument("X, W and R have three dimensions");
+  if (n.rank(0) != 3 || n.rank(1) != 3 || n.rank(2) != 3)
+    return InvalidArgument("X, W and R have three dimensions");
   r.steps = n.shape(0)[r.batch_first ? 1 : 0];
   r.batch = n.shape(0)[r.batch_first ? 0 : 1];
   r.hidden = n.shape(2)[2];
@@ -93,7 +96,8 @@ Status Resolve(Lowering& n, Recurrence* out) {
   }
   const int64_t count = r.directions * r.batch * r.hidden;
   for (const size_t i : {5, 6}) {
-    if (n.Has(i) && ElementCount(n.shape(i)) != count) return InvalidArgument("an initial state ", ShapeToString(n.shape(i)));
+    if (n.Has(i) && ElementCount(n.shape(i)) != count)
+      return InvalidArgument("an initial state ", ShapeToString(n.shape(i)));
   }
   if (n.Has(5)) r.hidden_init = StateOf(r, n.In(5));
   if (n.Has(6)) r.cell_init = StateOf(r, n.In(6));
@@ -192,7 +196,8 @@ Status Lstm(Lowering& n) {
   Recurrence r;
   Activations a;
   ANYDML_RETURN_IF_ERROR(Resolve(n, &r));
-  ANYDML_RETURN_IF_ERROR(ReadActivations(n, {"Sigmoid", "Tanh", "Tanh"}, static_cast<size_t>(r.directions), &a));
+  ANYDML_RETURN_IF_ERROR(
+      ReadActivations(n, {"Sigmoid", "Tanh", "Tanh"}, static_cast<size_t>(r.directions), &a));
   return Run(n, r, [&](View* sequence, View* single, View* cell) {
     GraphBuilder& g = n.graph();
     const DML_LSTM_OPERATOR_DESC desc{g.In(r.x),

@@ -42,9 +42,9 @@ Status ArgMax(Lowering& n) {
   Shape shape = ShapeOf(x);
   shape[axis] = 1;
   View y = n.New(DataType::kInt64, shape);
-  const DML_ARGMAX_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), 1, &axis,
-                                      n.Int("select_last_index", 0) != 0 ? DML_AXIS_DIRECTION_DECREASING
-                                                                         : DML_AXIS_DIRECTION_INCREASING};
+  const DML_ARGMAX_OPERATOR_DESC desc{
+      n.graph().In(x), n.graph().Out(&y), 1, &axis,
+      n.Int("select_last_index", 0) != 0 ? DML_AXIS_DIRECTION_DECREASING : DML_AXIS_DIRECTION_INCREASING};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(static_cast<DML_OPERATOR_TYPE>(n.row().parameter), desc));
   n.Return(0, y, ElementType::kInt64, Without(n.shape(0), {&axis, 1}, n.Int("keepdims", 1) != 0));
   return {};
@@ -71,13 +71,18 @@ Status TopK(Lowering& n) {
   uint32_t axis = 0;
   ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("axis", -1), n.rank(0), &axis));
   const std::vector<int64_t> given = n.version() < 10 ? std::vector<int64_t>{n.Int("k", 0)} : n.HostInts(1);
-  if (given.size() != 1 || given[0] < 0 || given[0] > n.shape(0)[axis]) return InvalidArgument("k is not in the axis' range");
+  if (given.size() != 1 || given[0] < 0 || given[0] > n.shape(0)[axis])
+    return InvalidArgument("k is not in the axis' range");
   Shape shape = n.shape(0);
   shape[axis] = given[0];
   const View x = n.In(0);
   View values = n.New(x.type, shape), indices = n.New(DataType::kUInt64, shape);
   const DML_TOP_K1_OPERATOR_DESC desc{
-      n.graph().In(x), n.graph().Out(&values), n.graph().Out(&indices), axis, static_cast<UINT>(given[0]),
+      n.graph().In(x),
+      n.graph().Out(&values),
+      n.graph().Out(&indices),
+      axis,
+      static_cast<UINT>(given[0]),
       n.Int("largest", 1) != 0 ? DML_AXIS_DIRECTION_DECREASING : DML_AXIS_DIRECTION_INCREASING};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_TOP_K1, desc));
   n.Return(0, values, n.type(0), shape);

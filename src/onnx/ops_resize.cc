@@ -35,7 +35,9 @@ Status MappingOf(const Resampling& r, int64_t in, int64_t out, double scale, Map
   } else if (mode == "pytorch_half_pixel") {
     m->scale = kToZero;
   } else if (mode == "align_corners") {
-    m->scale = out == 1 || in == 1 ? kToZero : static_cast<float>(static_cast<double>(out - 1) / static_cast<double>(in - 1));
+    m->scale = out == 1 || in == 1
+                   ? kToZero
+                   : static_cast<float>(static_cast<double>(out - 1) / static_cast<double>(in - 1));
   } else if (mode == "tf_half_pixel_for_nn") {
     m->output = -0.5f;
   } else if (mode == "half_pixel_symmetric") {
@@ -71,8 +73,9 @@ Status Resample(Lowering& n, const Resampling& r, float nearest_shift) {
   }
   const View x = Reshaped(n.In(0), merge(n.shape(0)));
   View y = n.New(x.type, merge(r.shape));
-  const DML_RESAMPLE3_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), r.mode,        r.rounding,    static_cast<UINT>(scales.size()),
-                                         scales.data(),   inputs.data(),    outputs.data(), r.antialias};
+  const DML_RESAMPLE3_OPERATOR_DESC desc{
+      n.graph().In(x), n.graph().Out(&y), r.mode,         r.rounding, static_cast<UINT>(scales.size()),
+      scales.data(),   inputs.data(),     outputs.data(), r.antialias};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_RESAMPLE3, desc));
   n.Return(0, y, n.type(0), r.shape);
   return {};
@@ -101,16 +104,19 @@ Status ReadMode(const NodeFacts& n, Resampling* r, float* nearest_shift) {
 }
 
 // Sizes from scales, or the other way round, for the axes that are named.
-Status ReadSizes(const Lowering& n, const std::vector<double>& scales, const std::vector<int64_t>& sizes, Resampling* r) {
+Status ReadSizes(const Lowering& n, const std::vector<double>& scales, const std::vector<int64_t>& sizes,
+                 Resampling* r) {
   const size_t rank = n.rank(0);
   std::vector<uint32_t> axes(rank);
   std::iota(axes.begin(), axes.end(), 0u);
   if (n.HasAttribute("axes")) {
     axes.clear();
-    for (const int64_t axis : n.Ints("axes")) ANYDML_RETURN_IF_ERROR(ResolveAxis(axis, rank, &axes.emplace_back()));
+    for (const int64_t axis : n.Ints("axes"))
+      ANYDML_RETURN_IF_ERROR(ResolveAxis(axis, rank, &axes.emplace_back()));
   }
   if ((scales.empty() ? sizes.size() : scales.size()) != axes.size()) {
-    return InvalidArgument("there are ", scales.size(), " scales and ", sizes.size(), " sizes for ", axes.size(), " dimensions");
+    return InvalidArgument("there are ", scales.size(), " scales and ", sizes.size(), " sizes for ",
+                           axes.size(), " dimensions");
   }
   r->shape = n.shape(0);
   r->scales.assign(rank, 1);
@@ -139,7 +145,8 @@ Status Resize(Lowering& n) {
   Resampling r;
   float shift = 0;
   ANYDML_RETURN_IF_ERROR(ReadMode(n, &r, &shift));
-  ANYDML_RETURN_IF_ERROR(ReadSizes(n, n.HostDoubles(old ? 1 : 2), old ? std::vector<int64_t>() : n.HostInts(3), &r));
+  ANYDML_RETURN_IF_ERROR(
+      ReadSizes(n, n.HostDoubles(old ? 1 : 2), old ? std::vector<int64_t>() : n.HostInts(3), &r));
   r.coordinates = n.Text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   r.antialias = n.Int("antialias", 0) != 0;
   return Resample(n, r, shift);
@@ -150,8 +157,8 @@ Status Upsample(Lowering& n) {
   float shift = 0;
   ANYDML_RETURN_IF_ERROR(ReadMode(n, &r, &shift));
   const std::vector<float> given = n.Floats("scales");
-  ANYDML_RETURN_IF_ERROR(
-      ReadSizes(n, n.version() < 9 ? std::vector<double>(given.begin(), given.end()) : n.HostDoubles(1), {}, &r));
+  ANYDML_RETURN_IF_ERROR(ReadSizes(
+      n, n.version() < 9 ? std::vector<double>(given.begin(), given.end()) : n.HostDoubles(1), {}, &r));
   r.coordinates = "asymmetric";
   return Resample(n, r, shift);
 }

@@ -31,7 +31,8 @@ Status Compress(HostCall& call) {
   std::byte* target = nullptr;
   call.outputs[0] = MakeTensor(x.type, shape, &target);
   const int64_t rows = ElementCount(std::span(x.shape).first(axis)).value_or(0);
-  const size_t bytes = static_cast<size_t>(ElementCount(std::span(x.shape).subspan(axis + 1)).value_or(0)) * (BitsOf(x.type) / 8);
+  const size_t bytes = static_cast<size_t>(ElementCount(std::span(x.shape).subspan(axis + 1)).value_or(0)) *
+                       (BitsOf(x.type) / 8);
   for (int64_t row = 0; row < rows && bytes > 0; ++row) {
     for (const int64_t at : chosen) {
       std::memcpy(target, x.data.data() + static_cast<size_t>(row * x.shape[axis] + at) * bytes, bytes);
@@ -41,7 +42,8 @@ Status Compress(HostCall& call) {
   return {};
 }
 
-// Slices along an axis, or elements: the different ones, where each was first, which one each is, and how often.
+// Slices along an axis, or elements: the different ones, where each was first, which one each is, and how
+// often.
 Status Unique(HostCall& call) {
   Tensor x = call.In(0);
   const bool sorted = call.Int("sorted", 1) != 0;
@@ -96,7 +98,8 @@ Status Unique(HostCall& call) {
     }
   }
   const auto count = static_cast<int64_t>(order.size());
-  const Tensor results[] = {different, Int64Tensor({count}, indices), Int64Tensor({static_cast<int64_t>(size)}, inverses),
+  const Tensor results[] = {different, Int64Tensor({count}, indices),
+                            Int64Tensor({static_cast<int64_t>(size)}, inverses),
                             Int64Tensor({count}, ordered_counts)};
   for (size_t i = 0; i < call.outputs.size() && i < 4; ++i) call.outputs[i] = results[i];
   return {};
@@ -107,7 +110,8 @@ struct Box {
 };
 
 double Overlap(const Box& a, const Box& b) {
-  const double height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1), width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
+  const double height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1),
+               width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
   if (!(height > 0) || !(width > 0)) return 0;
   const double both = height * width;
   const double all = (a.y2 - a.y1) * (a.x2 - a.x1) + (b.y2 - b.y1) * (b.x2 - b.x1) - both;
@@ -117,8 +121,8 @@ double Overlap(const Box& a, const Box& b) {
 // boxes {N, B, 4}, scores {N, C, B}, max_output_boxes_per_class, iou_threshold, score_threshold
 Status NonMaxSuppression(HostCall& call) {
   const Shape &boxes_shape = call.In(0).shape, &scores_shape = call.In(1).shape;
-  if (boxes_shape.size() != 3 || scores_shape.size() != 3 || boxes_shape[2] != 4 || boxes_shape[1] != scores_shape[2] ||
-      boxes_shape[0] != scores_shape[0]) {
+  if (boxes_shape.size() != 3 || scores_shape.size() != 3 || boxes_shape[2] != 4 ||
+      boxes_shape[1] != scores_shape[2] || boxes_shape[0] != scores_shape[0]) {
     return InvalidArgument("boxes ", ShapeToString(boxes_shape), " and scores ", ShapeToString(scores_shape));
   }
   const std::vector<double> boxes = ToDoubles(call.In(0)), scores = ToDoubles(call.In(1));
@@ -142,13 +146,17 @@ Status NonMaxSuppression(HostCall& call) {
       for (size_t i = 0; i < count; ++i) {
         if (score[i] > least) order.push_back(i);
       }
-      std::stable_sort(order.begin(), order.end(), [score](size_t a, size_t b) { return score[a] > score[b]; });
+      std::stable_sort(order.begin(), order.end(),
+                       [score](size_t a, size_t b) { return score[a] > score[b]; });
       for (const size_t i : order) {
         if (static_cast<double>(kept.size()) >= most) break;
-        const bool free = std::none_of(kept.begin(), kept.end(), [&](size_t k) { return Overlap(box(batch, i), box(batch, k)) > overlap; });
+        const bool free = std::none_of(kept.begin(), kept.end(), [&](size_t k) {
+          return Overlap(box(batch, i), box(batch, k)) > overlap;
+        });
         if (!free) continue;
         kept.push_back(i);
-        result.insert(result.end(), {static_cast<int64_t>(batch), static_cast<int64_t>(c), static_cast<int64_t>(i)});
+        result.insert(result.end(),
+                      {static_cast<int64_t>(batch), static_cast<int64_t>(c), static_cast<int64_t>(i)});
       }
     }
   }
@@ -157,10 +165,27 @@ Status NonMaxSuppression(HostCall& call) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {.domain = kOnnx, .name = "Compress", .min_inputs = 2, .max_inputs = 2, .lower = OnHost, .evaluate = Compress, .on_host = true},
-    {.domain = kOnnx, .name = "Unique", .min_inputs = 1, .max_inputs = 1, .lower = OnHost, .evaluate = Unique, .on_host = true},
-    {.domain = kOnnx, .name = "NonMaxSuppression", .min_inputs = 2, .max_inputs = 5, .lower = OnHost,
-     .evaluate = NonMaxSuppression, .on_host = true},
+    {.domain = kOnnx,
+     .name = "Compress",
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .lower = OnHost,
+     .evaluate = Compress,
+     .on_host = true},
+    {.domain = kOnnx,
+     .name = "Unique",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .lower = OnHost,
+     .evaluate = Unique,
+     .on_host = true},
+    {.domain = kOnnx,
+     .name = "NonMaxSuppression",
+     .min_inputs = 2,
+     .max_inputs = 5,
+     .lower = OnHost,
+     .evaluate = NonMaxSuppression,
+     .on_host = true},
 };
 
 }  // namespace

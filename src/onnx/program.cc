@@ -111,7 +111,8 @@ Status Program::Order(const std::vector<FlatNode>& nodes, std::vector<size_t>* o
   if (order->size() == nodes.size()) return {};
   const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](size_t count) { return count > 0; });
   const auto index = static_cast<size_t>(stuck - waiting.begin());
-  return InvalidArgument("node ", index, " (", nodes[index].proto->type.substr(0, 80), ") waits for its own result");
+  return InvalidArgument("node ", index, " (", nodes[index].proto->type.substr(0, 80),
+                         ") waits for its own result");
 }
 
 Status Program::AddNode(const Model& model, const FlatNode& flat) {
@@ -123,8 +124,8 @@ Status Program::AddNode(const Model& model, const FlatNode& flat) {
   for (const std::string& input : proto.inputs) {
     const ValueId id = input.empty() ? kAbsent : Lookup(input);
     if (!input.empty() && id == kAbsent) {
-      return InvalidArgument("node ", nodes_.size(), " (", proto.type.substr(0, 80), ") reads \"", input.substr(0, 80),
-                             "\", which nothing writes");
+      return InvalidArgument("node ", nodes_.size(), " (", proto.type.substr(0, 80), ") reads \"",
+                             input.substr(0, 80), "\", which nothing writes");
     }
     node.inputs.push_back(id);
   }
@@ -156,7 +157,8 @@ void Program::FindLastUses() {
   for (const ValueId id : outputs_) values_[id].last_use = kNever;
 }
 
-Status Program::Create(const Model& model, const GraphProto& graph, Program* around, std::unique_ptr<Program>* out) {
+Status Program::Create(const Model& model, const GraphProto& graph, Program* around,
+                       std::unique_ptr<Program>* out) {
   std::unique_ptr<Program> program(new Program);
   program->around_ = around;
   ANYDML_RETURN_IF_ERROR(program->AddInputs(graph));
@@ -168,7 +170,8 @@ Status Program::Create(const Model& model, const GraphProto& graph, Program* aro
   for (const size_t index : order) ANYDML_RETURN_IF_ERROR(program->AddNode(model, nodes[index]));
   for (const ValueProto& output : graph.outputs) {
     const ValueId id = program->Lookup(output.name);
-    if (id == kAbsent) return InvalidArgument("output \"", output.name.substr(0, 80), "\" is written by nothing");
+    if (id == kAbsent)
+      return InvalidArgument("output \"", output.name.substr(0, 80), "\" is written by nothing");
     if (program->values_[id].declared == nullptr) program->values_[id].declared = &output;
     program->outputs_.push_back(id);
   }

@@ -45,11 +45,13 @@ struct Capture {
 class Program {
  public:
   // `model` has to outlive it. Names that a body does not define are looked up in `around`.
-  static Status Create(const Model& model, const GraphProto& graph, Program* around, std::unique_ptr<Program>* out);
+  static Status Create(const Model& model, const GraphProto& graph, Program* around,
+                       std::unique_ptr<Program>* out);
 
   const std::vector<ProgramValue>& values() const { return values_; }
   const std::vector<ProgramNode>& nodes() const { return nodes_; }
-  // Those that have to be given; an initializer is a default for an input of its name, which nobody overrides.
+  // Those that have to be given; an initializer is a default for an input of its name, which nobody
+  // overrides.
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   const std::vector<Capture>& captures() const { return captures_; }

@@ -96,8 +96,8 @@ Status ParseFields(Bytes message, TensorFields* out) {
 
 Status CheckLength(const TensorFields& fields, uint64_t given, uint64_t needed, const char* unit) {
   if (given == needed) return {};
-  return InvalidArgument("it has ", given, unit, "; ", ShapeToString(fields.dims), " elements of ", Name(fields.type),
-                         " need ", needed);
+  return InvalidArgument("it has ", given, unit, "; ", ShapeToString(fields.dims), " elements of ",
+                         Name(fields.type), " need ", needed);
 }
 
 Status TakeExternal(const TensorFields& fields, ExternalFiles* external, uint64_t bytes, Tensor* out) {
@@ -146,7 +146,8 @@ Status TakeNumbers(const TensorFields& fields, uint64_t count, Tensor* out) {
       const bool pairs = fields.type == ElementType::kComplex64 || fields.type == ElementType::kComplex128;
       const uint64_t given = narrow ? fields.floats.size() : fields.doubles.size();
       ANYDML_RETURN_IF_ERROR(CheckLength(fields, given, pairs ? 2 * count : count, " numbers"));
-      const Bytes bytes = narrow ? std::as_bytes(std::span(fields.floats)) : std::as_bytes(std::span(fields.doubles));
+      const Bytes bytes =
+          narrow ? std::as_bytes(std::span(fields.floats)) : std::as_bytes(std::span(fields.doubles));
       *out = MakeTensor(fields.type, fields.dims, std::vector<std::byte>(bytes.begin(), bytes.end()));
       return {};
     }

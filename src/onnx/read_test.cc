@@ -132,7 +132,8 @@ class OnnxExternal : public testing::Test {
       text += static_cast<char>(value.size());
       return text + value;
     };
-    const std::string tensor = std::string("\x08\x02\x10\x01") + field(0x42, "w") + field(0x6a, entry("location", location)) +
+    const std::string tensor = std::string("\x08\x02\x10\x01") + field(0x42, "w") +
+                               field(0x6a, entry("location", location)) +
                                field(0x6a, entry("offset", offset)) + std::string("\x70\x01");
     const std::string file = field(0x3a, field(0x2a, tensor)) + field(0x42, std::string("\x10\x0d"));
     const std::filesystem::path path = folder_ / "model" / "m.onnx";
@@ -147,15 +148,19 @@ class OnnxExternal : public testing::Test {
 
 TEST_F(OnnxExternal, StaysInTheFolder) {
   EXPECT_EQ(Load("inside.bin", "8"), "");
-  EXPECT_EQ(Load("inside.bin", "12"), ": initializer \"w\": its data ends after byte 16, the last of inside.bin");
-  EXPECT_EQ(Load("inside.bin", "20"), ": initializer \"w\": its data begins at byte 20 of inside.bin, which has 16");
-  EXPECT_EQ(Load("../outside.bin", "0"),
-            ": initializer \"w\": external data in \"../outside.bin\", which is outside of the model's folder");
+  EXPECT_EQ(Load("inside.bin", "12"),
+            ": initializer \"w\": its data ends after byte 16, the last of inside.bin");
+  EXPECT_EQ(Load("inside.bin", "20"),
+            ": initializer \"w\": its data begins at byte 20 of inside.bin, which has 16");
+  EXPECT_EQ(
+      Load("../outside.bin", "0"),
+      ": initializer \"w\": external data in \"../outside.bin\", which is outside of the model's folder");
   std::filesystem::create_symlink(folder_ / "outside.bin", folder_ / "model" / "link.bin");
   EXPECT_EQ(Load("link.bin", "0"),
             ": initializer \"w\": external data in \"link.bin\", which is outside of the model's folder");
-  EXPECT_EQ(Load("/etc/hostname", "0"),
-            ": initializer \"w\": external data in \"/etc/hostname\"; a path relative to the model is allowed");
+  EXPECT_EQ(
+      Load("/etc/hostname", "0"),
+      ": initializer \"w\": external data in \"/etc/hostname\"; a path relative to the model is allowed");
 }
 
 }  // namespace

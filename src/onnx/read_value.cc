@@ -20,8 +20,10 @@ Status ParseSequence(Bytes message, const Blob& file, int depth, RuntimeValue* o
   WireReader reader(message);
   std::vector<RuntimeValue> elements;
   while (reader.Next()) {
-    if (reader.field() == 3) ANYDML_RETURN_IF_ERROR(ParseTensorValue(reader.Message(), file, &elements.emplace_back()));
-    if (reader.field() == 5) ANYDML_RETURN_IF_ERROR(ParseSequence(reader.Message(), file, depth + 1, &elements.emplace_back()));
+    if (reader.field() == 3)
+      ANYDML_RETURN_IF_ERROR(ParseTensorValue(reader.Message(), file, &elements.emplace_back()));
+    if (reader.field() == 5)
+      ANYDML_RETURN_IF_ERROR(ParseSequence(reader.Message(), file, depth + 1, &elements.emplace_back()));
   }
   ANYDML_RETURN_IF_ERROR(reader.status());
   *out = RuntimeValue::Sequence(std::move(elements));

@@ -137,7 +137,8 @@ TEST_F(OnnxRun, BranchesAndLoops) {
   no.outputs.emplace_back().name = "b";
   ModelMaker branch(13);
   branch.Input("x", ElementType::kFloat, {2}).Input("c", ElementType::kBool, {}).Output("y");
-  branch.Node("If", {"c"}, {"y"}, GraphAttribute("then_branch", std::move(yes)), GraphAttribute("else_branch", std::move(no)));
+  branch.Node("If", {"c"}, {"y"}, GraphAttribute("then_branch", std::move(yes)),
+              GraphAttribute("else_branch", std::move(no)));
   Load(std::move(branch));
   const Tensor x = Floats({2}, {-1, 2});
   const int64_t truth[] = {1, 0};
@@ -166,8 +167,10 @@ TEST_F(OnnxRun, BranchesAndLoops) {
 TEST_F(OnnxRun, SaysWhatWasExpected) {
   Load(ModelMaker(13).Input("x", ElementType::kFloat, {-1, 2}).Node("Relu", {"x"}, {"y"}).Output("y"));
   EXPECT_EQ(Failure({}), "input \"x\" is missing: ?x2 of float");
-  EXPECT_EQ(Failure({{"x", Floats({3}, {1, 2, 3})}}), "input \"x\" is 3 of float; the model takes ?x2 of float");
-  EXPECT_EQ(Failure({{"x", Ints({1, 2}, {1, 2})}}), "input \"x\" is 1x2 of int64; the model takes ?x2 of float");
+  EXPECT_EQ(Failure({{"x", Floats({3}, {1, 2, 3})}}),
+            "input \"x\" is 3 of float; the model takes ?x2 of float");
+  EXPECT_EQ(Failure({{"x", Ints({1, 2}, {1, 2})}}),
+            "input \"x\" is 1x2 of int64; the model takes ?x2 of float");
   Load(ModelMaker(13).Input("x", ElementType::kFloat, {2}).Node("Nothing", {"x"}, {"y"}).Output("y"));
   EXPECT_EQ(Failure({{"x", Floats({2}, {1, 2})}}), "unsupported: Nothing-13: no such operator is known");
 }

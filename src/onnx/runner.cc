@@ -32,7 +32,8 @@ ProgramRunner::ProgramRunner(const Program& program, tools::Session* session)
 
 RuntimeValue* ProgramRunner::ValueOf(ValueId id) {
   RuntimeValue& value = values_[id];
-  if (const Tensor* const initializer = program_.values()[id].initializer; initializer != nullptr && !value.exists()) {
+  if (const Tensor* const initializer = program_.values()[id].initializer;
+      initializer != nullptr && !value.exists()) {
     value = RuntimeValue::Of(*initializer);
   }
   return &value;
@@ -55,7 +56,8 @@ RuntimeValue RuntimeValue::Sequence(std::vector<RuntimeValue> elements) {
 }
 
 Status ProgramRunner::EnsureHost(RuntimeValue* value) {
-  if (value->kind != RuntimeValue::Kind::kTensor) return InvalidArgument("a tensor is needed, and there is none");
+  if (value->kind != RuntimeValue::Kind::kTensor)
+    return InvalidArgument("a tensor is needed, and there is none");
   if (value->host) return {};
   tools::HostBuffer bytes;
   ANYDML_RETURN_IF_ERROR(session_.Read(value->device.Get(), &bytes));
@@ -105,7 +107,8 @@ Status ProgramRunner::Compile(CompiledPart* part) {
       session_.CompileGraph(description.desc, DML_EXECUTION_FLAG_NONE, owned, &part->compiled.emplace()));
   part->output_bytes.resize(part->part.graph_outputs.size());
   for (const Part::Result& result : part->part.results) {
-    if (result.graph_output != kNever) part->output_bytes[result.graph_output] = BufferBytes(result.type, result.shape);
+    if (result.graph_output != kNever)
+      part->output_bytes[result.graph_output] = BufferBytes(result.type, result.shape);
   }
   part->part.builder.reset();  // operators and copies of constants
   std::string data_error;
@@ -120,8 +123,8 @@ Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
     return OutsideValue{value.type, value.shape, value.host ? &*value.host : nullptr, is_tensor};
   };
   Parts& parts = parts_[begin];
-  const auto found = std::find_if(parts.begin(), parts.end(),
-                                  [&](const auto& part) { return part->part.Fits(outside); });
+  const auto found =
+      std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part->part.Fits(outside); });
   if (found != parts.end()) {
     parts.splice(parts.begin(), parts, found);
     *out = parts.front().get();

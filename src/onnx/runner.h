@@ -1,4 +1,5 @@
-// Running a program on a device: parts that were compiled before are found again by sizes, control flow is the host's.
+// Running a program on a device: parts that were compiled before are found again by sizes, control flow is
+// the host's.
 #pragma once
 
 #include <list>
@@ -33,7 +34,8 @@ class ProgramRunner {
   ProgramRunner(const Program& program, tools::Session* session);
 
   // `inputs` as Program::inputs; `captured` as Program::captures.
-  Status Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeValue> captured, std::vector<RuntimeValue>* outputs);
+  Status Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeValue> captured,
+             std::vector<RuntimeValue>* outputs);
 
   // Copies what is on the device only.
   Status EnsureHost(RuntimeValue* value);

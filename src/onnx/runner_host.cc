@@ -34,7 +34,8 @@ Status ProgramRunner::HostInts(ValueId id, std::vector<int64_t>* out) {
   return {};
 }
 
-Status ProgramRunner::RunBody(const Program& body, std::vector<RuntimeValue> inputs, std::vector<RuntimeValue>* outputs) {
+Status ProgramRunner::RunBody(const Program& body, std::vector<RuntimeValue> inputs,
+                              std::vector<RuntimeValue>* outputs) {
   std::unique_ptr<ProgramRunner>& runner = bodies_[&body];
   if (!runner) runner = std::make_unique<ProgramRunner>(body, &session_);
   if (inputs.size() != body.inputs().size()) {
@@ -49,19 +50,22 @@ Status ProgramRunner::RunIf(const ProgramNode& node) {
   std::vector<int64_t> condition;
   if (node.inputs.size() != 1 || node.inputs[0] == kAbsent) return InvalidArgument("If has no condition");
   ANYDML_RETURN_IF_ERROR(HostInts(node.inputs[0], &condition));
-  const auto branch = node.bodies.find(condition.size() == 1 && condition[0] != 0 ? "then_branch" : "else_branch");
-  if (condition.size() != 1 || branch == node.bodies.end()) return InvalidArgument("If has no condition or branch");
+  const auto branch =
+      node.bodies.find(condition.size() == 1 && condition[0] != 0 ? "then_branch" : "else_branch");
+  if (condition.size() != 1 || branch == node.bodies.end())
+    return InvalidArgument("If has no condition or branch");
   std::vector<RuntimeValue> results;
   ANYDML_RETURN_IF_ERROR(RunBody(*branch->second, {}, &results));
-  if (results.size() < node.outputs.size()) return InvalidArgument("a branch has ", results.size(), " outputs");
+  if (results.size() < node.outputs.size())
+    return InvalidArgument("a branch has ", results.size(), " outputs");
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] != kAbsent) values_[node.outputs[i]] = std::move(results[i]);
   }
   return {};
 }
 
-// Inputs: how often at most, a condition, values; the body's: the iteration's number, the condition, values. Its outputs:
-// the condition, values, and what is collected.
+// Inputs: how often at most, a condition, values; the body's: the iteration's number, the condition, values.
+// Its outputs: the condition, values, and what is collected.
 Status ProgramRunner::RunLoop(const ProgramNode& node) {
   const auto body = node.bodies.find("body");
   if (body == node.bodies.end() || node.inputs.size() < 2) return InvalidArgument("Loop has no body");
@@ -140,17 +144,17 @@ Status ProgramRunner::RunHostNode(size_t index) {
   Status status = RunSequence(node, &known);
   if (!known) {
     const std::string& type = node.proto->type;
-    status = type == "If"            ? RunIf(node)
-             : type == "Loop"        ? RunLoop(node)
-             : type == "Scan"        ? RunScan(node)
-             : node.bodies.empty()   ? RunEvaluated(index)
-                                     : Unsupported("no such control flow");
+    status = type == "If"          ? RunIf(node)
+             : type == "Loop"      ? RunLoop(node)
+             : type == "Scan"      ? RunScan(node)
+             : node.bodies.empty() ? RunEvaluated(index)
+                                   : Unsupported("no such control flow");
   }
   if (status.ok()) return {};
   const bool inner = status.message().starts_with("unsupported: ");  // a body's, which says where itself
   return inner ? status
-               : Status(status.code(), StrCat(status.code() == Code::kUnsupported ? "unsupported: " : "", node.proto->type, "-",
-                                              node.version, ": ", status.message()));
+               : Status(status.code(), StrCat(status.code() == Code::kUnsupported ? "unsupported: " : "",
+                                              node.proto->type, "-", node.version, ": ", status.message()));
 }
 
 }  // namespace anydml::onnx

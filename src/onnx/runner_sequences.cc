@@ -14,12 +14,14 @@ Tensor Cut(const Tensor& tensor, uint32_t axis, int64_t from, int64_t count) {
   std::byte* target = nullptr;
   Tensor part = MakeTensor(tensor.type, shape, &target);
   const auto rows = static_cast<size_t>(ElementCount(std::span(tensor.shape).first(axis)).value_or(0));
-  const size_t inner = static_cast<size_t>(ElementCount(std::span(tensor.shape).subspan(axis + 1)).value_or(0)) *
-                       (BitsOf(tensor.type) / 8);
+  const size_t inner =
+      static_cast<size_t>(ElementCount(std::span(tensor.shape).subspan(axis + 1)).value_or(0)) *
+      (BitsOf(tensor.type) / 8);
   const size_t row_bytes = static_cast<size_t>(tensor.shape[axis]) * inner;
   const size_t bytes = static_cast<size_t>(count) * inner;
   for (size_t row = 0; row < rows && bytes > 0; ++row) {
-    std::memcpy(target + row * bytes, tensor.data.data() + row * row_bytes + static_cast<size_t>(from) * inner, bytes);
+    std::memcpy(target + row * bytes,
+                tensor.data.data() + row * row_bytes + static_cast<size_t>(from) * inner, bytes);
   }
   return part;
 }
@@ -35,7 +37,8 @@ Status Join(const std::vector<Tensor>& parts, uint32_t axis, Tensor* out) {
   shape[axis] = 0;
   for (const Tensor& part : parts) {
     Shape other = part.shape;
-    if (other.size() != shape.size() || part.type != parts[0].type) return InvalidArgument("elements that do not fit together");
+    if (other.size() != shape.size() || part.type != parts[0].type)
+      return InvalidArgument("elements that do not fit together");
     shape[axis] += other[axis];
     other[axis] = shape[axis];
     if (other != shape) return InvalidArgument("elements that do not fit together");
@@ -106,7 +109,8 @@ Status ProgramRunner::RunConcatFromSequence(const ProgramNode& node, RuntimeValu
   if (parts.empty()) return InvalidArgument("the sequence is empty");
   const bool new_axis = facts.Int("new_axis", 0) != 0;
   uint32_t axis = 0;
-  ANYDML_RETURN_IF_ERROR(ResolveAxis(facts.Int("axis", 0), parts[0].shape.size() + (new_axis ? 1 : 0), &axis));
+  ANYDML_RETURN_IF_ERROR(
+      ResolveAxis(facts.Int("axis", 0), parts[0].shape.size() + (new_axis ? 1 : 0), &axis));
   for (Tensor& part : parts) {
     if (!new_axis) continue;
     if (part.shape.size() < axis) return InvalidArgument("elements that do not fit together");
@@ -129,15 +133,18 @@ Status ProgramRunner::RunSequenceMap(const ProgramNode& node) {
     for (const ValueId id : node.inputs) {
       const RuntimeValue& value = *ValueOf(id);
       const bool sequence = value.kind == RuntimeValue::Kind::kSequence;
-      if (sequence && value.elements.size() != count) return InvalidArgument("sequences of different lengths");
+      if (sequence && value.elements.size() != count)
+        return InvalidArgument("sequences of different lengths");
       inputs.push_back(sequence ? value.elements[i] : value);
     }
     ANYDML_RETURN_IF_ERROR(RunBody(*body->second, std::move(inputs), &results));
-    if (results.size() != collected.size()) return InvalidArgument("the body has ", results.size(), " outputs");
+    if (results.size() != collected.size())
+      return InvalidArgument("the body has ", results.size(), " outputs");
     for (size_t j = 0; j < collected.size(); ++j) collected[j].push_back(std::move(results[j]));
   }
   for (size_t j = 0; j < collected.size(); ++j) {
-    if (node.outputs[j] != kAbsent) values_[node.outputs[j]] = RuntimeValue::Sequence(std::move(collected[j]));
+    if (node.outputs[j] != kAbsent)
+      values_[node.outputs[j]] = RuntimeValue::Sequence(std::move(collected[j]));
   }
   return {};
 }
@@ -148,10 +155,12 @@ Status ProgramRunner::RunScan(const ProgramNode& node) {
   const auto body = node.bodies.find("body");
   const int64_t scans = facts.Int("num_scan_inputs", 0);
   if (node.version < 9) return Unsupported("version 8");
-  if (body == node.bodies.end() || scans < 1 || scans > static_cast<int64_t>(node.inputs.size())) return InvalidArgument("num_scan_inputs is ", scans);
+  if (body == node.bodies.end() || scans < 1 || scans > static_cast<int64_t>(node.inputs.size()))
+    return InvalidArgument("num_scan_inputs is ", scans);
   const size_t states = node.inputs.size() - static_cast<size_t>(scans);
   const size_t body_outputs = body->second->outputs().size();
-  if (body_outputs < states || node.outputs.size() > body_outputs) return InvalidArgument("the body has ", body_outputs, " outputs");
+  if (body_outputs < states || node.outputs.size() > body_outputs)
+    return InvalidArgument("the body has ", body_outputs, " outputs");
   const auto item = [&](const char* name, size_t i) {
     const std::vector<int64_t> list = facts.Ints(name);
     return i < list.size() ? list[i] : 0;
@@ -168,7 +177,8 @@ Status ProgramRunner::RunScan(const ProgramNode& node) {
     RuntimeValue* const value = ValueOf(node.inputs[i]);
     ANYDML_RETURN_IF_ERROR(EnsureHost(value));
     sequences.push_back(*value->host);
-    ANYDML_RETURN_IF_ERROR(ResolveAxis(item("scan_input_axes", i - states), value->shape.size(), &axes.emplace_back()));
+    ANYDML_RETURN_IF_ERROR(
+        ResolveAxis(item("scan_input_axes", i - states), value->shape.size(), &axes.emplace_back()));
     const int64_t size = value->shape[axes.back()];
     if (steps >= 0 && steps != size) return InvalidArgument("sequences of ", steps, " and ", size, " steps");
     steps = size;
@@ -197,8 +207,10 @@ Status ProgramRunner::RunScan(const ProgramNode& node) {
     if (parts.empty()) return Unsupported("no steps");
     if (item("scan_output_directions", i - states) != 0) std::reverse(parts.begin(), parts.end());
     uint32_t axis = 0;
-    ANYDML_RETURN_IF_ERROR(ResolveAxis(item("scan_output_axes", i - states), parts[0].shape.size() + 1, &axis));
-    for (Tensor& part : parts) part.shape.insert(part.shape.begin() + std::min<size_t>(axis, part.shape.size()), 1);
+    ANYDML_RETURN_IF_ERROR(
+        ResolveAxis(item("scan_output_axes", i - states), parts[0].shape.size() + 1, &axis));
+    for (Tensor& part : parts)
+      part.shape.insert(part.shape.begin() + std::min<size_t>(axis, part.shape.size()), 1);
     Tensor joined;
     ANYDML_RETURN_IF_ERROR(Join(parts, axis, &joined));
     values_[node.outputs[i]] = RuntimeValue::Of(std::move(joined));
@@ -210,7 +222,9 @@ Status ProgramRunner::RunSequence(const ProgramNode& node, bool* known) {
   const std::string& type = node.proto->type;
   *known = IsSequenceOperator(type) || type == "Identity";
   if (!*known) return {};
-  if (type == "SequenceMap") return node.inputs.empty() || node.inputs[0] == kAbsent ? InvalidArgument("it has no input") : RunSequenceMap(node);
+  if (type == "SequenceMap")
+    return node.inputs.empty() || node.inputs[0] == kAbsent ? InvalidArgument("it has no input")
+                                                            : RunSequenceMap(node);
   const auto has = [&](size_t i) { return i < node.inputs.size() && node.inputs[i] != kAbsent; };
   const bool starts = type == "SequenceEmpty" || type == "Optional" || type == "OptionalHasElement";
   if (!starts && !has(0)) return InvalidArgument("it has no input");
@@ -233,7 +247,8 @@ Status ProgramRunner::RunSequence(const ProgramNode& node, bool* known) {
     const size_t where = insert ? 2 : 1;
     result = *ValueOf(node.inputs[0]);
     const size_t size = result.elements.size();
-    if ((insert && !has(1)) || (type == "SequenceAt" && !has(1))) return InvalidArgument("an input is left out");
+    if ((insert && !has(1)) || (type == "SequenceAt" && !has(1)))
+      return InvalidArgument("an input is left out");
     if (has(where)) ANYDML_RETURN_IF_ERROR(HostInts(node.inputs[where], &position));
     const int64_t otherwise = insert ? static_cast<int64_t>(size) : -1;
     ANYDML_RETURN_IF_ERROR(Position(position.empty() ? otherwise : position[0], size, insert, &at));

@@ -10,13 +10,16 @@ std::string Expected(const Signature& signature) {
   std::string text;
   for (size_t i = 0; i < signature.shape.size(); ++i) {
     const std::string& symbol = signature.symbols[i];
-    text += StrCat(i == 0 ? "" : "x", signature.shape[i] >= 0 ? StrCat(signature.shape[i]) : symbol.empty() ? "?" : symbol);
+    text += StrCat(i == 0 ? "" : "x", signature.shape[i] >= 0 ? StrCat(signature.shape[i])
+                                      : symbol.empty()        ? "?"
+                                                              : symbol);
   }
   return StrCat(text.empty() ? "a scalar" : text, " of ", Name(signature.type));
 }
 
 Status CheckInput(const Signature& signature, const Tensor& given, std::map<std::string, int64_t>* symbols) {
-  bool fits = given.type == signature.type && (!signature.has_shape || given.shape.size() == signature.shape.size());
+  bool fits =
+      given.type == signature.type && (!signature.has_shape || given.shape.size() == signature.shape.size());
   for (size_t i = 0; fits && signature.has_shape && i < given.shape.size(); ++i) {
     if (signature.shape[i] >= 0) {
       fits = signature.shape[i] == given.shape[i];
@@ -25,16 +28,18 @@ Status CheckInput(const Signature& signature, const Tensor& given, std::map<std:
     }
   }
   if (fits) return {};
-  return InvalidArgument("input \"", signature.name, "\" is ", ShapeToString(given.shape), " of ", Name(given.type),
-                         "; the model takes ", Expected(signature));
+  return InvalidArgument("input \"", signature.name, "\" is ", ShapeToString(given.shape), " of ",
+                         Name(given.type), "; the model takes ", Expected(signature));
 }
 
 }  // namespace
 
-Status ModelSession::Create(std::unique_ptr<Model> model, tools::Session* session, std::unique_ptr<ModelSession>* out) {
+Status ModelSession::Create(std::unique_ptr<Model> model, tools::Session* session,
+                            std::unique_ptr<ModelSession>* out) {
   std::unique_ptr<ModelSession> created(new ModelSession);
   created->model_ = std::move(model);
-  ANYDML_RETURN_IF_ERROR(Program::Create(*created->model_, created->model_->graph, nullptr, &created->program_));
+  ANYDML_RETURN_IF_ERROR(
+      Program::Create(*created->model_, created->model_->graph, nullptr, &created->program_));
   created->runner_ = std::make_unique<ProgramRunner>(*created->program_, session);
   *out = std::move(created);
   return {};
@@ -74,20 +79,25 @@ Status ModelSession::CheckNames(const std::map<std::string, RuntimeValue>& input
     names += StrCat(names.empty() ? "" : ", ", program_->values()[id].name);
   }
   for (const auto& [name, value] : inputs) {
-    const bool known = std::any_of(program_->inputs().begin(), program_->inputs().end(),
-                                   [&, &wanted = name](ValueId id) { return program_->values()[id].name == wanted; });
-    if (!known) return InvalidArgument("the model has no input \"", name, "\"; it has ", names.empty() ? "none" : names);
+    const bool known =
+        std::any_of(program_->inputs().begin(), program_->inputs().end(),
+                    [&, &wanted = name](ValueId id) { return program_->values()[id].name == wanted; });
+    if (!known)
+      return InvalidArgument("the model has no input \"", name, "\"; it has ",
+                             names.empty() ? "none" : names);
   }
   return {};
 }
 
-Status ModelSession::Run(const std::map<std::string, RuntimeValue>& inputs, std::vector<NamedValue>* results) {
+Status ModelSession::Run(const std::map<std::string, RuntimeValue>& inputs,
+                         std::vector<NamedValue>* results) {
   ANYDML_RETURN_IF_ERROR(CheckNames(inputs));
   std::vector<RuntimeValue> values;
   std::map<std::string, int64_t> symbols;
   for (const Signature& signature : this->inputs()) {
     const auto given = inputs.find(signature.name);
-    if (given == inputs.end()) return InvalidArgument("input \"", signature.name, "\" is missing: ", Expected(signature));
+    if (given == inputs.end())
+      return InvalidArgument("input \"", signature.name, "\" is missing: ", Expected(signature));
     if (signature.kind == ValueKind::kTensor) {
       if (!given->second.host) return InvalidArgument("input \"", signature.name, "\" is no tensor");
       ANYDML_RETURN_IF_ERROR(CheckInput(signature, *given->second.host, &symbols));

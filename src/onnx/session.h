@@ -34,7 +34,8 @@ struct NamedValue {
 class ModelSession {
  public:
   // `session` has to outlive it.
-  static Status Create(std::unique_ptr<Model> model, tools::Session* session, std::unique_ptr<ModelSession>* out);
+  static Status Create(std::unique_ptr<Model> model, tools::Session* session,
+                       std::unique_ptr<ModelSession>* out);
 
   const Model& model() const { return *model_; }
   std::vector<Signature> inputs() const { return Signatures(program_->inputs()); }
@@ -55,7 +56,8 @@ class ModelSession {
   std::unique_ptr<ProgramRunner> runner_;
 };
 
-// A file that is one value of this kind, as ONNX's tests have them: a TensorProto, SequenceProto or OptionalProto.
+// A file that is one value of this kind, as ONNX's tests have them: a TensorProto, SequenceProto or
+// OptionalProto.
 Status ReadValue(const Blob& file, ValueKind kind, RuntimeValue* out);
 
 // What `anydml check` tells: for these shapes of inputs, without a device.

@@ -199,7 +199,8 @@ Tensor FromInts(ElementType type, Shape shape, std::span<const int64_t> values) 
     case ElementType::kUInt8:
       return Store<uint8_t>(type, std::move(shape), values, wrap(uint8_t{}));
     case ElementType::kBool:
-      return Store<uint8_t>(type, std::move(shape), values, [](int64_t value) { return uint8_t{value != 0}; });
+      return Store<uint8_t>(type, std::move(shape), values,
+                            [](int64_t value) { return uint8_t{value != 0}; });
     default: {
       const std::vector<double> numbers(values.begin(), values.end());
       return FromDoubles(type, std::move(shape), numbers);
@@ -210,7 +211,8 @@ Tensor FromInts(ElementType type, Shape shape, std::span<const int64_t> values) 
 Tensor FromDoubles(ElementType type, Shape shape, std::span<const double> values) {
   switch (type) {
     case ElementType::kFloat:
-      return Store<float>(type, std::move(shape), values, [](double value) { return static_cast<float>(value); });
+      return Store<float>(type, std::move(shape), values,
+                          [](double value) { return static_cast<float>(value); });
     case ElementType::kDouble:
       return Store<double>(type, std::move(shape), values, [](double value) { return value; });
     case ElementType::kFloat16:

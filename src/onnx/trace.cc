@@ -14,8 +14,8 @@ Status About(const Program& program, size_t node, const Status& status) {
   const std::string domain = proto.domain.empty() ? "" : proto.domain + ".";
   const std::string name = proto.name.empty() ? "" : StrCat(" (\"", proto.name.substr(0, 80), "\")");
   const char* const prefix = status.code() == Code::kUnsupported ? "unsupported: " : "";
-  return Status(status.code(), StrCat(prefix, domain, proto.type.substr(0, 80), "-", program.nodes()[node].version, name,
-                                      ": ", status.message()));
+  return Status(status.code(), StrCat(prefix, domain, proto.type.substr(0, 80), "-",
+                                      program.nodes()[node].version, name, ": ", status.message()));
 }
 
 bool SameElements(const Tensor& a, const Tensor& b) {
@@ -26,7 +26,8 @@ bool SameElements(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 bool IsSequenceOperator(const std::string& type) {
-  return type.find("Sequence") != std::string::npos ? type != "ReverseSequence" : type.starts_with("Optional");
+  return type.find("Sequence") != std::string::npos ? type != "ReverseSequence"
+                                                    : type.starts_with("Optional");
 }
 
 bool IsHostNode(const ProgramNode& node) {
@@ -86,13 +87,15 @@ Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
     if (given->host == nullptr) return {};
     // A copy: the caller's memory may be another run's tomorrow.
     const Tensor& host = *given->host;
-    pinned_[id] = MakeTensor(host.type, host.shape, std::vector<std::byte>(host.data.begin(), host.data.end()));
+    pinned_[id] =
+        MakeTensor(host.type, host.shape, std::vector<std::byte>(host.data.begin(), host.data.end()));
     elements_[id] = pinned_[id];
     *out = pinned_[id];
     return {};
   }
   const size_t producer = program_.values()[id].producer;
-  if (producer == kNever || producer < begin_ || depth > kMaxChain || ElementCount(value->shape) > kMaxHostElements) {
+  if (producer == kNever || producer < begin_ || depth > kMaxChain ||
+      ElementCount(value->shape) > kMaxHostElements) {
     return {};
   }
   const ProgramNode& node = program_.nodes()[producer];
@@ -140,7 +143,8 @@ Status Tracer::Lower(size_t index, const OperatorRow& row, Part* part) {
     const ValueId id = node.inputs[i];
     inputs.push_back(id == kAbsent ? nullptr : Value(id));
     if (id == kAbsent) continue;
-    if (inputs[i] == nullptr) return InvalidArgument("\"", program_.values()[id].name.substr(0, 80), "\" is not there");
+    if (inputs[i] == nullptr)
+      return InvalidArgument("\"", program_.values()[id].name.substr(0, 80), "\" is not there");
     elements += ElementCount(inputs[i]->shape).value_or(kMaxHostElements);
     constant &= inputs[i]->constant.has_value();
     if (i >= 32 || (row.host_inputs >> i & 1) == 0) continue;

@@ -1,7 +1,7 @@
-// Compiling a program for given sizes. Nodes are followed one by one: what only depends on sizes and constants is computed
-// at once, the rest becomes nodes of a DirectML graph. Where an operator cannot be made without the elements of a tensor
-// that the graph computes (a shape that depends on data), the part ends: it is run, the elements are read, and the next part
-// begins there.
+// Compiling a program for given sizes. Nodes are followed one by one: what only depends on sizes and
+// constants is computed at once, the rest becomes nodes of a DirectML graph. Where an operator cannot be made
+// without the elements of a tensor that the graph computes (a shape that depends on data), the part ends: it
+// is run, the elements are read, and the next part begins there.
 #pragma once
 
 #include <functional>
@@ -62,8 +62,8 @@ class Tracer {
  public:
   Tracer(const Program& program, OperatorMaker* maker, FindOutside outside);
 
-  // From this node on, as far as possible: to the end, to a node that the host runs (control flow), or to one that
-  // needs elements first. A part may be empty: then only `read_back` counts.
+  // From this node on, as far as possible: to the end, to a node that the host runs (control flow), or to one
+  // that needs elements first. A part may be empty: then only `read_back` counts.
   Status Trace(size_t begin, Part* out);
 
  private:
@@ -73,8 +73,8 @@ class Tracer {
   Status Evaluate(size_t index, const OperatorRow& row, std::vector<std::optional<Tensor>> inputs,
                   std::vector<Tensor>* outputs);
   Status Lower(size_t index, const OperatorRow& row, Part* part);
-  // The elements of a value: a constant, what the host has (which the part then depends on), or what can be computed
-  // from such; nothing when only the graph knows them.
+  // The elements of a value: a constant, what the host has (which the part then depends on), or what can be
+  // computed from such; nothing when only the graph knows them.
   Status Elements(ValueId id, int depth, std::optional<Tensor>* out);
   TraceValue* Value(ValueId id);
   bool IsConstant(const ProgramNode& node);

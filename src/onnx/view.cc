@@ -8,7 +8,8 @@ namespace {
 std::vector<uint32_t> SizesOf(std::span<const int64_t> shape) {
   // What does not fit is refused by DirectML: no tensor of that size is.
   std::vector<uint32_t> sizes;
-  for (const int64_t size : shape) sizes.push_back(static_cast<uint32_t>(std::min<int64_t>(size, UINT32_MAX)));
+  for (const int64_t size : shape)
+    sizes.push_back(static_cast<uint32_t>(std::min<int64_t>(size, UINT32_MAX)));
   if (sizes.empty()) sizes.push_back(1);
   return sizes;
 }

@@ -12,7 +12,8 @@ Status ReadList(const NodeFacts& node, const char* name, size_t count, int64_t o
                 std::vector<int64_t>* out) {
   *out = node.Ints(name);
   if (out->empty()) out->assign(count, otherwise);
-  if (out->size() != count) return InvalidArgument(name, " has ", out->size(), " elements; ", count, " are needed");
+  if (out->size() != count)
+    return InvalidArgument(name, " has ", out->size(), " elements; ", count, " are needed");
   for (const int64_t value : *out) {
     if (value < least || value >= kMost) return InvalidArgument(name, " has an element ", value);
   }
@@ -24,7 +25,8 @@ struct Lists {
   std::string auto_pad;
 };
 
-Status ReadLists(const NodeFacts& node, std::span<const int64_t> input, std::span<const int64_t> kernel, Lists* out) {
+Status ReadLists(const NodeFacts& node, std::span<const int64_t> input, std::span<const int64_t> kernel,
+                 Lists* out) {
   for (size_t i = 0; i < input.size(); ++i) {
     if (input[i] >= kMost || kernel[i] < 1 || kernel[i] >= kMost) {
       return InvalidArgument("a window of ", kernel[i], " over ", input[i], " elements");
@@ -40,7 +42,8 @@ Status ReadLists(const NodeFacts& node, std::span<const int64_t> input, std::spa
   return {};
 }
 
-void Add(int64_t kernel, int64_t stride, int64_t dilation, int64_t begin, int64_t end, int64_t output, Windows* out) {
+void Add(int64_t kernel, int64_t stride, int64_t dilation, int64_t begin, int64_t end, int64_t output,
+         Windows* out) {
   out->kernel.push_back(static_cast<UINT>(kernel));
   out->strides.push_back(static_cast<UINT>(stride));
   out->dilations.push_back(static_cast<UINT>(dilation));
@@ -68,7 +71,8 @@ Status ResolveWindows(const NodeFacts& node, std::span<const int64_t> input, std
     } else {
       if (lists.auto_pad == "VALID") begin = end = 0;
       const int64_t room = input[i] + begin + end - reach;
-      if (room < 0) return InvalidArgument("a window of ", reach, " over ", input[i] + begin + end, " elements");
+      if (room < 0)
+        return InvalidArgument("a window of ", reach, " over ", input[i] + begin + end, " elements");
       size = (ceil ? room + stride - 1 : room) / stride + 1;
       // A window that would begin in the padding at the end is none.
       if (ceil && (size - 1) * stride >= input[i] + begin) --size;
@@ -78,14 +82,15 @@ Status ResolveWindows(const NodeFacts& node, std::span<const int64_t> input, std
   return {};
 }
 
-Status ResolveTransposed(const NodeFacts& node, std::span<const int64_t> input, std::span<const int64_t> kernel,
-                         Windows* out) {
+Status ResolveTransposed(const NodeFacts& node, std::span<const int64_t> input,
+                         std::span<const int64_t> kernel, Windows* out) {
   Lists lists;
   ANYDML_RETURN_IF_ERROR(ReadLists(node, input, kernel, &lists));
   std::vector<int64_t> output_padding, wanted = node.Ints("output_shape");
   ANYDML_RETURN_IF_ERROR(ReadList(node, "output_padding", input.size(), 0, 0, &output_padding));
   if (wanted.size() == input.size() + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);  // with N and C
-  if (!wanted.empty() && wanted.size() != input.size()) return InvalidArgument("output_shape has ", wanted.size(), " elements");
+  if (!wanted.empty() && wanted.size() != input.size())
+    return InvalidArgument("output_shape has ", wanted.size(), " elements");
   const bool same = lists.auto_pad == "SAME_UPPER" || lists.auto_pad == "SAME_LOWER";
   for (size_t i = 0; i < input.size(); ++i) {
     const int64_t stride = lists.strides[i];
@@ -108,7 +113,8 @@ Status ResolveTransposed(const NodeFacts& node, std::span<const int64_t> input, 
 
 Windows AtLeastTwo(Windows windows) {
   if (windows.rank() != 1) return windows;
-  for (std::vector<UINT>* list : {&windows.kernel, &windows.strides, &windows.dilations}) list->insert(list->begin(), 1);
+  for (std::vector<UINT>* list : {&windows.kernel, &windows.strides, &windows.dilations})
+    list->insert(list->begin(), 1);
   for (std::vector<UINT>* list : {&windows.begin, &windows.end}) list->insert(list->begin(), 0);
   windows.output.insert(windows.output.begin(), 1);
   return windows;

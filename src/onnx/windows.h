@@ -16,8 +16,8 @@ struct Windows {
 Status ResolveWindows(const NodeFacts& node, std::span<const int64_t> input, std::span<const int64_t> kernel,
                       Windows* out);
 // Of ConvTranspose, whose output is what a convolution would have as input.
-Status ResolveTransposed(const NodeFacts& node, std::span<const int64_t> input, std::span<const int64_t> kernel,
-                         Windows* out);
+Status ResolveTransposed(const NodeFacts& node, std::span<const int64_t> input,
+                         std::span<const int64_t> kernel, Windows* out);
 
 // One-dimensional ones become two-dimensional with a height of 1.
 Windows AtLeastTwo(Windows windows);

@@ -1,5 +1,5 @@
-// Protocol buffers' wire format, read in place: no generated classes, so that weights are never copied, a file may
-// have more than 2 GiB, and what a file can cost is counted here and nowhere else.
+// Protocol buffers' wire format, read in place: no generated classes, so that weights are never copied, a
+// file may have more than 2 GiB, and what a file can cost is counted here and nowhere else.
 #pragma once
 
 #include <cstddef>

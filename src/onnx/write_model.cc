@@ -35,7 +35,9 @@ class WireWriter {
   std::string out_;
 };
 
-std::string_view Text(onnx::Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view Text(onnx::Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 std::string WriteGraph(const GraphProto& graph);
 

@@ -23,7 +23,8 @@ void WriteReport(const onnx::Model& model, const onnx::ModelReport& report, Outp
     output->Text(StrCat("accepted from feature level ", FeatureLevelName(report.feature_level), " on\n"));
     json.Key("lowestFeatureLevel").String(FeatureLevelName(report.feature_level));
   } else if (report.unsupported.empty()) {
-    output->Text("sizes depend on inputs or data: only the operators' names were checked (--shapes gives sizes)\n");
+    output->Text(
+        "sizes depend on inputs or data: only the operators' names were checked (--shapes gives sizes)\n");
   }
   json.Key("unsupported").BeginArray();
   for (const std::string& sentence : report.unsupported) {
@@ -48,7 +49,8 @@ Status CheckOnnxModel(const std::string& path, const Arguments& arguments, Outpu
   WriteReport(model, report, output);
   output->document().Key("valid").Bool(report.unsupported.empty());
   if (report.unsupported.empty()) return {};
-  return Status(Code::kUnsupported, StrCat(path, ": ", report.unsupported.size(), " operators are not supported"));
+  return Status(Code::kUnsupported,
+                StrCat(path, ": ", report.unsupported.size(), " operators are not supported"));
 }
 
 }  // namespace anydml::tools

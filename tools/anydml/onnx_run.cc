@@ -32,11 +32,12 @@ Status ReadRepeat(const Arguments& arguments, uint32_t* out) {
   return UsageError("--repeat ", text, ": not a positive number");
 }
 
-Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments, std::map<std::string, onnx::Tensor>* out) {
+Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments,
+                  std::map<std::string, onnx::Tensor>* out) {
   Assignments given;
   std::map<std::string, onnx::Shape> shapes;
-  ANYDML_RETURN_IF_ERROR(
-      ReadAssignments(std::span(arguments.operands()).subspan(1), "NAME=FILE.npy or NAME=random:1x3x224x224", &given));
+  ANYDML_RETURN_IF_ERROR(ReadAssignments(std::span(arguments.operands()).subspan(1),
+                                         "NAME=FILE.npy or NAME=random:1x3x224x224", &given));
   ANYDML_RETURN_IF_ERROR(ParseShapes(arguments.Value(kOnnxShapesOption.name), &shapes));
   uint64_t seed = 0;
   for (const onnx::Signature& signature : session.inputs()) {
@@ -66,7 +67,8 @@ Status Deliver(const std::vector<onnx::NamedResult>& results, Assignments files,
     json.Key("name").String(result.name);
     if (desc.rank > 0) json.TensorShape(desc);
     if (file != files.end()) {
-      if (desc.rank == 0) return InvalidArgument("output \"", result.name, "\" cannot be written: ", Describe(result.tensor));
+      if (desc.rank == 0)
+        return InvalidArgument("output \"", result.name, "\" cannot be written: ", Describe(result.tensor));
       ANYDML_RETURN_IF_ERROR(written.AddNpy(file->second, desc, result.tensor.data));
       json.Key("file").String(file->second);
       files.erase(file);
@@ -88,8 +90,8 @@ void WriteTimes(std::vector<double> seconds, double first, Output* output) {
   std::sort(seconds.begin(), seconds.end());
   const double median = seconds[seconds.size() / 2];
   const double p95 = seconds[std::min(seconds.size() - 1, seconds.size() * 95 / 100)];
-  output->Text(StrCat("first run ", first * 1e3, " ms; ", seconds.size(), " runs: median ", median * 1e3, " ms, p95 ", p95 * 1e3,
-                      " ms, ", 1 / median, " per second\n"));
+  output->Text(StrCat("first run ", first * 1e3, " ms; ", seconds.size(), " runs: median ", median * 1e3,
+                      " ms, p95 ", p95 * 1e3, " ms, ", 1 / median, " per second\n"));
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ class Tester {
     if (!status.ok()) {
       json.Key("reason").String(status.message());
       const std::string painted = output_.Paint(skipped ? Style::kYellow : Style::kRed, word);
-      output_.Text(StrCat(painted, " ", folder.filename().string(), ": ", ForTerminal(status.message()), "\n"));
+      output_.Text(
+          StrCat(painted, " ", folder.filename().string(), ": ", ForTerminal(status.message()), "\n"));
     }
     json.End();
     return {};
@@ -78,7 +79,8 @@ class Tester {
   }
 
   // Files are in the order of the graph's inputs (outputs), which say what is in them.
-  static Status ReadValues(const fs::path& data, const char* prefix, const std::vector<onnx::ValueProto>& declared,
+  static Status ReadValues(const fs::path& data, const char* prefix,
+                           const std::vector<onnx::ValueProto>& declared,
                            std::vector<onnx::RuntimeValue>* out) {
     for (size_t i = 0; i < declared.size(); ++i) {
       const fs::path file = data / StrCat(prefix, i, ".pb");
@@ -95,7 +97,8 @@ class Tester {
   }
 
   static std::string Compare(const onnx::RuntimeValue& actual, const onnx::RuntimeValue& expected) {
-    if (actual.kind != expected.kind || actual.elements.size() != expected.elements.size()) return "it is of another kind";
+    if (actual.kind != expected.kind || actual.elements.size() != expected.elements.size())
+      return "it is of another kind";
     if (expected.host) return Difference(*actual.host, *expected.host, Tolerance());
     for (size_t i = 0; i < expected.elements.size(); ++i) {
       const std::string wrong = Compare(actual.elements[i], expected.elements[i]);
@@ -149,7 +152,8 @@ Status Run(const Arguments& arguments, Output* output) {
   }
   output->document().End();
   const Counts& counts = tester.counts();
-  const std::string summary = StrCat(counts.passed, " passed, ", counts.failed, " failed, ", counts.skipped, " skipped");
+  const std::string summary =
+      StrCat(counts.passed, " passed, ", counts.failed, " failed, ", counts.skipped, " skipped");
   output->Text(summary + "\n");
   return counts.failed == 0 ? Status() : InvalidArgument(summary);
 }
@@ -160,7 +164,8 @@ const Command kOnnxTestCommand = {
     .name = "onnx-test",
     .operands = "FOLDER...",
     .summary = "run ONNX's backend tests",
-    .description = R"(Runs folders of ONNX's backend tests: model.onnx, and test_data_set_N with input_i.pb and
+    .description =
+        R"(Runs folders of ONNX's backend tests: model.onnx, and test_data_set_N with input_i.pb and
 output_i.pb. A folder may be a test or hold many:
 
   anydml onnx-test /usr/share/libonnx-testdata/data/node

@@ -67,23 +67,25 @@ Status ParseShapes(const std::string& text, std::map<std::string, onnx::Shape>* 
     const size_t end = std::min(text.find(',', at), text.size());
     const std::string one = text.substr(at, end - at);
     const size_t equals = one.rfind('=');
-    if (equals == std::string::npos) return UsageError("--shapes: '", one, "' is not of the form NAME=1x3x224x224");
+    if (equals == std::string::npos)
+      return UsageError("--shapes: '", one, "' is not of the form NAME=1x3x224x224");
     ANYDML_RETURN_IF_ERROR(ParseShape(one.substr(equals + 1), &(*out)[one.substr(0, equals)]));
     at = end + 1;
   }
   return {};
 }
 
-Status RandomTensor(const onnx::Signature& signature, const std::map<std::string, onnx::Shape>& shapes, uint64_t seed,
-                    onnx::Tensor* out) {
+Status RandomTensor(const onnx::Signature& signature, const std::map<std::string, onnx::Shape>& shapes,
+                    uint64_t seed, onnx::Tensor* out) {
   const auto given = shapes.find(signature.name);
   const onnx::Shape shape = given != shapes.end() ? given->second : signature.shape;
-  const bool open = given == shapes.end() && (!signature.has_shape || std::find(shape.begin(), shape.end(), -1) != shape.end());
+  const bool open = given == shapes.end() &&
+                    (!signature.has_shape || std::find(shape.begin(), shape.end(), -1) != shape.end());
   const std::optional<uint64_t> bytes = onnx::PackedBytes(signature.type, shape);
   const DataType type = onnx::DmlType(signature.type);
   if (open || !bytes || BitSize(type) < 8) {
-    return UsageError("input \"", signature.name, "\" is not given; ", signature.name, "=FILE.npy gives it, --shapes ",
-                      signature.name, "=1x2x3 makes it random");
+    return UsageError("input \"", signature.name, "\" is not given; ", signature.name,
+                      "=FILE.npy gives it, --shapes ", signature.name, "=1x2x3 makes it random");
   }
   RandomValues values;
   values.seed = seed;
@@ -115,7 +117,8 @@ std::string Difference(const onnx::Tensor& actual, const onnx::Tensor& expected,
   const bool exact = !onnx::IsFloat(actual.type);
   for (size_t i = 0; i < a.size(); ++i) {
     const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
-    if (same || (!exact && std::abs(a[i] - b[i]) <= tolerance.absolute + tolerance.relative * std::abs(b[i]))) continue;
+    if (same || (!exact && std::abs(a[i] - b[i]) <= tolerance.absolute + tolerance.relative * std::abs(b[i])))
+      continue;
     return StrCat("element ", i, " is ", a[i], "; expected is ", b[i]);
   }
   return "";

@@ -19,8 +19,8 @@ Status ToOnnxTensor(const NpyArray& array, const onnx::Signature& signature, onn
 Status ParseShapes(const std::string& text, std::map<std::string, onnx::Shape>* out);
 
 // Uniform between 0 and 1; of integers, which are often indices, 0 and 1.
-Status RandomTensor(const onnx::Signature& signature, const std::map<std::string, onnx::Shape>& shapes, uint64_t seed,
-                    onnx::Tensor* out);
+Status RandomTensor(const onnx::Signature& signature, const std::map<std::string, onnx::Shape>& shapes,
+                    uint64_t seed, onnx::Tensor* out);
 
 // Rank 0 when the tools cannot show it: no elements, or too many dimensions.
 TensorDesc DescOf(const onnx::Tensor& tensor);

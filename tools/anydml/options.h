@@ -51,7 +51,7 @@ class Arguments {
   Status Parse(std::span<const Option> options, std::span<const std::string> words);
 
   bool Has(std::string_view option) const { return values_.contains(option); }
-  std::string Value(std::string_view option) const;  // empty when it was not given
+  std::string Value(std::string_view option) const;                // empty when it was not given
   std::vector<std::string> Values(std::string_view option) const;  // of one that may be given several times
   const std::vector<std::string>& operands() const { return operands_; }
 

@@ -41,7 +41,8 @@ const Command kRunCommand = {
     .name = "run",
     .operands = "MODEL.json | MODEL.onnx [NAME=VALUE...]",
     .summary = "run an ONNX model, or one in DxDispatch's JSON format",
-    .description = R"(Runs an ONNX model. An input is a .npy file, a literal or random: as in `anydml op`; one that is
+    .description =
+        R"(Runs an ONNX model. An input is a .npy file, a literal or random: as in `anydml op`; one that is
 not given is random, if its sizes are known. Outputs are printed, or written with -o:
 
   anydml run model.onnx x=image.npy -o scores=scores.npy

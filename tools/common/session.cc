@@ -306,7 +306,8 @@ Status Session::CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<
 }
 
 Status Session::CreateOperator(const DML_OPERATOR_DESC& desc, ComPtr<IDMLOperator>* out) {
-  return Check(dml_->CreateOperator(&desc, IID_PPV_ARGS(out->ReleaseAndGetAddressOf())), "creating the operator");
+  return Check(dml_->CreateOperator(&desc, IID_PPV_ARGS(out->ReleaseAndGetAddressOf())),
+               "creating the operator");
 }
 
 Status Session::CompileGraph(const DML_GRAPH_DESC& graph, DML_EXECUTION_FLAGS flags,
