@@ -14,7 +14,7 @@ const OperatorRow* FindOperator(std::string_view domain, std::string_view name) 
          {ElementOperators(), ActivationOperators(), ShapeOperators(), MoveOperators(), MatrixOperators(),
           ConvolutionOperators(), PoolingOperators(), NormalizationOperators(), ReductionOperators(),
           IndexOperators(), QuantizationOperators(), ResizeOperators(), RecurrentOperators(),
-          GenerateOperators(), LossOperators(), RegionOperators(), SelectOperators()}) {
+          GenerateOperators(), AttentionOperators(), LossOperators(), RegionOperators(), SelectOperators()}) {
       for (const OperatorRow& row : family) all[{row.domain, row.name}] = &row;
     }
     return all;

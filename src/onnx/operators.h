@@ -21,6 +21,7 @@ std::span<const OperatorRow> QuantizationOperators();
 std::span<const OperatorRow> ResizeOperators();
 std::span<const OperatorRow> RecurrentOperators();
 std::span<const OperatorRow> GenerateOperators();
+std::span<const OperatorRow> AttentionOperators();
 std::span<const OperatorRow> LossOperators();
 std::span<const OperatorRow> RegionOperators();
 std::span<const OperatorRow> SelectOperators();
