@@ -13,7 +13,7 @@ struct Heads {
 };
 
 Status HeadsOf(const Shape& shape, int64_t heads, Heads* out) {
-  if (shape.size() == 4) {
+  if (shape.size() == 4 && shape[1] > 0) {
     *out = {shape[0], shape[1], shape[2], shape[3], true};
     return {};
   }
@@ -223,7 +223,8 @@ Status MultiHeadAttention(Lowering& n) {
 Status MatMulNBits(Lowering& n) {
   const int64_t k = n.Int("K", 0), columns = n.Int("N", 0), bits = n.Int("bits", 4),
                 block = n.Int("block_size", 0);
-  if (bits != 4 || block < 1 || k < 1 || columns < 1 || k % block != 0)
+  if (bits != 4 || block < 1 || k < 1 || k > INT32_MAX || columns < 1 || columns > INT32_MAX ||
+      k % block != 0)
     return Unsupported("bits ", bits, " with blocks of ", block, " of ", k);
   if (n.Has(4) || (n.Has(3) && (IsFloat(n.type(3)) || k / block % 2 != 0)))
     return Unsupported("g_idx, or such zero points");

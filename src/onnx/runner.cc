@@ -163,6 +163,40 @@ Status ProgramRunner::RunPart(const CompiledPart& part) {
   return {};
 }
 
+// Bodies of loops are not: an iteration's results are the next one's inputs.
+bool ProgramRunner::IsWhole(const CompiledPart& part) const {
+  return !session_.debug() && part.compiled && part.part.begin == 0 &&
+         part.part.end == program_.nodes().size() && part.part.read_back.empty() &&
+         program_.captures().empty();
+}
+
+Status ProgramRunner::RunPrepared(CompiledPart* part) {
+  std::vector<uint64_t> input_bytes;
+  for (const ValueId id : part->inputs) {
+    if (id != kAbsent && !values_[id].host) return RunPart(*part);
+    input_bytes.push_back(id == kAbsent ? 0 : BufferBytes(values_[id].type, values_[id].shape));
+  }
+  if (!part->prepared) {
+    ANYDML_RETURN_IF_ERROR(
+        PreparedRun::Create(&session_, *part->compiled, input_bytes, part->output_bytes, &part->prepared));
+  }
+  for (size_t i = 0; i < part->inputs.size(); ++i) {
+    if (part->inputs[i] == kAbsent) continue;
+    const std::span<const std::byte> data = values_[part->inputs[i]].host->data;
+    std::copy(data.begin(), data.end(), part->prepared->input(i).begin());
+  }
+  ANYDML_RETURN_IF_ERROR(part->prepared->Execute());
+  TakeResults(*part, std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>>(part->output_bytes.size()));
+  for (const Part::Result& result : part->part.results) {
+    if (result.graph_output == kNever) continue;
+    const std::span<const std::byte> data =
+        part->prepared->output(result.graph_output).first(PackedBytes(result.type, result.shape).value_or(0));
+    values_[result.id].host =
+        MakeTensor(result.type, result.shape, std::vector<std::byte>(data.begin(), data.end()));
+  }
+  return {};
+}
+
 void ProgramRunner::TakeResults(const CompiledPart& part,
                                 const std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>>& buffers) {
   for (const Part::Result& result : part.part.results) {
@@ -196,7 +230,7 @@ Status ProgramRunner::Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeV
   for (size_t at = 0; at < program_.nodes().size();) {
     CompiledPart* part = nullptr;
     ANYDML_RETURN_IF_ERROR(FindPart(at, &part));
-    ANYDML_RETURN_IF_ERROR(RunPart(*part));
+    ANYDML_RETURN_IF_ERROR(IsWhole(*part) ? RunPrepared(part) : RunPart(*part));
     at = part->part.end;
     if (!part->part.read_back.empty()) {
       for (const ValueId id : part->part.read_back) ANYDML_RETURN_IF_ERROR(EnsureHost(ValueOf(id)));

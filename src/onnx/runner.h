@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/session.h"
+#include "onnx/prepared_run.h"
 #include "onnx/program.h"
 #include "onnx/trace.h"
 
@@ -46,6 +47,7 @@ class ProgramRunner {
     std::vector<ValueId> inputs;  // of the graph; kAbsent where a weight was
     std::vector<uint64_t> output_bytes;
     std::optional<tools::CompiledOperator> compiled;  // nothing when there is nothing to compute
+    std::unique_ptr<PreparedRun> prepared;            // of a whole program
   };
   // Parts that begin at a node, the latest used first.
   using Parts = std::list<std::unique_ptr<CompiledPart>>;
@@ -54,6 +56,9 @@ class ProgramRunner {
   Status Compile(CompiledPart* part);
   Status BindWeight(const Tensor& tensor, DML_BUFFER_BINDING* binding);
   Status RunPart(const CompiledPart& part);
+  // A program that is one part has buffers of its own, without the debug layer's reports about data.
+  bool IsWhole(const CompiledPart& part) const;
+  Status RunPrepared(CompiledPart* part);
   void TakeResults(const CompiledPart& part,
                    const std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>>& buffers);
   Status EnsureDevice(RuntimeValue* value);

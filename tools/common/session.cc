@@ -49,6 +49,7 @@ Status Session::CreateDevices(const SessionOptions& options) {
   // out of range).
   ComPtr<ID3D12Debug4> debug;
   ANYDML_RETURN_IF_ERROR(Check(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)), "asking for the debug layer"));
+  debug_ = options.debug;
   options.debug ? debug->EnableDebugLayer() : debug->DisableDebugLayer();
   ANYDML_RETURN_IF_ERROR(ChooseAdapter(options.adapter, &adapter_));
   ANYDML_RETURN_IF_ERROR(

@@ -60,6 +60,7 @@ class Session {
   const Adapter& adapter() const { return adapter_; }
   ID3D12CommandQueue* queue() const { return queue_.Get(); }
   bool removed() const;
+  bool debug() const { return debug_; }
 
   // Creates, compiles, initialises and executes one operator. `inputs` and
   // `output_sizes` are in binding order; a size of 0 is an absent optional tensor.
@@ -101,6 +102,12 @@ class Session {
   // What follows in the list sees what the dispatches before it wrote.
   void RecordBarrier();
   void RecordCopy(ID3D12Resource* target, ID3D12Resource* source);
+  // A buffer that the host writes (reads) at `memory` as long as it exists, and what brings its bytes to
+  // another one (fills it).
+  Status AllocateStaging(bool upload, uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out,
+                         std::byte** memory);
+  void RecordUpload(ID3D12Resource* target, ID3D12Resource* staging);
+  void RecordReadBack(ID3D12Resource* staging, ID3D12Resource* source);
 
   // What is recorded between the two becomes a list of its own; what was recorded before is
   // executed first.
@@ -149,6 +156,7 @@ class Session {
   ComPtr<IDMLCommandRecorder> recorder_;
   uint64_t fence_value_ = 0;
   FeatureLevel feature_level_ = 0;
+  bool debug_ = true;
   ComPtr<ID3D12QueryHeap> queries_;  // of the list that BeginList began, if with timestamps
   // What the recorded commands use, until they have been executed.
   std::vector<ComPtr<IUnknown>> keep_alive_;

@@ -18,6 +18,31 @@ void Session::RecordCopy(ID3D12Resource* target, ID3D12Resource* source) {
   Transition(source, D3D12_RESOURCE_STATE_COPY_SOURCE, kAccess);
 }
 
+Status Session::AllocateStaging(bool upload, uint64_t bytes, ComPtr<ID3D12Resource>* out,
+                                std::byte** memory) {
+  ANYDML_RETURN_IF_ERROR(
+      upload ? CreateBuffer(D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, bytes, out)
+             : CreateBuffer(D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COPY_DEST, bytes, out));
+  void* mapped = nullptr;
+  ANYDML_RETURN_IF_ERROR(Check((*out)->Map(0, nullptr, &mapped), "mapping a staging buffer"));
+  *memory = static_cast<std::byte*>(mapped);
+  return {};
+}
+
+void Session::RecordUpload(ID3D12Resource* target, ID3D12Resource* staging) {
+  constexpr D3D12_RESOURCE_STATES kAccess = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+  Transition(target, kAccess, D3D12_RESOURCE_STATE_COPY_DEST);
+  list_->CopyBufferRegion(target, 0, staging, 0, staging->GetDesc().Width);
+  Transition(target, D3D12_RESOURCE_STATE_COPY_DEST, kAccess);
+}
+
+void Session::RecordReadBack(ID3D12Resource* staging, ID3D12Resource* source) {
+  constexpr D3D12_RESOURCE_STATES kAccess = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+  Transition(source, kAccess, D3D12_RESOURCE_STATE_COPY_SOURCE);
+  list_->CopyBufferRegion(staging, 0, source, 0, staging->GetDesc().Width);
+  Transition(source, D3D12_RESOURCE_STATE_COPY_SOURCE, kAccess);
+}
+
 Status Session::BeginList(bool timestamps) {
   ANYDML_RETURN_IF_ERROR(SubmitAndWait());
   if (!timestamps) return {};
