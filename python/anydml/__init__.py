@@ -14,6 +14,7 @@ An operator that is used often is compiled once:
 (array([1.], dtype=float32), array([1], dtype=uint32))
 """
 
+from . import onnx
 from ._anydml import version as _version
 from ._attributes import Activation
 from ._compiled import CompiledOperator
@@ -23,4 +24,4 @@ from ._operators import __all__ as _functions
 from ._tensor import FourBit, Tensor, TensorSpec
 
 __version__ = _version()
-__all__ = ["Activation", "CompiledOperator", "Device", "FourBit", "Tensor", "TensorSpec", "adapters", *_functions]
+__all__ = ["Activation", "CompiledOperator", "Device", "FourBit", "Tensor", "TensorSpec", "adapters", "onnx", *_functions]

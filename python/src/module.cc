@@ -4,10 +4,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "anydml/exit_status.h"
 #include "anydml/operator_facts.h"
 #include "device.h"
 #include "dlpack.h"
+#include "onnx_model.h"
+#include "status.h"
 
 namespace py = pybind11;
 
@@ -19,45 +20,6 @@ struct Memory {
   std::shared_ptr<Device> device;  // outlives the buffer
   ComPtr<ID3D12Resource> buffer;
 };
-
-void Check(const Status& status) {
-  if (status.code() == tools::kBadUsage) throw py::value_error(status.message());
-  switch (status.code()) {
-    case Code::kOk:
-      return;
-    case Code::kInvalidArgument:
-      throw py::value_error(status.message());
-    case Code::kUnsupported:
-    case Code::kNotImplemented:
-      PyErr_SetString(PyExc_NotImplementedError, status.message().c_str());
-      throw py::error_already_set();
-    case Code::kOutOfMemory:
-      PyErr_SetString(PyExc_MemoryError, status.message().c_str());
-      throw py::error_already_set();
-    default:
-      throw std::runtime_error(status.message());
-  }
-}
-
-// Runs `body` without the GIL. Not with pybind11's guard: when the interpreter ends meanwhile, taking
-// the GIL again ends the thread by unwinding its stack, which must not begin in a destructor.
-template <typename Body>
-Status WithoutGil(Body&& body) {
-  PyThreadState* const thread = PyEval_SaveThread();
-  Status status;
-  try {
-    status = body();
-  } catch (const std::exception& error) {
-    status = Status(Code::kFail, error.what());
-  }
-  PyEval_RestoreThread(thread);
-  return status;
-}
-
-template <typename Body>
-void Run(Body&& body) {
-  Check(WithoutGil(body));
-}
 
 // (type, sizes, strides), all numbers; checked here as far as the C++ types do not hold everything.
 using PyTensor = std::tuple<uint32_t, std::vector<uint64_t>, std::vector<uint64_t>>;
@@ -236,6 +198,7 @@ PYBIND11_MODULE(_anydml, m) {
   m.def("export_tensor",
         [](const Memory& memory, const std::string& type, const std::vector<int64_t>& shape,
            std::pair<int32_t, int32_t> device) { return ExportTensor(memory.buffer, type, shape, device); });
+  DefineOnnxModel(&m);
 }
 
 }  // namespace anydml::python
