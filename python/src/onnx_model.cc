@@ -26,8 +26,9 @@ class OnnxModel {
     if (contents) text = std::make_shared<const std::string>(static_cast<std::string>(*contents));
     Run([&]() -> Status {
       auto model = std::make_unique<onnx::Model>();
-      ANYDML_RETURN_IF_ERROR(text ? onnx::ReadModel({std::as_bytes(std::span(*text)), text}, nullptr, model.get())
-                                  : onnx::LoadModel(path, model.get()));
+      ANYDML_RETURN_IF_ERROR(
+          text ? onnx::ReadModel({std::as_bytes(std::span(*text)), text}, nullptr, model.get())
+               : onnx::LoadModel(path, model.get()));
       tools::SessionOptions options;
       options.adapter = adapter;
       options.debug = false;
@@ -43,7 +44,10 @@ class OnnxModel {
     std::map<std::string, onnx::Tensor> inputs;
     for (const auto& [name, input] : given) {
       const auto& [type, shape, address, bytes] = input;
-      inputs[name] = {static_cast<onnx::ElementType>(type), shape, {reinterpret_cast<const std::byte*>(address), bytes}, nullptr};
+      inputs[name] = {static_cast<onnx::ElementType>(type),
+                      shape,
+                      {reinterpret_cast<const std::byte*>(address), bytes},
+                      nullptr};
     }
     std::vector<onnx::NamedResult> results;
     Run([&] {
@@ -68,7 +72,8 @@ class OnnxModel {
       std::optional<std::vector<std::optional<int64_t>>> shape;
       if (signature.has_shape) {
         shape.emplace();
-        for (const int64_t size : signature.shape) shape->push_back(size < 0 ? std::nullopt : std::optional(size));
+        for (const int64_t size : signature.shape)
+          shape->push_back(size < 0 ? std::nullopt : std::optional(size));
       }
       list.emplace_back(signature.name, static_cast<int32_t>(signature.type), shape);
     }

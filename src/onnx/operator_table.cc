@@ -14,7 +14,8 @@ const OperatorRow* FindOperator(std::string_view domain, std::string_view name) 
          {ElementOperators(), ActivationOperators(), ShapeOperators(), MoveOperators(), MatrixOperators(),
           ConvolutionOperators(), PoolingOperators(), NormalizationOperators(), ReductionOperators(),
           IndexOperators(), QuantizationOperators(), ResizeOperators(), RecurrentOperators(),
-          GenerateOperators(), AttentionOperators(), LossOperators(), RegionOperators(), SelectOperators()}) {
+          GenerateOperators(), AttentionOperators(), EinsumOperators(), LossOperators(), RegionOperators(),
+          SelectOperators()}) {
       for (const OperatorRow& row : family) all[{row.domain, row.name}] = &row;
     }
     return all;

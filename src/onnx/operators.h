@@ -22,6 +22,7 @@ std::span<const OperatorRow> ResizeOperators();
 std::span<const OperatorRow> RecurrentOperators();
 std::span<const OperatorRow> GenerateOperators();
 std::span<const OperatorRow> AttentionOperators();
+std::span<const OperatorRow> EinsumOperators();
 std::span<const OperatorRow> LossOperators();
 std::span<const OperatorRow> RegionOperators();
 std::span<const OperatorRow> SelectOperators();
