@@ -83,6 +83,9 @@ Status InspectModel(const Model& model, const std::map<std::string, Shape>& shap
     const ProgramValue& value = program->values()[id];
     const std::optional<Shape> shape = ShapeOfInput(value, shapes);
     if (!shape || value.declared->kind != ValueKind::kTensor) return {};
+    if (!ElementCount(*shape))
+      return InvalidArgument("input \"", value.name.substr(0, 80), "\" of ", ShapeToString(*shape),
+                             " is too large");
     inputs[id] = {value.declared->type, *shape, nullptr};
   }
   if (!report->unsupported.empty()) return {};

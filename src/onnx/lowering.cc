@@ -65,4 +65,18 @@ void Lowering::Forward(size_t output, size_t input, Shape shape) {
   if (result.constant) result.constant->shape = result.shape;
 }
 
+Status CheckInputs(const ProgramNode& node, const OperatorRow& row) {
+  const bool any_number = row.max_inputs == 255;
+  size_t given = node.inputs.size();
+  while (given > 0 && node.inputs[given - 1] == kAbsent) --given;
+  if (given < row.min_inputs || (!any_number && given > row.max_inputs)) {
+    return InvalidArgument("it has ", given, " inputs; ", int{row.min_inputs}, " to ",
+                           any_number ? "any number" : StrCat(int{row.max_inputs}), " are allowed");
+  }
+  for (size_t i = 0; i < (any_number ? node.inputs.size() : row.min_inputs); ++i) {
+    if (node.inputs[i] == kAbsent) return InvalidArgument("input ", i, " is left out");
+  }
+  return node.outputs.empty() ? InvalidArgument("it has no outputs") : Status();
+}
+
 }  // namespace anydml::onnx

@@ -114,6 +114,10 @@ struct OperatorRow {
   bool on_host = false;  // its results' sizes depend on data: the host computes it between two parts
 };
 
+// How many inputs there are, and that none is left out which has to be there. Functions rely on it, and on an
+// output.
+Status CheckInputs(const ProgramNode& node, const OperatorRow& row);
+
 // Null when there is none. Versions are the functions' business.
 const OperatorRow* FindOperator(std::string_view domain, std::string_view name);
 

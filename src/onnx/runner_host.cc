@@ -125,6 +125,7 @@ Status ProgramRunner::RunEvaluated(size_t index) {
   const ProgramNode& node = program_.nodes()[index];
   const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
   if (row == nullptr || row->evaluate == nullptr) return Unsupported("no such operator is known");
+  ANYDML_RETURN_IF_ERROR(CheckInputs(node, *row));
   std::vector<const Tensor*> inputs;
   for (const ValueId id : node.inputs) {
     if (id != kAbsent) ANYDML_RETURN_IF_ERROR(EnsureHost(ValueOf(id)));

@@ -178,6 +178,8 @@ Status Tracer::Lower(size_t index, const OperatorRow& row, Part* part) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == kAbsent) continue;
     if (!results[i].known) return Unsupported("output ", i, " is not computed");
+    if (!ElementCount(results[i].shape))
+      return InvalidArgument("a result of ", ShapeToString(results[i].shape), " is too large");
     values_[node.outputs[i]] = std::move(results[i]);
   }
   return {};
@@ -187,12 +189,7 @@ Status Tracer::TraceNode(size_t index, Part* part, Step* step) {
   const ProgramNode& node = program_.nodes()[index];
   const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
   if (row == nullptr) return Unsupported("no such operator is known");
-  size_t given = node.inputs.size();
-  while (given > 0 && node.inputs[given - 1] == kAbsent) --given;
-  if (given < row->min_inputs || (row->max_inputs != 255 && given > row->max_inputs)) {
-    return InvalidArgument("it has ", given, " inputs; ", int{row->min_inputs}, " to ", int{row->max_inputs},
-                           " are allowed");
-  }
+  ANYDML_RETURN_IF_ERROR(CheckInputs(node, *row));
   ANYDML_RETURN_IF_ERROR(Lower(index, *row, part));
   *step = part->read_back.empty() ? Step::kDone : Step::kNeedsElements;
   return {};
