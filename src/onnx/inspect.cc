@@ -53,7 +53,7 @@ void CountParameters(const GraphProto& graph, ModelReport* report) {
   for (const NodeProto& node : graph.nodes) {
     for (const Attribute& attribute : node.attributes) {
       if (attribute.graph) CountParameters(*attribute.graph, report);
-      if (node.type == "Constant") {
+      if (node.type == "Constant" && !attribute.tensor.data.empty()) {
         report->parameters += static_cast<uint64_t>(attribute.tensor.count());
         report->weight_bytes += attribute.tensor.data.size();
       }
