@@ -115,8 +115,19 @@ Status Program::Order(const std::vector<FlatNode>& nodes, std::vector<size_t>* o
                          ") waits for its own result");
 }
 
+// Some exporters write weights as nodes; here they are weights, wherever they are used.
+bool Program::TakeConstant(const NodeProto& proto) {
+  if (!proto.domain.empty() || proto.type != "Constant" || proto.outputs.size() != 1) return false;
+  const Attribute* const value = proto.Find("value");
+  const auto id = ids_.find(proto.outputs[0]);
+  if (value == nullptr || BitsOf(value->tensor.type) == 0 || id == ids_.end()) return false;
+  values_[id->second].initializer = &value->tensor;
+  return true;
+}
+
 Status Program::AddNode(const Model& model, const FlatNode& flat) {
   const NodeProto& proto = *flat.proto;
+  if (TakeConstant(proto)) return {};
   ProgramNode node;
   node.proto = &proto;
   const auto opset = flat.opsets->find(proto.domain);

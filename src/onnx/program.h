@@ -64,6 +64,7 @@ class Program {
   Status AddInputs(const GraphProto& graph);
   Status AddOutputsOf(const std::vector<FlatNode>& nodes);
   Status Order(const std::vector<FlatNode>& nodes, std::vector<size_t>* order);
+  bool TakeConstant(const NodeProto& proto);
   Status AddNode(const Model& model, const FlatNode& flat);
   ValueId AddValue(const std::string& name);
   // Also in the graphs around; kAbsent when nobody knows it.

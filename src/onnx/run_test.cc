@@ -103,6 +103,81 @@ TEST_F(OnnxRun, ReinterpretationsNeedNoGraph) {
   EXPECT_EQ(shape_, (Shape{1, 6}));
 }
 
+TEST_F(OnnxRun, ConstantsAreWeights) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {2})
+           .Node("Constant", {}, {"w"}, TensorAttribute("value", Floats({2}, {10, 20})))
+           .Node("Mul", {"x", "w"}, {"y"})
+           .Output("y")
+           .Output("w"));
+  EXPECT_EQ(Run({{"x", Floats({2}, {1, 2})}}), (Numbers{10, 40}));
+}
+
+TEST_F(OnnxRun, FunctionsAreInlined) {
+  ModelMaker maker(13);
+  maker.Input("x", ElementType::kFloat, {2}).Output("y");
+  maker.Node("Twice", {"x"}, {"y"}, FloatAttribute("by", 3));
+  maker.model.graph.nodes[0].domain = "own";
+  FunctionProto& function = maker.model.functions.emplace_back();
+  function.name = "Twice";
+  function.domain = "own";
+  function.inputs = {"a"};
+  function.outputs = {"c"};
+  NodeProto& leaky = function.nodes.emplace_back();
+  leaky.type = "LeakyRelu";
+  leaky.inputs = {"a"};
+  leaky.outputs = {"b"};
+  leaky.attributes.emplace_back().name = "alpha";
+  leaky.attributes[0].reference = "by";
+  NodeProto& add = function.nodes.emplace_back();
+  add.type = "Add";
+  add.inputs = {"b", "b"};
+  add.outputs = {"c"};
+  Load(std::move(maker));
+  EXPECT_EQ(Run({{"x", Floats({2}, {1, -1})}}), (Numbers{2, -6}));
+}
+
+TEST_F(OnnxRun, DoublesAreTheHosts) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kDouble, {2})
+           .Input("y", ElementType::kDouble, {2})
+           .Node("Max", {"x", "y"}, {"z"})
+           .Output("z", ElementType::kDouble));
+  const double x[] = {1, 5}, y[] = {2, 3};
+  EXPECT_EQ(Run({{"x", FromDoubles(ElementType::kDouble, {2}, x)},
+                 {"y", FromDoubles(ElementType::kDouble, {2}, y)}}),
+            (Numbers{2, 5}));
+}
+
+TEST_F(OnnxRun, Sequences) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {2})
+           .Weight("at", Ints({}, {-1}))
+           .Node("Neg", {"x"}, {"n"})
+           .Node("SequenceConstruct", {"x", "n"}, {"s"})
+           .Node("SequenceAt", {"s", "at"}, {"e"})
+           .Node("Add", {"e", "e"}, {"y"})
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({2}, {1, 2})}}), (Numbers{-2, -4}));
+}
+
+TEST_F(OnnxRun, SumsOfProducts) {
+  for (const auto& [equation, expected] :
+       std::vector<std::pair<std::string, Numbers>>{{"ij,jk->ik", {5, 11, 11, 25}},
+                                                    {"ij,kj->", {52}},
+                                                    {"ij,ij->ji", {1, 9, 4, 16}},
+                                                    {"ij,jk", {5, 11, 11, 25}}}) {
+    Load(ModelMaker(13)
+             .Input("a", ElementType::kFloat, {2, 2})
+             .Input("b", ElementType::kFloat, {2, 2})
+             .Node("Einsum", {"a", "b"}, {"y"}, TextAttribute("equation", equation))
+             .Output("y"));
+    const Tensor b = equation == "ij,ij->ji" || equation == "ij,kj->" ? Floats({2, 2}, {1, 2, 3, 4})
+                                                                      : Floats({2, 2}, {1, 3, 2, 4});
+    EXPECT_EQ(Run({{"a", Floats({2, 2}, {1, 2, 3, 4})}, {"b", b}}), expected) << equation;
+  }
+}
+
 TEST_F(OnnxRun, ConvolutionsOfOneDimension) {
   Load(ModelMaker(11)
            .Input("x", ElementType::kFloat, {1, 1, 4})

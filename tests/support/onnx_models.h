@@ -42,6 +42,14 @@ inline Attribute TextAttribute(std::string name, std::string value) {
   return attribute;
 }
 
+inline Attribute TensorAttribute(std::string name, Tensor tensor) {
+  Attribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = AttributeKind::kTensor;
+  attribute.tensor = std::move(tensor);
+  return attribute;
+}
+
 inline Attribute GraphAttribute(std::string name, GraphProto graph) {
   Attribute attribute;
   attribute.name = std::move(name);
