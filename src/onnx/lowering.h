@@ -102,16 +102,16 @@ class HostCall : public NodeFacts {
 inline constexpr int64_t kMaxHostElements = 1 << 16;
 
 struct OperatorRow {
-  const char* domain;
-  const char* name;
-  uint8_t min_inputs;
-  uint8_t max_inputs;    // 255: any number
-  uint32_t host_inputs;  // bit i: the elements of input i have to be known
-  Status (*lower)(Lowering& node);
-  Status (*evaluate)(HostCall& call);  // null: only DirectML computes it
-  int parameter = 0;                   // what rows of one function differ in, often a DML_OPERATOR_TYPE
-  bool forwards = false;               // the output has the bytes of input 0
-  bool on_host = false;  // its results' sizes depend on data: the host computes it between two parts
+  const char* domain = nullptr;
+  const char* name = nullptr;
+  uint8_t min_inputs = 0;
+  uint8_t max_inputs = 0;    // 255: any number
+  uint32_t host_inputs = 0;  // bit i: the elements of input i have to be known
+  Status (*lower)(Lowering& node) = nullptr;
+  Status (*evaluate)(HostCall& call) = nullptr;  // null: only DirectML computes it
+  int parameter = 0;      // what rows of one function differ in, often a DML_OPERATOR_TYPE
+  bool forwards = false;  // the output has the bytes of input 0
+  bool on_host = false;   // its results' sizes depend on data: the host computes it between two parts
 };
 
 // How many inputs there are, and that none is left out which has to be there. Functions rely on it, and on an
