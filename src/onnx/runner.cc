@@ -134,6 +134,12 @@ Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
   SessionMaker maker(&session_);
   ANYDML_RETURN_IF_ERROR(Tracer(program_, &maker, outside).Trace(begin, &part->part));
   ANYDML_RETURN_IF_ERROR(Compile(part.get()));
+  if (part->part.begin == part->part.end) {
+    // Elements are to be read first, or the host has to do it: the same sizes will be something else then.
+    empty_part_ = std::move(part);
+    *out = empty_part_.get();
+    return {};
+  }
   if (parts.size() == kMaxParts) parts.pop_back();
   parts.push_front(std::move(part));
   *out = parts.front().get();
@@ -228,12 +234,22 @@ Status ProgramRunner::Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeV
   for (size_t i = 0; i < inputs.size(); ++i) values_[program_.inputs()[i]] = std::move(inputs[i]);
   for (size_t i = 0; i < captured.size(); ++i) values_[program_.captures()[i].inner] = std::move(captured[i]);
   for (size_t at = 0; at < program_.nodes().size();) {
+    if (IsHostNode(program_.nodes()[at])) {
+      ANYDML_RETURN_IF_ERROR(RunHostNode(at));
+      Forget(++at);
+      continue;
+    }
     CompiledPart* part = nullptr;
     ANYDML_RETURN_IF_ERROR(FindPart(at, &part));
     ANYDML_RETURN_IF_ERROR(IsWhole(*part) ? RunPrepared(part) : RunPart(*part));
     at = part->part.end;
     if (!part->part.read_back.empty()) {
-      for (const ValueId id : part->part.read_back) ANYDML_RETURN_IF_ERROR(EnsureHost(ValueOf(id)));
+      bool progress = part->part.begin < part->part.end;
+      for (const ValueId id : part->part.read_back) {
+        progress |= !ValueOf(id)->host;
+        ANYDML_RETURN_IF_ERROR(EnsureHost(ValueOf(id)));
+      }
+      if (!progress) return Status(Code::kFail, StrCat(program_.Describe(at), " cannot be compiled"));
     } else if (at < program_.nodes().size()) {
       ANYDML_RETURN_IF_ERROR(RunHostNode(at));
       ++at;

@@ -82,6 +82,7 @@ class ProgramRunner {
   tools::Session& session_;
   const bool shares_memory_;  // the device reads the host's memory where it is
   std::map<size_t, Parts> parts_;
+  std::unique_ptr<CompiledPart> empty_part_;  // the latest one that has no nodes, which is not kept
   std::map<const Program*, std::unique_ptr<ProgramRunner>> bodies_;
   std::vector<RuntimeValue> values_;
 };
