@@ -36,7 +36,7 @@ void CountOperators(const Program& program, ModelReport* report, std::set<std::s
     const std::string domain = node.proto->domain.empty() ? "" : node.proto->domain + ".";
     const std::string name = StrCat(domain, node.proto->type.substr(0, 80), "-", node.version);
     ++report->operators[name];
-    const bool control = node.proto->type == "If" || node.proto->type == "Loop";
+    const bool control = IsHostNode(node);
     if (!control && FindOperator(node.proto->domain, node.proto->type) == nullptr &&
         unknown->insert(name).second) {
       report->unsupported.push_back(StrCat("unsupported: ", name, ": no such operator is known"));

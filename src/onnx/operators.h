@@ -26,6 +26,7 @@ std::span<const OperatorRow> EinsumOperators();
 std::span<const OperatorRow> LossOperators();
 std::span<const OperatorRow> RegionOperators();
 std::span<const OperatorRow> SelectOperators();
+std::span<const OperatorRow> SignalOperators();
 
 inline constexpr const char* kOnnx = "";
 inline constexpr const char* kMicrosoft = "com.microsoft";
