@@ -23,13 +23,26 @@ struct Normalization {
 Status Normalize(Lowering& n, const Normalization& how, const View& x, const View* scale, const View* bias,
                  View* y) {
   *y = n.New(x.type, ShapeOf(x));
+  const auto count = static_cast<UINT>(how.axes.size());
+  if (how.use_mean) {  // the other one needs a newer feature level
+    const DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC desc{n.graph().In(x),
+                                                              n.graph().In(scale),
+                                                              n.graph().In(bias),
+                                                              n.graph().Out(y),
+                                                              count,
+                                                              how.axes.data(),
+                                                              TRUE,
+                                                              how.epsilon,
+                                                              nullptr};
+    return n.graph().Add(DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1, desc);
+  }
   const DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC desc{n.graph().In(x),
                                                             n.graph().In(scale),
                                                             n.graph().In(bias),
                                                             n.graph().Out(y),
-                                                            static_cast<UINT>(how.axes.size()),
+                                                            count,
                                                             how.axes.data(),
-                                                            how.use_mean,
+                                                            FALSE,
                                                             TRUE,
                                                             how.epsilon,
                                                             nullptr};

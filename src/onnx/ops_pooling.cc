@@ -39,6 +39,11 @@ Status Resolve(Lowering& n, bool global, Pooling* out) {
   return {};
 }
 
+bool IsDilated(const Windows& windows) {
+  return std::any_of(windows.dilations.begin(), windows.dilations.end(),
+                     [](UINT dilation) { return dilation > 1; });
+}
+
 Status AverageOf(Lowering& n, bool global) {
   Pooling p;
   ANYDML_RETURN_IF_ERROR(Resolve(n, global, &p));
@@ -46,10 +51,17 @@ Status AverageOf(Lowering& n, bool global) {
   View y = WithHeight(n.New(x.type, p.shape));
   const Windows& w = p.windows;
   const BOOL include = n.Int("count_include_pad", 0) != 0;
-  const DML_AVERAGE_POOLING1_OPERATOR_DESC desc{n.graph().In(x),  n.graph().Out(&y),  w.rank(),
-                                                w.strides.data(), w.kernel.data(),    w.begin.data(),
-                                                w.end.data(),     w.dilations.data(), include};
-  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_AVERAGE_POOLING1, desc));
+  if (IsDilated(w)) {  // which needs a newer feature level
+    const DML_AVERAGE_POOLING1_OPERATOR_DESC desc{n.graph().In(x),  n.graph().Out(&y),  w.rank(),
+                                                  w.strides.data(), w.kernel.data(),    w.begin.data(),
+                                                  w.end.data(),     w.dilations.data(), include};
+    ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_AVERAGE_POOLING1, desc));
+  } else {
+    const DML_AVERAGE_POOLING_OPERATOR_DESC desc{
+        n.graph().In(x), n.graph().Out(&y), w.rank(),     w.strides.data(),
+        w.kernel.data(), w.begin.data(),    w.end.data(), include};
+    ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_AVERAGE_POOLING, desc));
+  }
   n.Return(0, y, n.type(0), p.shape);
   return {};
 }
@@ -62,10 +74,18 @@ Status LpOf(Lowering& n, bool global) {
   const Windows& w = p.windows;
   const int64_t norm = n.Int("p", 2);
   if (norm < 1 || norm > 1000) return InvalidArgument("p is ", norm);
-  const DML_LP_POOLING1_OPERATOR_DESC desc{n.graph().In(x),  n.graph().Out(&y),  w.rank(),
-                                           w.strides.data(), w.kernel.data(),    w.begin.data(),
-                                           w.end.data(),     w.dilations.data(), static_cast<UINT>(norm)};
-  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_LP_POOLING1, desc));
+  const auto power = static_cast<UINT>(norm);
+  if (IsDilated(w)) {
+    const DML_LP_POOLING1_OPERATOR_DESC desc{n.graph().In(x),  n.graph().Out(&y),  w.rank(),
+                                             w.strides.data(), w.kernel.data(),    w.begin.data(),
+                                             w.end.data(),     w.dilations.data(), power};
+    ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_LP_POOLING1, desc));
+  } else {
+    const DML_LP_POOLING_OPERATOR_DESC desc{
+        n.graph().In(x), n.graph().Out(&y), w.rank(),     w.strides.data(),
+        w.kernel.data(), w.begin.data(),    w.end.data(), power};
+    ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_LP_POOLING, desc));
+  }
   n.Return(0, y, n.type(0), p.shape);
   return {};
 }

@@ -73,10 +73,12 @@ Status Resample(Lowering& n, const Resampling& r, float nearest_shift) {
   }
   const View x = Reshaped(n.In(0), merge(n.shape(0)));
   View y = n.New(x.type, merge(r.shape));
-  const DML_RESAMPLE3_OPERATOR_DESC desc{
-      n.graph().In(x), n.graph().Out(&y), r.mode,         r.rounding, static_cast<UINT>(scales.size()),
-      scales.data(),   inputs.data(),     outputs.data(), r.antialias};
-  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_RESAMPLE3, desc));
+  const auto count = static_cast<UINT>(scales.size());
+  // RESAMPLE2's fields, and at the end what needs a newer feature level.
+  const DML_RESAMPLE3_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), r.mode,        r.rounding,
+                                         count,           scales.data(),     inputs.data(), outputs.data(),
+                                         r.antialias};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(r.antialias ? DML_OPERATOR_RESAMPLE3 : DML_OPERATOR_RESAMPLE2, desc));
   n.Return(0, y, n.type(0), r.shape);
   return {};
 }
