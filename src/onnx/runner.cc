@@ -110,9 +110,10 @@ Status ProgramRunner::Compile(CompiledPart* part) {
     if (result.graph_output != kNever)
       part->output_bytes[result.graph_output] = BufferBytes(result.type, result.shape);
   }
-  part->part.builder.reset();  // operators and copies of constants
   std::string data_error;
-  return session_.Execute(&data_error);  // initialises, and lets go of the weights
+  ANYDML_RETURN_IF_ERROR(session_.Execute(&data_error));  // initialises, and lets go of the weights
+  part->part.builder.reset();                             // operators, and constants that were read until now
+  return {};
 }
 
 Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
