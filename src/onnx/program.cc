@@ -1,20 +1,35 @@
 #include "onnx/program.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace anydml::onnx {
 namespace {
 
-// Every name that a node or one of its bodies refers to.
+void CollectNames(const NodeProto& node, std::set<std::string>* names);
+
+// What a body takes from around it: a name of its own hides the same name outside.
+void CollectNamesAround(const GraphProto& body, std::set<std::string>* names) {
+  std::set<std::string> inner, own;
+  for (const NodeProto& node : body.nodes) {
+    CollectNames(node, &inner);
+    own.insert(node.outputs.begin(), node.outputs.end());
+  }
+  for (const ValueProto& input : body.inputs) own.insert(input.name);
+  for (const auto& [name, tensor] : body.initializers) own.insert(name);
+  for (const ValueProto& output : body.outputs) inner.insert(output.name);
+  std::set_difference(inner.begin(), inner.end(), own.begin(), own.end(),
+                      std::inserter(*names, names->end()));
+}
+
+// Every name outside that a node or one of its bodies refers to.
 void CollectNames(const NodeProto& node, std::set<std::string>* names) {
   for (const std::string& input : node.inputs) {
     if (!input.empty()) names->insert(input);
   }
   for (const Attribute& attribute : node.attributes) {
-    if (!attribute.graph) continue;
-    for (const NodeProto& inner : attribute.graph->nodes) CollectNames(inner, names);
-    for (const ValueProto& output : attribute.graph->outputs) names->insert(output.name);
+    if (attribute.graph) CollectNamesAround(*attribute.graph, names);
   }
 }
 

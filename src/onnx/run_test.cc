@@ -239,6 +239,45 @@ TEST_F(OnnxRun, BranchesAndLoops) {
   EXPECT_EQ(shape_, (Shape{3, 2}));
 }
 
+TEST_F(OnnxRun, ABranchMayWriteANameThatExistsAround) {
+  GraphProto branch;
+  branch.nodes.push_back({"", "Neg", "", {"x"}, {"z"}, {}});
+  branch.outputs.push_back(Declared("z", ElementType::kFloat, {1}));
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {1})
+           .Input("c", ElementType::kBool, {})
+           .Node("If", {"c"}, {"z"}, GraphAttribute("then_branch", branch),
+                 GraphAttribute("else_branch", branch))
+           .Output("z"));
+  const int64_t yes = 1;
+  EXPECT_EQ(Run({{"x", Floats({1}, {2})}, {"c", FromInts(ElementType::kBool, {}, {&yes, 1})}}), Numbers{-2});
+}
+
+// The product is too large for the host: its factors, which are nobody's but the part's, have to be there
+// when the device reads them.
+TEST_F(OnnxRun, ComputedConstantsLiveUntilTheyAreRead) {
+  constexpr int64_t kSize = 300;
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {1})
+           .Weight("zero", Ints({}, {0}))
+           .Weight("one", Ints({}, {1}))
+           .Weight("size", Ints({}, {kSize}))
+           .Weight("row", Ints({2}, {1, kSize}))
+           .Weight("column", Ints({2}, {kSize, 1}))
+           .Node("Range", {"zero", "size", "one"}, {"r"})
+           .Node("Cast", {"r"}, {"f"}, IntAttribute("to", 1))
+           .Node("Reshape", {"f", "column"}, {"a"})
+           .Node("Reshape", {"f", "row"}, {"b"})
+           .Node("MatMul", {"a", "b"}, {"p"})
+           .Node("Mul", {"p", "x"}, {"z"})
+           .Output("z"));
+  const Numbers product = Run({{"x", Floats({1}, {1})}});
+  ASSERT_EQ(product.size(), kSize * kSize);
+  for (int64_t i = 0; i < kSize * kSize; ++i) {
+    ASSERT_EQ(product[static_cast<size_t>(i)], static_cast<double>(i / kSize * (i % kSize))) << i;
+  }
+}
+
 TEST_F(OnnxRun, SaysWhatWasExpected) {
   Load(ModelMaker(13).Input("x", ElementType::kFloat, {-1, 2}).Node("Relu", {"x"}, {"y"}).Output("y"));
   EXPECT_EQ(Failure({}), "input \"x\" is missing: ?x2 of float");

@@ -299,7 +299,11 @@ Status ReadNpyAs(const std::string& path, DataType type, NpyArray* out) {
 }
 
 std::string NpyHeader(const TensorDesc& tensor) {
-  const DataType type = Unpacked(tensor.type);
+  return NpyHeader(tensor.type, {tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank});
+}
+
+std::string NpyHeader(DataType element_type, const std::vector<int64_t>& sizes) {
+  const DataType type = Unpacked(element_type);
   const char* code = "";
   for (const TypeName& candidate : kTypes) {
     if (candidate.type != type) continue;
@@ -308,8 +312,8 @@ std::string NpyHeader(const TensorDesc& tensor) {
   }
   std::string text =
       StrCat("{'descr': '", BitSize(type) == 8 ? '|' : '<', code, "', 'fortran_order': False, 'shape': (");
-  for (uint32_t i = 0; i < tensor.rank; ++i) text += StrCat(i > 0 ? ", " : "", tensor.sizes[i]);
-  text += tensor.rank == 1 ? ",), }" : "), }";
+  for (size_t i = 0; i < sizes.size(); ++i) text += StrCat(i > 0 ? ", " : "", sizes[i]);
+  text += sizes.size() == 1 ? ",), }" : "), }";
   // The elements start at a multiple of 64, as NumPy's own files do, for mapped reading.
   const size_t prefix = kMagic.size() + 4;
   while ((prefix + text.size() + 1) % 64 != 0) text += ' ';

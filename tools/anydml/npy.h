@@ -32,5 +32,7 @@ Status PackFourBits(std::string_view name, DataType type, std::vector<std::byte>
 // The magic, the version and the dictionary of a C-order file with these sizes. Elements of four bits are
 // written in a byte each.
 std::string NpyHeader(const TensorDesc& tensor);
+// The same for any sizes: none, 0, or more than tensors have.
+std::string NpyHeader(DataType type, const std::vector<int64_t>& sizes);
 
 }  // namespace anydml::tools

@@ -67,9 +67,10 @@ Status Deliver(const std::vector<onnx::NamedResult>& results, Assignments files,
     json.Key("name").String(result.name);
     if (desc.rank > 0) json.TensorShape(desc);
     if (file != files.end()) {
-      if (desc.rank == 0)
+      const DataType type = onnx::DmlType(result.tensor.type);
+      if (BitSize(type) < 8)
         return InvalidArgument("output \"", result.name, "\" cannot be written: ", Describe(result.tensor));
-      ANYDML_RETURN_IF_ERROR(written.AddNpy(file->second, desc, result.tensor.data));
+      ANYDML_RETURN_IF_ERROR(written.AddNpy(file->second, type, result.tensor.shape, result.tensor.data));
       json.Key("file").String(file->second);
       files.erase(file);
     } else if (desc.rank == 0) {

@@ -155,6 +155,11 @@ Status OutputFiles::AddNpy(const std::string& path, const TensorDesc& tensor,
   return Add(path, NpyHeader(tensor), data.first(PackedBytes(tensor.type, count)));
 }
 
+Status OutputFiles::AddNpy(const std::string& path, DataType type, const std::vector<int64_t>& sizes,
+                           std::span<const std::byte> data) {
+  return Add(path, NpyHeader(type, sizes), data);
+}
+
 Status OutputFiles::AddRaw(const std::string& path, std::span<const std::byte> data) {
   return Add(path, "", data);
 }

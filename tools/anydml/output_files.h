@@ -33,6 +33,9 @@ class OutputFiles {
 
   // `data` holds the packed elements of `tensor` first.
   Status AddNpy(const std::string& path, const TensorDesc& tensor, std::span<const std::byte> data);
+  // Any sizes, which `data` fits, of elements of whole bytes.
+  Status AddNpy(const std::string& path, DataType type, const std::vector<int64_t>& sizes,
+                std::span<const std::byte> data);
   Status AddRaw(const std::string& path, std::span<const std::byte> data);
   Status Commit();
 
