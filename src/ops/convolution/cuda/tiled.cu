@@ -5,6 +5,7 @@
 
 #include "kernel/composite.h"
 #include "ops/common/cuda_chain.cuh"
+#include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/cuda/depthwise.cuh"
 #include "ops/operator_table.h"
 
@@ -60,37 +61,6 @@ __global__ void __launch_bounds__(kTileThreads) AddParts(const __grid_constant__
   }
 }
 
-// The activation of sums, into the output.
-ElementProblem ActivationProblem(const ConvolutionProblem& problem, const ConvolutionTensor& sums) {
-  const ConvolutionShape& s = problem.shape;
-  const auto operand = [](const ConvolutionTensor& t, DataType type) {
-    return ElementOperand{type,
-                          {t.outer[0], t.outer[1], t.channel, t.spatial[0], t.spatial[1], t.spatial[2]}};
-  };
-  ElementProblem result;
-  result.rank = 6;
-  result.sizes = {s.outer[0],          s.outer[1],          s.output_channels,
-                  s.windows[0].output, s.windows[1].output, s.windows[2].output};
-  result.inputs = {operand(sums, DataType::kFloat32)};
-  result.outputs = {operand(s.output, problem.type)};
-  const uint8_t at = result.program.Load(0, Class::kF32);
-  for (const Instruction& instruction : problem.activation.instructions) {
-    result.program.instructions.push_back(instruction);
-  }
-  result.program.Store(0, at, Class::kF32);
-  return result;
-}
-
-ConvolutionTensor PackedOutput(const ConvolutionShape& shape) {
-  ConvolutionTensor packed;
-  uint64_t stride = 1;
-  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].output) packed.spatial[d] = stride;
-  packed.channel = stride;
-  packed.outer[1] = stride * shape.output_channels;
-  packed.outer[0] = packed.outer[1] * shape.outer[1];
-  return packed;
-}
-
 class ConvolutionTiled final : public CompositeKernel {
  public:
   ConvolutionTiled(const ConvolutionProblem& problem, const LowerContext& context, bool depthwise)
@@ -126,8 +96,8 @@ class ConvolutionTiled final : public CompositeKernel {
     }
     LoweredOperator activation;
     ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).element,
-                                        ActivationProblem(problem, common_.shape.output), context.ForPart(),
-                                        &activation));
+                                        ConvolutionActivation(problem, common_.shape.output),
+                                        context.ForPart(), &activation));
     activation_ = AddPart(activation.implementation, std::move(activation.kernel));
     has_activation_ = true;
     return {};
