@@ -18,6 +18,10 @@ Spatial MakeSpatial(ByteSource& source, bool backward) {
   s.dilation = source.OneIn(2) ? 1 : source.Between(1, 3);
   s.start = source.OneIn(2) ? 0 : source.Between(0, 3);
   s.end = source.OneIn(2) ? 0 : source.Between(0, 3);
+  if (!backward && source.OneIn(6)) {  // as networks have them, in rows of whole vectors
+    const uint32_t size = 4 * source.Between(1, 6), stride = source.Between(1, 2);
+    return {size, 3, (size - 1) / stride + 1, stride, 1, 1, 1, 0};
+  }
   const uint32_t reach = (s.taps - 1) * s.dilation + 1;
   if (backward) {
     s.input = source.Between(1, 8);

@@ -6,7 +6,7 @@
 #include "kernel/composite.h"
 #include "ops/common/cuda_chain.cuh"
 #include "ops/convolution/cuda/activation.h"
-#include "ops/convolution/cuda/depthwise.cuh"
+#include "ops/convolution/cuda/depthwise_rows.cuh"
 #include "ops/operator_table.h"
 
 namespace anydml {
@@ -77,8 +77,17 @@ class ConvolutionTiled final : public CompositeKernel {
       three_taps_ = HasThreeTaps(problem.shape);
       p.runs = FastDivisor((p.shape.windows[kMaxSpatial - 1].output + kDepthwiseRun - 1) / kDepthwiseRun);
     }
-    const uint64_t threads =
+    uint64_t threads =
         three_taps_ ? elements / p.shape.windows[kMaxSpatial - 1].output * p.runs.divisor() : elements;
+    if (depthwise && HasDepthwiseRows(problem.shape)) {
+      in_vectors_ = true;
+      const uint32_t rows = p.shape.windows[kMaxSpatial - 2].output;
+      p.bands = FastDivisor((rows + kDepthwiseRows - 1) / kDepthwiseRows);
+      p.channels = FastDivisor(p.shape.output_channels);
+      p.groups = FastDivisor(p.shape.inner);
+      threads = threads / rows * p.bands.divisor();
+    }
+    p.threads = threads;
     blocks_ = std::min<uint64_t>(depthwise ? (threads + kTileThreads - 1) / kTileThreads : p.shape.plan.tiles,
                                  uint64_t{1} << 30);
     add_blocks_ = std::min<uint64_t>((elements + kTileThreads - 1) / kTileThreads, 65536);
@@ -125,8 +134,9 @@ class ConvolutionTiled final : public CompositeKernel {
 
   template <typename T>
   Function Find() const {
-    if (three_taps_)
-      return common_.shape.windows[kMaxSpatial - 1].stride == 1 ? DepthwiseThree<T, 1> : DepthwiseThree<T, 2>;
+    const uint32_t stride = common_.shape.windows[kMaxSpatial - 1].stride;
+    if (in_vectors_) return stride == 1 ? DepthwiseRows<T, 1> : DepthwiseRows<T, 2>;
+    if (three_taps_) return stride == 1 ? DepthwiseThree<T, 1> : DepthwiseThree<T, 2>;
     if (depthwise_) return Depthwise<T>;
     const uint32_t tile = common_.shape.plan.tile;
     return tile == 128 ? Convolve<T, 128> : tile == 64 ? Convolve<T, 64> : Convolve<T, 32>;
@@ -136,6 +146,7 @@ class ConvolutionTiled final : public CompositeKernel {
 
   bool half_, has_bias_, depthwise_;
   bool three_taps_ = false;  // and a stride of 1 or 2, along the last dimension
+  bool in_vectors_ = false;  // and rows of whole vectors
   Parameters common_{};      // but for addresses
   uint64_t blocks_, add_blocks_;
   ScratchLayout::Piece parts_, sums_;
