@@ -18,6 +18,10 @@ Spatial MakeSpatial(ByteSource& source, bool backward) {
   s.dilation = source.OneIn(2) ? 1 : source.Between(1, 3);
   s.start = source.OneIn(2) ? 0 : source.Between(0, 3);
   s.end = source.OneIn(2) ? 0 : source.Between(0, 3);
+  if (!backward && source.OneIn(6)) {  // as networks have them, in rows of whole vectors
+    const uint32_t size = 4 * source.Between(1, 6), stride = source.Between(1, 2);
+    return {size, 3, (size - 1) / stride + 1, stride, 1, 1, 1, 0};
+  }
   const uint32_t reach = (s.taps - 1) * s.dilation + 1;
   if (backward) {
     s.input = source.Between(1, 8);
@@ -39,13 +43,30 @@ Spatial MakeSpatial(ByteSource& source, bool backward) {
 constexpr OperatorType kActivations[] = {OperatorType::kActivationRelu, OperatorType::kActivationTanh,
                                          OperatorType::kActivationSigmoid, OperatorType::kActivationGelu};
 
+// Whole units of 16 bytes, more than one tile of a device's kernels.
+constexpr uint32_t kManyIn[] = {8, 16, 32, 72}, kManyOut[] = {8, 40, 72, 136};
+
+// Packed, with channels innermost.
+TensorDesc ChannelsLast(DataType type, const std::vector<uint32_t>& sizes) {
+  TensorDesc tensor = Packed(type, sizes);
+  uint32_t stride = sizes[1];
+  for (size_t d = sizes.size(); d-- > 2; stride *= sizes[d]) tensor.strides[d] = stride;
+  tensor.strides[1] = 1;
+  return tensor;
+}
+
 Case MakeConvolution(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
   const DataType type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
-  const uint32_t spatial = source.Between(1, 3), backward = source.OneIn(3) ? 1 : 0;
-  const uint32_t groups = source.OneIn(2) ? 1 : source.Between(1, 4), batch = source.Between(1, 2);
-  const uint32_t in = source.OneIn(4) ? 1 : source.Between(1, 9),
-                 out = source.OneIn(4) ? 1 : source.Between(1, 20);
+  const bool many = source.OneIn(6), channels_last = source.OneIn(many ? 2 : 8);
+  const uint32_t spatial = source.Between(1, many ? 2 : 3), backward = source.OneIn(3) ? 1 : 0;
+  const uint32_t groups = source.OneIn(2) ? 1 : source.Between(1, many ? 2 : 4), batch = source.Between(1, 2);
+  const uint32_t in = many              ? source.Any(kManyIn)
+                      : source.OneIn(4) ? 1
+                                        : source.Between(1, 9),
+                 out = many              ? source.Any(kManyOut)
+                       : source.OneIn(4) ? 1
+                                         : source.Between(1, 20);
   std::vector<uint32_t> input = {batch, in * groups}, output = {batch, out * groups}, filter,
                         bias = {1, out * groups};
   if (backward != 0) {
@@ -67,11 +88,13 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
     end.push_back(s.end);
     padding.push_back(s.output_padding);
   }
-  const TensorDesc input_tensor = make.Input(type, input), filter_tensor = make.Input(type, filter);
+  const TensorDesc input_tensor = channels_last ? ChannelsLast(type, input) : make.Input(type, input),
+                   filter_tensor = make.Input(type, filter),
+                   output_tensor = channels_last ? ChannelsLast(type, output) : make.Output(type, output);
   Case problem;
   problem.desc = MakeDesc("CONVOLUTION", {{"InputTensor", input_tensor},
                                           {"FilterTensor", filter_tensor},
-                                          {"OutputTensor", make.Output(type, output)},
+                                          {"OutputTensor", output_tensor},
                                           {"Mode", source.Between(0, 1)},
                                           {"Direction", backward},
                                           {"DimensionCount", spatial},

@@ -82,8 +82,8 @@ TEST(Convolution, GroupsSeeTheirChannelsOnly) {
 
 // 3x3 taps of ones over ones: as many as are inside of the image. Large enough for several bands.
 TEST(Convolution, DepthwiseCountsTaps) {
-  const uint32_t height = 200, width = 70, channels = 3;
-  for (const uint32_t stride : {1u, 2u, 3u}) {
+  const uint32_t height = 200, channels = 3;
+  for (const auto& [stride, width] : {std::pair(1u, 70u), {2u, 70u}, {3u, 70u}, {1u, 72u}, {2u, 72u}}) {
     for (const uint32_t dilation : {1u, 2u}) {
       const auto windows = [&](uint32_t size) { return (size - 1) / stride + 1; };
       const uint32_t rows = windows(height), columns = windows(width);
@@ -103,7 +103,7 @@ TEST(Convolution, DepthwiseCountsTaps) {
         }
       }
       EXPECT_EQ(Sums(desc, std::vector<float>(size_t{channels} * height * width, 1), filter), expected)
-          << "stride " << stride << ", dilation " << dilation;
+          << "stride " << stride << ", dilation " << dilation << ", width " << width;
     }
   }
 }

@@ -13,10 +13,23 @@ Exactness Bound(const ConvolutionProblem& problem) {
   return exactness;
 }
 
+// Bringing operands into another order costs more than it saves.
+std::string BetterByTiles(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kSmall = uint64_t{1} << 22;
+  return problem.shape.Elements() * problem.shape.Steps() < kSmall ? "a small convolution" : "";
+}
+
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cpu.depthwise", "cpu", ANYDML_ON_CPU(CreateConvolutionDepthwise), nullptr, {}, Bound},
     {"cpu.product", "cpu", ANYDML_ON_CPU(CreateConvolutionProduct), nullptr, {}, Bound},
     {"cuda.depthwise", "cuda", ANYDML_ON_CUDA(CreateConvolutionDepthwiseCuda), nullptr, {}, Bound},
+    {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterByTiles, {}, Bound},
+    {"cuda.channels_last",
+     "cuda",
+     ANYDML_ON_CUDA(CreateConvolutionChannelsLastCuda),
+     BetterByTiles,
+     {},
+     Bound},
     {"cuda.tiled", "cuda", ANYDML_ON_CUDA(CreateConvolutionTiledCuda), nullptr, {}, Bound},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateConvolutionReference)},
 };

@@ -47,7 +47,7 @@ struct ConvolutionTensor {
   std::array<uint64_t, kMaxSpatial> spatial{};
   uint64_t offset = 0;
 
-  uint64_t Matrix(uint64_t outer0, uint64_t outer1) const {
+  constexpr uint64_t Matrix(uint64_t outer0, uint64_t outer1) const {
     return offset + outer0 * outer[0] + outer1 * outer[1];
   }
 };
@@ -90,6 +90,11 @@ std::unique_ptr<const Kernel> CreateConvolutionReference(const ConvolutionProble
 std::unique_ptr<const Kernel> CreateConvolutionDepthwiseCuda(const ConvolutionProblem& problem,
                                                              const LowerContext& context,
                                                              std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& problem,
+                                                    const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionChannelsLastCuda(const ConvolutionProblem& problem,
+                                                                const LowerContext& context,
+                                                                std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionTiledCuda(const ConvolutionProblem& problem,
                                                          const LowerContext& context, std::string* why_not);
 

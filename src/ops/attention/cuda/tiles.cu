@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "ops/attention/cuda/join.h"
-#include "ops/attention/cuda/tensor_cores.cuh"
 #include "ops/common/cuda_chain.cuh"
+#include "ops/common/tensor_cores.cuh"
 
 namespace anydml {
 namespace {

@@ -17,7 +17,9 @@ struct ConvolutionParameters {
   float* parts;  // sums of parts [part][matrix][channel][position]; null: the product is not cut
   uint64_t bias_stride;
   bool half_output;
-  FastDivisor runs;  // of a row of outputs; depthwise only
+  // Depthwise only: runs of a row of outputs; bands of rows, output channels of a group, groups.
+  FastDivisor runs, bands, channels, groups;
+  uint64_t threads;  // that have something to do
 };
 
 __device__ inline float LoadNumber(const void* data, uint64_t at, float) {

@@ -5,7 +5,8 @@
 
 #include "kernel/composite.h"
 #include "ops/common/cuda_chain.cuh"
-#include "ops/convolution/cuda/depthwise.cuh"
+#include "ops/convolution/cuda/activation.h"
+#include "ops/convolution/cuda/depthwise_rows.cuh"
 #include "ops/operator_table.h"
 
 namespace anydml {
@@ -60,37 +61,6 @@ __global__ void __launch_bounds__(kTileThreads) AddParts(const __grid_constant__
   }
 }
 
-// The activation of sums, into the output.
-ElementProblem ActivationProblem(const ConvolutionProblem& problem, const ConvolutionTensor& sums) {
-  const ConvolutionShape& s = problem.shape;
-  const auto operand = [](const ConvolutionTensor& t, DataType type) {
-    return ElementOperand{type,
-                          {t.outer[0], t.outer[1], t.channel, t.spatial[0], t.spatial[1], t.spatial[2]}};
-  };
-  ElementProblem result;
-  result.rank = 6;
-  result.sizes = {s.outer[0],          s.outer[1],          s.output_channels,
-                  s.windows[0].output, s.windows[1].output, s.windows[2].output};
-  result.inputs = {operand(sums, DataType::kFloat32)};
-  result.outputs = {operand(s.output, problem.type)};
-  const uint8_t at = result.program.Load(0, Class::kF32);
-  for (const Instruction& instruction : problem.activation.instructions) {
-    result.program.instructions.push_back(instruction);
-  }
-  result.program.Store(0, at, Class::kF32);
-  return result;
-}
-
-ConvolutionTensor PackedOutput(const ConvolutionShape& shape) {
-  ConvolutionTensor packed;
-  uint64_t stride = 1;
-  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].output) packed.spatial[d] = stride;
-  packed.channel = stride;
-  packed.outer[1] = stride * shape.output_channels;
-  packed.outer[0] = packed.outer[1] * shape.outer[1];
-  return packed;
-}
-
 class ConvolutionTiled final : public CompositeKernel {
  public:
   ConvolutionTiled(const ConvolutionProblem& problem, const LowerContext& context, bool depthwise)
@@ -107,8 +77,17 @@ class ConvolutionTiled final : public CompositeKernel {
       three_taps_ = HasThreeTaps(problem.shape);
       p.runs = FastDivisor((p.shape.windows[kMaxSpatial - 1].output + kDepthwiseRun - 1) / kDepthwiseRun);
     }
-    const uint64_t threads =
+    uint64_t threads =
         three_taps_ ? elements / p.shape.windows[kMaxSpatial - 1].output * p.runs.divisor() : elements;
+    if (depthwise && HasDepthwiseRows(problem.shape)) {
+      in_vectors_ = true;
+      const uint32_t rows = p.shape.windows[kMaxSpatial - 2].output;
+      p.bands = FastDivisor((rows + kDepthwiseRows - 1) / kDepthwiseRows);
+      p.channels = FastDivisor(p.shape.output_channels);
+      p.groups = FastDivisor(p.shape.inner);
+      threads = threads / rows * p.bands.divisor();
+    }
+    p.threads = threads;
     blocks_ = std::min<uint64_t>(depthwise ? (threads + kTileThreads - 1) / kTileThreads : p.shape.plan.tiles,
                                  uint64_t{1} << 30);
     add_blocks_ = std::min<uint64_t>((elements + kTileThreads - 1) / kTileThreads, 65536);
@@ -126,8 +105,8 @@ class ConvolutionTiled final : public CompositeKernel {
     }
     LoweredOperator activation;
     ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).element,
-                                        ActivationProblem(problem, common_.shape.output), context.ForPart(),
-                                        &activation));
+                                        ConvolutionActivation(problem, common_.shape.output),
+                                        context.ForPart(), &activation));
     activation_ = AddPart(activation.implementation, std::move(activation.kernel));
     has_activation_ = true;
     return {};
@@ -155,8 +134,9 @@ class ConvolutionTiled final : public CompositeKernel {
 
   template <typename T>
   Function Find() const {
-    if (three_taps_)
-      return common_.shape.windows[kMaxSpatial - 1].stride == 1 ? DepthwiseThree<T, 1> : DepthwiseThree<T, 2>;
+    const uint32_t stride = common_.shape.windows[kMaxSpatial - 1].stride;
+    if (in_vectors_) return stride == 1 ? DepthwiseRows<T, 1> : DepthwiseRows<T, 2>;
+    if (three_taps_) return stride == 1 ? DepthwiseThree<T, 1> : DepthwiseThree<T, 2>;
     if (depthwise_) return Depthwise<T>;
     const uint32_t tile = common_.shape.plan.tile;
     return tile == 128 ? Convolve<T, 128> : tile == 64 ? Convolve<T, 64> : Convolve<T, 32>;
@@ -166,6 +146,7 @@ class ConvolutionTiled final : public CompositeKernel {
 
   bool half_, has_bias_, depthwise_;
   bool three_taps_ = false;  // and a stride of 1 or 2, along the last dimension
+  bool in_vectors_ = false;  // and rows of whole vectors
   Parameters common_{};      // but for addresses
   uint64_t blocks_, add_blocks_;
   ScratchLayout::Piece parts_, sums_;

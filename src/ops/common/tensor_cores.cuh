@@ -41,14 +41,25 @@ __device__ __forceinline__ void LoadTransposed(uint32_t address, uint32_t (&to)[
                : "memory");
 }
 
+// Starts to copy the first `bytes` of 16 to shared memory; zeros come after them.
+__device__ __forceinline__ void StartCopyOf(uint32_t bytes, uint32_t to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
+               "r"(bytes)
+               : "memory");
+}
 // Starts to copy 16 bytes to shared memory, or writes zeros there where `exists` is false.
 __device__ __forceinline__ void StartCopy(uint32_t to, const void* from, bool exists) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
-               "r"(exists ? 16 : 0)
-               : "memory");
+  StartCopyOf(exists ? 16 : 0, to, from);
 }
 // Waits for all copies of this thread.
 __device__ __forceinline__ void EndCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+// Copies since the last mark belong together.
+__device__ __forceinline__ void MarkCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits for all but the last kLater marks' copies of this thread.
+template <uint32_t kLater>
+__device__ __forceinline__ void WaitForCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
+}
 
 // Rows of kColumns halves in shared memory, units of 16 bytes of eight rows at the same place in different
 // banks.

@@ -1,0 +1,366 @@
+// A convolution whose operands have their channels as neighbours in memory, or are brought into that order
+// first: then it is a product of windows with filters that comes through shared memory by 16 bytes. Deep ones
+// with few outputs are cut along taps and channels.
+#include "ops/convolution/cuda/channels_last.cuh"
+
+#include <algorithm>
+
+#include "kernel/composite.h"
+#include "ops/common/cuda_copies.cuh"
+#include "ops/convolution/cuda/activation.h"
+#include "ops/operator_table.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of an operand, so that 32 bits hold offsets
+
+uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+// How the product is cut: what is done the earliest, by a rough count of cycles.
+struct Cut {
+  const WindowTile* tile = nullptr;
+  uint32_t splits = 1, steps_per_split = 0;
+  uint64_t row_tiles = 0, column_tiles = 0;
+
+  Cut(std::span<const WindowTile> tiles, uint64_t rows, uint64_t columns, uint64_t groups, uint64_t steps,
+      uint32_t multiprocessors) {
+    constexpr uint64_t kMostSplits = 32, kLeastTiles = 4;
+    constexpr double kStartCycles = 2000, kSecondKernelCycles = 4000, kBytesPerCycle = 1500;
+    double best = 0;
+    for (const WindowTile& t : tiles) {
+      const uint64_t down = DivideUp(rows, t.rows), across = DivideUp(columns, t.columns);
+      const uint64_t step_tiles = DivideUp(steps, t.steps);
+      for (uint64_t s = 1; s == 1 || (s <= kMostSplits && step_tiles / s >= kLeastTiles); ++s) {
+        const uint64_t tiles_each = DivideUp(step_tiles, s), parts = DivideUp(step_tiles, tiles_each);
+        const uint64_t blocks = down * across * groups * parts;
+        const uint64_t turns = DivideUp(blocks, multiprocessors);
+        // Blocks of a multiprocessor hide each other's waiting.
+        const double slow = turns == 1 ? 1.4 : turns == 2 ? 1.15 : 1.0;
+        double cycles =
+            static_cast<double>(turns * tiles_each * t.steps) * t.rows * t.columns / t.rate * slow +
+            kStartCycles;
+        if (parts > 1) {
+          cycles += kSecondKernelCycles +
+                    static_cast<double>(rows * columns * groups * parts) * 2 * sizeof(float) / kBytesPerCycle;
+        }
+        if (tile != nullptr && cycles >= best) continue;
+        best = cycles;
+        tile = &t;
+        splits = static_cast<uint32_t>(parts);
+        steps_per_split = static_cast<uint32_t>(tiles_each * t.steps);
+        row_tiles = down;
+        column_tiles = across;
+      }
+    }
+  }
+};
+
+// The largest unit in which neighbours in `target` can be stored.
+uint32_t StoreUnit(const ConvolutionShape& shape, const ConvolutionTensor& target, bool by_channels,
+                   uint32_t element_bytes) {
+  uint64_t elements = target.offset;
+  const auto add = [&](uint64_t size, uint64_t stride) {
+    if (size > 1) elements |= stride;
+  };
+  add(shape.outer[0], target.outer[0]);
+  add(shape.outer[1], target.outer[1]);
+  if (by_channels) {
+    elements |= shape.output_channels;
+    for (uint32_t d = 0; d < kMaxSpatial; ++d) add(shape.windows[d].output, target.spatial[d]);
+  } else {
+    elements |= shape.Positions();
+    add(shape.output_channels, target.channel);
+    uint64_t stride = 1;
+    for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].output) {
+      if (shape.windows[d].output > 1 && target.spatial[d] != stride) return element_bytes;
+    }
+  }
+  return LargestUnit(elements * element_bytes);
+}
+
+uint32_t UnitOf(DataType type) { return 16 / (BitSize(type) / 8); }
+uint64_t PaddedChannels(const ConvolutionProblem& problem) {
+  const uint64_t unit = UnitOf(problem.type);
+  return DivideUp(problem.shape.input_channels, unit) * unit;
+}
+
+// Whether a window's units can be read where they are.
+bool HasUnits(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  uint64_t elements = s.input_channels | s.input.offset;
+  uint64_t last = s.input.offset + s.input_channels - 1;
+  const auto add = [&](uint64_t size, uint64_t stride) {
+    if (size <= 1) return;
+    elements |= stride;
+    last += (size - 1) * stride;
+  };
+  add(s.outer[0], s.input.outer[0]);
+  add(s.outer[1], s.input.outer[1]);
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) add(s.windows[d].input, s.input.spatial[d]);
+  return s.input.channel == 1 && elements % UnitOf(problem.type) == 0 && last < kMostElements;
+}
+
+bool HasFilterRows(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  const ConvolutionTensor& f = s.filter;
+  const uint64_t elements = s.input_channels | f.offset | (s.output_channels > 1 ? f.output_channel : 0) |
+                            (s.outer[1] > 1 ? f.outer[1] : 0);
+  return s.Taps() == 1 && f.channel == 1 && elements % UnitOf(problem.type) == 0 &&
+         f.output_channel * s.output_channels < kMostElements;
+}
+
+// Images with their channels as neighbours: [image][positions][group][padded channel].
+ConvolutionTensor PackedInput(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  ConvolutionTensor packed;
+  packed.channel = 1;
+  packed.outer[1] = PaddedChannels(problem);
+  uint64_t stride = packed.outer[1] * s.outer[1];
+  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= s.windows[d].input) packed.spatial[d] = stride;
+  packed.outer[0] = stride;
+  return packed;
+}
+
+LoopNest<2> InputNest(const ConvolutionShape& s, const ConvolutionTensor& to) {
+  LoopNest<2> nest;
+  nest.Append(s.outer[0], {s.input.outer[0], to.outer[0]});
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    nest.Append(s.windows[d].input, {s.input.spatial[d], to.spatial[d]});
+  }
+  nest.Append(s.outer[1], {s.input.outer[1], to.outer[1]});
+  nest.Append(s.input_channels, {s.input.channel, to.channel});
+  return SortedByStride(nest, DeviceCopy::kTo);
+}
+
+class ConvolutionChannelsLast final : public CompositeKernel {
+ public:
+  ConvolutionChannelsLast(const ConvolutionProblem& problem, const LowerContext& context)
+      : shape_(problem.shape),
+        half_(problem.type == DataType::kFloat16),
+        has_bias_(problem.bias.has_value()),
+        filter_is_owned_(problem.filter_is_owned),
+        padded_channels_(static_cast<uint32_t>(PaddedChannels(problem))),
+        cut_(half_ ? HalfWindowTiles() : FloatWindowTiles(), shape_.outer[0] * shape_.Positions(),
+             shape_.output_channels, shape_.outer[1], shape_.Taps() * padded_channels_,
+             context.device->multiprocessors) {
+    bias_stride_ = problem.bias.value_or(0);
+    SetInput(problem);
+    SetFilter(problem);
+    channels_last_ = shape_.output.channel == 1;
+  }
+
+  // What comes after the sums, if anything does; then nothing is open any more.
+  Status Finish(const ConvolutionProblem& problem, const LowerContext& context) {
+    sums_tensor_ = shape_.output;
+    const uint64_t elements = shape_.Elements();
+    const bool has_activation = !problem.activation.instructions.empty();
+    if (has_activation && half_) {
+      // The activation is of the sums before they are rounded.
+      sums_tensor_ = PackedOutput(shape_, channels_last_);
+      sums_ = AddScratch("sums", elements * sizeof(float));
+    }
+    if (cut_.splits > 1) parts_ = AddScratch("sums of parts", cut_.splits * elements * sizeof(float));
+    SetProduct();
+    if (!has_activation) return {};
+    LoweredOperator activation;
+    ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).element,
+                                        ConvolutionActivation(problem, sums_tensor_), context.ForPart(),
+                                        &activation));
+    activation_ = AddPart(activation.implementation, std::move(activation.kernel));
+    return {};
+  }
+
+  uint64_t persistent_bytes() const override { return packs_input(1) ? FilterBytes() : 0; }
+  bool packs_input(uint32_t input) const override { return input == 1 && filter_is_owned_ && packs_filter_; }
+
+  Status Initialize(const KernelArguments& arguments) const override {
+    KernelChain chain(arguments.stream);
+    Pack(&chain, arguments.inputs[1].data, arguments.persistent.data);
+    return {};
+  }
+
+  Status Run(const KernelArguments& arguments) const override {
+    KernelChain chain(arguments.stream);
+    WindowProduct p = product_;
+    p.input = arguments.inputs[0].data + shape_.input.offset * Width();
+    if (input_copies_) {
+      const Buffer packed = input_.In(arguments.temporary);
+      KernelArguments part = arguments;
+      part.outputs = {&packed, 1};
+      input_copies_->Launch(&chain, part, /*fill=*/0);
+      p.input = packed.data;
+    }
+    if (packs_input(1)) {
+      p.filter = arguments.persistent.data;
+    } else if (packs_filter_) {
+      std::byte* const packed = filter_.In(arguments.temporary).data;
+      Pack(&chain, arguments.inputs[1].data, packed);
+      p.filter = packed;
+    } else {
+      p.filter = arguments.inputs[1].data + shape_.filter.offset * Width();
+    }
+    const Buffer sums = sums_.bytes != 0 ? sums_.In(arguments.temporary) : arguments.outputs[0];
+    const void* const bias = has_bias_ ? arguments.inputs[2].data : nullptr;
+    const bool split = cut_.splits > 1;
+    p.bias = split ? nullptr : bias;
+    p.output = split ? parts_.In(arguments.temporary).data : sums.data;
+    const uint64_t blocks = cut_.row_tiles * cut_.column_tiles * shape_.outer[1] * cut_.splits;
+    chain.Launch(cut_.tile->kernel, blocks, cut_.tile->threads, p, cut_.tile->shared_bytes);
+    if (split) AddParts(&chain, p, bias, sums.data);
+    if (!activation_) return {};
+    KernelArguments part = arguments;
+    part.inputs = {&sums, 1};
+    return RunPart(*activation_, part);
+  }
+
+ private:
+  uint64_t Width() const { return half_ ? 2 : 4; }
+  uint64_t Steps() const { return shape_.Taps() * padded_channels_; }
+  uint64_t FilterBytes() const { return shape_.outer[1] * shape_.output_channels * Steps() * Width(); }
+
+  void SetInput(const ConvolutionProblem& problem) {
+    input_tensor_ = shape_.input;
+    if (HasUnits(problem)) return;
+    input_tensor_ = PackedInput(problem);
+    input_ = AddScratch("input", shape_.outer[0] * input_tensor_.outer[0] * Width());
+    PlacedCopy copy;
+    copy.from_offset = static_cast<int64_t>(shape_.input.offset);
+    copy.nest = InputNest(shape_, input_tensor_);
+    input_copies_.emplace(std::vector<PlacedCopy>{copy}, static_cast<uint32_t>(Width()));
+  }
+
+  void SetFilter(const ConvolutionProblem& problem) {
+    packs_filter_ = !HasFilterRows(problem);
+    product_.filter_row = static_cast<uint32_t>(packs_filter_ ? Steps() : shape_.filter.output_channel);
+    product_.filter_group = packs_filter_ ? shape_.output_channels * Steps() : shape_.filter.outer[1];
+    if (packs_filter_ && !filter_is_owned_) filter_ = AddScratch("filter", FilterBytes());
+  }
+
+  void SetProduct() {
+    WindowProduct& p = product_;
+    p.rows = static_cast<uint32_t>(shape_.outer[0] * shape_.Positions());
+    p.columns = static_cast<uint32_t>(shape_.output_channels);
+    p.channels = static_cast<uint32_t>(shape_.input_channels);
+    p.steps = static_cast<uint32_t>(Steps());
+    p.padded_channels = FastDivisor(padded_channels_);
+    p.steps_per_split = cut_.steps_per_split;
+    p.column_tiles = FastDivisor(static_cast<uint32_t>(cut_.column_tiles));
+    p.row_tiles = FastDivisor(static_cast<uint32_t>(cut_.row_tiles));
+    p.groups = FastDivisor(static_cast<uint32_t>(shape_.outer[1]));
+    p.positions = FastDivisor(static_cast<uint32_t>(shape_.Positions()));
+    p.image_stride = static_cast<uint32_t>(input_tensor_.outer[0]);
+    p.input_group = input_tensor_.outer[1];
+    for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+      p.windows[d] = shape_.windows[d];
+      p.outputs[d] = FastDivisor(shape_.windows[d].output);
+      p.taps[d] = FastDivisor(shape_.windows[d].taps);
+      p.spatial_strides[d] = static_cast<uint32_t>(input_tensor_.spatial[d]);
+      p.tap_strides[d] = static_cast<uint32_t>(shape_.windows[d].dilation * input_tensor_.spatial[d]);
+    }
+    const bool split = cut_.splits > 1;
+    p.target = split ? PackedOutput(shape_, channels_last_) : sums_tensor_;
+    p.split_stride = shape_.Elements();
+    p.bias_stride = bias_stride_;
+    p.is_half_target = !split && half_ && sums_.bytes == 0;
+    p.stores_by_channels = channels_last_;
+    p.unit_bytes = StoreUnit(shape_, p.target, channels_last_, p.is_half_target ? 2 : 4);
+  }
+
+  void Pack(KernelChain* chain, const std::byte* from, std::byte* to) const {
+    FilterPacking p = {};
+    p.from = from;
+    p.to = to;
+    p.filter = shape_.filter;
+    p.channels = static_cast<uint32_t>(shape_.input_channels);
+    p.padded_channels = padded_channels_;
+    p.all_taps = static_cast<uint32_t>(shape_.Taps());
+    p.output_channels = FastDivisor(static_cast<uint32_t>(shape_.output_channels));
+    for (uint32_t d = 0; d < kMaxSpatial; ++d) p.taps[d] = FastDivisor(shape_.windows[d].taps);
+    const uint32_t some = std::min(kPackNumbers / p.all_taps / 8 * 8, padded_channels_);
+    const auto chunks = static_cast<uint32_t>(DivideUp(padded_channels_, some));
+    p.some = FastDivisor(some);
+    p.chunks = FastDivisor(chunks);
+    const uint64_t blocks = shape_.outer[1] * shape_.output_channels * chunks;
+    chain->Launch(half_ ? PackFilter<__half> : PackFilter<float>, blocks, kPackThreads, p);
+  }
+
+  void AddParts(KernelChain* chain, const WindowProduct& product, const void* bias, void* output) const {
+    PartSums p = {};
+    p.parts = static_cast<const float*>(product.output);
+    p.bias = bias;
+    p.output = output;
+    p.elements = shape_.Elements();
+    p.bias_stride = bias_stride_;
+    p.splits = cut_.splits;
+    p.channels_last = channels_last_;
+    p.is_half_target = half_ && sums_.bytes == 0;
+    p.all_channels = FastDivisor(static_cast<uint32_t>(shape_.outer[1] * shape_.output_channels));
+    p.group_channels = FastDivisor(static_cast<uint32_t>(shape_.output_channels));
+    p.positions = product.positions;
+    std::copy(std::begin(product.outputs), std::end(product.outputs), p.outputs);
+    p.target = sums_tensor_;
+    chain->Launch(half_ ? AddWindowParts<__half> : AddWindowParts<float>, DivideUp(p.elements, kPackThreads),
+                  kPackThreads, p);
+  }
+
+  ConvolutionShape shape_;
+  bool half_, has_bias_, filter_is_owned_;
+  uint32_t padded_channels_;
+  Cut cut_;
+  uint64_t bias_stride_ = 0;
+  WindowProduct product_{};     // but for addresses
+  bool channels_last_ = false;  // of the output, and of sums
+  bool packs_filter_ = false;
+  ConvolutionTensor input_tensor_, sums_tensor_;
+  std::optional<DeviceCopies> input_copies_;
+  ScratchLayout::Piece input_, filter_, sums_, parts_;
+  std::optional<uint32_t> activation_;
+};
+
+std::string WhyNot(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  if (s.backward) return "it is for forward convolutions";
+  for (const ConvolutionWindow& window : s.windows) {
+    if (window.taps > kMostWindowTaps) {
+      return StrCat("it is for up to ", kMostWindowTaps, " taps in a dimension; there are ", window.taps);
+    }
+  }
+  if (s.Taps() > kMostPackedTaps) {
+    return StrCat("it is for up to ", kMostPackedTaps, " taps; there are ", s.Taps());
+  }
+  // Sizes have 32 bits, of which five are multiplied at most.
+  const auto too_many = [](std::initializer_list<uint64_t> sizes) {
+    uint64_t product = 1;
+    for (uint64_t size : sizes) {
+      if (size >= kMostElements / product) return true;
+      product *= size;
+    }
+    return false;
+  };
+  const uint64_t channels = PaddedChannels(problem);
+  if (too_many(
+          {s.outer[0], s.outer[1], channels, s.windows[0].input, s.windows[1].input, s.windows[2].input}) ||
+      too_many({s.outer[0], s.outer[1], s.output_channels, s.windows[0].output, s.windows[1].output,
+                s.windows[2].output}) ||
+      too_many({s.outer[1], s.output_channels, s.Taps(), channels})) {
+    return StrCat("it is for tensors of fewer than ", kMostElements, " elements");
+  }
+  return "";
+}
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateConvolutionChannelsLastCuda(const ConvolutionProblem& problem,
+                                                                const LowerContext& context,
+                                                                std::string* why_not) {
+  *why_not = WhyNot(problem);
+  if (!why_not->empty()) return nullptr;
+  auto kernel = std::make_unique<ConvolutionChannelsLast>(problem, context);
+  const Status status = kernel->Finish(problem, context);
+  if (status.ok()) return kernel;
+  *why_not = status.message();
+  return nullptr;
+}
+
+}  // namespace anydml

@@ -1,0 +1,94 @@
+// What comes before and after the product of windows with filters.
+#pragma once
+
+#include "ops/convolution/cuda/window_product.cuh"
+
+namespace anydml {
+
+inline constexpr uint32_t kPackThreads = 256;
+// Numbers of a filter that a block moves: at least eight channels of all taps.
+inline constexpr uint32_t kPackNumbers = 4096;
+inline constexpr uint32_t kMostPackedTaps = kPackNumbers / 8;
+
+// Filters with their channels as neighbours: [group][output channel][tap][padded channel], zeros for what is
+// padding.
+struct FilterPacking {
+  const void* from;
+  void* to;
+  ConvolutionTensor filter;
+  uint32_t channels, padded_channels, all_taps;
+  FastDivisor output_channels, taps[kMaxSpatial], some;  // channels of a block
+  FastDivisor chunks;                                    // of a filter's channels
+};
+
+template <typename T>
+__global__ void __launch_bounds__(kPackThreads) PackFilter(const __grid_constant__ FilterPacking p) {
+  __shared__ T numbers[kPackNumbers];
+  WaitForPrevious();
+  LetNextStart();
+  uint32_t chunk, channel;
+  const uint32_t row = p.chunks.Divide(blockIdx.x, &chunk);
+  const uint32_t group = p.output_channels.Divide(row, &channel);
+  const uint32_t first = chunk * p.some.divisor(), count = p.some.divisor() * p.all_taps;
+  const T* const from = static_cast<const T*>(p.from);
+  const uint64_t base = p.filter.Matrix(0, group) + channel * p.filter.output_channel;
+  for (uint32_t i = threadIdx.x; i < count; i += kPackThreads) {
+    uint32_t at[kMaxSpatial], left = i;
+#pragma unroll
+    for (int d = kMaxSpatial - 1; d >= 0; --d) left = p.taps[d].Divide(left, &at[d]);
+    uint64_t offset = base + (first + left) * p.filter.channel;
+#pragma unroll
+    for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.filter.spatial[d];
+    numbers[i] = first + left < p.channels ? from[offset] : T(0.0f);
+  }
+  __syncthreads();
+  T* const to = static_cast<T*>(p.to) + uint64_t{row} * p.all_taps * p.padded_channels + first;
+  for (uint32_t i = threadIdx.x; i < count; i += kPackThreads) {
+    uint32_t c;
+    const uint32_t tap = p.some.Divide(i, &c);
+    if (first + c < p.padded_channels) to[tap * p.padded_channels + c] = numbers[c * p.all_taps + tap];
+  }
+}
+
+// Sums of parts, in a fixed order: [part][packed output].
+struct PartSums {
+  const float* parts;
+  const void* bias;
+  void* output;
+  uint64_t elements, bias_stride;
+  uint32_t splits;
+  bool channels_last;  // of the packed output
+  bool is_half_target;
+  FastDivisor all_channels, group_channels, positions, outputs[kMaxSpatial];
+  ConvolutionTensor target;
+};
+
+template <typename T>
+__global__ void __launch_bounds__(kPackThreads) AddWindowParts(const __grid_constant__ PartSums p) {
+  WaitForPrevious();
+  const uint64_t i = uint64_t{blockIdx.x} * kPackThreads + threadIdx.x;
+  if (i >= p.elements) return;
+  float sum = 0;
+#pragma unroll 4
+  for (uint32_t split = 0; split < p.splits; ++split) sum += p.parts[split * p.elements + i];
+  uint32_t channel, position, image, at[kMaxSpatial], c;
+  if (p.channels_last) {
+    image = p.positions.Divide(p.all_channels.Divide(static_cast<uint32_t>(i), &channel), &position);
+  } else {
+    image = p.all_channels.Divide(p.positions.Divide(static_cast<uint32_t>(i), &position), &channel);
+  }
+  if (p.bias != nullptr) sum += static_cast<float>(static_cast<const T*>(p.bias)[channel * p.bias_stride]);
+#pragma unroll
+  for (int d = kMaxSpatial - 1; d >= 0; --d) position = p.outputs[d].Divide(position, &at[d]);
+  const uint32_t group = p.group_channels.Divide(channel, &c);
+  uint64_t offset = p.target.Matrix(image, group) + c * p.target.channel;
+#pragma unroll
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.target.spatial[d];
+  if (p.is_half_target) {
+    static_cast<__half*>(p.output)[offset] = __float2half_rn(sum);
+  } else {
+    static_cast<float*>(p.output)[offset] = sum;
+  }
+}
+
+}  // namespace anydml

@@ -1,0 +1,145 @@
+// Depthwise convolutions of 3x3 taps whose rows are made of vectors of four numbers: the usual ones. A thread
+// has a vector of each of several rows below each other, so that what it reads serves three of them.
+#pragma once
+
+#include "ops/convolution/cuda/depthwise.cuh"
+
+namespace anydml {
+
+inline constexpr uint32_t kDepthwiseRows = 7;  // images of networks have multiples of it
+inline constexpr uint32_t kDepthwiseVector = 4;
+
+// As far as shapes and strides decide; addresses must be multiples of a vector, too.
+inline bool HasDepthwiseRows(const ConvolutionShape& s) {
+  constexpr uint32_t kX = kMaxSpatial - 1, kY = kX - 1;
+  const ConvolutionWindow &x = s.windows[kX], &y = s.windows[kY];
+  if (!HasThreeTaps(s) || x.start_padding != 1 || y.taps != 3 || y.dilation != 1 || y.stride != x.stride) {
+    return false;
+  }
+  if (s.input.spatial[kX] != 1 || s.output.spatial[kX] != 1) return false;
+  uint64_t elements = x.input | x.output | s.input.offset | s.output.offset;
+  const auto add = [&](uint64_t size, uint64_t input, uint64_t output) {
+    if (size > 1) elements |= input | output;
+  };
+  add(s.outer[0], s.input.outer[0], s.output.outer[0]);
+  add(s.outer[1], s.input.outer[1], s.output.outer[1]);
+  add(s.output_channels, 0, s.output.channel);
+  add(y.input, s.input.spatial[kY], 0);
+  add(y.output, 0, s.output.spatial[kY]);
+  return elements % kDepthwiseVector == 0 && s.Elements() < uint64_t{1} << 32;
+}
+
+struct NumberVector {
+  float x[kDepthwiseVector];
+};
+
+__device__ __forceinline__ NumberVector LoadVector(const float* from) {
+  const float4 v = __ldg(reinterpret_cast<const float4*>(from));
+  return {v.x, v.y, v.z, v.w};
+}
+__device__ __forceinline__ NumberVector LoadVector(const __half* from) {
+  const uint2 v = __ldg(reinterpret_cast<const uint2*>(from));
+  const float2 a = __half22float2(*reinterpret_cast<const __half2*>(&v.x)),
+               b = __half22float2(*reinterpret_cast<const __half2*>(&v.y));
+  return {a.x, a.y, b.x, b.y};
+}
+__device__ __forceinline__ void StoreVector(const NumberVector& v, float* to) {
+  *reinterpret_cast<float4*>(to) = {v.x[0], v.x[1], v.x[2], v.x[3]};
+}
+__device__ __forceinline__ void StoreVector(const NumberVector& v, __half* to) {
+  const __half2 a = __floats2half2_rn(v.x[0], v.x[1]), b = __floats2half2_rn(v.x[2], v.x[3]);
+  *reinterpret_cast<uint2*>(to) = {*reinterpret_cast<const uint32_t*>(&a),
+                                   *reinterpret_cast<const uint32_t*>(&b)};
+}
+
+// Columns [first - 1, first + kStride * kDepthwiseVector) of a row: those that its outputs see, the last but
+// one of a stride of 1 included, which `read` has room for.
+template <typename T, uint32_t kStride, uint32_t kRead>
+__device__ __forceinline__ void ReadRow(const T* row, uint32_t first, uint32_t columns,
+                                        float (&read)[kRead]) {
+  read[0] = first > 0 && first - 1 < columns ? static_cast<float>(row[first - 1]) : 0.0f;
+#pragma unroll
+  for (uint32_t v = 0; v < kStride; ++v) {
+    NumberVector vector = {};
+    const uint32_t at = first + v * kDepthwiseVector;
+    if (at < columns) vector = LoadVector(row + at);
+#pragma unroll
+    for (uint32_t i = 0; i < kDepthwiseVector; ++i) read[1 + v * kDepthwiseVector + i] = vector.x[i];
+  }
+  if constexpr (kStride == 1) {
+    const uint32_t at = first + kDepthwiseVector;
+    read[1 + kDepthwiseVector] = at < columns ? static_cast<float>(row[at]) : 0.0f;
+  }
+}
+
+template <typename T, uint32_t kStride>
+__global__ void __launch_bounds__(kTileThreads)
+    DepthwiseRows(const __grid_constant__ ConvolutionParameters p) {
+  constexpr uint32_t kRead = kStride == 1 ? kDepthwiseVector + 2 : 2 * kDepthwiseVector + 1;
+  constexpr uint32_t kInputRows = (kDepthwiseRows - 1) * kStride + 3;
+  const DeviceShape& s = p.shape;
+  const ConvolutionWindow &wy = s.windows[kMaxSpatial - 2], &wx = s.windows[kMaxSpatial - 1];
+  const uint64_t number = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x;
+  if (number >= p.threads) return;
+  uint32_t run, band, channel, group;
+  const uint32_t line = p.runs.Divide(static_cast<uint32_t>(number), &run);
+  const uint32_t plane = p.bands.Divide(line, &band);
+  const uint32_t matrix = p.channels.Divide(plane, &channel);
+  const uint32_t image = p.groups.Divide(matrix, &group);
+  const uint32_t first_row = band * kDepthwiseRows;
+
+  float weights[3][3];
+  const T* const filter =
+      static_cast<const T*>(p.filter) + s.filter.Matrix(image, group) + channel * s.filter.output_channel;
+#pragma unroll
+  for (uint32_t y = 0; y < 3; ++y) {
+#pragma unroll
+    for (uint32_t x = 0; x < 3; ++x) {
+      weights[y][x] = static_cast<float>(filter[static_cast<int64_t>(y * s.filter.spatial[kMaxSpatial - 2] +
+                                                                     x * s.filter.spatial[kMaxSpatial - 1])]);
+    }
+  }
+  const T* const input = static_cast<const T*>(p.input) + s.input.Matrix(image, group);
+  const int32_t top = static_cast<int32_t>(first_row * kStride) - static_cast<int32_t>(wy.start_padding);
+  float sums[kDepthwiseRows][kDepthwiseVector] = {};
+#pragma unroll
+  for (uint32_t j = 0; j < kInputRows; ++j) {
+    const int32_t row = top + static_cast<int32_t>(j);
+    float read[kRead] = {};
+    if (row >= 0 && row < static_cast<int32_t>(wy.input)) {
+      ReadRow<T, kStride>(input + static_cast<uint32_t>(row) * s.input.spatial[kMaxSpatial - 2],
+                          run * kDepthwiseVector * kStride, wx.input, read);
+    }
+#pragma unroll
+    for (uint32_t tap = 0; tap < 3; ++tap) {
+      if (j < tap || (j - tap) % kStride != 0 || (j - tap) / kStride >= kDepthwiseRows) continue;
+#pragma unroll
+      for (uint32_t i = 0; i < kDepthwiseVector; ++i) {
+        float& sum = sums[(j - tap) / kStride][i];
+#pragma unroll
+        for (uint32_t x = 0; x < 3; ++x) sum = __fmaf_rn(read[i * kStride + x], weights[tap][x], sum);
+      }
+    }
+  }
+  float bias = 0;
+  if (p.bias != nullptr) {
+    const uint64_t at = (uint64_t{group} * s.output_channels + channel) * p.bias_stride;
+    bias = static_cast<float>(static_cast<const T*>(p.bias)[at]);
+  }
+  const uint64_t target = s.output.Matrix(image, group) + channel * s.output.channel + run * kDepthwiseVector;
+#pragma unroll
+  for (uint32_t r = 0; r < kDepthwiseRows; ++r) {
+    if (first_row + r >= wy.output) break;
+    NumberVector vector;
+#pragma unroll
+    for (uint32_t i = 0; i < kDepthwiseVector; ++i) vector.x[i] = sums[r][i] + bias;
+    const uint64_t at = target + (first_row + r) * s.output.spatial[kMaxSpatial - 2];
+    if (p.half_output) {
+      StoreVector(vector, static_cast<__half*>(p.output) + at);
+    } else {
+      StoreVector(vector, static_cast<float*>(p.output) + at);
+    }
+  }
+}
+
+}  // namespace anydml

@@ -1,0 +1,311 @@
+// A convolution as a product of windows with filters, both with channels as neighbours in memory: a block has
+// a tile of positions (rows) by output channels (columns) and goes along taps and channels (steps). Both
+// operands come through shared memory by 16 bytes.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <span>
+
+#include "ops/common/cuda_chain.cuh"
+#include "ops/common/cuda_nest.cuh"
+#include "ops/common/cuda_units.cuh"
+#include "ops/common/tensor_cores.cuh"
+#include "ops/convolution/problem.h"
+
+namespace anydml {
+
+// Taps of a dimension: so many bits say which of them are inside of the image.
+inline constexpr uint32_t kMostWindowTaps = 10;
+
+struct WindowProduct {
+  const void* input;
+  const void* filter;
+  const void* bias;  // null: none
+  void* output;
+
+  uint32_t rows;      // positions of all images
+  uint32_t columns;   // output channels of a group
+  uint32_t channels;  // input channels of a group
+  uint32_t steps;     // taps times padded channels
+  FastDivisor padded_channels;
+  uint32_t steps_per_split;
+  FastDivisor column_tiles, row_tiles, groups;
+
+  // Offsets in the input are below 2^31 wherever something is read; on the way there they wrap.
+  ConvolutionWindow windows[kMaxSpatial];
+  FastDivisor positions, outputs[kMaxSpatial], taps[kMaxSpatial];
+  uint32_t image_stride, spatial_strides[kMaxSpatial], tap_strides[kMaxSpatial];
+  uint64_t input_group;
+  uint32_t filter_row;
+  uint64_t filter_group;
+
+  ConvolutionTensor target;  // the output, or where sums are kept meanwhile
+  uint64_t split_stride;     // of the target
+  uint64_t bias_stride;
+  uint32_t unit_bytes;      // that are stored at once
+  bool is_half_target;      // or FLOAT32
+  bool stores_by_channels;  // neighbours in the target are channels, not positions
+};
+
+// How a kernel cuts the product.
+struct WindowTile {
+  uint32_t rows, columns;
+  uint32_t steps;  // at a time
+  uint32_t threads;
+  uint32_t shared_bytes;
+  double rate;  // multiplications of a multiprocessor in a cycle
+  void (*kernel)(WindowProduct);
+};
+
+std::span<const WindowTile> HalfWindowTiles();
+std::span<const WindowTile> FloatWindowTiles();
+
+// What a block needs besides the tiles of operands: the first and the last of its work.
+template <uint32_t kRows, uint32_t kColumns>
+struct WindowTable {
+  uint2 windows[kRows];     // the offset of tap 0, which may be outside of the image, and bits of taps inside
+  uint64_t targets[kRows];  // of channel 0
+  float bias[kColumns];
+};
+
+struct WindowPlace {
+  uint32_t row, column, group, split;
+
+  __device__ WindowPlace(const WindowProduct& p, uint32_t rows, uint32_t columns) {
+    uint32_t number = p.column_tiles.Divide(blockIdx.x, &column);
+    number = p.row_tiles.Divide(number, &row);
+    split = p.groups.Divide(number, &group);
+    row *= rows;
+    column *= columns;
+  }
+};
+
+__device__ inline uint2 FindWindow(const WindowProduct& p, uint32_t image,
+                                   const uint32_t (&at)[kMaxSpatial]) {
+  uint32_t offset = image * p.image_stride, inside = 0;
+#pragma unroll
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    const ConvolutionWindow& window = p.windows[d];
+    offset += (at[d] * window.stride - window.start_padding) * p.spatial_strides[d];
+    for (uint32_t tap = 0; tap < window.taps; ++tap) {
+      if (InputIndex(window, false, at[d], tap) >= 0) inside |= 1u << (d * kMostWindowTaps + tap);
+    }
+  }
+  return {offset, inside};
+}
+
+template <uint32_t kRows, uint32_t kColumns>
+__device__ void FillTable(const WindowProduct& p, const WindowPlace& place,
+                          WindowTable<kRows, kColumns>* table) {
+  for (uint32_t r = threadIdx.x; r < kRows; r += blockDim.x) {
+    uint2 window = {0, 0};
+    uint64_t target = 0;
+    if (place.row + r < p.rows) {
+      uint32_t position, at[kMaxSpatial];
+      const uint32_t image = p.positions.Divide(place.row + r, &position);
+#pragma unroll
+      for (int d = kMaxSpatial - 1; d >= 0; --d) position = p.outputs[d].Divide(position, &at[d]);
+      window = FindWindow(p, image, at);
+      target = p.target.offset + image * p.target.outer[0] + place.group * p.target.outer[1] +
+               place.split * p.split_stride;
+#pragma unroll
+      for (uint32_t d = 0; d < kMaxSpatial; ++d) target += at[d] * p.target.spatial[d];
+    }
+    table->windows[r] = window;
+    table->targets[r] = target;
+  }
+}
+
+// The rows of a tile that come from filters. Rows in shared memory are kUnits units of 16 bytes.
+template <typename T, class Shared, uint32_t kColumns, uint32_t kThreads>
+class FilterCopier {
+  static constexpr uint32_t kUnits = Shared::kUnits, kUnit = 16 / sizeof(T), kApart = kThreads / kUnits;
+  static_assert(kColumns % kApart == 0 && kThreads % kUnits == 0);
+
+ public:
+  __device__ FilterCopier(const WindowProduct& p, const WindowPlace& place)
+      : filter_(static_cast<const T*>(p.filter) + place.group * p.filter_group),
+        step_(place.split * p.steps_per_split + threadIdx.x % kUnits * kUnit),
+        column_(place.column + threadIdx.x / kUnits) {}
+
+  __device__ __forceinline__ void Start(const WindowProduct& p, Shared to) {
+    const uint32_t row = threadIdx.x / kUnits, unit = threadIdx.x % kUnits;
+    uint32_t offset = column_ * p.filter_row + step_;
+#pragma unroll
+    for (uint32_t i = 0; i < kColumns / kApart; ++i, offset += kApart * p.filter_row) {
+      const bool exists = column_ + i * kApart < p.columns && step_ < p.steps;
+      StartCopy(to.At(row + i * kApart, unit), filter_ + (exists ? offset : 0), exists);
+    }
+    step_ += kUnits * kUnit;
+  }
+
+ private:
+  const T* filter_;
+  uint32_t step_, column_;
+};
+
+// Those that are windows.
+template <typename T, class Shared, uint32_t kRows, uint32_t kThreads>
+class WindowCopier {
+  static constexpr uint32_t kUnits = Shared::kUnits, kUnit = 16 / sizeof(T), kApart = kThreads / kUnits;
+  static_assert(kRows % kApart == 0 && kThreads % kUnits == 0);
+
+ public:
+  __device__ WindowCopier(const WindowProduct& p, const WindowPlace& place)
+      : input_(static_cast<const T*>(p.input) + place.group * p.input_group) {
+    const uint32_t step = place.split * p.steps_per_split + threadIdx.x % kUnits * kUnit;
+    uint32_t tap = p.padded_channels.Divide(step, &channel_);
+#pragma unroll
+    for (int d = kMaxSpatial - 1; d > 0; --d) tap = p.taps[d].Divide(tap, &taps_[d]);
+    taps_[0] = tap;
+  }
+
+  __device__ __forceinline__ void Start(const WindowProduct& p, const uint2* windows, Shared to) {
+    const uint32_t row = threadIdx.x / kUnits, unit = threadIdx.x % kUnits;
+    uint32_t wanted = 0, offset = channel_;
+#pragma unroll
+    for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+      wanted |= 1u << (d * kMostWindowTaps + taps_[d]);
+      offset += taps_[d] * p.tap_strides[d];
+    }
+    const uint32_t left = p.channels - channel_;
+    const uint32_t bytes = taps_[0] < p.windows[0].taps ? (left < kUnit ? left : kUnit) * sizeof(T) : 0;
+#pragma unroll
+    for (uint32_t i = 0; i < kRows / kApart; ++i) {
+      const uint2 window = windows[row + i * kApart];
+      const bool inside = (window.y & wanted) == wanted && bytes != 0;
+      StartCopyOf(inside ? bytes : 0, to.At(row + i * kApart, unit),
+                  input_ + (inside ? window.x + offset : 0));
+    }
+    Advance(p);
+  }
+
+ private:
+  __device__ __forceinline__ void Advance(const WindowProduct& p) {
+    channel_ += kUnits * kUnit;
+    while (channel_ >= p.padded_channels.divisor()) {
+      channel_ -= p.padded_channels.divisor();
+      if (++taps_[2] < p.windows[2].taps) continue;
+      taps_[2] = 0;
+      if (++taps_[1] < p.windows[1].taps) continue;
+      taps_[1] = 0;
+      ++taps_[0];
+    }
+  }
+
+  const T* input_;
+  uint32_t channel_, taps_[kMaxSpatial];
+};
+
+// Goes along the steps: `multiply(rows, columns)` gets the tiles of operands one after the other, of which
+// kStages are in shared memory at a time.
+template <typename T, class Shared, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, uint32_t kStages,
+          class MultiplyTiles>
+__device__ __forceinline__ void ForWindowTiles(const WindowProduct& p, const WindowPlace& place,
+                                               const uint2* windows, uint32_t shared,
+                                               const MultiplyTiles& multiply) {
+  constexpr uint32_t kRowBytes = Shared::kUnits * 16, kSteps = kRowBytes / sizeof(T);
+  constexpr uint32_t kStageBytes = (kRows + kColumns) * kRowBytes;
+  const auto rows_of = [&](uint32_t stage) { return Shared{shared + stage * kStageBytes}; };
+  const auto columns_of = [&](uint32_t stage) {
+    return Shared{shared + stage * kStageBytes + kRows * kRowBytes};
+  };
+  WindowCopier<T, Shared, kRows, kThreads> windows_copier(p, place);
+  FilterCopier<T, Shared, kColumns, kThreads> filter_copier(p, place);
+  const auto start = [&](uint32_t stage) {
+    windows_copier.Start(p, windows, rows_of(stage));
+    filter_copier.Start(p, columns_of(stage));
+  };
+  const uint32_t begin = place.split * p.steps_per_split;
+  const uint32_t left = p.steps - begin;
+  const uint32_t tiles = ((left < p.steps_per_split ? left : p.steps_per_split) + kSteps - 1) / kSteps;
+#pragma unroll
+  for (uint32_t stage = 0; stage + 1 < kStages; ++stage) {
+    if (stage < tiles) start(stage);
+    MarkCopies();
+  }
+  uint32_t used = 0, filled = kStages - 1;
+  for (uint32_t tile = 0; tile < tiles; ++tile) {
+    WaitForCopies<kStages - 2>();
+    __syncthreads();  // the tile is there, and nobody uses the one before it any longer
+    if (tile + kStages - 1 < tiles) start(filled);
+    MarkCopies();
+    multiply(rows_of(used), columns_of(used));
+    used = used + 1 == kStages ? 0 : used + 1;
+    filled = filled + 1 == kStages ? 0 : filled + 1;
+  }
+  EndCopies();
+  __syncthreads();
+}
+
+__device__ __forceinline__ void PutNumber(float x, float* to) { *to = x; }
+__device__ __forceinline__ void PutNumber(float x, __half* to) { *to = __float2half_rn(x); }
+
+template <typename Out, uint32_t kRows, uint32_t kColumns>
+struct WindowSums {
+  static constexpr uint32_t kPad = 16 / sizeof(Out);
+  Out* shared;
+  bool by_channels;
+
+  __device__ Out* At(uint32_t row, uint32_t column) const {
+    return shared + (by_channels ? row * (kColumns + kPad) + column : column * (kRows + kPad) + row);
+  }
+};
+
+template <uint32_t kRows, uint32_t kColumns>
+constexpr uint32_t WindowSumsBytes() {
+  constexpr uint32_t kByRows = kRows * (kColumns + 4), kByColumns = kColumns * (kRows + 4);
+  return (kByRows > kByColumns ? kByRows : kByColumns) * sizeof(float);
+}
+
+// Sums go through shared memory, so that neighbours are stored together.
+template <typename Out, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class ForSums>
+__device__ __forceinline__ void StoreSumsAs(const WindowProduct& p, const WindowPlace& place,
+                                            const WindowTable<kRows, kColumns>& table, void* shared,
+                                            const ForSums& for_sums) {
+  const WindowSums<Out, kRows, kColumns> sums = {static_cast<Out*>(shared), p.stores_by_channels};
+  for_sums([&](uint32_t row, uint32_t column, float sum) {
+    PutNumber(sum + table.bias[column], sums.At(row, column));
+  });
+  __syncthreads();
+  DispatchByUnit(p.unit_bytes, [&]<typename Unit>() {
+    if constexpr (sizeof(Unit) >= sizeof(Out)) {
+      constexpr uint32_t kSome = sizeof(Unit) / sizeof(Out);
+      const uint32_t per_line = (p.stores_by_channels ? kColumns : kRows) / kSome;
+      for (uint32_t i = threadIdx.x; i < kRows * kColumns / kSome; i += kThreads) {
+        const uint32_t line = i / per_line, along = i % per_line * kSome;
+        const uint32_t row = p.stores_by_channels ? line : along,
+                       column = p.stores_by_channels ? along : line;
+        if (place.row + row >= p.rows || place.column + column >= p.columns) continue;
+        Out* const to =
+            static_cast<Out*>(p.output) + table.targets[row] + (place.column + column) * p.target.channel;
+        *reinterpret_cast<Unit*>(to) = *reinterpret_cast<const Unit*>(sums.At(row, column));
+      }
+    }
+  });
+}
+
+// `for_sums(put)` calls put(row, column, sum) for all that the thread has.
+template <typename T, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class ForSums>
+__device__ __forceinline__ void StoreSums(const WindowProduct& p, const WindowPlace& place,
+                                          WindowTable<kRows, kColumns>* table, void* shared,
+                                          const ForSums& for_sums) {
+  for (uint32_t column = threadIdx.x; column < kColumns; column += kThreads) {
+    float bias = 0;
+    if (p.bias != nullptr && place.column + column < p.columns) {
+      bias = static_cast<float>(static_cast<const T*>(
+          p.bias)[(uint64_t{place.group} * p.columns + place.column + column) * p.bias_stride]);
+    }
+    table->bias[column] = bias;
+  }
+  __syncthreads();
+  if (p.is_half_target) {
+    StoreSumsAs<__half, kRows, kColumns, kThreads>(p, place, *table, shared, for_sums);
+  } else {
+    StoreSumsAs<float, kRows, kColumns, kThreads>(p, place, *table, shared, for_sums);
+  }
+}
+
+}  // namespace anydml
