@@ -22,22 +22,26 @@ Shape ShapeOf(const View& view) { return {view.sizes.begin(), view.sizes.end()};
 
 Status Unary(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, float scale, float bias) {
   const DML_SCALE_BIAS scale_bias{scale, bias};
-  *y = n.New(x.type, ShapeOf(x));
-  const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(y),
+  const View input = x;  // which `y` may be, here and below
+  *y = n.New(input.type, ShapeOf(input));
+  const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc{n.graph().In(input), n.graph().Out(y),
                                                      scale != 1 || bias != 0 ? &scale_bias : nullptr};
   return n.graph().Add(type, desc);
 }
 
 Status Activate(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, float alpha, float beta) {
-  *y = n.New(x.type, ShapeOf(x));
-  const DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(y), alpha, beta};
+  const View input = x;
+  *y = n.New(input.type, ShapeOf(input));
+  const DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC desc{n.graph().In(input), n.graph().Out(y), alpha, beta};
   return n.graph().Add(type, desc);
 }
 
 Status Binary(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
-  *y = n.New(a.type, ShapeOf(a));
+  const View left = a, right = b;
+  *y = n.New(left.type, ShapeOf(left));
   // ADD1 has an activation at the end; of the others nobody looks there.
-  const DML_ELEMENT_WISE_ADD1_OPERATOR_DESC desc{n.graph().In(a), n.graph().In(b), n.graph().Out(y), nullptr};
+  const DML_ELEMENT_WISE_ADD1_OPERATOR_DESC desc{n.graph().In(left), n.graph().In(right), n.graph().Out(y),
+                                                 nullptr};
   return n.graph().Add(type, desc);
 }
 
@@ -46,8 +50,9 @@ Status BinaryTo(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& 
 }
 
 Status Compare(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
-  *y = n.New(DataType::kUInt8, ShapeOf(a));
-  const DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC desc{n.graph().In(a), n.graph().In(b),
+  const View left = a, right = b;
+  *y = n.New(DataType::kUInt8, ShapeOf(left));
+  const DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC desc{n.graph().In(left), n.graph().In(right),
                                                            n.graph().Out(y)};
   return n.graph().Add(type, desc);
 }
@@ -57,8 +62,9 @@ Status Cast(Lowering& n, const View& x, DataType type, View* y) {
     *y = x;
     return {};
   }
-  *y = n.New(type, ShapeOf(x));
-  const DML_CAST_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(y)};
+  const View input = x;
+  *y = n.New(type, ShapeOf(input));
+  const DML_CAST_OPERATOR_DESC desc{n.graph().In(input), n.graph().Out(y)};
   return n.graph().Add(DML_OPERATOR_CAST, desc);
 }
 
@@ -79,12 +85,53 @@ Status Fill(Lowering& n, DataType type, const Shape& shape, double value, View* 
 
 Status Reduce(Lowering& n, DML_REDUCE_FUNCTION function, const View& x, std::span<const uint32_t> axes,
               View* y) {
-  Shape shape = ShapeOf(x);
+  const View input = x;
+  Shape shape = ShapeOf(input);
   for (const uint32_t axis : axes) shape[axis] = 1;
-  *y = n.New(x.type, shape);
-  const DML_REDUCE_OPERATOR_DESC desc{function, n.graph().In(x), n.graph().Out(y),
+  *y = n.New(input.type, shape);
+  const DML_REDUCE_OPERATOR_DESC desc{function, n.graph().In(input), n.graph().Out(y),
                                       static_cast<UINT>(axes.size()), axes.data()};
   return n.graph().Add(DML_OPERATOR_REDUCE, desc);
+}
+
+Status If(Lowering& n, const View& condition, const View& a, const View& b, View* y) {
+  const Shape shape = ShapeOf(condition);
+  const View yes = Broadcast(a, shape), no = Broadcast(b, shape), choice = condition;
+  *y = n.New(yes.type, shape);
+  const DML_ELEMENT_WISE_IF_OPERATOR_DESC desc{n.graph().In(choice), n.graph().In(yes), n.graph().In(no),
+                                               n.graph().Out(y)};
+  return n.graph().Add(DML_OPERATOR_ELEMENT_WISE_IF, desc);
+}
+
+Status Join(Lowering& n, std::span<const View> parts, uint32_t axis, View* y) {
+  const std::vector<View> inputs(parts.begin(), parts.end());
+  Shape shape = ShapeOf(inputs[0]);
+  shape[axis] = 0;
+  for (const View& part : inputs) shape[axis] += part.sizes[axis];
+  *y = n.New(inputs[0].type, shape);
+  const DML_TENSOR_DESC* const descs = n.graph().InArray(inputs);
+  const DML_JOIN_OPERATOR_DESC desc{static_cast<UINT>(inputs.size()), descs, n.graph().Out(y), axis};
+  return n.graph().Add(DML_OPERATOR_JOIN, desc);
+}
+
+Status Part(Lowering& n, const View& x, uint32_t axis, int64_t begin, int64_t count, View* y) {
+  const View input = x;
+  Shape shape = ShapeOf(input);
+  shape[axis] = count;
+  std::vector<UINT> offsets(shape.size(), 0), sizes(shape.begin(), shape.end());
+  const std::vector<INT> strides(shape.size(), 1);
+  offsets[axis] = static_cast<UINT>(begin);
+  *y = n.New(input.type, shape);
+  const DML_SLICE1_OPERATOR_DESC desc{n.graph().In(input), n.graph().Out(y), static_cast<UINT>(sizes.size()),
+                                      offsets.data(),      sizes.data(),     strides.data()};
+  return n.graph().Add(DML_OPERATOR_SLICE1, desc);
+}
+
+Status Softmax(Lowering& n, const View& x, uint32_t axis, View* y) {
+  const View input = x;
+  *y = n.New(input.type, ShapeOf(input));
+  const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc{n.graph().In(input), n.graph().Out(y), 1, &axis};
+  return n.graph().Add(DML_OPERATOR_ACTIVATION_SOFTMAX1, desc);
 }
 
 Status BroadcastInputs(Lowering& n, size_t i, size_t j, View* a, View* b, Shape* shape) {

@@ -1,4 +1,5 @@
-// Operators of DirectML that lowered nodes are made of, one call each. Results are packed.
+// Operators of DirectML that lowered nodes are made of, one call each. Results are packed; one may take the
+// place of an input.
 #pragma once
 
 #include "onnx/lowering.h"
@@ -23,6 +24,13 @@ Status Pack(Lowering& n, const View& x, View* y);
 Status Fill(Lowering& n, DataType type, const Shape& shape, double value, View* y);
 Status Reduce(Lowering& n, DML_REDUCE_FUNCTION function, const View& x, std::span<const uint32_t> axes,
               View* y);
+
+// `a` where `condition` is not 0, else `b`, both broadcast to it.
+Status If(Lowering& n, const View& condition, const View& a, const View& b, View* y);
+Status Join(Lowering& n, std::span<const View> parts, uint32_t axis, View* y);
+// `count` elements along an axis.
+Status Part(Lowering& n, const View& x, uint32_t axis, int64_t begin, int64_t count, View* y);
+Status Softmax(Lowering& n, const View& x, uint32_t axis, View* y);
 
 // Inputs i and j, broadcast to each other.
 Status BroadcastInputs(Lowering& n, size_t i, size_t j, View* a, View* b, Shape* shape);

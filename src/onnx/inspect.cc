@@ -91,10 +91,10 @@ Status InspectModel(const Model& model, const std::map<std::string, Shape>& shap
   if (!report->unsupported.empty()) return {};
   LevelMaker maker;
   Part part;
-  const Status status = Tracer(*program, &maker, [&](ValueId id) -> std::optional<OutsideValue> {
-                          const auto found = inputs.find(id);
-                          return found == inputs.end() ? std::nullopt : std::optional(found->second);
-                        }).Trace(0, &part);
+  Status status = Tracer(*program, &maker, [&](ValueId id) -> std::optional<OutsideValue> {
+                    const auto found = inputs.find(id);
+                    return found == inputs.end() ? std::nullopt : std::optional(found->second);
+                  }).Trace(0, &part);
   report->feature_level = maker.level();
   report->intermediate_bytes = part.live_bytes;
   report->traced = status.ok() && part.end == program->nodes().size();

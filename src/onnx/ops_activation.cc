@@ -26,11 +26,14 @@ Status QuickGelu(Lowering& n) { return Finish(n, n.Float("alpha", 1.702f)); }
 
 Status PRelu(Lowering& n) {
   const View x = n.In(0);
-  const View slope = Broadcast(n.In(1), n.shape(0));
+  View slope = n.In(1);
+  // Before version 7 a slope of one dimension goes along the channels.
+  if (n.version() < 7 && n.rank(1) == 1 && n.rank(0) > 1) slope = AlongAxis(slope, n.rank(0), 1);
   Shape shape;
-  ANYDML_RETURN_IF_ERROR(BroadcastShape(n.shape(0), n.shape(1), &shape));
+  ANYDML_RETURN_IF_ERROR(BroadcastShape(n.shape(0), slope.rank() == 1 ? n.shape(1) : ShapeOf(slope), &shape));
   if (shape != n.shape(0))
     return InvalidArgument("slope ", ShapeToString(n.shape(1)), " does not fit the input");
+  slope = Broadcast(slope, n.shape(0));
   View y = n.New(x.type, n.shape(0));
   const DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(slope),
                                                              n.graph().Out(&y)};

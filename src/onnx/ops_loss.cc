@@ -7,15 +7,18 @@
 namespace anydml::onnx {
 namespace {
 
-Status If(Lowering& n, const View& condition, const View& a, const View& b, View* y) {
-  *y = n.New(a.type, ShapeOf(a));
-  const DML_ELEMENT_WISE_IF_OPERATOR_DESC desc{n.graph().In(condition), n.graph().In(a), n.graph().In(b),
-                                               n.graph().Out(y)};
-  return n.graph().Add(DML_OPERATOR_ELEMENT_WISE_IF, desc);
+// Where targets are to be ignored, and something in range instead: they may be any number.
+Status Ignore(Lowering& n, const View& given, View* ignored, View* targets) {
+  View number, zero;
+  ANYDML_RETURN_IF_ERROR(Fill(n, given.type, {1}, static_cast<double>(n.Int("ignore_index", 0)), &number));
+  ANYDML_RETURN_IF_ERROR(Compare(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, given,
+                                 Broadcast(number, ShapeOf(given)), ignored));
+  ANYDML_RETURN_IF_ERROR(Fill(n, given.type, {1}, 0, &zero));
+  return If(n, *ignored, zero, given, targets);
 }
 
 // A weight for every target: 1 or the class's, 0 where the target is to be ignored.
-Status Weights(Lowering& n, const View& targets, DataType type, View* out) {
+Status Weights(Lowering& n, const View& targets, const View* ignored, DataType type, View* out) {
   const Shape shape = ShapeOf(targets);
   if (n.Has(2)) {
     const View table = AtLeast(n.In(2), shape.size());
@@ -26,15 +29,10 @@ Status Weights(Lowering& n, const View& targets, DataType type, View* out) {
   } else {
     ANYDML_RETURN_IF_ERROR(Fill(n, type, shape, 1, out));
   }
-  if (!n.HasAttribute("ignore_index")) return {};
-  View ignored, equal, zero, kept;
-  ANYDML_RETURN_IF_ERROR(Fill(n, targets.type, {1}, static_cast<double>(n.Int("ignore_index", 0)), &ignored));
-  ANYDML_RETURN_IF_ERROR(
-      Compare(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, targets, Broadcast(ignored, shape), &equal));
+  if (ignored == nullptr) return {};
+  View zero;
   ANYDML_RETURN_IF_ERROR(Fill(n, type, {1}, 0, &zero));
-  ANYDML_RETURN_IF_ERROR(If(n, equal, Broadcast(zero, shape), *out, &kept));
-  *out = kept;
-  return {};
+  return If(n, *ignored, zero, *out, out);
 }
 
 // `log_probabilities` {N, C, rest}, targets {N, rest}.
@@ -42,12 +40,14 @@ Status Loss(Lowering& n, const View& log_probabilities, Shape shape) {
   const Shape all = ShapeOf(log_probabilities);
   Shape picked_shape = all;
   picked_shape[1] = 1;
-  const View targets = Reshaped(n.In(1), picked_shape);
+  View targets = Reshaped(n.In(1), picked_shape), ignored;
+  const bool ignores = n.HasAttribute("ignore_index");
+  if (ignores) ANYDML_RETURN_IF_ERROR(Ignore(n, targets, &ignored, &targets));
   View picked = n.New(log_probabilities.type, picked_shape), weights, product, loss;
   const DML_GATHER_ELEMENTS_OPERATOR_DESC desc{n.graph().In(log_probabilities), n.graph().In(targets),
                                                n.graph().Out(&picked), 1};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GATHER_ELEMENTS, desc));
-  ANYDML_RETURN_IF_ERROR(Weights(n, targets, picked.type, &weights));
+  ANYDML_RETURN_IF_ERROR(Weights(n, targets, ignores ? &ignored : nullptr, picked.type, &weights));
   ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, picked, weights, &product));
   ANYDML_RETURN_IF_ERROR(Unary(n, DML_OPERATOR_ELEMENT_WISE_NEGATE, product, &loss));
   const std::string reduction = n.Text("reduction", "mean");

@@ -115,22 +115,29 @@ Status GlobalLpPool(Lowering& n) { return LpOf(n, true); }
 Status MaxPool(Lowering& n) { return MaxOf(n, false); }
 Status GlobalMaxPool(Lowering& n) { return MaxOf(n, true); }
 
+// Indices count in the output that windows alone would have; output_shape adds zeros behind it.
 Status MaxUnpool(Lowering& n) {
-  Shape shape = n.HostInts(2);
-  if (!n.Has(2)) {
-    const std::vector<int64_t> kernel = n.Ints("kernel_shape"), pads = n.Ints("pads");
-    std::vector<int64_t> strides = n.Ints("strides");
-    shape = n.shape(0);
-    if (strides.empty()) strides.assign(kernel.size(), 1);
-    if (shape.size() != kernel.size() + 2 || strides.size() != kernel.size())
-      return InvalidArgument("kernel_shape has ", kernel.size(), " elements");
-    for (size_t i = 0; i < kernel.size(); ++i) {
-      const int64_t padding = pads.size() == 2 * kernel.size() ? pads[i] + pads[i + kernel.size()] : 0;
-      if (std::max({kernel[i], strides[i], padding}) > INT32_MAX ||
-          std::min({kernel[i], strides[i], padding}) < 0)
-        return InvalidArgument("a window is too large");
-      shape[i + 2] = (shape[i + 2] - 1) * strides[i] + kernel[i] - padding;
-    }
+  const std::vector<int64_t> kernel = n.Ints("kernel_shape"), pads = n.Ints("pads");
+  std::vector<int64_t> strides = n.Ints("strides");
+  Shape shape = n.shape(0);
+  if (strides.empty()) strides.assign(kernel.size(), 1);
+  if (shape.size() != kernel.size() + 2 || strides.size() != kernel.size())
+    return InvalidArgument("kernel_shape has ", kernel.size(), " elements");
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    const bool padded = pads.size() == 2 * kernel.size();
+    const int64_t before = padded ? pads[i] : 0, behind = padded ? pads[i + kernel.size()] : 0;
+    if (std::max({kernel[i], strides[i], before, behind}) > INT32_MAX ||
+        std::min({kernel[i], strides[i], before, behind}) < 0 || shape[i + 2] > INT32_MAX)
+      return InvalidArgument("a window is too large");
+    shape[i + 2] = (shape[i + 2] - 1) * strides[i] + kernel[i] - before - behind;
+  }
+  if (!ElementCount(shape)) return InvalidArgument("an output of ", ShapeToString(shape));
+  const Shape wanted = n.Has(2) ? n.HostInts(2) : shape;
+  std::vector<UINT> begin(shape.size(), 0), end;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (wanted.size() != shape.size() || wanted[i] < shape[i] || wanted[i] - shape[i] > INT32_MAX)
+      return InvalidArgument("output_shape ", ShapeToString(wanted), " for ", ShapeToString(shape));
+    end.push_back(static_cast<UINT>(wanted[i] - shape[i]));
   }
   View indices = n.In(1);
   indices.type = DataType::kUInt64;  // never negative
@@ -138,7 +145,15 @@ Status MaxUnpool(Lowering& n) {
   View y = n.New(x.type, shape);
   const DML_MAX_UNPOOLING_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(indices), n.graph().Out(&y)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_MAX_UNPOOLING, desc));
-  n.Return(0, y, n.type(0), shape);
+  if (wanted != shape) {
+    const View inner = y;
+    y = n.New(x.type, wanted);
+    const DML_PADDING_OPERATOR_DESC padding{
+        n.graph().In(inner), n.graph().Out(&y), DML_PADDING_MODE_CONSTANT, 0, static_cast<UINT>(end.size()),
+        begin.data(),        end.data()};
+    ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_PADDING, padding));
+  }
+  n.Return(0, y, n.type(0), wanted);
   return {};
 }
 

@@ -35,9 +35,9 @@ Status MappingOf(const Resampling& r, int64_t in, int64_t out, double scale, Map
   } else if (mode == "pytorch_half_pixel") {
     m->scale = kToZero;
   } else if (mode == "align_corners") {
-    m->scale = out == 1 || in == 1
-                   ? kToZero
-                   : static_cast<float>(static_cast<double>(out - 1) / static_cast<double>(in - 1));
+    // The length before it is rounded, as ONNX has it.
+    const double length = scale * static_cast<double>(in);
+    m->scale = out == 1 || in == 1 ? kToZero : static_cast<float>((length - 1) / static_cast<double>(in - 1));
   } else if (mode == "tf_half_pixel_for_nn") {
     m->output = -0.5f;
   } else if (mode == "half_pixel_symmetric") {

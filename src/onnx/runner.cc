@@ -77,16 +77,15 @@ Status ProgramRunner::EnsureDevice(RuntimeValue* value) {
 }
 
 // On the CPU weights are read where the file is mapped: only what initialisation makes of them takes memory.
-Status ProgramRunner::BindWeight(const Tensor& tensor, DML_BUFFER_BINDING* binding) {
+Status ProgramRunner::WeightBuffer(const Tensor& tensor, Microsoft::WRL::ComPtr<ID3D12Resource>* out) {
   RuntimeValue value = RuntimeValue::Of(tensor);
-  const uint64_t bytes = BufferBytes(tensor.type, tensor.shape);
   if (shares_memory_ && reinterpret_cast<uintptr_t>(tensor.data.data()) % kAlignment == 0) {
     auto* const memory = const_cast<std::byte*>(tensor.data.data());  // initialisation only reads
     ANYDML_RETURN_IF_ERROR(session_.Wrap(memory, tensor.data.size(), &value.device));
   } else {
     ANYDML_RETURN_IF_ERROR(EnsureDevice(&value));
   }
-  *binding = {value.device.Get(), 0, bytes};  // the session keeps the buffer until it has been executed
+  *out = value.device;
   return {};
 }
 
@@ -95,11 +94,14 @@ Status ProgramRunner::Compile(CompiledPart* part) {
   GraphBuilder::Description description;
   part->part.builder->Describe(part->part.graph_outputs, &description);
   std::vector<DML_BUFFER_BINDING> owned(description.inputs.size());
+  std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>> weights(owned.size());
   bool any_owned = false;
   for (size_t i = 0; i < description.inputs.size(); ++i) {
     part->inputs.push_back(description.inputs[i].value);
-    if (description.inputs[i].constant == nullptr) continue;
-    ANYDML_RETURN_IF_ERROR(BindWeight(*description.inputs[i].constant, &owned[i]));
+    const Tensor* const weight = description.inputs[i].constant;
+    if (weight == nullptr) continue;
+    ANYDML_RETURN_IF_ERROR(WeightBuffer(*weight, &weights[i]));
+    owned[i] = {weights[i].Get(), 0, BufferBytes(weight->type, weight->shape)};
     any_owned = true;
   }
   if (!any_owned) owned.clear();
@@ -112,7 +114,7 @@ Status ProgramRunner::Compile(CompiledPart* part) {
   }
   std::string data_error;
   ANYDML_RETURN_IF_ERROR(session_.Execute(&data_error));  // initialises, and lets go of the weights
-  part->part.builder.reset();                             // operators, and constants that were read until now
+  part->part.builder.reset();  // operators, and constants that initialisation reads where they are
   return {};
 }
 

@@ -57,7 +57,7 @@ class ProgramRunner {
 
   Status FindPart(size_t begin, CompiledPart** out);
   Status Compile(CompiledPart* part);
-  Status BindWeight(const Tensor& tensor, DML_BUFFER_BINDING* binding);
+  Status WeightBuffer(const Tensor& tensor, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
   Status RunPart(const CompiledPart& part);
   // A program that is one part has buffers of its own, without the debug layer's reports about data.
   bool IsWhole(const CompiledPart& part) const;

@@ -112,7 +112,7 @@ Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
     elements_[id] = inputs[0];
   } else {
     std::vector<Tensor> outputs;
-    const Status status = Evaluate(producer, *row, std::move(inputs), &outputs);
+    const Status status = Evaluate(producer, *row, inputs, &outputs);
     if (status.code() == Code::kUnsupported) return {};  // the graph computes it
     ANYDML_RETURN_IF_ERROR(status);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -123,8 +123,8 @@ Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
   return {};
 }
 
-Status Tracer::Evaluate(size_t index, const OperatorRow& row, std::vector<std::optional<Tensor>> inputs,
-                        std::vector<Tensor>* outputs) {
+Status Tracer::Evaluate(size_t index, const OperatorRow& row,
+                        const std::vector<std::optional<Tensor>>& inputs, std::vector<Tensor>* outputs) {
   std::vector<const Tensor*> pointers;
   for (const std::optional<Tensor>& input : inputs) pointers.push_back(input ? &*input : nullptr);
   HostCall call(program_.nodes()[index], std::move(pointers));
@@ -159,7 +159,7 @@ Status Tracer::Lower(size_t index, const OperatorRow& row, Part* part) {
       if (inputs[i] != nullptr) tensors[i] = inputs[i]->constant;
     }
     std::vector<Tensor> outputs;
-    const Status status = Evaluate(index, row, std::move(tensors), &outputs);
+    Status status = Evaluate(index, row, tensors, &outputs);
     // What the host does not do (a type, a large result) DirectML perhaps does.
     if (status.ok()) {
       for (size_t i = 0; i < node.outputs.size(); ++i) {

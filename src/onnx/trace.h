@@ -73,7 +73,7 @@ class Tracer {
   enum class Step { kDone, kNeedsElements };
 
   Status TraceNode(size_t index, Part* part, Step* step);
-  Status Evaluate(size_t index, const OperatorRow& row, std::vector<std::optional<Tensor>> inputs,
+  Status Evaluate(size_t index, const OperatorRow& row, const std::vector<std::optional<Tensor>>& inputs,
                   std::vector<Tensor>* outputs);
   Status Lower(size_t index, const OperatorRow& row, Part* part);
   // The elements of a value: a constant, what the host has (which the part then depends on), or what can be
