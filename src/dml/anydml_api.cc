@@ -7,6 +7,7 @@
 #include "com/guard.h"
 #include "d3d12/interop.h"
 #include "dml/compiled_operator.h"
+#include "graph/kernel.h"
 
 namespace {
 
@@ -50,6 +51,11 @@ const char* AnyDmlGetAdapterId(uint64_t luid) {
     if (backend->adapter().luid == luid) return backend->adapter().id.c_str();
   }
   return "";
+}
+
+void AnyDmlSetProfiler(void (*record)(void* context, const char* node, uint64_t begin, uint64_t end),
+                       void* context) {
+  anydml::SetPartRecorder(record, context);
 }
 
 const char* AnyDmlWhyNoGpu() { return anydml::WhyNoGpu().c_str(); }

@@ -1,6 +1,8 @@
 #include "graph/kernel.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <utility>
 
 namespace anydml {
@@ -28,6 +30,14 @@ Buffer Resolve(const Place& place, const KernelArguments& arguments) {
   return {};
 }
 
+std::atomic<RecordPart> g_record = nullptr;
+std::atomic<void*> g_record_context = nullptr;
+
+uint64_t Now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+}
+
 // Memory for the operands of one part; executing allocates at most once per thread.
 Buffer* OperandSpace(size_t count) {
   thread_local std::vector<Buffer> space;
@@ -36,6 +46,11 @@ Buffer* OperandSpace(size_t count) {
 }
 
 }  // namespace
+
+void SetPartRecorder(RecordPart record, void* context) {
+  g_record_context.store(context, std::memory_order_relaxed);
+  g_record.store(record, std::memory_order_release);
+}
 
 GraphKernel::GraphKernel(Layout layout) : layout_(std::move(layout)) {
   for (size_t i = 0; i < layout_.constants.size(); ++i) {
@@ -50,6 +65,8 @@ GraphKernel::GraphKernel(Layout layout) : layout_(std::move(layout)) {
 
 Status GraphKernel::Run(const KernelArguments& arguments) const {
   Buffer* const space = OperandSpace(most_operands_);
+  // A part on a stream is only enqueued here.
+  const RecordPart record = arguments.stream == nullptr ? g_record.load(std::memory_order_acquire) : nullptr;
   for (const Part& part : layout_.parts) {
     KernelArguments own = arguments;
     Buffer* next = space;
@@ -62,7 +79,10 @@ Status GraphKernel::Run(const KernelArguments& arguments) const {
     if (!arguments.notes.empty()) {
       own.notes = arguments.notes.subspan(part.first_note, part.kernel->note_count());
     }
+    const uint64_t begin = record != nullptr ? Now() : 0;
     const Status status = part.kernel->Run(own);
+    if (record != nullptr)
+      record(g_record_context.load(std::memory_order_relaxed), part.name.c_str(), begin, Now());
     if (!status.ok()) return Status(status.code(), StrCat(part.name, ": ", status.message()));
   }
   return {};

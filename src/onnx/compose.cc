@@ -1,5 +1,6 @@
 #include "onnx/compose.h"
 
+#include <cfloat>
 #include <cstring>
 
 #include "base/half.h"
@@ -114,13 +115,15 @@ Status Join(Lowering& n, std::span<const View> parts, uint32_t axis, View* y) {
   return n.graph().Add(DML_OPERATOR_JOIN, desc);
 }
 
-Status Part(Lowering& n, const View& x, uint32_t axis, int64_t begin, int64_t count, View* y) {
+Status Part(Lowering& n, const View& x, uint32_t axis, int64_t begin, int64_t count, View* y, int64_t step) {
   const View input = x;
   Shape shape = ShapeOf(input);
   shape[axis] = count;
   std::vector<UINT> offsets(shape.size(), 0), sizes(shape.begin(), shape.end());
-  const std::vector<INT> strides(shape.size(), 1);
+  std::vector<INT> strides(shape.size(), 1);
   offsets[axis] = static_cast<UINT>(begin);
+  sizes[axis] = static_cast<UINT>(count > 0 ? (count - 1) * step + 1 : 0);
+  strides[axis] = static_cast<INT>(step);
   *y = n.New(input.type, shape);
   const DML_SLICE1_OPERATOR_DESC desc{n.graph().In(input), n.graph().Out(y), static_cast<UINT>(sizes.size()),
                                       offsets.data(),      sizes.data(),     strides.data()};
@@ -132,6 +135,34 @@ Status Softmax(Lowering& n, const View& x, uint32_t axis, View* y) {
   *y = n.New(input.type, ShapeOf(input));
   const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc{n.graph().In(input), n.graph().Out(y), 1, &axis};
   return n.graph().Add(DML_OPERATOR_ACTIVATION_SOFTMAX1, desc);
+}
+
+Status ActivateNamed(Lowering& n, const std::string& name, std::span<const float> numbers, const View& x,
+                     View* y) {
+  const auto number = [numbers](size_t i, float otherwise) {
+    return i < numbers.size() ? numbers[i] : otherwise;
+  };
+  if (name.empty()) {
+    *y = x;
+    return {};
+  }
+  if (name == "Relu") return Activate(n, DML_OPERATOR_ACTIVATION_RELU, x, y);
+  if (name == "Sigmoid") return Activate(n, DML_OPERATOR_ACTIVATION_SIGMOID, x, y);
+  if (name == "Tanh") return Activate(n, DML_OPERATOR_ACTIVATION_TANH, x, y);
+  if (name == "Softplus") return Activate(n, DML_OPERATOR_ACTIVATION_SOFTPLUS, x, y, 1);
+  if (name == "Softsign") return Activate(n, DML_OPERATOR_ACTIVATION_SOFTSIGN, x, y);
+  if (name == "LeakyRelu") return Activate(n, DML_OPERATOR_ACTIVATION_LEAKY_RELU, x, y, number(0, 0.01f));
+  if (name == "Elu") return Activate(n, DML_OPERATOR_ACTIVATION_ELU, x, y, number(0, 1));
+  if (name == "HardSigmoid")
+    return Activate(n, DML_OPERATOR_ACTIVATION_HARD_SIGMOID, x, y, number(0, 0.2f), number(1, 0.5f));
+  if (name == "Clip") {
+    const View input = x;
+    *y = n.New(input.type, ShapeOf(input));
+    const DML_ELEMENT_WISE_CLIP_OPERATOR_DESC desc{n.graph().In(input), n.graph().Out(y), nullptr,
+                                                   number(0, -FLT_MAX), number(1, FLT_MAX)};
+    return n.graph().Add(DML_OPERATOR_ELEMENT_WISE_CLIP, desc);
+  }
+  return Unsupported("activation ", name.substr(0, 40));
 }
 
 Status BroadcastInputs(Lowering& n, size_t i, size_t j, View* a, View* b, Shape* shape) {

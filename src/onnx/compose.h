@@ -28,9 +28,14 @@ Status Reduce(Lowering& n, DML_REDUCE_FUNCTION function, const View& x, std::spa
 // `a` where `condition` is not 0, else `b`, both broadcast to it.
 Status If(Lowering& n, const View& condition, const View& a, const View& b, View* y);
 Status Join(Lowering& n, std::span<const View> parts, uint32_t axis, View* y);
-// `count` elements along an axis.
-Status Part(Lowering& n, const View& x, uint32_t axis, int64_t begin, int64_t count, View* y);
+// `count` elements along an axis, every `step`-th.
+Status Part(Lowering& n, const View& x, uint32_t axis, int64_t begin, int64_t count, View* y,
+            int64_t step = 1);
 Status Softmax(Lowering& n, const View& x, uint32_t axis, View* y);
+
+// The activations that com.microsoft's fused operators name; "" is none. `numbers` are alpha and beta.
+Status ActivateNamed(Lowering& n, const std::string& name, std::span<const float> numbers, const View& x,
+                     View* y);
 
 // Inputs i and j, broadcast to each other.
 Status BroadcastInputs(Lowering& n, size_t i, size_t j, View* a, View* b, Shape* shape);

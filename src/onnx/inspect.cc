@@ -96,6 +96,7 @@ Status InspectModel(const Model& model, const std::map<std::string, Shape>& shap
                     return found == inputs.end() ? std::nullopt : std::optional(found->second);
                   }).Trace(0, &part);
   report->feature_level = maker.level();
+  report->intermediate_bytes = part.live_bytes;
   report->traced = status.ok() && part.end == program->nodes().size();
   if (status.code() == Code::kUnsupported) {
     report->unsupported.push_back(status.message());

@@ -11,11 +11,12 @@ const OperatorRow* FindOperator(std::string_view domain, std::string_view name) 
   static const std::map<Key, const OperatorRow*> rows = [] {
     std::map<Key, const OperatorRow*> all;
     for (const auto family :
-         {ElementOperators(),   ActivationOperators(),  ShapeOperators(),        MoveOperators(),
-          MatrixOperators(),    ConvolutionOperators(), PoolingOperators(),      NormalizationOperators(),
-          ReductionOperators(), IndexOperators(),       QuantizationOperators(), ResizeOperators(),
-          RecurrentOperators(), GenerateOperators(),    AttentionOperators(),    EinsumOperators(),
-          LossOperators(),      RegionOperators(),      SelectOperators(),       SignalOperators()}) {
+         {ElementOperators(),   ActivationOperators(),  ShapeOperators(),          MoveOperators(),
+          MatrixOperators(),    ConvolutionOperators(), PoolingOperators(),        NormalizationOperators(),
+          ReductionOperators(), IndexOperators(),       QuantizationOperators(),   ResizeOperators(),
+          RecurrentOperators(), FusedOperators(),       FusedAttentionOperators(), GroupQueryOperators(),
+          QuantizedOperators(), GenerateOperators(),    AttentionOperators(),      EinsumOperators(),
+          LossOperators(),      RegionOperators(),      SelectOperators(),         SignalOperators()}) {
       for (const OperatorRow& row : family) all[{row.domain, row.name}] = &row;
     }
     return all;

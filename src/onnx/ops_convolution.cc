@@ -12,9 +12,7 @@ struct Convolution {
   UINT groups = 1;
 };
 
-Status Resolve(Lowering& n, size_t filter, bool transposed, Convolution* out) {
-  const Shape& x = n.shape(0);
-  const Shape& w = n.shape(filter);
+Status Resolve(Lowering& n, const Shape& x, const Shape& w, bool transposed, Convolution* out) {
   if (x.size() < 3 || w.size() != x.size()) {
     return InvalidArgument("input ", ShapeToString(x), " and filter ", ShapeToString(w));
   }
@@ -41,19 +39,15 @@ View OutputOf(Lowering& n, const Convolution& convolution, DataType type) {
   return WithHeight(n.New(type, convolution.shape));
 }
 
-Status Convolve(Lowering& n, DML_CONVOLUTION_DIRECTION direction) {
-  Convolution c;
-  ANYDML_RETURN_IF_ERROR(Resolve(n, 1, direction == DML_CONVOLUTION_DIRECTION_BACKWARD, &c));
-  const View x = WithHeight(n.In(0));
-  const View w = WithHeight(n.In(1));
+Status Convolve(Lowering& n, DML_CONVOLUTION_DIRECTION direction, const Convolution& c, const View& x,
+                const View& w, View* y) {
   View bias;
   if (n.Has(2)) bias = AlongAxis(n.In(2), x.rank(), 1);
-  View y = OutputOf(n, c, x.type);
   const std::vector<UINT> zeros(c.windows.rank(), 0);
   const DML_CONVOLUTION_OPERATOR_DESC desc{n.graph().In(x),
                                            n.graph().In(w),
                                            n.graph().In(n.Has(2) ? &bias : nullptr),
-                                           n.graph().Out(&y),
+                                           n.graph().Out(y),
                                            DML_CONVOLUTION_MODE_CROSS_CORRELATION,
                                            direction,
                                            c.windows.rank(),
@@ -64,13 +58,58 @@ Status Convolve(Lowering& n, DML_CONVOLUTION_DIRECTION direction) {
                                            zeros.data(),
                                            c.groups,
                                            nullptr};
-  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_CONVOLUTION, desc));
+  return n.graph().Add(DML_OPERATOR_CONVOLUTION, desc);
+}
+
+Status Conv(Lowering& n) {
+  Convolution c;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), false, &c));
+  View y = OutputOf(n, c, n.dml_type(0));
+  ANYDML_RETURN_IF_ERROR(
+      Convolve(n, DML_CONVOLUTION_DIRECTION_FORWARD, c, WithHeight(n.In(0)), WithHeight(n.In(1)), &y));
   n.Return(0, y, n.type(0), c.shape);
   return {};
 }
 
-Status Conv(Lowering& n) { return Convolve(n, DML_CONVOLUTION_DIRECTION_FORWARD); }
-Status ConvTranspose(Lowering& n) { return Convolve(n, DML_CONVOLUTION_DIRECTION_BACKWARD); }
+Status ConvTranspose(Lowering& n) {
+  Convolution c;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), true, &c));
+  View y = OutputOf(n, c, n.dml_type(0));
+  ANYDML_RETURN_IF_ERROR(
+      Convolve(n, DML_CONVOLUTION_DIRECTION_BACKWARD, c, WithHeight(n.In(0)), WithHeight(n.In(1)), &y));
+  n.Return(0, y, n.type(0), c.shape);
+  return {};
+}
+
+// X, W, B, and Z that is added; then an activation.
+Status FusedConv(Lowering& n) {
+  Convolution c;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), false, &c));
+  View y = OutputOf(n, c, n.dml_type(0));
+  ANYDML_RETURN_IF_ERROR(
+      Convolve(n, DML_CONVOLUTION_DIRECTION_FORWARD, c, WithHeight(n.In(0)), WithHeight(n.In(1)), &y));
+  if (n.Has(3)) {
+    if (n.shape(3) != c.shape) return InvalidArgument("Z ", ShapeToString(n.shape(3)));
+    ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, y, WithHeight(n.In(3)), &y));
+  }
+  ANYDML_RETURN_IF_ERROR(ActivateNamed(n, n.Text("activation", ""), n.Floats("activation_params"), y, &y));
+  n.Return(0, y, n.type(0), c.shape);
+  return {};
+}
+
+// {N, H, W, C} with filters {M, H, W, C}: strides say where the channels are.
+Status NhwcConv(Lowering& n) {
+  if (n.rank(0) != 4 || n.rank(1) != 4) return Unsupported("ranks ", n.rank(0), " and ", n.rank(1));
+  const uint32_t to_front[] = {0, 3, 1, 2}, to_back[] = {0, 2, 3, 1};
+  const View x = Permuted(n.In(0), to_front), w = Permuted(n.In(1), to_front);
+  Convolution c;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, ShapeOf(x), ShapeOf(w), false, &c));
+  const Shape shape = {c.shape[0], c.shape[2], c.shape[3], c.shape[1]};
+  View y = Permuted(n.New(x.type, shape), to_front);
+  ANYDML_RETURN_IF_ERROR(Convolve(n, DML_CONVOLUTION_DIRECTION_FORWARD, c, x, w, &y));
+  n.Return(0, Permuted(y, to_back), n.type(0), shape);
+  return {};
+}
 
 // An optional scale or zero point: one number, or one for each output channel.
 struct Parameter {
@@ -86,7 +125,7 @@ struct Parameter {
 
 Status ConvInteger(Lowering& n) {
   Convolution c;
-  ANYDML_RETURN_IF_ERROR(Resolve(n, 1, false, &c));
+  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), false, &c));
   const View x = WithHeight(n.In(0));
   const View w = WithHeight(n.In(1));
   const Parameter x_zero(n, 2, x.rank()), w_zero(n, 3, x.rank());
@@ -110,7 +149,7 @@ Status ConvInteger(Lowering& n) {
 // x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B
 Status QLinearConv(Lowering& n) {
   Convolution c;
-  ANYDML_RETURN_IF_ERROR(Resolve(n, 3, false, &c));
+  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(3), false, &c));
   const View x = WithHeight(n.In(0));
   const View w = WithHeight(n.In(3));
   const size_t rank = x.rank();
@@ -143,6 +182,8 @@ constexpr OperatorRow kRows[] = {
     {kOnnx, "ConvTranspose", 2, 3, 0, ConvTranspose, nullptr},
     {kOnnx, "ConvInteger", 2, 4, 0, ConvInteger, nullptr},
     {kOnnx, "QLinearConv", 8, 9, 0, QLinearConv, nullptr},
+    {kMicrosoft, "FusedConv", 2, 4, 0, FusedConv, nullptr},
+    {kMicrosoft, "NhwcConv", 2, 3, 0, NhwcConv, nullptr},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Products of matrices.
 #include <algorithm>
+#include <numeric>
 
 #include "onnx/compose.h"
 #include "onnx/operators.h"
@@ -111,37 +112,65 @@ Status Gemm(Lowering& n) {
                                     n.Float("beta", 1),
                                     nullptr};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GEMM, desc));
+  if (n.proto().type == "FusedGemm") {
+    const float numbers[] = {n.Float("activation_alpha", 0.01f), n.Float("activation_beta", 0)};
+    ANYDML_RETURN_IF_ERROR(ActivateNamed(n, n.Text("activation", ""), numbers, y, &y));
+  }
   n.Return(0, y, n.type(0), shape);
   return {};
 }
 
-// transA, transB, alpha; transBatchA and transBatchB are not used by anybody.
+// transA, transB, alpha. With transBatch the rows of matrices are in front of the batches.
 Status FusedMatMul(Lowering& n) {
-  if (n.Int("transBatchA", 0) != 0 || n.Int("transBatchB", 0) != 0)
-    return Unsupported("transBatchA, transBatchB");
-  const bool trans_a = n.Int("transA", 0) != 0, trans_b = n.Int("transB", 0) != 0;
-  const size_t rank = std::max({size_t{2}, n.rank(0), n.rank(1)});
-  if (rank > 4 || n.rank(0) < 2 || n.rank(1) < 2) return Unsupported("ranks ", n.rank(0), " and ", n.rank(1));
-  const Shape &a = n.shape(0), &b = n.shape(1);
-  Shape batch;
-  ANYDML_RETURN_IF_ERROR(BroadcastShape({a.begin(), a.end() - 2}, {b.begin(), b.end() - 2}, &batch));
-  Shape full_a = batch, full_b = batch, shape = batch;
-  full_a.insert(full_a.end(), a.end() - 2, a.end());
-  full_b.insert(full_b.end(), b.end() - 2, b.end());
-  shape.push_back(a[a.size() - (trans_a ? 1 : 2)]);
-  shape.push_back(b[b.size() - (trans_b ? 2 : 1)]);
-  const View view_a = Broadcast(n.In(0), full_a), view_b = Broadcast(n.In(1), full_b);
-  View y = n.New(view_a.type, shape);
-  const DML_GEMM_OPERATOR_DESC desc{n.graph().In(view_a),
-                                    n.graph().In(view_b),
+  Shape shapes[2], batches[2];
+  View views[2];
+  for (const size_t i : {0, 1}) {
+    View& view = views[i];
+    view = n.In(i);
+    const size_t rank = n.rank(i);
+    if (rank < 2) return Unsupported("rank ", rank);
+    std::vector<uint32_t> order(rank);
+    std::iota(order.begin(), order.end(), 0u);
+    if (n.Int(i == 0 ? "transBatchA" : "transBatchB", 0) != 0)
+      std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
+    if (n.Int(i == 0 ? "transA" : "transB", 0) != 0) std::swap(order[rank - 1], order[rank - 2]);
+    view = Permuted(view, order);
+    shapes[i] = ShapeOf(view);
+    batches[i].assign(shapes[i].begin(), shapes[i].end() - 2);
+  }
+  const int64_t rows = shapes[0][shapes[0].size() - 2], columns = shapes[1].back(), k = shapes[0].back();
+  if (k != shapes[1][shapes[1].size() - 2])
+    return InvalidArgument("shapes ", ShapeToString(n.shape(0)), " and ", ShapeToString(n.shape(1)),
+                           " cannot be multiplied");
+  Shape batch, shape;
+  ANYDML_RETURN_IF_ERROR(BroadcastShape(batches[0], batches[1], &batch));
+  shape = batch;
+  shape.insert(shape.end(), {rows, columns});
+  if (batch.size() > 2) {
+    ANYDML_RETURN_IF_ERROR(MergeBatch(n, &views[0], batch));
+    ANYDML_RETURN_IF_ERROR(MergeBatch(n, &views[1], batch));
+    batch = {ElementCount(batch).value_or(0)};
+  }
+  Shape full_a = batch, full_b = batch, matrix = batch;
+  full_a.insert(full_a.end(), {rows, k});
+  full_b.insert(full_b.end(), {k, columns});
+  matrix.insert(matrix.end(), {rows, columns});
+  const View a = Broadcast(views[0], full_a), b = Broadcast(views[1], full_b);
+  View y = n.New(a.type, matrix);
+  const DML_GEMM_OPERATOR_DESC desc{n.graph().In(a),
+                                    n.graph().In(b),
                                     n.graph().In(nullptr),
                                     n.graph().Out(&y),
-                                    trans_a ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
-                                    trans_b ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                    DML_MATRIX_TRANSFORM_NONE,
+                                    DML_MATRIX_TRANSFORM_NONE,
                                     n.Float("alpha", 1),
                                     0,
                                     nullptr};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GEMM, desc));
+  if (n.proto().type == "FusedMatMulActivation") {
+    const float numbers[] = {n.Float("activation_alpha", 0.01f), n.Float("activation_beta", 0)};
+    ANYDML_RETURN_IF_ERROR(ActivateNamed(n, n.Text("activation", ""), numbers, y, &y));
+  }
   n.Return(0, y, n.type(0), shape);
   return {};
 }
@@ -217,7 +246,10 @@ constexpr OperatorRow kRows[] = {
     {kOnnx, "Gemm", 2, 3, 0, Gemm, nullptr},
     {kOnnx, "MatMulInteger", 2, 4, 0, MatMulInteger, nullptr},
     {kOnnx, "QLinearMatMul", 8, 8, 0, QLinearMatMul, nullptr},
+    {kMicrosoft, "FusedGemm", 2, 3, 0, Gemm, nullptr},
     {kMicrosoft, "FusedMatMul", 2, 2, 0, FusedMatMul, nullptr},
+    {kMicrosoft, "FusedMatMulActivation", 2, 2, 0, FusedMatMul, nullptr},
+    {kMicrosoft, "TransposeMatMul", 2, 2, 0, FusedMatMul, nullptr},
     {kMicrosoft, "MatMulIntegerToFloat", 4, 7, 0, MatMulIntegerToFloat, nullptr},
 };
 

@@ -121,35 +121,12 @@ Status DynamicQuantizeLinear(Lowering& n) {
   return {};
 }
 
-// A, A_scale, A_zero, B, B_scale, B_zero, C_scale, C_zero
-Status QLinearAdd(Lowering& n) {
-  Shape shape;
-  ANYDML_RETURN_IF_ERROR(BroadcastShape(n.shape(0), n.shape(3), &shape));
-  const Shape full = shape.empty() ? Shape{1} : shape;
-  const Shape one(full.size(), 1);
-  View views[8];
-  for (size_t i = 0; i < 8; ++i) {
-    if (!n.Has(i)) continue;
-    if (i != 0 && i != 3 && ElementCount(n.shape(i)) != 1) return Unsupported("scales along an axis");
-    views[i] = i == 0 || i == 3 ? Broadcast(n.In(i), full) : Reshaped(n.In(i), one);
-  }
-  const auto optional = [&](size_t i) { return n.graph().In(n.Has(i) ? &views[i] : nullptr); };
-  View y = n.New(n.dml_type(0), full);
-  const DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC desc{optional(0), optional(1), optional(2),
-                                                                 optional(3), optional(4), optional(5),
-                                                                 optional(6), optional(7), n.graph().Out(&y)};
-  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_QUANTIZED_LINEAR_ADD, desc));
-  n.Return(0, y, n.type(0), shape);
-  return {};
-}
-
 constexpr OperatorRow kRows[] = {
     {kOnnx, "QuantizeLinear", 2, 3, 0, QuantizeLinear, nullptr},
     {kOnnx, "DequantizeLinear", 2, 3, 0, DequantizeLinear, nullptr},
     {kOnnx, "DynamicQuantizeLinear", 1, 1, 0, DynamicQuantizeLinear, nullptr},
     {kMicrosoft, "QuantizeLinear", 2, 3, 0, QuantizeLinear, nullptr},
     {kMicrosoft, "DequantizeLinear", 2, 3, 0, DequantizeLinear, nullptr},
-    {kMicrosoft, "QLinearAdd", 7, 8, 0, QLinearAdd, nullptr},
 };
 
 }  // namespace

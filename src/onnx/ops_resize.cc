@@ -5,6 +5,7 @@
 
 #include "onnx/compose.h"
 #include "onnx/operators.h"
+#include "onnx/resize_weights.h"
 
 namespace anydml::onnx {
 namespace {
@@ -15,6 +16,7 @@ struct Resampling {
   std::string coordinates = "half_pixel";
   std::vector<double> scales;
   Shape shape;
+  std::vector<uint32_t> axes;  // that are named
   bool antialias = false;
 };
 
@@ -120,6 +122,10 @@ Status ReadSizes(const Lowering& n, const std::vector<double>& scales, const std
     return InvalidArgument("there are ", scales.size(), " scales and ", sizes.size(), " sizes for ",
                            axes.size(), " dimensions");
   }
+  if (std::vector<uint32_t> sorted = axes; std::sort(sorted.begin(), sorted.end()),
+                                           std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    return InvalidArgument("an axis is given twice");
+  r->axes = axes;
   r->shape = n.shape(0);
   r->scales.assign(rank, 1);
   double ratio = 0;
@@ -141,16 +147,93 @@ Status ReadSizes(const Lowering& n, const std::vector<double>& scales, const std
   return {};
 }
 
+// y = weights * x along one dimension.
+Status ResizeAlong(Lowering& n, const ResizeMode& mode, const ResizeAxis& axis, size_t dimension, View* x,
+                   std::vector<int64_t>* outside) {
+  if (axis.in < 1 || axis.out < 1 || axis.in > (int64_t{1} << 26) / axis.out)
+    return Unsupported("from ", axis.in, " to ", axis.out, " elements in this mode");
+  std::vector<double> numbers;
+  ANYDML_RETURN_IF_ERROR(ResizeWeights(mode, axis, &numbers, outside));
+  const Shape shape = ShapeOf(*x);
+  const int64_t outer = ElementCount(std::span(shape).first(dimension)).value_or(0),
+                inner = ElementCount(std::span(shape).subspan(dimension + 1)).value_or(0);
+  const ElementType type = n.type(0);
+  const View matrix = n.Constant(FromDoubles(type, {axis.out, axis.in}, numbers));
+  Shape result = shape;
+  result[dimension] = axis.out;
+  const bool last = inner == 1;  // one product with the transposed matrix
+  const View a =
+      last ? Reshaped(*x, Shape{outer, axis.in}) : Broadcast(matrix, Shape{outer, axis.out, axis.in});
+  const View b = last ? matrix : Reshaped(*x, Shape{outer, axis.in, inner});
+  View y = n.New(x->type, last ? Shape{outer, axis.out} : Shape{outer, axis.out, inner});
+  const DML_GEMM_OPERATOR_DESC desc{n.graph().In(a),
+                                    n.graph().In(b),
+                                    n.graph().In(nullptr),
+                                    n.graph().Out(&y),
+                                    DML_MATRIX_TRANSFORM_NONE,
+                                    last ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                    1,
+                                    0,
+                                    nullptr};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GEMM, desc));
+  *x = Reshaped(y, result);
+  return {};
+}
+
+// One dimension after the other, by matrices.
+Status ResizeByMatrices(Lowering& n, const Resampling& r) {
+  ResizeMode mode;
+  mode.mode = n.Text("mode", "nearest");
+  mode.rounding = n.Text("nearest_mode", "round_prefer_floor");
+  mode.coordinates = r.coordinates;
+  mode.cubic_a = n.Float("cubic_coeff_a", -0.75f);
+  mode.exclude_outside = n.Int("exclude_outside", 0) != 0;
+  mode.antialias = r.antialias;
+  const bool crops = r.coordinates == "tf_crop_and_resize";
+  const size_t rank = r.shape.size();
+  const std::vector<uint32_t>& axes = r.axes;
+  const std::vector<double> roi = crops ? n.HostDoubles(1) : std::vector<double>();
+  if (crops && roi.size() != 2 * axes.size())
+    return InvalidArgument("roi has ", roi.size(), " elements; ", 2 * axes.size(), " are needed");
+  View x = n.In(0), fill;
+  if (!IsFloat(n.type(0))) return Unsupported("this mode of ", Name(n.type(0)));
+  std::vector<std::pair<size_t, std::vector<int64_t>>> outside;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const uint32_t d = axes[i];
+    ResizeAxis axis{n.shape(0)[d], r.shape[d], r.scales[d], 0, 1};
+    if (crops) axis.start = roi[i], axis.end = roi[i + axes.size()];
+    if (axis.in == axis.out && axis.scale == 1 && axis.start == 0 && axis.end == 1) continue;
+    std::vector<int64_t> flags;
+    ANYDML_RETURN_IF_ERROR(ResizeAlong(n, mode, axis, d, &x, &flags));
+    if (crops) outside.emplace_back(d, std::move(flags));
+  }
+  if (!outside.empty())
+    ANYDML_RETURN_IF_ERROR(Fill(n, x.type, {1}, n.Float("extrapolation_value", 0), &fill));
+  for (const auto& [d, flags] : outside) {
+    if (std::find(flags.begin(), flags.end(), 1) == flags.end()) continue;
+    Shape along(rank, 1);
+    along[d] = r.shape[d];
+    const View mask = n.Constant(FromInts(ElementType::kBool, along, flags));
+    ANYDML_RETURN_IF_ERROR(If(n, Broadcast(mask, r.shape), fill, x, &x));
+  }
+  ANYDML_RETURN_IF_ERROR(Pack(n, x, &x));
+  x.source == n.In(0).source ? n.Forward(0, 0, r.shape) : n.Return(0, x, n.type(0), r.shape);
+  return {};
+}
+
 // X, roi, scales, sizes; version 10: X, scales.
 Status Resize(Lowering& n) {
   const bool old = n.version() < 11;
   Resampling r;
   float shift = 0;
-  ANYDML_RETURN_IF_ERROR(ReadMode(n, &r, &shift));
   ANYDML_RETURN_IF_ERROR(
       ReadSizes(n, n.HostDoubles(old ? 1 : 2), old ? std::vector<int64_t>() : n.HostInts(3), &r));
   r.coordinates = n.Text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   r.antialias = n.Int("antialias", 0) != 0;
+  if (n.Text("mode", "nearest") == "cubic" || r.coordinates == "tf_crop_and_resize" ||
+      (r.antialias && n.Int("exclude_outside", 0) != 0))
+    return ResizeByMatrices(n, r);
+  ANYDML_RETURN_IF_ERROR(ReadMode(n, &r, &shift));
   return Resample(n, r, shift);
 }
 

@@ -1,47 +1,8 @@
 // Models on a device, against numbers worked out by hand.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-
-#include "onnx/session.h"
-#include "support/onnx_models.h"
+#include "support/onnx_run.h"
 
 namespace anydml::onnx {
 namespace {
-
-class OnnxRun : public testing::Test {
- protected:
-  void SetUp() override {
-    tools::SessionOptions options;
-    const char* const backend = std::getenv("ANYDML_TEST_BACKEND");
-    options.adapter = backend != nullptr ? backend : "cpu";
-    ASSERT_EQ(tools::Session::Create(options, &device_).message(), "");
-  }
-
-  void Load(ModelMaker maker) {
-    auto model = std::make_unique<Model>(std::move(maker.model));
-    ASSERT_EQ(ModelSession::Create(std::move(model), device_.get(), &session_).message(), "");
-  }
-  // The only output, or the sentence.
-  std::vector<double> Run(const std::map<std::string, Tensor>& inputs) {
-    std::vector<NamedResult> results;
-    const Status status = session_->Run(inputs, &results);
-    EXPECT_EQ(status.message(), "");
-    if (!status.ok()) return {};
-    shape_ = results[0].tensor.shape;
-    return ToDoubles(results[0].tensor);
-  }
-  std::string Failure(const std::map<std::string, Tensor>& inputs) {
-    std::vector<NamedResult> results;
-    return session_->Run(inputs, &results).message();
-  }
-
-  std::unique_ptr<tools::Session> device_;
-  std::unique_ptr<ModelSession> session_;
-  Shape shape_;
-};
-
-using Numbers = std::vector<double>;
 
 TEST_F(OnnxRun, AChainBecomesOneGraph) {
   Load(ModelMaker(13)

@@ -135,7 +135,9 @@ Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
   }
   auto part = std::make_unique<CompiledPart>();
   SessionMaker maker(&session_);
-  ANYDML_RETURN_IF_ERROR(Tracer(program_, &maker, outside).Trace(begin, &part->part));
+  Tracer tracer(program_, &maker, outside);
+  tracer.set_progress(progress_);
+  ANYDML_RETURN_IF_ERROR(tracer.Trace(begin, &part->part));
   ANYDML_RETURN_IF_ERROR(Compile(part.get()));
   if (part->part.begin == part->part.end) {
     // Elements are to be read first, or the host has to do it: the same sizes will be something else then.

@@ -2,6 +2,7 @@
 // the host's.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -37,6 +38,8 @@ class ProgramRunner {
   // `inputs` as Program::inputs; `captured` as Program::captures.
   Status Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeValue> captured,
              std::vector<RuntimeValue>* outputs);
+
+  void set_progress(std::function<void(size_t)> progress) { progress_ = std::move(progress); }
 
   // Copies what is on the device only.
   Status EnsureHost(RuntimeValue* value);
@@ -85,6 +88,7 @@ class ProgramRunner {
   std::unique_ptr<CompiledPart> empty_part_;  // the latest one that has no nodes, which is not kept
   std::map<const Program*, std::unique_ptr<ProgramRunner>> bodies_;
   std::vector<RuntimeValue> values_;
+  std::function<void(size_t)> progress_;  // may be empty
 };
 
 }  // namespace anydml::onnx

@@ -1,6 +1,7 @@
 // A model, ready to be run as often as one likes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +39,9 @@ class ModelSession {
                        std::unique_ptr<ModelSession>* out);
 
   const Model& model() const { return *model_; }
+  size_t node_count() const { return program_->nodes().size(); }
+  // Told while parts are compiled how many nodes have been read.
+  void set_progress(std::function<void(size_t)> progress) { runner_->set_progress(std::move(progress)); }
   std::vector<Signature> inputs() const { return Signatures(program_->inputs()); }
   std::vector<Signature> outputs() const { return Signatures(program_->outputs()); }
 
@@ -67,7 +71,8 @@ struct ModelReport {
   uint32_t feature_level = 0;                 // the lowest that takes everything
   uint64_t parameters = 0;
   uint64_t weight_bytes = 0;
-  bool traced = false;  // false: sizes were missing, so that only names were looked at
+  uint64_t intermediate_bytes = 0;  // that are needed at a time, at most, before anything is fused
+  bool traced = false;              // false: sizes were missing, so that only names were looked at
 };
 Status InspectModel(const Model& model, const std::map<std::string, Shape>& shapes, ModelReport* report);
 

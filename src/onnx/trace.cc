@@ -229,9 +229,40 @@ Status Tracer::Trace(size_t begin, Part* part) {
     if (!status.ok()) return About(program_, i, status);
     if (step == Step::kNeedsElements) break;
     part->end = i + 1;
+    if (progress_) progress_(part->end);
   }
   Finish(part);
   return {};
+}
+
+// Node by node, as the model lists them. Values that are views of one another count once.
+uint64_t Tracer::MostLiveBytes(const Part& part) const {
+  struct Life {
+    uint64_t bytes = 0;
+    size_t last_use = 0;
+  };
+  std::map<Source, Life> lives;
+  std::map<size_t, uint64_t> ends;
+  uint64_t live = 0, most = 0;
+  for (size_t i = part.begin; i < part.end; ++i) {
+    for (const ValueId id : program_.nodes()[i].outputs) {
+      if (id == kAbsent || values_[id].source.kind != Source::Kind::kNode) continue;
+      Life& life = lives[values_[id].source];
+      life.bytes = std::max(life.bytes, PackedBytes(values_[id].type, values_[id].shape).value_or(0));
+      life.last_use = std::max(life.last_use, std::min(program_.values()[id].last_use, part.end));
+    }
+  }
+  for (const auto& [source, life] : lives) ends[life.last_use] += life.bytes;
+  std::map<Source, bool> begun;
+  for (size_t i = part.begin; i < part.end; ++i) {
+    for (const ValueId id : program_.nodes()[i].outputs) {
+      if (id == kAbsent || values_[id].source.kind != Source::Kind::kNode) continue;
+      if (begun.try_emplace(values_[id].source, true).second) live += lives[values_[id].source].bytes;
+    }
+    most = std::max(most, live);
+    if (const auto end = ends.find(i); end != ends.end()) live -= end->second;
+  }
+  return most;
 }
 
 void Tracer::Finish(Part* part) {
@@ -251,6 +282,7 @@ void Tracer::Finish(Part* part) {
       part->results.push_back(std::move(result));
     }
   }
+  part->live_bytes = MostLiveBytes(*part);
   for (const auto& [id, value] : expected_) part->expected.push_back(value);
   for (const auto& [id, tensor] : pinned_) part->pinned.emplace_back(id, tensor);
   part->builder = std::move(builder_);

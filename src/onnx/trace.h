@@ -53,6 +53,7 @@ struct Part {
     std::optional<Tensor> constant;
   };
   std::vector<Result> results;
+  uint64_t live_bytes = 0;         // of intermediate tensors at a time, at most, before anything is fused
   std::vector<ValueId> read_back;  // values whose elements the next part needs
 
   bool Fits(const FindOutside& outside) const;
@@ -61,6 +62,8 @@ struct Part {
 class Tracer {
  public:
   Tracer(const Program& program, OperatorMaker* maker, FindOutside outside);
+
+  void set_progress(std::function<void(size_t)> progress) { progress_ = std::move(progress); }
 
   // From this node on, as far as possible: to the end, to a node that the host runs (control flow), or to one
   // that needs elements first. A part may be empty: then only `read_back` counts.
@@ -81,6 +84,7 @@ class Tracer {
   bool IsForHost(const ProgramNode& node);
   bool CanEvaluate(const ProgramNode& node) const;
   void Finish(Part* part);
+  uint64_t MostLiveBytes(const Part& part) const;
 
   const Program& program_;
   OperatorMaker& maker_;
@@ -91,6 +95,7 @@ class Tracer {
   std::map<ValueId, Part::Expected> expected_;
   size_t begin_ = 0;
   std::unique_ptr<GraphBuilder> builder_;
+  std::function<void(size_t)> progress_;  // may be empty
 };
 
 // Whether the host runs it, with programs inside or with sequences.

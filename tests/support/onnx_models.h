@@ -73,6 +73,10 @@ inline Tensor Floats(Shape shape, std::vector<double> values) {
 }
 inline Tensor Ints(Shape shape, std::vector<int64_t> values) { return Int64Tensor(std::move(shape), values); }
 
+inline Tensor Typed(ElementType type, Shape shape, std::vector<int64_t> values) {
+  return FromInts(type, std::move(shape), values);
+}
+
 // Outputs are declared without sizes: inference is what is tested.
 struct ModelMaker {
   Model model;
@@ -98,6 +102,15 @@ struct ModelMaker {
     node.inputs = std::move(inputs);
     node.outputs = std::move(outputs);
     (node.attributes.push_back(std::move(attributes)), ...);
+    return *this;
+  }
+  // Of the domain "com.microsoft".
+  template <typename... Attributes>
+  ModelMaker& Microsoft(std::string type, std::vector<std::string> inputs, std::vector<std::string> outputs,
+                        Attributes... attributes) {
+    Node(std::move(type), std::move(inputs), std::move(outputs), std::move(attributes)...);
+    model.graph.nodes.back().domain = "com.microsoft";
+    model.opsets["com.microsoft"] = 1;
     return *this;
   }
   ModelMaker& Output(std::string name, ElementType type = ElementType::kFloat) {

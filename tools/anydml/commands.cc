@@ -30,8 +30,15 @@ std::vector<Option> OptionsOf(const Command& command) {
   std::vector<Option> options(command.options.begin(), command.options.end());
   const std::span<const Option> execution = ExecutionOptionTable();
   if (command.executes) options.insert(options.end(), execution.begin(), execution.end());
-  options.insert(options.end(), std::begin(kCommonOptions), std::end(kCommonOptions));
+  for (const Option& common : kCommonOptions) {
+    if (!HasOwnOption(command, common.name)) options.push_back(common);
+  }
   return options;
+}
+
+bool HasOwnOption(const Command& command, std::string_view name) {
+  return std::any_of(command.options.begin(), command.options.end(),
+                     [name](const Option& option) { return option.name == name; });
 }
 
 }  // namespace anydml::tools

@@ -40,7 +40,8 @@ const Command* FindCommand(std::string_view name);  // null when there is none
 // The one operand of `run` and `check`.
 Status ReadModelPath(const Arguments& arguments, const Command& command, std::string* path);
 
-// The command's own options and those that it shares with others.
+// The command's own options and those that it shares with others; its own replace others of the same name.
 std::vector<Option> OptionsOf(const Command& command);
+bool HasOwnOption(const Command& command, std::string_view name);
 
 }  // namespace anydml::tools

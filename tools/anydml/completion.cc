@@ -27,7 +27,7 @@ class Completer {
     for (const std::string& word : words.subspan(1, words.size() - 2)) {
       const Option* option = pending != nullptr ? nullptr : FindOption(word);
       if (pending == nullptr && !word.starts_with("-")) operands.push_back(word);
-      pending = option != nullptr && !option->value_name.empty() ? option : nullptr;
+      pending = option != nullptr && option->needs_value() ? option : nullptr;
     }
     schema_ = operands.empty() ? nullptr : FindOperator(operands[0]);
     const size_t equals = word_.find('=');

@@ -23,7 +23,7 @@ constexpr Variable kEnvironment[] = {
 };
 
 std::string OptionHead(const Option& option) {
-  return option.value_name.empty() ? std::string(option.name) : StrCat(option.name, " ", option.value_name);
+  return StrCat(option.name, option.needs_value() ? " " : "", option.value_name);
 }
 
 std::string Usage(const Command& command) {

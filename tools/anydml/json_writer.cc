@@ -67,10 +67,10 @@ void JsonWriter::Number(uint64_t number) {
   text_ += std::to_string(number);
 }
 
-void JsonWriter::Real(double number) {
+void JsonWriter::Real(double number, int digits) {
   Separate();
   char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", number);
+  std::snprintf(text, sizeof(text), "%.*g", digits, number);
   text_ += text;
 }
 

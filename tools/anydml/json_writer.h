@@ -25,7 +25,7 @@ class JsonWriter {
   // Bytes that are not UTF-8 (file names may hold any) become U+FFFD.
   void String(std::string_view text);
   void Number(uint64_t number);
-  void Real(double number);  // to six digits; finite
+  void Real(double number, int digits = 6);  // finite
   void Bool(bool value);
   void Null();
   void Strings(std::span<const std::string> texts);

@@ -59,7 +59,8 @@ int Main(const std::vector<std::string>& words) {
   const auto given = [&](const char* word) {
     return std::find(words.begin(), options_end, word) != options_end;
   };
-  Output output(given("--json"));
+  const Command* const command = words.empty() ? nullptr : FindCommand(words[0]);
+  Output output(given("--json") && (command == nullptr || !HasOwnOption(*command, "--json")));
   return ExitCode(output.Finish(RunWithoutExceptions(words, given("--help") || given("-h"), &output)));
 }
 

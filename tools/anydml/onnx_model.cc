@@ -2,6 +2,7 @@
 
 #include "anydml/exit_status.h"
 #include "anydml/onnx_values.h"
+#include "anydml/quantity.h"
 #include "anydml/text.h"
 
 namespace anydml::tools {
@@ -16,15 +17,23 @@ void WriteReport(const onnx::Model& model, const onnx::ModelReport& report, Outp
     json.Key(name).Number(count);
   }
   json.End();
-  output->Text(StrCat("parameters: ", report.parameters, " (", report.weight_bytes, " bytes)\n"));
+  output->Text(StrCat("parameters: ", FormatCount(static_cast<double>(report.parameters)), ", ",
+                      FormatBytes(static_cast<double>(report.weight_bytes)), "\n"));
   json.Key("parameters").Number(report.parameters);
   json.Key("weightBytes").Number(report.weight_bytes);
   if (report.traced) {
     output->Text(StrCat("accepted from feature level ", FeatureLevelName(report.feature_level), " on\n"));
     json.Key("lowestFeatureLevel").String(FeatureLevelName(report.feature_level));
+    const uint64_t bytes = report.weight_bytes + report.intermediate_bytes;
+    output->Text(StrCat("memory: ", FormatBytes(static_cast<double>(bytes)), ", of which ",
+                        FormatBytes(static_cast<double>(report.intermediate_bytes)),
+                        " are intermediate tensors, at most\n"));
+    json.Key("intermediateBytes").Number(report.intermediate_bytes);
   } else if (report.unsupported.empty()) {
     output->Text(
-        "sizes depend on inputs or data: only the operators' names were checked (--shapes gives sizes)\n");
+        "sizes depend on inputs (--shapes gives them), on data or on branches: only the operators' names "
+        "were "
+        "checked\n");
   }
   json.Key("unsupported").BeginArray();
   for (const std::string& sentence : report.unsupported) {

@@ -20,6 +20,9 @@ inline constexpr Option kOnnxShapesOption = {
     "of an ONNX model: sizes of inputs; those that are not given are random"};
 inline constexpr Option kOnnxRepeatOption = {
     "--repeat", "N", ValueKind::kText, "of an ONNX model: run it so often, and print how long it takes"};
+inline constexpr Option kOnnxProfileOption = {
+    "--profile", "[=FILE]", ValueKind::kFile,
+    "of an ONNX model: print where the time goes, and write a trace for ui.perfetto.dev"};
 
 Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output* output);
 Status CheckOnnxModel(const std::string& path, const Arguments& arguments, Output* output);

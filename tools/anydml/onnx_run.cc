@@ -4,8 +4,11 @@
 
 #include "anydml/exit_status.h"
 #include "anydml/onnx_model.h"
+#include "anydml/onnx_profile.h"
 #include "anydml/onnx_values.h"
 #include "anydml/output_files.h"
+#include "anydml/progress.h"
+#include "anydml/quantity.h"
 #include "anydml/tensor_source.h"
 #include "anydml/text.h"
 #include "common/tensor_text.h"
@@ -91,8 +94,69 @@ void WriteTimes(std::vector<double> seconds, double first, Output* output) {
   std::sort(seconds.begin(), seconds.end());
   const double median = seconds[seconds.size() / 2];
   const double p95 = seconds[std::min(seconds.size() - 1, seconds.size() * 95 / 100)];
-  output->Text(StrCat("first run ", first * 1e3, " ms; ", seconds.size(), " runs: median ", median * 1e3,
-                      " ms, p95 ", p95 * 1e3, " ms, ", 1 / median, " per second\n"));
+  output->Text(StrCat("first run ", FormatSeconds(first), "; ", seconds.size(), " runs: median ",
+                      FormatSeconds(median), ", p95 ", FormatSeconds(p95), ", ", FormatNumber(1 / median),
+                      " per second\n"));
+  JsonWriter& json = output->document();
+  json.Key("times").BeginObject();
+  json.Key("first").Real(first);
+  json.Key("median").Real(median);
+  json.Key("p95").Real(p95);
+  json.Key("runs").Number(seconds.size());
+  json.End();
+}
+
+// How far compiling is; small models are compiled before anybody could read it.
+class CompileLine {
+ public:
+  CompileLine(const std::string& path, size_t nodes) : path_(path), nodes_(nodes), progress_(nodes) {}
+  void Show(size_t done) {
+    if (nodes_ < kLarge || (done % kStep != 0 && done != nodes_)) return;
+    progress_.Show(done, (done == nodes_ ? "compiling " : "reading ") + path_);
+  }
+  void Clear() { progress_.Clear(); }
+
+ private:
+  static constexpr size_t kLarge = 100, kStep = 16;
+  const std::string path_;
+  const size_t nodes_;
+  Progress progress_;
+};
+
+struct Runs {
+  double first = 0;
+  std::vector<double> seconds;  // of the others
+  std::vector<onnx::NamedResult> results;
+};
+
+// Once, and then `repeat` times. The first one compiles, and is no part of the profile.
+Status RunRepeatedly(const std::map<std::string, onnx::Tensor>& inputs, uint32_t repeat, NodeProfile* profile,
+                     onnx::ModelSession* session, Runs* out) {
+  using Clock = std::chrono::steady_clock;
+  for (uint32_t i = 0; i <= repeat; ++i) {
+    out->results.clear();
+    const bool counts = profile != nullptr && i > 0;
+    const auto begin = Clock::now();
+    if (counts) profile->BeginRun();
+    ANYDML_RETURN_IF_ERROR(session->Run(inputs, &out->results));
+    if (counts) profile->EndRun();
+    const double taken = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (i == 0) {
+      out->first = taken;
+    } else {
+      out->seconds.push_back(taken);
+    }
+  }
+  return {};
+}
+
+Status WriteProfile(const NodeProfile& profile, const std::string& path, Output* output) {
+  profile.Write(output);
+  if (path.empty()) return {};
+  OutputFiles files;
+  const std::string trace = profile.Trace();
+  ANYDML_RETURN_IF_ERROR(files.AddRaw(path, std::as_bytes(std::span(trace))));
+  return files.Commit();
 }
 
 }  // namespace
@@ -106,6 +170,8 @@ Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output*
   ANYDML_RETURN_IF_ERROR(ReadAssignments(arguments.Values(kOnnxOutputOption.name), "NAME=FILE.npy", &files));
   auto model = std::make_unique<onnx::Model>();
   ANYDML_RETURN_IF_ERROR(onnx::LoadModel(path, model.get()));
+  const bool profiled = arguments.Has(kOnnxProfileOption.name);
+  if (profiled) repeat = std::max(repeat, 1u);
   options.session.debug = repeat == 0;
   std::unique_ptr<Session> device;
   ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &device));
@@ -114,19 +180,18 @@ Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output*
   std::map<std::string, onnx::Tensor> inputs;
   ANYDML_RETURN_IF_ERROR(ReadInputs(*session, arguments, &inputs));
 
-  using Clock = std::chrono::steady_clock;
-  std::vector<onnx::NamedResult> results;
-  std::vector<double> seconds;
-  double first = 0;
-  for (uint32_t i = 0; i <= repeat; ++i) {
-    results.clear();
-    const auto begin = Clock::now();
-    ANYDML_RETURN_IF_ERROR(session->Run(inputs, &results));
-    const double taken = std::chrono::duration<double>(Clock::now() - begin).count();
-    i == 0 ? first = taken : (seconds.push_back(taken), taken);
-  }
-  ANYDML_RETURN_IF_ERROR(Deliver(results, std::move(files), output));
-  if (repeat > 0) WriteTimes(std::move(seconds), first, output);
+  CompileLine line(path, session->node_count());
+  session->set_progress([&line](size_t done) { line.Show(done); });
+  std::optional<NodeProfile> profile;
+  if (profiled) profile.emplace();
+  Runs runs;
+  const Status status = RunRepeatedly(inputs, repeat, profile ? &*profile : nullptr, session.get(), &runs);
+  line.Clear();
+  ANYDML_RETURN_IF_ERROR(status);
+  ANYDML_RETURN_IF_ERROR(Deliver(runs.results, std::move(files), output));
+  if (repeat > 0) WriteTimes(std::move(runs.seconds), runs.first, output);
+  if (profile)
+    ANYDML_RETURN_IF_ERROR(WriteProfile(*profile, arguments.Value(kOnnxProfileOption.name), output));
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "anydml/commands.h"
 #include "anydml/exit_status.h"
 #include "anydml/onnx_values.h"
+#include "anydml/output_files.h"
 #include "anydml/progress.h"
 #include "anydml/text.h"
 
@@ -12,6 +13,10 @@ namespace anydml::tools {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr Option kOptions[] = {
+    {"--json", "FILE", ValueKind::kFile, "also write every test's result to a file, as JSON"},
+};
 
 struct Counts {
   size_t passed = 0, failed = 0, skipped = 0;
@@ -31,31 +36,44 @@ std::vector<fs::path> FindTests(const fs::path& folder) {
 
 class Tester {
  public:
-  Tester(const SessionOptions& options, Output* output) : options_(options), output_(*output) {}
+  Tester(const SessionOptions& options, Output* output) : options_(options), output_(*output) {
+    json_.BeginObject();
+    json_.Key("tests").BeginArray();
+  }
 
-  Status Run(const fs::path& folder) {
+  Status Run(const fs::path& folder, Progress* progress) {
     // A removed device is of no use to the tests after it.
     if (!device_ || device_->removed()) ANYDML_RETURN_IF_ERROR(Session::Create(options_, &device_));
     const Status status = RunTest(folder);
+    if (!status.ok()) progress->Clear();
     if (!status.ok()) device_->Discard();
     const bool skipped = status.code() == Code::kUnsupported;
     status.ok() ? ++counts_.passed : skipped ? ++counts_.skipped : ++counts_.failed;
     const char* const word = status.ok() ? "passed" : skipped ? "skipped" : "failed";
-    JsonWriter& json = output_.document();
-    json.BeginObject();
-    json.Key("test").String(folder.filename().string());
-    json.Key("result").String(word);
+    json_.BeginObject();
+    json_.Key("test").String(folder.filename().string());
+    json_.Key("result").String(word);
     if (!status.ok()) {
-      json.Key("reason").String(status.message());
+      json_.Key("reason").String(status.message());
       const std::string painted = output_.Paint(skipped ? Style::kYellow : Style::kRed, word);
       output_.Text(
           StrCat(painted, " ", folder.filename().string(), ": ", ForTerminal(status.message()), "\n"));
     }
-    json.End();
+    json_.End();
     return {};
   }
 
   const Counts& counts() const { return counts_; }
+
+  // After the last test.
+  std::string TakeJson() {
+    json_.End();
+    json_.Key("passed").Number(counts_.passed);
+    json_.Key("failed").Number(counts_.failed);
+    json_.Key("skipped").Number(counts_.skipped);
+    json_.End();
+    return json_.text() + "\n";
+  }
 
  private:
   Status RunTest(const fs::path& folder) {
@@ -130,6 +148,7 @@ class Tester {
   Output& output_;
   std::unique_ptr<Session> device_;
   Counts counts_;
+  JsonWriter json_;
 };
 
 Status Run(const Arguments& arguments, Output* output) {
@@ -144,13 +163,17 @@ Status Run(const Arguments& arguments, Output* output) {
   if (tests.empty()) return UsageError("no folder was given; `anydml onnx-test --help` explains");
   Tester tester(options.session, output);
   Progress progress(tests.size());
-  output->document().Key("tests").BeginArray();
   for (size_t i = 0; i < tests.size(); ++i) {
     progress.Show(i, tests[i].filename().string());
-    progress.Clear();
-    ANYDML_RETURN_IF_ERROR(tester.Run(tests[i]));
+    ANYDML_RETURN_IF_ERROR(tester.Run(tests[i], &progress));
   }
-  output->document().End();
+  progress.Clear();
+  if (const std::string path = arguments.Value(kOptions[0].name); !path.empty()) {
+    OutputFiles files;
+    const std::string json = tester.TakeJson();
+    ANYDML_RETURN_IF_ERROR(files.AddRaw(path, std::as_bytes(std::span(json))));
+    ANYDML_RETURN_IF_ERROR(files.Commit());
+  }
   const Counts& counts = tester.counts();
   const std::string summary =
       StrCat(counts.passed, " passed, ", counts.failed, " failed, ", counts.skipped, " skipped");
@@ -176,7 +199,7 @@ is not supported is skipped. Exit code 1: one failed.
 )",
     .operand_kind = ValueKind::kFile,
     .executes = true,
-    .options = {},
+    .options = kOptions,
     .run = Run,
 };
 

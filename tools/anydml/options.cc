@@ -50,9 +50,10 @@ Status Arguments::Parse(std::span<const Option> options, std::span<const std::st
       for (const Option& candidate : options) names.push_back(candidate.name);
       return UsageError("unknown option ", name, DidYouMean(name, names));
     }
-    if (option->value_name.empty()) {
-      if (equals != std::string::npos) return UsageError(name, " takes no value");
-      values_[name].emplace_back();
+    if (!option->needs_value()) {
+      if (equals != std::string::npos && option->value_name.empty())
+        return UsageError(name, " takes no value");
+      values_[name].push_back(equals == std::string::npos ? "" : words[i].substr(equals + 1));
       continue;
     }
     if (equals == std::string::npos && i + 1 >= words.size()) return UsageError(name, " needs a value");

@@ -28,9 +28,11 @@ enum class ValueKind {
 
 struct Option {
   std::string_view name;        // "--adapter"
-  std::string_view value_name;  // "ADAPTER"; empty: a flag
+  std::string_view value_name;  // "ADAPTER"; empty: a flag; "[=FILE]": may be left out
   ValueKind kind;
   std::string_view help;
+
+  bool needs_value() const { return !value_name.empty() && !value_name.starts_with('['); }
 };
 
 // What several commands take.
