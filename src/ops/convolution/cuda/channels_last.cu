@@ -8,133 +8,16 @@
 #include "kernel/composite.h"
 #include "ops/common/cuda_copies.cuh"
 #include "ops/convolution/cuda/activation.h"
+#include "ops/convolution/cuda/cut.h"
+#include "ops/convolution/cuda/layout.cuh"
 #include "ops/convolution/cuda/patch_product.cuh"
 #include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
 
-constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of an operand, so that 32 bits hold offsets
-
 constexpr uint64_t kMostPixels = 1 << 10;   // of a patch
 constexpr uint64_t kStaticBytes = 4 << 10;  // of shared memory that kernels have besides
-
-uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
-// How a product is cut into blocks, and a rough count of the cycles that it takes then.
-struct Cut {
-  double cycles = -1;
-  uint64_t row_tiles = 0, column_tiles = 0;
-  uint32_t splits = 1;
-  uint64_t per_split = 0;  // of the parts into which steps may be cut
-};
-
-// What is the product's own; `steps` in parts that are not cut.
-struct CutProblem {
-  uint64_t rows, columns, groups;
-  uint64_t parts, steps_per_part, least_parts;
-  uint32_t multiprocessors;
-};
-
-// The best number of splits for tiles of a kernel that does `rate` multiplications a cycle.
-Cut CutFor(const CutProblem& p, uint32_t tile_rows, uint32_t tile_columns, double rate) {
-  constexpr uint64_t kMostSplits = 32;
-  constexpr double kStartCycles = 2000, kSecondKernelCycles = 4000, kBytesPerCycle = 1500;
-  Cut best;
-  const uint64_t down = DivideUp(p.rows, tile_rows), across = DivideUp(p.columns, tile_columns);
-  for (uint64_t s = 1; s == 1 || (s <= kMostSplits && p.parts / s >= p.least_parts); ++s) {
-    const uint64_t each = DivideUp(p.parts, s), splits = DivideUp(p.parts, each);
-    const uint64_t turns = DivideUp(down * across * p.groups * splits, p.multiprocessors);
-    // Blocks of a multiprocessor hide each other's waiting.
-    const double slow = turns == 1 ? 1.4 : turns == 2 ? 1.15 : 1.0;
-    double cycles = static_cast<double>(turns * each * p.steps_per_part) * tile_rows * tile_columns / rate;
-    cycles = cycles * slow + kStartCycles;
-    if (splits > 1) {
-      const auto sums = static_cast<double>(p.rows * p.columns * p.groups * splits);
-      cycles += kSecondKernelCycles + sums * 2 * sizeof(float) / kBytesPerCycle;
-    }
-    if (best.cycles >= 0 && cycles >= best.cycles) continue;
-    best = {cycles, down, across, static_cast<uint32_t>(splits), each};
-  }
-  return best;
-}
-
-// The largest unit in which neighbours in `target` can be stored.
-uint32_t StoreUnit(const ConvolutionShape& shape, const ConvolutionTensor& target, bool by_channels,
-                   uint32_t element_bytes) {
-  uint64_t elements = target.offset;
-  const auto add = [&](uint64_t size, uint64_t stride) {
-    if (size > 1) elements |= stride;
-  };
-  add(shape.outer[0], target.outer[0]);
-  add(shape.outer[1], target.outer[1]);
-  if (by_channels) {
-    elements |= shape.output_channels;
-    for (uint32_t d = 0; d < kMaxSpatial; ++d) add(shape.windows[d].output, target.spatial[d]);
-  } else {
-    elements |= shape.Positions();
-    add(shape.output_channels, target.channel);
-    uint64_t stride = 1;
-    for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].output) {
-      if (shape.windows[d].output > 1 && target.spatial[d] != stride) return element_bytes;
-    }
-  }
-  return LargestUnit(elements * element_bytes);
-}
-
-uint32_t UnitOf(DataType type) { return 16 / (BitSize(type) / 8); }
-uint64_t PaddedChannels(const ConvolutionProblem& problem) {
-  const uint64_t unit = UnitOf(problem.type);
-  return DivideUp(problem.shape.input_channels, unit) * unit;
-}
-
-// Whether a window's units can be read where they are.
-bool HasUnits(const ConvolutionProblem& problem) {
-  const ConvolutionShape& s = problem.shape;
-  uint64_t elements = s.input_channels | s.input.offset;
-  uint64_t last = s.input.offset + s.input_channels - 1;
-  const auto add = [&](uint64_t size, uint64_t stride) {
-    if (size <= 1) return;
-    elements |= stride;
-    last += (size - 1) * stride;
-  };
-  add(s.outer[0], s.input.outer[0]);
-  add(s.outer[1], s.input.outer[1]);
-  for (uint32_t d = 0; d < kMaxSpatial; ++d) add(s.windows[d].input, s.input.spatial[d]);
-  return s.input.channel == 1 && elements % UnitOf(problem.type) == 0 && last < kMostElements;
-}
-
-bool HasFilterRows(const ConvolutionProblem& problem) {
-  const ConvolutionShape& s = problem.shape;
-  const ConvolutionTensor& f = s.filter;
-  const uint64_t elements = s.input_channels | f.offset | (s.output_channels > 1 ? f.output_channel : 0) |
-                            (s.outer[1] > 1 ? f.outer[1] : 0);
-  return s.Taps() == 1 && f.channel == 1 && elements % UnitOf(problem.type) == 0 &&
-         f.output_channel * s.output_channels < kMostElements;
-}
-
-// Images with their channels as neighbours: [image][positions][group][padded channel].
-ConvolutionTensor PackedInput(const ConvolutionProblem& problem) {
-  const ConvolutionShape& s = problem.shape;
-  ConvolutionTensor packed;
-  packed.channel = 1;
-  packed.outer[1] = PaddedChannels(problem);
-  uint64_t stride = packed.outer[1] * s.outer[1];
-  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= s.windows[d].input) packed.spatial[d] = stride;
-  packed.outer[0] = stride;
-  return packed;
-}
-
-LoopNest<2> InputNest(const ConvolutionShape& s, const ConvolutionTensor& to) {
-  LoopNest<2> nest;
-  nest.Append(s.outer[0], {s.input.outer[0], to.outer[0]});
-  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
-    nest.Append(s.windows[d].input, {s.input.spatial[d], to.spatial[d]});
-  }
-  nest.Append(s.outer[1], {s.input.outer[1], to.outer[1]});
-  nest.Append(s.input_channels, {s.input.channel, to.channel});
-  return SortedByStride(nest, DeviceCopy::kTo);
-}
 
 class ConvolutionChannelsLast final : public CompositeKernel {
  public:
