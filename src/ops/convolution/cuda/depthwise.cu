@@ -1,6 +1,6 @@
 #include "ops/convolution/cuda/depthwise.cuh"
 
-#include "ops/convolution/cuda/depthwise_rows.cuh"
+#include "ops/convolution/cuda/depthwise_planes.cuh"
 
 namespace anydml {
 namespace {
@@ -99,6 +99,8 @@ ConvolutionFunction Find(DepthwiseWay way, uint32_t stride) {
       return stride == 1 ? DepthwiseThree<T, 1> : DepthwiseThree<T, 2>;
     case DepthwiseWay::kRows:
       return stride == 1 ? DepthwiseRows<T, 1> : DepthwiseRows<T, 2>;
+    case DepthwiseWay::kPlanes:
+      return stride == 1 ? DepthwisePlanes<T, 1> : DepthwisePlanes<T, 2>;
     case DepthwiseWay::kVectors:
       return stride == 1 ? DepthwiseVectors<T, 1> : DepthwiseVectors<T, 2>;
   }

@@ -21,6 +21,7 @@ struct ConvolutionParameters {
   // of them.
   FastDivisor runs, bands, channels, groups;
   uint64_t threads;  // that have something to do
+  uint32_t planes;   // of a block
 };
 
 __device__ inline float LoadNumber(const void* data, uint64_t at, float) {
@@ -86,6 +87,35 @@ inline bool HasDepthwiseRows(const ConvolutionShape& s) {
   return elements % kDepthwiseVector == 0 && s.Elements() < uint64_t{1} << 32;
 }
 
+// How many whole channels a block brings into shared memory; 0: images have gaps, or too large channels.
+inline uint32_t DepthwisePlaneCount(const ConvolutionShape& s, uint32_t element_bytes) {
+  constexpr uint32_t kX = kMaxSpatial - 1, kY = kX - 1;
+  constexpr uint64_t kMostBytes = 50 << 10, kEnoughBytes = 32 << 10;
+  const ConvolutionWindow &x = s.windows[kX], &y = s.windows[kY];
+  const uint64_t elements = uint64_t{x.input} * y.input, bytes = elements * element_bytes;
+  const auto follows = [](uint64_t size, uint64_t stride, uint64_t expected) {
+    return size == 1 || stride == expected;
+  };
+  if (!HasDepthwiseRows(s) || s.output_channels != 1 || s.Matrices() >= uint64_t{1} << 31 ||
+      bytes > kMostBytes || s.windows[0].input != 1 || !follows(y.input, s.input.spatial[kY], x.input) ||
+      !follows(s.outer[1], s.input.outer[1], elements) ||
+      !follows(s.outer[0], s.input.outer[0], elements * s.outer[1])) {
+    return 0;
+  }
+  const uint64_t tasks = uint64_t{(y.output - 1) / kDepthwiseRows + 1} * (x.output / kDepthwiseVector);
+  uint32_t best = 0;
+  double most = 0;  // of threads that have something to do
+  for (uint32_t count = 1; count == 1 || count * bytes <= kEnoughBytes; ++count) {
+    if (count * bytes % 16 != 0) continue;
+    const uint64_t turns = (count * tasks + kTileThreads - 1) / kTileThreads;
+    const double share = static_cast<double>(count * tasks) / static_cast<double>(turns * kTileThreads);
+    if (share <= most + 0.02) continue;
+    most = share;
+    best = count;
+  }
+  return best;
+}
+
 // Outputs of a thread in a row, of each of kDepthwiseVector groups.
 inline constexpr uint32_t kDepthwisePair = 2;
 
@@ -109,7 +139,7 @@ inline bool HasDepthwiseVectors(const ConvolutionShape& s) {
   return elements % kDepthwiseVector == 0 && s.Elements() < uint64_t{1} << 32;
 }
 
-enum class DepthwiseWay : uint8_t { kAny, kThreeTaps, kRows, kVectors };
+enum class DepthwiseWay : uint8_t { kAny, kThreeTaps, kRows, kPlanes, kVectors };
 
 using ConvolutionFunction = void (*)(ConvolutionParameters);
 

@@ -11,11 +11,11 @@ struct NumberVector {
 };
 
 __device__ __forceinline__ NumberVector LoadVector(const float* from) {
-  const float4 v = __ldg(reinterpret_cast<const float4*>(from));
+  const float4 v = *reinterpret_cast<const float4*>(from);
   return {v.x, v.y, v.z, v.w};
 }
 __device__ __forceinline__ NumberVector LoadVector(const __half* from) {
-  const uint2 v = __ldg(reinterpret_cast<const uint2*>(from));
+  const uint2 v = *reinterpret_cast<const uint2*>(from);
   const float2 a = __half22float2(*reinterpret_cast<const __half2*>(&v.x)),
                b = __half22float2(*reinterpret_cast<const __half2*>(&v.y));
   return {a.x, a.y, b.x, b.y};
@@ -49,22 +49,16 @@ __device__ __forceinline__ void ReadRow(const T* row, uint32_t first, uint32_t c
   }
 }
 
+// A thread's outputs: vector `run` of the rows of band `band`. `input`: the channel's first row.
 template <typename T, uint32_t kStride>
-__global__ void __launch_bounds__(kTileThreads)
-    DepthwiseRows(const __grid_constant__ ConvolutionParameters p) {
+__device__ __forceinline__ void DepthwiseBand(const ConvolutionParameters& p, const T* input,
+                                              uint64_t row_stride, uint32_t image, uint32_t group,
+                                              uint32_t channel, uint32_t band, uint32_t run) {
   constexpr uint32_t kRead = kStride == 1 ? kDepthwiseVector + 2 : 2 * kDepthwiseVector + 1;
   constexpr uint32_t kInputRows = (kDepthwiseRows - 1) * kStride + 3;
   const DeviceShape& s = p.shape;
   const ConvolutionWindow &wy = s.windows[kMaxSpatial - 2], &wx = s.windows[kMaxSpatial - 1];
-  const uint64_t number = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x;
-  if (number >= p.threads) return;
-  uint32_t run, band, channel, group;
-  const uint32_t line = p.runs.Divide(static_cast<uint32_t>(number), &run);
-  const uint32_t plane = p.bands.Divide(line, &band);
-  const uint32_t matrix = p.channels.Divide(plane, &channel);
-  const uint32_t image = p.groups.Divide(matrix, &group);
   const uint32_t first_row = band * kDepthwiseRows;
-
   float weights[3][3];
   const T* const filter =
       static_cast<const T*>(p.filter) + s.filter.Matrix(image, group) + channel * s.filter.output_channel;
@@ -76,7 +70,6 @@ __global__ void __launch_bounds__(kTileThreads)
                                                                      x * s.filter.spatial[kMaxSpatial - 1])]);
     }
   }
-  const T* const input = static_cast<const T*>(p.input) + s.input.Matrix(image, group);
   const int32_t top = static_cast<int32_t>(first_row * kStride) - static_cast<int32_t>(wy.start_padding);
   float sums[kDepthwiseRows][kDepthwiseVector] = {};
 #pragma unroll
@@ -84,8 +77,8 @@ __global__ void __launch_bounds__(kTileThreads)
     const int32_t row = top + static_cast<int32_t>(j);
     float read[kRead] = {};
     if (row >= 0 && row < static_cast<int32_t>(wy.input)) {
-      ReadRow<T, kStride>(input + static_cast<uint32_t>(row) * s.input.spatial[kMaxSpatial - 2],
-                          run * kDepthwiseVector * kStride, wx.input, read);
+      ReadRow<T, kStride>(input + static_cast<uint32_t>(row) * row_stride, run * kDepthwiseVector * kStride,
+                          wx.input, read);
     }
 #pragma unroll
     for (uint32_t tap = 0; tap < 3; ++tap) {
@@ -117,6 +110,21 @@ __global__ void __launch_bounds__(kTileThreads)
       StoreVector(vector, static_cast<float*>(p.output) + at);
     }
   }
+}
+
+template <typename T, uint32_t kStride>
+__global__ void __launch_bounds__(kTileThreads)
+    DepthwiseRows(const __grid_constant__ ConvolutionParameters p) {
+  const DeviceShape& s = p.shape;
+  const uint64_t number = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x;
+  if (number >= p.threads) return;
+  uint32_t run, band, channel, group;
+  const uint32_t line = p.runs.Divide(static_cast<uint32_t>(number), &run);
+  const uint32_t plane = p.bands.Divide(line, &band);
+  const uint32_t matrix = p.channels.Divide(plane, &channel);
+  const uint32_t image = p.groups.Divide(matrix, &group);
+  DepthwiseBand<T, kStride>(p, static_cast<const T*>(p.input) + s.input.Matrix(image, group),
+                            s.input.spatial[kMaxSpatial - 2], image, group, channel, band, run);
 }
 
 // The same with vectors of groups, which are neighbours in memory: kDepthwisePair of them in each row.

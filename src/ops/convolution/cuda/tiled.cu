@@ -76,6 +76,11 @@ class ConvolutionTiled final : public CompositeKernel {
       p.shape.plan.splits = 1;
       p.threads = DepthwiseThreads(problem.shape);
       blocks_ = (p.threads + kTileThreads - 1) / kTileThreads;
+      if (way_ == DepthwiseWay::kPlanes) {
+        blocks_ = (problem.shape.Matrices() + p.planes - 1) / p.planes;
+        const ConvolutionWindow &y = problem.shape.windows[1], &x = problem.shape.windows[2];
+        shared_bytes_ = p.planes * y.input * x.input * (half_ ? 2 : 4) + 16;
+      }
     } else {
       blocks_ = p.shape.plan.tiles;
     }
@@ -111,7 +116,7 @@ class ConvolutionTiled final : public CompositeKernel {
     p.output = sums.data;
     if (splits() > 1) p.parts = parts_.In<float>(arguments.temporary);
     KernelChain chain(arguments.stream);
-    chain.Launch(Find(), blocks_, kTileThreads, p);
+    chain.Launch(Find(), blocks_, kTileThreads, p, shared_bytes_);
     if (splits() > 1) chain.Launch(half_ ? AddParts<__half> : AddParts<float>, add_blocks_, kTileThreads, p);
     if (!has_activation_) return {};
     KernelArguments part = arguments;
@@ -135,7 +140,9 @@ class ConvolutionTiled final : public CompositeKernel {
     Parameters& p = common_;
     const uint32_t columns = shape.windows[kMaxSpatial - 1].output;
     const uint32_t rows = shape.windows[kMaxSpatial - 2].output;
+    p.planes = DepthwisePlaneCount(shape, half_ ? 2 : 4);
     way_ = HasDepthwiseVectors(shape) ? DepthwiseWay::kVectors
+           : p.planes != 0            ? DepthwiseWay::kPlanes
            : HasDepthwiseRows(shape)  ? DepthwiseWay::kRows
            : HasThreeTaps(shape)      ? DepthwiseWay::kThreeTaps
                                       : DepthwiseWay::kAny;
@@ -148,7 +155,7 @@ class ConvolutionTiled final : public CompositeKernel {
     p.channels = FastDivisor(p.shape.output_channels);
     p.groups = FastDivisor(p.shape.inner);
     const uint64_t threads = planes * p.bands.divisor() * runs;
-    if (way_ == DepthwiseWay::kRows) return threads;
+    if (way_ != DepthwiseWay::kVectors) return threads;
     p.groups = FastDivisor(p.shape.inner / kDepthwiseVector);
     return threads / kDepthwiseVector;
   }
@@ -159,6 +166,7 @@ class ConvolutionTiled final : public CompositeKernel {
   DepthwiseWay way_ = DepthwiseWay::kAny;
   Parameters common_{};  // but for addresses
   uint64_t blocks_, add_blocks_;
+  uint32_t shared_bytes_ = 0;
   ScratchLayout::Piece parts_, sums_;
   bool has_activation_ = false;
   uint32_t activation_ = 0;
