@@ -27,11 +27,8 @@ class ConvolutionChannelsLast final : public CompositeKernel {
         has_bias_(problem.bias.has_value()),
         filter_is_owned_(problem.filter_is_owned),
         padded_channels_(static_cast<uint32_t>(PaddedChannels(problem))),
-        bias_stride_(problem.bias.value_or(0)) {
-    SetInput(problem);
-    SetFilter(problem);
-    channels_last_ = shape_.output.channel == 1;
-  }
+        bias_stride_(problem.bias.value_or(0)),
+        channels_last_(shape_.output.channel == 1) {}
 
   // The tiles with which it is done the earliest, by windows or by patches; false: there are none that fit.
   bool ChooseWindows(const DeviceProperties& device) {
@@ -68,13 +65,15 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       }
       cut_ = cut;
       patch_tile_ = &tile;
-      patches_.pixels = static_cast<uint32_t>(pixels);
+      patches_.pixels = FastDivisor(static_cast<uint32_t>(pixels));
     }
     return patch_tile_ != nullptr;
   }
 
   // What comes after the sums, if anything does; then nothing is open any more.
   Status Finish(const ConvolutionProblem& problem, const LowerContext& context) {
+    SetInput(problem);
+    SetFilter(problem);
     sums_tensor_ = shape_.output;
     const uint64_t elements = shape_.Elements();
     const bool has_activation = !problem.activation.instructions.empty();
@@ -133,7 +132,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       PatchProduct patches = patches_;
       patches.product = p;
       chain.Launch(patch_tile_->kernel, blocks, patch_tile_->threads, patches,
-                   patch_tile_->SharedBytes(patches.pixels, patches.per_split));
+                   patch_tile_->SharedBytes(patches.pixels.divisor(), patches.per_split));
     } else {
       chain.Launch(tile_->kernel, blocks, tile_->threads, p, tile_->shared_bytes);
     }
@@ -161,12 +160,25 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   void SetInput(const ConvolutionProblem& problem) {
     input_tensor_ = shape_.input;
     if (HasUnits(problem)) return;
+    patches_.is_apart = ReadsChannelsApart();
+    if (patches_.is_apart) return;
     input_tensor_ = PackedInput(problem);
     input_ = AddScratch("input", shape_.outer[0] * input_tensor_.outer[0] * Width());
     PlacedCopy copy;
     copy.from_offset = static_cast<int64_t>(shape_.input.offset);
     copy.nest = InputNest(shape_, input_tensor_);
     input_copies_.emplace(std::vector<PlacedCopy>{copy}, static_cast<uint32_t>(Width()));
+  }
+
+  // Whether blocks bring channels together themselves: where that is little more to read than the input.
+  bool ReadsChannelsApart() const {
+    constexpr uint64_t kOften = 4, kFewElements = 1 << 20;
+    if (patch_tile_ == nullptr || cut_.per_split != 1 || !IsNear(shape_)) return false;
+    const uint64_t blocks = cut_.row_tiles * cut_.column_tiles * shape_.outer[1] * cut_.splits;
+    const uint64_t read = blocks * patches_.pixels.divisor() * kPatchChannels;
+    const ConvolutionWindow &y = shape_.windows[1], &x = shape_.windows[2];
+    const uint64_t input = shape_.outer[0] * shape_.outer[1] * shape_.input_channels * y.input * x.input;
+    return read <= std::max(kOften * input, kFewElements);
   }
 
   void SetFilter(const ConvolutionProblem& problem) {
@@ -218,6 +230,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     patches_.all_taps = static_cast<uint32_t>(shape_.Taps());
     patches_.chunks = static_cast<uint32_t>(DivideUp(padded_channels_, kPatchChannels));
     patches_.per_split = static_cast<uint32_t>(cut_.per_split);
+    patches_.channel_stride = static_cast<uint32_t>(input_tensor_.channel);
   }
 
   void Pack(KernelChain* chain, const std::byte* from, std::byte* to) const {
@@ -266,7 +279,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   const PatchTile* patch_tile_ = nullptr;  // or this
   WindowProduct product_{};                // but for addresses
   PatchProduct patches_{};                 // but for the product
-  bool channels_last_ = false;             // of the output, and of sums
+  bool channels_last_;                     // of the output, and of sums
   bool packs_filter_ = false;
   ConvolutionTensor input_tensor_, sums_tensor_;
   std::optional<DeviceCopies> input_copies_;

@@ -23,7 +23,7 @@ __device__ uint32_t FirstLine(const PatchProduct& q, const WindowPlace& place) {
 __device__ void FindPixels(const PatchProduct& q, uint32_t first_line, uint32_t* offsets) {
   const WindowProduct& p = q.product;
   const ConvolutionWindow &wy = p.windows[kMaxSpatial - 2], &wx = p.windows[kMaxSpatial - 1];
-  for (uint32_t i = threadIdx.x; i < q.pixels; i += kThreads) {
+  for (uint32_t i = threadIdx.x; i < q.pixels.divisor(); i += kThreads) {
     uint32_t x, y;
     const uint32_t line = q.width.Divide(i, &x) + first_line;
     const uint32_t image = q.rows.Divide(line, &y);
@@ -73,6 +73,40 @@ __device__ __forceinline__ void StartPixels(const PatchProduct& q, const __half*
   }
 }
 
+// Copies a chunk's whole patch from where channels are no neighbours. Neighbouring threads have neighbouring
+// pixels.
+__device__ void LoadPixels(const PatchProduct& q, const __half* input, uint32_t chunk,
+                           const uint32_t* offsets, Shared to) {
+  constexpr uint32_t kAtOnce = 4;
+  const uint32_t units = q.pixels.divisor() * kUnits;
+  const auto* const from = reinterpret_cast<const uint16_t*>(input);
+  for (uint32_t first = threadIdx.x; first < units; first += kAtOnce * kThreads) {
+    uint16_t numbers[kAtOnce][8];
+#pragma unroll
+    for (uint32_t n = 0; n < kAtOnce; ++n) {
+      uint32_t pixel;
+      const uint32_t channel = chunk * kSteps + q.pixels.Divide(first + n * kThreads, &pixel) * 8;
+      const uint32_t offset = first + n * kThreads < units ? offsets[pixel] : kOutside;
+#pragma unroll
+      for (uint32_t c = 0; c < 8; ++c) {
+        const bool exists = offset != kOutside && channel + c < q.product.channels;
+        numbers[n][c] = exists ? from[offset + (channel + c) * q.channel_stride] : uint16_t{0};
+      }
+    }
+#pragma unroll
+    for (uint32_t n = 0; n < kAtOnce; ++n) {
+      if (first + n * kThreads >= units) break;
+      uint32_t pixel, words[4];
+      const uint32_t unit = q.pixels.Divide(first + n * kThreads, &pixel);
+#pragma unroll
+      for (uint32_t w = 0; w < 4; ++w) words[w] = numbers[n][2 * w] | uint32_t{numbers[n][2 * w + 1]} << 16;
+      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to.At(pixel, unit)), "r"(words[0]),
+                   "r"(words[1]), "r"(words[2]), "r"(words[3])
+                   : "memory");
+    }
+  }
+}
+
 template <uint32_t kColumns>
 __device__ __forceinline__ void StartFilters(const PatchProduct& q, const __half* filter, uint32_t column,
                                              uint32_t chunk, uint32_t tap, Shared to) {
@@ -97,7 +131,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolvePatches(const __gri
   const WindowProduct& p = q.product;
   const WindowPlace place(p, kRows, kColumns);
   const auto filters = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  const uint32_t patch_bytes = q.pixels * kRowBytes;
+  const uint32_t patch_bytes = q.pixels.divisor() * kRowBytes;
   const auto filters_of = [&](uint32_t stage) { return Shared{filters + stage * kFilterBytes}; };
   const auto patch_of = [&](uint32_t chunk) {
     return Shared{filters + kStages * kFilterBytes + chunk % 2 * patch_bytes};
@@ -121,7 +155,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolvePatches(const __gri
   for (uint32_t i = 0; i < kHeight / 16; ++i) pixels[i] = table.windows[top + i * 16 + lane % 16].x;
 
   // Filters are ahead by kStages - 1 taps, so that the next patch must be on its way before the last tap.
-  const uint32_t slice = (q.pixels + q.all_taps - 2) / (q.all_taps - 1);
+  const uint32_t slice = (q.pixels.divisor() + q.all_taps - 2) / (q.all_taps - 1);
   uint32_t ahead_chunk = begin, ahead_tap = 0, ahead_stage = 0;
   const auto start_filters = [&] {
     if (ahead_chunk < end) {
@@ -133,12 +167,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolvePatches(const __gri
     }
     ahead_stage = ahead_stage + 1 == kStages ? 0 : ahead_stage + 1;
   };
-  StartPixels(q, input, begin, offsets, 0, q.pixels, patch_of(0));
+  if (!q.is_apart) StartPixels(q, input, begin, offsets, 0, q.pixels.divisor(), patch_of(0));
 #pragma unroll
   for (uint32_t stage = 0; stage + 1 < kStages; ++stage) {
     start_filters();
     MarkCopies();
   }
+  if (q.is_apart) LoadPixels(q, input, begin, offsets, patch_of(0));
 
   SumTile sums[kHeight / 16][kWidth / 8] = {};
   uint32_t stage = 0;
@@ -149,7 +184,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolvePatches(const __gri
       __syncthreads();  // the tap is there, and nobody uses the one before it any longer
       start_filters();
       if (chunk + 1 < end && tap + 1 < q.all_taps) {
-        StartPixels(q, input, chunk + 1, offsets, tap * slice, min(tap * slice + slice, q.pixels),
+        StartPixels(q, input, chunk + 1, offsets, tap * slice, min(tap * slice + slice, q.pixels.divisor()),
                     patch_of(chunk + 1 - begin));
       }
       MarkCopies();

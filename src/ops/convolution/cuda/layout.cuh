@@ -39,20 +39,28 @@ inline uint64_t PaddedChannels(const ConvolutionProblem& problem) {
   return DivideUp(problem.shape.input_channels, unit) * unit;
 }
 
+// Whether 31 bits hold all offsets in the input.
+inline bool IsNear(const ConvolutionShape& s) {
+  uint64_t last = s.input.offset;
+  const auto add = [&](uint64_t size, uint64_t stride) { last += (size - 1) * stride; };
+  add(s.outer[0], s.input.outer[0]);
+  add(s.outer[1], s.input.outer[1]);
+  add(s.input_channels, s.input.channel);
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) add(s.windows[d].input, s.input.spatial[d]);
+  return last < kMostElements;
+}
+
 // Whether a window's units can be read where they are.
 inline bool HasUnits(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;
   uint64_t elements = s.input_channels | s.input.offset;
-  uint64_t last = s.input.offset + s.input_channels - 1;
   const auto add = [&](uint64_t size, uint64_t stride) {
-    if (size <= 1) return;
-    elements |= stride;
-    last += (size - 1) * stride;
+    if (size > 1) elements |= stride;
   };
   add(s.outer[0], s.input.outer[0]);
   add(s.outer[1], s.input.outer[1]);
   for (uint32_t d = 0; d < kMaxSpatial; ++d) add(s.windows[d].input, s.input.spatial[d]);
-  return s.input.channel == 1 && elements % UnitOf(problem.type) == 0 && last < kMostElements;
+  return s.input.channel == 1 && elements % UnitOf(problem.type) == 0 && IsNear(s);
 }
 
 inline bool HasFilterRows(const ConvolutionProblem& problem) {

@@ -17,10 +17,14 @@ struct PatchProduct {
   FastDivisor width;      // of a patch's rows
   FastDivisor rows;       // of an image with its padding
   uint32_t images;
-  uint32_t pixels;     // of a patch
+  FastDivisor pixels;  // of a patch
   uint32_t all_taps;   // more than one
   uint32_t chunks;     // of channels
   uint32_t per_split;  // chunks
+  // The input has no units of channels: they are brought together on the way to shared memory. Only for one
+  // chunk of a split.
+  bool is_apart;
+  uint32_t channel_stride;
 };
 
 struct PatchTile {
