@@ -25,7 +25,7 @@ class KernelChain {
   template <typename Parameters>
   void Launch(void (*kernel)(Parameters), uint64_t blocks, uint32_t threads, const Parameters& parameters,
               uint32_t shared_bytes = 0) {
-    constexpr uint32_t kWithoutAsking = 48 << 10;
+    constexpr uint32_t kWithoutAsking = 32 << 10;  // of 48 KiB, of which kernels have some by themselves
     if (shared_bytes > kWithoutAsking) {
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            static_cast<int>(shared_bytes));

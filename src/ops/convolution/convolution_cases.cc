@@ -11,6 +11,12 @@ struct Spatial {
   uint32_t input, taps, output, stride, dilation, start, end, output_padding;
 };
 
+// As networks have them, in rows of whole vectors.
+Spatial MakeUsual(ByteSource& source, uint32_t stride) {
+  const uint32_t size = 4 * source.Between(1, 6);
+  return {size, 3, (size - 1) / stride + 1, stride, 1, 1, 1, 0};
+}
+
 Spatial MakeSpatial(ByteSource& source, bool backward) {
   Spatial s = {};
   s.taps = source.OneIn(3) ? 1 : source.Between(1, 5);
@@ -18,10 +24,7 @@ Spatial MakeSpatial(ByteSource& source, bool backward) {
   s.dilation = source.OneIn(2) ? 1 : source.Between(1, 3);
   s.start = source.OneIn(2) ? 0 : source.Between(0, 3);
   s.end = source.OneIn(2) ? 0 : source.Between(0, 3);
-  if (!backward && source.OneIn(6)) {  // as networks have them, in rows of whole vectors
-    const uint32_t size = 4 * source.Between(1, 6), stride = source.Between(1, 2);
-    return {size, 3, (size - 1) / stride + 1, stride, 1, 1, 1, 0};
-  }
+  if (!backward && source.OneIn(6)) return MakeUsual(source, source.Between(1, 2));
   const uint32_t reach = (s.taps - 1) * s.dilation + 1;
   if (backward) {
     s.input = source.Between(1, 8);
@@ -58,15 +61,20 @@ TensorDesc ChannelsLast(DataType type, const std::vector<uint32_t>& sizes) {
 Case MakeConvolution(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
   const DataType type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
-  const bool many = source.OneIn(6), channels_last = source.OneIn(many ? 2 : 8);
-  const uint32_t spatial = source.Between(1, many ? 2 : 3), backward = source.OneIn(3) ? 1 : 0;
-  const uint32_t groups = source.OneIn(2) ? 1 : source.Between(1, many ? 2 : 4), batch = source.Between(1, 2);
-  const uint32_t in = many              ? source.Any(kManyIn)
-                      : source.OneIn(4) ? 1
-                                        : source.Between(1, 9),
-                 out = many              ? source.Any(kManyOut)
-                       : source.OneIn(4) ? 1
-                                         : source.Between(1, 20);
+  const bool depthwise = source.OneIn(8), many = !depthwise && source.OneIn(6);
+  const bool channels_last = source.OneIn(depthwise || many ? 2 : 8);
+  const uint32_t spatial = depthwise ? 2 : source.Between(1, many ? 2 : 3);
+  const uint32_t backward = !depthwise && source.OneIn(3) ? 1 : 0, usual_stride = source.Between(1, 2);
+  const uint32_t batch = source.Between(1, 2);
+  uint32_t groups = source.OneIn(2) ? 1 : source.Between(1, many ? 2 : 4);
+  uint32_t in = source.OneIn(4) ? 1 : source.Between(1, 9), out = source.OneIn(4) ? 1 : source.Between(1, 20);
+  if (many) {
+    in = source.Any(kManyIn);
+    out = source.Any(kManyOut);
+  } else if (depthwise) {
+    in = out = 1;
+    groups = 4 * source.Between(1, 2);
+  }
   std::vector<uint32_t> input = {batch, in * groups}, output = {batch, out * groups}, filter,
                         bias = {1, out * groups};
   if (backward != 0) {
@@ -76,7 +84,7 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
   }
   std::vector<uint32_t> strides, dilations, start, end, padding;
   for (uint32_t d = 0; d < spatial; ++d) {
-    Spatial s = MakeSpatial(source, backward != 0);
+    Spatial s = depthwise ? MakeUsual(source, usual_stride) : MakeSpatial(source, backward != 0);
     if (spatial == 3 && d == 0 && s.input > 4 && s.taps == 1) s = {1, 1, 1, 1, 1, 0, 0, 0};
     input.push_back(s.input);
     filter.push_back(s.taps);

@@ -13,17 +13,26 @@ Exactness Bound(const ConvolutionProblem& problem) {
   return exactness;
 }
 
-// Bringing operands into another order costs more than it saves.
+bool IsSmall(const ConvolutionProblem& problem) {
+  return problem.shape.Elements() * problem.shape.Steps() < uint64_t{1} << 22;
+}
+
+std::string BetterWithoutGemm(const ConvolutionProblem& problem, const LowerContext&) {
+  return IsSmall(problem) ? "a small convolution" : "";
+}
+
+// Then bringing operands into another order costs more than it saves.
 std::string BetterByTiles(const ConvolutionProblem& problem, const LowerContext&) {
-  constexpr uint64_t kSmall = uint64_t{1} << 22;
-  return problem.shape.Elements() * problem.shape.Steps() < kSmall ? "a small convolution" : "";
+  constexpr uint64_t kFewSteps = 64;
+  return IsSmall(problem) && problem.shape.Steps() < kFewSteps ? "a small convolution of few steps" : "";
 }
 
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cpu.depthwise", "cpu", ANYDML_ON_CPU(CreateConvolutionDepthwise), nullptr, {}, Bound},
     {"cpu.product", "cpu", ANYDML_ON_CPU(CreateConvolutionProduct), nullptr, {}, Bound},
     {"cuda.depthwise", "cuda", ANYDML_ON_CUDA(CreateConvolutionDepthwiseCuda), nullptr, {}, Bound},
-    {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterByTiles, {}, Bound},
+    {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterWithoutGemm, {}, Bound},
+    {"cuda.patches", "cuda", ANYDML_ON_CUDA(CreateConvolutionPatchesCuda), BetterByTiles, {}, Bound},
     {"cuda.channels_last",
      "cuda",
      ANYDML_ON_CUDA(CreateConvolutionChannelsLastCuda),

@@ -8,150 +8,72 @@
 #include "kernel/composite.h"
 #include "ops/common/cuda_copies.cuh"
 #include "ops/convolution/cuda/activation.h"
+#include "ops/convolution/cuda/cut.h"
+#include "ops/convolution/cuda/layout.cuh"
+#include "ops/convolution/cuda/patch_product.cuh"
 #include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
 
-constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of an operand, so that 32 bits hold offsets
-
-uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
-// How the product is cut: what is done the earliest, by a rough count of cycles.
-struct Cut {
-  const WindowTile* tile = nullptr;
-  uint32_t splits = 1, steps_per_split = 0;
-  uint64_t row_tiles = 0, column_tiles = 0;
-
-  Cut(std::span<const WindowTile> tiles, uint64_t rows, uint64_t columns, uint64_t groups, uint64_t steps,
-      uint32_t multiprocessors) {
-    constexpr uint64_t kMostSplits = 32, kLeastTiles = 4;
-    constexpr double kStartCycles = 2000, kSecondKernelCycles = 4000, kBytesPerCycle = 1500;
-    double best = 0;
-    for (const WindowTile& t : tiles) {
-      const uint64_t down = DivideUp(rows, t.rows), across = DivideUp(columns, t.columns);
-      const uint64_t step_tiles = DivideUp(steps, t.steps);
-      for (uint64_t s = 1; s == 1 || (s <= kMostSplits && step_tiles / s >= kLeastTiles); ++s) {
-        const uint64_t tiles_each = DivideUp(step_tiles, s), parts = DivideUp(step_tiles, tiles_each);
-        const uint64_t blocks = down * across * groups * parts;
-        const uint64_t turns = DivideUp(blocks, multiprocessors);
-        // Blocks of a multiprocessor hide each other's waiting.
-        const double slow = turns == 1 ? 1.4 : turns == 2 ? 1.15 : 1.0;
-        double cycles =
-            static_cast<double>(turns * tiles_each * t.steps) * t.rows * t.columns / t.rate * slow +
-            kStartCycles;
-        if (parts > 1) {
-          cycles += kSecondKernelCycles +
-                    static_cast<double>(rows * columns * groups * parts) * 2 * sizeof(float) / kBytesPerCycle;
-        }
-        if (tile != nullptr && cycles >= best) continue;
-        best = cycles;
-        tile = &t;
-        splits = static_cast<uint32_t>(parts);
-        steps_per_split = static_cast<uint32_t>(tiles_each * t.steps);
-        row_tiles = down;
-        column_tiles = across;
-      }
-    }
-  }
-};
-
-// The largest unit in which neighbours in `target` can be stored.
-uint32_t StoreUnit(const ConvolutionShape& shape, const ConvolutionTensor& target, bool by_channels,
-                   uint32_t element_bytes) {
-  uint64_t elements = target.offset;
-  const auto add = [&](uint64_t size, uint64_t stride) {
-    if (size > 1) elements |= stride;
-  };
-  add(shape.outer[0], target.outer[0]);
-  add(shape.outer[1], target.outer[1]);
-  if (by_channels) {
-    elements |= shape.output_channels;
-    for (uint32_t d = 0; d < kMaxSpatial; ++d) add(shape.windows[d].output, target.spatial[d]);
-  } else {
-    elements |= shape.Positions();
-    add(shape.output_channels, target.channel);
-    uint64_t stride = 1;
-    for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].output) {
-      if (shape.windows[d].output > 1 && target.spatial[d] != stride) return element_bytes;
-    }
-  }
-  return LargestUnit(elements * element_bytes);
-}
-
-uint32_t UnitOf(DataType type) { return 16 / (BitSize(type) / 8); }
-uint64_t PaddedChannels(const ConvolutionProblem& problem) {
-  const uint64_t unit = UnitOf(problem.type);
-  return DivideUp(problem.shape.input_channels, unit) * unit;
-}
-
-// Whether a window's units can be read where they are.
-bool HasUnits(const ConvolutionProblem& problem) {
-  const ConvolutionShape& s = problem.shape;
-  uint64_t elements = s.input_channels | s.input.offset;
-  uint64_t last = s.input.offset + s.input_channels - 1;
-  const auto add = [&](uint64_t size, uint64_t stride) {
-    if (size <= 1) return;
-    elements |= stride;
-    last += (size - 1) * stride;
-  };
-  add(s.outer[0], s.input.outer[0]);
-  add(s.outer[1], s.input.outer[1]);
-  for (uint32_t d = 0; d < kMaxSpatial; ++d) add(s.windows[d].input, s.input.spatial[d]);
-  return s.input.channel == 1 && elements % UnitOf(problem.type) == 0 && last < kMostElements;
-}
-
-bool HasFilterRows(const ConvolutionProblem& problem) {
-  const ConvolutionShape& s = problem.shape;
-  const ConvolutionTensor& f = s.filter;
-  const uint64_t elements = s.input_channels | f.offset | (s.output_channels > 1 ? f.output_channel : 0) |
-                            (s.outer[1] > 1 ? f.outer[1] : 0);
-  return s.Taps() == 1 && f.channel == 1 && elements % UnitOf(problem.type) == 0 &&
-         f.output_channel * s.output_channels < kMostElements;
-}
-
-// Images with their channels as neighbours: [image][positions][group][padded channel].
-ConvolutionTensor PackedInput(const ConvolutionProblem& problem) {
-  const ConvolutionShape& s = problem.shape;
-  ConvolutionTensor packed;
-  packed.channel = 1;
-  packed.outer[1] = PaddedChannels(problem);
-  uint64_t stride = packed.outer[1] * s.outer[1];
-  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= s.windows[d].input) packed.spatial[d] = stride;
-  packed.outer[0] = stride;
-  return packed;
-}
-
-LoopNest<2> InputNest(const ConvolutionShape& s, const ConvolutionTensor& to) {
-  LoopNest<2> nest;
-  nest.Append(s.outer[0], {s.input.outer[0], to.outer[0]});
-  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
-    nest.Append(s.windows[d].input, {s.input.spatial[d], to.spatial[d]});
-  }
-  nest.Append(s.outer[1], {s.input.outer[1], to.outer[1]});
-  nest.Append(s.input_channels, {s.input.channel, to.channel});
-  return SortedByStride(nest, DeviceCopy::kTo);
-}
+constexpr uint64_t kMostPixels = 1 << 10;   // of a patch
+constexpr uint64_t kStaticBytes = 4 << 10;  // of shared memory that kernels have besides
 
 class ConvolutionChannelsLast final : public CompositeKernel {
  public:
-  ConvolutionChannelsLast(const ConvolutionProblem& problem, const LowerContext& context)
+  explicit ConvolutionChannelsLast(const ConvolutionProblem& problem)
       : shape_(problem.shape),
         half_(problem.type == DataType::kFloat16),
         has_bias_(problem.bias.has_value()),
         filter_is_owned_(problem.filter_is_owned),
         padded_channels_(static_cast<uint32_t>(PaddedChannels(problem))),
-        cut_(half_ ? HalfWindowTiles() : FloatWindowTiles(), shape_.outer[0] * shape_.Positions(),
-             shape_.output_channels, shape_.outer[1], shape_.Taps() * padded_channels_,
-             context.device->multiprocessors) {
-    bias_stride_ = problem.bias.value_or(0);
-    SetInput(problem);
-    SetFilter(problem);
-    channels_last_ = shape_.output.channel == 1;
+        bias_stride_(problem.bias.value_or(0)),
+        channels_last_(shape_.output.channel == 1) {}
+
+  // The tiles with which it is done the earliest, by windows or by patches; false: there are none that fit.
+  bool ChooseWindows(const DeviceProperties& device) {
+    CutProblem problem = ProblemFor(device);
+    problem.least_parts = 4;
+    for (const WindowTile& tile : half_ ? HalfWindowTiles() : FloatWindowTiles()) {
+      problem.parts = DivideUp(Steps(), tile.steps);
+      problem.steps_per_part = tile.steps;
+      const Cut cut = CutFor(problem, tile.rows, tile.columns, tile.rate);
+      if (tile_ != nullptr && cut.cycles >= cut_.cycles) continue;
+      cut_ = cut;
+      tile_ = &tile;
+    }
+    return true;
+  }
+
+  bool ChoosePatches(const DeviceProperties& device) {
+    const ConvolutionWindow& y = shape_.windows[1];
+    const uint64_t lines = y.output + y.taps * uint64_t{y.dilation};
+    if (!half_ || lines >= kMostElements / shape_.outer[0]) return false;
+    CutProblem problem = ProblemFor(device);
+    problem.parts = DivideUp(padded_channels_, kPatchChannels);
+    problem.steps_per_part = kPatchChannels * shape_.Taps();
+    problem.least_parts = 1;
+    for (const PatchTile& tile : HalfPatchTiles()) {
+      const uint64_t pixels = PatchPixels(shape_, tile.rows);
+      if (pixels == 0 || pixels > tile.rows * shape_.Taps() || pixels > kMostPixels) continue;
+      const Cut cut = CutFor(problem, tile.rows, tile.columns, tile.rate);
+      const uint32_t bytes =
+          tile.SharedBytes(static_cast<uint32_t>(pixels), static_cast<uint32_t>(cut.per_split));
+      if (bytes + kStaticBytes > device.shared_bytes_per_block ||
+          (patch_tile_ != nullptr && cut.cycles >= cut_.cycles)) {
+        continue;
+      }
+      cut_ = cut;
+      patch_tile_ = &tile;
+      patches_.pixels = FastDivisor(static_cast<uint32_t>(pixels));
+    }
+    return patch_tile_ != nullptr;
   }
 
   // What comes after the sums, if anything does; then nothing is open any more.
   Status Finish(const ConvolutionProblem& problem, const LowerContext& context) {
+    SetInput(problem);
+    SetFilter(problem);
     sums_tensor_ = shape_.output;
     const uint64_t elements = shape_.Elements();
     const bool has_activation = !problem.activation.instructions.empty();
@@ -206,7 +128,14 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     p.bias = split ? nullptr : bias;
     p.output = split ? parts_.In(arguments.temporary).data : sums.data;
     const uint64_t blocks = cut_.row_tiles * cut_.column_tiles * shape_.outer[1] * cut_.splits;
-    chain.Launch(cut_.tile->kernel, blocks, cut_.tile->threads, p, cut_.tile->shared_bytes);
+    if (patch_tile_ != nullptr) {
+      PatchProduct patches = patches_;
+      patches.product = p;
+      chain.Launch(patch_tile_->kernel, blocks, patch_tile_->threads, patches,
+                   patch_tile_->SharedBytes(patches.pixels.divisor(), patches.per_split));
+    } else {
+      chain.Launch(tile_->kernel, blocks, tile_->threads, p, tile_->shared_bytes);
+    }
     if (split) AddParts(&chain, p, bias, sums.data);
     if (!activation_) return {};
     KernelArguments part = arguments;
@@ -219,15 +148,37 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   uint64_t Steps() const { return shape_.Taps() * padded_channels_; }
   uint64_t FilterBytes() const { return shape_.outer[1] * shape_.output_channels * Steps() * Width(); }
 
+  CutProblem ProblemFor(const DeviceProperties& device) const {
+    CutProblem problem = {};
+    problem.rows = shape_.outer[0] * shape_.Positions();
+    problem.columns = shape_.output_channels;
+    problem.groups = shape_.outer[1];
+    problem.multiprocessors = device.multiprocessors;
+    return problem;
+  }
+
   void SetInput(const ConvolutionProblem& problem) {
     input_tensor_ = shape_.input;
     if (HasUnits(problem)) return;
+    patches_.is_apart = ReadsChannelsApart();
+    if (patches_.is_apart) return;
     input_tensor_ = PackedInput(problem);
     input_ = AddScratch("input", shape_.outer[0] * input_tensor_.outer[0] * Width());
     PlacedCopy copy;
     copy.from_offset = static_cast<int64_t>(shape_.input.offset);
     copy.nest = InputNest(shape_, input_tensor_);
     input_copies_.emplace(std::vector<PlacedCopy>{copy}, static_cast<uint32_t>(Width()));
+  }
+
+  // Whether blocks bring channels together themselves: where that is little more to read than the input.
+  bool ReadsChannelsApart() const {
+    constexpr uint64_t kOften = 4, kFewElements = 1 << 20;
+    if (patch_tile_ == nullptr || cut_.per_split != 1 || !IsNear(shape_)) return false;
+    const uint64_t blocks = cut_.row_tiles * cut_.column_tiles * shape_.outer[1] * cut_.splits;
+    const uint64_t read = blocks * patches_.pixels.divisor() * kPatchChannels;
+    const ConvolutionWindow &y = shape_.windows[1], &x = shape_.windows[2];
+    const uint64_t input = shape_.outer[0] * shape_.outer[1] * shape_.input_channels * y.input * x.input;
+    return read <= std::max(kOften * input, kFewElements);
   }
 
   void SetFilter(const ConvolutionProblem& problem) {
@@ -244,7 +195,11 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     p.channels = static_cast<uint32_t>(shape_.input_channels);
     p.steps = static_cast<uint32_t>(Steps());
     p.padded_channels = FastDivisor(padded_channels_);
-    p.steps_per_split = cut_.steps_per_split;
+    if (patch_tile_ != nullptr) {
+      SetPatches();
+    } else {
+      p.steps_per_split = static_cast<uint32_t>(cut_.per_split * tile_->steps);
+    }
     p.column_tiles = FastDivisor(static_cast<uint32_t>(cut_.column_tiles));
     p.row_tiles = FastDivisor(static_cast<uint32_t>(cut_.row_tiles));
     p.groups = FastDivisor(static_cast<uint32_t>(shape_.outer[1]));
@@ -265,6 +220,17 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     p.is_half_target = !split && half_ && sums_.bytes == 0;
     p.stores_by_channels = channels_last_;
     p.unit_bytes = StoreUnit(shape_, p.target, channels_last_, p.is_half_target ? 2 : 4);
+  }
+
+  void SetPatches() {
+    const ConvolutionWindow &y = shape_.windows[1], &x = shape_.windows[2];
+    patches_.width = FastDivisor(x.output + (x.taps - 1) * x.dilation);
+    patches_.rows = FastDivisor(y.output + (y.taps - 1) * y.dilation);
+    patches_.images = static_cast<uint32_t>(shape_.outer[0]);
+    patches_.all_taps = static_cast<uint32_t>(shape_.Taps());
+    patches_.chunks = static_cast<uint32_t>(DivideUp(padded_channels_, kPatchChannels));
+    patches_.per_split = static_cast<uint32_t>(cut_.per_split);
+    patches_.channel_stride = static_cast<uint32_t>(input_tensor_.channel);
   }
 
   void Pack(KernelChain* chain, const std::byte* from, std::byte* to) const {
@@ -307,10 +273,13 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   ConvolutionShape shape_;
   bool half_, has_bias_, filter_is_owned_;
   uint32_t padded_channels_;
+  uint64_t bias_stride_;
   Cut cut_;
-  uint64_t bias_stride_ = 0;
-  WindowProduct product_{};     // but for addresses
-  bool channels_last_ = false;  // of the output, and of sums
+  const WindowTile* tile_ = nullptr;
+  const PatchTile* patch_tile_ = nullptr;  // or this
+  WindowProduct product_{};                // but for addresses
+  PatchProduct patches_{};                 // but for the product
+  bool channels_last_;                     // of the output, and of sums
   bool packs_filter_ = false;
   ConvolutionTensor input_tensor_, sums_tensor_;
   std::optional<DeviceCopies> input_copies_;
@@ -349,18 +318,33 @@ std::string WhyNot(const ConvolutionProblem& problem) {
   return "";
 }
 
-}  // namespace
-
-std::unique_ptr<const Kernel> CreateConvolutionChannelsLastCuda(const ConvolutionProblem& problem,
-                                                                const LowerContext& context,
-                                                                std::string* why_not) {
+std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const LowerContext& context,
+                                     bool patches, std::string* why_not) {
   *why_not = WhyNot(problem);
   if (!why_not->empty()) return nullptr;
-  auto kernel = std::make_unique<ConvolutionChannelsLast>(problem, context);
+  auto kernel = std::make_unique<ConvolutionChannelsLast>(problem);
+  if (!(patches ? kernel->ChoosePatches(*context.device) : kernel->ChooseWindows(*context.device))) {
+    *why_not = "it is for FLOAT16 windows of few pixels that overlap, a stride of 1, up to 2 dimensions";
+    return nullptr;
+  }
   const Status status = kernel->Finish(problem, context);
   if (status.ok()) return kernel;
   *why_not = status.message();
   return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateConvolutionPatchesCuda(const ConvolutionProblem& problem,
+                                                           const LowerContext& context,
+                                                           std::string* why_not) {
+  return Create(problem, context, true, why_not);
+}
+
+std::unique_ptr<const Kernel> CreateConvolutionChannelsLastCuda(const ConvolutionProblem& problem,
+                                                                const LowerContext& context,
+                                                                std::string* why_not) {
+  return Create(problem, context, false, why_not);
 }
 
 }  // namespace anydml

@@ -17,9 +17,11 @@ struct ConvolutionParameters {
   float* parts;  // sums of parts [part][matrix][channel][position]; null: the product is not cut
   uint64_t bias_stride;
   bool half_output;
-  // Depthwise only: runs of a row of outputs; bands of rows, output channels of a group, groups.
+  // Depthwise only: runs of a row of outputs; bands of rows; output channels of a group; groups, or vectors
+  // of them.
   FastDivisor runs, bands, channels, groups;
   uint64_t threads;  // that have something to do
+  uint32_t planes;   // of a block
 };
 
 __device__ inline float LoadNumber(const void* data, uint64_t at, float) {
@@ -47,29 +49,6 @@ __device__ void FinishSum(const ConvolutionParameters& p, uint32_t matrix, uint3
 // More channels or taps are better off as a product.
 inline constexpr uint32_t kDepthwiseChannels = 4, kDepthwiseTaps = 128;
 
-// Any window.
-template <typename T>
-__global__ void __launch_bounds__(kTileThreads) Depthwise(const __grid_constant__ ConvolutionParameters p) {
-  const DeviceShape& s = p.shape;
-  const uint64_t elements = uint64_t{s.matrices} * s.output_channels * s.positions;
-  for (uint64_t i = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x; i < elements;
-       i += uint64_t{gridDim.x} * kTileThreads) {
-    const auto row = static_cast<uint32_t>(i / s.positions),
-               position = static_cast<uint32_t>(i % s.positions);
-    const uint32_t matrix = row / s.output_channels, channel = row % s.output_channels;
-    const DeviceWindow window(s, matrix, position);
-    const uint64_t filter = s.MatrixOf(s.filter, matrix);
-    float sum = 0;
-    for (uint32_t step = 0; step < s.steps; ++step) {
-      uint64_t at;
-      if (!window.Find(step, &at)) continue;
-      sum = __fmaf_rn(LoadNumber(p.input, at, T()),
-                      LoadNumber(p.filter, s.FilterOffset(filter, channel, step), T()), sum);
-    }
-    FinishSum<T>(p, matrix, channel, position, sum);
-  }
-}
-
 // Outputs beside each other that a thread has.
 inline constexpr uint32_t kDepthwiseRun = 4;
 
@@ -85,66 +64,86 @@ inline bool HasThreeTaps(const ConvolutionShape& shape) {
          shape.windows[0].taps == 1 && shape.windows[0].output == 1 && shape.windows[0].start_padding == 0;
 }
 
-// What is read of a row serves all of a thread's outputs.
-template <typename T, int32_t kStride>
-__global__ void __launch_bounds__(kTileThreads)
-    DepthwiseThree(const __grid_constant__ ConvolutionParameters p) {
-  constexpr int32_t kRead = (kDepthwiseRun - 1) * kStride + 3;
-  const DeviceShape& s = p.shape;
-  const ConvolutionWindow &wy = s.windows[kMaxSpatial - 2], &wx = s.windows[kMaxSpatial - 1];
-  const uint64_t runs = uint64_t{s.matrices} * s.output_channels * wy.output * p.runs.divisor();
-  for (uint64_t i = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x; i < runs;
-       i += uint64_t{gridDim.x} * kTileThreads) {
-    uint32_t x, y;
-    const uint32_t line = p.runs.Divide(static_cast<uint32_t>(i), &x);
-    const uint32_t plane = s.outputs[kMaxSpatial - 2].Divide(line, &y);
-    x *= kDepthwiseRun;
-    const uint32_t matrix = plane / s.output_channels, channel = plane % s.output_channels;
-    const uint64_t input = s.MatrixOf(s.input, matrix);
-    uint64_t filter = s.MatrixOf(s.filter, matrix) + channel * s.filter.output_channel;
-    const int32_t first = static_cast<int32_t>(x) * kStride - static_cast<int32_t>(wx.start_padding);
-    float sums[kDepthwiseRun] = {};
-    for (uint32_t tap = 0; tap < wy.taps; ++tap, filter += s.filter.spatial[kMaxSpatial - 2]) {
-      const int32_t row =
-          static_cast<int32_t>(y * wy.stride + tap * wy.dilation) - static_cast<int32_t>(wy.start_padding);
-      if (row < 0 || row >= static_cast<int32_t>(wy.input)) continue;
-      const uint64_t begin = input + static_cast<uint32_t>(row) * s.input.spatial[kMaxSpatial - 2];
-      float read[kRead];
-#pragma unroll
-      for (int32_t j = 0; j < kRead; ++j) {
-        const int32_t column = first + j;
-        const bool inside = column >= 0 && column < static_cast<int32_t>(wx.input);
-        read[j] =
-            inside ? LoadNumber(p.input,
-                                begin + static_cast<uint32_t>(column) * s.input.spatial[kMaxSpatial - 1], T())
-                   : 0.0f;
-      }
-#pragma unroll
-      for (int32_t t = 0; t < 3; ++t) {
-        const float weight = LoadNumber(p.filter, filter + t * s.filter.spatial[kMaxSpatial - 1], T());
-#pragma unroll
-        for (uint32_t o = 0; o < kDepthwiseRun; ++o)
-          sums[o] = __fmaf_rn(read[o * kStride + t], weight, sums[o]);
-      }
-    }
-    float bias = 0;
-    if (p.bias != nullptr) {
-      bias =
-          LoadNumber(p.bias, (uint64_t{matrix % s.inner} * s.output_channels + channel) * p.bias_stride, T());
-    }
-    const uint64_t target =
-        s.MatrixOf(s.output, matrix) + channel * s.output.channel + y * s.output.spatial[kMaxSpatial - 2];
-#pragma unroll
-    for (uint32_t o = 0; o < kDepthwiseRun; ++o) {
-      if (x + o >= wx.output) continue;
-      const uint64_t at = target + (x + o) * s.output.spatial[kMaxSpatial - 1];
-      if (p.half_output) {
-        static_cast<__half*>(p.output)[at] = __float2half_rn(sums[o] + bias);
-      } else {
-        static_cast<float*>(p.output)[at] = sums[o] + bias;
-      }
-    }
+inline constexpr uint32_t kDepthwiseRows = 7;  // of a band: images of networks have multiples of it
+inline constexpr uint32_t kDepthwiseVector = 4;
+
+// 3x3 taps and rows of whole vectors of four numbers. Addresses are multiples of 16 bytes.
+inline bool HasDepthwiseRows(const ConvolutionShape& s) {
+  constexpr uint32_t kX = kMaxSpatial - 1, kY = kX - 1;
+  const ConvolutionWindow &x = s.windows[kX], &y = s.windows[kY];
+  if (!HasThreeTaps(s) || x.start_padding != 1 || y.taps != 3 || y.dilation != 1 || y.stride != x.stride) {
+    return false;
   }
+  if (s.input.spatial[kX] != 1 || s.output.spatial[kX] != 1) return false;
+  uint64_t elements = x.input | x.output | s.input.offset | s.output.offset;
+  const auto add = [&](uint64_t size, uint64_t input, uint64_t output) {
+    if (size > 1) elements |= input | output;
+  };
+  add(s.outer[0], s.input.outer[0], s.output.outer[0]);
+  add(s.outer[1], s.input.outer[1], s.output.outer[1]);
+  add(s.output_channels, 0, s.output.channel);
+  add(y.input, s.input.spatial[kY], 0);
+  add(y.output, 0, s.output.spatial[kY]);
+  return elements % kDepthwiseVector == 0 && s.Elements() < uint64_t{1} << 32;
 }
+
+// How many whole channels a block brings into shared memory; 0: images have gaps, or too large channels.
+inline uint32_t DepthwisePlaneCount(const ConvolutionShape& s, uint32_t element_bytes) {
+  constexpr uint32_t kX = kMaxSpatial - 1, kY = kX - 1;
+  constexpr uint64_t kMostBytes = 50 << 10, kEnoughBytes = 32 << 10;
+  const ConvolutionWindow &x = s.windows[kX], &y = s.windows[kY];
+  const uint64_t elements = uint64_t{x.input} * y.input, bytes = elements * element_bytes;
+  const auto follows = [](uint64_t size, uint64_t stride, uint64_t expected) {
+    return size == 1 || stride == expected;
+  };
+  if (!HasDepthwiseRows(s) || s.output_channels != 1 || s.Matrices() >= uint64_t{1} << 31 ||
+      bytes > kMostBytes || s.windows[0].input != 1 || !follows(y.input, s.input.spatial[kY], x.input) ||
+      !follows(s.outer[1], s.input.outer[1], elements) ||
+      !follows(s.outer[0], s.input.outer[0], elements * s.outer[1])) {
+    return 0;
+  }
+  const uint64_t tasks = uint64_t{(y.output - 1) / kDepthwiseRows + 1} * (x.output / kDepthwiseVector);
+  uint32_t best = 0;
+  double most = 0;  // of threads that have something to do
+  for (uint32_t count = 1; count == 1 || count * bytes <= kEnoughBytes; ++count) {
+    if (count * bytes % 16 != 0) continue;
+    const uint64_t turns = (count * tasks + kTileThreads - 1) / kTileThreads;
+    const double share = static_cast<double>(count * tasks) / static_cast<double>(turns * kTileThreads);
+    if (share <= most + 0.02) continue;
+    most = share;
+    best = count;
+  }
+  return best;
+}
+
+// Outputs of a thread in a row, of each of kDepthwiseVector groups.
+inline constexpr uint32_t kDepthwisePair = 2;
+
+// 3x3 taps and groups that are neighbours, in whole vectors.
+inline bool HasDepthwiseVectors(const ConvolutionShape& s) {
+  const ConvolutionWindow &x = s.windows[kMaxSpatial - 1], &y = s.windows[kMaxSpatial - 2];
+  if (!HasThreeTaps(s) || y.taps != 3 || y.dilation != 1 || y.stride != x.stride || s.output_channels != 1 ||
+      s.outer[1] == 1 || s.input.outer[1] != 1 || s.output.outer[1] != 1) {
+    return false;
+  }
+  uint64_t elements = s.outer[1] | s.input.offset | s.output.offset;
+  const auto add = [&](uint64_t size, uint64_t stride) {
+    if (size > 1) elements |= stride;
+  };
+  add(s.outer[0], s.input.outer[0]);
+  add(s.outer[0], s.output.outer[0]);
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    add(s.windows[d].input, s.input.spatial[d]);
+    add(s.windows[d].output, s.output.spatial[d]);
+  }
+  return elements % kDepthwiseVector == 0 && s.Elements() < uint64_t{1} << 32;
+}
+
+enum class DepthwiseWay : uint8_t { kAny, kThreeTaps, kRows, kPlanes, kVectors };
+
+using ConvolutionFunction = void (*)(ConvolutionParameters);
+
+// `stride`: 1 or 2, but for kAny.
+ConvolutionFunction FindDepthwise(DepthwiseWay way, bool half, uint32_t stride);
 
 }  // namespace anydml

@@ -1,44 +1,21 @@
-// Depthwise convolutions of 3x3 taps whose rows are made of vectors of four numbers: the usual ones. A thread
-// has a vector of each of several rows below each other, so that what it reads serves three of them.
+// Depthwise convolutions of 3x3 taps in vectors of four numbers. A thread has a vector of each of several
+// rows below each other, so that what it reads serves three of them.
 #pragma once
 
 #include "ops/convolution/cuda/depthwise.cuh"
 
 namespace anydml {
 
-inline constexpr uint32_t kDepthwiseRows = 7;  // images of networks have multiples of it
-inline constexpr uint32_t kDepthwiseVector = 4;
-
-// As far as shapes and strides decide; addresses must be multiples of a vector, too.
-inline bool HasDepthwiseRows(const ConvolutionShape& s) {
-  constexpr uint32_t kX = kMaxSpatial - 1, kY = kX - 1;
-  const ConvolutionWindow &x = s.windows[kX], &y = s.windows[kY];
-  if (!HasThreeTaps(s) || x.start_padding != 1 || y.taps != 3 || y.dilation != 1 || y.stride != x.stride) {
-    return false;
-  }
-  if (s.input.spatial[kX] != 1 || s.output.spatial[kX] != 1) return false;
-  uint64_t elements = x.input | x.output | s.input.offset | s.output.offset;
-  const auto add = [&](uint64_t size, uint64_t input, uint64_t output) {
-    if (size > 1) elements |= input | output;
-  };
-  add(s.outer[0], s.input.outer[0], s.output.outer[0]);
-  add(s.outer[1], s.input.outer[1], s.output.outer[1]);
-  add(s.output_channels, 0, s.output.channel);
-  add(y.input, s.input.spatial[kY], 0);
-  add(y.output, 0, s.output.spatial[kY]);
-  return elements % kDepthwiseVector == 0 && s.Elements() < uint64_t{1} << 32;
-}
-
 struct NumberVector {
   float x[kDepthwiseVector];
 };
 
 __device__ __forceinline__ NumberVector LoadVector(const float* from) {
-  const float4 v = __ldg(reinterpret_cast<const float4*>(from));
+  const float4 v = *reinterpret_cast<const float4*>(from);
   return {v.x, v.y, v.z, v.w};
 }
 __device__ __forceinline__ NumberVector LoadVector(const __half* from) {
-  const uint2 v = __ldg(reinterpret_cast<const uint2*>(from));
+  const uint2 v = *reinterpret_cast<const uint2*>(from);
   const float2 a = __half22float2(*reinterpret_cast<const __half2*>(&v.x)),
                b = __half22float2(*reinterpret_cast<const __half2*>(&v.y));
   return {a.x, a.y, b.x, b.y};
@@ -72,22 +49,16 @@ __device__ __forceinline__ void ReadRow(const T* row, uint32_t first, uint32_t c
   }
 }
 
+// A thread's outputs: vector `run` of the rows of band `band`. `input`: the channel's first row.
 template <typename T, uint32_t kStride>
-__global__ void __launch_bounds__(kTileThreads)
-    DepthwiseRows(const __grid_constant__ ConvolutionParameters p) {
+__device__ __forceinline__ void DepthwiseBand(const ConvolutionParameters& p, const T* input,
+                                              uint64_t row_stride, uint32_t image, uint32_t group,
+                                              uint32_t channel, uint32_t band, uint32_t run) {
   constexpr uint32_t kRead = kStride == 1 ? kDepthwiseVector + 2 : 2 * kDepthwiseVector + 1;
   constexpr uint32_t kInputRows = (kDepthwiseRows - 1) * kStride + 3;
   const DeviceShape& s = p.shape;
   const ConvolutionWindow &wy = s.windows[kMaxSpatial - 2], &wx = s.windows[kMaxSpatial - 1];
-  const uint64_t number = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x;
-  if (number >= p.threads) return;
-  uint32_t run, band, channel, group;
-  const uint32_t line = p.runs.Divide(static_cast<uint32_t>(number), &run);
-  const uint32_t plane = p.bands.Divide(line, &band);
-  const uint32_t matrix = p.channels.Divide(plane, &channel);
-  const uint32_t image = p.groups.Divide(matrix, &group);
   const uint32_t first_row = band * kDepthwiseRows;
-
   float weights[3][3];
   const T* const filter =
       static_cast<const T*>(p.filter) + s.filter.Matrix(image, group) + channel * s.filter.output_channel;
@@ -99,7 +70,6 @@ __global__ void __launch_bounds__(kTileThreads)
                                                                      x * s.filter.spatial[kMaxSpatial - 1])]);
     }
   }
-  const T* const input = static_cast<const T*>(p.input) + s.input.Matrix(image, group);
   const int32_t top = static_cast<int32_t>(first_row * kStride) - static_cast<int32_t>(wy.start_padding);
   float sums[kDepthwiseRows][kDepthwiseVector] = {};
 #pragma unroll
@@ -107,8 +77,8 @@ __global__ void __launch_bounds__(kTileThreads)
     const int32_t row = top + static_cast<int32_t>(j);
     float read[kRead] = {};
     if (row >= 0 && row < static_cast<int32_t>(wy.input)) {
-      ReadRow<T, kStride>(input + static_cast<uint32_t>(row) * s.input.spatial[kMaxSpatial - 2],
-                          run * kDepthwiseVector * kStride, wx.input, read);
+      ReadRow<T, kStride>(input + static_cast<uint32_t>(row) * row_stride, run * kDepthwiseVector * kStride,
+                          wx.input, read);
     }
 #pragma unroll
     for (uint32_t tap = 0; tap < 3; ++tap) {
@@ -138,6 +108,105 @@ __global__ void __launch_bounds__(kTileThreads)
       StoreVector(vector, static_cast<__half*>(p.output) + at);
     } else {
       StoreVector(vector, static_cast<float*>(p.output) + at);
+    }
+  }
+}
+
+template <typename T, uint32_t kStride>
+__global__ void __launch_bounds__(kTileThreads)
+    DepthwiseRows(const __grid_constant__ ConvolutionParameters p) {
+  const DeviceShape& s = p.shape;
+  const uint64_t number = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x;
+  if (number >= p.threads) return;
+  uint32_t run, band, channel, group;
+  const uint32_t line = p.runs.Divide(static_cast<uint32_t>(number), &run);
+  const uint32_t plane = p.bands.Divide(line, &band);
+  const uint32_t matrix = p.channels.Divide(plane, &channel);
+  const uint32_t image = p.groups.Divide(matrix, &group);
+  DepthwiseBand<T, kStride>(p, static_cast<const T*>(p.input) + s.input.Matrix(image, group),
+                            s.input.spatial[kMaxSpatial - 2], image, group, channel, band, run);
+}
+
+// The same with vectors of groups, which are neighbours in memory: kDepthwisePair of them in each row.
+template <typename T, uint32_t kStride>
+__global__ void __launch_bounds__(kTileThreads)
+    DepthwiseVectors(const __grid_constant__ ConvolutionParameters p) {
+  constexpr uint32_t kRead = (kDepthwisePair - 1) * kStride + 3;
+  constexpr uint32_t kInputRows = (kDepthwiseRows - 1) * kStride + 3;
+  constexpr uint32_t kY = kMaxSpatial - 2, kX = kMaxSpatial - 1;
+  const DeviceShape& s = p.shape;
+  const ConvolutionWindow &wy = s.windows[kY], &wx = s.windows[kX];
+  const uint64_t number = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x;
+  if (number >= p.threads) return;
+  uint32_t vector, run, band;
+  uint32_t image = p.groups.Divide(static_cast<uint32_t>(number), &vector);
+  image = p.runs.Divide(image, &run);
+  image = p.bands.Divide(image, &band);
+  const uint32_t group = vector * kDepthwiseVector, first_row = band * kDepthwiseRows;
+
+  float weights[3][3][kDepthwiseVector], bias[kDepthwiseVector] = {};
+#pragma unroll
+  for (uint32_t i = 0; i < kDepthwiseVector; ++i) {
+    const T* const filter = static_cast<const T*>(p.filter) + s.filter.Matrix(image, group + i);
+#pragma unroll
+    for (uint32_t t = 0; t < 9; ++t) {
+      const uint64_t at = t / 3 * s.filter.spatial[kY] + t % 3 * s.filter.spatial[kX];
+      weights[t / 3][t % 3][i] = static_cast<float>(filter[static_cast<int64_t>(at)]);
+    }
+    if (p.bias != nullptr) {
+      bias[i] = static_cast<float>(static_cast<const T*>(p.bias)[(group + i) * p.bias_stride]);
+    }
+  }
+  const T* const input = static_cast<const T*>(p.input) + s.input.Matrix(image, group);
+  const int32_t top = static_cast<int32_t>(first_row * kStride) - static_cast<int32_t>(wy.start_padding);
+  const int32_t first =
+      static_cast<int32_t>(run * kDepthwisePair * kStride) - static_cast<int32_t>(wx.start_padding);
+  float sums[kDepthwiseRows][kDepthwisePair][kDepthwiseVector] = {};
+#pragma unroll
+  for (uint32_t j = 0; j < kInputRows; ++j) {
+    const int32_t row = top + static_cast<int32_t>(j);
+    if (row < 0 || row >= static_cast<int32_t>(wy.input)) continue;
+    const T* const from = input + static_cast<uint32_t>(row) * s.input.spatial[kY];
+    NumberVector read[kRead];
+#pragma unroll
+    for (uint32_t x = 0; x < kRead; ++x) {
+      const int32_t column = first + static_cast<int32_t>(x);
+      const bool inside = column >= 0 && column < static_cast<int32_t>(wx.input);
+      read[x] = {};
+      if (inside) read[x] = LoadVector(from + static_cast<uint32_t>(column) * s.input.spatial[kX]);
+    }
+#pragma unroll
+    for (uint32_t tap = 0; tap < 3; ++tap) {
+      if (j < tap || (j - tap) % kStride != 0 || (j - tap) / kStride >= kDepthwiseRows) continue;
+#pragma unroll
+      for (uint32_t o = 0; o < kDepthwisePair; ++o) {
+#pragma unroll
+        for (uint32_t x = 0; x < 3; ++x) {
+#pragma unroll
+          for (uint32_t i = 0; i < kDepthwiseVector; ++i) {
+            float& sum = sums[(j - tap) / kStride][o][i];
+            sum = __fmaf_rn(read[o * kStride + x].x[i], weights[tap][x][i], sum);
+          }
+        }
+      }
+    }
+  }
+  const uint64_t target = s.output.Matrix(image, group);
+#pragma unroll
+  for (uint32_t r = 0; r < kDepthwiseRows; ++r) {
+#pragma unroll
+    for (uint32_t o = 0; o < kDepthwisePair; ++o) {
+      const uint32_t column = run * kDepthwisePair + o;
+      if (first_row + r >= wy.output || column >= wx.output) continue;
+      NumberVector result;
+#pragma unroll
+      for (uint32_t i = 0; i < kDepthwiseVector; ++i) result.x[i] = sums[r][o][i] + bias[i];
+      const uint64_t at = target + (first_row + r) * s.output.spatial[kY] + column * s.output.spatial[kX];
+      if (p.half_output) {
+        StoreVector(result, static_cast<__half*>(p.output) + at);
+      } else {
+        StoreVector(result, static_cast<float*>(p.output) + at);
+      }
     }
   }
 }

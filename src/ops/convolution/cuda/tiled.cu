@@ -6,7 +6,7 @@
 #include "kernel/composite.h"
 #include "ops/common/cuda_chain.cuh"
 #include "ops/convolution/cuda/activation.h"
-#include "ops/convolution/cuda/depthwise_rows.cuh"
+#include "ops/convolution/cuda/depthwise.cuh"
 #include "ops/operator_table.h"
 
 namespace anydml {
@@ -74,22 +74,17 @@ class ConvolutionTiled final : public CompositeKernel {
     const uint64_t elements = problem.shape.Elements();
     if (depthwise) {
       p.shape.plan.splits = 1;
-      three_taps_ = HasThreeTaps(problem.shape);
-      p.runs = FastDivisor((p.shape.windows[kMaxSpatial - 1].output + kDepthwiseRun - 1) / kDepthwiseRun);
+      p.threads = DepthwiseThreads(problem.shape);
+      blocks_ = (p.threads + kTileThreads - 1) / kTileThreads;
+      if (way_ == DepthwiseWay::kPlanes) {
+        blocks_ = (problem.shape.Matrices() + p.planes - 1) / p.planes;
+        const ConvolutionWindow &y = problem.shape.windows[1], &x = problem.shape.windows[2];
+        shared_bytes_ = p.planes * y.input * x.input * (half_ ? 2 : 4) + 16;
+      }
+    } else {
+      blocks_ = p.shape.plan.tiles;
     }
-    uint64_t threads =
-        three_taps_ ? elements / p.shape.windows[kMaxSpatial - 1].output * p.runs.divisor() : elements;
-    if (depthwise && HasDepthwiseRows(problem.shape)) {
-      in_vectors_ = true;
-      const uint32_t rows = p.shape.windows[kMaxSpatial - 2].output;
-      p.bands = FastDivisor((rows + kDepthwiseRows - 1) / kDepthwiseRows);
-      p.channels = FastDivisor(p.shape.output_channels);
-      p.groups = FastDivisor(p.shape.inner);
-      threads = threads / rows * p.bands.divisor();
-    }
-    p.threads = threads;
-    blocks_ = std::min<uint64_t>(depthwise ? (threads + kTileThreads - 1) / kTileThreads : p.shape.plan.tiles,
-                                 uint64_t{1} << 30);
+    blocks_ = std::min<uint64_t>(blocks_, uint64_t{1} << 30);
     add_blocks_ = std::min<uint64_t>((elements + kTileThreads - 1) / kTileThreads, 65536);
     if (splits() > 1) parts_ = AddScratch("sums of parts", splits() * elements * sizeof(float));
   }
@@ -99,7 +94,7 @@ class ConvolutionTiled final : public CompositeKernel {
     if (problem.activation.instructions.empty()) return {};
     if (half_) {
       // The activation is of the sums before they are rounded.
-      common_.shape.output = PackedOutput(problem.shape);
+      common_.shape.output = PackedOutput(problem.shape, way_ == DepthwiseWay::kVectors);
       common_.half_output = false;
       sums_ = AddScratch("sums", problem.shape.Elements() * sizeof(float));
     }
@@ -121,7 +116,7 @@ class ConvolutionTiled final : public CompositeKernel {
     p.output = sums.data;
     if (splits() > 1) p.parts = parts_.In<float>(arguments.temporary);
     KernelChain chain(arguments.stream);
-    chain.Launch(half_ ? Find<__half>() : Find<float>(), blocks_, kTileThreads, p);
+    chain.Launch(Find(), blocks_, kTileThreads, p, shared_bytes_);
     if (splits() > 1) chain.Launch(half_ ? AddParts<__half> : AddParts<float>, add_blocks_, kTileThreads, p);
     if (!has_activation_) return {};
     KernelArguments part = arguments;
@@ -130,25 +125,48 @@ class ConvolutionTiled final : public CompositeKernel {
   }
 
  private:
-  using Function = void (*)(Parameters);
-
+  ConvolutionFunction Find() const {
+    if (depthwise_) return FindDepthwise(way_, half_, common_.shape.windows[kMaxSpatial - 1].stride);
+    return half_ ? FindTiled<__half>() : FindTiled<float>();
+  }
   template <typename T>
-  Function Find() const {
-    const uint32_t stride = common_.shape.windows[kMaxSpatial - 1].stride;
-    if (in_vectors_) return stride == 1 ? DepthwiseRows<T, 1> : DepthwiseRows<T, 2>;
-    if (three_taps_) return stride == 1 ? DepthwiseThree<T, 1> : DepthwiseThree<T, 2>;
-    if (depthwise_) return Depthwise<T>;
+  ConvolutionFunction FindTiled() const {
     const uint32_t tile = common_.shape.plan.tile;
     return tile == 128 ? Convolve<T, 128> : tile == 64 ? Convolve<T, 64> : Convolve<T, 32>;
+  }
+
+  // Decides about the way, too.
+  uint64_t DepthwiseThreads(const ConvolutionShape& shape) {
+    Parameters& p = common_;
+    const uint32_t columns = shape.windows[kMaxSpatial - 1].output;
+    const uint32_t rows = shape.windows[kMaxSpatial - 2].output;
+    p.planes = DepthwisePlaneCount(shape, half_ ? 2 : 4);
+    way_ = HasDepthwiseVectors(shape) ? DepthwiseWay::kVectors
+           : p.planes != 0            ? DepthwiseWay::kPlanes
+           : HasDepthwiseRows(shape)  ? DepthwiseWay::kRows
+           : HasThreeTaps(shape)      ? DepthwiseWay::kThreeTaps
+                                      : DepthwiseWay::kAny;
+    if (way_ == DepthwiseWay::kAny) return shape.Elements();
+    const uint32_t run = way_ == DepthwiseWay::kVectors ? kDepthwisePair : kDepthwiseRun;
+    p.runs = FastDivisor((columns + run - 1) / run);
+    const uint64_t planes = shape.Elements() / columns / rows, runs = p.runs.divisor();
+    if (way_ == DepthwiseWay::kThreeTaps) return planes * rows * runs;
+    p.bands = FastDivisor((rows + kDepthwiseRows - 1) / kDepthwiseRows);
+    p.channels = FastDivisor(p.shape.output_channels);
+    p.groups = FastDivisor(p.shape.inner);
+    const uint64_t threads = planes * p.bands.divisor() * runs;
+    if (way_ != DepthwiseWay::kVectors) return threads;
+    p.groups = FastDivisor(p.shape.inner / kDepthwiseVector);
+    return threads / kDepthwiseVector;
   }
 
   uint32_t splits() const { return common_.shape.plan.splits; }
 
   bool half_, has_bias_, depthwise_;
-  bool three_taps_ = false;  // and a stride of 1 or 2, along the last dimension
-  bool in_vectors_ = false;  // and rows of whole vectors
-  Parameters common_{};      // but for addresses
+  DepthwiseWay way_ = DepthwiseWay::kAny;
+  Parameters common_{};  // but for addresses
   uint64_t blocks_, add_blocks_;
+  uint32_t shared_bytes_ = 0;
   ScratchLayout::Piece parts_, sums_;
   bool has_activation_ = false;
   uint32_t activation_ = 0;

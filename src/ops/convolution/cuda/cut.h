@@ -1,0 +1,48 @@
+// How a product is cut into blocks for a device.
+#pragma once
+
+#include <cstdint>
+
+namespace anydml {
+
+constexpr uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+// With a rough count of the cycles that it takes then.
+struct Cut {
+  double cycles = -1;
+  uint64_t row_tiles = 0, column_tiles = 0;
+  uint32_t splits = 1;
+  uint64_t per_split = 0;  // of the parts into which steps may be cut
+};
+
+// What is the product's own; `steps` in parts that are not cut.
+struct CutProblem {
+  uint64_t rows, columns, groups;
+  uint64_t parts, steps_per_part, least_parts;
+  uint32_t multiprocessors;
+};
+
+// The best number of splits for tiles of a kernel that does `rate` multiplications a cycle.
+inline Cut CutFor(const CutProblem& p, uint32_t tile_rows, uint32_t tile_columns, double rate) {
+  constexpr uint64_t kMostSplits = 32;
+  constexpr double kStartCycles = 2000, kSecondKernelCycles = 4000, kBytesPerCycle = 1500;
+  Cut best;
+  const uint64_t down = DivideUp(p.rows, tile_rows), across = DivideUp(p.columns, tile_columns);
+  for (uint64_t s = 1; s == 1 || (s <= kMostSplits && p.parts / s >= p.least_parts); ++s) {
+    const uint64_t each = DivideUp(p.parts, s), splits = DivideUp(p.parts, each);
+    const uint64_t turns = DivideUp(down * across * p.groups * splits, p.multiprocessors);
+    // Blocks of a multiprocessor hide each other's waiting.
+    const double slow = turns == 1 ? 1.4 : turns == 2 ? 1.15 : 1.0;
+    double cycles = static_cast<double>(turns * each * p.steps_per_part) * tile_rows * tile_columns / rate;
+    cycles = cycles * slow + kStartCycles;
+    if (splits > 1) {
+      const auto sums = static_cast<double>(p.rows * p.columns * p.groups * splits);
+      cycles += kSecondKernelCycles + sums * 2 * sizeof(float) / kBytesPerCycle;
+    }
+    if (best.cycles >= 0 && cycles >= best.cycles) continue;
+    best = {cycles, down, across, static_cast<uint32_t>(splits), each};
+  }
+  return best;
+}
+
+}  // namespace anydml

@@ -1,0 +1,98 @@
+// Where the operands of a product of windows with filters are, and in which units they are moved.
+#pragma once
+
+#include "ops/common/cuda_copies.cuh"
+#include "ops/common/cuda_units.cuh"
+#include "ops/convolution/cuda/cut.h"
+#include "ops/convolution/problem.h"
+
+namespace anydml {
+
+inline constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of an operand, so that 32 bits hold offsets
+
+// The largest unit in which neighbours in `target` can be stored.
+inline uint32_t StoreUnit(const ConvolutionShape& shape, const ConvolutionTensor& target, bool by_channels,
+                          uint32_t element_bytes) {
+  uint64_t elements = target.offset;
+  const auto add = [&](uint64_t size, uint64_t stride) {
+    if (size > 1) elements |= stride;
+  };
+  add(shape.outer[0], target.outer[0]);
+  add(shape.outer[1], target.outer[1]);
+  if (by_channels) {
+    elements |= shape.output_channels;
+    for (uint32_t d = 0; d < kMaxSpatial; ++d) add(shape.windows[d].output, target.spatial[d]);
+  } else {
+    elements |= shape.Positions();
+    add(shape.output_channels, target.channel);
+    uint64_t stride = 1;
+    for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].output) {
+      if (shape.windows[d].output > 1 && target.spatial[d] != stride) return element_bytes;
+    }
+  }
+  return LargestUnit(elements * element_bytes);
+}
+
+inline uint32_t UnitOf(DataType type) { return 16 / (BitSize(type) / 8); }
+inline uint64_t PaddedChannels(const ConvolutionProblem& problem) {
+  const uint64_t unit = UnitOf(problem.type);
+  return DivideUp(problem.shape.input_channels, unit) * unit;
+}
+
+// Whether 31 bits hold all offsets in the input.
+inline bool IsNear(const ConvolutionShape& s) {
+  uint64_t last = s.input.offset;
+  const auto add = [&](uint64_t size, uint64_t stride) { last += (size - 1) * stride; };
+  add(s.outer[0], s.input.outer[0]);
+  add(s.outer[1], s.input.outer[1]);
+  add(s.input_channels, s.input.channel);
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) add(s.windows[d].input, s.input.spatial[d]);
+  return last < kMostElements;
+}
+
+// Whether a window's units can be read where they are.
+inline bool HasUnits(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  uint64_t elements = s.input_channels | s.input.offset;
+  const auto add = [&](uint64_t size, uint64_t stride) {
+    if (size > 1) elements |= stride;
+  };
+  add(s.outer[0], s.input.outer[0]);
+  add(s.outer[1], s.input.outer[1]);
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) add(s.windows[d].input, s.input.spatial[d]);
+  return s.input.channel == 1 && elements % UnitOf(problem.type) == 0 && IsNear(s);
+}
+
+inline bool HasFilterRows(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  const ConvolutionTensor& f = s.filter;
+  const uint64_t elements = s.input_channels | f.offset | (s.output_channels > 1 ? f.output_channel : 0) |
+                            (s.outer[1] > 1 ? f.outer[1] : 0);
+  return s.Taps() == 1 && f.channel == 1 && elements % UnitOf(problem.type) == 0 &&
+         f.output_channel * s.output_channels < kMostElements;
+}
+
+// Images with their channels as neighbours: [image][positions][group][padded channel].
+inline ConvolutionTensor PackedInput(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  ConvolutionTensor packed;
+  packed.channel = 1;
+  packed.outer[1] = PaddedChannels(problem);
+  uint64_t stride = packed.outer[1] * s.outer[1];
+  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= s.windows[d].input) packed.spatial[d] = stride;
+  packed.outer[0] = stride;
+  return packed;
+}
+
+inline LoopNest<2> InputNest(const ConvolutionShape& s, const ConvolutionTensor& to) {
+  LoopNest<2> nest;
+  nest.Append(s.outer[0], {s.input.outer[0], to.outer[0]});
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    nest.Append(s.windows[d].input, {s.input.spatial[d], to.spatial[d]});
+  }
+  nest.Append(s.outer[1], {s.input.outer[1], to.outer[1]});
+  nest.Append(s.input_channels, {s.input.channel, to.channel});
+  return SortedByStride(nest, DeviceCopy::kTo);
+}
+
+}  // namespace anydml
