@@ -5,7 +5,6 @@
 
 #include <DirectML.h>
 
-#include "graph/graph.h"
 #include "kernel/scratch_layout.h"
 
 namespace anydml::dml {
@@ -121,9 +120,11 @@ Status CompileGraphProgram(GraphDescription description, const LowerContext& con
                        .ignored = !output.connected});
   }
   LoweredOperator lowered;
-  ANYDML_RETURN_IF_ERROR(LowerGraph(std::move(graph), context, without, &lowered));
+  std::vector<GraphStep> steps;
+  ANYDML_RETURN_IF_ERROR(LowerGraph(std::move(graph), context, without, &lowered, &steps));
   ANYDML_RETURN_IF_ERROR(
       MakeProgram("the graph", std::move(inputs), std::move(outputs), std::move(lowered), out));
+  (*out)->steps = std::move(steps);
   (*out)->volatile_descriptors = (context.execution_flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) != 0;
   return {};
 }

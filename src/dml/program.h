@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "graph/description.h"
+#include "graph/graph.h"
 #include "ops/operator.h"
 
 namespace anydml::dml {
@@ -37,6 +37,7 @@ struct Program {
   uint64_t kernel_persistent_bytes = 0;
   uint64_t persistent_bytes = 0;
   bool volatile_descriptors = false;
+  std::vector<GraphStep> steps;  // of a graph, for people
   // Set on the queue's thread by the one initialisation that is allowed.
   std::atomic<bool> initialized{false};
 };

@@ -14,8 +14,8 @@ constexpr Option kCommonOptions[] = {
 
 std::span<const Command* const> AllCommands() {
   static constexpr const Command* kCommands[] = {
-      &kRunCommand,       &kOpCommand,       &kCheckCommand,      &kConformanceCommand, &kBenchCommand,
-      &kOperatorsCommand, &kAdaptersCommand, &kCompletionCommand, &kManCommand};
+      &kRunCommand,   &kOpCommand,        &kCheckCommand,    &kGraphCommand,      &kConformanceCommand,
+      &kBenchCommand, &kOperatorsCommand, &kAdaptersCommand, &kCompletionCommand, &kManCommand};
   return kCommands;
 }
 

@@ -42,6 +42,20 @@ struct CompiledOperator {
   std::string explanation;                            // as in RunResult
 };
 
+// A graph to be compiled: operators, their names, and edges between them.
+struct GraphPlan {
+  struct Node {
+    const DML_OPERATOR_DESC* desc;
+    const char* name;  // null: none
+  };
+  uint32_t input_count = 0;
+  uint32_t output_count = 0;
+  std::vector<Node> nodes;
+  std::vector<DML_INPUT_GRAPH_EDGE_DESC> input_edges;
+  std::vector<DML_OUTPUT_GRAPH_EDGE_DESC> output_edges;
+  std::vector<DML_INTERMEDIATE_GRAPH_EDGE_DESC> intermediate_edges;
+};
+
 // A closed command list with all that it uses, to be executed as often as one likes.
 struct RecordedList {
   Microsoft::WRL::ComPtr<ID3D12CommandAllocator> allocator;
@@ -86,6 +100,8 @@ class Session {
   Status CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<bool>& inputs,
                         const std::vector<bool>& outputs, DML_EXECUTION_FLAGS flags,
                         std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
+  // Any graph, not initialised yet.
+  Status CompileGraph(const GraphPlan& plan, DML_EXECUTION_FLAGS flags, CompiledOperator* out);
   Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
                 std::span<const DML_BUFFER_BINDING> outputs);
   // Executes what was recorded; `data_error` as in RunResult.
