@@ -76,8 +76,8 @@ struct Graph {
   std::vector<std::string> log;  // what passes did, a line each, for people
 };
 
-// Checks everything about the description that its nodes do not know alone; sentences begin with the node
-// or the edge.
+// Checks everything about the description that its nodes do not know alone (checked_graph.h); sentences begin
+// with the node or the edge.
 Status BuildGraph(GraphDescription description, Graph* graph);
 
 // A part of BuildGraph (present.cc).
