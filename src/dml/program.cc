@@ -98,9 +98,11 @@ Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, 
 }
 
 Status CompileGraphProgram(GraphDescription description, const LowerContext& context,
-                           std::string_view without, std::shared_ptr<Program>* out) {
+                           std::string_view without, std::shared_ptr<Program>* out,
+                           std::vector<std::string>* warnings) {
   Graph graph;
   ANYDML_RETURN_IF_ERROR(BuildGraph(std::move(description), &graph));
+  *warnings = std::move(graph.warnings);
   std::vector<TensorSlot> inputs, outputs;
   for (const GraphInput& input : graph.inputs) {
     inputs.push_back({.name = StrCat("graph input ", inputs.size()),

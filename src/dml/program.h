@@ -55,8 +55,10 @@ Status MakeProgram(const OperatorDesc& desc, LoweredOperator lowered, std::share
 Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerContext& context,
                       std::shared_ptr<Program>* out);
 
-// The same for a graph, which is checked here. `without`: see LowerGraph.
+// The same for a graph, which is checked here. `without`: see LowerGraph. `warnings`: of a graph that is
+// right, for a debug layer.
 Status CompileGraphProgram(GraphDescription description, const LowerContext& context,
-                           std::string_view without, std::shared_ptr<Program>* out);
+                           std::string_view without, std::shared_ptr<Program>* out,
+                           std::vector<std::string>* warnings);
 
 }  // namespace anydml::dml

@@ -143,6 +143,7 @@ Status BuildGraph(GraphDescription description, Graph* graph) {
   CheckedGraph checked;
   checked.description = std::move(description);
   ANYDML_RETURN_IF_ERROR(CheckGraph(&checked));
+  graph->warnings = FindWarnings(checked);
   Builder(std::move(checked), graph).Build();
   return ConnectPresentOutputs(graph);
 }

@@ -36,6 +36,9 @@ struct CheckedGraph {
 // Checks everything that the nodes do not know alone. `out` has the description.
 Status CheckGraph(CheckedGraph* out);
 
+// What a debug layer says of it: constants that nobody reads, nodes of the same name.
+std::vector<std::string> FindWarnings(const CheckedGraph& graph);
+
 // A part of CheckGraph (order.cc): cycles, and nodes that lead nowhere.
 Status OrderNodes(CheckedGraph* graph);
 

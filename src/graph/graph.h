@@ -74,6 +74,7 @@ struct Graph {
   std::vector<GraphValue> values;
   std::vector<GraphNode> nodes;  // in an order in which they can run
   std::vector<std::string> log;  // what passes did, a line each, for people
+  std::vector<std::string> warnings;
 };
 
 // Checks everything about the description that its nodes do not know alone (checked_graph.h); sentences begin

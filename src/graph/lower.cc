@@ -60,6 +60,7 @@ class Lowering {
     ShareInPlace();
     PlanTemporary();
     LayOutPersistent();
+    ANYDML_RETURN_IF_ERROR(CheckMemory());
     FindGraphInPlace(out);
     if (steps != nullptr) *steps = DescribeSteps();
     Finish(out);
@@ -86,6 +87,7 @@ class Lowering {
   bool MayShare(uint32_t step, uint32_t input, uint32_t output) const;
   void PlanTemporary();
   void LayOutPersistent();
+  Status CheckMemory() const;
   void FindGraphInPlace(LoweredOperator* out) const;
   bool MayReplace(uint32_t input_value, uint32_t output_value) const;
   std::vector<GraphStep> DescribeSteps() const;
@@ -207,6 +209,18 @@ void Lowering::LayOutPersistent() {
     }
   }
   layout_.persistent_bytes = persistent.bytes();
+}
+
+// What was laid out saturates.
+Status Lowering::CheckMemory() const {
+  constexpr uint64_t kMost = UINT64_MAX - kScratchAlignment;
+  if (layout_.temporary_bytes > kMost) {
+    return Status(Code::kOutOfMemory, "the intermediate tensors need more than 2^64 bytes at once");
+  }
+  if (layout_.persistent_bytes > kMost) {
+    return Status(Code::kOutOfMemory, "the constants and the nodes need more than 2^64 persistent bytes");
+  }
+  return {};
 }
 
 // Whether the graph output may be bound to the bytes of the graph input: whoever reads the input does so

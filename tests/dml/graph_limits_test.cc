@@ -1,4 +1,4 @@
-// Graphs that are large.
+// Graphs that are large, that need too much, or that come too early.
 #include <chrono>
 
 #include "dml/graph_test.h"
@@ -7,6 +7,43 @@ namespace anydml::test {
 namespace {
 
 class GraphLimitsTest : public GraphTest {};
+
+TEST_F(GraphLimitsTest, FeatureLevel) {
+  ScopedEnv level("ANYDML_FEATURE_LEVEL", "2.0");
+  GraphBuilder graph;
+  const UINT scale = graph.Operator(Scale({1, 1, 1, 4}, 2, 0));
+  graph.Input(0, scale, 0).Output(scale, 0, 0);
+  ComPtr<IDMLCompiledOperator> compiled;
+  ExpectFailure(graph.TryCompile(h().dml(), &compiled), E_INVALIDARG,
+                "CompileGraph: graphs need feature level 2.1; the device has 2.0");
+}
+
+// Two tensors of 2^63 bytes that are needed at once.
+TEST_F(GraphLimitsTest, MoreMemoryThanCanBeCounted) {
+  const UINT sizes[] = {1, 1, 2, 2};
+  const DML_BUFFER_TENSOR_DESC huge = {kFloat, DML_TENSOR_FLAG_NONE, 4, sizes, nullptr, uint64_t{1} << 63, 0};
+  const DML_TENSOR_DESC huge_tensor = {DML_TENSOR_TYPE_BUFFER, &huge};
+  const Tensor small(kFloat, {1, 1, 2, 2});
+  const DML_SCALE_BIAS twice = {2, 0};
+  const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC scale = {small.desc(), &huge_tensor, &twice};
+  const DML_GEMM_OPERATOR_DESC gemm = {&huge_tensor,
+                                       &huge_tensor,
+                                       nullptr,
+                                       small.desc(),
+                                       DML_MATRIX_TRANSFORM_NONE,
+                                       DML_MATRIX_TRANSFORM_NONE,
+                                       1,
+                                       0,
+                                       nullptr};
+  GraphBuilder graph;
+  const auto op = h().CreateOperator(DML_OPERATOR_ELEMENT_WISE_IDENTITY, &scale);
+  const UINT a = graph.Operator(op), b = graph.Operator(op);
+  const UINT product = graph.Operator(h().CreateOperator(DML_OPERATOR_GEMM, &gemm));
+  graph.Input(0, a, 0).Input(1, b, 0).Edge(a, 0, product, 0).Edge(b, 0, product, 1).Output(product, 0, 0);
+  ComPtr<IDMLCompiledOperator> compiled;
+  ExpectFailure(graph.TryCompile(h().dml(), &compiled), E_OUTOFMEMORY,
+                "CompileGraph: the intermediate tensors need more than 2^64 bytes at once");
+}
 
 // 3,000 times (x + transposed x) / 2, and 999 results of it side by side.
 TEST_F(GraphLimitsTest, TenThousandNodes) {
