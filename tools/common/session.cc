@@ -243,6 +243,7 @@ Status Session::Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOp
   IDMLCompiledOperator* operators[] = {op->compiled.Get()};
   ANYDML_RETURN_IF_ERROR(Check(dml_->CreateOperatorInitializer(1, operators, IID_PPV_ARGS(&initializer)),
                                "creating the operator initializer"));
+  keep_alive_.emplace_back(op->compiled);
   keep_alive_.emplace_back(initializer);
   ComPtr<IDMLBindingTable> table;
   ANYDML_RETURN_IF_ERROR(CreateTable(initializer.Get(), &table));
@@ -269,7 +270,6 @@ Status Session::Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags
   ANYDML_RETURN_IF_ERROR(Check(dml_->CreateOperator(&desc, IID_PPV_ARGS(&op)), "creating the operator"));
   ANYDML_RETURN_IF_ERROR(
       Check(dml_->CompileOperator(op.Get(), flags, IID_PPV_ARGS(&out->compiled)), "compiling the operator"));
-  keep_alive_.emplace_back(out->compiled);
   out->explanation = AnyDmlExplainImplementation(out->compiled.Get());
   return Initialize(owned, out);
 }
@@ -323,7 +323,6 @@ Status Session::CompileGraph(const GraphPlan& plan, DML_EXECUTION_FLAGS flags, C
   ANYDML_RETURN_IF_ERROR(Check(dml_.As(&device), "asking for IDMLDevice1"));
   ANYDML_RETURN_IF_ERROR(
       Check(device->CompileGraph(&graph, flags, IID_PPV_ARGS(&out->compiled)), "compiling the graph"));
-  keep_alive_.emplace_back(out->compiled);
   out->explanation = AnyDmlExplainImplementation(out->compiled.Get());
   return {};
 }

@@ -100,8 +100,9 @@ class Session {
   Status CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<bool>& inputs,
                         const std::vector<bool>& outputs, DML_EXECUTION_FLAGS flags,
                         std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
-  // Any graph, not initialised yet.
+  // Any graph; it is to be initialised, too.
   Status CompileGraph(const GraphPlan& plan, DML_EXECUTION_FLAGS flags, CompiledOperator* out);
+  Status Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* op);
   Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
                 std::span<const DML_BUFFER_BINDING> outputs);
   // Executes what was recorded; `data_error` as in RunResult.
@@ -137,7 +138,6 @@ class Session {
 
   Status CreateBuffer(D3D12_HEAP_TYPE heap, D3D12_RESOURCE_STATES state, uint64_t bytes,
                       ComPtr<ID3D12Resource>* out);
-  Status Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* op);
   Status CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table);
   Status ReserveDescriptors(uint32_t count);
   Status BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* table);
