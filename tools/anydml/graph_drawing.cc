@@ -88,7 +88,7 @@ class DotWriter {
   // Of what no step writes, and of graph outputs.
   std::string Ellipse(const DrawnTensor& tensor) {
     constexpr const char* kNames[] = {"none", "input", "output", "between", "constant"};
-    const std::string name = StrCat(prefix_, "_", kNames[static_cast<size_t>(tensor.kind)], tensor.index);
+    std::string name = StrCat(prefix_, "_", kNames[static_cast<size_t>(tensor.kind)], tensor.index);
     if (ellipses_.emplace(tensor.kind, tensor.index).second) {
       text_ += StrCat("    ", name, " [shape=ellipse, label=", Quoted(tensor.name), "];\n");
     }
