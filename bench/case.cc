@@ -60,6 +60,7 @@ Bytes ToBytes(const std::vector<T>& elements) {
 // What the elements of a kind of data are, by their position.
 float Element(const std::string& data, uint64_t i, uint64_t count, Random& random) {
   if (data == "normal") return random.Normal();
+  if (data == "small") return 0.03f * random.Normal();
   if (data == "positive") return static_cast<float>(0.5 + 3.5 * random.Uniform());
   if (data == "whole") return static_cast<float>(random.Below(2001)) - 1000.0f;
   if (data == "ascending") return static_cast<float>(i);
@@ -127,6 +128,44 @@ TensorDesc ParseTensor(const std::string& text, std::string* data) {
   return tensor;
 }
 
+// As if a graph were an operator, with any number of inputs.
+const OperatorSchema* GraphSchema() {
+  static constexpr FieldSchema kFields[] = {
+      {"InputTensors", FieldKind::kInput, FieldType::kTensorArray, false, 0, -1, nullptr},
+      {"OutputTensors", FieldKind::kOutput, FieldType::kTensorArray, false, 0, -1, nullptr}};
+  static constexpr OperatorSchema kSchema = {"GRAPH", 0, 0, 0, false, kFields, {}, {}, true, -1};
+  return &kSchema;
+}
+
+CaseNode ParseNode(const std::string& text, size_t first_weight) {
+  const std::vector<std::string> parts = Split(text, '/');
+  Words words;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const size_t equals = parts[i].find('=');
+    words[parts[i].substr(0, equals)] = parts[i].substr(equals + 1);
+  }
+  CaseNode node;
+  Check(tools::FindSchema(parts.at(0), &node.desc.schema));
+  for (const FieldSchema& field : node.desc.schema->fields) {
+    FieldValue& value = node.desc.fields.emplace_back();
+    const auto word = words.find(field.name);
+    if (field.kind == FieldKind::kAttribute) {
+      if (word != words.end()) Check(tools::ParseFieldValue(field, word->second, DataType::kUnknown, &value));
+      continue;
+    }
+    std::string& name = (field.kind == FieldKind::kInput ? node.inputs : node.outputs).emplace_back();
+    if (word == words.end()) continue;
+    const size_t at = word->second.find('@');
+    std::string data;
+    name = word->second.substr(0, at);
+    TensorDesc tensor = ParseTensor(word->second.substr(at + 1), &data);
+    tensor.owned_by_dml = name[0] == 'i' && std::stoul(name.substr(1)) >= first_weight;
+    value = tensor;
+  }
+  Check(tools::SetCounts(&node.desc));
+  return node;
+}
+
 template <typename Visit>
 void ForEachInput(const Case& c, Visit visit) {
   size_t position = 0;
@@ -167,7 +206,9 @@ Case ParseCase(const Words& words) {
   Case c;
   const auto op = words.find("op");
   if (op == words.end()) throw std::runtime_error("the request lacks op");
-  Check(tools::FindSchema(op->second, &c.desc.schema));
+  const bool is_graph = op->second == GraphSchema()->name;
+  c.desc.schema = GraphSchema();
+  if (!is_graph) Check(tools::FindSchema(op->second, &c.desc.schema));
   c.desc.fields.resize(c.desc.schema->fields.size());
   c.result_text = op->second;
   for (size_t i = 0; i < c.desc.fields.size(); ++i) {
@@ -198,6 +239,14 @@ Case ParseCase(const Words& words) {
     }
   }
   Check(tools::SetCounts(&c.desc));
+  if (is_graph) {
+    c.first_weight = Number(words, "first_weight", UINT32_MAX);
+    c.compiles = Number(words, "compiles", 0) != 0;
+    for (const std::string& node : Split(words.at("nodes"), '|')) {
+      c.nodes.push_back(ParseNode(node, c.first_weight));
+    }
+    c.result_text += " " + words.at("nodes");
+  }
   c.ulps = words.count("ulps") ? std::stod(words.at("ulps")) : 0;
   c.absolute = words.count("absolute") ? std::stod(words.at("absolute")) : 0;
   c.moved = words.count("moved") ? std::stoull(words.at("moved")) : 0;

@@ -16,11 +16,22 @@ namespace anydml::bench {
 using Bytes = std::vector<std::byte>;
 using Words = std::map<std::string, std::string>;  // a request's key=value pairs
 
-struct Case {
+// An operator of a graph. Its tensors are the case's inputs "i0", "i1"..., the output "o0", or have names of
+// their own.
+struct CaseNode {
   OperatorDesc desc;
-  std::vector<std::string> data;  // of the inputs, in binding order; see MakeElements
-  double ulps = 0;                // by which a result may differ from the true one; 0: rounded once
-  double absolute = 0;            // a difference that is none, either: sums of both signs may cancel
+  std::vector<std::string> inputs;  // in binding order; empty: absent
+  std::vector<std::string> outputs;
+};
+
+struct Case {
+  OperatorDesc desc;               // of a graph: its inputs and outputs
+  std::vector<CaseNode> nodes;     // of a graph
+  size_t first_weight = SIZE_MAX;  // the input from which on DirectML owns them
+  bool compiles = false;           // compiling the graph is what is timed
+  std::vector<std::string> data;   // of the inputs, in binding order; see MakeElements
+  double ulps = 0;                 // by which a result may differ from the true one; 0: rounded once
+  double absolute = 0;             // a difference that is none, either: sums of both signs may cancel
   bool in_place = false;
   uint32_t dispatches = 1;  // in one command list
   std::string floor;        // "" or, for latencies, what stands in for it
@@ -40,7 +51,8 @@ struct Case {
 
 // "op" names the operator. Its fields' names have their values: attributes as `anydml op` takes them,
 // tensors as TYPE:SIZES:STRIDES:DATA, where packed ones need no strides and outputs have no data. Those of an
-// array are separated by semicolons.
+// array are separated by semicolons. A graph's "op" is GRAPH, its tensors are InputTensors and OutputTensors,
+// and "nodes" has OPERATOR/FIELD=VALUE/... of each, separated by bars; the value of a tensor is NAME@TENSOR.
 // Throws std::runtime_error, as everything here does.
 Case ParseCase(const Words& words);
 

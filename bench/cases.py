@@ -234,11 +234,11 @@ def _latency(name, dispatches, floor):
     more = {"dispatches": dispatches, "floor": floor,
             "peers": ("onnxruntime", "onnxruntime-c", "onnxruntime-node")}
     yield scatter(name, (8,), 4, 1, groups=("scatter", "elementwise"), **more)
-    more.update(peers=more["peers"][:2], table="elementwise latency")
+    more.update(peers=more["peers"][:2], table="elementwise latency", groups=("elementwise", "graphs"))
     yield dataclasses.replace(elementwise("add", (8,), **more), name=f"elementwise-add-{name}")
 
 
-GROUPS = ("topk", "scatter", "elementwise", *CELLS)
+GROUPS = ("topk", "scatter", "elementwise", *CELLS, "graphs")
 
 
 def all_cases():

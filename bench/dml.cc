@@ -1,7 +1,10 @@
 #include "dml.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include <DirectML.h>
 #include <anydml.h>
@@ -56,6 +59,10 @@ struct DmlRun::State {
 
   const std::unique_ptr<tools::Session> session = CreateSession();
   tools::CompiledOperator op;
+  std::vector<CaseNode> nodes;     // of a graph
+  std::deque<tools::CDesc> descs;  // of the nodes
+  tools::GraphPlan plan;
+  bool compiles = false;
   std::vector<Set> sets;
   std::vector<uint64_t> output_bytes;
   tools::RecordedList list;
@@ -71,10 +78,48 @@ struct DmlRun::State {
 
   void AddSet(const Case& c, const Inputs& inputs) {
     Set& set = sets.emplace_back();
-    for (const Bytes& bytes : inputs) Upload(bytes, &set);
+    for (size_t i = 0; i < inputs.size(); ++i) Upload(i < c.first_weight ? inputs[i] : Bytes(), &set);
     for (const uint64_t bytes : output_bytes) {
       set.outputs.push_back(set.inputs[0]);
       if (!c.in_place) Check(session->Allocate((bytes + 3) & ~uint64_t{3}, &set.outputs.back()));
+    }
+  }
+
+  void CompileGraph(const Case& c, const Inputs& inputs) {
+    PlanGraph(c);
+    Check(session->CompileGraph(plan, DML_EXECUTION_FLAG_NONE, &op));
+    Set weights;
+    for (size_t i = 0; i < inputs.size(); ++i) Upload(i < c.first_weight ? Bytes() : inputs[i], &weights);
+    const bool any = c.first_weight < inputs.size();
+    Check(session->Initialize(any ? Bindings(weights.inputs) : std::vector<DML_BUFFER_BINDING>(), &op));
+    std::string ignored;
+    Check(session->Execute(&ignored));  // the weights' buffers are needed until then
+  }
+
+  void PlanGraph(const Case& c) {
+    plan.input_count = static_cast<UINT>(c.desc.inputs().size());
+    plan.output_count = static_cast<UINT>(c.desc.outputs().size());
+    std::map<std::string, std::pair<UINT, UINT>> written;  // node and output
+    nodes = c.nodes;
+    for (UINT n = 0; n < nodes.size(); ++n) {
+      const CaseNode& node = nodes[n];
+      plan.nodes.push_back({&descs.emplace_back(node.desc).get(), nullptr});
+      for (UINT t = 0; t < node.inputs.size(); ++t) {
+        const std::string& name = node.inputs[t];
+        if (name.empty()) continue;
+        if (name[0] == 'i') {
+          plan.input_edges.push_back({static_cast<UINT>(std::stoul(name.substr(1))), n, t, nullptr});
+        } else {
+          const auto [from, output] = written.at(name);
+          plan.intermediate_edges.push_back({from, output, n, t, nullptr});
+        }
+      }
+      for (UINT t = 0; t < node.outputs.size(); ++t) {
+        written[node.outputs[t]] = {n, t};
+        if (node.outputs[t][0] != 'o') continue;
+        plan.output_edges.push_back(
+            {n, t, static_cast<UINT>(std::stoul(node.outputs[t].substr(1))), nullptr});
+      }
     }
   }
 
@@ -86,8 +131,12 @@ DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implement
   if (!implementation.empty()) force.emplace("ANYDML_IMPLEMENTATION", implementation);
   state_ = std::make_unique<State>();
   State& s = *state_;
-  const tools::CDesc desc(c.desc);
-  Check(s.session->Compile(desc.get(), DML_EXECUTION_FLAG_NONE, {}, &s.op));
+  if (c.nodes.empty()) {
+    const tools::CDesc desc(c.desc);
+    Check(s.session->Compile(desc.get(), DML_EXECUTION_FLAG_NONE, {}, &s.op));
+  } else {
+    s.CompileGraph(c, inputs);
+  }
   s.implementation = AnyDmlGetImplementation(s.op.compiled.Get());
   for (const TensorDesc* output : c.desc.outputs()) s.output_bytes.push_back(DataBytes(*output));
   for (uint32_t i = 0; i < std::max(copies, 1u); ++i) s.AddSet(c, inputs);
@@ -98,6 +147,8 @@ DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implement
     s.Dispatch(s.sets[0]);
   }
   Check(s.session->EndList(&s.list));
+  s.compiles = c.compiles;
+  if (s.compiles) Check(s.session->Execute(s.list));  // runs will not
 }
 
 DmlRun::~DmlRun() = default;
@@ -114,7 +165,11 @@ std::vector<double> DmlRun::TimeOnDevice(uint32_t count, uint32_t warm) {
   return times;
 }
 
-void DmlRun::Run() { Check(state_->session->Execute(state_->list)); }
+void DmlRun::Run() {
+  if (!state_->compiles) return Check(state_->session->Execute(state_->list));
+  tools::CompiledOperator compiled;
+  Check(state_->session->CompileGraph(state_->plan, DML_EXECUTION_FLAG_NONE, &compiled));
+}
 
 std::vector<Bytes> DmlRun::ReadOutputs() {
   std::vector<Bytes> outputs(state_->output_bytes.size());

@@ -16,7 +16,8 @@ class DmlRun {
   DmlRun(const Case& c, const Inputs& inputs, const std::string& implementation, uint32_t copies = 1);
   ~DmlRun();
 
-  // Submits the list, signals the fence and waits for it.
+  // Submits the list, signals the fence and waits for it; of cases that only compile: creates the operators
+  // and compiles the graph.
   void Run();
   // Runs a list with a dispatch on every copy of the buffers, so that what one leaves in the
   // cache helps no other. Milliseconds per dispatch by the device's timestamps, `count` times.

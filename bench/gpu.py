@@ -18,10 +18,11 @@ import time
 
 import torch
 
+import graphs
 import report
 import run
 from cases import GROUPS, Case, cell, elementwise, scatter, top_k
-from tensor import Tensor, file_of
+from tensor import LETTERS, Tensor, file_of
 
 # All copies of a case's buffers together are larger than this: several times the L2 cache.
 ROTATED_BYTES = 256 << 20
@@ -99,6 +100,17 @@ def other_cases():
                     yield cell(group, name, few, type, target="5us")
 
 
+def graph_cases():
+    for type in ("float32", "float16"):
+        for length in (5, 20):
+            yield graphs.chain(length, 4096, 4096, type=type, ulps=0, absolute=0, target="1.3x")
+        for batch in (1, 32):
+            yield graphs.conv_bn_relu(batch, 64, 56, type, target="torch")
+            yield graphs.inverted_residual(batch, 24, 56, type, target="torch")
+            yield graphs.bottleneck(batch, 256, 56, type, target="torch")
+        yield graphs.transformer(128, 768, type, target="torch")
+
+
 def all_cases():
     million = 1000 * 1000
     shapes = [
@@ -133,7 +145,7 @@ def all_cases():
                       ("2^28-2^20-scalars", (1 << 28,), 1 << 20, 1, "1.1x"),
                       ("2^20x256-2^18-rows", (1 << 20, 256), 1 << 18, 1, "1.15x"))]
     cases.append(scatter("8-4-scalars", (8,), 4, 1, target="25us end to end", **random))
-    return [*cases, *elementwise_cases(), *other_cases()]
+    return [*cases, *elementwise_cases(), *other_cases(), *graph_cases()]
 
 
 def make_memory(tensor):
@@ -151,6 +163,8 @@ def make_memory(tensor):
     constants = {"equal": 1.5, "scale": 0.0625, "zero": 10, "nan": float("nan")}
     if data in constants:
         x = torch.full(sizes, constants[data], device="cuda")
+    elif data == "small":
+        x = 0.03 * torch.randn(sizes, device="cuda")
     elif data == "positive":
         x = 0.5 + 3.5 * torch.rand(sizes, device="cuda")
     elif data == "ascending":
@@ -192,8 +206,10 @@ class TorchCase:
         else:
             sets = zip(*(self.copies(memory, copies) for memory in memories))
             self.names = [self.operands(memories) for memories in sets]
-            self.functions = [eval(f"lambda: {case.torch or None}", {"torch": torch, **names}) for names in self.names]
-            self.call = lambda i: self.functions[i]()
+            function = eval(f"lambda {', '.join(self.names[0])}: {case.torch or None}", {"torch": torch})
+            if case.operator == "GRAPH":
+                function = torch.compile(function)
+            self.call = lambda i: function(**self.names[i])
 
     def __call__(self, i):
         return self.call(i)
@@ -205,7 +221,7 @@ class TorchCase:
     def operands(self, memories):
         """What the case's expressions name: a, b, c... and y."""
         names = {letter: torch.as_strided(memory, tensor.sizes, tensor.all_strides())
-                 for letter, memory, tensor in zip("abcdefgh", memories, self.case.inputs.values())}
+                 for letter, memory, tensor in zip(LETTERS, memories, self.case.inputs.values())}
         output = next(iter(self.case.outputs.values()))
         return {**names, "y": torch.empty(output.sizes, dtype=getattr(torch, output.type), device="cuda")}
 

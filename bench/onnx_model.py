@@ -1,6 +1,8 @@
-"""ONNX models of one node, written as protobuf bytes (no onnx package is needed)."""
+"""ONNX models, most of one node, written as protobuf bytes (no onnx package is needed)."""
 
 import struct
+
+from tensor import LETTERS
 
 TYPES = {"float32": 1, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10}
 OPSETS = {"Gelu": 20, "LayerNormalization": 17}  # 13 has the others
@@ -53,6 +55,13 @@ def _constant(name, type, value):
             + _bytes(9, struct.pack(f"<{len(numbers)}{formats[type]}", *numbers)))
 
 
+def _external(name, type, sizes, file):
+    """A tensor whose elements are in a file beside the model."""
+    location = _bytes(13, _bytes(1, "location") + _bytes(2, file))
+    return (b"".join(_number(1, size) for size in sizes) + _number(2, TYPES[type]) + _bytes(8, name) + location
+            + _number(14, 1))
+
+
 def _model(nodes, inputs, outputs, constants=(), opset=13):
     graph = b"".join(_bytes(1, node) for node in nodes) + _bytes(2, "bench")
     graph += b"".join(_bytes(5, constant) for constant in constants)
@@ -80,7 +89,7 @@ def one_node(operator, attributes=None, constants=(), squeezed="", *, inputs, ou
     There are no strides in ONNX: an input in another order is transposed by a node of its own, unless that is the
     operator. `squeezed` ones have no leading dimensions of 1 there."""
     nodes, values, names, tensors = [], [], [], []
-    for letter, tensor in zip("abcdefgh", inputs):
+    for letter, tensor in zip(LETTERS, inputs):
         order = tensor.permutation()
         names.append(letter)
         values.append(_value_info(letter, tensor.type, tensor.memory_sizes()))
@@ -101,3 +110,16 @@ def one_node(operator, attributes=None, constants=(), squeezed="", *, inputs, ou
             tensors.append(_constant(names[-1], type, value))
     nodes.append(_node(operator, names, ("y",), attributes or {}))
     return _model(nodes, values, [_value_info("y", output.type, output.sizes)], tensors, OPSETS.get(operator, 13))
+
+
+def graph(nodes, inputs, weights, constants, output):
+    """Nodes are (operator, inputs, output, attributes), inputs (name, tensor), weights (name, type, sizes, file),
+    constants (name, type, value), the output (name, tensor); it is y outside."""
+    last, tensor = output
+    rename = {last: "y"}
+    parts = [_node(operator, [rename.get(name, name) for name in names], (rename.get(result, result),), attributes)
+             for operator, names, result, attributes in nodes]
+    opset = max([13, *(OPSETS.get(operator, 13) for operator, *_ in nodes)])
+    tensors = [*(_external(*weight) for weight in weights), *(_constant(*constant) for constant in constants)]
+    return _model(parts, [_value_info(name, tensor.type, tensor.sizes) for name, tensor in inputs],
+                  [_value_info("y", tensor.type, tensor.sizes)], tensors, opset)

@@ -8,10 +8,7 @@ import urllib.parse
 
 import numpy as np
 
-from tensor import file_of, tensors_of
-
-
-LETTERS = "abcdefgh"
+from tensor import LETTERS, file_of, tensors_of
 
 
 def parse(line):
@@ -68,7 +65,9 @@ def onnx_tensors(words):
         result = outputs["OutputIndexTensor"].sizes
         x = read("InputTensor", inputs["InputTensor"])
         return {"x": x}, {"v": np.zeros(result, x.dtype), "i": np.zeros(result, np.int64)}
-    return ({letter: read(field, tensor) for letter, (field, tensor) in zip(LETTERS, inputs.items())},
+    # Weights are in the model.
+    fed = list(zip(LETTERS, inputs.items()))[:int(words.get("first_weight", len(inputs)))]
+    return ({letter: read(field, tensor) for letter, (field, tensor) in fed},
             {"y": np.zeros(tensor.sizes, tensor.type) for tensor in outputs.values()})
 
 

@@ -23,6 +23,7 @@ import time
 import urllib.parse
 
 import cases as case_list
+import graphs
 import report
 
 BENCH = pathlib.Path(__file__).resolve().parent
@@ -319,7 +320,8 @@ def parse_arguments():
 
 
 def choose_cases(options):
-    chosen = [case for case in case_list.all_cases() if options.group in (None, *case.groups)]
+    every = [*case_list.all_cases(), *graphs.all_cases()]
+    chosen = [case for case in every if options.group in (None, *case.groups)]
     if options.filter:
         return [case for case in chosen if options.pattern.search(case.name)]
     chosen = [case for case in chosen if not case.tiny]

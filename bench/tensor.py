@@ -2,6 +2,7 @@
 
 import dataclasses
 
+LETTERS = "abcdefghijklmnopqrstuvwx"  # what expressions and models call a case's inputs; y is the output
 BITS = {"float32": 32, "float16": 16, "int64": 64, "int32": 32, "uint32": 32, "int8": 8, "uint8": 8, "bool": 8}
 
 

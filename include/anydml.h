@@ -88,8 +88,42 @@ ANYDML_API const char* AnyDmlGetImplementations(uint32_t operator_type);
 ANYDML_API const char* AnyDmlGetImplementation(struct IDMLCompiledOperator* op);
 
 /* The implementations that were considered for `op`, one per line in order of
- * preference, each with "yes" or the reason why not. Valid as long as `op`. */
+ * preference, each with "yes" or the reason why not. Of a graph: what was folded
+ * and fused, the memory that is reused, and each step's implementation. Valid as
+ * long as `op`. */
 ANYDML_API const char* AnyDmlExplainImplementation(struct IDMLCompiledOperator* op);
+
+/* A step of a compiled graph: one or several of its nodes, or a part of one. */
+typedef struct AnyDmlStep {
+  const char* Name;           /* of the nodes: node 0 "conv" (CONVOLUTION) + ... */
+  const char* Implementation; /* that was chosen for it, for example "cpu.tiles" */
+  uint32_t InputCount;
+  uint32_t OutputCount;
+} AnyDmlStep;
+
+/* Where a tensor of a step is. */
+enum {
+  ANYDML_PLACE_NONE = 0,      /* an optional tensor that is absent */
+  ANYDML_PLACE_INPUT = 1,     /* a graph input */
+  ANYDML_PLACE_OUTPUT = 2,    /* a graph output; later steps may read it there */
+  ANYDML_PLACE_TEMPORARY = 3, /* between steps only */
+  ANYDML_PLACE_CONSTANT = 4   /* known when the graph was compiled */
+};
+
+typedef struct AnyDmlStepTensor {
+  uint32_t Place; /* ANYDML_PLACE_... */
+  uint32_t Index; /* of the graph input or output; otherwise a number that is this tensor's alone */
+  uint64_t Bytes;
+} AnyDmlStepTensor;
+
+/* The steps that `op` runs one after the other, if CompileGraph made it: what is left of the
+ * nodes once they are folded and fused. AnyDmlExplainImplementation says what was done. The
+ * count is 0 for other operators. Of a step's tensors the inputs come first, then the outputs.
+ * Both functions return S_OK or E_INVALIDARG; strings are valid as long as `op`. */
+ANYDML_API uint32_t AnyDmlGetStepCount(struct IDMLCompiledOperator* op);
+ANYDML_API int32_t AnyDmlGetStep(struct IDMLCompiledOperator* op, uint32_t step, AnyDmlStep* out);
+ANYDML_API int32_t AnyDmlGetStepTensor(struct IDMLCompiledOperator* op, uint32_t step, uint32_t tensor,
+                                       AnyDmlStepTensor* out);
 
 /* Whether `op` may have this input and this output, counted in binding order, bound to
  * the identical region (1), or not (0). */

@@ -16,6 +16,27 @@ const anydml::dml::Program* ProgramOf(IDMLCompiledOperator* op) {
   return compiled != nullptr ? compiled->program().get() : nullptr;
 }
 
+const anydml::GraphStep* StepOf(IDMLCompiledOperator* op, uint32_t step) {
+  const auto* program = ProgramOf(op);
+  return program != nullptr && step < program->steps.size() ? &program->steps[step] : nullptr;
+}
+
+uint32_t PlaceOf(const anydml::GraphStep::Tensor& tensor) {
+  using Home = anydml::GraphValue::Home;
+  if (!tensor.present) return ANYDML_PLACE_NONE;
+  switch (tensor.home) {
+    case Home::kInput:
+      return ANYDML_PLACE_INPUT;
+    case Home::kOutput:
+      return ANYDML_PLACE_OUTPUT;
+    case Home::kConstant:
+      return ANYDML_PLACE_CONSTANT;
+    case Home::kTemporary:
+      return ANYDML_PLACE_TEMPORARY;
+  }
+  return ANYDML_PLACE_NONE;
+}
+
 HRESULT Fail(const char* what) {
   anydml::ReportError(anydml::StrCat("AnyDmlCreateBufferFromMemory: ", what));
   return E_INVALIDARG;
@@ -39,6 +60,29 @@ const char* AnyDmlGetImplementation(IDMLCompiledOperator* op) {
 const char* AnyDmlExplainImplementation(IDMLCompiledOperator* op) {
   const auto* program = ProgramOf(op);
   return program != nullptr ? program->lowered.explanation.c_str() : "";
+}
+
+uint32_t AnyDmlGetStepCount(IDMLCompiledOperator* op) {
+  const auto* program = ProgramOf(op);
+  return program != nullptr ? static_cast<uint32_t>(program->steps.size()) : 0;
+}
+
+int32_t AnyDmlGetStep(IDMLCompiledOperator* op, uint32_t step, AnyDmlStep* out) {
+  const anydml::GraphStep* const found = StepOf(op, step);
+  if (found == nullptr || out == nullptr) return E_INVALIDARG;
+  *out = {found->name.c_str(), found->implementation.c_str(), static_cast<uint32_t>(found->inputs.size()),
+          static_cast<uint32_t>(found->outputs.size())};
+  return S_OK;
+}
+
+int32_t AnyDmlGetStepTensor(IDMLCompiledOperator* op, uint32_t step, uint32_t tensor, AnyDmlStepTensor* out) {
+  const anydml::GraphStep* const found = StepOf(op, step);
+  if (found == nullptr || out == nullptr) return E_INVALIDARG;
+  const size_t inputs = found->inputs.size();
+  if (tensor >= inputs + found->outputs.size()) return E_INVALIDARG;
+  const auto& described = tensor < inputs ? found->inputs[tensor] : found->outputs[tensor - inputs];
+  *out = {PlaceOf(described), described.index, described.bytes};
+  return S_OK;
 }
 
 int32_t AnyDmlMayRunInPlace(IDMLCompiledOperator* op, uint32_t input, uint32_t output) {

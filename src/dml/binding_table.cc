@@ -153,9 +153,12 @@ Status BindingTable::Bind(const char* method, bool outputs, UINT count, const DM
   for (UINT i = 0; i < count; ++i) {
     DML_BUFFER_BINDING buffer;
     const std::string where = StrCat("bindings[", i, "]: ");
+    const Slot& slot = layout.slots[first + i];
     ANYDML_RETURN_IF_ERROR(Prefixed(method, where, ReadSingle(bindings[i], &buffer)));
-    ANYDML_RETURN_IF_ERROR(
-        Prefixed(method, where, CheckBuffer(state().d3d(), layout.slots[first + i], buffer, &checked[i])));
+    ANYDML_RETURN_IF_ERROR(Prefixed(method, where, CheckBuffer(state().d3d(), slot, buffer, &checked[i])));
+    if (slot.need == SlotNeed::kIgnored && buffer.Buffer != nullptr) {
+      state().Warn(StrCat(method, ": ", where, slot.name, ": a buffer is bound but there is no edge"));
+    }
   }
   return Store(method, first, checked);
 }

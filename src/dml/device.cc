@@ -178,12 +178,15 @@ HRESULT Device::CompileGraph(const DML_GRAPH_DESC* desc, DML_EXECUTION_FLAGS fla
     if (!flag_status.ok()) return Fail(flag_status);
     if (desc == nullptr) return Fail(InvalidArgument(kMethod, ": desc is null"));
     GraphDescription description;
-    Status status = ReadGraphDesc(this, *desc, &description);
     std::shared_ptr<Program> program;
-    if (status.ok())
-      status =
-          CompileGraphProgram(std::move(description), ContextFor(flags), state().graph_without(), &program);
+    std::vector<std::string> warnings;
+    Status status = ReadGraphDesc(this, *desc, &description);
+    if (status.ok()) {
+      status = CompileGraphProgram(std::move(description), ContextFor(flags), state().graph_without(),
+                                   &program, &warnings);
+    }
     if (!status.ok()) return Fail(Status(status.code(), StrCat(kMethod, ": ", status.message())));
+    for (const std::string& warning : warnings) state().Warn(StrCat(kMethod, ": ", warning));
     return CreateComObject<CompiledOperator>(riid, ppv, this, nullptr, std::move(program));
   });
 }

@@ -1,5 +1,7 @@
 #include "dml/device_state.h"
 
+#include <cstdio>
+
 #include "base/report.h"
 #include "com/guard.h"
 
@@ -72,6 +74,15 @@ void DeviceState::Report(const std::string& message) const noexcept {
   if (muted) return;
   try {
     d3d12::PostMessage(d3d_, D3D12_MESSAGE_SEVERITY_ERROR, D3D12_MESSAGE_ID_UNKNOWN, message);
+  } catch (...) {
+  }
+}
+
+void DeviceState::Warn(const std::string& message) const noexcept {
+  if (!validates() || muted_.load(std::memory_order_relaxed)) return;
+  if (!d3d12::DebugLayerEnabled(d3d_)) std::fprintf(stderr, "[DIRECTML WARNING]: %s\n", message.c_str());
+  try {
+    d3d12::PostMessage(d3d_, D3D12_MESSAGE_SEVERITY_WARNING, D3D12_MESSAGE_ID_UNKNOWN, message);
   } catch (...) {
   }
 }

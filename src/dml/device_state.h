@@ -52,13 +52,17 @@ class DeviceState final : public DataErrorSink {
   // S_OK: the first line of every method that returns an HRESULT.
   HRESULT CheckRemoved(const char* method) const noexcept;
 
+  // Something that is allowed, but hardly meant: for the debug layers only, and no error of the thread's.
+  void Warn(const std::string& message) const noexcept;
+
   void set_muted(bool muted) { muted_.store(muted, std::memory_order_relaxed); }
 
   // Null when nobody asked for a validation that costs time on the device.
-  DataErrorSink* data_error_sink() { return debug_ || d3d12::DebugLayerEnabled(d3d_) ? this : nullptr; }
+  DataErrorSink* data_error_sink() { return validates() ? this : nullptr; }
   void ReportDataError(const std::string& message) override;
 
  private:
+  bool validates() const { return debug_ || d3d12::DebugLayerEnabled(d3d_); }
   void Report(const std::string& message) const noexcept;
   std::string RemovalMessage() const;
 

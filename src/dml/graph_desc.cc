@@ -10,6 +10,7 @@
 namespace anydml::dml {
 namespace {
 
+constexpr FeatureLevel kGraphLevel = 0x2100;
 constexpr FeatureLevel kConstantLevel = 0x6200;
 
 std::string NameOf(const char* name) { return name != nullptr ? name : ""; }
@@ -113,6 +114,11 @@ Status ReadEdges(const EdgeKind& kind, uint32_t count, const DML_GRAPH_EDGE_DESC
 }  // namespace
 
 Status ReadGraphDesc(const Device* device, const DML_GRAPH_DESC& desc, GraphDescription* out) {
+  const FeatureLevel level = device->state().level();
+  if (level < kGraphLevel) {
+    return InvalidArgument("graphs need feature level ", LevelName(kGraphLevel), "; the device has ",
+                           LevelName(level));
+  }
   out->input_count = desc.InputCount;
   out->output_count = desc.OutputCount;
   ANYDML_RETURN_IF_ERROR(CheckArray("Nodes", desc.Nodes, desc.NodeCount));

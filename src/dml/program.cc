@@ -5,7 +5,6 @@
 
 #include <DirectML.h>
 
-#include "graph/graph.h"
 #include "kernel/scratch_layout.h"
 
 namespace anydml::dml {
@@ -99,9 +98,11 @@ Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, 
 }
 
 Status CompileGraphProgram(GraphDescription description, const LowerContext& context,
-                           std::string_view without, std::shared_ptr<Program>* out) {
+                           std::string_view without, std::shared_ptr<Program>* out,
+                           std::vector<std::string>* warnings) {
   Graph graph;
   ANYDML_RETURN_IF_ERROR(BuildGraph(std::move(description), &graph));
+  *warnings = std::move(graph.warnings);
   std::vector<TensorSlot> inputs, outputs;
   for (const GraphInput& input : graph.inputs) {
     inputs.push_back({.name = StrCat("graph input ", inputs.size()),
@@ -121,9 +122,11 @@ Status CompileGraphProgram(GraphDescription description, const LowerContext& con
                        .ignored = !output.connected});
   }
   LoweredOperator lowered;
-  ANYDML_RETURN_IF_ERROR(LowerGraph(std::move(graph), context, without, &lowered));
+  std::vector<GraphStep> steps;
+  ANYDML_RETURN_IF_ERROR(LowerGraph(std::move(graph), context, without, &lowered, &steps));
   ANYDML_RETURN_IF_ERROR(
       MakeProgram("the graph", std::move(inputs), std::move(outputs), std::move(lowered), out));
+  (*out)->steps = std::move(steps);
   (*out)->volatile_descriptors = (context.execution_flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) != 0;
   return {};
 }

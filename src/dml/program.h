@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "graph/description.h"
+#include "graph/graph.h"
 #include "ops/operator.h"
 
 namespace anydml::dml {
@@ -37,6 +37,7 @@ struct Program {
   uint64_t kernel_persistent_bytes = 0;
   uint64_t persistent_bytes = 0;
   bool volatile_descriptors = false;
+  std::vector<GraphStep> steps;  // of a graph, for people
   // Set on the queue's thread by the one initialisation that is allowed.
   std::atomic<bool> initialized{false};
 };
@@ -54,8 +55,10 @@ Status MakeProgram(const OperatorDesc& desc, LoweredOperator lowered, std::share
 Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, const LowerContext& context,
                       std::shared_ptr<Program>* out);
 
-// The same for a graph, which is checked here. `without`: see LowerGraph.
+// The same for a graph, which is checked here. `without`: see LowerGraph. `warnings`: of a graph that is
+// right, for a debug layer.
 Status CompileGraphProgram(GraphDescription description, const LowerContext& context,
-                           std::string_view without, std::shared_ptr<Program>* out);
+                           std::string_view without, std::shared_ptr<Program>* out,
+                           std::vector<std::string>* warnings);
 
 }  // namespace anydml::dml

@@ -76,106 +76,166 @@ std::vector<Places> ViewsOf(const GraphNode& node) {
   }
 }
 
+// Nodes keep their numbers while they are folded; copies are added behind them, and put into their order in
+// the end.
 class ViewFolding {
  public:
-  ViewFolding(const LowerContext& context, Graph* graph) : context_(context), graph_(*graph) {}
+  ViewFolding(const LowerContext& context, Graph* graph)
+      : context_(context), graph_(*graph), uses_(FindUses(*graph)), copies_(graph->nodes.size()) {
+    for (uint32_t i = 0; i < graph_.nodes.size(); ++i) position_.push_back(i);
+  }
 
   void Run() {
-    for (size_t i = 0; i < graph_.nodes.size();) i = FoldView(i);
-    for (size_t i = 0; i < graph_.nodes.size();) i = FoldJoin(i);
+    const auto count = static_cast<uint32_t>(graph_.nodes.size());
+    for (uint32_t i = 0; i < count; ++i) FoldView(i);
+    for (uint32_t i = 0; i < count; ++i) FoldJoin(i);
+    PutInOrder();
   }
 
  private:
-  // Both return the index of the node that comes next.
-  size_t FoldView(size_t i);
-  size_t FoldJoin(size_t i);
-  bool ReadSource(size_t i, const Detour& detour);
-  // By the nodes from `first` up to `end`.
-  bool IsRead(uint32_t value, size_t first, size_t end) const {
-    return Has(
-        value, first, end, [](const GraphNode& node) -> auto& { return node.inputs; });
+  struct Replacement {
+    bool is_replaced = false;
+    std::vector<uint32_t> by;  // copies
+  };
+
+  void FoldView(uint32_t i);
+  void FoldJoin(uint32_t i);
+  bool ReadSource(uint32_t i, const Detour& detour);
+  bool RedirectUsers(uint32_t except, const Detour& detour);
+  void Replace(uint32_t i, std::vector<GraphNode> nodes);
+  void PutInOrder();
+
+  // Whether a node of the list comes before node i, or not before it.
+  bool AnyBefore(const std::vector<uint32_t>& nodes, uint32_t i) const {
+    return std::any_of(nodes.begin(), nodes.end(), [&](uint32_t node) { return position_[node] < i; });
   }
-  bool IsWritten(uint32_t value, size_t first, size_t end) const {
-    return Has(
-        value, first, end, [](const GraphNode& node) -> auto& { return node.outputs; });
+  bool AnyFrom(const std::vector<uint32_t>& nodes, uint32_t i) const {
+    return std::any_of(nodes.begin(), nodes.end(), [&](uint32_t node) { return position_[node] >= i; });
   }
-  template <typename Operands>
-  bool Has(uint32_t value, size_t first, size_t end, const Operands& operands) const {
-    for (size_t i = first; i < end; ++i) {
-      for (const GraphOperand& operand : operands(graph_.nodes[i])) {
-        if (operand.value == value) return true;
-      }
+  void AddUses(uint32_t number) {
+    const GraphNode& node = graph_.nodes[number];
+    for (const GraphOperand& input : node.inputs) {
+      if (input.present()) Add(&uses_[input.value].readers, number);
     }
-    return false;
+    for (const GraphOperand& output : node.outputs) {
+      if (output.present()) Add(&uses_[output.value].writers, number);
+    }
   }
-  size_t Replace(size_t i, std::vector<GraphNode> nodes);
+  void RemoveUses(uint32_t number) {
+    const GraphNode& node = graph_.nodes[number];
+    for (const GraphOperand& input : node.inputs) {
+      if (input.present()) std::erase(uses_[input.value].readers, number);
+    }
+    for (const GraphOperand& output : node.outputs) {
+      if (output.present()) std::erase(uses_[output.value].writers, number);
+    }
+  }
+  static void Add(std::vector<uint32_t>* nodes, uint32_t node) {
+    if (std::find(nodes->begin(), nodes->end(), node) == nodes->end()) nodes->push_back(node);
+  }
 
   const LowerContext& context_;
   Graph& graph_;
+  std::vector<GraphUse> uses_;       // kept up to date, in no order
+  std::vector<uint32_t> position_;   // of each node; a copy has that of the node that it replaces
+  std::vector<Replacement> copies_;  // of the nodes that there were at first
 };
 
-size_t ViewFolding::Replace(size_t i, std::vector<GraphNode> nodes) {
-  const auto at = graph_.nodes.erase(graph_.nodes.begin() + static_cast<ptrdiff_t>(i));
-  graph_.nodes.insert(at, std::make_move_iterator(nodes.begin()), std::make_move_iterator(nodes.end()));
-  return i + nodes.size();  // moved from, but still as many
+void ViewFolding::Replace(uint32_t i, std::vector<GraphNode> nodes) {
+  RemoveUses(i);
+  copies_[i].is_replaced = true;
+  for (GraphNode& node : nodes) {
+    const auto number = static_cast<uint32_t>(graph_.nodes.size());
+    graph_.nodes.push_back(std::move(node));
+    position_.push_back(i);
+    copies_[i].by.push_back(number);
+    AddUses(number);
+  }
+}
+
+void ViewFolding::PutInOrder() {
+  std::vector<GraphNode> nodes;
+  for (uint32_t i = 0; i < copies_.size(); ++i) {
+    if (!copies_[i].is_replaced) nodes.push_back(std::move(graph_.nodes[i]));
+    for (const uint32_t copy : copies_[i].by) nodes.push_back(std::move(graph_.nodes[copy]));
+  }
+  graph_.nodes = std::move(nodes);
+}
+
+// All who use what the detour avoids, but node `except`; or none of them.
+bool ViewFolding::RedirectUsers(uint32_t except, const Detour& detour) {
+  std::vector<uint32_t> users;
+  for (const auto* nodes : {&uses_[detour.from].readers, &uses_[detour.from].writers}) {
+    for (const uint32_t node : *nodes) {
+      if (node != except) Add(&users, node);
+    }
+  }
+  if (!RedirectAll(context_, detour, users, &graph_)) return false;
+  std::erase_if(uses_[detour.from].readers, [&](uint32_t node) { return node != except; });
+  std::erase_if(uses_[detour.from].writers, [&](uint32_t node) { return node != except; });
+  for (const uint32_t user : users) AddUses(user);
+  return true;
 }
 
 // Whether nobody reads any more what node i writes.
-bool ViewFolding::ReadSource(size_t i, const Detour& detour) {
+bool ViewFolding::ReadSource(uint32_t i, const Detour& detour) {
   if (graph_.values[detour.from].home != Home::kTemporary) return false;
   // Attention reads what is in a graph output already, and writes there later.
-  const size_t end = graph_.nodes.size();
-  if (IsWritten(detour.to, i, end) || IsWritten(detour.from, 0, i) || IsWritten(detour.from, i + 1, end)) {
+  const auto& writers = uses_[detour.from].writers;
+  const auto is_other = [&](uint32_t node) { return node != i; };
+  if (AnyFrom(uses_[detour.to].writers, i) || std::any_of(writers.begin(), writers.end(), is_other)) {
     return false;
   }
-  bool all = true;
-  for (size_t r = 0; r < graph_.nodes.size(); ++r) {
-    if (r == i || !IsRead(detour.from, r, r + 1)) continue;
+  const std::vector<uint32_t> readers = std::move(uses_[detour.from].readers);
+  std::vector<uint32_t> left;
+  for (const uint32_t r : readers) {
     GraphNode reader = graph_.nodes[r];
-    if (Redirect(context_, graph_, detour, &reader)) {
+    if (r != i && Redirect(context_, graph_, detour, &reader)) {
       graph_.nodes[r] = std::move(reader);
+      AddUses(r);
     } else {
-      all = false;
+      left.push_back(r);
     }
   }
-  return all;
+  uses_[detour.from].readers = std::move(left);
+  return std::none_of(uses_[detour.from].readers.begin(), uses_[detour.from].readers.end(), is_other);
 }
 
-size_t ViewFolding::FoldView(size_t i) {
+void ViewFolding::FoldView(uint32_t i) {
   const std::vector<Places> views = ViewsOf(graph_.nodes[i]);
-  if (views.empty() || views[0].element_bytes == 0) return i + 1;
+  if (views.empty() || views[0].element_bytes == 0) return;
   const GraphNode node = graph_.nodes[i];  // as it was: what follows changes nodes
   const auto tensors = node.op()->desc.outputs();
   const uint32_t source = node.inputs[0].value;
-  const size_t end = graph_.nodes.size();
   std::vector<GraphNode> copies;
   for (size_t o = 0; o < views.size(); ++o) {
     const GraphOperand& output = node.outputs[o];
     const Places written = PlacesOf(*tensors[o], output.offset);
     if (ReadSource(i, {output.value, source, written, views[o]})) continue;
     // Perhaps the graph output is written by whoever writes the source.
-    if (views.size() == 1 && graph_.values[source].home == Home::kTemporary && !IsWritten(source, i, end) &&
-        !IsRead(output.value, 0, i) && !IsWritten(output.value, 0, i) &&
-        RedirectAll(context_, {source, output.value, views[o], written}, static_cast<uint32_t>(i), &graph_)) {
+    if (views.size() == 1 && graph_.values[source].home == Home::kTemporary &&
+        !AnyFrom(uses_[source].writers, i) && !AnyBefore(uses_[output.value].readers, i) &&
+        !AnyBefore(uses_[output.value].writers, i) &&
+        RedirectUsers(i, {source, output.value, views[o], written})) {
       continue;
     }
     copies.push_back(MakeCopy(StrCat("part ", o, " of ", node.name), tensors[o]->type, source, views[o],
                               output.value, written));
   }
-  if (copies.size() == views.size()) return i + 1;
+  if (copies.size() == views.size()) return;
   graph_.log.push_back(
       copies.empty() ? StrCat(node.name, ": a view, nothing is moved")
                      : StrCat(node.name, ": a view but for ", copies.size(), " of ", views.size(), " parts"));
-  return Replace(i, std::move(copies));
+  Replace(i, std::move(copies));
 }
 
-size_t ViewFolding::FoldJoin(size_t i) {
-  if (TypeOf(graph_.nodes[i]) != OperatorType::kJoin) return i + 1;
+void ViewFolding::FoldJoin(uint32_t i) {
+  if (copies_[i].is_replaced || TypeOf(graph_.nodes[i]) != OperatorType::kJoin) return;
   const GraphNode node = graph_.nodes[i];
   const auto join = JoinDesc::From(node.op()->desc);
   const uint32_t target = node.outputs[0].value;
   const auto parts = PartsOf(PlacesOf(join.output, node.outputs[0].offset), join.axis, join.inputs);
-  if (parts[0].element_bytes == 0) return i + 1;
+  if (parts[0].element_bytes == 0) return;
   std::vector<GraphNode> copies;
   for (size_t k = 0; k < parts.size(); ++k) {
     const GraphOperand& input = node.inputs[k];
@@ -183,16 +243,16 @@ size_t ViewFolding::FoldJoin(size_t i) {
     const Places read = PlacesOf(join.inputs[k], input.offset);
     if (graph_.values[input.value].home == Home::kTemporary &&
         std::count_if(node.inputs.begin(), node.inputs.end(), same) == 1 &&
-        RedirectAll(context_, {input.value, target, read, parts[k]}, static_cast<uint32_t>(i), &graph_)) {
+        RedirectUsers(i, {input.value, target, read, parts[k]})) {
       continue;
     }
     copies.push_back(MakeCopy(StrCat("part ", k, " of ", node.name), join.output.type, input.value, read,
                               target, parts[k]));
   }
-  if (copies.size() == parts.size()) return i + 1;
+  if (copies.size() == parts.size()) return;
   graph_.log.push_back(StrCat(node.name, ": ", parts.size() - copies.size(), " of ", parts.size(),
                               " parts are written where they are joined"));
-  return Replace(i, std::move(copies));
+  Replace(i, std::move(copies));
 }
 
 }  // namespace

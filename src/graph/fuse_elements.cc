@@ -1,6 +1,7 @@
 // Chains and trees of element-wise operators become one element program, which stores only what others read.
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <queue>
 
 #include "graph/join_elements.h"
@@ -168,16 +169,27 @@ class Fusing {
   std::vector<uint32_t> group_of_;
 };
 
-// Who uses a value that another node writes stays on its side of it; so do several that write it.
+// Who uses a value that another node writes stays on its side of it; so do several that write it. What
+// follows from other followers is left out: a value that many write would have a follower for each pair.
 void Fusing::FindFollowers() {
   followers_.resize(graph_.nodes.size());
   for (const GraphUse& use : uses_) {
-    for (const uint32_t writer : use.writers) {
-      for (const auto* others : {&use.readers, &use.writers}) {
-        for (const uint32_t other : *others) {
-          if (other != writer) followers_[std::min(writer, other)].push_back(std::max(writer, other));
-        }
+    std::vector<uint32_t> users;
+    std::set_union(use.readers.begin(), use.readers.end(), use.writers.begin(), use.writers.end(),
+                   std::back_inserter(users));
+    std::vector<uint32_t> latest;  // the writer, and then those who read what it wrote
+    bool is_written = false;
+    for (const uint32_t user : users) {
+      if (!std::binary_search(use.writers.begin(), use.writers.end(), user)) {
+        if (is_written) followers_[latest[0]].push_back(user);
+        latest.push_back(user);
+        continue;
       }
+      // All readers come between the two writers; without any, one follows the other.
+      const size_t first = is_written && latest.size() > 1 ? 1 : 0;
+      for (size_t i = first; i < latest.size(); ++i) followers_[latest[i]].push_back(user);
+      latest = {user};
+      is_written = true;
     }
   }
 }

@@ -74,17 +74,33 @@ struct Graph {
   std::vector<GraphValue> values;
   std::vector<GraphNode> nodes;  // in an order in which they can run
   std::vector<std::string> log;  // what passes did, a line each, for people
+  std::vector<std::string> warnings;
 };
 
-// Checks everything about the description that its nodes do not know alone; sentences begin with the node
-// or the edge.
+// Checks everything about the description that its nodes do not know alone (checked_graph.h); sentences begin
+// with the node or the edge.
 Status BuildGraph(GraphDescription description, Graph* graph);
 
 // A part of BuildGraph (present.cc).
 Status ConnectPresentOutputs(Graph* graph);
 
+// What is left of the nodes when a graph is lowered, for people.
+struct GraphStep {
+  struct Tensor {
+    bool present = false;
+    GraphValue::Home home = GraphValue::Home::kTemporary;
+    uint32_t index = 0;  // of the graph input or output; otherwise of the value
+    uint64_t bytes = 0;
+  };
+  std::string name;
+  std::string implementation;
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;
+};
+
 // One kernel for the graph. Its inputs and outputs are the graph's. `without`: passes that are not run, as
-// RunPasses takes them.
-Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out);
+// RunPasses takes them. `steps`: what the kernel does, in its order; null when nobody asks.
+Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out,
+                  std::vector<GraphStep>* steps = nullptr);
 
 }  // namespace anydml

@@ -38,6 +38,19 @@ uint64_t Now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
 
+// Names the part whose data are wrong.
+class PartErrors final : public DataErrorSink {
+ public:
+  PartErrors(const std::string& part, DataErrorSink* sink) : part_(part), sink_(sink) {}
+  void ReportDataError(const std::string& message) override {
+    sink_->ReportDataError(StrCat(part_, ": ", message));
+  }
+
+ private:
+  const std::string& part_;
+  DataErrorSink* const sink_;
+};
+
 // Memory for the operands of one part; executing allocates at most once per thread.
 Buffer* OperandSpace(size_t count) {
   thread_local std::vector<Buffer> space;
@@ -76,6 +89,8 @@ Status GraphKernel::Run(const KernelArguments& arguments) const {
     own.outputs = {space + part.inputs.size(), part.outputs.size()};
     own.temporary = Resolve(part.scratch, arguments);
     own.persistent = Resolve(part.persistent, arguments);
+    PartErrors errors(part.name, arguments.data_errors);
+    if (arguments.data_errors != nullptr) own.data_errors = &errors;
     if (!arguments.notes.empty()) {
       own.notes = arguments.notes.subspan(part.first_note, part.kernel->note_count());
     }

@@ -53,14 +53,16 @@ class Lowering {
  public:
   Lowering(Graph graph, const LowerContext& context) : graph_(std::move(graph)), context_(context) {}
 
-  Status Run(std::string_view without, LoweredOperator* out) {
+  Status Run(std::string_view without, LoweredOperator* out, std::vector<GraphStep>* steps) {
     ANYDML_RETURN_IF_ERROR(RunPasses(context_, without, &graph_));
     ANYDML_RETURN_IF_ERROR(LowerNodes());
     FindLives();
     ShareInPlace();
     PlanTemporary();
     LayOutPersistent();
+    ANYDML_RETURN_IF_ERROR(CheckMemory());
     FindGraphInPlace(out);
+    if (steps != nullptr) *steps = DescribeSteps();
     Finish(out);
     return {};
   }
@@ -85,8 +87,10 @@ class Lowering {
   bool MayShare(uint32_t step, uint32_t input, uint32_t output) const;
   void PlanTemporary();
   void LayOutPersistent();
+  Status CheckMemory() const;
   void FindGraphInPlace(LoweredOperator* out) const;
   bool MayReplace(uint32_t input_value, uint32_t output_value) const;
+  std::vector<GraphStep> DescribeSteps() const;
   void Finish(LoweredOperator* out);
   Place PlaceOf(const GraphOperand& operand) const;
 
@@ -207,6 +211,18 @@ void Lowering::LayOutPersistent() {
   layout_.persistent_bytes = persistent.bytes();
 }
 
+// What was laid out saturates.
+Status Lowering::CheckMemory() const {
+  constexpr uint64_t kMost = UINT64_MAX - kScratchAlignment;
+  if (layout_.temporary_bytes > kMost) {
+    return Status(Code::kOutOfMemory, "the intermediate tensors need more than 2^64 bytes at once");
+  }
+  if (layout_.persistent_bytes > kMost) {
+    return Status(Code::kOutOfMemory, "the constants and the nodes need more than 2^64 persistent bytes");
+  }
+  return {};
+}
+
 // Whether the graph output may be bound to the bytes of the graph input: whoever reads the input does so
 // before the output is written, or replaces what it reads.
 bool Lowering::MayReplace(uint32_t input_value, uint32_t output_value) const {
@@ -256,6 +272,26 @@ Place Lowering::PlaceOf(const GraphOperand& operand) const {
   return {};
 }
 
+std::vector<GraphStep> Lowering::DescribeSteps() const {
+  const auto describe = [&](const std::vector<GraphOperand>& operands) {
+    std::vector<GraphStep::Tensor> tensors(operands.size());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i].present()) continue;
+      const GraphValue& value = graph_.values[operands[i].value];
+      const bool bound = value.home == Home::kInput || value.home == Home::kOutput;
+      tensors[i] = {true, value.home, bound ? value.index : operands[i].value, value.bytes};
+    }
+    return tensors;
+  };
+  std::vector<GraphStep> steps;
+  for (uint32_t step = 0; step < Steps(); ++step) {
+    const GraphNode& node = graph_.nodes[step];
+    steps.push_back(
+        {node.name, lowered_[step].implementation, describe(node.inputs), describe(node.outputs)});
+  }
+  return steps;
+}
+
 void Lowering::Finish(LoweredOperator* out) {
   uint64_t intermediates = 0;
   for (const GraphValue& value : graph_.values) {
@@ -287,8 +323,9 @@ void Lowering::Finish(LoweredOperator* out) {
 
 }  // namespace
 
-Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out) {
-  return Lowering(std::move(graph), context).Run(without, out);
+Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out,
+                  std::vector<GraphStep>* steps) {
+  return Lowering(std::move(graph), context).Run(without, out, steps);
 }
 
 }  // namespace anydml

@@ -129,12 +129,6 @@ bool Takes(const LowerContext& context, const GraphNode& before, const GraphNode
          old_choice.implementation == new_choice.implementation;
 }
 
-bool Uses(const GraphNode& node, uint32_t value) {
-  const auto is = [&](const GraphOperand& operand) { return operand.value == value; };
-  return std::any_of(node.inputs.begin(), node.inputs.end(), is) ||
-         std::any_of(node.outputs.begin(), node.outputs.end(), is);
-}
-
 }  // namespace
 
 bool Redirect(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node) {
@@ -150,14 +144,14 @@ bool Redirect(const LowerContext& context, const Graph& graph, const Detour& det
   return Takes(context, before, *node);
 }
 
-bool RedirectAll(const LowerContext& context, const Detour& detour, uint32_t except, Graph* graph) {
-  std::vector<std::pair<uint32_t, GraphNode>> changed;
-  for (uint32_t i = 0; i < graph->nodes.size(); ++i) {
-    if (i == except || !Uses(graph->nodes[i], detour.from)) continue;
-    changed.emplace_back(i, graph->nodes[i]);
-    if (!Redirect(context, *graph, detour, &changed.back().second)) return false;
+bool RedirectAll(const LowerContext& context, const Detour& detour, std::span<const uint32_t> nodes,
+                 Graph* graph) {
+  std::vector<GraphNode> changed;
+  for (const uint32_t node : nodes) {
+    changed.push_back(graph->nodes[node]);
+    if (!Redirect(context, *graph, detour, &changed.back())) return false;
   }
-  for (auto& [i, node] : changed) graph->nodes[i] = std::move(node);
+  for (size_t i = 0; i < nodes.size(); ++i) graph->nodes[nodes[i]] = std::move(changed[i]);
   return true;
 }
 

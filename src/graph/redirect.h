@@ -20,8 +20,9 @@ struct Detour {
 // cannot be said, where the operator does not allow it, or where it would be slower.
 bool Redirect(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node);
 
-// All nodes that use `from` but one, or none of them.
-bool RedirectAll(const LowerContext& context, const Detour& detour, uint32_t except, Graph* graph);
+// All of these nodes, or none of them.
+bool RedirectAll(const LowerContext& context, const Detour& detour, std::span<const uint32_t> nodes,
+                 Graph* graph);
 
 // Moves the elements of a type.
 GraphNode MakeCopy(std::string name, DataType type, uint32_t from, const Places& source, uint32_t to,

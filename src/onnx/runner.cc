@@ -106,7 +106,8 @@ Status ProgramRunner::Compile(CompiledPart* part) {
   }
   if (!any_owned) owned.clear();
   ANYDML_RETURN_IF_ERROR(
-      session_.CompileGraph(description.desc, DML_EXECUTION_FLAG_NONE, owned, &part->compiled.emplace()));
+      session_.CompileGraph(description.desc, DML_EXECUTION_FLAG_NONE, &part->compiled.emplace()));
+  ANYDML_RETURN_IF_ERROR(session_.Initialize(owned, &*part->compiled));
   part->output_bytes.resize(part->part.graph_outputs.size());
   for (const Part::Result& result : part->part.results) {
     if (result.graph_output != kNever)

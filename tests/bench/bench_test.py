@@ -85,6 +85,18 @@ class BenchTest(unittest.TestCase):
             records = json.loads((pathlib.Path(folder) / "results.json").read_text())
         self.assertEqual({record["case"] for record in records}, {case.name for case in tiny})
 
+    def test_graphs(self):
+        """Nodes, weights that DirectML owns, and what is compiled only."""
+        cases = ["graphs-chain-5-16x24", "graphs-conv-bn-relu-1x4x6x6", "graphs-transformer-16x128",
+                 "graphs-compile-300-nodes", "graphs-latency-of-3-operators"]
+        with tempfile.TemporaryDirectory() as folder:
+            done = bench("--quick", "--no-peers", "--threads", "1", "--out", folder, "--filter",
+                         f"^({'|'.join(cases)})$")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            records = json.loads((pathlib.Path(folder) / "results.json").read_text())
+        self.assertEqual({(record["case"], record["operator"]) for record in records},
+                         {(case, "GRAPH") for case in cases})
+
     def test_onnx_models(self):
         """Of every operator that onnxruntime has; the attributes and constants of one, as protobuf has them."""
         sys.path.insert(0, str(BENCH))

@@ -36,7 +36,7 @@ class CliHostileTest : public CliTest {
                "{ \"type\": \"writeFile\", \"resource\": \"a\", \"targetPath\": \"" + path + "\" }");
   }
   void ExpectRefused(const std::string& place) const {
-    for (const char* command : {"run", "check", "bench"}) {
+    for (const char* command : {"run", "check", "graph", "bench"}) {
       const std::string sentence = RunFailing(1, {command, "model/m.json"});
       EXPECT_NE(sentence.find(place + ": '"), std::string::npos) << sentence;
       EXPECT_NE(sentence.find("leads outside of the model's folder; --allow-outside permits it"),

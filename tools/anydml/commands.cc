@@ -13,9 +13,10 @@ constexpr Option kCommonOptions[] = {
 }  // namespace
 
 std::span<const Command* const> AllCommands() {
-  static constexpr const Command* kCommands[] = {
-      &kRunCommand,   &kOpCommand,        &kCheckCommand,    &kConformanceCommand, &kOnnxTestCommand,
-      &kBenchCommand, &kOperatorsCommand, &kAdaptersCommand, &kCompletionCommand,  &kManCommand};
+  static constexpr const Command* kCommands[] = {&kRunCommand,        &kOpCommand,          &kCheckCommand,
+                                                 &kGraphCommand,      &kConformanceCommand, &kOnnxTestCommand,
+                                                 &kBenchCommand,      &kOperatorsCommand,   &kAdaptersCommand,
+                                                 &kCompletionCommand, &kManCommand};
   return kCommands;
 }
 

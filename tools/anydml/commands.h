@@ -25,6 +25,7 @@ struct Command {
 extern const Command kRunCommand;
 extern const Command kOpCommand;
 extern const Command kCheckCommand;
+extern const Command kGraphCommand;
 extern const Command kConformanceCommand;
 extern const Command kOnnxTestCommand;
 extern const Command kBenchCommand;
@@ -37,7 +38,7 @@ extern const Command kManCommand;
 std::span<const Command* const> AllCommands();
 const Command* FindCommand(std::string_view name);  // null when there is none
 
-// The one operand of `run` and `check`.
+// The one operand of `run`, `check` and `graph`.
 Status ReadModelPath(const Arguments& arguments, const Command& command, std::string* path);
 
 // The command's own options and those that it shares with others; its own replace others of the same name.

@@ -244,6 +244,7 @@ Status Session::Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOp
   IDMLCompiledOperator* operators[] = {op->compiled.Get()};
   ANYDML_RETURN_IF_ERROR(Check(dml_->CreateOperatorInitializer(1, operators, IID_PPV_ARGS(&initializer)),
                                "creating the operator initializer"));
+  keep_alive_.emplace_back(op->compiled);
   keep_alive_.emplace_back(initializer);
   ComPtr<IDMLBindingTable> table;
   ANYDML_RETURN_IF_ERROR(CreateTable(initializer.Get(), &table));
@@ -270,7 +271,6 @@ Status Session::Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags
   ANYDML_RETURN_IF_ERROR(CreateOperator(desc, &op));
   ANYDML_RETURN_IF_ERROR(
       Check(dml_->CompileOperator(op.Get(), flags, IID_PPV_ARGS(&out->compiled)), "compiling the operator"));
-  keep_alive_.emplace_back(out->compiled);
   out->explanation = AnyDmlExplainImplementation(out->compiled.Get());
   return Initialize(owned, out);
 }
@@ -278,32 +278,48 @@ Status Session::Compile(const DML_OPERATOR_DESC& desc, DML_EXECUTION_FLAGS flags
 Status Session::CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<bool>& inputs,
                                const std::vector<bool>& outputs, DML_EXECUTION_FLAGS flags,
                                std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out) {
-  ComPtr<IDMLOperator> op;
-  ANYDML_RETURN_IF_ERROR(CreateOperator(desc, &op));
-  const DML_OPERATOR_GRAPH_NODE_DESC node{op.Get(), nullptr};
-  const DML_GRAPH_NODE_DESC nodes[] = {{DML_GRAPH_NODE_TYPE_OPERATOR, &node}};
-  std::vector<DML_INPUT_GRAPH_EDGE_DESC> in(inputs.size());
-  std::vector<DML_OUTPUT_GRAPH_EDGE_DESC> from(outputs.size());
-  std::vector<DML_GRAPH_EDGE_DESC> input_edges, output_edges;
+  GraphPlan plan;
+  plan.input_count = static_cast<UINT>(inputs.size());
+  plan.output_count = static_cast<UINT>(outputs.size());
+  plan.nodes = {{&desc, nullptr}};
   for (UINT i = 0; i < inputs.size(); ++i) {
-    in[i] = {i, 0, i, nullptr};
-    if (inputs[i]) input_edges.push_back({DML_GRAPH_EDGE_TYPE_INPUT, &in[i]});
+    if (inputs[i]) plan.input_edges.push_back({i, 0, i, nullptr});
   }
   for (UINT i = 0; i < outputs.size(); ++i) {
-    from[i] = {0, i, i, nullptr};
-    if (outputs[i]) output_edges.push_back({DML_GRAPH_EDGE_TYPE_OUTPUT, &from[i]});
+    if (outputs[i]) plan.output_edges.push_back({0, i, i, nullptr});
   }
-  const DML_GRAPH_DESC graph{static_cast<UINT>(inputs.size()),
+  ANYDML_RETURN_IF_ERROR(CompileGraph(plan, flags, out));
+  return Initialize(owned, out);
+}
+
+Status Session::CompileGraph(const GraphPlan& plan, DML_EXECUTION_FLAGS flags, CompiledOperator* out) {
+  std::vector<ComPtr<IDMLOperator>> operators(plan.nodes.size());
+  std::vector<DML_OPERATOR_GRAPH_NODE_DESC> node_descs;
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    ANYDML_RETURN_IF_ERROR(CreateOperator(*plan.nodes[i].desc, &operators[i]));
+    node_descs.push_back({operators[i].Get(), plan.nodes[i].name});
+  }
+  std::vector<DML_GRAPH_NODE_DESC> nodes;
+  for (const auto& node : node_descs) nodes.push_back({DML_GRAPH_NODE_TYPE_OPERATOR, &node});
+  const auto describe = [](DML_GRAPH_EDGE_TYPE type, const auto& edges) {
+    std::vector<DML_GRAPH_EDGE_DESC> descs;
+    for (const auto& edge : edges) descs.push_back({type, &edge});
+    return descs;
+  };
+  const auto inputs = describe(DML_GRAPH_EDGE_TYPE_INPUT, plan.input_edges);
+  const auto outputs = describe(DML_GRAPH_EDGE_TYPE_OUTPUT, plan.output_edges);
+  const auto intermediates = describe(DML_GRAPH_EDGE_TYPE_INTERMEDIATE, plan.intermediate_edges);
+  const DML_GRAPH_DESC graph{plan.input_count,
+                             plan.output_count,
+                             static_cast<UINT>(nodes.size()),
+                             nodes.data(),
+                             static_cast<UINT>(inputs.size()),
+                             inputs.data(),
                              static_cast<UINT>(outputs.size()),
-                             1,
-                             nodes,
-                             static_cast<UINT>(input_edges.size()),
-                             input_edges.data(),
-                             static_cast<UINT>(output_edges.size()),
-                             output_edges.data(),
-                             0,
-                             nullptr};
-  return CompileGraph(graph, flags, owned, out);
+                             outputs.data(),
+                             static_cast<UINT>(intermediates.size()),
+                             intermediates.data()};
+  return CompileGraph(graph, flags, out);
 }
 
 Status Session::CreateOperator(const DML_OPERATOR_DESC& desc, ComPtr<IDMLOperator>* out) {
@@ -311,15 +327,13 @@ Status Session::CreateOperator(const DML_OPERATOR_DESC& desc, ComPtr<IDMLOperato
                "creating the operator");
 }
 
-Status Session::CompileGraph(const DML_GRAPH_DESC& graph, DML_EXECUTION_FLAGS flags,
-                             std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out) {
+Status Session::CompileGraph(const DML_GRAPH_DESC& graph, DML_EXECUTION_FLAGS flags, CompiledOperator* out) {
   ComPtr<IDMLDevice1> device;
   ANYDML_RETURN_IF_ERROR(Check(dml_.As(&device), "asking for IDMLDevice1"));
   ANYDML_RETURN_IF_ERROR(
       Check(device->CompileGraph(&graph, flags, IID_PPV_ARGS(&out->compiled)), "compiling the graph"));
-  keep_alive_.emplace_back(out->compiled);
   out->explanation = AnyDmlExplainImplementation(out->compiled.Get());
-  return Initialize(owned, out);
+  return {};
 }
 
 Status Session::Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,

@@ -42,6 +42,20 @@ struct CompiledOperator {
   std::string explanation;                            // as in RunResult
 };
 
+// A graph to be compiled: operators, their names, and edges between them.
+struct GraphPlan {
+  struct Node {
+    const DML_OPERATOR_DESC* desc;
+    const char* name;  // null: none
+  };
+  uint32_t input_count = 0;
+  uint32_t output_count = 0;
+  std::vector<Node> nodes;
+  std::vector<DML_INPUT_GRAPH_EDGE_DESC> input_edges;
+  std::vector<DML_OUTPUT_GRAPH_EDGE_DESC> output_edges;
+  std::vector<DML_INTERMEDIATE_GRAPH_EDGE_DESC> intermediate_edges;
+};
+
 // A closed command list with all that it uses, to be executed as often as one likes.
 struct RecordedList {
   Microsoft::WRL::ComPtr<ID3D12CommandAllocator> allocator;
@@ -87,10 +101,11 @@ class Session {
   Status CompileAsGraph(const DML_OPERATOR_DESC& desc, const std::vector<bool>& inputs,
                         const std::vector<bool>& outputs, DML_EXECUTION_FLAGS flags,
                         std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
-  // Any graph of operators that CreateOperator made.
+  // Any graph, also of operators that CreateOperator made; it is to be initialised, too.
   Status CreateOperator(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>* out);
-  Status CompileGraph(const DML_GRAPH_DESC& graph, DML_EXECUTION_FLAGS flags,
-                      std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* out);
+  Status CompileGraph(const DML_GRAPH_DESC& graph, DML_EXECUTION_FLAGS flags, CompiledOperator* out);
+  Status CompileGraph(const GraphPlan& plan, DML_EXECUTION_FLAGS flags, CompiledOperator* out);
+  Status Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* op);
   Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
                 std::span<const DML_BUFFER_BINDING> outputs);
   // Executes what was recorded; `data_error` as in RunResult.
@@ -132,7 +147,6 @@ class Session {
 
   Status CreateBuffer(D3D12_HEAP_TYPE heap, D3D12_RESOURCE_STATES state, uint64_t bytes,
                       ComPtr<ID3D12Resource>* out);
-  Status Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* op);
   Status CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table);
   Status ReserveDescriptors(uint32_t count);
   Status BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* table);

@@ -1,0 +1,90 @@
+// Graphs that are large, that need too much, or that come too early.
+#include <chrono>
+
+#include "dml/graph_test.h"
+
+namespace anydml::test {
+namespace {
+
+class GraphLimitsTest : public GraphTest {};
+
+TEST_F(GraphLimitsTest, FeatureLevel) {
+  ScopedEnv level("ANYDML_FEATURE_LEVEL", "2.0");
+  GraphBuilder graph;
+  const UINT scale = graph.Operator(Scale({1, 1, 1, 4}, 2, 0));
+  graph.Input(0, scale, 0).Output(scale, 0, 0);
+  ComPtr<IDMLCompiledOperator> compiled;
+  ExpectFailure(graph.TryCompile(h().dml(), &compiled), E_INVALIDARG,
+                "CompileGraph: graphs need feature level 2.1; the device has 2.0");
+}
+
+// Two tensors of 2^63 bytes that are needed at once.
+TEST_F(GraphLimitsTest, MoreMemoryThanCanBeCounted) {
+  const UINT sizes[] = {1, 1, 2, 2};
+  const DML_BUFFER_TENSOR_DESC huge = {kFloat, DML_TENSOR_FLAG_NONE, 4, sizes, nullptr, uint64_t{1} << 63, 0};
+  const DML_TENSOR_DESC huge_tensor = {DML_TENSOR_TYPE_BUFFER, &huge};
+  const Tensor small(kFloat, {1, 1, 2, 2});
+  const DML_SCALE_BIAS twice = {2, 0};
+  const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC scale = {small.desc(), &huge_tensor, &twice};
+  const DML_GEMM_OPERATOR_DESC gemm = {&huge_tensor,
+                                       &huge_tensor,
+                                       nullptr,
+                                       small.desc(),
+                                       DML_MATRIX_TRANSFORM_NONE,
+                                       DML_MATRIX_TRANSFORM_NONE,
+                                       1,
+                                       0,
+                                       nullptr};
+  GraphBuilder graph;
+  const auto op = h().CreateOperator(DML_OPERATOR_ELEMENT_WISE_IDENTITY, &scale);
+  const UINT a = graph.Operator(op), b = graph.Operator(op);
+  const UINT product = graph.Operator(h().CreateOperator(DML_OPERATOR_GEMM, &gemm));
+  graph.Input(0, a, 0).Input(1, b, 0).Edge(a, 0, product, 0).Edge(b, 0, product, 1).Output(product, 0, 0);
+  ComPtr<IDMLCompiledOperator> compiled;
+  ExpectFailure(graph.TryCompile(h().dml(), &compiled), E_OUTOFMEMORY,
+                "CompileGraph: the intermediate tensors need more than 2^64 bytes at once");
+}
+
+// 3,000 times (x + transposed x) / 2, and 999 results of it side by side.
+TEST_F(GraphLimitsTest, TenThousandNodes) {
+  constexpr UINT kParts = 999;
+  const Tensor square(kFloat, {2, 2}), row(kFloat, {4}), rows(kFloat, {kParts, 4});
+  const UINT sizes[] = {2, 2}, across[] = {1, 2};
+  const DML_BUFFER_TENSOR_DESC transposed = {kFloat, DML_TENSOR_FLAG_NONE, 2, sizes, across, 16, 0};
+  const DML_TENSOR_DESC transposed_tensor = {DML_TENSOR_TYPE_BUFFER, &transposed};
+  const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC transpose = {&transposed_tensor, square.desc(), nullptr};
+  GraphBuilder graph;
+  const auto halve = Scale({2, 2}, 0.5f, 0), add = Add({2, 2});
+  const auto turn = h().CreateOperator(DML_OPERATOR_ELEMENT_WISE_IDENTITY, &transpose);
+  UINT last = 0;
+  for (UINT i = 0; i < 3000; ++i) {
+    const UINT half = graph.Operator(halve), turned = graph.Operator(turn), sum = graph.Operator(add);
+    i == 0 ? graph.Input(0, half, 0) : graph.Edge(last, 0, half, 0);
+    graph.Edge(half, 0, turned, 0).Edge(half, 0, sum, 0).Edge(turned, 0, sum, 1);
+    last = sum;
+  }
+  const Tensor part(kFloat, {1, 4});
+  const std::vector<DML_TENSOR_DESC> parts(kParts, *part.desc());
+  const DML_JOIN_OPERATOR_DESC join = {kParts, parts.data(), rows.desc(), 0};
+  const UINT joined = graph.Operator(h().CreateOperator(DML_OPERATOR_JOIN, &join));
+  for (UINT i = 0; i < kParts; ++i) {
+    const UINT shifted = graph.Operator(Scale({1, 4}, 1, static_cast<float>(i)));
+    graph.Edge(last, 0, shifted, 0).Edge(shifted, 0, joined, i);
+  }
+  graph.Output(joined, 0, 0);
+  ASSERT_EQ(graph.nodes.size(), 10000u);
+
+  const auto start = std::chrono::steady_clock::now();
+  const auto compiled = graph.Compile(h().dml());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(seconds.count(), 30);  // half a second, but for sanitizers and busy machines
+  const auto got = Run(compiled.Get(), {{1, 2, 3, 4}}, {kParts * 4})[0];
+  for (UINT i = 0; i < kParts; i += 333) {
+    const std::vector<float> found(got.begin() + i * 4, got.begin() + i * 4 + 4);
+    const auto shift = static_cast<float>(i);
+    EXPECT_EQ(found, (std::vector<float>{1 + shift, 2.5f + shift, 2.5f + shift, 4 + shift}));
+  }
+}
+
+}  // namespace
+}  // namespace anydml::test
