@@ -37,7 +37,8 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     for (const WindowTile& tile : half_ ? HalfWindowTiles() : FloatWindowTiles()) {
       problem.parts = DivideUp(Steps(), tile.steps);
       problem.steps_per_part = tile.steps;
-      const Cut cut = CutFor(problem, tile.rows, tile.columns, tile.rate);
+      const uint64_t row_tiles = DivideUp(problem.rows, tile.rows);
+      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.rate);
       if (tile_ != nullptr && cut.cycles >= cut_.cycles) continue;
       cut_ = cut;
       tile_ = &tile;
@@ -56,7 +57,10 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     for (const PatchTile& tile : HalfPatchTiles()) {
       const uint64_t pixels = PatchPixels(shape_, tile.rows);
       if (pixels == 0 || pixels > tile.rows * shape_.Taps() || pixels > kMostPixels) continue;
-      const Cut cut = CutFor(problem, tile.rows, tile.columns, tile.rate);
+      const uint64_t row_tiles = HasTilesOfImages(shape_, tile.rows)
+                                     ? shape_.outer[0] * DivideUp(shape_.Positions(), tile.rows)
+                                     : DivideUp(problem.rows, tile.rows);
+      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.rate);
       const uint32_t bytes =
           tile.SharedBytes(static_cast<uint32_t>(pixels), static_cast<uint32_t>(cut.per_split));
       if (bytes + kStaticBytes > device.shared_bytes_per_block ||
@@ -190,7 +194,6 @@ class ConvolutionChannelsLast final : public CompositeKernel {
 
   void SetProduct() {
     WindowProduct& p = product_;
-    p.rows = static_cast<uint32_t>(shape_.outer[0] * shape_.Positions());
     p.columns = static_cast<uint32_t>(shape_.output_channels);
     p.channels = static_cast<uint32_t>(shape_.input_channels);
     p.steps = static_cast<uint32_t>(Steps());
@@ -202,6 +205,10 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     }
     p.column_tiles = FastDivisor(static_cast<uint32_t>(cut_.column_tiles));
     p.row_tiles = FastDivisor(static_cast<uint32_t>(cut_.row_tiles));
+    const bool by_images = patch_tile_ != nullptr && HasTilesOfImages(shape_, patch_tile_->rows);
+    const uint64_t images = by_images ? shape_.outer[0] : 1;
+    p.tiles_per_part = FastDivisor(static_cast<uint32_t>(cut_.row_tiles / images));
+    p.rows_per_part = static_cast<uint32_t>(shape_.outer[0] / images * shape_.Positions());
     p.groups = FastDivisor(static_cast<uint32_t>(shape_.outer[1]));
     p.positions = FastDivisor(static_cast<uint32_t>(shape_.Positions()));
     p.image_stride = static_cast<uint32_t>(input_tensor_.outer[0]);
