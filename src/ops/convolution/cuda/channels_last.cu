@@ -37,7 +37,8 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     for (const WindowTile& tile : half_ ? HalfWindowTiles() : FloatWindowTiles()) {
       problem.parts = DivideUp(Steps(), tile.steps);
       problem.steps_per_part = tile.steps;
-      const Cut cut = CutFor(problem, tile.rows, tile.columns, tile.rate);
+      const uint64_t row_tiles = DivideUp(problem.rows, tile.rows);
+      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.rate);
       if (tile_ != nullptr && cut.cycles >= cut_.cycles) continue;
       cut_ = cut;
       tile_ = &tile;
@@ -56,7 +57,10 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     for (const PatchTile& tile : HalfPatchTiles()) {
       const uint64_t pixels = PatchPixels(shape_, tile.rows);
       if (pixels == 0 || pixels > tile.rows * shape_.Taps() || pixels > kMostPixels) continue;
-      const Cut cut = CutFor(problem, tile.rows, tile.columns, tile.rate);
+      const uint64_t row_tiles = HasTilesOfImages(shape_, tile.rows)
+                                     ? shape_.outer[0] * DivideUp(shape_.Positions(), tile.rows)
+                                     : DivideUp(problem.rows, tile.rows);
+      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.rate);
       const uint32_t bytes =
           tile.SharedBytes(static_cast<uint32_t>(pixels), static_cast<uint32_t>(cut.per_split));
       if (bytes + kStaticBytes > device.shared_bytes_per_block ||
@@ -98,7 +102,11 @@ class ConvolutionChannelsLast final : public CompositeKernel {
 
   Status Initialize(const KernelArguments& arguments) const override {
     KernelChain chain(arguments.stream);
-    Pack(&chain, arguments.inputs[1].data, arguments.persistent.data);
+    OperandPacking packing = {};
+    packing.filter = FilterPacking(shape_, padded_channels_);
+    packing.filter.from = arguments.inputs[1].data;
+    packing.filter.to = arguments.persistent.data;
+    Pack(&chain, packing);
     return {};
   }
 
@@ -106,22 +114,32 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     KernelChain chain(arguments.stream);
     WindowProduct p = product_;
     p.input = arguments.inputs[0].data + shape_.input.offset * Width();
-    if (input_copies_) {
+    OperandPacking packing = {};
+    if (input_.bytes != 0) {
       const Buffer packed = input_.In(arguments.temporary);
-      KernelArguments part = arguments;
-      part.outputs = {&packed, 1};
-      input_copies_->Launch(&chain, part, /*fill=*/0);
+      if (input_copies_) {
+        KernelArguments part = arguments;
+        part.outputs = {&packed, 1};
+        input_copies_->Launch(&chain, part, /*fill=*/0);
+      } else {
+        packing.images = ImagePacking(shape_, padded_channels_, input_.bytes);
+        packing.images.from = arguments.inputs[0].data;
+        packing.images.to = packed.data;
+      }
       p.input = packed.data;
     }
     if (packs_input(1)) {
       p.filter = arguments.persistent.data;
     } else if (packs_filter_) {
       std::byte* const packed = filter_.In(arguments.temporary).data;
-      Pack(&chain, arguments.inputs[1].data, packed);
+      packing.filter = FilterPacking(shape_, padded_channels_);
+      packing.filter.from = arguments.inputs[1].data;
+      packing.filter.to = packed;
       p.filter = packed;
     } else {
       p.filter = arguments.inputs[1].data + shape_.filter.offset * Width();
     }
+    Pack(&chain, packing);
     const Buffer sums = sums_.bytes != 0 ? sums_.In(arguments.temporary) : arguments.outputs[0];
     const void* const bias = has_bias_ ? arguments.inputs[2].data : nullptr;
     const bool split = cut_.splits > 1;
@@ -164,6 +182,10 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     if (patches_.is_apart) return;
     input_tensor_ = PackedInput(problem);
     input_ = AddScratch("input", shape_.outer[0] * input_tensor_.outer[0] * Width());
+    // Few channels, or few elements, are packed by the kernel that packs the filter.
+    constexpr uint64_t kFewChannels = 16, kFewElements = 1 << 19;
+    const uint64_t elements = input_.bytes / Width();
+    if (padded_channels_ <= kFewChannels || elements <= kFewElements) return;
     PlacedCopy copy;
     copy.from_offset = static_cast<int64_t>(shape_.input.offset);
     copy.nest = InputNest(shape_, input_tensor_);
@@ -190,7 +212,6 @@ class ConvolutionChannelsLast final : public CompositeKernel {
 
   void SetProduct() {
     WindowProduct& p = product_;
-    p.rows = static_cast<uint32_t>(shape_.outer[0] * shape_.Positions());
     p.columns = static_cast<uint32_t>(shape_.output_channels);
     p.channels = static_cast<uint32_t>(shape_.input_channels);
     p.steps = static_cast<uint32_t>(Steps());
@@ -202,6 +223,10 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     }
     p.column_tiles = FastDivisor(static_cast<uint32_t>(cut_.column_tiles));
     p.row_tiles = FastDivisor(static_cast<uint32_t>(cut_.row_tiles));
+    const bool by_images = patch_tile_ != nullptr && HasTilesOfImages(shape_, patch_tile_->rows);
+    const uint64_t images = by_images ? shape_.outer[0] : 1;
+    p.tiles_per_part = FastDivisor(static_cast<uint32_t>(cut_.row_tiles / images));
+    p.rows_per_part = static_cast<uint32_t>(shape_.outer[0] / images * shape_.Positions());
     p.groups = FastDivisor(static_cast<uint32_t>(shape_.outer[1]));
     p.positions = FastDivisor(static_cast<uint32_t>(shape_.Positions()));
     p.image_stride = static_cast<uint32_t>(input_tensor_.outer[0]);
@@ -233,22 +258,13 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     patches_.channel_stride = static_cast<uint32_t>(input_tensor_.channel);
   }
 
-  void Pack(KernelChain* chain, const std::byte* from, std::byte* to) const {
-    FilterPacking p = {};
-    p.from = from;
-    p.to = to;
-    p.filter = shape_.filter;
-    p.channels = static_cast<uint32_t>(shape_.input_channels);
-    p.padded_channels = padded_channels_;
-    p.all_taps = static_cast<uint32_t>(shape_.Taps());
-    p.output_channels = FastDivisor(static_cast<uint32_t>(shape_.output_channels));
-    for (uint32_t d = 0; d < kMaxSpatial; ++d) p.taps[d] = FastDivisor(shape_.windows[d].taps);
-    const uint32_t some = std::min(kPackNumbers / p.all_taps / 8 * 8, padded_channels_);
-    const auto chunks = static_cast<uint32_t>(DivideUp(padded_channels_, some));
-    p.some = FastDivisor(some);
-    p.chunks = FastDivisor(chunks);
-    const uint64_t blocks = shape_.outer[1] * shape_.output_channels * chunks;
-    chain->Launch(half_ ? PackFilter<__half> : PackFilter<float>, blocks, kPackThreads, p);
+  // Nothing where there is nothing to pack.
+  void Pack(KernelChain* chain, OperandPacking packing) const {
+    packing.image_blocks = static_cast<uint32_t>(DivideUp(packing.images.units, kPackThreads));
+    const uint64_t filters = packing.filter.to == nullptr ? 0 : shape_.outer[1] * shape_.output_channels;
+    const uint64_t blocks = packing.image_blocks + filters * packing.filter.chunks.divisor();
+    if (blocks == 0) return;
+    chain->Launch(half_ ? PackOperands<__half> : PackOperands<float>, blocks, kPackThreads, packing);
   }
 
   void AddParts(KernelChain* chain, const WindowProduct& product, const void* bias, void* output) const {

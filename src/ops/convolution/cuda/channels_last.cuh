@@ -1,6 +1,8 @@
 // What comes before and after the product of windows with filters.
 #pragma once
 
+#include <algorithm>
+
 #include "ops/convolution/cuda/window_product.cuh"
 
 namespace anydml {
@@ -13,21 +15,98 @@ inline constexpr uint32_t kMostPackedTaps = kPackNumbers / 8;
 // Filters with their channels as neighbours: [group][output channel][tap][padded channel], zeros for what is
 // padding.
 struct FilterPacking {
-  const void* from;
-  void* to;
+  const void* from = nullptr;
+  void* to = nullptr;
   ConvolutionTensor filter;
-  uint32_t channels, padded_channels, all_taps;
-  FastDivisor output_channels, taps[kMaxSpatial], some;  // channels of a block
-  FastDivisor chunks;                                    // of a filter's channels
+  uint32_t channels = 0, padded_channels = 0, all_taps = 0;
+  FastDivisor output_channels, taps[kMaxSpatial];
+  FastDivisor some;    // channels of a block
+  FastDivisor chunks;  // of a filter's channels
+
+  FilterPacking() = default;
+  FilterPacking(const ConvolutionShape& shape, uint32_t padded)
+      : filter(shape.filter),
+        channels(static_cast<uint32_t>(shape.input_channels)),
+        padded_channels(padded),
+        all_taps(static_cast<uint32_t>(shape.Taps())),
+        output_channels(static_cast<uint32_t>(shape.output_channels)),
+        some(std::min(kPackNumbers / all_taps / 8 * 8, padded)),
+        chunks((padded + some.divisor() - 1) / some.divisor()) {
+    for (uint32_t d = 0; d < kMaxSpatial; ++d) taps[d] = FastDivisor(shape.windows[d].taps);
+  }
+};
+
+// Images with their channels as neighbours: [image][position][group][padded channel]. What is
+// padding is 0. A thread has a unit of 16 bytes, neighbouring threads have neighbouring positions.
+struct ImagePacking {
+  const void* from = nullptr;
+  void* to = nullptr;
+  ConvolutionTensor input;
+  uint32_t channels = 0, padded_channels = 0;
+  uint32_t units = 0;  // of all
+  FastDivisor positions, inputs[kMaxSpatial], units_of_group, groups;
+
+  ImagePacking() = default;
+  ImagePacking(const ConvolutionShape& shape, uint32_t padded, uint64_t bytes)
+      : input(shape.input),
+        channels(static_cast<uint32_t>(shape.input_channels)),
+        padded_channels(padded),
+        units(static_cast<uint32_t>(bytes / 16)),
+        groups(static_cast<uint32_t>(shape.outer[1])) {
+    uint32_t pixels = 1;
+    for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+      inputs[d] = FastDivisor(shape.windows[d].input);
+      pixels *= shape.windows[d].input;
+    }
+    positions = FastDivisor(pixels);
+    units_of_group = FastDivisor(static_cast<uint32_t>(units / (shape.outer[0] * shape.outer[1] * pixels)));
+  }
+};
+
+struct OperandPacking {
+  ImagePacking images;
+  FilterPacking filter;
+  uint32_t image_blocks = 0;  // the others are the filter's
 };
 
 template <typename T>
-__global__ void __launch_bounds__(kPackThreads) PackFilter(const __grid_constant__ FilterPacking p) {
+__device__ void PackImages(const ImagePacking& p) {
+  constexpr uint32_t kUnit = 16 / sizeof(T);
+  const uint32_t number = blockIdx.x * kPackThreads + threadIdx.x;
+  if (number >= p.units) return;
+  uint32_t position, unit, group, at[kMaxSpatial];
+  const uint32_t row = p.units_of_group.Divide(p.positions.Divide(number, &position), &unit);
+  const uint32_t image = p.groups.Divide(row, &group);
+  T* const to = static_cast<T*>(p.to) +
+                ((uint64_t{image} * p.positions.divisor() + position) * p.groups.divisor() + group) *
+                    p.padded_channels +
+                unit * kUnit;
+#pragma unroll
+  for (int d = kMaxSpatial - 1; d >= 0; --d) position = p.inputs[d].Divide(position, &at[d]);
+  const uint32_t first = unit * kUnit;
+  uint64_t offset = p.input.Matrix(image, group) + first * p.input.channel;
+#pragma unroll
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.input.spatial[d];
+  struct alignas(16) {
+    T numbers[kUnit];
+  } packed;
+#pragma unroll
+  for (uint32_t c = 0; c < kUnit; ++c) {
+    packed.numbers[c] =
+        first + c < p.channels ? static_cast<const T*>(p.from)[offset + c * p.input.channel] : T(0.0f);
+  }
+  *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(&packed);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kPackThreads) PackOperands(const __grid_constant__ OperandPacking q) {
   __shared__ T numbers[kPackNumbers];
   WaitForPrevious();
   LetNextStart();
+  if (blockIdx.x < q.image_blocks) return PackImages<T>(q.images);
+  const FilterPacking& p = q.filter;
   uint32_t chunk, channel;
-  const uint32_t row = p.chunks.Divide(blockIdx.x, &chunk);
+  const uint32_t row = p.chunks.Divide(blockIdx.x - q.image_blocks, &chunk);
   const uint32_t group = p.output_channels.Divide(row, &channel);
   const uint32_t first = chunk * p.some.divisor(), count = p.some.divisor() * p.all_taps;
   const T* const from = static_cast<const T*>(p.from);

@@ -23,14 +23,15 @@ struct CutProblem {
 };
 
 // The best number of splits for tiles of a kernel that does `rate` multiplications a cycle.
-inline Cut CutFor(const CutProblem& p, uint32_t tile_rows, uint32_t tile_columns, double rate) {
+inline Cut CutFor(const CutProblem& p, uint64_t row_tiles, uint32_t tile_rows, uint32_t tile_columns,
+                  double rate) {
   constexpr uint64_t kMostSplits = 32;
   constexpr double kStartCycles = 2000, kSecondKernelCycles = 4000, kBytesPerCycle = 1500;
   Cut best;
-  const uint64_t down = DivideUp(p.rows, tile_rows), across = DivideUp(p.columns, tile_columns);
+  const uint64_t across = DivideUp(p.columns, tile_columns);
   for (uint64_t s = 1; s == 1 || (s <= kMostSplits && p.parts / s >= p.least_parts); ++s) {
     const uint64_t each = DivideUp(p.parts, s), splits = DivideUp(p.parts, each);
-    const uint64_t turns = DivideUp(down * across * p.groups * splits, p.multiprocessors);
+    const uint64_t turns = DivideUp(row_tiles * across * p.groups * splits, p.multiprocessors);
     // Blocks of a multiprocessor hide each other's waiting.
     const double slow = turns == 1 ? 1.4 : turns == 2 ? 1.15 : 1.0;
     double cycles = static_cast<double>(turns * each * p.steps_per_part) * tile_rows * tile_columns / rate;
@@ -40,7 +41,7 @@ inline Cut CutFor(const CutProblem& p, uint32_t tile_rows, uint32_t tile_columns
       cycles += kSecondKernelCycles + sums * 2 * sizeof(float) / kBytesPerCycle;
     }
     if (best.cycles >= 0 && cycles >= best.cycles) continue;
-    best = {cycles, down, across, static_cast<uint32_t>(splits), each};
+    best = {cycles, row_tiles, across, static_cast<uint32_t>(splits), each};
   }
   return best;
 }

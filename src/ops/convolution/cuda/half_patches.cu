@@ -45,7 +45,7 @@ __device__ void FillPatchTable(const PatchProduct& q, const WindowPlace& place, 
   for (uint32_t r = threadIdx.x; r < kRows; r += kThreads) {
     uint32_t pixel = 0;
     uint64_t target = 0;
-    if (place.row + r < p.rows) {
+    if (place.row + r < place.end) {
       uint32_t position, x;
       const uint32_t image = p.positions.Divide(place.row + r, &position);
       const uint32_t y = p.outputs[kMaxSpatial - 1].Divide(position, &x);

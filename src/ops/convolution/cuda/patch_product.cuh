@@ -45,6 +45,12 @@ struct PatchTile {
 
 std::span<const PatchTile> HalfPatchTiles();
 
+// Whether tiles of images by themselves are hardly more than those of all positions in a row.
+inline bool HasTilesOfImages(const ConvolutionShape& s, uint32_t rows) {
+  const uint64_t positions = s.Positions(), padded = (positions + rows - 1) / rows * rows;
+  return padded - positions <= positions / 16;
+}
+
 // How many pixels the patch of `rows` positions has at most; 0: the convolution has no patches.
 inline uint64_t PatchPixels(const ConvolutionShape& s, uint32_t rows) {
   const ConvolutionWindow &z = s.windows[0], &y = s.windows[1], &x = s.windows[2];
@@ -56,7 +62,8 @@ inline uint64_t PatchPixels(const ConvolutionShape& s, uint32_t rows) {
   if (s.Taps() < 2) return 0;
   const uint64_t reach = uint64_t{y.taps - 1} * y.dilation, positions = uint64_t{x.output} * y.output;
   const uint64_t lines = (uint64_t{rows} + x.output - 2) / x.output + 1;
-  const uint64_t ends = std::min((uint64_t{rows} + positions - 2) / positions, s.outer[0] - 1);
+  const uint64_t ends =
+      HasTilesOfImages(s, rows) ? 0 : std::min((uint64_t{rows} + positions - 2) / positions, s.outer[0] - 1);
   return (lines + (ends + 1) * reach) * (x.output + uint64_t{x.taps - 1} * x.dilation);
 }
 

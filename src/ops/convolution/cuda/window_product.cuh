@@ -25,13 +25,14 @@ struct WindowProduct {
   const void* bias;  // null: none
   void* output;
 
-  uint32_t rows;      // positions of all images
   uint32_t columns;   // output channels of a group
   uint32_t channels;  // input channels of a group
   uint32_t steps;     // taps times padded channels
   FastDivisor padded_channels;
   uint32_t steps_per_split;
   FastDivisor column_tiles, row_tiles, groups;
+  FastDivisor tiles_per_part;  // row tiles, of rows_per_part rows: those of an image, or all
+  uint32_t rows_per_part;
 
   // Offsets in the input are below 2^31 wherever something is read; on the way there they wrap.
   ConvolutionWindow windows[kMaxSpatial];
@@ -72,12 +73,15 @@ struct WindowTable {
 
 struct WindowPlace {
   uint32_t row, column, group, split;
+  uint32_t end;  // rows from here on are not the tile's
 
   __device__ WindowPlace(const WindowProduct& p, uint32_t rows, uint32_t columns) {
     uint32_t number = p.column_tiles.Divide(blockIdx.x, &column);
     number = p.row_tiles.Divide(number, &row);
     split = p.groups.Divide(number, &group);
-    row *= rows;
+    const uint32_t part = p.tiles_per_part.Divide(row, &row);
+    row = part * p.rows_per_part + row * rows;
+    end = (part + 1) * p.rows_per_part;
     column *= columns;
   }
 };
@@ -102,7 +106,7 @@ __device__ void FillTable(const WindowProduct& p, const WindowPlace& place,
   for (uint32_t r = threadIdx.x; r < kRows; r += blockDim.x) {
     uint2 window = {0, 0};
     uint64_t target = 0;
-    if (place.row + r < p.rows) {
+    if (place.row + r < place.end) {
       uint32_t position, at[kMaxSpatial];
       const uint32_t image = p.positions.Divide(place.row + r, &position);
 #pragma unroll
@@ -278,7 +282,7 @@ __device__ __forceinline__ void StoreSumsAs(const WindowProduct& p, const Window
         const uint32_t line = i / per_line, along = i % per_line * kSome;
         const uint32_t row = p.stores_by_channels ? line : along,
                        column = p.stores_by_channels ? along : line;
-        if (place.row + row >= p.rows || place.column + column >= p.columns) continue;
+        if (place.row + row >= place.end || place.column + column >= p.columns) continue;
         Out* const to =
             static_cast<Out*>(p.output) + table.targets[row] + (place.column + column) * p.target.channel;
         *reinterpret_cast<Unit*>(to) = *reinterpret_cast<const Unit*>(sums.At(row, column));
