@@ -13,7 +13,7 @@ Status Binary(HostCall& call);   // Add, Sub, Mul, Div, Mod, Pow, Min, Max, And,
 Status Compare(HostCall& call);  // Equal, Less, Greater, LessOrEqual, GreaterOrEqual
 Status Unary(HostCall& call);    // Neg, Abs, Sqrt, Floor, Ceil, Round, Not, Exp, Log, Reciprocal, Sign
 Status Where(HostCall& call);
-Status Reduce(HostCall& call);  // ReduceSum, ReduceProd, ReduceMin, ReduceMax
+Status Reduce(HostCall& call);
 
 Status CumSum(HostCall& call);
 
@@ -25,5 +25,8 @@ Status Expand(HostCall& call);
 Status Tile(HostCall& call);
 Status Transpose(HostCall& call);
 Status NonZero(HostCall& call);
+
+Status ScatterElements(HostCall& call);
+Status ScatterNd(HostCall& call);
 
 }  // namespace anydml::onnx::host

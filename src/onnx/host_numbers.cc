@@ -4,12 +4,10 @@
 #include <cmath>
 #include <functional>
 
-#include "onnx/host.h"
+#include "onnx/host_numbers.h"
 
 namespace anydml::onnx::host {
-namespace {
 
-// Positions of a broadcast input for every element of `shape`.
 std::vector<size_t> Positions(const onnx::Shape& input, const onnx::Shape& shape) {
   std::vector<size_t> positions(static_cast<size_t>(ElementCount(shape).value_or(0)));
   std::vector<int64_t> at(shape.size(), 0);
@@ -26,15 +24,30 @@ std::vector<size_t> Positions(const onnx::Shape& input, const onnx::Shape& shape
   return positions;
 }
 
+bool IsNumber(ElementType type) {
+  return (DmlType(type) != DataType::kUnknown || type == ElementType::kBFloat16) && BitsOf(type) >= 8;
+}
+
+Status CheckNumbers(const HostCall& call) {
+  for (size_t i = 0; i < call.inputs(); ++i) {
+    if (!call.Has(i) || !IsNumber(call.In(i).type)) return Unsupported("this type on the host");
+  }
+  return {};
+}
+
+namespace {
+
 Status ResultShape(const HostCall& call, onnx::Shape* shape) {
   *shape = call.In(0).shape;
   for (size_t i = 1; i < call.inputs(); ++i)
     ANYDML_RETURN_IF_ERROR(BroadcastShape(*shape, call.In(i).shape, shape));
+  // Nothing that is much larger than what it is made of: the device is better at that.
+  int64_t given = 0;
+  for (size_t i = 0; i < call.inputs(); ++i) given += call.In(i).count();
+  const int64_t limit = std::clamp(given, kMaxHostElements, kMostHostNumbers);
   const std::optional<int64_t> count = ElementCount(*shape);
-  return count && *count <= kMaxHostElements ? Status() : Unsupported("a large result on the host");
+  return count && *count <= limit ? Status() : Unsupported("a large result on the host");
 }
-
-bool IsNumber(ElementType type) { return DmlType(type) != DataType::kUnknown && BitsOf(type) >= 8; }
 
 // Wraps; a division by zero is 0, where DirectML says nothing either.
 int64_t Integer(const std::string& type, int64_t a, int64_t b, bool truncate, bool is_unsigned) {
@@ -47,7 +60,6 @@ int64_t Integer(const std::string& type, int64_t a, int64_t b, bool truncate, bo
   if (type == "And") return a != 0 && b != 0;
   if (type == "Or") return a != 0 || b != 0;
   if (type == "Xor") return (a != 0) != (b != 0);
-  if (type == "Pow") return static_cast<int64_t>(std::pow(static_cast<double>(a), static_cast<double>(b)));
   if (b == 0) return 0;
   if (is_unsigned) return static_cast<int64_t>(type == "Div" ? x / y : x % y);
   if (b == -1) return type == "Div" ? static_cast<int64_t>(-x) : 0;
@@ -67,10 +79,31 @@ double Number(const std::string& type, double a, double b) {
   return std::fmod(a, b);
 }
 
-Status CheckNumbers(const HostCall& call) {
-  for (size_t i = 0; i < call.inputs(); ++i) {
-    if (!call.Has(i) || !IsNumber(call.In(i).type)) return Unsupported("this type on the host");
+// Wraps; 0 for what is between -1 and 1.
+int64_t Power(int64_t base, int64_t exponent) {
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+  uint64_t result = 1, factor = static_cast<uint64_t>(base);
+  for (auto rest = static_cast<uint64_t>(exponent); rest != 0; rest >>= 1) {
+    if ((rest & 1) != 0) result *= factor;
+    factor *= factor;
   }
+  return static_cast<int64_t>(result);
+}
+
+Status PowersOfIntegers(HostCall& call, const onnx::Shape& shape) {
+  const Tensor &base = call.In(0), &exponent = call.In(1);
+  const std::vector<size_t> left = Positions(base.shape, shape), right = Positions(exponent.shape, shape);
+  if (IsFloat(exponent.type)) {
+    const std::vector<double> a = ToDoubles(base), b = ToDoubles(exponent);
+    std::vector<double> result(left.size());
+    for (size_t i = 0; i < left.size(); ++i) result[i] = std::pow(a[left[i]], b[right[i]]);
+    call.outputs[0] = FromDoubles(base.type, shape, result);
+    return {};
+  }
+  const std::vector<int64_t> a = ToInts(base), b = ToInts(exponent);
+  std::vector<int64_t> result(left.size());
+  for (size_t i = 0; i < left.size(); ++i) result[i] = Power(a[left[i]], b[right[i]]);
+  call.outputs[0] = FromInts(base.type, shape, result);
   return {};
 }
 
@@ -84,7 +117,7 @@ Status Binary(HostCall& call) {
   const ElementType element = call.In(0).type;
   const bool is_unsigned = element == ElementType::kUInt64;
   const bool truncate = call.Int("fmod", 0) != 0;
-  if (type == "Pow" && !IsFloat(element)) return Unsupported("powers of integers on the host");
+  if (type == "Pow" && !IsFloat(element)) return PowersOfIntegers(call, shape);
   if (IsFloat(element)) {
     std::vector<double> result;
     for (size_t i = 0; i < call.inputs(); ++i) {
@@ -185,79 +218,13 @@ Status Unary(HostCall& call) {
 
 Status Cast(HostCall& call) {
   ANYDML_RETURN_IF_ERROR(CheckNumbers(call));
-  const auto target = static_cast<ElementType>(call.Int("to", 0));
+  const auto target =
+      call.proto().type == "CastLike" ? call.In(1).type : static_cast<ElementType>(call.Int("to", 0));
   if (!IsNumber(target)) return Unsupported("to ", Name(target));
   const Tensor& x = call.In(0);
   const bool as_numbers = IsFloat(x.type) || (IsFloat(target) && x.type == ElementType::kUInt64);
   call.outputs[0] =
       as_numbers ? FromDoubles(target, x.shape, ToDoubles(x)) : FromInts(target, x.shape, ToInts(x));
-  return {};
-}
-
-Status Reduce(HostCall& call) {
-  ANYDML_RETURN_IF_ERROR(CheckNumbers(call));
-  const Tensor& x = call.In(0);
-  if (IsFloat(x.type))
-    return Unsupported("on the host");  // the device's order of additions is the one that counts
-  const std::string& type = call.proto().type;
-  const bool as_input = call.version() >= (type == "ReduceSum" ? 13 : 18);
-  const std::vector<int64_t> given = !as_input     ? call.Ints("axes")
-                                     : call.Has(1) ? ToInts(call.In(1))
-                                                   : std::vector<int64_t>();
-  if (given.empty() && call.Int("noop_with_empty_axes", 0) != 0) {
-    call.outputs[0] = x;
-    return {};
-  }
-  std::vector<uint32_t> axes;
-  ANYDML_RETURN_IF_ERROR(ResolveAxes(given, x.shape.size(), &axes));
-  onnx::Shape reduced = x.shape, result_shape;
-  for (uint32_t i = 0; i < x.shape.size(); ++i) {
-    const bool named = given.empty() || std::binary_search(axes.begin(), axes.end(), i);
-    if (named) reduced[i] = 1;
-    if (!named || call.Int("keepdims", 1) != 0) result_shape.push_back(reduced[i]);
-  }
-  const std::vector<int64_t> values = ToInts(x);
-  const std::vector<size_t> targets = Positions(reduced, x.shape);
-  if (values.empty()) return Unsupported("of no elements");
-  std::vector<int64_t> result(static_cast<size_t>(*ElementCount(reduced)));
-  std::vector<bool> started(result.size(), false);
-  const std::string step = type == "ReduceSum"    ? "Add"
-                           : type == "ReduceProd" ? "Mul"
-                           : type == "ReduceMax"  ? "Max"
-                                                  : "Min";
-  for (size_t i = 0; i < values.size(); ++i) {
-    int64_t& sum = result[targets[i]];
-    sum = started[targets[i]] ? Integer(step, sum, values[i], false, x.type == ElementType::kUInt64)
-                              : values[i];
-    started[targets[i]] = true;
-  }
-  call.outputs[0] = FromInts(x.type, result_shape, result);
-  return {};
-}
-
-Status CumSum(HostCall& call) {
-  ANYDML_RETURN_IF_ERROR(CheckNumbers(call));
-  const Tensor& x = call.In(0);
-  const std::vector<int64_t> given = ToInts(call.In(1));
-  uint32_t axis = 0;
-  if (given.size() != 1) return InvalidArgument("axis has ", given.size(), " elements");
-  ANYDML_RETURN_IF_ERROR(ResolveAxis(given[0], x.shape.size(), &axis));
-  if (x.count() > kMaxHostElements || !IsFloat(x.type)) return Unsupported("on the host");
-  const std::vector<double> values = ToDoubles(x);
-  std::vector<double> sums(values.size());
-  const auto size = static_cast<size_t>(x.shape[axis]);
-  const auto inner = static_cast<size_t>(ElementCount(std::span(x.shape).subspan(axis + 1)).value_or(0));
-  const bool exclusive = call.Int("exclusive", 0) != 0, reverse = call.Int("reverse", 0) != 0;
-  for (size_t line = 0; line < values.size() / std::max<size_t>(1, size); ++line) {
-    const size_t first = line / inner * size * inner + line % inner;
-    double sum = 0;
-    for (size_t i = 0; i < size; ++i) {
-      const size_t at = first + (reverse ? size - 1 - i : i) * inner;
-      sums[at] = exclusive ? sum : sum + values[at];
-      sum += values[at];
-    }
-  }
-  call.outputs[0] = FromDoubles(x.type, x.shape, sums);
   return {};
 }
 

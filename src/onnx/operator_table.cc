@@ -16,7 +16,8 @@ const OperatorRow* FindOperator(std::string_view domain, std::string_view name) 
           ReductionOperators(), IndexOperators(),       QuantizationOperators(),   ResizeOperators(),
           RecurrentOperators(), FusedOperators(),       FusedAttentionOperators(), GroupQueryOperators(),
           QuantizedOperators(), GenerateOperators(),    AttentionOperators(),      EinsumOperators(),
-          LossOperators(),      RegionOperators(),      SelectOperators(),         SignalOperators()}) {
+          LossOperators(),      RegionOperators(),      SelectOperators(),         SignalOperators(),
+          SpectrumOperators()}) {
       for (const OperatorRow& row : family) all[{row.domain, row.name}] = &row;
     }
     return all;

@@ -31,6 +31,7 @@ std::span<const OperatorRow> LossOperators();
 std::span<const OperatorRow> RegionOperators();
 std::span<const OperatorRow> SelectOperators();
 std::span<const OperatorRow> SignalOperators();
+std::span<const OperatorRow> SpectrumOperators();
 
 inline constexpr const char* kOnnx = "";
 inline constexpr const char* kMicrosoft = "com.microsoft";

@@ -309,7 +309,7 @@ constexpr OperatorRow kRows[] = {
     {kOnnx, "Min", 1, 255, 0, LowerMany, host::Binary, DML_OPERATOR_ELEMENT_WISE_MIN},
     {kOnnx, "Where", 3, 3, 0, LowerWhere, host::Where},
     {kOnnx, "Cast", 1, 1, 0, LowerCast, host::Cast},
-    {kOnnx, "CastLike", 2, 2, 0, LowerCastLike, nullptr},
+    {kOnnx, "CastLike", 2, 2, 0, LowerCastLike, host::Cast},
     {kOnnx, "Clip", 1, 3, 0, LowerClip, nullptr},
 };
 

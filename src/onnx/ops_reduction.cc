@@ -91,16 +91,16 @@ Status TopK(Lowering& n) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {kOnnx, "ReduceL1", 1, 2, 2, LowerReduce, nullptr, DML_REDUCE_FUNCTION_L1},
-    {kOnnx, "ReduceL2", 1, 2, 2, LowerReduce, nullptr, DML_REDUCE_FUNCTION_L2},
-    {kOnnx, "ReduceLogSum", 1, 2, 2, LowerReduce, nullptr, DML_REDUCE_FUNCTION_LOG_SUM},
-    {kOnnx, "ReduceLogSumExp", 1, 2, 2, LowerReduce, nullptr, DML_REDUCE_FUNCTION_LOG_SUM_EXP},
+    {kOnnx, "ReduceL1", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_L1},
+    {kOnnx, "ReduceL2", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_L2},
+    {kOnnx, "ReduceLogSum", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_LOG_SUM},
+    {kOnnx, "ReduceLogSumExp", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_LOG_SUM_EXP},
     {kOnnx, "ReduceMax", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_MAX},
-    {kOnnx, "ReduceMean", 1, 2, 2, LowerReduce, nullptr, DML_REDUCE_FUNCTION_AVERAGE},
+    {kOnnx, "ReduceMean", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_AVERAGE},
     {kOnnx, "ReduceMin", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_MIN},
     {kOnnx, "ReduceProd", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_MULTIPLY},
     {kOnnx, "ReduceSum", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_SUM},
-    {kOnnx, "ReduceSumSquare", 1, 2, 2, LowerReduce, nullptr, DML_REDUCE_FUNCTION_SUM_SQUARE},
+    {kOnnx, "ReduceSumSquare", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_SUM_SQUARE},
     {kOnnx, "ArgMax", 1, 1, 0, ArgMax, nullptr, DML_OPERATOR_ARGMAX},
     {kOnnx, "ArgMin", 1, 1, 0, ArgMax, nullptr, DML_OPERATOR_ARGMIN},
     {kOnnx, "CumSum", 2, 2, 2, Cumulate, host::CumSum, DML_OPERATOR_CUMULATIVE_SUMMATION},

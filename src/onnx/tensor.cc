@@ -1,5 +1,6 @@
 #include "onnx/tensor.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -69,6 +70,13 @@ Tensor Store(ElementType type, Shape shape, std::span<const In> values, const Co
 int64_t Truncated(double value) {
   if (!(std::abs(value) < 9.2e18)) return std::isnan(value) ? 0 : value < 0 ? INT64_MIN : INT64_MAX;
   return static_cast<int64_t>(value);
+}
+
+// The upper half of a float, to the nearest one, halves to even.
+uint16_t ToBFloat16(double value) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  if (std::isnan(value)) return 0x7FC0;
+  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
 }  // namespace
@@ -172,6 +180,9 @@ std::vector<double> ToDoubles(const Tensor& tensor) {
       return Load<double, double>(tensor, convert);
     case ElementType::kFloat16:
       return Load<double, uint16_t>(tensor, [](uint16_t bits) { return double{ToFloat(Half{bits})}; });
+    case ElementType::kBFloat16:
+      return Load<double, uint16_t>(
+          tensor, [](uint16_t bits) { return double{std::bit_cast<float>(uint32_t{bits} << 16)}; });
     case ElementType::kUInt64:
       return Load<double, uint64_t>(tensor, convert);
     default: {
@@ -224,10 +235,11 @@ Tensor FromDoubles(ElementType type, Shape shape, std::span<const double> values
     case ElementType::kString:
     case ElementType::kComplex64:
     case ElementType::kComplex128:
-    case ElementType::kBFloat16:
     case ElementType::kUInt4:
     case ElementType::kInt4:
       return {};
+    case ElementType::kBFloat16:
+      return Store<uint16_t>(type, std::move(shape), values, ToBFloat16);
     default: {
       std::vector<int64_t> ints(values.size());
       for (size_t i = 0; i < values.size(); ++i) ints[i] = Truncated(values[i]);

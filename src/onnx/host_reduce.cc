@@ -1,0 +1,140 @@
+// Reductions on the host: integers, which wrap, and types that DirectML does not reduce.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "onnx/host_numbers.h"
+
+namespace anydml::onnx::host {
+namespace {
+
+struct Reduction {
+  onnx::Shape reduced, shape;  // with sizes of 1, and as the model sees it
+  bool nothing = false;        // the input as it is
+};
+
+Status Resolve(const HostCall& call, Reduction* out) {
+  const Tensor& x = call.In(0);
+  const bool as_input = call.version() >= (call.proto().type == "ReduceSum" ? 13 : 18);
+  const std::vector<int64_t> given = !as_input     ? call.Ints("axes")
+                                     : call.Has(1) ? ToInts(call.In(1))
+                                                   : std::vector<int64_t>();
+  out->nothing = given.empty() && call.Int("noop_with_empty_axes", 0) != 0;
+  std::vector<uint32_t> axes;
+  ANYDML_RETURN_IF_ERROR(ResolveAxes(given, x.shape.size(), &axes));
+  out->reduced = x.shape;
+  for (uint32_t i = 0; i < x.shape.size(); ++i) {
+    const bool named = given.empty() || std::binary_search(axes.begin(), axes.end(), i);
+    if (named) out->reduced[i] = 1;
+    if (!named || call.Int("keepdims", 1) != 0) out->shape.push_back(out->reduced[i]);
+  }
+  return {};
+}
+
+int64_t Combine(const std::string& type, int64_t a, int64_t b, bool is_unsigned) {
+  const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+  if (type == "ReduceSum") return static_cast<int64_t>(x + y);
+  if (type == "ReduceProd") return static_cast<int64_t>(x * y);
+  const bool less = is_unsigned ? x < y : a < b;
+  return less == (type == "ReduceMin") ? a : b;
+}
+
+Status Integers(HostCall& call, const Reduction& r, const std::vector<size_t>& targets) {
+  const std::string& type = call.proto().type;
+  if (type != "ReduceSum" && type != "ReduceProd" && type != "ReduceMax" && type != "ReduceMin")
+    return Unsupported("of integers on the host");
+  const Tensor& x = call.In(0);
+  const std::vector<int64_t> values = ToInts(x);
+  std::vector<int64_t> result(static_cast<size_t>(ElementCount(r.reduced).value_or(0)));
+  std::vector<bool> started(result.size(), false);
+  for (size_t i = 0; i < values.size(); ++i) {
+    int64_t& sum = result[targets[i]];
+    sum = started[targets[i]] ? Combine(type, sum, values[i], x.type == ElementType::kUInt64) : values[i];
+    started[targets[i]] = true;
+  }
+  call.outputs[0] = FromInts(x.type, r.shape, result);
+  return {};
+}
+
+Status Doubles(HostCall& call, const Reduction& r, const std::vector<size_t>& targets) {
+  const std::string& type = call.proto().type;
+  const Tensor& x = call.In(0);
+  const std::vector<double> values = ToDoubles(x);
+  const auto count = static_cast<size_t>(ElementCount(r.reduced).value_or(0));
+  const bool max = type == "ReduceMax" || type == "ReduceLogSumExp", min = type == "ReduceMin";
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<double> most(count, min ? kInfinity : -kInfinity), result(count, type == "ReduceProd" ? 1 : 0);
+  for (size_t i = 0; i < values.size() && (max || min); ++i) {
+    double& best = most[targets[i]];
+    if (std::isnan(values[i]) || (min ? values[i] < best : values[i] > best)) best = values[i];
+  }
+  const bool squares = type == "ReduceL2" || type == "ReduceSumSquare";
+  for (size_t i = 0; i < values.size(); ++i) {
+    double& sum = result[targets[i]];
+    const double value = values[i];
+    if (type == "ReduceProd")
+      sum *= value;
+    else if (type == "ReduceLogSumExp")
+      sum += std::exp(value - most[targets[i]]);
+    else
+      sum += squares ? value * value : type == "ReduceL1" ? std::abs(value) : value;
+  }
+  const double each = static_cast<double>(values.size()) / static_cast<double>(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (type == "ReduceMean") result[i] /= each;
+    if (type == "ReduceL2") result[i] = std::sqrt(result[i]);
+    if (type == "ReduceLogSum") result[i] = std::log(result[i]);
+    if (type == "ReduceLogSumExp") result[i] = most[i] + std::log(result[i]);
+    if (type == "ReduceMax" || min) result[i] = most[i];
+  }
+  call.outputs[0] = FromDoubles(x.type, r.shape, result);
+  return {};
+}
+
+}  // namespace
+
+Status Reduce(HostCall& call) {
+  const Tensor& x = call.In(0);
+  if (!IsNumber(x.type)) return Unsupported("this type on the host");
+  // Of those that the device has, its own order of additions is the one that counts.
+  if (IsFloat(x.type) && x.type != ElementType::kDouble && x.type != ElementType::kBFloat16)
+    return Unsupported("on the host");
+  Reduction r;
+  ANYDML_RETURN_IF_ERROR(Resolve(call, &r));
+  if (r.nothing) {
+    call.outputs[0] = x;
+    return {};
+  }
+  if (x.count() == 0) return Unsupported("of no elements");
+  if (x.count() > kMostHostNumbers) return Unsupported("a large input on the host");
+  const std::vector<size_t> targets = Positions(r.reduced, x.shape);
+  return IsFloat(x.type) ? Doubles(call, r, targets) : Integers(call, r, targets);
+}
+
+Status CumSum(HostCall& call) {
+  ANYDML_RETURN_IF_ERROR(CheckNumbers(call));
+  const Tensor& x = call.In(0);
+  const std::vector<int64_t> given = ToInts(call.In(1));
+  uint32_t axis = 0;
+  if (given.size() != 1) return InvalidArgument("axis has ", given.size(), " elements");
+  ANYDML_RETURN_IF_ERROR(ResolveAxis(given[0], x.shape.size(), &axis));
+  if (x.count() > kMaxHostElements || !IsFloat(x.type)) return Unsupported("on the host");
+  const std::vector<double> values = ToDoubles(x);
+  std::vector<double> sums(values.size());
+  const auto size = static_cast<size_t>(x.shape[axis]);
+  const auto inner = static_cast<size_t>(ElementCount(std::span(x.shape).subspan(axis + 1)).value_or(0));
+  const bool exclusive = call.Int("exclusive", 0) != 0, reverse = call.Int("reverse", 0) != 0;
+  for (size_t line = 0; line < values.size() / std::max<size_t>(1, size); ++line) {
+    const size_t first = line / inner * size * inner + line % inner;
+    double sum = 0;
+    for (size_t i = 0; i < size; ++i) {
+      const size_t at = first + (reverse ? size - 1 - i : i) * inner;
+      sums[at] = exclusive ? sum : sum + values[at];
+      sum += values[at];
+    }
+  }
+  call.outputs[0] = FromDoubles(x.type, x.shape, sums);
+  return {};
+}
+
+}  // namespace anydml::onnx::host
