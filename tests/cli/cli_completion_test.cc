@@ -23,7 +23,7 @@ TEST(Completion, Commands) {
 }
 
 TEST(Completion, Options) {
-  EXPECT_EQ(Completed({"check", "--"}), "--feature-level --allow-outside --json --help");
+  EXPECT_EQ(Completed({"check", "--"}), "--feature-level --allow-outside --shapes --json --help");
   EXPECT_EQ(Completed({"run", "m.json", "--allow"}), "--allow-outside --allow-out-of-range");
   EXPECT_EQ(Completed({"run", "--feature-level", "2"}), "2.0 2.1");
   EXPECT_EQ(Completed({"run", "--feature-level=2"}), "--feature-level=2.0 --feature-level=2.1");

@@ -59,7 +59,18 @@ Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments,
   return UsageError("the model has no input \"", given.begin()->first, "\"");
 }
 
-Status Deliver(const std::vector<onnx::NamedResult>& results, Assignments files, Output* output) {
+// Before anything is computed.
+Status CheckOutputNames(const onnx::ModelSession& session, const Assignments& files) {
+  const std::vector<onnx::Signature> outputs = session.outputs();
+  for (const auto& [name, file] : files) {
+    const bool known = std::any_of(outputs.begin(), outputs.end(),
+                                   [&wanted = name](const auto& output) { return output.name == wanted; });
+    if (!known) return UsageError("the model has no output \"", name, "\"");
+  }
+  return {};
+}
+
+Status Deliver(const std::vector<onnx::NamedResult>& results, const Assignments& files, Output* output) {
   OutputFiles written;
   JsonWriter& json = output->document();
   json.Key("outputs").BeginArray();
@@ -75,7 +86,6 @@ Status Deliver(const std::vector<onnx::NamedResult>& results, Assignments files,
         return InvalidArgument("output \"", result.name, "\" cannot be written: ", Describe(result.tensor));
       ANYDML_RETURN_IF_ERROR(written.AddNpy(file->second, type, result.tensor.shape, result.tensor.data));
       json.Key("file").String(file->second);
-      files.erase(file);
     } else if (desc.rank == 0) {
       output->Text(StrCat(ForTerminal(result.name), ": ", Describe(result.tensor), "\n"));
     } else if (output->json()) {
@@ -86,7 +96,6 @@ Status Deliver(const std::vector<onnx::NamedResult>& results, Assignments files,
     json.End();
   }
   json.End();
-  if (!files.empty()) return UsageError("the model has no output \"", files.begin()->first, "\"");
   return written.Commit();
 }
 
@@ -177,6 +186,7 @@ Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output*
   ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &device));
   std::unique_ptr<onnx::ModelSession> session;
   ANYDML_RETURN_IF_ERROR(onnx::ModelSession::Create(std::move(model), device.get(), &session));
+  ANYDML_RETURN_IF_ERROR(CheckOutputNames(*session, files));
   std::map<std::string, onnx::Tensor> inputs;
   ANYDML_RETURN_IF_ERROR(ReadInputs(*session, arguments, &inputs));
 
@@ -188,7 +198,7 @@ Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output*
   const Status status = RunRepeatedly(inputs, repeat, profile ? &*profile : nullptr, session.get(), &runs);
   line.Clear();
   ANYDML_RETURN_IF_ERROR(status);
-  ANYDML_RETURN_IF_ERROR(Deliver(runs.results, std::move(files), output));
+  ANYDML_RETURN_IF_ERROR(Deliver(runs.results, files, output));
   if (repeat > 0) WriteTimes(std::move(runs.seconds), runs.first, output);
   if (profile)
     ANYDML_RETURN_IF_ERROR(WriteProfile(*profile, arguments.Value(kOnnxProfileOption.name), output));

@@ -1,4 +1,4 @@
-// Runs the examples of the TOP_K1 and SCATTER_ND pages and compares every number.
+// Runs the examples of the TOP_K1 and SCATTER_ND pages and compares every number; then a trained model.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -9,6 +9,7 @@
 
 #include "common/session.h"
 #include "common/tensor_text.h"
+#include "digits.h"
 
 namespace anydml::tools {
 namespace {
@@ -191,6 +192,16 @@ int Main() {
     return 1;
   }
   std::printf("All examples give the documented results.\n");
+
+  int wrong = 0;
+  if (const Status status = RunDigits(session.get(), &wrong); !status.ok()) {
+    std::fprintf(stderr, "anydml-demo: %s\n", status.message().c_str());
+    return 1;
+  }
+  if (wrong > 0) {
+    std::printf("%d answers are wrong\n", wrong);
+    return 1;
+  }
   return 0;
 }
 

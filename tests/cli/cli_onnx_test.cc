@@ -1,0 +1,145 @@
+// `anydml run`, `check` and `onnx-test` with ONNX models.
+#include "cli_test_util.h"
+#include "onnx/write_model.h"
+#include "support/onnx_models.h"
+
+namespace anydml::tools {
+namespace {
+
+using onnx::ElementType;
+using onnx::Floats;
+using onnx::ModelMaker;
+
+// y = relu(x w + b)
+ModelMaker Layer() {
+  ModelMaker maker(13);
+  maker.Input("x", ElementType::kFloat, {-1, 2})
+      .Weight("w", Floats({2, 2}, {1, -1, 2, 0}))
+      .Weight("b", Floats({2}, {1, 1}))
+      .Node("MatMul", {"x", "w"}, {"p"})
+      .Node("Add", {"p", "b"}, {"s"})
+      .Node("Relu", {"s"}, {"y"})
+      .Output("y");
+  return maker;
+}
+
+class CliOnnxTest : public CliTest {
+ protected:
+  void WriteModel(const std::string& name, const ModelMaker& maker) const {
+    WriteBytes(name, onnx::WriteModel(maker.model));
+  }
+  // A folder of a backend test with one input and one output.
+  void WriteTest(const std::string& name, const ModelMaker& maker, const onnx::Tensor& input,
+                 const onnx::Tensor& output) const {
+    std::filesystem::create_directories(Path(name) / "test_data_set_0");
+    WriteModel(name + "/model.onnx", maker);
+    WriteBytes(name + "/test_data_set_0/input_0.pb", onnx::WriteTensor("x", input));
+    WriteBytes(name + "/test_data_set_0/output_0.pb", onnx::WriteTensor("y", output));
+  }
+};
+
+TEST_F(CliOnnxTest, RunsAModel) {
+  WriteModel("m.onnx", Layer());
+  WriteNpy<float>("x.npy", "<f4", "(2, 2)", {1, 1, 0, -1});
+  EXPECT_EQ(Run({"run", "m.onnx", "x=x.npy", "-o", "y=y.npy"}).exit_code, 0);
+  EXPECT_EQ(ReadElements<float>("y.npy", {2, 2}), (std::vector<float>{4, 0, 0, 1}));
+  const JsonValue document = RunJson(0, {"run", "m.onnx", "x=[[1,1]]"});
+  EXPECT_EQ(Text(document, {"outputs", "0", "name"}), "y");
+  EXPECT_EQ(Text(document, {"outputs", "0", "values"}), "[[4,0]]");
+}
+
+TEST_F(CliOnnxTest, InputsThatAreNotGivenAreRandomIfTheirSizesAreKnown) {
+  WriteModel("m.onnx", Layer());
+  EXPECT_EQ(Run({"run", "m.onnx", "--shapes", "x=3x2"}).exit_code, 0);
+  EXPECT_EQ(Run({"run", "m.onnx", "x=random:3x2"}).exit_code, 0);
+  EXPECT_NE(RunFailing(2, {"run", "m.onnx"}).find("input \"x\" is not given"), std::string::npos);
+  EXPECT_NE(RunFailing(2, {"run", "m.onnx", "z=[1]", "--shapes", "x=3x2"}).find("no input \"z\""),
+            std::string::npos);
+  EXPECT_NE(RunFailing(1, {"run", "m.onnx", "x=[[1,2,3]]"}).find("the model takes ?x2 of float"),
+            std::string::npos);
+  EXPECT_NE(RunFailing(2, {"run", "m.onnx", "--shapes", "x=1x2", "-o", "q=q.npy"}).find("no output \"q\""),
+            std::string::npos);
+  ExpectOnly({"m.onnx"});
+}
+
+TEST_F(CliOnnxTest, WithoutElementsOrDimensions) {
+  ModelMaker negative(13), sum(13);
+  negative.Input("x", ElementType::kFloat, {-1, 2}).Node("Neg", {"x"}, {"y"}).Output("y");
+  sum.Input("x", ElementType::kFloat, {-1, 2})
+      .Node("ReduceSum", {"x"}, {"y"}, onnx::IntAttribute("keepdims", 0))
+      .Output("y");
+  WriteModel("negative.onnx", negative);
+  EXPECT_EQ(Run({"run", "negative.onnx", "--shapes", "x=0x2", "-o", "y=n.npy"}).exit_code, 0);
+  EXPECT_NE(ReadBytes("n.npy").find("'shape': (0, 2)"), std::string::npos);
+  WriteModel("sum.onnx", sum);
+  EXPECT_EQ(Run({"run", "sum.onnx", "x=[[1,2]]", "-o", "y=s.npy"}).exit_code, 0);
+  EXPECT_NE(ReadBytes("s.npy").find("'shape': ()"), std::string::npos);
+}
+
+TEST_F(CliOnnxTest, RepeatsAndProfiles) {
+  WriteModel("m.onnx", Layer());
+  const CliResult result = Run(
+      {"run", "m.onnx", "--shapes", "x=64x2", "--repeat", "5", "--profile=trace.json", "--adapter", "cpu"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* const part : {"5 runs: median ", ", p95 ", " per second", "(GEMM)", "outside of nodes"}) {
+    EXPECT_NE(result.out.find(part), std::string::npos) << part << " is not in:\n" << result.out;
+  }
+  const std::string trace = ReadBytes("trace.json");
+  EXPECT_NE(trace.find("\"name\":\"run 5\",\"ph\":\"X\""), std::string::npos) << trace;
+  const JsonValue document =
+      RunJson(0, {"run", "m.onnx", "--shapes", "x=64x2", "--profile", "--adapter", "cpu"});
+  EXPECT_EQ(Text(document, {"times", "runs"}), "1");
+  EXPECT_EQ(Text(document, {"profile", "nodes", "0", "calls"}), "1");
+  RunFailing(2, {"run", "m.onnx", "--repeat", "0"});
+}
+
+TEST_F(CliOnnxTest, ChecksAModel) {
+  WriteModel("m.onnx", Layer());
+  const JsonValue open = RunJson(0, {"check", "m.onnx"});
+  EXPECT_EQ(Text(open, {"operators", "MatMul-13"}), "1");
+  EXPECT_EQ(Text(open, {"parameters"}), "6");
+  EXPECT_EQ(Text(open, {"weightBytes"}), "24");
+  const JsonValue sized = RunJson(0, {"check", "m.onnx", "--shapes", "x=100x2"});
+  EXPECT_EQ(Text(sized, {"valid"}), "true");
+  EXPECT_EQ(Text(sized, {"lowestFeatureLevel"}), "4.0");
+  EXPECT_EQ(Text(sized, {"intermediateBytes"}), "1600");  // two of 100x2
+}
+
+TEST_F(CliOnnxTest, SaysWhatIsNotSupported) {
+  ModelMaker maker(13);
+  maker.Input("x", ElementType::kFloat, {2}).Node("Frobnicate", {"x"}, {"y"}).Output("y");
+  WriteModel("m.onnx", maker);
+  const JsonValue document = RunJson(3, {"check", "m.onnx"});
+  EXPECT_EQ(Text(document, {"unsupported", "0"}), "unsupported: Frobnicate-13: no such operator is known");
+  EXPECT_NE(RunFailing(3, {"run", "m.onnx"}).find("unsupported: Frobnicate-13"), std::string::npos);
+  WriteBytes("broken.onnx", "\x08\x08\x3a\xff");
+  RunFailing(1, {"check", "broken.onnx"});
+  RunFailing(1, {"run", "broken.onnx"});
+}
+
+TEST_F(CliOnnxTest, RunsBackendTests) {
+  WriteTest("t/good", Layer(), Floats({1, 2}, {1, 1}), Floats({1, 2}, {4, 0}));
+  const CliResult passed = Run({"onnx-test", "t"});
+  EXPECT_EQ(passed.exit_code, 0) << passed.err;
+  EXPECT_EQ(passed.out, "1 passed, 0 failed, 0 skipped\n");
+
+  WriteTest("t/wrong", Layer(), Floats({1, 2}, {1, 1}), Floats({1, 2}, {4, 1}));
+  ModelMaker unknown(13);
+  unknown.Input("x", ElementType::kFloat, {2}).Node("Frobnicate", {"x"}, {"y"}).Output("y");
+  WriteTest("t/unknown", unknown, Floats({2}, {1, 1}), Floats({2}, {1, 1}));
+  const CliResult result = Run({"onnx-test", "t", "--json", "results.json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.out.find("failed wrong: output \"y\": element 1 is 0; expected is 1\n"),
+            std::string::npos);
+  EXPECT_NE(result.out.find("skipped unknown: unsupported: Frobnicate-13"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("1 passed, 1 failed, 1 skipped\n"), std::string::npos);
+  const std::string json = ReadBytes("results.json");
+  EXPECT_EQ(json.find("{\"tests\":[{\"test\":\"good\",\"result\":\"passed\"},"), 0u) << json;
+  EXPECT_NE(json.find("],\"passed\":1,\"failed\":1,\"skipped\":1}\n"), std::string::npos) << json;
+  RunFailing(2, {"onnx-test", "nowhere"});
+  RunFailing(2, {"onnx-test"});
+  RunFailing(2, {"onnx-test", "t", "--json"});
+}
+
+}  // namespace
+}  // namespace anydml::tools
