@@ -1,10 +1,27 @@
 # Compiler settings for everything of ours; never exported to users.
 find_package(Threads REQUIRED)
 
-# ccache, as it comes, keeps nothing of a file that uses a precompiled header.
-if(CMAKE_CXX_COMPILER_LAUNCHER AND NOT DEFINED CMAKE_DISABLE_PRECOMPILE_HEADERS)
-  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+# ccache, as it comes, keeps nothing of a file that uses a precompiled header, and more of files that are compiled
+# each for itself.
+set(unity ON)
+if(CMAKE_CXX_COMPILER_LAUNCHER)
+  set(unity OFF)
+  if(NOT DEFINED CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+  endif()
 endif()
+set(ANYDML_UNITY ${unity} CACHE STRING "Compile small files several at a time, which takes half as long: ON, OFF, or \
+ALL (the operators, too, which are faster if each file is optimized for itself)")
+
+# anydml_compile_together(target COUNT [source...]): COUNT files at a time, but for these sources, which have names
+# in common with others. Every file still includes what it uses: the step tsan compiles each for itself.
+function(anydml_compile_together target count)
+  if(ANYDML_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count}
+                          UNITY_BUILD_CODE_BEFORE_INCLUDE "// NOLINTNEXTLINE(bugprone-suspicious-include)")
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter)
 if(ANYDML_WERROR)

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <new>
+#include <string>
 
 #include <d3d12.h>
 
@@ -13,6 +14,11 @@
 namespace anydml {
 
 inline HRESULT ToHresult(Code code) { return static_cast<HRESULT>(code); }
+
+inline HRESULT Fail(HRESULT code, const std::string& message) {
+  ReportError(message);
+  return code;
+}
 
 template <typename Body>
 HRESULT Guard(Body&& body) noexcept {

@@ -81,11 +81,6 @@ bool Find(const Backend& backend, DXCoreAdapterProperty property, Value* value) 
   }
 }
 
-HRESULT Fail(HRESULT code, const std::string& message) {
-  ReportError(message);
-  return code;
-}
-
 }  // namespace
 
 bool SupportsAttribute(const Backend& backend, REFGUID attribute) {

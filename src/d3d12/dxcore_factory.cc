@@ -10,11 +10,6 @@
 namespace anydml::d3d12 {
 namespace {
 
-HRESULT Fail(HRESULT code, const std::string& message) {
-  ReportError(message);
-  return code;
-}
-
 DXCoreHardwareTypeFilterFlags HardwareTypeOf(const Backend& backend) {
   switch (KindOf(backend)) {
     case AdapterKind::kGpu:

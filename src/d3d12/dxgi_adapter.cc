@@ -6,15 +6,6 @@
 #include "d3d12/memory_usage.h"
 
 namespace anydml::d3d12 {
-namespace {
-
-HRESULT Fail(HRESULT code, const std::string& message) {
-  ReportError(message);
-  return code;
-}
-
-}  // namespace
-
 // The fields that all versions of the description share.
 template <typename Desc>
 HRESULT DxgiAdapter::Describe(const char* method, Desc* desc) const {

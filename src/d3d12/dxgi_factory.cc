@@ -10,11 +10,6 @@
 namespace anydml::d3d12 {
 namespace {
 
-HRESULT Fail(HRESULT code, const std::string& message) {
-  ReportError(message);
-  return code;
-}
-
 // Null beyond the last: how programs find the end of the enumeration.
 Backend* BackendAt(UINT index) { return index < Backends().size() ? Backends()[index] : nullptr; }
 

@@ -16,11 +16,6 @@
 namespace anydml {
 namespace {
 
-HRESULT Fail(HRESULT code, const std::string& message) {
-  ReportError(message);
-  return code;
-}
-
 // A factory, unless the environment says of its adapters what cannot be understood.
 template <typename Factory, typename... Arguments>
 HRESULT CreateFactory(const char* function, REFIID iid, void** factory, Arguments... arguments) {

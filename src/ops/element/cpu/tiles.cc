@@ -21,7 +21,7 @@ constexpr uint64_t kRegisterMemory = 64 << 10;
 static_assert(kMaxRegisters * kTileBytes <= kRegisterMemory);
 
 // Shorter rows of a tile are joined before a loop takes them.
-constexpr uint64_t kShortestRow = 32;
+constexpr uint64_t kShortestTileRow = 32;
 
 struct Registers {
   alignas(64) std::array<std::byte, kRegisterMemory> memory;
@@ -95,7 +95,7 @@ class ElementTiles final : public Kernel {
     uint64_t columns;
   };
   static Shape ShapeOf(const Tile& tile) {
-    if (tile.rank == 2 && tile.loops[1].extent >= kShortestRow) {
+    if (tile.rank == 2 && tile.loops[1].extent >= kShortestTileRow) {
       return {tile.loops[0].extent, tile.loops[1].extent};
     }
     return {1, tile.elements};

@@ -52,7 +52,7 @@ class ReduceBlocks final : public Kernel {
     reduced_ = nests.reduced;
     by_columns_ = inner_.size > 1 && (elements_ == 1 || inner_.strides[0] < run_.strides[0]);
     direct_ = SameBytes(problem.input.type, c) && (by_columns_ ? inner_.strides[0] : run_.strides[0]) == 1;
-    const uint64_t most = by_columns_ ? (direct_ ? kMaxTileColumns : kLoadedTileColumns)
+    const uint64_t most = by_columns_ ? (direct_ ? kMaxReducedColumns : kLoadedTileColumns)
                                       : std::clamp<uint64_t>(kBlockElements / elements_, 1, 256);
     block_ = static_cast<uint32_t>(std::min(most, inner_.size));
     blocks_per_line_ = (inner_.size + block_ - 1) / block_;
@@ -74,8 +74,8 @@ class ReduceBlocks final : public Kernel {
     std::byte* const output = arguments.outputs[0].data;
     const uint64_t units = blocks_ * segments_;
     ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
-      alignas(64) std::byte values[kMaxTileColumns * kAccumulatorValueBytes];
-      alignas(64) std::byte seconds[kMaxTileColumns * kAccumulatorSecondBytes];
+      alignas(64) std::byte values[kMaxReducedColumns * kAccumulatorValueBytes];
+      alignas(64) std::byte seconds[kMaxReducedColumns * kAccumulatorSecondBytes];
       for (uint64_t u = PartBegin(units, part, parts_); u < PartBegin(units, part + 1, parts_); ++u) {
         const Accumulators all = segments_ == 1 ? Accumulators{values, seconds} : InScratch(arguments, u);
         Accumulate(input, u / segments_, u % segments_, all);
@@ -192,7 +192,7 @@ class ReduceBlocks final : public Kernel {
   }
 
   void Finish(std::byte* output, uint64_t block, const Accumulators& all) const {
-    alignas(64) uint64_t results[kMaxTileColumns];
+    alignas(64) uint64_t results[kMaxReducedColumns];
     const uint32_t count = CountOf(block);
     loops_.finish(all, count, function_, static_cast<float>(elements_), results);
     store_(results, {.columns = count, .column_stride = inner_.strides[1], .offset = StartOf(block)[1]},

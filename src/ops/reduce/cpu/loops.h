@@ -25,7 +25,7 @@ struct ReduceTile {
   uint32_t columns;
   uint32_t position;  // of row 0; the others follow
 };
-inline constexpr uint32_t kMaxTileColumns = 4096;
+inline constexpr uint32_t kMaxReducedColumns = 4096;
 
 struct ReduceLoops {
   void (*start)(const Accumulators& all, uint32_t count);

@@ -89,7 +89,7 @@ HWY_INLINE void AddColumnsToSums(const ReduceTile& tile, const Accumulators& all
   const F32 d;
   const uint64_t lanes = hn::Lanes(d), whole = tile.columns / lanes * lanes;
   const auto* const elements = static_cast<const float*>(tile.elements);
-  HWY_ALIGN float line[kMaxTileColumns];
+  HWY_ALIGN float line[kMaxReducedColumns];
   std::fill_n(line, tile.columns, 0.0f);
   ForRows(tile, [&](uint32_t first, auto rows) HWY_ATTR {
     const float* const x = elements + first * tile.row_stride;
