@@ -8,6 +8,8 @@ namespace anydml::onnx {
 
 Shape ShapeOf(const View& view);
 
+inline constexpr DML_OPERATOR_TYPE kAdd = DML_OPERATOR_ELEMENT_WISE_ADD;
+
 // The operators with InputTensor, OutputTensor and, if any, ScaleBias: x * scale + bias comes first.
 Status Unary(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, float scale = 1, float bias = 0);
 // Those with InputTensor, OutputTensor and up to two numbers.

@@ -114,6 +114,9 @@ struct OperatorRow {
   bool on_host = false;   // its results' sizes depend on data: the host computes it between two parts
 };
 
+// `lower` of operators that only `evaluate` computes.
+inline Status OnHost(Lowering&) { return Unsupported("this type or size on the host"); }
+
 // How many inputs there are, and that none is left out which has to be there. Functions rely on it, and on an
 // output.
 Status CheckInputs(const ProgramNode& node, const OperatorRow& row);

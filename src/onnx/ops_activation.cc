@@ -111,7 +111,7 @@ Status Softmax(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kActivationRows[] = {
     {kOnnx, "Celu", 1, 1, 0, AlphaOne, nullptr, DML_OPERATOR_ACTIVATION_CELU},
     {kOnnx, "Elu", 1, 1, 0, AlphaOne, nullptr, DML_OPERATOR_ACTIVATION_ELU},
     {kOnnx, "Gelu", 1, 1, 0, Gelu, nullptr},
@@ -142,6 +142,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> ActivationOperators() { return kRows; }
+std::span<const OperatorRow> ActivationOperators() { return kActivationRows; }
 
 }  // namespace anydml::onnx

@@ -162,7 +162,7 @@ Status RotaryEmbedding(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kAttentionRows[] = {
     {kOnnx, "Attention", 3, 7, 0, Attention, nullptr},
     {kOnnx, "RotaryEmbedding", 3, 4, 0, RotaryEmbedding, nullptr},
     {kMicrosoft, "RotaryEmbedding", 4, 4, 0, RotaryEmbedding, nullptr},
@@ -170,6 +170,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> AttentionOperators() { return kRows; }
+std::span<const OperatorRow> AttentionOperators() { return kAttentionRows; }
 
 }  // namespace anydml::onnx

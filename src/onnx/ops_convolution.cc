@@ -177,7 +177,7 @@ Status QLinearConv(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kConvolutionRows[] = {
     {kOnnx, "Conv", 2, 3, 0, Conv, nullptr},
     {kOnnx, "ConvTranspose", 2, 3, 0, ConvTranspose, nullptr},
     {kOnnx, "ConvInteger", 2, 4, 0, ConvInteger, nullptr},
@@ -188,6 +188,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> ConvolutionOperators() { return kRows; }
+std::span<const OperatorRow> ConvolutionOperators() { return kConvolutionRows; }
 
 }  // namespace anydml::onnx

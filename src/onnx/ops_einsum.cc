@@ -268,12 +268,12 @@ Status Evaluate(HostCall& call) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kEinsumRows[] = {
     {kOnnx, "Einsum", 1, 255, 0, Lower, Evaluate},
 };
 
 }  // namespace
 
-std::span<const OperatorRow> EinsumOperators() { return kRows; }
+std::span<const OperatorRow> EinsumOperators() { return kEinsumRows; }
 
 }  // namespace anydml::onnx

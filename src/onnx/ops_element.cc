@@ -256,7 +256,7 @@ Status LowerClip(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kElementRows[] = {
     {kOnnx, "Abs", 1, 1, 0, LowerAbs, host::Unary, DML_OPERATOR_ELEMENT_WISE_ABS},
     {kOnnx, "Acos", 1, 1, 0, LowerUnary, nullptr, DML_OPERATOR_ELEMENT_WISE_ACOS},
     {kOnnx, "Acosh", 1, 1, 0, LowerUnary, nullptr, DML_OPERATOR_ELEMENT_WISE_ACOSH},
@@ -315,6 +315,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> ElementOperators() { return kRows; }
+std::span<const OperatorRow> ElementOperators() { return kElementRows; }
 
 }  // namespace anydml::onnx

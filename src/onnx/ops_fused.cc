@@ -7,7 +7,6 @@
 namespace anydml::onnx {
 namespace {
 
-constexpr DML_OPERATOR_TYPE kAdd = DML_OPERATOR_ELEMENT_WISE_ADD;
 constexpr DML_OPERATOR_TYPE kMultiply = DML_OPERATOR_ELEMENT_WISE_MULTIPLY;
 
 // X {..., D} and bias {D}: the first half times the Gelu of the second.
@@ -215,7 +214,7 @@ Status GatherBlockQuantized(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kFusedRows[] = {
     {kMicrosoft, "BiasAdd", 3, 3, 0, BiasAdd, nullptr},
     {kMicrosoft, "BiasSplitGelu", 2, 2, 0, BiasSplitGelu, nullptr},
     {kMicrosoft, "EmbedLayerNormalization", 1, 9, 0, EmbedLayerNormalization, nullptr},
@@ -225,6 +224,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> FusedOperators() { return kRows; }
+std::span<const OperatorRow> FusedOperators() { return kFusedRows; }
 
 }  // namespace anydml::onnx

@@ -305,7 +305,7 @@ Status QAttention(Lowering& n) {
                        5, 8, SIZE_MAX, n.type(3));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kFusedAttentionRows[] = {
     {kMicrosoft, "MultiHeadAttention", 1, 10, 0, MultiHeadAttention, nullptr},
     {kMicrosoft, "Attention", 2, 7, 0, Attention, nullptr},
     {kMicrosoft, "QAttention", 5, 9, 0, QAttention, nullptr},
@@ -313,6 +313,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> FusedAttentionOperators() { return kRows; }
+std::span<const OperatorRow> FusedAttentionOperators() { return kFusedAttentionRows; }
 
 }  // namespace anydml::onnx

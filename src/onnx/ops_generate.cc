@@ -75,7 +75,7 @@ Status Trilu(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kGenerateRows[] = {
     {kOnnx, "ConstantOfShape", 1, 1, 1, ConstantOfShape, host::ConstantOfShape},
     {kOnnx, "Range", 3, 3, 7, Range, host::Range},
     {kOnnx, "EyeLike", 1, 1, 0, EyeLike, nullptr},
@@ -84,6 +84,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> GenerateOperators() { return kRows; }
+std::span<const OperatorRow> GenerateOperators() { return kGenerateRows; }
 
 }  // namespace anydml::onnx

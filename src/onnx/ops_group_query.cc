@@ -9,7 +9,6 @@
 namespace anydml::onnx {
 namespace {
 
-constexpr DML_OPERATOR_TYPE kAdd = DML_OPERATOR_ELEMENT_WISE_ADD;
 constexpr DML_OPERATOR_TYPE kSubtract = DML_OPERATOR_ELEMENT_WISE_SUBTRACT;
 
 struct Sizes {
@@ -208,12 +207,12 @@ Status GroupQueryAttention(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kGroupQueryRows[] = {
     {kMicrosoft, "GroupQueryAttention", 1, 14, 1 << 6, GroupQueryAttention, nullptr},
 };
 
 }  // namespace
 
-std::span<const OperatorRow> GroupQueryOperators() { return kRows; }
+std::span<const OperatorRow> GroupQueryOperators() { return kGroupQueryRows; }
 
 }  // namespace anydml::onnx

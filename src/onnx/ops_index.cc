@@ -142,9 +142,7 @@ Status ReverseSequence(Lowering& n) {
   return {};
 }
 
-Status OnHost(Lowering&) { return Unsupported("this type on the host"); }
-
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kIndexRows[] = {
     {kOnnx, "Gather", 2, 2, 0, Gather, host::Gather},
     {kOnnx, "GatherElements", 2, 2, 0, GatherElements, nullptr},
     {kOnnx, "GatherND", 2, 2, 0, GatherNd, nullptr},
@@ -164,6 +162,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> IndexOperators() { return kRows; }
+std::span<const OperatorRow> IndexOperators() { return kIndexRows; }
 
 }  // namespace anydml::onnx

@@ -100,13 +100,13 @@ Status SoftmaxCrossEntropyLoss(Lowering& n) {
   return Loss(n, log_probabilities, n.shape(1));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kLossRows[] = {
     {kOnnx, "NegativeLogLikelihoodLoss", 2, 3, 0, NegativeLogLikelihoodLoss, nullptr},
     {kOnnx, "SoftmaxCrossEntropyLoss", 2, 3, 0, SoftmaxCrossEntropyLoss, nullptr},
 };
 
 }  // namespace
 
-std::span<const OperatorRow> LossOperators() { return kRows; }
+std::span<const OperatorRow> LossOperators() { return kLossRows; }
 
 }  // namespace anydml::onnx

@@ -241,7 +241,7 @@ Status MatMulIntegerToFloat(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kMatrixRows[] = {
     {kOnnx, "MatMul", 2, 2, 0, MatMul, nullptr},
     {kOnnx, "Gemm", 2, 3, 0, Gemm, nullptr},
     {kOnnx, "MatMulInteger", 2, 4, 0, MatMulInteger, nullptr},
@@ -255,6 +255,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> MatrixOperators() { return kRows; }
+std::span<const OperatorRow> MatrixOperators() { return kMatrixRows; }
 
 }  // namespace anydml::onnx

@@ -296,7 +296,7 @@ Status DepthToSpace(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kMoveRows[] = {
     {kOnnx, "Transpose", 1, 1, 0, Transpose, host::Transpose},
     {kOnnx, "Expand", 2, 2, 2, Expand, host::Expand},
     {kOnnx, "Concat", 1, 255, 0, Concat, host::Concat},
@@ -310,6 +310,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> MoveOperators() { return kRows; }
+std::span<const OperatorRow> MoveOperators() { return kMoveRows; }
 
 }  // namespace anydml::onnx

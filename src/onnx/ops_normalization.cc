@@ -224,7 +224,7 @@ Status LpNormalization(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kNormalizationRows[] = {
     {kOnnx, "BatchNormalization", 5, 5, 0, BatchNormalization, nullptr},
     {kOnnx, "GroupNormalization", 3, 3, 0, GroupNormalization, nullptr},
     {kOnnx, "InstanceNormalization", 3, 3, 0, InstanceNormalization, nullptr},
@@ -240,6 +240,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> NormalizationOperators() { return kRows; }
+std::span<const OperatorRow> NormalizationOperators() { return kNormalizationRows; }
 
 }  // namespace anydml::onnx

@@ -157,7 +157,7 @@ Status MaxUnpool(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPoolingRows[] = {
     {kOnnx, "AveragePool", 1, 1, 0, AveragePool, nullptr},
     {kOnnx, "GlobalAveragePool", 1, 1, 0, GlobalAveragePool, nullptr},
     {kOnnx, "LpPool", 1, 1, 0, LpPool, nullptr},
@@ -169,6 +169,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> PoolingOperators() { return kRows; }
+std::span<const OperatorRow> PoolingOperators() { return kPoolingRows; }
 
 }  // namespace anydml::onnx

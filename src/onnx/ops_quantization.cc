@@ -121,7 +121,7 @@ Status DynamicQuantizeLinear(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kQuantizationRows[] = {
     {kOnnx, "QuantizeLinear", 2, 3, 0, QuantizeLinear, nullptr},
     {kOnnx, "DequantizeLinear", 2, 3, 0, DequantizeLinear, nullptr},
     {kOnnx, "DynamicQuantizeLinear", 1, 1, 0, DynamicQuantizeLinear, nullptr},
@@ -131,6 +131,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> QuantizationOperators() { return kRows; }
+std::span<const OperatorRow> QuantizationOperators() { return kQuantizationRows; }
 
 }  // namespace anydml::onnx

@@ -300,7 +300,7 @@ Status MatMulNBits(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kQuantizedRows[] = {
     {kMicrosoft, "DynamicQuantizeMatMul", 3, 5, 0, DynamicQuantizeMatMul, nullptr},
     {kMicrosoft, "MatMulNBits", 3, 6, 0, MatMulNBits, nullptr},
     {kMicrosoft, "QGemm", 1, 9, 0, QGemm, nullptr},
@@ -315,6 +315,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> QuantizedOperators() { return kRows; }
+std::span<const OperatorRow> QuantizedOperators() { return kQuantizedRows; }
 
 }  // namespace anydml::onnx

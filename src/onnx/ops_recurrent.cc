@@ -221,7 +221,7 @@ Status Lstm(Lowering& n) {
   });
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kRecurrentRows[] = {
     {kOnnx, "RNN", 3, 6, 0, Rnn, nullptr},
     {kOnnx, "GRU", 3, 6, 0, Gru, nullptr},
     {kOnnx, "LSTM", 3, 8, 0, Lstm, nullptr},
@@ -229,6 +229,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> RecurrentOperators() { return kRows; }
+std::span<const OperatorRow> RecurrentOperators() { return kRecurrentRows; }
 
 }  // namespace anydml::onnx

@@ -90,7 +90,7 @@ Status TopK(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kReductionRows[] = {
     {kOnnx, "ReduceL1", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_L1},
     {kOnnx, "ReduceL2", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_L2},
     {kOnnx, "ReduceLogSum", 1, 2, 2, LowerReduce, host::Reduce, DML_REDUCE_FUNCTION_LOG_SUM},
@@ -110,6 +110,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> ReductionOperators() { return kRows; }
+std::span<const OperatorRow> ReductionOperators() { return kReductionRows; }
 
 }  // namespace anydml::onnx

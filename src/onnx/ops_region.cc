@@ -92,7 +92,7 @@ Status Col2Im(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kRegionRows[] = {
     {kOnnx, "RoiAlign", 3, 3, 0, RoiAlign, nullptr},
     {kOnnx, "MaxRoiPool", 2, 2, 0, MaxRoiPool, nullptr},
     {kOnnx, "Col2Im", 3, 3, 0b110, Col2Im, nullptr},
@@ -100,6 +100,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> RegionOperators() { return kRows; }
+std::span<const OperatorRow> RegionOperators() { return kRegionRows; }
 
 }  // namespace anydml::onnx

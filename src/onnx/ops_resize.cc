@@ -248,13 +248,13 @@ Status Upsample(Lowering& n) {
   return Resample(n, r, shift);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kResizeRows[] = {
     {kOnnx, "Resize", 1, 4, 0b1110, Resize, nullptr},
     {kOnnx, "Upsample", 1, 2, 2, Upsample, nullptr},
 };
 
 }  // namespace
 
-std::span<const OperatorRow> ResizeOperators() { return kRows; }
+std::span<const OperatorRow> ResizeOperators() { return kResizeRows; }
 
 }  // namespace anydml::onnx

@@ -10,8 +10,6 @@
 namespace anydml::onnx {
 namespace {
 
-Status OnHost(Lowering&) { return Unsupported("this type or size on the host"); }
-
 Status Compress(HostCall& call) {
   Tensor x = call.In(0);
   const std::vector<int64_t> condition = ToInts(call.In(1));
@@ -164,7 +162,7 @@ Status NonMaxSuppression(HostCall& call) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSelectRows[] = {
     {.domain = kOnnx,
      .name = "Compress",
      .min_inputs = 2,
@@ -190,6 +188,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> SelectOperators() { return kRows; }
+std::span<const OperatorRow> SelectOperators() { return kSelectRows; }
 
 }  // namespace anydml::onnx

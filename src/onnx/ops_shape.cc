@@ -115,7 +115,7 @@ Status Constant(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kShapeRows[] = {
     {.domain = kOnnx,
      .name = "Identity",
      .min_inputs = 1,
@@ -157,6 +157,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> ShapeOperators() { return kRows; }
+std::span<const OperatorRow> ShapeOperators() { return kShapeRows; }
 
 }  // namespace anydml::onnx

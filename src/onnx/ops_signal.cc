@@ -8,8 +8,6 @@
 namespace anydml::onnx {
 namespace {
 
-Status OnHost(Lowering&) { return Unsupported("this type or size on the host"); }
-
 // HannWindow, HammingWindow, BlackmanWindow
 Status Window(HostCall& call) {
   const std::vector<int64_t> given = ToInts(call.In(0));
@@ -170,7 +168,7 @@ Status Det(HostCall& call) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSignalRows[] = {
     {.domain = kOnnx,
      .name = "HannWindow",
      .min_inputs = 1,
@@ -210,6 +208,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> SignalOperators() { return kRows; }
+std::span<const OperatorRow> SignalOperators() { return kSignalRows; }
 
 }  // namespace anydml::onnx

@@ -13,8 +13,6 @@ namespace {
 using Complex = std::complex<double>;
 using Signal = std::vector<Complex>;
 
-Status OnHost(Lowering&) { return Unsupported("this type or size on the host"); }
-
 // In place, for powers of two; without the factor of the inverse.
 void PowerOfTwo(Signal* x, bool inverse) {
   const size_t n = x->size();
@@ -209,7 +207,7 @@ constexpr OperatorRow HostRow(const char* name, uint8_t least, uint8_t most, Sta
           .on_host = true};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSpectrumRows[] = {
     HostRow("DFT", 1, 3, Dft),
     HostRow("STFT", 2, 4, Stft),
     HostRow("MelWeightMatrix", 5, 5, MelWeightMatrix),
@@ -217,6 +215,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> SpectrumOperators() { return kRows; }
+std::span<const OperatorRow> SpectrumOperators() { return kSpectrumRows; }
 
 }  // namespace anydml::onnx
