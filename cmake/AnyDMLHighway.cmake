@@ -18,3 +18,9 @@ endif()
 if(NOT TARGET hwy::hwy)
   message(STATUS "AnyDML: no SIMD kernels, Highway not found (Debian: libhwy-dev; or ANYDML_HIGHWAY=DIR)")
 endif()
+
+# Arm's processors have SVE of 256 bits or SVE2 of 128, for which Highway has targets of their own; those for any
+# length are two of five to compile. Where vectors are longer, NEON's are used.
+if(NOT ANYDML_SANITIZE AND NOT CMAKE_CXX_FLAGS MATCHES HWY_DISABLED_TARGETS)
+  add_compile_definitions("$<$<COMPILE_LANGUAGE:CXX>:HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2)>")
+endif()

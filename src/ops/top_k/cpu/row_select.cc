@@ -116,7 +116,10 @@ uint32_t ScanFrom(const UnsignedOf<sizeof(T)>* row, uint32_t begin, uint32_t end
       }
       [[fallthrough]];
     case Pass::kNanOnly:
-      return Scan<T, kLargest, Pass::kNanOnly>(row, begin, end, limit.lane, enough, ahead, hits);
+      if constexpr (kIsFloat<T> && kLargest) {
+        return Scan<T, kLargest, Pass::kNanOnly>(row, begin, end, limit.lane, enough, ahead, hits);
+      }
+      [[fallthrough]];
     default:
       return Scan<T, kLargest, Pass::kEverything>(row, begin, end, limit.lane, enough, ahead, hits);
   }
