@@ -80,7 +80,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     SetFilter(problem);
     sums_tensor_ = shape_.output;
     const uint64_t elements = shape_.Elements();
-    const bool has_activation = !problem.activation.instructions.empty();
+    const bool has_activation = !limits_.Set(problem.activation);
     if (has_activation && half_) {
       // The activation is of the sums before they are rounded.
       sums_tensor_ = PackedOutput(shape_, channels_last_);
@@ -242,6 +242,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     p.target = split ? PackedOutput(shape_, channels_last_) : sums_tensor_;
     p.split_stride = shape_.Elements();
     p.bias_stride = bias_stride_;
+    if (!split) p.limits = limits_;
     p.is_half_target = !split && half_ && sums_.bytes == 0;
     p.stores_by_channels = channels_last_;
     p.unit_bytes = StoreUnit(shape_, p.target, channels_last_, p.is_half_target ? 2 : 4);
@@ -274,6 +275,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     p.output = output;
     p.elements = shape_.Elements();
     p.bias_stride = bias_stride_;
+    p.limits = limits_;
     p.splits = cut_.splits;
     p.channels_last = channels_last_;
     p.is_half_target = half_ && sums_.bytes == 0;
@@ -290,6 +292,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   bool half_, has_bias_, filter_is_owned_;
   uint32_t padded_channels_;
   uint64_t bias_stride_;
+  SumLimits limits_;
   Cut cut_;
   const WindowTile* tile_ = nullptr;
   const PatchTile* patch_tile_ = nullptr;  // or this

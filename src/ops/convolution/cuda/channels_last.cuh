@@ -135,6 +135,7 @@ struct PartSums {
   const void* bias;
   void* output;
   uint64_t elements, bias_stride;
+  SumLimits limits;
   uint32_t splits;
   bool channels_last;  // of the packed output
   bool is_half_target;
@@ -163,6 +164,7 @@ __global__ void __launch_bounds__(kPackThreads) AddWindowParts(const __grid_cons
   uint64_t offset = p.target.Matrix(image, group) + c * p.target.channel;
 #pragma unroll
   for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.target.spatial[d];
+  sum = p.limits.Of(sum);
   if (p.is_half_target) {
     static_cast<__half*>(p.output)[offset] = __float2half_rn(sum);
   } else {
