@@ -17,7 +17,7 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMostPixels = 1 << 10;   // of a patch
-constexpr uint64_t kStaticBytes = 4 << 10;  // of shared memory that kernels have besides
+constexpr uint64_t kStaticBytes = 6 << 10;  // of shared memory that kernels have besides
 
 class ConvolutionChannelsLast final : public CompositeKernel {
  public:
@@ -192,15 +192,12 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     input_copies_.emplace(std::vector<PlacedCopy>{copy}, static_cast<uint32_t>(Width()));
   }
 
-  // Whether blocks bring channels together themselves: where that is little more to read than the input.
+  // Whether blocks bring channels together themselves, which they wait for: where there are few.
   bool ReadsChannelsApart() const {
-    constexpr uint64_t kOften = 4, kFewElements = 1 << 20;
+    constexpr uint64_t kFewElements = 1 << 20;
     if (patch_tile_ == nullptr || cut_.per_split != 1 || !IsNear(shape_)) return false;
     const uint64_t blocks = cut_.row_tiles * cut_.column_tiles * shape_.outer[1] * cut_.splits;
-    const uint64_t read = blocks * patches_.pixels.divisor() * kPatchChannels;
-    const ConvolutionWindow &y = shape_.windows[1], &x = shape_.windows[2];
-    const uint64_t input = shape_.outer[0] * shape_.outer[1] * shape_.input_channels * y.input * x.input;
-    return read <= std::max(kOften * input, kFewElements);
+    return blocks * patches_.pixels.divisor() * kPatchChannels <= kFewElements;
   }
 
   void SetFilter(const ConvolutionProblem& problem) {
