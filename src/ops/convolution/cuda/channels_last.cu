@@ -38,7 +38,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       problem.parts = DivideUp(Steps(), tile.steps);
       problem.steps_per_part = tile.steps;
       const uint64_t row_tiles = DivideUp(problem.rows, tile.rows);
-      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.rate);
+      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate);
       if (tile_ != nullptr && cut.cycles >= cut_.cycles) continue;
       cut_ = cut;
       tile_ = &tile;
@@ -60,7 +60,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       const uint64_t row_tiles = HasTilesOfImages(shape_, tile.rows)
                                      ? shape_.outer[0] * DivideUp(shape_.Positions(), tile.rows)
                                      : DivideUp(problem.rows, tile.rows);
-      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.rate);
+      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate);
       const uint32_t bytes =
           tile.SharedBytes(static_cast<uint32_t>(pixels), static_cast<uint32_t>(cut.per_split));
       if (bytes + kStaticBytes > device.shared_bytes_per_block ||

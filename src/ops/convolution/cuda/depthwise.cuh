@@ -112,8 +112,8 @@ inline uint32_t DepthwisePlaneCount(const ConvolutionShape& s, uint32_t element_
     if (count * bytes % 16 != 0) continue;
     const uint64_t turns = (count * tasks + kTileThreads - 1) / kTileThreads;
     const double share = static_cast<double>(count * tasks) / static_cast<double>(turns * kTileThreads);
-    if (share <= most + 0.02) continue;
-    most = share;
+    if (share < most - 0.02) continue;  // more at a time are better
+    most = std::max(most, share);
     best = count;
   }
   return best;
