@@ -83,27 +83,29 @@ TEST(Convolution, GroupsSeeTheirChannelsOnly) {
 // 3x3 taps of ones over ones: as many as are inside of the image. Large enough for several bands.
 TEST(Convolution, DepthwiseCountsTaps) {
   const uint32_t height = 200, channels = 3;
-  for (const auto& [stride, width] : {std::pair(1u, 70u), {2u, 70u}, {3u, 70u}, {1u, 72u}, {2u, 72u}}) {
-    for (const uint32_t dilation : {1u, 2u}) {
-      const auto windows = [&](uint32_t size) { return (size - 1) / stride + 1; };
-      const uint32_t rows = windows(height), columns = windows(width);
-      const OperatorDesc desc =
-          Convolution({1, channels, height, width}, {channels, 1, 3, 3}, {1, channels, rows, columns},
-                      {.stride = stride, .dilation = dilation, .padding = dilation, .groups = channels});
-      std::vector<float> filter(size_t{channels} * 9), expected;
-      for (size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i / 9 + 1);
-      const auto inside = [&](uint32_t at, uint32_t size) {
-        return 1 + (at * stride >= dilation ? 1 : 0) + (at * stride + dilation < size ? 1 : 0);
-      };
-      for (uint32_t c = 0; c < channels; ++c) {
-        for (uint32_t y = 0; y < rows; ++y) {
-          for (uint32_t x = 0; x < columns; ++x) {
-            expected.push_back(static_cast<float>((c + 1) * inside(y, height) * inside(x, width)));
+  for (const uint32_t width : {70u, 72u}) {  // the second: whole vectors
+    for (const uint32_t stride : {1u, 2u, 3u}) {
+      for (const uint32_t dilation : {1u, 2u}) {
+        const auto windows = [&](uint32_t size) { return (size - 1) / stride + 1; };
+        const uint32_t rows = windows(height), columns = windows(width);
+        const OperatorDesc desc =
+            Convolution({1, channels, height, width}, {channels, 1, 3, 3}, {1, channels, rows, columns},
+                        {.stride = stride, .dilation = dilation, .padding = dilation, .groups = channels});
+        std::vector<float> filter(size_t{channels} * 9), expected;
+        for (size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i / 9 + 1);
+        const auto inside = [&](uint32_t at, uint32_t size) {
+          return 1 + (at * stride >= dilation ? 1 : 0) + (at * stride + dilation < size ? 1 : 0);
+        };
+        for (uint32_t c = 0; c < channels; ++c) {
+          for (uint32_t y = 0; y < rows; ++y) {
+            for (uint32_t x = 0; x < columns; ++x) {
+              expected.push_back(static_cast<float>((c + 1) * inside(y, height) * inside(x, width)));
+            }
           }
         }
+        EXPECT_EQ(Sums(desc, std::vector<float>(size_t{channels} * height * width, 1), filter), expected)
+            << "stride " << stride << ", dilation " << dilation << ", width " << width;
       }
-      EXPECT_EQ(Sums(desc, std::vector<float>(size_t{channels} * height * width, 1), filter), expected)
-          << "stride " << stride << ", dilation " << dilation << ", width " << width;
     }
   }
 }
