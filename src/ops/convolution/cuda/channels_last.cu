@@ -303,40 +303,9 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   std::optional<uint32_t> activation_;
 };
 
-std::string WhyNot(const ConvolutionProblem& problem) {
-  const ConvolutionShape& s = problem.shape;
-  if (s.backward) return "it is for forward convolutions";
-  for (const ConvolutionWindow& window : s.windows) {
-    if (window.taps > kMostWindowTaps) {
-      return StrCat("it is for up to ", kMostWindowTaps, " taps in a dimension; there are ", window.taps);
-    }
-  }
-  if (s.Taps() > kMostPackedTaps) {
-    return StrCat("it is for up to ", kMostPackedTaps, " taps; there are ", s.Taps());
-  }
-  // Sizes have 32 bits, of which five are multiplied at most.
-  const auto too_many = [](std::initializer_list<uint64_t> sizes) {
-    uint64_t product = 1;
-    for (uint64_t size : sizes) {
-      if (size >= kMostElements / product) return true;
-      product *= size;
-    }
-    return false;
-  };
-  const uint64_t channels = PaddedChannels(problem);
-  if (too_many(
-          {s.outer[0], s.outer[1], channels, s.windows[0].input, s.windows[1].input, s.windows[2].input}) ||
-      too_many({s.outer[0], s.outer[1], s.output_channels, s.windows[0].output, s.windows[1].output,
-                s.windows[2].output}) ||
-      too_many({s.outer[1], s.output_channels, s.Taps(), channels})) {
-    return StrCat("it is for tensors of fewer than ", kMostElements, " elements");
-  }
-  return "";
-}
-
 std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const LowerContext& context,
                                      bool patches, std::string* why_not) {
-  *why_not = WhyNot(problem);
+  *why_not = WhyNotChannelsLast(problem);
   if (!why_not->empty()) return nullptr;
   auto kernel = std::make_unique<ConvolutionChannelsLast>(problem);
   if (!(patches ? kernel->ChoosePatches(*context.device) : kernel->ChooseWindows(*context.device))) {
