@@ -1,8 +1,11 @@
 // Convolutions against sums worked out by hand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <numeric>
 
+#include "base/half.h"
 #include "support/operator_runner.h"
 
 namespace anydml::testing {
@@ -83,27 +86,29 @@ TEST(Convolution, GroupsSeeTheirChannelsOnly) {
 // 3x3 taps of ones over ones: as many as are inside of the image. Large enough for several bands.
 TEST(Convolution, DepthwiseCountsTaps) {
   const uint32_t height = 200, channels = 3;
-  for (const auto& [stride, width] : {std::pair(1u, 70u), {2u, 70u}, {3u, 70u}, {1u, 72u}, {2u, 72u}}) {
-    for (const uint32_t dilation : {1u, 2u}) {
-      const auto windows = [&](uint32_t size) { return (size - 1) / stride + 1; };
-      const uint32_t rows = windows(height), columns = windows(width);
-      const OperatorDesc desc =
-          Convolution({1, channels, height, width}, {channels, 1, 3, 3}, {1, channels, rows, columns},
-                      {.stride = stride, .dilation = dilation, .padding = dilation, .groups = channels});
-      std::vector<float> filter(size_t{channels} * 9), expected;
-      for (size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i / 9 + 1);
-      const auto inside = [&](uint32_t at, uint32_t size) {
-        return 1 + (at * stride >= dilation ? 1 : 0) + (at * stride + dilation < size ? 1 : 0);
-      };
-      for (uint32_t c = 0; c < channels; ++c) {
-        for (uint32_t y = 0; y < rows; ++y) {
-          for (uint32_t x = 0; x < columns; ++x) {
-            expected.push_back(static_cast<float>((c + 1) * inside(y, height) * inside(x, width)));
+  for (const uint32_t width : {70u, 72u}) {  // the second: whole vectors
+    for (const uint32_t stride : {1u, 2u, 3u}) {
+      for (const uint32_t dilation : {1u, 2u}) {
+        const auto windows = [&](uint32_t size) { return (size - 1) / stride + 1; };
+        const uint32_t rows = windows(height), columns = windows(width);
+        const OperatorDesc desc =
+            Convolution({1, channels, height, width}, {channels, 1, 3, 3}, {1, channels, rows, columns},
+                        {.stride = stride, .dilation = dilation, .padding = dilation, .groups = channels});
+        std::vector<float> filter(size_t{channels} * 9), expected;
+        for (size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i / 9 + 1);
+        const auto inside = [&](uint32_t at, uint32_t size) {
+          return 1 + (at * stride >= dilation ? 1 : 0) + (at * stride + dilation < size ? 1 : 0);
+        };
+        for (uint32_t c = 0; c < channels; ++c) {
+          for (uint32_t y = 0; y < rows; ++y) {
+            for (uint32_t x = 0; x < columns; ++x) {
+              expected.push_back(static_cast<float>((c + 1) * inside(y, height) * inside(x, width)));
+            }
           }
         }
+        EXPECT_EQ(Sums(desc, std::vector<float>(size_t{channels} * height * width, 1), filter), expected)
+            << "stride " << stride << ", dilation " << dilation << ", width " << width;
       }
-      EXPECT_EQ(Sums(desc, std::vector<float>(size_t{channels} * height * width, 1), filter), expected)
-          << "stride " << stride << ", dilation " << dilation << ", width " << width;
     }
   }
 }
@@ -134,6 +139,56 @@ TEST(Convolution, AnOwnedFilterIsPacked) {
     for (float sum : {60.0f, 68.0f, 84.0f, 92.0f}) expected.push_back(number * sum);
   }
   EXPECT_EQ(Sums(desc, CountedFromOne(18), filter), expected);
+}
+
+// As many outputs as make devices' kernels take their large tiles. Sums of eighths have no rounding: all must
+// have the bytes of the general kernel.
+TEST(Convolution, LargeTilesOfDevices) {
+  const struct {
+    Sizes input;
+    uint32_t outputs;
+    DataType type;
+    std::vector<const char*> implementations;
+  } kCases[] = {
+      {{32, 64, 56, 56}, 64, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
+      {{32, 256, 14, 14}, 256, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
+      {{40, 64, 30, 30}, 136, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
+      {{32, 64, 56, 56}, 64, DataType::kFloat32, {"cuda.channels_last"}},
+      {{16, 36, 30, 31}, 200, DataType::kFloat32, {"cuda.channels_last"}},
+  };
+  std::mt19937_64 random(TestSeed());
+  for (const auto& c : kCases) {
+    const uint32_t channels = c.input[1];
+    OperatorDesc desc = Convolution(c.input, {c.outputs, channels, 3, 3},
+                                    {c.input[0], c.outputs, c.input[2], c.input[3]}, {.padding = 1});
+    const auto names = RunnableImplementations(desc);
+    const std::string general = "cuda.tiled";
+    if (std::find(names.begin(), names.end(), general) == names.end()) GTEST_SKIP() << "no CUDA device";
+    std::vector<Bytes> inputs(3);
+    for (const char* field : {"InputTensor", "FilterTensor", "OutputTensor"}) {
+      auto& tensor = std::get<TensorDesc>(desc.fields[static_cast<size_t>(FindField(*desc.schema, field))]);
+      const std::vector<uint32_t> sizes(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
+      tensor = Packed(c.type, sizes);
+    }
+    for (uint32_t i = 0; i < 2; ++i) {
+      const TensorDesc& tensor = *desc.tensor(i == 0 ? "InputTensor" : "FilterTensor");
+      inputs[i].resize(tensor.total_bytes);
+      const bool half = c.type == DataType::kFloat16;
+      for (size_t at = 0; at + (half ? 2 : 4) <= inputs[i].size(); at += half ? 2 : 4) {
+        const float number = static_cast<float>(Uniform(random, 0, 16)) / 8 - 1;
+        const Half bits = ToHalf(number);
+        std::memcpy(inputs[i].data() + at, half ? static_cast<const void*>(&bits) : &number, half ? 2 : 4);
+      }
+    }
+    RunOptions options;
+    options.implementation = general;
+    const RunResult expected = RunOperator(desc, inputs, options);
+    for (const char* name : c.implementations) {
+      options.implementation = name;
+      EXPECT_TRUE(RunOperator(desc, inputs, options).outputs == expected.outputs)
+          << name << ", channels " << channels;
+    }
+  }
 }
 
 }  // namespace

@@ -1,9 +1,22 @@
 // What comes after a convolution's sums on a device.
 #pragma once
 
+#include <limits>
+
 #include "ops/convolution/problem.h"
 
 namespace anydml {
+
+// What kernels do themselves with a sum: RELU and CLIP. NaNs stay what they are.
+struct SumLimits {
+  float least = -std::numeric_limits<float>::infinity();
+  float most = std::numeric_limits<float>::infinity();
+
+  // False where the activation is another one.
+  bool Set(const ElementProgram& activation);
+
+  constexpr float Of(float sum) const { return sum < least ? least : sum > most ? most : sum; }
+};
 
 // The activation of FLOAT32 sums, into the output.
 ElementProblem ConvolutionActivation(const ConvolutionProblem& problem, const ConvolutionTensor& sums);

@@ -17,7 +17,7 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMostPixels = 1 << 10;   // of a patch
-constexpr uint64_t kStaticBytes = 4 << 10;  // of shared memory that kernels have besides
+constexpr uint64_t kStaticBytes = 6 << 10;  // of shared memory that kernels have besides
 
 class ConvolutionChannelsLast final : public CompositeKernel {
  public:
@@ -38,7 +38,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       problem.parts = DivideUp(Steps(), tile.steps);
       problem.steps_per_part = tile.steps;
       const uint64_t row_tiles = DivideUp(problem.rows, tile.rows);
-      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.rate);
+      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate);
       if (tile_ != nullptr && cut.cycles >= cut_.cycles) continue;
       cut_ = cut;
       tile_ = &tile;
@@ -60,7 +60,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       const uint64_t row_tiles = HasTilesOfImages(shape_, tile.rows)
                                      ? shape_.outer[0] * DivideUp(shape_.Positions(), tile.rows)
                                      : DivideUp(problem.rows, tile.rows);
-      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.rate);
+      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate);
       const uint32_t bytes =
           tile.SharedBytes(static_cast<uint32_t>(pixels), static_cast<uint32_t>(cut.per_split));
       if (bytes + kStaticBytes > device.shared_bytes_per_block ||
@@ -80,7 +80,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     SetFilter(problem);
     sums_tensor_ = shape_.output;
     const uint64_t elements = shape_.Elements();
-    const bool has_activation = !problem.activation.instructions.empty();
+    const bool has_activation = !limits_.Set(problem.activation);
     if (has_activation && half_) {
       // The activation is of the sums before they are rounded.
       sums_tensor_ = PackedOutput(shape_, channels_last_);
@@ -192,15 +192,12 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     input_copies_.emplace(std::vector<PlacedCopy>{copy}, static_cast<uint32_t>(Width()));
   }
 
-  // Whether blocks bring channels together themselves: where that is little more to read than the input.
+  // Whether blocks bring channels together themselves, which they wait for: where there are few.
   bool ReadsChannelsApart() const {
-    constexpr uint64_t kOften = 4, kFewElements = 1 << 20;
+    constexpr uint64_t kFewElements = 1 << 20;
     if (patch_tile_ == nullptr || cut_.per_split != 1 || !IsNear(shape_)) return false;
     const uint64_t blocks = cut_.row_tiles * cut_.column_tiles * shape_.outer[1] * cut_.splits;
-    const uint64_t read = blocks * patches_.pixels.divisor() * kPatchChannels;
-    const ConvolutionWindow &y = shape_.windows[1], &x = shape_.windows[2];
-    const uint64_t input = shape_.outer[0] * shape_.outer[1] * shape_.input_channels * y.input * x.input;
-    return read <= std::max(kOften * input, kFewElements);
+    return blocks * patches_.pixels.divisor() * kPatchChannels <= kFewElements;
   }
 
   void SetFilter(const ConvolutionProblem& problem) {
@@ -242,6 +239,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     p.target = split ? PackedOutput(shape_, channels_last_) : sums_tensor_;
     p.split_stride = shape_.Elements();
     p.bias_stride = bias_stride_;
+    if (!split) p.limits = limits_;
     p.is_half_target = !split && half_ && sums_.bytes == 0;
     p.stores_by_channels = channels_last_;
     p.unit_bytes = StoreUnit(shape_, p.target, channels_last_, p.is_half_target ? 2 : 4);
@@ -274,6 +272,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     p.output = output;
     p.elements = shape_.Elements();
     p.bias_stride = bias_stride_;
+    p.limits = limits_;
     p.splits = cut_.splits;
     p.channels_last = channels_last_;
     p.is_half_target = half_ && sums_.bytes == 0;
@@ -290,6 +289,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   bool half_, has_bias_, filter_is_owned_;
   uint32_t padded_channels_;
   uint64_t bias_stride_;
+  SumLimits limits_;
   Cut cut_;
   const WindowTile* tile_ = nullptr;
   const PatchTile* patch_tile_ = nullptr;  // or this
@@ -303,40 +303,9 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   std::optional<uint32_t> activation_;
 };
 
-std::string WhyNot(const ConvolutionProblem& problem) {
-  const ConvolutionShape& s = problem.shape;
-  if (s.backward) return "it is for forward convolutions";
-  for (const ConvolutionWindow& window : s.windows) {
-    if (window.taps > kMostWindowTaps) {
-      return StrCat("it is for up to ", kMostWindowTaps, " taps in a dimension; there are ", window.taps);
-    }
-  }
-  if (s.Taps() > kMostPackedTaps) {
-    return StrCat("it is for up to ", kMostPackedTaps, " taps; there are ", s.Taps());
-  }
-  // Sizes have 32 bits, of which five are multiplied at most.
-  const auto too_many = [](std::initializer_list<uint64_t> sizes) {
-    uint64_t product = 1;
-    for (uint64_t size : sizes) {
-      if (size >= kMostElements / product) return true;
-      product *= size;
-    }
-    return false;
-  };
-  const uint64_t channels = PaddedChannels(problem);
-  if (too_many(
-          {s.outer[0], s.outer[1], channels, s.windows[0].input, s.windows[1].input, s.windows[2].input}) ||
-      too_many({s.outer[0], s.outer[1], s.output_channels, s.windows[0].output, s.windows[1].output,
-                s.windows[2].output}) ||
-      too_many({s.outer[1], s.output_channels, s.Taps(), channels})) {
-    return StrCat("it is for tensors of fewer than ", kMostElements, " elements");
-  }
-  return "";
-}
-
 std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const LowerContext& context,
                                      bool patches, std::string* why_not) {
-  *why_not = WhyNot(problem);
+  *why_not = WhyNotChannelsLast(problem);
   if (!why_not->empty()) return nullptr;
   auto kernel = std::make_unique<ConvolutionChannelsLast>(problem);
   if (!(patches ? kernel->ChoosePatches(*context.device) : kernel->ChooseWindows(*context.device))) {

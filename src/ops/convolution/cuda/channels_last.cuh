@@ -111,21 +111,39 @@ __global__ void __launch_bounds__(kPackThreads) PackOperands(const __grid_consta
   const uint32_t first = chunk * p.some.divisor(), count = p.some.divisor() * p.all_taps;
   const T* const from = static_cast<const T*>(p.from);
   const uint64_t base = p.filter.Matrix(0, group) + channel * p.filter.output_channel;
-  for (uint32_t i = threadIdx.x; i < count; i += kPackThreads) {
-    uint32_t at[kMaxSpatial], left = i;
+  // Several loads of a thread are on their way at a time.
+  constexpr uint32_t kAtOnce = 8;
+  for (uint32_t i = threadIdx.x; i < count; i += kAtOnce * kPackThreads) {
+    T loaded[kAtOnce];
 #pragma unroll
-    for (int d = kMaxSpatial - 1; d >= 0; --d) left = p.taps[d].Divide(left, &at[d]);
-    uint64_t offset = base + (first + left) * p.filter.channel;
+    for (uint32_t n = 0; n < kAtOnce; ++n) {
+      uint32_t at[kMaxSpatial], left = i + n * kPackThreads;
+      const bool exists = left < count;
 #pragma unroll
-    for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.filter.spatial[d];
-    numbers[i] = first + left < p.channels ? from[offset] : T(0.0f);
+      for (int d = kMaxSpatial - 1; d >= 0; --d) left = p.taps[d].Divide(left, &at[d]);
+      uint64_t offset = base + (first + left) * p.filter.channel;
+#pragma unroll
+      for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.filter.spatial[d];
+      loaded[n] = exists && first + left < p.channels ? from[offset] : T(0.0f);
+    }
+#pragma unroll
+    for (uint32_t n = 0; n < kAtOnce; ++n) {
+      if (i + n * kPackThreads < count) numbers[i + n * kPackThreads] = loaded[n];
+    }
   }
   __syncthreads();
+  constexpr uint32_t kUnit = 16 / sizeof(T);
   T* const to = static_cast<T*>(p.to) + uint64_t{row} * p.all_taps * p.padded_channels + first;
-  for (uint32_t i = threadIdx.x; i < count; i += kPackThreads) {
+  for (uint32_t i = threadIdx.x; i < count / kUnit; i += kPackThreads) {
     uint32_t c;
-    const uint32_t tap = p.some.Divide(i, &c);
-    if (first + c < p.padded_channels) to[tap * p.padded_channels + c] = numbers[c * p.all_taps + tap];
+    const uint32_t tap = p.some.Divide(i * kUnit, &c);
+    if (first + c >= p.padded_channels) continue;
+    struct alignas(16) {
+      T numbers[kUnit];
+    } packed;
+#pragma unroll
+    for (uint32_t n = 0; n < kUnit; ++n) packed.numbers[n] = numbers[(c + n) * p.all_taps + tap];
+    *reinterpret_cast<uint4*>(to + tap * p.padded_channels + c) = *reinterpret_cast<const uint4*>(&packed);
   }
 }
 
@@ -135,6 +153,7 @@ struct PartSums {
   const void* bias;
   void* output;
   uint64_t elements, bias_stride;
+  SumLimits limits;
   uint32_t splits;
   bool channels_last;  // of the packed output
   bool is_half_target;
@@ -163,6 +182,7 @@ __global__ void __launch_bounds__(kPackThreads) AddWindowParts(const __grid_cons
   uint64_t offset = p.target.Matrix(image, group) + c * p.target.channel;
 #pragma unroll
   for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.target.spatial[d];
+  sum = p.limits.Of(sum);
   if (p.is_half_target) {
     static_cast<__half*>(p.output)[offset] = __float2half_rn(sum);
   } else {

@@ -24,7 +24,7 @@ struct CutProblem {
 
 // The best number of splits for tiles of a kernel that does `rate` multiplications a cycle.
 inline Cut CutFor(const CutProblem& p, uint64_t row_tiles, uint32_t tile_rows, uint32_t tile_columns,
-                  double rate) {
+                  uint32_t threads, double rate) {
   constexpr uint64_t kMostSplits = 32;
   constexpr double kStartCycles = 2000, kSecondKernelCycles = 4000, kBytesPerCycle = 1500;
   Cut best;
@@ -32,8 +32,9 @@ inline Cut CutFor(const CutProblem& p, uint64_t row_tiles, uint32_t tile_rows, u
   for (uint64_t s = 1; s == 1 || (s <= kMostSplits && p.parts / s >= p.least_parts); ++s) {
     const uint64_t each = DivideUp(p.parts, s), splits = DivideUp(p.parts, each);
     const uint64_t turns = DivideUp(row_tiles * across * p.groups * splits, p.multiprocessors);
-    // Blocks of a multiprocessor hide each other's waiting.
-    const double slow = turns == 1 ? 1.4 : turns == 2 ? 1.15 : 1.0;
+    // Warps of a multiprocessor hide each other's waiting.
+    const uint64_t warps = turns * threads / 32;
+    const double slow = warps <= 4 ? 1.4 : warps <= 8 ? 1.15 : 1.0;
     double cycles = static_cast<double>(turns * each * p.steps_per_part) * tile_rows * tile_columns / rate;
     cycles = cycles * slow + kStartCycles;
     if (splits > 1) {

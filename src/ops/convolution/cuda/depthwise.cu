@@ -81,10 +81,11 @@ __global__ void __launch_bounds__(kTileThreads)
     for (uint32_t o = 0; o < kDepthwiseRun; ++o) {
       if (x + o >= wx.output) continue;
       const uint64_t at = target + (x + o) * s.output.spatial[kMaxSpatial - 1];
+      const float sum = p.limits.Of(sums[o] + bias);
       if (p.half_output) {
-        static_cast<__half*>(p.output)[at] = __float2half_rn(sums[o] + bias);
+        static_cast<__half*>(p.output)[at] = __float2half_rn(sum);
       } else {
-        static_cast<float*>(p.output)[at] = sums[o] + bias;
+        static_cast<float*>(p.output)[at] = sum;
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/cuda/windows.cuh"
 
 namespace anydml {
@@ -16,6 +17,7 @@ struct ConvolutionParameters {
   void* output;
   float* parts;  // sums of parts [part][matrix][channel][position]; null: the product is not cut
   uint64_t bias_stride;
+  SumLimits limits;
   bool half_output;
   // Depthwise only: runs of a row of outputs; bands of rows; output channels of a group; groups, or vectors
   // of them.
@@ -38,6 +40,7 @@ __device__ void FinishSum(const ConvolutionParameters& p, uint32_t matrix, uint3
     const uint64_t group = matrix % p.shape.inner;
     sum += LoadNumber(p.bias, (group * p.shape.output_channels + channel) * p.bias_stride, T());
   }
+  sum = p.limits.Of(sum);
   const uint64_t at = p.shape.OutputOffset(matrix, channel, position);
   if (p.half_output) {
     static_cast<__half*>(p.output)[at] = __float2half_rn(sum);
@@ -109,8 +112,8 @@ inline uint32_t DepthwisePlaneCount(const ConvolutionShape& s, uint32_t element_
     if (count * bytes % 16 != 0) continue;
     const uint64_t turns = (count * tasks + kTileThreads - 1) / kTileThreads;
     const double share = static_cast<double>(count * tasks) / static_cast<double>(turns * kTileThreads);
-    if (share <= most + 0.02) continue;
-    most = share;
+    if (share < most - 0.02) continue;  // more at a time are better
+    most = std::max(most, share);
     best = count;
   }
   return best;

@@ -102,7 +102,7 @@ __device__ __forceinline__ void DepthwiseBand(const ConvolutionParameters& p, co
     if (first_row + r >= wy.output) break;
     NumberVector vector;
 #pragma unroll
-    for (uint32_t i = 0; i < kDepthwiseVector; ++i) vector.x[i] = sums[r][i] + bias;
+    for (uint32_t i = 0; i < kDepthwiseVector; ++i) vector.x[i] = p.limits.Of(sums[r][i] + bias);
     const uint64_t at = target + (first_row + r) * s.output.spatial[kMaxSpatial - 2];
     if (p.half_output) {
       StoreVector(vector, static_cast<__half*>(p.output) + at);
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(kTileThreads)
       if (first_row + r >= wy.output || column >= wx.output) continue;
       NumberVector result;
 #pragma unroll
-      for (uint32_t i = 0; i < kDepthwiseVector; ++i) result.x[i] = sums[r][o][i] + bias[i];
+      for (uint32_t i = 0; i < kDepthwiseVector; ++i) result.x[i] = p.limits.Of(sums[r][o][i] + bias[i]);
       const uint64_t at = target + (first_row + r) * s.output.spatial[kY] + column * s.output.spatial[kX];
       if (p.half_output) {
         StoreVector(result, static_cast<__half*>(p.output) + at);

@@ -6,9 +6,9 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 128, kWarps = 4, kStages = 3;
+constexpr uint32_t kStages = 3;
 constexpr uint32_t kSteps = kPatchChannels;
-constexpr uint32_t kRowBytes = kSteps * 2, kUnits = kSteps / 8, kApart = kThreads / kUnits;
+constexpr uint32_t kRowBytes = kSteps * 2, kUnits = kSteps / 8;
 constexpr uint32_t kOutside = ~0u;
 using Shared = SharedRows<kSteps>;
 
@@ -20,6 +20,7 @@ __device__ uint32_t FirstLine(const PatchProduct& q, const WindowPlace& place) {
 }
 
 // Where pixels of the patch are in the input.
+template <uint32_t kThreads>
 __device__ void FindPixels(const PatchProduct& q, uint32_t first_line, uint32_t* offsets) {
   const WindowProduct& p = q.product;
   const ConvolutionWindow &wy = p.windows[kMaxSpatial - 2], &wx = p.windows[kMaxSpatial - 1];
@@ -38,7 +39,7 @@ __device__ void FindPixels(const PatchProduct& q, uint32_t first_line, uint32_t*
 }
 
 // As FillTable does it, with the first tap's pixel of the patch.
-template <uint32_t kRows, uint32_t kColumns>
+template <uint32_t kThreads, uint32_t kRows, uint32_t kColumns>
 __device__ void FillPatchTable(const PatchProduct& q, const WindowPlace& place, uint32_t first_line,
                                WindowTable<kRows, kColumns>* table) {
   const WindowProduct& p = q.product;
@@ -60,13 +61,14 @@ __device__ void FillPatchTable(const PatchProduct& q, const WindowPlace& place, 
 }
 
 // Starts to copy pixels [begin, end) of a chunk's patch.
+template <uint32_t kThreads>
 __device__ __forceinline__ void StartPixels(const PatchProduct& q, const __half* input, uint32_t chunk,
                                             const uint32_t* offsets, uint32_t begin, uint32_t end,
                                             Shared to) {
   const uint32_t unit = threadIdx.x % kUnits, channel = chunk * kSteps + unit * 8;
   const uint32_t left = channel < q.product.channels ? q.product.channels - channel : 0;
   const uint32_t bytes = (left < 8 ? left : 8) * 2;
-  for (uint32_t i = begin + threadIdx.x / kUnits; i < end; i += kApart) {
+  for (uint32_t i = begin + threadIdx.x / kUnits; i < end; i += kThreads / kUnits) {
     const uint32_t offset = offsets[i];
     const bool inside = offset != kOutside && bytes != 0;
     StartCopyOf(inside ? bytes : 0, to.At(i, unit), input + (inside ? offset + channel : 0));
@@ -75,6 +77,7 @@ __device__ __forceinline__ void StartPixels(const PatchProduct& q, const __half*
 
 // Copies a chunk's whole patch from where channels are no neighbours. Neighbouring threads have neighbouring
 // pixels.
+template <uint32_t kThreads>
 __device__ void LoadPixels(const PatchProduct& q, const __half* input, uint32_t chunk,
                            const uint32_t* offsets, Shared to) {
   constexpr uint32_t kAtOnce = 4;
@@ -107,9 +110,11 @@ __device__ void LoadPixels(const PatchProduct& q, const __half* input, uint32_t 
   }
 }
 
-template <uint32_t kColumns>
+template <uint32_t kThreads, uint32_t kColumns>
 __device__ __forceinline__ void StartFilters(const PatchProduct& q, const __half* filter, uint32_t column,
                                              uint32_t chunk, uint32_t tap, Shared to) {
+  constexpr uint32_t kApart = kThreads / kUnits;
+  static_assert(kColumns % kApart == 0);
   const WindowProduct& p = q.product;
   const uint32_t row = threadIdx.x / kUnits, unit = threadIdx.x % kUnits;
   const uint32_t channel = chunk * kSteps + unit * 8;
@@ -121,11 +126,13 @@ __device__ __forceinline__ void StartFilters(const PatchProduct& q, const __half
   }
 }
 
-template <uint32_t kRows, uint32_t kColumns, uint32_t kWarpsDown, uint32_t kBlocks>
-__global__ void __launch_bounds__(kThreads, kBlocks) ConvolvePatches(const __grid_constant__ PatchProduct q) {
+template <uint32_t kRows, uint32_t kColumns, uint32_t kWarps, uint32_t kWarpsDown, uint32_t kBlocks>
+__global__ void __launch_bounds__(32 * kWarps, kBlocks)
+    ConvolvePatches(const __grid_constant__ PatchProduct q) {
+  constexpr uint32_t kThreads = 32 * kWarps;
   constexpr uint32_t kHeight = kRows / kWarpsDown, kWidth = kColumns * kWarpsDown / kWarps;
   constexpr uint32_t kFilterBytes = kColumns * kRowBytes;
-  static_assert(kHeight % 16 == 0 && kWidth % 16 == 0 && kColumns % kApart == 0);
+  static_assert(kHeight % 16 == 0 && kWidth % 16 == 0);
   extern __shared__ __align__(128) unsigned char shared[];
   __shared__ WindowTable<kRows, kColumns> table;
   const WindowProduct& p = q.product;
@@ -141,8 +148,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolvePatches(const __gri
   auto* const offsets =
       reinterpret_cast<uint32_t*>(shared + kStages * kFilterBytes + patch_bytes * (q.per_split > 1 ? 2 : 1));
   const uint32_t first_line = FirstLine(q, place);
-  FindPixels(q, first_line, offsets);
-  FillPatchTable(q, place, first_line, &table);
+  FindPixels<kThreads>(q, first_line, offsets);
+  FillPatchTable<kThreads>(q, place, first_line, &table);
   __syncthreads();
   WaitForPrevious();
 
@@ -159,7 +166,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolvePatches(const __gri
   uint32_t ahead_chunk = begin, ahead_tap = 0, ahead_stage = 0;
   const auto start_filters = [&] {
     if (ahead_chunk < end) {
-      StartFilters<kColumns>(q, filter, place.column, ahead_chunk, ahead_tap, filters_of(ahead_stage));
+      StartFilters<kThreads, kColumns>(q, filter, place.column, ahead_chunk, ahead_tap,
+                                       filters_of(ahead_stage));
     }
     if (++ahead_tap == q.all_taps) {
       ahead_tap = 0;
@@ -167,13 +175,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolvePatches(const __gri
     }
     ahead_stage = ahead_stage + 1 == kStages ? 0 : ahead_stage + 1;
   };
-  if (!q.is_apart) StartPixels(q, input, begin, offsets, 0, q.pixels.divisor(), patch_of(0));
+  if (!q.is_apart) StartPixels<kThreads>(q, input, begin, offsets, 0, q.pixels.divisor(), patch_of(0));
 #pragma unroll
   for (uint32_t stage = 0; stage + 1 < kStages; ++stage) {
     start_filters();
     MarkCopies();
   }
-  if (q.is_apart) LoadPixels(q, input, begin, offsets, patch_of(0));
+  if (q.is_apart) LoadPixels<kThreads>(q, input, begin, offsets, patch_of(0));
 
   SumTile sums[kHeight / 16][kWidth / 8] = {};
   uint32_t stage = 0;
@@ -184,8 +192,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolvePatches(const __gri
       __syncthreads();  // the tap is there, and nobody uses the one before it any longer
       start_filters();
       if (chunk + 1 < end && tap + 1 < q.all_taps) {
-        StartPixels(q, input, chunk + 1, offsets, tap * slice, min(tap * slice + slice, q.pixels.divisor()),
-                    patch_of(chunk + 1 - begin));
+        StartPixels<kThreads>(q, input, chunk + 1, offsets, tap * slice,
+                              min(tap * slice + slice, q.pixels.divisor()), patch_of(chunk + 1 - begin));
       }
       MarkCopies();
       const Shared patch = patch_of(chunk - begin), right_rows = filters_of(stage);
@@ -232,18 +240,21 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolvePatches(const __gri
   });
 }
 
-template <uint32_t kRows, uint32_t kColumns, uint32_t kWarpsDown, uint32_t kBlocks>
+template <uint32_t kRows, uint32_t kColumns, uint32_t kWarps, uint32_t kWarpsDown, uint32_t kBlocks>
 constexpr PatchTile Tile(double rate) {
   return {kRows,
           kColumns,
-          kThreads,
+          32 * kWarps,
           kStages * kColumns * kRowBytes,
           WindowSumsBytes<kRows, kColumns>(),
           rate,
-          ConvolvePatches<kRows, kColumns, kWarpsDown, kBlocks>};
+          ConvolvePatches<kRows, kColumns, kWarps, kWarpsDown, kBlocks>};
 }
 
-const PatchTile kTiles[] = {Tile<128, 128, 2, 2>(1000), Tile<128, 64, 2, 3>(900), Tile<64, 64, 2, 4>(600)};
+// The second-level cache gives a multiprocessor about 20 bytes in a cycle: small tiles wait for it.
+const PatchTile kTiles[] = {Tile<128, 128, 4, 2, 2>(900), Tile<128, 128, 8, 2, 1>(850),
+                            Tile<256, 64, 4, 4, 2>(900), Tile<128, 64, 4, 2, 3>(750),
+                            Tile<64, 64, 4, 2, 4>(480)};
 
 }  // namespace
 

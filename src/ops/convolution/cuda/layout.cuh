@@ -3,6 +3,7 @@
 
 #include "ops/common/cuda_copies.cuh"
 #include "ops/common/cuda_units.cuh"
+#include "ops/convolution/cuda/channels_last.cuh"
 #include "ops/convolution/cuda/cut.h"
 #include "ops/convolution/problem.h"
 
@@ -37,6 +38,38 @@ inline uint32_t UnitOf(DataType type) { return 16 / (BitSize(type) / 8); }
 inline uint64_t PaddedChannels(const ConvolutionProblem& problem) {
   const uint64_t unit = UnitOf(problem.type);
   return DivideUp(problem.shape.input_channels, unit) * unit;
+}
+
+// Why a problem is no product of windows with filters; empty where it is.
+inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  if (s.backward) return "it is for forward convolutions";
+  for (const ConvolutionWindow& window : s.windows) {
+    if (window.taps > kMostWindowTaps) {
+      return StrCat("it is for up to ", kMostWindowTaps, " taps in a dimension; there are ", window.taps);
+    }
+  }
+  if (s.Taps() > kMostPackedTaps) {
+    return StrCat("it is for up to ", kMostPackedTaps, " taps; there are ", s.Taps());
+  }
+  // 64 bits need not hold the product of all sizes.
+  const auto too_many = [](std::initializer_list<uint64_t> sizes) {
+    uint64_t product = 1;
+    for (uint64_t size : sizes) {
+      if (size >= kMostElements / product) return true;
+      product *= size;
+    }
+    return false;
+  };
+  const uint64_t channels = PaddedChannels(problem);
+  if (too_many(
+          {s.outer[0], s.outer[1], channels, s.windows[0].input, s.windows[1].input, s.windows[2].input}) ||
+      too_many({s.outer[0], s.outer[1], s.output_channels, s.windows[0].output, s.windows[1].output,
+                s.windows[2].output}) ||
+      too_many({s.outer[1], s.output_channels, s.Taps(), channels})) {
+    return StrCat("it is for tensors of fewer than ", kMostElements, " elements");
+  }
+  return "";
 }
 
 // Whether 31 bits hold all offsets in the input.

@@ -91,7 +91,7 @@ class ConvolutionTiled final : public CompositeKernel {
 
   // What comes after the sums, if anything does.
   Status AddActivation(const ConvolutionProblem& problem, const LowerContext& context) {
-    if (problem.activation.instructions.empty()) return {};
+    if (common_.limits.Set(problem.activation)) return {};
     if (half_) {
       // The activation is of the sums before they are rounded.
       common_.shape.output = PackedOutput(problem.shape, way_ == DepthwiseWay::kVectors);

@@ -12,6 +12,7 @@
 #include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
 #include "ops/common/tensor_cores.cuh"
+#include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/problem.h"
 
 namespace anydml {
@@ -45,6 +46,7 @@ struct WindowProduct {
   ConvolutionTensor target;  // the output, or where sums are kept meanwhile
   uint64_t split_stride;     // of the target
   uint64_t bias_stride;
+  SumLimits limits;
   uint32_t unit_bytes;      // that are stored at once
   bool is_half_target;      // or FLOAT32
   bool stores_by_channels;  // neighbours in the target are channels, not positions
@@ -271,7 +273,7 @@ __device__ __forceinline__ void StoreSumsAs(const WindowProduct& p, const Window
                                             const ForSums& for_sums) {
   const WindowSums<Out, kRows, kColumns> sums = {static_cast<Out*>(shared), p.stores_by_channels};
   for_sums([&](uint32_t row, uint32_t column, float sum) {
-    PutNumber(sum + table.bias[column], sums.At(row, column));
+    PutNumber(p.limits.Of(sum + table.bias[column]), sums.At(row, column));
   });
   __syncthreads();
   DispatchByUnit(p.unit_bytes, [&]<typename Unit>() {
