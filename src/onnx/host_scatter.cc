@@ -60,6 +60,7 @@ Status ScatterElements(HostCall& call) {
   if (at.size() != data.size() || at != call.In(2).shape)
     return InvalidArgument("indices ", ShapeToString(at), " for data ", ShapeToString(data));
   const std::vector<int64_t> indices = ToInts(call.In(1));
+  if (static_cast<int64_t>(indices.size()) != call.In(1).count()) return Unsupported("such indices");
   std::vector<size_t> targets;
   std::vector<int64_t> place(at.size(), 0);
   for (const int64_t given : indices) {
@@ -90,6 +91,7 @@ Status ScatterNd(HostCall& call) {
   const std::vector<int64_t> indices = ToInts(call.In(1));
   const auto inner = static_cast<size_t>(ElementCount(std::span(data).subspan(depth)).value_or(0));
   const int64_t count = ElementCount(std::span(at).first(at.size() - 1)).value_or(0);
+  if (static_cast<int64_t>(indices.size()) != call.In(1).count()) return Unsupported("such indices");
   std::vector<size_t> targets;
   for (size_t i = 0; i < static_cast<size_t>(inner == 0 ? 0 : count); ++i) {
     size_t offset = 0;

@@ -112,6 +112,7 @@ struct OperatorRow {
   int parameter = 0;      // what rows of one function differ in, often a DML_OPERATOR_TYPE
   bool forwards = false;  // the output has the bytes of input 0
   bool on_host = false;   // its results' sizes depend on data: the host computes it between two parts
+  bool random = false;    // every run draws anew, so that nothing of it is constant
 };
 
 // `lower` of operators that only `evaluate` computes.

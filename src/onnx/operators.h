@@ -32,6 +32,8 @@ std::span<const OperatorRow> RegionOperators();
 std::span<const OperatorRow> SelectOperators();
 std::span<const OperatorRow> SignalOperators();
 std::span<const OperatorRow> SpectrumOperators();
+std::span<const OperatorRow> PlaceOperators();
+std::span<const OperatorRow> RandomOperators();
 
 inline constexpr const char* kOnnx = "";
 inline constexpr const char* kMicrosoft = "com.microsoft";

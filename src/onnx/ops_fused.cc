@@ -1,5 +1,5 @@
 // com.microsoft's fused operators of transformers and diffusion models.
-#include <cmath>
+#include <algorithm>
 
 #include "onnx/compose.h"
 #include "onnx/operators.h"
@@ -167,6 +167,10 @@ Status GatherBlockQuantized(Lowering& n) {
   const bool bytes = n.type(0) == ElementType::kUInt8, is_signed = n.type(0) == ElementType::kInt4;
   if (n.rank(0) != 2 || n.rank(2) != 2 || gather != 0 || quantize != 1 || bits != 4 || n.rank(1) > 6)
     return Unsupported("other than blocks of four bits along the rows of a table");
+  for (const size_t i : {0, 2}) {
+    if (std::max(n.shape(i)[0], n.shape(i)[1]) > INT32_MAX)
+      return InvalidArgument("a table ", ShapeToString(n.shape(i)));
+  }
   const int64_t count = n.shape(0)[0], width = bytes ? n.shape(0)[1] * 2 : n.shape(0)[1],
                 blocks = n.shape(2)[1];
   if (width % 2 != 0 || block < 1 || blocks < 1 || width % blocks != 0 || width / blocks > block ||
@@ -189,7 +193,7 @@ Status GatherBlockQuantized(Lowering& n) {
   ANYDML_RETURN_IF_ERROR(pick(n.In(2), blocks, &scale));
   if (n.Has(3)) {
     if (blocks % 2 != 0) return Unsupported("zero points of an odd number of blocks");
-    if (BitsOf(n.type(3)) * ElementCount(n.shape(3)).value_or(0) != 4 * count * blocks)
+    if (PackedBytes(n.type(3), n.shape(3)) != static_cast<uint64_t>(count * blocks / 2))
       return InvalidArgument("zero points ", ShapeToString(n.shape(3)));
     View zeros = n.In(3);
     zeros.type = DataType::kUInt8;

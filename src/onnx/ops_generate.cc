@@ -80,6 +80,7 @@ constexpr OperatorRow kGenerateRows[] = {
     {kOnnx, "Range", 3, 3, 7, Range, host::Range},
     {kOnnx, "EyeLike", 1, 1, 0, EyeLike, nullptr},
     {kOnnx, "Trilu", 1, 2, 2, Trilu, nullptr},
+    {kMicrosoft, "Trilu", 1, 2, 2, Trilu, nullptr},
 };
 
 }  // namespace

@@ -114,7 +114,7 @@ Status RotateBoth(Lowering& n, const Sizes& s, const View& lengths, View* q, Vie
     at = Reshaped(at, Shape{s.batch, s.length});
   }
   if (ShapeOf(at) != Shape{s.batch, s.length})
-    return InvalidArgument("position_ids ", ShapeToString(n.shape(9)));
+    return InvalidArgument("position_ids ", ShapeToString(ShapeOf(at)));
   ANYDML_RETURN_IF_ERROR(RowsAt(n, n.In(7), at, &r.cosines));
   ANYDML_RETURN_IF_ERROR(RowsAt(n, n.In(8), at, &r.sines));
   const Shape table = {s.batch, s.length, 1, r.size / 2};

@@ -58,6 +58,7 @@ Status Concat(Lowering& n) {
   for (size_t i = 0; i < n.inputs(); ++i) {
     Shape other = n.shape(i);
     if (other.size() != shape.size()) return InvalidArgument("input ", i, " has rank ", other.size());
+    if (other[axis] > INT64_MAX - shape[axis]) return InvalidArgument("the result is too large");
     shape[axis] += other[axis];
     other[axis] = shape[axis];
     if (other != shape) {

@@ -157,11 +157,47 @@ Status GroupNormalization(Lowering& n) {
   return {};
 }
 
+// The batch's own mean and variance; what runs along is mixed with the one that is given.
+Status TrainBatch(Lowering& n) {
+  const View x = n.In(0);
+  const auto momentum = n.Float("momentum", 0.9f);
+  std::vector<uint32_t> axes = AxesFrom(1, x.rank());
+  axes[0] = 0;
+  View scale, bias, mean, centered, variance, y;
+  ANYDML_RETURN_IF_ERROR(Cast(n, n.In(1), x.type, &scale));
+  ANYDML_RETURN_IF_ERROR(Cast(n, n.In(2), x.type, &bias));
+  scale = AlongAxis(scale, x.rank(), 1);
+  bias = AlongAxis(bias, x.rank(), 1);
+  ANYDML_RETURN_IF_ERROR(Normalize(n, {axes, true, n.Float("epsilon", 1e-5f)}, x, &scale, &bias, &y));
+  n.Return(0, y, n.type(0), n.shape(0));
+  ANYDML_RETURN_IF_ERROR(Reduce(n, DML_REDUCE_FUNCTION_AVERAGE, x, axes, &mean));
+  ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, x, mean, &centered));
+  ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, centered, centered, &centered));
+  ANYDML_RETURN_IF_ERROR(Reduce(n, DML_REDUCE_FUNCTION_AVERAGE, centered, axes, &variance));
+  for (const size_t i : {1, 2}) {
+    if (!n.Wants(i)) continue;
+    View before, now;
+    ANYDML_RETURN_IF_ERROR(Cast(n, n.In(i + 2), x.type, &before));
+    ANYDML_RETURN_IF_ERROR(
+        Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, AlongAxis(before, x.rank(), 1), &before, momentum));
+    ANYDML_RETURN_IF_ERROR(
+        Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, i == 1 ? mean : variance, &now, 1 - momentum));
+    ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, before, now, &now));
+    ANYDML_RETURN_IF_ERROR(Cast(n, now, n.dml_type(i + 2), &now));
+    n.Return(i, now, n.type(i + 2), n.shape(i + 2));
+  }
+  return {};
+}
+
 // X, scale, B, mean, var
 Status BatchNormalization(Lowering& n) {
-  if (n.Int("training_mode", 0) != 0) return Unsupported("training_mode");
   if (n.Int("spatial", 1) == 0) return Unsupported("spatial 0");
   if (n.rank(0) < 2) return InvalidArgument("input ", ShapeToString(n.shape(0)), " has no channels");
+  for (size_t i = 1; i < 5; ++i) {
+    if (n.shape(i) != Shape{n.shape(0)[1]})
+      return InvalidArgument("input ", i, " is ", ShapeToString(n.shape(i)));
+  }
+  if (n.Int("training_mode", 0) != 0) return TrainBatch(n);
   const View x = n.In(0);
   View parameters[4];
   for (size_t i = 0; i < 4; ++i) {

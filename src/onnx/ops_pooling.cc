@@ -90,10 +90,28 @@ Status LpOf(Lowering& n, bool global) {
   return {};
 }
 
+// Indices as if the last two dimensions lay the other way round (storage_order 1).
+Status ColumnMajor(Lowering& n, View* indices) {
+  const Shape& x = n.shape(0);
+  if (x.size() != 4) return x.size() == 3 ? Status() : Unsupported("storage_order 1 of rank ", x.size());
+  View height, width, plane, rest, row, column;
+  const DataType type = DataType::kInt64;
+  indices->type = type;
+  ANYDML_RETURN_IF_ERROR(Fill(n, type, {1}, static_cast<double>(x[2]), &height));
+  ANYDML_RETURN_IF_ERROR(Fill(n, type, {1}, static_cast<double>(x[3]), &width));
+  ANYDML_RETURN_IF_ERROR(Fill(n, type, {1}, static_cast<double>(x[2] * x[3]), &plane));
+  ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE, *indices, plane, &rest));
+  ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_DIVIDE, rest, width, &row));
+  ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE, rest, width, &column));
+  ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, column, height, &column));
+  ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, *indices, rest, indices));
+  ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, *indices, column, indices));
+  return Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, *indices, row, indices);
+}
+
 Status MaxOf(Lowering& n, bool global) {
   Pooling p;
   ANYDML_RETURN_IF_ERROR(Resolve(n, global, &p));
-  if (n.Wants(1) && n.Int("storage_order", 0) != 0) return Unsupported("storage_order 1");
   const View x = WithHeight(n.In(0));
   View y = WithHeight(n.New(x.type, p.shape));
   View indices = WithHeight(n.New(DataType::kUInt64, p.shape));
@@ -104,7 +122,9 @@ Status MaxOf(Lowering& n, bool global) {
       w.begin.data(),  w.end.data(),      w.dilations.data()};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_MAX_POOLING2, desc));
   n.Return(0, y, n.type(0), p.shape);
-  if (n.Wants(1)) n.Return(1, indices, ElementType::kInt64, p.shape);
+  if (!n.Wants(1)) return {};
+  if (n.Int("storage_order", 0) != 0) ANYDML_RETURN_IF_ERROR(ColumnMajor(n, &indices));
+  n.Return(1, indices, ElementType::kInt64, p.shape);
   return {};
 }
 

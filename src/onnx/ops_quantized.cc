@@ -105,6 +105,7 @@ Status QLinearConcat(Lowering& n) {
     const size_t at = 2 + 3 * i;
     Shape other = n.shape(at);
     if (other.size() != shape.size()) return InvalidArgument("tensor ", i, " has rank ", other.size());
+    if (other[axis] > INT32_MAX) return InvalidArgument("tensor ", i, " is ", ShapeToString(other));
     shape[axis] += other[axis];
     other[axis] = shape[axis];
     if (other != shape) return InvalidArgument("tensor ", i, " is ", ShapeToString(n.shape(at)));
@@ -257,14 +258,14 @@ Status MatMulNBits(Lowering& n) {
     return InvalidArgument("A ", ShapeToString(n.shape(0)), " and K ", k);
   const int64_t blocks = k / block;
   const DataType type = bits == 4 ? DataType::kUInt4 : DataType::kUInt8;
-  if (ElementCount(n.shape(1)) != columns * k * bits / 8 || n.type(1) != ElementType::kUInt8 ||
+  if (ElementCount(n.shape(1)) != columns * k / (8 / bits) || n.type(1) != ElementType::kUInt8 ||
       ElementCount(n.shape(2)) != columns * blocks)
     return InvalidArgument("B ", ShapeToString(n.shape(1)));
   View b = n.In(1), scale = Reshaped(n.In(2), Shape{columns, blocks}), zero;
   b.type = type;  // of four bits there are two in each byte
   b = Reshaped(b, Shape{columns, k});
   if (n.Has(3)) {
-    if (n.type(3) != ElementType::kUInt8 || ElementCount(n.shape(3)) != columns * blocks * bits / 8)
+    if (n.type(3) != ElementType::kUInt8 || ElementCount(n.shape(3)) != columns * blocks / (8 / bits))
       return InvalidArgument("zero points ", ShapeToString(n.shape(3)));
     zero = n.In(3);
     zero.type = type;

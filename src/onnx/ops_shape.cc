@@ -60,17 +60,6 @@ Status Unsqueeze(Lowering& n) {
   return {};
 }
 
-// At inference nothing is dropped.
-Status Dropout(Lowering& n) {
-  if (n.Has(2) && n.HostInts(2) != std::vector<int64_t>{0}) return Unsupported("training_mode");
-  n.Forward(0, 0, n.shape(0));
-  if (!n.Wants(1)) return {};
-  View mask;
-  ANYDML_RETURN_IF_ERROR(Fill(n, DataType::kUInt8, n.shape(0), 1, &mask));
-  n.Return(1, mask, ElementType::kBool, n.shape(0));
-  return {};
-}
-
 Status LowerShape(Lowering& n) {
   const auto rank = static_cast<int64_t>(n.rank(0));
   const auto place = [rank](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
@@ -149,7 +138,6 @@ constexpr OperatorRow kShapeRows[] = {
      .host_inputs = 2,
      .lower = Unsqueeze,
      .forwards = true},
-    {kOnnx, "Dropout", 1, 3, 4, Dropout, nullptr},
     {kOnnx, "Shape", 1, 1, 0, LowerShape, nullptr},
     {kOnnx, "Size", 1, 1, 0, LowerSize, nullptr},
     {kOnnx, "Constant", 0, 0, 0, Constant, nullptr},

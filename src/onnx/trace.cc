@@ -201,6 +201,8 @@ bool Tracer::CanEvaluate(const ProgramNode& node) const {
 }
 
 bool Tracer::IsForHost(const ProgramNode& node) {
+  const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
+  if (row != nullptr && row->random) return true;
   if (IsHostNode(node)) return IsSequenceOperator(node.proto->type) || !IsConstant(node);
   return std::any_of(node.inputs.begin(), node.inputs.end(), [this](ValueId id) {
     if (id == kAbsent || values_[id].known) return false;

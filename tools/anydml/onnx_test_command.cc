@@ -8,6 +8,7 @@
 #include "anydml/output_files.h"
 #include "anydml/progress.h"
 #include "anydml/text.h"
+#include "onnx/random.h"
 
 namespace anydml::tools {
 namespace {
@@ -86,6 +87,7 @@ class Tester {
         }
       }
     }
+    if (onnx::DrawsNumbers(model->graph)) return onnx::Unsupported("unsupported: what it gives is random");
     std::unique_ptr<onnx::ModelSession> session;
     ANYDML_RETURN_IF_ERROR(onnx::ModelSession::Create(std::move(model), device_.get(), &session));
     for (size_t set = 0;; ++set) {

@@ -1,0 +1,28 @@
+// Random numbers as NumPy draws them from a seed, which is what ONNX's tests were made with.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+
+#include "onnx/node_facts.h"
+
+namespace anydml::onnx {
+
+// Whether a model has such operators: what it gives is its own business then.
+bool DrawsNumbers(const GraphProto& graph);
+
+class RandomNumbers {
+ public:
+  // By the attribute "seed"; without it every call differs, in the same way in every process.
+  explicit RandomNumbers(const NodeFacts& node);
+
+  double Uniform();  // 0 <= x < 1
+  double Normal();   // around 0, with a deviation of 1
+
+ private:
+  std::mt19937 generator_;
+  std::optional<double> next_;  // they come in pairs
+};
+
+}  // namespace anydml::onnx
