@@ -123,3 +123,40 @@ def graph(nodes, inputs, weights, constants, output):
     tensors = [*(_external(*weight) for weight in weights), *(_constant(*constant) for constant in constants)]
     return _model(parts, [_value_info(name, tensor.type, tensor.sizes) for name, tensor in inputs],
                   [_value_info("y", tensor.type, tensor.sizes)], tensors, opset)
+
+
+def _fields(data):
+    """Numbers and contents of a message's fields, as far as models of this file and onnx_networks.py have them."""
+    def varint(at):
+        value = shift = 0
+        while True:
+            byte, at = data[at], at + 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value, at
+
+    at = 0
+    while at < len(data):
+        tag, at = varint(at)
+        if tag & 7 == 0:
+            value, at = varint(at)
+        else:
+            size, at = varint(at) if tag & 7 == 2 else (4, at)
+            value, at = data[at:at + size], at + size
+        yield tag >> 3, value
+
+
+def signature(model):
+    """The inputs and the outputs of a model's bytes: names with types and sizes, which are all known."""
+    names = {number: name for name, number in TYPES.items()}
+
+    def tensor(info):
+        parts = dict(_fields(info))
+        (_, described), = _fields(parts[2])
+        described = dict(_fields(described))
+        sizes = [dict(_fields(size))[1] for _, size in _fields(described[2])]
+        return bytes(parts[1]).decode(), names[described[1]], sizes
+
+    graph = list(_fields(dict(_fields(memoryview(model)))[7]))
+    return [tensor(info) for field, info in graph if field == 11], [tensor(i) for f, i in graph if f == 12]

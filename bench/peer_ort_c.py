@@ -65,13 +65,13 @@ class Api:
 class Session:
     """Of one model; `tensors` are (name, array)."""
 
-    def __init__(self, api, inputs, outputs):
+    def __init__(self, api, inputs, outputs, path="model.onnx"):
         self.api = api
         options = api.create(CREATE_SESSION_OPTIONS, [])
         api.call(SET_INTRA_OP_THREADS, [POINTER, ctypes.c_int], options, int(os.environ["BENCH_THREADS"]))
         api.call(SET_INTER_OP_THREADS, [POINTER, ctypes.c_int], options, 1)
         self.session = api.create(CREATE_SESSION, [POINTER, ctypes.c_char_p, POINTER], api.environment,
-                                  b"model.onnx", options)
+                                  path.encode(), options)
         api.release(RELEASE_SESSION_OPTIONS, options)
         self.arrays = [*inputs.values(), *outputs.values()]
         self.values = [self.tensor(array) for array in self.arrays]
@@ -109,5 +109,6 @@ def load(words):
     return {"onnxruntime-c": (session.run, lambda: (session, list(outputs.values()))[1])}
 
 
-api = Api()
-peer.serve({"name": "onnxruntime-c", "version": api.version}, load)
+if __name__ == "__main__":
+    api = Api()
+    peer.serve({"name": "onnxruntime-c", "version": api.version}, load)
