@@ -51,11 +51,12 @@ Status BinaryTo(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& 
 }
 
 Status Compare(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
-  const View left = a, right = b;
-  *y = n.New(DataType::kUInt8, ShapeOf(left));
-  const DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC desc{n.graph().In(left), n.graph().In(right),
-                                                           n.graph().Out(y)};
-  return n.graph().Add(type, desc);
+  View result = n.New(DataType::kUInt8, ShapeOf(a));
+  const DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC desc{n.graph().In(a), n.graph().In(b),
+                                                           n.graph().Out(&result)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(type, desc));
+  *y = result;
+  return {};
 }
 
 Status Cast(Lowering& n, const View& x, DataType type, View* y) {
@@ -97,11 +98,13 @@ Status Reduce(Lowering& n, DML_REDUCE_FUNCTION function, const View& x, std::spa
 
 Status If(Lowering& n, const View& condition, const View& a, const View& b, View* y) {
   const Shape shape = ShapeOf(condition);
-  const View yes = Broadcast(a, shape), no = Broadcast(b, shape), choice = condition;
-  *y = n.New(yes.type, shape);
-  const DML_ELEMENT_WISE_IF_OPERATOR_DESC desc{n.graph().In(choice), n.graph().In(yes), n.graph().In(no),
-                                               n.graph().Out(y)};
-  return n.graph().Add(DML_OPERATOR_ELEMENT_WISE_IF, desc);
+  const View yes = Broadcast(a, shape), no = Broadcast(b, shape);
+  View result = n.New(yes.type, shape);
+  const DML_ELEMENT_WISE_IF_OPERATOR_DESC desc{n.graph().In(condition), n.graph().In(yes), n.graph().In(no),
+                                               n.graph().Out(&result)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_IF, desc));
+  *y = result;
+  return {};
 }
 
 Status Join(Lowering& n, std::span<const View> parts, uint32_t axis, View* y) {

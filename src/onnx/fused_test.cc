@@ -154,6 +154,24 @@ TEST_F(OnnxRun, QuantizedProducts) {
   EXPECT_EQ(Run({{"a", Floats({1, 1, 2}, {0, 255})}}), (Numbers{511}));
 }
 
+TEST_F(OnnxRun, QuantizedRecurrence) {
+  // Weights of 0 but for the cell's gate, which is 1: half of tanh(1) goes into the cell, and half of its
+  // tanh out.
+  Load(ModelMaker(17)
+           .Input("x", ElementType::kFloat, {1, 1, 1})
+           .Weight("w", Bytes({1, 1, 4}, {1, 1, 1, 3}))
+           .Weight("r", Bytes({1, 1, 4}, {1, 1, 1, 1}))
+           .Weight("scale", Floats({1}, {0.5}))
+           .Weight("one", Bytes({1}, {1}))
+           .Microsoft("DynamicQuantizeLSTM",
+                      {"x", "w", "r", "", "", "", "", "", "scale", "one", "scale", "one"}, {"y"},
+                      IntAttribute("hidden_size", 1))
+           .Output("y"));
+  const Numbers y = Run({{"x", Floats({1, 1, 1}, {1})}});
+  ASSERT_EQ(y.size(), 1u);
+  EXPECT_NEAR(y[0], 0.18170, 1e-4);  // tanh(0.76159 / 2) / 2
+}
+
 TEST_F(OnnxRun, WeightsInBlocks) {
   Load(ModelMaker(17)
            .Input("a", ElementType::kFloat, {1, 4})

@@ -113,6 +113,19 @@ TEST_F(OnnxRun, RandomNumbersFollowTheirSeed) {
   EXPECT_EQ(Run({{"x", Floats({3}, {0, 1, 0})}}), (Numbers{0, 1, 0}));
 }
 
+TEST_F(OnnxRun, WindowsThatMove) {
+  // One tap that is moved half an element down, and not counted at the second place.
+  Load(ModelMaker(19)
+           .Input("x", ElementType::kFloat, {1, 1, 2, 2})
+           .Weight("w", Floats({1, 1, 1, 1}, {2}))
+           .Weight("b", Floats({1}, {1}))
+           .Weight("offset", Floats({1, 2, 2, 2}, {0.5, 0.5, 0, 0, 0, 0, 0, 1}))
+           .Weight("mask", Floats({1, 1, 2, 2}, {1, 0, 1, 1}))
+           .Node("DeformConv", {"x", "w", "offset", "b", "mask"}, {"y"})
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({1, 1, 2, 2}, {1, 2, 3, 4})}}), (Numbers{5, 1, 7, 1}));
+}
+
 TEST_F(OnnxRun, CutAndPaddedAroundTheMiddle) {
   Load(ModelMaker(18)
            .Input("x", ElementType::kFloat, {1, 4})

@@ -17,7 +17,7 @@ const OperatorRow* FindOperator(std::string_view domain, std::string_view name) 
           RecurrentOperators(), FusedOperators(),       FusedAttentionOperators(), GroupQueryOperators(),
           QuantizedOperators(), GenerateOperators(),    AttentionOperators(),      EinsumOperators(),
           LossOperators(),      RegionOperators(),      SelectOperators(),         SignalOperators(),
-          SpectrumOperators(),  RandomOperators(),      PlaceOperators()}) {
+          SpectrumOperators(),  RandomOperators(),      PlaceOperators(),          DeformOperators()}) {
       for (const OperatorRow& row : family) all[{row.domain, row.name}] = &row;
     }
     return all;

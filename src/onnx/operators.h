@@ -32,6 +32,7 @@ std::span<const OperatorRow> RegionOperators();
 std::span<const OperatorRow> SelectOperators();
 std::span<const OperatorRow> SignalOperators();
 std::span<const OperatorRow> SpectrumOperators();
+std::span<const OperatorRow> DeformOperators();
 std::span<const OperatorRow> PlaceOperators();
 std::span<const OperatorRow> RandomOperators();
 

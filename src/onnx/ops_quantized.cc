@@ -24,32 +24,34 @@ Status OneFor(const Lowering& n, size_t scale) {
   return {};
 }
 
-Status Dequantize(Lowering& n, const View& given, size_t scale, View* y) {
+Status Dequantize(Lowering& n, const View& x, size_t scale, View* y) {
   ANYDML_RETURN_IF_ERROR(OneFor(n, scale));
-  const View x = given;  // which `y` may be
   const Shape shape = ShapeOf(x), one(x.rank(), 1);
   const View factor = Broadcast(Reshaped(n.In(scale), one), shape);
   View zero;
   if (n.Has(scale + 1)) zero = Broadcast(Reshaped(n.In(scale + 1), one), shape);
-  *y = n.New(factor.type, shape);
+  View result = n.New(factor.type, shape);  // `y` may be `x`
   const DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC desc{
       n.graph().In(x), n.graph().In(factor), n.graph().In(n.Has(scale + 1) ? &zero : nullptr),
-      n.graph().Out(y)};
-  return n.graph().Add(DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR, desc);
+      n.graph().Out(&result)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR, desc));
+  *y = result;
+  return {};
 }
 
-Status Quantize(Lowering& n, const View& given, size_t scale, DataType type, View* y) {
+Status Quantize(Lowering& n, const View& x, size_t scale, DataType type, View* y) {
   ANYDML_RETURN_IF_ERROR(OneFor(n, scale));
-  const View x = given;
   const Shape shape = ShapeOf(x), one(x.rank(), 1);
   const View factor = Broadcast(Reshaped(n.In(scale), one), shape);
   View zero;
   if (n.Has(scale + 1)) zero = Broadcast(Reshaped(n.In(scale + 1), one), shape);
-  *y = n.New(type, shape);
+  View result = n.New(type, shape);
   const DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(factor),
                                                             n.graph().In(n.Has(scale + 1) ? &zero : nullptr),
-                                                            n.graph().Out(y)};
-  return n.graph().Add(DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR, desc);
+                                                            n.graph().Out(&result)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR, desc));
+  *y = result;
+  return {};
 }
 
 // A, A_scale, A_zero, B, B_scale, B_zero, C_scale, C_zero

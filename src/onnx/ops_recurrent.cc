@@ -81,9 +81,10 @@ Status Resolve(Lowering& n, Recurrence* out) {
     return InvalidArgument("X, W and R have three dimensions");
   r.steps = n.shape(0)[r.batch_first ? 1 : 0];
   r.batch = n.shape(0)[r.batch_first ? 0 : 1];
-  r.hidden = n.shape(2)[2];
-  const Shape& w = n.shape(1);
-  if (w[0] != r.directions) return InvalidArgument("W has ", w[0], " directions");
+  r.hidden = n.shape(2)[n.proto().domain == kMicrosoft ? 1 : 2];
+  for (const size_t i : {1, 2}) {
+    if (n.shape(i)[0] != r.directions) return InvalidArgument("W or R has ", n.shape(i)[0], " directions");
+  }
   const uint32_t swapped[] = {0, 2, 1, 3};
   r.x = AtLeast(n.In(0), 4);
   if (r.batch_first) r.x = Permuted(r.x, swapped);
@@ -192,10 +193,36 @@ Status Gru(Lowering& n) {
   });
 }
 
+// Weights {directions, size, 4 * hidden} of eight bits as numbers, the other way round.
+Status DequantizeWeights(Lowering& n, size_t input, size_t scale, View* out) {
+  const Shape& given = n.shape(input);
+  const Shape full = {1, given[0], given[1], given[2]};
+  View parameters[2];
+  for (const size_t i : {0, 1}) {
+    if (!n.Has(scale + i)) return InvalidArgument("input ", scale + i, " is left out");
+    const int64_t count = ElementCount(n.shape(scale + i)).value_or(0);
+    const bool each = count == given[0] * given[2];
+    if (!each && count != given[0]) return InvalidArgument("a scale ", ShapeToString(n.shape(scale + i)));
+    parameters[i] = Broadcast(Reshaped(n.In(scale + i), Shape{1, given[0], 1, each ? given[2] : 1}), full);
+  }
+  const View x = Reshaped(n.In(input), full);
+  View y = n.New(parameters[0].type, full);
+  const DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(parameters[0]),
+                                                              n.graph().In(parameters[1]), n.graph().Out(&y)};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR, desc));
+  const uint32_t order[] = {0, 1, 3, 2};
+  return Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, Permuted(y, order), out);
+}
+
+// Also DynamicQuantizeLSTM, with W_scale, W_zero_point, R_scale and R_zero_point behind: X stays as it is.
 Status Lstm(Lowering& n) {
   Recurrence r;
   Activations a;
   ANYDML_RETURN_IF_ERROR(Resolve(n, &r));
+  if (n.proto().domain == kMicrosoft) {
+    ANYDML_RETURN_IF_ERROR(DequantizeWeights(n, 1, 8, &r.w));
+    ANYDML_RETURN_IF_ERROR(DequantizeWeights(n, 2, 10, &r.r));
+  }
   ANYDML_RETURN_IF_ERROR(
       ReadActivations(n, {"Sigmoid", "Tanh", "Tanh"}, static_cast<size_t>(r.directions), &a));
   return Run(n, r, [&](View* sequence, View* single, View* cell) {
@@ -225,6 +252,7 @@ constexpr OperatorRow kRecurrentRows[] = {
     {kOnnx, "RNN", 3, 6, 0, Rnn, nullptr},
     {kOnnx, "GRU", 3, 6, 0, Gru, nullptr},
     {kOnnx, "LSTM", 3, 8, 0, Lstm, nullptr},
+    {kMicrosoft, "DynamicQuantizeLSTM", 3, 12, 0, Lstm, nullptr},
 };
 
 }  // namespace
