@@ -52,7 +52,7 @@ class OnnxModel {
     std::vector<onnx::NamedResult> results;
     Run([&] {
       const std::lock_guard lock(mutex_);
-      const Status status = session_->Run(inputs, &results);
+      Status status = session_->Run(inputs, &results);
       if (!status.ok()) device_->Discard();
       return status;
     });

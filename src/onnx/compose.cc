@@ -169,6 +169,7 @@ Status ActivateNamed(Lowering& n, const std::string& name, std::span<const float
 }
 
 Status BroadcastInputs(Lowering& n, size_t i, size_t j, View* a, View* b, Shape* shape) {
+  ANYDML_RETURN_IF_ERROR(CheckBroadcast(n));
   ANYDML_RETURN_IF_ERROR(BroadcastShape(n.shape(i), n.shape(j), shape));
   *a = Broadcast(n.In(i), *shape);
   *b = Broadcast(n.In(j), *shape);

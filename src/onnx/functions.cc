@@ -6,9 +6,8 @@
 namespace anydml::onnx {
 namespace {
 
-// Functions that call functions, and what that can become: ten levels of ten calls each are a small file.
+// Functions that call functions.
 constexpr int kMaxCalls = 32;
-constexpr size_t kMaxInlined = size_t{1} << 20;
 
 using Names = std::map<std::string, std::string>;
 
@@ -19,10 +18,28 @@ std::string Renamed(const std::string& name, const Names& names) {
 
 void RenameGraph(Names names, GraphProto* graph);
 
-// Attributes that refer to the caller's, which may not have them.
+// How much a copy of it costs, in names, numbers and the like.
+size_t Weight(const NodeProto& node) {
+  size_t weight = 1 + node.inputs.size() + node.outputs.size();
+  for (const Attribute& attribute : node.attributes) {
+    weight += 1 + attribute.text.size() / 64 + attribute.numbers.size() + attribute.integers.size() +
+              attribute.texts.size();
+    if (!attribute.graph) continue;
+    const GraphProto& graph = *attribute.graph;
+    weight += graph.inputs.size() + graph.outputs.size() + graph.initializers.size();
+    for (const NodeProto& inner : graph.nodes) weight += Weight(inner);
+  }
+  return weight;
+}
+
+// Attributes that refer to the caller's, which may not have them; also in bodies, which are this node's own.
 void ResolveReferences(const std::map<std::string, const Attribute*>& given, NodeProto* node) {
   std::erase_if(node->attributes, [&](Attribute& attribute) {
-    if (attribute.reference.empty()) return false;
+    if (attribute.reference.empty()) {
+      if (!attribute.graph) return false;
+      for (NodeProto& inner : attribute.graph->nodes) ResolveReferences(given, &inner);
+      return false;
+    }
     const auto found = given.find(attribute.reference);
     if (found == given.end()) return true;
     const std::string name = attribute.name;
@@ -55,18 +72,24 @@ void RenameGraph(Names names, GraphProto* graph) {
 
 class Inliner {
  public:
-  Inliner(const Model& model, std::deque<NodeProto>* storage, std::vector<FlatNode>* out)
-      : model_(model), storage_(*storage), out_(*out) {}
+  Inliner(const Model& model, size_t* budget, std::deque<NodeProto>* storage, std::vector<FlatNode>* out)
+      : model_(model), budget_(*budget), storage_(*storage), out_(*out) {}
 
-  Status Add(const NodeProto& node, const std::map<std::string, int64_t>& opsets, int depth) {
+  Status Add(const NodeProto& node, const Opsets& opsets, int depth) {
     const FunctionProto* const function = Find(node);
     if (function == nullptr) {
       out_.push_back({&node, &opsets});
       return {};
     }
-    if (depth > kMaxCalls || storage_.size() > kMaxInlined) {
+    const auto too_much = [&] {
       return InvalidArgument("function ", function->name.substr(0, 80),
                              " calls too many functions, or itself");
+    };
+    if (depth > kMaxCalls) return too_much();
+    for (const NodeProto& inner : function->nodes) {
+      const size_t weight = Weight(inner);
+      if (weight > budget_) return too_much();
+      budget_ -= weight;
     }
     return Inline(node, *function, depth);
   }
@@ -98,14 +121,15 @@ class Inliner {
     for (const Attribute& attribute : call.attributes) given[attribute.name] = &attribute;
     for (const NodeProto& node : function.nodes) {
       NodeProto& copy = storage_.emplace_back(node);
-      ResolveReferences(given, &copy);
       RenameNode(names, &copy);
+      ResolveReferences(given, &copy);
       ANYDML_RETURN_IF_ERROR(Add(copy, function.opsets.empty() ? model_.opsets : function.opsets, depth + 1));
     }
     return {};
   }
 
   const Model& model_;
+  size_t& budget_;
   std::deque<NodeProto>& storage_;
   std::vector<FlatNode>& out_;
   uint64_t calls_ = 0;
@@ -113,10 +137,10 @@ class Inliner {
 
 }  // namespace
 
-Status InlineFunctions(const Model& model, const GraphProto& graph, std::deque<NodeProto>* storage,
-                       std::vector<FlatNode>* out) {
-  Inliner inliner(model, storage, out);
-  for (const NodeProto& node : graph.nodes) ANYDML_RETURN_IF_ERROR(inliner.Add(node, model.opsets, 0));
+Status InlineFunctions(const Model& model, const GraphProto& graph, const Opsets& opsets, size_t* budget,
+                       std::deque<NodeProto>* storage, std::vector<FlatNode>* out) {
+  Inliner inliner(model, budget, storage, out);
+  for (const NodeProto& node : graph.nodes) ANYDML_RETURN_IF_ERROR(inliner.Add(node, opsets, 0));
   return {};
 }
 

@@ -10,13 +10,20 @@
 
 namespace anydml::onnx {
 
+using Opsets = std::map<std::string, int64_t>;  // versions by domain
+
 struct FlatNode {
   const NodeProto* proto;
-  const std::map<std::string, int64_t>* opsets;  // the versions that hold where it was written
+  const Opsets* opsets;  // the versions that hold where it was written
 };
 
-// Of the graph alone, without those of its nodes. New nodes go to `storage`.
-Status InlineFunctions(const Model& model, const GraphProto& graph, std::deque<NodeProto>* storage,
-                       std::vector<FlatNode>* out);
+// What all copies of a model's functions may weigh, bodies included: ten levels of ten calls each are a small
+// file.
+inline constexpr size_t kInlineBudget = size_t{1} << 22;
+
+// Of the graph alone, whose own nodes have the versions `opsets`, without those of its nodes. New nodes go to
+// `storage`, and their weight is taken from `budget`.
+Status InlineFunctions(const Model& model, const GraphProto& graph, const Opsets& opsets, size_t* budget,
+                       std::deque<NodeProto>* storage, std::vector<FlatNode>* out);
 
 }  // namespace anydml::onnx

@@ -37,7 +37,16 @@ Status CheckNumbers(const HostCall& call) {
 
 namespace {
 
+Status CheckTypes(const HostCall& call) {
+  for (size_t i = 1; i < call.inputs(); ++i) {
+    if (call.In(i).type != call.In(0).type)
+      return InvalidArgument(Name(call.In(0).type), " and ", Name(call.In(i).type));
+  }
+  return {};
+}
+
 Status ResultShape(const HostCall& call, onnx::Shape* shape) {
+  ANYDML_RETURN_IF_ERROR(CheckBroadcast(call));
   *shape = call.In(0).shape;
   for (size_t i = 1; i < call.inputs(); ++i)
     ANYDML_RETURN_IF_ERROR(BroadcastShape(*shape, call.In(i).shape, shape));
@@ -107,6 +116,27 @@ Status PowersOfIntegers(HostCall& call, const onnx::Shape& shape) {
   return {};
 }
 
+// 0 for a delta that leads away from the limit; it is not 0.
+uint64_t CountOf(int64_t start, int64_t limit, int64_t delta) {
+  if (delta > 0 ? limit <= start : limit >= start) return 0;
+  const uint64_t distance = delta > 0 ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start)
+                                      : static_cast<uint64_t>(start) - static_cast<uint64_t>(limit);
+  const uint64_t step = delta > 0 ? static_cast<uint64_t>(delta) : -static_cast<uint64_t>(delta);
+  return (distance - 1) / step + 1;
+}
+
+Status RangeOfIntegers(HostCall& call) {
+  const int64_t start = ToInts(call.In(0))[0], limit = ToInts(call.In(1))[0], delta = ToInts(call.In(2))[0];
+  if (delta == 0) return InvalidArgument("delta is 0");
+  const uint64_t count = CountOf(start, limit, delta);
+  if (count > static_cast<uint64_t>(kMaxHostElements)) return Unsupported("a long range on the host");
+  std::vector<int64_t> values;
+  for (uint64_t i = 0; i < count; ++i)
+    values.push_back(static_cast<int64_t>(static_cast<uint64_t>(start) + i * static_cast<uint64_t>(delta)));
+  call.outputs[0] = FromInts(call.In(0).type, {static_cast<int64_t>(count)}, values);
+  return {};
+}
+
 }  // namespace
 
 Status Binary(HostCall& call) {
@@ -118,6 +148,7 @@ Status Binary(HostCall& call) {
   const bool is_unsigned = element == ElementType::kUInt64;
   const bool truncate = call.Int("fmod", 0) != 0;
   if (type == "Pow" && !IsFloat(element)) return PowersOfIntegers(call, shape);
+  if (type != "Pow") ANYDML_RETURN_IF_ERROR(CheckTypes(call));
   if (IsFloat(element)) {
     std::vector<double> result;
     for (size_t i = 0; i < call.inputs(); ++i) {
@@ -147,6 +178,7 @@ Status Binary(HostCall& call) {
 
 Status Compare(HostCall& call) {
   ANYDML_RETURN_IF_ERROR(CheckNumbers(call));
+  ANYDML_RETURN_IF_ERROR(CheckTypes(call));
   onnx::Shape shape;
   ANYDML_RETURN_IF_ERROR(ResultShape(call, &shape));
   const std::string& type = call.proto().type;
@@ -233,7 +265,9 @@ Status Range(HostCall& call) {
   for (size_t i = 0; i < 3; ++i) {
     if (call.In(i).count() != 1) return InvalidArgument("start, limit and delta are scalars");
   }
+  ANYDML_RETURN_IF_ERROR(CheckTypes(call));
   const ElementType type = call.In(0).type;
+  if (!IsFloat(type)) return RangeOfIntegers(call);
   const double start = ToDoubles(call.In(0))[0], limit = ToDoubles(call.In(1))[0],
                delta = ToDoubles(call.In(2))[0];
   const double count = std::ceil((limit - start) / delta);

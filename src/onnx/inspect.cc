@@ -73,7 +73,7 @@ std::optional<Shape> ShapeOfInput(const ProgramValue& value, const std::map<std:
 
 Status InspectModel(const Model& model, const std::map<std::string, Shape>& shapes, ModelReport* report) {
   std::unique_ptr<Program> program;
-  ANYDML_RETURN_IF_ERROR(Program::Create(model, model.graph, nullptr, &program));
+  ANYDML_RETURN_IF_ERROR(Program::Create(model, &program));
   std::set<std::string> unknown;
   CountOperators(*program, report, &unknown);
   CountParameters(model.graph, report);

@@ -70,6 +70,11 @@ Status BroadcastShape(const Shape& a, const Shape& b, Shape* out) {
   return {};
 }
 
+Status CheckBroadcast(const NodeFacts& node) {
+  const bool old = node.version() < 7 && node.Int("broadcast", 0) != 0 && node.HasAttribute("axis");
+  return old ? Unsupported("broadcast along axis ", node.Int("axis", 0)) : Status();
+}
+
 Status ResolveReshape(const Shape& from, std::span<const int64_t> wanted, bool allow_zero, Shape* out) {
   Shape shape(wanted.begin(), wanted.end());
   int64_t known = 1;

@@ -42,6 +42,10 @@ Status ResolveAxes(std::span<const int64_t> axes, size_t rank, std::vector<uint3
 // NumPy's rules. Fails when the sizes do not go together.
 Status BroadcastShape(const Shape& a, const Shape& b, Shape* out);
 
+// Before version 7 an attribute says where the second input's dimensions are; only the last ones are
+// supported.
+Status CheckBroadcast(const NodeFacts& node);
+
 // What Reshape's second input asks for.
 Status ResolveReshape(const Shape& from, std::span<const int64_t> wanted, bool allow_zero, Shape* out);
 

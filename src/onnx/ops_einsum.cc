@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "onnx/compose.h"
+#include "onnx/host_numbers.h"
 #include "onnx/operators.h"
 
 namespace anydml::onnx {
@@ -249,7 +250,8 @@ Status Evaluate(HostCall& call) {
   for (const int label : all) space.push_back(e.sizes.at(label));
   for (const int label : e.output) shape.push_back(e.sizes.at(label));
   const std::optional<int64_t> count = ElementCount(space);
-  if (!count || *count > 64 * kMaxHostElements) return Unsupported("a large result on the host");
+  if (!count || *count > 64 * kMaxHostElements || ElementCount(shape).value_or(0) > host::kMostHostNumbers)
+    return Unsupported("a large result on the host");
   std::vector<std::vector<int64_t>> strides;
   for (size_t i = 0; i < shapes.size(); ++i) strides.push_back(StridesIn(all, e.inputs[i], shapes[i]));
   const std::vector<int64_t> output_strides = StridesIn(all, e.output, shape);

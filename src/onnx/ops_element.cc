@@ -101,9 +101,10 @@ Status LowerPow(Lowering& n) {
   Shape shape;
   ANYDML_RETURN_IF_ERROR(BroadcastInputs(n, 0, 1, &a, &b, &shape));
   const Tensor* const exponent = n.IfConstant(1);
-  if (exponent != nullptr && exponent->count() == 1) {
+  const std::vector<double> power = exponent != nullptr ? ToDoubles(*exponent) : std::vector<double>();
+  if (power.size() == 1) {
     y = n.New(n.dml_type(0), shape);
-    const auto number = static_cast<float>(ToDoubles(*exponent)[0]);
+    const auto number = static_cast<float>(power[0]);
     const DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC desc{n.graph().In(a), n.graph().Out(&y), nullptr,
                                                            number};
     ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_CONSTANT_POW, desc));
@@ -225,9 +226,15 @@ Status LowerClip(Lowering& n) {
   const bool varies =
       !attributes && ((n.Has(1) && n.IfConstant(1) == nullptr) || (n.Has(2) && n.IfConstant(2) == nullptr));
   for (const size_t bound : {1, 2}) {
-    if (n.Has(bound) && ElementCount(n.shape(bound)) != 1) {
-      return InvalidArgument("a bound has shape ", ShapeToString(n.shape(bound)), "; a scalar is allowed");
+    if (!n.Has(bound)) continue;
+    if (attributes) return InvalidArgument("bounds are attributes before version 11");
+    if (ElementCount(n.shape(bound)) != 1 || n.type(bound) != n.type(0)) {
+      return InvalidArgument("a bound is ", ShapeToString(n.shape(bound)), " of ", Name(n.type(bound)),
+                             "; a scalar of ", Name(n.type(0)), " is allowed");
     }
+    const Tensor* const constant = n.IfConstant(bound);
+    if (constant != nullptr && ToDoubles(*constant).size() != 1)
+      return Unsupported("of ", Name(n.type(bound)));
   }
   const double low = n.Has(1) && !varies ? ToDoubles(*n.IfConstant(1))[0] : -HUGE_VAL;
   const double high = n.Has(2) && !varies ? ToDoubles(*n.IfConstant(2))[0] : HUGE_VAL;

@@ -144,6 +144,7 @@ Status PlainMultiHead(Lowering& n, int64_t heads) {
   View y = n.New(query.type, shape), present_key = n.New(query.type, Shape{k.batch, heads, keys, k.size}),
        present_value = n.New(query.type, Shape{v.batch, heads, keys, v.size});
   GraphBuilder& g = n.graph();
+  const float scale = n.Float("scale", 0);  // 0 is none
   const DML_MULTIHEAD_ATTENTION_OPERATOR_DESC desc{
       g.In(query),
       g.In(key),
@@ -159,7 +160,7 @@ Status PlainMultiHead(Lowering& n, int64_t heads) {
       g.Out(&y),
       g.Out(n.Wants(1) ? &present_key : nullptr),
       g.Out(n.Wants(2) ? &present_value : nullptr),
-      n.Float("scale", 1 / std::sqrt(static_cast<float>(q.size))),
+      scale != 0 ? scale : 1 / std::sqrt(static_cast<float>(q.size)),
       n.Float("mask_filter_value", -10000.0f),
       static_cast<UINT>(heads),
       DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE};

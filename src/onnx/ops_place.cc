@@ -111,6 +111,7 @@ Status TensorScatter(Lowering& n) {
 // theta {N, 2, 3} or {N, 3, 4}, size {N, C, (D,) H, W}: places of an image's elements, moved.
 Status AffineGrid(Lowering& n) {
   const Shape size = n.HostInts(1);
+  if (!IsFloat(n.type(0))) return Unsupported("of ", Name(n.type(0)));
   const size_t dimensions = size.size() < 2 ? 0 : size.size() - 2;
   if ((dimensions != 2 && dimensions != 3) ||
       n.shape(0) != Shape{size[0], static_cast<int64_t>(dimensions), static_cast<int64_t>(dimensions) + 1})
@@ -151,7 +152,7 @@ Status AffineGrid(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPlaceRows[] = {
     {kOnnx, "AffineGrid", 2, 2, 2, AffineGrid, nullptr},
     {kOnnx, "CenterCropPad", 2, 2, 2, CenterCropPad, nullptr},
     {kOnnx, "TensorScatter", 2, 3, 0, TensorScatter, nullptr},
@@ -159,6 +160,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> PlaceOperators() { return kRows; }
+std::span<const OperatorRow> PlaceOperators() { return kPlaceRows; }
 
 }  // namespace anydml::onnx

@@ -20,6 +20,7 @@ Status ParameterView(Lowering& n, const View& parameter, bool blocked, View* out
     *out = Reshaped(parameter, Shape(rank, 1));
   } else {
     uint32_t axis = 0;
+    if (n.rank(0) == 0) return InvalidArgument("a scale of ", count, " elements for a scalar");
     ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("axis", 1), rank, &axis));
     if (count != static_cast<uint64_t>(n.shape(0)[axis])) {
       return InvalidArgument("a scale of ", count, " elements for an axis of ", n.shape(0)[axis]);

@@ -27,7 +27,7 @@ Status Finish(HostCall& call, ElementType type, const Shape& shape, const std::v
 
 // RandomUniform, RandomNormal, and those that take shape and type from an input.
 Status Random(HostCall& call) {
-  const bool like = call.inputs() > 0, normal = call.proto().type.starts_with("RandomNormal");
+  const bool like = call.Has(0), normal = call.proto().type.starts_with("RandomNormal");
   const Shape shape = like ? call.In(0).shape : call.Ints("shape");
   const ElementType otherwise = like && IsFloat(call.In(0).type) ? call.In(0).type : ElementType::kFloat;
   size_t count = 0;

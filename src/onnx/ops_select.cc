@@ -1,10 +1,12 @@
 // Operators that choose among data, so that sizes depend on it: the host's.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <map>
 
 #include "onnx/host.h"
+#include "onnx/host_numbers.h"
 #include "onnx/operators.h"
 
 namespace anydml::onnx {
@@ -40,6 +42,19 @@ Status Compress(HostCall& call) {
   return {};
 }
 
+// Integers in the order of the elements, equal where those are: NaNs come last, zeros are one.
+std::vector<int64_t> Keys(const Tensor& x) {
+  std::vector<int64_t> keys = ToInts(x);
+  if (x.type == ElementType::kUInt64) {
+    for (int64_t& key : keys) key ^= INT64_MIN;
+  }
+  for (const double number : IsFloat(x.type) ? ToDoubles(x) : std::vector<double>()) {
+    const int64_t bits = number == 0 ? 0 : std::bit_cast<int64_t>(number);
+    keys.push_back(std::isnan(number) ? INT64_MAX : bits < 0 ? bits ^ INT64_MAX : bits);
+  }
+  return keys;
+}
+
 // Slices along an axis, or elements: the different ones, where each was first, which one each is, and how
 // often.
 Status Unique(HostCall& call) {
@@ -51,16 +66,17 @@ Status Unique(HostCall& call) {
   } else {
     x.shape = {x.count()};
   }
-  const std::vector<double> values = ToDoubles(x);
+  const std::vector<int64_t> values = Keys(x);
   if (values.size() != static_cast<size_t>(x.count())) return Unsupported(Name(x.type));
+  if (x.shape[axis] > host::kMostHostNumbers) return Unsupported("a large input on the host");
   const auto size = static_cast<size_t>(x.shape[axis]);
   const auto rows = static_cast<size_t>(ElementCount(std::span(x.shape).first(axis)).value_or(0));
   const auto inner = static_cast<size_t>(ElementCount(std::span(x.shape).subspan(axis + 1)).value_or(0));
-  std::map<std::vector<double>, size_t> numbers;
+  std::map<std::vector<int64_t>, size_t> numbers;
   std::vector<size_t> first, inverse(size);
   std::vector<int64_t> counts;
   for (size_t i = 0; i < size; ++i) {
-    std::vector<double> slice;
+    std::vector<int64_t> slice;
     for (size_t row = 0; row < rows; ++row) {
       const auto at = values.begin() + static_cast<ptrdiff_t>((row * size + i) * inner);
       slice.insert(slice.end(), at, at + static_cast<ptrdiff_t>(inner));
@@ -124,6 +140,9 @@ Status NonMaxSuppression(HostCall& call) {
     return InvalidArgument("boxes ", ShapeToString(boxes_shape), " and scores ", ShapeToString(scores_shape));
   }
   const std::vector<double> boxes = ToDoubles(call.In(0)), scores = ToDoubles(call.In(1));
+  if (boxes.size() != static_cast<size_t>(call.In(0).count()) ||
+      scores.size() != static_cast<size_t>(call.In(1).count()))
+    return Unsupported(Name(call.In(0).type), " and ", Name(call.In(1).type));
   const auto number = [&](size_t i, double otherwise) {
     const std::vector<double> values = call.Has(i) ? ToDoubles(call.In(i)) : std::vector<double>();
     return values.size() == 1 ? values[0] : otherwise;

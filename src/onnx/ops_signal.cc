@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "onnx/host_numbers.h"
 #include "onnx/operators.h"
 
 namespace anydml::onnx {
@@ -159,6 +160,7 @@ Status Det(HostCall& call) {
   const std::vector<double> values = ToDoubles(x);
   const auto n = static_cast<size_t>(x.shape.back());
   const Shape shape(x.shape.begin(), x.shape.end() - 2);
+  if (ElementCount(shape).value_or(0) > host::kMostHostNumbers) return Unsupported("so many on the host");
   std::vector<double> result;
   for (int64_t i = 0; i < ElementCount(shape).value_or(0); ++i) {
     const auto at = values.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(i) * n * n);

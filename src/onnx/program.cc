@@ -7,6 +7,9 @@
 namespace anydml::onnx {
 namespace {
 
+// Functions in bodies of functions included, which a file's own depth does not bound.
+constexpr int kMaxBodies = 64;
+
 void CollectNames(const NodeProto& node, std::set<std::string>* names);
 
 // What a body takes from around it: a name of its own hides the same name outside.
@@ -162,7 +165,8 @@ Status Program::AddNode(const Model& model, const FlatNode& flat) {
   }
   for (const Attribute& attribute : proto.attributes) {
     if (!attribute.graph) continue;
-    ANYDML_RETURN_IF_ERROR(Create(model, *attribute.graph, this, &node.bodies[attribute.name]));
+    ANYDML_RETURN_IF_ERROR(
+        CreateIn(model, *attribute.graph, *flat.opsets, this, &node.bodies[attribute.name]));
   }
   nodes_.push_back(std::move(node));
   return {};
@@ -183,13 +187,23 @@ void Program::FindLastUses() {
   for (const ValueId id : outputs_) values_[id].last_use = kNever;
 }
 
-Status Program::Create(const Model& model, const GraphProto& graph, Program* around,
-                       std::unique_ptr<Program>* out) {
+Status Program::Create(const Model& model, std::unique_ptr<Program>* out) {
+  return CreateIn(model, model.graph, model.opsets, nullptr, out);
+}
+
+Status Program::CreateIn(const Model& model, const GraphProto& graph, const Opsets& opsets, Program* around,
+                         std::unique_ptr<Program>* out) {
   std::unique_ptr<Program> program(new Program);
   program->around_ = around;
+  program->depth_ = around == nullptr ? 0 : around->depth_ + 1;
+  if (program->depth_ > kMaxBodies)
+    return InvalidArgument("bodies are nested more than ", kMaxBodies, " deep");
+  Program* outermost = program.get();
+  while (outermost->around_ != nullptr) outermost = outermost->around_;
   ANYDML_RETURN_IF_ERROR(program->AddInputs(graph));
   std::vector<FlatNode> nodes;
-  ANYDML_RETURN_IF_ERROR(InlineFunctions(model, graph, &program->inlined_, &nodes));
+  ANYDML_RETURN_IF_ERROR(
+      InlineFunctions(model, graph, opsets, &outermost->inline_budget_, &program->inlined_, &nodes));
   std::vector<size_t> order;
   ANYDML_RETURN_IF_ERROR(program->Order(nodes, &order));
   ANYDML_RETURN_IF_ERROR(program->AddOutputsOf(nodes));

@@ -44,9 +44,8 @@ struct Capture {
 
 class Program {
  public:
-  // `model` has to outlive it. Names that a body does not define are looked up in `around`.
-  static Status Create(const Model& model, const GraphProto& graph, Program* around,
-                       std::unique_ptr<Program>* out);
+  // `model` has to outlive it.
+  static Status Create(const Model& model, std::unique_ptr<Program>* out);
 
   const std::vector<ProgramValue>& values() const { return values_; }
   const std::vector<ProgramNode>& nodes() const { return nodes_; }
@@ -60,6 +59,9 @@ class Program {
   std::string Describe(size_t node) const;
 
  private:
+  // Names that a body does not define are looked up in `around`.
+  static Status CreateIn(const Model& model, const GraphProto& graph, const Opsets& opsets, Program* around,
+                         std::unique_ptr<Program>* out);
   Program() = default;
   Status AddInputs(const GraphProto& graph);
   Status AddOutputsOf(const std::vector<FlatNode>& nodes);
@@ -78,6 +80,8 @@ class Program {
   std::vector<Capture> captures_;
   std::deque<NodeProto> inlined_;  // nodes of functions
   Program* around_ = nullptr;
+  int depth_ = 0;                         // of programs around it
+  size_t inline_budget_ = kInlineBudget;  // of the outermost one
 };
 
 }  // namespace anydml::onnx

@@ -85,14 +85,14 @@ TEST(OnnxRead, DeepNestingEnds) {
 
 std::string ProgramSentence(const ModelMaker& maker) {
   std::unique_ptr<Program> program;
-  return Program::Create(maker.model, maker.model.graph, nullptr, &program).message();
+  return Program::Create(maker.model, &program).message();
 }
 
 TEST(OnnxProgram, NamesAreResolvedAndOrdered) {
   ModelMaker maker(13);
   maker.Input("x", ElementType::kFloat, {2}).Node("Relu", {"y"}, {"z"}).Node("Abs", {"x"}, {"y"}).Output("z");
   std::unique_ptr<Program> program;
-  ASSERT_EQ(Program::Create(maker.model, maker.model.graph, nullptr, &program).message(), "");
+  ASSERT_EQ(Program::Create(maker.model, &program).message(), "");
   EXPECT_EQ(program->nodes()[0].proto->type, "Abs");
 }
 

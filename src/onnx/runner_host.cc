@@ -12,6 +12,7 @@ constexpr int64_t kMaxIterations = int64_t{1} << 32;
 // Tensors of equal shapes along a new first dimension.
 Status Stack(const std::vector<Tensor>& tensors, Tensor* out) {
   Shape shape = tensors[0].shape;
+  if (BitsOf(tensors[0].type) < 8) return Unsupported(Name(tensors[0].type));
   std::vector<std::byte> bytes;
   for (const Tensor& tensor : tensors) {
     if (tensor.shape != shape || tensor.type != tensors[0].type) {

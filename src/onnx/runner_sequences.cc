@@ -7,6 +7,9 @@
 namespace anydml::onnx {
 namespace {
 
+// Of a tensor that is cut into a sequence.
+constexpr int64_t kMaxParts = int64_t{1} << 20;
+
 // Elements [from, from + count) along an axis.
 Tensor Cut(const Tensor& tensor, uint32_t axis, int64_t from, int64_t count) {
   Shape shape = tensor.shape;
@@ -33,6 +36,7 @@ Tensor Without(Tensor tensor, uint32_t axis) {
 
 // Parts one after the other along an axis that all of them have.
 Status Join(const std::vector<Tensor>& parts, uint32_t axis, Tensor* out) {
+  if (BitsOf(parts[0].type) < 8) return Unsupported(Name(parts[0].type));
   Shape shape = parts[0].shape;
   shape[axis] = 0;
   for (const Tensor& part : parts) {
@@ -43,10 +47,11 @@ Status Join(const std::vector<Tensor>& parts, uint32_t axis, Tensor* out) {
     other[axis] = shape[axis];
     if (other != shape) return InvalidArgument("elements that do not fit together");
   }
+  if (!ElementCount(shape)) return InvalidArgument("a result of ", ShapeToString(shape), " is too large");
   std::byte* target = nullptr;
   *out = MakeTensor(parts[0].type, shape, &target);
   const auto rows = static_cast<size_t>(ElementCount(std::span(shape).first(axis)).value_or(0));
-  for (size_t row = 0; row < rows; ++row) {
+  for (size_t row = 0; row < rows && !out->data.empty(); ++row) {
     for (const Tensor& part : parts) {
       const size_t bytes = part.data.size() / rows;
       if (bytes > 0) std::memcpy(target, part.data.data() + row * bytes, bytes);
@@ -84,6 +89,7 @@ Status ProgramRunner::RunSplitToSequence(const ProgramNode& node, RuntimeValue* 
     const int64_t part = has_split && !sizes.empty() ? sizes[0] : 1;
     if (part < 1) return InvalidArgument("parts of ", part, " elements");
     sizes.clear();
+    if (size / part > kMaxParts) return Unsupported("a sequence of ", size / part, " elements");
     for (int64_t at = 0; at < size; at += part) sizes.push_back(std::min(part, size - at));
   }
   const bool keep = has_split || facts.Int("keepdims", 1) != 0;
@@ -126,6 +132,8 @@ Status ProgramRunner::RunConcatFromSequence(const ProgramNode& node, RuntimeValu
 Status ProgramRunner::RunSequenceMap(const ProgramNode& node) {
   const auto body = node.bodies.find("body");
   if (body == node.bodies.end()) return InvalidArgument("it has no body");
+  if (std::find(node.inputs.begin(), node.inputs.end(), kAbsent) != node.inputs.end())
+    return InvalidArgument("an input is left out");
   const size_t count = ValueOf(node.inputs[0])->elements.size();
   std::vector<std::vector<RuntimeValue>> collected(node.outputs.size());
   for (size_t i = 0; i < count; ++i) {
@@ -176,6 +184,7 @@ Status ProgramRunner::RunScan(const ProgramNode& node) {
   for (size_t i = states; i < node.inputs.size(); ++i) {
     RuntimeValue* const value = ValueOf(node.inputs[i]);
     ANYDML_RETURN_IF_ERROR(EnsureHost(value));
+    if (BitsOf(value->type) < 8) return Unsupported(Name(value->type));
     sequences.push_back(*value->host);
     ANYDML_RETURN_IF_ERROR(
         ResolveAxis(item("scan_input_axes", i - states), value->shape.size(), &axes.emplace_back()));
@@ -228,6 +237,7 @@ Status ProgramRunner::RunSequence(const ProgramNode& node, bool* known) {
   const auto has = [&](size_t i) { return i < node.inputs.size() && node.inputs[i] != kAbsent; };
   const bool starts = type == "SequenceEmpty" || type == "Optional" || type == "OptionalHasElement";
   if (!starts && !has(0)) return InvalidArgument("it has no input");
+  const auto is_tensor = [](const RuntimeValue& value) { return value.kind == RuntimeValue::Kind::kTensor; };
   RuntimeValue result;
   std::vector<int64_t> position;
   size_t at = 0;
@@ -236,7 +246,9 @@ Status ProgramRunner::RunSequence(const ProgramNode& node, bool* known) {
   } else if (type == "SequenceConstruct") {
     std::vector<RuntimeValue> elements;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (has(i)) elements.push_back(*ValueOf(node.inputs[i]));
+      if (!has(i)) continue;
+      elements.push_back(*ValueOf(node.inputs[i]));
+      if (!is_tensor(elements.back())) return InvalidArgument("an element is no tensor");
     }
     result = RuntimeValue::Sequence(std::move(elements));
   } else if (type == "SequenceLength") {
@@ -249,6 +261,8 @@ Status ProgramRunner::RunSequence(const ProgramNode& node, bool* known) {
     const size_t size = result.elements.size();
     if ((insert && !has(1)) || (type == "SequenceAt" && !has(1)))
       return InvalidArgument("an input is left out");
+    if (insert && (result.kind != RuntimeValue::Kind::kSequence || !is_tensor(*ValueOf(node.inputs[1]))))
+      return InvalidArgument("a sequence and a tensor are needed");
     if (has(where)) ANYDML_RETURN_IF_ERROR(HostInts(node.inputs[where], &position));
     const int64_t otherwise = insert ? static_cast<int64_t>(size) : -1;
     ANYDML_RETURN_IF_ERROR(Position(position.empty() ? otherwise : position[0], size, insert, &at));

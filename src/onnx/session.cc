@@ -38,8 +38,8 @@ Status ModelSession::Create(std::unique_ptr<Model> model, tools::Session* sessio
                             std::unique_ptr<ModelSession>* out) {
   std::unique_ptr<ModelSession> created(new ModelSession);
   created->model_ = std::move(model);
-  ANYDML_RETURN_IF_ERROR(
-      Program::Create(*created->model_, created->model_->graph, nullptr, &created->program_));
+  ANYDML_RETURN_IF_ERROR(Program::Create(*created->model_, &created->program_));
+  created->session_ = session;
   created->runner_ = std::make_unique<ProgramRunner>(*created->program_, session);
   *out = std::move(created);
   return {};
@@ -105,7 +105,11 @@ Status ModelSession::Run(const std::map<std::string, RuntimeValue>& inputs,
     values.push_back(given->second);
   }
   std::vector<RuntimeValue> outputs;
-  ANYDML_RETURN_IF_ERROR(runner_->Run(std::move(values), {}, &outputs));
+  Status status = runner_->Run(std::move(values), {}, &outputs);
+  if (!status.ok()) {
+    session_->Discard();  // what was recorded until then
+    return status;
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
     RuntimeValue& value = outputs[i];
     if (value.kind == RuntimeValue::Kind::kTensor) ANYDML_RETURN_IF_ERROR(runner_->EnsureHost(&value));

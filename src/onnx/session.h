@@ -55,6 +55,7 @@ class ModelSession {
   Status CheckNames(const std::map<std::string, RuntimeValue>& inputs) const;
   std::vector<Signature> Signatures(const std::vector<ValueId>& ids) const;
 
+  tools::Session* session_ = nullptr;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<ProgramRunner> runner_;

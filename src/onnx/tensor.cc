@@ -101,7 +101,7 @@ std::optional<int64_t> ElementCount(std::span<const int64_t> shape) {
   bool empty = false;
   int64_t count = 1;
   for (const int64_t size : shape) {
-    if (size < 0) return std::nullopt;
+    if (size < 0 || size > int64_t{UINT32_MAX}) return std::nullopt;
     if (size == 0) {
       empty = true;
     } else if (count > kMost / size) {
@@ -241,6 +241,7 @@ Tensor FromDoubles(ElementType type, Shape shape, std::span<const double> values
     case ElementType::kBFloat16:
       return Store<uint16_t>(type, std::move(shape), values, ToBFloat16);
     default: {
+      if (BitsOf(type) == 0) return {};
       std::vector<int64_t> ints(values.size());
       for (size_t i = 0; i < values.size(); ++i) ints[i] = Truncated(values[i]);
       return FromInts(type, std::move(shape), ints);

@@ -53,7 +53,7 @@ constexpr bool IsFloat(ElementType type) {
 
 using Shape = std::vector<int64_t>;
 
-// The product; nothing when a size is negative or it is more than 2^62.
+// The product; nothing when it is more than 2^62, or a size negative or more than DirectML counts (2^32 - 1).
 std::optional<int64_t> ElementCount(std::span<const int64_t> shape);
 
 // Of packed elements; nothing when ElementCount has none or the type no size.

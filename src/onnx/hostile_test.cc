@@ -1,0 +1,248 @@
+// Models that are wrong in ways that a reader lets pass: a sentence, and nothing else happens.
+#include <cmath>
+
+#include "support/onnx_run.h"
+
+namespace anydml::onnx {
+namespace {
+
+constexpr int64_t kHuge = int64_t{1} << 40;
+
+NodeProto MakeNode(std::string type, std::vector<std::string> inputs, std::vector<std::string> outputs) {
+  NodeProto node;
+  node.type = std::move(type);
+  node.inputs = std::move(inputs);
+  node.outputs = std::move(outputs);
+  return node;
+}
+
+GraphProto Body(std::vector<NodeProto> nodes, const std::string& output) {
+  GraphProto graph;
+  graph.nodes = std::move(nodes);
+  graph.outputs.push_back({});
+  graph.outputs[0].name = output;
+  return graph;
+}
+
+class OnnxHostile : public OnnxRun {
+ protected:
+  // What says no, when it is loaded or when it runs.
+  std::string Refusal(ModelMaker maker, const std::map<std::string, Tensor>& inputs = {}) {
+    auto model = std::make_unique<Model>(std::move(maker.model));
+    const Status status = ModelSession::Create(std::move(model), device_.get(), &session_);
+    return status.ok() ? Failure(inputs) : status.message();
+  }
+};
+
+TEST_F(OnnxHostile, FourBitElementsAreNotJoined) {
+  std::vector<std::string> parts(40, "x");
+  EXPECT_NE(Refusal(ModelMaker(21)
+                        .Weight("x", Tensor{ElementType::kUInt4, {1}, {}, nullptr})
+                        .Node("SequenceConstruct", parts, {"s"})
+                        .Node("ConcatFromSequence", {"s"}, {"y"}, IntAttribute("axis", 0))
+                        .Output("y", ElementType::kUInt4)),
+            "");
+}
+
+TEST_F(OnnxHostile, OneEmptyOutputOfSeveral) {
+  EXPECT_NE(Refusal(ModelMaker(11)
+                        .Input("x", ElementType::kFloat, {0})
+                        .Node("DynamicQuantizeLinear", {"x"}, {"y", "scale", "zero"})
+                        .Output("scale")
+                        .Output("y", ElementType::kUInt8),
+                    {{"x", Floats({0}, {})}}),
+            "");
+}
+
+TEST_F(OnnxHostile, MixedTypesOnTheHost) {
+  for (const char* type : {"Add", "Equal"}) {
+    EXPECT_NE(Refusal(ModelMaker(13)
+                          .Weight("a", Ints({2}, {1, 2}))
+                          .Weight("b", Floats({2}, {1, 2}))
+                          .Node(type, {"a", "b"}, {"y"})
+                          .Output("y")),
+              "")
+        << type;
+  }
+}
+
+TEST_F(OnnxHostile, TypesThatNobodyKnows) {
+  EXPECT_NE(
+      Refusal(ModelMaker(13)
+                  .Node("RandomUniform", {}, {"y"}, IntAttribute("dtype", 17), IntsAttribute("shape", {2}))
+                  .Output("y")),
+      "");
+  EXPECT_EQ(FromDoubles(static_cast<ElementType>(17), {1}, std::vector<double>{1}).type,
+            ElementType::kUndefined);
+}
+
+TEST_F(OnnxHostile, BoundsAndExponentsThatAreNoNumbers) {
+  const Tensor text{ElementType::kString, {}, {}, nullptr};
+  const std::map<std::string, Tensor> inputs = {{"x", Floats({2}, {1, 2})}};
+  for (const char* type : {"Clip", "Pow"}) {
+    EXPECT_NE(Refusal(ModelMaker(13)
+                          .Input("x", ElementType::kFloat, {2})
+                          .Weight("b", text)
+                          .Node(type, {"x", "b"}, {"y"})
+                          .Output("y"),
+                      inputs),
+              "")
+        << type;
+  }
+  EXPECT_NE(Refusal(ModelMaker(6)
+                        .Input("x", ElementType::kFloat, {2})
+                        .Input("b", ElementType::kFloat, {})
+                        .Node("Clip", {"x", "b"}, {"y"})
+                        .Output("y"),
+                    {{"x", Floats({2}, {1, 2})}, {"b", Floats({}, {1})}}),
+            "");
+}
+
+TEST_F(OnnxHostile, AScaleOfManyElementsForAScalar) {
+  EXPECT_NE(Refusal(ModelMaker(13)
+                        .Input("x", ElementType::kFloat, {})
+                        .Weight("s", Floats({2}, {1, 2}))
+                        .Node("QuantizeLinear", {"x", "s"}, {"y"}, IntAttribute("axis", 0))
+                        .Output("y", ElementType::kUInt8),
+                    {{"x", Floats({}, {1})}}),
+            "");
+}
+
+TEST_F(OnnxHostile, InputsThatAreLeftOut) {
+  ModelMaker map(17);
+  map.Input("x", ElementType::kFloat, {1})
+      .Node("SequenceConstruct", {"x"}, {"s"})
+      .Node("SequenceMap", {"s", ""}, {"t"},
+            GraphAttribute("body", Body({MakeNode("Identity", {"x"}, {"o"})}, "o")))
+      .Node("SequenceLength", {"t"}, {"y"})
+      .Output("y", ElementType::kInt64);
+  EXPECT_NE(Refusal(std::move(map), {{"x", Floats({1}, {1})}}), "");
+  Load(ModelMaker(13).Node("RandomUniform", {""}, {"y"}, IntsAttribute("shape", {2})).Output("y"));
+  EXPECT_EQ(Run({}).size(), 2u);
+}
+
+TEST_F(OnnxHostile, BoxesThatAreNoNumbers) {
+  EXPECT_NE(Refusal(ModelMaker(11)
+                        .Weight("b", Floats({1, 1, 4}, {0, 0, 1, 1}))
+                        .Weight("s", Tensor{ElementType::kComplex64, {1, 1, 1}, {}, nullptr})
+                        .Node("NonMaxSuppression", {"b", "s"}, {"y"})
+                        .Output("y", ElementType::kInt64)),
+            "");
+}
+
+// Each function's branches call the next one, or each other for ever.
+TEST_F(OnnxHostile, FunctionsInBodiesOfFunctions) {
+  for (const int functions : {2, 40}) {
+    ModelMaker maker(17);
+    maker.model.opsets["f"] = 1;
+    for (int i = 0; i < functions; ++i) {
+      const int next = functions == 2 ? 1 - i : i + 1;
+      NodeProto call = MakeNode(StrCat("F", next), {"c"}, {"o"});
+      call.domain = "f";
+      NodeProto branch = MakeNode("If", {"c"}, {"y"});
+      branch.attributes = {GraphAttribute("then_branch", Body({call}, "o")),
+                           GraphAttribute("else_branch", Body({call}, "o"))};
+      FunctionProto function;
+      function.name = StrCat("F", i);
+      function.domain = "f";
+      function.inputs = {"c"};
+      function.outputs = {"y"};
+      function.nodes = {branch};
+      function.opsets = {{"", 17}, {"f", 1}};
+      maker.model.functions.push_back(std::move(function));
+    }
+    maker.Input("c", ElementType::kBool, {}).Node("F0", {"c"}, {"y"}).Output("y");
+    maker.model.graph.nodes[0].domain = "f";
+    EXPECT_NE(Refusal(std::move(maker), {{"c", Typed(ElementType::kBool, {}, {1})}}), "") << functions;
+  }
+}
+
+TEST_F(OnnxHostile, SizesWithoutElements) {
+  EXPECT_FALSE(ElementCount(Shape{kHuge, 0}));
+  EXPECT_NE(Refusal(ModelMaker(13)
+                        .Weight("x", Tensor{ElementType::kInt64, {kHuge, 0}, {}, nullptr})
+                        .Node("Concat", {"x", "x"}, {"y"}, IntAttribute("axis", 1))
+                        .Output("y", ElementType::kInt64)),
+            "");
+  EXPECT_NE(Refusal(ModelMaker(13)
+                        .Weight("x", Tensor{ElementType::kFloat, {1 << 30, 0}, {}, nullptr})
+                        .Node("SplitToSequence", {"x"}, {"s"})
+                        .Node("SequenceLength", {"s"}, {"y"})
+                        .Output("y", ElementType::kInt64)),
+            "");
+}
+
+TEST_F(OnnxHostile, SequencesOfSequences) {
+  EXPECT_NE(Refusal(ModelMaker(13)
+                        .Input("x", ElementType::kFloat, {1})
+                        .Node("SequenceConstruct", {"x"}, {"s"})
+                        .Node("SequenceConstruct", {"s", "s"}, {"t"})
+                        .Node("SequenceLength", {"t"}, {"y"})
+                        .Output("y", ElementType::kInt64),
+                    {{"x", Floats({1}, {1})}}),
+            "");
+}
+
+// A branch in a function sees the function's attributes and versions.
+TEST_F(OnnxHostile, BodiesOfFunctionsAreTheFunctions) {
+  NodeProto leaky = MakeNode("LeakyRelu", {"x"}, {"o"});
+  leaky.attributes = {FloatAttribute("alpha", 0)};
+  leaky.attributes[0].reference = "a";
+  NodeProto branch = MakeNode("If", {"c"}, {"y"});
+  branch.attributes = {GraphAttribute("then_branch", Body({leaky}, "o")),
+                       GraphAttribute("else_branch", Body({MakeNode("Softmax", {"x"}, {"p"})}, "p"))};
+  FunctionProto function;
+  function.name = "F";
+  function.domain = "f";
+  function.inputs = {"c", "x"};
+  function.outputs = {"y"};
+  function.nodes = {branch};
+  function.opsets = {{"", 11}};
+  ModelMaker maker(17);
+  maker.model.opsets["f"] = 1;
+  maker.model.functions = {function};
+  maker.Input("c", ElementType::kBool, {})
+      .Input("x", ElementType::kFloat, {1, 2, 2})
+      .Node("F", {"c", "x"}, {"y"}, FloatAttribute("a", 0.5f))
+      .Output("y");
+  maker.model.graph.nodes[0].domain = "f";
+  Load(std::move(maker));
+  const Tensor x = Floats({1, 2, 2}, {-4, -4, -4, -4});
+  EXPECT_EQ(Run({{"c", Typed(ElementType::kBool, {}, {1})}, {"x", x}}), (Numbers{-2, -2, -2, -2}));
+  // Before version 13 over all dimensions from the axis on.
+  EXPECT_EQ(Run({{"c", Typed(ElementType::kBool, {}, {0})}, {"x", x}}), (Numbers{0.25, 0.25, 0.25, 0.25}));
+}
+
+TEST_F(OnnxHostile, BroadcastAlongAnAxisOfOldVersions) {
+  EXPECT_NE(Refusal(ModelMaker(6)
+                        .Input("x", ElementType::kFloat, {2, 2})
+                        .Weight("b", Floats({2}, {1, 2}))
+                        .Node("Add", {"x", "b"}, {"y"}, IntAttribute("broadcast", 1), IntAttribute("axis", 0))
+                        .Output("y"),
+                    {{"x", Floats({2, 2}, {0, 0, 0, 0})}}),
+            "");
+}
+
+TEST_F(OnnxHostile, LargeIntegersStayExact) {
+  constexpr int64_t kBeyond = int64_t{1} << 53;
+  Load(ModelMaker(11)
+           .Input("x", ElementType::kInt64, {3})
+           .Node("Unique", {"x"}, {"y"})
+           .Output("y", ElementType::kInt64));
+  EXPECT_EQ(Run({{"x", Ints({3}, {kBeyond, kBeyond + 1, 5})}}).size(), 3u);
+  Load(ModelMaker(11).Input("x", ElementType::kFloat, {5}).Node("Unique", {"x"}, {"y"}).Output("y"));
+  const Numbers different = Run({{"x", Floats({5}, {NAN, 2, 1, -3, NAN})}});
+  ASSERT_EQ(different.size(), 4u);
+  EXPECT_EQ(Numbers(different.begin(), different.begin() + 3), (Numbers{-3, 1, 2}));
+  EXPECT_TRUE(std::isnan(different[3]));
+  Load(ModelMaker(11)
+           .Weight("a", Ints({}, {kBeyond + 1}))
+           .Weight("b", Ints({}, {kBeyond + 3}))
+           .Weight("c", Ints({}, {1}))
+           .Node("Range", {"a", "b", "c"}, {"y"})
+           .Output("y", ElementType::kInt64));
+  EXPECT_EQ(Run({}).size(), 2u);
+}
+
+}  // namespace
+}  // namespace anydml::onnx
