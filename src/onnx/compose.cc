@@ -169,10 +169,11 @@ Status ActivateNamed(Lowering& n, const std::string& name, std::span<const float
 }
 
 Status BroadcastInputs(Lowering& n, size_t i, size_t j, View* a, View* b, Shape* shape) {
-  ANYDML_RETURN_IF_ERROR(CheckBroadcast(n));
-  ANYDML_RETURN_IF_ERROR(BroadcastShape(n.shape(i), n.shape(j), shape));
+  Shape second = n.shape(j);
+  ANYDML_RETURN_IF_ERROR(AlignOldBroadcast(n, n.shape(i), &second));
+  ANYDML_RETURN_IF_ERROR(BroadcastShape(n.shape(i), second, shape));
   *a = Broadcast(n.In(i), *shape);
-  *b = Broadcast(n.In(j), *shape);
+  *b = Broadcast(second.empty() ? n.In(j) : Reshaped(n.In(j), second), *shape);
   return {};
 }
 

@@ -45,15 +45,18 @@ Status CheckTypes(const HostCall& call) {
   return {};
 }
 
-Status ResultShape(const HostCall& call, onnx::Shape* shape) {
-  ANYDML_RETURN_IF_ERROR(CheckBroadcast(call));
-  *shape = call.In(0).shape;
-  for (size_t i = 1; i < call.inputs(); ++i)
-    ANYDML_RETURN_IF_ERROR(BroadcastShape(*shape, call.In(i).shape, shape));
+// The inputs' shapes, as far as old versions' attributes change them, and the result's.
+Status BroadcastShapes(const HostCall& call, std::vector<onnx::Shape>* given, onnx::Shape* shape) {
+  int64_t elements = 0;
+  for (size_t i = 0; i < call.inputs(); ++i) {
+    given->push_back(call.In(i).shape);
+    if (i == 1) ANYDML_RETURN_IF_ERROR(AlignOldBroadcast(call, call.In(0).shape, &given->back()));
+    elements += call.In(i).count();
+  }
+  *shape = given->front();
+  for (const onnx::Shape& other : *given) ANYDML_RETURN_IF_ERROR(BroadcastShape(*shape, other, shape));
   // Nothing that is much larger than what it is made of: the device is better at that.
-  int64_t given = 0;
-  for (size_t i = 0; i < call.inputs(); ++i) given += call.In(i).count();
-  const int64_t limit = std::clamp(given, kMaxHostElements, kMostHostNumbers);
+  const int64_t limit = std::clamp(elements, kMaxHostElements, kMostHostNumbers);
   const std::optional<int64_t> count = ElementCount(*shape);
   return count && *count <= limit ? Status() : Unsupported("a large result on the host");
 }
@@ -99,9 +102,9 @@ int64_t Power(int64_t base, int64_t exponent) {
   return static_cast<int64_t>(result);
 }
 
-Status PowersOfIntegers(HostCall& call, const onnx::Shape& shape) {
+Status PowersOfIntegers(HostCall& call, const std::vector<onnx::Shape>& given, const onnx::Shape& shape) {
   const Tensor &base = call.In(0), &exponent = call.In(1);
-  const std::vector<size_t> left = Positions(base.shape, shape), right = Positions(exponent.shape, shape);
+  const std::vector<size_t> left = Positions(given[0], shape), right = Positions(given[1], shape);
   if (IsFloat(exponent.type)) {
     const std::vector<double> a = ToDoubles(base), b = ToDoubles(exponent);
     std::vector<double> result(left.size());
@@ -141,19 +144,20 @@ Status RangeOfIntegers(HostCall& call) {
 
 Status Binary(HostCall& call) {
   ANYDML_RETURN_IF_ERROR(CheckNumbers(call));
+  std::vector<onnx::Shape> given;
   onnx::Shape shape;
-  ANYDML_RETURN_IF_ERROR(ResultShape(call, &shape));
+  ANYDML_RETURN_IF_ERROR(BroadcastShapes(call, &given, &shape));
   const std::string& type = call.proto().type;
   const ElementType element = call.In(0).type;
   const bool is_unsigned = element == ElementType::kUInt64;
   const bool truncate = call.Int("fmod", 0) != 0;
-  if (type == "Pow" && !IsFloat(element)) return PowersOfIntegers(call, shape);
+  if (type == "Pow" && !IsFloat(element)) return PowersOfIntegers(call, given, shape);
   if (type != "Pow") ANYDML_RETURN_IF_ERROR(CheckTypes(call));
   if (IsFloat(element)) {
     std::vector<double> result;
     for (size_t i = 0; i < call.inputs(); ++i) {
       const std::vector<double> values = ToDoubles(call.In(i));
-      const std::vector<size_t> positions = Positions(call.In(i).shape, shape);
+      const std::vector<size_t> positions = Positions(given[i], shape);
       if (i == 0) result.resize(positions.size());
       for (size_t j = 0; j < positions.size(); ++j) {
         result[j] = i == 0 ? values[positions[j]] : Number(type, result[j], values[positions[j]]);
@@ -165,7 +169,7 @@ Status Binary(HostCall& call) {
   std::vector<int64_t> result;
   for (size_t i = 0; i < call.inputs(); ++i) {
     const std::vector<int64_t> values = ToInts(call.In(i));
-    const std::vector<size_t> positions = Positions(call.In(i).shape, shape);
+    const std::vector<size_t> positions = Positions(given[i], shape);
     if (i == 0) result.resize(positions.size());
     for (size_t j = 0; j < positions.size(); ++j) {
       result[j] = i == 0 ? values[positions[j]]
@@ -179,11 +183,11 @@ Status Binary(HostCall& call) {
 Status Compare(HostCall& call) {
   ANYDML_RETURN_IF_ERROR(CheckNumbers(call));
   ANYDML_RETURN_IF_ERROR(CheckTypes(call));
+  std::vector<onnx::Shape> given;
   onnx::Shape shape;
-  ANYDML_RETURN_IF_ERROR(ResultShape(call, &shape));
+  ANYDML_RETURN_IF_ERROR(BroadcastShapes(call, &given, &shape));
   const std::string& type = call.proto().type;
-  const std::vector<size_t> left = Positions(call.In(0).shape, shape),
-                            right = Positions(call.In(1).shape, shape);
+  const std::vector<size_t> left = Positions(given[0], shape), right = Positions(given[1], shape);
   std::vector<int64_t> result(left.size());
   const auto compare = [&](const auto& a, const auto& b) {
     for (size_t i = 0; i < left.size(); ++i) {

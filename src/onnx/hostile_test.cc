@@ -214,13 +214,20 @@ TEST_F(OnnxHostile, BodiesOfFunctionsAreTheFunctions) {
 }
 
 TEST_F(OnnxHostile, BroadcastAlongAnAxisOfOldVersions) {
-  EXPECT_NE(Refusal(ModelMaker(6)
-                        .Input("x", ElementType::kFloat, {2, 2})
-                        .Weight("b", Floats({2}, {1, 2}))
-                        .Node("Add", {"x", "b"}, {"y"}, IntAttribute("broadcast", 1), IntAttribute("axis", 0))
-                        .Output("y"),
-                    {{"x", Floats({2, 2}, {0, 0, 0, 0})}}),
-            "");
+  const auto add = [](int64_t axis, const Tensor& b) {
+    return ModelMaker(6)
+        .Input("x", ElementType::kFloat, {2, 2})
+        .Weight("b", b)
+        .Node("Add", {"x", "b"}, {"y"}, IntAttribute("broadcast", 1), IntAttribute("axis", axis))
+        .Output("y");
+  };
+  const std::map<std::string, Tensor> inputs = {{"x", Floats({2, 2}, {0, 0, 0, 0})}};
+  Load(add(0, Floats({2}, {1, 2})));
+  EXPECT_EQ(Run(inputs), (Numbers{1, 1, 2, 2}));
+  Load(add(1, Floats({2}, {1, 2})));
+  EXPECT_EQ(Run(inputs), (Numbers{1, 2, 1, 2}));
+  EXPECT_NE(Refusal(add(1, Floats({2, 1}, {1, 2})), inputs), "");
+  EXPECT_NE(Refusal(add(5, Floats({2}, {1, 2})), inputs), "");
 }
 
 TEST_F(OnnxHostile, LargeIntegersStayExact) {

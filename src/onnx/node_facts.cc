@@ -70,9 +70,15 @@ Status BroadcastShape(const Shape& a, const Shape& b, Shape* out) {
   return {};
 }
 
-Status CheckBroadcast(const NodeFacts& node) {
-  const bool old = node.version() < 7 && node.Int("broadcast", 0) != 0 && node.HasAttribute("axis");
-  return old ? Unsupported("broadcast along axis ", node.Int("axis", 0)) : Status();
+Status AlignOldBroadcast(const NodeFacts& node, const Shape& a, Shape* b) {
+  if (node.version() >= 7 || node.Int("broadcast", 0) == 0 || !node.HasAttribute("axis") || a.empty())
+    return {};
+  uint32_t axis = 0;
+  ANYDML_RETURN_IF_ERROR(ResolveAxis(node.Int("axis", 0), a.size(), &axis));
+  if (b->size() > a.size() - axis)
+    return InvalidArgument("axis ", axis, " for shapes ", ShapeToString(a), " and ", ShapeToString(*b));
+  b->resize(a.size() - axis, 1);
+  return {};
 }
 
 Status ResolveReshape(const Shape& from, std::span<const int64_t> wanted, bool allow_zero, Shape* out) {

@@ -42,9 +42,9 @@ Status ResolveAxes(std::span<const int64_t> axes, size_t rank, std::vector<uint3
 // NumPy's rules. Fails when the sizes do not go together.
 Status BroadcastShape(const Shape& a, const Shape& b, Shape* out);
 
-// Before version 7 an attribute says where the second input's dimensions are; only the last ones are
-// supported.
-Status CheckBroadcast(const NodeFacts& node);
+// Before version 7 an attribute says where in `a` the dimensions of `b`, the second input, begin: then it is
+// given the dimensions of 1 that NumPy's rules need behind it.
+Status AlignOldBroadcast(const NodeFacts& node, const Shape& a, Shape* b);
 
 // What Reshape's second input asks for.
 Status ResolveReshape(const Shape& from, std::span<const int64_t> wanted, bool allow_zero, Shape* out);
