@@ -8,7 +8,7 @@ namespace anydml::onnx {
 namespace {
 
 // Of a tensor that is cut into a sequence.
-constexpr int64_t kMaxParts = int64_t{1} << 20;
+constexpr int64_t kMaxSequence = int64_t{1} << 20;
 
 // Elements [from, from + count) along an axis.
 Tensor Cut(const Tensor& tensor, uint32_t axis, int64_t from, int64_t count) {
@@ -89,7 +89,7 @@ Status ProgramRunner::RunSplitToSequence(const ProgramNode& node, RuntimeValue* 
     const int64_t part = has_split && !sizes.empty() ? sizes[0] : 1;
     if (part < 1) return InvalidArgument("parts of ", part, " elements");
     sizes.clear();
-    if (size / part > kMaxParts) return Unsupported("a sequence of ", size / part, " elements");
+    if (size / part > kMaxSequence) return Unsupported("a sequence of ", size / part, " elements");
     for (int64_t at = 0; at < size; at += part) sizes.push_back(std::min(part, size - at));
   }
   const bool keep = has_split || facts.Int("keepdims", 1) != 0;
