@@ -19,7 +19,7 @@ struct FlatNode {
 
 // What all copies of a model's functions may weigh, bodies included: ten levels of ten calls each are a small
 // file.
-inline constexpr size_t kInlineBudget = size_t{1} << 22;
+inline constexpr size_t kInlineBudget = size_t{1} << 20;
 
 // Of the graph alone, whose own nodes have the versions `opsets`, without those of its nodes. New nodes go to
 // `storage`, and their weight is taken from `budget`.
