@@ -1,4 +1,5 @@
-// What the debug layer says of graphs that are allowed, but hardly meant, and of their data.
+// What the debug layer says of graphs that are allowed, but hardly meant, and of their data; what is to be
+// known of compiled ones.
 #include "dml/graph_test.h"
 
 namespace anydml::test {
@@ -113,6 +114,35 @@ TEST_F(GraphDebugTest, DataErrorsNameTheNode) {
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_EQ(messages[0].text.rfind("node 1 \"pick\" (GATHER)", 0), 0u) << messages[0].text;
   EXPECT_NE(messages[0].text.find("99"), std::string::npos) << messages[0].text;
+}
+
+// What is left of the nodes, and where their tensors are.
+TEST_F(GraphDebugTest, Steps) {
+  const std::vector<float> bias = {1, 2, 3, 4};
+  GraphBuilder graph;
+  const UINT scale = graph.Operator(Scale({4}, 2, 0), "scale");
+  const UINT shift = graph.Operator(Add({4}), "shift");
+  const UINT constant = graph.Constant(bias.data(), 16);
+  graph.Input(0, scale, 0).Edge(scale, 0, shift, 0).Edge(constant, 0, shift, 1).Output(shift, 0, 0);
+  const auto compiled = graph.Compile(h().dml());
+  ASSERT_EQ(AnyDmlGetStepCount(compiled.Get()), 1u);
+  AnyDmlStep step;
+  ASSERT_EQ(AnyDmlGetStep(compiled.Get(), 0, &step), S_OK);
+  EXPECT_STREQ(step.Name, "node 0 \"scale\" (ELEMENT_WISE_IDENTITY) + node 1 \"shift\" (ELEMENT_WISE_ADD)");
+  EXPECT_STRNE(step.Implementation, "");
+  ASSERT_EQ(step.InputCount, 2u);
+  ASSERT_EQ(step.OutputCount, 1u);
+  const uint32_t places[] = {ANYDML_PLACE_INPUT, ANYDML_PLACE_CONSTANT, ANYDML_PLACE_OUTPUT};
+  AnyDmlStepTensor tensor;
+  for (uint32_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(AnyDmlGetStepTensor(compiled.Get(), 0, i, &tensor), S_OK);
+    EXPECT_EQ(tensor.Place, places[i]) << i;
+    EXPECT_EQ(tensor.Bytes, 16u) << i;
+  }
+  EXPECT_EQ(AnyDmlGetStepTensor(compiled.Get(), 0, 3, &tensor), E_INVALIDARG);
+  EXPECT_EQ(AnyDmlGetStep(compiled.Get(), 1, &step), E_INVALIDARG);
+  EXPECT_EQ(AnyDmlGetStep(compiled.Get(), 0, nullptr), E_INVALIDARG);
+  EXPECT_EQ(AnyDmlGetStepCount(nullptr), 0u);
 }
 
 }  // namespace
