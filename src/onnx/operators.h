@@ -39,4 +39,15 @@ std::span<const OperatorRow> RandomOperators();
 inline constexpr const char* kOnnx = "";
 inline constexpr const char* kMicrosoft = "com.microsoft";
 
+// An operator that the host computes between two parts.
+constexpr OperatorRow HostRow(const char* name, uint8_t least, uint8_t most, Status (*evaluate)(HostCall&)) {
+  return {.domain = kOnnx,
+          .name = name,
+          .min_inputs = least,
+          .max_inputs = most,
+          .lower = OnHost,
+          .evaluate = evaluate,
+          .on_host = true};
+}
+
 }  // namespace anydml::onnx

@@ -61,22 +61,18 @@ Status Convolve(Lowering& n, DML_CONVOLUTION_DIRECTION direction, const Convolut
   return n.graph().Add(DML_OPERATOR_CONVOLUTION, desc);
 }
 
-Status Conv(Lowering& n) {
-  Convolution c;
-  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), false, &c));
-  View y = OutputOf(n, c, n.dml_type(0));
-  ANYDML_RETURN_IF_ERROR(
-      Convolve(n, DML_CONVOLUTION_DIRECTION_FORWARD, c, WithHeight(n.In(0)), WithHeight(n.In(1)), &y));
-  n.Return(0, y, n.type(0), c.shape);
-  return {};
+Status Convolved(Lowering& n, bool transposed, Convolution* c, View* y) {
+  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), transposed, c));
+  *y = OutputOf(n, *c, n.dml_type(0));
+  return Convolve(n, transposed ? DML_CONVOLUTION_DIRECTION_BACKWARD : DML_CONVOLUTION_DIRECTION_FORWARD, *c,
+                  WithHeight(n.In(0)), WithHeight(n.In(1)), y);
 }
 
-Status ConvTranspose(Lowering& n) {
+// Conv and ConvTranspose.
+Status Conv(Lowering& n) {
   Convolution c;
-  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), true, &c));
-  View y = OutputOf(n, c, n.dml_type(0));
-  ANYDML_RETURN_IF_ERROR(
-      Convolve(n, DML_CONVOLUTION_DIRECTION_BACKWARD, c, WithHeight(n.In(0)), WithHeight(n.In(1)), &y));
+  View y;
+  ANYDML_RETURN_IF_ERROR(Convolved(n, n.proto().type == "ConvTranspose", &c, &y));
   n.Return(0, y, n.type(0), c.shape);
   return {};
 }
@@ -84,10 +80,8 @@ Status ConvTranspose(Lowering& n) {
 // X, W, B, and Z that is added; then an activation.
 Status FusedConv(Lowering& n) {
   Convolution c;
-  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), false, &c));
-  View y = OutputOf(n, c, n.dml_type(0));
-  ANYDML_RETURN_IF_ERROR(
-      Convolve(n, DML_CONVOLUTION_DIRECTION_FORWARD, c, WithHeight(n.In(0)), WithHeight(n.In(1)), &y));
+  View y;
+  ANYDML_RETURN_IF_ERROR(Convolved(n, false, &c, &y));
   if (n.Has(3)) {
     if (n.shape(3) != c.shape) return InvalidArgument("Z ", ShapeToString(n.shape(3)));
     ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, y, WithHeight(n.In(3)), &y));
@@ -179,7 +173,7 @@ Status QLinearConv(Lowering& n) {
 
 constexpr OperatorRow kConvolutionRows[] = {
     {kOnnx, "Conv", 2, 3, 0, Conv, nullptr},
-    {kOnnx, "ConvTranspose", 2, 3, 0, ConvTranspose, nullptr},
+    {kOnnx, "ConvTranspose", 2, 3, 0, Conv, nullptr},
     {kOnnx, "ConvInteger", 2, 4, 0, ConvInteger, nullptr},
     {kOnnx, "QLinearConv", 8, 9, 0, QLinearConv, nullptr},
     {kMicrosoft, "FusedConv", 2, 4, 0, FusedConv, nullptr},

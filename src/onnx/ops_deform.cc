@@ -8,8 +8,6 @@
 namespace anydml::onnx {
 namespace {
 
-Status OnHost(Lowering&) { return Unsupported("this type or size on the host"); }
-
 // Between four elements; 0 outside.
 double Sample(const double* plane, int64_t height, int64_t width, double y, double x) {
   if (!(y > -1 && x > -1 && y < static_cast<double>(height) && x < static_cast<double>(width))) return 0;
@@ -114,13 +112,7 @@ Status DeformConv(HostCall& call) {
 }
 
 constexpr OperatorRow kRows[] = {
-    {.domain = kOnnx,
-     .name = "DeformConv",
-     .min_inputs = 3,
-     .max_inputs = 5,
-     .lower = OnHost,
-     .evaluate = DeformConv,
-     .on_host = true},
+    HostRow("DeformConv", 3, 5, DeformConv),
 };
 
 }  // namespace

@@ -151,13 +151,7 @@ constexpr OperatorRow kIndexRows[] = {
     {kOnnx, "ScatterND", 3, 3, 0, ScatterNd, host::ScatterNd},
     {kOnnx, "OneHot", 3, 3, 2, OneHot, nullptr},
     {kOnnx, "ReverseSequence", 2, 2, 0, ReverseSequence, nullptr},
-    {.domain = kOnnx,
-     .name = "NonZero",
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .lower = OnHost,
-     .evaluate = host::NonZero,
-     .on_host = true},
+    HostRow("NonZero", 1, 1, host::NonZero),
 };
 
 }  // namespace

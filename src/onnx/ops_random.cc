@@ -10,8 +10,6 @@
 namespace anydml::onnx {
 namespace {
 
-Status OnHost(Lowering&) { return Unsupported("this type or size on the host"); }
-
 Status CheckCount(const Shape& shape, size_t* count) {
   const std::optional<int64_t> given = ElementCount(shape);
   if (!given) return InvalidArgument("shape ", ShapeToString(shape), " is none");
@@ -113,7 +111,7 @@ Status Dropout(Lowering& n) {
   return {};
 }
 
-constexpr OperatorRow HostRow(const char* name, uint8_t inputs, Status (*evaluate)(HostCall&)) {
+constexpr OperatorRow RandomRow(const char* name, uint8_t inputs, Status (*evaluate)(HostCall&)) {
   return {.domain = kOnnx,
           .name = name,
           .min_inputs = inputs,
@@ -125,12 +123,12 @@ constexpr OperatorRow HostRow(const char* name, uint8_t inputs, Status (*evaluat
 }
 
 constexpr OperatorRow kRows[] = {
-    HostRow("RandomUniform", 0, Random),
-    HostRow("RandomNormal", 0, Random),
-    HostRow("RandomUniformLike", 1, Random),
-    HostRow("RandomNormalLike", 1, Random),
-    HostRow("Bernoulli", 1, Bernoulli),
-    HostRow("Multinomial", 1, Multinomial),
+    RandomRow("RandomUniform", 0, Random),
+    RandomRow("RandomNormal", 0, Random),
+    RandomRow("RandomUniformLike", 1, Random),
+    RandomRow("RandomNormalLike", 1, Random),
+    RandomRow("Bernoulli", 1, Bernoulli),
+    RandomRow("Multinomial", 1, Multinomial),
     {kOnnx, "Dropout", 1, 3, 0b110, Dropout, nullptr},
 };
 

@@ -182,27 +182,9 @@ Status NonMaxSuppression(HostCall& call) {
 }
 
 constexpr OperatorRow kSelectRows[] = {
-    {.domain = kOnnx,
-     .name = "Compress",
-     .min_inputs = 2,
-     .max_inputs = 2,
-     .lower = OnHost,
-     .evaluate = Compress,
-     .on_host = true},
-    {.domain = kOnnx,
-     .name = "Unique",
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .lower = OnHost,
-     .evaluate = Unique,
-     .on_host = true},
-    {.domain = kOnnx,
-     .name = "NonMaxSuppression",
-     .min_inputs = 2,
-     .max_inputs = 5,
-     .lower = OnHost,
-     .evaluate = NonMaxSuppression,
-     .on_host = true},
+    HostRow("Compress", 2, 2, Compress),
+    HostRow("Unique", 1, 1, Unique),
+    HostRow("NonMaxSuppression", 2, 5, NonMaxSuppression),
 };
 
 }  // namespace

@@ -197,16 +197,6 @@ Status MelWeightMatrix(HostCall& call) {
   return call.outputs[0].type == ElementType::kUndefined ? Unsupported("this type") : Status();
 }
 
-constexpr OperatorRow HostRow(const char* name, uint8_t least, uint8_t most, Status (*evaluate)(HostCall&)) {
-  return {.domain = kOnnx,
-          .name = name,
-          .min_inputs = least,
-          .max_inputs = most,
-          .lower = OnHost,
-          .evaluate = evaluate,
-          .on_host = true};
-}
-
 constexpr OperatorRow kSpectrumRows[] = {
     HostRow("DFT", 1, 3, Dft),
     HostRow("STFT", 2, 4, Stft),
