@@ -3,9 +3,9 @@
 
 #include "anydml/bench/bench_output.h"
 #include "anydml/bench/bench_timer.h"
-#include "anydml/cli/quantity.h"
 #include "anydml/bench/report_charts.h"
 #include "anydml/bench/svg_chart.h"
+#include "anydml/cli/quantity.h"
 
 namespace anydml::tools {
 namespace {

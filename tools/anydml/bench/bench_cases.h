@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "anydml/model/model.h"
 #include "anydml/describe/operation.h"
+#include "anydml/model/model.h"
 #include "base/status.h"
 
 namespace anydml::tools {

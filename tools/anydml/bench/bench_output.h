@@ -7,8 +7,8 @@
 
 #include "anydml/bench/bench_cases.h"
 #include "anydml/bench/bench_timer.h"
-#include "anydml/json/json_writer.h"
 #include "anydml/bench/report_data.h"
+#include "anydml/json/json_writer.h"
 
 namespace anydml::tools {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "anydml/cli/exit_status.h"
-#include "anydml/model/model_device.h"
 #include "anydml/cli/output_files.h"
+#include "anydml/model/model_device.h"
 #include "common/adapters.h"
 #include "common/scoped_variable.h"
 

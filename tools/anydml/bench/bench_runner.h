@@ -7,10 +7,10 @@
 #include "anydml/bench/bench_cases.h"
 #include "anydml/bench/bench_output.h"
 #include "anydml/bench/bench_timer.h"
+#include "anydml/bench/report_data.h"
 #include "anydml/cli/options.h"
 #include "anydml/cli/output.h"
 #include "anydml/cli/progress.h"
-#include "anydml/bench/report_data.h"
 
 namespace anydml::tools {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "anydml/cli/quantity.h"
 #include "anydml/bench/report_charts.h"
+#include "anydml/cli/quantity.h"
 
 namespace anydml::tools {
 namespace {

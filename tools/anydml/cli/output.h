@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "anydml/json/json_writer.h"
 #include "anydml/cli/style.h"
+#include "anydml/json/json_writer.h"
 #include "base/status.h"
 
 namespace anydml::tools {

@@ -15,8 +15,8 @@
 #include <set>
 #include <thread>
 
-#include "anydml/values/npy.h"
 #include "anydml/model/resolve_links.h"
+#include "anydml/values/npy.h"
 #include "common/packed_elements.h"
 
 namespace anydml::tools {

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "anydml/commands/commands.h"
 #include "anydml/cli/exit_status.h"
+#include "anydml/commands/commands.h"
 #include "common/adapters.h"
 
 namespace anydml::tools {

@@ -4,13 +4,13 @@
 #include <ctime>
 
 #include "anydml/bench/bench_runner.h"
-#include "anydml/commands/commands.h"
-#include "anydml/describe/desc_fields.h"
-#include "anydml/cli/exit_status.h"
-#include "anydml/describe/field_values.h"
 #include "anydml/bench/html_report.h"
+#include "anydml/cli/exit_status.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/cli/quantity.h"
+#include "anydml/commands/commands.h"
+#include "anydml/describe/desc_fields.h"
+#include "anydml/describe/field_values.h"
 
 namespace anydml::tools {
 namespace {
@@ -70,7 +70,7 @@ Status ReadWhat(const Arguments& arguments, BenchOptions* out) {
     out->allow_outside = arguments.Has(kAllowOutsideOption.name);
     return {};
   }
-  ANYDML_RETURN_IF_ERROR(FindSchema(name, &out->schema));
+  ANYDML_RETURN_IF_ERROR(FindSchemaInAnyCase(name, &out->schema));
   // The names of all cases, before the first is timed.
   for (const FieldArguments& combination : out->sweep) {
     ANYDML_RETURN_IF_ERROR(Operation(*out->schema).MatchFields(combination));

@@ -1,13 +1,13 @@
 // Whether a model is valid, without a device: the schema's and the operators' own rules.
 #include <vector>
 
-#include "anydml/describe/c_desc.h"
-#include "anydml/commands/commands.h"
 #include "anydml/cli/exit_status.h"
+#include "anydml/cli/text.h"
+#include "anydml/commands/commands.h"
+#include "anydml/describe/c_desc.h"
+#include "anydml/describe/operator_facts.h"
 #include "anydml/model/model.h"
 #include "anydml/onnx/onnx_model.h"
-#include "anydml/describe/operator_facts.h"
-#include "anydml/cli/text.h"
 
 namespace anydml::tools {
 namespace {

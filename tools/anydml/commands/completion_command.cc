@@ -1,10 +1,10 @@
 // Shell completion. The scripts only ask this program, so that they never go stale:
 // `anydml completion --words -- WORD...` prints the candidates for the last word, one per line,
 // each with a tabulator and its description, and ":files" where file names may stand.
-#include "anydml/commands/commands.h"
 #include "anydml/cli/completion.h"
 #include "anydml/cli/exit_status.h"
 #include "anydml/cli/suggest.h"
+#include "anydml/commands/commands.h"
 
 namespace anydml::tools {
 namespace {

@@ -5,13 +5,13 @@
 #include <regex>
 #include <set>
 
-#include "anydml/commands/commands.h"
-#include "anydml/model/conformance_pack.h"
 #include "anydml/cli/exit_status.h"
-#include "anydml/json/junit.h"
-#include "anydml/model/model_runner.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/cli/text.h"
+#include "anydml/commands/commands.h"
+#include "anydml/json/junit.h"
+#include "anydml/model/conformance_pack.h"
+#include "anydml/model/model_runner.h"
 
 namespace anydml::tools {
 namespace {

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "anydml/commands/commands.h"
 #include "anydml/cli/exit_status.h"
-#include "anydml/onnx/onnx_values.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/cli/progress.h"
 #include "anydml/cli/text.h"
+#include "anydml/commands/commands.h"
+#include "anydml/onnx/onnx_values.h"
 #include "onnx/random.h"
 
 namespace anydml::tools {

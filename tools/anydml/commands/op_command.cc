@@ -2,13 +2,13 @@
 #include <set>
 #include <vector>
 
-#include "anydml/describe/c_desc.h"
-#include "anydml/commands/commands.h"
-#include "anydml/describe/desc_fields.h"
 #include "anydml/cli/exit_status.h"
+#include "anydml/cli/output_files.h"
+#include "anydml/commands/commands.h"
+#include "anydml/describe/c_desc.h"
+#include "anydml/describe/desc_fields.h"
 #include "anydml/describe/field_values.h"
 #include "anydml/describe/operation.h"
-#include "anydml/cli/output_files.h"
 #include "anydml/describe/why.h"
 #include "common/session.h"
 #include "common/tensor_text.h"
@@ -47,7 +47,7 @@ Status ReadArguments(const Arguments& arguments, OpArguments* out) {
     }
   }
   if (operator_name.empty()) return UsageError("no operator was given; `anydml op --help` explains");
-  return FindSchema(operator_name, &out->schema);
+  return FindSchemaInAnyCase(operator_name, &out->schema);
 }
 
 Status CheckDistinct(const std::vector<OutputSlot>& outputs) {
@@ -106,7 +106,7 @@ Status Run(const Arguments& arguments, Output* output) {
   ANYDML_RETURN_IF_ERROR(operation.LoadInputs());
   std::unique_ptr<Session> session;
   ANYDML_RETURN_IF_ERROR(Session::Create(options.execution.session, &session));
-  ANYDML_RETURN_IF_ERROR(operation.Describe(session->feature_level(), options.index_type));
+  ANYDML_RETURN_IF_ERROR(operation.Explain(operation.Describe(session->feature_level(), options.index_type)));
 
   const std::vector<OutputSlot> outputs = operation.Outputs();
   ANYDML_RETURN_IF_ERROR(CheckDistinct(outputs));
@@ -114,13 +114,17 @@ Status Run(const Arguments& arguments, Output* output) {
   for (const OutputSlot& slot : outputs) output_sizes.push_back(slot.tensor.total_bytes);
   const CDesc desc(operation.desc());
   RunResult result;
-  ANYDML_RETURN_IF_ERROR(session->Run(desc.get(), operation.TakeInputData(), output_sizes, &result));
+  ANYDML_RETURN_IF_ERROR(
+      operation.Explain(session->Run(desc.get(), operation.TakeInputData(), output_sizes, &result)));
   if (!result.data_error.empty()) {
     if (!options.execution.allow_out_of_range) return Status(Code::kInvalidArgument, result.data_error);
     output->Note(result.data_error);
     output->document().Key("note").String(result.data_error);
   }
+  const std::string added = operation.description().AddedDimensions();
+  if (!added.empty()) output->document().Key("addedDimensions").String(added);
   if (options.execution.why) {
+    if (!added.empty()) output->Text(added + "\n");
     output->Text(result.explanation + "\n");
     WriteWhy(result.explanation, &output->document());
   }
@@ -171,7 +175,7 @@ Inputs keep their own number of dimensions:
   - Axis counts the dimensions of the first input; arrays such as Repeats have an element
     for each of them.
   - InputDimensionCount, IndicesDimensionCount and IndexDimensions are the inputs' own unless given.
-  - A 0-d array is the tensor {1}. Fortran order is read with strides, without copying.
+  - A 0-d array is the tensor {1}; where all are and no axis is named, outputs are 0-d, too. Fortran order is read with strides, without copying.
 )",
     .operand_kind = ValueKind::kField,
     .executes = true,

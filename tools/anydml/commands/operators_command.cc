@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <vector>
 
+#include "anydml/cli/exit_status.h"
 #include "anydml/commands/commands.h"
 #include "anydml/describe/desc_fields.h"
-#include "anydml/cli/exit_status.h"
 #include "anydml/describe/field_values.h"
 #include "anydml/describe/operator_facts.h"
 
@@ -159,7 +159,7 @@ Status Run(const Arguments& arguments, Output* output) {
     return {};
   }
   const OperatorSchema* schema = nullptr;
-  ANYDML_RETURN_IF_ERROR(FindSchema(names[0], &schema));
+  ANYDML_RETURN_IF_ERROR(FindSchemaInAnyCase(names[0], &schema));
   DescribeOperator(*schema, output);
   return {};
 }

@@ -1,5 +1,5 @@
-#include "anydml/commands/commands.h"
 #include "anydml/cli/exit_status.h"
+#include "anydml/commands/commands.h"
 #include "anydml/model/model_runner.h"
 #include "anydml/onnx/onnx_model.h"
 

@@ -1,6 +1,8 @@
 #include "anydml/describe/desc_fields.h"
 
 #include <algorithm>
+#include <cctype>
+#include <span>
 
 #include "anydml/cli/exit_status.h"
 #include "anydml/cli/suggest.h"
@@ -18,6 +20,18 @@ size_t ArrayLength(const FieldValue& value) {
   return 0;
 }
 
+// The operator that people mean by its last words: ADD is ELEMENT_WISE_ADD, RELU is ACTIVATION_RELU.
+std::string_view WithEnding(std::string_view name, std::span<const std::string_view> candidates) {
+  std::string_view shortest;
+  for (const std::string_view candidate : candidates) {
+    if (name.empty() || candidate.size() <= name.size()) continue;
+    const size_t start = candidate.size() - name.size();
+    if (candidate[start - 1] != '_' || !EqualIgnoringCase(candidate.substr(start), name)) continue;
+    if (shortest.empty() || candidate.size() < shortest.size()) shortest = candidate;
+  }
+  return shortest;
+}
+
 }  // namespace
 
 Status FindSchema(std::string_view name, const OperatorSchema** schema) {
@@ -27,7 +41,15 @@ Status FindSchema(std::string_view name, const OperatorSchema** schema) {
   for (const OperatorSchema& candidate : AllOperators()) names.push_back(candidate.name);
   constexpr std::string_view kPrefix = "DML_OPERATOR_";
   const std::string_view short_name = name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
-  return UsageError("there is no operator ", Printable(name), DidYouMean(short_name, names));
+  const std::string_view meant = WithEnding(short_name, names);
+  return UsageError("there is no operator ", Printable(name),
+                    meant.empty() ? DidYouMean(short_name, names) : StrCat("; did you mean ", meant, "?"));
+}
+
+Status FindSchemaInAnyCase(std::string_view name, const OperatorSchema** schema) {
+  std::string upper(name);
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return FindSchema(FindOperator(upper) != nullptr ? std::string_view(upper) : name, schema);
 }
 
 Status FindSchemaField(const OperatorSchema& schema, std::string_view name, size_t* field) {

@@ -8,6 +8,8 @@ namespace anydml::tools {
 
 // The operator of this name, or bad usage with a suggestion.
 Status FindSchema(std::string_view name, const OperatorSchema** schema);
+// As people type it: in any case. Files have to write names as DirectML does.
+Status FindSchemaInAnyCase(std::string_view name, const OperatorSchema** schema);
 // The index of the field of this name, likewise.
 Status FindSchemaField(const OperatorSchema& schema, std::string_view name, size_t* field);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "anydml/describe/desc_fields.h"
 #include "anydml/cli/exit_status.h"
+#include "anydml/describe/desc_fields.h"
 #include "anydml/describe/field_values.h"
 #include "anydml/describe/operator_facts.h"
 
@@ -240,6 +240,31 @@ TensorDesc Description::AsGiven(const TensorDesc& tensor) const {
     --result.rank;
   }
   return result;
+}
+
+std::string Description::AddedDimensions() const {
+  std::string sentence;
+  for (const Input& input : inputs_) {
+    if (input.tensor.rank == input.given_rank) continue;
+    TensorDesc given = input.tensor;
+    given.rank = input.given_rank;
+    std::copy_n(input.tensor.sizes.begin() + (input.tensor.rank - input.given_rank), given.rank,
+                given.sizes.begin());
+    sentence += StrCat(sentence.empty() ? "" : ", ", schema_.fields[input.field].name, " ",
+                       SizesToString(given), " is taken as ", SizesToString(input.tensor));
+  }
+  if (AddedOnes() > 0) {
+    for (const FieldSchema& field : schema_.fields) {
+      if (field.role == FieldRole::kAxis) sentence += StrCat(", ", field.name, " 0 as ", AddedOnes());
+    }
+  }
+  return sentence;
+}
+
+Status Description::Explain(const Status& status) const {
+  const std::string added = AddedDimensions();
+  return status.ok() || added.empty() ? status
+                                      : Status(status.code(), StrCat(status.message(), " (", added, ")"));
 }
 
 }  // namespace anydml::tools

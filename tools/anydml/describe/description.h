@@ -2,6 +2,7 @@
 // count those, and array lengths, dimension counts and outputs may be left out.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,11 @@ class Description {
 
   // `tensor` without the leading 1s that were added to the first input.
   TensorDesc AsGiven(const TensorDesc& tensor) const;
+
+  // What AlignInputs added, as one sentence: "InputTensor {3} is taken as {1,1,1,3}"; empty when nothing.
+  std::string AddedDimensions() const;
+  // `status`, which speaks of the description as it was made, with that sentence after it.
+  Status Explain(const Status& status) const;
 
  private:
   struct Input {

@@ -1,7 +1,9 @@
 #include "anydml/describe/operation.h"
 
-#include "anydml/describe/desc_fields.h"
+#include <algorithm>
+
 #include "anydml/cli/exit_status.h"
+#include "anydml/describe/desc_fields.h"
 #include "anydml/model/model_parts.h"
 
 namespace anydml::tools {
@@ -128,6 +130,28 @@ std::vector<OutputSlot> Operation::Outputs() const {
                      tensor != nullptr ? *tensor : TensorDesc()});
   }
   return slots;
+}
+
+TensorDesc Operation::AsInFile(const TensorDesc& tensor) const {
+  TensorDesc result = description_.AsGiven(tensor);
+  const bool axes = std::any_of(schema_.fields.begin(), schema_.fields.end(),
+                                [](const FieldSchema& field) { return field.role == FieldRole::kAxis; });
+  const bool scalars =
+      !axes && !inputs_.empty() &&
+      std::all_of(inputs_.begin(), inputs_.end(), [](const InputFile& file) { return file.array.scalar; });
+  if (scalars && result.rank == 1 && result.sizes[0] == 1) result.rank = 0;
+  return result;
+}
+
+Status Operation::Explain(const Status& status) const {
+  const bool doubles = std::any_of(inputs_.begin(), inputs_.end(), [](const InputFile& file) {
+    return file.array.tensor.type == DataType::kFloat64;
+  });
+  const Status explained = description_.Explain(status);
+  if (!doubles || status.message().find("FLOAT64") == std::string::npos) return explained;
+  return Status(explained.code(), StrCat(explained.message(),
+                                         "; FLOAT64 is what NumPy makes of numbers with a "
+                                         "point: save x.astype('float32')"));
 }
 
 }  // namespace anydml::tools

@@ -48,7 +48,11 @@ class Operation {
   std::vector<OutputSlot> Outputs() const;
 
   // `tensor` without the leading 1s that were added to the first input.
-  TensorDesc AsInFile(const TensorDesc& tensor) const { return description_.AsGiven(tensor); }
+  // Of 0-d inputs alone come 0-d outputs, where no axis speaks of a dimension.
+  TensorDesc AsInFile(const TensorDesc& tensor) const;
+  const Description& description() const { return description_; }
+  // A failure in the caller's terms: what was added to his tensors, and what to do about NumPy's FLOAT64.
+  Status Explain(const Status& status) const;
 
  private:
   Status SetAttributes();

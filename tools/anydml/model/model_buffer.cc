@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "anydml/values/element_number.h"
-#include "anydml/describe/field_values.h"
 #include "anydml/cli/input_file.h"
+#include "anydml/cli/text.h"
+#include "anydml/describe/field_values.h"
 #include "anydml/model/model_parts.h"
+#include "anydml/values/element_number.h"
 #include "anydml/values/npy.h"
 #include "anydml/values/random_values.h"
-#include "anydml/cli/text.h"
 #include "base/half.h"
 #include "common/packed_elements.h"
 

@@ -1,10 +1,10 @@
 // Commands, and what they bind.
 #include <algorithm>
 
-#include "anydml/describe/desc_fields.h"
-#include "anydml/model/model_parts.h"
 #include "anydml/cli/suggest.h"
 #include "anydml/cli/text.h"
+#include "anydml/describe/desc_fields.h"
+#include "anydml/model/model_parts.h"
 #include "common/packed_elements.h"
 
 namespace anydml::tools {

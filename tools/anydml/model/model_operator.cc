@@ -1,12 +1,12 @@
 // Dispatchables: operator descriptions.
 #include <algorithm>
 
+#include "anydml/cli/suggest.h"
+#include "anydml/cli/text.h"
 #include "anydml/describe/desc_fields.h"
 #include "anydml/describe/field_values.h"
 #include "anydml/model/model_parts.h"
-#include "anydml/cli/suggest.h"
 #include "anydml/values/tensor_source.h"
-#include "anydml/cli/text.h"
 
 namespace anydml::tools {
 namespace {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <climits>
 
-#include "anydml/model/model_parts.h"
-#include "anydml/model/resolve_links.h"
 #include "anydml/cli/suggest.h"
 #include "anydml/cli/text.h"
+#include "anydml/model/model_parts.h"
+#include "anydml/model/resolve_links.h"
 
 namespace anydml::tools {
 namespace {

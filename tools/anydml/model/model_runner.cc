@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "anydml/values/element_number.h"
-#include "anydml/model/model_device.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/cli/text.h"
 #include "anydml/describe/why.h"
+#include "anydml/model/model_device.h"
+#include "anydml/values/element_number.h"
 #include "common/packed_elements.h"
 #include "common/session.h"
 #include "common/tensor_text.h"

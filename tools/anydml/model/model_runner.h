@@ -1,9 +1,9 @@
 // Executes a model's commands.
 #pragma once
 
-#include "anydml/model/model.h"
 #include "anydml/cli/options.h"
 #include "anydml/cli/output.h"
+#include "anydml/model/model.h"
 #include "base/status.h"
 
 namespace anydml::tools {

@@ -1,9 +1,9 @@
 #include "anydml/onnx/onnx_model.h"
 
 #include "anydml/cli/exit_status.h"
-#include "anydml/onnx/onnx_values.h"
 #include "anydml/cli/quantity.h"
 #include "anydml/cli/text.h"
+#include "anydml/onnx/onnx_values.h"
 
 namespace anydml::tools {
 namespace {

@@ -3,14 +3,14 @@
 #include <chrono>
 
 #include "anydml/cli/exit_status.h"
-#include "anydml/onnx/onnx_model.h"
-#include "anydml/onnx/onnx_profile.h"
-#include "anydml/onnx/onnx_values.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/cli/progress.h"
 #include "anydml/cli/quantity.h"
-#include "anydml/values/tensor_source.h"
 #include "anydml/cli/text.h"
+#include "anydml/onnx/onnx_model.h"
+#include "anydml/onnx/onnx_profile.h"
+#include "anydml/onnx/onnx_values.h"
+#include "anydml/values/tensor_source.h"
 #include "common/tensor_text.h"
 
 namespace anydml::tools {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "anydml/values/npy.h"
 #include "anydml/cli/output.h"
+#include "anydml/values/npy.h"
 #include "base/status.h"
 #include "onnx/session.h"
 

@@ -4,9 +4,9 @@
 #include <limits>
 #include <optional>
 
-#include "anydml/values/element_number.h"
 #include "anydml/cli/input_file.h"
 #include "anydml/cli/text.h"
+#include "anydml/values/element_number.h"
 #include "common/packed_elements.h"
 
 namespace anydml::tools {
@@ -247,6 +247,7 @@ Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* o
   }
   TensorDesc tensor;
   ANYDML_RETURN_IF_ERROR(FillTensor(name, header, &tensor));
+  out->scalar = header.shape->empty();
 
   const uint64_t expected = ElementCount(tensor) * (BitSize(tensor.type) / 8);
   const uint64_t present = bytes.size() - data_start;

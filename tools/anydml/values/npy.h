@@ -17,6 +17,7 @@ struct NpyArray {
   // strides; the data stays as it is. Booleans are UINT8.
   TensorDesc tensor;
   std::vector<std::byte> data;  // tensor.total_bytes long
+  bool scalar = false;          // it was 0-d
 };
 
 // `name` stands for the file in the sentences that explain a failure. Consumes `bytes`.

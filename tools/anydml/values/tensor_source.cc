@@ -3,13 +3,13 @@
 #include <charconv>
 #include <cstring>
 
-#include "anydml/values/element_number.h"
 #include "anydml/cli/exit_status.h"
-#include "anydml/describe/field_values.h"
 #include "anydml/cli/input_file.h"
-#include "anydml/model/model_parts.h"
-#include "anydml/values/random_values.h"
 #include "anydml/cli/text.h"
+#include "anydml/describe/field_values.h"
+#include "anydml/model/model_parts.h"
+#include "anydml/values/element_number.h"
+#include "anydml/values/random_values.h"
 #include "common/packed_elements.h"
 
 namespace anydml::tools {
