@@ -1,6 +1,6 @@
 // Everything that a description can hold, from the command line.
-#include "anydml/c_desc.h"
-#include "anydml/operation.h"
+#include "anydml/describe/c_desc.h"
+#include "anydml/describe/operation.h"
 #include "cli_test_util.h"
 #include "schema/validate.h"
 

@@ -14,7 +14,7 @@
 #include <anydml.h>
 #include <gtest/gtest.h>
 
-#include "anydml/c_desc.h"
+#include "anydml/describe/c_desc.h"
 #include "base/sanitizers.h"
 #include "common/scoped_variable.h"
 #include "load/process_state.h"
