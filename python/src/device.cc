@@ -7,9 +7,9 @@
 #include <anydml.h>
 
 #include "anydml/cli/exit_status.h"
-#include "anydml/describe/c_desc.h"
 #include "anydml/describe/desc_fields.h"
 #include "anydml/describe/field_values.h"
+#include "common/c_desc.h"
 
 namespace anydml::python {
 namespace {
