@@ -16,10 +16,13 @@ __device__ inline void WaitForPrevious() { asm volatile("griddepcontrol.wait;" :
 // Lets the next kernel start once all blocks of this one have got here.
 __device__ inline void LetNextStart() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
-// Enqueues the kernels of a chain. The first waits for all that is in the stream.
+// Enqueues the kernels of a chain. The first waits for all that is in the stream; where it calls
+// WaitForPrevious before it touches memory (`all_wait`), it follows the kernel of another operator as
+// closely.
 class KernelChain {
  public:
-  explicit KernelChain(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
+  explicit KernelChain(void* stream, bool all_wait = false)
+      : stream_(static_cast<cudaStream_t>(stream)), first_(!all_wait) {}
 
   // An error stays the thread's last error, where the backend looks for it.
   template <typename Parameters>
@@ -46,7 +49,7 @@ class KernelChain {
 
  private:
   cudaStream_t stream_;
-  bool first_ = true;
+  bool first_;
 };
 
 }  // namespace anydml

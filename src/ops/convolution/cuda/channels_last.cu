@@ -111,7 +111,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    KernelChain chain(arguments.stream);
+    KernelChain chain(arguments.stream, /*all_wait=*/!input_copies_);
     WindowProduct p = product_;
     p.input = arguments.inputs[0].data + shape_.input.offset * Width();
     OperandPacking packing = {};
