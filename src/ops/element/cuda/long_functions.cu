@@ -11,7 +11,8 @@ bool HasLongFunctions(const Machine& machine) {
 }
 
 void LaunchNarrowWithLongFunctions(const MachinePlan& plan, const Machine& machine, void* stream) {
-  KernelChain(stream).Launch(NarrowKernel<false>, plan.blocks, kThreads, machine, plan.shared_bytes);
+  KernelChain(stream, /*all_wait=*/true)
+      .Launch(NarrowKernel<false>, plan.blocks, kThreads, machine, plan.shared_bytes);
 }
 
 }  // namespace anydml::element_cuda
