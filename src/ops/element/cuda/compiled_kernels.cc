@@ -58,6 +58,7 @@ std::shared_ptr<const CompiledKernel> Compile(const DeviceProperties& device, co
     *why_not = "the driver has no compiler";
     return nullptr;
   }
+  cudaSetDevice(device.ordinal);  // the driver's functions need what the runtime's make when they need it
   char log[kLogBytes] = {};
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(kLogBytes - 1)};
@@ -120,13 +121,20 @@ class Cache {
 
 CompiledKernel::~CompiledKernel() {
   const CurrentDevice current(&device_);
+  cudaSetDevice(device_.ordinal);
   TheDriver().cuModuleUnload(module_);
 }
 
 Status CompiledKernel::Launch(uint64_t blocks, uint32_t threads, void** parameters, void* stream) const {
-  const CUresult error =
-      TheDriver().cuLaunchKernel(function_, static_cast<uint32_t>(blocks), 1, 1, threads, 1, 1, 0,
-                                 static_cast<CUstream>(stream), parameters, nullptr);
+  const auto launch = [&] {
+    return TheDriver().cuLaunchKernel(function_, static_cast<uint32_t>(blocks), 1, 1, threads, 1, 1, 0,
+                                      static_cast<CUstream>(stream), parameters, nullptr);
+  };
+  CUresult error = launch();
+  if (error == CUDA_ERROR_INVALID_CONTEXT) {  // nothing has been done on this thread yet
+    cudaSetDevice(device_.ordinal);
+    error = launch();
+  }
   if (error == CUDA_SUCCESS) return {};
   return Status(Code::kDriverInternal,
                 StrCat("CUDA: starting a compiled element program: error ", static_cast<int>(error)));
