@@ -1,6 +1,8 @@
 #include "ops/element/cuda/ptx_program.h"
 
-#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
 
 #include "base/status.h"
 #include "ops/element/cuda/ptx_memory.h"
@@ -26,12 +28,9 @@ class Program {
       for (int i = 0; i < 3; ++i) {
         const Source& source = step.sources[i];
         if (source.kind == Source::kAccumulator) sources[i] = accumulator;
-        if (source.kind == Source::kConstant)
-          sources[i] = values_.Constant(Low(machine_.constants[source.index]));
+        if (source.kind == Source::kConstant) sources[i] = Constant(source.index);
         if (source.kind == Source::kSlot) {
-          sources[i] = source.index < machine_.inputs
-                           ? values_.Input(memory_.inputs()[source.index], source.form)
-                           : kept[source.index];
+          sources[i] = source.index < machine_.inputs ? Input(source) : kept[source.index];
         }
       }
       accumulator = Apply(s, sources);
@@ -52,6 +51,18 @@ class Program {
 
  private:
   static uint32_t Low(uint64_t bits) { return static_cast<uint32_t>(bits); }
+
+  // Each is made a value once.
+  int Constant(uint32_t index) {
+    const auto [at, is_new] = constants_.try_emplace(index, 0);
+    if (is_new) at->second = values_.Constant(Low(machine_.constants[index]));
+    return at->second;
+  }
+  int Input(const Source& source) {
+    const auto [at, is_new] = input_values_.try_emplace({source.index, source.form}, 0);
+    if (is_new) at->second = values_.Input(memory_.inputs()[source.index], source.form);
+    return at->second;
+  }
 
   // The result of a step; -1 where there is no function for it.
   int Apply(uint32_t s, const int (&sources)[3]) {
@@ -92,6 +103,8 @@ class Program {
   PtxWriter writer_;
   PtxMemory memory_;
   PtxValues values_;
+  std::map<uint32_t, int> constants_;
+  std::map<std::pair<uint32_t, Form>, int> input_values_;
 };
 
 }  // namespace
