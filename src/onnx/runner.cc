@@ -7,6 +7,8 @@ namespace {
 
 // How many sets of sizes are kept for a place in a program.
 constexpr size_t kMaxParts = 8;
+// How many of them may be for a condition's value; a program that has more of these lets the host decide.
+constexpr size_t kMaxPinned = 4;
 
 class SessionMaker final : public OperatorMaker {
  public:
@@ -84,6 +86,30 @@ std::vector<uint64_t> ProgramRunner::InputBytes(const CompiledPart& part) const 
   return bytes;
 }
 
+Status ProgramRunner::TracePart(size_t begin, const FindOutside& outside, bool pin_conditions, Part* part) {
+  SessionMaker maker(&session_);
+  Tracer tracer(program_, &maker, outside);
+  tracer.set_progress(progress_);
+  tracer.set_pin_conditions(pin_conditions);
+  tracer.set_fold([this](const GraphBuilder& builder, std::span<const Source> outputs,
+                         std::vector<std::vector<std::byte>>* bytes) {
+    CompiledGraphs graphs;
+    ANYDML_RETURN_IF_ERROR(graphs.Create(builder, outputs, &session_));
+    std::vector<CompiledGraphs::Buffer> slots(graphs.slot_bytes().size());
+    for (size_t i = 0; i < slots.size(); ++i)
+      ANYDML_RETURN_IF_ERROR(session_.Allocate(graphs.slot_bytes()[i], &slots[i]));
+    ANYDML_RETURN_IF_ERROR(graphs.Record({}, {}, slots, &session_));
+    std::string data_error;
+    ANYDML_RETURN_IF_ERROR(session_.Execute(&data_error));
+    if (!data_error.empty()) return Status(Code::kInvalidArgument, data_error);
+    bytes->resize(outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i)
+      ANYDML_RETURN_IF_ERROR(session_.Read(slots[i].Get(), &(*bytes)[i]));
+    return Status();
+  });
+  return tracer.Trace(begin, part);
+}
+
 Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
   const FindOutside outside = [this](ValueId id) -> std::optional<OutsideValue> {
     const RuntimeValue& value = values_[id];
@@ -100,10 +126,7 @@ Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
     return {};
   }
   auto part = std::make_unique<CompiledPart>();
-  SessionMaker maker(&session_);
-  Tracer tracer(program_, &maker, outside);
-  tracer.set_progress(progress_);
-  ANYDML_RETURN_IF_ERROR(tracer.Trace(begin, &part->part));
+  ANYDML_RETURN_IF_ERROR(TracePart(begin, outside, !is_body_ && parts.size() < kMaxPinned, &part->part));
   ANYDML_RETURN_IF_ERROR(Compile(part.get()));
   if (part->part.begin == part->part.end) {
     // Elements are to be read first, or the host has to do it: the same sizes will be something else then.

@@ -54,6 +54,7 @@ class ProgramRunner {
   using Parts = std::list<std::unique_ptr<CompiledPart>>;
 
   Status FindPart(size_t begin, CompiledPart** out);
+  Status TracePart(size_t begin, const FindOutside& outside, bool pin_conditions, Part* part);
   Status Compile(CompiledPart* part);
   Status RunPart(const CompiledPart& part);
   // A program that is one part has buffers of its own, without the debug layer's reports about data.
@@ -81,11 +82,16 @@ class ProgramRunner {
 
   const Program& program_;
   tools::Session& session_;
+  bool is_body_ = false;  // of a node that the host runs, perhaps many times
   std::map<size_t, Parts> parts_;
   std::unique_ptr<CompiledPart> empty_part_;  // the latest one that has no nodes, which is not kept
   std::map<const Program*, std::unique_ptr<ProgramRunner>> bodies_;
   std::vector<RuntimeValue> values_;
   std::function<void(size_t)> progress_;  // may be empty
 };
+
+// What collecting an output of a body that never ran gives: no elements along `axis`, the sizes that the body
+// declares along others, 0 where it does not.
+Status NothingOf(const Program& body, size_t output, size_t axis, Tensor* out);
 
 }  // namespace anydml::onnx
