@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from layouts import FLOATS, INTEGERS, TYPES
 from reference import same_bits
+from test_onnx import number, scale_and_add, text, value_info
 
 pytest.importorskip("dask.array", reason="dask is not installed")
 
@@ -18,6 +19,7 @@ import dask.array as da  # noqa: E402
 
 import anydml as dml  # noqa: E402
 import anydml.dask as ad  # noqa: E402
+import anydml.onnx  # noqa: E402
 from anydml.dask._exact_sum import exact_sum, merge_sums, rounded  # noqa: E402
 
 SEEDS = range(int(os.environ.get("ANYDML_TEST_DASK_CASES", "12")))
@@ -266,6 +268,63 @@ def test_scatter_says_which_tuple_is_out_of_range():
         result.compute()
     with pytest.raises(IndexError, match=r"IndicesTensor\[:\] is \{5\} .* must be in \[0, 3\]"):
         ad.scatter_nd(x, np.array([5], np.uint64), np.ones(4, np.float32)).compute()
+
+
+# ---- Models ----
+
+def model_inputs(rng, count=11):
+    x, y = (rng.standard_normal((count, 3)).astype(np.float32) for _ in range(2))
+    return x, y, anydml.onnx.load(scale_and_add()).run({"x": x, "y": y})["z"]
+
+
+@pytest.mark.parametrize("batch", [None, 1, 4])
+def test_map_model(batch):
+    rng = np.random.default_rng(5)
+    x, y, z = model_inputs(rng)
+    chunks = ((4, 0, 5, 2), (2, 1))
+    inputs = {"x": da.from_array(x, chunks=chunks), "y": da.from_array(y, chunks=3)}
+    results = ad.map_model(scale_and_add(), inputs, batch=batch)
+    assert list(results) == ["z"] and results["z"].chunks == (chunks[0], (3,))
+    check(results["z"], z)
+
+
+def test_map_model_of_a_file_with_an_input_that_is_the_same_for_all(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(scale_and_add(sizes=(2, 3)))
+    x = np.arange(18, dtype=np.float32).reshape(6, 3)
+    result = ad.map_model(path, {"x": da.from_array(x, chunks=(4, 3)), "y": np.ones((2, 3), np.float32)})["z"]
+    check(result, x * np.float32([1, 2, 3]) + 1)
+
+
+def test_map_model_finds_out_what_the_model_does_not_say():
+    """Sizes of the output are open: one sample is run to find them."""
+    graph = text(1, text(1, "x") + text(2, "z") + text(4, "Flatten")) + text(2, "test")
+    graph += text(11, value_info("x", ("n", 2, 3))) + text(12, value_info("z", ("n", "m")))
+    model = number(1, 8) + text(7, graph) + text(8, text(1, "") + number(2, 17))
+    x = np.arange(30, dtype=np.float32).reshape(5, 2, 3)
+    check(ad.map_model(model, {"x": da.from_array(x, chunks=2)})["z"], x.reshape(5, 6))
+
+
+@pytest.mark.parametrize("change, sentence", [
+    (dict(y=None), 'input "y" is missing'),
+    (dict(q=np.zeros(3)), 'the model has no input "q"; it has x, y'),
+    (dict(x=da.zeros((11, 4), dtype=np.float32)), 'input "x" is 11x4 of float32; the model takes nx3 of float32'),
+    (dict(x=da.zeros((11, 3))), 'input "x" is 11x3 of float64; the model takes nx3 of float32'),
+    (dict(y=da.zeros((5, 3), dtype=np.float32)), r'input "y" has the shape \(5, 3\) but "x" has \(11, 3\)'),
+    (dict(batch=0), "batch is 0; it must be at least 1"),
+])
+def test_map_model_refuses_at_once(change, sentence):
+    x = da.zeros((11, 3), dtype=np.float32, chunks=4)
+    inputs = {"x": x, "y": x, **change}
+    batch = inputs.pop("batch", None)
+    with pytest.raises(ValueError, match=sentence):
+        ad.map_model(scale_and_add(), {name: value for name, value in inputs.items() if value is not None}, batch=batch)
+
+
+def test_chunks_fit_a_batch_that_the_model_fixes():
+    x = da.zeros((8, 3), dtype=np.float32, chunks=3)
+    with pytest.raises(ValueError, match=r'"x" has chunks of \[2, 3\] samples; the model takes 2 at a time'):
+        ad.map_model(scale_and_add(sizes=(2, 3)), {"x": x, "y": x})
 
 
 # ---- Errors, laziness, meta ----

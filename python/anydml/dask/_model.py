@@ -119,8 +119,10 @@ def _checked_batch(model: onnx.Model, arrays: dict[str, da.Array], constants: di
             raise ValueError(f'the model has no input "{name}"; it has {", ".join(names)}')
     first = next(iter(arrays))
     for value in model.inputs:
-        if value.name not in arrays:
+        if value.name in constants:
             continue
+        if value.name not in arrays:
+            raise ValueError(f'input "{value.name}" is missing: {_sizes(value.shape or ())} of {value.dtype}')
         array = arrays[value.name]
         if array.ndim == 0 or array.shape[0] != arrays[first].shape[0]:
             raise ValueError(f'input "{value.name}" has the shape {array.shape} but "{first}" has '
