@@ -1,23 +1,22 @@
 """Sums of FLOAT32 numbers that are rounded once, at the end.
 
 Their bytes depend neither on the order of the numbers nor on how they are cut into parts. A sum is held in digits of
-36 bits, as many as its numbers touch: a NumPy array per digit, an element per sum. Numbers are split into digits by
-adding and subtracting a constant that rounds them to the digit's unit; FLOAT64 then adds up to 2**16 such parts
-without an error.
+36 bits, as many as its numbers touch: a NumPy array per digit, an element per sum.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import _anydml
+
 Floats = npt.NDArray[np.float32]
 _BITS, _LOWEST = 36, -149  # digit j counts multiples of 2**(36 * j - 149), and all FLOAT32 are multiples of 2**-149
 _DIGITS = 11  # of the largest number 2**64 times, and its carry
-_SLAB = 1 << 16
-_SLABS_TO_CARRY = 1 << 10  # 2**36 * 2**16 * 2**10 < 2**63
+_COLUMNS = 1 << 40  # that digits take before they overflow
 
 
 class ExactSum(NamedTuple):
@@ -30,25 +29,15 @@ class ExactSum(NamedTuple):
 
 def exact_sum(numbers: Floats) -> ExactSum:
     """Of every row."""
+    numbers = np.ascontiguousarray(numbers)
     rows, columns = numbers.shape
-    digits = np.zeros((_DIGITS, rows), np.int64)
-    special: Optional[Floats] = None
-    width = min(columns, _SLAB)
-    height = max(1, _SLAB // max(width, 1))
-    for top in range(0, rows, height):
-        some = slice(top, top + height)
-        for count, left in enumerate(range(0, columns, _SLAB), 1):
-            rest = numbers[some, left:left + _SLAB].astype(np.float64)
-            largest = _largest(rest)
-            if not largest < np.inf:
-                special = np.zeros(rows, np.float32) if special is None else special
-                special[some] += _take_special(rest)
-                largest = _largest(rest)
-            _add_to_digits(rest, largest, digits[:, some])
-            if count % _SLABS_TO_CARRY == 0:
-                _carry(digits[:, some])
+    assert columns < _COLUMNS
+    digits = np.zeros((rows, _DIGITS), np.int64)
+    special = np.zeros(rows, np.float32)
+    _anydml.add_exactly(numbers.ctypes.data, rows, columns, digits.ctypes.data, _DIGITS, special.ctypes.data)
+    digits = np.ascontiguousarray(digits.T)
     _carry(digits)
-    return _trimmed(0, digits, special)
+    return _trimmed(0, digits, special if special.any() else None)
 
 
 def merge_sums(sums: list[ExactSum]) -> ExactSum:
@@ -88,36 +77,6 @@ def rounded(state: ExactSum) -> Floats:
     return result
 
 
-def _largest(numbers: npt.NDArray[np.float64]) -> float:
-    """In magnitude; NaN if one is."""
-    return float(max(numbers.max(), -numbers.min()))
-
-
-def _take_special(numbers: npt.NDArray[np.float64]) -> Floats:
-    """Infinities and NaNs become 0."""
-    is_special = ~np.isfinite(numbers)
-    with np.errstate(invalid="ignore"):
-        special = np.where(is_special, numbers, 0).sum(axis=1).astype(np.float32)
-    numbers[is_special] = 0
-    return special
-
-
-def _add_to_digits(rest: npt.NDArray[np.float64], largest: float, digits: npt.NDArray[np.int64]) -> None:
-    part = np.empty_like(rest)
-    while largest > 0:
-        # Less than 2**36 units; what is left then is at most half a unit, less than 2**36 of the next.
-        number = max(0, -(-(int(np.frexp(largest)[1]) - _LOWEST - _BITS) // _BITS))
-        unit = 2.0**(_BITS * number + _LOWEST)
-        rounder = 1.5 * 2.0**52 * unit
-        np.add(rest, rounder, out=part)
-        part -= rounder
-        digits[number] += (part.sum(axis=1) / unit).astype(np.int64)
-        if number == 0:
-            return
-        rest -= part
-        largest = _largest(rest)
-
-
 def _carry(digits: npt.NDArray[np.int64]) -> None:
     for number in range(len(digits) - 1):
         carried = (digits[number] + (1 << _BITS - 1)) >> _BITS
@@ -125,7 +84,7 @@ def _carry(digits: npt.NDArray[np.int64]) -> None:
         digits[number + 1] += carried
 
 
-def _trimmed(lowest: int, digits: npt.NDArray[np.int64], special: Optional[Any]) -> ExactSum:
+def _trimmed(lowest: int, digits: npt.NDArray[np.int64], special: Optional[Floats]) -> ExactSum:
     used = np.flatnonzero(digits.any(axis=1))
     first, end = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 1)
     return ExactSum(lowest + first, digits[first:end].copy(), special)
