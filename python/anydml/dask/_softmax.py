@@ -10,7 +10,7 @@ import dask.array as da
 import numpy as np
 import numpy.typing as npt
 from dask.base import tokenize
-from dask.graph_manipulation import clone
+from dask.graph_manipulation import bind
 
 from .. import _operators as ops
 from ._blocks import array_of, block_shape, blocks_of, check, dask_array, merged, normalized, on_host, spec, starts_of
@@ -68,7 +68,7 @@ def _softmax(operator: str, function: Callable[..., Any], input: Any, axes: Sequ
         return array_of(name, tasks, [x], x.chunks, x.dtype)
     largest, sums = merged(x, along, f"{name}-sums", partial(first_exponentials, axes=along, device=device),
                            merge_exponentials, _both, 1, (np.float32, np.float32))
-    again = clone(x) if reread else x
+    again = bind(x, [largest, sums]) if reread else x  # not before those are known
     finish = partial(_finish, is_log=function is ops.activation_log_softmax1, device=device)
     tasks = {(name, *block): (finish, (again.name, *block), (largest.name, *_reduced(block, along)),
                               (sums.name, *_reduced(block, along)))
