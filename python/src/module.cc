@@ -7,6 +7,7 @@
 #include "anydml/describe/operator_facts.h"
 #include "device.h"
 #include "dlpack.h"
+#include "exact_sum.h"
 #include "onnx_model.h"
 #include "status.h"
 
@@ -148,6 +149,19 @@ std::vector<std::string> DataTypeNames() {
   return names;
 }
 
+// The numbers of each row to its digits; what is special about a row is added to its place there.
+void AddRowsExactly(uintptr_t numbers, size_t rows, size_t columns, uintptr_t digits, size_t digit_count,
+                    uintptr_t special) {
+  Run([&] {
+    for (size_t row = 0; row < rows; ++row) {
+      reinterpret_cast<float*>(special)[row] +=
+          AddExactly({reinterpret_cast<const float*>(numbers) + row * columns, columns},
+                     {reinterpret_cast<int64_t*>(digits) + row * digit_count, digit_count});
+    }
+    return Status();
+  });
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_anydml, m) {
@@ -198,6 +212,7 @@ PYBIND11_MODULE(_anydml, m) {
   m.def("export_tensor",
         [](const Memory& memory, const std::string& type, const std::vector<int64_t>& shape,
            std::pair<int32_t, int32_t> device) { return ExportTensor(memory.buffer, type, shape, device); });
+  m.def("add_exactly", AddRowsExactly);
   DefineOnnxModel(&m);
 }
 
