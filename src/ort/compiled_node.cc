@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ort/device_memory.h"
+
 namespace anydml::ort {
 
 CompiledNode::CompiledNode(const Api& api, Device* device) : api_(api), device_(*device) {
@@ -63,32 +65,53 @@ Status CompiledNode::ReadInputs(const OrtKernelContext* context, std::vector<onn
     ANYDML_RETURN_IF_ERROR(api_.Try(kKernelContextGetInput, context, position, &value));
     onnx::Tensor tensor;
     ANYDML_RETURN_IF_ERROR(api_.TensorOf(value, &tensor));
+    void* const memory = const_cast<std::byte*>(tensor.data.data());
+    const size_t bytes = tensor.data.size();
     out->push_back(onnx::RuntimeValue::Of(std::move(tensor)));
+    if (bytes == 0 || !IsOnDevice(value)) continue;
+    out->back().host.reset();
+    ANYDML_RETURN_IF_ERROR(device_.session->Wrap(memory, bytes, &out->back().device));
   }
   return {};
 }
 
+bool CompiledNode::IsOnDevice(const OrtValue* value) const {
+  return api_.Call(kMemoryDeviceGetDeviceType, api_.Call(kValueGetMemoryDevice, value)) == kOrtGpuMemory;
+}
+
 Status CompiledNode::WriteOutput(OrtKernelContext* context, size_t index, onnx::RuntimeValue* value) {
-  ANYDML_RETURN_IF_ERROR(runner_->EnsureHost(value));
+  if (value->kind != onnx::RuntimeValue::Kind::kTensor)
+    return Status(Code::kFail, StrCat("output \"", model_.graph.outputs[index].name, "\" is no tensor"));
   const int64_t none = 0;
   OrtValue* output = nullptr;
   ANYDML_RETURN_IF_ERROR(api_.Try(kKernelContextGetOutput, context, index,
                                   value->shape.empty() ? &none : value->shape.data(), value->shape.size(),
                                   &output));
-  const std::span<const std::byte> data = value->host->data;
-  if (data.empty()) return {};
+  if (onnx::ElementCount(value->shape) == 0) return {};
   void* memory = nullptr;
   ANYDML_RETURN_IF_ERROR(api_.Try(kGetTensorMutableData, output, &memory));
-  std::memcpy(memory, data.data(), data.size());
+  if (IsOnDevice(output)) return WriteToDevice(value, memory);
+  ANYDML_RETURN_IF_ERROR(runner_->EnsureHost(value));
+  std::memcpy(memory, value->host->data.data(), value->host->data.size());
   return {};
 }
 
+Status CompiledNode::WriteToDevice(onnx::RuntimeValue* value, void* memory) {
+  if (value->device) {
+    const uint64_t bytes = onnx::PackedBytes(value->type, value->shape).value_or(0);
+    return RecordCopyTo(device_.session.get(), value->device.Get(), bytes, memory);
+  }
+  return RecordUploadTo(device_.session.get(), value->host->data, memory);
+}
+
 Status CompiledNode::Run(OrtKernelContext* context) {
-  std::vector<onnx::RuntimeValue> inputs, outputs;
-  ANYDML_RETURN_IF_ERROR(ReadInputs(context, &inputs));
   const std::lock_guard lock(device_.mutex);
-  Status status = runner_->Run(std::move(inputs), {}, &outputs);
+  std::vector<onnx::RuntimeValue> inputs, outputs;
+  Status status = ReadInputs(context, &inputs);
+  if (status.ok()) status = runner_->Run(std::move(inputs), {}, &outputs);
   for (size_t i = 0; status.ok() && i < outputs.size(); ++i) status = WriteOutput(context, i, &outputs[i]);
+  std::string data_error;
+  if (status.ok() && device_.has_memory) status = device_.session->Execute(&data_error);
   if (!status.ok()) device_.session->Discard();  // what was recorded until then
   return status;
 }

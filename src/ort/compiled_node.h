@@ -15,6 +15,7 @@ namespace anydml::ort {
 struct Device {
   std::mutex mutex;
   std::unique_ptr<tools::Session> session;
+  bool has_memory = false;  // that onnxruntime's tensors are in
 };
 
 // onnxruntime calls it through the struct that it begins with.
@@ -30,7 +31,10 @@ class CompiledNode : public OrtNodeComputeInfo {
   // Compiles for these sizes unless it has been done before.
   Status Run(OrtKernelContext* context);
   Status ReadInputs(const OrtKernelContext* context, std::vector<onnx::RuntimeValue>* out);
+  // To where onnxruntime wants it: complete after the device's next execution.
   Status WriteOutput(OrtKernelContext* context, size_t index, onnx::RuntimeValue* value);
+  Status WriteToDevice(onnx::RuntimeValue* value, void* memory);
+  bool IsOnDevice(const OrtValue* value) const;
 
   const Api api_;
   Device& device_;

@@ -1,6 +1,8 @@
 #include "ort/factory.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <string_view>
 
 #include <anydml.h>
@@ -21,6 +23,11 @@ std::optional<size_t> GpuNumber(std::string_view id) {
   size_t number = 0;
   std::from_chars(id.data() + colon + 1, id.data() + id.size(), number);
   return number;
+}
+
+// A GPU has memory of its own. So has the CPU for those who test this without a GPU.
+bool HasMemory(const std::string& adapter) {
+  return GpuNumber(adapter).has_value() || std::getenv("ANYDML_ORT_DEVICE_MEMORY") != nullptr;
 }
 
 // The CPU, and NVIDIA's GPUs in onnxruntime's order.
@@ -58,6 +65,7 @@ Factory::Factory(const Api& api) : api_(api) {
       if (count == 0) return InvalidArgument("no device was chosen");
       ProviderOptions options;
       options.adapter = factory->api_.Call(kGetKeyValue, metadata[0], kAdapterKey);
+      if (HasMemory(options.adapter)) options.memory_of = options.adapter;
       ANYDML_RETURN_IF_ERROR(factory->ReadOptions(session, &options));
       std::unique_ptr<Provider> provider;
       ANYDML_RETURN_IF_ERROR(Provider::Create(factory->api_, logger, options, &provider));
@@ -66,10 +74,21 @@ Factory::Factory(const Api& api) : api_(api) {
     });
   };
   release_ep = [](OrtEpFactory*, OrtEp* provider) { delete static_cast<Provider*>(provider); };
-  // Called whether it is there or not.
-  create_data_transfer = [](OrtEpFactory*, OrtDataTransferImpl** out) -> OrtStatus* {
+  create_allocator = [](OrtEpFactory* self, const OrtMemoryInfo* info, const OrtKeyValuePairs*,
+                        OrtAllocator** out) -> OrtStatus* {
+    auto* const factory = static_cast<Factory*>(self);
     *out = nullptr;
-    return nullptr;
+    return Guarded(factory->api_, [&] { return factory->MakeAllocator(info, out); });
+  };
+  release_allocator = [](OrtEpFactory*, OrtAllocator* allocator) { DeleteAllocator(allocator); };
+  // Called whether it is there or not.
+  create_data_transfer = [](OrtEpFactory* self, OrtDataTransferImpl** out) -> OrtStatus* {
+    auto* const factory = static_cast<Factory*>(self);
+    *out = nullptr;
+    return Guarded(factory->api_, [&]() -> Status {
+      if (!factory->memories_.empty()) *out = NewDataTransfer(factory->api_, factory->memories_);
+      return {};
+    });
   };
   is_stream_aware = [](const OrtEpFactory*) { return false; };
 }
@@ -102,7 +121,27 @@ Status Factory::AddDevice(const tools::Adapter& adapter, const OrtHardwareDevice
   api_.Call(kAddKeyValuePair, metadata, "description", adapter.description.c_str());
   const Status status = api_.Try(kCreateEpDevice, this, hardware, metadata, nullptr, out);
   api_.Call(kReleaseKeyValuePairs, metadata);
-  return status;
+  ANYDML_RETURN_IF_ERROR(status);
+  if (!HasMemory(adapter.id)) return {};
+  auto memory = std::find_if(memories_.begin(), memories_.end(),
+                             [&](const auto& known) { return known->adapter() == adapter.id; });
+  if (memory == memories_.end()) {
+    std::unique_ptr<DeviceMemory> created;
+    ANYDML_RETURN_IF_ERROR(DeviceMemory::Create(
+        api_, adapter.id, static_cast<int32_t>(GpuNumber(adapter.id).value_or(0)), &created));
+    memory = memories_.insert(memories_.end(), std::move(created));
+  }
+  return api_.Try(kAddAllocatorInfo, *out, (*memory)->info());
+}
+
+Status Factory::MakeAllocator(const OrtMemoryInfo* info, OrtAllocator** out) const {
+  const OrtMemoryDevice* const device = api_.Call(kMemoryInfoGetMemoryDevice, info);
+  for (const std::unique_ptr<DeviceMemory>& memory : memories_) {
+    if (!memory->Is(device)) continue;
+    *out = NewAllocator(memory.get());
+    return {};
+  }
+  return InvalidArgument("an allocator for memory that is none of AnyDML's");
 }
 
 Status Factory::ReadOptions(const OrtSessionOptions* session, ProviderOptions* out) const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "ort/device_memory.h"
 #include "ort/provider.h"
 
 namespace anydml::ort {
@@ -17,7 +18,10 @@ class Factory : public OrtEpFactory {
   Status AddDevice(const tools::Adapter& adapter, const OrtHardwareDevice* hardware, OrtEpDevice** out);
   Status ReadOptions(const OrtSessionOptions* session, ProviderOptions* out) const;
 
+  Status MakeAllocator(const OrtMemoryInfo* info, OrtAllocator** out) const;
+
   const Api api_;
+  DeviceMemories memories_;  // of the GPUs
 };
 
 }  // namespace anydml::ort

@@ -224,7 +224,7 @@ TEST_F(OrtPlugin, FailuresAreSentences) {
 }
 
 TEST_F(OrtPlugin, OptionsChooseAdapterAndFeatureLevel) {
-  ASSERT_EQ(WhyNotLoaded(Layer(), {{"adapter", "cpu"}, {"feature_level", "5.0"}}, kAllOfIt), "");
+  ASSERT_EQ(WhyNotLoaded(Layer(), {{"adapter", adapter_}, {"feature_level", "5.0"}}, kAllOfIt), "");
   Results results;
   EXPECT_EQ(session_->Run({{"x", Floats({1, 2}, {1, 1})}}, &results).message(), "");
   // GELU came with 5.1: before, onnxruntime computes it.

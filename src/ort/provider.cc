@@ -26,6 +26,11 @@ Status Provider::Create(const Api& api, const OrtLogger* logger, const ProviderO
   session.adapter = options.adapter;
   session.debug = false;
   ANYDML_RETURN_IF_ERROR(tools::Session::Create(session, &provider->device_.session));
+  const std::string& adapter = provider->device_.session->adapter().id;
+  provider->device_.has_memory = !options.memory_of.empty();
+  if (provider->device_.has_memory && adapter != options.memory_of)
+    return InvalidArgument("the option adapter is ", adapter, ", and the session's device is ",
+                           options.memory_of, ": the device of another adapter is to be chosen");
   provider->feature_level_ = provider->device_.session->feature_level();
   if (!options.feature_level.empty()) {
     const FeatureLevel given = ParseFeatureLevel(options.feature_level);

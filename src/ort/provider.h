@@ -12,6 +12,7 @@ inline constexpr char kProviderName[] = "AnyDML";
 
 struct ProviderOptions {
   std::string adapter;        // "cpu", "cuda:0"
+  std::string memory_of;      // the adapter in whose memory onnxruntime's tensors are; empty: the host's
   std::string feature_level;  // "5.0": nodes that it refuses are left to others; empty: the device's
 };
 
