@@ -34,6 +34,7 @@ struct OrtEpDevice;
 struct OrtEpGraphSupportInfo;
 struct OrtNodeComputeContext;
 struct OrtSyncStream;
+struct OrtExternalInitializerInfo;
 
 enum OrtErrorCode : int32_t {
   kOrtFail = 1,
@@ -172,7 +173,9 @@ inline constexpr ApiEntry<Table()> kGetEpApi{317};
 inline constexpr ApiEntry<OrtStatus*(const OrtValue*, size_t*)> kGetTensorSizeInBytes{318};
 inline constexpr ApiEntry<OrtStatus*(const char*, OrtMemoryInfoDeviceType, uint32_t, int32_t, OrtDeviceMemoryType, size_t, OrtAllocatorType, OrtMemoryInfo**)> kCreateMemoryInfoV2{320};
 inline constexpr ApiEntry<OrtStatus*(const OrtValueInfo*, const OrtValue**)> kValueInfoGetInitializerValue{326};
+inline constexpr ApiEntry<OrtStatus*(const OrtValueInfo*, OrtExternalInitializerInfo**)> kValueInfoGetExternalInitializerInfo{327};
 inline constexpr ApiEntry<OrtStatus*(const OrtValueInfo*, bool*)> kValueInfoIsConstantInitializer{331};
+inline constexpr ApiEntry<OrtStatus*(const OrtGraph*, const char**)> kGraphGetModelPath{334};
 inline constexpr ApiEntry<OrtStatus*(const OrtGraph*, int64_t*)> kGraphGetOnnxIrVersion{335};
 inline constexpr ApiEntry<OrtStatus*(const OrtGraph*, size_t*)> kGraphGetNumOperatorSets{336};
 inline constexpr ApiEntry<OrtStatus*(const OrtGraph*, const char**, int64_t*, size_t)> kGraphGetOperatorSets{337};
@@ -193,6 +196,10 @@ inline constexpr ApiEntry<OrtStatus*(const OrtOpAttr*, OrtValue**)> kOpAttrGetTe
 inline constexpr ApiEntry<OrtStatus*(const OrtOpAttr*, OrtOpAttrType*)> kOpAttrGetType{363};
 inline constexpr ApiEntry<OrtStatus*(const OrtOpAttr*, const char**)> kOpAttrGetName{364};
 inline constexpr ApiEntry<OrtStatus*(const OrtNode*, size_t*)> kNodeGetNumSubgraphs{365};
+inline constexpr ApiEntry<void(OrtExternalInitializerInfo*)> kReleaseExternalInitializerInfo{369};
+inline constexpr ApiEntry<const char*(const OrtExternalInitializerInfo*)> kExternalInitializerInfoGetFilePath{370};
+inline constexpr ApiEntry<int64_t(const OrtExternalInitializerInfo*)> kExternalInitializerInfoGetFileOffset{371};
+inline constexpr ApiEntry<size_t(const OrtExternalInitializerInfo*)> kExternalInitializerInfoGetByteSize{372};
 inline constexpr ApiEntry<OrtStatus*(const OrtValue*, const void**)> kGetTensorData{378};
 inline constexpr ApiEntry<OrtStatus*(const OrtSessionOptions*, OrtKeyValuePairs**)> kGetSessionOptionsConfigEntries{379};
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ort/device_memory.h"
+#include "ort/weights.h"
 
 namespace anydml::ort {
 
@@ -48,12 +49,10 @@ Status CompiledNode::TakeModel(const OrtGraph* graph, const OrtNode* fused) {
       return Status(Code::kFail, StrCat("output \"", name, "\" of a fused node is not in its graph"));
     model_.graph.outputs.push_back(value->second.facts);
   }
+  Weights weights(api_, graph);
   for (const auto& [name, value] : given.values) {
     if (!value.constant || std::find(inputs.begin(), inputs.end(), name) != inputs.end()) continue;
-    onnx::Tensor tensor;
-    ANYDML_RETURN_IF_ERROR(ConstantOf(api_, value, &tensor));
-    model_.graph.initializers[name] = onnx::MakeTensor(
-        tensor.type, tensor.shape, std::vector<std::byte>(tensor.data.begin(), tensor.data.end()));
+    ANYDML_RETURN_IF_ERROR(weights.Take(value, &model_.graph.initializers[name]));
   }
   for (GraphNode& node : given.nodes) model_.graph.nodes.push_back(std::move(node.proto));
   return {};

@@ -21,7 +21,7 @@ struct Device {
 // onnxruntime calls it through the struct that it begins with.
 class CompiledNode : public OrtNodeComputeInfo {
  public:
-  // Constants are copied: onnxruntime lets go of them. `device` has to outlive it.
+  // Keeps constants: onnxruntime lets go of them. `device` has to outlive it.
   static Status Create(const Api& api, const OrtGraph* graph, const OrtNode* fused, Device* device,
                        std::unique_ptr<CompiledNode>* out);
 

@@ -1,10 +1,16 @@
 // The plugin in onnxruntime: what models give with it, and what onnxruntime's own CPU provider gives.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
+#include "onnx/write_model.h"
 #include "ort/runtime_for_tests.h"
 #include "support/onnx_models.h"
 
@@ -233,6 +239,45 @@ TEST_F(OrtPlugin, OptionsChooseAdapterAndFeatureLevel) {
   EXPECT_EQ(WhyNotLoaded(gelu, {}, kAllOfIt), "");
   EXPECT_NE(WhyNotLoaded(gelu, {{"feature_level", "5.0"}}, kAllOfIt), "");
   EXPECT_EQ(WhyNotLoaded(gelu, {{"feature_level", "5.0"}}), "");
+}
+
+// Fields of protocol buffers: a message in another one, and a number.
+std::string Message(char field, const std::string& bytes) {
+  return std::string{static_cast<char>(field << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+}
+std::string Number(char field, char value) { return {static_cast<char>(field << 3), value}; }
+
+TEST_F(OrtPlugin, WeightsBesideTheModelAreMapped) {
+  const auto entry = [](const std::string& key, const std::string& value) {
+    return Message(13, Message(1, key) + Message(2, value));
+  };
+  // A TensorProto of 2 floats; appended to a model, it is merged with that model's graph.
+  const std::string tensor = Number(1, 2) + Number(2, 1) + Message(8, "w") +
+                             entry("location", "weights.bin") + entry("offset", "64") + entry("length", "8") +
+                             Number(14, 1);
+  const std::string model = onnx::WriteModel(ModelMaker(17)
+                                                 .Input("x", ElementType::kFloat, {2})
+                                                 .Node("Mul", {"x", "w"}, {"m"})
+                                                 .Node("Exp", {"m"}, {"y"})
+                                                 .Output("y")
+                                                 .model) +
+                            Message(7, Message(5, tensor));
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("ort_plugin_test." + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const Tensor weights = Floats({2}, {0.5, -3});
+  std::ofstream(folder / "model.onnx", std::ios::binary) << model;
+  std::ofstream(folder / "weights.bin", std::ios::binary)
+      << std::string(64, 'x')
+      << std::string(reinterpret_cast<const char*>(weights.data.data()), weights.data.size());
+  const std::string path = (folder / "model.onnx").string();
+  EXPECT_EQ(runtime_->LoadFile(path, "y", adapter_, kAllOfIt, &session_).message(), "");
+  std::stringstream mappings;
+  mappings << std::ifstream("/proc/self/maps").rdbuf();
+  EXPECT_NE(mappings.str().find((folder / "weights.bin").string()), std::string::npos);
+  EXPECT_EQ(runtime_->LoadFile(path, "y", "", {}, &expected_).message(), "");
+  if (session_ && expected_) Compare({{"x", Floats({2}, {1, 2})}});
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(OrtPlugin, IsRegisteredAgain) {

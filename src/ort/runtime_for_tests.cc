@@ -12,6 +12,7 @@ namespace {
 
 // clang-format off
 constexpr ApiEntry<OrtStatus*(OrtLoggingLevel, const char*, OrtEnv**)> kCreateEnv{3};
+constexpr ApiEntry<OrtStatus*(const OrtEnv*, const char*, const OrtSessionOptions*, OrtSession**)> kCreateSession{7};
 constexpr ApiEntry<OrtStatus*(const OrtEnv*, const void*, size_t, const OrtSessionOptions*, OrtSession**)> kCreateSessionFromArray{8};
 constexpr ApiEntry<OrtStatus*(OrtSession*, const OrtRunOptions*, const char* const*, const OrtValue* const*, size_t, const char* const*, size_t, OrtValue**)> kRun{9};
 constexpr ApiEntry<OrtStatus*(OrtSessionOptions**)> kCreateSessionOptions{10};
@@ -160,6 +161,19 @@ Status Runtime::Load(const onnx::Model& model, const std::string& adapter, const
   std::vector<std::string> outputs;
   for (const onnx::ValueProto& output : model.graph.outputs) outputs.push_back(output.name);
   *out = std::make_unique<RuntimeSession>(api_, session, std::move(outputs));
+  return {};
+}
+
+Status Runtime::LoadFile(const std::string& path, const std::string& output, const std::string& adapter,
+                         const Options& config, std::unique_ptr<RuntimeSession>* out) const {
+  OrtSessionOptions* session_options = nullptr;
+  ANYDML_RETURN_IF_ERROR(api_.Try(kCreateSessionOptions, &session_options));
+  Status status = Configure(adapter, {}, config, session_options);
+  OrtSession* session = nullptr;
+  if (status.ok()) status = api_.Try(kCreateSession, env_, path.c_str(), session_options, &session);
+  api_.Call(kReleaseSessionOptions, session_options);
+  ANYDML_RETURN_IF_ERROR(status);
+  *out = std::make_unique<RuntimeSession>(api_, session, std::vector<std::string>{output});
   return {};
 }
 

@@ -35,6 +35,9 @@ class Runtime {
   // Without an adapter: onnxruntime's own CPU provider. `options` are the provider's, `config` the session's.
   Status Load(const onnx::Model& model, const std::string& adapter, const Options& options,
               const Options& config, std::unique_ptr<RuntimeSession>* out) const;
+  // The model as it lies in a file, with what lies beside it.
+  Status LoadFile(const std::string& path, const std::string& output, const std::string& adapter,
+                  const Options& config, std::unique_ptr<RuntimeSession>* out) const;
 
  private:
   Runtime(Table table, void* library) : api_(table), library_(library) {}
