@@ -1,10 +1,12 @@
 /* Runs an ONNX model in onnxruntime, first with its own CPU provider, then with AnyDML's plugin, and tells
  * how long each takes and how far the results are apart.
  *
- *   run_model PLUGIN MODEL [--adapter ID] [--runs N] [--threads N] [NAME=1x3x224x224] [NAME=1:16000] ...
+ *   run_model PLUGIN MODEL [--adapter ID] [--option KEY=VALUE] [--runs N] [--threads N] [NAME=1x3x224x224]
+ * ...
  *
- * PLUGIN is the path of libanydml_ort.so. Sizes that the model leaves open are 1 unless they are given;
- * inputs are random numbers between 0 and 1, or the number behind the colon.
+ * PLUGIN is the absolute path of libanydml_ort.so, options are its own. Sizes that the model leaves open are
+ * 1 unless they are given; inputs are random numbers between 0 and 1, or the number behind a colon
+ * (NAME=1:16000).
  *
  *   cc run_model.c -I ONNXRUNTIME/include -L ONNXRUNTIME/lib -lonnxruntime -lm -o run_model
  */
@@ -15,12 +17,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { kMaxTensors = 128, kMaxRank = 16 };
+enum { kMaxTensors = 128, kMaxRank = 16, kMaxOptions = 8 };
 
 typedef struct Arguments {
   const char* plugin;
   const char* model;
   const char* adapter; /* "cpu", "cuda:0"; null: the best one */
+  const char* keys[kMaxOptions];
+  const char* values[kMaxOptions];
+  size_t option_count;
   int runs;
   int threads; /* of onnxruntime's own; 0: as many as there are cores */
   char** inputs;
@@ -48,17 +53,26 @@ static double Now(clockid_t clock) {
 }
 
 static Arguments ReadArguments(int count, char** words) {
-  Arguments arguments = {NULL, NULL, NULL, 10, 0, NULL, 0};
+  Arguments arguments = {0};
   int i;
   if (count < 3) {
     fprintf(stderr,
-            "usage: run_model PLUGIN MODEL [--adapter ID] [--runs N] [--threads N] [NAME=SIZES] ...\n");
+            "usage: run_model PLUGIN MODEL [--adapter ID] [--option KEY=VALUE] [--runs N] "
+            "[--threads N] [NAME=SIZES] ...\n");
     exit(2);
   }
+  arguments.runs = 10;
   arguments.plugin = words[1];
   arguments.model = words[2];
   for (i = 3; i + 1 < count && words[i][0] == '-'; i += 2) {
     if (strcmp(words[i], "--adapter") == 0) arguments.adapter = words[i + 1];
+    if (strcmp(words[i], "--option") == 0 && strchr(words[i + 1], '=') != NULL &&
+        arguments.option_count < kMaxOptions) {
+      arguments.keys[arguments.option_count] = words[i + 1];
+      words[i + 1] = strchr(words[i + 1], '=');
+      *words[i + 1]++ = 0;
+      arguments.values[arguments.option_count++] = words[i + 1];
+    }
     if (strcmp(words[i], "--runs") == 0) arguments.runs = atoi(words[i + 1]);
     if (strcmp(words[i], "--threads") == 0) arguments.threads = atoi(words[i + 1]);
   }
@@ -90,7 +104,8 @@ static OrtSession* Load(OrtEnv* env, const Arguments* arguments, const OrtEpDevi
   Check(ort->CreateSessionOptions(&options));
   if (arguments->threads > 0) Check(ort->SetIntraOpNumThreads(options, arguments->threads));
   if (device != NULL)
-    Check(ort->SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, NULL, NULL, 0));
+    Check(ort->SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, arguments->keys,
+                                                        arguments->values, arguments->option_count));
   Check(ort->CreateSession(env, arguments->model, options, &session));
   ort->ReleaseSessionOptions(options);
   return session;

@@ -22,7 +22,7 @@ Status ReadTensor(const Api& api, const OrtOpAttr* attribute, onnx::Tensor* out)
   OrtValue* value = nullptr;
   ANYDML_RETURN_IF_ERROR(api.Try(kOpAttrGetTensor, attribute, &value));
   onnx::Tensor tensor;
-  const Status status = api.TensorOf(value, &tensor);
+  Status status = api.TensorOf(value, &tensor);
   if (status.ok()) {
     *out = onnx::MakeTensor(tensor.type, tensor.shape,
                             std::vector<std::byte>(tensor.data.begin(), tensor.data.end()));

@@ -61,7 +61,7 @@ class Values {
   Status Add(const onnx::Tensor& tensor) {
     OrtMemoryInfo* memory = nullptr;
     ANYDML_RETURN_IF_ERROR(api_.Try(kCreateCpuMemoryInfo, kOrtDeviceAllocator, 0, &memory));
-    const Status status = api_.Try(kCreateTensorWithData, memory, const_cast<std::byte*>(tensor.data.data()),
+    Status status = api_.Try(kCreateTensorWithData, memory, const_cast<std::byte*>(tensor.data.data()),
                                    tensor.data.size(), tensor.shape.data(), tensor.shape.size(),
                                    static_cast<int32_t>(tensor.type), &values.emplace_back());
     api_.Call(kReleaseMemoryInfo, memory);
