@@ -6,10 +6,10 @@
 
 #include <anydml.h>
 
-#include "anydml/c_desc.h"
-#include "anydml/desc_fields.h"
-#include "anydml/exit_status.h"
-#include "anydml/field_values.h"
+#include "anydml/cli/exit_status.h"
+#include "anydml/describe/desc_fields.h"
+#include "anydml/describe/field_values.h"
+#include "common/c_desc.h"
 
 namespace anydml::python {
 namespace {

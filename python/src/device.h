@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "anydml/description.h"
+#include "anydml/describe/description.h"
 #include "base/status.h"
 #include "common/session.h"
 

@@ -4,7 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "anydml/operator_facts.h"
+#include "anydml/describe/operator_facts.h"
 #include "device.h"
 #include "dlpack.h"
 #include "onnx_model.h"
