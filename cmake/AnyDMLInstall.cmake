@@ -11,6 +11,8 @@ install(TARGETS anydml directml d3d12 dxcore dxgi LIBRARY DESTINATION ${ANYDML_L
 if(ANYDML_HAVE_CUDA)
   install(TARGETS anydml_cuda LIBRARY DESTINATION ${ANYDML_LIBDIR})
 endif()
+# A provider for onnxruntime, where it was built.
+install(TARGETS anydml_ort LIBRARY DESTINATION ${ANYDML_LIBDIR} OPTIONAL)
 install(DIRECTORY include/ DESTINATION ${ANYDML_INCLUDEDIR})
 
 # cmake --install BUILD --component nuget: the folders of Microsoft's DirectML package, for build scripts that take it.
