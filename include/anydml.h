@@ -19,8 +19,9 @@
  *   ANYDML_ADAPTER          Chooses the adapter that is listed first ("cpu", "cuda:0");
  *                           else GPUs come before the CPU.
  *   ANYDML_CUDA_MODULE      Another libanydml_cuda.so than the one in the folder of
- *                           libanydml.so, by its absolute path; ignored in
- *                           programs with more rights than their user has.
+ *                           libanydml.so, or in the folder anydml there, by its
+ *                           absolute path; ignored in programs with more rights
+ *                           than their user has.
  *   ANYDML_THREADS          How many threads the CPU adapter computes with (read
  *                           once per process); else as many as the process may
  *                           use. Results do not depend on it.
