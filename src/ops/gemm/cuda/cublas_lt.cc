@@ -136,7 +136,9 @@ class GemmCublas final : public Kernel {
   // False, with a reason, where the library cannot do it.
   bool Create(const GemmProblem& p, cublasLtEpilogue_t epilogue, const LowerContext& context,
               std::string* why_not) {
-    instead_ = CreateGemmTiledCuda(p, context, why_not);
+    instead_ = p.activation.instructions.empty() ? CreateGemmTiledCuda(p, context, why_not)
+                                                 : CreateGemmInTwo(p, context, why_not);
+    if (instead_ == nullptr) return false;
     handle_ = HandleFor(context.device->ordinal);
     if (handle_ == nullptr) {
       *why_not = "cuBLASLt could not be started";
