@@ -4,10 +4,10 @@
 #include "anydml/cli/exit_status.h"
 #include "anydml/cli/text.h"
 #include "anydml/commands/commands.h"
-#include "anydml/describe/c_desc.h"
 #include "anydml/describe/operator_facts.h"
 #include "anydml/model/model.h"
 #include "anydml/onnx/onnx_model.h"
+#include "common/c_desc.h"
 
 namespace anydml::tools {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "anydml/cli/text.h"
 #include "anydml/commands/commands.h"
-#include "anydml/describe/c_desc.h"
 #include "anydml/describe/operator_facts.h"
 #include "anydml/model/graph_drawing.h"
 #include "anydml/model/model_device.h"
 #include "anydml/model/model_graph.h"
+#include "common/c_desc.h"
 
 namespace anydml::tools {
 namespace {

@@ -5,11 +5,11 @@
 #include "anydml/cli/exit_status.h"
 #include "anydml/cli/output_files.h"
 #include "anydml/commands/commands.h"
-#include "anydml/describe/c_desc.h"
 #include "anydml/describe/desc_fields.h"
 #include "anydml/describe/field_values.h"
 #include "anydml/describe/operation.h"
 #include "anydml/describe/why.h"
+#include "common/c_desc.h"
 #include "common/session.h"
 #include "common/tensor_text.h"
 

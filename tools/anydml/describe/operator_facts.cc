@@ -4,7 +4,7 @@
 
 #include <anydml.h>
 
-#include "anydml/describe/c_desc.h"
+#include "common/c_desc.h"
 
 namespace anydml::tools {
 namespace {

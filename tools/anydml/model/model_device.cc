@@ -1,6 +1,6 @@
 #include "anydml/model/model_device.h"
 
-#include "anydml/describe/c_desc.h"
+#include "common/c_desc.h"
 
 namespace anydml::tools {
 namespace {

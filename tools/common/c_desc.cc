@@ -1,4 +1,4 @@
-#include "anydml/describe/c_desc.h"
+#include "common/c_desc.h"
 
 #include <cstring>
 
