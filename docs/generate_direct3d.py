@@ -2,6 +2,7 @@
 """generate_direct3d.py [--check]: writes docs/direct3d.md, the interfaces and methods of Direct3D 12, DXCore, DXGI and
 DirectML that there are and what they do, from the classes in src/ that implement them; with --check only tells whether it
 is current."""
+import functools
 import pathlib
 import re
 import sys
@@ -26,7 +27,8 @@ AREAS = [
         ("debug_device", "DebugDevice", "asked of a device that was created with the debug layer"),
         ("blob", "TextBlob", "a text, as of D3D12SerializeRootSignature's error")]),
     ("DXCore", "d3d12", [
-        ("dxcore_factory", "DxCoreFactory", "the factory"), ("dxcore_factory", "DxCoreAdapterList", "a list of adapters"),
+        ("dxcore_factory", "DxCoreFactory", "the factory"),
+        ("dxcore_factory", "DxCoreAdapterList", "a list of adapters"),
         ("dxcore_adapter", "DxCoreAdapter", "an adapter")]),
     ("DXGI", "d3d12", [
         ("dxgi_factory", "DxgiFactory", "the factory"), ("dxgi_adapter", "DxgiAdapter", "an adapter")]),
@@ -59,6 +61,7 @@ The whole of `anydml.h`, which is beyond DirectML: [api.md](api.md).
 """
 
 
+@functools.cache
 def read(path):
     return re.sub(r"//[^\n]*", "", (ROOT / "src" / path).read_text(encoding="utf-8"))
 
@@ -80,10 +83,14 @@ def class_text(text, name):
     return found.group(1), block(text, found.end() - 1)
 
 
+@functools.cache
+def sources(folder):
+    return [read(str(path.relative_to(ROOT / "src"))) for path in sorted((ROOT / "src" / folder).glob("*.cc"))]
+
+
 def definition(folder, name, method):
     """The body of a method that is defined in a .cc file of the folder."""
-    for path in sorted((ROOT / "src" / folder).glob("*.cc")):
-        text = read(path.relative_to(ROOT / "src"))
+    for text in sources(folder):
         found = re.search(rf"\b{name}::{method}\([^;{{]*\{{", text)
         if found:
             return block(text, found.end() - 1)
@@ -176,8 +183,8 @@ def page():
     lines = [HEAD, "## Functions", "", "| library | |", "|---|---|"]
     for library, path in EXPORTS:
         lines.append(f"| `{library}` | {', '.join(f'`{name}`' for name in exported(path))} |")
-    lines += ["", "There are no root signatures: `D3D12SerializeRootSignature` and its kind answer `E_NOTIMPL`. `D3D12GetInterface` knows the",
-              "debug layer only.", ""]
+    lines += ["", "There are no root signatures: `D3D12SerializeRootSignature` and its kind answer `E_NOTIMPL`.",
+              "`D3D12GetInterface` knows the debug layer only.", ""]
     for title, folder, classes in AREAS:
         lines += [f"## {title}", ""]
         for header, name, what in classes:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """links_test.py FOLDER: every link of a page (*.md) of the repository to a file, and to a heading of a page, leads
 somewhere."""
+import functools
 import pathlib
 import re
 import sys
@@ -13,6 +14,7 @@ def without_code(text):
     return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
+@functools.cache
 def anchors(page):
     """What a heading is called in a link: lower case, dashes for spaces, no other signs."""
     headings = re.findall(r"^#+ (.*)$", without_code(page.read_text(encoding="utf-8")), re.MULTILINE)
