@@ -193,6 +193,10 @@ __global__ void __launch_bounds__(kFlatThreads) FlatKernel(const __grid_constant
 
 template <typename Body, uint32_t kVarying, typename From, typename To, uint32_t kUnits = 1>
 void LaunchFlat(const Flat& flat, void* stream) {
+  if constexpr (kUnits == 2) {
+    constexpr uint64_t kEnoughForAll = uint64_t{1} << 21;  // threads of the largest GPUs
+    if (flat.elements < kEnoughForAll) return LaunchFlat<Body, kVarying, From, To, 1>(flat, stream);
+  }
   constexpr uint64_t kBlock = uint64_t{kFlatThreads} * kUnits * kFlatCount<From, To>;
   const auto blocks = static_cast<uint32_t>((flat.elements + kBlock - 1) / kBlock);
   // An error stays the thread's last error, where the backend looks for it.
