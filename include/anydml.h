@@ -22,6 +22,9 @@
  *                           libanydml.so, or in the folder anydml there, by its
  *                           absolute path; ignored in programs with more rights
  *                           than their user has.
+ *   ANYDML_CUDA_COMPILE     Whether the CUDA driver compiles element-wise programs:
+ *                           "never", "always"; else where it is worth the time
+ *                           (read once per process). Results do not depend on it.
  *   ANYDML_THREADS          How many threads the CPU adapter computes with (read
  *                           once per process); else as many as the process may
  *                           use. Results do not depend on it.

@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <string_view>
+
 #include "ops/element/cuda/compiled_kernels.h"
 #include "ops/element/cuda/machine.cuh"
 #include "ops/element/cuda/ptx_program.h"
@@ -12,6 +15,16 @@ using element_cuda::MachinePlan;
 // whose code is long counts more, since the machine calls it for every element.
 constexpr uint64_t kWorthCompiling = uint64_t{1} << 20;
 constexpr uint64_t kLongFunction = 4;
+
+// ANYDML_CUDA_COMPILE: programs of any size, or none. Read when the module is loaded.
+enum class When { kWorth, kAlways, kNever };
+When ReadWhen() {
+  const char* const text = std::getenv("ANYDML_CUDA_COMPILE");
+  const std::string_view word = text != nullptr ? text : "";
+  if (word == "always") return When::kAlways;
+  return word == "never" ? When::kNever : When::kWorth;
+}
+const When kWhen = ReadWhen();
 
 class ElementCompiledCuda final : public Kernel {
  public:
@@ -40,6 +53,8 @@ class ElementCompiledCuda final : public Kernel {
 }  // namespace
 
 std::string BetterNotElementCompiledCuda(const ElementProblem& problem, const LowerContext&) {
+  if (kWhen == When::kAlways) return {};
+  if (kWhen == When::kNever) return "ANYDML_CUDA_COMPILE says never";
   uint64_t functions = 0;
   for (const Instruction& i : problem.program.instructions) {
     switch (i.function) {
