@@ -372,19 +372,22 @@ __device__ __forceinline__ void StoreClusterSums(const WindowProduct& p, const W
   SyncCluster();  // nobody ends whose memory is still read
 }
 
-// `for_sums(put)` calls put(row, column, sum) for all that the thread has.
-template <typename T, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class ForSums>
-__device__ __forceinline__ void StoreSums(const WindowProduct& p, const WindowPlace& place,
+// Of a thread's column of the tile: loaded before the steps, so that nobody waits for it after them.
+template <typename T, uint32_t kColumns>
+__device__ __forceinline__ float BiasOf(const WindowProduct& p, const WindowPlace& place) {
+  const uint32_t column = place.column + threadIdx.x;
+  if (p.bias == nullptr || threadIdx.x >= kColumns || column >= p.columns) return 0;
+  return static_cast<float>(
+      static_cast<const T*>(p.bias)[(uint64_t{place.group} * p.columns + column) * p.bias_stride]);
+}
+
+// `for_sums(put)` calls put(row, column, sum) for all that the thread has. `bias`: of its column.
+template <uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class ForSums>
+__device__ __forceinline__ void StoreSums(const WindowProduct& p, const WindowPlace& place, float bias,
                                           WindowTable<kRows, kColumns>* table, void* shared,
                                           const ForSums& for_sums) {
-  for (uint32_t column = threadIdx.x; column < kColumns; column += kThreads) {
-    float bias = 0;
-    if (p.bias != nullptr && place.column + column < p.columns) {
-      bias = static_cast<float>(static_cast<const T*>(
-          p.bias)[(uint64_t{place.group} * p.columns + place.column + column) * p.bias_stride]);
-    }
-    table->bias[column] = bias;
-  }
+  static_assert(kColumns <= kThreads);
+  if (threadIdx.x < kColumns) table->bias[threadIdx.x] = bias;
   __syncthreads();
   if (p.cluster.divisor() > 1) {
     StoreClusterSums<kRows, kColumns, kThreads>(p, place, *table, shared, for_sums);
