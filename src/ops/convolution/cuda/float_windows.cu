@@ -1,7 +1,7 @@
 // FLOAT32: threads multiply.
 #include <algorithm>
 
-#include "ops/convolution/cuda/window_product.cuh"
+#include "ops/convolution/cuda/window_sums.cuh"
 
 namespace anydml {
 namespace {

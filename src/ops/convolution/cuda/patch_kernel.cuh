@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/convolution/cuda/patch_product.cuh"
+#include "ops/convolution/cuda/window_sums.cuh"
 
 namespace anydml::patches {
 
