@@ -96,7 +96,7 @@ class LayoutGraph : public GraphUnderTest {
   std::mt19937 random_{5};
 };
 
-void ExpectSame(LayoutGraph test, size_t laid_out) {
+void ExpectSame(const LayoutGraph& test, size_t laid_out) {
   const auto want = RunGraph(test, "all");
   for (const bool with_other_passes : {false, true}) {
     LayoutGraph changed = test;

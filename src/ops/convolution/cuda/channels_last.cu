@@ -19,6 +19,14 @@ namespace {
 constexpr uint64_t kMostPixels = 1 << 10;   // of a patch
 constexpr uint64_t kStaticBytes = 6 << 10;  // of shared memory that kernels have besides
 
+// Compute capability 9.0.
+bool IsHopper(const DeviceProperties& device) {
+  int major = 0, minor = 0;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.ordinal);
+  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.ordinal);
+  return major == 9 && minor == 0;
+}
+
 class ConvolutionChannelsLast final : public CompositeKernel {
  public:
   explicit ConvolutionChannelsLast(const ConvolutionProblem& problem)
@@ -54,7 +62,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     problem.parts = DivideUp(padded_channels_, kPatchChannels);
     problem.steps_per_part = kPatchChannels * shape_.Taps();
     problem.least_parts = 1;
-    for (const PatchTile& tile : HalfPatchTiles()) {
+    for (const PatchTile& tile : IsHopper(device) ? HopperPatchTiles() : HalfPatchTiles()) {
       const uint64_t pixels = PatchPixels(shape_, tile.rows);
       if (pixels == 0 || pixels > tile.rows * shape_.Taps() || pixels > kMostPixels) continue;
       const uint64_t row_tiles = HasTilesOfImages(shape_, tile.rows)

@@ -1,5 +1,6 @@
 // A convolution with one tap that takes every position as it is: a product of matrices.
 #include "kernel/composite.h"
+#include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/problem.h"
 #include "ops/gemm/problem.h"
 #include "ops/operator_table.h"
@@ -111,8 +112,11 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
     return nullptr;
   }
   const bool transposed = problem.shape.output.channel == 1 && problem.shape.output_channels > 1;
-  if (transposed && lowered.implementation == "cuda.product_first" && IsProductOfRows(problem)) {
-    *why_not = "bias and activation would be a kernel of their own";
+  constexpr uint64_t kMany = uint64_t{1} << 20;
+  SumLimits limits;
+  if (transposed && lowered.implementation == "cuda.product_first" && problem.shape.Elements() >= kMany &&
+      limits.Set(problem.activation) && IsProductOfRows(problem)) {
+    *why_not = "the activation would be a kernel of its own";
     return nullptr;
   }
   return std::make_unique<ConvolutionGemm>(std::move(lowered), transposed);

@@ -120,10 +120,7 @@ std::optional<cublasLtEpilogue_t> EpilogueOf(const GemmProblem& p) {
                         activation[0].target == 0 && activation[0].sources[0] == 0;
   if (!activation.empty() && !has_relu) return std::nullopt;
   if (!p.c) return has_relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
-  const auto stays = [](uint64_t size, uint64_t stride) { return size == 1 || stride == 0; };
-  const bool is_row = stays(p.m, p.c->row) && stays(p.batch[0], p.c->batch[0]) &&
-                      stays(p.batch[1], p.c->batch[1]) && (p.n == 1 || p.c->column == 1);
-  if (!is_row || p.beta != 1 || p.type != p.output_type) return std::nullopt;
+  if (!p.AddsRow() || p.type != p.output_type) return std::nullopt;
   return has_relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
 }
 
