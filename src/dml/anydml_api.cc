@@ -8,7 +8,7 @@
 #include "d3d12/interop.h"
 #include "dml/compiled_operator.h"
 #include "dml/immediate_run.h"
-#include "graph/kernel.h"
+#include "kernel/part_recorder.h"
 
 namespace {
 
@@ -114,7 +114,7 @@ const char* AnyDmlGetAdapterId(uint64_t luid) {
 
 void AnyDmlSetProfiler(void (*record)(void* context, const char* node, uint64_t begin, uint64_t end),
                        void* context) {
-  anydml::SetPartRecorder(record, context);
+  anydml::SetPartRecorder({record, context});
 }
 
 const char* AnyDmlWhyNoGpu() { return anydml::WhyNoGpu().c_str(); }

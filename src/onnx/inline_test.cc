@@ -78,6 +78,19 @@ TEST_F(OnnxRun, LargeConstantsAreComputedOnce) {
   for (size_t i = 0; i < kSize; ++i) EXPECT_EQ(y[i], static_cast<double>(weights[i * kSize + 2] - 3)) << i;
 }
 
+// Filters that lie beside each other: every output is one product and the bias.
+TEST_F(OnnxRun, TransposedConvolutionsOfOneTap) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {1, 2, 1, 2})
+           .Weight("w", Floats({2, 2, 1, 2}, {1, 2, 3, 4, 10, 20, 30, 40}))
+           .Weight("b", Floats({2}, {0.5, 0.25}))
+           .Node("ConvTranspose", {"x", "w", "b"}, {"y"}, IntsAttribute("strides", {1, 2}))
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({1, 2, 1, 2}, {1, 2, 3, 4})}}),
+            (Numbers{31.5, 62.5, 42.5, 84.5, 93.25, 124.25, 126.25, 168.25}));
+  EXPECT_EQ(shape_, (Shape{1, 2, 1, 4}));
+}
+
 TEST_F(OnnxRun, LoopsWithoutIterationsCollectNothing) {
   GraphProto body;
   for (const char* name : {"i", "go", "s"}) body.inputs.push_back(Declared(name, ElementType::kFloat, {}));

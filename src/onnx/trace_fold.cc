@@ -8,7 +8,7 @@ namespace {
 
 // Of folded tensors, which the host keeps until the part is compiled; and how many times as large as what it
 // is made of one may be: eight bits become a float.
-constexpr uint64_t kMaxFoldedBytes = uint64_t{128} << 20;
+constexpr uint64_t kMaxFoldedBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxGrowth = 4;
 
 }  // namespace

@@ -103,7 +103,7 @@ void NodeProfile::Write(Output* output) const {
   json.End();
   json.End();
   if (rows.empty()) {
-    output->Text("times of nodes are not available: only the CPU adapter has them\n");
+    output->Text("no node of a graph was run: the host computed everything\n");
     return;
   }
   double rest = 0;
