@@ -8,7 +8,6 @@ namespace {
 
 using Microsoft::WRL::ComPtr;
 
-constexpr uint32_t kNvidia = 0x10DE;            // PCI's number
 constexpr size_t kAlignment = 256;              // as CUDA's allocations have
 constexpr size_t kPartBytes = size_t{8} << 20;  // of the host's memory that large tensors go through
 

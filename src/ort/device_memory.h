@@ -14,6 +14,8 @@
 
 namespace anydml::ort {
 
+inline constexpr uint32_t kNvidia = 0x10DE;  // PCI's number of the vendor
+
 // Commands of `session` that copy between the host and memory of its device, which is complete after the next
 // execution. Uploads take a copy of `from` at once.
 Status RecordUploadTo(tools::Session* session, std::span<const std::byte> from, void* to);

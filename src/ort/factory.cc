@@ -10,7 +10,6 @@
 namespace anydml::ort {
 namespace {
 
-constexpr uint32_t kNvidia = 0x10DE;  // PCI's number
 constexpr char kAdapterKey[] = "adapter";
 constexpr char kFeatureLevelKey[] = "feature_level";
 constexpr std::string_view kOptionPrefix = "ep.anydml.";  // onnxruntime's, from the provider's name

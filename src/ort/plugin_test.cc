@@ -211,6 +211,29 @@ TEST_F(OrtPlugin, SeveralThreadsAndSessionsRunAtTheSameTime) {
   for (const std::string& failure : failures) EXPECT_EQ(failure, "");
 }
 
+TEST_F(OrtPlugin, TensorsStayOnTheDevice) {
+  std::map<std::string, const OrtEpDevice*> devices;
+  ASSERT_EQ(runtime_->Devices(&devices).message(), "");
+  const ModelMaker maker = ModelMaker(17)
+                               .Input("x", ElementType::kFloat, {-1})
+                               .Weight("w", Floats({1}, {2}))
+                               .Node("Mul", {"x", "w"}, {"m"})
+                               .Node("Tanh", {"m"}, {"y"})
+                               .Output("y");
+  ASSERT_EQ(WhyNotLoaded(maker, {}, kAllOfIt), "");
+  Tensor result;
+  const Status status =
+      session_->RunOnDevice(runtime_->env(), devices[adapter_], "x", Floats({3}, {0.5, 0, -1}), 3, &result);
+  if (status.code() == Code::kUnsupported) GTEST_SKIP() << status.message();
+  ASSERT_EQ(status.message(), "");
+  const std::vector<double> numbers = ToDoubles(result);
+  ASSERT_EQ(numbers.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const double x = i == 0 ? 0.5 : i == 1 ? 0 : -1;
+    EXPECT_NEAR(numbers[i], std::tanh(2 * std::tanh(2 * std::tanh(2 * x))), 1e-5);
+  }
+}
+
 TEST_F(OrtPlugin, FailuresAreSentences) {
   EXPECT_NE(WhyNotLoaded(Layer(), {{"adaptor", "cpu"}}).find("AnyDML: there is no option \"adaptor\""),
             std::string::npos);

@@ -59,6 +59,10 @@ class RuntimeSession {
   RuntimeSession& operator=(const RuntimeSession&) = delete;
 
   Status Run(const Inputs& inputs, Results* results) const;
+  // `times` runs one after the other on tensors in the device's memory, each on the result of the one before;
+  // `input` and the last result go over the host's. The session has one input and one output.
+  Status RunOnDevice(OrtEnv* env, const OrtEpDevice* device, const std::string& name,
+                     const onnx::Tensor& input, int times, onnx::Tensor* result) const;
 
  private:
   const Api api_;
