@@ -137,36 +137,37 @@ Status Runtime::Devices(std::map<std::string, const OrtEpDevice*>* out) const {
   for (size_t i = 0; i < count; ++i) {
     if (std::string(api_.Call(kEpDeviceName, devices[i])) != "AnyDML") continue;
     const OrtKeyValuePairs* const metadata = api_.Call(kEpDeviceMetadata, devices[i]);
-    (*out)[api_.Call(kGetKeyValue, metadata, "adapter")] = devices[i];
+    (*out)[StrCat(api_.Call(kGetKeyValue, metadata, "adapter"), " ",
+                  api_.Call(kGetKeyValue, metadata, "memory"))] = devices[i];
   }
   return {};
 }
 
-Status Runtime::Configure(const std::string& adapter, const Options& options, const Options& config,
+Status Runtime::Configure(const std::string& device, const Options& options, const Options& config,
                           OrtSessionOptions* session) const {
   ANYDML_RETURN_IF_ERROR(api_.Try(kSetIntraOpNumThreads, session, 1));
   for (const auto& [key, value] : config) {
     ANYDML_RETURN_IF_ERROR(api_.Try(kAddSessionConfigEntry, session, key.c_str(), value.c_str()));
   }
-  if (adapter.empty()) return {};
+  if (device.empty()) return {};
   std::map<std::string, const OrtEpDevice*> devices;
   ANYDML_RETURN_IF_ERROR(Devices(&devices));
-  if (!devices.contains(adapter)) return InvalidArgument("no device has the adapter ", adapter);
+  if (!devices.contains(device)) return InvalidArgument("there is no device ", device);
   std::vector<const char*> keys, values;
   for (const auto& [key, value] : options) {
     keys.push_back(key.c_str());
     values.push_back(value.c_str());
   }
-  const OrtEpDevice* const device = devices[adapter];
-  return api_.Try(kAppendProvider, session, env_, &device, size_t{1}, keys.data(), values.data(),
+  const OrtEpDevice* const chosen = devices[device];
+  return api_.Try(kAppendProvider, session, env_, &chosen, size_t{1}, keys.data(), values.data(),
                   keys.size());
 }
 
-Status Runtime::Load(const onnx::Model& model, const std::string& adapter, const Options& options,
+Status Runtime::Load(const onnx::Model& model, const std::string& device, const Options& options,
                      const Options& config, std::unique_ptr<RuntimeSession>* out) const {
   OrtSessionOptions* session_options = nullptr;
   ANYDML_RETURN_IF_ERROR(api_.Try(kCreateSessionOptions, &session_options));
-  Status status = Configure(adapter, options, config, session_options);
+  Status status = Configure(device, options, config, session_options);
   const std::string file = onnx::WriteModel(model);
   OrtSession* session = nullptr;
   if (status.ok())
@@ -179,11 +180,11 @@ Status Runtime::Load(const onnx::Model& model, const std::string& adapter, const
   return {};
 }
 
-Status Runtime::LoadFile(const std::string& path, const std::string& output, const std::string& adapter,
+Status Runtime::LoadFile(const std::string& path, const std::string& output, const std::string& device,
                          const Options& config, std::unique_ptr<RuntimeSession>* out) const {
   OrtSessionOptions* session_options = nullptr;
   ANYDML_RETURN_IF_ERROR(api_.Try(kCreateSessionOptions, &session_options));
-  Status status = Configure(adapter, {}, config, session_options);
+  Status status = Configure(device, {}, config, session_options);
   OrtSession* session = nullptr;
   if (status.ok()) status = api_.Try(kCreateSession, env_, path.c_str(), session_options, &session);
   api_.Call(kReleaseSessionOptions, session_options);
