@@ -163,6 +163,30 @@ TEST_P(OrtPlugin, ComputesInBranches) {
   }
 }
 
+TEST_P(OrtPlugin, ComputesInLoops) {
+  onnx::GraphProto body = ModelMaker(17)
+                              .Input("i", ElementType::kInt64, {})
+                              .Input("go", ElementType::kBool, {})
+                              .Input("state", ElementType::kFloat, {2})
+                              .Node("Mul", {"state", "w"}, {"scaled"})
+                              .Node("Add", {"scaled", "h"}, {"sum"})
+                              .Node("Tanh", {"sum"}, {"next"})
+                              .Node("Identity", {"go"}, {"on"})
+                              .Output("on", ElementType::kBool)
+                              .Output("next")
+                              .model.graph;
+  body.name = "body";
+  Load(ModelMaker(17)
+           .Input("x", ElementType::kFloat, {2})
+           .Input("n", ElementType::kInt64, {})
+           .Weight("w", Floats({2}, {0.5, 2}))
+           .Node("Neg", {"x"}, {"h"})
+           .Node("Loop", {"n", "", "x"}, {"y"}, onnx::GraphAttribute("body", body))
+           .Node("Exp", {"y"}, {"z"})
+           .Output("z"));
+  for (const int64_t count : {0, 1, 5}) Compare({{"x", Floats({2}, {1, -2})}, {"n", Ints({}, {count})}});
+}
+
 TEST_P(OrtPlugin, TakesEveryTypeAndScalars) {
   Load(ModelMaker(17)
            .Input("h", ElementType::kFloat16, {2, 2})
