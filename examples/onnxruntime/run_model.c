@@ -128,6 +128,9 @@ static void Fill(OrtValue* value, ONNXTensorElementDataType type, size_t element
       case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT:
         ((float*)data)[i] = (float)drawn;
         break;
+      case ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE:
+        ((double*)data)[i] = drawn;
+        break;
       case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64:
         ((int64_t*)data)[i] = (int64_t)drawn;
         break;
@@ -158,6 +161,10 @@ static OrtValue* MakeInput(OrtSession* session, size_t index, const char* name, 
   Check(ort->GetAllocatorWithDefaultOptions(&allocator));
   Check(ort->SessionGetInputTypeInfo(session, index, &info));
   Check(ort->CastTypeInfoToTensorInfo(info, &tensor));
+  if (tensor == NULL) {
+    fprintf(stderr, "input %s is no tensor\n", name);
+    exit(1);
+  }
   Check(ort->GetTensorElementType(tensor, &type));
   Check(ort->GetDimensionsCount(tensor, &rank));
   if (rank > kMaxRank) exit(1);
