@@ -23,6 +23,7 @@ typedef struct Arguments {
   const char* plugin;
   const char* model;
   const char* adapter; /* "cpu", "cuda:0"; null: the best one */
+  const char* memory;  /* where tensors are: "host" or, with a GPU's adapter, "device" */
   const char* keys[kMaxOptions];
   const char* values[kMaxOptions];
   size_t option_count;
@@ -56,16 +57,19 @@ static Arguments ReadArguments(int count, char** words) {
   Arguments arguments = {0};
   int i;
   if (count < 3) {
-    fprintf(stderr,
-            "usage: run_model PLUGIN MODEL [--adapter ID] [--option KEY=VALUE] [--runs N] "
-            "[--threads N] [NAME=SIZES] ...\n");
+    fprintf(
+        stderr,
+        "usage: run_model PLUGIN MODEL [--adapter ID] [--memory host|device] [--option KEY=VALUE] [--runs N] "
+        "[--threads N] [NAME=SIZES] ...\n");
     exit(2);
   }
   arguments.runs = 10;
+  arguments.memory = "host";
   arguments.plugin = words[1];
   arguments.model = words[2];
   for (i = 3; i + 1 < count && words[i][0] == '-'; i += 2) {
     if (strcmp(words[i], "--adapter") == 0) arguments.adapter = words[i + 1];
+    if (strcmp(words[i], "--memory") == 0) arguments.memory = words[i + 1];
     if (strcmp(words[i], "--option") == 0 && strchr(words[i + 1], '=') != NULL &&
         arguments.option_count < kMaxOptions) {
       arguments.keys[arguments.option_count] = words[i + 1];
@@ -89,11 +93,13 @@ static const OrtEpDevice* FindDevice(OrtEnv* env, const Arguments* arguments) {
   Check(ort->RegisterExecutionProviderLibrary(env, "anydml", arguments->plugin));
   Check(ort->GetEpDevices(env, &devices, &count));
   for (i = 0; i < count; ++i) {
-    const char* adapter = ort->GetKeyValue(ort->EpDevice_EpMetadata(devices[i]), "adapter");
+    const OrtKeyValuePairs* metadata = ort->EpDevice_EpMetadata(devices[i]);
+    const char* adapter = ort->GetKeyValue(metadata, "adapter");
     if (strcmp(ort->EpDevice_EpName(devices[i]), "AnyDML") != 0) continue;
+    if (strcmp(ort->GetKeyValue(metadata, "memory"), arguments->memory) != 0) continue;
     if (arguments->adapter == NULL || strcmp(arguments->adapter, adapter) == 0) return devices[i];
   }
-  fprintf(stderr, "AnyDML has no adapter %s\n", arguments->adapter);
+  fprintf(stderr, "AnyDML has no such adapter and memory\n");
   exit(1);
 }
 
@@ -121,6 +127,9 @@ static void Fill(OrtValue* value, ONNXTensorElementDataType type, size_t element
     switch (type) {
       case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT:
         ((float*)data)[i] = (float)drawn;
+        break;
+      case ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE:
+        ((double*)data)[i] = drawn;
         break;
       case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64:
         ((int64_t*)data)[i] = (int64_t)drawn;
@@ -152,6 +161,10 @@ static OrtValue* MakeInput(OrtSession* session, size_t index, const char* name, 
   Check(ort->GetAllocatorWithDefaultOptions(&allocator));
   Check(ort->SessionGetInputTypeInfo(session, index, &info));
   Check(ort->CastTypeInfoToTensorInfo(info, &tensor));
+  if (tensor == NULL) {
+    fprintf(stderr, "input %s is no tensor\n", name);
+    exit(1);
+  }
   Check(ort->GetTensorElementType(tensor, &type));
   Check(ort->GetDimensionsCount(tensor, &rank));
   if (rank > kMaxRank) exit(1);

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include <anydml.h>
+
 namespace anydml::ort {
 namespace {
 
 using Microsoft::WRL::ComPtr;
 
-constexpr size_t kAlignment = 256;              // as CUDA's allocations have
-constexpr size_t kPartBytes = size_t{8} << 20;  // of the host's memory that large tensors go through
+constexpr size_t kAlignment = 256;  // as CUDA's allocations have
+// Large tensors go through the host's memory in parts, of which so much is used at a time.
+constexpr size_t kPartBytes = size_t{8} << 20;
+constexpr size_t kMaxStagedBytes = 8 * kPartBytes;
 
 }  // namespace
 
@@ -61,18 +65,26 @@ Status DeviceMemory::MakeSession() {
   return tools::Session::Create(options, &session_);
 }
 
-Status DeviceMemory::Finish(Status recorded) {
-  std::string ignored;
-  if (recorded.ok()) recorded = session_->Execute(&ignored);
-  if (!recorded.ok() && session_) session_->Discard();
-  return recorded;
-}
-
+// Not through the session, which keeps its buffers until it executes something.
 Status DeviceMemory::Allocate(size_t bytes, void** out) {
   const std::lock_guard lock(mutex_);
   ANYDML_RETURN_IF_ERROR(MakeSession());
+  ComPtr<ID3D12Device> device;
+  HRESULT result = session_->queue()->GetDevice(IID_PPV_ARGS(&device));
+  D3D12_HEAP_PROPERTIES heap{};
+  heap.Type = D3D12_HEAP_TYPE_DEFAULT;
+  D3D12_RESOURCE_DESC desc{};
+  desc.Dimension = D3D12_RESOURCE_DIMENSION_BUFFER;
+  desc.Width = (bytes + 3) / 4 * 4;
+  desc.Height = desc.DepthOrArraySize = desc.MipLevels = desc.SampleDesc.Count = 1;
+  desc.Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR;
+  desc.Flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
   ComPtr<ID3D12Resource> buffer;
-  ANYDML_RETURN_IF_ERROR(session_->Allocate((bytes + 3) / 4 * 4, &buffer));
+  if (SUCCEEDED(result)) {
+    result = device->CreateCommittedResource(&heap, D3D12_HEAP_FLAG_NONE, &desc, D3D12_RESOURCE_STATE_COMMON,
+                                             nullptr, IID_PPV_ARGS(&buffer));
+  }
+  if (FAILED(result)) return Status(Code::kOutOfMemory, AnyDmlGetLastErrorMessage());
   *out = reinterpret_cast<void*>(buffer->GetGPUVirtualAddress());
   allocations_[*out] = std::move(buffer);
   return {};
@@ -83,36 +95,48 @@ void DeviceMemory::Free(void* memory) {
   allocations_.erase(memory);
 }
 
-Status DeviceMemory::Upload(std::span<const std::byte> from, void* to) {
-  const std::lock_guard lock(mutex_);
-  ANYDML_RETURN_IF_ERROR(MakeSession());
-  return Finish(RecordUploadTo(session_.get(), from, to));
-}
-
-Status DeviceMemory::Download(const void* from, std::span<std::byte> to) {
-  const std::lock_guard lock(mutex_);
-  ANYDML_RETURN_IF_ERROR(MakeSession());
-  auto* const source = const_cast<std::byte*>(static_cast<const std::byte*>(from));
-  for (size_t done = 0; done < to.size(); done += kPartBytes) {
-    const size_t part = std::min(kPartBytes, to.size() - done);
-    ComPtr<ID3D12Resource> buffer, staging;
-    std::byte* memory = nullptr;
-    Status status = session_->Wrap(source + done, part, &buffer);
-    if (status.ok()) status = session_->AllocateStaging(false, part, &staging, &memory);
-    if (status.ok()) session_->RecordReadBack(staging.Get(), buffer.Get());
-    ANYDML_RETURN_IF_ERROR(Finish(status));
-    std::memcpy(to.data() + done, memory, part);
-  }
+Status DeviceMemory::Record(const Transfer& part, std::vector<Arrival>* arrivals) {
+  if (part.way == Way::kToDevice)
+    return RecordUploadTo(session_.get(), {static_cast<const std::byte*>(part.from), part.bytes}, part.to);
+  ComPtr<ID3D12Resource> source, staging;
+  ANYDML_RETURN_IF_ERROR(session_->Wrap(const_cast<void*>(part.from), part.bytes, &source));
+  if (part.way == Way::kOnDevice) return RecordCopyTo(session_.get(), source.Get(), part.bytes, part.to);
+  std::byte* memory = nullptr;
+  ANYDML_RETURN_IF_ERROR(session_->AllocateStaging(false, part.bytes, &staging, &memory));
+  session_->RecordReadBack(staging.Get(), source.Get());
+  arrivals->push_back({std::move(staging), memory, part.to, part.bytes});
   return {};
 }
 
-Status DeviceMemory::Copy(const void* from, size_t bytes, void* to) {
+Status DeviceMemory::Execute(std::vector<Arrival>* arrivals) {
+  std::string ignored;
+  ANYDML_RETURN_IF_ERROR(session_->Execute(&ignored));
+  for (const Arrival& arrival : *arrivals) std::memcpy(arrival.to, arrival.memory, arrival.bytes);
+  arrivals->clear();
+  return {};
+}
+
+Status DeviceMemory::Run(std::span<const Transfer> transfers) {
   const std::lock_guard lock(mutex_);
   ANYDML_RETURN_IF_ERROR(MakeSession());
-  ComPtr<ID3D12Resource> source;
-  Status status = session_->Wrap(const_cast<void*>(from), bytes, &source);
-  if (status.ok()) status = RecordCopyTo(session_.get(), source.Get(), bytes, to);
-  return Finish(status);
+  std::vector<Arrival> arrivals;
+  size_t staged = 0;
+  Status status;
+  for (const Transfer& transfer : transfers) {
+    for (size_t done = 0; status.ok() && done < transfer.bytes; done += kPartBytes) {
+      const size_t bytes = std::min(kPartBytes, transfer.bytes - done);
+      status = Record({transfer.way, static_cast<const std::byte*>(transfer.from) + done,
+                       static_cast<std::byte*>(transfer.to) + done, bytes},
+                      &arrivals);
+      staged += bytes;
+      if (!status.ok() || staged < kMaxStagedBytes) continue;
+      status = Execute(&arrivals);
+      staged = 0;
+    }
+  }
+  if (status.ok()) status = Execute(&arrivals);
+  if (!status.ok()) session_->Discard();
+  return status;
 }
 
 namespace {
@@ -151,7 +175,10 @@ class DataTransfer : public OrtDataTransferImpl {
                       size_t count) -> OrtStatus* {
       const auto& transfer = *static_cast<const DataTransfer*>(self);
       return Guarded(transfer.api_, [&]() -> Status {
-        for (size_t i = 0; i < count; ++i) ANYDML_RETURN_IF_ERROR(transfer.CopyTensor(from[i], to[i]));
+        std::map<DeviceMemory*, std::vector<DeviceMemory::Transfer>> transfers;
+        for (size_t i = 0; i < count; ++i)
+          ANYDML_RETURN_IF_ERROR(transfer.AddTransfer(from[i], to[i], &transfers));
+        for (const auto& [memory, list] : transfers) ANYDML_RETURN_IF_ERROR(memory->Run(list));
         return {};
       });
     };
@@ -166,7 +193,8 @@ class DataTransfer : public OrtDataTransferImpl {
   bool IsHost(const OrtMemoryDevice* device) const {
     return api_.Call(kMemoryDeviceGetDeviceType, device) == kOrtCpuMemory;
   }
-  Status CopyTensor(const OrtValue* from, OrtValue* to) const {
+  Status AddTransfer(const OrtValue* from, OrtValue* to,
+                     std::map<DeviceMemory*, std::vector<DeviceMemory::Transfer>>* out) const {
     onnx::Tensor tensor;
     ANYDML_RETURN_IF_ERROR(api_.TensorOf(from, &tensor));
     if (tensor.data.empty()) return {};
@@ -174,12 +202,14 @@ class DataTransfer : public OrtDataTransferImpl {
     ANYDML_RETURN_IF_ERROR(api_.Try(kGetTensorMutableData, to, &memory));
     DeviceMemory* const source = Find(api_.Call(kValueGetMemoryDevice, from));
     DeviceMemory* const target = Find(api_.Call(kValueGetMemoryDevice, to));
-    if (source != nullptr && target != nullptr)
-      return source->Copy(tensor.data.data(), tensor.data.size(), memory);
-    if (target != nullptr) return target->Upload(tensor.data, memory);
-    if (source != nullptr)
-      return source->Download(tensor.data.data(), {static_cast<std::byte*>(memory), tensor.data.size()});
-    return InvalidArgument("neither end of a copy is memory of AnyDML's");
+    if (source == nullptr && target == nullptr)
+      return InvalidArgument("neither end of a copy is memory of AnyDML's");
+    const DeviceMemory::Way way = source == nullptr   ? DeviceMemory::Way::kToDevice
+                                  : target == nullptr ? DeviceMemory::Way::kToHost
+                                                      : DeviceMemory::Way::kOnDevice;
+    (*out)[source == nullptr ? target : source].push_back(
+        {way, tensor.data.data(), memory, tensor.data.size()});
+    return {};
   }
 
   const Api api_;

@@ -14,7 +14,7 @@
 
 namespace anydml::ort {
 
-constexpr uint32_t kNvidia = 0x10DE;  // PCI's number
+inline constexpr uint32_t kNvidia = 0x10DE;  // PCI's number of the vendor
 
 // Commands of `session` that copy between the host and memory of its device, which is complete after the next
 // execution. Uploads take a copy of `from` at once.
@@ -38,15 +38,29 @@ class DeviceMemory {
   Status Allocate(size_t bytes, void** out);
   void Free(void* memory);
 
-  Status Upload(std::span<const std::byte> from, void* to);
-  Status Download(const void* from, std::span<std::byte> to);
-  Status Copy(const void* from, size_t bytes, void* to);
+  // Copies of packed elements, as few executions as their size allows.
+  enum class Way { kToDevice, kToHost, kOnDevice };
+  struct Transfer {
+    Way way;
+    const void* from;
+    void* to;
+    size_t bytes;
+  };
+  Status Run(std::span<const Transfer> transfers);
 
  private:
   DeviceMemory(const Api& api, std::string adapter) : api_(api), adapter_(std::move(adapter)) {}
+  // What has arrived in the host's memory after an execution, and where it belongs.
+  struct Arrival {
+    Microsoft::WRL::ComPtr<ID3D12Resource> staging;
+    const std::byte* memory;
+    void* to;
+    size_t bytes;
+  };
+
   Status MakeSession();  // at the first use
-  // Executes what was recorded, unless that failed.
-  Status Finish(Status recorded);
+  Status Record(const Transfer& part, std::vector<Arrival>* arrivals);
+  Status Execute(std::vector<Arrival>* arrivals);
 
   const Api api_;
   const std::string adapter_;

@@ -11,6 +11,8 @@ namespace anydml::ort {
 namespace {
 
 constexpr char kAdapterKey[] = "adapter";
+constexpr char kMemoryKey[] = "memory";
+constexpr char kHostMemory[] = "host", kOwnMemory[] = "device";
 constexpr char kFeatureLevelKey[] = "feature_level";
 constexpr std::string_view kOptionPrefix = "ep.anydml.";  // onnxruntime's, from the provider's name
 constexpr std::string_view kArenaPrefix = "arena.";       // and its own options
@@ -64,7 +66,8 @@ Factory::Factory(const Api& api) : api_(api) {
       if (count == 0) return InvalidArgument("no device was chosen");
       ProviderOptions options;
       options.adapter = factory->api_.Call(kGetKeyValue, metadata[0], kAdapterKey);
-      if (HasMemory(options.adapter)) options.memory_of = options.adapter;
+      if (factory->api_.Call(kGetKeyValue, metadata[0], kMemoryKey) == std::string_view(kOwnMemory))
+        options.memory_of = options.adapter;
       ANYDML_RETURN_IF_ERROR(factory->ReadOptions(session, &options));
       std::unique_ptr<Provider> provider;
       ANYDML_RETURN_IF_ERROR(Provider::Create(factory->api_, logger, options, &provider));
@@ -103,34 +106,43 @@ Status Factory::ListDevices(const OrtHardwareDevice* const* hardware, size_t cou
   }
   std::vector<tools::Adapter> adapters;
   ANYDML_RETURN_IF_ERROR(tools::ListAdapters(&adapters));
-  for (const tools::Adapter& adapter : adapters) {
-    const OrtHardwareDevice* const device = known.Of(adapter);
-    if (device == nullptr || *out_count == max_out) continue;
-    ANYDML_RETURN_IF_ERROR(AddDevice(adapter, device, &out[*out_count]));
-    ++*out_count;
+  for (const bool own_memory : {false, true}) {
+    for (const tools::Adapter& adapter : adapters) {
+      const OrtHardwareDevice* const device = known.Of(adapter);
+      if (device == nullptr || *out_count == max_out || (own_memory && !HasMemory(adapter.id))) continue;
+      ANYDML_RETURN_IF_ERROR(AddDevice(adapter, device, own_memory, &out[*out_count]));
+      ++*out_count;
+    }
   }
   return {};
 }
 
-Status Factory::AddDevice(const tools::Adapter& adapter, const OrtHardwareDevice* hardware,
+Status Factory::AddDevice(const tools::Adapter& adapter, const OrtHardwareDevice* hardware, bool own_memory,
                           OrtEpDevice** out) {
   OrtKeyValuePairs* metadata = nullptr;
   api_.Call(kCreateKeyValuePairs, &metadata);
   api_.Call(kAddKeyValuePair, metadata, kAdapterKey, adapter.id.c_str());
   api_.Call(kAddKeyValuePair, metadata, "description", adapter.description.c_str());
-  const Status status = api_.Try(kCreateEpDevice, this, hardware, metadata, nullptr, out);
+  api_.Call(kAddKeyValuePair, metadata, kMemoryKey, own_memory ? kOwnMemory : kHostMemory);
+  Status status = api_.Try(kCreateEpDevice, this, hardware, metadata, nullptr, out);
   api_.Call(kReleaseKeyValuePairs, metadata);
-  ANYDML_RETURN_IF_ERROR(status);
-  if (!HasMemory(adapter.id)) return {};
+  if (status.ok() && own_memory) {
+    status = AddMemory(adapter.id, *out);
+    if (!status.ok()) api_.Call(kReleaseEpDevice, *out);
+  }
+  return status;
+}
+
+Status Factory::AddMemory(const std::string& adapter, OrtEpDevice* device) {
   auto memory = std::find_if(memories_.begin(), memories_.end(),
-                             [&](const auto& known) { return known->adapter() == adapter.id; });
+                             [&](const auto& known) { return known->adapter() == adapter; });
   if (memory == memories_.end()) {
     std::unique_ptr<DeviceMemory> created;
-    ANYDML_RETURN_IF_ERROR(DeviceMemory::Create(
-        api_, adapter.id, static_cast<int32_t>(GpuNumber(adapter.id).value_or(0)), &created));
+    const auto number = static_cast<int32_t>(GpuNumber(adapter).value_or(0));
+    ANYDML_RETURN_IF_ERROR(DeviceMemory::Create(api_, adapter, number, &created));
     memory = memories_.insert(memories_.end(), std::move(created));
   }
-  return api_.Try(kAddAllocatorInfo, *out, (*memory)->info());
+  return api_.Try(kAddAllocatorInfo, device, (*memory)->info());
 }
 
 Status Factory::MakeAllocator(const OrtMemoryInfo* info, OrtAllocator** out) const {

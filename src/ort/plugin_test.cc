@@ -10,6 +10,8 @@
 #include <sstream>
 #include <thread>
 
+#include <anydml.h>
+
 #include "onnx/write_model.h"
 #include "ort/runtime_for_tests.h"
 #include "support/onnx_models.h"
@@ -25,7 +27,8 @@ using onnx::Tensor;
 
 const Options kAllOfIt = {{"session.disable_cpu_ep_fallback", "1"}};
 
-class OrtPlugin : public testing::Test {
+// With tensors in the host's memory, and in the device's own.
+class OrtPlugin : public testing::TestWithParam<const char*> {
  protected:
   static void SetUpTestSuite() {
     if (runtime_ == nullptr) runtime_ = Runtime::Open(&why_not_).release();  // it stays
@@ -34,6 +37,8 @@ class OrtPlugin : public testing::Test {
     if (runtime_ == nullptr) GTEST_SKIP() << why_not_;
     const char* const backend = std::getenv("ANYDML_TEST_BACKEND");
     adapter_ = backend == nullptr || std::string(backend) == "cpu" ? "cpu" : "cuda:0";
+    device_ = StrCat(adapter_, " ", GetParam());
+    setenv("ANYDML_ORT_DEVICE_MEMORY", "1", 1);  // for the CPU, too
     ASSERT_EQ(runtime_->Register("plugin", ANYDML_ORT_PLUGIN).message(), "");
   }
   void TearDown() override {
@@ -41,10 +46,11 @@ class OrtPlugin : public testing::Test {
     expected_.reset();
     if (runtime_ == nullptr) return;
     EXPECT_EQ(runtime_->Unregister("plugin").message(), "");
+    EXPECT_EQ(AnyDmlGetLiveObjectCount(), 0u);
   }
 
   void Load(const ModelMaker& maker, const Options& config = {}) {
-    ASSERT_EQ(runtime_->Load(maker.model, adapter_, {}, config, &session_).message(), "");
+    ASSERT_EQ(runtime_->Load(maker.model, device_, {}, config, &session_).message(), "");
     ASSERT_EQ(runtime_->Load(maker.model, "", {}, {}, &expected_).message(), "");
   }
   // Both sessions give the same.
@@ -62,12 +68,12 @@ class OrtPlugin : public testing::Test {
     }
   }
   std::string WhyNotLoaded(const ModelMaker& maker, const Options& options, const Options& config = {}) {
-    return runtime_->Load(maker.model, adapter_, options, config, &session_).message();
+    return runtime_->Load(maker.model, device_, options, config, &session_).message();
   }
 
   static Runtime* runtime_;
   static std::string why_not_;
-  std::string adapter_;
+  std::string adapter_, device_;
   std::unique_ptr<RuntimeSession> session_, expected_;
 };
 Runtime* OrtPlugin::runtime_ = nullptr;
@@ -84,14 +90,14 @@ ModelMaker Layer() {
       .Output("z");
 }
 
-TEST_F(OrtPlugin, HasADeviceForEveryAdapter) {
+TEST_P(OrtPlugin, HasADeviceForEveryAdapter) {
   std::map<std::string, const OrtEpDevice*> devices;
   ASSERT_EQ(runtime_->Devices(&devices).message(), "");
-  EXPECT_TRUE(devices.contains("cpu"));
-  EXPECT_TRUE(devices.contains(adapter_));
+  EXPECT_TRUE(devices.contains("cpu host"));
+  EXPECT_TRUE(devices.contains(device_));
 }
 
-TEST_F(OrtPlugin, RunsAWholeModelForAnySizes) {
+TEST_P(OrtPlugin, RunsAWholeModelForAnySizes) {
   Load(Layer(), kAllOfIt);
   Compare({{"x", Floats({1, 2}, {1, 1})}});
   Compare({{"x", Floats({3, 2}, {1, 1, 0, -1, 0.25, 7})}});
@@ -99,7 +105,7 @@ TEST_F(OrtPlugin, RunsAWholeModelForAnySizes) {
   Compare({{"x", Floats({0, 2}, {})}});
 }
 
-TEST_F(OrtPlugin, LeavesNodesInTheMiddleToOthers) {
+TEST_P(OrtPlugin, LeavesNodesInTheMiddleToOthers) {
   const ModelMaker maker = ModelMaker(17)
                                .Input("x", ElementType::kFloat, {-1})
                                .Node("Relu", {"x"}, {"a"})
@@ -117,7 +123,7 @@ TEST_F(OrtPlugin, LeavesNodesInTheMiddleToOthers) {
   EXPECT_NE(WhyNotLoaded(maker, {}, kAllOfIt), "");
 }
 
-TEST_F(OrtPlugin, SizesAreComputedInTheGroup) {
+TEST_P(OrtPlugin, SizesAreComputedInTheGroup) {
   Load(ModelMaker(17)
            .Input("x", ElementType::kFloat, {-1, -1, 2})
            .Weight("zero", Ints({1}, {0}))
@@ -133,7 +139,7 @@ TEST_F(OrtPlugin, SizesAreComputedInTheGroup) {
   Compare({{"x", Floats({2, 1, 2}, {1, 2, 3, 4})}});
 }
 
-TEST_F(OrtPlugin, ComputesInBranches) {
+TEST_P(OrtPlugin, ComputesInBranches) {
   const auto branch = [](const std::string& type, const std::string& name) {
     onnx::GraphProto graph = ModelMaker(17)
                                  .Node(type, {"h", "w"}, {name})
@@ -157,7 +163,31 @@ TEST_F(OrtPlugin, ComputesInBranches) {
   }
 }
 
-TEST_F(OrtPlugin, TakesEveryTypeAndScalars) {
+TEST_P(OrtPlugin, ComputesInLoops) {
+  onnx::GraphProto body = ModelMaker(17)
+                              .Input("i", ElementType::kInt64, {})
+                              .Input("go", ElementType::kBool, {})
+                              .Input("state", ElementType::kFloat, {2})
+                              .Node("Mul", {"state", "w"}, {"scaled"})
+                              .Node("Add", {"scaled", "h"}, {"sum"})
+                              .Node("Tanh", {"sum"}, {"next"})
+                              .Node("Identity", {"go"}, {"on"})
+                              .Output("on", ElementType::kBool)
+                              .Output("next")
+                              .model.graph;
+  body.name = "body";
+  Load(ModelMaker(17)
+           .Input("x", ElementType::kFloat, {2})
+           .Input("n", ElementType::kInt64, {})
+           .Weight("w", Floats({2}, {0.5, 2}))
+           .Node("Neg", {"x"}, {"h"})
+           .Node("Loop", {"n", "", "x"}, {"y"}, onnx::GraphAttribute("body", body))
+           .Node("Exp", {"y"}, {"z"})
+           .Output("z"));
+  for (const int64_t count : {0, 1, 5}) Compare({{"x", Floats({2}, {1, -2})}, {"n", Ints({}, {count})}});
+}
+
+TEST_P(OrtPlugin, TakesEveryTypeAndScalars) {
   Load(ModelMaker(17)
            .Input("h", ElementType::kFloat16, {2, 2})
            .Input("i", ElementType::kInt64, {2})
@@ -181,10 +211,10 @@ TEST_F(OrtPlugin, TakesEveryTypeAndScalars) {
            {"s", Floats({}, {2})}});
 }
 
-TEST_F(OrtPlugin, SeveralThreadsAndSessionsRunAtTheSameTime) {
+TEST_P(OrtPlugin, SeveralThreadsAndSessionsRunAtTheSameTime) {
   Load(Layer(), kAllOfIt);
   std::unique_ptr<RuntimeSession> other;
-  ASSERT_EQ(runtime_->Load(Layer().model, adapter_, {}, {}, &other).message(), "");
+  ASSERT_EQ(runtime_->Load(Layer().model, device_, {}, {}, &other).message(), "");
   const auto run = [](const RuntimeSession& session, double value, std::string* failure) {
     for (int i = 0; i < 30 && failure->empty(); ++i) {
       Results results;
@@ -211,7 +241,30 @@ TEST_F(OrtPlugin, SeveralThreadsAndSessionsRunAtTheSameTime) {
   for (const std::string& failure : failures) EXPECT_EQ(failure, "");
 }
 
-TEST_F(OrtPlugin, FailuresAreSentences) {
+TEST_P(OrtPlugin, TensorsStayOnTheDevice) {
+  std::map<std::string, const OrtEpDevice*> devices;
+  ASSERT_EQ(runtime_->Devices(&devices).message(), "");
+  const ModelMaker maker = ModelMaker(17)
+                               .Input("x", ElementType::kFloat, {-1})
+                               .Weight("w", Floats({1}, {2}))
+                               .Node("Mul", {"x", "w"}, {"m"})
+                               .Node("Tanh", {"m"}, {"y"})
+                               .Output("y");
+  ASSERT_EQ(WhyNotLoaded(maker, {}, kAllOfIt), "");
+  Tensor result;
+  const Status status =
+      session_->RunOnDevice(runtime_->env(), devices[device_], "x", Floats({3}, {0.5, 0, -1}), 3, &result);
+  if (status.code() == Code::kUnsupported) GTEST_SKIP() << status.message();
+  ASSERT_EQ(status.message(), "");
+  const std::vector<double> numbers = ToDoubles(result);
+  ASSERT_EQ(numbers.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const double x = i == 0 ? 0.5 : i == 1 ? 0 : -1;
+    EXPECT_NEAR(numbers[i], std::tanh(2 * std::tanh(2 * std::tanh(2 * x))), 1e-5);
+  }
+}
+
+TEST_P(OrtPlugin, FailuresAreSentences) {
   EXPECT_NE(WhyNotLoaded(Layer(), {{"adaptor", "cpu"}}).find("AnyDML: there is no option \"adaptor\""),
             std::string::npos);
   EXPECT_NE(WhyNotLoaded(Layer(), {{"adapter", "tpu"}}).find("tpu"), std::string::npos);
@@ -229,7 +282,7 @@ TEST_F(OrtPlugin, FailuresAreSentences) {
   Compare({{"x", Floats({2}, {1, 2})}, {"y", Floats({2}, {3, 4})}});  // and it goes on
 }
 
-TEST_F(OrtPlugin, OptionsChooseAdapterAndFeatureLevel) {
+TEST_P(OrtPlugin, OptionsChooseAdapterAndFeatureLevel) {
   ASSERT_EQ(WhyNotLoaded(Layer(), {{"adapter", adapter_}, {"feature_level", "5.0"}}, kAllOfIt), "");
   Results results;
   EXPECT_EQ(session_->Run({{"x", Floats({1, 2}, {1, 1})}}, &results).message(), "");
@@ -247,7 +300,7 @@ std::string Message(char field, const std::string& bytes) {
 }
 std::string Number(char field, char value) { return {static_cast<char>(field << 3), value}; }
 
-TEST_F(OrtPlugin, WeightsBesideTheModelAreMapped) {
+TEST_P(OrtPlugin, WeightsBesideTheModelAreMapped) {
   const auto entry = [](const std::string& key, const std::string& value) {
     return Message(13, Message(1, key) + Message(2, value));
   };
@@ -271,7 +324,7 @@ TEST_F(OrtPlugin, WeightsBesideTheModelAreMapped) {
       << std::string(64, 'x')
       << std::string(reinterpret_cast<const char*>(weights.data.data()), weights.data.size());
   const std::string path = (folder / "model.onnx").string();
-  EXPECT_EQ(runtime_->LoadFile(path, "y", adapter_, kAllOfIt, &session_).message(), "");
+  EXPECT_EQ(runtime_->LoadFile(path, "y", device_, kAllOfIt, &session_).message(), "");
   std::stringstream mappings;
   mappings << std::ifstream("/proc/self/maps").rdbuf();
   EXPECT_NE(mappings.str().find((folder / "weights.bin").string()), std::string::npos);
@@ -280,13 +333,16 @@ TEST_F(OrtPlugin, WeightsBesideTheModelAreMapped) {
   std::filesystem::remove_all(folder);
 }
 
-TEST_F(OrtPlugin, IsRegisteredAgain) {
+TEST_P(OrtPlugin, IsRegisteredAgain) {
   EXPECT_EQ(runtime_->Unregister("plugin").message(), "");
   ASSERT_EQ(runtime_->Register("plugin", ANYDML_ORT_PLUGIN).message(), "");
   EXPECT_NE(runtime_->Register("plugin", ANYDML_ORT_PLUGIN).message(), "");
   Load(Layer(), kAllOfIt);
   Compare({{"x", Floats({1, 2}, {1, 1})}});
 }
+
+INSTANTIATE_TEST_SUITE_P(, OrtPlugin, testing::Values("host", "device"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace anydml::ort

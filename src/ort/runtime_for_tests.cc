@@ -8,6 +8,9 @@
 #include "onnx/write_model.h"
 
 namespace anydml::ort {
+
+struct OrtIoBinding;
+
 namespace {
 
 // clang-format off
@@ -17,18 +20,30 @@ constexpr ApiEntry<OrtStatus*(const OrtEnv*, const void*, size_t, const OrtSessi
 constexpr ApiEntry<OrtStatus*(OrtSession*, const OrtRunOptions*, const char* const*, const OrtValue* const*, size_t, const char* const*, size_t, OrtValue**)> kRun{9};
 constexpr ApiEntry<OrtStatus*(OrtSessionOptions**)> kCreateSessionOptions{10};
 constexpr ApiEntry<OrtStatus*(OrtSessionOptions*, int)> kSetIntraOpNumThreads{24};
+constexpr ApiEntry<OrtStatus*(OrtAllocator*, const int64_t*, size_t, int32_t, OrtValue**)> kCreateTensor{48};
 constexpr ApiEntry<OrtStatus*(const OrtMemoryInfo*, void*, size_t, const int64_t*, size_t, int32_t, OrtValue**)> kCreateTensorWithData{49};
 constexpr ApiEntry<OrtStatus*(OrtAllocatorType, int, OrtMemoryInfo**)> kCreateCpuMemoryInfo{69};
+constexpr ApiEntry<OrtStatus*(OrtAllocator*, void*)> kAllocatorFree{76};
+constexpr ApiEntry<OrtStatus*(OrtAllocator**)> kGetHostAllocator{78};
 constexpr ApiEntry<void(OrtEnv*)> kReleaseEnv{92};
 constexpr ApiEntry<void(OrtSession*)> kReleaseSession{95};
 constexpr ApiEntry<void(OrtSessionOptions*)> kReleaseSessionOptions{100};
 constexpr ApiEntry<OrtStatus*(OrtSessionOptions*, const char*, const char*)> kAddSessionConfigEntry{130};
+constexpr ApiEntry<OrtStatus*(OrtSession*, const OrtRunOptions*, const OrtIoBinding*)> kRunWithBinding{133};
+constexpr ApiEntry<OrtStatus*(OrtSession*, OrtIoBinding**)> kCreateIoBinding{134};
+constexpr ApiEntry<void(OrtIoBinding*)> kReleaseIoBinding{135};
+constexpr ApiEntry<OrtStatus*(OrtIoBinding*, const char*, const OrtValue*)> kBindInput{136};
+constexpr ApiEntry<OrtStatus*(OrtIoBinding*, const char*, const OrtMemoryInfo*)> kBindOutputToDevice{138};
+constexpr ApiEntry<OrtStatus*(const OrtIoBinding*, OrtAllocator*, OrtValue***, size_t*)> kGetBoundOutputValues{140};
 constexpr ApiEntry<OrtStatus*(OrtEnv*, const char*, const char*)> kRegisterLibrary{301};
 constexpr ApiEntry<OrtStatus*(OrtEnv*, const char*)> kUnregisterLibrary{302};
 constexpr ApiEntry<OrtStatus*(const OrtEnv*, const OrtEpDevice* const**, size_t*)> kGetEpDevices{303};
 constexpr ApiEntry<OrtStatus*(OrtSessionOptions*, OrtEnv*, const OrtEpDevice* const*, size_t, const char* const*, const char* const*, size_t)> kAppendProvider{304};
 constexpr ApiEntry<const char*(const OrtEpDevice*)> kEpDeviceName{312};
 constexpr ApiEntry<const OrtKeyValuePairs*(const OrtEpDevice*)> kEpDeviceMetadata{314};
+constexpr ApiEntry<const OrtMemoryInfo*(const OrtEpDevice*, OrtDeviceMemoryType)> kEpDeviceMemoryInfo{374};
+constexpr ApiEntry<OrtStatus*(OrtEnv*, const OrtMemoryInfo*, OrtAllocator**)> kGetSharedAllocator{376};
+constexpr ApiEntry<OrtStatus*(const OrtEnv*, const OrtValue* const*, OrtValue* const*, OrtSyncStream*, size_t)> kCopyTensors{386};
 // clang-format on
 
 std::string FindLibrary() {
@@ -62,8 +77,8 @@ class Values {
     OrtMemoryInfo* memory = nullptr;
     ANYDML_RETURN_IF_ERROR(api_.Try(kCreateCpuMemoryInfo, kOrtDeviceAllocator, 0, &memory));
     Status status = api_.Try(kCreateTensorWithData, memory, const_cast<std::byte*>(tensor.data.data()),
-                                   tensor.data.size(), tensor.shape.data(), tensor.shape.size(),
-                                   static_cast<int32_t>(tensor.type), &values.emplace_back());
+                             tensor.data.size(), tensor.shape.data(), tensor.shape.size(),
+                             static_cast<int32_t>(tensor.type), &values.emplace_back());
     api_.Call(kReleaseMemoryInfo, memory);
     return status;
   }
@@ -122,36 +137,37 @@ Status Runtime::Devices(std::map<std::string, const OrtEpDevice*>* out) const {
   for (size_t i = 0; i < count; ++i) {
     if (std::string(api_.Call(kEpDeviceName, devices[i])) != "AnyDML") continue;
     const OrtKeyValuePairs* const metadata = api_.Call(kEpDeviceMetadata, devices[i]);
-    (*out)[api_.Call(kGetKeyValue, metadata, "adapter")] = devices[i];
+    (*out)[StrCat(api_.Call(kGetKeyValue, metadata, "adapter"), " ",
+                  api_.Call(kGetKeyValue, metadata, "memory"))] = devices[i];
   }
   return {};
 }
 
-Status Runtime::Configure(const std::string& adapter, const Options& options, const Options& config,
+Status Runtime::Configure(const std::string& device, const Options& options, const Options& config,
                           OrtSessionOptions* session) const {
   ANYDML_RETURN_IF_ERROR(api_.Try(kSetIntraOpNumThreads, session, 1));
   for (const auto& [key, value] : config) {
     ANYDML_RETURN_IF_ERROR(api_.Try(kAddSessionConfigEntry, session, key.c_str(), value.c_str()));
   }
-  if (adapter.empty()) return {};
+  if (device.empty()) return {};
   std::map<std::string, const OrtEpDevice*> devices;
   ANYDML_RETURN_IF_ERROR(Devices(&devices));
-  if (!devices.contains(adapter)) return InvalidArgument("no device has the adapter ", adapter);
+  if (!devices.contains(device)) return InvalidArgument("there is no device ", device);
   std::vector<const char*> keys, values;
   for (const auto& [key, value] : options) {
     keys.push_back(key.c_str());
     values.push_back(value.c_str());
   }
-  const OrtEpDevice* const device = devices[adapter];
-  return api_.Try(kAppendProvider, session, env_, &device, size_t{1}, keys.data(), values.data(),
+  const OrtEpDevice* const chosen = devices[device];
+  return api_.Try(kAppendProvider, session, env_, &chosen, size_t{1}, keys.data(), values.data(),
                   keys.size());
 }
 
-Status Runtime::Load(const onnx::Model& model, const std::string& adapter, const Options& options,
+Status Runtime::Load(const onnx::Model& model, const std::string& device, const Options& options,
                      const Options& config, std::unique_ptr<RuntimeSession>* out) const {
   OrtSessionOptions* session_options = nullptr;
   ANYDML_RETURN_IF_ERROR(api_.Try(kCreateSessionOptions, &session_options));
-  Status status = Configure(adapter, options, config, session_options);
+  Status status = Configure(device, options, config, session_options);
   const std::string file = onnx::WriteModel(model);
   OrtSession* session = nullptr;
   if (status.ok())
@@ -164,11 +180,11 @@ Status Runtime::Load(const onnx::Model& model, const std::string& adapter, const
   return {};
 }
 
-Status Runtime::LoadFile(const std::string& path, const std::string& output, const std::string& adapter,
+Status Runtime::LoadFile(const std::string& path, const std::string& output, const std::string& device,
                          const Options& config, std::unique_ptr<RuntimeSession>* out) const {
   OrtSessionOptions* session_options = nullptr;
   ANYDML_RETURN_IF_ERROR(api_.Try(kCreateSessionOptions, &session_options));
-  Status status = Configure(adapter, {}, config, session_options);
+  Status status = Configure(device, {}, config, session_options);
   OrtSession* session = nullptr;
   if (status.ok()) status = api_.Try(kCreateSession, env_, path.c_str(), session_options, &session);
   api_.Call(kReleaseSessionOptions, session_options);
@@ -198,6 +214,43 @@ Status RuntimeSession::Run(const Inputs& inputs, Results* results) const {
                                         std::vector<std::byte>(tensor.data.begin(), tensor.data.end())));
   }
   return {};
+}
+
+Status RuntimeSession::RunOnDevice(OrtEnv* env, const OrtEpDevice* device, const std::string& name,
+                                   const onnx::Tensor& input, int times, onnx::Tensor* result) const {
+  const OrtMemoryInfo* const memory = api_.Call(kEpDeviceMemoryInfo, device, kOrtDefaultMemory);
+  if (memory == nullptr) return Status(Code::kUnsupported, "the device has no memory of its own");
+  OrtAllocator *allocator = nullptr, *host = nullptr;
+  ANYDML_RETURN_IF_ERROR(api_.Try(kGetSharedAllocator, env, memory, &allocator));
+  ANYDML_RETURN_IF_ERROR(api_.Try(kGetHostAllocator, &host));
+  Values on_host(api_), on_device(api_);
+  ANYDML_RETURN_IF_ERROR(on_host.Add(input));
+  ANYDML_RETURN_IF_ERROR(api_.Try(kCreateTensor, allocator, input.shape.data(), input.shape.size(),
+                                  static_cast<int32_t>(input.type), &on_device.values.emplace_back()));
+  ANYDML_RETURN_IF_ERROR(
+      api_.Try(kCopyTensors, env, on_host.values.data(), on_device.values.data(), nullptr, size_t{1}));
+  const auto release = [this](OrtIoBinding* binding) { api_.Call(kReleaseIoBinding, binding); };
+  for (int i = 0; i < times; ++i) {
+    OrtIoBinding* created = nullptr;
+    ANYDML_RETURN_IF_ERROR(api_.Try(kCreateIoBinding, session_, &created));
+    const std::unique_ptr<OrtIoBinding, decltype(release)> binding(created, release);
+    ANYDML_RETURN_IF_ERROR(api_.Try(kBindInput, created, name.c_str(), on_device.values.back()));
+    ANYDML_RETURN_IF_ERROR(api_.Try(kBindOutputToDevice, created, outputs_[0].c_str(), memory));
+    ANYDML_RETURN_IF_ERROR(api_.Try(kRunWithBinding, session_, nullptr, created));
+    OrtValue** values = nullptr;
+    size_t count = 0;
+    ANYDML_RETURN_IF_ERROR(api_.Try(kGetBoundOutputValues, created, host, &values, &count));
+    on_device.values.push_back(values[0]);
+    ANYDML_RETURN_IF_ERROR(api_.Try(kAllocatorFree, host, static_cast<void*>(values)));
+  }
+  OrtValue* const last = on_device.values.back();
+  if (api_.Call(kMemoryDeviceGetDeviceType, api_.Call(kValueGetMemoryDevice, last)) != kOrtGpuMemory)
+    return Status(Code::kFail, "the result is not in the device's memory");
+  onnx::Tensor theirs;
+  ANYDML_RETURN_IF_ERROR(api_.TensorOf(last, &theirs));
+  *result = onnx::MakeTensor(theirs.type, theirs.shape, std::vector<std::byte>(theirs.data.size()));
+  ANYDML_RETURN_IF_ERROR(on_host.Add(*result));
+  return api_.Try(kCopyTensors, env, &last, &on_host.values.back(), nullptr, size_t{1});
 }
 
 }  // namespace anydml::ort

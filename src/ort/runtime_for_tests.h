@@ -29,19 +29,19 @@ class Runtime {
 
   Status Register(const std::string& name, const std::string& path) const;
   Status Unregister(const std::string& name) const;
-  // The plugin's devices, by their adapters.
+  // The plugin's devices, by their adapters and memories: "cpu host", "cuda:0 device".
   Status Devices(std::map<std::string, const OrtEpDevice*>* out) const;
 
-  // Without an adapter: onnxruntime's own CPU provider. `options` are the provider's, `config` the session's.
-  Status Load(const onnx::Model& model, const std::string& adapter, const Options& options,
+  // Without a device: onnxruntime's own CPU provider. `options` are the provider's, `config` the session's.
+  Status Load(const onnx::Model& model, const std::string& device, const Options& options,
               const Options& config, std::unique_ptr<RuntimeSession>* out) const;
   // The model as it lies in a file, with what lies beside it.
-  Status LoadFile(const std::string& path, const std::string& output, const std::string& adapter,
+  Status LoadFile(const std::string& path, const std::string& output, const std::string& device,
                   const Options& config, std::unique_ptr<RuntimeSession>* out) const;
 
  private:
   Runtime(Table table, void* library) : api_(table), library_(library) {}
-  Status Configure(const std::string& adapter, const Options& options, const Options& config,
+  Status Configure(const std::string& device, const Options& options, const Options& config,
                    OrtSessionOptions* session) const;
 
   const Api api_;
@@ -59,6 +59,10 @@ class RuntimeSession {
   RuntimeSession& operator=(const RuntimeSession&) = delete;
 
   Status Run(const Inputs& inputs, Results* results) const;
+  // `times` runs one after the other on tensors in the device's memory, each on the result of the one before;
+  // `input` and the last result go over the host's. The session has one input and one output.
+  Status RunOnDevice(OrtEnv* env, const OrtEpDevice* device, const std::string& name,
+                     const onnx::Tensor& input, int times, onnx::Tensor* result) const;
 
  private:
   const Api api_;
