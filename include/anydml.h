@@ -17,7 +17,8 @@
  *   ANYDML_GRAPH_WITHOUT    Passes that are not run when a graph is compiled,
  *                           separated by commas, for comparing; "all".
  *   ANYDML_ADAPTER          Chooses the adapter that is listed first ("cpu", "cuda:0");
- *                           else GPUs come before the CPU.
+ *                           else GPUs come before the CPU. Where it is not there,
+ *                           no factory or device is created.
  *   ANYDML_CUDA_MODULE      Another libanydml_cuda.so than the one in the folder of
  *                           libanydml.so, or in the folder anydml there, by its
  *                           absolute path; ignored in programs with more rights

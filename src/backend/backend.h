@@ -126,6 +126,10 @@ class Backend {
 // process. ANYDML_ADAPTER=<id> moves that one to the front.
 std::span<Backend* const> Backends();
 
+// Whether what the environment says about backends (ANYDML_ADAPTER, ANYDML_THREADS) can be done; if not, no
+// device is created, since the one that would be is not the one that was asked for.
+const Status& CheckBackendVariables();
+
 // One line; empty when there is one.
 const std::string& WhyNoGpu();
 

@@ -40,7 +40,8 @@ Status FindModuleFile(const char* variable, const char* file, std::string* path)
                                           " is looked for, is not known; ", variable, " may name the file"));
   }
   *path = folder_of_this_library + file;
-  // The folder of an installed library is everybody's; what only this one opens has a folder of its own in it.
+  // The folder of an installed library is everybody's; what only this one opens has a folder of its own in
+  // it.
   const std::string installed = folder_of_this_library + "anydml/" + file;
   if (access(path->c_str(), F_OK) != 0 && access(installed.c_str(), F_OK) == 0) *path = installed;
   return {};
