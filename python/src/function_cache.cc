@@ -113,6 +113,18 @@ bool MakeKey(FunctionArguments arguments, HostArrays* arrays, std::string* key) 
   return AppendValue(arguments[2], 0, key) && AppendValue(arguments[3], 0, key);
 }
 
+const Caller& CallerOf(const py::object& capsule) {
+  return *static_cast<const Caller*>(PyCapsule_GetPointer(capsule.ptr(), nullptr));
+}
+
+// Whether the operator reads the arrays where they are: others were copied first.
+bool ReadsInPlace(const Caller& caller, const HostArrays& arrays) {
+  for (size_t i = 0; i < caller.inputs.size(); ++i) {
+    if (caller.inputs[i] && !arrays[i].Is(caller.inputs[i]->tensor)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 py::object CallFunction(FunctionArguments arguments) {
@@ -124,8 +136,7 @@ py::object CallFunction(FunctionArguments arguments) {
   if (found == Index().end()) return {};
   Entries().splice(Entries().begin(), Entries(), found->second);
   const py::object caller = found->second->caller;  // another thread may drop the entry
-  return CallOnHost(*static_cast<const Caller*>(PyCapsule_GetPointer(caller.ptr(), nullptr)), arrays,
-                    arguments[4]);
+  return CallOnHost(CallerOf(caller), arrays, arguments[4]);
 }
 
 void RememberFunction(FunctionArguments arguments, const std::function<py::object()>& make) {
@@ -133,7 +144,7 @@ void RememberFunction(FunctionArguments arguments, const std::function<py::objec
   std::string key;
   if (!MakeKey(arguments, &arrays, &key)) return;
   py::object caller = make();
-  if (!caller) return;
+  if (!caller || !ReadsInPlace(CallerOf(caller), arrays)) return;
   if (const auto found = Index().find(key); found != Index().end()) {
     const auto entry = found->second;
     Index().erase(found);

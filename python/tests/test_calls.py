@@ -206,6 +206,8 @@ def test_functions_tell_apart_what_looks_alike():
     assert dml.top_k1(A, k=2, **top)[0].shape == (2,)
     assert dml.top_k1(np.float32(3), k=1, **top)[0].tolist() in ([3], 3)
     assert dml.top_k1(A.reshape(8, 1), k=1, **top)[0].shape == (1, 1)
+    for x in (A, A[::-1], np.repeat(A, 2)[::2], A[::-1], A.astype(">f4"), A):  # some of which are copied first
+        assert dml.top_k1(x, k=1, **top)[1].tolist() == [int(np.argmax(x))]
     assert dml.top_k1(np.asfortranarray(A.reshape(2, 4)), k=1, **top)[0].tolist() == [[4, 5, 6, 7]]
 
 
