@@ -253,6 +253,24 @@ def test_tensors_of_others_take_the_short_way(gpu):
     assert add(A, b).numpy().tolist() == (A + 1).tolist()
 
 
+def test_functions_on_tensors_of_others_take_the_short_way(gpu):
+    a, b = OnGpu(aligned(A)), OnGpu(aligned(B))
+    short_way, result = cached(dml.element_wise_add, a, b)
+    assert short_way and result.numpy().tolist() == (A + 1).tolist()
+    assert a.streams[-1] == 1
+    short_way, again = cached(dml.element_wise_add, result, b, stream=9)
+    assert short_way and again.numpy().tolist() == (A + 2).tolist() and again._memory.stream == 9
+    place = OnGpu(aligned(np.zeros(8, np.float32)))
+    assert dml.element_wise_add(a, b, out=place) is place and place.array.tolist() == (A + 1).tolist()
+    for x in (A, OnGpu(aligned(A, 4)), OnGpu(aligned(np.repeat(A, 2))[::2])):  # uploaded, copied, with strides
+        assert dml.element_wise_add(x, b).numpy().tolist() == (A + 1).tolist()
+        assert dml.element_wise_add(x, b).numpy().tolist() == (A + 1).tolist()
+    with pytest.raises(ValueError, match="b is on cuda:3 but the operator runs on cuda:0"):
+        dml.element_wise_add(a, OnGpu(aligned(B), number=3))
+    with pytest.raises(ValueError, match="a is on cuda:0 but the operator runs on cpu"):
+        dml.element_wise_add(a, b, device="cpu")
+
+
 def test_streams(gpu):
     a, b = OnGpu(aligned(A)), OnGpu(aligned(B))
     add = gpu.compile(dml.element_wise_add, a, b)
