@@ -12,7 +12,7 @@ from ._arrays import Layout, Operand, device_name, spec_operand
 from ._attributes import to_text
 from ._compiled import CompiledOperator, Places
 from ._device import Compiling, Device
-from ._tensor import TensorSpec, requested_number
+from ._tensor import TensorSpec, requested_number, stream_number
 
 Inputs = Sequence[tuple[str, str, Any]]  # field, argument, array or None
 Attributes = Sequence[tuple[str, str, str, Any]]  # field, kind, argument, value
@@ -22,10 +22,10 @@ Outputs = Sequence[tuple[str, Any, Any]]  # field, how many, dtype
 def call(name: str, inputs: Inputs, attributes: Attributes, outputs: Outputs, out: Any,
          device: Union[Device, str, Compiling, None], stream: Any) -> Any:
     given = device
-    if stream is None:
-        results = _anydml.call_function(name, inputs, attributes, outputs, out, given)
-        if results is not NotImplemented:
-            return results
+    results = _anydml.call_function(name, inputs, attributes, outputs, out, given,
+                                    None if stream is None else stream_number(stream))
+    if results is not NotImplemented:
+        return results
     compiling = isinstance(device, Compiling)
     if isinstance(device, Compiling):
         device = device.device
@@ -41,7 +41,7 @@ def call(name: str, inputs: Inputs, attributes: Attributes, outputs: Outputs, ou
                 raise ValueError(f"{name}: {argument} is given when the operator is run, not when it is compiled")
         return operator.keep()
     results = _as_scalar(operator.run(operands, out, number), inputs, out)
-    if device._on_host and out is None:
+    if out is None:
         _anydml.remember(name, inputs, attributes, outputs, given, operator.quick)
     return results
 

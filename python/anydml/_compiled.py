@@ -54,7 +54,7 @@ class CompiledOperator:
         inputs, outputs = ([None if layout is None else (layout, tuple(layout[1]), dtype_of(layout[0]))
                             for layout in layouts] for layouts in (self._layouts, native.outputs))
         gpu = -1 if self.device._on_host else int(self.device.id.removeprefix("cuda:"))
-        return _anydml.make_caller(native, inputs, outputs, gpu, Tensor, partial(Tensor, self.device._native))
+        return _anydml.make_caller(native, inputs, outputs, gpu, partial(Tensor, self.device._native))
 
     @property
     def implementation(self) -> str:

@@ -201,11 +201,14 @@ class Tensor:
         return f"Tensor({self.shape}, dtype={self.dtype}, device={self.device!r})"
 
 
+_anydml.register_tensors(Tensor, [_DTYPES.get(number) for number in NUMBERS.values()])
+
+
 def stream_number(stream: Any) -> int:
-    """DLPack's number of a CUDA stream: of a number, or of PyTorch's and CuPy's objects."""
-    handle = stream
-    for attribute in ("cuda_stream", "ptr"):
-        handle = getattr(stream, attribute, handle)
+    """DLPack's number of a CUDA stream: of a handle, or of PyTorch's and CuPy's objects."""
+    handle = getattr(stream, "cuda_stream", None)
+    if handle is None:
+        handle = getattr(stream, "ptr", stream)
     try:
         number = operator.index(handle)
     except TypeError:

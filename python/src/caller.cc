@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "device_array.h"
 #include "function_cache.h"
 #include "status.h"
 #include "tensor_tuple.h"
@@ -61,15 +62,15 @@ PyObject* CallCaller(PyObject* self, PyObject* const* arguments, Py_ssize_t coun
   });
 }
 
-// call(name, inputs, attributes, outputs, out, device)
+// call(name, inputs, attributes, outputs, out, device, stream)
 PyObject* CallCached(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  if (count != 6) {
-    PyErr_SetString(PyExc_TypeError, "six arguments are wanted");
+  if (count != 7) {
+    PyErr_SetString(PyExc_TypeError, "seven arguments are wanted");
     return nullptr;
   }
   return Guarded([&]() -> py::object {
     if (g_forked) return {};
-    return CallFunction(FunctionArguments(arguments, 6));
+    return CallFunction(FunctionArguments(arguments, 7));
   });
 }
 
@@ -98,11 +99,9 @@ std::vector<std::optional<PyTensorDesc>> ToDescs(const PyTensors& given) {
 }
 
 py::object MakeCaller(const std::shared_ptr<CompiledOperator>& op, const PyTensors& inputs,
-                      const PyTensors& outputs, int32_t gpu, const py::object& tensor_type,
-                      const py::object& make_tensor) {
+                      const PyTensors& outputs, int32_t gpu, const py::object& make_tensor) {
   if (inputs.size() > kMaxTensors || outputs.size() > kMaxTensors) return py::none();
-  auto caller =
-      std::make_unique<Caller>(Caller{op, ToDescs(inputs), ToDescs(outputs), gpu, tensor_type, make_tensor});
+  auto caller = std::make_unique<Caller>(Caller{op, ToDescs(inputs), ToDescs(outputs), gpu, make_tensor});
   const py::capsule capsule(caller.release(), [](void* pointer) { delete static_cast<Caller*>(pointer); });
   return py::reinterpret_steal<py::object>(PyCFunction_New(&kCallCaller, capsule.ptr()));
 }
@@ -146,13 +145,14 @@ bool RunQuickly(const Caller& caller, const Addresses& inputs, const Addresses& 
 
 void DefineCaller(py::module_* m) {
   m->def("make_caller", MakeCaller);
+  m->def("register_tensors", RegisterTensors);
   m->def("forked", [] { g_forked = true; });
   m->attr("call_function") = py::reinterpret_steal<py::object>(PyCFunction_New(&kCallCached, nullptr));
   // remember(name, inputs, attributes, outputs, device, make), where make() is the caller of it all.
   m->def("remember", [](const py::object& name, const py::object& inputs, const py::object& attributes,
                         const py::object& outputs, const py::object& device, const py::function& make) {
-    PyObject* const arguments[] = {name.ptr(),    inputs.ptr(), attributes.ptr(),
-                                   outputs.ptr(), Py_None,      device.ptr()};
+    PyObject* const arguments[] = {name.ptr(), inputs.ptr(), attributes.ptr(), outputs.ptr(),
+                                   Py_None,    device.ptr(), Py_None};
     RememberFunction(arguments, [&]() -> py::object {
       const py::object call = make();
       if (call.is_none()) return {};

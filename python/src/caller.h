@@ -28,9 +28,8 @@ struct Caller {
   // In binding order, absent ones included. Outputs are packed.
   std::vector<std::optional<PyTensorDesc>> inputs;
   std::vector<std::optional<PyTensorDesc>> outputs;
-  // On a GPU: its number, the type of its tensors, and what makes one of (memory, shape, dtype).
+  // On a GPU: its number, and what makes a tensor of (memory, shape, dtype).
   int32_t gpu = -1;
-  pybind11::object tensor_type;
   pybind11::object make_tensor;
 
   bool on_host() const { return gpu < 0; }

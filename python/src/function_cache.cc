@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "caller.h"
+#include "device_array.h"
 
 namespace py = pybind11;
 
@@ -91,49 +91,89 @@ bool AppendArray(const HostArray& array, std::string* key) {
   return true;
 }
 
-// The key of a call, and its inputs. `inputs` are tuples (field, argument, array or None); attributes and
-// outputs are tuples of values.
-bool MakeKey(FunctionArguments arguments, HostArrays* arrays, std::string* key) {
+// The inputs of a call, either all NumPy's or all on a GPU.
+struct Inputs {
+  HostArrays on_host;
+  DeviceArrays on_device;
+  bool any_on_host = false;
+  bool any_on_device = false;
+
+  bool Open(size_t i, PyObject* value, const StreamNumber& stream, std::string* key) {
+    if (on_host[i].Open(value, false)) {
+      any_on_host = true;
+      return !any_on_device && AppendArray(on_host[i], key);
+    }
+    if (any_on_host || (!any_on_device && !IsOnGpu(value))) return false;
+    any_on_device = true;
+    return on_device[i].Open(value, stream) && on_device[i].AppendTo(key);
+  }
+};
+
+// The key of a call, and its inputs. `arguments[1]` has tuples (field, argument, array or None); attributes
+// and outputs are tuples of values.
+bool MakeKey(FunctionArguments arguments, const StreamNumber& stream, Inputs* opened, std::string* key) {
   PyObject* const inputs = arguments[1];
   const auto count = static_cast<size_t>(PyTuple_GET_SIZE(inputs));
   if (count > kMaxTensors) return false;
   if (!AppendValue(arguments[0], 0, key)) return false;
   // Devices live for ever.
   if (!AppendValue(arguments[5], 0, key)) AppendBytes(arguments[5], key);
+  if (!AppendValue(arguments[2], 0, key) || !AppendValue(arguments[3], 0, key)) return false;
   for (size_t i = 0; i < count; ++i) {
     PyObject* const input = PyTuple_GET_ITEM(inputs, static_cast<Py_ssize_t>(i));
     if (!AppendValue(PyTuple_GET_ITEM(input, 0), 0, key)) return false;
     PyObject* const value = PyTuple_GET_ITEM(input, 2);
     if (value == Py_None) {
       key->push_back('N');
-    } else if (!(*arrays)[i].Open(value, false) || !AppendArray((*arrays)[i], key)) {
+    } else if (!opened->Open(i, value, stream, key)) {
       return false;
     }
   }
-  return AppendValue(arguments[2], 0, key) && AppendValue(arguments[3], 0, key);
+  return true;
+}
+
+const Caller& CallerOf(const py::object& capsule) {
+  return *static_cast<const Caller*>(PyCapsule_GetPointer(capsule.ptr(), nullptr));
+}
+
+// Whether the operator reads the arrays where they are: others were copied first.
+bool ReadsInPlace(const Caller& caller, const Inputs& inputs) {
+  for (size_t i = 0; i < caller.inputs.size(); ++i) {
+    if (!caller.inputs[i]) continue;
+    const TensorDesc& wanted = caller.inputs[i]->tensor;
+    if (!(caller.on_host() ? inputs.any_on_host && inputs.on_host[i].Is(wanted)
+                           : inputs.any_on_device && inputs.on_device[i].Is(caller, wanted))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
 
 py::object CallFunction(FunctionArguments arguments) {
-  HostArrays arrays;
+  PyObject* const stream = arguments[6];
+  const StreamNumber number = StreamNumber::Of(stream);
+  Inputs inputs;
   std::string key;
-  key.reserve(256);
-  if (!MakeKey(arguments, &arrays, &key)) return {};
+  key.reserve(512);
+  if (!MakeKey(arguments, number, &inputs, &key)) return {};
   const auto found = Index().find(key);
   if (found == Index().end()) return {};
   Entries().splice(Entries().begin(), Entries(), found->second);
-  const py::object caller = found->second->caller;  // another thread may drop the entry
-  return CallOnHost(*static_cast<const Caller*>(PyCapsule_GetPointer(caller.ptr(), nullptr)), arrays,
-                    arguments[4]);
+  const py::object capsule = found->second->caller;  // another thread may drop the entry
+  const Caller& caller = CallerOf(capsule);
+  if (!caller.on_host())
+    return CallOnDevice(caller, inputs.on_device, arguments[4], number, stream == Py_None);
+  return stream == Py_None ? CallOnHost(caller, inputs.on_host, arguments[4]) : py::object();
 }
 
 void RememberFunction(FunctionArguments arguments, const std::function<py::object()>& make) {
-  HostArrays arrays;
+  Inputs inputs;
   std::string key;
-  if (!MakeKey(arguments, &arrays, &key)) return;
+  if (!MakeKey(arguments, StreamNumber::None(), &inputs, &key)) return;
   py::object caller = make();
-  if (!caller) return;
+  if (!caller || !ReadsInPlace(CallerOf(caller), inputs)) return;
   if (const auto found = Index().find(key); found != Index().end()) {
     const auto entry = found->second;
     Index().erase(found);

@@ -1,5 +1,5 @@
 // Operators that functions have compiled, by everything that they were compiled for: operator, attributes,
-// outputs, device, and the types, sizes and strides of NumPy arrays. The latest 256.
+// outputs, device, and the types, sizes and strides of arrays, NumPy's or on a GPU. The latest 256.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace anydml::python {
 
-// The arguments of _call.call: name, inputs, attributes, outputs, out, device.
-using FunctionArguments = std::span<PyObject* const, 6>;
+// The arguments of _call.call: name, inputs, attributes, outputs, out, device, and a stream's number or None.
+using FunctionArguments = std::span<PyObject* const, 7>;
 
 // Null: not known yet, or nothing to be remembered, as are calls with other arrays or attributes of types
 // that may look the same and be different.

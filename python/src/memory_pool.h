@@ -29,6 +29,7 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   uintptr_t address() const { return address_; }
+  const MemoryPool* pool() const { return pool_.get(); }
   // Everything that uses it is in this stream, or comes before what is.
   uintptr_t stream() const;
   // The same for another stream, which has to wait for the present one. The host does not.

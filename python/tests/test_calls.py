@@ -206,6 +206,8 @@ def test_functions_tell_apart_what_looks_alike():
     assert dml.top_k1(A, k=2, **top)[0].shape == (2,)
     assert dml.top_k1(np.float32(3), k=1, **top)[0].tolist() in ([3], 3)
     assert dml.top_k1(A.reshape(8, 1), k=1, **top)[0].shape == (1, 1)
+    for x in (A, A[::-1], np.repeat(A, 2)[::2], A[::-1], A.astype(">f4"), A):  # some of which are copied first
+        assert dml.top_k1(x, k=1, **top)[1].tolist() == [int(np.argmax(x))]
     assert dml.top_k1(np.asfortranarray(A.reshape(2, 4)), k=1, **top)[0].tolist() == [[4, 5, 6, 7]]
 
 
@@ -249,6 +251,24 @@ def test_tensors_of_others_take_the_short_way(gpu):
     for wrong in (A, OnGpu(aligned(A, 4)), OnGpu(A.astype("f8")), OnGpu(A[::-1]), OnGpu(aligned(A), number=3), "text"):
         assert add._quick((wrong, b), None, None) is NotImplemented
     assert add(A, b).numpy().tolist() == (A + 1).tolist()
+
+
+def test_functions_on_tensors_of_others_take_the_short_way(gpu):
+    a, b = OnGpu(aligned(A)), OnGpu(aligned(B))
+    short_way, result = cached(dml.element_wise_add, a, b)
+    assert short_way and result.numpy().tolist() == (A + 1).tolist()
+    assert a.streams[-1] == 1
+    short_way, again = cached(dml.element_wise_add, result, b, stream=9)
+    assert short_way and again.numpy().tolist() == (A + 2).tolist() and again._memory.stream == 9
+    place = OnGpu(aligned(np.zeros(8, np.float32)))
+    assert dml.element_wise_add(a, b, out=place) is place and place.array.tolist() == (A + 1).tolist()
+    for x in (A, OnGpu(aligned(A, 4)), OnGpu(aligned(np.repeat(A, 2))[::2])):  # uploaded, copied, with strides
+        assert dml.element_wise_add(x, b).numpy().tolist() == (A + 1).tolist()
+        assert dml.element_wise_add(x, b).numpy().tolist() == (A + 1).tolist()
+    with pytest.raises(ValueError, match="b is on cuda:3 but the operator runs on cuda:0"):
+        dml.element_wise_add(a, OnGpu(aligned(B), number=3))
+    with pytest.raises(ValueError, match="a is on cuda:0 but the operator runs on cpu"):
+        dml.element_wise_add(a, b, device="cpu")
 
 
 def test_streams(gpu):
