@@ -1,5 +1,6 @@
 """What all functions do: look at their arrays, and write the graph of a tree of merges."""
 
+# mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations
 
 import itertools
@@ -23,11 +24,11 @@ _LARGEST = 2**31  # a size that the library can be asked about
 
 
 def dask_array(value: Any, what: str) -> da.Array:
-    """Dask's array, or one over NumPy's."""
+    """Dask's array, or one over NumPy's, in this machine's order of bytes."""
     array = value if isinstance(value, da.Array) else da.asarray(value)
     if any(math.isnan(size) for sizes in array.chunks for size in sizes):
         raise ValueError(f"{what} has chunks of unknown sizes; its compute_chunk_sizes() finds them out")
-    return array
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def spec(array: da.Array, kept: Iterable[int] = ()) -> TensorSpec:

@@ -1,5 +1,6 @@
 """Softmax and its relatives along axes that may be cut into chunks."""
 
+# mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from dask.graph_manipulation import bind
 
 from .. import _operators as ops
 from ._blocks import array_of, block_shape, blocks_of, check, dask_array, merged, normalized, on_host, spec, starts_of
-from ._reduce import Exponentials, first_exponentials, merge_exponentials, positions_of
+from ._reduce import Exponentials, exponentials, first_exponentials, merge_exponentials, positions_of
 
 NDArray = npt.NDArray[Any]
 Axes = tuple[int, ...]
@@ -93,14 +94,16 @@ def _finish(chunk: NDArray, largest: NDArray, sums: NDArray, *, is_log: bool, de
         return chunk
     x = chunk.astype(np.float32, copy=False)
     with np.errstate(all="ignore"):
-        below = x - largest
+        result = np.subtract(x, largest)
         if is_log:
-            result = below - on_host(ops.element_wise_log(sums, device=device))
+            result -= on_host(ops.element_wise_log(sums, device=device))
         else:
-            result = on_host(ops.element_wise_exp(below, device=device)) * (1 / sums)
-        # Where a set has NaN or +infinity, or nothing but -infinity, so it is on one machine.
-        result = np.where(np.isfinite(largest), result, np.float32(np.nan)).astype(chunk.dtype)
-    return result
+            result = exponentials(result, device)
+            result *= 1 / sums
+        is_finite = np.isfinite(largest)
+        if not is_finite.all():  # a set with NaN or +infinity, or nothing but -infinity: NaN, as on one machine
+            result = np.where(is_finite, result, np.float32(np.nan))
+        return result.astype(chunk.dtype, copy=False)
 
 
 def _write_ones(positions: NDArray, shape: tuple[int, ...], starts: Axes, *, axes: Axes, sizes: tuple[int, ...],
