@@ -386,6 +386,15 @@ def test_numbers_without_dimensions():
     assert ad.top_k1(x, 0, 1, "increasing")[0].compute().tolist() == [3]
 
 
+def test_a_chunk_and_its_state_are_one_task():
+    x = da.ones(6400, dtype=np.float32, chunks=100) + 1
+    for function in (lambda: ad.reduce(x, "sum", [0]), lambda: ad.top_k1(x, 0, 1, "increasing")[0]):
+        (optimized,) = dask.optimize(function())
+        assert len(dict(optimized.dask)) <= 64 + 9 + 2  # chunks, merges, the result
+    (optimized,) = dask.optimize(ad.softmax(x, [0]))
+    assert len(dict(optimized.dask)) <= 2 * 64 + 9 + 10
+
+
 def test_the_same_call_is_the_same_graph():
     assert ad.reduce(X, "sum", [0]).name == ad.reduce(X, "sum", [0]).name
     assert ad.reduce(X, "sum", [0]).name != ad.reduce(X, "sum", [1]).name
