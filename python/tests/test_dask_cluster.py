@@ -75,6 +75,10 @@ def test_a_cluster(client):
     check(everything(*chunked()))
 
 
+def test_arrays_that_workers_hold(client):
+    check(everything(*(each.persist() for each in chunked())))
+
+
 def test_no_chunk_comes_to_the_client(client):
     """What a compute gives back is the result's chunks alone."""
     x = da.random.random((400, 1000), chunks=(100, 250)).astype(np.float32)

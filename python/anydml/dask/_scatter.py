@@ -35,6 +35,10 @@ def scatter_nd(input: da.Array, indices: da.Array, updates: da.Array, *, device:
     """
     x, where, values = (dask_array(each, f"SCATTER_ND: {name}")
                         for each, name in ((input, "input"), (indices, "indices"), (updates, "updates")))
+    if x.ndim == 0:
+        return scatter_nd(x.reshape(1), where, values, device=device).reshape(())
+    if where.ndim == 0:
+        raise ValueError("SCATTER_ND: indices has no dimensions; its last one is the index tuple")
     _check(x, where, values)
     tuples, count = where.ndim - 1, where.shape[-1]
     where = where.rechunk({tuples: -1})
@@ -64,7 +68,7 @@ def scatter_nd(input: da.Array, indices: da.Array, updates: da.Array, *, device:
 
 def _check(x: da.Array, indices: da.Array, updates: da.Array) -> None:
     shapes = [x.shape, indices.shape, updates.shape]
-    count = indices.shape[-1] if indices.ndim else 0
+    count = indices.shape[-1]
     fits = max(math.prod(shape) for shape in shapes) < _LARGEST
     expected = indices.shape[:-1] + x.shape[count:]
     if not fits and 0 < count <= x.ndim and updates.shape == expected:
