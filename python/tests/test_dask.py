@@ -166,6 +166,14 @@ def test_many_numbers_carry():
     assert rounded(exact_sum(x)).tolist() == expected
 
 
+def test_many_rows():
+    rng = np.random.default_rng(2)
+    x = np.ldexp(rng.integers(-2**24, 2**24, (9000, 2)).astype(np.float32), np.arange(9000)[:, None] // 50 - 140)
+    x[8500, 0] = np.inf
+    with np.errstate(over="ignore"):
+        assert same_bits(rounded(exact_sum(x)), (x[:, 0].astype(np.float64) + x[:, 1]).astype(np.float32) + np.float32(0))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_float_sums_do_not_depend_on_chunks_and_are_as_on_one_machine(seed):
     rng, x, chunked = case(seed, FLOATS)
