@@ -9,8 +9,8 @@ namespace {
 
 // A number is a signed mantissa of 24 bits times 2^(shift - 149), with a shift of 0 to 253. Bin b takes those
 // with shifts of 16 * b and up, in units of 2^(16 * b - 149): 40 bits, so that 2^22 of them fit.
-constexpr uint32_t kBinBits = 4, kBins = 16, kLanes = 4;
-constexpr size_t kRun = size_t{1} << 22;
+constexpr uint32_t kBinBits = 4, kBins = 16;
+constexpr size_t kRun = size_t{1} << 22, kShort = 64;
 
 struct Bins {
   int64_t sums[kBins] = {};
@@ -43,25 +43,34 @@ void AddBin(int64_t sum, uint32_t bin, std::span<int64_t> digits) {
   digits[digit] += static_cast<int64_t>(rest);
 }
 
+// Neighbours are often in the same bin: with one set of bins each would wait for the one before.
+template <uint32_t kLanes>
+void AddRun(std::span<const float> run, std::span<int64_t> digits, float* special) {
+  Bins lanes[kLanes];
+  size_t i = 0;
+  for (; i + kLanes <= run.size(); i += kLanes) {
+    for (uint32_t lane = 0; lane < kLanes; ++lane) AddNumber(run[i + lane], &lanes[lane], special);
+  }
+  for (; i < run.size(); ++i) AddNumber(run[i], &lanes[0], special);
+  for (uint32_t bin = 0; bin < kBins; ++bin) {
+    int64_t sum = 0;
+    for (const Bins& lane : lanes) sum += lane.sums[bin];
+    if (sum != 0) AddBin(sum, bin, digits);
+  }
+}
+
 }  // namespace
 
 float AddExactly(std::span<const float> numbers, std::span<int64_t> digits) {
   float special = 0;
+  if (numbers.size() < kShort) {
+    AddRun<1>(numbers, digits, &special);
+    return special;
+  }
   while (!numbers.empty()) {
     const std::span<const float> run = numbers.first(std::min(kRun, numbers.size()));
     numbers = numbers.subspan(run.size());
-    // Neighbours are often in the same bin: with one set each would wait for the one before.
-    Bins lanes[kLanes];
-    size_t i = 0;
-    for (; i + kLanes <= run.size(); i += kLanes) {
-      for (uint32_t lane = 0; lane < kLanes; ++lane) AddNumber(run[i + lane], &lanes[lane], &special);
-    }
-    for (; i < run.size(); ++i) AddNumber(run[i], &lanes[0], &special);
-    for (uint32_t bin = 0; bin < kBins; ++bin) {
-      int64_t sum = 0;
-      for (const Bins& lane : lanes) sum += lane.sums[bin];
-      if (sum != 0) AddBin(sum, bin, digits);
-    }
+    AddRun<4>(run, digits, &special);
   }
   return special;
 }

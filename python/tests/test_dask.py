@@ -166,6 +166,14 @@ def test_many_numbers_carry():
     assert rounded(exact_sum(x)).tolist() == expected
 
 
+def test_many_rows():
+    rng = np.random.default_rng(2)
+    x = np.ldexp(rng.integers(-2**24, 2**24, (9000, 2)).astype(np.float32), np.arange(9000)[:, None] // 50 - 140)
+    x[8500, 0] = np.inf
+    with np.errstate(over="ignore"):
+        assert same_bits(rounded(exact_sum(x)), (x[:, 0].astype(np.float64) + x[:, 1]).astype(np.float32) + np.float32(0))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_float_sums_do_not_depend_on_chunks_and_are_as_on_one_machine(seed):
     rng, x, chunked = case(seed, FLOATS)
@@ -355,6 +363,7 @@ X = da.ones((6, 8), dtype=np.float32, chunks=(2, 3))
     (lambda: ad.scatter_nd(X, np.zeros((3, 2), np.int32), np.ones(4, np.float32)), ValueError, "UpdatesTensor.Sizes"),
     (lambda: ad.scatter_nd(X, np.zeros((3, 2), np.float32), np.ones(3, np.float32)), ValueError, "FLOAT32"),
     (lambda: ad.scatter_nd(X, np.zeros((3, 3), np.int32), np.ones(3, np.float32)), ValueError, "index tuple, is 3"),
+    (lambda: ad.scatter_nd(X, np.int32(1), np.ones(8, np.float32)), ValueError, "indices has no dimensions"),
     (lambda: ad.scatter_nd(X, np.zeros((3, 2), np.int32), np.ones((1, 3), np.float32)), ValueError,
      r"updates has the shape \(1, 3\) but must have \(3,\)"),
 ])
@@ -384,6 +393,16 @@ def test_numbers_without_dimensions():
     assert ad.reduce(x, "sum", [0]).compute() == 3 and ad.reduce(x, "sum", [0]).shape == ()
     assert ad.softmax(x, [0]).compute() == 1
     assert ad.top_k1(x, 0, 1, "increasing")[0].compute().tolist() == [3]
+    assert ad.scatter_nd(x, np.array([0]), np.array(5, np.float32)).compute() == 5
+
+
+def test_a_chunk_and_its_state_are_one_task():
+    x = da.ones(6400, dtype=np.float32, chunks=100) + 1
+    for function in (lambda: ad.reduce(x, "sum", [0]), lambda: ad.top_k1(x, 0, 1, "increasing")[0]):
+        (optimized,) = dask.optimize(function())
+        assert len(dict(optimized.dask)) <= 64 + 9 + 2  # chunks, merges, the result
+    (optimized,) = dask.optimize(ad.softmax(x, [0]))
+    assert len(dict(optimized.dask)) <= 2 * 64 + 9 + 10
 
 
 def test_the_same_call_is_the_same_graph():
@@ -392,5 +411,7 @@ def test_the_same_call_is_the_same_graph():
 
 
 def test_importing_anydml_does_not_need_dask():
-    code = "import sys; sys.modules['dask'] = None; import anydml; print('anydml.dask' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+    code = "import sys; sys.modules['dask'] = None; import anydml; print('anydml.dask' in sys.modules); import anydml.dask"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == "False\n"
+    assert run.stderr.splitlines()[-1].startswith("ImportError: anydml.dask needs Dask (Debian: python3-dask")

@@ -1,12 +1,9 @@
 """anydml.dask with other schedulers: processes, a cluster of them, and one that loses a worker."""
 
 import os
-import pathlib
-import resource
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -78,6 +75,10 @@ def test_a_cluster(client):
     check(everything(*chunked()))
 
 
+def test_arrays_that_workers_hold(client):
+    check(everything(*(each.persist() for each in chunked())))
+
+
 def test_no_chunk_comes_to_the_client(client):
     """What a compute gives back is the result's chunks alone."""
     x = da.random.random((400, 1000), chunks=(100, 250)).astype(np.float32)
@@ -111,29 +112,41 @@ def test_a_worker_is_killed_in_the_middle(client, tmp_path):
 
 
 LARGE = """
-import resource, sys, time
+import resource, time
 import dask, dask.array as da, numpy as np, anydml.dask as ad
 
 def made(block_info=None):
     first, last = block_info[None]["array-location"][0]
-    n = np.arange(first, last, dtype=np.uint64)
-    return ((n * np.uint64(2654435761)) % np.uint64(2**32)).astype(np.uint32).view(np.int32).astype(np.float32)
+    n = np.arange(first, last, dtype=np.uint32)
+    return (n * np.uint32(2654435761)).view(np.int32).astype(np.float32)
 
 x = da.map_blocks(made, chunks=((5_000_000,) * 200,), dtype=np.float32, meta=np.empty(0, np.float32))
 assert x.shape == (10**9,)
-indices = da.arange(0, 10**9, 10**5, chunks=1000, dtype=np.int64).reshape(-1, 1)
-updates = da.zeros(10**4, dtype=np.float32, chunks=500)
-scattered = ad.scatter_nd(x, indices, updates)
-work = {"top_k1": ad.top_k1(x, 0, 10, "decreasing"), "sum": ad.reduce(x, "sum", [0]), "max": ad.reduce(x, "max", [0]),
-        "argmin": ad.argmin(x, [0]), "softmax": ad.reduce(ad.softmax(x * np.float32(1e-9), [0]), "sum", [0]),
-        "scatter_nd": ad.reduce(scattered, "l1", [0])}
+scattered = ad.scatter_nd(x, da.arange(0, 10**9, 10**5, chunks=1000, dtype=np.int64).reshape(-1, 1),
+                          da.zeros(10**4, dtype=np.float32, chunks=500))
+
+def timed(name, lazy):
+    start = time.monotonic()
+    (result,) = dask.compute(lazy)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{name}: {time.monotonic() - start:.1f} s, most memory {most:.2f} GiB", flush=True)
+    assert most < 4
+    return result
+
 with dask.config.set(scheduler="threads", num_workers=2):
-    for name in sys.argv[1:] or work:
-        start = time.monotonic()
-        (result,) = dask.compute(work[name])
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"{name} {time.monotonic() - start:.1f} s, most memory {most:.2f} GiB: {result}", flush=True)
-        assert most < 4
+    # All numbers are whole, so that Dask's sums of INT64 are exact.
+    whole = x.astype(np.int64)
+    expected = timed("Dask's own", [x.max(), whole.sum(), abs(whole).sum(), x.argmin(), da.topk(x, 10)])
+    assert timed("max", ad.reduce(x, "max", [0])) == expected[0]
+    assert timed("sum", ad.reduce(x, "sum", [0])) == np.float32(expected[1])
+    assert timed("argmin", ad.argmin(x, [0])) == expected[3]
+    values, indices = timed("top_k1", list(ad.top_k1(x, 0, 10, "decreasing")))
+    assert (values == expected[4]).all() and (np.diff(indices.astype(np.int64)) > 0)[np.diff(values) == 0].all()
+    assert [made({None: {"array-location": [(i, i + 1)]}})[0] for i in map(int, indices)] == values.tolist()
+    assert abs(timed("softmax", ad.reduce(ad.softmax(x * np.float32(1e-9), [0]), "sum", [0])) - 1) < 1e-5
+    n = np.arange(0, 10**9, 10**5, dtype=np.uint32)
+    replaced = np.abs((n * np.uint32(2654435761)).view(np.int32).astype(np.float32).astype(np.int64)).sum()
+    assert timed("scatter_nd", ad.reduce(scattered, "l1", [0])) == np.float32(expected[2] - replaced)
 """
 
 

@@ -14,12 +14,14 @@ mkdir "$work/elsewhere"
 cd "$work/elsewhere"
 PYTHONPATH=$work/installed "$python" - "$work/installed/anydml" <<'TEXT'
 import importlib.metadata
+import os
 import sys
 import numpy as np
 import anydml as dml
 
 assert dml.top_k1(np.array([1, 3, 2], np.int8), axis=0, k=2, direction="decreasing")[1].tolist() == [1, 2]
 assert importlib.metadata.version("anydml") == dml.__version__
+assert os.path.exists(f"{sys.argv[1]}/dask/__init__.py")
 with open("/proc/self/maps") as file:
     loaded = {line.split()[-1] for line in file if "libanydml" in line or "libdirectml" in line or "libhwy" in line}
 assert loaded and all(path.startswith(sys.argv[1]) for path in loaded), loaded

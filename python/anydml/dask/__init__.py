@@ -12,6 +12,11 @@ Everything here is lazy: arrays come back, and a scheduler computes their chunks
 ``docs/scale.md`` says what it costs, and which results are the same bytes as on one machine.
 """
 
+try:
+    import dask.array  # noqa: F401
+except ImportError as error:
+    raise ImportError("anydml.dask needs Dask (Debian: python3-dask, and python3-distributed for clusters)") from error
+
 from ._model import map_model
 from ._reduce import argmax, argmin, reduce
 from ._scatter import scatter_nd

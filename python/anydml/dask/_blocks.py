@@ -1,5 +1,6 @@
 """What all functions do: look at their arrays, and write the graph of a tree of merges."""
 
+# mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations
 
 import itertools
@@ -11,6 +12,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import numpy.typing as npt
+from dask.blockwise import BlockwiseDepDict, blockwise
 from dask.highlevelgraph import HighLevelGraph
 
 from .._compiled import CompiledOperator
@@ -23,11 +25,11 @@ _LARGEST = 2**31  # a size that the library can be asked about
 
 
 def dask_array(value: Any, what: str) -> da.Array:
-    """Dask's array, or one over NumPy's."""
+    """Dask's array, or one over NumPy's, in this machine's order of bytes."""
     array = value if isinstance(value, da.Array) else da.asarray(value)
     if any(math.isnan(size) for sizes in array.chunks for size in sizes):
         raise ValueError(f"{what} has chunks of unknown sizes; its compute_chunk_sizes() finds them out")
-    return array
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def spec(array: da.Array, kept: Iterable[int] = ()) -> TensorSpec:
@@ -79,16 +81,20 @@ def merged(array: da.Array, axes: tuple[int, ...], name: str, first: Callable[..
     order of their chunks, and ``finish`` the chunks of the results, one per type.
     """
     starts = starts_of(array.chunks)
+    where = {block: tuple(starts[d][i] for d, i in enumerate(block)) for block in blocks_of(array)}
+    # Dask fuses this with what makes the chunks, so that a chunk and its state are one task.
+    dimensions = tuple(f"d{d}" for d in range(array.ndim))
+    begin = f"{name}-first"
+    layer = blockwise(_state, begin, dimensions, array.name, dimensions, BlockwiseDepDict(where, array.numblocks),
+                      dimensions, numblocks={array.name: array.numblocks}, first=first)
+    graph = HighLevelGraph.from_collections(begin, layer, dependencies=[array])
     chunks = [(size,) if d in axes else sizes for d, sizes in enumerate(array.chunks)]
     tasks: dict[Any, Any] = {}
     groups: dict[Coordinates, list[Any]] = {}
     for block in blocks_of(array):
         group = groups.setdefault(tuple(0 if d in axes else i for d, i in enumerate(block)), [])
-        if 0 in block_shape(array, block):
-            continue
-        key = (f"{name}-first", *block)
-        tasks[key] = (first, (array.name, *block), tuple(starts[d][i] for d, i in enumerate(block)))
-        group.append(key)
+        if 0 not in block_shape(array, block):
+            group.append((begin, *block))
     for block, states in groups.items():
         level = 0
         while len(states) > 1:
@@ -98,15 +104,18 @@ def merged(array: da.Array, axes: tuple[int, ...], name: str, first: Callable[..
             level += 1
         shape = tuple(sizes[i] for sizes, i in zip(chunks, block))
         tasks[(name, *block)] = (finish, states[0]) if states else (_empty, shape, list(dtypes))
-    everything = HighLevelGraph.from_collections(name, tasks, dependencies=[array])
+    layers, dependencies = {**graph.layers, name: tasks}, {**graph.dependencies, name: {begin}}
     results = []
     for number, dtype in enumerate(dtypes):
         part = f"{name}-{number}"
-        layer = {(part, *block): (operator.getitem, (name, *block), number) for block in groups}
-        layers = {**everything.layers, part: layer}
-        graph = HighLevelGraph(layers, {**everything.dependencies, part: {name}})
+        picked = {(part, *block): (operator.getitem, (name, *block), number) for block in groups}
+        graph = HighLevelGraph({**layers, part: picked}, {**dependencies, part: {name}})
         results.append(da.Array(graph, part, tuple(map(tuple, chunks)), meta=np.empty((0,) * array.ndim, dtype)))
     return tuple(results)
+
+
+def _state(chunk: npt.NDArray[Any], starts: Coordinates, first: Callable[..., Any]) -> Any:
+    return first(chunk, starts) if chunk.size else None  # which nobody asks for
 
 
 def _empty(shape: tuple[int, ...], dtypes: Sequence[npt.DTypeLike]) -> tuple[npt.NDArray[Any], ...]:

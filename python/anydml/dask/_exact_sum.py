@@ -17,6 +17,7 @@ Floats = npt.NDArray[np.float32]
 _BITS, _LOWEST = 36, -149  # digit j counts multiples of 2**(36 * j - 149), and all FLOAT32 are multiples of 2**-149
 _DIGITS = 11  # of the largest number 2**64 times, and its carry
 _COLUMNS = 1 << 40  # that digits take before they overflow
+_ROWS = 1 << 12  # whose digits are in the cache
 
 
 class ExactSum(NamedTuple):
@@ -29,7 +30,22 @@ class ExactSum(NamedTuple):
 
 def exact_sum(numbers: Floats) -> ExactSum:
     """Of every row."""
-    numbers = np.ascontiguousarray(numbers)
+    blocks = [_of_some(np.ascontiguousarray(numbers[at:at + _ROWS])) for at in range(0, len(numbers), _ROWS)]
+    if len(blocks) == 1:
+        return blocks[0]
+    lowest = min(block.lowest for block in blocks)
+    end = max(block.lowest + len(block.digits) for block in blocks)
+    digits = np.zeros((end - lowest, len(numbers)), np.int64)
+    special = np.zeros(len(numbers), np.float32)
+    for number, block in enumerate(blocks):
+        some = slice(number * _ROWS, (number + 1) * _ROWS)
+        digits[block.lowest - lowest:block.lowest - lowest + len(block.digits), some] = block.digits
+        if block.special is not None:
+            special[some] = block.special
+    return ExactSum(lowest, digits, special if special.any() else None)
+
+
+def _of_some(numbers: Floats) -> ExactSum:
     rows, columns = numbers.shape
     assert columns < _COLUMNS
     digits = np.zeros((rows, _DIGITS), np.int64)

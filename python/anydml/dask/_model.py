@@ -1,5 +1,6 @@
 """ONNX models on batches in chunks."""
 
+# mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations
 
 import functools

@@ -1,5 +1,6 @@
 """REDUCE, ARGMIN and ARGMAX along axes that may be cut into chunks."""
 
+# mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations
 
 import math
@@ -187,14 +188,14 @@ Exponentials = tuple[NDArray, npt.NDArray[np.float64]]  # the maximum as FLOAT32
 def first_exponentials(chunk: NDArray, _: Axes, *, axes: Axes, device: str) -> Exponentials:
     x = chunk.astype(np.float32, copy=False)
     largest = on_host(ops.reduce(x, "max", axes, device=device))
-    powers = on_host(ops.element_wise_exp(on_host(_below(x, largest)), device=device))
-    return largest, powers.sum(axis=axes, keepdims=True, dtype=np.float64)
+    # Where the largest is infinite or NaN, the sum does not matter.
+    below = np.subtract(x, np.where(np.isfinite(largest), largest, np.float32(0)))
+    return largest, exponentials(below, device).sum(axis=axes, keepdims=True, dtype=np.float64)
 
 
-def _below(x: NDArray, largest: NDArray) -> NDArray:
-    """How much; where the largest is infinite, what infinities are."""
-    with np.errstate(invalid="ignore"):
-        return np.subtract(x, np.where(np.isfinite(largest), largest, np.float32(0)))
+def exponentials(x: NDArray, device: str) -> NDArray:
+    """In the same memory where that can be."""
+    return on_host(ops.element_wise_exp(x, out=x if device == "cpu" else None, device=device))
 
 
 def merge_exponentials(parts: list[Exponentials]) -> Exponentials:

@@ -1,5 +1,6 @@
 """SCATTER_ND into an array in chunks: updates travel to the chunk that they are for."""
 
+# mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations
 
 import itertools
@@ -34,6 +35,10 @@ def scatter_nd(input: da.Array, indices: da.Array, updates: da.Array, *, device:
     """
     x, where, values = (dask_array(each, f"SCATTER_ND: {name}")
                         for each, name in ((input, "input"), (indices, "indices"), (updates, "updates")))
+    if x.ndim == 0:
+        return scatter_nd(x.reshape(1), where, values, device=device).reshape(())
+    if where.ndim == 0:
+        raise ValueError("SCATTER_ND: indices has no dimensions; its last one is the index tuple")
     _check(x, where, values)
     tuples, count = where.ndim - 1, where.shape[-1]
     where = where.rechunk({tuples: -1})
@@ -48,21 +53,22 @@ def scatter_nd(input: da.Array, indices: da.Array, updates: da.Array, *, device:
         tasks[f"{name}-located", number] = (locate, (where.name, *block, 0),
                                             tuple(starts[d][i] for d, i in enumerate(block)))
     targets = math.prod(x.numblocks[:count])
+    came: dict[Coordinates, list[list[Any]]] = {}
     for behind in itertools.product(*(range(n) for n in x.numblocks[count:])):
         for number, block in enumerate(sources):
             tasks[(f"{name}-updates", *behind, number)] = (_with_values, (f"{name}-located", number),
                                                            (values.name, *block, *behind), tuples)
-        _add_routes(tasks, name, behind, len(sources), targets)
+        came[behind] = _add_routes(tasks, name, behind, len(sources), targets)
     apply = partial(_apply, device=device)
     for block in blocks_of(x):
         target = _row_major(block[:count], x.numblocks[:count])
-        tasks[(name, *block)] = (apply, (x.name, *block), (f"{name}-routed", *block[count:], target))
+        tasks[(name, *block)] = (apply, (x.name, *block), came[block[count:]][target])
     return array_of(name, tasks, [x, where, values], x.chunks, x.dtype)
 
 
 def _check(x: da.Array, indices: da.Array, updates: da.Array) -> None:
     shapes = [x.shape, indices.shape, updates.shape]
-    count = indices.shape[-1] if indices.ndim else 0
+    count = indices.shape[-1]
     fits = max(math.prod(shape) for shape in shapes) < _LARGEST
     expected = indices.shape[:-1] + x.shape[count:]
     if not fits and 0 < count <= x.ndim and updates.shape == expected:
@@ -84,8 +90,10 @@ def _row_major(coordinates: Coordinates, sizes: Sequence[int]) -> int:
     return position
 
 
-def _add_routes(tasks: dict[Any, Any], name: str, behind: Coordinates, sources: int, targets: int) -> None:
-    """From every source to every target in some stages, each of which joins and splits _WAYS ways.
+def _add_routes(tasks: dict[Any, Any], name: str, behind: Coordinates, sources: int,
+                targets: int) -> list[list[Any]]:
+    """From every source to every target in some stages, each of which joins and splits _WAYS ways: for each target
+    the keys of what has come.
 
     Stage s has a node for every _WAYS**s sources and every _WAYS**(stages - s) targets, so that the number of tasks
     grows with the chunks (and the stages), not with their square.
@@ -108,9 +116,7 @@ def _add_routes(tasks: dict[Any, Any], name: str, behind: Coordinates, sources: 
             for each in range(parts):
                 tasks[(f"{name}-part-{stage}", *behind, g, first + each)] = (operator.getitem, node, each)
     last = range(-(-sources // _WAYS**(stages - 1)))
-    for target in range(targets):
-        tasks[(f"{name}-routed", *behind, target)] = (
-            _joined, [(f"{name}-part-{stages - 1}", *behind, each, target) for each in last])
+    return [[(f"{name}-part-{stages - 1}", *behind, each, target) for each in last] for target in range(targets)]
 
 
 # ---- Tasks ----
@@ -177,8 +183,8 @@ def _split(parts: list[Updates], size: int, first: int, count: int) -> list[Upda
     return split
 
 
-def _apply(chunk: NDArray, updates: Updates, *, device: str) -> NDArray:
-    _, positions, local, values = updates
+def _apply(chunk: NDArray, parts: list[Updates], *, device: str) -> NDArray:
+    _, positions, local, values = _joined(parts)
     if chunk.size == 0 or len(positions) == 0:
         return chunk
     order = np.argsort(positions)

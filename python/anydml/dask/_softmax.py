@@ -1,5 +1,6 @@
 """Softmax and its relatives along axes that may be cut into chunks."""
 
+# mypy: allow-untyped-calls, no-warn-return-any
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from dask.graph_manipulation import bind
 
 from .. import _operators as ops
 from ._blocks import array_of, block_shape, blocks_of, check, dask_array, merged, normalized, on_host, spec, starts_of
-from ._reduce import Exponentials, first_exponentials, merge_exponentials, positions_of
+from ._reduce import Exponentials, exponentials, first_exponentials, merge_exponentials, positions_of
 
 NDArray = npt.NDArray[Any]
 Axes = tuple[int, ...]
@@ -61,26 +62,21 @@ def _softmax(operator: str, function: Callable[..., Any], input: Any, axes: Sequ
     if x.ndim == 0:
         return _softmax(operator, function, x.reshape(1), axes, reread, device).reshape(())
     along = normalized(axes, x.ndim)
-    name = f"anydml-{operator.lower()}-{tokenize(x.name, along, reread, device)}"
     if all(x.numblocks[axis] == 1 for axis in along):
-        whole = partial(_whole, function=function, axes=along, device=device)
-        tasks: dict[Any, Any] = {(name, *block): (whole, (x.name, *block)) for block in blocks_of(x)}
-        return array_of(name, tasks, [x], x.chunks, x.dtype)
-    largest, sums = merged(x, along, f"{name}-sums", partial(first_exponentials, axes=along, device=device),
-                           merge_exponentials, _both, 1, (np.float32, np.float32))
+        return x.map_blocks(_whole, function=function, axes=along, device=device, meta=x._meta)
+    name = f"anydml-{operator.lower()}-{tokenize(x.name, along, device)}"
+    largest, sums = merged(x, along, name, partial(first_exponentials, axes=along, device=device), merge_exponentials,
+                           _both, 1, (np.float32, np.float32))
     again = bind(x, [largest, sums]) if reread else x  # not before those are known
-    finish = partial(_finish, is_log=function is ops.activation_log_softmax1, device=device)
-    tasks = {(name, *block): (finish, (again.name, *block), (largest.name, *_reduced(block, along)),
-                              (sums.name, *_reduced(block, along)))
-             for block in blocks_of(x)}
-    return array_of(name, tasks, [again, largest, sums], x.chunks, x.dtype)
+    return da.map_blocks(_finish, again, largest, sums, is_log=function is ops.activation_log_softmax1, device=device,
+                         chunks=x.chunks, meta=x._meta)
 
 
 def _reduced(block: Axes, axes: Axes) -> Axes:
     return tuple(0 if d in axes else i for d, i in enumerate(block))
 
 
-def _whole(chunk: NDArray, *, function: Callable[..., Any], axes: Axes, device: str) -> NDArray:
+def _whole(chunk: NDArray, function: Callable[..., Any], axes: Axes, device: str) -> NDArray:
     return on_host(function(chunk, axes, device=device)) if chunk.size else chunk
 
 
@@ -88,19 +84,21 @@ def _both(state: Exponentials) -> Exponentials:
     return state[0], state[1].astype(np.float32)
 
 
-def _finish(chunk: NDArray, largest: NDArray, sums: NDArray, *, is_log: bool, device: str) -> NDArray:
+def _finish(chunk: NDArray, largest: NDArray, sums: NDArray, is_log: bool, device: str) -> NDArray:
     if chunk.size == 0:
         return chunk
     x = chunk.astype(np.float32, copy=False)
     with np.errstate(all="ignore"):
-        below = x - largest
+        result = np.subtract(x, largest)
         if is_log:
-            result = below - on_host(ops.element_wise_log(sums, device=device))
+            result -= on_host(ops.element_wise_log(sums, device=device))
         else:
-            result = on_host(ops.element_wise_exp(below, device=device)) * (1 / sums)
-        # Where a set has NaN or +infinity, or nothing but -infinity, so it is on one machine.
-        result = np.where(np.isfinite(largest), result, np.float32(np.nan)).astype(chunk.dtype)
-    return result
+            result = exponentials(result, device)
+            result *= 1 / sums
+        is_finite = np.isfinite(largest)
+        if not is_finite.all():  # a set with NaN or +infinity, or nothing but -infinity: NaN, as on one machine
+            result = np.where(is_finite, result, np.float32(np.nan))
+        return result.astype(chunk.dtype, copy=False)
 
 
 def _write_ones(positions: NDArray, shape: tuple[int, ...], starts: Axes, *, axes: Axes, sizes: tuple[int, ...],
