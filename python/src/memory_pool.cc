@@ -49,7 +49,7 @@ Status Memory::UseIn(uintptr_t stream) {
 }
 
 MemoryPool::~MemoryPool() {
-  for (Kept& piece : kept_) Release(std::move(piece));
+  for (Kept& piece : kept_) Release(&piece);
 }
 
 Status MemoryPool::Take(uint64_t bytes, uintptr_t stream, std::shared_ptr<Memory>* out) {
@@ -100,21 +100,22 @@ void MemoryPool::Give(Kept piece) noexcept {
       too_many.push_back(std::move(piece));
     } else {
       std::lock_guard lock(mutex_);
-      kept_bytes_ += piece.bytes;
       kept_.push_front(std::move(piece));
+      kept_bytes_ += kept_.front().bytes;
       while (kept_bytes_ > kMaxKeptBytes || kept_.size() > kMaxKept) {
         kept_bytes_ -= kept_.back().bytes;
         too_many.splice(too_many.end(), kept_, std::prev(kept_.end()));
       }
     }
   } catch (const std::bad_alloc&) {
-    Release(std::move(piece));
+    Release(&piece);
   }
-  for (Kept& each : too_many) Release(std::move(each));
+  for (Kept& each : too_many) Release(&each);
 }
 
-void MemoryPool::Release(Kept piece) const noexcept {
-  if (piece.stream != 0) AnyDmlWaitForCudaStream(device_.Get(), Handle(piece.stream));
+void MemoryPool::Release(Kept* piece) const noexcept {
+  if (piece->stream != 0) AnyDmlWaitForCudaStream(device_.Get(), Handle(piece->stream));
+  piece->buffer.Reset();
 }
 
 void MemoryPool::Forget() {

@@ -68,8 +68,8 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
 
   Status Allocate(uint64_t bytes, ComPtr<ID3D12Resource>* out) const;
   void Give(Kept piece) noexcept;
-  // Releases it when nothing uses it any more.
-  void Release(Kept piece) const noexcept;
+  // When nothing uses it any more.
+  void Release(Kept* piece) const noexcept;
 
   const ComPtr<ID3D12Device> device_;
   std::mutex mutex_;

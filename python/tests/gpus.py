@@ -40,8 +40,9 @@ class OnGpu:
     def __dlpack__(self, stream=None):
         self.streams.append(stream)
         capsule = self.array.__dlpack__()
-        place = ctypes.cast(_pointer(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int32))
-        place[0], place[1] = self.__dlpack_device__()  # behind the address
+        behind_the_address = _pointer(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+        place = ctypes.cast(behind_the_address, ctypes.POINTER(ctypes.c_int32))
+        place[0], place[1] = self.__dlpack_device__()
         return capsule
 
     def __dlpack_device__(self):

@@ -48,7 +48,7 @@ class CpuBackend final : public Backend {
     std::fenv_t environment;
     std::fegetenv(&environment);
     std::fesetenv(FE_DFL_ENV);
-    const Status status = CpuStream(threads_ > 1 ? Pool() : nullptr).Run(kernel, arguments);
+    Status status = CpuStream(threads_ > 1 ? Pool() : nullptr).Run(kernel, arguments);
     std::fesetenv(&environment);
     return status;
   }
