@@ -9,8 +9,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "anydml/desc_fields.h"
-#include "anydml/field_values.h"
+#include "anydml/describe/desc_fields.h"
+#include "anydml/describe/field_values.h"
 #include "base/half.h"
 
 namespace anydml::bench {

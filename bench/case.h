@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "anydml/desc_fields.h"
+#include "anydml/describe/desc_fields.h"
 #include "base/status.h"
 
 namespace anydml::bench {

@@ -10,7 +10,7 @@
 #include <anydml.h>
 #include <wrl/client.h>
 
-#include "anydml/c_desc.h"
+#include "common/c_desc.h"
 #include "common/scoped_variable.h"
 #include "common/session.h"
 

@@ -2,9 +2,9 @@
 // was read means the same as C structs.
 #include "fuzz.h"
 
-#include "anydml/c_desc.h"
-#include "anydml/json.h"
-#include "anydml/model.h"
+#include "anydml/json/json.h"
+#include "anydml/model/model.h"
+#include "common/c_desc.h"
 #include "schema/validate.h"
 
 namespace anydml::fuzz {

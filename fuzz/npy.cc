@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "anydml/npy.h"
+#include "anydml/values/npy.h"
 
 namespace anydml::fuzz {
 namespace {

@@ -1,8 +1,13 @@
 #include "onnx_model.h"
 
+#include <anydml.h>
 #include <pybind11/stl.h>
 
+#include <chrono>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "onnx/session.h"
 #include "status.h"
@@ -17,18 +22,60 @@ using PySignature = std::tuple<std::string, int32_t, std::optional<std::vector<s
 // TensorProto.DataType, sizes, address, bytes: packed elements that the caller keeps
 using PyInput = std::tuple<int32_t, std::vector<int64_t>, uintptr_t, uint64_t>;
 using PyOutput = std::tuple<std::string, int32_t, std::vector<int64_t>, py::bytearray>;
+// seconds of the run, and of its nodes: name, seconds, calls
+using PyProfile = std::tuple<double, std::vector<std::tuple<std::string, double, uint64_t>>>;
+
+// What AnyDmlSetProfiler reports while it exists: one at a time, in this process.
+class NodeTimes {
+ public:
+  struct Row {
+    double seconds = 0;
+    uint64_t calls = 0;
+  };
+
+  NodeTimes() : lock_(Mutex()) { AnyDmlSetProfiler(Record, this); }
+  ~NodeTimes() { AnyDmlSetProfiler(nullptr, nullptr); }
+  NodeTimes(const NodeTimes&) = delete;
+  NodeTimes& operator=(const NodeTimes&) = delete;
+
+  const std::map<std::string, Row>& rows() const { return rows_; }
+
+ private:
+  static std::mutex& Mutex() {
+    static std::mutex mutex;
+    return mutex;
+  }
+  static void Record(void* context, const char* node, uint64_t begin, uint64_t end) {
+    auto* const self = static_cast<NodeTimes*>(context);
+    const std::lock_guard lock(self->rows_mutex_);
+    Row& row = self->rows_[node];
+    row.seconds += static_cast<double>(end - begin) * 1e-9;
+    ++row.calls;
+  }
+
+  const std::lock_guard<std::mutex> lock_;
+  std::mutex rows_mutex_;
+  std::map<std::string, Row> rows_;
+};
 
 class OnnxModel {
  public:
   // `contents` is the file where there is no path.
   OnnxModel(const std::string& path, const std::optional<py::bytes>& contents, const std::string& adapter) {
-    std::shared_ptr<const std::string> text;
-    if (contents) text = std::make_shared<const std::string>(static_cast<std::string>(*contents));
+    // Read where they are; whoever is the last to need them may be another thread.
+    std::span<const char> text;
+    std::shared_ptr<const py::bytes> owner;
+    if (contents) {
+      text = std::string_view(*contents);
+      owner = {new py::bytes(*contents), [](const py::bytes* bytes) {
+                 const py::gil_scoped_acquire gil;
+                 delete bytes;
+               }};
+    }
     Run([&]() -> Status {
       auto model = std::make_unique<onnx::Model>();
-      ANYDML_RETURN_IF_ERROR(
-          text ? onnx::ReadModel({std::as_bytes(std::span(*text)), text}, nullptr, model.get())
-               : onnx::LoadModel(path, model.get()));
+      ANYDML_RETURN_IF_ERROR(owner ? onnx::ReadModel({std::as_bytes(text), owner}, nullptr, model.get())
+                                   : onnx::LoadModel(path, model.get()));
       tools::SessionOptions options;
       options.adapter = adapter;
       options.debug = false;
@@ -41,14 +88,7 @@ class OnnxModel {
   std::vector<PySignature> Outputs() const { return Signatures(session_->outputs()); }
 
   std::vector<PyOutput> RunModel(const std::map<std::string, PyInput>& given) {
-    std::map<std::string, onnx::Tensor> inputs;
-    for (const auto& [name, input] : given) {
-      const auto& [type, shape, address, bytes] = input;
-      inputs[name] = {static_cast<onnx::ElementType>(type),
-                      shape,
-                      {reinterpret_cast<const std::byte*>(address), bytes},
-                      nullptr};
-    }
+    const std::map<std::string, onnx::Tensor> inputs = Tensors(given);
     std::vector<onnx::NamedResult> results;
     Run([&] {
       const std::lock_guard lock(mutex_);
@@ -65,7 +105,43 @@ class OnnxModel {
     return outputs;
   }
 
+  // A run, after one that compiles.
+  PyProfile Profile(const std::map<std::string, PyInput>& given) {
+    const std::map<std::string, onnx::Tensor> inputs = Tensors(given);
+    PyProfile profile;
+    Run([&]() -> Status {
+      const std::lock_guard lock(mutex_);
+      Status status;
+      for (int i = 0; i < 2 && status.ok(); ++i) {
+        const NodeTimes times;
+        std::vector<onnx::NamedResult> results;
+        const auto begin = std::chrono::steady_clock::now();
+        status = session_->Run(inputs, &results);
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+        std::get<0>(profile) = taken.count();
+        std::get<1>(profile).clear();
+        for (const auto& [name, row] : times.rows())
+          std::get<1>(profile).emplace_back(name, row.seconds, row.calls);
+      }
+      if (!status.ok()) device_->Discard();
+      return status;
+    });
+    return profile;
+  }
+
  private:
+  static std::map<std::string, onnx::Tensor> Tensors(const std::map<std::string, PyInput>& given) {
+    std::map<std::string, onnx::Tensor> tensors;
+    for (const auto& [name, input] : given) {
+      const auto& [type, shape, address, bytes] = input;
+      onnx::Tensor& tensor = tensors[name];
+      tensor.type = static_cast<onnx::ElementType>(type);
+      tensor.shape = shape;
+      tensor.data = {reinterpret_cast<const std::byte*>(address), bytes};
+    }
+    return tensors;
+  }
+
   static std::vector<PySignature> Signatures(const std::vector<onnx::Signature>& signatures) {
     std::vector<PySignature> list;
     for (const onnx::Signature& signature : signatures) {
@@ -92,7 +168,8 @@ void DefineOnnxModel(py::module_* m) {
       .def(py::init<const std::string&, const std::optional<py::bytes>&, const std::string&>())
       .def_property_readonly("inputs", &OnnxModel::Inputs)
       .def_property_readonly("outputs", &OnnxModel::Outputs)
-      .def("run", &OnnxModel::RunModel);
+      .def("run", &OnnxModel::RunModel)
+      .def("profile", &OnnxModel::Profile);
 }
 
 }  // namespace anydml::python

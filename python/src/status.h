@@ -3,7 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "anydml/exit_status.h"
+#include "anydml/cli/exit_status.h"
 #include "base/status.h"
 
 namespace anydml::python {

@@ -66,5 +66,5 @@ def test_fused_activations_are_read():
 
 def test_no_memory():
     with pytest.raises(MemoryError, match="cannot allocate"):
-        dml.Device("cpu")._native.allocate(1 << 60)
+        dml.Device("cpu")._native.allocate(1 << 60, 0, False)
     assert dml.element_wise_identity(np.ones(2, np.float32)).tolist() == [1, 1]

@@ -68,9 +68,8 @@ class _Copy:
     outputs = [packed(NUMBERS["INT4"], (1, 5))]
     implementation = "test.copy"
 
-    def run(self, inputs, outputs):
-        assert inputs[0][1] == outputs[0][1] == 3
-        ctypes.memmove(outputs[0][0], inputs[0][0], 3)
+    def run(self, inputs, outputs, stream, wait):
+        ctypes.memmove(outputs[0], inputs[0], 3)
 
     def may_run_in_place(self, *_):
         return False

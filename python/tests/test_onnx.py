@@ -135,3 +135,14 @@ def test_threads_take_turns(model):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_profile_says_where_the_time_goes(model):
+    with pytest.raises(ValueError, match="has not been run yet"):
+        model.profile()
+    model.run({"x": X, "y": Y})
+    for profile in (model.profile(), model.profile({"x": X, "y": Y})):
+        assert len(profile) == 1 and profile[0]["calls"] == 1
+        assert len(profile[0]["nodes"]) == 2 and "Mul" in profile[0]["nodes"][0]  # fused
+        assert 0 < profile[0]["seconds"] <= profile.seconds
+        assert profile[0]["implementation"] in str(profile)

@@ -44,7 +44,7 @@ def test_signatures():
     def arguments(function):
         return str(inspect.signature(function)).split(") ->")[0]
     assert [p.name for p in inspect.signature(dml.top_k1).parameters.values()] == [
-        "input", "axis", "k", "direction", "index_dtype", "out", "device"]
+        "input", "axis", "k", "direction", "index_dtype", "out", "device", "stream"]
     assert "input_dimension_count: 'SupportsIndex | None' = None" in arguments(dml.scatter_nd)
 
 

@@ -103,6 +103,18 @@ class Backend {
   virtual Status Adopt(void* memory, uint64_t bytes, std::function<void()> release,
                        std::shared_ptr<Memory>* out) = 0;
   virtual std::unique_ptr<Stream> CreateStream() = 0;
+  // Runs a kernel outside of streams of ours: on a CPU on the calling thread; on a GPU it is enqueued in
+  // `arguments.stream`, whoever made that. `wait`: until it is complete; `data_errors` are told of only then.
+  virtual Status RunNow(const Kernel& kernel, const KernelArguments& arguments, bool wait) = 0;
+  // For streams that others made. What goes to `after` from now on comes behind what is in `before`.
+  virtual Status OrderStreams(void* before, void* after) {
+    (void)before, (void)after;
+    return {};
+  }
+  virtual Status WaitForStream(void* stream) {
+    (void)stream;
+    return {};
+  }
   // For LowerContext.
   virtual uint32_t threads() const { return 1; }
   virtual const DeviceProperties& device_properties() const = 0;
@@ -113,6 +125,10 @@ class Backend {
 // All backends of this machine, best first; never empty, lives as long as the
 // process. ANYDML_ADAPTER=<id> moves that one to the front.
 std::span<Backend* const> Backends();
+
+// Whether what the environment says about backends (ANYDML_ADAPTER, ANYDML_THREADS) can be done; if not, no
+// device is created, since the one that would be is not the one that was asked for.
+const Status& CheckBackendVariables();
 
 // One line; empty when there is one.
 const std::string& WhyNoGpu();

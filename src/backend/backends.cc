@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "backend/backend.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/cpu_info.h"
 #include "backend/module.h"
 
 namespace anydml {
@@ -13,19 +14,36 @@ namespace {
 struct Found {
   std::vector<Backend*> backends;
   std::string why_no_gpu;
+  Status variables;
 };
+
+// Puts the adapter that ANYDML_ADAPTER names first.
+Status PutWantedFirst(std::vector<Backend*>* backends) {
+  const char* wanted = std::getenv("ANYDML_ADAPTER");
+  if (wanted == nullptr || *wanted == 0) return {};
+  std::string ids;
+  for (auto at = backends->begin(); at != backends->end(); ++at) {
+    const std::string& id = (*at)->adapter().id;
+    if (id == wanted) {
+      std::rotate(backends->begin(), at, at + 1);
+      return {};
+    }
+    ids += (ids.empty() ? "" : ", ") + id;
+  }
+  return InvalidArgument("the environment variable ANYDML_ADAPTER is \"", wanted, "\" but this machine has ",
+                         ids);
+}
 
 Found FindBackends() {
   Found found;
   found.backends = LoadBackends("cuda", "ANYDML_CUDA_MODULE", "libanydml_cuda.so", &found.why_no_gpu);
   found.backends.push_back(GetCpuBackend());
-  const char* wanted = std::getenv("ANYDML_ADAPTER");
-  if (wanted == nullptr) return found;
-  auto& backends = found.backends;
-  const auto front = std::find_if(backends.begin(), backends.end(), [wanted](const Backend* backend) {
-    return backend->adapter().id == std::string_view(wanted);
-  });
-  if (front != backends.end()) std::rotate(backends.begin(), front, front + 1);
+  found.variables = PutWantedFirst(&found.backends);
+  if (!found.variables.ok() && !found.why_no_gpu.empty()) {
+    found.variables = InvalidArgument(found.variables.message(), "; no GPU: ", found.why_no_gpu);
+  }
+  uint32_t threads = 0;
+  if (found.variables.ok()) found.variables = WantedThreads(&threads);
   return found;
 }
 
@@ -38,6 +56,8 @@ const Found& AllBackends() {
 }  // namespace
 
 std::span<Backend* const> Backends() { return AllBackends().backends; }
+
+const Status& CheckBackendVariables() { return AllBackends().variables; }
 
 const std::string& WhyNoGpu() { return AllBackends().why_no_gpu; }
 

@@ -20,7 +20,8 @@ namespace {
 template <typename Factory, typename... Arguments>
 HRESULT CreateFactory(const char* function, REFIID iid, void** factory, Arguments... arguments) {
   *factory = nullptr;
-  const Status status = d3d12::CheckAdapterKinds();
+  Status status = d3d12::CheckAdapterKinds();
+  if (status.ok()) status = CheckBackendVariables();
   if (!status.ok()) return Fail(ToHresult(status.code()), StrCat(function, ": ", status.message()));
   return CreateComObject<Factory>(iid, factory, arguments...);
 }
@@ -48,6 +49,9 @@ HRESULT CreateD3D12Device(IUnknown* adapter, D3D_FEATURE_LEVEL minimum, REFIID i
       return Fail(DXGI_ERROR_UNSUPPORTED,
                   StrCat("D3D12CreateDevice: MinimumFeatureLevel is ", minimum, "; this device has at most ",
                          d3d12::kMaximumFeatureLevel, " (11_0)"));
+    }
+    if (const Status& status = CheckBackendVariables(); !status.ok()) {
+      return Fail(ToHresult(status.code()), StrCat("D3D12CreateDevice: ", status.message()));
     }
     Backend* const backend = adapter == nullptr ? Backends().front() : d3d12::BackendFromAdapter(adapter);
     if (backend == nullptr) {

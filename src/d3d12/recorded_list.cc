@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel/part_recorder.h"
+
 namespace anydml::d3d12 {
 namespace {
 
@@ -24,7 +26,8 @@ void RecordedList::Finish() {
 }
 
 Status RecordedList::Execute(Stream& stream) const {
-  if (!repeatable_) return ExecuteCommands(stream);
+  // What is replayed tells nobody how long its parts take.
+  if (!repeatable_ || CurrentPartRecorder().record != nullptr) return ExecuteCommands(stream);
   // Two queues may execute one list at the same time.
   std::lock_guard lock(mutex_);
   if (!recording_ && ++executions_ == kRecordedExecution) {

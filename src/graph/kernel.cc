@@ -1,9 +1,11 @@
 #include "graph/kernel.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <utility>
+
+#include "kernel/module.h"
+#include "kernel/part_recorder.h"
 
 namespace anydml {
 namespace {
@@ -30,13 +32,46 @@ Buffer Resolve(const Place& place, const KernelArguments& arguments) {
   return {};
 }
 
-std::atomic<RecordPart> g_record = nullptr;
-std::atomic<void*> g_record_context = nullptr;
-
 uint64_t Now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
+
+// Tells the recorder when parts begin and end, if there is one. On a stream parts are only enqueued while the
+// graph runs: then the device's clock says it, once everything is done.
+class PartTimes {
+ public:
+  explicit PartTimes(void* stream) : recorder_(CurrentPartRecorder()) {
+    if (recorder_.record == nullptr || stream == nullptr) return;
+    if (const Module* const module = FindModule("cuda")) clock_ = module->create_clock(stream);
+    if (!clock_ || !clock_->Mark().ok()) recorder_ = {};
+  }
+
+  void Begin() { begin_ = recorder_.record != nullptr ? Now() : 0; }
+  void End(const std::string& part) {
+    if (recorder_.record == nullptr) return;
+    if (!clock_) {
+      recorder_.record(recorder_.context, part.c_str(), begin_, Now());
+    } else if (clock_->Mark().ok()) {
+      marked_.push_back(&part);
+    }
+  }
+  void Finish() {
+    std::vector<uint64_t> marks;
+    if (!clock_ || marked_.empty() || !clock_->Read(&marks).ok() || marks.size() != marked_.size() + 1)
+      return;
+    const uint64_t zero = Now() - marks.back();
+    for (size_t i = 0; i < marked_.size(); ++i) {
+      recorder_.record(recorder_.context, marked_[i]->c_str(), zero + marks[i], zero + marks[i + 1]);
+    }
+  }
+
+ private:
+  PartRecorder recorder_;
+  std::unique_ptr<StreamClock> clock_;
+  std::vector<const std::string*> marked_;
+  uint64_t begin_ = 0;
+};
 
 // Names the part whose data are wrong.
 class PartErrors final : public DataErrorSink {
@@ -60,11 +95,6 @@ Buffer* OperandSpace(size_t count) {
 
 }  // namespace
 
-void SetPartRecorder(RecordPart record, void* context) {
-  g_record_context.store(context, std::memory_order_relaxed);
-  g_record.store(record, std::memory_order_release);
-}
-
 GraphKernel::GraphKernel(Layout layout) : layout_(std::move(layout)) {
   for (size_t i = 0; i < layout_.constants.size(); ++i) {
     persistent_data_.push_back({layout_.constant_offsets[i], layout_.constants[i]});
@@ -78,8 +108,7 @@ GraphKernel::GraphKernel(Layout layout) : layout_(std::move(layout)) {
 
 Status GraphKernel::Run(const KernelArguments& arguments) const {
   Buffer* const space = OperandSpace(most_operands_);
-  // A part on a stream is only enqueued here.
-  const RecordPart record = arguments.stream == nullptr ? g_record.load(std::memory_order_acquire) : nullptr;
+  PartTimes times(arguments.stream);
   for (const Part& part : layout_.parts) {
     KernelArguments own = arguments;
     Buffer* next = space;
@@ -94,12 +123,12 @@ Status GraphKernel::Run(const KernelArguments& arguments) const {
     if (!arguments.notes.empty()) {
       own.notes = arguments.notes.subspan(part.first_note, part.kernel->note_count());
     }
-    const uint64_t begin = record != nullptr ? Now() : 0;
+    times.Begin();
     const Status status = part.kernel->Run(own);
-    if (record != nullptr)
-      record(g_record_context.load(std::memory_order_relaxed), part.name.c_str(), begin, Now());
+    times.End(part.name);
     if (!status.ok()) return Status(status.code(), StrCat(part.name, ": ", status.message()));
   }
+  times.Finish();
   return {};
 }
 

@@ -10,12 +10,6 @@
 
 namespace anydml {
 
-// Called after every part that was run on the host, with its name, beginning and end (nanoseconds of the
-// steady clock).
-using RecordPart = void (*)(void* context, const char* name, uint64_t begin, uint64_t end);
-// For the whole process; null: nobody wants to know.
-void SetPartRecorder(RecordPart record, void* context);
-
 class GraphKernel final : public Kernel {
  public:
   // Where a tensor of a part lies.

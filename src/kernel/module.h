@@ -2,9 +2,12 @@
 // time (backend/module.cc).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "kernel/part_recorder.h"
 
 namespace anydml {
 
@@ -19,6 +22,8 @@ struct Module {
   std::vector<Backend*> (*find_backends)(std::string* why_none);
   // Every family's list of implementations, with those that are in this module.
   const OperatorTable& (*operators)();
+  // For what KernelArguments::stream is; null where time cannot be told now.
+  std::unique_ptr<StreamClock> (*create_clock)(void* stream);
 };
 
 // Makes `module` that of the backends of this kind. Once per kind, before anything is lowered for it.

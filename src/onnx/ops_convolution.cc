@@ -1,5 +1,6 @@
 #include "onnx/compose.h"
 #include "onnx/operators.h"
+#include "onnx/weight_zero_point.h"
 #include "onnx/windows.h"
 
 namespace anydml::onnx {
@@ -61,18 +62,66 @@ Status Convolve(Lowering& n, DML_CONVOLUTION_DIRECTION direction, const Convolut
   return n.graph().Add(DML_OPERATOR_CONVOLUTION, desc);
 }
 
-Status Convolved(Lowering& n, bool transposed, Convolution* c, View* y) {
-  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), transposed, c));
-  *y = OutputOf(n, *c, n.dml_type(0));
-  return Convolve(n, transposed ? DML_CONVOLUTION_DIRECTION_BACKWARD : DML_CONVOLUTION_DIRECTION_FORWARD, *c,
-                  WithHeight(n.In(0)), WithHeight(n.In(1)), y);
+Status Convolve(Lowering& n, DML_CONVOLUTION_DIRECTION direction, const Convolution& c, View* y) {
+  *y = OutputOf(n, c, n.dml_type(0));
+  return Convolve(n, direction, c, WithHeight(n.In(0)), WithHeight(n.In(1)), y);
 }
 
-// Conv and ConvTranspose.
+// Whether each output of a transposed convolution has one tap: filters lie beside each other.
+bool HasOneTap(const Lowering& n, const Convolution& c) {
+  const Shape &x = n.shape(0), &w = n.shape(1);
+  bool one = x.size() == 4 && c.groups == 1 && w[2] * w[3] > 1;
+  for (size_t i = 0; one && i < 2; ++i) {
+    one = c.windows.strides[i] == w[i + 2] && c.windows.dilations[i] == 1 && c.windows.begin[i] == 0 &&
+          c.windows.end[i] == 0 && c.shape[i + 2] == x[i + 2] * w[i + 2];
+  }
+  return one;
+}
+
+// A product with as many rows as the filters have elements, which are then put beside each other.
+Status ConvolveOneTap(Lowering& n, const Convolution& c, View* y) {
+  const Shape &x = n.shape(0), &w = n.shape(1);
+  const int64_t rows = w[1] * w[2] * w[3];
+  const uint32_t swapped[] = {1, 0}, beside[] = {0, 1, 4, 2, 5, 3};
+  const View filter = TrailingOnes(Permuted(Reshaped(n.In(1), Shape{w[0], rows}), swapped), 4);
+  View product = n.New(n.dml_type(0), {x[0], rows, x[2], x[3]});
+  const UINT ones[] = {1, 1}, zeros[] = {0, 0};
+  const DML_CONVOLUTION_OPERATOR_DESC desc{n.graph().In(n.In(0)),
+                                           n.graph().In(filter),
+                                           n.graph().In(nullptr),
+                                           n.graph().Out(&product),
+                                           DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+                                           DML_CONVOLUTION_DIRECTION_FORWARD,
+                                           2,
+                                           ones,
+                                           ones,
+                                           zeros,
+                                           zeros,
+                                           zeros,
+                                           1,
+                                           nullptr};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_CONVOLUTION, desc));
+  const View parts = Reshaped(product, Shape{x[0], w[1], w[2], w[3], x[2], x[3]});
+  ANYDML_RETURN_IF_ERROR(Pack(n, Permuted(parts, beside), y));
+  *y = Reshaped(*y, c.shape);
+  return n.Has(2) ? BinaryTo(n, kAdd, *y, AlongAxis(n.In(2), 4, 1), y) : Status();
+}
+
+Status ConvTranspose(Lowering& n) {
+  Convolution c;
+  View y;
+  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), true, &c));
+  ANYDML_RETURN_IF_ERROR(HasOneTap(n, c) ? ConvolveOneTap(n, c, &y)
+                                         : Convolve(n, DML_CONVOLUTION_DIRECTION_BACKWARD, c, &y));
+  n.Return(0, y, n.type(0), c.shape);
+  return {};
+}
+
 Status Conv(Lowering& n) {
   Convolution c;
   View y;
-  ANYDML_RETURN_IF_ERROR(Convolved(n, n.proto().type == "ConvTranspose", &c, &y));
+  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), false, &c));
+  ANYDML_RETURN_IF_ERROR(Convolve(n, DML_CONVOLUTION_DIRECTION_FORWARD, c, &y));
   n.Return(0, y, n.type(0), c.shape);
   return {};
 }
@@ -81,7 +130,8 @@ Status Conv(Lowering& n) {
 Status FusedConv(Lowering& n) {
   Convolution c;
   View y;
-  ANYDML_RETURN_IF_ERROR(Convolved(n, false, &c, &y));
+  ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), false, &c));
+  ANYDML_RETURN_IF_ERROR(Convolve(n, DML_CONVOLUTION_DIRECTION_FORWARD, c, &y));
   if (n.Has(3)) {
     if (n.shape(3) != c.shape) return InvalidArgument("Z ", ShapeToString(n.shape(3)));
     ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, y, WithHeight(n.In(3)), &y));
@@ -122,7 +172,8 @@ Status ConvInteger(Lowering& n) {
   ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), false, &c));
   const View x = WithHeight(n.In(0));
   const View w = WithHeight(n.In(1));
-  const Parameter x_zero(n, 2, x.rank()), w_zero(n, 3, x.rank());
+  const Parameter x_zero(n, 2, x.rank());
+  const WeightZeroPoint w_zero(n, 1, 3, x.rank(), 1, n.shape(1)[0]);
   View y = OutputOf(n, c, DataType::kInt32);
   const DML_CONVOLUTION_INTEGER_OPERATOR_DESC desc{n.graph().In(x),
                                                    n.graph().In(x_zero.use),
@@ -147,8 +198,9 @@ Status QLinearConv(Lowering& n) {
   const View x = WithHeight(n.In(0));
   const View w = WithHeight(n.In(3));
   const size_t rank = x.rank();
-  const Parameter x_scale(n, 1, rank), x_zero(n, 2, rank), w_scale(n, 4, rank), w_zero(n, 5, rank),
-      bias(n, 8, rank), y_scale(n, 6, rank), y_zero(n, 7, rank);
+  const Parameter x_scale(n, 1, rank), x_zero(n, 2, rank), w_scale(n, 4, rank), bias(n, 8, rank),
+      y_scale(n, 6, rank), y_zero(n, 7, rank);
+  const WeightZeroPoint w_zero(n, 3, 5, rank, 1, n.shape(3)[0]);
   View y = OutputOf(n, c, n.dml_type(7));
   const DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC desc{n.graph().In(x),
                                                             n.graph().In(x_scale.use),
@@ -173,7 +225,7 @@ Status QLinearConv(Lowering& n) {
 
 constexpr OperatorRow kConvolutionRows[] = {
     {kOnnx, "Conv", 2, 3, 0, Conv, nullptr},
-    {kOnnx, "ConvTranspose", 2, 3, 0, Conv, nullptr},
+    {kOnnx, "ConvTranspose", 2, 3, 0, ConvTranspose, nullptr},
     {kOnnx, "ConvInteger", 2, 4, 0, ConvInteger, nullptr},
     {kOnnx, "QLinearConv", 8, 9, 0, QLinearConv, nullptr},
     {kMicrosoft, "FusedConv", 2, 4, 0, FusedConv, nullptr},

@@ -1,11 +1,11 @@
 // The parts of `anydml bench` whose results do not depend on the machine.
 #include <gtest/gtest.h>
 
-#include "anydml/bench_output.h"
-#include "anydml/bench_timer.h"
-#include "anydml/quantity.h"
-#include "anydml/report_charts.h"
-#include "anydml/svg_chart.h"
+#include "anydml/bench/bench_output.h"
+#include "anydml/bench/bench_timer.h"
+#include "anydml/bench/report_charts.h"
+#include "anydml/bench/svg_chart.h"
+#include "anydml/cli/quantity.h"
 
 namespace anydml::tools {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "anydml/input_file.h"
-#include "anydml/json.h"
+#include "anydml/cli/input_file.h"
+#include "anydml/json/json.h"
 #include "cli_test_util.h"
 
 namespace anydml::tools {

@@ -1,5 +1,5 @@
 // `anydml check`: validity and feature levels, without a device.
-#include "anydml/desc_fields.h"
+#include "anydml/describe/desc_fields.h"
 #include "cli_test_util.h"
 #include "schema/schema.h"
 

@@ -1,7 +1,7 @@
 // What the shells complete, and that bash does.
 #include <sys/wait.h>
 
-#include "anydml/completion.h"
+#include "anydml/cli/completion.h"
 #include "cli_test_util.h"
 
 namespace anydml::tools {

@@ -1,7 +1,7 @@
 // Everything that a description can hold, from the command line.
-#include "anydml/c_desc.h"
-#include "anydml/operation.h"
+#include "anydml/describe/operation.h"
 #include "cli_test_util.h"
+#include "common/c_desc.h"
 #include "schema/validate.h"
 
 namespace anydml::tools {

@@ -54,6 +54,24 @@ class CliErrorsTest : public CliTest {
   }
 };
 
+// What nobody asked for is not done in silence.
+TEST_F(CliErrorsTest, EnvironmentThatCannotBeFollowed) {
+  const auto expect = [this](const char* variable, const char* sentence) {
+    for (const auto& arguments : {std::vector<std::string>{"adapters"}, TopK1()}) {
+      const CliResult result = Run(arguments, {variable});
+      EXPECT_EQ(result.exit_code, 1) << variable;
+      EXPECT_NE(result.err.find(sentence), std::string::npos) << result.err;
+    }
+  };
+  expect("ANYDML_ADAPTER=cuda:77",
+         "the environment variable ANYDML_ADAPTER is \"cuda:77\" but this machine has ");
+  expect("ANYDML_THREADS=four",
+         "the environment variable ANYDML_THREADS is \"four\" but must be a number from 1 on");
+  expect("ANYDML_THREADS=0", "ANYDML_THREADS is \"0\"");
+  expect("ANYDML_THREADS=2x", "ANYDML_THREADS is \"2x\"");
+  EXPECT_EQ(Run({"adapters"}, {"ANYDML_ADAPTER=", "ANYDML_THREADS="}).exit_code, 0);
+}
+
 TEST_F(CliErrorsTest, BadFiles) {
   const std::string good = ReadBytes("in.npy");
   ExpectBadFile("", {"bad.npy", "not a .npy file"});

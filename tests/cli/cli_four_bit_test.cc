@@ -1,5 +1,5 @@
 // UINT4 and INT4: two elements in a byte, the first in its lower half; in .npy files a byte each.
-#include "anydml/tensor_source.h"
+#include "anydml/values/tensor_source.h"
 #include "cli_test_util.h"
 #include "common/packed_elements.h"
 #include "common/tensor_text.h"

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "anydml/suggest.h"
+#include "anydml/cli/suggest.h"
 #include "base/sanitizers.h"
 #include "cli_test_util.h"
 

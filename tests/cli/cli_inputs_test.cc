@@ -1,7 +1,7 @@
 // `anydml op` without files: literals and random values.
 #include <random>
 
-#include "anydml/tensor_source.h"
+#include "anydml/values/tensor_source.h"
 #include "cli_test_util.h"
 
 namespace anydml::tools {

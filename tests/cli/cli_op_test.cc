@@ -119,6 +119,41 @@ TEST_F(CliOpTest, ZeroDimensionalInput) {
   WriteNpy("in.npy", "<f4", "()", Floats{7});
   ExpectDone(TopK1("0", "1", "DECREASING"));
   EXPECT_EQ(ReadElements<float>("v.npy", {1}), (Floats{7}));
+  ExpectDone(Run({"op", "ELEMENT_WISE_NEGATE", "InputTensor=in.npy", "OutputTensor=v.npy"}));
+  EXPECT_EQ(ReadElements<float>("v.npy", {1}), (Floats{-7}));
+  NpyArray read;
+  ASSERT_TRUE(ReadNpy(Path("v.npy").string(), &read).ok());
+  EXPECT_TRUE(read.scalar);
+  EXPECT_EQ(Run({"op", "ELEMENT_WISE_NEGATE", "InputTensor=in.npy"}).out,
+            "OutputTensor: (Sizes:{}, DataType:FLOAT32)\n-7\n");
+}
+
+TEST_F(CliOpTest, NamesInAnyCaseAndByTheirLastWords) {
+  ExpectDone(Run({"op", "activation_relu", "InputTensor=[1,-2]"}));
+  EXPECT_EQ(Run({"op", "RELU", "InputTensor=[1,-2]"}).err,
+            "anydml: there is no operator RELU; did you mean ACTIVATION_RELU?\n");
+  EXPECT_EQ(Run({"op", "DML_OPERATOR_ADD", "InputTensor=[1,-2]"}).err,
+            "anydml: there is no operator DML_OPERATOR_ADD; did you mean ELEMENT_WISE_ADD?\n");
+}
+
+TEST_F(CliOpTest, AddedDimensionsAreTold) {
+  const std::vector<std::string> arguments = {
+      "op", "TOP_K1", "InputTensor=[3,1,2]", "Axis=0", "AxisDirection=DECREASING", "--feature-level=2.1"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), more.begin(), more.end());
+    return Run(all);
+  };
+  const std::string added = "InputTensor {3} is taken as {1,1,1,3}, Axis 0 as 3";
+  EXPECT_NE(with({"K=5"}).err.find("K must be in [1, 3] (" + added + ")"), std::string::npos);
+  EXPECT_TRUE(with({"K=1", "--why"}).out.starts_with(added + "\n"));
+  EXPECT_NE(with({"K=1", "--json"}).out.find("\"addedDimensions\":\"" + added + "\""), std::string::npos);
+}
+
+TEST_F(CliOpTest, Float64GetsAHint) {
+  WriteNpy("in.npy", "<f8", "(2,)", std::vector<double>{1, 2});
+  EXPECT_NE(Run({"op", "ELEMENT_WISE_ABS", "InputTensor=in.npy"}).err.find("save x.astype('float32')"),
+            std::string::npos);
 }
 
 TEST_F(CliOpTest, FortranOrderGivesTheSameResult) {

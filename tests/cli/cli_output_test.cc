@@ -5,9 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "anydml/commands.h"
-#include "anydml/help.h"
-#include "anydml/output_files.h"
+#include "anydml/cli/help.h"
+#include "anydml/cli/output_files.h"
+#include "anydml/commands/commands.h"
 #include "cli_test_util.h"
 
 namespace anydml::tools {

@@ -1,8 +1,8 @@
 // Models: what they compute, every kind of initial value, bindings, files.
 #include <random>
 
-#include "anydml/input_file.h"
-#include "anydml/model.h"
+#include "anydml/cli/input_file.h"
+#include "anydml/model/model.h"
 #include "cli_test_util.h"
 
 namespace anydml::tools {

@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "anydml/json.h"
-#include "anydml/npy.h"
+#include "anydml/json/json.h"
+#include "anydml/values/npy.h"
 
 namespace anydml::tools {
 

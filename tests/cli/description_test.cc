@@ -1,5 +1,5 @@
 // What the roles of fields do to descriptions whose tensors get leading 1s.
-#include "anydml/description.h"
+#include "anydml/describe/description.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "anydml/json.h"
+#include "anydml/json/json.h"
 
 #include <gtest/gtest.h>
 

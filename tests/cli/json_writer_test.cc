@@ -1,10 +1,10 @@
-#include "anydml/json_writer.h"
+#include "anydml/json/json_writer.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "anydml/json.h"
+#include "anydml/json/json.h"
 
 namespace anydml::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "anydml/npy.h"
+#include "anydml/values/npy.h"
 
 #include <gtest/gtest.h>
 

@@ -21,6 +21,7 @@ check libd3d12.so D3D12CreateDevice D3D12GetDebugInterface D3D12GetInterface D3D
   D3D12SerializeVersionedRootSignature D3D12EnableExperimentalFeatures
 check libdxcore.so DXCoreCreateAdapterFactory
 check libdxgi.so CreateDXGIFactory CreateDXGIFactory1 CreateDXGIFactory2
+check libanydml_ort.so CreateEpFactories ReleaseEpFactory
 
 # The library behind them: the extensions of anydml.h, and our own namespace's entry points.
 strangers=$("$nm" -D --defined-only "$lib/libanydml.so" | awk '{print $3}' |

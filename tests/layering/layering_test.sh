@@ -29,6 +29,7 @@ forbid backend com/ schema/ ops/ d3d12/ dml/ d3d12.h DirectML.h
 forbid com schema/ kernel/ ops/ backend/ d3d12/ dml/
 forbid d3d12 dml/ schema/ ops/
 forbid onnx com/ schema/ kernel/ graph/ ops/ backend/ d3d12/ dml/
+forbid ort com/ kernel/ graph/ ops/ backend/ d3d12/ dml/
 forbid ../tools com/ kernel/ backend/ d3d12/ dml/ ops/operator.h
 forbid ../python/src com/ kernel/ ops/ backend/ d3d12/ dml/
 forbid ../bench com/ schema/ kernel/ ops/ backend/ d3d12/ dml/

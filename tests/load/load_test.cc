@@ -14,8 +14,8 @@
 #include <anydml.h>
 #include <gtest/gtest.h>
 
-#include "anydml/c_desc.h"
 #include "base/sanitizers.h"
+#include "common/c_desc.h"
 #include "common/scoped_variable.h"
 #include "load/process_state.h"
 #include "support/cases.h"

@@ -7,7 +7,7 @@
 #include <anydml.h>
 #include <gtest/gtest.h>
 
-#include "anydml/c_desc.h"
+#include "common/c_desc.h"
 #include "common/scoped_variable.h"
 #include "d3d12/d3d12_test.h"
 

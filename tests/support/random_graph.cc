@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "anydml/c_desc.h"
+#include "common/c_desc.h"
 #include "support/api_run.h"
 #include "support/graph_builder.h"
 

@@ -6,11 +6,11 @@
 
 #include <anydml.h>
 
-#include "anydml/commands.h"
-#include "anydml/exit_status.h"
-#include "anydml/help.h"
-#include "anydml/output_files.h"
-#include "anydml/suggest.h"
+#include "anydml/cli/exit_status.h"
+#include "anydml/cli/help.h"
+#include "anydml/cli/output_files.h"
+#include "anydml/cli/suggest.h"
+#include "anydml/commands/commands.h"
 
 namespace anydml::tools {
 namespace {

@@ -40,6 +40,9 @@ std::string Lower(std::string text) {
 }
 
 Status Failed(const char* what, HRESULT result) {
+  if (const char* why = AnyDmlGetLastErrorMessage(); *why != 0) {
+    return Status(static_cast<Code>(static_cast<uint32_t>(result)), why);
+  }
   return Status(static_cast<Code>(static_cast<uint32_t>(result)),
                 StrCat(what, " failed with HRESULT 0x", std::hex, static_cast<uint32_t>(result)));
 }

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "anydml/npy.h"
-#include "anydml/onnx_values.h"
-#include "anydml/quantity.h"
+#include "anydml/cli/quantity.h"
+#include "anydml/onnx/onnx_values.h"
+#include "anydml/values/npy.h"
 #include "onnx/session.h"
 
 namespace anydml::tools {

@@ -120,11 +120,22 @@ uint32_t ParseCpuQuota(const std::string& cpu_max) {
   return static_cast<uint32_t>(std::min<uint64_t>((quota - 1) / period + 1, kMaxThreads));
 }
 
-uint32_t CpuThreads() {
-  if (const char* text = std::getenv("ANYDML_THREADS")) {
-    const long wanted = std::strtol(text, nullptr, 10);
-    if (wanted >= 1) return static_cast<uint32_t>(std::min<long>(wanted, kMaxThreads));
+Status WantedThreads(uint32_t* threads) {
+  *threads = 0;
+  const char* text = std::getenv("ANYDML_THREADS");
+  if (text == nullptr || *text == 0) return {};
+  char* end = nullptr;
+  const long wanted = std::strtol(text, &end, 10);
+  if (wanted < 1 || *end != 0) {
+    return InvalidArgument("the environment variable ANYDML_THREADS is \"", text,
+                           "\" but must be a number from 1 on");
   }
+  *threads = static_cast<uint32_t>(std::min<long>(wanted, kMaxThreads));
+  return {};
+}
+
+uint32_t CpuThreads() {
+  if (uint32_t wanted = 0; WantedThreads(&wanted).ok() && wanted != 0) return wanted;
   cpu_set_t allowed;
   const int count = sched_getaffinity(0, sizeof(allowed), &allowed) == 0
                         ? CPU_COUNT(&allowed)

@@ -12,6 +12,8 @@ AdapterInfo DescribeCpu();
 
 // The threads to compute with: ANYDML_THREADS, or as many as this process may use at once.
 uint32_t CpuThreads();
+// What ANYDML_THREADS says; 0: nothing.
+Status WantedThreads(uint32_t* threads);
 
 // The parts that tests feed with text of other machines.
 struct CpuIdentity {

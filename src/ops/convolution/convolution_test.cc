@@ -155,6 +155,11 @@ TEST(Convolution, LargeTilesOfDevices) {
       {{40, 64, 30, 30}, 136, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
       {{32, 64, 56, 56}, 64, DataType::kFloat32, {"cuda.channels_last"}},
       {{16, 36, 30, 31}, 200, DataType::kFloat32, {"cuda.channels_last"}},
+      // Deep ones with few outputs, whose steps several blocks share.
+      {{1, 512, 7, 7}, 512, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
+      {{1, 128, 28, 28}, 130, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
+      {{1, 256, 14, 14}, 255, DataType::kFloat32, {"cuda.channels_last"}},
+      {{3, 2, 60, 61}, 72, DataType::kFloat16, {"cuda.few_channels", "cuda.channels_last"}},
   };
   std::mt19937_64 random(TestSeed());
   for (const auto& c : kCases) {

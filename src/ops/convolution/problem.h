@@ -97,6 +97,9 @@ std::unique_ptr<const Kernel> CreateConvolutionPatchesCuda(const ConvolutionProb
 std::unique_ptr<const Kernel> CreateConvolutionChannelsLastCuda(const ConvolutionProblem& problem,
                                                                 const LowerContext& context,
                                                                 std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionFewChannelsCuda(const ConvolutionProblem& problem,
+                                                               const LowerContext& context,
+                                                               std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionTiledCuda(const ConvolutionProblem& problem,
                                                          const LowerContext& context, std::string* why_not);
 

@@ -21,9 +21,12 @@ std::string BetterByTiles(const GemmProblem& problem, const LowerContext&) {
 
 // Small products are done before a second kernel has started.
 std::string BetterInOne(const GemmProblem& problem, const LowerContext&) {
-  constexpr uint64_t kLarge = uint64_t{1} << 24;
-  const bool small = problem.Batches() * problem.m * problem.n * problem.k < kLarge;
-  return small && problem.activation.instructions.empty() ? "a small product adds C by itself" : "";
+  constexpr uint64_t kLarge = uint64_t{1} << 24, kSmall = uint64_t{1} << 20;
+  const uint64_t work = problem.Batches() * problem.m * problem.n * problem.k;
+  const auto& activation = problem.activation.instructions;
+  const bool is_relu = activation.size() == 1 && activation[0].function == ElementFunction::kRelu;
+  const bool small = activation.empty() ? work < kLarge : is_relu && work < kSmall;
+  return small ? "a small product adds C by itself" : "";
 }
 
 constexpr Implementation<GemmProblem> kImplementations[] = {

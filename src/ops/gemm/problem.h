@@ -43,6 +43,13 @@ struct GemmProblem {
 
   uint64_t Batches() const { return batch[0] * batch[1]; }
 
+  // Whether C, if there is any, is one row of neighbours that is added to all rows.
+  bool AddsRow() const {
+    const auto stays = [](uint64_t size, uint64_t stride) { return size == 1 || stride == 0; };
+    return !c || (beta == 1 && stays(m, c->row) && stays(batch[0], c->batch[0]) &&
+                  stays(batch[1], c->batch[1]) && (n == 1 || c->column == 1));
+  }
+
   // The same with rows and columns exchanged.
   GemmProblem Transposed() const {
     GemmProblem t = *this;

@@ -98,6 +98,23 @@ TEST(Upsample2d, WidthComesFirst) {
             (Floats{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 3, 3, 3, 4, 4, 4}));
 }
 
+// Sixteen neighbouring channels, which stay together.
+TEST(Upsample2d, ChannelsThatAreNeighbours) {
+  const TensorDesc input = Strided(DataType::kFloat32, {1, 16, 2, 3}, {96, 1, 48, 16});
+  const TensorDesc output = Strided(DataType::kFloat32, {1, 16, 4, 6}, {384, 1, 96, 16});
+  Floats numbers(96);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  const OperatorDesc desc = MakeDesc("UPSAMPLE_2D", {{"InputTensor", input},
+                                                     {"OutputTensor", output},
+                                                     {"ScaleSize", Size2D{2, 2}},
+                                                     {"InterpolationMode", kNearest}});
+  const RunResult result = ExpectAllAgree(desc, {Scattered(input, numbers)});
+  const Floats got = Gathered<float>(output, result.outputs[0]);
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i], static_cast<float>(i / 24 * 6 + i % 24 / 12 * 3 + i % 6 / 2)) << i;
+  }
+}
+
 TEST(Upsample2d, LinearTakesMiddlesOfPixels) {
   const Floats doubled = {1,    1.25f, 1.75f, 2,    1.5f, 1.75f, 2.25f, 2.5f,
                           2.5f, 2.75f, 3.25f, 3.5f, 3,    3.25f, 3.75f, 4};

@@ -1,7 +1,7 @@
 // FLOAT16 on tensor cores.
 #include <algorithm>
 
-#include "ops/convolution/cuda/window_product.cuh"
+#include "ops/convolution/cuda/window_sums.cuh"
 
 namespace anydml {
 namespace {
@@ -21,6 +21,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_c
   FillTable(p, place, &table);
   __syncthreads();
   WaitForPrevious();
+  const float bias = BiasOf<__half, kColumns>(p, place);
 
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t top = warp % kWarpsDown * kHeight, left = warp / kWarpsDown * kWidth;
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_c
         }
       });
   LetNextStart();
-  StoreSums<__half, kRows, kColumns, kThreads>(p, place, &table, shared, [&](const auto& put) {
+  StoreSums<kRows, kColumns, kThreads>(p, place, bias, &table, shared, [&](const auto& put) {
 #pragma unroll
     for (uint32_t i = 0; i < kHeight / 16; ++i) {
 #pragma unroll

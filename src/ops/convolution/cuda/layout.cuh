@@ -83,10 +83,10 @@ inline bool IsNear(const ConvolutionShape& s) {
   return last < kMostElements;
 }
 
-// Whether a window's units can be read where they are.
+// Whether a window's units can be read where they are. Of the last one only what exists is read.
 inline bool HasUnits(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;
-  uint64_t elements = s.input_channels | s.input.offset;
+  uint64_t elements = s.input.offset;
   const auto add = [&](uint64_t size, uint64_t stride) {
     if (size > 1) elements |= stride;
   };

@@ -32,6 +32,7 @@ struct WindowProduct {
   FastDivisor padded_channels;
   uint32_t steps_per_split;
   FastDivisor column_tiles, row_tiles, groups;
+  FastDivisor cluster;  // blocks that have a tile together, each a part of the steps; 1: others add them up
   FastDivisor tiles_per_part;  // row tiles, of rows_per_part rows: those of an image, or all
   uint32_t rows_per_part;
 
@@ -44,7 +45,7 @@ struct WindowProduct {
   uint64_t filter_group;
 
   ConvolutionTensor target;  // the output, or where sums are kept meanwhile
-  uint64_t split_stride;     // of the target
+  uint64_t split_stride;     // of the target; 0 where a cluster adds parts up
   uint64_t bias_stride;
   SumLimits limits;
   uint32_t unit_bytes;      // that are stored at once
@@ -78,9 +79,11 @@ struct WindowPlace {
   uint32_t end;  // rows from here on are not the tile's
 
   __device__ WindowPlace(const WindowProduct& p, uint32_t rows, uint32_t columns) {
-    uint32_t number = p.column_tiles.Divide(blockIdx.x, &column);
+    uint32_t rank;
+    uint32_t number = p.cluster.Divide(blockIdx.x, &rank);
+    number = p.column_tiles.Divide(number, &column);
     number = p.row_tiles.Divide(number, &row);
-    split = p.groups.Divide(number, &group);
+    split = p.groups.Divide(number, &group) + rank;
     const uint32_t part = p.tiles_per_part.Divide(row, &row);
     row = part * p.rows_per_part + row * rows;
     end = (part + 1) * p.rows_per_part;
@@ -244,74 +247,6 @@ __device__ __forceinline__ void ForWindowTiles(const WindowProduct& p, const Win
   }
   EndCopies();
   __syncthreads();
-}
-
-__device__ __forceinline__ void PutNumber(float x, float* to) { *to = x; }
-__device__ __forceinline__ void PutNumber(float x, __half* to) { *to = __float2half_rn(x); }
-
-template <typename Out, uint32_t kRows, uint32_t kColumns>
-struct WindowSums {
-  static constexpr uint32_t kPad = 16 / sizeof(Out);
-  Out* shared;
-  bool by_channels;
-
-  __device__ Out* At(uint32_t row, uint32_t column) const {
-    return shared + (by_channels ? row * (kColumns + kPad) + column : column * (kRows + kPad) + row);
-  }
-};
-
-template <uint32_t kRows, uint32_t kColumns>
-constexpr uint32_t WindowSumsBytes() {
-  constexpr uint32_t kByRows = kRows * (kColumns + 4), kByColumns = kColumns * (kRows + 4);
-  return (kByRows > kByColumns ? kByRows : kByColumns) * sizeof(float);
-}
-
-// Sums go through shared memory, so that neighbours are stored together.
-template <typename Out, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class ForSums>
-__device__ __forceinline__ void StoreSumsAs(const WindowProduct& p, const WindowPlace& place,
-                                            const WindowTable<kRows, kColumns>& table, void* shared,
-                                            const ForSums& for_sums) {
-  const WindowSums<Out, kRows, kColumns> sums = {static_cast<Out*>(shared), p.stores_by_channels};
-  for_sums([&](uint32_t row, uint32_t column, float sum) {
-    PutNumber(p.limits.Of(sum + table.bias[column]), sums.At(row, column));
-  });
-  __syncthreads();
-  DispatchByUnit(p.unit_bytes, [&]<typename Unit>() {
-    if constexpr (sizeof(Unit) >= sizeof(Out)) {
-      constexpr uint32_t kSome = sizeof(Unit) / sizeof(Out);
-      const uint32_t per_line = (p.stores_by_channels ? kColumns : kRows) / kSome;
-      for (uint32_t i = threadIdx.x; i < kRows * kColumns / kSome; i += kThreads) {
-        const uint32_t line = i / per_line, along = i % per_line * kSome;
-        const uint32_t row = p.stores_by_channels ? line : along,
-                       column = p.stores_by_channels ? along : line;
-        if (place.row + row >= place.end || place.column + column >= p.columns) continue;
-        Out* const to =
-            static_cast<Out*>(p.output) + table.targets[row] + (place.column + column) * p.target.channel;
-        *reinterpret_cast<Unit*>(to) = *reinterpret_cast<const Unit*>(sums.At(row, column));
-      }
-    }
-  });
-}
-
-// `for_sums(put)` calls put(row, column, sum) for all that the thread has.
-template <typename T, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class ForSums>
-__device__ __forceinline__ void StoreSums(const WindowProduct& p, const WindowPlace& place,
-                                          WindowTable<kRows, kColumns>* table, void* shared,
-                                          const ForSums& for_sums) {
-  for (uint32_t column = threadIdx.x; column < kColumns; column += kThreads) {
-    float bias = 0;
-    if (p.bias != nullptr && place.column + column < p.columns) {
-      bias = static_cast<float>(static_cast<const T*>(
-          p.bias)[(uint64_t{place.group} * p.columns + place.column + column) * p.bias_stride]);
-    }
-    table->bias[column] = bias;
-  }
-  __syncthreads();
-  if (p.is_half_target) {
-    StoreSumsAs<__half, kRows, kColumns, kThreads>(p, place, *table, shared, for_sums);
-  } else {
-    StoreSumsAs<float, kRows, kColumns, kThreads>(p, place, *table, shared, for_sums);
-  }
 }
 
 }  // namespace anydml

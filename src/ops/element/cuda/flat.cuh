@@ -3,6 +3,7 @@
 // is compiled.
 #pragma once
 
+#include "ops/common/cuda_chain.cuh"
 #include "ops/common/cuda_nest.cuh"
 #include "ops/element/cuda/convert.cuh"
 #include "ops/element/cuda/functions.cuh"
@@ -114,71 +115,104 @@ struct DequantizeBody {
   }
 };
 
-template <typename Body, uint32_t kVarying, typename From, typename To>
-__global__ void __launch_bounds__(kFlatThreads) FlatKernel(const __grid_constant__ Flat flat) {
-  constexpr uint32_t kCount = 16 / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To));
-  const uint64_t first = (uint64_t{blockIdx.x} * kFlatThreads + threadIdx.x) * kCount;
-  const bool whole = flat.aligned && first + kCount <= flat.elements;
-  const uint64_t end = first + kCount < flat.elements ? first + kCount : flat.elements;
-  const bool has_rows = kVarying == 2 && flat.row_length.divisor() > 1;
-  uint32_t row = 0, column = 0;
-  if (has_rows) row = flat.row_length.Divide(static_cast<uint32_t>(first), &column);
+// What a thread moves at once.
+template <typename From, typename To>
+inline constexpr uint32_t kFlatCount = 16 / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To));
+
+template <uint32_t kVarying, typename From, uint32_t kCount>
+struct FlatUnit {
+  uint64_t first;  // element
+  bool whole;      // all are there and may move at once
   Pack<From, kCount> inputs[kVarying];
+
+  __device__ FlatUnit(const Flat& flat, uint64_t number) : first(number * kCount) {
+    whole = flat.aligned && first + kCount <= flat.elements;
+    const bool has_rows = kVarying == 2 && flat.row_length.divisor() > 1;
+    uint32_t row = 0, column = 0;
+    if (has_rows) row = flat.row_length.Divide(static_cast<uint32_t>(first), &column);
 #pragma unroll
-  for (uint32_t i = 0; i < kVarying; ++i) {
-    const VaryingSource& source = flat.inputs[i];
-    const bool one = kVarying == 2 && source.one_per_row;
-    const uint64_t at = has_rows ? row * source.row_stride + (one ? 0 : column) : first;
-    const auto* const data = reinterpret_cast<const From*>(source.data) + at;
-    if (whole && !one) {
-      using Bytes = Unit<sizeof(inputs[i])>;
-      // Not read again, unless rows are repeated.
-      const auto* const from = reinterpret_cast<const Bytes*>(data);
-      const Bytes unit = has_rows ? *from : __ldcs(from);
-      memcpy(&inputs[i], &unit, sizeof(unit));
+    for (uint32_t i = 0; i < kVarying; ++i) {
+      const VaryingSource& source = flat.inputs[i];
+      const bool one = kVarying == 2 && source.one_per_row;
+      const uint64_t at = has_rows ? row * source.row_stride + (one ? 0 : column) : first;
+      const auto* const data = reinterpret_cast<const From*>(source.data) + at;
+      if (whole && !one) {
+        using Bytes = Unit<sizeof(inputs[i])>;
+        // Not read again, unless rows are repeated.
+        const auto* const from = reinterpret_cast<const Bytes*>(data);
+        const Bytes unit = has_rows ? *from : __ldcs(from);
+        memcpy(&inputs[i], &unit, sizeof(unit));
+      } else {
+#pragma unroll
+        for (uint32_t e = 0; e < kCount; ++e)
+          inputs[i].elements[e] = first + e < flat.elements ? data[one ? 0 : e] : From{};
+      }
+    }
+  }
+
+  template <typename To>
+  __device__ void Store(const Flat& flat, const Pack<To, kCount>& output) const {
+    auto* const data = reinterpret_cast<To*>(flat.output);
+    if (whole) {
+      Write(reinterpret_cast<std::byte*>(data + first), output);
     } else {
 #pragma unroll
-      for (uint32_t e = 0; e < kCount; ++e)
-        inputs[i].elements[e] = first + e < end ? data[one ? 0 : e] : From{};
+      for (uint32_t e = 0; e < kCount; ++e) {
+        if (first + e < flat.elements) data[first + e] = output.elements[e];
+      }
     }
   }
+};
+
+// A thread with two units has both on their way while it computes: for functions that take long.
+template <typename Body, uint32_t kVarying, typename From, typename To, uint32_t kUnits>
+__global__ void __launch_bounds__(kFlatThreads) FlatKernel(const __grid_constant__ Flat flat) {
+  WaitForPrevious();
+  LetNextStart();
+  constexpr uint32_t kCount = kFlatCount<From, To>;
+  using ThisUnit = FlatUnit<kVarying, From, kCount>;
+  const auto number = [](uint32_t u) {
+    return (uint64_t{blockIdx.x} * kUnits + u) * kFlatThreads + threadIdx.x;
+  };
+  const ThisUnit first(flat, number(0));
+  const ThisUnit other = kUnits == 2 ? ThisUnit(flat, number(1)) : first;
   const float last = kVarying == 1 ? ReadUniform(flat.uniform[1]) : 0;
   const float second = kVarying == 1 ? ReadUniform(flat.uniform[0]) : 0;
-  float results[kCount];
 #pragma unroll
-  for (uint32_t e = 0; e < kCount; ++e) {
-    const float b = kVarying == 2 ? NumberOfElement(inputs[kVarying - 1].elements[e]) : second;
-    results[e] = Body::Call(NumberOfElement(inputs[0].elements[e]), b, last, flat.instruction);
-  }
-  Pack<To, kCount> output;
-#pragma unroll
-  for (uint32_t e = 0; e < kCount; e += 2) ToElements(results[e], results[e + 1], output.elements + e);
-  auto* const data = reinterpret_cast<To*>(flat.output);
-  if (whole) {
-    Write(reinterpret_cast<std::byte*>(data + first), output);
-  } else {
+  for (uint32_t u = 0; u < kUnits; ++u) {
+    const ThisUnit& unit = u == 0 ? first : other;
+    float results[kCount];
 #pragma unroll
     for (uint32_t e = 0; e < kCount; ++e) {
-      if (first + e < end) data[first + e] = output.elements[e];
+      const float b = kVarying == 2 ? NumberOfElement(unit.inputs[kVarying - 1].elements[e]) : second;
+      results[e] = Body::Call(NumberOfElement(unit.inputs[0].elements[e]), b, last, flat.instruction);
     }
+    Pack<To, kCount> output;
+#pragma unroll
+    for (uint32_t e = 0; e < kCount; e += 2) ToElements(results[e], results[e + 1], output.elements + e);
+    unit.Store(flat, output);
   }
 }
 
-template <typename Body, uint32_t kVarying, typename From, typename To>
+template <typename Body, uint32_t kVarying, typename From, typename To, uint32_t kUnits = 1>
 void LaunchFlat(const Flat& flat, void* stream) {
-  constexpr uint32_t kCount = 16 / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To));
-  const uint64_t threads = (flat.elements + kCount - 1) / kCount;
-  const auto blocks = static_cast<uint32_t>((threads + kFlatThreads - 1) / kFlatThreads);
+  if constexpr (kUnits == 2) {
+    constexpr uint64_t kEnoughForAll = uint64_t{1} << 21;  // threads of the largest GPUs
+    if (flat.elements < kEnoughForAll) return LaunchFlat<Body, kVarying, From, To, 1>(flat, stream);
+  }
+  constexpr uint64_t kBlock = uint64_t{kFlatThreads} * kUnits * kFlatCount<From, To>;
+  const auto blocks = static_cast<uint32_t>((flat.elements + kBlock - 1) / kBlock);
   // An error stays the thread's last error, where the backend looks for it.
-  FlatKernel<Body, kVarying, From, To><<<blocks, kFlatThreads, 0, static_cast<cudaStream_t>(stream)>>>(flat);
+  KernelChain(stream, /*all_wait=*/true)
+      .Launch(FlatKernel<Body, kVarying, From, To, kUnits>, blocks, kFlatThreads, flat);
 }
 
 // The same type on both sides, FLOAT32 or FLOAT16.
-template <typename Row, uint32_t kVarying>
+template <typename Row, uint32_t kVarying, uint32_t kUnits = 1>
 FlatLaunch* FlatOfFloats(DataType from, DataType to) {
   if (from != to) return nullptr;
-  if (from == DataType::kFloat32) return LaunchFlat<RowBody<Row>, kVarying, float, float>;
-  if (from == DataType::kFloat16) return LaunchFlat<RowBody<Row>, kVarying, Half, Half>;
+  if (from == DataType::kFloat32) return LaunchFlat<RowBody<Row>, kVarying, float, float, kUnits>;
+  if (from == DataType::kFloat16) return LaunchFlat<RowBody<Row>, kVarying, Half, Half, kUnits>;
   return nullptr;
 }
 

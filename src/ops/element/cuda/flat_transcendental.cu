@@ -21,9 +21,9 @@ FlatLaunch* FindFlatTranscendental(ElementFunction function, uint32_t varying, D
     case F::kSigmoid:
       return FlatOfFloats<rows::Sigmoid, 1>(from, to);
     case F::kGelu:
-      return FlatOfFloats<rows::Gelu, 1>(from, to);
+      return FlatOfFloats<rows::Gelu, 1, 2>(from, to);
     case F::kGeluOfHalf:
-      return FlatOfFloats<rows::GeluOfHalf, 1>(from, to);
+      return FlatOfFloats<rows::GeluOfHalf, 1, 2>(from, to);
     case F::kSwish:
       return FlatOfFloats<rows::Swish, 1>(from, to);
     case F::kElu:

@@ -1,6 +1,8 @@
 // A product, then an element program that adds C and applies the activation: for what the kernels of products
 // do not do by themselves.
+#include "base/half.h"
 #include "kernel/composite.h"
+#include "ops/convolution/cuda/activation.h"
 #include "ops/gemm/problem.h"
 #include "ops/operator_table.h"
 
@@ -13,16 +15,26 @@ ElementOperand OperandOf(const GemmMatrix& matrix, DataType type) {
 
 GemmMatrix PackedMatrix(const GemmProblem& p) { return {{p.batch[1] * p.m * p.n, p.m * p.n}, p.n, 1}; }
 
-// From the product (input 0, FLOAT32) and C (input 1) to the output.
-ElementProblem SecondHalf(const GemmProblem& p, const GemmMatrix& product) {
+// Whether the product may add C, be rounded and lie where the output comes before the activation is applied:
+// then each half is as fast as such work is.
+bool ActivatesInPlace(const GemmProblem& p) {
+  if (p.activation.instructions.empty() || !p.AddsRow() || p.type != p.output_type) return false;
+  if (p.type == DataType::kFloat32) return true;
+  const auto is_half = [](float number) { return ToFloat(ToHalf(number)) == number; };
+  SumLimits limits;
+  return limits.Set(p.activation) && is_half(limits.least) && is_half(limits.most);
+}
+
+// From the product (input 0) and C (input 1) to the output.
+ElementProblem SecondHalf(const GemmProblem& p, const GemmProblem& first) {
   ElementProblem problem;
   problem.rank = 4;
   problem.sizes = {p.batch[0], p.batch[1], p.m, p.n};
-  problem.inputs = {OperandOf(product, DataType::kFloat32)};
+  problem.inputs = {OperandOf(first.output, first.output_type)};
   problem.outputs = {OperandOf(p.output, p.output_type)};
   ElementProgram& program = problem.program;
   const uint8_t at = program.Load(0, Class::kF32);
-  if (p.c) {
+  if (p.c && !first.c) {
     problem.inputs.push_back(OperandOf(*p.c, p.type));
     const uint8_t c = program.Load(1, Class::kF32);
     program.Apply(ElementFunction::kScaleBias, Class::kF32, {c}, ParameterOf(p.beta), ParameterOf(0.0f));
@@ -36,9 +48,10 @@ ElementProblem SecondHalf(const GemmProblem& p, const GemmMatrix& product) {
 
 class GemmInTwo final : public CompositeKernel {
  public:
-  GemmInTwo(LoweredOperator product, LoweredOperator rest, uint64_t scratch_bytes)
+  GemmInTwo(LoweredOperator product, LoweredOperator rest, bool adds_c_first, uint64_t scratch_bytes)
       : product_(AddPart(product.implementation, std::move(product.kernel))),
         rest_(AddPart(rest.implementation, std::move(rest.kernel))),
+        adds_c_first_(adds_c_first),
         in_output_(scratch_bytes == 0) {
     if (!in_output_) sums_ = AddScratch("product", scratch_bytes);
   }
@@ -46,17 +59,19 @@ class GemmInTwo final : public CompositeKernel {
   Status Run(const KernelArguments& arguments) const override {
     const Buffer sums = in_output_ ? arguments.outputs[0] : sums_.In(arguments.temporary);
     KernelArguments part = arguments;
-    part.inputs = arguments.inputs.first(2);
+    part.inputs = arguments.inputs.first(adds_c_first_ ? 3 : 2);
     part.outputs = {&sums, 1};
     ANYDML_RETURN_IF_ERROR(RunPart(product_, part));
     const Buffer inputs[] = {sums, arguments.inputs[2]};
-    part.inputs = std::span(inputs).first(arguments.inputs[2].data != nullptr ? 2 : 1);
+    const bool adds_c = !adds_c_first_ && arguments.inputs[2].data != nullptr;
+    part.inputs = std::span(inputs).first(adds_c ? 2 : 1);
     part.outputs = arguments.outputs;
     return RunPart(rest_, part);
   }
 
  private:
   uint32_t product_, rest_;
+  bool adds_c_first_;
   bool in_output_;  // the product is where the output comes: of the same type
   ScratchLayout::Piece sums_;
 };
@@ -70,10 +85,11 @@ std::unique_ptr<const Kernel> CreateGemmInTwo(const GemmProblem& problem, const 
     return nullptr;
   }
   GemmProblem first = problem;
-  first.c.reset();
   first.activation = {};
+  const bool in_place = ActivatesInPlace(problem);
+  if (!in_place) first.c.reset();
   uint64_t bytes = 0;
-  if (problem.output_type != DataType::kFloat32) {
+  if (!in_place && problem.output_type != DataType::kFloat32) {
     first.output_type = DataType::kFloat32;
     first.output = PackedMatrix(problem);
     bytes = problem.Batches() * problem.m * problem.n * sizeof(float);
@@ -82,13 +98,13 @@ std::unique_ptr<const Kernel> CreateGemmInTwo(const GemmProblem& problem, const 
   LoweredOperator product, rest;
   Status status = ChooseKernel(table.gemm, first, context.ForPart(), &product);
   if (status.ok()) {
-    status = ChooseKernel(table.element, SecondHalf(problem, first.output), context.ForPart(), &rest);
+    status = ChooseKernel(table.element, SecondHalf(problem, first), context.ForPart(), &rest);
   }
   if (!status.ok()) {
     *why_not = status.message();
     return nullptr;
   }
-  return std::make_unique<GemmInTwo>(std::move(product), std::move(rest), bytes);
+  return std::make_unique<GemmInTwo>(std::move(product), std::move(rest), first.c.has_value(), bytes);
 }
 
 }  // namespace anydml

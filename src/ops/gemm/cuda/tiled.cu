@@ -7,6 +7,7 @@
 #include "kernel/scratch_layout.h"
 #include "ops/common/cuda_chain.cuh"
 #include "ops/common/cuda_nest.cuh"
+#include "ops/convolution/cuda/activation.h"
 #include "ops/gemm/cuda/tile_product.cuh"
 #include "ops/gemm/problem.h"
 
@@ -27,6 +28,7 @@ struct Parameters {
   uint32_t batches;
   FastDivisor inner_batch;
   float alpha, beta;
+  SumLimits limits;
   bool half_output, has_c;
 };
 
@@ -41,7 +43,7 @@ __device__ float LoadAs(const void* data, uint64_t at, __half) {
   return __half2float(static_cast<const __half*>(data)[at]);
 }
 
-// Alpha * sum + Beta * C.
+// Alpha * sum + Beta * C, within the limits.
 template <typename T>
 __device__ void Finish(const Parameters& p, uint32_t batch, uint32_t row, uint32_t column, float sum) {
   float result = p.alpha * sum;
@@ -49,6 +51,7 @@ __device__ void Finish(const Parameters& p, uint32_t batch, uint32_t row, uint32
     const uint64_t at = BatchOffset(p, p.c, batch) + row * p.c.row + column * p.c.column;
     result += p.beta * LoadAs(p.c.data, at, T());
   }
+  result = p.limits.Of(result);
   const uint64_t at = BatchOffset(p, p.output, batch) + row * p.output.row + column * p.output.column;
   if (p.half_output) {
     static_cast<__half*>(p.output.data)[at] = __float2half_rn(result);
@@ -100,9 +103,10 @@ __global__ void __launch_bounds__(kTileThreads) AddParts(const __grid_constant__
 
 class GemmTiled final : public Kernel {
  public:
-  GemmTiled(const GemmProblem& problem, const LowerContext& context)
+  GemmTiled(const GemmProblem& problem, const SumLimits& limits, const LowerContext& context)
       : half_(problem.type == DataType::kFloat16) {
     Parameters& p = common_;
+    p.limits = limits;
     const auto matrix = [](const GemmMatrix& from) {
       return Matrix{nullptr, {from.batch[0], from.batch[1]}, from.row, from.column};
     };
@@ -164,11 +168,12 @@ class GemmTiled final : public Kernel {
 
 std::unique_ptr<const Kernel> CreateGemmTiledCuda(const GemmProblem& problem, const LowerContext& context,
                                                   std::string* why_not) {
-  if (!problem.activation.instructions.empty()) {
-    *why_not = "there is an activation";
+  SumLimits limits;
+  if (!limits.Set(problem.activation)) {
+    *why_not = "there is an activation other than RELU and CLIP";
     return nullptr;
   }
-  return std::make_unique<GemmTiled>(problem, context);
+  return std::make_unique<GemmTiled>(problem, limits, context);
 }
 
 }  // namespace anydml

@@ -1,5 +1,8 @@
 // Nearest elements: a thread moves a few.
+#include <optional>
+
 #include "ops/common/cuda_chain.cuh"
+#include "ops/common/cuda_units.cuh"
 #include "ops/common/dispatch.h"
 #include "ops/resample/cuda/targets.cuh"
 
@@ -41,17 +44,50 @@ __global__ void __launch_bounds__(kThreads) CopyNearest(const __grid_constant__ 
   }
 }
 
+// The same of units of 16 bytes, where a dimension's neighbours stay together (channels that are innermost);
+// none where they do not, or something is no multiple of a unit.
+std::optional<ResampleProblem> InUnits(const ResampleProblem& problem) {
+  const uint32_t unit = sizeof(uint4) * 8 / BitSize(problem.type);
+  ResampleProblem units = problem;
+  bool found = false;
+  for (uint32_t d = 0; d < problem.rank; ++d) {
+    ResampleAxis& axis = units.axes[d];
+    const bool is_row =
+        KeepsElements(axis) && axis.to > 1 && axis.source_stride == 1 && axis.target_stride == 1;
+    if (is_row && axis.to % unit == 0) {
+      axis.from = axis.to = axis.to / unit;
+      axis.rule = ResampleRule::kSame;
+      found = true;
+      continue;
+    }
+    if ((axis.from > 1 && axis.source_stride % unit != 0) || (axis.to > 1 && axis.target_stride % unit != 0))
+      return std::nullopt;
+    axis.source_stride /= unit;
+    axis.target_stride /= unit;
+  }
+  if (!found) return std::nullopt;
+  return units;
+}
+
 class ResampleCopyCuda final : public Kernel {
  public:
   explicit ResampleCopyCuda(const ResampleProblem& problem)
-      : type_(problem.type), parameters_{nullptr, nullptr, DeviceTargets(problem)} {}
+      : type_(problem.type), parameters_{nullptr, nullptr, DeviceTargets(problem)} {
+    if (const auto units = InUnits(problem)) units_ = Parameters{nullptr, nullptr, DeviceTargets(*units)};
+  }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = parameters_;
+    const uint64_t addresses = AddressOf(arguments.inputs[0].data) | AddressOf(arguments.outputs[0].data);
+    const bool in_units = units_ && addresses % sizeof(uint4) == 0;
+    Parameters p = in_units ? *units_ : parameters_;
     p.source = arguments.inputs[0].data;
     p.target = arguments.outputs[0].data;
     const uint64_t blocks = (uint64_t{p.targets.count} + kThreads * kPerThread - 1) / (kThreads * kPerThread);
     KernelChain chain(arguments.stream);
+    if (in_units) {
+      chain.Launch(CopyNearest<uint4>, blocks, kThreads, p);
+      return {};
+    }
     DispatchByWidth(type_, [&]<typename T>() {
       if constexpr (sizeof(T) <= 4) chain.Launch(CopyNearest<T>, blocks, kThreads, p);
     });
@@ -61,6 +97,7 @@ class ResampleCopyCuda final : public Kernel {
  private:
   DataType type_;
   Parameters parameters_;
+  std::optional<Parameters> units_;
 };
 
 }  // namespace

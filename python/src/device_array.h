@@ -1,0 +1,71 @@
+// Tensors in a GPU's memory: the package's own, and those of others through DLPack.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "caller.h"
+#include "dlpack.h"
+
+namespace anydml::python {
+
+// The package's type of tensors, and NumPy's data types in the order of DataType, null where it has none.
+void RegisterTensors(pybind11::object tensor_type, std::vector<pybind11::object> dtypes);
+
+// Whether it says so, or is our own.
+bool IsOnGpu(PyObject* object);
+
+// A stream by the number that DLPack gives it, which is also CUDA's handle.
+struct StreamNumber {
+  static constexpr uintptr_t kDefault = 1;
+
+  pybind11::object python;
+  uintptr_t handle = 0;
+
+  // Null or None: the default one.
+  static StreamNumber Of(PyObject* number);
+  // Nothing comes before or after anything: to look at a tensor, and not at its elements.
+  static StreamNumber None();
+};
+
+// For as long as a call needs it.
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  ~DeviceArray() {
+    if (managed_ != nullptr) dlpack::GiveBack(managed_);
+  }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  // False unless it is an aligned tensor of numbers on a GPU; without an error of Python's, which the long
+  // way meets again. What is done to it in other streams comes before what `stream` does next.
+  bool Open(PyObject* object, const StreamNumber& stream);
+  // Whether it is on the operator's device, and as it is wanted there.
+  bool Is(const Caller& caller, const TensorDesc& tensor) const;
+  // All that Is looks at.
+  bool AppendTo(std::string* key) const;
+  void* address() const { return reinterpret_cast<void*>(address_); }
+
+ private:
+  bool OpenOwn(PyObject* object, const StreamNumber& stream);
+  bool Describe(const dlpack::Tensor& tensor);
+
+  dlpack::ManagedTensor* managed_ = nullptr;  // of others
+  std::shared_ptr<Memory> memory_;            // of our own
+  int32_t gpu_ = -1;                          // of others
+  DataType type_ = DataType::kUnknown;
+  uint32_t rank_ = 0;
+  std::array<int64_t, kMaxDimensions> sizes_;
+  std::array<int64_t, kMaxDimensions> strides_;
+  uintptr_t address_ = 0;
+};
+
+using DeviceArrays = std::array<DeviceArray, kMaxTensors>;
+
+// With inputs that are as they should be. `wait`: for the end of it.
+pybind11::object CallOnDevice(const Caller& caller, const DeviceArrays& inputs, PyObject* out,
+                              const StreamNumber& stream, bool wait);
+
+}  // namespace anydml::python

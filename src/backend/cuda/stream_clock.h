@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "kernel/part_recorder.h"
+
+namespace anydml::cuda {
+
+// Of a cudaStream_t of the current device; null while the stream is recorded.
+std::unique_ptr<StreamClock> CreateStreamClock(void* stream);
+
+}  // namespace anydml::cuda

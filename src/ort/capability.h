@@ -1,0 +1,20 @@
+// Which nodes of a graph run here, and in which groups.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ort/read_graph.h"
+
+namespace anydml::ort {
+
+// For each node of the graph: "" if the importer takes it, or why not. Sizes that are not known yet are
+// guessed: what a feature level refuses is mostly a type or a number of dimensions.
+std::vector<std::string> RefusedNodes(const Api& api, const Graph& graph, uint32_t feature_level);
+
+// Nodes (by their numbers) that can run as one: no other node lies on a way between two of them. Leaves out
+// what is not worth it: groups that only move or count, and arithmetic on sizes that nobody in the group
+// needs.
+std::vector<std::vector<size_t>> GroupNodes(const Graph& graph, const std::vector<std::string>& refused);
+
+}  // namespace anydml::ort

@@ -1,0 +1,47 @@
+// A group of nodes that onnxruntime has fused into one, as a program of the importer.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "onnx/runner.h"
+#include "ort/read_graph.h"
+
+namespace anydml::ort {
+
+// What the nodes of one onnxruntime session share. One run at a time has it.
+struct Device {
+  std::mutex mutex;
+  std::unique_ptr<tools::Session> session;
+  bool has_memory = false;  // that onnxruntime's tensors are in
+};
+
+// onnxruntime calls it through the struct that it begins with.
+class CompiledNode : public OrtNodeComputeInfo {
+ public:
+  // Keeps constants: onnxruntime lets go of them. `device` has to outlive it.
+  static Status Create(const Api& api, const OrtGraph* graph, const OrtNode* fused, Device* device,
+                       std::unique_ptr<CompiledNode>* out);
+
+ private:
+  CompiledNode(const Api& api, Device* device);
+  Status TakeModel(const OrtGraph* graph, const OrtNode* fused);
+  // Compiles for these sizes unless it has been done before.
+  Status Run(OrtKernelContext* context);
+  Status ReadInputs(const OrtKernelContext* context, std::vector<onnx::RuntimeValue>* out);
+  // To where onnxruntime wants it: complete after the device's next execution.
+  Status WriteOutput(OrtKernelContext* context, size_t index, onnx::RuntimeValue* value);
+  Status WriteToDevice(onnx::RuntimeValue* value, void* memory);
+  bool IsOnDevice(const OrtValue* value) const;
+
+  const Api api_;
+  Device& device_;
+  onnx::Model model_;
+  std::unique_ptr<onnx::Program> program_;
+  std::unique_ptr<onnx::ProgramRunner> runner_;
+  std::vector<size_t> input_positions_;  // of the program's inputs among the fused node's
+};
+
+}  // namespace anydml::ort

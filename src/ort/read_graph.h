@@ -1,0 +1,43 @@
+// onnxruntime's graphs as the importer's: names, attributes and types are copied, weights stay where they
+// are.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "onnx/model.h"
+#include "ort/api.h"
+
+namespace anydml::ort {
+
+struct GraphNode {
+  const OrtNode* node = nullptr;
+  onnx::NodeProto proto;
+  bool readable = true;  // false: graphs inside of it, or attributes that the importer does not know
+  std::vector<std::string> captures;  // what graphs inside of it read
+};
+
+struct GraphValue {
+  onnx::ValueProto facts;  // has_shape is false for scalars, too: versions before 24 do not tell
+  const OrtValueInfo* info = nullptr;
+  bool constant = false;
+};
+
+struct Graph {
+  int64_t ir_version = 0;
+  std::map<std::string, int64_t> opsets;
+  std::vector<GraphNode> nodes;  // producers first
+  std::map<std::string, GraphValue> values;
+};
+
+Status ReadGraph(const Api& api, const OrtGraph* graph, Graph* out);
+
+// The names of a node's inputs and outputs, as a fused node's kernel counts them; "" where one is absent.
+Status ReadNames(const Api& api, const OrtNode* node, std::vector<std::string>* inputs,
+                 std::vector<std::string>* outputs);
+
+// The elements of a constant, where onnxruntime has them: valid during the call that gave the graph.
+Status ConstantOf(const Api& api, const GraphValue& value, onnx::Tensor* out);
+
+}  // namespace anydml::ort

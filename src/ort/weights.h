@@ -1,0 +1,26 @@
+// Constants that stay: mapped from the file that has them, or copied once.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "ort/read_graph.h"
+
+namespace anydml::ort {
+
+class Weights {
+ public:
+  Weights(const Api& api, const OrtGraph* graph) : api_(api), graph_(graph) {}
+
+  Status Take(const GraphValue& value, onnx::Tensor* out);
+
+ private:
+  // Sets `*found` if the elements lie in a file beside the model.
+  Status Map(const GraphValue& value, onnx::Tensor* out, bool* found);
+
+  const Api& api_;
+  const OrtGraph* const graph_;
+  std::map<std::string, onnx::Blob> files_;
+};
+
+}  // namespace anydml::ort

@@ -1,0 +1,45 @@
+// The results of `anydml bench`, for people and for programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "anydml/bench/bench_cases.h"
+#include "anydml/bench/bench_timer.h"
+#include "anydml/bench/report_data.h"
+#include "anydml/json/json_writer.h"
+
+namespace anydml::tools {
+
+struct BenchAdapter {
+  std::string id;
+  std::string description;
+  double bandwidth = 0;  // bytes per second of a copy
+};
+
+// Of one case on one adapter; times in seconds.
+struct BenchResult {
+  BenchCase info;      // its model is empty
+  size_t adapter = 0;  // index
+  std::string implementation;
+  std::string explanation;
+  uint64_t iterations = 0;
+  uint64_t bytes = 0;
+  Summary end_to_end;
+  Summary device;
+};
+
+struct BenchResults {
+  std::vector<BenchAdapter> adapters;
+  std::vector<BenchResult> results;  // a case's adapters one after the other
+};
+
+// Columns for people. With several adapters also how they compare with the first.
+std::string BenchTable(const BenchResults& results);
+std::string BenchCsv(const BenchResults& results);
+// The members "adapters" and "cases" of the present object.
+void WriteBenchJson(const BenchResults& results, bool why, JsonWriter* json);
+ReportSection BenchSection(const BenchResults& results);
+
+}  // namespace anydml::tools

@@ -1,0 +1,148 @@
+#include "anydml/bench/svg_chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "anydml/cli/quantity.h"
+#include "base/status.h"
+
+namespace anydml::tools {
+namespace {
+
+// In the SVG's own units, which are about pixels on a phone.
+constexpr double kWidth = 360, kHeight = 250, kLeft = 60, kRight = 346, kTop = 10, kBottom = 212;
+
+std::string Coordinate(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f", value);
+  return text;
+}
+
+double X(const LogAxis& axis, double value) { return kLeft + (kRight - kLeft) * axis.Share(value); }
+double Y(const LogAxis& axis, double value) { return kBottom - (kBottom - kTop) * axis.Share(value); }
+
+template <double ChartPoint::*member>
+LogAxis AxisOf(const Chart& chart) {
+  double low = INFINITY, high = 0;
+  for (const ChartSeries& series : chart.series) {
+    for (const ChartPoint& point : series.points) {
+      low = std::min(low, point.*member);
+      high = std::max(high, point.*member);
+    }
+  }
+  return LogAxis(low, high);
+}
+
+std::string DrawAxes(const Chart& chart, const LogAxis& x_axis, const LogAxis& y_axis) {
+  std::string out;
+  for (const double tick : x_axis.Ticks()) {
+    const std::string x = Coordinate(X(x_axis, tick));
+    out += StrCat("<line class=\"grid\" x1=\"", x, "\" x2=\"", x, "\" y1=\"", kTop, "\" y2=\"", kBottom,
+                  "\"/><text x=\"", x, "\" y=\"", kBottom + 16, "\" text-anchor=\"middle\">",
+                  FormatCount(tick), "</text>\n");
+  }
+  for (const double tick : y_axis.Ticks()) {
+    const double y = Y(y_axis, tick);
+    out += StrCat("<line class=\"grid\" x1=\"", kLeft, "\" x2=\"", kRight, "\" y1=\"", Coordinate(y),
+                  "\" y2=\"", Coordinate(y), "\"/><text x=\"", kLeft - 6, "\" y=\"", Coordinate(y + 4),
+                  "\" text-anchor=\"end\">", FormatSeconds(tick, "µ"), "</text>\n");
+  }
+  return out + StrCat("<text class=\"axis\" x=\"", (kLeft + kRight) / 2, "\" y=\"", kHeight - 4,
+                      "\" text-anchor=\"middle\">", Escape(chart.x_name), "</text>\n");
+}
+
+std::string DrawSeries(const ChartSeries& series, const LogAxis& x_axis, const LogAxis& y_axis) {
+  std::string line, markers;
+  for (const ChartPoint& point : series.points) {
+    const std::string x = Coordinate(X(x_axis, point.x)), y = Coordinate(Y(y_axis, point.y));
+    line += StrCat(line.empty() ? "" : " ", x, ",", y);
+    markers += StrCat("<g class=\"point\" transform=\"translate(", x, " ", y, ")\"><title>",
+                      Escape(point.text), "</title>", DrawMarker(series.style), "</g>\n");
+  }
+  return StrCat("<g class=\"series ", series.style.css_class, "\">\n<polyline points=\"", line, "\"/>\n",
+                markers, "</g>\n");
+}
+
+}  // namespace
+
+std::string Escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else {
+      out += byte < ' ' || byte == 0x7F ? '?' : c;
+    }
+  }
+  return out;
+}
+
+LogAxis::LogAxis(double low, double high) : low_(std::log10(low)), high_(std::log10(high)) {
+  // What hardly differs should look so, and there should be two numbers at least.
+  const double margin = std::max(0.06 * (high_ - low_), (0.8 - (high_ - low_)) / 2);
+  low_ -= margin;
+  high_ += margin;
+}
+
+double LogAxis::Share(double value) const { return (std::log10(value) - low_) / (high_ - low_); }
+
+std::vector<double> LogAxis::Ticks() const {
+  const bool few = high_ - low_ < 2;
+  std::vector<double> ticks;
+  // Beyond five decades every second one has a number.
+  const int step = static_cast<int>(std::ceil((high_ - low_) / 5));
+  for (int exponent = static_cast<int>(std::floor(low_)); exponent <= high_; ++exponent) {
+    if (exponent % step != 0) continue;
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double tick = factor * std::pow(10.0, exponent);
+      if ((few || factor == 1.0) && Share(tick) >= 0 && Share(tick) <= 1) ticks.push_back(tick);
+    }
+  }
+  return ticks;
+}
+
+std::string DrawMarker(const SeriesStyle& style) {
+  if (style.css_class.starts_with("floor")) return "<path class=\"dash\" d=\"M-5 0H5\"/>";
+  constexpr const char* kShapes[] = {
+      "<path d=\"M0-5.5 5.5 0 0 5.5-5.5 0Z\"/>",          // diamond
+      "<circle r=\"4\"/>",                                //
+      "<path d=\"M-3.6-3.6H3.6V3.6H-3.6Z\"/>",            // square
+      "<path d=\"M0-5 4.8 3.8H-4.8Z\"/>",                 // triangle
+      "<path d=\"M0 5 4.8-3.8H-4.8Z\"/>",                 // triangle, upside down
+      "<path class=\"dash\" d=\"M-4-4 4 4M-4 4 4-4\"/>",  // cross
+      "<path class=\"dash\" d=\"M-5 0H5M0-5V5\"/>",       // plus
+  };
+  return kShapes[style.marker % std::size(kShapes)];
+}
+
+std::string DrawKey(const std::string& name, const SeriesStyle& style) {
+  return StrCat("<li class=\"", style.css_class,
+                "\"><svg class=\"key\" viewBox=\"-7 -7 14 14\" aria-hidden=\"true\">", DrawMarker(style),
+                "</svg>", Escape(name), "</li>");
+}
+
+std::string DrawChart(const Chart& chart, std::string_view id) {
+  const LogAxis x_axis = AxisOf<&ChartPoint::x>(chart), y_axis = AxisOf<&ChartPoint::y>(chart);
+  std::string names, legend, lines;
+  for (const ChartSeries& series : chart.series) {
+    names += StrCat(names.empty() ? "" : ", ", series.name);
+    legend.insert(0, DrawKey(series.name, series.style));  // what is on top comes first
+    lines += DrawSeries(series, x_axis, y_axis);
+  }
+  return StrCat("<figure class=\"chart\">\n<figcaption>", Escape(chart.title), "</figcaption>\n",
+                "<svg viewBox=\"0 0 ", kWidth, " ", kHeight, "\" role=\"img\" aria-labelledby=\"", id, "-t ",
+                id, "-d\">\n<title id=\"", id, "-t\">", Escape(chart.title), "</title>\n<desc id=\"", id,
+                "-d\">Time against ", Escape(chart.x_name), ", both logarithmic, of: ", Escape(names),
+                ". The table below has the numbers.</desc>\n", DrawAxes(chart, x_axis, y_axis), lines,
+                "</svg>\n<ul class=\"legend\">", legend, "</ul>\n</figure>\n");
+}
+
+}  // namespace anydml::tools

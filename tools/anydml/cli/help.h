@@ -1,0 +1,14 @@
+// What --help and the manual page say, from the commands' tables.
+#pragma once
+
+#include <string>
+
+#include "anydml/commands/commands.h"
+
+namespace anydml::tools {
+
+std::string Overview();
+std::string HelpText(const Command& command);
+std::string ManPage();  // in troff
+
+}  // namespace anydml::tools

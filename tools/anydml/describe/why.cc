@@ -1,0 +1,21 @@
+#include "anydml/describe/why.h"
+
+#include <algorithm>
+
+namespace anydml::tools {
+
+void WriteWhy(std::string_view explanation, JsonWriter* json) {
+  json->Key("why").BeginArray();
+  while (!explanation.empty()) {
+    const std::string_view line = explanation.substr(0, explanation.find('\n'));
+    explanation.remove_prefix(std::min(line.size() + 1, explanation.size()));
+    const size_t colon = std::min(line.find(": "), line.size());
+    json->BeginObject();
+    json->Key("implementation").String(line.substr(0, colon));
+    json->Key("reason").String(line.substr(std::min(colon + 2, line.size())));
+    json->End();
+  }
+  json->End();
+}
+
+}  // namespace anydml::tools

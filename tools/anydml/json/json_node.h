@@ -1,0 +1,105 @@
+// A JSON value together with where it stands, so that every complaint can say so.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "anydml/cli/exit_status.h"
+#include "anydml/json/json.h"
+#include "base/status.h"
+
+namespace anydml::tools {
+
+// Refers to the file's name and the value; both have to outlive it.
+class JsonNode {
+ public:
+  using Kind = JsonValue::Kind;
+
+  static constexpr size_t kNoElement = SIZE_MAX;
+
+  // `element`: which one of the array at `path` it is, where it is one.
+  JsonNode(const std::string& file, const JsonValue& value, std::string path = "",
+           size_t element = kNoElement)
+      : file_(&file), value_(&value), path_(std::move(path)), element_(element) {}
+
+  const JsonValue& value() const { return *value_; }
+  Kind kind() const { return value_->kind; }
+
+  // "model.json:12:5: dispatchables.top.desc.K: "
+  std::string Where() const;
+
+  template <typename... Args>
+  Status Error(const Args&... args) const {
+    return InvalidArgument(Where(), args...);
+  }
+  // The same failure, with the place in front. What is bad usage on the command line is a
+  // wrong file here.
+  Status At(const Status& status) const;
+
+  Status Expect(Kind kind, std::string_view expected) const;
+  // An object with no other keys than these.
+  Status ExpectKeys(std::span<const std::string_view> allowed) const;
+
+  std::optional<JsonNode> Find(std::string_view key) const;
+  Status Require(std::string_view key, std::optional<JsonNode>* out) const;
+  JsonNode Member(size_t index) const;  // of an object
+
+  // Calls `visit` with each element of an array, until one fails. The elements are gone afterwards.
+  template <typename Visit>
+  Status ForEach(const Visit& visit) const {
+    JsonElements elements(*value_);
+    JsonValue element;
+    JsonNode node(*file_, element, Path(), 0);
+    for (; elements.Next(&element); ++node.element_) ANYDML_RETURN_IF_ERROR(visit(node));
+    return {};
+  }
+  // Likewise with what is in an array and in the arrays in it, or with a value that is none.
+  template <typename Visit>
+  Status ForEachLeaf(const Visit& visit) const {
+    if (kind() != Kind::kArray) return visit(*this);
+    JsonLeaves leaves(*value_);
+    JsonValue leaf;
+    JsonNode node(*file_, leaf, Path(), 0);
+    for (; leaves.Next(&leaf); ++node.element_) ANYDML_RETURN_IF_ERROR(visit(node));
+    return {};
+  }
+
+  Status Get(std::string* out) const;
+  Status Get(bool* out) const;
+  Status Get(uint32_t* out) const;
+  Status Get(uint64_t* out) const;
+  Status Get(double* out) const;
+  Status Get(std::vector<uint32_t>* out) const;
+
+  // Leaves `out` alone when the key is not there.
+  template <typename T>
+  Status GetOptional(std::string_view key, T* out) const {
+    const std::optional<JsonNode> node = Find(key);
+    return node ? node->Get(out) : Status();
+  }
+  template <typename T>
+  Status GetRequired(std::string_view key, T* out) const {
+    std::optional<JsonNode> node;
+    ANYDML_RETURN_IF_ERROR(Require(key, &node));
+    return node->Get(out);
+  }
+
+  // A number as it is written; floats may also be the strings "nan", "inf" and "-inf".
+  Status GetNumberText(std::string_view* out) const;
+
+ private:
+  template <typename T>
+  Status GetNumber(std::string_view expected, T* out) const;
+
+  const std::string* file_;
+  std::string Path() const;  // "dispatchables.top.desc.K"
+
+  const JsonValue* value_;
+  std::string path_;
+  size_t element_;
+};
+
+}  // namespace anydml::tools

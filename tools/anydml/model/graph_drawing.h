@@ -1,0 +1,43 @@
+// Graphs for people: as lines of text, and in Graphviz's language.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "anydml/json/json_writer.h"
+
+namespace anydml::tools {
+
+struct DrawnTensor {
+  enum class Kind { kNone, kInput, kOutput, kBetween, kConstant };
+  Kind kind = Kind::kNone;  // none: an optional tensor that is absent
+  uint32_t index = 0;       // tensors of the same kind and index are the same
+  std::string name;         // "filter"
+  std::string what;         // "FLOAT32 [1,3,224,224]"
+};
+
+struct DrawnStep {
+  std::string name;            // 'node 0 "conv" (CONVOLUTION)'
+  std::string implementation;  // "cpu.tiles"; empty: not known yet
+  std::vector<DrawnTensor> inputs;
+  std::vector<DrawnTensor> outputs;
+};
+
+// Steps in an order in which they can run; those that write a tensor come before those that read it.
+struct DrawnGraph {
+  std::string title;
+  std::vector<DrawnStep> steps;
+};
+
+// The title, and a line per step: "  NAME, IMPLEMENTATION: x (16 bytes), y (8 bytes) -> z (16 bytes)".
+std::string ListGraph(const DrawnGraph& graph);
+
+// One drawing with a frame for each graph.
+std::string GraphsToDot(std::span<const DrawnGraph> graphs);
+
+// An array: [{"name", "implementation" where it is known, "inputs", "outputs": [NAME or null]}]
+void WriteGraph(const DrawnGraph& graph, JsonWriter* json);
+
+}  // namespace anydml::tools

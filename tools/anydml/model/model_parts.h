@@ -1,0 +1,45 @@
+// The parts of a model, each from its JSON.
+#pragma once
+
+#include "anydml/json/json_node.h"
+#include "anydml/model/model.h"
+
+namespace anydml::tools {
+
+// `before`: the bytes of the model's other buffers so far.
+Status ReadModelBuffer(const JsonNode& node, const ModelFolder& folder, uint64_t before, ModelBuffer* out);
+Status ReadModelOperator(const JsonNode& node, const Model& model, ModelOperator* out);
+Status ReadModelCommand(const JsonNode& node, const ModelFolder& folder, const Model& model,
+                        ModelCommand* out);
+
+// The values of "bindings", or of none. `initial`: the inputs that DirectML owns,
+// otherwise all the other tensors.
+Status ReadBindings(const JsonNode& parent, const Model& model, const OperatorDesc& desc, bool initial,
+                    DispatchCommand* out);
+
+// Numbers, or lists of them to any depth, as elements of a tensor; those of four bits have a byte each.
+Status AppendElements(const JsonNode& node, DataType type, std::vector<std::byte>* bytes);
+// Likewise, packed, as many as the buffer has.
+Status ReadExpectedElements(const JsonNode& node, const ModelBuffer& buffer, std::vector<std::byte>* bytes);
+
+Status ReadDataType(const JsonNode& node, DataType* type);
+
+// An array file as packed elements in row-major order: of `type` where that has four bits and the file's
+// elements can be read as such, otherwise of the file's own, which it becomes.
+Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
+                     std::vector<std::byte>* bytes);
+
+// {"Type": "ACTIVATION_ELU", "Alpha": 0.5}, a list of them, or names separated by commas: what `anydml op`
+// takes for an operator or operators in the description of another.
+Status ParseFusedOperators(const FieldSchema& field, std::string_view text, std::vector<OperatorDesc>* out);
+
+// The path that a string names. It starts at the model's folder; an `input` that may be outside and is not
+// there, at the current one. Models from Windows may separate folders by backslashes.
+Status ResolvePath(const JsonNode& node, const ModelFolder& folder, bool input, std::string* path);
+
+// Without regard to case.
+bool HasExtension(const std::string& path, std::string_view extension);
+// Files that are neither these nor .npy are raw elements.
+bool IsImage(const std::string& path);
+
+}  // namespace anydml::tools

@@ -1,0 +1,48 @@
+// The files that a model names.
+#include <algorithm>
+#include <climits>
+
+#include "anydml/cli/suggest.h"
+#include "anydml/cli/text.h"
+#include "anydml/model/model_parts.h"
+#include "anydml/model/resolve_links.h"
+
+namespace anydml::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status CheckInside(const JsonNode& node, const std::string& given, const fs::path& folder,
+                   const fs::path& path) {
+  fs::path root, target;
+  ANYDML_RETURN_IF_ERROR(node.At(ResolveLinks(folder, &root)));
+  ANYDML_RETURN_IF_ERROR(node.At(ResolveLinks(path, &target)));
+  if (std::mismatch(root.begin(), root.end(), target.begin(), target.end()).first == root.end()) return {};
+  return node.Error("'", Printable(given),
+                    "' leads outside of the model's folder; --allow-outside permits it");
+}
+
+}  // namespace
+
+Status ResolvePath(const JsonNode& node, const ModelFolder& folder, bool input, std::string* path) {
+  std::string given;
+  ANYDML_RETURN_IF_ERROR(node.Get(&given));
+  if (given.size() >= PATH_MAX) {
+    return node.Error("a path of ", given.size(), " bytes; there are none of ", PATH_MAX, " and more");
+  }
+  std::replace(given.begin(), given.end(), '\\', '/');
+  const fs::path beside = folder.path / given;
+  *path = beside.string();
+  if (!folder.allow_outside) return CheckInside(node, given, folder.path, beside);
+  std::error_code error;
+  if (input && !fs::exists(beside, error) && fs::exists(given, error)) *path = given;
+  return {};
+}
+
+bool HasExtension(const std::string& path, std::string_view extension) {
+  return EqualIgnoringCase(fs::path(path).extension().string(), extension);
+}
+
+bool IsImage(const std::string& path) { return HasExtension(path, ".jpg") || HasExtension(path, ".png"); }
+
+}  // namespace anydml::tools

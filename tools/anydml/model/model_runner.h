@@ -1,0 +1,14 @@
+// Executes a model's commands.
+#pragma once
+
+#include "anydml/cli/options.h"
+#include "anydml/cli/output.h"
+#include "anydml/model/model.h"
+#include "base/status.h"
+
+namespace anydml::tools {
+
+// Creates a session of its own. The document gets the members "dispatchables" and "commands".
+Status RunModel(Model model, const ExecutionOptions& options, Output* output);
+
+}  // namespace anydml::tools

@@ -1,0 +1,65 @@
+#include "anydml/onnx/onnx_model.h"
+
+#include "anydml/cli/exit_status.h"
+#include "anydml/cli/quantity.h"
+#include "anydml/cli/text.h"
+#include "anydml/onnx/onnx_values.h"
+
+namespace anydml::tools {
+namespace {
+
+void WriteReport(const onnx::Model& model, const onnx::ModelReport& report, Output* output) {
+  JsonWriter& json = output->document();
+  json.Key("producer").String(model.producer);
+  json.Key("operators").BeginObject();
+  for (const auto& [name, count] : report.operators) {
+    output->Text(StrCat("  ", ForTerminal(name), ": ", count, "\n"));
+    json.Key(name).Number(count);
+  }
+  json.End();
+  output->Text(StrCat("parameters: ", FormatCount(static_cast<double>(report.parameters)), ", ",
+                      FormatBytes(static_cast<double>(report.weight_bytes)), "\n"));
+  json.Key("parameters").Number(report.parameters);
+  json.Key("weightBytes").Number(report.weight_bytes);
+  if (report.traced) {
+    output->Text(StrCat("accepted from feature level ", FeatureLevelName(report.feature_level), " on\n"));
+    json.Key("lowestFeatureLevel").String(FeatureLevelName(report.feature_level));
+    const uint64_t bytes = report.weight_bytes + report.intermediate_bytes;
+    output->Text(StrCat("memory: ", FormatBytes(static_cast<double>(bytes)), ", of which ",
+                        FormatBytes(static_cast<double>(report.intermediate_bytes)),
+                        " are intermediate tensors, at most\n"));
+    json.Key("intermediateBytes").Number(report.intermediate_bytes);
+  } else if (report.unsupported.empty()) {
+    output->Text(
+        "sizes depend on inputs (--shapes gives them), on data or on branches: only the operators' names "
+        "were "
+        "checked\n");
+  }
+  json.Key("unsupported").BeginArray();
+  for (const std::string& sentence : report.unsupported) {
+    output->Text(StrCat(output->Paint(Style::kRed, ForTerminal(sentence)), "\n"));
+    json.String(sentence);
+  }
+  json.End();
+}
+
+}  // namespace
+
+bool IsOnnxPath(const std::string& path) { return path.ends_with(".onnx"); }
+
+Status CheckOnnxModel(const std::string& path, const Arguments& arguments, Output* output) {
+  std::map<std::string, onnx::Shape> shapes;
+  ANYDML_RETURN_IF_ERROR(ParseShapes(arguments.Value(kOnnxShapesOption.name), &shapes));
+  onnx::Model model;
+  ANYDML_RETURN_IF_ERROR(onnx::LoadModel(path, &model));
+  onnx::ModelReport report;
+  ANYDML_RETURN_IF_ERROR(onnx::InspectModel(model, shapes, &report));
+  output->Text(StrCat(path, ", IR version ", model.ir_version, ", by ", ForTerminal(model.producer), ":\n"));
+  WriteReport(model, report, output);
+  output->document().Key("valid").Bool(report.unsupported.empty());
+  if (report.unsupported.empty()) return {};
+  return Status(Code::kUnsupported,
+                StrCat(path, ": ", report.unsupported.size(), " operators are not supported"));
+}
+
+}  // namespace anydml::tools

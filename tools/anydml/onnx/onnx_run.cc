@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "anydml/cli/exit_status.h"
+#include "anydml/cli/output_files.h"
+#include "anydml/cli/progress.h"
+#include "anydml/cli/quantity.h"
+#include "anydml/cli/text.h"
+#include "anydml/onnx/onnx_model.h"
+#include "anydml/onnx/onnx_profile.h"
+#include "anydml/onnx/onnx_values.h"
+#include "anydml/values/tensor_source.h"
+#include "common/tensor_text.h"
+
+namespace anydml::tools {
+namespace {
+
+using Assignments = std::map<std::string, std::string>;
+
+Status ReadAssignments(std::span<const std::string> words, const char* form, Assignments* out) {
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) return UsageError("'", word, "' is not of the form ", form);
+    (*out)[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return {};
+}
+
+Status ReadRepeat(const Arguments& arguments, uint32_t* out) {
+  const std::string text = arguments.Value(kOnnxRepeatOption.name);
+  if (text.empty()) return {};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  if (error == std::errc() && end == text.data() + text.size() && *out > 0) return {};
+  return UsageError("--repeat ", text, ": not a positive number");
+}
+
+Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments,
+                  std::map<std::string, onnx::Tensor>* out) {
+  Assignments given;
+  std::map<std::string, onnx::Shape> shapes;
+  ANYDML_RETURN_IF_ERROR(ReadAssignments(std::span(arguments.operands()).subspan(1),
+                                         "NAME=FILE.npy or NAME=random:1x3x224x224", &given));
+  ANYDML_RETURN_IF_ERROR(ParseShapes(arguments.Value(kOnnxShapesOption.name), &shapes));
+  uint64_t seed = 0;
+  for (const onnx::Signature& signature : session.inputs()) {
+    const auto found = given.find(signature.name);
+    onnx::Tensor& tensor = (*out)[signature.name];
+    if (found == given.end()) {
+      ANYDML_RETURN_IF_ERROR(RandomTensor(signature, shapes, ++seed, &tensor));
+      continue;
+    }
+    NpyArray array;
+    ANYDML_RETURN_IF_ERROR(ReadTensorSource(signature.name, found->second, &array));
+    ANYDML_RETURN_IF_ERROR(ToOnnxTensor(array, signature, &tensor));
+    given.erase(found);
+  }
+  if (given.empty()) return {};
+  return UsageError("the model has no input \"", given.begin()->first, "\"");
+}
+
+// Before anything is computed.
+Status CheckOutputNames(const onnx::ModelSession& session, const Assignments& files) {
+  const std::vector<onnx::Signature> outputs = session.outputs();
+  for (const auto& [name, file] : files) {
+    const bool known = std::any_of(outputs.begin(), outputs.end(),
+                                   [&wanted = name](const auto& output) { return output.name == wanted; });
+    if (!known) return UsageError("the model has no output \"", name, "\"");
+  }
+  return {};
+}
+
+Status Deliver(const std::vector<onnx::NamedResult>& results, const Assignments& files, Output* output) {
+  OutputFiles written;
+  JsonWriter& json = output->document();
+  json.Key("outputs").BeginArray();
+  for (const onnx::NamedResult& result : results) {
+    const TensorDesc desc = DescOf(result.tensor);
+    const auto file = files.find(result.name);
+    json.BeginObject();
+    json.Key("name").String(result.name);
+    if (desc.rank > 0) json.TensorShape(desc);
+    if (file != files.end()) {
+      const DataType type = onnx::DmlType(result.tensor.type);
+      if (BitSize(type) < 8)
+        return InvalidArgument("output \"", result.name, "\" cannot be written: ", Describe(result.tensor));
+      ANYDML_RETURN_IF_ERROR(written.AddNpy(file->second, type, result.tensor.shape, result.tensor.data));
+      json.Key("file").String(file->second);
+    } else if (desc.rank == 0) {
+      output->Text(StrCat(ForTerminal(result.name), ": ", Describe(result.tensor), "\n"));
+    } else if (output->json()) {
+      json.TensorValues(desc, result.tensor.data);
+    } else {
+      output->Text(DescribeTensor(result.name, desc, result.tensor.data));
+    }
+    json.End();
+  }
+  json.End();
+  return written.Commit();
+}
+
+void WriteTimes(std::vector<double> seconds, double first, Output* output) {
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds[seconds.size() / 2];
+  const double p95 = seconds[std::min(seconds.size() - 1, seconds.size() * 95 / 100)];
+  output->Text(StrCat("first run ", FormatSeconds(first), "; ", seconds.size(), " runs: median ",
+                      FormatSeconds(median), ", p95 ", FormatSeconds(p95), ", ", FormatNumber(1 / median),
+                      " per second\n"));
+  JsonWriter& json = output->document();
+  json.Key("times").BeginObject();
+  json.Key("first").Real(first);
+  json.Key("median").Real(median);
+  json.Key("p95").Real(p95);
+  json.Key("runs").Number(seconds.size());
+  json.End();
+}
+
+// How far compiling is; small models are compiled before anybody could read it.
+class CompileLine {
+ public:
+  CompileLine(const std::string& path, size_t nodes) : path_(path), nodes_(nodes), progress_(nodes) {}
+  void Show(size_t done) {
+    if (nodes_ < kLarge || (done % kStep != 0 && done != nodes_)) return;
+    progress_.Show(done, (done == nodes_ ? "compiling " : "reading ") + path_);
+  }
+  void Clear() { progress_.Clear(); }
+
+ private:
+  static constexpr size_t kLarge = 100, kStep = 16;
+  const std::string path_;
+  const size_t nodes_;
+  Progress progress_;
+};
+
+struct Runs {
+  double first = 0;
+  std::vector<double> seconds;  // of the others
+  std::vector<onnx::NamedResult> results;
+};
+
+// Once, and then `repeat` times. The first one compiles, and is no part of the profile.
+Status RunRepeatedly(const std::map<std::string, onnx::Tensor>& inputs, uint32_t repeat, NodeProfile* profile,
+                     onnx::ModelSession* session, Runs* out) {
+  using Clock = std::chrono::steady_clock;
+  for (uint32_t i = 0; i <= repeat; ++i) {
+    out->results.clear();
+    const bool counts = profile != nullptr && i > 0;
+    const auto begin = Clock::now();
+    if (counts) profile->BeginRun();
+    ANYDML_RETURN_IF_ERROR(session->Run(inputs, &out->results));
+    if (counts) profile->EndRun();
+    const double taken = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (i == 0) {
+      out->first = taken;
+    } else {
+      out->seconds.push_back(taken);
+    }
+  }
+  return {};
+}
+
+Status WriteProfile(const NodeProfile& profile, const std::string& path, Output* output) {
+  profile.Write(output);
+  if (path.empty()) return {};
+  OutputFiles files;
+  const std::string trace = profile.Trace();
+  ANYDML_RETURN_IF_ERROR(files.AddRaw(path, std::as_bytes(std::span(trace))));
+  return files.Commit();
+}
+
+}  // namespace
+
+Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output* output) {
+  ExecutionOptions options;
+  ANYDML_RETURN_IF_ERROR(ReadExecutionOptions(arguments, &options));
+  uint32_t repeat = 0;
+  ANYDML_RETURN_IF_ERROR(ReadRepeat(arguments, &repeat));
+  Assignments files;
+  ANYDML_RETURN_IF_ERROR(ReadAssignments(arguments.Values(kOnnxOutputOption.name), "NAME=FILE.npy", &files));
+  auto model = std::make_unique<onnx::Model>();
+  ANYDML_RETURN_IF_ERROR(onnx::LoadModel(path, model.get()));
+  const bool profiled = arguments.Has(kOnnxProfileOption.name);
+  if (profiled) repeat = std::max(repeat, 1u);
+  options.session.debug = repeat == 0;
+  std::unique_ptr<Session> device;
+  ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &device));
+  std::unique_ptr<onnx::ModelSession> session;
+  ANYDML_RETURN_IF_ERROR(onnx::ModelSession::Create(std::move(model), device.get(), &session));
+  ANYDML_RETURN_IF_ERROR(CheckOutputNames(*session, files));
+  std::map<std::string, onnx::Tensor> inputs;
+  ANYDML_RETURN_IF_ERROR(ReadInputs(*session, arguments, &inputs));
+
+  CompileLine line(path, session->node_count());
+  session->set_progress([&line](size_t done) { line.Show(done); });
+  std::optional<NodeProfile> profile;
+  if (profiled) profile.emplace();
+  Runs runs;
+  const Status status = RunRepeatedly(inputs, repeat, profile ? &*profile : nullptr, session.get(), &runs);
+  line.Clear();
+  ANYDML_RETURN_IF_ERROR(status);
+  ANYDML_RETURN_IF_ERROR(Deliver(runs.results, files, output));
+  if (repeat > 0) WriteTimes(std::move(runs.seconds), runs.first, output);
+  if (profile)
+    ANYDML_RETURN_IF_ERROR(WriteProfile(*profile, arguments.Value(kOnnxProfileOption.name), output));
+  return {};
+}
+
+}  // namespace anydml::tools

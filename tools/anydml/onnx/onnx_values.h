@@ -1,0 +1,38 @@
+// Tensors of models as the command line reads, prints and compares them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "anydml/cli/output.h"
+#include "anydml/values/npy.h"
+#include "base/status.h"
+#include "onnx/session.h"
+
+namespace anydml::tools {
+
+// Packed, in the type and rank that the model wants where the file cannot say it (booleans, scalars).
+Status ToOnnxTensor(const NpyArray& array, const onnx::Signature& signature, onnx::Tensor* out);
+
+// "x=1x3x224x224,mask=1x128"
+Status ParseShapes(const std::string& text, std::map<std::string, onnx::Shape>* out);
+
+// Uniform between 0 and 1; of integers, which are often indices, 0 and 1.
+Status RandomTensor(const onnx::Signature& signature, const std::map<std::string, onnx::Shape>& shapes,
+                    uint64_t seed, onnx::Tensor* out);
+
+// Rank 0 when the tools cannot show it: no elements, or too many dimensions.
+TensorDesc DescOf(const onnx::Tensor& tensor);
+
+// "2x3 of float"
+std::string Describe(const onnx::Tensor& tensor);
+
+struct Tolerance {
+  double relative = 1e-3;
+  double absolute = 1e-7;
+};
+// Empty when they agree; otherwise what is wrong with `actual`.
+std::string Difference(const onnx::Tensor& actual, const onnx::Tensor& expected, const Tolerance& tolerance);
+
+}  // namespace anydml::tools
