@@ -365,7 +365,7 @@ def line(record):
 def markdown(records, bandwidth):
     text = [f"Machine: {torch.cuda.get_device_name()}, a copy in its memory moves {bandwidth / 1e9:.2f} TB/s  ",
             f"Date: {datetime.date.today().isoformat()}  ",
-            f"Libraries: torch {torch.__version__} with CUDA {torch.version.cuda}  ",
+            f"Libraries: torch {torch.__version__} with CUDA {torch.version.cuda} ({report.commit(run.ROOT)})  ",
             "Run: `python3 bench/gpu.py --docs`  ", "",
             "Microseconds, medians of at least 50 timings by the device's clock (a replayed list with one dispatch",
             "on each copy of the buffers); `end to end`: `ExecuteCommandLists`, `Signal` and the wait for the fence.",

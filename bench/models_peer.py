@@ -1,6 +1,7 @@
-"""What bench/models.py needs NumPy for, each as a process: `inputs MODEL FOLDER` writes random inputs,
-`time MODEL FOLDER SECONDS` runs the model in onnxruntime and writes its outputs, `compare MODEL FOLDER` tells how
-far ours differ from those, as a part of the largest."""
+"""What bench/models.py needs NumPy for, each as a process: `inputs MODEL FOLDER GIVEN` writes random inputs
+(GIVEN: JSON with the sizes of some, or a number), `time MODEL FOLDER SECONDS` runs the model in onnxruntime, once ours
+has left its outputs there, and writes them, `compare MODEL FOLDER` tells how far ours differ from those, as a part of
+the largest."""
 
 import json
 import os
@@ -12,9 +13,13 @@ import numpy as np
 import onnx_model
 
 
-def inputs(path, folder):
-    random = np.random.default_rng(1)
+def inputs(path, folder, given):
+    random, given = np.random.default_rng(1), json.loads(given)
     for name, type, sizes in onnx_model.signature(open(path, "rb").read())[0]:
+        if isinstance(given.get(name), int):
+            np.save(f"{folder}/{name}.npy", np.full(sizes, given[name], type))
+            continue
+        sizes = given.get(name, sizes)
         values = random.integers(0, 1000, sizes) if type == "int64" else random.standard_normal(sizes) * 0.5
         np.save(f"{folder}/{name}.npy", values.astype(type))
     return {}
@@ -25,7 +30,7 @@ def timed(path, folder, seconds):
 
     given, wanted = onnx_model.signature(open(path, "rb").read())
     arrays = {name: np.load(f"{folder}/{name}.npy") for name, _, _ in given}
-    results = {name: np.zeros(sizes, type) for name, type, sizes in wanted}
+    results = {name: np.zeros(np.load(f"{folder}/anydml-{name}.npy").shape, type) for name, type, _ in wanted}
     api = peer_ort_c.Api()
     begin = time.perf_counter()
     session = peer_ort_c.Session(api, arrays, results, path)

@@ -148,15 +148,18 @@ def _fields(data):
 
 
 def signature(model):
-    """The inputs and the outputs of a model's bytes: names with types and sizes, which are all known."""
+    """The inputs and the outputs of a model's bytes: names with types and sizes, of which some may be None. Inputs
+    with a value of the model's own are none."""
     names = {number: name for name, number in TYPES.items()}
 
     def tensor(info):
         parts = dict(_fields(info))
         (_, described), = _fields(parts[2])
         described = dict(_fields(described))
-        sizes = [dict(_fields(size))[1] for _, size in _fields(described[2])]
+        sizes = [dict(_fields(size)).get(1) for _, size in _fields(described.get(2, b""))]
         return bytes(parts[1]).decode(), names[described[1]], sizes
 
     graph = list(_fields(dict(_fields(memoryview(model)))[7]))
-    return [tensor(info) for field, info in graph if field == 11], [tensor(i) for f, i in graph if f == 12]
+    values = {bytes(dict(_fields(item))[8]).decode() for field, item in graph if field == 5}
+    inputs = [tensor(info) for field, info in graph if field == 11]
+    return [item for item in inputs if item[0] not in values], [tensor(i) for f, i in graph if f == 12]

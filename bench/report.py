@@ -141,7 +141,7 @@ def _csv(results):
 def _markdown(results, machine, notes):
     text = [f"{key}: {value}  " for key, value in machine.items()]
     text += ["", "Milliseconds, medians. `x floor` and `x best` are our time divided by the floor's and by the best",
-             "peer's: below 1 is faster. What each column is: `bench/README.md`.", ""]
+             "peer's: below 1 is faster. How to read it: `docs/benchmarks.md`.", ""]
     used = set()
     for name, group in _groups(results).items():
         peers = _peer_names(group)
@@ -186,6 +186,11 @@ def _output(*command):
         return ""
 
 
+def commit(root):
+    """Which state of the library was measured."""
+    return "AnyDML at " + (_output("git", "-C", str(root), "describe", "--always", "--dirty") or "an unknown commit")
+
+
 def machine(root, versions, options):
     processor = _first_match("/proc/cpuinfo", r"^model name\s*:\s*(.+)$")
     if not processor:
@@ -193,13 +198,11 @@ def machine(root, versions, options):
         processor = found.group(1) if found else platform.machine()
     memory = int(_first_match("/proc/meminfo", r"^MemTotal:\s*(\d+)") or 0) / (1 << 20)
     pages = _first_match("/sys/kernel/mm/transparent_hugepage/enabled", r"\[(\w+)\]") or "unknown"
-    commit = _output("git", "-C", str(root), "describe", "--always", "--dirty")
     return {
         "Machine": f"{processor} ({platform.machine()}), {len(os.sched_getaffinity(0))} processors, "
                    f"{memory:.0f} GiB, Linux {platform.release()}, transparent huge pages: {pages}",
         "Date": datetime.date.today().isoformat(),
-        "Libraries": ", ".join(f"{name} {version}" for name, version in versions.items())
-                     + (f" (AnyDML at {commit})" if commit else ""),
+        "Libraries": ", ".join(f"{name} {version}" for name, version in versions.items()) + f" ({commit(root)})",
         "Run": f"{'quick' if options.quick else 'full'}, threads {options.threads}; load average before it: "
                f"{options.load:.1f}",
     }
@@ -216,7 +219,7 @@ def write_docs(folder, docs, name):
     for svg in folder.glob("*.svg"):
         shutil.copyfile(svg, charts / f"{name}-{svg.name}")
     body = re.sub(r"\(([\w-]+\.svg)\)", rf"(benchmarks/{name}-\1)", body)
-    body = body.replace("`bench/README.md`", "[bench/README.md](../bench/README.md)")
+    body = body.replace("`docs/benchmarks.md`", "[above](#how-to-read-the-tables)")
     page = docs / "benchmarks.md"
     text = page.read_text(encoding="utf-8")
     begin, end = f"<!-- machine {name} -->", f"<!-- /machine {name} -->"

@@ -51,8 +51,12 @@ endif()
 # Where an installed program or library looks for others: the same in the build tree, which is laid out
 # accordingly. CMake would otherwise keep room for the installed path with empty elements, which mean the
 # working directory.
+option(ANYDML_RUNPATH "Installed files look for their libraries from where they are, so that the folder can be moved; \
+OFF: only where the system looks, for a distribution's packages" ON)
 function(anydml_set_runpath target path)
-  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${path}")
+  if(ANYDML_RUNPATH)
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${path}")
+  endif()
 endfunction()
 
 # Hardening (tests/install/hardening_test.sh checks the outcome). Sanitizers bring checks of their own.

@@ -1,19 +1,22 @@
-# cmake --install: libraries in a folder of their own (the names are those of
-# Windows components, which must not shadow another libd3d12.so), headers, the CMake
-# package DirectML and the pkg-config file directml.
+# cmake --install: libraries, headers, tools, the CMake package DirectML, the pkg-config file directml and the Python
+# package. Components: runtime, dev, tools, python, cuda, each without the others (debian/ makes a package of each), and
+# nuget. What was not built is left out, so that `./dev demo` is enough to install from.
 include(CMakePackageConfigHelpers)
 
-set(ANYDML_LIBDIR ${CMAKE_INSTALL_LIBDIR}/anydml)
+set(ANYDML_LIBDIR ${CMAKE_INSTALL_LIBDIR})
 set(ANYDML_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR}/anydml)
 set(ANYDML_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/DirectML)
 
-install(TARGETS anydml directml d3d12 dxcore dxgi LIBRARY DESTINATION ${ANYDML_LIBDIR})
+# Programs open the façades by their names without a version, as on Windows: those are needed at run time, too.
+install(TARGETS directml d3d12 dxcore dxgi LIBRARY DESTINATION ${ANYDML_LIBDIR} COMPONENT runtime)
+install(TARGETS anydml LIBRARY DESTINATION ${ANYDML_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev)
 if(ANYDML_HAVE_CUDA)
-  install(TARGETS anydml_cuda LIBRARY DESTINATION ${ANYDML_LIBDIR})
+  # Opened by libanydml.so (backend/module.cc), linked by nobody: not where the linker looks.
+  install(TARGETS anydml_cuda LIBRARY DESTINATION ${ANYDML_LIBDIR}/anydml COMPONENT cuda OPTIONAL)
 endif()
 # A provider for onnxruntime, where it was built.
-install(TARGETS anydml_ort LIBRARY DESTINATION ${ANYDML_LIBDIR} OPTIONAL)
-install(DIRECTORY include/ DESTINATION ${ANYDML_INCLUDEDIR})
+install(TARGETS anydml_ort LIBRARY DESTINATION ${ANYDML_LIBDIR} COMPONENT runtime OPTIONAL)
+install(DIRECTORY include/ DESTINATION ${ANYDML_INCLUDEDIR} COMPONENT dev)
 
 # cmake --install BUILD --component nuget: the folders of Microsoft's DirectML package, for build scripts that take it.
 # They put include/ alone on the path, so that the support headers lie beside DirectML.h there.
@@ -21,26 +24,27 @@ set(nuget_platform x64-linux)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   set(nuget_platform arm64-linux)
 endif()
-set(nuget_libraries anydml directml d3d12 dxcore dxgi)
-if(ANYDML_HAVE_CUDA)
-  list(APPEND nuget_libraries anydml_cuda)
-endif()
 set(nuget_component COMPONENT nuget EXCLUDE_FROM_ALL)
-install(TARGETS ${nuget_libraries} LIBRARY DESTINATION bin/${nuget_platform} ${nuget_component})
+install(TARGETS anydml directml d3d12 dxcore dxgi LIBRARY DESTINATION bin/${nuget_platform} ${nuget_component})
+if(ANYDML_HAVE_CUDA)
+  install(TARGETS anydml_cuda LIBRARY DESTINATION bin/${nuget_platform} ${nuget_component} OPTIONAL)
+endif()
 install(DIRECTORY include/ DESTINATION include ${nuget_component} PATTERN support EXCLUDE)
 install(DIRECTORY include/support/ DESTINATION include ${nuget_component})
 install(FILES LICENSE DESTINATION . ${nuget_component})
+
 file(RELATIVE_PATH bin_to_lib "/${CMAKE_INSTALL_BINDIR}" "/${ANYDML_LIBDIR}")
 anydml_set_runpath(anydml-cli "$ORIGIN/${bin_to_lib}")
-install(TARGETS anydml-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS anydml-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 # That path leads to the libraries in the build tree, too.
+file(MAKE_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 get_filename_component(lib_link ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${bin_to_lib} ABSOLUTE)
 get_filename_component(lib_link_folder ${lib_link} DIRECTORY)
 string(FIND "${lib_link}" "${PROJECT_BINARY_DIR}/" in_build_tree)
-if(NOT in_build_tree EQUAL 0)
+if(ANYDML_RUNPATH AND NOT in_build_tree EQUAL 0)
   message(WARNING "AnyDML: with these install folders ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/anydml finds its libraries "
                   "only when it is installed")
-elseif(NOT EXISTS ${lib_link})
+elseif(ANYDML_RUNPATH AND NOT EXISTS ${lib_link})
   file(MAKE_DIRECTORY ${lib_link_folder})
   file(RELATIVE_PATH link_to_lib ${lib_link_folder} ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
   if(NOT link_to_lib)
@@ -48,7 +52,7 @@ elseif(NOT EXISTS ${lib_link})
   endif()
   file(CREATE_LINK ${link_to_lib} ${lib_link} SYMBOLIC)
 endif()
-install(DIRECTORY conformance/ DESTINATION ${CMAKE_INSTALL_DATADIR}/anydml/conformance
+install(DIRECTORY conformance/ DESTINATION ${CMAKE_INSTALL_DATADIR}/anydml/conformance COMPONENT tools
         FILES_MATCHING PATTERN "*.json" PATTERN README.md PATTERN judge.py
         PATTERN generator EXCLUDE)
 
@@ -57,8 +61,37 @@ configure_package_config_file(cmake/DirectMLConfig.cmake.in ${PROJECT_BINARY_DIR
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/DirectMLConfigVersion.cmake
   COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/DirectMLConfig.cmake ${PROJECT_BINARY_DIR}/DirectMLConfigVersion.cmake
-              cmake/FindDirectXHeaders.cmake DESTINATION ${ANYDML_CMAKEDIR})
+              cmake/FindDirectXHeaders.cmake DESTINATION ${ANYDML_CMAKEDIR} COMPONENT dev)
 
 file(RELATIVE_PATH pc_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
+set(pc_runpath "")
+if(ANYDML_RUNPATH)
+  set(pc_runpath " -Wl,-rpath,\${libdir}")
+endif()
 configure_file(cmake/directml.pc.in ${PROJECT_BINARY_DIR}/directml.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/directml.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/directml.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
+
+# Where the system looks for libraries it has to be told that there are new ones.
+find_program(ldconfig ldconfig PATHS /usr/sbin /sbin NO_CACHE)
+if(ldconfig)
+  install(CODE "if(NOT DEFINED ENV{DESTDIR} AND CMAKE_INSTALL_PREFIX MATCHES \"^/usr(/local)?/?$\")
+    execute_process(COMMAND ${ldconfig})
+  endif()" COMPONENT runtime)
+endif()
+
+# anydml_say_if_missing(component file what)
+function(anydml_say_if_missing component file what)
+  install(CODE "if(NOT EXISTS \"${file}\")
+    message(STATUS \"AnyDML: left out, for it is not built: ${what}\")
+  endif()" COMPONENT ${component})
+endfunction()
+if(ANYDML_HAVE_CUDA)
+  anydml_say_if_missing(cuda $<TARGET_FILE:anydml_cuda> "the CUDA module")
+endif()
+if(ANYDML_HAVE_PYTHON)
+  anydml_say_if_missing(python $<TARGET_FILE:anydml_python> "the Python package")
+endif()
+if(TARGET anydml-pages)
+  anydml_say_if_missing(tools ${PROJECT_BINARY_DIR}/share/anydml.1 "the manual page and completions")
+endif()

@@ -5,6 +5,8 @@ set(ANYDML_PYTHON_EXECUTABLE "" CACHE FILEPATH
     "The interpreter that the package is for; empty: the first with NumPy of python3 and /usr/bin/python3")
 set(ANYDML_PYBIND11 "" CACHE PATH
     "Include folder of pybind11 (PyTorch has one inside, torch/include); empty: the system's")
+set(ANYDML_PYTHON_DIR "" CACHE PATH
+    "Where cmake --install puts the package, below the prefix; empty: where the interpreter looks, if it does there")
 set(ANYDML_HAVE_PYTHON OFF)
 
 # Sets `interpreter` to the one that was named, or to the first that can import NumPy, or to "".
@@ -21,6 +23,16 @@ function(anydml_find_interpreter interpreter)
       return()
     endif()
   endforeach()
+endfunction()
+
+# Sets `folder` to the one below the prefix in which Python_EXECUTABLE looks for packages.
+function(anydml_find_package_folder folder)
+  execute_process(OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND ${Python_EXECUTABLE} -c "
+import os, site, sys, sysconfig
+folders = [os.path.relpath(path, sys.argv[1]) for path in site.getsitepackages()]
+folders.append(sysconfig.get_path('platlib', 'posix_prefix', {'base': '', 'platbase': ''}).lstrip('/'))
+print(next(path for path in folders if path.startswith('lib')))" ${CMAKE_INSTALL_PREFIX})
+  set(${folder} ${found} PARENT_SCOPE)
 endfunction()
 
 if(ANYDML_PYTHON STREQUAL "AUTO" AND ANYDML_SANITIZE)
@@ -41,6 +53,9 @@ elseif(ANYDML_PYTHON)
   endif()
   if(NOT why_not)
     set(ANYDML_HAVE_PYTHON ON)
+    if(NOT ANYDML_PYTHON_DIR)
+      anydml_find_package_folder(ANYDML_PYTHON_DIR)
+    endif()
   elseif(ANYDML_PYTHON STREQUAL "AUTO")
     message(STATUS "AnyDML: no Python package, ${why_not}")
   else()

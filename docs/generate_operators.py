@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """generate_operators.py ANYDML [--check]: writes docs/operators.md from what `anydml operators` says of every
-operator, and the examples of docs/examples.json; with --check only tells whether it is current."""
+operator, what each computes (docs/computes.json, by family) and the examples of docs/examples.json; with --check only
+tells whether it is current."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -10,12 +12,15 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 PAGE = FOLDER / "operators.md"
 HEAD = """# Operators
 
-All operators of feature level 6.4, written by `./dev generate` from the tables that the library checks with. They run
-on the CPU and on NVIDIA GPUs. `anydml operators NAME` prints the same.
+All operators of feature level 6.4: what each computes, its fields, and an example. They run on the CPU and on NVIDIA GPUs.
+Written by `./dev generate` from the tables that the library checks with; `anydml operators NAME` prints those.
 
 Types without a level hold from the operator's own on; *5.0:* begins what a device of that feature level or above
 accepts instead. What relates fields to each other (equal sizes, equal types, ranges) is in
-the sentence of the failure.
+the sentence of the failure. How exact results are: [promises](promises.md).
+
+| family | operators |
+|---|---|
 """
 
 
@@ -42,9 +47,9 @@ def support_cell(operator, field):
     return "<br>".join(cells)
 
 
-def section(operator, examples):
+def section(operator, computes, examples):
     name = operator["name"]
-    lines = [f"## {name}", ""]
+    lines = [f"### {name}", "", computes, ""]
     lines += [f"Since {operator['since']}, `DML_OPERATOR_TYPE` {operator['type']}.", ""]
     lines += ["| field | | may be |", "|---|---|---|"]
     for field in operator["fields"]:
@@ -59,16 +64,37 @@ def section(operator, examples):
     return lines
 
 
+def contents(families):
+    """A row per family, with links to its operators."""
+    for family in families:
+        title = family["family"]
+        anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        yield f"| [{title}](#{anchor}) | {', '.join(f'[{name}](#{name.lower()})' for name in family['operators'])} |"
+
+
+def check_names(known, families, examples):
+    """Every operator has one line of what it computes and an example, and nothing else has."""
+    described = [name for family in families for name in family["operators"]]
+    twice = {name for name in described if described.count(name) > 1}
+    assert not twice, f"computes.json has {twice} twice"
+    for file, names in (("computes.json", set(described)), ("examples.json", set(examples))):
+        assert names == known, f"{file} lacks {sorted(known - names)}; there is no {sorted(names - known)}"
+    for family in families:
+        for name, text in family["operators"].items():
+            assert text.endswith(".") and "\n" not in text, f"computes.json: {name} is no line that ends with a period"
+
+
 def page(anydml):
     examples = json.loads((FOLDER / "examples.json").read_text())
-    names = [operator["name"] for operator in ask(anydml)["operators"]]
-    unknown = set(examples) - set(names)
-    assert not unknown, f"examples.json has examples of {unknown}"
-    lines = [HEAD]
-    for name in names:
-        operator = ask(anydml, name)["operator"]
-        assert name in examples or not operator["implementations"], f"examples.json has no example of {name}"
-        lines += section(operator, examples.get(name, []))
+    families = json.loads((FOLDER / "computes.json").read_text())
+    check_names({operator["name"] for operator in ask(anydml)["operators"]}, families, examples)
+    lines = [HEAD + "\n".join(contents(families)), ""]
+    for family in families:
+        lines += [f"## {family['family']}", ""]
+        if family["holds for all"]:
+            lines += [family["holds for all"], ""]
+        for name, computes in family["operators"].items():
+            lines += section(ask(anydml, name)["operator"], computes, examples[name])
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -19,8 +19,9 @@
  *   ANYDML_ADAPTER          Chooses the adapter that is listed first ("cpu", "cuda:0");
  *                           else GPUs come before the CPU.
  *   ANYDML_CUDA_MODULE      Another libanydml_cuda.so than the one in the folder of
- *                           libanydml.so, by its absolute path; ignored in
- *                           programs with more rights than their user has.
+ *                           libanydml.so, or in the folder anydml there, by its
+ *                           absolute path; ignored in programs with more rights
+ *                           than their user has.
  *   ANYDML_THREADS          How many threads the CPU adapter computes with (read
  *                           once per process); else as many as the process may
  *                           use. Results do not depend on it.
@@ -159,6 +160,38 @@ ANYDML_API int32_t AnyDmlCreateBufferFromMemory(struct ID3D12Device* device, voi
  * while the queue is idle: what is executed on the queue afterwards comes after the
  * event. Nothing else is to be done with it. Valid as long as the queue. */
 ANYDML_API void* AnyDmlGetCudaStream(struct ID3D12CommandQueue* queue);
+
+/* What AnyDmlRun runs an operator on: addresses in memory of the adapter, in the order and as large as
+ * they are bound. */
+typedef struct AnyDmlRunDesc {
+  uint32_t InputCount; /* of the operator, absent ones included */
+  uint32_t OutputCount;
+  void* const* Inputs; /* null: absent, or OWNED_BY_DML */
+  void* const* Outputs;
+  void* Temporary;  /* TemporaryResourceSize bytes at a multiple of 256; null when that is 0 */
+  void* Persistent; /* what the operator's initialisation has filled; null when there is none */
+  void* CudaStream; /* a stream of the same GPU (1, 2: CUDA's two default ones); ignored on the CPU */
+  int32_t Wait;     /* on a GPU: 0 returns once the work is enqueued, 1 when it is complete */
+} AnyDmlRunDesc;
+
+/* Runs a compiled operator that has been initialised, without a command list and a queue: on the CPU
+ * adapter on the calling thread (with the adapter's other threads, where there is much to do), on a GPU in
+ * a stream of the application's, in order with what else is there. From any thread, also on one operator
+ * at the same time, with other Temporary memory. Memory is aligned to the elements of its tensor, on a GPU
+ * also to 16 bytes, and stays until the run is complete; which tensors may share it is as for a binding
+ * table.
+ *
+ * Returns an HRESULT: S_OK; S_FALSE when data was found wrong (an index out of range), with the sentence
+ * as the thread's last error, which on a GPU takes a Wait; E_INVALIDARG, and nothing was done;
+ * DXGI_ERROR_DEVICE_REMOVED; or what the run failed with, which removes no device. */
+ANYDML_API int32_t AnyDmlRun(struct IDMLCompiledOperator* op, const AnyDmlRunDesc* desc);
+
+/* What is enqueued in the stream `after` from now on comes behind what `before` has now; the host does not
+ * wait. Both are of the device's GPU. Nothing is done on the CPU. */
+ANYDML_API int32_t AnyDmlOrderCudaStreams(struct ID3D12Device* device, void* before, void* after);
+
+/* Waits until the stream has done what it has now. */
+ANYDML_API int32_t AnyDmlWaitForCudaStream(struct ID3D12Device* device, void* stream);
 
 /* For profilers: from now on `record` is called after every node of a graph that the CPU adapter has run, on
  * the thread that ran it, one call at a time per queue: with the node's name (what was fused, joined by " +

@@ -149,6 +149,7 @@ class Function:
         arguments += [option.declared(stub) for option in self.options]
         arguments.append(f"out: {self.out_type()} = {'...' if stub else 'None'}")
         arguments.append(f"device: {device.replace('None = None', 'None = ...') if stub else device}")
+        arguments.append(f"stream: Any = {'...' if stub else 'None'}")
         lines = "".join(f"    {argument},\n" for argument in arguments)
         return f"def {self.name}(\n{lines}) -> {returns}:"
 
@@ -178,6 +179,7 @@ class Function:
         many = "a sequence of them, with None for those to be allocated" if len(self.outputs) > 1 else "an array"
         lines += ["out, optional", f"    where results go: {many}"]
         lines += ["device, optional", "    where to compute; that of the inputs unless given"]
+        lines += ["stream, optional", "    a CUDA stream to run in; the function does not wait for it then"]
         lines += ["", "Returns", "-------"]
         for field, name, _, _ in self.outputs:
             lines.append(name or "output")
@@ -202,7 +204,7 @@ class Function:
         return (f"{self.signature(self.returns('Array'), False)}\n"
                 f'    """{self.docstring().lstrip()}\n    """\n'
                 f'    return call(\n        "{self.operator["name"]}",\n        ({inputs}),\n'
-                f"        {attributes},\n        {outputs},\n        out,\n        device,\n    )\n")
+                f"        {attributes},\n        {outputs},\n        out,\n        device,\n        stream,\n    )\n")
 
     def stub(self):
         numpy_only = self.signature(self.returns("NDArray"), True, "NDArray", 'Literal["cpu"] | None = None')

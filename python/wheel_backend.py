@@ -35,7 +35,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     name = f"anydml-{version()}-{tag()}.whl"
     with tempfile.TemporaryDirectory() as folder:
         staging = pathlib.Path(folder)
-        run("cmake", "--install", build, "--component", "python", "--strip", "--prefix", staging)
+        run("cmake", "--install", build, "--component", "wheel", "--strip", "--prefix", staging)
+        name_libraries_once(staging)
         write_info(staging)
         write_wheel(pathlib.Path(wheel_directory) / name, staging)
     return name
@@ -52,6 +53,13 @@ def configure(build, more):
     run("cmake", "-S", ROOT, "-B", build, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DANYDML_BUILD_TESTS=OFF",
         "-DANYDML_BUILD_BENCH=OFF", "-DANYDML_PYTHON=ON", f"-DANYDML_PYTHON_EXECUTABLE={sys.executable}",
         *shlex.split(os.environ.get("CMAKE_ARGS", "")), *shlex.split(more))
+
+
+def name_libraries_once(staging):
+    """libx.so.0 alone, by which they are found: a wheel has no symbolic links, libx.so.0.1.0 would be there twice."""
+    for link in list(staging.rglob("*.so.*")):
+        if link.is_symlink():
+            link.resolve().replace(link)
 
 
 def version():

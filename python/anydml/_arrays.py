@@ -146,17 +146,18 @@ def host_input(value: Any, what: str) -> Operand:
     return operand
 
 
-def device_operand(device: _anydml.Device, value: Any, what: str) -> Operand:
-    """A tensor on the device. What it has in its stream comes before what the operator does."""
+def device_operand(device: _anydml.Device, value: Any, what: str, stream: int) -> Operand:
+    """A tensor on the device. What is done to it in other streams comes before what `stream` does next."""
     if isinstance(value, Tensor):
         if value.device != device.id:
             raise ValueError(f"{what} is on {value.device} but the operator runs on {device.id}")
+        value._memory.use_in(stream)
         return Operand(packed(number_of(value.dtype, what), value.shape or (1,)), value._memory.address, value)
     kind, number = value.__dlpack_device__()
     if kind != CUDA or device.id != f"cuda:{number}":
         where = f"cuda:{number}" if kind == CUDA else "the host"
         raise ValueError(f"{what} is on {where} but the operator runs on {device.id}")
-    tensor = _imported(value, what, stream=device.cuda_stream)
+    tensor = _imported(value, what, stream=stream)
     item = int(tensor.type[2:])
     layout = layout_of(tensor.shape, np.dtype(tensor.type), tuple(s * item for s in tensor.strides), what)
     if layout is None:
@@ -164,7 +165,7 @@ def device_operand(device: _anydml.Device, value: Any, what: str) -> Operand:
     return Operand(layout, tensor.address, tensor)
 
 
-def device_input(device: _anydml.Device, value: Any, what: str) -> Operand:
+def device_input(device: _anydml.Device, value: Any, what: str, stream: int) -> Operand:
     on_device = isinstance(value, Tensor) or (
         not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__")
         and value.__dlpack_device__()[0] == CUDA)
@@ -172,12 +173,12 @@ def device_input(device: _anydml.Device, value: Any, what: str) -> Operand:
         operand = host_input(value, what)
         if 0 in operand.layout[1]:
             return operand  # the library refuses it before it looks
-        operand.keep = device.upload(*operand.region)
+        operand.keep = device.upload(*operand.region, stream)
         operand.address = operand.keep.address
         return operand
-    operand = device_operand(device, value, what)
+    operand = device_operand(device, value, what, stream)
     if operand.address % 16 != 0:  # DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
-        operand.keep = device.duplicate(*operand.region)
+        operand.keep = device.duplicate(*operand.region, stream)
         operand.address = operand.keep.address
     return operand
 

@@ -20,24 +20,36 @@ Outputs = Sequence[tuple[str, Any, Any]]  # field, how many, dtype
 
 
 def call(name: str, inputs: Inputs, attributes: Attributes, outputs: Outputs, out: Any,
-         device: Union[Device, str, Compiling, None]) -> Any:
+         device: Union[Device, str, Compiling, None], stream: Any) -> Any:
+    given = device
+    if stream is None:
+        results = _anydml.call_function(name, inputs, attributes, outputs, out, given)
+        if results is not NotImplemented:
+            return results
     compiling = isinstance(device, Compiling)
     if isinstance(device, Compiling):
         device = device.device
     elif not isinstance(device, Device):
         device = Device(device_name([value for _, _, value in inputs]) if device is None else device)
-    operands = [None if value is None else _operand(device, compiling, value, f"{name}: {argument}")
+    number = None if compiling else device._stream(stream, name)
+    operands = [None if value is None else _operand(device, compiling, value, f"{name}: {argument}", number)
                 for _, argument, value in inputs]
     operator = _prepare(name, device, inputs, operands, attributes, outputs)
     if compiling:
-        if out is not None:
-            raise ValueError(f"{name}: out is given when the operator is run, not when it is compiled")
+        for argument, value in (("out", out), ("stream", stream)):
+            if value is not None:
+                raise ValueError(f"{name}: {argument} is given when the operator is run, not when it is compiled")
         return operator.keep()
-    return _as_scalar(operator.run(operands, out), inputs, out)
+    results = _as_scalar(operator.run(operands, out, number), inputs, out)
+    if device._on_host and out is None:
+        _anydml.remember(name, inputs, attributes, outputs, given, operator.quick)
+    return results
 
 
-def _operand(device: Device, compiling: bool, value: Any, what: str) -> Operand:
-    return spec_operand(value, what) if compiling and isinstance(value, TensorSpec) else device._input(value, what)
+def _operand(device: Device, compiling: bool, value: Any, what: str, stream: Optional[int]) -> Operand:
+    if compiling and isinstance(value, TensorSpec):
+        return spec_operand(value, what)
+    return device._input(value, what, stream)
 
 
 def _prepare(name: str, device: Device, inputs: Inputs, operands: list[Optional[Operand]],

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _anydml
-from ._arrays import (Layout, Operand, Region, device_operand, host_array, host_operand, is_four_bit, packed,
+from ._arrays import (Layout, Operand, device_operand, host_array, host_operand, is_four_bit, packed,
                       packed_bytes)
-from ._tensor import FourBit, Tensor, dtype_of, name_of, number_of
+from ._tensor import DEFAULT_STREAM, FourBit, Tensor, dtype_of, name_of, number_of
 
 if TYPE_CHECKING:
     from ._device import Device
@@ -26,6 +27,9 @@ class CompiledOperator:
 
     It is called with the inputs, in the order of the function's. Arrays with other strides than
     those it was compiled for are copied; another shape or type is a ValueError. Threads may share it.
+
+    ``out`` names memory for the results, ``stream`` a CUDA stream to run in: then the call returns before
+    the operator is done.
     """
 
     def __init__(self, name: str, device: Device, arguments: list[str],
@@ -34,11 +38,23 @@ class CompiledOperator:
         self._arguments, self._layouts = arguments, layouts  # one per bound tensor; None: absent
         self._compile_for, self._output_count = compile_for, output_count
         self._kept: Optional[tuple[_anydml.Device, _anydml.CompiledOperator]] = None
+        self._quick: Optional[_anydml.Call] = None
 
     def keep(self) -> CompiledOperator:
         """Compiles for packed outputs, for as long as this object lives."""
         self._kept = self.device._native, self._compile_for((None,) * self._output_count)
+        self._quick = self.quick()
         return self
+
+    def quick(self) -> Optional[_anydml.Call]:
+        """What runs it on arrays that need no attention; None when there is no such thing."""
+        native = self._native
+        if any(layout and is_four_bit(layout[0]) for layout in (*self._layouts, *native.outputs)):
+            return None
+        inputs, outputs = ([None if layout is None else (layout, tuple(layout[1]), dtype_of(layout[0]))
+                            for layout in layouts] for layouts in (self._layouts, native.outputs))
+        gpu = -1 if self.device._on_host else int(self.device.id.removeprefix("cuda:"))
+        return _anydml.make_caller(native, inputs, outputs, gpu, Tensor, partial(Tensor, self.device._native))
 
     @property
     def implementation(self) -> str:
@@ -56,19 +72,24 @@ class CompiledOperator:
             self.keep()  # the device was removed and opened anew
         return self._kept[1] if self._kept else self._compile_for((None,) * self._output_count)
 
-    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+    def __call__(self, *inputs: Any, out: Any = None, stream: Any = None) -> Any:
+        number = None if stream is None else self.device._stream(stream, self.name)
+        if self._quick is not None:
+            results = self._quick(inputs, out, number)
+            if results is not NotImplemented:
+                return results
         given = iter(inputs)
         wanted = sum(layout is not None for layout in self._layouts)
         if len(inputs) != wanted:
             raise TypeError(f"{self.name} was compiled for {wanted} inputs but got {len(inputs)}")
         operands = []
         for name, layout in zip(self._arguments, self._layouts):
-            operands.append(None if layout is None else self._fit(next(given), name, layout))
-        return self.run(operands, out)
+            operands.append(None if layout is None else self._fit(next(given), name, layout, number))
+        return self.run(operands, out, number)
 
-    def _fit(self, value: Any, name: str, layout: Layout) -> Operand:
+    def _fit(self, value: Any, name: str, layout: Layout, stream: Optional[int]) -> Operand:
         what = f"{self.name}: {name}"
-        operand = self.device._input(value, what)
+        operand = self.device._input(value, what, stream)
         if operand.layout == layout:
             return operand
         number, sizes, strides = layout
@@ -86,12 +107,12 @@ class CompiledOperator:
 
     # ---- Running ----
 
-    def run(self, inputs: list[Optional[Operand]], out: Any) -> Any:
+    def run(self, inputs: list[Optional[Operand]], out: Any, stream: Optional[int]) -> Any:
         outs = self._outs(out)
         if self.device._on_host:
             results = self._run_on_host(inputs, outs)
         else:
-            results = self._run_on_device(inputs, outs)
+            results = self._run_on_device(inputs, outs, stream)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _outs(self, out: Any) -> list[Any]:
@@ -124,10 +145,10 @@ class CompiledOperator:
                 results.append(FourBit.over(room, tuple(layout[1]), layout[0]))
             else:
                 results.append(np.empty(layout[1], dtype_of(layout[0])))
-        regions = [_region(None if result is None else
+        places = [_address(None if result is None else
                            self.device._input(result, self.name) if isinstance(result, FourBit) else
                            host_operand(result, self.name)) for result in results]
-        native.run([_region(operand) for operand in inputs], regions)
+        native.run([_address(operand) for operand in inputs], places, 0, True)
         for target, operand, result in zip(targets, direct, results):
             if target is not None and operand is None and result is not None:
                 target[...] = result.reshape(target.shape)
@@ -159,9 +180,9 @@ class CompiledOperator:
     def _for(self, places: Sequence[Optional[Layout]]) -> _anydml.CompiledOperator:
         return self._compile_for(tuple(places)) if any(places) else self._native
 
-    def _run_on_device(self, inputs: list[Optional[Operand]], outs: list[Any]) -> list[Any]:
-        device = self.device._native
-        given = [None if out is None else device_operand(device, out, f"{self.name}: out") for out in outs]
+    def _run_on_device(self, inputs: list[Optional[Operand]], outs: list[Any], wanted: Optional[int]) -> list[Any]:
+        device, stream = self.device._native, wanted or DEFAULT_STREAM
+        given = [None if out is None else device_operand(device, out, f"{self.name}: out", stream) for out in outs]
         native = self._for([operand.layout if operand else None for operand in given])
         for number, operand in enumerate(given):
             others = [other for other in given[:number] if other]
@@ -177,21 +198,21 @@ class CompiledOperator:
             shape = tuple(layout[1])
             count = packed_bytes(layout[0], math.prod(shape))
             if is_four_bit(layout[0]):
-                room = Tensor(device, device.allocate(count), (count,), np.dtype(np.uint8))
+                room = Tensor(device, device.allocate(count, stream, True), (count,), np.dtype(np.uint8))
                 results.append(FourBit.over(room, shape, layout[0]))
             else:
-                results.append(Tensor(device, device.allocate(count), shape, dtype_of(layout[0])))
-        regions = [_region(operand or (self.device._input(result, self.name) if result is not None else None))
-                   for operand, result in zip(given, results)]
-        native.run([_region(operand) for operand in inputs], regions)
+                results.append(Tensor(device, device.allocate(count, stream, False), shape, dtype_of(layout[0])))
+        places = [_address(operand or (self.device._input(result, self.name, stream) if result is not None else None))
+                  for operand, result in zip(given, results)]
+        native.run([_address(operand) for operand in inputs], places, stream, wanted is None)
         return results
 
     def __repr__(self) -> str:
         return f"<{self.name} for {self.device.id}: {self.implementation}>"
 
 
-def _region(operand: Optional[Operand]) -> Region:
-    return operand.region if operand else (0, 0)
+def _address(operand: Optional[Operand]) -> int:
+    return operand.address if operand else 0
 
 
 def _may_write(native: _anydml.CompiledOperator, inputs: Sequence[Optional[Operand]], number: int,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 from . import _anydml
 from ._arrays import Operand, device_input, four_bit_operand, host_input
 from ._compiled import CompiledOperator
-from ._tensor import FourBit, TensorSpec
+from ._tensor import DEFAULT_STREAM, FourBit, TensorSpec, stream_number
 
 _KEPT = 256  # compiled operators per device, for calls of functions
 
@@ -27,7 +27,7 @@ def adapters() -> list[tuple[str, str]]:
 class Device:
     """An adapter: ``Device("cpu")`` or ``Device("cuda:0")``. There is one object per name and process.
 
-    Threads may share it; it executes one operator after the other. Should it be removed, as DirectML calls it,
+    Threads may share it. Should it be removed, as DirectML calls it,
     what is run next opens it anew.
     """
 
@@ -102,13 +102,23 @@ class Device:
     def _on_host(self) -> bool:
         return self.id == "cpu"
 
-    def _input(self, value: Any, what: str) -> Operand:
+    def _input(self, value: Any, what: str, stream: Optional[int] = None) -> Operand:
+        """`stream`: where the operator runs, on a GPU; None: the default one."""
         self._check_process()
         if isinstance(value, TensorSpec):
             raise TypeError(f"{what} is a TensorSpec, which only Device.compile takes; it must be an array")
         if isinstance(value, FourBit):
-            return four_bit_operand(value, self._input(value.packed, what))
-        return host_input(value, what) if self._on_host else device_input(self._native, value, what)
+            return four_bit_operand(value, self._input(value.packed, what, stream))
+        if self._on_host:
+            return host_input(value, what)
+        return device_input(self._native, value, what, stream or DEFAULT_STREAM)
+
+    def _stream(self, stream: Any, what: str) -> Optional[int]:
+        if stream is None:
+            return None
+        if self._on_host:
+            raise ValueError(f"{what}: stream is given but the operator runs on cpu, which has none")
+        return stream_number(stream)
 
     def _compile(self, key: tuple[Any, ...], request: tuple[Any, ...]) -> _anydml.CompiledOperator:
         """From the cache; operators that two threads want at once may be compiled twice."""
@@ -132,6 +142,8 @@ class Compiling:
 
 def _after_fork() -> None:
     Device._forked = Device._forked or bool(Device._devices)
+    if Device._forked:
+        _anydml.forked()
     Device._lock = threading.Lock()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from . import _anydml
 
 CPU, CUDA, CUDA_HOST = 1, 2, 3  # DLPack's device types
+DEFAULT_STREAM = 1  # DLPack's number for it, and CUDA's
 
 # "FLOAT32" -> 1, and "<f4" -> 1: how DirectML and NumPy name what DML_TENSOR_DATA_TYPE numbers.
 NUMBERS = {name: number for number, name in enumerate(_anydml.data_types())}
@@ -148,7 +150,7 @@ class Tensor:
     """A packed array in the memory of a GPU, which an operator wrote.
 
     Other libraries take it through DLPack without a copy (``torch.from_dlpack(tensor)``);
-    :meth:`numpy` copies it to the host.
+    :meth:`numpy` copies it to the host. Either comes behind what the operator does in its stream.
     """
 
     def __init__(self, device: _anydml.Device, memory: _anydml.Memory, shape: tuple[int, ...],
@@ -175,7 +177,7 @@ class Tensor:
     def numpy(self) -> npt.NDArray[Any]:
         """A copy on the host."""
         array: npt.NDArray[Any] = np.empty(self.shape, self.dtype)
-        self._device.download(self._memory.address, self.nbytes, array.ctypes.data)
+        self._device.download(self._memory.address, self.nbytes, self._memory.stream, array.ctypes.data)
         return array
 
     def __array__(self, dtype: npt.DTypeLike = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
@@ -189,13 +191,28 @@ class Tensor:
 
     def __dlpack__(self, *, stream: Optional[int] = None, max_version: Optional[tuple[int, int]] = None,
                    dl_device: Optional[tuple[int, int]] = None, copy: Optional[bool] = None) -> object:
-        # Whatever `stream` is: operators have completed when they return.
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("a tensor is exported where it is, and not copied")
+        if stream != -1:  # the consumer's stream waits for ours, the host does not
+            self._memory.use_in(stream or DEFAULT_STREAM)
         return _anydml.export_tensor(self._memory, self.dtype.str, self.shape, self.__dlpack_device__())
 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, dtype={self.dtype}, device={self.device!r})"
+
+
+def stream_number(stream: Any) -> int:
+    """DLPack's number of a CUDA stream: of a number, or of PyTorch's and CuPy's objects."""
+    handle = stream
+    for attribute in ("cuda_stream", "ptr"):
+        handle = getattr(stream, attribute, handle)
+    try:
+        number = operator.index(handle)
+    except TypeError:
+        raise TypeError(f"stream is {stream!r} but must be a stream of PyTorch or CuPy, or its handle") from None
+    if number < 0:
+        raise ValueError(f"stream is {number} but must be a CUDA stream's handle")
+    return number or DEFAULT_STREAM
 
 
 Array = Union[npt.NDArray[Any], Tensor]  # or a FourBit, where that is asked for

@@ -70,6 +70,9 @@ Status Device::Open(const std::string& adapter, std::shared_ptr<Device>* out) {
   tools::SessionOptions options;
   options.adapter = adapter;
   ANYDML_RETURN_IF_ERROR(tools::Session::Create(options, &device->session_));
+  ComPtr<ID3D12Device> d3d;
+  device->session_->queue()->GetDevice(IID_PPV_ARGS(&d3d));
+  device->memory_ = std::make_shared<MemoryPool>(std::move(d3d));
   device->process_ = getpid();
   *out = std::move(device);
   return {};
@@ -77,11 +80,14 @@ Status Device::Open(const std::string& adapter, std::shared_ptr<Device>* out) {
 
 Device::~Device() {
   // A forked child has none of the threads that the session would wait for.
-  if (process_ != getpid()) session_.release();
+  if (process_ == getpid()) return;
+  session_.release();
+  if (memory_) memory_->Forget();
 }
 
-uintptr_t Device::cuda_stream() const {
-  return reinterpret_cast<uintptr_t>(AnyDmlGetCudaStream(session_->queue()));
+void Device::Remove() {
+  ComPtr<ID3D12Device5> device;
+  if (SUCCEEDED(memory_->device()->QueryInterface(IID_PPV_ARGS(&device)))) device->RemoveDevice();
 }
 
 template <typename Body>
@@ -128,64 +134,71 @@ Status Device::Compile(const Request& request, std::shared_ptr<CompiledOperator>
     std::string nothing;
     return session_->Execute(&nothing);
   }));
+  compiled->temporary_bytes = compiled->op.compiled->GetBindingProperties().TemporaryResourceSize;
   *out = std::move(compiled);
   return {};
 }
 
-Status Device::Wrap(std::span<const Region> regions, std::vector<DML_BUFFER_BINDING>* bindings) {
-  for (const Region& region : regions) {
-    DML_BUFFER_BINDING& binding = bindings->emplace_back();
-    if (region.address == 0) continue;
-    ComPtr<ID3D12Resource> buffer;
-    ANYDML_RETURN_IF_ERROR(session_->Wrap(reinterpret_cast<void*>(region.address), region.bytes, &buffer));
-    binding = {buffer.Get(), 0, buffer->GetDesc().Width};
+Status Device::Run(const CompiledOperator& compiled, std::span<void* const> inputs,
+                   std::span<void* const> outputs, uintptr_t stream, bool wait, std::string* data_error) {
+  AnyDmlRunDesc desc{};
+  desc.InputCount = static_cast<uint32_t>(inputs.size());
+  desc.Inputs = inputs.data();
+  desc.OutputCount = static_cast<uint32_t>(outputs.size());
+  desc.Outputs = outputs.data();
+  desc.CudaStream = reinterpret_cast<void*>(stream);
+  desc.Wait = wait ? 1 : 0;
+  std::shared_ptr<Memory> temporary;
+  if (compiled.temporary_bytes != 0) {
+    ANYDML_RETURN_IF_ERROR(memory_->Take(compiled.temporary_bytes, stream, &temporary));
+    desc.Temporary = reinterpret_cast<void*>(temporary->address());
   }
-  return {};
+  if (compiled.op.persistent) {
+    desc.Persistent = reinterpret_cast<void*>(compiled.op.persistent->GetGPUVirtualAddress());
+  }
+  const HRESULT result = AnyDmlRun(compiled.op.compiled.Get(), &desc);
+  if (result == S_FALSE) *data_error = AnyDmlGetLastErrorMessage();
+  return SUCCEEDED(result) ? Status() : Status(static_cast<Code>(result), AnyDmlGetLastErrorMessage());
 }
 
-Status Device::Run(const CompiledOperator& compiled, std::span<const Region> inputs,
-                   std::span<const Region> outputs, std::string* data_error) {
-  return Locked([&]() -> Status {
-    std::vector<DML_BUFFER_BINDING> bound_inputs, bound_outputs;
-    ANYDML_RETURN_IF_ERROR(Wrap(inputs, &bound_inputs));
-    ANYDML_RETURN_IF_ERROR(Wrap(outputs, &bound_outputs));
-    ANYDML_RETURN_IF_ERROR(session_->Record(compiled.op, bound_inputs, bound_outputs));
-    return session_->Execute(data_error);
-  });
+Status Device::ComeAfter(uintptr_t stream) {
+  if (stream == 0) return {};
+  const HRESULT result = AnyDmlOrderCudaStreams(memory_->device(), reinterpret_cast<void*>(stream),
+                                                AnyDmlGetCudaStream(session_->queue()));
+  return SUCCEEDED(result) ? Status() : Status(static_cast<Code>(result), AnyDmlGetLastErrorMessage());
 }
 
-Status Device::Allocate(uint64_t bytes, ComPtr<ID3D12Resource>* out) {
+Status Device::Upload(Region host, uintptr_t stream, std::shared_ptr<Memory>* out) {
   return Locked([&]() -> Status {
-    ANYDML_RETURN_IF_ERROR(session_->Allocate(bytes, out));
-    session_->Discard();  // nothing recorded needs to keep it
+    const auto* bytes = reinterpret_cast<const std::byte*>(host.address);
+    ComPtr<ID3D12Resource> buffer;
+    ANYDML_RETURN_IF_ERROR(session_->Upload({bytes, host.bytes}, &buffer));
+    std::string nothing;
+    ANYDML_RETURN_IF_ERROR(session_->Execute(&nothing));
+    *out = std::make_shared<Memory>(memory_, std::move(buffer), 0, stream);
     return {};
   });
 }
 
-Status Device::Upload(Region host, ComPtr<ID3D12Resource>* out) {
+Status Device::Duplicate(Region device, uintptr_t stream, std::shared_ptr<Memory>* out) {
   return Locked([&]() -> Status {
-    const auto* bytes = reinterpret_cast<const std::byte*>(host.address);
-    ANYDML_RETURN_IF_ERROR(session_->Upload({bytes, host.bytes}, out));
-    std::string nothing;
-    return session_->Execute(&nothing);
-  });
-}
-
-Status Device::Duplicate(Region device, ComPtr<ID3D12Resource>* out) {
-  return Locked([&]() -> Status {
+    ANYDML_RETURN_IF_ERROR(ComeAfter(stream));
     // Allocations begin at multiples of 16: what lies before the region belongs to the same one.
     const uint64_t before = device.address % DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT;
-    ComPtr<ID3D12Resource> source;
+    ComPtr<ID3D12Resource> source, buffer;
     ANYDML_RETURN_IF_ERROR(
         session_->Wrap(reinterpret_cast<void*>(device.address - before), before + device.bytes, &source));
-    ANYDML_RETURN_IF_ERROR(session_->Copy(source.Get(), before, device.bytes, out));
+    ANYDML_RETURN_IF_ERROR(session_->Copy(source.Get(), before, device.bytes, &buffer));
     std::string nothing;
-    return session_->Execute(&nothing);
+    ANYDML_RETURN_IF_ERROR(session_->Execute(&nothing));
+    *out = std::make_shared<Memory>(memory_, std::move(buffer), 0, stream);
+    return {};
   });
 }
 
-Status Device::Download(Region device, std::byte* host) {
+Status Device::Download(Region device, uintptr_t stream, std::byte* host) {
   return Locked([&]() -> Status {
+    ANYDML_RETURN_IF_ERROR(ComeAfter(stream));
     ComPtr<ID3D12Resource> buffer;
     ANYDML_RETURN_IF_ERROR(session_->Wrap(reinterpret_cast<void*>(device.address), device.bytes, &buffer));
     tools::HostBuffer bytes;

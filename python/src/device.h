@@ -1,4 +1,5 @@
-// An adapter for Python: one session, used by one thread at a time.
+// An adapter for Python: one session, which one thread at a time compiles and copies with; operators run
+// outside of it (AnyDmlRun), on as many threads as there are.
 #pragma once
 
 #include <sys/types.h>
@@ -16,10 +17,9 @@
 #include "anydml/describe/description.h"
 #include "base/status.h"
 #include "common/session.h"
+#include "memory_pool.h"
 
 namespace anydml::python {
-
-using Microsoft::WRL::ComPtr;
 
 // An operator without tensors, as FusedActivation takes it.
 struct NestedOperator {
@@ -48,6 +48,7 @@ class Device;
 struct CompiledOperator {
   std::shared_ptr<Device> device;
   tools::CompiledOperator op;
+  uint64_t temporary_bytes = 0;
   std::vector<std::optional<TensorDesc>> outputs;  // in binding order, as the caller sees them
 };
 
@@ -58,28 +59,34 @@ class Device : public std::enable_shared_from_this<Device> {
 
   const tools::Adapter& adapter() const { return session_->adapter(); }
   FeatureLevel feature_level() const { return session_->feature_level(); }
-  uintptr_t cuda_stream() const;
   bool removed() const { return session_->removed(); }
+  void Remove();  // for tests
 
   Status Compile(const Request& request, std::shared_ptr<CompiledOperator>* out);
-  // Executes and waits. `data_error` is the sentence about data that only execution sees, or empty.
-  Status Run(const CompiledOperator& compiled, std::span<const Region> inputs,
-             std::span<const Region> outputs, std::string* data_error);
+  // Runs in a stream (on the CPU: 0, at once) on the addresses that are given, null ones for what is
+  // absent. `data_error` is the sentence about data that only execution sees, or empty: on a GPU only
+  // with `wait`.
+  Status Run(const CompiledOperator& compiled, std::span<void* const> inputs, std::span<void* const> outputs,
+             uintptr_t stream, bool wait, std::string* data_error);
 
-  Status Allocate(uint64_t bytes, ComPtr<ID3D12Resource>* out);
-  Status Upload(Region host, ComPtr<ID3D12Resource>* out);
-  Status Duplicate(Region device, ComPtr<ID3D12Resource>* out);  // aligned, whatever the original is
-  Status Download(Region device, std::byte* host);
+  MemoryPool& memory() { return *memory_; }
+  // These are complete when they return; what is read comes behind what is in `stream` now.
+  Status Upload(Region host, uintptr_t stream, std::shared_ptr<Memory>* out);
+  // Aligned, whatever the original is.
+  Status Duplicate(Region device, uintptr_t stream, std::shared_ptr<Memory>* out);
+  Status Download(Region device, uintptr_t stream, std::byte* host);
 
  private:
   Status Describe(const Request& request, tools::Description* description) const;
-  Status Wrap(std::span<const Region> regions, std::vector<DML_BUFFER_BINDING>* bindings);
+  // What the session does next comes behind what is in `stream`.
+  Status ComeAfter(uintptr_t stream);
   // Locks, runs `body`, and leaves the session usable when it fails.
   template <typename Body>
   Status Locked(Body&& body);
 
   std::mutex mutex_;
   std::unique_ptr<tools::Session> session_;
+  std::shared_ptr<MemoryPool> memory_;
   pid_t process_ = 0;
 };
 

@@ -22,7 +22,7 @@ constexpr struct {
 // What an exported tensor points to.
 struct Exported {
   ManagedTensor managed{};
-  ComPtr<ID3D12Resource> memory;
+  std::shared_ptr<Memory> memory;
   std::vector<int64_t> shape;
 };
 
@@ -38,17 +38,20 @@ void DestroyCapsule(PyObject* capsule) {
 
 }  // namespace
 
-ImportedTensor::ImportedTensor(const py::capsule& capsule) {
-  if (PyCapsule_IsValid(capsule.ptr(), kName) == 0) {
-    throw py::value_error("__dlpack__ returned something else than an unused 'dltensor' capsule");
-  }
-  managed_ = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kName));
-  PyCapsule_SetName(capsule.ptr(), kTaken);
+dlpack::ManagedTensor* dlpack::TakeOut(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, kName) == 0) return nullptr;
+  auto* const managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
+  PyCapsule_SetName(capsule, kTaken);
+  return managed;
 }
 
-ImportedTensor::~ImportedTensor() {
-  if (managed_->deleter != nullptr) managed_->deleter(managed_);
+ImportedTensor::ImportedTensor(const py::capsule& capsule) : managed_(dlpack::TakeOut(capsule.ptr())) {
+  if (managed_ == nullptr) {
+    throw py::value_error("__dlpack__ returned something else than an unused 'dltensor' capsule");
+  }
 }
+
+ImportedTensor::~ImportedTensor() { dlpack::GiveBack(managed_); }
 
 uintptr_t ImportedTensor::address() const {
   return reinterpret_cast<uintptr_t>(tensor().data) + tensor().byte_offset;
@@ -85,13 +88,13 @@ std::string ImportedTensor::type() const {
   return {};
 }
 
-py::capsule ExportTensor(const ComPtr<ID3D12Resource>& memory, const std::string& type,
+py::capsule ExportTensor(const std::shared_ptr<Memory>& memory, const std::string& type,
                          const std::vector<int64_t>& shape, std::pair<int32_t, int32_t> device) {
   auto exported = std::make_unique<Exported>();
   exported->memory = memory;
   exported->shape = shape;
   dlpack::Tensor& tensor = exported->managed.tensor;
-  tensor.data = reinterpret_cast<void*>(memory->GetGPUVirtualAddress());
+  tensor.data = reinterpret_cast<void*>(memory->address());
   tensor.device = {device.first, device.second};
   tensor.ndim = static_cast<int32_t>(shape.size());
   for (const auto& [code, letter] : kLetters) {

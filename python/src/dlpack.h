@@ -44,6 +44,13 @@ struct ManagedTensor {
   void (*deleter)(ManagedTensor* self);
 };
 
+// Takes the tensor out of a capsule, which nobody can use again; null when it is not an unused "dltensor".
+ManagedTensor* TakeOut(PyObject* capsule);
+
+inline void GiveBack(ManagedTensor* tensor) {
+  if (tensor->deleter != nullptr) tensor->deleter(tensor);
+}
+
 }  // namespace dlpack
 
 // A tensor of another library; given back when this object goes.
@@ -69,7 +76,7 @@ class ImportedTensor {
 };
 
 // A capsule over a packed tensor at the beginning of `memory`, which it keeps.
-pybind11::capsule ExportTensor(const ComPtr<ID3D12Resource>& memory, const std::string& type,
+pybind11::capsule ExportTensor(const std::shared_ptr<Memory>& memory, const std::string& type,
                                const std::vector<int64_t>& shape, std::pair<int32_t, int32_t> device);
 
 }  // namespace anydml::python

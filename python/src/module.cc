@@ -5,51 +5,18 @@
 #include <pybind11/stl.h>
 
 #include "anydml/describe/operator_facts.h"
+#include "caller.h"
 #include "device.h"
 #include "dlpack.h"
+#include "exact_sum.h"
 #include "onnx_model.h"
 #include "status.h"
+#include "tensor_tuple.h"
 
 namespace py = pybind11;
 
 namespace anydml::python {
 namespace {
-
-// Memory on a device that the library allocated.
-struct Memory {
-  std::shared_ptr<Device> device;  // outlives the buffer
-  ComPtr<ID3D12Resource> buffer;
-};
-
-// (type, sizes, strides), all numbers; checked here as far as the C++ types do not hold everything.
-using PyTensor = std::tuple<uint32_t, std::vector<uint64_t>, std::vector<uint64_t>>;
-
-TensorDesc ToTensor(const PyTensor& given) {
-  const auto& [type, sizes, strides] = given;
-  if (sizes.size() > kMaxDimensions) {
-    throw py::value_error(StrCat("a tensor has at most ", kMaxDimensions, " dimensions, not ", sizes.size()));
-  }
-  TensorDesc tensor;
-  tensor.type = static_cast<DataType>(type);
-  tensor.rank = static_cast<uint32_t>(sizes.size());
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] > UINT32_MAX || strides.at(i) > UINT32_MAX) {
-      throw py::value_error(StrCat("dimension ", i, " has size ", sizes[i], " and stride ", strides[i],
-                                   "; both must be less than 2^32"));
-    }
-    tensor.sizes[i] = static_cast<uint32_t>(sizes[i]);
-    tensor.strides[i] = static_cast<uint32_t>(strides[i]);
-  }
-  tensor.total_bytes = MinimumTotalBytes(tensor);
-  return tensor;
-}
-
-PyTensor FromTensor(const TensorDesc& tensor) {
-  const auto list = [&tensor](const Dimensions& from) {
-    return std::vector<uint64_t>(from.begin(), from.begin() + tensor.rank);
-  };
-  return {static_cast<uint32_t>(tensor.type), list(tensor.sizes), list(tensor.strides)};
-}
 
 std::vector<std::optional<PyTensor>> Outputs(const CompiledOperator& op) {
   std::vector<std::optional<PyTensor>> list;
@@ -88,35 +55,42 @@ std::shared_ptr<CompiledOperator> Compile(const std::shared_ptr<Device>& device,
   return compiled;
 }
 
-using PyRegion = std::pair<uintptr_t, uint64_t>;
-
-void RunOperator(const CompiledOperator& compiled, const std::vector<PyRegion>& inputs,
-                 const std::vector<PyRegion>& outputs) {
-  const auto regions = [](const std::vector<PyRegion>& list) {
-    std::vector<Region> result;
-    for (const auto& [address, bytes] : list) result.push_back({address, bytes});
+// Absent tensors are at 0.
+void RunOperator(const CompiledOperator& compiled, const std::vector<uintptr_t>& inputs,
+                 const std::vector<uintptr_t>& outputs, uintptr_t stream, bool wait) {
+  const auto addresses = [](const std::vector<uintptr_t>& list) {
+    std::vector<void*> result;
+    for (const uintptr_t address : list) result.push_back(reinterpret_cast<void*>(address));
     return result;
   };
   std::string data_error;
-  Run([&] { return compiled.device->Run(compiled, regions(inputs), regions(outputs), &data_error); });
+  Run([&] {
+    return compiled.device->Run(compiled, addresses(inputs), addresses(outputs), stream, wait, &data_error);
+  });
   if (!data_error.empty()) throw py::index_error(data_error);
 }
 
-Memory Allocate(const std::shared_ptr<Device>& device, uint64_t bytes) {
-  Memory memory{device, nullptr};
-  Run([&] { return device->Allocate(bytes, &memory.buffer); });
+std::shared_ptr<Memory> Allocate(const std::shared_ptr<Device>& device, uint64_t bytes, uintptr_t stream,
+                                 bool zeros) {
+  std::shared_ptr<Memory> memory;
+  Run([&] {
+    return zeros ? device->memory().TakeNew(bytes, stream, &memory)
+                 : device->memory().Take(bytes, stream, &memory);
+  });
   return memory;
 }
 
-Memory Upload(const std::shared_ptr<Device>& device, uintptr_t address, uint64_t bytes) {
-  Memory memory{device, nullptr};
-  Run([&] { return device->Upload({address, bytes}, &memory.buffer); });
+std::shared_ptr<Memory> Upload(const std::shared_ptr<Device>& device, uintptr_t address, uint64_t bytes,
+                               uintptr_t stream) {
+  std::shared_ptr<Memory> memory;
+  Run([&] { return device->Upload({address, bytes}, stream, &memory); });
   return memory;
 }
 
-Memory Duplicate(const std::shared_ptr<Device>& device, uintptr_t address, uint64_t bytes) {
-  Memory memory{device, nullptr};
-  Run([&] { return device->Duplicate({address, bytes}, &memory.buffer); });
+std::shared_ptr<Memory> Duplicate(const std::shared_ptr<Device>& device, uintptr_t address, uint64_t bytes,
+                                  uintptr_t stream) {
+  std::shared_ptr<Memory> memory;
+  Run([&] { return device->Duplicate({address, bytes}, stream, &memory); });
   return memory;
 }
 
@@ -148,6 +122,19 @@ std::vector<std::string> DataTypeNames() {
   return names;
 }
 
+// The numbers of each row to its digits; what is special about a row is added to its place there.
+void AddRowsExactly(uintptr_t numbers, size_t rows, size_t columns, uintptr_t digits, size_t digit_count,
+                    uintptr_t special) {
+  Run([&] {
+    for (size_t row = 0; row < rows; ++row) {
+      reinterpret_cast<float*>(special)[row] +=
+          AddExactly({reinterpret_cast<const float*>(numbers) + row * columns, columns},
+                     {reinterpret_cast<int64_t*>(digits) + row * digit_count, digit_count});
+    }
+    return Status();
+  });
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_anydml, m) {
@@ -168,9 +155,10 @@ PYBIND11_MODULE(_anydml, m) {
            })
       .def("run", RunOperator);
 
-  py::class_<Memory>(m, "Memory").def_property_readonly("address", [](const Memory& memory) {
-    return memory.buffer->GetGPUVirtualAddress();
-  });
+  py::class_<Memory, std::shared_ptr<Memory>>(m, "Memory")
+      .def_property_readonly("address", &Memory::address)
+      .def_property_readonly("stream", &Memory::stream)
+      .def("use_in", [](Memory& memory, uintptr_t stream) { Run([&] { return memory.UseIn(stream); }); });
 
   py::class_<Device, std::shared_ptr<Device>>(m, "Device")
       .def(py::init(&Open))
@@ -178,15 +166,16 @@ PYBIND11_MODULE(_anydml, m) {
       .def_property_readonly("description", [](const Device& device) { return device.adapter().description; })
       .def_property_readonly("feature_level",
                              [](const Device& device) { return FeatureLevelName(device.feature_level()); })
-      .def_property_readonly("cuda_stream", &Device::cuda_stream)
       .def_property_readonly("removed", &Device::removed)
+      .def("remove", &Device::Remove)
       .def("compile", Compile)
       .def("allocate", Allocate)
       .def("upload", Upload)
       .def("duplicate", Duplicate)
-      .def("download", [](Device& device, uintptr_t address, uint64_t bytes, uintptr_t to) {
-        Run([&] { return device.Download({address, bytes}, reinterpret_cast<std::byte*>(to)); });
+      .def("download", [](Device& device, uintptr_t address, uint64_t bytes, uintptr_t stream, uintptr_t to) {
+        Run([&] { return device.Download({address, bytes}, stream, reinterpret_cast<std::byte*>(to)); });
       });
+  DefineCaller(&m);
 
   py::class_<ImportedTensor>(m, "ImportedTensor")
       .def(py::init<const py::capsule&>())
@@ -196,8 +185,9 @@ PYBIND11_MODULE(_anydml, m) {
       .def_property_readonly("strides", &ImportedTensor::strides)
       .def_property_readonly("type", &ImportedTensor::type);
   m.def("export_tensor",
-        [](const Memory& memory, const std::string& type, const std::vector<int64_t>& shape,
-           std::pair<int32_t, int32_t> device) { return ExportTensor(memory.buffer, type, shape, device); });
+        [](const std::shared_ptr<Memory>& memory, const std::string& type, const std::vector<int64_t>& shape,
+           std::pair<int32_t, int32_t> device) { return ExportTensor(memory, type, shape, device); });
+  m.def("add_exactly", AddRowsExactly);
   DefineOnnxModel(&m);
 }
 

@@ -1,18 +1,22 @@
 """GPUs for tests: the machine's first one, and a pretended one, whose memory is the host's, for everything in the
 package that does not depend on CUDA."""
 
+import ctypes
+
 import numpy as np
 
 import anydml as dml
 
 NAME = "cuda:0"
-STREAM = 1234
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
 class _Native:
     """The CPU's device under another name."""
 
-    id, cuda_stream = NAME, STREAM
+    id = NAME
 
     def __init__(self):
         self._cpu = dml.Device("cpu")._native
@@ -35,7 +39,10 @@ class OnGpu:
 
     def __dlpack__(self, stream=None):
         self.streams.append(stream)
-        return self.array.__dlpack__()
+        capsule = self.array.__dlpack__()
+        place = ctypes.cast(_pointer(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int32))
+        place[0], place[1] = self.__dlpack_device__()  # behind the address
+        return capsule
 
     def __dlpack_device__(self):
         return 2, self.number

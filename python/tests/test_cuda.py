@@ -78,3 +78,91 @@ def test_cupy():
         assert bool((result == view).all())
     with pytest.raises(ValueError, match="on a GPU they must be in"):
         dml.element_wise_identity(x[::-1])
+
+
+# ---- Streams of PyTorch's ----
+
+
+def test_results_stay_in_a_stream(torch):
+    """The call returns while the producer still works; whoever takes the result waits on the device."""
+    producer, consumer = torch.cuda.Stream(), torch.cuda.Stream()
+    x = torch.zeros(1 << 20, device="cuda")
+    copy = dml.Device(GPU).compile(dml.element_wise_identity, x)
+    for use in (copy, dml.element_wise_identity):
+        use(x, stream=producer)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(producer):
+            x.zero_()
+            torch.cuda._sleep(400_000_000)
+            x.fill_(7)
+            result = use(x, stream=producer)
+            assert not producer.query(), "the host has waited"
+        with torch.cuda.stream(consumer):
+            assert bool((torch.from_dlpack(result) == 7).all())
+    with torch.cuda.stream(producer):
+        torch.cuda._sleep(20_000_000)
+        x.fill_(8)
+        assert (copy(x, stream=producer).numpy() == 8).all()
+
+
+def test_results_in_a_stream_feed_others(torch):
+    stream, x = torch.cuda.Stream(), torch.zeros(1 << 16, device="cuda")
+    other = torch.cuda.Stream()
+    add = dml.Device(GPU).compile(dml.element_wise_add, x, x)
+    torch.cuda.synchronize()
+    for number in range(1, 30):  # memory is used again all the time, in two streams and the default one
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(1_000_000)
+            x.fill_(number)
+            twice = add(x, x, stream=stream)
+            four_times = add(twice, twice, stream=other)
+            eight_times = add(four_times, four_times, stream=stream)
+            assert (torch.from_dlpack(eight_times) == 8 * number).all()
+        assert (add(twice, four_times).numpy() == 6 * number).all()
+
+
+def test_memory_that_a_consumer_holds_is_left_alone(torch):
+    x = torch.zeros(1 << 16, device="cuda")
+    copy = dml.Device(GPU).compile(dml.element_wise_identity, x)
+    for stream in (None, torch.cuda.current_stream()):
+        held = []
+        for number in range(20):
+            x.fill_(number)
+            held.append(torch.from_dlpack(copy(x, stream=stream))[5:])
+        assert len({each.data_ptr() for each in held}) == len(held)
+        assert all((each == number).all() for number, each in enumerate(held))
+
+
+def test_errors_in_data_when_the_call_waits(torch):
+    x, index = torch.zeros(4, device="cuda"), torch.tensor([[9]], device="cuda")
+    scatter = dml.Device(GPU).compile(dml.scatter_nd, x, index, x[:1])
+    for _ in range(2):
+        with pytest.raises(IndexError, match=r"the tuple IndicesTensor\[0,:\] is \{9\}"):
+            scatter(x, index, x[:1])
+    scatter(x, index, x[:1], stream=torch.cuda.current_stream())  # nobody is there to be told
+
+
+def test_calls_become_part_of_a_cuda_graph(torch):
+    x, place = torch.ones(1000, device="cuda"), torch.empty(1000, device="cuda")
+    add = dml.Device(GPU).compile(dml.element_wise_add, x, x)
+    stream = torch.cuda.Stream()
+    add(x, x, out=place, stream=stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        add(x, x, out=place, stream=stream)
+    x.fill_(3)
+    graph.replay()
+    assert (place == 6).all()
+
+
+def test_operators_with_temporary_memory(torch):
+    """Which two threads, or two streams, must not share."""
+    x = [torch.randn(64, 20000, device="cuda") for _ in range(4)]
+    sort = dml.Device(GPU).compile(dml.top_k1, x[0], axis=1, k=20000, direction="increasing")
+    streams = [torch.cuda.Stream() for _ in x]
+    torch.cuda.synchronize()
+    for _ in range(5):
+        results = [sort(each, stream=stream)[0] for each, stream in zip(x, streams)]
+        for each, result in zip(x, results):
+            assert (torch.from_dlpack(result) == each.sort(dim=1).values).all()

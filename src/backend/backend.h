@@ -103,6 +103,18 @@ class Backend {
   virtual Status Adopt(void* memory, uint64_t bytes, std::function<void()> release,
                        std::shared_ptr<Memory>* out) = 0;
   virtual std::unique_ptr<Stream> CreateStream() = 0;
+  // Runs a kernel outside of streams of ours: on a CPU on the calling thread; on a GPU it is enqueued in
+  // `arguments.stream`, whoever made that. `wait`: until it is complete; `data_errors` are told of only then.
+  virtual Status RunNow(const Kernel& kernel, const KernelArguments& arguments, bool wait) = 0;
+  // For streams that others made. What goes to `after` from now on comes behind what is in `before`.
+  virtual Status OrderStreams(void* before, void* after) {
+    (void)before, (void)after;
+    return {};
+  }
+  virtual Status WaitForStream(void* stream) {
+    (void)stream;
+    return {};
+  }
   // For LowerContext.
   virtual uint32_t threads() const { return 1; }
   virtual const DeviceProperties& device_properties() const = 0;

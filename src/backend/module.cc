@@ -1,6 +1,7 @@
 #include "backend/module.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <climits>
 #include <cstdlib>
@@ -34,10 +35,15 @@ Status FindModuleFile(const char* variable, const char* file, std::string* path)
     return InvalidArgument("the environment variable ", variable, " is \"", given,
                            "\" but must be an absolute path");
   }
+  if (folder_of_this_library.empty()) {
+    return Status(Code::kNotFound, StrCat("the folder of this library, where ", file,
+                                          " is looked for, is not known; ", variable, " may name the file"));
+  }
   *path = folder_of_this_library + file;
-  if (!folder_of_this_library.empty()) return {};
-  return Status(Code::kNotFound, StrCat("the folder of this library, where ", file,
-                                        " is looked for, is not known; ", variable, " may name the file"));
+  // The folder of an installed library is everybody's; what only this one opens has a folder of its own in it.
+  const std::string installed = folder_of_this_library + "anydml/" + file;
+  if (access(path->c_str(), F_OK) != 0 && access(installed.c_str(), F_OK) == 0) *path = installed;
+  return {};
 }
 
 // Stays open: its backends live as long as the process.

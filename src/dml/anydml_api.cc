@@ -7,6 +7,7 @@
 #include "com/guard.h"
 #include "d3d12/interop.h"
 #include "dml/compiled_operator.h"
+#include "dml/immediate_run.h"
 #include "graph/kernel.h"
 
 namespace {
@@ -40,6 +41,20 @@ uint32_t PlaceOf(const anydml::GraphStep::Tensor& tensor) {
 HRESULT Fail(const char* what) {
   anydml::ReportError(anydml::StrCat("AnyDmlCreateBufferFromMemory: ", what));
   return E_INVALIDARG;
+}
+
+template <typename Body>
+HRESULT OnBackend(const char* function, ID3D12Device* device, Body&& body) {
+  return anydml::Guard([&]() -> HRESULT {
+    anydml::d3d12::Device* const ours = anydml::d3d12::DeviceFrom(device);
+    if (ours == nullptr) {
+      const char* const what = device == nullptr ? "null" : "not one of ours";
+      return anydml::Fail(E_INVALIDARG, anydml::StrCat(function, ": device is ", what));
+    }
+    const anydml::Status status = body(anydml::d3d12::BackendOf(ours));
+    if (status.ok()) return S_OK;
+    return anydml::Fail(anydml::ToHresult(status.code()), anydml::StrCat(function, ": ", status.message()));
+  });
 }
 
 }  // namespace
@@ -121,6 +136,20 @@ int32_t AnyDmlCreateBufferFromMemory(ID3D12Device* device, void* memory, uint64_
 }
 
 void* AnyDmlGetCudaStream(ID3D12CommandQueue* queue) { return anydml::d3d12::NativeStream(queue); }
+
+int32_t AnyDmlRun(IDMLCompiledOperator* op, const AnyDmlRunDesc* desc) {
+  return anydml::dml::RunImmediately(op, desc);
+}
+
+int32_t AnyDmlOrderCudaStreams(ID3D12Device* device, void* before, void* after) {
+  return OnBackend("AnyDmlOrderCudaStreams", device,
+                   [&](anydml::Backend& backend) { return backend.OrderStreams(before, after); });
+}
+
+int32_t AnyDmlWaitForCudaStream(ID3D12Device* device, void* stream) {
+  return OnBackend("AnyDmlWaitForCudaStream", device,
+                   [&](anydml::Backend& backend) { return backend.WaitForStream(stream); });
+}
 
 uint64_t AnyDmlGetLiveObjectCount() { return anydml::LiveObjectCount(); }
 

@@ -39,6 +39,11 @@ Range RangeOf(const Slot& slot, const d3d12::Descriptor& descriptor) {
   return {begin, begin + slot.bytes};
 }
 
+Range RangeOf(const Slot& slot, const std::byte* data) {
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  return {begin, begin + slot.bytes};
+}
+
 // Whether touching the same bytes through both slots is harmless whatever the bytes are.
 bool BothOnlyRead(const Slot& a, const Slot& b) {
   const auto reads = [](const Slot& slot) {
@@ -47,17 +52,16 @@ bool BothOnlyRead(const Slot& a, const Slot& b) {
   return reads(a) && reads(b);
 }
 
-Status CheckPair(const Layout& layout, std::span<const d3d12::Descriptor> bound, uint32_t i, uint32_t j) {
+bool AreInputAndOutput(const Slot& a, const Slot& b) {
+  return a.role == SlotRole::kInput && b.role == SlotRole::kOutput;
+}
+
+// `i` comes before `j`, and lies at `x`.
+Status CheckRanges(const Layout& layout, uint32_t i, uint32_t j, Range x, Range y) {
   const Slot& a = layout.slots[i];
   const Slot& b = layout.slots[j];
   if (BothOnlyRead(a, b)) return {};
-  const bool input_output = a.role == SlotRole::kInput && b.role == SlotRole::kOutput;
-  if (layout.initializer && input_output && bound[i].resource == bound[j].resource) {
-    return Status(Code::kInvalidCall, StrCat(a.name, " and ", b.name, " are bound to the same resource; ",
-                                             "an initializer's inputs and outputs may not share one"));
-  }
-  const Range x = RangeOf(a, bound[i]);
-  const Range y = RangeOf(b, bound[j]);
+  const bool input_output = AreInputAndOutput(a, b);
   if (x.begin >= y.end || y.begin >= x.end) return {};
   if (!layout.initializer && input_output && MayRunInPlace(*layout.programs[0], i, j - layout.input_slots)) {
     if (x.begin == y.begin && x.end == y.end) return {};
@@ -67,6 +71,16 @@ Status CheckPair(const Layout& layout, std::span<const d3d12::Descriptor> bound,
   return Status(Code::kInvalidCall,
                 StrCat(a.name, " and ", b.name, " overlap",
                        input_output ? "; this operator cannot run in place on them" : ""));
+}
+
+Status CheckPair(const Layout& layout, std::span<const d3d12::Descriptor> bound, uint32_t i, uint32_t j) {
+  const Slot& a = layout.slots[i];
+  const Slot& b = layout.slots[j];
+  if (layout.initializer && AreInputAndOutput(a, b) && bound[i].resource == bound[j].resource) {
+    return Status(Code::kInvalidCall, StrCat(a.name, " and ", b.name, " are bound to the same resource; ",
+                                             "an initializer's inputs and outputs may not share one"));
+  }
+  return CheckRanges(layout, i, j, RangeOf(a, bound[i]), RangeOf(b, bound[j]));
 }
 
 }  // namespace
@@ -142,6 +156,29 @@ Status CheckTogether(const Layout& layout, std::span<const d3d12::Descriptor> bo
     }
     for (uint32_t j = 0; j < i; ++j) {
       if (bound[j].resource != nullptr) ANYDML_RETURN_IF_ERROR(CheckPair(layout, bound, j, i));
+    }
+  }
+  return {};
+}
+
+Status CheckAddresses(const Layout& layout, std::span<std::byte* const> bound, uint32_t alignment) {
+  for (uint32_t i = 0; i < bound.size(); ++i) {
+    const Slot& slot = layout.slots[i];
+    if (bound[i] == nullptr) {
+      if (slot.need != SlotNeed::kRequired) continue;
+      return InvalidArgument(slot.name, ": nothing is bound");
+    }
+    ANYDML_RETURN_IF_ERROR(CheckWanted(slot));
+    const auto address = reinterpret_cast<uintptr_t>(bound[i]);
+    if (address % slot.element_bytes != 0 || address % alignment != 0) {
+      return InvalidArgument(slot.name, " is at address ", address, ", which must be a multiple of ",
+                             std::max(alignment, slot.element_bytes));
+    }
+    for (uint32_t j = 0; j < i; ++j) {
+      if (bound[j] == nullptr) continue;
+      const Status status =
+          CheckRanges(layout, j, i, RangeOf(layout.slots[j], bound[j]), RangeOf(slot, bound[i]));
+      if (!status.ok()) return InvalidArgument(status.message());
     }
   }
   return {};

@@ -24,4 +24,8 @@ Status CheckRegion(const Slot& slot, const d3d12::Descriptor& descriptor);
 // One descriptor per slot of the layout.
 Status CheckTogether(const Layout& layout, std::span<const d3d12::Descriptor> bound);
 
+// The same rules for addresses without buffers (null: nothing), which are aligned to their elements and,
+// but for what the application does not provide, to `alignment`.
+Status CheckAddresses(const Layout& layout, std::span<std::byte* const> bound, uint32_t alignment);
+
 }  // namespace anydml::dml

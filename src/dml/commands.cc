@@ -25,20 +25,23 @@ Buffer OptionalBuffer(const Layout& layout, int slot, std::span<const d3d12::Des
   return slot < 0 ? Buffer{} : BufferOf(layout.slots[slot], bound[slot]);
 }
 
-// The part of the persistent resource that the kernel fills when it is initialised.
+}  // namespace
+
 Buffer KernelPart(const Program& program, const Buffer& persistent) {
   if (program.kernel_persistent_bytes == 0) return {};
   return {persistent.data, program.kernel_persistent_bytes};
 }
 
-// A failure of the program's kernel, with the names of both.
+Buffer InputOf(const TensorSlot& input, const Buffer& bound, const Buffer& persistent) {
+  if (input.packed) return {};
+  return input.owned ? Buffer{persistent.data + input.persistent_offset, input.bytes} : bound;
+}
+
 Status OfProgram(const Program& program, const Status& status) {
   if (status.ok()) return status;
   return Status(status.code(),
                 StrCat(program.name, " (", program.lowered.implementation, "): ", status.message()));
 }
-
-}  // namespace
 
 DispatchCommand::DispatchCommand(std::shared_ptr<DeviceState> state, const Layout& layout,
                                  std::span<const d3d12::Descriptor> bound)
@@ -47,13 +50,7 @@ DispatchCommand::DispatchCommand(std::shared_ptr<DeviceState> state, const Layou
   const Buffer persistent = OptionalBuffer(layout, layout.persistent_slot, bound);
   persistent_ = KernelPart(*program_, persistent);
   for (uint32_t i = 0; i < layout.input_slots; ++i) {
-    const TensorSlot& input = program_->inputs[i];
-    if (input.packed) {
-      inputs_.emplace_back();
-    } else {
-      inputs_.push_back(input.owned ? Buffer{persistent.data + input.persistent_offset, input.bytes}
-                                    : BufferOf(layout.slots[i], bound[i]));
-    }
+    inputs_.push_back(InputOf(program_->inputs[i], BufferOf(layout.slots[i], bound[i]), persistent));
   }
   for (uint32_t i = layout.input_slots; i < layout.input_slots + layout.output_slots; ++i) {
     outputs_.push_back(BufferOf(layout.slots[i], bound[i]));

@@ -13,6 +13,15 @@
 
 namespace anydml::dml {
 
+// The part of the persistent resource that the kernel fills when it is initialised.
+Buffer KernelPart(const Program& program, const Buffer& persistent);
+
+// What a run finds of an input: what is bound, or what initialisation has left.
+Buffer InputOf(const TensorSlot& input, const Buffer& bound, const Buffer& persistent);
+
+// A failure of the program's kernel, with the names of both.
+Status OfProgram(const Program& program, const Status& status);
+
 // Runs a compiled operator on bindings that CheckTogether has accepted.
 class DispatchCommand final : public d3d12::Command {
  public:

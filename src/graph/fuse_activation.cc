@@ -1,13 +1,17 @@
 // What follows a product, a convolution or a normalisation becomes part of it, as fields of its description:
 // an addition the tensor that is added (CTensor, BiasTensor), an activation the FusedActivation. What a sum
 // gives is then rounded to FLOAT16 after that instead of before: without the flag that allows it, only
-// RELU is taken, for which this is the same. Element-wise operators are left to the pass "fuse".
+// RELU and CLIP are taken, for which this is the same. Element-wise operators are left to the pass "fuse".
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <utility>
 #include <variant>
 
+#include "base/half.h"
 #include "graph/passes.h"
 #include "ops/element/operators.h"
+#include "schema/descriptions.generated.h"
 #include "schema/validate.h"
 
 namespace anydml {
@@ -29,13 +33,41 @@ bool IsElementWise(const OperatorDesc& desc) {
   return std::find(types.begin(), types.end(), TypeOf(desc)) != types.end();
 }
 
-// The activation as it stands in another description: without tensors.
+float NumberOf(const Scalar& scalar, DataType type) {
+  if (type == DataType::kFloat16) {
+    uint16_t bits;
+    std::memcpy(&bits, scalar.bytes.data(), sizeof(bits));
+    return ToFloat(Half{bits});
+  }
+  float number;
+  std::memcpy(&number, scalar.bytes.data(), sizeof(number));
+  return number;
+}
+
+// The activation as it stands in another description: without tensors. Of a floating-point type.
 OperatorDesc AsFused(const OperatorDesc& activation) {
   OperatorDesc fused = activation;
+  if (TypeOf(activation) == OperatorType::kElementWiseClip1) {
+    // The same as CLIP, which alone may be fused.
+    const auto clip = ElementWiseClip1Desc::From(activation);
+    fused.schema = FindOperator(OperatorType::kElementWiseClip);
+    fused.fields.resize(fused.schema->fields.size());
+    *FieldOf(fused, "Min") = NumberOf(clip.min, clip.input.type);
+    *FieldOf(fused, "Max") = NumberOf(clip.max, clip.input.type);
+  }
   for (size_t i = 0; i < fused.fields.size(); ++i) {
     if (fused.schema->fields[i].kind != FieldKind::kAttribute) fused.fields[i] = std::monostate();
   }
   return fused;
+}
+
+// Whether rounding to FLOAT16 before it and after it are the same: limits that are such numbers.
+bool CommutesWithRounding(const OperatorDesc& fused) {
+  if (TypeOf(fused) == OperatorType::kActivationRelu) return true;
+  if (TypeOf(fused) != OperatorType::kElementWiseClip) return false;
+  const float min = std::get<float>(fused.fields[static_cast<size_t>(FindField(*fused.schema, "Min"))]);
+  const float max = std::get<float>(fused.fields[static_cast<size_t>(FindField(*fused.schema, "Max"))]);
+  return min <= max && ToFloat(ToHalf(min)) == min && ToFloat(ToHalf(max)) == max;
 }
 
 bool IsPacked(const TensorDesc& tensor) {
@@ -135,12 +167,11 @@ bool Absorbing::TakeActivation(const GraphNode& reader, GraphNode* host) const {
   }
   auto& written = std::get<TensorDesc>(*output);
   if (desc.outputs()[0] != &written) return false;
-  const bool same_rounding = written.type == DataType::kFloat32 || rounds_late_ ||
-                             TypeOf(activation) == OperatorType::kActivationRelu;
-  if (!same_rounding || (written.type != DataType::kFloat32 && written.type != DataType::kFloat16))
-    return false;
+  if (written.type != DataType::kFloat32 && written.type != DataType::kFloat16) return false;
   if (!WriteInstead(*activation.inputs()[0], *activation.outputs()[0], &written)) return false;
-  *fused = std::make_shared<const OperatorDesc>(AsFused(activation));
+  OperatorDesc work = AsFused(activation);
+  if (written.type != DataType::kFloat32 && !rounds_late_ && !CommutesWithRounding(work)) return false;
+  *fused = std::make_shared<const OperatorDesc>(std::move(work));
   return true;
 }
 

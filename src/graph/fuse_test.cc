@@ -11,79 +11,20 @@
 #include <random>
 
 #include "base/half.h"
-#include "graph/graph.h"
+#include "graph/graph_under_test.h"
 #include "support/operator_runner.h"
 
 namespace anydml {
 namespace {
 
 using testing::Bytes;
+using testing::GraphUnderTest;
 using testing::kGap;
 using testing::MakeDesc;
 using testing::Packed;
+using testing::Result;
+using testing::RunGraph;
 using testing::Strided;
-
-struct GraphUnderTest {
-  Graph graph;
-  std::vector<Bytes> inputs;
-
-  uint32_t Input(const Bytes& bytes) {
-    graph.values.push_back({.home = GraphValue::Home::kInput,
-                            .index = static_cast<uint32_t>(inputs.size()),
-                            .bytes = bytes.size()});
-    graph.inputs.push_back({.connected = true, .bytes = bytes.size()});
-    inputs.push_back(bytes);
-    return static_cast<uint32_t>(graph.values.size() - 1);
-  }
-  // The values of its outputs.
-  std::vector<uint32_t> Node(const OperatorDesc& desc, const std::vector<uint32_t>& inputs_of_node) {
-    GraphNode node;
-    node.name = StrCat("node ", graph.nodes.size(), " (", desc.schema->name, ")");
-    node.work = GraphOperator{FindImplementation(desc.schema->type), desc};
-    for (const uint32_t value : inputs_of_node) node.inputs.push_back({value});
-    std::vector<uint32_t> values;
-    for (const TensorDesc* tensor : desc.outputs()) {
-      values.push_back(tensor == nullptr ? kNoValue : static_cast<uint32_t>(graph.values.size()));
-      if (tensor != nullptr) graph.values.push_back({.bytes = tensor->total_bytes});
-      node.outputs.push_back({values.back()});
-    }
-    graph.nodes.push_back(std::move(node));
-    return values;
-  }
-  void Output(uint32_t value) {
-    graph.values[value].home = GraphValue::Home::kOutput;
-    graph.values[value].index = static_cast<uint32_t>(graph.outputs.size());
-    graph.outputs.push_back({.connected = true, .bytes = graph.values[value].bytes});
-  }
-};
-
-struct Result {
-  std::vector<Bytes> outputs;
-  std::string made_of;
-  std::string explanation;
-};
-
-Result RunGraph(const GraphUnderTest& test, const char* without) {
-  LoweredOperator lowered;
-  const Status status = LowerGraph(test.graph, {}, without, &lowered);
-  EXPECT_TRUE(status.ok()) << status.message();
-  if (!status.ok()) return {};
-  Result result = {{}, lowered.kernel->made_of(), lowered.explanation};
-  for (const GraphOutput& output : test.graph.outputs) result.outputs.emplace_back(output.bytes, kGap);
-  std::vector<Bytes> inputs = test.inputs;
-  std::vector<Buffer> in, out;
-  const auto buffer = [](Bytes& bytes) {
-    return Buffer{reinterpret_cast<std::byte*>(bytes.data()), bytes.size()};
-  };
-  for (Bytes& bytes : inputs) in.push_back(buffer(bytes));
-  for (Bytes& bytes : result.outputs) out.push_back(buffer(bytes));
-  std::vector<std::max_align_t> temporary(lowered.kernel->temporary_bytes() / sizeof(std::max_align_t) + 1);
-  KernelArguments arguments = {.inputs = in, .outputs = out};
-  arguments.temporary = {reinterpret_cast<std::byte*>(temporary.data()), lowered.kernel->temporary_bytes()};
-  const Status run = lowered.kernel->Run(arguments);
-  EXPECT_TRUE(run.ok()) << run.message();
-  return result;
-}
 
 size_t CountKernels(const Result& result) {
   return 1 + static_cast<size_t>(std::count(result.made_of.begin(), result.made_of.end(), ','));
@@ -341,6 +282,35 @@ TEST(FuseActivation, HalvesAreRoundedInBetween) {
     test.Output(relu ? test.Node(Unary("ACTIVATION_RELU", square, square), {product})[0]
                      : test.Node(Binary("ELEMENT_WISE_ADD", square, square, square), {product, x})[0]);
     ExpectSame(test, relu ? 1 : 2);
+  }
+}
+
+// So is CLIP to such numbers, which CLIP1 is another description of.
+TEST(FuseActivation, HalvesAreClippedToHalves) {
+  const TensorDesc square = Packed(DataType::kFloat16, {1, 1, 4, 4});
+  const auto scalar = [](float number) {
+    Scalar result{};
+    const uint16_t bits = ToHalf(number).bits;
+    std::memcpy(result.bytes.data(), &bits, sizeof(bits));
+    return result;
+  };
+  const auto clip1 = MakeDesc("ELEMENT_WISE_CLIP1", {{"InputTensor", square},
+                                                     {"OutputTensor", square},
+                                                     {"MinMaxDataType", static_cast<uint32_t>(square.type)},
+                                                     {"Min", scalar(-2)},
+                                                     {"Max", scalar(6)}});
+  const auto clip = [&](float min, float max) {
+    return MakeDesc("ELEMENT_WISE_CLIP",
+                    {{"InputTensor", square}, {"OutputTensor", square}, {"Min", min}, {"Max", max}});
+  };
+  const std::pair<OperatorDesc, size_t> cases[] = {
+      {clip1, 1}, {clip(0, 6), 1}, {clip(0, 0.1f), 2}, {clip(6, 0), 2}};
+  for (const auto& [desc, kernels] : cases) {
+    GraphUnderTest test;
+    const uint32_t x = test.Input(WholeNumbers(square, 1)), y = test.Input(WholeNumbers(square, 2));
+    const uint32_t product = test.Node(Product(square, square, square), {x, y, kNoValue})[0];
+    test.Output(test.Node(desc, {product})[0]);
+    ExpectSame(test, kernels);
   }
 }
 

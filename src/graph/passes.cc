@@ -23,6 +23,7 @@ std::span<const GraphPass> GraphPasses() {
       {"views", FoldViews},
       {"activation", FuseActivations},
       {"fuse", FuseElements},
+      {"layouts", ChooseLayouts},
   };
   return kPasses;
 }

@@ -36,6 +36,8 @@ Status FoldViews(const LowerContext& context, Graph* graph);
 Status FuseActivations(const LowerContext& context, Graph* graph);
 // "fuse": chains and trees of element-wise operators become one element program.
 Status FuseElements(const LowerContext& context, Graph* graph);
+// "layouts": tensors between convolutions have their channels as neighbours, on a GPU.
+Status ChooseLayouts(const LowerContext& context, Graph* graph);
 
 // Removes the nodes without outputs: a pass leaves those behind that it made superfluous.
 void RemoveEmptyNodes(Graph* graph);

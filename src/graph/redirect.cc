@@ -131,17 +131,21 @@ bool Takes(const LowerContext& context, const GraphNode& before, const GraphNode
 
 }  // namespace
 
-bool Redirect(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node) {
-  const GraphNode before = *node;
-  for (size_t i = 0; i < before.inputs.size(); ++i) {
-    if (before.inputs[i].value != detour.from) continue;
+bool MoveTensors(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node) {
+  for (size_t i = 0; i < node->inputs.size(); ++i) {
+    if (node->inputs[i].value != detour.from) continue;
     if (!RedirectOperand(context, graph, detour, FieldKind::kInput, i, node)) return false;
   }
-  for (size_t i = 0; i < before.outputs.size(); ++i) {
-    if (before.outputs[i].value != detour.from) continue;
+  for (size_t i = 0; i < node->outputs.size(); ++i) {
+    if (node->outputs[i].value != detour.from) continue;
     if (!RedirectOperand(context, graph, detour, FieldKind::kOutput, i, node)) return false;
   }
-  return Takes(context, before, *node);
+  return true;
+}
+
+bool Redirect(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node) {
+  const GraphNode before = *node;
+  return MoveTensors(context, graph, detour, node) && Takes(context, before, *node);
 }
 
 bool RedirectAll(const LowerContext& context, const Detour& detour, std::span<const uint32_t> nodes,

@@ -17,7 +17,10 @@ struct Detour {
 };
 
 // Lets all tensors of the node that lie in `from` lie in `to`. False, with an unusable node, where that
-// cannot be said, where the operator does not allow it, or where it would be slower.
+// cannot be said.
+bool MoveTensors(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node);
+
+// The same; false, too, where the operator does not allow it, or where it would be slower.
 bool Redirect(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node);
 
 // All of these nodes, or none of them.

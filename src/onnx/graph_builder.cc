@@ -5,9 +5,6 @@
 namespace anydml::onnx {
 namespace {
 
-// Initialisation packs what it owns; a constant of a few bytes is not worth a binding.
-constexpr size_t kSmallConstant = 64;
-
 // The three operators that take no OWNED_BY_DML tensor, and so read constants of the graph.
 bool TakesOwned(DML_OPERATOR_TYPE type) {
   return type != DML_OPERATOR_RNN && type != DML_OPERATOR_LSTM && type != DML_OPERATOR_GRU;
@@ -44,9 +41,7 @@ const DML_TENSOR_DESC* GraphBuilder::InArray(std::span<const View> views) {
   std::vector<DML_TENSOR_DESC>& descs = tensors_.emplace_back(views.size());
   for (size_t i = 0; i < views.size(); ++i) {
     const Source& source = views[i].source;
-    const bool owned =
-        source.kind == Source::Kind::kConstant && constants_[source.index].data.size() > kSmallConstant;
-    Fill(views[i], owned, &descs[i]);
+    Fill(views[i], IsOwned(source), &descs[i]);
     pending_inputs_.push_back(source);
     empty_input_ |= views[i].empty();
   }
@@ -95,6 +90,7 @@ Status GraphBuilder::AddNode(const DML_OPERATOR_DESC& desc) {
   views_.clear();
   if (nothing_to_do || !status.ok()) return status;
   for (size_t i = 0; i < outputs.size(); ++i) {
+    node.output_bytes.push_back(outputs[i] != nullptr ? outputs[i]->bytes : 0);
     if (outputs[i] == nullptr) continue;
     outputs[i]->source = {Source::Kind::kNode, static_cast<uint32_t>(nodes_.size()),
                           static_cast<uint32_t>(i)};
@@ -108,84 +104,6 @@ Status GraphBuilder::AddNode(const DML_OPERATOR_DESC& desc) {
   }
   nodes_.push_back(std::move(node));
   return {};
-}
-
-std::vector<bool> GraphBuilder::NeededNodes(std::span<const Source> outputs) const {
-  std::vector<bool> needed(nodes_.size(), false);
-  for (const Source& source : outputs) needed[source.index] = true;
-  for (size_t i = nodes_.size(); i-- > 0;) {  // a node's inputs come before it
-    if (!needed[i]) continue;
-    for (const Source& source : nodes_[i].inputs) {
-      if (source.kind == Source::Kind::kNode) needed[source.index] = true;
-    }
-  }
-  return needed;
-}
-
-void GraphBuilder::Describe(std::span<const Source> outputs, Description* out) const {
-  const std::vector<bool> needed = NeededNodes(outputs);
-  std::vector<UINT> numbers(nodes_.size(), 0);
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (!needed[i]) continue;
-    numbers[i] = static_cast<UINT>(out->nodes.size());
-    const auto& op = out->operators.emplace_back(
-        DML_OPERATOR_GRAPH_NODE_DESC{nodes_[i].op.Get(), nodes_[i].origin.c_str()});
-    out->nodes.push_back({DML_GRAPH_NODE_TYPE_OPERATOR, &op});
-  }
-
-  std::map<Source, UINT> graph_inputs, constant_nodes;
-  const auto connect_input = [&](const Source& source, UINT node, UINT slot) {
-    const auto [found, added] = graph_inputs.try_emplace(source, static_cast<UINT>(out->inputs.size()));
-    if (added) {
-      const bool constant = source.kind == Source::Kind::kConstant;
-      out->inputs.push_back(
-          {constant ? kAbsent : inputs_[source.index], constant ? &constants_[source.index] : nullptr});
-    }
-    out->input_edges.push_back({found->second, node, slot, nullptr});
-  };
-  const auto connect_constant = [&](const Source& source, UINT node, UINT slot) {
-    const auto [found, added] = constant_nodes.try_emplace(source, static_cast<UINT>(out->nodes.size()));
-    if (added) {
-      const Tensor& tensor = constants_[source.index];
-      const auto& desc = out->constants.emplace_back(
-          DML_CONSTANT_DATA_GRAPH_NODE_DESC{tensor.data.data(), tensor.data.size(), nullptr});
-      out->nodes.push_back({DML_GRAPH_NODE_TYPE_CONSTANT, &desc});
-    }
-    out->intermediate_edges.push_back({found->second, 0, node, slot, nullptr});
-  };
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (!needed[i]) continue;
-    for (UINT slot = 0; slot < nodes_[i].inputs.size(); ++slot) {
-      const Source& source = nodes_[i].inputs[slot];
-      if (source.kind == Source::Kind::kNode) {
-        out->intermediate_edges.push_back({numbers[source.index], source.output, numbers[i], slot, nullptr});
-      } else if (source.kind == Source::Kind::kInput) {
-        connect_input(source, numbers[i], slot);
-      } else if (source.kind == Source::Kind::kConstant) {
-        const bool owned = constants_[source.index].data.size() > kSmallConstant && source.output == 0;
-        owned ? connect_input(source, numbers[i], slot) : connect_constant(source, numbers[i], slot);
-      }
-    }
-  }
-  for (UINT i = 0; i < outputs.size(); ++i) {
-    out->output_edges.push_back({numbers[outputs[i].index], outputs[i].output, i, nullptr});
-  }
-
-  for (const auto& edge : out->input_edges) out->inputs_desc.push_back({DML_GRAPH_EDGE_TYPE_INPUT, &edge});
-  for (const auto& edge : out->intermediate_edges) {
-    out->intermediates_desc.push_back({DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &edge});
-  }
-  for (const auto& edge : out->output_edges) out->outputs_desc.push_back({DML_GRAPH_EDGE_TYPE_OUTPUT, &edge});
-  out->desc.InputCount = static_cast<UINT>(out->inputs.size());
-  out->desc.OutputCount = static_cast<UINT>(outputs.size());
-  out->desc.NodeCount = static_cast<UINT>(out->nodes.size());
-  out->desc.Nodes = out->nodes.data();
-  out->desc.InputEdgeCount = static_cast<UINT>(out->inputs_desc.size());
-  out->desc.InputEdges = out->inputs_desc.data();
-  out->desc.OutputEdgeCount = static_cast<UINT>(out->outputs_desc.size());
-  out->desc.OutputEdges = out->outputs_desc.data();
-  out->desc.IntermediateEdgeCount = static_cast<UINT>(out->intermediates_desc.size());
-  out->desc.IntermediateEdges = out->intermediates_desc.data();
 }
 
 }  // namespace anydml::onnx

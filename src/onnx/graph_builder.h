@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -90,13 +91,26 @@ class GraphBuilder {
   // What follows belongs to this node of the model.
   void SetOrigin(std::string name) { origin_ = std::move(name); }
 
-  // Everything that the outputs need, in DirectML's form. The builder stays as it is.
+  // Nodes that follow each other and become a graph of their own.
+  struct Range {
+    size_t begin = 0;
+    size_t end = 0;
+  };
+  // Initialisation needs weights twice. Ranges with about so many bytes of them at most, which go from one to
+  // the next where few tensors do and where nothing is likely to be fused.
+  std::vector<Range> Cut(std::span<const Source> outputs, uint64_t weight_bytes) const;
+  // Of everything that the outputs need.
+  uint64_t WeightBytes(std::span<const Source> outputs) const;
+
+  // What the outputs need of a range, in DirectML's form. The builder stays as it is.
   struct Description {
     struct GraphInput {
       ValueId value = kAbsent;           // or
-      const Tensor* constant = nullptr;  // OWNED_BY_DML
+      const Tensor* constant = nullptr;  // OWNED_BY_DML, or
+      Source node;                       // of a range before
     };
     std::vector<GraphInput> inputs;
+    std::vector<Source> outputs;  // of these nodes: those asked for, then those that later ranges read
     std::deque<DML_OPERATOR_GRAPH_NODE_DESC> operators;
     std::deque<DML_CONSTANT_DATA_GRAPH_NODE_DESC> constants;
     std::deque<DML_INPUT_GRAPH_EDGE_DESC> input_edges;
@@ -107,8 +121,9 @@ class GraphBuilder {
     DML_GRAPH_DESC desc{};
   };
   // `outputs` are of nodes.
-  void Describe(std::span<const Source> outputs, Description* out) const;
+  void Describe(std::span<const Source> outputs, const Range& range, Description* out) const;
 
+  uint64_t BytesOf(const Source& node) const { return nodes_[node.index].output_bytes[node.output]; }
   size_t node_count() const { return nodes_.size(); }
   const std::vector<Tensor>& constants() const { return constants_; }
 
@@ -117,11 +132,18 @@ class GraphBuilder {
     Microsoft::WRL::ComPtr<IDMLOperator> op;
     std::string origin;
     std::vector<Source> inputs;  // in binding order; kNone where absent
+    std::vector<uint64_t> output_bytes;
   };
 
   Status AddNode(const DML_OPERATOR_DESC& desc);
   void Fill(const View& view, bool owned, DML_TENSOR_DESC* out);
   std::vector<bool> NeededNodes(std::span<const Source> outputs) const;
+  bool IsOwned(const Source& source) const;
+  // The bytes of weights that a node reads and `seen` does not have yet.
+  uint64_t NewWeightBytes(const Node& node, std::set<uint32_t>* seen) const;
+  std::vector<uint32_t> LiveAt(std::span<const Source> outputs, const std::vector<bool>& needed) const;
+  std::vector<Source> OutputsOf(const Range& range, std::span<const Source> outputs,
+                                const std::vector<bool>& needed) const;
 
   OperatorMaker& maker_;
   std::string origin_;

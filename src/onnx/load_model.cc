@@ -103,8 +103,17 @@ Status MapFile(const std::string& path, Blob* out) {
   void* const memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (memory == MAP_FAILED) return InvalidArgument(path, ": ", std::strerror(errno));
   const auto mapping = std::make_shared<const Mapping>(memory, size);
-  *out = {mapping->bytes(), mapping};
+  *out = {mapping->bytes(), mapping, true};
   return {};
+}
+
+void DropPages(const Tensor& tensor) {
+  if (!tensor.mapped || tensor.data.empty()) return;
+  // Also those at the ends, which hold something of others: it is in the file, too.
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(tensor.data.data()) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(tensor.data.data() + tensor.data.size());
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // a wish: refusal costs memory only
 }
 
 Status LoadModel(const std::string& path, Model* out) {

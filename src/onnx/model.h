@@ -95,6 +95,7 @@ struct Model {
 struct Blob {
   Bytes bytes;
   std::shared_ptr<const void> owner;
+  bool mapped = false;  // pages come and go
 };
 
 // Opens files of external data; `location` is relative and stays inside the model's folder.
@@ -114,5 +115,8 @@ Status LoadModel(const std::string& path, Model* out);
 Status ReadTensor(const Blob& file, Tensor* out);
 
 Status MapFile(const std::string& path, Blob* out);
+
+// The elements take no memory until somebody reads them again; nothing happens where they are in no file.
+void DropPages(const Tensor& tensor);
 
 }  // namespace anydml::onnx

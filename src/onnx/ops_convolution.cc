@@ -1,5 +1,6 @@
 #include "onnx/compose.h"
 #include "onnx/operators.h"
+#include "onnx/weight_zero_point.h"
 #include "onnx/windows.h"
 
 namespace anydml::onnx {
@@ -122,7 +123,8 @@ Status ConvInteger(Lowering& n) {
   ANYDML_RETURN_IF_ERROR(Resolve(n, n.shape(0), n.shape(1), false, &c));
   const View x = WithHeight(n.In(0));
   const View w = WithHeight(n.In(1));
-  const Parameter x_zero(n, 2, x.rank()), w_zero(n, 3, x.rank());
+  const Parameter x_zero(n, 2, x.rank());
+  const WeightZeroPoint w_zero(n, 1, 3, x.rank(), 1, n.shape(1)[0]);
   View y = OutputOf(n, c, DataType::kInt32);
   const DML_CONVOLUTION_INTEGER_OPERATOR_DESC desc{n.graph().In(x),
                                                    n.graph().In(x_zero.use),
@@ -147,8 +149,9 @@ Status QLinearConv(Lowering& n) {
   const View x = WithHeight(n.In(0));
   const View w = WithHeight(n.In(3));
   const size_t rank = x.rank();
-  const Parameter x_scale(n, 1, rank), x_zero(n, 2, rank), w_scale(n, 4, rank), w_zero(n, 5, rank),
-      bias(n, 8, rank), y_scale(n, 6, rank), y_zero(n, 7, rank);
+  const Parameter x_scale(n, 1, rank), x_zero(n, 2, rank), w_scale(n, 4, rank), bias(n, 8, rank),
+      y_scale(n, 6, rank), y_zero(n, 7, rank);
+  const WeightZeroPoint w_zero(n, 3, 5, rank, 1, n.shape(3)[0]);
   View y = OutputOf(n, c, n.dml_type(7));
   const DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC desc{n.graph().In(x),
                                                             n.graph().In(x_scale.use),

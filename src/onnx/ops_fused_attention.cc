@@ -245,7 +245,7 @@ Status SelfAttention(Lowering& n, const View& projection, const int64_t (&widths
 }
 
 // input {batch, length, width}, weights {width, q + k + v}, bias, mask_index, past, attention_bias
-Status Attention(Lowering& n) {
+Status FusedAttention(Lowering& n) {
   if (n.Has(6)) return Unsupported("past_sequence_length");
   if (n.Int("do_rotary", 0) != 0) return Unsupported("do_rotary");
   const Shape &x = n.shape(0), &w = n.shape(1);
@@ -308,7 +308,7 @@ Status QAttention(Lowering& n) {
 
 constexpr OperatorRow kFusedAttentionRows[] = {
     {kMicrosoft, "MultiHeadAttention", 1, 10, 0, MultiHeadAttention, nullptr},
-    {kMicrosoft, "Attention", 2, 7, 0, Attention, nullptr},
+    {kMicrosoft, "Attention", 2, 7, 0, FusedAttention, nullptr},
     {kMicrosoft, "QAttention", 5, 9, 0, QAttention, nullptr},
 };
 

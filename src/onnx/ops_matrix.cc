@@ -4,9 +4,13 @@
 
 #include "onnx/compose.h"
 #include "onnx/operators.h"
+#include "onnx/weight_zero_point.h"
 
 namespace anydml::onnx {
 namespace {
+
+// Products of empty matrices are constants, of so many bytes at most.
+constexpr uint64_t kMaxZeroBytes = uint64_t{64} << 20;
 
 // The two sides of a MatMul as matrices with equal batch dimensions, at most two of them.
 struct Product {
@@ -69,6 +73,13 @@ Status ResolveProduct(Lowering& n, size_t i, size_t j, Product* out) {
 Status MatMul(Lowering& n) {
   Product p;
   ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 1, &p));
+  if (p.a.empty() && p.b.empty()) {  // sums of nothing, if there are any
+    const std::optional<uint64_t> bytes = PackedBytes(n.type(0), p.shape);
+    if (!bytes || *bytes > kMaxZeroBytes) return Unsupported("a product of no elements of this size");
+    std::byte* zeros = nullptr;
+    n.Return(0, MakeTensor(n.type(0), p.shape, &zeros));
+    return {};
+  }
   View y = n.New(p.a.type, p.matrix);
   const DML_GEMM_OPERATOR_DESC desc{n.graph().In(p.a),
                                     n.graph().In(p.b),
@@ -191,7 +202,8 @@ Status MatMulInteger(Lowering& n) {
   Product p;
   ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 1, &p));
   const size_t rank = p.matrix.size();
-  const Parameter a_zero(n, 2, rank, true), b_zero(n, 3, rank, false);
+  const Parameter a_zero(n, 2, rank, true);
+  const WeightZeroPoint b_zero(n, 1, 3, rank, rank - 1, p.matrix.back());
   View y = n.New(DataType::kInt32, p.matrix);
   const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC desc{n.graph().In(p.a), n.graph().In(a_zero.use),
                                                        n.graph().In(p.b), n.graph().In(b_zero.use),
@@ -207,7 +219,8 @@ Status QLinearMatMul(Lowering& n) {
   ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 3, &p));
   const size_t rank = p.matrix.size();
   const Parameter a_scale(n, 1, rank, true), a_zero(n, 2, rank, true), b_scale(n, 4, rank, false),
-      b_zero(n, 5, rank, false), y_scale(n, 6, rank, true), y_zero(n, 7, rank, true);
+      y_scale(n, 6, rank, true), y_zero(n, 7, rank, true);
+  const WeightZeroPoint b_zero(n, 3, 5, rank, rank - 1, p.matrix.back());
   View y = n.New(n.dml_type(7), p.matrix);
   const DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC desc{
       n.graph().In(p.a),         n.graph().In(a_scale.use), n.graph().In(a_zero.use),
@@ -223,8 +236,8 @@ Status MatMulIntegerToFloat(Lowering& n) {
   Product p;
   ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 1, &p));
   const size_t rank = p.matrix.size();
-  const Parameter a_scale(n, 2, rank, true), b_scale(n, 3, rank, false), a_zero(n, 4, rank, true),
-      b_zero(n, 5, rank, false);
+  const Parameter a_scale(n, 2, rank, true), b_scale(n, 3, rank, false), a_zero(n, 4, rank, true);
+  const WeightZeroPoint b_zero(n, 1, 5, rank, rank - 1, p.matrix.back());
   View bias;
   if (n.Has(6)) bias = Broadcast(n.In(6), p.matrix);
   View y = n.New(n.dml_type(2), p.matrix);

@@ -109,6 +109,12 @@ Status DequantizeLinear(Lowering& n) {
 }
 
 Status DynamicQuantizeLinear(Lowering& n) {
+  if (ElementCount(n.shape(0)) == 0) {  // as a tensor of zeros: any scale does
+    n.Return(0, MakeTensor(ElementType::kUInt8, n.shape(0), std::vector<std::byte>()));
+    n.Return(1, FromDoubles(ElementType::kFloat, {}, std::vector<double>{1}));
+    n.Return(2, MakeTensor(ElementType::kUInt8, {}, std::vector<std::byte>(1)));
+    return {};
+  }
   const View x = n.In(0);
   const Shape one(x.rank(), 1);
   View y = n.New(DataType::kUInt8, n.shape(0)), scale = n.New(DataType::kFloat32, one),

@@ -3,6 +3,7 @@
 
 #include "onnx/compose.h"
 #include "onnx/operators.h"
+#include "onnx/weight_zero_point.h"
 #include "onnx/windows.h"
 
 namespace anydml::onnx {
@@ -224,11 +225,11 @@ Status DynamicQuantizeMatMul(Lowering& n) {
   }
   const View x = Reshaped(n.In(0), Shape{rows, b[0]}), weights = n.In(1), b_scale = AlongAxis(n.In(2), 2, 1);
   View q = n.New(DataType::kUInt8, ShapeOf(x)), scale = n.New(DataType::kFloat32, one),
-       zero = n.New(DataType::kUInt8, one), b_zero, bias, y = n.New(x.type, product);
+       zero = n.New(DataType::kUInt8, one), bias, y = n.New(x.type, product);
+  const WeightZeroPoint b_zero(n, 1, 3, 2, 1, b[1]);
   GraphBuilder& g = n.graph();
   const DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC quantize{g.In(x), g.Out(&q), g.Out(&scale), g.Out(&zero)};
   ANYDML_RETURN_IF_ERROR(g.Add(DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR, quantize));
-  if (n.Has(3)) b_zero = AlongAxis(n.In(3), 2, 1);
   if (n.Has(4) && n.shape(4) != Shape{b[1]}) return InvalidArgument("bias ", ShapeToString(n.shape(4)));
   if (n.Has(4)) bias = Broadcast(n.In(4), product);
   const DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC desc{g.In(q),
@@ -236,7 +237,7 @@ Status DynamicQuantizeMatMul(Lowering& n) {
                                                                 g.In(zero),
                                                                 g.In(weights),
                                                                 g.In(b_scale),
-                                                                g.In(n.Has(3) ? &b_zero : nullptr),
+                                                                g.In(b_zero.use),
                                                                 g.In(n.Has(4) ? &bias : nullptr),
                                                                 g.Out(&y)};
   ANYDML_RETURN_IF_ERROR(g.Add(DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT, desc));

@@ -7,20 +7,18 @@ constexpr size_t kAlignment = 64;  // a cache line: kernels choose by the alignm
 
 }  // namespace
 
-Status PreparedRun::Create(tools::Session* session, const tools::CompiledOperator& op,
-                           std::span<const uint64_t> input_bytes, std::span<const uint64_t> output_bytes,
+Status PreparedRun::Create(tools::Session* session, const CompiledGraphs& graphs,
+                           std::span<const uint64_t> input_bytes, size_t outputs,
                            std::unique_ptr<PreparedRun>* out) {
   std::unique_ptr<PreparedRun> run(new PreparedRun(session));
   run->inputs_.resize(input_bytes.size());
-  run->outputs_.resize(output_bytes.size());
+  run->outputs_.resize(outputs);
   ANYDML_RETURN_IF_ERROR(session->BeginList(false));
-  for (size_t i = 0; i < input_bytes.size(); ++i) {
-    if (input_bytes[i] > 0) ANYDML_RETURN_IF_ERROR(run->MakeSlot(input_bytes[i], true, &run->inputs_[i]));
-  }
-  for (size_t i = 0; i < output_bytes.size(); ++i) {
-    ANYDML_RETURN_IF_ERROR(run->MakeSlot(output_bytes[i], false, &run->outputs_[i]));
-  }
-  ANYDML_RETURN_IF_ERROR(run->Record(op));
+  for (size_t i = 0; i < input_bytes.size(); ++i)
+    ANYDML_RETURN_IF_ERROR(run->MakeSlot(input_bytes[i], true, &run->inputs_[i]));
+  for (size_t i = 0; i < outputs; ++i)
+    ANYDML_RETURN_IF_ERROR(run->MakeSlot(graphs.slot_bytes()[i], false, &run->outputs_[i]));
+  ANYDML_RETURN_IF_ERROR(run->Record(graphs));
   *out = std::move(run);
   return {};
 }
@@ -37,16 +35,18 @@ Status PreparedRun::MakeSlot(uint64_t bytes, bool upload, Slot* slot) {
   return session_.AllocateStaging(upload, bytes, &slot->staging, &slot->memory);
 }
 
-Status PreparedRun::Record(const tools::CompiledOperator& op) {
-  std::vector<DML_BUFFER_BINDING> inputs(inputs_.size()), outputs(outputs_.size());
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].bytes == 0) continue;
-    if (inputs_[i].staging) session_.RecordUpload(inputs_[i].device.Get(), inputs_[i].staging.Get());
-    inputs[i] = {inputs_[i].device.Get(), 0, inputs_[i].bytes};
+Status PreparedRun::Record(const CompiledGraphs& graphs) {
+  std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>> inputs, slots;
+  std::vector<uint64_t> input_bytes;
+  for (const Slot& slot : inputs_) {
+    if (slot.staging) session_.RecordUpload(slot.device.Get(), slot.staging.Get());
+    inputs.push_back(slot.device);
+    input_bytes.push_back(slot.bytes);
   }
-  for (size_t i = 0; i < outputs_.size(); ++i) outputs[i] = {outputs_[i].device.Get(), 0, outputs_[i].bytes};
-  ANYDML_RETURN_IF_ERROR(session_.Record(op, inputs, outputs));
-  session_.RecordBarrier();
+  for (const Slot& slot : outputs_) slots.push_back(slot.device);
+  for (size_t i = slots.size(); i < graphs.slot_bytes().size(); ++i)
+    ANYDML_RETURN_IF_ERROR(session_.Allocate(graphs.slot_bytes()[i], &slots.emplace_back()));
+  ANYDML_RETURN_IF_ERROR(graphs.Record(inputs, input_bytes, slots, &session_));
   for (const Slot& slot : outputs_) {
     if (slot.staging) session_.RecordReadBack(slot.staging.Get(), slot.device.Get());
   }

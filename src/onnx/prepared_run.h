@@ -1,5 +1,5 @@
-// A graph with buffers of its own and a command list that is recorded once: nothing is allocated or recorded
-// when it runs.
+// Graphs with buffers of their own and a command list that is recorded once: nothing is allocated or recorded
+// when they run.
 #pragma once
 
 #include <memory>
@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "common/session.h"
-#include "onnx/tensor.h"
+#include "onnx/compiled_graphs.h"
 
 namespace anydml::onnx {
 
 class PreparedRun {
  public:
-  // Sizes are those of the graph's inputs and outputs, multiples of 4; 0 for inputs that are bound to
-  // nothing. `session` and `op` have to outlive it.
-  static Status Create(tools::Session* session, const tools::CompiledOperator& op,
-                       std::span<const uint64_t> input_bytes, std::span<const uint64_t> output_bytes,
+  // `input_bytes` are multiples of 4. The first `outputs` slots of the graphs are for the host. `session` and
+  // `graphs` have to outlive it.
+  static Status Create(tools::Session* session, const CompiledGraphs& graphs,
+                       std::span<const uint64_t> input_bytes, size_t outputs,
                        std::unique_ptr<PreparedRun>* out);
 
   // Inputs are copied in, outputs are read afterwards.
@@ -39,7 +39,7 @@ class PreparedRun {
 
   explicit PreparedRun(tools::Session* session) : session_(*session) {}
   Status MakeSlot(uint64_t bytes, bool upload, Slot* slot);
-  Status Record(const tools::CompiledOperator& op);
+  Status Record(const CompiledGraphs& graphs);
 
   tools::Session& session_;
   std::vector<Slot> inputs_, outputs_;

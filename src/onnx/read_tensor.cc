@@ -116,6 +116,7 @@ Status TakeExternal(const TensorFields& fields, ExternalFiles* external, uint64_
   }
   out->data = file.bytes.subspan(fields.offset, length);
   out->owner = file.owner;
+  out->mapped = file.mapped;
   return {};
 }
 
@@ -181,6 +182,7 @@ Status ParseTensor(Bytes message, const Blob& file, ExternalFiles* external, std
   ANYDML_RETURN_IF_ERROR(CheckLength(fields, fields.raw.size(), *bytes, " bytes"));
   out->data = fields.raw;
   out->owner = file.owner;
+  out->mapped = file.mapped;
   return {};
 }
 

@@ -7,8 +7,8 @@ namespace {
 
 // How many sets of sizes are kept for a place in a program.
 constexpr size_t kMaxParts = 8;
-// What the CPU's kernels expect of buffers at most; others are copied.
-constexpr uintptr_t kAlignment = 16;
+// How many of them may be for a condition's value; a program that has more of these lets the host decide.
+constexpr size_t kMaxPinned = 4;
 
 class SessionMaker final : public OperatorMaker {
  public:
@@ -21,14 +21,10 @@ class SessionMaker final : public OperatorMaker {
   tools::Session& session_;
 };
 
-uint64_t BufferBytes(ElementType type, const Shape& shape) {
-  return (PackedBytes(type, shape).value_or(0) + 3) / 4 * 4;
-}
-
 }  // namespace
 
 ProgramRunner::ProgramRunner(const Program& program, tools::Session* session)
-    : program_(program), session_(*session), shares_memory_(session->adapter().id == "cpu") {}
+    : program_(program), session_(*session) {}
 
 RuntimeValue* ProgramRunner::ValueOf(ValueId id) {
   RuntimeValue& value = values_[id];
@@ -76,47 +72,42 @@ Status ProgramRunner::EnsureDevice(RuntimeValue* value) {
   return session_.Upload(padded, &value->device);
 }
 
-// On the CPU weights are read where the file is mapped: only what initialisation makes of them takes memory.
-Status ProgramRunner::WeightBuffer(const Tensor& tensor, Microsoft::WRL::ComPtr<ID3D12Resource>* out) {
-  RuntimeValue value = RuntimeValue::Of(tensor);
-  if (shares_memory_ && reinterpret_cast<uintptr_t>(tensor.data.data()) % kAlignment == 0) {
-    auto* const memory = const_cast<std::byte*>(tensor.data.data());  // initialisation only reads
-    ANYDML_RETURN_IF_ERROR(session_.Wrap(memory, tensor.data.size(), &value.device));
-  } else {
-    ANYDML_RETURN_IF_ERROR(EnsureDevice(&value));
-  }
-  *out = value.device;
+Status ProgramRunner::Compile(CompiledPart* part) {
+  if (part->part.graph_outputs.empty()) return {};
+  ANYDML_RETURN_IF_ERROR(part->graphs.Create(*part->part.builder, part->part.graph_outputs, &session_));
+  part->part.builder.reset();  // operators, and constants
   return {};
 }
 
-Status ProgramRunner::Compile(CompiledPart* part) {
-  if (part->part.graph_outputs.empty()) return {};
-  GraphBuilder::Description description;
-  part->part.builder->Describe(part->part.graph_outputs, &description);
-  std::vector<DML_BUFFER_BINDING> owned(description.inputs.size());
-  std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>> weights(owned.size());
-  bool any_owned = false;
-  for (size_t i = 0; i < description.inputs.size(); ++i) {
-    part->inputs.push_back(description.inputs[i].value);
-    const Tensor* const weight = description.inputs[i].constant;
-    if (weight == nullptr) continue;
-    ANYDML_RETURN_IF_ERROR(WeightBuffer(*weight, &weights[i]));
-    owned[i] = {weights[i].Get(), 0, BufferBytes(weight->type, weight->shape)};
-    any_owned = true;
-  }
-  if (!any_owned) owned.clear();
-  ANYDML_RETURN_IF_ERROR(
-      session_.CompileGraph(description.desc, DML_EXECUTION_FLAG_NONE, &part->compiled.emplace()));
-  ANYDML_RETURN_IF_ERROR(session_.Initialize(owned, &*part->compiled));
-  part->output_bytes.resize(part->part.graph_outputs.size());
-  for (const Part::Result& result : part->part.results) {
-    if (result.graph_output != kNever)
-      part->output_bytes[result.graph_output] = BufferBytes(result.type, result.shape);
-  }
-  std::string data_error;
-  ANYDML_RETURN_IF_ERROR(session_.Execute(&data_error));  // initialises, and lets go of the weights
-  part->part.builder.reset();  // operators, and constants that initialisation reads where they are
-  return {};
+std::vector<uint64_t> ProgramRunner::InputBytes(const CompiledPart& part) const {
+  std::vector<uint64_t> bytes;
+  for (const ValueId id : part.graphs.inputs())
+    bytes.push_back(BufferBytes(values_[id].type, values_[id].shape));
+  return bytes;
+}
+
+Status ProgramRunner::TracePart(size_t begin, const FindOutside& outside, bool pin_conditions, Part* part) {
+  SessionMaker maker(&session_);
+  Tracer tracer(program_, &maker, outside);
+  tracer.set_progress(progress_);
+  tracer.set_pin_conditions(pin_conditions);
+  tracer.set_fold([this](const GraphBuilder& builder, std::span<const Source> outputs,
+                         std::vector<std::vector<std::byte>>* bytes) {
+    CompiledGraphs graphs;
+    ANYDML_RETURN_IF_ERROR(graphs.Create(builder, outputs, &session_));
+    std::vector<CompiledGraphs::Buffer> slots(graphs.slot_bytes().size());
+    for (size_t i = 0; i < slots.size(); ++i)
+      ANYDML_RETURN_IF_ERROR(session_.Allocate(graphs.slot_bytes()[i], &slots[i]));
+    ANYDML_RETURN_IF_ERROR(graphs.Record({}, {}, slots, &session_));
+    std::string data_error;
+    ANYDML_RETURN_IF_ERROR(session_.Execute(&data_error));
+    if (!data_error.empty()) return Status(Code::kInvalidArgument, data_error);
+    bytes->resize(outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i)
+      ANYDML_RETURN_IF_ERROR(session_.Read(slots[i].Get(), &(*bytes)[i]));
+    return Status();
+  });
+  return tracer.Trace(begin, part);
 }
 
 Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
@@ -135,10 +126,7 @@ Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
     return {};
   }
   auto part = std::make_unique<CompiledPart>();
-  SessionMaker maker(&session_);
-  Tracer tracer(program_, &maker, outside);
-  tracer.set_progress(progress_);
-  ANYDML_RETURN_IF_ERROR(tracer.Trace(begin, &part->part));
+  ANYDML_RETURN_IF_ERROR(TracePart(begin, outside, !is_body_ && parts.size() < kMaxPinned, &part->part));
   ANYDML_RETURN_IF_ERROR(Compile(part.get()));
   if (part->part.begin == part->part.end) {
     // Elements are to be read first, or the host has to do it: the same sizes will be something else then.
@@ -153,52 +141,46 @@ Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
 }
 
 Status ProgramRunner::RunPart(const CompiledPart& part) {
-  std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>> buffers(part.output_bytes.size());
-  if (part.compiled) {
-    std::vector<DML_BUFFER_BINDING> inputs(part.inputs.size()), outputs(buffers.size());
-    for (size_t i = 0; i < part.inputs.size(); ++i) {
-      if (part.inputs[i] == kAbsent) continue;
-      RuntimeValue& value = values_[part.inputs[i]];
-      ANYDML_RETURN_IF_ERROR(EnsureDevice(&value));
-      inputs[i] = {value.device.Get(), 0, BufferBytes(value.type, value.shape)};
+  std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>> inputs, slots(part.graphs.slot_bytes().size());
+  if (!part.graphs.empty()) {
+    for (const ValueId id : part.graphs.inputs()) {
+      ANYDML_RETURN_IF_ERROR(EnsureDevice(&values_[id]));
+      inputs.push_back(values_[id].device);
     }
-    for (size_t i = 0; i < buffers.size(); ++i) {
-      ANYDML_RETURN_IF_ERROR(session_.Allocate(part.output_bytes[i], &buffers[i]));
-      outputs[i] = {buffers[i].Get(), 0, part.output_bytes[i]};
-    }
-    ANYDML_RETURN_IF_ERROR(session_.Record(*part.compiled, inputs, outputs));
+    for (size_t i = 0; i < slots.size(); ++i)
+      ANYDML_RETURN_IF_ERROR(session_.Allocate(part.graphs.slot_bytes()[i], &slots[i]));
+    ANYDML_RETURN_IF_ERROR(part.graphs.Record(inputs, InputBytes(part), slots, &session_));
     std::string data_error;
     ANYDML_RETURN_IF_ERROR(session_.Execute(&data_error));
     if (!data_error.empty()) return Status(Code::kInvalidArgument, data_error);
   }
-  TakeResults(part, buffers);
+  TakeResults(part, slots);
   return {};
 }
 
 // Bodies of loops are not: an iteration's results are the next one's inputs.
 bool ProgramRunner::IsWhole(const CompiledPart& part) const {
-  return !session_.debug() && part.compiled && part.part.begin == 0 &&
+  return !session_.debug() && !part.graphs.empty() && part.part.begin == 0 &&
          part.part.end == program_.nodes().size() && part.part.read_back.empty() &&
          program_.captures().empty();
 }
 
 Status ProgramRunner::RunPrepared(CompiledPart* part) {
-  std::vector<uint64_t> input_bytes;
-  for (const ValueId id : part->inputs) {
-    if (id != kAbsent && !values_[id].host) return RunPart(*part);
-    input_bytes.push_back(id == kAbsent ? 0 : BufferBytes(values_[id].type, values_[id].shape));
-  }
+  const std::vector<ValueId>& inputs = part->graphs.inputs();
+  const bool on_host =
+      std::all_of(inputs.begin(), inputs.end(), [this](ValueId id) { return values_[id].host.has_value(); });
+  if (!on_host) return RunPart(*part);
+  const size_t outputs = part->part.graph_outputs.size();
   if (!part->prepared) {
     ANYDML_RETURN_IF_ERROR(
-        PreparedRun::Create(&session_, *part->compiled, input_bytes, part->output_bytes, &part->prepared));
+        PreparedRun::Create(&session_, part->graphs, InputBytes(*part), outputs, &part->prepared));
   }
-  for (size_t i = 0; i < part->inputs.size(); ++i) {
-    if (part->inputs[i] == kAbsent) continue;
-    const std::span<const std::byte> data = values_[part->inputs[i]].host->data;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::span<const std::byte> data = values_[inputs[i]].host->data;
     std::copy(data.begin(), data.end(), part->prepared->input(i).begin());
   }
   ANYDML_RETURN_IF_ERROR(part->prepared->Execute());
-  TakeResults(*part, std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>>(part->output_bytes.size()));
+  TakeResults(*part, std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>>(outputs));
   for (const Part::Result& result : part->part.results) {
     if (result.graph_output == kNever) continue;
     const std::span<const std::byte> data =

@@ -47,17 +47,15 @@ class ProgramRunner {
  private:
   struct CompiledPart {
     Part part;
-    std::vector<ValueId> inputs;  // of the graph; kAbsent where a weight was
-    std::vector<uint64_t> output_bytes;
-    std::optional<tools::CompiledOperator> compiled;  // nothing when there is nothing to compute
-    std::unique_ptr<PreparedRun> prepared;            // of a whole program
+    CompiledGraphs graphs;                  // none when there is nothing to compute
+    std::unique_ptr<PreparedRun> prepared;  // of a whole program
   };
   // Parts that begin at a node, the latest used first.
   using Parts = std::list<std::unique_ptr<CompiledPart>>;
 
   Status FindPart(size_t begin, CompiledPart** out);
+  Status TracePart(size_t begin, const FindOutside& outside, bool pin_conditions, Part* part);
   Status Compile(CompiledPart* part);
-  Status WeightBuffer(const Tensor& tensor, Microsoft::WRL::ComPtr<ID3D12Resource>* out);
   Status RunPart(const CompiledPart& part);
   // A program that is one part has buffers of its own, without the debug layer's reports about data.
   bool IsWhole(const CompiledPart& part) const;
@@ -65,6 +63,7 @@ class ProgramRunner {
   void TakeResults(const CompiledPart& part,
                    const std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>>& buffers);
   Status EnsureDevice(RuntimeValue* value);
+  std::vector<uint64_t> InputBytes(const CompiledPart& part) const;
   void Forget(size_t node);
 
   Status RunHostNode(size_t index);
@@ -83,12 +82,16 @@ class ProgramRunner {
 
   const Program& program_;
   tools::Session& session_;
-  const bool shares_memory_;  // the device reads the host's memory where it is
+  bool is_body_ = false;  // of a node that the host runs, perhaps many times
   std::map<size_t, Parts> parts_;
   std::unique_ptr<CompiledPart> empty_part_;  // the latest one that has no nodes, which is not kept
   std::map<const Program*, std::unique_ptr<ProgramRunner>> bodies_;
   std::vector<RuntimeValue> values_;
   std::function<void(size_t)> progress_;  // may be empty
 };
+
+// What collecting an output of a body that never ran gives: no elements along `axis`, the sizes that the body
+// declares along others, 0 where it does not.
+Status NothingOf(const Program& body, size_t output, size_t axis, Tensor* out);
 
 }  // namespace anydml::onnx

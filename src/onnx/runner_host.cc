@@ -28,6 +28,19 @@ Status Stack(const std::vector<Tensor>& tensors, Tensor* out) {
 
 }  // namespace
 
+Status NothingOf(const Program& body, size_t output, size_t axis, Tensor* out) {
+  const ProgramValue& value = body.values()[body.outputs()[output]];
+  if (value.declared == nullptr || !value.declared->has_shape || BitsOf(value.declared->type) == 0) {
+    return Unsupported("no iterations, and the body does not say what \"", value.name.substr(0, 80),
+                       "\" would have been");
+  }
+  Shape shape = value.declared->shape;
+  for (int64_t& size : shape) size = std::max<int64_t>(size, 0);
+  shape.insert(shape.begin() + static_cast<ptrdiff_t>(std::min(axis, shape.size())), 0);
+  *out = MakeTensor(value.declared->type, shape, std::vector<std::byte>());
+  return {};
+}
+
 Status ProgramRunner::HostInts(ValueId id, std::vector<int64_t>* out) {
   RuntimeValue* const value = ValueOf(id);
   ANYDML_RETURN_IF_ERROR(EnsureHost(value));
@@ -39,6 +52,7 @@ Status ProgramRunner::RunBody(const Program& body, std::vector<RuntimeValue> inp
                               std::vector<RuntimeValue>* outputs) {
   std::unique_ptr<ProgramRunner>& runner = bodies_[&body];
   if (!runner) runner = std::make_unique<ProgramRunner>(body, &session_);
+  runner->is_body_ = true;
   if (inputs.size() != body.inputs().size()) {
     return InvalidArgument("a body has ", body.inputs().size(), " inputs; ", inputs.size(), " are given");
   }
@@ -114,9 +128,9 @@ Status ProgramRunner::RunLoop(const ProgramNode& node) {
       values_[node.outputs[i]] = std::move(state[i]);
       continue;
     }
-    if (collected[i - carried].empty()) return Unsupported("a loop without iterations that collects results");
     Tensor stacked;
-    ANYDML_RETURN_IF_ERROR(Stack(collected[i - carried], &stacked));
+    ANYDML_RETURN_IF_ERROR(collected[i - carried].empty() ? NothingOf(*body->second, i + 1, 0, &stacked)
+                                                          : Stack(collected[i - carried], &stacked));
     values_[node.outputs[i]] = RuntimeValue::Of(std::move(stacked));
   }
   return {};

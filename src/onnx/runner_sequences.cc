@@ -9,6 +9,8 @@ namespace {
 
 // Of a tensor that is cut into a sequence.
 constexpr int64_t kMaxSequence = int64_t{1} << 20;
+// Sequences without elements can have any number of steps, and cost nothing.
+constexpr int64_t kMaxEmptySteps = int64_t{1} << 16;
 
 // Elements [from, from + count) along an axis.
 Tensor Cut(const Tensor& tensor, uint32_t axis, int64_t from, int64_t count) {
@@ -192,6 +194,11 @@ Status ProgramRunner::RunScan(const ProgramNode& node) {
     if (steps >= 0 && steps != size) return InvalidArgument("sequences of ", steps, " and ", size, " steps");
     steps = size;
   }
+  const bool empty = std::all_of(sequences.begin(), sequences.end(),
+                                 [](const Tensor& tensor) { return tensor.data.empty(); });
+  if (empty && steps > kMaxEmptySteps)
+    return InvalidArgument(steps, " steps over sequences without elements; at most ", kMaxEmptySteps,
+                           " are allowed");
   std::vector<std::vector<Tensor>> collected(body_outputs - states);
   for (int64_t step = 0; step < steps; ++step) {
     std::vector<RuntimeValue> inputs = state, results;
@@ -213,11 +220,19 @@ Status ProgramRunner::RunScan(const ProgramNode& node) {
       continue;
     }
     std::vector<Tensor>& parts = collected[i - states];
-    if (parts.empty()) return Unsupported("no steps");
-    if (item("scan_output_directions", i - states) != 0) std::reverse(parts.begin(), parts.end());
+    const ProgramValue& declared = body->second->values()[body->second->outputs()[i]];
+    const size_t rank = !parts.empty()                 ? parts[0].shape.size()
+                        : declared.declared != nullptr ? declared.declared->shape.size()
+                                                       : 0;
     uint32_t axis = 0;
-    ANYDML_RETURN_IF_ERROR(
-        ResolveAxis(item("scan_output_axes", i - states), parts[0].shape.size() + 1, &axis));
+    ANYDML_RETURN_IF_ERROR(ResolveAxis(item("scan_output_axes", i - states), rank + 1, &axis));
+    if (parts.empty()) {
+      Tensor nothing;
+      ANYDML_RETURN_IF_ERROR(NothingOf(*body->second, i, axis, &nothing));
+      values_[node.outputs[i]] = RuntimeValue::Of(std::move(nothing));
+      continue;
+    }
+    if (item("scan_output_directions", i - states) != 0) std::reverse(parts.begin(), parts.end());
     for (Tensor& part : parts)
       part.shape.insert(part.shape.begin() + std::min<size_t>(axis, part.shape.size()), 1);
     Tensor joined;

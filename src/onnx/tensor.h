@@ -67,6 +67,7 @@ struct Tensor {
   Shape shape;
   std::span<const std::byte> data;
   std::shared_ptr<const void> owner;
+  bool mapped = false;  // in a file, which can be read again
 
   int64_t count() const { return ElementCount(shape).value_or(0); }
 };

@@ -94,6 +94,11 @@ Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
     return {};
   }
   const size_t producer = program_.values()[id].producer;
+  if (const auto captured = captured_.find(id); captured != captured_.end()) {
+    ANYDML_RETURN_IF_ERROR(around_->Elements(captured->second, depth + 1, out));
+    elements_[id] = *out;
+    return {};
+  }
   if (producer == kNever || producer < begin_ || depth > kMaxChain ||
       ElementCount(value->shape) > kMaxHostElements) {
     return {};
@@ -137,15 +142,13 @@ Status Tracer::Lower(size_t index, const OperatorRow& row, Part* part) {
   const ProgramNode& node = program_.nodes()[index];
   std::vector<const TraceValue*> inputs;
   std::vector<std::optional<Tensor>> host(node.inputs.size());
-  bool constant = row.evaluate != nullptr;
-  int64_t elements = 0;
+  bool constant = true;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId id = node.inputs[i];
     inputs.push_back(id == kAbsent ? nullptr : Value(id));
     if (id == kAbsent) continue;
     if (inputs[i] == nullptr)
       return InvalidArgument("\"", program_.values()[id].name.substr(0, 80), "\" is not there");
-    elements += ElementCount(inputs[i]->shape).value_or(kMaxHostElements);
     constant &= inputs[i]->constant.has_value();
     if (i >= 32 || (row.host_inputs >> i & 1) == 0) continue;
     ANYDML_RETURN_IF_ERROR(Elements(id, 0, &host[i]));
@@ -153,28 +156,21 @@ Status Tracer::Lower(size_t index, const OperatorRow& row, Part* part) {
   }
   if (!part->read_back.empty()) return {};
 
-  if (constant && elements <= kMaxHostElements) {
-    std::vector<std::optional<Tensor>> tensors(inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] != nullptr) tensors[i] = inputs[i]->constant;
-    }
-    std::vector<Tensor> outputs;
-    Status status = Evaluate(index, row, tensors, &outputs);
-    // What the host does not do (a type, a large result) DirectML perhaps does.
-    if (status.ok()) {
-      for (size_t i = 0; i < node.outputs.size(); ++i) {
-        if (node.outputs[i] == kAbsent) continue;
-        values_[node.outputs[i]] = {true, outputs[i].type, outputs[i].shape, {}, outputs[i]};
-      }
-      return {};
-    }
-    if (status.code() != Code::kUnsupported) return status;
+  if (constant) {
+    Status status;
+    if (EvaluateConstants(index, row, inputs, &status)) return status;
+    bool done = false;
+    ANYDML_RETURN_IF_ERROR(Fold(index, row, inputs, host, &done));
+    if (done) return {};
   }
-
   builder_->SetOrigin(node.proto->name.empty() ? node.proto->type : node.proto->name);
   Lowering lowering(node, row, builder_.get(), std::move(inputs), std::move(host));
   ANYDML_RETURN_IF_ERROR(row.lower(lowering));
-  std::vector<TraceValue> results = lowering.TakeResults();
+  return TakeResults(index, lowering.TakeResults());
+}
+
+Status Tracer::TakeResults(size_t index, std::vector<TraceValue> results) {
+  const ProgramNode& node = program_.nodes()[index];
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == kAbsent) continue;
     if (!results[i].known) return Unsupported("output ", i, " is not computed");
@@ -219,17 +215,21 @@ bool Tracer::IsConstant(const ProgramNode& node) {
 }
 
 Status Tracer::Trace(size_t begin, Part* part) {
-  builder_ = std::make_unique<GraphBuilder>(&maker_);
+  builder_ = std::make_shared<GraphBuilder>(&maker_);
   begin_ = begin;
   part->begin = part->end = begin;
   for (size_t i = begin; i < program_.nodes().size(); ++i) {
-    if (IsForHost(program_.nodes()[i])) break;
-    Step step = Step::kDone;
-    const Status status = TraceNode(i, part, &step);
-    // A type that DirectML does not have (double, mostly): the host does it, if it can.
-    if (status.code() == Code::kUnsupported && CanEvaluate(program_.nodes()[i])) break;
-    if (!status.ok()) return About(program_, i, status);
-    if (step == Step::kNeedsElements) break;
+    bool inlined = false;
+    ANYDML_RETURN_IF_ERROR(InlineIf(i, &inlined));
+    if (!inlined) {
+      if (IsForHost(program_.nodes()[i])) break;
+      Step step = Step::kDone;
+      const Status status = TraceNode(i, part, &step);
+      // A type that DirectML does not have (double, mostly): the host does it, if it can.
+      if (status.code() == Code::kUnsupported && CanEvaluate(program_.nodes()[i])) break;
+      if (!status.ok()) return About(program_, i, status);
+      if (step == Step::kNeedsElements) break;
+    }
     part->end = i + 1;
     if (progress_) progress_(part->end);
   }

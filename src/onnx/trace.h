@@ -40,7 +40,7 @@ struct Part {
   // and for these elements, on which sizes or attributes depend.
   std::vector<std::pair<ValueId, Tensor>> pinned;
 
-  std::unique_ptr<GraphBuilder> builder;
+  std::shared_ptr<GraphBuilder> builder;
   std::vector<Source> graph_outputs;
 
   // What is there afterwards: an output of the graph, another value's bytes, or a constant.
@@ -59,9 +59,19 @@ struct Part {
   bool Fits(const FindOutside& outside) const;
 };
 
+// Runs what the outputs need, which is constants alone: a tensor for each output.
+using FoldConstants = std::function<Status(const GraphBuilder&, std::span<const Source> outputs,
+                                           std::vector<std::vector<std::byte>>* bytes)>;
+
 class Tracer {
  public:
   Tracer(const Program& program, OperatorMaker* maker, FindOutside outside);
+
+  // Nodes whose inputs are constants too large for the host are run at once; without it they stay nodes.
+  void set_fold(FoldConstants fold) { fold_ = std::move(fold); }
+  // Conditions of If that depend on the elements of values from outside: the part is then valid for these
+  // elements only, as it is for shapes. Otherwise the host decides, in every run.
+  void set_pin_conditions(bool pin) { pin_conditions_ = pin; }
 
   void set_progress(std::function<void(size_t)> progress) { progress_ = std::move(progress); }
 
@@ -76,6 +86,16 @@ class Tracer {
   Status Evaluate(size_t index, const OperatorRow& row, const std::vector<std::optional<Tensor>>& inputs,
                   std::vector<Tensor>* outputs);
   Status Lower(size_t index, const OperatorRow& row, Part* part);
+  bool EvaluateConstants(size_t index, const OperatorRow& row, const std::vector<const TraceValue*>& inputs,
+                         Status* status);
+  // The node, all of whose inputs are constants, on the device. `*done` is false where that does not pay.
+  Status Fold(size_t index, const OperatorRow& row, const std::vector<const TraceValue*>& inputs,
+              const std::vector<std::optional<Tensor>>& host, bool* done);
+  Status TakeResults(size_t index, std::vector<TraceValue> results);
+  // The nodes of the branch that is taken, where the condition is known. `*done` is false where the host has
+  // to run it.
+  Status InlineIf(size_t index, bool* done);
+  Status InlineBody(const Program& body, std::vector<TraceValue>* results, bool* done);
   // The elements of a value: a constant, what the host has (which the part then depends on), or what can be
   // computed from such; nothing when only the graph knows them.
   Status Elements(ValueId id, int depth, std::optional<Tensor>* out);
@@ -94,7 +114,12 @@ class Tracer {
   std::map<ValueId, std::optional<Tensor>> elements_;  // that have been asked for
   std::map<ValueId, Part::Expected> expected_;
   size_t begin_ = 0;
-  std::unique_ptr<GraphBuilder> builder_;
+  std::shared_ptr<GraphBuilder> builder_;
+  Tracer* around_ = nullptr;             // of a branch: who has
+  std::map<ValueId, ValueId> captured_;  // these values
+  FoldConstants fold_;                   // may be empty
+  uint64_t folded_bytes_ = 0;
+  bool pin_conditions_ = false;
   std::function<void(size_t)> progress_;  // may be empty
 };
 

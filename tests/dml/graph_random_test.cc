@@ -53,7 +53,7 @@ class RandomGraphsWithout : public ::testing::TestWithParam<const char*> {};
 TEST_P(RandomGraphsWithout, ExactOperators) { ExpectSameFor(GetParam(), GraphKinds::kExact); }
 
 INSTANTIATE_TEST_SUITE_P(Passes, RandomGraphsWithout,
-                         ::testing::Values("", "fold", "views", "activation", "fuse"));
+                         ::testing::Values("", "fold", "views", "activation", "fuse", "layouts"));
 
 }  // namespace
 }  // namespace anydml::testing

@@ -58,7 +58,7 @@ done < <(programs_under "$build")
 [ $checked -ge 7 ] || complain "$build" "only $checked programs found"
 
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/log"
-"$cmake" --install "$build" --prefix "$work/wheel" --component python >>"$work/log"
+"$cmake" --install "$build" --prefix "$work/wheel" --component wheel >>"$work/log"
 checked=0
 while IFS= read -r file; do
   case $(basename "$file") in libhwy.so*) continue ;; esac  # the system's

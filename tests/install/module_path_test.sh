@@ -9,7 +9,7 @@ failed=0
 
 # Our libraries, without the module.
 mkdir "$work/lib" "$work/elsewhere"
-cp "$build"/lib/lib{anydml,directml,d3d12,dxcore,dxgi}.so "$work/lib"
+cp -P "$build"/lib/lib{anydml,directml,d3d12,dxcore,dxgi}.so* "$work/lib"
 cp "$decoy" "$work/elsewhere/libanydml_cuda.so"
 cd "$work/elsewhere"
 
@@ -37,6 +37,9 @@ for relative in libanydml_cuda.so ./libanydml_cuda.so; do
   expect 'why not' "ANYDML_CUDA_MODULE is \"$relative\" but must be an absolute path" LD_LIBRARY_PATH="$work/lib" \
     ANYDML_CUDA_MODULE=$relative
 done
-cp "$decoy" "$work/lib/libanydml_cuda.so"
+mkdir "$work/lib/anydml"
+cp "$decoy" "$work/lib/anydml/libanydml_cuda.so"
+expect 'in the folder beside the library' "$loaded" LD_LIBRARY_PATH="$work/lib"
+mv "$work/lib/anydml/libanydml_cuda.so" "$work/lib"
 expect 'beside the library' "$loaded" LD_LIBRARY_PATH="$work/lib"
 exit $failed

@@ -228,11 +228,12 @@ Status Session::CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTa
                "creating the binding table");
 }
 
-Status Session::BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* table) {
+Status Session::BindTemporary(IDMLDispatchable* dispatchable, ID3D12Resource* shared,
+                              IDMLBindingTable* table) {
   const uint64_t bytes = dispatchable->GetBindingProperties().TemporaryResourceSize;
   if (bytes == 0) return {};
-  ComPtr<ID3D12Resource> buffer;
-  ANYDML_RETURN_IF_ERROR(Allocate(bytes, &buffer));
+  ComPtr<ID3D12Resource> buffer(shared);
+  if (!buffer) ANYDML_RETURN_IF_ERROR(Allocate(bytes, &buffer));
   const DML_BUFFER_BINDING binding{buffer.Get(), 0, bytes};
   const DML_BINDING_DESC desc = BufferBinding(binding);
   table->BindTemporaryResource(&desc);
@@ -248,7 +249,7 @@ Status Session::Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOp
   keep_alive_.emplace_back(initializer);
   ComPtr<IDMLBindingTable> table;
   ANYDML_RETURN_IF_ERROR(CreateTable(initializer.Get(), &table));
-  ANYDML_RETURN_IF_ERROR(BindTemporary(initializer.Get(), table.Get()));
+  ANYDML_RETURN_IF_ERROR(BindTemporary(initializer.Get(), nullptr, table.Get()));
   if (!owned.empty()) {
     const DML_BUFFER_ARRAY_BINDING array{static_cast<UINT>(owned.size()), owned.data()};
     const DML_BINDING_DESC desc{DML_BINDING_TYPE_BUFFER_ARRAY, &array};
@@ -337,10 +338,10 @@ Status Session::CompileGraph(const DML_GRAPH_DESC& graph, DML_EXECUTION_FLAGS fl
 }
 
 Status Session::Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
-                       std::span<const DML_BUFFER_BINDING> outputs) {
+                       std::span<const DML_BUFFER_BINDING> outputs, ID3D12Resource* temporary) {
   ComPtr<IDMLBindingTable> table;
   ANYDML_RETURN_IF_ERROR(CreateTable(op.compiled.Get(), &table));
-  ANYDML_RETURN_IF_ERROR(BindTemporary(op.compiled.Get(), table.Get()));
+  ANYDML_RETURN_IF_ERROR(BindTemporary(op.compiled.Get(), temporary, table.Get()));
   if (op.persistent) {
     const DML_BUFFER_BINDING binding{op.persistent.Get(), 0, op.persistent->GetDesc().Width};
     const DML_BINDING_DESC persistent_desc = BufferBinding(binding);

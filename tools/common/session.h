@@ -106,8 +106,9 @@ class Session {
   Status CompileGraph(const DML_GRAPH_DESC& graph, DML_EXECUTION_FLAGS flags, CompiledOperator* out);
   Status CompileGraph(const GraphPlan& plan, DML_EXECUTION_FLAGS flags, CompiledOperator* out);
   Status Initialize(std::span<const DML_BUFFER_BINDING> owned, CompiledOperator* op);
+  // `temporary` is for operators that run one after the other and share it; null: one of its own.
   Status Record(const CompiledOperator& op, std::span<const DML_BUFFER_BINDING> inputs,
-                std::span<const DML_BUFFER_BINDING> outputs);
+                std::span<const DML_BUFFER_BINDING> outputs, ID3D12Resource* temporary = nullptr);
   // Executes what was recorded; `data_error` as in RunResult.
   Status Execute(std::string* data_error);
   Status Read(ID3D12Resource* buffer, HostBuffer* bytes);
@@ -149,7 +150,7 @@ class Session {
                       ComPtr<ID3D12Resource>* out);
   Status CreateTable(IDMLDispatchable* dispatchable, ComPtr<IDMLBindingTable>* table);
   Status ReserveDescriptors(uint32_t count);
-  Status BindTemporary(IDMLDispatchable* dispatchable, IDMLBindingTable* table);
+  Status BindTemporary(IDMLDispatchable* dispatchable, ID3D12Resource* shared, IDMLBindingTable* table);
   void Transition(ID3D12Resource* resource, D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after);
   Status ReadBack(ID3D12Resource* buffer, uint64_t bytes, HostBuffer* out);
   Status SubmitAndWait();

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <mutex>
 
 #include "backend/cpu/cpu_info.h"
@@ -41,6 +42,15 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<Stream> CreateStream() override {
     return std::make_unique<CpuStream>(threads_ > 1 ? Pool() : nullptr);
+  }
+  Status RunNow(const Kernel& kernel, const KernelArguments& arguments, bool) override {
+    // The thread is the application's: see StartBackgroundThread.
+    std::fenv_t environment;
+    std::fegetenv(&environment);
+    std::fesetenv(FE_DFL_ENV);
+    const Status status = CpuStream(threads_ > 1 ? Pool() : nullptr).Run(kernel, arguments);
+    std::fesetenv(&environment);
+    return status;
   }
   uint32_t threads() const override { return threads_; }
   const DeviceProperties& device_properties() const override { return properties_; }

@@ -62,7 +62,8 @@ class CudaBackend final : public Backend {
         info_(cuda::Describe(device, properties)),
         properties_(PropertiesOf(device, properties)),
         device_memory_(std::make_shared<MemoryPool>(device, false, info_.dedicated_bytes / 8)),
-        host_memory_(std::make_shared<MemoryPool>(device, true, info_.shared_bytes / 16)) {}
+        host_memory_(std::make_shared<MemoryPool>(device, true, info_.shared_bytes / 16)),
+        notes_(*host_memory_) {}
 
   const AdapterInfo& adapter() const override { return info_; }
   std::string_view kind() const override { return "cuda"; }
@@ -90,6 +91,9 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Stream> CreateStream() override {
     return std::make_unique<CudaStream>(device_, *host_memory_);
   }
+  Status RunNow(const Kernel& kernel, const KernelArguments& arguments, bool wait) override;
+  Status OrderStreams(void* before, void* after) override;
+  Status WaitForStream(void* stream) override;
   const DeviceProperties& device_properties() const override { return properties_; }
   uint64_t timestamp_frequency() const override { return 1'000'000'000; }
   uint64_t CurrentTimestamp() const override;
@@ -103,6 +107,7 @@ class CudaBackend final : public Backend {
   const DeviceProperties properties_;
   const std::shared_ptr<MemoryPool> device_memory_;
   const std::shared_ptr<MemoryPool> host_memory_;
+  NotePool notes_;
 };
 
 Status CudaBackend::CheckForeign(const void* address, const char* place) const {
@@ -117,6 +122,60 @@ Status CudaBackend::CheckForeign(const void* address, const char* place) const {
   return InvalidArgument("the memory ", place, " at ", address, ", which is ",
                          on_device ? StrCat("memory of cuda:", attributes.device) : "host memory",
                          "; it must be device memory of ", info_.id);
+}
+
+Status CudaBackend::RunNow(const Kernel& kernel, const KernelArguments& arguments, bool wait) {
+  const DeviceScope scope(device_);
+  KernelArguments enqueued = arguments;
+  enqueued.data_errors = nullptr;
+  std::vector<DataErrorNote*> notes;
+  const auto give_back = [&] {
+    for (DataErrorNote* const note : notes) notes_.Give(note);
+  };
+  if (wait && arguments.data_errors != nullptr && kernel.note_count() != 0) {
+    notes.reserve(kernel.note_count());
+    for (uint32_t i = 0; i < kernel.note_count(); ++i) {
+      DataErrorNote* note = nullptr;
+      if (const Status status = notes_.Take(&note); !status.ok()) {
+        give_back();
+        return status;
+      }
+      notes.push_back(note);
+    }
+    enqueued.notes = notes;
+  }
+  Status status = Enqueued(kernel.Run(enqueued));
+  // Also after a failure: some of it may be under way, and write notes.
+  if (wait) {
+    const Status waited = WaitForStream(arguments.stream);
+    if (status.ok()) status = waited;
+  }
+  for (uint32_t i = 0; i < notes.size() && status.ok(); ++i) {
+    if (notes[i]->position != DataErrorNote::kNone) {
+      arguments.data_errors->ReportDataError(kernel.Describe(i, *notes[i]));
+    }
+  }
+  give_back();
+  return status;
+}
+
+Status CudaBackend::OrderStreams(void* before, void* after) {
+  if (before == after) return {};
+  const DeviceScope scope(device_);
+  cudaEvent_t event = nullptr;
+  ANYDML_RETURN_IF_ERROR(
+      Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event"));
+  Status status = Check(cudaEventRecord(event, static_cast<cudaStream_t>(before)), "recording an event");
+  if (status.ok()) {
+    status = Check(cudaStreamWaitEvent(static_cast<cudaStream_t>(after), event, 0), "waiting for an event");
+  }
+  cudaEventDestroy(event);  // when it has been reached
+  return status;
+}
+
+Status CudaBackend::WaitForStream(void* stream) {
+  const DeviceScope scope(device_);
+  return Check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for a stream");
 }
 
 uint64_t CudaBackend::CurrentTimestamp() const {

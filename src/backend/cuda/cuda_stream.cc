@@ -8,7 +8,6 @@
 namespace anydml::cuda {
 namespace {
 
-constexpr uint64_t kNotesAtATime = 64;
 // A recorded copy moves 2.8 TB/s on an H200, a kernel (and a copy that is not recorded) 4.3.
 constexpr uint64_t kLeastCopyByKernel = uint64_t{1} << 20;
 
@@ -34,9 +33,14 @@ class Graph final : public Recording {
 
 }  // namespace
 
-CudaStream::CudaStream(int device, MemoryPool& host_memory) : device_(device), host_memory_(host_memory) {
+Status Enqueued(const Status& status) {
+  const cudaError_t error = cudaGetLastError();  // in any case: the next one must not find it
+  return status.ok() ? Check(error, "launching a kernel") : status;
+}
+
+CudaStream::CudaStream(int device, MemoryPool& host_memory) : device_(device), notes_(host_memory) {
   const DeviceScope scope(device_);
-  completion_ = std::make_unique<CompletionQueue>(device_, host_memory_);
+  completion_ = std::make_unique<CompletionQueue>(device_, host_memory);
   creation_ = Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
 }
 
@@ -82,7 +86,7 @@ Status CudaStream::Run(const Kernel& kernel, const KernelArguments& arguments) {
     notes_of_run_.clear();
     for (uint32_t i = 0; i < kernel.note_count(); ++i) {
       DataErrorNote* note = nullptr;
-      ANYDML_RETURN_IF_ERROR(TakeNote(&note));
+      ANYDML_RETURN_IF_ERROR(notes_.Take(&note));
       notes_of_run_.push_back(note);
       listening_.push_back({note, &kernel, i, arguments.data_errors});
     }
@@ -97,11 +101,6 @@ Status CudaStream::Initialize(const Kernel& kernel, const KernelArguments& argum
   KernelArguments enqueued = arguments;
   enqueued.stream = stream_;
   return Enqueued(kernel.Initialize(enqueued));
-}
-
-Status CudaStream::Enqueued(const Status& status) {
-  const cudaError_t error = cudaGetLastError();  // in any case: the next one must not find it
-  return status.ok() ? Check(error, "launching a kernel") : status;
 }
 
 Status CudaStream::WriteTimestamp(uint64_t* target) {
@@ -159,27 +158,9 @@ Status CudaStream::FlushListening(std::vector<Listening> listening, std::functio
         } catch (...) {
           outcome = Status(Code::kOutOfMemory, "out of memory");
         }
-        {
-          std::lock_guard lock(notes_mutex_);
-          for (const Listening& each : listening) free_notes_.push_back(each.note);  // where it came from
-        }
+        for (const Listening& each : listening) notes_.Give(each.note);
         done(outcome);
       });
-}
-
-Status CudaStream::TakeNote(DataErrorNote** note) {
-  std::lock_guard lock(notes_mutex_);
-  if (free_notes_.empty()) {
-    std::shared_ptr<Memory> memory;
-    ANYDML_RETURN_IF_ERROR(host_memory_.Allocate(kNotesAtATime * sizeof(DataErrorNote), &memory));
-    auto* const notes = reinterpret_cast<DataErrorNote*>(memory->host());
-    note_memory_.push_back(std::move(memory));
-    for (uint64_t i = 0; i < kNotesAtATime; ++i) free_notes_.push_back(notes + i);
-  }
-  *note = free_notes_.back();
-  free_notes_.pop_back();
-  **note = DataErrorNote{};
-  return {};
 }
 
 }  // namespace anydml::cuda

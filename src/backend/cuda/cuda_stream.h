@@ -8,8 +8,12 @@
 #include "backend/backend.h"
 #include "backend/cuda/completion_queue.h"
 #include "backend/cuda/cuda_memory.h"
+#include "backend/cuda/note_pool.h"
 
 namespace anydml::cuda {
+
+// What enqueueing a kernel has come to: its own failure, or the launches'.
+Status Enqueued(const Status& status);
 
 // A CUDA stream. Calls only enqueue.
 class CudaStream final : public Stream {
@@ -37,21 +41,15 @@ class CudaStream final : public Stream {
     DataErrorSink* sink;
   };
 
-  Status TakeNote(DataErrorNote** note);
-  // What enqueueing a kernel has come to: its own failure, or the launches'.
-  static Status Enqueued(const Status& status);
   Status FlushListening(std::vector<Listening> listening, std::function<void(const Status&)> done);
 
   const int device_;
-  MemoryPool& host_memory_;
   Status creation_;
   cudaStream_t stream_ = nullptr;
   bool recording_ = false;
   std::vector<Listening> listening_;
   std::vector<DataErrorNote*> notes_of_run_;  // kept for its memory
-  std::vector<std::shared_ptr<Memory>> note_memory_;
-  std::mutex notes_mutex_;
-  std::vector<DataErrorNote*> free_notes_;  // guarded by notes_mutex_
+  NotePool notes_;
   std::unique_ptr<CompletionQueue> completion_;
 };
 

@@ -16,37 +16,48 @@ __device__ inline void WaitForPrevious() { asm volatile("griddepcontrol.wait;" :
 // Lets the next kernel start once all blocks of this one have got here.
 __device__ inline void LetNextStart() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
-// Enqueues the kernels of a chain. The first waits for all that is in the stream.
+// Enqueues the kernels of a chain. The first waits for all that is in the stream; where it calls
+// WaitForPrevious before it touches memory (`all_wait`), it follows the kernel of another operator as
+// closely.
 class KernelChain {
  public:
-  explicit KernelChain(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
+  explicit KernelChain(void* stream, bool all_wait = false)
+      : stream_(static_cast<cudaStream_t>(stream)), first_(!all_wait) {}
 
-  // An error stays the thread's last error, where the backend looks for it.
+  // An error stays the thread's last error, where the backend looks for it. `cluster`: so many blocks
+  // run at the same time and see each other's shared memory.
   template <typename Parameters>
   void Launch(void (*kernel)(Parameters), uint64_t blocks, uint32_t threads, const Parameters& parameters,
-              uint32_t shared_bytes = 0) {
+              uint32_t shared_bytes = 0, uint32_t cluster = 1) {
     constexpr uint32_t kWithoutAsking = 32 << 10;  // of 48 KiB, of which kernels have some by themselves
     if (shared_bytes > kWithoutAsking) {
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            static_cast<int>(shared_bytes));
     }
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchAttribute attributes[2] = {};
+    uint32_t count = 0;
+    if (!first_) {
+      attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (cluster > 1) {
+      attributes[count].id = cudaLaunchAttributeClusterDimension;
+      attributes[count++].val.clusterDim = {cluster, 1, 1};
+    }
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<uint32_t>(blocks));
     config.blockDim = dim3(threads);
     config.dynamicSmemBytes = shared_bytes;
     config.stream = stream_;
-    config.attrs = &early;
-    config.numAttrs = first_ ? 0 : 1;
+    config.attrs = attributes;
+    config.numAttrs = count;
     first_ = false;
     cudaLaunchKernelEx(&config, kernel, parameters);
   }
 
  private:
   cudaStream_t stream_;
-  bool first_ = true;
+  bool first_;
 };
 
 }  // namespace anydml

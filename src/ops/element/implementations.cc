@@ -17,6 +17,12 @@ constexpr Implementation<ElementProblem> kImplementations[] = {
     {"cuda.copy", "cuda", ANYDML_ON_CUDA(CreateElementCopyCuda)},
     {"cuda.flat", "cuda", ANYDML_ON_CUDA(CreateElementFlatCuda), nullptr, {}, ExactnessOf},
     {"cuda.across", "cuda", ANYDML_ON_CUDA(CreateElementAcrossCuda), nullptr, {}, ExactnessOf},
+    {"cuda.compiled",
+     "cuda",
+     ANYDML_ON_CUDA(CreateElementCompiledCuda),
+     ANYDML_ON_CUDA(BetterNotElementCompiledCuda),
+     {},
+     ExactnessOf},
     {"cuda.program", "cuda", ANYDML_ON_CUDA(CreateElementProgramCuda), nullptr, {}, ExactnessOf},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateElementReference)},
 };

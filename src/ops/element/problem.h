@@ -58,6 +58,9 @@ std::unique_ptr<const Kernel> CreateElementFlatCuda(const ElementProblem& proble
                                                     const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateElementAcrossCuda(const ElementProblem& problem,
                                                       const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateElementCompiledCuda(const ElementProblem& problem,
+                                                        const LowerContext& context, std::string* why_not);
+std::string BetterNotElementCompiledCuda(const ElementProblem& problem, const LowerContext& context);
 std::unique_ptr<const Kernel> CreateElementProgramCuda(const ElementProblem& problem,
                                                        const LowerContext& context, std::string* why_not);
 

@@ -151,6 +151,38 @@ TEST(Gemm, ClipAndRelu) {
             (std::vector<float>{-2, -1, 1, 2}));
 }
 
+// Large enough for a library, which may add a row of numbers and know RELU by itself.
+template <typename T>
+void ExpectReluKeepsNan(DataType type, T (*from)(float), float (*to)(T)) {
+  constexpr uint32_t kSize = 128;
+  const std::vector<uint32_t> sizes = {kSize, kSize};
+  const TensorDesc square = Packed(type, sizes), row = Strided(type, sizes, {0, 1});
+  std::vector<T> a(kSize * kSize, from(1)), added;
+  const std::vector<T> b = a;
+  a[3 * kSize] = from(std::nanf(""));
+  for (uint32_t i = 0; i < kSize * kSize; ++i) added.push_back(from(i % 2 == 0 ? -200.0f : 2.0f));
+  const OperatorDesc desc =
+      With(Gemm(square, square, square),
+           {{"CTensor", row}, {"Beta", 1.0f}, {"FusedActivation", Activation("ACTIVATION_RELU")}});
+  const RunResult result =
+      ExpectAllAgree(desc, {Scattered(square, a), Scattered(square, b), Scattered(row, added)});
+  const auto numbers = Gathered<T>(square, result.outputs[0]);
+  for (uint32_t i = 0; i < kSize * kSize; ++i) {
+    const float got = to(numbers[i]);
+    if (i / kSize == 3) {
+      ASSERT_TRUE(std::isnan(got)) << i;
+    } else {
+      ASSERT_EQ(got, i % 2 == 0 ? 0 : 130) << i;
+    }
+  }
+}
+
+TEST(Gemm, ReluOfARowAddedKeepsNan) {
+  ExpectReluKeepsNan<Half>(DataType::kFloat16, ToHalf, ToFloat);
+  const auto same = [](float number) { return number; };
+  ExpectReluKeepsNan<float>(DataType::kFloat32, same, same);
+}
+
 TEST(GemmCheck, Refusals) {
   const auto message = [](const OperatorDesc& desc) {
     return ImplementationOf(desc).check(desc, kLatestFeatureLevel).message();

@@ -19,6 +19,9 @@ namespace {
 constexpr uint32_t kY = kMaxSpatial - 2, kX = kMaxSpatial - 1;
 constexpr uint64_t kBandFloats = 8192;     // what stays in the first-level cache
 constexpr double kMaxBandFloats = 0x1p22;  // strides that skip most of the input are not for us
+// One input channel with so many filters of so many taps (a Fourier transform, the first layer of speech
+// models) is read again for each here; as a product it is packed once.
+constexpr uint64_t kMatrixChannels = 16, kMatrixTaps = 16;
 constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;  // below this a thread costs more than it saves
 
 uint64_t DivideUp(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
@@ -211,6 +214,8 @@ std::unique_ptr<const Kernel> CreateConvolutionDepthwise(const ConvolutionProble
     *why_not = "outputs have no taps";
   } else if (p.Taps() > 256) {
     *why_not = StrCat("filters have ", p.Taps(), " taps");
+  } else if (p.output_channels >= kMatrixChannels && p.Taps() >= kMatrixTaps) {
+    *why_not = StrCat(p.output_channels, " filters of ", p.Taps(), " taps are a matrix");
   } else if (LeastFloats(p.windows[kY], p.windows[kX]) > kMaxBandFloats) {
     *why_not = "its rows reach too far";
   } else {

@@ -86,7 +86,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       sums_tensor_ = PackedOutput(shape_, channels_last_);
       sums_ = AddScratch("sums", elements * sizeof(float));
     }
-    if (cut_.splits > 1) parts_ = AddScratch("sums of parts", cut_.splits * elements * sizeof(float));
+    if (cut_.HasSecondKernel()) parts_ = AddScratch("sums of parts", cut_.splits * elements * sizeof(float));
     SetProduct();
     if (!has_activation) return {};
     LoweredOperator activation;
@@ -111,7 +111,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    KernelChain chain(arguments.stream);
+    KernelChain chain(arguments.stream, /*all_wait=*/!input_copies_);
     WindowProduct p = product_;
     p.input = arguments.inputs[0].data + shape_.input.offset * Width();
     OperandPacking packing = {};
@@ -142,7 +142,8 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     Pack(&chain, packing);
     const Buffer sums = sums_.bytes != 0 ? sums_.In(arguments.temporary) : arguments.outputs[0];
     const void* const bias = has_bias_ ? arguments.inputs[2].data : nullptr;
-    const bool split = cut_.splits > 1;
+    const bool split = cut_.HasSecondKernel();
+    const uint32_t cluster = p.cluster.divisor();
     p.bias = split ? nullptr : bias;
     p.output = split ? parts_.In(arguments.temporary).data : sums.data;
     const uint64_t blocks = cut_.row_tiles * cut_.column_tiles * shape_.outer[1] * cut_.splits;
@@ -150,9 +151,9 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       PatchProduct patches = patches_;
       patches.product = p;
       chain.Launch(patch_tile_->kernel, blocks, patch_tile_->threads, patches,
-                   patch_tile_->SharedBytes(patches.pixels.divisor(), patches.per_split));
+                   patch_tile_->SharedBytes(patches.pixels.divisor(), patches.per_split), cluster);
     } else {
-      chain.Launch(tile_->kernel, blocks, tile_->threads, p, tile_->shared_bytes);
+      chain.Launch(tile_->kernel, blocks, tile_->threads, p, tile_->shared_bytes, cluster);
     }
     if (split) AddParts(&chain, p, bias, sums.data);
     if (!activation_) return {};
@@ -235,9 +236,10 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       p.spatial_strides[d] = static_cast<uint32_t>(input_tensor_.spatial[d]);
       p.tap_strides[d] = static_cast<uint32_t>(shape_.windows[d].dilation * input_tensor_.spatial[d]);
     }
-    const bool split = cut_.splits > 1;
+    const bool split = cut_.HasSecondKernel();
+    p.cluster = FastDivisor(cut_.IsInCluster() ? cut_.splits : 1);
     p.target = split ? PackedOutput(shape_, channels_last_) : sums_tensor_;
-    p.split_stride = shape_.Elements();
+    p.split_stride = split ? shape_.Elements() : 0;
     p.bias_stride = bias_stride_;
     if (!split) p.limits = limits_;
     p.is_half_target = !split && half_ && sums_.bytes == 0;

@@ -8,6 +8,8 @@ namespace {
 // Any window.
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads) Depthwise(const __grid_constant__ ConvolutionParameters p) {
+  WaitForPrevious();
+  LetNextStart();
   const DeviceShape& s = p.shape;
   const uint64_t elements = uint64_t{s.matrices} * s.output_channels * s.positions;
   for (uint64_t i = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x; i < elements;
@@ -32,6 +34,8 @@ __global__ void __launch_bounds__(kTileThreads) Depthwise(const __grid_constant_
 template <typename T, int32_t kStride>
 __global__ void __launch_bounds__(kTileThreads)
     DepthwiseThree(const __grid_constant__ ConvolutionParameters p) {
+  WaitForPrevious();
+  LetNextStart();
   constexpr int32_t kRead = (kDepthwiseRun - 1) * kStride + 3;
   const DeviceShape& s = p.shape;
   const ConvolutionWindow &wy = s.windows[kMaxSpatial - 2], &wx = s.windows[kMaxSpatial - 1];
@@ -103,7 +107,9 @@ ConvolutionFunction Find(DepthwiseWay way, uint32_t stride) {
     case DepthwiseWay::kPlanes:
       return stride == 1 ? DepthwisePlanes<T, 1> : DepthwisePlanes<T, 2>;
     case DepthwiseWay::kVectors:
-      return stride == 1 ? DepthwiseVectors<T, 1> : DepthwiseVectors<T, 2>;
+      return stride == 1 ? DepthwiseVectors<T, 1, kDepthwiseRows> : DepthwiseVectors<T, 2, kDepthwiseRows>;
+    case DepthwiseWay::kFewVectors:
+      return stride == 1 ? DepthwiseVectors<T, 1, 1> : DepthwiseVectors<T, 2, 1>;
   }
   return nullptr;
 }

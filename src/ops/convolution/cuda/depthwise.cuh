@@ -4,6 +4,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "ops/common/cuda_chain.cuh"
 #include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/cuda/windows.cuh"
 
@@ -142,7 +143,8 @@ inline bool HasDepthwiseVectors(const ConvolutionShape& s) {
   return elements % kDepthwiseVector == 0 && s.Elements() < uint64_t{1} << 32;
 }
 
-enum class DepthwiseWay : uint8_t { kAny, kThreeTaps, kRows, kPlanes, kVectors };
+// Where there are few vectors of groups, a thread has those of one row.
+enum class DepthwiseWay : uint8_t { kAny, kThreeTaps, kRows, kPlanes, kVectors, kFewVectors };
 
 using ConvolutionFunction = void (*)(ConvolutionParameters);
 

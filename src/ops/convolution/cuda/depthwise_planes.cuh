@@ -11,6 +11,8 @@ template <typename T, uint32_t kStride>
 __global__ void __launch_bounds__(kTileThreads, 4)
     DepthwisePlanes(const __grid_constant__ ConvolutionParameters p) {
   extern __shared__ __align__(16) unsigned char shared[];
+  WaitForPrevious();
+  LetNextStart();
   const DeviceShape& s = p.shape;
   const ConvolutionWindow &wy = s.windows[kMaxSpatial - 2], &wx = s.windows[kMaxSpatial - 1];
   const uint32_t elements = wy.input * wx.input, first = blockIdx.x * p.planes;

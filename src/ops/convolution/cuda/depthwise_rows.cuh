@@ -115,6 +115,8 @@ __device__ __forceinline__ void DepthwiseBand(const ConvolutionParameters& p, co
 template <typename T, uint32_t kStride>
 __global__ void __launch_bounds__(kTileThreads)
     DepthwiseRows(const __grid_constant__ ConvolutionParameters p) {
+  WaitForPrevious();
+  LetNextStart();
   const DeviceShape& s = p.shape;
   const uint64_t number = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x;
   if (number >= p.threads) return;
@@ -128,11 +130,13 @@ __global__ void __launch_bounds__(kTileThreads)
 }
 
 // The same with vectors of groups, which are neighbours in memory: kDepthwisePair of them in each row.
-template <typename T, uint32_t kStride>
+template <typename T, uint32_t kStride, uint32_t kRows>
 __global__ void __launch_bounds__(kTileThreads)
     DepthwiseVectors(const __grid_constant__ ConvolutionParameters p) {
+  WaitForPrevious();
+  LetNextStart();
   constexpr uint32_t kRead = (kDepthwisePair - 1) * kStride + 3;
-  constexpr uint32_t kInputRows = (kDepthwiseRows - 1) * kStride + 3;
+  constexpr uint32_t kInputRows = (kRows - 1) * kStride + 3;
   constexpr uint32_t kY = kMaxSpatial - 2, kX = kMaxSpatial - 1;
   const DeviceShape& s = p.shape;
   const ConvolutionWindow &wy = s.windows[kY], &wx = s.windows[kX];
@@ -142,7 +146,7 @@ __global__ void __launch_bounds__(kTileThreads)
   uint32_t image = p.groups.Divide(static_cast<uint32_t>(number), &vector);
   image = p.runs.Divide(image, &run);
   image = p.bands.Divide(image, &band);
-  const uint32_t group = vector * kDepthwiseVector, first_row = band * kDepthwiseRows;
+  const uint32_t group = vector * kDepthwiseVector, first_row = band * kRows;
 
   float weights[3][3][kDepthwiseVector], bias[kDepthwiseVector] = {};
 #pragma unroll
@@ -161,7 +165,7 @@ __global__ void __launch_bounds__(kTileThreads)
   const int32_t top = static_cast<int32_t>(first_row * kStride) - static_cast<int32_t>(wy.start_padding);
   const int32_t first =
       static_cast<int32_t>(run * kDepthwisePair * kStride) - static_cast<int32_t>(wx.start_padding);
-  float sums[kDepthwiseRows][kDepthwisePair][kDepthwiseVector] = {};
+  float sums[kRows][kDepthwisePair][kDepthwiseVector] = {};
 #pragma unroll
   for (uint32_t j = 0; j < kInputRows; ++j) {
     const int32_t row = top + static_cast<int32_t>(j);
@@ -177,7 +181,7 @@ __global__ void __launch_bounds__(kTileThreads)
     }
 #pragma unroll
     for (uint32_t tap = 0; tap < 3; ++tap) {
-      if (j < tap || (j - tap) % kStride != 0 || (j - tap) / kStride >= kDepthwiseRows) continue;
+      if (j < tap || (j - tap) % kStride != 0 || (j - tap) / kStride >= kRows) continue;
 #pragma unroll
       for (uint32_t o = 0; o < kDepthwisePair; ++o) {
 #pragma unroll
@@ -193,7 +197,7 @@ __global__ void __launch_bounds__(kTileThreads)
   }
   const uint64_t target = s.output.Matrix(image, group);
 #pragma unroll
-  for (uint32_t r = 0; r < kDepthwiseRows; ++r) {
+  for (uint32_t r = 0; r < kRows; ++r) {
 #pragma unroll
     for (uint32_t o = 0; o < kDepthwisePair; ++o) {
       const uint32_t column = run * kDepthwisePair + o;

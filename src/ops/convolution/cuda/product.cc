@@ -66,6 +66,13 @@ bool ToGemm(const ConvolutionProblem& problem, GemmProblem* gemm) {
   return true;
 }
 
+// Whether cuda.channels_last reads everything as it is, on tensor cores.
+bool IsProductOfRows(const ConvolutionProblem& problem) {
+  constexpr uint64_t kUnit = 8;
+  const ConvolutionShape& s = problem.shape;
+  return problem.type == DataType::kFloat16 && s.input.channel == 1 && s.input_channels % kUnit == 0;
+}
+
 class ConvolutionGemm final : public CompositeKernel {
  public:
   ConvolutionGemm(LoweredOperator gemm, bool transposed) : transposed_(transposed) {
@@ -104,6 +111,10 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
     return nullptr;
   }
   const bool transposed = problem.shape.output.channel == 1 && problem.shape.output_channels > 1;
+  if (transposed && lowered.implementation == "cuda.product_first" && IsProductOfRows(problem)) {
+    *why_not = "bias and activation would be a kernel of their own";
+    return nullptr;
+  }
   return std::make_unique<ConvolutionGemm>(std::move(lowered), transposed);
 }
 

@@ -16,6 +16,8 @@ using Parameters = ConvolutionParameters;
 
 template <typename T, uint32_t kTile>
 __global__ void __launch_bounds__(kTileThreads) Convolve(const __grid_constant__ Parameters p) {
+  WaitForPrevious();
+  LetNextStart();
   const DeviceShape& s = p.shape;
   for (uint64_t number = blockIdx.x; number < s.plan.tiles; number += gridDim.x) {
     const TilePlace place(number, kTile, s.output_channels, s.positions, s.matrices);
@@ -74,7 +76,7 @@ class ConvolutionTiled final : public CompositeKernel {
     const uint64_t elements = problem.shape.Elements();
     if (depthwise) {
       p.shape.plan.splits = 1;
-      p.threads = DepthwiseThreads(problem.shape);
+      p.threads = DepthwiseThreads(problem.shape, context.device->multiprocessors);
       blocks_ = (p.threads + kTileThreads - 1) / kTileThreads;
       if (way_ == DepthwiseWay::kPlanes) {
         blocks_ = (problem.shape.Matrices() + p.planes - 1) / p.planes;
@@ -94,7 +96,8 @@ class ConvolutionTiled final : public CompositeKernel {
     if (common_.limits.Set(problem.activation)) return {};
     if (half_) {
       // The activation is of the sums before they are rounded.
-      common_.shape.output = PackedOutput(problem.shape, way_ == DepthwiseWay::kVectors);
+      common_.shape.output =
+          PackedOutput(problem.shape, way_ == DepthwiseWay::kVectors || way_ == DepthwiseWay::kFewVectors);
       common_.half_output = false;
       sums_ = AddScratch("sums", problem.shape.Elements() * sizeof(float));
     }
@@ -115,7 +118,7 @@ class ConvolutionTiled final : public CompositeKernel {
     const Buffer sums = has_activation_ && half_ ? sums_.In(arguments.temporary) : arguments.outputs[0];
     p.output = sums.data;
     if (splits() > 1) p.parts = parts_.In<float>(arguments.temporary);
-    KernelChain chain(arguments.stream);
+    KernelChain chain(arguments.stream, /*all_wait=*/true);
     chain.Launch(Find(), blocks_, kTileThreads, p, shared_bytes_);
     if (splits() > 1) chain.Launch(half_ ? AddParts<__half> : AddParts<float>, add_blocks_, kTileThreads, p);
     if (!has_activation_) return {};
@@ -136,7 +139,8 @@ class ConvolutionTiled final : public CompositeKernel {
   }
 
   // Decides about the way, too.
-  uint64_t DepthwiseThreads(const ConvolutionShape& shape) {
+  uint64_t DepthwiseThreads(const ConvolutionShape& shape, uint64_t multiprocessors) {
+    constexpr uint64_t kEnoughThreads = 1024;  // of a multiprocessor
     Parameters& p = common_;
     const uint32_t columns = shape.windows[kMaxSpatial - 1].output;
     const uint32_t rows = shape.windows[kMaxSpatial - 2].output;
@@ -157,7 +161,10 @@ class ConvolutionTiled final : public CompositeKernel {
     const uint64_t threads = planes * p.bands.divisor() * runs;
     if (way_ != DepthwiseWay::kVectors) return threads;
     p.groups = FastDivisor(p.shape.inner / kDepthwiseVector);
-    return threads / kDepthwiseVector;
+    if (threads / kDepthwiseVector >= multiprocessors * kEnoughThreads) return threads / kDepthwiseVector;
+    way_ = DepthwiseWay::kFewVectors;
+    p.bands = FastDivisor(rows);
+    return planes * rows * runs / kDepthwiseVector;
   }
 
   uint32_t splits() const { return common_.shape.plan.splits; }

@@ -32,6 +32,7 @@ struct WindowProduct {
   FastDivisor padded_channels;
   uint32_t steps_per_split;
   FastDivisor column_tiles, row_tiles, groups;
+  FastDivisor cluster;  // blocks that have a tile together, each a part of the steps; 1: others add them up
   FastDivisor tiles_per_part;  // row tiles, of rows_per_part rows: those of an image, or all
   uint32_t rows_per_part;
 
@@ -44,7 +45,7 @@ struct WindowProduct {
   uint64_t filter_group;
 
   ConvolutionTensor target;  // the output, or where sums are kept meanwhile
-  uint64_t split_stride;     // of the target
+  uint64_t split_stride;     // of the target; 0 where a cluster adds parts up
   uint64_t bias_stride;
   SumLimits limits;
   uint32_t unit_bytes;      // that are stored at once
@@ -78,9 +79,11 @@ struct WindowPlace {
   uint32_t end;  // rows from here on are not the tile's
 
   __device__ WindowPlace(const WindowProduct& p, uint32_t rows, uint32_t columns) {
-    uint32_t number = p.column_tiles.Divide(blockIdx.x, &column);
+    uint32_t rank;
+    uint32_t number = p.cluster.Divide(blockIdx.x, &rank);
+    number = p.column_tiles.Divide(number, &column);
     number = p.row_tiles.Divide(number, &row);
-    split = p.groups.Divide(number, &group);
+    split = p.groups.Divide(number, &group) + rank;
     const uint32_t part = p.tiles_per_part.Divide(row, &row);
     row = part * p.rows_per_part + row * rows;
     end = (part + 1) * p.rows_per_part;
@@ -293,6 +296,82 @@ __device__ __forceinline__ void StoreSumsAs(const WindowProduct& p, const Window
   });
 }
 
+// Waits for all threads of the cluster; what they wrote to shared memory can be seen.
+__device__ __forceinline__ void SyncCluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Of the block of that rank, at the same place as here.
+__device__ __forceinline__ float4 LoadFromBlock(uint32_t rank, const float* here) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(here));
+  uint32_t there;
+  float4 x;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+               : "r"(there)
+               : "memory");
+  return x;
+}
+
+// The blocks of a cluster leave their sums in shared memory; each adds a share of them up, in the order of
+// the parts, and stores it.
+template <typename Out, uint32_t kRows, uint32_t kColumns, uint32_t kThreads>
+__device__ __forceinline__ void StoreClusterShare(const WindowProduct& p, const WindowPlace& place,
+                                                  const WindowTable<kRows, kColumns>& table,
+                                                  const WindowSums<float, kRows, kColumns>& sums) {
+  constexpr uint32_t kSome = 4;
+  const uint32_t blocks = p.cluster.divisor(), per_line = (p.stores_by_channels ? kColumns : kRows) / kSome;
+  uint32_t rank;
+  p.cluster.Divide(blockIdx.x, &rank);
+  for (uint32_t i = rank * kThreads + threadIdx.x; i < kRows * kColumns / kSome; i += blocks * kThreads) {
+    const uint32_t line = i / per_line, along = i % per_line * kSome;
+    const uint32_t row = p.stores_by_channels ? line : along, column = p.stores_by_channels ? along : line;
+    if (place.row + row >= place.end || place.column + column >= p.columns) continue;
+    float total[kSome] = {};
+    for (uint32_t block = 0; block < blocks; ++block) {
+      const float4 x = LoadFromBlock(block, sums.At(row, column));
+      total[0] += x.x;
+      total[1] += x.y;
+      total[2] += x.z;
+      total[3] += x.w;
+    }
+    struct alignas(kSome * sizeof(Out)) {
+      Out numbers[kSome];
+    } result;
+    const uint32_t down = p.stores_by_channels ? 0 : 1, right = 1 - down;
+#pragma unroll
+    for (uint32_t e = 0; e < kSome; ++e) {
+      PutNumber(p.limits.Of(total[e] + table.bias[column + e * right]), &result.numbers[e]);
+    }
+    Out* const output = static_cast<Out*>(p.output) + (place.column + column) * p.target.channel;
+    if (p.unit_bytes >= sizeof(result)) {
+      *reinterpret_cast<decltype(result)*>(output + table.targets[row]) = result;
+      continue;
+    }
+#pragma unroll
+    for (uint32_t e = 0; e < kSome; ++e) {
+      if (place.row + row + e * down >= place.end || place.column + column + e * right >= p.columns) break;
+      output[table.targets[row + e * down] + e * right * p.target.channel] = result.numbers[e];
+    }
+  }
+}
+
+template <uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class ForSums>
+__device__ __forceinline__ void StoreClusterSums(const WindowProduct& p, const WindowPlace& place,
+                                                 const WindowTable<kRows, kColumns>& table, void* shared,
+                                                 const ForSums& for_sums) {
+  const WindowSums<float, kRows, kColumns> sums = {static_cast<float*>(shared), p.stores_by_channels};
+  for_sums([&](uint32_t row, uint32_t column, float sum) { *sums.At(row, column) = sum; });
+  SyncCluster();
+  if (p.is_half_target) {
+    StoreClusterShare<__half, kRows, kColumns, kThreads>(p, place, table, sums);
+  } else {
+    StoreClusterShare<float, kRows, kColumns, kThreads>(p, place, table, sums);
+  }
+  SyncCluster();  // nobody ends whose memory is still read
+}
+
 // `for_sums(put)` calls put(row, column, sum) for all that the thread has.
 template <typename T, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class ForSums>
 __device__ __forceinline__ void StoreSums(const WindowProduct& p, const WindowPlace& place,
@@ -307,7 +386,9 @@ __device__ __forceinline__ void StoreSums(const WindowProduct& p, const WindowPl
     table->bias[column] = bias;
   }
   __syncthreads();
-  if (p.is_half_target) {
+  if (p.cluster.divisor() > 1) {
+    StoreClusterSums<kRows, kColumns, kThreads>(p, place, *table, shared, for_sums);
+  } else if (p.is_half_target) {
     StoreSumsAs<__half, kRows, kColumns, kThreads>(p, place, *table, shared, for_sums);
   } else {
     StoreSumsAs<float, kRows, kColumns, kThreads>(p, place, *table, shared, for_sums);

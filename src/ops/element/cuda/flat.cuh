@@ -3,6 +3,7 @@
 // is compiled.
 #pragma once
 
+#include "ops/common/cuda_chain.cuh"
 #include "ops/common/cuda_nest.cuh"
 #include "ops/element/cuda/convert.cuh"
 #include "ops/element/cuda/functions.cuh"
@@ -116,6 +117,8 @@ struct DequantizeBody {
 
 template <typename Body, uint32_t kVarying, typename From, typename To>
 __global__ void __launch_bounds__(kFlatThreads) FlatKernel(const __grid_constant__ Flat flat) {
+  WaitForPrevious();
+  LetNextStart();
   constexpr uint32_t kCount = 16 / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To));
   const uint64_t first = (uint64_t{blockIdx.x} * kFlatThreads + threadIdx.x) * kCount;
   const bool whole = flat.aligned && first + kCount <= flat.elements;
@@ -170,7 +173,8 @@ void LaunchFlat(const Flat& flat, void* stream) {
   const uint64_t threads = (flat.elements + kCount - 1) / kCount;
   const auto blocks = static_cast<uint32_t>((threads + kFlatThreads - 1) / kFlatThreads);
   // An error stays the thread's last error, where the backend looks for it.
-  FlatKernel<Body, kVarying, From, To><<<blocks, kFlatThreads, 0, static_cast<cudaStream_t>(stream)>>>(flat);
+  KernelChain(stream, /*all_wait=*/true)
+      .Launch(FlatKernel<Body, kVarying, From, To>, blocks, kFlatThreads, flat);
 }
 
 // The same type on both sides, FLOAT32 or FLOAT16.

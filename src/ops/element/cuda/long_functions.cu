@@ -2,16 +2,18 @@
 
 namespace anydml::element_cuda {
 
+bool IsLongFunction(const Instruction& instruction) { return IsLong(instruction.function, instruction.type); }
+
 bool HasLongFunctions(const Machine& machine) {
   for (uint32_t s = 0; s < machine.steps_end; ++s) {
-    const Instruction& instruction = machine.steps[s].instruction;
-    if (IsLong(instruction.function, instruction.type)) return true;
+    if (IsLongFunction(machine.steps[s].instruction)) return true;
   }
   return false;
 }
 
 void LaunchNarrowWithLongFunctions(const MachinePlan& plan, const Machine& machine, void* stream) {
-  KernelChain(stream).Launch(NarrowKernel<false>, plan.blocks, kThreads, machine, plan.shared_bytes);
+  KernelChain(stream, /*all_wait=*/true)
+      .Launch(NarrowKernel<false>, plan.blocks, kThreads, machine, plan.shared_bytes);
 }
 
 }  // namespace anydml::element_cuda

@@ -131,6 +131,7 @@ bool IsAligned(const Machine& machine, uint32_t operands);
 // A program's kernel: registers of 32 bits, the same where functions are long (narrow_machine.cuh), or
 // registers of 64 bits.
 bool HasLongFunctions(const Machine& machine);
+bool IsLongFunction(const Instruction& instruction);
 void LaunchNarrow(const MachinePlan& plan, const Machine& machine, void* stream);
 void LaunchNarrowWithLongFunctions(const MachinePlan& plan, const Machine& machine, void* stream);
 void LaunchWide(const MachinePlan& plan, const Machine& machine, void* stream);

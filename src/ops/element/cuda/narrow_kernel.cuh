@@ -11,6 +11,8 @@ template <bool kInLine>
 __global__ void __launch_bounds__(kThreads, kInLine ? 4 : 3)
     NarrowKernel(const __grid_constant__ Machine machine) {
   extern __shared__ uint4 shared[];
+  WaitForPrevious();
+  LetNextStart();
   const NarrowThread thread(machine, reinterpret_cast<std::byte*>(shared), blockIdx.x, threadIdx.x);
   ANYDML_LOOP
   for (uint32_t i = 0; i < machine.inputs; ++i) thread.Load(i);

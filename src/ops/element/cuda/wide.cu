@@ -6,6 +6,8 @@ namespace {
 
 __global__ void __launch_bounds__(kThreads, 3) WideKernel(const __grid_constant__ Machine machine) {
   extern __shared__ uint4 shared[];
+  WaitForPrevious();
+  LetNextStart();
   const WideThread thread(machine, reinterpret_cast<std::byte*>(shared), blockIdx.x, threadIdx.x);
   ANYDML_LOOP
   for (uint32_t i = 0; i < machine.inputs; ++i) thread.Load(i);
@@ -17,7 +19,8 @@ __global__ void __launch_bounds__(kThreads, 3) WideKernel(const __grid_constant_
 }  // namespace
 
 void LaunchWide(const MachinePlan& plan, const Machine& machine, void* stream) {
-  KernelChain(stream).Launch(WideKernel, plan.blocks, kThreads, machine, plan.shared_bytes);
+  KernelChain(stream, /*all_wait=*/true)
+      .Launch(WideKernel, plan.blocks, kThreads, machine, plan.shared_bytes);
 }
 
 }  // namespace anydml::element_cuda

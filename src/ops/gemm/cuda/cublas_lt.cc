@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "kernel/device_properties.h"
@@ -111,6 +112,21 @@ struct Layout {
   }
 };
 
+// What the library does with a product by itself: it adds a row of numbers, then RELU. None where there is
+// something else to do.
+std::optional<cublasLtEpilogue_t> EpilogueOf(const GemmProblem& p) {
+  const auto& activation = p.activation.instructions;
+  const bool has_relu = activation.size() == 1 && activation[0].function == ElementFunction::kRelu &&
+                        activation[0].target == 0 && activation[0].sources[0] == 0;
+  if (!activation.empty() && !has_relu) return std::nullopt;
+  if (!p.c) return has_relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+  const auto stays = [](uint64_t size, uint64_t stride) { return size == 1 || stride == 0; };
+  const bool is_row = stays(p.m, p.c->row) && stays(p.batch[0], p.c->batch[0]) &&
+                      stays(p.batch[1], p.c->batch[1]) && (p.n == 1 || p.c->column == 1);
+  if (!is_row || p.beta != 1 || p.type != p.output_type) return std::nullopt;
+  return has_relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+}
+
 constexpr uint64_t kWorkspaceBytes = uint64_t{32} << 20;
 constexpr uint32_t kAlignment = 16;  // that of bindings
 constexpr uint64_t kWorkspaceAlignment = 256;
@@ -118,8 +134,11 @@ constexpr uint64_t kWorkspaceAlignment = 256;
 class GemmCublas final : public Kernel {
  public:
   // False, with a reason, where the library cannot do it.
-  bool Create(const GemmProblem& p, const LowerContext& context, std::string* why_not) {
-    instead_ = CreateGemmTiledCuda(p, context, why_not);
+  bool Create(const GemmProblem& p, cublasLtEpilogue_t epilogue, const LowerContext& context,
+              std::string* why_not) {
+    instead_ = p.activation.instructions.empty() ? CreateGemmTiledCuda(p, context, why_not)
+                                                 : CreateGemmInTwo(p, context, why_not);
+    if (instead_ == nullptr) return false;
     handle_ = HandleFor(context.device->ordinal);
     if (handle_ == nullptr) {
       *why_not = "cuBLASLt could not be started";
@@ -134,6 +153,7 @@ class GemmCublas final : public Kernel {
       return false;
     }
     alpha_ = p.alpha;
+    has_bias_ = p.c.has_value();
     const Library& library = TheLibrary();
     bool ok = library.cublasLtMatmulDescCreate(&desc_.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F) ==
               CUBLAS_STATUS_SUCCESS;
@@ -141,7 +161,8 @@ class GemmCublas final : public Kernel {
     const cublasOperation_t first = b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t second = a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     ok = ok && SetOperation(CUBLASLT_MATMUL_DESC_TRANSA, first) &&
-         SetOperation(CUBLASLT_MATMUL_DESC_TRANSB, second);
+         SetOperation(CUBLASLT_MATMUL_DESC_TRANSB, second) &&
+         SetOperation(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
     ok = ok && CreateLayout(&desc_.b, p.type, b.transposed ? p.k : p.n, b.transposed ? p.n : p.k, b.leading,
                             p.Batches(), b_batch);
     ok = ok && CreateLayout(&desc_.a, p.type, a.transposed ? p.m : p.k, a.transposed ? p.k : p.m, a.leading,
@@ -165,16 +186,26 @@ class GemmCublas final : public Kernel {
     void* workspace = arguments.temporary.data;
     size_t room = arguments.temporary.size;
     if (workspace_bytes_ != 0) std::align(kWorkspaceAlignment, workspace_bytes_, workspace, room);
-    const cublasStatus_t status = TheLibrary().cublasLtMatmul(
-        handle_, desc_.operation, &alpha_, arguments.inputs[1].data, desc_.b, arguments.inputs[0].data,
-        desc_.a, &beta, output, desc_.output, output, desc_.output, &algorithm_, workspace, workspace_bytes_,
-        static_cast<cudaStream_t>(arguments.stream));
+    // Another run may have another bias at the same time.
+    cublasLtMatmulDescOpaque_t operation = *desc_.operation;
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    if (has_bias_) {
+      const void* const bias = arguments.inputs[2].data;
+      status = TheLibrary().cublasLtMatmulDescSetAttribute(&operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                           &bias, sizeof(bias));
+    }
+    if (status != CUBLAS_STATUS_SUCCESS) return instead_->Run(arguments);
+    status = TheLibrary().cublasLtMatmul(handle_, &operation, &alpha_, arguments.inputs[1].data, desc_.b,
+                                         arguments.inputs[0].data, desc_.a, &beta, output, desc_.output,
+                                         output, desc_.output, &algorithm_, workspace, workspace_bytes_,
+                                         static_cast<cudaStream_t>(arguments.stream));
     // The library has been seen to refuse small products whose algorithm it had offered.
     return status == CUBLAS_STATUS_SUCCESS ? Status() : instead_->Run(arguments);
   }
 
  private:
-  bool SetOperation(cublasLtMatmulDescAttributes_t which, cublasOperation_t value) const {
+  template <typename Value>
+  bool SetOperation(cublasLtMatmulDescAttributes_t which, Value value) const {
     return TheLibrary().cublasLtMatmulDescSetAttribute(desc_.operation, which, &value, sizeof(value)) ==
            CUBLAS_STATUS_SUCCESS;
   }
@@ -227,14 +258,16 @@ class GemmCublas final : public Kernel {
   cublasLtMatmulAlgo_t algorithm_ = {};
   uint64_t workspace_bytes_ = 0;
   float alpha_ = 1;
+  bool has_bias_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<const Kernel> CreateGemmCublas(const GemmProblem& problem, const LowerContext& context,
                                                std::string* why_not) {
-  if (problem.c || !problem.activation.instructions.empty()) {
-    *why_not = "there is C or an activation";
+  const auto epilogue = EpilogueOf(problem);
+  if (!epilogue) {
+    *why_not = "there is C that is no row of numbers, or an activation other than RELU";
     return nullptr;
   }
   if (TheLibrary().handle == nullptr) {
@@ -242,7 +275,7 @@ std::unique_ptr<const Kernel> CreateGemmCublas(const GemmProblem& problem, const
     return nullptr;
   }
   auto kernel = std::make_unique<GemmCublas>();
-  if (!kernel->Create(problem, context, why_not)) return nullptr;
+  if (!kernel->Create(problem, *epilogue, context, why_not)) return nullptr;
   return kernel;
 }
 

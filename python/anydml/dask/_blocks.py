@@ -1,0 +1,113 @@
+"""What all functions do: look at their arrays, and write the graph of a tree of merges."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import numpy.typing as npt
+from dask.highlevelgraph import HighLevelGraph
+
+from .._compiled import CompiledOperator
+from .._device import Device
+from .._tensor import TensorSpec
+
+Coordinates = tuple[int, ...]
+FAN_IN = 8  # states that one merge takes
+_LARGEST = 2**31  # a size that the library can be asked about
+
+
+def dask_array(value: Any, what: str) -> da.Array:
+    """Dask's array, or one over NumPy's."""
+    array = value if isinstance(value, da.Array) else da.asarray(value)
+    if any(math.isnan(size) for sizes in array.chunks for size in sizes):
+        raise ValueError(f"{what} has chunks of unknown sizes; its compute_chunk_sizes() finds them out")
+    return array
+
+
+def spec(array: da.Array, kept: Iterable[int] = ()) -> TensorSpec:
+    """For the library's checks: without the sizes that do not matter, whose product may be too large for it."""
+    kept = {dimension % max(array.ndim, 1) for dimension in kept}
+    return TensorSpec([min(size, _LARGEST if d in kept else 1) for d, size in enumerate(array.shape)], array.dtype)
+
+
+def check(function: Callable[..., Any], *arguments: Any, **attributes: Any) -> CompiledOperator:
+    """Raises what the library says against it."""
+    return Device("cpu").compile(function, *arguments, **attributes)
+
+
+def normalized(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
+    """In increasing order; they have been checked."""
+    return tuple(sorted(operator.index(axis) % ndim for axis in axes))
+
+
+def starts_of(chunks: Sequence[Sequence[int]]) -> list[list[int]]:
+    return [[0, *itertools.accumulate(sizes)] for sizes in chunks]
+
+
+def blocks_of(array: da.Array) -> Iterable[Coordinates]:
+    """In row-major order."""
+    return itertools.product(*(range(count) for count in array.numblocks))
+
+
+def block_shape(array: da.Array, block: Coordinates) -> tuple[int, ...]:
+    return tuple(sizes[i] for sizes, i in zip(array.chunks, block))
+
+
+def on_host(result: Any) -> npt.NDArray[Any]:
+    """What an operator gave on a GPU comes back, as chunks are the host's."""
+    return np.asarray(result)
+
+
+def array_of(name: str, tasks: dict[Any, Any], dependencies: Sequence[Any], chunks: Sequence[Sequence[int]],
+             dtype: npt.DTypeLike) -> da.Array:
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=dependencies)
+    return da.Array(graph, name, tuple(map(tuple, chunks)), meta=np.empty((0,) * len(chunks), dtype))
+
+
+def merged(array: da.Array, axes: tuple[int, ...], name: str, first: Callable[..., Any],
+           merge: Callable[[list[Any]], Any], finish: Callable[..., tuple[npt.NDArray[Any], ...]],
+           size: int, dtypes: Sequence[npt.DTypeLike]) -> tuple[da.Array, ...]:
+    """Chunks along the axes become one, of that size.
+
+    ``first(chunk, where it begins)`` makes a state of a chunk that has elements, ``merge`` one of some states in the
+    order of their chunks, and ``finish`` the chunks of the results, one per type.
+    """
+    starts = starts_of(array.chunks)
+    chunks = [(size,) if d in axes else sizes for d, sizes in enumerate(array.chunks)]
+    tasks: dict[Any, Any] = {}
+    groups: dict[Coordinates, list[Any]] = {}
+    for block in blocks_of(array):
+        group = groups.setdefault(tuple(0 if d in axes else i for d, i in enumerate(block)), [])
+        if 0 in block_shape(array, block):
+            continue
+        key = (f"{name}-first", *block)
+        tasks[key] = (first, (array.name, *block), tuple(starts[d][i] for d, i in enumerate(block)))
+        group.append(key)
+    for block, states in groups.items():
+        level = 0
+        while len(states) > 1:
+            parts = [states[i:i + FAN_IN] for i in range(0, len(states), FAN_IN)]
+            states = [(f"{name}-merge-{level}", number, *block) for number in range(len(parts))]
+            tasks.update((key, (merge, part)) for key, part in zip(states, parts))
+            level += 1
+        shape = tuple(sizes[i] for sizes, i in zip(chunks, block))
+        tasks[(name, *block)] = (finish, states[0]) if states else (_empty, shape, list(dtypes))
+    everything = HighLevelGraph.from_collections(name, tasks, dependencies=[array])
+    results = []
+    for number, dtype in enumerate(dtypes):
+        part = f"{name}-{number}"
+        layer = {(part, *block): (operator.getitem, (name, *block), number) for block in groups}
+        layers = {**everything.layers, part: layer}
+        graph = HighLevelGraph(layers, {**everything.dependencies, part: {name}})
+        results.append(da.Array(graph, part, tuple(map(tuple, chunks)), meta=np.empty((0,) * array.ndim, dtype)))
+    return tuple(results)
+
+
+def _empty(shape: tuple[int, ...], dtypes: Sequence[npt.DTypeLike]) -> tuple[npt.NDArray[Any], ...]:
+    return tuple(np.empty(shape, dtype) for dtype in dtypes)

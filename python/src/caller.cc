@@ -1,0 +1,164 @@
+#include "caller.h"
+
+#include <pybind11/stl.h>
+
+#include <cstring>
+
+#include "function_cache.h"
+#include "status.h"
+#include "tensor_tuple.h"
+
+namespace py = pybind11;
+
+namespace anydml::python {
+namespace {
+
+bool g_forked = false;  // from a process that has used the package
+
+// For each present input an argument.
+bool CountsAgree(const Caller& caller, size_t given) {
+  size_t wanted = 0;
+  for (const auto& input : caller.inputs) wanted += input ? 1 : 0;
+  return wanted == given;
+}
+
+py::object Call(const Caller& caller, const py::tuple& inputs, PyObject* out, PyObject* stream) {
+  const auto given = static_cast<size_t>(PyTuple_GET_SIZE(inputs.ptr()));
+  if (g_forked || !CountsAgree(caller, given)) return {};
+  PyObject* arguments[kMaxTensors] = {};
+  for (size_t i = 0; i < given; ++i)
+    arguments[i] = PyTuple_GET_ITEM(inputs.ptr(), static_cast<Py_ssize_t>(i));
+  const std::span<PyObject* const> span(arguments, given);
+  if (!caller.on_host()) return CallOnDevice(caller, span, out, stream);
+  return stream == Py_None ? CallOnHost(caller, span, out) : py::object();
+}
+
+// C++ exceptions end here: these functions are called without pybind11, which takes as long as all of them.
+template <typename Body>
+PyObject* Guarded(Body&& body) {
+  try {
+    py::object result = body();
+    return (result ? result : py::reinterpret_borrow<py::object>(Py_NotImplemented)).release().ptr();
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const py::builtin_exception& error) {
+    error.set_error();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+// call(inputs, out, stream)
+PyObject* CallCaller(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 3 || !PyTuple_Check(arguments[0])) {
+    PyErr_SetString(PyExc_TypeError, "a tuple of inputs, out and stream are wanted");
+    return nullptr;
+  }
+  const auto* caller = static_cast<const Caller*>(PyCapsule_GetPointer(self, nullptr));
+  return Guarded([&] {
+    return Call(*caller, py::reinterpret_borrow<py::tuple>(arguments[0]), arguments[1], arguments[2]);
+  });
+}
+
+// call(name, inputs, attributes, outputs, out, device)
+PyObject* CallCached(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 6) {
+    PyErr_SetString(PyExc_TypeError, "six arguments are wanted");
+    return nullptr;
+  }
+  return Guarded([&]() -> py::object {
+    if (g_forked) return {};
+    return CallFunction(FunctionArguments(arguments, 6));
+  });
+}
+
+// Python knows by METH_FASTCALL what it really is.
+PyCFunction AsMethod(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef kCallCaller = {"call", AsMethod(CallCaller), METH_FASTCALL, nullptr};
+PyMethodDef kCallCached = {"call_function", AsMethod(CallCached), METH_FASTCALL, nullptr};
+
+using PyTensors =
+    std::vector<std::optional<std::tuple<PyTensor, py::object, py::object>>>;  // tensor, shape, dtype
+
+std::vector<std::optional<PyTensorDesc>> ToDescs(const PyTensors& given) {
+  std::vector<std::optional<PyTensorDesc>> descs;
+  for (const auto& each : given) {
+    auto& desc = descs.emplace_back();
+    if (!each) continue;
+    const auto& [tensor, shape, dtype] = *each;
+    desc = PyTensorDesc{ToTensor(tensor), shape, dtype};
+    desc->bytes = BitSize(desc->tensor.type) / 8;
+    for (uint32_t i = 0; i < desc->tensor.rank; ++i) desc->bytes *= desc->tensor.sizes[i];
+  }
+  return descs;
+}
+
+py::object MakeCaller(const std::shared_ptr<CompiledOperator>& op, const PyTensors& inputs,
+                      const PyTensors& outputs, int32_t gpu, const py::object& tensor_type,
+                      const py::object& make_tensor) {
+  if (inputs.size() > kMaxTensors || outputs.size() > kMaxTensors) return py::none();
+  auto caller =
+      std::make_unique<Caller>(Caller{op, ToDescs(inputs), ToDescs(outputs), gpu, tensor_type, make_tensor});
+  const py::capsule capsule(caller.release(), [](void* pointer) { delete static_cast<Caller*>(pointer); });
+  return py::reinterpret_steal<py::object>(PyCFunction_New(&kCallCaller, capsule.ptr()));
+}
+
+}  // namespace
+
+bool SplitOut(PyObject* out, size_t count, std::array<PyObject*, kMaxTensors>* each) {
+  each->fill(nullptr);
+  if (out == Py_None) return true;
+  if (!PyTuple_CheckExact(out) && !PyList_CheckExact(out)) {
+    (*each)[0] = out;
+    return count == 1;
+  }
+  if (static_cast<size_t>(PySequence_Fast_GET_SIZE(out)) != count) return false;
+  for (size_t i = 0; i < count; ++i) {
+    PyObject* const item = PySequence_Fast_GET_ITEM(out, static_cast<Py_ssize_t>(i));
+    (*each)[i] = item == Py_None ? nullptr : item;
+  }
+  return true;
+}
+
+py::object Joined(std::span<py::object> results) {
+  if (results.size() == 1) return std::move(results[0]);
+  py::tuple all(results.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    PyTuple_SET_ITEM(all.ptr(), static_cast<Py_ssize_t>(i), results[i].release().ptr());
+  }
+  return all;
+}
+
+bool RunQuickly(const Caller& caller, const Addresses& inputs, const Addresses& outputs, uintptr_t stream,
+                bool wait) {
+  std::string data_error;
+  const Status status = WithoutGil([&] {
+    return caller.op->device->Run(*caller.op, {inputs.data(), caller.inputs.size()},
+                                  {outputs.data(), caller.outputs.size()}, stream, wait, &data_error);
+  });
+  if (!data_error.empty()) throw py::index_error(data_error);
+  return status.ok();
+}
+
+void DefineCaller(py::module_* m) {
+  m->def("make_caller", MakeCaller);
+  m->def("forked", [] { g_forked = true; });
+  m->attr("call_function") = py::reinterpret_steal<py::object>(PyCFunction_New(&kCallCached, nullptr));
+  // remember(name, inputs, attributes, outputs, device, make), where make() is the caller of it all.
+  m->def("remember", [](const py::object& name, const py::object& inputs, const py::object& attributes,
+                        const py::object& outputs, const py::object& device, const py::function& make) {
+    PyObject* const arguments[] = {name.ptr(),    inputs.ptr(), attributes.ptr(),
+                                   outputs.ptr(), Py_None,      device.ptr()};
+    RememberFunction(arguments, [&]() -> py::object {
+      const py::object call = make();
+      if (call.is_none()) return {};
+      return py::reinterpret_borrow<py::object>(PyCFunction_GET_SELF(call.ptr()));
+    });
+  });
+}
+
+}  // namespace anydml::python

@@ -1,0 +1,76 @@
+// A graph with data, and what comes out of it on the CPU.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "support/operator_runner.h"
+
+namespace anydml::testing {
+
+struct GraphUnderTest {
+  Graph graph;
+  std::vector<Bytes> inputs;
+
+  uint32_t Input(const Bytes& bytes) {
+    graph.values.push_back({.home = GraphValue::Home::kInput,
+                            .index = static_cast<uint32_t>(inputs.size()),
+                            .bytes = bytes.size()});
+    graph.inputs.push_back({.connected = true, .bytes = bytes.size()});
+    inputs.push_back(bytes);
+    return static_cast<uint32_t>(graph.values.size() - 1);
+  }
+  // The values of its outputs.
+  std::vector<uint32_t> Node(const OperatorDesc& desc, const std::vector<uint32_t>& inputs_of_node) {
+    GraphNode node;
+    node.name = StrCat("node ", graph.nodes.size(), " (", desc.schema->name, ")");
+    node.work = GraphOperator{FindImplementation(desc.schema->type), desc};
+    for (const uint32_t value : inputs_of_node) node.inputs.push_back({value});
+    std::vector<uint32_t> values;
+    for (const TensorDesc* tensor : desc.outputs()) {
+      values.push_back(tensor == nullptr ? kNoValue : static_cast<uint32_t>(graph.values.size()));
+      if (tensor != nullptr) graph.values.push_back({.bytes = tensor->total_bytes});
+      node.outputs.push_back({values.back()});
+    }
+    graph.nodes.push_back(std::move(node));
+    return values;
+  }
+  void Output(uint32_t value) {
+    graph.values[value].home = GraphValue::Home::kOutput;
+    graph.values[value].index = static_cast<uint32_t>(graph.outputs.size());
+    graph.outputs.push_back({.connected = true, .bytes = graph.values[value].bytes});
+  }
+};
+
+struct Result {
+  std::vector<Bytes> outputs;
+  std::string made_of;
+  std::string explanation;
+};
+
+inline Result RunGraph(const GraphUnderTest& test, const char* without) {
+  LoweredOperator lowered;
+  const Status status = LowerGraph(test.graph, {}, without, &lowered);
+  EXPECT_TRUE(status.ok()) << status.message();
+  if (!status.ok()) return {};
+  Result result = {{}, lowered.kernel->made_of(), lowered.explanation};
+  for (const GraphOutput& output : test.graph.outputs) result.outputs.emplace_back(output.bytes, kGap);
+  std::vector<Bytes> inputs = test.inputs;
+  std::vector<Buffer> in, out;
+  const auto buffer = [](Bytes& bytes) {
+    return Buffer{reinterpret_cast<std::byte*>(bytes.data()), bytes.size()};
+  };
+  for (Bytes& bytes : inputs) in.push_back(buffer(bytes));
+  for (Bytes& bytes : result.outputs) out.push_back(buffer(bytes));
+  std::vector<std::max_align_t> temporary(lowered.kernel->temporary_bytes() / sizeof(std::max_align_t) + 1);
+  KernelArguments arguments = {.inputs = in, .outputs = out};
+  arguments.temporary = {reinterpret_cast<std::byte*>(temporary.data()), lowered.kernel->temporary_bytes()};
+  const Status run = lowered.kernel->Run(arguments);
+  EXPECT_TRUE(run.ok()) << run.message();
+  return result;
+}
+
+}  // namespace anydml::testing

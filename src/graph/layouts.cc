@@ -1,0 +1,344 @@
+// Tensors between convolutions, and what lies between those, have their channels as neighbours in memory
+// (NHWC, NDHWC): the order in which a GPU's convolutions read them. Only strides of intermediates change;
+// every operator takes any.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "graph/passes.h"
+#include "graph/redirect.h"
+#include "ops/element/element.h"
+#include "ops/move/problem.h"
+#include "schema/descriptions.generated.h"
+
+namespace anydml {
+namespace {
+
+using Home = GraphValue::Home;
+
+constexpr uint32_t kNone = ~uint32_t{0};
+constexpr uint32_t kChannel = 1;  // the dimension
+
+enum Layout : uint8_t { kAsGiven, kChannelsLast };
+
+// What a node has to do with the order of its elements.
+enum class Taste : uint8_t {
+  kChannels,   // reads and writes neighbouring channels
+  kAgreement,  // any order, but the same one in all tensors
+  kAny,
+  kAsGiven,
+};
+
+// A tensor of a node, in a value that may get another layout.
+struct NodeTensor {
+  uint32_t value = kNoValue;
+  bool is_output = false;
+  uint32_t number = 0;
+  uint64_t bytes = 0;                                  // of all elements; 0: some are one and the same
+  std::array<uint32_t, 2> innermost = {kNone, kNone};  // the dimension whose elements are closest, by layout
+};
+
+bool IsIn(std::span<const Operator> family, const Operator* op) {
+  return std::any_of(family.begin(), family.end(), [&](const Operator& other) { return &other == op; });
+}
+
+// Convolutions of whole units of channels, which are copied as they are.
+Taste TasteOf(const ConvolutionDesc& convolution) {
+  constexpr uint32_t kUnitBytes = 16, kFewChannels = 4;
+  if (convolution.direction != ConvolutionDirection::kForward) return Taste::kAsGiven;
+  const uint32_t channels = convolution.input.sizes[kChannel] / convolution.group_count;
+  if (channels <= kFewChannels) return convolution.group_count > 1 ? Taste::kAgreement : Taste::kAny;
+  const uint32_t width = BitSize(convolution.input.type) / 8;
+  return channels * width % kUnitBytes == 0 ? Taste::kChannels : Taste::kAny;
+}
+
+bool KnowsChannels(const GraphNode& node) {
+  return node.op() != nullptr && !IsIn(ElementOperators(), node.op()->op) &&
+         !IsIn(MoveOperators(), node.op()->op);
+}
+
+Taste TasteOf(const GraphNode& node) {
+  if (!KnowsChannels(node)) return Taste::kAgreement;
+  switch (static_cast<OperatorType>(node.op()->op->type)) {
+    case OperatorType::kConvolution:
+      return TasteOf(ConvolutionDesc::From(node.op()->desc));
+    case OperatorType::kAveragePooling:
+    case OperatorType::kAveragePooling1:
+    case OperatorType::kLpPooling:
+    case OperatorType::kLpPooling1:
+    case OperatorType::kMaxPooling:
+    case OperatorType::kMaxPooling1:
+    case OperatorType::kMaxPooling2:
+    case OperatorType::kBatchNormalization:
+    case OperatorType::kResample:
+    case OperatorType::kResample1:
+    case OperatorType::kResample2:
+    case OperatorType::kResample3:
+    case OperatorType::kUpsample2d:
+      return Taste::kAgreement;
+    case OperatorType::kReduce:
+      return Taste::kAny;
+    default:
+      return Taste::kAsGiven;
+  }
+}
+
+uint32_t Innermost(const Places& places) {
+  uint32_t innermost = kNone;
+  for (uint32_t d = 0; d < places.loops.size(); ++d) {
+    const Places::Loop& loop = places.loops[d];
+    if (loop.size == 1 || loop.stride == 0) continue;
+    if (innermost == kNone || loop.stride < places.loops[innermost].stride) innermost = d;
+  }
+  return innermost;
+}
+
+uint64_t BytesOf(const Places& places) {
+  uint64_t bytes = places.element_bytes;
+  for (const Places::Loop& loop : places.loops) {
+    if (loop.size > 1 && loop.stride == 0) return 0;
+    bytes *= loop.size;
+  }
+  return bytes;
+}
+
+// The same elements with the second dimension innermost; none where `places` are not all of an image's
+// elements in a row, or the order would be the same.
+std::optional<Places> ChannelsLast(const Places& places, uint64_t bytes) {
+  const size_t rank = places.loops.size();
+  if (rank < 4 || rank > 5 || places.offset != 0) return std::nullopt;
+  uint64_t expected = places.element_bytes, positions = 1;
+  for (size_t d = rank; d-- > 0; expected *= places.loops[d].size) {
+    if (places.loops[d].size > 1 && static_cast<uint64_t>(places.loops[d].stride) != expected)
+      return std::nullopt;
+    if (d > kChannel) positions *= places.loops[d].size;
+  }
+  const uint64_t channels = places.loops[kChannel].size;
+  if ((expected + 3) / 4 * 4 != bytes || channels == 1 || positions == 1) return std::nullopt;
+  Places last = places;
+  last.loops[kChannel].stride = static_cast<int64_t>(places.element_bytes);
+  auto stride = static_cast<int64_t>(places.element_bytes * channels);
+  for (size_t d = rank; d-- > 2; stride *= static_cast<int64_t>(places.loops[d].size)) {
+    last.loops[d].stride = stride;
+  }
+  return last;
+}
+
+class LayoutChoice {
+ public:
+  LayoutChoice(const LowerContext& context, Graph* graph)
+      : context_(context), graph_(*graph), uses_(FindUses(*graph)) {}
+
+  void Run() {
+    FindTensors();
+    if (std::find(tastes_.begin(), tastes_.end(), Taste::kChannels) == tastes_.end()) return;
+    FindDetours();
+    Improve();
+    LeaveWhatDoesNotPay();
+    Apply();
+  }
+
+ private:
+  void FindTensors();
+  void FindDetours();
+  bool CanMove(uint32_t value) const;
+  void Improve();
+  void LeaveWhatDoesNotPay();
+  void Apply();
+
+  std::optional<Places> PlacesOfTensor(uint32_t node, const NodeTensor& tensor) const;
+  // The nodes that read or write the value.
+  std::vector<uint32_t> UsersOf(uint32_t value) const {
+    std::vector<uint32_t> users = uses_[value].writers;
+    users.insert(users.end(), uses_[value].readers.begin(), uses_[value].readers.end());
+    std::sort(users.begin(), users.end());
+    users.erase(std::unique(users.begin(), users.end()), users.end());
+    return users;
+  }
+  // Bytes that a node moves across the order of its other tensors.
+  uint64_t CostOf(uint32_t node) const;
+  uint64_t CostOf(const std::vector<uint32_t>& nodes) const {
+    uint64_t cost = 0;
+    for (const uint32_t node : nodes) cost += CostOf(node);
+    return cost;
+  }
+
+  const LowerContext& context_;
+  Graph& graph_;
+  const std::vector<GraphUse> uses_;
+  std::vector<Taste> tastes_;                     // of nodes
+  std::vector<std::vector<NodeTensor>> tensors_;  // of nodes
+  std::vector<std::optional<Detour>> detours_;    // of values that may get channels last
+  std::vector<Layout> layouts_;                   // of values
+};
+
+std::optional<Places> LayoutChoice::PlacesOfTensor(uint32_t number, const NodeTensor& tensor) const {
+  const GraphNode& node = graph_.nodes[number];
+  const GraphOperand& operand = (tensor.is_output ? node.outputs : node.inputs)[tensor.number];
+  if (node.op() != nullptr) {
+    const OperatorDesc& desc = node.op()->desc;
+    const auto descs = tensor.is_output ? desc.outputs() : desc.inputs();
+    if (descs[tensor.number] == nullptr) return std::nullopt;
+    return PlacesOf(*descs[tensor.number], operand.offset);
+  }
+  const auto& problem = std::get<ElementProblem>(node.work);
+  return PlacesOf(problem, (tensor.is_output ? problem.outputs : problem.inputs)[tensor.number],
+                  operand.offset);
+}
+
+void LayoutChoice::FindTensors() {
+  tensors_.resize(graph_.nodes.size());
+  for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+    const GraphNode& node = graph_.nodes[i];
+    tastes_.push_back(TasteOf(node));
+    for (const bool is_output : {false, true}) {
+      const auto& operands = is_output ? node.outputs : node.inputs;
+      for (uint32_t k = 0; k < operands.size(); ++k) {
+        if (!operands[k].present()) continue;
+        NodeTensor tensor = {.value = operands[k].value, .is_output = is_output, .number = k};
+        const auto places = PlacesOfTensor(i, tensor);
+        if (!places.has_value()) continue;
+        tensor.bytes = BytesOf(*places);
+        tensor.innermost = {Innermost(*places), Innermost(*places)};
+        tensors_[i].push_back(tensor);
+      }
+    }
+  }
+}
+
+// Whether all who use the value can be told that it lies in another order.
+bool LayoutChoice::CanMove(uint32_t value) const {
+  for (const uint32_t user : UsersOf(value)) {
+    GraphNode node = graph_.nodes[user];
+    if (!MoveTensors(context_, graph_, *detours_[value], &node)) return false;
+    if (node.op() != nullptr && !node.op()->op->check(node.op()->desc, context_.level).ok()) return false;
+  }
+  return true;
+}
+
+void LayoutChoice::FindDetours() {
+  detours_.resize(graph_.values.size());
+  layouts_.assign(graph_.values.size(), kAsGiven);
+  // Those that only move elements, or compute them one by one, need not know which dimension has the
+  // channels.
+  for (const bool knows_channels : {true, false}) {
+    for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (KnowsChannels(graph_.nodes[i]) != knows_channels) continue;
+      for (const NodeTensor& tensor : tensors_[i]) {
+        const GraphValue& value = graph_.values[tensor.value];
+        if (value.home != Home::kTemporary || detours_[tensor.value].has_value()) continue;
+        const Places here = *PlacesOfTensor(i, tensor);
+        const auto there = ChannelsLast(here, value.bytes);
+        if (there.has_value()) detours_[tensor.value] = Detour{tensor.value, tensor.value, here, *there};
+      }
+    }
+  }
+  for (uint32_t v = 0; v < graph_.values.size(); ++v) {
+    if (detours_[v].has_value() && CanMove(v)) layouts_[v] = kChannelsLast;
+  }
+  for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+    for (NodeTensor& tensor : tensors_[i]) {
+      if (layouts_[tensor.value] == kAsGiven) continue;
+      const Detour& detour = *detours_[tensor.value];
+      tensor.innermost[kChannelsLast] =
+          Innermost(*Transfer(detour.here, detour.there, *PlacesOfTensor(i, tensor)));
+    }
+  }
+}
+
+uint64_t LayoutChoice::CostOf(uint32_t node) const {
+  const auto& tensors = tensors_[node];
+  const auto innermost = [&](const NodeTensor& tensor) { return tensor.innermost[layouts_[tensor.value]]; };
+  uint64_t cost = 0;
+  switch (tastes_[node]) {
+    case Taste::kChannels:
+      // Sums are stored in any order, if not by all kernels.
+      for (const NodeTensor& tensor : tensors) {
+        if (tensor.number == 0 && innermost(tensor) != kChannel)
+          cost += tensor.is_output ? tensor.bytes / 2 : tensor.bytes;
+      }
+      break;
+    case Taste::kAgreement: {
+      const auto output = std::find_if(tensors.begin(), tensors.end(),
+                                       [](const NodeTensor& tensor) { return tensor.is_output; });
+      if (output == tensors.end()) break;
+      for (const NodeTensor& tensor : tensors) {
+        if (innermost(tensor) != kNone && innermost(tensor) != innermost(*output)) cost += tensor.bytes;
+      }
+      break;
+    }
+    case Taste::kAny:
+      break;
+    case Taste::kAsGiven:
+      for (const NodeTensor& tensor : tensors) {
+        if (layouts_[tensor.value] == kChannelsLast) cost += tensor.bytes;
+      }
+      break;
+  }
+  return cost;
+}
+
+// Value by value, as long as that saves something.
+void LayoutChoice::Improve() {
+  constexpr int kMostRounds = 8;
+  bool changed = true;
+  for (int round = 0; round < kMostRounds && changed; ++round) {
+    changed = false;
+    for (uint32_t v = 0; v < layouts_.size(); ++v) {
+      if (layouts_[v] == kAsGiven) continue;
+      const std::vector<uint32_t> users = UsersOf(v);
+      const uint64_t before = CostOf(users);
+      layouts_[v] = kAsGiven;
+      if (CostOf(users) < before) {
+        changed = true;
+      } else {
+        layouts_[v] = kChannelsLast;
+      }
+    }
+  }
+}
+
+// Values that nodes connect change together, or not at all.
+void LayoutChoice::LeaveWhatDoesNotPay() {
+  std::vector<bool> seen(layouts_.size());
+  for (uint32_t v = 0; v < layouts_.size(); ++v) {
+    if (layouts_[v] == kAsGiven || seen[v]) continue;
+    std::vector<uint32_t> values = {v}, users;
+    seen[v] = true;
+    for (size_t next = 0; next < values.size(); ++next) {
+      for (const uint32_t user : UsersOf(values[next])) {
+        users.push_back(user);
+        for (const NodeTensor& tensor : tensors_[user]) {
+          if (layouts_[tensor.value] == kAsGiven || seen[tensor.value]) continue;
+          seen[tensor.value] = true;
+          values.push_back(tensor.value);
+        }
+      }
+    }
+    std::sort(users.begin(), users.end());
+    users.erase(std::unique(users.begin(), users.end()), users.end());
+    const uint64_t with = CostOf(users);
+    for (const uint32_t value : values) layouts_[value] = kAsGiven;
+    if (CostOf(users) <= with) continue;
+    for (const uint32_t value : values) layouts_[value] = kChannelsLast;
+  }
+}
+
+void LayoutChoice::Apply() {
+  for (uint32_t v = 0; v < layouts_.size(); ++v) {
+    if (layouts_[v] == kAsGiven) continue;
+    // What was tried before: it cannot fail.
+    for (const uint32_t user : UsersOf(v)) MoveTensors(context_, graph_, *detours_[v], &graph_.nodes[user]);
+    graph_.log.push_back(StrCat("layouts: channels are neighbours in what ",
+                                graph_.nodes[uses_[v].writers[0]].name, " writes"));
+  }
+}
+
+}  // namespace
+
+Status ChooseLayouts(const LowerContext& context, Graph* graph) {
+  if (context.backend == "cuda") LayoutChoice(context, graph).Run();
+  return {};
+}
+
+}  // namespace anydml

@@ -1,0 +1,137 @@
+#include "onnx/compiled_graphs.h"
+
+#include <algorithm>
+
+#include "onnx/model.h"
+
+namespace anydml::onnx {
+namespace {
+
+// Weights that a graph may have, and the share of all of them, whichever is more: what is in memory twice. A
+// cut costs a little time, in what is not fused there.
+constexpr uint64_t kWeightBytes = uint64_t{32} << 20;
+constexpr uint64_t kWeightShare = 8;
+
+constexpr uintptr_t kAlignment = 8;  // of any element
+
+}  // namespace
+
+uint64_t BufferBytes(ElementType type, const Shape& shape) {
+  return (PackedBytes(type, shape).value_or(0) + 3) / 4 * 4;
+}
+
+// On the CPU weights are read where the file is mapped; a GPU gets them.
+struct CompiledGraphs::Weights {
+  std::vector<DML_BUFFER_BINDING> bindings;  // of all inputs; empty when none is a weight
+  std::vector<Buffer> buffers;
+  std::vector<std::vector<uint64_t>> copies;  // of those that lie askew
+
+  Status Take(const GraphBuilder::Description& description, tools::Session* session) {
+    for (size_t i = 0; i < description.inputs.size(); ++i) {
+      const Tensor* const tensor = description.inputs[i].constant;
+      if (tensor == nullptr) continue;
+      bindings.resize(description.inputs.size());
+      Buffer& buffer = buffers.emplace_back();
+      ANYDML_RETURN_IF_ERROR(session->adapter().id == "cpu" ? Wrap(*tensor, session, &buffer)
+                                                            : Upload(*tensor, session, &buffer));
+      bindings[i] = {buffer.Get(), 0, BufferBytes(tensor->type, tensor->shape)};
+    }
+    return {};
+  }
+
+ private:
+  Status Wrap(const Tensor& tensor, tools::Session* session, Buffer* out) {
+    auto* memory = const_cast<std::byte*>(tensor.data.data());  // initialisation only reads
+    const uintptr_t alignment = std::clamp<uintptr_t>(BitsOf(tensor.type) / 8, 1, kAlignment);
+    if (reinterpret_cast<uintptr_t>(memory) % alignment != 0) {
+      std::vector<uint64_t>& copy = copies.emplace_back((tensor.data.size() + 7) / 8);
+      memory = reinterpret_cast<std::byte*>(copy.data());
+      std::copy(tensor.data.begin(), tensor.data.end(), memory);
+      DropPages(tensor);
+    }
+    return session->Wrap(memory, tensor.data.size(), out);
+  }
+
+  static Status Upload(const Tensor& tensor, tools::Session* session, Buffer* out) {
+    const uint64_t bytes = BufferBytes(tensor.type, tensor.shape);
+    std::vector<std::byte> padded;
+    if (tensor.data.size() != bytes) {
+      padded.assign(tensor.data.begin(), tensor.data.end());
+      padded.resize(bytes);
+    }
+    ANYDML_RETURN_IF_ERROR(session->Upload(padded.empty() ? tensor.data : padded, out));
+    DropPages(tensor);
+    return {};
+  }
+};
+
+CompiledGraphs::Place CompiledGraphs::PlaceOf(const GraphBuilder::Description::GraphInput& input) {
+  if (input.constant != nullptr) return {};
+  if (input.value == kAbsent) return {Place::In::kSlot, slots_.at(input.node)};
+  const auto [found, added] = input_numbers_.try_emplace(input.value, inputs_.size());
+  if (added) inputs_.push_back(input.value);
+  return {Place::In::kInput, found->second};
+}
+
+Status CompiledGraphs::Add(const GraphBuilder& builder, const GraphBuilder::Description& description,
+                           tools::Session* session) {
+  Graph& graph = graphs_.emplace_back();
+  for (const auto& input : description.inputs) graph.inputs.push_back(PlaceOf(input));
+  for (const Source& source : description.outputs) {
+    const auto [found, added] = slots_.try_emplace(source, slot_bytes_.size());
+    if (added) slot_bytes_.push_back(builder.BytesOf(source));
+    graph.outputs.push_back(found->second);
+  }
+  ANYDML_RETURN_IF_ERROR(session->CompileGraph(description.desc, DML_EXECUTION_FLAG_NONE, &graph.compiled));
+  const DML_BINDING_PROPERTIES properties = graph.compiled.compiled->GetBindingProperties();
+  temporary_bytes_ = std::max(temporary_bytes_, properties.TemporaryResourceSize);
+  Weights weights;
+  ANYDML_RETURN_IF_ERROR(weights.Take(description, session));
+  ANYDML_RETURN_IF_ERROR(session->Initialize(weights.bindings, &graph.compiled));
+  std::string data_error;
+  ANYDML_RETURN_IF_ERROR(session->Execute(&data_error));
+  for (const auto& input : description.inputs) {
+    if (input.constant != nullptr) DropPages(*input.constant);
+  }
+  return {};
+}
+
+Status CompiledGraphs::Create(const GraphBuilder& builder, std::span<const Source> outputs,
+                              tools::Session* session) {
+  for (const Source& source : outputs) {
+    slots_[source] = slot_bytes_.size();
+    slot_bytes_.push_back(builder.BytesOf(source));
+  }
+  const uint64_t limit = std::max(kWeightBytes, builder.WeightBytes(outputs) / kWeightShare);
+  for (const GraphBuilder::Range& range : builder.Cut(outputs, limit)) {
+    GraphBuilder::Description description;
+    builder.Describe(outputs, range, &description);
+    if (!description.nodes.empty()) ANYDML_RETURN_IF_ERROR(Add(builder, description, session));
+  }
+  input_numbers_.clear();
+  slots_.clear();
+  return {};
+}
+
+Status CompiledGraphs::Record(std::span<const Buffer> inputs, std::span<const uint64_t> input_bytes,
+                              std::span<const Buffer> slots, tools::Session* session) const {
+  Buffer temporary;
+  if (temporary_bytes_ > 0) ANYDML_RETURN_IF_ERROR(session->Allocate(temporary_bytes_, &temporary));
+  for (const Graph& graph : graphs_) {
+    std::vector<DML_BUFFER_BINDING> read(graph.inputs.size()), written(graph.outputs.size());
+    for (size_t i = 0; i < read.size(); ++i) {
+      const Place& place = graph.inputs[i];
+      if (place.in == Place::In::kInput) read[i] = {inputs[place.index].Get(), 0, input_bytes[place.index]};
+      if (place.in == Place::In::kSlot) read[i] = {slots[place.index].Get(), 0, slot_bytes_[place.index]};
+    }
+    for (size_t i = 0; i < written.size(); ++i) {
+      const size_t slot = graph.outputs[i];
+      written[i] = {slots[slot].Get(), 0, slot_bytes_[slot]};
+    }
+    ANYDML_RETURN_IF_ERROR(session->Record(graph.compiled, read, written, temporary.Get()));
+    session->RecordBarrier();
+  }
+  return {};
+}
+
+}  // namespace anydml::onnx

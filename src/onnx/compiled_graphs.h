@@ -1,0 +1,59 @@
+// The compiled graphs of a part, which run one after the other: each is initialised alone, so that of the
+// weights as they are in the file and as kernels want them only a few are in memory at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/session.h"
+#include "onnx/graph_builder.h"
+
+namespace anydml::onnx {
+
+// Bound buffers are whole multiples of 4 bytes.
+uint64_t BufferBytes(ElementType type, const Shape& shape);
+
+class CompiledGraphs {
+ public:
+  using Buffer = Microsoft::WRL::ComPtr<ID3D12Resource>;
+
+  // Compiles and initialises what the outputs need; weights are read now and never again.
+  Status Create(const GraphBuilder& builder, std::span<const Source> outputs, tools::Session* session);
+
+  bool empty() const { return graphs_.empty(); }
+  // Values that are to be given.
+  const std::vector<ValueId>& inputs() const { return inputs_; }
+  // The outputs, and after them what one graph leaves for another: both to be allocated by whoever runs them.
+  const std::vector<uint64_t>& slot_bytes() const { return slot_bytes_; }
+
+  // `inputs` as inputs(), with at least `input_bytes` each; `slots` as slot_bytes().
+  Status Record(std::span<const Buffer> inputs, std::span<const uint64_t> input_bytes,
+                std::span<const Buffer> slots, tools::Session* session) const;
+
+ private:
+  struct Place {
+    enum class In : uint8_t { kNowhere, kInput, kSlot } in = In::kNowhere;  // kNowhere: a weight
+    size_t index = 0;
+  };
+  struct Graph {
+    tools::CompiledOperator compiled;
+    std::vector<Place> inputs;
+    std::vector<size_t> outputs;  // slots
+  };
+  // Where weights are while a graph is initialised.
+  struct Weights;
+
+  Status Add(const GraphBuilder& builder, const GraphBuilder::Description& description,
+             tools::Session* session);
+  Place PlaceOf(const GraphBuilder::Description::GraphInput& input);
+
+  std::vector<Graph> graphs_;
+  std::vector<ValueId> inputs_;
+  std::vector<uint64_t> slot_bytes_;
+  std::map<ValueId, size_t> input_numbers_;
+  std::map<Source, size_t> slots_;
+  uint64_t temporary_bytes_ = 0;  // of the greediest graph
+};
+
+}  // namespace anydml::onnx
