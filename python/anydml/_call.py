@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
@@ -13,6 +14,8 @@ from ._attributes import to_text
 from ._compiled import CompiledOperator, Places
 from ._device import Compiling, Device
 from ._tensor import TensorSpec, requested_number, stream_number
+
+atexit.register(_anydml.forget_functions)
 
 Inputs = Sequence[tuple[str, str, Any]]  # field, argument, array or None
 Attributes = Sequence[tuple[str, str, str, Any]]  # field, kind, argument, value

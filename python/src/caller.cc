@@ -146,6 +146,7 @@ bool RunQuickly(const Caller& caller, const Addresses& inputs, const Addresses& 
 void DefineCaller(py::module_* m) {
   m->def("make_caller", MakeCaller);
   m->def("register_tensors", RegisterTensors);
+  m->def("forget_functions", ForgetFunctions);
   m->def("forked", [] { g_forked = true; });
   m->attr("call_function") = py::reinterpret_steal<py::object>(PyCFunction_New(&kCallCached, nullptr));
   // remember(name, inputs, attributes, outputs, device, make), where make() is the caller of it all.

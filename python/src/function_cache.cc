@@ -20,7 +20,7 @@ struct Entry {
   py::object caller;  // a capsule
 };
 
-// The latest first. Never destroyed: the interpreter ends before. Guarded by the GIL.
+// The latest first. Guarded by the GIL.
 std::list<Entry>& Entries() {
   static auto* const entries = new std::list<Entry>;
   return *entries;
@@ -185,6 +185,11 @@ void RememberFunction(FunctionArguments arguments, const std::function<py::objec
     Index().erase(Entries().back().key);
     Entries().pop_back();
   }
+}
+
+void ForgetFunctions() {
+  Index().clear();
+  Entries().clear();
 }
 
 }  // namespace anydml::python

@@ -19,4 +19,7 @@ pybind11::object CallFunction(FunctionArguments arguments);
 // `make` returns a capsule with a Caller, or null; it is asked where the call can be remembered.
 void RememberFunction(FunctionArguments arguments, const std::function<pybind11::object()>& make);
 
+// So that devices end before the interpreter does.
+void ForgetFunctions();
+
 }  // namespace anydml::python

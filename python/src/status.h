@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
+#include <unistd.h>
 
 #include "anydml/cli/exit_status.h"
 #include "base/status.h"
@@ -27,8 +28,18 @@ inline void Check(const Status& status) {
   }
 }
 
-// Runs `body` without the GIL. Not with pybind11's guard: when the interpreter ends meanwhile, taking
-// the GIL again ends the thread by unwinding its stack, which must not begin in a destructor.
+// Takes the GIL again. When the interpreter ends meanwhile that ends the thread, by unwinding its stack, on
+// which are objects that need the GIL to go: the thread sleeps instead, as newer versions of Python let it.
+inline void TakeGil(PyThreadState* thread) {
+  try {
+    PyEval_RestoreThread(thread);
+  } catch (...) {
+    while (true) pause();
+  }
+}
+
+// Runs `body` without the GIL. Not with pybind11's guard: see TakeGil, and unwinding must not begin in a
+// destructor.
 template <typename Body>
 Status WithoutGil(Body&& body) {
   PyThreadState* const thread = PyEval_SaveThread();
@@ -38,7 +49,7 @@ Status WithoutGil(Body&& body) {
   } catch (const std::exception& error) {
     status = Status(Code::kFail, error.what());
   }
-  PyEval_RestoreThread(thread);
+  TakeGil(thread);
   return status;
 }
 

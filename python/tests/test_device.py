@@ -169,6 +169,9 @@ USE = "dml.element_wise_identity(np.ones(3, np.float32))"
     "[t.start() for t in threads]",
     f"import threading, time\nt = threading.Thread(target=lambda: [{USE} for _ in range(10**9)], daemon=True)\n"
     "t.start(); time.sleep(0.2)",
+    "import threading, time\nx = np.ones(3, np.float32)\n"
+    "copy = dml.Device('cpu').compile(dml.element_wise_identity, x)\n"
+    "t = threading.Thread(target=lambda: [copy(x) for _ in range(10**9)], daemon=True)\nt.start(); time.sleep(0.05)",
     "keep = dml.Device('cpu').compile(dml.element_wise_identity, np.ones(3, np.float32))",
     f"import sys; sys.keep = dml.Device('cpu'); {USE}; raise SystemExit(0)",
 ])
