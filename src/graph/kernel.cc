@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "graph/guards.h"
+
 namespace anydml {
 namespace {
 
@@ -76,6 +78,15 @@ GraphKernel::GraphKernel(Layout layout) : layout_(std::move(layout)) {
   }
 }
 
+Status GraphKernel::RunPart(const Part& part, KernelArguments& own, Buffer* operands,
+                            const KernelArguments& arguments) const {
+  if (!layout_.guarded || arguments.stream != nullptr) return part.kernel->Run(own);
+  std::vector<Buffer*> buffers = {&own.temporary};
+  for (size_t i = 0; i < part.inputs.size() + part.outputs.size(); ++i) buffers.push_back(operands + i);
+  const GuardedPart guarded(arguments.temporary, std::move(buffers));
+  return part.kernel->Run(own);
+}
+
 Status GraphKernel::Run(const KernelArguments& arguments) const {
   Buffer* const space = OperandSpace(most_operands_);
   // A part on a stream is only enqueued here.
@@ -95,7 +106,7 @@ Status GraphKernel::Run(const KernelArguments& arguments) const {
       own.notes = arguments.notes.subspan(part.first_note, part.kernel->note_count());
     }
     const uint64_t begin = record != nullptr ? Now() : 0;
-    const Status status = part.kernel->Run(own);
+    const Status status = RunPart(part, own, space, arguments);
     if (record != nullptr)
       record(g_record_context.load(std::memory_order_relaxed), part.name.c_str(), begin, Now());
     if (!status.ok()) return Status(status.code(), StrCat(part.name, ": ", status.message()));
