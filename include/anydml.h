@@ -197,12 +197,12 @@ ANYDML_API int32_t AnyDmlOrderCudaStreams(struct ID3D12Device* device, void* bef
 /* Waits until the stream has done what it has now. */
 ANYDML_API int32_t AnyDmlWaitForCudaStream(struct ID3D12Device* device, void* stream);
 
-/* For profilers: from now on `record` is called for every node of a graph that has run, one call at a time per
- * queue: with the node's name (what was fused, joined by " + ", and the implementation; valid during the
+/* For profilers: from now on `record` is called for every node of a graph that has run, one call at a time
+ * per queue: with the node's name (what was fused, joined by " + ", and the implementation; valid during the
  * call), its beginning and its end in nanoseconds of CLOCK_MONOTONIC. On the CPU adapter after each node, on
- * the thread that ran it. On a GPU after each graph, whose end is waited for, by the GPU's clock; lists are not
- * replayed and nodes do not overlap meanwhile, so that the whole takes longer than usual. Null: no longer. For the
- * whole process, and to be called while nothing is executed. */
+ * the thread that ran it. On a GPU after each graph, whose end is waited for, by the GPU's clock; lists are
+ * not replayed and nodes do not overlap meanwhile, so that the whole takes longer than usual. Null: no
+ * longer. For the whole process, and to be called while nothing is executed. */
 ANYDML_API void AnyDmlSetProfiler(void (*record)(void* context, const char* node, uint64_t begin,
                                                  uint64_t end),
                                   void* context);

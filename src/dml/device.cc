@@ -82,6 +82,7 @@ LowerContext Device::ContextFor(DML_EXECUTION_FLAGS flags) const {
   context.execution_flags = RawEnum(flags);
   context.device = &backend.device_properties();
   context.implementation = state().implementation();
+  context.graph_guards = state().graph_guards();
   return context;
 }
 

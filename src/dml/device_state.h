@@ -19,19 +19,22 @@ class DeviceState final : public DataErrorSink {
   // `d3d` lives as long as any COM object or queue that leads here: the DirectML
   // device references it, and a queue's thread ends before its device does.
   // `implementation`: the one that is forced, or empty. `graph_without`: passes that graphs do without.
+  // `graph_guards`: see GuardedPart.
   DeviceState(d3d12::Device* d3d, FeatureLevel level, bool debug, std::string implementation,
-              std::string graph_without)
+              std::string graph_without, bool graph_guards)
       : d3d_(d3d),
         level_(level),
         debug_(debug),
         implementation_(std::move(implementation)),
-        graph_without_(std::move(graph_without)) {}
+        graph_without_(std::move(graph_without)),
+        graph_guards_(graph_guards) {}
 
   d3d12::Device* d3d() const { return d3d_; }
   FeatureLevel level() const { return level_; }
   bool debug() const { return debug_; }
   const std::string& implementation() const { return implementation_; }
   const std::string& graph_without() const { return graph_without_; }
+  bool graph_guards() const { return graph_guards_; }
 
   // Hands the sentence out (thread's last error, info queue, stderr when asked
   // for) and returns the code as an HRESULT. S_OK when there is no error.
@@ -71,6 +74,7 @@ class DeviceState final : public DataErrorSink {
   const bool debug_;
   const std::string implementation_;
   const std::string graph_without_;
+  const bool graph_guards_;
   std::atomic<bool> muted_{false};
   std::atomic<HRESULT> reason_{S_OK};
   mutable std::mutex mutex_;

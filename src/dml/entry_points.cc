@@ -68,7 +68,8 @@ HRESULT CreateDmlDevice(ID3D12Device* d3d12_device, uint32_t flags, uint32_t min
       return DXGI_ERROR_DEVICE_REMOVED;
     }
     auto state = std::make_shared<dml::DeviceState>(d3d, level, debug, Variable("ANYDML_IMPLEMENTATION"),
-                                                    Variable("ANYDML_GRAPH_WITHOUT"));
+                                                    Variable("ANYDML_GRAPH_WITHOUT"),
+                                                    Variable("ANYDML_GRAPH_GUARDS") == "1");
     const HRESULT result = CreateComObject<dml::Device>(riid, ppv, d3d12::PublicDevice(d3d), state);
     if (result != E_NOINTERFACE) return result;
     return state->Fail(

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "graph/guards.h"
 #include "kernel/module.h"
 #include "kernel/part_recorder.h"
 
@@ -106,6 +107,15 @@ GraphKernel::GraphKernel(Layout layout) : layout_(std::move(layout)) {
   }
 }
 
+Status GraphKernel::RunPart(const Part& part, KernelArguments& own, Buffer* operands,
+                            const KernelArguments& arguments) const {
+  if (!layout_.guarded || arguments.stream != nullptr) return part.kernel->Run(own);
+  std::vector<Buffer*> buffers = {&own.temporary};
+  for (size_t i = 0; i < part.inputs.size() + part.outputs.size(); ++i) buffers.push_back(operands + i);
+  const GuardedPart guarded(arguments.temporary, std::move(buffers));
+  return part.kernel->Run(own);
+}
+
 Status GraphKernel::Run(const KernelArguments& arguments) const {
   Buffer* const space = OperandSpace(most_operands_);
   PartTimes times(arguments.stream);
@@ -124,7 +134,7 @@ Status GraphKernel::Run(const KernelArguments& arguments) const {
       own.notes = arguments.notes.subspan(part.first_note, part.kernel->note_count());
     }
     times.Begin();
-    const Status status = part.kernel->Run(own);
+    const Status status = RunPart(part, own, space, arguments);
     times.End(part.name);
     if (!status.ok()) return Status(status.code(), StrCat(part.name, ": ", status.message()));
   }

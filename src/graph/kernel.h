@@ -37,6 +37,7 @@ class GraphKernel final : public Kernel {
     std::vector<std::vector<std::byte>> constants;
     std::vector<uint64_t> constant_offsets;  // in the persistent memory
     std::string made_of;
+    bool guarded = false;  // on the host, parts run between pages that nobody may touch
   };
   explicit GraphKernel(Layout layout);
 
@@ -52,6 +53,9 @@ class GraphKernel final : public Kernel {
   std::string made_of() const override { return layout_.made_of; }
 
  private:
+  Status RunPart(const Part& part, KernelArguments& own, Buffer* operands,
+                 const KernelArguments& arguments) const;
+
   Layout layout_;
   std::vector<PersistentData> persistent_data_;
   size_t most_operands_ = 0;  // of a part

@@ -317,6 +317,7 @@ void Lowering::Finish(LoweredOperator* out) {
     for (const GraphOperand& output : node.outputs) part.outputs.push_back(PlaceOf(output));
     layout_.parts.push_back(std::move(part));
   }
+  layout_.guarded = context_.graph_guards;
   out->implementation = StrCat(context_.backend, ".graph");
   out->kernel = std::make_unique<GraphKernel>(std::move(layout_));
 }

@@ -19,11 +19,8 @@ bool Has(std::string_view list, std::string_view word) {
 
 std::span<const GraphPass> GraphPasses() {
   static constexpr GraphPass kPasses[] = {
-      {"fold", FoldConstants},
-      {"views", FoldViews},
-      {"activation", FuseActivations},
-      {"fuse", FuseElements},
-      {"layouts", ChooseLayouts},
+      {"fold", FoldConstants}, {"views", FoldViews},       {"activation", FuseActivations},
+      {"fuse", FuseElements},  {"layouts", ChooseLayouts},
   };
   return kPasses;
 }

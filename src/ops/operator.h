@@ -26,6 +26,7 @@ struct LowerContext {
   uint32_t threads = 1;                      // that may share a run; results do not depend on it
   uint32_t execution_flags = 0;              // DML_EXECUTION_FLAGS
   const DeviceProperties* device = nullptr;  // only a CPU may do without
+  bool graph_guards = false;                 // a graph's parts run between pages that nobody may touch
 
   // For choosing the parts of a kernel: what was forced is the whole.
   LowerContext ForPart() const {
