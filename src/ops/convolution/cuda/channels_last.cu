@@ -19,14 +19,6 @@ namespace {
 constexpr uint64_t kMostPixels = 1 << 10;   // of a patch
 constexpr uint64_t kStaticBytes = 6 << 10;  // of shared memory that kernels have besides
 
-// Compute capability 9.0.
-bool IsHopper(const DeviceProperties& device) {
-  int major = 0, minor = 0;
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.ordinal);
-  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.ordinal);
-  return major == 9 && minor == 0;
-}
-
 class ConvolutionChannelsLast final : public CompositeKernel {
  public:
   explicit ConvolutionChannelsLast(const ConvolutionProblem& problem)
@@ -62,7 +54,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     problem.parts = DivideUp(padded_channels_, kPatchChannels);
     problem.steps_per_part = kPatchChannels * shape_.Taps();
     problem.least_parts = 1;
-    for (const PatchTile& tile : IsHopper(device) ? HopperPatchTiles() : HalfPatchTiles()) {
+    for (const PatchTile& tile : HalfPatchTiles()) {
       const uint64_t pixels = PatchPixels(shape_, tile.rows);
       if (pixels == 0 || pixels > tile.rows * shape_.Taps() || pixels > kMostPixels) continue;
       const uint64_t row_tiles = HasTilesOfImages(shape_, tile.rows)
@@ -245,7 +237,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       p.tap_strides[d] = static_cast<uint32_t>(shape_.windows[d].dilation * input_tensor_.spatial[d]);
     }
     const bool split = cut_.HasSecondKernel();
-    p.cluster = FastDivisor(cut_.IsInCluster() ? cut_.splits : 1);
+    p.cluster = FastDivisor(cut_.in_cluster ? cut_.splits : 1);
     p.target = split ? PackedOutput(shape_, channels_last_) : sums_tensor_;
     p.split_stride = split ? shape_.Elements() : 0;
     p.bias_stride = bias_stride_;

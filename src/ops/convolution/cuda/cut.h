@@ -1,6 +1,7 @@
 // How a product is cut into blocks for a device.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace anydml {
@@ -14,9 +15,11 @@ struct Cut {
   uint32_t splits = 1;
   uint64_t per_split = 0;  // of the parts into which steps may be cut
 
-  // The blocks of a tile add their sums up by themselves, in each other's memory.
-  bool IsInCluster() const { return splits == 2 || splits == 4 || splits == 8; }
-  bool HasSecondKernel() const { return splits > 1 && !IsInCluster(); }
+  // Blocks of a tile that start together add their sums up by themselves, in each other's memory; else there
+  // is a second kernel.
+  bool in_cluster = false;
+
+  bool HasSecondKernel() const { return splits > 1 && !in_cluster; }
 };
 
 // What is the product's own; `steps` in parts that are not cut.
@@ -26,32 +29,43 @@ struct CutProblem {
   uint32_t multiprocessors;
 };
 
+// A rough count of the cycles of a product that is cut so.
+inline double CyclesOf(const CutProblem& p, const Cut& cut, uint32_t tile_rows, uint32_t tile_columns,
+                       uint32_t threads, double rate) {
+  constexpr double kStartCycles = 2000, kSecondKernelCycles = 4000, kBytesPerCycle = 1500;
+  constexpr double kClusterCycles = 1500, kClusterBytesPerCycle = 24;
+  const uint64_t tiles = cut.row_tiles * cut.column_tiles * p.groups;
+  // The blocks of a cluster start near each other: some multiprocessors are left over.
+  const uint64_t clusters = std::max<uint64_t>(p.multiprocessors * 31 / 32 / cut.splits, 1);
+  const uint64_t turns =
+      cut.in_cluster ? DivideUp(tiles, clusters) : DivideUp(tiles * cut.splits, p.multiprocessors);
+  // Warps of a multiprocessor hide each other's waiting.
+  const uint64_t warps = turns * threads / 32;
+  const double slow = warps <= 4 ? 1.4 : warps <= 8 ? 1.15 : 1.0;
+  const double steps = static_cast<double>(turns * cut.per_split * p.steps_per_part);
+  const double cycles = steps * tile_rows * tile_columns / rate * slow + kStartCycles;
+  if (cut.in_cluster)
+    return cycles + kClusterCycles + tile_rows * tile_columns * sizeof(float) / kClusterBytesPerCycle;
+  if (!cut.HasSecondKernel()) return cycles;
+  const auto sums = static_cast<double>(p.rows * p.columns * p.groups * cut.splits);
+  return cycles + kSecondKernelCycles + sums * 2 * sizeof(float) / kBytesPerCycle;
+}
+
 // The best number of splits for tiles of a kernel that does `rate` multiplications a cycle.
 inline Cut CutFor(const CutProblem& p, uint64_t row_tiles, uint32_t tile_rows, uint32_t tile_columns,
                   uint32_t threads, double rate) {
   constexpr uint64_t kMostSplits = 32;
-  constexpr double kStartCycles = 2000, kSecondKernelCycles = 4000, kBytesPerCycle = 1500;
-  constexpr double kClusterCycles = 1500, kClusterBytesPerCycle = 24;
   Cut best;
-  const uint64_t across = DivideUp(p.columns, tile_columns);
   for (uint64_t s = 1; s == 1 || (s <= kMostSplits && p.parts / s >= p.least_parts); ++s) {
-    const uint64_t each = DivideUp(p.parts, s), splits = DivideUp(p.parts, each);
-    const uint64_t turns = DivideUp(row_tiles * across * p.groups * splits, p.multiprocessors);
-    // Warps of a multiprocessor hide each other's waiting.
-    const uint64_t warps = turns * threads / 32;
-    const double slow = warps <= 4 ? 1.4 : warps <= 8 ? 1.15 : 1.0;
-    double cycles = static_cast<double>(turns * each * p.steps_per_part) * tile_rows * tile_columns / rate;
-    cycles = cycles * slow + kStartCycles;
-    const Cut cut = {0, row_tiles, across, static_cast<uint32_t>(splits), each};
-    if (cut.IsInCluster()) {
-      cycles += kClusterCycles + tile_rows * tile_columns * sizeof(float) / kClusterBytesPerCycle;
-    } else if (cut.HasSecondKernel()) {
-      const auto sums = static_cast<double>(p.rows * p.columns * p.groups * splits);
-      cycles += kSecondKernelCycles + sums * 2 * sizeof(float) / kBytesPerCycle;
+    Cut cut = {.row_tiles = row_tiles, .column_tiles = DivideUp(p.columns, tile_columns)};
+    cut.per_split = DivideUp(p.parts, s);
+    cut.splits = static_cast<uint32_t>(DivideUp(p.parts, cut.per_split));
+    const bool may_cluster = cut.splits == 2 || cut.splits == 4 || cut.splits == 8;
+    for (cut.in_cluster = may_cluster;; cut.in_cluster = false) {
+      cut.cycles = CyclesOf(p, cut, tile_rows, tile_columns, threads, rate);
+      if (best.cycles < 0 || cut.cycles < best.cycles) best = cut;
+      if (!cut.in_cluster) break;
     }
-    if (best.cycles >= 0 && cycles >= best.cycles) continue;
-    best = cut;
-    best.cycles = cycles;
   }
   return best;
 }

@@ -44,7 +44,6 @@ struct PatchTile {
 };
 
 std::span<const PatchTile> HalfPatchTiles();
-std::span<const PatchTile> HopperPatchTiles();  // for compute capability 9.0 only
 
 // Whether tiles of images by themselves are hardly more than those of all positions in a row.
 inline bool HasTilesOfImages(const ConvolutionShape& s, uint32_t rows) {
