@@ -208,6 +208,7 @@ class TorchCase:
             self.names = [self.operands(memories) for memories in sets]
             function = eval(f"lambda {', '.join(self.names[0])}: {case.torch or None}", {"torch": torch})
             if case.operator == "GRAPH":
+                torch._dynamo.reset()  # it gives up after eight functions that look alike
                 function = torch.compile(function)
             self.call = lambda i: function(**self.names[i])
 
