@@ -102,7 +102,11 @@ class CompiledOperator:
         item = dtype_of(number).itemsize
         room = np.empty(Operand(layout, 0, None).span // item, dtype_of(number))
         view = np.lib.stride_tricks.as_strided(room, sizes, [stride * item for stride in strides])
-        view[...] = host_array(value, what).reshape(sizes)
+        array = host_array(value, what).reshape(sizes)
+        view[...] = array
+        if view.tobytes() != array.astype(view.dtype, copy=False).tobytes():
+            raise ValueError(f"{what} was compiled with strides {strides}, by which elements share memory; those "
+                             "of the array that is given differ")
         return Operand(layout, room.ctypes.data, room)
 
     # ---- Running ----

@@ -149,8 +149,14 @@ Status Device::Run(const CompiledOperator& compiled, std::span<void* const> inpu
   desc.CudaStream = reinterpret_cast<void*>(stream);
   desc.Wait = wait ? 1 : 0;
   std::shared_ptr<Memory> temporary;
+  std::unique_lock<std::mutex> lock;
   if (compiled.temporary_bytes != 0) {
-    ANYDML_RETURN_IF_ERROR(memory_->Take(compiled.temporary_bytes, stream, &temporary));
+    if (!wait && stream != 0) {
+      lock = std::unique_lock(compiled.mutex);  // calls in one stream come one after the other as a whole
+      temporary = compiled.temporary[stream];
+    }
+    if (!temporary) ANYDML_RETURN_IF_ERROR(memory_->Take(compiled.temporary_bytes, stream, &temporary));
+    if (lock) compiled.temporary[stream] = temporary;
     desc.Temporary = reinterpret_cast<void*>(temporary->address());
   }
   if (compiled.op.persistent) {

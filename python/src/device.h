@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,6 +50,9 @@ struct CompiledOperator {
   std::shared_ptr<Device> device;
   tools::CompiledOperator op;
   uint64_t temporary_bytes = 0;
+  // Temporary memory of streams that are the caller's: a CUDA graph that captured a call goes on using it.
+  mutable std::mutex mutex;
+  mutable std::map<uintptr_t, std::shared_ptr<Memory>> temporary;
   std::vector<std::optional<TensorDesc>> outputs;  // in binding order, as the caller sees them
 };
 

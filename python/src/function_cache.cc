@@ -116,8 +116,11 @@ bool MakeKey(FunctionArguments arguments, const StreamNumber& stream, Inputs* op
   const auto count = static_cast<size_t>(PyTuple_GET_SIZE(inputs));
   if (count > kMaxTensors) return false;
   if (!AppendValue(arguments[0], 0, key)) return false;
-  // Devices live for ever.
-  if (!AppendValue(arguments[5], 0, key)) AppendBytes(arguments[5], key);
+  // Devices live for ever; other things that name one may go, and others come to their place.
+  if (!AppendValue(arguments[5], 0, key)) {
+    if (PyUnicode_Check(arguments[5])) return false;
+    AppendBytes(arguments[5], key);
+  }
   if (!AppendValue(arguments[2], 0, key) || !AppendValue(arguments[3], 0, key)) return false;
   for (size_t i = 0; i < count; ++i) {
     PyObject* const input = PyTuple_GET_ITEM(inputs, static_cast<Py_ssize_t>(i));

@@ -33,28 +33,49 @@ class NodeTimes {
     uint64_t calls = 0;
   };
 
-  NodeTimes() : lock_(Mutex()) { AnyDmlSetProfiler(Record, this); }
-  ~NodeTimes() { AnyDmlSetProfiler(nullptr, nullptr); }
+  NodeTimes() : lock_(Mutex()) {
+    SetActive(this);
+    AnyDmlSetProfiler(Record, nullptr);
+  }
+  ~NodeTimes() {
+    AnyDmlSetProfiler(nullptr, nullptr);
+    SetActive(nullptr);
+  }
   NodeTimes(const NodeTimes&) = delete;
   NodeTimes& operator=(const NodeTimes&) = delete;
 
-  const std::map<std::string, Row>& rows() const { return rows_; }
+  std::map<std::string, Row> rows() const {
+    const std::lock_guard lock(TheActive().mutex);
+    return rows_;
+  }
 
  private:
   static std::mutex& Mutex() {
     static std::mutex mutex;
     return mutex;
   }
-  static void Record(void* context, const char* node, uint64_t begin, uint64_t end) {
-    auto* const self = static_cast<NodeTimes*>(context);
-    const std::lock_guard lock(self->rows_mutex_);
-    Row& row = self->rows_[node];
+  // A graph that another thread began before may end after the profile.
+  struct Active {
+    std::mutex mutex;
+    NodeTimes* times = nullptr;
+  };
+  static Active& TheActive() {
+    static Active active;
+    return active;
+  }
+  static void SetActive(NodeTimes* times) {
+    const std::lock_guard lock(TheActive().mutex);
+    TheActive().times = times;
+  }
+  static void Record(void*, const char* node, uint64_t begin, uint64_t end) {
+    const std::lock_guard lock(TheActive().mutex);
+    if (TheActive().times == nullptr) return;
+    Row& row = TheActive().times->rows_[node];
     row.seconds += static_cast<double>(end - begin) * 1e-9;
     ++row.calls;
   }
 
   const std::lock_guard<std::mutex> lock_;
-  std::mutex rows_mutex_;
   std::map<std::string, Row> rows_;
 };
 

@@ -43,7 +43,8 @@ struct CompiledGraphs::Weights {
   Status Wrap(const Tensor& tensor, tools::Session* session, Buffer* out) {
     auto* memory = const_cast<std::byte*>(tensor.data.data());  // initialisation only reads
     const uintptr_t alignment = std::clamp<uintptr_t>(BitsOf(tensor.type) / 8, 1, kAlignment);
-    if (reinterpret_cast<uintptr_t>(memory) % alignment != 0) {
+    // Tensors are read in whole units of 4 bytes.
+    if (reinterpret_cast<uintptr_t>(memory) % alignment != 0 || tensor.data.size() % 4 != 0) {
       std::vector<uint64_t>& copy = copies.emplace_back((tensor.data.size() + 7) / 8);
       memory = reinterpret_cast<std::byte*>(copy.data());
       std::copy(tensor.data.begin(), tensor.data.end(), memory);

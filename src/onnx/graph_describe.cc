@@ -69,8 +69,9 @@ std::vector<GraphBuilder::Range> GraphBuilder::Cut(std::span<const Source> outpu
   const std::vector<bool> needed = NeededNodes(outputs);
   const std::vector<uint32_t> live = LiveAt(outputs, needed);
   std::vector<Range> ranges;
+  std::set<uint32_t> before;  // weights of ranges before: those that are shared do not cut again
   for (size_t begin = 0; begin < nodes_.size();) {
-    std::set<uint32_t> seen;
+    std::set<uint32_t> seen = before;
     uint64_t bytes = 0, best = UINT64_MAX;
     size_t end = begin, cut = nodes_.size();
     for (; end < nodes_.size(); ++end) {
@@ -90,7 +91,9 @@ std::vector<GraphBuilder::Range> GraphBuilder::Cut(std::span<const Source> outpu
       cut = std::max(end, begin + 1);
     }
     ranges.push_back({begin, cut});
-    begin = cut;
+    for (; begin < cut; ++begin) {
+      if (needed[begin]) NewWeightBytes(nodes_[begin], &before);
+    }
   }
   return ranges;
 }

@@ -10,7 +10,7 @@ namespace anydml::onnx {
 namespace {
 
 // Products of empty matrices are constants, of so many bytes at most.
-constexpr uint64_t kMaxZeroBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxZeroBytes = uint64_t{4} << 20;
 
 // The two sides of a MatMul as matrices with equal batch dimensions, at most two of them.
 struct Product {

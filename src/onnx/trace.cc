@@ -8,6 +8,8 @@ namespace {
 
 // Chains of shape arithmetic are short; a hostile one would use up the stack.
 constexpr int kMaxChain = 200;
+// Shapes, axes and conditions are small; what is pinned is compared in every run.
+constexpr size_t kMaxPinnedBytes = size_t{64} << 10;
 
 Status About(const Program& program, size_t node, const Status& status) {
   const NodeProto& proto = *program.nodes()[node].proto;
@@ -87,6 +89,7 @@ Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
     if (given->host == nullptr) return {};
     // A copy: the caller's memory may be another run's tomorrow.
     const Tensor& host = *given->host;
+    if (host.data.size() > kMaxPinnedBytes) return {};
     pinned_[id] =
         MakeTensor(host.type, host.shape, std::vector<std::byte>(host.data.begin(), host.data.end()));
     elements_[id] = pinned_[id];

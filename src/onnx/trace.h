@@ -95,6 +95,7 @@ class Tracer {
   // The nodes of the branch that is taken, where the condition is known. `*done` is false where the host has
   // to run it.
   Status InlineIf(size_t index, bool* done);
+  Status InlineBranch(ValueId of, size_t index, bool* done);
   Status InlineBody(const Program& body, std::vector<TraceValue>* results, bool* done);
   // The elements of a value: a constant, what the host has (which the part then depends on), or what can be
   // computed from such; nothing when only the graph knows them.

@@ -7,10 +7,22 @@ Status Tracer::InlineIf(size_t index, bool* done) {
   const ProgramNode& node = program_.nodes()[index];
   if (node.proto->type != "If" || !node.proto->domain.empty()) return {};
   if (node.inputs.size() != 1 || node.inputs[0] == kAbsent) return {};
-  std::optional<Tensor> condition;
   const TraceValue* const value = Value(node.inputs[0]);
   if (value == nullptr || (!value->constant && !pin_conditions_)) return {};
-  ANYDML_RETURN_IF_ERROR(Elements(node.inputs[0], 0, &condition));
+  // What the condition depends on is pinned for good only where that is of use.
+  auto pinned = pinned_;
+  auto elements = elements_;
+  Status status = InlineBranch(node.inputs[0], index, done);
+  if (*done || !status.ok()) return status;
+  pinned_ = std::move(pinned);
+  elements_ = std::move(elements);
+  return {};
+}
+
+Status Tracer::InlineBranch(ValueId of, size_t index, bool* done) {
+  const ProgramNode& node = program_.nodes()[index];
+  std::optional<Tensor> condition;
+  ANYDML_RETURN_IF_ERROR(Elements(of, 0, &condition));
   const std::vector<int64_t> numbers = condition ? ToInts(*condition) : std::vector<int64_t>();
   if (numbers.size() != 1) return {};
   const auto branch = node.bodies.find(numbers[0] != 0 ? "then_branch" : "else_branch");

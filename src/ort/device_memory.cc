@@ -36,7 +36,7 @@ Status RecordUploadTo(tools::Session* session, std::span<const std::byte> from, 
 Status RecordCopyTo(tools::Session* session, ID3D12Resource* from, uint64_t bytes, void* to) {
   ComPtr<ID3D12Resource> target;
   ANYDML_RETURN_IF_ERROR(session->Wrap(to, bytes, &target));
-  session->RecordCopy(target.Get(), from);
+  session->RecordCopy(target.Get(), from, bytes);  // no more: what is behind them is somebody else's
   return {};
 }
 

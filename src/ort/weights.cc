@@ -30,7 +30,7 @@ Status Weights::Map(const GraphValue& value, onnx::Tensor* out, bool* found) {
     return {};
   }
   *out = {value.facts.type, value.facts.shape, file.bytes.subspan(static_cast<size_t>(offset), bytes),
-          file.owner};
+          file.owner, file.mapped};
   *found = true;
   return {};
 }

@@ -117,7 +117,7 @@ class Session {
 
   // What follows in the list sees what the dispatches before it wrote.
   void RecordBarrier();
-  void RecordCopy(ID3D12Resource* target, ID3D12Resource* source);
+  void RecordCopy(ID3D12Resource* target, ID3D12Resource* source, uint64_t bytes);
   // A buffer that the host writes (reads) at `memory` as long as it exists, and what brings its bytes to
   // another one (fills it).
   Status AllocateStaging(bool upload, uint64_t bytes, Microsoft::WRL::ComPtr<ID3D12Resource>* out,

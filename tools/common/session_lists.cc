@@ -9,11 +9,11 @@ void Session::RecordBarrier() {
   list_->ResourceBarrier(1, &barrier);
 }
 
-void Session::RecordCopy(ID3D12Resource* target, ID3D12Resource* source) {
+void Session::RecordCopy(ID3D12Resource* target, ID3D12Resource* source, uint64_t bytes) {
   constexpr D3D12_RESOURCE_STATES kAccess = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
   Transition(target, kAccess, D3D12_RESOURCE_STATE_COPY_DEST);
   Transition(source, kAccess, D3D12_RESOURCE_STATE_COPY_SOURCE);
-  list_->CopyResource(target, source);
+  list_->CopyBufferRegion(target, 0, source, 0, bytes);
   Transition(target, D3D12_RESOURCE_STATE_COPY_DEST, kAccess);
   Transition(source, D3D12_RESOURCE_STATE_COPY_SOURCE, kAccess);
 }

@@ -45,12 +45,16 @@ class CpuBackend final : public Backend {
   }
   Status RunNow(const Kernel& kernel, const KernelArguments& arguments, bool) override {
     // The thread is the application's: see StartBackgroundThread.
-    std::fenv_t environment;
-    std::fegetenv(&environment);
-    std::fesetenv(FE_DFL_ENV);
-    Status status = CpuStream(threads_ > 1 ? Pool() : nullptr).Run(kernel, arguments);
-    std::fesetenv(&environment);
-    return status;
+    struct DefaultEnvironment {
+      DefaultEnvironment() {
+        std::fegetenv(&own);
+        std::fesetenv(FE_DFL_ENV);
+      }
+      ~DefaultEnvironment() { std::fesetenv(&own); }
+      std::fenv_t own;
+    };
+    const DefaultEnvironment environment;
+    return CpuStream(threads_ > 1 ? Pool() : nullptr).Run(kernel, arguments);
   }
   uint32_t threads() const override { return threads_; }
   const DeviceProperties& device_properties() const override { return properties_; }

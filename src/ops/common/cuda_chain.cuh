@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <mutex>
 
 namespace anydml {
 
@@ -31,8 +32,7 @@ class KernelChain {
               uint32_t shared_bytes = 0, uint32_t cluster = 1) {
     constexpr uint32_t kWithoutAsking = 32 << 10;  // of 48 KiB, of which kernels have some by themselves
     if (shared_bytes > kWithoutAsking) {
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           static_cast<int>(shared_bytes));
+      AllowSharedBytes(reinterpret_cast<const void*>(kernel), static_cast<int>(shared_bytes));
     }
     cudaLaunchAttribute attributes[2] = {};
     uint32_t count = 0;
@@ -56,6 +56,15 @@ class KernelChain {
   }
 
  private:
+  // The limit is the kernel's, for all threads: it only ever rises.
+  static void AllowSharedBytes(const void* kernel, int bytes) {
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    cudaFuncAttributes now{};
+    if (cudaFuncGetAttributes(&now, kernel) == cudaSuccess && now.maxDynamicSharedSizeBytes >= bytes) return;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  }
+
   cudaStream_t stream_;
   bool first_;
 };

@@ -15,7 +15,11 @@ struct SumLimits {
   // False where the activation is another one.
   bool Set(const ElementProgram& activation);
 
-  constexpr float Of(float sum) const { return sum < least ? least : sum > most ? most : sum; }
+  // Of two zeros +0 is the larger one.
+  constexpr float Of(float sum) const {
+    const float low = sum < least ? least : sum == 0 && least == 0 ? sum + least : sum;
+    return low > most ? most : low == 0 && most == 0 ? -(-low - most) : low;
+  }
 };
 
 // The activation of FLOAT32 sums, into the output.

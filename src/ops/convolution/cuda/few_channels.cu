@@ -49,7 +49,8 @@ std::string WhyNot(const ConvolutionProblem& problem) {
   const bool fits = problem.type == DataType::kFloat16 && !s.backward && s.outer[1] == 1 && z.taps == 1 &&
                     z.input == 1 && z.output == 1 && z.start_padding == 0 && x.reached == x.output &&
                     x.input < kFar && x.output < kFar && x.stride < kFar && x.dilation < kFar &&
-                    x.start_padding < kFar;
+                    x.start_padding < kFar &&
+                    uint64_t{x.output} * x.stride + uint64_t{x.taps} * x.dilation < UINT32_MAX - kFar;
   if (!fits) return "it is for FLOAT16 images of one group, forward";
   if (x.taps > kUnit || s.input_channels >= x.taps) {
     return StrCat("it is for fewer channels than taps in a row, of which there are up to ", kUnit);
