@@ -191,7 +191,7 @@ double CopyBandwidth() {
   Check(session->Allocate(kBytes, &to));
   tools::RecordedList list;
   Check(session->BeginList(/*timestamps=*/true));
-  for (int i = 0; i < kCopies; ++i) session->RecordCopy(to.Get(), from.Get());
+  for (int i = 0; i < kCopies; ++i) session->RecordCopy(to.Get(), from.Get(), kBytes);
   Check(session->EndList(&list));
   std::vector<double> times = ExecuteTimed(session.get(), list, 25, 5);
   std::nth_element(times.begin(), times.begin() + 12, times.end());

@@ -71,7 +71,7 @@ Status Convolve(Lowering& n, DML_CONVOLUTION_DIRECTION direction, const Convolut
 bool HasOneTap(const Lowering& n, const Convolution& c) {
   const Shape &x = n.shape(0), &w = n.shape(1);
   // A bias is added to sums before they are rounded.
-  if (n.Has(2) && n.dml_type(0) == DML_TENSOR_DATA_TYPE_FLOAT16) return false;
+  if (n.Has(2) && n.dml_type(0) == DataType::kFloat16) return false;
   bool one = x.size() == 4 && c.groups == 1 && w[2] * w[3] > 1;
   for (size_t i = 0; one && i < 2; ++i) {
     one = c.windows.strides[i] == w[i + 2] && c.windows.dilations[i] == 1 && c.windows.begin[i] == 0 &&

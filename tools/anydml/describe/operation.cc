@@ -147,7 +147,7 @@ Status Operation::Explain(const Status& status) const {
   const bool doubles = std::any_of(inputs_.begin(), inputs_.end(), [](const InputFile& file) {
     return file.array.tensor.type == DataType::kFloat64;
   });
-  const Status explained = description_.Explain(status);
+  Status explained = description_.Explain(status);
   if (!doubles || status.message().find("FLOAT64") == std::string::npos) return explained;
   return Status(explained.code(), StrCat(explained.message(),
                                          "; FLOAT64 is what NumPy makes of numbers with a "
