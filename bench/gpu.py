@@ -363,11 +363,12 @@ def line(record):
             f"{record['implementation']} (target {record['target']})")
 
 
-def markdown(records, bandwidth):
+def markdown(records, bandwidth, options):
+    chosen = "".join(f" --{name} {value}" for name, value in (("group", options.group), ("filter", options.filter)) if value)
     text = [f"Machine: {torch.cuda.get_device_name()}, a copy in its memory moves {bandwidth / 1e9:.2f} TB/s  ",
             f"Date: {datetime.date.today().isoformat()}  ",
             f"Libraries: torch {torch.__version__} with CUDA {torch.version.cuda} ({report.commit(run.ROOT)})  ",
-            "Run: `python3 bench/gpu.py --docs`  ", "",
+            f"Run: `python3 bench/gpu.py{chosen}{' --no-check' if options.no_check else ''}`  ", "",
             "Microseconds, medians of at least 50 timings by the device's clock (a replayed list with one dispatch",
             "on each copy of the buffers); `end to end`: `ExecuteCommandLists`, `Signal` and the wait for the fence.",
             "The floor is the bytes that must be moved at a copy's speed.", "",
@@ -431,7 +432,7 @@ def main():
             judge.stop()
             os.chdir(run.ROOT)
     report.write_file(options.out / "results.json", json.dumps(records, indent=1) + "\n")
-    report.write_file(options.out / "results.md", markdown(records, bandwidth))
+    report.write_file(options.out / "results.md", markdown(records, bandwidth, options))
     if options.docs:
         report.write_docs(options.out, run.ROOT / "docs", options.machine)
     return 1 if failures else 0

@@ -83,13 +83,22 @@ def write_file(path, text):
         temporary.unlink(missing_ok=True)
 
 
-def write_json(path, results):
-    records = ",\n".join("  " + json.dumps(record) for record, _ in results)
+def write_json(path, results, machine):
+    """What `anydml bench --peers` draws; the machine and the command are the same in all records."""
+    records = ",\n".join("  " + json.dumps(_record(record, details, machine)) for record, details in results)
     write_file(path, f"[\n{records}\n]\n")
 
 
+def _record(record, details, machine):
+    ours = details.samples["anydml"]
+    marks = {name: MARKS[verdict][0] for name, verdict in details.verdicts.items() if verdict in MARKS}
+    return {**record, "implementation": details.implementation, "ours_min_ms": ours[0], "ours_max_ms": ours[-1],
+            "timings": len(ours), **({"marks": marks} if marks else {}),
+            "machine": machine["Machine"], "command": machine["Command"]}
+
+
 def write(folder, results, machine, notes):
-    write_json(folder / "results.json", results)
+    write_json(folder / "results.json", results, machine)
     write_file(folder / "results.csv", _csv(results))
     for old in folder.glob("*.svg"):
         old.unlink()
@@ -203,6 +212,7 @@ def machine(root, versions, options):
                    f"{memory:.0f} GiB, Linux {platform.release()}, transparent huge pages: {pages}",
         "Date": datetime.date.today().isoformat(),
         "Libraries": ", ".join(f"{name} {version}" for name, version in versions.items()) + f" ({commit(root)})",
+        "Command": options.command,
         "Run": f"{'quick' if options.quick else 'full'}, threads {options.threads}; load average before it: "
                f"{options.load:.1f}",
     }

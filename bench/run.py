@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import select
+import shlex
 import shutil
 import signal
 import statistics
@@ -316,6 +317,11 @@ def parse_arguments():
         options.rounds, options.least, options.turn_ms, options.slow_ms = 3, 1, 6, 40
     else:
         options.rounds, options.least, options.turn_ms, options.slow_ms = 5, 5, 60, 2000
+    # What decides about the figures, without where they go.
+    words = ["--quick"] * options.quick + ["--no-peers"] * options.no_peers
+    for name in ("group", "filter", "peers", "threads"):
+        words += [f"--{name}", getattr(options, name)] if getattr(options, name) else []
+    options.command = shlex.join(["./dev", "bench", *words])
     return parser, options
 
 
@@ -380,9 +386,10 @@ def main():
     if not results:
         say("bench: nothing was measured")
         return 1
-    report.write(options.out, results, report.machine(ROOT, versions, options), notes)
+    machine = report.machine(ROOT, versions, options)
+    report.write(options.out, results, machine, notes)
     if options.json:
-        report.write_json(options.json, results)
+        report.write_json(options.json, results, machine)
     if options.docs:
         report.write_docs(options.out, ROOT / "docs", options.machine)
     for line in report.summary(results):

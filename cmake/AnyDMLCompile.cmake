@@ -11,7 +11,8 @@ if(CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 set(ANYDML_UNITY ${unity} CACHE STRING "Compile small files several at a time, which takes half as long: ON, OFF, or \
-ALL (the operators, too, which are faster if each file is optimized for itself)")
+ALL (the operators, too, which are faster if each file is optimized for itself; not with CUDA, whose module has some\
+ of their files)")
 
 # anydml_compile_together(target COUNT [source...]): COUNT files at a time, but for these sources, which have names
 # in common with others. Every file still includes what it uses: the step tsan compiles each for itself.

@@ -10,11 +10,13 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from generator import (attention, bindings, conversion, element_wise, generated, identity, images,  # noqa: E402
-                       lookup, moves, normalization, pages, products, recurrent, reduction, refusals, regions,
+from generator import (attention, bindings, contradictions, conversion, element_wise, generated, graphs, identity,  # noqa: E402
+                       images, lookup, moves, normalization, pages, products, recurrent, reduction, refusals, regions,
                        scatter_elements, scatter_nd, top_k, windows)
 from generator.pack import HERE  # noqa: E402
 
+OF_ANY_OPERATOR = ("pages", "bindings", "refusals", "graphs", "identity", "scatter_elements",
+                   "scatter_nd", "top_k")  # modules whose operators have their refusals elsewhere
 BEGIN, END = "<!-- groups: written by generate.py -->\n", "<!-- /groups -->\n"
 
 
@@ -44,8 +46,10 @@ def main(arguments):
         sys.exit(__doc__)
     parts = (top_k, scatter_nd, scatter_elements, identity, element_wise, conversion, reduction, normalization,
              windows, images, regions, moves, lookup, generated, products, recurrent, attention, pages,
-             bindings, refusals)
-    groups = sorted((group for part in parts for group in part.groups()), key=lambda group: group.name)
+             bindings, refusals, graphs)
+    made = {part.__name__.rpartition(".")[2]: list(part.groups()) for part in parts}
+    refused = contradictions.groups({name: groups for name, groups in made.items() if name not in OF_ANY_OPERATOR})
+    groups = sorted([group for part in made.values() for group in part] + list(refused), key=lambda group: group.name)
     files = {path: text for group in groups for path, text in group.files()}
     files["README.md"] = readme(groups)
     stale = sorted(set(present()) - set(files))

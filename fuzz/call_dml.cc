@@ -1,4 +1,5 @@
 // The calls to DirectML.
+#include <array>
 #include <cstring>
 
 #include "call_worker.h"
@@ -67,6 +68,53 @@ void CallWorker::Compile() {
   const auto flags = source_.OneIn(4) ? DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE : DML_EXECUTION_FLAG_NONE;
   ComPtr<IDMLCompiledOperator> compiled;
   dml->CompileOperator(op.Get(), flags, IID_PPV_ARGS(&compiled));
+  Place(shared_.compiled).Set(compiled);
+}
+
+// Some operators one behind the other, perhaps of different sizes and devices, with an edge too few or too
+// many; what becomes of it is used as any compiled operator.
+void CallWorker::CompileGraph() {
+  const auto dml = Place(shared_.dml).Get();
+  ComPtr<IDMLDevice1> dml1;
+  if (dml == nullptr || FAILED(dml->QueryInterface(IID_PPV_ARGS(&dml1)))) return;
+  constexpr UINT kMost = 3;
+  const UINT count = source_.Between(1, kMost);
+  std::array<ComPtr<IDMLOperator>, kMost> operators;
+  std::array<DML_OPERATOR_GRAPH_NODE_DESC, kMost> operator_nodes = {};
+  std::array<DML_GRAPH_NODE_DESC, kMost> nodes = {};
+  std::array<DML_INTERMEDIATE_GRAPH_EDGE_DESC, kMost> between = {};
+  std::array<DML_GRAPH_EDGE_DESC, kMost> between_edges = {};
+  for (UINT i = 0; i < count; ++i) {
+    operators[i] = Any(shared_.operators);
+    operator_nodes[i] = {operators[i].Get(), nullptr};
+    nodes[i] = {DML_GRAPH_NODE_TYPE_OPERATOR, &operator_nodes[i]};
+    between[i] = {i, 0, source_.OneIn(16) ? source_.Byte() : i + 1,
+                  source_.OneIn(8) ? source_.Byte() % 3u : 0, nullptr};
+    between_edges[i] = {DML_GRAPH_EDGE_TYPE_INTERMEDIATE, &between[i]};
+  }
+  // Inputs that a scatter has besides.
+  std::array<DML_INPUT_GRAPH_EDGE_DESC, 3> in = {};
+  std::array<DML_GRAPH_EDGE_DESC, 3> in_edges = {};
+  const UINT inputs = source_.Between(1, 3);
+  for (UINT i = 0; i < inputs; ++i) {
+    in[i] = {i, source_.OneIn(8) ? source_.Byte() % count : 0, i, nullptr};
+    in_edges[i] = {DML_GRAPH_EDGE_TYPE_INPUT, &in[i]};
+  }
+  const DML_OUTPUT_GRAPH_EDGE_DESC out = {count - 1, source_.OneIn(8) ? 1u : 0u, 0, nullptr};
+  const DML_GRAPH_EDGE_DESC out_edge = {DML_GRAPH_EDGE_TYPE_OUTPUT, &out};
+  const DML_GRAPH_DESC graph = {inputs,
+                                1,
+                                count,
+                                nodes.data(),
+                                inputs,
+                                in_edges.data(),
+                                1,
+                                &out_edge,
+                                source_.OneIn(16) ? count : count - 1,
+                                between_edges.data()};
+  const auto flags = source_.OneIn(4) ? DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE : DML_EXECUTION_FLAG_NONE;
+  ComPtr<IDMLCompiledOperator> compiled;
+  dml1->CompileGraph(source_.OneIn(64) ? nullptr : &graph, flags, IID_PPV_ARGS(&compiled));
   Place(shared_.compiled).Set(compiled);
 }
 

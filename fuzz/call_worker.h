@@ -38,6 +38,7 @@ class CallWorker {
 
   void CreateOperator();
   void Compile();
+  void CompileGraph();
   void Initializer();
   void Table();
   void BindTensors();

@@ -45,6 +45,7 @@ void CallWorker::Run() {
       &CallWorker::RecordDispatch,
       &CallWorker::Residency,
       &CallWorker::RunChecked,
+      &CallWorker::CompileGraph,
   };
   while (!source_.empty()) (this->*kCalls[source_.Byte() % std::size(kCalls)])();
 }

@@ -2,11 +2,16 @@
 // give one by one.
 #include "fuzz.h"
 
+#include <array>
+#include <iterator>
+#include <memory>
+
 #include <DirectML.h>
 #include <anydml.h>
 #include <gtest/gtest.h>
 
 #include "base/status.h"
+#include "common/scoped_variable.h"
 #include "support/graph_builder.h"
 #include "support/random_graph.h"
 
@@ -22,6 +27,19 @@ constexpr DML_TENSOR_DATA_TYPE kFloat = DML_TENSOR_DATA_TYPE_FLOAT32;
 test::DmlHarness& Harness() {
   static auto* const harness = new test::DmlHarness;
   return *harness;
+}
+
+// Passes that are left out; the first: none.
+constexpr const char* kWithout[] = {"", "all", "fold", "views", "activation", "fuse", "layouts"};
+
+// Devices read what is left out when they are created.
+test::DmlHarness& HarnessWithout(size_t which) {
+  static std::array<std::unique_ptr<test::DmlHarness>, std::size(kWithout)> harnesses;
+  if (harnesses[which] == nullptr) {
+    const tools::ScopedVariable without("ANYDML_GRAPH_WITHOUT", kWithout[which]);
+    harnesses[which] = std::make_unique<test::DmlHarness>(Harness().d3d(), DML_CREATE_DEVICE_FLAG_NONE);
+  }
+  return *harnesses[which];
 }
 
 // A few operators with different numbers of inputs and outputs, optional tensors, flags and sizes.
@@ -134,8 +152,11 @@ void Valid(ByteSource source) {
   ::testing::GTEST_FLAG(break_on_failure) = true;  // of the helpers' expectations
   const testing::RandomGraph graph = testing::MakeRandomGraph(source.LongWord(), testing::GraphKinds::kExact);
   const auto want = testing::RunOneByOne(Harness(), graph);
-  const auto got = testing::RunCompiled(Harness(), graph);
-  Require(got == want, StrCat("not what the operators give one by one:\n", graph.ToString()));
+  for (const size_t without : {size_t{0}, source.Byte() % std::size(kWithout)}) {
+    const auto got = testing::RunCompiled(HarnessWithout(without), graph);
+    Require(got == want, StrCat("not what the operators give one by one (passes that are left out: \"",
+                                kWithout[without], "\"):\n", graph.ToString()));
+  }
 }
 
 }  // namespace

@@ -1,12 +1,19 @@
 // ONNX files: any bytes are a model or an error; a model survives being written again, and is inspected as
-// `anydml check` does, which follows every node.
+// `anydml check` does, which follows every node. Behind the byte that no file begins with are decisions of a
+// model that has a structure (onnx_model.h); what of these asks for little is run.
 #include "fuzz.h"
+
+#include <algorithm>
 
 #include "onnx/session.h"
 #include "onnx/write_model.h"
+#include "onnx_model.h"
 
 namespace anydml::fuzz {
 namespace {
+
+constexpr uint8_t kDecisions = 0xFF;
+constexpr uint64_t kMostBytes = 1 << 20;  // between the nodes of a model that is run
 
 onnx::Blob BlobOf(std::string text) {
   auto owner = std::make_shared<const std::string>(std::move(text));
@@ -30,10 +37,57 @@ void Run(std::span<const uint8_t> file) {
   Require(inspected.ok() || !inspected.message().empty(), "an error without a sentence");
 }
 
+// How often a Loop runs may be computed.
+bool IsSmall(const onnx::Model& model) {
+  onnx::ModelReport report;
+  if (!onnx::InspectModel(model, {}, &report).ok() || !report.traced) return false;
+  const auto has_loop = [](const onnx::NodeProto& node) {
+    return node.type == "Loop" || node.type == "Scan";
+  };
+  return report.intermediate_bytes < kMostBytes &&
+         std::none_of(model.graph.nodes.begin(), model.graph.nodes.end(), has_loop);
+}
+
+// Without the debug layer a model that is one part is run in another way.
+tools::Session* SessionWith(bool debug) {
+  static std::unique_ptr<tools::Session> sessions[2];
+  std::unique_ptr<tools::Session>& session = sessions[debug ? 1 : 0];
+  if (session == nullptr) {
+    tools::SessionOptions options;
+    options.adapter = "cpu";
+    options.debug = debug;
+    const Status status = tools::Session::Create(options, &session);
+    Require(status.ok(), status.message());
+  }
+  return session.get();
+}
+
+void RunStructured(ByteSource source) {
+  const onnx::Model made = AnyModel(source);
+  const std::string text = onnx::WriteModel(made);
+  Run({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  auto model = std::make_unique<onnx::Model>();
+  if (!onnx::ReadModel(BlobOf(text), nullptr, model.get()).ok() || !IsSmall(*model)) return;
+
+  const auto inputs = AnyInputs(source, *model);
+  tools::Session* const device = SessionWith(source.OneIn(2));
+  std::unique_ptr<onnx::ModelSession> session;
+  Status status = onnx::ModelSession::Create(std::move(model), device, &session);
+  std::vector<onnx::NamedResult> results;
+  if (status.ok()) status = session->Run(inputs, &results);
+  Require(status.ok() || !status.message().empty(), "an error without a sentence");
+  Require(!device->removed(), "the device was removed: " + status.message());
+  if (!status.ok()) device->Discard();
+}
+
 }  // namespace
 }  // namespace anydml::fuzz
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  anydml::fuzz::Run({data, size});
+  if (size != 0 && data[0] == anydml::fuzz::kDecisions) {
+    anydml::fuzz::RunStructured({data + 1, size - 1});
+  } else {
+    anydml::fuzz::Run({data, size});
+  }
   return 0;
 }

@@ -16,9 +16,15 @@
  *                           fails to compile, and the failure says why.
  *   ANYDML_GRAPH_WITHOUT    Passes that are not run when a graph is compiled,
  *                           separated by commas, for comparing; "all".
+ *   ANYDML_GRAPH_GUARDS     1: on the CPU a graph's parts run between memory pages
+ *                           that nobody may touch, which finds a kernel that
+ *                           leaves its tensors. Slow.
  *   ANYDML_ADAPTER          Chooses the adapter that is listed first ("cpu", "cuda:0");
  *                           else GPUs come before the CPU. Where it is not there,
  *                           no factory or device is created.
+ *   ANYDML_ADAPTER_KIND     What adapters say they are, for programs that choose by
+ *                           it: "gpu", "compute", "npu" or "software"; of one
+ *                           adapter: "cpu=npu".
  *   ANYDML_CUDA_MODULE      Another libanydml_cuda.so than the one in the folder of
  *                           libanydml.so, or in the folder anydml there, by its
  *                           absolute path; ignored in programs with more rights
@@ -30,6 +36,8 @@
  *                           once per process); else as many as the process may
  *                           use. Results do not depend on it.
  *   ANYDML_DEBUG            1: every failure sentence also goes to stderr.
+ *   ANYDML_ORT_DEVICE_MEMORY  Any value: onnxruntime's plugin offers a device with
+ *                           memory of its own for the CPU, too, for tests.
  */
 #ifndef ANYDML_ANYDML_H_
 #define ANYDML_ANYDML_H_
@@ -194,8 +202,31 @@ ANYDML_API int32_t AnyDmlRun(struct IDMLCompiledOperator* op, const AnyDmlRunDes
  * wait. Both are of the device's GPU. Nothing is done on the CPU. */
 ANYDML_API int32_t AnyDmlOrderCudaStreams(struct ID3D12Device* device, void* before, void* after);
 
-/* Waits until the stream has done what it has now. */
+/* Waits until the stream has done what it has now; null: until every stream of the GPU has. */
 ANYDML_API int32_t AnyDmlWaitForCudaStream(struct ID3D12Device* device, void* stream);
+
+/* What is to be known of a stream by who remembers its handle. */
+typedef struct AnyDmlCudaStreamInfo {
+  uint64_t Id; /* no other stream of this process has or had it, while handles of destroyed ones come again;
+                * of stream 2 the calling thread's. On the CPU: the handle */
+  int32_t Capturing; /* 1: what is enqueued is not done but becomes part of a CUDA graph */
+} AnyDmlCudaStreamInfo;
+
+/* Of a stream that exists. */
+ANYDML_API int32_t AnyDmlDescribeCudaStream(struct ID3D12Device* device, void* stream,
+                                            AnyDmlCudaStreamInfo* info);
+
+/* Marks the end of what a stream has now. The mark stays good when the stream is destroyed, of which nothing
+ * can be asked then. `*mark` is null, or a mark that is moved; it is null on the CPU. A mark that was set in
+ * a stream that is captured is of use in that capture only. */
+ANYDML_API int32_t AnyDmlMarkCudaStream(struct ID3D12Device* device, void* stream, void** mark);
+
+/* What is enqueued in the stream from now on comes behind the mark; null: the host waits for that. A null
+ * mark is behind nothing. */
+ANYDML_API int32_t AnyDmlWaitForCudaMark(struct ID3D12Device* device, void* mark, void* stream);
+
+/* Nobody waits for the mark from now on; who does already goes on. */
+ANYDML_API int32_t AnyDmlFreeCudaMark(struct ID3D12Device* device, void* mark);
 
 /* For profilers: from now on `record` is called for every node of a graph that has run, one call at a time
  * per queue: with the node's name (what was fused, joined by " + ", and the implementation; valid during the

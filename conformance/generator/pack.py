@@ -168,29 +168,39 @@ class Model:
         self.bindings[field] = {"name": buffer, "elementOffset": offset, "elementSizeInBytes": size}
         return self
 
-    def text(self, name):
-        def numbers(values, data_type):
-            if len(values) > 16 and len(set(map(repr, values))) == 1:
-                return '{ "valueCount": %d, "value": %s }' % (len(values), elements.as_json(values[0], data_type))
-            return "[" + ", ".join(elements.as_json(value, data_type) for value in values) + "]"
+    def since(self):
+        return lowest_level(self.operator, self.tensors, self.desc)
 
-        lines = ["{", '  "resources": {']
-        lines += joined('    %s: { "initialValuesDataType": "%s", "initialValues": %s }' %
-                        (json.dumps(buffer), data_type, numbers(self.values[buffer], data_type))
-                        for buffer, data_type in self.resources.items())
-        lines += ["  },", '  "dispatchables": {', '    "op": {',
-                  '      "type": "%s",' % NAMES.get(self.operator, OPERATORS[self.operator]["type"]),
-                  '      "desc": {']
-        lines += joined(f"        {json.dumps(key)}: {spaced(value)}" for key, value in self.desc.items())
-        lines += ["      }" + (f',\n      "bindings": {spaced(self.owned)}' if self.owned else ""), "    }", "  },"]
-        commands = []
-        if self.bindings:
-            commands.append('    { "type": "dispatch", "dispatchable": "op",\n      "bindings": %s }' %
-                            spaced(grouped(self.bindings)))
-        commands += ['    { "type": "writeFile", "resource": "%s", "targetPath": "%s.%s.npy" }' % (o, name, o)
-                     for o in self.outputs]
-        lines += ['  "commands": ['] + joined(commands) + ["  ]", "}"]
-        return "\n".join(lines) + "\n"
+    def text(self, name):
+        return model_text(name, self, {"op": self})
+
+
+def model_text(name, whole, operators):
+    """`whole` has the buffers and what is expected of them, `operators` by their names what is bound to them."""
+    def numbers(values, data_type):
+        if len(values) > 16 and len(set(map(repr, values))) == 1:
+            return '{ "valueCount": %d, "value": %s }' % (len(values), elements.as_json(values[0], data_type))
+        return "[" + ", ".join(elements.as_json(value, data_type) for value in values) + "]"
+
+    lines = ["{", '  "resources": {']
+    lines += joined('    %s: { "initialValuesDataType": "%s", "initialValues": %s }' %
+                    (json.dumps(buffer), data_type, numbers(whole.values[buffer], data_type))
+                    for buffer, data_type in whole.resources.items())
+    lines += ["  },", '  "dispatchables": {']
+    dispatchables, commands = [], []
+    for op, model in operators.items():
+        text = [f'    "{op}": {{', f'      "type": "{NAMES.get(model.operator, OPERATORS[model.operator]["type"])}",',
+                '      "desc": {']
+        text += joined(f"        {json.dumps(key)}: {spaced(value)}" for key, value in model.desc.items())
+        text += ["      }" + (f',\n      "bindings": {spaced(model.owned)}' if model.owned else ""), "    }"]
+        dispatchables.append("\n".join(text))
+        if model.bindings:
+            commands.append(f'    {{ "type": "dispatch", "dispatchable": "{op}",\n      "bindings": '
+                            f'{spaced(grouped(model.bindings))} }}')
+    commands += ['    { "type": "writeFile", "resource": "%s", "targetPath": "%s.%s.npy" }' % (o, name, o)
+                 for o in whole.outputs]
+    lines += joined(dispatchables) + ["  },", '  "commands": ['] + joined(commands) + ["  ]", "}"]
+    return "\n".join(lines) + "\n"
 
 
 def array_place(field):
@@ -237,8 +247,7 @@ class Group:
         if not expectation.get("refused"):
             if self.basis == DOCUMENTATION:
                 model.check_documented()
-            expectation["since"] = max(lowest_level(model.operator, model.tensors, model.desc),
-                                       expectation.get("since", LEVELS[0]), key=LEVELS.index)
+            expectation["since"] = max(model.since(), expectation.get("since", LEVELS[0]), key=LEVELS.index)
             expectation["outputs"] = model.outputs
             expectation["tolerances"] = model.tolerances
         self.models[name] = (claim, model, expectation)

@@ -151,8 +151,9 @@ def device_operand(device: _anydml.Device, value: Any, what: str, stream: int) -
     if isinstance(value, Tensor):
         if value.device != device.id:
             raise ValueError(f"{what} is on {value.device} but the operator runs on {device.id}")
-        value._memory.use_in(stream)
-        return Operand(packed(number_of(value.dtype, what), value.shape or (1,)), value._memory.address, value)
+        memory = value._memory
+        layout = packed(number_of(value.dtype, what), value.shape or (1,))
+        return Operand(layout, memory.address, memory.use_in(stream, False))
     kind, number = value.__dlpack_device__()
     if kind != CUDA or device.id != f"cuda:{number}":
         where = f"cuda:{number}" if kind == CUDA else "the host"

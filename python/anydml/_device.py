@@ -33,14 +33,13 @@ class Device:
 
     _devices: dict[str, Device] = {}
     _lock = threading.Lock()
-    _forked = False
 
     _opened: _anydml.Device
     _compiled: dict[Any, _anydml.CompiledOperator]
     id: str
 
     def __new__(cls, name: str = "cpu") -> Device:
-        cls._check_process()
+        _anydml.check_process()
         with cls._lock:
             device = cls._devices.get(name)
             if device is None:
@@ -52,12 +51,6 @@ class Device:
                     cls._devices[device.id] = device
                 cls._devices[name] = device
             return device
-
-    @classmethod
-    def _check_process(cls) -> None:
-        if cls._forked:
-            raise RuntimeError("this process was forked from one that had used anydml, whose threads it does "
-                               "not have; start it with the 'spawn' or 'forkserver' method of multiprocessing")
 
     @property
     def description(self) -> str:
@@ -104,7 +97,7 @@ class Device:
 
     def _input(self, value: Any, what: str, stream: Optional[int] = None) -> Operand:
         """`stream`: where the operator runs, on a GPU; None: the default one."""
-        self._check_process()
+        _anydml.check_process()
         if isinstance(value, TensorSpec):
             raise TypeError(f"{what} is a TensorSpec, which only Device.compile takes; it must be an array")
         if isinstance(value, FourBit):
@@ -141,9 +134,6 @@ class Compiling:
 
 
 def _after_fork() -> None:
-    Device._forked = Device._forked or bool(Device._devices)
-    if Device._forked:
-        _anydml.forked()
     Device._lock = threading.Lock()
 
 

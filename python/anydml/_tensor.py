@@ -177,7 +177,7 @@ class Tensor:
     def numpy(self) -> npt.NDArray[Any]:
         """A copy on the host."""
         array: npt.NDArray[Any] = np.empty(self.shape, self.dtype)
-        self._device.download(self._memory.address, self.nbytes, self._memory.stream, array.ctypes.data)
+        self._device.download(self._memory, self.nbytes, array.ctypes.data)
         return array
 
     def __array__(self, dtype: npt.DTypeLike = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
@@ -193,9 +193,9 @@ class Tensor:
                    dl_device: Optional[tuple[int, int]] = None, copy: Optional[bool] = None) -> object:
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("a tensor is exported where it is, and not copied")
-        if stream != -1:  # the consumer's stream waits for ours, the host does not
-            self._memory.use_in(stream or DEFAULT_STREAM)
-        return _anydml.export_tensor(self._memory, self.dtype.str, self.shape, self.__dlpack_device__())
+        # The consumer's stream waits for ours, the host does not; -1: it sees to that itself.
+        use = None if stream == -1 else self._memory.use_in(stream or DEFAULT_STREAM, True)
+        return _anydml.export_tensor(self._memory, use, self.dtype.str, self.shape, self.__dlpack_device__())
 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, dtype={self.dtype}, device={self.device!r})"

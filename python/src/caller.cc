@@ -6,6 +6,7 @@
 
 #include "device_array.h"
 #include "function_cache.h"
+#include "process.h"
 #include "status.h"
 #include "tensor_tuple.h"
 
@@ -13,8 +14,6 @@ namespace py = pybind11;
 
 namespace anydml::python {
 namespace {
-
-bool g_forked = false;  // from a process that has used the package
 
 // For each present input an argument.
 bool CountsAgree(const Caller& caller, size_t given) {
@@ -25,7 +24,7 @@ bool CountsAgree(const Caller& caller, size_t given) {
 
 py::object Call(const Caller& caller, const py::tuple& inputs, PyObject* out, PyObject* stream) {
   const auto given = static_cast<size_t>(PyTuple_GET_SIZE(inputs.ptr()));
-  if (g_forked || !CountsAgree(caller, given)) return {};
+  if (Forked() || !CountsAgree(caller, given)) return {};
   PyObject* arguments[kMaxTensors] = {};
   for (size_t i = 0; i < given; ++i)
     arguments[i] = PyTuple_GET_ITEM(inputs.ptr(), static_cast<Py_ssize_t>(i));
@@ -69,7 +68,7 @@ PyObject* CallCached(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     return nullptr;
   }
   return Guarded([&]() -> py::object {
-    if (g_forked) return {};
+    if (Forked()) return {};
     return CallFunction(FunctionArguments(arguments, 7));
   });
 }
@@ -108,17 +107,16 @@ py::object MakeCaller(const std::shared_ptr<CompiledOperator>& op, const PyTenso
 
 }  // namespace
 
-bool SplitOut(PyObject* out, size_t count, std::array<PyObject*, kMaxTensors>* each) {
-  each->fill(nullptr);
+bool SplitOut(PyObject* out, size_t count, Objects* each) {
   if (out == Py_None) return true;
   if (!PyTuple_CheckExact(out) && !PyList_CheckExact(out)) {
-    (*each)[0] = out;
+    (*each)[0] = py::reinterpret_borrow<py::object>(out);
     return count == 1;
   }
   if (static_cast<size_t>(PySequence_Fast_GET_SIZE(out)) != count) return false;
   for (size_t i = 0; i < count; ++i) {
     PyObject* const item = PySequence_Fast_GET_ITEM(out, static_cast<Py_ssize_t>(i));
-    (*each)[i] = item == Py_None ? nullptr : item;
+    if (item != Py_None) (*each)[i] = py::reinterpret_borrow<py::object>(item);
   }
   return true;
 }
@@ -132,7 +130,7 @@ py::object Joined(std::span<py::object> results) {
   return all;
 }
 
-bool RunQuickly(const Caller& caller, const Addresses& inputs, const Addresses& outputs, uintptr_t stream,
+bool RunQuickly(const Caller& caller, const Addresses& inputs, const Addresses& outputs, const Stream& stream,
                 bool wait) {
   std::string data_error;
   const Status status = WithoutGil([&] {
@@ -147,7 +145,7 @@ void DefineCaller(py::module_* m) {
   m->def("make_caller", MakeCaller);
   m->def("register_tensors", RegisterTensors);
   m->def("forget_functions", ForgetFunctions);
-  m->def("forked", [] { g_forked = true; });
+  m->def("check_process", [] { Check(CheckProcess()); });
   m->attr("call_function") = py::reinterpret_steal<py::object>(PyCFunction_New(&kCallCached, nullptr));
   // remember(name, inputs, attributes, outputs, device, make), where make() is the caller of it all.
   m->def("remember", [](const py::object& name, const py::object& inputs, const py::object& attributes,

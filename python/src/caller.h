@@ -39,15 +39,16 @@ struct Caller {
 inline constexpr size_t kMaxTensors = 16;
 using Addresses = std::array<void*, kMaxTensors>;
 
-// Where results go: `out` as a caller gives it, a tensor each, or null where that is new. False when it is
-// not to be had like this.
-bool SplitOut(PyObject* out, size_t count, std::array<PyObject*, kMaxTensors>* each);
+// Where results go: `out` as a caller gives it, a tensor each, or null where that is new. They are held: what
+// a list has may change while Python runs. False when it is not to be had like this.
+using Objects = std::array<pybind11::object, kMaxTensors>;
+bool SplitOut(PyObject* out, size_t count, Objects* each);
 
 // The results of a call, or the only one.
 pybind11::object Joined(std::span<pybind11::object> results);
 
 // Runs without the GIL. False: the long way (`Check` knows more there). Throws an IndexError.
-bool RunQuickly(const Caller& caller, const Addresses& inputs, const Addresses& outputs, uintptr_t stream,
+bool RunQuickly(const Caller& caller, const Addresses& inputs, const Addresses& outputs, const Stream& stream,
                 bool wait);
 
 // A NumPy array's memory, for as long as it is needed.

@@ -1,7 +1,5 @@
 #include "device.h"
 
-#include <unistd.h>
-
 #include <cstring>
 
 #include <anydml.h>
@@ -10,9 +8,12 @@
 #include "anydml/describe/desc_fields.h"
 #include "anydml/describe/field_values.h"
 #include "common/c_desc.h"
+#include "process.h"
 
 namespace anydml::python {
 namespace {
+
+constexpr size_t kMaxReserved = 8;  // streams of an operator
 
 Status DescribeNested(const NestedOperator& nested, OperatorDesc* desc) {
   ANYDML_RETURN_IF_ERROR(tools::FindSchema(nested.name, &desc->schema));
@@ -63,9 +64,30 @@ Status SetAttributes(const OperatorSchema& schema, const Request& request, tools
   return {};
 }
 
+// Temporary memory for a call in the stream, or null. Under the operator's lock.
+std::shared_ptr<Memory> TakeReserved(const CompiledOperator& compiled, const Stream& stream) {
+  if (stream.capturing) {
+    const auto captured = compiled.captured.find(stream.id);
+    if (captured != compiled.captured.end()) return captured->second;
+  }
+  auto reserved = compiled.reserved.extract(stream.id);
+  return reserved ? std::move(reserved.mapped()) : nullptr;
+}
+
+void Reserve(const CompiledOperator& compiled, const Stream& stream, const std::shared_ptr<Memory>& memory) {
+  decltype(compiled.reserved)::node_type forgotten;  // goes when nobody is kept waiting
+  const std::lock_guard lock(compiled.mutex);
+  if (compiled.reserved.size() >= kMaxReserved && !compiled.reserved.contains(stream.id)) {
+    forgotten = compiled.reserved.extract(compiled.reserved.begin());  // probably of the oldest stream
+  }
+  compiled.reserved.try_emplace(stream.id, memory);
+}
+
 }  // namespace
 
 Status Device::Open(const std::string& adapter, std::shared_ptr<Device>* out) {
+  ANYDML_RETURN_IF_ERROR(CheckProcess());
+  WatchForks();
   auto device = std::make_shared<Device>();
   tools::SessionOptions options;
   options.adapter = adapter;
@@ -73,16 +95,19 @@ Status Device::Open(const std::string& adapter, std::shared_ptr<Device>* out) {
   ComPtr<ID3D12Device> d3d;
   device->session_->queue()->GetDevice(IID_PPV_ARGS(&d3d));
   device->memory_ = std::make_shared<MemoryPool>(std::move(d3d));
-  device->process_ = getpid();
   *out = std::move(device);
   return {};
 }
 
 Device::~Device() {
   // A forked child has none of the threads that the session would wait for.
-  if (process_ == getpid()) return;
-  session_.release();
-  if (memory_) memory_->Forget();
+  if (Forked()) session_.release();
+}
+
+CompiledOperator::~CompiledOperator() {
+  if (!Forked()) return;
+  op.compiled.Detach();
+  op.persistent.Detach();
 }
 
 void Device::Remove() {
@@ -92,8 +117,13 @@ void Device::Remove() {
 
 template <typename Body>
 Status Device::Locked(Body&& body) {
+  ANYDML_RETURN_IF_ERROR(CheckProcess());
   std::lock_guard lock(mutex_);
   Status status = body();
+  if (!status.ok()) session_->Discard();
+  if (status.code() != Code::kOutOfMemory) return status;
+  memory_->Empty();
+  status = body();
   if (!status.ok()) session_->Discard();
   return status;
 }
@@ -140,23 +170,26 @@ Status Device::Compile(const Request& request, std::shared_ptr<CompiledOperator>
 }
 
 Status Device::Run(const CompiledOperator& compiled, std::span<void* const> inputs,
-                   std::span<void* const> outputs, uintptr_t stream, bool wait, std::string* data_error) {
+                   std::span<void* const> outputs, const Stream& stream, bool wait, std::string* data_error) {
+  ANYDML_RETURN_IF_ERROR(CheckProcess());
   AnyDmlRunDesc desc{};
   desc.InputCount = static_cast<uint32_t>(inputs.size());
   desc.Inputs = inputs.data();
   desc.OutputCount = static_cast<uint32_t>(outputs.size());
   desc.Outputs = outputs.data();
-  desc.CudaStream = reinterpret_cast<void*>(stream);
+  desc.CudaStream = reinterpret_cast<void*>(stream.handle);
   desc.Wait = wait ? 1 : 0;
+  const bool in_stream = !wait && stream.handle != 0;
   std::shared_ptr<Memory> temporary;
   std::unique_lock<std::mutex> lock;
   if (compiled.temporary_bytes != 0) {
-    if (!wait && stream != 0) {
-      lock = std::unique_lock(compiled.mutex);  // calls in one stream come one after the other as a whole
-      temporary = compiled.temporary[stream];
+    if (in_stream) {
+      lock = std::unique_lock(compiled.mutex);
+      temporary = TakeReserved(compiled, stream);
+      if (!stream.capturing) lock.unlock();  // calls in a capture come one after the other as a whole
     }
     if (!temporary) ANYDML_RETURN_IF_ERROR(memory_->Take(compiled.temporary_bytes, stream, &temporary));
-    if (lock) compiled.temporary[stream] = temporary;
+    if (lock) compiled.captured[stream.id] = temporary;
     desc.Temporary = reinterpret_cast<void*>(temporary->address());
   }
   if (compiled.op.persistent) {
@@ -164,31 +197,34 @@ Status Device::Run(const CompiledOperator& compiled, std::span<void* const> inpu
   }
   const HRESULT result = AnyDmlRun(compiled.op.compiled.Get(), &desc);
   if (result == S_FALSE) *data_error = AnyDmlGetLastErrorMessage();
-  return SUCCEEDED(result) ? Status() : Status(static_cast<Code>(result), AnyDmlGetLastErrorMessage());
+  Status status =
+      SUCCEEDED(result) ? Status() : Status(static_cast<Code>(result), AnyDmlGetLastErrorMessage());
+  if (in_stream) MemoryPool::MoveEnd(stream);  // also after a failure: some of it may be under way
+  if (in_stream && temporary && !stream.capturing) Reserve(compiled, stream, temporary);
+  return status;
 }
 
-Status Device::ComeAfter(uintptr_t stream) {
-  if (stream == 0) return {};
-  const HRESULT result = AnyDmlOrderCudaStreams(memory_->device(), reinterpret_cast<void*>(stream),
-                                                AnyDmlGetCudaStream(session_->queue()));
-  return SUCCEEDED(result) ? Status() : Status(static_cast<Code>(result), AnyDmlGetLastErrorMessage());
+Status Device::OwnStream(Stream* stream) {
+  return memory_->Describe(reinterpret_cast<uintptr_t>(AnyDmlGetCudaStream(session_->queue())), stream);
 }
 
-Status Device::Upload(Region host, uintptr_t stream, std::shared_ptr<Memory>* out) {
+Status Device::Upload(Region host, const Stream& stream, std::shared_ptr<Memory>* out) {
   return Locked([&]() -> Status {
     const auto* bytes = reinterpret_cast<const std::byte*>(host.address);
     ComPtr<ID3D12Resource> buffer;
     ANYDML_RETURN_IF_ERROR(session_->Upload({bytes, host.bytes}, &buffer));
     std::string nothing;
     ANYDML_RETURN_IF_ERROR(session_->Execute(&nothing));
-    *out = std::make_shared<Memory>(memory_, std::move(buffer), 0, stream);
+    *out = std::make_shared<Memory>(memory_, std::move(buffer), 0, MemoryUser{stream});
     return {};
   });
 }
 
-Status Device::Duplicate(Region device, uintptr_t stream, std::shared_ptr<Memory>* out) {
+Status Device::Duplicate(Region device, const Stream& stream, std::shared_ptr<Memory>* out) {
   return Locked([&]() -> Status {
-    ANYDML_RETURN_IF_ERROR(ComeAfter(stream));
+    Stream own;
+    ANYDML_RETURN_IF_ERROR(OwnStream(&own));
+    ANYDML_RETURN_IF_ERROR(memory_->Order(stream, own));
     // Allocations begin at multiples of 16: what lies before the region belongs to the same one.
     const uint64_t before = device.address % DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT;
     ComPtr<ID3D12Resource> source, buffer;
@@ -197,19 +233,21 @@ Status Device::Duplicate(Region device, uintptr_t stream, std::shared_ptr<Memory
     ANYDML_RETURN_IF_ERROR(session_->Copy(source.Get(), before, device.bytes, &buffer));
     std::string nothing;
     ANYDML_RETURN_IF_ERROR(session_->Execute(&nothing));
-    *out = std::make_shared<Memory>(memory_, std::move(buffer), 0, stream);
+    *out = std::make_shared<Memory>(memory_, std::move(buffer), 0, MemoryUser{stream});
     return {};
   });
 }
 
-Status Device::Download(Region device, uintptr_t stream, std::byte* host) {
+Status Device::Download(const Memory& memory, uint64_t bytes, std::byte* host) {
   return Locked([&]() -> Status {
-    ANYDML_RETURN_IF_ERROR(ComeAfter(stream));
+    Stream own;
+    ANYDML_RETURN_IF_ERROR(OwnStream(&own));
+    ANYDML_RETURN_IF_ERROR(memory.OrderBefore(own));
     ComPtr<ID3D12Resource> buffer;
-    ANYDML_RETURN_IF_ERROR(session_->Wrap(reinterpret_cast<void*>(device.address), device.bytes, &buffer));
-    tools::HostBuffer bytes;
-    ANYDML_RETURN_IF_ERROR(session_->Read(buffer.Get(), &bytes));
-    std::memcpy(host, bytes.data(), device.bytes);
+    ANYDML_RETURN_IF_ERROR(session_->Wrap(reinterpret_cast<void*>(memory.address()), bytes, &buffer));
+    tools::HostBuffer read;
+    ANYDML_RETURN_IF_ERROR(session_->Read(buffer.Get(), &read));
+    std::memcpy(host, read.data(), bytes);
     return {};
   });
 }

@@ -2,8 +2,6 @@
 // outside of it (AnyDmlRun), on as many threads as there are.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,12 +45,19 @@ struct Region {
 class Device;
 
 struct CompiledOperator {
+  CompiledOperator() = default;
+  ~CompiledOperator();
+  CompiledOperator(const CompiledOperator&) = delete;
+  CompiledOperator& operator=(const CompiledOperator&) = delete;
+
   std::shared_ptr<Device> device;
   tools::CompiledOperator op;
   uint64_t temporary_bytes = 0;
-  // Temporary memory of streams that are the caller's: a CUDA graph that captured a call goes on using it.
+  // Temporary memory by stream: what graphs go on using that calls became part of, and what the next call in
+  // the stream gets. The latter is each operator's own, since a capture of several cannot allocate any.
   mutable std::mutex mutex;
-  mutable std::map<uintptr_t, std::shared_ptr<Memory>> temporary;
+  mutable std::map<uint64_t, std::shared_ptr<Memory>> captured;
+  mutable std::map<uint64_t, std::shared_ptr<Memory>> reserved;
   std::vector<std::optional<TensorDesc>> outputs;  // in binding order, as the caller sees them
 };
 
@@ -71,27 +76,27 @@ class Device : public std::enable_shared_from_this<Device> {
   // absent. `data_error` is the sentence about data that only execution sees, or empty: on a GPU only
   // with `wait`.
   Status Run(const CompiledOperator& compiled, std::span<void* const> inputs, std::span<void* const> outputs,
-             uintptr_t stream, bool wait, std::string* data_error);
+             const Stream& stream, bool wait, std::string* data_error);
 
   MemoryPool& memory() { return *memory_; }
-  // These are complete when they return; what is read comes behind what is in `stream` now.
-  Status Upload(Region host, uintptr_t stream, std::shared_ptr<Memory>* out);
+  // These are complete when they return; what is read comes behind what is in `stream` now, or uses `memory`.
+  Status Upload(Region host, const Stream& stream, std::shared_ptr<Memory>* out);
   // Aligned, whatever the original is.
-  Status Duplicate(Region device, uintptr_t stream, std::shared_ptr<Memory>* out);
-  Status Download(Region device, uintptr_t stream, std::byte* host);
+  Status Duplicate(Region device, const Stream& stream, std::shared_ptr<Memory>* out);
+  Status Download(const Memory& memory, uint64_t bytes, std::byte* host);
 
  private:
   Status Describe(const Request& request, tools::Description* description) const;
-  // What the session does next comes behind what is in `stream`.
-  Status ComeAfter(uintptr_t stream);
-  // Locks, runs `body`, and leaves the session usable when it fails.
+  // That of the session.
+  Status OwnStream(Stream* stream);
+  // Locks, runs `body`, and leaves the session usable when it fails. Without memory, once more without the
+  // pool's.
   template <typename Body>
   Status Locked(Body&& body);
 
   std::mutex mutex_;
   std::unique_ptr<tools::Session> session_;
   std::shared_ptr<MemoryPool> memory_;
-  pid_t process_ = 0;
 };
 
 }  // namespace anydml::python

@@ -8,7 +8,6 @@ namespace anydml::python {
 namespace {
 
 constexpr uintptr_t kAlignment = 16;  // DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
-constexpr uintptr_t kNoStream = ~uintptr_t{0};
 
 // What is looked up often; it stays for ever.
 struct Registered {
@@ -72,6 +71,10 @@ void RegisterTensors(py::object tensor_type, std::vector<py::object> dtypes) {
 bool IsOnGpu(PyObject* object) {
   const Registered& registered = Registered::Get();
   if (reinterpret_cast<PyObject*>(Py_TYPE(object)) == registered.tensor_type) return true;
+  if (const DlpackExchange* const exchange = DlpackExchange::Of(object)) {
+    dlpack::Tensor tensor;
+    return exchange->View(object, &tensor) && tensor.device.device_type == dlpack::kCuda;
+  }
   const py::object device =
       py::reinterpret_steal<py::object>(PyObject_CallMethodNoArgs(object, registered.dlpack_device));
   if (!device || !PyTuple_Check(device.ptr()) || PyTuple_GET_SIZE(device.ptr()) != 2) {
@@ -84,15 +87,33 @@ bool IsOnGpu(PyObject* object) {
 }
 
 StreamNumber StreamNumber::Of(PyObject* number) {
-  if (number == nullptr || number == Py_None) return {py::int_(kDefault), kDefault};
+  if (number == nullptr || number == Py_None) return {py::int_(Stream::kDefault), Stream::kDefault};
   return {py::reinterpret_borrow<py::object>(number), py::handle(number).cast<uintptr_t>()};
 }
 
-StreamNumber StreamNumber::None() { return {py::int_(-1), kNoStream}; }
+StreamNumber StreamNumber::None() { return {py::int_(-1), ~uintptr_t{0}}; }
 
 bool DeviceArray::Open(PyObject* object, const StreamNumber& stream) {
   const Registered& registered = Registered::Get();
-  if (reinterpret_cast<PyObject*>(Py_TYPE(object)) == registered.tensor_type) return OpenOwn(object, stream);
+  if (reinterpret_cast<PyObject*>(Py_TYPE(object)) == registered.tensor_type) return OpenOwn(object);
+  if (const DlpackExchange* const exchange = DlpackExchange::Of(object))
+    return OpenByExchange(*exchange, object, stream);
+  return OpenCapsule(object, stream);
+}
+
+bool DeviceArray::OpenByExchange(const DlpackExchange& exchange, PyObject* object,
+                                 const StreamNumber& stream) {
+  dlpack::Tensor tensor;
+  if (!exchange.View(object, &tensor) || !Describe(tensor)) return false;
+  if (stream.none()) return true;
+  if (!exchange.CurrentStream(tensor.device, &producer_)) return false;
+  if (producer_ == 0) producer_ = Stream::kDefault;  // CUDA's other name for it
+  if (producer_ == stream.handle) producer_ = 0;
+  return true;
+}
+
+bool DeviceArray::OpenCapsule(PyObject* object, const StreamNumber& stream) {
+  const Registered& registered = Registered::Get();
   PyObject* arguments[] = {object, stream.python.ptr()};
   const py::object capsule = py::reinterpret_steal<py::object>(PyObject_VectorcallMethod(
       registered.dlpack, arguments, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, registered.stream_only));
@@ -120,7 +141,7 @@ bool DeviceArray::Describe(const dlpack::Tensor& tensor) {
   return address_ % kAlignment == 0;
 }
 
-bool DeviceArray::OpenOwn(PyObject* object, const StreamNumber& stream) {
+bool DeviceArray::OpenOwn(PyObject* object) {
   const Registered& registered = Registered::Get();
   const py::object dtype = GetAttribute(object, registered.dtype);
   for (size_t i = 0; i < registered.dtypes.size() && type_ == DataType::kUnknown; ++i) {
@@ -137,13 +158,21 @@ bool DeviceArray::OpenOwn(PyObject* object, const StreamNumber& stream) {
     packed *= sizes_[i];
   }
   memory_ = GetAttribute(object, registered.memory).cast<std::shared_ptr<Memory>>();
-  if (stream.handle != kNoStream) Check(memory_->UseIn(stream.handle));
   address_ = memory_->address();
   return true;
 }
 
+Status DeviceArray::Use(const Stream& stream, MemoryPool& pool, uintptr_t* ordered) {
+  if (memory_) return MemoryUse::Begin(memory_, stream, /*exported=*/false, &use_);
+  if (producer_ == 0 || producer_ == *ordered) return {};
+  *ordered = producer_;
+  Stream producer;
+  ANYDML_RETURN_IF_ERROR(pool.Describe(producer_, &producer));
+  return pool.Order(producer, stream);
+}
+
 bool DeviceArray::Is(const Caller& caller, const TensorDesc& tensor) const {
-  const bool here = memory_ ? memory_->pool() == &caller.op->device->memory() : gpu_ == caller.gpu;
+  const bool here = memory_ ? memory_->pool().get() == &caller.op->device->memory() : gpu_ == caller.gpu;
   if (!here || type_ != tensor.type || rank_ != tensor.rank) return false;
   for (uint32_t i = 0; i < rank_; ++i) {
     if (sizes_[i] != tensor.sizes[i]) return false;
@@ -158,7 +187,7 @@ bool DeviceArray::AppendTo(std::string* key) const {
     key->append(reinterpret_cast<const char*>(&value), sizeof(value));
   };
   key->push_back(memory_ ? 'O' : 'G');
-  memory_ ? append(memory_->pool()) : append(gpu_);
+  memory_ ? append(memory_->pool().get()) : append(gpu_);
   append(type_);
   append(rank_);
   for (uint32_t i = 0; i < rank_; ++i) {

@@ -7,6 +7,7 @@
 
 #include "caller.h"
 #include "dlpack.h"
+#include "dlpack_exchange.h"
 
 namespace anydml::python {
 
@@ -18,8 +19,6 @@ bool IsOnGpu(PyObject* object);
 
 // A stream by the number that DLPack gives it, which is also CUDA's handle.
 struct StreamNumber {
-  static constexpr uintptr_t kDefault = 1;
-
   pybind11::object python;
   uintptr_t handle = 0;
 
@@ -27,6 +26,7 @@ struct StreamNumber {
   static StreamNumber Of(PyObject* number);
   // Nothing comes before or after anything: to look at a tensor, and not at its elements.
   static StreamNumber None();
+  bool none() const { return handle == ~uintptr_t{0}; }
 };
 
 // For as long as a call needs it.
@@ -40,8 +40,12 @@ class DeviceArray {
   DeviceArray& operator=(const DeviceArray&) = delete;
 
   // False unless it is an aligned tensor of numbers on a GPU; without an error of Python's, which the long
-  // way meets again. What is done to it in other streams comes before what `stream` does next.
+  // way meets again.
   bool Open(PyObject* object, const StreamNumber& stream);
+  // Begins a use in the stream that it was opened for, which ends with this object. What is done to it in
+  // other streams comes before what that does next.
+  // `ordered`: a handle that the stream is already behind, or 0; tensors of one library have the same.
+  Status Use(const Stream& stream, MemoryPool& pool, uintptr_t* ordered);
   // Whether it is on the operator's device, and as it is wanted there.
   bool Is(const Caller& caller, const TensorDesc& tensor) const;
   // All that Is looks at.
@@ -49,23 +53,28 @@ class DeviceArray {
   void* address() const { return reinterpret_cast<void*>(address_); }
 
  private:
-  bool OpenOwn(PyObject* object, const StreamNumber& stream);
+  bool OpenOwn(PyObject* object);
+  bool OpenByExchange(const DlpackExchange& exchange, PyObject* object, const StreamNumber& stream);
+  bool OpenCapsule(PyObject* object, const StreamNumber& stream);
   bool Describe(const dlpack::Tensor& tensor);
 
-  dlpack::ManagedTensor* managed_ = nullptr;  // of others
+  dlpack::ManagedTensor* managed_ = nullptr;  // of others, where it came in a capsule
   std::shared_ptr<Memory> memory_;            // of our own
-  int32_t gpu_ = -1;                          // of others
+  std::shared_ptr<MemoryUse> use_;
+  int32_t gpu_ = -1;  // of others
   DataType type_ = DataType::kUnknown;
   uint32_t rank_ = 0;
   std::array<int64_t, kMaxDimensions> sizes_;
   std::array<int64_t, kMaxDimensions> strides_;
   uintptr_t address_ = 0;
+  // The stream that its library works in, where that is to be waited for.
+  uintptr_t producer_ = 0;
 };
 
 using DeviceArrays = std::array<DeviceArray, kMaxTensors>;
 
 // With inputs that are as they should be. `wait`: for the end of it.
-pybind11::object CallOnDevice(const Caller& caller, const DeviceArrays& inputs, PyObject* out,
-                              const StreamNumber& stream, bool wait);
+pybind11::object CallOnDevice(const Caller& caller, DeviceArrays* inputs, PyObject* out,
+                              const StreamNumber& number, bool wait);
 
 }  // namespace anydml::python

@@ -5,7 +5,6 @@
 namespace py = pybind11;
 
 namespace anydml::python {
-
 py::object CallOnDevice(const Caller& caller, std::span<PyObject* const> inputs, PyObject* out,
                         PyObject* stream) {
   const StreamNumber number = StreamNumber::Of(stream);
@@ -16,39 +15,44 @@ py::object CallOnDevice(const Caller& caller, std::span<PyObject* const> inputs,
     if (!arrays[i].Open(inputs[given++], number) || !arrays[i].Is(caller, caller.inputs[i]->tensor))
       return {};
   }
-  return CallOnDevice(caller, arrays, out, number, stream == Py_None);
+  return CallOnDevice(caller, &arrays, out, number, stream == Py_None);
 }
 
-py::object CallOnDevice(const Caller& caller, const DeviceArrays& inputs, PyObject* out,
-                        const StreamNumber& stream, bool wait) {
+py::object CallOnDevice(const Caller& caller, DeviceArrays* inputs, PyObject* out, const StreamNumber& number,
+                        bool wait) {
+  MemoryPool& pool = caller.op->device->memory();
+  Stream stream;
+  Check(pool.Describe(number.handle, &stream));
+  uintptr_t ordered = 0;
   Addresses from{}, to{};
   for (size_t i = 0; i < caller.inputs.size(); ++i) {
-    if (caller.inputs[i]) from[i] = inputs[i].address();
+    if (!caller.inputs[i]) continue;
+    from[i] = (*inputs)[i].address();
+    Check((*inputs)[i].Use(stream, pool, &ordered));
   }
   const size_t count = caller.outputs.size();
-  std::array<PyObject*, kMaxTensors> given;
-  if (!SplitOut(out, count, &given)) return {};
+  Objects results;  // first those that are given
+  if (!SplitOut(out, count, &results)) return {};
   DeviceArrays places;
   std::array<std::shared_ptr<Memory>, kMaxTensors> memory;  // of new results
   for (size_t i = 0; i < count; ++i) {
     if (!caller.outputs[i]) {
-      if (given[i] != nullptr) return {};
-    } else if (given[i] != nullptr) {
-      if (!places[i].Open(given[i], stream) || !places[i].Is(caller, caller.outputs[i]->tensor)) return {};
+      if (results[i]) return {};
+      results[i] = py::none();
+    } else if (results[i]) {
+      if (!places[i].Open(results[i].ptr(), number) || !places[i].Is(caller, caller.outputs[i]->tensor))
+        return {};
       to[i] = places[i].address();
+      Check(places[i].Use(stream, pool, &ordered));
     } else {
-      Check(caller.op->device->memory().Take(caller.outputs[i]->bytes, stream.handle, &memory[i]));
+      Check(pool.Take(caller.outputs[i]->bytes, stream, &memory[i]));
       to[i] = reinterpret_cast<void*>(memory[i]->address());
     }
   }
-  if (!RunQuickly(caller, from, to, stream.handle, wait)) return {};
-  std::array<py::object, kMaxTensors> results;
+  if (!RunQuickly(caller, from, to, stream, wait)) return {};
   for (size_t i = 0; i < count; ++i) {
-    if (memory[i]) {
+    if (memory[i])
       results[i] = caller.make_tensor(memory[i], caller.outputs[i]->shape, caller.outputs[i]->dtype);
-    } else {
-      results[i] = given[i] != nullptr ? py::reinterpret_borrow<py::object>(given[i]) : py::none();
-    }
   }
   return Joined({results.data(), count});
 }

@@ -23,6 +23,7 @@ constexpr struct {
 struct Exported {
   ManagedTensor managed{};
   std::shared_ptr<Memory> memory;
+  std::shared_ptr<MemoryUse> use;
   std::vector<int64_t> shape;
 };
 
@@ -88,10 +89,12 @@ std::string ImportedTensor::type() const {
   return {};
 }
 
-py::capsule ExportTensor(const std::shared_ptr<Memory>& memory, const std::string& type,
-                         const std::vector<int64_t>& shape, std::pair<int32_t, int32_t> device) {
+py::capsule ExportTensor(const std::shared_ptr<Memory>& memory, const std::shared_ptr<MemoryUse>& use,
+                         const std::string& type, const std::vector<int64_t>& shape,
+                         std::pair<int32_t, int32_t> device) {
   auto exported = std::make_unique<Exported>();
   exported->memory = memory;
+  exported->use = use;
   exported->shape = shape;
   dlpack::Tensor& tensor = exported->managed.tensor;
   tensor.data = reinterpret_cast<void*>(memory->address());

@@ -75,8 +75,9 @@ class ImportedTensor {
   dlpack::ManagedTensor* managed_;
 };
 
-// A capsule over a packed tensor at the beginning of `memory`, which it keeps.
-pybind11::capsule ExportTensor(const std::shared_ptr<Memory>& memory, const std::string& type,
-                               const std::vector<int64_t>& shape, std::pair<int32_t, int32_t> device);
+// A capsule over a packed tensor at the beginning of `memory`, which it keeps, and a use of it, or null.
+pybind11::capsule ExportTensor(const std::shared_ptr<Memory>& memory, const std::shared_ptr<MemoryUse>& use,
+                               const std::string& type, const std::vector<int64_t>& shape,
+                               std::pair<int32_t, int32_t> device);
 
 }  // namespace anydml::python

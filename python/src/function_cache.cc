@@ -167,7 +167,7 @@ py::object CallFunction(FunctionArguments arguments) {
   const py::object capsule = found->second->caller;  // another thread may drop the entry
   const Caller& caller = CallerOf(capsule);
   if (!caller.on_host())
-    return CallOnDevice(caller, inputs.on_device, arguments[4], number, stream == Py_None);
+    return CallOnDevice(caller, &inputs.on_device, arguments[4], number, stream == Py_None);
   return stream == Py_None ? CallOnHost(caller, inputs.on_host, arguments[4]) : py::object();
 }
 

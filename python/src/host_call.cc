@@ -162,22 +162,21 @@ py::object CallOnHost(const Caller& caller, const HostArrays& inputs, PyObject* 
     if (caller.inputs[i]) from[i] = inputs[i].data();
   }
   const size_t count = caller.outputs.size();
-  std::array<PyObject*, kMaxTensors> given;
-  if (!SplitOut(out, count, &given)) return {};
+  Objects results;  // first those that are given
+  if (!SplitOut(out, count, &results)) return {};
   HostArrays places;
-  std::array<py::object, kMaxTensors> results;
   for (size_t i = 0; i < count; ++i) {
     if (!caller.outputs[i]) {
-      if (given[i] != nullptr) return {};
+      if (results[i]) return {};
       results[i] = py::none();
       continue;
     }
     const PyTensorDesc& desc = *caller.outputs[i];
-    results[i] = given[i] == nullptr ? NewResult(desc) : py::reinterpret_borrow<py::object>(given[i]);
+    if (!results[i]) results[i] = NewResult(desc);
     if (!places[i].Open(results[i].ptr(), true) || !places[i].Is(desc.tensor)) return {};
     to[i] = places[i].data();
   }
-  if (!RunQuickly(caller, from, to, 0, true)) return {};
+  if (!RunQuickly(caller, from, to, {}, true)) return {};
   return Joined({results.data(), count});
 }
 

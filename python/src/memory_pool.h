@@ -1,11 +1,17 @@
 // Memory of a device that is used again: what is given back waits for the next who wants as much in the
 // same stream, behind whatever that stream still does with it. On the CPU there is one stream, 0.
+//
+// Streams of others may be destroyed at any time outside of a call that names them, and CUDA cannot be asked
+// whether they are: nothing is done with a handle but by who was given it just now. What is behind them later
+// waits for the event that was recorded while they certainly existed (StreamEnd).
 #pragma once
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include <d3d12.h>
 #include <wrl/client.h>
@@ -18,30 +24,99 @@ using Microsoft::WRL::ComPtr;
 
 class MemoryPool;
 
+// The end of what the package has enqueued in a stream. Threads may share it.
+class StreamEnd {
+ public:
+  explicit StreamEnd(ComPtr<ID3D12Device> device) : device_(std::move(device)) {}
+  ~StreamEnd();
+  StreamEnd(const StreamEnd&) = delete;
+  StreamEnd& operator=(const StreamEnd&) = delete;
+
+  // It is where the stream is now, which exists. `capturing`: within the graph that it becomes part of.
+  void MoveTo(uintptr_t stream, bool capturing) noexcept;
+  // What is enqueued in the stream from now on comes behind it; 0: the host waits.
+  Status OrderBefore(uintptr_t stream, bool capturing) const;
+
+ private:
+  const ComPtr<ID3D12Device> device_;
+  mutable std::mutex mutex_;
+  void* mark_ = nullptr;
+  void* captured_mark_ = nullptr;  // outside of a capture nothing can wait for it
+  bool lost_ = false;              // it is behind the mark
+};
+
+// A CUDA stream, as MemoryPool::Describe finds it: a handle alone may be that of a later one.
+struct Stream {
+  static constexpr uintptr_t kDefault = 1;
+  static constexpr uintptr_t kPerThread = 2;  // another one in every thread
+
+  uintptr_t handle = 0;
+  uint64_t id = 0;
+  bool capturing = false;          // what it gets is not done but recorded
+  std::shared_ptr<StreamEnd> end;  // null where it is never destroyed
+
+  bool lasting() const { return handle <= kPerThread; }
+};
+
+// A stream in which things that use a piece of memory have been enqueued.
+struct MemoryUser {
+  Stream stream;
+  uint32_t uses = 0;     // that still may enqueue some
+  uint32_t exports = 0;  // how many of these are of other libraries, of which one does not know when they do
+  bool late = false;     // other libraries may have enqueued some behind the end of the stream
+};
+
 // A piece of it. Threads may share it.
 class Memory {
  public:
   // `kept_bytes`: what the pool keeps it as; 0: it does not.
   Memory(std::shared_ptr<MemoryPool> pool, ComPtr<ID3D12Resource> buffer, uint64_t kept_bytes,
-         uintptr_t stream);
+         MemoryUser first);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
   uintptr_t address() const { return address_; }
-  const MemoryPool* pool() const { return pool_.get(); }
-  // Everything that uses it is in this stream, or comes before what is.
-  uintptr_t stream() const;
-  // The same for another stream, which has to wait for the present one. The host does not.
-  Status UseIn(uintptr_t stream);
+  const std::shared_ptr<MemoryPool>& pool() const { return pool_; }
+  uintptr_t latest_stream() const;
+  // What is enqueued in `after` from now on comes behind all that uses it, also in other libraries.
+  Status OrderBefore(const Stream& after) const;
 
  private:
+  friend class MemoryUse;
+
+  Status Enter(const Stream& stream, bool exported);
+  void Leave(const Stream& stream, bool exported) noexcept;
+
   const std::shared_ptr<MemoryPool> pool_;
   ComPtr<ID3D12Resource> buffer_;
   const uintptr_t address_;
   const uint64_t kept_bytes_;
   mutable std::mutex mutex_;
-  uintptr_t stream_;
+  std::vector<MemoryUser> users_;  // the latest last, which is not behind the others
+};
+
+// While it exists things that use the memory may be enqueued in a stream, which comes behind what used it in
+// others when this began: a call, or (`exported`) a tensor that another library has. What that enqueues comes
+// before whatever the memory is used for when this is over; until then the other library sees to its order
+// with calls. The stream exists when this begins, and when a call enqueues something.
+class MemoryUse {
+ public:
+  static Status Begin(std::shared_ptr<Memory> memory, const Stream& stream, bool exported,
+                      std::shared_ptr<MemoryUse>* out);
+  MemoryUse(std::shared_ptr<Memory> memory, const Stream& stream, bool exported)
+      : memory_(std::move(memory)), stream_(stream), exported_(exported) {}
+  ~MemoryUse() {
+    if (begun_) memory_->Leave(stream_, exported_);
+  }
+  MemoryUse(const MemoryUse&) = delete;
+  MemoryUse& operator=(const MemoryUse&) = delete;
+
+ private:
+  const std::shared_ptr<Memory> memory_;
+  const Stream stream_;
+  const bool exported_;
+  bool begun_ = false;
 };
 
 class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
@@ -50,28 +125,46 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   ~MemoryPool();
 
   // Filled with anything.
-  Status Take(uint64_t bytes, uintptr_t stream, std::shared_ptr<Memory>* out);
+  Status Take(uint64_t bytes, const Stream& stream, std::shared_ptr<Memory>* out);
   // Filled with zeros, and not kept.
-  Status TakeNew(uint64_t bytes, uintptr_t stream, std::shared_ptr<Memory>* out);
+  Status TakeNew(uint64_t bytes, const Stream& stream, std::shared_ptr<Memory>* out);
+  // Gives back all that is kept, when nothing uses it any more.
+  void Empty() noexcept;
+
+  // The streams exist.
+  Status Describe(uintptr_t handle, Stream* stream);
+  // What is enqueued in the stream `after` from now on comes behind what `before` has now.
+  Status Order(const Stream& before, const Stream& after) const;
+  // After something was enqueued in it that uses memory of this pool.
+  static void MoveEnd(const Stream& stream) noexcept;
 
   ID3D12Device* device() const { return device_.Get(); }
-  void Forget();  // in a forked child: nothing of it can be given back
 
  private:
   friend Memory;
 
   struct Kept {
-    uint64_t bytes;
-    uintptr_t stream;
+    uint64_t bytes = 0;
+    std::vector<MemoryUser> users;  // the last is who may have it again, behind the others
     ComPtr<ID3D12Resource> buffer;
   };
 
-  Status Allocate(uint64_t bytes, ComPtr<ID3D12Resource>* out) const;
-  void Give(Kept piece) noexcept;
-  // When nothing uses it any more.
-  void Release(Kept* piece) const noexcept;
+  Status Allocate(uint64_t bytes, ComPtr<ID3D12Resource>* out);
+  Status AllocateNew(uint64_t bytes, ComPtr<ID3D12Resource>* out) const;
+  void Give(std::list<Kept> pieces) noexcept;
+  // When nothing uses them any more; what that cannot be said of stays with the pool.
+  void Release(std::list<Kept> pieces) noexcept;
+  // That `user` is in the stream behind all that has used the piece.
+  Status OrderKept(const Kept& piece, MemoryUser* user) const;
+  // What is enqueued in the stream `after` from now on comes behind what used memory in `before`, which may
+  // be gone. For what is `late` there the host has to wait.
+  Status OrderBehind(const Stream& before, bool late, const Stream& after) const;
+  Status WaitForAll() const;
+  bool WaitFor(const MemoryUser& user) const;
 
   const ComPtr<ID3D12Device> device_;
+  std::mutex ends_mutex_;
+  std::map<uint64_t, std::shared_ptr<StreamEnd>> ends_;  // by the stream's id
   std::mutex mutex_;
   std::list<Kept> kept_;  // the latest first
   uint64_t kept_bytes_ = 0;

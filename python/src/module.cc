@@ -57,41 +57,59 @@ std::shared_ptr<CompiledOperator> Compile(const std::shared_ptr<Device>& device,
 
 // Absent tensors are at 0.
 void RunOperator(const CompiledOperator& compiled, const std::vector<uintptr_t>& inputs,
-                 const std::vector<uintptr_t>& outputs, uintptr_t stream, bool wait) {
+                 const std::vector<uintptr_t>& outputs, uintptr_t handle, bool wait) {
   const auto addresses = [](const std::vector<uintptr_t>& list) {
     std::vector<void*> result;
     for (const uintptr_t address : list) result.push_back(reinterpret_cast<void*>(address));
     return result;
   };
   std::string data_error;
-  Run([&] {
+  Run([&]() -> Status {
+    Stream stream;
+    ANYDML_RETURN_IF_ERROR(compiled.device->memory().Describe(handle, &stream));
     return compiled.device->Run(compiled, addresses(inputs), addresses(outputs), stream, wait, &data_error);
   });
   if (!data_error.empty()) throw py::index_error(data_error);
 }
 
-std::shared_ptr<Memory> Allocate(const std::shared_ptr<Device>& device, uint64_t bytes, uintptr_t stream,
-                                 bool zeros) {
+// What `make` makes for a stream, which is given by its handle.
+template <typename Make>
+std::shared_ptr<Memory> MakeMemory(Device& device, uintptr_t handle, Make&& make) {
   std::shared_ptr<Memory> memory;
-  Run([&] {
-    return zeros ? device->memory().TakeNew(bytes, stream, &memory)
-                 : device->memory().Take(bytes, stream, &memory);
+  Run([&]() -> Status {
+    Stream stream;
+    ANYDML_RETURN_IF_ERROR(device.memory().Describe(handle, &stream));
+    return make(stream, &memory);
   });
   return memory;
 }
 
-std::shared_ptr<Memory> Upload(const std::shared_ptr<Device>& device, uintptr_t address, uint64_t bytes,
-                               uintptr_t stream) {
-  std::shared_ptr<Memory> memory;
-  Run([&] { return device->Upload({address, bytes}, stream, &memory); });
-  return memory;
+std::shared_ptr<Memory> Allocate(Device& device, uint64_t bytes, uintptr_t handle, bool zeros) {
+  return MakeMemory(device, handle, [&](const Stream& stream, std::shared_ptr<Memory>* out) {
+    return zeros ? device.memory().TakeNew(bytes, stream, out) : device.memory().Take(bytes, stream, out);
+  });
 }
 
-std::shared_ptr<Memory> Duplicate(const std::shared_ptr<Device>& device, uintptr_t address, uint64_t bytes,
-                                  uintptr_t stream) {
-  std::shared_ptr<Memory> memory;
-  Run([&] { return device->Duplicate({address, bytes}, stream, &memory); });
-  return memory;
+std::shared_ptr<Memory> Upload(Device& device, uintptr_t address, uint64_t bytes, uintptr_t handle) {
+  return MakeMemory(device, handle, [&](const Stream& stream, std::shared_ptr<Memory>* out) {
+    return device.Upload({address, bytes}, stream, out);
+  });
+}
+
+std::shared_ptr<Memory> Duplicate(Device& device, uintptr_t address, uint64_t bytes, uintptr_t handle) {
+  return MakeMemory(device, handle, [&](const Stream& stream, std::shared_ptr<Memory>* out) {
+    return device.Duplicate({address, bytes}, stream, out);
+  });
+}
+
+std::shared_ptr<MemoryUse> UseIn(const std::shared_ptr<Memory>& memory, uintptr_t handle, bool exported) {
+  std::shared_ptr<MemoryUse> use;
+  Run([&]() -> Status {
+    Stream stream;
+    ANYDML_RETURN_IF_ERROR(memory->pool()->Describe(handle, &stream));
+    return MemoryUse::Begin(memory, stream, exported, &use);
+  });
+  return use;
 }
 
 std::shared_ptr<Device> Open(const std::string& adapter) {
@@ -157,8 +175,9 @@ PYBIND11_MODULE(_anydml, m) {
 
   py::class_<Memory, std::shared_ptr<Memory>>(m, "Memory")
       .def_property_readonly("address", &Memory::address)
-      .def_property_readonly("stream", &Memory::stream)
-      .def("use_in", [](Memory& memory, uintptr_t stream) { Run([&] { return memory.UseIn(stream); }); });
+      .def_property_readonly("stream", &Memory::latest_stream)
+      .def("use_in", UseIn);
+  [[maybe_unused]] const py::class_<MemoryUse, std::shared_ptr<MemoryUse>> memory_use(m, "MemoryUse");
 
   py::class_<Device, std::shared_ptr<Device>>(m, "Device")
       .def(py::init(&Open))
@@ -172,8 +191,8 @@ PYBIND11_MODULE(_anydml, m) {
       .def("allocate", Allocate)
       .def("upload", Upload)
       .def("duplicate", Duplicate)
-      .def("download", [](Device& device, uintptr_t address, uint64_t bytes, uintptr_t stream, uintptr_t to) {
-        Run([&] { return device.Download({address, bytes}, stream, reinterpret_cast<std::byte*>(to)); });
+      .def("download", [](Device& device, const Memory& memory, uint64_t bytes, uintptr_t to) {
+        Run([&] { return device.Download(memory, bytes, reinterpret_cast<std::byte*>(to)); });
       });
   DefineCaller(&m);
 
@@ -184,9 +203,7 @@ PYBIND11_MODULE(_anydml, m) {
       .def_property_readonly("shape", &ImportedTensor::shape)
       .def_property_readonly("strides", &ImportedTensor::strides)
       .def_property_readonly("type", &ImportedTensor::type);
-  m.def("export_tensor",
-        [](const std::shared_ptr<Memory>& memory, const std::string& type, const std::vector<int64_t>& shape,
-           std::pair<int32_t, int32_t> device) { return ExportTensor(memory, type, shape, device); });
+  m.def("export_tensor", ExportTensor);
   m.def("add_exactly", AddRowsExactly);
   DefineOnnxModel(&m);
 }

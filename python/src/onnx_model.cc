@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "onnx/session.h"
+#include "process.h"
 #include "status.h"
 
 namespace py = pybind11;
@@ -94,6 +95,8 @@ class OnnxModel {
                }};
     }
     Run([&]() -> Status {
+      ANYDML_RETURN_IF_ERROR(CheckProcess());
+      WatchForks();
       auto model = std::make_unique<onnx::Model>();
       ANYDML_RETURN_IF_ERROR(owner ? onnx::ReadModel({std::as_bytes(text), owner}, nullptr, model.get())
                                    : onnx::LoadModel(path, model.get()));
@@ -105,13 +108,22 @@ class OnnxModel {
     });
   }
 
+  ~OnnxModel() {
+    if (!Forked()) return;
+    session_.release();
+    device_.release();
+  }
+  OnnxModel(const OnnxModel&) = delete;
+  OnnxModel& operator=(const OnnxModel&) = delete;
+
   std::vector<PySignature> Inputs() const { return Signatures(session_->inputs()); }
   std::vector<PySignature> Outputs() const { return Signatures(session_->outputs()); }
 
   std::vector<PyOutput> RunModel(const std::map<std::string, PyInput>& given) {
     const std::map<std::string, onnx::Tensor> inputs = Tensors(given);
     std::vector<onnx::NamedResult> results;
-    Run([&] {
+    Run([&]() -> Status {
+      ANYDML_RETURN_IF_ERROR(CheckProcess());
       const std::lock_guard lock(mutex_);
       Status status = session_->Run(inputs, &results);
       if (!status.ok()) device_->Discard();
@@ -131,6 +143,7 @@ class OnnxModel {
     const std::map<std::string, onnx::Tensor> inputs = Tensors(given);
     PyProfile profile;
     Run([&]() -> Status {
+      ANYDML_RETURN_IF_ERROR(CheckProcess());
       const std::lock_guard lock(mutex_);
       Status status;
       for (int i = 0; i < 2 && status.ok(); ++i) {

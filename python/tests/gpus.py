@@ -49,6 +49,51 @@ class OnGpu:
         return 2, self.number
 
 
+class _Table(ctypes.Structure):
+    """DLPack's functions in C, as far as they are called."""
+
+    View = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    CurrentStream = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.c_void_p),
+                ("others", ctypes.c_void_p * 3), ("view", View), ("current_stream", CurrentStream)]
+
+
+_TENSOR_BYTES = 48  # of a DLTensor
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+
+class OnGpuWithTable(OnGpu):
+    """The same with a type that has DLPack's functions in C, as PyTorch's has since 2.10."""
+
+    current_stream = 0
+    requires_grad = False
+    fails = False
+
+    @_Table.View
+    @staticmethod
+    def _view(address, out):
+        tensor = ctypes.cast(address, ctypes.py_object).value
+        if tensor.fails:
+            return -1
+        tensor.kept = OnGpu.__dlpack__(tensor)
+        tensor.streams.pop()
+        ctypes.memmove(out, _pointer(tensor.kept, b"dltensor"), _TENSOR_BYTES)
+        return 0
+
+    @_Table.CurrentStream
+    @staticmethod
+    def _current_stream(kind, number, out):
+        assert (kind, number) == (2, 0)
+        out[0] = OnGpuWithTable.current_stream
+        return 0
+
+    _older = _Table(1, 3, None, (ctypes.c_void_p * 3)(), _view, _current_stream)
+    _newer = _Table(2, 0, ctypes.addressof(_older))
+    _name = b"dlpack_exchange_api"  # which the capsule does not keep
+    __dlpack_c_exchange_api__ = _new_capsule(ctypes.addressof(_newer), _name, None)
+
+
 def aligned(array, offset=0):
     """The array in memory that begins `offset` bytes after a multiple of 16."""
     room = np.empty(array.nbytes + 32, np.uint8)

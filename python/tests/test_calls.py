@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from gpus import NAME, OnGpu, aligned, pretended
+from gpus import NAME, OnGpu, OnGpuWithTable, aligned, pretended
 
 import anydml as dml
 from anydml import _anydml
@@ -253,6 +253,32 @@ def test_tensors_of_others_take_the_short_way(gpu):
     assert add(A, b).numpy().tolist() == (A + 1).tolist()
 
 
+def test_tensors_of_others_are_looked_at_in_c(gpu):
+    """By the functions of their type, so that their __dlpack__ is not called."""
+    a, b = OnGpuWithTable(aligned(A)), OnGpuWithTable(aligned(B))
+    add = gpu.compile(dml.element_wise_add, a, b)
+    place = OnGpuWithTable(aligned(np.zeros(8, np.float32)))
+    dml.element_wise_add(a, b)
+    for current_stream in (0, 1, 77, 99):
+        OnGpuWithTable.current_stream = current_stream
+        a.streams.clear()
+        b.streams.clear()
+        for stream in (None, 77):
+            assert short(add, a, b, stream=stream).numpy().tolist() == (A + 1).tolist()
+            assert short(add, a, b, out=place, stream=stream) is place and place.array.tolist() == (A + 1).tolist()
+            short_way, result = cached(dml.element_wise_add, a, b, stream=stream)
+            assert short_way and result.numpy().tolist() == (A + 1).tolist()
+        assert a.streams == b.streams == place.streams == []
+    for wrong in (aligned(A, 4), A.astype("f8"), A[::-1], A[:4]):
+        assert add._quick((OnGpuWithTable(wrong), b), None, None) is NotImplemented
+    a.fails = True
+    assert add._quick((a, b), None, None) is NotImplemented
+    assert add(a, b).numpy().tolist() == (A + 1).tolist()  # its __dlpack__ says what there is to say
+    a.fails, a.requires_grad = False, True
+    a.streams.clear()
+    assert short(add, a, b).numpy().tolist() == (A + 1).tolist() and a.streams == [1]
+
+
 def test_functions_on_tensors_of_others_take_the_short_way(gpu):
     a, b = OnGpu(aligned(A)), OnGpu(aligned(B))
     short_way, result = cached(dml.element_wise_add, a, b)
@@ -311,3 +337,45 @@ def test_memory_is_used_again_in_its_stream_only(gpu):
     assert add(a, b, stream=31)._memory.address != where
     found = [add(a, b, stream=33) for _ in range(3)]
     assert where in {each._memory.address for each in found}
+
+
+def test_memory_of_an_export_that_lives_on(gpu):
+    a, b = OnGpu(aligned(A)), OnGpu(aligned(B))
+    add = gpu.compile(dml.element_wise_add, a, b)
+    result = add(a, b, stream=41)
+    where = result._memory.address
+    capsule = result.__dlpack__(stream=42)
+    add(result, b, stream=41)
+    del result
+    assert add(a, b, stream=41)._memory.address != where
+    del capsule
+    assert add(a, b, stream=42)._memory.address != where
+    assert where in {each._memory.address for each in [add(a, b, stream=41) for _ in range(3)]}
+
+
+def test_out_as_a_list_that_changes_meanwhile(gpu):
+    class Changing(OnGpu):
+        def __dlpack__(self, stream=None):
+            outs.clear()
+            return super().__dlpack__(stream)
+
+    a, b = OnGpu(aligned(A)), OnGpu(aligned(B))
+    add = gpu.compile(dml.element_wise_add, a, b)
+    outs = [Changing(aligned(np.zeros(8, np.float32)))]
+    assert short(add, a, b, out=outs).array.tolist() == (A + 1).tolist() and outs == []
+
+    x, stop = np.zeros(LARGE, np.float32), threading.Event()
+    copy, places = dml.Device("cpu").compile(dml.element_wise_identity, x), [None]
+
+    def change():
+        while not stop.is_set():
+            places[0] = np.empty(LARGE, np.float32)
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for number in range(30):
+            x[:] = number
+            assert (copy(x, out=places) == number).all()
+    finally:
+        stop.set()
+        thread.join()

@@ -1,6 +1,10 @@
 """PyTorch's tensors on a GPU, without copies and in the right order. Skipped where there is none."""
 
+import ctypes
 import gc
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -156,6 +160,48 @@ def test_calls_become_part_of_a_cuda_graph(torch):
     assert (place == 6).all()
 
 
+def test_operators_with_temporary_memory_become_part_of_a_cuda_graph(torch):
+    x = torch.randn(64, 20000, device="cuda")
+    sort = dml.Device(GPU).compile(dml.top_k1, x, axis=1, k=20000, direction="increasing")
+    places, stream = (torch.empty_like(x), torch.empty(64, 20000, dtype=torch.uint32, device="cuda")), torch.cuda.Stream()
+    sort(x, out=places, stream=stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        sort(x, out=places, stream=stream)
+        sort(x, out=places, stream=stream)
+    x.normal_()
+    other = torch.randn(64, 20000, device="cuda")
+    for _ in range(3):
+        again = sort(other, stream=stream)  # has memory of its own
+        graph.replay()
+    assert (places[0] == x.sort(dim=1).values).all()
+    assert (torch.from_dlpack(again[0]) == other.sort(dim=1).values).all()
+
+
+def test_several_operators_with_temporary_memory_become_part_of_a_cuda_graph(torch):
+    """Each has its own from the call before the capture, within which nothing can be allocated."""
+    x, stream = torch.randn(64, 20000, device="cuda"), torch.cuda.Stream()
+    sorts, places = [], []
+    for direction in ("increasing", "decreasing"):
+        sorts.append(dml.Device(GPU).compile(dml.top_k1, x, axis=1, k=20000, direction=direction))
+        places.append((torch.empty_like(x), torch.empty(64, 20000, dtype=torch.uint32, device="cuda")))
+    torch.cuda.synchronize()
+    for _ in range(2):  # also when calls outside have reserved memory again
+        for sort, place in zip(sorts, places):
+            sort(x, out=place, stream=stream)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            for sort, place in zip(sorts, places):
+                sort(x, out=place, stream=stream)
+        x.normal_()
+        graph.replay()
+        expected = x.sort(dim=1).values
+        assert (places[0][0] == expected).all() and (places[1][0] == expected.flip(1)).all()
+        torch.cuda.synchronize()
+
+
 def test_operators_with_temporary_memory(torch):
     """Which two threads, or two streams, must not share."""
     x = [torch.randn(64, 20000, device="cuda") for _ in range(4)]
@@ -166,3 +212,101 @@ def test_operators_with_temporary_memory(torch):
         results = [sort(each, stream=stream)[0] for each, stream in zip(x, streams)]
         for each, result in zip(x, results):
             assert (torch.from_dlpack(result) == each.sort(dim=1).values).all()
+
+
+def test_memory_of_an_export_that_lives_on(torch):
+    """What a consumer enqueues late in its stream reads the memory before it is used for something else."""
+    one, other, x = torch.cuda.Stream(), torch.cuda.Stream(), torch.zeros(1 << 20, device="cuda")
+    copy = dml.Device(GPU).compile(dml.element_wise_identity, x)
+    for number in range(1, 6):
+        x.fill_(number)
+        result = copy(x, stream=one)
+        with torch.cuda.stream(other):
+            taken = torch.from_dlpack(result)
+        copy(result, stream=one)
+        with torch.cuda.stream(other):
+            torch.cuda._sleep(20_000_000)
+            seen = taken.clone()
+        del result, taken
+        x.fill_(-1)
+        for _ in range(4):
+            copy(x, stream=one)
+        other.synchronize()
+        assert (seen == number).all()
+
+
+def test_every_thread_has_a_stream_of_number_two(torch):
+    x = torch.zeros(1 << 20, device="cuda")
+    copy, own = dml.Device(GPU).compile(dml.element_wise_identity, x), torch.cuda.ExternalStream(2)
+    seen, addresses = [], []
+
+    def work(number):
+        mine = torch.full((1 << 20,), float(number), device="cuda")
+        with torch.cuda.stream(own):
+            for _ in range(20):
+                torch.cuda._sleep(1_000_000)
+                result = copy(mine, stream=2)
+                addresses.append((number, result._memory.address))
+                seen.append((number, torch.from_dlpack(result).clone()))
+        own.synchronize()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all((each == number).all() for number, each in seen)
+    places = [{where for number, where in addresses if number == thread} for thread in range(3)]
+    assert not places[0] & places[1] and not places[1] & places[2], "threads have used each other's memory"
+
+
+def test_streams_that_are_gone(torch):
+    """Handles come again; what their streams had is over before their memory is used for something else."""
+    x = torch.zeros(1 << 16, device="cuda")
+    add = dml.Device(GPU).compile(dml.element_wise_add, x, x)
+    torch.cuda.synchronize()
+    for number in range(1, 20):
+        handle = ctypes.c_void_p()
+        assert int(torch.cuda.cudart().cudaStreamCreate(ctypes.addressof(handle))) == 0
+        with torch.cuda.stream(torch.cuda.ExternalStream(handle.value)):
+            torch.cuda._sleep(2_000_000)
+            x.fill_(number)
+            results = [add(x, x, stream=handle.value) for _ in range(4)]
+            taken = torch.from_dlpack(results[3])
+            taken.add_(1)
+        assert int(torch.cuda.cudart().cudaStreamDestroy(handle.value)) == 0
+        assert (results[0].numpy() == 2 * number).all()
+        assert (add(results[1], results[2]).numpy() == 4 * number).all()
+        del taken  # the package learns that the export is over when its stream is gone
+        assert (add(results[2], results[3]).numpy() == 4 * number + 1).all()
+
+
+def test_tensors_with_gradients(torch):
+    x = torch.zeros(8, device="cuda")
+    copy, wrong = dml.Device(GPU).compile(dml.element_wise_identity, x), torch.zeros(8, device="cuda", requires_grad=True)
+    for call in (lambda: copy(wrong), lambda: copy(x, out=wrong), lambda: dml.element_wise_identity(wrong)):
+        with pytest.raises(BufferError, match="grad"):
+            call()
+    assert copy(wrong.detach()).numpy().tolist() == [0] * 8
+
+
+def test_forked_processes(torch):
+    code = """if True:
+        import os, sys, torch, anydml as dml
+        x = torch.zeros(8, device="cuda")
+        copy = dml.Device("cuda:0").compile(dml.element_wise_identity, x)
+        result = copy(x)
+        child = os.fork()
+        if child == 0:
+            for use in (lambda: copy(result), lambda: result.numpy(), lambda: result.__dlpack__()):
+                try:
+                    use()
+                    print("nothing was said")
+                except RuntimeError as error:
+                    assert "forkserver" in str(error), error
+            del result, copy
+            sys.stdout.flush()
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr

@@ -192,6 +192,62 @@ def test_forked_processes():
     assert code == 0 and "start it with the 'spawn' or 'forkserver' method" in text and "ended 0" in text
 
 
+FORKING = """
+import sys, threading, time
+from gpus import NAME, pretended
+
+x, spec = np.ones(1000, np.float32), dml.TensorSpec((77,), np.float32)
+cpu, gpu = dml.Device("cpu"), pretended()
+dml.Device._devices[NAME] = gpu
+copy = cpu.compile(dml.element_wise_identity, x)
+tensor = dml.element_wise_identity(x, device=gpu)
+capsule = tensor.__dlpack__()
+
+def work():
+    while True:
+        dml.element_wise_identity(x, device=gpu).numpy(), copy(x)
+
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.05)
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        for use in (lambda: copy(x), lambda: copy(x, out=x), lambda: tensor.numpy(), lambda: tensor.__dlpack__(),
+                    lambda: dml.element_wise_identity(tensor), lambda: dml.Device("cpu"), lambda: cpu.compile(
+                        dml.element_wise_identity, spec), lambda: dml.onnx.load(b"")):
+            try:
+                use()
+                print("nothing was said")
+            except RuntimeError as error:
+                assert "forkserver" in str(error), error
+        del tensor, capsule, copy
+        sys.exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+os._exit(0)
+"""
+
+
+def test_forked_processes_and_what_their_parents_had():
+    """Whatever they do with it they get a sentence, also if other threads of the parent were in the library."""
+    assert python(FORKING) == (0, "0\n" * 5, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="how much memory there is cannot be seen")
+def test_memory_that_is_kept_makes_way():
+    code, text, errors = python(
+        "import resource\n"
+        "native, size = dml.Device('cpu')._native, 200 << 20\n"
+        "kept = [native.allocate(size + (i << 22), 0, False) for i in range(3)]\n"
+        "del kept\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (150 << 20), -1))\n"
+        "memory = native.allocate(500 << 20, 0, False)\n"
+        "print('there')\n"
+        "try: native.allocate(4 << 30, 0, False)\n"
+        "except MemoryError: print('none')")
+    assert (code, text, errors) == (0, "there\nnone\n", "")
+
+
 def test_feature_level_of_the_environment():
     code, text, _ = python("print(dml.Device('cpu').feature_level)\n"
                            "try: dml.top_k1(np.ones(3, np.int64), axis=0, k=1, direction='increasing')\n"

@@ -88,6 +88,12 @@ class Stream {
   virtual void Close() {}
 };
 
+// A stream that others made.
+struct ForeignStream {
+  uint64_t id = 0;         // no other has or had it: handles of streams that are gone are used again
+  bool capturing = false;  // what it gets is not done but recorded
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -111,6 +117,7 @@ class Backend {
     (void)before, (void)after;
     return {};
   }
+  // Null: for everything on the device.
   virtual Status WaitForStream(void* stream) {
     (void)stream;
     return {};
@@ -120,6 +127,24 @@ class Backend {
   virtual const DeviceProperties& device_properties() const = 0;
   virtual uint64_t timestamp_frequency() const = 0;  // ticks per second
   virtual uint64_t CurrentTimestamp() const = 0;
+  virtual Status DescribeStream(void* stream, ForeignStream* out) {
+    *out = {.id = reinterpret_cast<uint64_t>(stream)};
+    return {};
+  }
+  // The end of what the stream has now, which outlives the stream. A mark that is not null is moved there.
+  virtual Status MarkStream(void* stream, void** mark) {
+    (void)stream, (void)mark;
+    return {};
+  }
+  // What goes to `stream` from now on comes behind the mark; null: the host waits.
+  virtual Status WaitForMark(void* mark, void* stream) {
+    (void)mark, (void)stream;
+    return {};
+  }
+  virtual Status FreeMark(void* mark) {
+    (void)mark;
+    return {};
+  }
 };
 
 // All backends of this machine, best first; never empty, lives as long as the

@@ -188,8 +188,15 @@ Status CommandList::Record(std::shared_ptr<const Command> command,
   for (const auto& resource : command->resources()) {
     if (resource) AppendUse(resource, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, "RecordDispatch");
   }
-  recording_->resolvable.push_back(static_cast<uint32_t>(recording_->commands.size()));
+  // Both or none: the list may be executed although there was no memory for this.
+  const auto index = static_cast<uint32_t>(recording_->commands.size());
   recording_->commands.push_back(std::move(command));
+  try {
+    recording_->resolvable.push_back(index);
+  } catch (...) {
+    recording_->commands.pop_back();
+    throw;
+  }
   return {};
 }
 

@@ -62,6 +62,8 @@ class Command {
 
   // Whether executing it does the same every time, all of it on the stream.
   virtual bool repeatable() const { return true; }
+  // Whether executing the other one does the same. Asked of what one command resolved to at two submissions.
+  virtual bool IsSame(const Command& other) const { return this == &other; }
 
   // Buffers that it touches, for life-time checks.
   std::span<const std::shared_ptr<ResourceState>> resources() const { return resources_; }

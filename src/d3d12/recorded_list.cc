@@ -9,7 +9,17 @@ namespace {
 
 // A list is recorded at this execution: one that has come again will come again. On an H200 even
 // a list of one dispatch gains 2 of 13 us.
-constexpr uint32_t kRecordedExecution = 3;
+constexpr uint32_t kRecordedExecution = 2;
+// Of a list whose descriptors change: clients go through few temporary resources, over and over.
+constexpr size_t kMostRepetitions = 4;
+
+bool AreSame(const Replacements& a, const Replacements& b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return std::equal(a->begin(), a->end(), b->begin(), b->end(),
+                    [](const Replacement& x, const Replacement& y) {
+                      return x.index == y.index && x.command->IsSame(*y.command);
+                    });
+}
 
 }  // namespace
 
@@ -23,22 +33,56 @@ void RecordedList::Finish() {
   if (!resources.empty() && resources.front() == nullptr) resources.erase(resources.begin());
   repeatable_ = std::all_of(commands.begin(), commands.end(),
                             [](const auto& command) { return command->repeatable(); });
+  if (repeatable_) repetitions_.reserve(kMostRepetitions);
 }
 
-Status RecordedList::Execute(Stream& stream) const {
+Status RecordedList::Execute(Stream& stream, const Replacements& replacements) const {
   // What is replayed tells nobody how long its parts take.
-  if (!repeatable_ || CurrentPartRecorder().record != nullptr) return ExecuteCommands(stream);
-  // Two queues may execute one list at the same time.
-  std::lock_guard lock(mutex_);
-  if (!recording_ && ++executions_ == kRecordedExecution) {
-    ANYDML_RETURN_IF_ERROR(
-        stream.Record([this](Stream& recorder) { return ExecuteCommands(recorder); }, &recording_));
+  if (!repeatable_ || CurrentPartRecorder().record != nullptr) return ExecuteCommands(stream, replacements);
+  // Two queues may execute one list at the same time, which must not wait for each other where nothing is
+  // replayed.
+  std::unique_lock lock(mutex_);
+  if (refused_) {
+    lock.unlock();
+    return ExecuteCommands(stream, replacements);
   }
-  return recording_ ? stream.Replay(*recording_) : ExecuteCommands(stream);
+  Repetition& repetition = RepetitionOf(replacements);
+  if (!repetition.recording && ++repetition.executions == kRecordedExecution) {
+    const auto body = [&](Stream& recorder) { return ExecuteCommands(recorder, replacements); };
+    ANYDML_RETURN_IF_ERROR(stream.Record(body, &repetition.recording));
+    if (!repetition.recording) {
+      refused_ = true;
+      repetitions_.clear();
+      lock.unlock();
+      return ExecuteCommands(stream, replacements);
+    }
+  }
+  return repetition.recording ? stream.Replay(*repetition.recording) : ExecuteCommands(stream, replacements);
 }
 
-Status RecordedList::ExecuteCommands(Stream& stream) const {
-  for (const auto& command : commands) ANYDML_RETURN_IF_ERROR(command->Execute(stream));
+// Moved to the front; the oldest one makes room for it.
+RecordedList::Repetition& RecordedList::RepetitionOf(const Replacements& replacements) const {
+  auto found = std::find_if(repetitions_.begin(), repetitions_.end(), [&](const Repetition& repetition) {
+    return AreSame(repetition.replacements, replacements);
+  });
+  if (found == repetitions_.end()) {
+    if (repetitions_.size() == kMostRepetitions) repetitions_.pop_back();
+    repetitions_.push_back({replacements});
+    found = repetitions_.end() - 1;
+  }
+  std::rotate(repetitions_.begin(), found, found + 1);
+  return repetitions_.front();
+}
+
+Status RecordedList::ExecuteCommands(Stream& stream, const Replacements& replacements) const {
+  size_t replaced = 0;
+  for (uint32_t i = 0; i < commands.size(); ++i) {
+    const Command* command = commands[i].get();
+    if (replacements && replaced < replacements->size() && (*replacements)[replaced].index == i) {
+      command = (*replacements)[replaced++].command.get();
+    }
+    ANYDML_RETURN_IF_ERROR(command->Execute(stream));
+  }
   return {};
 }
 

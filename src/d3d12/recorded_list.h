@@ -12,6 +12,14 @@
 
 namespace anydml::d3d12 {
 
+// What one of a list's commands has resolved to at a submission.
+struct Replacement {
+  uint32_t index;
+  std::shared_ptr<const Command> command;
+};
+// Ordered by index; null: none. Made on the application's thread, so that executing allocates nothing.
+using Replacements = std::shared_ptr<const std::vector<Replacement>>;
+
 struct RecordedList {
   std::vector<std::shared_ptr<const Command>> commands;
   std::vector<uint32_t> resolvable;  // commands of other layers, which want to be asked at submission
@@ -21,16 +29,25 @@ struct RecordedList {
 
   void Finish();
 
-  // All commands. A list that comes again and again is replayed where the backend can.
-  Status Execute(Stream& stream) const;
+  // All commands, or what replaces them. A list that comes again and again with the same replacements is
+  // replayed where the backend can.
+  Status Execute(Stream& stream, const Replacements& replacements) const;
 
  private:
-  Status ExecuteCommands(Stream& stream) const;
+  // An execution that has come, and may come again.
+  struct Repetition {
+    Replacements replacements = nullptr;
+    uint32_t executions = 0;  // before there was a recording
+    std::unique_ptr<Recording> recording = nullptr;
+  };
+
+  Status ExecuteCommands(Stream& stream, const Replacements& replacements) const;
+  Repetition& RepetitionOf(const Replacements& replacements) const;
 
   bool repeatable_ = false;  // after Finish
   mutable std::mutex mutex_;
-  mutable uint32_t executions_ = 0;               // before there was a recording, or it was refused
-  mutable std::unique_ptr<Recording> recording_;  // never changed once it is there
+  mutable bool refused_ = false;                 // the backend records nothing
+  mutable std::vector<Repetition> repetitions_;  // the latest first
 };
 
 }  // namespace anydml::d3d12

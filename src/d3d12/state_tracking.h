@@ -14,6 +14,7 @@ class TransitionCommand final : public Command {
   TransitionCommand(Device* device, std::shared_ptr<ResourceState> resource, D3D12_RESOURCE_STATES before,
                     D3D12_RESOURCE_STATES after);
   Status Execute(Stream& stream) const override;
+  bool repeatable() const override { return false; }  // it works on the host, each time
 
  private:
   Device* const device_;  // the queue that executes keeps it alive
@@ -27,6 +28,7 @@ class UseCommand final : public Command {
   UseCommand(Device* device, std::shared_ptr<ResourceState> resource, D3D12_RESOURCE_STATES needed,
              const char* method);
   Status Execute(Stream& stream) const override;
+  bool repeatable() const override { return false; }
 
  private:
   Device* const device_;

@@ -51,6 +51,7 @@ Status Submission::Use(const std::shared_ptr<ResourceState>& resource) {
 }
 
 Status Submission::ResolveCommands(Execution* execution) {
+  std::vector<Replacement> replacements;
   for (const uint32_t index : execution->list->resolvable) {
     std::shared_ptr<const Command> instead;
     const Status status = execution->list->commands[index]->Resolve(&instead);
@@ -59,7 +60,10 @@ Status Submission::ResolveCommands(Execution* execution) {
     for (const auto& resource : instead->resources()) {
       if (resource) ANYDML_RETURN_IF_ERROR(Use(resource));
     }
-    execution->replacements.push_back({index, std::move(instead)});
+    replacements.push_back({index, std::move(instead)});
+  }
+  if (!replacements.empty()) {
+    execution->replacements = std::make_shared<const std::vector<Replacement>>(std::move(replacements));
   }
   return {};
 }
@@ -74,20 +78,7 @@ Submission::~Submission() {
 
 Status Submission::Execute(Stream& stream) const {
   for (const Execution& execution : executions_) {
-    if (execution.replacements.empty()) {
-      ANYDML_RETURN_IF_ERROR(execution.list->Execute(stream));
-      continue;
-    }
-    const auto& commands = execution.list->commands;
-    auto replacement = execution.replacements.begin();
-    for (uint32_t i = 0; i < commands.size(); ++i) {
-      const Command* command = commands[i].get();
-      if (replacement != execution.replacements.end() && replacement->index == i) {
-        command = replacement->command.get();
-        ++replacement;
-      }
-      ANYDML_RETURN_IF_ERROR(command->Execute(stream));
-    }
+    ANYDML_RETURN_IF_ERROR(execution.list->Execute(stream, execution.replacements));
   }
   return {};
 }

@@ -23,13 +23,9 @@ class Submission {
   Status Execute(Stream& stream) const;
 
  private:
-  struct Replacement {
-    uint32_t index;
-    std::shared_ptr<const Command> command;
-  };
   struct Execution {
     std::shared_ptr<const RecordedList> list;
-    std::vector<Replacement> replacements;  // ordered by index
+    Replacements replacements;
   };
 
   explicit Submission(bool debug) : debug_(debug) {}

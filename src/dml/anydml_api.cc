@@ -19,7 +19,7 @@ const anydml::dml::Program* ProgramOf(IDMLCompiledOperator* op) {
 
 const anydml::GraphStep* StepOf(IDMLCompiledOperator* op, uint32_t step) {
   const auto* program = ProgramOf(op);
-  return program != nullptr && step < program->steps.size() ? &program->steps[step] : nullptr;
+  return program != nullptr && step < program->facts.steps.size() ? &program->facts.steps[step] : nullptr;
 }
 
 uint32_t PlaceOf(const anydml::GraphStep::Tensor& tensor) {
@@ -79,7 +79,7 @@ const char* AnyDmlExplainImplementation(IDMLCompiledOperator* op) {
 
 uint32_t AnyDmlGetStepCount(IDMLCompiledOperator* op) {
   const auto* program = ProgramOf(op);
-  return program != nullptr ? static_cast<uint32_t>(program->steps.size()) : 0;
+  return program != nullptr ? static_cast<uint32_t>(program->facts.steps.size()) : 0;
 }
 
 int32_t AnyDmlGetStep(IDMLCompiledOperator* op, uint32_t step, AnyDmlStep* out) {
@@ -149,6 +149,35 @@ int32_t AnyDmlOrderCudaStreams(ID3D12Device* device, void* before, void* after) 
 int32_t AnyDmlWaitForCudaStream(ID3D12Device* device, void* stream) {
   return OnBackend("AnyDmlWaitForCudaStream", device,
                    [&](anydml::Backend& backend) { return backend.WaitForStream(stream); });
+}
+
+int32_t AnyDmlDescribeCudaStream(ID3D12Device* device, void* stream, AnyDmlCudaStreamInfo* info) {
+  constexpr const char* kFunction = "AnyDmlDescribeCudaStream";
+  if (info == nullptr) return anydml::Fail(E_INVALIDARG, anydml::StrCat(kFunction, ": info is null"));
+  *info = {};
+  return OnBackend(kFunction, device, [&](anydml::Backend& backend) -> anydml::Status {
+    anydml::ForeignStream described;
+    ANYDML_RETURN_IF_ERROR(backend.DescribeStream(stream, &described));
+    *info = {described.id, described.capturing ? 1 : 0};
+    return {};
+  });
+}
+
+int32_t AnyDmlMarkCudaStream(ID3D12Device* device, void* stream, void** mark) {
+  constexpr const char* kFunction = "AnyDmlMarkCudaStream";
+  if (mark == nullptr) return anydml::Fail(E_INVALIDARG, anydml::StrCat(kFunction, ": mark is null"));
+  return OnBackend(kFunction, device,
+                   [&](anydml::Backend& backend) { return backend.MarkStream(stream, mark); });
+}
+
+int32_t AnyDmlWaitForCudaMark(ID3D12Device* device, void* mark, void* stream) {
+  return OnBackend("AnyDmlWaitForCudaMark", device,
+                   [&](anydml::Backend& backend) { return backend.WaitForMark(mark, stream); });
+}
+
+int32_t AnyDmlFreeCudaMark(ID3D12Device* device, void* mark) {
+  return OnBackend("AnyDmlFreeCudaMark", device,
+                   [&](anydml::Backend& backend) { return backend.FreeMark(mark); });
 }
 
 uint64_t AnyDmlGetLiveObjectCount() { return anydml::LiveObjectCount(); }

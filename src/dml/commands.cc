@@ -1,5 +1,6 @@
 #include "dml/commands.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "dml/binding_rules.h"
@@ -72,6 +73,15 @@ Status DispatchCommand::Execute(Stream& stream) const {
                                      .persistent = persistent_,
                                      .data_errors = state_->data_error_sink()};
   return OfProgram(*program_, stream.Run(*program_->lowered.kernel, arguments));
+}
+
+bool DispatchCommand::IsSame(const d3d12::Command& command) const {
+  const auto* const other = dynamic_cast<const DispatchCommand*>(&command);
+  if (other == nullptr || other->program_ != program_) return false;
+  const auto same = [](const Buffer& a, const Buffer& b) { return a.data == b.data && a.size == b.size; };
+  return std::equal(inputs_.begin(), inputs_.end(), other->inputs_.begin(), other->inputs_.end(), same) &&
+         std::equal(outputs_.begin(), outputs_.end(), other->outputs_.begin(), other->outputs_.end(), same) &&
+         same(temporary_, other->temporary_) && same(persistent_, other->persistent_);
 }
 
 VolatileDispatchCommand::VolatileDispatchCommand(std::shared_ptr<DeviceState> state,

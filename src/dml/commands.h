@@ -30,6 +30,7 @@ class DispatchCommand final : public d3d12::Command {
   Status Execute(Stream& stream) const override;
   // What a run finds in the data is told run by run.
   bool repeatable() const override { return state_->data_error_sink() == nullptr; }
+  bool IsSame(const d3d12::Command& other) const override;
 
  private:
   const std::shared_ptr<DeviceState> state_;
@@ -47,7 +48,8 @@ class VolatileDispatchCommand final : public d3d12::Command {
                           D3D12_GPU_DESCRIPTOR_HANDLE descriptors);
   Status Resolve(std::shared_ptr<const d3d12::Command>* instead) const override;
   Status Execute(Stream& stream) const override;
-  bool repeatable() const override { return false; }
+  // What it resolves to is.
+  bool repeatable() const override { return state_->data_error_sink() == nullptr; }
 
  private:
   Status ReadBindings(std::vector<d3d12::Descriptor>* bound) const;

@@ -47,6 +47,9 @@ std::vector<TensorSlot> MakeSlots(const OperatorDesc& desc, FieldKind kind) {
 }  // namespace
 
 bool MayRunInPlace(const Program& program, uint32_t input, uint32_t output) {
+  const auto& ends = program.facts.input_ends;
+  const auto& begins = program.facts.output_begins;
+  if (input < ends.size() && output < begins.size() && ends[input] <= begins[output]) return true;
   const auto& pairs = program.lowered.in_place;
   return std::find(pairs.begin(), pairs.end(), std::pair(input, output)) != pairs.end();
 }
@@ -122,11 +125,11 @@ Status CompileGraphProgram(GraphDescription description, const LowerContext& con
                        .ignored = !output.connected});
   }
   LoweredOperator lowered;
-  std::vector<GraphStep> steps;
-  ANYDML_RETURN_IF_ERROR(LowerGraph(std::move(graph), context, without, &lowered, &steps));
+  GraphFacts facts;
+  ANYDML_RETURN_IF_ERROR(LowerGraph(std::move(graph), context, without, &lowered, &facts));
   ANYDML_RETURN_IF_ERROR(
       MakeProgram("the graph", std::move(inputs), std::move(outputs), std::move(lowered), out));
-  (*out)->steps = std::move(steps);
+  (*out)->facts = std::move(facts);
   (*out)->volatile_descriptors = (context.execution_flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) != 0;
   return {};
 }

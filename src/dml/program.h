@@ -37,7 +37,7 @@ struct Program {
   uint64_t kernel_persistent_bytes = 0;
   uint64_t persistent_bytes = 0;
   bool volatile_descriptors = false;
-  std::vector<GraphStep> steps;  // of a graph, for people
+  GraphFacts facts;  // of a graph
   // Set on the queue's thread by the one initialisation that is allowed.
   std::atomic<bool> initialized{false};
 };

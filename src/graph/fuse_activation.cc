@@ -10,7 +10,7 @@
 
 #include "base/half.h"
 #include "graph/passes.h"
-#include "ops/element/operators.h"
+#include "graph/view.h"
 #include "schema/descriptions.generated.h"
 #include "schema/validate.h"
 
@@ -26,11 +26,6 @@ FieldValue* FieldOf(OperatorDesc& desc, const char* name) {
 bool IsAbsent(const FieldValue& value) {
   const auto* const fused = std::get_if<std::shared_ptr<const OperatorDesc>>(&value);
   return std::holds_alternative<std::monostate>(value) || (fused != nullptr && *fused == nullptr);
-}
-
-bool IsElementWise(const OperatorDesc& desc) {
-  const auto types = ElementOperatorTypes();
-  return std::find(types.begin(), types.end(), TypeOf(desc)) != types.end();
 }
 
 float NumberOf(const Scalar& scalar, DataType type) {
@@ -70,14 +65,6 @@ bool CommutesWithRounding(const OperatorDesc& fused) {
   return min <= max && ToFloat(ToHalf(min)) == min && ToFloat(ToHalf(max)) == max;
 }
 
-bool IsPacked(const TensorDesc& tensor) {
-  uint64_t expected = 1;
-  for (uint32_t d = tensor.rank; d-- > 0; expected *= tensor.sizes[d]) {
-    if (tensor.sizes[d] > 1 && tensor.strides[d] != expected) return false;
-  }
-  return true;
-}
-
 // The tensor to which `writer` should write what the reader, which sees it as `read`, turns into `result`;
 // false where there is none. Layouts stay: the kernel was chosen for its own.
 bool WriteInstead(const TensorDesc& read, const TensorDesc& result, TensorDesc* writer) {
@@ -92,6 +79,31 @@ bool WriteInstead(const TensorDesc& read, const TensorDesc& result, TensorDesc* 
     return false;
   writer->total_bytes = result.total_bytes;
   writer->alignment = result.alignment;
+  return true;
+}
+
+// What is added to a tensor, as one of the dimensions of another that has the same elements in a row: as many
+// numbers in a row, or one row for all. False where there is none.
+bool SeeAs(const TensorDesc& other, const TensorDesc& added, TensorDesc* seen) {
+  *seen = added;
+  if (added.rank == other.rank &&
+      std::equal(added.sizes.begin(), added.sizes.begin() + added.rank, other.sizes.begin())) {
+    return true;
+  }
+  if (ElementCount(added) != ElementCount(other)) return false;
+  const uint32_t last = other.rank - 1;
+  seen->rank = other.rank;
+  seen->sizes = other.sizes;
+  seen->strides = {};
+  if (IsPacked(added)) {
+    SetPackedStrides(seen);
+    return true;
+  }
+  if (added.sizes[added.rank - 1] != other.sizes[last]) return false;
+  for (uint32_t d = 0; d + 1 < added.rank; ++d) {
+    if (added.sizes[d] > 1 && added.strides[d] != 0) return false;
+  }
+  seen->strides[last] = added.strides[added.rank - 1];
   return true;
 }
 
@@ -190,12 +202,10 @@ bool Absorbing::TakeAddition(const GraphNode& reader, GraphNode* host) const {
   const TensorDesc& result = *addition.outputs()[0];
   auto& written = std::get<TensorDesc>(*FieldOf(desc, "OutputTensor"));
   if (written.type != DataType::kFloat32 && !rounds_late_) return false;
-  if (!SameLayout(*tensors[from_host], written) || !SameLayout(result, written) ||
-      added.type != written.type) {
-    return false;
-  }
-  written = result;
-  if (is_product ? !AddMatrix(added, &desc) : !AddBias(added, &desc)) return false;
+  if (added.type != written.type) return false;
+  TensorDesc seen;
+  if (!SeeAs(written, added, &seen) || !WriteInstead(*tensors[from_host], result, &written)) return false;
+  if (is_product ? !AddMatrix(seen, &desc) : !AddBias(seen, &desc)) return false;
   if (has_activation)
     fused = addition.fields[static_cast<size_t>(FindField(*addition.schema, "FusedActivation"))];
   host->inputs.resize(std::max<size_t>(host->inputs.size(), 3));

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <queue>
 
+#include "graph/common_loops.h"
 #include "graph/join_elements.h"
 #include "graph/passes.h"
 #include "ops/element/operators.h"
@@ -11,100 +12,6 @@
 
 namespace anydml {
 namespace {
-
-bool IsElementOperator(const GraphOperator& op) {
-  const auto types = ElementOperatorTypes();
-  return std::find(types.begin(), types.end(), static_cast<OperatorType>(op.desc.schema->type)) !=
-         types.end();
-}
-
-// Loops of a problem in terms of others: loop d is part of loop `loop`, whose iterations it takes `factor` at
-// a time.
-struct LoopPart {
-  uint32_t loop;
-  uint64_t factor;
-};
-using LoopParts = std::vector<LoopPart>;
-
-void SeeFrom(const LoopParts& parts, std::span<const uint64_t> sizes, ElementProblem* problem) {
-  const auto see = [&](std::vector<ElementOperand>& operands) {
-    for (ElementOperand& operand : operands) {
-      ElementOperand seen = {.type = operand.type};
-      for (size_t d = 0; d < parts.size(); ++d) {
-        seen.strides[d] = operand.strides[parts[d].loop] * parts[d].factor;
-      }
-      operand = seen;
-    }
-  };
-  see(problem->inputs);
-  see(problem->outputs);
-  problem->rank = static_cast<uint32_t>(parts.size());
-  problem->sizes = {};
-  std::copy(sizes.begin(), sizes.end(), problem->sizes.begin());
-}
-
-// Without loops of one iteration.
-void Simplify(ElementProblem* problem) {
-  LoopParts parts;
-  std::vector<uint64_t> sizes;
-  for (uint32_t d = 0; d < problem->rank; ++d) {
-    if (problem->sizes[d] == 1) continue;
-    parts.push_back({d, 1});
-    sizes.push_back(problem->sizes[d]);
-  }
-  SeeFrom(parts, sizes, problem);
-}
-
-// Common loops of two problems that go through the same elements, each once.
-struct CommonLoops {
-  std::vector<uint64_t> sizes;
-  LoopParts first;
-  LoopParts second;
-};
-
-// The loops of a problem from the one of an operand's neighbours outward.
-struct LoopWalk {
-  LoopWalk(const ElementProblem& problem, const ElementOperand& operand)
-      : problem(problem), operand(operand) {
-    for (uint32_t d = 0; d < problem.rank; ++d) order.push_back(d);
-    std::sort(order.begin(), order.end(),
-              [&](uint32_t a, uint32_t b) { return operand.strides[a] < operand.strides[b]; });
-  }
-  bool at_end() const { return at == order.size(); }
-  uint64_t stride() const { return operand.strides[order[at]] * factor; }
-  uint64_t left() const { return problem.sizes[order[at]] / factor; }
-  LoopPart Take(uint64_t iterations) {
-    const LoopPart part = {order[at], factor};
-    factor *= iterations;
-    if (left() == 1) {
-      ++at;
-      factor = 1;
-    }
-    return part;
-  }
-
-  const ElementProblem& problem;
-  const ElementOperand& operand;
-  std::vector<uint32_t> order;
-  size_t at = 0;
-  uint64_t factor = 1;  // iterations of the loop that are taken already
-};
-
-bool FindCommonLoops(LoopWalk first, LoopWalk second, CommonLoops* common) {
-  while (!first.at_end() && !second.at_end()) {
-    if (first.stride() == 0 || first.stride() != second.stride()) return false;
-    const uint64_t size = std::min(first.left(), second.left());
-    if (first.left() % size != 0 || second.left() % size != 0) return false;
-    common->sizes.push_back(size);
-    common->first.push_back(first.Take(size));
-    common->second.push_back(second.Take(size));
-  }
-  if (!first.at_end() || !second.at_end() || common->sizes.size() > kMaxElementLoops) return false;
-  std::reverse(common->sizes.begin(), common->sizes.end());
-  std::reverse(common->first.begin(), common->first.end());
-  std::reverse(common->second.begin(), common->second.end());
-  return true;
-}
 
 // Whether neighbours are found along the same loops.
 bool LieInSameOrder(const ElementProblem& problem, const ElementOperand& a, const ElementOperand& b) {
@@ -201,9 +108,9 @@ void Fusing::MakeGroups() {
     group.nodes = {i};
     group_of_.push_back(i);
     const GraphOperator* const op = node.op();
-    if (op != nullptr && !IsElementOperator(*op)) continue;
-    ElementWork work = {op != nullptr ? BuildElementProblem(op->desc) : std::get<ElementProblem>(node.work),
-                        node.inputs, node.outputs};
+    if (op != nullptr ? !IsElementWise(op->desc) : node.elements() == nullptr) continue;
+    ElementWork work = {op != nullptr ? BuildElementProblem(op->desc) : *node.elements(), node.inputs,
+                        node.outputs};
     Simplify(&work.problem);
     group.members.push_back({i, std::move(work)});
   }

@@ -261,6 +261,25 @@ TEST(FuseActivation, ProductsAddAndActivate) {
   }
 }
 
+// Who adds sees the product's elements as ones of other dimensions: rows of words, and words of sentences.
+TEST(FuseActivation, AdditionsOfOtherDimensions) {
+  const TensorDesc a = Packed(DataType::kFloat32, {1, 1, 6, 4}), b = Packed(DataType::kFloat32, {1, 1, 4, 5});
+  const TensorDesc output = Packed(DataType::kFloat32, {1, 1, 6, 5});
+  const TensorDesc words = Packed(DataType::kFloat32, {2, 3, 5});
+  const std::pair<TensorDesc, size_t> cases[] = {{words, 1},
+                                                 {Strided(DataType::kFloat32, {2, 3, 5}, {0, 0, 1}), 1},
+                                                 {Strided(DataType::kFloat32, {2, 3, 5}, {0, 0, 0}), 1},
+                                                 {Strided(DataType::kFloat32, {2, 3, 5}, {5, 0, 1}), 2}};
+  for (const auto& [added, kernels] : cases) {
+    GraphUnderTest test;
+    const uint32_t x = test.Input(WholeNumbers(a, 1)), y = test.Input(WholeNumbers(b, 2));
+    const uint32_t residual = test.Input(WholeNumbers(added, 3));
+    const uint32_t product = test.Node(Product(a, b, output), {x, y, kNoValue})[0];
+    test.Output(test.Node(Binary("ELEMENT_WISE_ADD", added, words, words), {residual, product})[0]);
+    ExpectSame(test, kernels);
+  }
+}
+
 // The kernel of a product was chosen for its own layout.
 TEST(FuseActivation, LayoutsStay) {
   const TensorDesc square = Packed(DataType::kFloat32, {1, 1, 4, 4});

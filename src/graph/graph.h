@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "graph/description.h"
+#include "graph/row_blocks.h"
+#include "ops/attention/problem.h"
 #include "ops/element/problem.h"
 
 namespace anydml {
@@ -45,12 +47,14 @@ struct GraphOperator {
 
 struct GraphNode {
   std::string name;  // node 3 "conv1" (CONVOLUTION), for people
-  std::variant<GraphOperator, ElementProblem> work;
+  std::variant<GraphOperator, ElementProblem, AttentionProblem, RowBlocks> work;
   std::vector<GraphOperand> inputs;  // in binding order
   std::vector<GraphOperand> outputs;
 
   const GraphOperator* op() const { return std::get_if<GraphOperator>(&work); }
   GraphOperator* op() { return std::get_if<GraphOperator>(&work); }
+  const ElementProblem* elements() const { return std::get_if<ElementProblem>(&work); }
+  ElementProblem* elements() { return std::get_if<ElementProblem>(&work); }
 };
 
 struct GraphInput {
@@ -98,9 +102,20 @@ struct GraphStep {
   std::vector<Tensor> outputs;
 };
 
+// What is known of a graph that was lowered besides its kernel.
+struct GraphFacts {
+  std::vector<GraphStep> steps;  // in their order, for people
+  // An output may be bound to the bytes of an input whose last reader has run before the output's first
+  // writer runs. Where they are the same step, LoweredOperator::in_place has the pair.
+  std::vector<uint32_t> input_ends;     // the step after the last reader; kNoStep: the input must stay
+  std::vector<uint32_t> output_begins;  // the first writer
+
+  static constexpr uint32_t kNoStep = ~uint32_t{0};
+};
+
 // One kernel for the graph. Its inputs and outputs are the graph's. `without`: passes that are not run, as
-// RunPasses takes them. `steps`: what the kernel does, in its order; null when nobody asks.
+// RunPasses takes them. `facts`: null when nobody asks.
 Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out,
-                  std::vector<GraphStep>* steps = nullptr);
+                  GraphFacts* facts = nullptr);
 
 }  // namespace anydml

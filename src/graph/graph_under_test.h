@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -51,9 +52,9 @@ struct Result {
   std::string explanation;
 };
 
-inline Result RunGraph(const GraphUnderTest& test, const char* without) {
+inline Result RunGraph(const GraphUnderTest& test, const char* without, const LowerContext& context = {}) {
   LoweredOperator lowered;
-  const Status status = LowerGraph(test.graph, {}, without, &lowered);
+  const Status status = LowerGraph(test.graph, context, without, &lowered);
   EXPECT_TRUE(status.ok()) << status.message();
   if (!status.ok()) return {};
   Result result = {{}, lowered.kernel->made_of(), lowered.explanation};
@@ -68,6 +69,12 @@ inline Result RunGraph(const GraphUnderTest& test, const char* without) {
   std::vector<std::max_align_t> temporary(lowered.kernel->temporary_bytes() / sizeof(std::max_align_t) + 1);
   KernelArguments arguments = {.inputs = in, .outputs = out};
   arguments.temporary = {reinterpret_cast<std::byte*>(temporary.data()), lowered.kernel->temporary_bytes()};
+  const uint64_t persistent_bytes = lowered.kernel->persistent_bytes();
+  std::vector<std::max_align_t> persistent(persistent_bytes / sizeof(std::max_align_t) + 1);
+  arguments.persistent = {reinterpret_cast<std::byte*>(persistent.data()), persistent_bytes};
+  for (const Kernel::PersistentData& data : lowered.kernel->persistent_data()) {
+    std::copy(data.bytes.begin(), data.bytes.end(), arguments.persistent.data + data.offset);
+  }
   const Status run = lowered.kernel->Run(arguments);
   EXPECT_TRUE(run.ok()) << run.message();
   return result;

@@ -18,6 +18,8 @@ using Home = GraphValue::Home;
 
 constexpr uint32_t kNone = ~uint32_t{0};
 constexpr uint32_t kChannel = 1;  // the dimension
+// Of a node whose tensors may change one by one: each time all of them are looked at.
+constexpr size_t kMostTensors = 64;
 
 enum Layout : uint8_t { kAsGiven, kChannelsLast };
 
@@ -34,6 +36,7 @@ struct NodeTensor {
   uint32_t value = kNoValue;
   bool is_output = false;
   uint32_t number = 0;
+  Places places = {};
   uint64_t bytes = 0;                                  // of all elements; 0: some are one and the same
   std::array<uint32_t, 2> innermost = {kNone, kNone};  // the dimension whose elements are closest, by layout
 };
@@ -53,12 +56,13 @@ Taste TasteOf(const ConvolutionDesc& convolution) {
 }
 
 bool KnowsChannels(const GraphNode& node) {
-  return node.op() != nullptr && !IsIn(ElementOperators(), node.op()->op) &&
-         !IsIn(MoveOperators(), node.op()->op);
+  return node.elements() == nullptr && (node.op() == nullptr || (!IsIn(ElementOperators(), node.op()->op) &&
+                                                                 !IsIn(MoveOperators(), node.op()->op)));
 }
 
 Taste TasteOf(const GraphNode& node) {
   if (!KnowsChannels(node)) return Taste::kAgreement;
+  if (node.op() == nullptr) return Taste::kAsGiven;
   switch (static_cast<OperatorType>(node.op()->op->type)) {
     case OperatorType::kConvolution:
       return TasteOf(ConvolutionDesc::From(node.op()->desc));
@@ -146,7 +150,6 @@ class LayoutChoice {
   void LeaveWhatDoesNotPay();
   void Apply();
 
-  std::optional<Places> PlacesOfTensor(uint32_t node, const NodeTensor& tensor) const;
   // The nodes that read or write the value.
   std::vector<uint32_t> UsersOf(uint32_t value) const {
     std::vector<uint32_t> users = uses_[value].writers;
@@ -172,18 +175,23 @@ class LayoutChoice {
   std::vector<Layout> layouts_;                   // of values
 };
 
-std::optional<Places> LayoutChoice::PlacesOfTensor(uint32_t number, const NodeTensor& tensor) const {
-  const GraphNode& node = graph_.nodes[number];
-  const GraphOperand& operand = (tensor.is_output ? node.outputs : node.inputs)[tensor.number];
+// Of the node's inputs or outputs; none where it has none, or where its strides cannot change.
+std::vector<std::optional<Places>> PlacesOfTensors(const GraphNode& node, bool is_output) {
+  const auto& operands = is_output ? node.outputs : node.inputs;
+  std::vector<std::optional<Places>> places(operands.size());
   if (node.op() != nullptr) {
     const OperatorDesc& desc = node.op()->desc;
-    const auto descs = tensor.is_output ? desc.outputs() : desc.inputs();
-    if (descs[tensor.number] == nullptr) return std::nullopt;
-    return PlacesOf(*descs[tensor.number], operand.offset);
+    const auto tensors = is_output ? desc.outputs() : desc.inputs();
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (tensors[i] != nullptr) places[i] = PlacesOf(*tensors[i], operands[i].offset);
+    }
+  } else if (const ElementProblem* const problem = node.elements()) {
+    const auto& tensors = is_output ? problem->outputs : problem->inputs;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      places[i] = PlacesOf(*problem, tensors[i], operands[i].offset);
+    }
   }
-  const auto& problem = std::get<ElementProblem>(node.work);
-  return PlacesOf(problem, (tensor.is_output ? problem.outputs : problem.inputs)[tensor.number],
-                  operand.offset);
+  return places;
 }
 
 void LayoutChoice::FindTensors() {
@@ -193,14 +201,16 @@ void LayoutChoice::FindTensors() {
     tastes_.push_back(TasteOf(node));
     for (const bool is_output : {false, true}) {
       const auto& operands = is_output ? node.outputs : node.inputs;
+      const auto places = PlacesOfTensors(node, is_output);
       for (uint32_t k = 0; k < operands.size(); ++k) {
-        if (!operands[k].present()) continue;
-        NodeTensor tensor = {.value = operands[k].value, .is_output = is_output, .number = k};
-        const auto places = PlacesOfTensor(i, tensor);
-        if (!places.has_value()) continue;
-        tensor.bytes = BytesOf(*places);
-        tensor.innermost = {Innermost(*places), Innermost(*places)};
-        tensors_[i].push_back(tensor);
+        if (!operands[k].present() || !places[k].has_value()) continue;
+        const uint32_t innermost = Innermost(*places[k]);
+        tensors_[i].push_back({.value = operands[k].value,
+                               .is_output = is_output,
+                               .number = k,
+                               .places = *places[k],
+                               .bytes = BytesOf(*places[k]),
+                               .innermost = {innermost, innermost}});
       }
     }
   }
@@ -209,6 +219,7 @@ void LayoutChoice::FindTensors() {
 // Whether all who use the value can be told that it lies in another order.
 bool LayoutChoice::CanMove(uint32_t value) const {
   for (const uint32_t user : UsersOf(value)) {
+    if (tensors_[user].size() > kMostTensors) return false;
     GraphNode node = graph_.nodes[user];
     if (!MoveTensors(context_, graph_, *detours_[value], &node)) return false;
     if (node.op() != nullptr && !node.op()->op->check(node.op()->desc, context_.level).ok()) return false;
@@ -227,9 +238,10 @@ void LayoutChoice::FindDetours() {
       for (const NodeTensor& tensor : tensors_[i]) {
         const GraphValue& value = graph_.values[tensor.value];
         if (value.home != Home::kTemporary || detours_[tensor.value].has_value()) continue;
-        const Places here = *PlacesOfTensor(i, tensor);
-        const auto there = ChannelsLast(here, value.bytes);
-        if (there.has_value()) detours_[tensor.value] = Detour{tensor.value, tensor.value, here, *there};
+        const auto there = ChannelsLast(tensor.places, value.bytes);
+        if (there.has_value()) {
+          detours_[tensor.value] = Detour{tensor.value, tensor.value, tensor.places, *there};
+        }
       }
     }
   }
@@ -240,8 +252,7 @@ void LayoutChoice::FindDetours() {
     for (NodeTensor& tensor : tensors_[i]) {
       if (layouts_[tensor.value] == kAsGiven) continue;
       const Detour& detour = *detours_[tensor.value];
-      tensor.innermost[kChannelsLast] =
-          Innermost(*Transfer(detour.here, detour.there, *PlacesOfTensor(i, tensor)));
+      tensor.innermost[kChannelsLast] = Innermost(*Transfer(detour.here, detour.there, tensor.places));
     }
   }
 }

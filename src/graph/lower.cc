@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "graph/graph.h"
@@ -40,20 +41,27 @@ Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
                                    [&](const char* name) { return context.implementation == name; });
     return LowerOperator(*op->op, op->desc, known ? context : context.ForPart(), out);
   }
-  const auto& problem = std::get<ElementProblem>(node.work);
+  const OperatorTable& table = OperatorTableOf(context.backend);
+  if (const auto* const attention = std::get_if<AttentionProblem>(&node.work)) {
+    return ChooseKernel(table.attention, *attention, context.ForPart(), out);
+  }
+  if (const auto* const blocks = std::get_if<RowBlocks>(&node.work)) {
+    return LowerRowBlocks(*blocks, context, out);
+  }
+  const ElementProblem& problem = *node.elements();
   for (uint32_t i = 0; i < problem.inputs.size(); ++i) {
     for (uint32_t o = 0; o < problem.outputs.size(); ++o) {
       if (MayReplaceElements(problem, i, o)) out->in_place.emplace_back(i, o);
     }
   }
-  return ChooseKernel(OperatorTableOf(context.backend).element, problem, context.ForPart(), out);
+  return ChooseKernel(table.element, problem, context.ForPart(), out);
 }
 
 class Lowering {
  public:
   Lowering(Graph graph, const LowerContext& context) : graph_(std::move(graph)), context_(context) {}
 
-  Status Run(std::string_view without, LoweredOperator* out, std::vector<GraphStep>* steps) {
+  Status Run(std::string_view without, LoweredOperator* out, GraphFacts* facts) {
     ANYDML_RETURN_IF_ERROR(RunPasses(context_, without, &graph_));
     ANYDML_RETURN_IF_ERROR(LowerNodes());
     FindLives();
@@ -61,8 +69,9 @@ class Lowering {
     PlanTemporary();
     LayOutPersistent();
     ANYDML_RETURN_IF_ERROR(CheckMemory());
-    FindGraphInPlace(out);
-    if (steps != nullptr) *steps = DescribeSteps();
+    const std::vector<uint32_t> input_ends = FindInputEnds();
+    FindGraphInPlace(input_ends, out);
+    if (facts != nullptr) *facts = {DescribeSteps(), input_ends, FindOutputBegins()};
     Finish(out);
     return {};
   }
@@ -88,8 +97,10 @@ class Lowering {
   void PlanTemporary();
   void LayOutPersistent();
   Status CheckMemory() const;
-  void FindGraphInPlace(LoweredOperator* out) const;
-  bool MayReplace(uint32_t input_value, uint32_t output_value) const;
+  std::vector<uint32_t> FindInputEnds() const;
+  std::vector<uint32_t> FindOutputBegins() const;
+  void FindGraphInPlace(std::span<const uint32_t> input_ends, LoweredOperator* out) const;
+  bool Replaces(uint32_t step, uint32_t input_value, uint32_t output_value) const;
   std::vector<GraphStep> DescribeSteps() const;
   void Finish(LoweredOperator* out);
   Place PlaceOf(const GraphOperand& operand) const;
@@ -223,12 +234,32 @@ Status Lowering::CheckMemory() const {
   return {};
 }
 
-// Whether the graph output may be bound to the bytes of the graph input: whoever reads the input does so
-// before the output is written, or replaces what it reads.
-bool Lowering::MayReplace(uint32_t input_value, uint32_t output_value) const {
-  const uint32_t step = lives_[output_value].written;
-  if (lives_[input_value].last < step) return true;
-  if (lives_[input_value].last > step) return false;
+std::vector<uint32_t> Lowering::FindInputEnds() const {
+  std::vector<uint32_t> ends(graph_.inputs.size());
+  for (uint32_t i = 0; i < ends.size(); ++i) {
+    if (graph_.inputs[i].owned || !graph_.inputs[i].connected) ends[i] = GraphFacts::kNoStep;
+  }
+  for (uint32_t step = 0; step < Steps(); ++step) {
+    for (const GraphOperand& operand : graph_.nodes[step].inputs) {
+      if (!operand.present() || graph_.values[operand.value].home != Home::kInput) continue;
+      uint32_t& end = ends[graph_.values[operand.value].index];
+      end = std::max(end, step + 1);
+    }
+  }
+  return ends;
+}
+
+std::vector<uint32_t> Lowering::FindOutputBegins() const {
+  std::vector<uint32_t> begins(graph_.outputs.size());
+  for (uint32_t i = 0; i < graph_.values.size(); ++i) {
+    const bool is_written = graph_.values[i].home == Home::kOutput && lives_[i].written != kNever;
+    if (is_written) begins[graph_.values[i].index] = lives_[i].written;
+  }
+  return begins;
+}
+
+// Whether the step replaces what it reads of the one value wherever it writes the other.
+bool Lowering::Replaces(uint32_t step, uint32_t input_value, uint32_t output_value) const {
   const GraphNode& node = graph_.nodes[step];
   const auto& pairs = lowered_[step].in_place;
   for (uint32_t i = 0; i < node.inputs.size(); ++i) {
@@ -243,14 +274,17 @@ bool Lowering::MayReplace(uint32_t input_value, uint32_t output_value) const {
   return true;
 }
 
-void Lowering::FindGraphInPlace(LoweredOperator* out) const {
-  for (uint32_t i = 0; i < graph_.values.size(); ++i) {
-    const GraphValue& input = graph_.values[i];
-    if (input.home != Home::kInput || graph_.inputs[input.index].owned) continue;
-    for (uint32_t o = 0; o < graph_.values.size(); ++o) {
-      const GraphValue& output = graph_.values[o];
-      if (output.home == Home::kOutput && lives_[o].written != kNever && MayReplace(i, o))
-        out->in_place.emplace_back(input.index, output.index);
+// The pairs of a graph input and a graph output of which one step is the last reader and the first writer.
+void Lowering::FindGraphInPlace(std::span<const uint32_t> input_ends, LoweredOperator* out) const {
+  for (uint32_t step = 0; step < Steps(); ++step) {
+    const GraphNode& node = graph_.nodes[step];
+    for (const auto& [i, o] : lowered_[step].in_place) {
+      if (!node.inputs[i].present() || !node.outputs[o].present()) continue;
+      const uint32_t from = node.inputs[i].value, to = node.outputs[o].value;
+      const GraphValue &input = graph_.values[from], &output = graph_.values[to];
+      if (input.home != Home::kInput || output.home != Home::kOutput) continue;
+      if (input_ends[input.index] != step + 1 || lives_[to].written != step) continue;
+      if (Replaces(step, from, to)) out->in_place.emplace_back(input.index, output.index);
     }
   }
 }
@@ -325,8 +359,8 @@ void Lowering::Finish(LoweredOperator* out) {
 }  // namespace
 
 Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out,
-                  std::vector<GraphStep>* steps) {
-  return Lowering(std::move(graph), context).Run(without, out, steps);
+                  GraphFacts* facts) {
+  return Lowering(std::move(graph), context).Run(without, out, facts);
 }
 
 }  // namespace anydml

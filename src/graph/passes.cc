@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/element/operators.h"
+
 namespace anydml {
 namespace {
 
@@ -19,8 +21,9 @@ bool Has(std::string_view list, std::string_view word) {
 
 std::span<const GraphPass> GraphPasses() {
   static constexpr GraphPass kPasses[] = {
-      {"fold", FoldConstants}, {"views", FoldViews},       {"activation", FuseActivations},
-      {"fuse", FuseElements},  {"layouts", ChooseLayouts},
+      {"fold", FoldConstants},         {"views", FoldViews},   {"attention", FuseAttention},
+      {"activation", FuseActivations}, {"fuse", FuseElements}, {"prologue", FusePrologues},
+      {"layouts", ChooseLayouts},
   };
   return kPasses;
 }
@@ -47,6 +50,11 @@ std::vector<GraphUse> FindUses(const Graph& graph) {
     }
   }
   return uses;
+}
+
+bool IsElementWise(const OperatorDesc& desc) {
+  const auto types = ElementOperatorTypes();
+  return std::find(types.begin(), types.end(), static_cast<OperatorType>(desc.schema->type)) != types.end();
 }
 
 void RemoveEmptyNodes(Graph* graph) {

@@ -32,12 +32,19 @@ std::vector<GraphUse> FindUses(const Graph& graph);
 Status FoldConstants(const LowerContext& context, Graph* graph);
 // "views": reshapes, transposes, broadcasts, slices, splits and joins without copies.
 Status FoldViews(const LowerContext& context, Graph* graph);
+// "attention": products with a softmax between them are attention.
+Status FuseAttention(const LowerContext& context, Graph* graph);
 // "activation": what follows a product, a convolution or a normalisation becomes part of it.
 Status FuseActivations(const LowerContext& context, Graph* graph);
 // "fuse": chains and trees of element-wise operators become one element program.
 Status FuseElements(const LowerContext& context, Graph* graph);
+// "prologue": element-wise work before a reduction is done block by block with it, on a CPU.
+Status FusePrologues(const LowerContext& context, Graph* graph);
 // "layouts": tensors between convolutions have their channels as neighbours, on a GPU.
 Status ChooseLayouts(const LowerContext& context, Graph* graph);
+
+// Whether an element program does what the operator does.
+bool IsElementWise(const OperatorDesc& desc);
 
 // Removes the nodes without outputs: a pass leaves those behind that it made superfluous.
 void RemoveEmptyNodes(Graph* graph);

@@ -33,7 +33,7 @@ bool IsIn(std::span<const Operator> family, const Operator* op) {
 
 // Element programs and copies take all strides, and look at addresses before they rely on them.
 bool IsFlexible(const GraphNode& node) {
-  return node.op() == nullptr || IsIn(ElementOperators(), node.op()->op) ||
+  return node.elements() != nullptr || IsIn(ElementOperators(), node.op()->op) ||
          IsIn(MoveOperators(), node.op()->op);
 }
 
@@ -76,7 +76,8 @@ bool RedirectOperand(const LowerContext& context, const Graph& graph, const Deto
     operand.value = detour.to;
     return IsAligned(context, graph, *node, operand, tensor.type);
   }
-  auto& problem = std::get<ElementProblem>(node->work);
+  if (node->elements() == nullptr) return false;
+  ElementProblem& problem = *node->elements();
   ElementOperand& tensor = (kind == FieldKind::kInput ? problem.inputs : problem.outputs)[number];
   const auto places = Transfer(detour.here, detour.there, PlacesOf(problem, tensor, operand.offset));
   if (!places.has_value() || !SetPlaces(*places, &tensor, &operand.offset)) return false;

@@ -83,6 +83,14 @@ class Translation {
 
 }  // namespace
 
+bool IsPacked(const TensorDesc& tensor) {
+  uint64_t expected = 1;
+  for (uint32_t d = tensor.rank; d-- > 0; expected *= tensor.sizes[d]) {
+    if (tensor.sizes[d] > 1 && tensor.strides[d] != expected) return false;
+  }
+  return true;
+}
+
 Places PlacesOf(const TensorDesc& tensor, uint64_t offset) {
   Places places;
   places.offset = static_cast<int64_t>(offset);

@@ -21,6 +21,9 @@ struct Places {
   uint64_t element_bytes = 0;  // 0: less than a byte, which no view is made of
 };
 
+// Whether the elements are one after the other, in the order of the dimensions.
+bool IsPacked(const TensorDesc& tensor);
+
 Places PlacesOf(const TensorDesc& tensor, uint64_t offset);
 Places PlacesOf(const ElementProblem& problem, const ElementOperand& operand, uint64_t offset);
 

@@ -10,9 +10,37 @@ namespace {
 // Weights that a graph may have, and the share of all of them, whichever is more: what is in memory twice. A
 // cut costs a little time, in what is not fused there.
 constexpr uint64_t kWeightBytes = uint64_t{32} << 20;
+// On a GPU, which has its own memory, and where what is left at a cut goes to memory in another order.
+constexpr uint64_t kGpuWeightBytes = uint64_t{1} << 30;
 constexpr uint64_t kWeightShare = 8;
 
 constexpr uintptr_t kAlignment = 8;  // of any element
+
+// Less than this is not worth a comparison.
+constexpr uint64_t kLeastShared = 1 << 20;
+// Buffers are compared in pieces: the host need not have room for them.
+constexpr uint64_t kComparedBytes = uint64_t{8} << 20;
+
+Status ReadPiece(ID3D12Resource* buffer, uint64_t offset, uint64_t bytes, tools::Session* session,
+                 tools::HostBuffer* out) {
+  Microsoft::WRL::ComPtr<ID3D12Resource> piece;
+  ANYDML_RETURN_IF_ERROR(session->Copy(buffer, offset, bytes, &piece));
+  return session->Read(piece.Get(), out);
+}
+
+// Whether two buffers of as many bytes have the same.
+Status CompareBuffers(ID3D12Resource* a, ID3D12Resource* b, tools::Session* session, bool* equal) {
+  const uint64_t bytes = a->GetDesc().Width;
+  tools::HostBuffer of_a, of_b;
+  *equal = true;
+  for (uint64_t done = 0; done < bytes && *equal; done += kComparedBytes) {
+    const uint64_t piece = std::min(kComparedBytes, bytes - done);
+    ANYDML_RETURN_IF_ERROR(ReadPiece(a, done, piece, session, &of_a));
+    ANYDML_RETURN_IF_ERROR(ReadPiece(b, done, piece, session, &of_b));
+    *equal = of_a == of_b;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -74,8 +102,27 @@ CompiledGraphs::Place CompiledGraphs::PlaceOf(const GraphBuilder::Description::G
   return {Place::In::kInput, found->second};
 }
 
+Status CompiledGraphs::ShareWeights(const CompiledGraphs& other, tools::Session* session) {
+  Buffer& own = graphs_.back().compiled.persistent;
+  if (graphs_.size() > other.graphs_.size() || !own) return {};
+  const Buffer& known = other.graphs_[graphs_.size() - 1].compiled.persistent;
+  const uint64_t bytes = own->GetDesc().Width;
+  if (!known || known->GetDesc().Width != bytes || bytes < kLeastShared) return {};
+  bool equal = false;
+  const Status status = CompareBuffers(own.Get(), known.Get(), session, &equal);
+  if (status.code() == Code::kOutOfMemory && !session->removed()) {  // it goes on without sharing
+    session->Discard();
+    return {};
+  }
+  ANYDML_RETURN_IF_ERROR(status);
+  if (!equal) return {};
+  own = known;
+  persistent_bytes_ -= bytes;
+  return {};
+}
+
 Status CompiledGraphs::Add(const GraphBuilder& builder, const GraphBuilder::Description& description,
-                           tools::Session* session) {
+                           const CompiledGraphs* other, tools::Session* session, DML_EXECUTION_FLAGS flags) {
   Graph& graph = graphs_.emplace_back();
   for (const auto& input : description.inputs) graph.inputs.push_back(PlaceOf(input));
   for (const Source& source : description.outputs) {
@@ -83,9 +130,10 @@ Status CompiledGraphs::Add(const GraphBuilder& builder, const GraphBuilder::Desc
     if (added) slot_bytes_.push_back(builder.BytesOf(source));
     graph.outputs.push_back(found->second);
   }
-  ANYDML_RETURN_IF_ERROR(session->CompileGraph(description.desc, DML_EXECUTION_FLAG_NONE, &graph.compiled));
+  ANYDML_RETURN_IF_ERROR(session->CompileGraph(description.desc, flags, &graph.compiled));
   const DML_BINDING_PROPERTIES properties = graph.compiled.compiled->GetBindingProperties();
   temporary_bytes_ = std::max(temporary_bytes_, properties.TemporaryResourceSize);
+  persistent_bytes_ += properties.PersistentResourceSize;
   Weights weights;
   ANYDML_RETURN_IF_ERROR(weights.Take(description, session));
   ANYDML_RETURN_IF_ERROR(session->Initialize(weights.bindings, &graph.compiled));
@@ -94,20 +142,23 @@ Status CompiledGraphs::Add(const GraphBuilder& builder, const GraphBuilder::Desc
   for (const auto& input : description.inputs) {
     if (input.constant != nullptr) DropPages(*input.constant);
   }
-  return {};
+  return other != nullptr ? ShareWeights(*other, session) : Status();
 }
 
-Status CompiledGraphs::Create(const GraphBuilder& builder, std::span<const Source> outputs,
-                              tools::Session* session) {
+Status CompiledGraphs::Create(GraphBuilder* builder, std::span<const Source> outputs,
+                              const CompiledGraphs* other, tools::Session* session,
+                              DML_EXECUTION_FLAGS flags) {
   for (const Source& source : outputs) {
     slots_[source] = slot_bytes_.size();
-    slot_bytes_.push_back(builder.BytesOf(source));
+    slot_bytes_.push_back(builder->BytesOf(source));
   }
-  const uint64_t limit = std::max(kWeightBytes, builder.WeightBytes(outputs) / kWeightShare);
-  for (const GraphBuilder::Range& range : builder.Cut(outputs, limit)) {
+  const uint64_t least = session->adapter().id == "cpu" ? kWeightBytes : kGpuWeightBytes;
+  const uint64_t limit = std::max(least, builder->WeightBytes(outputs) / kWeightShare);
+  for (const GraphBuilder::Range& range : builder->Cut(outputs, limit)) {
     GraphBuilder::Description description;
-    builder.Describe(outputs, range, &description);
-    if (!description.nodes.empty()) ANYDML_RETURN_IF_ERROR(Add(builder, description, session));
+    builder->Describe(outputs, range, &description);
+    if (!description.nodes.empty()) ANYDML_RETURN_IF_ERROR(Add(*builder, description, other, session, flags));
+    builder->ReleaseConstants(outputs, range.end);
   }
   input_numbers_.clear();
   slots_.clear();
@@ -115,9 +166,10 @@ Status CompiledGraphs::Create(const GraphBuilder& builder, std::span<const Sourc
 }
 
 Status CompiledGraphs::Record(std::span<const Buffer> inputs, std::span<const uint64_t> input_bytes,
-                              std::span<const Buffer> slots, tools::Session* session) const {
-  Buffer temporary;
-  if (temporary_bytes_ > 0) ANYDML_RETURN_IF_ERROR(session->Allocate(temporary_bytes_, &temporary));
+                              std::span<const Buffer> slots, Buffer* temporary,
+                              tools::Session* session) const {
+  if (temporary_bytes_ > 0 && !*temporary)
+    ANYDML_RETURN_IF_ERROR(session->Allocate(temporary_bytes_, temporary));
   for (const Graph& graph : graphs_) {
     std::vector<DML_BUFFER_BINDING> read(graph.inputs.size()), written(graph.outputs.size());
     for (size_t i = 0; i < read.size(); ++i) {
@@ -129,7 +181,7 @@ Status CompiledGraphs::Record(std::span<const Buffer> inputs, std::span<const ui
       const size_t slot = graph.outputs[i];
       written[i] = {slots[slot].Get(), 0, slot_bytes_[slot]};
     }
-    ANYDML_RETURN_IF_ERROR(session->Record(graph.compiled, read, written, temporary.Get()));
+    ANYDML_RETURN_IF_ERROR(session->Record(graph.compiled, read, written, temporary->Get()));
     session->RecordBarrier();
   }
   return {};

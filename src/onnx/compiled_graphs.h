@@ -18,18 +18,24 @@ class CompiledGraphs {
  public:
   using Buffer = Microsoft::WRL::ComPtr<ID3D12Resource>;
 
-  // Compiles and initialises what the outputs need; weights are read now and never again.
-  Status Create(const GraphBuilder& builder, std::span<const Source> outputs, tools::Session* session);
+  // Compiles and initialises what the outputs need; weights are read now and never again, and the builder
+  // keeps none of its constants. Graphs of `other`, the same for other sizes, that packed the same bytes
+  // share them; it may be null.
+  Status Create(GraphBuilder* builder, std::span<const Source> outputs, const CompiledGraphs* other,
+                tools::Session* session, DML_EXECUTION_FLAGS flags = DML_EXECUTION_FLAG_NONE);
 
   bool empty() const { return graphs_.empty(); }
   // Values that are to be given.
   const std::vector<ValueId>& inputs() const { return inputs_; }
   // The outputs, and after them what one graph leaves for another: both to be allocated by whoever runs them.
   const std::vector<uint64_t>& slot_bytes() const { return slot_bytes_; }
+  // That weights take, without those that are another's.
+  uint64_t persistent_bytes() const { return persistent_bytes_; }
 
-  // `inputs` as inputs(), with at least `input_bytes` each; `slots` as slot_bytes().
+  // `inputs` as inputs(), with at least `input_bytes` each; `slots` as slot_bytes(). `temporary` is allocated
+  // where it is null.
   Status Record(std::span<const Buffer> inputs, std::span<const uint64_t> input_bytes,
-                std::span<const Buffer> slots, tools::Session* session) const;
+                std::span<const Buffer> slots, Buffer* temporary, tools::Session* session) const;
 
  private:
   struct Place {
@@ -45,7 +51,9 @@ class CompiledGraphs {
   struct Weights;
 
   Status Add(const GraphBuilder& builder, const GraphBuilder::Description& description,
-             tools::Session* session);
+             const CompiledGraphs* other, tools::Session* session, DML_EXECUTION_FLAGS flags);
+  // The latest graph.
+  Status ShareWeights(const CompiledGraphs& other, tools::Session* session);
   Place PlaceOf(const GraphBuilder::Description::GraphInput& input);
 
   std::vector<Graph> graphs_;
@@ -54,6 +62,7 @@ class CompiledGraphs {
   std::map<ValueId, size_t> input_numbers_;
   std::map<Source, size_t> slots_;
   uint64_t temporary_bytes_ = 0;  // of the greediest graph
+  uint64_t persistent_bytes_ = 0;
 };
 
 }  // namespace anydml::onnx

@@ -5,7 +5,7 @@
 namespace anydml::onnx {
 namespace {
 
-// The three operators that take no OWNED_BY_DML tensor, and so read constants of the graph.
+// The three operators that take no OWNED_BY_DML tensor, and so read constants of the graph, or copies.
 bool TakesOwned(DML_OPERATOR_TYPE type) {
   return type != DML_OPERATOR_RNN && type != DML_OPERATOR_LSTM && type != DML_OPERATOR_GRU;
 }
@@ -69,8 +69,36 @@ const DML_TENSOR_DESC* GraphBuilder::Out(View* view) {
   return nullptr;
 }
 
+// Of constants, for an operator that does not take them as they are.
+Status GraphBuilder::AddCopies(std::vector<Source>* inputs) {
+  for (Source& source : *inputs) {
+    if (source.kind != Source::Kind::kConstant) continue;
+    const Tensor& constant = constants_[source.index];
+    const View view = PackedView(DmlType(constant.type), Shape{1, 1, 1, constant.count()});
+    DML_BUFFER_TENSOR_DESC read{static_cast<DML_TENSOR_DATA_TYPE>(view.type),
+                                DML_TENSOR_FLAG_OWNED_BY_DML,
+                                4,
+                                view.sizes.data(),
+                                nullptr,
+                                view.bytes,
+                                0};
+    DML_BUFFER_TENSOR_DESC written = read;
+    written.Flags = DML_TENSOR_FLAG_NONE;
+    const DML_TENSOR_DESC x{DML_TENSOR_TYPE_BUFFER, &read}, y{DML_TENSOR_TYPE_BUFFER, &written};
+    const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc{&x, &y, nullptr};
+    Node node;
+    ANYDML_RETURN_IF_ERROR(maker_.Make({DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc}, &node.op));
+    node.origin = origin_;
+    node.inputs = {source};
+    node.output_bytes = {view.bytes};
+    source = {Source::Kind::kNode, static_cast<uint32_t>(nodes_.size()), 0};
+    nodes_.push_back(std::move(node));
+  }
+  return {};
+}
+
 Status GraphBuilder::AddNode(const DML_OPERATOR_DESC& desc) {
-  const std::vector<Source> inputs = std::exchange(pending_inputs_, {});
+  std::vector<Source> inputs = std::exchange(pending_inputs_, {});
   const std::vector<View*> outputs = std::exchange(pending_outputs_, {});
   const bool empty_input = std::exchange(empty_input_, false);
   if (!TakesOwned(desc.Type)) {
@@ -89,6 +117,7 @@ Status GraphBuilder::AddNode(const DML_OPERATOR_DESC& desc) {
   buffers_.clear();
   views_.clear();
   if (nothing_to_do || !status.ok()) return status;
+  if (!TakesOwned(desc.Type) && !maker_.has_constant_nodes()) ANYDML_RETURN_IF_ERROR(AddCopies(&inputs));
   for (size_t i = 0; i < outputs.size(); ++i) {
     node.output_bytes.push_back(outputs[i] != nullptr ? outputs[i]->bytes : 0);
     if (outputs[i] == nullptr) continue;

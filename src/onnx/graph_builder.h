@@ -27,6 +27,8 @@ class OperatorMaker {
   virtual ~OperatorMaker() = default;
   // `out` stays null where operators are only checked.
   virtual Status Make(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>* out) = 0;
+  // From feature level 6.2 on; before that every constant is an OWNED_BY_DML input.
+  virtual bool has_constant_nodes() const { return true; }
 };
 
 // Bytes that a graph input, a constant or a node provides.
@@ -67,7 +69,7 @@ View TrailingOnes(View view, size_t rank);
 
 class GraphBuilder {
  public:
-  explicit GraphBuilder(OperatorMaker* maker) : maker_(*maker) {}
+  explicit GraphBuilder(OperatorMaker* maker) : maker_(*maker) {}  // which outlives it
 
   // Graph inputs are values of the program; asking again gives the same one.
   Source Input(ValueId value);
@@ -101,6 +103,9 @@ class GraphBuilder {
   std::vector<Range> Cut(std::span<const Source> outputs, uint64_t weight_bytes) const;
   // Of everything that the outputs need.
   uint64_t WeightBytes(std::span<const Source> outputs) const;
+
+  // Lets go of constants that only nodes before `end` need: nothing before it is described again.
+  void ReleaseConstants(std::span<const Source> outputs, size_t end);
 
   // What the outputs need of a range, in DirectML's form. The builder stays as it is.
   struct Description {
@@ -136,6 +141,7 @@ class GraphBuilder {
   };
 
   Status AddNode(const DML_OPERATOR_DESC& desc);
+  Status AddCopies(std::vector<Source>* inputs);
   void Fill(const View& view, bool owned, DML_TENSOR_DESC* out);
   std::vector<bool> NeededNodes(std::span<const Source> outputs) const;
   bool IsOwned(const Source& source) const;

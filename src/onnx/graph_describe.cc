@@ -98,9 +98,22 @@ std::vector<GraphBuilder::Range> GraphBuilder::Cut(std::span<const Source> outpu
   return ranges;
 }
 
+void GraphBuilder::ReleaseConstants(std::span<const Source> outputs, size_t end) {
+  const std::vector<bool> needed = NeededNodes(outputs);
+  std::vector<bool> later(constants_.size(), false);
+  for (size_t i = end; i < nodes_.size(); ++i) {
+    for (const Source& source : nodes_[i].inputs) {
+      if (needed[i] && source.kind == Source::Kind::kConstant) later[source.index] = true;
+    }
+  }
+  for (size_t i = 0; i < constants_.size(); ++i) {
+    if (!later[i]) constants_[i] = {};
+  }
+}
+
 bool GraphBuilder::IsOwned(const Source& source) const {
   return source.kind == Source::Kind::kConstant && source.output == 0 &&
-         constants_[source.index].data.size() > kSmallConstant;
+         (constants_[source.index].data.size() > kSmallConstant || !maker_.has_constant_nodes());
 }
 
 std::vector<Source> GraphBuilder::OutputsOf(const Range& range, std::span<const Source> outputs,

@@ -171,6 +171,30 @@ TEST_F(OnnxHostile, SizesWithoutElements) {
             "");
 }
 
+TEST_F(OnnxHostile, BatchesOfSequencesWithoutElements) {
+  constexpr int64_t kMost = 4294967295;
+  GraphProto body = Body({MakeNode("Constant", {}, {"t"})}, "t");
+  body.nodes[0].attributes = {TensorAttribute("value", Floats({}, {5}))};
+  body.inputs = {Declared("s", ElementType::kFloat, {-1})};
+  body.outputs = {Declared("t", ElementType::kFloat, {})};
+  const auto refusal = [&](const Shape& shape, const std::vector<int64_t>& lengths) {
+    ModelMaker maker(8);
+    maker.Weight("x", Tensor{ElementType::kFloat, shape, {}, nullptr});
+    if (!lengths.empty()) maker.Weight("lengths", Ints({static_cast<int64_t>(lengths.size())}, lengths));
+    return Refusal(maker
+                       .Node("Scan", {lengths.empty() ? "" : "lengths", "x"}, {"y"},
+                             IntAttribute("num_scan_inputs", 1), GraphAttribute("body", body))
+                       .Output("y"));
+  };
+  for (const int64_t length : {0, 1})
+    EXPECT_NE(refusal({1, kMost, 0}, {length}).find("without elements"), std::string::npos) << length;
+  for (const Shape& shape : {Shape{kMost, 0, 1}, Shape{kMost, 1, 0}, Shape{1 << 10, 1 << 10, 0}})
+    EXPECT_NE(refusal(shape, {}).find("without elements"), std::string::npos) << ShapeToString(shape);
+  EXPECT_EQ(refusal({2, 3, 0}, {1, 3}), "");
+  EXPECT_EQ(Run({}), (Numbers{5, 0, 0, 5, 5, 5}));
+  EXPECT_EQ(shape_, (Shape{2, 3}));
+}
+
 TEST_F(OnnxHostile, SequencesOfSequences) {
   EXPECT_NE(Refusal(ModelMaker(13)
                         .Input("x", ElementType::kFloat, {1})

@@ -25,6 +25,8 @@ class LevelMaker final : public OperatorMaker {
     }
     return InvalidArgument(AnyDmlGetLastErrorMessage());
   }
+  // What a device of a lower level would do instead needs none.
+  bool has_constant_nodes() const override { return false; }
   uint32_t level() const { return level_; }
 
  private:
@@ -39,7 +41,7 @@ void CountOperators(const Program& program, ModelReport* report, std::set<std::s
     const bool control = IsHostNode(node);
     if (!control && FindOperator(node.proto->domain, node.proto->type) == nullptr &&
         unknown->insert(name).second) {
-      report->unsupported.push_back(StrCat("unsupported: ", name, ": no such operator is known"));
+      report->unsupported.push_back(StrCat("unsupported: ", name, ": ", WhyUnknown(node.proto->domain)));
     }
     for (const auto& [attribute, body] : node.bodies) CountOperators(*body, report, unknown);
   }

@@ -124,5 +124,7 @@ Status CheckInputs(const ProgramNode& node, const OperatorRow& row);
 
 // Null when there is none. Versions are the functions' business.
 const OperatorRow* FindOperator(std::string_view domain, std::string_view name);
+// What to say where there is none.
+std::string WhyUnknown(std::string_view domain);
 
 }  // namespace anydml::onnx

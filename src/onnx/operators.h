@@ -35,6 +35,7 @@ std::span<const OperatorRow> SpectrumOperators();
 std::span<const OperatorRow> DeformOperators();
 std::span<const OperatorRow> PlaceOperators();
 std::span<const OperatorRow> RandomOperators();
+std::span<const OperatorRow> TextOperators();
 
 inline constexpr const char* kOnnx = "";
 inline constexpr const char* kMicrosoft = "com.microsoft";

@@ -21,7 +21,9 @@ Status ParameterView(Lowering& n, const View& parameter, bool blocked, View* out
   } else {
     uint32_t axis = 0;
     if (n.rank(0) == 0) return InvalidArgument("a scale of ", count, " elements for a scalar");
-    ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("axis", 1), rank, &axis));
+    // A bias has one dimension, and exporters leave the default.
+    const int64_t given = n.HasAttribute("axis") ? n.Int("axis", 1) : rank == 1 ? 0 : 1;
+    ANYDML_RETURN_IF_ERROR(ResolveAxis(given, rank, &axis));
     if (count != static_cast<uint64_t>(n.shape(0)[axis])) {
       return InvalidArgument("a scale of ", count, " elements for an axis of ", n.shape(0)[axis]);
     }

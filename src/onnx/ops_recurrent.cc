@@ -131,6 +131,27 @@ Status ReturnState(Lowering& n, const Recurrence& r, size_t output, const View& 
   return {};
 }
 
+// 0 where a sequence has no steps: DirectML leaves the initial state there, onnxruntime does not.
+Status WithoutEmptySequences(Lowering& n, const Recurrence& r, View* state) {
+  View zero, condition;
+  ANYDML_RETURN_IF_ERROR(Fill(n, r.lengths.type, {1, 1, 1, 1}, 0, &zero));
+  const View none = Broadcast(zero, ShapeOf(r.lengths));
+  ANYDML_RETURN_IF_ERROR(
+      Compare(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN, r.lengths, none, &condition));
+  const View each = Broadcast(Reshaped(condition, Shape{1, 1, r.batch, 1}), ShapeOf(*state));
+  ANYDML_RETURN_IF_ERROR(Fill(n, state->type, {1, 1, 1, 1}, 0, &zero));
+  return If(n, each, *state, zero, state);
+}
+
+// There is something to be done about them.
+bool MayHaveEmptySequences(const Lowering& n) {
+  if (!n.Has(4) || !(n.Has(5) || n.Has(6))) return false;
+  const Tensor* const lengths = n.IfConstant(4);
+  if (lengths == nullptr) return true;
+  const std::vector<int64_t> numbers = ToInts(*lengths);
+  return std::find(numbers.begin(), numbers.end(), 0) != numbers.end();
+}
+
 // Runs `add` with the outputs that are wanted; the cell is LSTM's.
 template <typename Add>
 Status Run(Lowering& n, const Recurrence& r, const Add& add) {
@@ -138,8 +159,17 @@ Status Run(Lowering& n, const Recurrence& r, const Add& add) {
   View single = n.New(r.x.type, {1, r.directions, r.batch, r.hidden});
   View cell = single;
   const bool wants_sequence = n.Wants(0), wants_single = n.Wants(1) || !wants_sequence;
-  ANYDML_RETURN_IF_ERROR(add(wants_sequence ? &sequence : nullptr, wants_single ? &single : nullptr,
-                             n.Wants(2) ? &cell : nullptr));
+  if (r.steps == 0) {
+    ANYDML_RETURN_IF_ERROR(Fill(n, single.type, ShapeOf(single), 0, &single));
+    cell = single;
+  } else {
+    ANYDML_RETURN_IF_ERROR(add(wants_sequence ? &sequence : nullptr, wants_single ? &single : nullptr,
+                               n.Wants(2) ? &cell : nullptr));
+    if (MayHaveEmptySequences(n)) {
+      if (n.Wants(1)) ANYDML_RETURN_IF_ERROR(WithoutEmptySequences(n, r, &single));
+      if (n.Wants(2)) ANYDML_RETURN_IF_ERROR(WithoutEmptySequences(n, r, &cell));
+    }
+  }
   if (n.Wants(0)) ANYDML_RETURN_IF_ERROR(ReturnSequence(n, r, sequence));
   if (n.Wants(1)) ANYDML_RETURN_IF_ERROR(ReturnState(n, r, 1, single));
   if (n.Wants(2)) ANYDML_RETURN_IF_ERROR(ReturnState(n, r, 2, cell));

@@ -5,6 +5,16 @@
 namespace anydml::onnx {
 namespace {
 
+// Without the shift by half a pixel a region is at least one pixel wide and high, as in what models of that
+// time were trained with: its far corner {x2, y2} is no nearer than that.
+Status AtLeastOnePixel(Lowering& n, float scale, View* rois) {
+  View corners[2], nearest;
+  for (const uint32_t i : {0, 1}) ANYDML_RETURN_IF_ERROR(Part(n, *rois, 1, 2 * i, 2, &corners[i]));
+  ANYDML_RETURN_IF_ERROR(Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, corners[0], &nearest, 1, 1 / scale));
+  ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_MAX, corners[1], nearest, &corners[1]));
+  return Join(n, corners, 1, rois);
+}
+
 // X, rois {R,4}, batch_indices {R}
 Status RoiAlign(Lowering& n) {
   const std::string mode = n.Text("mode", "avg");
@@ -12,14 +22,16 @@ Status RoiAlign(Lowering& n) {
       n.Text("coordinate_transformation_mode", n.version() < 16 ? "output_half_pixel" : "half_pixel");
   const int64_t height = n.Int("output_height", 1), width = n.Int("output_width", 1),
                 samples = n.Int("sampling_ratio", 0);
-  if (n.rank(0) != 4 || n.rank(1) != 2 || height < 1 || width < 1 || samples < 0)
+  if (n.rank(0) != 4 || n.rank(1) != 2 || n.shape(1)[1] != 4 || height < 1 || width < 1 || samples < 0)
     return InvalidArgument("an output of ", height, "x", width);
   const Shape shape = {n.shape(1)[0], n.shape(0)[1], height, width};
-  const View x = n.In(0), rois = n.In(1);
-  View batch = n.In(2);
+  const View x = n.In(0);
+  View rois = n.In(1), batch = n.In(2);
   batch.type = BitSize(batch.type) == 64 ? DataType::kUInt64 : DataType::kUInt32;  // never negative
   View y = n.New(x.type, shape);
   const float scale = n.Float("spatial_scale", 1);
+  if (coordinates != "half_pixel" && scale > 0 && !rois.empty())
+    ANYDML_RETURN_IF_ERROR(AtLeastOnePixel(n, scale, &rois));
   const DML_ROI_ALIGN1_OPERATOR_DESC desc{
       n.graph().In(x),
       n.graph().In(rois),

@@ -147,10 +147,22 @@ Status ReadSizes(const Lowering& n, const std::vector<double>& scales, const std
   return {};
 }
 
+// Weights of one dimension.
+bool MatrixFits(int64_t in, int64_t out) {
+  constexpr int64_t kMostWeights = int64_t{1} << 26;
+  return in > 0 && out > 0 && in <= kMostWeights / out;
+}
+
+bool MatricesFit(const Shape& in, const Resampling& r) {
+  return std::all_of(r.axes.begin(), r.axes.end(), [&](uint32_t d) {
+    return (in[d] == r.shape[d] && r.scales[d] == 1) || MatrixFits(in[d], r.shape[d]);
+  });
+}
+
 // y = weights * x along one dimension.
 Status ResizeAlong(Lowering& n, const ResizeMode& mode, const ResizeAxis& axis, size_t dimension, View* x,
                    std::vector<int64_t>* outside) {
-  if (axis.in < 1 || axis.out < 1 || axis.in > (int64_t{1} << 26) / axis.out)
+  if (!MatrixFits(axis.in, axis.out))
     return Unsupported("from ", axis.in, " to ", axis.out, " elements in this mode");
   std::vector<double> numbers;
   ANYDML_RETURN_IF_ERROR(ResizeWeights(mode, axis, &numbers, outside));
@@ -230,8 +242,12 @@ Status Resize(Lowering& n) {
       ReadSizes(n, n.HostDoubles(old ? 1 : 2), old ? std::vector<int64_t>() : n.HostInts(3), &r));
   r.coordinates = n.Text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
   r.antialias = n.Int("antialias", 0) != 0;
-  if (n.Text("mode", "nearest") == "cubic" || r.coordinates == "tf_crop_and_resize" ||
-      (r.antialias && n.Int("exclude_outside", 0) != 0))
+  // DirectML stretches kernels only where a result is less than half as large, and treats edges in another
+  // way; that is near enough where a matrix would be too large.
+  const std::string mode = n.Text("mode", "nearest");
+  if (mode == "cubic" || r.coordinates == "tf_crop_and_resize" ||
+      (r.antialias && mode == "linear" && IsFloat(n.type(0)) &&
+       (n.Int("exclude_outside", 0) != 0 || MatricesFit(n.shape(0), r))))
     return ResizeByMatrices(n, r);
   ANYDML_RETURN_IF_ERROR(ReadMode(n, &r, &shift));
   return Resample(n, r, shift);

@@ -1,12 +1,14 @@
 #include "onnx/runner.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace anydml::onnx {
 namespace {
 
-// How many sets of sizes are kept for a place in a program.
+// How many sets of sizes are kept for a place in a program; two, where their weights take more than this.
 constexpr size_t kMaxParts = 8;
+constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 30;
 // How many of them may be for a condition's value; a program that has more of these lets the host decide.
 constexpr size_t kMaxPinned = 4;
 
@@ -16,6 +18,7 @@ class SessionMaker final : public OperatorMaker {
   Status Make(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>* out) override {
     return session_.CreateOperator(desc, out);
   }
+  bool has_constant_nodes() const override { return session_.feature_level() >= DML_FEATURE_LEVEL_6_2; }
 
  private:
   tools::Session& session_;
@@ -23,8 +26,8 @@ class SessionMaker final : public OperatorMaker {
 
 }  // namespace
 
-ProgramRunner::ProgramRunner(const Program& program, tools::Session* session)
-    : program_(program), session_(*session) {}
+ProgramRunner::ProgramRunner(const Program& program, tools::Session* session, DML_EXECUTION_FLAGS flags)
+    : program_(program), session_(*session), flags_(flags), maker_(std::make_unique<SessionMaker>(session)) {}
 
 RuntimeValue* ProgramRunner::ValueOf(ValueId id) {
   RuntimeValue& value = values_[id];
@@ -72,10 +75,11 @@ Status ProgramRunner::EnsureDevice(RuntimeValue* value) {
   return session_.Upload(padded, &value->device);
 }
 
-Status ProgramRunner::Compile(CompiledPart* part) {
+Status ProgramRunner::Compile(const CompiledGraphs* other, CompiledPart* part) {
   if (part->part.graph_outputs.empty()) return {};
-  ANYDML_RETURN_IF_ERROR(part->graphs.Create(*part->part.builder, part->part.graph_outputs, &session_));
-  part->part.builder.reset();  // operators, and constants
+  ANYDML_RETURN_IF_ERROR(
+      part->graphs.Create(part->part.builder.get(), part->part.graph_outputs, other, &session_, flags_));
+  part->part.builder.reset();
   return {};
 }
 
@@ -87,18 +91,18 @@ std::vector<uint64_t> ProgramRunner::InputBytes(const CompiledPart& part) const 
 }
 
 Status ProgramRunner::TracePart(size_t begin, const FindOutside& outside, bool pin_conditions, Part* part) {
-  SessionMaker maker(&session_);
-  Tracer tracer(program_, &maker, outside);
+  Tracer tracer(program_, maker_.get(), outside);
   tracer.set_progress(progress_);
   tracer.set_pin_conditions(pin_conditions);
-  tracer.set_fold([this](const GraphBuilder& builder, std::span<const Source> outputs,
+  tracer.set_fold([this](GraphBuilder* builder, std::span<const Source> outputs,
                          std::vector<std::vector<std::byte>>* bytes) {
     CompiledGraphs graphs;
-    ANYDML_RETURN_IF_ERROR(graphs.Create(builder, outputs, &session_));
+    ANYDML_RETURN_IF_ERROR(graphs.Create(builder, outputs, nullptr, &session_, flags_));
     std::vector<CompiledGraphs::Buffer> slots(graphs.slot_bytes().size());
     for (size_t i = 0; i < slots.size(); ++i)
       ANYDML_RETURN_IF_ERROR(session_.Allocate(graphs.slot_bytes()[i], &slots[i]));
-    ANYDML_RETURN_IF_ERROR(graphs.Record({}, {}, slots, &session_));
+    CompiledGraphs::Buffer temporary;
+    ANYDML_RETURN_IF_ERROR(graphs.Record({}, {}, slots, &temporary, &session_));
     std::string data_error;
     ANYDML_RETURN_IF_ERROR(session_.Execute(&data_error));
     if (!data_error.empty()) return Status(Code::kInvalidArgument, data_error);
@@ -127,15 +131,18 @@ Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
   }
   auto part = std::make_unique<CompiledPart>();
   ANYDML_RETURN_IF_ERROR(TracePart(begin, outside, !is_body_ && parts.size() < kMaxPinned, &part->part));
-  ANYDML_RETURN_IF_ERROR(Compile(part.get()));
+  ANYDML_RETURN_IF_ERROR(Compile(parts.empty() ? nullptr : &parts.front()->graphs, part.get()));
   if (part->part.begin == part->part.end) {
     // Elements are to be read first, or the host has to do it: the same sizes will be something else then.
     empty_part_ = std::move(part);
     *out = empty_part_.get();
     return {};
   }
-  if (parts.size() == kMaxParts) parts.pop_back();
   parts.push_front(std::move(part));
+  uint64_t kept = 0;
+  for (const auto& each : parts) kept += each->graphs.persistent_bytes();
+  for (; parts.size() > kMaxParts || (parts.size() > 2 && kept > kMaxKeptBytes); parts.pop_back())
+    kept -= parts.back()->graphs.persistent_bytes();
   *out = parts.front().get();
   return {};
 }
@@ -149,7 +156,8 @@ Status ProgramRunner::RunPart(const CompiledPart& part) {
     }
     for (size_t i = 0; i < slots.size(); ++i)
       ANYDML_RETURN_IF_ERROR(session_.Allocate(part.graphs.slot_bytes()[i], &slots[i]));
-    ANYDML_RETURN_IF_ERROR(part.graphs.Record(inputs, InputBytes(part), slots, &session_));
+    CompiledGraphs::Buffer temporary;
+    ANYDML_RETURN_IF_ERROR(part.graphs.Record(inputs, InputBytes(part), slots, &temporary, &session_));
     std::string data_error;
     ANYDML_RETURN_IF_ERROR(session_.Execute(&data_error));
     if (!data_error.empty()) return Status(Code::kInvalidArgument, data_error);
@@ -171,22 +179,18 @@ Status ProgramRunner::RunPrepared(CompiledPart* part) {
       std::all_of(inputs.begin(), inputs.end(), [this](ValueId id) { return values_[id].host.has_value(); });
   if (!on_host) return RunPart(*part);
   const size_t outputs = part->part.graph_outputs.size();
-  if (!part->prepared) {
+  if (!part->prepared || part->prepared->timed() != timed_) {
     ANYDML_RETURN_IF_ERROR(
-        PreparedRun::Create(&session_, part->graphs, InputBytes(*part), outputs, &part->prepared));
+        PreparedRun::Create(&session_, part->graphs, InputBytes(*part), outputs, timed_, &part->prepared));
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const std::span<const std::byte> data = values_[inputs[i]].host->data;
-    std::copy(data.begin(), data.end(), part->prepared->input(i).begin());
-  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    ANYDML_RETURN_IF_ERROR(part->prepared->SetInput(i, values_[inputs[i]].host->data));
   ANYDML_RETURN_IF_ERROR(part->prepared->Execute());
+  if (timed_) ANYDML_RETURN_IF_ERROR(part->prepared->DeviceSeconds(&device_seconds_.emplace()));
   TakeResults(*part, std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>>(outputs));
   for (const Part::Result& result : part->part.results) {
     if (result.graph_output == kNever) continue;
-    const std::span<const std::byte> data =
-        part->prepared->output(result.graph_output).first(PackedBytes(result.type, result.shape).value_or(0));
-    values_[result.id].host =
-        MakeTensor(result.type, result.shape, std::vector<std::byte>(data.begin(), data.end()));
+    values_[result.id].host = part->prepared->TakeOutput(result.graph_output, result.type, result.shape);
   }
   return {};
 }
@@ -216,9 +220,20 @@ void ProgramRunner::Forget(size_t node) {
   }
 }
 
+// What a program that is one part made of its inputs: a model has thousands of other values.
+void ProgramRunner::ForgetWhole(const Part& part) {
+  for (const ValueId id : program_.inputs()) values_[id] = {};
+  for (const ValueId id : program_.outputs()) values_[id] = {};
+  for (const Part::Result& result : part.results) values_[result.id] = {};
+  values_are_empty_ = true;
+}
+
 Status ProgramRunner::Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeValue> captured,
                           std::vector<RuntimeValue>* outputs) {
-  values_.assign(program_.values().size(), {});
+  if (!std::exchange(values_are_empty_, false)) values_.assign(program_.values().size(), {});
+  device_seconds_.reset();
+  const Part* whole = nullptr;  // what alone made values
+  bool read_back = false;
   for (size_t i = 0; i < inputs.size(); ++i) values_[program_.inputs()[i]] = std::move(inputs[i]);
   for (size_t i = 0; i < captured.size(); ++i) values_[program_.captures()[i].inner] = std::move(captured[i]);
   for (size_t at = 0; at < program_.nodes().size();) {
@@ -229,9 +244,15 @@ Status ProgramRunner::Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeV
     }
     CompiledPart* part = nullptr;
     ANYDML_RETURN_IF_ERROR(FindPart(at, &part));
-    ANYDML_RETURN_IF_ERROR(IsWhole(*part) ? RunPrepared(part) : RunPart(*part));
     at = part->part.end;
+    if (IsWhole(*part)) {
+      ANYDML_RETURN_IF_ERROR(RunPrepared(part));
+      whole = read_back ? nullptr : &part->part;
+      break;
+    }
+    ANYDML_RETURN_IF_ERROR(RunPart(*part));
     if (!part->part.read_back.empty()) {
+      read_back = true;
       bool progress = part->part.begin < part->part.end;
       for (const ValueId id : part->part.read_back) {
         progress |= !ValueOf(id)->host;
@@ -245,7 +266,7 @@ Status ProgramRunner::Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeV
     Forget(at);
   }
   for (const ValueId id : program_.outputs()) outputs->push_back(*ValueOf(id));
-  values_.clear();
+  whole != nullptr ? ForgetWhole(*whole) : values_.clear();
   return {};
 }
 

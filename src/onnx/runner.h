@@ -33,13 +33,20 @@ struct RuntimeValue {
 
 class ProgramRunner {
  public:
-  ProgramRunner(const Program& program, tools::Session* session);
+  // `flags` are those that graphs are compiled with.
+  ProgramRunner(const Program& program, tools::Session* session,
+                DML_EXECUTION_FLAGS flags = DML_EXECUTION_FLAG_NONE);
 
   // `inputs` as Program::inputs; `captured` as Program::captures.
   Status Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeValue> captured,
              std::vector<RuntimeValue>* outputs);
 
   void set_progress(std::function<void(size_t)> progress) { progress_ = std::move(progress); }
+
+  // From then on programs that are one part tell how long their graphs take.
+  void set_timed() { timed_ = true; }
+  // Of the latest run; nothing where that is not known.
+  std::optional<double> device_seconds() const { return device_seconds_; }
 
   // Copies what is on the device only.
   Status EnsureHost(RuntimeValue* value);
@@ -55,7 +62,8 @@ class ProgramRunner {
 
   Status FindPart(size_t begin, CompiledPart** out);
   Status TracePart(size_t begin, const FindOutside& outside, bool pin_conditions, Part* part);
-  Status Compile(CompiledPart* part);
+  // `other`: of the same place, for other sizes; may be null.
+  Status Compile(const CompiledGraphs* other, CompiledPart* part);
   Status RunPart(const CompiledPart& part);
   // A program that is one part has buffers of its own, without the debug layer's reports about data.
   bool IsWhole(const CompiledPart& part) const;
@@ -65,6 +73,7 @@ class ProgramRunner {
   Status EnsureDevice(RuntimeValue* value);
   std::vector<uint64_t> InputBytes(const CompiledPart& part) const;
   void Forget(size_t node);
+  void ForgetWhole(const Part& part);
 
   Status RunHostNode(size_t index);
   Status RunEvaluated(size_t index);
@@ -74,6 +83,10 @@ class ProgramRunner {
   Status RunConcatFromSequence(const ProgramNode& node, RuntimeValue* out);
   Status RunSequenceMap(const ProgramNode& node);
   Status RunScan(const ProgramNode& node);
+  Status Scan(const ProgramNode& node, const Program& body, std::vector<RuntimeValue> inputs, size_t states,
+              int64_t most, std::vector<RuntimeValue>* outputs);
+  Status ScanBatch(const ProgramNode& node, const Program& body, std::vector<RuntimeValue> inputs,
+                   size_t states, std::vector<RuntimeValue>* outputs);
   Status RunIf(const ProgramNode& node);
   Status RunLoop(const ProgramNode& node);
   Status RunBody(const Program& body, std::vector<RuntimeValue> inputs, std::vector<RuntimeValue>* outputs);
@@ -82,11 +95,16 @@ class ProgramRunner {
 
   const Program& program_;
   tools::Session& session_;
+  const DML_EXECUTION_FLAGS flags_;
+  const std::unique_ptr<OperatorMaker> maker_;
   bool is_body_ = false;  // of a node that the host runs, perhaps many times
   std::map<size_t, Parts> parts_;
   std::unique_ptr<CompiledPart> empty_part_;  // the latest one that has no nodes, which is not kept
   std::map<const Program*, std::unique_ptr<ProgramRunner>> bodies_;
   std::vector<RuntimeValue> values_;
+  bool values_are_empty_ = false;
+  bool timed_ = false;
+  std::optional<double> device_seconds_;
   std::function<void(size_t)> progress_;  // may be empty
 };
 

@@ -51,7 +51,7 @@ Status ProgramRunner::HostInts(ValueId id, std::vector<int64_t>* out) {
 Status ProgramRunner::RunBody(const Program& body, std::vector<RuntimeValue> inputs,
                               std::vector<RuntimeValue>* outputs) {
   std::unique_ptr<ProgramRunner>& runner = bodies_[&body];
-  if (!runner) runner = std::make_unique<ProgramRunner>(body, &session_);
+  if (!runner) runner = std::make_unique<ProgramRunner>(body, &session_, flags_);
   runner->is_body_ = true;
   if (inputs.size() != body.inputs().size()) {
     return InvalidArgument("a body has ", body.inputs().size(), " inputs; ", inputs.size(), " are given");
@@ -139,7 +139,7 @@ Status ProgramRunner::RunLoop(const ProgramNode& node) {
 Status ProgramRunner::RunEvaluated(size_t index) {
   const ProgramNode& node = program_.nodes()[index];
   const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
-  if (row == nullptr || row->evaluate == nullptr) return Unsupported("no such operator is known");
+  if (row == nullptr || row->evaluate == nullptr) return Unsupported(WhyUnknown(node.proto->domain));
   ANYDML_RETURN_IF_ERROR(CheckInputs(node, *row));
   std::vector<const Tensor*> inputs;
   for (const ValueId id : node.inputs) {

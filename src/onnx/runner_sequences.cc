@@ -9,7 +9,7 @@ namespace {
 
 // Of a tensor that is cut into a sequence.
 constexpr int64_t kMaxSequence = int64_t{1} << 20;
-// Sequences without elements can have any number of steps, and cost nothing.
+// Of a batch: sequences without elements can have any number of steps, and cost nothing.
 constexpr int64_t kMaxEmptySteps = int64_t{1} << 16;
 
 // Elements [from, from + count) along an axis.
@@ -160,84 +160,146 @@ Status ProgramRunner::RunSequenceMap(const ProgramNode& node) {
 }
 
 // Version 9 on: states, then sequences along axes; the body gives states, then elements of the results.
-Status ProgramRunner::RunScan(const ProgramNode& node) {
+// `inputs` are states, then sequences, of which `most` steps count.
+Status ProgramRunner::Scan(const ProgramNode& node, const Program& body, std::vector<RuntimeValue> inputs,
+                           size_t states, int64_t most, std::vector<RuntimeValue>* outputs) {
   const NodeFacts facts(*node.proto, node.version);
-  const auto body = node.bodies.find("body");
-  const int64_t scans = facts.Int("num_scan_inputs", 0);
-  if (node.version < 9) return Unsupported("version 8");
-  if (body == node.bodies.end() || scans < 1 || scans > static_cast<int64_t>(node.inputs.size()))
-    return InvalidArgument("num_scan_inputs is ", scans);
-  const size_t states = node.inputs.size() - static_cast<size_t>(scans);
-  const size_t body_outputs = body->second->outputs().size();
-  if (body_outputs < states || node.outputs.size() > body_outputs)
-    return InvalidArgument("the body has ", body_outputs, " outputs");
   const auto item = [&](const char* name, size_t i) {
     const std::vector<int64_t> list = facts.Ints(name);
     return i < list.size() ? list[i] : 0;
   };
-  std::vector<RuntimeValue> state;
-  for (const ValueId id : node.inputs) {
-    if (id == kAbsent) return InvalidArgument("an input is left out");
-    if (state.size() < states) state.push_back(*ValueOf(id));
-  }
+  const char* const directions = node.version < 9 ? "directions" : "scan_input_directions";
   std::vector<Tensor> sequences;
   std::vector<uint32_t> axes;
   int64_t steps = -1;
-  for (size_t i = states; i < node.inputs.size(); ++i) {
-    RuntimeValue* const value = ValueOf(node.inputs[i]);
-    ANYDML_RETURN_IF_ERROR(EnsureHost(value));
-    if (BitsOf(value->type) < 8) return Unsupported(Name(value->type));
-    sequences.push_back(*value->host);
+  for (size_t i = states; i < inputs.size(); ++i) {
+    RuntimeValue& value = inputs[i];
+    ANYDML_RETURN_IF_ERROR(EnsureHost(&value));
+    if (BitsOf(value.type) < 8) return Unsupported(Name(value.type));
+    sequences.push_back(*value.host);
     ANYDML_RETURN_IF_ERROR(
-        ResolveAxis(item("scan_input_axes", i - states), value->shape.size(), &axes.emplace_back()));
-    const int64_t size = value->shape[axes.back()];
+        ResolveAxis(item("scan_input_axes", i - states), value.shape.size(), &axes.emplace_back()));
+    const int64_t size = value.shape[axes.back()];
     if (steps >= 0 && steps != size) return InvalidArgument("sequences of ", steps, " and ", size, " steps");
     steps = size;
   }
+  steps = std::min(steps, most);
   const bool empty = std::all_of(sequences.begin(), sequences.end(),
                                  [](const Tensor& tensor) { return tensor.data.empty(); });
   if (empty && steps > kMaxEmptySteps)
     return InvalidArgument(steps, " steps over sequences without elements; at most ", kMaxEmptySteps,
                            " are allowed");
-  std::vector<std::vector<Tensor>> collected(body_outputs - states);
+  std::vector<RuntimeValue> state(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(states));
+  std::vector<std::vector<Tensor>> collected(body.outputs().size() - states);
   for (int64_t step = 0; step < steps; ++step) {
-    std::vector<RuntimeValue> inputs = state, results;
+    std::vector<RuntimeValue> given = state, results;
     for (size_t i = 0; i < sequences.size(); ++i) {
-      const int64_t at = item("scan_input_directions", i) != 0 ? steps - 1 - step : step;
-      inputs.push_back(RuntimeValue::Of(Without(Cut(sequences[i], axes[i], at, 1), axes[i])));
+      const int64_t at = item(directions, i) != 0 ? steps - 1 - step : step;
+      given.push_back(RuntimeValue::Of(Without(Cut(sequences[i], axes[i], at, 1), axes[i])));
     }
-    ANYDML_RETURN_IF_ERROR(RunBody(*body->second, std::move(inputs), &results));
+    ANYDML_RETURN_IF_ERROR(RunBody(body, std::move(given), &results));
     for (size_t i = 0; i < states; ++i) state[i] = std::move(results[i]);
     for (size_t i = 0; i < collected.size(); ++i) {
       ANYDML_RETURN_IF_ERROR(EnsureHost(&results[states + i]));
       collected[i].push_back(*results[states + i].host);
     }
   }
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i] == kAbsent) continue;
-    if (i < states) {
-      values_[node.outputs[i]] = std::move(state[i]);
-      continue;
-    }
-    std::vector<Tensor>& parts = collected[i - states];
-    const ProgramValue& declared = body->second->values()[body->second->outputs()[i]];
+  *outputs = std::move(state);
+  for (size_t i = 0; i < collected.size(); ++i) {
+    std::vector<Tensor>& parts = collected[i];
+    const ProgramValue& declared = body.values()[body.outputs()[states + i]];
     const size_t rank = !parts.empty()                 ? parts[0].shape.size()
                         : declared.declared != nullptr ? declared.declared->shape.size()
                                                        : 0;
     uint32_t axis = 0;
-    ANYDML_RETURN_IF_ERROR(ResolveAxis(item("scan_output_axes", i - states), rank + 1, &axis));
-    if (parts.empty()) {
-      Tensor nothing;
-      ANYDML_RETURN_IF_ERROR(NothingOf(*body->second, i, axis, &nothing));
-      values_[node.outputs[i]] = RuntimeValue::Of(std::move(nothing));
-      continue;
-    }
-    if (item("scan_output_directions", i - states) != 0) std::reverse(parts.begin(), parts.end());
-    for (Tensor& part : parts)
-      part.shape.insert(part.shape.begin() + std::min<size_t>(axis, part.shape.size()), 1);
     Tensor joined;
-    ANYDML_RETURN_IF_ERROR(Join(parts, axis, &joined));
-    values_[node.outputs[i]] = RuntimeValue::Of(std::move(joined));
+    ANYDML_RETURN_IF_ERROR(ResolveAxis(item("scan_output_axes", i), rank + 1, &axis));
+    if (parts.empty()) {
+      ANYDML_RETURN_IF_ERROR(NothingOf(body, states + i, axis, &joined));
+    } else {
+      if (item("scan_output_directions", i) != 0) std::reverse(parts.begin(), parts.end());
+      for (Tensor& part : parts)
+        part.shape.insert(part.shape.begin() + std::min<size_t>(axis, part.shape.size()), 1);
+      ANYDML_RETURN_IF_ERROR(Join(parts, axis, &joined));
+    }
+    outputs->push_back(RuntimeValue::Of(std::move(joined)));
+  }
+  return {};
+}
+
+// Version 8: everything has a batch's dimension in front, and input 0 may say how long each sequence is. What
+// comes after is 0.
+Status ProgramRunner::ScanBatch(const ProgramNode& node, const Program& body,
+                                std::vector<RuntimeValue> inputs, size_t states,
+                                std::vector<RuntimeValue>* outputs) {
+  std::vector<int64_t> lengths;
+  if (node.inputs[0] != kAbsent) ANYDML_RETURN_IF_ERROR(HostInts(node.inputs[0], &lengths));
+  int64_t batch = -1, steps = 0;
+  bool empty = true;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ANYDML_RETURN_IF_ERROR(EnsureHost(&inputs[i]));
+    const Shape& shape = inputs[i].shape;
+    if (BitsOf(inputs[i].type) < 8) return Unsupported(Name(inputs[i].type));
+    if (shape.size() < (i < states ? 1 : 2) || (batch >= 0 && batch != shape[0]) || shape[0] < 1)
+      return InvalidArgument("input ", i + 1, " is ", ShapeToString(shape));
+    batch = shape[0];
+    if (i < states) continue;
+    steps = shape[1];
+    empty = empty && inputs[i].host->data.empty();
+  }
+  if (empty && batch > kMaxEmptySteps / std::max<int64_t>(steps, 1))
+    return InvalidArgument("a batch of ", batch, " and ", steps, " steps over sequences without elements");
+  if (!lengths.empty() && static_cast<int64_t>(lengths.size()) != batch)
+    return InvalidArgument("there are ", lengths.size(), " lengths for a batch of ", batch);
+  std::vector<std::vector<Tensor>> parts(body.outputs().size());
+  for (int64_t b = 0; b < batch; ++b) {
+    std::vector<RuntimeValue> given, results;
+    for (const RuntimeValue& input : inputs)
+      given.push_back(RuntimeValue::Of(Without(Cut(*input.host, 0, b, 1), 0)));
+    const int64_t length =
+        lengths.empty() ? steps : std::clamp<int64_t>(lengths[static_cast<size_t>(b)], 0, steps);
+    ANYDML_RETURN_IF_ERROR(Scan(node, body, std::move(given), states, length, &results));
+    for (size_t i = 0; i < results.size(); ++i) {
+      ANYDML_RETURN_IF_ERROR(EnsureHost(&results[i]));
+      Tensor result = *results[i].host;
+      if (i >= states && length < steps) {
+        Shape rest = result.shape;
+        rest[0] = steps - length;
+        std::byte* zeros = nullptr;
+        ANYDML_RETURN_IF_ERROR(Join({result, MakeTensor(result.type, rest, &zeros)}, 0, &result));
+      }
+      result.shape.insert(result.shape.begin(), 1);
+      parts[i].push_back(std::move(result));
+    }
+  }
+  for (const std::vector<Tensor>& each : parts) {
+    Tensor joined;
+    ANYDML_RETURN_IF_ERROR(Join(each, 0, &joined));
+    outputs->push_back(RuntimeValue::Of(std::move(joined)));
+  }
+  return {};
+}
+
+Status ProgramRunner::RunScan(const ProgramNode& node) {
+  const auto body = node.bodies.find("body");
+  const int64_t scans = NodeFacts(*node.proto, node.version).Int("num_scan_inputs", 0);
+  const size_t first = node.version < 9 ? 1 : 0;  // after the lengths
+  if (body == node.bodies.end() || scans < 1 || scans + first > node.inputs.size())
+    return InvalidArgument("num_scan_inputs is ", scans);
+  const size_t states = node.inputs.size() - first - static_cast<size_t>(scans);
+  const size_t body_outputs = body->second->outputs().size();
+  if (body_outputs < states || node.outputs.size() > body_outputs)
+    return InvalidArgument("the body has ", body_outputs, " outputs");
+  std::vector<RuntimeValue> inputs, outputs;
+  for (size_t i = first; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == kAbsent) return InvalidArgument("an input is left out");
+    inputs.push_back(*ValueOf(node.inputs[i]));
+  }
+  ANYDML_RETURN_IF_ERROR(first > 0
+                             ? ScanBatch(node, *body->second, std::move(inputs), states, &outputs)
+                             : Scan(node, *body->second, std::move(inputs), states, INT64_MAX, &outputs));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] != kAbsent) values_[node.outputs[i]] = std::move(outputs[i]);
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ class ModelSession {
   size_t node_count() const { return program_->nodes().size(); }
   // Told while parts are compiled how many nodes have been read.
   void set_progress(std::function<void(size_t)> progress) { runner_->set_progress(std::move(progress)); }
+  // From then on runs are timed by the device's clock, where the model is one graph.
+  void set_timed() { runner_->set_timed(); }
+  // What the graph took in the latest run; nothing where that is not known.
+  std::optional<double> device_seconds() const { return runner_->device_seconds(); }
   std::vector<Signature> inputs() const { return Signatures(program_->inputs()); }
   std::vector<Signature> outputs() const { return Signatures(program_->outputs()); }
 

@@ -187,7 +187,7 @@ Status Tracer::TakeResults(size_t index, std::vector<TraceValue> results) {
 Status Tracer::TraceNode(size_t index, Part* part, Step* step) {
   const ProgramNode& node = program_.nodes()[index];
   const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
-  if (row == nullptr) return Unsupported("no such operator is known");
+  if (row == nullptr) return Unsupported(WhyUnknown(node.proto->domain));
   ANYDML_RETURN_IF_ERROR(CheckInputs(node, *row));
   ANYDML_RETURN_IF_ERROR(Lower(index, *row, part));
   *step = part->read_back.empty() ? Step::kDone : Step::kNeedsElements;

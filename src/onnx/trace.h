@@ -60,7 +60,7 @@ struct Part {
 };
 
 // Runs what the outputs need, which is constants alone: a tensor for each output.
-using FoldConstants = std::function<Status(const GraphBuilder&, std::span<const Source> outputs,
+using FoldConstants = std::function<Status(GraphBuilder*, std::span<const Source> outputs,
                                            std::vector<std::vector<std::byte>>* bytes)>;
 
 class Tracer {

@@ -6,9 +6,9 @@
 namespace anydml::onnx {
 namespace {
 
-// Of folded tensors, which the host keeps until the part is compiled; and how many times as large as what it
+// Of folded tensors, which the host keeps until they are packed; and how many times as large as what it
 // is made of one may be: eight bits become a float.
-constexpr uint64_t kMaxFoldedBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxFoldedBytes = uint64_t{1} << 30;
 constexpr uint64_t kMaxGrowth = 4;
 
 }  // namespace
@@ -57,7 +57,7 @@ Status Tracer::Fold(size_t index, const OperatorRow& row, const std::vector<cons
   std::sort(sources.begin(), sources.end());
   sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
   std::vector<std::vector<std::byte>> bytes;
-  if (!sources.empty()) ANYDML_RETURN_IF_ERROR(fold_(builder, sources, &bytes));
+  if (!sources.empty()) ANYDML_RETURN_IF_ERROR(fold_(&builder, sources, &bytes));
   for (TraceValue& result : results) {
     if (result.source.kind != Source::Kind::kNode) continue;
     const auto at = std::lower_bound(sources.begin(), sources.end(), result.source) - sources.begin();

@@ -15,6 +15,9 @@ namespace {
 // What sizes that are not known yet may be: the same number for all, so that they agree with each other; or
 // 1, which agrees with all that broadcast.
 constexpr int64_t kGuesses[] = {64, 1};
+// What the rank may be where it is not known: that of a scalar, of which onnxruntime says no more, to that of
+// a picture.
+constexpr size_t kGuessedRanks[] = {4, 3, 2, 1, 0};
 
 // Checks operators by the rules of a feature level.
 class CheckingMaker final : public onnx::OperatorMaker {
@@ -86,10 +89,23 @@ class OneNode {
   }
 
   bool has_shapes() const { return has_shapes_; }
+
+  // Where ranks are not known: refused when no rank is taken, and one would fit but for the type or the
+  // feature level.
+  Status TryRanks(uint32_t feature_level) const {
+    Status refused;
+    for (const size_t rank : kGuessedRanks) {
+      const Status status = Try(feature_level, kGuesses[0], rank);
+      if (status.ok()) return {};
+      // Other failures are the guess's.
+      if (status.code() == Code::kUnsupported && refused.ok()) refused = status;
+    }
+    return refused;
+  }
   bool has_all_sizes() const { return has_all_sizes_; }
 
   // Unsupported where DirectML and the host have nothing that fits.
-  Status Try(uint32_t feature_level, int64_t guess) const {
+  Status Try(uint32_t feature_level, int64_t guess, size_t guessed_rank = 0) const {
     std::unique_ptr<onnx::Program> program;
     ANYDML_RETURN_IF_ERROR(onnx::Program::Create(model_, &program));
     CheckingMaker maker(feature_level);
@@ -97,6 +113,7 @@ class OneNode {
       const onnx::ValueProto* const declared = program->values()[id].declared;
       if (declared == nullptr || program->values()[id].producer != onnx::kNever) return std::nullopt;
       onnx::Shape shape = declared->shape;
+      if (!declared->has_shape) shape.assign(guessed_rank, guess);
       std::replace(shape.begin(), shape.end(), int64_t{-1}, guess);
       return onnx::OutsideValue{declared->type, shape, nullptr};
     };
@@ -127,7 +144,7 @@ std::string WhyNot(const Api& api, const Graph& graph, const GraphNode& node, co
   }
   if (sizes.Contains(node)) return "";
   const OneNode model(api, graph, node);
-  if (!model.has_shapes()) return "";
+  if (!model.has_shapes()) return model.TryRanks(feature_level).message();
   Status status;
   for (const int64_t guess : kGuesses) {
     status = model.Try(feature_level, guess);

@@ -25,7 +25,8 @@ Status CompiledNode::Create(const Api& api, const OrtGraph* graph, const OrtNode
   std::unique_ptr<CompiledNode> node(new CompiledNode(api, device));
   ANYDML_RETURN_IF_ERROR(node->TakeModel(graph, fused));
   ANYDML_RETURN_IF_ERROR(onnx::Program::Create(node->model_, &node->program_));
-  node->runner_ = std::make_unique<onnx::ProgramRunner>(*node->program_, device->session.get());
+  node->runner_ =
+      std::make_unique<onnx::ProgramRunner>(*node->program_, device->session.get(), device->flags);
   *out = std::move(node);
   return {};
 }

@@ -16,6 +16,7 @@ struct Device {
   std::mutex mutex;
   std::unique_ptr<tools::Session> session;
   bool has_memory = false;  // that onnxruntime's tensors are in
+  DML_EXECUTION_FLAGS flags = DML_EXECUTION_FLAG_NONE;
 };
 
 // onnxruntime calls it through the struct that it begins with.

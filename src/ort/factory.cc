@@ -14,6 +14,7 @@ constexpr char kAdapterKey[] = "adapter";
 constexpr char kMemoryKey[] = "memory";
 constexpr char kHostMemory[] = "host", kOwnMemory[] = "device";
 constexpr char kFeatureLevelKey[] = "feature_level";
+constexpr char kHalfPrecisionKey[] = "half_precision";
 constexpr std::string_view kOptionPrefix = "ep.anydml.";  // onnxruntime's, from the provider's name
 constexpr std::string_view kArenaPrefix = "arena.";       // and its own options
 
@@ -170,8 +171,11 @@ Status Factory::ReadOptions(const OrtSessionOptions* session, ProviderOptions* o
       out->adapter = values[i];
     } else if (key == kFeatureLevelKey) {
       out->feature_level = values[i];
+    } else if (key == kHalfPrecisionKey) {
+      out->half_precision = values[i];
     } else if (!key.starts_with(kArenaPrefix)) {
-      status = InvalidArgument("there is no option \"", key, "\"; there are adapter and feature_level");
+      status = InvalidArgument("there is no option \"", key,
+                               "\"; there are adapter, feature_level and half_precision");
     }
   }
   api_.Call(kReleaseKeyValuePairs, entries);

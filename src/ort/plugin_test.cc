@@ -294,6 +294,34 @@ TEST_P(OrtPlugin, OptionsChooseAdapterAndFeatureLevel) {
   EXPECT_EQ(WhyNotLoaded(gelu, {{"feature_level", "5.0"}}), "");
 }
 
+TEST_P(OrtPlugin, HalfPrecisionIsAnOption) {
+  EXPECT_NE(WhyNotLoaded(Layer(), {{"half_precision", "yes"}}).find("half_precision is \"yes\""),
+            std::string::npos);
+  Results results;
+  for (const char* const value : {"0", "1"}) {
+    ASSERT_EQ(WhyNotLoaded(Layer(), {{"half_precision", value}}, kAllOfIt), "");
+    ASSERT_EQ(session_->Run({{"x", Floats({1, 2}, {1, 1})}}, &results).message(), "");
+    EXPECT_NEAR(ToDoubles(results[0])[0], std::tanh(4.0), 1e-5);
+  }
+}
+
+// A node whose inputs' rank nobody knows is ours if DirectML takes its type at some rank.
+TEST_P(OrtPlugin, RanksThatAreNotKnown) {
+  const auto tanh = [](ElementType type) {
+    ModelMaker maker = ModelMaker(17).Input("x", type, {}).Node("Tanh", {"x"}, {"y"}).Output("y", type);
+    maker.model.graph.inputs[0].has_shape = false;
+    return maker;
+  };
+  Load(tanh(ElementType::kFloat), kAllOfIt);
+  Compare({{"x", Floats({2, 3}, {1, 2, 3, -1, -2, -3})}});
+  Compare({{"x", Floats({}, {0.5})}});
+  EXPECT_NE(WhyNotLoaded(tanh(ElementType::kDouble), {}, kAllOfIt), "");
+  Load(tanh(ElementType::kDouble));
+  const double numbers[] = {0.5, -1};
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(numbers));
+  Compare({{"x", onnx::MakeTensor(ElementType::kDouble, {2}, {bytes.begin(), bytes.end()})}});
+}
+
 // Fields of protocol buffers: a message in another one, and a number.
 std::string Message(char field, const std::string& bytes) {
   return std::string{static_cast<char>(field << 3 | 2), static_cast<char>(bytes.size())} + bytes;

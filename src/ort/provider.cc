@@ -39,6 +39,12 @@ Status Provider::Create(const Api& api, const OrtLogger* logger, const ProviderO
                              FeatureLevelName(provider->feature_level_), " are allowed");
     provider->feature_level_ = given;
   }
+  if (options.half_precision == "1") {
+    provider->device_.flags = DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION;
+  } else if (!options.half_precision.empty() && options.half_precision != "0") {
+    return InvalidArgument("the option half_precision is \"", options.half_precision,
+                           "\"; 0 and 1 are allowed");
+  }
   *out = std::move(provider);
   return {};
 }

@@ -11,9 +11,10 @@ namespace anydml::ort {
 inline constexpr char kProviderName[] = "AnyDML";
 
 struct ProviderOptions {
-  std::string adapter;        // "cpu", "cuda:0"
-  std::string memory_of;      // the adapter in whose memory onnxruntime's tensors are; empty: the host's
-  std::string feature_level;  // "5.0": nodes that it refuses are left to others; empty: the device's
+  std::string adapter;         // "cpu", "cuda:0"
+  std::string memory_of;       // the adapter in whose memory onnxruntime's tensors are; empty: the host's
+  std::string feature_level;   // "5.0": nodes that it refuses are left to others; empty: the device's
+  std::string half_precision;  // "1": FLOAT16 need not be rounded between operators; empty: "0"
 };
 
 class Provider : public OrtEp {

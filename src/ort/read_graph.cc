@@ -62,7 +62,9 @@ Status ReadAttribute(const Api& api, const OrtOpAttr* given, onnx::Attribute* ou
     case kOrtString:
       out->kind = onnx::AttributeKind::kString;
       ANYDML_RETURN_IF_ERROR(ReadNumbers(api, given, type, &text));
+      // Without a 0 behind it, which some versions may count.
       out->text.assign(text.begin(), text.end());
+      while (out->text.ends_with('\0')) out->text.pop_back();
       return {};
     case kOrtStrings:
       out->kind = onnx::AttributeKind::kStrings;

@@ -30,11 +30,20 @@ struct Scalar {  // DML_SCALAR_UNION
 
 struct OperatorDesc;
 
+// Nothing is ever one. Of alternatives that can all be moved without fail libstdc++ (12) believes that a
+// variant always has one, and destroys what is not there when memory runs out while it is copied.
+struct NeverHeld {
+  NeverHeld() = delete;
+  NeverHeld(const NeverHeld&) noexcept {}
+  NeverHeld& operator=(const NeverHeld&) noexcept { return *this; }
+  ~NeverHeld() = default;
+};
+
 // monostate: an optional field that is absent. uint32_t: kUInt, kBool and kEnum.
 using FieldValue =
     std::variant<std::monostate, TensorDesc, std::vector<TensorDesc>, uint32_t, int32_t, float,
                  std::vector<uint32_t>, std::vector<int32_t>, std::vector<float>, ScaleBias, Size2D, Scalar,
-                 std::shared_ptr<const OperatorDesc>, std::vector<OperatorDesc>>;
+                 std::shared_ptr<const OperatorDesc>, std::vector<OperatorDesc>, NeverHeld>;
 
 struct OperatorDesc {
   const OperatorSchema* schema = nullptr;

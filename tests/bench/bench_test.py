@@ -44,7 +44,13 @@ class BenchTest(unittest.TestCase):
     def check_record(self, record):
         top_k = record["operator"] == "TOP_K1"
         self.assertEqual(list(record), ["case", "operator", "type", "sizes", *(["k"] if top_k else []), "threads",
-                                        "ours_ms", "floor_ms", "peers"])
+                                        "ours_ms", "floor_ms", "peers", "implementation", "ours_min_ms", "ours_max_ms",
+                                        "timings", "machine", "command"])
+        self.assertTrue(record["implementation"].startswith("cpu."))
+        self.assertLessEqual(record["ours_min_ms"], record["ours_ms"])
+        self.assertGreaterEqual(record["ours_max_ms"], record["ours_ms"])
+        self.assertGreaterEqual(record["timings"], 1)
+        self.assertTrue(record["command"].startswith("./dev bench --quick --no-peers --filter "), record["command"])
         self.assertEqual((record["sizes"], record.get("k")), ([4, 100], 3) if top_k else ([64, 8], None))
         self.assertEqual(record["type"], "float32")
         self.assertGreater(record["ours_ms"], 0)

@@ -63,45 +63,64 @@ TEST(EscapeTest, TextStaysText) {
   EXPECT_EQ(Escape("<a href=\"x\">&\n</a>"), "&lt;a href=&quot;x&quot;&gt;&amp;?&lt;/a&gt;");
 }
 
+ReportTime Time(const std::string& who, double seconds) {
+  ReportTime time;
+  time.who = who;
+  time.seconds = seconds;
+  time.floor_name = "floor";
+  time.floor_seconds = 1;
+  return time;
+}
+
 ReportCase Case(std::vector<uint64_t> sizes, std::optional<uint64_t> k, std::string variant = "") {
-  return {"name", "TOP_K1", "FLOAT32", std::move(sizes), k, std::move(variant), {{"AnyDML", 2, "floor", 1}}};
+  return {"name", "TOP_K1", "FLOAT32", std::move(sizes), k, std::move(variant), {Time("AnyDML", 2)}};
 }
 
 std::vector<std::string> Titles(const std::vector<ReportCase>& cases) {
   const Report report{{}, {{"", "", cases}}};
   std::vector<std::string> titles;
-  for (const Chart& chart : ChartsOf(cases, SeriesStyles(report))) titles.push_back(chart.title);
+  for (const Chart& chart : ChartsOf(cases, SeriesStyles(report))) {
+    for (const ChartPanel& panel : chart.panels) titles.push_back(chart.title + ": " + panel.title);
+  }
   return titles;
 }
 
-TEST(ReportChartsTest, OneChartPerVariableAndGroup) {
+TEST(ReportChartsTest, OnePanelPerVariableAndGroup) {
   EXPECT_EQ(Titles({Case({1, 10}, 2)}), std::vector<std::string>());
   EXPECT_EQ(Titles({Case({1, 10}, 2), Case({1, 10}, 2)}), std::vector<std::string>());
   EXPECT_EQ(Titles({Case({1, 10}, 2), Case({1, 20}, 2)}),
-            std::vector<std::string>{"TOP_K1 FLOAT32, 1×N, K = 2"});
+            std::vector<std::string>{"TOP_K1 FLOAT32, time against a size: 1×N, K = 2"});
   EXPECT_EQ(Titles({Case({1, 10}, 2), Case({3, 10}, 2), Case({3, 10}, 5)}),
-            (std::vector<std::string>{"TOP_K1 FLOAT32, N×10, K = 2", "TOP_K1 FLOAT32, 3×10"}));
+            (std::vector<std::string>{"TOP_K1 FLOAT32, time against a size: N×10, K = 2",
+                                      "TOP_K1 FLOAT32, time against K: 3×10"}));
+  // Every K in one panel, and then each with its floor and peers; against K it is not drawn again.
+  EXPECT_EQ(Titles({Case({1, 10}, 5), Case({1, 20}, 5), Case({1, 10}, 2), Case({1, 20}, 2)}),
+            (std::vector<std::string>{"TOP_K1 FLOAT32, time against a size: 1×N, every K: AnyDML",
+                                      "TOP_K1 FLOAT32, time against a size: 1×N, K = 2",
+                                      "TOP_K1 FLOAT32, time against a size: 1×N, K = 5"}));
   // Neither what differs otherwise, nor what has no sizes or K, is in one chart.
   EXPECT_EQ(Titles({Case({1, 10}, 2), Case({1, 20}, 2, "ascending")}), std::vector<std::string>());
   EXPECT_EQ(Titles({Case({1, 10}, 2), Case({2, 20}, 2)}), std::vector<std::string>());
   EXPECT_EQ(Titles({Case({}, std::nullopt), Case({10}, std::nullopt), Case({20}, std::nullopt)}),
-            std::vector<std::string>{"TOP_K1 FLOAT32, N"});
+            std::vector<std::string>{"TOP_K1 FLOAT32, time against a size: N"});
 }
 
 TEST(ReportChartsTest, OursAreDrawnLastAndPointsByTheirX) {
   ReportCase first = Case({20}, std::nullopt), second = Case({10}, std::nullopt);
-  second.times.push_back({"torch", 3, "floor", 1});
+  second.times.push_back(Time("torch", 3));
   const Report report{{}, {{"", "", {first, second}}}};
   const std::vector<Chart> charts = ChartsOf(report.sections[0].cases, SeriesStyles(report));
   ASSERT_EQ(charts.size(), 1u);
-  ASSERT_EQ(charts[0].series.size(), 3u);
-  EXPECT_EQ(charts[0].series[0].name, "floor");
-  EXPECT_EQ(charts[0].series[1].name, "torch");
-  EXPECT_EQ(charts[0].series[1].points.size(), 1u);
-  EXPECT_EQ(charts[0].series[2].name, "AnyDML");
-  ASSERT_EQ(charts[0].series[2].points.size(), 2u);
-  EXPECT_EQ(charts[0].series[2].points[0].x, 10);
-  EXPECT_EQ(charts[0].series[2].points[1].x, 20);
+  ASSERT_EQ(charts[0].panels.size(), 1u);
+  const std::vector<ChartSeries>& series = charts[0].panels[0].series;
+  ASSERT_EQ(series.size(), 3u);
+  EXPECT_EQ(series[0].name, "floor");
+  EXPECT_EQ(series[1].name, "torch");
+  EXPECT_EQ(series[1].points.size(), 1u);
+  EXPECT_EQ(series[2].name, "AnyDML");
+  ASSERT_EQ(series[2].points.size(), 2u);
+  EXPECT_EQ(series[2].points[0].x, 10);
+  EXPECT_EQ(series[2].points[1].x, 20);
 }
 
 // One case on two adapters; the second is four times as fast.

@@ -33,6 +33,7 @@ TEST_F(CliInputsTest, Literals) {
             "OutputTensor: (Sizes:{2,2}, DataType:FLOAT16)\n[[  1, 2.5],\n [ -3,   4]]\n");
   EXPECT_EQ(Printed("[1, \"nan\", \"-inf\"]"),
             "OutputTensor: (Sizes:{3}, DataType:FLOAT32)\n[   1,  nan, -inf]\n");
+  EXPECT_EQ(Printed("[1, NaN, -Infinity]"), Printed("[1, \"nan\", \"-inf\"]"));
   // Sizes in bytes that are no multiple of four.
   EXPECT_EQ(Values("[1,255,3]:uint8"), "[1,255,3]");
   EXPECT_EQ(Values("[[[-9223372036854775808]]]:INT64"), "[[[-9223372036854775808]]]");

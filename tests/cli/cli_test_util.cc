@@ -32,8 +32,10 @@ std::string ReadWhole(const std::filesystem::path& path) {
 std::vector<JsonValue> Children(const JsonValue& value) {
   if (value.kind != JsonValue::Kind::kArray) return value.elements;
   std::vector<JsonValue> children;
-  JsonElements elements(value);
-  for (JsonValue element; elements.Next(&element);) children.push_back(element);
+  VisitElements(value, [&children](const JsonValue& element) {
+    children.push_back(element);
+    return true;
+  });
   return children;
 }
 

@@ -114,6 +114,21 @@ class RunnerTest(unittest.TestCase):
         model.unlink()
         self.fails("1-last-axis.json")
 
+    def test_graphs(self):
+        """Several dispatches are run one by one and as one graph, of which each is judged."""
+        name = "graphs/in_place"
+        shutil.copytree(PACK / name, self.folder / name)
+        self.assertEqual(conformance(self.folder, "--filter", name).returncode, 0)
+        self.assertEqual(judge("--pack", self.folder, "--filter", name).returncode, 0)
+        model = json.loads((self.folder / name / "chain.json").read_text(encoding="utf-8"))
+        self.assertGreater(len(model["dispatchables"]), 2)
+        # A part of what another one wrote can be read in a dispatch of its own, but is no edge.
+        self.change(self.folder / name / "chain.json", lambda model: [
+            model["dispatchables"]["relu"]["desc"][field].update(Sizes=[1, 1, 2, 4]) for field in
+            ("InputTensor", "OutputTensor")])
+        self.change_expected("chain", lambda case: case.update(tolerances={"s": {"absolute": 1e9}}), name)
+        self.fails("FAILED graphs/in_place/chain", "as one graph: ", "edges of graphs have whole tensors")
+
     def test_tolerances(self):
         """Units in the last place as the file allows, but none in what has to stay."""
         name = "element_wise_exp"
@@ -213,8 +228,8 @@ class RunnerTest(unittest.TestCase):
         done = json.loads(run(ANYDML, "operators", "--json").stdout)
         implemented = {o["name"] for o in done["operators"] if o.get("implementations")}
         self.assertGreater(len(implemented), 90)
-        described = {json.loads(path.read_text(encoding="utf-8"))["dispatchables"]["op"]["type"]
-                     for path in PACK.rglob("*.json") if path.name != "expected.json"}
+        described = {op["type"] for path in PACK.rglob("*.json") if path.name != "expected.json"
+                     for op in json.loads(path.read_text(encoding="utf-8"))["dispatchables"].values()}
         described.add("DML_OPERATOR_SCATTER_ELEMENTS")  # under its older name
         self.assertEqual({o for o in implemented if f"DML_OPERATOR_{o}" not in described}, set())
 

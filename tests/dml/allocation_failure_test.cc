@@ -1,136 +1,50 @@
-// Memory runs out: every allocation of a whole run, from the device's creation to the read-back,
-// fails once. The run says so by E_OUTOFMEMORY, or by removing the device for that reason; nothing
-// leaks, no exception comes through, and a device that was not removed goes on.
-#include <dlfcn.h>
-#include <link.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cstdlib>
+// Memory runs out: every allocation of a whole run, from the device's creation to the read-back, fails once;
+// and of runs of every family of operators, a graph and an ONNX model some dozens, spread evenly. The run
+// says so by E_OUTOFMEMORY and a sentence, or by removing the device for that reason; nothing leaks, no
+// exception comes through, and a device that was not removed goes on.
+#include <algorithm>
+#include <functional>
+#include <memory>
 #include <new>
-#include <string_view>
+#include <stdexcept>
 
+#include "common/c_desc.h"
 #include "dml/dml_test.h"
+#include "onnx/session.h"
+#include "support/cases.h"
+#include "support/failing_allocations.h"
+#include "support/onnx_models.h"
+#include "support/random_graph.h"
 
-extern "C" const char __executable_start, etext;
+namespace anydml::testing {
 
-namespace {
+void PrintTo(const CaseFamily& family, std::ostream* out) { *out << family.name; }
 
-std::atomic<int64_t> g_until_failure{-1};  // allocations that still succeed; negative: all do
-
-// The test's own allocations, also of its templates, do not count, and those of a GPU's driver: what
-// that answers then is its own affair.
-bool IsOurs(const void* caller) { return caller >= &__executable_start && caller < &etext; }
-bool IsOfDriver(const void* caller) {
-  Dl_info info;
-  return dladdr(caller, &info) != 0 && std::string_view(info.dli_fname).find("/libcuda") != std::string::npos;
-}
-
-bool Fails(const void* caller) {
-  if (g_until_failure.load(std::memory_order_relaxed) < 0 || IsOurs(caller) || IsOfDriver(caller)) {
-    return false;
-  }
-  return g_until_failure.fetch_sub(1) == 0;
-}
-
-void* Allocate(size_t bytes, size_t alignment, const void* caller) {
-  if (Fails(caller)) return nullptr;
-  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-void* AllocateOrThrow(size_t bytes, size_t alignment, const void* caller) {
-  if (void* const memory = Allocate(bytes, alignment, caller)) return memory;
-  throw std::bad_alloc();
-}
-
-constexpr size_t kUsual = alignof(std::max_align_t);
-
-}  // namespace
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // sees std::free where it has inlined delete
-#endif
-
-// These take the place of the library's, too.
-void* operator new(size_t bytes) { return AllocateOrThrow(bytes, kUsual, __builtin_return_address(0)); }
-void* operator new[](size_t bytes) { return AllocateOrThrow(bytes, kUsual, __builtin_return_address(0)); }
-void* operator new(size_t bytes, std::align_val_t alignment) {
-  return AllocateOrThrow(bytes, static_cast<size_t>(alignment), __builtin_return_address(0));
-}
-void* operator new[](size_t bytes, std::align_val_t alignment) {
-  return AllocateOrThrow(bytes, static_cast<size_t>(alignment), __builtin_return_address(0));
-}
-void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  return Allocate(bytes, kUsual, __builtin_return_address(0));
-}
-void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
-  return Allocate(bytes, kUsual, __builtin_return_address(0));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-
-extern "C" void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
-  if (Fails(__builtin_return_address(0))) {
-    errno = ENOMEM;
-    return MAP_FAILED;
-  }
-  return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
-}
+}  // namespace anydml::testing
 
 namespace anydml::test {
 namespace {
 
-// With the allocation behind `count` others failing while it exists.
-class Failure {
- public:
-  explicit Failure(int64_t count) { g_until_failure.store(count); }
-  ~Failure() { g_until_failure.store(-1); }
-  bool happened() const { return g_until_failure.load() < 0; }
-};
+using testing::Bytes;
+using Results = std::vector<Bytes>;
 
-const std::vector<float> kInput = {3, 1, 2, 5, 4, 6, 0, 7};
-const std::vector<float> kBest = {7, 6, 5};
+constexpr int64_t kNever = int64_t{1} << 40;
+constexpr int kPoints = 120;  // allocations that fail of those of a run, where they are more
 
-// With an owned input there is something to initialise.
-std::vector<float> FindBest(DmlHarness& harness) {
-  const TopK op({1, 8}, 1, 3, DML_AXIS_DIRECTION_DECREASING, DML_TENSOR_FLAG_OWNED_BY_DML);
-  const auto results = harness.Run(DML_OPERATOR_TOP_K1, &op.desc, {ToBytes(kInput)},
-                                   {op.values.bytes(), op.indices.bytes()}, {true});
-  return FromBytes<float>(results[0], kBest.size());
-}
-
-// Whether the library takes its operator new from a shared library, in whose place this file's comes. One
-// that a toolchain has linked into it statically is called directly.
-bool AllocationsAreSeen() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&AnyDmlGetVersion), &info) == 0) return false;
-  void* const handle = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-  const link_map* library = nullptr;
-  if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &library) != 0) return false;
-  const char* names = nullptr;
-  for (const ElfW(Dyn)* entry = library->l_ld; entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(entry->d_un.d_ptr);
-  }
-  bool seen = false;
-  for (const ElfW(Dyn)* entry = library->l_ld; entry->d_tag != DT_NULL && names != nullptr; ++entry) {
-    if (entry->d_tag != DT_NEEDED) continue;
-    const std::string_view needed = names + entry->d_un.d_val;
-    seen |= needed.starts_with("libstdc++.") || needed.starts_with("libc++.");
-  }
-  dlclose(handle);
-  return seen;
+// Which of `count` allocations fail: some of them, or every one.
+std::vector<int64_t> SomeOf(int64_t count, int64_t points) {
+  std::vector<int64_t> which;
+  const int64_t step = std::max<int64_t>(1, count / std::max<int64_t>(1, points));
+  // Not always the same ones of every step.
+  for (int64_t i = 0; i * step < count; ++i) which.push_back(i * step + i % step);
+  return which;
 }
 
 class AllocationFailureTest : public ::testing::Test {
  protected:
+  using Run = std::function<Results(DmlHarness&)>;
+  using Start = std::function<std::unique_ptr<DmlHarness>()>;
+
   void SetUp() override {
     if (!AllocationsAreSeen()) {
       GTEST_SKIP()
@@ -139,37 +53,64 @@ class AllocationFailureTest : public ::testing::Test {
   }
   void TearDown() override { EXPECT_EQ(AnyDmlGetLiveObjectCount(), 0u); }
 
-  // A whole run for every allocation in it, which fails: on the harness that `first` returns, or
-  // one of its own where that is null. Unless the device is removed `after` comes then.
-  template <typename First, typename After>
-  void FailEveryAllocation(First&& first, After&& after) {
-    constexpr int64_t kMost = 100'000;
+  static std::unique_ptr<DmlHarness> NewHarness() { return std::make_unique<DmlHarness>(); }
+
+  // For each of some allocations of a run, which fails: on the harness that `start` returns, or one that is
+  // created with the failure ahead where that is null. Unless the device is removed the run is repeated on
+  // it.
+  void FailAllocations(int64_t points, const Start& start, const Run& run) {
+    Results expected;
     int64_t count = 0;
-    for (bool happened = true; happened && count < kMost && !HasFailure(); ++count) {
-      SCOPED_TRACE(::testing::Message() << "allocation " << count << " fails");
-      std::unique_ptr<DmlHarness> harness = first();
-      std::string error;
-      {
-        const Failure failure(count);
-        try {
-          if (!harness) harness = std::make_unique<DmlHarness>();
-          EXPECT_EQ(FindBest(*harness), kBest);
-        } catch (const std::runtime_error& thrown) {  // the harness's; nothing else may come
-          error = thrown.what();
-        }
-        happened = failure.happened();
-      }
-      if (!harness || !ExpectRemovedForMemory(*harness)) {
-        EXPECT_TRUE(error.empty() || error.find("returned 0x8007000E: ") != std::string::npos) << error;
-        if (harness) after(*harness);
-      }
+    for (int i = 0; i < 2; ++i) {  // what is made once per process is there after the first
+      std::unique_ptr<DmlHarness> harness = start();
+      const AllocationFailure failure(kNever);
+      if (!harness) harness = NewHarness();
+      expected = run(*harness);
+      count = failure.allocations();
     }
     EXPECT_GT(count, 50);  // else they are not counted
-    EXPECT_LT(count, kMost);
     RecordProperty("allocations", static_cast<int>(count));
+    int happened = 0;
+    for (const int64_t which : SomeOf(count, points)) {
+      SCOPED_TRACE(::testing::Message() << "allocation " << which << " of " << count << " fails");
+      const int64_t live = LiveAllocations();
+      happened += FailAllocation(which, start, run, expected);
+      // The first failure of all leaves its sentence behind.
+      if (happened > 1) {
+        EXPECT_EQ(LiveAllocations(), live) << "something leaks";
+      }
+      if (HasFailure()) return;
+    }
+    EXPECT_GT(happened, 0);
   }
 
  private:
+  // Whether it happened.
+  static bool FailAllocation(int64_t which, const Start& start, const Run& run, const Results& expected) {
+    std::unique_ptr<DmlHarness> harness = start();
+    std::string error;
+    bool happened = false;
+    {
+      const AllocationFailure failure(which);
+      try {
+        if (!harness) harness = NewHarness();
+        EXPECT_EQ(run(*harness), expected);
+      } catch (const std::runtime_error& thrown) {  // the harness's; nothing else may come
+        error = thrown.what();
+      }
+      happened = failure.happened();
+    }
+    if (!harness || !ExpectRemovedForMemory(*harness)) {
+      EXPECT_TRUE(error.empty() || error.find("returned 0x8007000E: ") != std::string::npos) << error;
+      // A list that was left half recorded is not gone on with.
+      if (harness) {
+        DmlHarness again(harness->d3d(), DML_CREATE_DEVICE_FLAG_NONE);
+        EXPECT_EQ(run(again), expected);
+      }
+    }
+    return happened;
+  }
+
   // Whether one of the devices was removed.
   static bool ExpectRemovedForMemory(DmlHarness& harness) {
     bool removed = false;
@@ -182,17 +123,140 @@ class AllocationFailureTest : public ::testing::Test {
   }
 };
 
-TEST_F(AllocationFailureTest, InAWholeRun) {
-  FailEveryAllocation([] { return nullptr; }, [](DmlHarness&) {});
+// With an owned input there is something to initialise.
+Results FindBest(DmlHarness& harness) {
+  const TopK op({1, 8}, 1, 3, DML_AXIS_DIRECTION_DECREASING, DML_TENSOR_FLAG_OWNED_BY_DML);
+  const std::vector<float> input = {3, 1, 2, 5, 4, 6, 0, 7};
+  return harness.Run(DML_OPERATOR_TOP_K1, &op.desc, {ToBytes(input)}, {op.values.bytes(), op.indices.bytes()},
+                     {true});
 }
 
-TEST_F(AllocationFailureTest, OnADeviceThatGoesOn) {
-  FailEveryAllocation([] { return std::make_unique<DmlHarness>(); },
-                      [](DmlHarness& harness) {
-                        // A list that was left half recorded is not gone on with.
-                        DmlHarness again(harness.d3d(), DML_CREATE_DEVICE_FLAG_NONE);
-                        EXPECT_EQ(FindBest(again), kBest);
-                      });
+TEST_F(AllocationFailureTest, InAWholeRun) {
+  FailAllocations(
+      INT64_MAX, [] { return nullptr; }, FindBest);
+}
+
+TEST_F(AllocationFailureTest, OnADeviceThatGoesOn) { FailAllocations(INT64_MAX, NewHarness, FindBest); }
+
+class AllocationFailureOf : public AllocationFailureTest,
+                            public ::testing::WithParamInterface<testing::CaseFamily> {};
+
+TEST_P(AllocationFailureOf, OneOperatorOfTheFamily) {
+  const testing::CaseFamily& family = GetParam();
+  const testing::Case problem = testing::MakeCase(family, family.operators.front(), testing::TestSeed());
+  SCOPED_TRACE(testing::Describe(problem));
+  const tools::CDesc desc(problem.desc);
+  std::vector<uint64_t> output_bytes;
+  for (const TensorDesc* tensor : problem.desc.outputs()) {
+    output_bytes.push_back(tensor == nullptr ? 0 : tensor->total_bytes);
+  }
+  FailAllocations(testing::TestIterations(kPoints), NewHarness, [&](DmlHarness& harness) {
+    return harness.Run(desc.get().Type, desc.get().Desc, problem.inputs, output_bytes);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, AllocationFailureOf,
+                         ::testing::ValuesIn(testing::AllCaseFamilies().begin(),
+                                             testing::AllCaseFamilies().end()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(AllocationFailureTest, OfAGraph) {
+  testing::RandomGraph graph;
+  for (uint64_t seed = testing::TestSeed(); graph.nodes.size() < 6; ++seed) {
+    graph = testing::MakeRandomGraph(seed, testing::GraphKinds::kExact);
+  }
+  SCOPED_TRACE(graph.ToString());
+  FailAllocations(testing::TestIterations(2 * kPoints), NewHarness,
+                  [&](DmlHarness& harness) { return testing::RunCompiled(harness, graph); });
+}
+
+// The importer is a part of the program, so that the program's allocations fail, too. It says so by an
+// exception, which those who use it catch at their borders.
+class OnnxAllocationFailureTest : public AllocationFailureTest {
+ protected:
+  static onnx::Model MakeModel() {
+    // Results of a size that depends on data, so that there are several parts, and something for the host.
+    onnx::ModelMaker maker(17);
+    maker.Input("x", onnx::ElementType::kFloat, {2, 3})
+        .Weight("w", onnx::Floats({3, 2}, {1, 0, 0, 1, -1, 1}))
+        .Node("MatMul", {"x", "w"}, {"product"})
+        .Node("Relu", {"product"}, {"y"})
+        .Node("Shape", {"y"}, {"shape"})
+        .Node("Reshape", {"y", "shape"}, {"same"})
+        .Node("NonZero", {"same"}, {"places"})
+        .Output("places", onnx::ElementType::kInt64);
+    return maker.model;
+  }
+
+  struct Sessions {
+    std::unique_ptr<tools::Session> device;
+    std::unique_ptr<onnx::ModelSession> model;
+  };
+
+  // Everything from the device to the result.
+  static Status RunModel(const std::map<std::string, onnx::Tensor>& inputs, Sessions* sessions,
+                         std::vector<double>* places) {
+    if (sessions->device == nullptr) {
+      tools::SessionOptions options;
+      options.adapter = "cpu";
+      ANYDML_RETURN_IF_ERROR(tools::Session::Create(options, &sessions->device));
+    }
+    if (sessions->model == nullptr) {
+      ANYDML_RETURN_IF_ERROR(onnx::ModelSession::Create(std::make_unique<onnx::Model>(MakeModel()),
+                                                        sessions->device.get(), &sessions->model));
+    }
+    std::vector<onnx::NamedResult> results;
+    ANYDML_RETURN_IF_ERROR(sessions->model->Run(inputs, &results));
+    *places = onnx::ToDoubles(results[0].tensor);
+    return {};
+  }
+};
+
+TEST_F(OnnxAllocationFailureTest, OfAModel) {
+  const std::map<std::string, onnx::Tensor> inputs = {{"x", onnx::Floats({2, 3}, {1, 2, 0, -1, 5, 1})}};
+  const std::vector<double> expected = {0, 0, 1, 0, 1, 1};
+  int64_t count = 0;
+  for (int i = 0; i < 2; ++i) {
+    Sessions sessions;
+    std::vector<double> places;
+    const AllocationFailure failure(kNever, Whose::kProgram);
+    ASSERT_EQ(RunModel(inputs, &sessions, &places).message(), "");
+    ASSERT_EQ(places, expected);
+    count = failure.allocations();
+  }
+  int happened = 0;
+  for (const int64_t which : SomeOf(count, testing::TestIterations(4 * kPoints))) {
+    SCOPED_TRACE(::testing::Message() << "allocation " << which << " of " << count << " fails");
+    const int64_t live = LiveAllocations();
+    {
+      Sessions sessions;
+      std::vector<double> places;
+      std::string error;
+      {
+        const AllocationFailure failure(which, Whose::kProgram);
+        try {
+          error = RunModel(inputs, &sessions, &places).message();
+        } catch (const std::bad_alloc&) {
+          error = "out of memory";
+        }
+        happened += failure.happened();
+      }
+      if (error.empty()) {
+        EXPECT_EQ(places, expected);
+      }
+      if (sessions.device == nullptr || !sessions.device->removed()) {
+        EXPECT_TRUE(error.empty() || error.find("out of memory") != std::string::npos) << error;
+        if (sessions.device != nullptr) sessions.device->Discard();
+        EXPECT_EQ(RunModel(inputs, &sessions, &places).message(), "");
+        EXPECT_EQ(places, expected);
+      }
+    }
+    if (happened > 1) {
+      EXPECT_EQ(LiveAllocations(), live) << "something leaks";
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(happened, 50);
 }
 
 }  // namespace

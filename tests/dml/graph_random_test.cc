@@ -7,6 +7,7 @@
 
 #include "common/scoped_variable.h"
 #include "support/compare.h"
+#include "support/random_attention.h"
 #include "support/random_graph.h"
 
 namespace anydml::testing {
@@ -20,21 +21,28 @@ double Seconds() {
   return (text != nullptr ? std::atof(text) : kSeconds) * TestIterations(100) / 100;
 }
 
-void ExpectSame(test::DmlHarness& harness, uint64_t seed, GraphKinds kinds) {
-  const RandomGraph graph = MakeRandomGraph(seed, kinds);
+enum class Shape { kExact, kAll, kAttention };
+
+void ExpectSame(test::DmlHarness& harness, uint64_t seed, Shape shape) {
+  const RandomGraph graph =
+      shape == Shape::kAttention
+          ? MakeRandomAttention(seed)
+          : MakeRandomGraph(seed, shape == Shape::kAll ? GraphKinds::kAll : GraphKinds::kExact);
   SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", seed, "\n", graph.ToString()));
   const auto want = RunOneByOne(harness, graph);
   const auto got = RunCompiled(harness, graph);
   for (size_t i = 0; i < want.size(); ++i) {
     const auto& output = graph.outputs[i];
     const TensorDesc& tensor = *graph.nodes[output.node].desc.outputs()[output.output];
-    const std::string difference = Difference(tensor, got[i], want[i], {});
+    const std::string difference =
+        Difference(tensor, got[i], want[i],
+                   shape == Shape::kAttention ? ExactnessOfAttention(tensor.type) : Exactness{});
     EXPECT_TRUE(difference.empty()) << "graph output " << i << ": " << difference;
   }
 }
 
 // On the CPU a kernel that leaves its tensors ends the test.
-void ExpectSameFor(const char* without, GraphKinds kinds, const char* guards = "0") {
+void ExpectSameFor(const char* without, Shape shape, const char* guards = "0") {
   const tools::ScopedVariable guarded("ANYDML_GRAPH_GUARDS", guards);
   const tools::ScopedVariable variable("ANYDML_GRAPH_WITHOUT", without);
   test::DmlHarness harness;
@@ -42,22 +50,29 @@ void ExpectSameFor(const char* without, GraphKinds kinds, const char* guards = "
   const auto end = Clock::now() + std::chrono::duration<double>(Seconds());
   uint64_t seed = TestSeed();
   while (seed == TestSeed() || (Clock::now() < end && !::testing::Test::HasFailure())) {
-    ExpectSame(harness, seed++, kinds);
+    ExpectSame(harness, seed++, shape);
   }
   std::cout << "without \"" << without << "\": " << seed - TestSeed() << " graphs\n";
 }
 
 // The very kernels that run one by one.
-TEST(RandomGraphs, WithoutPasses) { ExpectSameFor("all", GraphKinds::kAll); }
+TEST(RandomGraphs, WithoutPasses) { ExpectSameFor("all", Shape::kAll); }
 
-TEST(RandomGraphs, BetweenPagesThatNobodyMayTouch) { ExpectSameFor("", GraphKinds::kExact, "1"); }
+TEST(RandomGraphs, BetweenPagesThatNobodyMayTouch) { ExpectSameFor("", Shape::kExact, "1"); }
 
 class RandomGraphsWithout : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(RandomGraphsWithout, ExactOperators) { ExpectSameFor(GetParam(), GraphKinds::kExact); }
+TEST_P(RandomGraphsWithout, ExactOperators) { ExpectSameFor(GetParam(), Shape::kExact); }
 
 INSTANTIATE_TEST_SUITE_P(Passes, RandomGraphsWithout,
                          ::testing::Values("", "fold", "views", "activation", "fuse", "layouts"));
+
+class RandomAttentionWithout : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RandomAttentionWithout, Operators) { ExpectSameFor(GetParam(), Shape::kAttention); }
+
+INSTANTIATE_TEST_SUITE_P(Passes, RandomAttentionWithout,
+                         ::testing::Values("", "views", "attention", "activation"));
 
 }  // namespace
 }  // namespace anydml::testing

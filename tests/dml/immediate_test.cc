@@ -159,8 +159,24 @@ TEST_F(ImmediateTest, Streams) {
   EXPECT_EQ(AnyDmlWaitForCudaStream(h().d3d(), stream), S_OK) << LastError();
   ExpectFailure(AnyDmlOrderCudaStreams(nullptr, stream, stream), E_INVALIDARG,
                 "AnyDmlOrderCudaStreams: device is null");
+  EXPECT_EQ(AnyDmlWaitForCudaStream(h().d3d(), nullptr), S_OK) << LastError();
   ExpectFailure(AnyDmlWaitForCudaStream(nullptr, stream), E_INVALIDARG,
                 "AnyDmlWaitForCudaStream: device is null");
+  AnyDmlCudaStreamInfo info{}, other{};
+  EXPECT_EQ(AnyDmlDescribeCudaStream(h().d3d(), stream, &info), S_OK) << LastError();
+  EXPECT_EQ(AnyDmlDescribeCudaStream(h().d3d(), reinterpret_cast<void*>(2), &other), S_OK) << LastError();
+  EXPECT_NE(info.Id, other.Id);
+  EXPECT_EQ(info.Capturing, 0);
+  void* mark = nullptr;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(AnyDmlMarkCudaStream(h().d3d(), stream, &mark), S_OK) << LastError();
+  EXPECT_EQ(AnyDmlWaitForCudaMark(h().d3d(), mark, reinterpret_cast<void*>(2)), S_OK) << LastError();
+  EXPECT_EQ(AnyDmlWaitForCudaMark(h().d3d(), mark, nullptr), S_OK) << LastError();
+  EXPECT_EQ(AnyDmlFreeCudaMark(h().d3d(), mark), S_OK) << LastError();
+  EXPECT_EQ(AnyDmlWaitForCudaMark(h().d3d(), nullptr, stream), S_OK) << LastError();
+  ExpectFailure(AnyDmlMarkCudaStream(h().d3d(), stream, nullptr), E_INVALIDARG,
+                "AnyDmlMarkCudaStream: mark is null");
+  ExpectFailure(AnyDmlDescribeCudaStream(h().d3d(), stream, nullptr), E_INVALIDARG,
+                "AnyDmlDescribeCudaStream: info is null");
 }
 
 }  // namespace

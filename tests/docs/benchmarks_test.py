@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
 """benchmarks_test.py PAGE: every case of docs/benchmarks.md that is faster than its floor is explained, and every
-column of its tables but the peers' is."""
+column of its tables but the peers' is; every section says on what machine, at which commit and with what command it
+was measured."""
 import fnmatch
 import pathlib
 import re
 import sys
+
+
+FACTS = {"machine": r"\nMachine: \S", "date": r"\nDate: 20\d\d-", "libraries": r"\nLibraries: \S",
+         "commit": r"\((AnyDML at|AnyDML as of commit) [0-9a-f]{7}",
+         "command": r"\n(Run|Command): `?(\./dev bench|python3 bench/)"}
 
 
 def cells(line):
@@ -18,6 +24,8 @@ def main():
     columns = re.findall(r"^\| ([^|]+?) \|", head, re.MULTILINE)
     columns = {name.strip() for cell in columns for name in cell.split(",")}
     wrong, header, rows = [], [], 0
+    for name, section in re.findall(r"<!-- machine (\S+) -->(.*?)<!-- /machine", tables, re.DOTALL):
+        wrong += [f"{name} does not say: {what}" for what, pattern in FACTS.items() if not re.search(pattern, section)]
     for line in tables.splitlines():
         if line.startswith("| case"):
             header = cells(line)

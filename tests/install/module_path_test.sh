@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # module_path_test.sh BUILD_DIR DECOY: libanydml_cuda.so is taken from the folder of libanydml.so or from where
-# ANYDML_CUDA_MODULE says, and from nowhere else. DECOY is one that says that it was loaded.
+# ANYDML_CUDA_MODULE says, and from nowhere else; one that is missing, broken or of another version is told. DECOY is one that says that it was loaded.
 set -euo pipefail
 build=$1 decoy=$2
 work=$(mktemp -d)
@@ -32,6 +32,14 @@ expect 'a relative search path' "$work/lib/libanydml_cuda.so: cannot open" LD_LI
 expect 'by an absolute path' "$loaded" LD_LIBRARY_PATH="$work/lib" ANYDML_CUDA_MODULE="$PWD/libanydml_cuda.so"
 expect 'another version' "$PWD/libanydml_cuda.so is not of this version" LD_LIBRARY_PATH="$work/lib" \
   ANYDML_CUDA_MODULE="$PWD/libanydml_cuda.so"
+# Whatever is wrong with the module, the CPU is there.
+printf 'no library at all\n' > broken.so
+expect 'no library' "$PWD/broken.so: " LD_LIBRARY_PATH="$work/lib" ANYDML_CUDA_MODULE="$PWD/broken.so"
+expect 'another library' "$work/lib/libdxgi.so is not of this version" LD_LIBRARY_PATH="$work/lib" \
+  ANYDML_CUDA_MODULE="$work/lib/libdxgi.so"
+for module in "$PWD/broken.so" "$PWD/libanydml_cuda.so" "$work/lib/libdxgi.so" "$PWD/missing.so"; do
+  expect 'the CPU goes on' ' cpu ' LD_LIBRARY_PATH="$work/lib" ANYDML_CUDA_MODULE="$module"
+done
 for relative in libanydml_cuda.so ./libanydml_cuda.so; do
   expect 'by a relative path' "!$loaded" LD_LIBRARY_PATH="$work/lib" ANYDML_CUDA_MODULE=$relative
   expect 'why not' "ANYDML_CUDA_MODULE is \"$relative\" but must be an absolute path" LD_LIBRARY_PATH="$work/lib" \

@@ -1,6 +1,7 @@
 // A great many dispatches, long lists, one binding table for ever: counted exactly.
 #include "dml/dml_test.h"
 #include "load/process_state.h"
+#include "support/graph_builder.h"
 
 namespace anydml::test {
 namespace {
@@ -117,6 +118,52 @@ TEST_F(EnduranceTest, AListOfAHundredThousandDispatches) {
     h().ExecuteAndWait();
     EXPECT_EQ(h().Download<uint32_t>(counter.buffers[0].Get(), 1)[0], round * 100000);
   }
+}
+
+// One compiled graph of several kernels with memory between them. Each run makes eight equal numbers one
+// larger: a run too many or too few, or one that sees another's memory, is seen.
+TEST_F(EnduranceTest, AHundredThousandRunsOfAGraph) {
+  constexpr int kPerList = 1000, kLists = 100;
+  const Tensor eight(DML_TENSOR_DATA_TYPE_INT32, {1, 8}), one(DML_TENSOR_DATA_TYPE_INT32, {1, 1});
+  const DML_SCALE_BIAS plus_one = {1, 1};
+  const UINT axis = 1, repeats[] = {1, 8};
+  const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC add = {eight.desc(), eight.desc(), &plus_one};
+  const DML_REDUCE_OPERATOR_DESC max = {DML_REDUCE_FUNCTION_MAX, eight.desc(), one.desc(), 1, &axis};
+  const DML_TILE_OPERATOR_DESC tile = {one.desc(), eight.desc(), 2, repeats};
+  GraphBuilder builder;
+  builder.Operator(h().CreateOperator(DML_OPERATOR_ELEMENT_WISE_IDENTITY, &add));
+  builder.Operator(h().CreateOperator(DML_OPERATOR_REDUCE, &max));
+  builder.Operator(h().CreateOperator(DML_OPERATOR_TILE, &tile));
+  builder.Input(0, 0, 0).Edge(0, 0, 1, 0).Edge(1, 0, 2, 0).Output(2, 0, 0);
+  const auto graph = builder.Compile(h().dml());
+  h().Initialize(graph.Get());
+
+  // To and fro between two buffers.
+  const ComPtr<ID3D12Resource> numbers[] = {h().Upload(std::vector<int32_t>(8)), h().CreateBuffer(32)};
+  const auto temporary = h().CreateTemporary(graph.Get());
+  const Bindings bindings[] = {Bindings({{numbers[0].Get()}}), Bindings({{numbers[1].Get()}})};
+  const Bindings extra({{temporary.Get()}});
+  const ComPtr<IDMLBindingTable> tables[] = {h().CreateTable(graph.Get()), h().CreateTable(graph.Get())};
+  for (const int i : {0, 1}) {
+    tables[i]->BindInputs(1, bindings[i].data());
+    tables[i]->BindOutputs(1, bindings[1 - i].data());
+    if (temporary) tables[i]->BindTemporaryResource(extra.data());
+  }
+  for (int i = 0; i < kPerList; ++i) {
+    h().recorder()->RecordDispatch(h().list(), graph.Get(), tables[i % 2].Get());
+    h().UavBarrier();
+  }
+  h().CloseAndExecute();
+  ExecuteAgain(kLists / 10 - 1);
+  WaitForAll();
+  const ProcessState early = MeasureProcess();
+  ExecuteAgain(kLists - kLists / 10);
+  WaitForAll();
+  const ProcessState late = MeasureProcess();
+  EXPECT_LT(late.heap, early.heap + (64 << 10));  // not even a byte for each
+  EXPECT_EQ(late.objects, early.objects);
+  h().Reopen();
+  EXPECT_EQ(h().Download<int32_t>(numbers[0].Get(), 8), std::vector<int32_t>(8, kLists * kPerList));
 }
 
 // One table, reset a hundred thousand times, for operators that need different descriptors.

@@ -1,5 +1,6 @@
-// Sixteen threads on eight queues create, compile, bind, dispatch and destroy: every result is right,
-// and nothing is held on to. ANYDML_LOAD_SECONDS says for how long, ANYDML_LOAD_CSV where the samples go.
+// Sixteen threads on eight queues create, compile, bind, dispatch and destroy operators and graphs: every
+// result is right, and nothing is held on to. ANYDML_LOAD_SECONDS says for how long, ANYDML_LOAD_CSV where
+// the samples go.
 #include <windows.h>
 
 #include <algorithm>
@@ -7,7 +8,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <mutex>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -21,6 +24,7 @@
 #include "support/cases.h"
 #include "support/compare.h"
 #include "support/dml_harness.h"
+#include "support/random_graph.h"
 
 namespace anydml::test {
 namespace {
@@ -31,11 +35,20 @@ using testing::Bytes;
 constexpr int kThreads = 16;
 constexpr int kQueues = 8;
 constexpr int kSamples = 40;
+constexpr int kGraphs = 24;
 
-// A problem with its result, which is computed as exactly as the device's implementation declares.
+// Something to run, again and again.
 class Work {
  public:
-  Work(testing::Case problem, ID3D12Device* device) : problem_(std::move(problem)) {
+  virtual ~Work() = default;
+  // Throws when the result is wrong.
+  virtual void RunOn(ID3D12Device* device, ID3D12CommandQueue* queue) const = 0;
+};
+
+// A problem with its result, which is computed as exactly as the device's implementation declares.
+class OperatorWork final : public Work {
+ public:
+  OperatorWork(testing::Case problem, ID3D12Device* device) : problem_(std::move(problem)) {
     const tools::CDesc desc(problem_.desc);
     DmlHarness chooser(device, DML_CREATE_DEVICE_FLAG_NONE);
     const auto compiled = chooser.Compile(desc.get().Type, desc.get().Desc);
@@ -45,7 +58,7 @@ class Work {
     expected_ = Run(harness);
   }
 
-  void RunOn(ID3D12Device* device, ID3D12CommandQueue* queue) const {
+  void RunOn(ID3D12Device* device, ID3D12CommandQueue* queue) const override {
     DmlHarness harness(device, queue);
     const std::string difference = testing::Difference(problem_.desc, Run(harness), expected_, exactness_);
     if (!difference.empty()) throw std::runtime_error(testing::Describe(problem_) + ": " + difference);
@@ -63,6 +76,27 @@ class Work {
 
   testing::Case problem_;
   Exactness exactness_;
+  std::vector<Bytes> expected_;
+};
+
+// A graph with the bytes that its operators give one by one.
+class GraphWork final : public Work {
+ public:
+  GraphWork(uint64_t seed, ID3D12Device* device)
+      : graph_(testing::MakeRandomGraph(seed, testing::GraphKinds::kExact)) {
+    DmlHarness harness(device, DML_CREATE_DEVICE_FLAG_NONE);
+    expected_ = testing::RunOneByOne(harness, graph_);
+  }
+
+  void RunOn(ID3D12Device* device, ID3D12CommandQueue* queue) const override {
+    DmlHarness harness(device, queue);
+    if (testing::RunCompiled(harness, graph_) != expected_) {
+      throw std::runtime_error("other bytes than one by one:\n" + graph_.ToString());
+    }
+  }
+
+ private:
+  const testing::RandomGraph graph_;
   std::vector<Bytes> expected_;
 };
 
@@ -88,14 +122,23 @@ class Load {
     }
     for (const testing::CaseFamily& family : testing::AllCaseFamilies()) {
       for (const OperatorType type : family.operators) {
-        work_.emplace_back(testing::MakeCase(family, type, testing::TestSeed()), device_.Get());
+        work_.push_back(std::make_unique<OperatorWork>(testing::MakeCase(family, type, testing::TestSeed()),
+                                                       device_.Get()));
       }
     }
+    for (int i = 0; i < kGraphs; ++i) {
+      work_.push_back(
+          std::make_unique<GraphWork>(testing::TestSeed() + static_cast<uint64_t>(i), device_.Get()));
+    }
+    // Operators and graphs at the same time, in an order that is the same every time.
+    std::mt19937_64 random(testing::TestSeed());
+    std::shuffle(work_.begin(), work_.end(), random);
   }
 
   // Takes its samples while no thread works. `more` is done in every round, too.
   template <typename More>
   std::vector<Sample> Run(double seconds, More more) {
+    WarmUp();
     std::vector<Sample> samples;
     const Clock::time_point start = Clock::now();
     for (int i = 1; i <= kSamples && error_.empty(); ++i) {
@@ -111,6 +154,17 @@ class Load {
   const std::string& error() const { return error_; }
 
  private:
+  // Queues keep room for the largest of what they were given: every one gets everything once.
+  void WarmUp() {
+    std::vector<std::thread> threads;
+    for (auto& queue : queues_) {
+      threads.emplace_back([&, queue = queue.Get()] {
+        for (const auto& work : work_) work->RunOn(device_.Get(), queue);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
   template <typename More>
   void RunThreadsUntil(Clock::time_point end, More more) {
     std::vector<std::thread> threads;
@@ -119,7 +173,7 @@ class Load {
         try {
           do {
             const uint64_t round = rounds_.fetch_add(1);
-            work_[round % work_.size()].RunOn(device_.Get(), queue);
+            work_[round % work_.size()]->RunOn(device_.Get(), queue);
             if (round % 3 == 0) WaitWithEvent(device_.Get(), queue);
             more();
           } while (Clock::now() < end && !failed_.load(std::memory_order_relaxed));
@@ -133,7 +187,7 @@ class Load {
     for (std::thread& thread : threads) thread.join();
   }
 
-  std::vector<Work> work_;
+  std::vector<std::unique_ptr<const Work>> work_;
   ComPtr<ID3D12Device> device_;
   ComPtr<ID3D12CommandQueue> queues_[kQueues];
   std::atomic<uint64_t> rounds_{0};
@@ -177,7 +231,7 @@ TEST(Load, ALeakIsFound) {
   std::vector<Sample> samples;
   {
     Load load;
-    samples = load.Run(2, [&] {
+    samples = load.Run(3, [&] {
       std::lock_guard lock(mutex);
       leaked.push_back(std::make_unique<char[]>(100));
     });

@@ -34,11 +34,11 @@ frame.onload = () => {
       .filter(e => !e.closest(".scroll") && visible(e) && e.getBoundingClientRect().right > width + 0.5)
       .map(e => e.outerHTML.slice(0, 80));
   // Texts of a chart that the chart's edge cuts off.
-  const cut = [...inside.querySelectorAll(".chart > svg text")].filter(t => {
+  const cut = [...inside.querySelectorAll(".panel text")].filter(t => {
     const a = t.getBoundingClientRect(), b = t.closest("svg").getBoundingClientRect();
     return a.left < b.left - 0.5 || a.right > b.right + 0.5 || a.bottom > b.bottom + 0.5;
   }).map(t => t.textContent);
-  const textSize = Math.min(...[...inside.querySelectorAll(".chart > svg text")].map(t => {
+  const textSize = Math.min(...[...inside.querySelectorAll(".panel text")].map(t => {
     const svg = t.closest("svg");
     return parseFloat(frame.contentWindow.getComputedStyle(t).fontSize) * svg.getBoundingClientRect().width /
         svg.viewBox.baseVal.width;
@@ -47,10 +47,11 @@ frame.onload = () => {
     title: inside.title, width, scrollWidth: inside.documentElement.scrollWidth, beyond, cut, textSize,
     scrollers: [...inside.querySelectorAll(".scroll")].map(e => frame.contentWindow.getComputedStyle(e).overflowX),
     background: frame.contentWindow.getComputedStyle(inside.body).backgroundColor,
-    columns: new Set([...inside.querySelectorAll(".charts")[0].children].map(
+    columns: new Set([...inside.querySelectorAll(".panels")[0].children].map(
         e => Math.round(e.getBoundingClientRect().left))).size,
+    hints: [...inside.querySelectorAll(".hint")].filter(visible).length,
     sections: [...inside.querySelectorAll("section")].map(s => [
-        count(s, ".chart > svg"), count(s, ".chart .point"), count(s, ".distances .point")]),
+        count(s, ".panel"), count(s, ".chart .point"), count(s, ".distances .point")]),
   };
   const out = document.createElement("pre");
   out.id = "result";
@@ -104,6 +105,7 @@ class ChromiumTest(unittest.TestCase):
         result = self.measure(360)
         self.check(result)
         self.assertEqual(result["columns"], 1)
+        self.assertEqual(result["hints"], len(make_report.EXPECTED))
 
     def test_desk(self):
         result = self.measure(1280)

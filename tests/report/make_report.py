@@ -8,6 +8,7 @@ import subprocess
 LENGTHS, KS, THREADS = (64, 640, 6400), (2, 20), (1, 2)
 # Of each of our cases: by the device's clock and end to end; and the floor.
 OURS = 2
+MACHINE = "a machine of 1981 & its twin, 2 processors"
 # What a name may do to a page.
 HOSTILE = "<b>&\"'</b><script>document.title='run'</script>"
 
@@ -22,19 +23,24 @@ def peer_records():
                     del peers[HOSTILE]
                 records.append({"case": f"topk-1x{length}-k{k}", "operator": "TOP_K1", "type": "float32",
                                 "sizes": [1, length], "k": k, "threads": threads,
-                                "ours_ms": 1.2e-6 * length + 1e-3 * k, "floor_ms": 1e-6 * length, "peers": peers})
+                                "ours_ms": 1.2e-6 * length + 1e-3 * k, "floor_ms": 1e-6 * length, "peers": peers,
+                                "implementation": "cpu.scan", "ours_min_ms": 1.1e-6 * length, "timings": 25,
+                                "ours_max_ms": 2e-6 * length + 1e-3 * k, "marks": {"torch": "t"},
+                                "machine": MACHINE, "command": "./dev bench --group topk"})
         records.append({"case": "latency", "operator": "SCATTER_ND", "type": "float32", "threads": threads,
                         "ours_ms": 0.01, "floor_ms": 0.001, "peers": {}})
     return records
 
 
-# (charts, their points, points of the distances) of each section, in their order.
+# (panels, their points, points of the distances) of each section, in their order.
 EXPECTED = [
-    # Over the length for each K, and over K for each length; floors are points, too.
-    (len(KS) + len(LENGTHS), 2 * len(KS) * len(LENGTHS) * (OURS + 1), len(KS) * len(LENGTHS) * OURS),
+    # Over the length: a panel for each K, and one with ours (and one floor) for every K; floors are points, too.
+    (1 + len(KS), (1 + len(KS)) * len(LENGTHS) + len(KS) * len(LENGTHS) * (OURS + 1), len(KS) * len(LENGTHS) * OURS),
     # Ours, the floor and torch have 6 cases; the other peer has those with K 1.
-    *((3 + 2, 2 * 6 * 3 + 2 + 2, 6 * 2 + 2 + 1) for _ in THREADS),
+    *((1 + 3, (1 + 3) * 2 + 6 * 3 + 2, 6 * 2 + 2 + 1) for _ in THREADS),
 ]
+# One for each section: the small multiples of one operator and type.
+FIGURES = len(EXPECTED)
 
 
 def make_report(anydml, folder):

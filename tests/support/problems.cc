@@ -101,6 +101,24 @@ class Maker {
         {Any(input)});
   }
 
+  // A frame of one element around each image.
+  void Padding(DataType type, Sizes sizes) {
+    const TensorDesc input = Packed(type, sizes);
+    Sizes frame(sizes.size(), 0);
+    for (size_t d = sizes.size() - 2; d < sizes.size(); ++d) {
+      frame[d] = 1;
+      sizes[d] += 2;
+    }
+    Add(MakeDesc("PADDING", {{"InputTensor", input},
+                             {"OutputTensor", Packed(type, sizes)},
+                             {"PaddingMode", uint32_t{0}},
+                             {"PaddingValue", 2.0f},
+                             {"DimensionCount", static_cast<uint32_t>(sizes.size())},
+                             {"StartPadding", frame},
+                             {"EndPadding", frame}}),
+        {Any(input)});
+  }
+
   Bytes Any(const TensorDesc& tensor) {
     Bytes bytes(tensor.total_bytes);
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random_());
@@ -161,6 +179,7 @@ std::vector<Case> LargeProblems() {
   make.ScatterNd(DataType::kUInt8, {300, 300}, 2, 270000, DataType::kInt32, true);
   make.GatherRows(DataType::kFloat32, {300, 264}, 1500, DataType::kInt64);
   make.BatchNormalization(DataType::kFloat16, {4, 16, 64, 64});
+  make.Padding(DataType::kFloat32, {3, 5, 61, 67});
   make.Identity(Strided(DataType::kUInt8, {900, 700}, {1, 900}), {});
   make.Identity(Packed(DataType::kFloat32, {300000}), ScaleBias{1.7f, -3});
   return make.Take();

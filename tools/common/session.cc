@@ -420,6 +420,10 @@ bool Session::removed() const {
 }
 
 void Session::Discard() {
+  // What was executed may have been left without waiting for it.
+  if (SUCCEEDED(queue_->Signal(fence_.Get(), ++fence_value_))) {
+    fence_->SetEventOnCompletion(fence_value_, nullptr);
+  }
   list_->Close();  // fails when something wrong was recorded, and is closed all the same
   allocator_->Reset();
   list_->Reset(allocator_.Get(), nullptr);

@@ -129,6 +129,9 @@ class Session {
   // executed first.
   Status BeginList(bool timestamps);
   Status EndList(RecordedList* out);
+  // Timestamps of a part of such a list only, which began without them.
+  Status StartClock();
+  void StopClock();
   // Executes the list and waits for its end, and does nothing else: made to be timed. That the
   // devices survived it says CheckDevices.
   Status Execute(const RecordedList& list);
@@ -173,6 +176,7 @@ class Session {
   FeatureLevel feature_level_ = 0;
   bool debug_ = true;
   ComPtr<ID3D12QueryHeap> queries_;  // of the list that BeginList began, if with timestamps
+  bool clock_runs_ = false;          // the second of them is to come
   // What the recorded commands use, until they have been executed.
   std::vector<ComPtr<IUnknown>> keep_alive_;
   uint64_t staged_bytes_ = 0;          // that are to be uploaded by them

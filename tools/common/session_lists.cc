@@ -45,18 +45,27 @@ void Session::RecordReadBack(ID3D12Resource* staging, ID3D12Resource* source) {
 
 Status Session::BeginList(bool timestamps) {
   ANYDML_RETURN_IF_ERROR(SubmitAndWait());
-  if (!timestamps) return {};
+  return timestamps ? StartClock() : Status();
+}
+
+Status Session::StartClock() {
   const D3D12_QUERY_HEAP_DESC desc{D3D12_QUERY_HEAP_TYPE_TIMESTAMP, 2, 0};
   ANYDML_RETURN_IF_ERROR(Check(
       device_->CreateQueryHeap(&desc, IID_PPV_ARGS(queries_.ReleaseAndGetAddressOf())), "creating queries"));
   list_->EndQuery(queries_.Get(), D3D12_QUERY_TYPE_TIMESTAMP, 0);
+  clock_runs_ = true;
   return {};
+}
+
+void Session::StopClock() {
+  list_->EndQuery(queries_.Get(), D3D12_QUERY_TYPE_TIMESTAMP, 1);
+  clock_runs_ = false;
 }
 
 Status Session::EndList(RecordedList* out) {
   out->timestamps.Reset();
+  if (clock_runs_) StopClock();
   if (queries_) {
-    list_->EndQuery(queries_.Get(), D3D12_QUERY_TYPE_TIMESTAMP, 1);
     ANYDML_RETURN_IF_ERROR(CreateBuffer(D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COPY_DEST,
                                         2 * sizeof(uint64_t), &out->timestamps));
     list_->ResolveQueryData(queries_.Get(), D3D12_QUERY_TYPE_TIMESTAMP, 0, 2, out->timestamps.Get(), 0);

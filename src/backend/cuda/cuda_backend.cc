@@ -4,7 +4,10 @@
 
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <mutex>
+#include <thread>
+#include <utility>
 
 #include "backend/cuda/cuda_memory.h"
 #include "backend/cuda/cuda_status.h"
@@ -94,6 +97,10 @@ class CudaBackend final : public Backend {
   Status RunNow(const Kernel& kernel, const KernelArguments& arguments, bool wait) override;
   Status OrderStreams(void* before, void* after) override;
   Status WaitForStream(void* stream) override;
+  Status DescribeStream(void* stream, ForeignStream* out) override;
+  Status MarkStream(void* stream, void** mark) override;
+  Status WaitForMark(void* mark, void* stream) override;
+  Status FreeMark(void* mark) override;
   const DeviceProperties& device_properties() const override { return properties_; }
   uint64_t timestamp_frequency() const override { return 1'000'000'000; }
   uint64_t CurrentTimestamp() const override;
@@ -108,6 +115,11 @@ class CudaBackend final : public Backend {
   const std::shared_ptr<MemoryPool> device_memory_;
   const std::shared_ptr<MemoryPool> host_memory_;
   NotePool notes_;
+  std::mutex order_mutex_;
+  cudaEvent_t order_event_ = nullptr;  // as long as the process, as the backend
+  using StreamKey = std::pair<void*, std::thread::id>;
+  std::mutex ids_mutex_;
+  std::map<StreamKey, uint64_t> ids_;  // of streams that were described, the latest of a handle
 };
 
 Status CudaBackend::CheckForeign(const void* address, const char* place) const {
@@ -147,7 +159,8 @@ Status CudaBackend::RunNow(const Kernel& kernel, const KernelArguments& argument
   Status status = Enqueued(kernel.Run(enqueued));
   // Also after a failure: some of it may be under way, and write notes.
   if (wait) {
-    const Status waited = WaitForStream(arguments.stream);
+    const Status waited =
+        Check(cudaStreamSynchronize(static_cast<cudaStream_t>(arguments.stream)), "waiting for a stream");
     if (status.ok()) status = waited;
   }
   for (uint32_t i = 0; i < notes.size() && status.ok(); ++i) {
@@ -162,20 +175,89 @@ Status CudaBackend::RunNow(const Kernel& kernel, const KernelArguments& argument
 Status CudaBackend::OrderStreams(void* before, void* after) {
   if (before == after) return {};
   const DeviceScope scope(device_);
-  cudaEvent_t event = nullptr;
-  ANYDML_RETURN_IF_ERROR(
-      Check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event"));
-  Status status = Check(cudaEventRecord(event, static_cast<cudaStream_t>(before)), "recording an event");
-  if (status.ok()) {
-    status = Check(cudaStreamWaitEvent(static_cast<cudaStream_t>(after), event, 0), "waiting for an event");
+  // One event for all: a stream waits for what it was when it was told to.
+  const std::lock_guard lock(order_mutex_);
+  if (order_event_ == nullptr) {
+    ANYDML_RETURN_IF_ERROR(
+        Check(cudaEventCreateWithFlags(&order_event_, cudaEventDisableTiming), "creating an event"));
   }
-  cudaEventDestroy(event);  // when it has been reached
+  Status status =
+      Check(cudaEventRecord(order_event_, static_cast<cudaStream_t>(before)), "recording an event");
+  if (status.ok()) {
+    status =
+        Check(cudaStreamWaitEvent(static_cast<cudaStream_t>(after), order_event_, 0), "waiting for an event");
+  }
+  if (!status.ok()) cudaGetLastError();  // not to be found by the next one who asks
   return status;
 }
 
 Status CudaBackend::WaitForStream(void* stream) {
   const DeviceScope scope(device_);
+  if (stream == nullptr) return Check(cudaDeviceSynchronize(), "waiting for the device");
   return Check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for a stream");
+}
+
+Status CudaBackend::DescribeStream(void* stream, ForeignStream* out) {
+  const DeviceScope scope(device_);
+  auto* const cuda_stream = static_cast<cudaStream_t>(stream);
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  // The default stream cannot be captured, and must not be asked while others are.
+  cudaError_t error = cudaSuccess;
+  if (stream != nullptr && cuda_stream != cudaStreamLegacy)
+    error = cudaStreamIsCapturing(cuda_stream, &capture);
+  const bool capturing = capture != cudaStreamCaptureStatusNone;
+  // Stream 2 is another one in every thread.
+  const StreamKey key(stream,
+                      cuda_stream == cudaStreamPerThread ? std::this_thread::get_id() : std::thread::id());
+  const std::lock_guard lock(ids_mutex_);
+  if (capturing) {  // nothing but work may be asked of it: it is the one that had the handle last
+    const auto seen = ids_.find(key);
+    *out = {.id = seen != ids_.end() ? seen->second : ~reinterpret_cast<uint64_t>(stream), .capturing = true};
+    return {};
+  }
+  unsigned long long id = 0;
+  if (error == cudaSuccess) error = cudaStreamGetId(cuda_stream, &id);
+  if (error != cudaSuccess) {
+    cudaGetLastError();  // not to be found by the next one who asks
+    return Check(error, "asking about a stream");
+  }
+  ids_[key] = id;
+  *out = {.id = id};
+  return {};
+}
+
+Status CudaBackend::MarkStream(void* stream, void** mark) {
+  const DeviceScope scope(device_);
+  cudaError_t error = cudaSuccess;
+  if (*mark == nullptr) {
+    cudaEvent_t event = nullptr;
+    error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (error == cudaSuccess) *mark = event;
+  }
+  if (error == cudaSuccess) {
+    error = cudaEventRecord(static_cast<cudaEvent_t>(*mark), static_cast<cudaStream_t>(stream));
+  }
+  if (error != cudaSuccess) cudaGetLastError();  // not to be found by the next one who asks
+  return Check(error, "marking a stream");
+}
+
+Status CudaBackend::WaitForMark(void* mark, void* stream) {
+  if (mark == nullptr) return {};
+  const DeviceScope scope(device_);
+  auto* const event = static_cast<cudaEvent_t>(mark);
+  const cudaError_t error = stream == nullptr
+                                ? cudaEventSynchronize(event)
+                                : cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), event, 0);
+  if (error != cudaSuccess) cudaGetLastError();  // not to be found by the next one who asks
+  return Check(error, "waiting for a mark in a stream");
+}
+
+Status CudaBackend::FreeMark(void* mark) {
+  if (mark == nullptr) return {};
+  const DeviceScope scope(device_);
+  const cudaError_t error = cudaEventDestroy(static_cast<cudaEvent_t>(mark));
+  if (error != cudaSuccess) cudaGetLastError();  // not to be found by the next one who asks
+  return Check(error, "giving a mark back");
 }
 
 uint64_t CudaBackend::CurrentTimestamp() const {

@@ -108,6 +108,37 @@ __global__ void __launch_bounds__(kThreads) CopyEverySecondKernel(const __grid_c
   reinterpret_cast<uint4*>(copy.to)[offsets[kTo]] = unit;
 }
 
+// A copy whose source is repeated: a thread reads a unit once for several targets.
+struct RepeatedCopy {
+  const std::byte* from;
+  std::byte* to;
+  FastDivisor units;    // of the source
+  uint32_t repeats;     // targets of a unit
+  uint32_t per_thread;  // of them
+  DeviceNest<2> nest;   // in units
+  DeviceNest<1> targets;
+};
+
+template <typename Unit>
+__global__ void __launch_bounds__(kThreads) CopyRepeatedKernel(const __grid_constant__ RepeatedCopy p) {
+  WaitForPrevious();
+  LetNextStart();
+  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  uint32_t unit_number;
+  const uint32_t first = p.units.Divide(static_cast<uint32_t>(number), &unit_number) * p.per_thread;
+  if (number > ~0u || first >= p.repeats) return;
+  uint64_t offsets[2];
+  p.nest.OffsetsOf(unit_number, offsets);
+  const Unit unit = reinterpret_cast<const Unit*>(p.from)[offsets[kFrom]];
+  Unit* const to = reinterpret_cast<Unit*>(p.to) + offsets[kTo];
+  const uint32_t end = min(first + p.per_thread, p.repeats);
+  for (uint32_t i = first; i < end; ++i) {
+    uint64_t target[1];
+    p.targets.OffsetsOf(i, target);
+    to[target[0]] = unit;
+  }
+}
+
 static_assert(sizeof(MixedCopies) <= 4096 && sizeof(SameCopies) <= 4096);
 
 uint64_t Magnitude(uint64_t stride) { return static_cast<int64_t>(stride) < 0 ? 0 - stride : stride; }
@@ -155,7 +186,7 @@ void DeviceCopies::AddGroup(uint32_t begin, uint32_t end) {
   constexpr uint32_t kFewSame = 4;
   if (end - begin <= kFewSame) {
     for (uint32_t i = begin; i < end; ++i) {
-      if (AddTransposed(i) || AddEverySecond(i)) continue;
+      if (AddTransposed(i) || AddEverySecond(i) || AddRepeated(i)) continue;
       Group* const last = groups_.empty() ? nullptr : &groups_.back();
       if (last != nullptr && last->way == Way::kMixed && last->end == i && i - last->begin < kMostMixed) {
         last->end = i + 1;
@@ -190,12 +221,15 @@ bool DeviceCopies::AddTransposed(uint32_t number) {
   std::copy(outer.loops.begin() + across + 1, outer.loops.begin() + outer.rank, outer.loops.begin() + across);
   --outer.rank;
   copy.outer = DeviceNest<2>(outer);
-  uint64_t elements = copy.rows.size | columns.size | copy.rows.strides[kTo] | columns.strides[kFrom];
-  for (uint32_t d = 0; d < outer.rank; ++d) {
-    elements |= outer.loops[d].strides[kFrom] | outer.loops[d].strides[kTo];
+  if (copy.rows.strides[kFrom] == 1 && columns.strides[kTo] == 1) {
+    uint64_t read = copy.rows.size | columns.strides[kFrom], written = columns.size | copy.rows.strides[kTo];
+    for (uint32_t d = 0; d < outer.rank; ++d) {
+      read |= outer.loops[d].strides[kFrom];
+      written |= outer.loops[d].strides[kTo];
+    }
+    group.from_unit = LargestUnit(read * element_bytes_);
+    group.to_unit = LargestUnit(written * element_bytes_);
   }
-  group.in_vectors = copy.rows.strides[kFrom] == 1 && columns.strides[kTo] == 1 &&
-                     LargestUnit(elements * element_bytes_) == kMaxUnitBytes;
   groups_.push_back(group);
   return true;
 }
@@ -212,6 +246,21 @@ bool DeviceCopies::AddEverySecond(uint32_t number) {
   }
   if (LargestUnit(elements * element_bytes_) != kMaxUnitBytes) return false;
   groups_.push_back({Way::kEverySecond, number, number + 1});
+  return true;
+}
+
+// Rows of neighbours, of which the source has fewer. Of several copies such are small, and go with the
+// others.
+bool DeviceCopies::AddRepeated(uint32_t number) {
+  const LoopNest<2>& nest = copies_[number].nest;
+  if (copies_.size() > 1 || copies_[number].source == PlacedCopy::kFill || !InnermostIsContiguous(nest)) {
+    return false;
+  }
+  const auto* const end = nest.loops.data() + nest.rank;
+  if (std::none_of(nest.loops.data(), end, [](const auto& loop) { return loop.strides[kFrom] == 0; })) {
+    return false;
+  }
+  groups_.push_back({Way::kRepeated, number, number + 1});
   return true;
 }
 
@@ -269,8 +318,8 @@ void DeviceCopies::LaunchTransposed(KernelChain* chain, const KernelArguments& a
   TransposedCopy copy = group.transposed;
   copy.from = FromOf(copies_[group.begin], arguments);
   copy.to = ToOf(copies_[group.begin], arguments);
-  const bool in_vectors =
-      group.in_vectors && LargestUnit(AddressOf(copy.from) | AddressOf(copy.to)) == kMaxUnitBytes;
+  const uint32_t from_unit = std::min(group.from_unit, LargestUnit(AddressOf(copy.from)));
+  const uint32_t to_unit = std::min(group.to_unit, LargestUnit(AddressOf(copy.to)));
   const uint64_t outer = Iterations(copies_[group.begin].nest) / copy.rows.size / copy.columns.size;
   const auto launch = [&](void (*kernel)(TransposedCopy), uint64_t rows, uint64_t columns, uint32_t threads) {
     copy.order = TileOrder((copy.rows.size + rows - 1) / rows, (copy.columns.size + columns - 1) / columns);
@@ -279,8 +328,17 @@ void DeviceCopies::LaunchTransposed(KernelChain* chain, const KernelArguments& a
   DispatchByUnit(element_bytes_, [&]<typename T>() {
     if constexpr (sizeof(T) <= 8) {
       constexpr uint32_t kRows = kTransposeRows<T>, kColumns = kTransposeColumns<T>;
-      if (!in_vectors) return launch(TransposeKernel<T>, kRows, kColumns, kTransposeThreads);
-      launch(TransposeVectorsKernel<T, kColumns>, kRows, kColumns, VectorTile<T>::kThreads);
+      constexpr uint32_t kTileThreads = VectorTile<T>::kThreads;
+      using enum TransposeReads;
+      if (to_unit == kMaxUnitBytes && from_unit == kMaxUnitBytes) {
+        return launch(TransposeVectorsKernel<T, kVectors>, kRows, kColumns, kTileThreads);
+      }
+      if constexpr (sizeof(T) <= 4) {
+        if (to_unit == kMaxUnitBytes && from_unit >= 4) {
+          return launch(TransposeVectorsKernel<T, kWords>, kRows, kColumns, kTileThreads);
+        }
+      }
+      launch(TransposeKernel<T>, kRows, kColumns, kTransposeThreads);
     }
   });
 }
@@ -303,6 +361,40 @@ bool DeviceCopies::LaunchEverySecond(KernelChain* chain, const KernelArguments& 
   return true;
 }
 
+void DeviceCopies::LaunchRepeated(KernelChain* chain, const KernelArguments& arguments,
+                                  const Group& group) const {
+  const LoopNest<2>& nest = copies_[group.begin].nest;
+  RepeatedCopy copy = {};
+  copy.from = FromOf(copies_[group.begin], arguments);
+  copy.to = ToOf(copies_[group.begin], arguments);
+  const uint32_t unit_bytes =
+      LargestUnit(AddressOf(copy.from) | AddressOf(copy.to) | UnitConstraints(nest, element_bytes_));
+  const LoopNest<2> in_units = InUnits(nest, unit_bytes / element_bytes_);
+  LoopNest<2> once;
+  LoopNest<1> targets;
+  for (uint32_t d = 0; d < in_units.rank; ++d) {
+    const auto& loop = in_units.loops[d];
+    if (loop.strides[kFrom] == 0) {
+      targets.Append(loop.size, {loop.strides[kTo]});
+    } else {
+      once.Append(loop.size, loop.strides);
+    }
+  }
+  copy.units = FastDivisor(static_cast<uint32_t>(Iterations(once)));
+  copy.repeats = static_cast<uint32_t>(Iterations(targets));
+  copy.nest = DeviceNest<2>(once);
+  copy.targets = DeviceNest<1>(targets);
+  // More of a thread save reads, as long as there are threads enough.
+  constexpr uint64_t kEnough = 1 << 17, kMost = 16;
+  const uint64_t all = Iterations(in_units);
+  copy.per_thread =
+      static_cast<uint32_t>(std::clamp<uint64_t>(all / kEnough, 1, std::min<uint64_t>(kMost, copy.repeats)));
+  const uint64_t parts = (copy.repeats + copy.per_thread - 1) / copy.per_thread;
+  const uint64_t blocks = (copy.units.divisor() * parts + kThreads - 1) / kThreads;
+  DispatchByUnit(unit_bytes,
+                 [&]<typename Unit>() { chain->Launch(CopyRepeatedKernel<Unit>, blocks, kThreads, copy); });
+}
+
 void DeviceCopies::Launch(KernelChain* chain, const KernelArguments& arguments, uint64_t fill) const {
   const uint4 pattern = PatternOf(fill, element_bytes_);
   for (const Group& group : groups_) {
@@ -318,6 +410,9 @@ void DeviceCopies::Launch(KernelChain* chain, const KernelArguments& arguments, 
         break;
       case Way::kEverySecond:
         if (!LaunchEverySecond(chain, arguments, group)) LaunchMixed(chain, arguments, group, pattern);
+        break;
+      case Way::kRepeated:
+        LaunchRepeated(chain, arguments, group);
     }
   }
 }

@@ -42,25 +42,28 @@ class DeviceCopies {
   void Launch(KernelChain* chain, const KernelArguments& arguments, uint64_t fill) const;
 
  private:
-  enum class Way : uint8_t { kMixed, kSame, kTransposed, kEverySecond };
+  enum class Way : uint8_t { kMixed, kSame, kTransposed, kEverySecond, kRepeated };
 
   // Copies [begin, end), that are launched together.
   struct Group {
     Way way;
     uint32_t begin, end;
     TransposedCopy transposed = {};
-    bool in_vectors = false;  // as far as strides and sizes decide, of kTransposed
+    // Of kTransposed: what divides all that is read and written, as far as strides and sizes decide.
+    uint32_t from_unit = 1, to_unit = 1;  // bytes
   };
 
   void AddGroup(uint32_t begin, uint32_t end);
   bool AddTransposed(uint32_t number);
   bool AddEverySecond(uint32_t number);
+  bool AddRepeated(uint32_t number);
   void LaunchMixed(KernelChain* chain, const KernelArguments& arguments, const Group& group,
                    uint4 pattern) const;
   void LaunchSame(KernelChain* chain, const KernelArguments& arguments, const Group& group,
                   uint4 pattern) const;
   void LaunchTransposed(KernelChain* chain, const KernelArguments& arguments, const Group& group) const;
   bool LaunchEverySecond(KernelChain* chain, const KernelArguments& arguments, const Group& group) const;
+  void LaunchRepeated(KernelChain* chain, const KernelArguments& arguments, const Group& group) const;
 
   const std::byte* FromOf(const PlacedCopy& copy, const KernelArguments& arguments) const;
   std::byte* ToOf(const PlacedCopy& copy, const KernelArguments& arguments) const;

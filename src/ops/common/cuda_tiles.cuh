@@ -74,7 +74,7 @@ __device__ uint4 PackColumn(const Word (&words)[16 / sizeof(T)], uint32_t number
 
 // 16 bytes at a time on both sides, four vectors of each thread. In the block's memory there are words of (at
 // least) 4 bytes: a thread reads as many of them, from as many columns, as make 16 bytes of the target's
-// neighbours. The pitch is one word more than a multiple of the banks, so that neither side has conflicts.
+// neighbours.
 template <typename T, uint32_t kColumns_ = kTransposeColumns<T>>
 class VectorTile {
   using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
@@ -103,32 +103,38 @@ class VectorTile {
     memcpy(parts, &vector, sizeof(parts));
 #pragma unroll
     for (uint32_t w = 0; w < 16 / sizeof(Word); ++w)
-      words_[place.column][place.row / kPerStore + w] = parts[w];
+      words_[At(place.column, place.row / kPerStore + w)] = parts[w];
   }
 
-  // Where the first of the target's vectors `i` is; the others are in the rows below it. A warp has
-  // 32 / kVector vectors of each of its rows.
+  // Where the first of the target's vectors `i` is; the others are in the rows below it. A warp writes whole
+  // lines of 128 bytes, of four words' rows.
   __device__ static Place StorePlace(uint32_t i) {
     const uint32_t lane = threadIdx.x % 32, task = i * kWarps + threadIdx.x / 32;
-    constexpr uint32_t kColumnGroups = kColumns / 32;
-    return {(task / kColumnGroups * kVector + lane % kVector) * kPerStore,
-            task % kColumnGroups * 32 + lane / kVector * kVector};
+    return {(task / kColumnGroups * 4 + lane / 8) * kPerStore,
+            (task % kColumnGroups * 8 + lane % 8) * kVector};
   }
   __device__ void Get(uint32_t i, uint4 (&vectors)[kPerStore]) const {
     const Place place = StorePlace(i);
     Word words[kVector];
 #pragma unroll
-    for (uint32_t k = 0; k < kVector; ++k) words[k] = words_[place.column + k][place.row / kPerStore];
+    for (uint32_t k = 0; k < kVector; ++k) words[k] = words_[At(place.column + k, place.row / kPerStore)];
 #pragma unroll
     for (uint32_t e = 0; e < kPerStore; ++e) vectors[e] = PackColumn<T>(words, e);
   }
 
  private:
   static constexpr uint32_t kRowWords = kRows / kPerStore, kWarps = kThreads / 32;
+  static constexpr uint32_t kColumnGroups = kColumns / (8 * kVector);  // of a line each
   static_assert(kRowWords % 32 == 0 && kColumns % 32 == 0 && kLoads % kPerStore == 0);
-  static_assert(kStores * kWarps == kColumns / 32 * (kRowWords / kVector));
+  static_assert(kStores * kWarps == kColumnGroups * (kRowWords / 4));
 
-  Word words_[kColumns][kRowWords + 1];
+  // Neither side has conflicts: a column begins one bank after the one before it, four more after 32 of them,
+  // since the eight columns that a warp reads at a time are up to 16 apart.
+  __device__ static uint32_t At(uint32_t column, uint32_t word) {
+    return column * (kRowWords + 1) + column / 32 * 4 + word;
+  }
+
+  Word words_[kColumns * (kRowWords + 1) + kColumns / 32 * 4];
 };
 
 }  // namespace anydml

@@ -56,12 +56,24 @@ __global__ void __launch_bounds__(kTransposeThreads)
   }
 }
 
-// 16 bytes at a time on both sides: neighbours are a stride of 1 apart, and sizes, strides and addresses are
-// multiples of 16 bytes.
-template <typename T, uint32_t kColumns>
-__global__ void __launch_bounds__(VectorTile<T, kColumns>::kThreads, 1024 / VectorTile<T, kColumns>::kThreads)
+// What a thread reads at once: 16 bytes, or, where lengths and strides of the source do not allow that, 4.
+enum class TransposeReads : uint8_t { kVectors, kWords };
+
+template <typename T, TransposeReads kReads>
+__device__ uint4 ReadForTile(const T* from, uint64_t left) {
+  if constexpr (kReads == TransposeReads::kVectors) return __ldcs(reinterpret_cast<const uint4*>(from));
+  constexpr uint32_t kPerWord = 4 / sizeof(T);
+  const auto* const words = reinterpret_cast<const uint32_t*>(from);
+  const auto word = [&](uint32_t w) { return w * kPerWord < left ? words[w] : 0u; };
+  return {word(0), word(1), word(2), word(3)};
+}
+
+// 16 bytes at a time of the target: neighbours are a stride of 1 apart on both sides, and sizes, strides and
+// addresses are multiples of what is read and written at once.
+template <typename T, TransposeReads kReads>
+__global__ void __launch_bounds__(VectorTile<T>::kThreads, 1024 / VectorTile<T>::kThreads)
     TransposeVectorsKernel(const __grid_constant__ TransposedCopy copy) {
-  using Tile = VectorTile<T, kColumns>;
+  using Tile = VectorTile<T>;
   __shared__ Tile tile;
   WaitForPrevious();
   LetNextStart();
@@ -75,8 +87,8 @@ __global__ void __launch_bounds__(VectorTile<T, kColumns>::kThreads, 1024 / Vect
     const auto [r, c] = Tile::LoadPlace(i);
     vectors[i] = {};
     if (row + r < copy.rows.size && column + c < copy.columns.size) {
-      vectors[i] =
-          __ldcs(reinterpret_cast<const uint4*>(from + r + c * copy.columns.strides[DeviceCopy::kFrom]));
+      vectors[i] = ReadForTile<T, kReads>(from + r + c * copy.columns.strides[DeviceCopy::kFrom],
+                                          copy.rows.size - row - r);
     }
   }
 #pragma unroll

@@ -324,7 +324,10 @@ void NestCopy::Choose() {
       return;
     }
   }
-  streams_ = streams_ && run_bytes >= kStreamRun;
+  whole_lines_ = kStreamsTiles && columns_.strides == LoopNest<2>::Offsets{1, 1} && run_bytes % kLine == 0 &&
+                 std::all_of(outer_.loops.begin(), outer_.loops.begin() + outer_.rank,
+                             [&](const Loop& loop) { return loop.strides[kTo] * width_ % kLine == 0; });
+  streams_ = streams_ && (run_bytes >= kStreamRun || whole_lines_);
   item_columns_ = std::max<uint64_t>(1, kItemBytes / width_);
   column_items_ = (columns_.size + item_columns_ - 1) / item_columns_;
 }
@@ -409,13 +412,20 @@ void NestCopy::RunItems(const T* from, T* to, uint64_t begin, uint64_t end) cons
   const uint64_t per_iteration = row_items_ * column_items_;
   Cursor at(outer_, begin / per_iteration);
   if (per_iteration == 1) {
+    const bool lines = streams_ && whole_lines_ && reinterpret_cast<uintptr_t>(to) % kLine == 0;
+    // Streaming short runs that begin within lines would write most lines in two ways.
+    const bool within_lines = streams_ && !lines && columns_.size * sizeof(T) < kStreamRun;
     const bool short_runs = way_ == Way::kRuns && columns_.strides == LoopNest<2>::Offsets{1, 1} &&
-                            !streams_ && IsShortRun(columns_.size * sizeof(T));
+                            (!streams_ || lines || within_lines) && IsShortRun(columns_.size * sizeof(T));
     for (uint64_t count; begin < end; begin += count) {
       count = std::min(at.Left(), end - begin);
       const T* source = from + at.from();
       T* target = to + at.to();
-      if (short_runs) {
+      if (short_runs && lines) {
+        StreamRuns(reinterpret_cast<std::byte*>(target), at.Step(kTo) * int64_t{sizeof(T)},
+                   reinterpret_cast<const std::byte*>(source), at.Step(kFrom) * int64_t{sizeof(T)},
+                   columns_.size * sizeof(T), count);
+      } else if (short_runs) {
         CopyShortRuns(reinterpret_cast<const std::byte*>(source), at.Step(kFrom) * int64_t{sizeof(T)},
                       reinterpret_cast<std::byte*>(target), at.Step(kTo) * int64_t{sizeof(T)},
                       columns_.size * sizeof(T), count);

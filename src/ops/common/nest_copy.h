@@ -47,6 +47,7 @@ class NestCopy {
   uint64_t bytes_;
   uint32_t width_;  // of an element, after Widen
   bool streams_;
+  bool whole_lines_ = false;  // runs are some, and begin at one if the target does
   Way way_ = Way::kRuns;
   LoopNest<2> outer_;
   Loop rows_;     // of kSquares: with the source's neighbours; of kPeriods: the repetitions

@@ -34,7 +34,17 @@ void Stream(uint8_t* HWY_RESTRICT to, const uint8_t* HWY_RESTRICT from, uint64_t
     hn::Stream(c, d, to + i + 2 * lanes);
     hn::Stream(e, d, to + i + 3 * lanes);
   }
+  for (; i + lanes <= bytes; i += lanes) hn::Stream(hn::LoadU(d, from + i), d, to + i);
   std::memcpy(to + i, from + i, bytes - i);
+}
+
+void StreamLines(uint8_t* HWY_RESTRICT to, int64_t to_step, const uint8_t* HWY_RESTRICT from,
+                 int64_t from_step, uint64_t bytes, uint64_t count) {
+  const hn::CappedTag<uint8_t, 64> d;
+  const uint64_t lanes = hn::Lanes(d);
+  for (; count > 0; --count, from += from_step, to += to_step) {
+    for (uint64_t i = 0; i < bytes; i += lanes) hn::Stream(hn::LoadU(d, from + i), d, to + i);
+  }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -50,9 +60,19 @@ HWY_EXPORT(Stream);
 void StreamCopy(std::byte* to, const std::byte* from, uint64_t bytes) {
   HWY_DYNAMIC_DISPATCH(Stream)(reinterpret_cast<uint8_t*>(to), reinterpret_cast<const uint8_t*>(from), bytes);
 }
+HWY_EXPORT(StreamLines);
+void StreamRuns(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step, uint64_t bytes,
+                uint64_t count) {
+  HWY_DYNAMIC_DISPATCH(StreamLines)
+  (reinterpret_cast<uint8_t*>(to), to_step, reinterpret_cast<const uint8_t*>(from), from_step, bytes, count);
+}
 void EndStream() { hwy::FlushStream(); }
 #else
 void StreamCopy(std::byte* to, const std::byte* from, uint64_t bytes) { std::memcpy(to, from, bytes); }
+void StreamRuns(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step, uint64_t bytes,
+                uint64_t count) {
+  for (; count > 0; --count, from += from_step, to += to_step) std::memcpy(to, from, bytes);
+}
 void EndStream() {}
 #endif
 

@@ -6,6 +6,7 @@ namespace anydml {
 namespace {
 
 constexpr Implementation<MoveProblem> kMove[] = {
+    {"cpu.frame", "cpu", ANYDML_ON_CPU(CreateFrameCpu)},
     {"cpu.copies", "cpu", ANYDML_ON_CPU(CreateMoveCpu)},
     {"cuda.frame", "cuda", ANYDML_ON_CUDA(CreateFrameCuda)},
     {"cuda.copies", "cuda", ANYDML_ON_CUDA(CreateMoveCuda)},

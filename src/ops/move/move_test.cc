@@ -139,6 +139,17 @@ TEST(Tile, RepeatsDimensions) {
                                                 1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}));
 }
 
+// So many elements that a thread of a GPU writes several repetitions.
+TEST(Tile, RepeatsLargeDimensions) {
+  std::mt19937_64 random(TestSeed());
+  const TensorDesc input = Packed(DataType::kFloat16, {3, 256, 512});
+  ExpectAllAgree(MakeDesc("TILE", {{"InputTensor", input},
+                                   {"OutputTensor", Packed(DataType::kFloat16, {9, 256, 1024})},
+                                   {"RepeatsCount", 3u},
+                                   {"Repeats", Sizes{3, 1, 2}}}),
+                 {RandomBytes(input, random)});
+}
+
 TEST(Tile, MoreThan2To31Elements) {
   if (std::getenv("ANYDML_TEST_LARGE") == nullptr)
     GTEST_SKIP() << "takes gigabytes; ANYDML_TEST_LARGE=1 runs it";
@@ -333,7 +344,7 @@ TEST(ValueScale, ABiasPerChannel) {
 TEST(Padding, Frames) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kUInt8, DataType::kFloat16, DataType::kFloat32, DataType::kInt64}) {
-    for (const uint32_t width : {14u, 15u, 45u}) {
+    for (const uint32_t width : {14u, 15u, 45u, 112u, 2100u}) {
       const TensorDesc input = Packed(type, {2, 3, 7, width});
       const TensorDesc columns = Strided(type, {2, 3, 7, width}, {3 * 7 * width, 7 * width, 1, 7});
       const TensorDesc output = Packed(type, {2, 4, 8, width + 2});
@@ -367,7 +378,7 @@ TEST(Slice, EverySecond) {
 // Lines long enough for the wide tiles of 2-byte elements.
 TEST(Transpose, LongLines) {
   std::mt19937_64 random(TestSeed());
-  for (const uint32_t rows : {136u, 133u}) {
+  for (const uint32_t rows : {136u, 134u, 133u}) {
     const TensorDesc input = Strided(DataType::kFloat16, {rows, 520}, {1, rows});
     const TensorDesc output = Packed(DataType::kFloat16, {rows, 520});
     ExpectAllAgree(MakeDesc("ELEMENT_WISE_IDENTITY", {{"InputTensor", input}, {"OutputTensor", output}}),

@@ -39,6 +39,8 @@ std::span<const char* const> MoveImplementationNames();
 
 std::unique_ptr<const Kernel> CreateMoveCpu(const MoveProblem& problem, const LowerContext& context,
                                             std::string* why_not);
+std::unique_ptr<const Kernel> CreateFrameCpu(const MoveProblem& problem, const LowerContext& context,
+                                             std::string* why_not);
 std::unique_ptr<const Kernel> CreateMoveCuda(const MoveProblem& problem, const LowerContext& context,
                                              std::string* why_not);
 std::unique_ptr<const Kernel> CreateFrameCuda(const MoveProblem& problem, const LowerContext& context,

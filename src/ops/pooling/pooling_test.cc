@@ -152,6 +152,22 @@ TEST(AveragePooling, WholePlanes) {
   }
 }
 
+// Planes of more than 4096 elements, which are gone through in rows of other lengths.
+TEST(MaxPooling, WholePlanes) {
+  for (const uint32_t width : {64u, 112u, 67u}) {
+    const TensorDesc input = Packed(DataType::kFloat32, {1, 3, 112, width});
+    Floats numbers(size_t{3} * 112 * width, -2.0f);
+    numbers[112 * width - 1] = 5;                                           // the last of the first plane
+    numbers[112 * width + 77] = std::numeric_limits<float>::quiet_NaN();    // in the second
+    numbers[2 * 112 * width] = -0.0f, numbers[3 * 112 * width - 9] = 0.0f;  // in the third
+    const Floats found =
+        Pool("MAX_POOLING", input, Packed(DataType::kFloat32, {1, 3, 1, 1}), {{112, width}}, numbers);
+    EXPECT_EQ(found[0], 5);
+    EXPECT_TRUE(std::isnan(found[1]));
+    EXPECT_EQ(std::bit_cast<uint32_t>(found[2]), 0u);
+  }
+}
+
 TEST(LpPooling, Norms) {
   OperatorDesc desc = Describe("LP_POOLING", Plane(1, 4), Plane(1, 2), {{1, 2}, {1, 2}});
   const Floats numbers = {3, -4, -2, 0};

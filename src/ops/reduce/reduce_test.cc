@@ -1,6 +1,7 @@
 // REDUCE, ARGMIN and ARGMAX against numbers worked out by hand, the pages' examples, and closed forms.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -156,6 +157,25 @@ TEST(Reduce, SumsOfManyNumbers) {
       Outcome<float>(Reduce(ReduceFunction::kSum, floats, Packed(DataType::kFloat32, {1, kColumns}), {0}),
                      Scattered(floats, columns));
   for (uint32_t c = 0; c < kColumns; ++c) EXPECT_EQ(sums[c], static_cast<float>(kRows * c));
+}
+
+// Columns in one segment and in several, with positions and without.
+TEST(Reduce, LongColumns) {
+  for (const uint32_t rows : {200u, 1500u}) {
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      const TensorDesc input = Packed(type, {rows, 264}), output = Packed(type, {1, 264});
+      std::vector<float> numbers(size_t{rows} * 264);
+      for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 7 % 11) - 5;
+      std::vector<Half> halves(numbers.size());
+      std::transform(numbers.begin(), numbers.end(), halves.begin(), [](float x) { return ToHalf(x); });
+      const Bytes bytes = type == DataType::kFloat16 ? Scattered(input, halves) : Scattered(input, numbers);
+      for (const ReduceFunction function :
+           {ReduceFunction::kSum, ReduceFunction::kMax, ReduceFunction::kLogSumExp}) {
+        ExpectAllAgree(Reduce(function, input, output, {0}), {bytes});
+      }
+      ExpectAllAgree(Arg("ARGMAX", input, Packed(DataType::kUInt32, {1, 264}), {0}), {bytes});
+    }
+  }
 }
 
 TEST(Arg, PageExamples) {

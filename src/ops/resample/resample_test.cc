@@ -1,8 +1,10 @@
 // Resampling against numbers worked out by hand, and ONNX's examples.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <random>
 
 #include "ops/resample/cpu/axis_table.h"
 #include "support/operator_runner.h"
@@ -121,6 +123,26 @@ TEST(Upsample2d, LinearTakesMiddlesOfPixels) {
   EXPECT_EQ(Upsampled({1, 1, 2, 2}, {1, 1, 4, 4}, {2, 2}, kLinear, {1, 2, 3, 4}), doubled);
   EXPECT_EQ(Upsampled({1, 1, 1, 2, 2}, {1, 1, 1, 4, 4}, {2, 2}, kLinear, {1, 2, 3, 4}), doubled);
   EXPECT_EQ(Linear({1, 1, 2, 2}, {1, 1, 4, 4}, {{1, 1, 2, 2}}, {1, 2, 3, 4}), doubled);
+}
+
+// Rows of whole units, of every type.
+TEST(Upsample2d, Doubles) {
+  std::mt19937_64 random(TestSeed());
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    for (const uint32_t mode : {kNearest, kLinear}) {
+      const TensorDesc input = Packed(type, {2, 3, 11, 24});
+      Floats numbers(2 * 3 * 11 * 24);
+      for (float& x : numbers) x = static_cast<float>(random() % 20001) / 64 - 100;
+      numbers[5] = kInfinity;
+      std::vector<Half> halves(numbers.size());
+      std::transform(numbers.begin(), numbers.end(), halves.begin(), [](float x) { return ToHalf(x); });
+      ExpectAllAgree(MakeDesc("UPSAMPLE_2D", {{"InputTensor", input},
+                                              {"OutputTensor", Packed(type, {2, 3, 22, 48})},
+                                              {"ScaleSize", Size2D{2, 2}},
+                                              {"InterpolationMode", mode}}),
+                     {type == DataType::kFloat16 ? Scattered(input, halves) : Scattered(input, numbers)});
+    }
+  }
 }
 
 TEST(Resample, OldNearestIsHalfUp) {

@@ -185,7 +185,7 @@ ReportSection BenchSection(const BenchResults& all) {
       "This run",
       "Medians. Device: by the device's clock; end to end: from the submission to the fence. The "
       "floor is the bytes of all inputs and outputs, moved as fast as the adapter copies; data "
-      "that stays in a cache can be faster.",
+      "that stays in a cache can be faster. The spread is from the fastest timing to the 90th percentile.",
       {}};
   for (const BenchResult& result : all.results) {
     const BenchCase& info = result.info;
@@ -196,8 +196,15 @@ ReportSection BenchSection(const BenchResults& all) {
     const double floor = FloorSeconds(all, result);
     for (const auto& [what, summary] :
          {std::pair(", device", &result.device), {", end to end", &result.end_to_end}}) {
-      section.cases.back().times.push_back(
-          {StrCat(kOurs, where, what), std::max(summary->p50, 1e-9), StrCat("floor", where), floor});
+      section.cases.back().times.push_back({.who = StrCat(kOurs, where, what),
+                                            .seconds = std::max(summary->p50, 1e-9),
+                                            .floor_name = StrCat("floor", where),
+                                            .floor_seconds = floor,
+                                            .low = std::max(summary->min, 1e-9),
+                                            .high = std::max(summary->p90, 1e-9),
+                                            .iterations = result.iterations,
+                                            .implementation = result.implementation,
+                                            .mark = ""});
     }
   }
   return section;

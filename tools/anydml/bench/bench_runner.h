@@ -20,6 +20,7 @@ struct BenchOptions {
   DataType index_type = DataType::kUnknown;
   bool csv = false;
   std::string report;
+  std::string command;  // as it was given, for the report
   std::vector<ReportSection> peers;
 
   bool allow_outside = false;  // as the model may read files

@@ -42,12 +42,14 @@ p { margin: 0.25rem 0 0.75rem; max-width: 46rem; color: var(--muted); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1rem; margin: 0.5rem 0; font-size: 0.9rem; }
 dt { color: var(--muted); }
 dd { margin: 0; }
-.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: 0.75rem; }
+.charts { display: grid; gap: 0.75rem; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: 0.5rem; }
+.panel { display: block; width: 100%; height: auto; max-width: 28rem; }
 .chart, .distances, details { background: var(--card); border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.6rem; margin: 0; }
-.chart > svg { display: block; width: 100%; height: auto; }
 figcaption { font-weight: 600; font-size: 0.95rem; margin-bottom: 0.35rem; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--muted); }
 svg .axis { font-style: italic; }
+svg .head { font-weight: 600; fill: var(--text); }
 .grid { stroke: var(--line); stroke-width: 1; }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: 0.1rem 0.8rem; margin: 0.3rem 0 0; padding: 0; font-size: 0.82rem; }
 .legend li { display: flex; align-items: center; gap: 0.3rem; }
@@ -68,7 +70,13 @@ polyline { fill: none; stroke: var(--c); stroke-width: 1.6; }
 @media (min-width: 48rem) { .row { grid-template-columns: 20rem 1fr; align-items: center; } }
 details { margin-top: 0.75rem; }
 summary { cursor: pointer; font-weight: 600; font-size: 0.95rem; }
-.scroll { overflow-x: auto; margin-top: 0.5rem; }
+.hint { display: none; margin: 0.4rem 0 0; font-size: 0.82rem; }
+@media (max-width: 60rem) { .hint { display: block; } }
+/* A shadow at an edge beyond which the table goes on: the covers scroll along, the shadows stay. */
+.scroll { overflow-x: auto; margin-top: 0.5rem; background:
+  linear-gradient(to right, var(--card) 2rem, transparent) local, linear-gradient(to left, var(--card) 2rem, transparent) local,
+  linear-gradient(to right, var(--muted), transparent 0.9rem), linear-gradient(to left, var(--muted), transparent 0.9rem);
+  background-position: left, right, left, right; background-repeat: no-repeat; background-size: 4rem 100%, 4rem 100%, 0.9rem 100%, 0.9rem 100%; }
 table { border-collapse: collapse; font-size: 0.82rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: 0.2rem 0.6rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
@@ -138,19 +146,30 @@ std::string DrawDistances(const std::vector<ReportCase>& cases, const SeriesStyl
                 "</div>\n");
 }
 
+std::string Spread(const ReportTime& time) {
+  if (time.low <= 0 || time.high <= 0) return "-";
+  return StrCat(FormatSeconds(time.low, "µ"), " – ", FormatSeconds(time.high, "µ"));
+}
+
 std::string DrawTable(const std::vector<ReportCase>& cases) {
   std::string rows;
   for (const ReportCase& c : cases) {
     for (const ReportTime& time : c.times) {
       rows += StrCat("<tr><td>", Escape(c.name), "</td><td>", Escape(time.who), "</td><td>",
-                     FormatSeconds(time.seconds, "µ"), "</td><td>", FormatSeconds(time.floor_seconds, "µ"),
-                     "</td><td>", Ratio(time), "</td></tr>\n");
+                     FormatSeconds(time.seconds, "µ"), time.mark.empty() ? "" : " ", Escape(time.mark),
+                     "</td><td>", Spread(time), "</td><td>",
+                     time.iterations > 0 ? std::to_string(time.iterations) : "-", "</td><td>",
+                     FormatSeconds(time.floor_seconds, "µ"), "</td><td>", Ratio(time), "</td><td>",
+                     Escape(time.implementation.empty() ? "-" : time.implementation), "</td></tr>\n");
     }
   }
-  return StrCat("<details><summary>All numbers</summary>\n<div class=\"scroll\"><table>\n",
-                "<tr><th scope=\"col\">case</th><th scope=\"col\">who</th><th scope=\"col\">time</th>"
-                "<th scope=\"col\">floor</th><th scope=\"col\">times the floor</th></tr>\n",
-                rows, "</table></div></details>\n");
+  return StrCat(
+      "<details><summary>All numbers</summary>\n<p class=\"hint\">The table is wider than a small screen: "
+      "it scrolls sideways.</p>\n<div class=\"scroll\" tabindex=\"0\"><table>\n",
+      "<tr><th scope=\"col\">case</th><th scope=\"col\">who</th><th scope=\"col\">time</th>"
+      "<th scope=\"col\">spread</th><th scope=\"col\">iterations</th><th scope=\"col\">floor</th>"
+      "<th scope=\"col\">times the floor</th><th scope=\"col\">implementation</th></tr>\n",
+      rows, "</table></div></details>\n");
 }
 
 std::string DrawSection(const ReportSection& section, const SeriesStyles& styles, size_t number) {

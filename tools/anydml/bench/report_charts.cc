@@ -1,7 +1,9 @@
 #include "anydml/bench/report_charts.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "anydml/cli/quantity.h"
 
@@ -22,10 +24,10 @@ std::string SizesText(const ReportCase& c, size_t variable) {
   return text;
 }
 
-// The same for all cases of a chart.
-std::string Title(const ReportCase& c, size_t variable) {
-  std::string title = StrCat(c.op, " ", c.type, ", ", SizesText(c, variable));
-  if (c.k && variable != kOverK) title += StrCat(", K = ", *c.k);
+// The same for all cases of a panel.
+std::string PanelTitle(const ReportCase& c, size_t variable, bool with_k = true) {
+  std::string title = SizesText(c, variable);
+  if (with_k && c.k && variable != kOverK) title += StrCat(", K = ", *c.k);
   return title;
 }
 
@@ -34,41 +36,116 @@ double Value(const ReportCase& c, size_t variable) {
 }
 
 // The series of this name, added when it is new.
-ChartSeries& SeriesOf(const std::string& name, const SeriesStyles& styles, Chart* chart) {
-  for (ChartSeries& series : chart->series) {
+ChartSeries& SeriesOf(const std::string& name, const SeriesStyle& style, ChartPanel* panel) {
+  for (ChartSeries& series : panel->series) {
     if (series.name == name) return series;
   }
-  return chart->series.emplace_back(ChartSeries{name, styles[name], {}});
+  return panel->series.emplace_back(ChartSeries{name, style, {}});
+}
+
+void Sort(ChartPanel* panel) {
+  for (ChartSeries& series : panel->series) {
+    std::stable_sort(series.points.begin(), series.points.end(),
+                     [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
+  }
 }
 
 ChartPoint Point(const ReportCase& c, double x, const std::string& who, double seconds) {
   return {x, seconds, StrCat(who, ", ", c.name, ": ", FormatSeconds(seconds, "µ"))};
 }
 
-Chart Draw(const std::vector<const ReportCase*>& cases, size_t variable, const SeriesStyles& styles) {
-  Chart chart{Title(*cases[0], variable), variable == kOverK ? "K" : "N", {}};
+using Cases = std::vector<const ReportCase*>;
+
+ChartPanel Draw(const Cases& cases, size_t variable, const SeriesStyles& styles) {
+  ChartPanel panel{PanelTitle(*cases[0], variable), {}};
   for (const ReportCase* c : cases) {
     const double x = Value(*c, variable);
     std::set<std::string> floors;
     for (const ReportTime& time : c->times) {
       if (floors.insert(time.floor_name).second) {
-        SeriesOf(time.floor_name, styles, &chart)
+        SeriesOf(time.floor_name, styles[time.floor_name], &panel)
             .points.push_back(Point(*c, x, time.floor_name, time.floor_seconds));
       }
     }
     // From the last one: ours come first in a case, and are drawn over the others.
     for (auto time = c->times.rbegin(); time != c->times.rend(); ++time) {
-      SeriesOf(time->who, styles, &chart).points.push_back(Point(*c, x, time->who, time->seconds));
+      SeriesOf(time->who, styles[time->who], &panel).points.push_back(Point(*c, x, time->who, time->seconds));
     }
   }
-  for (ChartSeries& series : chart.series) {
-    std::stable_sort(series.points.begin(), series.points.end(),
-                     [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
-  }
+  Sort(&panel);
   // A peer may be missing in the first case: ours last all the same.
-  std::stable_partition(chart.series.begin(), chart.series.end(),
+  std::stable_partition(panel.series.begin(), panel.series.end(),
                         [](const ChartSeries& series) { return !series.name.starts_with(kOurs); });
-  return chart;
+  return panel;
+}
+
+// Ours, a line for each K, over the floor of the first.
+ChartPanel DrawEveryK(const std::vector<Cases>& of_each_k, size_t variable, const SeriesStyles& styles) {
+  ChartPanel panel{
+      StrCat(PanelTitle(*of_each_k[0][0], variable, false), ", every K: ", of_each_k[0][0]->times[0].who),
+      {},
+      true};
+  for (const ReportCase* c : of_each_k[0]) {
+    const ReportTime& time = c->times[0];
+    SeriesOf(time.floor_name, styles[time.floor_name], &panel)
+        .points.push_back(Point(*c, Value(*c, variable), time.floor_name, time.floor_seconds));
+  }
+  for (size_t i = 0; i < of_each_k.size(); ++i) {
+    const SeriesStyle style = {StrCat("ours", i % kOurColors), i};
+    for (const ReportCase* c : of_each_k[i]) {
+      SeriesOf(StrCat("K = ", *c->k), style, &panel)
+          .points.push_back(Point(*c, Value(*c, variable), c->times[0].who, c->times[0].seconds));
+    }
+  }
+  Sort(&panel);
+  return panel;
+}
+
+// Those whose value changes, in groups that differ in nothing else.
+std::vector<Cases> GroupsOf(const Cases& cases, size_t variable) {
+  std::map<std::tuple<std::string, std::string, uint64_t>, Cases> groups;
+  for (const ReportCase* c : cases) {
+    const uint64_t k = variable == kOverK ? 0 : c->k.value_or(0);
+    groups[{c->variant, SizesText(*c, variable), k}].push_back(c);
+  }
+  std::vector<Cases> changing;
+  for (auto& [key, group] : groups) {
+    std::set<double> values;
+    for (const ReportCase* c : group) values.insert(Value(*c, variable));
+    if (values.size() > 1) changing.push_back(std::move(group));
+  }
+  return changing;
+}
+
+bool DifferInK(const ReportCase& a, const ReportCase& b, size_t variable) {
+  return a.k && b.k && a.variant == b.variant && SizesText(a, variable) == SizesText(b, variable);
+}
+
+// One chart of these cases, which are of one operator, type and rank.
+void AddChart(const Cases& cases, size_t variable, const SeriesStyles& styles,
+              std::set<const ReportCase*>* drawn, std::vector<Chart>* charts) {
+  const std::vector<Cases> groups = GroupsOf(cases, variable);
+  if (groups.empty()) return;
+  const ReportCase& any = *groups[0][0];
+  Chart chart{
+      StrCat(any.op, " ", any.type, variable == kOverK ? ", time against K" : ", time against a size"),
+      variable == kOverK ? "K" : "N, a size of the first input",
+      {}};
+  for (size_t i = 0; i < groups.size();) {
+    size_t end = i + 1;
+    while (variable != kOverK && end < groups.size() && DifferInK(*groups[i][0], *groups[end][0], variable))
+      ++end;
+    if (end - i > 1) {
+      const auto first = groups.begin() + static_cast<ptrdiff_t>(i);
+      chart.panels.push_back(
+          DrawEveryK({first, groups.begin() + static_cast<ptrdiff_t>(end)}, variable, styles));
+    }
+    for (; i < end; ++i) {
+      chart.panels.push_back(Draw(groups[i], variable, styles));
+      drawn->insert(groups[i].begin(), groups[i].end());
+    }
+  }
+  charts->push_back(std::move(chart));
 }
 
 }  // namespace
@@ -96,27 +173,23 @@ void SeriesStyles::Add(const std::string& name, const char* prefix, size_t* coun
 }
 
 std::vector<Chart> ChartsOf(std::span<const ReportCase> cases, const SeriesStyles& styles) {
-  size_t rank = 0;
-  for (const ReportCase& c : cases) rank = std::max(rank, c.sizes.size());
-  std::vector<size_t> variables(rank);
-  for (size_t i = 0; i < rank; ++i) variables[i] = i;
-  variables.push_back(kOverK);
+  std::map<std::tuple<std::string, std::string, size_t>, Cases> kinds;
+  for (const ReportCase& c : cases) kinds[{c.op, c.type, c.sizes.size()}].push_back(&c);
   std::vector<Chart> charts;
-  for (const size_t variable : variables) {
-    std::vector<std::pair<std::string, std::vector<const ReportCase*>>> groups;
-    for (const ReportCase& c : cases) {
-      if (variable == kOverK ? !c.k.has_value() : variable >= c.sizes.size()) continue;
-      const std::string key = StrCat(Title(c, variable), "|", c.variant);
-      auto group = std::find_if(groups.begin(), groups.end(),
-                                [&key](const auto& candidate) { return candidate.first == key; });
-      if (group == groups.end()) group = groups.insert(groups.end(), {key, {}});
-      group->second.push_back(&c);
+  for (const auto& [kind, alike] : kinds) {
+    std::set<const ReportCase*> drawn;
+    for (size_t dimension = 0; dimension < std::get<2>(kind); ++dimension) {
+      AddChart(alike, dimension, styles, &drawn, &charts);
     }
-    for (const auto& [key, group] : groups) {
-      std::set<double> values;
-      for (const ReportCase* c : group) values.insert(Value(*c, variable));
-      if (values.size() > 1) charts.push_back(Draw(group, variable, styles));
+    // What a panel over a size has for every K is not drawn against K again.
+    Cases rest;
+    for (const ReportCase* c : alike) {
+      const auto is_new = [&](const ReportCase* other) {
+        return !drawn.contains(other) && other->variant == c->variant && other->sizes == c->sizes;
+      };
+      if (c->k && std::any_of(alike.begin(), alike.end(), is_new)) rest.push_back(c);
     }
+    AddChart(rest, kOverK, styles, &drawn, &charts);
   }
   return charts;
 }

@@ -23,8 +23,9 @@ class SeriesStyles {
   std::map<std::string, SeriesStyle> styles_;
 };
 
-// Time against each dimension of the first input and against K: one chart per group of cases
-// that differ in nothing else.
+// Time against each dimension of the first input: one chart per operator and type, in it a panel per group of
+// cases that differ in that dimension only, and one with ours for every K. Against K where no dimension
+// changes.
 std::vector<Chart> ChartsOf(std::span<const ReportCase> cases, const SeriesStyles& styles);
 
 }  // namespace anydml::tools

@@ -25,6 +25,11 @@ Status ReadRequiredMilliseconds(const JsonNode& node, std::string_view key, doub
   return ReadMilliseconds(*value, seconds);
 }
 
+Status ReadOptionalMilliseconds(const JsonNode& node, std::string_view key, double* seconds) {
+  const std::optional<JsonNode> value = node.Find(key);
+  return value ? ReadMilliseconds(*value, seconds) : Status();
+}
+
 void Erase(const std::string& part, std::string* text) {
   if (const size_t at = text->find(part); at != std::string::npos) text->erase(at, part.size());
 }
@@ -53,16 +58,27 @@ Status ReadRecord(const JsonNode& node, ReportCase* out, uint32_t* threads) {
   if (k > 0) out->k = k;
   out->variant = Variant(*out);
 
-  ReportTime time{std::string(kOurs), 0, "floor", 0};
+  ReportTime time;
+  time.who = kOurs;
+  time.floor_name = "floor";
   ANYDML_RETURN_IF_ERROR(ReadRequiredMilliseconds(node, "ours_ms", &time.seconds));
   ANYDML_RETURN_IF_ERROR(ReadRequiredMilliseconds(node, "floor_ms", &time.floor_seconds));
-  out->times.push_back(time);
+  ReportTime ours = time;
+  ANYDML_RETURN_IF_ERROR(ReadOptionalMilliseconds(node, "ours_min_ms", &ours.low));
+  ANYDML_RETURN_IF_ERROR(ReadOptionalMilliseconds(node, "ours_max_ms", &ours.high));
+  ANYDML_RETURN_IF_ERROR(node.GetOptional("timings", &ours.iterations));
+  ANYDML_RETURN_IF_ERROR(node.GetOptional("implementation", &ours.implementation));
+  out->times.push_back(ours);
+  const std::optional<JsonNode> marks = node.Find("marks");
+  if (marks) ANYDML_RETURN_IF_ERROR(marks->Expect(JsonNode::Kind::kObject, "an object"));
   std::optional<JsonNode> peers;
   ANYDML_RETURN_IF_ERROR(node.Require("peers", &peers));
   ANYDML_RETURN_IF_ERROR(peers->Expect(JsonNode::Kind::kObject, "an object"));
   for (size_t i = 0; i < peers->value().keys.size(); ++i) {
     time.who = peers->value().keys[i];
     ANYDML_RETURN_IF_ERROR(ReadMilliseconds(peers->Member(i), &time.seconds));
+    time.mark.clear();
+    if (marks) ANYDML_RETURN_IF_ERROR(marks->GetOptional(time.who, &time.mark));
     out->times.push_back(time);
   }
   return {};
@@ -88,10 +104,21 @@ Status ReadPeers(const std::string& path, std::vector<ReportSection>* out) {
         std::find_if(out->begin() + static_cast<ptrdiff_t>(first), out->end(),
                      [&title](const ReportSection& candidate) { return candidate.title == title; });
     if (section == out->end()) {
-      out->push_back({title,
-                      StrCat("Medians of ./dev bench, from ", path,
-                             "; the floor is moving the bytes on as many threads, measured in the same run."),
-                      {}});
+      std::string machine, command;
+      ANYDML_RETURN_IF_ERROR(node.GetOptional("machine", &machine));
+      ANYDML_RETURN_IF_ERROR(node.GetOptional("command", &command));
+      out->push_back(
+          {title,
+           StrCat(
+               "Medians of ", command.empty() ? "./dev bench" : command, ", from ", path, ", on ",
+               machine.empty() ? "a machine that the file does not name" : machine,
+               ". The floor is moving the bytes on as many threads, measured in the same run; the spread is "
+               "from "
+               "the fastest to the slowest timing. Behind a peer's time, where its result differs from ours: "
+               "t, "
+               "other indices of equal elements; d, another of several updates; n, another order of NaN; i, "
+               "further from the true value."),
+           {}});
       section = out->end() - 1;
     }
     section->cases.push_back(std::move(record));

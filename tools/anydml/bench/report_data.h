@@ -17,6 +17,10 @@ struct ReportTime {
   double seconds = 0;
   std::string floor_name;
   double floor_seconds = 0;
+  double low = 0, high = 0;  // its spread: the fastest, and the slowest or the 90th percentile; 0: not known
+  uint64_t iterations = 0;   // 0: not known
+  std::string implementation;  // of ours
+  std::string mark;            // a letter where a peer's result differs
 };
 
 struct ReportCase {

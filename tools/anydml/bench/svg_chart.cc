@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "anydml/cli/quantity.h"
 #include "base/status.h"
@@ -11,7 +12,7 @@ namespace anydml::tools {
 namespace {
 
 // In the SVG's own units, which are about pixels on a phone.
-constexpr double kWidth = 360, kHeight = 250, kLeft = 60, kRight = 346, kTop = 10, kBottom = 212;
+constexpr double kWidth = 300, kHeight = 216, kLeft = 68, kRight = 288, kTop = 22, kBottom = 178;
 
 std::string Coordinate(double value) {
   char text[32];
@@ -25,10 +26,12 @@ double Y(const LogAxis& axis, double value) { return kBottom - (kBottom - kTop) 
 template <double ChartPoint::*member>
 LogAxis AxisOf(const Chart& chart) {
   double low = INFINITY, high = 0;
-  for (const ChartSeries& series : chart.series) {
-    for (const ChartPoint& point : series.points) {
-      low = std::min(low, point.*member);
-      high = std::max(high, point.*member);
+  for (const ChartPanel& panel : chart.panels) {
+    for (const ChartSeries& series : panel.series) {
+      for (const ChartPoint& point : series.points) {
+        low = std::min(low, point.*member);
+        high = std::max(high, point.*member);
+      }
     }
   }
   return LogAxis(low, high);
@@ -49,7 +52,29 @@ std::string DrawAxes(const Chart& chart, const LogAxis& x_axis, const LogAxis& y
                   "\" text-anchor=\"end\">", FormatSeconds(tick, "µ"), "</text>\n");
   }
   return out + StrCat("<text class=\"axis\" x=\"", (kLeft + kRight) / 2, "\" y=\"", kHeight - 4,
-                      "\" text-anchor=\"middle\">", Escape(chart.x_name), "</text>\n");
+                      "\" text-anchor=\"middle\">", Escape(chart.x_name), "</text>\n",
+                      "<text class=\"axis\" transform=\"translate(12 ", (kTop + kBottom) / 2,
+                      ") rotate(-90)\" text-anchor=\"middle\">time</text>\n");
+}
+
+// The names of lines, at their ends, from the top; where lines end together the names stand below each other.
+// The floor's is in the legend.
+std::string DrawLabels(const ChartPanel& panel, const LogAxis& x_axis, const LogAxis& y_axis) {
+  std::vector<std::pair<double, const ChartSeries*>> ends;
+  for (const ChartSeries& series : panel.series) {
+    if (!series.style.css_class.starts_with("floor"))
+      ends.emplace_back(Y(y_axis, series.points.back().y) - 7, &series);
+  }
+  std::sort(ends.begin(), ends.end());
+  std::string out;
+  double next = 0;
+  for (const auto& [wanted, series] : ends) {
+    const double y = std::max(wanted, next);
+    next = y + 12;
+    out += StrCat("<text class=\"label\" x=\"", Coordinate(X(x_axis, series->points.back().x) - 6), "\" y=\"",
+                  Coordinate(y), "\" text-anchor=\"end\">", Escape(series->name), "</text>\n");
+  }
+  return out;
 }
 
 std::string DrawSeries(const ChartSeries& series, const LogAxis& x_axis, const LogAxis& y_axis) {
@@ -131,18 +156,32 @@ std::string DrawKey(const std::string& name, const SeriesStyle& style) {
 
 std::string DrawChart(const Chart& chart, std::string_view id) {
   const LogAxis x_axis = AxisOf<&ChartPoint::x>(chart), y_axis = AxisOf<&ChartPoint::y>(chart);
-  std::string names, legend, lines;
-  for (const ChartSeries& series : chart.series) {
-    names += StrCat(names.empty() ? "" : ", ", series.name);
-    legend.insert(0, DrawKey(series.name, series.style));  // what is on top comes first
-    lines += DrawSeries(series, x_axis, y_axis);
+  std::string panels, legend;
+  std::set<std::string> known;
+  for (size_t i = 0; i < chart.panels.size(); ++i) {
+    const ChartPanel& panel = chart.panels[i];
+    std::string names, lines, keys;
+    for (const ChartSeries& series : panel.series) {
+      names += StrCat(names.empty() ? "" : ", ", series.name);
+      lines += DrawSeries(series, x_axis, y_axis);
+      if (!panel.labelled && known.insert(series.name).second) {
+        keys.insert(0, DrawKey(series.name, series.style));  // what is on top comes first
+      }
+    }
+    legend += keys;
+    if (panel.labelled) lines += DrawLabels(panel, x_axis, y_axis);
+    const std::string name = StrCat(id, "-", i);
+    panels += StrCat("<svg class=\"panel\" viewBox=\"0 0 ", kWidth, " ", kHeight,
+                     "\" role=\"img\" aria-labelledby=\"", name, "-t ", name, "-d\">\n<title id=\"", name,
+                     "-t\">", Escape(chart.title), panel.title.empty() ? "" : ": ", Escape(panel.title),
+                     "</title>\n<desc id=\"", name, "-d\">Time against ", Escape(chart.x_name),
+                     ", both logarithmic, of: ", Escape(names), ". The table below has the numbers.</desc>\n",
+                     "<text class=\"head\" x=\"", kLeft, "\" y=\"14\">", Escape(panel.title), "</text>\n",
+                     DrawAxes(chart, x_axis, y_axis), lines, "</svg>\n");
   }
-  return StrCat("<figure class=\"chart\">\n<figcaption>", Escape(chart.title), "</figcaption>\n",
-                "<svg viewBox=\"0 0 ", kWidth, " ", kHeight, "\" role=\"img\" aria-labelledby=\"", id, "-t ",
-                id, "-d\">\n<title id=\"", id, "-t\">", Escape(chart.title), "</title>\n<desc id=\"", id,
-                "-d\">Time against ", Escape(chart.x_name), ", both logarithmic, of: ", Escape(names),
-                ". The table below has the numbers.</desc>\n", DrawAxes(chart, x_axis, y_axis), lines,
-                "</svg>\n<ul class=\"legend\">", legend, "</ul>\n</figure>\n");
+  return StrCat("<figure class=\"chart\">\n<figcaption>", Escape(chart.title),
+                "</figcaption>\n<div class=\"panels\">\n", panels, "</div>\n<ul class=\"legend\">", legend,
+                "</ul>\n</figure>\n");
 }
 
 }  // namespace anydml::tools

@@ -27,13 +27,20 @@ struct ChartSeries {
   std::vector<ChartPoint> points;  // by ascending x
 };
 
+struct ChartPanel {
+  std::string title;                // empty where there is one panel only
+  std::vector<ChartSeries> series;  // later ones are drawn over earlier ones
+  bool labelled = false;            // the names stand at the lines, since the legend has not got them
+};
+
+// Small multiples: panels with the same axes, to be compared at a glance.
 struct Chart {
   std::string title;
   std::string x_name;
-  std::vector<ChartSeries> series;  // later ones are drawn over earlier ones
+  std::vector<ChartPanel> panels;
 };
 
-// A <figure> with the legend. `id` is unique on the page. y are seconds.
+// A <figure> with one legend. `id` is unique on the page. y are seconds.
 std::string DrawChart(const Chart& chart, std::string_view id);
 
 // A shape around (0, 0).

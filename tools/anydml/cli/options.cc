@@ -31,7 +31,25 @@ std::vector<std::string> Arguments::Values(std::string_view option) const {
   return found == values_.end() ? std::vector<std::string>() : found->second;
 }
 
+std::string Arguments::AsGiven() const {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=:/.,+@%";
+  std::string text;
+  for (const std::string& word : words_) {
+    if (!text.empty()) text += ' ';
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+      text += word;
+      continue;
+    }
+    text += '\'';
+    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += '\'';
+  }
+  return text;
+}
+
 Status Arguments::Parse(std::span<const Option> options, std::span<const std::string> words) {
+  words_.assign(words.begin(), words.end());
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--") {
       operands_.insert(operands_.end(), words.begin() + static_cast<ptrdiff_t>(i) + 1, words.end());

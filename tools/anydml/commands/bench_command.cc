@@ -1,6 +1,8 @@
 #include <anydml.h>
+#include <sched.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <ctime>
 
 #include "anydml/bench/bench_runner.h"
@@ -97,6 +99,7 @@ Status ReadOptions(const Arguments& arguments, bool json, BenchOptions* out) {
     return UsageError("--compare and --adapter exclude each other");
   }
   out->report = arguments.Value("--report");
+  out->command = StrCat("anydml bench ", arguments.AsGiven());
   if (arguments.Has("--report") && out->report.empty()) return UsageError("--report needs a file");
   if (arguments.Has("--peers")) {
     if (out->report.empty()) return UsageError("--peers is for the page of --report, which is missing");
@@ -114,9 +117,19 @@ std::string Now() {
   return text;
 }
 
+// Of the CPU adapter.
+std::string Threads() {
+  const char* given = std::getenv("ANYDML_THREADS");
+  if (given != nullptr && *given != '\0') return StrCat(given, " (ANYDML_THREADS)");
+  cpu_set_t allowed;
+  const bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
+  return known ? StrCat(CPU_COUNT(&allowed), ", one for each processor") : "one for each processor";
+}
+
 Status WriteReport(const BenchOptions& options, const BenchResults& results) {
   Report report;
-  report.facts = {{"AnyDML", AnyDmlGetVersion()}, {"Date", Now()}};
+  report.facts = {{"AnyDML", AnyDmlGetVersion()}, {"Date", Now()}, {"Command", options.command}};
+  if (!results.results.empty()) report.facts.emplace_back("Threads", Threads());
   for (const BenchAdapter& adapter : results.adapters) {
     report.facts.emplace_back(adapter.id,
                               StrCat(adapter.description, ", copies ", FormatBytes(adapter.bandwidth), "/s"));

@@ -2,15 +2,11 @@
 #include <anydml.h>
 
 #include <algorithm>
-#include <deque>
 
 #include "anydml/cli/text.h"
 #include "anydml/commands/commands.h"
-#include "anydml/describe/operator_facts.h"
 #include "anydml/model/graph_drawing.h"
-#include "anydml/model/model_device.h"
 #include "anydml/model/model_graph.h"
-#include "common/c_desc.h"
 
 namespace anydml::tools {
 namespace {
@@ -110,34 +106,6 @@ class GraphPictures {
   const ModelGraph& graph_;
 };
 
-Status Compile(const Model& model, const ModelGraph& graph, Session* session, CompiledOperator* compiled) {
-  std::deque<CDesc> descs;
-  GraphPlan plan;
-  plan.input_count = static_cast<uint32_t>(graph.inputs.size());
-  plan.output_count = static_cast<uint32_t>(graph.outputs.size());
-  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    const ModelOperator& op = model.operators[graph.nodes[i].op];
-    const DML_OPERATOR_DESC& desc = descs.emplace_back(op.desc).get();
-    ANYDML_RETURN_IF_ERROR(At(op.where, CheckOperator(desc, session->feature_level())));
-    plan.nodes.push_back({&desc, op.name.c_str()});
-    for (uint32_t t = 0; t < graph.nodes[i].inputs.size(); ++t) {
-      if (graph.nodes[i].inputs[t] == ModelGraph::kNone) continue;
-      const ModelGraph::Value& value = graph.values[graph.nodes[i].inputs[t]];
-      const char* const name = model.buffers[value.buffer].name.c_str();
-      if (value.node == ModelGraph::kNone) {
-        plan.input_edges.push_back({value.port, i, t, name});
-      } else {
-        plan.intermediate_edges.push_back({value.node, value.port, i, t, name});
-      }
-    }
-  }
-  for (uint32_t i = 0; i < graph.outputs.size(); ++i) {
-    const ModelGraph::Value& value = graph.values[graph.outputs[i]];
-    plan.output_edges.push_back({value.node, value.port, i, model.buffers[value.buffer].name.c_str()});
-  }
-  return session->CompileGraph(plan, static_cast<DML_EXECUTION_FLAGS>(graph.execution_flags), compiled);
-}
-
 void Explain(std::string_view lines, Output* output) {
   output->Text("what was done\n");
   JsonWriter& json = output->document();
@@ -161,12 +129,12 @@ Status Run(const Arguments& arguments, Output* output) {
   Model model;
   ModelGraph graph;
   ANYDML_RETURN_IF_ERROR(LoadModel(path, arguments.Has(kAllowOutsideOption.name), &model));
-  ANYDML_RETURN_IF_ERROR(MakeModelGraph(model, &graph));
+  ANYDML_RETURN_IF_ERROR(MakeModelGraph(model, /*only_shown=*/false, &graph));
   if (graph.nodes.empty()) return InvalidArgument(path, ": the model dispatches nothing");
   std::unique_ptr<Session> session;
   ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &session));
   CompiledOperator compiled;
-  ANYDML_RETURN_IF_ERROR(Compile(model, graph, session.get(), &compiled));
+  ANYDML_RETURN_IF_ERROR(CompileModelGraph(model, graph, session.get(), &compiled));
 
   const GraphPictures pictures(model, graph);
   const DrawnGraph graphs[] = {pictures.Before(path),

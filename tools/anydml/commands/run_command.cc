@@ -80,7 +80,7 @@ Initial values: a list ("nan", "inf", "-inf" as strings), { valueCount, value },
 elements (.bin, .dat). UINT4 and INT4 have two elements in a byte, the first in its lower
 half; in .npy files they are uint8 and int8 values.
 Paths start at the model's folder, and files outside of it are neither read nor written
-unless --allow-outside is given. Comments and trailing commas are allowed.
+unless --allow-outside is given. Comments, trailing commas, NaN and Infinity are allowed.
 Array lengths (AxisCount) need not be given.
 
 Beyond that format: initial values { valueCount, randomSeed, valueMin, valueMax } are

@@ -1,6 +1,11 @@
 #include "anydml/json/json.h"
 
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+#include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "anydml/cli/text.h"
 
@@ -8,283 +13,273 @@ namespace anydml::tools {
 namespace {
 
 // The parser and the destructor of values recurse.
-constexpr int kMaxDepth = 64;
+constexpr size_t kMaxDepth = 64;
 // That are in memory at once: those of an object, and of the objects in it but for those in arrays.
 constexpr size_t kMaxMembers = size_t{1} << 18;
 constexpr size_t kMaxStringBytes = size_t{1} << 16;
-constexpr std::string_view kSpace = " \t\r\n";
+constexpr unsigned kFlags = rapidjson::kParseCommentsFlag | rapidjson::kParseTrailingCommasFlag |
+                            rapidjson::kParseNanAndInfFlag | rapidjson::kParseNumbersAsStringsFlag;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-bool IsWord(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
-// -1 when it is none.
-int HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+bool IsWord(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-void AppendUtf8(uint32_t code, std::string* out) {
-  if (code < 0x80) {
-    *out += static_cast<char>(code);
-    return;
-  }
-  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  constexpr uint32_t kLead[] = {0, 0xC0, 0xE0, 0xF0};
-  *out += static_cast<char>(kLead[more] | code >> (6 * more));
-  for (int i = more - 1; i >= 0; --i) *out += static_cast<char>(0x80 | (code >> (6 * i) & 0x3F));
-}
-
-// Every step looks at what is left first, so no input can lead it outside the text.
-class Parser {
+// Lines and columns of offsets that only grow.
+class Places {
  public:
-  Parser(std::string_view name, JsonCursor* cursor) : name_(name), cursor_(*cursor) {}
+  // `line_start`: below 0 where the text begins in the middle of a line.
+  Places(std::string_view text, uint32_t line, ptrdiff_t line_start)
+      : text_(text), line_(line), line_start_(line_start) {}
 
-  Status Parse(JsonValue* out) {
-    if (text_.starts_with("\xEF\xBB\xBF"))
-      line_start_ = static_cast<ptrdiff_t>(position_ = 3);  // byte order mark
-    ANYDML_RETURN_IF_ERROR(Value(0, out));
-    ANYDML_RETURN_IF_ERROR(SkipSpace());
-    return AtEnd() ? Status() : Unexpected("the end of the file");
-  }
-
-  // The value after what may be skipped, in a text that was parsed before; false at its end.
-  bool Next(std::string_view skipped, JsonValue* out) {
-    for (;;) {
-      if (!SkipSpace().ok() || AtEnd()) return false;
-      if (skipped.find(Peek()) == std::string_view::npos) break;
-      Advance();
+  void Go(size_t offset) {
+    for (; position_ < offset; ++position_) {
+      if (text_[position_] != '\n') continue;
+      ++line_;
+      line_start_ = static_cast<ptrdiff_t>(position_) + 1;
     }
-    return Peek() != ']' && Value(0, out).ok();
+  }
+  uint32_t line() const { return line_; }
+  uint32_t ColumnOf(size_t offset) const {
+    return static_cast<uint32_t>(static_cast<ptrdiff_t>(offset) - line_start_ + 1);
   }
 
  private:
-  bool AtEnd() const { return position_ == text_.size(); }
-  // 0 at the end; a 0 in the text is an error wherever it stands.
-  char Peek(size_t ahead = 0) const {
-    return position_ + ahead < text_.size() ? text_[position_ + ahead] : '\0';
+  const std::string_view text_;
+  size_t position_ = 0;
+  uint32_t line_;
+  ptrdiff_t line_start_;
+};
+
+// Takes RapidJSON's events and makes values of them. Every event comes when the stream is behind what it is
+// about.
+class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> {
+ public:
+  enum class Visited { kNothing, kElements, kLeaves };  // of an array
+
+  Builder(std::string_view text, size_t start, const Places& places, Visited visited = Visited::kNothing,
+          const JsonVisit& visit = {})
+      : text_(text), stream_(text.data(), text.size()), places_(places), visited_(visited), visit_(visit) {
+    open_.reserve(kMaxDepth + 1);  // what is open points to what it is in
+    stream_.src_ += start;
   }
 
-  void Advance() {
-    if (text_[position_++] != '\n') return;
-    ++line_;
-    line_start_ = static_cast<ptrdiff_t>(position_);
+  rapidjson::ParseResult Parse() { return rapidjson::Reader().Parse<kFlags>(stream_, *this); }
+  size_t position() const { return stream_.Tell(); }
+  JsonValue& root() { return root_; }
+  // Why an event ended the parsing, and where; empty when it was the visitor.
+  const std::string& failure() const { return failure_; }
+  size_t failure_at() const { return failure_at_; }
+
+  bool Null() { return Scalar(JsonValue::Kind::kNull, "null", 4); }
+  bool Bool(bool value) { return Scalar(JsonValue::Kind::kBool, value ? "true" : "false", value ? 4 : 5); }
+  bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
+    return Scalar(JsonValue::Kind::kNumber, {text, length}, length);
+  }
+  bool String(const char* text, rapidjson::SizeType length, bool) {
+    const size_t written = WrittenLength();
+    return CheckString({text, length}, written) && Scalar(JsonValue::Kind::kString, {text, length}, written);
   }
 
-  uint32_t Column() const {
-    return static_cast<uint32_t>(static_cast<ptrdiff_t>(position_) - line_start_ + 1);
+  bool StartObject() { return Open(JsonValue::Kind::kObject); }
+  bool Key(const char* text, rapidjson::SizeType length, bool) {
+    const size_t written = WrittenLength();
+    if (!CheckString({text, length}, written)) return false;
+    std::string& key = open_.back().value->keys.emplace_back(text, length);
+    if (!open_.back().keys.insert(key).second)
+      return Fail(written, StrCat("the key '", Printable(key), "' is given twice"));
+    if (++members_ <= kMaxMembers) return true;
+    return Fail(written, StrCat("more than ", kMaxMembers, " keys; large data belongs into files"));
+  }
+  bool EndObject(rapidjson::SizeType) { return Close(); }
+
+  bool StartArray() { return Open(JsonValue::Kind::kArray); }
+  bool EndArray(rapidjson::SizeType) {
+    // Behind a trailing comma the event comes before the bracket is taken.
+    const size_t end = text_[position() - 1] == ']' ? position() : position() + 1;
+    JsonValue& array = *open_.back().value;
+    array.list = text_.substr(open_.back().start, end - open_.back().start);
+    return Close();
   }
 
-  bool Take(char c) {
-    if (AtEnd() || Peek() != c) return false;
-    Advance();
+ private:
+  struct Container {
+    JsonValue* value;
+    size_t start;
+    size_t members;                        // before it
+    std::unordered_set<std::string> keys;  // of an object
+    JsonValue element;  // the last one of an array: looked at, and parsed again when somebody wants it
+  };
+
+  bool Fail(size_t length, std::string sentence) {
+    failure_ = std::move(sentence);
+    failure_at_ = position() - length;
+    return false;
+  }
+
+  // Of the string that ends here, with its quotes and escapes: a quote in it has an odd number of
+  // backslashes.
+  size_t WrittenLength() const {
+    for (size_t start = position() - 1;;) {
+      start = text_.rfind('"', start - 1);
+      size_t backslashes = 0;
+      while (backslashes < start && text_[start - backslashes - 1] == '\\') ++backslashes;
+      if (backslashes % 2 == 0) return position() - start;
+    }
+  }
+
+  bool CheckString(std::string_view text, size_t written) {
+    if (text.size() > kMaxStringBytes)
+      return Fail(written, StrCat("a string of more than ", kMaxStringBytes, " bytes"));
+    // RapidJSON passes the second half of a pair without the first: in UTF-8, ED and from A0 on.
+    for (size_t at = text.find('\xED'); at != std::string_view::npos; at = text.find('\xED', at + 1)) {
+      if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) >= 0xA0)
+        return Fail(written, "half of a surrogate pair");
+    }
     return true;
   }
 
-  template <typename... Args>
-  Status Error(const Args&... args) const {
-    return InvalidArgument(name_, ":", line_, ":", Column(), ": ", args...);
-  }
-
-  Status Unexpected(std::string_view expected) const {
-    if (AtEnd()) return Error("found the end of the file, expected ", expected);
-    size_t length = 1;  // a whole word where there is one
-    if (IsWord(Peek())) {
-      while (IsWord(Peek(length))) ++length;
+  // Where the value goes that begins `length` bytes before here.
+  JsonValue* Place(JsonValue::Kind kind, size_t length) {
+    JsonValue* value = &root_;
+    if (!open_.empty()) {
+      Container& parent = open_.back();
+      const bool in_array = parent.value->kind == JsonValue::Kind::kArray;
+      value = in_array ? &parent.element : &parent.value->elements.emplace_back();
     }
-    return Error("found '", Printable(text_.substr(position_, length)), "', expected ", expected);
+    const size_t start = position() - length;
+    places_.Go(start);
+    value->kind = kind;
+    value->line = places_.line();
+    value->column = places_.ColumnOf(start);
+    value->text.clear();
+    value->list = {};
+    value->elements.clear();
+    value->keys.clear();
+    return value;
   }
 
-  // And comments.
-  Status SkipSpace() {
-    while (!AtEnd()) {
-      if (Peek() == '/') {
-        ANYDML_RETURN_IF_ERROR(SkipComment());
-      } else if (kSpace.find(Peek()) != std::string_view::npos) {
-        Advance();
-      } else {
-        break;
-      }
-    }
-    return {};
+  bool Scalar(JsonValue::Kind kind, std::string_view text, size_t length) {
+    JsonValue* const value = Place(kind, length);
+    value->text = text;
+    return Finished(*value);
   }
 
-  Status SkipComment() {
-    if (Peek(1) == '/') {
-      while (!AtEnd() && Peek() != '\n') Advance();
-      return {};
-    }
-    if (Peek(1) != '*') return Unexpected("a value or a comment");
-    const size_t end = text_.find("*/", position_ + 2);
-    if (end == std::string_view::npos) return Error("this comment has no end");
-    while (position_ < end + 2) Advance();
-    return {};
+  bool Open(JsonValue::Kind kind) {
+    if (open_.size() > kMaxDepth) return Fail(1, StrCat("nested more than ", kMaxDepth, " levels deep"));
+    JsonValue* const value = Place(kind, 1);
+    if (kind == JsonValue::Kind::kObject) ++objects_;
+    open_.push_back({value, position() - 1, members_, {}, {}});
+    return true;
   }
 
-  Status Value(int depth, JsonValue* out) {
-    // One after the other may be read into the same value.
-    out->text.clear();
-    out->list = {};
-    out->elements.clear();
-    out->keys.clear();
-    ANYDML_RETURN_IF_ERROR(SkipSpace());
-    out->line = line_;
-    out->column = Column();
-    if (depth > kMaxDepth) return Error("nested more than ", kMaxDepth, " levels deep");
-    switch (Peek()) {
-      case '{':
-        return Object(depth, out);
-      case '[':
-        return Array(depth, out);
-      case '"':
-        out->kind = JsonValue::Kind::kString;
-        return String(&out->text);
-      default:
-        return Peek() == '-' || IsDigit(Peek()) ? Number(out) : Word(out);
-    }
+  bool Close() {
+    const JsonValue& value = *open_.back().value;
+    if (value.kind == JsonValue::Kind::kObject) --objects_;
+    open_.pop_back();
+    // What is in an array is not kept.
+    if (!open_.empty() && open_.back().value->kind == JsonValue::Kind::kArray)
+      members_ = open_.back().members;
+    return Finished(value);
   }
 
-  Status Word(JsonValue* out) {
-    for (const std::string_view word : {"true", "false", "null"}) {
-      if (!text_.substr(position_).starts_with(word)) continue;
-      out->kind = word == "null" ? JsonValue::Kind::kNull : JsonValue::Kind::kBool;
-      out->text = word;
-      position_ += word.size();
-      return {};
-    }
-    return Unexpected("a value");
+  // Calls the visitor where the value is one that it wants.
+  bool Finished(const JsonValue& value) {
+    if (visited_ == Visited::kElements) return open_.size() != 1 || visit_(value);
+    if (visited_ == Visited::kNothing || objects_ > 0 || value.kind == JsonValue::Kind::kArray) return true;
+    return visit_(value);
   }
 
-  Status Digits() {
-    if (!IsDigit(Peek())) return Unexpected("a digit");
-    while (IsDigit(Peek())) Advance();
-    return {};
-  }
-
-  Status Number(JsonValue* out) {
-    const size_t start = position_;
-    Take('-');
-    if (!Take('0')) ANYDML_RETURN_IF_ERROR(Digits());
-    if (Take('.')) ANYDML_RETURN_IF_ERROR(Digits());
-    if (Take('e') || Take('E')) {
-      if (!Take('+')) Take('-');
-      ANYDML_RETURN_IF_ERROR(Digits());
-    }
-    out->kind = JsonValue::Kind::kNumber;
-    out->text = text_.substr(start, position_ - start);
-    return {};
-  }
-
-  Status String(std::string* out) {
-    Advance();  // the quote
-    while (!Take('"')) {
-      if (AtEnd()) return Unexpected("the end of a string");
-      if (out->size() >= kMaxStringBytes) return Error("a string of more than ", kMaxStringBytes, " bytes");
-      if (static_cast<unsigned char>(Peek()) < ' ') {
-        return Error("a string holds a line break or control character; write it as an escape (\\n)");
-      }
-      if (Peek() == '\\') {
-        ANYDML_RETURN_IF_ERROR(Escape(out));
-      } else {
-        *out += Peek();
-        Advance();
-      }
-    }
-    return {};
-  }
-
-  Status Escape(std::string* out) {
-    Advance();  // the backslash
-    if (Take('u')) return UnicodeEscape(out);
-    constexpr std::string_view kNames = "\"\\/bfnrt";
-    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
-    const size_t index = AtEnd() ? std::string_view::npos : kNames.find(Peek());
-    if (index == std::string_view::npos) return Unexpected("one of \"\\/bfnrtu after a backslash");
-    *out += kMeanings[index];
-    Advance();
-    return {};
-  }
-
-  Status HexNumber(uint32_t* code) {
-    *code = 0;
-    for (int i = 0; i < 4; ++i) {
-      const int digit = HexDigit(Peek());
-      if (digit < 0) return Unexpected("four hexadecimal digits after \\u");
-      *code = *code << 4 | static_cast<uint32_t>(digit);
-      Advance();
-    }
-    return {};
-  }
-
-  Status UnicodeEscape(std::string* out) {
-    uint32_t code = 0;
-    ANYDML_RETURN_IF_ERROR(HexNumber(&code));
-    if (code >> 10 == 0xD800 >> 10 && Peek() == '\\' && Peek(1) == 'u') {
-      Advance();
-      Advance();
-      uint32_t low = 0;
-      ANYDML_RETURN_IF_ERROR(HexNumber(&low));
-      if (low >> 10 != 0xDC00 >> 10) return Error("half of a surrogate pair");
-      code = 0x10000 + ((code & 0x3FF) << 10) + (low & 0x3FF);
-    }
-    if (code >> 11 == 0xD800 >> 11) return Error("half of a surrogate pair");
-    AppendUtf8(code, out);
-    return {};
-  }
-
-  Status Array(int depth, JsonValue* out) {
-    out->kind = JsonValue::Kind::kArray;
-    const size_t start = position_, members = members_;
-    Advance();          // the bracket
-    JsonValue element;  // looked at, and parsed again when somebody wants it
-    for (;;) {
-      ANYDML_RETURN_IF_ERROR(SkipSpace());
-      if (Take(']')) {
-        out->list = text_.substr(start, position_ - start);
-        return {};
-      }
-      ANYDML_RETURN_IF_ERROR(Value(depth + 1, &element));
-      members_ = members;
-      ANYDML_RETURN_IF_ERROR(SkipSpace());
-      if (!Take(',') && Peek() != ']') return Unexpected("',' or ']'");
-    }
-  }
-
-  Status Object(int depth, JsonValue* out) {
-    out->kind = JsonValue::Kind::kObject;
-    Advance();  // the brace
-    std::unordered_set<std::string> keys;
-    for (;;) {
-      ANYDML_RETURN_IF_ERROR(SkipSpace());
-      if (Take('}')) return {};
-      if (Peek() != '"') return Unexpected("a key in double quotes or '}'");
-      std::string& key = out->keys.emplace_back();
-      ANYDML_RETURN_IF_ERROR(String(&key));
-      if (!keys.insert(key).second) return Error("the key '", Printable(key), "' is given twice");
-      if (++members_ > kMaxMembers)
-        return Error("more than ", kMaxMembers, " keys; large data belongs into files");
-      ANYDML_RETURN_IF_ERROR(SkipSpace());
-      if (!Take(':')) return Unexpected("':' after the key");
-      ANYDML_RETURN_IF_ERROR(Value(depth + 1, &out->elements.emplace_back()));
-      ANYDML_RETURN_IF_ERROR(SkipSpace());
-      if (!Take(',') && Peek() != '}') return Unexpected("',' or '}'");
-    }
-  }
-
-  const std::string_view name_;
-  JsonCursor& cursor_;
-  const std::string_view text_ = cursor_.text;
-  size_t& position_ = cursor_.position;
-  uint32_t& line_ = cursor_.line;
-  ptrdiff_t& line_start_ = cursor_.line_start;
+  const std::string_view text_;
+  rapidjson::MemoryStream stream_;
+  Places places_;
+  const Visited visited_;
+  const JsonVisit& visit_;
+  JsonValue root_;
+  std::vector<Container> open_;
+  size_t objects_ = 0;  // of those
   size_t members_ = 0;
+  std::string failure_;
+  size_t failure_at_ = 0;
 };
 
-// At the bracket that opens the array, which is where the array says it is.
-JsonCursor Inside(const JsonValue& array) {
-  return {array.list, array.list.empty() ? size_t{0} : 1, array.line,
-          1 - static_cast<ptrdiff_t>(array.column)};
+// RapidJSON's codes as sentences.
+class Failure {
+ public:
+  Failure(std::string_view name, std::string_view text, size_t start)
+      : name_(name), text_(text), start_(start) {}
+
+  Status At(size_t offset, std::string_view sentence) const {
+    Places places(text_, 1, static_cast<ptrdiff_t>(start_));
+    places.Go(offset);
+    return InvalidArgument(name_, ":", places.line(), ":", places.ColumnOf(offset), ": ", sentence);
+  }
+
+  Status Unexpected(size_t offset, std::string_view expected) const {
+    if (offset >= text_.size())
+      return At(text_.size(), StrCat("found the end of the file, expected ", expected));
+    size_t length = 1;  // a whole word where there is one
+    if (IsWord(text_[offset])) {
+      while (offset + length < text_.size() && IsWord(text_[offset + length])) ++length;
+    }
+    return At(offset, StrCat("found '", Printable(text_.substr(offset, length)), "', expected ", expected));
+  }
+
+  // `offset` is the error's, `position` how far the reader came.
+  Status Of(rapidjson::ParseErrorCode code, size_t offset, size_t position) const {
+    switch (code) {
+      case rapidjson::kParseErrorDocumentRootNotSingular:
+        return Unexpected(offset, "the end of the file");
+      case rapidjson::kParseErrorObjectMissName:
+        return Unexpected(offset, "a key in double quotes or '}'");
+      case rapidjson::kParseErrorObjectMissColon:
+        return Unexpected(offset, "':' after the key");
+      case rapidjson::kParseErrorObjectMissCommaOrCurlyBracket:
+        return Unexpected(offset, "',' or '}'");
+      case rapidjson::kParseErrorArrayMissCommaOrSquareBracket:
+        return Unexpected(offset, "',' or ']'");
+      case rapidjson::kParseErrorStringUnicodeEscapeInvalidHex:
+        return Unexpected(position, "four hexadecimal digits after \\u");
+      case rapidjson::kParseErrorStringUnicodeSurrogateInvalid:
+        return At(position, "half of a surrogate pair");
+      case rapidjson::kParseErrorStringEscapeInvalid:
+        if (text_[offset] == '\\') return Unexpected(offset + 1, "one of \"\\/bfnrtu after a backslash");
+        return At(offset, "a string holds a line break or control character; write it as an escape (\\n)");
+      case rapidjson::kParseErrorStringMissQuotationMark:
+        return Unexpected(offset, "the end of a string");
+      case rapidjson::kParseErrorNumberTooBig:
+        return At(offset, "a number beyond the largest of 64 bits (1.8e308)");
+      case rapidjson::kParseErrorNumberMissFraction:
+      case rapidjson::kParseErrorNumberMissExponent:
+        return Unexpected(offset, "a digit");
+      case rapidjson::kParseErrorUnspecificSyntaxError:
+        return Comment(offset);
+      default:
+        return Value(offset);
+    }
+  }
+
+ private:
+  // Of a word the beginning, though the reader came into it.
+  Status Value(size_t offset) const {
+    while (offset > start_ && IsWord(text_[offset - 1])) --offset;
+    return Unexpected(offset, offset > start_ && text_[offset - 1] == '-' ? "a digit" : "a value");
+  }
+
+  Status Comment(size_t offset) const {
+    const size_t begin = text_.rfind("/*");
+    if (offset == text_.size() && begin != std::string_view::npos && begin + 1 < offset)
+      return At(begin, "this comment has no end");
+    return Unexpected(offset - 1, "a value or a comment");
+  }
+
+  const std::string_view name_, text_;
+  const size_t start_;
+};
+
+void Visit(const JsonValue& array, Builder::Visited visited, const JsonVisit& visit) {
+  if (array.list.empty()) return;
+  const Places start(array.list, array.line, 1 - static_cast<ptrdiff_t>(array.column));
+  Builder(array.list, 0, start, visited, visit).Parse();  // was parsed before
 }
 
 }  // namespace
@@ -307,25 +302,35 @@ std::string Describe(const JsonValue& value) {
   return "nothing";
 }
 
-JsonElements::JsonElements(const JsonValue& array) : cursor_(Inside(array)) {}
+void VisitElements(const JsonValue& array, const JsonVisit& visit) {
+  Visit(array, Builder::Visited::kElements, visit);
+}
 
-bool JsonElements::Next(JsonValue* element) { return Parser("", &cursor_).Next(",", element); }
-
-JsonLeaves::JsonLeaves(const JsonValue& array) : cursor_(Inside(array)) {}
-
-bool JsonLeaves::Next(JsonValue* leaf) { return Parser("", &cursor_).Next(",[]", leaf); }
+void VisitLeaves(const JsonValue& array, const JsonVisit& visit) {
+  Visit(array, Builder::Visited::kLeaves, visit);
+}
 
 size_t CountElements(const JsonValue& array) {
   size_t count = 0;
-  JsonElements elements(array);
-  for (JsonValue element; elements.Next(&element);) ++count;
+  VisitElements(array, [&count](const JsonValue&) {
+    ++count;
+    return true;
+  });
   return count;
 }
 
 Status ParseJson(std::string_view name, std::string_view text, JsonValue* out) {
   *out = JsonValue();
-  JsonCursor cursor{text};
-  return Parser(name, &cursor).Parse(out);
+  const size_t start = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // behind the byte order mark
+  const Failure failure(name, text, start);
+  Builder builder(text, start, Places(text, 1, static_cast<ptrdiff_t>(start)));
+  const rapidjson::ParseResult result = builder.Parse();
+  if (!builder.failure().empty()) return failure.At(builder.failure_at(), builder.failure());
+  if (result.IsError()) return failure.Of(result.Code(), result.Offset(), builder.position());
+  // A 0 in the text is the end for RapidJSON.
+  if (builder.position() != text.size()) return failure.Unexpected(builder.position(), "the end of the file");
+  *out = std::move(builder.root());
+  return {};
 }
 
 }  // namespace anydml::tools

@@ -1,9 +1,11 @@
-// JSON as model files use it: with // and /* */ comments and trailing commas. Objects become trees;
-// arrays stay text and are walked, so that a file of numbers takes no more memory than it is long.
+// JSON as model files use it, read by RapidJSON: with // and /* */ comments, trailing commas, NaN and
+// Infinity. Objects become trees; arrays stay text and are walked, so that a file of numbers takes no more
+// memory than it is long.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,34 +28,13 @@ struct JsonValue {
   std::vector<std::string> keys;    // one per element, all different
 };
 
-// A place in a text.
-struct JsonCursor {
-  std::string_view text;
-  size_t position = 0;
-  uint32_t line = 1;
-  ptrdiff_t line_start = 0;  // before the text where that begins in the middle of a line
-};
+// False: that was enough. What it is given is gone afterwards.
+using JsonVisit = std::function<bool(const JsonValue&)>;
 
 // The elements of an array, one after the other.
-class JsonElements {
- public:
-  explicit JsonElements(const JsonValue& array);
-  // False at the end.
-  bool Next(JsonValue* element);
-
- private:
-  JsonCursor cursor_;
-};
-
+void VisitElements(const JsonValue& array, const JsonVisit& visit);
 // What is in an array and the arrays in it, to any depth, as if it were one.
-class JsonLeaves {
- public:
-  explicit JsonLeaves(const JsonValue& array);
-  bool Next(JsonValue* leaf);
-
- private:
-  JsonCursor cursor_;
-};
+void VisitLeaves(const JsonValue& array, const JsonVisit& visit);
 
 size_t CountElements(const JsonValue& array);
 

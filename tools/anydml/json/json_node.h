@@ -48,23 +48,15 @@ class JsonNode {
   JsonNode Member(size_t index) const;  // of an object
 
   // Calls `visit` with each element of an array, until one fails. The elements are gone afterwards.
-  template <typename Visit>
-  Status ForEach(const Visit& visit) const {
-    JsonElements elements(*value_);
-    JsonValue element;
-    JsonNode node(*file_, element, Path(), 0);
-    for (; elements.Next(&element); ++node.element_) ANYDML_RETURN_IF_ERROR(visit(node));
-    return {};
+  template <typename Function>
+  Status ForEach(const Function& visit) const {
+    return Visit(&VisitElements, visit);
   }
   // Likewise with what is in an array and in the arrays in it, or with a value that is none.
-  template <typename Visit>
-  Status ForEachLeaf(const Visit& visit) const {
+  template <typename Function>
+  Status ForEachLeaf(const Function& visit) const {
     if (kind() != Kind::kArray) return visit(*this);
-    JsonLeaves leaves(*value_);
-    JsonValue leaf;
-    JsonNode node(*file_, leaf, Path(), 0);
-    for (; leaves.Next(&leaf); ++node.element_) ANYDML_RETURN_IF_ERROR(visit(node));
-    return {};
+    return Visit(&VisitLeaves, visit);
   }
 
   Status Get(std::string* out) const;
@@ -91,12 +83,23 @@ class JsonNode {
   Status GetNumberText(std::string_view* out) const;
 
  private:
+  using Walk = void (*)(const JsonValue& array, const JsonVisit& visit);
+  template <typename Function>
+  Status Visit(Walk walk, const Function& visit) const {
+    Status status;
+    const std::string path = Path();
+    size_t index = 0;
+    walk(*value_, [&](const JsonValue& element) {
+      status = visit(JsonNode(*file_, element, path, index++));
+      return status.ok();
+    });
+    return status;
+  }
   template <typename T>
   Status GetNumber(std::string_view expected, T* out) const;
-
-  const std::string* file_;
   std::string Path() const;  // "dispatchables.top.desc.K"
 
+  const std::string* file_;
   const JsonValue* value_;
   std::string path_;
   size_t element_;

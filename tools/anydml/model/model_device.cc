@@ -17,13 +17,26 @@ Status At(const std::string& where, const Status& status) {
   return status.ok() ? status : Status(status.code(), where + status.message());
 }
 
-Status ModelOnDevice::Prepare() {
+Status ModelOnDevice::Upload() {
   for (ModelBuffer& buffer : model_.buffers) {
     ANYDML_RETURN_IF_ERROR(session_->Upload(buffer.bytes, &buffers_.emplace_back()));
     buffer.bytes = std::vector<std::byte>();
   }
+  return {};
+}
+
+Status ModelOnDevice::Prepare() {
+  ANYDML_RETURN_IF_ERROR(Upload());
   for (const ModelOperator& op : model_.operators) ANYDML_RETURN_IF_ERROR(At(op.where, Compile(op)));
   return {};
+}
+
+Status ModelOnDevice::PrepareAsGraph() {
+  ANYDML_RETURN_IF_ERROR(Upload());
+  ANYDML_RETURN_IF_ERROR(MakeModelGraph(model_, /*only_shown=*/true, &graph_));
+  CompiledOperator& compiled = operators_.emplace_back();
+  ANYDML_RETURN_IF_ERROR(CompileModelGraph(model_, graph_, session_, &compiled));
+  return session_->Initialize(BindValues(graph_.inputs, /*owned=*/true), &compiled);
 }
 
 Status ModelOnDevice::Compile(const ModelOperator& op) {
@@ -39,6 +52,22 @@ Status ModelOnDevice::Compile(const ModelOperator& op) {
 
 Status ModelOnDevice::Record(const DispatchCommand& command) {
   return session_->Record(operators_[command.op], Bind(command.inputs), Bind(command.outputs));
+}
+
+Status ModelOnDevice::RecordGraph() {
+  return session_->Record(operators_[0], BindValues(graph_.inputs, /*owned=*/false),
+                          BindValues(graph_.outputs, /*owned=*/false));
+}
+
+std::vector<DML_BUFFER_BINDING> ModelOnDevice::BindValues(const std::vector<uint32_t>& values,
+                                                          bool owned) const {
+  std::vector<ModelBinding> bindings;
+  for (const uint32_t number : values) {
+    const ModelGraph::Value& value = graph_.values[number];
+    ModelBinding& binding = bindings.emplace_back();
+    if (value.tensor->owned_by_dml == owned) binding = {value.buffer, value.offset};
+  }
+  return Bind(bindings);
 }
 
 std::vector<DML_BUFFER_BINDING> ModelOnDevice::Bind(const std::vector<ModelBinding>& bindings) const {

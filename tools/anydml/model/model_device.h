@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "anydml/model/model.h"
+#include "anydml/model/model_graph.h"
 #include "common/session.h"
 
 namespace anydml::tools {
@@ -16,22 +17,29 @@ class ModelOnDevice {
 
   // Uploads the buffers, whose bytes the model has no longer then, and compiles the operators.
   Status Prepare();
+  // The same with all dispatches as one graph, what no command shows goes nowhere.
+  Status PrepareAsGraph();
 
   const Model& model() const { return model_; }
 
   Status Record(const DispatchCommand& command);
+  Status RecordGraph();
 
   ID3D12Resource* buffer(size_t index) const { return buffers_[index].Get(); }
   const CompiledOperator& op(size_t index) const { return operators_[index]; }
 
  private:
+  Status Upload();
   Status Compile(const ModelOperator& op);
+  // Of values of the graph; none of those that DirectML owns, or of these alone.
+  std::vector<DML_BUFFER_BINDING> BindValues(const std::vector<uint32_t>& values, bool owned) const;
   std::vector<DML_BUFFER_BINDING> Bind(const std::vector<ModelBinding>& bindings) const;
 
   Model model_;
   Session* const session_;
   std::vector<Microsoft::WRL::ComPtr<ID3D12Resource>> buffers_;  // one per Model::buffers
-  std::vector<CompiledOperator> operators_;                      // one per Model::operators
+  std::vector<CompiledOperator> operators_;                      // one per Model::operators, or the graph
+  ModelGraph graph_;
 };
 
 // The same failure, with the place in front.

@@ -1,8 +1,12 @@
 #include "anydml/model/model_graph.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "anydml/cli/text.h"
+#include "anydml/describe/operator_facts.h"
+#include "anydml/model/model_device.h"
+#include "common/c_desc.h"
 
 namespace anydml::tools {
 namespace {
@@ -16,8 +20,12 @@ struct Extent {
 
 class Maker {
  public:
-  Maker(const Model& model, ModelGraph* graph)
-      : model_(model), graph_(*graph), written_(model.buffers.size()), initial_(model.buffers.size()) {}
+  Maker(const Model& model, bool only_shown, ModelGraph* graph)
+      : model_(model),
+        only_shown_(only_shown),
+        graph_(*graph),
+        written_(model.buffers.size()),
+        initial_(model.buffers.size()) {}
 
   Status Make() {
     graph_.execution_flags = ~uint32_t{0};
@@ -30,7 +38,8 @@ class Maker {
     }
     for (uint32_t i = 0; i < graph_.values.size(); ++i) {
       ModelGraph::Value& value = graph_.values[i];
-      if (value.node == ModelGraph::kNone || (value.is_read && !value.is_shown)) continue;
+      if (value.node == ModelGraph::kNone) continue;
+      if (!value.is_shown && (value.is_read || only_shown_)) continue;
       value.output = static_cast<uint32_t>(graph_.outputs.size());
       graph_.outputs.push_back(i);
     }
@@ -60,6 +69,7 @@ class Maker {
     for (size_t i = 0; i < outputs.size(); ++i) {
       const bool present = outputs[i] != nullptr;
       node.outputs.push_back(present ? AddValue({.buffer = dispatch.outputs[i].buffer,
+                                                 .offset = dispatch.outputs[i].offset,
                                                  .tensor = outputs[i],
                                                  .node = number,
                                                  .port = static_cast<uint32_t>(i)})
@@ -103,8 +113,10 @@ class Maker {
              graph_.values[extent.value].tensor->owned_by_dml == tensor.owned_by_dml;
     });
     if (same != known.end()) return same->value;
-    const uint32_t value = AddValue(
-        {.buffer = binding.buffer, .tensor = &tensor, .port = static_cast<uint32_t>(graph_.inputs.size())});
+    const uint32_t value = AddValue({.buffer = binding.buffer,
+                                     .offset = binding.offset,
+                                     .tensor = &tensor,
+                                     .port = static_cast<uint32_t>(graph_.inputs.size())});
     graph_.inputs.push_back(value);
     known.push_back({binding.offset, binding.offset + tensor.total_bytes, value});
     return value;
@@ -124,6 +136,7 @@ class Maker {
   }
 
   const Model& model_;
+  const bool only_shown_;
   ModelGraph& graph_;
   std::vector<std::vector<Extent>> written_;  // of each buffer: by dispatches so far, in their order
   std::vector<std::vector<Extent>> initial_;  // of each buffer: what dispatches read of its initial values
@@ -131,6 +144,37 @@ class Maker {
 
 }  // namespace
 
-Status MakeModelGraph(const Model& model, ModelGraph* out) { return Maker(model, out).Make(); }
+Status MakeModelGraph(const Model& model, bool only_shown, ModelGraph* out) {
+  return Maker(model, only_shown, out).Make();
+}
+
+Status CompileModelGraph(const Model& model, const ModelGraph& graph, Session* session,
+                         CompiledOperator* out) {
+  std::deque<CDesc> descs;
+  GraphPlan plan;
+  plan.input_count = static_cast<uint32_t>(graph.inputs.size());
+  plan.output_count = static_cast<uint32_t>(graph.outputs.size());
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    const ModelOperator& op = model.operators[graph.nodes[i].op];
+    const DML_OPERATOR_DESC& desc = descs.emplace_back(op.desc).get();
+    ANYDML_RETURN_IF_ERROR(At(op.where, CheckOperator(desc, session->feature_level())));
+    plan.nodes.push_back({&desc, op.name.c_str()});
+    for (uint32_t t = 0; t < graph.nodes[i].inputs.size(); ++t) {
+      if (graph.nodes[i].inputs[t] == ModelGraph::kNone) continue;
+      const ModelGraph::Value& value = graph.values[graph.nodes[i].inputs[t]];
+      const char* const name = model.buffers[value.buffer].name.c_str();
+      if (value.node == ModelGraph::kNone) {
+        plan.input_edges.push_back({value.port, i, t, name});
+      } else {
+        plan.intermediate_edges.push_back({value.node, value.port, i, t, name});
+      }
+    }
+  }
+  for (uint32_t i = 0; i < graph.outputs.size(); ++i) {
+    const ModelGraph::Value& value = graph.values[graph.outputs[i]];
+    plan.output_edges.push_back({value.node, value.port, i, model.buffers[value.buffer].name.c_str()});
+  }
+  return session->CompileGraph(plan, static_cast<DML_EXECUTION_FLAGS>(graph.execution_flags), out);
+}
 
 }  // namespace anydml::tools

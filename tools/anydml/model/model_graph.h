@@ -7,6 +7,7 @@
 
 #include "anydml/model/model.h"
 #include "base/status.h"
+#include "common/session.h"
 
 namespace anydml::tools {
 
@@ -17,6 +18,7 @@ struct ModelGraph {
   // A tensor that is in a buffer for a while.
   struct Value {
     size_t buffer = 0;
+    uint64_t offset = 0;                 // in the buffer
     const TensorDesc* tensor = nullptr;  // as it is written; of a graph input as it is read first
     uint32_t node = kNone;               // that writes it; none: a graph input
     uint32_t port = 0;                   // which of that node's outputs, or of the graph inputs
@@ -38,8 +40,13 @@ struct ModelGraph {
   uint32_t execution_flags = 0;   // that all dispatches have
 };
 
-// What a command shows, or no dispatch reads, is a graph output. A tensor is read as it was written: reading
-// a part of it, or of two, is refused.
-Status MakeModelGraph(const Model& model, ModelGraph* out);
+// What a command shows, or no dispatch reads, is a graph output; with `only_shown` what no dispatch reads and
+// no command shows has no edge. A tensor is read as it was written: reading a part of it, or of two, is
+// refused.
+Status MakeModelGraph(const Model& model, bool only_shown, ModelGraph* out);
+
+// It is to be initialised (Session::Initialize).
+Status CompileModelGraph(const Model& model, const ModelGraph& graph, Session* session,
+                         CompiledOperator* out);
 
 }  // namespace anydml::tools

@@ -77,6 +77,23 @@ class ModelRunner {
     return {};
   }
 
+  // Of the commands those that are no dispatches.
+  Status RunAsGraph() {
+    ANYDML_RETURN_IF_ERROR(on_device_->PrepareAsGraph());
+    ANYDML_RETURN_IF_ERROR(on_device_->RecordGraph());
+    ANYDML_RETURN_IF_ERROR(ExecuteRecorded());
+    json_.Key("commands").BeginArray();
+    for (const ModelCommand& command : model_.commands) {
+      if (std::holds_alternative<DispatchCommand>(command.action)) continue;
+      json_.BeginObject();
+      ANYDML_RETURN_IF_ERROR(
+          At(command.where, std::visit([this](const auto& action) { return Do(action); }, command.action)));
+      json_.End();
+    }
+    json_.End();
+    return {};
+  }
+
  private:
   void Describe(size_t index) {
     const ModelOperator& op = model_.operators[index];
@@ -95,6 +112,10 @@ class ModelRunner {
     json_.Key("type").String("dispatch");
     json_.Key("dispatchable").String(model_.operators[command.op].name);
     ANYDML_RETURN_IF_ERROR(on_device_->Record(command));
+    return ExecuteRecorded();
+  }
+
+  Status ExecuteRecorded() {
     std::string data_error;
     ANYDML_RETURN_IF_ERROR(session_->Execute(&data_error));
     if (data_error.empty()) return {};
@@ -213,6 +234,14 @@ Status RunModel(Model model, const ExecutionOptions& options, Output* output) {
   ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &session));
   ModelOnDevice on_device(std::move(model), session.get());
   return ModelRunner(session.get(), &on_device, options, output).Run();
+}
+
+Status RunModelAsGraph(Model model, const ExecutionOptions& options) {
+  std::unique_ptr<Session> session;
+  ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &session));
+  ModelOnDevice on_device(std::move(model), session.get());
+  Output quiet(/*json=*/true, /*quiet=*/true);
+  return At("as one graph: ", ModelRunner(session.get(), &on_device, options, &quiet).RunAsGraph());
 }
 
 }  // namespace anydml::tools

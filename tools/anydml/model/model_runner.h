@@ -11,4 +11,7 @@ namespace anydml::tools {
 // Creates a session of its own. The document gets the members "dispatchables" and "commands".
 Status RunModel(Model model, const ExecutionOptions& options, Output* output);
 
+// The same with all dispatches as one graph, and without a word.
+Status RunModelAsGraph(Model model, const ExecutionOptions& options);
+
 }  // namespace anydml::tools

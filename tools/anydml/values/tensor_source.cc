@@ -46,7 +46,10 @@ Status ReadShape(const JsonNode& literal, std::vector<uint32_t>* sizes) {
     }
     sizes->push_back(static_cast<uint32_t>(size));
     JsonValue first;
-    JsonElements(value).Next(&first);
+    VisitElements(value, [&first](const JsonValue& element) {
+      first = element;
+      return false;
+    });
     value = std::move(first);
   }
   return {};

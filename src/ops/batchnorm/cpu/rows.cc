@@ -8,13 +8,17 @@
 #include "base/half.h"
 #include "ops/batchnorm/rows.h"
 #include "ops/common/nest_parts.h"
+#include "ops/common/stream_copy.h"
 #include "ops/element/cpu/rows.h"
 
 namespace anydml {
 namespace {
 
 constexpr uint64_t kShortest = 16;
-constexpr uint64_t kBlock = 4096;  // elements at a time
+constexpr uint64_t kBlock = 4096;    // elements at a time
+constexpr uint64_t kStreamed = 256;  // few: while lines are on their way to memory the next are computed
+// Shorter rows are streamed where they are whole lines: others would leave many that are written in two ways.
+constexpr uint64_t kLongRow = 512;
 
 // Rounded after every step. NaNs are looked for where some result is not finite: what is computed has one
 // NaN.
@@ -42,12 +46,14 @@ class BatchNormRowsCpu final : public Kernel {
     units_ = Iterations(rows_) * blocks_;
     const uint64_t bytes = 2 * ElementCount(problem.input) * BitSize(problem.input.type) / 8;
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(units_, PartsForBytes(bytes, context.threads)));
+    streams_ = !is_half_ && (length_ >= kLongRow || length_ % 16 == 0) && StreamsResults(bytes / 2);
   }
 
   Status Run(const KernelArguments& arguments) const override {
     ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
       const uint64_t end = PartBegin(units_, part + 1, parts_);
       for (uint64_t unit = PartBegin(units_, part, parts_); unit < end; ++unit) RunUnit(arguments, unit);
+      if (streams_) EndStream();
     });
     return {};
   }
@@ -67,11 +73,20 @@ class BatchNormRowsCpu final : public Kernel {
     const float factor = ElementAt(arguments.inputs[kAt.scale], at[4]) / std::sqrt(variance + epsilon_);
     const float bias = ElementAt(arguments.inputs[kAt.bias], at[5]);
     const uint64_t x = at[0] + begin, y = at[1] + begin;
+    alignas(64) float numbers[kBlock];
     if (!is_half_) {
-      return WriteBlock(reinterpret_cast<const float*>(arguments.inputs[0].data) + x,
-                        reinterpret_cast<float*>(arguments.outputs[0].data) + y, count, mean, factor, bias);
+      const float* const from = reinterpret_cast<const float*>(arguments.inputs[0].data) + x;
+      float* const to = reinterpret_cast<float*>(arguments.outputs[0].data) + y;
+      const bool few_pieces = length_ >= kLongRow || reinterpret_cast<uintptr_t>(to) % 64 == 0;
+      if (!streams_ || !few_pieces || from == to) return WriteBlock(from, to, count, mean, factor, bias);
+      for (uint64_t i = 0; i < count; i += kStreamed) {
+        const uint64_t piece = std::min(kStreamed, count - i);
+        WriteBlock(from + i, numbers, piece, mean, factor, bias);
+        StreamCopy(reinterpret_cast<std::byte*>(to + i), reinterpret_cast<const std::byte*>(numbers),
+                   piece * sizeof(float));
+      }
+      return;
     }
-    float numbers[kBlock];
     HalvesToFloats(reinterpret_cast<const uint16_t*>(arguments.inputs[0].data) + x, numbers, count);
     WriteBlock(numbers, numbers, count, mean, factor, bias);
     FloatsToHalves(numbers, reinterpret_cast<uint16_t*>(arguments.outputs[0].data) + y, count);
@@ -81,6 +96,7 @@ class BatchNormRowsCpu final : public Kernel {
   uint64_t length_, blocks_, units_;
   float epsilon_;
   bool is_half_;
+  bool streams_;  // past the caches
   uint32_t parts_;
 };
 

@@ -64,7 +64,7 @@ void ConvertRowBack(const C* from, T* to, uint64_t count) {
 }
 
 // Elements of the largest tile across an input.
-constexpr uint64_t kMaxTransposed = 4096;
+constexpr uint64_t kMaxTransposed = 8192;
 
 // Whether neighbours in memory are rather found along the rows' numbers: lines are read once then.
 bool IsAcross(const Block& block) { return block.row_stride < block.column_stride && block.row_stride != 0; }

@@ -80,15 +80,22 @@ class ElementDirect final : public Kernel {
   }
 
   Status Run(const KernelArguments& arguments) const override {
+    if (parts_ == 1) {  // without divisions, which take as long as a few elements
+      RunUnits(0, units_, arguments);
+      return {};
+    }
     ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
-      const uint64_t end = PartBegin(units_, part + 1, parts_);
-      for (uint64_t unit = PartBegin(units_, part, parts_); unit < end;) unit += RunAt(unit, end, arguments);
-      if (streams_) EndStream();
+      RunUnits(PartBegin(units_, part, parts_), PartBegin(units_, part + 1, parts_), arguments);
     });
     return {};
   }
 
  private:
+  void RunUnits(uint64_t begin, uint64_t end, const KernelArguments& arguments) const {
+    for (uint64_t unit = begin; unit < end;) unit += RunAt(unit, end, arguments);
+    if (streams_) EndStream();
+  }
+
   // What is the same for all pieces.
   void SetRun() {
     run_.instruction = &one_.instruction;
@@ -111,7 +118,8 @@ class ElementDirect final : public Kernel {
     LoopArguments run = run_;
     run.count = std::min(kPieceElements, row_.size - piece * kPieceElements);
     if (pieces_ == 1 && !loops_.empty()) {
-      run.rows = std::min(end - unit, loops_.back().size - unit % loops_.back().size);
+      run.rows = unit == 0 ? std::min(end, loops_.back().size)
+                           : std::min(end - unit, loops_.back().size - unit % loops_.back().size);
     }
     const std::byte* const output = arguments.outputs[0].data;
     bool streams = streams_;

@@ -69,6 +69,37 @@ Run FindScalarLoop(ElementFunction function, Class type) {
   }
 }
 
+HalfLoop FindLoopOfHalves(ElementFunction function) {
+  switch (function) {
+    case ElementFunction::kAdd:
+      return FindHalfLoop(HalfFunction::kAdd);
+    case ElementFunction::kSubtract:
+      return FindHalfLoop(HalfFunction::kSubtract);
+    case ElementFunction::kMultiply:
+      return FindHalfLoop(HalfFunction::kMultiply);
+    case ElementFunction::kMaximum:
+      return FindHalfLoop(HalfFunction::kMaximum);
+    case ElementFunction::kMinimum:
+      return FindHalfLoop(HalfFunction::kMinimum);
+    case ElementFunction::kClip:
+      return FindHalfLoop(HalfFunction::kClip);
+    case ElementFunction::kRelu:
+      return FindHalfLoop(HalfFunction::kRelu);
+    case ElementFunction::kEqual:
+      return FindHalfLoop(HalfFunction::kEqual);
+    case ElementFunction::kGreater:
+      return FindHalfLoop(HalfFunction::kGreater);
+    case ElementFunction::kLess:
+      return FindHalfLoop(HalfFunction::kLess);
+    case ElementFunction::kGreaterOrEqual:
+      return FindHalfLoop(HalfFunction::kGreaterOrEqual);
+    case ElementFunction::kLessOrEqual:
+      return FindHalfLoop(HalfFunction::kLessOrEqual);
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 ElementLoop FindElementLoop(ElementFunction function, Class type) {
@@ -87,6 +118,9 @@ ElementLoop FindElementLoop(ElementFunction function, Class type) {
     loop = FindTranscendentalLoop(row(ElementFunction::kExp), type);
   }
   loop.sources = info.sources;
+  if (loop.converts && type == Class::kF32 && loop.granule % 8 == 0) {
+    loop.of_halves = FindLoopOfHalves(function);
+  }
   return loop;
 }
 
@@ -119,29 +153,70 @@ uint32_t BytesOf(Storage storage) {
   return storage == Storage::kByte ? 1 : storage == Storage::kHalf ? 2 : 4;
 }
 
-uint32_t UniformWord(const LoopSource& source, const std::byte* data) {
+// What a granule of a source that is uniform is filled with.
+uint32_t UniformWord(const LoopSource& source, const std::byte* data, bool as_halves) {
   uint32_t word = 0;
   std::memcpy(&word, data, BytesOf(source.storage));
+  if (as_halves) return word << 16 | word;
   return source.storage == Storage::kHalf
              ? std::bit_cast<uint32_t>(ToFloat(Half{static_cast<uint16_t>(word)}))
              : word;
 }
 
+// Whether the loop of halves does it.
+bool AreHalves(const ElementLoop& loop, const LoopArguments& arguments) {
+  const Storage target =
+      arguments.instruction->function >= ElementFunction::kEqual ? Storage::kByte : Storage::kHalf;
+  if (loop.of_halves == nullptr || arguments.target.storage != target) return false;
+  return std::all_of(arguments.sources, arguments.sources + loop.sources,
+                     [](const LoopSource& source) { return source.storage == Storage::kHalf; });
+}
+
+void RunPiece(const ElementLoop& loop, const LoopPiece& piece, bool as_halves) {
+  if (!as_halves) return loop.run(piece);
+  HalfPiece halves = {.sources = {},
+                      .steps = {},
+                      .target = piece.target,
+                      .count = piece.count,
+                      .low = FloatParameter(*piece.instruction, 0),
+                      .high = FloatParameter(*piece.instruction, 1)};
+  for (int s = 0; s < loop.sources; ++s) {
+    halves.sources[s] = reinterpret_cast<const uint16_t*>(piece.sources[s]);
+    halves.steps[s] = piece.steps[s] == 0 ? 0 : 1;
+  }
+  loop.of_halves(halves);
+}
+
+// Pieces of a fixed size, the last of which may have something of the one before once more.
+template <uint64_t kPiece>
+inline void CopyPieces(std::byte* to, const std::byte* from, uint64_t bytes) {
+  for (uint64_t at = 0; at + kPiece < bytes; at += kPiece) std::memcpy(to + at, from + at, kPiece);
+  std::memcpy(to + bytes - kPiece, from + bytes - kPiece, kPiece);
+}
+
+// Without a call: a dispatch of 8 elements does hardly anything else.
+inline void CopyFew(std::byte* to, const std::byte* from, uint64_t bytes) {
+  if (bytes >= 16) return CopyPieces<16>(to, from, bytes);
+  if (bytes >= 4) return CopyPieces<4>(to, from, bytes);
+  CopyPieces<1>(to, from, bytes);
+}
+
 // The last elements, which are fewer than a granule, go through memory of a whole one.
-void RunRest(const ElementLoop& loop, LoopPiece piece, uint64_t left) {
+void RunRest(const ElementLoop& loop, LoopPiece piece, bool as_halves, uint64_t left) {
   Words rest[4];
   for (int s = 0; s < loop.sources; ++s) {
     if (piece.steps[s] == 0) continue;
-    std::memset(rest[s].words.data(), 0, loop.granule * sizeof(uint32_t));
-    std::memcpy(rest[s].words.data(), piece.sources[s], left * piece.steps[s]);
-    piece.sources[s] = reinterpret_cast<const std::byte*>(rest[s].words.data());
+    auto* const words = reinterpret_cast<std::byte*>(rest[s].words.data());
+    for (uint32_t at = 0; at < loop.granule * sizeof(uint32_t); at += 8) std::memset(words + at, 0, 8);
+    CopyFew(words, piece.sources[s], left * piece.steps[s]);
+    piece.sources[s] = words;
   }
   std::byte* const target = piece.target;
   piece.target = reinterpret_cast<std::byte*>(rest[3].words.data());
   piece.streams = false;
   piece.count = loop.granule;
-  loop.run(piece);
-  std::memcpy(target, piece.target, left * BytesOf(piece.target_storage));
+  RunPiece(loop, piece, as_halves);
+  CopyFew(target, piece.target, left * BytesOf(piece.target_storage));
 }
 
 }  // namespace
@@ -152,6 +227,7 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
   piece.target_storage = arguments.target.storage;
   piece.streams = arguments.target.streams;
   Words uniform[3];
+  const bool as_halves = AreHalves(loop, arguments);
   const uint64_t left = arguments.count & (loop.granule - 1);
   for (uint64_t row = 0; row < arguments.rows; ++row) {
     for (int s = 0; s < loop.sources; ++s) {
@@ -162,7 +238,7 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
       if (!source.uniform) continue;
       // Once where it is the same for all rows: the first of them may be written to where it is.
       if (row == 0 || source.row_stride != 0) {
-        std::fill_n(uniform[s].words.data(), loop.granule, UniformWord(source, piece.sources[s]));
+        std::fill_n(uniform[s].words.data(), loop.granule, UniformWord(source, piece.sources[s], as_halves));
       }
       piece.sources[s] = reinterpret_cast<const std::byte*>(uniform[s].words.data());
       piece.steps[s] = 0;
@@ -170,11 +246,11 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
     }
     piece.target = static_cast<std::byte*>(arguments.target.data) + row * arguments.target.row_stride;
     piece.count = arguments.count - left;
-    if (piece.count > 0) loop.run(piece);
+    if (piece.count > 0) RunPiece(loop, piece, as_halves);
     if (left == 0) continue;
     for (int s = 0; s < loop.sources; ++s) piece.sources[s] += piece.count * piece.steps[s];
     piece.target += piece.count * BytesOf(piece.target_storage);
-    RunRest(loop, piece, left);
+    RunRest(loop, piece, as_halves, left);
   }
 }
 

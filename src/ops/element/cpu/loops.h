@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "ops/element/cpu/half_loops.h"
 #include "ops/element/program.h"
 
 namespace anydml {
@@ -35,6 +36,8 @@ struct ElementLoop {
   uint32_t granule = 1;   // a power of two
   int sources = 0;        // of the function
   bool converts = false;  // takes other storage than kRegister, and sources with a step of 0
+  HalfLoop of_halves =
+      nullptr;  // instead of `run` where all is FLOAT16 but results of logic, which are bytes
 };
 
 // Of a function that has a body for the class.

@@ -9,15 +9,15 @@
 namespace anydml {
 namespace {
 
-// Neighbours of an input that a tile across it has: a pair of cache lines. More would shorten the tile's
-// rows, in which the other tensors are gone through.
-constexpr uint64_t kAcrossLength = 32;
+// Neighbours of an input that a tile across it has: two to four cache lines. More would shorten the tile's
+// rows, in which the other tensors are gone through; these are some whole lines, too.
+constexpr uint64_t kAcrossLength = 64, kRowGranule = 32;
 constexpr uint64_t kShortestAcross = 4;  // less is read well enough as it is
 
 uint64_t ChunksOf(const TileLoop& loop) { return (loop.size + loop.chunk - 1) / loop.chunk; }
 
 // The place of tile `number` of a grid that is gone through in blocks of 8 rows by 8 columns of tiles:
-// 256 by 1024 elements, of which each row and each column may lie in a page of its own.
+// 512 by 1024 elements, of which each row and each column may lie in a page of its own.
 struct GridPlace {
   uint64_t row;
   uint64_t column;
@@ -43,8 +43,10 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
   if (across) {
     MoveBesideLast(&loops, beside_at);
     TileLoop& beside = loops[loops.size() - 2];
-    beside.chunk = std::min(beside.size, kAcrossLength);
-    loops.back().chunk = std::min(loops.back().size, elements_across / beside.chunk);
+    const bool has_room = elements_across >= 2 * kRowGranule * kAcrossLength;
+    beside.chunk = std::min(beside.size, has_room ? kAcrossLength : kAcrossLength / 2);
+    loops.back().chunk =
+        std::min(loops.back().size, elements_across / beside.chunk / kRowGranule * kRowGranule);
   } else {
     uint64_t rest = elements;
     for (size_t d = loops.size(); d-- > 0 && rest > 1;) {
@@ -68,11 +70,7 @@ uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
 }
 
 bool StreamsOutput(const ElementProblem& problem) {
-#if defined(__x86_64__)
-  return problem.Elements() * BitSize(problem.outputs[0].type) / 8 >= kStreamBytes;
-#else
-  return false;  // other machines see by themselves that lines are overwritten
-#endif
+  return StreamsResults(problem.Elements() * BitSize(problem.outputs[0].type) / 8);
 }
 
 Tile::Tile(const TilePlan& plan, uint64_t index) : plan(plan) {

@@ -8,6 +8,7 @@
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/loops.h"
 #include "ops/element/cpu/tile_plan.h"
+#include "ops/element/cpu/transpose.h"
 #include "ops/element/problem.h"
 
 namespace anydml {
@@ -15,8 +16,8 @@ namespace {
 
 // A register of a tile; eight of them are half of a first-level cache of 64 KiB.
 constexpr uint64_t kTileBytes = 4096;
-// Tiles across an input have 32 by 128 elements, where all registers together have room for them.
-constexpr uint64_t kMaxAcross = 4096;
+// Tiles across an input have 64 by 128 elements, where all registers together have room for them.
+constexpr uint64_t kMaxAcross = 8192;
 constexpr uint64_t kRegisterMemory = 64 << 10;
 static_assert(kMaxRegisters * kTileBytes <= kRegisterMemory);
 
@@ -233,7 +234,11 @@ class ElementTiles final : public Kernel {
       }
       switch (i.function) {
         case ElementFunction::kLoad:
-          result = Load(step, tile, shape, arguments, memory, &r.stored);
+          if (const auto halves = LoadAcross(step, tile, shape, arguments, HalvesOf(i.target, r))) {
+            result = *halves;
+          } else {
+            result = Load(step, tile, shape, arguments, memory, &r.stored);
+          }
           break;
         case ElementFunction::kConstant:
           std::memcpy(memory, &i.parameters[0], 8);
@@ -334,6 +339,20 @@ class ElementTiles final : public Kernel {
     ForEachBlock(tile, step.operand,
                  [&](const Block& block, uint64_t at) { step.load(tensor, block, memory + at * width); });
     return {.data = memory, .row_stride = shape.columns * width};
+  }
+
+  // FLOAT16 that is only turned, not converted, where loops convert what they read.
+  std::optional<LoopSource> LoadAcross(const Step& step, const Tile& tile, const Shape& shape,
+                                       const KernelArguments& arguments, std::byte* halves) const {
+    if (step.whole || step.storage != Storage::kHalf || tile.rank != 2) return {};
+    const Tile::Loop &rows = tile.loops[0], &columns = tile.loops[1];
+    const uint64_t stride = columns.loop->strides[step.operand];
+    if (rows.loop->strides[step.operand] != 1 || stride <= 1) return {};
+    const auto* const tensor = reinterpret_cast<const uint16_t*>(arguments.inputs[step.operand].data);
+    TransposeBlock(tensor + tile.Offset(step.operand), stride, rows.extent, columns.extent,
+                   reinterpret_cast<uint16_t*>(halves));
+    return LoopSource{
+        .data = halves, .storage = Storage::kHalf, .row_stride = shape.columns * sizeof(uint16_t)};
   }
 
   void Apply(const Step& step, const Tile& tile, const Shape& shape, const KernelArguments& arguments,

@@ -28,8 +28,7 @@ const When kWhen = ReadWhen();
 
 class ElementCompiledCuda final : public Kernel {
  public:
-  ElementCompiledCuda(const MachinePlan& plan, std::shared_ptr<const CompiledKernel> kernel)
-      : plan_(plan), kernel_(std::move(kernel)) {}
+  ElementCompiledCuda(const MachinePlan& plan, const CompiledKernel& kernel) : plan_(plan), kernel_(kernel) {}
 
   Status Run(const KernelArguments& arguments) const override {
     element_cuda::Machine machine = plan_.machine;
@@ -42,12 +41,12 @@ class ElementCompiledCuda final : public Kernel {
     uint32_t aligned = element_cuda::IsAligned(machine, plan_.operands) ? 1 : 0;
     parameters[plan_.operands] = &machine.elements;
     parameters[plan_.operands + 1] = &aligned;
-    return kernel_->Launch(plan_.blocks, element_cuda::kThreads, parameters, arguments.stream);
+    return kernel_.Launch(plan_.blocks, element_cuda::kThreads, parameters, arguments.stream);
   }
 
  private:
   const MachinePlan plan_;
-  const std::shared_ptr<const CompiledKernel> kernel_;
+  const CompiledKernel& kernel_;
 };
 
 }  // namespace
@@ -82,9 +81,10 @@ std::unique_ptr<const Kernel> CreateElementCompiledCuda(const ElementProblem& pr
       !element_cuda::WritePtxProgram(plan, *functions, &text, why_not)) {
     return nullptr;
   }
-  auto kernel = element_cuda::CompileKernel(*context.device, text, element_cuda::kPtxProgramName, why_not);
+  const CompiledKernel* const kernel =
+      element_cuda::CompileKernel(*context.device, text, element_cuda::kPtxProgramName, why_not);
   if (kernel == nullptr) return nullptr;
-  return std::make_unique<ElementCompiledCuda>(plan, std::move(kernel));
+  return std::make_unique<ElementCompiledCuda>(plan, *kernel);
 }
 
 }  // namespace anydml

@@ -2,17 +2,19 @@
 
 #include <cuda_runtime_api.h>
 
-#include <list>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 namespace anydml::element_cuda {
 namespace {
 
-// Texts whose kernels are kept although nobody may use them: about 100 KB each.
-constexpr size_t kMostKept = 256;
+// For a device. Their modules stay, about 100 KB each, although nobody may use them: an application's stream
+// or graph does not keep us, so that it may start a kernel after we know of nobody, and waiting for the
+// device would break what the application records on it. Programs of applications are far fewer; if they are
+// not, the rest does without a compiler.
+constexpr size_t kMostKernels = 1024;
 constexpr size_t kLogBytes = 1024;
 
 #define ANYDML_DRIVER_FUNCTIONS(V) \
@@ -21,6 +23,12 @@ constexpr size_t kLogBytes = 1024;
   V(cuModuleGetFunction)           \
   V(cuModuleLoadDataEx)            \
   V(cuModuleUnload)
+
+// Whether the runtime did it; where it did not, nobody else finds that by asking for the last error.
+bool Succeeds(cudaError_t error) {
+  if (error != cudaSuccess) cudaGetLastError();
+  return error == cudaSuccess;
+}
 
 // Of the driver, which is not linked: there are machines without it.
 struct Driver {
@@ -34,9 +42,10 @@ struct Driver {
       constexpr unsigned kVersion = 12000;
       void* function = nullptr;
       cudaDriverEntryPointQueryResult result;
-      const cudaError_t error =
-          cudaGetDriverEntryPointByVersion(name, &function, kVersion, cudaEnableDefault, &result);
-      if (error != cudaSuccess || result != cudaDriverEntryPointSuccess) function = nullptr;
+      if (!Succeeds(
+              cudaGetDriverEntryPointByVersion(name, &function, kVersion, cudaEnableDefault, &result)) ||
+          result != cudaDriverEntryPointSuccess)
+        function = nullptr;
       complete = complete && function != nullptr;
       return function;
     };
@@ -51,14 +60,46 @@ const Driver& TheDriver() {
   return *driver;
 }
 
-std::shared_ptr<const CompiledKernel> Compile(const DeviceProperties& device, const std::string& text,
-                                              const char* name, std::string* why_not) {
+// What was compiled, by device and text. Not what could not be: memory or a device may be there the next
+// time.
+class Cache {
+ public:
+  const CompiledKernel* Get(const DeviceProperties& device, const std::string& text, const char* name,
+                            std::string* why_not) {
+    const std::lock_guard lock(mutex_);
+    auto& kernels = kernels_[device.ordinal];
+    auto& kept = kernels[text];  // first, since a module that there is no memory for would be lost
+    if (kept == nullptr) {
+      auto kernel = std::make_unique<CompiledKernel>(device);
+      if (kernels.size() > kMostKernels) {
+        *why_not = StrCat("the driver has compiled ", kMostKernels, " programs for this process already");
+      } else if (kernel->Load(text, name, why_not)) {
+        kept = std::move(kernel);
+      }
+    }
+    if (kept != nullptr) return kept.get();
+    kernels.erase(text);
+    return nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::map<std::string, std::unique_ptr<const CompiledKernel>>> kernels_;
+};
+
+}  // namespace
+
+bool CompiledKernel::Load(const std::string& text, const char* name, std::string* why_not) {
   const Driver& driver = TheDriver();
   if (!driver.complete) {
     *why_not = "the driver has no compiler";
-    return nullptr;
+    return false;
   }
-  cudaSetDevice(device.ordinal);  // the driver's functions need what the runtime's make when they need it
+  // The driver's functions need what the runtime's make when they need it.
+  if (!Succeeds(cudaSetDevice(device_.ordinal))) {
+    *why_not = "the device cannot be used";
+    return false;
+  }
   char log[kLogBytes] = {};
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(kLogBytes - 1)};
@@ -66,63 +107,20 @@ std::shared_ptr<const CompiledKernel> Compile(const DeviceProperties& device, co
   CUresult error = driver.cuModuleLoadDataEx(&module, text.c_str(), 2, options, values);
   if (error != CUDA_SUCCESS) {
     *why_not = StrCat("the driver does not compile it: error ", static_cast<int>(error), " ", log);
-    return nullptr;
+    return false;
   }
-  CUfunction function = nullptr;
-  error = driver.cuModuleGetFunction(&function, module, name);
+  error = driver.cuModuleGetFunction(&function_, module, name);
   // Asking brings it onto the device, which may not be done while a stream is recorded.
   int registers = 0;
-  if (error == CUDA_SUCCESS)
-    error = driver.cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
+  if (error == CUDA_SUCCESS) {
+    error = driver.cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function_);
+  }
   if (error != CUDA_SUCCESS) {
-    driver.cuModuleUnload(module);
+    driver.cuModuleUnload(module);  // nobody has started anything of it
     *why_not = StrCat("the driver does not load it: error ", static_cast<int>(error));
-    return nullptr;
+    return false;
   }
-  return std::make_shared<CompiledKernel>(device, module, function);
-}
-
-// What was compiled, by device and text. What was used last is first.
-class Cache {
- public:
-  std::shared_ptr<const CompiledKernel> Get(const DeviceProperties& device, const std::string& text,
-                                            const char* name, std::string* why_not) {
-    const std::lock_guard lock(mutex_);
-    const auto [at, is_new] = index_.try_emplace({device.ordinal, text}, entries_.end());
-    if (is_new) {
-      at->second = entries_.insert(entries_.begin(), {at, nullptr, {}});
-      at->second->kernel = Compile(device, text, name, &at->second->why_not);
-      if (entries_.size() > kMostKept) {
-        index_.erase(entries_.back().key);
-        entries_.pop_back();
-      }
-    } else {
-      entries_.splice(entries_.begin(), entries_, at->second);
-    }
-    *why_not = at->second->why_not;
-    return at->second->kernel;
-  }
-
- private:
-  struct Entry;
-  using Index = std::map<std::pair<int, std::string>, std::list<Entry>::iterator>;
-  struct Entry {
-    Index::iterator key;
-    std::shared_ptr<const CompiledKernel> kernel;
-    std::string why_not;  // where there is no kernel
-  };
-
-  std::mutex mutex_;
-  std::list<Entry> entries_;
-  Index index_;
-};
-
-}  // namespace
-
-CompiledKernel::~CompiledKernel() {
-  const CurrentDevice current(&device_);
-  cudaSetDevice(device_.ordinal);
-  TheDriver().cuModuleUnload(module_);
+  return true;
 }
 
 Status CompiledKernel::Launch(uint64_t blocks, uint32_t threads, void** parameters, void* stream) const {
@@ -132,16 +130,15 @@ Status CompiledKernel::Launch(uint64_t blocks, uint32_t threads, void** paramete
   };
   CUresult error = launch();
   if (error == CUDA_ERROR_INVALID_CONTEXT) {  // nothing has been done on this thread yet
-    cudaSetDevice(device_.ordinal);
-    error = launch();
+    if (Succeeds(cudaSetDevice(device_.ordinal))) error = launch();
   }
   if (error == CUDA_SUCCESS) return {};
   return Status(Code::kDriverInternal,
                 StrCat("CUDA: starting a compiled element program: error ", static_cast<int>(error)));
 }
 
-std::shared_ptr<const CompiledKernel> CompileKernel(const DeviceProperties& device, const std::string& text,
-                                                    const char* name, std::string* why_not) {
+const CompiledKernel* CompileKernel(const DeviceProperties& device, const std::string& text, const char* name,
+                                    std::string* why_not) {
   static auto* const cache = new Cache;  // stays, as the driver's functions do
   return cache->Get(device, text, name, why_not);
 }

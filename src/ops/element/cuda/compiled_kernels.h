@@ -3,7 +3,6 @@
 
 #include <cuda.h>
 
-#include <memory>
 #include <string>
 
 #include "base/status.h"
@@ -11,27 +10,28 @@
 
 namespace anydml::element_cuda {
 
-// A kernel on one device. Ends with the last that uses it.
+// A kernel on one device. Its module stays as long as the process.
 class CompiledKernel {
  public:
-  CompiledKernel(const DeviceProperties& device, CUmodule module, CUfunction function)
-      : device_(device), module_(module), function_(function) {}
-  ~CompiledKernel();
+  explicit CompiledKernel(const DeviceProperties& device) : device_(device) {}
   CompiledKernel(const CompiledKernel&) = delete;
   CompiledKernel& operator=(const CompiledKernel&) = delete;
+
+  // Compiles the kernel `name` of a module's text, once; false, with a reason, where the driver cannot.
+  bool Load(const std::string& text, const char* name, std::string* why_not);
 
   // `parameters`: the address of each.
   Status Launch(uint64_t blocks, uint32_t threads, void** parameters, void* stream) const;
 
  private:
   const DeviceProperties device_;
-  const CUmodule module_;
-  const CUfunction function_;
+  CUfunction function_ = nullptr;
 };
 
-// The kernel `name` of a module's text, for the device that is current; the last ones are kept, so that the
-// same text is compiled once. Null, with a reason in *why_not, where the driver cannot compile it.
-std::shared_ptr<const CompiledKernel> CompileKernel(const DeviceProperties& device, const std::string& text,
-                                                    const char* name, std::string* why_not);
+// The kernel `name` of a module's text, for the device that is current. The same text is compiled once, and
+// its kernel is there for good. Null, with a reason in *why_not, where the driver cannot compile it or has
+// compiled enough.
+const CompiledKernel* CompileKernel(const DeviceProperties& device, const std::string& text, const char* name,
+                                    std::string* why_not);
 
 }  // namespace anydml::element_cuda

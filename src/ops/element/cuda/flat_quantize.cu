@@ -12,21 +12,24 @@ constexpr uint32_t kUnits = 2;  // of a thread
 // FLOAT16 numbers, their quotients by such a scale and what is left over are all normal FLOAT32 numbers.
 __device__ bool IsOrdinary(float scale) { return fabsf(scale) >= 0x1p-60f && fabsf(scale) <= 0x1p60f; }
 
-// x / scale. The first correction leaves less than a unit in the last place, after which the second one is
-// exact (Markstein). An infinite x has no remainder.
+// x / scale, near enough for its nearest whole number. With a scale that is a FLOAT16 number one correction
+// makes quotients exact that are in the middle of two whole numbers; all others below 512, beyond which
+// results are saturated, are at least 2^-12 away from such a middle. With any scale a second correction
+// rounds as a division does (Markstein). An infinite x has no remainder.
+template <bool kHalfScale>
 __device__ float Quotient(float x, float scale, float reciprocal) {
   const float rough = __fmul_rn(x, reciprocal);
-  const float closer = __fmaf_rn(__fmaf_rn(-rough, scale, x), reciprocal, rough);
+  float closer = rough;
+  if constexpr (!kHalfScale) closer = __fmaf_rn(__fmaf_rn(-rough, scale, x), reciprocal, rough);
   const float rest = __fmaf_rn(-closer, scale, x);
   return rest == rest ? __fmaf_rn(rest, reciprocal, closer) : rough;
 }
 
-// Beyond any result, and far from where a sum wraps.
-constexpr int32_t kFar = 1 << 16;
-
-// The nearest whole numbers (0 of NaN) and the zero point.
+// The nearest whole number of 16 bits (0 of NaN) and the zero point.
 __device__ int32_t Whole(float quotient, int32_t zero_point) {
-  return min(max(__float2int_rn(quotient), -kFar), kFar) + zero_point;
+  int16_t whole;
+  asm("cvt.rni.s16.f32 %0, %1;" : "=h"(whole) : "f"(quotient));
+  return whole + zero_point;
 }
 
 // Four numbers in the bounds of To, the first one in the low bits.
@@ -57,23 +60,24 @@ __global__ void __launch_bounds__(kFlatThreads) QuantizeHalves(const __grid_cons
   }
   const float scale = ReadUniform(flat.uniform[0]), reciprocal = __frcp_rn(scale);
   const auto zero_point = static_cast<int32_t>(ReadUniform(flat.uniform[1]));
-  const bool ordinary = IsOrdinary(scale);
+  const bool ordinary = IsOrdinary(scale), half_scale = __half2float(__float2half_rn(scale)) == scale;
 #pragma unroll
   for (uint32_t u = 0; u < kUnits; ++u) {
     Pack<Half, kCount> elements;
     memcpy(&elements, &loaded[u], sizeof(elements));
     int32_t wholes[2][4];
-    if (ordinary) {
+    const auto find = [&](const auto& quotient) {
 #pragma unroll
       for (uint32_t e = 0; e < kCount; ++e) {
-        const float x = NumberOfElement(elements.elements[e]);
-        wholes[e / 4][e % 4] = Whole(Quotient(x, scale, reciprocal), zero_point);
+        wholes[e / 4][e % 4] = Whole(quotient(NumberOfElement(elements.elements[e])), zero_point);
       }
+    };
+    if (!ordinary) {
+      find([&](float x) { return __fdiv_rn(x, scale); });
+    } else if (half_scale) {
+      find([&](float x) { return Quotient<true>(x, scale, reciprocal); });
     } else {
-#pragma unroll
-      for (uint32_t e = 0; e < kCount; ++e) {
-        wholes[e / 4][e % 4] = Whole(__fdiv_rn(NumberOfElement(elements.elements[e]), scale), zero_point);
-      }
+      find([&](float x) { return Quotient<false>(x, scale, reciprocal); });
     }
     if (first + u * kFlatThreads < units) {
       to[first + u * kFlatThreads] = {Saturated<To>(wholes[0]), Saturated<To>(wholes[1])};

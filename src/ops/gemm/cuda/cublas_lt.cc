@@ -60,13 +60,15 @@ const Library& TheLibrary() {
   return *library;
 }
 
-// One for each device, made when the first product is compiled for it; null where that failed.
+// One for each device, made when the first product is compiled for it; null where that fails, this time.
 cublasLtHandle_t HandleFor(int device) {
   static auto* const mutex = new std::mutex;
   static auto* const handles = new std::map<int, cublasLtHandle_t>;
   const std::lock_guard lock(*mutex);
-  const auto [at, is_new] = handles->try_emplace(device, nullptr);
-  if (is_new && TheLibrary().cublasLtCreate(&at->second) != CUBLAS_STATUS_SUCCESS) at->second = nullptr;
+  const auto at = handles->try_emplace(device, nullptr).first;
+  if (at->second == nullptr && TheLibrary().cublasLtCreate(&at->second) != CUBLAS_STATUS_SUCCESS) {
+    at->second = nullptr;
+  }
   return at->second;
 }
 

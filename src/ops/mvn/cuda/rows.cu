@@ -9,6 +9,7 @@
 #include "ops/common/cuda_chain.cuh"
 #include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
+#include "ops/element/cuda/convert.cuh"
 
 namespace anydml {
 namespace {
@@ -43,6 +44,18 @@ __device__ float ToNumber(__half x) { return __half2float(x); }
 __device__ void StoreNumber(float x, float* to) { *to = isnan(x) ? __uint_as_float(0x7FC00000) : x; }
 __device__ void StoreNumber(float x, __half* to) {
   *to = isnan(x) ? __ushort_as_half(0x7E00) : __float2half_rn(x);
+}
+template <typename T, uint32_t kWidth>
+__device__ void StoreNumbers(const float (&x)[kWidth], Pack<T, kWidth>* to) {
+  if constexpr (sizeof(T) == 2 && kWidth % 2 == 0) {
+    uint32_t words[kWidth / 2];
+#pragma unroll
+    for (uint32_t i = 0; i < kWidth / 2; ++i) words[i] = element_cuda::FloatsToHalves(x[2 * i], x[2 * i + 1]);
+    memcpy(to, words, sizeof(words));
+  } else {
+#pragma unroll
+    for (uint32_t i = 0; i < kWidth; ++i) StoreNumber(x[i], &to->elements[i]);
+  }
 }
 
 // Of the threads of a row, in all of them. `shared` has room for a warp's number each.
@@ -107,7 +120,7 @@ __global__ void __launch_bounds__(kMostThreads) NormalizeRows(const __grid_const
 #pragma unroll
       for (uint32_t k = 0; k < kWidth; ++k) {
         const float distance = ToNumber(loaded[i].elements[k]) - mean;
-        squares += distance * distance;
+        squares = __fmaf_rn(distance, distance, squares);
       }
     }
     const float variance = SumOfRow(squares, p.lanes, sums[1]) / static_cast<float>(p.length);
@@ -124,13 +137,14 @@ __global__ void __launch_bounds__(kMostThreads) NormalizeRows(const __grid_const
     Pack<T, kWidth> scales, biases, stored;
     if (p.scale_along_row) scales = reinterpret_cast<const Pack<T, kWidth>*>(scale)[pack];
     if (p.bias_along_row) biases = reinterpret_cast<const Pack<T, kWidth>*>(bias)[pack];
+    float values[kWidth];
 #pragma unroll
     for (uint32_t k = 0; k < kWidth; ++k) {
-      float value = (ToNumber(loaded[i].elements[k]) - mean) * factor;
-      if (p.scale_along_row) value *= ToNumber(scales.elements[k]);
-      value += p.bias_along_row ? ToNumber(biases.elements[k]) : offset;
-      StoreNumber(value, &stored.elements[k]);
+      const float value = (ToNumber(loaded[i].elements[k]) - mean) * factor;
+      const float added = p.bias_along_row ? ToNumber(biases.elements[k]) : offset;
+      values[k] = p.scale_along_row ? __fmaf_rn(value, ToNumber(scales.elements[k]), added) : value + added;
     }
+    StoreNumbers(values, &stored);
     y[pack] = stored;
   }
 }

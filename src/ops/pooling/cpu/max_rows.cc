@@ -227,14 +227,23 @@ class PoolingMaxChannels final : public MaxKernel {
   uint32_t parts_;
 };
 
-// Whole planes are rows: the order of elements does not matter to a maximum.
+// Whole planes are rows of another length, or one: the order of elements does not matter to a maximum.
 PoolingProblem WithLongRows(PoolingProblem problem) {
+  constexpr uint64_t kLongest = 1024, kShortest = 256;
   if (!HasWholePlanes(problem)) return problem;
   auto& axes = problem.shape.axes;
   const uint64_t elements = uint64_t{axes[0].input} * axes[1].input * axes[2].input;
-  if (elements > 4096) return problem;
-  axes[2].input = axes[2].size = static_cast<uint32_t>(elements);
+  uint64_t row = elements;
+  if (elements > 4096) {
+    if (axes[2].input >= kShortest || elements >= uint64_t{1} << 24) return problem;
+    for (row = kLongest; elements % row != 0; --row) {
+      if (row == kShortest) return problem;
+    }
+  }
   axes[0] = axes[1] = {};
+  axes[1].input = axes[1].size = static_cast<uint32_t>(elements / row);
+  axes[2].input = axes[2].size = static_cast<uint32_t>(row);
+  problem.input.strides[3] = row;
   problem.input.strides[4] = 1;
   return problem;
 }

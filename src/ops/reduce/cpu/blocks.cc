@@ -51,7 +51,15 @@ class ReduceBlocks final : public Kernel {
     kept_ = nests.kept;
     reduced_ = nests.reduced;
     by_columns_ = inner_.size > 1 && (elements_ == 1 || inner_.strides[0] < run_.strides[0]);
-    direct_ = SameBytes(problem.input.type, c) && (by_columns_ ? inner_.strides[0] : run_.strides[0]) == 1;
+    if ((by_columns_ ? inner_.strides[0] : run_.strides[0]) == 1) {
+      ReduceLoops halves;
+      direct_ = SameBytes(problem.input.type, c);
+      if (problem.input.type == DataType::kFloat16 &&
+          FindHalfReduceLoops(AccumulationOf(problem.function), problem.last, &halves)) {
+        direct_ = true;
+        loops_ = halves;
+      }
+    }
     const uint64_t most = by_columns_ ? (direct_ ? kMaxReducedColumns : kLoadedTileColumns)
                                       : std::clamp<uint64_t>(kBlockElements / elements_, 1, 256);
     block_ = static_cast<uint32_t>(std::min(most, inner_.size));
@@ -210,7 +218,7 @@ class ReduceBlocks final : public Kernel {
   LoopNest<2> kept_;          // around inner_
   LoopNest<1> reduced_;       // around run_
   bool by_columns_;           // neighbours belong to different outputs
-  bool direct_;               // elements need no conversion
+  bool direct_ = false;       // loops take elements as they are
   uint32_t block_;            // outputs
   uint64_t blocks_per_line_;  // of inner_
   uint64_t blocks_;

@@ -86,11 +86,21 @@ ReduceLoops FindReduceLoops(Accumulation kind, bool last, Class elements) {
     default: {
       ReduceLoops loops = LoopsOf<float>(kind, last);
 #if ANYDML_HAVE_HIGHWAY
-      UseVectors(kind, last, &loops);
+      UseVectors(kind, last, false, &loops);
 #endif
       return loops;
     }
   }
+}
+
+bool FindHalfReduceLoops(Accumulation kind, bool last, ReduceLoops* loops) {
+#if ANYDML_HAVE_HIGHWAY
+  *loops = LoopsOf<float>(kind, last);
+  return UseVectors(kind, last, true, loops);
+#else
+  (void)kind, (void)last, (void)loops;
+  return false;
+#endif
 }
 
 }  // namespace anydml

@@ -41,7 +41,11 @@ struct ReduceLoops {
 
 ReduceLoops FindReduceLoops(Accumulation kind, bool last, Class elements);
 
-// Replaces `row` and `columns` by vectorised loops where there are some for elements of FLOAT32.
-void UseVectors(Accumulation kind, bool last, ReduceLoops* loops);
+// The same with `row` and `columns` that take FLOAT16 as it is in memory; false: there are none.
+bool FindHalfReduceLoops(Accumulation kind, bool last, ReduceLoops* loops);
+
+// Replaces `row` and `columns` by vectorised loops where there are some for elements of FLOAT32 or, `halves`,
+// of FLOAT16 as it is in memory. Whether there are.
+bool UseVectors(Accumulation kind, bool last, bool halves, ReduceLoops* loops);
 
 }  // namespace anydml

@@ -65,7 +65,7 @@ class ReduceCuda final : public Kernel {
     p.merges = true;
     p.lanes = std::bit_ceil(std::min(p.segments, any_.threads));
     p.columns = any_.threads / p.lanes;
-    p.lanes_first = true;
+    p.lanes_first = p.outputs < 32;  // partials of one segment are neighbours
     any_.launch(chain, p, CeilDivide(p.outputs, p.columns), any_.threads);
     return {};
   }

@@ -8,16 +8,39 @@ namespace {
 
 constexpr uint32_t kThreads = 256;
 
+// Accumulators that threads put together: number j of thread t is where neither side has conflicts of banks.
+template <typename A, uint32_t kCount>
+struct ColumnParts {
+  A parts[kCount * (kThreads + 32 / kCount)];
+  __device__ A& At(uint32_t j, uint32_t thread) { return parts[j * (kThreads + 32 / kCount) + thread]; }
+};
+
+// What thread `o` has of column `o` of the block (one of p.columns * kCount), of all groups of threads.
+template <typename A, uint32_t kCount>
+__device__ A MergeGroups(const Parameters& p, ColumnParts<A, kCount>* shared, uint32_t groups) {
+  const uint32_t outputs = p.columns * kCount, shares = kThreads / outputs;
+  const uint32_t o = threadIdx.x % outputs, share = threadIdx.x / outputs;
+  const uint32_t first = share * (groups / shares), end = first + groups / shares;
+  A a = shared->At(o % kCount, first * p.columns + o / kCount);
+  for (uint32_t y = first + 1; y < end; ++y) a.Merge(shared->At(o % kCount, y * p.columns + o / kCount));
+  if (shares == 1) return a;
+  __syncthreads();
+  shared->parts[threadIdx.x] = a;
+  __syncthreads();
+  for (uint32_t s = 1; s < shares && share == 0; ++s) a.Merge(shared->parts[s * outputs + o]);
+  return a;
+}
+
 template <typename A, typename T>
-__global__ void __launch_bounds__(kThreads) ReduceColumns(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kThreads, 4) ReduceColumns(const __grid_constant__ Parameters p) {
   constexpr uint32_t kCount = kPerUnit<T>;
-  // Eight accumulators leave fewer registers, and half as many units let more blocks wait for theirs.
-  constexpr uint32_t kUnroll = sizeof(T) == 2 && kUnitsAtOnce < A >> 4 ? 4 : kUnitsAtOnce<A>;
-  __shared__ A shared[kCount][kThreads / 2];
+  constexpr uint32_t kUnroll = kUnitsAtOnce<A>;
+  __shared__ ColumnParts<A, kCount> shared;
   LetNextStart();
   const uint32_t x = threadIdx.x % p.columns, y = threadIdx.x / p.columns, groups = kThreads / p.columns;
   const uint32_t segment = blockIdx.x % p.segments;
-  const uint64_t output = (uint64_t{blockIdx.x / p.segments} * p.columns + x) * kCount;
+  const uint64_t first_output = uint64_t{blockIdx.x / p.segments} * p.columns * kCount;
+  const uint64_t output = first_output + x * kCount;
   A a[kCount];
 #pragma unroll
   for (uint32_t j = 0; j < kCount; ++j) a[j] = A::Start();
@@ -49,21 +72,14 @@ __global__ void __launch_bounds__(kThreads) ReduceColumns(const __grid_constant_
       }
     }
   }
-  for (uint32_t half = groups / 2; half > 0; half /= 2) {
-    if (y >= half && y < 2 * half) {
 #pragma unroll
-      for (uint32_t j = 0; j < kCount; ++j) shared[j][threadIdx.x - half * p.columns] = a[j];
-    }
-    __syncthreads();
-    if (y < half) {
-#pragma unroll
-      for (uint32_t j = 0; j < kCount; ++j) a[j].Merge(shared[j][threadIdx.x]);
-    }
-    __syncthreads();
+  for (uint32_t j = 0; j < kCount; ++j) shared.At(j, threadIdx.x) = a[j];
+  __syncthreads();
+  const A merged = MergeGroups<A, kCount>(p, &shared, groups);
+  const uint64_t own = first_output + threadIdx.x;
+  if (threadIdx.x < p.columns * kCount && own < p.outputs) {
+    EndSegment(p, static_cast<uint32_t>(own), segment, merged);
   }
-  if (y != 0 || output >= p.outputs) return;
-#pragma unroll
-  for (uint32_t j = 0; j < kCount; ++j) EndSegment(p, static_cast<uint32_t>(output) + j, segment, a[j]);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace anydml::reduce {
 struct Parameters {
   const void* input;
   void* output;
-  void* partials;  // of segment s of output o: number o * segments + s
+  void* partials;  // of segment s of output o: number s * outputs + o
   DeviceNest<2> kept;
   DeviceNest<1> reduced;
   uint32_t outputs;
@@ -97,7 +97,7 @@ __device__ void EndSegment(const Parameters& p, uint32_t output, uint32_t segmen
   if (p.segments == 1) {
     FinishOutput(p, output, accumulated);
   } else {
-    static_cast<A*>(p.partials)[uint64_t{output} * p.segments + segment] = accumulated;
+    static_cast<A*>(p.partials)[uint64_t{segment} * p.outputs + output] = accumulated;
   }
 }
 

@@ -25,10 +25,10 @@ __device__ A AddElements(const Parameters& p, uint32_t output, uint32_t segment,
 
 template <typename A>
 __device__ A AddPartials(const Parameters& p, uint32_t output, uint32_t lane) {
-  const A* const partials = static_cast<const A*>(p.partials) + uint64_t{output} * p.segments;
+  const A* const partials = static_cast<const A*>(p.partials) + output;
   A a = A::Start();
 #pragma unroll 4
-  for (uint32_t s = lane; s < p.segments; s += p.lanes) a.Merge(partials[s]);
+  for (uint32_t s = lane; s < p.segments; s += p.lanes) a.Merge(partials[uint64_t{s} * p.outputs]);
   return a;
 }
 

@@ -6,6 +6,7 @@
 
 #include "ops/common/dispatch.h"
 #include "ops/common/nest_parts.h"
+#include "ops/common/stream_copy.h"
 #include "ops/resample/cpu/target_rows.h"
 
 namespace anydml {
@@ -27,9 +28,9 @@ class ResampleCopy final : public Kernel {
       for (uint32_t i = 0; doubles_ && i < rows_.row.to; ++i) doubles_ = row[i] == i / 2;
     }
     length_ = rows_.target_length(false);
-    const uint64_t elements = rows_.count * length_;
-    parts_ = static_cast<uint32_t>(
-        std::min<uint64_t>(PartsForBytes(elements * BitSize(type_) / 8, threads), rows_.count));
+    const uint64_t bytes = rows_.count * length_ * BitSize(type_) / 8;
+    streams_ = StreamsResults(bytes) && RowsAreLines();
+    parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsForBytes(bytes, threads), rows_.count));
   }
 
   Status Run(const KernelArguments& arguments) const override {
@@ -44,12 +45,29 @@ class ResampleCopy final : public Kernel {
  private:
   // Longer ones would take more memory than time is worth.
   static constexpr uint32_t kLongestTable = 1 << 20;
+  static constexpr uint64_t kLongestRow = 16 << 10;  // bytes that are kept in a cache to be written
   bool HasTable(uint32_t level) const { return !indices_[level].empty(); }
+
+  // Whether rows fit into a cache and are whole lines if the target begins with one, so that none is written
+  // in two ways.
+  bool RowsAreLines() const {
+    const auto bytes = [&](uint64_t elements) { return elements * BitSize(type_) / 8; };
+    bool result = rows_.row.target_stride == 1 && bytes(length_) <= kLongestRow && bytes(length_) % 64 == 0;
+    for (uint32_t l = 0; l < rows_.level_count; ++l) {
+      result = result && (rows_.sizes[l] == 1 || bytes(rows_.levels[l].target_stride) % 64 == 0);
+    }
+    for (uint32_t d = 0; d < rows_.batch.rank; ++d) {
+      result = result && bytes(rows_.batch.loops[d].strides[1]) % 64 == 0;
+    }
+    return result;
+  }
 
   template <typename T>
   void RunPart(uint32_t part, const T* source, T* target) const {
     const T* last_from = nullptr;
     const T* last_to = nullptr;
+    const bool streams = streams_ && reinterpret_cast<uintptr_t>(target) % 64 == 0;
+    alignas(64) T row[kLongestRow / sizeof(T)];  // where results are streamed
     rows_.ForEach(PartBegin(rows_.count, part, parts_), PartBegin(rows_.count, part + 1, parts_),
                   [&](const TargetRows::Coordinates& at, uint64_t from, uint64_t to) {
                     for (uint32_t l = 0; l < rows_.level_count; ++l) {
@@ -58,7 +76,11 @@ class ResampleCopy final : public Kernel {
                       const uint32_t index = HasTable(l) ? indices_[l][at[l]] : NearestIndex(axis, at[l]);
                       from += uint64_t{index} * axis.source_stride;
                     }
-                    if (source + from == last_from && rows_.row.target_stride == 1) {
+                    if (streams) {
+                      if (source + from != last_from) CopyRow(source + from, row);
+                      StreamCopy(reinterpret_cast<std::byte*>(target + to),
+                                 reinterpret_cast<const std::byte*>(row), length_ * sizeof(T));
+                    } else if (source + from == last_from && rows_.row.target_stride == 1) {
                       std::memcpy(target + to, last_to, length_ * sizeof(T));
                     } else {
                       CopyRow(source + from, target + to);
@@ -66,6 +88,7 @@ class ResampleCopy final : public Kernel {
                     last_from = source + from;
                     last_to = target + to;
                   });
+    if (streams) EndStream();
   }
 
   template <typename T>
@@ -100,6 +123,7 @@ class ResampleCopy final : public Kernel {
   std::vector<std::vector<uint32_t>>
       indices_;           // in the source, for every number of a level that is not too long
   bool doubles_ = false;  // rows repeat every element once
+  bool streams_ = false;  // past the caches, a row at a time, if the target begins with a line
   uint64_t length_ = 1;   // of a row of the target
   uint32_t parts_ = 1;
 };

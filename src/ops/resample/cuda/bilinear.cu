@@ -5,6 +5,7 @@
 
 #include "ops/common/cuda_chain.cuh"
 #include "ops/element/cuda/convert.cuh"
+#include "ops/resample/cuda/doubled_linear.cuh"
 #include "ops/resample/cuda/elements.cuh"
 #include "ops/resample/cuda/strips.cuh"
 
@@ -211,9 +212,14 @@ class ResampleBilinearCuda final : public Kernel {
       : type_(problem.type),
         element_bytes_(BitSize(problem.type) / 8),
         doubled_(IsDoubled(plan.levels[1])),
+        images_(plan, element_bytes_, context),
         strips_(plan, element_bytes_ == 4 ? 4 : 8, context),
         constraints_(StoreConstraints(plan, element_bytes_)),
-        source_constraints_(SourceConstraints(plan, element_bytes_)) {}
+        source_constraints_(SourceConstraints(plan, element_bytes_)) {
+    const bool is_float = type_ == DataType::kFloat32 || type_ == DataType::kFloat16;
+    images_.possible = images_.possible && is_float && IsDoubledLinearly(plan.levels[0]) &&
+                       IsDoubledLinearly(plan.levels[1]);
+  }
 
   Status Run(const KernelArguments& arguments) const override {
     Parameters p;
@@ -221,6 +227,15 @@ class ResampleBilinearCuda final : public Kernel {
     p.target = arguments.outputs[0].data;
     p.is_aligned = LargestUnit(constraints_ | AddressOf(p.target)) >= strips_.columns * element_bytes_;
     p.strips = strips_;
+    if (images_.MayHave(p.source, p.target)) {
+      DoubledImages images = images_;
+      images.source = arguments.inputs[0].data;
+      images.target = arguments.outputs[0].data;
+      const auto kernel = type_ == DataType::kFloat16 ? ResampleDoubled<__half> : ResampleDoubled<float>;
+      const uint64_t blocks = (images.threads + kDoubledThreads - 1) / kDoubledThreads;
+      KernelChain(arguments.stream).Launch(kernel, blocks, kDoubledThreads, images);
+      return {};
+    }
     switch (type_) {
       case DataType::kFloat16:
         Launch<__half>(arguments.stream, p);
@@ -252,6 +267,7 @@ class ResampleBilinearCuda final : public Kernel {
   DataType type_;
   uint32_t element_bytes_;
   bool doubled_;
+  DoubledImages images_;  // of both dimensions doubled
   Strips strips_;
   uint64_t constraints_;
   uint64_t source_constraints_;  // the same of loads

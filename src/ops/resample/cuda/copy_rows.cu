@@ -4,6 +4,7 @@
 
 #include "ops/common/cuda_chain.cuh"
 #include "ops/common/dispatch.h"
+#include "ops/resample/cuda/doubled.cuh"
 #include "ops/resample/cuda/strips.cuh"
 
 namespace anydml {
@@ -65,13 +66,54 @@ __global__ void __launch_bounds__(kThreads) CopyRows(const __grid_constant__ Par
   }
 }
 
+// Every element of a word twice, side by side: the lower half of that, and the upper one.
+template <typename T>
+__device__ uint2 Twice(uint32_t word) {
+  if constexpr (sizeof(T) == 4) return {word, word};
+  if constexpr (sizeof(T) == 2) return {__byte_perm(word, 0, 0x1010), __byte_perm(word, 0, 0x3232)};
+  return {__byte_perm(word, 0, 0x1100), __byte_perm(word, 0, 0x3322)};
+}
+
+// Of twice as many rows and columns, every element where four are.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) CopyDoubled(const __grid_constant__ DoubledImages p) {
+  constexpr uint32_t kAtOnce = 4;  // rows
+  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (number >= p.threads) return;
+  const DoubledImages::Part part = p.PartOf(static_cast<uint32_t>(number));
+  for (uint32_t first = part.first; first < part.end; first += kAtOnce) {
+    uint2 read[kAtOnce];
+#pragma unroll
+    for (uint32_t i = 0; i < kAtOnce; ++i) {
+      read[i] = {};
+      if (first + i < part.end) {
+        read[i] = __ldcs(reinterpret_cast<const uint2*>(part.source + (first + i) * p.source_stride));
+      }
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kAtOnce; ++i) {
+      if (first + i >= part.end) break;
+      const uint2 left = Twice<T>(read[i].x), right = Twice<T>(read[i].y);
+      const uint4 unit = {left.x, left.y, right.x, right.y};
+      std::byte* const to = part.target + 2 * (first + i) * p.target_stride;
+      *reinterpret_cast<uint4*>(to) = unit;
+      *reinterpret_cast<uint4*>(to + p.target_stride) = unit;
+    }
+  }
+}
+
 class ResampleCopyRowsCuda final : public Kernel {
  public:
   ResampleCopyRowsCuda(const ResampleProblem& problem, const ResamplePlan& plan, const LowerContext& context)
       : type_(problem.type),
         element_bytes_(BitSize(problem.type) / 8),
+        images_(plan, element_bytes_, context),
         strips_(plan, element_bytes_ == 4 ? 4 : 8, context),
-        constraints_(StoreConstraints(plan, element_bytes_)) {}
+        constraints_(StoreConstraints(plan, element_bytes_)) {
+    const auto is_first_half = [](uint32_t i, const Taps& taps) { return taps.first == i / 2; };
+    images_.possible = images_.possible && IsDoubledAxis(plan.levels[0], is_first_half) &&
+                       IsDoubledAxis(plan.levels[1], is_first_half);
+  }
 
   Status Run(const KernelArguments& arguments) const override {
     Parameters p;
@@ -79,8 +121,19 @@ class ResampleCopyRowsCuda final : public Kernel {
     p.target = arguments.outputs[0].data;
     p.is_aligned = LargestUnit(constraints_ | AddressOf(p.target)) >= strips_.columns * element_bytes_;
     p.strips = strips_;
-    const uint64_t blocks = (strips_.threads + kThreads - 1) / kThreads;
     KernelChain chain(arguments.stream);
+    if (images_.MayHave(p.source, p.target)) {
+      DoubledImages images = images_;
+      images.source = arguments.inputs[0].data;
+      images.target = arguments.outputs[0].data;
+      DispatchByWidth(type_, [&]<typename T>() {
+        if constexpr (sizeof(T) <= 4) {
+          chain.Launch(CopyDoubled<T>, (images.threads + kThreads - 1) / kThreads, kThreads, images);
+        }
+      });
+      return {};
+    }
+    const uint64_t blocks = (strips_.threads + kThreads - 1) / kThreads;
     DispatchByWidth(type_, [&]<typename T>() {
       if constexpr (sizeof(T) <= 4) chain.Launch(CopyRows<T>, blocks, kThreads, p);
     });
@@ -90,6 +143,7 @@ class ResampleCopyRowsCuda final : public Kernel {
  private:
   DataType type_;
   uint32_t element_bytes_;
+  DoubledImages images_;  // of both dimensions doubled
   Strips strips_;
   uint64_t constraints_;
 };

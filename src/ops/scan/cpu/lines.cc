@@ -30,6 +30,7 @@ class ScanLines final : public Kernel {
       ForEach(part.outer, part.start, [&](const LoopNest<2>::Offsets& at) {
         columns_ ? ScanNeighbours(part.inner, at, arguments) : ScanRows(part.inner, at, arguments);
       });
+      if (columns_) machine_.EndColumns();
     });
     return {};
   }

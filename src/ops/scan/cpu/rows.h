@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/scan/problem.h"
 
@@ -27,10 +28,16 @@ class ScanMachine {
       : exclusive_(problem.exclusive),
         reverse_(problem.reverse),
         converts_(!SameBytes(problem.output.type, ClassOf(problem.output.type))),
+        streams_(StreamsResults(ElementCount(problem.output) * (BitSize(problem.output.type) / 8))),
         load_(FindLoad(problem.input.type, ClassOf(problem.input.type))),
         store_(FindStore(ClassOf(problem.output.type), problem.output.type)) {}
 
   bool reverse() const { return reverse_; }
+
+  // To be called behind a thread's last ScanColumns.
+  void EndColumns() const {
+    if (streams_) EndStream();
+  }
 
   // The rows of `span` along a loop with those strides. `totals`: a running total for each, which they begin
   // with and end with.
@@ -100,7 +107,7 @@ class ScanMachine {
     if (!converts_ && steps == LoopNest<2>::Offsets{1, 1}) {
       const auto* from = reinterpret_cast<const T*>(input) + offset[ScanLoops::kInput];
       auto* to = reinterpret_cast<T*>(output) + offset[ScanLoops::kOutput];
-      exclusive_ ? Step<true>(from, to, columns, totals) : Step<false>(from, to, columns, totals);
+      streams_&& input != output ? StreamSteps(from, to, columns, totals) : Steps(from, to, columns, totals);
       return;
     }
     T tile[kTileColumns];
@@ -108,8 +115,7 @@ class ScanMachine {
       const uint64_t count = std::min(kTileColumns, columns - begin);
       const auto block = [&](size_t o) { return Block{1, count, 0, steps[o], offset[o] + begin * steps[o]}; };
       load_(input, block(ScanLoops::kInput), tile);
-      exclusive_ ? Step<true>(tile, tile, count, totals + begin)
-                 : Step<false>(tile, tile, count, totals + begin);
+      Steps(tile, tile, count, totals + begin);
       store_(tile, block(ScanLoops::kOutput), output);
     }
   }
@@ -150,6 +156,21 @@ class ScanMachine {
       const T before = totals[c], total = ScanCombine<T, kMultiplies>(before, from[c]);
       to[c] = Canonical(kExclusive ? before : total);
       totals[c] = total;
+    }
+  }
+
+  void Steps(const T* from, T* to, uint64_t columns, T* totals) const {
+    exclusive_ ? Step<true>(from, to, columns, totals) : Step<false>(from, to, columns, totals);
+  }
+
+  void StreamSteps(const T* from, T* to, uint64_t columns, T* totals) const {
+    constexpr uint64_t kPiece = 256;  // short: while lines are on their way to memory the next are computed
+    alignas(64) T results[kPiece];
+    for (uint64_t begin = 0; begin < columns; begin += kPiece) {
+      const uint64_t count = std::min(kPiece, columns - begin);
+      Steps(from + begin, results, count, totals + begin);
+      StreamCopy(reinterpret_cast<std::byte*>(to + begin), reinterpret_cast<const std::byte*>(results),
+                 count * sizeof(T));
     }
   }
 
@@ -203,6 +224,7 @@ class ScanMachine {
   bool exclusive_;
   bool reverse_;
   bool converts_;
+  bool streams_;  // columns past the caches
   LoadBlock load_;
   StoreBlock store_;
 };

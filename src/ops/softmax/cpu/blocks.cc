@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/common/parallel.h"
+#include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/lane_math.h"
 #include "ops/reduce/cpu/loops.h"
@@ -35,6 +36,9 @@ class SoftmaxBlocks final : public Kernel {
     direct_ = is_float32 && (by_columns_ ? inner_.strides[0] : run_.strides[0]) == 1;
     direct_row_ =
         is_float32 && !by_columns_ && outer_.rank == 0 && run_.strides[0] == 1 && run_.strides[1] == 1;
+    // Whole lines, so that none is written in two ways, where a row begins with one.
+    streams_ = direct_row_ && elements_ <= kRow && elements_ % 16 == 0 &&
+               StreamsResults(ElementCount(problem.input) * sizeof(float));
     block_ = by_columns_ ? std::min<uint64_t>(kTileColumns, inner_.size) : 1;
     blocks_per_line_ = (inner_.size + block_ - 1) / block_;
     blocks_ = Iterations(sets_) * blocks_per_line_;
@@ -56,14 +60,15 @@ class SoftmaxBlocks final : public Kernel {
         if (by_columns_) {
           DoColumns(input, output, start, static_cast<uint32_t>(std::min(block_, inner_.size - first)));
         } else if (direct_row_) {
-          DoNeighbours(reinterpret_cast<const float*>(input) + start[0], elements_,
-                       reinterpret_cast<float*>(output) + start[1]);
+          DoDirectRow(reinterpret_cast<const float*>(input) + start[0],
+                      reinterpret_cast<float*>(output) + start[1]);
         } else if (elements_ <= kRow) {
           DoRow(input, output, start);
         } else {
           DoLongRow(input, output, start);
         }
       }
+      if (streams_) EndStream();
     });
     return {};
   }
@@ -87,6 +92,14 @@ class SoftmaxBlocks final : public Kernel {
     } else {
       ScaleRow(y, count, 1 / sum, y);
     }
+  }
+
+  void DoDirectRow(const float* x, float* y) const {
+    if (!streams_ || reinterpret_cast<uintptr_t>(y) % 64 != 0 || x == y) return DoNeighbours(x, elements_, y);
+    alignas(64) float row[kRow];
+    DoNeighbours(x, elements_, row);
+    StreamCopy(reinterpret_cast<std::byte*>(y), reinterpret_cast<const std::byte*>(row),
+               elements_ * sizeof(float));
   }
 
   void DoRow(const std::byte* input, std::byte* output, const Offsets& start) const {
@@ -214,6 +227,7 @@ class SoftmaxBlocks final : public Kernel {
   bool by_columns_;          // neighbours belong to different sets
   bool direct_;              // elements need no conversion when they are read
   bool direct_row_;          // nor when they are written, and a set is one piece of memory
+  bool streams_;             // rows past the caches
   uint64_t block_;           // sets
   uint64_t blocks_per_line_, blocks_;
   uint32_t parts_;  // for threads

@@ -1,0 +1,14 @@
+// ONNX models from bytes: nodes of any operators, on values that there are, mostly.
+#pragma once
+
+#include "fuzz.h"
+#include "onnx/model.h"
+
+namespace anydml::fuzz {
+
+onnx::Model AnyModel(ByteSource& source);
+
+// Values for the model's inputs.
+std::map<std::string, onnx::Tensor> AnyInputs(ByteSource& source, const onnx::Model& model);
+
+}  // namespace anydml::fuzz

@@ -1,0 +1,12 @@
+// All rows of the operator table, for those who want to try them all.
+#pragma once
+
+#include <vector>
+
+#include "onnx/lowering.h"
+
+namespace anydml::onnx {
+
+std::vector<const OperatorRow*> AllOperators();
+
+}  // namespace anydml::onnx
