@@ -6,6 +6,11 @@
 
 #include "d3d12/d3d12_test.h"
 
+// ThreadSanitizer has this; elsewhere it is null.
+extern "C" __attribute__((weak)) void AnnotateBenignRaceSized(const char* file, int line,
+                                                              const volatile void* memory, size_t size,
+                                                              const char* why);
+
 namespace anydml::testing {
 namespace {
 
@@ -23,6 +28,15 @@ class QueueTest : public D3D12Test {
     record(recorder.list.get());
     EXPECT_EQ(recorder.list->Close(), S_OK);
     return recorder;
+  }
+  // What the program does with this buffer, which can be mapped, is no business of ThreadSanitizer's.
+  static void ExpectRaces(ID3D12Resource* buffer) {
+    void* memory = nullptr;
+    ASSERT_EQ(buffer->Map(0, nullptr, &memory), S_OK);
+    if (AnnotateBenignRaceSized != nullptr) {
+      AnnotateBenignRaceSized(__FILE__, __LINE__, memory, buffer->GetDesc().Width, "the same bytes");
+    }
+    buffer->Unmap(0, nullptr);
   }
   void ExpectRemoval(const std::string& text) {
     EXPECT_EQ(device()->GetDeviceRemovedReason(), DXGI_ERROR_INVALID_CALL);
@@ -341,17 +355,18 @@ TEST_F(QueueTest, AListThatComesAgainDoesItAgain) {
 TEST_F(QueueTest, AListOnTwoQueuesAtOnce) {
   constexpr size_t kWords = 1 << 16;
   const auto upload = UploadBuffer(Numbers(kWords));
-  const auto middle = Buffer(kWords * 4);
-  const auto readback = ReadbackBuffer(kWords);
+  const Ptr<ID3D12Resource> readbacks[] = {ReadbackBuffer(kWords), ReadbackBuffer(kWords)};
   const Ptr<ID3D12CommandQueue> queues[] = {CreateQueue(device()), CreateQueue(device())};
   const auto allocator = CreateAllocator(device());
   const auto list = CreateList(device(), allocator.get());
-  list->CopyResource(middle.get(), upload.get());
-  list->CopyResource(readback.get(), middle.get());
+  for (const auto& readback : readbacks) {
+    ExpectRaces(readback.get());  // both queues write the same bytes there
+    list->CopyResource(readback.get(), upload.get());
+  }
   ASSERT_EQ(list->Close(), S_OK);
   for (int i = 0; i < 200; ++i) Execute(queues[i % 2].get(), list.get());
   for (const auto& queue : queues) Finish(queue.get());
-  EXPECT_EQ(Contents(readback.get()), Numbers(kWords));
+  for (const auto& readback : readbacks) EXPECT_EQ(Contents(readback.get()), Numbers(kWords));
   EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
 }
 
