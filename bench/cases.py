@@ -3,7 +3,7 @@
 import dataclasses
 
 import onnx_model
-from operations import ELEMENT_WISE, OPERATIONS, POOLING, REDUCE, RESAMPLE, SCAN, SOFTMAX
+from operations import ELEMENT_WISE, HEAD, OPERATIONS, POOLING, REDUCE, RESAMPLE, SCAN, SOFTMAX
 from tensor import BITS, Tensor, words_of
 
 
@@ -189,6 +189,11 @@ def _batches(*layers):
     return [(batch, *layer) for layer in layers for batch in (1, 8)]
 
 
+# Of ResNet-50 and MobileNetV2.
+_LAYERS = {"3x3": _batches((64, 56, 56, 64), (128, 28, 28, 128), (256, 14, 14, 256), (512, 7, 7, 512)),
+           "1x1": _batches((256, 56, 56, 64), (64, 56, 56, 256)), "7x7-stride-2": _batches((3, 224, 224, 64)),
+           "depthwise-3x3": _batches((144, 56, 56, 144), (960, 7, 7, 960)),
+           "depthwise-3x3-stride-2": _batches((96, 112, 112, 96), (144, 56, 56, 144))}
 CELLS = {
     "reduce": {name: [_MATRIX, (256, 256)] for name in REDUCE},
     "softmax": {name: [(1024, 4096), (8, 128, 768)] for name in SOFTMAX},
@@ -202,19 +207,18 @@ CELLS = {
     "resample": {name: [(8, 64, 56, 56)] for name in RESAMPLE},
     "gather": {"rows": [(65536, 256, 16384), (1024, 64, 256)]},
     "scan": {name: [_MATRIX, (256, 256)] for name in SCAN},
-    "gemm": {**{name: [*_PRODUCTS, (96, 128, 128, 64)] for name in ("nn", "nn-half")},
-             **{name: _PRODUCTS for name in ("nt", "nt-half", "bytes")}},
-    # Of ResNet-50 and MobileNetV2.
-    "convolution": {"3x3": _batches((64, 56, 56, 64), (128, 28, 28, 128), (256, 14, 14, 256), (512, 7, 7, 512)),
-                    "1x1": _batches((256, 56, 56, 64), (64, 56, 56, 256)), "7x7-stride-2": _batches((3, 224, 224, 64)),
-                    "depthwise-3x3": _batches((144, 56, 56, 144), (960, 7, 7, 960)),
-                    "depthwise-3x3-stride-2": _batches((96, 112, 112, 96), (144, 56, 56, 144))},
+    "gemm": {**{name: [*_PRODUCTS, (96, 128, 128, 64)] for name in ("nn", "nn-half", "bytes")},
+             **{name: _PRODUCTS for name in ("nt", "nt-half")}},
+    "convolution": {**_LAYERS, **{f"{name}-bytes": shapes for name, shapes in _LAYERS.items()},
+                    "transposed-2x2": _batches((64, 64, 64, 32), (256, 32, 32, 128)),
+                    "transposed-4x4": _batches((128, 32, 32, 64), (512, 8, 8, 256))},
+    "attention": {"heads": [(1, 12, 128, 128, HEAD), (1, 12, 1024, 1024, HEAD), (1, 12, 1, 2048, HEAD)]},
 }
 
 
 def _tiny(group, name):
-    if group in ("gemm", "convolution"):
-        return (9, 14, 11) if group == "gemm" else (2, 4, 6, 8, 4)
+    if group in ("gemm", "convolution", "attention"):
+        return {"gemm": (9, 14, 11), "convolution": (2, 4, 6, 8, 4), "attention": (2, 3, 5, 7, HEAD)}[group]
     images = group in ("pooling", "resample") or "pad" in name or "nchw" in name or "0213" in name or name == "batch"
     return (20, 12, 8) if group == "gather" else (2, 3, 6, 8) if images else (16, 24)
 

@@ -6,6 +6,7 @@ from tensor import LETTERS
 
 TYPES = {"float32": 1, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10}
 OPSETS = {"Gelu": 20, "LayerNormalization": 17}  # 13 has the others
+MICROSOFT = ("MultiHeadAttention",)  # operators of onnxruntime's own
 
 
 def _varint(value):
@@ -44,7 +45,8 @@ def _attribute(name, value):
 
 def _node(operator, inputs, outputs, attributes):
     node = b"".join(_bytes(1, name) for name in inputs) + b"".join(_bytes(2, name) for name in outputs)
-    return node + _bytes(4, operator) + b"".join(_bytes(5, _attribute(*item)) for item in attributes.items())
+    node += _bytes(4, operator) + b"".join(_bytes(5, _attribute(*item)) for item in attributes.items())
+    return node + (_bytes(7, "com.microsoft") if operator in MICROSOFT else b"")
 
 
 def _constant(name, type, value):
@@ -67,7 +69,7 @@ def _model(nodes, inputs, outputs, constants=(), opset=13):
     graph += b"".join(_bytes(5, constant) for constant in constants)
     graph += b"".join(_bytes(11, i) for i in inputs) + b"".join(_bytes(12, o) for o in outputs)
     return (_number(1, 7 if opset <= 13 else 9) + _bytes(7, graph)
-            + _bytes(8, _bytes(1, "") + _number(2, opset)))
+            + _bytes(8, _bytes(1, "") + _number(2, opset)) + _bytes(8, _bytes(1, "com.microsoft") + _number(2, 1)))
 
 
 def top_k(type, sizes, axis, k):

@@ -283,12 +283,13 @@ GEMM = {
     "nt": _gemm("b.T", ("Gemm", {"transB": 1}), {}),
     "nt-half": _gemm("b.T", ("Gemm", {"transB": 1}), _HALF),
     "bytes": Operation("MATRIX_MULTIPLY_INTEGER", "", "torch._int_mm(a, b)", "", ("MatMulInteger",), _AB, ("int8",),
-                       "int32", input_sizes=lambda m, n, k: ((m, k), (k, n)), output_sizes=lambda m, n, k: (m, n)),
+                       "int32", input_sizes=lambda *s: ((*s[:-2], s[-1]), (*s[:-3], s[-1], s[-2])),
+                       output_sizes=lambda *s: s[:-1]),
 }
 
 
-def _convolution(taps, stride, depthwise=False):
-    """Of n images of c channels, h x w, into m channels."""
+def _convolution(taps, stride, depthwise=False, integers=False):
+    """Of n images of c channels, h x w, into m channels. Bytes have neither scales nor zero points."""
     padding = taps // 2
 
     def windows(size):
@@ -297,29 +298,61 @@ def _convolution(taps, stride, depthwise=False):
     def groups(c):
         return c if depthwise else 1
 
-    return Operation("CONVOLUTION", "", f"torch.conv2d(a, b, None, {stride}, {padding}, 1, a.shape[1] // b.shape[1])",
-                     "", lambda n, c, h, w, m: ("Conv", {"kernel_shape": [taps] * 2, "strides": [stride] * 2,
-                                                         "pads": [padding] * 4, "group": groups(c)}),
-                     ("InputTensor", "FilterTensor"), **_PRODUCTS,
+    def attributes(n, c, h, w, m):
+        floats = {"Mode": "CROSS_CORRELATION", "Direction": "FORWARD", "OutputPadding": "0,0"}
+        return {**({} if integers else floats), "Strides": f"{stride},{stride}", "Dilations": "1,1",
+                "StartPadding": f"{padding},{padding}", "EndPadding": f"{padding},{padding}", "GroupCount": groups(c)}
+
+    torch = f"torch.conv2d(a, b, None, {stride}, {padding}, 1, a.shape[1] // b.shape[1])"
+    more = {"types": ("int8",), "output": "int32"} if integers else _PRODUCTS
+    return Operation("CONVOLUTION_INTEGER" if integers else "CONVOLUTION", "", "" if integers else torch, "",
+                     lambda n, c, h, w, m: ("ConvInteger" if integers else "Conv", {
+                         "kernel_shape": [taps] * 2, "strides": [stride] * 2, "pads": [padding] * 4,
+                         "group": groups(c)}),
+                     ("InputTensor", "FilterTensor"), **more,
                      input_sizes=lambda n, c, h, w, m: ((n, c, h, w), (m, c // groups(c), taps, taps)),
-                     output_sizes=lambda n, c, h, w, m: (n, m, windows(h), windows(w)),
-                     attributes=lambda n, c, h, w, m: {
-                         "Mode": "CROSS_CORRELATION", "Direction": "FORWARD", "Strides": f"{stride},{stride}",
-                         "Dilations": "1,1", "StartPadding": f"{padding},{padding}",
-                         "EndPadding": f"{padding},{padding}", "OutputPadding": "0,0", "GroupCount": groups(c)})
+                     output_sizes=lambda n, c, h, w, m: (n, m, windows(h), windows(w)), attributes=attributes)
 
 
+def _transposed(taps, stride):
+    """A convolution that makes images `stride` times as large."""
+    padding = (taps - stride) // 2
+    return Operation("CONVOLUTION", "", f"torch.conv_transpose2d(a, b, None, {stride}, {padding})", "",
+                     ("ConvTranspose", {"kernel_shape": [taps] * 2, "strides": [stride] * 2, "pads": [padding] * 4}),
+                     ("InputTensor", "FilterTensor"), **_PRODUCTS,
+                     input_sizes=lambda n, c, h, w, m: ((n, c, h, w), (c, m, taps, taps)),
+                     output_sizes=lambda n, c, h, w, m: (n, m, h * stride, w * stride),
+                     attributes={"Mode": "CROSS_CORRELATION", "Direction": "BACKWARD", "OutputPadding": "0,0",
+                                 "Strides": f"{stride},{stride}", "Dilations": "1,1", "GroupCount": 1,
+                                 "StartPadding": f"{padding},{padding}", "EndPadding": f"{padding},{padding}"})
+
+
+_LAYERS = {"3x3": (3, 1), "1x1": (1, 1), "7x7-stride-2": (7, 2), "depthwise-3x3": (3, 1, True),
+           "depthwise-3x3-stride-2": (3, 2, True)}
 CONVOLUTION = {
-    "3x3": _convolution(3, 1),
-    "1x1": _convolution(1, 1),
-    "7x7-stride-2": _convolution(7, 2),
-    "depthwise-3x3": _convolution(3, 1, True),
-    "depthwise-3x3-stride-2": _convolution(3, 2, True),
+    **{name: _convolution(*layer) for name, layer in _LAYERS.items()},
+    **{f"{name}-bytes": _convolution(*layer, integers=True) for name, layer in _LAYERS.items()},
+    "transposed-2x2": _transposed(2, 2),
+    "transposed-4x4": _transposed(4, 2),
+}
+
+
+# Of (batch, heads, queries, keys, HEAD); heads are side by side in a row.
+HEAD = 64
+ATTENTION = {
+    "heads": Operation(
+        "MULTIHEAD_ATTENTION", "", f"torch.nn.functional.scaled_dot_product_attention(*(x.unflatten(-1, (-1, {HEAD}))"
+        ".transpose(1, 2) for x in (a, b, c))).transpose(1, 2).flatten(2)", "",
+        lambda n, h, s, t, d: ("MultiHeadAttention", {"num_heads": h}), ("QueryTensor", "KeyTensor", "ValueTensor"),
+        **_PRODUCTS, input_sizes=lambda n, h, s, t, d: ((n, s, h * d), (n, t, h * d), (n, t, h * d)),
+        output_sizes=lambda n, h, s, t, d: (n, s, h * d),
+        attributes=lambda n, h, s, t, d: {"Scale": HEAD**-0.5, "MaskFilterValue": -10000, "HeadCount": h,
+                                          "MaskType": "NONE"}),
 }
 
 
 OPERATIONS = {(group, name): operation for group, rows in (
     ("elementwise", ELEMENT_WISE), ("reduce", REDUCE), ("softmax", SOFTMAX), ("normalization", NORMALIZATION),
     ("move", MOVE), ("pooling", POOLING), ("resample", RESAMPLE), ("gather", GATHER), ("scan", SCAN),
-    ("gemm", GEMM), ("convolution", CONVOLUTION))
+    ("gemm", GEMM), ("convolution", CONVOLUTION), ("attention", ATTENTION))
               for name, operation in rows.items()}

@@ -141,6 +141,17 @@ TEST(Convolution, AnOwnedFilterIsPacked) {
   EXPECT_EQ(Sums(desc, CountedFromOne(18), filter), expected);
 }
 
+// The phases of a stride have taps 0 and 2, tap 1, and, further than the last tap, none.
+TEST(Convolution, PhasesPackTheirPartsOfAnOwnedFilter) {
+  OperatorDesc desc = Convolution({1, 1, 2}, {1, 2, 3}, {1, 2, 6}, {.backward = true, .stride = 2});
+  std::get<TensorDesc>(desc.fields[static_cast<size_t>(FindField(*desc.schema, "FilterTensor"))])
+      .owned_by_dml = true;
+  EXPECT_EQ(Sums(desc, {1, 2}, {1, 10, 100, 3, 30, 300}),
+            (std::vector<float>{1, 10, 102, 20, 200, 0, 3, 30, 306, 60, 600, 0}));
+  desc = Convolution({1, 1, 2}, {1, 1, 1}, {1, 1, 6}, {.backward = true, .stride = 4});
+  EXPECT_EQ(Sums(desc, {1, 2}, {5}), (std::vector<float>{5, 0, 0, 0, 10, 0}));
+}
+
 // As many outputs as make devices' kernels take their large tiles. Sums of eighths have no rounding: all must
 // have the bytes of the general kernel.
 TEST(Convolution, LargeTilesOfDevices) {

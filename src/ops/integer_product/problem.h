@@ -51,6 +51,8 @@ std::span<const char* const> IntegerProductImplementationNames();
 // Where there is a program, a kernel of sums in scratch with one of the program after it.
 std::unique_ptr<const Kernel> CreateSumsThenProgram(const IntegerProductProblem& problem,
                                                     const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateIntegerDepthwise(const IntegerProductProblem& problem,
+                                                     const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateIntegerDot(const IntegerProductProblem& problem,
                                                const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateIntegerSums(const IntegerProductProblem& problem,

@@ -1,17 +1,17 @@
 // Filters of one input channel. A band of the input is put into scratch with its padding, one plane for each
-// phase of the strides, so that every tap of all of the band's outputs is a run of neighbours, a fixed
-// distance from where the run of outputs begins: rows follow each other in both, and what is computed between
-// them is not used.
+// phase of the strides, so that every tap of a row of outputs is a run of neighbours, a fixed distance from
+// where the row begins.
+#include "ops/convolution/cpu/depthwise.h"
+
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
 #include "ops/convolution/cpu/depthwise_loops.h"
-#include "ops/convolution/problem.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/epilogue.h"
+#include "ops/gemm/cpu/panel_rows.h"
 
 namespace anydml {
 namespace {
@@ -38,14 +38,19 @@ double LeastFloats(const ConvolutionWindow& y, const ConvolutionWindow& x) {
 
 class ConvolutionDepthwise final : public Kernel {
  public:
-  ConvolutionDepthwise(const ConvolutionProblem& problem, uint32_t threads)
+  ConvolutionDepthwise(const DepthwiseProblem& problem, uint32_t threads)
       : problem_(problem),
+        shape_(problem_.shape),
         epilogue_(problem.activation),
-        load_(FindLoad(problem.type, Class::kF32)),
-        store_(FindStore(Class::kF32, problem.type)) {
-    const ConvolutionShape& p = problem_.shape;
+        load_(FindLoad(problem.input_type, Class::kF32)),
+        load_weights_(FindLoad(problem.filter_type, Class::kF32)),
+        store_(FindStore(Class::kF32, problem.output_type)) {
+    const ConvolutionShape& p = shape_;
     const ConvolutionWindow &y = p.windows[kY], &x = p.windows[kX];
     pitch_ = x.output + Reach(x);
+    before_ = std::min<uint64_t>(x.start_padding, pitch_ * x.stride);
+    columns_ = std::min<uint64_t>(x.input, pitch_ * x.stride - before_);
+    reads_input_ = problem.input_type == DataType::kFloat32 && p.input.spatial[kX] == 1;
     const uint64_t row = pitch_ * y.stride * x.stride;  // of all planes
     const uint64_t rows = kBandFloats / row > Reach(y) ? kBandFloats / row - Reach(y) : 1;
     bands_ = DivideUp(y.output, rows);
@@ -64,7 +69,11 @@ class ConvolutionDepthwise final : public Kernel {
         static_cast<uint32_t>(std::clamp<uint64_t>(p.Elements() * p.Taps() / kProductsPerThread, 1, threads));
     workers_ = static_cast<uint32_t>(std::min<uint64_t>(parts_, useful));
     worker_.planes = own_.Add("planes", (row / pitch_ * plane_ + kDepthwiseSlack) * sizeof(float), 64);
-    worker_.sums = own_.Add("sums", (band_ * pitch_ + kDepthwiseSlack) * sizeof(float), 64);
+    worker_.sums = own_.Add("sums", band_ * x.output * sizeof(float), 64);
+    if (!reads_input_) {
+      const uint64_t rows_of_input = (band_ + Reach(y)) * y.stride;
+      worker_.numbers = own_.Add("numbers", rows_of_input * columns_ * sizeof(float), 64);
+    }
     worker_.row = own_.Add("a row", pitch_ * x.stride * sizeof(float), 64);
     worker_.weights = own_.Add("weights", p.Taps() * sizeof(float), 64);
     worker_bytes_ = SaturatingAlignUp(own_.bytes(), 64);
@@ -84,93 +93,130 @@ class ConvolutionDepthwise final : public Kernel {
   }
 
  private:
-  uint64_t Width() const { return BitSize(problem_.type) / 8; }
+  static uint64_t Width(DataType type) { return BitSize(type) / 8; }
 
   // Output rows from `first` on, of all output channels of a group.
   void RunBand(uint64_t matrix, uint64_t first, const KernelArguments& arguments,
                const Buffer& memory) const {
-    const ConvolutionShape& p = problem_.shape;
+    const ConvolutionShape& p = shape_;
     const uint64_t batch = matrix / p.outer[1], group = matrix % p.outer[1];
     const uint64_t rows = std::min(band_, p.windows[kY].output - first);
-    LoadPlanes(arguments.inputs[0].data + p.input.Matrix(batch, group) * Width(), first, rows, memory);
+    const float zero = ZeroPoint(problem_.input_zero, load_, 0, 0, arguments);
+    LoadPlanes(
+        arguments.inputs[problem_.input].data + p.input.Matrix(batch, group) * Width(problem_.input_type),
+        zero, first, rows, memory);
     auto* const weights = worker_.weights.In<float>(memory);
     auto* const sums = worker_.sums.In<float>(memory);
     for (uint64_t channel = 0; channel < p.output_channels; ++channel) {
-      LoadWeights(arguments.inputs[1].data, p.filter.Matrix(batch, group) + channel * p.filter.output_channel,
-                  weights);
+      LoadWeights(arguments.inputs[problem_.filter].data,
+                  p.filter.Matrix(batch, group) + channel * p.filter.output_channel, weights);
+      const float filter_zero = ZeroPoint(problem_.filter_zero, load_weights_, channel, group, arguments);
+      for (uint64_t t = 0; t < p.Taps() && filter_zero != 0; ++t) weights[t] -= filter_zero;
       float bias = 0;
       if (problem_.bias) {
         const uint64_t number = group * p.output_channels + channel;
         load_(arguments.inputs[2].data, {.offset = number * *problem_.bias}, &bias);
       }
-      AddTaps(worker_.planes.In<float>(memory), offsets_.data(), weights,
-              static_cast<uint32_t>(offsets_.size()), bias, sums, rows * pitch_);
-      std::byte* const output =
-          arguments.outputs[0].data + (p.output.Matrix(batch, group) + channel * p.output.channel) * Width();
-      for (uint64_t row = 0; row < rows; ++row) {
-        Put(sums + row * pitch_, (first + row) * p.output.spatial[kY], output);
-      }
+      const DepthwiseBand band = {worker_.planes.In<float>(memory),       pitch_, offsets_.data(), weights,
+                                  static_cast<uint32_t>(offsets_.size()), bias};
+      const uint64_t at =
+          p.output.Matrix(batch, group) + channel * p.output.channel + first * p.output.spatial[kY];
+      Finish(band, rows, arguments.outputs[0].data + at * Width(problem_.output_type), sums);
     }
   }
 
-  void Put(float* sums, uint64_t at, std::byte* output) const {
-    const uint64_t count = problem_.shape.windows[kX].output, stride = problem_.shape.output.spatial[kX];
-    epilogue_.Apply(sums, count);
-    if (problem_.type == DataType::kFloat32 && stride == 1) {
-      std::memcpy(output + at * sizeof(float), sums, count * sizeof(float));
-    } else {
-      store_(sums, {.columns = count, .column_stride = stride, .offset = at}, output);
+  // `sums` is scratch, for outputs that are not floats side by side.
+  void Finish(const DepthwiseBand& band, uint64_t rows, std::byte* output, float* sums) const {
+    const uint64_t columns = shape_.windows[kX].output;
+    const uint64_t pitch = shape_.output.spatial[kY], stride = shape_.output.spatial[kX];
+    const bool in_output =
+        problem_.output_type == DataType::kFloat32 && stride == 1 && (rows == 1 || pitch == columns);
+    if (in_output) sums = reinterpret_cast<float*>(output);
+    AddTaps(band, rows, columns, sums, columns);
+    if (!epilogue_.empty()) epilogue_.Apply(sums, rows * columns);
+    if (in_output) return;
+    if (problem_.output_type == DataType::kInt32 && stride == 1) {
+      auto* const integers = reinterpret_cast<int32_t*>(output);
+      for (uint64_t y = 0; y < rows; ++y) {
+        for (uint64_t x = 0; x < columns; ++x) {
+          integers[y * pitch + x] = static_cast<int32_t>(sums[y * columns + x]);
+        }
+      }
+      return;
     }
+    Block block = {rows, columns, pitch, stride, 0};
+    if (stride == 1 && pitch == columns) block = {.columns = rows * columns};
+    store_(sums, block, output);
+  }
+
+  static float ZeroPoint(const std::optional<DepthwiseProblem::ZeroPoint>& zero, LoadBlock load,
+                         uint64_t channel, uint64_t group, const KernelArguments& arguments) {
+    float number = 0;
+    if (zero) {
+      load(arguments.inputs[zero->input].data, {.offset = channel * zero->channel + group * zero->group},
+           &number);
+    }
+    return number;
   }
 
   void LoadWeights(const std::byte* filter, uint64_t at, float* to) const {
-    const ConvolutionShape& p = problem_.shape;
+    const ConvolutionShape& p = shape_;
     const uint64_t row = p.filter.spatial[kY], column = p.filter.spatial[kX];
     const uint32_t rows = p.windows[kY].taps, columns = p.windows[kX].taps;
     constexpr uint64_t kNegative = uint64_t{1} << 63;  // strides of a mirrored filter are
-    if (((row | column) & kNegative) == 0) return load_(filter, {rows, columns, row, column, at}, to);
+    if (((row | column) & kNegative) == 0) return load_weights_(filter, {rows, columns, row, column, at}, to);
     for (uint64_t y = 0; y < rows; ++y) {
       for (uint64_t x = 0; x < columns; ++x) {
-        load_(filter + static_cast<ptrdiff_t>((at + y * row + x * column) * Width()), {}, to++);
+        const uint64_t offset = (at + y * row + x * column) * Width(problem_.filter_type);
+        load_weights_(filter + static_cast<ptrdiff_t>(offset), {}, to++);
       }
     }
   }
 
   // The input rows that output rows [first, first + rows) reach.
-  void LoadPlanes(const std::byte* input, uint64_t first, uint64_t rows, const Buffer& memory) const {
-    const ConvolutionWindow &y = problem_.shape.windows[kY], &x = problem_.shape.windows[kX];
-    for (uint64_t i = 0; i < (rows + Reach(y)) * y.stride; ++i) {
+  void LoadPlanes(const std::byte* input, float zero, uint64_t first, uint64_t rows,
+                  const Buffer& memory) const {
+    const ConvolutionWindow &y = shape_.windows[kY], &x = shape_.windows[kX];
+    const uint64_t count = (rows + Reach(y)) * y.stride;
+    const int64_t start = static_cast<int64_t>(first * y.stride) - y.start_padding;
+    const auto inside = [&](int64_t row) { return std::clamp<int64_t>(row, 0, y.input); };
+    const int64_t begin = inside(start), end = inside(start + static_cast<int64_t>(count));
+    const float* numbers = reinterpret_cast<const float*>(input) + begin * shape_.input.spatial[kY];
+    uint64_t stride = shape_.input.spatial[kY];
+    if (!reads_input_) {
+      float* const converted = worker_.numbers.In<float>(memory);
+      Convert(input, zero, static_cast<uint64_t>(begin), static_cast<uint64_t>(end - begin), converted);
+      numbers = converted;
+      stride = columns_;
+    }
+    for (uint64_t i = 0; i < count; ++i) {
       float* const to =
           worker_.planes.In<float>(memory) + i % y.stride * x.stride * plane_ + i / y.stride * pitch_;
-      const int64_t index = static_cast<int64_t>(first * y.stride + i) - y.start_padding;
-      if (index < 0 || index >= y.input) {
+      const int64_t index = start + static_cast<int64_t>(i);
+      if (index < begin || index >= end) {
         for (uint64_t phase = 0; phase < x.stride; ++phase) std::fill_n(to + phase * plane_, pitch_, 0.0f);
         continue;
       }
-      const uint64_t offset = static_cast<uint64_t>(index) * problem_.shape.input.spatial[kY];
       float* const row = x.stride == 1 ? to : worker_.row.In<float>(memory);
-      LoadRow(input + offset * Width(), row);
+      std::fill_n(row, before_, 0.0f);
+      CopyShortRow(numbers + static_cast<uint64_t>(index - begin) * stride, columns_, row + before_);
+      std::fill(row + before_ + columns_, row + pitch_ * x.stride, 0.0f);
       if (x.stride > 1) Split(row, to);
     }
   }
 
-  // All elements that outputs reach, with 0 where they are outside of the input.
-  void LoadRow(const std::byte* from, float* to) const {
-    const ConvolutionWindow& x = problem_.shape.windows[kX];
-    const uint64_t stride = problem_.shape.input.spatial[kX], whole = pitch_ * x.stride;
-    const uint64_t before = std::min<uint64_t>(x.start_padding, whole);
-    const uint64_t count = std::min<uint64_t>(x.input, whole - before);
-    std::fill_n(to, before, 0.0f);
-    if (problem_.type == DataType::kFloat32 && stride == 1) {
-      std::memcpy(to + before, from, count * sizeof(float));
-    } else if (count != 0) {
-      load_(from, {.columns = count, .column_stride = stride}, to + before);
-    }
-    std::fill(to + before + count, to + whole, 0.0f);
+  // Rows of the input as floats, less their zero point.
+  void Convert(const std::byte* input, float zero, uint64_t first, uint64_t rows, float* to) const {
+    const uint64_t row = shape_.input.spatial[kY], column = shape_.input.spatial[kX], count = rows * columns_;
+    if (count == 0) return;
+    Block block = {rows, columns_, row, column, first * row};
+    if (column == 1 && row == columns_) block = {.columns = count, .offset = first * row};
+    load_(input, block, to);
+    for (uint64_t i = 0; i < count && zero != 0; ++i) to[i] -= zero;
   }
 
   void Split(const float* row, float* to) const {
-    const uint32_t stride = problem_.shape.windows[kX].stride;
+    const uint32_t stride = shape_.windows[kX].stride;
     if (stride == 2) {
       float *const even = to, *const odd = to + plane_;
       for (uint64_t i = 0; i < pitch_; ++i) even[i] = row[2 * i], odd[i] = row[2 * i + 1];
@@ -181,10 +227,13 @@ class ConvolutionDepthwise final : public Kernel {
     }
   }
 
-  ConvolutionProblem problem_;
+  DepthwiseProblem problem_;
+  const ConvolutionShape& shape_;
   Epilogue epilogue_;
-  LoadBlock load_;
+  LoadBlock load_, load_weights_;
   StoreBlock store_;
+  bool reads_input_;               // whose rows are floats, as they are
+  uint64_t before_, columns_;      // padding of a row, and elements of the input that are reached
   uint64_t pitch_;                 // from one row of outputs, or of a plane, to the next
   uint64_t plane_;                 // from one plane to the next
   uint64_t band_, bands_, parts_;  // rows of a band
@@ -193,14 +242,14 @@ class ConvolutionDepthwise final : public Kernel {
   uint64_t worker_bytes_;
   ScratchLayout own_;  // of one worker
   struct {
-    ScratchLayout::Piece planes, sums, row, weights;
+    ScratchLayout::Piece planes, sums, numbers, row, weights;
   } worker_;
 };
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreateConvolutionDepthwise(const ConvolutionProblem& problem,
-                                                         const LowerContext& context, std::string* why_not) {
+std::unique_ptr<const Kernel> CreateDepthwise(const DepthwiseProblem& problem, uint32_t threads,
+                                              std::string* why_not) {
   const ConvolutionShape& p = problem.shape;
   const ConvolutionWindow& depth = p.windows[0];
   if (p.input_channels != 1) {
@@ -212,16 +261,27 @@ std::unique_ptr<const Kernel> CreateConvolutionDepthwise(const ConvolutionProble
   } else if (depth.start_padding != 0 || p.windows[kY].reached < p.windows[kY].output ||
              p.windows[kX].reached < p.windows[kX].output || depth.reached == 0) {
     *why_not = "outputs have no taps";
-  } else if (p.Taps() > 256) {
+  } else if (p.Taps() > kMaxDepthwiseTaps) {
     *why_not = StrCat("filters have ", p.Taps(), " taps");
   } else if (p.output_channels >= kMatrixChannels && p.Taps() >= kMatrixTaps) {
     *why_not = StrCat(p.output_channels, " filters of ", p.Taps(), " taps are a matrix");
   } else if (LeastFloats(p.windows[kY], p.windows[kX]) > kMaxBandFloats) {
     *why_not = "its rows reach too far";
   } else {
-    return std::make_unique<ConvolutionDepthwise>(problem, context.threads);
+    return std::make_unique<ConvolutionDepthwise>(problem, threads);
   }
   return nullptr;
+}
+
+std::unique_ptr<const Kernel> CreateConvolutionDepthwise(const ConvolutionProblem& problem,
+                                                         const LowerContext& context, std::string* why_not) {
+  return CreateDepthwise({.shape = problem.shape,
+                          .input_type = problem.type,
+                          .filter_type = problem.type,
+                          .output_type = problem.type,
+                          .bias = problem.bias,
+                          .activation = problem.activation},
+                         context.threads, why_not);
 }
 
 }  // namespace anydml

@@ -5,11 +5,19 @@
 
 namespace anydml {
 
-// sums[i] = start + the sum over taps t of weights[t] * numbers[offsets[t] + i], for i below `count` and some
-// more: up to kDepthwiseSlack, which both memories must have.
-void AddTaps(const float* numbers, const uint64_t* offsets, const float* weights, uint32_t taps, float start,
-             float* sums, uint64_t count);
+// What a band's outputs are made of: taps t of the output in column x of row y is numbers[offsets[t] + y *
+// pitch + x], and kDepthwiseSlack more can be read behind the last one.
+struct DepthwiseBand {
+  const float* numbers;
+  uint64_t pitch;
+  const uint64_t* offsets;
+  const float* weights;
+  uint32_t taps;
+  float start;  // what is added to
+};
+inline constexpr uint64_t kDepthwiseSlack = 64;  // a vector of 2048 bits
 
-inline constexpr uint64_t kDepthwiseSlack = uint64_t{4} * 64;  // four vectors of 2048 bits
+// sums[y * sums_pitch + x], for x below `columns`. Nothing else is written.
+void AddTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* sums, uint64_t sums_pitch);
 
 }  // namespace anydml

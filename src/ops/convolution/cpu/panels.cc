@@ -70,6 +70,9 @@ void WindowPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
     StridedPanels(data_, type_, 1, p.input.channel).Pack(first, count, step, steps, width, to);
     return;
   }
+  const auto* const floats = type_ == DataType::kFloat32 && zero_points_ == nullptr
+                                 ? reinterpret_cast<const float*>(data_)
+                                 : nullptr;
   WindowRows windows(p);
   PackRows(
       count, steps, width, to, [&](uint64_t element, uint64_t some) { windows.Begin(first + element, some); },
@@ -77,6 +80,10 @@ void WindowPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
         windows.ForStep(
             step + s,
             [&](uint64_t offset, uint64_t stride, uint64_t at, uint64_t some) {
+              if (floats != nullptr && stride == 1) {
+                CopyShortRow(floats + offset, some, row + at);
+                return;
+              }
               LoadNumbers(data_ + offset * Width(type_), type_, stride, some, row + at);
               if (zero_points_ == nullptr) return;
               const float* const zeros = zero_points_ + first + element + at;

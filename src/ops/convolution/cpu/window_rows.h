@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "ops/convolution/problem.h"
@@ -25,7 +26,17 @@ struct ConvolutionStep {
 
 class WindowRows {
  public:
-  explicit WindowRows(const ConvolutionShape& shape) : shape_(shape) {}
+  explicit WindowRows(const ConvolutionShape& shape)
+      : shape_(shape), windows_(shape.windows), strides_(shape.input.spatial) {
+    // Dimensions whose windows are the input's elements, one after the other, are one.
+    for (uint32_t d = kLast; d-- > 0;) {
+      ConvolutionWindow &outer = windows_[d], &inner = windows_[kLast];
+      const bool follow = outer.input == 1 || strides_[d] == strides_[kLast] * inner.input;
+      if (!IsWhole(outer) || !IsWhole(inner) || !follow) break;
+      inner.input = inner.output = inner.reached = outer.input * inner.input;
+      outer = {};
+    }
+  }
 
   // Positions [first, first + count), at most kPanelRowElements, are meant from now on.
   void Begin(uint64_t first, uint64_t count) {
@@ -34,11 +45,11 @@ class WindowRows {
       Run& run = runs_[run_count_++];
       run.row = done;
       uint64_t rest = first + done;
-      for (uint32_t d = kMaxSpatial; d-- > 0; rest /= shape_.windows[d].output) {
-        run.at[d] = static_cast<uint32_t>(rest % shape_.windows[d].output);
+      for (uint32_t d = kMaxSpatial; d-- > 0; rest /= windows_[d].output) {
+        run.at[d] = static_cast<uint32_t>(rest % windows_[d].output);
       }
-      run.count = static_cast<uint32_t>(
-          std::min<uint64_t>(count - done, shape_.windows[kLast].output - run.at[kLast]));
+      run.count =
+          static_cast<uint32_t>(std::min<uint64_t>(count - done, windows_[kLast].output - run.at[kLast]));
       done += run.count;
     }
   }
@@ -53,9 +64,9 @@ class WindowRows {
       uint64_t offset = step.channel * shape_.input.channel;
       bool inside = true;
       for (uint32_t d = 0; d < kLast && inside; ++d) {
-        const int64_t index = InputIndex(shape_.windows[d], shape_.backward, run.at[d], step.taps[d]);
+        const int64_t index = InputIndex(windows_[d], shape_.backward, run.at[d], step.taps[d]);
         inside = index >= 0;
-        offset += static_cast<uint64_t>(index) * shape_.input.spatial[d];
+        offset += static_cast<uint64_t>(index) * strides_[d];
       }
       if (inside) {
         LoadRun(run, step.taps[kLast], offset, load, outside);
@@ -68,6 +79,11 @@ class WindowRows {
  private:
   static constexpr uint32_t kLast = kMaxSpatial - 1;
 
+  static bool IsWhole(const ConvolutionWindow& w) {
+    return w.taps == 1 && w.stride == 1 && w.start_padding == 0 && w.output == w.input &&
+           w.reached == w.input;
+  }
+
   // Neighbouring positions of one row of the output.
   struct Run {
     uint64_t row;  // where they are in ours
@@ -77,8 +93,8 @@ class WindowRows {
 
   template <typename Load, typename Outside>
   void LoadRun(const Run& run, uint32_t tap, uint64_t offset, Load&& load, Outside&& outside) const {
-    const ConvolutionWindow& w = shape_.windows[kLast];
-    const uint64_t stride = shape_.input.spatial[kLast];
+    const ConvolutionWindow& w = windows_[kLast];
+    const uint64_t stride = strides_[kLast];
     const uint32_t begin = run.at[kLast];
     if (shape_.backward && w.stride > 1) {
       for (uint32_t i = 0; i < run.count; ++i) {
@@ -97,8 +113,9 @@ class WindowRows {
                                           : int64_t{begin} * w.stride - w.start_padding + reach;
     const int64_t step = w.stride;
     const int64_t reached = std::min<int64_t>(run.count, int64_t{w.reached} - begin);
-    const int64_t low = std::clamp<int64_t>(start < 0 ? (-start + step - 1) / step : 0, 0, run.count);
-    const int64_t inside = start < w.input ? (w.input - 1 - start) / step + 1 : 0;
+    const auto steps = [&](int64_t distance) { return step == 1 ? distance : (distance + step - 1) / step; };
+    const int64_t low = std::clamp<int64_t>(start < 0 ? steps(-start) : 0, 0, run.count);
+    const int64_t inside = start < w.input ? steps(w.input - start) : 0;
     const int64_t high = std::clamp<int64_t>(std::min(inside, reached), low, run.count);
     const auto before = static_cast<uint64_t>(low), end = static_cast<uint64_t>(high);
     if (before != 0) outside(run.row, before);
@@ -109,6 +126,8 @@ class WindowRows {
   }
 
   const ConvolutionShape& shape_;
+  std::array<ConvolutionWindow, kMaxSpatial> windows_;
+  std::array<uint64_t, kMaxSpatial> strides_;  // of the input
   uint32_t run_count_ = 0;
   Run runs_[kPanelRowElements];
 };

@@ -42,12 +42,14 @@ void RunTile(const MicroKernel& kernel, const float* a, const float* b, uint64_t
              uint64_t columns, Sum* to, uint64_t stride, bool accumulate) {
   constexpr bool kIntegers = !std::is_same_v<Sum, float>;
   const bool converts = kIntegers && !kernel.bytes;
-  if (!converts && rows == kernel.rows && columns == kernel.columns) {
-    kernel.run(a, b, kernel.columns, steps, reinterpret_cast<float*>(to), stride, accumulate);
+  const uint64_t vectors = (columns + kernel.lanes - 1) / kernel.lanes;
+  const auto run = vectors * kernel.lanes == kernel.columns ? kernel.run : kernel.narrow[vectors - 1];
+  if (!converts && rows == kernel.rows && columns == vectors * kernel.lanes) {
+    run(a, b, kernel.columns, steps, reinterpret_cast<float*>(to), stride, accumulate);
     return;
   }
   alignas(64) float whole[kMaxTileRows * kMaxTileColumns];
-  kernel.run(a, b, kernel.columns, steps, whole, kernel.columns, false);
+  run(a, b, kernel.columns, steps, whole, kernel.columns, false);
   for (uint64_t i = 0; i < rows; ++i) {
     for (uint64_t j = 0; j < columns; ++j) {
       const float sum = whole[i * kernel.columns + j];

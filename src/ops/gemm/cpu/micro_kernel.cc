@@ -45,47 +45,34 @@ HWY_INLINE void Put(D d, V value, float* to, bool accumulate) {
   hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, to), value) : value, d, to);
 }
 
+// Of the first kUsed vectors.
+template <uint32_t kUsed>
 void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_stride, uint64_t steps,
          float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
-#if ANYDML_GEMM_WIDE
-#define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = hn::Zero(d), c##i##2 = hn::Zero(d);
-#define ANYDML_STEP(i)                    \
-  {                                       \
-    const auto x = ANYDML_OF_ROW(i);      \
-    c##i##0 = hn::MulAdd(x, b0, c##i##0); \
-    c##i##1 = hn::MulAdd(x, b1, c##i##1); \
-    c##i##2 = hn::MulAdd(x, b2, c##i##2); \
+#define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = c##i##0, c##i##2 = c##i##0;
+#define ANYDML_STEP(i)                                   \
+  {                                                      \
+    const auto x = ANYDML_OF_ROW(i);                     \
+    c##i##0 = hn::MulAdd(x, b0, c##i##0);                \
+    if (kUsed > 1) c##i##1 = hn::MulAdd(x, b1, c##i##1); \
+    if (kUsed > 2) c##i##2 = hn::MulAdd(x, b2, c##i##2); \
   }
-#define ANYDML_PUT(i)                                      \
-  Put(d, c##i##0, to + (i)*to_stride, accumulate);         \
-  Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate); \
-  Put(d, c##i##2, to + (i)*to_stride + 2 * lanes, accumulate);
-#else
-#define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = hn::Zero(d);
-#define ANYDML_STEP(i)                    \
-  {                                       \
-    const auto x = ANYDML_OF_ROW(i);      \
-    c##i##0 = hn::MulAdd(x, b0, c##i##0); \
-    c##i##1 = hn::MulAdd(x, b1, c##i##1); \
-  }
-#define ANYDML_PUT(i)                              \
-  Put(d, c##i##0, to + (i)*to_stride, accumulate); \
-  Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate);
-#endif
+#define ANYDML_PUT(i)                                                     \
+  Put(d, c##i##0, to + (i)*to_stride, accumulate);                        \
+  if (kUsed > 1) Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate); \
+  if (kUsed > 2) Put(d, c##i##2, to + (i)*to_stride + 2 * lanes, accumulate);
   // What is added to comes from far away, and is needed last.
   for (uint32_t i = 0; i < kRows; ++i) {
     hwy::Prefetch(to + i * to_stride);
-    hwy::Prefetch(to + i * to_stride + kVectors * lanes - 1);
+    hwy::Prefetch(to + i * to_stride + kUsed * lanes - 1);
   }
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   for (uint64_t step = 0; step < steps; ++step) {
     const auto b0 = hn::LoadU(d, b);
-    const auto b1 = hn::LoadU(d, b + lanes);
-#if ANYDML_GEMM_WIDE
-    const auto b2 = hn::LoadU(d, b + 2 * lanes);
-#endif
+    const auto b1 = kUsed > 1 ? hn::LoadU(d, b + lanes) : b0;
+    const auto b2 = kUsed > 2 ? hn::LoadU(d, b + 2 * lanes) : b0;
 #if HWY_TARGET == HWY_NEON
     const auto a0 = hn::LoadU(d, a), a1 = hn::LoadU(d, a + 4);
 #endif
@@ -100,7 +87,8 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
 }
 
 MicroKernel Find() {
-  return {kRows, static_cast<uint32_t>(kVectors * hn::Lanes(hn::ScalableTag<float>())), &Run};
+  const auto lanes = static_cast<uint32_t>(hn::Lanes(hn::ScalableTag<float>()));
+  return {kRows, kVectors * lanes, lanes, &Run<kVectors>, {&Run<1>, &Run<2>}};
 }
 
 }  // namespace
@@ -147,7 +135,7 @@ void Run(const float* a, const float* b, uint64_t b_stride, uint64_t steps, floa
 }  // namespace
 
 const MicroKernel& GemmMicroKernel() {
-  static constexpr MicroKernel kKernel = {kRows, kColumns, &Run};
+  static constexpr MicroKernel kKernel = {kRows, kColumns, kColumns, &Run, {}};
   return kKernel;
 }
 

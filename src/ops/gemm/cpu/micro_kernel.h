@@ -8,10 +8,13 @@ namespace anydml {
 struct MicroKernel {
   uint32_t rows;     // of a tile
   uint32_t columns;  // whole vectors
+  uint32_t lanes;    // of a vector
   // to[i][j] = (to[i][j] +) the sum over `steps` of a[step][i] * b[step][j]. Steps of `a` are `rows` apart,
   // those of `b` b_stride, rows of `to` to_stride.
-  void (*run)(const float* a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
-              uint64_t to_stride, bool accumulate);
+  using Run = void(const float* a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
+                   uint64_t to_stride, bool accumulate);
+  Run* run;
+  Run* narrow[2];  // of the first vector, or the first two, of the columns, where there are more
   // Of bytes: a word of a panel, in place of a float, is four steps of INT8, and a sum is INT32.
   bool bytes = false;
 };

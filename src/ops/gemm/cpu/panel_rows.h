@@ -3,10 +3,27 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 namespace anydml {
 
 inline constexpr uint64_t kPanelRowElements = 512;  // at most, of a row
+
+// For rows that may be so short that a call would take as long as the copy.
+template <typename T>
+inline void CopyShortRow(const T* from, uint64_t count, T* to) {
+  constexpr uint64_t kSome = 16 / sizeof(T);
+  if (count > 4 * kSome) {
+    std::memcpy(to, from, count * sizeof(T));
+    return;
+  }
+  if (count < kSome) {
+    for (uint64_t i = 0; i < count; ++i) to[i] = from[i];
+    return;
+  }
+  for (uint64_t i = 0; i + kSome <= count; i += kSome) std::memcpy(to + i, from + i, 16);
+  std::memcpy(to + count - kSome, from + count - kSome, 16);
+}
 
 // Cuts `rows` rows, which are `stride` apart, into panels of `width` elements, which are panel_stride apart.
 // The last panel may have fewer; what is behind them is left as it is.

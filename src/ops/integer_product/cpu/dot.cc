@@ -276,7 +276,7 @@ class IntegerDot final : public Kernel {
 
 std::unique_ptr<const Kernel> CreateIntegerDot(const IntegerProductProblem& problem,
                                                const LowerContext& context, std::string* why_not) {
-  const MicroKernel* const kernel = FindDotKernel();
+  const MicroKernel* const kernel = FindDotKernel(problem.sums.shape.output_channels);
   if (!problem.program.program.instructions.empty()) {
     *why_not = "there are scales";
   } else if (problem.sums.sum_type != DataType::kInt32) {

@@ -8,7 +8,8 @@ namespace anydml {
 inline constexpr uint32_t kStepsOfWord = 4;
 inline constexpr uint32_t kMaxDotWidth = 12;  // rows or columns of a tile
 
-// A micro-kernel of bytes (MicroKernel::bytes); null: there are no such instructions.
-const MicroKernel* FindDotKernel();
+// A micro-kernel of bytes (MicroKernel::bytes) for products of so many rows; null: there are no such
+// instructions.
+const MicroKernel* FindDotKernel(uint64_t rows);
 
 }  // namespace anydml

@@ -13,14 +13,14 @@ void Flip(uint8_t* numbers, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) numbers[i] ^= 0x80;
 }
 
-// out[i] is a[i], b[i], c[i], d[i].
+// out[i] is a[i], b[i], c[i], d[i], each with some bits flipped.
 void Interleave(const uint8_t* __restrict a, const uint8_t* __restrict b, const uint8_t* __restrict c,
-                const uint8_t* __restrict d, uint64_t count, uint8_t* __restrict out) {
+                const uint8_t* __restrict d, uint64_t count, uint8_t flip, uint8_t* __restrict out) {
   for (uint64_t i = 0; i < count; ++i) {
-    out[4 * i] = a[i];
-    out[4 * i + 1] = b[i];
-    out[4 * i + 2] = c[i];
-    out[4 * i + 3] = d[i];
+    out[4 * i] = a[i] ^ flip;
+    out[4 * i + 1] = b[i] ^ flip;
+    out[4 * i + 2] = c[i] ^ flip;
+    out[4 * i + 3] = d[i] ^ flip;
   }
 }
 
@@ -31,16 +31,16 @@ void PackQuads(uint64_t count, uint64_t words, uint64_t steps, bool is_unsigned,
                Begin&& begin, Load&& load) {
   PackRows(count, words, width, to, begin, [&](uint64_t element, uint64_t some, uint64_t word, float* row) {
     uint8_t bytes[kStepsOfWord][kPanelRowElements];
+    const uint8_t flip = is_unsigned ? 0x80 : 0;
     for (uint64_t i = 0; i < kStepsOfWord; ++i) {
       const uint64_t step = word * kStepsOfWord + i;
-      if (step >= steps) {
-        std::memset(bytes[i], 0, some);
-        continue;
+      if (step < steps) {
+        load(element, some, step, bytes[i]);
+      } else {
+        std::memset(bytes[i], flip, some);
       }
-      load(element, some, step, bytes[i]);
-      if (is_unsigned) Flip(bytes[i], some);
     }
-    Interleave(bytes[0], bytes[1], bytes[2], bytes[3], some, reinterpret_cast<uint8_t*>(row));
+    Interleave(bytes[0], bytes[1], bytes[2], bytes[3], some, flip, reinterpret_cast<uint8_t*>(row));
   });
 }
 
@@ -50,11 +50,13 @@ void Prefetch(const std::byte* from, uint64_t bytes) {
 }
 
 void CopyBytes(const std::byte* from, uint64_t stride, uint64_t count, uint8_t* to) {
-  if (stride == 1) {
-    std::memcpy(to, from, count);
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(from);
+  if (stride == 1) return CopyShortRow(bytes, count, to);
+  if (stride == 2) {  // by vectors
+    for (uint64_t i = 0; i < count; ++i) to[i] = bytes[2 * i];
     return;
   }
-  for (uint64_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(from[i * stride]);
+  for (uint64_t i = 0; i < count; ++i) to[i] = bytes[i * stride];
 }
 
 }  // namespace

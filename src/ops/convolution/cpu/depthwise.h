@@ -1,0 +1,33 @@
+// Convolutions whose filters have one input channel, of floats or of bytes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ops/convolution/problem.h"
+
+namespace anydml {
+
+// Sums are FLOAT32, so that those of bytes are exact: there are at most kMaxDepthwiseTaps products of numbers
+// up to 255.
+inline constexpr uint64_t kMaxDepthwiseTaps = 256;
+
+struct DepthwiseProblem {
+  ConvolutionShape shape;
+  DataType input_type, filter_type, output_type;
+  uint32_t input = 0, filter = 1;  // bindings
+  std::optional<uint64_t> bias = std::nullopt;
+  ElementProgram activation = {};
+  // What is subtracted: one number for the input, and one for each output channel, or for all.
+  struct ZeroPoint {
+    uint32_t input;  // the binding
+    uint64_t channel = 0, group = 0;
+  };
+  std::optional<ZeroPoint> input_zero = std::nullopt, filter_zero = std::nullopt;
+};
+
+std::unique_ptr<const Kernel> CreateDepthwise(const DepthwiseProblem& problem, uint32_t threads,
+                                              std::string* why_not);
+
+}  // namespace anydml

@@ -1,0 +1,138 @@
+// Backward (transposed) convolutions. Outputs whose index has the same remainder, divided by the stride, see
+// the same taps: those of a phase are an ordinary convolution of stride 1 with its own part of the filter,
+// whose result has gaps for the other phases.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "kernel/composite.h"
+#include "ops/convolution/problem.h"
+#include "ops/operator_table.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint64_t kMaxPhases = 64;
+
+// One spatial dimension. Output at * stride + phase sees input at - start_padding + tap * dilation.
+struct Phase {
+  ConvolutionWindow window;
+  uint64_t first_input = 0;  // those before it are not seen
+  uint64_t last_tap = 0;     // of the whole filter; comes first here
+  uint64_t tap_step = 1;     // taps of the whole filter from one to the one before it
+};
+
+// Whether the numbers of the window are small enough for one.
+bool MakePhase(const ConvolutionWindow& whole, uint32_t number, Phase* phase) {
+  const uint64_t period = whole.stride / std::gcd(whole.stride, whole.dilation);
+  const uint64_t at = uint64_t{number} + whole.start_padding;
+  phase->window = {.input = whole.input,
+                   .output = (whole.output - number - 1) / whole.stride + 1,
+                   .dilation = whole.dilation / std::gcd(whole.stride, whole.dilation)};
+  phase->window.reached = phase->window.output;
+  uint64_t first_tap = 0;
+  while (first_tap < std::min<uint64_t>(period, whole.taps) &&
+         (first_tap * whole.dilation) % whole.stride != at % whole.stride) {
+    ++first_tap;
+  }
+  if (first_tap == std::min<uint64_t>(period, whole.taps)) {  // none
+    phase->window.reached = 0;
+    return true;
+  }
+  phase->tap_step = period;
+  phase->window.taps = static_cast<uint32_t>((whole.taps - 1 - first_tap) / period + 1);
+  phase->last_tap = first_tap + (phase->window.taps - 1) * period;
+  const int64_t padding =
+      (static_cast<int64_t>(phase->last_tap * whole.dilation) - static_cast<int64_t>(at)) / whole.stride;
+  if (padding >= 0) {
+    phase->window.start_padding = static_cast<uint32_t>(padding);
+    return padding <= UINT32_MAX;
+  }
+  if (static_cast<uint64_t>(-padding) >= whole.input) {
+    phase->window.reached = 0;
+  } else {
+    phase->first_input = static_cast<uint64_t>(-padding);
+    phase->window.input -= static_cast<uint32_t>(-padding);
+  }
+  return true;
+}
+
+bool MakePart(const ConvolutionProblem& whole, std::array<uint32_t, kMaxSpatial> phases,
+              ConvolutionProblem* part) {
+  *part = whole;
+  ConvolutionShape& shape = part->shape;
+  shape.backward = false;
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    Phase phase;
+    if (!MakePhase(whole.shape.windows[d], phases[d], &phase)) return false;
+    shape.windows[d] = phase.window;
+    shape.input.offset += phase.first_input * shape.input.spatial[d];
+    shape.filter.offset += phase.last_tap * shape.filter.spatial[d];
+    shape.filter.spatial[d] *= uint64_t{0} - phase.tap_step;
+    shape.output.offset += phases[d] * shape.output.spatial[d];
+    shape.output.spatial[d] *= whole.shape.windows[d].stride;
+  }
+  return true;
+}
+
+class ConvolutionPhases final : public CompositeKernel {
+ public:
+  void Add(LoweredOperator part) { parts_.push_back(AddPart(part.implementation, std::move(part.kernel))); }
+
+  bool packs_input(uint32_t input) const override {
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [&](uint32_t part) { return PartPacksInput(part, input); });
+  }
+  Status Initialize(const KernelArguments& arguments) const override {
+    for (const uint32_t part : parts_) ANYDML_RETURN_IF_ERROR(InitializePart(part, arguments));
+    return {};
+  }
+  Status Run(const KernelArguments& arguments) const override {
+    for (const uint32_t part : parts_) ANYDML_RETURN_IF_ERROR(RunPart(part, arguments));
+    return {};
+  }
+
+ private:
+  std::vector<uint32_t> parts_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateConvolutionPhases(const ConvolutionProblem& problem,
+                                                      const LowerContext& context, std::string* why_not) {
+  if (!problem.shape.backward) {
+    *why_not = "it is forward";
+    return nullptr;
+  }
+  std::array<uint32_t, kMaxSpatial> counts;
+  uint64_t all = 1;
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    const ConvolutionWindow& window = problem.shape.windows[d];
+    counts[d] = std::min(window.stride, window.output);
+    if (counts[d] > kMaxPhases || (all *= counts[d]) > kMaxPhases) {
+      *why_not = StrCat("its strides have more than ", kMaxPhases, " phases");
+      return nullptr;
+    }
+  }
+  auto kernel = std::make_unique<ConvolutionPhases>();
+  for (uint32_t number = 0; number < all; ++number) {
+    const std::array<uint32_t, kMaxSpatial> phases = {number / counts[2] / counts[1],
+                                                      number / counts[2] % counts[1], number % counts[2]};
+    ConvolutionProblem part;
+    if (!MakePart(problem, phases, &part)) {
+      *why_not = "its taps reach too far";
+      return nullptr;
+    }
+    LoweredOperator lowered;
+    const Status status =
+        ChooseKernel(OperatorTableOf(context.backend).convolution, part, context.ForPart(), &lowered);
+    if (!status.ok()) {
+      *why_not = status.message();
+      return nullptr;
+    }
+    kernel->Add(std::move(lowered));
+  }
+  return kernel;
+}
+
+}  // namespace anydml
