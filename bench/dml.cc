@@ -64,7 +64,7 @@ struct DmlRun::State {
   tools::GraphPlan plan;
   bool compiles = false;
   std::vector<Set> sets;
-  std::vector<uint64_t> output_bytes;
+  std::vector<uint64_t> output_bytes;  // 0: absent
   tools::RecordedList list;
   std::optional<tools::RecordedList> timed_list;
   std::string implementation;
@@ -80,8 +80,9 @@ struct DmlRun::State {
     Set& set = sets.emplace_back();
     for (size_t i = 0; i < inputs.size(); ++i) Upload(i < c.first_weight ? inputs[i] : Bytes(), &set);
     for (const uint64_t bytes : output_bytes) {
-      set.outputs.push_back(set.inputs[0]);
-      if (!c.in_place) Check(session->Allocate((bytes + 3) & ~uint64_t{3}, &set.outputs.back()));
+      set.outputs.push_back(c.in_place ? set.inputs[0] : Buffer());
+      if (!c.in_place && bytes != 0)
+        Check(session->Allocate((bytes + 3) & ~uint64_t{3}, &set.outputs.back()));
     }
   }
 
@@ -138,7 +139,9 @@ DmlRun::DmlRun(const Case& c, const Inputs& inputs, const std::string& implement
     s.CompileGraph(c, inputs);
   }
   s.implementation = AnyDmlGetImplementation(s.op.compiled.Get());
-  for (const TensorDesc* output : c.desc.outputs()) s.output_bytes.push_back(DataBytes(*output));
+  for (const TensorDesc* output : c.desc.outputs()) {
+    s.output_bytes.push_back(output == nullptr ? 0 : DataBytes(*output));
+  }
   for (uint32_t i = 0; i < std::max(copies, 1u); ++i) s.AddSet(c, inputs);
   Check(s.session->BeginList(/*timestamps=*/false));
   for (uint32_t i = 0; i < c.dispatches; ++i) {
@@ -174,6 +177,7 @@ void DmlRun::Run() {
 std::vector<Bytes> DmlRun::ReadOutputs() {
   std::vector<Bytes> outputs(state_->output_bytes.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
+    if (state_->output_bytes[i] == 0) continue;
     Check(state_->session->Read(state_->sets[0].outputs[i].Get(), &outputs[i]));
     outputs[i].resize(state_->output_bytes[i]);
   }

@@ -145,7 +145,7 @@ Floor::Floor(const Case& c, const Inputs& inputs, uint32_t threads) : case_(c), 
   // reading.
   size_t read = 0, written = 0;
   for (const Bytes& input : inputs) read += input.size();
-  for (const TensorDesc* output : c.desc.outputs()) written += DataBytes(*output);
+  for (const TensorDesc* output : c.desc.outputs()) written += output == nullptr ? 0 : DataBytes(*output);
   if (c.moved > 0) read = c.moved - written;
   if (written < read / kReadersWriteOne) {
     regions_.emplace_back(read);
