@@ -110,7 +110,9 @@ Case MakeMatrices(Type type, CaseMaker& make) {
 Case MakeConvolutions(Type type, CaseMaker& make) {
   ByteSource& source = make.source();
   const uint32_t spatial = source.Between(1, 2), groups = source.OneIn(2) ? 1 : source.Between(1, 3);
-  const uint32_t in = source.Between(1, 6), out = source.Between(1, 9), batch = source.Between(1, 2);
+  const bool depthwise = source.OneIn(3);
+  const uint32_t in = depthwise ? 1 : source.Between(1, 6), out = source.Between(1, 9),
+                 batch = source.Between(1, 2);
   std::vector<uint32_t> input = {batch, in * groups}, filter = {out * groups, in},
                         output = {batch, out * groups};
   std::vector<uint32_t> strides, dilations, start, end, ones(spatial + 2, 1), channels = ones;
