@@ -124,6 +124,20 @@ TEST(Wil, Results) {
   EXPECT_EQ(CatchesEverything(3), S_OK);
 }
 
+HRESULT ReturnsWithoutPointer(const int* pointer) {
+  RETURN_HR_IF_NULL_MSG(E_POINTER, pointer, "no pointer of %d", 1);
+  return S_OK;
+}
+
+TEST(Wil, NullPointersWithMessages) {
+  const int number = 3;
+  const int* const missing = nullptr;
+  EXPECT_EQ(THROW_HR_IF_NULL_MSG(E_POINTER, &number, "no number"), &number);
+  EXPECT_THROW(THROW_HR_IF_NULL_MSG(E_POINTER, missing, "no number %d", 1), wil::ResultException);
+  EXPECT_EQ(ReturnsWithoutPointer(&number), S_OK);
+  EXPECT_EQ(ReturnsWithoutPointer(missing), E_POINTER);
+}
+
 TEST(Wil, UniqueHandle) {
   wil::unique_handle event(CreateEvent(nullptr, FALSE, TRUE, nullptr));
   EXPECT_TRUE(event);

@@ -151,6 +151,7 @@ inline bool FailFastIf(bool condition, Site site) {
 #define THROW_HR_IF(hr, condition) ::wil::details::ThrowHrIf((hr), !!(condition), WIL_SITE_(#condition))
 #define THROW_HR_IF_MSG(hr, condition, ...) THROW_HR_IF(hr, condition)
 #define THROW_HR_IF_NULL(hr, pointer) ::wil::details::ThrowIfNull((hr), (pointer), WIL_SITE_(#pointer))
+#define THROW_HR_IF_NULL_MSG(hr, pointer, ...) THROW_HR_IF_NULL(hr, pointer)
 #define THROW_LAST_ERROR_IF(condition) ::wil::details::ThrowLastErrorIf(!!(condition), WIL_SITE_(#condition))
 #define THROW_LAST_ERROR_IF_NULL(pointer) ::wil::details::ThrowLastErrorIfNull((pointer), WIL_SITE_(#pointer))
 
@@ -176,6 +177,7 @@ inline bool FailFastIf(bool condition, Site site) {
   } while (false)
 #define RETURN_HR_IF_MSG(hr, condition, ...) RETURN_HR_IF(hr, condition)
 #define RETURN_HR_IF_NULL(hr, pointer) RETURN_HR_IF(hr, (pointer) == nullptr)
+#define RETURN_HR_IF_NULL_MSG(hr, pointer, ...) RETURN_HR_IF_NULL(hr, pointer)
 #define RETURN_LAST_ERROR_IF(condition) RETURN_HR_IF(WIL_LAST_ERROR_(), condition)
 #define RETURN_LAST_ERROR_IF_NULL(pointer) RETURN_HR_IF(WIL_LAST_ERROR_(), (pointer) == nullptr)
 
