@@ -157,12 +157,18 @@ def start(data_type, sizes, *buffers):
     return graph, tensor
 
 
+def start_with_sum(data_type, sizes):
+    """s = x + y"""
+    graph, tensor = start(data_type, sizes, "x", "y")
+    add(graph, "sum", "x", "y", "s", tensor)
+    return graph, tensor
+
+
 def chains():
     group = Group("graphs/chains", CONTRACT, "Operators that pass elements on, which a graph may compute at once: "
                   "what lies between is rounded and wraps as if it were stored.")
     for data_type in ("FLOAT32", "FLOAT16", "INT32", "INT8"):
-        graph, tensor = start(data_type, [1, 2, 3, 4], "x", "y")
-        add(graph, "sum", "x", "y", "s", tensor)
+        graph, tensor = start_with_sum(data_type, [1, 2, 3, 4])
         multiply(graph, "square", "s", "s", "q", tensor)
         binary(graph, "difference", "ELEMENT_WISE_SUBTRACT", "q", "x", "d", tensor, lambda x, y: x - y)
         group.add(f"three-{data_type.lower()}", "(x + y)^2 - x: one of the steps reads what two others do.",
@@ -248,27 +254,23 @@ def reinterpreted():
     for name, sizes, claim in (("sizes", [1, 1, 6, 4], "[1,2,3,4] becomes [1,1,6,4]."),
                                ("rank", [24], "Four dimensions become one."),
                                ("more", [1, 2, 1, 3, 2, 2], "Four dimensions become six.")):
-        graph, tensor = start("FLOAT32", [1, 2, 3, 4], "x", "y")
-        add(graph, "sum", "x", "y", "s", tensor)
+        graph, tensor = start_with_sum("FLOAT32", [1, 2, 3, 4])
         relu(graph, "relu", "s", "r", Tensor("FLOAT32", sizes))
         group.add(name, claim, graph.shown("r"))
-    graph, tensor = start("FLOAT32", [1, 1, 3, 4], "x", "y")
-    add(graph, "sum", "x", "y", "s", tensor)
+    graph, tensor = start_with_sum("FLOAT32", [1, 1, 3, 4])
     across = Tensor("FLOAT32", [1, 1, 4, 3], [12, 12, 1, 4])
     graph.step("copy", "ELEMENT_WISE_IDENTITY", {"InputTensor": ("s", across)},
                {"OutputTensor": ("t", Tensor("FLOAT32", [1, 1, 4, 3]))}, each(lambda x: x))
     graph.given("w", "FLOAT32", counted("FLOAT32", 6))
     product(graph, "product", "t", "w", "p", 4, 3, 2)
     group.add("transposed", "The reader's strides transpose; a product follows.", graph.shown("p"))
-    graph, tensor = start("FLOAT32", [1, 2, 3, 4], "x", "y")
-    add(graph, "sum", "x", "y", "s", tensor)
+    graph, tensor = start_with_sum("FLOAT32", [1, 2, 3, 4])
     bits = Tensor("UINT32", tensor.sizes)
     graph.given("mask", "UINT32", [0x7FFFFFFF] * 24)
     graph.step("magnitude", "ELEMENT_WISE_BIT_AND", {"ATensor": ("s", bits), "BTensor": ("mask", bits)},
                {"OutputTensor": ("m", bits)}, each(lambda a, b: a & b))
     group.add("bits", "The bits of floats as UINT32, without their sign.", graph.shown("m"))
-    graph, tensor = start("FLOAT32", [1, 1, 4, 6], "x", "y")
-    add(graph, "sum", "x", "y", "s", tensor)
+    graph, tensor = start_with_sum("FLOAT32", [1, 1, 4, 6])
     spread = Tensor("FLOAT32", [1, 1, 2, 3], [24, 24, 12, 2], TotalTensorSizeInBytes=96)
     graph.step("some", "ELEMENT_WISE_IDENTITY", {"InputTensor": ("s", spread)},
                {"OutputTensor": ("t", Tensor("FLOAT32", [1, 1, 2, 3]))}, each(lambda x: x))
@@ -324,20 +326,17 @@ def constants():
 def outputs():
     group = Group("graphs/outputs", CONTRACT, "Several outputs, outputs that others read, outputs with gaps, and "
                   "results of operators that nobody asks for.")
-    graph, tensor = start("FLOAT32", [1, 1, 3, 4], "x", "y")
-    add(graph, "sum", "x", "y", "s", tensor)
+    graph, tensor = start_with_sum("FLOAT32", [1, 1, 3, 4])
     multiply(graph, "square", "s", "s", "q", tensor)
     group.add("all", "What lies between is an output, too.", graph.shown("s", "q"))
     relu(graph, "relu", "s", "r", tensor)
     group.add("two-readers", "Two operators read one result; all three are outputs.", graph.shown("s", "q", "r"))
-    graph, tensor = start("FLOAT32", [1, 1, 3, 4], "x", "y")
+    graph, tensor = start_with_sum("FLOAT32", [1, 1, 3, 4])
     spread = Tensor("FLOAT32", tensor.sizes, spread_strides(tensor.sizes))
-    add(graph, "sum", "x", "y", "s", tensor)
     graph.step("relu", "ACTIVATION_RELU", {"InputTensor": ("s", tensor)}, {"OutputTensor": ("r", spread)},
                each(lambda v: max(v, 0)))
     group.add("gaps", "The output of a chain has gaps, which stay.", graph.shown("r"))
-    graph, tensor = start("FLOAT32", [1, 1, 4, 6], "x", "y")
-    add(graph, "sum", "x", "y", "s", tensor)
+    graph, tensor = start_with_sum("FLOAT32", [1, 1, 4, 6])
     halves = {"OutputTensors[0]": ("a", Tensor("FLOAT32", [1, 1, 4, 2])),
               "OutputTensors[1]": ("b", Tensor("FLOAT32", [1, 1, 4, 4]))}
     graph.step("split", "SPLIT", {"InputTensor": ("s", tensor)}, halves, lambda x: [
@@ -351,8 +350,7 @@ def outputs():
                    {c: b[c] if c[3] < 4 else r[(*c[:3], c[3] - 4)] for c in joined.coordinates()}], Axis=3)
     group.add("split-and-joined", "The parts are put together the other way round.", graph.shown("j"))
     for name, field, shown in (("values", "OutputValueTensor", "v"), ("indices", "OutputIndexTensor", "i")):
-        graph, tensor = start("FLOAT32", [1, 1, 3, 5], "x", "y")
-        add(graph, "sum", "x", "y", "s", tensor)
+        graph, tensor = start_with_sum("FLOAT32", [1, 1, 3, 5])
 
         def best(x):
             values, indices = {}, {}
@@ -373,19 +371,16 @@ def outputs():
 def in_place():
     group = Group("graphs/in_place", CONTRACT, "Operators that write over what they read, where that is allowed: a graph "
                   "sees a new value in the same place.")
-    graph, tensor = start("FLOAT32", [1, 1, 3, 4], "x", "y")
-    add(graph, "sum", "x", "y", "s", tensor)
+    graph, tensor = start_with_sum("FLOAT32", [1, 1, 3, 4])
     relu(graph, "relu", "s", "s", tensor)
     multiply(graph, "square", "s", "s", "s", tensor)
     group.add("chain", "A sum, then two operators over it.", graph.shown("s"))
-    graph, tensor = start("FLOAT32", [1, 1, 3, 4], "x", "y")
-    add(graph, "sum", "x", "y", "s", tensor)
+    graph, tensor = start_with_sum("FLOAT32", [1, 1, 3, 4])
     multiply(graph, "square", "s", "s", "q", tensor)
     relu(graph, "relu", "s", "s", tensor)
     add(graph, "both", "q", "s", "b", tensor)
     group.add("read-before", "What was read before it is written over was the old value.", graph.shown("b"))
-    graph, tensor = start("FLOAT32", [1, 1, 4, 3], "x", "y")
-    add(graph, "sum", "x", "y", "s", tensor)
+    graph, tensor = start_with_sum("FLOAT32", [1, 1, 4, 3])
     graph.given("where", "UINT32", [2, 0, 1, 3, 3, 0]).given("new", "FLOAT32", [50.0, 51.0, 52.0, 53.0, 54.0, 55.0])
     few = [1, 1, 2, 3]
 

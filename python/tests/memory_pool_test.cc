@@ -130,6 +130,12 @@ class MemoryPoolTest : public testing::Test {
     const auto use = Use(memory, handle);
     MemoryPool::MoveEnd(At(handle));
   }
+  // What a call of that stream has written.
+  std::shared_ptr<Memory> TakeAndCall(uintptr_t handle) {
+    auto memory = Take(handle);
+    Call(memory, handle);
+    return memory;
+  }
   // In stream 20, and not behind what it is used for in stream 10.
   std::shared_ptr<Memory> UsedInTwoStreams() {
     auto memory = Take(10);
@@ -155,9 +161,8 @@ TEST_F(MemoryPoolTest, WhatAStreamGivesBackItTakesAgain) {
 }
 
 TEST_F(MemoryPoolTest, AUseInAnotherStreamComesBehind) {
-  auto memory = Take(10);
+  auto memory = TakeAndCall(10);
   const uintptr_t address = memory->address();
-  Call(memory, 10);
   EXPECT_EQ(Asked(), Calls{"mark 10"});
   Call(memory, 20);
   EXPECT_EQ(Asked(), (Calls{"10! < 20", "mark 20", "mark 20"}));
@@ -170,9 +175,8 @@ TEST_F(MemoryPoolTest, AUseInAnotherStreamComesBehind) {
 }
 
 TEST_F(MemoryPoolTest, AnExportLivesOnInAnEarlierStream) {
-  auto memory = Take(10);
+  auto memory = TakeAndCall(10);
   const uintptr_t address = memory->address();
-  Call(memory, 10);
   auto exported = Export(memory, 20);
   EXPECT_EQ(Asked(), (Calls{"mark 10", "10! < 20", "mark 20"}));
   Call(memory, 30);  // the export's holder orders what it has enqueued since
@@ -213,8 +217,7 @@ TEST_F(MemoryPoolTest, AnExportThatIsOver) {
 }
 
 TEST_F(MemoryPoolTest, TheDefaultStreamIsNeverGone) {
-  auto memory = Take(10);
-  Call(memory, 10);
+  auto memory = TakeAndCall(10);
   Export(memory, 1);
   EXPECT_EQ(Asked(), (Calls{"mark 10", "10! < 1"}));
   Call(memory, 30);
@@ -250,12 +253,8 @@ TEST_F(MemoryPoolTest, EveryThreadHasAStreamOfNumberTwo) {
 }
 
 TEST_F(MemoryPoolTest, ANewStreamWithTheHandleOfOneThatIsGone) {
-  auto given_back = Take(10);
-  const uintptr_t address = given_back->address();
-  Call(given_back, 10);
-  given_back.reset();
-  auto used = Take(20);
-  Call(used, 20);
+  const uintptr_t address = TakeAndCall(10)->address();
+  const auto used = TakeAndCall(20);
   EXPECT_EQ(Asked(), (Calls{"mark 10", "mark 20"}));
   TheCuda().ids = {{10, 11}, {30, 30}};  // 10 is another one, 20 is no more
   EXPECT_NE(Take(10)->address(), address);

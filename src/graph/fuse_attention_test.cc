@@ -11,16 +11,8 @@
 #include "graph/graph_under_test.h"
 #include "support/operator_runner.h"
 
-namespace anydml {
+namespace anydml::testing {
 namespace {
-
-using testing::Bytes;
-using testing::GraphUnderTest;
-using testing::MakeDesc;
-using testing::Packed;
-using testing::Result;
-using testing::RunGraph;
-using testing::Strided;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr uint32_t kAllowHalfPrecisionFlag = 1;
@@ -46,6 +38,18 @@ struct AttentionShape {
   bool flat = false;             // products see one dimension of all heads
   bool puts_heads_last = false;  // {batch, queries, heads, columns}
 };
+
+// a b, of which b may be transposed.
+OperatorDesc Product(const TensorDesc& a, const TensorDesc& b, const TensorDesc& output,
+                     bool transposes_b = false) {
+  return MakeDesc("GEMM", {{"ATensor", a},
+                           {"BTensor", b},
+                           {"OutputTensor", output},
+                           {"TransA", uint32_t{0}},
+                           {"TransB", uint32_t{transposes_b}},
+                           {"Alpha", 1.0f},
+                           {"Beta", 0.0f}});
+}
 
 class AttentionGraph {
  public:
@@ -111,26 +115,16 @@ class AttentionGraph {
                            {weights, Mask()})[0];
     }
     if (shape_.weighing != Weighing::kFused) weights = test_.Node(Softmax(), {weights})[0];
-    const uint32_t output = test_.Node(MakeDesc("GEMM", {{"ATensor", product_},
-                                                         {"BTensor", value_},
-                                                         {"OutputTensor", result},
-                                                         {"TransA", uint32_t{0}},
-                                                         {"TransB", uint32_t{0}},
-                                                         {"Alpha", 1.0f},
-                                                         {"Beta", 0.0f}}),
-                                       {weights, RandomInput(value_), kNoValue})[0];
+    const uint32_t output =
+        test_.Node(Product(product_, value_, result), {weights, RandomInput(value_), kNoValue})[0];
     test_.Output(shape_.puts_heads_last ? PutHeadsLast(output) : output);
     test_.graph.outputs[0].element_bytes = BitSize(shape_.type) / 8;
   }
 
   OperatorDesc FirstProduct(const TensorDesc& query, const TensorDesc& key) const {
-    OperatorDesc desc = MakeDesc("GEMM", {{"ATensor", query},
-                                          {"BTensor", key},
-                                          {"OutputTensor", product_},
-                                          {"TransA", uint32_t{0}},
-                                          {"TransB", uint32_t{shape_.transposes_keys}},
-                                          {"Alpha", shape_.scaling == Scaling::kAlpha ? shape_.scale : 1.0f},
-                                          {"Beta", 1.0f}});
+    OperatorDesc desc = Product(query, key, product_, shape_.transposes_keys);
+    SetField(&desc, "Beta", 1.0f);
+    if (shape_.scaling == Scaling::kAlpha) SetField(&desc, "Alpha", shape_.scale);
     if (shape_.masking == Masking::kMatrix) SetField(&desc, "CTensor", MaskTensor());
     if (shape_.weighing == Weighing::kFused) {
       OperatorDesc softmax = MakeDesc("ACTIVATION_SOFTMAX1", {{"Axes", std::vector<uint32_t>{3}}});
@@ -231,11 +225,13 @@ void ExpectAttention(const AttentionShape& shape, size_t kernels = 1, uint32_t s
   ExpectNear(without, want, shape.type);
 }
 
-void ExpectNoAttention(const AttentionShape& shape) {
-  const AttentionGraph graph(shape);
-  const Result got = RunGraph(graph.test(), "");
+void ExpectNoAttention(const GraphUnderTest& test, DataType type) {
+  const Result got = RunGraph(test, "");
   EXPECT_FALSE(IsAttention(got)) << got.explanation;
-  ExpectNear(got, RunGraph(graph.test(), "all"), shape.type);
+  ExpectNear(got, RunGraph(test, "all"), type);
+}
+void ExpectNoAttention(const AttentionShape& shape) {
+  ExpectNoAttention(AttentionGraph(shape).test(), shape.type);
 }
 
 TEST(FuseAttention, ProductsWithSoftmax) {
@@ -327,14 +323,7 @@ GraphUnderTest RowOfLogits(const TensorDesc& seen, const TensorDesc& other) {
   };
   const auto product = [&](const TensorDesc& a, const TensorDesc& b, const TensorDesc& output,
                            uint32_t from) {
-    return test.Node(MakeDesc("GEMM", {{"ATensor", a},
-                                       {"BTensor", b},
-                                       {"OutputTensor", output},
-                                       {"TransA", uint32_t{0}},
-                                       {"TransB", uint32_t{0}},
-                                       {"Alpha", 1.0f},
-                                       {"Beta", 0.0f}}),
-                     {from, numbers(ElementCount(b)), kNoValue})[0];
+    return test.Node(Product(a, b, output), {from, numbers(ElementCount(b)), kNoValue})[0];
   };
   const TensorDesc row = Packed(DataType::kFloat32, {1, 16}), query = Packed(DataType::kFloat32, {1, 8});
   const uint32_t logits = product(query, Packed(DataType::kFloat32, {8, 16}), row, numbers(8));
@@ -352,18 +341,12 @@ GraphUnderTest RowOfLogits(const TensorDesc& seen, const TensorDesc& other) {
 
 TEST(FuseAttention, MasksOfOneDimensionStay) {
   const TensorDesc line = Packed(DataType::kFloat32, {16});
-  const GraphUnderTest test = RowOfLogits(line, line);
-  const Result got = RunGraph(test, "");
-  EXPECT_FALSE(IsAttention(got)) << got.explanation;
-  ExpectNear(got, RunGraph(test, "all"), DataType::kFloat32);
+  ExpectNoAttention(RowOfLogits(line, line), DataType::kFloat32);
 }
 
 TEST(FuseAttention, LogitsWhoseBitsAreAddedAsIntegersStay) {
   const TensorDesc integers = Packed(DataType::kInt32, {1, 16});
-  const GraphUnderTest test = RowOfLogits(integers, integers);
-  const Result got = RunGraph(test, "");
-  EXPECT_FALSE(IsAttention(got)) << got.explanation;
-  ExpectNear(got, RunGraph(test, "all"), DataType::kFloat32);
+  ExpectNoAttention(RowOfLogits(integers, integers), DataType::kFloat32);
 }
 
 TEST(FuseAttention, ReadersWithoutTheirFirstTensors) {
@@ -372,14 +355,7 @@ TEST(FuseAttention, ReadersWithoutTheirFirstTensors) {
   const auto input = [&](const TensorDesc& tensor) { return test.Input(Bytes(tensor.total_bytes)); };
   const TensorDesc a = Packed(DataType::kFloat32, {1, 1, 4, 2}),
                    b = Packed(DataType::kFloat32, {1, 1, 2, 12});
-  const uint32_t stacked = test.Node(MakeDesc("GEMM", {{"ATensor", a},
-                                                       {"BTensor", b},
-                                                       {"OutputTensor", product},
-                                                       {"TransA", uint32_t{0}},
-                                                       {"TransB", uint32_t{0}},
-                                                       {"Alpha", 1.0f},
-                                                       {"Beta", 0.0f}}),
-                                     {input(a), input(b), kNoValue})[0];
+  const uint32_t stacked = test.Node(Product(a, b, product), {input(a), input(b), kNoValue})[0];
   std::vector<uint32_t> inputs(11, kNoValue);
   inputs[5] = stacked;
   const OperatorDesc attention = MakeDesc(
@@ -423,4 +399,4 @@ TEST(FuseAttention, Random) {
 }
 
 }  // namespace
-}  // namespace anydml
+}  // namespace anydml::testing

@@ -8,16 +8,8 @@
 #include "graph/graph_under_test.h"
 #include "support/operator_runner.h"
 
-namespace anydml {
+namespace anydml::testing {
 namespace {
-
-using testing::Bytes;
-using testing::GraphUnderTest;
-using testing::MakeDesc;
-using testing::Packed;
-using testing::Result;
-using testing::RunGraph;
-using testing::Strided;
 
 Bytes SmallNumbers(const TensorDesc& tensor, uint32_t seed) {
   std::mt19937 random(seed);
@@ -141,4 +133,4 @@ TEST(FusePrologue, WhatOthersReadOrIsSmallStays) {
 }
 
 }  // namespace
-}  // namespace anydml
+}  // namespace anydml::testing

@@ -14,17 +14,8 @@
 #include "graph/graph_under_test.h"
 #include "support/operator_runner.h"
 
-namespace anydml {
+namespace anydml::testing {
 namespace {
-
-using testing::Bytes;
-using testing::GraphUnderTest;
-using testing::kGap;
-using testing::MakeDesc;
-using testing::Packed;
-using testing::Result;
-using testing::RunGraph;
-using testing::Strided;
 
 size_t CountKernels(const Result& result) {
   return 1 + static_cast<size_t>(std::count(result.made_of.begin(), result.made_of.end(), ','));
@@ -557,4 +548,4 @@ TEST(FuseElements, RandomTrees) {
 }
 
 }  // namespace
-}  // namespace anydml
+}  // namespace anydml::testing

@@ -8,14 +8,8 @@
 #include "graph/graph_under_test.h"
 #include "graph/passes.h"
 
-namespace anydml {
+namespace anydml::testing {
 namespace {
-
-using testing::Bytes;
-using testing::GraphUnderTest;
-using testing::MakeDesc;
-using testing::Packed;
-using testing::RunGraph;
 
 using Sizes = std::vector<uint32_t>;
 constexpr DataType kFloat = DataType::kFloat32;
@@ -171,4 +165,4 @@ TEST(Layouts, OnlyWhereItPays) {
 }
 
 }  // namespace
-}  // namespace anydml
+}  // namespace anydml::testing

@@ -81,10 +81,9 @@ ChartPanel Draw(const Cases& cases, size_t variable, const SeriesStyles& styles)
 
 // Ours, a line for each K, over the floor of the first.
 ChartPanel DrawEveryK(const std::vector<Cases>& of_each_k, size_t variable, const SeriesStyles& styles) {
-  ChartPanel panel{
-      StrCat(PanelTitle(*of_each_k[0][0], variable, false), ", every K: ", of_each_k[0][0]->times[0].who),
-      {},
-      true};
+  // What of ours, without our name, which would not fit.
+  const std::string_view what = std::string_view(of_each_k[0][0]->times[0].who).substr(kOurs.size());
+  ChartPanel panel{StrCat(PanelTitle(*of_each_k[0][0], variable, false), ", every K", what), {}, true};
   for (const ReportCase* c : of_each_k[0]) {
     const ReportTime& time = c->times[0];
     SeriesOf(time.floor_name, styles[time.floor_name], &panel)
