@@ -211,6 +211,11 @@ Status MatMulInteger(Lowering& n) {
   const Parameter a_zero(n, 2, rank, true);
   const WeightZeroPoint b_zero(n, 1, 3, rank, rank - 1, p.matrix.back());
   View y = n.New(DataType::kInt32, p.matrix);
+  if (p.a.empty() && p.b.empty() && !y.empty()) {  // sums of nothing
+    ANYDML_RETURN_IF_ERROR(Fill(n, DataType::kInt32, p.matrix, 0, &y));
+    n.Return(0, y, ElementType::kInt32, p.shape);
+    return {};
+  }
   const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC desc{n.graph().In(p.a), n.graph().In(a_zero.use),
                                                        n.graph().In(p.b), n.graph().In(b_zero.use),
                                                        n.graph().Out(&y)};

@@ -10,7 +10,8 @@
 namespace anydml::onnx {
 namespace {
 
-// Products of bytes are taken four at a time for this many channels at least: depthwise ones are not.
+// Products of bytes are taken four at a time for this many channels at least: depthwise ones are not. Sums of
+// fewer take longer to scale than to add up.
 constexpr int64_t kLeastChannels = 8, kLeastProducts = 16;
 
 bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUInt8; }

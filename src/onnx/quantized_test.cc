@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kChannels = 8, kInputs = 16;
 
-// Each channel has the sum of 16 numbers, once or (every second one) with the other sign, and a bias of 4.
+// Each channel has the sum of the numbers, once or (every second one) with the other sign, and a bias of 4.
 ModelMaker Quantised(ElementType type, int64_t zero, const NodeProto& activation, bool bias_is_quantised) {
   std::vector<int64_t> ones;
   for (int64_t i = 0; i < kChannels * kInputs; ++i) ones.push_back(i / kInputs % 2 == 0 ? 1 : -1);
