@@ -259,7 +259,7 @@ class QuantizedConvolutions {
   }
 
   std::string Add(Tensor tensor) {
-    const std::string name = StrCat("quantised constant ", ++added_);
+    std::string name = StrCat("quantised constant ", ++added_);
     graph_.initializers[name] = std::move(tensor);
     return name;
   }
