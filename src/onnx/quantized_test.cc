@@ -1,5 +1,6 @@
 // Convolutions that exporters write as DequantizeLinear, Conv and QuantizeLinear.
 #include <algorithm>
+#include <tuple>
 
 #include "onnx/quantized_convolutions.h"
 #include "support/onnx_run.h"
@@ -80,6 +81,26 @@ TEST_F(OnnxRun, QuantisedConvolutions) {
         EXPECT_EQ(Run({{"x", Floats({1, kInputs, 1, 2}, x)}}), expected) << activation->type << zero;
       }
     }
+  }
+}
+
+TEST_F(OnnxRun, SixteenBits) {
+  for (const auto& [type, zero, expected] :
+       {std::tuple{ElementType::kInt16, int64_t{-3}, Numbers{-3, -1, -3, 32767, -32768}},
+        {ElementType::kUInt16, int64_t{7}, Numbers{7, 9, 7, 65535, 0}}}) {
+    Load(ModelMaker(21)
+             .Input("x", ElementType::kFloat, {5})
+             .Weight("scale", Floats({}, {2}))
+             .Weight("zero", Typed(type, {}, {zero}))
+             .Node("QuantizeLinear", {"x", "scale", "zero"}, {"q"})
+             .Node("DequantizeLinear", {"q", "scale", "zero"}, {"y"})
+             .Output("q", type)
+             .Output("y"));
+    const std::map<std::string, Tensor> inputs = {{"x", Floats({5}, {0, 3, -1, 1e9, -1e9})}};
+    EXPECT_EQ(Run(inputs), expected);
+    Numbers numbers;
+    for (const double step : expected) numbers.push_back(2 * (step - static_cast<double>(zero)));
+    EXPECT_EQ(Output(inputs, 1), numbers);
   }
 }
 
