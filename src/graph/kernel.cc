@@ -20,6 +20,7 @@ Buffer At(const Buffer& memory, const Place& place) {
 Buffer Resolve(const Place& place, const KernelArguments& arguments) {
   switch (place.in) {
     case Place::In::kNowhere:
+    case Place::In::kPacked:
       return {};
     case Place::In::kInput:
       return At(arguments.inputs[place.index], place);
@@ -158,6 +159,10 @@ Status GraphKernel::Initialize(const KernelArguments& arguments) const {
     for (const Place& input : part.inputs) {
       const bool known = input.in == Place::In::kInput || input.in == Place::In::kPersistent;
       inputs.push_back(known ? Resolve(input, arguments) : Buffer{});
+      if (input.in != Place::In::kPacked) continue;
+      // Kernels only read it.
+      auto* const constant = const_cast<std::byte*>(layout_.packed_constants[input.index].data());
+      inputs.back() = At({constant, layout_.packed_constants[input.index].size()}, input);
     }
     const std::vector<Buffer> outputs(part.outputs.size());
     own.inputs = inputs;

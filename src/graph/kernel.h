@@ -14,9 +14,10 @@ class GraphKernel final : public Kernel {
  public:
   // Where a tensor of a part lies.
   struct Place {
-    enum class In { kNowhere, kInput, kOutput, kTemporary, kPersistent };
+    // kPacked: a constant that is there while the graph is initialised.
+    enum class In { kNowhere, kInput, kOutput, kTemporary, kPersistent, kPacked };
     In in = In::kNowhere;
-    uint32_t index = 0;   // of the graph's input or output
+    uint32_t index = 0;   // of the graph's input or output, or of the packed constant
     uint64_t offset = 0;  // there
     uint64_t bytes = 0;
   };
@@ -35,7 +36,8 @@ class GraphKernel final : public Kernel {
     uint64_t persistent_bytes = 0;
     std::vector<bool> packed_inputs;  // of the graph
     std::vector<std::vector<std::byte>> constants;
-    std::vector<uint64_t> constant_offsets;  // in the persistent memory
+    std::vector<uint64_t> constant_offsets;                // in the persistent memory
+    std::vector<std::vector<std::byte>> packed_constants;  // on the host: that all parts pack
     std::string made_of;
     bool guarded = false;  // on the host, parts run between pages that nobody may touch
   };

@@ -6,6 +6,7 @@
 #include "graph/kernel.h"
 #include "graph/memory_plan.h"
 #include "graph/passes.h"
+#include "graph/redirect.h"
 #include "ops/operator_table.h"
 
 namespace anydml {
@@ -90,11 +91,13 @@ class Lowering {
     return value;
   }
 
+  void OwnConstants(GraphNode& node) const;
   Status LowerNodes();
   void FindLives();
   void ShareInPlace();
   bool MayShare(uint32_t step, uint32_t input, uint32_t output) const;
   void PlanTemporary();
+  std::vector<bool> FindPackedConstants() const;
   void LayOutPersistent();
   Status CheckMemory() const;
   std::vector<uint32_t> FindInputEnds() const;
@@ -110,14 +113,29 @@ class Lowering {
   std::vector<LoweredOperator> lowered_;
   std::vector<Life> lives_;
   std::vector<uint64_t> offsets_;          // of values, in the temporary or persistent memory
+  std::vector<bool> packed_constants_;     // of values: whose offset is a number
   std::vector<uint64_t> scratch_offsets_;  // of nodes
   std::vector<Place> persistent_;          // of nodes
   MemoryPlan plan_;
   GraphKernel::Layout layout_;
 };
 
+// Constants are there when the graph is initialised: kernels on the host may pack them, as they do what is
+// OWNED_BY_DML.
+void Lowering::OwnConstants(GraphNode& node) const {
+  GraphOperator* const op = node.op();
+  if (op == nullptr || context_.backend != "cpu") return;
+  const std::vector<TensorDesc*> tensors = TensorsOf(&op->desc, FieldKind::kInput);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const GraphOperand& input = node.inputs[i];
+    if (input.present() && graph_.values[input.value].home == Home::kConstant)
+      tensors[i]->owned_by_dml = true;
+  }
+}
+
 Status Lowering::LowerNodes() {
   for (GraphNode& node : graph_.nodes) {
+    OwnConstants(node);
     const Status status = LowerNode(node, context_, &lowered_.emplace_back());
     if (!status.ok()) return Status(status.code(), StrCat(node.name, ": ", status.message()));
   }
@@ -197,11 +215,30 @@ void Lowering::PlanTemporary() {
   layout_.temporary_bytes = plan_.bytes;
 }
 
+// Constants whose readers all pack them: they need no memory of the graph's.
+std::vector<bool> Lowering::FindPackedConstants() const {
+  std::vector<bool> packed(graph_.values.size());
+  for (uint32_t i = 0; i < packed.size(); ++i) packed[i] = graph_.values[i].home == Home::kConstant;
+  for (uint32_t step = 0; step < Steps(); ++step) {
+    const auto& inputs = graph_.nodes[step].inputs;
+    for (uint32_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].present() && !lowered_[step].kernel->packs_input(i)) packed[inputs[i].value] = false;
+    }
+  }
+  return packed;
+}
+
 void Lowering::LayOutPersistent() {
   ScratchLayout persistent;
+  packed_constants_ = FindPackedConstants();
   for (uint32_t i = 0; i < graph_.values.size(); ++i) {
     GraphValue& value = graph_.values[i];
     if (value.home != Home::kConstant || value.bytes == 0) continue;
+    if (packed_constants_[i]) {
+      offsets_[i] = layout_.packed_constants.size();
+      layout_.packed_constants.push_back(std::move(value.constant));
+      continue;
+    }
     offsets_[i] = persistent.Add("constant", value.bytes, kScratchAlignment).offset;
     layout_.constants.push_back(std::move(value.constant));
     layout_.constant_offsets.push_back(offsets_[i]);
@@ -299,6 +336,9 @@ Place Lowering::PlaceOf(const GraphOperand& operand) const {
     case Home::kOutput:
       return {Place::In::kOutput, value.index, operand.offset, bytes};
     case Home::kConstant:
+      if (packed_constants_[operand.value]) {
+        return {Place::In::kPacked, static_cast<uint32_t>(offsets_[operand.value]), operand.offset, bytes};
+      }
       return {Place::In::kPersistent, 0, offsets_[operand.value] + operand.offset, bytes};
     case Home::kTemporary:
       return {Place::In::kTemporary, 0, offsets_[operand.value] + operand.offset, bytes};

@@ -12,21 +12,6 @@ namespace {
 
 using Home = GraphValue::Home;
 
-// In binding order; null: absent.
-std::vector<TensorDesc*> TensorsOf(OperatorDesc* desc, FieldKind kind) {
-  std::vector<TensorDesc*> tensors;
-  for (size_t i = 0; i < desc->fields.size(); ++i) {
-    const FieldSchema& field = desc->schema->fields[i];
-    if (field.kind != kind) continue;
-    if (field.type == FieldType::kTensor) {
-      tensors.push_back(std::get_if<TensorDesc>(&desc->fields[i]));
-    } else if (auto* array = std::get_if<std::vector<TensorDesc>>(&desc->fields[i])) {
-      for (TensorDesc& tensor : *array) tensors.push_back(&tensor);
-    }
-  }
-  return tensors;
-}
-
 bool IsIn(std::span<const Operator> family, const Operator* op) {
   return std::any_of(family.begin(), family.end(), [&](const Operator& other) { return &other == op; });
 }
@@ -131,6 +116,20 @@ bool Takes(const LowerContext& context, const GraphNode& before, const GraphNode
 }
 
 }  // namespace
+
+std::vector<TensorDesc*> TensorsOf(OperatorDesc* desc, FieldKind kind) {
+  std::vector<TensorDesc*> tensors;
+  for (size_t i = 0; i < desc->fields.size(); ++i) {
+    const FieldSchema& field = desc->schema->fields[i];
+    if (field.kind != kind) continue;
+    if (field.type == FieldType::kTensor) {
+      tensors.push_back(std::get_if<TensorDesc>(&desc->fields[i]));
+    } else if (auto* array = std::get_if<std::vector<TensorDesc>>(&desc->fields[i])) {
+      for (TensorDesc& tensor : *array) tensors.push_back(&tensor);
+    }
+  }
+  return tensors;
+}
 
 bool MoveTensors(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node) {
   for (size_t i = 0; i < node->inputs.size(); ++i) {

@@ -31,4 +31,7 @@ bool RedirectAll(const LowerContext& context, const Detour& detour, std::span<co
 GraphNode MakeCopy(std::string name, DataType type, uint32_t from, const Places& source, uint32_t to,
                    const Places& target);
 
+// In binding order; null: absent.
+std::vector<TensorDesc*> TensorsOf(OperatorDesc* desc, FieldKind kind);
+
 }  // namespace anydml

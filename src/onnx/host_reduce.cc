@@ -44,8 +44,10 @@ Status Integers(HostCall& call, const Reduction& r, const std::vector<size_t>& t
   if (type != "ReduceSum" && type != "ReduceProd" && type != "ReduceMax" && type != "ReduceMin")
     return Unsupported("of integers on the host");
   const Tensor& x = call.In(0);
+  if (x.count() == 0 && type != "ReduceSum" && type != "ReduceProd") return Unsupported("of no elements");
   const std::vector<int64_t> values = ToInts(x);
-  std::vector<int64_t> result(static_cast<size_t>(ElementCount(r.reduced).value_or(0)));
+  // A product of nothing is 1.
+  std::vector<int64_t> result(static_cast<size_t>(ElementCount(r.reduced).value_or(0)), type == "ReduceProd");
   std::vector<bool> started(result.size(), false);
   for (size_t i = 0; i < values.size(); ++i) {
     int64_t& sum = result[targets[i]];
@@ -97,7 +99,7 @@ Status Reduce(HostCall& call) {
   const Tensor& x = call.In(0);
   if (!IsNumber(x.type)) return Unsupported("this type on the host");
   // Of those that the device has, its own order of additions is the one that counts.
-  if (IsFloat(x.type) && x.type != ElementType::kDouble && x.type != ElementType::kBFloat16)
+  if (IsFloat(x.type) && x.type != ElementType::kDouble && x.type != ElementType::kBFloat16 && x.count() != 0)
     return Unsupported("on the host");
   Reduction r;
   ANYDML_RETURN_IF_ERROR(Resolve(call, &r));
@@ -105,8 +107,8 @@ Status Reduce(HostCall& call) {
     call.outputs[0] = x;
     return {};
   }
-  if (x.count() == 0) return Unsupported("of no elements");
-  if (x.count() > kMostHostNumbers) return Unsupported("a large input on the host");
+  if (x.count() > kMostHostNumbers || ElementCount(r.reduced) > kMostHostNumbers)
+    return Unsupported("a large input on the host");
   const std::vector<size_t> targets = Positions(r.reduced, x.shape);
   return IsFloat(x.type) ? Doubles(call, r, targets) : Integers(call, r, targets);
 }

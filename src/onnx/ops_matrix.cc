@@ -113,16 +113,22 @@ Status Gemm(Lowering& n) {
     c = Broadcast(n.In(2), shape);
   }
   View y = n.New(a.type, shape);
-  const DML_GEMM_OPERATOR_DESC desc{n.graph().In(a),
-                                    n.graph().In(b),
-                                    n.graph().In(n.Has(2) ? &c : nullptr),
-                                    n.graph().Out(&y),
-                                    trans_a ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
-                                    trans_b ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
-                                    n.Float("alpha", 1),
-                                    n.Float("beta", 1),
-                                    nullptr};
-  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GEMM, desc));
+  const float beta = n.Float("beta", 1);
+  if (a.empty() && b.empty() && !y.empty()) {  // sums of nothing
+    ANYDML_RETURN_IF_ERROR(n.Has(2) ? Unary(n, DML_OPERATOR_ELEMENT_WISE_IDENTITY, c, &y, beta)
+                                    : Fill(n, a.type, shape, 0, &y));
+  } else {
+    const DML_GEMM_OPERATOR_DESC desc{n.graph().In(a),
+                                      n.graph().In(b),
+                                      n.graph().In(n.Has(2) ? &c : nullptr),
+                                      n.graph().Out(&y),
+                                      trans_a ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                      trans_b ? DML_MATRIX_TRANSFORM_TRANSPOSE : DML_MATRIX_TRANSFORM_NONE,
+                                      n.Float("alpha", 1),
+                                      beta,
+                                      nullptr};
+    ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_GEMM, desc));
+  }
   if (n.proto().type == "FusedGemm") {
     const float numbers[] = {n.Float("activation_alpha", 0.01f), n.Float("activation_beta", 0)};
     ANYDML_RETURN_IF_ERROR(ActivateNamed(n, n.Text("activation", ""), numbers, y, &y));
@@ -205,6 +211,11 @@ Status MatMulInteger(Lowering& n) {
   const Parameter a_zero(n, 2, rank, true);
   const WeightZeroPoint b_zero(n, 1, 3, rank, rank - 1, p.matrix.back());
   View y = n.New(DataType::kInt32, p.matrix);
+  if (p.a.empty() && p.b.empty() && !y.empty()) {  // sums of nothing
+    ANYDML_RETURN_IF_ERROR(Fill(n, DataType::kInt32, p.matrix, 0, &y));
+    n.Return(0, y, ElementType::kInt32, p.shape);
+    return {};
+  }
   const DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC desc{n.graph().In(p.a), n.graph().In(a_zero.use),
                                                        n.graph().In(p.b), n.graph().In(b_zero.use),
                                                        n.graph().Out(&y)};

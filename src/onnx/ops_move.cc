@@ -261,6 +261,13 @@ Status Pad(Lowering& n) {
   DML_SCALAR_UNION value = Scalar(x.type, n.version() < 11 ? n.Float("value", 0) : 0);
   if (const Tensor* const given = n.Host(2); given != nullptr) value = ScalarBits(*given, 0);
   View y = n.New(x.type, shape);
+  if (x.empty() && !y.empty() && mode == DML_PADDING_MODE_CONSTANT) {
+    const DML_FILL_VALUE_CONSTANT_OPERATOR_DESC fill{n.graph().Out(&y),
+                                                     static_cast<DML_TENSOR_DATA_TYPE>(x.type), value};
+    ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_FILL_VALUE_CONSTANT, fill));
+    n.Return(0, y, n.type(0), shape);
+    return {};
+  }
   const DML_PADDING1_OPERATOR_DESC desc{n.graph().In(x),
                                         n.graph().Out(&y),
                                         mode,

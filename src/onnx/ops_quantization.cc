@@ -73,6 +73,35 @@ Status AddBlocked(Lowering& n, DML_OPERATOR_TYPE type, const Parameters& paramet
   return n.graph().Add(type, desc);
 }
 
+// Sixteen bits, which DirectML's operators do not have, step by step.
+Status QuantizeWide(Lowering& n, const Parameters& p, ElementType type, View* y) {
+  View steps, zero;
+  ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_DIVIDE, n.In(0), p.scale, &steps));
+  View rounded = n.New(steps.type, ShapeOf(steps)), limited = rounded;
+  const DML_ELEMENT_WISE_ROUND_OPERATOR_DESC round{n.graph().In(steps), n.graph().Out(&rounded),
+                                                   DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_ROUND, round));
+  if (p.has_zero) {
+    ANYDML_RETURN_IF_ERROR(Cast(n, p.zero, steps.type, &zero));
+    ANYDML_RETURN_IF_ERROR(Binary(n, kAdd, rounded, zero, &rounded));
+  }
+  const float least = type == ElementType::kInt16 ? -32768 : 0;
+  const DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip{n.graph().In(rounded), n.graph().Out(&limited), nullptr,
+                                                 least, least + 65535};
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ELEMENT_WISE_CLIP, clip));
+  return Cast(n, limited, DmlType(type), y);
+}
+
+Status DequantizeWide(Lowering& n, const Parameters& p, View* y) {
+  View steps, zero;
+  ANYDML_RETURN_IF_ERROR(Cast(n, n.In(0), p.scale.type, &steps));
+  if (p.has_zero) {
+    ANYDML_RETURN_IF_ERROR(Cast(n, p.zero, p.scale.type, &zero));
+    ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, steps, zero, &steps));
+  }
+  return Binary(n, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, steps, p.scale, y);
+}
+
 Status QuantizeLinear(Lowering& n) {
   ElementType type = ElementType::kUInt8;
   if (const int64_t given = n.Int("output_dtype", 0); given != 0) type = static_cast<ElementType>(given);
@@ -83,6 +112,8 @@ Status QuantizeLinear(Lowering& n) {
   View y = n.New(DmlType(type), n.shape(0));
   if (p.blocks) {
     ANYDML_RETURN_IF_ERROR(AddBlocked<DML_QUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_QUANTIZE, p, x, &y));
+  } else if (BitsOf(type) == 16 && n.type(0) == ElementType::kFloat && n.type(1) == ElementType::kFloat) {
+    ANYDML_RETURN_IF_ERROR(QuantizeWide(n, p, type, &y));
   } else {
     const DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(p.scale),
                                                               n.graph().In(p.has_zero ? &p.zero : nullptr),
@@ -100,6 +131,8 @@ Status DequantizeLinear(Lowering& n) {
   View y = n.New(n.dml_type(1), n.shape(0));
   if (p.blocks) {
     ANYDML_RETURN_IF_ERROR(AddBlocked<DML_DEQUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_DEQUANTIZE, p, x, &y));
+  } else if (BitsOf(n.type(0)) == 16 && n.type(1) == ElementType::kFloat) {
+    ANYDML_RETURN_IF_ERROR(DequantizeWide(n, p, &y));
   } else {
     const DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(p.scale),
                                                                 n.graph().In(p.has_zero ? &p.zero : nullptr),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "onnx/quantized_convolutions.h"
+
 namespace anydml::onnx {
 namespace {
 
@@ -38,6 +40,8 @@ Status ModelSession::Create(std::unique_ptr<Model> model, tools::Session* sessio
                             std::unique_ptr<ModelSession>* out) {
   std::unique_ptr<ModelSession> created(new ModelSession);
   created->model_ = std::move(model);
+  // Measured on CPUs only.
+  if (session->adapter().id == "cpu") TakeQuantizedConvolutions(created->model_.get());
   ANYDML_RETURN_IF_ERROR(Program::Create(*created->model_, &created->program_));
   created->session_ = session;
   created->runner_ = std::make_unique<ProgramRunner>(*created->program_, session);

@@ -56,6 +56,7 @@ GemmProblem InputProduct(const RecurrentProblem& p) {
   product.n = p.gates() * p.units;
   product.k = p.inputs;
   product.b = RightSide(p.weight);
+  product.b_is_owned = p.weight.owned_by_dml;
   const uint64_t of_direction = BytesOf(p.steps * p.batch, product.n) / sizeof(float);
   if (merges) {
     product.batch = {p.directions, 1};
@@ -108,13 +109,20 @@ Status RecurrentSteps::AddStateProduct(const LowerContext& context, uint64_t fir
   problem.a = {{p.batch * p.units, 0}, p.units, 1};
   problem.b = RightSide(weights);
   problem.output = {{p.batch * columns, 0}, columns, 1};
-  if (p.steps > 1) product->packing = CreatePacking(problem);
+  product->offset = offset * (BitSize(p.type) / 8);
+  problem.b_is_owned = p.recurrence.owned_by_dml;
+  if (p.steps > 1 || problem.b_is_owned) product->packing = CreatePacking(problem);
+  if (product->packing != nullptr && problem.b_is_owned) {
+    product->is_packed_once = true;
+    product->part = AddPart("packed recurrence", std::move(product->packing));
+    return {};
+  }
   if (product->packing != nullptr) {
-    product->offset = offset * (BitSize(p.type) / 8);
     product->weights = AddScratch("packed recurrence", product->packing->persistent_bytes());
     product->temporary = AddScratch("packed state", product->packing->temporary_bytes());
     return {};
   }
+  problem.b_is_owned = false;
   // Kernels of products want FLOAT32 on both sides, and matrices that are aligned as bindings are.
   if (p.type != DataType::kFloat32 || offset != 0) {
     ANYDML_RETURN_IF_ERROR(AddCopy(context, "recurrence", kRecurrence, weights, offset, &product->weights));
@@ -193,14 +201,32 @@ Status RecurrentSteps::RunCopies(const KernelArguments& arguments) const {
   return {};
 }
 
-Status RecurrentSteps::PackWeights(const Product& product, const KernelArguments& arguments) const {
-  if (product.packing == nullptr) return {};
+template <typename Pack>
+Status RecurrentSteps::ForWeights(const KernelArguments& arguments, Pack&& pack) const {
   const Buffer& recurrence = arguments.inputs[kRecurrence];
-  const Buffer inputs[] = {{}, {recurrence.data + product.offset, recurrence.size - product.offset}};
-  KernelArguments own = arguments;
-  own.inputs = inputs;
-  own.persistent = product.weights.In(arguments.temporary);
-  return product.packing->Initialize(own);
+  if (recurrence.data == nullptr) return {};  // packed already, or not yet there
+  for (const Product* const product : {&state_product_, &reset_product_}) {
+    const Buffer inputs[] = {{}, {recurrence.data + product->offset, recurrence.size - product->offset}, {}};
+    KernelArguments own = arguments;
+    own.inputs = inputs;
+    ANYDML_RETURN_IF_ERROR(pack(*product, own));
+  }
+  return {};
+}
+
+bool RecurrentSteps::packs_input(uint32_t input) const {
+  if (input == kWeight) return PartPacksInput(input_product_, 1);
+  return input == kRecurrence && state_product_.is_packed_once;
+}
+
+Status RecurrentSteps::Initialize(const KernelArguments& arguments) const {
+  const Buffer inputs[] = {{}, arguments.inputs[kWeight], {}};
+  KernelArguments product = arguments;
+  product.inputs = inputs;
+  ANYDML_RETURN_IF_ERROR(InitializePart(input_product_, product));
+  return ForWeights(arguments, [&](const Product& of_state, const KernelArguments& own) -> Status {
+    return of_state.is_packed_once ? InitializePart(of_state.part, own) : Status();
+  });
 }
 
 Status RecurrentSteps::RunStateProduct(const Product& product, const Buffer& state, const Buffer& output,
@@ -227,8 +253,13 @@ Status RecurrentSteps::Run(const KernelArguments& arguments) const {
   product.outputs = {&from_inputs, 1};
   ANYDML_RETURN_IF_ERROR(RunPart(input_product_, product));
   ANYDML_RETURN_IF_ERROR(RunCopies(arguments));
-  ANYDML_RETURN_IF_ERROR(PackWeights(state_product_, arguments));
-  ANYDML_RETURN_IF_ERROR(PackWeights(reset_product_, arguments));
+  ANYDML_RETURN_IF_ERROR(
+      ForWeights(arguments, [&](const Product& of_state, const KernelArguments& own) -> Status {
+        if (of_state.packing == nullptr) return {};
+        KernelArguments packing = own;
+        packing.persistent = of_state.weights.In(memory);
+        return of_state.packing->Initialize(packing);
+      }));
   for (uint64_t step = 0; step < problem_.steps; ++step) {
     ANYDML_RETURN_IF_ERROR(
         RunStateProduct(state_product_, hidden_.In(memory), from_state_.In(memory), arguments));

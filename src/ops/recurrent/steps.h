@@ -40,6 +40,8 @@ class RecurrentSteps : public CompositeKernel {
   // To be called once, before anything else.
   Status Create(const LowerContext& context);
   Status Run(const KernelArguments& arguments) const override;
+  Status Initialize(const KernelArguments& arguments) const override;
+  bool packs_input(uint32_t input) const override;
   std::string made_of() const override;
 
  protected:
@@ -72,9 +74,10 @@ class RecurrentSteps : public CompositeKernel {
   // Of states with weights of some gates.
   struct Product {
     uint32_t part = 0;
-    std::unique_ptr<const Kernel> packing;  // instead of the part
-    uint64_t offset = 0;                    // of what it packs, in bytes
-    Piece weights;    // packed, or copied as FLOAT32; none: they are read where they are
+    uint64_t offset = 0;                    // of its weights, in bytes
+    bool is_packed_once = false;            // when it is initialised, by the part
+    std::unique_ptr<const Kernel> packing;  // instead of the part: packs in every run
+    Piece weights;    // packed, or copied as FLOAT32; none: they are read where they are, or packed once
     Piece temporary;  // of `packing`
   };
 
@@ -84,7 +87,9 @@ class RecurrentSteps : public CompositeKernel {
   Status AddStateProduct(const LowerContext& context, uint64_t first_column, uint64_t columns,
                          Product* product);
   Status RunCopies(const KernelArguments& arguments) const;
-  Status PackWeights(const Product& product, const KernelArguments& arguments) const;
+  // Calls `pack` for both products of states with arguments in which input 1 has the weights.
+  template <typename Pack>
+  Status ForWeights(const KernelArguments& arguments, Pack&& pack) const;
   Status RunStateProduct(const Product& product, const Buffer& state, const Buffer& output,
                          const KernelArguments& arguments) const;
   GateBuffers BuffersOf(const KernelArguments& arguments) const;

@@ -4,46 +4,96 @@
 
 #include "ops/common/parallel.h"
 #include "ops/gemm/cpu/operands.h"
+#include "ops/recurrent/cpu/few_panels.h"
 
 namespace anydml {
 namespace {
 
 // Below this many multiplications a thread costs more to wake than it saves.
 constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
-constexpr uint64_t kFewRows = 4;
 // As many steps of a panel at a time as stay in the first-level cache.
 constexpr uint64_t kPanelFloats = 6144;
 
-class PackedProduct final : public Kernel {
+// Weights as panels of `columns` columns.
+class PanelProduct : public Kernel {
  public:
-  PackedProduct(const GemmProblem& problem, DataType weights, uint32_t threads)
-      : p_(problem), weights_(weights), tile_(GemmMicroKernel()) {
-    panels_ = (p_.n + tile_.columns - 1) / tile_.columns;
-    tiles_ = (p_.m + tile_.rows - 1) / tile_.rows;
-    steps_ = std::clamp<uint64_t>(kPanelFloats / tile_.columns, 64, 256);
+  PanelProduct(const GemmProblem& problem, DataType weights, uint32_t columns, uint32_t threads)
+      : p_(problem), columns_(columns), panels_((p_.n + columns - 1) / columns), weights_(weights) {
     const uint64_t products = p_.Batches() * p_.m * p_.n * p_.k;
     const auto useful = std::clamp<uint64_t>(products / kProductsPerThread, 1, threads);
     workers_ = static_cast<uint32_t>(std::min(useful, p_.Batches() * panels_));
   }
 
   uint64_t persistent_bytes() const override {
-    return p_.Batches() * panels_ * p_.k * tile_.columns * sizeof(float);
-  }
-  uint64_t temporary_bytes() const override {
-    return p_.Batches() * tiles_ * p_.k * tile_.rows * sizeof(float);
+    return p_.Batches() * panels_ * p_.k * columns_ * sizeof(float);
   }
 
   Status Initialize(const KernelArguments& arguments) const override {
     auto* const to = reinterpret_cast<float*>(arguments.persistent.data);
     ForPanels(arguments, [&](uint64_t number) {
-      const uint64_t first = number % panels_ * tile_.columns;
+      const uint64_t first = number % panels_ * columns_;
       const uint64_t matrix = number / panels_ * p_.b.batch[0];
       const StridedPanels b(arguments.inputs[1].data + matrix * (BitSize(weights_) / 8), weights_,
                             p_.b.column, p_.b.row);
-      b.Pack(first, std::min<uint64_t>(tile_.columns, p_.n - first), 0, p_.k, tile_.columns,
-             to + number * p_.k * tile_.columns);
+      b.Pack(first, std::min<uint64_t>(columns_, p_.n - first), 0, p_.k, columns_,
+             to + number * p_.k * columns_);
     });
     return {};
+  }
+
+ protected:
+  template <typename Body>
+  void ForPanels(const KernelArguments& arguments, Body&& body) const {
+    const uint64_t all = p_.Batches() * panels_;
+    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
+      const uint64_t end = PartBegin(all, worker + 1, workers_);
+      for (uint64_t number = PartBegin(all, worker, workers_); number < end; ++number) body(number);
+    });
+  }
+
+  const GemmProblem p_;
+  const uint32_t columns_;
+  const uint64_t panels_;
+
+ private:
+  DataType weights_;
+  uint32_t workers_;
+};
+
+class FewPackedProduct final : public PanelProduct {
+ public:
+  FewPackedProduct(const GemmProblem& problem, DataType weights, const FewPanels& few, uint32_t threads)
+      : PanelProduct(problem, weights, few.columns, threads), few_(few) {}
+
+  Status Run(const KernelArguments& arguments) const override {
+    ForPanels(arguments, [&](uint64_t number) {
+      const uint64_t matrix = number / panels_, column = number % panels_ * columns_;
+      const auto* const a = reinterpret_cast<const float*>(arguments.inputs[0].data) + matrix * p_.m * p_.k;
+      const auto* const b =
+          reinterpret_cast<const float*>(arguments.persistent.data) + number * p_.k * columns_;
+      auto* const to = reinterpret_cast<float*>(arguments.outputs[0].data) + matrix * p_.m * p_.n + column;
+      alignas(64) float sums[kMostFewRows * kMaxFewColumns];
+      few_.run(a, p_.m, b, p_.k, sums);
+      const uint64_t count = std::min<uint64_t>(columns_, p_.n - column);
+      for (uint64_t row = 0; row < p_.m; ++row) std::copy_n(sums + row * columns_, count, to + row * p_.n);
+    });
+    return {};
+  }
+
+ private:
+  FewPanels few_;
+};
+
+class PackedProduct final : public PanelProduct {
+ public:
+  PackedProduct(const GemmProblem& problem, DataType weights, uint32_t threads)
+      : PanelProduct(problem, weights, GemmMicroKernel().columns, threads), tile_(GemmMicroKernel()) {
+    tiles_ = (p_.m + tile_.rows - 1) / tile_.rows;
+    steps_ = std::clamp<uint64_t>(kPanelFloats / tile_.columns, 64, 256);
+  }
+
+  uint64_t temporary_bytes() const override {
+    return p_.Batches() * tiles_ * p_.k * tile_.rows * sizeof(float);
   }
 
   Status Run(const KernelArguments& arguments) const override {
@@ -60,15 +110,6 @@ class PackedProduct final : public Kernel {
   }
 
  private:
-  template <typename Body>
-  void ForPanels(const KernelArguments& arguments, Body&& body) const {
-    const uint64_t all = p_.Batches() * panels_;
-    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      const uint64_t end = PartBegin(all, worker + 1, workers_);
-      for (uint64_t number = PartBegin(all, worker, workers_); number < end; ++number) body(number);
-    });
-  }
-
   void RunPanel(uint64_t number, const float* packed_a, const KernelArguments& arguments) const {
     const uint64_t matrix = number / panels_, column = number % panels_ * tile_.columns;
     const float* const a = packed_a + matrix * tiles_ * p_.k * tile_.rows;
@@ -103,19 +144,20 @@ class PackedProduct final : public Kernel {
     }
   }
 
-  GemmProblem p_;
-  DataType weights_;
   const MicroKernel& tile_;
-  uint64_t panels_, tiles_;  // of columns of B, of rows of A
+  uint64_t tiles_;  // of rows of A
   uint64_t steps_;
-  uint32_t workers_;
 };
 
 }  // namespace
 
 std::unique_ptr<const Kernel> CreatePackedProduct(const GemmProblem& problem, DataType weights,
                                                   uint32_t threads) {
-  if (problem.m <= kFewRows) return nullptr;
+  if (problem.m <= kMostFewRows) {
+    const FewPanels few = FindFewPanels();
+    if (!problem.b_is_owned || few.columns > kMaxFewColumns) return nullptr;
+    return std::make_unique<FewPackedProduct>(problem, weights, few, threads);
+  }
   return std::make_unique<PackedProduct>(problem, weights, threads);
 }
 

@@ -1,0 +1,278 @@
+#include "onnx/quantized_convolutions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <tuple>
+
+namespace anydml::onnx {
+namespace {
+
+// Products of bytes are taken four at a time for this many channels at least: depthwise ones are not. Sums of
+// fewer take longer to scale than to add up.
+constexpr int64_t kLeastChannels = 8, kLeastProducts = 16;
+
+bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUInt8; }
+
+// What a number becomes, of a type whose least number is `least`.
+int64_t Quantized(double number, double scale, int64_t zero, int64_t least) {
+  const double step = std::nearbyint(number / scale) + static_cast<double>(zero);
+  return static_cast<int64_t>(std::clamp(step, static_cast<double>(least), static_cast<double>(least + 255)));
+}
+
+void CountUses(const std::vector<NodeProto>& nodes, std::map<std::string, size_t>* uses) {
+  for (const NodeProto& node : nodes) {
+    for (const std::string& input : node.inputs) ++(*uses)[input];
+    for (const Attribute& attribute : node.attributes) {
+      if (!attribute.graph) continue;
+      CountUses(attribute.graph->nodes, uses);
+      for (const ValueProto& output : attribute.graph->outputs) ++(*uses)[output.name];
+    }
+  }
+}
+
+// DequantizeLinear or QuantizeLinear with constants.
+struct Scales {
+  const NodeProto* node = nullptr;
+  const Tensor* scale = nullptr;
+  const Tensor* zero = nullptr;  // null: 0
+
+  bool one() const { return scale->count() == 1 && (zero == nullptr || zero->count() == 1); }
+};
+
+class QuantizedConvolutions {
+ public:
+  explicit QuantizedConvolutions(GraphProto* graph) : graph_(*graph) {
+    for (const NodeProto& node : graph_.nodes) {
+      for (const std::string& output : node.outputs) producers_[output] = &node;
+    }
+    CountUses(graph_.nodes, &uses_);
+    for (const ValueProto& output : graph_.outputs) ++uses_[output.name];
+  }
+
+  void Run() {
+    MergeEqual();
+    std::vector<NodeProto> nodes;
+    for (const NodeProto& node : graph_.nodes) {
+      if (node.type != "QuantizeLinear" || !node.domain.empty() || !TakeOne(node, &nodes))
+        nodes.push_back(node);
+    }
+    std::erase_if(nodes, [this](const NodeProto& node) {
+      return std::ranges::any_of(node.outputs,
+                                 [this](const std::string& name) { return dead_.contains(name); });
+    });
+    graph_.nodes = std::move(nodes);
+  }
+
+ private:
+  const NodeProto* Producer(const std::string& name) const {
+    const auto found = producers_.find(name);
+    return found == producers_.end() || !found->second->domain.empty() ? nullptr : found->second;
+  }
+
+  const Tensor* Constant(const std::string& name) const {
+    if (const auto found = graph_.initializers.find(name); found != graph_.initializers.end())
+      return &found->second;
+    const NodeProto* const node = Producer(name);
+    const Attribute* const value =
+        node != nullptr && node->type == "Constant" ? node->Find("value") : nullptr;
+    return value == nullptr ? nullptr : &value->tensor;
+  }
+
+  bool ScalesOf(const NodeProto* node, const char* type, Scales* out) const {
+    if (node == nullptr || node->type != type || node->inputs.size() < 2 || node->outputs.size() != 1 ||
+        node->Find("block_size") != nullptr) {
+      return false;
+    }
+    *out = {node, Constant(node->inputs[1]), nullptr};
+    if (out->scale == nullptr || out->scale->type != ElementType::kFloat) return false;
+    if (node->inputs.size() < 3 || node->inputs[2].empty()) return true;
+    out->zero = Constant(node->inputs[2]);
+    return out->zero != nullptr;
+  }
+
+  // Tensors that are quantised twice in the same way are quantised once.
+  void MergeEqual() {
+    const auto bytes = [](const Tensor& tensor) {
+      return std::string(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+    };
+    std::map<std::tuple<std::string, std::string, std::string, ElementType>, std::string> first;
+    std::map<std::string, std::string> renamed;
+    for (const NodeProto& node : graph_.nodes) {
+      Scales scales;
+      if (!ScalesOf(&node, "QuantizeLinear", &scales) || scales.zero == nullptr || !scales.one()) continue;
+      const auto [found, added] = first.try_emplace(
+          {node.inputs[0], bytes(*scales.scale), bytes(*scales.zero), scales.zero->type}, node.outputs[0]);
+      if (!added) renamed[node.outputs[0]] = found->second;
+    }
+    for (NodeProto& node : graph_.nodes) {
+      for (std::string& input : node.inputs) {
+        const auto found = renamed.find(input);
+        if (found == renamed.end()) continue;
+        Leave(input);
+        input = found->second;
+        ++uses_[input];
+      }
+    }
+  }
+
+  // One use less. Who has none is not computed, nor is what only it needs.
+  void Leave(const std::string& name) {
+    if (name.empty() || --uses_[name] > 0) return;
+    const NodeProto* const node = Producer(name);
+    if (node == nullptr || node->outputs.size() != 1) return;
+    dead_.insert(name);
+    for (const std::string& input : node->inputs) Leave(input);
+  }
+
+  bool OnlyHere(const std::string& name) { return uses_[name] == 1; }
+
+  // The node that ends with `last`, QuantizeLinear, as the nodes that take its place.
+  bool TakeOne(const NodeProto& last, std::vector<NodeProto>* nodes) {
+    Scales y, x, w;
+    if (dead_.contains(last.outputs[0]) || !ScalesOf(&last, "QuantizeLinear", &y) || y.zero == nullptr ||
+        !y.one() || !IsByte(y.zero->type) || !OnlyHere(last.inputs[0])) {
+      return false;
+    }
+    const NodeProto* conv = Producer(last.inputs[0]);
+    double low = -std::numeric_limits<double>::infinity(), high = -low;
+    if (conv != nullptr && LimitsOf(*conv, &low, &high) && OnlyHere(conv->inputs[0]))
+      conv = Producer(conv->inputs[0]);
+    if (conv == nullptr || conv->type != "Conv" || conv->inputs.size() < 2 ||
+        !ScalesOf(Producer(conv->inputs[0]), "DequantizeLinear", &x) || x.zero == nullptr || !x.one() ||
+        !IsByte(x.zero->type) || !ScalesOf(Producer(conv->inputs[1]), "DequantizeLinear", &w)) {
+      return false;
+    }
+    const Tensor* const weights = Constant(w.node->inputs[0]);
+    if (weights == nullptr || !IsByte(weights->type) || !Pays(*conv, *weights) || !ScalesFit(w, *weights))
+      return false;
+    const double scale = ToDoubles(*y.scale)[0];
+    if (!(scale > 0)) return false;
+    std::string bias;
+    if (conv->inputs.size() > 2 && !conv->inputs[2].empty() &&
+        !TakeBias(conv->inputs[2], x, w, weights->shape[0], &bias))
+      return false;
+
+    const int64_t least = y.zero->type == ElementType::kInt8 ? -128 : 0;
+    const int64_t zero = ToInts(*y.zero)[0];
+    const int64_t from = Quantized(low, scale, zero, least), to = Quantized(high, scale, zero, least);
+    NodeProto product;
+    product.name = conv->name;
+    product.type = "QLinearConv";
+    product.attributes = conv->attributes;
+    product.inputs = {x.node->inputs[0], x.node->inputs[1], x.node->inputs[2],
+                      w.node->inputs[0], w.node->inputs[1], ZeroOf(w, weights->type),
+                      last.inputs[1],    last.inputs[2],    bias};
+    if (bias.empty()) product.inputs.pop_back();
+    for (const std::string& input : product.inputs) ++uses_[input];
+    product.outputs = {last.outputs[0]};
+    nodes->push_back(std::move(product));
+    if (from > least) AddLimit("Max", from, y.zero->type, nodes);
+    if (to < least + 255) AddLimit("Min", to, y.zero->type, nodes);
+    for (const std::string& input : last.inputs) Leave(input);
+    return true;
+  }
+
+  // Relu and Clip; false for others.
+  bool LimitsOf(const NodeProto& node, double* low, double* high) const {
+    if (!node.domain.empty() || node.inputs.empty()) return false;
+    if (node.type == "Relu") {
+      *low = 0;
+      return true;
+    }
+    if (node.type != "Clip") return false;
+    for (const size_t i : {1, 2}) {
+      double* const limit = i == 1 ? low : high;
+      if (const Attribute* const given = node.Find(i == 1 ? "min" : "max"); given != nullptr)
+        *limit = given->number;
+      if (node.inputs.size() <= i || node.inputs[i].empty()) continue;
+      const Tensor* const tensor = Constant(node.inputs[i]);
+      if (tensor == nullptr || tensor->type != ElementType::kFloat || tensor->count() != 1) return false;
+      *limit = ToDoubles(*tensor)[0];
+    }
+    return *low <= *high;  // nor a NaN
+  }
+
+  static bool Pays(const NodeProto& conv, const Tensor& weights) {
+    const Attribute* const group = conv.Find("group");
+    const int64_t groups = group == nullptr ? 1 : group->integer;
+    if (weights.shape.size() < 3 || weights.shape.size() > 4 || groups < 1 || weights.shape[0] <= 0)
+      return false;
+    return weights.shape[0] / groups >= kLeastChannels &&
+           weights.count() / weights.shape[0] >= kLeastProducts;
+  }
+
+  // One for all, or one for each output channel.
+  static bool ScalesFit(const Scales& w, const Tensor& weights) {
+    const int64_t channels = weights.shape[0], count = w.scale->count();
+    const Attribute* const axis = w.node->Find("axis");
+    if (w.zero != nullptr && (w.zero->count() != count || w.zero->type != weights.type)) return false;
+    return count == 1 || (count == channels && axis != nullptr && axis->integer == 0);
+  }
+
+  // In steps of the scale of the sums, to which numbers are rounded here.
+  bool TakeBias(const std::string& name, const Scales& x, const Scales& w, int64_t channels,
+                std::string* out) {
+    const Tensor* numbers = Constant(name);
+    Scales of_bias;
+    std::vector<double> values;
+    if (numbers != nullptr && numbers->type == ElementType::kFloat) {
+      values = ToDoubles(*numbers);
+    } else if (ScalesOf(Producer(name), "DequantizeLinear", &of_bias) &&
+               (numbers = Constant(of_bias.node->inputs[0])) != nullptr &&
+               numbers->type == ElementType::kInt32 &&
+               (of_bias.zero == nullptr ||
+                std::ranges::all_of(ToInts(*of_bias.zero), [](int64_t z) { return z == 0; }))) {
+      values = ToDoubles(*numbers);
+      const std::vector<double> scales = ToDoubles(*of_bias.scale);
+      if (scales.size() != 1 && scales.size() != values.size()) return false;
+      for (size_t i = 0; i < values.size(); ++i) values[i] *= scales[scales.size() == 1 ? 0 : i];
+    }
+    if (numbers == nullptr || values.size() != static_cast<size_t>(channels)) return false;
+    const std::vector<double> scales = ToDoubles(*w.scale);
+    const double of_input = ToDoubles(*x.scale)[0];
+    std::vector<int64_t> steps(values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double step = std::nearbyint(values[i] / (of_input * scales[scales.size() == 1 ? 0 : i]));
+      if (!(std::fabs(step) < 0x1p30)) return false;
+      steps[i] = static_cast<int64_t>(step);
+    }
+    *out = Add(FromInts(ElementType::kInt32, {channels}, steps));
+    return true;
+  }
+
+  std::string ZeroOf(const Scales& scales, ElementType type) {
+    return scales.zero != nullptr ? scales.node->inputs[2] : Add(FromInts(type, {}, std::vector<int64_t>{0}));
+  }
+
+  // Of the last node's result, which takes another name.
+  void AddLimit(const char* type, int64_t limit, ElementType element, std::vector<NodeProto>* nodes) {
+    NodeProto node;
+    node.name = nodes->back().name;
+    node.type = type;
+    node.outputs = nodes->back().outputs;
+    nodes->back().outputs[0] += StrCat(" before ", type);
+    node.inputs = {nodes->back().outputs[0], Add(FromInts(element, {}, std::vector<int64_t>{limit}))};
+    nodes->push_back(std::move(node));
+  }
+
+  std::string Add(Tensor tensor) {
+    std::string name = StrCat("quantised constant ", ++added_);
+    graph_.initializers[name] = std::move(tensor);
+    return name;
+  }
+
+  GraphProto& graph_;
+  std::map<std::string, const NodeProto*> producers_;
+  std::map<std::string, size_t> uses_;
+  std::set<std::string> dead_;
+  size_t added_ = 0;
+};
+
+}  // namespace
+
+void TakeQuantizedConvolutions(Model* model) { QuantizedConvolutions(&model->graph).Run(); }
+
+}  // namespace anydml::onnx

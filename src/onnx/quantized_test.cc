@@ -1,0 +1,126 @@
+// Convolutions that exporters write as DequantizeLinear, Conv and QuantizeLinear.
+#include <algorithm>
+#include <tuple>
+
+#include "onnx/quantized_convolutions.h"
+#include "support/onnx_run.h"
+
+namespace anydml::onnx {
+namespace {
+
+constexpr int64_t kChannels = 8, kInputs = 16;
+
+// Each channel has the sum of the numbers, once or (every second one) with the other sign, and a bias of 4.
+ModelMaker Quantised(ElementType type, int64_t zero, const NodeProto& activation, bool bias_is_quantised) {
+  std::vector<int64_t> ones;
+  for (int64_t i = 0; i < kChannels * kInputs; ++i) ones.push_back(i / kInputs % 2 == 0 ? 1 : -1);
+  ModelMaker maker(13);
+  maker.Input("x", ElementType::kFloat, {1, kInputs, 1, 2})
+      .Weight("half", Floats({}, {0.5}))
+      .Weight("scale", Floats({}, {0.25}))
+      .Weight("zero", Typed(type, {}, {zero}))
+      .Weight("w", Typed(ElementType::kInt8, {kChannels, kInputs, 1, 1}, ones))
+      .Weight("ws", Floats({kChannels}, Numbers(kChannels, 0.5)))
+      .Weight("b32", Typed(ElementType::kInt32, {kChannels}, std::vector<int64_t>(kChannels, 16)))
+      .Weight("bs", Floats({kChannels}, Numbers(kChannels, 0.25)))
+      .Weight("b", Floats({kChannels}, Numbers(kChannels, 4)))
+      .Weight("low", Floats({}, {-1}))
+      .Weight("high", Floats({}, {6}))
+      .Node("QuantizeLinear", {"x", "half", "zero"}, {"xq"})
+      .Node("DequantizeLinear", {"xq", "half", "zero"}, {"xd"})
+      .Node("DequantizeLinear", {"w", "ws"}, {"wd"}, IntAttribute("axis", 0));
+  if (bias_is_quantised) maker.Node("DequantizeLinear", {"b32", "bs"}, {"bd"}, IntAttribute("axis", 0));
+  maker.Node("Conv", {"xd", "wd", bias_is_quantised ? "bd" : "b"}, {"c"});
+  if (!activation.type.empty()) maker.model.graph.nodes.push_back(activation);
+  const char* const last = activation.type.empty() ? "c" : "a";
+  maker.Node("QuantizeLinear", {last, "scale", "zero"}, {"q1"})
+      .Node("QuantizeLinear", {last, "scale", "zero"}, {"q2"})  // as some exporters repeat it
+      .Node("DequantizeLinear", {"q1", "scale", "zero"}, {"y1"})
+      .Node("DequantizeLinear", {"q2", "scale", "zero"}, {"y2"})
+      .Node("Sub", {"y1", "y2"}, {"none"})
+      .Node("Add", {"y1", "none"}, {"y"})
+      .Output("y");
+  return maker;
+}
+
+size_t CountOf(const Model& model, const std::string& type) {
+  return static_cast<size_t>(std::count_if(model.graph.nodes.begin(), model.graph.nodes.end(),
+                                           [&](const NodeProto& node) { return node.type == type; }));
+}
+
+TEST_F(OnnxRun, QuantisedConvolutions) {
+  const NodeProto none, relu = {"", "Relu", "", {"c"}, {"a"}, {}},
+                        clip = {"", "Clip", "", {"c", "low", "high"}, {"a"}, {}};
+  for (const auto& [type, zero] : {std::pair{ElementType::kInt8, int64_t{0}},
+                                   {ElementType::kUInt8, 0},
+                                   {ElementType::kUInt8, 100},
+                                   {ElementType::kInt8, -7}}) {
+    for (const NodeProto* const activation : {&none, &relu, &clip}) {
+      for (const bool bias_is_quantised : {false, true}) {
+        const ModelMaker maker = Quantised(type, zero, *activation, bias_is_quantised);
+        Model taken = maker.model;
+        TakeQuantizedConvolutions(&taken);
+        EXPECT_EQ(CountOf(taken, "QLinearConv"), 1u);
+        EXPECT_EQ(CountOf(taken, "Conv"), 0u);
+        EXPECT_EQ(CountOf(taken, "QuantizeLinear"), 1u);
+        EXPECT_EQ(CountOf(taken, activation->type), 0u);
+        Load(maker);
+        // Positions with 16 times 0.5 and 16 times 1 in steps of 0.5; weights are 0.5.
+        Numbers x, expected;
+        for (int64_t i = 0; i < kInputs; ++i) x.insert(x.end(), {0.5, 1.1});
+        const int64_t least = type == ElementType::kInt8 ? -128 : 0;
+        const double bottom = 0.25 * static_cast<double>(least - zero), top = bottom + 0.25 * 255;
+        for (int64_t channel = 0; channel < kChannels; ++channel) {
+          for (const double sum : {4.0, 8.0}) {
+            double y = (channel % 2 == 0 ? sum : -sum) + 4;
+            if (activation == &relu) y = std::max(y, 0.0);
+            if (activation == &clip) y = std::clamp(y, -1.0, 6.0);
+            expected.push_back(std::clamp(y, bottom, top));
+          }
+        }
+        EXPECT_EQ(Run({{"x", Floats({1, kInputs, 1, 2}, x)}}), expected) << activation->type << zero;
+      }
+    }
+  }
+}
+
+TEST_F(OnnxRun, SixteenBits) {
+  for (const auto& [type, zero, expected] :
+       {std::tuple{ElementType::kInt16, int64_t{-3}, Numbers{-3, -1, -3, 32767, -32768}},
+        {ElementType::kUInt16, int64_t{7}, Numbers{7, 9, 7, 65535, 0}}}) {
+    Load(ModelMaker(21)
+             .Input("x", ElementType::kFloat, {5})
+             .Weight("scale", Floats({}, {2}))
+             .Weight("zero", Typed(type, {}, {zero}))
+             .Node("QuantizeLinear", {"x", "scale", "zero"}, {"q"})
+             .Node("DequantizeLinear", {"q", "scale", "zero"}, {"y"})
+             .Output("q", type)
+             .Output("y"));
+    const std::map<std::string, Tensor> inputs = {{"x", Floats({5}, {0, 3, -1, 1e9, -1e9})}};
+    EXPECT_EQ(Run(inputs), expected);
+    Numbers numbers;
+    for (const double step : expected) numbers.push_back(2 * (step - static_cast<double>(zero)));
+    EXPECT_EQ(Output(inputs, 1), numbers);
+  }
+}
+
+// Results that somebody else reads, or weights that are no constants, stay as they are.
+TEST_F(OnnxRun, ConvolutionsThatOthersReadStayAsTheyAre) {
+  const auto count = [](ModelMaker maker) {
+    TakeQuantizedConvolutions(&maker.model);
+    return CountOf(maker.model, "QLinearConv");
+  };
+  const NodeProto relu = {"", "Relu", "", {"c"}, {"a"}, {}};
+  ModelMaker read = Quantised(ElementType::kInt8, 0, relu, false), given = read, blocks = read;
+  EXPECT_EQ(count(read), 1u);
+  read.Output("c");
+  EXPECT_EQ(count(read), 0u);
+  given.model.graph.initializers.erase("w");
+  given.Input("w", ElementType::kInt8, {kChannels, kInputs, 1, 1});
+  EXPECT_EQ(count(given), 0u);
+  blocks.model.graph.initializers["half"] = Floats({2}, {1, 1});
+  EXPECT_EQ(count(blocks), 0u);
+}
+
+}  // namespace
+}  // namespace anydml::onnx
