@@ -43,8 +43,8 @@ function(anydml_join_cuda list)
   if(NOT ANYDML_CUDA_QUICK)
     return()
   endif()
-  set(common_names Create Loop Parameters PutNumber Shared Tile ToNumber Unit kColumns kFewPositions kMaxBlocks kPerThread
-      kStages kSteps kThreads kTiles kWarps)
+  set(common_names Combine Create Loop Parameters PutNumber Shared Tile ToNumber Unit kColumns kFewPositions kMaxBlocks
+      kPerThread kStages kSteps kThreads kTiles kWarps)
   set(joined "")
   set(units "")
   foreach(source ${${list}})
