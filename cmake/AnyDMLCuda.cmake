@@ -1,6 +1,7 @@
 # CUDA: ANYDML_HAVE_CUDA says whether libanydml_cuda.so is built. It is loaded at run time; nothing
 # else of AnyDML depends on it.
 set(ANYDML_CUDA AUTO CACHE STRING "Build the CUDA module: ON, OFF, or AUTO (when nvcc is there)")
+option(ANYDML_CUDA_QUICK "Compile the CUDA module soon, not well: to know that it compiles, where no GPU runs it" OFF)
 set(ANYDML_HAVE_CUDA OFF)
 if(ANYDML_CUDA STREQUAL "AUTO" AND ANYDML_SANITIZE)
   message(STATUS "AnyDML: no CUDA module with sanitizers (use compute-sanitizer)")
@@ -21,6 +22,12 @@ elseif(ANYDML_CUDA)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
     set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+    if(ANYDML_CUDA_QUICK)
+      execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --help OUTPUT_VARIABLE nvcc_help)
+      if(nvcc_help MATCHES "--Ofast-compile")  # newer ones have it
+        set(ANYDML_CUDA_QUICK_OPTIONS --Ofast-compile=max)
+      endif()
+    endif()
     set(ANYDML_HAVE_CUDA ON)
   elseif(ANYDML_CUDA STREQUAL "AUTO")
     message(STATUS "AnyDML: no CUDA module, nvcc not found")

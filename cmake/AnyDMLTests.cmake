@@ -75,3 +75,25 @@ function(anydml_add_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
                        ENVIRONMENT "ANYDML_ADAPTER=cpu;ANYDML_TEST_BACKEND=cpu")
 endfunction()
+
+# anydml_add_no_simd_test(name [SOURCES a.cc...] LIBS target...): no_simd_<name> is the test of that name, or of these
+# sources, with other libraries. no_simd_tests builds them, not all.
+function(anydml_add_no_simd_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  if(NOT ARG_SOURCES)
+    set(ARG_SOURCES $<TARGET_OBJECTS:${name}>)
+  endif()
+  set(target no_simd_${name})
+  add_executable(${target} EXCLUDE_FROM_ALL ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE ${ARG_LIBS} GTest::gtest_main Threads::Threads)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_options(${target} PRIVATE ${test_options} -ffp-contract=off)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/bin LINKER_LANGUAGE CXX)
+  if(NOT TARGET no_simd_tests)
+    add_custom_target(no_simd_tests)
+  endif()
+  add_dependencies(no_simd_tests ${target})
+  add_test(NAME ${target} COMMAND ${target})
+  set_tests_properties(${target} PROPERTIES TIMEOUT 600 LABELS no-simd
+                       ENVIRONMENT "ANYDML_ADAPTER=cpu;ANYDML_TEST_BACKEND=cpu")
+endfunction()

@@ -10,8 +10,8 @@
 namespace anydml::python {
 namespace {
 
-constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 30;
-constexpr size_t kMaxKept = 256;
+constexpr uint64_t kMaxPooledBytes = uint64_t{1} << 30;
+constexpr size_t kMaxPooled = 256;
 constexpr size_t kManyStreams = 64;
 constexpr uint64_t kLeastBytes = uint64_t{64} << 10;  // what an allocation takes anyway
 constexpr uint64_t kLargeGranularity = uint64_t{2} << 20;
@@ -227,15 +227,15 @@ Status MemoryPool::AllocateNew(uint64_t bytes, ComPtr<ID3D12Resource>* out) cons
 
 void MemoryPool::Give(std::list<Kept> pieces) noexcept {
   std::list<Kept> released;
-  if (pieces.front().bytes == 0 || pieces.front().bytes > kMaxKeptBytes) {
+  if (pieces.front().bytes == 0 || pieces.front().bytes > kMaxPooledBytes) {
     released = std::move(pieces);
   } else {
     std::lock_guard lock(mutex_);
     kept_bytes_ += pieces.front().bytes;
     kept_.splice(kept_.begin(), pieces);
     // The older half at a time: whoever gives memory back waits for what uses it.
-    const bool too_many = kept_bytes_ > kMaxKeptBytes || kept_.size() > kMaxKept;
-    while (too_many && (kept_bytes_ > kMaxKeptBytes / 2 || kept_.size() > kMaxKept / 2)) {
+    const bool too_many = kept_bytes_ > kMaxPooledBytes || kept_.size() > kMaxPooled;
+    while (too_many && (kept_bytes_ > kMaxPooledBytes / 2 || kept_.size() > kMaxPooled / 2)) {
       kept_bytes_ -= kept_.back().bytes;
       released.splice(released.end(), kept_, std::prev(kept_.end()));
     }

@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 BEGIN, END = "<!-- times: written by ./dev times --write -->\n", "<!-- /times -->\n"
 SLOW_TESTS, SLOW_FILES = 12, 8
 # Where a step builds; it may use another one's.
-FOLDERS = {"plain": "build-plain", "asan": "build-asan", "no-simd": "build-no-simd", "tsan": "build-tsan"}
+FOLDERS = {"plain": "build-plain", "asan": "build-asan", "tsan": "build-tsan"}
 
 
 def minutes(seconds):
