@@ -14,8 +14,8 @@ if(ANYDML_HAVE_CUDA)
   # Opened by libanydml.so (backend/module.cc), linked by nobody: not where the linker looks.
   install(TARGETS anydml_cuda LIBRARY DESTINATION ${ANYDML_LIBDIR}/anydml COMPONENT cuda OPTIONAL)
 endif()
-# A provider for onnxruntime, where it was built.
-install(TARGETS anydml_ort LIBRARY DESTINATION ${ANYDML_LIBDIR} COMPONENT runtime OPTIONAL)
+# A provider for onnxruntime, which opens it by its path, where it was built.
+install(TARGETS anydml_ort LIBRARY DESTINATION ${ANYDML_LIBDIR}/anydml COMPONENT runtime OPTIONAL)
 install(DIRECTORY include/ DESTINATION ${ANYDML_INCLUDEDIR} COMPONENT dev)
 
 # cmake --install BUILD --component nuget: the folders of Microsoft's DirectML package, for build scripts that take it.
