@@ -6,6 +6,8 @@
 namespace anydml::onnx {
 namespace {
 
+bool IsShort(ElementType type) { return type == ElementType::kInt16 || type == ElementType::kUInt16; }
+
 // A scale or zero point as the input's coordinates see it: one for all, along an axis, or in blocks (sizes
 // that divide the input's).
 Status ParameterView(Lowering& n, const View& parameter, bool blocked, View* out) {
@@ -112,7 +114,7 @@ Status QuantizeLinear(Lowering& n) {
   View y = n.New(DmlType(type), n.shape(0));
   if (p.blocks) {
     ANYDML_RETURN_IF_ERROR(AddBlocked<DML_QUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_QUANTIZE, p, x, &y));
-  } else if (BitsOf(type) == 16 && n.type(0) == ElementType::kFloat && n.type(1) == ElementType::kFloat) {
+  } else if (IsShort(type) && n.type(0) == ElementType::kFloat && n.type(1) == ElementType::kFloat) {
     ANYDML_RETURN_IF_ERROR(QuantizeWide(n, p, type, &y));
   } else {
     const DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(p.scale),
@@ -131,7 +133,7 @@ Status DequantizeLinear(Lowering& n) {
   View y = n.New(n.dml_type(1), n.shape(0));
   if (p.blocks) {
     ANYDML_RETURN_IF_ERROR(AddBlocked<DML_DEQUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_DEQUANTIZE, p, x, &y));
-  } else if (BitsOf(n.type(0)) == 16 && n.type(1) == ElementType::kFloat) {
+  } else if (IsShort(n.type(0)) && n.type(1) == ElementType::kFloat) {
     ANYDML_RETURN_IF_ERROR(DequantizeWide(n, p, &y));
   } else {
     const DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(p.scale),

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <span>
 #include <tuple>
 
 namespace anydml::onnx {
@@ -17,8 +18,8 @@ constexpr int64_t kLeastChannels = 8, kLeastProducts = 16;
 bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUInt8; }
 
 // What a number becomes, of a type whose least number is `least`.
-int64_t Quantized(double number, double scale, int64_t zero, int64_t least) {
-  const double step = std::nearbyint(number / scale) + static_cast<double>(zero);
+int64_t Quantized(float number, float scale, int64_t zero, int64_t least) {
+  const double step = std::nearbyint(double{number / scale}) + static_cast<double>(zero);
   return static_cast<int64_t>(std::clamp(step, static_cast<double>(least), static_cast<double>(least + 255)));
 }
 
@@ -50,6 +51,7 @@ class QuantizedConvolutions {
     }
     CountUses(graph_.nodes, &uses_);
     for (const ValueProto& output : graph_.outputs) ++uses_[output.name];
+    for (const ValueProto& input : graph_.inputs) uses_.try_emplace(input.name);
   }
 
   void Run() {
@@ -76,14 +78,14 @@ class QuantizedConvolutions {
     if (const auto found = graph_.initializers.find(name); found != graph_.initializers.end())
       return &found->second;
     const NodeProto* const node = Producer(name);
-    const Attribute* const value =
-        node != nullptr && node->type == "Constant" ? node->Find("value") : nullptr;
+    const bool constant = node != nullptr && node->type == "Constant" && node->inputs.empty();
+    const Attribute* const value = constant ? node->Find("value") : nullptr;
     return value == nullptr ? nullptr : &value->tensor;
   }
 
   bool ScalesOf(const NodeProto* node, const char* type, Scales* out) const {
-    if (node == nullptr || node->type != type || node->inputs.size() < 2 || node->outputs.size() != 1 ||
-        node->Find("block_size") != nullptr) {
+    if (node == nullptr || node->type != type || node->inputs.size() < 2 || node->inputs.size() > 3 ||
+        node->outputs.size() != 1 || node->Find("block_size") != nullptr) {
       return false;
     }
     *out = {node, Constant(node->inputs[1]), nullptr};
@@ -119,12 +121,17 @@ class QuantizedConvolutions {
   }
 
   // One use less. Who has none is not computed, nor is what only it needs.
-  void Leave(const std::string& name) {
-    if (name.empty() || --uses_[name] > 0) return;
-    const NodeProto* const node = Producer(name);
-    if (node == nullptr || node->outputs.size() != 1) return;
-    dead_.insert(name);
-    for (const std::string& input : node->inputs) Leave(input);
+  void Leave(const std::string& first) {
+    std::vector<std::string> names = {first};
+    while (!names.empty()) {
+      const std::string name = std::move(names.back());
+      names.pop_back();
+      if (name.empty() || --uses_[name] > 0) continue;
+      const NodeProto* const node = Producer(name);
+      if (node == nullptr || node->outputs.size() != 1) continue;
+      dead_.insert(name);
+      names.insert(names.end(), node->inputs.begin(), node->inputs.end());
+    }
   }
 
   bool OnlyHere(const std::string& name) { return uses_[name] == 1; }
@@ -132,15 +139,15 @@ class QuantizedConvolutions {
   // The node that ends with `last`, QuantizeLinear, as the nodes that take its place.
   bool TakeOne(const NodeProto& last, std::vector<NodeProto>* nodes) {
     Scales y, x, w;
-    if (dead_.contains(last.outputs[0]) || !ScalesOf(&last, "QuantizeLinear", &y) || y.zero == nullptr ||
+    if (!ScalesOf(&last, "QuantizeLinear", &y) || dead_.contains(last.outputs[0]) || y.zero == nullptr ||
         !y.one() || !IsByte(y.zero->type) || !OnlyHere(last.inputs[0])) {
       return false;
     }
     const NodeProto* conv = Producer(last.inputs[0]);
-    double low = -std::numeric_limits<double>::infinity(), high = -low;
+    float low = -std::numeric_limits<float>::infinity(), high = -low;
     if (conv != nullptr && LimitsOf(*conv, &low, &high) && OnlyHere(conv->inputs[0]))
       conv = Producer(conv->inputs[0]);
-    if (conv == nullptr || conv->type != "Conv" || conv->inputs.size() < 2 ||
+    if (conv == nullptr || conv->type != "Conv" || conv->inputs.size() < 2 || conv->inputs.size() > 3 ||
         !ScalesOf(Producer(conv->inputs[0]), "DequantizeLinear", &x) || x.zero == nullptr || !x.one() ||
         !IsByte(x.zero->type) || !ScalesOf(Producer(conv->inputs[1]), "DequantizeLinear", &w)) {
       return false;
@@ -148,12 +155,13 @@ class QuantizedConvolutions {
     const Tensor* const weights = Constant(w.node->inputs[0]);
     if (weights == nullptr || !IsByte(weights->type) || !Pays(*conv, *weights) || !ScalesFit(w, *weights))
       return false;
-    const double scale = ToDoubles(*y.scale)[0];
-    if (!(scale > 0)) return false;
-    std::string bias;
+    const float scale = static_cast<float>(ToDoubles(*y.scale)[0]);
+    if (!(scale > 0) || !std::isfinite(scale)) return false;
+    std::vector<int64_t> bias;
     if (conv->inputs.size() > 2 && !conv->inputs[2].empty() &&
-        !TakeBias(conv->inputs[2], x, w, weights->shape[0], &bias))
+        !BiasOf(conv->inputs[2], x, w, weights->shape[0], scale, &bias))
       return false;
+    if (!SumsFit(*weights, bias)) return false;
 
     const int64_t least = y.zero->type == ElementType::kInt8 ? -128 : 0;
     const int64_t zero = ToInts(*y.zero)[0];
@@ -162,10 +170,10 @@ class QuantizedConvolutions {
     product.name = conv->name;
     product.type = "QLinearConv";
     product.attributes = conv->attributes;
-    product.inputs = {x.node->inputs[0], x.node->inputs[1], x.node->inputs[2],
-                      w.node->inputs[0], w.node->inputs[1], ZeroOf(w, weights->type),
-                      last.inputs[1],    last.inputs[2],    bias};
-    if (bias.empty()) product.inputs.pop_back();
+    product.inputs = {x.node->inputs[0], x.node->inputs[1],        x.node->inputs[2], w.node->inputs[0],
+                      w.node->inputs[1], ZeroOf(w, weights->type), last.inputs[1],    last.inputs[2]};
+    if (!bias.empty())
+      product.inputs.push_back(Add(FromInts(ElementType::kInt32, {weights->shape[0]}, bias)));
     for (const std::string& input : product.inputs) ++uses_[input];
     product.outputs = {last.outputs[0]};
     nodes->push_back(std::move(product));
@@ -176,21 +184,21 @@ class QuantizedConvolutions {
   }
 
   // Relu and Clip; false for others.
-  bool LimitsOf(const NodeProto& node, double* low, double* high) const {
+  bool LimitsOf(const NodeProto& node, float* low, float* high) const {
     if (!node.domain.empty() || node.inputs.empty()) return false;
     if (node.type == "Relu") {
       *low = 0;
-      return true;
+      return node.inputs.size() == 1;
     }
-    if (node.type != "Clip") return false;
+    if (node.type != "Clip" || node.inputs.size() > 3) return false;
     for (const size_t i : {1, 2}) {
-      double* const limit = i == 1 ? low : high;
+      float* const limit = i == 1 ? low : high;
       if (const Attribute* const given = node.Find(i == 1 ? "min" : "max"); given != nullptr)
         *limit = given->number;
       if (node.inputs.size() <= i || node.inputs[i].empty()) continue;
       const Tensor* const tensor = Constant(node.inputs[i]);
       if (tensor == nullptr || tensor->type != ElementType::kFloat || tensor->count() != 1) return false;
-      *limit = ToDoubles(*tensor)[0];
+      *limit = static_cast<float>(ToDoubles(*tensor)[0]);
     }
     return *low <= *high;  // nor a NaN
   }
@@ -212,9 +220,17 @@ class QuantizedConvolutions {
     return count == 1 || (count == channels && axis != nullptr && axis->integer == 0);
   }
 
-  // In steps of the scale of the sums, to which numbers are rounded here.
-  bool TakeBias(const std::string& name, const Scales& x, const Scales& w, int64_t channels,
-                std::string* out) {
+  // The integers' sums do not wrap; those of the numbers do not, either.
+  static bool SumsFit(const Tensor& weights, std::span<const int64_t> bias) {
+    int64_t most = 0;
+    for (const int64_t step : bias) most = std::max(most, std::abs(step));
+    return weights.count() / weights.shape[0] < ((int64_t{1} << 31) - most) / (255 * 255);
+  }
+
+  // In steps of the scale of the sums, to which numbers are rounded here: by no more than half a step of the
+  // result.
+  bool BiasOf(const std::string& name, const Scales& x, const Scales& w, int64_t channels, double of_result,
+              std::vector<int64_t>* out) const {
     const Tensor* numbers = Constant(name);
     Scales of_bias;
     std::vector<double> values;
@@ -233,13 +249,12 @@ class QuantizedConvolutions {
     if (numbers == nullptr || values.size() != static_cast<size_t>(channels)) return false;
     const std::vector<double> scales = ToDoubles(*w.scale);
     const double of_input = ToDoubles(*x.scale)[0];
-    std::vector<int64_t> steps(values.size());
     for (size_t i = 0; i < values.size(); ++i) {
-      const double step = std::nearbyint(values[i] / (of_input * scales[scales.size() == 1 ? 0 : i]));
-      if (!(std::fabs(step) < 0x1p30)) return false;
-      steps[i] = static_cast<int64_t>(step);
+      const double of_sums = of_input * scales[scales.size() == 1 ? 0 : i];
+      const double step = std::nearbyint(values[i] / of_sums);
+      if (!(std::fabs(step) < 0x1p30) || std::fabs(step * of_sums - values[i]) > of_result / 2) return false;
+      out->push_back(static_cast<int64_t>(step));
     }
-    *out = Add(FromInts(ElementType::kInt32, {channels}, steps));
     return true;
   }
 
@@ -253,14 +268,23 @@ class QuantizedConvolutions {
     node.name = nodes->back().name;
     node.type = type;
     node.outputs = nodes->back().outputs;
-    nodes->back().outputs[0] += StrCat(" before ", type);
+    nodes->back().outputs[0] = NewName();
     node.inputs = {nodes->back().outputs[0], Add(FromInts(element, {}, std::vector<int64_t>{limit}))};
     nodes->push_back(std::move(node));
   }
 
   std::string Add(Tensor tensor) {
-    std::string name = StrCat("quantised constant ", ++added_);
+    std::string name = NewName();
     graph_.initializers[name] = std::move(tensor);
+    return name;
+  }
+
+  // One that nobody has or reads.
+  std::string NewName() {
+    std::string name;
+    do {
+      name = StrCat("quantised ", ++added_);
+    } while (graph_.initializers.contains(name) || producers_.contains(name) || uses_.contains(name));
     return name;
   }
 
@@ -273,6 +297,10 @@ class QuantizedConvolutions {
 
 }  // namespace
 
-void TakeQuantizedConvolutions(Model* model) { QuantizedConvolutions(&model->graph).Run(); }
+void TakeQuantizedConvolutions(Model* model) {
+  // The model's own functions may have the names of ONNX's operators.
+  const bool own = std::ranges::any_of(model->functions, [](const auto& f) { return f.domain.empty(); });
+  if (!own) QuantizedConvolutions(&model->graph).Run();
+}
 
 }  // namespace anydml::onnx

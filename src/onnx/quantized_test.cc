@@ -1,5 +1,7 @@
 // Convolutions that exporters write as DequantizeLinear, Conv and QuantizeLinear.
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <tuple>
 
 #include "onnx/quantized_convolutions.h"
@@ -10,25 +12,40 @@ namespace {
 
 constexpr int64_t kChannels = 8, kInputs = 16;
 
-// Each channel has the sum of the numbers, once or (every second one) with the other sign, and a bias of 4.
-ModelMaker Quantised(ElementType type, int64_t zero, const NodeProto& activation, bool bias_is_quantised) {
-  std::vector<int64_t> ones;
-  for (int64_t i = 0; i < kChannels * kInputs; ++i) ones.push_back(i / kInputs % 2 == 0 ? 1 : -1);
+// Scales and biases differ from channel to channel.
+double ScaleOf(int64_t channel) { return channel % 4 < 2 ? 0.5 : 0.25; }
+double BiasOf(int64_t channel) { return 4 + 0.25 * static_cast<double>(channel); }
+
+// Each channel has the sum of the numbers, once or (every second one) with the other sign, times its scale,
+// and its bias.
+ModelMaker Quantised(ElementType type, int64_t zero, const NodeProto& activation, bool bias_is_quantised,
+                     bool weights_have_zeros = false) {
+  const ElementType of_weights = weights_have_zeros ? ElementType::kUInt8 : ElementType::kInt8;
+  std::vector<int64_t> ones, zeros, bias_steps;
+  Numbers scales, biases;
+  for (int64_t channel = 0; channel < kChannels; ++channel) {
+    zeros.push_back(weights_have_zeros ? 10 + channel : 0);
+    ones.insert(ones.end(), kInputs, zeros.back() + (channel % 2 == 0 ? 1 : -1));
+    scales.push_back(ScaleOf(channel));
+    biases.push_back(BiasOf(channel));
+    bias_steps.push_back(16 + channel);
+  }
   ModelMaker maker(13);
   maker.Input("x", ElementType::kFloat, {1, kInputs, 1, 2})
       .Weight("half", Floats({}, {0.5}))
       .Weight("scale", Floats({}, {0.25}))
       .Weight("zero", Typed(type, {}, {zero}))
-      .Weight("w", Typed(ElementType::kInt8, {kChannels, kInputs, 1, 1}, ones))
-      .Weight("ws", Floats({kChannels}, Numbers(kChannels, 0.5)))
-      .Weight("b32", Typed(ElementType::kInt32, {kChannels}, std::vector<int64_t>(kChannels, 16)))
+      .Weight("w", Typed(of_weights, {kChannels, kInputs, 1, 1}, ones))
+      .Weight("ws", Floats({kChannels}, scales))
+      .Weight("wz", Typed(of_weights, {kChannels}, zeros))
+      .Weight("b32", Typed(ElementType::kInt32, {kChannels}, bias_steps))
       .Weight("bs", Floats({kChannels}, Numbers(kChannels, 0.25)))
-      .Weight("b", Floats({kChannels}, Numbers(kChannels, 4)))
+      .Weight("b", Floats({kChannels}, biases))
       .Weight("low", Floats({}, {-1}))
       .Weight("high", Floats({}, {6}))
       .Node("QuantizeLinear", {"x", "half", "zero"}, {"xq"})
       .Node("DequantizeLinear", {"xq", "half", "zero"}, {"xd"})
-      .Node("DequantizeLinear", {"w", "ws"}, {"wd"}, IntAttribute("axis", 0));
+      .Node("DequantizeLinear", {"w", "ws", weights_have_zeros ? "wz" : ""}, {"wd"}, IntAttribute("axis", 0));
   if (bias_is_quantised) maker.Node("DequantizeLinear", {"b32", "bs"}, {"bd"}, IntAttribute("axis", 0));
   maker.Node("Conv", {"xd", "wd", bias_is_quantised ? "bd" : "b"}, {"c"});
   if (!activation.type.empty()) maker.model.graph.nodes.push_back(activation);
@@ -56,8 +73,8 @@ TEST_F(OnnxRun, QuantisedConvolutions) {
                                    {ElementType::kUInt8, 100},
                                    {ElementType::kInt8, -7}}) {
     for (const NodeProto* const activation : {&none, &relu, &clip}) {
-      for (const bool bias_is_quantised : {false, true}) {
-        const ModelMaker maker = Quantised(type, zero, *activation, bias_is_quantised);
+      for (const int which : {0, 1, 2, 3}) {
+        const ModelMaker maker = Quantised(type, zero, *activation, which % 2 != 0, which / 2 != 0);
         Model taken = maker.model;
         TakeQuantizedConvolutions(&taken);
         EXPECT_EQ(CountOf(taken, "QLinearConv"), 1u);
@@ -65,14 +82,14 @@ TEST_F(OnnxRun, QuantisedConvolutions) {
         EXPECT_EQ(CountOf(taken, "QuantizeLinear"), 1u);
         EXPECT_EQ(CountOf(taken, activation->type), 0u);
         Load(maker);
-        // Positions with 16 times 0.5 and 16 times 1 in steps of 0.5; weights are 0.5.
+        // Positions with 16 times 0.5 and 16 times 1 in steps of 0.5.
         Numbers x, expected;
         for (int64_t i = 0; i < kInputs; ++i) x.insert(x.end(), {0.5, 1.1});
         const int64_t least = type == ElementType::kInt8 ? -128 : 0;
         const double bottom = 0.25 * static_cast<double>(least - zero), top = bottom + 0.25 * 255;
         for (int64_t channel = 0; channel < kChannels; ++channel) {
-          for (const double sum : {4.0, 8.0}) {
-            double y = (channel % 2 == 0 ? sum : -sum) + 4;
+          for (const double sum : {8.0, 16.0}) {
+            double y = (channel % 2 == 0 ? sum : -sum) * ScaleOf(channel) + BiasOf(channel);
             if (activation == &relu) y = std::max(y, 0.0);
             if (activation == &clip) y = std::clamp(y, -1.0, 6.0);
             expected.push_back(std::clamp(y, bottom, top));
@@ -120,6 +137,56 @@ TEST_F(OnnxRun, ConvolutionsThatOthersReadStayAsTheyAre) {
   EXPECT_EQ(count(given), 0u);
   blocks.model.graph.initializers["half"] = Floats({2}, {1, 1});
   EXPECT_EQ(count(blocks), 0u);
+}
+
+// Where the results would be others by more than a step, or the model is not valid.
+TEST_F(OnnxRun, QuantisedConvolutionsThatStayAsTheyAre) {
+  const NodeProto relu = {"", "Relu", "", {"c"}, {"a"}, {}}, two = {"", "Relu", "", {"c", "x"}, {"a"}, {}};
+  const auto count = [&](const NodeProto& activation, const std::function<void(GraphProto*)>& change) {
+    ModelMaker maker = Quantised(ElementType::kUInt8, 100, activation, false);
+    change(&maker.model.graph);
+    TakeQuantizedConvolutions(&maker.model);
+    return CountOf(maker.model, "QLinearConv");
+  };
+  EXPECT_EQ(count(relu, [](GraphProto*) {}), 1u);
+  EXPECT_EQ(count(two, [](GraphProto*) {}), 0u);
+  for (const float scale : {0.0f, -1.0f, INFINITY, NAN}) {
+    EXPECT_EQ(count(relu, [&](GraphProto* graph) { graph->initializers["scale"] = Floats({}, {scale}); }), 0u)
+        << scale;
+  }
+  const auto with_bias = [&](double bias) {
+    return count(relu, [&](GraphProto* graph) {
+      graph->initializers["b"] = Floats({kChannels}, Numbers(kChannels, bias));
+    });
+  };
+  EXPECT_EQ(with_bias(0.1), 1u);  // 0 or 0.125; a step of the result is 0.25
+  EXPECT_EQ(with_bias(0x1p28), 0u);
+  EXPECT_EQ(count(relu,
+                  [](GraphProto* graph) {
+                    graph->initializers["scale"] = Floats({}, {0.01});
+                    graph->initializers["b"] = Floats({kChannels}, Numbers(kChannels, 0.05));
+                  }),
+            0u);
+  EXPECT_EQ(count(relu,
+                  [](GraphProto* graph) {
+                    NodeProto useless = {"", "QuantizeLinear", "", {"x", "half", "zero"}, {}, {}};
+                    graph->nodes.push_back(useless);
+                  }),
+            1u);
+}
+
+// Names that the model has already.
+TEST_F(OnnxRun, NamesBesideQuantisedConvolutions) {
+  const NodeProto relu = {"", "Relu", "", {"c"}, {"a"}, {}};
+  ModelMaker maker = Quantised(ElementType::kInt8, 0, relu, false);
+  maker.Weight("quantised 1", Floats({}, {3})).Node("Add", {"y", "quantised 1"}, {"quantised 2"});
+  maker.Output("quantised 2");
+  Load(maker);
+  const std::map<std::string, Tensor> inputs = {
+      {"x", Floats({1, kInputs, 1, 2}, Numbers(static_cast<size_t>(2 * kInputs), 0.5))}};
+  Numbers expected = Run(inputs);
+  for (double& number : expected) number += 3;
+  EXPECT_EQ(Output(inputs, 1), expected);
 }
 
 }  // namespace
