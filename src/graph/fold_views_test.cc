@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/graph.h"
+#include "graph/graph_under_test.h"
 
 namespace anydml {
 namespace {
@@ -112,9 +112,7 @@ class Graphs : public ::testing::Test {
     arguments.outputs = out;
     arguments.persistent = {reinterpret_cast<std::byte*>(persistent.data()), kernel.persistent_bytes()};
     arguments.temporary = {reinterpret_cast<std::byte*>(temporary.data()), kernel.temporary_bytes()};
-    for (const auto& data : kernel.persistent_data()) {
-      std::memcpy(arguments.persistent.data + data.offset, data.bytes.data(), data.bytes.size());
-    }
+    testing::Initialize(kernel, arguments);
     status = kernel.Run(arguments);
     EXPECT_TRUE(status.ok()) << status.message();
     return result;

@@ -39,18 +39,6 @@ struct AttentionShape {
   bool puts_heads_last = false;  // {batch, queries, heads, columns}
 };
 
-// a b, of which b may be transposed.
-OperatorDesc Product(const TensorDesc& a, const TensorDesc& b, const TensorDesc& output,
-                     bool transposes_b = false) {
-  return MakeDesc("GEMM", {{"ATensor", a},
-                           {"BTensor", b},
-                           {"OutputTensor", output},
-                           {"TransA", uint32_t{0}},
-                           {"TransB", uint32_t{transposes_b}},
-                           {"Alpha", 1.0f},
-                           {"Beta", 0.0f}});
-}
-
 class AttentionGraph {
  public:
   explicit AttentionGraph(AttentionShape shape, uint32_t seed = 1) : shape_(std::move(shape)), random_(seed) {
@@ -79,14 +67,7 @@ class AttentionGraph {
   uint32_t RandomInput(const TensorDesc& tensor) {
     return test_.Input(Content(Numbers(ElementSpan(tensor))));
   }
-  uint32_t ConstantNumber(float number) {
-    const Bytes bytes = Content({number});
-    GraphValue value = {.home = GraphValue::Home::kConstant, .bytes = bytes.size()};
-    value.constant.resize(bytes.size());
-    std::memcpy(value.constant.data(), bytes.data(), bytes.size());
-    test_.graph.values.push_back(value);
-    return static_cast<uint32_t>(test_.graph.values.size() - 1);
-  }
+  uint32_t ConstantNumber(float number) { return test_.Constant(Content({number})); }
 
   // {batch, heads, rows, columns}, or all heads as one dimension.
   std::vector<uint32_t> Matrices(uint32_t rows, uint32_t columns, bool flat) const {

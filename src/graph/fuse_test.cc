@@ -223,14 +223,29 @@ Bytes WholeNumbers(const TensorDesc& tensor, uint32_t seed) {
   return BytesOf(numbers);
 }
 
-OperatorDesc Product(const TensorDesc& a, const TensorDesc& b, const TensorDesc& output) {
-  return MakeDesc("GEMM", {{"ATensor", a},
-                           {"BTensor", b},
-                           {"OutputTensor", output},
-                           {"TransA", uint32_t{0}},
-                           {"TransB", uint32_t{0}},
-                           {"Alpha", 1.0f},
-                           {"Beta", 0.0f}});
+// Constants that products pack when the graph is initialised: read by one, by two, and also by who does not
+// pack.
+TEST(Graph, PackedConstants) {
+  const TensorDesc a = Packed(DataType::kFloat32, {1, 1, 9, 40}),
+                   b = Packed(DataType::kFloat32, {1, 1, 40, 24});
+  const TensorDesc output = Packed(DataType::kFloat32, {1, 1, 9, 24});
+  for (const uint32_t readers : {1u, 2u, 3u}) {
+    const auto make = [&](bool constant) {
+      GraphUnderTest test;
+      const Bytes weights = WholeNumbers(b, 2);
+      const uint32_t x = test.Input(WholeNumbers(a, 1)), z = test.Input(WholeNumbers(a, 3));
+      const uint32_t y = constant ? test.Constant(weights) : test.Input(weights);
+      test.Output(test.Node(Product(a, b, output), {x, y, kNoValue})[0]);
+      test.Output(readers >= 2 ? test.Node(Product(a, b, output), {z, y, kNoValue})[0]
+                               : test.Node(Unary("ELEMENT_WISE_NEGATE", a, a), {z})[0]);
+      if (readers >= 3) test.Output(test.Node(Unary("ELEMENT_WISE_NEGATE", b, b), {y})[0]);
+      return test;
+    };
+    for (const char* const without : {"", "all", "fold"}) {
+      EXPECT_EQ(RunGraph(make(true), without).outputs, RunGraph(make(false), without).outputs)
+          << readers << " readers without " << without;
+    }
+  }
 }
 
 TEST(FuseActivation, ProductsAddAndActivate) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,18 @@
 #include "support/operator_runner.h"
 
 namespace anydml::testing {
+
+// a b, of which b may be transposed.
+inline OperatorDesc Product(const TensorDesc& a, const TensorDesc& b, const TensorDesc& output,
+                            bool transposes_b = false) {
+  return MakeDesc("GEMM", {{"ATensor", a},
+                           {"BTensor", b},
+                           {"OutputTensor", output},
+                           {"TransA", uint32_t{0}},
+                           {"TransB", uint32_t{transposes_b}},
+                           {"Alpha", 1.0f},
+                           {"Beta", 0.0f}});
+}
 
 struct GraphUnderTest {
   Graph graph;
@@ -39,6 +52,13 @@ struct GraphUnderTest {
     graph.nodes.push_back(std::move(node));
     return values;
   }
+  uint32_t Constant(const Bytes& bytes) {
+    GraphValue value = {.home = GraphValue::Home::kConstant, .bytes = bytes.size()};
+    value.constant.resize(bytes.size());
+    std::memcpy(value.constant.data(), bytes.data(), bytes.size());
+    graph.values.push_back(std::move(value));
+    return static_cast<uint32_t>(graph.values.size() - 1);
+  }
   void Output(uint32_t value) {
     graph.values[value].home = GraphValue::Home::kOutput;
     graph.values[value].index = static_cast<uint32_t>(graph.outputs.size());
@@ -51,6 +71,22 @@ struct Result {
   std::string made_of;
   std::string explanation;
 };
+
+// Fills the persistent memory that a run with these arguments reads. Nothing is OWNED_BY_DML.
+inline void Initialize(const Kernel& kernel, const KernelArguments& run) {
+  if (kernel.persistent_bytes() == 0) return;
+  for (const Kernel::PersistentData& data : kernel.persistent_data()) {
+    std::copy(data.bytes.begin(), data.bytes.end(), run.persistent.data + data.offset);
+  }
+  const uint64_t bytes = kernel.initialization_temporary_bytes();
+  std::vector<std::max_align_t> temporary(bytes / sizeof(std::max_align_t) + 1);
+  const std::vector<Buffer> inputs(run.inputs.size()), outputs(run.outputs.size());
+  KernelArguments arguments = {.inputs = inputs, .outputs = outputs};
+  arguments.temporary = {reinterpret_cast<std::byte*>(temporary.data()), bytes};
+  arguments.persistent = run.persistent;
+  const Status status = kernel.Initialize(arguments);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
 
 inline Result RunGraph(const GraphUnderTest& test, const char* without, const LowerContext& context = {}) {
   LoweredOperator lowered;
@@ -72,9 +108,7 @@ inline Result RunGraph(const GraphUnderTest& test, const char* without, const Lo
   const uint64_t persistent_bytes = lowered.kernel->persistent_bytes();
   std::vector<std::max_align_t> persistent(persistent_bytes / sizeof(std::max_align_t) + 1);
   arguments.persistent = {reinterpret_cast<std::byte*>(persistent.data()), persistent_bytes};
-  for (const Kernel::PersistentData& data : lowered.kernel->persistent_data()) {
-    std::copy(data.bytes.begin(), data.bytes.end(), arguments.persistent.data + data.offset);
-  }
+  Initialize(*lowered.kernel, arguments);
   const Status run = lowered.kernel->Run(arguments);
   EXPECT_TRUE(run.ok()) << run.message();
   return result;

@@ -80,7 +80,9 @@ class LayoutGraph : public GraphUnderTest {
 
   // The graph as a GPU gets it: the passes `before`, then layouts. Says how many tensors have another one.
   size_t Lay(bool with_other_passes = false) {
-    if (with_other_passes) EXPECT_TRUE(RunPasses({}, "layouts", &graph).ok());
+    if (with_other_passes) {
+      EXPECT_TRUE(RunPasses({}, "layouts", &graph).ok());
+    }
     graph.log.clear();
     EXPECT_TRUE(ChooseLayouts({.backend = "cuda"}, &graph).ok());
     return graph.log.size();

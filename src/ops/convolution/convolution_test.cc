@@ -143,13 +143,22 @@ TEST(Convolution, AnOwnedFilterIsPacked) {
 
 // The phases of a stride have taps 0 and 2, tap 1, and, further than the last tap, none.
 TEST(Convolution, PhasesPackTheirPartsOfAnOwnedFilter) {
-  OperatorDesc desc = Convolution({1, 1, 2}, {1, 2, 3}, {1, 2, 6}, {.backward = true, .stride = 2});
-  std::get<TensorDesc>(desc.fields[static_cast<size_t>(FindField(*desc.schema, "FilterTensor"))])
-      .owned_by_dml = true;
-  EXPECT_EQ(Sums(desc, {1, 2}, {1, 10, 100, 3, 30, 300}),
+  const auto owned = [](OperatorDesc desc) {
+    std::get<TensorDesc>(desc.fields[static_cast<size_t>(FindField(*desc.schema, "FilterTensor"))])
+        .owned_by_dml = true;
+    return desc;
+  };
+  const OperatorDesc overlaps =
+      owned(Convolution({1, 1, 2}, {1, 2, 3}, {1, 2, 6}, {.backward = true, .stride = 2}));
+  EXPECT_EQ(Sums(overlaps, {1, 2}, {1, 10, 100, 3, 30, 300}),
             (std::vector<float>{1, 10, 102, 20, 200, 0, 3, 30, 306, 60, 600, 0}));
-  desc = Convolution({1, 1, 2}, {1, 1, 1}, {1, 1, 6}, {.backward = true, .stride = 4});
-  EXPECT_EQ(Sums(desc, {1, 2}, {5}), (std::vector<float>{5, 0, 0, 0, 10, 0}));
+  const OperatorDesc apart = Convolution({1, 1, 2}, {1, 1, 1}, {1, 1, 6}, {.backward = true, .stride = 4});
+  for (const OperatorDesc& desc : {apart, owned(apart)}) {
+    EXPECT_EQ(Sums(desc, {1, 2}, {5}), (std::vector<float>{5, 0, 0, 0, 10, 0}));
+  }
+  const OperatorDesc channels =
+      owned(Convolution({1, 2, 2}, {2, 1, 1}, {1, 1, 6}, {.backward = true, .stride = 4}));
+  EXPECT_EQ(Sums(channels, {1, 2, 10, 20}, {5, 7}), (std::vector<float>{75, 0, 0, 0, 150, 0}));
 }
 
 // As many outputs as make devices' kernels take their large tiles. Sums of eighths have no rounding: all must

@@ -72,6 +72,10 @@ bool MakePart(const ConvolutionProblem& whole, std::array<uint32_t, kMaxSpatial>
     shape.output.offset += phases[d] * shape.output.spatial[d];
     shape.output.spatial[d] *= whole.shape.windows[d].stride;
   }
+  if (std::ranges::any_of(shape.windows, [](const ConvolutionWindow& w) { return w.reached == 0; })) {
+    shape.input_channels = 1;  // no input is seen: the least that gives bias and activation
+    for (ConvolutionWindow& window : shape.windows) window.taps = 1;
+  }
   return true;
 }
 

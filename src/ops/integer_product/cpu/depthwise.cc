@@ -4,6 +4,12 @@
 #include "ops/integer_product/problem.h"
 
 namespace anydml {
+namespace {
+
+// More for one channel are a matrix, which others multiply and cut for threads.
+constexpr uint32_t kMaxFilters = 4;
+
+}  // namespace
 
 std::unique_ptr<const Kernel> CreateIntegerDepthwise(const IntegerProductProblem& problem,
                                                      const LowerContext& context, std::string* why_not) {
@@ -17,6 +23,8 @@ std::unique_ptr<const Kernel> CreateIntegerDepthwise(const IntegerProductProblem
     *why_not = "there are scales";
   } else if (sums.sum_type != DataType::kInt32) {
     *why_not = "operands have more than 8 bits";
+  } else if (sums.shape.output_channels > kMaxFilters) {
+    *why_not = StrCat("a channel has ", sums.shape.output_channels, " filters");
   } else if (sums.input_zero && (sums.input_zero->stride != 0 || sums.input_zero->group != 0)) {
     *why_not = "positions have zero points of their own";
   } else {
