@@ -95,7 +95,7 @@ TEST(ReportChartsTest, OnePanelPerVariableAndGroup) {
                                       "TOP_K1 FLOAT32, time against K: 3×10"}));
   // Every K in one panel, and then each with its floor and peers; against K it is not drawn again.
   EXPECT_EQ(Titles({Case({1, 10}, 5), Case({1, 20}, 5), Case({1, 10}, 2), Case({1, 20}, 2)}),
-            (std::vector<std::string>{"TOP_K1 FLOAT32, time against a size: 1×N, every K: AnyDML",
+            (std::vector<std::string>{"TOP_K1 FLOAT32, time against a size: 1×N, every K",
                                       "TOP_K1 FLOAT32, time against a size: 1×N, K = 2",
                                       "TOP_K1 FLOAT32, time against a size: 1×N, K = 5"}));
   // Neither what differs otherwise, nor what has no sizes or K, is in one chart.
