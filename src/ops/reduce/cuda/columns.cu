@@ -32,7 +32,8 @@ __device__ A MergeGroups(const Parameters& p, ColumnParts<A, kCount>* shared, ui
 }
 
 template <typename A, typename T>
-__global__ void __launch_bounds__(kThreads, 4) ReduceColumns(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kThreads, kColumnBlocksAtOnce)
+    ReduceColumns(const __grid_constant__ Parameters p) {
   constexpr uint32_t kCount = kPerUnit<T>;
   constexpr uint32_t kUnroll = kUnitsAtOnce<A>;
   __shared__ ColumnParts<A, kCount> shared;

@@ -131,6 +131,9 @@ __device__ A MergeBlock(A a, A* shared) {
 
 inline uint32_t CeilDivide(uint64_t a, uint64_t b) { return static_cast<uint32_t>((a + b - 1) / b); }
 
+// Blocks of columns.cu that a multiprocessor runs at a time, at least.
+inline constexpr uint32_t kColumnBlocksAtOnce = 4;
+
 // The kernels to launch for a problem; null where there is none.
 using Launch = void (*)(KernelChain& chain, const Parameters& p, uint32_t blocks, uint32_t threads);
 
