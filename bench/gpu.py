@@ -24,6 +24,10 @@ import run
 from cases import GROUPS, Case, cell, elementwise, scatter, top_k
 from tensor import LETTERS, Tensor, file_of
 
+# AnyDML's products of FLOAT32 are of FLOAT32; PyTorch rounds those of convolutions to TF32 unless told not to.
+torch.backends.cudnn.allow_tf32 = False
+torch.backends.cuda.matmul.allow_tf32 = False
+
 # All copies of a case's buffers together are larger than this: several times the L2 cache.
 ROTATED_BYTES = 256 << 20
 MAX_COPIES = 64
