@@ -217,6 +217,7 @@ def test_operators_with_temporary_memory(torch):
 def test_memory_of_an_export_that_lives_on(torch):
     """What a consumer enqueues late in its stream reads the memory before it is used for something else."""
     one, other, x = torch.cuda.Stream(), torch.cuda.Stream(), torch.zeros(1 << 20, device="cuda")
+    something_else = torch.full_like(x, -1)
     copy = dml.Device(GPU).compile(dml.element_wise_identity, x)
     for number in range(1, 6):
         x.fill_(number)
@@ -228,9 +229,8 @@ def test_memory_of_an_export_that_lives_on(torch):
             torch.cuda._sleep(20_000_000)
             seen = taken.clone()
         del result, taken
-        x.fill_(-1)
         for _ in range(4):
-            copy(x, stream=one)
+            copy(something_else, stream=one)
         other.synchronize()
         assert (seen == number).all()
 

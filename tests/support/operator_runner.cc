@@ -352,7 +352,20 @@ RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inp
   return reference;
 }
 
-Exactness ExactnessOf(const OperatorDesc& desc, const std::string& implementation) {
+Exactness ExactnessOf(const OperatorDesc& given, const std::string& implementation) {
+  OperatorDesc desc = given;
+  // As the library sees it: clients give no strides where a tensor is packed.
+  const auto pack = [](TensorDesc* tensor) {
+    TensorDesc packed = *tensor;
+    SetPackedStrides(&packed);
+    if (SameLayout(packed, *tensor)) *tensor = packed;
+  };
+  for (FieldValue& field : desc.fields) {
+    if (auto* tensor = std::get_if<TensorDesc>(&field)) pack(tensor);
+    if (auto* tensors = std::get_if<std::vector<TensorDesc>>(&field)) {
+      for (TensorDesc& tensor : *tensors) pack(&tensor);
+    }
+  }
   LoweredOperator lowered;
   const Status status = LowerFor(desc, {.implementation = implementation}, &lowered);
   EXPECT_TRUE(status.ok()) << status.message();

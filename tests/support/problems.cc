@@ -101,6 +101,45 @@ class Maker {
         {Any(input)});
   }
 
+  // An input that lies across the output.
+  void AddAcross(DataType type, uint32_t rows, uint32_t columns) {
+    const TensorDesc across = Strided(type, {rows, columns}, {1, rows}),
+                     along = Packed(type, {rows, columns});
+    Add(MakeDesc("ELEMENT_WISE_ADD", {{"ATensor", across}, {"BTensor", along}, {"OutputTensor", along}}),
+        {Any(across), Any(along)});
+  }
+
+  // Of 3x3, every second one, with a frame.
+  void MaxPooling(DataType type, const Sizes& sizes) {
+    const TensorDesc input = Packed(type, sizes);
+    const Sizes ones = {1, 1}, twos = {2, 2}, threes = {3, 3};
+    Add(MakeDesc("MAX_POOLING", {{"InputTensor", input},
+                                 {"OutputTensor", Packed(type, {sizes[0], sizes[1], (sizes[2] - 1) / 2 + 1,
+                                                                (sizes[3] - 1) / 2 + 1})},
+                                 {"DimensionCount", 2u},
+                                 {"Strides", twos},
+                                 {"WindowSize", threes},
+                                 {"StartPadding", ones},
+                                 {"EndPadding", ones}}),
+        {Any(input)});
+  }
+
+  // Of heads of 64 columns, without anything optional.
+  void Attention(uint32_t queries, uint32_t keys, uint32_t heads) {
+    constexpr uint64_t kHalves[] = {0x3C00, 0xBC00, 0x3800, 0xB555, 0x3266, 0xAE00, 0, 0x8000};
+    const TensorDesc query = Packed(DataType::kFloat16, {2, queries, heads * 64});
+    const TensorDesc key = Packed(DataType::kFloat16, {2, keys, heads * 64});
+    Add(MakeDesc("MULTIHEAD_ATTENTION", {{"QueryTensor", query},
+                                         {"KeyTensor", key},
+                                         {"ValueTensor", key},
+                                         {"OutputTensor", query},
+                                         {"Scale", 0.125f},
+                                         {"MaskFilterValue", -10000.0f},
+                                         {"HeadCount", heads},
+                                         {"MaskType", 0u}}),
+        {From(query, kHalves), From(key, kHalves), From(key, kHalves)});
+  }
+
   // A frame of one element around each image.
   void Padding(DataType type, Sizes sizes) {
     const TensorDesc input = Packed(type, sizes);
@@ -180,6 +219,10 @@ std::vector<Case> LargeProblems() {
   make.GatherRows(DataType::kFloat32, {300, 264}, 1500, DataType::kInt64);
   make.BatchNormalization(DataType::kFloat16, {4, 16, 64, 64});
   make.Padding(DataType::kFloat32, {3, 5, 61, 67});
+  make.AddAcross(DataType::kFloat32, 136, 264);
+  make.MaxPooling(DataType::kFloat32, {2, 3, 33, 64});
+  make.Attention(70, 90, 2);
+  make.Attention(1, 200, 2);
   make.Identity(Strided(DataType::kUInt8, {900, 700}, {1, 900}), {});
   make.Identity(Packed(DataType::kFloat32, {300000}), ScaleBias{1.7f, -3});
   return make.Take();
