@@ -124,6 +124,28 @@ class Maker {
         {Any(input)});
   }
 
+  // Of patches that lie side by side.
+  void Convolution(uint32_t size, uint32_t patch, uint32_t filters) {
+    constexpr uint64_t kNumbers[] = {0x3F800000, 0xBF800000, 0x3F000000, 0xBEAAAAAB, 0x3DCCCCCD, 0};
+    const TensorDesc input = Packed(DataType::kFloat32, {2, 3, size, size});
+    const TensorDesc filter = Packed(DataType::kFloat32, {filters, 3, patch, patch});
+    const Sizes strides = {patch, patch}, ones = {1, 1}, zeros = {0, 0};
+    Add(MakeDesc("CONVOLUTION",
+                 {{"InputTensor", input},
+                  {"FilterTensor", filter},
+                  {"OutputTensor", Packed(DataType::kFloat32, {2, filters, size / patch, size / patch})},
+                  {"Mode", 1u},
+                  {"Direction", 0u},
+                  {"DimensionCount", 2u},
+                  {"Strides", strides},
+                  {"Dilations", ones},
+                  {"StartPadding", zeros},
+                  {"EndPadding", zeros},
+                  {"OutputPadding", zeros},
+                  {"GroupCount", 1u}}),
+        {From(input, kNumbers), From(filter, kNumbers), Bytes()});
+  }
+
   // Of heads of 64 columns, without anything optional.
   void Attention(uint32_t queries, uint32_t keys, uint32_t heads) {
     constexpr uint64_t kHalves[] = {0x3C00, 0xBC00, 0x3800, 0xB555, 0x3266, 0xAE00, 0, 0x8000};
@@ -222,6 +244,7 @@ std::vector<Case> LargeProblems() {
   make.AddAcross(DataType::kFloat32, 136, 264);
   make.MaxPooling(DataType::kFloat32, {2, 3, 33, 64});
   make.Attention(70, 90, 2);
+  make.Convolution(50, 16, 40);
   make.Attention(1, 200, 2);
   make.Identity(Strided(DataType::kUInt8, {900, 700}, {1, 900}), {});
   make.Identity(Packed(DataType::kFloat32, {300000}), ScaleBias{1.7f, -3});

@@ -161,6 +161,50 @@ TEST(Convolution, PhasesPackTheirPartsOfAnOwnedFilter) {
   EXPECT_EQ(Sums(channels, {1, 2, 10, 20}, {5, 7}), (std::vector<float>{75, 0, 0, 0, 150, 0}));
 }
 
+void SetTypes(OperatorDesc* desc, DataType type) {
+  for (const char* field : {"InputTensor", "FilterTensor", "OutputTensor"}) {
+    auto& tensor = std::get<TensorDesc>(desc->fields[static_cast<size_t>(FindField(*desc->schema, field))]);
+    const std::vector<uint32_t> sizes(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
+    tensor = Packed(type, sizes);
+  }
+}
+
+// Multiples of an eighth up to 1: their sums have no rounding.
+Bytes Eighths(const TensorDesc& tensor, std::mt19937_64& random) {
+  Bytes bytes(tensor.total_bytes);
+  const bool half = tensor.type == DataType::kFloat16;
+  for (size_t at = 0; at + (half ? 2 : 4) <= bytes.size(); at += half ? 2 : 4) {
+    const float number = static_cast<float>(Uniform(random, 0, 16)) / 8 - 1;
+    const Half bits = ToHalf(number);
+    std::memcpy(bytes.data() + at, half ? static_cast<const void*>(&bits) : &number, half ? 2 : 4);
+  }
+  return bytes;
+}
+
+// As a picture is cut into patches, with and without something left over.
+TEST(Convolution, WindowsSideBySide) {
+  std::mt19937_64 random(TestSeed());
+  const struct {
+    Sizes input, filter, output;
+  } kCases[] = {{{2, 3, 32, 48}, {40, 3, 16, 16}, {2, 40, 2, 3}},
+                {{2, 5, 9, 15}, {7, 5, 4, 4}, {2, 7, 2, 3}},
+                {{1, 40, 6, 10}, {33, 40, 2, 2}, {1, 33, 3, 5}},
+                {{3, 4, 50}, {6, 4, 7}, {3, 6, 7}},
+                {{1, 2, 4, 6, 8}, {3, 2, 2, 2, 2}, {1, 3, 2, 3, 4}}};
+  for (const auto& c : kCases) {
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      OperatorDesc desc = Convolution(c.input, c.filter, c.output, {.stride = c.filter.back()});
+      SetTypes(&desc, type);
+      ExpectAllAgree(desc, {Eighths(*desc.tensor("InputTensor"), random),
+                            Eighths(*desc.tensor("FilterTensor"), random), Bytes()});
+      const auto names = RunnableImplementations(desc);
+      const char* const apart = "cuda.apart";
+      if (std::find(names.begin(), names.end(), std::string(apart)) == names.end()) continue;
+      ExactnessOf(desc, apart);  // it fits
+    }
+  }
+}
+
 // As many outputs as make devices' kernels take their large tiles. Sums of eighths have no rounding: all must
 // have the bytes of the general kernel.
 TEST(Convolution, LargeTilesOfDevices) {
@@ -190,20 +234,9 @@ TEST(Convolution, LargeTilesOfDevices) {
     const std::string general = "cuda.tiled";
     if (std::find(names.begin(), names.end(), general) == names.end()) GTEST_SKIP() << "no CUDA device";
     std::vector<Bytes> inputs(3);
-    for (const char* field : {"InputTensor", "FilterTensor", "OutputTensor"}) {
-      auto& tensor = std::get<TensorDesc>(desc.fields[static_cast<size_t>(FindField(*desc.schema, field))]);
-      const std::vector<uint32_t> sizes(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
-      tensor = Packed(c.type, sizes);
-    }
+    SetTypes(&desc, c.type);
     for (uint32_t i = 0; i < 2; ++i) {
-      const TensorDesc& tensor = *desc.tensor(i == 0 ? "InputTensor" : "FilterTensor");
-      inputs[i].resize(tensor.total_bytes);
-      const bool half = c.type == DataType::kFloat16;
-      for (size_t at = 0; at + (half ? 2 : 4) <= inputs[i].size(); at += half ? 2 : 4) {
-        const float number = static_cast<float>(Uniform(random, 0, 16)) / 8 - 1;
-        const Half bits = ToHalf(number);
-        std::memcpy(inputs[i].data() + at, half ? static_cast<const void*>(&bits) : &number, half ? 2 : 4);
-      }
+      inputs[i] = Eighths(*desc.tensor(i == 0 ? "InputTensor" : "FilterTensor"), random);
     }
     RunOptions options;
     options.implementation = general;
