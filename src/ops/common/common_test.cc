@@ -160,6 +160,9 @@ TEST(NestCopy, TransposesWhatHasManyTiles) {
       ExpectTransposed(width, 3, 50000, 0, 2, streams);
       ExpectTransposed(width, 50000, 2, 0, 5, streams);
       ExpectTransposed(width, 5, 9999, 1, 4, streams);
+      ExpectTransposed(width, 64, 3000, 0, 2, streams);  // long tiles
+      ExpectTransposed(width, 3000, 32, 0, 2, streams);
+      ExpectTransposed(width, 9, 700, 7, 1, streams);
     }
   }
 }

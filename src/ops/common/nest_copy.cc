@@ -35,9 +35,22 @@ constexpr uint64_t kTileRows = sizeof(T) == 16  ? 32
                                : sizeof(T) == 8 ? 64
                                                 : 128;
 template <typename T>
-constexpr uint64_t kTileColumns = sizeof(T) == 1   ? 128
+constexpr uint64_t kTileColumns = sizeof(T) <= 2   ? 128
                                   : sizeof(T) >= 8 ? 32
                                                    : 64;
+
+struct TileShape {
+  uint64_t rows;
+  uint64_t columns;
+};
+// Of as many elements, longer where a block of so many rows and columns is too short.
+template <typename T>
+TileShape TileOf(uint64_t rows, uint64_t columns) {
+  TileShape tile = {kTileRows<T>, kTileColumns<T>};
+  for (; tile.rows / 2 >= rows && tile.rows > 1; tile.columns *= 2) tile.rows /= 2;
+  for (; tile.columns / 2 >= columns && tile.columns > 1; tile.rows *= 2) tile.columns /= 2;
+  return tile;
+}
 
 int64_t Signed(uint64_t stride) { return static_cast<int64_t>(stride); }
 uint64_t Magnitude(uint64_t stride) { return Signed(stride) < 0 ? 0 - stride : stride; }
@@ -92,6 +105,12 @@ __attribute__((noinline)) void CopyShortRuns(const std::byte* __restrict from, i
 inline void CopyBytes(std::byte* __restrict to, const std::byte* __restrict from, uint64_t bytes) {
   if (IsShortRun(bytes)) return CopyShortRun(to, from, bytes);
   std::memcpy(to, from, bytes);
+}
+
+void CopyRuns(const std::byte* __restrict from, int64_t from_step, std::byte* __restrict to, int64_t to_step,
+              uint64_t bytes, uint64_t count) {
+  if (IsShortRun(bytes)) return CopyShortRuns(from, from_step, to, to_step, bytes, count);
+  for (; count > 0; --count, from += from_step, to += to_step) std::memcpy(to, from, bytes);
 }
 
 template <typename T>
@@ -157,48 +176,54 @@ void Deinterleave(const T* __restrict from, T* __restrict to, int64_t to_stride,
   }
 }
 
+// Columns of a tile that are turned between prefetches of those of the next one.
+constexpr uint64_t kColumnsAtOnce = 16;
+
 // A tile is put together in the nearest cache: lines of both sides may have no room there, since tensors like
 // to have rows whose distances are powers of two.
 // The next one, at `next`, is asked for meanwhile: its rows are too short for machines to foresee.
 template <typename T>
 __attribute__((noinline)) void CopyTile(const T* from, const LoopNest<2>::Loop& rows,
-                                        const LoopNest<2>::Loop& columns, T* to, uint64_t row_count,
-                                        uint64_t column_count, bool streams, const T* next) {
-  constexpr uint64_t kPitch = kTileColumns<T>;
+                                        const LoopNest<2>::Loop& columns, T* to, const TileShape& shape,
+                                        uint64_t row_count, uint64_t column_count, bool streams,
+                                        const T* next) {
+  const uint64_t pitch = shape.columns;
   const int64_t from_row = Signed(rows.strides[0]), from_column = Signed(columns.strides[0]);
   const int64_t to_row = Signed(rows.strides[1]), to_column = Signed(columns.strides[1]);
-  alignas(kLine) T tile[kTileRows<T> * kPitch];
+  alignas(kLine) T tile[kTileRows<T> * kTileColumns<T>];
   if constexpr (sizeof(T) < 16) {
     if (from_row == 1 && to_column == 1) {
-      TransposeTile(from, from_column, tile, kPitch, static_cast<ptrdiff_t>(row_count),
-                    static_cast<ptrdiff_t>(column_count));
-      for (uint64_t r = 0; r < row_count; ++r) {
-        T* const target = to + static_cast<int64_t>(r) * to_row;
-        if (next != nullptr) {
-          constexpr uint64_t kRows = kTileRows<T>;
-          for (uint64_t c = r * kPitch / kRows; c < (r + 1) * kPitch / kRows; ++c) {
-            const auto* line =
-                reinterpret_cast<const std::byte*>(next + static_cast<int64_t>(c) * from_column);
-            for (uint64_t i = 0; i < kRows * sizeof(T); i += kLine) __builtin_prefetch(line + i);
-          }
+      for (uint64_t c = 0; c < column_count; c += kColumnsAtOnce) {
+        const uint64_t count = std::min(kColumnsAtOnce, column_count - c);
+        const int64_t offset = static_cast<int64_t>(c) * from_column;
+        for (uint64_t i = 0; next != nullptr && i < count; ++i) {
+          const auto* const column =
+              reinterpret_cast<const std::byte*>(next + offset + static_cast<int64_t>(i) * from_column);
+          for (uint64_t at = 0; at < shape.rows * sizeof(T); at += kLine)
+            __builtin_prefetch(column + at, 0, 2);
         }
-        if (streams) {
-          StreamCopy(reinterpret_cast<std::byte*>(target),
-                     reinterpret_cast<const std::byte*>(tile + r * kPitch), column_count * sizeof(T));
-        } else if (column_count == kPitch) {
-          std::memcpy(target, tile + r * kPitch, sizeof(T) * kPitch);
-        } else {
-          std::memcpy(target, tile + r * kPitch, sizeof(T) * column_count);
-        }
+        TransposeTile(from + offset, from_column, tile + c, static_cast<ptrdiff_t>(pitch),
+                      static_cast<ptrdiff_t>(row_count), static_cast<ptrdiff_t>(count));
+      }
+      const uint64_t bytes = column_count * sizeof(T);
+      const auto* const source = reinterpret_cast<const std::byte*>(tile);
+      auto* const target = reinterpret_cast<std::byte*>(to);
+      const auto source_step = static_cast<int64_t>(pitch * sizeof(T));
+      const int64_t target_step = to_row * int64_t{sizeof(T)};
+      if (streams && bytes % kLine == 0) {
+        StreamRuns(target, target_step, source, source_step, bytes, row_count);
+      } else {
+        CopyRuns(source, source_step, target, target_step, bytes, row_count);
       }
       return;
     }
   }
   for (uint64_t c = 0; c < column_count; ++c) {
-    CopyRun(from + static_cast<int64_t>(c) * from_column, from_row, tile + c, kPitch, row_count, false);
+    CopyRun(from + static_cast<int64_t>(c) * from_column, from_row, tile + c, static_cast<int64_t>(pitch),
+            row_count, false);
   }
   for (uint64_t r = 0; r < row_count; ++r) {
-    CopyRun(tile + r * kPitch, 1, to + static_cast<int64_t>(r) * to_row, to_column, column_count, false);
+    CopyRun(tile + r * pitch, 1, to + static_cast<int64_t>(r) * to_row, to_column, column_count, false);
   }
 }
 
@@ -366,7 +391,7 @@ void NestCopy::ChooseSquares(uint32_t across) {
 }
 
 template <typename T>
-void NestCopy::CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns) const {
+void NestCopy::CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns, uint64_t rows_ahead) const {
   const int64_t from_row = Signed(rows_.strides[kFrom]), from_column = Signed(columns_.strides[kFrom]);
   const int64_t to_row = Signed(rows_.strides[kTo]), to_column = Signed(columns_.strides[kTo]);
   const bool streams =
@@ -392,18 +417,20 @@ void NestCopy::CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns) 
       return rows == 2   ? Deinterleave<T, 2>(from, to, to_row, columns)
              : rows == 3 ? Deinterleave<T, 3>(from, to, to_row, columns)
                          : Deinterleave<T, 4>(from, to, to_row, columns);
-    case Way::kSquares:
-      for (uint64_t c = 0; c < columns; c += kTileColumns<T>) {
-        for (uint64_t r = 0; r < rows; r += kTileRows<T>) {
+    case Way::kSquares: {
+      const TileShape shape = TileOf<T>(rows_.size, columns_.size);
+      for (uint64_t c = 0; c < columns; c += shape.columns) {
+        for (uint64_t r = 0; r < rows; r += shape.rows) {
           const auto row = static_cast<int64_t>(r), column = static_cast<int64_t>(c);
           const T* const tile = from + row * from_row + column * from_column;
           // Asked for only where a whole tile is.
-          const bool has_next = r + 2 * kTileRows<T> <= rows && c + kTileColumns<T> <= columns;
-          CopyTile(tile, rows_, columns_, to + row * to_row + column * to_column,
-                   std::min(rows - r, kTileRows<T>), std::min(columns - c, kTileColumns<T>), streams,
-                   has_next ? tile + kTileRows<T> : nullptr);
+          const bool has_next = r + 2 * shape.rows <= rows_ahead && c + shape.columns <= columns;
+          CopyTile(tile, rows_, columns_, to + row * to_row + column * to_column, shape,
+                   std::min(rows - r, shape.rows), std::min(columns - c, shape.columns), streams,
+                   has_next ? tile + shape.rows : nullptr);
         }
       }
+    }
   }
 }
 
@@ -431,7 +458,7 @@ void NestCopy::RunItems(const T* from, T* to, uint64_t begin, uint64_t end) cons
                       columns_.size * sizeof(T), count);
       }
       for (uint64_t i = 0; i < count && !short_runs; ++i) {
-        CopyBlock(source, target, rows_.size, columns_.size);
+        CopyBlock(source, target, rows_.size, columns_.size, rows_.size);
         source += at.Step(kFrom);
         target += at.Step(kTo);
       }
@@ -443,8 +470,9 @@ void NestCopy::RunItems(const T* from, T* to, uint64_t begin, uint64_t end) cons
     const uint64_t column = item % column_items_ * item_columns_;
     const uint64_t from_offset = row * rows_.strides[kFrom] + column * columns_.strides[kFrom];
     const uint64_t to_offset = row * rows_.strides[kTo] + column * columns_.strides[kTo];
-    CopyBlock(from + at.from() + Signed(from_offset), to + at.to() + Signed(to_offset),
-              std::min(item_rows_, rows_.size - row), std::min(item_columns_, columns_.size - column));
+    const uint64_t rows = std::min(item_rows_, rows_.size - row);
+    CopyBlock(from + at.from() + Signed(from_offset), to + at.to() + Signed(to_offset), rows,
+              std::min(item_columns_, columns_.size - column), column_items_ == 1 ? rows_.size - row : rows);
     if ((item + 1) % per_iteration == 0) at.Advance(1);
   }
   if (streams_) EndStream();

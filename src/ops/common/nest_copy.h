@@ -42,7 +42,7 @@ class NestCopy {
   template <typename T>
   void RunItems(const T* from, T* to, uint64_t begin, uint64_t end) const;
   template <typename T>
-  void CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns) const;
+  void CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns, uint64_t rows_ahead) const;
 
   uint64_t bytes_;
   uint32_t width_;  // of an element, after Widen

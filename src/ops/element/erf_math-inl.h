@@ -72,7 +72,7 @@ ANYDML_MATH V Gelu(D d, V x) {
   if (ANYDML_MATH_UNLIKELY(!hn::AllFalse(d, far))) {
     below = hn::IfThenElse(far, GeluFarBelow0(d, t, square, square_low), below);
   }
-  return hn::CopySign(hn::Sub(hn::ZeroIfNegative(x), below), x);
+  return hn::CopySign(hn::Sub(AtLeast(d, x, 0.0f), below), x);
 }
 
 // 2^z / 2 for z in [-80, 0] or NaN, relative error 2^-21.
@@ -107,5 +107,5 @@ ANYDML_MATH V GeluOfHalf(D d, V x) {
   p = hn::MulAdd(s, p, hn::MulAdd(t, hn::Set(d, 0x1.07680ap-7f), hn::Set(d, -0x1.b45284p-5f)));
   p = hn::MulAdd(s, p, hn::MulAdd(t, hn::Set(d, -0x1.d5f942p-2f), hn::Set(d, -0x1.26afcep0f)));
   const V power = HalfOfPower(d, hn::Mul(t, p));
-  return hn::CopySign(hn::Sub(hn::ZeroIfNegative(x), hn::Mul(t, power)), x);
+  return hn::CopySign(hn::Sub(AtLeast(d, x, 0.0f), hn::Mul(t, power)), x);
 }

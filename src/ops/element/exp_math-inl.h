@@ -22,10 +22,15 @@ template <class D, class V>
 ANYDML_MATH V ExpInRange(D d, V x) {
   const V magic = hn::Set(d, kToInteger + 254.0f);
   const V shifted = hn::MulAdd(x, hn::Set(d, 0x1.715476p0f), magic);
-  const V tail = ExpTail(d, SubtractLn2s(d, x, hn::Sub(shifted, magic)));
-  V other_power;
-  const V power = TwoPowers(d, shifted, other_power);
-  return hn::Mul(hn::MulAdd(power, tail, power), other_power);
+  const V n = hn::Sub(shifted, magic);
+  const V tail = ExpTail(d, SubtractLn2s(d, x, n));
+  if constexpr (kScales<D>) {
+    return Scale(hn::Add(hn::Set(d, 1.0f), tail), n);
+  } else {
+    V other_power;
+    const V power = TwoPowers(d, shifted, other_power);
+    return hn::Mul(hn::MulAdd(power, tail, power), other_power);
+  }
 }
 
 template <class D, class V = hn::Vec<D>>

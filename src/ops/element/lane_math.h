@@ -16,6 +16,8 @@ namespace hn = anydml::lane;
 #endif
 
 inline constexpr bool kFused = true;
+template <class D>
+inline constexpr bool kScales = false;  // see math-inl.h
 
 // The larger of x and `bound`; a NaN stays.
 template <class D>

@@ -123,15 +123,21 @@ ANYDML_MATH V Exp2InTwo(D d, V z, V z_low) {
   const V small = hn::IfThenElseZero(hn::Eq(clamped, z), z_low);
   const V magic = hn::Set(d, kToInteger + 254.0f);
   const V shifted = hn::Add(clamped, magic);
-  const V f = hn::Add(hn::Sub(clamped, hn::Sub(shifted, magic)), small);
+  const V n = hn::Sub(shifted, magic);
+  const V f = hn::Add(hn::Sub(clamped, n), small);
   V g = hn::MulAdd(f, hn::Set(d, 0x1.417284p-13f), hn::Set(d, 0x1.5f0976p-10f));
   g = hn::MulAdd(f, g, hn::Set(d, 0x1.3b2ddap-7f));
   g = hn::MulAdd(f, g, hn::Set(d, 0x1.c6af7ap-5f));
   g = hn::MulAdd(f, g, hn::Set(d, 0x1.ebfbdcp-3f));
   g = hn::MulAdd(f, g, hn::Set(d, 0x1.62e43p-1f));
-  V other_power;
-  const V power = TwoPowers(d, shifted, other_power);
-  return hn::Mul(hn::Mul(hn::MulAdd(f, g, hn::Set(d, 1.0f)), power), other_power);
+  const V y = hn::MulAdd(f, g, hn::Set(d, 1.0f));
+  if constexpr (kScales<D>) {
+    return Scale(y, n);
+  } else {
+    V other_power;
+    const V power = TwoPowers(d, shifted, other_power);
+    return hn::Mul(hn::Mul(y, power), other_power);
+  }
 }
 
 // x^y as C's pow.

@@ -49,6 +49,19 @@ HWY_INLINE V AtMost(D d, V x, float bound) {
 #endif
 }
 
+// y * 2^n, rounded once, where that is an instruction.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+template <class D>
+inline constexpr bool kScales = hn::MaxLanes(D()) == 16;
+template <class V>
+HWY_INLINE V Scale(V y, V n) {
+  return V{_mm512_scalef_ps(y.raw, n.raw)};
+}
+#else
+template <class D>
+inline constexpr bool kScales = false;
+#endif
+
 // Where one lane has faster ways in a limited range.
 template <class D, class V>
 HWY_INLINE V Inverse(D d, V x) {

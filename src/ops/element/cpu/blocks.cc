@@ -63,9 +63,6 @@ void ConvertRowBack(const C* from, T* to, uint64_t count) {
   }
 }
 
-// Elements of the largest tile across an input.
-constexpr uint64_t kMaxTransposed = 8192;
-
 // Whether neighbours in memory are rather found along the rows' numbers: lines are read once then.
 bool IsAcross(const Block& block) { return block.row_stride < block.column_stride && block.row_stride != 0; }
 
@@ -79,7 +76,7 @@ bool TransposeAndConvert(const T* from, const Block& block, C* to) {
     return true;
   } else if constexpr (sizeof(T) == 2 && sizeof(C) == 4) {
     const uint64_t elements = block.rows * block.columns;
-    std::array<uint16_t, kMaxTransposed> transposed;
+    std::array<uint16_t, kMaxAcross> transposed;
     if (elements > transposed.size()) return false;
     TransposeBlock(reinterpret_cast<const uint16_t*>(from), block.column_stride, block.rows, block.columns,
                    transposed.data());

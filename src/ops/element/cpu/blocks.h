@@ -18,6 +18,9 @@ struct Block {
   uint64_t offset = 0;
 };
 
+// Elements of the largest block across a tensor that is read well.
+inline constexpr uint64_t kMaxAcross = 32768;
+
 using LoadBlock = void (*)(const void* tensor, const Block& block, void* to);
 using StoreBlock = void (*)(const void* from, const Block& block, void* tensor);
 

@@ -24,17 +24,18 @@ enum class HalfFunction : uint8_t {
   kLessOrEqual,
 };
 
-// Multiples of 8 elements.
+// Multiples of a loop's granule of elements.
 struct HalfPiece {
   const uint16_t* sources[2];
-  uint32_t steps[2];  // 0: the first 8 elements stand for all
+  uint32_t steps[2];  // 0: the first granule stands for all
   std::byte* target;
+  bool streams;  // past the caches; the target is aligned to 64 bytes
   uint64_t count;
   float low, high;  // of kClip
 };
 using HalfLoop = void (*)(const HalfPiece& piece);
 
-// Null where the processor has no such instructions.
-HalfLoop FindHalfLoop(HalfFunction function);
+// Null where the processor has no such instructions, or takes more elements at a time.
+HalfLoop FindHalfLoop(HalfFunction function, uint32_t granule);
 
 }  // namespace anydml

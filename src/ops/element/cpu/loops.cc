@@ -69,32 +69,32 @@ Run FindScalarLoop(ElementFunction function, Class type) {
   }
 }
 
-HalfLoop FindLoopOfHalves(ElementFunction function) {
+HalfLoop FindLoopOfHalves(ElementFunction function, uint32_t granule) {
   switch (function) {
     case ElementFunction::kAdd:
-      return FindHalfLoop(HalfFunction::kAdd);
+      return FindHalfLoop(HalfFunction::kAdd, granule);
     case ElementFunction::kSubtract:
-      return FindHalfLoop(HalfFunction::kSubtract);
+      return FindHalfLoop(HalfFunction::kSubtract, granule);
     case ElementFunction::kMultiply:
-      return FindHalfLoop(HalfFunction::kMultiply);
+      return FindHalfLoop(HalfFunction::kMultiply, granule);
     case ElementFunction::kMaximum:
-      return FindHalfLoop(HalfFunction::kMaximum);
+      return FindHalfLoop(HalfFunction::kMaximum, granule);
     case ElementFunction::kMinimum:
-      return FindHalfLoop(HalfFunction::kMinimum);
+      return FindHalfLoop(HalfFunction::kMinimum, granule);
     case ElementFunction::kClip:
-      return FindHalfLoop(HalfFunction::kClip);
+      return FindHalfLoop(HalfFunction::kClip, granule);
     case ElementFunction::kRelu:
-      return FindHalfLoop(HalfFunction::kRelu);
+      return FindHalfLoop(HalfFunction::kRelu, granule);
     case ElementFunction::kEqual:
-      return FindHalfLoop(HalfFunction::kEqual);
+      return FindHalfLoop(HalfFunction::kEqual, granule);
     case ElementFunction::kGreater:
-      return FindHalfLoop(HalfFunction::kGreater);
+      return FindHalfLoop(HalfFunction::kGreater, granule);
     case ElementFunction::kLess:
-      return FindHalfLoop(HalfFunction::kLess);
+      return FindHalfLoop(HalfFunction::kLess, granule);
     case ElementFunction::kGreaterOrEqual:
-      return FindHalfLoop(HalfFunction::kGreaterOrEqual);
+      return FindHalfLoop(HalfFunction::kGreaterOrEqual, granule);
     case ElementFunction::kLessOrEqual:
-      return FindHalfLoop(HalfFunction::kLessOrEqual);
+      return FindHalfLoop(HalfFunction::kLessOrEqual, granule);
     default:
       return nullptr;
   }
@@ -118,9 +118,7 @@ ElementLoop FindElementLoop(ElementFunction function, Class type) {
     loop = FindTranscendentalLoop(row(ElementFunction::kExp), type);
   }
   loop.sources = info.sources;
-  if (loop.converts && type == Class::kF32 && loop.granule % 8 == 0) {
-    loop.of_halves = FindLoopOfHalves(function);
-  }
+  if (loop.converts && type == Class::kF32) loop.of_halves = FindLoopOfHalves(function, loop.granule);
   return loop;
 }
 
@@ -177,6 +175,7 @@ void RunPiece(const ElementLoop& loop, const LoopPiece& piece, bool as_halves) {
   HalfPiece halves = {.sources = {},
                       .steps = {},
                       .target = piece.target,
+                      .streams = piece.streams,
                       .count = piece.count,
                       .low = FloatParameter(*piece.instruction, 0),
                       .high = FloatParameter(*piece.instruction, 1)};

@@ -9,28 +9,42 @@
 namespace anydml {
 namespace {
 
-// Neighbours of an input that a tile across it has: two to four cache lines. More would shorten the tile's
-// rows, in which the other tensors are gone through; these are some whole lines, too.
-constexpr uint64_t kAcrossLength = 64, kRowGranule = 32;
+// Neighbours of an input that a tile across it has: two cache lines, which machines fetch together. More
+// would shorten the tile's rows, in which the other tensors are gone through: they are foreseen if they are
+// long.
+constexpr uint64_t kAcrossBytes = 128, kRowGranule = 32, kLongestRow = 512;
 constexpr uint64_t kShortestAcross = 4;  // less is read well enough as it is
 
 uint64_t ChunksOf(const TileLoop& loop) { return (loop.size + loop.chunk - 1) / loop.chunk; }
 
-// The place of tile `number` of a grid that is gone through in blocks of 8 rows by 8 columns of tiles:
-// 512 by 1024 elements, of which each row and each column may lie in a page of its own.
+// The place of tile `number` of a grid that is gone through in blocks of tiles: 512 by 1024 elements, of
+// which each row and each column may lie in a page of its own.
 struct GridPlace {
   uint64_t row;
   uint64_t column;
 };
-GridPlace PlaceInBlocks(uint64_t number, uint64_t rows, uint64_t columns) {
-  constexpr uint64_t kRows = 8, kColumns = 8;
-  const uint64_t first_row = number / (kRows * columns) * kRows;
-  number -= first_row * columns;
-  const uint64_t height = std::min(kRows, rows - first_row);
-  const uint64_t first_column = number / (height * kColumns) * kColumns;
+GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& columns) {
+  constexpr uint64_t kBlockRows = 512, kBlockColumns = 1024;
+  const uint64_t most_rows = std::max<uint64_t>(1, kBlockRows / rows.chunk);
+  const uint64_t most_columns = std::max<uint64_t>(1, kBlockColumns / columns.chunk);
+  const uint64_t first_row = number / (most_rows * ChunksOf(columns)) * most_rows;
+  number -= first_row * ChunksOf(columns);
+  const uint64_t height = std::min(most_rows, ChunksOf(rows) - first_row);
+  const uint64_t first_column = number / (height * most_columns) * most_columns;
   number -= first_column * height;
-  const uint64_t width = std::min(kColumns, columns - first_column);
+  const uint64_t width = std::min(most_columns, ChunksOf(columns) - first_column);
   return {first_row + number / width, first_column + number % width};
+}
+
+// As many elements as kAcrossBytes have of the inputs that lie along `along` rather than along `last`.
+uint64_t LengthAcross(const ElementProblem& problem, const TileLoop& along, const TileLoop& last) {
+  uint64_t bits = 8;
+  for (size_t i = 0; i < problem.inputs.size(); ++i) {
+    const uint64_t stride = along.strides[i];
+    if (stride > 0 && stride < last.strides[i])
+      bits = std::max<uint64_t>(bits, BitSize(problem.inputs[i].type));
+  }
+  return kAcrossBytes * 8 / bits;
 }
 
 }  // namespace
@@ -43,10 +57,12 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
   if (across) {
     MoveBesideLast(&loops, beside_at);
     TileLoop& beside = loops[loops.size() - 2];
-    const bool has_room = elements_across >= 2 * kRowGranule * kAcrossLength;
-    beside.chunk = std::min(beside.size, has_room ? kAcrossLength : kAcrossLength / 2);
-    loops.back().chunk =
-        std::min(loops.back().size, elements_across / beside.chunk / kRowGranule * kRowGranule);
+    // Where there is little room, rows of two granules.
+    const uint64_t length =
+        std::min(LengthAcross(problem, beside, loops.back()), elements_across / (2 * kRowGranule));
+    beside.chunk = std::min(beside.size, length);
+    loops.back().chunk = std::min(
+        {loops.back().size, kLongestRow, elements_across / beside.chunk / kRowGranule * kRowGranule});
   } else {
     uint64_t rest = elements;
     for (size_t d = loops.size(); d-- > 0 && rest > 1;) {
@@ -79,7 +95,7 @@ Tile::Tile(const TilePlan& plan, uint64_t index) : plan(plan) {
     const TileLoop& rows = plan.loops[outer - 2];
     const TileLoop& columns = plan.loops[outer - 1];
     const uint64_t grid = ChunksOf(rows) * ChunksOf(columns);
-    const GridPlace place = PlaceInBlocks(index % grid, ChunksOf(rows), ChunksOf(columns));
+    const GridPlace place = PlaceInBlocks(index % grid, rows, columns);
     begins[outer - 2] = place.row * rows.chunk;
     begins[outer - 1] = place.column * columns.chunk;
     index /= grid;

@@ -16,9 +16,9 @@ namespace {
 
 // A register of a tile; eight of them are half of a first-level cache of 64 KiB.
 constexpr uint64_t kTileBytes = 4096;
-// Tiles across an input have 64 by 128 elements, where all registers together have room for them.
-constexpr uint64_t kMaxAcross = 8192;
-constexpr uint64_t kRegisterMemory = 64 << 10;
+// Of all registers of a tile across an input: what is turned passes through a second-level cache anyway, what
+// is computed with stays in the first.
+constexpr uint64_t kRegisterMemory = 128 << 10, kFewRegisters = 2;
 static_assert(kMaxRegisters * kTileBytes <= kRegisterMemory);
 
 // Shorter rows of a tile are joined before a loop takes them.
@@ -34,7 +34,8 @@ struct Registers {
 uint64_t WidthOf(const ElementProgram& program) { return program.wide() ? 8 : 4; }
 
 uint64_t ElementsAcross(const ElementProgram& program) {
-  return std::min(kMaxAcross, kRegisterMemory / (program.registers * WidthOf(program)));
+  const uint64_t memory = program.registers <= kFewRegisters ? kRegisterMemory : kRegisterMemory / 2;
+  return std::min(kMaxAcross, memory / (program.registers * WidthOf(program)));
 }
 
 // What is found out about an instruction when the kernel is made.
