@@ -1,7 +1,8 @@
 // What follows a product, a convolution or a normalisation becomes part of it, as fields of its description:
-// an addition the tensor that is added (CTensor, BiasTensor), an activation the FusedActivation. What a sum
-// gives is then rounded to FLOAT16 after that instead of before: without the flag that allows it, only
-// RELU and CLIP are taken, for which this is the same. Element-wise operators are left to the pass "fuse".
+// an addition the tensor that is added (CTensor, BiasTensor), an activation the FusedActivation; on a CPU,
+// CLIP the limits of a quantised convolution. What a sum gives is then rounded to FLOAT16 after that instead
+// of before: without the flag that allows it, only RELU and CLIP are taken, for which this is the same.
+// Element-wise operators are left to the pass "fuse".
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -112,7 +113,8 @@ constexpr uint32_t kAllowHalfPrecision = 1;  // DML_EXECUTION_FLAG_ALLOW_HALF_PR
 class Absorbing {
  public:
   Absorbing(const LowerContext& context, Graph* graph)
-      : rounds_late_((context.execution_flags & kAllowHalfPrecision) != 0),
+      : on_cpu_(context.backend == "cpu"),
+        rounds_late_((context.execution_flags & kAllowHalfPrecision) != 0),
         graph_(*graph),
         uses_(FindUses(*graph)) {}
 
@@ -127,9 +129,11 @@ class Absorbing {
   // What `host` would be with the reader's work in it; false where it cannot be.
   bool TakeActivation(const GraphNode& reader, GraphNode* host) const;
   bool TakeAddition(const GraphNode& reader, GraphNode* host) const;
+  bool TakeLimits(const GraphNode& reader, GraphNode* host) const;
   bool AddMatrix(const TensorDesc& added, OperatorDesc* desc) const;
   bool AddBias(const TensorDesc& added, OperatorDesc* desc) const;
 
+  const bool on_cpu_;
   const bool rounds_late_;  // numbers need not be rounded to FLOAT16 between operators
   Graph& graph_;
   const std::vector<GraphUse> uses_;
@@ -157,7 +161,7 @@ void Absorbing::Absorb(uint32_t number) {
   if (std::count_if(reader.inputs.begin(), reader.inputs.end(), reads) != 1) return;
   if (std::find_if(reader.inputs.begin(), reader.inputs.end(), reads)->offset != output.offset) return;
   GraphNode host = node;
-  if (!TakeActivation(reader, &host) && !TakeAddition(reader, &host)) return;
+  if (!TakeActivation(reader, &host) && !TakeAddition(reader, &host) && !TakeLimits(reader, &host)) return;
   if (!IsValid(*host.op())) return;
   host.outputs[0] = reader.outputs[0];
   graph_.log.push_back(StrCat("activation: ", reader.name, " is done by ", node.name));
@@ -210,6 +214,27 @@ bool Absorbing::TakeAddition(const GraphNode& reader, GraphNode* host) const {
     fused = addition.fields[static_cast<size_t>(FindField(*addition.schema, "FusedActivation"))];
   host->inputs.resize(std::max<size_t>(host->inputs.size(), 3));
   host->inputs[2] = reader.inputs[1 - from_host];
+  return true;
+}
+
+// CLIP1 of the bytes that a convolution gives.
+bool Absorbing::TakeLimits(const GraphNode& reader, GraphNode* host) const {
+  GraphOperator& op = *host->op();
+  if (!on_cpu_ || op.limits || TypeOf(op.desc) != OperatorType::kQuantizedLinearConvolution ||
+      TypeOf(reader.op()->desc) != OperatorType::kElementWiseClip1) {
+    return false;
+  }
+  const auto clip = ElementWiseClip1Desc::From(reader.op()->desc);
+  const auto limit = [&](const Scalar& scalar) {
+    const auto byte = static_cast<uint8_t>(scalar.bytes[0]);
+    return clip.input.type == DataType::kInt8 ? static_cast<int8_t>(byte) : int32_t{byte};
+  };
+  const ByteLimits limits = {limit(clip.min), limit(clip.max)};
+  auto& written = std::get<TensorDesc>(*FieldOf(op.desc, "OutputTensor"));
+  if (clip.scale_bias || limits.low > 0 || limits.high < 0 ||
+      !WriteInstead(clip.input, clip.output, &written))
+    return false;
+  op.limits = limits;
   return true;
 }
 

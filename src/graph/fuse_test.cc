@@ -9,6 +9,7 @@
 #include <iostream>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 #include "base/half.h"
 #include "graph/graph_under_test.h"
@@ -336,6 +337,55 @@ TEST(FuseActivation, HalvesAreClippedToHalves) {
     const uint32_t product = test.Node(Product(square, square, square), {x, y, kNoValue})[0];
     test.Output(test.Node(desc, {product})[0]);
     ExpectSame(test, kernels);
+  }
+}
+
+// Limits of bytes, among which 0 is.
+TEST(FuseActivation, QuantisedConvolutionsClip) {
+  for (const auto& [type, low, high, kernels] : {std::tuple{DataType::kInt8, -3, 50, size_t{1}},
+                                                 {DataType::kInt8, 0, 127, 1},
+                                                 {DataType::kUInt8, 0, 200, 1},
+                                                 {DataType::kUInt8, 10, 200, 2},
+                                                 {DataType::kInt8, -100, -9, 2}}) {
+    for (const bool depthwise : {false, true}) {
+      const TensorDesc input = Packed(type, {2, 3, 4, 16}), output = Packed(type, {2, 6, 4, 16});
+      const TensorDesc filter = Packed(DataType::kInt8, {6, depthwise ? 1u : 3u, 1, 1});
+      const TensorDesc one = Packed(DataType::kFloat32, {1, 1, 1, 1}), zero = Packed(type, {1, 1, 1, 1});
+      const OperatorDesc convolution =
+          MakeDesc("QUANTIZED_LINEAR_CONVOLUTION", {{"InputTensor", input},
+                                                    {"InputScaleTensor", one},
+                                                    {"FilterTensor", filter},
+                                                    {"FilterScaleTensor", one},
+                                                    {"OutputScaleTensor", one},
+                                                    {"OutputZeroPointTensor", zero},
+                                                    {"OutputTensor", output},
+                                                    {"DimensionCount", uint32_t{2}},
+                                                    {"Strides", std::vector<uint32_t>{1, 1}},
+                                                    {"Dilations", std::vector<uint32_t>{1, 1}},
+                                                    {"StartPadding", std::vector<uint32_t>{0, 0}},
+                                                    {"EndPadding", std::vector<uint32_t>{0, 0}},
+                                                    {"GroupCount", depthwise ? 3u : 1u}});
+      const auto scalar = [](int number) {
+        Scalar result{};
+        result.bytes[0] = static_cast<uint8_t>(number);
+        return result;
+      };
+      const OperatorDesc clip =
+          MakeDesc("ELEMENT_WISE_CLIP1", {{"InputTensor", output},
+                                          {"OutputTensor", output},
+                                          {"MinMaxDataType", static_cast<uint32_t>(type)},
+                                          {"Min", scalar(low)},
+                                          {"Max", scalar(high)}});
+      GraphUnderTest test;
+      const uint32_t x = test.Input(WholeNumbers(input, 1)), w = test.Input(WholeNumbers(filter, 2));
+      const uint32_t step = test.Input(BytesOf(std::vector<float>{1})),
+                     of_result = test.Input(BytesOf(std::vector<float>{64})),
+                     at = test.Input(Bytes(4, 7));
+      const uint32_t bytes =
+          test.Node(convolution, {x, step, kNoValue, w, step, kNoValue, kNoValue, of_result, at})[0];
+      test.Output(test.Node(clip, {bytes})[0]);
+      ExpectSame(test, kernels);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,6 +14,7 @@
 #include "graph/row_blocks.h"
 #include "ops/attention/problem.h"
 #include "ops/element/problem.h"
+#include "ops/integer_product/problem.h"
 
 namespace anydml {
 
@@ -43,6 +45,7 @@ struct GraphOperand {
 struct GraphOperator {
   const Operator* op;
   OperatorDesc desc;
+  std::optional<ByteLimits> limits = std::nullopt;  // of QUANTIZED_LINEAR_CONVOLUTION's output
 };
 
 struct GraphNode {

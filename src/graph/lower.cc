@@ -40,7 +40,9 @@ Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
     const auto& names = op->op->implementations;
     const bool known = std::any_of(names.begin(), names.end(),
                                    [&](const char* name) { return context.implementation == name; });
-    return LowerOperator(*op->op, op->desc, known ? context : context.ForPart(), out);
+    if (!known) context = context.ForPart();
+    if (op->limits) return LowerClippedConvolution(op->desc, *op->limits, context, out);
+    return LowerOperator(*op->op, op->desc, context, out);
   }
   const OperatorTable& table = OperatorTableOf(context.backend);
   if (const auto* const attention = std::get_if<AttentionProblem>(&node.work)) {

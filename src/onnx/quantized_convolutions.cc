@@ -11,9 +11,12 @@
 namespace anydml::onnx {
 namespace {
 
-// Products of bytes are taken four at a time for this many channels at least: depthwise ones are not. Sums of
-// fewer take longer to scale than to add up.
+// Products of bytes are taken four at a time for this many channels at least. Sums of fewer take longer to
+// scale than to add up.
 constexpr int64_t kLeastChannels = 8, kLeastProducts = 16;
+// With one input channel (depthwise) and no more filters than these, sums are those of FLOAT32, and what is
+// read and written is a quarter of that.
+constexpr int64_t kMostDepthwiseFilters = 4;
 
 bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUInt8; }
 
@@ -45,7 +48,8 @@ struct Scales {
 
 class QuantizedConvolutions {
  public:
-  explicit QuantizedConvolutions(GraphProto* graph) : graph_(*graph) {
+  QuantizedConvolutions(GraphProto* graph, int64_t opset)
+      : graph_(*graph), limits_are_attributes_(opset < 11) {
     for (const NodeProto& node : graph_.nodes) {
       for (const std::string& output : node.outputs) producers_[output] = &node;
     }
@@ -177,8 +181,7 @@ class QuantizedConvolutions {
     for (const std::string& input : product.inputs) ++uses_[input];
     product.outputs = {last.outputs[0]};
     nodes->push_back(std::move(product));
-    if (from > least) AddLimit("Max", from, y.zero->type, nodes);
-    if (to < least + 255) AddLimit("Min", to, y.zero->type, nodes);
+    if (from > least || to < least + 255) AddLimits(from, to, y.zero->type, nodes);
     for (const std::string& input : last.inputs) Leave(input);
     return true;
   }
@@ -208,8 +211,9 @@ class QuantizedConvolutions {
     const int64_t groups = group == nullptr ? 1 : group->integer;
     if (weights.shape.size() < 3 || weights.shape.size() > 4 || groups < 1 || weights.shape[0] <= 0)
       return false;
-    return weights.shape[0] / groups >= kLeastChannels &&
-           weights.count() / weights.shape[0] >= kLeastProducts;
+    const int64_t filters = weights.shape[0] / groups;
+    if (weights.shape[1] == 1 && filters <= kMostDepthwiseFilters) return true;
+    return filters >= kLeastChannels && weights.count() / weights.shape[0] >= kLeastProducts;
   }
 
   // One for all, or one for each output channel.
@@ -263,13 +267,23 @@ class QuantizedConvolutions {
   }
 
   // Of the last node's result, which takes another name.
-  void AddLimit(const char* type, int64_t limit, ElementType element, std::vector<NodeProto>* nodes) {
+  void AddLimits(int64_t from, int64_t to, ElementType element, std::vector<NodeProto>* nodes) {
     NodeProto node;
     node.name = nodes->back().name;
-    node.type = type;
+    node.type = "Clip";
     node.outputs = nodes->back().outputs;
     nodes->back().outputs[0] = NewName();
-    node.inputs = {nodes->back().outputs[0], Add(FromInts(element, {}, std::vector<int64_t>{limit}))};
+    node.inputs = {nodes->back().outputs[0]};
+    for (const auto& [name, limit] : {std::pair{"min", from}, {"max", to}}) {
+      if (limits_are_attributes_) {
+        Attribute& attribute = node.attributes.emplace_back();
+        attribute.name = name;
+        attribute.kind = AttributeKind::kFloat;
+        attribute.number = static_cast<float>(limit);
+      } else {
+        node.inputs.push_back(Add(FromInts(element, {}, std::vector<int64_t>{limit})));
+      }
+    }
     nodes->push_back(std::move(node));
   }
 
@@ -289,6 +303,7 @@ class QuantizedConvolutions {
   }
 
   GraphProto& graph_;
+  const bool limits_are_attributes_;  // of Clip
   std::map<std::string, const NodeProto*> producers_;
   std::map<std::string, size_t> uses_;
   std::set<std::string> dead_;
@@ -300,7 +315,8 @@ class QuantizedConvolutions {
 void TakeQuantizedConvolutions(Model* model) {
   // The model's own functions may have the names of ONNX's operators.
   const bool own = std::ranges::any_of(model->functions, [](const auto& f) { return f.domain.empty(); });
-  if (!own) QuantizedConvolutions(&model->graph).Run();
+  const auto opset = model->opsets.find("");
+  if (!own && opset != model->opsets.end()) QuantizedConvolutions(&model->graph, opset->second).Run();
 }
 
 }  // namespace anydml::onnx

@@ -80,7 +80,7 @@ TEST_F(OnnxRun, QuantisedConvolutions) {
         EXPECT_EQ(CountOf(taken, "QLinearConv"), 1u);
         EXPECT_EQ(CountOf(taken, "Conv"), 0u);
         EXPECT_EQ(CountOf(taken, "QuantizeLinear"), 1u);
-        EXPECT_EQ(CountOf(taken, activation->type), 0u);
+        EXPECT_EQ(CountOf(taken, "Relu"), 0u);
         Load(maker);
         // Positions with 16 times 0.5 and 16 times 1 in steps of 0.5.
         Numbers x, expected;
@@ -97,6 +97,61 @@ TEST_F(OnnxRun, QuantisedConvolutions) {
         }
         EXPECT_EQ(Run({{"x", Floats({1, kInputs, 1, 2}, x)}}), expected) << activation->type << zero;
       }
+    }
+  }
+}
+
+// Each of two channels has the sum of three neighbours, the second one with the other sign.
+TEST_F(OnnxRun, QuantisedDepthwiseConvolutions) {
+  constexpr int64_t kWidth = 40;
+  Numbers x;
+  for (int64_t i = 0; i < 2 * kWidth; ++i) x.push_back(static_cast<double>(i % 7) - 2);
+  for (const int64_t opset : {10, 13}) {  // in which Clip has attributes, and inputs
+    for (const auto& [type, zero] : {std::pair{ElementType::kInt8, int64_t{0}},
+                                     {ElementType::kInt8, -5},
+                                     {ElementType::kUInt8, 100},
+                                     {ElementType::kInt8, -128}}) {
+      ModelMaker maker(opset);
+      maker.Input("x", ElementType::kFloat, {1, 2, 1, kWidth})
+          .Weight("one", Floats({}, {1}))
+          .Weight("half", Floats({}, {0.5}))
+          .Weight("zero", Typed(type, {}, {zero}))
+          .Weight("given", Typed(ElementType::kInt8, {}, {0}))
+          .Weight("w", Typed(ElementType::kInt8, {2, 1, 1, 3}, {1, 1, 1, -1, -1, -1}))
+          .Weight("b", Floats({2}, {1, -1}))
+          .Weight("low", Floats({}, {-1}))
+          .Weight("high", Floats({}, {6}))
+          .Node("QuantizeLinear", {"x", "one", "given"}, {"xq"})
+          .Node("DequantizeLinear", {"xq", "one", "given"}, {"xd"})
+          .Node("DequantizeLinear", {"w", "one"}, {"wd"})
+          .Node("Conv", {"xd", "wd", "b"}, {"c"}, IntAttribute("group", 2),
+                IntsAttribute("pads", {0, 1, 0, 1}));
+      if (opset < 11) {
+        maker.Node("Relu", {"c"}, {"a"});
+      } else {
+        maker.Node("Clip", {"c", "low", "high"}, {"a"});
+      }
+      maker.Node("QuantizeLinear", {"a", "half", "zero"}, {"q"})
+          .Node("DequantizeLinear", {"q", "half", "zero"}, {"y"})
+          .Output("y");
+      Model taken = maker.model;
+      TakeQuantizedConvolutions(&taken);
+      EXPECT_EQ(CountOf(taken, "QLinearConv"), 1u);
+      Load(maker);
+      const int64_t least = type == ElementType::kInt8 ? -128 : 0;
+      const double bottom = 0.5 * static_cast<double>(least - zero), top = bottom + 0.5 * 255;
+      Numbers expected;
+      for (int64_t channel = 0; channel < 2; ++channel) {
+        for (int64_t i = 0; i < kWidth; ++i) {
+          double sum = 1;
+          for (int64_t at = std::max<int64_t>(i - 1, 0); at < std::min(i + 2, kWidth); ++at)
+            sum += x[static_cast<size_t>(channel * kWidth + at)];
+          const double y = channel == 0 ? sum : -sum;
+          expected.push_back(
+              std::clamp(opset < 11 ? std::max(y, 0.0) : std::clamp(y, -1.0, 6.0), bottom, top));
+        }
+      }
+      EXPECT_EQ(Run({{"x", Floats({1, 2, 1, kWidth}, x)}}), expected) << opset << " " << zero;
     }
   }
 }

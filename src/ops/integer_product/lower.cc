@@ -123,7 +123,7 @@ struct ScaleNames {
   Each second_each;
 };
 
-uint8_t AppendQuantization(ProgramBuilder& b, const ScaleNames& names) {
+uint8_t AppendQuantization(ProgramBuilder& b, const ScaleNames& names, const ByteLimits& limits) {
   ElementProgram& program = b.program();
   uint8_t scale = 0, other = 0;
   b.Load(names.first, Each::kRow, Class::kF32, &scale);
@@ -137,6 +137,10 @@ uint8_t AppendQuantization(ProgramBuilder& b, const ScaleNames& names) {
   program.Apply(ElementFunction::kRoundHalfToEven, Class::kF32, {sum});
   if (b.Load(names.output_zero, Each::kRow, Class::kF32, &other)) {
     program.Apply(ElementFunction::kAdd, Class::kF32, {sum, other});
+  }
+  if (limits.low > ByteLimits().low || limits.high < ByteLimits().high) {
+    program.Apply(ElementFunction::kClip, Class::kF32, {sum}, ParameterOf(static_cast<float>(limits.low)),
+                  ParameterOf(static_cast<float>(limits.high)));
   }
   return sum;
 }
@@ -231,15 +235,34 @@ void PackSums(IntegerSums* sums) {
   shape.output.outer[0] = shape.output.outer[1] * shape.outer[1];
 }
 
-void AppendProgram(const OperatorDesc& desc, IntegerProductProblem* problem) {
+// Where the second scale is one for all.
+void AddRequantization(const OperatorDesc& desc, const ScaleNames& names, uint64_t per_group,
+                       const ConvolutionTensor& output, const ByteLimits& limits,
+                       IntegerProductProblem* problem) {
+  const auto numbers = [&](const char* name) { return ZerosOf(desc, name, per_group); };
+  if (numbers(names.second)->stride != 0 || problem->sums.sum_type != DataType::kInt32) return;
+  const bool has_bias = FindField(*desc.schema, "BiasTensor") >= 0;
+  problem->requantization = {has_bias ? numbers("BiasTensor") : std::nullopt,
+                             *numbers(names.first),
+                             *numbers(names.second),
+                             *numbers(names.output),
+                             numbers(names.output_zero),
+                             desc.tensor("OutputTensor")->type,
+                             output,
+                             limits};
+}
+
+void AppendProgram(const OperatorDesc& desc, const ByteLimits& limits, IntegerProductProblem* problem) {
   const ConvolutionTensor output = problem->sums.shape.output;
   const DataType type = desc.tensor("OutputTensor")->type;
   PackSums(&problem->sums);
   ProgramBuilder b(desc, problem->sums);
   uint8_t result = b.sum();
   if (TypeOf(desc) == Type::kQuantizedLinearMatrixMultiply) {
-    result = AppendQuantization(
-        b, {"AScaleTensor", "BScaleTensor", "OutputScaleTensor", "OutputZeroPointTensor", Each::kColumn});
+    const ScaleNames names = {"AScaleTensor", "BScaleTensor", "OutputScaleTensor", "OutputZeroPointTensor",
+                              Each::kColumn};
+    result = AppendQuantization(b, names, limits);
+    AddRequantization(desc, names, 0, output, limits, problem);
   } else if (TypeOf(desc) == Type::kQuantizedLinearConvolution) {
     b.CountRowsThroughGroups();
     uint8_t bias = 0;
@@ -247,8 +270,10 @@ void AppendProgram(const OperatorDesc& desc, IntegerProductProblem* problem) {
       b.program().Apply(ElementFunction::kAdd, Class::kI32, {result, bias});
     }
     // The input's scale is one number for all.
-    result = AppendQuantization(b, {"FilterScaleTensor", "InputScaleTensor", "OutputScaleTensor",
-                                    "OutputZeroPointTensor", Each::kColumn});
+    const ScaleNames names = {"FilterScaleTensor", "InputScaleTensor", "OutputScaleTensor",
+                              "OutputZeroPointTensor", Each::kColumn};
+    result = AppendQuantization(b, names, limits);
+    AddRequantization(desc, names, problem->sums.shape.output_channels, output, limits, problem);
   } else {
     ElementProgram& program = b.program();
     const Class wide = problem->sums.sum_type == DataType::kInt64 ? Class::kI64 : Class::kI32;
@@ -268,7 +293,7 @@ void AppendProgram(const OperatorDesc& desc, IntegerProductProblem* problem) {
 Status LowerMatrices(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
   IntegerProductProblem problem;
   problem.sums = MatrixSums(desc);
-  if (TypeOf(desc) != Type::kMatrixMultiplyInteger) AppendProgram(desc, &problem);
+  if (TypeOf(desc) != Type::kMatrixMultiplyInteger) AppendProgram(desc, {}, &problem);
   return ChooseKernel(OperatorTableOf(context.backend).integer_product, problem, context, out);
 }
 
@@ -339,7 +364,8 @@ Status CheckConvolutions(const OperatorDesc& desc, FeatureLevel) {
   return CheckSizes(desc, "BiasTensor", sizes, "it has one number for each output channel");
 }
 
-Status LowerConvolutions(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
+Status LowerLimited(const OperatorDesc& desc, const ByteLimits& limits, const LowerContext& context,
+                    LoweredOperator* out) {
   const TensorDesc& output = *desc.tensor("OutputTensor");
   IntegerProductProblem problem;
   IntegerSums& sums = problem.sums;
@@ -351,8 +377,12 @@ Status LowerConvolutions(const OperatorDesc& desc, const LowerContext& context, 
   sums.input_zero = ZerosOf(desc, "InputZeroPointTensor");
   sums.filter_zero = ZerosOf(desc, "FilterZeroPointTensor", sums.shape.output_channels);
   sums.filter_is_owned = IsOwned(desc, "FilterTensor", "FilterZeroPointTensor");
-  if (TypeOf(desc) == Type::kQuantizedLinearConvolution) AppendProgram(desc, &problem);
+  if (TypeOf(desc) == Type::kQuantizedLinearConvolution) AppendProgram(desc, limits, &problem);
   return ChooseKernel(OperatorTableOf(context.backend).integer_product, problem, context, out);
+}
+
+Status LowerConvolutions(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
+  return LowerLimited(desc, {}, context, out);
 }
 
 Status InferConvolutions(OperatorDesc* desc) {
@@ -373,6 +403,11 @@ Status InferConvolutions(OperatorDesc* desc) {
 }
 
 }  // namespace
+
+Status LowerClippedConvolution(const OperatorDesc& desc, ByteLimits limits, const LowerContext& context,
+                               LoweredOperator* out) {
+  return LowerLimited(desc, limits, context, out);
+}
 
 std::span<const Operator> IntegerProductOperators() {
   const auto matrices = [](Type type) {

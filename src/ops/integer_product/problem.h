@@ -18,6 +18,16 @@ namespace anydml {
 
 std::span<const Operator> IntegerProductOperators();
 
+// What bytes are clipped to.
+struct ByteLimits {
+  int32_t low = -128, high = 255;
+};
+
+// QUANTIZED_LINEAR_CONVOLUTION whose output is clipped. The limits are of the output's type, and 0 is among
+// them.
+Status LowerClippedConvolution(const OperatorDesc& desc, ByteLimits limits, const LowerContext& context,
+                               LoweredOperator* out);
+
 // Zero points of an operand.
 struct ZeroPoints {
   uint32_t input = 0;   // the binding
@@ -37,12 +47,27 @@ struct IntegerSums {
   bool filter_is_owned = false, input_is_owned = false;
 };
 
+// Numbers of the output's rows (output channels).
+using RowNumbers = ZeroPoints;
+
+// What a program does that makes bytes of the sums, for kernels that do it row by row: (sum + bias) times the
+// scales, by the output's, rounded to the nearest even, plus the zero point, within limits.
+struct Requantization {
+  std::optional<RowNumbers> bias;
+  RowNumbers scale, other_scale, output_scale;
+  std::optional<RowNumbers> output_zero;
+  DataType type = DataType::kInt8;
+  ConvolutionTensor output;  // of bytes; that of the sums is packed
+  ByteLimits limits;
+};
+
 struct IntegerProductProblem {
   IntegerSums sums;
   // From the sums (input 0) and the operator's own tensors to its output; no instructions: sums are the
   // output.
   ElementProblem program;
-  std::vector<uint32_t> program_inputs;  // bindings of the program's inputs from 1 on
+  std::vector<uint32_t> program_inputs;                         // bindings of the program's inputs from 1 on
+  std::optional<Requantization> requantization = std::nullopt;  // the same as the program
 };
 
 std::span<const Implementation<IntegerProductProblem>> IntegerProductImplementations();

@@ -119,6 +119,12 @@ class ConvolutionDepthwise final : public Kernel {
       }
       const DepthwiseBand band = {worker_.planes.In<float>(memory),       pitch_, offsets_.data(), weights,
                                   static_cast<uint32_t>(offsets_.size()), bias};
+      if (problem_.sink != nullptr) {
+        const uint64_t columns = p.windows[kX].output;
+        AddTaps(band, rows, columns, sums, columns);
+        problem_.sink->Finish(arguments, {batch, group}, channel, first * columns, rows * columns, sums);
+        continue;
+      }
       const uint64_t at =
           p.output.Matrix(batch, group) + channel * p.output.channel + first * p.output.spatial[kY];
       Finish(band, rows, arguments.outputs[0].data + at * Width(problem_.output_type), sums);
@@ -129,12 +135,15 @@ class ConvolutionDepthwise final : public Kernel {
   void Finish(const DepthwiseBand& band, uint64_t rows, std::byte* output, float* sums) const {
     const uint64_t columns = shape_.windows[kX].output;
     const uint64_t pitch = shape_.output.spatial[kY], stride = shape_.output.spatial[kX];
-    const bool in_output =
-        problem_.output_type == DataType::kFloat32 && stride == 1 && (rows == 1 || pitch == columns);
+    const bool neighbours = stride == 1 && (rows == 1 || pitch == columns);
+    const bool in_output = problem_.output_type == DataType::kFloat32 && neighbours;
     if (in_output) sums = reinterpret_cast<float*>(output);
     AddTaps(band, rows, columns, sums, columns);
+    if (neighbours && problem_.output_type != DataType::kInt32) {
+      if (in_output && epilogue_.empty()) return;
+      return epilogue_.Finish(sums, rows * columns, -0.0f, problem_.output_type, output);
+    }
     if (!epilogue_.empty()) epilogue_.Apply(sums, rows * columns);
-    if (in_output) return;
     if (problem_.output_type == DataType::kInt32 && stride == 1) {
       auto* const integers = reinterpret_cast<int32_t*>(output);
       for (uint64_t y = 0; y < rows; ++y) {

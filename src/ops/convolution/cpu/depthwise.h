@@ -1,6 +1,7 @@
 // Convolutions whose filters have one input channel, of floats or of bytes.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,15 @@ namespace anydml {
 // Sums are FLOAT32, so that those of bytes are exact: there are at most kMaxDepthwiseTaps products of numbers
 // up to 255.
 inline constexpr uint64_t kMaxDepthwiseTaps = 256;
+
+// Takes an output channel's sums, where they are not the output.
+class DepthwiseSink {
+ public:
+  virtual ~DepthwiseSink() = default;
+  // Positions [first, first + count).
+  virtual void Finish(const KernelArguments& arguments, std::array<uint64_t, 2> outer, uint64_t channel,
+                      uint64_t first, uint64_t count, const float* sums) const = 0;
+};
 
 struct DepthwiseProblem {
   ConvolutionShape shape;
@@ -25,6 +35,7 @@ struct DepthwiseProblem {
     uint64_t channel = 0, group = 0;
   };
   std::optional<ZeroPoint> input_zero = std::nullopt, filter_zero = std::nullopt;
+  std::shared_ptr<const DepthwiseSink> sink = nullptr;
 };
 
 std::unique_ptr<const Kernel> CreateDepthwise(const DepthwiseProblem& problem, uint32_t threads,

@@ -6,12 +6,14 @@
 #include "ops/convolution/cpu/panels.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/epilogue.h"
+#include "ops/element/cpu/rows.h"
 #include "ops/gemm/cpu/batched.h"
 
 namespace anydml {
 namespace {
 
 constexpr uint32_t kLast = kMaxSpatial - 1;
+constexpr uint64_t kNumbersPerThread = uint64_t{1} << 16;  // below this a thread costs more than it saves
 
 // Positions of the output that are neighbours in memory have one stride.
 bool PositionStride(const ConvolutionShape& p, uint64_t* stride) {
@@ -44,6 +46,12 @@ class ConvolutionSink final : public ProductSink {
   }
 
   void Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const override {
+    if (channels_are_rows_ && one_stride_ && position_stride_ == 1) {
+      const uint64_t at = row * problem_.shape.output.channel + column;
+      epilogue_.Finish(sums, count, bias_ == nullptr ? -0.0f : BiasOf(row), problem_.type,
+                       output_ + at * (BitSize(problem_.type) / 8));
+      return;
+    }
     if (bias_ != nullptr) AddBias(channels_are_rows_ ? row : column, count, sums);
     epilogue_.Apply(sums, count);
     if (!channels_are_rows_) {
@@ -72,11 +80,16 @@ class ConvolutionSink final : public ProductSink {
     return offset;
   }
 
+  float BiasOf(uint64_t channel) const {
+    float bias;
+    FindLoad(problem_.type, Class::kF32)(bias_, {.offset = channel * *problem_.bias}, &bias);
+    return bias;
+  }
+
   void AddBias(uint64_t channel, uint64_t count, float* sums) const {
     const LoadBlock load = FindLoad(problem_.type, Class::kF32);
     if (channels_are_rows_) {
-      float bias;
-      load(bias_, {.offset = channel * *problem_.bias}, &bias);
+      const float bias = BiasOf(channel);
       for (uint64_t i = 0; i < count; ++i) sums[i] += bias;
       return;
     }
@@ -129,6 +142,21 @@ struct Orientation {
   }
 };
 
+// Elements of the input, in a row without gaps; 0: it is not so.
+uint64_t PackedInput(const ConvolutionShape& p) {
+  uint64_t expected = 1;
+  bool packed = p.input.offset == 0;
+  const auto add = [&](uint64_t size, uint64_t stride) {
+    packed = packed && (size == 1 || stride == expected);
+    expected *= size;
+  };
+  for (uint32_t d = kMaxSpatial; d-- > 0;) add(p.windows[d].input, p.input.spatial[d]);
+  add(p.input_channels, p.input.channel);
+  add(p.outer[1], p.input.outer[1]);
+  add(p.outer[0], p.input.outer[0]);
+  return packed ? expected : 0;
+}
+
 class ConvolutionProduct final : public Kernel {
  public:
   ConvolutionProduct(const ConvolutionProblem& problem, uint32_t threads)
@@ -137,8 +165,12 @@ class ConvolutionProduct final : public Kernel {
         way_(problem),
         product_({problem.shape.outer, way_.m, way_.n, problem.shape.Steps()}, !way_.in_output, threads,
                  &layout_) {
-    if (!problem.filter_is_owned) return;
     const ConvolutionShape& p = problem.shape;
+    // Each tap would convert its elements again.
+    if (problem.type == DataType::kFloat16 && p.Taps() > 1) numbers_ = PackedInput(p);
+    if (numbers_ != 0) converted_ = layout_.Add("the input", numbers_ * sizeof(float));
+    workers_ = static_cast<uint32_t>(std::clamp<uint64_t>(numbers_ / kNumbersPerThread, 1, threads));
+    if (!problem.filter_is_owned) return;
     const MicroKernel& tile = GemmMicroKernel();
     filter_ = PackedOperand::Create({p.outer, p.filter.outer, p.output_channels, p.Steps(),
                                      way_.channels_are_rows ? tile.rows : tile.columns},
@@ -156,13 +188,20 @@ class ConvolutionProduct final : public Kernel {
 
   Status Run(const KernelArguments& arguments) const override {
     const ConvolutionShape& p = problem_.shape;
+    const std::byte* input = arguments.inputs[0].data;
+    DataType input_type = problem_.type;
+    if (numbers_ != 0) {
+      ConvertInput(arguments);
+      input = converted_.In<std::byte>(arguments.temporary);
+      input_type = DataType::kFloat32;
+    }
     product_.ForParts<float>(arguments, [&](const BatchIndex& index, ProductPart part, float* scratch) {
       std::byte* const output = arguments.outputs[0].data + p.output.Matrix(index[0], index[1]) * Width();
       const std::byte* const bias =
           problem_.bias ? arguments.inputs[2].data + index[1] * p.output_channels * *problem_.bias * Width()
                         : nullptr;
-      const WindowPanels windows(p, problem_.type,
-                                 arguments.inputs[0].data + p.input.Matrix(index[0], index[1]) * Width());
+      const WindowPanels windows(p, input_type,
+                                 input + p.input.Matrix(index[0], index[1]) * (BitSize(input_type) / 8));
       const FilterPanels filter = Filter(arguments, index);
       const ProductOperand filters = OperandOf(filter_, arguments, index, filter);
       const ConvolutionSink sink(problem_, epilogue_, way_.channels_are_rows, bias, output);
@@ -181,6 +220,15 @@ class ConvolutionProduct final : public Kernel {
  private:
   uint64_t Width() const { return BitSize(problem_.type) / 8; }
 
+  void ConvertInput(const KernelArguments& arguments) const {
+    const auto* const halves = reinterpret_cast<const uint16_t*>(arguments.inputs[0].data);
+    auto* const numbers = converted_.In<float>(arguments.temporary);
+    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
+      const uint64_t begin = PartBegin(numbers_, worker, workers_);
+      HalvesToFloats(halves + begin, numbers + begin, PartBegin(numbers_, worker + 1, workers_) - begin);
+    });
+  }
+
   FilterPanels Filter(const KernelArguments& arguments, const BatchIndex& index) const {
     const std::byte* const data = arguments.inputs[1].data;
     const uint64_t at = problem_.shape.filter.Matrix(index[0], index[1]) * Width();
@@ -193,6 +241,9 @@ class ConvolutionProduct final : public Kernel {
   ScratchLayout layout_, persistent_;
   BatchedProduct product_;
   std::optional<PackedOperand> filter_;
+  uint64_t numbers_ = 0;            // of the input, where it is converted as a whole
+  ScratchLayout::Piece converted_;  // to FLOAT32
+  uint32_t workers_;                // that share this
 };
 
 }  // namespace

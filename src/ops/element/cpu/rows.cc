@@ -36,6 +36,33 @@ uint64_t WholeFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
   return i;
 }
 
+// A NaN stays one; -0 at a limit of 0 becomes that.
+template <class D>
+HWY_INLINE hn::Vec<D> AddedAndClipped(D d, const float* from, float bias, float low, float high) {
+  const auto x = hn::Add(hn::LoadU(d, from), hn::Set(d, bias));
+  const auto y = hn::IfThenElse(hn::Le(x, hn::Set(d, low)), hn::Set(d, low), x);
+  return hn::IfThenElse(hn::Ge(y, hn::Set(d, high)), hn::Set(d, high), y);
+}
+
+uint64_t WholeAddAndClip(const float* from, float* to, uint64_t count, float bias, float low, float high) {
+  const hn::ScalableTag<float> d;
+  const uint64_t lanes = hn::Lanes(d);
+  uint64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(AddedAndClipped(d, from + i, bias, low, high), d, to + i);
+  return i;
+}
+
+uint64_t WholeAddAndClipToHalves(const float* from, uint16_t* to, uint64_t count, float bias, float low,
+                                 float high) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<uint16_t, decltype(d)> dh;
+  const uint64_t lanes = hn::Lanes(d);
+  uint64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(ToHalves(d, AddedAndClipped(d, from + i, bias, low, high)), dh, to + i);
+  return i;
+}
+
 template <typename T>
 HWY_INLINE uint64_t WholeToWords(const T* from, uint32_t* to, uint64_t count) {
   using Word = hwy::MakeWide<hwy::MakeWide<T>>;
@@ -116,6 +143,8 @@ namespace anydml {
 namespace {
 HWY_EXPORT(WholeHalvesToFloats);
 HWY_EXPORT(WholeFloatsToHalves);
+HWY_EXPORT(WholeAddAndClip);
+HWY_EXPORT(WholeAddAndClipToHalves);
 HWY_EXPORT(WholeU8ToWords);
 HWY_EXPORT(WholeI8ToWords);
 HWY_EXPORT(WholeU16ToWords);
@@ -126,9 +155,9 @@ HWY_EXPORT(WholeFloatsToUnsignedBytes);
 HWY_EXPORT(WholeFloatsToSignedBytes);
 }  // namespace
 // As much as fits into whole vectors; how much that is.
-#define ANYDML_WHOLE(function) HWY_DYNAMIC_DISPATCH(function)(from, to, count)
+#define ANYDML_WHOLE(function, ...) HWY_DYNAMIC_DISPATCH(function)(from, to, count __VA_OPT__(, ) __VA_ARGS__)
 #else
-#define ANYDML_WHOLE(function) 0
+#define ANYDML_WHOLE(function, ...) 0
 #endif
 
 void HalvesToFloats(const uint16_t* from, float* to, uint64_t count) {
@@ -137,6 +166,21 @@ void HalvesToFloats(const uint16_t* from, float* to, uint64_t count) {
 
 void FloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
   for (uint64_t i = ANYDML_WHOLE(WholeFloatsToHalves); i < count; ++i) to[i] = ToHalf(from[i]).bits;
+}
+
+static float AddedAndClipped(float number, float bias, float low, float high) {
+  const float x = number + bias, y = x <= low ? low : x;
+  return y >= high ? high : y;
+}
+
+void AddAndClip(const float* from, float* to, uint64_t count, float bias, float low, float high) {
+  for (uint64_t i = ANYDML_WHOLE(WholeAddAndClip, bias, low, high); i < count; ++i)
+    to[i] = AddedAndClipped(from[i], bias, low, high);
+}
+
+void AddAndClipToHalves(const float* from, uint16_t* to, uint64_t count, float bias, float low, float high) {
+  for (uint64_t i = ANYDML_WHOLE(WholeAddAndClipToHalves, bias, low, high); i < count; ++i)
+    to[i] = ToHalf(AddedAndClipped(from[i], bias, low, high)).bits;
 }
 
 void ToWords(const uint8_t* from, uint32_t* to, uint64_t count) {

@@ -1,5 +1,6 @@
 #include "ops/gemm/cpu/operands.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/half.h"
@@ -41,6 +42,18 @@ void LoadNumbers(const std::byte* data, DataType type, uint64_t stride, uint64_t
     std::memcpy(to, data, count * sizeof(float));
   } else if (type == DataType::kFloat16 && stride == 1) {
     HalvesToFloats(reinterpret_cast<const uint16_t*>(data), to, count);
+  } else if (type == DataType::kFloat32 && stride == 2) {  // by vectors, as below
+    const auto* const numbers = reinterpret_cast<const float*>(data);
+    for (uint64_t i = 0; i < count; ++i) to[i] = numbers[2 * i];
+  } else if (type == DataType::kFloat16 && stride == 2) {
+    constexpr uint64_t kSome = 64;
+    uint16_t halves[kSome];
+    for (uint64_t done = 0; done < count; done += kSome) {
+      const uint64_t some = std::min(kSome, count - done);
+      const auto* const numbers = reinterpret_cast<const uint16_t*>(data) + 2 * done;
+      for (uint64_t i = 0; i < some; ++i) halves[i] = numbers[2 * i];
+      HalvesToFloats(halves, to + done, some);
+    }
   } else {
     FindLoad(type, Class::kF32)(data, {.columns = count, .column_stride = stride}, to);
   }

@@ -1,6 +1,7 @@
 // Filters of one input channel: the FLOAT32 kernel, whose sums are exact here.
 #include "ops/convolution/cpu/depthwise.h"
 
+#include "ops/integer_product/cpu/requantize.h"
 #include "ops/integer_product/problem.h"
 
 namespace anydml {
@@ -8,6 +9,20 @@ namespace {
 
 // More for one channel are a matrix, which others multiply and cut for threads.
 constexpr uint32_t kMaxFilters = 4;
+
+class RequantizedDepthwise final : public DepthwiseSink {
+ public:
+  explicit RequantizedDepthwise(const IntegerProductProblem& problem)
+      : requantizer_(*problem.requantization, problem.sums.shape) {}
+
+  void Finish(const KernelArguments& arguments, std::array<uint64_t, 2> outer, uint64_t channel,
+              uint64_t first, uint64_t count, const float* sums) const override {
+    requantizer_.Put(arguments, outer, channel, first, count, sums);
+  }
+
+ private:
+  RowRequantizer requantizer_;
+};
 
 }  // namespace
 
@@ -19,8 +34,10 @@ std::unique_ptr<const Kernel> CreateIntegerDepthwise(const IntegerProductProblem
     if (zero) result = {zero->input, zero->stride, zero->group};
     return result;
   };
-  if (!problem.program.program.instructions.empty()) {
-    *why_not = "there are scales";
+  std::shared_ptr<const DepthwiseSink> sink;
+  if (problem.requantization) sink = std::make_shared<RequantizedDepthwise>(problem);
+  if (!problem.program.program.instructions.empty() && sink == nullptr) {
+    *why_not = "there are scales that rows do not share";
   } else if (sums.sum_type != DataType::kInt32) {
     *why_not = "operands have more than 8 bits";
   } else if (sums.shape.output_channels > kMaxFilters) {
@@ -35,7 +52,8 @@ std::unique_ptr<const Kernel> CreateIntegerDepthwise(const IntegerProductProblem
                             .input = sums.input,
                             .filter = sums.filter,
                             .input_zero = zero_point(sums.input_zero),
-                            .filter_zero = zero_point(sums.filter_zero)},
+                            .filter_zero = zero_point(sums.filter_zero),
+                            .sink = sink},
                            context.threads, why_not);
   }
   return nullptr;

@@ -8,6 +8,7 @@
 #include "ops/gemm/cpu/batched.h"
 #include "ops/integer_product/cpu/dot_kernel.h"
 #include "ops/integer_product/cpu/quads.h"
+#include "ops/integer_product/cpu/requantize.h"
 #include "ops/integer_product/problem.h"
 
 namespace anydml {
@@ -22,21 +23,34 @@ struct Corrections {
 
 class DotSums final : public SumSink<int32_t> {
  public:
-  DotSums(const ConvolutionShape& shape, const Corrections& corrections, bool in_output, int32_t* output)
-      : shape_(shape), corrections_(corrections), in_output_(in_output), output_(output) {}
+  DotSums(const ConvolutionShape& shape, const Corrections& corrections, const RowRequantizer* requantizer,
+          bool in_output, const BatchIndex& index, const KernelArguments& arguments)
+      : shape_(shape),
+        corrections_(corrections),
+        requantizer_(requantizer),
+        in_output_(in_output),
+        index_(index),
+        arguments_(arguments) {}
 
   void Finish(uint64_t row, uint64_t column, uint64_t count, int32_t* sums) const override {
     Correct(row, column, count, reinterpret_cast<uint32_t*>(sums));
-    for (uint64_t i = 0; i < count && !in_output_; ++i) {
+    if (requantizer_ != nullptr) return requantizer_->Put(arguments_, index_, row, column, count, sums);
+    if (!in_output_) Scatter(row, column, count, sums);
+  }
+
+ private:
+  void Scatter(uint64_t row, uint64_t column, uint64_t count, const int32_t* sums) const {
+    auto* const output =
+        reinterpret_cast<int32_t*>(arguments_.outputs[0].data) + shape_.output.Matrix(index_[0], index_[1]);
+    for (uint64_t i = 0; i < count; ++i) {
       uint64_t at = row * shape_.output.channel, position = column + i;
       for (uint32_t d = kMaxSpatial; d-- > 0; position /= shape_.windows[d].output) {
         at += position % shape_.windows[d].output * shape_.output.spatial[d];
       }
-      output_[at] = sums[i];
+      output[at] = sums[i];
     }
   }
 
- private:
   // Wraps.
   void Correct(uint64_t row, uint64_t column, uint64_t count, uint32_t* sums) const {
     const Corrections& c = corrections_;
@@ -55,8 +69,10 @@ class DotSums final : public SumSink<int32_t> {
 
   const ConvolutionShape& shape_;
   const Corrections& corrections_;
-  bool in_output_;  // sums are kept there
-  int32_t* output_;
+  const RowRequantizer* requantizer_;  // null: the output has the sums
+  bool in_output_;                     // sums are kept there
+  BatchIndex index_;
+  const KernelArguments& arguments_;
 };
 
 // What an operand adds to the corrections: zero points for each group, and sums for each different matrix.
@@ -88,15 +104,17 @@ uint64_t Words(uint64_t steps) { return (steps + kStepsOfWord - 1) / kStepsOfWor
 
 class IntegerDot final : public Kernel {
  public:
-  IntegerDot(const IntegerSums& problem, const MicroKernel& kernel, uint32_t threads)
-      : problem_(problem),
+  IntegerDot(const IntegerProductProblem& whole, const MicroKernel& kernel, uint32_t threads)
+      : problem_(whole.sums),
         kernel_(kernel),
-        words_(Words(problem.shape.Steps())),
-        in_output_(KeptInOutput(problem.shape)),
+        words_(Words(problem_.shape.Steps())),
+        in_output_(!whole.requantization && KeptInOutput(problem_.shape)),
         threads_(threads),
-        product_({problem.shape.outer, problem.shape.output_channels, problem.shape.Positions(), words_},
+        product_({problem_.shape.outer, problem_.shape.output_channels, problem_.shape.Positions(), words_},
                  !in_output_, threads, &layout_, kernel) {
-    const ConvolutionShape& s = problem_.shape;
+    const IntegerSums& problem = whole.sums;
+    const ConvolutionShape& s = problem.shape;
+    if (whole.requantization) requantizer_.emplace(*whole.requantization, s);
     const bool filter_zeros = HasZeros(problem.filter_zero, problem.filter_type);
     const bool input_zeros = HasZeros(problem.input_zero, problem.input_type);
     filter_ = {problem.filter_zero, problem.filter_type, s.output_channels, true, filter_zeros, input_zeros};
@@ -151,8 +169,6 @@ class IntegerDot final : public Kernel {
             [&](const BatchIndex& index) { return Windows(arguments, index); });
     }
     product_.ForParts<int32_t>(arguments, [&](const BatchIndex& index, PartOf<int32_t> part, float* scratch) {
-      auto* const output =
-          reinterpret_cast<int32_t*>(arguments.outputs[0].data) + s.output.Matrix(index[0], index[1]);
       Corrections corrections;
       corrections.steps = s.Steps();
       if (row_zeros) {
@@ -163,9 +179,11 @@ class IntegerDot final : public Kernel {
         corrections.column_zeros = Zeros(input_, arguments, index);
         corrections.row_sums = Sums(filter_, arguments, index);
       }
-      const DotSums sink(s, corrections, in_output_, output);
+      const DotSums sink(s, corrections, requantizer_ ? &*requantizer_ : nullptr, in_output_, index,
+                         arguments);
       if (in_output_) {
-        part.sums = output + part.row * s.output.channel + part.column;
+        part.sums = reinterpret_cast<int32_t*>(arguments.outputs[0].data) +
+                    s.output.Matrix(index[0], index[1]) + part.row * s.output.channel + part.column;
         part.sums_stride = s.output.channel;
       }
       const bool plain = in_output_ && !row_zeros && !column_zeros;
@@ -263,6 +281,7 @@ class IntegerDot final : public Kernel {
   }
 
   IntegerSums problem_;
+  std::optional<RowRequantizer> requantizer_;
   const MicroKernel& kernel_;
   uint64_t words_;  // of all steps
   bool in_output_;  // sums are kept where the output is
@@ -277,14 +296,14 @@ class IntegerDot final : public Kernel {
 std::unique_ptr<const Kernel> CreateIntegerDot(const IntegerProductProblem& problem,
                                                const LowerContext& context, std::string* why_not) {
   const MicroKernel* const kernel = FindDotKernel(problem.sums.shape.output_channels);
-  if (!problem.program.program.instructions.empty()) {
-    *why_not = "there are scales";
+  if (!problem.program.program.instructions.empty() && !problem.requantization) {
+    *why_not = "there are scales that rows do not share";
   } else if (problem.sums.sum_type != DataType::kInt32) {
     *why_not = "operands have more than 8 bits";
   } else if (kernel == nullptr) {
     *why_not = "the processor has no instructions that add up products of bytes";
   } else {
-    return std::make_unique<IntegerDot>(problem.sums, *kernel, context.threads);
+    return std::make_unique<IntegerDot>(problem, *kernel, context.threads);
   }
   return nullptr;
 }

@@ -6,10 +6,28 @@
 #include "ops/convolution/cpu/panels.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/gemm/cpu/batched.h"
+#include "ops/integer_product/cpu/requantize.h"
 #include "ops/integer_product/problem.h"
 
 namespace anydml {
 namespace {
+
+// A channel's sums as bytes.
+class RequantizedSums final : public SumSink<int32_t> {
+ public:
+  RequantizedSums(const RowRequantizer& requantizer, const BatchIndex& index,
+                  const KernelArguments& arguments)
+      : requantizer_(requantizer), index_(index), arguments_(arguments) {}
+
+  void Finish(uint64_t row, uint64_t column, uint64_t count, int32_t* sums) const override {
+    requantizer_.Put(arguments_, index_, row, column, count, sums);
+  }
+
+ private:
+  const RowRequantizer& requantizer_;
+  BatchIndex index_;
+  const KernelArguments& arguments_;
+};
 
 // A channel's sums into an output that is not contiguous.
 class StridedSums final : public SumSink<int32_t> {
@@ -42,16 +60,18 @@ bool KeptInOutput(const ConvolutionShape& s) {
 
 class IntegerPacked final : public Kernel {
  public:
-  IntegerPacked(const IntegerSums& problem, uint32_t threads)
-      : problem_(problem),
-        in_output_(KeptInOutput(problem.shape)),
-        input_zeros_(AddZeros(problem.input_zero, problem.shape.Positions())),
-        filter_zeros_(AddZeros(problem.filter_zero, problem.shape.output_channels)),
+  IntegerPacked(const IntegerProductProblem& whole, uint32_t threads)
+      : problem_(whole.sums),
+        in_output_(!whole.requantization && KeptInOutput(problem_.shape)),
+        input_zeros_(AddZeros(problem_.input_zero, problem_.shape.Positions())),
+        filter_zeros_(AddZeros(problem_.filter_zero, problem_.shape.output_channels)),
         zeros_bytes_(layout_.bytes()),
-        product_({problem.shape.outer, problem.shape.output_channels, problem.shape.Positions(),
-                  problem.shape.Steps()},
+        product_({problem_.shape.outer, problem_.shape.output_channels, problem_.shape.Positions(),
+                  problem_.shape.Steps()},
                  !in_output_, threads, &layout_) {
-    const ConvolutionShape& s = problem_.shape;
+    const IntegerSums& problem = whole.sums;
+    const ConvolutionShape& s = problem.shape;
+    if (whole.requantization) requantizer_.emplace(*whole.requantization, s);
     const MicroKernel& tile = GemmMicroKernel();
     // Groups with the same numbers may have zero points of their own.
     const auto strides = [](std::array<uint64_t, 2> outer, const std::optional<ZeroPoints>& zero) {
@@ -101,9 +121,16 @@ class IntegerPacked final : public Kernel {
         part.sums = output + part.row * s.output.channel + part.column;
         part.sums_stride = s.output.channel;
       }
-      RunProduct<int32_t>(part, OperandOf(filter_, arguments, index, Filter(arguments, index)),
-                          OperandOf(input_, arguments, index, Windows(arguments, index)),
-                          in_output_ ? nullptr : &sink, scratch);
+      const auto run = [&](const SumSink<int32_t>* to) {
+        RunProduct<int32_t>(part, OperandOf(filter_, arguments, index, Filter(arguments, index)),
+                            OperandOf(input_, arguments, index, Windows(arguments, index)), to, scratch);
+      };
+      if (requantizer_) {
+        const RequantizedSums bytes(*requantizer_, index, arguments);
+        run(&bytes);
+      } else {
+        run(in_output_ ? nullptr : &sink);
+      }
     });
     return {};
   }
@@ -149,6 +176,7 @@ class IntegerPacked final : public Kernel {
   }
 
   IntegerSums problem_;
+  std::optional<RowRequantizer> requantizer_;
   bool in_output_;  // sums are kept where the output is
   ScratchLayout layout_, persistent_;
   ScratchLayout::Piece input_zeros_, filter_zeros_;
@@ -161,15 +189,15 @@ class IntegerPacked final : public Kernel {
 
 std::unique_ptr<const Kernel> CreateIntegerSums(const IntegerProductProblem& problem,
                                                 const LowerContext& context, std::string* why_not) {
-  if (!problem.program.program.instructions.empty()) {
-    *why_not = "there are scales";
+  if (!problem.program.program.instructions.empty() && !problem.requantization) {
+    *why_not = "there are scales that rows do not share";
     return nullptr;
   }
   if (problem.sums.sum_type != DataType::kInt32) {
     *why_not = "operands have more than 8 bits";
     return nullptr;
   }
-  return std::make_unique<IntegerPacked>(problem.sums, context.threads);
+  return std::make_unique<IntegerPacked>(problem, context.threads);
 }
 
 }  // namespace anydml
