@@ -227,17 +227,18 @@ class PoolingMaxChannels final : public MaxKernel {
   uint32_t parts_;
 };
 
-// Whole planes are rows of another length, or one: the order of elements does not matter to a maximum.
-PoolingProblem WithLongRows(PoolingProblem problem) {
-  constexpr uint64_t kLongest = 1024, kShortest = 256;
+// Whole planes are rows of another length, or one: the order of elements does not matter to a maximum. Short
+// ones: the rows that are taken at once are then one stretch of memory, which machines foresee.
+PoolingProblem WithShortRows(PoolingProblem problem) {
+  const uint64_t longest = 512 / (BitSize(problem.input.type) / 8), shortest = longest / 2;
   if (!HasWholePlanes(problem)) return problem;
   auto& axes = problem.shape.axes;
   const uint64_t elements = uint64_t{axes[0].input} * axes[1].input * axes[2].input;
   uint64_t row = elements;
   if (elements > 4096) {
-    if (axes[2].input >= kShortest || elements >= uint64_t{1} << 24) return problem;
-    for (row = kLongest; elements % row != 0; --row) {
-      if (row == kShortest) return problem;
+    if (elements >= uint64_t{1} << 24) return problem;
+    for (row = longest; elements % row != 0; --row) {
+      if (row == shortest) return problem;
     }
   }
   axes[0] = axes[1] = {};
@@ -269,7 +270,7 @@ std::unique_ptr<const Kernel> CreatePoolingMaxRows(const PoolingProblem& problem
     *why_not = "elements are not side by side along the last dimension";
     return nullptr;
   }
-  return std::make_unique<PoolingMaxRows>(WithLongRows(problem), context);
+  return std::make_unique<PoolingMaxRows>(WithShortRows(problem), context);
 }
 
 std::unique_ptr<const Kernel> CreatePoolingMaxChannels(const PoolingProblem& problem,

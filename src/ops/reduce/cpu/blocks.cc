@@ -1,5 +1,6 @@
 // Reductions on CPUs. Outputs are taken in blocks of neighbours; where those are few, the elements of each
-// are cut into segments, too, whose accumulators are merged in order. Both depend on the problem only.
+// are cut into segments, too, whose accumulators are merged in order. Both depend on the problem only, but
+// for positions, which are the same however elements are cut.
 #include <algorithm>
 
 #include "kernel/scratch_layout.h"
@@ -65,7 +66,7 @@ class ReduceBlocks final : public Kernel {
     block_ = static_cast<uint32_t>(std::min(most, inner_.size));
     blocks_per_line_ = (inner_.size + block_ - 1) / block_;
     blocks_ = Iterations(kept_) * blocks_per_line_;
-    segments_ = SegmentsFor(all);
+    segments_ = SegmentsFor(all, IsArg(function_) ? UnitsOfPositions(context.threads) : kUnits);
     if (segments_ > 1) {
       values_ = scratch_.Add("values", blocks_ * segments_ * block_ * kAccumulatorValueBytes);
       seconds_ = scratch_.Add("seconds", blocks_ * segments_ * block_ * kAccumulatorSecondBytes);
@@ -107,8 +108,13 @@ class ReduceBlocks final : public Kernel {
   uint64_t temporary_bytes() const override { return scratch_.bytes(); }
 
  private:
-  uint64_t SegmentsFor(uint64_t all) const {
-    const uint64_t wanted = std::min((kUnits + blocks_ - 1) / blocks_, all / blocks_ / kSegmentElements);
+  // The best element so far spares a closer look at most that follow: segments are as long as possible.
+  static uint64_t UnitsOfPositions(uint32_t threads) {
+    return threads <= 1 ? 1 : std::min<uint64_t>(kUnits, uint64_t{2} * threads);
+  }
+
+  uint64_t SegmentsFor(uint64_t all, uint64_t units) const {
+    const uint64_t wanted = std::min((units + blocks_ - 1) / blocks_, all / blocks_ / kSegmentElements);
     return std::clamp<uint64_t>(wanted, 1, elements_);
   }
 

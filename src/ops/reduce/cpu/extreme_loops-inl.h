@@ -276,37 +276,45 @@ HWY_INLINE void AddColumnsToExtremesOf(const ReduceTile& tile, const Accumulator
   }
 }
 
-// The first (last) element that equals `value`, of which there is one.
-template <bool kLast, typename T>
-uint64_t Find(const T* x, uint64_t count, float value) {
-  const F32 d;
+// Skips vectors without an element that equals `wanted`, from the first (last) one on; how many elements are
+// left to look at, of which the last (first) ones are not.
+template <bool kLast, class D, typename T = hn::TFromD<D>>
+uint64_t SkipOthers(D d, const T* x, uint64_t count, T value) {
   const uint64_t lanes = hn::Lanes(d);
   const auto wanted = hn::Set(d, value);
-  const auto is_at = [&](uint64_t i) HWY_ATTR { return hn::Eq(FloatsAt(d, x + i), wanted); };
+  // Elements from number i on, or as many up to there from the end.
+  const auto is_at = [&](uint64_t i) HWY_ATTR {
+    return hn::Eq(hn::LoadU(d, kLast ? x + count - i - lanes : x + i), wanted);
+  };
+  uint64_t i = 0;
+  // Four vectors at a time, then one.
+  const auto has_none = [&] HWY_ATTR {
+    return hn::AllFalse(
+        d, hn::Or(hn::Or(is_at(i), is_at(i + lanes)), hn::Or(is_at(i + 2 * lanes), is_at(i + 3 * lanes))));
+  };
+  while (i + 4 * lanes <= count && has_none()) i += 4 * lanes;
+  while (i + lanes <= count && hn::AllFalse(d, is_at(i))) i += lanes;
+  return count - i;
+}
+
+// The first (last) element that equals `value`, of which there is one. Zeros are equal, and NaNs are, of
+// which FLOAT16 has several.
+template <bool kLast, typename T>
+uint64_t Find(const T* x, uint64_t count, float value) {
+  uint64_t left = count;
+  if constexpr (std::is_same_v<T, float>) {
+    if (!reduce::IsNan(value)) left = SkipOthers<kLast>(F32(), x, count, value);
+  } else {
+    if (!reduce::IsNan(value) && value != 0) {
+      left = SkipOthers<kLast>(hn::ScalableTag<uint16_t>(), x, count, ToHalf(value).bits);
+    }
+  }
   const auto is_it = [&](uint64_t i) {
     const float number = ToFloat(x[i]);
     return number == value || (reduce::IsNan(number) && reduce::IsNan(value));
   };
-  // Four vectors at a time, then one.
-  const auto has_none = [&](uint64_t i) HWY_ATTR {
-    return hn::AllFalse(
-        d, hn::Or(hn::Or(is_at(i), is_at(i + lanes)), hn::Or(is_at(i + 2 * lanes), is_at(i + 3 * lanes))));
-  };
-  if constexpr (kLast) {
-    uint64_t i = count;
-    if (!reduce::IsNan(value)) {
-      while (i >= 4 * lanes && has_none(i - 4 * lanes)) i -= 4 * lanes;
-      while (i >= lanes && hn::AllFalse(d, is_at(i - lanes))) i -= lanes;
-    }
-    while (!is_it(i - 1)) --i;
-    return i - 1;
-  }
-  uint64_t i = 0;
-  if (!reduce::IsNan(value)) {
-    while (i + 4 * lanes <= count && has_none(i)) i += 4 * lanes;
-    while (i + lanes <= count && hn::AllFalse(d, is_at(i))) i += lanes;
-  }
-  while (!is_it(i)) ++i;
+  uint64_t i = kLast ? left - 1 : count - left;
+  while (!is_it(i)) i += kLast ? -1 : 1;
   return i;
 }
 
