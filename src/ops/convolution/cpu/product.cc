@@ -172,9 +172,10 @@ class ConvolutionProduct final : public Kernel {
     workers_ = static_cast<uint32_t>(std::clamp<uint64_t>(numbers_ / kNumbersPerThread, 1, threads));
     if (!problem.filter_is_owned) return;
     const MicroKernel& tile = GemmMicroKernel();
-    filter_ = PackedOperand::Create({p.outer, p.filter.outer, p.output_channels, p.Steps(),
-                                     way_.channels_are_rows ? tile.rows : tile.columns},
-                                    threads, &persistent_);
+    filter_ = PackedOperand::Create(
+        {p.outer, p.filter.outer, p.output_channels, p.Steps(),
+         way_.channels_are_rows ? tile.rows : tile.columns, problem.type == DataType::kFloat16},
+        threads, &persistent_);
   }
 
   uint64_t temporary_bytes() const override { return layout_.bytes(); }

@@ -19,21 +19,32 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #include "ops/element/cpu/half_vectors-inl.h"
 
-uint64_t WholeHalvesToFloats(const uint16_t* from, float* to, uint64_t count) {
-  const hn::ScalableTag<float> d;
-  const uint64_t lanes = hn::Lanes(d);
+// Calls body(i) for whole vectors from i on, four at a time where there are; how many elements these have.
+template <class Body>
+HWY_INLINE uint64_t ForVectors(uint64_t lanes, uint64_t count, Body&& body) {
   uint64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(LoadHalves(d, from + i), d, to + i);
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    body(i);
+    body(i + lanes);
+    body(i + 2 * lanes);
+    body(i + 3 * lanes);
+  }
+  for (; i + lanes <= count; i += lanes) body(i);
   return i;
+}
+
+uint64_t WholeHalvesToFloats(const uint16_t* HWY_RESTRICT from, float* HWY_RESTRICT to, uint64_t count) {
+  const hn::ScalableTag<float> d;
+  return ForVectors(hn::Lanes(d), count,
+                    [&](uint64_t i) HWY_ATTR { hn::StoreU(LoadHalves(d, from + i), d, to + i); });
 }
 
 uint64_t WholeFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<uint16_t, decltype(d)> dh;
-  const uint64_t lanes = hn::Lanes(d);
-  uint64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(ToHalves(d, hn::LoadU(d, from + i)), dh, to + i);
-  return i;
+  return ForVectors(hn::Lanes(d), count, [&](uint64_t i) HWY_ATTR {
+    hn::StoreU(ToHalves(d, hn::LoadU(d, from + i)), dh, to + i);
+  });
 }
 
 // A NaN stays one; -0 at a limit of 0 becomes that.
@@ -56,11 +67,9 @@ uint64_t WholeAddAndClipToHalves(const float* from, uint16_t* to, uint64_t count
                                  float high) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<uint16_t, decltype(d)> dh;
-  const uint64_t lanes = hn::Lanes(d);
-  uint64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
+  return ForVectors(hn::Lanes(d), count, [&](uint64_t i) HWY_ATTR {
     hn::StoreU(ToHalves(d, AddedAndClipped(d, from + i, bias, low, high)), dh, to + i);
-  return i;
+  });
 }
 
 template <typename T>

@@ -1,5 +1,7 @@
 #include "ops/gemm/cpu/batched.h"
 
+#include "ops/element/cpu/rows.h"
+
 namespace anydml {
 namespace {
 
@@ -42,9 +44,28 @@ std::optional<PackedOperand> PackedOperand::Create(const Sizes& sizes, uint32_t 
       kMaxPackedFloats) {
     return std::nullopt;
   }
-  const uint64_t floats = operand.count_[0] * operand.count_[1] * operand.panels_ * sizes.k * sizes.width;
-  operand.memory_ = persistent->Add("packed panels", floats * sizeof(float), 64);
+  const uint64_t numbers = operand.count_[0] * operand.count_[1] * operand.panels_ * sizes.k * sizes.width;
+  operand.memory_ =
+      persistent->Add("packed panels", numbers * (sizes.halves ? sizeof(uint16_t) : sizeof(float)), 64);
   return operand;
+}
+
+void PackedOperand::PackPanel(const PanelSource& source, uint64_t first, uint64_t number,
+                              const Buffer& persistent) const {
+  const uint32_t width = sizes_.width;
+  const uint64_t k = sizes_.k, count = std::min<uint64_t>(width, sizes_.elements - first);
+  if (!sizes_.halves) {
+    source.Pack(first, count, 0, k, width, memory_.In<float>(persistent) + number * k * width);
+    return;
+  }
+  constexpr uint64_t kSteps = 64;
+  alignas(64) float some[kSteps * kMaxTileColumns];
+  uint16_t* const panel = memory_.In<uint16_t>(persistent) + number * k * width;
+  for (uint64_t step = 0; step < k; step += kSteps) {
+    const uint64_t steps = std::min(kSteps, k - step);
+    source.Pack(first, count, step, steps, width, some);
+    FloatsToHalves(some, panel + step * width, steps * width);
+  }
 }
 
 }  // namespace anydml

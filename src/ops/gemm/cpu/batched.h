@@ -62,7 +62,8 @@ class PackedOperand {
     std::array<uint64_t, 2> strides;  // of the batch: matrices that a stride of 0 repeats are kept once
     uint64_t elements;                // rows of A or columns of B
     uint64_t k;
-    uint32_t width;  // of a tile
+    uint32_t width;       // of a tile
+    bool halves = false;  // FLOAT16 stays that: half of the memory
   };
 
   // None where it would be absurdly large: strides of 0 make a matrix of any size from little memory.
@@ -77,15 +78,15 @@ class PackedOperand {
       const uint64_t end = PartBegin(all, worker + 1, workers);
       for (uint64_t number = PartBegin(all, worker, workers); number < end; ++number) {
         const uint64_t matrix = number / panels_, first = number % panels_ * sizes_.width;
-        source_of(FirstOf(matrix))
-            .Pack(first, std::min<uint64_t>(sizes_.width, sizes_.elements - first), 0, sizes_.k, sizes_.width,
-                  memory_.In<float>(arguments.persistent) + number * sizes_.k * sizes_.width);
+        PackPanel(source_of(FirstOf(matrix)), first, number, arguments.persistent);
       }
     });
   }
 
-  const float* Find(const KernelArguments& arguments, const BatchIndex& index) const {
-    return memory_.In<float>(arguments.persistent) + IndexOf(index) * panels_ * sizes_.k * sizes_.width;
+  ProductOperand Find(const KernelArguments& arguments, const BatchIndex& index) const {
+    const uint64_t at = IndexOf(index) * panels_ * sizes_.k * sizes_.width;
+    if (sizes_.halves) return ProductOperand(memory_.In<const uint16_t>(arguments.persistent) + at);
+    return ProductOperand(memory_.In<const float>(arguments.persistent) + at);
   }
 
   // Of different matrices.
@@ -97,6 +98,8 @@ class PackedOperand {
 
  private:
   PackedOperand() = default;
+  // Elements from `first` on, as panel `number` of all.
+  void PackPanel(const PanelSource& source, uint64_t first, uint64_t number, const Buffer& persistent) const;
 
   Sizes sizes_;
   uint32_t threads_;
@@ -108,7 +111,7 @@ class PackedOperand {
 // What was packed, or what is packed now.
 inline ProductOperand OperandOf(const std::optional<PackedOperand>& packed, const KernelArguments& arguments,
                                 const BatchIndex& index, const PanelSource& source) {
-  return packed ? ProductOperand(packed->Find(arguments, index)) : ProductOperand(source);
+  return packed ? packed->Find(arguments, index) : ProductOperand(source);
 }
 
 }  // namespace anydml

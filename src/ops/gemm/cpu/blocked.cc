@@ -3,6 +3,8 @@
 #include <bit>
 #include <type_traits>
 
+#include "ops/element/cpu/rows.h"
+
 namespace anydml {
 namespace {
 
@@ -79,6 +81,14 @@ struct PanelRange {
 Panels Find(const ProductOperand& operand, const PanelRange& range, uint32_t width, float* scratch) {
   if (operand.packed != nullptr) {
     return {operand.packed + range.first * range.k + range.step * width, range.k * width};
+  }
+  if (operand.packed_halves != nullptr) {
+    const uint64_t some = range.steps * width;
+    for (uint64_t e = 0; e < range.count; e += width) {
+      const uint16_t* const panel = operand.packed_halves + (range.first + e) * range.k + range.step * width;
+      HalvesToFloats(panel, scratch + e * range.steps, some);
+    }
+    return {scratch, some};
   }
   operand.source->Pack(range.first, range.count, range.step, range.steps, width, scratch);
   return {scratch, range.steps * width};

@@ -27,9 +27,11 @@ class PanelSource {
 struct ProductOperand {
   ProductOperand(const PanelSource& panels) : source(&panels) {}  // NOLINT(google-explicit-constructor)
   explicit ProductOperand(const float* panels) : packed(panels) {}
+  explicit ProductOperand(const uint16_t* panels) : packed_halves(panels) {}
 
   const PanelSource* source = nullptr;
   const float* packed = nullptr;
+  const uint16_t* packed_halves = nullptr;  // FLOAT16, which is converted block by block
 };
 
 // Takes rows of the product when they are complete.

@@ -20,11 +20,12 @@ class GemmPacked final : public Kernel {
         product_({problem_.batch, problem_.m, problem_.n, problem_.k}, !in_output_, threads, &layout_) {
     const GemmProblem& p = problem_;
     const MicroKernel& tile = GemmMicroKernel();
+    const bool halves = p.type == DataType::kFloat16;
     if (p.a_is_owned) {
-      a_ = PackedOperand::Create({p.batch, p.a.batch, p.m, p.k, tile.rows}, threads, &persistent_);
+      a_ = PackedOperand::Create({p.batch, p.a.batch, p.m, p.k, tile.rows, halves}, threads, &persistent_);
     }
     if (p.b_is_owned) {
-      b_ = PackedOperand::Create({p.batch, p.b.batch, p.n, p.k, tile.columns}, threads, &persistent_);
+      b_ = PackedOperand::Create({p.batch, p.b.batch, p.n, p.k, tile.columns, halves}, threads, &persistent_);
     }
   }
 

@@ -26,7 +26,11 @@ HWY_INLINE auto LoadSums(hn::ScalableTag<int32_t> d, const float* from) {
 
 // Limits are whole numbers: rounding after them is the same as before.
 template <typename Sum, typename T>
-HWY_INLINE uint64_t WholeVectors(const Sum* from, uint64_t count, const RowScale& row, T* to) {
+HWY_INLINE uint64_t WholeVectors([[maybe_unused]] const Sum* from, [[maybe_unused]] uint64_t count,
+                                 [[maybe_unused]] const RowScale& row, [[maybe_unused]] T* to) {
+#if HWY_TARGET == HWY_SCALAR
+  return 0;
+#else
   const hn::ScalableTag<int32_t> d;
   const hn::RebindToFloat<decltype(d)> df;
   const hn::Rebind<int16_t, decltype(d)> ds;
@@ -35,7 +39,7 @@ HWY_INLINE uint64_t WholeVectors(const Sum* from, uint64_t count, const RowScale
   const uint64_t lanes = hn::Lanes(d);
   const auto scale = hn::Set(df, row.scale), low = hn::Set(df, row.low), high = hn::Set(df, row.high);
   const auto bias = hn::Set(d, static_cast<int32_t>(row.bias)), zero = hn::Set(d, row.zero);
-  const auto numbers = [&](const Sum* sums) {
+  const auto numbers = [&](const Sum* sums) HWY_ATTR {
     const auto scaled = hn::Mul(hn::ConvertTo(df, hn::Add(LoadSums(d, sums), bias)), scale);
     return hn::DemoteTo(ds, hn::Add(hn::NearestInt(hn::Min(hn::Max(scaled, low), high)), zero));
   };
@@ -45,6 +49,7 @@ HWY_INLINE uint64_t WholeVectors(const Sum* from, uint64_t count, const RowScale
     hn::StoreU(hn::DemoteTo(db, hn::Combine(d2s, second, first)), db, to + i);
   }
   return i;
+#endif
 }
 
 uint64_t IntegersToInt8(const int32_t* from, uint64_t count, const RowScale& row, int8_t* to) {
