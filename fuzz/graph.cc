@@ -3,8 +3,10 @@
 #include "fuzz.h"
 
 #include <array>
-#include <iterator>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <DirectML.h>
 #include <anydml.h>
@@ -13,6 +15,7 @@
 #include "base/status.h"
 #include "common/scoped_variable.h"
 #include "support/graph_builder.h"
+#include "support/random_attention.h"
 #include "support/random_graph.h"
 
 namespace anydml::fuzz {
@@ -29,17 +32,15 @@ test::DmlHarness& Harness() {
   return *harness;
 }
 
-// Passes that are left out; the first: none.
-constexpr const char* kWithout[] = {"", "all", "fold", "views", "activation", "fuse", "layouts"};
-
 // Devices read what is left out when they are created.
-test::DmlHarness& HarnessWithout(size_t which) {
-  static std::array<std::unique_ptr<test::DmlHarness>, std::size(kWithout)> harnesses;
-  if (harnesses[which] == nullptr) {
-    const tools::ScopedVariable without("ANYDML_GRAPH_WITHOUT", kWithout[which]);
-    harnesses[which] = std::make_unique<test::DmlHarness>(Harness().d3d(), DML_CREATE_DEVICE_FLAG_NONE);
+test::DmlHarness& HarnessWithout(const std::string& passes) {
+  static std::map<std::string, std::unique_ptr<test::DmlHarness>> harnesses;
+  std::unique_ptr<test::DmlHarness>& harness = harnesses[passes];
+  if (harness == nullptr) {
+    const tools::ScopedVariable without("ANYDML_GRAPH_WITHOUT", passes);
+    harness = std::make_unique<test::DmlHarness>(Harness().d3d(), DML_CREATE_DEVICE_FLAG_NONE);
   }
-  return *harnesses[which];
+  return *harness;
 }
 
 // A few operators with different numbers of inputs and outputs, optional tensors, flags and sizes.
@@ -148,14 +149,35 @@ void Hostile(ByteSource source) {
   Require(AnyDmlGetLiveObjectCount() == alive, "objects left behind");
 }
 
+// Of all operators without passes that change layouts or make constants, which decide in which order sums are
+// added up.
 void Valid(ByteSource source) {
   ::testing::GTEST_FLAG(break_on_failure) = true;  // of the helpers' expectations
-  const testing::RandomGraph graph = testing::MakeRandomGraph(source.LongWord(), testing::GraphKinds::kExact);
+  constexpr const char* kWithout[] = {"", "all", "fold", "views", "activation", "fuse", "layouts"};
+  const uint64_t seed = source.LongWord();
+  const char* const one = source.Any(kWithout);
+  testing::RandomGraph graph;
+  std::vector<std::string> without;
+  switch (source.Byte() % 4) {
+    case 1:
+      graph = testing::MakeRandomGraph(seed, testing::GraphKinds::kAll);
+      without = {"fold,views,attention,layouts", "all"};
+      break;
+    case 2:
+      graph = testing::MakeRandomAttention(seed);
+      without = {"", source.OneIn(2) ? "attention" : one};
+      break;
+    default:
+      graph = testing::MakeRandomGraph(seed, testing::GraphKinds::kExact);
+      without = {"", one};
+      break;
+  }
   const auto want = testing::RunOneByOne(Harness(), graph);
-  for (const size_t without : {size_t{0}, source.Byte() % std::size(kWithout)}) {
-    const auto got = testing::RunCompiled(HarnessWithout(without), graph);
-    Require(got == want, StrCat("not what the operators give one by one (passes that are left out: \"",
-                                kWithout[without], "\"):\n", graph.ToString()));
+  for (const std::string& passes : without) {
+    const std::string difference =
+        testing::Difference(graph, testing::RunCompiled(HarnessWithout(passes), graph), want);
+    Require(difference.empty(), StrCat("not what the operators give one by one (passes that are left out: \"",
+                                       passes, "\"): ", difference, "\n", graph.ToString()));
   }
 }
 

@@ -193,6 +193,11 @@ TEST_F(OnnxHostile, BatchesOfSequencesWithoutElements) {
   EXPECT_EQ(refusal({2, 3, 0}, {1, 3}), "");
   EXPECT_EQ(Run({}), (Numbers{5, 0, 0, 5, 5, 5}));
   EXPECT_EQ(shape_, (Shape{2, 3}));
+  // Of a sequence without steps only the file says what its results would be.
+  body.outputs = {Declared("t", ElementType::kFloat, {1 << 26})};
+  EXPECT_NE(refusal({1, 2, 0}, {0}).find("without steps"), std::string::npos);
+  body.outputs = {Declared("t", ElementType::kFloat, {1 << 19})};
+  EXPECT_NE(refusal({40, 2, 0}, std::vector<int64_t>(40)).find("without steps"), std::string::npos);
 }
 
 TEST_F(OnnxHostile, SequencesOfSequences) {

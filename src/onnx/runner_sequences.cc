@@ -11,6 +11,8 @@ namespace {
 constexpr int64_t kMaxSequence = int64_t{1} << 20;
 // Of a batch: sequences without elements can have any number of steps, and cost nothing.
 constexpr int64_t kMaxEmptySteps = int64_t{1} << 16;
+// Of zeros whose shape only the file says.
+constexpr uint64_t kMaxClaimedBytes = uint64_t{1} << 24;
 
 // Elements [from, from + count) along an axis.
 Tensor Cut(const Tensor& tensor, uint32_t axis, int64_t from, int64_t count) {
@@ -265,6 +267,10 @@ Status ProgramRunner::ScanBatch(const ProgramNode& node, const Program& body,
       if (i >= states && length < steps) {
         Shape rest = result.shape;
         rest[0] = steps - length;
+        const uint64_t most = kMaxClaimedBytes / static_cast<uint64_t>(batch);
+        if (length == 0 && PackedBytes(result.type, rest).value_or(UINT64_MAX) > most)
+          return InvalidArgument(batch, " results of ", ShapeToString(rest),
+                                 ", of sequences without steps, are too large");
         std::byte* zeros = nullptr;
         ANYDML_RETURN_IF_ERROR(Join({result, MakeTensor(result.type, rest, &zeros)}, 0, &result));
       }

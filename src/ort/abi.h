@@ -181,6 +181,7 @@ inline constexpr ApiEntry<OrtStatus*(const OrtGraph*, size_t*)> kGraphGetNumOper
 inline constexpr ApiEntry<OrtStatus*(const OrtGraph*, const char**, int64_t*, size_t)> kGraphGetOperatorSets{337};
 inline constexpr ApiEntry<OrtStatus*(const OrtGraph*, size_t*)> kGraphGetNumNodes{344};
 inline constexpr ApiEntry<OrtStatus*(const OrtGraph*, const OrtNode**, size_t)> kGraphGetNodes{345};
+inline constexpr ApiEntry<OrtStatus*(const OrtGraph*, const OrtNode**)> kGraphGetParentNode{346};
 inline constexpr ApiEntry<OrtStatus*(const OrtNode*, const char**)> kNodeGetName{349};
 inline constexpr ApiEntry<OrtStatus*(const OrtNode*, const char**)> kNodeGetOperatorType{350};
 inline constexpr ApiEntry<OrtStatus*(const OrtNode*, const char**)> kNodeGetDomain{351};

@@ -187,6 +187,28 @@ TEST_P(OrtPlugin, ComputesInLoops) {
   for (const int64_t count : {0, 1, 5}) Compare({{"x", Floats({2}, {1, -2})}, {"n", Ints({}, {count})}});
 }
 
+// onnxruntime computes it: it puts the function in the node's place, and what is in its body with it.
+TEST_P(OrtPlugin, LeavesBodiesOfFunctionsToOthers) {
+  onnx::GraphProto body = ModelMaker(17)
+                              .Input("item", ElementType::kFloat, {2})
+                              .Node("Mul", {"item", "w"}, {"scaled"})
+                              .Node("Tanh", {"scaled"}, {"out"})
+                              .Output("out")
+                              .model.graph;
+  body.name = "body";
+  Load(ModelMaker(17)
+           .Input("x", ElementType::kFloat, {2})
+           .Weight("w", Floats({2}, {0.5, 2}))
+           .Weight("zero", Ints({}, {0}))
+           .Node("Neg", {"x"}, {"h"})
+           .Node("SequenceConstruct", {"x", "h"}, {"items"})
+           .Node("SequenceMap", {"items"}, {"mapped"}, onnx::GraphAttribute("body", body))
+           .Node("SequenceAt", {"mapped", "zero"}, {"y"})
+           .Node("Exp", {"y"}, {"z"})
+           .Output("z"));
+  Compare({{"x", Floats({2}, {1, -2})}});
+}
+
 TEST_P(OrtPlugin, TakesEveryTypeAndScalars) {
   Load(ModelMaker(17)
            .Input("h", ElementType::kFloat16, {2, 2})

@@ -169,6 +169,15 @@ Status ReadGraph(const Api& api, const OrtGraph* graph, Graph* out) {
   return {};
 }
 
+Status IsBodyOfFunction(const Api& api, const OrtGraph* graph, bool* out) {
+  const OrtNode* node = nullptr;
+  ANYDML_RETURN_IF_ERROR(api.Try(kGraphGetParentNode, graph, &node));
+  const char* type = "";
+  if (node != nullptr) ANYDML_RETURN_IF_ERROR(api.Try(kNodeGetOperatorType, node, &type));
+  *out = std::string_view(type) == "SequenceMap";
+  return {};
+}
+
 Status ReadNames(const Api& api, const OrtNode* node, std::vector<std::string>* inputs,
                  std::vector<std::string>* outputs) {
   Graph ignored;

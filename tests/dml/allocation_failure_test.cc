@@ -1,7 +1,7 @@
-// Memory runs out: every allocation of a whole run, from the device's creation to the read-back, fails once;
-// and of runs of every family of operators, a graph and an ONNX model some dozens, spread evenly. The run
-// says so by E_OUTOFMEMORY and a sentence, or by removing the device for that reason; nothing leaks, no
-// exception comes through, and a device that was not removed goes on.
+// Memory runs out: every allocation of a whole run, from the device's creation to the read-back, fails once,
+// and so does every one of runs of every family of operators, a graph and an ONNX model. The run says so by
+// E_OUTOFMEMORY and a sentence, or by removing the device for that reason; nothing leaks, no exception comes
+// through, and a device that was not removed goes on.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -12,6 +12,7 @@
 #include "common/c_desc.h"
 #include "dml/dml_test.h"
 #include "onnx/session.h"
+#include "support/api_run.h"
 #include "support/cases.h"
 #include "support/failing_allocations.h"
 #include "support/onnx_models.h"
@@ -30,7 +31,14 @@ using testing::Bytes;
 using Results = std::vector<Bytes>;
 
 constexpr int64_t kNever = int64_t{1} << 40;
-constexpr int kPoints = 120;  // allocations that fail of those of a run, where they are more
+constexpr int kPoints = 120;
+
+// How many allocations of a run fail: all; where there is little time, or devices take long to be created,
+// some, spread evenly.
+int64_t Points(int some) {
+  const bool all = testing::BackendUnderTest() == "cpu" && testing::TestIterations(100) >= 100;
+  return all ? INT64_MAX : testing::TestIterations(some);
+}
 
 // Which of `count` allocations fail: some of them, or every one.
 std::vector<int64_t> SomeOf(int64_t count, int64_t points) {
@@ -151,7 +159,7 @@ TEST_P(AllocationFailureOf, OneOperatorOfTheFamily) {
   for (const TensorDesc* tensor : problem.desc.outputs()) {
     output_bytes.push_back(tensor == nullptr ? 0 : tensor->total_bytes);
   }
-  FailAllocations(testing::TestIterations(kPoints), NewHarness, [&](DmlHarness& harness) {
+  FailAllocations(Points(kPoints), NewHarness, [&](DmlHarness& harness) {
     return harness.Run(desc.get().Type, desc.get().Desc, problem.inputs, output_bytes);
   });
 }
@@ -167,7 +175,7 @@ TEST_F(AllocationFailureTest, OfAGraph) {
     graph = testing::MakeRandomGraph(seed, testing::GraphKinds::kExact);
   }
   SCOPED_TRACE(graph.ToString());
-  FailAllocations(testing::TestIterations(2 * kPoints), NewHarness,
+  FailAllocations(Points(2 * kPoints), NewHarness,
                   [&](DmlHarness& harness) { return testing::RunCompiled(harness, graph); });
 }
 
@@ -226,7 +234,7 @@ TEST_F(OnnxAllocationFailureTest, OfAModel) {
     count = failure.allocations();
   }
   int happened = 0;
-  const std::vector<int64_t> points = SomeOf(count, testing::TestIterations(4 * kPoints));
+  const std::vector<int64_t> points = SomeOf(count, Points(4 * kPoints));
   for (const int64_t which : points) {
     SCOPED_TRACE(::testing::Message() << "allocation " << which << " of " << count << " fails");
     const int64_t live = LiveAllocations();

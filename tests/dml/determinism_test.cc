@@ -36,6 +36,8 @@ uint64_t Hash(const ApiResult& result) {
 // share.
 constexpr int kPerOperator = 1, kPerFamily = 60;
 constexpr uint32_t kShared = 1 << 17;
+// More small ones that are drawn for an implementation that none of an operator's cases fits.
+constexpr int kTries = 40;
 
 struct NumberedCase {
   std::string name;  // no other has it
@@ -77,15 +79,17 @@ const char* RoundingOf(const std::string& target) {
   return "fused";
 }
 
+using Met = std::set<std::pair<uint32_t, std::string>>;  // operators and implementations
+
 // One line per run: what its bytes depend on, family, implementation, target, hash; separated by tabs.
 void RunEverywhere(DmlHarness& harness, const NumberedCase& numbered, const ApiResult& expected,
-                   std::ostream& lines) {
+                   const std::vector<std::string>& implementations, Met* met, std::ostream& lines) {
   const Case& problem = numbered.problem;
   // The reference knows neither threads nor targets: once per process is enough.
   lines << numbered.name << '\t' << numbered.family << "\tcpu.reference\tno target\t" << Hash(expected)
         << '\n';
-  for (const std::string& implementation :
-       ImplementationsUnderTest(*FindImplementation(problem.desc.schema->type))) {
+  met->emplace(problem.desc.schema->type, "cpu.reference");
+  for (const std::string& implementation : implementations) {
     if (implementation == "cpu.reference") continue;
     std::optional<Exactness> exactness;
     bool again = true;
@@ -94,6 +98,7 @@ void RunEverywhere(DmlHarness& harness, const NumberedCase& numbered, const ApiR
         const ApiResult result = RunThroughApi(harness, problem, implementation);
         if (result.implementation.empty()) return;  // does not fit
         EXPECT_EQ(result.implementation, implementation);
+        met->emplace(problem.desc.schema->type, implementation);
         if (!exactness) exactness = ExactnessOf(problem.desc, implementation);
         EXPECT_EQ(Difference(problem.desc, result.outputs, expected.outputs, *exactness), "")
             << numbered.name << " by " << implementation;
@@ -115,9 +120,29 @@ std::string RunAll(uint32_t threads) {
   EXPECT_TRUE(test::AdapterOf(harness.d3d()).starts_with(BackendUnderTest()));
   EXPECT_EQ(WorkerThreads().size(), threads - 1);
   std::ostringstream lines;
+  Met met;
+  const auto run = [&](const NumberedCase& numbered, const std::vector<std::string>& implementations) {
+    RunEverywhere(harness, numbered, RunThroughApi(cpu, numbered.problem, "cpu.reference"), implementations,
+                  &met, lines);
+  };
   for (const NumberedCase& numbered : AllCases()) {
-    RunEverywhere(harness, numbered, RunThroughApi(cpu, numbered.problem, "cpu.reference"), lines);
-    if (::testing::Test::HasFailure()) break;
+    run(numbered, ImplementationsUnderTest(*FindImplementation(numbered.problem.desc.schema->type)));
+    if (::testing::Test::HasFailure()) return lines.str();
+  }
+  for (const CaseFamily& family : AllCaseFamilies()) {
+    for (const OperatorType type : family.operators) {
+      const auto number = static_cast<uint32_t>(type);
+      for (const std::string& implementation : ImplementationsUnderTest(*FindImplementation(number))) {
+        const uint64_t end = TestSeed() + static_cast<uint64_t>(TestIterations(kTries));
+        for (uint64_t seed = TestSeed(); seed < end && !met.contains({number, implementation}); ++seed) {
+          const Case problem = MakeCase(family, type, seed);
+          if (RunThroughApi(harness, problem, implementation).implementation.empty()) continue;
+          run({StrCat("ANYDML_TEST_SEED=", seed, " ", Describe(problem)), family.name, problem},
+              {implementation});
+          if (::testing::Test::HasFailure()) return lines.str();
+        }
+      }
+    }
   }
   return lines.str();
 }

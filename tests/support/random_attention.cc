@@ -18,6 +18,7 @@ class AttentionMaker {
   explicit AttentionMaker(uint64_t seed) : random_(seed) {}
 
   RandomGraph Make() {
+    graph_.attention = true;
     type_ = OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
     batch_ = Uniform(random_, 1, 3);
     heads_ = Uniform(random_, 1, 4);
@@ -149,11 +150,5 @@ class AttentionMaker {
 }  // namespace
 
 RandomGraph MakeRandomAttention(uint64_t seed) { return AttentionMaker(seed).Make(); }
-
-Exactness ExactnessOfAttention(DataType type) {
-  Exactness exactness;
-  exactness.absolute = type == DataType::kFloat16 ? 0x1p-7 : 0x1p-18;
-  return exactness;
-}
 
 }  // namespace anydml::testing

@@ -7,6 +7,7 @@
 
 #include "common/c_desc.h"
 #include "support/api_run.h"
+#include "support/compare.h"
 #include "support/graph_builder.h"
 
 namespace anydml::testing {
@@ -95,10 +96,12 @@ class Maker {
     RandomGraph::Node node{std::move(best.desc), {}};
     const auto tensors = InputsOf(&node.desc);
     const auto type = static_cast<OperatorType>(node.desc.schema->type);
-    const bool may_own =
+    // Of constants these add up in another order.
+    const bool may_be_constant =
         type != OperatorType::kRnn && type != OperatorType::kLstm && type != OperatorType::kGru;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      node.inputs.push_back(tensors[i] == nullptr ? Source{} : Feed(tensors[i], best.inputs[i], may_own));
+      node.inputs.push_back(tensors[i] == nullptr ? Source{}
+                                                  : Feed(tensors[i], best.inputs[i], may_be_constant));
     }
     graph_.nodes.push_back(std::move(node));
   }
@@ -127,7 +130,7 @@ class Maker {
     return count;
   }
 
-  Source Feed(TensorDesc* tensor, const Bytes& content, bool may_own) {
+  Source Feed(TensorDesc* tensor, const Bytes& content, bool may_be_constant) {
     tensor->owned_by_dml = false;
     const auto feeds = FeedsFor(*tensor);
     if (!feeds.empty() && random_() % 8 != 0) {
@@ -135,11 +138,11 @@ class Maker {
       tensor->total_bytes = graph_.nodes[source.index].desc.outputs()[source.output]->total_bytes;
       return source;
     }
-    if (content.size() <= 64 && random_() % 4 == 0) {
+    if (may_be_constant && content.size() <= 64 && random_() % 4 == 0) {
       graph_.constants.push_back(content);
       return {Source::Kind::kConstant, static_cast<uint32_t>(graph_.constants.size() - 1), 0};
     }
-    const bool owned = may_own && random_() % 4 == 0;
+    const bool owned = may_be_constant && random_() % 4 == 0;
     tensor->owned_by_dml = owned;
     graph_.inputs.push_back(content);
     graph_.owned.push_back(owned);
@@ -259,6 +262,19 @@ std::vector<Bytes> RunCompiled(test::DmlHarness& harness, const RandomGraph& gra
   for (size_t i = 0; i < outputs.size(); ++i)
     results.push_back(harness.Download(outputs[i].buffer, sizes[i]));
   return results;
+}
+
+std::string Difference(const RandomGraph& graph, const std::vector<Bytes>& got,
+                       const std::vector<Bytes>& want) {
+  for (size_t i = 0; i < want.size(); ++i) {
+    const RandomGraph::Output& output = graph.outputs[i];
+    const TensorDesc& tensor = *graph.nodes[output.node].desc.outputs()[output.output];
+    Exactness exactness;
+    if (graph.attention) exactness.absolute = tensor.type == DataType::kFloat16 ? 0x1p-7 : 0x1p-18;
+    const std::string difference = Difference(tensor, got[i], want[i], exactness);
+    if (!difference.empty()) return StrCat("graph output ", i, ": ", difference);
+  }
+  return "";
 }
 
 }  // namespace anydml::testing

@@ -30,6 +30,9 @@ struct RandomGraph {
   std::vector<bool> owned;  // inputs with OWNED_BY_DML
   std::vector<Bytes> constants;
   std::vector<Output> outputs;
+  // Of operators that the passes make one: its results are near, for numbers up to 1, FLOAT16 logits (up to
+  // 8) and weights being rounded one by one. Others are the same bytes.
+  bool attention = false;
 
   std::string ToString() const;
 };
@@ -44,5 +47,8 @@ RandomGraph MakeRandomGraph(uint64_t seed, GraphKinds kinds);
 std::vector<Bytes> RunOneByOne(test::DmlHarness& harness, const RandomGraph& graph);
 // What CompileGraph makes of it.
 std::vector<Bytes> RunCompiled(test::DmlHarness& harness, const RandomGraph& graph);
+// The first difference between them, in a sentence; empty when there is none.
+std::string Difference(const RandomGraph& graph, const std::vector<Bytes>& got,
+                       const std::vector<Bytes>& want);
 
 }  // namespace anydml::testing
