@@ -379,8 +379,7 @@ TEST(FuseActivation, QuantisedConvolutionsClip) {
       GraphUnderTest test;
       const uint32_t x = test.Input(WholeNumbers(input, 1)), w = test.Input(WholeNumbers(filter, 2));
       const uint32_t step = test.Input(BytesOf(std::vector<float>{1})),
-                     of_result = test.Input(BytesOf(std::vector<float>{64})),
-                     at = test.Input(Bytes(4, 7));
+                     of_result = test.Input(BytesOf(std::vector<float>{64})), at = test.Input(Bytes(4, 7));
       const uint32_t bytes =
           test.Node(convolution, {x, step, kNoValue, w, step, kNoValue, kNoValue, of_result, at})[0];
       test.Output(test.Node(clip, {bytes})[0]);
