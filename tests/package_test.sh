@@ -62,6 +62,8 @@ expect '[9, 8]' anydml op TOP_K1 InputTensor='[3, 9, 1, 8]' Axis=0 K=2 AxisDirec
 expect 'probabilities' anydml run /packages/digits/digits.onnx pictures=/packages/digits/pictures.npy
 expect 'cpu' anydml adapters
 expect 'passed' anydml conformance --filter examples/
+# Found where it is installed, so that only the driver, which a bare Debian has not, is missing.
+[[ " ${packages[*]} " != *" libanydml-cuda0 "* ]] || expect 'no GPU: CUDA: looking for devices' anydml adapters
 for file in man/man1/anydml.1.gz bash-completion/completions/anydml zsh/vendor-completions/_anydml \
   fish/vendor_completions.d/anydml.fish; do
   [ -s "$root/usr/share/$file" ] || { echo "/usr/share/$file is missing"; exit 1; }
@@ -73,6 +75,10 @@ print(anydml.top_k1(numpy.array([3, 9, 1, 8], numpy.float32), axis=0, k=2, direc
 for library in directml d3d12 dxcore dxgi; do
   expect "lib$library.so" python3 -c "import ctypes; print(ctypes.CDLL('lib$library.so'))"
 done
+
+say "onnxruntime's plugin"
+expect 'CreateEpFactories' python3 -c 'import ctypes, glob
+print(ctypes.CDLL(*glob.glob("/usr/lib/*/anydml/libanydml_ort.so")).CreateEpFactories.__name__)'
 
 say "an environment for Python"
 install_packages python3-venv

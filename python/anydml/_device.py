@@ -118,13 +118,7 @@ class Device:
         native = self._native
         compiled = self._compiled.get(key)
         if compiled is None:
-            try:
-                compiled = native.compile(*request)
-            except ValueError as error:
-                if "DataType is FLOAT64" not in str(error):
-                    raise
-                raise ValueError(f"{error}; float64 is what NumPy makes of numbers with a point: pass "
-                                 "x.astype(numpy.float32)") from None
+            compiled = native.compile(*request)
             with self._lock:
                 self._compiled[key] = compiled
                 while len(self._compiled) > _KEPT:

@@ -6,6 +6,7 @@
 
 #include "anydml/cli/exit_status.h"
 #include "anydml/describe/desc_fields.h"
+#include "anydml/describe/explain.h"
 #include "anydml/describe/field_values.h"
 #include "common/c_desc.h"
 #include "process.h"
@@ -62,6 +63,24 @@ Status SetAttributes(const OperatorSchema& schema, const Request& request, tools
     }
   }
   return {};
+}
+
+Status Describe(const Request& request, FeatureLevel level, tools::Description* description) {
+  const OperatorSchema& schema = *description->desc().schema;
+  for (const auto& [name, tensor] : request.inputs) {
+    size_t field = 0;
+    ANYDML_RETURN_IF_ERROR(tools::FindSchemaField(schema, name, &field));
+    description->AddInput(field, tensor);
+  }
+  ANYDML_RETURN_IF_ERROR(description->AlignInputs(level));
+  ANYDML_RETURN_IF_ERROR(SetAttributes(schema, request, description));
+  std::vector<tools::OutputRequest> outputs(schema.fields.size());
+  for (const auto& [name, output] : request.outputs) {
+    size_t field = 0;
+    ANYDML_RETURN_IF_ERROR(tools::FindSchemaField(schema, name, &field));
+    outputs[field] = output;
+  }
+  return description->InferOutputs(outputs);
 }
 
 // Temporary memory for a call in the stream, or null. Under the operator's lock.
@@ -128,29 +147,19 @@ Status Device::Locked(Body&& body) {
   return status;
 }
 
-Status Device::Describe(const Request& request, tools::Description* description) const {
-  const OperatorSchema& schema = *description->desc().schema;
-  for (const auto& [name, tensor] : request.inputs) {
-    size_t field = 0;
-    ANYDML_RETURN_IF_ERROR(tools::FindSchemaField(schema, name, &field));
-    description->AddInput(field, tensor);
-  }
-  ANYDML_RETURN_IF_ERROR(description->AlignInputs(feature_level()));
-  ANYDML_RETURN_IF_ERROR(SetAttributes(schema, request, description));
-  std::vector<tools::OutputRequest> outputs(schema.fields.size());
-  for (const auto& [name, output] : request.outputs) {
-    size_t field = 0;
-    ANYDML_RETURN_IF_ERROR(tools::FindSchemaField(schema, name, &field));
-    outputs[field] = output;
-  }
-  return description->InferOutputs(outputs);
-}
-
 Status Device::Compile(const Request& request, std::shared_ptr<CompiledOperator>* out) {
   const OperatorSchema* schema = nullptr;
   ANYDML_RETURN_IF_ERROR(tools::FindSchema(request.name, &schema));
   tools::Description description(*schema);
-  ANYDML_RETURN_IF_ERROR(Describe(request, &description));
+  const auto describe = [&](FeatureLevel level, tools::Description* into) {
+    return Describe(request, level, into);
+  };
+  Status status = describe(feature_level(), &description);
+  if (status.ok()) status = Compile(description, out);
+  return tools::Explain(status, description, feature_level(), describe);
+}
+
+Status Device::Compile(const tools::Description& description, std::shared_ptr<CompiledOperator>* out) {
   const OperatorDesc& desc = description.desc();
   auto compiled = std::make_shared<CompiledOperator>();
   compiled->device = shared_from_this();

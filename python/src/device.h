@@ -86,7 +86,7 @@ class Device : public std::enable_shared_from_this<Device> {
   Status Download(const Memory& memory, uint64_t bytes, std::byte* host);
 
  private:
-  Status Describe(const Request& request, tools::Description* description) const;
+  Status Compile(const tools::Description& description, std::shared_ptr<CompiledOperator>* out);
   // That of the session.
   Status OwnStream(Stream* stream);
   // Locks, runs `body`, and leaves the session usable when it fails. Without memory, once more without the

@@ -253,3 +253,9 @@ def test_feature_level_of_the_environment():
                            "try: dml.top_k1(np.ones(3, np.int64), axis=0, k=1, direction='increasing')\n"
                            "except ValueError as error: print(error)", ANYDML_FEATURE_LEVEL="3.0")
     assert code == 0 and text.startswith("3.0\n") and "INT64, allowed at feature level 3.0" in text
+
+
+def test_refusals_at_an_early_level_speak_of_what_was_given():
+    code, text, _ = python("try: dml.top_k1(np.ones(3, np.float32), axis=0, k=5, direction='increasing')\n"
+                           "except ValueError as error: print(error)", ANYDML_FEATURE_LEVEL="2.1")
+    assert (code, text) == (0, "TOP_K1: K is 5 but InputTensor.Sizes[Axis=0] is 3; K must be in [1, 3]\n")

@@ -38,13 +38,21 @@ frame.onload = () => {
     const a = t.getBoundingClientRect(), b = t.closest("svg").getBoundingClientRect();
     return a.left < b.left - 0.5 || a.right > b.right + 0.5 || a.bottom > b.bottom + 0.5;
   }).map(t => t.textContent);
+  // Names of lines that lie over each other or over a line.
+  const crossed = [...inside.querySelectorAll(".panel .label")].filter(t => {
+    const a = t.getBoundingClientRect();
+    return [...t.closest("svg").querySelectorAll(".label, .point, polyline")].some(other => {
+      const b = other.getBoundingClientRect();
+      return other !== t && a.left < b.right - 0.5 && b.left < a.right - 0.5 && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+    });
+  }).map(t => t.textContent);
   const textSize = Math.min(...[...inside.querySelectorAll(".panel text")].map(t => {
     const svg = t.closest("svg");
     return parseFloat(frame.contentWindow.getComputedStyle(t).fontSize) * svg.getBoundingClientRect().width /
         svg.viewBox.baseVal.width;
   }));
   const result = {
-    title: inside.title, width, scrollWidth: inside.documentElement.scrollWidth, beyond, cut, textSize,
+    title: inside.title, width, scrollWidth: inside.documentElement.scrollWidth, beyond, cut, crossed, textSize,
     scrollers: [...inside.querySelectorAll(".scroll")].map(e => frame.contentWindow.getComputedStyle(e).overflowX),
     background: frame.contentWindow.getComputedStyle(inside.body).backgroundColor,
     columns: new Set([...inside.querySelectorAll(".panels")[0].children].map(
@@ -98,6 +106,7 @@ class ChromiumTest(unittest.TestCase):
         self.assertEqual(result["scrollWidth"], result["width"])
         self.assertEqual(result["beyond"], [])
         self.assertEqual(result["cut"], [])
+        self.assertEqual(result["crossed"], [])
         self.assertEqual(set(result["scrollers"]), {"auto"})
         self.assertGreaterEqual(result["textSize"], 10)
 

@@ -13,6 +13,7 @@ namespace {
 
 // In the SVG's own units, which are about pixels on a phone.
 constexpr double kWidth = 300, kHeight = 216, kLeft = 68, kRight = 288, kTop = 22, kBottom = 178;
+constexpr double kLabelWidth = 50, kLabelHeight = 12;
 
 std::string Coordinate(double value) {
   char text[32];
@@ -20,8 +21,14 @@ std::string Coordinate(double value) {
   return text;
 }
 
-double X(const LogAxis& axis, double value) { return kLeft + (kRight - kLeft) * axis.Share(value); }
-double Y(const LogAxis& axis, double value) { return kBottom - (kBottom - kTop) * axis.Share(value); }
+// What the panels of a chart have in common.
+struct Axes {
+  LogAxis x, y;
+  double right;  // where the lines' place ends: names may follow
+
+  double X(double value) const { return kLeft + (right - kLeft) * x.Share(value); }
+  double Y(double value) const { return kBottom - (kBottom - kTop) * y.Share(value); }
+};
 
 template <double ChartPoint::*member>
 LogAxis AxisOf(const Chart& chart) {
@@ -37,50 +44,62 @@ LogAxis AxisOf(const Chart& chart) {
   return LogAxis(low, high);
 }
 
-std::string DrawAxes(const Chart& chart, const LogAxis& x_axis, const LogAxis& y_axis) {
+Axes AxesOf(const Chart& chart) {
+  const bool labelled = std::any_of(chart.panels.begin(), chart.panels.end(),
+                                    [](const ChartPanel& panel) { return panel.labelled; });
+  return {AxisOf<&ChartPoint::x>(chart), AxisOf<&ChartPoint::y>(chart),
+          labelled ? kRight - kLabelWidth : kRight};
+}
+
+std::string DrawAxes(const Chart& chart, const Axes& axes) {
   std::string out;
-  for (const double tick : x_axis.Ticks()) {
-    const std::string x = Coordinate(X(x_axis, tick));
+  for (const double tick : axes.x.Ticks()) {
+    const std::string x = Coordinate(axes.X(tick));
     out += StrCat("<line class=\"grid\" x1=\"", x, "\" x2=\"", x, "\" y1=\"", kTop, "\" y2=\"", kBottom,
                   "\"/><text x=\"", x, "\" y=\"", kBottom + 16, "\" text-anchor=\"middle\">",
                   FormatCount(tick), "</text>\n");
   }
-  for (const double tick : y_axis.Ticks()) {
-    const double y = Y(y_axis, tick);
-    out += StrCat("<line class=\"grid\" x1=\"", kLeft, "\" x2=\"", kRight, "\" y1=\"", Coordinate(y),
+  for (const double tick : axes.y.Ticks()) {
+    const double y = axes.Y(tick);
+    out += StrCat("<line class=\"grid\" x1=\"", kLeft, "\" x2=\"", axes.right, "\" y1=\"", Coordinate(y),
                   "\" y2=\"", Coordinate(y), "\"/><text x=\"", kLeft - 6, "\" y=\"", Coordinate(y + 4),
                   "\" text-anchor=\"end\">", FormatSeconds(tick, "µ"), "</text>\n");
   }
-  return out + StrCat("<text class=\"axis\" x=\"", (kLeft + kRight) / 2, "\" y=\"", kHeight - 4,
+  return out + StrCat("<text class=\"axis\" x=\"", (kLeft + axes.right) / 2, "\" y=\"", kHeight - 4,
                       "\" text-anchor=\"middle\">", Escape(chart.x_name), "</text>\n",
                       "<text class=\"axis\" transform=\"translate(12 ", (kTop + kBottom) / 2,
                       ") rotate(-90)\" text-anchor=\"middle\">time</text>\n");
 }
 
-// The names of lines, at their ends, from the top; where lines end together the names stand below each other.
-// The floor's is in the legend.
-std::string DrawLabels(const ChartPanel& panel, const LogAxis& x_axis, const LogAxis& y_axis) {
-  std::vector<std::pair<double, const ChartSeries*>> ends;
+// The names of lines, right of their ends; where lines end together the names stand below each other. The
+// floor's is in the legend.
+std::string DrawLabels(const ChartPanel& panel, const Axes& axes) {
+  std::vector<std::pair<double, const ChartSeries*>> labels;
   for (const ChartSeries& series : panel.series) {
     if (!series.style.css_class.starts_with("floor"))
-      ends.emplace_back(Y(y_axis, series.points.back().y) - 7, &series);
+      labels.emplace_back(axes.Y(series.points.back().y) + 4, &series);
   }
-  std::sort(ends.begin(), ends.end());
+  std::sort(labels.begin(), labels.end());
+  double top = kTop, bottom = kBottom;
+  for (auto& [y, series] : labels) {
+    y = std::max(y, top);
+    top = y + kLabelHeight;
+  }
   std::string out;
-  double next = 0;
-  for (const auto& [wanted, series] : ends) {
-    const double y = std::max(wanted, next);
-    next = y + 12;
-    out += StrCat("<text class=\"label\" x=\"", Coordinate(X(x_axis, series->points.back().x) - 6), "\" y=\"",
-                  Coordinate(y), "\" text-anchor=\"end\">", Escape(series->name), "</text>\n");
+  for (auto label = labels.rbegin(); label != labels.rend(); ++label) {
+    const auto& [wanted, series] = *label;
+    const double y = std::min(wanted, bottom);
+    bottom = y - kLabelHeight;
+    out += StrCat("<text class=\"label\" x=\"", Coordinate(axes.X(series->points.back().x) + 8), "\" y=\"",
+                  Coordinate(y), "\">", Escape(series->name), "</text>\n");
   }
   return out;
 }
 
-std::string DrawSeries(const ChartSeries& series, const LogAxis& x_axis, const LogAxis& y_axis) {
+std::string DrawSeries(const ChartSeries& series, const Axes& axes) {
   std::string line, markers;
   for (const ChartPoint& point : series.points) {
-    const std::string x = Coordinate(X(x_axis, point.x)), y = Coordinate(Y(y_axis, point.y));
+    const std::string x = Coordinate(axes.X(point.x)), y = Coordinate(axes.Y(point.y));
     line += StrCat(line.empty() ? "" : " ", x, ",", y);
     markers += StrCat("<g class=\"point\" transform=\"translate(", x, " ", y, ")\"><title>",
                       Escape(point.text), "</title>", DrawMarker(series.style), "</g>\n");
@@ -155,7 +174,7 @@ std::string DrawKey(const std::string& name, const SeriesStyle& style) {
 }
 
 std::string DrawChart(const Chart& chart, std::string_view id) {
-  const LogAxis x_axis = AxisOf<&ChartPoint::x>(chart), y_axis = AxisOf<&ChartPoint::y>(chart);
+  const Axes axes = AxesOf(chart);
   std::string panels, legend;
   std::set<std::string> known;
   for (size_t i = 0; i < chart.panels.size(); ++i) {
@@ -163,13 +182,13 @@ std::string DrawChart(const Chart& chart, std::string_view id) {
     std::string names, lines, keys;
     for (const ChartSeries& series : panel.series) {
       names += StrCat(names.empty() ? "" : ", ", series.name);
-      lines += DrawSeries(series, x_axis, y_axis);
+      lines += DrawSeries(series, axes);
       if (!panel.labelled && known.insert(series.name).second) {
         keys.insert(0, DrawKey(series.name, series.style));  // what is on top comes first
       }
     }
     legend += keys;
-    if (panel.labelled) lines += DrawLabels(panel, x_axis, y_axis);
+    if (panel.labelled) lines += DrawLabels(panel, axes);
     const std::string name = StrCat(id, "-", i);
     panels += StrCat("<svg class=\"panel\" viewBox=\"0 0 ", kWidth, " ", kHeight,
                      "\" role=\"img\" aria-labelledby=\"", name, "-t ", name, "-d\">\n<title id=\"", name,
@@ -177,7 +196,7 @@ std::string DrawChart(const Chart& chart, std::string_view id) {
                      "</title>\n<desc id=\"", name, "-d\">Time against ", Escape(chart.x_name),
                      ", both logarithmic, of: ", Escape(names), ". The table below has the numbers.</desc>\n",
                      "<text class=\"head\" x=\"", kLeft, "\" y=\"14\">", Escape(panel.title), "</text>\n",
-                     DrawAxes(chart, x_axis, y_axis), lines, "</svg>\n");
+                     DrawAxes(chart, axes), lines, "</svg>\n");
   }
   return StrCat("<figure class=\"chart\">\n<figcaption>", Escape(chart.title),
                 "</figcaption>\n<div class=\"panels\">\n", panels, "</div>\n<ul class=\"legend\">", legend,

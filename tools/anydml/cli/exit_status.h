@@ -16,8 +16,8 @@ Status UsageError(const Args&... args) {
   return Status(kBadUsage, StrCat(args...));
 }
 
-// 0 done, 1 failed, 2 bad usage, 3 not supported by this build, device or feature level,
-// 130 interrupted.
+// 0 done, 1 failed, 2 bad usage, 3 not supported by this version or adapter, 130 interrupted. What a feature
+// level refuses has failed: DirectML does not tell it from another wrong argument.
 inline int ExitCode(const Status& status) {
   if (status.ok()) return 0;
   if (status.code() == kBadUsage) return 2;

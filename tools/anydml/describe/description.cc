@@ -261,10 +261,4 @@ std::string Description::AddedDimensions() const {
   return sentence;
 }
 
-Status Description::Explain(const Status& status) const {
-  const std::string added = AddedDimensions();
-  return status.ok() || added.empty() ? status
-                                      : Status(status.code(), StrCat(status.message(), " (", added, ")"));
-}
-
 }  // namespace anydml::tools

@@ -45,8 +45,6 @@ class Description {
 
   // What AlignInputs added, as one sentence: "InputTensor {3} is taken as {1,1,1,3}"; empty when nothing.
   std::string AddedDimensions() const;
-  // `status`, which speaks of the description as it was made, with that sentence after it.
-  Status Explain(const Status& status) const;
 
  private:
   struct Input {

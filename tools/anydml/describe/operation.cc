@@ -4,6 +4,7 @@
 
 #include "anydml/cli/exit_status.h"
 #include "anydml/describe/desc_fields.h"
+#include "anydml/describe/explain.h"
 #include "anydml/model/model_parts.h"
 
 namespace anydml::tools {
@@ -45,36 +46,55 @@ Status Operation::LoadInputs() {
 }
 
 Status Operation::Describe(FeatureLevel level, DataType index_type) {
-  for (const InputFile& file : inputs_) description_.AddInput(file.field, file.array.tensor);
-  ANYDML_RETURN_IF_ERROR(description_.AlignInputs(level));
-  ANYDML_RETURN_IF_ERROR(SetAttributes());
-  return SetOutputs(index_type);
+  level_ = level;
+  index_type_ = index_type;
+  ANYDML_RETURN_IF_ERROR(ReadTargets());
+  return DescribeAt(level, &description_);
 }
 
-Status Operation::SetAttributes() {
-  // Scalars last: their type is another attribute.
-  for (const bool scalars : {false, true}) {
-    for (size_t i = 0; i < texts_.size(); ++i) {
-      const FieldSchema& field = schema_.fields[i];
-      if (field.kind != FieldKind::kAttribute || (field.type == FieldType::kScalarUnion) != scalars) continue;
-      ANYDML_RETURN_IF_ERROR(texts_[i] ? SetAttribute(i, *texts_[i]) : description_.SetDefault(i));
+Status Operation::ReadTargets() {
+  for (size_t i = 0; i < schema_.fields.size(); ++i) {
+    const FieldSchema& field = schema_.fields[i];
+    if (field.kind != FieldKind::kOutput || !texts_[i]) continue;
+    for (const std::string& part : Parts(field, *texts_[i])) {
+      ANYDML_RETURN_IF_ERROR(ParseOutputTarget(field.name, part, &targets_[i].emplace_back()));
     }
   }
   return {};
 }
 
-Status Operation::SetAttribute(size_t field, const std::string& text) {
-  const FieldType type = schema_.fields[field].type;
-  if (type != FieldType::kOperatorDesc && type != FieldType::kOperatorDescArray) {
-    return description_.SetAttribute(field, text);
+Status Operation::DescribeAt(FeatureLevel level, Description* description) const {
+  for (const InputFile& file : inputs_) description->AddInput(file.field, file.array.tensor);
+  ANYDML_RETURN_IF_ERROR(description->AlignInputs(level));
+  ANYDML_RETURN_IF_ERROR(SetAttributes(description));
+  return SetOutputs(description);
+}
+
+Status Operation::SetAttributes(Description* description) const {
+  // Scalars last: their type is another attribute.
+  for (const bool scalars : {false, true}) {
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      const FieldSchema& field = schema_.fields[i];
+      if (field.kind != FieldKind::kAttribute || (field.type == FieldType::kScalarUnion) != scalars) continue;
+      ANYDML_RETURN_IF_ERROR(texts_[i] ? SetAttribute(i, *texts_[i], description)
+                                       : description->SetDefault(i));
+    }
   }
-  std::vector<OperatorDesc> operators;
-  ANYDML_RETURN_IF_ERROR(ParseFusedOperators(schema_.fields[field], text, &operators));
-  description_.SetOperators(field, std::move(operators));
   return {};
 }
 
-Status Operation::SetOutputs(DataType index_type) {
+Status Operation::SetAttribute(size_t field, const std::string& text, Description* description) const {
+  const FieldType type = schema_.fields[field].type;
+  if (type != FieldType::kOperatorDesc && type != FieldType::kOperatorDescArray) {
+    return description->SetAttribute(field, text);
+  }
+  std::vector<OperatorDesc> operators;
+  ANYDML_RETURN_IF_ERROR(ParseFusedOperators(schema_.fields[field], text, &operators));
+  description->SetOperators(field, std::move(operators));
+  return {};
+}
+
+Status Operation::SetOutputs(Description* description) const {
   std::vector<OutputRequest> requests(schema_.fields.size());
   bool has_index = false;
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
@@ -82,25 +102,20 @@ Status Operation::SetOutputs(DataType index_type) {
     if (field.kind != FieldKind::kOutput) continue;
     TensorDesc tensor;
     if (IsIndex(field.role)) {
-      tensor.type = index_type;
+      tensor.type = index_type_;
       has_index = true;
     }
-    if (texts_[i]) {
-      for (const std::string& part : Parts(field, *texts_[i])) {
-        OutputTarget& target = targets_[i].emplace_back();
-        ANYDML_RETURN_IF_ERROR(ParseOutputTarget(field.name, part, &target));
-        TensorDesc& request = requests[i].emplace_back(target.tensor);
-        if (request.type == DataType::kUnknown) request.type = tensor.type;
-        request.total_bytes = MinimumTotalBytes(request);
-      }
-    } else if (field.type == FieldType::kTensor && !field.optional) {
-      requests[i] = {tensor};
+    for (const OutputTarget& target : targets_[i]) {
+      TensorDesc& request = requests[i].emplace_back(target.tensor);
+      if (request.type == DataType::kUnknown) request.type = tensor.type;
+      request.total_bytes = MinimumTotalBytes(request);
     }
+    if (!texts_[i] && field.type == FieldType::kTensor && !field.optional) requests[i] = {tensor};
   }
-  if (index_type != DataType::kUnknown && !has_index) {
+  if (index_type_ != DataType::kUnknown && !has_index) {
     return UsageError(schema_.name, " has no index output; --index-type does not apply to it");
   }
-  return description_.InferOutputs(requests);
+  return description->InferOutputs(requests);
 }
 
 std::vector<std::vector<std::byte>> Operation::TakeInputData() {
@@ -144,14 +159,9 @@ TensorDesc Operation::AsInFile(const TensorDesc& tensor) const {
 }
 
 Status Operation::Explain(const Status& status) const {
-  const bool doubles = std::any_of(inputs_.begin(), inputs_.end(), [](const InputFile& file) {
-    return file.array.tensor.type == DataType::kFloat64;
+  return tools::Explain(status, description_, level_, [this](FeatureLevel level, Description* description) {
+    return DescribeAt(level, description);
   });
-  Status explained = description_.Explain(status);
-  if (!doubles || status.message().find("FLOAT64") == std::string::npos) return explained;
-  return Status(explained.code(), StrCat(explained.message(),
-                                         "; FLOAT64 is what NumPy makes of numbers with a "
-                                         "point: save x.astype('float32')"));
 }
 
 }  // namespace anydml::tools

@@ -38,7 +38,7 @@ class Operation {
 
   Status LoadInputs();
 
-  // Makes the description. `index_type` is kUnknown for the operator's default.
+  // Makes the description, for devices of that level. `index_type` is kUnknown for the operator's default.
   Status Describe(FeatureLevel level, DataType index_type);
 
   const OperatorDesc& desc() const { return description_.desc(); }
@@ -51,18 +51,22 @@ class Operation {
   // Of 0-d inputs alone come 0-d outputs, where no axis speaks of a dimension.
   TensorDesc AsInFile(const TensorDesc& tensor) const;
   const Description& description() const { return description_; }
-  // A failure in the caller's terms: what was added to his tensors, and what to do about NumPy's FLOAT64.
+  // A failure in the caller's terms (describe/explain.h).
   Status Explain(const Status& status) const;
 
  private:
-  Status SetAttributes();
-  Status SetAttribute(size_t field, const std::string& text);
-  Status SetOutputs(DataType index_type);
+  Status ReadTargets();
+  Status DescribeAt(FeatureLevel level, Description* description) const;
+  Status SetAttributes(Description* description) const;
+  Status SetAttribute(size_t field, const std::string& text, Description* description) const;
+  Status SetOutputs(Description* description) const;
 
   const OperatorSchema& schema_;
   std::vector<std::optional<std::string>> texts_;   // one per schema field
   std::vector<std::vector<OutputTarget>> targets_;  // likewise, of the outputs that were given
   std::vector<InputFile> inputs_;                   // in binding order
+  FeatureLevel level_ = kLatestFeatureLevel;
+  DataType index_type_ = DataType::kUnknown;
   Description description_;
 };
 
