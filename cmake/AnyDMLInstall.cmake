@@ -80,8 +80,8 @@ if(ldconfig)
   endif()" COMPONENT runtime)
 endif()
 
-# anydml_say_if_missing(component file what [folder]): installing what is not there makes its folder, and Python takes an empty
-# folder for a package, so that it goes again.
+# anydml_say_if_missing(component file what [folder]): CMake makes the folder even of what is left out; it is removed
+# if it is empty, for Python takes an empty folder for a package.
 function(anydml_say_if_missing component file what)
   install(CODE "if(NOT EXISTS \"${file}\")
     message(STATUS \"AnyDML: left out, for it is not built: ${what}\")

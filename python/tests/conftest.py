@@ -1,4 +1,6 @@
-"""What the tests share. Examples of hypothesis are the same in every run; HYPOTHESIS_PROFILE=random looks for new ones."""
+"""What the tests share.
+
+Examples of hypothesis are the same in every run; HYPOTHESIS_PROFILE=random looks for new ones."""
 
 import os
 

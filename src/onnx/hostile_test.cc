@@ -193,7 +193,11 @@ TEST_F(OnnxHostile, BatchesOfSequencesWithoutElements) {
   EXPECT_EQ(refusal({2, 3, 0}, {1, 3}), "");
   EXPECT_EQ(Run({}), (Numbers{5, 0, 0, 5, 5, 5}));
   EXPECT_EQ(shape_, (Shape{2, 3}));
-  // Of a sequence without steps only the file says what its results would be.
+  EXPECT_EQ(refusal({3, 3, 0}, {0, 2, 0}), "");
+  EXPECT_EQ(Run({}), (Numbers{0, 0, 0, 5, 5, 0, 0, 0, 0}));
+  EXPECT_EQ(refusal({2, 3, 0}, {0, 0}), "");
+  EXPECT_EQ(Run({}), (Numbers(6, 0)));
+  // Where no sequence has steps only the file says what their results would be.
   body.outputs = {Declared("t", ElementType::kFloat, {1 << 26})};
   EXPECT_NE(refusal({1, 2, 0}, {0}).find("without steps"), std::string::npos);
   body.outputs = {Declared("t", ElementType::kFloat, {1 << 19})};

@@ -14,9 +14,9 @@ namespace {
 // Products of bytes are taken four at a time for this many channels at least. Sums of fewer take longer to
 // scale than to add up.
 constexpr int64_t kLeastChannels = 8, kLeastProducts = 16;
-// With one input channel (depthwise) and no more filters than these, sums are those of FLOAT32, and what is
-// read and written is a quarter of that.
-constexpr int64_t kMostDepthwiseFilters = 4;
+// With one input channel (depthwise) and no more filters and taps than these (of cpu.depthwise), sums are
+// those of FLOAT32, and what is read and written is a quarter of that.
+constexpr int64_t kMostDepthwiseFilters = 4, kMostDepthwiseTaps = 256;
 
 bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUInt8; }
 
@@ -193,11 +193,14 @@ class QuantizedConvolutions {
       *low = 0;
       return node.inputs.size() == 1;
     }
-    if (node.type != "Clip" || node.inputs.size() > 3) return false;
+    if (node.type != "Clip" || node.inputs.size() > (limits_are_attributes_ ? 1 : 3)) return false;
     for (const size_t i : {1, 2}) {
       float* const limit = i == 1 ? low : high;
-      if (const Attribute* const given = node.Find(i == 1 ? "min" : "max"); given != nullptr)
-        *limit = given->number;
+      if (limits_are_attributes_) {
+        const Attribute* const given = node.Find(i == 1 ? "min" : "max");
+        if (given != nullptr) *limit = given->number;
+        continue;
+      }
       if (node.inputs.size() <= i || node.inputs[i].empty()) continue;
       const Tensor* const tensor = Constant(node.inputs[i]);
       if (tensor == nullptr || tensor->type != ElementType::kFloat || tensor->count() != 1) return false;
@@ -212,8 +215,10 @@ class QuantizedConvolutions {
     if (weights.shape.size() < 3 || weights.shape.size() > 4 || groups < 1 || weights.shape[0] <= 0)
       return false;
     const int64_t filters = weights.shape[0] / groups;
-    if (weights.shape[1] == 1 && filters <= kMostDepthwiseFilters) return true;
-    return filters >= kLeastChannels && weights.count() / weights.shape[0] >= kLeastProducts;
+    const int64_t products = weights.count() / weights.shape[0];
+    if (weights.shape[1] == 1 && filters <= kMostDepthwiseFilters && products <= kMostDepthwiseTaps)
+      return true;
+    return filters >= kLeastChannels && products >= kLeastProducts;
   }
 
   // One for all, or one for each output channel.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <tuple>
 
+#include "common/scoped_variable.h"
 #include "onnx/quantized_convolutions.h"
 #include "support/onnx_run.h"
 
@@ -99,6 +100,34 @@ TEST_F(OnnxRun, QuantisedConvolutions) {
       }
     }
   }
+}
+
+// Bytes are clipped from 5.0 on.
+TEST_F(OnnxRun, QuantisedConvolutionsOnADeviceOfALowerFeatureLevel) {
+  const tools::ScopedVariable level("ANYDML_FEATURE_LEVEL", "3.0");
+  SetUp();
+  std::vector<int64_t> ones(kChannels * kInputs, 1);
+  std::fill_n(ones.begin(), kInputs, -1);  // of the first channel
+  ModelMaker maker(13);
+  maker.Input("x", ElementType::kFloat, {1, kInputs, 1, 1})
+      .Weight("one", Floats({}, {1}))
+      .Weight("zero", Typed(ElementType::kInt8, {}, {0}))
+      .Weight("w", Typed(ElementType::kInt8, {kChannels, kInputs, 1, 1}, ones))
+      .Node("QuantizeLinear", {"x", "one", "zero"}, {"xq"})
+      .Node("DequantizeLinear", {"xq", "one", "zero"}, {"xd"})
+      .Node("DequantizeLinear", {"w", "one", "zero"}, {"wd"})
+      .Node("Conv", {"xd", "wd"}, {"c"})
+      .Node("Relu", {"c"}, {"a"})
+      .Node("QuantizeLinear", {"a", "one", "zero"}, {"q"})
+      .Node("DequantizeLinear", {"q", "one", "zero"}, {"y"})
+      .Output("y");
+  Model taken = maker.model;
+  TakeQuantizedConvolutions(&taken);
+  EXPECT_EQ(CountOf(taken, "Clip"), 1u);
+  Load(maker);
+  Numbers expected(kChannels, kInputs);
+  expected[0] = 0;
+  EXPECT_EQ(Run({{"x", Floats({1, kInputs, 1, 1}, Numbers(kInputs, 1))}}), expected);
 }
 
 // Each of two channels has the sum of three neighbours, the second one with the other sign.

@@ -75,6 +75,25 @@ Status Position(int64_t given, size_t size, bool end_allowed, size_t* out) {
   return {};
 }
 
+// Results of sequences without steps: zeros, as many as others have; where there is no other, what the file
+// says, within bounds.
+Status FillSequences(int64_t steps, std::vector<Tensor>* results) {
+  if (steps == 0) return {};
+  const auto is_empty = [](const Tensor& result) { return result.shape[1] == 0; };
+  const auto full = std::find_if_not(results->begin(), results->end(), is_empty);
+  Shape shape = full != results->end() ? full->shape : results->front().shape;
+  shape[1] = steps;
+  const uint64_t most = kMaxClaimedBytes / results->size();
+  if (full == results->end() && PackedBytes(results->front().type, shape).value_or(UINT64_MAX) > most)
+    return InvalidArgument(results->size(), " results of ", ShapeToString(shape),
+                           ", of sequences without steps, are too large");
+  for (Tensor& result : *results) {
+    std::byte* zeros = nullptr;
+    if (is_empty(result)) result = MakeTensor(result.type, shape, &zeros);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status ProgramRunner::RunSplitToSequence(const ProgramNode& node, RuntimeValue* out) {
@@ -264,13 +283,9 @@ Status ProgramRunner::ScanBatch(const ProgramNode& node, const Program& body,
     for (size_t i = 0; i < results.size(); ++i) {
       ANYDML_RETURN_IF_ERROR(EnsureHost(&results[i]));
       Tensor result = *results[i].host;
-      if (i >= states && length < steps) {
+      if (i >= states && length > 0 && length < steps) {
         Shape rest = result.shape;
         rest[0] = steps - length;
-        const uint64_t most = kMaxClaimedBytes / static_cast<uint64_t>(batch);
-        if (length == 0 && PackedBytes(result.type, rest).value_or(UINT64_MAX) > most)
-          return InvalidArgument(batch, " results of ", ShapeToString(rest),
-                                 ", of sequences without steps, are too large");
         std::byte* zeros = nullptr;
         ANYDML_RETURN_IF_ERROR(Join({result, MakeTensor(result.type, rest, &zeros)}, 0, &result));
       }
@@ -278,6 +293,7 @@ Status ProgramRunner::ScanBatch(const ProgramNode& node, const Program& body,
       parts[i].push_back(std::move(result));
     }
   }
+  for (size_t i = states; i < parts.size(); ++i) ANYDML_RETURN_IF_ERROR(FillSequences(steps, &parts[i]));
   for (const std::vector<Tensor>& each : parts) {
     Tensor joined;
     ANYDML_RETURN_IF_ERROR(Join(each, 0, &joined));

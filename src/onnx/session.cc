@@ -40,8 +40,9 @@ Status ModelSession::Create(std::unique_ptr<Model> model, tools::Session* sessio
                             std::unique_ptr<ModelSession>* out) {
   std::unique_ptr<ModelSession> created(new ModelSession);
   created->model_ = std::move(model);
-  // Measured on CPUs only.
-  if (session->adapter().id == "cpu") TakeQuantizedConvolutions(created->model_.get());
+  // Measured on CPUs only. Limits of bytes are CLIP1.
+  if (session->adapter().id == "cpu" && session->feature_level() >= 0x5000)
+    TakeQuantizedConvolutions(created->model_.get());
   ANYDML_RETURN_IF_ERROR(Program::Create(*created->model_, &created->program_));
   created->session_ = session;
   created->runner_ = std::make_unique<ProgramRunner>(*created->program_, session);

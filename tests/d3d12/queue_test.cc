@@ -60,6 +60,7 @@ TEST_F(QueueTest, AThreadThatCannotBeStarted) {
   EXPECT_EQ(queue, nullptr);
   constexpr char kSentence[] = "CreateCommandQueue: the thread anydml-";  // the GPU's is another
   EXPECT_TRUE(LastErrorHas(kSentence));
+  EXPECT_TRUE(LastErrorHas(" cannot be started: "));
   EXPECT_TRUE(HasMessage(device(), kSentence));
   Finish(CreateQueue(device()).get());
 }

@@ -31,7 +31,7 @@ using testing::Bytes;
 using Results = std::vector<Bytes>;
 
 constexpr int64_t kNever = int64_t{1} << 40;
-constexpr int kPoints = 120;
+constexpr int kPoints = 120;  // of a family's run
 
 // How many allocations of a run fail: all; where there is little time, or devices take long to be created,
 // some, spread evenly.

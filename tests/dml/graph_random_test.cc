@@ -48,7 +48,7 @@ void ExpectSameFor(const char* without, Shape shape, const char* guards = "0") {
 // The very kernels that run one by one.
 TEST(RandomGraphs, WithoutPasses) { ExpectSameFor("all", Shape::kAll); }
 
-// Sums are added up in an order that layouts decide, and whether weights are constants.
+// Layouts, and whether weights are constants, decide in which order sums are added up.
 TEST(RandomGraphs, AllOperatorsInTheirOwnLayouts) {
   ExpectSameFor("fold,views,attention,layouts", Shape::kAll);
 }
@@ -60,7 +60,7 @@ class RandomGraphsWithout : public ::testing::TestWithParam<const char*> {};
 TEST_P(RandomGraphsWithout, ExactOperators) { ExpectSameFor(GetParam(), Shape::kExact); }
 
 INSTANTIATE_TEST_SUITE_P(Passes, RandomGraphsWithout,
-                         ::testing::Values("", "fold", "views", "activation", "fuse", "layouts"));
+                         ::testing::Values("", "fold", "views", "activation", "fuse", "prologue", "layouts"));
 
 class RandomAttentionWithout : public ::testing::TestWithParam<const char*> {};
 

@@ -243,8 +243,8 @@ std::vector<Case> LargeProblems() {
   make.Padding(DataType::kFloat32, {3, 5, 61, 67});
   make.AddAcross(DataType::kFloat32, 136, 264);
   make.MaxPooling(DataType::kFloat32, {2, 3, 33, 64});
-  make.Attention(70, 90, 2);
   make.Convolution(50, 16, 40);
+  make.Attention(70, 90, 2);
   make.Attention(1, 200, 2);
   make.Identity(Strided(DataType::kUInt8, {900, 700}, {1, 900}), {});
   make.Identity(Packed(DataType::kFloat32, {300000}), ScaleBias{1.7f, -3});

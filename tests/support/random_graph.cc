@@ -266,6 +266,7 @@ std::vector<Bytes> RunCompiled(test::DmlHarness& harness, const RandomGraph& gra
 
 std::string Difference(const RandomGraph& graph, const std::vector<Bytes>& got,
                        const std::vector<Bytes>& want) {
+  if (got.size() != want.size()) return StrCat(got.size(), " outputs instead of ", want.size());
   for (size_t i = 0; i < want.size(); ++i) {
     const RandomGraph::Output& output = graph.outputs[i];
     const TensorDesc& tensor = *graph.nodes[output.node].desc.outputs()[output.output];

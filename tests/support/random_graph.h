@@ -30,8 +30,8 @@ struct RandomGraph {
   std::vector<bool> owned;  // inputs with OWNED_BY_DML
   std::vector<Bytes> constants;
   std::vector<Output> outputs;
-  // Of operators that the passes make one: its results are near, for numbers up to 1, FLOAT16 logits (up to
-  // 8) and weights being rounded one by one. Others are the same bytes.
+  // The passes make one operator of several, whose results are near those one by one (numbers up to 1; one by
+  // one, FLOAT16 logits up to 8 and weights are rounded). Other graphs give the same bytes.
   bool attention = false;
 
   std::string ToString() const;

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <limits>
 #include <numeric>
+#include <set>
 
 #include "base/half.h"
 #include "support/operator_runner.h"
@@ -121,6 +124,46 @@ TEST(Convolution, HugeStridesAndDilations) {
   EXPECT_EQ(Sums(Convolution({1, 1, 1}, {1, 1, 3}, {1, 1, 1}, {.dilation = far / 2, .padding = far / 2}), {5},
                  {2, 3, 4}),
             (std::vector<float>{15}));
+}
+
+// What kernels of the CPU write for a convolution of one tap: the different bits.
+std::set<uint32_t> BitsOf(uint32_t channels, const OperatorDesc& activation, const std::vector<float>& input,
+                          float filter) {
+  const uint32_t width = static_cast<uint32_t>(input.size()) / channels;
+  OperatorDesc desc = Convolution({1, channels, width}, {1, channels, 1}, {1, 1, width}, {});
+  desc.fields[static_cast<size_t>(FindField(*desc.schema, "FusedActivation"))] =
+      std::make_shared<const OperatorDesc>(activation);
+  std::set<uint32_t> bits;
+  for (const char* name : RunnableImplementations(desc)) {
+    if (!std::string_view(name).starts_with("cpu.")) continue;
+    const RunResult result =
+        RunOperator(desc,
+                    {Scattered(*desc.tensor("InputTensor"), input),
+                     Scattered(*desc.tensor("FilterTensor"), std::vector<float>(channels, filter)),
+                     {}},
+                    {.implementation = name});
+    if (result.implementation.empty()) continue;  // does not fit
+    for (const float number : Gathered<float>(*desc.tensor("OutputTensor"), result.outputs[0])) {
+      bits.insert(std::bit_cast<uint32_t>(number));
+    }
+  }
+  return bits;
+}
+
+// +0 is larger than -0, and a NaN is the usual one, wherever a row ends.
+TEST(Convolution, ActivationsOfZerosAndNaNs) {
+  using Bits = std::set<uint32_t>;
+  const auto clip = [](float min, float max) {
+    return MakeDesc("ELEMENT_WISE_CLIP", {{"Min", min}, {"Max", max}});
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const uint32_t width : {1u, 21u}) {
+    EXPECT_EQ(BitsOf(1, clip(-0.0f, 6), std::vector<float>(width, 0.0f), 1), Bits{0});
+    EXPECT_EQ(BitsOf(1, clip(-1, 0), std::vector<float>(width, -1e-30f), 1e-30f), Bits{0x80000000});
+    std::vector<float> opposite(size_t{2} * width, kInfinity);
+    std::fill(opposite.begin() + width, opposite.end(), -kInfinity);
+    EXPECT_EQ(BitsOf(2, MakeDesc("ACTIVATION_RELU", {}), opposite, 1), Bits{0x7FC00000});
+  }
 }
 
 TEST(Convolution, AnOwnedFilterIsPacked) {

@@ -17,7 +17,8 @@ Status UsageError(const Args&... args) {
 }
 
 // 0 done, 1 failed, 2 bad usage, 3 not supported by this version or adapter, 130 interrupted. What a feature
-// level refuses has failed: DirectML does not tell it from another wrong argument.
+// level refuses has failed: DirectML does not tell it from another wrong argument. (Of an ONNX model it is
+// an operator that is not supported.)
 inline int ExitCode(const Status& status) {
   if (status.ok()) return 0;
   if (status.code() == kBadUsage) return 2;

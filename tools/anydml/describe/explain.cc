@@ -50,7 +50,8 @@ Status Explain(const Status& status, const Description& description, FeatureLeve
                const DescribeAt& describe) {
   if (status.ok()) return status;
   Status explained = ExplainDimensions(status, description, describe);
-  if (!HasWrongFloat64(description.desc(), level)) return explained;
+  const bool says_so = explained.message().find("FLOAT64") != std::string::npos;
+  if (!says_so || !HasWrongFloat64(description.desc(), level)) return explained;
   return Status(explained.code(), StrCat(explained.message(),
                                          "; FLOAT64 is what NumPy makes of numbers with a point: "
                                          "x.astype('float32') makes FLOAT32 of them"));

@@ -166,8 +166,10 @@ class ConvolutionProduct final : public Kernel {
         product_({problem.shape.outer, way_.m, way_.n, problem.shape.Steps()}, !way_.in_output, threads,
                  &layout_) {
     const ConvolutionShape& p = problem.shape;
-    // Each tap would convert its elements again.
+    // Each tap would convert its elements again. What is large is not worth the memory.
+    constexpr uint64_t kMostNumbers = 1 << 24;
     if (problem.type == DataType::kFloat16 && p.Taps() > 1) numbers_ = PackedInput(p);
+    if (numbers_ > kMostNumbers) numbers_ = 0;
     if (numbers_ != 0) converted_ = layout_.Add("the input", numbers_ * sizeof(float));
     workers_ = static_cast<uint32_t>(std::clamp<uint64_t>(numbers_ / kNumbersPerThread, 1, threads));
     if (!problem.filter_is_owned) return;

@@ -24,7 +24,9 @@ Epilogue::Epilogue(const ElementProgram& program) {
     const auto parameter = [&](size_t i) {
       return std::bit_cast<float>(static_cast<uint32_t>(steps_[0].instruction.parameters[i]));
     };
-    if (parameter(0) <= parameter(1)) limits_ = {parameter(0), parameter(1)};
+    // +0 is larger than -0, which comparisons do not know.
+    const bool zeros_differ = std::bit_cast<uint32_t>(parameter(0)) == 0x80000000 || parameter(1) == 0;
+    if (parameter(0) <= parameter(1) && !zeros_differ) limits_ = {parameter(0), parameter(1)};
   }
 }
 

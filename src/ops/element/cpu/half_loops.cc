@@ -184,7 +184,8 @@ void Run(const HalfPiece& piece) {
 }  // namespace
 
 HalfLoop FindHalfLoop(HalfFunction function, uint32_t granule) {
-  if (!HasHalfVectors() || granule % kLanes != 0) return nullptr;
+  static const bool has_them = HasHalfVectors();
+  if (granule % kLanes != 0 || !has_them) return nullptr;
   switch (function) {
 #define ANYDML_HALF_CASE(name) \
   case HalfFunction::name:     \

@@ -1,5 +1,7 @@
 #include "ops/element/cpu/rows.h"
 
+#include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "base/half.h"
@@ -47,12 +49,13 @@ uint64_t WholeFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
   });
 }
 
-// A NaN stays one; -0 at a limit of 0 becomes that.
+// A NaN becomes the usual one; -0 at a lower limit of 0 becomes that.
 template <class D>
 HWY_INLINE hn::Vec<D> AddedAndClipped(D d, const float* from, float bias, float low, float high) {
   const auto x = hn::Add(hn::LoadU(d, from), hn::Set(d, bias));
   const auto y = hn::IfThenElse(hn::Le(x, hn::Set(d, low)), hn::Set(d, low), x);
-  return hn::IfThenElse(hn::Ge(y, hn::Set(d, high)), hn::Set(d, high), y);
+  const auto z = hn::IfThenElse(hn::Ge(y, hn::Set(d, high)), hn::Set(d, high), y);
+  return hn::IfThenElse(hn::IsNaN(z), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), z);
 }
 
 uint64_t WholeAddAndClip(const float* from, float* to, uint64_t count, float bias, float low, float high) {
@@ -179,6 +182,7 @@ void FloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
 
 static float AddedAndClipped(float number, float bias, float low, float high) {
   const float x = number + bias, y = x <= low ? low : x;
+  if (std::isnan(y)) return std::numeric_limits<float>::quiet_NaN();
   return y >= high ? high : y;
 }
 

@@ -8,10 +8,10 @@ namespace anydml {
 void HalvesToFloats(const uint16_t* from, float* to, uint64_t count);
 // To nearest even. NaNs keep what of their payload fits.
 void FloatsToHalves(const float* from, uint16_t* to, uint64_t count);
-// Sign- or zero-extended.
-// Numbers plus `bias`, not below `low` nor above `high`.
+// Numbers plus `bias`, not below `low` nor above `high`; NaNs are the usual one.
 void AddAndClip(const float* from, float* to, uint64_t count, float bias, float low, float high);
 void AddAndClipToHalves(const float* from, uint16_t* to, uint64_t count, float bias, float low, float high);
+// Sign- or zero-extended.
 void ToWords(const uint8_t* from, uint32_t* to, uint64_t count);
 void ToWords(const int8_t* from, uint32_t* to, uint64_t count);
 void ToWords(const uint16_t* from, uint32_t* to, uint64_t count);

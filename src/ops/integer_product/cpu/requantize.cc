@@ -179,12 +179,15 @@ void RowRequantizer::PutAny(const KernelArguments& arguments, const BatchIndex& 
   for (uint64_t done = 0; done < count; done += kSome) {
     const uint64_t some = std::min(kSome, count - done);
     requantize(sums + done, some, bytes);
-    for (uint64_t i = 0; i < some; ++i) {
+    // Along the last dimension, as far as a row of it goes.
+    constexpr uint32_t kLast = kMaxSpatial - 1;
+    for (uint64_t i = 0, run = 0; i < some; i += run) {
       uint64_t at = 0, position = column + done + i;
+      run = std::min(some - i, sizes_[kLast] - position % sizes_[kLast]);
       for (uint32_t d = kMaxSpatial; d-- > 0; position /= sizes_[d]) {
         at += position % sizes_[d] * problem_.output.spatial[d];
       }
-      output[at] = bytes[i];
+      for (uint64_t x = 0; x < run; ++x) output[at + x * problem_.output.spatial[kLast]] = bytes[i + x];
     }
   }
 }
