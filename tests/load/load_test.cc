@@ -223,8 +223,9 @@ TEST(Load, EverythingIsRightAndNothingGrows) {
             << " bytes a round would have been seen\n";
 }
 
-// The test itself: 100 bytes a round are found, in an ordinary short run.
+// The test itself: 100 bytes a round are found, in an ordinary short run. ThreadSanitizer has fewer rounds.
 TEST(Load, ALeakIsFound) {
+  constexpr size_t kLeak = kThreadSanitizer ? 1000 : 100;
   std::mutex mutex;
   std::vector<std::unique_ptr<char[]>> leaked;
   leaked.reserve(1 << 20);
@@ -233,11 +234,13 @@ TEST(Load, ALeakIsFound) {
     Load load;
     samples = load.Run(3, [&] {
       std::lock_guard lock(mutex);
-      leaked.push_back(std::make_unique<char[]>(100));
+      leaked.push_back(std::make_unique<char[]>(kLeak));
     });
     ASSERT_EQ(load.error(), "");
   }
-  if (SmallestLeak(samples, kHeap) > 100) GTEST_SKIP() << "too slow: only " << leaked.size() << " rounds";
+  // What is near the smallest may be hidden by what else comes and goes.
+  if (SmallestLeak(samples, kHeap) > kLeak / 2)
+    GTEST_SKIP() << "too slow: only " << leaked.size() << " rounds";
   EXPECT_NE(FindGrowth(samples, kHeap), "");
 }
 
