@@ -46,6 +46,7 @@ REASONS = {
     "src/dml/debug_device.cc": "the debug layer: tests/dml/com_test.cc",
     "src/dml/immediate_run.cc": "addresses are the program's: tests/dml/immediate_test.cc",
     "src/graph/guards.cc": "a tool for tests (ANYDML_GRAPH_GUARDS)",
+    "src/graph/row_blocks.cc": "larger than what fuzzers make: src/graph/fuse_prologue_test.cc",
     "src/ops/common/stream_copy.cc": "larger than what fuzzers make: src/ops/common/common_test.cc",
     "src/ops/scatter/cpu/choose_packed.cc": "larger than what fuzzers make: src/ops/scatter/scatter_large_test.cc",
     "src/ops/top_k/cpu/column_select.cc": "larger than what fuzzers make: src/ops/top_k/cpu/simd_test.cc",
