@@ -41,10 +41,8 @@ Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
     const bool known = std::any_of(names.begin(), names.end(),
                                    [&](const char* name) { return context.implementation == name; });
     if (!known) context = context.ForPart();
-    if (!op->limits) return LowerOperator(*op->op, op->desc, context, out);
-    const Status status = LowerClippedConvolution(op->desc, *op->limits, context, out);
-    if (status.ok()) return {};
-    return Status(status.code(), StrCat(op->desc.schema->name, ": ", status.message()));
+    if (op->limits) return LowerClippedConvolution(op->desc, *op->limits, context, out);
+    return LowerOperator(*op->op, op->desc, context, out);
   }
   const OperatorTable& table = OperatorTableOf(context.backend);
   if (const auto* const attention = std::get_if<AttentionProblem>(&node.work)) {

@@ -41,7 +41,7 @@ Status ModelSession::Create(std::unique_ptr<Model> model, tools::Session* sessio
   std::unique_ptr<ModelSession> created(new ModelSession);
   created->model_ = std::move(model);
   // Measured on CPUs only. Limits of bytes are CLIP1.
-  if (session->adapter().id == "cpu" && session->feature_level() >= 0x5000)
+  if (session->adapter().id == "cpu" && session->feature_level() >= DML_FEATURE_LEVEL_5_0)
     TakeQuantizedConvolutions(created->model_.get());
   ANYDML_RETURN_IF_ERROR(Program::Create(*created->model_, &created->program_));
   created->session_ = session;

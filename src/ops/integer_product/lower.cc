@@ -406,7 +406,9 @@ Status InferConvolutions(OperatorDesc* desc) {
 
 Status LowerClippedConvolution(const OperatorDesc& desc, ByteLimits limits, const LowerContext& context,
                                LoweredOperator* out) {
-  return LowerLimited(desc, limits, context, out);
+  const Status status = LowerLimited(desc, limits, context, out);
+  if (status.ok()) return {};
+  return Status(status.code(), StrCat(desc.schema->name, ": ", status.message()));
 }
 
 std::span<const Operator> IntegerProductOperators() {
