@@ -51,6 +51,12 @@ void FilterPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
       });
 }
 
+bool FilterPanels::PackHalves(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
+                              uint16_t* to) const {
+  const StridedPanels rows(data_, type_, shape_.filter.output_channel, 1);
+  return contiguous_ && zero_points_ == nullptr && rows.PackHalves(first, count, step, steps, width, to);
+}
+
 WindowPanels::WindowPanels(const ConvolutionShape& shape, DataType type, const std::byte* input,
                            const float* zero_points)
     : shape_(shape), type_(type), data_(input), zero_points_(zero_points) {

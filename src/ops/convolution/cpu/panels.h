@@ -15,6 +15,8 @@ class FilterPanels final : public PanelSource {
                const float* zero_points = nullptr);
   void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
             float* to) const override;
+  bool PackHalves(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
+                  uint16_t* to) const override;
 
  private:
   const ConvolutionShape& shape_;

@@ -50,21 +50,24 @@ std::optional<PackedOperand> PackedOperand::Create(const Sizes& sizes, uint32_t 
   return operand;
 }
 
-void PackedOperand::PackPanel(const PanelSource& source, uint64_t first, uint64_t number,
-                              const Buffer& persistent) const {
+void PackedOperand::PackPanels(const PanelSource& source, uint64_t first, uint64_t number, uint64_t count,
+                               const Buffer& persistent) const {
   const uint32_t width = sizes_.width;
-  const uint64_t k = sizes_.k, count = std::min<uint64_t>(width, sizes_.elements - first);
+  const uint64_t k = sizes_.k, elements = std::min<uint64_t>(count * width, sizes_.elements - first);
   if (!sizes_.halves) {
-    source.Pack(first, count, 0, k, width, memory_.In<float>(persistent) + number * k * width);
+    source.Pack(first, elements, 0, k, width, memory_.In<float>(persistent) + number * k * width);
     return;
   }
+  uint16_t* const panels = memory_.In<uint16_t>(persistent) + number * k * width;
+  if (source.PackHalves(first, elements, 0, k, width, panels)) return;
   constexpr uint64_t kSteps = 64;
   alignas(64) float some[kSteps * kMaxTileColumns];
-  uint16_t* const panel = memory_.In<uint16_t>(persistent) + number * k * width;
-  for (uint64_t step = 0; step < k; step += kSteps) {
-    const uint64_t steps = std::min(kSteps, k - step);
-    source.Pack(first, count, step, steps, width, some);
-    FloatsToHalves(some, panel + step * width, steps * width);
+  for (uint64_t e = 0; e < elements; e += width) {
+    for (uint64_t step = 0; step < k; step += kSteps) {
+      const uint64_t steps = std::min(kSteps, k - step);
+      source.Pack(first + e, std::min<uint64_t>(width, elements - e), step, steps, width, some);
+      FloatsToHalves(some, panels + e * k + step * width, steps * width);
+    }
   }
 }
 

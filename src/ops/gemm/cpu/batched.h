@@ -72,13 +72,16 @@ class PackedOperand {
   // `source_of(index)` is the PanelSource of that matrix.
   template <typename SourceOf>
   void Pack(const KernelArguments& arguments, SourceOf&& source_of) const {
-    const uint64_t all = count_[0] * count_[1] * panels_;
+    // Some panels at a time: what they have of a row of memory are neighbours.
+    constexpr uint64_t kTogether = 8;
+    const uint64_t of_matrix = (panels_ + kTogether - 1) / kTogether, all = count() * of_matrix;
     const auto workers = static_cast<uint32_t>(std::min<uint64_t>(threads_, all));
     ParallelFor(arguments.executor, workers, [&](uint32_t worker) {
       const uint64_t end = PartBegin(all, worker + 1, workers);
       for (uint64_t number = PartBegin(all, worker, workers); number < end; ++number) {
-        const uint64_t matrix = number / panels_, first = number % panels_ * sizes_.width;
-        PackPanel(source_of(FirstOf(matrix)), first, number, arguments.persistent);
+        const uint64_t matrix = number / of_matrix, panel = number % of_matrix * kTogether;
+        PackPanels(source_of(FirstOf(matrix)), panel * sizes_.width, matrix * panels_ + panel,
+                   std::min(kTogether, panels_ - panel), arguments.persistent);
       }
     });
   }
@@ -98,8 +101,9 @@ class PackedOperand {
 
  private:
   PackedOperand() = default;
-  // Elements from `first` on, as panel `number` of all.
-  void PackPanel(const PanelSource& source, uint64_t first, uint64_t number, const Buffer& persistent) const;
+  // Elements from `first` on, as `count` panels from `number` of all on.
+  void PackPanels(const PanelSource& source, uint64_t first, uint64_t number, uint64_t count,
+                  const Buffer& persistent) const;
 
   Sizes sizes_;
   uint32_t threads_;

@@ -18,6 +18,11 @@ class PanelSource {
   // panel has behind its elements becomes 0.
   virtual void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                     float* to) const = 0;
+  // The same of FLOAT16 elements, as they are. False: nothing was done, they cannot be had so.
+  virtual bool PackHalves(uint64_t /*first*/, uint64_t /*count*/, uint64_t /*step*/, uint64_t /*steps*/,
+                          uint32_t /*width*/, uint16_t* /*to*/) const {
+    return false;
+  }
 
  protected:
   ~PanelSource() = default;

@@ -87,6 +87,26 @@ void StridedPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t
       });
 }
 
+bool StridedPanels::PackHalves(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
+                               uint16_t* to) const {
+  if (type_ != DataType::kFloat16 || (element_stride_ != 1 && step_stride_ != 1)) return false;
+  const auto* const from =
+      reinterpret_cast<const uint16_t*>(data_) + first * element_stride_ + step * step_stride_;
+  if (count % width != 0) {
+    std::memset(to + count / width * width * steps, 0, steps * width * sizeof(uint16_t));
+  }
+  for (uint64_t e = 0; e < count; e += width) {
+    const uint64_t some = std::min<uint64_t>(width, count - e);
+    uint16_t* const panel = to + e * steps;
+    if (element_stride_ == 1) {
+      for (uint64_t s = 0; s < steps; ++s) CopyShortRow(from + s * step_stride_ + e, some, panel + s * width);
+    } else {
+      PackHalfSquares(from + e * element_stride_, element_stride_, some, steps, width, panel);
+    }
+  }
+  return true;
+}
+
 void GemmSink::Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const {
   const GemmProblem& p = problem_;
   if (p.alpha != 1) {

@@ -18,6 +18,8 @@ class StridedPanels final : public PanelSource {
 
   void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
             float* to) const override;
+  bool PackHalves(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
+                  uint16_t* to) const override;
 
  private:
   const std::byte* data_;

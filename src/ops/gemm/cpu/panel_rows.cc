@@ -51,6 +51,22 @@ void PackSquares(const float* from, uint64_t stride, uint64_t count, uint64_t st
   }
 }
 
+void PackHalfSquares(const uint16_t* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
+                     uint16_t* to) {
+  constexpr uint64_t kSide = Lanes<uint16_t>::kCount;
+  for (uint64_t first = 0; first < count; first += kSide) {
+    const uint64_t some = std::min(kSide, count - first);
+    const uint16_t* const rows = from + first * stride;
+    uint64_t s = 0;
+    for (; some == kSide && s + kSide <= steps; s += kSide) {
+      Square<uint16_t>::Transpose(rows + s, static_cast<ptrdiff_t>(stride), to + s * width + first, width);
+    }
+    for (; s < steps; ++s) {
+      for (uint64_t e = 0; e < some; ++e) to[s * width + first + e] = rows[e * stride + s];
+    }
+  }
+}
+
 void ClearLastPanel(uint64_t count, uint64_t steps, uint32_t width, float* to) {
   if (count % width == 0) return;
   std::memset(to + count / width * width * steps, 0, steps * width * sizeof(float));

@@ -33,6 +33,9 @@ void CutRows(const float* from, uint64_t stride, uint64_t rows, uint64_t count, 
 inline constexpr uint64_t kPanelSquare = 4;
 void PackSquares(const float* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
                  float* to);
+// Any number of 16 bits each.
+void PackHalfSquares(const uint16_t* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
+                     uint16_t* to);
 // Zeros in the last panel where it is not full.
 void ClearLastPanel(uint64_t count, uint64_t steps, uint32_t width, float* to);
 
