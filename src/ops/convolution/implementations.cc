@@ -32,6 +32,8 @@ std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerCon
   const ConvolutionShape& s = problem.shape;
   if (s.input_channels == 1) return "filters of one channel";
   const uint64_t products = s.Elements() * s.Steps();
+  constexpr uint64_t kManyBackward = uint64_t{1} << 26;  // ours is a general kernel
+  if (s.backward) return products < kManyBackward ? "a small convolution" : "";
   if (problem.type == DataType::kFloat32) {
     constexpr uint64_t kManySteps = 1024, kManyElements = uint64_t{1} << 20;
     return s.Steps() < kManySteps || s.Elements() < kManyElements ? "FLOAT32 of few steps or outputs" : "";

@@ -17,6 +17,7 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kWorkspaceAlignment = 256;
+
 // Limits of the kernels that bring tensors into another order.
 std::string WhyNotPacked(const ConvolutionProblem& problem, const CudnnLayout& layout) {
   ConvolutionProblem checked = problem;
