@@ -214,7 +214,7 @@ class ConvolutionCudnn final : public CompositeKernel {
   CudnnLayout layout_;
   bool half_, filter_is_owned_, has_bias_;
   bool fuses_bias_ = false;
-  std::unique_ptr<const CudnnPlan> plan_;
+  std::shared_ptr<const CudnnPlan> plan_;
   std::optional<DeviceCopies> input_copies_;
   ScratchLayout::Piece input_, filter_, sums_, workspace_;
   std::optional<uint32_t> rest_;
