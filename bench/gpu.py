@@ -106,6 +106,8 @@ def other_cases():
                 if group in SMALL:
                     few = SMALL_IMAGES if len(sizes) == 4 and len(SMALL[group]) == 2 else SMALL[group]
                     yield cell(group, name, few, type, target="5us")
+                    if group == "convolution":
+                        yield cell(group, name, sizes, type, "nhwc", target=target)
 
 
 def graph_cases():
@@ -372,7 +374,8 @@ def line(record):
 
 
 def markdown(records, bandwidth, options):
-    chosen = "".join(f" --{name} {value}" for name, value in (("group", options.group), ("filter", options.filter)) if value)
+    given = (("group", options.group), ("filter", options.filter), ("implementation", options.implementation))
+    chosen = "".join(f" --{name} {value}" for name, value in given if value)
     text = [f"Machine: {torch.cuda.get_device_name()}, a copy in its memory moves {bandwidth / 1e9:.2f} TB/s  ",
             f"Date: {datetime.date.today().isoformat()}  ",
             f"Libraries: torch {torch.__version__} with CUDA {torch.version.cuda} ({report.commit(run.ROOT)})  ",
@@ -395,6 +398,7 @@ def parse_arguments():
     parser.add_argument("--group", choices=GROUPS, help="only the cases of this group")
     parser.add_argument("--filter", metavar="REGEX", default="", help="only the cases whose name matches")
     parser.add_argument("--adapter", default="cuda:0", help="which GPU (cuda:0)")
+    parser.add_argument("--implementation", metavar="NAME", help="forces one of AnyDML's; cases it cannot do are refused")
     parser.add_argument("--no-check", action="store_true", help="do not compare with the CPU adapter")
     parser.add_argument("--list", action="store_true", help="list the cases and end")
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, default=run.ROOT / "build" / "bench" / "gpu",
@@ -421,7 +425,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="anydml-bench-", dir=memory) as folder:
         os.chdir(folder)
         here = pathlib.Path(folder)
-        gpu = run.Worker([worker], here, 1, {"ANYDML_ADAPTER": options.adapter})
+        forced = {"ANYDML_IMPLEMENTATION": options.implementation} if options.implementation else {}
+        gpu = run.Worker([worker], here, 1, {"ANYDML_ADAPTER": options.adapter, **forced})
         judge = run.Worker([worker], here, os.cpu_count(), {"ANYDML_ADAPTER": "cpu"})
         try:
             bandwidth = copy_bandwidth(gpu)

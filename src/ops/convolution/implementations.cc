@@ -27,6 +27,21 @@ std::string BetterByTiles(const ConvolutionProblem& problem, const LowerContext&
   return IsSmall(problem) && problem.shape.Steps() < kFewSteps ? "a small convolution of few steps" : "";
 }
 
+// Where cuDNN's kernels are not faster than ours, on an H200. Products are those of single numbers.
+std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerContext&) {
+  const ConvolutionShape& s = problem.shape;
+  if (s.input_channels == 1) return "filters of one channel";
+  const uint64_t products = s.Elements() * s.Steps();
+  if (problem.type == DataType::kFloat32) {
+    constexpr uint64_t kManySteps = 1024, kManyElements = uint64_t{1} << 20;
+    return s.Steps() < kManySteps || s.Elements() < kManyElements ? "FLOAT32 of few steps or outputs" : "";
+  }
+  // Bringing channels together and apart again is worth it for large ones.
+  const bool channels_last = s.input.channel == 1 && s.output.channel == 1;
+  const uint64_t many = uint64_t{1} << (channels_last ? 26 : 30);
+  return products < many ? "a small convolution" : "";
+}
+
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cpu.depthwise", "cpu", ANYDML_ON_CPU(CreateConvolutionDepthwise), nullptr, {}, Bound},
     {"cpu.phases", "cpu", ANYDML_ON_CPU(CreateConvolutionPhases), nullptr, {}, Bound},
@@ -35,6 +50,7 @@ constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterWithoutGemm, {}, Bound},
     {"cuda.apart", "cuda", ANYDML_ON_CUDA(CreateConvolutionApart), BetterByTiles, {}, Bound},
     {"cuda.few_channels", "cuda", ANYDML_ON_CUDA(CreateConvolutionFewChannelsCuda), BetterByTiles, {}, Bound},
+    {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateConvolutionCudnn), BetterWithoutCudnn, {}, Bound},
     {"cuda.patches", "cuda", ANYDML_ON_CUDA(CreateConvolutionPatchesCuda), BetterByTiles, {}, Bound},
     {"cuda.channels_last",
      "cuda",
