@@ -103,11 +103,11 @@ def other_cases():
             for i, type in enumerate(("float32", "float16")):
                 for sizes, targets in shapes.items():
                     yield cell(group, name, sizes, type, target=targets[i])
+                    if group == "convolution":
+                        yield cell(group, name, sizes, type, "nhwc", target=targets[i])
                 if group in SMALL:
                     few = SMALL_IMAGES if len(sizes) == 4 and len(SMALL[group]) == 2 else SMALL[group]
                     yield cell(group, name, few, type, target="5us")
-                    if group == "convolution":
-                        yield cell(group, name, sizes, type, "nhwc", target=target)
 
 
 def graph_cases():
@@ -338,7 +338,7 @@ def compare(case, peer, gpu, judge):
 
 
 def measure(case, gpu, judge, bandwidth, options):
-    copies = max(1, min(MAX_COPIES, -(-ROTATED_BYTES // case.first.bytes())))
+    copies = max(1, min(MAX_COPIES, -(-ROTATED_BYTES // sum(tensor.bytes() for tensor in case.inputs.values()))))
     peer = TorchCase(case, copies)
     torch.cuda.synchronize()
     implementation = gpu.request("load", case.words(), copies=copies)["implementation"]
