@@ -95,10 +95,8 @@ constexpr WindowTile Tile(double rate) {
           ConvolveFloat<kRows, kColumns, kDown, kAcross, kBlocks>};
 }
 
-// Those of 96 rows often leave fewer multiprocessors without a tile.
-const WindowTile kTiles[] = {Tile<128, 128, 8, 8, 2>(100), Tile<96, 128, 6, 8, 2>(97),
-                             Tile<128, 64, 8, 8, 3>(95),   Tile<96, 64, 6, 8, 3>(92),
-                             Tile<64, 64, 4, 8, 4>(75),    Tile<64, 32, 4, 4, 4>(60)};
+const WindowTile kTiles[] = {Tile<128, 128, 8, 8, 2>(100), Tile<128, 64, 8, 8, 3>(95),
+                             Tile<64, 64, 4, 8, 4>(75), Tile<64, 32, 4, 4, 4>(60)};
 
 }  // namespace
 

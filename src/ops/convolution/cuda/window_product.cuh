@@ -159,7 +159,7 @@ class FilterCopier {
 template <typename T, class Shared, uint32_t kRows, uint32_t kThreads>
 class WindowCopier {
   static constexpr uint32_t kUnits = Shared::kUnits, kUnit = 16 / sizeof(T), kApart = kThreads / kUnits;
-  static_assert(kThreads % kUnits == 0);
+  static_assert(kRows % kApart == 0 && kThreads % kUnits == 0);
 
  public:
   __device__ WindowCopier(const WindowProduct& p, const WindowPlace& place)
@@ -182,8 +182,7 @@ class WindowCopier {
     const uint32_t left = p.channels - channel_;
     const uint32_t bytes = taps_[0] < p.windows[0].taps ? (left < kUnit ? left : kUnit) * sizeof(T) : 0;
 #pragma unroll
-    for (uint32_t i = 0; i < (kRows + kApart - 1) / kApart; ++i) {
-      if (kRows % kApart != 0 && row + i * kApart >= kRows) break;
+    for (uint32_t i = 0; i < kRows / kApart; ++i) {
       const uint2 window = windows[row + i * kApart];
       const bool inside = (window.y & wanted) == wanted && bytes != 0;
       StartCopyOf(inside ? bytes : 0, to.At(row + i * kApart, unit),
