@@ -10,6 +10,7 @@
 #include "ops/common/cuda_copies.cuh"
 #include "ops/convolution/cuda/channels_last.cuh"
 #include "ops/convolution/cuda/cudnn_layout.h"
+#include "ops/convolution/cuda/half_tiles.cuh"
 #include "ops/convolution/cuda/layout.cuh"
 #include "ops/operator_table.h"
 
@@ -50,6 +51,32 @@ ElementProblem RestOf(const ConvolutionProblem& problem, const ConvolutionTensor
   program.Store(0, sum, Class::kF32);
   result.program = std::move(program);
   return result;
+}
+
+// The largest unit of bytes in which planes of FLOAT16 channels are read and written; 0: positions do not
+// follow each other.
+uint32_t PlaneUnit(const ConvolutionTensor& tensor, const CudnnPacked& packed) {
+  uint64_t positions = 1;
+  for (uint32_t d = kMaxSpatial; d-- > 0; positions *= packed.sizes[d]) {
+    if (packed.sizes[d] > 1 && tensor.spatial[d] != positions) return 0;
+  }
+  const uint64_t distances =
+      positions | tensor.channel | tensor.outer[1] | (packed.images > 1 ? tensor.outer[0] : 0);
+  return LargestUnit(distances * sizeof(__half));
+}
+
+// The kernels for each unit.
+auto PackKernel(uint32_t unit) {
+  return unit == 16  ? PackHalfOperands<16>
+         : unit == 8 ? PackHalfOperands<8>
+         : unit == 4 ? PackHalfOperands<4>
+                     : PackHalfOperands<2>;
+}
+auto UnpackKernel(uint32_t unit) {
+  return unit == 16  ? UnpackHalfOutput<16>
+         : unit == 8 ? UnpackHalfOutput<8>
+         : unit == 4 ? UnpackHalfOutput<4>
+                     : UnpackHalfOutput<2>;
 }
 
 class ConvolutionCudnn final : public CompositeKernel {
@@ -120,18 +147,8 @@ class ConvolutionCudnn final : public CompositeKernel {
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    KernelChain chain(arguments.stream);
+    KernelChain chain(arguments.stream, /*all_wait=*/!input_copies_);
     OperandPacking packing = {};
-    const Buffer packed_input = input_.In(arguments.temporary);
-    if (input_copies_) {
-      KernelArguments part = arguments;
-      part.outputs = {&packed_input, 1};
-      input_copies_->Launch(&chain, part, /*fill=*/0);
-    } else if (input_.bytes != 0) {
-      packing.images = ImagePacking(shape_, layout_.input_channels, input_.bytes);
-      packing.images.from = arguments.inputs[0].data;
-      packing.images.to = packed_input.data;
-    }
     const std::byte* filter = arguments.inputs[1].data;
     if (packs_input(1)) {
       filter = arguments.persistent.data;
@@ -139,6 +156,23 @@ class ConvolutionCudnn final : public CompositeKernel {
       std::byte* const packed = filter_.In(arguments.temporary).data;
       packing.filter = FilterTo(filter, packed);
       filter = packed;
+    }
+    const Buffer packed_input = input_.In(arguments.temporary);
+    if (load_unit_ != 0) {
+      HalfOperands operands = {input_tiles_, packing.filter};
+      operands.tiles.from = arguments.inputs[0].data;
+      operands.tiles.to = packed_input.data;
+      chain.Launch(PackKernel(load_unit_), operands.tiles.count + FilterBlocks(packing.filter),
+                   kHalfTileThreads, operands);
+      packing.filter.to = nullptr;
+    } else if (input_copies_) {
+      KernelArguments part = arguments;
+      part.outputs = {&packed_input, 1};
+      input_copies_->Launch(&chain, part, /*fill=*/0);
+    } else if (input_.bytes != 0) {
+      packing.images = ImagePacking(shape_, layout_.input_channels, input_.bytes);
+      packing.images.from = arguments.inputs[0].data;
+      packing.images.to = packed_input.data;
     }
     Pack(&chain, packing);
     const Buffer sums = sums_.bytes != 0 ? sums_.In(arguments.temporary) : arguments.outputs[0];
@@ -149,6 +183,13 @@ class ConvolutionCudnn final : public CompositeKernel {
     ANYDML_RETURN_IF_ERROR(
         plan_->Run(arguments.stream, {input, filter, fuses_bias_ ? arguments.inputs[2].data : nullptr,
                                       sums.data, room != 0 ? workspace : nullptr}));
+    if (store_unit_ != 0) {
+      HalfTiles tiles = output_tiles_;
+      tiles.from = sums.data;
+      tiles.to = arguments.outputs[0].data;
+      KernelChain(arguments.stream, /*all_wait=*/true)
+          .Launch(UnpackKernel(store_unit_), tiles.count, kHalfTileThreads, tiles);
+    }
     if (!rest_) return {};
     const Buffer inputs[] = {sums, arguments.inputs[2]};
     KernelArguments part = arguments;
@@ -163,6 +204,8 @@ class ConvolutionCudnn final : public CompositeKernel {
   // Few channels, or few elements, are packed by the kernel that packs the filter; so is padding.
   void SetCopies() {
     constexpr uint64_t kFewChannels = 16, kFewElements = 1 << 19;
+    if (half_ && shape_.input_channels > kFewChannels) load_unit_ = PlaneUnit(shape_.input, layout_.input);
+    if (load_unit_ != 0) return SetInputTiles();
     if (layout_.input_channels != shape_.input_channels || layout_.input_channels <= kFewChannels ||
         layout_.input.Elements() <= kFewElements) {
       return;
@@ -174,6 +217,38 @@ class ConvolutionCudnn final : public CompositeKernel {
     input_copies_.emplace(std::vector<PlacedCopy>{copy}, static_cast<uint32_t>(Width()));
   }
 
+  void SetInputTiles() {
+    const CudnnPacked& packed = layout_.input;
+    const uint64_t positions = packed.sizes[0] * packed.sizes[1] * packed.sizes[2];
+    HalfTiles& tiles = input_tiles_;
+    tiles = HalfTiles(packed.images, shape_.outer[1], static_cast<uint32_t>(shape_.input_channels),
+                      layout_.input_channels, static_cast<uint32_t>(positions));
+    tiles.from_row = shape_.input.channel;
+    tiles.from_group = shape_.input.outer[1];
+    tiles.from_image = shape_.input.outer[0];
+    tiles.to_column = packed.channels;
+    tiles.to_group = layout_.input_channels;
+    tiles.to_image = positions * packed.channels;
+  }
+
+  // False where its planes are not written by tiles.
+  bool SetOutputTiles() {
+    const CudnnPacked& packed = layout_.output;
+    const bool is_one_group =
+        shape_.outer[1] == 1 || shape_.output.outer[1] == shape_.output.channel * shape_.output_channels;
+    if (!half_ || !is_one_group || packed.channels % 8 != 0) return false;
+    store_unit_ = PlaneUnit(shape_.output, packed);
+    if (store_unit_ == 0) return false;
+    const auto positions = static_cast<uint32_t>(shape_.Positions());
+    HalfTiles& tiles = output_tiles_;
+    tiles = HalfTiles(packed.images, 1, positions, positions, static_cast<uint32_t>(packed.channels));
+    tiles.from_row = packed.channels;
+    tiles.from_image = positions * packed.channels;
+    tiles.to_column = shape_.output.channel;
+    tiles.to_image = shape_.output.outer[0];
+    return true;
+  }
+
   bool Finish(const ConvolutionProblem& problem, const LowerContext& context, const Rest& rest,
               std::string* why_not) {
     const bool in_place = rest.from == problem.type && !layout_.packs_output;
@@ -181,7 +256,7 @@ class ConvolutionCudnn final : public CompositeKernel {
     if (plan_->workspace_bytes() != 0) {
       workspace_ = AddScratch("workspace", plan_->workspace_bytes() + kWorkspaceAlignment);
     }
-    if (in_place && !rest.bias && !rest.activation) return true;
+    if (!rest.bias && !rest.activation && (in_place || SetOutputTiles())) return true;
     LoweredOperator lowered;
     const ConvolutionTensor sums = PackedOutput(shape_, layout_.channels_last);
     const Status status = ChooseKernel(OperatorTableOf(context.backend).element, RestOf(problem, sums, rest),
@@ -201,11 +276,14 @@ class ConvolutionCudnn final : public CompositeKernel {
     return packing;
   }
 
+  uint64_t FilterBlocks(const FilterPacking& packing) const {
+    return packing.to == nullptr ? 0 : layout_.filter.images * packing.chunks.divisor();
+  }
+
   // Nothing where there is nothing to pack.
   void Pack(KernelChain* chain, OperandPacking packing) const {
     packing.image_blocks = static_cast<uint32_t>(DivideUp(packing.images.units, kPackThreads));
-    const uint64_t filters = packing.filter.to == nullptr ? 0 : layout_.filter.images;
-    const uint64_t blocks = packing.image_blocks + filters * packing.filter.chunks.divisor();
+    const uint64_t blocks = packing.image_blocks + FilterBlocks(packing.filter);
     if (blocks == 0) return;
     chain->Launch(half_ ? PackOperands<__half> : PackOperands<float>, blocks, kPackThreads, packing);
   }
@@ -216,6 +294,8 @@ class ConvolutionCudnn final : public CompositeKernel {
   bool fuses_bias_ = false;
   std::shared_ptr<const CudnnPlan> plan_;
   std::optional<DeviceCopies> input_copies_;
+  HalfTiles input_tiles_, output_tiles_;     // but for addresses
+  uint32_t load_unit_ = 0, store_unit_ = 0;  // of these, in bytes; 0: there are none
   ScratchLayout::Piece input_, filter_, sums_, workspace_;
   std::optional<uint32_t> rest_;
 };
