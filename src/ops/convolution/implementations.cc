@@ -33,10 +33,11 @@ std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerCon
   const ConvolutionShape& s = problem.shape;
   if (s.Elements() * s.Steps() < kManyProducts) return "a small convolution";
   if (s.input_channels == 1) return "filters of one channel";
-  if (s.backward || problem.type == DataType::kFloat16) return "";
+  if (problem.type == DataType::kFloat16) return "";
   // Without tensor cores: what has few channels, in planes, which ours would have to bring together.
   const bool planes = s.input.spatial[kMaxSpatial - 1] == 1 && s.output.spatial[kMaxSpatial - 1] == 1;
-  return planes && s.input_channels <= kFewChannels ? "" : "FLOAT32 of more than a few channels";
+  return planes && s.input_channels <= kFewChannels && !s.backward ? ""
+                                                                   : "FLOAT32, not of few channels in planes";
 }
 
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {
