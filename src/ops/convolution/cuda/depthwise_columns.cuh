@@ -7,16 +7,17 @@
 
 namespace anydml {
 
-// Rows that are read at a time, and blocks of a multiprocessor, whose registers hold them.
+// Rows that are read at a time, a band's and two more in whole turns, and blocks of a multiprocessor, whose
+// registers hold them.
 template <typename T>
 struct DepthwiseAhead;
 template <>
 struct DepthwiseAhead<__half> {
-  static constexpr uint32_t kRows = 9, kBlocks = 3;
+  static constexpr uint32_t kRows = 8, kBlocks = 3;
 };
 template <>
 struct DepthwiseAhead<float> {
-  static constexpr uint32_t kRows = 3, kBlocks = 4;
+  static constexpr uint32_t kRows = 3, kBlocks = 3;
 };
 
 template <typename T>
