@@ -63,6 +63,7 @@ CELLS = {
                             (1, 512, 7, 7, 512): ("113us", "13us")},
                     "1x1": {(32, 256, 56, 56, 64): ("122us", "19us")},
                     "7x7-stride-2": {(1, 3, 224, 224, 64): ("18us", "16us")},
+                    "transposed-4x4": {(8, 256, 32, 32, 128): ("torch", "torch")},
                     "depthwise-3x3": {(32, 960, 28, 28, 960): ("70us", "40us")}},
     # 520 TFLOP/s of FLOAT16; one token against 2048, whose floor is reading them.
     "attention": {"heads-of-128": {(8, 32, 2048, 2048, 128): ("-", "1057us"), (64, 32, 1, 2048, 128): ("1150us", "580us")},

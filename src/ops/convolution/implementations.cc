@@ -29,17 +29,14 @@ std::string BetterByTiles(const ConvolutionProblem& problem, const LowerContext&
 
 // Where cuDNN's kernels are not faster than ours, on an H200. Products are those of single numbers.
 std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kManyProducts = uint64_t{1} << 26, kFewChannels = 4;
   const ConvolutionShape& s = problem.shape;
+  if (s.Elements() * s.Steps() < kManyProducts) return "a small convolution";
   if (s.input_channels == 1) return "filters of one channel";
-  const uint64_t products = s.Elements() * s.Steps();
-  if (problem.type == DataType::kFloat32) {
-    constexpr uint64_t kManySteps = 1024, kManyElements = uint64_t{1} << 20;
-    return s.Steps() < kManySteps || s.Elements() < kManyElements ? "FLOAT32 of few steps or outputs" : "";
-  }
-  // Bringing channels together and apart again is worth it for large ones.
-  const bool channels_last = s.input.channel == 1 && s.output.channel == 1;
-  const uint64_t many = uint64_t{1} << (channels_last ? 26 : 30);
-  return products < many ? "a small convolution" : "";
+  if (s.backward || problem.type == DataType::kFloat16) return "";
+  // Without tensor cores: what has few channels, in planes, which ours would have to bring together.
+  const bool planes = s.input.spatial[kMaxSpatial - 1] == 1 && s.output.spatial[kMaxSpatial - 1] == 1;
+  return planes && s.input_channels <= kFewChannels ? "" : "FLOAT32 of more than a few channels";
 }
 
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {

@@ -9,7 +9,8 @@
 #include "kernel/device_properties.h"
 #include "ops/common/cuda_copies.cuh"
 #include "ops/convolution/cuda/channels_last.cuh"
-#include "ops/convolution/cuda/cudnn_plan.h"
+#include "ops/convolution/cuda/cudnn_layout.h"
+#include "ops/convolution/cuda/half_tiles.cuh"
 #include "ops/convolution/cuda/layout.cuh"
 #include "ops/operator_table.h"
 
@@ -17,107 +18,15 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kWorkspaceAlignment = 256;
-constexpr uint32_t kMostReach = 1 << 15;  // of strides, dilations and padding
 
-// A tensor without gaps, whose channels are of all groups.
-struct PackedTensor {
-  uint64_t images = 1, channels = 1;
-  std::array<uint64_t, kMaxSpatial> sizes{};
-  bool channels_last = false;
-
-  ConvolutionTensor Strides() const {
-    ConvolutionTensor result;
-    uint64_t stride = channels_last ? channels : 1;
-    for (uint32_t d = kMaxSpatial; d-- > 0; stride *= sizes[d]) result.spatial[d] = stride;
-    result.channel = channels_last ? 1 : stride;
-    result.outer[0] = channels_last ? stride : stride * channels;
-    return result;
-  }
-
-  // Whether a tensor's elements are there, too.
-  bool Is(const ConvolutionTensor& tensor, uint64_t groups) const {
-    const ConvolutionTensor packed = Strides();
-    bool same = tensor.offset == 0 && (images == 1 || tensor.outer[0] == packed.outer[0]) &&
-                (channels == groups || tensor.channel == packed.channel) &&
-                (groups == 1 || tensor.outer[1] == packed.channel * (channels / groups));
-    for (uint32_t d = 0; d < kMaxSpatial; ++d) {
-      same = same && (sizes[d] == 1 || tensor.spatial[d] == packed.spatial[d]);
-    }
-    return same;
-  }
-
-  CudnnTensor For(DataType type, uint32_t first_dimension) const {
-    const ConvolutionTensor strides = Strides();
-    CudnnTensor result = {type,
-                          {static_cast<int64_t>(images), static_cast<int64_t>(channels)},
-                          {static_cast<int64_t>(strides.outer[0]), static_cast<int64_t>(strides.channel)}};
-    for (uint32_t d = first_dimension; d < kMaxSpatial; ++d) {
-      result.sizes.push_back(static_cast<int64_t>(sizes[d]));
-      result.strides.push_back(static_cast<int64_t>(strides.spatial[d]));
-    }
-    return result;
-  }
-};
-
-PackedTensor InputOf(const ConvolutionShape& s, uint64_t group_channels, bool channels_last) {
-  return {s.outer[0],
-          s.outer[1] * group_channels,
-          {s.windows[0].input, s.windows[1].input, s.windows[2].input},
-          channels_last};
-}
-PackedTensor OutputOf(const ConvolutionShape& s, bool channels_last) {
-  return {s.outer[0],
-          s.outer[1] * s.output_channels,
-          {s.windows[0].output, s.windows[1].output, s.windows[2].output},
-          channels_last};
-}
-
-// The forward convolution whose gradient a backward one is.
-ConvolutionShape ForwardOf(const ConvolutionShape& shape) {
-  ConvolutionShape result = shape;
-  if (!shape.backward) return result;
-  std::swap(result.input, result.output);
-  std::swap(result.input_channels, result.output_channels);
-  std::swap(result.filter.channel, result.filter.output_channel);
-  for (ConvolutionWindow& w : result.windows) std::swap(w.input, w.output);
-  return result;
-}
-
-// The padding at the end that makes a window's outputs as many as there are; that of the beginning where it
-// does. False: there is none.
-bool EndPadding(const ConvolutionWindow& w, int64_t* padding) {
-  const int64_t reach = int64_t{w.taps - 1} * w.dilation + 1;
-  const auto fits = [&](int64_t end) {
-    const int64_t all = int64_t{w.input} + w.start_padding + end - reach;
-    return all >= 0 && all / w.stride + 1 == w.output;
-  };
-  *padding = w.start_padding;
-  if (fits(*padding)) return true;
-  const int64_t least = (int64_t{w.output} - 1) * w.stride + reach - w.input - w.start_padding;
-  *padding = std::max<int64_t>(least, 0);
-  return fits(*padding);
-}
-
-std::string WhyNotCudnn(const ConvolutionProblem& problem) {
-  const ConvolutionShape& s = problem.shape;
-  if (s.input.offset != 0 || s.output.offset != 0) return "a tensor does not begin with its first element";
-  for (const ConvolutionWindow& w : s.windows) {
-    if (w.reached != w.output) return "there are outputs without taps";
-    if (std::max({w.stride, w.dilation, w.start_padding}) > kMostReach) {
-      return StrCat("it is for strides, dilations and padding of up to ", kMostReach);
-    }
-  }
-  ConvolutionProblem forward = problem;
-  forward.shape.backward = false;
-  const std::string why_not = WhyNotChannelsLast(forward);
-  if (!why_not.empty() || !s.backward) return why_not;
-  forward.shape = ForwardOf(s);
-  forward.shape.backward = false;
-  const uint64_t unit = UnitOf(problem.type);
-  if (s.input_channels % unit != 0 || s.output_channels % unit != 0) {
-    return StrCat("it is for multiples of ", unit, " channels, backward");
-  }
-  return WhyNotChannelsLast(forward);
+// Limits of the kernels that bring tensors into another order.
+std::string WhyNotPacked(const ConvolutionProblem& problem, const CudnnLayout& layout) {
+  ConvolutionProblem checked = problem;
+  checked.shape.backward = false;
+  std::string why_not = WhyNotChannelsLast(checked);
+  checked.shape = layout.forward;
+  if (why_not.empty()) why_not = WhyNotChannelsLast(checked);
+  return why_not;
 }
 
 // What comes after cuDNN's result: the bias, the activation, another order.
@@ -144,21 +53,49 @@ ElementProblem RestOf(const ConvolutionProblem& problem, const ConvolutionTensor
   return result;
 }
 
+// The largest unit of bytes in which planes of FLOAT16 channels are read and written; 0: positions do not
+// follow each other.
+uint32_t PlaneUnit(const ConvolutionTensor& tensor, const CudnnPacked& packed) {
+  uint64_t positions = 1;
+  for (uint32_t d = kMaxSpatial; d-- > 0; positions *= packed.sizes[d]) {
+    if (packed.sizes[d] > 1 && tensor.spatial[d] != positions) return 0;
+  }
+  const uint64_t distances =
+      positions | tensor.channel | tensor.outer[1] | (packed.images > 1 ? tensor.outer[0] : 0);
+  return LargestUnit(distances * sizeof(__half));
+}
+
+// The kernels for each unit.
+auto PackKernel(uint32_t unit) {
+  return unit == 16  ? PackHalfOperands<16>
+         : unit == 8 ? PackHalfOperands<8>
+         : unit == 4 ? PackHalfOperands<4>
+                     : PackHalfOperands<2>;
+}
+auto UnpackKernel(uint32_t unit) {
+  return unit == 16  ? UnpackHalfOutput<16>
+         : unit == 8 ? UnpackHalfOutput<8>
+         : unit == 4 ? UnpackHalfOutput<4>
+                     : UnpackHalfOutput<2>;
+}
+
 class ConvolutionCudnn final : public CompositeKernel {
  public:
-  explicit ConvolutionCudnn(const ConvolutionProblem& problem)
+  ConvolutionCudnn(const ConvolutionProblem& problem, const CudnnLayout& layout)
       : shape_(problem.shape),
-        forward_(ForwardOf(problem.shape)),
+        layout_(layout),
         half_(problem.type == DataType::kFloat16),
         filter_is_owned_(problem.filter_is_owned),
-        has_bias_(problem.bias.has_value()) {}
+        has_bias_(problem.bias.has_value()) {
+    if (layout_.packs_input) {
+      input_ = AddScratch("input", layout_.input.Elements() * Width());
+      SetCopies();
+    }
+    if (layout_.packs_filter && !filter_is_owned_) filter_ = AddScratch("filter", FilterBytes());
+  }
 
   bool Create(const ConvolutionProblem& problem, const LowerContext& context, std::string* why_not) {
-    CudnnProblem cudnn;
-    if (!SetProblem(problem, &cudnn)) {
-      *why_not = "its outputs are not those of cuDNN's formula";
-      return false;
-    }
+    CudnnProblem cudnn = layout_.problem;
     SumLimits limits;
     const bool has_limits = limits.Set(problem.activation);
     const bool has_activation = !problem.activation.instructions.empty();
@@ -193,7 +130,9 @@ class ConvolutionCudnn final : public CompositeKernel {
   }
 
   uint64_t persistent_bytes() const override { return packs_input(1) ? FilterBytes() : 0; }
-  bool packs_input(uint32_t input) const override { return input == 1 && filter_is_owned_ && packs_filter_; }
+  bool packs_input(uint32_t input) const override {
+    return input == 1 && filter_is_owned_ && layout_.packs_filter;
+  }
   std::string made_of() const override {
     const std::string parts = CompositeKernel::made_of();
     return StrCat(plan_->name(), parts.empty() ? "" : ", ", parts);
@@ -208,25 +147,32 @@ class ConvolutionCudnn final : public CompositeKernel {
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    KernelChain chain(arguments.stream);
+    KernelChain chain(arguments.stream, /*all_wait=*/!input_copies_);
     OperandPacking packing = {};
+    const std::byte* filter = arguments.inputs[1].data;
+    if (packs_input(1)) {
+      filter = arguments.persistent.data;
+    } else if (layout_.packs_filter) {
+      std::byte* const packed = filter_.In(arguments.temporary).data;
+      packing.filter = FilterTo(filter, packed);
+      filter = packed;
+    }
     const Buffer packed_input = input_.In(arguments.temporary);
-    if (input_copies_) {
+    if (load_unit_ != 0) {
+      HalfOperands operands = {input_tiles_, packing.filter};
+      operands.tiles.from = arguments.inputs[0].data;
+      operands.tiles.to = packed_input.data;
+      chain.Launch(PackKernel(load_unit_), operands.tiles.count + FilterBlocks(packing.filter),
+                   kHalfTileThreads, operands);
+      packing.filter.to = nullptr;
+    } else if (input_copies_) {
       KernelArguments part = arguments;
       part.outputs = {&packed_input, 1};
       input_copies_->Launch(&chain, part, /*fill=*/0);
     } else if (input_.bytes != 0) {
-      packing.images = ImagePacking(shape_, padded_channels_, input_.bytes);
+      packing.images = ImagePacking(shape_, layout_.input_channels, input_.bytes);
       packing.images.from = arguments.inputs[0].data;
       packing.images.to = packed_input.data;
-    }
-    const std::byte* filter = arguments.inputs[1].data;
-    if (packs_input(1)) {
-      filter = arguments.persistent.data;
-    } else if (packs_filter_) {
-      std::byte* const packed = filter_.In(arguments.temporary).data;
-      packing.filter = FilterTo(filter, packed);
-      filter = packed;
     }
     Pack(&chain, packing);
     const Buffer sums = sums_.bytes != 0 ? sums_.In(arguments.temporary) : arguments.outputs[0];
@@ -237,6 +183,13 @@ class ConvolutionCudnn final : public CompositeKernel {
     ANYDML_RETURN_IF_ERROR(
         plan_->Run(arguments.stream, {input, filter, fuses_bias_ ? arguments.inputs[2].data : nullptr,
                                       sums.data, room != 0 ? workspace : nullptr}));
+    if (store_unit_ != 0) {
+      HalfTiles tiles = output_tiles_;
+      tiles.from = sums.data;
+      tiles.to = arguments.outputs[0].data;
+      KernelChain(arguments.stream, /*all_wait=*/true)
+          .Launch(UnpackKernel(store_unit_), tiles.count, kHalfTileThreads, tiles);
+    }
     if (!rest_) return {};
     const Buffer inputs[] = {sums, arguments.inputs[2]};
     KernelArguments part = arguments;
@@ -246,84 +199,66 @@ class ConvolutionCudnn final : public CompositeKernel {
 
  private:
   uint64_t Width() const { return half_ ? 2 : 4; }
-  uint64_t FilterBytes() const {
-    return forward_.outer[1] * forward_.output_channels * forward_.Taps() * FilterChannels() * Width();
-  }
-  // Of a group, with padding.
-  uint32_t FilterChannels() const {
-    return shape_.backward ? static_cast<uint32_t>(forward_.input_channels) : padded_channels_;
-  }
-
-  // Chooses the order of channels, too; false where there is no such convolution.
-  bool SetProblem(const ConvolutionProblem& problem, CudnnProblem* cudnn) {
-    const uint64_t groups = shape_.outer[1];
-    const auto filter_of = [&](uint64_t channels, bool last) {
-      const auto& w = forward_.windows;
-      return PackedTensor{
-          groups * forward_.output_channels, channels, {w[0].taps, w[1].taps, w[2].taps}, last};
-    };
-    ConvolutionTensor filter = forward_.filter;
-    filter.outer[0] = filter.output_channel;
-    const bool filter_in_order = groups == 1 || filter.outer[1] == filter.outer[0] * forward_.output_channels;
-    channels_last_ = half_ || !InputOf(shape_, shape_.input_channels, false).Is(shape_.input, groups) ||
-                     !OutputOf(shape_, false).Is(shape_.output, groups) || !filter_in_order ||
-                     !filter_of(forward_.input_channels, false).Is(filter, 1);
-    padded_channels_ =
-        static_cast<uint32_t>(channels_last_ ? PaddedChannels(problem) : shape_.input_channels);
-    const PackedTensor input = InputOf(shape_, padded_channels_, channels_last_);
-    const PackedTensor output = OutputOf(shape_, channels_last_);
-    const PackedTensor packed_filter = filter_of(FilterChannels(), channels_last_);
-    packs_filter_ =
-        !filter_in_order || FilterChannels() != forward_.input_channels || !packed_filter.Is(filter, 1);
-    if (padded_channels_ != shape_.input_channels || !input.Is(shape_.input, groups)) {
-      input_ = AddScratch("input", input.images * input.Strides().outer[0] * Width());
-      SetCopies(input);
-    }
-    if (packs_filter_ && !filter_is_owned_) filter_ = AddScratch("filter", FilterBytes());
-    const bool is_3d =
-        shape_.windows[0].input > 1 || shape_.windows[0].output > 1 || shape_.windows[0].taps > 1;
-    const uint32_t first = is_3d ? 0 : 1;
-    cudnn->backward = shape_.backward;
-    cudnn->w = packed_filter.For(problem.type, first);
-    cudnn->x = (shape_.backward ? output : input).For(problem.type, first);
-    cudnn->y = (shape_.backward ? input : output).For(problem.type, first);
-    for (uint32_t d = first; d < kMaxSpatial; ++d) {
-      const ConvolutionWindow& w = forward_.windows[d];
-      int64_t end;
-      if (!EndPadding(w, &end)) return false;
-      cudnn->steps.push_back(w.stride);
-      cudnn->dilations.push_back(w.dilation);
-      cudnn->pre_paddings.push_back(w.start_padding);
-      cudnn->post_paddings.push_back(end);
-    }
-    return true;
-  }
+  uint64_t FilterBytes() const { return layout_.filter.Elements() * Width(); }
 
   // Few channels, or few elements, are packed by the kernel that packs the filter; so is padding.
-  void SetCopies(const PackedTensor& packed) {
+  void SetCopies() {
     constexpr uint64_t kFewChannels = 16, kFewElements = 1 << 19;
-    if (padded_channels_ != shape_.input_channels || padded_channels_ <= kFewChannels ||
-        input_.bytes / Width() <= kFewElements) {
+    if (half_ && shape_.input_channels > kFewChannels) load_unit_ = PlaneUnit(shape_.input, layout_.input);
+    if (load_unit_ != 0) return SetInputTiles();
+    if (layout_.input_channels != shape_.input_channels || layout_.input_channels <= kFewChannels ||
+        layout_.input.Elements() <= kFewElements) {
       return;
     }
-    ConvolutionTensor to = packed.Strides();
-    to.outer[1] = padded_channels_;
+    ConvolutionTensor to = layout_.input.Strides();
+    to.outer[1] = layout_.input_channels;
     PlacedCopy copy;
     copy.nest = InputNest(shape_, to);
     input_copies_.emplace(std::vector<PlacedCopy>{copy}, static_cast<uint32_t>(Width()));
   }
 
+  void SetInputTiles() {
+    const CudnnPacked& packed = layout_.input;
+    const uint64_t positions = packed.sizes[0] * packed.sizes[1] * packed.sizes[2];
+    HalfTiles& tiles = input_tiles_;
+    tiles = HalfTiles(packed.images, shape_.outer[1], static_cast<uint32_t>(shape_.input_channels),
+                      layout_.input_channels, static_cast<uint32_t>(positions));
+    tiles.from_row = shape_.input.channel;
+    tiles.from_group = shape_.input.outer[1];
+    tiles.from_image = shape_.input.outer[0];
+    tiles.to_column = packed.channels;
+    tiles.to_group = layout_.input_channels;
+    tiles.to_image = positions * packed.channels;
+  }
+
+  // False where its planes are not written by tiles.
+  bool SetOutputTiles() {
+    const CudnnPacked& packed = layout_.output;
+    const bool is_one_group =
+        shape_.outer[1] == 1 || shape_.output.outer[1] == shape_.output.channel * shape_.output_channels;
+    if (!half_ || !is_one_group || packed.channels % 8 != 0) return false;
+    store_unit_ = PlaneUnit(shape_.output, packed);
+    if (store_unit_ == 0) return false;
+    const auto positions = static_cast<uint32_t>(shape_.Positions());
+    HalfTiles& tiles = output_tiles_;
+    tiles = HalfTiles(packed.images, 1, positions, positions, static_cast<uint32_t>(packed.channels));
+    tiles.from_row = packed.channels;
+    tiles.from_image = positions * packed.channels;
+    tiles.to_column = shape_.output.channel;
+    tiles.to_image = shape_.output.outer[0];
+    return true;
+  }
+
   bool Finish(const ConvolutionProblem& problem, const LowerContext& context, const Rest& rest,
               std::string* why_not) {
-    const PackedTensor output = OutputOf(shape_, channels_last_);
-    const bool in_place = rest.from == problem.type && output.Is(shape_.output, shape_.outer[1]);
+    const bool in_place = rest.from == problem.type && !layout_.packs_output;
     if (!in_place) sums_ = AddScratch("sums", shape_.Elements() * (rest.from == DataType::kFloat16 ? 2 : 4));
     if (plan_->workspace_bytes() != 0) {
       workspace_ = AddScratch("workspace", plan_->workspace_bytes() + kWorkspaceAlignment);
     }
-    if (in_place && !rest.bias && !rest.activation) return true;
+    if (!rest.bias && !rest.activation && (in_place || SetOutputTiles())) return true;
     LoweredOperator lowered;
-    const ConvolutionTensor sums = PackedOutput(shape_, channels_last_);
+    const ConvolutionTensor sums = PackedOutput(shape_, layout_.channels_last);
     const Status status = ChooseKernel(OperatorTableOf(context.backend).element, RestOf(problem, sums, rest),
                                        context.ForPart(), &lowered);
     if (!status.ok()) {
@@ -335,29 +270,32 @@ class ConvolutionCudnn final : public CompositeKernel {
   }
 
   FilterPacking FilterTo(const void* from, void* to) const {
-    FilterPacking packing(forward_, FilterChannels());
+    FilterPacking packing(layout_.forward, layout_.filter_channels);
     packing.from = from;
     packing.to = to;
     return packing;
   }
 
+  uint64_t FilterBlocks(const FilterPacking& packing) const {
+    return packing.to == nullptr ? 0 : layout_.filter.images * packing.chunks.divisor();
+  }
+
   // Nothing where there is nothing to pack.
   void Pack(KernelChain* chain, OperandPacking packing) const {
     packing.image_blocks = static_cast<uint32_t>(DivideUp(packing.images.units, kPackThreads));
-    const uint64_t filters = packing.filter.to == nullptr ? 0 : forward_.outer[1] * forward_.output_channels;
-    const uint64_t blocks = packing.image_blocks + filters * packing.filter.chunks.divisor();
+    const uint64_t blocks = packing.image_blocks + FilterBlocks(packing.filter);
     if (blocks == 0) return;
     chain->Launch(half_ ? PackOperands<__half> : PackOperands<float>, blocks, kPackThreads, packing);
   }
 
-  ConvolutionShape shape_, forward_;
+  ConvolutionShape shape_;
+  CudnnLayout layout_;
   bool half_, filter_is_owned_, has_bias_;
-  bool channels_last_ = false;
-  bool packs_filter_ = false;
   bool fuses_bias_ = false;
-  uint32_t padded_channels_ = 0;  // of the input, in a group
-  std::unique_ptr<const CudnnPlan> plan_;
+  std::shared_ptr<const CudnnPlan> plan_;
   std::optional<DeviceCopies> input_copies_;
+  HalfTiles input_tiles_, output_tiles_;     // but for addresses
+  uint32_t load_unit_ = 0, store_unit_ = 0;  // of these, in bytes; 0: there are none
   ScratchLayout::Piece input_, filter_, sums_, workspace_;
   std::optional<uint32_t> rest_;
 };
@@ -366,10 +304,12 @@ class ConvolutionCudnn final : public CompositeKernel {
 
 std::unique_ptr<const Kernel> CreateConvolutionCudnn(const ConvolutionProblem& problem,
                                                      const LowerContext& context, std::string* why_not) {
-  *why_not = WhyNotCudnn(problem);
+  CudnnLayout layout;
+  *why_not = layout.Set(problem);
+  if (why_not->empty()) *why_not = WhyNotPacked(problem, layout);
   if (why_not->empty()) *why_not = cudnn::TheLibrary().why_not;
   if (!why_not->empty()) return nullptr;
-  auto kernel = std::make_unique<ConvolutionCudnn>(problem);
+  auto kernel = std::make_unique<ConvolutionCudnn>(problem, layout);
   if (!kernel->Create(problem, context, why_not)) return nullptr;
   return kernel;
 }

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "base/status.h"

@@ -1,7 +1,9 @@
 #include "ops/convolution/cuda/cudnn_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <map>
 
 namespace anydml {
 namespace {
@@ -214,17 +216,49 @@ bool CudnnPlan::Choose(bool half, std::string* why_not) {
   return false;
 }
 
-std::unique_ptr<const CudnnPlan> CudnnPlan::Create(const CudnnProblem& problem, int device,
+std::string CudnnProblem::Key() const {
+  std::string key = StrCat(backward ? "backward" : "forward", has_bias ? " bias" : "");
+  if (limits) {
+    key += StrCat(" limits ", std::bit_cast<uint32_t>(limits->least), " ",
+                  std::bit_cast<uint32_t>(limits->most));
+  }
+  const auto add = [&](const char* name, const std::vector<int64_t>& numbers) {
+    key += name;
+    for (const int64_t number : numbers) key += StrCat(" ", number);
+  };
+  for (const CudnnTensor* tensor : {&x, &w, &y}) {
+    add("; ", {TypeNumber(tensor->type)});
+    add(" sizes", tensor->sizes);
+    add(" strides", tensor->strides);
+  }
+  add("; steps", steps);
+  add(" dilations", dilations);
+  add(" before", pre_paddings);
+  add(" after", post_paddings);
+  return key;
+}
+
+std::shared_ptr<const CudnnPlan> CudnnPlan::Create(const CudnnProblem& problem, int device,
                                                    std::string* why_not) {
   *why_not = cudnn::TheLibrary().why_not;
   if (!why_not->empty()) return nullptr;
-  std::unique_ptr<CudnnPlan> plan(new CudnnPlan);
+  // They stay, as the library does.
+  static auto* const plans_mutex = new std::mutex;
+  static auto* const plans = new std::map<std::string, std::weak_ptr<const CudnnPlan>>;
+  const std::lock_guard plans_lock(*plans_mutex);
+  const std::string key = StrCat(device, ": ", problem.Key());
+  if (const auto known = plans->find(key); known != plans->end()) {
+    if (auto plan = known->second.lock()) return plan;
+  }
+  std::shared_ptr<CudnnPlan> plan(new CudnnPlan);
   plan->handle_ = cudnn::HandleFor(device, why_not);
   if (plan->handle_ == nullptr) return nullptr;
   // Nobody may set its stream meanwhile.
   const std::lock_guard lock(plan->handle_->mutex);
   if (!plan->Describe(problem, why_not)) return nullptr;
   if (!plan->Choose(problem.w.type == DataType::kFloat16, why_not)) return nullptr;
+  std::erase_if(*plans, [](const auto& entry) { return entry.second.expired(); });
+  plans->insert_or_assign(key, plan);
   return plan;
 }
 

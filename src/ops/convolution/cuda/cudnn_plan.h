@@ -32,12 +32,14 @@ struct CudnnProblem {
   std::optional<SumLimits> limits;  // after that
 
   const CudnnTensor& result() const { return backward ? x : y; }
+  std::string Key() const;  // different for different problems
 };
 
 class CudnnPlan {
  public:
-  // Null, with a reason. The device is the thread's current one.
-  static std::unique_ptr<const CudnnPlan> Create(const CudnnProblem& problem, int device,
+  // Null, with a reason. The device is the thread's current one. Some engines are compiled first, which takes
+  // long: the same problem has one plan as long as anybody has it.
+  static std::shared_ptr<const CudnnPlan> Create(const CudnnProblem& problem, int device,
                                                  std::string* why_not);
 
   uint64_t workspace_bytes() const { return workspace_bytes_; }

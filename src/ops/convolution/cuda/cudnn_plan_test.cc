@@ -28,7 +28,7 @@ class Cudnn : public ::testing::Test {
   void TearDown() override { EXPECT_EQ(library_->descriptors, 0); }
 
   void BeHalf() { problem_.x.type = problem_.w.type = problem_.y.type = DataType::kFloat16; }
-  std::unique_ptr<const CudnnPlan> Create() {
+  std::shared_ptr<const CudnnPlan> Create() {
     why_not_.clear();
     return CudnnPlan::Create(problem_, device_, &why_not_);
   }
@@ -103,6 +103,20 @@ TEST_F(Cudnn, NoEngineReordersSumsOrRoundsThem) {
   const auto plan = Create();
   ASSERT_NE(plan, nullptr) << why_not_;
   EXPECT_EQ(plan->name(), "cuDNN 9.10.2 engine 8");
+}
+
+TEST_F(Cudnn, TheSameProblemHasOnePlanWhileItIsUsed) {
+  auto plan = Create();
+  ASSERT_NE(plan, nullptr) << why_not_;
+  EXPECT_EQ(Create(), plan);
+  problem_.post_paddings = {2, 2};
+  EXPECT_NE(Create(), plan);
+  problem_.post_paddings = {1, 2};
+  plan.reset();
+  library_->engines[cudnn::kModeA] = {{.index = 6}};
+  plan = Create();
+  ASSERT_NE(plan, nullptr) << why_not_;
+  EXPECT_EQ(plan->name(), "cuDNN 9.10.2 engine 6");
 }
 
 TEST_F(Cudnn, WhatFailsAtCompileTimeIsAReason) {
