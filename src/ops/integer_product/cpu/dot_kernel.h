@@ -51,6 +51,8 @@ struct DotKernels {
 };
 // Of this processor; null: it has no such instructions.
 const DotKernels* FindDotKernels();
+// For tests: these from now on. Null: this processor's.
+void UseDotKernels(const DotKernels* kernels);
 
 // Those of one instruction set. Null where the processor, or the compiler, does not know it.
 const DotKernels* FindNeonDot();

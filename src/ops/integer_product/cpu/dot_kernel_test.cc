@@ -7,13 +7,20 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "ops/integer_product/cpu/dot_amx_tile.h"
 #include "ops/integer_product/cpu/dot_tile.h"
+#include "support/cases.h"
 
 namespace anydml::testing {
 namespace {
+
+// Instructions multiply what panels have on this machine.
+int32_t Product(int8_t x, uint8_t column) {
+  return x * (kUnsignedColumns ? column : static_cast<int8_t>(column));
+}
 
 // VPDPBUSD.
 template <uint32_t kWords>
@@ -54,9 +61,8 @@ struct EmulatedWords : WholeWords {
   static Vector Dot(Vector sums, const Vector& columns, const Vector& row) {
     for (uint32_t i = 0; i < kWords; ++i) {
       for (uint32_t byte = 0; byte < kStepsOfWord; ++byte) {
-        const auto x = static_cast<uint8_t>(columns.lanes[i] >> 8 * byte);
-        const auto y = static_cast<int8_t>(row.lanes[i] >> 8 * byte);
-        sums.lanes[i] += static_cast<uint32_t>(x * y);
+        sums.lanes[i] += static_cast<uint32_t>(Product(static_cast<int8_t>(row.lanes[i] >> 8 * byte),
+                                                       static_cast<uint8_t>(columns.lanes[i] >> 8 * byte)));
       }
     }
     return sums;
@@ -70,7 +76,7 @@ struct EmulatedWords : WholeWords {
 
 // TILEZERO, TILELOADD, TILESTORED, TDPBSUD.
 struct EmulatedRegisters {
-  static inline uint8_t tiles[8][kAmxSide][kAmxSide * kStepsOfWord];
+  static inline thread_local uint8_t tiles[8][kAmxSide][kAmxSide * kStepsOfWord];
   template <int kTile>
   static void Zero() {
     std::memset(tiles[kTile], 0, sizeof(tiles[kTile]));
@@ -95,7 +101,7 @@ struct EmulatedRegisters {
         std::memcpy(&sum, &tiles[kSums][i][j * kStepsOfWord], sizeof(sum));
         for (uint32_t step = 0; step < kAmxSide * kStepsOfWord; ++step) {
           const uint8_t y = tiles[kB][step / kStepsOfWord][j * kStepsOfWord + step % kStepsOfWord];
-          sum += static_cast<uint32_t>(static_cast<int8_t>(tiles[kA][i][step]) * y);
+          sum += static_cast<uint32_t>(Product(static_cast<int8_t>(tiles[kA][i][step]), y));
         }
         std::memcpy(&tiles[kSums][i][j * kStepsOfWord], &sum, sizeof(sum));
       }
@@ -108,8 +114,8 @@ uint64_t AtRow(const DotTile& tile, uint64_t word, uint64_t row) {
   return (word / tile.row_words * tile.kernel.rows + row) * tile.row_words + word % tile.row_words;
 }
 
-void ExpectSums(const DotTile& tile, MicroKernel::Run* run, uint32_t columns, bool unsigned_columns,
-                uint64_t steps, bool accumulate) {
+void ExpectSums(const DotTile& tile, MicroKernel::Run* run, uint32_t columns, uint64_t steps,
+                bool accumulate) {
   const MicroKernel& kernel = tile.kernel;
   const uint64_t b_stride = kernel.columns + 16, to_stride = kernel.columns + 5;
   std::minstd_rand random(static_cast<uint32_t>(steps) + columns);
@@ -134,9 +140,9 @@ void ExpectSums(const DotTile& tile, MicroKernel::Run* run, uint32_t columns, bo
       auto sum = static_cast<uint32_t>(accumulate ? sums[i * to_stride + j] : 0);
       for (uint64_t step = 0; step < steps * kStepsOfWord; ++step) {
         const uint64_t word = step / kStepsOfWord, byte = step % kStepsOfWord;
-        const int32_t x = static_cast<int8_t>(a[AtRow(tile, word, i) * kStepsOfWord + byte]);
+        const auto x = static_cast<int8_t>(a[AtRow(tile, word, i) * kStepsOfWord + byte]);
         const uint8_t y = b[(word * b_stride + j) * kStepsOfWord + byte];
-        sum += static_cast<uint32_t>(x * (unsigned_columns ? y : static_cast<int8_t>(y)));
+        sum += static_cast<uint32_t>(Product(x, y));
       }
       expected[i * to_stride + j] = static_cast<int32_t>(sum);
     }
@@ -154,7 +160,7 @@ void ExpectSums(const DotTile& tile, MicroKernel::Run* run, uint32_t columns, bo
                             << (accumulate ? ", added" : "");
 }
 
-void ExpectSums(const DotTile& tile, bool unsigned_columns) {
+void ExpectSums(const DotTile& tile) {
   const MicroKernel& kernel = tile.kernel;
   ASSERT_LE(kernel.rows * kernel.columns, kMaxTileRows * kMaxTileColumns);
   ASSERT_LE(std::max(kernel.rows, kernel.columns), kMaxDotWidth);
@@ -167,7 +173,7 @@ void ExpectSums(const DotTile& tile, bool unsigned_columns) {
     for (const uint64_t steps : {0, 1, 2, 7, 63, 64, 65, 200}) {
       const uint64_t whole = (steps + tile.row_words - 1) / tile.row_words * tile.row_words;
       for (const bool accumulate : {false, true}) {
-        ExpectSums(tile, run, columns, unsigned_columns, whole, accumulate);
+        ExpectSums(tile, run, columns, whole, accumulate);
       }
     }
   }
@@ -197,7 +203,7 @@ void ExpectFewSums(const FewDot& few) {
           const uint64_t at =
               column - in_block + in_block % 16 / 4 * (few.columns / 4) + in_block / 16 * 4 + column % 4;
           for (uint32_t step = 0; step < kFewSteps; ++step) {
-            expected[row * stride + at] += a[row][step] * (b[step * stride + column] ^ flip);
+            expected[row * stride + at] += Product(a[row][step], b[step * stride + column] ^ flip);
           }
         }
       }
@@ -214,27 +220,40 @@ TEST(DotKernel, SumsOfAllInstructionSets) {
     if (kernels == nullptr) continue;
     SCOPED_TRACE(found);
     ++found;
-    ExpectSums(kernels->tile, kUnsignedColumns);
-    ExpectSums(kernels->one_row, kUnsignedColumns);
+    ExpectSums(kernels->tile);
+    ExpectSums(kernels->one_row);
     if (kernels->few.add != nullptr) ExpectFewSums(kernels->few);
   }
   RecordProperty("instruction sets", static_cast<int>(found));
   EXPECT_EQ(FindDotKernels() != nullptr, found != 0);
 }
 
-TEST(DotKernel, TilesOfX86WithInstructionsWrittenOut) {
-  constexpr DotKernels kWide = DotKernelsOf<EmulatedWords<16>, 8, 3>();
-  constexpr DotKernels kNarrow = DotKernelsOf<EmulatedWords<8>, 6, 2>();
-  for (const DotKernels& kernels : {kWide, kNarrow}) {
-    ExpectSums(kernels.tile, true);
-    ExpectSums(kernels.one_row, true);
-    ExpectFewSums(kernels.few);
-  }
+// x86's with the instructions written out, each with cases of the operators.
+class WrittenOut : public ::testing::TestWithParam<DotKernels> {};
+
+TEST_P(WrittenOut, Sums) {
+  ExpectSums(GetParam().tile);
+  ExpectSums(GetParam().one_row);
+  ExpectFewSums(GetParam().few);
 }
 
-TEST(DotKernel, TilesOfAmxWithInstructionsWrittenOut) {
-  ExpectSums(AmxTileOf<EmulatedRegisters>(nullptr, nullptr), true);
+TEST_P(WrittenOut, OperatorsAgreeWithTheReference) {
+  constexpr double kSeconds = 1;
+  UseDotKernels(&GetParam());
+  ForCases(IntegerProductCases(), kSeconds,
+           [](const Case& problem) { ExpectAllAgree(problem.desc, problem.inputs, problem.in_place); });
+  UseDotKernels(nullptr);
 }
+
+constexpr DotKernels kWide = DotKernelsOf<EmulatedWords<16>, 8, 3>();
+constexpr DotKernels kNarrow = DotKernelsOf<EmulatedWords<8>, 6, 2>();
+constexpr DotKernels kAmx = {AmxTileOf<EmulatedRegisters>(nullptr, nullptr), kWide.one_row, kWide.few};
+
+std::string NameOf(const ::testing::TestParamInfo<DotKernels>& info) {
+  constexpr const char* kNames[] = {"avx512", "avx_vnni", "amx"};
+  return kNames[info.index];
+}
+INSTANTIATE_TEST_SUITE_P(X86, WrittenOut, ::testing::Values(kWide, kNarrow, kAmx), NameOf);
 
 }  // namespace
 }  // namespace anydml::testing

@@ -177,18 +177,6 @@ class IntegerFew final : public Kernel {
   ScratchLayout::Piece rows_, row_sums_, row_zeros_, column_zeros_, column_sums_, sums_, ordered_;
 };
 
-// Positions of a step are neighbours in memory.
-bool IsMatrixOfRows(const ConvolutionShape& s) {
-  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
-    const ConvolutionWindow& w = s.windows[d];
-    if (w.taps != 1 || w.stride != 1 || w.start_padding != 0 || w.output != w.input || w.reached != w.input) {
-      return false;
-    }
-    if (d + 1 < kMaxSpatial ? w.output != 1 : w.output != 1 && s.input.spatial[d] != 1) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::unique_ptr<const Kernel> CreateIntegerFew(const IntegerProductProblem& problem,
@@ -201,7 +189,7 @@ std::unique_ptr<const Kernel> CreateIntegerFew(const IntegerProductProblem& prob
     *why_not = "operands have more than 8 bits";
   } else if (s.output_channels > kMaxRowsOfFew) {
     *why_not = StrCat("the output has more than ", kMaxRowsOfFew, " rows");
-  } else if (!IsMatrixOfRows(s)) {
+  } else if (!PositionsAreNeighbours(s)) {
     *why_not = "the second operand's rows are not contiguous";
   } else if (problem.sums.input_is_owned) {
     *why_not = "the second operand is packed when the operator is initialized";

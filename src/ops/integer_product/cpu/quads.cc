@@ -23,6 +23,18 @@ void Interleave(const uint8_t* __restrict a, const uint8_t* __restrict b, const 
   }
 }
 
+// Of whole panels, whose width is known.
+template <uint32_t kWidth>
+uint64_t InterleavePanels(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
+                          uint64_t panel_stride, float* to) {
+  uint64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth, to += panel_stride) {
+    Interleave(rows[0] + i, rows[1] + i, rows[2] + i, rows[3] + i, kWidth, flip,
+               reinterpret_cast<uint8_t*>(to));
+  }
+  return i;
+}
+
 // Panels from rows of bytes: load(element, count, step, to), for steps counted from 0. There are `steps`;
 // those that the last word has behind them are 0.
 template <typename Begin, typename Load>
@@ -58,6 +70,18 @@ void CopyBytes(const std::byte* from, uint64_t stride, uint64_t count, uint8_t* 
 }
 
 }  // namespace
+
+bool PositionsAreNeighbours(const ConvolutionShape& s) {
+  uint64_t expected = 1;
+  for (uint32_t d = kMaxSpatial; d-- > 0; expected *= s.windows[d].output) {
+    const ConvolutionWindow& w = s.windows[d];
+    if (w.taps != 1 || w.stride != 1 || w.start_padding != 0 || w.output != w.input || w.reached != w.input) {
+      return false;
+    }
+    if (w.output != 1 && s.input.spatial[d] != expected) return false;
+  }
+  return true;
+}
 
 FilterQuads::FilterQuads(const ConvolutionShape& shape, DataType type, const std::byte* filter,
                          uint32_t row_words)
@@ -141,6 +165,7 @@ void FilterQuads::PackBlock(uint64_t first, uint64_t count, uint64_t step, uint3
 void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
                        float* to) const {
   const uint64_t step = word * kStepsOfWord;
+  if (neighbours_) return PackNeighbours(first, count, step, words, width, to);
   // Rows of a matrix are in different pages, which a processor does not ask for by itself.
   const uint64_t ahead = 2 * kStepsOfWord, end = shape_.Taps() == 1 ? shape_.Steps() : 0;
   WindowRows windows(shape_);
@@ -157,6 +182,47 @@ void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t w
             },
             [&](uint64_t at, uint64_t some) { std::memset(row + at, static_cast<int>(zero_), some); });
       });
+}
+
+// From the input to the panels at once.
+void WindowQuads::PackNeighbours(uint64_t first, uint64_t count, uint64_t step, uint64_t words,
+                                 uint32_t width, float* to) const {
+  const auto interleave_panels = width == 12   ? InterleavePanels<12>
+                                 : width == 16 ? InterleavePanels<16>
+                                 : width == 32 ? InterleavePanels<32>
+                                 : width == 48 ? InterleavePanels<48>
+                                               : nullptr;
+  const uint64_t steps = shape_.Steps(), channel = shape_.input.channel;
+  const auto* const data = reinterpret_cast<const uint8_t*>(data_) + first;
+  ClearLastPanel(count, words, width, to);
+  for (uint64_t w = 0; w < words; ++w, step += kStepsOfWord) {
+    const uint64_t there = std::min<uint64_t>(kStepsOfWord, steps - std::min(step, steps));
+    const uint8_t* rows[kStepsOfWord] = {};
+    for (uint64_t i = 0; i < there; ++i) {
+      rows[i] = data + (step + i) * channel;
+      // Other rows are in other pages, which a processor does not ask for by itself.
+      if (step + 2 * kStepsOfWord + i < steps) {
+        Prefetch(reinterpret_cast<const std::byte*>(rows[i] + 2 * kStepsOfWord * channel), count);
+      }
+    }
+    uint64_t done = 0;
+    if (there == kStepsOfWord && interleave_panels != nullptr) {
+      done = interleave_panels(rows, count, flip_, words * width, to + w * width);
+    }
+    for (; done < count; done += width) {
+      uint8_t bytes[kStepsOfWord][kMaxDotWidth];
+      const uint64_t some = std::min<uint64_t>(width, count - done);
+      for (uint64_t i = 0; i < kStepsOfWord; ++i) {
+        if (i < there) {
+          CopyShortRow(rows[i] + done, some, bytes[i]);
+        } else {
+          std::memset(bytes[i], flip_, some);  // becomes 0
+        }
+      }
+      Interleave(bytes[0], bytes[1], bytes[2], bytes[3], some, flip_,
+                 reinterpret_cast<uint8_t*>(to + done * words + w * width));
+    }
+  }
 }
 
 }  // namespace anydml

@@ -18,6 +18,9 @@ constexpr int32_t ShiftInPanels(DataType type, bool rows) {
 }
 constexpr uint8_t FlipInPanels(DataType type, bool rows) { return ShiftInPanels(type, rows) != 0 ? 0x80 : 0; }
 
+// Whether what a step has of all positions is one run of the input: that is a matrix with rows of neighbours.
+bool PositionsAreNeighbours(const ConvolutionShape& shape);
+
 // Elements are output channels of a group, steps are its input channels with their taps.
 class FilterQuads final : public PanelSource {
  public:
@@ -46,15 +49,23 @@ class WindowQuads final : public PanelSource {
  public:
   // `input`: of one matrix.
   WindowQuads(const ConvolutionShape& shape, DataType type, const std::byte* input, std::byte zero)
-      : shape_(shape), flip_(FlipInPanels(type, /*rows=*/false)), data_(input), zero_(zero) {}
+      : shape_(shape),
+        flip_(FlipInPanels(type, /*rows=*/false)),
+        data_(input),
+        zero_(zero),
+        neighbours_(PositionsAreNeighbours(shape)) {}
   void Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
             float* to) const override;
 
  private:
+  void PackNeighbours(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
+                      float* to) const;
+
   const ConvolutionShape& shape_;
   uint8_t flip_;
   const std::byte* data_;
   std::byte zero_;
+  bool neighbours_;
 };
 
 }  // namespace anydml
