@@ -58,6 +58,11 @@ ANYDML_FAKE int cudnnBackendDestroyDescriptor(void* descriptor) {
 ANYDML_FAKE int cudnnBackendFinalize(void* descriptor) {
   const auto& self = *static_cast<FakeDescriptor*>(descriptor);
   if (self.kind == anydml_fake_cudnn.kind_not_finalized) return kNotSupported;
+  if (self.kind == anydml::cudnn::kTensor) {
+    auto& attributes = anydml_fake_cudnn.attributes;
+    anydml_fake_cudnn.tensors.emplace_back(attributes[anydml::cudnn::kTensorDimensions],
+                                           attributes[anydml::cudnn::kTensorStrides]);
+  }
   return self.kind == anydml::cudnn::kExecutionPlan && !self.engine->has_plan ? kNotSupported : 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "ops/convolution/cuda/cudnn_library.h"
@@ -32,6 +33,8 @@ struct FakeCudnn {
   int64_t operations = 0;                          // of the last graph
   std::map<int, std::vector<int64_t>> attributes;  // those of INT64 that were set last
   std::vector<const void*> addresses;              // of the last variant pack
+  // Sizes and strides of all tensors.
+  std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> tensors;
 
 #ifdef ANYDML_FAKE_CUDNN
   // Opens it, so that who asks for a library of its name afterwards gets it.

@@ -125,6 +125,58 @@ class HiddenKeys {
   AttentionWindow window_;
 };
 
+// A warp for a row without a mask, of up to 32 * kNumbers keys, which stay in registers: read once, written
+// once.
+template <typename T, uint32_t kNumbers>
+__global__ void __launch_bounds__(kThreads) WeighShortRows(const __grid_constant__ WeighParameters p) {
+  const AttentionWeights& weights = p.weights;
+  const uint32_t lane = threadIdx.x % 32;
+  const uint64_t step = uint64_t{gridDim.x} * (kThreads / 32);
+  WaitForPrevious();
+  for (uint64_t number = (uint64_t{blockIdx.x} * kThreads + threadIdx.x) / 32; number < p.rows;
+       number += step) {
+    const uint64_t head = number / weights.queries;
+    const uint64_t q = number - head * weights.queries;
+    const uint64_t b = head / weights.heads;
+    const uint64_t h = head - b * weights.heads;
+    float* const x = p.logits + number * weights.keys;
+    const auto all = static_cast<uint32_t>(weights.keys);
+    const auto keys = static_cast<uint32_t>(KeysOf(weights, p.memory.lengths, b, q));
+    const bool has_bias = weights.position_bias.exists;
+    const T* const bias =
+        reinterpret_cast<const T*>(p.memory.position_bias) + weights.position_bias.At(b, h, q);
+    float numbers[kNumbers];
+#pragma unroll
+    for (uint32_t i = 0; i < kNumbers; ++i) {
+      const uint32_t k = i * 32 + lane;
+      numbers[i] = k < keys ? x[k] : softmax::Larger::kNone;
+    }
+    float max = softmax::Larger::kNone;
+#pragma unroll
+    for (uint32_t i = 0; i < kNumbers; ++i) {
+      const uint32_t k = i * 32 + lane;
+      if (has_bias && k < keys) {
+        numbers[i] = __fadd_rn(numbers[i], ToNumber(bias[k * weights.position_bias.column]));
+      }
+      max = softmax::Larger()(max, numbers[i]);
+    }
+    max = softmax::MergeWarp<softmax::Larger>(max);
+    float sum = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < kNumbers; ++i) {
+      if (i * 32 + lane >= keys) continue;
+      numbers[i] = softmax::PowerOf<float>(__fsub_rn(numbers[i], max));
+      sum = __fadd_rn(sum, numbers[i]);
+    }
+    const float factor = __fdiv_rn(1.0f, softmax::MergeWarp<softmax::Total>(sum));
+#pragma unroll
+    for (uint32_t i = 0; i < kNumbers; ++i) {
+      const uint32_t k = i * 32 + lane;
+      if (k < all) x[k] = k < keys ? __fmul_rn(numbers[i], factor) : 0.0f;
+    }
+  }
+}
+
 // A block for a row.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) WeighRows(const __grid_constant__ WeighParameters p) {
@@ -178,8 +230,25 @@ class AttentionStepsCuda final : public AttentionSteps {
   void Weigh(float* logits, const AttentionWeightsMemory& memory,
              const KernelArguments& arguments) const override {
     const WeighParameters p = {weights(), memory, logits, weights().Rows()};
+    const auto short_rows = is_half() ? ShortRows<__half>(p) : ShortRows<float>(p);
+    if (short_rows != nullptr) {
+      const uint64_t blocks = std::min((p.rows + kThreads / 32 - 1) / (kThreads / 32), kMostBlocks);
+      KernelChain(arguments.stream, /*all_wait=*/true).Launch(short_rows, blocks, kThreads, p);
+      return;
+    }
     KernelChain(arguments.stream)
         .Launch(is_half() ? WeighRows<__half> : WeighRows<float>, std::min(p.rows, kMostBlocks), kThreads, p);
+  }
+
+  // Null: rows are long, or there is a mask.
+  template <typename T>
+  static auto ShortRows(const WeighParameters& p) -> void (*)(WeighParameters) {
+    if (p.weights.mask.view.exists) return nullptr;
+    return p.weights.keys <= 128    ? WeighShortRows<T, 4>
+           : p.weights.keys <= 256  ? WeighShortRows<T, 8>
+           : p.weights.keys <= 512  ? WeighShortRows<T, 16>
+           : p.weights.keys <= 1024 ? WeighShortRows<T, 32>
+                                    : nullptr;
   }
 };
 

@@ -29,6 +29,10 @@ enum Kind : int {  // CUDNN_BACKEND_..._DESCRIPTOR
   kOperationGraph = 15,
   kVariantPack = 16,
   kTensor = 17,
+  kMatmul = 18,
+  kMatmulOperation = 19,
+  kReduction = 21,
+  kReductionOperation = 22,
 };
 
 enum Type : int {  // CUDNN_TYPE_...
@@ -45,6 +49,7 @@ enum Type : int {  // CUDNN_TYPE_...
   kTypeNumericalNote = 11,
   kTypePointwiseMode = 14,
   kTypeDescriptor = 15,
+  kTypeReductionFunction = 18,  // REDUCTION_OPERATOR_TYPE
 };
 
 enum Attribute : int {  // CUDNN_ATTR_...
@@ -91,16 +96,36 @@ enum Attribute : int {  // CUDNN_ATTR_...
   kTensorStrides = 903,
   kTensorId = 906,
   kTensorIsVirtual = 907,
+  kTensorIsByValue = 908,
   kPackIds = 1000,
   kPackAddresses = 1001,
   kPackWorkspace = 1003,
   kEngineGlobalIndex = 1301,
   kEngineNumericalNote = 1303,
+  kMatmulComputeType = 1500,
+  kMatmulA = 1520,
+  kMatmulB = 1521,
+  kMatmulC = 1522,
+  kMatmulDescriptor = 1523,
+  kReductionFunction = 1600,
+  kReductionComputeType = 1601,
+  kReductionX = 1610,
+  kReductionY = 1611,
+  kReductionDescriptor = 1612,
 };
 
 enum DataTypeNumber : int { kFloat = 0, kHalf = 2 };                // CUDNN_DATA_...
-enum PointwiseFunction : int { kAdd = 0, kReluForward = 100 };      // CUDNN_POINTWISE_...
 enum HeuristicsModeNumber : int { kModeFallback = 2, kModeA = 3 };  // CUDNN_HEUR_MODE_...
+enum ReductionFunctionNumber : int { kSum = 0, kMaximum = 3 };      // CUDNN_REDUCE_TENSOR_...
+enum PointwiseFunction : int {                                      // CUDNN_POINTWISE_...
+  kAdd = 0,
+  kMultiply = 1,
+  kDivide = 6,
+  kSubtract = 9,
+  kExp = 13,
+  kLog = 15,
+  kReluForward = 100,
+};
 inline constexpr int kCrossCorrelation = 1, kPropagateNan = 1;
 
 enum NumericalNote : int {  // CUDNN_NUMERICAL_NOTE_...
