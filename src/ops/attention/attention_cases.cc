@@ -38,7 +38,7 @@ class AttentionCase {
   Case Make() {
     AddQueryKeyValue();
     AddPast();
-    if (!source_.OneIn(3)) {
+    if (!long_ && !source_.OneIn(3)) {
       AddBiases();
       AddMask();
     }
@@ -68,6 +68,23 @@ class AttentionCase {
     keys_ = has_lengths_ ? queries_ + source_.Between(0, 9) : past_ + fresh_;
     size_ = source_.OneIn(3) ? 16U << source_.Between(0, 2) : source_.Between(1, 20);
     value_size_ = stacks_value || source_.OneIn(2) ? size_ : source_.Between(1, 20);
+    if (source_.OneIn(24)) BeLong();
+  }
+
+  // So many keys that weights may be FLOAT16, without all that cuDNN does not take.
+  void BeLong() {
+    long_ = true;
+    type_ = DataType::kFloat16;
+    sources_ = Sources::kApart;
+    has_lengths_ = has_past_ = false;
+    batch_ = source_.Between(1, 2);
+    key_heads_ = 1;
+    heads_ = grouped_ ? 2 : 1;
+    queries_ = source_.Between(2, 9);
+    past_ = 0;
+    fresh_ = keys_ = 2048 + source_.Between(0, 70);
+    size_ = 8 * source_.Between(1, 8);
+    value_size_ = source_.OneIn(2) ? size_ : 8 * source_.Between(1, 8);
   }
 
   // With 1s before it, as far as five dimensions.
@@ -155,7 +172,7 @@ class AttentionCase {
   void AddAttributes() {
     constexpr float kScales[] = {1, 0.125f, 0.3f, -0.5f, 0};
     constexpr float kFilters[] = {-10000, -10000, -2, 0.5f};
-    SetField(&case_.desc, "Scale", source_.Any(kScales));
+    SetField(&case_.desc, "Scale", long_ ? 0.125f : source_.Any(kScales));
     SetField(&case_.desc, "MaskFilterValue", source_.Any(kFilters));
     SetField(&case_.desc, "MaskType", mask_type_);
     SetField(&case_.desc, grouped_ ? "QueryHeadCount" : "HeadCount", heads_);
@@ -168,7 +185,7 @@ class AttentionCase {
   bool grouped_;
   DataType type_ = DataType::kFloat32;
   Sources sources_ = Sources::kApart;
-  bool has_lengths_ = false, has_past_ = false;
+  bool has_lengths_ = false, has_past_ = false, long_ = false;
   uint32_t batch_ = 1, heads_ = 1, key_heads_ = 1, queries_ = 1, fresh_ = 0, past_ = 0, keys_ = 1, size_ = 1,
            value_size_ = 1, mask_type_ = 0;
 };

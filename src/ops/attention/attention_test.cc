@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "ops/attention/attention_builder.h"
@@ -203,6 +204,21 @@ TEST(Attention, LongSequencesOfHalves) {
           .Out("OutputTensor", {1, queries, heads * value_size});
       attention.ExpectAgreement();
     }
+  }
+}
+
+// As many keys as cuDNN asks for, and heads of queries that share them; rows of all heads side by side.
+TEST(Attention, ManyKeysOfHalves) {
+  constexpr uint32_t kHeads = 2, kQueries = 17;
+  for (const auto& [keys, size, value_size] : {std::tuple(2048u, 128u, 128u), std::tuple(2115u, 64u, 40u)}) {
+    Attention attention(kHeads, 1);
+    attention.OfHalves()
+        .Set("Scale", 0.125f)
+        .Give("QueryTensor", {2, kQueries, kHeads * size}, Eighths(2 * kQueries * kHeads * size, 5))
+        .Give("KeyTensor", {2, keys, size}, Eighths(2 * keys * size, 3))
+        .Give("ValueTensor", {2, keys, value_size}, Eighths(2 * keys * value_size, 7))
+        .Out("OutputTensor", {2, kQueries, kHeads * value_size});
+    attention.ExpectAgreement();
   }
 }
 

@@ -9,22 +9,30 @@
 namespace anydml {
 namespace {
 
-// Neighbours of an input that a tile across it has: two cache lines, which machines fetch together. More
-// would shorten the tile's rows, in which the other tensors are gone through: they are foreseen if they are
-// long.
-constexpr uint64_t kAcrossBytes = 128, kRowGranule = 32, kLongestRow = 512;
+// Neighbours of an input that a tile across it has. More would shorten the tile's rows, in which the other
+// tensors are gone through: they are foreseen if they are long.
+constexpr uint64_t kRowGranule = 32, kLongestRow = 512;
+// And the tiles of a block, of which each row and each column may lie in a page of its own.
+#if defined(__x86_64__)
+// What lies along the input is fetched by the machine itself, which can have more lines on their way than a
+// program may ask for, if it goes on for long in few columns: from tile to tile down the block.
+constexpr uint64_t kAcrossBytes = 512, kBlockRows = 1024, kBlockColumns = 1024;
+constexpr bool kDownBlocks = true;
+#else
+// Two cache lines, which machines fetch together.
+constexpr uint64_t kAcrossBytes = 128, kBlockRows = 512, kBlockColumns = 1024;
+constexpr bool kDownBlocks = false;
+#endif
 constexpr uint64_t kShortestAcross = 4;  // less is read well enough as it is
 
 uint64_t ChunksOf(const TileLoop& loop) { return (loop.size + loop.chunk - 1) / loop.chunk; }
 
-// The place of tile `number` of a grid that is gone through in blocks of tiles: 512 by 1024 elements, of
-// which each row and each column may lie in a page of its own.
+// The place of tile `number` of a grid that is gone through in blocks of tiles.
 struct GridPlace {
   uint64_t row;
   uint64_t column;
 };
 GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& columns) {
-  constexpr uint64_t kBlockRows = 512, kBlockColumns = 1024;
   const uint64_t most_rows = std::max<uint64_t>(1, kBlockRows / rows.chunk);
   const uint64_t most_columns = std::max<uint64_t>(1, kBlockColumns / columns.chunk);
   const uint64_t first_row = number / (most_rows * ChunksOf(columns)) * most_rows;
@@ -33,6 +41,7 @@ GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& c
   const uint64_t first_column = number / (height * most_columns) * most_columns;
   number -= first_column * height;
   const uint64_t width = std::min(most_columns, ChunksOf(columns) - first_column);
+  if (kDownBlocks) return {first_row + number % height, first_column + number / height};
   return {first_row + number / width, first_column + number % width};
 }
 

@@ -8,7 +8,7 @@
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/loops.h"
 #include "ops/element/cpu/tile_plan.h"
-#include "ops/element/cpu/transpose.h"
+#include "ops/common/transpose_block.h"
 #include "ops/element/problem.h"
 
 namespace anydml {
@@ -350,8 +350,9 @@ class ElementTiles final : public Kernel {
     const uint64_t stride = columns.loop->strides[step.operand];
     if (rows.loop->strides[step.operand] != 1 || stride <= 1) return {};
     const auto* const tensor = reinterpret_cast<const uint16_t*>(arguments.inputs[step.operand].data);
-    TransposeBlock(tensor + tile.Offset(step.operand), stride, rows.extent, columns.extent,
-                   reinterpret_cast<uint16_t*>(halves));
+    TransposeBlock(tensor + tile.Offset(step.operand), static_cast<int64_t>(stride), rows.extent,
+                   columns.extent, reinterpret_cast<uint16_t*>(halves), static_cast<int64_t>(columns.extent),
+                   false);
     return LoopSource{
         .data = halves, .storage = Storage::kHalf, .row_stride = shape.columns * sizeof(uint16_t)};
   }
