@@ -28,7 +28,9 @@ __device__ void PutNumber(float x, __half* to) {
 struct JoinParameters {
   AttentionJoin join;
   AttentionJoinMemory memory;
-  uint64_t rows;  // of all heads
+  uint64_t rows;           // of all heads
+  uint32_t element_bytes;  // of CopyRows
+  uint32_t units;          // of 16 bytes in a row
 };
 
 template <typename T>
@@ -81,6 +83,45 @@ __global__ void __launch_bounds__(kThreads) JoinRows(const __grid_constant__ Joi
       JoinElement<T>(p, place, b, h, r, c, number * join.columns + c);
     }
   }
+}
+
+// Rows that are only copied, by units of 16 bytes; there are fewer than 2^32 of those.
+__global__ void __launch_bounds__(kThreads) CopyRows(const __grid_constant__ JoinParameters p) {
+  const AttentionJoin& join = p.join;
+  const auto rows = static_cast<uint32_t>(join.rows), heads = static_cast<uint32_t>(join.heads);
+  const uint64_t all = p.rows * p.units, step = uint64_t{gridDim.x} * kThreads;
+  WaitForPrevious();
+  LetNextStart();
+  for (uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < all; i += step) {
+    const uint32_t number = static_cast<uint32_t>(i) / p.units, unit = static_cast<uint32_t>(i) % p.units;
+    const uint32_t head = number / rows, r = number % rows, b = head / heads, h = head % heads;
+    const AttentionRowPlace place = PlaceOf(join, p.memory.lengths, b, r);
+    uint4 bits = {};
+    if (place.source != AttentionRowSource::kNone) {
+      const bool is_past = place.source == AttentionRowSource::kPast;
+      const AttentionView& view = is_past ? join.past_view : join.fresh_view;
+      const std::byte* const row =
+          (is_past ? p.memory.past : p.memory.fresh) + view.At(b, h, place.row) * p.element_bytes;
+      bits = reinterpret_cast<const uint4*>(row)[unit];
+    }
+    reinterpret_cast<uint4*>(p.memory.copy)[i] = bits;
+  }
+}
+
+// Whether CopyRows can do it; sets what it wants to know.
+bool IsCopyOfUnits(bool is_half, JoinParameters* p) {
+  constexpr uint64_t kUnitBytes = 16, kMostUnits = uint64_t{1} << 32;
+  const AttentionJoin& join = p->join;
+  p->element_bytes = is_half ? 2 : 4;
+  const uint64_t elements = kUnitBytes / p->element_bytes;
+  const auto has_units = [&](const AttentionView& view) {
+    return !view.exists ||
+           (view.column == 1 && (view.offset | view.batch | view.head | view.row) % elements == 0);
+  };
+  if (!join.has_copy || join.copy_is_half != is_half || join.present.exists || join.bias.exists) return false;
+  if (join.columns % elements != 0 || !has_units(join.past_view) || !has_units(join.fresh_view)) return false;
+  p->units = static_cast<uint32_t>(join.columns / elements);
+  return join.columns / elements < kMostUnits && p->rows < kMostUnits / p->units;
 }
 
 struct WeighParameters {
@@ -255,7 +296,12 @@ class AttentionStepsCuda final : public AttentionSteps {
 }  // namespace
 
 void JoinOnDevice(const AttentionJoin& join, const AttentionJoinMemory& memory, bool is_half, void* stream) {
-  const JoinParameters p = {join, memory, join.AllRows()};
+  JoinParameters p = {join, memory, join.AllRows(), 0, 0};
+  if (IsCopyOfUnits(is_half, &p)) {
+    const uint64_t copying = std::min((p.rows * p.units + kThreads - 1) / kThreads, kMostBlocks);
+    KernelChain(stream, /*all_wait=*/true).Launch(CopyRows, copying, kThreads, p);
+    return;
+  }
   const uint64_t blocks = std::min((p.rows + kThreads / 32 - 1) / (kThreads / 32), kMostBlocks);
   KernelChain(stream).Launch(is_half ? JoinRows<__half> : JoinRows<float>, blocks, kThreads, p);
 }
