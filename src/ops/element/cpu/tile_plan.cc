@@ -82,16 +82,33 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
   for (const TileLoop& loop : loops) tiles *= ChunksOf(loop);
 }
 
+namespace {
+
+// What is computed takes longer than what is moved.
+uint64_t BitsPerElement(const ElementProblem& problem) {
+  uint64_t bits = 32 * problem.program.ulps();
+  for (const ElementOperand& operand : problem.inputs) bits += BitSize(operand.type);
+  for (const ElementOperand& operand : problem.outputs) bits += BitSize(operand.type);
+  return bits;
+}
+
+}  // namespace
+
+uint64_t WorkBytes(const ElementProblem& problem) {
+  constexpr uint64_t kBitsOfCalls = 1024;  // of functions that are called element by element
+  uint64_t bits = BitsPerElement(problem) + 16 * problem.program.instructions.size();
+  for (const Instruction& i : problem.program.instructions) {
+    const bool computes = i.function > ElementFunction::kConvert;
+    if (computes && (InfoOf(i.function).vector_classes & Bit(i.type)) == 0) bits += kBitsOfCalls;
+  }
+  return problem.Elements() * bits / 8;
+}
+
 uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
   // Two 4-bit elements share a byte, which two threads must not write.
-  uint64_t bits = 0;
-  for (const ElementOperand& operand : problem.inputs) bits += BitSize(operand.type);
-  for (const ElementOperand& operand : problem.outputs) {
-    if (BitSize(operand.type) < 8) return 1;
-    bits += BitSize(operand.type);
-  }
-  // What is computed takes longer than what is moved.
-  return PartsForBytes(problem.Elements() * (bits + 32 * problem.program.ulps()) / 8, threads);
+  const auto shares_bytes = [](const ElementOperand& operand) { return BitSize(operand.type) < 8; };
+  if (std::any_of(problem.outputs.begin(), problem.outputs.end(), shares_bytes)) return 1;
+  return PartsForBytes(problem.Elements() * BitsPerElement(problem) / 8, threads);
 }
 
 bool StreamsOutput(const ElementProblem& problem) {
