@@ -109,6 +109,8 @@ struct Sides {
 // How many columns ahead lines are asked for: enough of them to be on their way for memory to be busy. As
 // into the second-level cache, since columns a power of two apart would drive each other out of the first.
 constexpr uint64_t kAhead = 16;
+// Of a column, where the next ones are asked for so, not its own next lines.
+[[maybe_unused]] constexpr uint64_t kFewBytes = 128;
 
 template <typename T>
 void AskFor(const T* column, uint64_t rows) {
@@ -189,18 +191,25 @@ HWY_INLINE void Put(VWords v, void* to) {
   }
 }
 
-// How far ahead along the columns lines are asked for.
+// How far ahead along the columns lines are asked for on their way to a tile. What goes to a tensor does not
+// need it: its columns are followed for so long that the machine sees them coming, and that is not held up by
+// requests.
 constexpr size_t kBytesAhead = 512;
+
+template <bool kAsks>
+HWY_INLINE void AskAhead(const void* from) {
+  if constexpr (kAsks) __builtin_prefetch(static_cast<const uint8_t*>(from) + kBytesAhead);
+}
 
 struct WideWords {
   using Element = uint32_t;
   static constexpr uint64_t kSide = kWords;
-  template <bool kStreams>
+  template <bool kStreams, bool kAsks>
   static HWY_INLINE void Square(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride) {
     VWords v[kWords];
     for (size_t i = 0; i < kWords; ++i, from += from_stride) {
       v[i] = hn::LoadU(DWords(), from);
-      __builtin_prefetch(reinterpret_cast<const uint8_t*>(from) + kBytesAhead);
+      AskAhead<kAsks>(from);
     }
     TurnWords(v);
     for (size_t i = 0; i < kWords; ++i, to += to_stride) Put<kStreams>(v[i], to);
@@ -210,15 +219,15 @@ struct WideWords {
 struct WideHalfWords {
   using Element = uint16_t;
   static constexpr uint64_t kSide = 2 * kWords;
-  template <bool kStreams>
+  template <bool kStreams, bool kAsks>
   static HWY_INLINE void Square(const uint16_t* from, int64_t from_stride, uint16_t* to, int64_t to_stride) {
     const hn::Repartition<uint16_t, DWords> d;
     // Pairs of the same row from two columns: of each block's rows the first four, and the others.
     VWords first[kWords], second[kWords];
     for (size_t i = 0; i < kWords; ++i, from += 2 * from_stride) {
       const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + from_stride);
-      __builtin_prefetch(reinterpret_cast<const uint8_t*>(from) + kBytesAhead);
-      __builtin_prefetch(reinterpret_cast<const uint8_t*>(from + from_stride) + kBytesAhead);
+      AskAhead<kAsks>(from);
+      AskAhead<kAsks>(from + from_stride);
       first[i] = hn::BitCast(DWords(), hn::InterleaveLower(d, a, b));
       second[i] = hn::BitCast(DWords(), hn::InterleaveUpper(d, a, b));
     }
@@ -239,11 +248,13 @@ template <class Squares, typename T = typename Squares::Element>
 HWY_INLINE void StreamSquares(const Sides<T>& sides, uint64_t r, uint64_t c) {
   constexpr uint64_t kSide = Squares::kSide, kLineElements = kLineBytes / sizeof(T);
   if constexpr (kSide == kLineElements) {
-    Squares::template Square<true>(sides.From(r, c), sides.from_stride, sides.To(r, c), sides.to_stride);
+    Squares::template Square<true, false>(sides.From(r, c), sides.from_stride, sides.To(r, c),
+                                          sides.to_stride);
   } else {
     alignas(kLineBytes) T lines[kSide * kLineElements];
     for (uint64_t i = 0; i < kLineElements; i += kSide) {
-      Squares::template Square<false>(sides.From(r, c + i), sides.from_stride, lines + i, kLineElements);
+      Squares::template Square<false, false>(sides.From(r, c + i), sides.from_stride, lines + i,
+                                             kLineElements);
     }
     for (uint64_t row = 0; row < kSide; ++row) {
       for (uint64_t i = 0; i < kLineElements; i += kSide) {
@@ -254,30 +265,52 @@ HWY_INLINE void StreamSquares(const Sides<T>& sides, uint64_t r, uint64_t c) {
   }
 }
 
-// Along the columns as far as rows go, so that machines see them coming, and a line of the target's wide.
-template <class Squares, class NarrowSquares, typename T = typename Squares::Element>
-void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, bool streams) {
+// `kLines` of the target's beside each other, along the columns as far as rows go. How many columns are done.
+template <class Squares, uint64_t kLines, TransposeTo kTo, typename T = typename Squares::Element>
+uint64_t TransposeLines(const Sides<T>& sides, uint64_t rows, uint64_t first_column, uint64_t columns) {
   constexpr uint64_t kSide = Squares::kSide;
-  const uint64_t width = streams ? kLineBytes / sizeof(T) : kSide;
-  const uint64_t whole_columns = columns / width * width, whole_rows = rows / kSide * kSide;
-  for (uint64_t c = 0; c < whole_columns; c += width) {
-    for (uint64_t r = 0; r < whole_rows; r += kSide) {
-      if (streams) {
-        StreamSquares<Squares>(sides, r, c);
-      } else {
-        Squares::template Square<false>(sides.From(r, c), sides.from_stride, sides.To(r, c), sides.to_stride);
+  constexpr uint64_t kStep = kTo == TransposeTo::kStream ? kLineBytes / sizeof(T) : kSide;
+  constexpr uint64_t kWidth = kLines * kStep;
+  uint64_t c = first_column;
+  for (; c + kWidth <= columns; c += kWidth) {
+    if (kTo == TransposeTo::kTile && rows * sizeof(T) <= kFewBytes) {
+      for (uint64_t k = 0; k < kWidth; ++k) AskFor(sides.From(0, c + kAhead + k), rows);
+    }
+    for (uint64_t r = 0; r + kSide <= rows; r += kSide) {
+      for (uint64_t at = c; at < c + kWidth; at += kStep) {
+        if constexpr (kTo == TransposeTo::kStream) {
+          StreamSquares<Squares>(sides, r, at);
+        } else {
+          Squares::template Square<false, kTo == TransposeTo::kTile>(sides.From(r, at), sides.from_stride,
+                                                                     sides.To(r, at), sides.to_stride);
+        }
       }
     }
   }
-  TransposeColumns<NarrowSquares>(sides, 0, rows, whole_columns, columns, false);
-  TransposeColumns<NarrowSquares>(sides, whole_rows, rows, 0, whole_columns, false);
+  return c;
+}
+
+template <class Squares, class NarrowSquares, typename T = typename Squares::Element>
+void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, TransposeTo where) {
+  uint64_t done = 0;
+  if (where == TransposeTo::kStream) {
+    // Two lines that memory keeps side by side take less than twice the time of one.
+    done = TransposeLines<Squares, 2, TransposeTo::kStream>(sides, rows, done, columns);
+    done = TransposeLines<Squares, 1, TransposeTo::kStream>(sides, rows, done, columns);
+  } else if (where == TransposeTo::kTensor) {
+    done = TransposeLines<Squares, 1, TransposeTo::kTensor>(sides, rows, done, columns);
+  } else {
+    done = TransposeLines<Squares, 1, TransposeTo::kTile>(sides, rows, done, columns);
+  }
+  TransposeColumns<NarrowSquares>(sides, 0, rows, done, columns, false);
+  TransposeColumns<NarrowSquares>(sides, rows / Squares::kSide * Squares::kSide, rows, 0, done, false);
 }
 #else
 struct WideWords {};
 struct WideHalfWords {};
 
 template <class Squares, class NarrowSquares, typename T = typename NarrowSquares::Element>
-void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, bool) {
+void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, TransposeTo) {
   TransposeColumns<NarrowSquares>(sides, 0, rows, 0, columns, true);
 }
 #endif
@@ -285,13 +318,13 @@ void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, bool) {
 }  // namespace
 
 void TransposeWords(const uint32_t* from, int64_t from_stride, uint64_t rows, uint64_t columns, uint32_t* to,
-                    int64_t to_stride, bool streams) {
-  Transpose<WideWords, Words>({from, from_stride, to, to_stride}, rows, columns, streams);
+                    int64_t to_stride, TransposeTo where) {
+  Transpose<WideWords, Words>({from, from_stride, to, to_stride}, rows, columns, where);
 }
 
 void TransposeHalfWords(const uint16_t* from, int64_t from_stride, uint64_t rows, uint64_t columns,
-                        uint16_t* to, int64_t to_stride, bool streams) {
-  Transpose<WideHalfWords, HalfWords>({from, from_stride, to, to_stride}, rows, columns, streams);
+                        uint16_t* to, int64_t to_stride, TransposeTo where) {
+  Transpose<WideHalfWords, HalfWords>({from, from_stride, to, to_stride}, rows, columns, where);
 }
 
 #if ANYDML_HAVE_HIGHWAY
@@ -316,13 +349,13 @@ HWY_EXPORT(TransposeHalfWords);
 #endif
 
 void TransposeBlock(const uint32_t* from, int64_t from_stride, uint64_t rows, uint64_t columns, uint32_t* to,
-                    int64_t to_stride, bool streams) {
-  ANYDML_BEST(TransposeWords)(from, from_stride, rows, columns, to, to_stride, streams);
+                    int64_t to_stride, TransposeTo where) {
+  ANYDML_BEST(TransposeWords)(from, from_stride, rows, columns, to, to_stride, where);
 }
 
 void TransposeBlock(const uint16_t* from, int64_t from_stride, uint64_t rows, uint64_t columns, uint16_t* to,
-                    int64_t to_stride, bool streams) {
-  ANYDML_BEST(TransposeHalfWords)(from, from_stride, rows, columns, to, to_stride, streams);
+                    int64_t to_stride, TransposeTo where) {
+  ANYDML_BEST(TransposeHalfWords)(from, from_stride, rows, columns, to, to_stride, where);
 }
 
 #undef ANYDML_BEST

@@ -73,14 +73,15 @@ bool TransposeAndConvert(const T* from, const Block& block, C* to) {
   if constexpr (sizeof(T) == 4 && sizeof(C) == 4 && std::is_integral_v<T> == std::is_integral_v<C>) {
     TransposeBlock(reinterpret_cast<const uint32_t*>(from), static_cast<int64_t>(block.column_stride),
                    block.rows, block.columns, reinterpret_cast<uint32_t*>(to),
-                   static_cast<int64_t>(block.columns), false);
+                   static_cast<int64_t>(block.columns), TransposeTo::kTile);
     return true;
   } else if constexpr (sizeof(T) == 2 && sizeof(C) == 4) {
     const uint64_t elements = block.rows * block.columns;
     std::array<uint16_t, kMaxAcross> transposed;
     if (elements > transposed.size()) return false;
     TransposeBlock(reinterpret_cast<const uint16_t*>(from), static_cast<int64_t>(block.column_stride),
-                   block.rows, block.columns, transposed.data(), static_cast<int64_t>(block.columns), false);
+                   block.rows, block.columns, transposed.data(), static_cast<int64_t>(block.columns),
+                   TransposeTo::kTile);
     ConvertRow(reinterpret_cast<const T*>(transposed.data()), to, elements);
     return true;
   } else {
