@@ -104,16 +104,22 @@ TEST(Gemm, OwnedOperandsArePacked) {
   }
 }
 
-// Wide enough for threads to share the columns of one row.
+// Wide enough for threads to share the columns of one row, which are read where they lie or from panels.
 TEST(Gemm, OneLongRow) {
   const uint32_t k = 100, n = 3001;
-  const TensorDesc a = F32({1, k}), b = F32({k, n});
+  const TensorDesc a = F32({1, k});
+  TensorDesc b = F32({k, n});
   std::vector<float> b_numbers(size_t{k} * n), expected(n);
   for (size_t i = 0; i < b_numbers.size(); ++i) b_numbers[i] = static_cast<float>(i % n % 7) * 0.25f;
   for (uint32_t j = 0; j < n; ++j) expected[j] = static_cast<float>(j % 7) * 25;
-  EXPECT_EQ(
-      Product(Gemm(a, b, F32({1, n})), {Scattered(a, std::vector<float>(k, 1)), Scattered(b, b_numbers), {}}),
-      expected);
+  for (const bool owned : {false, true}) {
+    b.owned_by_dml = owned;
+    const OperatorDesc desc = Gemm(a, b, F32({1, n}));
+    LoweredOperator lowered;
+    ASSERT_TRUE(LowerOperator(ImplementationOf(desc), desc, {}, &lowered).ok());
+    EXPECT_EQ(lowered.kernel->packs_input(1), owned);
+    EXPECT_EQ(Product(desc, {Scattered(a, std::vector<float>(k, 1)), Scattered(b, b_numbers), {}}), expected);
+  }
 }
 
 // One row, or column, times a matrix whose rows or columns are units of 16 bytes: several blocks of a GPU

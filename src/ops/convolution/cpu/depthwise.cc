@@ -11,6 +11,7 @@
 #include "ops/convolution/cpu/depthwise_loops.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/epilogue.h"
+#include "ops/element/cpu/rows.h"
 #include "ops/gemm/cpu/panel_rows.h"
 
 namespace anydml {
@@ -22,6 +23,7 @@ constexpr double kMaxBandFloats = 0x1p22;  // strides that skip most of the inpu
 // One input channel with so many filters of so many taps (a Fourier transform, the first layer of speech
 // models) is read again for each here; as a product it is packed once.
 constexpr uint64_t kMatrixChannels = 16, kMatrixTaps = 16;
+constexpr uint64_t kLongRow = 16;                           // shorter ones are converted many at a time
 constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;  // below this a thread costs more than it saves
 
 uint64_t DivideUp(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
@@ -50,7 +52,8 @@ class ConvolutionDepthwise final : public Kernel {
     pitch_ = x.output + Reach(x);
     before_ = std::min<uint64_t>(x.start_padding, pitch_ * x.stride);
     columns_ = std::min<uint64_t>(x.input, pitch_ * x.stride - before_);
-    reads_input_ = problem.input_type == DataType::kFloat32 && p.input.spatial[kX] == 1;
+    const bool halves = problem.input_type == DataType::kFloat16 && columns_ >= kLongRow;
+    reads_input_ = (problem.input_type == DataType::kFloat32 || halves) && p.input.spatial[kX] == 1;
     const uint64_t row = pitch_ * y.stride * x.stride;  // of all planes
     const uint64_t rows = kBandFloats / row > Reach(y) ? kBandFloats / row - Reach(y) : 1;
     bands_ = DivideUp(y.output, rows);
@@ -132,12 +135,19 @@ class ConvolutionDepthwise final : public Kernel {
   }
 
   // `sums` is scratch, for outputs that are not floats side by side.
-  void Finish(const DepthwiseBand& band, uint64_t rows, std::byte* output, float* sums) const {
+  void Finish(DepthwiseBand band, uint64_t rows, std::byte* output, float* sums) const {
     const uint64_t columns = shape_.windows[kX].output;
     const uint64_t pitch = shape_.output.spatial[kY], stride = shape_.output.spatial[kX];
     const bool neighbours = stride == 1 && (rows == 1 || pitch == columns);
     const bool in_output = problem_.output_type == DataType::kFloat32 && neighbours;
     if (in_output) sums = reinterpret_cast<float*>(output);
+    if (in_output && !epilogue_.empty() && epilogue_.limits()) {
+      band.clips = true;
+      band.low = epilogue_.limits()->low;
+      band.high = epilogue_.limits()->high;
+      if (!AddTaps(band, rows, columns, sums, columns)) return;
+      return epilogue_.Finish(sums, rows * columns, -0.0f, problem_.output_type, output);  // the usual NaN
+    }
     AddTaps(band, rows, columns, sums, columns);
     if (neighbours && problem_.output_type != DataType::kInt32) {
       if (in_output && epilogue_.empty()) return;
@@ -190,13 +200,9 @@ class ConvolutionDepthwise final : public Kernel {
     const int64_t start = static_cast<int64_t>(first * y.stride) - y.start_padding;
     const auto inside = [&](int64_t row) { return std::clamp<int64_t>(row, 0, y.input); };
     const int64_t begin = inside(start), end = inside(start + static_cast<int64_t>(count));
-    const float* numbers = reinterpret_cast<const float*>(input) + begin * shape_.input.spatial[kY];
-    uint64_t stride = shape_.input.spatial[kY];
+    float* const converted = worker_.numbers.In<float>(memory);
     if (!reads_input_) {
-      float* const converted = worker_.numbers.In<float>(memory);
       Convert(input, zero, static_cast<uint64_t>(begin), static_cast<uint64_t>(end - begin), converted);
-      numbers = converted;
-      stride = columns_;
     }
     for (uint64_t i = 0; i < count; ++i) {
       float* const to =
@@ -208,7 +214,14 @@ class ConvolutionDepthwise final : public Kernel {
       }
       float* const row = x.stride == 1 ? to : worker_.row.In<float>(memory);
       std::fill_n(row, before_, 0.0f);
-      CopyShortRow(numbers + static_cast<uint64_t>(index - begin) * stride, columns_, row + before_);
+      const auto line = static_cast<uint64_t>(index) * shape_.input.spatial[kY];
+      if (!reads_input_) {
+        CopyShortRow(converted + static_cast<uint64_t>(index - begin) * columns_, columns_, row + before_);
+      } else if (problem_.input_type == DataType::kFloat16) {
+        HalvesToFloats(reinterpret_cast<const uint16_t*>(input) + line, row + before_, columns_);
+      } else {
+        CopyShortRow(reinterpret_cast<const float*>(input) + line, columns_, row + before_);
+      }
       std::fill(row + before_ + columns_, row + pitch_ * x.stride, 0.0f);
       if (x.stride > 1) Split(row, to);
     }
@@ -241,7 +254,7 @@ class ConvolutionDepthwise final : public Kernel {
   Epilogue epilogue_;
   LoadBlock load_, load_weights_;
   StoreBlock store_;
-  bool reads_input_;               // whose rows are floats, as they are
+  bool reads_input_;               // whose rows are floats or halves, as they are
   uint64_t before_, columns_;      // padding of a row, and elements of the input that are reached
   uint64_t pitch_;                 // from one row of outputs, or of a plane, to the next
   uint64_t plane_;                 // from one plane to the next

@@ -1,5 +1,6 @@
 #include "ops/convolution/cpu/depthwise_loops.h"
 
+#include <cmath>
 #include <cstring>
 
 #if ANYDML_HAVE_HIGHWAY
@@ -28,38 +29,65 @@ using D = hn::ScalableTag<float>;
   }
 #define ANYDML_TAPS_OF_ONE(weight, offset) s0 = hn::MulAdd(weight, hn::LoadU(d, numbers + (offset) + x), s0);
 
+// What is done to sums before they are stored.
+enum Clip { kAsTheyAre, kNotBelow, kBetween };
+
+// +0 is larger than -0, and a NaN stays one.
+template <Clip kClip>
+HWY_INLINE hn::Vec<D> Clipped(D d, hn::Vec<D> sum, hn::Vec<D> low, hn::Vec<D> high) {
+  if (kClip == kAsTheyAre) return sum;
+#if HWY_TARGET == \
+    HWY_NEON  // has instructions for this, which Highway's Max and Min, with other NaNs, are not
+  const hn::Vec<D> y{vmaxq_f32(sum.raw, low.raw)};
+  return kClip == kBetween ? hn::Vec<D>{vminq_f32(y.raw, high.raw)} : y;
+#else
+  const auto y = hn::IfThenElse(hn::Le(sum, low), low, sum);
+  return kClip == kBetween ? hn::IfThenElse(hn::Ge(y, high), high, y) : y;
+#endif
+}
+
 // Rows by vectors; the last vector of a row may begin among what is done already. `all_taps` calls what it is
 // given for each tap.
-#define ANYDML_ADD_ROWS(all_taps)                                                  \
-  for (uint64_t y = 0; y < rows; ++y, numbers += band.pitch, sums += sums_pitch) { \
-    uint64_t x = 0;                                                                \
-    for (; x + 4 * lanes <= columns; x += 4 * lanes) {                             \
-      auto s0 = first, s1 = first, s2 = first, s3 = first;                         \
-      all_taps(ANYDML_TAPS_OF_FOUR);                                               \
-      hn::StoreU(s0, d, sums + x);                                                 \
-      hn::StoreU(s1, d, sums + x + lanes);                                         \
-      hn::StoreU(s2, d, sums + x + 2 * lanes);                                     \
-      hn::StoreU(s3, d, sums + x + 3 * lanes);                                     \
-    }                                                                              \
-    while (x < columns) {                                                          \
-      if (x + lanes > columns && columns >= lanes) x = columns - lanes;            \
-      auto s0 = first;                                                             \
-      all_taps(ANYDML_TAPS_OF_ONE);                                                \
-      if (columns >= lanes) {                                                      \
-        hn::StoreU(s0, d, sums + x);                                               \
-      } else {                                                                     \
-        alignas(64) float some[hn::MaxLanes(D())];                                 \
-        hn::StoreU(s0, d, some);                                                   \
-        std::memcpy(sums, some, columns * sizeof(float));                          \
-      }                                                                            \
-      x += lanes;                                                                  \
-    }                                                                              \
+#define ANYDML_ADD_ROWS(all_taps)                                                   \
+  for (uint64_t y = 0; y < rows; ++y, numbers += band.pitch, sums += sums_pitch) {  \
+    uint64_t x = 0;                                                                 \
+    for (; x + 4 * lanes <= columns; x += 4 * lanes) {                              \
+      auto s0 = first, s1 = first, s2 = first, s3 = first;                          \
+      all_taps(ANYDML_TAPS_OF_FOUR);                                                \
+      s0 = Clipped<kClip>(d, s0, low, high);                                        \
+      s1 = Clipped<kClip>(d, s1, low, high);                                        \
+      s2 = Clipped<kClip>(d, s2, low, high);                                        \
+      s3 = Clipped<kClip>(d, s3, low, high);                                        \
+      if (kClip != kAsTheyAre) seen = hn::MulAdd(s2, s3, hn::MulAdd(s0, s1, seen)); \
+      hn::StoreU(s0, d, sums + x);                                                  \
+      hn::StoreU(s1, d, sums + x + lanes);                                          \
+      hn::StoreU(s2, d, sums + x + 2 * lanes);                                      \
+      hn::StoreU(s3, d, sums + x + 3 * lanes);                                      \
+    }                                                                               \
+    while (x < columns) {                                                           \
+      if (x + lanes > columns && columns >= lanes) x = columns - lanes;             \
+      auto s0 = first;                                                              \
+      all_taps(ANYDML_TAPS_OF_ONE);                                                 \
+      s0 = Clipped<kClip>(d, s0, low, high);                                        \
+      if (kClip != kAsTheyAre) seen = hn::Add(seen, s0);                            \
+      if (columns >= lanes) {                                                       \
+        hn::StoreU(s0, d, sums + x);                                                \
+      } else {                                                                      \
+        alignas(64) float some[hn::MaxLanes(D())];                                  \
+        hn::StoreU(s0, d, some);                                                    \
+        std::memcpy(sums, some, columns * sizeof(float));                           \
+      }                                                                             \
+      x += lanes;                                                                   \
+    }                                                                               \
   }
 
-void AddAnyTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* HWY_RESTRICT sums,
-                uint64_t sums_pitch) {
+template <Clip kClip>
+bool AddSomeTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* HWY_RESTRICT sums,
+                 uint64_t sums_pitch) {
   const D d;
   const uint64_t lanes = hn::Lanes(d);
+  const auto low = hn::Set(d, band.low), high = hn::Set(d, band.high);
+  auto seen = hn::Zero(d);  // made of all: a NaN where one of them is
   const auto first = hn::Set(d, band.start);
   const float* HWY_RESTRICT numbers = band.numbers;
   const uint64_t* const o = band.offsets;
@@ -73,7 +101,7 @@ void AddAnyTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, floa
 #define ANYDML_NINE_TAPS(V) \
   V(w0, o0) V(w1, o1) V(w2, o2) V(w3, o3) V(w4, o4) V(w5, o5) V(w6, o6) V(w7, o7) V(w8, o8)
     ANYDML_ADD_ROWS(ANYDML_NINE_TAPS)
-    return;
+    return kClip != kAsTheyAre && !hn::AllFalse(d, hn::IsNaN(seen));
   }
 #define ANYDML_ALL_TAPS(V)                   \
   for (uint32_t t = 0; t < band.taps; ++t) { \
@@ -81,6 +109,14 @@ void AddAnyTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, floa
     V(weight, o[t])                          \
   }
   ANYDML_ADD_ROWS(ANYDML_ALL_TAPS)
+  return kClip != kAsTheyAre && !hn::AllFalse(d, hn::IsNaN(seen));
+}
+
+bool AddAnyTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* sums,
+                uint64_t sums_pitch) {
+  if (!band.clips) return AddSomeTaps<kAsTheyAre>(band, rows, columns, sums, sums_pitch);
+  if (std::isinf(band.high)) return AddSomeTaps<kNotBelow>(band, rows, columns, sums, sums_pitch);
+  return AddSomeTaps<kBetween>(band, rows, columns, sums, sums_pitch);
 }
 
 #undef ANYDML_ADD_ROWS
@@ -100,8 +136,8 @@ namespace {
 HWY_EXPORT(AddAnyTaps);
 }  // namespace
 
-void AddTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* sums, uint64_t sums_pitch) {
-  HWY_DYNAMIC_DISPATCH(AddAnyTaps)(band, rows, columns, sums, sums_pitch);
+bool AddTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* sums, uint64_t sums_pitch) {
+  return HWY_DYNAMIC_DISPATCH(AddAnyTaps)(band, rows, columns, sums, sums_pitch);
 }
 }  // namespace anydml
 #endif
@@ -110,7 +146,8 @@ void AddTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* 
 
 namespace anydml {
 
-void AddTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* sums, uint64_t sums_pitch) {
+// Clips nothing: NaNs may be anywhere.
+bool AddTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* sums, uint64_t sums_pitch) {
   for (uint64_t y = 0; y < rows; ++y) {
     float* const row = sums + y * sums_pitch;
     for (uint64_t x = 0; x < columns; ++x) row[x] = band.start;
@@ -119,6 +156,7 @@ void AddTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* 
       for (uint64_t x = 0; x < columns; ++x) row[x] += band.weights[t] * from[x];
     }
   }
+  return band.clips;
 }
 
 }  // namespace anydml

@@ -1,19 +1,19 @@
 // A convolution as a matrix product of filters with windows that are never written out: panels are packed
-// from the input itself.
+// from the input itself or, where elements are read more than once, from a copy with its padding.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
+#include "ops/convolution/cpu/padded.h"
 #include "ops/convolution/cpu/panels.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/epilogue.h"
-#include "ops/element/cpu/rows.h"
 #include "ops/gemm/cpu/batched.h"
 
 namespace anydml {
 namespace {
 
 constexpr uint32_t kLast = kMaxSpatial - 1;
-constexpr uint64_t kNumbersPerThread = uint64_t{1} << 16;  // below this a thread costs more than it saves
 
 // Positions of the output that are neighbours in memory have one stride.
 bool PositionStride(const ConvolutionShape& p, uint64_t* stride) {
@@ -142,21 +142,6 @@ struct Orientation {
   }
 };
 
-// Elements of the input, in a row without gaps; 0: it is not so.
-uint64_t PackedInput(const ConvolutionShape& p) {
-  uint64_t expected = 1;
-  bool packed = p.input.offset == 0;
-  const auto add = [&](uint64_t size, uint64_t stride) {
-    packed = packed && (size == 1 || stride == expected);
-    expected *= size;
-  };
-  for (uint32_t d = kMaxSpatial; d-- > 0;) add(p.windows[d].input, p.input.spatial[d]);
-  add(p.input_channels, p.input.channel);
-  add(p.outer[1], p.input.outer[1]);
-  add(p.outer[0], p.input.outer[0]);
-  return packed ? expected : 0;
-}
-
 class ConvolutionProduct final : public Kernel {
  public:
   ConvolutionProduct(const ConvolutionProblem& problem, uint32_t threads)
@@ -166,12 +151,7 @@ class ConvolutionProduct final : public Kernel {
         product_({problem.shape.outer, way_.m, way_.n, problem.shape.Steps()}, !way_.in_output, threads,
                  &layout_) {
     const ConvolutionShape& p = problem.shape;
-    // Each tap would convert its elements again. What is large is not worth the memory.
-    constexpr uint64_t kMostNumbers = 1 << 24;
-    if (problem.type == DataType::kFloat16 && p.Taps() > 1) numbers_ = PackedInput(p);
-    if (numbers_ > kMostNumbers) numbers_ = 0;
-    if (numbers_ != 0) converted_ = layout_.Add("the input", numbers_ * sizeof(float));
-    workers_ = static_cast<uint32_t>(std::clamp<uint64_t>(numbers_ / kNumbersPerThread, 1, threads));
+    padded_ = PaddedInput::Create(p, problem.type, threads, &layout_);
     if (!problem.filter_is_owned) return;
     const MicroKernel& tile = GemmMicroKernel();
     filter_ = PackedOperand::Create(
@@ -191,20 +171,17 @@ class ConvolutionProduct final : public Kernel {
 
   Status Run(const KernelArguments& arguments) const override {
     const ConvolutionShape& p = problem_.shape;
-    const std::byte* input = arguments.inputs[0].data;
-    DataType input_type = problem_.type;
-    if (numbers_ != 0) {
-      ConvertInput(arguments);
-      input = converted_.In<std::byte>(arguments.temporary);
-      input_type = DataType::kFloat32;
-    }
+    const std::byte* const input = arguments.inputs[0].data;
+    if (padded_) padded_->Load(input, arguments);
     product_.ForParts<float>(arguments, [&](const BatchIndex& index, ProductPart part, float* scratch) {
       std::byte* const output = arguments.outputs[0].data + p.output.Matrix(index[0], index[1]) * Width();
       const std::byte* const bias =
           problem_.bias ? arguments.inputs[2].data + index[1] * p.output_channels * *problem_.bias * Width()
                         : nullptr;
-      const WindowPanels windows(p, input_type,
-                                 input + p.input.Matrix(index[0], index[1]) * (BitSize(input_type) / 8));
+      const WindowPanels windows(p, problem_.type, input + p.input.Matrix(index[0], index[1]) * Width());
+      std::optional<PaddedInput::Panels> panels;
+      if (padded_) panels.emplace(padded_->Find(arguments, index[0], index[1]));
+      const ProductOperand positions = panels ? ProductOperand(*panels) : ProductOperand(windows);
       const FilterPanels filter = Filter(arguments, index);
       const ProductOperand filters = OperandOf(filter_, arguments, index, filter);
       const ConvolutionSink sink(problem_, epilogue_, way_.channels_are_rows, bias, output);
@@ -213,24 +190,14 @@ class ConvolutionProduct final : public Kernel {
         part.sums_stride = way_.row_stride;
       }
       const bool plain = way_.in_output && bias == nullptr && epilogue_.empty();
-      RunProduct<float>(part, way_.channels_are_rows ? filters : windows,
-                        way_.channels_are_rows ? ProductOperand(windows) : filters, plain ? nullptr : &sink,
-                        scratch);
+      RunProduct<float>(part, way_.channels_are_rows ? filters : positions,
+                        way_.channels_are_rows ? positions : filters, plain ? nullptr : &sink, scratch);
     });
     return {};
   }
 
  private:
   uint64_t Width() const { return BitSize(problem_.type) / 8; }
-
-  void ConvertInput(const KernelArguments& arguments) const {
-    const auto* const halves = reinterpret_cast<const uint16_t*>(arguments.inputs[0].data);
-    auto* const numbers = converted_.In<float>(arguments.temporary);
-    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      const uint64_t begin = PartBegin(numbers_, worker, workers_);
-      HalvesToFloats(halves + begin, numbers + begin, PartBegin(numbers_, worker + 1, workers_) - begin);
-    });
-  }
 
   FilterPanels Filter(const KernelArguments& arguments, const BatchIndex& index) const {
     const std::byte* const data = arguments.inputs[1].data;
@@ -244,9 +211,7 @@ class ConvolutionProduct final : public Kernel {
   ScratchLayout layout_, persistent_;
   BatchedProduct product_;
   std::optional<PackedOperand> filter_;
-  uint64_t numbers_ = 0;            // of the input, where it is converted as a whole
-  ScratchLayout::Piece converted_;  // to FLOAT32
-  uint32_t workers_;                // that share this
+  std::optional<PaddedInput> padded_;
 };
 
 }  // namespace

@@ -21,6 +21,12 @@ class Epilogue {
   // Adds `bias` (-0 changes nothing) before, and puts what comes of it to `to`, which may be where the
   // numbers are, as FLOAT32 or FLOAT16. The numbers are scratch.
   void Finish(float* numbers, uint64_t count, float bias, DataType type, void* to) const;
+  // All that it does, where that is CLIP, RELU or nothing: numbers are not below `low` nor above `high`, and
+  // NaNs become the usual one.
+  struct Limits {
+    float low, high;
+  };
+  const std::optional<Limits>& limits() const { return limits_; }
 
  private:
   struct Step {
@@ -28,10 +34,6 @@ class Epilogue {
     ElementLoop loop;
   };
   std::vector<Step> steps_;
-  // All that the steps do, where they are CLIP, RELU or none.
-  struct Limits {
-    float low, high;
-  };
   std::optional<Limits> limits_;
 };
 

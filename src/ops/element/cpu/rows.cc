@@ -53,8 +53,12 @@ uint64_t WholeFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
 template <class D>
 HWY_INLINE hn::Vec<D> AddedAndClipped(D d, const float* from, float bias, float low, float high) {
   const auto x = hn::Add(hn::LoadU(d, from), hn::Set(d, bias));
+#if HWY_TARGET == HWY_NEON  // has instructions that keep NaNs, and know that -0 is less than +0
+  const hn::Vec<D> z{vminq_f32(vmaxq_f32(x.raw, hn::Set(d, low).raw), hn::Set(d, high).raw)};
+#else
   const auto y = hn::IfThenElse(hn::Le(x, hn::Set(d, low)), hn::Set(d, low), x);
   const auto z = hn::IfThenElse(hn::Ge(y, hn::Set(d, high)), hn::Set(d, high), y);
+#endif
   return hn::IfThenElse(hn::IsNaN(z), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), z);
 }
 

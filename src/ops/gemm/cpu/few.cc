@@ -1,17 +1,20 @@
-// Few rows (or columns) against a matrix that is not worth packing: it is read once, where it lies.
+// Few rows (or columns) against a matrix that is read once: where it lies, or, where it can be packed when
+// the operator is initialised, from panels, which are read from the first byte to the last.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/nest_parts.h"
 #include "ops/element/cpu/blocks.h"
+#include "ops/gemm/cpu/batched.h"
 #include "ops/gemm/cpu/few_rows.h"
 #include "ops/gemm/cpu/operands.h"
 
 namespace anydml {
 namespace {
 
-constexpr uint64_t kMaxRows = 4;
+constexpr uint64_t kMaxRows = kMostFewRows;
 // Sums that are kept in the first-level cache at a time. Long rows are read faster than short ones.
 constexpr uint64_t kSums = 4096;
 constexpr uint64_t kLeastColumns = 512;
@@ -26,9 +29,13 @@ class GemmFew final : public Kernel {
         load_(FindLoad(problem.type, Class::kF32)) {
     const uint64_t bytes = problem.Batches() * problem.n * problem.k * (BitSize(problem.type) / 8);
     const uint32_t parts = PartsForBytes(bytes, threads);
-    const uint64_t of_matrix = (std::min(parts, threads) + problem.Batches() - 1) / problem.Batches();
-    columns_ = std::clamp((problem.n / of_matrix + kLeastColumns - 1) / kLeastColumns * kLeastColumns,
-                          kLeastColumns, kSums / problem.m);
+    if (problem.b_is_owned && problem.n >= few_.panel_columns) {
+      const bool halves = problem.type == DataType::kFloat16;
+      packed_ = PackedOperand::Create(
+          {problem.batch, problem.b.batch, problem.n, problem.k, few_.panel_columns, halves}, threads,
+          &persistent_);
+    }
+    columns_ = packed_ ? ColumnsOfPanels(parts) : ColumnsInPlace(std::min(parts, threads));
     blocks_ = (problem.n + columns_ - 1) / columns_;
     workers_ = static_cast<uint32_t>(std::min<uint64_t>(blocks_ * problem.Batches(), parts));
     rows_ = layout_.Add("rows of A", problem.Batches() * problem.m * problem.k * sizeof(float), 64);
@@ -36,6 +43,19 @@ class GemmFew final : public Kernel {
   }
 
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
+  uint64_t persistent_bytes() const override { return persistent_.bytes(); }
+  bool packs_input(uint32_t input) const override { return packed_ && input == BindingOfB(); }
+
+  Status Initialize(const KernelArguments& arguments) const override {
+    if (!packed_) return {};
+    packed_->Pack(arguments, [&](const BatchIndex& index) {
+      const GemmMatrix& b = problem_.b;
+      const uint64_t matrix = index[0] * problem_.batch[1] + index[1];
+      return StridedPanels(At(arguments.inputs[BindingOfB()], b, matrix, problem_.type), problem_.type,
+                           b.column, b.row);
+    });
+    return {};
+  }
 
   Status Run(const KernelArguments& arguments) const override {
     const GemmProblem& p = problem_;
@@ -52,6 +72,23 @@ class GemmFew final : public Kernel {
   }
 
  private:
+  uint32_t BindingOfB() const { return transposed_ ? 0 : 1; }
+
+  // Columns of a block, of which a matrix has as many as `parts` of all matrices need.
+  uint64_t ColumnsInPlace(uint32_t parts) const {
+    const uint64_t blocks = (parts + problem_.Batches() - 1) / problem_.Batches();
+    return std::clamp((problem_.n / blocks + kLeastColumns - 1) / kLeastColumns * kLeastColumns,
+                      kLeastColumns, kSums / problem_.m);
+  }
+  // Blocks may be short, and are of one size.
+  uint64_t ColumnsOfPanels(uint32_t parts) const {
+    const uint64_t least = (parts + problem_.Batches() - 1) / problem_.Batches(), n = problem_.n;
+    const uint64_t most = kSums / problem_.m;
+    const uint64_t blocks = (std::max(least, (n + most - 1) / most) + least - 1) / least * least;
+    const uint64_t columns = (n + blocks - 1) / blocks, width = few_.panel_columns;
+    return (columns + width - 1) / width * width;
+  }
+
   std::byte* At(const Buffer& buffer, const GemmMatrix& operand, uint64_t matrix, DataType type) const {
     const uint64_t element =
         matrix / problem_.batch[1] * operand.batch[0] + matrix % problem_.batch[1] * operand.batch[1];
@@ -62,7 +99,7 @@ class GemmFew final : public Kernel {
     const GemmProblem& p = problem_;
     auto* to = rows_.In<float>(arguments.temporary);
     for (uint64_t matrix = 0; matrix < p.Batches(); ++matrix) {
-      const std::byte* const from = At(arguments.inputs[transposed_ ? 1 : 0], p.a, matrix, p.type);
+      const std::byte* const from = At(arguments.inputs[1 - BindingOfB()], p.a, matrix, p.type);
       const Block block = {p.m, p.k, p.a.row, p.a.column, 0};
       load_(from, block, to);
       to += p.m * p.k;
@@ -72,17 +109,35 @@ class GemmFew final : public Kernel {
   void RunColumns(uint64_t matrix, uint64_t column, const KernelArguments& arguments, float* sums) const {
     const GemmProblem& p = problem_;
     const uint64_t count = std::min(columns_, p.n - column);
-    const std::byte* const b = At(arguments.inputs[transposed_ ? 0 : 1], p.b, matrix, p.type) +
-                               column * p.b.column * (BitSize(p.type) / 8);
     const float* const a = rows_.In<float>(arguments.temporary) + matrix * p.m * p.k;
-    if (p.b.column == 1) {
-      AddUp(a, b, count, sums);
+    if (packed_) {
+      const BatchIndex index = {matrix / p.batch[1], matrix % p.batch[1]};
+      RunPanels(a, packed_->Find(arguments, index), column, count, sums);
     } else {
-      Multiply(a, b, count, sums);
+      const std::byte* const b = At(arguments.inputs[BindingOfB()], p.b, matrix, p.type) +
+                                 column * p.b.column * (BitSize(p.type) / 8);
+      if (p.b.column == 1) {
+        AddUp(a, b, count, sums);
+      } else {
+        Multiply(a, b, count, sums);
+      }
     }
     const GemmSink sink(p, epilogue_, p.c ? At(arguments.inputs[2], *p.c, matrix, p.type) : nullptr,
                         At(arguments.outputs[0], p.output, matrix, p.output_type));
     for (uint64_t row = 0; row < p.m; ++row) sink.Finish(row, column, count, sums + row * columns_);
+  }
+
+  // Of columns that begin with a panel; there is room for all of the last one's sums.
+  void RunPanels(const float* a, const ProductOperand& b, uint64_t column, uint64_t count,
+                 float* sums) const {
+    const GemmProblem& p = problem_;
+    const auto run = few_.panels[p.m - 1];
+    for (uint64_t j = 0; j < count; j += few_.panel_columns) {
+      const uint64_t at = (column + j) * p.k;
+      const void* const panel = b.packed != nullptr ? static_cast<const void*>(b.packed + at)
+                                                    : static_cast<const void*>(b.packed_halves + at);
+      run(a, p.k, panel, p.k, sums + j, columns_);
+    }
   }
 
   // Rows of B are contiguous.
@@ -126,7 +181,8 @@ class GemmFew final : public Kernel {
   LoadBlock load_;
   uint64_t columns_, blocks_;  // of a block; of a matrix
   uint32_t workers_;
-  ScratchLayout layout_;
+  std::optional<PackedOperand> packed_;  // B
+  ScratchLayout layout_, persistent_;
   ScratchLayout::Piece rows_, sums_;
 };
 
@@ -140,11 +196,12 @@ std::unique_ptr<const Kernel> CreateGemmFew(const GemmProblem& problem, const Lo
     *why_not = StrCat("the output has more than ", kMaxRows, " rows and columns");
     return nullptr;
   }
-  if (given.b.column != 1 && given.b.row != 1) {
+  auto kernel = std::make_unique<GemmFew>(given, transposed, context.threads);
+  if (given.b.column != 1 && given.b.row != 1 && kernel->persistent_bytes() == 0) {
     *why_not = "neither rows nor columns of the matrix are contiguous";
     return nullptr;
   }
-  return std::make_unique<GemmFew>(given, transposed, context.threads);
+  return kernel;
 }
 
 }  // namespace anydml

@@ -11,6 +11,11 @@
 
 #include <hwy/highway.h>
 
+// Columns of a panel: three vectors, two where registers are few. Vectors of unknown length cannot be
+// elements of arrays, so that each has a name.
+#undef ANYDML_FEW_WIDE
+#define ANYDML_FEW_WIDE (HWY_ARCH_ARM || HWY_TARGET <= HWY_AVX3)
+
 HWY_BEFORE_NAMESPACE();
 namespace anydml {
 namespace HWY_NAMESPACE {
@@ -32,6 +37,21 @@ HWY_INLINE hn::Vec<D> LoadRest(D d, const T* from, uint64_t count) {
   return LoadVector(d, rest);
 }
 
+// Rows are read a few at a time, each of which the processor would have to find anew: lines of `count`
+// elements of those that come next are asked for while these are read. Behind the matrix, too: a wish does no
+// harm.
+template <typename T>
+HWY_INLINE void AskFor(const T* rows, uint64_t stride, uint64_t at, uint64_t count) {
+  constexpr uint64_t kOfLine = 64 / sizeof(T);
+  if (at % kOfLine != 0) return;
+  for (uint64_t of_row = at; of_row < at + count; of_row += kOfLine) {
+    for (uint32_t r = 0; r < kFewAtATime; ++r) {
+      const auto address = reinterpret_cast<uintptr_t>(rows) + (r * stride + of_row) * sizeof(T);
+      __builtin_prefetch(reinterpret_cast<const void*>(address), /*rw=*/0, /*locality=*/2);
+    }
+  }
+}
+
 template <typename T>
 void Dot(const float* HWY_RESTRICT a, const void* matrix, uint64_t stride, uint64_t steps, float* sums) {
   const D d;
@@ -45,6 +65,7 @@ void Dot(const float* HWY_RESTRICT a, const void* matrix, uint64_t stride, uint6
   auto t0 = hn::Zero(d), t1 = hn::Zero(d), t2 = hn::Zero(d), t3 = hn::Zero(d);
   uint64_t i = 0;
   for (; i + 2 * lanes <= steps; i += 2 * lanes) {
+    AskFor(b0 + kFewAtATime * stride, stride, i, 2 * lanes);
     const auto x = hn::LoadU(d, a + i), y = hn::LoadU(d, a + i + lanes);
     s0 = hn::MulAdd(x, LoadVector(d, b0 + i), s0);
     s1 = hn::MulAdd(x, LoadVector(d, b1 + i), s1);
@@ -97,6 +118,7 @@ void AddRows(const float* a, const void* matrix, uint64_t stride, uint32_t rows,
     const T* const b3 = b2 + stride;
     const auto x0 = hn::Set(d, a[0]), x1 = hn::Set(d, a[1]), x2 = hn::Set(d, a[2]), x3 = hn::Set(d, a[3]);
     for (; j + lanes <= count; j += lanes) {
+      AskFor(b0 + kFewAtATime * stride, stride, j, lanes);
       auto sum = hn::LoadU(d, sums + j);
       sum = hn::MulAdd(x0, LoadVector(d, b0 + j), sum);
       sum = hn::MulAdd(x1, LoadVector(d, b1 + j), sum);
@@ -108,10 +130,77 @@ void AddRows(const float* a, const void* matrix, uint64_t stride, uint32_t rows,
   for (uint32_t r = 0; r < rows; ++r) AddOne(a[r], b0 + r * stride + j, count - j, sums + j);
 }
 
-FewRows FindFew(bool half) {
-  if (half) return {&Dot<hwy::float16_t>, &AddRows<hwy::float16_t>};
-  return {&Dot<float>, &AddRows<float>};
+// One row. Two sums for each column: an addition waits for the one before it.
+template <typename T>
+void PanelOfOne(const float* HWY_RESTRICT a, uint64_t, const void* panel, uint64_t steps,
+                float* HWY_RESTRICT sums, uint64_t) {
+  const D d;
+  const uint64_t lanes = hn::Lanes(d), columns = (ANYDML_FEW_WIDE ? 3 : 2) * lanes;
+  const T* HWY_RESTRICT b = static_cast<const T*>(panel);
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, t0 = s0, t1 = s0, t2 = s0;
+  uint64_t step = 0;
+  for (; step + 2 <= steps; step += 2, b += 2 * columns) {
+    const auto x = hn::Set(d, a[step]), y = hn::Set(d, a[step + 1]);
+    s0 = hn::MulAdd(x, LoadVector(d, b), s0);
+    s1 = hn::MulAdd(x, LoadVector(d, b + lanes), s1);
+    if (ANYDML_FEW_WIDE) s2 = hn::MulAdd(x, LoadVector(d, b + 2 * lanes), s2);
+    t0 = hn::MulAdd(y, LoadVector(d, b + columns), t0);
+    t1 = hn::MulAdd(y, LoadVector(d, b + columns + lanes), t1);
+    if (ANYDML_FEW_WIDE) t2 = hn::MulAdd(y, LoadVector(d, b + columns + 2 * lanes), t2);
+  }
+  if (step < steps) {
+    const auto x = hn::Set(d, a[step]);
+    s0 = hn::MulAdd(x, LoadVector(d, b), s0);
+    s1 = hn::MulAdd(x, LoadVector(d, b + lanes), s1);
+    if (ANYDML_FEW_WIDE) s2 = hn::MulAdd(x, LoadVector(d, b + 2 * lanes), s2);
+  }
+  hn::StoreU(hn::Add(s0, t0), d, sums);
+  hn::StoreU(hn::Add(s1, t1), d, sums + lanes);
+  if (ANYDML_FEW_WIDE) hn::StoreU(hn::Add(s2, t2), d, sums + 2 * lanes);
 }
+
+#define ANYDML_FEW_ROWS(V) V(0) V(1) V(2) V(3)
+#define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = c##i##0, c##i##2 = c##i##0;
+#define ANYDML_STEP(i)                                         \
+  if (i < kRows) {                                             \
+    const auto x = hn::Set(d, a[i * a_stride + step]);         \
+    c##i##0 = hn::MulAdd(x, b0, c##i##0);                      \
+    c##i##1 = hn::MulAdd(x, b1, c##i##1);                      \
+    if (ANYDML_FEW_WIDE) c##i##2 = hn::MulAdd(x, b2, c##i##2); \
+  }
+#define ANYDML_PUT(i)                                                                \
+  if (i < kRows) {                                                                   \
+    hn::StoreU(c##i##0, d, sums + i * sums_stride);                                  \
+    hn::StoreU(c##i##1, d, sums + i * sums_stride + lanes);                          \
+    if (ANYDML_FEW_WIDE) hn::StoreU(c##i##2, d, sums + i * sums_stride + 2 * lanes); \
+  }
+template <typename T, uint32_t kRows>
+void Panel(const float* HWY_RESTRICT a, uint64_t a_stride, const void* panel, uint64_t steps,
+           float* HWY_RESTRICT sums, uint64_t sums_stride) {
+  const D d;
+  const uint64_t lanes = hn::Lanes(d), columns = (ANYDML_FEW_WIDE ? 3 : 2) * lanes;
+  const T* HWY_RESTRICT b = static_cast<const T*>(panel);
+  ANYDML_FEW_ROWS(ANYDML_ZERO)
+  for (uint64_t step = 0; step < steps; ++step, b += columns) {
+    const auto b0 = LoadVector(d, b), b1 = LoadVector(d, b + lanes);
+    const auto b2 = ANYDML_FEW_WIDE ? LoadVector(d, b + 2 * lanes) : b0;
+    ANYDML_FEW_ROWS(ANYDML_STEP)
+  }
+  ANYDML_FEW_ROWS(ANYDML_PUT)
+}
+#undef ANYDML_FEW_ROWS
+#undef ANYDML_ZERO
+#undef ANYDML_STEP
+#undef ANYDML_PUT
+
+template <typename T>
+FewRows FindFewOf() {
+  return {&Dot<T>,
+          &AddRows<T>,
+          {&PanelOfOne<T>, &Panel<T, 2>, &Panel<T, 3>, &Panel<T, 4>},
+          static_cast<uint32_t>((ANYDML_FEW_WIDE ? 3 : 2) * hn::Lanes(D()))};
+}
+FewRows FindFew(bool half) { return half ? FindFewOf<hwy::float16_t>() : FindFewOf<float>(); }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -155,11 +244,30 @@ void AddRows(const float* a, const void* matrix, uint64_t stride, uint32_t rows,
   }
 }
 
+constexpr uint32_t kPanelColumns = 8;
+
+template <typename T, uint32_t kRows>
+void Panel(const float* a, uint64_t a_stride, const void* panel, uint64_t steps, float* sums,
+           uint64_t sums_stride) {
+  for (uint32_t r = 0; r < kRows; ++r) {
+    float row[kPanelColumns] = {};
+    const T* b = static_cast<const T*>(panel);
+    for (uint64_t s = 0; s < steps; ++s, b += kPanelColumns) {
+      for (uint32_t c = 0; c < kPanelColumns; ++c) row[c] += a[r * a_stride + s] * NumberOf(b[c]);
+    }
+    std::memcpy(sums + r * sums_stride, row, sizeof(row));
+  }
+}
+
+template <typename T>
+FewRows FindFewOf() {
+  return {&Dot<T>, &AddRows<T>, {&Panel<T, 1>, &Panel<T, 2>, &Panel<T, 3>, &Panel<T, 4>}, kPanelColumns};
+}
+
 }  // namespace
 
 FewRows FindFewRows(DataType type) {
-  if (type == DataType::kFloat16) return {&Dot<Half>, &AddRows<Half>};
-  return {&Dot<float>, &AddRows<float>};
+  return type == DataType::kFloat16 ? FindFewOf<Half>() : FindFewOf<float>();
 }
 
 }  // namespace anydml

@@ -1,4 +1,4 @@
-// Products of a row vector with a matrix that is read once, where it lies.
+// Products of a few rows with a matrix that is read once, where it lies or in panels.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,19 @@ namespace anydml {
 
 // Columns at a time of dots, rows at a time of sums.
 inline constexpr uint32_t kFewAtATime = 4;
+inline constexpr uint32_t kMostFewRows = 4;
 
 struct FewRows {
   // sums[c] = the sum over `steps` of a[s] * b[c * stride + s], for kFewAtATime columns.
   void (*dot)(const float* a, const void* b, uint64_t stride, uint64_t steps, float* sums);
   // sums[j] += the sum over `rows` (up to kFewAtATime) of a[r] * b[r * stride + j], for j below `count`.
   void (*add)(const float* a, const void* b, uint64_t stride, uint32_t rows, uint64_t count, float* sums);
+  // sums[r * sums_stride + c] = the sum over `steps` of a[r * a_stride + s] * panel[s * panel_columns + c],
+  // for all columns of a panel: panels[0] for one row, panels[1] for two, and so on.
+  using Panel = void(const float* a, uint64_t a_stride, const void* panel, uint64_t steps, float* sums,
+                     uint64_t sums_stride);
+  Panel* panels[kMostFewRows];
+  uint32_t panel_columns;
 };
 
 // For matrices of FLOAT32 or FLOAT16 on this processor.
