@@ -223,12 +223,11 @@ class IntegerDot final : public Kernel {
 
 std::unique_ptr<const Kernel> CreateIntegerDot(const IntegerProductProblem& problem,
                                                const LowerContext& context, std::string* why_not) {
-  const DotKernels* const kernels = FindDotKernels();
   if (!problem.program.program.instructions.empty() && !problem.requantization) {
     *why_not = "there are scales that rows do not share";
   } else if (problem.sums.sum_type != DataType::kInt32) {
     *why_not = "operands have more than 8 bits";
-  } else if (kernels == nullptr) {
+  } else if (const DotKernels* const kernels = FindDotKernels(); kernels == nullptr) {
     *why_not = "the processor has no instructions that add up products of bytes";
   } else {
     constexpr uint64_t kFewRows = 4;  // a whole tile takes as long as six of one row

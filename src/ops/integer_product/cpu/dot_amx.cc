@@ -54,7 +54,8 @@ bool HasAmx() {
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   constexpr unsigned kTileState = 3u << 17;
   if ((low & kTileState) != kTileState) return false;
-  // The kernel gives the registers to processes that ask for them.
+  // The kernel gives the registers to processes that ask for them. From then on it wants larger stacks for
+  // signals, so that nobody asks before there is such a product.
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }

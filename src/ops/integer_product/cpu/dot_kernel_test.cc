@@ -240,8 +240,16 @@ TEST_P(WrittenOut, Sums) {
 TEST_P(WrittenOut, OperatorsAgreeWithTheReference) {
   constexpr double kSeconds = 1;
   UseDotKernels(&GetParam());
-  ForCases(IntegerProductCases(), kSeconds,
-           [](const Case& problem) { ExpectAllAgree(problem.desc, problem.inputs, problem.in_place); });
+  ForCases(IntegerProductCases(), kSeconds, [](const Case& problem) {
+    ExpectAllAgree(problem.desc, problem.inputs, problem.in_place);
+    OperatorDesc packed = problem.desc;
+    for (size_t i = 0; i < packed.fields.size(); ++i) {
+      auto* const tensor = std::get_if<TensorDesc>(&packed.fields[i]);
+      if (tensor != nullptr && packed.schema->fields[i].kind == FieldKind::kInput)
+        tensor->owned_by_dml = true;
+    }
+    ExpectAllAgree(packed, problem.inputs);
+  });
   UseDotKernels(nullptr);
 }
 

@@ -182,7 +182,6 @@ class IntegerFew final : public Kernel {
 std::unique_ptr<const Kernel> CreateIntegerFew(const IntegerProductProblem& problem,
                                                const LowerContext& context, std::string* why_not) {
   const ConvolutionShape& s = problem.sums.shape;
-  const DotKernels* const kernels = FindDotKernels();
   if (!problem.program.program.instructions.empty() && !problem.requantization) {
     *why_not = "there are scales that rows do not share";
   } else if (problem.sums.sum_type != DataType::kInt32) {
@@ -193,7 +192,8 @@ std::unique_ptr<const Kernel> CreateIntegerFew(const IntegerProductProblem& prob
     *why_not = "the second operand's rows are not contiguous";
   } else if (problem.sums.input_is_owned) {
     *why_not = "the second operand is packed when the operator is initialized";
-  } else if (kernels == nullptr || kernels->few.add == nullptr) {
+  } else if (const DotKernels* const kernels = FindDotKernels();
+             kernels == nullptr || kernels->few.add == nullptr) {
     *why_not = "there is no such kernel for the processor";
   } else {
     return std::make_unique<IntegerFew>(problem, kernels->few, context.threads);

@@ -23,7 +23,8 @@ void Interleave(const uint8_t* __restrict a, const uint8_t* __restrict b, const 
   }
 }
 
-// Of whole panels, whose width is known.
+// Of whole panels, whose width is known, and a multiple of kVectorBytes: others are faster cut from rows.
+constexpr uint32_t kVectorBytes = 16;
 template <uint32_t kWidth>
 uint64_t InterleavePanels(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
                           uint64_t panel_stride, float* to) {
@@ -151,6 +152,16 @@ void FilterQuads::PackAcross(uint64_t first, uint64_t count, uint64_t step, uint
 
 // row_words_ words of the rows of a panel.
 void FilterQuads::PackBlock(uint64_t first, uint64_t count, uint64_t step, uint32_t width, float* to) const {
+  constexpr uint64_t kBytes = kMaxRowWords * kStepsOfWord;
+  if (contiguous_ && row_words_ == kMaxRowWords && step + kBytes <= shape_.Steps()) {
+    const auto* const from = reinterpret_cast<const uint8_t*>(data_) + step;
+    for (uint64_t i = 0; i < count; ++i) {
+      auto* const row = reinterpret_cast<uint8_t*>(to + i * kMaxRowWords);
+      std::memcpy(row, from + (first + i) * shape_.filter.output_channel, kBytes);
+      if (flip_ != 0) Flip(row, kBytes);
+    }
+    return;
+  }
   if (contiguous_) {
     for (uint64_t i = 0; i < count; ++i) LoadRow(first + i, step, row_words_, to + i * row_words_);
     return;
@@ -165,7 +176,7 @@ void FilterQuads::PackBlock(uint64_t first, uint64_t count, uint64_t step, uint3
 void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
                        float* to) const {
   const uint64_t step = word * kStepsOfWord;
-  if (neighbours_) return PackNeighbours(first, count, step, words, width, to);
+  if (neighbours_ && width % kVectorBytes == 0) return PackNeighbours(first, count, step, words, width, to);
   // Rows of a matrix are in different pages, which a processor does not ask for by itself.
   const uint64_t ahead = 2 * kStepsOfWord, end = shape_.Taps() == 1 ? shape_.Steps() : 0;
   WindowRows windows(shape_);
@@ -187,8 +198,7 @@ void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t w
 // From the input to the panels at once.
 void WindowQuads::PackNeighbours(uint64_t first, uint64_t count, uint64_t step, uint64_t words,
                                  uint32_t width, float* to) const {
-  const auto interleave_panels = width == 12   ? InterleavePanels<12>
-                                 : width == 16 ? InterleavePanels<16>
+  const auto interleave_panels = width == 16   ? InterleavePanels<16>
                                  : width == 32 ? InterleavePanels<32>
                                  : width == 48 ? InterleavePanels<48>
                                                : nullptr;
