@@ -94,8 +94,19 @@ class AttentionCase {
     return sizes;
   }
 
+  // Packed, or with gaps between rows of whole units: cuDNN takes nothing else.
+  TensorDesc InUnits(const Sizes& sizes) {
+    TensorDesc tensor = Packed(type_, sizes);
+    const uint32_t gap = 8 * source_.Between(0, 2), last = tensor.rank - 1;
+    uint32_t stride = tensor.sizes[last] + gap;
+    for (uint32_t d = last; d-- > 0; stride *= tensor.sizes[d]) tensor.strides[d] = stride;
+    tensor.total_bytes = MinimumTotalBytes(tensor);
+    return tensor;
+  }
+  TensorDesc Output(const Sizes& sizes) { return long_ ? InUnits(sizes) : make_.Output(type_, sizes); }
+
   TensorDesc Add(Position position, DataType type, const Sizes& sizes) {
-    const TensorDesc tensor = make_.Input(type, sizes);
+    const TensorDesc tensor = long_ ? InUnits(sizes) : make_.Input(type, sizes);
     case_.desc.fields[position] = tensor;
     if (type != DataType::kInt32) case_.inputs[position] = NumbersThatAddUp(tensor, make_);
     return tensor;
@@ -158,14 +169,13 @@ class AttentionCase {
   }
 
   void AddOutputs() {
-    SetField(&case_.desc, "OutputTensor", make_.Output(type_, Led({batch_, queries_, heads_ * value_size_})));
+    SetField(&case_.desc, "OutputTensor", Output(Led({batch_, queries_, heads_ * value_size_})));
     if (has_lengths_ || source_.OneIn(2)) {
-      SetField(&case_.desc, "OutputPresentKeyTensor",
-               make_.Output(type_, Led({batch_, key_heads_, keys_, size_})));
+      SetField(&case_.desc, "OutputPresentKeyTensor", Output(Led({batch_, key_heads_, keys_, size_})));
     }
     if (has_lengths_ || source_.OneIn(2)) {
       SetField(&case_.desc, "OutputPresentValueTensor",
-               make_.Output(type_, Led({batch_, key_heads_, keys_, value_size_})));
+               Output(Led({batch_, key_heads_, keys_, value_size_})));
     }
   }
 
