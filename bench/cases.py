@@ -114,12 +114,21 @@ LAYOUTS = {
     "column": lambda rows: ((), (1, 0)),
     "transposed": lambda rows: ((1, rows), ()),
 }
+
+
+def _channels_last(sizes):
+    """Strides of images (or filters) whose channels are neighbours in memory."""
+    n, c, *spatial = sizes
+    n, *spatial, c = Tensor("", (n, *spatial, c)).all_strides()
+    return n, c, *spatial
+
+
 # onnxruntime-node does what onnxruntime-c does, and copies the output once more.
 _PEERS = ("numpy", "torch", "onnxruntime", "onnxruntime-c")
 
 
 def cell(group, name, sizes, type=None, layout="packed", data=None, **more):
-    """A row of operations.py, of these sizes."""
+    """A row of operations.py, of these sizes. The layout "nhwc" is of all tensors, for gpu.py."""
     operation = OPERATIONS[group, name]
     type = type or operation.types[0]
 
@@ -127,7 +136,7 @@ def cell(group, name, sizes, type=None, layout="packed", data=None, **more):
         return value(*sizes) if callable(value) else default if value is None else value
 
     shapes = of_sizes(operation.input_sizes, [sizes] * len(operation.fields))
-    strides = LAYOUTS[layout](sizes[0]) if layout != "packed" else ()
+    strides = LAYOUTS[layout](sizes[0]) if layout in LAYOUTS else [_channels_last(shape) for shape in shapes]
     result = of_sizes(operation.output_sizes, sizes)
     if operation.permutation:  # the tensor's sizes are in the order in which it is read
         packed = Tensor(type, sizes).all_strides()
@@ -139,14 +148,14 @@ def cell(group, name, sizes, type=None, layout="packed", data=None, **more):
         if type == "int32" and kind == "normal":
             kind = "whole"
         inputs[field] = Tensor(operation.input_types.get(field, type), shape, stride, data or kind)
-    output = Tensor(operation.output or type, result)
+    output = Tensor(operation.output or type, result, () if layout in LAYOUTS else _channels_last(result))
     indices = sum(tensor.bytes() for field, tensor in inputs.items() if field in operation.input_types)
     if operation.read_elements:
         more["moved"] = indices + output.bytes() + operation.read_elements(*sizes) * BITS[type] // 8
     exact = not (type in ("float32", "float16"))  # integers always are
     words = [name, "x".join(map(str, sizes)), *([layout] if layout != "packed" else []),
              *([type] if type != operation.types[0] else [])]
-    node = of_sizes(operation.onnx)
+    node = of_sizes(operation.onnx) if layout in LAYOUTS else None
     onnx = onnx_model.one_node(*node, inputs=list(inputs.values()), output=output) if node else b""
     settings = {"peers": _PEERS if onnx else _PEERS[:2], "groups": (group,), "table": group, **more}
     return Case(f"{group}-" + "-".join(words), operation.operator, inputs, {"OutputTensor": output},

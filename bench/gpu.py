@@ -63,7 +63,11 @@ CELLS = {
                             (1, 512, 7, 7, 512): ("113us", "13us")},
                     "1x1": {(32, 256, 56, 56, 64): ("122us", "19us")},
                     "7x7-stride-2": {(1, 3, 224, 224, 64): ("18us", "16us")},
+                    "transposed-4x4": {(8, 256, 32, 32, 128): ("torch", "torch")},
                     "depthwise-3x3": {(32, 960, 28, 28, 960): ("70us", "40us")}},
+    # 520 TFLOP/s of FLOAT16; one token against 2048, whose floor is reading them.
+    "attention": {"heads-of-128": {(8, 32, 2048, 2048, 128): ("-", "1057us"), (64, 32, 1, 2048, 128): ("1150us", "580us")},
+                  "heads": {(1, 12, 128, 128, 64): ("16.8us", "6.4us")}},
 }
 # The same of few elements.
 SMALL = {"reduce": (256, 256), "softmax": (256, 256), "normalization": (256, 256), "move": (256, 256),
@@ -97,10 +101,13 @@ def elementwise_cases():
 def other_cases():
     for group, names in CELLS.items():
         for name, shapes in names.items():
-            for sizes, targets in shapes.items():
-                few = SMALL_IMAGES if len(sizes) == 4 and len(SMALL[group]) == 2 else SMALL[group]
-                for type, target in zip(("float32", "float16"), targets):
-                    yield cell(group, name, sizes, type, target=target)
+            for i, type in enumerate(("float32", "float16")):
+                for sizes, targets in shapes.items():
+                    yield cell(group, name, sizes, type, target=targets[i])
+                    if group == "convolution":
+                        yield cell(group, name, sizes, type, "nhwc", target=targets[i])
+                if group in SMALL:
+                    few = SMALL_IMAGES if len(sizes) == 4 and len(SMALL[group]) == 2 else SMALL[group]
                     yield cell(group, name, few, type, target="5us")
 
 
@@ -332,7 +339,7 @@ def compare(case, peer, gpu, judge):
 
 
 def measure(case, gpu, judge, bandwidth, options):
-    copies = max(1, min(MAX_COPIES, -(-ROTATED_BYTES // case.first.bytes())))
+    copies = max(1, min(MAX_COPIES, -(-ROTATED_BYTES // sum(tensor.bytes() for tensor in case.inputs.values()))))
     peer = TorchCase(case, copies)
     torch.cuda.synchronize()
     implementation = gpu.request("load", case.words(), copies=copies)["implementation"]
@@ -368,7 +375,8 @@ def line(record):
 
 
 def markdown(records, bandwidth, options):
-    chosen = "".join(f" --{name} {value}" for name, value in (("group", options.group), ("filter", options.filter)) if value)
+    given = (("group", options.group), ("filter", options.filter), ("implementation", options.implementation))
+    chosen = "".join(f" --{name} {value}" for name, value in given if value)
     text = [f"Machine: {torch.cuda.get_device_name()}, a copy in its memory moves {bandwidth / 1e9:.2f} TB/s  ",
             f"Date: {datetime.date.today().isoformat()}  ",
             f"Libraries: torch {torch.__version__} with CUDA {torch.version.cuda} ({report.commit(run.ROOT)})  ",
@@ -391,6 +399,7 @@ def parse_arguments():
     parser.add_argument("--group", choices=GROUPS, help="only the cases of this group")
     parser.add_argument("--filter", metavar="REGEX", default="", help="only the cases whose name matches")
     parser.add_argument("--adapter", default="cuda:0", help="which GPU (cuda:0)")
+    parser.add_argument("--implementation", metavar="NAME", help="forces one of AnyDML's; cases it cannot do are refused")
     parser.add_argument("--no-check", action="store_true", help="do not compare with the CPU adapter")
     parser.add_argument("--list", action="store_true", help="list the cases and end")
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, default=run.ROOT / "build" / "bench" / "gpu",
@@ -417,7 +426,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="anydml-bench-", dir=memory) as folder:
         os.chdir(folder)
         here = pathlib.Path(folder)
-        gpu = run.Worker([worker], here, 1, {"ANYDML_ADAPTER": options.adapter})
+        forced = {"ANYDML_IMPLEMENTATION": options.implementation} if options.implementation else {}
+        gpu = run.Worker([worker], here, 1, {"ANYDML_ADAPTER": options.adapter, **forced})
         judge = run.Worker([worker], here, os.cpu_count(), {"ANYDML_ADAPTER": "cpu"})
         try:
             bandwidth = copy_bandwidth(gpu)

@@ -275,11 +275,11 @@ def unet_block(type="float32", batch=1):
     return net.bytes()
 
 
-def lstm(type="float32", batch=1, length=100):
-    """Two layers of 512."""
+def lstm(type="float32", batch=1, length=100, width=256, layers=2):
+    """Layers of 512."""
     net, size = Network(type), 512
-    x, width = net.input("x", (length, batch, 256)), 256
-    for _ in range(2):
+    x = net.input("x", (length, batch, width))
+    for _ in range(layers):
         scale = math.sqrt(1 / size)
         x = net.node("LSTM", x, net.weight((1, 4 * size, width), scale), net.weight((1, 4 * size, size), scale),
                      net.weight((1, 8 * size), 0.1), hidden_size=size)
@@ -300,6 +300,7 @@ NETWORKS = {
     "gpt2-token": lambda type: gpt2(type, 1, 1, 512),
     "unet_block": unet_block,
     "lstm": lstm,
+    "lstm-32x128": lambda type: lstm(type, 32, 128, 512, 1),
 }
 QUANTIZED = ("resnet50", "mobilenet_v2")
 

@@ -337,18 +337,20 @@ CONVOLUTION = {
 }
 
 
-# Of (batch, heads, queries, keys, HEAD); heads are side by side in a row.
-HEAD = 64
-ATTENTION = {
-    "heads": Operation(
-        "MULTIHEAD_ATTENTION", "", f"torch.nn.functional.scaled_dot_product_attention(*(x.unflatten(-1, (-1, {HEAD}))"
+# Of (batch, heads, queries, keys, width of a head); heads are side by side in a row.
+def _attention(head):
+    return Operation(
+        "MULTIHEAD_ATTENTION", "", f"torch.nn.functional.scaled_dot_product_attention(*(x.unflatten(-1, (-1, {head}))"
         ".transpose(1, 2) for x in (a, b, c))).transpose(1, 2).flatten(2)", "",
         lambda n, h, s, t, d: ("MultiHeadAttention", {"num_heads": h}), ("QueryTensor", "KeyTensor", "ValueTensor"),
         **_PRODUCTS, input_sizes=lambda n, h, s, t, d: ((n, s, h * d), (n, t, h * d), (n, t, h * d)),
         output_sizes=lambda n, h, s, t, d: (n, s, h * d),
-        attributes=lambda n, h, s, t, d: {"Scale": HEAD**-0.5, "MaskFilterValue": -10000, "HeadCount": h,
-                                          "MaskType": "NONE"}),
-}
+        attributes=lambda n, h, s, t, d: {"Scale": head**-0.5, "MaskFilterValue": -10000, "HeadCount": h,
+                                          "MaskType": "NONE"})
+
+
+HEAD = 64
+ATTENTION = {"heads": _attention(HEAD), "heads-of-128": _attention(128)}
 
 
 OPERATIONS = {(group, name): operation for group, rows in (

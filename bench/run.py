@@ -7,6 +7,7 @@ is compared with cpu.reference before it is timed.
 
 import argparse
 import contextlib
+import glob
 import json
 import os
 import pathlib
@@ -99,6 +100,19 @@ class Worker:
 
     def alive(self):
         return self.process.poll() is None
+
+    def settle(self):
+        """Waits, a second at most, until its threads sleep. Those of some libraries spin for tens of milliseconds behind
+        their last call (OpenMP's do), on processors that the next one's threads need."""
+        deadline = time.monotonic() + 1
+        while time.monotonic() < deadline and "R" in self.states():
+            time.sleep(0.002)
+
+    def states(self):
+        """Of each thread; none where there is no /proc."""
+        for stat in glob.glob(f"/proc/{self.process.pid}/task/*/stat"):
+            with contextlib.suppress(OSError):  # the thread has ended
+                yield pathlib.Path(stat).read_text(encoding="latin-1").rpartition(")")[2].split()[0]
 
     def stop(self):
         if self.alive():
@@ -225,7 +239,7 @@ def turn(run, options):
     # Until caches are warm and threads have noticed that there is work.
     warm = max(1, min(200, int(3 / max(run.estimate, 1e-6))))
     run.times += run.time(n, warm)
-    time.sleep(0.002)  # the threads of this one stop spinning
+    run.worker.settle()
 
 
 def measure(case, largest, ours, peers, folder, options, notes):
@@ -243,6 +257,7 @@ def measure(case, largest, ours, peers, folder, options, notes):
             run.estimate = run.time(1, 1 if run.kind == "floor" else 0)[0]
             if run.estimate < 1:
                 run.estimate = min(run.time(10, 10))
+            run.worker.settle()
     for _ in range(options.rounds):
         for run in runs:
             if not run.failed:

@@ -153,7 +153,7 @@ void Hostile(ByteSource source) {
 // added up.
 void Valid(ByteSource source) {
   ::testing::GTEST_FLAG(break_on_failure) = true;  // of the helpers' expectations
-  constexpr const char* kWithout[] = {"", "all", "fold", "views", "activation", "fuse", "layouts"};
+  constexpr const char* kWithout[] = {"", "all", "fold", "views", "products", "activation", "fuse", "layouts"};
   const uint64_t seed = source.LongWord();
   const char* const one = source.Any(kWithout);
   testing::RandomGraph graph;
@@ -161,7 +161,7 @@ void Valid(ByteSource source) {
   switch (source.Byte() % 4) {
     case 1:
       graph = testing::MakeRandomGraph(seed, testing::GraphKinds::kAll);
-      without = {"fold,views,attention,layouts", "all"};
+      without = {"fold,views,products,attention,layouts", "all"};
       break;
     case 2:
       graph = testing::MakeRandomAttention(seed);

@@ -82,6 +82,8 @@ class Stream {
   virtual bool SpinUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) {
     return spin->Until(ready);
   }
+  // Whether calls return when their work is done.
+  virtual bool synchronous() const { return false; }
   // The device's own stream (a cudaStream_t); null where there is none.
   virtual void* native() const { return nullptr; }
   // Waits for what is under way; the stream gets no more work afterwards.

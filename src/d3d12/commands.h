@@ -13,6 +13,7 @@ class CopyCommand final : public Command {
   CopyCommand(std::shared_ptr<ResourceState> target, uint64_t target_offset,
               std::shared_ptr<ResourceState> source, uint64_t source_offset, uint64_t bytes);
   Status Execute(Stream& stream) const override;
+  uint64_t work_bytes() const override { return 2 * bytes_; }
 
  private:
   const uint64_t target_offset_;
@@ -26,6 +27,7 @@ class FillCommand final : public Command {
   FillCommand(std::shared_ptr<ResourceState> target, uint64_t offset, uint64_t bytes,
               std::vector<uint32_t> pattern);
   Status Execute(Stream& stream) const override;
+  uint64_t work_bytes() const override { return 2 * bytes_; }
 
  private:
   const uint64_t offset_;
@@ -37,6 +39,7 @@ class TimestampCommand final : public Command {
  public:
   TimestampCommand(std::shared_ptr<ResourceState> queries, uint32_t index);
   Status Execute(Stream& stream) const override;
+  uint64_t work_bytes() const override { return 0; }
 
  private:
   const uint32_t index_;

@@ -14,6 +14,7 @@
 
 #include "backend/backend.h"
 #include "base/status.h"
+#include "kernel/work_estimate.h"
 
 namespace anydml::d3d12 {
 
@@ -57,8 +58,11 @@ class Command {
     return {};
   }
 
-  // On the queue's thread. A failure removes the Direct3D device.
+  // On the queue's thread, or that of the application where it takes no time. A failure removes the Direct3D
+  // device.
   virtual Status Execute(Stream& stream) const = 0;
+  // How long that takes at most.
+  virtual uint64_t work_bytes() const { return WorkEstimate::kUnknown; }
 
   // Whether executing it does the same every time, all of it on the stream.
   virtual bool repeatable() const { return true; }

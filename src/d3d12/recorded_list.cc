@@ -1,6 +1,7 @@
 #include "d3d12/recorded_list.h"
 
 #include <algorithm>
+#include <span>
 
 #include "kernel/part_recorder.h"
 
@@ -12,6 +13,18 @@ namespace {
 constexpr uint32_t kRecordedExecution = 2;
 // Of a list whose descriptors change: clients go through few temporary resources, over and over.
 constexpr size_t kMostRepetitions = 4;
+// Of a list that is brief, all commands together: some tens of microseconds. A command costs something, too.
+constexpr uint64_t kBriefBytes = uint64_t{2} << 20, kCommandBytes = uint64_t{16} << 10;
+
+bool AreBrief(std::span<const std::shared_ptr<const Command>> commands) {
+  uint64_t left = kBriefBytes;
+  for (const auto& command : commands) {
+    const uint64_t bytes = command->work_bytes();
+    if (bytes > left || left - bytes < kCommandBytes) return false;
+    left -= bytes + kCommandBytes;
+  }
+  return true;
+}
 
 bool AreSame(const Replacements& a, const Replacements& b) {
   if (a == nullptr || b == nullptr) return a == b;
@@ -33,6 +46,7 @@ void RecordedList::Finish() {
   if (!resources.empty() && resources.front() == nullptr) resources.erase(resources.begin());
   repeatable_ = std::all_of(commands.begin(), commands.end(),
                             [](const auto& command) { return command->repeatable(); });
+  brief_ = AreBrief(commands);
   if (repeatable_) repetitions_.reserve(kMostRepetitions);
 }
 

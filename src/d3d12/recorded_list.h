@@ -29,6 +29,9 @@ struct RecordedList {
 
   void Finish();
 
+  // Done in so short a time that an application's thread can do it as well as wait for it; after Finish.
+  bool brief() const { return brief_; }
+
   // All commands, or what replaces them. A list that comes again and again with the same replacements is
   // replayed where the backend can.
   Status Execute(Stream& stream, const Replacements& replacements) const;
@@ -45,6 +48,7 @@ struct RecordedList {
   Repetition& RepetitionOf(const Replacements& replacements) const;
 
   bool repeatable_ = false;  // after Finish
+  bool brief_ = false;
   mutable std::mutex mutex_;
   mutable bool refused_ = false;                 // the backend records nothing
   mutable std::vector<Repetition> repetitions_;  // the latest first

@@ -76,6 +76,8 @@ Submission::~Submission() {
   }
 }
 
+bool Submission::brief() const { return executions_.size() == 1 && executions_[0].list->brief(); }
+
 Status Submission::Execute(Stream& stream) const {
   for (const Execution& execution : executions_) {
     ANYDML_RETURN_IF_ERROR(execution.list->Execute(stream, execution.replacements));

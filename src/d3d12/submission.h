@@ -21,6 +21,7 @@ class Submission {
   ~Submission();  // ends the use of everything
 
   Status Execute(Stream& stream) const;
+  bool brief() const;  // see RecordedList
 
  private:
   struct Execution {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/background_thread.h"
+#include "base/default_environment.h"
 #include "com/guard.h"
 #include "d3d12/device.h"
 
@@ -23,14 +24,35 @@ WorkQueue::~WorkQueue() {
   stream_->Close();  // who waits for a fence may still hold the stream
 }
 
+bool WorkQueue::RunHere(WorkItem* item) {
+  if (item->wait || !stream_->synchronous() || (item->submission && !item->submission->brief())) return false;
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_ || here_ || closing_ || !items_.empty()) return false;
+    here_ = true;
+  }
+  {
+    const DefaultEnvironment environment;
+    Run(std::move(*item));
+    EndExecuted();
+  }
+  std::lock_guard lock(mutex_);
+  here_ = false;
+  if (!asleep_ || (items_.empty() && !closing_)) return true;
+  waker_cpu_ = sched_getcpu();
+  work_arrived_.notify_one();  // with the lock: the queue may be gone without it
+  return true;
+}
+
 void WorkQueue::Push(WorkItem item) {
+  if (RunHere(&item)) return;
   if (item.fence && !item.wait) item.fence->Expect(item.value, stream_);
   bool wake = false;
   {
     std::lock_guard lock(mutex_);
     items_.push_back(std::move(item));
     item_count_.store(items_.size(), std::memory_order_release);
-    wake = asleep_;
+    wake = asleep_ && !here_;
     if (wake) waker_cpu_ = sched_getcpu();
   }
   if (wake) work_arrived_.notify_one();
@@ -47,13 +69,17 @@ bool WorkQueue::Pop(WorkItem* item) {
   const auto ready = [this] {
     return item_count_.load(std::memory_order_acquire) != 0 || closing_.load(std::memory_order_relaxed);
   };
-  if (!ready()) EndExecuted();
+  if (!ready()) {
+    EndExecuted();
+    std::lock_guard lock(mutex_);
+    idle_ = true;
+  }
   const bool spun = spin_.Until(ready);
   std::unique_lock lock(mutex_);
-  if (!spun && items_.empty() && !closing_) {
+  if (here_ || (!spun && items_.empty() && !closing_)) {
     const AdaptiveSpin::Sleep sleep;
     asleep_ = true;
-    work_arrived_.wait(lock, [this] { return !items_.empty() || closing_; });
+    work_arrived_.wait(lock, [this] { return !here_ && (!items_.empty() || closing_); });
     asleep_ = false;
     spin_.Slept(sleep, waker_cpu_);
     const int waker_cpu = waker_cpu_;
@@ -61,6 +87,7 @@ bool WorkQueue::Pop(WorkItem* item) {
     move_away_.Woken(waker_cpu);
     lock.lock();
   }
+  idle_ = false;
   if (items_.empty()) return false;  // only when closing: `ready` saw an item otherwise
   *item = std::move(items_.front());
   items_.pop_front();

@@ -33,11 +33,14 @@ class WorkQueue {
   // satisfied; then the rest is dropped and the device removed.
   ~WorkQueue();
 
+  // What a synchronous stream does in no time is done by the calling thread, if nothing is before it: handing
+  // it over, and hearing of it, would take longer.
   void Push(WorkItem item);
 
   void* native_stream() const { return stream_->native(); }
 
  private:
+  bool RunHere(WorkItem* item);  // false: it is the thread's
   void Main();
   bool Pop(WorkItem* item);  // false: the queue closes and nothing is left
   void Run(WorkItem item);
@@ -57,6 +60,8 @@ class WorkQueue {
   std::deque<WorkItem> items_;
   std::atomic<size_t> item_count_{0};  // of items_, for looking without the lock
   bool asleep_ = false;
+  bool idle_ = false;  // the thread has done everything, and does nothing before it has the lock again
+  bool here_ = false;  // a caller of Push runs its item: nobody else touches the stream and what is executed
   int waker_cpu_ = 0;
   std::atomic<bool> closing_{false};
   std::vector<std::unique_ptr<Submission>> executed_;  // and not yet flushed

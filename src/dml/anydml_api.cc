@@ -31,6 +31,7 @@ uint32_t PlaceOf(const anydml::GraphStep::Tensor& tensor) {
     case Home::kOutput:
       return ANYDML_PLACE_OUTPUT;
     case Home::kConstant:
+    case Home::kPrepared:
       return ANYDML_PLACE_CONSTANT;
     case Home::kTemporary:
       return ANYDML_PLACE_TEMPORARY;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dml/binding_rules.h"
+#include "kernel/work_estimate.h"
 
 namespace anydml::dml {
 namespace {
@@ -73,6 +74,12 @@ Status DispatchCommand::Execute(Stream& stream) const {
                                      .persistent = persistent_,
                                      .data_errors = state_->data_error_sink()};
   return OfProgram(*program_, stream.Run(*program_->lowered.kernel, arguments));
+}
+
+// Unknown also where somebody is to be told of data: that is done on the queue's thread.
+uint64_t DispatchCommand::work_bytes() const {
+  const auto* const estimate = dynamic_cast<const WorkEstimate*>(program_->lowered.kernel.get());
+  return estimate != nullptr && repeatable() ? estimate->work_bytes() : WorkEstimate::kUnknown;
 }
 
 bool DispatchCommand::IsSame(const d3d12::Command& command) const {

@@ -31,6 +31,7 @@ class DispatchCommand final : public d3d12::Command {
   // What a run finds in the data is told run by run.
   bool repeatable() const override { return state_->data_error_sink() == nullptr; }
   bool IsSame(const d3d12::Command& other) const override;
+  uint64_t work_bytes() const override;
 
  private:
   const std::shared_ptr<DeviceState> state_;

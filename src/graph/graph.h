@@ -27,6 +27,7 @@ struct GraphValue {
     kConstant,   // known when the graph is compiled
     kOutput,     // written by a node, bound by the client; other nodes may read it there
     kTemporary,  // written by a node
+    kPrepared,   // written by Graph::preparations when the graph is initialised
   };
   Home home = Home::kTemporary;
   uint32_t index = 0;  // of the graph input or output
@@ -80,6 +81,8 @@ struct Graph {
   std::vector<GraphOutput> outputs;
   std::vector<GraphValue> values;
   std::vector<GraphNode> nodes;  // in an order in which they can run
+  // Run once, at initialisation: they read constants and inputs that are OWNED_BY_DML, and write kPrepared.
+  std::vector<GraphNode> preparations;
   std::vector<std::string> log;  // what passes did, a line each, for people
   std::vector<std::string> warnings;
 };

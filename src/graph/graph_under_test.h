@@ -37,6 +37,12 @@ struct GraphUnderTest {
     inputs.push_back(bytes);
     return static_cast<uint32_t>(graph.values.size() - 1);
   }
+  // OWNED_BY_DML: the tensors of nodes that read it must say so, too.
+  uint32_t Owned(const Bytes& bytes) {
+    const uint32_t value = Input(bytes);
+    graph.inputs.back().owned = true;
+    return value;
+  }
   // The values of its outputs.
   std::vector<uint32_t> Node(const OperatorDesc& desc, const std::vector<uint32_t>& inputs_of_node) {
     GraphNode node;
@@ -72,15 +78,20 @@ struct Result {
   std::string explanation;
 };
 
-// Fills the persistent memory that a run with these arguments reads. Nothing is OWNED_BY_DML.
-inline void Initialize(const Kernel& kernel, const KernelArguments& run) {
+// Fills the persistent memory that a run with these arguments reads, from the inputs that are OWNED_BY_DML.
+inline void Initialize(const Kernel& kernel, const std::vector<GraphInput>& graph_inputs,
+                       const KernelArguments& run) {
   if (kernel.persistent_bytes() == 0) return;
   for (const Kernel::PersistentData& data : kernel.persistent_data()) {
     std::copy(data.bytes.begin(), data.bytes.end(), run.persistent.data + data.offset);
   }
   const uint64_t bytes = kernel.initialization_temporary_bytes();
   std::vector<std::max_align_t> temporary(bytes / sizeof(std::max_align_t) + 1);
-  const std::vector<Buffer> inputs(run.inputs.size()), outputs(run.outputs.size());
+  std::vector<Buffer> inputs(run.inputs.size());
+  const std::vector<Buffer> outputs(run.outputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (graph_inputs[i].owned) inputs[i] = run.inputs[i];
+  }
   KernelArguments arguments = {.inputs = inputs, .outputs = outputs};
   arguments.temporary = {reinterpret_cast<std::byte*>(temporary.data()), bytes};
   arguments.persistent = run.persistent;
@@ -108,7 +119,10 @@ inline Result RunGraph(const GraphUnderTest& test, const char* without, const Lo
   const uint64_t persistent_bytes = lowered.kernel->persistent_bytes();
   std::vector<std::max_align_t> persistent(persistent_bytes / sizeof(std::max_align_t) + 1);
   arguments.persistent = {reinterpret_cast<std::byte*>(persistent.data()), persistent_bytes};
-  Initialize(*lowered.kernel, arguments);
+  Initialize(*lowered.kernel, test.graph.inputs, arguments);
+  for (uint32_t i = 0; i < in.size(); ++i) {
+    if (test.graph.inputs[i].owned && lowered.kernel->packs_input(i)) in[i] = {};
+  }
   const Status run = lowered.kernel->Run(arguments);
   EXPECT_TRUE(run.ok()) << run.message();
   return result;

@@ -21,6 +21,7 @@ Buffer Resolve(const Place& place, const KernelArguments& arguments) {
   switch (place.in) {
     case Place::In::kNowhere:
     case Place::In::kPacked:
+    case Place::In::kPrepared:
       return {};
     case Place::In::kInput:
       return At(arguments.inputs[place.index], place);
@@ -33,6 +34,9 @@ Buffer Resolve(const Place& place, const KernelArguments& arguments) {
   }
   return {};
 }
+
+// Whole cache lines.
+constexpr uint64_t kPreparedAlignment = 64;
 
 uint64_t Now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -143,35 +147,96 @@ Status GraphKernel::Run(const KernelArguments& arguments) const {
   return {};
 }
 
+// Of what the part packs, which is in the temporary memory then, before what the part needs of that itself.
+uint64_t GraphKernel::PreparedBytes(const Part& part) const {
+  uint64_t bytes = 0;
+  for (const Place& input : part.inputs) {
+    if (input.in != Place::In::kPrepared) continue;
+    bytes = SaturatingAdd(bytes, SaturatingAlignUp(layout_.prepared[input.index].bytes, kPreparedAlignment));
+  }
+  return bytes;
+}
+
 uint64_t GraphKernel::initialization_temporary_bytes() const {
   uint64_t most = 0;
+  const auto need = [&](const std::vector<Part>& preparations, uint64_t before) {
+    for (const Part& part : preparations) {
+      most = std::max(most, SaturatingAdd(before, part.kernel->temporary_bytes()));
+    }
+  };
+  need(layout_.preparations, 0);
   for (const Part& part : layout_.parts) {
-    most = std::max(most, part.kernel->initialization_temporary_bytes());
+    const uint64_t before = PreparedBytes(part);
+    most = std::max(most, SaturatingAdd(before, part.kernel->initialization_temporary_bytes()));
+    for (const Place& input : part.inputs) {
+      if (input.in == Place::In::kPrepared) need(layout_.prepared[input.index].parts, before);
+    }
   }
   return most;
 }
 
-Status GraphKernel::Initialize(const KernelArguments& arguments) const {
-  for (const Part& part : layout_.parts) {
-    if (part.kernel->persistent_bytes() == 0) continue;
-    KernelArguments own = arguments;
-    std::vector<Buffer> inputs;
-    for (const Place& input : part.inputs) {
-      const bool known = input.in == Place::In::kInput || input.in == Place::In::kPersistent;
-      inputs.push_back(known ? Resolve(input, arguments) : Buffer{});
-      if (input.in != Place::In::kPacked) continue;
+// What is known when the graph is initialised; nothing of what is not.
+Buffer GraphKernel::ResolveKnown(const Place& place, const KernelArguments& arguments) const {
+  switch (place.in) {
+    case Place::In::kInput:
+    case Place::In::kPersistent:
+      return Resolve(place, arguments);
+    case Place::In::kPacked: {
       // Kernels only read it.
-      auto* const constant = const_cast<std::byte*>(layout_.packed_constants[input.index].data());
-      inputs.back() = At({constant, layout_.packed_constants[input.index].size()}, input);
+      auto* const constant = const_cast<std::byte*>(layout_.packed_constants[place.index].data());
+      return At({constant, layout_.packed_constants[place.index].size()}, place);
     }
-    const std::vector<Buffer> outputs(part.outputs.size());
-    own.inputs = inputs;
-    own.outputs = outputs;
-    own.persistent = Resolve(part.persistent, arguments);
-    const uint64_t temporary = part.kernel->initialization_temporary_bytes();
-    own.temporary = temporary == 0 ? Buffer{} : Buffer{arguments.temporary.data, temporary};
-    const Status status = part.kernel->Initialize(own);
-    if (!status.ok()) return Status(status.code(), StrCat(part.name, ": ", status.message()));
+    default:
+      return {};
+  }
+}
+
+Status GraphKernel::Prepare(const Part& part, const Buffer& output, const Buffer& temporary,
+                            const KernelArguments& arguments) const {
+  KernelArguments own = arguments;
+  const Buffer input = ResolveKnown(part.inputs[0], arguments);
+  own.inputs = {&input, 1};
+  own.outputs = {&output, 1};
+  own.temporary = {temporary.data, part.kernel->temporary_bytes()};
+  own.persistent = {};
+  const Status status = part.kernel->Run(own);
+  return status.ok() ? status : Status(status.code(), StrCat(part.name, ": ", status.message()));
+}
+
+Status GraphKernel::InitializePart(const Part& part, const KernelArguments& arguments) const {
+  KernelArguments own = arguments;
+  std::vector<Buffer> inputs;
+  uint64_t offset = 0;
+  const uint64_t before = PreparedBytes(part);
+  const Buffer rest = {arguments.temporary.data + before, arguments.temporary.size - before};
+  for (const Place& input : part.inputs) {
+    inputs.push_back(ResolveKnown(input, arguments));
+    if (input.in != Place::In::kPrepared) continue;
+    const Prepared& prepared = layout_.prepared[input.index];
+    const Buffer whole = {arguments.temporary.data + offset, prepared.bytes};
+    offset += SaturatingAlignUp(prepared.bytes, kPreparedAlignment);
+    for (const Part& maker : prepared.parts) {
+      ANYDML_RETURN_IF_ERROR(Prepare(maker, At(whole, maker.outputs[0]), rest, arguments));
+    }
+    inputs.back() = At(whole, input);
+  }
+  const std::vector<Buffer> outputs(part.outputs.size());
+  own.inputs = inputs;
+  own.outputs = outputs;
+  own.persistent = Resolve(part.persistent, arguments);
+  const uint64_t temporary = part.kernel->initialization_temporary_bytes();
+  own.temporary = temporary == 0 ? Buffer{} : Buffer{rest.data, temporary};
+  const Status status = part.kernel->Initialize(own);
+  return status.ok() ? status : Status(status.code(), StrCat(part.name, ": ", status.message()));
+}
+
+Status GraphKernel::Initialize(const KernelArguments& arguments) const {
+  for (const Part& part : layout_.preparations) {
+    ANYDML_RETURN_IF_ERROR(
+        Prepare(part, Resolve(part.outputs[0], arguments), arguments.temporary, arguments));
+  }
+  for (const Part& part : layout_.parts) {
+    if (part.kernel->persistent_bytes() != 0) ANYDML_RETURN_IF_ERROR(InitializePart(part, arguments));
   }
   return {};
 }

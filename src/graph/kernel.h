@@ -14,10 +14,11 @@ class GraphKernel final : public Kernel {
  public:
   // Where a tensor of a part lies.
   struct Place {
-    // kPacked: a constant that is there while the graph is initialised.
-    enum class In { kNowhere, kInput, kOutput, kTemporary, kPersistent, kPacked };
+    // There while the graph is initialised: kPacked, a constant; kPrepared, what was made of such and of
+    // inputs.
+    enum class In { kNowhere, kInput, kOutput, kTemporary, kPersistent, kPacked, kPrepared };
     In in = In::kNowhere;
-    uint32_t index = 0;   // of the graph's input or output, or of the packed constant
+    uint32_t index = 0;   // of the graph's input or output, or of what is packed
     uint64_t offset = 0;  // there
     uint64_t bytes = 0;
   };
@@ -30,14 +31,21 @@ class GraphKernel final : public Kernel {
     Place persistent;
     uint32_t first_note = 0;
   };
+  // What is made when the graph is initialised and packed by all parts that read it.
+  struct Prepared {
+    std::vector<Part> parts;  // that make it
+    uint64_t bytes = 0;
+  };
   struct Layout {
     std::vector<Part> parts;
+    std::vector<Part> preparations;  // what they make stays in the persistent memory
     uint64_t temporary_bytes = 0;
     uint64_t persistent_bytes = 0;
     std::vector<bool> packed_inputs;  // of the graph
     std::vector<std::vector<std::byte>> constants;
     std::vector<uint64_t> constant_offsets;                // in the persistent memory
     std::vector<std::vector<std::byte>> packed_constants;  // on the host: that all parts pack
+    std::vector<Prepared> prepared;
     std::string made_of;
     bool guarded = false;  // on the host, parts run between pages that nobody may touch
   };
@@ -57,6 +65,11 @@ class GraphKernel final : public Kernel {
  private:
   Status RunPart(const Part& part, KernelArguments& own, Buffer* operands,
                  const KernelArguments& arguments) const;
+  Buffer ResolveKnown(const Place& place, const KernelArguments& arguments) const;
+  Status Prepare(const Part& part, const Buffer& output, const Buffer& temporary,
+                 const KernelArguments& arguments) const;
+  uint64_t PreparedBytes(const Part& part) const;
+  Status InitializePart(const Part& part, const KernelArguments& arguments) const;
 
   Layout layout_;
   std::vector<PersistentData> persistent_data_;

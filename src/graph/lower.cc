@@ -4,10 +4,10 @@
 
 #include "graph/graph.h"
 #include "graph/kernel.h"
+#include "graph/lower_node.h"
 #include "graph/memory_plan.h"
 #include "graph/passes.h"
 #include "graph/redirect.h"
-#include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
@@ -20,45 +20,6 @@ constexpr uint64_t kTensorAlignment = 64;
 constexpr uint64_t kScratchAlignment = 256;
 
 constexpr uint32_t kNever = ~uint32_t{0};
-
-// Whether an element program may write an output where an input lies: it loads what it replaces before.
-bool MayReplaceElements(const ElementProblem& problem, uint32_t input, uint32_t output) {
-  const ElementOperand& from = problem.inputs[input];
-  const ElementOperand& to = problem.outputs[output];
-  if (BitSize(from.type) != BitSize(to.type) || from.strides != to.strides) return false;
-  bool stored = false;
-  for (const Instruction& i : problem.program.instructions) {
-    if (i.function == ElementFunction::kStore && i.target == output) stored = true;
-    if (i.function == ElementFunction::kLoad && i.sources[0] == input && stored) return false;
-  }
-  return true;
-}
-
-Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
-  if (GraphOperator* op = node.op()) {
-    // What is forced is forced wherever it exists.
-    const auto& names = op->op->implementations;
-    const bool known = std::any_of(names.begin(), names.end(),
-                                   [&](const char* name) { return context.implementation == name; });
-    if (!known) context = context.ForPart();
-    if (op->limits) return LowerClippedConvolution(op->desc, *op->limits, context, out);
-    return LowerOperator(*op->op, op->desc, context, out);
-  }
-  const OperatorTable& table = OperatorTableOf(context.backend);
-  if (const auto* const attention = std::get_if<AttentionProblem>(&node.work)) {
-    return ChooseKernel(table.attention, *attention, context.ForPart(), out);
-  }
-  if (const auto* const blocks = std::get_if<RowBlocks>(&node.work)) {
-    return LowerRowBlocks(*blocks, context, out);
-  }
-  const ElementProblem& problem = *node.elements();
-  for (uint32_t i = 0; i < problem.inputs.size(); ++i) {
-    for (uint32_t o = 0; o < problem.outputs.size(); ++o) {
-      if (MayReplaceElements(problem, i, o)) out->in_place.emplace_back(i, o);
-    }
-  }
-  return ChooseKernel(table.element, problem, context.ForPart(), out);
-}
 
 class Lowering {
  public:
@@ -99,7 +60,7 @@ class Lowering {
   void ShareInPlace();
   bool MayShare(uint32_t step, uint32_t input, uint32_t output) const;
   void PlanTemporary();
-  std::vector<bool> FindPackedConstants() const;
+  std::vector<bool> FindPacked() const;
   void LayOutPersistent();
   Status CheckMemory() const;
   std::vector<uint32_t> FindInputEnds() const;
@@ -107,31 +68,33 @@ class Lowering {
   void FindGraphInPlace(std::span<const uint32_t> input_ends, LoweredOperator* out) const;
   bool Replaces(uint32_t step, uint32_t input_value, uint32_t output_value) const;
   std::vector<GraphStep> DescribeSteps() const;
+  void FinishPreparations();
   void Finish(LoweredOperator* out);
   Place PlaceOf(const GraphOperand& operand) const;
 
   Graph graph_;
   const LowerContext& context_;
-  std::vector<LoweredOperator> lowered_;
+  std::vector<LoweredOperator> lowered_, lowered_preparations_;
   std::vector<Life> lives_;
   std::vector<uint64_t> offsets_;          // of values, in the temporary or persistent memory
-  std::vector<bool> packed_constants_;     // of values: whose offset is a number
+  std::vector<bool> packed_;               // of values: whose offset is a number
   std::vector<uint64_t> scratch_offsets_;  // of nodes
   std::vector<Place> persistent_;          // of nodes
   MemoryPlan plan_;
   GraphKernel::Layout layout_;
 };
 
-// Constants are there when the graph is initialised: kernels on the host may pack them, as they do what is
-// OWNED_BY_DML.
+// Constants, and what is made of them, are there when the graph is initialised: kernels on the host may pack
+// them, as they do what is OWNED_BY_DML.
 void Lowering::OwnConstants(GraphNode& node) const {
   GraphOperator* const op = node.op();
   if (op == nullptr || context_.backend != "cpu") return;
   const std::vector<TensorDesc*> tensors = TensorsOf(&op->desc, FieldKind::kInput);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const GraphOperand& input = node.inputs[i];
-    if (input.present() && graph_.values[input.value].home == Home::kConstant)
-      tensors[i]->owned_by_dml = true;
+    if (!input.present()) continue;
+    const Home home = graph_.values[input.value].home;
+    if (home == Home::kConstant || home == Home::kPrepared) tensors[i]->owned_by_dml = true;
   }
 }
 
@@ -139,6 +102,10 @@ Status Lowering::LowerNodes() {
   for (GraphNode& node : graph_.nodes) {
     OwnConstants(node);
     const Status status = LowerNode(node, context_, &lowered_.emplace_back());
+    if (!status.ok()) return Status(status.code(), StrCat(node.name, ": ", status.message()));
+  }
+  for (GraphNode& node : graph_.preparations) {
+    const Status status = LowerNode(node, context_, &lowered_preparations_.emplace_back());
     if (!status.ok()) return Status(status.code(), StrCat(node.name, ": ", status.message()));
   }
   return {};
@@ -217,10 +184,15 @@ void Lowering::PlanTemporary() {
   layout_.temporary_bytes = plan_.bytes;
 }
 
-// Constants whose readers all pack them: they need no memory of the graph's.
-std::vector<bool> Lowering::FindPackedConstants() const {
+// Constants, and what is made of them, whose readers all pack them: they need no memory of the graph's.
+std::vector<bool> Lowering::FindPacked() const {
   std::vector<bool> packed(graph_.values.size());
-  for (uint32_t i = 0; i < packed.size(); ++i) packed[i] = graph_.values[i].home == Home::kConstant;
+  for (uint32_t i = 0; i < packed.size(); ++i) {
+    packed[i] = graph_.values[i].home == Home::kConstant || graph_.values[i].home == Home::kPrepared;
+  }
+  for (const GraphNode& node : graph_.preparations) {
+    if (context_.backend != "cpu") packed[node.inputs[0].value] = false;  // a device reads it
+  }
   for (uint32_t step = 0; step < Steps(); ++step) {
     const auto& inputs = graph_.nodes[step].inputs;
     for (uint32_t i = 0; i < inputs.size(); ++i) {
@@ -232,11 +204,16 @@ std::vector<bool> Lowering::FindPackedConstants() const {
 
 void Lowering::LayOutPersistent() {
   ScratchLayout persistent;
-  packed_constants_ = FindPackedConstants();
+  packed_ = FindPacked();
   for (uint32_t i = 0; i < graph_.values.size(); ++i) {
     GraphValue& value = graph_.values[i];
+    if (value.home == Home::kPrepared) {
+      offsets_[i] = packed_[i] ? layout_.prepared.size()
+                               : persistent.Add("prepared", value.bytes, kScratchAlignment).offset;
+      if (packed_[i]) layout_.prepared.push_back({.bytes = value.bytes});
+    }
     if (value.home != Home::kConstant || value.bytes == 0) continue;
-    if (packed_constants_[i]) {
+    if (packed_[i]) {
       offsets_[i] = layout_.packed_constants.size();
       layout_.packed_constants.push_back(std::move(value.constant));
       continue;
@@ -338,8 +315,13 @@ Place Lowering::PlaceOf(const GraphOperand& operand) const {
     case Home::kOutput:
       return {Place::In::kOutput, value.index, operand.offset, bytes};
     case Home::kConstant:
-      if (packed_constants_[operand.value]) {
+      if (packed_[operand.value]) {
         return {Place::In::kPacked, static_cast<uint32_t>(offsets_[operand.value]), operand.offset, bytes};
+      }
+      return {Place::In::kPersistent, 0, offsets_[operand.value] + operand.offset, bytes};
+    case Home::kPrepared:
+      if (packed_[operand.value]) {
+        return {Place::In::kPrepared, static_cast<uint32_t>(offsets_[operand.value]), operand.offset, bytes};
       }
       return {Place::In::kPersistent, 0, offsets_[operand.value] + operand.offset, bytes};
     case Home::kTemporary:
@@ -368,6 +350,20 @@ std::vector<GraphStep> Lowering::DescribeSteps() const {
   return steps;
 }
 
+void Lowering::FinishPreparations() {
+  for (size_t i = 0; i < lowered_preparations_.size(); ++i) {
+    const GraphNode& node = graph_.preparations[i];
+    GraphKernel::Part part;
+    part.name = node.name;
+    part.kernel = std::move(lowered_preparations_[i].kernel);
+    part.inputs = {PlaceOf(node.inputs[0])};
+    part.outputs = {PlaceOf(node.outputs[0])};
+    const Place& made = part.outputs[0];
+    auto& parts = made.in == Place::In::kPrepared ? layout_.prepared[made.index].parts : layout_.preparations;
+    parts.push_back(std::move(part));
+  }
+}
+
 void Lowering::Finish(LoweredOperator* out) {
   uint64_t intermediates = 0;
   for (const GraphValue& value : graph_.values) {
@@ -393,6 +389,7 @@ void Lowering::Finish(LoweredOperator* out) {
     for (const GraphOperand& output : node.outputs) part.outputs.push_back(PlaceOf(output));
     layout_.parts.push_back(std::move(part));
   }
+  FinishPreparations();
   layout_.guarded = context_.graph_guards;
   out->implementation = StrCat(context_.backend, ".graph");
   out->kernel = std::make_unique<GraphKernel>(std::move(layout_));

@@ -21,9 +21,10 @@ bool Has(std::string_view list, std::string_view word) {
 
 std::span<const GraphPass> GraphPasses() {
   static constexpr GraphPass kPasses[] = {
-      {"fold", FoldConstants},         {"views", FoldViews},   {"attention", FuseAttention},
-      {"activation", FuseActivations}, {"fuse", FuseElements}, {"prologue", FusePrologues},
-      {"layouts", ChooseLayouts},
+      {"fold", FoldConstants},         {"views", FoldViews},
+      {"products", JoinProducts},      {"attention", FuseAttention},
+      {"activation", FuseActivations}, {"fuse", FuseElements},
+      {"prologue", FusePrologues},     {"layouts", ChooseLayouts},
   };
   return kPasses;
 }

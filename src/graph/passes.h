@@ -32,6 +32,8 @@ std::vector<GraphUse> FindUses(const Graph& graph);
 Status FoldConstants(const LowerContext& context, Graph* graph);
 // "views": reshapes, transposes, broadcasts, slices, splits and joins without copies.
 Status FoldViews(const LowerContext& context, Graph* graph);
+// "products": products of the same matrix with weights become one.
+Status JoinProducts(const LowerContext& context, Graph* graph);
 // "attention": products with a softmax between them are attention.
 Status FuseAttention(const LowerContext& context, Graph* graph);
 // "activation": what follows a product, a convolution or a normalisation becomes part of it.

@@ -133,6 +133,25 @@ class BenchTest(unittest.TestCase):
                                       capture_output=True, text=True, timeout=60)
             self.assertEqual(json.loads(done.stdout.splitlines()[-1]), {"verdict": verdict})
 
+    def test_waits_until_a_peers_threads_sleep(self):
+        """One that spins for a while behind its answer, as OpenMP's threads do."""
+        sys.path.insert(0, str(BENCH))
+        sys.dont_write_bytecode = True
+        import run
+        spins = ("import sys, time\n"
+                 "print('{\"name\": \"spins\"}', flush=True)\n"
+                 "end = time.monotonic() + 0.3\n"
+                 "while time.monotonic() < end: pass\n"
+                 "open('slept', 'w').close()\n"
+                 "sys.stdin.read()\n")
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "spins.py"
+            script.write_text(spins)
+            worker = run.Worker([sys.executable, str(script)], pathlib.Path(folder), 1)
+            worker.settle()
+            self.assertTrue((pathlib.Path(folder) / "slept").exists())
+            worker.stop()
+
     def test_refuses_what_it_does_not_know(self):
         for arguments, text in ((["--fast"], "--fast"), (["--threads", "0"], "--threads is 0"),
                                 (["--filter", "("], "no regular expression"), (["--filter", "nothing"], "no case"),

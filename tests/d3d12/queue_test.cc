@@ -1,6 +1,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -369,6 +370,51 @@ TEST_F(QueueTest, AListOnTwoQueuesAtOnce) {
   for (const auto& queue : queues) Finish(queue.get());
   for (const auto& readback : readbacks) EXPECT_EQ(Contents(readback.get()), Numbers(kWords));
   EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
+}
+
+// Short lists may be done by the threads that hand them over, long ones are not.
+TEST_F(QueueTest, SeveralThreadsShareAQueue) {
+  const auto queue = CreateQueue(device());
+  std::atomic<int> wrong{0};
+  const auto use = [&](uint32_t number) {
+    const size_t words = number % 2 == 0 ? 1000 : 600000;
+    const auto upload = UploadBuffer(Numbers(words));
+    const auto buffer = Buffer(words * 4);
+    const auto readback = ReadbackBuffer(words);
+    const auto there = Record([&](auto* list) { list->CopyResource(buffer.get(), upload.get()); });
+    const auto back = Record([&](auto* list) { list->CopyResource(readback.get(), buffer.get()); });
+    for (uint32_t round = 0; round < 100; ++round) {
+      const std::vector<uint32_t> expected = Numbers(words, 1000 * round + number);
+      Fill(upload.get(), expected);
+      Execute(queue.get(), there.list.get());
+      Execute(queue.get(), back.list.get());
+      Finish(queue.get());
+      if (Contents(readback.get()) != expected) ++wrong;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (uint32_t number = 0; number < 4; ++number) threads.emplace_back(use, number);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(device()->GetDeviceRemovedReason(), S_OK);
+}
+
+// Behind a wait nothing is done by the thread that hands it over, however short it is.
+TEST_F(QueueTest, ShortListsWaitToo) {
+  const auto upload = UploadBuffer(Numbers(100, 7));
+  const auto readback = ReadbackBuffer(100);
+  const auto fence = CreateFence(device());
+  const auto queue = CreateQueue(device());
+  const auto copy = Record([&](auto* list) { list->CopyResource(readback.get(), upload.get()); });
+  Finish(queue.get());
+  ASSERT_EQ(queue->Wait(fence.get(), 1), S_OK);
+  Execute(queue.get(), copy.list.get());
+  ASSERT_EQ(queue->Signal(fence.get(), 2), S_OK);
+  EXPECT_EQ(fence->GetCompletedValue(), 0u);
+  EXPECT_NE(Contents(readback.get()), Numbers(100, 7));
+  ASSERT_EQ(fence->Signal(1), S_OK);
+  ASSERT_EQ(fence->SetEventOnCompletion(2, nullptr), S_OK);
+  EXPECT_EQ(Contents(readback.get()), Numbers(100, 7));
 }
 
 // Buffers that are placed in the same memory.

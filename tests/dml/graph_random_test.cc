@@ -50,7 +50,7 @@ TEST(RandomGraphs, WithoutPasses) { ExpectSameFor("all", Shape::kAll); }
 
 // Layouts, and whether weights are constants, decide in which order sums are added up.
 TEST(RandomGraphs, AllOperatorsInTheirOwnLayouts) {
-  ExpectSameFor("fold,views,attention,layouts", Shape::kAll);
+  ExpectSameFor("fold,views,products,attention,layouts", Shape::kAll);
 }
 
 TEST(RandomGraphs, BetweenPagesThatNobodyMayTouch) { ExpectSameFor("", Shape::kExact, "1"); }
@@ -60,14 +60,15 @@ class RandomGraphsWithout : public ::testing::TestWithParam<const char*> {};
 TEST_P(RandomGraphsWithout, ExactOperators) { ExpectSameFor(GetParam(), Shape::kExact); }
 
 INSTANTIATE_TEST_SUITE_P(Passes, RandomGraphsWithout,
-                         ::testing::Values("", "fold", "views", "activation", "fuse", "prologue", "layouts"));
+                         ::testing::Values("", "fold", "views", "products", "activation", "fuse", "prologue",
+                                           "layouts"));
 
 class RandomAttentionWithout : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RandomAttentionWithout, Operators) { ExpectSameFor(GetParam(), Shape::kAttention); }
 
 INSTANTIATE_TEST_SUITE_P(Passes, RandomAttentionWithout,
-                         ::testing::Values("", "views", "attention", "activation"));
+                         ::testing::Values("", "views", "products", "attention", "activation"));
 
 }  // namespace
 }  // namespace anydml::testing

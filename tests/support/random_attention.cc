@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -27,6 +28,7 @@ class AttentionMaker {
     // Whole units of 16 bytes, which kernels of GPUs like, or not.
     columns_ = OneIn(2) ? 8 * Uniform(random_, 1, 8) : Uniform(random_, 1, 33);
     value_columns_ = OneIn(2) ? columns_ : Uniform(random_, 1, 33);
+    projects_ = OneIn(3);
     Source weights = AddLogits();
     if (OneIn(2)) weights = AddScale(weights);
     if (OneIn(2)) weights = AddMask(weights);
@@ -71,9 +73,42 @@ class AttentionMaker {
     const uint32_t rows = tensor.sizes[2], columns = tensor.sizes[3];
     const TensorDesc words = Strided(type_, {batch_, heads_, rows, columns},
                                      {rows * heads_ * columns, columns, heads_ * columns, 1});
-    const Source input = Input(Content(Numbers(words)));
+    const Source input =
+        projects_ ? Project(batch_ * rows, heads_ * columns) : Input(Content(Numbers(words)));
     return AddNode(MakeDesc("ELEMENT_WISE_IDENTITY", {{"InputTensor", words}, {"OutputTensor", tensor}}),
                    {input});
+  }
+
+  // Numbers up to 1 as a product of words with weights, which one matrix of words has several of.
+  Source Project(uint32_t rows, uint32_t columns) {
+    constexpr uint32_t kSteps = 16;
+    const TensorDesc words = Packed(type_, {rows, kSteps}), output = Packed(type_, {rows, columns});
+    const auto known = words_.try_emplace(rows);
+    if (known.second) known.first->second = Input(Content(Numbers(words)));
+    const bool transposes = OneIn(3), adds = !OneIn(3);
+    TensorDesc weights = transposes ? Packed(type_, {columns, kSteps}) : Packed(type_, {kSteps, columns});
+    weights.owned_by_dml = !OneIn(8);
+    std::vector<float> numbers = Numbers(weights);
+    for (float& number : numbers) number /= 2 * kSteps;
+    const Source factors = Input(Content(numbers));
+    graph_.owned.back() = weights.owned_by_dml;
+    const Source product = AddNode(MakeDesc("GEMM", {{"ATensor", words},
+                                                     {"BTensor", weights},
+                                                     {"OutputTensor", output},
+                                                     {"TransA", uint32_t{0}},
+                                                     {"TransB", uint32_t{transposes}},
+                                                     {"Alpha", 1.0f},
+                                                     {"Beta", 0.0f}}),
+                                   {known.first->second, factors, {}});
+    if (!adds) return product;
+    const TensorDesc row = Strided(type_, {rows, columns}, {0, 1});
+    numbers = Numbers(row);
+    for (float& number : numbers) number /= 2;
+    graph_.constants.push_back(Content(numbers));
+    const Source added = {Source::Kind::kConstant, static_cast<uint32_t>(graph_.constants.size() - 1), 0};
+    return AddNode(
+        MakeDesc("ELEMENT_WISE_ADD", {{"ATensor", output}, {"BTensor", row}, {"OutputTensor", output}}),
+        {product, added});
   }
 
   Source AddLogits() {
@@ -143,6 +178,8 @@ class AttentionMaker {
   std::mt19937_64 random_;
   DataType type_ = DataType::kFloat32;
   uint32_t batch_ = 1, heads_ = 1, queries_ = 1, keys_ = 1, columns_ = 1, value_columns_ = 1;
+  bool projects_ = false;
+  std::map<uint32_t, Source> words_;  // by their number
   TensorDesc logits_;
   RandomGraph graph_;
 };

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cfenv>
 #include <mutex>
 
 #include "backend/cpu/cpu_info.h"
@@ -11,6 +10,7 @@
 #include "backend/cpu/cpu_stream.h"
 #include "backend/cpu/thread_pool.h"
 #include "backend/foreign_memory.h"
+#include "base/default_environment.h"
 #include "base/process.h"
 
 namespace anydml {
@@ -44,16 +44,7 @@ class CpuBackend final : public Backend {
     return std::make_unique<CpuStream>(threads_ > 1 ? Pool() : nullptr);
   }
   Status RunNow(const Kernel& kernel, const KernelArguments& arguments, bool) override {
-    // The thread is the application's: see StartBackgroundThread.
-    struct DefaultEnvironment {
-      DefaultEnvironment() {
-        std::fegetenv(&own);
-        std::fesetenv(FE_DFL_ENV);
-      }
-      ~DefaultEnvironment() { std::fesetenv(&own); }
-      std::fenv_t own;
-    };
-    const DefaultEnvironment environment;
+    const DefaultEnvironment environment;  // the thread is the application's
     return CpuStream(threads_ > 1 ? Pool() : nullptr).Run(kernel, arguments);
   }
   uint32_t threads() const override { return threads_; }

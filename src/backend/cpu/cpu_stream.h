@@ -22,6 +22,7 @@ class CpuStream final : public Stream {
   Status WriteTimestamp(uint64_t* target) override;
   Status Flush(std::function<void(const Status&)> done) override;
   bool SpinUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) override;
+  bool synchronous() const override { return true; }
 
  private:
   KernelArguments Shared(KernelArguments arguments);

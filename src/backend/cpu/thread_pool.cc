@@ -1,9 +1,9 @@
 #include "backend/cpu/thread_pool.h"
 
-#include <cfenv>
 #include <system_error>
 
 #include "base/background_thread.h"
+#include "base/default_environment.h"
 
 namespace anydml {
 namespace {
@@ -82,12 +82,8 @@ bool ThreadPool::Help(const User* user, const std::function<bool()>& ready) {
   uint64_t taken = taken_.load(std::memory_order_acquire);
   if (!AnyLeft(taken) || user_.load(std::memory_order_relaxed) != user || ready()) return false;
   if (!taken_.compare_exchange_strong(taken, taken + 1, std::memory_order_acq_rel)) return false;
-  // The helper is the application's thread: see StartBackgroundThread.
-  std::fenv_t environment;
-  std::fegetenv(&environment);
-  std::fesetenv(FE_DFL_ENV);
+  const DefaultEnvironment environment;  // the helper is the application's thread
   RunTaken(taken);
-  std::fesetenv(&environment);
   return true;
 }
 

@@ -38,7 +38,7 @@ class AttentionCase {
   Case Make() {
     AddQueryKeyValue();
     AddPast();
-    if (!source_.OneIn(3)) {
+    if (!long_ && !source_.OneIn(3)) {
       AddBiases();
       AddMask();
     }
@@ -68,6 +68,23 @@ class AttentionCase {
     keys_ = has_lengths_ ? queries_ + source_.Between(0, 9) : past_ + fresh_;
     size_ = source_.OneIn(3) ? 16U << source_.Between(0, 2) : source_.Between(1, 20);
     value_size_ = stacks_value || source_.OneIn(2) ? size_ : source_.Between(1, 20);
+    if (source_.OneIn(24)) BeLong();
+  }
+
+  // So many keys that weights may be FLOAT16, without all that cuDNN does not take.
+  void BeLong() {
+    long_ = true;
+    type_ = DataType::kFloat16;
+    sources_ = Sources::kApart;
+    has_lengths_ = has_past_ = false;
+    batch_ = source_.Between(1, 2);
+    key_heads_ = 1;
+    heads_ = grouped_ ? 2 : 1;
+    queries_ = source_.Between(2, 9);
+    past_ = 0;
+    fresh_ = keys_ = 2048 + source_.Between(0, 70);
+    size_ = 8 * source_.Between(1, 8);
+    value_size_ = source_.OneIn(2) ? size_ : 8 * source_.Between(1, 8);
   }
 
   // With 1s before it, as far as five dimensions.
@@ -77,8 +94,19 @@ class AttentionCase {
     return sizes;
   }
 
+  // Packed, or with gaps between rows of whole units: cuDNN takes nothing else.
+  TensorDesc InUnits(const Sizes& sizes) {
+    TensorDesc tensor = Packed(type_, sizes);
+    const uint32_t gap = 8 * source_.Between(0, 2), last = tensor.rank - 1;
+    uint32_t stride = tensor.sizes[last] + gap;
+    for (uint32_t d = last; d-- > 0; stride *= tensor.sizes[d]) tensor.strides[d] = stride;
+    tensor.total_bytes = MinimumTotalBytes(tensor);
+    return tensor;
+  }
+  TensorDesc Output(const Sizes& sizes) { return long_ ? InUnits(sizes) : make_.Output(type_, sizes); }
+
   TensorDesc Add(Position position, DataType type, const Sizes& sizes) {
-    const TensorDesc tensor = make_.Input(type, sizes);
+    const TensorDesc tensor = long_ ? InUnits(sizes) : make_.Input(type, sizes);
     case_.desc.fields[position] = tensor;
     if (type != DataType::kInt32) case_.inputs[position] = NumbersThatAddUp(tensor, make_);
     return tensor;
@@ -141,21 +169,20 @@ class AttentionCase {
   }
 
   void AddOutputs() {
-    SetField(&case_.desc, "OutputTensor", make_.Output(type_, Led({batch_, queries_, heads_ * value_size_})));
+    SetField(&case_.desc, "OutputTensor", Output(Led({batch_, queries_, heads_ * value_size_})));
     if (has_lengths_ || source_.OneIn(2)) {
-      SetField(&case_.desc, "OutputPresentKeyTensor",
-               make_.Output(type_, Led({batch_, key_heads_, keys_, size_})));
+      SetField(&case_.desc, "OutputPresentKeyTensor", Output(Led({batch_, key_heads_, keys_, size_})));
     }
     if (has_lengths_ || source_.OneIn(2)) {
       SetField(&case_.desc, "OutputPresentValueTensor",
-               make_.Output(type_, Led({batch_, key_heads_, keys_, value_size_})));
+               Output(Led({batch_, key_heads_, keys_, value_size_})));
     }
   }
 
   void AddAttributes() {
     constexpr float kScales[] = {1, 0.125f, 0.3f, -0.5f, 0};
     constexpr float kFilters[] = {-10000, -10000, -2, 0.5f};
-    SetField(&case_.desc, "Scale", source_.Any(kScales));
+    SetField(&case_.desc, "Scale", long_ ? 0.125f : source_.Any(kScales));
     SetField(&case_.desc, "MaskFilterValue", source_.Any(kFilters));
     SetField(&case_.desc, "MaskType", mask_type_);
     SetField(&case_.desc, grouped_ ? "QueryHeadCount" : "HeadCount", heads_);
@@ -168,7 +195,7 @@ class AttentionCase {
   bool grouped_;
   DataType type_ = DataType::kFloat32;
   Sources sources_ = Sources::kApart;
-  bool has_lengths_ = false, has_past_ = false;
+  bool has_lengths_ = false, has_past_ = false, long_ = false;
   uint32_t batch_ = 1, heads_ = 1, key_heads_ = 1, queries_ = 1, fresh_ = 0, past_ = 0, keys_ = 1, size_ = 1,
            value_size_ = 1, mask_type_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "ops/attention/attention_builder.h"
@@ -185,17 +186,38 @@ TEST(Attention, LongSequences) {
   }
 }
 
-// More than one tile of queries and of keys, rows that fill a tile's columns and such that do not.
+// More than one tile of queries and of keys, rows that fill a tile's columns and such that do not; few heads,
+// whose keys the warps of a GPU's blocks share, in one or several rounds, and many.
 TEST(Attention, LongSequencesOfHalves) {
-  constexpr uint32_t kHeads = 2, kQueries = 150, kKeys = 137;
-  for (const auto& [size, value_size] : {std::pair(64u, 40u), std::pair(104u, 128u)}) {
+  struct Sizes {
+    uint32_t heads, queries, keys;
+  };
+  for (const auto& [heads, queries, keys] :
+       {Sizes{2, 150, 137}, Sizes{2, 37, 331}, Sizes{3, 20, 100}, Sizes{280, 9, 137}}) {
+    for (const auto& [size, value_size] : {std::pair(64u, 40u), std::pair(104u, 128u)}) {
+      Attention attention(heads, 1);
+      attention.OfHalves()
+          .Set("Scale", 0.125f)
+          .Give("QueryTensor", {1, queries, heads * size}, Eighths(queries * heads * size, 5))
+          .Give("KeyTensor", {1, keys, size}, Eighths(keys * size, 3))
+          .Give("ValueTensor", {1, keys, value_size}, Eighths(keys * value_size, 7))
+          .Out("OutputTensor", {1, queries, heads * value_size});
+      attention.ExpectAgreement();
+    }
+  }
+}
+
+// As many keys as cuDNN asks for, and heads of queries that share them; rows of all heads side by side.
+TEST(Attention, ManyKeysOfHalves) {
+  constexpr uint32_t kHeads = 2, kQueries = 17;
+  for (const auto& [keys, size, value_size] : {std::tuple(2048u, 128u, 128u), std::tuple(2115u, 64u, 40u)}) {
     Attention attention(kHeads, 1);
     attention.OfHalves()
         .Set("Scale", 0.125f)
-        .Give("QueryTensor", {1, kQueries, kHeads * size}, Eighths(kQueries * kHeads * size, 5))
-        .Give("KeyTensor", {1, kKeys, size}, Eighths(kKeys * size, 3))
-        .Give("ValueTensor", {1, kKeys, value_size}, Eighths(kKeys * value_size, 7))
-        .Out("OutputTensor", {1, kQueries, kHeads * value_size});
+        .Give("QueryTensor", {2, kQueries, kHeads * size}, Eighths(2 * kQueries * kHeads * size, 5))
+        .Give("KeyTensor", {2, keys, size}, Eighths(2 * keys * size, 3))
+        .Give("ValueTensor", {2, keys, value_size}, Eighths(2 * keys * value_size, 7))
+        .Out("OutputTensor", {2, kQueries, kHeads * value_size});
     attention.ExpectAgreement();
   }
 }

@@ -26,11 +26,27 @@ std::string BetterInSteps(const AttentionProblem& problem, const LowerContext&) 
   return problem.group * problem.queries > kFew ? "" : "there are few queries for a head of keys";
 }
 
+// Where weights are rounded to FLOAT16 before they are multiplied with values up to 1.
+Exactness BoundOfHalfWeights(const AttentionProblem& problem) {
+  Exactness exactness = Bound(problem);
+  exactness.absolute += 0x1p-11;
+  return exactness;
+}
+
+// Few queries are soon done, and what cuDNN needs to begin is most of the time.
+std::string BetterWithoutCudnn(const AttentionProblem& problem, const LowerContext& context) {
+  constexpr uint64_t kFewQueries = 256, kBlock = 128;
+  if (problem.queries <= kFewQueries) return StrCat("there are no more than ", kFewQueries, " queries");
+  const uint64_t blocks = problem.batch * problem.heads * ((problem.queries + kBlock - 1) / kBlock);
+  return blocks >= context.device->multiprocessors ? "" : "there are few blocks of queries";
+}
+
 constexpr Implementation<AttentionProblem> kImplementations[] = {
     {"cpu.few", "cpu", ANYDML_ON_CPU(CreateAttentionFewCpu), nullptr, {}, Bound},
     {"cpu.blocks", "cpu", ANYDML_ON_CPU(CreateAttentionBlocksCpu), BetterInSteps, {}, Bound},
     {"cpu.steps", "cpu", ANYDML_ON_CPU(CreateAttentionStepsCpu), nullptr, {}, Bound},
     {"cuda.few", "cuda", ANYDML_ON_CUDA(CreateAttentionFewCuda), nullptr, {}, Bound},
+    {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateAttentionCudnn), BetterWithoutCudnn, {}, BoundOfHalfWeights},
     {"cuda.tiles", "cuda", ANYDML_ON_CUDA(CreateAttentionTilesCuda), nullptr, {}, Bound},
     {"cuda.steps", "cuda", ANYDML_ON_CUDA(CreateAttentionStepsCuda), nullptr, {}, Bound},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateAttentionReference)},

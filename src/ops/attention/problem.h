@@ -75,6 +75,8 @@ std::unique_ptr<const Kernel> CreateAttentionFewCpu(const AttentionProblem& prob
                                                     const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionFewCuda(const AttentionProblem& problem,
                                                      const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateAttentionCudnn(const AttentionProblem& problem,
+                                                   const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionTilesCuda(const AttentionProblem& problem,
                                                        const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionStepsCuda(const AttentionProblem& problem,

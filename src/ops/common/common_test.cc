@@ -6,7 +6,9 @@
 #include "ops/common/loop_nest.h"
 #include "ops/common/nest_copy.h"
 #include "ops/common/nest_parts.h"
+#include "ops/common/stream_copy.h"
 #include "ops/common/strided_copy.h"
+#include "ops/common/transpose_block.h"
 #include "support/operator_runner.h"
 #include "ops/implementation_list.h"
 
@@ -163,6 +165,36 @@ TEST(NestCopy, TransposesWhatHasManyTiles) {
       ExpectTransposed(width, 64, 3000, 0, 2, streams);  // long tiles
       ExpectTransposed(width, 3000, 32, 0, 2, streams);
       ExpectTransposed(width, 9, 700, 7, 1, streams);
+    }
+  }
+}
+
+// With a target that begins at a line, and nothing written outside of the block.
+template <typename T>
+void ExpectTurned(uint64_t rows, uint64_t columns, TransposeTo where) {
+  const uint64_t height = rows + 5, width = (columns + 63) / 32 * 32;
+  std::vector<T> from(columns * height), memory(rows * width + 64, T{7});
+  for (uint64_t i = 0; i < from.size(); ++i) from[i] = static_cast<T>(i * 0x9E3779B1u >> 8 | 8);
+  T* const to = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) / sizeof(T);
+  TransposeBlock(from.data(), static_cast<int64_t>(height), rows, columns, to, static_cast<int64_t>(width),
+                 where);
+  EndStream();
+  uint64_t wrong = 0;
+  for (uint64_t r = 0; r < rows; ++r) {
+    for (uint64_t c = 0; c < width; ++c)
+      wrong += to[r * width + c] != (c < columns ? from[c * height + r] : T{7});
+  }
+  EXPECT_EQ(wrong, 0u) << sizeof(T) << " bytes, " << rows << " x " << columns << ", "
+                       << static_cast<int>(where);
+}
+
+TEST(TransposeBlock, AnySize) {
+  for (const uint64_t rows : {1, 3, 8, 16, 31, 32, 50, 64, 131}) {
+    for (const uint64_t columns : {1, 7, 8, 16, 32, 45, 64, 100}) {
+      for (const auto where : {TransposeTo::kTile, TransposeTo::kTensor, TransposeTo::kStream}) {
+        ExpectTurned<uint16_t>(rows, columns, where);
+        ExpectTurned<uint32_t>(rows, columns, where);
+      }
     }
   }
 }

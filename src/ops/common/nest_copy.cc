@@ -6,17 +6,22 @@
 
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
+#include "ops/common/transpose_block.h"
 #include "ops/common/transpose_tile.h"
 
 namespace anydml {
 namespace {
 
-constexpr uint64_t kLine = 64;
+constexpr uint64_t kLine = 64, kPage = 4096;
 // What a thread takes at a time of a long run; runs from which on streaming leaves few lines in pieces; the
 // beginning of a row of periods that is copied over and over, from the nearest cache.
 constexpr uint64_t kItemBytes = uint64_t{64} << 10, kStreamRun = 2 << 10, kPeriodBytes = 4 << 10;
 // Elements of a square whose rows and columns are in as many pages as a processor keeps track of.
 constexpr uint64_t kBlockEdge = 512;
+
+// Rows of a block whose lines are written past the caches as they are turned: so many neighbours of the
+// source that machines see them coming, in as few pages of the target that a processor keeps track of them.
+constexpr uint64_t kTurnedRows = 1024;
 
 // Whether writing past the caches saves more than it costs for the rows of a tile.
 #if defined(__x86_64__)
@@ -376,15 +381,19 @@ void NestCopy::ChooseSquares(uint32_t across) {
     streams_ = false;
   } else {
     way_ = Way::kSquares;
+    streams_ = kStreamsTiles && streams_ && columns_.size * width_ >= kLine;
+    // Lines that stay in the caches need room there.
+    const bool has_room = streams_ || rows_.strides[kTo] * width_ % kPage != 0;
+    turns_lines_ = kStreamsTiles && has_room && neighbours && (width_ == 2 || width_ == 4);
     // Enough items for all threads.
     uint64_t edge = 2 * kBlockEdge;
     do {
       edge /= 2;
-      row_items_ = (rows_.size + edge - 1) / edge;
+      item_rows_ = turns_lines_ ? kTurnedRows : edge;
+      row_items_ = (rows_.size + item_rows_ - 1) / item_rows_;
       column_items_ = (columns_.size + edge - 1) / edge;
     } while (edge > 128 && row_items_ * column_items_ * Iterations(outer_) < 64);
-    item_rows_ = item_columns_ = edge;
-    streams_ = kStreamsTiles && streams_ && columns_.size * width_ >= kLine;
+    item_columns_ = edge;
   }
   row_items_ = (rows_.size + item_rows_ - 1) / item_rows_;
   column_items_ = (columns_.size + item_columns_ - 1) / item_columns_;
@@ -418,6 +427,12 @@ void NestCopy::CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns, 
              : rows == 3 ? Deinterleave<T, 3>(from, to, to_row, columns)
                          : Deinterleave<T, 4>(from, to, to_row, columns);
     case Way::kSquares: {
+      if constexpr (sizeof(T) == 2 || sizeof(T) == 4) {
+        if (turns_lines_) {
+          const TransposeTo where = streams ? TransposeTo::kStream : TransposeTo::kTensor;
+          return TransposeBlock(from, from_column, rows, columns, to, to_row, where);
+        }
+      }
       const TileShape shape = TileOf<T>(rows_.size, columns_.size);
       for (uint64_t c = 0; c < columns; c += shape.columns) {
         for (uint64_t r = 0; r < rows; r += shape.rows) {

@@ -48,6 +48,7 @@ class NestCopy {
   uint32_t width_;  // of an element, after Widen
   bool streams_;
   bool whole_lines_ = false;  // runs are some, and begin at one if the target does
+  bool turns_lines_ = false;  // of kSquares: squares become lines of the target at once, without a tile
   Way way_ = Way::kRuns;
   LoopNest<2> outer_;
   Loop rows_;     // of kSquares: with the source's neighbours; of kPeriods: the repetitions

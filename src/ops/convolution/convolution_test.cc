@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -152,6 +154,9 @@ std::set<uint32_t> BitsOf(uint32_t channels, const OperatorDesc& activation, con
 
 // +0 is larger than -0, and a NaN is the usual one, wherever a row ends.
 TEST(Convolution, ActivationsOfZerosAndNaNs) {
+  const char* const backend = std::getenv("ANYDML_TEST_BACKEND");
+  if (backend != nullptr && std::string_view(backend) != "cpu")
+    GTEST_SKIP() << "it is about the CPU's kernels";
   using Bits = std::set<uint32_t>;
   const OperatorDesc clip = MakeDesc("ELEMENT_WISE_CLIP", {{"Min", -0.0f}, {"Max", 6.0f}});
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -285,6 +290,41 @@ TEST(Convolution, LargeTilesOfDevices) {
       options.implementation = name;
       EXPECT_TRUE(RunOperator(desc, inputs, options).outputs == expected.outputs)
           << name << ", channels " << channels;
+    }
+    options.implementation = "cuda.cudnn";
+    const RunResult by_library = RunOperator(desc, inputs, options);
+    if (by_library.implementation.empty()) {
+      std::cout << "without cuDNN, channels " << channels << "\n";
+    } else {
+      EXPECT_TRUE(by_library.outputs == expected.outputs) << "cuDNN, channels " << channels;
+    }
+  }
+}
+
+// An infinity is in no other sum than those of the windows that see it, and RELU keeps NaNs.
+TEST(Convolution, InfinitiesAndNaNsStayInTheirWindows) {
+  const Sizes input = {1, 16, 12, 12}, filter = {8, 16, 3, 3}, output = {1, 8, 12, 12};
+  std::vector<float> numbers(size_t{16} * 144);
+  numbers[13] = std::numeric_limits<float>::infinity();
+  numbers[144 * 3 + 6 * 12 + 6] = -std::numeric_limits<float>::infinity();
+  numbers[144 * 5 + 10 * 12 + 9] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> ones(size_t{8} * 16 * 9, 1);
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    for (const char* activation : {"", "ACTIVATION_RELU"}) {
+      OperatorDesc desc = Convolution(input, filter, output, {.padding = 1});
+      if (*activation != '\0') {
+        desc.fields[static_cast<size_t>(FindField(*desc.schema, "FusedActivation"))] =
+            std::make_shared<const OperatorDesc>(MakeDesc(activation, {}));
+      }
+      SetTypes(&desc, type);
+      const auto bytes = [&](const char* field, const std::vector<float>& values) {
+        const TensorDesc& tensor = *desc.tensor(field);
+        if (type == DataType::kFloat32) return Scattered(tensor, values);
+        std::vector<Half> halves(values.size());
+        std::transform(values.begin(), values.end(), halves.begin(), ToHalf);
+        return Scattered(tensor, halves);
+      };
+      ExpectAllAgree(desc, {bytes("InputTensor", numbers), bytes("FilterTensor", ones), Bytes()});
     }
   }
 }

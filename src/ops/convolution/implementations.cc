@@ -27,6 +27,19 @@ std::string BetterByTiles(const ConvolutionProblem& problem, const LowerContext&
   return IsSmall(problem) && problem.shape.Steps() < kFewSteps ? "a small convolution of few steps" : "";
 }
 
+// Where cuDNN's kernels are not faster than ours, on an H200. Products are those of single numbers.
+std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kManyProducts = uint64_t{1} << 26, kFewChannels = 4;
+  const ConvolutionShape& s = problem.shape;
+  if (s.Elements() * s.Steps() < kManyProducts) return "a small convolution";
+  if (s.input_channels == 1) return "filters of one channel";
+  if (problem.type == DataType::kFloat16) return "";
+  // Without tensor cores: what has few channels, in planes, which ours would have to bring together.
+  const bool planes = s.input.spatial[kMaxSpatial - 1] == 1 && s.output.spatial[kMaxSpatial - 1] == 1;
+  return planes && s.input_channels <= kFewChannels && !s.backward ? ""
+                                                                   : "FLOAT32, not of few channels in planes";
+}
+
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cpu.depthwise", "cpu", ANYDML_ON_CPU(CreateConvolutionDepthwise), nullptr, {}, Bound},
     {"cpu.phases", "cpu", ANYDML_ON_CPU(CreateConvolutionPhases), nullptr, {}, Bound},
@@ -35,6 +48,7 @@ constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterWithoutGemm, {}, Bound},
     {"cuda.apart", "cuda", ANYDML_ON_CUDA(CreateConvolutionApart), BetterByTiles, {}, Bound},
     {"cuda.few_channels", "cuda", ANYDML_ON_CUDA(CreateConvolutionFewChannelsCuda), BetterByTiles, {}, Bound},
+    {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateConvolutionCudnn), BetterWithoutCudnn, {}, Bound},
     {"cuda.patches", "cuda", ANYDML_ON_CUDA(CreateConvolutionPatchesCuda), BetterByTiles, {}, Bound},
     {"cuda.channels_last",
      "cuda",

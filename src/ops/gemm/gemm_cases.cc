@@ -44,8 +44,14 @@ Case MakeGemm(OperatorType, CaseMaker& make) {
   };
   uint32_t m = size(), n = size(), k = size();
   while (uint64_t{m} * n * k > 400'000) (m > n ? m : n > k ? n : k) /= 2;
+  // One row or column, with units of 16 bytes in every row of the matrix, which kernels of GPUs like.
+  const bool in_units = source.OneIn(8);
+  if (in_units) {
+    (source.OneIn(2) ? m : n) = 1;
+    for (uint32_t* number : {&m, &n, &k}) *number = *number == 1 ? 1 : 8 * source.Between(1, 70);
+  }
   std::vector<uint32_t> batch(rank - 2);
-  for (uint32_t& b : batch) b = source.OneIn(2) ? 1 : source.Between(1, 3);
+  for (uint32_t& b : batch) b = in_units || source.OneIn(2) ? 1 : source.Between(1, 3);
   const auto sizes = [&](uint32_t rows, uint32_t columns) {
     std::vector<uint32_t> all = batch;
     all.push_back(rows);
@@ -53,8 +59,11 @@ Case MakeGemm(OperatorType, CaseMaker& make) {
     return all;
   };
   const uint32_t trans_a = source.Between(0, 1), trans_b = source.Between(0, 1);
-  const TensorDesc a = make.Input(type, trans_a != 0 ? sizes(k, m) : sizes(m, k));
-  const TensorDesc b = make.Input(type, trans_b != 0 ? sizes(n, k) : sizes(k, n));
+  const auto input = [&](const std::vector<uint32_t>& all) {
+    return in_units ? Packed(type, all) : make.Input(type, all);
+  };
+  const TensorDesc a = input(trans_a != 0 ? sizes(k, m) : sizes(m, k));
+  const TensorDesc b = input(trans_b != 0 ? sizes(n, k) : sizes(k, n));
   const bool has_c = source.OneIn(2);
   const TensorDesc c = make.Input(type, sizes(m, n));
   constexpr float kFactors[] = {1, 0, -2, 0.5f, 0.3f};

@@ -122,6 +122,43 @@ TEST(Gemm, OneLongRow) {
   }
 }
 
+// One row, or column, times a matrix whose rows or columns are units of 16 bytes: several blocks of a GPU
+// share what is long, and not all of them have columns to the end.
+TEST(Gemm, OneRowInUnits) {
+  struct Sizes {
+    uint32_t k, n;
+  };
+  for (const auto& [k, n] :
+       {Sizes{8, 8}, Sizes{16, 1000}, Sizes{1000, 264}, Sizes{4104, 72}, Sizes{9000, 40}, Sizes{40, 40000}}) {
+    for (const DataType type : {DataType::kFloat16, DataType::kFloat32}) {
+      for (const bool transposes : {false, true}) {
+        const TensorDesc row = Packed(type, {1, k}), column = Packed(type, {k, 1});
+        const TensorDesc b = Packed(type, transposes ? std::vector{n, k} : std::vector{k, n});
+        const TensorDesc c = Strided(type, {1, n}, {0, 1});
+        const auto numbers = [&](const TensorDesc& tensor, uint32_t step) {
+          Bytes bytes(tensor.total_bytes);
+          for (uint64_t i = 0; i < ElementCount(tensor); ++i) {
+            const float number = static_cast<float>(i * step % 17) / 64 - 0.125f;
+            const Half half = ToHalf(number);
+            const bool is_half = type == DataType::kFloat16;
+            std::memcpy(&bytes[i * (is_half ? 2 : 4)], is_half ? static_cast<const void*>(&half) : &number,
+                        is_half ? 2 : 4);
+          }
+          return bytes;
+        };
+        SCOPED_TRACE(StrCat(k, " x ", n, transposes ? " transposed" : ""));
+        ExpectAllAgree(
+            With(Gemm(row, b, Packed(type, {1, n}), 0.5f, false, transposes),
+                 {{"CTensor", c}, {"Beta", 2.0f}, {"FusedActivation", Activation("ACTIVATION_RELU")}}),
+            {numbers(row, 5), numbers(b, 7), numbers(c, 3)});
+        // The matrix comes first.
+        ExpectAllAgree(Gemm(b, column, Packed(type, {n, 1}), 1, !transposes, false),
+                       {numbers(b, 7), numbers(column, 5), {}});
+      }
+    }
+  }
+}
+
 TEST(Gemm, HalvesAddUpAsFloats) {
   // 2049 is no FLOAT16: a sum that is kept as one would stay at 2048.
   const uint32_t k = 4096;

@@ -32,6 +32,7 @@ std::string BetterInOne(const GemmProblem& problem, const LowerContext&) {
 constexpr Implementation<GemmProblem> kImplementations[] = {
     {"cpu.few", "cpu", ANYDML_ON_CPU(CreateGemmFew), nullptr, {}, Bound},
     {"cpu.packed", "cpu", ANYDML_ON_CPU(CreateGemmPacked), nullptr, {}, Bound},
+    {"cuda.one_row", "cuda", ANYDML_ON_CUDA(CreateGemmOneRowCuda), BetterByTiles, {}, Bound},
     {"cuda.cublaslt", "cuda", ANYDML_ON_CUDA(CreateGemmCublas), BetterByTiles, {}, Bound},
     {"cuda.product_first", "cuda", ANYDML_ON_CUDA(CreateGemmInTwo), BetterInOne, {}, Bound},
     {"cuda.tiled", "cuda", ANYDML_ON_CUDA(CreateGemmTiledCuda), nullptr, {}, Bound},

@@ -74,6 +74,8 @@ std::unique_ptr<const Kernel> CreateGemmReference(const GemmProblem& problem, co
                                                   std::string* why_not);
 std::unique_ptr<const Kernel> CreateGemmCublas(const GemmProblem& problem, const LowerContext& context,
                                                std::string* why_not);
+std::unique_ptr<const Kernel> CreateGemmOneRowCuda(const GemmProblem& problem, const LowerContext& context,
+                                                   std::string* why_not);
 std::unique_ptr<const Kernel> CreateGemmInTwo(const GemmProblem& problem, const LowerContext& context,
                                               std::string* why_not);
 std::unique_ptr<const Kernel> CreateGemmTiledCuda(const GemmProblem& problem, const LowerContext& context,

@@ -78,6 +78,8 @@ std::unique_ptr<const Kernel> CreateSumsThenProgram(const IntegerProductProblem&
                                                     const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateIntegerDepthwise(const IntegerProductProblem& problem,
                                                      const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateIntegerFew(const IntegerProductProblem& problem,
+                                               const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateIntegerDot(const IntegerProductProblem& problem,
                                                const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateIntegerSums(const IntegerProductProblem& problem,

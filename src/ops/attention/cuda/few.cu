@@ -107,6 +107,7 @@ __global__ void __launch_bounds__(kThreads) AttendFew(const __grid_constant__ Pa
   const uint64_t h = head % p.key_heads, b = head / p.key_heads;
   const auto sequence = static_cast<uint32_t>(p.weights.queries);
 
+  WaitForPrevious();
   float query[kQueries][kUnit];
 #pragma unroll
   for (uint32_t m = 0; m < kQueries; ++m) {
@@ -158,6 +159,7 @@ __global__ void __launch_bounds__(kThreads) AttendFew(const __grid_constant__ Pa
     own.AddValues(weights, value_bits);
   }
 
+  LetNextStart();
   groups.Put(own, group, column);
   __syncthreads();
   for (uint32_t m = threadIdx.x / 32; m < p.queries; m += kWarps) {
@@ -254,7 +256,7 @@ class AttentionFew final : public AttentionOperands {
     p.lengths = WeightsMemory(arguments).lengths;
     p.output_data = arguments.outputs[0].data;
     p.parts = p.splits > 1 ? parts_.In<float>(arguments.temporary) : nullptr;
-    KernelChain chain(arguments.stream);
+    KernelChain chain(arguments.stream, /*all_wait=*/true);
     chain.Launch(function_, heads_ * p.splits, kThreads, p);
     if (p.splits > 1) {
       chain.Launch(is_half() ? MergeParts<__half> : MergeParts<float>, heads_ * p.queries, 32, p);

@@ -28,7 +28,9 @@ __device__ void PutNumber(float x, __half* to) {
 struct JoinParameters {
   AttentionJoin join;
   AttentionJoinMemory memory;
-  uint64_t rows;  // of all heads
+  uint64_t rows;           // of all heads
+  uint32_t element_bytes;  // of CopyRows
+  uint32_t units;          // of 16 bytes in a row
 };
 
 template <typename T>
@@ -83,6 +85,45 @@ __global__ void __launch_bounds__(kThreads) JoinRows(const __grid_constant__ Joi
   }
 }
 
+// Rows that are only copied, by units of 16 bytes; there are fewer than 2^32 of those.
+__global__ void __launch_bounds__(kThreads) CopyRows(const __grid_constant__ JoinParameters p) {
+  const AttentionJoin& join = p.join;
+  const auto rows = static_cast<uint32_t>(join.rows), heads = static_cast<uint32_t>(join.heads);
+  const uint64_t all = p.rows * p.units, step = uint64_t{gridDim.x} * kThreads;
+  WaitForPrevious();
+  LetNextStart();
+  for (uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < all; i += step) {
+    const uint32_t number = static_cast<uint32_t>(i) / p.units, unit = static_cast<uint32_t>(i) % p.units;
+    const uint32_t head = number / rows, r = number % rows, b = head / heads, h = head % heads;
+    const AttentionRowPlace place = PlaceOf(join, p.memory.lengths, b, r);
+    uint4 bits = {};
+    if (place.source != AttentionRowSource::kNone) {
+      const bool is_past = place.source == AttentionRowSource::kPast;
+      const AttentionView& view = is_past ? join.past_view : join.fresh_view;
+      const std::byte* const row =
+          (is_past ? p.memory.past : p.memory.fresh) + view.At(b, h, place.row) * p.element_bytes;
+      bits = reinterpret_cast<const uint4*>(row)[unit];
+    }
+    reinterpret_cast<uint4*>(p.memory.copy)[i] = bits;
+  }
+}
+
+// Whether CopyRows can do it; sets what it wants to know.
+bool IsCopyOfUnits(bool is_half, JoinParameters* p) {
+  constexpr uint64_t kUnitBytes = 16, kMostUnits = uint64_t{1} << 32;
+  const AttentionJoin& join = p->join;
+  p->element_bytes = is_half ? 2 : 4;
+  const uint64_t elements = kUnitBytes / p->element_bytes;
+  const auto has_units = [&](const AttentionView& view) {
+    return !view.exists ||
+           (view.column == 1 && (view.offset | view.batch | view.head | view.row) % elements == 0);
+  };
+  if (!join.has_copy || join.copy_is_half != is_half || join.present.exists || join.bias.exists) return false;
+  if (join.columns % elements != 0 || !has_units(join.past_view) || !has_units(join.fresh_view)) return false;
+  p->units = static_cast<uint32_t>(join.columns / elements);
+  return join.columns / elements < kMostUnits && p->rows < kMostUnits / p->units;
+}
+
 struct WeighParameters {
   AttentionWeights weights;
   AttentionWeightsMemory memory;
@@ -124,6 +165,58 @@ class HiddenKeys {
   uint64_t stride_ = 0;
   AttentionWindow window_;
 };
+
+// A warp for a row without a mask, of up to 32 * kNumbers keys, which stay in registers: read once, written
+// once.
+template <typename T, uint32_t kNumbers>
+__global__ void __launch_bounds__(kThreads) WeighShortRows(const __grid_constant__ WeighParameters p) {
+  const AttentionWeights& weights = p.weights;
+  const uint32_t lane = threadIdx.x % 32;
+  const uint64_t step = uint64_t{gridDim.x} * (kThreads / 32);
+  WaitForPrevious();
+  for (uint64_t number = (uint64_t{blockIdx.x} * kThreads + threadIdx.x) / 32; number < p.rows;
+       number += step) {
+    const uint64_t head = number / weights.queries;
+    const uint64_t q = number - head * weights.queries;
+    const uint64_t b = head / weights.heads;
+    const uint64_t h = head - b * weights.heads;
+    float* const x = p.logits + number * weights.keys;
+    const auto all = static_cast<uint32_t>(weights.keys);
+    const auto keys = static_cast<uint32_t>(KeysOf(weights, p.memory.lengths, b, q));
+    const bool has_bias = weights.position_bias.exists;
+    const T* const bias =
+        reinterpret_cast<const T*>(p.memory.position_bias) + weights.position_bias.At(b, h, q);
+    float numbers[kNumbers];
+#pragma unroll
+    for (uint32_t i = 0; i < kNumbers; ++i) {
+      const uint32_t k = i * 32 + lane;
+      numbers[i] = k < keys ? x[k] : softmax::Larger::kNone;
+    }
+    float max = softmax::Larger::kNone;
+#pragma unroll
+    for (uint32_t i = 0; i < kNumbers; ++i) {
+      const uint32_t k = i * 32 + lane;
+      if (has_bias && k < keys) {
+        numbers[i] = __fadd_rn(numbers[i], ToNumber(bias[k * weights.position_bias.column]));
+      }
+      max = softmax::Larger()(max, numbers[i]);
+    }
+    max = softmax::MergeWarp<softmax::Larger>(max);
+    float sum = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < kNumbers; ++i) {
+      if (i * 32 + lane >= keys) continue;
+      numbers[i] = softmax::PowerOf<float>(__fsub_rn(numbers[i], max));
+      sum = __fadd_rn(sum, numbers[i]);
+    }
+    const float factor = __fdiv_rn(1.0f, softmax::MergeWarp<softmax::Total>(sum));
+#pragma unroll
+    for (uint32_t i = 0; i < kNumbers; ++i) {
+      const uint32_t k = i * 32 + lane;
+      if (k < all) x[k] = k < keys ? __fmul_rn(numbers[i], factor) : 0.0f;
+    }
+  }
+}
 
 // A block for a row.
 template <typename T>
@@ -178,15 +271,37 @@ class AttentionStepsCuda final : public AttentionSteps {
   void Weigh(float* logits, const AttentionWeightsMemory& memory,
              const KernelArguments& arguments) const override {
     const WeighParameters p = {weights(), memory, logits, weights().Rows()};
+    const auto short_rows = is_half() ? ShortRows<__half>(p) : ShortRows<float>(p);
+    if (short_rows != nullptr) {
+      const uint64_t blocks = std::min((p.rows + kThreads / 32 - 1) / (kThreads / 32), kMostBlocks);
+      KernelChain(arguments.stream, /*all_wait=*/true).Launch(short_rows, blocks, kThreads, p);
+      return;
+    }
     KernelChain(arguments.stream)
         .Launch(is_half() ? WeighRows<__half> : WeighRows<float>, std::min(p.rows, kMostBlocks), kThreads, p);
+  }
+
+  // Null: rows are long, or there is a mask.
+  template <typename T>
+  static auto ShortRows(const WeighParameters& p) -> void (*)(WeighParameters) {
+    if (p.weights.mask.view.exists) return nullptr;
+    return p.weights.keys <= 128    ? WeighShortRows<T, 4>
+           : p.weights.keys <= 256  ? WeighShortRows<T, 8>
+           : p.weights.keys <= 512  ? WeighShortRows<T, 16>
+           : p.weights.keys <= 1024 ? WeighShortRows<T, 32>
+                                    : nullptr;
   }
 };
 
 }  // namespace
 
 void JoinOnDevice(const AttentionJoin& join, const AttentionJoinMemory& memory, bool is_half, void* stream) {
-  const JoinParameters p = {join, memory, join.AllRows()};
+  JoinParameters p = {join, memory, join.AllRows(), 0, 0};
+  if (IsCopyOfUnits(is_half, &p)) {
+    const uint64_t copying = std::min((p.rows * p.units + kThreads - 1) / kThreads, kMostBlocks);
+    KernelChain(stream, /*all_wait=*/true).Launch(CopyRows, copying, kThreads, p);
+    return;
+  }
   const uint64_t blocks = std::min((p.rows + kThreads / 32 - 1) / (kThreads / 32), kMostBlocks);
   KernelChain(stream).Launch(is_half ? JoinRows<__half> : JoinRows<float>, blocks, kThreads, p);
 }

@@ -1,26 +1,24 @@
-// FLOAT16 without biases and masks on tensor cores: a block for 128 queries of a head, whose keys and values
-// come through shared memory by 64; logits and sums stay in registers (a running softmax).
+// FLOAT16 without biases and masks on tensor cores: keys and values of a head come through shared memory by
+// tiles of 64; logits and sums stay in registers (a running softmax). A warp has 16 queries. A block has 128
+// of them or, where those would be few blocks, 16 whose tiles the warps share: what each finds is put
+// together in the end.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "ops/attention/cuda/join.h"
+#include "ops/attention/cuda/tile_rows.cuh"
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/tensor_cores.cuh"
 
 namespace anydml {
 namespace {
 
-constexpr uint32_t kWarps = 8;
-constexpr uint32_t kThreads = 32 * kWarps;
-constexpr uint32_t kQueries = 16 * kWarps;
-constexpr uint32_t kKeys = 64;
+using namespace attention_tiles;
+
 constexpr uint32_t kStages = 2;  // tiles of keys and values in shared memory: one is used, one arrives
 constexpr uint64_t kMostColumns = 128;
 constexpr float kLeastScale = 0x1p-60f;
-// Powers are up to 2^10: the rests of small ones are no subnormal numbers then.
-constexpr float kPowerShift = 10;
 
 struct Parameters {
   AttentionView query, key, value, output;
@@ -37,24 +35,26 @@ struct Parameters {
   float factor;  // of logits: the power of 2 is taken
 };
 
-template <uint32_t kColumns>
-constexpr uint32_t SharedBytes() {
-  return (kQueries + kStages * 2 * kKeys) * kColumns * 2;
-}
+// A block's warps: kKeyWarps for each 16 queries, which take turns with tiles of keys.
+template <uint32_t kColumns_, uint32_t kQueryWarps_, uint32_t kKeyWarps_>
+struct Shape {
+  static constexpr uint32_t kColumns = kColumns_;
+  static constexpr uint32_t kQueryWarps = kQueryWarps_;
+  static constexpr uint32_t kKeyWarps = kKeyWarps_;
+  static constexpr uint32_t kThreads = 32 * kQueryWarps * kKeyWarps;
+  static constexpr uint32_t kQueries = kQueriesOfWarp * kQueryWarps;
+  static constexpr uint32_t kTileBytes = kKeys * kColumns * 2;
+  static constexpr uint32_t kStageBytes = kKeyWarps * 2 * kTileBytes;
 
-__device__ __forceinline__ float PowerOfTwo(float x) {
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-  return power;
-}
-
-__device__ __forceinline__ uint32_t Bits(__half2 x) { return *reinterpret_cast<const uint32_t*>(&x); }
-
-__device__ __half ToHalf(float x) { return isnan(x) ? __ushort_as_half(0x7E00) : __float2half_rn(x); }
+  static uint32_t SharedBytes(uint64_t keys) {
+    const bool in_one = keys <= kKeys * kKeyWarps;
+    return kQueries * kColumns * 2 + (in_one ? 1 : kStages) * kStageBytes;
+  }
+};
 
 // Starts to copy rows [first, first + kRows) of a head, and zeros for those from `end` on and for columns
 // that are not there.
-template <uint32_t kRows, uint32_t kColumns>
+template <uint32_t kRows, uint32_t kThreads, uint32_t kColumns>
 __device__ __forceinline__ void StartRows(SharedRows<kColumns> to, const __half* head, uint64_t stride,
                                           uint64_t first, uint64_t end, uint32_t columns) {
   constexpr uint32_t kUnits = SharedRows<kColumns>::kUnits;
@@ -68,218 +68,110 @@ __device__ __forceinline__ void StartRows(SharedRows<kColumns> to, const __half*
   }
 }
 
-// Two registers of a LeftTile as the nearest halves and what is left of the numbers then: together they have
-// 22 bits.
-__device__ __forceinline__ void Split(float a, float b, uint32_t* high, uint32_t* low) {
-  const __half2 nearest = __floats2half2_rn(a, b);
-  const float2 back = __half22float2(nearest);
-  *high = Bits(nearest);
-  *low = Bits(__floats2half2_rn(__fsub_rn(a, back.x), __fsub_rn(b, back.y)));
-}
-
-// A warp's 16 queries. Each thread has parts of rows lane / 4 and that + 8.
-template <uint32_t kColumns>
-class Rows {
- public:
-  __device__ Rows(SharedRows<kColumns> shared, uint32_t warp, uint32_t lane) : lane_(lane) {
-#pragma unroll
-    for (uint32_t k = 0; k < kColumns / 16; ++k) {
-      LoadMatrices(shared.At(warp * 16 + lane % 16, k * 2 + lane / 16), query_[k].registers);
-    }
-  }
-
-  // Logits of a tile of keys, without their factor.
-  __device__ __forceinline__ void MultiplyKeys(SharedRows<kColumns> keys) {
-#pragma unroll
-    for (uint32_t n = 0; n < kKeys / 8; ++n) logits_[n] = {};
-#pragma unroll
-    for (uint32_t k = 0; k < kColumns / 16; ++k) {
-#pragma unroll
-      for (uint32_t n = 0; n < kKeys / 8; n += 2) {
-        uint32_t right[4];
-        LoadMatrices(keys.At(n * 8 + lane_ / 16 * 8 + lane_ % 8, k * 2 + lane_ / 8 % 2), right);
-        Multiply(query_[k], right[0], right[1], &logits_[n]);
-        Multiply(query_[k], right[2], right[3], &logits_[n + 1]);
-      }
-    }
-  }
-
-  // Of the tile's keys row lane / 4 sees the first `seen`, the other one the first `seen_below`.
-  __device__ __forceinline__ void Hide(uint32_t seen, uint32_t seen_below) {
-#pragma unroll
-    for (uint32_t n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-      for (uint32_t i = 0; i < 4; ++i) {
-        const uint32_t key = n * 8 + lane_ % 4 * 2 + i % 2;
-        if (key >= (i < 2 ? seen : seen_below)) logits_[n].x[i] = -INFINITY;
-      }
-    }
-  }
-
-  // Powers in place of logits.
-  __device__ __forceinline__ void TakePowers(float factor) {
-    float corrections[2];
-#pragma unroll
-    for (uint32_t r = 0; r < 2; ++r) {
-      float max = max_[r];
-#pragma unroll
-      for (uint32_t n = 0; n < kKeys / 8; ++n) {
-        max = fmaxf(max, fmaxf(logits_[n].x[2 * r], logits_[n].x[2 * r + 1]));
-      }
-      max = fmaxf(max, __shfl_xor_sync(~0u, max, 1));
-      max = fmaxf(max, __shfl_xor_sync(~0u, max, 2));
-      // As long as there is nothing but -infinity, powers are 0.
-      const float base = max == -INFINITY ? 0.0f : __fmul_rn(max, factor);
-      corrections[r] = max == max_[r] ? 1.0f : PowerOfTwo(__fmaf_rn(max_[r], factor, -base));
-      max_[r] = max;
-      float sum = 0;
-#pragma unroll
-      for (uint32_t n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-        for (uint32_t i = 2 * r; i < 2 * r + 2; ++i) {
-          logits_[n].x[i] = PowerOfTwo(__fmaf_rn(logits_[n].x[i], factor, __fsub_rn(kPowerShift, base)));
-          sum = __fadd_rn(sum, logits_[n].x[i]);
-        }
-      }
-      sums_[r] = __fmaf_rn(sums_[r], corrections[r], sum);
-    }
-    if (!__any_sync(~0u, corrections[0] != 1 || corrections[1] != 1)) return;
-#pragma unroll
-    for (uint32_t n = 0; n < kColumns / 8; ++n) {
-#pragma unroll
-      for (uint32_t i = 0; i < 4; ++i) results_[n].x[i] = __fmul_rn(results_[n].x[i], corrections[i / 2]);
-    }
-  }
-
-  // Adds powers times values.
-  __device__ __forceinline__ void AddValues(SharedRows<kColumns> values) {
-#pragma unroll
-    for (uint32_t k = 0; k < kKeys / 16; ++k) {
-      LeftTile high, low;
-#pragma unroll
-      for (uint32_t i = 0; i < 4; ++i) {
-        const float* const pair = logits_[2 * k + i / 2].x + i % 2 * 2;
-        Split(pair[0], pair[1], &high.registers[i], &low.registers[i]);
-      }
-#pragma unroll
-      for (uint32_t n = 0; n < kColumns / 8; n += 4) {
-        uint32_t right[2][4];
-#pragma unroll
-        for (uint32_t j = 0; j < 2; ++j) {
-          LoadTransposed(values.At(k * 16 + lane_ % 16, n + 2 * j + lane_ / 16), right[j]);
-        }
-#pragma unroll
-        for (uint32_t j = 0; j < 4; ++j) {
-          Multiply(high, right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1], &results_[n + j]);
-        }
-#pragma unroll
-        for (uint32_t j = 0; j < 4; ++j) {
-          Multiply(low, right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1], &results_[n + j]);
-        }
-      }
-    }
-  }
-
-  // Row r (0: lane / 4, 1: that + 8) to the output.
-  __device__ __forceinline__ void Store(uint32_t r, uint32_t columns, __half* to) {
-    const float factor = __fdiv_rn(1.0f, sums_[r]);
-#pragma unroll
-    for (uint32_t n = 0; n < kColumns / 8; ++n) {
-      if (n * 8 >= columns) break;
-      const float a = __fmul_rn(results_[n].x[2 * r], factor),
-                  b = __fmul_rn(results_[n].x[2 * r + 1], factor);
-      *reinterpret_cast<__half2*>(to + n * 8 + lane_ % 4 * 2) = __halves2half2(ToHalf(a), ToHalf(b));
-    }
-  }
-
-  // Of the four threads of a row.
-  __device__ __forceinline__ void MergeSums() {
-#pragma unroll
-    for (uint32_t r = 0; r < 2; ++r) {
-      sums_[r] = __fadd_rn(sums_[r], __shfl_xor_sync(~0u, sums_[r], 1));
-      sums_[r] = __fadd_rn(sums_[r], __shfl_xor_sync(~0u, sums_[r], 2));
-    }
-  }
-
- private:
-  uint32_t lane_;
-  LeftTile query_[kColumns / 16];
-  SumTile logits_[kKeys / 8];
-  SumTile results_[kColumns / 8] = {};
-  float max_[2] = {-INFINITY, -INFINITY};
-  float sums_[2] = {};
-};
-
-template <uint32_t kColumns>
-__global__ void __launch_bounds__(kThreads) AttendTiles(const __grid_constant__ Parameters p) {
+template <typename S>
+__global__ void __launch_bounds__(S::kThreads) AttendTiles(const __grid_constant__ Parameters p) {
   extern __shared__ __align__(16) unsigned char shared[];
-  constexpr uint32_t kTileBytes = kKeys * kColumns * 2;
+  constexpr uint32_t kColumns = S::kColumns;
   const auto start = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
   const SharedRows<kColumns> shared_queries{start};
-  const uint32_t tiles = start + kQueries * kColumns * 2;
-  const auto keys_of = [&](uint64_t tile) {
-    return SharedRows<kColumns>{tiles + static_cast<uint32_t>(tile % kStages) * 2 * kTileBytes};
+  const uint32_t tiles = start + S::kQueries * kColumns * 2;
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const uint32_t query_warp = warp / S::kKeyWarps, key_warp = warp % S::kKeyWarps;
+  // Of the tiles of a round, one for each of the warps that have the same queries.
+  const auto keys_of = [&](uint64_t round, uint32_t tile) {
+    return SharedRows<kColumns>{tiles + static_cast<uint32_t>(round % kStages) * S::kStageBytes +
+                                tile * 2 * S::kTileBytes};
   };
-  const auto values_of = [&](uint64_t tile) {
-    return SharedRows<kColumns>{keys_of(tile).address + kTileBytes};
+  const auto values_of = [&](uint64_t round, uint32_t tile) {
+    return SharedRows<kColumns>{keys_of(round, tile).address + S::kTileBytes};
   };
 
   const uint32_t head = blockIdx.x / p.query_blocks;
   // The last queries see the most keys: they begin.
   const uint32_t block = p.query_blocks - 1 - blockIdx.x % p.query_blocks;
   const uint64_t b = head / p.heads, h = head % p.heads, key_head = h / p.group;
-  const uint64_t first_query = uint64_t{block} * kQueries;
+  const uint64_t first_query = uint64_t{block} * S::kQueries;
+  WaitForPrevious();
   const uint64_t past = p.lengths.exists ? p.lengths.Of(p.lengths_data, b) : 0;
-  const uint64_t end_query = first_query + kQueries < p.queries ? first_query + kQueries : p.queries;
+  const uint64_t end_query = first_query + S::kQueries < p.queries ? first_query + S::kQueries : p.queries;
   const uint64_t end_key = p.lengths.exists ? past + end_query : p.keys;
+  const uint64_t tile_count = (end_key + kKeys - 1) / kKeys;
+  const uint64_t round_count = (tile_count + S::kKeyWarps - 1) / S::kKeyWarps;
 
   const __half* const query = p.query_data + p.query.At(b, h, 0);
   const __half* const key = p.key_data + p.key.At(b, key_head, 0);
   const __half* const value = p.value_data + p.value.At(b, key_head, 0);
-  const auto start_tile = [&](uint64_t tile) {
-    StartRows<kKeys>(keys_of(tile), key, p.key.row, tile * kKeys, end_key, p.columns);
-    StartRows<kKeys>(values_of(tile), value, p.value.row, tile * kKeys, end_key, p.value_columns);
+  const auto start_round = [&](uint64_t round) {
+#pragma unroll
+    for (uint32_t i = 0; i < S::kKeyWarps; ++i) {
+      const uint64_t tile = round * S::kKeyWarps + i;
+      if (tile >= tile_count) break;
+      StartRows<kKeys, S::kThreads>(keys_of(round, i), key, p.key.row, tile * kKeys, end_key, p.columns);
+      StartRows<kKeys, S::kThreads>(values_of(round, i), value, p.value.row, tile * kKeys, end_key,
+                                    p.value_columns);
+    }
   };
-  StartRows<kQueries>(shared_queries, query, p.query.row, first_query, p.queries, p.columns);
-  start_tile(0);
+  StartRows<S::kQueries, S::kThreads>(shared_queries, query, p.query.row, first_query, p.queries, p.columns);
+  start_round(0);
   EndCopies();
   __syncthreads();
 
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  Rows<kColumns> rows(shared_queries, warp, lane);
-  const uint64_t warp_query = first_query + warp * 16, own_query = warp_query + lane / 4;
+  Rows<kColumns> rows(shared_queries, query_warp, lane);
+  const uint64_t warp_query = first_query + query_warp * kQueriesOfWarp, own_query = warp_query + lane / 4;
   // How many of the keys from `first` on a query sees, at most a tile.
   const auto seen_by = [&](uint64_t q, uint64_t first) {
     const uint64_t seen = p.lengths.exists ? past + q + 1 : p.keys;
     return seen <= first ? 0 : static_cast<uint32_t>(seen - first < kKeys ? seen - first : kKeys);
   };
-  const uint64_t tile_count = (end_key + kKeys - 1) / kKeys;
-  for (uint64_t tile = 0; tile < tile_count; ++tile) {
-    if (tile > 0) {
+  for (uint64_t round = 0; round < round_count; ++round) {
+    if (round > 0) {
       EndCopies();
-      __syncthreads();  // the tile is there, and nobody uses the one before it any longer
+      __syncthreads();  // the round's tiles are there, and nobody uses those before them any longer
     }
-    if (tile + 1 < tile_count) start_tile(tile + 1);
-    rows.MultiplyKeys(keys_of(tile));
-    const uint64_t first_key = tile * kKeys;
+    if (round + 1 < round_count) start_round(round + 1);
+    const uint64_t tile = round * S::kKeyWarps + key_warp, first_key = tile * kKeys;
+    if (tile >= tile_count) continue;
+    rows.MultiplyKeys(keys_of(round, key_warp));
     if (seen_by(warp_query, first_key) < kKeys) {
       rows.Hide(seen_by(own_query, first_key), seen_by(own_query + 8, first_key));
     }
     rows.TakePowers(p.factor);
-    rows.AddValues(values_of(tile));
+    rows.AddValues(values_of(round, key_warp));
   }
+  LetNextStart();
 
   rows.MergeSums();
+  if constexpr (S::kKeyWarps > 1) {
+    static_assert(S::kQueryWarps * S::kKeyWarps * Rows<kColumns>::kBytesOfPart <= S::kStageBytes);
+    constexpr uint32_t kOfWarp = Rows<kColumns>::kBytesOfPart / sizeof(float4);
+    auto* const parts = reinterpret_cast<float4*>(shared + S::kQueries * kColumns * 2);
+    __syncthreads();  // tiles are not used any longer
+    rows.Leave(parts + warp * kOfWarp);
+    __syncthreads();
+    rows.template Merge<S::kKeyWarps>(parts + query_warp * S::kKeyWarps * kOfWarp, key_warp, p.factor);
+  }
 #pragma unroll
   for (uint32_t r = 0; r < 2; ++r) {
     const uint64_t q = own_query + r * 8;
-    if (q < p.queries) rows.Store(r, p.value_columns, p.output_data + p.output.At(b, h, q));
+    if (q >= p.queries) continue;
+    rows.template Store<S::kKeyWarps>(r, key_warp, p.value_columns, p.output_data + p.output.At(b, h, q));
   }
+}
+
+// How a problem is cut: by 128 queries where that makes as many blocks as the device has multiprocessors.
+enum class Cut { kLong, kFour, kTwo };
+
+Cut CutFor(const AttentionProblem& problem, uint32_t multiprocessors) {
+  constexpr uint64_t kLong = 8 * kQueriesOfWarp;
+  const uint64_t blocks = problem.batch * problem.heads * ((problem.queries + kLong - 1) / kLong);
+  if (blocks >= multiprocessors || problem.keys <= kKeys) return Cut::kLong;
+  return problem.keys <= 2 * kKeys ? Cut::kTwo : Cut::kFour;
 }
 
 class AttentionTiles final : public AttentionOperands {
  public:
-  explicit AttentionTiles(const AttentionProblem& problem) : AttentionOperands(problem, {.matrices = false}) {
+  AttentionTiles(const AttentionProblem& problem, uint32_t multiprocessors)
+      : AttentionOperands(problem, {.matrices = false}), cut_(CutFor(problem, multiprocessors)) {
     constexpr float kLog2E = 0x1.715476p0f;
     Parameters& p = common_;
     p.query = problem.query;
@@ -289,7 +181,6 @@ class AttentionTiles final : public AttentionOperands {
     p.keys = problem.keys;
     p.heads = static_cast<uint32_t>(problem.heads);
     p.group = static_cast<uint32_t>(problem.group);
-    p.query_blocks = static_cast<uint32_t>((problem.queries + kQueries - 1) / kQueries);
     p.columns = static_cast<uint32_t>(problem.key.columns);
     p.value_columns = static_cast<uint32_t>(problem.value.columns);
     p.factor = problem.scale * kLog2E;
@@ -303,12 +194,13 @@ class AttentionTiles final : public AttentionOperands {
     SetRows(problem().value, arguments, &p.value, &p.value_data);
     p.output_data = reinterpret_cast<__half*>(arguments.outputs[0].data);
     p.lengths_data = WeightsMemory(arguments).lengths;
-    const uint64_t blocks = problem().batch * problem().heads * p.query_blocks;
-    KernelChain chain(arguments.stream);
-    if (std::max(p.columns, p.value_columns) <= 64) {
-      chain.Launch(AttendTiles<64>, blocks, kThreads, p, SharedBytes<64>());
+    const bool narrow = std::max(p.columns, p.value_columns) <= 64;
+    if (cut_ == Cut::kLong) {
+      narrow ? Launch<Shape<64, 8, 1>>(p, arguments) : Launch<Shape<kMostColumns, 8, 1>>(p, arguments);
+    } else if (cut_ == Cut::kFour && narrow) {
+      Launch<Shape<64, 1, 4>>(p, arguments);
     } else {
-      chain.Launch(AttendTiles<kMostColumns>, blocks, kThreads, p, SharedBytes<kMostColumns>());
+      narrow ? Launch<Shape<64, 1, 2>>(p, arguments) : Launch<Shape<kMostColumns, 1, 2>>(p, arguments);
     }
     return {};
   }
@@ -323,6 +215,14 @@ class AttentionTiles final : public AttentionOperands {
   }
 
  private:
+  template <typename S>
+  void Launch(Parameters p, const KernelArguments& arguments) const {
+    p.query_blocks = static_cast<uint32_t>((p.queries + S::kQueries - 1) / S::kQueries);
+    const uint64_t blocks = problem().batch * problem().heads * p.query_blocks;
+    KernelChain(arguments.stream, /*all_wait=*/true)
+        .Launch(AttendTiles<S>, blocks, S::kThreads, p, S::SharedBytes(p.keys));
+  }
+
   void Join(const AttentionJoin& join, const AttentionJoinMemory& memory,
             const KernelArguments& arguments) const override {
     JoinOnDevice(join, memory, is_half(), arguments.stream);
@@ -338,7 +238,8 @@ class AttentionTiles final : public AttentionOperands {
     *data = is_output ? DataOf(arguments.outputs, *view) : DataOf(arguments.inputs, *view);
   }
 
-  Parameters common_{};  // but for addresses, and where keys and values are
+  const Cut cut_;
+  Parameters common_{};  // but for addresses, where keys and values are, and blocks
 };
 
 // Whether rows can be moved by units of so many elements.
@@ -364,7 +265,8 @@ std::string WhyNot(const AttentionProblem& problem) {
       !HasUnits(value, problem.value.columns, kUnit) || !HasUnits(problem.output, problem.value.columns, 2)) {
     return "rows are not made of units of 16 bytes";
   }
-  if (problem.batch * problem.heads > kMostBlocks / ((problem.queries + kQueries - 1) / kQueries)) {
+  if (problem.batch * problem.heads >
+      kMostBlocks / ((problem.queries + kQueriesOfWarp - 1) / kQueriesOfWarp)) {
     return StrCat("there are more than ", kMostBlocks, " blocks of queries");
   }
   return "";
@@ -372,11 +274,11 @@ std::string WhyNot(const AttentionProblem& problem) {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreateAttentionTilesCuda(const AttentionProblem& problem, const LowerContext&,
-                                                       std::string* why_not) {
+std::unique_ptr<const Kernel> CreateAttentionTilesCuda(const AttentionProblem& problem,
+                                                       const LowerContext& context, std::string* why_not) {
   *why_not = WhyNot(problem);
   if (!why_not->empty()) return nullptr;
-  return std::make_unique<AttentionTiles>(problem);
+  return std::make_unique<AttentionTiles>(problem, context.device->multiprocessors);
 }
 
 }  // namespace anydml

@@ -15,6 +15,10 @@ struct SumLimits {
   // False where the activation is another one.
   bool Set(const ElementProgram& activation);
 
+  constexpr bool Any() const {
+    return least != -std::numeric_limits<float>::infinity() || most != std::numeric_limits<float>::infinity();
+  }
+
   // Of two zeros +0 is the larger one.
   constexpr float Of(float sum) const {
     const float low = sum < least ? least : sum == 0 && least == 0 ? sum + least : sum;

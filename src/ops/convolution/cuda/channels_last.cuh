@@ -20,8 +20,9 @@ struct FilterPacking {
   ConvolutionTensor filter;
   uint32_t channels = 0, padded_channels = 0, all_taps = 0;
   FastDivisor output_channels, taps[kMaxSpatial];
-  FastDivisor some;    // channels of a block
-  FastDivisor chunks;  // of a filter's channels
+  FastDivisor some;          // channels of a block
+  FastDivisor chunks;        // of a filter's channels
+  bool is_in_order = false;  // a filter's channels, with their taps, follow each other, in units of 16 bytes
 
   FilterPacking() = default;
   FilterPacking(const ConvolutionShape& shape, uint32_t padded)
@@ -33,6 +34,15 @@ struct FilterPacking {
         some(std::min(kPackNumbers / all_taps / 8 * 8, padded)),
         chunks((padded + some.divisor() - 1) / some.divisor()) {
     for (uint32_t d = 0; d < kMaxSpatial; ++d) taps[d] = FastDivisor(shape.windows[d].taps);
+    uint64_t stride = 1;
+    is_in_order = true;
+    for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].taps) {
+      is_in_order = is_in_order && (shape.windows[d].taps == 1 || filter.spatial[d] == stride);
+    }
+    constexpr uint64_t kNumbers = 8;  // of a unit; of FLOAT32 two
+    const uint64_t distances = filter.offset | (shape.output_channels > 1 ? filter.output_channel : 0) |
+                               (shape.outer[1] > 1 ? filter.outer[1] : 0);
+    is_in_order = is_in_order && (channels == 1 || filter.channel == stride) && distances % kNumbers == 0;
   }
 };
 
@@ -98,19 +108,10 @@ __device__ void PackImages(const ImagePacking& p) {
   *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(&packed);
 }
 
+// Numbers of a filter wherever they are: channels from `first` on with their taps.
 template <typename T>
-__global__ void __launch_bounds__(kPackThreads) PackOperands(const __grid_constant__ OperandPacking q) {
-  __shared__ T numbers[kPackNumbers];
-  WaitForPrevious();
-  LetNextStart();
-  if (blockIdx.x < q.image_blocks) return PackImages<T>(q.images);
-  const FilterPacking& p = q.filter;
-  uint32_t chunk, channel;
-  const uint32_t row = p.chunks.Divide(blockIdx.x - q.image_blocks, &chunk);
-  const uint32_t group = p.output_channels.Divide(row, &channel);
-  const uint32_t first = chunk * p.some.divisor(), count = p.some.divisor() * p.all_taps;
-  const T* const from = static_cast<const T*>(p.from);
-  const uint64_t base = p.filter.Matrix(0, group) + channel * p.filter.output_channel;
+__device__ void LoadFilter(const FilterPacking& p, const T* from, uint32_t first, uint32_t count,
+                           T* numbers) {
   // Several loads of a thread are on their way at a time.
   constexpr uint32_t kAtOnce = 8;
   for (uint32_t i = threadIdx.x; i < count; i += kAtOnce * kPackThreads) {
@@ -121,7 +122,7 @@ __global__ void __launch_bounds__(kPackThreads) PackOperands(const __grid_consta
       const bool exists = left < count;
 #pragma unroll
       for (int d = kMaxSpatial - 1; d >= 0; --d) left = p.taps[d].Divide(left, &at[d]);
-      uint64_t offset = base + (first + left) * p.filter.channel;
+      uint64_t offset = (first + left) * p.filter.channel;
 #pragma unroll
       for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.filter.spatial[d];
       loaded[n] = exists && first + left < p.channels ? from[offset] : T(0.0f);
@@ -131,8 +132,38 @@ __global__ void __launch_bounds__(kPackThreads) PackOperands(const __grid_consta
       if (i + n * kPackThreads < count) numbers[i + n * kPackThreads] = loaded[n];
     }
   }
-  __syncthreads();
+}
+
+// A block's part of the filters, through shared memory.
+template <typename T>
+__device__ void PackFilter(const FilterPacking& p, uint32_t block, T* numbers) {
   constexpr uint32_t kUnit = 16 / sizeof(T);
+  uint32_t chunk, channel;
+  const uint32_t row = p.chunks.Divide(block, &chunk);
+  const uint32_t group = p.output_channels.Divide(row, &channel);
+  const uint32_t first = chunk * p.some.divisor(), count = p.some.divisor() * p.all_taps;
+  const T* const from = static_cast<const T*>(p.from);
+  const uint64_t base = p.filter.Matrix(0, group) + channel * p.filter.output_channel;
+  if (p.is_in_order) {
+    const uint32_t begin = first * p.all_taps, end = p.channels * p.all_taps;
+    for (uint32_t i = threadIdx.x * kUnit; i < count; i += kPackThreads * kUnit) {
+      struct alignas(16) {
+        T numbers[kUnit];
+      } unit = {};
+      if (begin + i + kUnit <= end) {
+        *reinterpret_cast<uint4*>(&unit) = *reinterpret_cast<const uint4*>(from + base + begin + i);
+      } else {
+#pragma unroll
+        for (uint32_t n = 0; n < kUnit; ++n) {
+          if (begin + i + n < end) unit.numbers[n] = from[base + begin + i + n];
+        }
+      }
+      *reinterpret_cast<uint4*>(numbers + i) = *reinterpret_cast<const uint4*>(&unit);
+    }
+  } else {
+    LoadFilter(p, from + base, first, count, numbers);
+  }
+  __syncthreads();
   T* const to = static_cast<T*>(p.to) + uint64_t{row} * p.all_taps * p.padded_channels + first;
   for (uint32_t i = threadIdx.x; i < count / kUnit; i += kPackThreads) {
     uint32_t c;
@@ -145,6 +176,15 @@ __global__ void __launch_bounds__(kPackThreads) PackOperands(const __grid_consta
     for (uint32_t n = 0; n < kUnit; ++n) packed.numbers[n] = numbers[(c + n) * p.all_taps + tap];
     *reinterpret_cast<uint4*>(to + tap * p.padded_channels + c) = *reinterpret_cast<const uint4*>(&packed);
   }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kPackThreads) PackOperands(const __grid_constant__ OperandPacking q) {
+  __shared__ alignas(16) T numbers[kPackNumbers];
+  WaitForPrevious();
+  LetNextStart();
+  if (blockIdx.x < q.image_blocks) return PackImages<T>(q.images);
+  PackFilter<T>(q.filter, blockIdx.x - q.image_blocks, numbers);
 }
 
 // Sums of parts, in a fixed order: [part][packed output].

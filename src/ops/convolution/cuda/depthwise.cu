@@ -1,5 +1,6 @@
 #include "ops/convolution/cuda/depthwise.cuh"
 
+#include "ops/convolution/cuda/depthwise_columns.cuh"
 #include "ops/convolution/cuda/depthwise_planes.cuh"
 
 namespace anydml {
@@ -104,6 +105,8 @@ ConvolutionFunction Find(DepthwiseWay way, uint32_t stride) {
       return stride == 1 ? DepthwiseThree<T, 1> : DepthwiseThree<T, 2>;
     case DepthwiseWay::kRows:
       return stride == 1 ? DepthwiseRows<T, 1> : DepthwiseRows<T, 2>;
+    case DepthwiseWay::kColumns:
+      return DepthwiseColumns<T>;
     case DepthwiseWay::kPlanes:
       return stride == 1 ? DepthwisePlanes<T, 1> : DepthwisePlanes<T, 2>;
     case DepthwiseWay::kVectors:

@@ -25,6 +25,9 @@ struct ConvolutionParameters {
   FastDivisor runs, bands, channels, groups;
   uint64_t threads;  // that have something to do
   uint32_t planes;   // of a block
+  // By columns: rows of a band; lines of threads that have the runs of a band, all of them and those of a
+  // warp.
+  uint32_t band_rows, all_lines, warp_lines;
 };
 
 __device__ inline float LoadNumber(const void* data, uint64_t at, float) {
@@ -91,6 +94,12 @@ inline bool HasDepthwiseRows(const ConvolutionShape& s) {
   return elements % kDepthwiseVector == 0 && s.Elements() < uint64_t{1} << 32;
 }
 
+// The same with a stride of 1 where a warp has whole rows, and nothing right of them is read.
+inline bool HasDepthwiseColumns(const ConvolutionShape& s) {
+  const ConvolutionWindow& x = s.windows[kMaxSpatial - 1];
+  return HasDepthwiseRows(s) && x.stride == 1 && x.output <= 32 * kDepthwiseVector && x.input <= x.output;
+}
+
 // How many whole channels a block brings into shared memory; 0: images have gaps, or too large channels.
 inline uint32_t DepthwisePlaneCount(const ConvolutionShape& s, uint32_t element_bytes) {
   constexpr uint32_t kX = kMaxSpatial - 1, kY = kX - 1;
@@ -144,7 +153,7 @@ inline bool HasDepthwiseVectors(const ConvolutionShape& s) {
 }
 
 // Where there are few vectors of groups, a thread has those of one row.
-enum class DepthwiseWay : uint8_t { kAny, kThreeTaps, kRows, kPlanes, kVectors, kFewVectors };
+enum class DepthwiseWay : uint8_t { kAny, kThreeTaps, kRows, kColumns, kPlanes, kVectors, kFewVectors };
 
 using ConvolutionFunction = void (*)(ConvolutionParameters);
 

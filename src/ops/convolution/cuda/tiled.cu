@@ -145,11 +145,12 @@ class ConvolutionTiled final : public CompositeKernel {
     const uint32_t columns = shape.windows[kMaxSpatial - 1].output;
     const uint32_t rows = shape.windows[kMaxSpatial - 2].output;
     p.planes = DepthwisePlaneCount(shape, half_ ? 2 : 4);
-    way_ = HasDepthwiseVectors(shape) ? DepthwiseWay::kVectors
-           : p.planes != 0            ? DepthwiseWay::kPlanes
-           : HasDepthwiseRows(shape)  ? DepthwiseWay::kRows
-           : HasThreeTaps(shape)      ? DepthwiseWay::kThreeTaps
-                                      : DepthwiseWay::kAny;
+    way_ = HasDepthwiseVectors(shape)   ? DepthwiseWay::kVectors
+           : HasDepthwiseColumns(shape) ? DepthwiseWay::kColumns
+           : p.planes != 0              ? DepthwiseWay::kPlanes
+           : HasDepthwiseRows(shape)    ? DepthwiseWay::kRows
+           : HasThreeTaps(shape)        ? DepthwiseWay::kThreeTaps
+                                        : DepthwiseWay::kAny;
     if (way_ == DepthwiseWay::kAny) return shape.Elements();
     const uint32_t run = way_ == DepthwiseWay::kVectors ? kDepthwisePair : kDepthwiseRun;
     p.runs = FastDivisor((columns + run - 1) / run);
@@ -158,6 +159,7 @@ class ConvolutionTiled final : public CompositeKernel {
     p.bands = FastDivisor((rows + kDepthwiseRows - 1) / kDepthwiseRows);
     p.channels = FastDivisor(p.shape.output_channels);
     p.groups = FastDivisor(p.shape.inner);
+    if (way_ == DepthwiseWay::kColumns) return SetColumns(planes, rows, multiprocessors);
     const uint64_t threads = planes * p.bands.divisor() * runs;
     if (way_ != DepthwiseWay::kVectors) return threads;
     p.groups = FastDivisor(p.shape.inner / kDepthwiseVector);
@@ -165,6 +167,22 @@ class ConvolutionTiled final : public CompositeKernel {
     way_ = DepthwiseWay::kFewVectors;
     p.bands = FastDivisor(rows);
     return planes * rows * runs / kDepthwiseVector;
+  }
+
+  // Bands as high as leave enough warps; the result is threads of whole warps.
+  uint64_t SetColumns(uint64_t planes, uint32_t rows, uint64_t multiprocessors) {
+    constexpr uint64_t kEnoughWarps = 8;  // of a multiprocessor
+    Parameters& p = common_;
+    p.warp_lines = 32 / p.runs.divisor();
+    uint64_t warps = 0;
+    for (const uint32_t high : {half_ ? 14u : 7u, 7u, 4u, 2u}) {
+      p.band_rows = high;
+      p.bands = FastDivisor((rows + high - 1) / high);
+      p.all_lines = static_cast<uint32_t>(planes * p.bands.divisor());
+      warps = (p.all_lines + p.warp_lines - 1) / p.warp_lines;
+      if (warps >= multiprocessors * kEnoughWarps) break;
+    }
+    return warps * 32;
   }
 
   uint32_t splits() const { return common_.shape.plan.splits; }

@@ -8,7 +8,7 @@
 #include "base/half.h"
 #include "ops/common/dispatch.h"
 #include "ops/element/cpu/rows.h"
-#include "ops/element/cpu/transpose.h"
+#include "ops/common/transpose_block.h"
 #include "ops/element/narrow.h"
 #include "ops/element/saturate.h"
 
@@ -71,15 +71,17 @@ bool IsAcross(const Block& block) { return block.row_stride < block.column_strid
 template <typename T, typename C>
 bool TransposeAndConvert(const T* from, const Block& block, C* to) {
   if constexpr (sizeof(T) == 4 && sizeof(C) == 4 && std::is_integral_v<T> == std::is_integral_v<C>) {
-    TransposeBlock(reinterpret_cast<const uint32_t*>(from), block.column_stride, block.rows, block.columns,
-                   reinterpret_cast<uint32_t*>(to));
+    TransposeBlock(reinterpret_cast<const uint32_t*>(from), static_cast<int64_t>(block.column_stride),
+                   block.rows, block.columns, reinterpret_cast<uint32_t*>(to),
+                   static_cast<int64_t>(block.columns), TransposeTo::kTile);
     return true;
   } else if constexpr (sizeof(T) == 2 && sizeof(C) == 4) {
     const uint64_t elements = block.rows * block.columns;
     std::array<uint16_t, kMaxAcross> transposed;
     if (elements > transposed.size()) return false;
-    TransposeBlock(reinterpret_cast<const uint16_t*>(from), block.column_stride, block.rows, block.columns,
-                   transposed.data());
+    TransposeBlock(reinterpret_cast<const uint16_t*>(from), static_cast<int64_t>(block.column_stride),
+                   block.rows, block.columns, transposed.data(), static_cast<int64_t>(block.columns),
+                   TransposeTo::kTile);
     ConvertRow(reinterpret_cast<const T*>(transposed.data()), to, elements);
     return true;
   } else {

@@ -1,3 +1,4 @@
+#include "kernel/work_estimate.h"
 #include "ops/common/strided_copy.h"
 #include "ops/element/problem.h"
 
@@ -15,10 +16,12 @@ TensorDesc TensorOf(const ElementProblem& problem, const ElementOperand& operand
   return tensor;
 }
 
-class ElementCopy final : public Kernel {
+class ElementCopy final : public Kernel, public WorkEstimate {
  public:
   ElementCopy(const ElementProblem& problem, uint32_t threads)
       : copy_(TensorOf(problem, problem.inputs[0]), TensorOf(problem, problem.outputs[0]), threads) {}
+
+  uint64_t work_bytes() const override { return 4 * copy_.bytes(); }
 
   Status Run(const KernelArguments& arguments) const override {
     copy_.Run(arguments.inputs[0].data, arguments.outputs[0].data, arguments.executor);

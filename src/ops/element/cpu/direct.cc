@@ -2,6 +2,7 @@
 #include <array>
 #include <optional>
 
+#include "kernel/work_estimate.h"
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
 #include "ops/element/cpu/loops.h"
@@ -54,7 +55,7 @@ std::optional<OneFunction> FindOneFunction(const ElementProgram& program) {
   return one;
 }
 
-class ElementDirect final : public Kernel {
+class ElementDirect final : public Kernel, public WorkEstimate {
  public:
   struct Operand {
     Storage storage = Storage::kRegister;
@@ -76,8 +77,11 @@ class ElementDirect final : public Kernel {
     for (const TileLoop& outer : loops_) units_ *= outer.size;
     streams_ = StreamsOutput(problem);
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), units_));
+    work_ = WorkBytes(problem);
     SetRun();
   }
+
+  uint64_t work_bytes() const override { return work_; }
 
   Status Run(const KernelArguments& arguments) const override {
     if (parts_ == 1) {  // without divisions, which take as long as a few elements
@@ -160,6 +164,7 @@ class ElementDirect final : public Kernel {
   uint64_t pieces_ = 1;              // of a row
   uint64_t units_ = 1;
   uint32_t parts_ = 1;
+  uint64_t work_ = 0;
   bool streams_ = false;  // past the caches
 };
 

@@ -9,23 +9,42 @@
 namespace anydml {
 namespace {
 
-// Neighbours of an input that a tile across it has: two cache lines, which machines fetch together. More
-// would shorten the tile's rows, in which the other tensors are gone through: they are foreseen if they are
-// long.
-constexpr uint64_t kAcrossBytes = 128, kRowGranule = 32, kLongestRow = 512;
+constexpr uint64_t kRowGranule = 32;
 constexpr uint64_t kShortestAcross = 4;  // less is read well enough as it is
+
+// Of tiles across an input: neighbours of it, at most; elements of a row, in which the other tensors are gone
+// through; and whether tiles go down a block, along the input, or along the rows.
+struct AcrossShape {
+  uint64_t bytes;
+  uint64_t longest_row;
+  bool down;
+};
+
+AcrossShape ShapeAcross(uint64_t element_bits, size_t inputs) {
+#if defined(__x86_64__)
+  // Where that input is all that is read, or elements are so small that what is read is soon there, columns
+  // are followed for long, as far as machines foresee them, and a tile stays in the first-level cache.
+  if (element_bits == 16) return {256, 128, true};
+  if (element_bits == 32 && inputs == 1) return {256, 64, true};
+#else
+  (void)element_bits, (void)inputs;
+#endif
+  // Two lines, which machines fetch together, and rows so long that the other tensors are foreseen.
+  return {128, 512, false};
+}
 
 uint64_t ChunksOf(const TileLoop& loop) { return (loop.size + loop.chunk - 1) / loop.chunk; }
 
-// The place of tile `number` of a grid that is gone through in blocks of tiles: 512 by 1024 elements, of
-// which each row and each column may lie in a page of its own.
+// The place of tile `number` of a grid that is gone through in blocks of tiles, of which each row and each
+// column may lie in a page of its own.
 struct GridPlace {
   uint64_t row;
   uint64_t column;
 };
-GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& columns) {
-  constexpr uint64_t kBlockRows = 512, kBlockColumns = 1024;
-  const uint64_t most_rows = std::max<uint64_t>(1, kBlockRows / rows.chunk);
+GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& columns, bool down) {
+  constexpr uint64_t kBlockColumns = 1024;
+  const uint64_t block_rows = down ? 1024 : 512;
+  const uint64_t most_rows = std::max<uint64_t>(1, block_rows / rows.chunk);
   const uint64_t most_columns = std::max<uint64_t>(1, kBlockColumns / columns.chunk);
   const uint64_t first_row = number / (most_rows * ChunksOf(columns)) * most_rows;
   number -= first_row * ChunksOf(columns);
@@ -33,18 +52,19 @@ GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& c
   const uint64_t first_column = number / (height * most_columns) * most_columns;
   number -= first_column * height;
   const uint64_t width = std::min(most_columns, ChunksOf(columns) - first_column);
+  if (down) return {first_row + number % height, first_column + number / height};
   return {first_row + number / width, first_column + number % width};
 }
 
-// As many elements as kAcrossBytes have of the inputs that lie along `along` rather than along `last`.
-uint64_t LengthAcross(const ElementProblem& problem, const TileLoop& along, const TileLoop& last) {
+// Bits of the elements of the inputs that lie along `along` rather than along `last`.
+uint64_t BitsAcross(const ElementProblem& problem, const TileLoop& along, const TileLoop& last) {
   uint64_t bits = 8;
   for (size_t i = 0; i < problem.inputs.size(); ++i) {
     const uint64_t stride = along.strides[i];
     if (stride > 0 && stride < last.strides[i])
       bits = std::max<uint64_t>(bits, BitSize(problem.inputs[i].type));
   }
-  return kAcrossBytes * 8 / bits;
+  return bits;
 }
 
 }  // namespace
@@ -57,12 +77,14 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
   if (across) {
     MoveBesideLast(&loops, beside_at);
     TileLoop& beside = loops[loops.size() - 2];
+    const uint64_t bits = BitsAcross(problem, beside, loops.back());
+    const AcrossShape shape = ShapeAcross(bits, problem.inputs.size());
+    down = shape.down;
     // Where there is little room, rows of two granules.
-    const uint64_t length =
-        std::min(LengthAcross(problem, beside, loops.back()), elements_across / (2 * kRowGranule));
+    const uint64_t length = std::min(shape.bytes * 8 / bits, elements_across / (2 * kRowGranule));
     beside.chunk = std::min(beside.size, length);
-    loops.back().chunk = std::min(
-        {loops.back().size, kLongestRow, elements_across / beside.chunk / kRowGranule * kRowGranule});
+    const uint64_t room = elements_across / beside.chunk / kRowGranule * kRowGranule;
+    loops.back().chunk = std::min({loops.back().size, shape.longest_row, room});
   } else {
     uint64_t rest = elements;
     for (size_t d = loops.size(); d-- > 0 && rest > 1;) {
@@ -73,16 +95,33 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
   for (const TileLoop& loop : loops) tiles *= ChunksOf(loop);
 }
 
+namespace {
+
+// What is computed takes longer than what is moved.
+uint64_t BitsPerElement(const ElementProblem& problem) {
+  uint64_t bits = 32 * problem.program.ulps();
+  for (const ElementOperand& operand : problem.inputs) bits += BitSize(operand.type);
+  for (const ElementOperand& operand : problem.outputs) bits += BitSize(operand.type);
+  return bits;
+}
+
+}  // namespace
+
+uint64_t WorkBytes(const ElementProblem& problem) {
+  constexpr uint64_t kBitsOfCalls = 1024;  // of functions that are called element by element
+  uint64_t bits = BitsPerElement(problem) + 16 * problem.program.instructions.size();
+  for (const Instruction& i : problem.program.instructions) {
+    const bool computes = i.function > ElementFunction::kConvert;
+    if (computes && (InfoOf(i.function).vector_classes & Bit(i.type)) == 0) bits += kBitsOfCalls;
+  }
+  return problem.Elements() * bits / 8;
+}
+
 uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
   // Two 4-bit elements share a byte, which two threads must not write.
-  uint64_t bits = 0;
-  for (const ElementOperand& operand : problem.inputs) bits += BitSize(operand.type);
-  for (const ElementOperand& operand : problem.outputs) {
-    if (BitSize(operand.type) < 8) return 1;
-    bits += BitSize(operand.type);
-  }
-  // What is computed takes longer than what is moved.
-  return PartsForBytes(problem.Elements() * (bits + 32 * problem.program.ulps()) / 8, threads);
+  const auto shares_bytes = [](const ElementOperand& operand) { return BitSize(operand.type) < 8; };
+  if (std::any_of(problem.outputs.begin(), problem.outputs.end(), shares_bytes)) return 1;
+  return PartsForBytes(problem.Elements() * BitsPerElement(problem) / 8, threads);
 }
 
 bool StreamsOutput(const ElementProblem& problem) {
@@ -95,7 +134,7 @@ Tile::Tile(const TilePlan& plan, uint64_t index) : plan(plan) {
     const TileLoop& rows = plan.loops[outer - 2];
     const TileLoop& columns = plan.loops[outer - 1];
     const uint64_t grid = ChunksOf(rows) * ChunksOf(columns);
-    const GridPlace place = PlaceInBlocks(index % grid, rows, columns);
+    const GridPlace place = PlaceInBlocks(index % grid, rows, columns, plan.down);
     begins[outer - 2] = place.row * rows.chunk;
     begins[outer - 1] = place.column * columns.chunk;
     index /= grid;

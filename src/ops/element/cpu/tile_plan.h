@@ -25,7 +25,11 @@ struct TilePlan {
   // Neighbours of some input lie along the last loop but one: tiles are taken in blocks of both loops, so
   // that the pages of both sides stay known to the processor.
   bool across = false;
+  bool down = false;  // those of a block column by column
 };
+
+// For a WorkEstimate.
+uint64_t WorkBytes(const ElementProblem& problem);
 
 // In how many parts to share a problem between threads, and whether its output is worth going past the
 // caches.

@@ -3,12 +3,13 @@
 #include <cstring>
 #include <optional>
 
+#include "kernel/work_estimate.h"
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/loops.h"
 #include "ops/element/cpu/tile_plan.h"
-#include "ops/element/cpu/transpose.h"
+#include "ops/common/transpose_block.h"
 #include "ops/element/problem.h"
 
 namespace anydml {
@@ -55,7 +56,7 @@ struct Step {
   bool last = false;               // the program's only store follows: may write into the tensor
 };
 
-class ElementTiles final : public Kernel {
+class ElementTiles final : public Kernel, public WorkEstimate {
  public:
   ElementTiles(const ElementProblem& problem, uint32_t threads)
       : plan_(problem, kTileBytes / WidthOf(problem.program), ElementsAcross(problem.program)),
@@ -77,7 +78,10 @@ class ElementTiles final : public Kernel {
       }
     }
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
+    work_ = WorkBytes(problem);
   }
+
+  uint64_t work_bytes() const override { return work_; }
 
   Status Run(const KernelArguments& arguments) const override {
     ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
@@ -350,8 +354,9 @@ class ElementTiles final : public Kernel {
     const uint64_t stride = columns.loop->strides[step.operand];
     if (rows.loop->strides[step.operand] != 1 || stride <= 1) return {};
     const auto* const tensor = reinterpret_cast<const uint16_t*>(arguments.inputs[step.operand].data);
-    TransposeBlock(tensor + tile.Offset(step.operand), stride, rows.extent, columns.extent,
-                   reinterpret_cast<uint16_t*>(halves));
+    TransposeBlock(tensor + tile.Offset(step.operand), static_cast<int64_t>(stride), rows.extent,
+                   columns.extent, reinterpret_cast<uint16_t*>(halves), static_cast<int64_t>(columns.extent),
+                   TransposeTo::kTile);
     return LoopSource{
         .data = halves, .storage = Storage::kHalf, .row_stride = shape.columns * sizeof(uint16_t)};
   }
@@ -431,6 +436,7 @@ class ElementTiles final : public Kernel {
   uint32_t inputs_;
   std::vector<Step> steps_;
   uint32_t parts_ = 1;
+  uint64_t work_ = 0;
   bool streams_ = false;  // past the caches
   bool aliases_ = false;  // registers may be a tensor's own memory: nothing is written before all is read
 };

@@ -1,79 +1,15 @@
-// Exact sums of 8-bit numbers with instructions that add up products of bytes. Of numbers a and b with zero
-// points x and y, the sum of (a - x)(b - y) is that of ab, less y times the sum of a, less x times the sum of
-// b - y.
+// Exact sums of 8-bit numbers with instructions that add up products of bytes, of panels.
 #include <algorithm>
 #include <cstring>
 
-#include "ops/element/cpu/blocks.h"
 #include "ops/gemm/cpu/batched.h"
 #include "ops/integer_product/cpu/dot_kernel.h"
+#include "ops/integer_product/cpu/dot_sums.h"
 #include "ops/integer_product/cpu/quads.h"
-#include "ops/integer_product/cpu/requantize.h"
 #include "ops/integer_product/problem.h"
 
 namespace anydml {
 namespace {
-
-// Of one product: zero points and sums over all steps; null where they do not matter.
-struct Corrections {
-  const int32_t *row_zeros = nullptr, *row_sums = nullptr;
-  const int32_t *column_zeros = nullptr, *column_sums = nullptr;
-  uint64_t steps;
-};
-
-class DotSums final : public SumSink<int32_t> {
- public:
-  DotSums(const ConvolutionShape& shape, const Corrections& corrections, const RowRequantizer* requantizer,
-          bool in_output, const BatchIndex& index, const KernelArguments& arguments)
-      : shape_(shape),
-        corrections_(corrections),
-        requantizer_(requantizer),
-        in_output_(in_output),
-        index_(index),
-        arguments_(arguments) {}
-
-  void Finish(uint64_t row, uint64_t column, uint64_t count, int32_t* sums) const override {
-    Correct(row, column, count, reinterpret_cast<uint32_t*>(sums));
-    if (requantizer_ != nullptr) return requantizer_->Put(arguments_, index_, row, column, count, sums);
-    if (!in_output_) Scatter(row, column, count, sums);
-  }
-
- private:
-  void Scatter(uint64_t row, uint64_t column, uint64_t count, const int32_t* sums) const {
-    auto* const output =
-        reinterpret_cast<int32_t*>(arguments_.outputs[0].data) + shape_.output.Matrix(index_[0], index_[1]);
-    for (uint64_t i = 0; i < count; ++i) {
-      uint64_t at = row * shape_.output.channel, position = column + i;
-      for (uint32_t d = kMaxSpatial; d-- > 0; position /= shape_.windows[d].output) {
-        at += position % shape_.windows[d].output * shape_.output.spatial[d];
-      }
-      output[at] = sums[i];
-    }
-  }
-
-  // Wraps.
-  void Correct(uint64_t row, uint64_t column, uint64_t count, uint32_t* sums) const {
-    const Corrections& c = corrections_;
-    const auto number = [](const int32_t* numbers, uint64_t at) {
-      return numbers == nullptr ? 0 : static_cast<uint32_t>(numbers[at]);
-    };
-    const uint32_t x = number(c.row_zeros, row);
-    if (c.column_zeros != nullptr) {
-      const uint32_t rows = number(c.row_sums, row) - static_cast<uint32_t>(c.steps) * x;
-      for (uint64_t i = 0; i < count; ++i)
-        sums[i] -= static_cast<uint32_t>(c.column_zeros[column + i]) * rows;
-    }
-    if (x == 0) return;
-    for (uint64_t i = 0; i < count; ++i) sums[i] -= x * static_cast<uint32_t>(c.column_sums[column + i]);
-  }
-
-  const ConvolutionShape& shape_;
-  const Corrections& corrections_;
-  const RowRequantizer* requantizer_;  // null: the output has the sums
-  bool in_output_;                     // sums are kept there
-  BatchIndex index_;
-  const KernelArguments& arguments_;
-};
 
 // What an operand adds to the corrections: zero points for each group, and sums for each different matrix.
 struct OperandPlan {
@@ -87,44 +23,39 @@ struct OperandPlan {
   ScratchLayout::Piece zeros = {}, sums = {};  // sums of a packed operand are persistent
 };
 
-bool HasZeros(const std::optional<ZeroPoints>& zero, DataType type) {
-  return zero.has_value() || type == DataType::kUInt8;
+bool HasZeros(const std::optional<ZeroPoints>& zero, DataType type, bool rows) {
+  return zero.has_value() || ShiftInPanels(type, rows) != 0;
 }
 
-bool KeptInOutput(const ConvolutionShape& s) {
-  uint64_t expected = 1;
-  bool contiguous = true;
-  for (uint32_t d = kMaxSpatial; d-- > 0; expected *= s.windows[d].output) {
-    contiguous = contiguous && (s.windows[d].output == 1 || s.output.spatial[d] == expected);
-  }
-  return contiguous;
+uint64_t Words(uint64_t steps, uint32_t row_words) {
+  const uint64_t steps_at_a_time = uint64_t{row_words} * kStepsOfWord;
+  return (steps + steps_at_a_time - 1) / steps_at_a_time * row_words;
 }
-
-uint64_t Words(uint64_t steps) { return (steps + kStepsOfWord - 1) / kStepsOfWord; }
 
 class IntegerDot final : public Kernel {
  public:
-  IntegerDot(const IntegerProductProblem& whole, const MicroKernel& kernel, uint32_t threads)
+  IntegerDot(const IntegerProductProblem& whole, const DotTile& tile, uint32_t threads)
       : problem_(whole.sums),
-        kernel_(kernel),
-        words_(Words(problem_.shape.Steps())),
-        in_output_(!whole.requantization && KeptInOutput(problem_.shape)),
+        tile_(tile),
+        kernel_(tile.kernel),
+        words_(Words(problem_.shape.Steps(), tile.row_words)),
+        in_output_(!whole.requantization && SumsAreRows(problem_.shape)),
         threads_(threads),
         product_({problem_.shape.outer, problem_.shape.output_channels, problem_.shape.Positions(), words_},
-                 !in_output_, threads, &layout_, kernel) {
+                 !in_output_, threads, &layout_, tile.kernel) {
     const IntegerSums& problem = whole.sums;
     const ConvolutionShape& s = problem.shape;
     if (whole.requantization) requantizer_.emplace(*whole.requantization, s);
-    const bool filter_zeros = HasZeros(problem.filter_zero, problem.filter_type);
-    const bool input_zeros = HasZeros(problem.input_zero, problem.input_type);
+    const bool filter_zeros = HasZeros(problem.filter_zero, problem.filter_type, true);
+    const bool input_zeros = HasZeros(problem.input_zero, problem.input_type, false);
     filter_ = {problem.filter_zero, problem.filter_type, s.output_channels, true, filter_zeros, input_zeros};
     input_ = {problem.input_zero, problem.input_type, s.Positions(), false, input_zeros, filter_zeros};
     if (problem.filter_is_owned) {
       filter_.packed = PackedOperand::Create(
-          {s.outer, s.filter.outer, s.output_channels, words_, kernel.rows}, threads, &persistent_);
+          {s.outer, s.filter.outer, s.output_channels, words_, kernel_.rows}, threads, &persistent_);
     }
     if (problem.input_is_owned) {
-      input_.packed = PackedOperand::Create({s.outer, s.input.outer, s.Positions(), words_, kernel.columns},
+      input_.packed = PackedOperand::Create({s.outer, s.input.outer, s.Positions(), words_, kernel_.columns},
                                             threads, &persistent_);
     }
     for (OperandPlan* const plan : {&filter_, &input_}) {
@@ -187,9 +118,11 @@ class IntegerDot final : public Kernel {
         part.sums_stride = s.output.channel;
       }
       const bool plain = in_output_ && !row_zeros && !column_zeros;
+      if (tile_.begin != nullptr) tile_.begin();
       RunProduct<int32_t>(part, OperandOf(filter_.packed, arguments, index, Filter(arguments, index)),
                           OperandOf(input_.packed, arguments, index, Windows(arguments, index)),
                           plain ? nullptr : &sink, scratch, kernel_);
+      if (tile_.end != nullptr) tile_.end();
     });
     return {};
   }
@@ -198,18 +131,8 @@ class IntegerDot final : public Kernel {
   // One for each element of each group. Whether one is not 0.
   bool LoadZeros(const OperandPlan& plan, const KernelArguments& arguments) const {
     if (!plan.has_zeros) return false;
-    auto* const zeros = plan.zeros.In<int32_t>(arguments.temporary);
-    const uint64_t count = problem_.shape.outer[1] * plan.elements;
-    if (plan.zero) {
-      const Block block = {problem_.shape.outer[1], plan.elements, plan.zero->group, plan.zero->stride, 0};
-      FindLoad(plan.type, Class::kI32)(arguments.inputs[plan.zero->input].data, block, zeros);
-    } else {
-      std::fill_n(zeros, count, 0);
-    }
-    if (plan.type == DataType::kUInt8) {
-      for (uint64_t i = 0; i < count; ++i) zeros[i] -= 128;
-    }
-    return std::any_of(zeros, zeros + count, [](int32_t zero) { return zero != 0; });
+    return LoadZeroPoints(plan.zero, plan.type, plan.rows, problem_.shape.outer[1], plan.elements, arguments,
+                          plan.zeros.In<int32_t>(arguments.temporary));
   }
 
   const int32_t* Zeros(const OperandPlan& plan, const KernelArguments& arguments,
@@ -236,6 +159,7 @@ class IntegerDot final : public Kernel {
     const auto workers = static_cast<uint32_t>(std::min<uint64_t>(threads_, all));
     ParallelFor(arguments.executor, workers, [&](uint32_t worker) {
       const uint64_t end = PartBegin(all, worker + 1, workers);
+      if (tile_.begin != nullptr) tile_.begin();
       for (uint64_t number = PartBegin(all, worker, workers); number < end; ++number) {
         const uint64_t matrix = number / panels, first = number % panels * width;
         const BatchIndex index =
@@ -244,21 +168,23 @@ class IntegerDot final : public Kernel {
         AddUpPanel(plan, source_of(index), first, std::min<uint64_t>(width, plan.elements - first),
                    plan.sums.In<int32_t>(memory) + matrix * plan.elements + first);
       }
+      if (tile_.end != nullptr) tile_.end();
     });
   }
 
   // A product with ones.
   void AddUpPanel(const OperandPlan& plan, const PanelSource& source, uint64_t first, uint64_t count,
                   int32_t* to) const {
-    constexpr uint64_t kWords = 128;
+    constexpr uint64_t kWords = 64;
     alignas(64) float panel[kWords * kMaxDotWidth], ones[kWords * kMaxDotWidth];
-    alignas(64) float tile[kMaxDotWidth * kMaxDotWidth];
+    alignas(64) float tile[kMaxTileRows * kMaxTileColumns];
     std::memset(ones, 1, sizeof(ones));
+    const auto run = plan.rows && kernel_.narrow[0] != nullptr ? kernel_.narrow[0] : kernel_.run;
     for (uint64_t word = 0; word < words_; word += kWords) {
       const uint64_t words = std::min(kWords, words_ - word);
       source.Pack(first, count, word, words, plan.rows ? kernel_.rows : kernel_.columns, panel);
-      kernel_.run(plan.rows ? panel : ones, plan.rows ? ones : panel, kernel_.columns, words, tile,
-                  kernel_.columns, word != 0);
+      run(plan.rows ? panel : ones, plan.rows ? ones : panel, kernel_.columns, words, tile, kernel_.columns,
+          word != 0);
     }
     for (uint64_t i = 0; i < count; ++i) {
       std::memcpy(to + i, tile + i * (plan.rows ? kernel_.columns : 1), sizeof(int32_t));
@@ -268,7 +194,8 @@ class IntegerDot final : public Kernel {
   FilterQuads Filter(const KernelArguments& arguments, const BatchIndex& index) const {
     const ConvolutionShape& s = problem_.shape;
     const std::byte* const data = arguments.inputs[problem_.filter].data;
-    return {s, problem_.filter_type, data == nullptr ? nullptr : data + s.filter.Matrix(index[0], index[1])};
+    return {s, problem_.filter_type, data == nullptr ? nullptr : data + s.filter.Matrix(index[0], index[1]),
+            tile_.row_words};
   }
   // Only images have padding, and one zero point.
   WindowQuads Windows(const KernelArguments& arguments, const BatchIndex& index) const {
@@ -282,6 +209,7 @@ class IntegerDot final : public Kernel {
 
   IntegerSums problem_;
   std::optional<RowRequantizer> requantizer_;
+  const DotTile& tile_;
   const MicroKernel& kernel_;
   uint64_t words_;  // of all steps
   bool in_output_;  // sums are kept where the output is
@@ -295,15 +223,16 @@ class IntegerDot final : public Kernel {
 
 std::unique_ptr<const Kernel> CreateIntegerDot(const IntegerProductProblem& problem,
                                                const LowerContext& context, std::string* why_not) {
-  const MicroKernel* const kernel = FindDotKernel(problem.sums.shape.output_channels);
   if (!problem.program.program.instructions.empty() && !problem.requantization) {
     *why_not = "there are scales that rows do not share";
   } else if (problem.sums.sum_type != DataType::kInt32) {
     *why_not = "operands have more than 8 bits";
-  } else if (kernel == nullptr) {
+  } else if (const DotKernels* const kernels = FindDotKernels(); kernels == nullptr) {
     *why_not = "the processor has no instructions that add up products of bytes";
   } else {
-    return std::make_unique<IntegerDot>(problem, *kernel, context.threads);
+    constexpr uint64_t kFewRows = 4;  // a whole tile takes as long as six of one row
+    const bool few = problem.sums.shape.output_channels <= kFewRows;
+    return std::make_unique<IntegerDot>(problem, few ? kernels->one_row : kernels->tile, context.threads);
   }
   return nullptr;
 }

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "ops/convolution/cpu/window_rows.h"
-#include "ops/integer_product/cpu/dot_kernel.h"
 
 namespace anydml {
 namespace {
@@ -24,14 +23,26 @@ void Interleave(const uint8_t* __restrict a, const uint8_t* __restrict b, const 
   }
 }
 
+// Of whole panels, whose width is known, and a multiple of kVectorBytes: others are faster cut from rows.
+constexpr uint32_t kVectorBytes = 16;
+template <uint32_t kWidth>
+uint64_t InterleavePanels(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
+                          uint64_t panel_stride, float* to) {
+  uint64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth, to += panel_stride) {
+    Interleave(rows[0] + i, rows[1] + i, rows[2] + i, rows[3] + i, kWidth, flip,
+               reinterpret_cast<uint8_t*>(to));
+  }
+  return i;
+}
+
 // Panels from rows of bytes: load(element, count, step, to), for steps counted from 0. There are `steps`;
 // those that the last word has behind them are 0.
 template <typename Begin, typename Load>
-void PackQuads(uint64_t count, uint64_t words, uint64_t steps, bool is_unsigned, uint32_t width, float* to,
+void PackQuads(uint64_t count, uint64_t words, uint64_t steps, uint8_t flip, uint32_t width, float* to,
                Begin&& begin, Load&& load) {
   PackRows(count, words, width, to, begin, [&](uint64_t element, uint64_t some, uint64_t word, float* row) {
     uint8_t bytes[kStepsOfWord][kPanelRowElements];
-    const uint8_t flip = is_unsigned ? 0x80 : 0;
     for (uint64_t i = 0; i < kStepsOfWord; ++i) {
       const uint64_t step = word * kStepsOfWord + i;
       if (step < steps) {
@@ -61,8 +72,21 @@ void CopyBytes(const std::byte* from, uint64_t stride, uint64_t count, uint8_t* 
 
 }  // namespace
 
-FilterQuads::FilterQuads(const ConvolutionShape& shape, DataType type, const std::byte* filter)
-    : shape_(shape), is_unsigned_(type == DataType::kUInt8), data_(filter) {
+bool PositionsAreNeighbours(const ConvolutionShape& s) {
+  uint64_t expected = 1;
+  for (uint32_t d = kMaxSpatial; d-- > 0; expected *= s.windows[d].output) {
+    const ConvolutionWindow& w = s.windows[d];
+    if (w.taps != 1 || w.stride != 1 || w.start_padding != 0 || w.output != w.input || w.reached != w.input) {
+      return false;
+    }
+    if (w.output != 1 && s.input.spatial[d] != expected) return false;
+  }
+  return true;
+}
+
+FilterQuads::FilterQuads(const ConvolutionShape& shape, DataType type, const std::byte* filter,
+                         uint32_t row_words)
+    : shape_(shape), flip_(FlipInPanels(type, /*rows=*/true)), data_(filter), row_words_(row_words) {
   uint64_t expected = 1;
   contiguous_ = true;
   for (uint32_t d = kMaxSpatial; d-- > 0; expected *= shape.windows[d].taps) {
@@ -73,23 +97,42 @@ FilterQuads::FilterQuads(const ConvolutionShape& shape, DataType type, const std
 
 void FilterQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
                        float* to) const {
-  const ConvolutionShape& p = shape_;
   const uint64_t step = word * kStepsOfWord;
-  if (contiguous_) {
-    ClearLastPanel(count, words, width, to);
-    for (uint64_t e = 0; e < count; e += width) {
-      PackAcross(first + e, std::min<uint64_t>(width, count - e), step, words, width, to + e * words);
+  if (row_words_ == 1 && !contiguous_) return PackApart(first, count, step, words, width, to);
+  ClearLastPanel(count, words, width, to);
+  for (uint64_t e = 0; e < count; e += width) {
+    const uint64_t some = std::min<uint64_t>(width, count - e);
+    if (row_words_ == 1) {
+      PackAcross(first + e, some, step, words, width, to + e * words);
+      continue;
     }
-    return;
+    for (uint64_t w = 0; w < words; w += row_words_) {
+      PackBlock(first + e, some, step + w * kStepsOfWord, width, to + e * words + w * width);
+    }
   }
+}
+
+// Of any layout.
+void FilterQuads::PackApart(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
+                            float* to) const {
+  const ConvolutionShape& p = shape_;
   PackQuads(
-      count, words, p.Steps() - step, is_unsigned_, width, to, [](uint64_t, uint64_t) {},
+      count, words, p.Steps() - std::min(step, p.Steps()), flip_, width, to, [](uint64_t, uint64_t) {},
       [&](uint64_t element, uint64_t some, uint64_t s, uint8_t* row) {
         const ConvolutionStep at(p, step + s);
         uint64_t offset = (first + element) * p.filter.output_channel + at.channel * p.filter.channel;
         for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at.taps[d] * p.filter.spatial[d];
         CopyBytes(data_ + static_cast<ptrdiff_t>(offset), p.filter.output_channel, some, row);
       });
+}
+
+// Steps that are neighbours; those behind the last one are 0.
+void FilterQuads::LoadRow(uint64_t element, uint64_t step, uint64_t words, float* to) const {
+  auto* const row = reinterpret_cast<uint8_t*>(to);
+  const uint64_t bytes = std::min(words * kStepsOfWord, shape_.Steps() - std::min(step, shape_.Steps()));
+  std::memcpy(row, data_ + element * shape_.filter.output_channel + step, bytes);
+  if (flip_ != 0) Flip(row, bytes);
+  std::memset(row + bytes, 0, words * kStepsOfWord - bytes);
 }
 
 // One panel.
@@ -100,27 +143,45 @@ void FilterQuads::PackAcross(uint64_t first, uint64_t count, uint64_t step, uint
   for (uint64_t e = 0; e < count; e += kPanelSquare) {
     const uint64_t some = std::min(kPanelSquare, count - e);
     for (uint64_t w = 0; w < words; w += kWords) {
-      const uint64_t now = std::min(kWords, words - w), at = step + w * kStepsOfWord;
-      const uint64_t bytes = std::min(now * kStepsOfWord, shape_.Steps() - at);
-      for (uint64_t i = 0; i < some; ++i) {
-        auto* const row = reinterpret_cast<uint8_t*>(rows[i]);
-        std::memcpy(row, data_ + (first + e + i) * shape_.filter.output_channel + at, bytes);
-        if (is_unsigned_) Flip(row, bytes);
-        std::memset(row + bytes, 0, now * kStepsOfWord - bytes);
-      }
+      const uint64_t now = std::min(kWords, words - w);
+      for (uint64_t i = 0; i < some; ++i) LoadRow(first + e + i, step + w * kStepsOfWord, now, rows[i]);
       PackSquares(rows[0], kWords, some, now, width, to + w * width + e);
     }
+  }
+}
+
+// row_words_ words of the rows of a panel.
+void FilterQuads::PackBlock(uint64_t first, uint64_t count, uint64_t step, uint32_t width, float* to) const {
+  constexpr uint64_t kBytes = kMaxRowWords * kStepsOfWord;
+  if (contiguous_ && row_words_ == kMaxRowWords && step + kBytes <= shape_.Steps()) {
+    const auto* const from = reinterpret_cast<const uint8_t*>(data_) + step;
+    for (uint64_t i = 0; i < count; ++i) {
+      auto* const row = reinterpret_cast<uint8_t*>(to + i * kMaxRowWords);
+      std::memcpy(row, from + (first + i) * shape_.filter.output_channel, kBytes);
+      if (flip_ != 0) Flip(row, kBytes);
+    }
+    return;
+  }
+  if (contiguous_) {
+    for (uint64_t i = 0; i < count; ++i) LoadRow(first + i, step, row_words_, to + i * row_words_);
+    return;
+  }
+  alignas(64) float words[kMaxRowWords * kMaxDotWidth];
+  PackApart(first, count, step, row_words_, width, words);
+  for (uint64_t i = 0; i < count; ++i) {
+    for (uint64_t w = 0; w < row_words_; ++w) to[i * row_words_ + w] = words[w * width + i];
   }
 }
 
 void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
                        float* to) const {
   const uint64_t step = word * kStepsOfWord;
+  if (neighbours_ && width % kVectorBytes == 0) return PackNeighbours(first, count, step, words, width, to);
   // Rows of a matrix are in different pages, which a processor does not ask for by itself.
   const uint64_t ahead = 2 * kStepsOfWord, end = shape_.Taps() == 1 ? shape_.Steps() : 0;
   WindowRows windows(shape_);
   PackQuads(
-      count, words, shape_.Steps() - step, is_unsigned_, width, to,
+      count, words, shape_.Steps() - std::min(step, shape_.Steps()), flip_, width, to,
       [&](uint64_t element, uint64_t some) { windows.Begin(first + element, some); },
       [&](uint64_t, uint64_t, uint64_t s, uint8_t* row) {
         windows.ForStep(
@@ -132,6 +193,46 @@ void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t w
             },
             [&](uint64_t at, uint64_t some) { std::memset(row + at, static_cast<int>(zero_), some); });
       });
+}
+
+// From the input to the panels at once.
+void WindowQuads::PackNeighbours(uint64_t first, uint64_t count, uint64_t step, uint64_t words,
+                                 uint32_t width, float* to) const {
+  const auto interleave_panels = width == 16   ? InterleavePanels<16>
+                                 : width == 32 ? InterleavePanels<32>
+                                 : width == 48 ? InterleavePanels<48>
+                                               : nullptr;
+  const uint64_t steps = shape_.Steps(), channel = shape_.input.channel;
+  const auto* const data = reinterpret_cast<const uint8_t*>(data_) + first;
+  ClearLastPanel(count, words, width, to);
+  for (uint64_t w = 0; w < words; ++w, step += kStepsOfWord) {
+    const uint64_t there = std::min<uint64_t>(kStepsOfWord, steps - std::min(step, steps));
+    const uint8_t* rows[kStepsOfWord] = {};
+    for (uint64_t i = 0; i < there; ++i) {
+      rows[i] = data + (step + i) * channel;
+      // Other rows are in other pages, which a processor does not ask for by itself.
+      if (step + 2 * kStepsOfWord + i < steps) {
+        Prefetch(reinterpret_cast<const std::byte*>(rows[i] + 2 * kStepsOfWord * channel), count);
+      }
+    }
+    uint64_t done = 0;
+    if (there == kStepsOfWord && interleave_panels != nullptr) {
+      done = interleave_panels(rows, count, flip_, words * width, to + w * width);
+    }
+    for (; done < count; done += width) {
+      uint8_t bytes[kStepsOfWord][kMaxDotWidth];
+      const uint64_t some = std::min<uint64_t>(width, count - done);
+      for (uint64_t i = 0; i < kStepsOfWord; ++i) {
+        if (i < there) {
+          CopyShortRow(rows[i] + done, some, bytes[i]);
+        } else {
+          std::memset(bytes[i], flip_, some);  // becomes 0
+        }
+      }
+      Interleave(bytes[0], bytes[1], bytes[2], bytes[3], some, flip_,
+                 reinterpret_cast<uint8_t*>(to + done * words + w * width));
+    }
+  }
 }
 
 }  // namespace anydml

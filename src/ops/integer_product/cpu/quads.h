@@ -1,27 +1,46 @@
-// The operands of a product of bytes as sources of panels whose words are four steps each. Unsigned numbers
-// become signed ones by subtracting 128, from their zero points as well.
+// The operands of a product of bytes as sources of panels whose words are four steps each. Numbers become
+// signed or unsigned as the instructions want them by subtracting or adding 128, for their zero points as
+// well.
 #pragma once
 
 #include "ops/convolution/problem.h"
 #include "ops/gemm/cpu/blocked.h"
+#include "ops/integer_product/cpu/dot_kernel.h"
 
 namespace anydml {
+
+// What is added to numbers of this type, those of the product's rows or of its columns. To do so is to flip
+// the highest bit.
+constexpr int32_t ShiftInPanels(DataType type, bool rows) {
+  const bool wants_unsigned = !rows && kUnsignedColumns;
+  if (wants_unsigned == (type == DataType::kUInt8)) return 0;
+  return wants_unsigned ? 128 : -128;
+}
+constexpr uint8_t FlipInPanels(DataType type, bool rows) { return ShiftInPanels(type, rows) != 0 ? 0x80 : 0; }
+
+// Whether what a step has of all positions is one run of the input: that is a matrix with rows of neighbours.
+bool PositionsAreNeighbours(const ConvolutionShape& shape);
 
 // Elements are output channels of a group, steps are its input channels with their taps.
 class FilterQuads final : public PanelSource {
  public:
-  // `filter`: of one matrix.
-  FilterQuads(const ConvolutionShape& shape, DataType type, const std::byte* filter);
+  // `filter`: of one matrix; row_words: as DotTile's.
+  FilterQuads(const ConvolutionShape& shape, DataType type, const std::byte* filter, uint32_t row_words);
   void Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
             float* to) const override;
 
  private:
   void PackAcross(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
                   float* to) const;
+  void PackApart(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
+                 float* to) const;
+  void PackBlock(uint64_t first, uint64_t count, uint64_t step, uint32_t width, float* to) const;
+  void LoadRow(uint64_t element, uint64_t step, uint64_t words, float* to) const;
 
   const ConvolutionShape& shape_;
-  bool is_unsigned_;
+  uint8_t flip_;
   const std::byte* data_;
+  uint32_t row_words_;
   bool contiguous_;  // steps are neighbours
 };
 
@@ -30,15 +49,23 @@ class WindowQuads final : public PanelSource {
  public:
   // `input`: of one matrix.
   WindowQuads(const ConvolutionShape& shape, DataType type, const std::byte* input, std::byte zero)
-      : shape_(shape), is_unsigned_(type == DataType::kUInt8), data_(input), zero_(zero) {}
+      : shape_(shape),
+        flip_(FlipInPanels(type, /*rows=*/false)),
+        data_(input),
+        zero_(zero),
+        neighbours_(PositionsAreNeighbours(shape)) {}
   void Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
             float* to) const override;
 
  private:
+  void PackNeighbours(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
+                      float* to) const;
+
   const ConvolutionShape& shape_;
-  bool is_unsigned_;
+  uint8_t flip_;
   const std::byte* data_;
   std::byte zero_;
+  bool neighbours_;
 };
 
 }  // namespace anydml

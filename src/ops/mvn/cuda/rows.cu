@@ -96,6 +96,7 @@ __global__ void __launch_bounds__(kMostThreads) NormalizeRows(const __grid_const
   const auto* const bias = static_cast<const T*>(p.bias) + offsets[3];
   const uint32_t packs = exists ? p.length / kWidth : 0;
 
+  WaitForPrevious();
   Pack<T, kWidth> loaded[kPacks];
   float sum = 0;
 #pragma unroll
@@ -109,6 +110,7 @@ __global__ void __launch_bounds__(kMostThreads) NormalizeRows(const __grid_const
 #pragma unroll
     for (uint32_t k = 0; k < kWidth; ++k) sum += ToNumber(loaded[i].elements[k]);
   }
+  LetNextStart();
   const float mean = p.use_mean ? SumOfRow(sum, p.lanes, sums[0]) / static_cast<float>(p.length) : 0;
   float factor = 1;
   if (p.use_variance) {
@@ -221,7 +223,7 @@ class MvnRowsCuda final : public Kernel {
                                        : (in_packs ? FindKernel<float, 4>(p.length / 4, &p.lanes)
                                                    : FindKernel<float, 1>(p.length, &p.lanes));
     const uint32_t rows_of_block = p.lanes == 32 ? kRowsOfBlock : 1;
-    KernelChain(arguments.stream)
+    KernelChain(arguments.stream, /*all_wait=*/true)
         .Launch(kernel, (uint64_t{p.rows} + rows_of_block - 1) / rows_of_block, p.lanes * rows_of_block, p);
     return {};
   }

@@ -253,4 +253,6 @@ MaxLoops MaxLoopsFor(DataType type) {
   }
 }
 
-SumLoops SumLoopsFor() { return {&SumRows, &SumColumns, &SumWide, &SumPlane, &Divide, &Powers, &Roots}; }
+SumLoops SumLoopsFor() {
+  return {&SumRows, &VectorColumnsOfRows, &SumColumns, &SumWide, &SumPlane, &Divide, &Powers, &Roots};
+}

@@ -31,7 +31,10 @@ struct SumLoops {
   // sums[i], or 0 if `first`, plus elements i of `used` rows, one after the other.
   void (*rows)(const float* const (&rows)[kRowsAtOnce], uint32_t used, uint64_t count, bool first,
                float* sums);
-  // The same with elements i * stride; one behind the last may be read.
+  // sums[i] becomes the sum of elements i of the rows of a plane without gaps, one after the other; false
+  // where there is nothing better for rows of this width.
+  bool (*rows_of_plane)(const float* plane, uint64_t rows, uint64_t width, float* sums);
+  // As `rows`, of elements i * stride; one behind the last may be read.
   void (*columns)(const float* const (&columns)[kRowsAtOnce], uint32_t used, uint64_t stride, uint64_t count,
                   bool first, float* sums);
   // Of more than kColumnsInARow columns, `step` apart.

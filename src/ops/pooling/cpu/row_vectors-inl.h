@@ -146,6 +146,48 @@ bool VectorColumnsOfPlane(const float* plane, uint64_t rows, uint32_t width, flo
       return false;
   }
 }
+
+#if HWY_ARCH_X86
+// Columns of a plane of rows of so many vectors, and perhaps some more elements, which the last vector has.
+template <size_t kVectors>
+HWY_INLINE void ColumnsOfVectors(const float* plane, uint64_t rows, uint64_t width, float* columns) {
+  const hn::ScalableTag<float> d;
+  hn::Vec<decltype(d)> sums[kVectors];
+  uint64_t at[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) {
+    sums[v] = hn::Zero(d);
+    at[v] = v + 1 < kVectors ? v * hn::Lanes(d) : width - hn::Lanes(d);
+  }
+  for (uint64_t r = 0; r < rows; ++r, plane += width) {
+    for (size_t v = 0; v < kVectors; ++v) sums[v] = hn::Add(sums[v], hn::LoadU(d, plane + at[v]));
+  }
+  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d, columns + at[v]);
+}
+
+bool VectorColumnsOfRows(const float* plane, uint64_t rows, uint64_t width, float* columns) {
+  const uint64_t lanes = hn::Lanes(hn::ScalableTag<float>());
+  switch ((width + lanes - 1) / lanes) {
+    case 2:
+      return ColumnsOfVectors<2>(plane, rows, width, columns), true;
+    case 3:
+      return ColumnsOfVectors<3>(plane, rows, width, columns), true;
+    case 4:
+      return ColumnsOfVectors<4>(plane, rows, width, columns), true;
+    case 5:
+      return ColumnsOfVectors<5>(plane, rows, width, columns), true;
+    case 6:
+      return ColumnsOfVectors<6>(plane, rows, width, columns), true;
+    case 7:
+      return ColumnsOfVectors<7>(plane, rows, width, columns), true;
+    case 8:
+      return ColumnsOfVectors<8>(plane, rows, width, columns), true;
+    default:
+      return false;
+  }
+}
+#else
+bool VectorColumnsOfRows(const float*, uint64_t, uint64_t, float*) { return false; }
+#endif
 #else
 template <bool kFirst, typename T, typename Key>
 uint64_t VectorMaxOfRows(const T*, const T*, const T*, uint64_t, Key*, bool*) {
@@ -158,4 +200,5 @@ uint64_t VectorMaxOfColumns(const Key*, const Key*, const Key*, uint64_t, bool, 
 uint64_t VectorSumOfPairs(const float*, const float*, uint64_t, bool, float*) { return 0; }
 uint64_t VectorDivide(float*, const float*, float, uint64_t) { return 0; }
 bool VectorColumnsOfPlane(const float*, uint64_t, uint32_t, float*) { return false; }
+bool VectorColumnsOfRows(const float*, uint64_t, uint64_t, float*) { return false; }
 #endif

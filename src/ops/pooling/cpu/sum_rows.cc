@@ -138,6 +138,7 @@ class PoolingSumRows final : public SumKernel {
         plan_(problem.shape),
         parts_(PartsOf(problem.shape, problem.input.type, plan_.rows, context.threads)),
         plane_(SmallPlane(problem)),
+        whole_planes_(HasWholePlanes(problem) && reads_directly_),
         buffer_(Aligned(plan_.buffer)),
         terms_(Aligned(std::max(plan_.columns, plane_))),
         part_(buffer_ + kRowsAtOnce * terms_ + Aligned(plan_.last.windows)) {
@@ -178,18 +179,29 @@ class PoolingSumRows final : public SumKernel {
     } else if (at.empty() || plan_.columns == 0) {
       std::fill_n(sums, windows, 0.0f);
     } else {
-      const uint64_t channel = at.ChannelOffset(p_.input);
-      Rows rows(loops_, plan_.columns, buffer + plan_.last.start);
-      at.ForEachRow(p_, [&](uint64_t offset) {
-        rows.Add(Terms(arguments, channel + offset, plan_.columns, at.c, 0, terms + rows.filled() * terms_));
-      });
-      rows.Finish();
+      AddRows(arguments, at, buffer);
       AddColumns(buffer, sums);
     }
     Finish(arguments, sums, windows, divisors_[2].data(), divisors_[0][at.d] * divisors_[1][at.h], at.c, 0);
     if (writes_directly_) return;
     store_(sums, Block{.columns = windows, .column_stride = output_stride_, .offset = output},
            arguments.outputs[0].data);
+  }
+
+  // The rows of a row of windows, into the buffer.
+  void AddRows(const KernelArguments& arguments, const RowPlan::Place& at, float* buffer) const {
+    const uint64_t channel = at.ChannelOffset(p_.input);
+    if (whole_planes_) {
+      const uint64_t height = uint64_t{p_.shape.axes[0].input} * p_.shape.axes[1].input;
+      const auto* const plane = reinterpret_cast<const float*>(arguments.inputs[0].data) + channel;
+      if (loops_.rows_of_plane(plane, height, plan_.last.input, buffer)) return;
+    }
+    float* const terms = buffer + buffer_;
+    Rows rows(loops_, plan_.columns, buffer + plan_.last.start);
+    at.ForEachRow(p_, [&](uint64_t offset) {
+      rows.Add(Terms(arguments, channel + offset, plan_.columns, at.c, 0, terms + rows.filled() * terms_));
+    });
+    rows.Finish();
   }
 
   void AddColumns(const float* buffer, float* sums) const {
@@ -218,8 +230,9 @@ class PoolingSumRows final : public SumKernel {
 
   RowPlan plan_;
   uint32_t parts_;
-  uint64_t plane_;   // elements, where windows are whole planes that are added up at once; otherwise 0
-  uint64_t buffer_;  // floats of the buffer, of a row of terms, and of everything that a part has
+  uint64_t plane_;     // elements, where windows are whole planes that are added up at once; otherwise 0
+  bool whole_planes_;  // windows are, of any size, and can be read as they are
+  uint64_t buffer_;    // floats of the buffer, of a row of terms, and of everything that a part has
   uint64_t terms_;
   uint64_t part_;
   ScratchLayout layout_;

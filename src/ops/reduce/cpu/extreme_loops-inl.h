@@ -63,6 +63,7 @@ float ExtremeOfRun(const float* HWY_RESTRICT x, uint64_t count, float extreme) {
   for (uint64_t i = 4 * lanes; i < whole; i += 4 * lanes) {
     const auto a_next = hn::LoadU(d, x + i), b_next = hn::LoadU(d, x + i + lanes);
     const auto c_next = hn::LoadU(d, x + i + 2 * lanes), e_next = hn::LoadU(d, x + i + 3 * lanes);
+    AskForNext(x + i, 4 * lanes * sizeof(float));
     a = AnyExtremeOf<kMin>(a, a_next);
     b = AnyExtremeOf<kMin>(b, b_next);
     c = AnyExtremeOf<kMin>(c, c_next);
@@ -114,6 +115,7 @@ HalfBounds BoundsOf(const uint16_t* HWY_RESTRICT x, uint64_t count) {
     auto a_signed = hn::BitCast(di, a), b_signed = hn::BitCast(di, b);
     for (i = 2 * lanes; i + 2 * lanes <= count; i += 2 * lanes) {
       const auto a_next = hn::LoadU(du, x + i), b_next = hn::LoadU(du, x + i + lanes);
+      AskForNext(x + i, 2 * lanes * sizeof(uint16_t));
       a = hn::Max(a, a_next);
       b = hn::Max(b, b_next);
       a_signed = hn::Max(a_signed, hn::BitCast(di, a_next));

@@ -24,8 +24,22 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F32 = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<F32>;
 
-constexpr uint64_t kRun = 4096;          // elements: additions before FLOAT64
-constexpr uint64_t kPositionRun = 1024;  // elements that are looked at once more for something better
+constexpr uint64_t kRun = 4096;  // elements: additions before FLOAT64
+// Elements that are looked at once more for something better. What ends a run costs most where vectors are
+// longest.
+constexpr uint64_t kPositionRun = HWY_ARCH_X86 ? 4096 : 1024;
+
+// Elements are asked for this far ahead of a run: at its end a machine does not see what comes next.
+constexpr uint64_t kBytesAhead = 4096;
+template <typename T>
+HWY_INLINE void AskForNext(const T* x, uint64_t bytes) {
+#if HWY_ARCH_X86
+  const auto* const next = reinterpret_cast<const char*>(x) + kBytesAhead;
+  for (uint64_t at = 0; at < bytes; at += 64) __builtin_prefetch(next + at);
+#else
+  (void)x, (void)bytes;
+#endif
+}
 
 #include "ops/element/cpu/half_vectors-inl.h"
 

@@ -1,0 +1,20 @@
+// Kernels of the CPU that know how long they take.
+#pragma once
+
+#include <cstdint>
+
+namespace anydml {
+
+class WorkEstimate {
+ public:
+  // Who has none may take any time.
+  static constexpr uint64_t kUnknown = UINT64_MAX;
+
+  // A run takes at most as long as moving so many bytes, from a cache.
+  virtual uint64_t work_bytes() const = 0;
+
+ protected:
+  ~WorkEstimate() = default;
+};
+
+}  // namespace anydml

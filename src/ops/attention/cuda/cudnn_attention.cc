@@ -1,0 +1,95 @@
+#include "ops/attention/cuda/cudnn_attention.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace anydml {
+namespace {
+
+using cudnn::Graph;
+
+// Sums are of FLOAT32, in one order.
+bool IsAllowedInAttention(int note) {
+  return note != cudnn::kReducedPrecisionReduction && note != cudnn::kNondeterministic;
+}
+
+// {batch, heads, rows, columns}. A dimension of one element has some stride, but not 0.
+Graph::Shape ShapeOf(const AttentionView& view, uint64_t batch, uint64_t heads, uint64_t rows,
+                     uint64_t columns) {
+  const uint64_t sizes[] = {batch, heads, rows, columns};
+  uint64_t strides[] = {view.batch, view.head, view.row, 1};
+  uint64_t behind = 1;
+  for (size_t i = 0; i < 4; ++i) behind = std::max(behind, strides[i] * sizes[i]);
+  Graph::Shape shape;
+  for (size_t i = 0; i < 4; ++i) {
+    shape.sizes.push_back(static_cast<int64_t>(sizes[i]));
+    shape.strides.push_back(static_cast<int64_t>(strides[i] == 0 ? behind : strides[i]));
+  }
+  return shape;
+}
+
+// The operations of which its engines know that together they are attention.
+void DescribeAttention(const AttentionProblem& p, const AttentionView& key, const AttentionView& value,
+                       Graph* graph) {
+  const auto size = [](uint64_t number) { return static_cast<int64_t>(number); };
+  const std::vector<int64_t> matrix = {size(p.batch), size(p.heads), size(p.queries), size(p.keys)};
+  std::vector<int64_t> row = matrix;
+  row.back() = 1;
+  Graph::Shape transposed = ShapeOf(key, p.batch, p.KeyHeads(), p.keys, p.key.columns);
+  std::swap(transposed.sizes[2], transposed.sizes[3]);
+  std::swap(transposed.strides[2], transposed.strides[3]);
+
+  const Graph::Tensor q =
+      graph->AddTensor(cudnn::kHalf, ShapeOf(p.query, p.batch, p.heads, p.queries, p.key.columns));
+  const Graph::Tensor k = graph->AddTensor(cudnn::kHalf, transposed);
+  const Graph::Tensor v =
+      graph->AddTensor(cudnn::kHalf, ShapeOf(value, p.batch, p.KeyHeads(), p.keys, p.value.columns));
+  const Graph::Tensor scale = graph->AddValue(cudnn::kFloat, 4);
+  const Graph::Tensor output =
+      graph->AddTensor(cudnn::kHalf, ShapeOf(p.output, p.batch, p.heads, p.queries, p.value.columns));
+
+  const auto between = [&](const std::vector<int64_t>& sizes) {
+    return graph->AddBetween(cudnn::kFloat, sizes);
+  };
+  const Graph::Tensor products = between(matrix), logits = between(matrix), max = between(row),
+                      differences = between(matrix), powers = between(matrix), sum = between(row),
+                      logarithm = between(row), statistics = between(row),
+                      weights = graph->AddBetween(cudnn::kHalf, matrix);
+  graph->AddMatmul(q, k, products);
+  graph->AddPointwise(cudnn::kMultiply, products, scale, logits);
+  graph->AddReduction(cudnn::kMaximum, logits, max);
+  graph->AddPointwise(cudnn::kSubtract, logits, max, differences);
+  graph->AddPointwise(cudnn::kExp, differences, nullptr, powers);
+  graph->AddReduction(cudnn::kSum, powers, sum);
+  // Nobody reads these, but they are how an engine is recognized.
+  graph->AddPointwise(cudnn::kLog, sum, nullptr, logarithm);
+  graph->AddPointwise(cudnn::kAdd, max, logarithm, statistics);
+  graph->AddPointwise(cudnn::kDivide, powers, sum, weights);
+  graph->AddMatmul(weights, v, output);
+}
+
+}  // namespace
+
+std::unique_ptr<const Graph> CreateCudnnAttention(const AttentionProblem& problem, const AttentionView& key,
+                                                  const AttentionView& value, int device,
+                                                  std::string* why_not) {
+  const cudnn::Library& library = cudnn::TheLibrary();
+  *why_not = library.why_not;
+  if (!why_not->empty()) return nullptr;
+  if (const size_t version = library.cudnnGetVersion(); version == 91000 || version == 91001) {
+    *why_not = StrCat("cuDNN ", library.version, " is known to be wrong");
+    return nullptr;
+  }
+  cudnn::Handle* const handle = cudnn::HandleFor(device, why_not);
+  if (handle == nullptr) return nullptr;
+  // Nobody may set its stream meanwhile.
+  const std::lock_guard lock(handle->mutex);
+  auto graph = std::make_unique<Graph>(handle);
+  DescribeAttention(problem, key, value, graph.get());
+  if (!graph->Choose(IsAllowedInAttention, why_not)) return nullptr;
+  return graph;
+}
+
+}  // namespace anydml

@@ -1,0 +1,66 @@
+// A graph of cuDNN's operations, the engine that was chosen for it, and how it is run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/convolution/cuda/cudnn_library.h"
+
+namespace anydml::cudnn {
+
+class Graph {
+ public:
+  struct Shape {
+    std::vector<int64_t> sizes, strides;
+  };
+  using Tensor = const Descriptor*;
+
+  explicit Graph(Handle* handle) : handle_(handle) {}
+
+  // Tensors that Run has addresses for. One by value is read from the host's memory when it is run.
+  Tensor AddTensor(DataTypeNumber type, const Shape& shape);
+  Tensor AddValue(DataTypeNumber type, size_t rank);
+  // What is between operations, packed.
+  Tensor AddBetween(DataTypeNumber type, const std::vector<int64_t>& sizes);
+
+  // Everything is computed as FLOAT32. `b` is null for functions of one operand.
+  void AddPointwise(PointwiseFunction function, Tensor x, Tensor b, Tensor y);
+  void AddReduction(ReductionFunctionNumber function, Tensor x, Tensor y);
+  void AddMatmul(Tensor a, Tensor b, Tensor c);
+
+  // Takes the first engine of those for which `is_allowed` is true of all its numerical notes. False with a
+  // reason where there is none.
+  bool Choose(bool (*is_allowed)(int note), std::string* why_not);
+
+  uint64_t workspace_bytes() const { return workspace_bytes_; }
+  std::string name() const;  // "cuDNN 9.10.2 engine 5"
+
+  // Enqueues it. `addresses`: of the tensors and values, in the order of their addition. Returns what went
+  // wrong, in words.
+  std::string Run(void* stream, std::span<const void* const> addresses, void* workspace) const;
+
+ private:
+  enum class Place : uint8_t { kMemory, kValue, kBetween };
+
+  Descriptor* Add(Kind kind, const char* name);
+  Tensor AddTensor(DataTypeNumber type, const Shape& shape, Place place);
+  bool Finish(std::string* why_not);
+  std::vector<std::unique_ptr<Descriptor>> Configs(HeuristicsModeNumber mode, std::string* error) const;
+  bool TakeEngine(std::unique_ptr<Descriptor> config, int64_t engine, std::string* error);
+
+  Handle* handle_;
+  // All that the plan refers to, in the order of creation.
+  std::vector<std::unique_ptr<Descriptor>> descriptors_;
+  std::vector<void*> operations_;
+  std::vector<int64_t> ids_;  // of tensors and values
+  int64_t last_id_ = 0;
+  Descriptor* graph_ = nullptr;
+  std::unique_ptr<Descriptor> config_, plan_;
+  uint64_t workspace_bytes_ = 0;
+  int64_t engine_ = 0;
+};
+
+}  // namespace anydml::cudnn

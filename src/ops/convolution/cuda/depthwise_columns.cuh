@@ -1,0 +1,126 @@
+// Depthwise convolutions of 3x3 taps and a stride of 1. A thread has a vector of columns and goes down the
+// rows of a band; what is to its left and right it gets from the lanes beside it. Rows are on their way while
+// others are added up.
+#pragma once
+
+#include "ops/convolution/cuda/depthwise_rows.cuh"
+
+namespace anydml {
+
+// Rows that are read at a time, a band's and two more in whole turns, and blocks of a multiprocessor, whose
+// registers hold them.
+template <typename T>
+struct DepthwiseAhead;
+template <>
+struct DepthwiseAhead<__half> {
+  static constexpr uint32_t kRows = 8, kBlocks = 3;
+};
+template <>
+struct DepthwiseAhead<float> {
+  static constexpr uint32_t kRows = 3, kBlocks = 3;
+};
+
+template <typename T>
+struct alignas(kDepthwiseVector * sizeof(T)) PackedVector {
+  T x[kDepthwiseVector];
+};
+
+template <typename T>
+__global__ void __launch_bounds__(kTileThreads, DepthwiseAhead<T>::kBlocks)
+    DepthwiseColumns(const __grid_constant__ ConvolutionParameters p) {
+  constexpr uint32_t kAhead = DepthwiseAhead<T>::kRows, kY = kMaxSpatial - 2, kX = kMaxSpatial - 1;
+  constexpr uint32_t kAll = 0xFFFFFFFF;
+  WaitForPrevious();
+  LetNextStart();
+  const DeviceShape& s = p.shape;
+  const ConvolutionWindow &wy = s.windows[kY], &wx = s.windows[kX];
+  uint32_t run, band, channel, group;
+  const uint32_t line = p.runs.Divide(threadIdx.x % 32, &run);
+  const uint64_t number = (uint64_t{blockIdx.x} * kTileThreads + threadIdx.x) / 32 * p.warp_lines + line;
+  const bool works =
+      line < p.warp_lines && number < p.all_lines;  // lanes that do not still take part in exchanges
+  const uint32_t plane = p.bands.Divide(works ? static_cast<uint32_t>(number) : 0, &band);
+  const uint32_t image = p.groups.Divide(p.channels.Divide(plane, &channel), &group);
+
+  float weights[3][3], bias = 0;
+  const T* const filter =
+      static_cast<const T*>(p.filter) + s.filter.Matrix(image, group) + channel * s.filter.output_channel;
+#pragma unroll
+  for (uint32_t t = 0; t < 9; ++t) {
+    const uint64_t at = t / 3 * s.filter.spatial[kY] + t % 3 * s.filter.spatial[kX];
+    weights[t / 3][t % 3] = static_cast<float>(filter[static_cast<int64_t>(at)]);
+  }
+  if (p.bias != nullptr) {
+    const uint64_t at = (uint64_t{group} * s.output_channels + channel) * p.bias_stride;
+    bias = static_cast<float>(static_cast<const T*>(p.bias)[at]);
+  }
+
+  const uint32_t first = band * p.band_rows, outputs = min(wy.output - first, p.band_rows);
+  const int32_t top = static_cast<int32_t>(first) - static_cast<int32_t>(wy.start_padding);
+  const bool reads = works && run * kDepthwiseVector < wx.input;
+  const T* const input =
+      static_cast<const T*>(p.input) + s.input.Matrix(image, group) + run * kDepthwiseVector;
+  const auto read = [&](uint32_t j) {
+    const int32_t row = top + static_cast<int32_t>(j);
+    PackedVector<T> vector = {};
+    if (reads && j < outputs + 2 && row >= 0 && row < static_cast<int32_t>(wy.input)) {
+      vector =
+          *reinterpret_cast<const PackedVector<T>*>(input + static_cast<uint32_t>(row) * s.input.spatial[kY]);
+    }
+    return vector;
+  };
+  const uint64_t target = s.output.Matrix(image, group) + channel * s.output.channel + run * kDepthwiseVector;
+  const auto store = [&](uint32_t row, NumberVector sums) {
+    const uint64_t at = target + row * s.output.spatial[kY];
+#pragma unroll
+    for (float& sum : sums.x) sum += bias;
+    if (p.limits.Any()) {
+#pragma unroll
+      for (float& sum : sums.x) sum = p.limits.Of(sum);
+    }
+    if (p.half_output) {
+      StoreVector(sums, static_cast<__half*>(p.output) + at);
+    } else {
+      StoreVector(sums, static_cast<float*>(p.output) + at);
+    }
+  };
+
+  NumberVector above = {}, here = {};  // sums of the two rows that lack taps
+  PackedVector<T> next[kAhead];
+#pragma unroll
+  for (uint32_t i = 0; i < kAhead; ++i) next[i] = read(i);
+  for (uint32_t begin = 0; begin < outputs + 2; begin += kAhead) {
+    PackedVector<T> now[kAhead];
+#pragma unroll
+    for (uint32_t i = 0; i < kAhead; ++i) {
+      now[i] = next[i];
+      next[i] = read(begin + kAhead + i);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kAhead; ++i) {
+      float x[kDepthwiseVector + 2];
+#pragma unroll
+      for (uint32_t e = 0; e < kDepthwiseVector; ++e) x[1 + e] = static_cast<float>(now[i].x[e]);
+      const float left = __shfl_up_sync(kAll, x[kDepthwiseVector], 1),
+                  right = __shfl_down_sync(kAll, x[1], 1);
+      x[0] = run > 0 ? left : 0;
+      x[kDepthwiseVector + 1] = run + 1 < p.runs.divisor() ? right : 0;
+      NumberVector below = {};
+#pragma unroll
+      for (uint32_t e = 0; e < kDepthwiseVector; ++e) {
+#pragma unroll
+        for (uint32_t t = 0; t < 3; ++t) {
+          above.x[e] = __fmaf_rn(x[e + t], weights[2][t], above.x[e]);
+          here.x[e] = __fmaf_rn(x[e + t], weights[1][t], here.x[e]);
+          below.x[e] = __fmaf_rn(x[e + t], weights[0][t], below.x[e]);
+        }
+      }
+      const uint32_t done = begin + i;  // rows of the input
+      if (works && done >= 2 && done < outputs + 2) store(first + done - 2, above);
+      above = here;
+      here = below;
+    }
+  }
+}
+
+}  // namespace anydml

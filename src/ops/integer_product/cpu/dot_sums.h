@@ -1,0 +1,53 @@
+// What has to be done with sums of products of bytes. Of numbers a and b with zero points x and y, the sum of
+// (a - x)(b - y) is that of ab, less y times the sum of a, less x times the sum of b - y.
+#pragma once
+
+#include "ops/gemm/cpu/batched.h"
+#include "ops/integer_product/cpu/requantize.h"
+#include "ops/integer_product/problem.h"
+
+namespace anydml {
+
+// Of one product: zero points and sums over all steps, as numbers are in panels; null where they do not
+// matter.
+struct Corrections {
+  const int32_t *row_zeros = nullptr, *row_sums = nullptr;
+  const int32_t *column_zeros = nullptr, *column_sums = nullptr;
+  uint64_t steps;
+};
+
+class DotSums final : public SumSink<int32_t> {
+ public:
+  // `requantizer`: null where the output has the sums; in_output: they are there already.
+  DotSums(const ConvolutionShape& shape, const Corrections& corrections, const RowRequantizer* requantizer,
+          bool in_output, const BatchIndex& index, const KernelArguments& arguments)
+      : shape_(shape),
+        corrections_(corrections),
+        requantizer_(requantizer),
+        in_output_(in_output),
+        index_(index),
+        arguments_(arguments) {}
+
+  void Finish(uint64_t row, uint64_t column, uint64_t count, int32_t* sums) const override;
+
+ private:
+  void Scatter(uint64_t row, uint64_t column, uint64_t count, const int32_t* sums) const;
+  void Correct(uint64_t row, uint64_t column, uint64_t count, uint32_t* sums) const;
+
+  const ConvolutionShape& shape_;
+  const Corrections& corrections_;
+  const RowRequantizer* requantizer_;
+  bool in_output_;
+  BatchIndex index_;
+  const KernelArguments& arguments_;
+};
+
+// Whether sums of a row are neighbours in the output.
+bool SumsAreRows(const ConvolutionShape& shape);
+
+// Zero points, those of the product's rows or of its columns, as numbers are in panels: `elements` for each
+// of `groups`. Whether one is not 0.
+bool LoadZeroPoints(const std::optional<ZeroPoints>& zero, DataType type, bool rows, uint64_t groups,
+                    uint64_t elements, const KernelArguments& arguments, int32_t* zeros);
+
+}  // namespace anydml

@@ -1,0 +1,48 @@
+// A cuDNN that offers the engines that a test wants, and fails where it wants it to (fake_cudnn.cc), under
+// the name of the real one.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "ops/convolution/cuda/cudnn_library.h"
+
+namespace anydml::testing {
+
+struct FakeCudnn {
+  static constexpr int kNone = -1;
+
+  struct Engine {
+    int64_t index = 0;
+    std::vector<int> notes = {};
+    bool has_plan = true;
+    int64_t workspace_bytes = 0;
+  };
+  std::map<int, std::vector<Engine>> engines;  // by the mode of the heuristics
+
+  bool fails_to_start = false, fails_to_execute = false;
+  int kind_not_created = kNone, kind_not_finalized = kNone;  // of descriptors
+  int attribute_not_set = kNone;
+
+  int descriptors = 0;  // that exist
+  int executions = 0;
+  int64_t operations = 0;                          // of the last graph
+  std::map<int, std::vector<int64_t>> attributes;  // those of INT64 that were set last
+  std::vector<const void*> addresses;              // of the last variant pack
+  // Sizes and strides of all tensors.
+  std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> tensors;
+
+#ifdef ANYDML_FAKE_CUDNN
+  // Opens it, so that who asks for a library of its name afterwards gets it.
+  static FakeCudnn* Find() {
+    void* const library = dlopen(ANYDML_FAKE_CUDNN, RTLD_NOW | RTLD_LOCAL);
+    return library == nullptr ? nullptr : static_cast<FakeCudnn*>(dlsym(library, "anydml_fake_cudnn"));
+  }
+#endif
+};
+
+}  // namespace anydml::testing
