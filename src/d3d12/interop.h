@@ -61,7 +61,7 @@ class Command {
   // On the queue's thread, or that of the application where it takes no time. A failure removes the Direct3D
   // device.
   virtual Status Execute(Stream& stream) const = 0;
-  // How long that takes at most.
+  // As WorkEstimate::work_bytes.
   virtual uint64_t work_bytes() const { return WorkEstimate::kUnknown; }
 
   // Whether executing it does the same every time, all of it on the stream.

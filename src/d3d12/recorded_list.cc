@@ -71,7 +71,9 @@ Status RecordedList::Execute(Stream& stream, const Replacements& replacements) c
       return ExecuteCommands(stream, replacements);
     }
   }
-  return repetition.recording ? stream.Replay(*repetition.recording) : ExecuteCommands(stream, replacements);
+  if (repetition.recording) return stream.Replay(*repetition.recording);
+  lock.unlock();
+  return ExecuteCommands(stream, replacements);
 }
 
 // Moved to the front; the oldest one makes room for it.

@@ -27,9 +27,9 @@ Status CpuStream::Fill32(std::byte* target, uint32_t value, uint64_t bytes) {
     std::memset(target, static_cast<int>(low), bytes);
     return {};
   }
-  for (uint64_t i = 0; i < bytes; i += sizeof(value)) {
-    std::memcpy(target + i, &value, std::min<uint64_t>(sizeof(value), bytes - i));
-  }
+  const uint64_t whole = bytes / sizeof(value) * sizeof(value);
+  for (uint64_t i = 0; i < whole; i += sizeof(value)) std::memcpy(target + i, &value, sizeof(value));
+  std::memcpy(target + whole, &value, bytes - whole);
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "ops/common/transpose_block.h"
 
 #include <algorithm>
+#include <cstring>
 
 #if ANYDML_HAVE_HIGHWAY
 #undef HWY_TARGET_INCLUDE
@@ -82,7 +83,9 @@ struct PlainSquares {
   static constexpr uint64_t kSide = 4;
   static void Square(const T* from, int64_t from_stride, T* to, int64_t to_stride) {
     for (int64_t c = 0; c < 4; ++c) {
-      for (int64_t r = 0; r < 4; ++r) to[r * to_stride + c] = from[c * from_stride + r];
+      for (int64_t r = 0; r < 4; ++r) {
+        std::memcpy(to + r * to_stride + c, from + c * from_stride + r, sizeof(T));  // neither need be aligned
+      }
     }
   }
 };
@@ -135,7 +138,7 @@ void TransposeColumns(const Sides<T>& sides, uint64_t first_row, uint64_t rows, 
   }
   for (uint64_t c = first_column; c < columns; ++c) {
     for (uint64_t r = c < whole_columns ? whole_rows : first_row; r < rows; ++r) {
-      *sides.To(r, c) = *sides.From(r, c);
+      std::memcpy(sides.To(r, c), sides.From(r, c), sizeof(T));  // neither need be aligned
     }
   }
 }
@@ -243,7 +246,7 @@ struct WideHalfWords {
   }
 };
 
-// Some lines of the target: `rows` of them, one below the other, each from several squares.
+// Some lines of the target, one below the other, each from several squares.
 template <class Squares, typename T = typename Squares::Element>
 HWY_INLINE void StreamSquares(const Sides<T>& sides, uint64_t r, uint64_t c) {
   constexpr uint64_t kSide = Squares::kSide, kLineElements = kLineBytes / sizeof(T);
