@@ -79,8 +79,8 @@ struct Result {
 };
 
 // Fills the persistent memory that a run with these arguments reads, from the inputs that are OWNED_BY_DML.
-inline void Initialize(const Kernel& kernel, const std::vector<GraphInput>& graph_inputs,
-                       const KernelArguments& run) {
+inline void Initialize(const Kernel& kernel, const KernelArguments& run,
+                       const std::vector<GraphInput>& graph_inputs = {}) {
   if (kernel.persistent_bytes() == 0) return;
   for (const Kernel::PersistentData& data : kernel.persistent_data()) {
     std::copy(data.bytes.begin(), data.bytes.end(), run.persistent.data + data.offset);
@@ -89,7 +89,7 @@ inline void Initialize(const Kernel& kernel, const std::vector<GraphInput>& grap
   std::vector<std::max_align_t> temporary(bytes / sizeof(std::max_align_t) + 1);
   std::vector<Buffer> inputs(run.inputs.size());
   const std::vector<Buffer> outputs(run.outputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < graph_inputs.size(); ++i) {
     if (graph_inputs[i].owned) inputs[i] = run.inputs[i];
   }
   KernelArguments arguments = {.inputs = inputs, .outputs = outputs};
@@ -119,7 +119,7 @@ inline Result RunGraph(const GraphUnderTest& test, const char* without, const Lo
   const uint64_t persistent_bytes = lowered.kernel->persistent_bytes();
   std::vector<std::max_align_t> persistent(persistent_bytes / sizeof(std::max_align_t) + 1);
   arguments.persistent = {reinterpret_cast<std::byte*>(persistent.data()), persistent_bytes};
-  Initialize(*lowered.kernel, test.graph.inputs, arguments);
+  Initialize(*lowered.kernel, arguments, test.graph.inputs);
   for (uint32_t i = 0; i < in.size(); ++i) {
     if (test.graph.inputs[i].owned && lowered.kernel->packs_input(i)) in[i] = {};
   }

@@ -186,7 +186,7 @@ bool JoiningProducts::FindPart(uint32_t number, std::vector<ProductPart>* parts)
                                OperatorTypeOf(reader) != OperatorType::kElementWiseIdentity;
     if (is_activation) return false;
   }
-  parts->push_back(std::move(part));
+  parts->push_back(part);
   return true;
 }
 

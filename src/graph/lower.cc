@@ -210,7 +210,7 @@ void Lowering::LayOutPersistent() {
     if (value.home == Home::kPrepared) {
       offsets_[i] = packed_[i] ? layout_.prepared.size()
                                : persistent.Add("prepared", value.bytes, kScratchAlignment).offset;
-      if (packed_[i]) layout_.prepared.push_back({.bytes = value.bytes});
+      if (packed_[i]) layout_.prepared.emplace_back().bytes = value.bytes;
     }
     if (value.home != Home::kConstant || value.bytes == 0) continue;
     if (packed_[i]) {

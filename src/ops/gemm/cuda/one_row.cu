@@ -77,6 +77,7 @@ __device__ __forceinline__ void Finish(const Parameters& p, uint32_t column, flo
 // A part of the row, in shared memory.
 template <typename T>
 __device__ __forceinline__ void LoadRow(const Parameters& p, uint32_t first, uint32_t count, float* to) {
+#pragma unroll 4
   for (uint32_t i = threadIdx.x; i < count; i += kThreads) {
     to[i] = ToNumber(static_cast<const T*>(p.a)[(first + i) * p.a_stride]);
   }
@@ -166,6 +167,41 @@ __global__ void __launch_bounds__(kThreads) MultiplyRows(const __grid_constant__
   cluster.sync();  // others read what this block has
 }
 
+// What a thread has of a row that is contiguous: on its way while the matrix is asked for, then in shared
+// memory. Rows that are not, and the ends of long ones, come element by element.
+template <typename T>
+class RowUnits {
+ public:
+  __device__ __forceinline__ explicit RowUnits(const Parameters& p) : p_(p) {
+    // A multiple of kElements, as the matrix's columns are.
+    in_units_ = p.a_stride == 1 ? min(p.k / kElements, kUnits * kThreads) : 0;
+#pragma unroll
+    for (uint32_t i = 0; i < kUnits; ++i) {
+      const uint32_t at = i * kThreads + threadIdx.x;
+      if (at < in_units_) units_[i] = Load(static_cast<const T*>(p.a) + at * kElements);
+    }
+  }
+
+  __device__ __forceinline__ void Store(float* to) const {
+#pragma unroll
+    for (uint32_t i = 0; i < kUnits; ++i) {
+      const uint32_t at = i * kThreads + threadIdx.x;
+      if (at >= in_units_) break;
+#pragma unroll
+      for (uint32_t e = 0; e < kElements; ++e) to[at * kElements + e] = ToNumber(units_[i].elements[e]);
+    }
+    const uint32_t done = in_units_ * kElements;
+    LoadRow<T>(p_, done, p_.k - done, to + done);
+  }
+
+ private:
+  static constexpr uint32_t kElements = Unit<T>::kElements;
+  static constexpr uint32_t kUnits = 4;
+  const Parameters& p_;
+  uint32_t in_units_;
+  Unit<T> units_[kUnits];
+};
+
 // Columns are contiguous: a warp has kColumns of them.
 template <typename T, uint32_t kColumns>
 __global__ void __launch_bounds__(kThreads) MultiplyColumns(const __grid_constant__ Parameters p) {
@@ -175,6 +211,9 @@ __global__ void __launch_bounds__(kThreads) MultiplyColumns(const __grid_constan
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t first = (blockIdx.x * kWarps + threadIdx.x / 32) * kColumns;
   const T* const b = static_cast<const T*>(p.b) + first * p.b_stride + lane * kElements;
+  const auto exists = [&](uint32_t column, uint32_t at) {
+    return first + column < p.n && at + lane * kElements < p.k;
+  };
   const auto load = [&](uint32_t begin, Unit<T>(&units)[kColumns][kUnits]) {
 #pragma unroll
     for (uint32_t c = 0; c < kColumns; ++c) {
@@ -182,26 +221,27 @@ __global__ void __launch_bounds__(kThreads) MultiplyColumns(const __grid_constan
       for (uint32_t i = 0; i < kUnits; ++i) {
         units[c][i] = {};
         const uint32_t at = begin + i * 32 * kElements;
-        if (first + c < p.n && at + lane * kElements < p.k) units[c][i] = Load(b + c * p.b_stride + at);
+        if (exists(c, at)) units[c][i] = Load(b + c * p.b_stride + at);
       }
     }
   };
   if (lane % 8 == 0) {
     for (uint32_t c = 0; c < kColumns; ++c) {
       for (uint32_t i = 0; i < kUnits; ++i) {
-        const uint32_t at = i * 32 * kElements;
-        if (first + c < p.n && at + lane * kElements < p.k) Prefetch(b + c * p.b_stride + at);
+        if (exists(c, i * 32 * kElements)) Prefetch(b + c * p.b_stride + i * 32 * kElements);
       }
     }
   }
   WaitForPrevious();
-  Unit<T> units[kColumns][kUnits];
+  const RowUnits<T> row_units(p);
+  Unit<T> units[kColumns][kUnits], next[kColumns][kUnits];
   load(0, units);
-  LoadRow<T>(p, 0, p.k, row);
+  row_units.Store(row);
   __syncthreads();
   float sums[kColumns] = {};
-  for (uint32_t begin = 0; begin < p.k; begin += 32 * kElements * kUnits) {
-    if (begin > 0) load(begin, units);
+  constexpr uint32_t kSteps = 32 * kElements * kUnits;
+  for (uint32_t begin = 0; begin < p.k; begin += kSteps) {
+    load(begin + kSteps, next);
 #pragma unroll
     for (uint32_t i = 0; i < kUnits; ++i) {
       const uint32_t at = begin + (i * 32 + lane) * kElements;
@@ -217,6 +257,11 @@ __global__ void __launch_bounds__(kThreads) MultiplyColumns(const __grid_constan
           sums[c] = __fmaf_rn(some.w, ToNumber(units[c][i].elements[e + 3]), sums[c]);
         }
       }
+    }
+#pragma unroll
+    for (uint32_t c = 0; c < kColumns; ++c) {
+#pragma unroll
+      for (uint32_t i = 0; i < kUnits; ++i) units[c][i] = next[c][i];
     }
   }
   LetNextStart();
