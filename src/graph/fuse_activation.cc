@@ -202,6 +202,9 @@ bool Absorbing::TakeAddition(const GraphNode& reader, GraphNode* host) const {
   if (!IsAbsent(fused)) return false;
   const size_t from_host = reader.inputs[0].value == host->outputs[0].value ? 0 : 1;
   const auto tensors = addition.inputs();
+  // Libraries on devices read a bias by units, where it lies as DirectML's tensors do; an ADD reads any view.
+  constexpr uint64_t kTensorAlignment = 16;
+  if (!on_cpu_ && reader.inputs[1 - from_host].offset % kTensorAlignment != 0) return false;
   const TensorDesc& added = *tensors[1 - from_host];
   const TensorDesc& result = *addition.outputs()[0];
   auto& written = std::get<TensorDesc>(*FieldOf(desc, "OutputTensor"));
