@@ -160,6 +160,9 @@ bool JoiningProducts::FindPart(uint32_t number, std::vector<ProductPart>* parts)
   part.product = number;
   part.columns = output.sizes[output.rank - 1];
   if (ElementCount(output) != uint64_t{output.sizes[output.rank - 2]} * part.columns) return false;
+  // Devices read rows by units.
+  constexpr uint64_t kUnitBits = 128;
+  if (context_.backend != "cpu" && part.columns * BitSize(output.type) % kUnitBits != 0) return false;
   if (product.fused_activation != nullptr || !IsKnown(node.inputs[1]) || IsKnown(node.inputs[0]))
     return false;
   if (uses_[node.inputs[1].value].readers.size() != 1 || !IsWhole(output, node.outputs[0])) return false;
@@ -338,6 +341,9 @@ void JoiningProducts::Replace(const std::vector<ProductPart>& parts, const Tenso
   if (parts.front().matrix) {
     product.inputs[2] = {JoinRows(parts, &ProductPart::matrix, result.type, columns)};
     field(desc, "CTensor") = OneRowFor(result);
+  } else {  // Beta is 0 where there is one
+    product.inputs[2] = {};
+    field(desc, "CTensor") = std::monostate();
   }
   field(desc, "BTensor") = weights;
   field(desc, "OutputTensor") = result;

@@ -158,20 +158,32 @@ __global__ void __launch_bounds__(S::kThreads) AttendTiles(const __grid_constant
   }
 }
 
-// How a problem is cut: by 128 queries where that makes as many blocks as the device has multiprocessors.
+// How a problem is cut: by 128 queries where that makes as many blocks as the device has multiprocessors, or
+// where its shared memory is too small for others.
 enum class Cut { kLong, kFour, kTwo };
 
-Cut CutFor(const AttentionProblem& problem, uint32_t multiprocessors) {
+bool IsNarrow(const AttentionProblem& problem) {
+  return std::max(problem.key.columns, problem.value.columns) <= 64;
+}
+
+Cut CutFor(const AttentionProblem& problem, const DeviceProperties& device) {
   constexpr uint64_t kLong = 8 * kQueriesOfWarp;
   const uint64_t blocks = problem.batch * problem.heads * ((problem.queries + kLong - 1) / kLong);
-  if (blocks >= multiprocessors || problem.keys <= kKeys) return Cut::kLong;
-  return problem.keys <= 2 * kKeys ? Cut::kTwo : Cut::kFour;
+  if (blocks >= device.multiprocessors || problem.keys <= kKeys) return Cut::kLong;
+  const auto fits = [&](uint32_t bytes) { return bytes <= device.shared_bytes_per_block; };
+  const bool narrow = IsNarrow(problem);
+  if (narrow && problem.keys > 2 * kKeys && fits(Shape<64, 1, 4>::SharedBytes(problem.keys)))
+    return Cut::kFour;
+  return fits(narrow ? Shape<64, 1, 2>::SharedBytes(problem.keys)
+                     : Shape<kMostColumns, 1, 2>::SharedBytes(problem.keys))
+             ? Cut::kTwo
+             : Cut::kLong;
 }
 
 class AttentionTiles final : public AttentionOperands {
  public:
-  AttentionTiles(const AttentionProblem& problem, uint32_t multiprocessors)
-      : AttentionOperands(problem, {.matrices = false}), cut_(CutFor(problem, multiprocessors)) {
+  AttentionTiles(const AttentionProblem& problem, const DeviceProperties& device)
+      : AttentionOperands(problem, {.matrices = false}), cut_(CutFor(problem, device)) {
     constexpr float kLog2E = 0x1.715476p0f;
     Parameters& p = common_;
     p.query = problem.query;
@@ -194,10 +206,10 @@ class AttentionTiles final : public AttentionOperands {
     SetRows(problem().value, arguments, &p.value, &p.value_data);
     p.output_data = reinterpret_cast<__half*>(arguments.outputs[0].data);
     p.lengths_data = WeightsMemory(arguments).lengths;
-    const bool narrow = std::max(p.columns, p.value_columns) <= 64;
+    const bool narrow = IsNarrow(problem());
     if (cut_ == Cut::kLong) {
       narrow ? Launch<Shape<64, 8, 1>>(p, arguments) : Launch<Shape<kMostColumns, 8, 1>>(p, arguments);
-    } else if (cut_ == Cut::kFour && narrow) {
+    } else if (cut_ == Cut::kFour) {
       Launch<Shape<64, 1, 4>>(p, arguments);
     } else {
       narrow ? Launch<Shape<64, 1, 2>>(p, arguments) : Launch<Shape<kMostColumns, 1, 2>>(p, arguments);
@@ -278,7 +290,7 @@ std::unique_ptr<const Kernel> CreateAttentionTilesCuda(const AttentionProblem& p
                                                        const LowerContext& context, std::string* why_not) {
   *why_not = WhyNot(problem);
   if (!why_not->empty()) return nullptr;
-  return std::make_unique<AttentionTiles>(problem, context.device->multiprocessors);
+  return std::make_unique<AttentionTiles>(problem, *context.device);
 }
 
 }  // namespace anydml
