@@ -235,6 +235,16 @@ TEST(JoinProducts, OthersStay) {
   ExpectClose(got, RunGraph(some.test, "all"), DataType::kFloat32);
 }
 
+// Matrices that are there to be added 0 times are not looked at.
+TEST(JoinProducts, MatricesThatAreNotAdded) {
+  const LayerGraph graph({.added = Added::kMatrix}, [](size_t, OperatorDesc* desc) {
+    desc->fields[static_cast<size_t>(FindField(*desc->schema, "Beta"))] = 0.0f;
+  });
+  const Result got = RunGraph(graph.test, "");
+  EXPECT_TRUE(IsJoined(got)) << got.explanation;
+  ExpectClose(got, RunGraph(graph.test, "all"), DataType::kFloat32);
+}
+
 TEST(JoinProducts, GraphOutputsStay) {
   LayerGraph graph({.columns = {16, 16}});
   graph.test.Output(graph.results[1]);

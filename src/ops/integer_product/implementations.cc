@@ -6,7 +6,7 @@ namespace {
 // All of it is exact: sums of integers, and programs without a transcendental function.
 constexpr Implementation<IntegerProductProblem> kImplementations[] = {
     {"cpu.depthwise", "cpu", ANYDML_ON_CPU(CreateIntegerDepthwise)},
-    {"cpu.few", "cpu", ANYDML_ON_CPU(CreateIntegerFew)},
+    {"cpu.dot_few", "cpu", ANYDML_ON_CPU(CreateIntegerFew)},
     {"cpu.dot", "cpu", ANYDML_ON_CPU(CreateIntegerDot)},
     {"cpu.packed", "cpu", ANYDML_ON_CPU(CreateIntegerSums)},
     {"cpu.sums_first", "cpu", ANYDML_ON_CPU(CreateSumsThenProgram)},

@@ -6,6 +6,8 @@
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 
+#include "ops/integer_product/cpu/dot_tile.h"
+
 namespace anydml {
 namespace {
 
@@ -83,9 +85,39 @@ void RunRow(const float* a_words, const float* b_words, uint64_t b_stride, uint6
   }
 }
 
-constexpr DotKernels kKernels = {{kRows, kColumns, kLanes, &Run<3>, {&Run<1>, &Run<2>}, /*bytes=*/true},
-                                 {1, kColumns, kLanes, &RunRow<3>, {&RunRow<1>, &RunRow<2>}, /*bytes=*/true},
-                                 {}};
+// For rows that are read where they lie.
+struct Words128 : WholeWords {
+  using Vector = int8x16_t;
+  static constexpr uint32_t kLanes = 4;
+  static ANYDML_DOT_BODY Vector Load(const void* from) { return vld1q_s8(static_cast<const int8_t*>(from)); }
+  static ANYDML_DOT_BODY Vector Repeat(const int8_t* word, uint32_t) {
+    int32_t bytes;
+    __builtin_memcpy(&bytes, word, sizeof(bytes));
+    return vreinterpretq_s8_s32(vdupq_n_s32(bytes));
+  }
+  static ANYDML_DOT_BODY Vector Dot(Vector sums, Vector columns, Vector row) {
+    return vreinterpretq_s8_s32(vdotq_s32(vreinterpretq_s32_s8(sums), columns, row));
+  }
+  static ANYDML_DOT_BODY Vector Flip(Vector bytes, uint8_t flip) {
+    return veorq_s8(bytes, vdupq_n_s8(static_cast<int8_t>(flip)));
+  }
+  static ANYDML_DOT_BODY Vector LowBytes(Vector a, Vector b) { return vzip1q_s8(a, b); }
+  static ANYDML_DOT_BODY Vector HighBytes(Vector a, Vector b) { return vzip2q_s8(a, b); }
+  static ANYDML_DOT_BODY Vector LowPairs(Vector a, Vector b) {
+    return vreinterpretq_s8_s16(vzip1q_s16(vreinterpretq_s16_s8(a), vreinterpretq_s16_s8(b)));
+  }
+  static ANYDML_DOT_BODY Vector HighPairs(Vector a, Vector b) {
+    return vreinterpretq_s8_s16(vzip2q_s16(vreinterpretq_s16_s8(a), vreinterpretq_s16_s8(b)));
+  }
+  static ANYDML_DOT_BODY void Put(Vector sums, int32_t* to, bool) {
+    vst1q_s32(to, vreinterpretq_s32_s8(sums));
+  }
+};
+
+constexpr DotKernels kKernels = {
+    {{kRows, kColumns, kLanes, &Run<3>, {&Run<1>, &Run<2>}, /*bytes=*/true}},
+    {{1, kColumns, kLanes, &RunRow<3>, {&RunRow<1>, &RunRow<2>}, /*bytes=*/true}},
+    {4 * Words128::kLanes, &AddFewRows<Words128>}};
 
 }  // namespace
 

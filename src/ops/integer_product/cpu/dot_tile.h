@@ -1,5 +1,5 @@
-// Tiles of sums of products of bytes on x86, once for all of its instruction sets. For files that are
-// compiled for one of them: nothing here is shared with others.
+// Tiles of sums of products of bytes on x86, and few rows of them everywhere, once for all instruction sets.
+// For files that are compiled for one of them: nothing here is shared with others.
 //
 // V, the vectors:
 //   Vector, of kLanes sums or of as many words of four bytes
@@ -99,7 +99,8 @@ void AddFewRows(const int8_t (*a)[kFewSteps], uint32_t rows, const FewBytes& byt
     for (uint32_t w = 0; w < kWords; ++w)
       LoadFewWords<V>(bytes.b + w * kStepsOfWord, column, bytes.flip, words[w]);
     // Other rows are in other pages, which a processor does not ask for by itself.
-    for (uint32_t i = 0; bytes.ahead != 0 && i < kFewSteps; ++i) {
+    constexpr uint64_t kLine = 64;
+    for (uint32_t i = 0; bytes.ahead != 0 && column % kLine == 0 && i < kFewSteps; ++i) {
       __builtin_prefetch(bytes.b[i] + bytes.ahead + column, 0, 2);
     }
     for (uint32_t row = 0; row < rows; ++row) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/convolution/cpu/window_rows.h"
+#include "ops/integer_product/cpu/window_runs.h"
 
 namespace anydml {
 namespace {
@@ -23,11 +23,10 @@ void Interleave(const uint8_t* __restrict a, const uint8_t* __restrict b, const 
   }
 }
 
-// Of whole panels, whose width is known, and a multiple of kVectorBytes: others are faster cut from rows.
-constexpr uint32_t kVectorBytes = 16;
+// Of whole panels, whose width is known.
 template <uint32_t kWidth>
-uint64_t InterleavePanels(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
-                          uint64_t panel_stride, float* to) {
+uint64_t InterleaveWhole(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
+                         uint64_t panel_stride, float* to) {
   uint64_t i = 0;
   for (; i + kWidth <= count; i += kWidth, to += panel_stride) {
     Interleave(rows[0] + i, rows[1] + i, rows[2] + i, rows[3] + i, kWidth, flip,
@@ -36,13 +35,29 @@ uint64_t InterleavePanels(const uint8_t* const (&rows)[kStepsOfWord], uint64_t c
   return i;
 }
 
+// A word of each element, straight into panels whose width is a multiple of kVectorBytes: others are faster
+// cut from rows of words.
+constexpr uint32_t kVectorBytes = 16;
+void InterleavePanels(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
+                      uint32_t width, uint64_t panel_stride, float* to) {
+  uint64_t done = width == 16   ? InterleaveWhole<16>(rows, count, flip, panel_stride, to)
+                  : width == 32 ? InterleaveWhole<32>(rows, count, flip, panel_stride, to)
+                  : width == 48 ? InterleaveWhole<48>(rows, count, flip, panel_stride, to)
+                                : 0;
+  for (; done < count; done += width) {
+    Interleave(rows[0] + done, rows[1] + done, rows[2] + done, rows[3] + done,
+               std::min<uint64_t>(width, count - done), flip,
+               reinterpret_cast<uint8_t*>(to + done / width * panel_stride));
+  }
+}
+
 // Panels from rows of bytes: load(element, count, step, to), for steps counted from 0. There are `steps`;
 // those that the last word has behind them are 0.
 template <typename Begin, typename Load>
 void PackQuads(uint64_t count, uint64_t words, uint64_t steps, uint8_t flip, uint32_t width, float* to,
                Begin&& begin, Load&& load) {
   PackRows(count, words, width, to, begin, [&](uint64_t element, uint64_t some, uint64_t word, float* row) {
-    uint8_t bytes[kStepsOfWord][kPanelRowElements];
+    uint8_t bytes[kStepsOfWord][kPanelRowElements + WindowRuns::kSlack];
     for (uint64_t i = 0; i < kStepsOfWord; ++i) {
       const uint64_t step = word * kStepsOfWord + i;
       if (step < steps) {
@@ -53,21 +68,6 @@ void PackQuads(uint64_t count, uint64_t words, uint64_t steps, uint8_t flip, uin
     }
     Interleave(bytes[0], bytes[1], bytes[2], bytes[3], some, flip, reinterpret_cast<uint8_t*>(row));
   });
-}
-
-void Prefetch(const std::byte* from, uint64_t bytes) {
-  constexpr uint64_t kLine = 64, kMost = 2048;
-  for (uint64_t i = 0; i < std::min(bytes, kMost); i += kLine) __builtin_prefetch(from + i);
-}
-
-void CopyBytes(const std::byte* from, uint64_t stride, uint64_t count, uint8_t* to) {
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(from);
-  if (stride == 1) return CopyShortRow(bytes, count, to);
-  if (stride == 2) {  // by vectors
-    for (uint64_t i = 0; i < count; ++i) to[i] = bytes[2 * i];
-    return;
-  }
-  for (uint64_t i = 0; i < count; ++i) to[i] = bytes[i * stride];
 }
 
 }  // namespace
@@ -122,7 +122,8 @@ void FilterQuads::PackApart(uint64_t first, uint64_t count, uint64_t step, uint6
         const ConvolutionStep at(p, step + s);
         uint64_t offset = (first + element) * p.filter.output_channel + at.channel * p.filter.channel;
         for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at.taps[d] * p.filter.spatial[d];
-        CopyBytes(data_ + static_cast<ptrdiff_t>(offset), p.filter.output_channel, some, row);
+        CopyBytes(reinterpret_cast<const uint8_t*>(data_) + static_cast<ptrdiff_t>(offset),
+                  p.filter.output_channel, some, row);
       });
 }
 
@@ -175,33 +176,40 @@ void FilterQuads::PackBlock(uint64_t first, uint64_t count, uint64_t step, uint3
 
 void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
                        float* to) const {
-  const uint64_t step = word * kStepsOfWord;
-  if (neighbours_ && width % kVectorBytes == 0) return PackNeighbours(first, count, step, words, width, to);
-  // Rows of a matrix are in different pages, which a processor does not ask for by itself.
-  const uint64_t ahead = 2 * kStepsOfWord, end = shape_.Taps() == 1 ? shape_.Steps() : 0;
-  WindowRows windows(shape_);
-  PackQuads(
-      count, words, shape_.Steps() - std::min(step, shape_.Steps()), flip_, width, to,
-      [&](uint64_t element, uint64_t some) { windows.Begin(first + element, some); },
-      [&](uint64_t, uint64_t, uint64_t s, uint8_t* row) {
-        windows.ForStep(
-            step + s,
-            [&](uint64_t offset, uint64_t stride, uint64_t at, uint64_t some) {
-              if (step + s + ahead < end)
-                Prefetch(data_ + offset + ahead * shape_.input.channel, some * stride);
-              CopyBytes(data_ + offset, stride, some, row + at);
-            },
-            [&](uint64_t at, uint64_t some) { std::memset(row + at, static_cast<int>(zero_), some); });
-      });
+  const uint64_t step = word * kStepsOfWord, steps = shape_.Steps() - std::min(step, shape_.Steps());
+  const bool at_once = width % kVectorBytes == 0;
+  if (neighbours_ && at_once) return PackNeighbours(first, count, step, words, width, to);
+  WindowRuns runs(shape_, data_, zero_);
+  if (!at_once) {
+    PackQuads(
+        count, words, steps, flip_, width, to,
+        [&](uint64_t element, uint64_t some) { runs.Begin(first + element, some); },
+        [&](uint64_t, uint64_t, uint64_t s, uint8_t* row) { runs.Load(step + s, row); });
+    return;
+  }
+  ClearLastPanel(count, words, width, to);
+  const uint64_t most = kPanelRowElements / width * width;
+  for (uint64_t element = 0; element < count; element += most) {
+    const uint64_t some = std::min(most, count - element);
+    runs.Begin(first + element, some);
+    for (uint64_t w = 0; w < words; ++w) {
+      uint8_t bytes[kStepsOfWord][kPanelRowElements + WindowRuns::kSlack];
+      for (uint64_t i = 0; i < kStepsOfWord; ++i) {
+        if (w * kStepsOfWord + i < steps) {
+          runs.Load(step + w * kStepsOfWord + i, bytes[i]);
+        } else {
+          std::memset(bytes[i], flip_, some);  // becomes 0
+        }
+      }
+      InterleavePanels({bytes[0], bytes[1], bytes[2], bytes[3]}, some, flip_, width, words * width,
+                       to + element * words + w * width);
+    }
+  }
 }
 
-// From the input to the panels at once.
+// From the input to the panels, without a copy.
 void WindowQuads::PackNeighbours(uint64_t first, uint64_t count, uint64_t step, uint64_t words,
                                  uint32_t width, float* to) const {
-  const auto interleave_panels = width == 16   ? InterleavePanels<16>
-                                 : width == 32 ? InterleavePanels<32>
-                                 : width == 48 ? InterleavePanels<48>
-                                               : nullptr;
   const uint64_t steps = shape_.Steps(), channel = shape_.input.channel;
   const auto* const data = reinterpret_cast<const uint8_t*>(data_) + first;
   ClearLastPanel(count, words, width, to);
@@ -211,15 +219,13 @@ void WindowQuads::PackNeighbours(uint64_t first, uint64_t count, uint64_t step, 
     for (uint64_t i = 0; i < there; ++i) {
       rows[i] = data + (step + i) * channel;
       // Other rows are in other pages, which a processor does not ask for by itself.
-      if (step + 2 * kStepsOfWord + i < steps) {
-        Prefetch(reinterpret_cast<const std::byte*>(rows[i] + 2 * kStepsOfWord * channel), count);
-      }
+      if (step + 2 * kStepsOfWord + i < steps) PrefetchBytes(rows[i] + 2 * kStepsOfWord * channel, count);
     }
-    uint64_t done = 0;
-    if (there == kStepsOfWord && interleave_panels != nullptr) {
-      done = interleave_panels(rows, count, flip_, words * width, to + w * width);
+    if (there == kStepsOfWord) {
+      InterleavePanels(rows, count, flip_, width, words * width, to + w * width);
+      continue;
     }
-    for (; done < count; done += width) {
+    for (uint64_t done = 0; done < count; done += width) {
       uint8_t bytes[kStepsOfWord][kMaxDotWidth];
       const uint64_t some = std::min<uint64_t>(width, count - done);
       for (uint64_t i = 0; i < kStepsOfWord; ++i) {
