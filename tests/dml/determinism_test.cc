@@ -182,19 +182,13 @@ TEST(Determinism, NothingElseMatters) {
       std::cout << " " << implementation;
       const size_t expected = implementation == "cpu.reference" ? 1 : targets.size();
       const auto& seen = configurations[StrCat(family.name, " ", implementation)];
-<<<<<<< HEAD
       // The ones that need instructions that not every processor has, and libraries.
-      const bool may_be_missing =
-          implementation == "cpu.dot" || implementation == "cuda.cublaslt" || implementation == "cuda.cudnn";
+      const bool may_be_missing = implementation.starts_with("cpu.dot") ||
+                                  implementation == "cuda.cublaslt" || implementation == "cuda.cudnn";
       if (may_be_missing && seen.empty()) {
         std::cout << " (not here)";
         continue;
       }
-=======
-      // The ones that need instructions that not every processor has, and a library.
-      if ((implementation.starts_with("cpu.dot") || implementation == "cuda.cublaslt") && seen.empty())
-        continue;
->>>>>>> vnni
       EXPECT_EQ(seen.size(), expected * threads.size())
           << family.name << ": " << implementation
           << " was not run on all targets with all numbers of threads";
