@@ -92,33 +92,40 @@ uint64_t VectorMaxOfPlane(const float* x, uint64_t count, float* best, bool* any
   return count;
 }
 
+// Of FLOAT16 the largest as signed numbers is the largest of all if one is positive, and with the largest as
+// unsigned numbers it tells NaNs. Otherwise the smallest as signed numbers is.
 uint64_t VectorMaxOfPlane(const Half* halves, uint64_t count, int16_t* best, bool* any_nan) {
   const hn::ScalableTag<int16_t> d;
-  const uint64_t lanes = hn::Lanes(d), step = 2 * lanes;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const uint64_t lanes = hn::Lanes(d), step = 4 * lanes;
   if (count < lanes) return 0;
   const auto* const x = reinterpret_cast<const int16_t*>(halves);
-  const auto magnitude = hn::Set(d, 0x7FFF);
-  const auto last = hn::LoadU(d, x + count - lanes);
-  auto a = KeysOfHalves(d, last), b = a;
-  auto a_largest = hn::And(last, magnitude), b_largest = a_largest;
+  auto a = hn::LoadU(d, x + count - lanes), b = a;
+  auto a_bits = hn::BitCast(du, a), b_bits = a_bits;
   uint64_t i = 0;
   for (; i + step <= count; i += step) {
     const auto x0 = hn::LoadU(d, x + i), x1 = hn::LoadU(d, x + i + lanes);
+    const auto x2 = hn::LoadU(d, x + i + 2 * lanes), x3 = hn::LoadU(d, x + i + 3 * lanes);
     AskForNext(x + i, step * sizeof(int16_t));
-    a = hn::Max(a, KeysOfHalves(d, x0));
-    b = hn::Max(b, KeysOfHalves(d, x1));
-    a_largest = hn::Max(a_largest, hn::And(x0, magnitude));
-    b_largest = hn::Max(b_largest, hn::And(x1, magnitude));
+    a = hn::Max(a, hn::Max(x0, x1));
+    b = hn::Max(b, hn::Max(x2, x3));
+    a_bits = hn::Max(a_bits, hn::Max(hn::BitCast(du, x0), hn::BitCast(du, x1)));
+    b_bits = hn::Max(b_bits, hn::Max(hn::BitCast(du, x2), hn::BitCast(du, x3)));
   }
-  if (i + lanes <= count) {
+  for (; i + lanes <= count; i += lanes) {
     const auto next = hn::LoadU(d, x + i);
-    a = hn::Max(a, KeysOfHalves(d, next));
-    a_largest = hn::Max(a_largest, hn::And(next, magnitude));
+    a = hn::Max(a, next);
+    a_bits = hn::Max(a_bits, hn::BitCast(du, next));
   }
   HWY_ALIGN int16_t each[hn::MaxLanes(d)];
   hn::Store(hn::Max(a, b), d, each);
-  *best = *std::max_element(each, each + lanes);
-  *any_nan = !hn::AllFalse(d, hn::Gt(hn::Max(a_largest, b_largest), hn::Set(d, 0x7C00)));
+  int16_t largest = *std::max_element(each, each + lanes);
+  *any_nan = largest > 0x7C00 || !hn::AllFalse(du, hn::Gt(hn::Max(a_bits, b_bits), hn::Set(du, 0xFC00)));
+  if (largest < 0) {
+    for (uint64_t k = 0; k < count; ++k) largest = std::min(largest, x[k]);
+    largest = static_cast<int16_t>(largest ^ 0x7FFF);  // its key
+  }
+  *best = largest;
   return count;
 }
 
