@@ -13,24 +13,27 @@ constexpr uint64_t kRowGranule = 32;
 constexpr uint64_t kShortestAcross = 4;  // less is read well enough as it is
 
 // Of tiles across an input: neighbours of it, at most; elements of a row, in which the other tensors are gone
-// through; and whether tiles go down a block, along the input, or along the rows.
+// through; rows of a block of tiles; and whether these go down a block, along the input, or along the rows.
 struct AcrossShape {
   uint64_t bytes;
   uint64_t longest_row;
+  uint64_t block_rows;
   bool down;
 };
 
 AcrossShape ShapeAcross(uint64_t element_bits, size_t inputs) {
 #if defined(__x86_64__)
-  // Where that input is all that is read, or elements are so small that what is read is soon there, columns
-  // are followed for long, as far as machines foresee them, and a tile stays in the first-level cache.
-  if (element_bits == 16) return {256, 128, true};
-  if (element_bits == 32 && inputs == 1) return {256, 64, true};
+  // Columns are followed for long, so that machines foresee them. Where that input is all that is read, a
+  // tile stays in the first-level cache; of others rows are asked for, and have pages that the processor
+  // keeps.
+  if (element_bits == 32 && inputs == 1) return {256, 64, 1024, true};
+  if (element_bits == 32) return {512, 512, 512, true};
+  if (element_bits == 16) return {256, 128, inputs == 1 ? 1024u : 512u, true};
 #else
   (void)element_bits, (void)inputs;
 #endif
   // Two lines, which machines fetch together, and rows so long that the other tensors are foreseen.
-  return {128, 512, false};
+  return {128, 512, 512, false};
 }
 
 uint64_t ChunksOf(const TileLoop& loop) { return (loop.size + loop.chunk - 1) / loop.chunk; }
@@ -41,10 +44,10 @@ struct GridPlace {
   uint64_t row;
   uint64_t column;
 };
-GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& columns, bool down) {
+GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& columns,
+                        const TilePlan& plan) {
   constexpr uint64_t kBlockColumns = 1024;
-  const uint64_t block_rows = down ? 1024 : 512;
-  const uint64_t most_rows = std::max<uint64_t>(1, block_rows / rows.chunk);
+  const uint64_t most_rows = std::max<uint64_t>(1, plan.block_rows / rows.chunk);
   const uint64_t most_columns = std::max<uint64_t>(1, kBlockColumns / columns.chunk);
   const uint64_t first_row = number / (most_rows * ChunksOf(columns)) * most_rows;
   number -= first_row * ChunksOf(columns);
@@ -52,7 +55,7 @@ GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& c
   const uint64_t first_column = number / (height * most_columns) * most_columns;
   number -= first_column * height;
   const uint64_t width = std::min(most_columns, ChunksOf(columns) - first_column);
-  if (down) return {first_row + number % height, first_column + number / height};
+  if (plan.down) return {first_row + number % height, first_column + number / height};
   return {first_row + number / width, first_column + number % width};
 }
 
@@ -79,6 +82,7 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
     TileLoop& beside = loops[loops.size() - 2];
     const uint64_t bits = BitsAcross(problem, beside, loops.back());
     const AcrossShape shape = ShapeAcross(bits, problem.inputs.size());
+    block_rows = shape.block_rows;
     down = shape.down;
     // Where there is little room, rows of two granules.
     const uint64_t length = std::min(shape.bytes * 8 / bits, elements_across / (2 * kRowGranule));
@@ -121,7 +125,15 @@ uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
   // Two 4-bit elements share a byte, which two threads must not write.
   const auto shares_bytes = [](const ElementOperand& operand) { return BitSize(operand.type) < 8; };
   if (std::any_of(problem.outputs.begin(), problem.outputs.end(), shares_bytes)) return 1;
-  return PartsForBytes(problem.Elements() * BitsPerElement(problem) / 8, threads);
+    // Little is done in less time than another processor needs to get it from this one's caches, where those
+    // are far from each other.
+#if defined(__x86_64__)
+  constexpr uint64_t kLeastToShare = uint64_t{1} << 20;
+#else
+  constexpr uint64_t kLeastToShare = 0;
+#endif
+  const uint64_t bytes = problem.Elements() * BitsPerElement(problem) / 8;
+  return bytes < kLeastToShare ? 1 : PartsForBytes(bytes, threads);
 }
 
 bool StreamsOutput(const ElementProblem& problem) {
@@ -134,7 +146,7 @@ Tile::Tile(const TilePlan& plan, uint64_t index) : plan(plan) {
     const TileLoop& rows = plan.loops[outer - 2];
     const TileLoop& columns = plan.loops[outer - 1];
     const uint64_t grid = ChunksOf(rows) * ChunksOf(columns);
-    const GridPlace place = PlaceInBlocks(index % grid, rows, columns, plan.down);
+    const GridPlace place = PlaceInBlocks(index % grid, rows, columns, plan);
     begins[outer - 2] = place.row * rows.chunk;
     begins[outer - 1] = place.column * columns.chunk;
     index /= grid;

@@ -25,6 +25,7 @@ struct TilePlan {
   // Neighbours of some input lie along the last loop but one: tiles are taken in blocks of both loops, so
   // that the pages of both sides stay known to the processor.
   bool across = false;
+  uint64_t block_rows = 1;
   bool down = false;  // those of a block column by column
 };
 

@@ -101,7 +101,8 @@ class PoolingMaxRows final : public MaxKernel {
   PoolingMaxRows(const PoolingProblem& problem, const LowerContext& context)
       : MaxKernel(problem),
         plan_(problem.shape),
-        parts_(PartsOf(problem.shape, problem.input.type, plan_.rows, context.threads)) {
+        parts_(PartsOf(problem.shape, problem.input.type, plan_.rows, context.threads)),
+        plane_(HasWholePlanes(problem) ? PlaneOf(problem.shape) : 0) {
     buffer_bytes_ = SaturatingAlignUp(plan_.buffer * width_, 64);
     row_bytes_ = SaturatingAlignUp(plan_.last.windows * width_, 64);
     scratch_ = layout_.Add("rows", parts_ * (buffer_bytes_ + row_bytes_), 64);
@@ -121,6 +122,10 @@ class PoolingMaxRows final : public MaxKernel {
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
 
  private:
+  static uint64_t PlaneOf(const PoolingShape& shape) {
+    return uint64_t{shape.axes[0].input} * shape.axes[1].input * shape.axes[2].input;
+  }
+
   void RunRow(const KernelArguments& arguments, const RowPlan::Place& at, std::byte* buffer,
               std::byte* row) const {
     const std::byte* const channel = arguments.inputs[0].data + at.ChannelOffset(p_.input) * width_;
@@ -128,7 +133,9 @@ class PoolingMaxRows final : public MaxKernel {
     const uint64_t stride = p_.output.strides[4];
     std::byte* const target = stride == 1 || plan_.last.windows == 1 ? output : row;
     bool special = false;
-    if (at.empty() || plan_.columns == 0) {
+    if (plane_ > 0) {
+      special = loops_.plane(channel, plane_, target);
+    } else if (at.empty() || plan_.columns == 0) {
       FillLowest(target, plan_.last.windows);
     } else {
       Rows rows(loops_, plan_.columns, buffer + plan_.last.start * width_);
@@ -174,6 +181,7 @@ class PoolingMaxRows final : public MaxKernel {
 
   RowPlan plan_;
   uint32_t parts_;
+  uint64_t plane_;  // elements, where windows are whole planes; otherwise 0
   uint64_t buffer_bytes_;
   uint64_t row_bytes_;
   ScratchLayout layout_;
@@ -227,28 +235,6 @@ class PoolingMaxChannels final : public MaxKernel {
   uint32_t parts_;
 };
 
-// Whole planes are rows of another length, or one: the order of elements does not matter to a maximum. Short
-// ones: the rows that are taken at once are then one stretch of memory, which machines foresee.
-PoolingProblem WithShortRows(PoolingProblem problem) {
-  const uint64_t longest = 512 / (BitSize(problem.input.type) / 8), shortest = longest / 2;
-  if (!HasWholePlanes(problem)) return problem;
-  auto& axes = problem.shape.axes;
-  const uint64_t elements = uint64_t{axes[0].input} * axes[1].input * axes[2].input;
-  uint64_t row = elements;
-  if (elements > 4096) {
-    if (elements >= uint64_t{1} << 24) return problem;
-    for (row = longest; elements % row != 0; --row) {
-      if (row == shortest) return problem;
-    }
-  }
-  axes[0] = axes[1] = {};
-  axes[1].input = axes[1].size = static_cast<uint32_t>(elements / row);
-  axes[2].input = axes[2].size = static_cast<uint32_t>(row);
-  problem.input.strides[3] = row;
-  problem.input.strides[4] = 1;
-  return problem;
-}
-
 bool IsForRows(const PoolingProblem& p, std::string* why_not) {
   if (p.function != PoolingFunction::kMax || p.indices.present()) {
     *why_not = "is for maxima without indices";
@@ -270,7 +256,7 @@ std::unique_ptr<const Kernel> CreatePoolingMaxRows(const PoolingProblem& problem
     *why_not = "elements are not side by side along the last dimension";
     return nullptr;
   }
-  return std::make_unique<PoolingMaxRows>(WithShortRows(problem), context);
+  return std::make_unique<PoolingMaxRows>(problem, context);
 }
 
 std::unique_ptr<const Kernel> CreatePoolingMaxChannels(const PoolingProblem& problem,

@@ -69,6 +69,22 @@ bool MaxRows(const void* const (&rows)[kRowsAtOnce], uint64_t count, bool first,
                : MaxOfRows<T, false>(a, b, c, count, static_cast<Key*>(best));
 }
 
+template <typename T>
+bool MaxPlane(const void* plane, uint64_t count, void* best) {
+  using E = Element<T>;
+  const auto* const x = static_cast<const T*>(plane);
+  typename E::Key largest = E::KeyOf(x[0]);
+  bool nan = false;
+  uint64_t done = 0;
+  if constexpr (kIsFloat<T>) done = VectorMaxOfPlane(x, count, &largest, &nan);
+  for (uint64_t i = done; i < count; ++i) {
+    largest = Larger(largest, E::KeyOf(x[i]));
+    nan |= E::IsNan(x[i]);
+  }
+  *static_cast<typename E::Key*>(best) = largest;
+  return nan;
+}
+
 // Strides of 1 and 2 are known when the loop is compiled; 0 stands for any.
 template <uint64_t kStride, typename Key>
 void MaxOfColumns(const Key* __restrict a, const Key* __restrict b, const Key* __restrict c,
@@ -228,7 +244,7 @@ void Roots(float* x, uint32_t p, uint64_t count) {
 }
 
 template <typename T>
-constexpr MaxLoops kMaxLoops = {&MaxRows<T>, &MaxColumns<T>, &MaxFinish<T>};
+constexpr MaxLoops kMaxLoops = {&MaxRows<T>, &MaxPlane<T>, &MaxColumns<T>, &MaxFinish<T>};
 
 MaxLoops MaxLoopsFor(DataType type) {
   switch (type) {

@@ -1,5 +1,6 @@
 #include "ops/pooling/cpu/row_loops.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

@@ -16,6 +16,8 @@ struct MaxLoops {
   // best[i] becomes the largest of itself, unless `first`, and elements i of the rows. Whether there was a
   // NaN.
   bool (*rows)(const void* const (&rows)[kRowsAtOnce], uint64_t count, bool first, void* best);
+  // The largest key of `count` elements side by side, one at least. Whether there was a NaN.
+  bool (*plane)(const void* plane, uint64_t count, void* best);
   // out[i] becomes the largest of itself, unless `first`, and of keys i * stride of the columns. One key
   // behind the last of a column may be read.
   void (*columns)(const void* const (&columns)[kRowsAtOnce], uint64_t stride, uint64_t count, bool first,

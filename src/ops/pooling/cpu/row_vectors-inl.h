@@ -53,6 +53,82 @@ uint64_t VectorMaxOfRows(const Half* a, const Half* b, const Half* c, uint64_t c
   return i;
 }
 
+// The elements of a plane are asked for this far ahead: where the next one begins a machine does not see it
+// coming.
+template <typename T>
+HWY_INLINE void AskForNext(const T* x, uint64_t bytes) {
+  constexpr uint64_t kBytesAhead = 4096;
+  const auto* const next = reinterpret_cast<const char*>(x) + kBytesAhead;
+  for (uint64_t at = 0; at < bytes; at += 64) __builtin_prefetch(next + at);
+}
+
+// The largest of a plane without gaps, of a vector at least; how much of it that is: all, or nothing. The
+// last vector may have elements of the one before once more.
+uint64_t VectorMaxOfPlane(const float* x, uint64_t count, float* best, bool* any_nan) {
+  const hn::ScalableTag<float> d;
+  const uint64_t lanes = hn::Lanes(d), step = 4 * lanes;
+  if (count < lanes) return 0;
+  auto a = hn::LoadU(d, x + count - lanes), b = a, c = a, e = a;
+  auto a_sum = a, b_sum = hn::Zero(d);  // see VectorMaxOfRows
+  uint64_t i = 0;
+  for (; i + step <= count; i += step) {
+    const auto x0 = hn::LoadU(d, x + i), x1 = hn::LoadU(d, x + i + lanes);
+    const auto x2 = hn::LoadU(d, x + i + 2 * lanes), x3 = hn::LoadU(d, x + i + 3 * lanes);
+    AskForNext(x + i, step * sizeof(float));
+    a = hn::Max(a, x0);
+    b = hn::Max(b, x1);
+    c = hn::Max(c, x2);
+    e = hn::Max(e, x3);
+    a_sum = hn::Add(a_sum, hn::Add(x0, x1));
+    b_sum = hn::Add(b_sum, hn::Add(x2, x3));
+  }
+  for (; i + lanes <= count; i += lanes) {
+    const auto next = hn::LoadU(d, x + i);
+    a = hn::Max(a, next);
+    a_sum = hn::Add(a_sum, next);
+  }
+  *best = hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(a, b), hn::Max(c, e))));
+  *any_nan = !hn::AllFalse(d, hn::IsNaN(hn::Add(a_sum, b_sum)));
+  return count;
+}
+
+// Of FLOAT16 the largest as signed numbers is the largest of all if one is positive, and with the largest as
+// unsigned numbers it tells NaNs. Otherwise the smallest as signed numbers is.
+uint64_t VectorMaxOfPlane(const Half* halves, uint64_t count, int16_t* best, bool* any_nan) {
+  const hn::ScalableTag<int16_t> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const uint64_t lanes = hn::Lanes(d), step = 4 * lanes;
+  if (count < lanes) return 0;
+  const auto* const x = reinterpret_cast<const int16_t*>(halves);
+  auto a = hn::LoadU(d, x + count - lanes), b = a;
+  auto a_bits = hn::BitCast(du, a), b_bits = a_bits;
+  uint64_t i = 0;
+  for (; i + step <= count; i += step) {
+    const auto x0 = hn::LoadU(d, x + i), x1 = hn::LoadU(d, x + i + lanes);
+    const auto x2 = hn::LoadU(d, x + i + 2 * lanes), x3 = hn::LoadU(d, x + i + 3 * lanes);
+    AskForNext(x + i, step * sizeof(int16_t));
+    a = hn::Max(a, hn::Max(x0, x1));
+    b = hn::Max(b, hn::Max(x2, x3));
+    a_bits = hn::Max(a_bits, hn::Max(hn::BitCast(du, x0), hn::BitCast(du, x1)));
+    b_bits = hn::Max(b_bits, hn::Max(hn::BitCast(du, x2), hn::BitCast(du, x3)));
+  }
+  for (; i + lanes <= count; i += lanes) {
+    const auto next = hn::LoadU(d, x + i);
+    a = hn::Max(a, next);
+    a_bits = hn::Max(a_bits, hn::BitCast(du, next));
+  }
+  HWY_ALIGN int16_t each[hn::MaxLanes(d)];
+  hn::Store(hn::Max(a, b), d, each);
+  int16_t largest = *std::max_element(each, each + lanes);
+  *any_nan = largest > 0x7C00 || !hn::AllFalse(du, hn::Gt(hn::Max(a_bits, b_bits), hn::Set(du, 0xFC00)));
+  if (largest < 0) {
+    for (uint64_t k = 0; k < count; ++k) largest = std::min(largest, x[k]);
+    largest = static_cast<int16_t>(largest ^ 0x7FFF);  // its key
+  }
+  *best = largest;
+  return count;
+}
+
 // Elements i * kStride, i below the number of lanes. With a stride of 2 one element more is read.
 template <uint64_t kStride, class D>
 HWY_INLINE hn::Vec<D> LoadStrided(D d, const hn::TFromD<D>* from) {
@@ -160,6 +236,7 @@ HWY_INLINE void ColumnsOfVectors(const float* plane, uint64_t rows, uint64_t wid
   }
   for (uint64_t r = 0; r < rows; ++r, plane += width) {
     for (size_t v = 0; v < kVectors; ++v) sums[v] = hn::Add(sums[v], hn::LoadU(d, plane + at[v]));
+    AskForNext(plane, kVectors * hn::Lanes(d) * sizeof(float));
   }
   for (size_t v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d, columns + at[v]);
 }
@@ -191,6 +268,10 @@ bool VectorColumnsOfRows(const float*, uint64_t, uint64_t, float*) { return fals
 #else
 template <bool kFirst, typename T, typename Key>
 uint64_t VectorMaxOfRows(const T*, const T*, const T*, uint64_t, Key*, bool*) {
+  return 0;
+}
+template <typename T, typename Key>
+uint64_t VectorMaxOfPlane(const T*, uint64_t, Key*, bool*) {
   return 0;
 }
 template <uint64_t kStride, typename Key>
