@@ -146,6 +146,21 @@ class Maker {
         {From(input, kNumbers), From(filter, kNumbers), Bytes()});
   }
 
+  // With a zero point for each of both.
+  void ProductOfBytes(uint32_t rows, uint32_t steps, uint32_t columns) {
+    const TensorDesc a = Packed(DataType::kInt8, {1, 1, rows, steps});
+    const TensorDesc b = Packed(DataType::kUInt8, {1, 1, steps, columns});
+    const TensorDesc a_zero = Packed(DataType::kInt8, {1, 1, 1, 1}),
+                     b_zero = Packed(DataType::kUInt8, {1, 1, 1, 1});
+    Add(MakeDesc("MATRIX_MULTIPLY_INTEGER",
+                 {{"ATensor", a},
+                  {"AZeroPointTensor", a_zero},
+                  {"BTensor", b},
+                  {"BZeroPointTensor", b_zero},
+                  {"OutputTensor", Packed(DataType::kInt32, {1, 1, rows, columns})}}),
+        {Any(a), Any(a_zero), Any(b), Any(b_zero)});
+  }
+
   // Of heads of 64 columns, without anything optional.
   void Attention(uint32_t queries, uint32_t keys, uint32_t heads) {
     constexpr uint64_t kHalves[] = {0x3C00, 0xBC00, 0x3800, 0xB555, 0x3266, 0xAE00, 0, 0x8000};
@@ -244,6 +259,8 @@ std::vector<Case> LargeProblems() {
   make.AddAcross(DataType::kFloat32, 136, 264);
   make.MaxPooling(DataType::kFloat32, {2, 3, 33, 64});
   make.Convolution(50, 16, 40);
+  make.ProductOfBytes(3, 300, 2100);
+  make.ProductOfBytes(20, 900, 40);
   make.Attention(70, 90, 2);
   make.Attention(1, 200, 2);
   make.Identity(Strided(DataType::kUInt8, {900, 700}, {1, 900}), {});

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <optional>
 
-#include "kernel/work_estimate.h"
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
@@ -56,7 +55,7 @@ struct Step {
   bool last = false;               // the program's only store follows: may write into the tensor
 };
 
-class ElementTiles final : public Kernel, public WorkEstimate {
+class ElementTiles final : public Kernel {
  public:
   ElementTiles(const ElementProblem& problem, uint32_t threads)
       : plan_(problem, kTileBytes / WidthOf(problem.program), ElementsAcross(problem.program)),
@@ -78,10 +77,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
       }
     }
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
-    work_ = WorkBytes(problem);
   }
-
-  uint64_t work_bytes() const override { return parts_ == 1 ? work_ : kUnknown; }
 
   Status Run(const KernelArguments& arguments) const override {
     ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
@@ -452,7 +448,6 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   uint32_t inputs_;
   std::vector<Step> steps_;
   uint32_t parts_ = 1;
-  uint64_t work_ = 0;
   bool streams_ = false;  // past the caches
   bool aliases_ = false;  // registers may be a tensor's own memory: nothing is written before all is read
 };

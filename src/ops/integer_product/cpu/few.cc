@@ -39,7 +39,7 @@ class IntegerFew final : public Kernel {
     row_sums_ = layout_.Add("sums of rows", s.Matrices() * m_ * sizeof(int32_t));
     row_zeros_ = layout_.Add("zero points", s.outer[1] * m_ * sizeof(int32_t));
     column_zeros_ = layout_.Add("zero points", s.outer[1] * n_ * sizeof(int32_t));
-    column_sums_ = layout_.Add("sums of columns", workers_ * n_ * sizeof(int32_t));
+    column_sums_ = layout_.Add("sums of columns", s.Matrices() * n_ * sizeof(int32_t));
     sums_ = layout_.Add("sums", workers_ * kMaxFewRows * columns_ * sizeof(int32_t), 64);
     ordered_ = layout_.Add("sums in order", workers_ * columns_ * sizeof(int32_t));
   }
@@ -107,7 +107,7 @@ class IntegerFew final : public Kernel {
     Corrections corrections;
     corrections.steps = s.Steps();
     if (corrected.rows) {
-      auto* const column_sums = column_sums_.In<int32_t>(arguments.temporary) + worker * n_;
+      auto* const column_sums = column_sums_.In<int32_t>(arguments.temporary) + matrix * n_;
       PutInOrder(sums + m_ * columns_, count, column_sums + column);
       corrections.row_zeros = row_zeros_.In<int32_t>(arguments.temporary) + index[1] * m_;
       corrections.column_sums = column_sums;
