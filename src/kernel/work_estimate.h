@@ -1,5 +1,5 @@
-// Kernels of the CPU that know how long they take, and use little of the stack: a short run may be on a thread of
-// the application, whatever that has.
+// Kernels of the CPU that know how long they take, and use little of the stack: a short run may be on a
+// thread of the application, whatever that has.
 #pragma once
 
 #include <cstdint>
