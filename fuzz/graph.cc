@@ -153,7 +153,8 @@ void Hostile(ByteSource source) {
 // added up.
 void Valid(ByteSource source) {
   ::testing::GTEST_FLAG(break_on_failure) = true;  // of the helpers' expectations
-  constexpr const char* kWithout[] = {"", "all", "fold", "views", "products", "activation", "fuse", "layouts"};
+  constexpr const char* kWithout[] = {"",         "all",        "fold", "views",
+                                      "products", "activation", "fuse", "layouts"};
   const uint64_t seed = source.LongWord();
   const char* const one = source.Any(kWithout);
   testing::RandomGraph graph;

@@ -84,7 +84,8 @@ struct PlainSquares {
   static void Square(const T* from, int64_t from_stride, T* to, int64_t to_stride) {
     for (int64_t c = 0; c < 4; ++c) {
       for (int64_t r = 0; r < 4; ++r) {
-        std::memcpy(to + r * to_stride + c, from + c * from_stride + r, sizeof(T));  // neither need be aligned
+        std::memcpy(to + r * to_stride + c, from + c * from_stride + r,
+                    sizeof(T));  // neither need be aligned
       }
     }
   }

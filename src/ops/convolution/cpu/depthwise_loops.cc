@@ -116,7 +116,8 @@ bool AddSomeTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, flo
 bool AddAnyTaps(const DepthwiseBand& band, uint64_t rows, uint64_t columns, float* sums,
                 uint64_t sums_pitch) {
   if (!band.clips) return AddSomeTaps<kAsTheyAre>(band, rows, columns, sums, sums_pitch);
-  if (band.high == std::numeric_limits<float>::infinity()) return AddSomeTaps<kNotBelow>(band, rows, columns, sums, sums_pitch);
+  if (band.high == std::numeric_limits<float>::infinity())
+    return AddSomeTaps<kNotBelow>(band, rows, columns, sums, sums_pitch);
   return AddSomeTaps<kBetween>(band, rows, columns, sums, sums_pitch);
 }
 

@@ -25,7 +25,8 @@ struct Blocking {
 
   Blocking(const MicroKernel& kernel, uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch,
            uint64_t max_steps = kMaxSteps) {
-    // Kernels that take several steps at a time take up to kStepsAtATime; only the last block may have others.
+    // Kernels that take several steps at a time take up to kStepsAtATime; only the last block may have
+    // others.
     steps = std::min(k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, max_steps) / kStepsAtATime *
                             kStepsAtATime);
     rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));

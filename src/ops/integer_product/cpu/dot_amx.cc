@@ -40,7 +40,8 @@ void Begin() {
     uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
   } config;
   static_assert(sizeof(config) == 64);
-  // Not _tile_loadconfig: that of GCC 12 says that 8 bytes are read, and what is written to the others is lost.
+  // Not _tile_loadconfig: that of GCC 12 says that 8 bytes are read, and what is written to the others is
+  // lost.
   asm volatile("ldtilecfg %0" ::"m"(config));
 }
 // Otherwise the kernel would save them whenever it changes threads.
