@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/convolution/cuda/cudnn_library.h"
+#include "ops/common/cudnn/library.h"
 
 namespace anydml::testing {
 

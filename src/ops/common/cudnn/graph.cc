@@ -1,6 +1,9 @@
-#include "ops/attention/cuda/cudnn_graph.h"
+#include "ops/common/cudnn/graph.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
 
 #include "base/status.h"
 
@@ -11,6 +14,20 @@ constexpr int64_t kByteAlignment = 16;  // that of bindings
 constexpr int64_t kMostWorkspaceBytes = int64_t{1} << 28;
 
 }  // namespace
+
+Graph::Shape Graph::Shape::Packed(const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t i = sizes.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
+  return {sizes, strides};
+}
+
+std::string Graph::Shape::Key() const {
+  std::string key = "sizes";
+  for (const int64_t size : sizes) key += StrCat(" ", size);
+  key += " strides";
+  for (const int64_t stride : strides) key += StrCat(" ", stride);
+  return key;
+}
 
 Descriptor* Graph::Add(Kind kind, const char* name) {
   descriptors_.push_back(std::make_unique<Descriptor>(kind, name));
@@ -41,24 +58,38 @@ Graph::Tensor Graph::AddValue(DataTypeNumber type, size_t rank) {
   return AddTensor(type, {ones, ones}, Place::kValue);
 }
 
-Graph::Tensor Graph::AddBetween(DataTypeNumber type, const std::vector<int64_t>& sizes) {
-  std::vector<int64_t> strides(sizes.size(), 1);
-  for (size_t i = sizes.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
-  return AddTensor(type, {sizes, strides}, Place::kBetween);
+Graph::Tensor Graph::AddBetween(DataTypeNumber type, const Shape& shape) {
+  return AddTensor(type, shape, Place::kBetween);
 }
 
-void Graph::AddPointwise(PointwiseFunction function, Tensor x, Tensor b, Tensor y) {
+Descriptor* Graph::AddFunction(PointwiseFunction function) {
   Descriptor* const what = Add(kPointwise, "a pointwise function");
   what->Set(kPointwiseMode, kTypePointwiseMode, static_cast<int>(function));
   what->Set(kPointwiseMathPrecision, kTypeDataType, static_cast<int>(kFloat));
-  what->Finalize();
+  return what;
+}
+
+void Graph::AddPointwise(Descriptor* function, Tensor x, Tensor b, Tensor y) {
+  function->Finalize();
   Descriptor* const operation = Add(kPointwiseOperation, "a pointwise operation");
-  operation->Set(kPointwiseDescriptor, *what);
+  operation->Set(kPointwiseDescriptor, *function);
   operation->Set(kPointwiseX, *x);
   if (b != nullptr) operation->Set(kPointwiseB, *b);
   operation->Set(kPointwiseY, *y);
   operation->Finalize();
   operations_.push_back(operation->get());
+}
+
+void Graph::AddPointwise(PointwiseFunction function, Tensor x, Tensor b, Tensor y) {
+  AddPointwise(AddFunction(function), x, b, y);
+}
+
+void Graph::AddLimits(float least, float most, Tensor x, Tensor y) {
+  Descriptor* const function = AddFunction(kReluForward);
+  function->Set(kPointwiseNanPropagation, kTypeNanPropagation, kPropagateNan);
+  function->Set(kPointwiseReluLowerClip, kTypeDouble, static_cast<double>(least));
+  if (std::isfinite(most)) function->Set(kPointwiseReluUpperClip, kTypeDouble, static_cast<double>(most));
+  AddPointwise(function, x, nullptr, y);
 }
 
 void Graph::AddReduction(ReductionFunctionNumber function, Tensor x, Tensor y) {
@@ -83,6 +114,45 @@ void Graph::AddMatmul(Tensor a, Tensor b, Tensor c) {
   operation->Set(kMatmulB, *b);
   operation->Set(kMatmulC, *c);
   operation->Set(kMatmulDescriptor, *what);
+  operation->Finalize();
+  operations_.push_back(operation->get());
+}
+
+const Descriptor* Graph::AddWindows(const Windows& windows) {
+  Descriptor* const what = Add(kConvolution, "a convolution");
+  what->Set(kConvolutionComputeType, kTypeDataType, static_cast<int>(kFloat));
+  what->Set(kConvolutionMode, kTypeConvolutionMode, kCrossCorrelation);
+  what->Set(kConvolutionSpatialDimensions, kTypeInt64, static_cast<int64_t>(windows.steps.size()));
+  what->Set(kConvolutionStrides, windows.steps);
+  what->Set(kConvolutionDilations, windows.dilations);
+  what->Set(kConvolutionPrePaddings, windows.pre_paddings);
+  what->Set(kConvolutionPostPaddings, windows.post_paddings);
+  what->Finalize();
+  return what;
+}
+
+void Graph::AddConvolution(const Windows& windows, Tensor x, Tensor w, Tensor y) {
+  const Descriptor* const what = AddWindows(windows);
+  Descriptor* const operation = Add(kConvolutionForward, "a convolution of tensors");
+  operation->Set(kForwardConvolution, *what);
+  operation->Set(kForwardW, *w);
+  operation->Set(kForwardX, *x);
+  operation->Set(kForwardY, *y);
+  operation->Set(kForwardAlpha, kTypeFloat, 1.0f);
+  operation->Set(kForwardBeta, kTypeFloat, 0.0f);
+  operation->Finalize();
+  operations_.push_back(operation->get());
+}
+
+void Graph::AddConvolutionGradient(const Windows& windows, Tensor x, Tensor w, Tensor y) {
+  const Descriptor* const what = AddWindows(windows);
+  Descriptor* const operation = Add(kConvolutionBackwardData, "a convolution's gradient");
+  operation->Set(kBackwardDataConvolution, *what);
+  operation->Set(kBackwardDataW, *w);
+  operation->Set(kBackwardDataDx, *x);
+  operation->Set(kBackwardDataDy, *y);
+  operation->Set(kBackwardDataAlpha, kTypeFloat, 1.0f);
+  operation->Set(kBackwardDataBeta, kTypeFloat, 0.0f);
   operation->Finalize();
   operations_.push_back(operation->get());
 }
@@ -183,6 +253,31 @@ std::string Graph::Run(void* stream, std::span<const void* const> addresses, voi
   if (status != kSuccess) return Sentence("cudnnSetStream", "", status);
   status = library.cudnnBackendExecute(handle_->handle, plan_->get(), pack.get());
   return status == kSuccess ? "" : Sentence("cudnnBackendExecute", name().c_str(), status);
+}
+
+std::shared_ptr<const Graph> FindOrCreate(const std::string& key, int device,
+                                          const std::function<void(Graph*)>& describe,
+                                          bool (*is_allowed)(int note), std::string* why_not) {
+  *why_not = TheLibrary().why_not;
+  if (!why_not->empty()) return nullptr;
+  // They stay, as the library does.
+  static auto* const mutex = new std::mutex;
+  static auto* const graphs = new std::map<std::string, std::weak_ptr<const Graph>>;
+  const std::lock_guard lock(*mutex);
+  const std::string key_of_device = StrCat(device, ": ", key);
+  if (const auto known = graphs->find(key_of_device); known != graphs->end()) {
+    if (auto graph = known->second.lock()) return graph;
+  }
+  Handle* const handle = HandleFor(device, why_not);
+  if (handle == nullptr) return nullptr;
+  // Nobody may set its stream meanwhile.
+  const std::lock_guard handle_lock(handle->mutex);
+  auto graph = std::make_shared<Graph>(handle);
+  describe(graph.get());
+  if (!graph->Choose(is_allowed, why_not)) return nullptr;
+  std::erase_if(*graphs, [](const auto& entry) { return entry.second.expired(); });
+  graphs->insert_or_assign(key_of_device, graph);
+  return graph;
 }
 
 }  // namespace anydml::cudnn

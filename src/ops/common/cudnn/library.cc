@@ -1,4 +1,4 @@
-#include "ops/convolution/cuda/cudnn_library.h"
+#include "ops/common/cudnn/library.h"
 
 #include <dlfcn.h>
 

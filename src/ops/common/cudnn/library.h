@@ -1,5 +1,5 @@
-// NVIDIA's library of convolutions, cuDNN 9, where it is installed: it is looked for when the first
-// convolution is compiled, and never needed. Its headers are not needed either: what is used of its graphs
+// NVIDIA's library of convolutions and attention, cuDNN 9, where it is installed: it is looked for when the
+// first of them is compiled, and never needed. Its headers are not needed either: what is used of its graphs
 // ("backend" functions) is declared here.
 #pragma once
 
