@@ -159,7 +159,7 @@ void Graph::AddConvolutionGradient(const Windows& windows, Tensor x, Tensor w, T
 
 bool Graph::Finish(std::string* why_not) {
   graph_ = Add(kOperationGraph, "an operation graph");
-  graph_->Set(kGraphHandle, kTypeHandle, handle_->handle);
+  graph_->Set(kGraphHandle, kTypeHandle, handles_->maker);
   graph_->SetAll(kGraphOperations, kTypeDescriptor, static_cast<int64_t>(operations_.size()),
                  operations_.data());
   // The graph names what is wrong with its operations less exactly than they do.
@@ -194,7 +194,7 @@ std::vector<std::unique_ptr<Descriptor>> Graph::Configs(HeuristicsModeNumber mod
 
 bool Graph::TakeEngine(std::unique_ptr<Descriptor> config, int64_t engine, std::string* error) {
   auto plan = std::make_unique<Descriptor>(kExecutionPlan, "an execution plan");
-  plan->Set(kPlanHandle, kTypeHandle, handle_->handle);
+  plan->Set(kPlanHandle, kTypeHandle, handles_->maker);
   plan->Set(kPlanConfig, *config);
   plan->Finalize();
   int64_t bytes = 0;
@@ -247,11 +247,11 @@ std::string Graph::Run(void* stream, std::span<const void* const> addresses, voi
   pack.Set(kPackWorkspace, kTypeAddress, workspace);
   pack.Finalize();
   if (!pack.error().empty()) return pack.error();
-  const std::lock_guard lock(handle_->mutex);
+  const std::lock_guard lock(handles_->executor_mutex);
   const Library& library = TheLibrary();
-  int status = library.cudnnSetStream(handle_->handle, stream);
+  int status = library.cudnnSetStream(handles_->executor, stream);
   if (status != kSuccess) return Sentence("cudnnSetStream", "", status);
-  status = library.cudnnBackendExecute(handle_->handle, plan_->get(), pack.get());
+  status = library.cudnnBackendExecute(handles_->executor, plan_->get(), pack.get());
   return status == kSuccess ? "" : Sentence("cudnnBackendExecute", name().c_str(), status);
 }
 
@@ -260,7 +260,7 @@ std::shared_ptr<const Graph> FindOrCreate(const std::string& key, int device,
                                           bool (*is_allowed)(int note), std::string* why_not) {
   *why_not = TheLibrary().why_not;
   if (!why_not->empty()) return nullptr;
-  // They stay, as the library does.
+  // They stay, as the library does. The mutex is that of the handles that make plans, too.
   static auto* const mutex = new std::mutex;
   static auto* const graphs = new std::map<std::string, std::weak_ptr<const Graph>>;
   const std::lock_guard lock(*mutex);
@@ -268,11 +268,9 @@ std::shared_ptr<const Graph> FindOrCreate(const std::string& key, int device,
   if (const auto known = graphs->find(key_of_device); known != graphs->end()) {
     if (auto graph = known->second.lock()) return graph;
   }
-  Handle* const handle = HandleFor(device, why_not);
-  if (handle == nullptr) return nullptr;
-  // Nobody may set its stream meanwhile.
-  const std::lock_guard handle_lock(handle->mutex);
-  auto graph = std::make_shared<Graph>(handle);
+  Handles* const handles = HandlesFor(device, why_not);
+  if (handles == nullptr) return nullptr;
+  auto graph = std::make_shared<Graph>(handles);
   describe(graph.get());
   if (!graph->Choose(is_allowed, why_not)) return nullptr;
   std::erase_if(*graphs, [](const auto& entry) { return entry.second.expired(); });

@@ -26,7 +26,7 @@ class Graph {
   };
   using Tensor = const Descriptor*;
 
-  explicit Graph(Handle* handle) : handle_(handle) {}
+  explicit Graph(Handles* handles) : handles_(handles) {}
 
   // Tensors that Run has addresses for. One by value is read from the host's memory when it is run.
   Tensor AddTensor(DataTypeNumber type, const Shape& shape);
@@ -68,7 +68,7 @@ class Graph {
   std::vector<std::unique_ptr<Descriptor>> Configs(HeuristicsModeNumber mode, std::string* error) const;
   bool TakeEngine(std::unique_ptr<Descriptor> config, int64_t engine, std::string* error);
 
-  Handle* handle_;
+  Handles* handles_;
   // All that the plan refers to, in the order of creation.
   std::vector<std::unique_ptr<Descriptor>> descriptors_;
   std::vector<void*> operations_;

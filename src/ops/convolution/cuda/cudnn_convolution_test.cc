@@ -120,6 +120,18 @@ TEST_F(Cudnn, TheSameProblemHasOneGraphWhileItIsUsed) {
   EXPECT_EQ(graph->name(), "cuDNN 9.10.2 engine 6");
 }
 
+// So that executions do not wait for what is compiled meanwhile.
+TEST_F(Cudnn, GraphsAreExecutedWithAnotherHandleThanTheyAreMadeWith) {
+  const auto graph = Create();
+  ASSERT_NE(graph, nullptr) << why_not_;
+  EXPECT_EQ(library_->with_stream, nullptr);
+  EXPECT_EQ(Run(*graph), "");
+  EXPECT_NE(library_->maker, nullptr);
+  EXPECT_NE(library_->executor, library_->maker);
+  EXPECT_EQ(library_->with_stream, library_->executor);
+  EXPECT_EQ(library_->handles, 2u);
+}
+
 TEST_F(Cudnn, WhatFailsAtCompileTimeIsAReason) {
   const auto expect = [&](const char* reason) {
     EXPECT_EQ(Create(), nullptr);
