@@ -38,10 +38,13 @@ ANYDML_FAKE const char* cudnnGetErrorString(int status) {
 }
 
 ANYDML_FAKE int cudnnCreate(void** handle) {
-  *handle = &anydml_fake_cudnn;
+  *handle = reinterpret_cast<void*>(++anydml_fake_cudnn.handles);
   return anydml_fake_cudnn.fails_to_start ? kInternalError : 0;
 }
-ANYDML_FAKE int cudnnSetStream(void*, void*) { return 0; }
+ANYDML_FAKE int cudnnSetStream(void* handle, void*) {
+  anydml_fake_cudnn.with_stream = handle;
+  return 0;
+}
 
 ANYDML_FAKE int cudnnBackendCreateDescriptor(int kind, void** descriptor) {
   if (kind == anydml_fake_cudnn.kind_not_created) return kInternalError;
@@ -75,6 +78,7 @@ ANYDML_FAKE int cudnnBackendSetAttribute(void* descriptor, int attribute, int ty
     const auto* const numbers = static_cast<const int64_t*>(values);
     fake.attributes[attribute].assign(numbers, numbers + count);
   }
+  if (type == anydml::cudnn::kTypeHandle) fake.maker = *static_cast<void* const*>(values);
   if (attribute == anydml::cudnn::kHeuristicsMode) self.mode = *static_cast<const int*>(values);
   if (attribute == anydml::cudnn::kGraphOperations) fake.operations = count;
   if (attribute == anydml::cudnn::kPlanConfig) {
@@ -118,7 +122,8 @@ ANYDML_FAKE int cudnnBackendGetAttribute(void* descriptor, int attribute, int, i
   }
 }
 
-ANYDML_FAKE int cudnnBackendExecute(void*, void*, void*) {
+ANYDML_FAKE int cudnnBackendExecute(void* handle, void*, void*) {
+  anydml_fake_cudnn.executor = handle;
   ++anydml_fake_cudnn.executions;
   return anydml_fake_cudnn.fails_to_execute ? kExecutionFailed : 0;
 }

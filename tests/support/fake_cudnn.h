@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/convolution/cuda/cudnn_library.h"
+#include "ops/common/cudnn/library.h"
 
 namespace anydml::testing {
 
@@ -28,6 +28,9 @@ struct FakeCudnn {
   int kind_not_created = kNone, kind_not_finalized = kNone;  // of descriptors
   int attribute_not_set = kNone;
 
+  uintptr_t handles = 0;  // created; they are numbers from 1
+  // Those of the last graph and plan, of the last execution and of the last stream that was set.
+  void *maker = nullptr, *executor = nullptr, *with_stream = nullptr;
   int descriptors = 0;  // that exist
   int executions = 0;
   int64_t operations = 0;                          // of the last graph

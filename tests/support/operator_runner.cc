@@ -307,6 +307,7 @@ RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs
   result.explanation = lowered.explanation;
   result.exactness = lowered.exactness;
   if (!status.ok()) {
+    result.explanation = status.message();  // why it refuses
     // Only a forced implementation may refuse, never the reference.
     EXPECT_EQ(status.code(), Code::kUnsupported);
     EXPECT_FALSE(options.implementation.empty() || options.implementation == "cpu.reference")

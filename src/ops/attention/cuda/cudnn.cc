@@ -23,7 +23,7 @@ const AttentionView& ViewOf(const AttentionRows& rows) {
 
 class AttentionCudnn final : public AttentionOperands {
  public:
-  AttentionCudnn(const AttentionProblem& problem, std::unique_ptr<const cudnn::Graph> graph)
+  AttentionCudnn(const AttentionProblem& problem, std::shared_ptr<const cudnn::Graph> graph)
       : AttentionOperands(problem, {.matrices = false}), graph_(std::move(graph)) {
     if (graph_->workspace_bytes() == 0) return;
     workspace_ = AddScratch("workspace", graph_->workspace_bytes() + kWorkspaceAlignment);
@@ -62,7 +62,7 @@ class AttentionCudnn final : public AttentionOperands {
                               : Address(arguments.inputs, ViewOf(rows));
   }
 
-  std::unique_ptr<const cudnn::Graph> graph_;
+  std::shared_ptr<const cudnn::Graph> graph_;
   ScratchLayout::Piece workspace_;
 };
 

@@ -1,7 +1,6 @@
 #include "ops/attention/cuda/cudnn_attention.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -30,33 +29,43 @@ Graph::Shape ShapeOf(const AttentionView& view, uint64_t batch, uint64_t heads, 
   return shape;
 }
 
+struct AttentionShapes {
+  Graph::Shape query, transposed_key, value, output;
+
+  AttentionShapes(const AttentionProblem& p, const AttentionView& key_view, const AttentionView& value_view)
+      : query(ShapeOf(p.query, p.batch, p.heads, p.queries, p.key.columns)),
+        transposed_key(ShapeOf(key_view, p.batch, p.KeyHeads(), p.keys, p.key.columns)),
+        value(ShapeOf(value_view, p.batch, p.KeyHeads(), p.keys, p.value.columns)),
+        output(ShapeOf(p.output, p.batch, p.heads, p.queries, p.value.columns)) {
+    std::swap(transposed_key.sizes[2], transposed_key.sizes[3]);
+    std::swap(transposed_key.strides[2], transposed_key.strides[3]);
+  }
+
+  std::string Key() const {
+    return StrCat("attention ", query.Key(), "; ", transposed_key.Key(), "; ", value.Key(), "; ",
+                  output.Key());
+  }
+};
+
 // The operations of which its engines know that together they are attention.
-void DescribeAttention(const AttentionProblem& p, const AttentionView& key, const AttentionView& value,
-                       Graph* graph) {
-  const auto size = [](uint64_t number) { return static_cast<int64_t>(number); };
-  const std::vector<int64_t> matrix = {size(p.batch), size(p.heads), size(p.queries), size(p.keys)};
+void DescribeAttention(const AttentionShapes& shapes, Graph* graph) {
+  std::vector<int64_t> matrix = shapes.query.sizes;
+  matrix.back() = shapes.transposed_key.sizes.back();
   std::vector<int64_t> row = matrix;
   row.back() = 1;
-  Graph::Shape transposed = ShapeOf(key, p.batch, p.KeyHeads(), p.keys, p.key.columns);
-  std::swap(transposed.sizes[2], transposed.sizes[3]);
-  std::swap(transposed.strides[2], transposed.strides[3]);
-
-  const Graph::Tensor q =
-      graph->AddTensor(cudnn::kHalf, ShapeOf(p.query, p.batch, p.heads, p.queries, p.key.columns));
-  const Graph::Tensor k = graph->AddTensor(cudnn::kHalf, transposed);
-  const Graph::Tensor v =
-      graph->AddTensor(cudnn::kHalf, ShapeOf(value, p.batch, p.KeyHeads(), p.keys, p.value.columns));
+  const Graph::Tensor q = graph->AddTensor(cudnn::kHalf, shapes.query);
+  const Graph::Tensor k = graph->AddTensor(cudnn::kHalf, shapes.transposed_key);
+  const Graph::Tensor v = graph->AddTensor(cudnn::kHalf, shapes.value);
   const Graph::Tensor scale = graph->AddValue(cudnn::kFloat, 4);
-  const Graph::Tensor output =
-      graph->AddTensor(cudnn::kHalf, ShapeOf(p.output, p.batch, p.heads, p.queries, p.value.columns));
+  const Graph::Tensor output = graph->AddTensor(cudnn::kHalf, shapes.output);
 
   const auto between = [&](const std::vector<int64_t>& sizes) {
-    return graph->AddBetween(cudnn::kFloat, sizes);
+    return graph->AddBetween(cudnn::kFloat, Graph::Shape::Packed(sizes));
   };
   const Graph::Tensor products = between(matrix), logits = between(matrix), max = between(row),
                       differences = between(matrix), powers = between(matrix), sum = between(row),
                       logarithm = between(row), statistics = between(row),
-                      weights = graph->AddBetween(cudnn::kHalf, matrix);
+                      weights = graph->AddBetween(cudnn::kHalf, Graph::Shape::Packed(matrix));
   graph->AddMatmul(q, k, products);
   graph->AddPointwise(cudnn::kMultiply, products, scale, logits);
   graph->AddReduction(cudnn::kMaximum, logits, max);
@@ -72,7 +81,7 @@ void DescribeAttention(const AttentionProblem& p, const AttentionView& key, cons
 
 }  // namespace
 
-std::unique_ptr<const Graph> CreateCudnnAttention(const AttentionProblem& problem, const AttentionView& key,
+std::shared_ptr<const Graph> CreateCudnnAttention(const AttentionProblem& problem, const AttentionView& key,
                                                   const AttentionView& value, int device,
                                                   std::string* why_not) {
   const cudnn::Library& library = cudnn::TheLibrary();
@@ -82,14 +91,10 @@ std::unique_ptr<const Graph> CreateCudnnAttention(const AttentionProblem& proble
     *why_not = StrCat("cuDNN ", library.version, " is known to be wrong");
     return nullptr;
   }
-  cudnn::Handle* const handle = cudnn::HandleFor(device, why_not);
-  if (handle == nullptr) return nullptr;
-  // Nobody may set its stream meanwhile.
-  const std::lock_guard lock(handle->mutex);
-  auto graph = std::make_unique<Graph>(handle);
-  DescribeAttention(problem, key, value, graph.get());
-  if (!graph->Choose(IsAllowedInAttention, why_not)) return nullptr;
-  return graph;
+  const AttentionShapes shapes(problem, key, value);
+  return cudnn::FindOrCreate(
+      shapes.Key(), device, [&](Graph* graph) { DescribeAttention(shapes, graph); }, IsAllowedInAttention,
+      why_not);
 }
 
 }  // namespace anydml

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "ops/attention/cuda/cudnn_graph.h"
+#include "ops/common/cudnn/graph.h"
 #include "ops/attention/problem.h"
 
 namespace anydml {
@@ -13,7 +13,7 @@ namespace anydml {
 // to FLOAT16. `key` and `value`: where all their rows are. Null, with a reason. The device is the thread's
 // current one. Addresses that Run wants: of queries, keys, values, the scale (FLOAT32, the host's) and the
 // output, each of the first element.
-std::unique_ptr<const cudnn::Graph> CreateCudnnAttention(const AttentionProblem& problem,
+std::shared_ptr<const cudnn::Graph> CreateCudnnAttention(const AttentionProblem& problem,
                                                          const AttentionView& key, const AttentionView& value,
                                                          int device, std::string* why_not);
 

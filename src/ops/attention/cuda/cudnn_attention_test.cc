@@ -33,7 +33,7 @@ class CudnnAttention : public ::testing::Test {
   }
   void TearDown() override { EXPECT_EQ(library_->descriptors, 0); }
 
-  std::unique_ptr<const cudnn::Graph> Create() {
+  std::shared_ptr<const cudnn::Graph> Create() {
     why_not_.clear();
     return CreateCudnnAttention(problem_, key_, value_, device_, &why_not_);
   }
@@ -74,6 +74,14 @@ TEST_F(CudnnAttention, KeysAreTransposedByTheirStrides) {
   EXPECT_EQ(library_->tensors[3], std::pair(Numbers({1, 1, 1, 1}), Numbers({1, 1, 1, 1})));
   EXPECT_EQ(library_->tensors[4], std::pair(Numbers({1, 4, 3, 32}), Numbers({384, 32, 128, 1})));
   EXPECT_EQ(library_->tensors[5], std::pair(Numbers({1, 4, 3, 2048}), Numbers({24576, 6144, 2048, 1})));
+}
+
+TEST_F(CudnnAttention, TheSameProblemHasOneGraphWhileItIsUsed) {
+  const auto graph = Create();
+  ASSERT_NE(graph, nullptr) << why_not_;
+  EXPECT_EQ(Create(), graph);
+  value_.row = 128;
+  EXPECT_NE(Create(), graph);
 }
 
 TEST_F(CudnnAttention, SumsHaveOneOrderAndFloat32) {

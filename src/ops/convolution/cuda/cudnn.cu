@@ -117,8 +117,8 @@ class ConvolutionCudnn final : public CompositeKernel {
       if (has_activation && !rest.activation) cudnn.limits = limits;
       (shape_.backward ? cudnn.x : cudnn.y).type = rest.from;
       std::string why;
-      plan_ = CudnnPlan::Create(cudnn, context.device->ordinal, &why);
-      if (plan_ == nullptr) {
+      graph_ = CreateCudnnConvolution(cudnn, context.device->ordinal, &why);
+      if (graph_ == nullptr) {
         if (why_not->empty()) *why_not = why;
         continue;
       }
@@ -135,7 +135,7 @@ class ConvolutionCudnn final : public CompositeKernel {
   }
   std::string made_of() const override {
     const std::string parts = CompositeKernel::made_of();
-    return StrCat(plan_->name(), parts.empty() ? "" : ", ", parts);
+    return StrCat(graph_->name(), parts.empty() ? "" : ", ", parts);
   }
 
   Status Initialize(const KernelArguments& arguments) const override {
@@ -178,11 +178,16 @@ class ConvolutionCudnn final : public CompositeKernel {
     const Buffer sums = sums_.bytes != 0 ? sums_.In(arguments.temporary) : arguments.outputs[0];
     void* workspace = workspace_.In(arguments.temporary).data;
     size_t room = workspace_.bytes;
-    if (room != 0) std::align(kWorkspaceAlignment, plan_->workspace_bytes(), workspace, room);
-    const void* const input = input_.bytes != 0 ? packed_input.data : arguments.inputs[0].data;
-    ANYDML_RETURN_IF_ERROR(
-        plan_->Run(arguments.stream, {input, filter, fuses_bias_ ? arguments.inputs[2].data : nullptr,
-                                      sums.data, room != 0 ? workspace : nullptr}));
+    if (room != 0) std::align(kWorkspaceAlignment, graph_->workspace_bytes(), workspace, room);
+    const void* const images = input_.bytes != 0 ? packed_input.data : arguments.inputs[0].data;
+    const void* const addresses[] = {shape_.backward ? sums.data : images, filter,
+                                     shape_.backward ? images : sums.data,
+                                     fuses_bias_ ? arguments.inputs[2].data : nullptr};
+    const std::string error = graph_->Run(arguments.stream, std::span(addresses).first(fuses_bias_ ? 4 : 3),
+                                          room != 0 ? workspace : nullptr);
+    if (!error.empty()) {
+      return Status(Code::kDriverInternal, StrCat("CONVOLUTION: cuDNN could not run it: ", error));
+    }
     if (store_unit_ != 0) {
       HalfTiles tiles = output_tiles_;
       tiles.from = sums.data;
@@ -253,8 +258,8 @@ class ConvolutionCudnn final : public CompositeKernel {
               std::string* why_not) {
     const bool in_place = rest.from == problem.type && !layout_.packs_output;
     if (!in_place) sums_ = AddScratch("sums", shape_.Elements() * (rest.from == DataType::kFloat16 ? 2 : 4));
-    if (plan_->workspace_bytes() != 0) {
-      workspace_ = AddScratch("workspace", plan_->workspace_bytes() + kWorkspaceAlignment);
+    if (graph_->workspace_bytes() != 0) {
+      workspace_ = AddScratch("workspace", graph_->workspace_bytes() + kWorkspaceAlignment);
     }
     if (!rest.bias && !rest.activation && (in_place || SetOutputTiles())) return true;
     LoweredOperator lowered;
@@ -292,7 +297,7 @@ class ConvolutionCudnn final : public CompositeKernel {
   CudnnLayout layout_;
   bool half_, filter_is_owned_, has_bias_;
   bool fuses_bias_ = false;
-  std::shared_ptr<const CudnnPlan> plan_;
+  std::shared_ptr<const cudnn::Graph> graph_;
   std::optional<DeviceCopies> input_copies_;
   HalfTiles input_tiles_, output_tiles_;     // but for addresses
   uint32_t load_unit_ = 0, store_unit_ = 0;  // of these, in bytes; 0: there are none

@@ -40,11 +40,11 @@ bool EndPadding(const ConvolutionWindow& w, int64_t* padding) {
 CudnnTensor TensorOf(const CudnnPacked& packed, DataType type, uint32_t first_dimension) {
   const ConvolutionTensor strides = packed.Strides();
   CudnnTensor result = {type,
-                        {static_cast<int64_t>(packed.images), static_cast<int64_t>(packed.channels)},
-                        {static_cast<int64_t>(strides.outer[0]), static_cast<int64_t>(strides.channel)}};
+                        {{static_cast<int64_t>(packed.images), static_cast<int64_t>(packed.channels)},
+                         {static_cast<int64_t>(strides.outer[0]), static_cast<int64_t>(strides.channel)}}};
   for (uint32_t d = first_dimension; d < kMaxSpatial; ++d) {
-    result.sizes.push_back(static_cast<int64_t>(packed.sizes[d]));
-    result.strides.push_back(static_cast<int64_t>(strides.spatial[d]));
+    result.shape.sizes.push_back(static_cast<int64_t>(packed.sizes[d]));
+    result.shape.strides.push_back(static_cast<int64_t>(strides.spatial[d]));
   }
   return result;
 }
@@ -120,10 +120,10 @@ std::string CudnnLayout::Set(const ConvolutionProblem& p) {
     const ConvolutionWindow& window = forward.windows[d];
     int64_t end = 0;
     if (!EndPadding(window, &end)) return "there are more or fewer outputs than cuDNN's formula gives";
-    problem.steps.push_back(window.stride);
-    problem.dilations.push_back(window.dilation);
-    problem.pre_paddings.push_back(window.start_padding);
-    problem.post_paddings.push_back(end);
+    problem.windows.steps.push_back(window.stride);
+    problem.windows.dilations.push_back(window.dilation);
+    problem.windows.pre_paddings.push_back(window.start_padding);
+    problem.windows.post_paddings.push_back(end);
   }
   return "";
 }

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "ops/convolution/cuda/cudnn_plan.h"
+#include "ops/convolution/cuda/cudnn_convolution.h"
 #include "ops/convolution/problem.h"
 
 namespace anydml {

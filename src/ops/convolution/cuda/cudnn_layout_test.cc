@@ -128,18 +128,21 @@ Numbers Memory(const CudnnPacked& packed, uint64_t groups, uint64_t true_channel
 // By cuDNN's definition, of tensors of four or five dimensions; returns the result's memory.
 Numbers Convolve(const CudnnProblem& p, const Numbers& input, const Numbers& filter, size_t elements) {
   Numbers result(elements);
-  const size_t spatial = p.steps.size();
+  const size_t spatial = p.windows.steps.size();
   const auto wide = [&](const Numbers& sizes, int64_t missing) {
     Numbers all = sizes;
     if (spatial == 2) all.insert(all.begin() + 2, missing);
     return all;
   };
-  const Numbers x = wide(p.x.sizes, 1), w = wide(p.w.sizes, 1), y = wide(p.y.sizes, 1);
-  const Numbers xs = wide(p.x.strides, 0), ws = wide(p.w.strides, 0), ys = wide(p.y.strides, 0);
+  const Numbers x = wide(p.x.shape.sizes, 1), w = wide(p.w.shape.sizes, 1), y = wide(p.y.shape.sizes, 1);
+  const Numbers xs = wide(p.x.shape.strides, 0), ws = wide(p.w.shape.strides, 0),
+                ys = wide(p.y.shape.strides, 0);
   for (size_t d = 0; d < spatial; ++d) {  // its formula
-    const int64_t reach = (p.w.sizes[d + 2] - 1) * p.dilations[d] + 1;
-    EXPECT_EQ(p.y.sizes[d + 2],
-              (p.x.sizes[d + 2] + p.pre_paddings[d] + p.post_paddings[d] - reach) / p.steps[d] + 1);
+    const int64_t reach = (p.w.shape.sizes[d + 2] - 1) * p.windows.dilations[d] + 1;
+    EXPECT_EQ(p.y.shape.sizes[d + 2],
+              (p.x.shape.sizes[d + 2] + p.windows.pre_paddings[d] + p.windows.post_paddings[d] - reach) /
+                      p.windows.steps[d] +
+                  1);
   }
   const int64_t groups = x[1] / w[1], group_outputs = w[0] / groups;
   EXPECT_EQ(x[1] % w[1], 0);
@@ -155,8 +158,9 @@ Numbers Convolve(const CudnnProblem& p, const Numbers& input, const Numbers& fil
         const auto position = static_cast<int64_t>(i[d + 3]), number = static_cast<int64_t>(tap[d + 3]);
         const bool is_missing = d + spatial < 3;
         const size_t n = is_missing ? 0 : d + spatial - 3;
-        const int64_t from =
-            is_missing ? 0 : position * p.steps[n] - p.pre_paddings[n] + number * p.dilations[n];
+        const int64_t from = is_missing ? 0
+                                        : position * p.windows.steps[n] - p.windows.pre_paddings[n] +
+                                              number * p.windows.dilations[n];
         if (from < 0 || from >= x[d + 2]) return;
         x_at += from * xs[d + 2];
         y_at += position * ys[d + 2];

@@ -92,7 +92,7 @@ __device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words
   __syncthreads();
   // A thread has eight rows of two columns.
   const uint32_t first = threadIdx.x % 8 * 8, pair = threadIdx.x / 8;
-  uint32_t low[4], high[4];
+  alignas(16) uint32_t low[4], high[4];  // read as units
 #pragma unroll
   for (uint32_t n = 0; n < 4; ++n) {
     const uint32_t a = words[first + 2 * n][pair], b = words[first + 2 * n + 1][pair];

@@ -1,4 +1,4 @@
-#include "ops/convolution/cuda/cudnn_library.h"
+#include "ops/common/cudnn/library.h"
 
 #include <dlfcn.h>
 
@@ -48,17 +48,20 @@ std::string Sentence(const char* function, const char* of, int status) {
   return *of == '\0' ? StrCat(function, ": ", error) : StrCat(function, " (", of, "): ", error);
 }
 
-Handle* HandleFor(int device, std::string* why_not) {
+Handles* HandlesFor(int device, std::string* why_not) {
   static auto* const mutex = new std::mutex;
-  static auto* const handles = new std::map<int, Handle>;
+  static auto* const handles_of_devices = new std::map<int, Handles>;
   const std::lock_guard lock(*mutex);
-  Handle& handle = (*handles)[device];
-  if (handle.handle != nullptr) return &handle;
-  const int status = TheLibrary().cudnnCreate(&handle.handle);
-  if (status == kSuccess) return &handle;
-  handle.handle = nullptr;  // the next one tries again
-  *why_not = StrCat("cuDNN could not be started: ", Sentence("cudnnCreate", "", status));
-  return nullptr;
+  Handles& handles = (*handles_of_devices)[device];
+  for (void** const handle : {&handles.maker, &handles.executor}) {
+    if (*handle != nullptr) continue;
+    const int status = TheLibrary().cudnnCreate(handle);
+    if (status == kSuccess) continue;
+    *handle = nullptr;  // the next one tries again
+    *why_not = StrCat("cuDNN could not be started: ", Sentence("cudnnCreate", "", status));
+    return nullptr;
+  }
+  return &handles;
 }
 
 Descriptor::Descriptor(Kind kind, const char* name) : name_(name) {

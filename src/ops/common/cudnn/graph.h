@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "ops/convolution/cuda/cudnn_library.h"
+#include "ops/common/cudnn/library.h"
 
 namespace anydml::cudnn {
 
@@ -15,21 +16,34 @@ class Graph {
  public:
   struct Shape {
     std::vector<int64_t> sizes, strides;
+
+    static Shape Packed(const std::vector<int64_t>& sizes);
+    std::string Key() const;  // different for different shapes
+  };
+  // Of a convolution, for each spatial dimension.
+  struct Windows {
+    std::vector<int64_t> steps, dilations, pre_paddings, post_paddings;
   };
   using Tensor = const Descriptor*;
 
-  explicit Graph(Handle* handle) : handle_(handle) {}
+  explicit Graph(Handles* handles) : handles_(handles) {}
 
   // Tensors that Run has addresses for. One by value is read from the host's memory when it is run.
   Tensor AddTensor(DataTypeNumber type, const Shape& shape);
   Tensor AddValue(DataTypeNumber type, size_t rank);
-  // What is between operations, packed.
-  Tensor AddBetween(DataTypeNumber type, const std::vector<int64_t>& sizes);
+  // What is between operations.
+  Tensor AddBetween(DataTypeNumber type, const Shape& shape);
 
   // Everything is computed as FLOAT32. `b` is null for functions of one operand.
   void AddPointwise(PointwiseFunction function, Tensor x, Tensor b, Tensor y);
+  // y is x within limits; NaNs stay what they are.
+  void AddLimits(float least, float most, Tensor x, Tensor y);
   void AddReduction(ReductionFunctionNumber function, Tensor x, Tensor y);
   void AddMatmul(Tensor a, Tensor b, Tensor c);
+  // y = the convolution of x with w. Its gradient: x from y and w. Groups are what x has more channels than
+  // w.
+  void AddConvolution(const Windows& windows, Tensor x, Tensor w, Tensor y);
+  void AddConvolutionGradient(const Windows& windows, Tensor x, Tensor w, Tensor y);
 
   // Takes the first engine of those for which `is_allowed` is true of all its numerical notes. False with a
   // reason where there is none.
@@ -47,11 +61,14 @@ class Graph {
 
   Descriptor* Add(Kind kind, const char* name);
   Tensor AddTensor(DataTypeNumber type, const Shape& shape, Place place);
+  Descriptor* AddFunction(PointwiseFunction function);
+  void AddPointwise(Descriptor* function, Tensor x, Tensor b, Tensor y);
+  const Descriptor* AddWindows(const Windows& windows);
   bool Finish(std::string* why_not);
   std::vector<std::unique_ptr<Descriptor>> Configs(HeuristicsModeNumber mode, std::string* error) const;
   bool TakeEngine(std::unique_ptr<Descriptor> config, int64_t engine, std::string* error);
 
-  Handle* handle_;
+  Handles* handles_;
   // All that the plan refers to, in the order of creation.
   std::vector<std::unique_ptr<Descriptor>> descriptors_;
   std::vector<void*> operations_;
@@ -62,5 +79,12 @@ class Graph {
   uint64_t workspace_bytes_ = 0;
   int64_t engine_ = 0;
 };
+
+// The graph that `describe` describes, with an engine of which all notes are allowed. Some engines are
+// compiled first, which takes long: a key has one graph as long as anybody has it. Null, with a reason. The
+// device is the thread's current one.
+std::shared_ptr<const Graph> FindOrCreate(const std::string& key, int device,
+                                          const std::function<void(Graph*)>& describe,
+                                          bool (*is_allowed)(int note), std::string* why_not);
 
 }  // namespace anydml::cudnn

@@ -1,6 +1,9 @@
-#include "ops/attention/cuda/cudnn_graph.h"
+#include "ops/common/cudnn/graph.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
 
 #include "base/status.h"
 
@@ -11,6 +14,20 @@ constexpr int64_t kByteAlignment = 16;  // that of bindings
 constexpr int64_t kMostWorkspaceBytes = int64_t{1} << 28;
 
 }  // namespace
+
+Graph::Shape Graph::Shape::Packed(const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t i = sizes.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
+  return {sizes, strides};
+}
+
+std::string Graph::Shape::Key() const {
+  std::string key = "sizes";
+  for (const int64_t size : sizes) key += StrCat(" ", size);
+  key += " strides";
+  for (const int64_t stride : strides) key += StrCat(" ", stride);
+  return key;
+}
 
 Descriptor* Graph::Add(Kind kind, const char* name) {
   descriptors_.push_back(std::make_unique<Descriptor>(kind, name));
@@ -41,24 +58,38 @@ Graph::Tensor Graph::AddValue(DataTypeNumber type, size_t rank) {
   return AddTensor(type, {ones, ones}, Place::kValue);
 }
 
-Graph::Tensor Graph::AddBetween(DataTypeNumber type, const std::vector<int64_t>& sizes) {
-  std::vector<int64_t> strides(sizes.size(), 1);
-  for (size_t i = sizes.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
-  return AddTensor(type, {sizes, strides}, Place::kBetween);
+Graph::Tensor Graph::AddBetween(DataTypeNumber type, const Shape& shape) {
+  return AddTensor(type, shape, Place::kBetween);
 }
 
-void Graph::AddPointwise(PointwiseFunction function, Tensor x, Tensor b, Tensor y) {
+Descriptor* Graph::AddFunction(PointwiseFunction function) {
   Descriptor* const what = Add(kPointwise, "a pointwise function");
   what->Set(kPointwiseMode, kTypePointwiseMode, static_cast<int>(function));
   what->Set(kPointwiseMathPrecision, kTypeDataType, static_cast<int>(kFloat));
-  what->Finalize();
+  return what;
+}
+
+void Graph::AddPointwise(Descriptor* function, Tensor x, Tensor b, Tensor y) {
+  function->Finalize();
   Descriptor* const operation = Add(kPointwiseOperation, "a pointwise operation");
-  operation->Set(kPointwiseDescriptor, *what);
+  operation->Set(kPointwiseDescriptor, *function);
   operation->Set(kPointwiseX, *x);
   if (b != nullptr) operation->Set(kPointwiseB, *b);
   operation->Set(kPointwiseY, *y);
   operation->Finalize();
   operations_.push_back(operation->get());
+}
+
+void Graph::AddPointwise(PointwiseFunction function, Tensor x, Tensor b, Tensor y) {
+  AddPointwise(AddFunction(function), x, b, y);
+}
+
+void Graph::AddLimits(float least, float most, Tensor x, Tensor y) {
+  Descriptor* const function = AddFunction(kReluForward);
+  function->Set(kPointwiseNanPropagation, kTypeNanPropagation, kPropagateNan);
+  function->Set(kPointwiseReluLowerClip, kTypeDouble, static_cast<double>(least));
+  if (std::isfinite(most)) function->Set(kPointwiseReluUpperClip, kTypeDouble, static_cast<double>(most));
+  AddPointwise(function, x, nullptr, y);
 }
 
 void Graph::AddReduction(ReductionFunctionNumber function, Tensor x, Tensor y) {
@@ -87,9 +118,48 @@ void Graph::AddMatmul(Tensor a, Tensor b, Tensor c) {
   operations_.push_back(operation->get());
 }
 
+const Descriptor* Graph::AddWindows(const Windows& windows) {
+  Descriptor* const what = Add(kConvolution, "a convolution");
+  what->Set(kConvolutionComputeType, kTypeDataType, static_cast<int>(kFloat));
+  what->Set(kConvolutionMode, kTypeConvolutionMode, kCrossCorrelation);
+  what->Set(kConvolutionSpatialDimensions, kTypeInt64, static_cast<int64_t>(windows.steps.size()));
+  what->Set(kConvolutionStrides, windows.steps);
+  what->Set(kConvolutionDilations, windows.dilations);
+  what->Set(kConvolutionPrePaddings, windows.pre_paddings);
+  what->Set(kConvolutionPostPaddings, windows.post_paddings);
+  what->Finalize();
+  return what;
+}
+
+void Graph::AddConvolution(const Windows& windows, Tensor x, Tensor w, Tensor y) {
+  const Descriptor* const what = AddWindows(windows);
+  Descriptor* const operation = Add(kConvolutionForward, "a convolution of tensors");
+  operation->Set(kForwardConvolution, *what);
+  operation->Set(kForwardW, *w);
+  operation->Set(kForwardX, *x);
+  operation->Set(kForwardY, *y);
+  operation->Set(kForwardAlpha, kTypeFloat, 1.0f);
+  operation->Set(kForwardBeta, kTypeFloat, 0.0f);
+  operation->Finalize();
+  operations_.push_back(operation->get());
+}
+
+void Graph::AddConvolutionGradient(const Windows& windows, Tensor x, Tensor w, Tensor y) {
+  const Descriptor* const what = AddWindows(windows);
+  Descriptor* const operation = Add(kConvolutionBackwardData, "a convolution's gradient");
+  operation->Set(kBackwardDataConvolution, *what);
+  operation->Set(kBackwardDataW, *w);
+  operation->Set(kBackwardDataDx, *x);
+  operation->Set(kBackwardDataDy, *y);
+  operation->Set(kBackwardDataAlpha, kTypeFloat, 1.0f);
+  operation->Set(kBackwardDataBeta, kTypeFloat, 0.0f);
+  operation->Finalize();
+  operations_.push_back(operation->get());
+}
+
 bool Graph::Finish(std::string* why_not) {
   graph_ = Add(kOperationGraph, "an operation graph");
-  graph_->Set(kGraphHandle, kTypeHandle, handle_->handle);
+  graph_->Set(kGraphHandle, kTypeHandle, handles_->maker);
   graph_->SetAll(kGraphOperations, kTypeDescriptor, static_cast<int64_t>(operations_.size()),
                  operations_.data());
   // The graph names what is wrong with its operations less exactly than they do.
@@ -124,7 +194,7 @@ std::vector<std::unique_ptr<Descriptor>> Graph::Configs(HeuristicsModeNumber mod
 
 bool Graph::TakeEngine(std::unique_ptr<Descriptor> config, int64_t engine, std::string* error) {
   auto plan = std::make_unique<Descriptor>(kExecutionPlan, "an execution plan");
-  plan->Set(kPlanHandle, kTypeHandle, handle_->handle);
+  plan->Set(kPlanHandle, kTypeHandle, handles_->maker);
   plan->Set(kPlanConfig, *config);
   plan->Finalize();
   int64_t bytes = 0;
@@ -177,12 +247,35 @@ std::string Graph::Run(void* stream, std::span<const void* const> addresses, voi
   pack.Set(kPackWorkspace, kTypeAddress, workspace);
   pack.Finalize();
   if (!pack.error().empty()) return pack.error();
-  const std::lock_guard lock(handle_->mutex);
+  const std::lock_guard lock(handles_->executor_mutex);
   const Library& library = TheLibrary();
-  int status = library.cudnnSetStream(handle_->handle, stream);
+  int status = library.cudnnSetStream(handles_->executor, stream);
   if (status != kSuccess) return Sentence("cudnnSetStream", "", status);
-  status = library.cudnnBackendExecute(handle_->handle, plan_->get(), pack.get());
+  status = library.cudnnBackendExecute(handles_->executor, plan_->get(), pack.get());
   return status == kSuccess ? "" : Sentence("cudnnBackendExecute", name().c_str(), status);
+}
+
+std::shared_ptr<const Graph> FindOrCreate(const std::string& key, int device,
+                                          const std::function<void(Graph*)>& describe,
+                                          bool (*is_allowed)(int note), std::string* why_not) {
+  *why_not = TheLibrary().why_not;
+  if (!why_not->empty()) return nullptr;
+  // They stay, as the library does. The mutex is that of the handles that make plans, too.
+  static auto* const mutex = new std::mutex;
+  static auto* const graphs = new std::map<std::string, std::weak_ptr<const Graph>>;
+  const std::lock_guard lock(*mutex);
+  const std::string key_of_device = StrCat(device, ": ", key);
+  if (const auto known = graphs->find(key_of_device); known != graphs->end()) {
+    if (auto graph = known->second.lock()) return graph;
+  }
+  Handles* const handles = HandlesFor(device, why_not);
+  if (handles == nullptr) return nullptr;
+  auto graph = std::make_shared<Graph>(handles);
+  describe(graph.get());
+  if (!graph->Choose(is_allowed, why_not)) return nullptr;
+  std::erase_if(*graphs, [](const auto& entry) { return entry.second.expired(); });
+  graphs->insert_or_assign(key_of_device, graph);
+  return graph;
 }
 
 }  // namespace anydml::cudnn

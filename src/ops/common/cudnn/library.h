@@ -1,5 +1,5 @@
-// NVIDIA's library of convolutions, cuDNN 9, where it is installed: it is looked for when the first
-// convolution is compiled, and never needed. Its headers are not needed either: what is used of its graphs
+// NVIDIA's library of convolutions and attention, cuDNN 9, where it is installed: it is looked for when the
+// first of them is compiled, and never needed. Its headers are not needed either: what is used of its graphs
 // ("backend" functions) is declared here.
 #pragma once
 
@@ -164,13 +164,15 @@ const Library& TheLibrary();
 // "cudnnBackendFinalize (an execution plan): CUDNN_STATUS_NOT_SUPPORTED".
 std::string Sentence(const char* function, const char* of, int status);
 
-// One for each device. Its stream is set for every execution, so that who executes has the mutex.
-struct Handle {
-  void* handle = nullptr;
-  std::mutex mutex;
+// The library's handles of a device: one with which plans are made, which takes long, and one with which they
+// are executed meanwhile. None may be used by two threads at once.
+struct Handles {
+  void* maker = nullptr;     // whoever makes plans takes turns: see FindOrCreate
+  void* executor = nullptr;  // its stream is set for every execution
+  std::mutex executor_mutex;
 };
-// The device is the thread's current one. Null, with a reason, where there is none, this time.
-Handle* HandleFor(int device, std::string* why_not);
+// The device is the thread's current one. Null, with a reason, where there are none, this time.
+Handles* HandlesFor(int device, std::string* why_not);
 
 // What the library calls a descriptor. The first call that fails is kept, in words; those after it do
 // nothing.

@@ -1,6 +1,6 @@
 // What is asked of cuDNN, which of its engines are taken, and what is said where it answers errors. Without a
 // GPU: the library is the tests' own.
-#include "ops/convolution/cuda/cudnn_plan.h"
+#include "ops/convolution/cuda/cudnn_convolution.h"
 
 #include <gtest/gtest.h>
 
@@ -19,21 +19,22 @@ class Cudnn : public ::testing::Test {
     *library_ = FakeCudnn();
     library_->engines[cudnn::kModeA] = {{.index = 5}};
     // 16 channels of 8x8 by 3x3 into 32, channels last.
-    problem_.x = {DataType::kFloat32, {1, 16, 8, 8}, {1024, 1, 128, 16}};
-    problem_.w = {DataType::kFloat32, {32, 16, 3, 3}, {144, 1, 48, 16}};
-    problem_.y = {DataType::kFloat32, {1, 32, 8, 8}, {2048, 1, 256, 32}};
-    problem_.steps = problem_.dilations = problem_.pre_paddings = {1, 1};
-    problem_.post_paddings = {1, 2};
+    problem_.x = {DataType::kFloat32, {{1, 16, 8, 8}, {1024, 1, 128, 16}}};
+    problem_.w = {DataType::kFloat32, {{32, 16, 3, 3}, {144, 1, 48, 16}}};
+    problem_.y = {DataType::kFloat32, {{1, 32, 8, 8}, {2048, 1, 256, 32}}};
+    problem_.windows.steps = problem_.windows.dilations = problem_.windows.pre_paddings = {1, 1};
+    problem_.windows.post_paddings = {1, 2};
   }
   void TearDown() override { EXPECT_EQ(library_->descriptors, 0); }
 
   void BeHalf() { problem_.x.type = problem_.w.type = problem_.y.type = DataType::kFloat16; }
-  std::shared_ptr<const CudnnPlan> Create() {
+  std::shared_ptr<const cudnn::Graph> Create() {
     why_not_.clear();
-    return CudnnPlan::Create(problem_, device_, &why_not_);
+    return CreateCudnnConvolution(problem_, device_, &why_not_);
   }
-  static Status Run(const CudnnPlan& plan, const void* bias = nullptr) {
-    return plan.Run(nullptr, {"input", "filter", bias, nullptr, nullptr});
+  static std::string Run(const cudnn::Graph& graph, size_t tensors = 3) {
+    const void* const addresses[] = {"x", "w", "y", "bias"};
+    return graph.Run(nullptr, std::span(addresses).first(tensors), nullptr);
   }
 
   FakeCudnn* const library_ = FakeCudnn::Find();
@@ -46,18 +47,18 @@ class Cudnn : public ::testing::Test {
 };
 
 TEST_F(Cudnn, IsToldWhatTheConvolutionIs) {
-  problem_.steps = {2, 3};
-  problem_.dilations = {4, 5};
-  const auto plan = Create();
-  ASSERT_NE(plan, nullptr) << why_not_;
-  EXPECT_EQ(plan->name(), "cuDNN 9.10.2 engine 5");
+  problem_.windows.steps = {2, 3};
+  problem_.windows.dilations = {4, 5};
+  const auto graph = Create();
+  ASSERT_NE(graph, nullptr) << why_not_;
+  EXPECT_EQ(graph->name(), "cuDNN 9.10.2 engine 5");
   EXPECT_EQ(library_->operations, 1);
   EXPECT_EQ(library_->attributes[cudnn::kConvolutionSpatialDimensions], Numbers({2}));
   EXPECT_EQ(library_->attributes[cudnn::kConvolutionStrides], Numbers({2, 3}));
   EXPECT_EQ(library_->attributes[cudnn::kConvolutionDilations], Numbers({4, 5}));
   EXPECT_EQ(library_->attributes[cudnn::kConvolutionPrePaddings], Numbers({1, 1}));
   EXPECT_EQ(library_->attributes[cudnn::kConvolutionPostPaddings], Numbers({1, 2}));
-  EXPECT_EQ(Run(*plan).message(), "");
+  EXPECT_EQ(Run(*graph), "");
   EXPECT_EQ(library_->executions, 1);
   EXPECT_EQ(library_->addresses.size(), 3u);
 }
@@ -65,10 +66,10 @@ TEST_F(Cudnn, IsToldWhatTheConvolutionIs) {
 TEST_F(Cudnn, BiasAndLimitsAreOperationsOfTheGraph) {
   problem_.has_bias = true;
   problem_.limits = SumLimits{0, 6};
-  const auto plan = Create();
-  ASSERT_NE(plan, nullptr) << why_not_;
+  const auto graph = Create();
+  ASSERT_NE(graph, nullptr) << why_not_;
   EXPECT_EQ(library_->operations, 3);
-  EXPECT_EQ(Run(*plan, "bias").message(), "");
+  EXPECT_EQ(Run(*graph, 4), "");
   EXPECT_EQ(library_->addresses.size(), 4u);
 }
 
@@ -80,10 +81,10 @@ TEST_F(Cudnn, TakesTheFirstEngineThatIsExactEnough) {
                                       {.index = 4, .workspace_bytes = int64_t{1} << 40},
                                       {.index = 5, .notes = {9, 100}, .workspace_bytes = 7},
                                       {.index = 6}};
-  const auto plan = Create();
-  ASSERT_NE(plan, nullptr) << why_not_;
-  EXPECT_EQ(plan->name(), "cuDNN 9.10.2 engine 5");
-  EXPECT_EQ(plan->workspace_bytes(), 7u);
+  const auto graph = Create();
+  ASSERT_NE(graph, nullptr) << why_not_;
+  EXPECT_EQ(graph->name(), "cuDNN 9.10.2 engine 5");
+  EXPECT_EQ(graph->workspace_bytes(), 7u);
   BeHalf();
   const auto half = Create();
   ASSERT_NE(half, nullptr) << why_not_;
@@ -100,23 +101,35 @@ TEST_F(Cudnn, NoEngineReordersSumsOrRoundsThem) {
               "cuDNN 9.10.2 has no engine for it (1 offered, 1 not exact enough or not deterministic)");
   }
   library_->engines[cudnn::kModeFallback] = {{.index = 8, .notes = {cudnn::kTensorCore}}};
-  const auto plan = Create();
-  ASSERT_NE(plan, nullptr) << why_not_;
-  EXPECT_EQ(plan->name(), "cuDNN 9.10.2 engine 8");
+  const auto graph = Create();
+  ASSERT_NE(graph, nullptr) << why_not_;
+  EXPECT_EQ(graph->name(), "cuDNN 9.10.2 engine 8");
 }
 
-TEST_F(Cudnn, TheSameProblemHasOnePlanWhileItIsUsed) {
-  auto plan = Create();
-  ASSERT_NE(plan, nullptr) << why_not_;
-  EXPECT_EQ(Create(), plan);
-  problem_.post_paddings = {2, 2};
-  EXPECT_NE(Create(), plan);
-  problem_.post_paddings = {1, 2};
-  plan.reset();
+TEST_F(Cudnn, TheSameProblemHasOneGraphWhileItIsUsed) {
+  auto graph = Create();
+  ASSERT_NE(graph, nullptr) << why_not_;
+  EXPECT_EQ(Create(), graph);
+  problem_.windows.post_paddings = {2, 2};
+  EXPECT_NE(Create(), graph);
+  problem_.windows.post_paddings = {1, 2};
+  graph.reset();
   library_->engines[cudnn::kModeA] = {{.index = 6}};
-  plan = Create();
-  ASSERT_NE(plan, nullptr) << why_not_;
-  EXPECT_EQ(plan->name(), "cuDNN 9.10.2 engine 6");
+  graph = Create();
+  ASSERT_NE(graph, nullptr) << why_not_;
+  EXPECT_EQ(graph->name(), "cuDNN 9.10.2 engine 6");
+}
+
+// So that executions do not wait for what is compiled meanwhile.
+TEST_F(Cudnn, GraphsAreExecutedWithAnotherHandleThanTheyAreMadeWith) {
+  const auto graph = Create();
+  ASSERT_NE(graph, nullptr) << why_not_;
+  EXPECT_EQ(library_->with_stream, nullptr);
+  EXPECT_EQ(Run(*graph), "");
+  EXPECT_NE(library_->maker, nullptr);
+  EXPECT_NE(library_->executor, library_->maker);
+  EXPECT_EQ(library_->with_stream, library_->executor);
+  EXPECT_EQ(library_->handles, 2u);
 }
 
 TEST_F(Cudnn, WhatFailsAtCompileTimeIsAReason) {
@@ -148,15 +161,15 @@ TEST_F(Cudnn, WhatFailsAtCompileTimeIsAReason) {
 }
 
 TEST_F(Cudnn, WhatFailsAtExecutionIsASentence) {
-  const auto plan = Create();
-  ASSERT_NE(plan, nullptr) << why_not_;
+  const auto graph = Create();
+  ASSERT_NE(graph, nullptr) << why_not_;
   library_->fails_to_execute = true;
-  EXPECT_EQ(Run(*plan).message(),
-            "CONVOLUTION: cuDNN could not run it: cudnnBackendExecute (cuDNN 9.10.2 engine 5): "
+  EXPECT_EQ(Run(*graph),
+            "cudnnBackendExecute (cuDNN 9.10.2 engine 5): "
             "CUDNN_STATUS_EXECUTION_FAILED");
   library_->kind_not_created = cudnn::kVariantPack;
-  EXPECT_EQ(Run(*plan).message(),
-            "CONVOLUTION: cuDNN could not run it: cudnnBackendCreateDescriptor (a variant pack): "
+  EXPECT_EQ(Run(*graph),
+            "cudnnBackendCreateDescriptor (a variant pack): "
             "CUDNN_STATUS_INTERNAL_ERROR");
 }
 
