@@ -13,12 +13,11 @@ cudnn::DataTypeNumber TypeNumber(DataType type) {
 
 // Products of FLOAT32 stay FLOAT32, sums have one order, and one window's numbers do not touch another's sum
 // (of Winograd's and Fourier's, an infinity is in all sums of a tile).
-template <bool kIsHalf>
-bool IsAllowedInConvolution(int note) {
+bool IsAllowedInConvolution(int note, bool is_half) {
   switch (note) {
     case cudnn::kTensorCore:
     case cudnn::kDownConvertInputs:
-      return kIsHalf;
+      return is_half;
     case cudnn::kReducedPrecisionReduction:
     case cudnn::kFft:
     case cudnn::kNondeterministic:
@@ -27,6 +26,9 @@ bool IsAllowedInConvolution(int note) {
       return note < cudnn::kWinograd || note > cudnn::kWinogradTile13x13;
   }
 }
+
+bool IsAllowedOfHalves(int note) { return IsAllowedInConvolution(note, true); }
+bool IsAllowedOfFloats(int note) { return IsAllowedInConvolution(note, false); }
 
 void DescribeConvolution(const CudnnProblem& p, Graph* graph) {
   const auto add = [&](const CudnnTensor& tensor) {
@@ -85,8 +87,7 @@ std::shared_ptr<const Graph> CreateCudnnConvolution(const CudnnProblem& problem,
                                                     std::string* why_not) {
   return cudnn::FindOrCreate(
       problem.Key(), device, [&](Graph* graph) { DescribeConvolution(problem, graph); },
-      problem.w.type == DataType::kFloat16 ? IsAllowedInConvolution<true> : IsAllowedInConvolution<false>,
-      why_not);
+      problem.w.type == DataType::kFloat16 ? IsAllowedOfHalves : IsAllowedOfFloats, why_not);
 }
 
 }  // namespace anydml
