@@ -11,10 +11,10 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kZ = kMaxSpatial - 3, kY = kMaxSpatial - 2, kX = kMaxSpatial - 1;
+constexpr uint32_t kSliceAxis = kMaxSpatial - 3, kRowAxis = kMaxSpatial - 2, kColumnAxis = kMaxSpatial - 1;
 constexpr double kMostFloats = 0x1p24;                    // what is larger is not worth the memory
 constexpr uint64_t kFloatsPerThread = uint64_t{1} << 16;  // below this a thread costs more than it saves
-constexpr uint64_t kStepsAtATime = 512;
+constexpr uint64_t kStepsOfWindows = 512;
 
 // Of rows or slices: what the windows of all outputs reach.
 double Extent(const ConvolutionWindow& w) {
@@ -70,11 +70,12 @@ std::optional<PaddedInput> PaddedInput::Create(const ConvolutionShape& shape, Da
   double floats = static_cast<double>(shape.Matrices()) * static_cast<double>(shape.input_channels);
   for (const ConvolutionWindow& w : shape.windows) {
     if (w.reached < w.output) return std::nullopt;  // some outputs have no taps
-    floats *= &w == &shape.windows[kX] ? Pitch(w) * w.stride : Extent(w);
+    floats *= &w == &shape.windows[kColumnAxis] ? Pitch(w) * w.stride : Extent(w);
   }
   if (floats > kMostFloats) return std::nullopt;
   PaddedInput input(shape, type);
-  const ConvolutionWindow &z = shape.windows[kZ], &y = shape.windows[kY], &x = shape.windows[kX];
+  const ConvolutionWindow &z = shape.windows[kSliceAxis], &y = shape.windows[kRowAxis],
+                          &x = shape.windows[kColumnAxis];
   input.pitch_ = x.output + uint64_t{x.taps - 1} * x.dilation / x.stride;
   input.row_ = input.pitch_ * x.stride;
   input.height_ = static_cast<uint64_t>(Extent(y));
@@ -115,7 +116,7 @@ void PaddedInput::Load(const std::byte* input, const KernelArguments& arguments)
 
 // `row` is scratch.
 void PaddedInput::LoadPlane(const std::byte* from, float* row, float* to) const {
-  const ConvolutionWindow &z = shape_.windows[kZ], &y = shape_.windows[kY];
+  const ConvolutionWindow &z = shape_.windows[kSliceAxis], &y = shape_.windows[kRowAxis];
   for (uint64_t i = 0; i < depth_; ++i) {
     for (uint64_t j = 0; j < height_; ++j, to += row_) {
       // What is before the input is far behind it as an unsigned number.
@@ -124,16 +125,17 @@ void PaddedInput::LoadPlane(const std::byte* from, float* row, float* to) const 
         std::fill_n(to, row_, 0.0f);
         continue;
       }
-      const uint64_t at = slice * shape_.input.spatial[kZ] + line * shape_.input.spatial[kY];
+      const uint64_t at = slice * shape_.input.spatial[kSliceAxis] + line * shape_.input.spatial[kRowAxis];
       LoadRow(from + at * (BitSize(type_) / 8), row, to);
     }
   }
 }
 
 void PaddedInput::LoadRow(const std::byte* from, float* row, float* to) const {
-  const ConvolutionWindow& x = shape_.windows[kX];
+  const ConvolutionWindow& x = shape_.windows[kColumnAxis];
   const uint64_t before = std::min<uint64_t>(x.start_padding, row_);
-  const uint64_t count = std::min<uint64_t>(x.input, row_ - before), stride = shape_.input.spatial[kX];
+  const uint64_t count = std::min<uint64_t>(x.input, row_ - before),
+                 stride = shape_.input.spatial[kColumnAxis];
   float* const numbers = x.stride == 1 ? to : row;
   std::fill_n(numbers, before, 0.0f);
   if (type_ == DataType::kFloat32 && stride == 1) {
@@ -156,12 +158,13 @@ void PaddedInput::LoadRow(const std::byte* from, float* row, float* to) const {
 void PaddedInput::Panels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                                float* to) const {
   const PaddedInput& in = input_;
-  const ConvolutionWindow &z = in.shape_.windows[kZ], &y = in.shape_.windows[kY], &x = in.shape_.windows[kX];
+  const ConvolutionWindow &z = in.shape_.windows[kSliceAxis], &y = in.shape_.windows[kRowAxis],
+                          &x = in.shape_.windows[kColumnAxis];
   const uint64_t taps = in.offsets_.size();
   ClearLastPanel(count, steps, width, to);
-  std::array<uint64_t, kStepsAtATime> offsets;
-  for (uint64_t done = 0; done < steps; done += kStepsAtATime) {
-    const uint64_t some = std::min(kStepsAtATime, steps - done);
+  std::array<uint64_t, kStepsOfWindows> offsets;
+  for (uint64_t done = 0; done < steps; done += kStepsOfWindows) {
+    const uint64_t some = std::min(kStepsOfWindows, steps - done);
     for (uint64_t s = 0; s < some; ++s) {
       const uint64_t number = step + done + s;
       offsets[s] = number / taps * in.plane_ + in.offsets_[number % taps];

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kPanelFloats = 6144;
 constexpr uint64_t kMaxSteps = 512;
 constexpr uint64_t kMaxExactSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
-constexpr uint64_t kStepsAtATime = 16;
+constexpr uint64_t kWholeSteps = 16;
 constexpr uint64_t kRowsAtATime = 128;
 constexpr uint64_t kColumnsAtATime = 1024;
 constexpr uint64_t kColumnsInScratch = 512;
@@ -25,10 +25,10 @@ struct Blocking {
 
   Blocking(const MicroKernel& kernel, uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch,
            uint64_t max_steps = kMaxSteps) {
-    // Kernels that take several steps at a time take up to kStepsAtATime; only the last block may have
+    // Kernels that take several steps at a time take up to kWholeSteps; only the last block may have
     // others.
-    steps = std::min(k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, max_steps) / kStepsAtATime *
-                            kStepsAtATime);
+    steps = std::min(
+        k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, max_steps) / kWholeSteps * kWholeSteps);
     rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));
     const uint64_t most = sums_in_scratch ? kColumnsInScratch : kColumnsAtATime;
     columns = std::min(RoundUp(n, kernel.columns), RoundUp(most, kernel.columns));

@@ -162,17 +162,17 @@ void PanelOfOne(const float* HWY_RESTRICT a, uint64_t, const void* panel, uint64
 #define ANYDML_FEW_ROWS(V) V(0) V(1) V(2) V(3)
 #define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = c##i##0, c##i##2 = c##i##0;
 #define ANYDML_STEP(i)                                         \
-  if (i < kRows) {                                             \
-    const auto x = hn::Set(d, a[i * a_stride + step]);         \
+  if ((i) < kRows) {                                           \
+    const auto x = hn::Set(d, a[(i)*a_stride + step]);         \
     c##i##0 = hn::MulAdd(x, b0, c##i##0);                      \
     c##i##1 = hn::MulAdd(x, b1, c##i##1);                      \
     if (ANYDML_FEW_WIDE) c##i##2 = hn::MulAdd(x, b2, c##i##2); \
   }
 #define ANYDML_PUT(i)                                                                \
-  if (i < kRows) {                                                                   \
-    hn::StoreU(c##i##0, d, sums + i * sums_stride);                                  \
-    hn::StoreU(c##i##1, d, sums + i * sums_stride + lanes);                          \
-    if (ANYDML_FEW_WIDE) hn::StoreU(c##i##2, d, sums + i * sums_stride + 2 * lanes); \
+  if ((i) < kRows) {                                                                 \
+    hn::StoreU(c##i##0, d, sums + (i)*sums_stride);                                  \
+    hn::StoreU(c##i##1, d, sums + (i)*sums_stride + lanes);                          \
+    if (ANYDML_FEW_WIDE) hn::StoreU(c##i##2, d, sums + (i)*sums_stride + 2 * lanes); \
   }
 template <typename T, uint32_t kRows>
 void Panel(const float* HWY_RESTRICT a, uint64_t a_stride, const void* panel, uint64_t steps,
