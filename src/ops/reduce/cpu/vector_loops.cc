@@ -29,11 +29,11 @@ constexpr uint64_t kRun = 4096;  // elements: additions before FLOAT64
 // longest.
 constexpr uint64_t kPositionRun = HWY_ARCH_X86 ? 4096 : 1024;
 
-// Elements are asked for this far ahead of a run: at its end a machine does not see what comes next.
-constexpr uint64_t kBytesAhead = 4096;
+// Elements are asked for some way ahead of a run: at its end a machine does not see what comes next.
 template <typename T>
 HWY_INLINE void AskForNext(const T* x, uint64_t bytes) {
 #if HWY_ARCH_X86
+  constexpr uint64_t kBytesAhead = 4096;
   const auto* const next = reinterpret_cast<const char*>(x) + kBytesAhead;
   for (uint64_t at = 0; at < bytes; at += 64) __builtin_prefetch(next + at);
 #else
