@@ -101,6 +101,11 @@ class JoiningProducts {
            uses_[output.value].writers.size() == 1;
   }
 
+  // Whether an addition behind a product becomes part of it.
+  bool TakesAdditions(DataType type) const {
+    return type == DataType::kFloat32 || (context_.execution_flags & kLateRoundingFlag) != 0;
+  }
+
   bool FindPart(uint32_t node, std::vector<ProductPart>* parts) const;
   bool FindAddition(const GemmDesc& product, uint32_t reader, ProductPart* part) const;
   bool AreAlike(const ProductPart& a, const ProductPart& b) const;
@@ -116,10 +121,6 @@ class JoiningProducts {
   const LowerContext& context_;
   Graph& graph_;
   std::vector<GraphUse> uses_;
-  // Whether an addition behind a product becomes part of it.
-  bool TakesAdditions(DataType type) const {
-    return type == DataType::kFloat32 || (context_.execution_flags & kLateRoundingFlag) != 0;
-  }
 };
 
 // The addition of a known row, which is all that is done to the product.

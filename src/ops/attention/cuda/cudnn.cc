@@ -10,16 +10,9 @@ namespace {
 constexpr uint32_t kAllowHalfPrecision = 1;  // DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
 constexpr uint64_t kUnit = 8;                // elements of 16 bytes, as bindings are aligned
 constexpr uint64_t kWorkspaceAlignment = 256;
-constexpr float kLeastScale = 0x1p-60f;
 // It rounds weights to FLOAT16: results are off by up to 2^-11 of the sum of the magnitudes. That is what the
 // sums of so many keys may be off (the family's bound: 4 * keys * 2^-24).
 constexpr uint64_t kLeastKeys = 2048;
-
-// Where all rows are, once the present outputs are written.
-bool AreInPresent(const AttentionRows& rows) { return rows.past.exists && rows.fresh.exists; }
-const AttentionView& ViewOf(const AttentionRows& rows) {
-  return AreInPresent(rows) ? rows.present : rows.fresh.exists ? rows.fresh : rows.past;
-}
 
 class AttentionCudnn final : public AttentionOperands {
  public:
@@ -57,9 +50,9 @@ class AttentionCudnn final : public AttentionOperands {
   static const std::byte* Address(std::span<const Buffer> buffers, const AttentionView& view) {
     return buffers[view.binding].data + view.offset * sizeof(uint16_t);
   }
-  static const std::byte* Address(const AttentionRows& rows, const KernelArguments& arguments) {
-    return AreInPresent(rows) ? Address(arguments.outputs, rows.present)
-                              : Address(arguments.inputs, ViewOf(rows));
+  const std::byte* Address(const AttentionRows& rows, const KernelArguments& arguments) const {
+    return Address(AreInPresent(problem(), rows) ? arguments.outputs : arguments.inputs,
+                   RowsOf(problem(), rows));
   }
 
   std::shared_ptr<const cudnn::Graph> graph_;
@@ -78,13 +71,13 @@ std::string WhyNotCudnn(const AttentionProblem& p, const LowerContext& context) 
   if (p.type != DataType::kFloat16) return "the type is not FLOAT16";
   if (p.query_bias.exists || p.position_bias.exists || p.mask.view.exists) return "there is a bias or a mask";
   if (p.lengths.exists) return "there are lengths of the past";
-  if (!(p.scale >= kLeastScale)) return "the scale is not positive";
+  if (!(p.scale >= kLeastAttentionScale)) return "the scale is not positive";
   if (p.keys < kLeastKeys && (context.execution_flags & kAllowHalfPrecision) == 0) {
     return StrCat("it rounds weights to FLOAT16, which is for ", kLeastKeys,
                   " keys and more, or where half precision is allowed");
   }
-  const AttentionView& key = ViewOf(p.key);
-  const AttentionView& value = ViewOf(p.value);
+  const AttentionView& key = RowsOf(p, p.key);
+  const AttentionView& value = RowsOf(p, p.value);
   if (!key.exists || !value.exists) return "past and new keys are in different tensors";
   if (!HasUnits(p.query, p.key.columns) || !HasUnits(key, p.key.columns) ||
       !HasUnits(value, p.value.columns) || !HasUnits(p.output, p.value.columns)) {
@@ -104,7 +97,7 @@ std::unique_ptr<const Kernel> CreateAttentionCudnn(const AttentionProblem& probl
                                                    const LowerContext& context, std::string* why_not) {
   *why_not = WhyNotCudnn(problem, context);
   if (!why_not->empty()) return nullptr;
-  auto graph = CreateCudnnAttention(problem, ViewOf(problem.key), ViewOf(problem.value),
+  auto graph = CreateCudnnAttention(problem, RowsOf(problem, problem.key), RowsOf(problem, problem.value),
                                     context.device->ordinal, why_not);
   if (graph == nullptr) return nullptr;
   return std::make_unique<AttentionCudnn>(problem, std::move(graph));

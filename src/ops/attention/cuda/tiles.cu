@@ -18,7 +18,6 @@ using namespace attention_tiles;
 
 constexpr uint32_t kStages = 2;  // tiles of keys and values in shared memory: one is used, one arrives
 constexpr uint64_t kMostColumns = 128;
-constexpr float kLeastScale = 0x1p-60f;
 
 struct Parameters {
   AttentionView query, key, value, output;
@@ -217,15 +216,6 @@ class AttentionTiles final : public AttentionOperands {
     return {};
   }
 
-  // Where rows of the past and new ones are together once the present outputs are written; those of one
-  // kind alone are where they were.
-  static bool AreInPresent(const AttentionProblem& problem, const AttentionRows& rows) {
-    return problem.lengths.exists || (rows.past.exists && rows.fresh.exists);
-  }
-  static const AttentionView& ViewOf(const AttentionProblem& problem, const AttentionRows& rows) {
-    return AreInPresent(problem, rows) ? rows.present : rows.fresh.exists ? rows.fresh : rows.past;
-  }
-
  private:
   template <typename S>
   void Launch(Parameters p, const KernelArguments& arguments) const {
@@ -245,7 +235,7 @@ class AttentionTiles final : public AttentionOperands {
   }
   void SetRows(const AttentionRows& rows, const KernelArguments& arguments, AttentionView* view,
                const __half** data) const {
-    *view = ViewOf(problem(), rows);
+    *view = RowsOf(problem(), rows);
     const bool is_output = AreInPresent(problem(), rows);
     *data = is_output ? DataOf(arguments.outputs, *view) : DataOf(arguments.inputs, *view);
   }
@@ -262,13 +252,13 @@ bool HasUnits(const AttentionView& view, uint64_t columns, uint64_t elements) {
 std::string WhyNot(const AttentionProblem& problem) {
   constexpr uint64_t kMostBlocks = uint64_t{1} << 30;
   constexpr uint64_t kUnit = 8;  // 16 bytes, as bindings are aligned
-  const AttentionView& key = AttentionTiles::ViewOf(problem, problem.key);
-  const AttentionView& value = AttentionTiles::ViewOf(problem, problem.value);
+  const AttentionView& key = RowsOf(problem, problem.key);
+  const AttentionView& value = RowsOf(problem, problem.value);
   if (problem.type != DataType::kFloat16) return "the type is not FLOAT16";
   if (problem.query_bias.exists || problem.position_bias.exists || problem.mask.view.exists) {
     return "there is a bias or a mask";
   }
-  if (!(problem.scale >= kLeastScale)) return "the scale is not positive";
+  if (!(problem.scale >= kLeastAttentionScale)) return "the scale is not positive";
   if (std::max(problem.key.columns, problem.value.columns) > kMostColumns) {
     return StrCat("heads have more than ", kMostColumns, " columns");
   }
