@@ -36,27 +36,24 @@ elseif(ANYDML_CUDA)
   endif()
 endif()
 
-# anydml_compile_cuda_together(target FAMILIES folder... [EXCEPT source...]): what is in FOLDER/cuda becomes one file per
-# folder, but for these sources, which take long by themselves. nvcc reads everything that is included three times: 4 of the
-# 5 or 6 seconds that a small file takes. CMake has such files for C++ alone before 3.31 (anydml_compile_together).
-function(anydml_compile_cuda_together target)
-  cmake_parse_arguments(ARG "" "" "FAMILIES;EXCEPT" ${ARGN})
+# anydml_compile_cuda_together(target FOLDER name...): these files of FOLDER/cuda become one, in whose anonymous namespaces
+# names must differ. nvcc reads everything that is included three times, 4 of the 5 or 6 seconds that a small file takes;
+# what takes long by itself is left alone. (Before 3.31 CMake does so for C++ alone: anydml_compile_together.)
+function(anydml_compile_cuda_together target folder)
   if(NOT ANYDML_UNITY)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
-  foreach(family ${ARG_FAMILIES})
-    set(joined ${sources})
-    list(FILTER joined INCLUDE REGEX "/${family}/cuda/[a-z_]+\\.cu$")
-    foreach(source ${ARG_EXCEPT})
-      list(REMOVE_ITEM joined ${CMAKE_CURRENT_SOURCE_DIR}/${source})
-    endforeach()
-    list(REMOVE_ITEM sources ${joined})
-    list(TRANSFORM joined REPLACE "(.+)" "#include \"\\1\"\n")
-    string(CONCAT text ${joined})
-    set(file ${CMAKE_CURRENT_BINARY_DIR}/together/${family}.cu)
-    file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)  # written only when it changes
-    list(APPEND sources ${file})
+  set(text "")
+  foreach(name ${ARGN})
+    set(source ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/cuda/${name}.cu)
+    if(NOT source IN_LIST sources)
+      message(FATAL_ERROR "${source} is not a file of ${target}")
+    endif()
+    list(REMOVE_ITEM sources ${source})
+    string(APPEND text "#include \"${source}\"\n")
   endforeach()
-  set_target_properties(${target} PROPERTIES SOURCES "${sources}")
+  set(together ${CMAKE_CURRENT_BINARY_DIR}/together/${folder}.cu)
+  file(CONFIGURE OUTPUT ${together} CONTENT "${text}" @ONLY)  # written only when it changes
+  set_target_properties(${target} PROPERTIES SOURCES "${sources};${together}")
 endfunction()

@@ -12,7 +12,7 @@
 
 namespace anydml {
 
-// One that has no more than that.
+// A Loop without anything else.
 struct OrderedLoop {
   uint64_t size = 1;
   std::vector<uint64_t> strides;
