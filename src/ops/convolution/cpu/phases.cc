@@ -1,61 +1,16 @@
-// Backward (transposed) convolutions. Outputs whose index has the same remainder, divided by the stride, see
-// the same taps: those of a phase are an ordinary convolution of stride 1 with its own part of the filter,
-// whose result has gaps for the other phases.
+// The phases of a backward convolution one after the other, each a kernel of its own.
+#include "ops/convolution/phases.h"
+
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "kernel/composite.h"
-#include "ops/convolution/problem.h"
 #include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
 
 constexpr uint64_t kMaxPhases = 64;
-
-// One spatial dimension. Output at * stride + phase sees input at - start_padding + tap * dilation.
-struct Phase {
-  ConvolutionWindow window;
-  uint64_t first_input = 0;  // those before it are not seen
-  uint64_t last_tap = 0;     // of the whole filter; comes first here
-  uint64_t tap_step = 1;     // taps of the whole filter from one to the one before it
-};
-
-// Whether the numbers of the window are small enough for one.
-bool MakePhase(const ConvolutionWindow& whole, uint32_t number, Phase* phase) {
-  const uint64_t period = whole.stride / std::gcd(whole.stride, whole.dilation);
-  const uint64_t at = uint64_t{number} + whole.start_padding;
-  phase->window = {.input = whole.input,
-                   .output = (whole.output - number - 1) / whole.stride + 1,
-                   .dilation = whole.dilation / std::gcd(whole.stride, whole.dilation)};
-  phase->window.reached = phase->window.output;
-  uint64_t first_tap = 0;
-  while (first_tap < std::min<uint64_t>(period, whole.taps) &&
-         (first_tap * whole.dilation) % whole.stride != at % whole.stride) {
-    ++first_tap;
-  }
-  if (first_tap == std::min<uint64_t>(period, whole.taps)) {  // none
-    phase->window.reached = 0;
-    return true;
-  }
-  phase->tap_step = period;
-  phase->window.taps = static_cast<uint32_t>((whole.taps - 1 - first_tap) / period + 1);
-  phase->last_tap = first_tap + (phase->window.taps - 1) * period;
-  const int64_t padding =
-      (static_cast<int64_t>(phase->last_tap * whole.dilation) - static_cast<int64_t>(at)) / whole.stride;
-  if (padding >= 0) {
-    phase->window.start_padding = static_cast<uint32_t>(padding);
-    return padding <= UINT32_MAX;
-  }
-  if (static_cast<uint64_t>(-padding) >= whole.input) {
-    phase->window.reached = 0;
-  } else {
-    phase->first_input = static_cast<uint64_t>(-padding);
-    phase->window.input -= static_cast<uint32_t>(-padding);
-  }
-  return true;
-}
 
 bool MakePart(const ConvolutionProblem& whole, std::array<uint32_t, kMaxSpatial> phases,
               ConvolutionProblem* part) {

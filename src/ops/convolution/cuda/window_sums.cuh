@@ -45,6 +45,7 @@ __device__ __forceinline__ void StoreSumsAs(const WindowProduct& p, const Window
         const uint32_t row = p.stores_by_channels ? line : along,
                        column = p.stores_by_channels ? along : line;
         if (place.row + row >= place.end || place.column + column >= p.columns) continue;
+        if (table.targets[row] == kNowhere) continue;
         Out* const to =
             static_cast<Out*>(p.output) + table.targets[row] + (place.column + column) * p.target.channel;
         *reinterpret_cast<Unit*>(to) = *reinterpret_cast<const Unit*>(sums.At(row, column));
@@ -103,13 +104,15 @@ __device__ __forceinline__ void StoreClusterShare(const WindowProduct& p, const 
     }
     Out* const output = static_cast<Out*>(p.output) + (place.column + column) * p.target.channel;
     if (p.unit_bytes >= sizeof(result)) {
+      if (table.targets[row] == kNowhere) continue;
       *reinterpret_cast<decltype(result)*>(output + table.targets[row]) = result;
       continue;
     }
 #pragma unroll
     for (uint32_t e = 0; e < kSome; ++e) {
       if (place.row + row + e * down >= place.end || place.column + column + e * right >= p.columns) break;
-      output[table.targets[row + e * down] + e * right * p.target.channel] = result.numbers[e];
+      const uint64_t target = table.targets[row + e * down];
+      if (target != kNowhere) output[target + e * right * p.target.channel] = result.numbers[e];
     }
   }
 }
