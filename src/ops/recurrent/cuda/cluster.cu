@@ -18,23 +18,25 @@ constexpr uint64_t kMaxUnits = kMostBlocks * kBlockUnits;
 constexpr uint64_t kMaxBatch = 1 << 20;
 constexpr uint32_t kPortableBlocks = 8;
 
-template <uint32_t kBlocks>
+template <uint32_t kBlocks, uint32_t kGroups>
 __global__ void __launch_bounds__(kClusterThreads, 1) RunCluster(const __grid_constant__ Cell p) {
-  __shared__ ClusterState<kBlocks> state;
-  ClusterBlock<kBlocks>(p, state).Run();
+  __shared__ GroupState<kBlocks> states[kGroups];
+  ClusterBlock<kBlocks, kGroups>(p, states).Run();
 }
 
 using ClusterKernel = void (*)(Cell);
 
 struct ClusterLaunch {
   ClusterKernel kernel;
-  uint32_t blocks;
+  uint32_t blocks;  // of a cluster
+  uint32_t groups;
 };
 
+template <uint32_t kGroups>
 ClusterLaunch FindClusterLaunch(uint32_t units) {
-  if (units <= 4 * kBlockUnits) return {RunCluster<4>, 4};
-  if (units <= 8 * kBlockUnits) return {RunCluster<8>, 8};
-  return {RunCluster<16>, 16};
+  if (units <= 4 * kBlockUnits) return {RunCluster<4, kGroups>, 4, kGroups};
+  if (units <= 8 * kBlockUnits) return {RunCluster<8, kGroups>, 8, kGroups};
+  return {RunCluster<16, kGroups>, 16, kGroups};
 }
 
 // Never more than 1 in magnitude.
@@ -75,23 +77,30 @@ class RecurrentCluster final : public WholeRecurrence {
       return false;
     }
     common_ = CellOf(p);
-    launch_ = FindClusterLaunch(common_.units);
-    return Fits(why_not) && AddInputProduct(context, why_not);
+    launch_ = FindClusterLaunch<1>(common_.units);
+    const uint32_t at_once = ClustersAtOnce(why_not);
+    if (at_once == 0) return false;
+    // Two groups take less than twice the time of one.
+    if (clusters() > at_once) launch_ = FindClusterLaunch<2>(common_.units);
+    return ClustersAtOnce(why_not) > 0 && AddInputProduct(context, why_not);
   }
 
   Status Run(const KernelArguments& arguments) const override {
     ANYDML_RETURN_IF_ERROR(RunInputProduct(arguments));
     Cell p = common_;
     SetAddresses(arguments, &p);
-    const uint32_t clusters = p.directions * reduce::CeilDivide(p.batch, kClusterElements);
-    LaunchClusters(launch_.kernel, clusters, launch_.blocks, kClusterThreads, 0,
+    LaunchClusters(launch_.kernel, clusters(), launch_.blocks, kClusterThreads, 0,
                    static_cast<cudaStream_t>(arguments.stream), p);
     return {};
   }
 
  private:
-  // Not every device has so many multiprocessors side by side.
-  bool Fits(std::string* why_not) const {
+  uint32_t clusters() const {
+    return common_.directions * reduce::CeilDivide(common_.batch, kGroupElements * launch_.groups);
+  }
+
+  // Not every device has so many multiprocessors side by side: 0 with the reason.
+  uint32_t ClustersAtOnce(std::string* why_not) const {
     cudaError_t error = cudaSuccess;
     if (launch_.blocks > kPortableBlocks) {
       error = cudaFuncSetAttribute(launch_.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
@@ -108,11 +117,11 @@ class RecurrentCluster final : public WholeRecurrence {
       config.numAttrs = 1;
       error = cudaOccupancyMaxActiveClusters(&clusters, launch_.kernel, &config);
     }
-    if (error == cudaSuccess && clusters > 0) return true;
+    if (error == cudaSuccess && clusters > 0) return static_cast<uint32_t>(clusters);
     cudaGetLastError();
     *why_not = StrCat("the device has no room for a cluster of ", launch_.blocks, " blocks (",
                       cudaGetErrorString(error), ")");
-    return false;
+    return 0;
   }
 
   Cell common_{};  // but for addresses
