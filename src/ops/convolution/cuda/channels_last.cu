@@ -30,6 +30,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
         filter_is_owned_(problem.filter_is_owned),
         padded_channels_(static_cast<uint32_t>(PaddedChannels(problem))),
         bias_stride_(problem.bias.value_or(0)),
+        tail_(problem.tail),
         channels_last_(shape_.output.channel == 1) {}
 
   // False: there are no tiles that fit.
@@ -39,7 +40,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     product.columns = shape_.output_channels;
     product.groups = shape_.outer[1] * phases_.all.divisor();
     product.multiprocessors = device.multiprocessors;
-    product.has_second_kernel = way != Way::kPhases;
+    product.has_second_kernel = way != Way::kPhases && !tail_;
     if (way != Way::kPatches) {
       tile_ = ChooseWindows(product, Steps(), half_);
       return true;
@@ -124,6 +125,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     const bool split = tile_.cut.HasSecondKernel();
     const uint32_t cluster = p.cluster.divisor();
     p.bias = split ? nullptr : bias;
+    if (tail_) SetTail(arguments, &p.tail);
     p.output = split ? parts_.In(arguments.temporary).data : sums.data;
     if (tile_.patches != nullptr) {
       PatchProduct patches = patches_;
@@ -131,7 +133,8 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       chain.Launch(tile_.patches->kernel, Blocks(), tile_.patches->threads, patches,
                    tile_.patches->SharedBytes(patches.pixels.divisor(), patches.per_split), cluster);
     } else {
-      chain.Launch(tile_.windows->kernel, Blocks(), tile_.windows->threads, p, tile_.windows->shared_bytes,
+      const WindowTile& tile = *tile_.windows;
+      chain.Launch(by_planes_ ? tile.by_planes : tile.kernel, Blocks(), tile.threads, p, tile.shared_bytes,
                    cluster);
     }
     if (split) AddParts(&chain, p, bias, sums.data);
@@ -154,6 +157,10 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   void SetInput(const ConvolutionProblem& problem) {
     input_tensor_ = shape_.input;
     if (HasUnits(problem)) return;
+    by_planes_ =
+        tile_.windows != nullptr && tile_.windows->by_planes != nullptr && HasUnitsOfPositions(problem);
+    if (by_planes_) return;
+    if (ReadsRows(problem)) return SetRows();
     patches_.is_apart = ReadsChannelsApart();
     if (patches_.is_apart) return;
     input_tensor_ = PackedInput(problem);
@@ -173,6 +180,20 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     constexpr uint64_t kFewElements = 1 << 20;
     if (tile_.patches == nullptr || tile_.cut.per_split != 1 || !IsNear(shape_)) return false;
     return Blocks() * patches_.pixels.divisor() * kPatchChannels <= kFewElements;
+  }
+
+  // Whether blocks bring channels together themselves from whole units of rows.
+  bool ReadsRows(const ConvolutionProblem& problem) const {
+    const ConvolutionWindow& x = shape_.windows[kMaxSpatial - 1];
+    return tile_.patches != nullptr && tile_.cut.per_split == 1 && HasUnitsOfRows(problem) &&
+           x.start_padding + uint64_t{x.input} <= x.output + uint64_t{x.taps - 1} * x.dilation;
+  }
+  void SetRows() {
+    const ConvolutionWindow& x = shape_.windows[kMaxSpatial - 1];
+    const uint32_t width = x.output + (x.taps - 1) * x.dilation;
+    patches_.is_apart = true;
+    patches_.units_per_row = FastDivisor(x.input / 8);
+    patches_.row_units = patches_.pixels.divisor() / width * (x.input / 8);
   }
 
   void SetFilter(const ConvolutionProblem& problem) {
@@ -226,6 +247,23 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     const uint32_t width = p.is_half_target ? 2 : 4;
     const bool has_gaps = phases_.all.divisor() > 1 && !channels_last_;
     p.unit_bytes = has_gaps ? width : StoreUnit(whole, p.target, channels_last_, width);
+    p.plane_stride = static_cast<uint32_t>(input_tensor_.channel);
+  }
+
+  void SetTail(const KernelArguments& arguments, WindowTail* tail) const {
+    if (tail_->normalization) {
+      const ConvolutionTail::Normalization& given = *tail_->normalization;
+      for (uint32_t i = 0; i < 4; ++i) {
+        tail->numbers[i] = arguments.inputs[ConvolutionTail::kMean + i].data;
+        tail->strides[i] = given.strides[i];
+      }
+      tail->epsilon = given.epsilon;
+      tail->limits = {given.limits.least, given.limits.most};
+    }
+    if (tail_->addition) {
+      tail->added = arguments.inputs[ConvolutionTail::kAdded].data;
+      tail->sum_limits = {tail_->addition->limits.least, tail_->addition->limits.most};
+    }
   }
 
   void SetPatches() {
@@ -273,17 +311,38 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   bool half_, has_bias_, filter_is_owned_;
   uint32_t padded_channels_;
   uint64_t bias_stride_;
+  std::optional<ConvolutionTail> tail_;
   SumLimits limits_;
   ChosenTile tile_;
   WindowProduct product_{};  // but for addresses
   PatchProduct patches_{};   // but for the product
   bool channels_last_;       // of the output, and of sums
+  bool by_planes_ = false;   // the input is read so
   bool packs_filter_ = false;
   ConvolutionTensor input_tensor_, sums_tensor_;
   std::optional<DeviceCopies> input_copies_;
   ScratchLayout::Piece input_, filter_, sums_, parts_;
   std::optional<uint32_t> activation_;
 };
+
+// What comes after sums is done where they are stored.
+std::string WhyNotTail(const ConvolutionProblem& problem) {
+  if (!problem.tail) return "";
+  SumLimits limits;
+  if (!limits.Set(problem.activation)) return "an activation other than RELU and CLIP is before the tail";
+  if (!problem.tail->addition) return "";
+  const ConvolutionShape& s = problem.shape;
+  const ConvolutionTensor &added = problem.tail->addition->tensor, &output = s.output;
+  bool same = added.offset == output.offset;
+  const auto compare = [&](uint64_t size, uint64_t a, uint64_t b) { same = same && (size == 1 || a == b); };
+  compare(s.outer[0], added.outer[0], output.outer[0]);
+  compare(s.outer[1], added.outer[1], output.outer[1]);
+  compare(s.output_channels, added.channel, output.channel);
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    compare(s.windows[d].output, added.spatial[d], output.spatial[d]);
+  }
+  return same ? "" : "what is added does not lie as the output does";
+}
 
 std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const LowerContext& context, Way way,
                                      std::string* why_not) {
@@ -295,6 +354,7 @@ std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const Lo
     if (!why_not->empty()) return nullptr;
   }
   *why_not = WhyNotChannelsLast(product, phases.all.divisor());
+  if (why_not->empty()) *why_not = WhyNotTail(problem);
   if (!why_not->empty()) return nullptr;
   auto kernel = std::make_unique<ConvolutionChannelsLast>(problem, product.shape, phases);
   if (!kernel->Choose(way, *context.device)) {

@@ -21,6 +21,16 @@ namespace anydml {
 // Taps of a dimension: so many bits say which of them are inside of the image.
 inline constexpr uint32_t kMostWindowTaps = 10;
 
+// ConvolutionTail, on the device.
+struct WindowTail {
+  const void* numbers[4];  // of channels: mean, variance, scale, bias; null: no normalisation
+  uint64_t strides[4];
+  float epsilon;
+  SumLimits limits;
+  const void* added;  // null: nothing; it lies as the output does
+  SumLimits sum_limits;
+};
+
 struct WindowProduct {
   const void* input;
   const void* filter;
@@ -57,6 +67,8 @@ struct WindowProduct {
   uint32_t unit_bytes;      // that are stored at once
   bool is_half_target;      // or FLOAT32
   bool stores_by_channels;  // neighbours in the target are channels, not positions
+  uint32_t plane_stride;    // between channels of an input that is read by planes
+  WindowTail tail;
 };
 
 // How a kernel cuts the product.
@@ -67,6 +79,7 @@ struct WindowTile {
   uint32_t shared_bytes;
   double rate;  // multiplications of a multiprocessor in a cycle
   void (*kernel)(WindowProduct);
+  void (*by_planes)(WindowProduct) = nullptr;  // for inputs with HasUnitsOfPositions
 };
 
 std::span<const WindowTile> HalfWindowTiles();
@@ -81,6 +94,7 @@ struct WindowTable {
   uint2 windows[kRows];     // the offset of tap 0, which may be outside of the image, and bits of taps inside
   uint64_t targets[kRows];  // of channel 0, or kNowhere
   float bias[kColumns];
+  float mean[kColumns], factor[kColumns], shift[kColumns];  // of the tail's normalisation
 };
 
 struct WindowPlace {
@@ -243,10 +257,41 @@ class WindowCopier {
   uint32_t channel_, taps_[kMaxSpatial];
 };
 
+// The same of one tap, from planes: [step][row], units are eight rows.
+template <uint32_t kSteps, uint32_t kRows, uint32_t kThreads>
+class PlaneCopier {
+  static constexpr uint32_t kUnits = kRows / 8, kApart = kThreads / kUnits;
+  static_assert(kSteps % kApart == 0 && kThreads % kUnits == 0);
+
+ public:
+  __device__ PlaneCopier(const WindowProduct& p, const WindowPlace& place)
+      : input_(static_cast<const __half*>(p.input) + place.group * p.input_group),
+        channel_(place.split * p.steps_per_split + threadIdx.x / kUnits) {}
+
+  template <class Shared>
+  __device__ __forceinline__ void Start(const WindowProduct& p, const uint2* windows, Shared shared) {
+    const SharedRows<kRows> to = {shared.address};
+    const uint32_t row = threadIdx.x / kUnits, unit = threadIdx.x % kUnits;
+    const uint2 window = windows[unit * 8];
+#pragma unroll
+    for (uint32_t i = 0; i < kSteps / kApart; ++i) {
+      const uint32_t channel = channel_ + i * kApart;
+      const bool inside = window.y != 0 && channel < p.channels;
+      StartCopy(to.At(row + i * kApart, unit), input_ + (inside ? window.x + channel * p.plane_stride : 0),
+                inside);
+    }
+    channel_ += kSteps;
+  }
+
+ private:
+  const __half* input_;
+  uint32_t channel_;
+};
+
 // Goes along the steps: `multiply(rows, columns)` gets the tiles of operands one after the other, of which
-// kStages are in shared memory at a time.
+// kStages are in shared memory at a time. `Windows` copies those of rows.
 template <typename T, class Shared, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, uint32_t kStages,
-          class MultiplyTiles>
+          class Windows = WindowCopier<T, Shared, kRows, kThreads>, class MultiplyTiles>
 __device__ __forceinline__ void ForWindowTiles(const WindowProduct& p, const WindowPlace& place,
                                                const uint2* windows, uint32_t shared,
                                                const MultiplyTiles& multiply) {
@@ -256,7 +301,7 @@ __device__ __forceinline__ void ForWindowTiles(const WindowProduct& p, const Win
   const auto columns_of = [&](uint32_t stage) {
     return Shared{shared + stage * kStageBytes + kRows * kRowBytes};
   };
-  WindowCopier<T, Shared, kRows, kThreads> windows_copier(p, place);
+  Windows windows_copier(p, place);
   FilterCopier<T, Shared, kColumns, kThreads> filter_copier(p, place);
   const auto start = [&](uint32_t stage) {
     windows_copier.Start(p, windows, rows_of(stage));
