@@ -1,3 +1,4 @@
+#include "ops/convolution/convolution_test_support.h"
 #include "ops/gemm/gemm_cases.h"
 #include "support/cases.h"
 
@@ -48,15 +49,6 @@ constexpr OperatorType kActivations[] = {OperatorType::kActivationRelu, Operator
 
 // Whole units of 16 bytes, more than one tile of a device's kernels.
 constexpr uint32_t kManyIn[] = {8, 16, 32, 72}, kManyOut[] = {8, 40, 72, 136};
-
-// Packed, with channels innermost.
-TensorDesc ChannelsLast(DataType type, const std::vector<uint32_t>& sizes) {
-  TensorDesc tensor = Packed(type, sizes);
-  uint32_t stride = sizes[1];
-  for (size_t d = sizes.size(); d-- > 2; stride *= sizes[d]) tensor.strides[d] = stride;
-  tensor.strides[1] = 1;
-  return tensor;
-}
 
 Case MakeConvolution(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
