@@ -305,17 +305,66 @@ TEST(Convolution, LargeTilesOfDevices) {
   }
 }
 
+// Backward: outputs of one remainder, divided by the stride, are a phase. Sums of eighths have no rounding.
+TEST(Convolution, PhasesOfDevices) {
+  const struct {
+    Sizes input;
+    uint32_t outputs, taps, stride, dilation, padding;
+    uint32_t more = 0;  // outputs behind those that the formula gives
+    uint32_t groups = 1;
+  } kCases[] = {
+      {{1, 64, 64, 64}, 32, 2, 2, 1, 0},  {{2, 128, 16, 16}, 64, 4, 2, 1, 1},
+      {{1, 512, 8, 8}, 256, 4, 2, 1, 1},  {{1, 40, 9, 11}, 33, 3, 2, 1, 1, 1},
+      {{2, 24, 7, 6}, 20, 5, 3, 1, 2},    {{1, 16, 10, 9}, 24, 3, 1, 1, 1},
+      {{1, 32, 13}, 12, 3, 2, 3, 1, 2},   {{1, 20, 5, 6}, 8, 1, 3, 1, 0, 2},
+      {{1, 8, 3, 4, 5}, 16, 3, 2, 1, 1},  {{2, 48, 6, 7}, 40, 4, 2, 1, 1, 0, 4},
+      {{1, 16, 6, 6}, 16, 4, 4, 2, 3, 1}, {{3, 17, 20, 20}, 70, 2, 2, 1, 0, 1},
+  };
+  std::mt19937_64 random(TestSeed());
+  for (const auto& c : kCases) {
+    Sizes filter = {c.input[1], c.outputs / c.groups}, output = {c.input[0], c.outputs};
+    for (size_t d = 2; d < c.input.size(); ++d) {
+      filter.push_back(c.taps);
+      output.push_back((c.input[d] - 1) * c.stride + (c.taps - 1) * c.dilation + 1 - 2 * c.padding + c.more);
+    }
+    const Attributes attributes = {.backward = true,
+                                   .stride = c.stride,
+                                   .dilation = c.dilation,
+                                   .padding = c.padding,
+                                   .groups = c.groups};
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      OperatorDesc desc = Convolution(c.input, filter, output, attributes);
+      SetTypes(&desc, type);
+      const auto names = RunnableImplementations(desc);
+      if (std::find(names.begin(), names.end(), std::string("cuda.tiled")) == names.end()) {
+        GTEST_SKIP() << "no CUDA device";
+      }
+      const std::vector<Bytes> inputs = {Eighths(*desc.tensor("InputTensor"), random),
+                                         Eighths(*desc.tensor("FilterTensor"), random), Bytes()};
+      const RunResult expected = RunOperator(desc, inputs, {.implementation = "cuda.tiled"});
+      const RunResult phases = RunOperator(desc, inputs, {.implementation = "cuda.phases"});
+      EXPECT_EQ(phases.implementation, "cuda.phases") << phases.explanation;
+      EXPECT_TRUE(phases.outputs == expected.outputs)
+          << c.input[1] << " channels, " << c.taps << " taps, stride " << c.stride;
+    }
+  }
+}
+
 // An infinity is in no other sum than those of the windows that see it, and RELU keeps NaNs.
 TEST(Convolution, InfinitiesAndNaNsStayInTheirWindows) {
   const Sizes input = {1, 16, 12, 12}, filter = {8, 16, 3, 3}, output = {1, 8, 12, 12};
+  const Sizes backward_filter = {16, 8, 3, 3}, backward_output = {1, 8, 24, 24};
   std::vector<float> numbers(size_t{16} * 144);
   numbers[13] = std::numeric_limits<float>::infinity();
   numbers[144 * 3 + 6 * 12 + 6] = -std::numeric_limits<float>::infinity();
   numbers[144 * 5 + 10 * 12 + 9] = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> ones(size_t{8} * 16 * 9, 1);
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
-    for (const char* activation : {"", "ACTIVATION_RELU"}) {
-      OperatorDesc desc = Convolution(input, filter, output, {.padding = 1});
+    for (const auto& [activation, backward] :
+         {std::pair("", false), {"ACTIVATION_RELU", false}, {"", true}, {"ACTIVATION_RELU", true}}) {
+      OperatorDesc desc = backward ? Convolution(input, backward_filter, backward_output,
+                                                 {.backward = true, .stride = 2, .padding = 1})
+                                   : Convolution(input, filter, output, {.padding = 1});
       if (*activation != '\0') {
         desc.fields[static_cast<size_t>(FindField(*desc.schema, "FusedActivation"))] =
             std::make_shared<const OperatorDesc>(MakeDesc(activation, {}));

@@ -127,6 +127,8 @@ std::unique_ptr<const Kernel> CreateConvolutionPatchesCuda(const ConvolutionProb
 std::unique_ptr<const Kernel> CreateConvolutionChannelsLastCuda(const ConvolutionProblem& problem,
                                                                 const LowerContext& context,
                                                                 std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionPhasesCuda(const ConvolutionProblem& problem,
+                                                          const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionFewChannelsCuda(const ConvolutionProblem& problem,
                                                                const LowerContext& context,
                                                                std::string* why_not);

@@ -39,8 +39,8 @@ inline uint64_t PaddedChannels(const ConvolutionProblem& problem) {
   return DivideUp(problem.shape.input_channels, unit) * unit;
 }
 
-// Why a problem is no product of windows with filters; empty where it is.
-inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
+// Why a problem is no product of windows with filters, or `phases` of them; empty where it is.
+inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem, uint64_t phases = 1) {
   const ConvolutionShape& s = problem.shape;
   if (s.backward) return "it is for forward convolutions";
   for (const ConvolutionWindow& window : s.windows) {
@@ -48,8 +48,9 @@ inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
       return StrCat("it is for up to ", kMostWindowTaps, " taps in a dimension; there are ", window.taps);
     }
   }
-  if (s.Taps() > kMostPackedTaps) {
-    return StrCat("it is for up to ", kMostPackedTaps, " taps; there are ", s.Taps());
+  const uint64_t taps = s.Taps() * phases;
+  if (taps > kMostPackedTaps) {
+    return StrCat("it is for up to ", kMostPackedTaps, " taps; there are ", taps);
   }
   // 64 bits need not hold the product of all sizes.
   const auto too_many = [](std::initializer_list<uint64_t> sizes) {
@@ -64,8 +65,8 @@ inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
   if (too_many(
           {s.outer[0], s.outer[1], channels, s.windows[0].input, s.windows[1].input, s.windows[2].input}) ||
       too_many({s.outer[0], s.outer[1], s.output_channels, s.windows[0].output, s.windows[1].output,
-                s.windows[2].output}) ||
-      too_many({s.outer[1], s.output_channels, s.Taps(), channels})) {
+                s.windows[2].output, phases}) ||
+      too_many({s.outer[1], s.output_channels, taps, channels})) {
     return StrCat("it is for tensors of fewer than ", kMostElements, " elements");
   }
   return "";

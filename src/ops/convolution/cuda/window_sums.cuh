@@ -96,7 +96,8 @@ __device__ __forceinline__ void StoreSumsAs(const WindowProduct& p, const Window
         return p.stores_by_channels ? i % kAcross * kSome : i / kDown;
       };
       const auto exists = [&](uint32_t i) {
-        return i < kAll && place.row + row_of(i) < place.end && place.column + column_of(i) < p.columns;
+        return i < kAll && place.row + row_of(i) < place.end && place.column + column_of(i) < p.columns &&
+               table.targets[row_of(i)] != kNowhere;
       };
       const auto target = [&](uint32_t i) {
         return table.targets[row_of(i)] + (place.column + column_of(i)) * p.target.channel;
@@ -200,13 +201,15 @@ __device__ __forceinline__ void StoreClusterShare(const WindowProduct& p, const 
     }
     Out* const output = static_cast<Out*>(p.output) + (place.column + column) * p.target.channel;
     if (p.unit_bytes >= sizeof(result)) {
+      if (table.targets[row] == kNowhere) continue;
       *reinterpret_cast<decltype(result)*>(output + table.targets[row]) = result;
       continue;
     }
 #pragma unroll
     for (uint32_t e = 0; e < kSome; ++e) {
       if (place.row + row + e * down >= place.end || place.column + column + e * right >= p.columns) break;
-      output[table.targets[row + e * down] + e * right * p.target.channel] = result.numbers[e];
+      const uint64_t target = table.targets[row + e * down];
+      if (target != kNowhere) output[target + e * right * p.target.channel] = result.numbers[e];
     }
   }
 }

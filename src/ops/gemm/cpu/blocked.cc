@@ -8,20 +8,23 @@
 namespace anydml {
 namespace {
 
-// A panel of B (a tile's columns) stays in the first-level cache, a block of A in the second, a block of B in
-// what comes behind it.
+// A panel of B (a tile's columns) stays in the first-level cache, a block of A and the sums of its rows in
+// the second, a block of B in what comes behind it.
 constexpr uint64_t kPanelFloats = 6144;
 constexpr uint64_t kMaxSteps = 512;
 constexpr uint64_t kMaxExactSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
 constexpr uint64_t kWholeSteps = 16;
 constexpr uint64_t kRowsAtATime = 128;
 constexpr uint64_t kColumnsAtATime = 1024;
-constexpr uint64_t kColumnsInScratch = 512;
+constexpr uint64_t kColumnsOfAllRows = 512;
+constexpr uint64_t kDeepFloats = uint64_t{1} << 20;
 
 constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
 struct Blocking {
   uint64_t steps, rows, columns;
+  uint64_t deep;          // steps of a block of B: some times `steps`, or all
+  uint64_t rows_of_sums;  // that are kept at a time
 
   Blocking(const MicroKernel& kernel, uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch,
            uint64_t max_steps = kMaxSteps) {
@@ -30,8 +33,25 @@ struct Blocking {
     steps = std::min(
         k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, max_steps) / kWholeSteps * kWholeSteps);
     rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));
-    const uint64_t most = sums_in_scratch ? kColumnsInScratch : kColumnsAtATime;
-    columns = std::min(RoundUp(n, kernel.columns), RoundUp(most, kernel.columns));
+    columns = std::min(RoundUp(n, kernel.columns), RoundUp(kColumnsAtATime, kernel.columns));
+    deep = Deep(m, k);
+    // Rows whose steps are not all done in one go keep their sums; less of each, then.
+    if (sums_in_scratch && deep < k && m > rows) {
+      columns = std::min(columns, RoundUp(kColumnsOfAllRows, kernel.columns));
+      deep = Deep(m, k);
+    }
+    rows_of_sums = deep < k ? m : std::min(m, rows);
+  }
+
+  uint64_t Floats(bool sums_in_scratch) const {
+    return steps * rows + deep * columns + (sums_in_scratch ? rows_of_sums * columns : 0);
+  }
+
+ private:
+  // A block of B that is used once is used while it is near.
+  uint64_t Deep(uint64_t m, uint64_t k) const {
+    if (m <= rows) return steps;
+    return std::min(k, std::max<uint64_t>(1, kDeepFloats / columns / steps) * steps);
   }
 };
 
@@ -103,8 +123,8 @@ Panels Find(const ProductOperand& operand, const PanelRange& range, uint32_t wid
 uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch,
                         const MicroKernel& kernel) {
   const Blocking block(kernel, rows, columns, k, sums_in_scratch);
-  const uint64_t sums = sums_in_scratch ? rows * block.columns : 0;
-  return RoundUp(block.steps * (block.rows + block.columns) + sums, 16);
+  const Blocking exact(kernel, rows, columns, k, sums_in_scratch, kMaxExactSteps);
+  return RoundUp(std::max(block.Floats(sums_in_scratch), exact.Floats(sums_in_scratch)), 16);
 }
 
 template <typename Sum>
@@ -117,30 +137,41 @@ void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductO
                        exact_floats ? kMaxExactSteps : kMaxSteps);
   float* const scratch_a = scratch;
   float* const scratch_b = scratch_a + block.steps * block.rows;
-  auto* const own_sums = reinterpret_cast<Sum*>(scratch_b + block.steps * block.columns);
+  auto* const own_sums = reinterpret_cast<Sum*>(scratch_b + block.deep * block.columns);
+  const uint64_t stride = in_scratch ? block.columns : part.sums_stride;
+
+  // Steps [begin, end), for which there are panels of B, of some rows.
+  const auto add = [&](uint64_t row, uint64_t rows, uint64_t columns, const Panels& panels_b, uint64_t begin,
+                       uint64_t end, Sum* sums) {
+    for (uint64_t step = begin; step < end; step += block.steps) {
+      const uint64_t steps = std::min(block.steps, end - step);
+      const Panels panels_a = Find(a, {part.row + row, rows, step, steps, part.k}, kernel.rows, scratch_a);
+      const float* panel_b = panels_b.first + (step - begin) * kernel.columns;
+      for (uint64_t j = 0; j < columns; j += kernel.columns, panel_b += panels_b.stride) {
+        const float* panel_a = panels_a.first;
+        for (uint64_t i = 0; i < rows; i += kernel.rows, panel_a += panels_a.stride) {
+          RunTile(kernel, panel_a, panel_b, steps, std::min<uint64_t>(kernel.rows, rows - i),
+                  std::min<uint64_t>(kernel.columns, columns - j), sums + i * stride + j, stride, step != 0);
+        }
+      }
+    }
+  };
+
   for (uint64_t column = 0; column < part.columns; column += block.columns) {
     const uint64_t columns = std::min(block.columns, part.columns - column);
-    Sum* const sums = in_scratch ? own_sums : part.sums + column;
-    const uint64_t stride = in_scratch ? block.columns : part.sums_stride;
-    for (uint64_t step = 0; step < part.k; step += block.steps) {
-      const uint64_t steps = std::min(block.steps, part.k - step);
+    for (uint64_t step = 0; step < part.k; step += block.deep) {
+      const uint64_t end = std::min(step + block.deep, part.k);
       const Panels panels_b =
-          Find(b, {part.column + column, columns, step, steps, part.k}, kernel.columns, scratch_b);
+          Find(b, {part.column + column, columns, step, end - step, part.k}, kernel.columns, scratch_b);
       for (uint64_t row = 0; row < part.rows; row += block.rows) {
         const uint64_t rows = std::min(block.rows, part.rows - row);
-        const Panels panels_a = Find(a, {part.row + row, rows, step, steps, part.k}, kernel.rows, scratch_a);
-        const float* panel_b = panels_b.first;
-        for (uint64_t j = 0; j < columns; j += kernel.columns, panel_b += panels_b.stride) {
-          const float* panel_a = panels_a.first;
-          for (uint64_t i = 0; i < rows; i += kernel.rows, panel_a += panels_a.stride) {
-            RunTile(kernel, panel_a, panel_b, steps, std::min<uint64_t>(kernel.rows, rows - i),
-                    std::min<uint64_t>(kernel.columns, columns - j), sums + (row + i) * stride + j, stride,
-                    step != 0);
-          }
-        }
-        if (sink == nullptr || step + steps < part.k) continue;
+        Sum* const sums = !in_scratch                       ? part.sums + row * stride + column
+                          : block.rows_of_sums == part.rows ? own_sums + row * stride
+                                                            : own_sums;
+        add(row, rows, columns, panels_b, step, end, sums);
+        if (sink == nullptr || end < part.k) continue;
         for (uint64_t i = 0; i < rows; ++i) {
-          sink->Finish(part.row + row + i, part.column + column, columns, sums + (row + i) * stride);
+          sink->Finish(part.row + row + i, part.column + column, columns, sums + i * stride);
         }
       }
     }

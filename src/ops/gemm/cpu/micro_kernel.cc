@@ -39,6 +39,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr uint32_t kRows = ANYDML_GEMM_WIDE ? 8 : 6;
 constexpr uint32_t kVectors = ANYDML_GEMM_WIDE ? 3 : 2;
+constexpr size_t kLine = 16;  // floats
 
 template <class D, class V>
 HWY_INLINE void Put(D d, V value, float* to, bool accumulate) {
@@ -65,8 +66,9 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
   if (kUsed > 2) Put(d, c##i##2, to + (i)*to_stride + 2 * lanes, accumulate);
   // What is added to comes from far away, and is needed last.
   for (uint32_t i = 0; i < kRows; ++i) {
-    hwy::Prefetch(to + i * to_stride);
-    hwy::Prefetch(to + i * to_stride + kUsed * lanes - 1);
+    float* const row = to + i * to_stride;
+    for (size_t j = 0; j < kUsed * lanes; j += kLine) hwy::Prefetch(row + j);
+    hwy::Prefetch(row + kUsed * lanes - 1);
   }
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   for (uint64_t step = 0; step < steps; ++step) {
