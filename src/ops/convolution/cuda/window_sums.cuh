@@ -90,12 +90,10 @@ __device__ __forceinline__ void StoreSumsAs(const WindowProduct& p, const Window
   DispatchByUnit(p.unit_bytes, [&]<typename Unit>() {
     if constexpr (sizeof(Unit) >= sizeof(Out)) {
       constexpr uint32_t kSome = sizeof(Unit) / sizeof(Out), kAll = kRows * kColumns / kSome;
-      const uint32_t per_line = (p.stores_by_channels ? kColumns : kRows) / kSome;
-      const auto row_of = [&](uint32_t i) {
-        return p.stores_by_channels ? i / per_line : i % per_line * kSome;
-      };
+      constexpr uint32_t kAcross = kColumns / kSome, kDown = kRows / kSome;  // units of a line
+      const auto row_of = [&](uint32_t i) { return p.stores_by_channels ? i / kAcross : i % kDown * kSome; };
       const auto column_of = [&](uint32_t i) {
-        return p.stores_by_channels ? i % per_line * kSome : i / per_line;
+        return p.stores_by_channels ? i % kAcross * kSome : i / kDown;
       };
       const auto exists = [&](uint32_t i) {
         return i < kAll && place.row + row_of(i) < place.end && place.column + column_of(i) < p.columns &&
