@@ -42,9 +42,26 @@ std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerCon
                                                                    : "FLOAT32, not of few channels in planes";
 }
 
+// Vectors of channels would have few numbers.
+std::string BetterByPlanes(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kFewChannels = 8;
+  return problem.shape.outer[1] < kFewChannels ? "few channels" : "";
+}
+std::string BetterByProduct(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kFewChannels = 4;
+  return problem.shape.output_channels < kFewChannels ? "few output channels" : "";
+}
+
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {
+    {"cpu.depthwise_channels_last",
+     "cpu",
+     ANYDML_ON_CPU(CreateConvolutionDepthwiseChannelsLast),
+     BetterByPlanes,
+     {},
+     Bound},
     {"cpu.depthwise", "cpu", ANYDML_ON_CPU(CreateConvolutionDepthwise), nullptr, {}, Bound},
     {"cpu.phases", "cpu", ANYDML_ON_CPU(CreateConvolutionPhases), nullptr, {}, Bound},
+    {"cpu.channels_last", "cpu", ANYDML_ON_CPU(CreateConvolutionChannelsLast), BetterByProduct, {}, Bound},
     {"cpu.product", "cpu", ANYDML_ON_CPU(CreateConvolutionProduct), nullptr, {}, Bound},
     {"cuda.depthwise", "cuda", ANYDML_ON_CUDA(CreateConvolutionDepthwiseCuda), nullptr, {}, Bound},
     {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterWithoutGemm, {}, Bound},

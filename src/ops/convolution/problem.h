@@ -107,6 +107,12 @@ std::span<const char* const> ConvolutionImplementationNames();
 
 std::unique_ptr<const Kernel> CreateConvolutionDepthwise(const ConvolutionProblem& problem,
                                                          const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionDepthwiseChannelsLast(const ConvolutionProblem& problem,
+                                                                     const LowerContext& context,
+                                                                     std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionChannelsLast(const ConvolutionProblem& problem,
+                                                            const LowerContext& context,
+                                                            std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionPhases(const ConvolutionProblem& problem,
                                                       const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionProduct(const ConvolutionProblem& problem,
