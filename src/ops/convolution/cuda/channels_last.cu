@@ -49,8 +49,9 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     const uint64_t lines = y.output + y.taps * uint64_t{y.dilation};
     if (!half_ || lines >= kMostElements / shape_.outer[0]) return false;
     tile_ = ChoosePatches(product, shape_, padded_channels_, device.shared_bytes_per_block);
+    if (tile_.patches == nullptr) return false;
     patches_.pixels = FastDivisor(static_cast<uint32_t>(tile_.pixels));
-    return tile_.patches != nullptr;
+    return true;
   }
 
   // What comes after the sums, if anything does; then nothing is open any more.
@@ -65,8 +66,9 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       sums_tensor_ = PackedOutput(problem.shape, channels_last_);
       sums_ = AddScratch("sums", elements * sizeof(float));
     }
-    if (tile_.cut.HasSecondKernel())
+    if (tile_.cut.HasSecondKernel()) {
       parts_ = AddScratch("sums of parts", tile_.cut.splits * elements * sizeof(float));
+    }
     SetProduct(problem.shape);
     if (!has_activation) return {};
     LoweredOperator activation;
