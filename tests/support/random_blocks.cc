@@ -84,7 +84,7 @@ class BlockMaker {
     std::vector<Source> inputs = {x, Input(filter, WholeNumbers(filter)), {}};
     if (OneIn(2)) {
       const TensorDesc bias = Packed(type_, {1, channels_, 1, 1});
-      SetField(&desc, "BiasTensor", bias);
+      desc.fields[static_cast<size_t>(FindField(*desc.schema, "BiasTensor"))] = bias;
       inputs[2] = Input(bias, WholeNumbers(bias));
     }
     return AddNode(std::move(desc), std::move(inputs));
