@@ -122,6 +122,12 @@ bool StridedPanels::PackHalves(uint64_t first, uint64_t count, uint64_t step, ui
   return true;
 }
 
+const float* StridedPanels::FindRows(uint64_t first, uint64_t* stride) const {
+  if (type_ != DataType::kFloat32 || step_stride_ != 1 || element_stride_ == 0) return nullptr;
+  *stride = element_stride_;
+  return reinterpret_cast<const float*>(data_) + first * element_stride_;
+}
+
 void GemmSink::Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const {
   const GemmProblem& p = problem_;
   if (p.alpha != 1) {
