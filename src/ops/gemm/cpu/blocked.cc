@@ -16,10 +16,10 @@ constexpr uint64_t kMaxExactSteps = 256;  // 256 products of numbers up to 255 a
 constexpr uint64_t kWholeSteps = 16;
 constexpr uint64_t kRowsAtATime = 128;
 constexpr uint64_t kColumnsAtATime = 1024;
-constexpr uint64_t kColumnsOfFewRows = 192;
+constexpr uint64_t kColumnsOfFewRows = 384;
 constexpr uint64_t kColumnsOfAllRows = 512;
 constexpr uint64_t kFewColumns = 256;
-constexpr uint64_t kNearFloats = uint64_t{1} << 18;
+constexpr uint64_t kNearFloats = uint64_t{3} << 17;
 constexpr uint64_t kDeepFloats = uint64_t{1} << 20, kDeepSteps = 1024;
 // Packing a row of A takes as long as multiplying it with some of these.
 constexpr uint64_t kColumnsInPlace = 256;
