@@ -50,6 +50,33 @@ TEST(Convolution, BackwardSpreadsInputs) {
             (std::vector<float>{1, 10, 102, 20, 200}));
 }
 
+// Phases of one size, whose outputs are put together; with as many taps as steps each input is seen once.
+TEST(Convolution, BackwardMakesImagesLarger) {
+  for (const Sizes& image : {Sizes{37}, Sizes{5, 19}, Sizes{2, 3, 4}}) {
+    for (const auto& [taps, stride] : {std::pair{2u, 2u}, {3u, 3u}, {4u, 2u}}) {
+      for (const uint32_t mode : {kMirrored, kCrossCorrelation}) {
+        for (const uint32_t groups : {1u, 2u}) {
+          const uint32_t in = 6, out = 10;
+          Sizes input = {2, in}, filter = {in, out / groups}, output = {2, out}, bias(image.size() + 2, 1);
+          for (const uint32_t size : image) input.push_back(size), output.push_back(size * stride);
+          filter.resize(input.size(), taps);
+          bias[1] = out;
+          OperatorDesc desc =
+              Convolution(input, filter, output, {mode, true, stride, 1, (taps - stride) / 2, groups});
+          desc.fields[static_cast<size_t>(FindField(*desc.schema, "BiasTensor"))] = F32(bias);
+          const auto numbers = [&](const char* tensor, int period) {
+            std::vector<float> result(ElementCount(*desc.tensor(tensor)));
+            for (size_t i = 0; i < result.size(); ++i)
+              result[i] = static_cast<float>(static_cast<int>(i) % period - 2);
+            return result;
+          };
+          Sums(desc, numbers("InputTensor", 7), numbers("FilterTensor", 5), numbers("BiasTensor", 9));
+        }
+      }
+    }
+  }
+}
+
 TEST(Convolution, GroupsSeeTheirChannelsOnly) {
   EXPECT_EQ(Sums(Convolution({1, 2, 1, 2}, {4, 1, 1, 1}, {1, 4, 1, 2}, {.groups = 2}), {1, 2, 10, 20},
                  {3, 5, 7, 9}),

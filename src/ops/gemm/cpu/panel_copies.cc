@@ -9,15 +9,18 @@
 
 #include <hwy/highway.h>
 
-#undef ANYDML_WIDE_COPIES
-#define ANYDML_WIDE_COPIES (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
+// Vectors of 32 bytes or more; conversions of FLOAT16.
+#undef ANYDML_LONG_VECTORS
+#define ANYDML_LONG_VECTORS (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
+#undef ANYDML_HALF_VECTORS
+#define ANYDML_HALF_VECTORS (ANYDML_LONG_VECTORS || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64))
 
 HWY_BEFORE_NAMESPACE();
 namespace anydml {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if ANYDML_WIDE_COPIES
+#if ANYDML_HALF_VECTORS
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 
@@ -87,6 +90,7 @@ HWY_INLINE void CopyAll(At&& at, uint64_t steps, uint32_t count, uint32_t width,
   }
 }
 
+#if ANYDML_LONG_VECTORS
 void CopySteps(const float* from, const uint64_t* offsets, uint64_t steps, uint32_t count, uint32_t width,
                float* to) {
   CopyAll([=](uint64_t s) HWY_ATTR { return from + offsets[s]; }, steps, count, width, to);
@@ -94,19 +98,25 @@ void CopySteps(const float* from, const uint64_t* offsets, uint64_t steps, uint3
 void CopyRows(const float* from, uint64_t stride, uint64_t steps, uint32_t count, uint32_t width, float* to) {
   CopyAll([=](uint64_t s) HWY_ATTR { return from + s * stride; }, steps, count, width, to);
 }
+#endif
 void CopyHalfRows(const uint16_t* from, uint64_t stride, uint64_t steps, uint32_t count, uint32_t width,
                   float* to) {
   const auto* const halves = reinterpret_cast<const hwy::float16_t*>(from);
   CopyAll([=](uint64_t s) HWY_ATTR { return halves + s * stride; }, steps, count, width, to);
 }
-
-const PanelCopies* FindCopies() {
-  static constexpr PanelCopies kCopies = {&CopySteps, &CopyRows, &CopyHalfRows};
-  return &kCopies;
-}
-#else
-const PanelCopies* FindCopies() { return nullptr; }
 #endif
+
+PanelCopies FindCopies() {
+  PanelCopies copies;
+#if ANYDML_LONG_VECTORS
+  copies.steps = &CopySteps;
+  copies.rows = &CopyRows;
+#endif
+#if ANYDML_HALF_VECTORS
+  copies.half_rows = &CopyHalfRows;
+#endif
+  return copies;
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -119,8 +129,8 @@ namespace {
 HWY_EXPORT(FindCopies);
 }  // namespace
 
-const PanelCopies* FindPanelCopies() {
-  static const PanelCopies* const copies = HWY_DYNAMIC_DISPATCH(FindCopies)();
+const PanelCopies& FindPanelCopies() {
+  static const PanelCopies copies = HWY_DYNAMIC_DISPATCH(FindCopies)();
   return copies;
 }
 }  // namespace anydml
@@ -129,6 +139,9 @@ const PanelCopies* FindPanelCopies() {
 #else  // without Highway
 
 namespace anydml {
-const PanelCopies* FindPanelCopies() { return nullptr; }
+const PanelCopies& FindPanelCopies() {
+  static constexpr PanelCopies kNone;
+  return kNone;
+}
 }  // namespace anydml
 #endif

@@ -21,10 +21,10 @@ void Copy(const float* from, uint64_t stride, uint64_t rows, uint64_t count, uin
 
 void CutRows(const float* from, uint64_t stride, uint64_t rows, uint64_t count, uint32_t width,
              uint64_t panel_stride, float* to) {
-  if (const PanelCopies* const copies = FindPanelCopies(); copies != nullptr) {
+  if (const auto copy_rows = FindPanelCopies().rows; copy_rows != nullptr) {
     for (; count != 0; from += width, to += panel_stride) {
       const uint64_t some = std::min<uint64_t>(count, width);
-      copies->rows(from, stride, rows, static_cast<uint32_t>(some), width, to);
+      copy_rows(from, stride, rows, static_cast<uint32_t>(some), width, to);
       count -= some;
     }
     return;
