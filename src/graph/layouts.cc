@@ -154,7 +154,7 @@ class LayoutChoice {
   const uint32_t lanes_;
   Graph& graph_;
   const std::vector<GraphUse> uses_;
-  std::vector<LayoutTaste> tastes_;                     // of nodes
+  std::vector<LayoutTaste> tastes_;               // of nodes
   std::vector<std::vector<NodeTensor>> tensors_;  // of nodes
   std::vector<std::optional<Detour>> detours_;    // of values that may get channels last
   std::vector<Layout> layouts_;                   // of values

@@ -21,18 +21,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 using PixelTag = hn::ScalableTag<float>;
 using PixelVector = hn::Vec<PixelTag>;
 
+#include "ops/element/cpu/clip_vectors-inl.h"
 #include "ops/element/cpu/half_vectors-inl.h"
 
 HWY_INLINE PixelVector LoadInput(PixelTag d, const float* from) { return hn::LoadU(d, from); }
 HWY_INLINE PixelVector LoadInput(PixelTag d, const uint16_t* from) { return LoadHalves(d, from); }
 
-// -0 at a lower limit of 0 becomes that.
 HWY_INLINE PixelVector ClipPixel(PixelTag d, PixelVector sum, const DepthwisePixels& p) {
-  if (!p.clips) return sum;
-  const auto low = hn::Set(d, p.low), high = hn::Set(d, p.high);
-  const auto y = hn::IfThenElse(hn::Le(sum, low), low, sum);
-  const auto z = hn::IfThenElse(hn::Ge(y, high), high, y);
-  return hn::IfThenElse(hn::IsNaN(z), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), z);
+  return p.clips ? ClipVector(d, sum, hn::Set(d, p.low), hn::Set(d, p.high)) : sum;
 }
 
 // Channels [c, c + kVectors vectors) of one pixel.

@@ -41,27 +41,33 @@ using TileVector = hn::Vec<TileTag>;
 
 constexpr uint32_t kTilePixels = ANYDML_TILE_PIXELS, kTileVectors = ANYDML_TILE_VECTORS;
 
+#include "ops/element/cpu/clip_vectors-inl.h"
+
+// Whether memory of the other lanes is left alone by instructions with masks.
+#undef ANYDML_MASKS
+#define ANYDML_MASKS (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2)
+
 // The first `some` lanes, or all of them where that is 0.
 HWY_INLINE TileVector LoadLanes(TileTag d, const float* from, uint32_t some) {
-  if (some == 0) return hn::LoadU(d, from);
+  if (HWY_LIKELY(some == 0)) return hn::LoadU(d, from);
+#if ANYDML_MASKS
+  return hn::MaskedLoad(hn::FirstN(d, some), d, from);
+#else
   alignas(64) float lanes[hn::MaxLanes(TileTag())] = {};
   std::memcpy(lanes, from, some * sizeof(float));
   return hn::LoadU(d, lanes);
+#endif
 }
 
 HWY_INLINE void StoreLanes(TileTag d, TileVector value, float* to, uint32_t some) {
-  if (some == 0) return hn::StoreU(value, d, to);
+  if (HWY_LIKELY(some == 0)) return hn::StoreU(value, d, to);
+#if ANYDML_MASKS
+  hn::BlendedStore(value, hn::FirstN(d, some), d, to);
+#else
   alignas(64) float lanes[hn::MaxLanes(TileTag())];
   hn::StoreU(value, d, lanes);
   std::memcpy(to, lanes, some * sizeof(float));
-}
-
-// -0 at a lower limit of 0 becomes that.
-HWY_INLINE TileVector ClipSum(TileTag d, TileVector sum, const PixelTile& tile) {
-  const auto low = hn::Set(d, tile.low), high = hn::Set(d, tile.high);
-  const auto y = hn::IfThenElse(hn::Le(sum, low), low, sum);
-  const auto z = hn::IfThenElse(hn::Ge(y, high), high, y);
-  return hn::IfThenElse(hn::IsNaN(z), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), z);
+#endif
 }
 
 template <uint32_t kPixels, uint32_t kVectors>
@@ -130,11 +136,11 @@ void AddTile(const PixelTile& tile) {
       w += kVectors * lanes;
     }
   }
-#define ANYDML_CLIP(i)                                     \
-  if constexpr (kPixels > (i)) {                           \
-    c##i##0 = ClipSum(d, c##i##0, tile);                   \
-    if (kVectors > 1) c##i##1 = ClipSum(d, c##i##1, tile); \
-    if (kVectors > 2) c##i##2 = ClipSum(d, c##i##2, tile); \
+#define ANYDML_CLIP(i)                                             \
+  if constexpr (kPixels > (i)) {                                   \
+    c##i##0 = ClipVector(d, c##i##0, low, high);                   \
+    if (kVectors > 1) c##i##1 = ClipVector(d, c##i##1, low, high); \
+    if (kVectors > 2) c##i##2 = ClipVector(d, c##i##2, low, high); \
   }
 #define ANYDML_END_SUMS(i)                                                     \
   if constexpr (kPixels > (i)) {                                               \
@@ -143,6 +149,7 @@ void AddTile(const PixelTile& tile) {
     if (kVectors > 2) StoreLanes(d, c##i##2, tile.sums[i] + 2 * lanes, part2); \
   }
   if (tile.clips) {
+    const auto low = hn::Set(d, tile.low), high = hn::Set(d, tile.high);
     ANYDML_PIXELS(ANYDML_CLIP)
   }
   ANYDML_PIXELS(ANYDML_END_SUMS)
