@@ -60,12 +60,14 @@ inline Bytes Eighths(const TensorDesc& tensor, std::mt19937_64& random) {
   return bytes;
 }
 
-// Packed, with channels innermost.
-inline TensorDesc ChannelsLast(DataType type, const std::vector<uint32_t>& sizes) {
+// With channels innermost; behind those of a pixel, and behind a row, may be something else.
+inline TensorDesc ChannelsLast(DataType type, const std::vector<uint32_t>& sizes, uint32_t gap = 0) {
   TensorDesc tensor = Packed(type, sizes);
-  uint32_t stride = sizes[1];
-  for (size_t d = sizes.size(); d-- > 2; stride *= sizes[d]) tensor.strides[d] = stride;
+  uint32_t stride = sizes[1] + gap;
+  for (size_t d = sizes.size(); d-- > 2; stride = stride * sizes[d] + gap) tensor.strides[d] = stride;
   tensor.strides[1] = 1;
+  tensor.strides[0] = stride;
+  tensor.total_bytes = MinimumTotalBytes(tensor);
   return tensor;
 }
 
