@@ -1,5 +1,5 @@
-// The phases of a backward convolution one after the other, each a kernel of its own, which writes its outputs
-// apart; all of them are put together behind.
+// The phases of a backward convolution one after the other, each a kernel of its own, which writes its
+// outputs apart; all of them are put together behind.
 #include "ops/convolution/phases.h"
 
 #include <algorithm>
