@@ -1,3 +1,4 @@
+#include "ops/convolution/cuda/planes.h"
 #include "ops/convolution/problem.h"
 
 namespace anydml {
@@ -33,6 +34,7 @@ std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerCon
   const ConvolutionShape& s = problem.shape;
   if (s.Elements() * s.Steps() < kManyProducts) return "a small convolution";
   if (s.input_channels == 1) return "filters of one channel";
+  if (HasUnitsOfPositions(problem)) return "one tap, whose planes need no other order";
   if (problem.type == DataType::kFloat16) return "";
   // Without tensor cores: what has few channels, in planes, which ours would have to bring together.
   const bool planes = s.input.spatial[kMaxSpatial - 1] == 1 && s.output.spatial[kMaxSpatial - 1] == 1;
@@ -40,15 +42,33 @@ std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerCon
                                                                    : "FLOAT32, not of few channels in planes";
 }
 
+// Vectors of channels would have few numbers.
+std::string BetterByPlanes(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kFewChannels = 8;
+  return problem.shape.outer[1] < kFewChannels ? "few channels" : "";
+}
+std::string BetterByProduct(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kFewChannels = 4;
+  return problem.shape.output_channels < kFewChannels ? "few output channels" : "";
+}
+
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {
+    {"cpu.depthwise_channels_last",
+     "cpu",
+     ANYDML_ON_CPU(CreateConvolutionDepthwiseChannelsLast),
+     BetterByPlanes,
+     {},
+     Bound},
     {"cpu.depthwise", "cpu", ANYDML_ON_CPU(CreateConvolutionDepthwise), nullptr, {}, Bound},
     {"cpu.phases", "cpu", ANYDML_ON_CPU(CreateConvolutionPhases), nullptr, {}, Bound},
+    {"cpu.channels_last", "cpu", ANYDML_ON_CPU(CreateConvolutionChannelsLast), BetterByProduct, {}, Bound},
     {"cpu.product", "cpu", ANYDML_ON_CPU(CreateConvolutionProduct), nullptr, {}, Bound},
     {"cuda.depthwise", "cuda", ANYDML_ON_CUDA(CreateConvolutionDepthwiseCuda), nullptr, {}, Bound},
     {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterWithoutGemm, {}, Bound},
     {"cuda.apart", "cuda", ANYDML_ON_CUDA(CreateConvolutionApart), BetterByTiles, {}, Bound},
     {"cuda.few_channels", "cuda", ANYDML_ON_CUDA(CreateConvolutionFewChannelsCuda), BetterByTiles, {}, Bound},
     {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateConvolutionCudnn), BetterWithoutCudnn, {}, Bound},
+    {"cuda.phases", "cuda", ANYDML_ON_CUDA(CreateConvolutionPhasesCuda), BetterByTiles, {}, Bound},
     {"cuda.patches", "cuda", ANYDML_ON_CUDA(CreateConvolutionPatchesCuda), BetterByTiles, {}, Bound},
     {"cuda.channels_last",
      "cuda",

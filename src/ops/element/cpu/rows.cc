@@ -19,6 +19,7 @@ namespace anydml {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+#include "ops/element/cpu/clip_vectors-inl.h"
 #include "ops/element/cpu/half_vectors-inl.h"
 
 // Calls body(i) for whole vectors from i on, four at a time where there are; how many elements these have.
@@ -49,17 +50,10 @@ uint64_t WholeFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
   });
 }
 
-// A NaN becomes the usual one; -0 at a lower limit of 0 becomes that.
 template <class D>
 HWY_INLINE hn::Vec<D> AddedAndClipped(D d, const float* from, float bias, float low, float high) {
   const auto x = hn::Add(hn::LoadU(d, from), hn::Set(d, bias));
-#if HWY_TARGET == HWY_NEON  // has instructions that keep NaNs, and know that -0 is less than +0
-  const hn::Vec<D> z{vminq_f32(vmaxq_f32(x.raw, hn::Set(d, low).raw), hn::Set(d, high).raw)};
-#else
-  const auto y = hn::IfThenElse(hn::Le(x, hn::Set(d, low)), hn::Set(d, low), x);
-  const auto z = hn::IfThenElse(hn::Ge(y, hn::Set(d, high)), hn::Set(d, high), y);
-#endif
-  return hn::IfThenElse(hn::IsNaN(z), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), z);
+  return ClipVector(d, x, hn::Set(d, low), hn::Set(d, high));
 }
 
 uint64_t WholeAddAndClip(const float* from, float* to, uint64_t count, float bias, float low, float high) {
