@@ -1,4 +1,3 @@
-#include "ops/convolution/cuda/planes.h"
 #include "ops/convolution/problem.h"
 
 namespace anydml {
@@ -34,7 +33,6 @@ std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerCon
   const ConvolutionShape& s = problem.shape;
   if (s.Elements() * s.Steps() < kManyProducts) return "a small convolution";
   if (s.input_channels == 1) return "filters of one channel";
-  if (HasUnitsOfPositions(problem)) return "one tap, whose planes need no other order";
   if (problem.type == DataType::kFloat16) return "";
   // Without tensor cores: what has few channels, in planes, which ours would have to bring together.
   const bool planes = s.input.spatial[kMaxSpatial - 1] == 1 && s.output.spatial[kMaxSpatial - 1] == 1;

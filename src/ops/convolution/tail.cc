@@ -166,12 +166,12 @@ Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailD
 }
 
 bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, const LowerContext& context) {
-  // With more steps NVIDIA's libraries are faster than our kernels by more than a pass over the output takes.
-  constexpr uint64_t kMostSteps = 1024, kFewChannels = 4;
+  // FLOAT16 convolutions, and products of matrices, are NVIDIA's libraries': they are faster than our kernels
+  // by more than a pass over the output takes.
+  constexpr uint64_t kFewChannels = 4;
   const ConvolutionProblem problem = WithTail(desc, tail);
   const ConvolutionShape& s = problem.shape;
-  const bool is_half = problem.type == DataType::kFloat16;
-  if (s.backward || s.input_channels <= kFewChannels || (is_half ? s.Steps() > kMostSteps : s.Taps() == 1)) {
+  if (problem.type == DataType::kFloat16 || s.backward || s.input_channels <= kFewChannels || s.Taps() == 1) {
     return false;
   }
   const List list = WithTails(context.backend);

@@ -94,7 +94,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
 
   Status Run(const KernelArguments& arguments) const override {
     KernelChain chain(arguments.stream, /*all_wait=*/!input_copies_);
-    WindowProduct p = product_;
+    GeneralProduct p = product_;
     p.input = arguments.inputs[0].data + shape_.input.offset * Width();
     OperandPacking packing = {};
     if (input_.bytes != 0) {
@@ -136,8 +136,11 @@ class ConvolutionChannelsLast final : public CompositeKernel {
                    tile_.patches->SharedBytes(patches.pixels.divisor(), patches.per_split), cluster);
     } else {
       const WindowTile& tile = *tile_.windows;
-      chain.Launch(by_planes_ ? tile.by_planes : tile.kernel, Blocks(), tile.threads, p, tile.shared_bytes,
-                   cluster);
+      if (phases_.are_used || tail_) {
+        chain.Launch(tile.general, Blocks(), tile.threads, p, tile.shared_bytes, cluster);
+      } else {
+        chain.Launch<WindowProduct>(tile.kernel, Blocks(), tile.threads, p, tile.shared_bytes, cluster);
+      }
     }
     if (split) AddParts(&chain, p, bias, sums.data);
     if (!activation_) return {};
@@ -159,10 +162,6 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   void SetInput(const ConvolutionProblem& problem) {
     input_tensor_ = shape_.input;
     if (HasUnits(problem)) return;
-    by_planes_ =
-        tile_.windows != nullptr && tile_.windows->by_planes != nullptr && HasUnitsOfPositions(problem);
-    if (by_planes_) return;
-    if (ReadsRows(problem)) return SetRows();
     patches_.is_apart = ReadsChannelsApart();
     if (patches_.is_apart) return;
     input_tensor_ = PackedInput(problem);
@@ -184,20 +183,6 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     return Blocks() * patches_.pixels.divisor() * kPatchChannels <= kFewElements;
   }
 
-  // Whether blocks bring channels together themselves from whole units of rows.
-  bool ReadsRows(const ConvolutionProblem& problem) const {
-    const ConvolutionWindow& x = shape_.windows[kMaxSpatial - 1];
-    return tile_.patches != nullptr && tile_.cut.per_split == 1 && HasUnitsOfRows(problem) &&
-           x.start_padding + uint64_t{x.input} <= x.output + uint64_t{x.taps - 1} * x.dilation;
-  }
-  void SetRows() {
-    const ConvolutionWindow& x = shape_.windows[kMaxSpatial - 1];
-    const uint32_t width = x.output + (x.taps - 1) * x.dilation;
-    patches_.is_apart = true;
-    patches_.units_per_row = FastDivisor(x.input / 8);
-    patches_.row_units = patches_.pixels.divisor() / width * (x.input / 8);
-  }
-
   void SetFilter(const ConvolutionProblem& problem) {
     packs_filter_ = phases_.are_used || !HasFilterRows(problem);
     product_.filter_row = static_cast<uint32_t>(packs_filter_ ? FilterSteps() : shape_.filter.output_channel);
@@ -207,7 +192,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   }
 
   void SetProduct(const ConvolutionShape& whole) {
-    WindowProduct& p = product_;
+    GeneralProduct& p = product_;
     const Cut& cut = tile_.cut;
     p.columns = static_cast<uint32_t>(shape_.output_channels);
     p.channels = static_cast<uint32_t>(shape_.input_channels);
@@ -249,7 +234,6 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     const uint32_t width = p.is_half_target ? 2 : 4;
     const bool has_gaps = phases_.all.divisor() > 1 && !channels_last_;
     p.unit_bytes = has_gaps ? width : StoreUnit(whole, p.target, channels_last_, width);
-    p.plane_stride = static_cast<uint32_t>(input_tensor_.channel);
   }
 
   void SetTail(const KernelArguments& arguments, WindowTail* tail) const {
@@ -316,10 +300,9 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   std::optional<ConvolutionTail> tail_;
   SumLimits limits_;
   ChosenTile tile_;
-  WindowProduct product_{};  // but for addresses
-  PatchProduct patches_{};   // but for the product
-  bool channels_last_;       // of the output, and of sums
-  bool by_planes_ = false;   // the input is read so
+  GeneralProduct product_{};  // but for addresses
+  PatchProduct patches_{};    // but for the product
+  bool channels_last_;        // of the output, and of sums
   bool packs_filter_ = false;
   ConvolutionTensor input_tensor_, sums_tensor_;
   std::optional<DeviceCopies> input_copies_;

@@ -31,15 +31,16 @@ __device__ __forceinline__ float4 Load(uint32_t address) {
 
 // A thread has kDown x kAcross sums, which are as far apart as there are threads in that direction. A warp
 // is 8 threads down and 4 across.
-template <uint32_t kRows, uint32_t kColumns, uint32_t kDown, uint32_t kAcross, uint32_t kBlocks>
+template <class Product, uint32_t kRows, uint32_t kColumns, uint32_t kDown, uint32_t kAcross,
+          uint32_t kBlocks>
 __global__ void __launch_bounds__(kRows / kDown * (kColumns / kAcross), kBlocks)
-    ConvolveFloat(const __grid_constant__ WindowProduct p) {
+    ConvolveFloat(const __grid_constant__ Product p) {
   constexpr uint32_t kHigh = kRows / kDown, kWide = kColumns / kAcross, kThreads = kHigh * kWide;
   static_assert(kHigh % 8 == 0 && kWide % 4 == 0);
   extern __shared__ __align__(128) unsigned char shared[];
-  __shared__ WindowTable<kRows, kColumns> table;
+  __shared__ TableOf<Product, kRows, kColumns> table;
   const WindowPlace place(p, kRows, kColumns);
-  FillTable(p, place, &table);
+  FillTable<kRows, kColumns>(p, place, &table);
   __syncthreads();
   WaitForPrevious();
   const ColumnNumbers numbers = NumbersOf<float, kColumns>(p, place);
@@ -92,7 +93,8 @@ constexpr WindowTile Tile(double rate) {
           kRows / kDown * (kColumns / kAcross),
           kBytes,
           rate,
-          ConvolveFloat<kRows, kColumns, kDown, kAcross, kBlocks>};
+          ConvolveFloat<WindowProduct, kRows, kColumns, kDown, kAcross, kBlocks>,
+          ConvolveFloat<GeneralProduct, kRows, kColumns, kDown, kAcross, kBlocks>};
 }
 
 const WindowTile kTiles[] = {Tile<128, 128, 8, 8, 2>(100), Tile<128, 64, 8, 8, 3>(95),

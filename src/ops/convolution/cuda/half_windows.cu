@@ -1,6 +1,5 @@
 // FLOAT16 on tensor cores.
 #include <algorithm>
-#include <type_traits>
 
 #include "ops/convolution/cuda/window_sums.cuh"
 
@@ -11,15 +10,15 @@ constexpr uint32_t kThreads = 128, kWarps = 4, kStages = 3;
 constexpr uint32_t kSteps = 64;
 using Shared = SharedRows<kSteps>;
 
-// A warp has kHeight x kWidth of the tile. kPlanes: of rows, steps are read from planes.
-template <uint32_t kRows, uint32_t kColumns, uint32_t kWarpsDown, uint32_t kBlocks, bool kPlanes>
-__global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_constant__ WindowProduct p) {
+// A warp has kHeight x kWidth of the tile.
+template <class Product, uint32_t kRows, uint32_t kColumns, uint32_t kWarpsDown, uint32_t kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_constant__ Product p) {
   constexpr uint32_t kHeight = kRows / kWarpsDown, kWidth = kColumns * kWarpsDown / kWarps;
   static_assert(kHeight % 16 == 0 && kWidth % 16 == 0);
   extern __shared__ __align__(128) unsigned char shared[];
-  __shared__ WindowTable<kRows, kColumns> table;
+  __shared__ TableOf<Product, kRows, kColumns> table;
   const WindowPlace place(p, kRows, kColumns);
-  FillTable(p, place, &table);
+  FillTable<kRows, kColumns>(p, place, &table);
   __syncthreads();
   WaitForPrevious();
   const ColumnNumbers numbers = NumbersOf<__half, kColumns>(p, place);
@@ -27,9 +26,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_c
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t top = warp % kWarpsDown * kHeight, left = warp / kWarpsDown * kWidth;
   SumTile sums[kHeight / 16][kWidth / 8] = {};
-  using Copier = std::conditional_t<kPlanes, PlaneCopier<kSteps, kRows, kThreads>,
-                                    WindowCopier<__half, Shared, kRows, kThreads>>;
-  ForWindowTiles<__half, Shared, kRows, kColumns, kThreads, kStages, Copier>(
+  ForWindowTiles<__half, Shared, kRows, kColumns, kThreads, kStages>(
       p, place, table.windows, static_cast<uint32_t>(__cvta_generic_to_shared(shared)),
       [&](Shared windows, Shared filters) {
 #pragma unroll
@@ -37,13 +34,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_c
           LeftTile rows[kHeight / 16];
 #pragma unroll
           for (uint32_t i = 0; i < kHeight / 16; ++i) {
-            if constexpr (kPlanes) {
-              const SharedRows<kRows> planes = {windows.address};
-              LoadTransposed(planes.At(k * 16 + lane / 16 * 8 + lane % 8, top / 8 + i * 2 + lane / 8 % 2),
-                             rows[i].registers);
-            } else {
-              LoadMatrices(windows.At(top + i * 16 + lane % 16, k * 2 + lane / 16), rows[i].registers);
-            }
+            LoadMatrices(windows.At(top + i * 16 + lane % 16, k * 2 + lane / 16), rows[i].registers);
           }
 #pragma unroll
           for (uint32_t j = 0; j < kWidth / 8; j += 2) {
@@ -82,8 +73,8 @@ constexpr WindowTile Tile(double rate) {
           kThreads,
           kBytes,
           rate,
-          ConvolveHalf<kRows, kColumns, kWarpsDown, kBlocks, false>,
-          ConvolveHalf<kRows, kColumns, kWarpsDown, kBlocks, true>};
+          ConvolveHalf<WindowProduct, kRows, kColumns, kWarpsDown, kBlocks>,
+          ConvolveHalf<GeneralProduct, kRows, kColumns, kWarpsDown, kBlocks>};
 }
 
 // The second-level cache gives a multiprocessor about 20 bytes in a cycle, which all of them wait for.

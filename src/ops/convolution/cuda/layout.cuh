@@ -5,10 +5,11 @@
 #include "ops/common/cuda_units.cuh"
 #include "ops/convolution/cuda/channels_last.cuh"
 #include "ops/convolution/cuda/cut.h"
-#include "ops/convolution/cuda/planes.h"
 #include "ops/convolution/problem.h"
 
 namespace anydml {
+
+inline constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of an operand, so that 32 bits hold offsets
 
 // The largest unit in which neighbours in `target` can be stored.
 inline uint32_t StoreUnit(const ConvolutionShape& shape, const ConvolutionTensor& target, bool by_channels,
@@ -70,6 +71,17 @@ inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem, uint64_
     return StrCat("it is for tensors of fewer than ", kMostElements, " elements");
   }
   return "";
+}
+
+// Whether 31 bits hold all offsets in the input.
+inline bool IsNear(const ConvolutionShape& s) {
+  uint64_t last = s.input.offset;
+  const auto add = [&](uint64_t size, uint64_t stride) { last += (size - 1) * stride; };
+  add(s.outer[0], s.input.outer[0]);
+  add(s.outer[1], s.input.outer[1]);
+  add(s.input_channels, s.input.channel);
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) add(s.windows[d].input, s.input.spatial[d]);
+  return last < kMostElements;
 }
 
 // Whether a window's units can be read where they are. Of the last one only what exists is read.
