@@ -10,7 +10,7 @@
 namespace anydml {
 namespace {
 
-using Limits = ConvolutionTail::Limits;
+using Limits = ConvolutionLimits;
 
 OperatorType KindOf(const OperatorDesc& desc) { return static_cast<OperatorType>(desc.schema->type); }
 

@@ -65,7 +65,7 @@ struct TailGraph : GraphUnderTest {
 };
 
 // The bytes without passes, and those with a tail, which takes so many nodes.
-void ExpectTail(TailGraph test, size_t taken) {
+void ExpectTail(const TailGraph& test, size_t taken) {
   const Result want = RunGraph(test, "all");
   for (const bool channels_last : {false, true}) {
     TailGraph changed = test;

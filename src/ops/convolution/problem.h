@@ -71,26 +71,28 @@ struct ConvolutionShape {
   uint64_t Elements() const { return Matrices() * output_channels * Positions(); }
 };
 
+struct ConvolutionLimits {
+  float least = -std::numeric_limits<float>::infinity();
+  float most = std::numeric_limits<float>::infinity();
+};
+struct ConvolutionNormalization {
+  std::array<uint64_t, 4> strides{};  // between channels: of mean, variance, scale and bias
+  float epsilon = 0;
+  ConvolutionLimits limits;
+};
+struct ConvolutionAddition {
+  ConvolutionTensor tensor;
+  ConvolutionLimits limits;
+};
+
 // What a graph lets a convolution do with its results, instead of the operators behind it: a
 // BATCH_NORMALIZATION with numbers for each channel, then an addition, each with RELU or CLIP. Results are
 // rounded to the type before each of them, as they would be in memory.
 struct ConvolutionTail {
-  struct Limits {
-    float least = -std::numeric_limits<float>::infinity();
-    float most = std::numeric_limits<float>::infinity();
-  };
   enum Input { kMean = 3, kVariance, kScale, kBias, kAdded, kInputs };  // in binding order
-  struct Normalization {
-    std::array<uint64_t, 4> strides{};  // between channels: of mean, variance, scale and bias
-    float epsilon = 0;
-    Limits limits;
-  };
-  struct Addition {
-    ConvolutionTensor tensor;
-    Limits limits;
-  };
-  std::optional<Normalization> normalization;
-  std::optional<Addition> addition;
+
+  std::optional<ConvolutionNormalization> normalization;
+  std::optional<ConvolutionAddition> addition;
 };
 
 struct ConvolutionProblem {

@@ -53,8 +53,8 @@ TensorDesc PackedLike(const TensorDesc& tensor) {
   return packed;
 }
 
-void Limit(const ConvolutionTail::Limits& limits, uint8_t at, ElementProgram* program) {
-  const ConvolutionTail::Limits none;
+void Limit(const ConvolutionLimits& limits, uint8_t at, ElementProgram* program) {
+  const ConvolutionLimits none;
   if (limits.least == none.least && limits.most == none.most) return;
   program->Apply(ElementFunction::kClip, Class::kF32, {at}, ParameterOf(limits.least),
                  ParameterOf(limits.most));

@@ -14,7 +14,7 @@ namespace anydml {
 struct ConvolutionTailDesc {
   std::array<std::optional<TensorDesc>, ConvolutionTail::kInputs - ConvolutionTail::kMean> tensors;
   float epsilon = 0;
-  ConvolutionTail::Limits normalized, added;  // after each step
+  ConvolutionLimits normalized, added;  // after each step
 
   bool normalizes() const { return tensors[0].has_value(); }
   bool adds() const { return tensors.back().has_value(); }

@@ -238,7 +238,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
 
   void SetTail(const KernelArguments& arguments, WindowTail* tail) const {
     if (tail_->normalization) {
-      const ConvolutionTail::Normalization& given = *tail_->normalization;
+      const ConvolutionNormalization& given = *tail_->normalization;
       for (uint32_t i = 0; i < 4; ++i) {
         tail->numbers[i] = arguments.inputs[ConvolutionTail::kMean + i].data;
         tail->strides[i] = given.strides[i];
