@@ -269,7 +269,11 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     const uint64_t filters = packing.filter.to == nullptr ? 0 : shape_.outer[1] * shape_.output_channels;
     const uint64_t blocks = packing.image_blocks + filters * packing.filter.chunks.divisor();
     if (blocks == 0) return;
-    chain->Launch(half_ ? PackOperands<__half> : PackOperands<float>, blocks, kPackThreads, packing);
+    // Looking for phases makes it slower.
+    void (*const with_phases)(OperandPacking) =
+        half_ ? PackOperands<__half, true> : PackOperands<float, true>;
+    void (*const without)(OperandPacking) = half_ ? PackOperands<__half, false> : PackOperands<float, false>;
+    chain->Launch(phases_.are_used ? with_phases : without, blocks, kPackThreads, packing);
   }
 
   void AddParts(KernelChain* chain, const WindowProduct& product, const void* bias, void* output) const {

@@ -126,7 +126,7 @@ __device__ __forceinline__ bool FindTap(const FilterPacking& p, uint32_t phase,
 }
 
 // Numbers of a filter wherever they are: channels from `first` on with their taps.
-template <typename T>
+template <typename T, bool kHasPhases>
 __device__ void LoadFilter(const FilterPacking& p, const T* from, uint32_t first, uint32_t count,
                            T* numbers) {
   // Several loads of a thread are on their way at a time.
@@ -140,7 +140,7 @@ __device__ void LoadFilter(const FilterPacking& p, const T* from, uint32_t first
 #pragma unroll
       for (int d = kMaxSpatial - 1; d >= 0; --d) left = p.taps[d].Divide(left, &at[d]);
       uint64_t offset = 0;
-      if (p.phases.are_used) {
+      if constexpr (kHasPhases) {
         uint32_t phase;
         left = p.phases.all.Divide(left, &phase);
         exists = FindTap(p, phase, at, &offset) && exists;
@@ -159,7 +159,7 @@ __device__ void LoadFilter(const FilterPacking& p, const T* from, uint32_t first
 }
 
 // A block's part of the filters, through shared memory.
-template <typename T>
+template <typename T, bool kHasPhases>
 __device__ void PackFilter(const FilterPacking& p, uint32_t block, T* numbers) {
   constexpr uint32_t kUnit = 16 / sizeof(T);
   uint32_t chunk, channel;
@@ -185,7 +185,7 @@ __device__ void PackFilter(const FilterPacking& p, uint32_t block, T* numbers) {
       *reinterpret_cast<uint4*>(numbers + i) = *reinterpret_cast<const uint4*>(&unit);
     }
   } else {
-    LoadFilter(p, from + base, first, count, numbers);
+    LoadFilter<T, kHasPhases>(p, from + base, first, count, numbers);
   }
   __syncthreads();
   T* const to = static_cast<T*>(p.to) + uint64_t{row} * p.all_taps * p.padded_channels + first;
@@ -202,13 +202,13 @@ __device__ void PackFilter(const FilterPacking& p, uint32_t block, T* numbers) {
   }
 }
 
-template <typename T>
+template <typename T, bool kHasPhases>
 __global__ void __launch_bounds__(kPackThreads) PackOperands(const __grid_constant__ OperandPacking q) {
   __shared__ alignas(16) T numbers[kPackNumbers];
   WaitForPrevious();
   LetNextStart();
   if (blockIdx.x < q.image_blocks) return PackImages<T>(q.images);
-  PackFilter<T>(q.filter, blockIdx.x - q.image_blocks, numbers);
+  PackFilter<T, kHasPhases>(q.filter, blockIdx.x - q.image_blocks, numbers);
 }
 
 // Sums of parts, in a fixed order: [part][packed output].
