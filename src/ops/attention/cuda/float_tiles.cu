@@ -51,7 +51,7 @@ class AttentionFloatTiles final : public AttentionOperands {
 // Where there is more to do, the products of the steps use the device better.
 std::string WhyNotFloats(const AttentionProblem& problem, const DeviceProperties& device) {
   constexpr uint64_t kUnit = 4;  // 16 bytes, as bindings are aligned
-  constexpr uint64_t kMostKeys = 512, kBlocksOfMultiprocessor = 4;
+  constexpr uint64_t kMostKeys = 512, kTilesOfMultiprocessor = 4;
   const AttentionView& key = RowsOf(problem, problem.key);
   const AttentionView& value = RowsOf(problem, problem.value);
   if (problem.type != DataType::kFloat32) return "the type is not FLOAT32";
@@ -68,10 +68,12 @@ std::string WhyNotFloats(const AttentionProblem& problem, const DeviceProperties
       !HasUnits(problem.output, problem.value.columns, kUnit)) {
     return "rows are not made of units of 16 bytes";
   }
-  const uint64_t most = kBlocksOfMultiprocessor * device.multiprocessors;
+  const uint64_t most = kTilesOfMultiprocessor * device.multiprocessors;
+  const uint64_t tiles = (problem.keys + kKeys - 1) / kKeys;
   if (problem.keys > kMostKeys || problem.batch * problem.heads > most ||
-      problem.batch * problem.heads * ((problem.queries + kQueries - 1) / kQueries) > most) {
-    return StrCat("there are more than ", kMostKeys, " keys or ", most, " blocks of ", kQueries, " queries");
+      problem.batch * problem.heads * ((problem.queries + kQueries - 1) / kQueries) > most / tiles) {
+    return StrCat("there are more than ", kMostKeys, " keys or ", most, " tiles of ", kQueries,
+                  " queries and ", kKeys, " keys");
   }
   if (sizeof(Shared) > device.shared_bytes_per_block) {
     return StrCat("a block has less than ", sizeof(Shared), " bytes of shared memory");

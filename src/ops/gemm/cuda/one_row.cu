@@ -236,6 +236,7 @@ __global__ void __launch_bounds__(kThreads) MultiplyColumns(const __grid_constan
   const RowUnits<T> row_units(p);
   Unit<T> units[kColumns][kUnits], next[kColumns][kUnits];
   load(0, units);
+  LetNextStart();  // its first units come while the last ones of this kernel are used
   row_units.Store(row);
   __syncthreads();
   float sums[kColumns] = {};
@@ -264,7 +265,6 @@ __global__ void __launch_bounds__(kThreads) MultiplyColumns(const __grid_constan
       for (uint32_t i = 0; i < kUnits; ++i) units[c][i] = next[c][i];
     }
   }
-  LetNextStart();
 #pragma unroll
   for (uint32_t c = 0; c < kColumns; ++c) {
 #pragma unroll
