@@ -11,6 +11,8 @@ namespace {
 // A panel of B (a tile's columns) with some steps stays in the first-level cache, as do the sums of its
 // tiles; a block of A, or of B where rows are few, in the second; a block of B in what comes behind it.
 constexpr uint64_t kPanelFloats = 6144;
+constexpr uint64_t kLeastSteps = 256;  // or sums are read and written too often; of bytes fewer will do
+constexpr uint64_t kLeastWords = 64;
 constexpr uint64_t kMaxSteps = 512;
 constexpr uint64_t kMaxExactSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
 constexpr uint64_t kWholeSteps = 16;
@@ -35,8 +37,9 @@ struct Blocking {
            uint64_t max_steps = kMaxSteps) {
     // Kernels that take several steps at a time take up to kWholeSteps; only the last block may have
     // others.
-    steps = std::min(
-        k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, max_steps) / kWholeSteps * kWholeSteps);
+    const uint64_t least = kernel.bytes ? kLeastWords : kLeastSteps;
+    steps =
+        std::min(k, std::clamp(kPanelFloats / kernel.columns, least, max_steps) / kWholeSteps * kWholeSteps);
     rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));
     const auto set_columns = [&](uint64_t most) {
       columns = std::min(RoundUp(n, kernel.columns), RoundUp(most, kernel.columns));
