@@ -158,7 +158,7 @@ class ConvolutionPhases final : public CompositeKernel {
   std::vector<uint32_t> parts_;
 };
 
-Status Choose(const ConvolutionProblem& part, const LowerContext& context, ConvolutionPhases* kernel) {
+Status ChoosePhase(const ConvolutionProblem& part, const LowerContext& context, ConvolutionPhases* kernel) {
   LoweredOperator lowered;
   ANYDML_RETURN_IF_ERROR(
       ChooseKernel(OperatorTableOf(context.backend).convolution, part, context.ForPart(), &lowered));
@@ -186,7 +186,7 @@ std::unique_ptr<const Kernel> CreateConvolutionPhases(const ConvolutionProblem& 
   }
   auto kernel = std::make_unique<ConvolutionPhases>(problem, context.threads);
   if (kernel->joined()) {
-    const Status status = Choose(JoinPhases(problem, *kernel->planes()), context, kernel.get());
+    const Status status = ChoosePhase(JoinPhases(problem, *kernel->planes()), context, kernel.get());
     if (status.ok()) return kernel;
     *why_not = status.message();
     return nullptr;
@@ -202,7 +202,7 @@ std::unique_ptr<const Kernel> CreateConvolutionPhases(const ConvolutionProblem& 
       return nullptr;
     }
     if (kernel->planes()) part.shape.output = kernel->planes()->Phase(number);
-    const Status status = Choose(part, context, kernel.get());
+    const Status status = ChoosePhase(part, context, kernel.get());
     if (!status.ok()) {
       *why_not = status.message();
       return nullptr;
