@@ -8,16 +8,16 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kLast = kMaxSpatial - 1;
-constexpr double kMostElements = 0x1p28;  // what is larger is not worth the memory
+constexpr uint32_t kLastAxis = kMaxSpatial - 1;
+constexpr double kMostCopied = 0x1p28;  // what is larger is not worth the memory
 
 // Of the convolution's images, or of one phase.
-struct Sizes {
+struct PhaseSizes {
   uint64_t positions[kMaxSpatial];
   uint64_t phases[kMaxSpatial];
   uint64_t image = 1, count = 1;  // positions of a phase, phases
 
-  explicit Sizes(const ConvolutionShape& shape) {
+  explicit PhaseSizes(const ConvolutionShape& shape) {
     for (uint32_t d = 0; d < kMaxSpatial; ++d) {
       const ConvolutionWindow& w = shape.windows[d];
       phases[d] = w.stride;
@@ -28,14 +28,14 @@ struct Sizes {
   }
 };
 
-bool AreEqual(const ConvolutionShape& shape) {
+bool PhasesAreEqual(const ConvolutionShape& shape) {
   return std::ranges::all_of(shape.windows,
                              [](const ConvolutionWindow& w) { return w.output % w.stride == 0; });
 }
 
 PhasePlanes MakePlanes(const ConvolutionShape& shape, DataType type, uint64_t channel_stride,
                        uint64_t phase_stride, uint32_t threads) {
-  const Sizes sizes(shape);
+  const PhaseSizes sizes(shape);
   ConvolutionTensor tensor;
   tensor.channel = channel_stride;
   tensor.outer[1] = shape.output_channels * channel_stride;
@@ -59,14 +59,14 @@ PhasePlanes MakePlanes(const ConvolutionShape& shape, DataType type, uint64_t ch
 
 // Whether there is anything to gain, and room for it.
 bool WantsPlanes(const ConvolutionShape& shape) {
-  if (shape.windows[kLast].stride == 1 || shape.output.spatial[kLast] != 1) return false;
+  if (shape.windows[kLastAxis].stride == 1 || shape.output.spatial[kLastAxis] != 1) return false;
   // Loops of all dimensions must fit into a nest.
-  const Sizes sizes(shape);
+  const PhaseSizes sizes(shape);
   if (sizes.phases[0] > 1) return false;
-  return AreEqual(shape) && static_cast<double>(shape.Matrices()) *
-                                    static_cast<double>(shape.output_channels) *
-                                    static_cast<double>(shape.Positions()) <=
-                                kMostElements;
+  return PhasesAreEqual(shape) && static_cast<double>(shape.Matrices()) *
+                                          static_cast<double>(shape.output_channels) *
+                                          static_cast<double>(shape.Positions()) <=
+                                      kMostCopied;
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ std::optional<TurnedFilter> TurnedFilter::Create(const ConvolutionProblem& probl
   }
   const double elements = static_cast<double>(shape.outer[1]) * static_cast<double>(shape.Steps()) *
                           static_cast<double>(shape.output_channels);
-  if (elements > kMostElements) return std::nullopt;
+  if (elements > kMostCopied) return std::nullopt;
   ConvolutionTensor turned;
   turned.output_channel = 1;
   uint64_t stride = shape.output_channels;
@@ -107,7 +107,7 @@ std::optional<TurnedFilter> TurnedFilter::Create(const ConvolutionProblem& probl
 
 std::optional<PhasePlanes> PhasePlanes::Create(const ConvolutionProblem& problem, uint32_t threads) {
   if (!WantsPlanes(problem.shape)) return std::nullopt;
-  const uint64_t image = Sizes(problem.shape).image;
+  const uint64_t image = PhaseSizes(problem.shape).image;
   return MakePlanes(problem.shape, problem.type, image,
                     problem.shape.Matrices() * problem.shape.output_channels * image, threads);
 }
@@ -123,7 +123,7 @@ std::optional<PhasePlanes> PhasePlanes::CreateJoined(const ConvolutionProblem& p
     if (w.taps > 1 && shape.filter.spatial[d] != neighbours) return std::nullopt;
   }
   if (shape.output_channels > 1 && shape.filter.output_channel != neighbours) return std::nullopt;
-  const Sizes sizes(shape);
+  const PhaseSizes sizes(shape);
   return MakePlanes(shape, problem.type, sizes.count * sizes.image, sizes.image, threads);
 }
 

@@ -115,7 +115,7 @@ class ConvolutionPhases final : public CompositeKernel {
   std::vector<uint32_t> parts_;
 };
 
-Status Choose(const ConvolutionProblem& part, const LowerContext& context, ConvolutionPhases* kernel) {
+Status ChoosePhase(const ConvolutionProblem& part, const LowerContext& context, ConvolutionPhases* kernel) {
   LoweredOperator lowered;
   ANYDML_RETURN_IF_ERROR(
       ChooseKernel(OperatorTableOf(context.backend).convolution, part, context.ForPart(), &lowered));
@@ -143,7 +143,7 @@ std::unique_ptr<const Kernel> CreateConvolutionPhases(const ConvolutionProblem& 
   }
   auto kernel = std::make_unique<ConvolutionPhases>(problem, context.threads);
   if (kernel->joined()) {
-    const Status status = Choose(JoinPhases(problem, *kernel->planes()), context, kernel.get());
+    const Status status = ChoosePhase(JoinPhases(problem, *kernel->planes()), context, kernel.get());
     if (status.ok()) return kernel;
     *why_not = status.message();
     return nullptr;
@@ -159,7 +159,7 @@ std::unique_ptr<const Kernel> CreateConvolutionPhases(const ConvolutionProblem& 
       return nullptr;
     }
     if (kernel->planes()) part.shape.output = kernel->planes()->Phase(number);
-    const Status status = Choose(part, context, kernel.get());
+    const Status status = ChoosePhase(part, context, kernel.get());
     if (!status.ok()) {
       *why_not = status.message();
       return nullptr;

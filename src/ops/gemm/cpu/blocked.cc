@@ -11,6 +11,8 @@ namespace {
 // A panel of B (a tile's columns) with some steps stays in the first-level cache, as do the sums of its
 // tiles; a block of A, or of B where rows are few, in the second; a block of B in what comes behind it.
 constexpr uint64_t kPanelFloats = 6144;
+constexpr uint64_t kLeastSteps = 256;  // or sums are read and written too often; of bytes fewer will do
+constexpr uint64_t kLeastWords = 64;
 constexpr uint64_t kMaxSteps = 512;
 constexpr uint64_t kMaxExactSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
 constexpr uint64_t kWholeSteps = 16;
@@ -35,8 +37,9 @@ struct Blocking {
            uint64_t max_steps = kMaxSteps) {
     // Kernels that take several steps at a time take up to kWholeSteps; only the last block may have
     // others.
-    steps = std::min(
-        k, std::clamp<uint64_t>(kPanelFloats / kernel.columns, 64, max_steps) / kWholeSteps * kWholeSteps);
+    const uint64_t least = kernel.bytes ? kLeastWords : kLeastSteps;
+    steps =
+        std::min(k, std::clamp(kPanelFloats / kernel.columns, least, max_steps) / kWholeSteps * kWholeSteps);
     rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));
     const auto set_columns = [&](uint64_t most) {
       columns = std::min(RoundUp(n, kernel.columns), RoundUp(most, kernel.columns));
@@ -143,6 +146,104 @@ Panels Find(const ProductOperand& operand, const PanelRange& range, uint32_t wid
   return {scratch, range.steps * width};
 }
 
+template <typename Sum>
+class BlockedProduct {
+ public:
+  BlockedProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
+                 const SumSink<Sum>* sink, float* scratch, const MicroKernel& kernel)
+      : part_(part),
+        a_(a),
+        b_(b),
+        sink_(sink),
+        kernel_(kernel),
+        in_scratch_(part.sums == nullptr),
+        block_(kernel, part.rows, part.columns, part.k, in_scratch_,
+               kIntegers && !kernel.bytes ? kMaxExactSteps : kMaxSteps),
+        scratch_a_(scratch),
+        scratch_b_(scratch_a_ + block_.deep * block_.rows),
+        own_sums_(reinterpret_cast<Sum*>(scratch_b_ + block_.deep * block_.columns)),
+        stride_(in_scratch_ ? block_.columns : part.sums_stride),
+        packs_once_(part.rows <= block_.rows && block_.deep == part.k) {
+    if (!kIntegers && kernel.in_place[0] != nullptr && a.source != nullptr &&
+        part.columns <= kColumnsInPlace) {
+      in_place_.first = a.source->FindRows(part.row, &in_place_.stride);
+    }
+  }
+
+  void Run() {
+    for (uint64_t column = 0; column < part_.columns; column += block_.columns) {
+      for (uint64_t step = 0; step < part_.k; step += block_.deep) {
+        RunColumns(column, std::min(block_.columns, part_.columns - column), step,
+                   std::min(step + block_.deep, part_.k));
+      }
+    }
+  }
+
+ private:
+  static constexpr bool kIntegers = !std::is_same_v<Sum, float>;
+
+  // Steps [begin, end) of all rows.
+  void RunColumns(uint64_t column, uint64_t columns, uint64_t begin, uint64_t end) {
+    const Panels panels_b =
+        Find(b_, {part_.column + column, columns, begin, end - begin, part_.k}, kernel_.columns, scratch_b_);
+    for (uint64_t row = 0; row < part_.rows; row += block_.rows) {
+      const uint64_t rows = std::min(block_.rows, part_.rows - row);
+      Sum* sums = own_sums_;
+      if (!in_scratch_) {
+        sums = part_.sums + row * stride_ + column;
+      } else if (block_.rows_of_sums == part_.rows) {
+        sums += row * stride_;
+      }
+      AddSteps(row, rows, columns, panels_b, begin, end, sums);
+      if (sink_ == nullptr || end < part_.k) continue;
+      for (uint64_t i = 0; i < rows; ++i) {
+        sink_->Finish(part_.row + row + i, part_.column + column, columns, sums + i * stride_);
+      }
+    }
+  }
+
+  // Of some rows.
+  void AddSteps(uint64_t row, uint64_t rows, uint64_t columns, const Panels& panels_b, uint64_t begin,
+                uint64_t end, Sum* sums) {
+    // Whole tiles of rows may be read where they lie.
+    const uint64_t lie = in_place_.first == nullptr ? 0 : rows / kernel_.rows * kernel_.rows;
+    if (lie < rows && (panels_a_.first == nullptr || !packs_once_)) {
+      panels_a_ = Find(a_, {part_.row + row + lie, rows - lie, begin, end - begin, part_.k}, kernel_.rows,
+                       scratch_a_);
+    }
+    const float* panel_b = panels_b.first;
+    for (uint64_t j = 0; j < columns; j += kernel_.columns, panel_b += panels_b.stride) {
+      for (uint64_t step = begin; step < end; step += block_.steps) {
+        const uint64_t steps = std::min(block_.steps, end - step), done = step - begin;
+        for (uint64_t i = 0; i < rows; i += kernel_.rows) {
+          const RowsOfTile tile =
+              i < lie ? RowsOfTile{in_place_.first + (row + i) * in_place_.stride + step, in_place_.stride}
+                      : RowsOfTile{panels_a_.first + (i - lie) / kernel_.rows * panels_a_.stride +
+                                       done * kernel_.rows,
+                                   0};
+          RunTile(kernel_, tile, panel_b + done * kernel_.columns, steps,
+                  std::min<uint64_t>(kernel_.rows, rows - i),
+                  std::min<uint64_t>(kernel_.columns, columns - j), sums + i * stride_ + j, stride_,
+                  step != 0);
+        }
+      }
+    }
+  }
+
+  const PartOf<Sum>& part_;
+  const ProductOperand &a_, &b_;
+  const SumSink<Sum>* sink_;
+  const MicroKernel& kernel_;
+  bool in_scratch_;
+  Blocking block_;
+  float *scratch_a_, *scratch_b_;
+  Sum* own_sums_;
+  uint64_t stride_;  // of sums
+  bool packs_once_;  // panels of A are the same for all columns
+  Panels panels_a_ = {};
+  RowsOfTile in_place_ = {};  // A where it lies; null: it is packed
+};
+
 }  // namespace
 
 uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch,
@@ -156,74 +257,7 @@ template <typename Sum>
 void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
                 const SumSink<Sum>* sink, float* scratch, const MicroKernel& kernel) {
   static_assert(sizeof(Sum) == sizeof(float));
-  const bool in_scratch = part.sums == nullptr;
-  const bool exact_floats = !std::is_same_v<Sum, float> && !kernel.bytes;
-  const Blocking block(kernel, part.rows, part.columns, part.k, in_scratch,
-                       exact_floats ? kMaxExactSteps : kMaxSteps);
-  float* const scratch_a = scratch;
-  float* const scratch_b = scratch_a + block.deep * block.rows;
-  auto* const own_sums = reinterpret_cast<Sum*>(scratch_b + block.deep * block.columns);
-  const uint64_t stride = in_scratch ? block.columns : part.sums_stride;
-
-  // Whole tiles of rows may be read where they lie.
-  RowsOfTile in_place = {};
-  if (std::is_same_v<Sum, float> && kernel.in_place[0] != nullptr && a.source != nullptr &&
-      part.columns <= kColumnsInPlace) {
-    in_place.first = a.source->FindRows(part.row, &in_place.stride);
-  }
-
-  // Panels of A are the same for all columns where they are all.
-  const bool packs_once = part.rows <= block.rows && block.deep == part.k;
-  Panels panels_a = {};
-
-  // Steps [begin, end), for which there are panels of B, of some rows.
-  const auto add = [&](uint64_t row, uint64_t rows, uint64_t columns, const Panels& panels_b, uint64_t begin,
-                       uint64_t end, Sum* sums) {
-    const uint64_t lie = in_place.first == nullptr ? 0 : rows / kernel.rows * kernel.rows;
-    if (lie < rows && (panels_a.first == nullptr || !packs_once)) {
-      const PanelRange range = {part.row + row + lie, rows - lie, begin, end - begin, part.k};
-      panels_a = Find(a, range, kernel.rows, scratch_a);
-    }
-    const float* panel_b = panels_b.first;
-    for (uint64_t j = 0; j < columns; j += kernel.columns, panel_b += panels_b.stride) {
-      for (uint64_t step = begin; step < end; step += block.steps) {
-        const uint64_t steps = std::min(block.steps, end - step), done = step - begin;
-        for (uint64_t i = 0; i < rows; i += kernel.rows) {
-          RowsOfTile tile = {in_place.first + (row + i) * in_place.stride + step, in_place.stride};
-          if (i >= lie) {
-            const uint64_t panel = (i - lie) / kernel.rows;
-            tile = {panels_a.first + panel * panels_a.stride + done * kernel.rows, 0};
-          }
-          RunTile(kernel, tile, panel_b + done * kernel.columns, steps,
-                  std::min<uint64_t>(kernel.rows, rows - i), std::min<uint64_t>(kernel.columns, columns - j),
-                  sums + i * stride + j, stride, step != 0);
-        }
-      }
-    }
-  };
-
-  for (uint64_t column = 0; column < part.columns; column += block.columns) {
-    const uint64_t columns = std::min(block.columns, part.columns - column);
-    for (uint64_t step = 0; step < part.k; step += block.deep) {
-      const uint64_t end = std::min(step + block.deep, part.k);
-      const Panels panels_b =
-          Find(b, {part.column + column, columns, step, end - step, part.k}, kernel.columns, scratch_b);
-      for (uint64_t row = 0; row < part.rows; row += block.rows) {
-        const uint64_t rows = std::min(block.rows, part.rows - row);
-        Sum* sums = own_sums;
-        if (!in_scratch) {
-          sums = part.sums + row * stride + column;
-        } else if (block.rows_of_sums == part.rows) {
-          sums += row * stride;
-        }
-        add(row, rows, columns, panels_b, step, end, sums);
-        if (sink == nullptr || end < part.k) continue;
-        for (uint64_t i = 0; i < rows; ++i) {
-          sink->Finish(part.row + row + i, part.column + column, columns, sums + i * stride);
-        }
-      }
-    }
-  }
+  BlockedProduct<Sum>(part, a, b, sink, scratch, kernel).Run();
 }
 
 template void RunProduct(const PartOf<float>&, const ProductOperand&, const ProductOperand&,
