@@ -44,6 +44,13 @@ InputPixels::InputPixels(const ConvolutionShape& shape, DataType type)
     }
     taps_.push_back(entry);
   }
+  const ConvolutionWindow& x = shape.windows[kMaxSpatial - 1];
+  const int64_t last =
+      int64_t{x.input} - 1 - int64_t{x.taps - 1} * x.dilation + x.start_padding;  // where a window may begin
+  const int64_t end = last < 0 ? 0 : std::min<int64_t>(last / x.stride + 1, std::min(x.reached, x.output));
+  const int64_t begin = (int64_t{x.start_padding} + x.stride - 1) / x.stride;
+  inner_end_ = static_cast<uint32_t>(end);
+  inner_begin_ = static_cast<uint32_t>(std::min(begin, end));
 }
 
 uint64_t InputPixels::CopyFloats() const { return input_.outer[0] * shape_.outer[0]; }
@@ -84,7 +91,6 @@ void InputPixels::Find(uint64_t first, uint64_t count, uint64_t group, OutputPix
   const auto first_tap = [&](uint32_t d, uint32_t at) {
     return (uint64_t{at} * w[d].stride - w[d].start_padding) * input_.spatial[d];
   };
-  const uint64_t all_columns = AllTaps(w[2]);
   uint64_t done = 0;
   while (done < count) {  // a row of the output at a time
     uint64_t rest = (first + done) / w[2].output;
@@ -97,13 +103,21 @@ void InputPixels::Find(uint64_t first, uint64_t count, uint64_t group, OutputPix
     const uint64_t output = p.output.Matrix(batch, group) + z * p.output.spatial[0] + y * p.output.spatial[1];
     const uint64_t slices = TapsInside(w[0], z), lines = TapsInside(w[1], y);
     const bool whole = slices == AllTaps(w[0]) && lines == AllTaps(w[1]);
-    for (; done < count && x < w[2].output; ++done, ++x) {
-      const uint64_t columns = TapsInside(w[2], x);
-      pixels->at[done] = {
-          input + first_tap(2, x), output + x * p.output.spatial[2], {slices, lines, columns}};
-      if (whole && columns == all_columns) {
+    const auto row_end = static_cast<uint32_t>(std::min<uint64_t>(w[2].output, x + (count - done)));
+    const uint32_t begin = whole ? inner_begin_ : row_end,
+                   end = whole ? std::min(inner_end_, row_end) : row_end;
+    const uint64_t input_step = w[2].stride * input_.spatial[2];
+    uint64_t from = input + first_tap(2, x), to = output + x * p.output.spatial[2];
+    for (; x < row_end; ++done, ++x, from += input_step, to += p.output.spatial[2]) {
+      OutputPixels::Pixel& pixel = pixels->at[done];
+      pixel.input = from;
+      pixel.output = to;
+      if (x >= begin && x < end) {
         pixels->inner[pixels->inner_count++] = static_cast<uint16_t>(done);
       } else {
+        pixel.inside[0] = slices;
+        pixel.inside[1] = lines;
+        pixel.inside[2] = TapsInside(w[2], x);
         pixels->edge[pixels->edge_count++] = static_cast<uint16_t>(done);
       }
     }

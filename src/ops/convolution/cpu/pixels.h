@@ -16,9 +16,10 @@ inline constexpr uint64_t kMaxBlockPixels = 256;
 // Some output pixels, of a group.
 struct OutputPixels {
   struct Pixel {
-    uint64_t input;                // what the first tap sees; may be outside of it, modulo 2^64
-    uint64_t output;               // its first channel
-    uint64_t inside[kMaxSpatial];  // taps of each dimension that see an element of the input
+    uint64_t input;   // what the first tap sees; may be outside of it, modulo 2^64
+    uint64_t output;  // its first channel
+    uint64_t
+        inside[kMaxSpatial];  // taps of each dimension that see an element of the input; of the edge only
   };
   uint32_t count, inner_count, edge_count;
   uint16_t inner[kMaxBlockPixels];  // numbers of those with all taps inside
@@ -52,6 +53,7 @@ class InputPixels {
   bool copies_;
   ConvolutionTensor input_;  // that is read by tiles
   std::vector<Tap> taps_;
+  uint32_t inner_begin_, inner_end_;  // columns of the output that have all taps inside, in that dimension
 };
 
 }  // namespace anydml
