@@ -4,6 +4,7 @@
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/dispatch.h"
+#include "ops/pooling/cpu/channel_runs.h"
 #include "ops/pooling/cpu/kernels.h"
 #include "ops/pooling/cpu/row_loops.h"
 #include "ops/pooling/cpu/row_plan.h"
@@ -193,12 +194,14 @@ class PoolingMaxChannels final : public MaxKernel {
  public:
   PoolingMaxChannels(const PoolingProblem& problem, const LowerContext& context)
       : MaxKernel(problem),
+        runs_(problem),
+        by_vectors_(FindChannelLoops(problem.input.type)),
         windows_(problem.shape.Windows() / problem.shape.channels),
         parts_(PartsOf(problem.shape, problem.input.type, windows_, context.threads)) {}
 
   Status Run(const KernelArguments& arguments) const override {
     ForParts(arguments.executor, windows_, parts_, [&](uint32_t, uint64_t begin, uint64_t end) {
-      for (uint64_t window = begin; window < end; ++window) RunWindow(arguments, window);
+      for (uint64_t window = begin; window < end;) window += RunWindows(arguments, window, end - window);
     });
     return {};
   }
@@ -206,9 +209,26 @@ class PoolingMaxChannels final : public MaxKernel {
  private:
   static constexpr uint32_t kBlock = 2048;  // channels whose maxima stay in the first-level cache
 
-  void RunWindow(const KernelArguments& arguments, uint64_t number) const {
+  // Windows from `number` on, up to `most`; how many.
+  uint64_t RunWindows(const KernelArguments& arguments, uint64_t number, uint64_t most) const {
     const ChannelWindow at(p_.shape, number);
     const TapBox box = TapBoxOf(p_.shape, at.window);
+    if (by_vectors_.max == nullptr || !ChannelRuns::Fits(by_vectors_, p_.shape, box)) {
+      RunWindow(arguments, at, box);
+      return 1;
+    }
+    const void* taps[kMostChannelTaps];
+    const ChannelTaps run = runs_.Find(p_, at, box, most, arguments.inputs[0].data, taps);
+    if (by_vectors_.max(run, arguments.outputs[0].data + at.Offset(p_.output) * width_)) {
+      for (uint64_t i = 0; i < run.windows; ++i) {
+        const ChannelWindow special(p_.shape, number + i);
+        RunWindow(arguments, special, TapBoxOf(p_.shape, special.window));
+      }
+    }
+    return run.windows;
+  }
+
+  void RunWindow(const KernelArguments& arguments, const ChannelWindow& at, const TapBox& box) const {
     const std::byte* const input = arguments.inputs[0].data + at.n * p_.input.strides[0] * width_;
     std::byte* const output = arguments.outputs[0].data + at.Offset(p_.output) * width_;
     for (uint32_t c = 0; c < p_.shape.channels; c += kBlock) {
@@ -231,6 +251,8 @@ class PoolingMaxChannels final : public MaxKernel {
     }
   }
 
+  ChannelRuns runs_;
+  ChannelLoops by_vectors_;
   uint64_t windows_;
   uint32_t parts_;
 };
