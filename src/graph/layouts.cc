@@ -1,13 +1,15 @@
 // Tensors between convolutions, and what lies between those, have their channels as neighbours in memory
-// (NHWC, NDHWC): the order in which a GPU's convolutions read them. Only strides of intermediates change;
-// every operator takes any.
+// (NHWC, NDHWC): the order in which convolutions read them on GPUs, and on CPUs with wide vectors. Only
+// strides of intermediates change; every operator takes any.
 #include <algorithm>
 #include <array>
 #include <optional>
 
 #include "graph/passes.h"
 #include "graph/redirect.h"
+#include "ops/convolution/taste.h"
 #include "ops/element/element.h"
+#include "ops/gemm/cpu/micro_kernel.h"
 #include "ops/move/problem.h"
 #include "schema/descriptions.generated.h"
 
@@ -23,14 +25,6 @@ constexpr size_t kMostTensors = 64;
 
 enum Layout : uint8_t { kAsGiven, kChannelsLast };
 
-// What a node has to do with the order of its elements.
-enum class Taste : uint8_t {
-  kChannels,   // reads and writes neighbouring channels
-  kAgreement,  // any order, but the same one in all tensors
-  kAny,
-  kAsGiven,
-};
-
 // A tensor of a node, in a value that may get another layout.
 struct NodeTensor {
   uint32_t value = kNoValue;
@@ -45,27 +39,17 @@ bool IsIn(std::span<const Operator> family, const Operator* op) {
   return std::any_of(family.begin(), family.end(), [&](const Operator& other) { return &other == op; });
 }
 
-// Convolutions of whole units of channels, which are copied as they are.
-Taste TasteOf(const ConvolutionDesc& convolution) {
-  constexpr uint32_t kUnitBytes = 16, kFewChannels = 4;
-  if (convolution.direction != ConvolutionDirection::kForward) return Taste::kAsGiven;
-  const uint32_t channels = convolution.input.sizes[kChannel] / convolution.group_count;
-  if (channels <= kFewChannels) return convolution.group_count > 1 ? Taste::kAgreement : Taste::kAny;
-  const uint32_t width = BitSize(convolution.input.type) / 8;
-  return channels * width % kUnitBytes == 0 ? Taste::kChannels : Taste::kAny;
-}
-
 bool KnowsChannels(const GraphNode& node) {
   return node.elements() == nullptr && (node.op() == nullptr || (!IsIn(ElementOperators(), node.op()->op) &&
                                                                  !IsIn(MoveOperators(), node.op()->op)));
 }
 
-Taste TasteOf(const GraphNode& node) {
-  if (!KnowsChannels(node)) return Taste::kAgreement;
-  if (node.op() == nullptr) return Taste::kAsGiven;
+LayoutTaste TasteOf(const GraphNode& node, std::string_view backend, uint32_t lanes) {
+  if (!KnowsChannels(node)) return LayoutTaste::kAgreement;
+  if (node.op() == nullptr) return LayoutTaste::kAsGiven;
   switch (static_cast<OperatorType>(node.op()->op->type)) {
     case OperatorType::kConvolution:
-      return TasteOf(ConvolutionDesc::From(node.op()->desc));
+      return TasteOfConvolution(ConvolutionDesc::From(node.op()->desc), backend, lanes);
     case OperatorType::kAveragePooling:
     case OperatorType::kAveragePooling1:
     case OperatorType::kLpPooling:
@@ -79,11 +63,11 @@ Taste TasteOf(const GraphNode& node) {
     case OperatorType::kResample2:
     case OperatorType::kResample3:
     case OperatorType::kUpsample2d:
-      return Taste::kAgreement;
+      return LayoutTaste::kAgreement;
     case OperatorType::kReduce:
-      return Taste::kAny;
+      return LayoutTaste::kAny;
     default:
-      return Taste::kAsGiven;
+      return LayoutTaste::kAsGiven;
   }
 }
 
@@ -130,12 +114,12 @@ std::optional<Places> ChannelsLast(const Places& places, uint64_t bytes) {
 
 class LayoutChoice {
  public:
-  LayoutChoice(const LowerContext& context, Graph* graph)
-      : context_(context), graph_(*graph), uses_(FindUses(*graph)) {}
+  LayoutChoice(const LowerContext& context, uint32_t lanes, Graph* graph)
+      : context_(context), lanes_(lanes), graph_(*graph), uses_(FindUses(*graph)) {}
 
   void Run() {
     FindTensors();
-    if (std::find(tastes_.begin(), tastes_.end(), Taste::kChannels) == tastes_.end()) return;
+    if (std::find(tastes_.begin(), tastes_.end(), LayoutTaste::kChannels) == tastes_.end()) return;
     FindDetours();
     Improve();
     LeaveWhatDoesNotPay();
@@ -167,9 +151,10 @@ class LayoutChoice {
   }
 
   const LowerContext& context_;
+  const uint32_t lanes_;
   Graph& graph_;
   const std::vector<GraphUse> uses_;
-  std::vector<Taste> tastes_;                     // of nodes
+  std::vector<LayoutTaste> tastes_;               // of nodes
   std::vector<std::vector<NodeTensor>> tensors_;  // of nodes
   std::vector<std::optional<Detour>> detours_;    // of values that may get channels last
   std::vector<Layout> layouts_;                   // of values
@@ -198,7 +183,7 @@ void LayoutChoice::FindTensors() {
   tensors_.resize(graph_.nodes.size());
   for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
     const GraphNode& node = graph_.nodes[i];
-    tastes_.push_back(TasteOf(node));
+    tastes_.push_back(TasteOf(node, context_.backend, lanes_));
     for (const bool is_output : {false, true}) {
       const auto& operands = is_output ? node.outputs : node.inputs;
       const auto places = PlacesOfTensors(node, is_output);
@@ -262,14 +247,14 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
   const auto innermost = [&](const NodeTensor& tensor) { return tensor.innermost[layouts_[tensor.value]]; };
   uint64_t cost = 0;
   switch (tastes_[node]) {
-    case Taste::kChannels:
+    case LayoutTaste::kChannels:
       // Sums are stored in any order, if not by all kernels.
       for (const NodeTensor& tensor : tensors) {
         if (tensor.number == 0 && innermost(tensor) != kChannel)
           cost += tensor.is_output ? tensor.bytes / 2 : tensor.bytes;
       }
       break;
-    case Taste::kAgreement: {
+    case LayoutTaste::kAgreement: {
       const auto output = std::find_if(tensors.begin(), tensors.end(),
                                        [](const NodeTensor& tensor) { return tensor.is_output; });
       if (output == tensors.end()) break;
@@ -278,9 +263,9 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
       }
       break;
     }
-    case Taste::kAny:
+    case LayoutTaste::kAny:
       break;
-    case Taste::kAsGiven:
+    case LayoutTaste::kAsGiven:
       for (const NodeTensor& tensor : tensors) {
         if (layouts_[tensor.value] == kChannelsLast) cost += tensor.bytes;
       }
@@ -348,7 +333,11 @@ void LayoutChoice::Apply() {
 }  // namespace
 
 Status ChooseLayouts(const LowerContext& context, Graph* graph) {
-  if (context.backend == "cuda") LayoutChoice(context, graph).Run();
+  return ChooseLayoutsFor(context, GemmMicroKernel().lanes, graph);
+}
+
+Status ChooseLayoutsFor(const LowerContext& context, uint32_t lanes, Graph* graph) {
+  LayoutChoice(context, lanes, graph).Run();
   return {};
 }
 

@@ -1,5 +1,5 @@
-// Tensors between convolutions get their channels as neighbours, as a GPU wants it, and only strides change:
-// the CPU, which takes any, gives the same bytes.
+// Tensors between convolutions get their channels as neighbours, as a GPU or a CPU with wide vectors wants
+// it, and only strides change: the CPU, which takes any, gives the same bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,6 +13,12 @@ namespace {
 
 using Sizes = std::vector<uint32_t>;
 constexpr DataType kFloat = DataType::kFloat32;
+
+struct Device {
+  std::string_view backend;
+  uint32_t lanes;  // of vectors
+};
+constexpr Device kDevices[] = {{"cuda", 0}, {"cpu", 8}};
 
 // Small whole numbers, whose sums are exact in any order.
 class LayoutGraph : public GraphUnderTest {
@@ -78,13 +84,14 @@ class LayoutGraph : public GraphUnderTest {
                 {x, y})[0];
   }
 
-  // The graph as a GPU gets it: the passes `before`, then layouts. Says how many tensors have another one.
-  size_t Lay(bool with_other_passes = false) {
+  // The graph as a device gets it: perhaps the other passes, then layouts. Says how many tensors have another
+  // one.
+  size_t Lay(const Device& device, bool with_other_passes = false) {
     if (with_other_passes) {
       EXPECT_TRUE(RunPasses({}, "layouts", &graph).ok());
     }
     graph.log.clear();
-    EXPECT_TRUE(ChooseLayouts({.backend = "cuda"}, &graph).ok());
+    EXPECT_TRUE(ChooseLayoutsFor({.backend = device.backend}, device.lanes, &graph).ok());
     return graph.log.size();
   }
 
@@ -94,12 +101,21 @@ class LayoutGraph : public GraphUnderTest {
 
 void ExpectSame(const LayoutGraph& test, size_t laid_out) {
   const auto want = RunGraph(test, "all");
-  for (const bool with_other_passes : {false, true}) {
-    LayoutGraph changed = test;
-    EXPECT_EQ(changed.Lay(with_other_passes), laid_out);
-    const auto got = RunGraph(changed, "all");
-    EXPECT_EQ(got.outputs, want.outputs) << got.explanation;
+  for (const Device& device : kDevices) {
+    SCOPED_TRACE(device.backend);
+    for (const bool with_other_passes : {false, true}) {
+      LayoutGraph changed = test;
+      EXPECT_EQ(changed.Lay(device, with_other_passes), laid_out);
+      const auto got = RunGraph(changed, "all");
+      EXPECT_EQ(got.outputs, want.outputs) << got.explanation;
+    }
   }
+}
+
+// Where vectors are as short as rows of images, planes are as good.
+void ExpectPlanes(const LayoutGraph& test) {
+  LayoutGraph same = test;
+  EXPECT_EQ(same.Lay({"cpu", 4}), 0u);
 }
 
 TEST(Layouts, BetweenConvolutions) {
@@ -112,6 +128,7 @@ TEST(Layouts, BetweenConvolutions) {
   const uint32_t second = test.Convolution(depthwise, pooled, 8, 1);
   test.Output(test.Convolution(test.Add(second, smaller, pooled), pooled, 4, 3));
   ExpectSame(test, 5);
+  ExpectPlanes(test);
 }
 
 TEST(Layouts, ThreeDimensions) {
@@ -133,8 +150,11 @@ TEST(Layouts, JoinedChannels) {
   const uint32_t joined = test.Join(first, second, part, whole);
   test.Output(test.Convolution(joined, whole, 8, 1));
   const auto want = RunGraph(test, "all");
-  EXPECT_GE(test.Lay(true), 1u);
-  EXPECT_EQ(RunGraph(test, "all").outputs, want.outputs);
+  for (const Device& device : kDevices) {
+    LayoutGraph changed = test;
+    EXPECT_GE(changed.Lay(device, true), 1u);
+    EXPECT_EQ(RunGraph(changed, "all").outputs, want.outputs);
+  }
 }
 
 // What a graph's inputs and outputs look like is not ours to change, nor what is read with other sizes.
@@ -149,10 +169,12 @@ TEST(Layouts, WhatIsPinned) {
   const uint32_t y = reinterpreted.Convolution(reinterpreted.Numbers(Packed(kFloat, sizes)), sizes, 8, 3);
   const uint32_t z = reinterpreted.AbsFrom(y, {1, 4, 8, 4}, {1, 4, 8, 4});
   reinterpreted.Output(reinterpreted.Convolution(z, sizes, 8, 3));
-  LayoutGraph alone = reinterpreted;
   const auto want = RunGraph(reinterpreted, "all");
-  alone.Lay();
-  EXPECT_EQ(RunGraph(alone, "all").outputs, want.outputs);
+  for (const Device& device : kDevices) {
+    LayoutGraph alone = reinterpreted;
+    alone.Lay(device);
+    EXPECT_EQ(RunGraph(alone, "all").outputs, want.outputs);
+  }
 }
 
 // Elements that no convolution is near stay as they are, however long the chain.
