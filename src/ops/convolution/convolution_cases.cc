@@ -49,20 +49,25 @@ constexpr OperatorType kActivations[] = {OperatorType::kActivationRelu, Operator
 // Whole units of 16 bytes, more than one tile of a device's kernels.
 constexpr uint32_t kManyIn[] = {8, 16, 32, 72}, kManyOut[] = {8, 40, 72, 136};
 
-// Packed, with channels innermost.
-TensorDesc ChannelsLast(DataType type, const std::vector<uint32_t>& sizes) {
+// Around vectors of channels, and tiles of them.
+constexpr uint32_t kOddIn[] = {1, 2, 3, 5, 17, 33}, kOddOut[] = {1, 3, 5, 8, 17, 24, 33, 50};
+
+// With channels innermost; behind those of a pixel, and behind a row, may be something else.
+TensorDesc ChannelsLast(DataType type, const std::vector<uint32_t>& sizes, uint32_t gap) {
   TensorDesc tensor = Packed(type, sizes);
-  uint32_t stride = sizes[1];
-  for (size_t d = sizes.size(); d-- > 2; stride *= sizes[d]) tensor.strides[d] = stride;
+  uint32_t stride = sizes[1] + gap;
+  for (size_t d = sizes.size(); d-- > 2; stride = stride * sizes[d] + gap) tensor.strides[d] = stride;
   tensor.strides[1] = 1;
+  tensor.strides[0] = stride;
+  tensor.total_bytes = MinimumTotalBytes(tensor);
   return tensor;
 }
 
 Case MakeConvolution(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
   const DataType type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
-  const bool depthwise = source.OneIn(8), many = !depthwise && source.OneIn(6);
-  const bool channels_last = source.OneIn(depthwise || many ? 2 : 8);
+  const bool depthwise = source.OneIn(6), many = !depthwise && source.OneIn(6);
+  const bool channels_last = source.OneIn(depthwise || many ? 2 : 4);
   const uint32_t spatial = depthwise ? 2 : source.Between(1, many ? 2 : 3);
   const uint32_t backward = !depthwise && source.OneIn(3) ? 1 : 0, usual_stride = source.Between(1, 2);
   const uint32_t batch = source.Between(1, 2);
@@ -73,7 +78,11 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
     out = source.Any(kManyOut);
   } else if (depthwise) {
     in = out = 1;
-    groups = 4 * source.Between(1, 2);
+    groups = channels_last ? source.Any(kOddOut) : 4 * source.Between(1, 2);
+  } else if (channels_last && spatial < 3 && source.OneIn(2)) {
+    groups = source.OneIn(4) ? 2 : 1;
+    in = source.Any(kOddIn);
+    out = source.Any(kOddOut);
   }
   std::vector<uint32_t> input = {batch, in * groups}, output = {batch, out * groups}, filter,
                         bias = {1, out * groups};
@@ -84,7 +93,8 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
   }
   std::vector<uint32_t> strides, dilations, start, end, padding;
   for (uint32_t d = 0; d < spatial; ++d) {
-    Spatial s = depthwise ? MakeUsual(source, usual_stride) : MakeSpatial(source, backward != 0);
+    const bool usual = depthwise && !(channels_last && source.OneIn(2));
+    Spatial s = usual ? MakeUsual(source, usual_stride) : MakeSpatial(source, backward != 0);
     if (spatial == 3 && d == 0 && s.input > 4 && s.taps == 1) s = {1, 1, 1, 1, 1, 0, 0, 0};
     input.push_back(s.input);
     filter.push_back(s.taps);
@@ -96,9 +106,13 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
     end.push_back(s.end);
     padding.push_back(s.output_padding);
   }
-  const TensorDesc input_tensor = channels_last ? ChannelsLast(type, input) : make.Input(type, input),
+  const auto gap = [&] { return source.OneIn(4) ? source.Between(1, 3) : 0; };
+  // A network's first convolution may bring channels together.
+  const bool input_last = channels_last && !source.OneIn(6);
+  const TensorDesc input_tensor = input_last ? ChannelsLast(type, input, gap()) : make.Input(type, input),
                    filter_tensor = make.Input(type, filter),
-                   output_tensor = channels_last ? ChannelsLast(type, output) : make.Output(type, output);
+                   output_tensor =
+                       channels_last ? ChannelsLast(type, output, gap()) : make.Output(type, output);
   Case problem;
   problem.desc = MakeDesc("CONVOLUTION", {{"InputTensor", input_tensor},
                                           {"FilterTensor", filter_tensor},

@@ -21,6 +21,7 @@ constexpr uint64_t kPieceFloats = 6144;  // weights that stay in the first-level
 constexpr uint64_t kPixelProductsPerThread = uint64_t{1}
                                              << 17;  // below this a thread costs more than it saves
 constexpr uint64_t kFewInputChannels = 16;           // are brought together, wherever they are
+constexpr uint64_t kManyWeightBytes = uint64_t{1} << 19;
 constexpr double kMostNumbers = 0x1p34;
 
 // Some steps at a time: whole taps, or some channels of one.
@@ -144,7 +145,8 @@ class ConvolutionChannelsLast final : public Kernel {
     const auto useful = static_cast<uint64_t>(std::clamp<double>(
         products / static_cast<double>(kPixelProductsPerThread), 1, static_cast<double>(threads_)));
     const auto divide_up = [](uint64_t value, uint64_t by) { return (value + by - 1) / by; };
-    pixel_blocks_ = divide_up(positions, kMaxBlockPixels);
+    const bool many_weights = filter_.bytes() > kManyWeightBytes;  // are read again for each block of pixels
+    pixel_blocks_ = divide_up(positions, many_weights ? kMaxBlockPixels : kMaxBlockPixels / 2);
     const uint64_t without_channels = pixel_blocks_ * p.outer[1];
     channel_parts_ = std::min(filter_.blocks(), divide_up(useful, without_channels));
     const uint64_t wanted = divide_up(useful, channel_parts_ * p.outer[1]);

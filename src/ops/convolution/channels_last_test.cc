@@ -1,0 +1,141 @@
+// Convolutions of tensors whose channels are neighbours, by the kernels for them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <limits>
+
+#include "base/half.h"
+#include "ops/gemm/gemm_cases.h"
+#include "support/operator_runner.h"
+
+namespace anydml::testing {
+namespace {
+
+using Sizes = std::vector<uint32_t>;
+
+constexpr uint32_t kCrossCorrelated = 1;
+
+struct LastLayer {
+  Sizes input, filter, output;  // batch, channels, spatial dimensions
+  uint32_t stride = 1, padding = 0, groups = 1;
+};
+
+TensorDesc LastTensor(DataType type, const Sizes& sizes) {
+  TensorDesc tensor = Packed(type, sizes);
+  uint32_t stride = sizes[1];
+  for (size_t d = sizes.size(); d-- > 2; stride *= sizes[d]) tensor.strides[d] = stride;
+  tensor.strides[1] = 1;
+  return tensor;
+}
+
+OperatorDesc LastConvolution(DataType type, const LastLayer& layer, bool planes_come_in = false) {
+  const auto spatial = static_cast<uint32_t>(layer.input.size()) - 2;
+  const auto all = [&](uint32_t value) { return Sizes(spatial, value); };
+  Sizes bias(layer.input.size(), 1);
+  bias[1] = layer.output[1];
+  return MakeDesc("CONVOLUTION", {{"InputTensor", planes_come_in ? Packed(type, layer.input)
+                                                                 : LastTensor(type, layer.input)},
+                                  {"FilterTensor", Packed(type, layer.filter)},
+                                  {"BiasTensor", Packed(type, bias)},
+                                  {"OutputTensor", LastTensor(type, layer.output)},
+                                  {"Mode", kCrossCorrelated},
+                                  {"Direction", uint32_t{0}},
+                                  {"DimensionCount", spatial},
+                                  {"Strides", all(layer.stride)},
+                                  {"Dilations", all(1)},
+                                  {"StartPadding", all(layer.padding)},
+                                  {"EndPadding", all(layer.padding)},
+                                  {"OutputPadding", all(0)},
+                                  {"GroupCount", layer.groups}});
+}
+
+// Multiples of an eighth up to 1: their sums have no rounding.
+Bytes EighthsOf(const TensorDesc& tensor, std::mt19937_64& random) {
+  std::vector<float> numbers(ElementCount(tensor));
+  for (float& number : numbers) number = static_cast<float>(Uniform(random, 0, 16)) / 8 - 1;
+  if (tensor.type == DataType::kFloat32) return Scattered(tensor, numbers);
+  std::vector<Half> halves(numbers.size());
+  std::transform(numbers.begin(), numbers.end(), halves.begin(), ToHalf);
+  return Scattered(tensor, halves);
+}
+
+std::vector<Bytes> InputsOf(const OperatorDesc& desc) {
+  std::mt19937_64 random(TestSeed());
+  std::vector<Bytes> inputs;
+  for (const char* field : {"InputTensor", "FilterTensor", "BiasTensor"}) {
+    inputs.push_back(EighthsOf(*desc.tensor(field), random));
+  }
+  return inputs;
+}
+
+// More steps than are done at a time, more pixels than a block has, parts of vectors, several images.
+TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
+  const LastLayer kLayers[] = {
+      {{1, 800, 3, 3}, {10, 800, 3, 3}, {1, 10, 3, 3}, 1, 1},
+      {{2, 770, 5, 4}, {33, 770, 1, 1}, {2, 33, 5, 4}},
+      {{3, 40, 13, 11}, {50, 40, 3, 3}, {3, 50, 13, 11}, 1, 1},
+      {{1, 3, 33, 35}, {24, 3, 7, 7}, {1, 24, 17, 18}, 2, 3},
+      {{2, 34, 9, 9}, {66, 17, 3, 3}, {2, 66, 5, 5}, 2, 1, 2},
+      {{1, 100, 9, 9}, {100, 1, 3, 3}, {1, 100, 9, 9}, 1, 1, 100},
+      {{2, 700, 7, 8}, {700, 1, 5, 5}, {2, 700, 4, 4}, 2, 2, 700},
+  };
+  const char* const kActivations[] = {"", "ACTIVATION_RELU", "ACTIVATION_TANH"};
+  uint32_t number = 0;
+  for (const LastLayer& layer : kLayers) {
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      OperatorDesc desc = LastConvolution(type, layer);
+      const char* const activation = kActivations[number++ % std::size(kActivations)];
+      if (*activation != '\0') {
+        SetField(&desc, "FusedActivation", std::make_shared<const OperatorDesc>(MakeDesc(activation, {})));
+      }
+      ExpectAllAgree(desc, InputsOf(desc));
+    }
+  }
+}
+
+TEST(ConvolutionChannelsLast, IsChosen) {
+  const char* const backend = std::getenv("ANYDML_TEST_BACKEND");
+  if (backend != nullptr && std::string_view(backend) != "cpu")
+    GTEST_SKIP() << "it is about the CPU's kernels";
+  const auto chosen = [](const OperatorDesc& desc) {
+    LoweredOperator lowered;
+    EXPECT_TRUE(LowerOperator(ImplementationOf(desc), desc, {}, &lowered).ok());
+    return lowered.implementation;
+  };
+  const LastLayer whole = {{1, 32, 8, 8}, {48, 32, 3, 3}, {1, 48, 8, 8}, 1, 1};
+  EXPECT_EQ(chosen(LastConvolution(DataType::kFloat32, whole)), "cpu.channels_last");
+  EXPECT_EQ(chosen(LastConvolution(DataType::kFloat32, whole, true)), "cpu.product");
+  const LastLayer first = {{1, 3, 8, 8}, {48, 3, 3, 3}, {1, 48, 8, 8}, 1, 1};
+  EXPECT_EQ(chosen(LastConvolution(DataType::kFloat16, first, true)), "cpu.channels_last");
+  const LastLayer depthwise = {{1, 32, 8, 8}, {32, 1, 3, 3}, {1, 32, 8, 8}, 1, 1, 32};
+  EXPECT_EQ(chosen(LastConvolution(DataType::kFloat16, depthwise)), "cpu.depthwise_channels_last");
+}
+
+// What is outside of the input is not multiplied: an infinite weight makes no NaN of it.
+TEST(ConvolutionChannelsLast, InfiniteWeightsAreNotMultipliedByPadding) {
+  const struct {
+    LastLayer layer;
+    const char* implementation;
+  } kCases[] = {{{{1, 5, 4, 4}, {9, 5, 3, 3}, {1, 9, 4, 4}, 1, 1}, "cpu.channels_last"},
+                {{{1, 9, 4, 4}, {9, 1, 3, 3}, {1, 9, 4, 4}, 1, 1, 9}, "cpu.depthwise_channels_last"}};
+  for (const auto& c : kCases) {
+    const OperatorDesc desc = LastConvolution(DataType::kFloat32, c.layer);
+    const auto names = RunnableImplementations(desc);
+    if (std::find(names.begin(), names.end(), std::string(c.implementation)) == names.end()) continue;
+    std::vector<Bytes> inputs = InputsOf(desc);
+    const TensorDesc &input = *desc.tensor("InputTensor"), &filter = *desc.tensor("FilterTensor");
+    inputs[0] = Scattered(input, std::vector<float>(ElementCount(input), 1));
+    std::vector<float> weights(ElementCount(filter), 1);
+    weights[0] = std::numeric_limits<float>::infinity();  // of the first tap
+    inputs[1] = Scattered(filter, weights);
+    const auto outputs = [&](const char* name) {
+      return RunOperator(desc, inputs, {.implementation = name}).outputs;
+    };
+    EXPECT_TRUE(outputs(c.implementation) == outputs("cpu.reference")) << c.implementation;
+  }
+}
+
+}  // namespace
+}  // namespace anydml::testing
