@@ -42,7 +42,8 @@ class ConvolutionChannelsLast final : public Kernel {
         epilogue_(problem.activation),
         threads_(threads) {
     halves_ = problem.type == DataType::kFloat16;
-    clips_ = !epilogue_.empty() && epilogue_.limits().has_value();
+    clips_ = epilogue_.limits().has_value() && (!epilogue_.empty() || halves_);
+    completes_ = epilogue_.empty() || clips_;
     MakePieces();
     Cut();
     bias_ = scratch_.Add("bias", BiasFloats() * sizeof(float), 64);
@@ -209,6 +210,11 @@ class ConvolutionChannelsLast final : public Kernel {
            run.block.channel;
   }
 
+  uint16_t* HalvesOf(const BlockRun& run, uint32_t pixel) const {
+    return reinterpret_cast<uint16_t*>(run.arguments.outputs[0].data) + run.pixels.at[pixel].output +
+           run.block.channel;
+  }
+
   const float* WeightsOf(const BlockRun& run, const StepPiece& piece) const {
     const uint64_t width = WidthOf(run.block);
     const uint64_t at = filter_.OffsetOf(run.group, run.block) + piece.first * width;
@@ -236,12 +242,14 @@ class ConvolutionChannelsLast final : public Kernel {
       tile.runs = runs_.data() + piece.run;
       tile.run_count = piece.runs;
       tile.start = piece.first == 0 ? bias : nullptr;
-      tile.clips = clips_ && !halves_ && &piece == &pieces_.back();
+      const bool is_last = &piece == &pieces_.back();
+      tile.clips = clips_ && is_last;
+      tile.to_halves = halves_ && completes_ && is_last;
       AddTiles(run, pixels.inner, pixels.inner_count, &tile);
       if (pixels.edge_count == 0) continue;
       tile.run_count = 1;
       tile.start = nullptr;
-      tile.clips = false;
+      tile.clips = tile.to_halves = false;
       for (uint32_t t = 0; t < piece.taps; ++t) {
         uint16_t inside[kMaxBlockPixels];
         const uint32_t count = pixels_.FindInside(pixels, piece.tap + t, inside);
@@ -265,27 +273,22 @@ class ConvolutionChannelsLast final : public Kernel {
         const uint32_t pixel = list[done + i];
         tile->inputs[i] = input + static_cast<ptrdiff_t>(run.pixels.at[pixel].input);
         tile->sums[i] = SumsOf(run, pixel);
+        if (tile->to_halves) tile->halves[i] = HalvesOf(run, pixel);
       }
       tiles_.add[some - 1][run.block.vectors - 1](*tile);
       done += some;
     }
   }
 
+  // What tiles have not done: of pixels at the edge, or an activation that is no limit.
   void FinishBlock(const BlockRun& run) const {
-    const uint64_t channels = run.block.channels;
-    if (halves_) {
-      auto* const output = reinterpret_cast<uint16_t*>(run.arguments.outputs[0].data);
-      for (uint32_t i = 0; i < run.pixels.count; ++i) {
-        epilogue_.Finish(SumsOf(run, i), channels, -0.0f, problem_.type,
-                         output + run.pixels.at[i].output + run.block.channel);
-      }
-    } else if (clips_) {  // the others are
-      for (uint32_t i = 0; i < run.pixels.edge_count; ++i) {
-        float* const sums = SumsOf(run, run.pixels.edge[i]);
-        epilogue_.Finish(sums, channels, -0.0f, problem_.type, sums);
-      }
-    } else if (!epilogue_.empty()) {
-      for (uint32_t i = 0; i < run.pixels.count; ++i) epilogue_.Apply(SumsOf(run, i), channels);
+    if (epilogue_.empty() && !halves_) return;
+    const uint32_t count = completes_ ? run.pixels.edge_count : run.pixels.count;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t pixel = completes_ ? run.pixels.edge[i] : i;
+      float* const sums = SumsOf(run, pixel);
+      void* const to = halves_ ? static_cast<void*>(HalvesOf(run, pixel)) : sums;
+      epilogue_.Finish(sums, run.block.channels, -0.0f, problem_.type, to);
     }
   }
 
@@ -296,6 +299,7 @@ class ConvolutionChannelsLast final : public Kernel {
   Epilogue epilogue_;
   uint32_t threads_;
   bool halves_, clips_;
+  bool completes_;  // tiles do all that is behind the sums
   std::vector<StepPiece> pieces_;
   std::vector<PixelTile::Run> runs_;
   uint64_t pixel_blocks_, block_pixels_, channel_parts_, parts_;

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "ops/element/cpu/rows.h"
+
 #if ANYDML_HAVE_HIGHWAY
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/cpu/pixel_tile.cc"
@@ -42,6 +44,7 @@ using TileVector = hn::Vec<TileTag>;
 constexpr uint32_t kTilePixels = ANYDML_TILE_PIXELS, kTileVectors = ANYDML_TILE_VECTORS;
 
 #include "ops/element/cpu/clip_vectors-inl.h"
+#include "ops/element/cpu/half_vectors-inl.h"
 
 // Whether memory of the other lanes is left alone by instructions with masks.
 #undef ANYDML_MASKS
@@ -68,6 +71,14 @@ HWY_INLINE void StoreLanes(TileTag d, TileVector value, float* to, uint32_t some
   hn::StoreU(value, d, lanes);
   std::memcpy(to, lanes, some * sizeof(float));
 #endif
+}
+
+HWY_INLINE void StoreLanes(TileTag d, TileVector value, uint16_t* to, uint32_t some) {
+  const hn::Rebind<uint16_t, TileTag> dh;
+  if (HWY_LIKELY(some == 0)) return hn::StoreU(ToHalves(d, value), dh, to);
+  alignas(64) uint16_t lanes[hn::MaxLanes(TileTag())];
+  hn::StoreU(ToHalves(d, value), dh, lanes);
+  std::memcpy(to, lanes, some * sizeof(uint16_t));
 }
 
 template <uint32_t kPixels, uint32_t kVectors>
@@ -142,17 +153,23 @@ void AddTile(const PixelTile& tile) {
     if (kVectors > 1) c##i##1 = ClipVector(d, c##i##1, low, high); \
     if (kVectors > 2) c##i##2 = ClipVector(d, c##i##2, low, high); \
   }
-#define ANYDML_END_SUMS(i)                                                     \
-  if constexpr (kPixels > (i)) {                                               \
-    StoreLanes(d, c##i##0, tile.sums[i], part0);                               \
-    if (kVectors > 1) StoreLanes(d, c##i##1, tile.sums[i] + lanes, part1);     \
-    if (kVectors > 2) StoreLanes(d, c##i##2, tile.sums[i] + 2 * lanes, part2); \
+#define ANYDML_STORE(i, to)                                               \
+  if constexpr (kPixels > (i)) {                                          \
+    StoreLanes(d, c##i##0, (to)[i], part0);                               \
+    if (kVectors > 1) StoreLanes(d, c##i##1, (to)[i] + lanes, part1);     \
+    if (kVectors > 2) StoreLanes(d, c##i##2, (to)[i] + 2 * lanes, part2); \
   }
+#define ANYDML_STORE_SUMS(i) ANYDML_STORE(i, tile.sums)
+#define ANYDML_STORE_HALVES(i) ANYDML_STORE(i, tile.halves)
   if (tile.clips) {
     const auto low = hn::Set(d, tile.low), high = hn::Set(d, tile.high);
     ANYDML_PIXELS(ANYDML_CLIP)
   }
-  ANYDML_PIXELS(ANYDML_END_SUMS)
+  if (tile.to_halves) {
+    ANYDML_PIXELS(ANYDML_STORE_HALVES)
+  } else {
+    ANYDML_PIXELS(ANYDML_STORE_SUMS)
+  }
 #undef ANYDML_BEGIN_SUMS
 #undef ANYDML_ADD_PRODUCTS
 #undef ANYDML_LOAD_WEIGHTS
@@ -165,7 +182,9 @@ void AddTile(const PixelTile& tile) {
 #undef ANYDML_LANE3
 #undef ANYDML_STEP_OF_FOUR
 #undef ANYDML_CLIP
-#undef ANYDML_END_SUMS
+#undef ANYDML_STORE
+#undef ANYDML_STORE_SUMS
+#undef ANYDML_STORE_HALVES
 }
 
 template <uint32_t kPixels>
@@ -230,7 +249,11 @@ void AddTile(const PixelTile& tile) {
       sums[i][c] = std::isnan(sum) ? std::numeric_limits<float>::quiet_NaN()
                                    : (least >= tile.high ? tile.high : least);
     }
-    std::copy_n(sums[i], used, tile.sums[i]);
+    if (tile.to_halves) {
+      FloatsToHalves(sums[i], tile.halves[i], used);
+    } else {
+      std::copy_n(sums[i], used, tile.sums[i]);
+    }
   }
 }
 

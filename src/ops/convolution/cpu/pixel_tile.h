@@ -27,6 +27,8 @@ struct PixelTile {
   uint32_t last_channels;  // of the last vector, where it is not whole; 0: all
   bool clips;              // at the end: not below `low` nor above `high`, NaNs become the usual one
   float low, high;
+  bool to_halves;  // sums are complete, and go as FLOAT16 to:
+  uint16_t* halves[kMaxTilePixels];
 };
 
 struct PixelTiles {
