@@ -135,6 +135,7 @@ class DepthwiseChannelsLast final : public Kernel {
     pixels.halves = halves_;
     pixels.input_stride = x.stride * p.input.spatial[2];
     pixels.taps = taps;
+    pixels.threes = x.taps == 3 && x.dilation == x.stride;
     pixels.channels = std::min(some_channels_, channels_ - channel);
     pixels.start = bias_.In<const float>(arguments.temporary) + channel;
     pixels.clips = clips_;

@@ -63,8 +63,9 @@ HWY_INLINE void OnePixel(const DepthwisePixels& p, uint64_t c) {
   }
 }
 
-// Channels [c, c + kVectors vectors) of kDepthwisePixels pixels: weights are loaded once for all of them.
-template <uint32_t kVectors, typename T>
+// Channels [c, c + kVectors vectors) of kDepthwisePixels pixels: weights are loaded once for all of them and,
+// of taps by threes, inputs for all that they are neighbours of.
+template <uint32_t kVectors, bool kThrees, typename T>
 HWY_INLINE void FourPixels(const DepthwisePixels& p, uint64_t c) {
   static_assert(kDepthwisePixels == 4 && (kVectors == 1 || kVectors == 2));
   constexpr bool kTwo = kVectors == 2;
@@ -75,22 +76,41 @@ HWY_INLINE void FourPixels(const DepthwisePixels& p, uint64_t c) {
   const auto start = hn::LoadU(d, p.start + c), start1 = kTwo ? hn::LoadU(d, p.start + c + lanes) : start;
   auto a0 = start, a1 = start, a2 = start, a3 = start;
   auto b0 = start1, b1 = start1, b2 = start1, b3 = start1;
-  for (uint32_t t = 0; t < p.tap_count; ++t) {
-    const T* const x0 = input + static_cast<ptrdiff_t>(p.taps[t].offset);
-    const T *const x1 = x0 + stride, *const x2 = x1 + stride, *const x3 = x2 + stride;
-    const auto w = hn::LoadU(d, p.taps[t].weights + c);
-    a0 = hn::MulAdd(LoadInput(d, x0), w, a0);
-    a1 = hn::MulAdd(LoadInput(d, x1), w, a1);
-    a2 = hn::MulAdd(LoadInput(d, x2), w, a2);
-    a3 = hn::MulAdd(LoadInput(d, x3), w, a3);
-    if constexpr (kTwo) {
-      const auto v = hn::LoadU(d, p.taps[t].weights + c + lanes);
-      b0 = hn::MulAdd(LoadInput(d, x0 + lanes), v, b0);
-      b1 = hn::MulAdd(LoadInput(d, x1 + lanes), v, b1);
-      b2 = hn::MulAdd(LoadInput(d, x2 + lanes), v, b2);
-      b3 = hn::MulAdd(LoadInput(d, x3 + lanes), v, b3);
+#define ANYDML_FOUR_SUMS(s, w, x0, x1, x2, x3) \
+  s##0 = hn::MulAdd(x0, w, s##0);              \
+  s##1 = hn::MulAdd(x1, w, s##1);              \
+  s##2 = hn::MulAdd(x2, w, s##2);              \
+  s##3 = hn::MulAdd(x3, w, s##3);
+#define ANYDML_THREE_TAPS(s, at)                                                                           \
+  {                                                                                                        \
+    const auto x0 = LoadInput(d, x + (at)), x1 = LoadInput(d, x + stride + (at)),                          \
+               x2 = LoadInput(d, x + 2 * stride + (at)), x3 = LoadInput(d, x + 3 * stride + (at)),         \
+               x4 = LoadInput(d, x + 4 * stride + (at)), x5 = LoadInput(d, x + 5 * stride + (at));         \
+    const auto w0 = hn::LoadU(d, tap[0].weights + c + (at)), w1 = hn::LoadU(d, tap[1].weights + c + (at)), \
+               w2 = hn::LoadU(d, tap[2].weights + c + (at));                                               \
+    ANYDML_FOUR_SUMS(s, w0, x0, x1, x2, x3)                                                                \
+    ANYDML_FOUR_SUMS(s, w1, x1, x2, x3, x4)                                                                \
+    ANYDML_FOUR_SUMS(s, w2, x2, x3, x4, x5)                                                                \
+  }
+#define ANYDML_ONE_TAP(s, at)                                                                  \
+  {                                                                                            \
+    const auto w = hn::LoadU(d, tap->weights + c + (at));                                      \
+    ANYDML_FOUR_SUMS(s, w, LoadInput(d, x + (at)), LoadInput(d, x + stride + (at)),            \
+                     LoadInput(d, x + 2 * stride + (at)), LoadInput(d, x + 3 * stride + (at))) \
+  }
+  for (const DepthwiseTap* tap = p.taps; tap != p.taps + p.tap_count; tap += kThrees ? 3 : 1) {
+    const T* const x = input + static_cast<ptrdiff_t>(tap->offset);
+    if constexpr (kThrees) {
+      ANYDML_THREE_TAPS(a, 0)
+      if constexpr (kTwo) ANYDML_THREE_TAPS(b, lanes)
+    } else {
+      ANYDML_ONE_TAP(a, 0)
+      if constexpr (kTwo) ANYDML_ONE_TAP(b, lanes)
     }
   }
+#undef ANYDML_FOUR_SUMS
+#undef ANYDML_THREE_TAPS
+#undef ANYDML_ONE_TAP
   float *const to0 = p.sums + c, *const to1 = to0 + p.sums_stride, *const to2 = to1 + p.sums_stride,
                *const to3 = to2 + p.sums_stride;
   hn::StoreU(ClipPixel(d, a0, p), d, to0);
@@ -117,14 +137,14 @@ bool ChannelsOfPixel(const DepthwisePixels& p) {
   return true;
 }
 
-template <typename T>
+template <bool kThrees, typename T>
 bool ChannelsOfPixels(const DepthwisePixels& p) {
   const uint64_t lanes = hn::Lanes(PixelTag());
   if (p.channels < lanes) return false;
   uint64_t c = 0;
-  for (; c + 2 * lanes <= p.channels; c += 2 * lanes) FourPixels<2, T>(p, c);
-  for (; c + lanes <= p.channels; c += lanes) FourPixels<1, T>(p, c);
-  if (c < p.channels) FourPixels<1, T>(p, p.channels - lanes);
+  for (; c + 2 * lanes <= p.channels; c += 2 * lanes) FourPixels<2, kThrees, T>(p, c);
+  for (; c + lanes <= p.channels; c += lanes) FourPixels<1, kThrees, T>(p, c);
+  if (c < p.channels) FourPixels<1, kThrees, T>(p, p.channels - lanes);
   return true;
 }
 
@@ -132,7 +152,8 @@ bool VectorsOfPixel(const DepthwisePixels& p) {
   return p.halves ? ChannelsOfPixel<uint16_t>(p) : ChannelsOfPixel<float>(p);
 }
 bool VectorsOfPixels(const DepthwisePixels& p) {
-  return p.halves ? ChannelsOfPixels<uint16_t>(p) : ChannelsOfPixels<float>(p);
+  if (p.threes) return p.halves ? ChannelsOfPixels<true, uint16_t>(p) : ChannelsOfPixels<true, float>(p);
+  return p.halves ? ChannelsOfPixels<false, uint16_t>(p) : ChannelsOfPixels<false, float>(p);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct DepthwisePixels {
   uint64_t sums_stride;
   const DepthwiseTap* taps;
   uint32_t tap_count;
+  bool threes;  // taps are threes of neighbours, as far from each other as pixels are
   uint64_t channels;
   const float* start;  // what sums begin with
   bool clips;          // at the end: not below `low` nor above `high`, NaNs become the usual one
