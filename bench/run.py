@@ -48,8 +48,9 @@ class Worker:
     def __init__(self, command, folder, threads, environment=None):
         self.threads = threads
         self.label = pathlib.Path(command[-1]).name
-        variables = dict(os.environ, BENCH_THREADS=str(threads), ANYDML_THREADS=str(threads),
-                         OMP_NUM_THREADS=str(threads), **(environment or {}))
+        # The CPU, unless `environment` says otherwise, also where there is a GPU or the user asks for one.
+        variables = {**os.environ, "BENCH_THREADS": str(threads), "ANYDML_THREADS": str(threads),
+                     "OMP_NUM_THREADS": str(threads), "ANYDML_ADAPTER": "cpu", **(environment or {})}
         self.log = folder / f"{self.label}-{threads}.log"
         with open(self.log, "wb") as log:
             # A session of its own: Ctrl-C reaches this program only, which then ends its workers.

@@ -19,8 +19,13 @@ if(NOT TARGET hwy::hwy)
   message(STATUS "AnyDML: no SIMD kernels, Highway not found (Debian: libhwy-dev; or ANYDML_HIGHWAY=DIR)")
 endif()
 
-# Arm's processors have SVE of 256 bits or SVE2 of 128, for which Highway has targets of their own; those for any
-# length are two of five to compile. Where vectors are longer, NEON's are used.
+# Targets that are not worth their compile time. Arm's processors have SVE of 256 bits or SVE2 of 128, for which Highway
+# has targets of their own; those for any length are two of five to compile. Where vectors are longer, NEON's are used.
+# x86's with SSSE3 and no more are of 2006 to 2009; they use SSE2.
 if(NOT ANYDML_SANITIZE AND NOT CMAKE_CXX_FLAGS MATCHES HWY_DISABLED_TARGETS)
-  add_compile_definitions("$<$<COMPILE_LANGUAGE:CXX>:HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2)>")
+  set(disabled_targets "HWY_SVE|HWY_SVE2")
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set(disabled_targets HWY_SSSE3)
+  endif()
+  add_compile_definitions("$<$<COMPILE_LANGUAGE:CXX>:HWY_DISABLED_TARGETS=(${disabled_targets})>")
 endif()

@@ -104,3 +104,13 @@ endif()
 if(TARGET anydml-pages)
   anydml_say_if_missing(tools ${PROJECT_BINARY_DIR}/share/anydml.1 "the manual page and completions")
 endif()
+
+# What is installed, and the examples: without the tests, which take as long again to compile.
+add_custom_target(anydml-installed)
+add_dependencies(anydml-installed anydml directml d3d12 dxcore dxgi anydml_ort anydml-cli anydml-demo example_top_k1
+                                  example_scatter_nd)
+foreach(target anydml_cuda anydml-pages anydml_python_package)
+  if(TARGET ${target})
+    add_dependencies(anydml-installed ${target})
+  endif()
+endforeach()

@@ -13,6 +13,7 @@
 #include "graph/description.h"
 #include "graph/row_blocks.h"
 #include "ops/attention/problem.h"
+#include "ops/convolution/tail.h"
 #include "ops/element/problem.h"
 #include "ops/integer_product/problem.h"
 
@@ -47,6 +48,8 @@ struct GraphOperator {
   const Operator* op;
   OperatorDesc desc;
   std::optional<ByteLimits> limits = std::nullopt;  // of QUANTIZED_LINEAR_CONVOLUTION's output
+  // Of a CONVOLUTION, whose inputs are those of ConvolutionTail::Input behind its own.
+  std::optional<ConvolutionTailDesc> tail = std::nullopt;
 };
 
 struct GraphNode {

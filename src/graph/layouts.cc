@@ -168,8 +168,8 @@ std::vector<std::optional<Places>> PlacesOfTensors(const GraphNode& node, bool i
   const auto& operands = is_output ? node.outputs : node.inputs;
   std::vector<std::optional<Places>> places(operands.size());
   if (node.op() != nullptr) {
-    const OperatorDesc& desc = node.op()->desc;
-    const auto tensors = is_output ? desc.outputs() : desc.inputs();
+    GraphOperator op = *node.op();
+    const auto tensors = TensorsOf(&op, is_output ? FieldKind::kOutput : FieldKind::kInput);
     for (size_t i = 0; i < operands.size(); ++i) {
       if (tensors[i] != nullptr) places[i] = PlacesOf(*tensors[i], operands[i].offset);
     }
@@ -255,6 +255,11 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
       for (const NodeTensor& tensor : tensors) {
         if (tensor.number == 0 && innermost(tensor) != kChannel)
           cost += tensor.is_output ? tensor.bytes / 2 : tensor.bytes;
+        // What a tail adds is read as the output is written.
+        if (!tensor.is_output && tensor.number == ConvolutionTail::kAdded &&
+            innermost(tensor) != innermost(tensors.back())) {
+          cost += tensor.bytes;
+        }
       }
       break;
     case LayoutTaste::kChannelsOnly: {

@@ -89,7 +89,7 @@ class Lowering {
 void Lowering::OwnConstants(GraphNode& node) const {
   GraphOperator* const op = node.op();
   if (op == nullptr || context_.backend != "cpu") return;
-  const std::vector<TensorDesc*> tensors = TensorsOf(&op->desc, FieldKind::kInput);
+  const std::vector<TensorDesc*> tensors = TensorsOf(op, FieldKind::kInput);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const GraphOperand& input = node.inputs[i];
     if (!input.present()) continue;

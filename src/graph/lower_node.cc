@@ -30,6 +30,7 @@ Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
                                    [&](const char* name) { return context.implementation == name; });
     if (!known) context = context.ForPart();
     if (op->limits) return LowerClippedConvolution(op->desc, *op->limits, context, out);
+    if (op->tail) return LowerConvolutionWithTail(op->desc, *op->tail, context, out);
     return LowerOperator(*op->op, op->desc, context, out);
   }
   const OperatorTable& table = OperatorTableOf(context.backend);

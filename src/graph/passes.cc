@@ -23,8 +23,9 @@ std::span<const GraphPass> GraphPasses() {
   static constexpr GraphPass kPasses[] = {
       {"fold", FoldConstants},         {"views", FoldViews},
       {"products", JoinProducts},      {"attention", FuseAttention},
-      {"activation", FuseActivations}, {"fuse", FuseElements},
-      {"prologue", FusePrologues},     {"layouts", ChooseLayouts},
+      {"activation", FuseActivations}, {"tails", FuseTails},
+      {"fuse", FuseElements},          {"prologue", FusePrologues},
+      {"layouts", ChooseLayouts},
   };
   return kPasses;
 }

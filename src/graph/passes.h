@@ -2,6 +2,7 @@
 // results to the byte, others within what their operators promise.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,11 @@ Status JoinProducts(const LowerContext& context, Graph* graph);
 Status FuseAttention(const LowerContext& context, Graph* graph);
 // "activation": what follows a product, a convolution or a normalisation becomes part of it.
 Status FuseActivations(const LowerContext& context, Graph* graph);
+// "tails": what follows a convolution is done where it stores its results, on a GPU.
+Status FuseTails(const LowerContext& context, Graph* graph);
+// The same for tails that `gains` agrees to.
+using GainsByTailFunction = std::function<bool(const OperatorDesc& desc, const ConvolutionTailDesc& tail)>;
+void TakeTails(const GainsByTailFunction& gains, Graph* graph);
 // "fuse": chains and trees of element-wise operators become one element program.
 Status FuseElements(const LowerContext& context, Graph* graph);
 // "prologue": element-wise work before a reduction is done block by block with it, on a CPU.

@@ -51,7 +51,7 @@ bool RedirectOperand(const LowerContext& context, const Graph& graph, const Deto
   GraphOperand& operand = (kind == FieldKind::kInput ? node->inputs : node->outputs)[number];
   const GraphValue& value = graph.values[detour.to];
   if (GraphOperator* const op = node->op()) {
-    TensorDesc& tensor = *TensorsOf(&op->desc, kind)[number];
+    TensorDesc& tensor = *TensorsOf(op, kind)[number];
     const auto places = Transfer(detour.here, detour.there, PlacesOf(tensor, operand.offset));
     if (!places.has_value() || !SetPlaces(*places, &tensor, &operand.offset)) return false;
     // What a tensor has beyond its last element is rounded up.
@@ -128,6 +128,13 @@ std::vector<TensorDesc*> TensorsOf(OperatorDesc* desc, FieldKind kind) {
       for (TensorDesc& tensor : *array) tensors.push_back(&tensor);
     }
   }
+  return tensors;
+}
+
+std::vector<TensorDesc*> TensorsOf(GraphOperator* op, FieldKind kind) {
+  std::vector<TensorDesc*> tensors = TensorsOf(&op->desc, kind);
+  if (!op->tail || kind != FieldKind::kInput) return tensors;
+  for (auto& tensor : op->tail->tensors) tensors.push_back(tensor ? &*tensor : nullptr);
   return tensors;
 }
 

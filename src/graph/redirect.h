@@ -33,5 +33,7 @@ GraphNode MakeCopy(std::string name, DataType type, uint32_t from, const Places&
 
 // In binding order; null: absent.
 std::vector<TensorDesc*> TensorsOf(OperatorDesc* desc, FieldKind kind);
+// With those of a tail.
+std::vector<TensorDesc*> TensorsOf(GraphOperator* op, FieldKind kind);
 
 }  // namespace anydml

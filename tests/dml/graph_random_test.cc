@@ -7,6 +7,7 @@
 
 #include "common/scoped_variable.h"
 #include "support/random_attention.h"
+#include "support/random_blocks.h"
 #include "support/random_graph.h"
 
 namespace anydml::testing {
@@ -20,12 +21,13 @@ double Seconds() {
   return (text != nullptr ? std::atof(text) : kSeconds) * TestIterations(100) / 100;
 }
 
-enum class Shape { kExact, kAll, kAttention };
+enum class Shape { kExact, kAll, kAttention, kBlocks };
 
 void ExpectSame(test::DmlHarness& harness, uint64_t seed, Shape shape) {
   const RandomGraph graph =
-      shape == Shape::kAttention
-          ? MakeRandomAttention(seed)
+      shape == Shape::kAttention ? MakeRandomAttention(seed)
+      : shape == Shape::kBlocks
+          ? MakeRandomBlock(seed)
           : MakeRandomGraph(seed, shape == Shape::kAll ? GraphKinds::kAll : GraphKinds::kExact);
   SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", seed, "\n", graph.ToString()));
   EXPECT_EQ(Difference(graph, RunCompiled(harness, graph), RunOneByOne(harness, graph)), "");
@@ -48,9 +50,9 @@ void ExpectSameFor(const char* without, Shape shape, const char* guards = "0") {
 // The very kernels that run one by one.
 TEST(RandomGraphs, WithoutPasses) { ExpectSameFor("all", Shape::kAll); }
 
-// Layouts, and whether weights are constants, decide in which order sums are added up.
+// Layouts, tails, and whether weights are constants, decide in which order sums are added up.
 TEST(RandomGraphs, AllOperatorsInTheirOwnLayouts) {
-  ExpectSameFor("fold,views,products,attention,layouts", Shape::kAll);
+  ExpectSameFor("fold,views,products,attention,tails,layouts", Shape::kAll);
 }
 
 TEST(RandomGraphs, BetweenPagesThatNobodyMayTouch) { ExpectSameFor("", Shape::kExact, "1"); }
@@ -60,8 +62,15 @@ class RandomGraphsWithout : public ::testing::TestWithParam<const char*> {};
 TEST_P(RandomGraphsWithout, ExactOperators) { ExpectSameFor(GetParam(), Shape::kExact); }
 
 INSTANTIATE_TEST_SUITE_P(Passes, RandomGraphsWithout,
-                         ::testing::Values("", "fold", "views", "products", "activation", "fuse", "prologue",
-                                           "layouts"));
+                         ::testing::Values("", "fold", "views", "products", "activation", "tails", "fuse",
+                                           "prologue", "layouts"));
+
+class RandomBlocksWithout : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RandomBlocksWithout, Convolutions) { ExpectSameFor(GetParam(), Shape::kBlocks); }
+
+INSTANTIATE_TEST_SUITE_P(Passes, RandomBlocksWithout,
+                         ::testing::Values("", "views", "activation", "tails", "layouts"));
 
 class RandomAttentionWithout : public ::testing::TestWithParam<const char*> {};
 

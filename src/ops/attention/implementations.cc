@@ -48,6 +48,7 @@ constexpr Implementation<AttentionProblem> kImplementations[] = {
     {"cuda.few", "cuda", ANYDML_ON_CUDA(CreateAttentionFewCuda), nullptr, {}, Bound},
     {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateAttentionCudnn), BetterWithoutCudnn, {}, BoundOfHalfWeights},
     {"cuda.tiles", "cuda", ANYDML_ON_CUDA(CreateAttentionTilesCuda), nullptr, {}, Bound},
+    {"cuda.float_tiles", "cuda", ANYDML_ON_CUDA(CreateAttentionFloatTilesCuda), nullptr, {}, Bound},
     {"cuda.steps", "cuda", ANYDML_ON_CUDA(CreateAttentionStepsCuda), nullptr, {}, Bound},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateAttentionReference)},
 };

@@ -79,6 +79,9 @@ std::unique_ptr<const Kernel> CreateAttentionCudnn(const AttentionProblem& probl
                                                    const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionTilesCuda(const AttentionProblem& problem,
                                                        const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateAttentionFloatTilesCuda(const AttentionProblem& problem,
+                                                            const LowerContext& context,
+                                                            std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionStepsCuda(const AttentionProblem& problem,
                                                        const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionReference(const AttentionProblem& problem,

@@ -171,8 +171,8 @@ TEST(NestCopy, TransposesWhatHasManyTiles) {
 
 // With a target that begins at a line, and nothing written outside of the block.
 template <typename T>
-void ExpectTurned(uint64_t rows, uint64_t columns, TransposeTo where) {
-  const uint64_t height = rows + 5, width = (columns + 63) / 32 * 32;
+void ExpectTurned(uint64_t rows, uint64_t columns, uint64_t height, TransposeTo where) {
+  const uint64_t width = (columns + 63) / 32 * 32;
   std::vector<T> from(columns * height), memory(rows * width + 64, T{7});
   for (uint64_t i = 0; i < from.size(); ++i) from[i] = static_cast<T>(i * 0x9E3779B1u >> 8 | 8);
   T* const to = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) / sizeof(T);
@@ -184,18 +184,24 @@ void ExpectTurned(uint64_t rows, uint64_t columns, TransposeTo where) {
     for (uint64_t c = 0; c < width; ++c)
       wrong += to[r * width + c] != (c < columns ? from[c * height + r] : T{7});
   }
-  EXPECT_EQ(wrong, 0u) << sizeof(T) << " bytes, " << rows << " x " << columns << ", "
+  EXPECT_EQ(wrong, 0u) << sizeof(T) << " bytes, " << rows << " x " << columns << ", " << height << " apart, "
                        << static_cast<int>(where);
 }
 
 TEST(TransposeBlock, AnySize) {
   for (const uint64_t rows : {1, 3, 8, 16, 31, 32, 50, 64, 131}) {
-    for (const uint64_t columns : {1, 7, 8, 16, 32, 45, 64, 100}) {
+    for (const uint64_t columns : {1, 7, 8, 16, 32, 45, 64, 100, 245}) {
       for (const auto where : {TransposeTo::kTile, TransposeTo::kTensor, TransposeTo::kStream}) {
-        ExpectTurned<uint16_t>(rows, columns, where);
-        ExpectTurned<uint32_t>(rows, columns, where);
+        for (const uint64_t height : {rows + 5, uint64_t{1024}}) {  // lines that share a place in a cache
+          ExpectTurned<uint16_t>(rows, columns, height, where);
+          ExpectTurned<uint32_t>(rows, columns, height, where);
+        }
       }
     }
+  }
+  for (const auto where : {TransposeTo::kTile, TransposeTo::kTensor, TransposeTo::kStream}) {
+    ExpectTurned<uint16_t>(700, 100, 705, where);  // long columns
+    ExpectTurned<uint32_t>(700, 100, 705, where);
   }
 }
 

@@ -12,13 +12,20 @@ LoopNest<2> NestOf(const TensorDesc& from, const TensorDesc& to) {
   return SortedByStride(nest, NestCopy::kTo);
 }
 
+// What is turned goes past the caches earlier: a processor reads what it overwrites in pieces, and does not
+// see it coming.
+bool Streams(const LoopNest<2>& nest, uint64_t bytes) {
+  const bool turns = nest.rank > 0 && nest.loops[nest.rank - 1].strides[NestCopy::kFrom] != 1;
+  return bytes >= (turns ? kStreamBytes / 2 : kStreamBytes);
+}
+
 uint64_t BytesOf(const TensorDesc& tensor) { return ElementCount(tensor) * (BitSize(tensor.type) / 8); }
 
 }  // namespace
 
 StridedCopy::StridedCopy(const TensorDesc& from, const TensorDesc& to, uint32_t threads, bool stays)
     : same_layout_(SameLayout(from, to)),
-      copy_(NestOf(from, to), BitSize(to.type) / 8, !stays && BytesOf(to) >= kStreamBytes),
+      copy_(NestOf(from, to), BitSize(to.type) / 8, !stays && Streams(NestOf(from, to), BytesOf(to))),
       parts_(PartsForBytes(BytesOf(to), threads)) {}
 
 void StridedCopy::Run(const std::byte* from, std::byte* to, Executor* executor) const {

@@ -1,3 +1,4 @@
+#include "ops/convolution/convolution_test_support.h"
 #include "ops/gemm/gemm_cases.h"
 #include "support/cases.h"
 
@@ -52,24 +53,21 @@ constexpr uint32_t kManyIn[] = {8, 16, 32, 72}, kManyOut[] = {8, 40, 72, 136};
 // Around vectors of channels, and tiles of them.
 constexpr uint32_t kOddIn[] = {1, 2, 3, 5, 17, 33}, kOddOut[] = {1, 3, 5, 8, 17, 24, 33, 50};
 
-// With channels innermost; behind those of a pixel, and behind a row, may be something else.
-TensorDesc ChannelsLast(DataType type, const std::vector<uint32_t>& sizes, uint32_t gap) {
-  TensorDesc tensor = Packed(type, sizes);
-  uint32_t stride = sizes[1] + gap;
-  for (size_t d = sizes.size(); d-- > 2; stride = stride * sizes[d] + gap) tensor.strides[d] = stride;
-  tensor.strides[1] = 1;
-  tensor.strides[0] = stride;
-  tensor.total_bytes = MinimumTotalBytes(tensor);
-  return tensor;
+// One or three taps of rows in whole units of 16 bytes.
+Spatial MakeUnits(ByteSource& source, uint32_t taps) {
+  const uint32_t size = 8 * source.Between(1, 3);
+  return {size, taps, size, 1, 1, taps / 2, taps / 2, 0};
 }
 
 Case MakeConvolution(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
   const DataType type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
   const bool depthwise = source.OneIn(6), many = !depthwise && source.OneIn(6);
+  const bool units = many && source.OneIn(2);
   const bool channels_last = source.OneIn(depthwise || many ? 2 : 4);
-  const uint32_t spatial = depthwise ? 2 : source.Between(1, many ? 2 : 3);
-  const uint32_t backward = !depthwise && source.OneIn(3) ? 1 : 0, usual_stride = source.Between(1, 2);
+  const uint32_t spatial = depthwise || units ? 2 : source.Between(1, many ? 2 : 3);
+  const uint32_t backward = !depthwise && !units && source.OneIn(3) ? 1 : 0,
+                 usual_stride = source.Between(1, 2);
   const uint32_t batch = source.Between(1, 2);
   uint32_t groups = source.OneIn(2) ? 1 : source.Between(1, many ? 2 : 4);
   uint32_t in = source.OneIn(4) ? 1 : source.Between(1, 9), out = source.OneIn(4) ? 1 : source.Between(1, 20);
@@ -92,9 +90,12 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
     filter = {out * groups, in};
   }
   std::vector<uint32_t> strides, dilations, start, end, padding;
+  const uint32_t usual_taps = source.OneIn(2) ? 1 : 3;
   for (uint32_t d = 0; d < spatial; ++d) {
     const bool usual = depthwise && !(channels_last && source.OneIn(2));
-    Spatial s = usual ? MakeUsual(source, usual_stride) : MakeSpatial(source, backward != 0);
+    Spatial s = units   ? MakeUnits(source, usual_taps)
+                : usual ? MakeUsual(source, usual_stride)
+                        : MakeSpatial(source, backward != 0);
     if (spatial == 3 && d == 0 && s.input > 4 && s.taps == 1) s = {1, 1, 1, 1, 1, 0, 0, 0};
     input.push_back(s.input);
     filter.push_back(s.taps);

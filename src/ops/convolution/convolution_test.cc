@@ -4,47 +4,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <cstring>
-#include <iostream>
 #include <limits>
 #include <numeric>
 #include <set>
 
 #include "base/half.h"
-#include "support/operator_runner.h"
+#include "ops/convolution/convolution_test_support.h"
 
 namespace anydml::testing {
 namespace {
-
-using Sizes = std::vector<uint32_t>;
-
-constexpr uint32_t kMirrored = 0, kCrossCorrelation = 1;
-
-struct Attributes {
-  uint32_t mode = kCrossCorrelation;
-  bool backward = false;
-  uint32_t stride = 1, dilation = 1, padding = 0, groups = 1;
-};
-
-TensorDesc F32(const Sizes& sizes) { return Packed(DataType::kFloat32, sizes); }
-
-OperatorDesc Convolution(const Sizes& input, const Sizes& filter, const Sizes& output,
-                         const Attributes& attributes) {
-  const auto spatial = static_cast<uint32_t>(input.size()) - 2;
-  const auto all = [&](uint32_t value) { return Sizes(spatial, value); };
-  return MakeDesc("CONVOLUTION", {{"InputTensor", F32(input)},
-                                  {"FilterTensor", F32(filter)},
-                                  {"OutputTensor", F32(output)},
-                                  {"Mode", attributes.mode},
-                                  {"Direction", uint32_t{attributes.backward}},
-                                  {"DimensionCount", spatial},
-                                  {"Strides", all(attributes.stride)},
-                                  {"Dilations", all(attributes.dilation)},
-                                  {"StartPadding", all(attributes.padding)},
-                                  {"EndPadding", all(attributes.padding)},
-                                  {"OutputPadding", all(0)},
-                                  {"GroupCount", attributes.groups}});
-}
 
 std::vector<float> Sums(const OperatorDesc& desc, const std::vector<float>& input,
                         const std::vector<float>& filter, const std::vector<float>& bias = {}) {
@@ -80,6 +48,33 @@ TEST(Convolution, BackwardSpreadsInputs) {
   EXPECT_EQ(Sums(Convolution({1, 1, 2}, {1, 1, 3}, {1, 1, 5}, {.backward = true, .stride = 2}), {1, 2},
                  {1, 10, 100}),
             (std::vector<float>{1, 10, 102, 20, 200}));
+}
+
+// Phases of one size, whose outputs are put together; with as many taps as steps each input is seen once.
+TEST(Convolution, BackwardMakesImagesLarger) {
+  for (const Sizes& image : {Sizes{37}, Sizes{5, 19}, Sizes{2, 3, 4}}) {
+    for (const auto& [taps, stride] : {std::pair{2u, 2u}, {3u, 3u}, {4u, 2u}}) {
+      for (const uint32_t mode : {kMirrored, kCrossCorrelation}) {
+        for (const uint32_t groups : {1u, 2u}) {
+          const uint32_t in = 6, out = 10;
+          Sizes input = {2, in}, filter = {in, out / groups}, output = {2, out}, bias(image.size() + 2, 1);
+          for (const uint32_t size : image) input.push_back(size), output.push_back(size * stride);
+          filter.resize(input.size(), taps);
+          bias[1] = out;
+          OperatorDesc desc =
+              Convolution(input, filter, output, {mode, true, stride, 1, (taps - stride) / 2, groups});
+          desc.fields[static_cast<size_t>(FindField(*desc.schema, "BiasTensor"))] = F32(bias);
+          const auto numbers = [&](const char* tensor, int period) {
+            std::vector<float> result(ElementCount(*desc.tensor(tensor)));
+            for (size_t i = 0; i < result.size(); ++i)
+              result[i] = static_cast<float>(static_cast<int>(i) % period - 2);
+            return result;
+          };
+          Sums(desc, numbers("InputTensor", 7), numbers("FilterTensor", 5), numbers("BiasTensor", 9));
+        }
+      }
+    }
+  }
 }
 
 TEST(Convolution, GroupsSeeTheirChannelsOnly) {
@@ -206,26 +201,6 @@ TEST(Convolution, PhasesPackTheirPartsOfAnOwnedFilter) {
   EXPECT_EQ(Sums(channels, {1, 2, 10, 20}, {5, 7}), (std::vector<float>{75, 0, 0, 0, 150, 0}));
 }
 
-void SetTypes(OperatorDesc* desc, DataType type) {
-  for (const char* field : {"InputTensor", "FilterTensor", "OutputTensor"}) {
-    auto& tensor = std::get<TensorDesc>(desc->fields[static_cast<size_t>(FindField(*desc->schema, field))]);
-    const std::vector<uint32_t> sizes(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
-    tensor = Packed(type, sizes);
-  }
-}
-
-// Multiples of an eighth up to 1: their sums have no rounding.
-Bytes Eighths(const TensorDesc& tensor, std::mt19937_64& random) {
-  Bytes bytes(tensor.total_bytes);
-  const bool half = tensor.type == DataType::kFloat16;
-  for (size_t at = 0; at + (half ? 2 : 4) <= bytes.size(); at += half ? 2 : 4) {
-    const float number = static_cast<float>(Uniform(random, 0, 16)) / 8 - 1;
-    const Half bits = ToHalf(number);
-    std::memcpy(bytes.data() + at, half ? static_cast<const void*>(&bits) : &number, half ? 2 : 4);
-  }
-  return bytes;
-}
-
 // As a picture is cut into patches, with and without something left over.
 TEST(Convolution, WindowsSideBySide) {
   std::mt19937_64 random(TestSeed());
@@ -250,72 +225,21 @@ TEST(Convolution, WindowsSideBySide) {
   }
 }
 
-// As many outputs as make devices' kernels take their large tiles. Sums of eighths have no rounding: all must
-// have the bytes of the general kernel.
-TEST(Convolution, LargeTilesOfDevices) {
-  const struct {
-    Sizes input;
-    uint32_t outputs;
-    DataType type;
-    std::vector<const char*> implementations;
-  } kCases[] = {
-      {{32, 64, 56, 56}, 64, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
-      {{32, 256, 14, 14}, 256, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
-      {{40, 64, 30, 30}, 136, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
-      {{32, 64, 56, 56}, 64, DataType::kFloat32, {"cuda.channels_last"}},
-      {{16, 36, 30, 31}, 200, DataType::kFloat32, {"cuda.channels_last"}},
-      // Deep ones with few outputs, whose steps several blocks share.
-      {{1, 512, 7, 7}, 512, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
-      {{1, 128, 28, 28}, 130, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
-      {{1, 256, 14, 14}, 255, DataType::kFloat32, {"cuda.channels_last"}},
-      {{3, 2, 60, 61}, 72, DataType::kFloat16, {"cuda.few_channels", "cuda.channels_last"}},
-  };
-  std::mt19937_64 random(TestSeed());
-  for (const auto& c : kCases) {
-    const uint32_t channels = c.input[1];
-    OperatorDesc desc = Convolution(c.input, {c.outputs, channels, 3, 3},
-                                    {c.input[0], c.outputs, c.input[2], c.input[3]}, {.padding = 1});
-    const auto names = RunnableImplementations(desc);
-    const std::string general = "cuda.tiled";
-    if (std::find(names.begin(), names.end(), general) == names.end()) GTEST_SKIP() << "no CUDA device";
-    std::vector<Bytes> inputs(3);
-    SetTypes(&desc, c.type);
-    for (uint32_t i = 0; i < 2; ++i) {
-      inputs[i] = Eighths(*desc.tensor(i == 0 ? "InputTensor" : "FilterTensor"), random);
-    }
-    RunOptions options;
-    options.implementation = general;
-    const RunResult expected = RunOperator(desc, inputs, options);
-    for (const char* name : c.implementations) {
-      options.implementation = name;
-      EXPECT_TRUE(RunOperator(desc, inputs, options).outputs == expected.outputs)
-          << name << ", channels " << channels;
-    }
-    options.implementation = "cuda.cudnn";
-    const RunResult by_library = RunOperator(desc, inputs, options);
-    if (by_library.implementation.empty()) {
-      const std::string& why_not = by_library.explanation;
-      std::cout << "without cuDNN, channels " << channels << "\n";
-      const bool is_there = why_not.find("libcudnn.so") == std::string::npos &&
-                            why_not.find("cuDNN is of version") == std::string::npos;
-      EXPECT_FALSE(is_there && c.type == DataType::kFloat16) << why_not;
-    } else {
-      EXPECT_TRUE(by_library.outputs == expected.outputs) << "cuDNN, channels " << channels;
-    }
-  }
-}
-
 // An infinity is in no other sum than those of the windows that see it, and RELU keeps NaNs.
 TEST(Convolution, InfinitiesAndNaNsStayInTheirWindows) {
   const Sizes input = {1, 16, 12, 12}, filter = {8, 16, 3, 3}, output = {1, 8, 12, 12};
+  const Sizes backward_filter = {16, 8, 3, 3}, backward_output = {1, 8, 24, 24};
   std::vector<float> numbers(size_t{16} * 144);
   numbers[13] = std::numeric_limits<float>::infinity();
   numbers[144 * 3 + 6 * 12 + 6] = -std::numeric_limits<float>::infinity();
   numbers[144 * 5 + 10 * 12 + 9] = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> ones(size_t{8} * 16 * 9, 1);
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
-    for (const char* activation : {"", "ACTIVATION_RELU"}) {
-      OperatorDesc desc = Convolution(input, filter, output, {.padding = 1});
+    for (const auto& [activation, backward] :
+         {std::pair("", false), {"ACTIVATION_RELU", false}, {"", true}, {"ACTIVATION_RELU", true}}) {
+      OperatorDesc desc = backward ? Convolution(input, backward_filter, backward_output,
+                                                 {.backward = true, .stride = 2, .padding = 1})
+                                   : Convolution(input, filter, output, {.padding = 1});
       if (*activation != '\0') {
         desc.fields[static_cast<size_t>(FindField(*desc.schema, "FusedActivation"))] =
             std::make_shared<const OperatorDesc>(MakeDesc(activation, {}));

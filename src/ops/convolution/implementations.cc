@@ -1,3 +1,4 @@
+#include "ops/convolution/cuda/planes.h"
 #include "ops/convolution/problem.h"
 
 namespace anydml {
@@ -33,6 +34,7 @@ std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerCon
   const ConvolutionShape& s = problem.shape;
   if (s.Elements() * s.Steps() < kManyProducts) return "a small convolution";
   if (s.input_channels == 1) return "filters of one channel";
+  if (HasUnitsOfPositions(problem)) return "one tap, whose planes need no other order";
   if (problem.type == DataType::kFloat16) return "";
   // Without tensor cores: what has few channels, in planes, which ours would have to bring together.
   const bool planes = s.input.spatial[kMaxSpatial - 1] == 1 && s.output.spatial[kMaxSpatial - 1] == 1;
@@ -66,6 +68,7 @@ constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cuda.apart", "cuda", ANYDML_ON_CUDA(CreateConvolutionApart), BetterByTiles, {}, Bound},
     {"cuda.few_channels", "cuda", ANYDML_ON_CUDA(CreateConvolutionFewChannelsCuda), BetterByTiles, {}, Bound},
     {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateConvolutionCudnn), BetterWithoutCudnn, {}, Bound},
+    {"cuda.phases", "cuda", ANYDML_ON_CUDA(CreateConvolutionPhasesCuda), BetterByTiles, {}, Bound},
     {"cuda.patches", "cuda", ANYDML_ON_CUDA(CreateConvolutionPatchesCuda), BetterByTiles, {}, Bound},
     {"cuda.channels_last",
      "cuda",

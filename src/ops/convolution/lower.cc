@@ -32,16 +32,8 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
 }
 
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
-  const auto typed = ConvolutionDesc::From(desc);
-  ConvolutionProblem problem;
-  problem.type = typed.input.type;
-  problem.shape = ShapeOf(FieldsOf(typed), typed.output);
-  problem.filter_is_owned = typed.filter.owned_by_dml;
-  if (typed.bias != nullptr) problem.bias = typed.bias->strides[1];
-  if (typed.fused_activation != nullptr) {
-    AppendActivation(*typed.fused_activation, &problem.activation, problem.activation.NewRegister());
-  }
-  return ChooseKernel(OperatorTableOf(context.backend).convolution, problem, context, out);
+  return ChooseKernel(OperatorTableOf(context.backend).convolution,
+                      ConvolutionProblemOf(desc, ConvolutionDesc::From(desc).output), context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -57,6 +49,19 @@ Status Infer(OperatorDesc* desc) {
 }
 
 }  // namespace
+
+ConvolutionProblem ConvolutionProblemOf(const OperatorDesc& desc, const TensorDesc& output) {
+  const auto typed = ConvolutionDesc::From(desc);
+  ConvolutionProblem problem;
+  problem.type = typed.input.type;
+  problem.shape = ShapeOf(FieldsOf(typed), output);
+  problem.filter_is_owned = typed.filter.owned_by_dml;
+  if (typed.bias != nullptr) problem.bias = typed.bias->strides[1];
+  if (typed.fused_activation != nullptr) {
+    AppendActivation(*typed.fused_activation, &problem.activation, problem.activation.NewRegister());
+  }
+  return problem;
+}
 
 const Operator& ConvolutionOperator() {
   static const Operator op = {static_cast<uint32_t>(OperatorType::kConvolution), Check, Lower, Infer,

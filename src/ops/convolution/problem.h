@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -70,12 +71,35 @@ struct ConvolutionShape {
   uint64_t Elements() const { return Matrices() * output_channels * Positions(); }
 };
 
+// What a graph lets a convolution do with its results, instead of the operators behind it: a
+// BATCH_NORMALIZATION with numbers for each channel, then an addition, each with RELU or CLIP. Results are
+// rounded to the type before each of them, as they would be in memory.
+struct ConvolutionTail {
+  struct Limits {
+    float least = -std::numeric_limits<float>::infinity();
+    float most = std::numeric_limits<float>::infinity();
+  };
+  enum Input { kMean = 3, kVariance, kScale, kBias, kAdded, kInputs };  // in binding order
+  struct Normalization {
+    std::array<uint64_t, 4> strides{};  // between channels: of mean, variance, scale and bias
+    float epsilon = 0;
+    Limits limits;
+  };
+  struct Addition {
+    ConvolutionTensor tensor;
+    Limits limits;
+  };
+  std::optional<Normalization> normalization;
+  std::optional<Addition> addition;
+};
+
 struct ConvolutionProblem {
   DataType type = DataType::kFloat32;  // or FLOAT16
   ConvolutionShape shape;
   std::optional<uint64_t> bias;  // the stride between channels
   ElementProgram activation;     // of register 0, FLOAT32
   bool filter_is_owned = false;  // by the library: may be packed at initialisation
+  std::optional<ConvolutionTail> tail;
 };
 
 std::span<const Implementation<ConvolutionProblem>> ConvolutionImplementations();
@@ -109,6 +133,8 @@ std::unique_ptr<const Kernel> CreateConvolutionPatchesCuda(const ConvolutionProb
 std::unique_ptr<const Kernel> CreateConvolutionChannelsLastCuda(const ConvolutionProblem& problem,
                                                                 const LowerContext& context,
                                                                 std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionPhasesCuda(const ConvolutionProblem& problem,
+                                                          const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionFewChannelsCuda(const ConvolutionProblem& problem,
                                                                const LowerContext& context,
                                                                std::string* why_not);

@@ -24,6 +24,9 @@ Status CheckConvolution(const ConvolutionFields& fields, const TensorDesc& outpu
 
 ConvolutionShape ShapeOf(const ConvolutionFields& fields, const TensorDesc& output);
 
+// What CONVOLUTION's description asks for, with an output of these strides.
+ConvolutionProblem ConvolutionProblemOf(const OperatorDesc& desc, const TensorDesc& output);
+
 // The output's sizes by the pages' formulas.
 Status InferConvolution(const ConvolutionFields& fields, Dimensions* sizes);
 

@@ -6,6 +6,7 @@ inline constexpr float kToInteger = 0x1.8p23f;
 // Any NaN becomes the one with the bits 0x7FC00000.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Canonical(D d, V x) {
+  if constexpr (kScales<D>) return ReplaceNans(x, hn::Set(d, lane::kNan));
   return hn::IfThenElse(hn::IsNaN(x), hn::Set(d, lane::kNan), x);
 }
 

@@ -21,11 +21,15 @@ ANYDML_MATH V Erf(D d, V x) {
   return hn::CopySignToAbs(hn::NegMulAdd(power, ExpTail(d, r), hn::Sub(one, power)), x);
 }
 
-// t Phi(-t) = P(1 / t^2) e^(-t^2 / 2) for t in [3, 14.4], relative error 2^-26.6 of P. The square is half of
-// t^2, and in two words: an ulp of 100 is much in an exponent.
+// x Phi(x) = -P(1 / x^2) e^(-x^2 / 2) for x below -3, relative error 2^-26.6 of P. The square is half of
+// x^2, and in two words: an ulp of 100 is much in an exponent.
 template <class D, class V>
-ANYDML_MATH V GeluFarBelow0(D d, V t, V square, V square_low) {
+ANYDML_MATH V GeluFarBelow0(D d, V x) {
   const hn::RebindToSigned<D> di;
+  const V t = AtMost(d, hn::Abs(x), 14.4f);  // from where the result is 0
+  const V half = hn::Mul(t, hn::Set(d, 0.5f));
+  const V square = hn::Mul(t, half);
+  const V square_low = ProductError(d, t, half, square);
   const V inverse = Inverse(d, t);
   const V s = hn::Mul(inverse, inverse);
   V p = hn::MulAdd(s, hn::Set(d, -0x1.0eadb4p10f), hn::Set(d, 0x1.3e2d6cp9f));
@@ -41,38 +45,36 @@ ANYDML_MATH V GeluFarBelow0(D d, V t, V square, V square_low) {
   const V r = SubtractLn2s(d, hn::Neg(square), hn::Sub(shifted, magic));
   const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
   const V scaled = hn::Mul(hn::MulAdd(p, ExpTail(d, hn::Sub(r, square_low)), p), power);
-  return hn::Mul(scaled, hn::Set(d, 0x1p-64f));
+  return hn::Mul(scaled, hn::Set(d, -0x1p-64f));
 }
 
 // x Phi(x) = max(x, 0) - t Phi(-t) with t = |x|, so that nothing cancels on either side. For t <= 3,
-// Phi(-t) = e^(-t^2 / 2 - L(t)) / 2 with a polynomial L, absolute error 2^-27.2. Below -3 there are few
+// Phi(-t) = e^(-t^2 / 2 - t L(t)) / 2 with a polynomial L, absolute error 2^-27.2. Below -3 there are few
 // inputs; above 3 the difference needs not be exact.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Gelu(D d, V x) {
   const hn::RebindToSigned<D> di;
-  // Up to where the result is 0 or x.
-  const V t = hn::Abs(AtLeast(d, AtMost(d, x, 6.0f), -14.4f));
+  const V t = AtMost(d, hn::Abs(x), 6.0f);  // from where the result is x
   const V half = hn::Mul(t, hn::Set(d, 0.5f));
   const V square = hn::Mul(t, half);
-  const V square_low = ProductError(d, t, half, square);
   V l = hn::MulAdd(t, hn::Set(d, 0x1.c6b9aap-15f), hn::Set(d, -0x1.b5627p-12f));
   l = hn::MulAdd(square, hn::Set(d, -0x1.93946ep-18f), l);
   l = hn::MulAdd(square, l, hn::MulAdd(t, hn::Set(d, 0x1.9aa4ecp-11f), hn::Set(d, -0x1.6e80cap-16f)));
   l = hn::MulAdd(square, l, hn::MulAdd(t, hn::Set(d, -0x1.3b5328p-7f), hn::Set(d, 0x1.29c758p-4f)));
   l = hn::MulAdd(square, l, hn::MulAdd(t, hn::Set(d, -0x1.741bbp-3f), hn::Set(d, 0x1.98845cp-1f)));
-  l = hn::Mul(t, l);
   const V magic = hn::Set(d, kToInteger + 127.0f);
-  const V shifted = hn::NegMulAdd(hn::Add(square, l), hn::Set(d, 0x1.715476p0f), magic);
+  const V shifted = hn::NegMulAdd(hn::MulAdd(t, l, square), hn::Set(d, 0x1.715476p0f), magic);
   const V n = hn::Sub(shifted, magic);
-  V r = hn::Sub(hn::NegMulSub(n, hn::Set(d, 0x1.62e4p-1f), square), l);
-  r = hn::Sub(hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), r), square_low);
+  // The square once more, exactly: an ulp of it is much in an exponent.
+  V r = ExactNegMulAdd(d, t, half, hn::Mul(n, hn::Set(d, -0x1.62e4p-1f)));
+  r = hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), hn::NegMulAdd(t, l, r));
   const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
-  V below = hn::Mul(hn::MulAdd(half, ExpTail(d, r), half), power);
+  const V y = hn::NegMulAdd(power, hn::MulAdd(half, ExpTail(d, r), half), AtLeast(d, x, -0.0f));
   const auto far = hn::Lt(x, hn::Set(d, -3.0f));
   if (ANYDML_MATH_UNLIKELY(!hn::AllFalse(d, far))) {
-    below = hn::IfThenElse(far, GeluFarBelow0(d, t, square, square_low), below);
+    return hn::IfThenElse(far, GeluFarBelow0(d, x), y);
   }
-  return hn::CopySign(hn::Sub(AtLeast(d, x, 0.0f), below), x);
+  return y;
 }
 
 // 2^z / 2 for z in [-80, 0] or NaN, relative error 2^-21.

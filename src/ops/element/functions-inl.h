@@ -76,7 +76,7 @@ template <class D, class V>
 ANYDML_BODY V OneNan([[maybe_unused]] D d, V x) {
 #ifndef ANYDML_STORES_ONE_NAN
   if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
-    return hn::IfThenElse(IsNanMask(d, x), QuietNan(d), x);
+    return math::Canonical(d, x);
   }
 #endif
   return x;

@@ -49,13 +49,18 @@ HWY_INLINE V AtMost(D d, V x, float bound) {
 #endif
 }
 
-// y * 2^n, rounded once, where that is an instruction.
+// Where those are instructions: y * 2^n, rounded once; and `nan` where x is one (the table has a digit for
+// each of eight kinds of numbers, quiet and signalling NaNs first: 0 for the first operand, 1 for the other).
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 template <class D>
 inline constexpr bool kScales = hn::MaxLanes(D()) == 16;
 template <class V>
 HWY_INLINE V Scale(V y, V n) {
   return V{_mm512_scalef_ps(y.raw, n.raw)};
+}
+template <class V>
+HWY_INLINE V ReplaceNans(V x, V nan) {
+  return V{_mm512_fixupimm_ps(nan.raw, x.raw, _mm512_set1_epi32(0x11111100), 0)};
 }
 #else
 template <class D>

@@ -12,6 +12,12 @@
 
 namespace anydml {
 
+// A Loop without anything else.
+struct OrderedLoop {
+  uint64_t size = 1;
+  std::vector<uint64_t> strides;
+};
+
 // A loop that continues where the one inside left off, for every operand, becomes one with it.
 template <typename Loop>
 void Coalesce(std::vector<Loop>* loops) {

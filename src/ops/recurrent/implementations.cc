@@ -19,6 +19,7 @@ Exactness Bound(const RecurrentProblem& problem) {
 
 constexpr Implementation<RecurrentProblem> kImplementations[] = {
     {"cpu.steps", "cpu", ANYDML_ON_CPU(CreateRecurrentCpu), nullptr, {}, Bound},
+    {"cuda.cluster", "cuda", ANYDML_ON_CUDA(CreateRecurrentCluster), nullptr, {}, Bound},
     {"cuda.resident", "cuda", ANYDML_ON_CUDA(CreateRecurrentResident), nullptr, {}, Bound},
     {"cuda.steps", "cuda", ANYDML_ON_CUDA(CreateRecurrentCuda), nullptr, {}, Bound},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateRecurrentReference)},

@@ -84,6 +84,8 @@ std::unique_ptr<const Kernel> CreateRecurrentCpu(const RecurrentProblem& problem
                                                  std::string* why_not);
 std::unique_ptr<const Kernel> CreateRecurrentCuda(const RecurrentProblem& problem,
                                                   const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateRecurrentCluster(const RecurrentProblem& problem,
+                                                     const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateRecurrentResident(const RecurrentProblem& problem,
                                                       const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateRecurrentReference(const RecurrentProblem& problem,

@@ -41,6 +41,25 @@ struct Network {
     return Activations(std::move(activations));
   }
 
+  // The same with FLOAT16 for FLOAT32.
+  Network Halved() const {
+    Network halved = *this;
+    for (size_t i = 0; i < desc.schema->fields.size(); ++i) {
+      const char* const name = desc.schema->fields[i].name;
+      const TensorDesc* const tensor = std::get_if<TensorDesc>(&desc.fields[i]);
+      if (tensor == nullptr || tensor->type != DataType::kFloat32) continue;
+      const TensorDesc half =
+          Packed(DataType::kFloat16, {tensor->sizes.begin(), tensor->sizes.begin() + tensor->rank});
+      halved.Set(name, half);
+      const auto found = inputs.find(name);
+      if (found == inputs.end()) continue;
+      std::vector<Half> numbers;
+      for (const float number : Gathered<float>(*tensor, found->second)) numbers.push_back(ToHalf(number));
+      halved.inputs[name] = Scattered(half, numbers);
+    }
+    return halved;
+  }
+
   // Of the outputs that there are, in their order.
   std::vector<std::vector<float>> Run() const {
     std::vector<Bytes> all;
@@ -52,8 +71,14 @@ struct Network {
     const RunResult result = ExpectAllAgree(desc, all);
     std::vector<std::vector<float>> outputs;
     for (size_t i = 0; i < result.outputs.size(); ++i) {
-      if (desc.outputs()[i] != nullptr)
-        outputs.push_back(Gathered<float>(*desc.outputs()[i], result.outputs[i]));
+      const TensorDesc* const tensor = desc.outputs()[i];
+      if (tensor == nullptr) continue;
+      if (tensor->type == DataType::kFloat32) {
+        outputs.push_back(Gathered<float>(*tensor, result.outputs[i]));
+        continue;
+      }
+      std::vector<float>& numbers = outputs.emplace_back();
+      for (const Half number : Gathered<Half>(*tensor, result.outputs[i])) numbers.push_back(ToFloat(number));
     }
     return outputs;
   }
@@ -158,6 +183,17 @@ TEST(Rnn, HalvesKeepTheStateAsFloats) {
   const Bytes numbers = Scattered(input, std::vector<Half>{ToHalf(2048), ToHalf(1), ToHalf(1)});
   const RunResult result = ExpectAllAgree(network.desc, {numbers, weight, weight, {}, {}, {}});
   EXPECT_EQ(ToFloat(Gathered<Half>(one, result.outputs[1])[0]), 2050);
+}
+
+TEST(Rnn, HalvesKeepABoundedStateAsFloats) {
+  // The second unit sees 32 times the first one, whose state is no FLOAT16.
+  Network network = Make("RNN");
+  network.Input("InputTensor", {1, 2, 1, 2}, {0.5f, 0, 0, -14.75f})
+      .Input("WeightTensor", {1, 1, 2, 2}, {1, 0, 0, 1})
+      .Input("RecurrenceTensor", {1, 1, 2, 2}, {0, 0, 32, 0})
+      .Set("OutputSingleTensor", F32({1, 1, 1, 2}))
+      .Named({"ACTIVATION_TANH"});
+  EXPECT_NEAR(network.Halved().Run()[0][1], std::tanh(32 * std::tanh(0.5) - 14.75), 0x1p-14);
 }
 
 // One of everything: without peepholes i, o, f and c are 2, 3, 5 and 7, and the cell state begins with 10.
@@ -314,11 +350,17 @@ Network Whole(const char* name, uint32_t steps, uint32_t batch, uint32_t inputs,
 void ExpectImplementationsAgree(uint32_t steps, uint32_t batch, uint32_t inputs, uint32_t units) {
   constexpr const char* kTanh = "ACTIVATION_TANH";
   constexpr const char* kSigmoid = "ACTIVATION_SIGMOID";
-  Whole("RNN", steps, batch, inputs, units).Named({kTanh, kSigmoid}).Run();
-  Whole("LSTM", steps, batch, inputs, units).Named({kSigmoid, kTanh, kTanh, kSigmoid, kTanh, kTanh}).Run();
   Network gru = Whole("GRU", steps, batch, inputs, units).Named({kSigmoid, kTanh, kSigmoid, kTanh});
-  gru.Run();
-  gru.Set("LinearBeforeReset", 1u).Run();
+  Network linear = gru;
+  linear.Set("LinearBeforeReset", 1u);
+  const Network networks[] = {
+      Whole("RNN", steps, batch, inputs, units).Named({kTanh, kSigmoid}),
+      Whole("LSTM", steps, batch, inputs, units).Named({kSigmoid, kTanh, kTanh, kSigmoid, kTanh, kTanh}), gru,
+      linear};
+  for (const Network& network : networks) {
+    network.Run();
+    network.Halved().Run();
+  }
 }
 
 // More than a multiprocessor has a row of weights for.
@@ -329,6 +371,12 @@ TEST(Recurrent, ManySteps) { ExpectImplementationsAgree(150, 2, 3, 10); }
 TEST(Recurrent, LargeBatches) {
   ExpectImplementationsAgree(3, 31, 4, 33);
   ExpectImplementationsAgree(2, 40, 4, 6);
+}
+
+// As many as a cluster of 16 blocks has, with more groups than there are clusters at once, and one of 8.
+TEST(Recurrent, UnitsOfClusters) {
+  ExpectImplementationsAgree(2, 17, 2, 512);
+  ExpectImplementationsAgree(4, 4, 3, 130);
 }
 
 TEST(RecurrentCheck, Sizes) {

@@ -17,6 +17,20 @@ inline const AttentionView& RowsOf(const AttentionProblem& problem, const Attent
   return AreInPresent(problem, rows) ? rows.present : rows.fresh.exists ? rows.fresh : rows.past;
 }
 
+// Their view, and the tensor it is in.
+template <typename T>
+void SetRows(const AttentionProblem& problem, const AttentionRows& rows, const KernelArguments& arguments,
+             AttentionView* view, const T** data) {
+  *view = RowsOf(problem, rows);
+  const auto& buffers = AreInPresent(problem, rows) ? arguments.outputs : arguments.inputs;
+  *data = reinterpret_cast<const T*>(buffers[view->binding].data);
+}
+
+// Whether rows can be moved by units of so many elements.
+inline bool HasUnits(const AttentionView& view, uint64_t columns, uint64_t elements) {
+  return view.column == 1 && (columns | view.offset | view.batch | view.head | view.row) % elements == 0;
+}
+
 void JoinOnDevice(const AttentionJoin& join, const AttentionJoinMemory& memory, bool is_half, void* stream);
 
 }  // namespace anydml

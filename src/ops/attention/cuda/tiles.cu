@@ -200,9 +200,9 @@ class AttentionTiles final : public AttentionOperands {
   Status Run(const KernelArguments& arguments) const override {
     RunJoins(arguments);
     Parameters p = common_;
-    p.query_data = DataOf(arguments.inputs, p.query);
-    SetRows(problem().key, arguments, &p.key, &p.key_data);
-    SetRows(problem().value, arguments, &p.value, &p.value_data);
+    p.query_data = reinterpret_cast<const __half*>(arguments.inputs[p.query.binding].data);
+    SetRows(problem(), problem().key, arguments, &p.key, &p.key_data);
+    SetRows(problem(), problem().value, arguments, &p.value, &p.value_data);
     p.output_data = reinterpret_cast<__half*>(arguments.outputs[0].data);
     p.lengths_data = WeightsMemory(arguments).lengths;
     const bool narrow = IsNarrow(problem());
@@ -230,24 +230,9 @@ class AttentionTiles final : public AttentionOperands {
     JoinOnDevice(join, memory, is_half(), arguments.stream);
   }
 
-  static const __half* DataOf(std::span<const Buffer> buffers, const AttentionView& view) {
-    return reinterpret_cast<const __half*>(buffers[view.binding].data);
-  }
-  void SetRows(const AttentionRows& rows, const KernelArguments& arguments, AttentionView* view,
-               const __half** data) const {
-    *view = RowsOf(problem(), rows);
-    const bool is_output = AreInPresent(problem(), rows);
-    *data = is_output ? DataOf(arguments.outputs, *view) : DataOf(arguments.inputs, *view);
-  }
-
   const Cut cut_;
   Parameters common_{};  // but for addresses, where keys and values are, and blocks
 };
-
-// Whether rows can be moved by units of so many elements.
-bool HasUnits(const AttentionView& view, uint64_t columns, uint64_t elements) {
-  return view.column == 1 && (columns | view.offset | view.batch | view.head | view.row) % elements == 0;
-}
 
 std::string WhyNot(const AttentionProblem& problem) {
   constexpr uint64_t kMostBlocks = uint64_t{1} << 30;

@@ -6,6 +6,7 @@
 
 #include "ops/common/parallel.h"
 #include "ops/gemm/cpu/operands.h"
+#include "ops/gemm/cpu/panel_copies.h"
 #include "ops/gemm/cpu/panel_rows.h"
 
 namespace anydml {
@@ -50,6 +51,7 @@ void CopySomeSteps(const float* from, const uint64_t* offsets, uint64_t steps, u
 
 // Copies of a known size are a few instructions: of whole panels, as wide as tiles are.
 auto FindCopy(uint64_t count) {
+  if (const auto copy = FindPanelCopies().steps; copy != nullptr) return copy;
   return count == 6    ? CopySteps<6>
          : count == 8  ? CopySteps<8>
          : count == 12 ? CopySteps<12>

@@ -57,6 +57,11 @@ bool FilterPanels::PackHalves(uint64_t first, uint64_t count, uint64_t step, uin
   return contiguous_ && zero_points_ == nullptr && rows.PackHalves(first, count, step, steps, width, to);
 }
 
+const float* FilterPanels::FindRows(uint64_t first, uint64_t* stride) const {
+  if (!contiguous_ || zero_points_ != nullptr) return nullptr;
+  return StridedPanels(data_, type_, shape_.filter.output_channel, 1).FindRows(first, stride);
+}
+
 WindowPanels::WindowPanels(const ConvolutionShape& shape, DataType type, const std::byte* input,
                            const float* zero_points)
     : shape_(shape), type_(type), data_(input), zero_points_(zero_points) {

@@ -1,61 +1,21 @@
-// Backward (transposed) convolutions. Outputs whose index has the same remainder, divided by the stride, see
-// the same taps: those of a phase are an ordinary convolution of stride 1 with its own part of the filter,
-// whose result has gaps for the other phases.
+// The phases of a backward convolution one after the other, each a kernel of its own, which writes its
+// outputs apart; all of them are put together behind.
+#include "ops/convolution/phases.h"
+
 #include <algorithm>
-#include <numeric>
+#include <array>
+#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "kernel/composite.h"
-#include "ops/convolution/problem.h"
+#include "ops/convolution/cpu/phase_memory.h"
 #include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
 
 constexpr uint64_t kMaxPhases = 64;
-
-// One spatial dimension. Output at * stride + phase sees input at - start_padding + tap * dilation.
-struct Phase {
-  ConvolutionWindow window;
-  uint64_t first_input = 0;  // those before it are not seen
-  uint64_t last_tap = 0;     // of the whole filter; comes first here
-  uint64_t tap_step = 1;     // taps of the whole filter from one to the one before it
-};
-
-// Whether the numbers of the window are small enough for one.
-bool MakePhase(const ConvolutionWindow& whole, uint32_t number, Phase* phase) {
-  const uint64_t period = whole.stride / std::gcd(whole.stride, whole.dilation);
-  const uint64_t at = uint64_t{number} + whole.start_padding;
-  phase->window = {.input = whole.input,
-                   .output = (whole.output - number - 1) / whole.stride + 1,
-                   .dilation = whole.dilation / std::gcd(whole.stride, whole.dilation)};
-  phase->window.reached = phase->window.output;
-  uint64_t first_tap = 0;
-  while (first_tap < std::min<uint64_t>(period, whole.taps) &&
-         (first_tap * whole.dilation) % whole.stride != at % whole.stride) {
-    ++first_tap;
-  }
-  if (first_tap == std::min<uint64_t>(period, whole.taps)) {  // none
-    phase->window.reached = 0;
-    return true;
-  }
-  phase->tap_step = period;
-  phase->window.taps = static_cast<uint32_t>((whole.taps - 1 - first_tap) / period + 1);
-  phase->last_tap = first_tap + (phase->window.taps - 1) * period;
-  const int64_t padding =
-      (static_cast<int64_t>(phase->last_tap * whole.dilation) - static_cast<int64_t>(at)) / whole.stride;
-  if (padding >= 0) {
-    phase->window.start_padding = static_cast<uint32_t>(padding);
-    return padding <= UINT32_MAX;
-  }
-  if (static_cast<uint64_t>(-padding) >= whole.input) {
-    phase->window.reached = 0;
-  } else {
-    phase->first_input = static_cast<uint64_t>(-padding);
-    phase->window.input -= static_cast<uint32_t>(-padding);
-  }
-  return true;
-}
 
 bool MakePart(const ConvolutionProblem& whole, std::array<uint32_t, kMaxSpatial> phases,
               ConvolutionProblem* part) {
@@ -81,6 +41,28 @@ bool MakePart(const ConvolutionProblem& whole, std::array<uint32_t, kMaxSpatial>
 
 class ConvolutionPhases final : public CompositeKernel {
  public:
+  ConvolutionPhases(const ConvolutionProblem& problem, uint32_t threads)
+      : width_(BitSize(problem.type) / 8),
+        planes_(PhasePlanes::CreateJoined(problem, threads)),
+        joined_(planes_.has_value()) {
+    const ConvolutionShape& shape = problem.shape;
+    if (joined_ && problem.bias) {
+      bias_stride_ = *problem.bias;
+      phases_ = shape.Taps();
+      bias_ = AddScratch("bias of all phases", shape.outer[1] * shape.output_channels * phases_ * width_);
+    }
+    if (!joined_) {
+      planes_ = PhasePlanes::Create(problem, threads);
+      filter_ = TurnedFilter::Create(problem, threads);
+    }
+    if (planes_) output_ = AddScratch("outputs of each phase", planes_->copy.bytes());
+    if (filter_) turned_ = AddScratch("the filter", filter_->copy.bytes());
+  }
+
+  bool joined() const { return joined_; }
+  const std::optional<PhasePlanes>& planes() const { return planes_; }
+  const std::optional<TurnedFilter>& filter() const { return filter_; }
+
   void Add(LoweredOperator part) { parts_.push_back(AddPart(part.implementation, std::move(part.kernel))); }
 
   bool packs_input(uint32_t input) const override {
@@ -92,13 +74,54 @@ class ConvolutionPhases final : public CompositeKernel {
     return {};
   }
   Status Run(const KernelArguments& arguments) const override {
-    for (const uint32_t part : parts_) ANYDML_RETURN_IF_ERROR(RunPart(part, arguments));
+    std::array<Buffer, 3> inputs = {arguments.inputs[0], arguments.inputs[1]};
+    if (arguments.inputs.size() > 2) inputs[2] = arguments.inputs[2];
+    Buffer output = arguments.outputs[0];
+    if (filter_) {
+      inputs[1] = turned_.In(arguments.temporary);
+      filter_->copy.Run(arguments.inputs[1].data + filter_->offset * width_, inputs[1].data,
+                        arguments.executor);
+    }
+    if (bias_.bytes != 0) {
+      inputs[2] = bias_.In(arguments.temporary);
+      RepeatBias(arguments.inputs[2].data, inputs[2].data);
+    }
+    if (planes_) output = output_.In(arguments.temporary);
+    KernelArguments own = arguments;
+    own.inputs = std::span(inputs).first(arguments.inputs.size());
+    own.outputs = {&output, 1};
+    for (const uint32_t part : parts_) ANYDML_RETURN_IF_ERROR(RunPart(part, own));
+    if (planes_) {
+      planes_->copy.Run(output.data, arguments.outputs[0].data + planes_->offset * width_,
+                        arguments.executor);
+    }
     return {};
   }
 
  private:
+  // Each channel's number for all of its phases.
+  void RepeatBias(const std::byte* from, std::byte* to) const {
+    for (std::byte* const end = to + bias_.bytes; to < end; from += bias_stride_ * width_) {
+      for (uint64_t i = 0; i < phases_; ++i, to += width_) std::memcpy(to, from, width_);
+    }
+  }
+
+  uint64_t width_;  // of an element
+  std::optional<PhasePlanes> planes_;
+  bool joined_;  // all phases are one part
+  std::optional<TurnedFilter> filter_;
+  uint64_t bias_stride_ = 0, phases_ = 0;
+  ScratchLayout::Piece bias_, output_, turned_;
   std::vector<uint32_t> parts_;
 };
+
+Status Choose(const ConvolutionProblem& part, const LowerContext& context, ConvolutionPhases* kernel) {
+  LoweredOperator lowered;
+  ANYDML_RETURN_IF_ERROR(
+      ChooseKernel(OperatorTableOf(context.backend).convolution, part, context.ForPart(), &lowered));
+  kernel->Add(std::move(lowered));
+  return {};
+}
 
 }  // namespace
 
@@ -118,23 +141,29 @@ std::unique_ptr<const Kernel> CreateConvolutionPhases(const ConvolutionProblem& 
       return nullptr;
     }
   }
-  auto kernel = std::make_unique<ConvolutionPhases>();
+  auto kernel = std::make_unique<ConvolutionPhases>(problem, context.threads);
+  if (kernel->joined()) {
+    const Status status = Choose(JoinPhases(problem, *kernel->planes()), context, kernel.get());
+    if (status.ok()) return kernel;
+    *why_not = status.message();
+    return nullptr;
+  }
+  ConvolutionProblem whole = problem;
+  if (kernel->filter()) whole.shape.filter = kernel->filter()->tensor;
   for (uint32_t number = 0; number < all; ++number) {
     const std::array<uint32_t, kMaxSpatial> phases = {number / counts[2] / counts[1],
                                                       number / counts[2] % counts[1], number % counts[2]};
     ConvolutionProblem part;
-    if (!MakePart(problem, phases, &part)) {
+    if (!MakePart(whole, phases, &part)) {
       *why_not = "its taps reach too far";
       return nullptr;
     }
-    LoweredOperator lowered;
-    const Status status =
-        ChooseKernel(OperatorTableOf(context.backend).convolution, part, context.ForPart(), &lowered);
+    if (kernel->planes()) part.shape.output = kernel->planes()->Phase(number);
+    const Status status = Choose(part, context, kernel.get());
     if (!status.ok()) {
       *why_not = status.message();
       return nullptr;
     }
-    kernel->Add(std::move(lowered));
   }
   return kernel;
 }

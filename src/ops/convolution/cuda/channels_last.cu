@@ -1,6 +1,7 @@
 // A convolution whose operands have their channels as neighbours in memory, or are brought into that order
 // first: then it is a product of windows with filters that comes through shared memory by 16 bytes. Deep ones
-// with few outputs are cut along taps and channels.
+// with few outputs are cut along taps and channels. Backward ones are such products for each phase, of which
+// blocks have one each.
 #include "ops/convolution/cuda/channels_last.cuh"
 
 #include <algorithm>
@@ -8,86 +9,67 @@
 #include "kernel/composite.h"
 #include "ops/common/cuda_copies.cuh"
 #include "ops/convolution/cuda/activation.h"
-#include "ops/convolution/cuda/cut.h"
 #include "ops/convolution/cuda/layout.cuh"
-#include "ops/convolution/cuda/patch_product.cuh"
+#include "ops/convolution/cuda/tiles.cuh"
 #include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
 
-constexpr uint64_t kMostPixels = 1 << 10;   // of a patch
-constexpr uint64_t kStaticBytes = 6 << 10;  // of shared memory that kernels have besides
+enum class Way : uint8_t { kWindows, kPatches, kPhases };
 
 class ConvolutionChannelsLast final : public CompositeKernel {
  public:
-  explicit ConvolutionChannelsLast(const ConvolutionProblem& problem)
-      : shape_(problem.shape),
+  // `product`: what is added up; of a forward convolution all of it.
+  ConvolutionChannelsLast(const ConvolutionProblem& problem, const ConvolutionShape& product,
+                          const DevicePhases& phases)
+      : shape_(product),
+        phases_(phases),
         half_(problem.type == DataType::kFloat16),
         has_bias_(problem.bias.has_value()),
         filter_is_owned_(problem.filter_is_owned),
         padded_channels_(static_cast<uint32_t>(PaddedChannels(problem))),
         bias_stride_(problem.bias.value_or(0)),
+        tail_(problem.tail),
         channels_last_(shape_.output.channel == 1) {}
 
-  // The tiles with which it is done the earliest, by windows or by patches; false: there are none that fit.
-  bool ChooseWindows(const DeviceProperties& device) {
-    CutProblem problem = ProblemFor(device);
-    problem.least_parts = 4;
-    for (const WindowTile& tile : half_ ? HalfWindowTiles() : FloatWindowTiles()) {
-      problem.parts = DivideUp(Steps(), tile.steps);
-      problem.steps_per_part = tile.steps;
-      const uint64_t row_tiles = DivideUp(problem.rows, tile.rows);
-      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate);
-      if (tile_ != nullptr && cut.cycles >= cut_.cycles) continue;
-      cut_ = cut;
-      tile_ = &tile;
+  // False: there are no tiles that fit.
+  bool Choose(Way way, const DeviceProperties& device) {
+    CutProblem product = {};
+    product.rows = shape_.outer[0] * shape_.Positions();
+    product.columns = shape_.output_channels;
+    product.groups = shape_.outer[1] * phases_.all.divisor();
+    product.multiprocessors = device.multiprocessors;
+    product.has_second_kernel = way != Way::kPhases && !tail_;
+    if (way != Way::kPatches) {
+      tile_ = ChooseWindows(product, Steps(), half_);
+      return true;
     }
-    return true;
-  }
-
-  bool ChoosePatches(const DeviceProperties& device) {
     const ConvolutionWindow& y = shape_.windows[1];
     const uint64_t lines = y.output + y.taps * uint64_t{y.dilation};
     if (!half_ || lines >= kMostElements / shape_.outer[0]) return false;
-    CutProblem problem = ProblemFor(device);
-    problem.parts = DivideUp(padded_channels_, kPatchChannels);
-    problem.steps_per_part = kPatchChannels * shape_.Taps();
-    problem.least_parts = 1;
-    for (const PatchTile& tile : HalfPatchTiles()) {
-      const uint64_t pixels = PatchPixels(shape_, tile.rows);
-      if (pixels == 0 || pixels > tile.rows * shape_.Taps() || pixels > kMostPixels) continue;
-      const uint64_t row_tiles = HasTilesOfImages(shape_, tile.rows)
-                                     ? shape_.outer[0] * DivideUp(shape_.Positions(), tile.rows)
-                                     : DivideUp(problem.rows, tile.rows);
-      const Cut cut = CutFor(problem, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate);
-      const uint32_t bytes =
-          tile.SharedBytes(static_cast<uint32_t>(pixels), static_cast<uint32_t>(cut.per_split));
-      if (bytes + kStaticBytes > device.shared_bytes_per_block ||
-          (patch_tile_ != nullptr && cut.cycles >= cut_.cycles)) {
-        continue;
-      }
-      cut_ = cut;
-      patch_tile_ = &tile;
-      patches_.pixels = FastDivisor(static_cast<uint32_t>(pixels));
-    }
-    return patch_tile_ != nullptr;
+    tile_ = ChoosePatches(product, shape_, padded_channels_, device.shared_bytes_per_block);
+    if (tile_.patches == nullptr) return false;
+    patches_.pixels = FastDivisor(static_cast<uint32_t>(tile_.pixels));
+    return true;
   }
 
   // What comes after the sums, if anything does; then nothing is open any more.
   Status Finish(const ConvolutionProblem& problem, const LowerContext& context) {
     SetInput(problem);
     SetFilter(problem);
-    sums_tensor_ = shape_.output;
-    const uint64_t elements = shape_.Elements();
+    sums_tensor_ = problem.shape.output;
+    const uint64_t elements = problem.shape.Elements();
     const bool has_activation = !limits_.Set(problem.activation);
     if (has_activation && half_) {
       // The activation is of the sums before they are rounded.
-      sums_tensor_ = PackedOutput(shape_, channels_last_);
+      sums_tensor_ = PackedOutput(problem.shape, channels_last_);
       sums_ = AddScratch("sums", elements * sizeof(float));
     }
-    if (cut_.HasSecondKernel()) parts_ = AddScratch("sums of parts", cut_.splits * elements * sizeof(float));
-    SetProduct();
+    if (tile_.cut.HasSecondKernel()) {
+      parts_ = AddScratch("sums of parts", tile_.cut.splits * elements * sizeof(float));
+    }
+    SetProduct(problem.shape);
     if (!has_activation) return {};
     LoweredOperator activation;
     ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).element,
@@ -103,7 +85,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   Status Initialize(const KernelArguments& arguments) const override {
     KernelChain chain(arguments.stream);
     OperandPacking packing = {};
-    packing.filter = FilterPacking(shape_, padded_channels_);
+    packing.filter = FilterPacking(shape_, phases_, padded_channels_);
     packing.filter.from = arguments.inputs[1].data;
     packing.filter.to = arguments.persistent.data;
     Pack(&chain, packing);
@@ -132,7 +114,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       p.filter = arguments.persistent.data;
     } else if (packs_filter_) {
       std::byte* const packed = filter_.In(arguments.temporary).data;
-      packing.filter = FilterPacking(shape_, padded_channels_);
+      packing.filter = FilterPacking(shape_, phases_, padded_channels_);
       packing.filter.from = arguments.inputs[1].data;
       packing.filter.to = packed;
       p.filter = packed;
@@ -142,18 +124,20 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     Pack(&chain, packing);
     const Buffer sums = sums_.bytes != 0 ? sums_.In(arguments.temporary) : arguments.outputs[0];
     const void* const bias = has_bias_ ? arguments.inputs[2].data : nullptr;
-    const bool split = cut_.HasSecondKernel();
+    const bool split = tile_.cut.HasSecondKernel();
     const uint32_t cluster = p.cluster.divisor();
     p.bias = split ? nullptr : bias;
+    if (tail_) SetTail(arguments, &p.tail);
     p.output = split ? parts_.In(arguments.temporary).data : sums.data;
-    const uint64_t blocks = cut_.row_tiles * cut_.column_tiles * shape_.outer[1] * cut_.splits;
-    if (patch_tile_ != nullptr) {
+    if (tile_.patches != nullptr) {
       PatchProduct patches = patches_;
       patches.product = p;
-      chain.Launch(patch_tile_->kernel, blocks, patch_tile_->threads, patches,
-                   patch_tile_->SharedBytes(patches.pixels.divisor(), patches.per_split), cluster);
+      chain.Launch(tile_.patches->kernel, Blocks(), tile_.patches->threads, patches,
+                   tile_.patches->SharedBytes(patches.pixels.divisor(), patches.per_split), cluster);
     } else {
-      chain.Launch(tile_->kernel, blocks, tile_->threads, p, tile_->shared_bytes, cluster);
+      const WindowTile& tile = *tile_.windows;
+      chain.Launch(by_planes_ ? tile.by_planes : tile.kernel, Blocks(), tile.threads, p, tile.shared_bytes,
+                   cluster);
     }
     if (split) AddParts(&chain, p, bias, sums.data);
     if (!activation_) return {};
@@ -165,20 +149,20 @@ class ConvolutionChannelsLast final : public CompositeKernel {
  private:
   uint64_t Width() const { return half_ ? 2 : 4; }
   uint64_t Steps() const { return shape_.Taps() * padded_channels_; }
-  uint64_t FilterBytes() const { return shape_.outer[1] * shape_.output_channels * Steps() * Width(); }
-
-  CutProblem ProblemFor(const DeviceProperties& device) const {
-    CutProblem problem = {};
-    problem.rows = shape_.outer[0] * shape_.Positions();
-    problem.columns = shape_.output_channels;
-    problem.groups = shape_.outer[1];
-    problem.multiprocessors = device.multiprocessors;
-    return problem;
+  uint64_t FilterSteps() const { return Steps() * phases_.all.divisor(); }
+  uint64_t FilterBytes() const { return shape_.outer[1] * shape_.output_channels * FilterSteps() * Width(); }
+  uint64_t Blocks() const {
+    const Cut& cut = tile_.cut;
+    return cut.row_tiles * cut.column_tiles * shape_.outer[1] * phases_.all.divisor() * cut.splits;
   }
 
   void SetInput(const ConvolutionProblem& problem) {
     input_tensor_ = shape_.input;
     if (HasUnits(problem)) return;
+    by_planes_ =
+        tile_.windows != nullptr && tile_.windows->by_planes != nullptr && HasUnitsOfPositions(problem);
+    if (by_planes_) return;
+    if (ReadsRows(problem)) return SetRows();
     patches_.is_apart = ReadsChannelsApart();
     if (patches_.is_apart) return;
     input_tensor_ = PackedInput(problem);
@@ -196,55 +180,92 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   // Whether blocks bring channels together themselves, which they wait for: where there are few.
   bool ReadsChannelsApart() const {
     constexpr uint64_t kFewElements = 1 << 20;
-    if (patch_tile_ == nullptr || cut_.per_split != 1 || !IsNear(shape_)) return false;
-    const uint64_t blocks = cut_.row_tiles * cut_.column_tiles * shape_.outer[1] * cut_.splits;
-    return blocks * patches_.pixels.divisor() * kPatchChannels <= kFewElements;
+    if (tile_.patches == nullptr || tile_.cut.per_split != 1 || !IsNear(shape_)) return false;
+    return Blocks() * patches_.pixels.divisor() * kPatchChannels <= kFewElements;
+  }
+
+  // Whether blocks bring channels together themselves from whole units of rows.
+  bool ReadsRows(const ConvolutionProblem& problem) const {
+    const ConvolutionWindow& x = shape_.windows[kMaxSpatial - 1];
+    return tile_.patches != nullptr && tile_.cut.per_split == 1 && HasUnitsOfRows(problem) &&
+           x.start_padding + uint64_t{x.input} <= x.output + uint64_t{x.taps - 1} * x.dilation;
+  }
+  void SetRows() {
+    const ConvolutionWindow& x = shape_.windows[kMaxSpatial - 1];
+    const uint32_t width = x.output + (x.taps - 1) * x.dilation;
+    patches_.is_apart = true;
+    patches_.units_per_row = FastDivisor(x.input / 8);
+    patches_.row_units = patches_.pixels.divisor() / width * (x.input / 8);
   }
 
   void SetFilter(const ConvolutionProblem& problem) {
-    packs_filter_ = !HasFilterRows(problem);
-    product_.filter_row = static_cast<uint32_t>(packs_filter_ ? Steps() : shape_.filter.output_channel);
-    product_.filter_group = packs_filter_ ? shape_.output_channels * Steps() : shape_.filter.outer[1];
+    packs_filter_ = phases_.are_used || !HasFilterRows(problem);
+    product_.filter_row = static_cast<uint32_t>(packs_filter_ ? FilterSteps() : shape_.filter.output_channel);
+    product_.filter_group = packs_filter_ ? shape_.output_channels * FilterSteps() : shape_.filter.outer[1];
+    product_.filter_phase = static_cast<uint32_t>(Steps());
     if (packs_filter_ && !filter_is_owned_) filter_ = AddScratch("filter", FilterBytes());
   }
 
-  void SetProduct() {
+  void SetProduct(const ConvolutionShape& whole) {
     WindowProduct& p = product_;
+    const Cut& cut = tile_.cut;
     p.columns = static_cast<uint32_t>(shape_.output_channels);
     p.channels = static_cast<uint32_t>(shape_.input_channels);
     p.steps = static_cast<uint32_t>(Steps());
     p.padded_channels = FastDivisor(padded_channels_);
-    if (patch_tile_ != nullptr) {
+    if (tile_.patches != nullptr) {
       SetPatches();
     } else {
-      p.steps_per_split = static_cast<uint32_t>(cut_.per_split * tile_->steps);
+      p.steps_per_split = static_cast<uint32_t>(cut.per_split * tile_.windows->steps);
     }
-    p.column_tiles = FastDivisor(static_cast<uint32_t>(cut_.column_tiles));
-    p.row_tiles = FastDivisor(static_cast<uint32_t>(cut_.row_tiles));
-    const bool by_images = patch_tile_ != nullptr && HasTilesOfImages(shape_, patch_tile_->rows);
+    p.column_tiles = FastDivisor(static_cast<uint32_t>(cut.column_tiles));
+    p.row_tiles = FastDivisor(static_cast<uint32_t>(cut.row_tiles));
+    const bool by_images = tile_.patches != nullptr && HasTilesOfImages(shape_, tile_.patches->rows);
     const uint64_t images = by_images ? shape_.outer[0] : 1;
-    p.tiles_per_part = FastDivisor(static_cast<uint32_t>(cut_.row_tiles / images));
+    p.tiles_per_part = FastDivisor(static_cast<uint32_t>(cut.row_tiles / images));
     p.rows_per_part = static_cast<uint32_t>(shape_.outer[0] / images * shape_.Positions());
     p.groups = FastDivisor(static_cast<uint32_t>(shape_.outer[1]));
     p.positions = FastDivisor(static_cast<uint32_t>(shape_.Positions()));
     p.image_stride = static_cast<uint32_t>(input_tensor_.outer[0]);
     p.input_group = input_tensor_.outer[1];
+    p.phases = phases_;
     for (uint32_t d = 0; d < kMaxSpatial; ++d) {
       p.windows[d] = shape_.windows[d];
+      p.windows[d].output = whole.windows[d].output;
+      p.windows[d].stride = whole.windows[d].stride;
       p.outputs[d] = FastDivisor(shape_.windows[d].output);
       p.taps[d] = FastDivisor(shape_.windows[d].taps);
       p.spatial_strides[d] = static_cast<uint32_t>(input_tensor_.spatial[d]);
       p.tap_strides[d] = static_cast<uint32_t>(shape_.windows[d].dilation * input_tensor_.spatial[d]);
     }
-    const bool split = cut_.HasSecondKernel();
-    p.cluster = FastDivisor(cut_.in_cluster ? cut_.splits : 1);
-    p.target = split ? PackedOutput(shape_, channels_last_) : sums_tensor_;
-    p.split_stride = split ? shape_.Elements() : 0;
+    const bool split = cut.HasSecondKernel();
+    p.cluster = FastDivisor(cut.in_cluster ? cut.splits : 1);
+    p.target = split ? PackedOutput(whole, channels_last_) : sums_tensor_;
+    p.split_stride = split ? whole.Elements() : 0;
     p.bias_stride = bias_stride_;
     if (!split) p.limits = limits_;
     p.is_half_target = !split && half_ && sums_.bytes == 0;
     p.stores_by_channels = channels_last_;
-    p.unit_bytes = StoreUnit(shape_, p.target, channels_last_, p.is_half_target ? 2 : 4);
+    const uint32_t width = p.is_half_target ? 2 : 4;
+    const bool has_gaps = phases_.all.divisor() > 1 && !channels_last_;
+    p.unit_bytes = has_gaps ? width : StoreUnit(whole, p.target, channels_last_, width);
+    p.plane_stride = static_cast<uint32_t>(input_tensor_.channel);
+  }
+
+  void SetTail(const KernelArguments& arguments, WindowTail* tail) const {
+    if (tail_->normalization) {
+      const ConvolutionTail::Normalization& given = *tail_->normalization;
+      for (uint32_t i = 0; i < 4; ++i) {
+        tail->numbers[i] = arguments.inputs[ConvolutionTail::kMean + i].data;
+        tail->strides[i] = given.strides[i];
+      }
+      tail->epsilon = given.epsilon;
+      tail->limits = {given.limits.least, given.limits.most};
+    }
+    if (tail_->addition) {
+      tail->added = arguments.inputs[ConvolutionTail::kAdded].data;
+      tail->sum_limits = {tail_->addition->limits.least, tail_->addition->limits.most};
+    }
   }
 
   void SetPatches() {
@@ -254,7 +275,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     patches_.images = static_cast<uint32_t>(shape_.outer[0]);
     patches_.all_taps = static_cast<uint32_t>(shape_.Taps());
     patches_.chunks = static_cast<uint32_t>(DivideUp(padded_channels_, kPatchChannels));
-    patches_.per_split = static_cast<uint32_t>(cut_.per_split);
+    patches_.per_split = static_cast<uint32_t>(tile_.cut.per_split);
     patches_.channel_stride = static_cast<uint32_t>(input_tensor_.channel);
   }
 
@@ -275,7 +296,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     p.elements = shape_.Elements();
     p.bias_stride = bias_stride_;
     p.limits = limits_;
-    p.splits = cut_.splits;
+    p.splits = tile_.cut.splits;
     p.channels_last = channels_last_;
     p.is_half_target = half_ && sums_.bytes == 0;
     p.all_channels = FastDivisor(static_cast<uint32_t>(shape_.outer[1] * shape_.output_channels));
@@ -287,17 +308,18 @@ class ConvolutionChannelsLast final : public CompositeKernel {
                   kPackThreads, p);
   }
 
-  ConvolutionShape shape_;
+  ConvolutionShape shape_;  // of a backward convolution: what the phases have in common
+  DevicePhases phases_;
   bool half_, has_bias_, filter_is_owned_;
   uint32_t padded_channels_;
   uint64_t bias_stride_;
+  std::optional<ConvolutionTail> tail_;
   SumLimits limits_;
-  Cut cut_;
-  const WindowTile* tile_ = nullptr;
-  const PatchTile* patch_tile_ = nullptr;  // or this
-  WindowProduct product_{};                // but for addresses
-  PatchProduct patches_{};                 // but for the product
-  bool channels_last_;                     // of the output, and of sums
+  ChosenTile tile_;
+  WindowProduct product_{};  // but for addresses
+  PatchProduct patches_{};   // but for the product
+  bool channels_last_;       // of the output, and of sums
+  bool by_planes_ = false;   // the input is read so
   bool packs_filter_ = false;
   ConvolutionTensor input_tensor_, sums_tensor_;
   std::optional<DeviceCopies> input_copies_;
@@ -305,12 +327,39 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   std::optional<uint32_t> activation_;
 };
 
-std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const LowerContext& context,
-                                     bool patches, std::string* why_not) {
-  *why_not = WhyNotChannelsLast(problem);
+// What comes after sums is done where they are stored.
+std::string WhyNotTail(const ConvolutionProblem& problem) {
+  if (!problem.tail) return "";
+  SumLimits limits;
+  if (!limits.Set(problem.activation)) return "an activation other than RELU and CLIP is before the tail";
+  if (!problem.tail->addition) return "";
+  const ConvolutionShape& s = problem.shape;
+  const ConvolutionTensor &added = problem.tail->addition->tensor, &output = s.output;
+  bool same = added.offset == output.offset;
+  const auto compare = [&](uint64_t size, uint64_t a, uint64_t b) { same = same && (size == 1 || a == b); };
+  compare(s.outer[0], added.outer[0], output.outer[0]);
+  compare(s.outer[1], added.outer[1], output.outer[1]);
+  compare(s.output_channels, added.channel, output.channel);
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    compare(s.windows[d].output, added.spatial[d], output.spatial[d]);
+  }
+  return same ? "" : "what is added does not lie as the output does";
+}
+
+std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const LowerContext& context, Way way,
+                                     std::string* why_not) {
+  ConvolutionProblem product = problem;
+  DevicePhases phases;
+  if (way == Way::kPhases) {
+    *why_not =
+        problem.shape.backward ? MakeDevicePhases(problem.shape, &phases, &product.shape) : "it is forward";
+    if (!why_not->empty()) return nullptr;
+  }
+  *why_not = WhyNotChannelsLast(product, phases.all.divisor());
+  if (why_not->empty()) *why_not = WhyNotTail(problem);
   if (!why_not->empty()) return nullptr;
-  auto kernel = std::make_unique<ConvolutionChannelsLast>(problem);
-  if (!(patches ? kernel->ChoosePatches(*context.device) : kernel->ChooseWindows(*context.device))) {
+  auto kernel = std::make_unique<ConvolutionChannelsLast>(problem, product.shape, phases);
+  if (!kernel->Choose(way, *context.device)) {
     *why_not = "it is for FLOAT16 windows of few pixels that overlap, a stride of 1, up to 2 dimensions";
     return nullptr;
   }
@@ -325,13 +374,18 @@ std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const Lo
 std::unique_ptr<const Kernel> CreateConvolutionPatchesCuda(const ConvolutionProblem& problem,
                                                            const LowerContext& context,
                                                            std::string* why_not) {
-  return Create(problem, context, true, why_not);
+  return Create(problem, context, Way::kPatches, why_not);
 }
 
 std::unique_ptr<const Kernel> CreateConvolutionChannelsLastCuda(const ConvolutionProblem& problem,
                                                                 const LowerContext& context,
                                                                 std::string* why_not) {
-  return Create(problem, context, false, why_not);
+  return Create(problem, context, Way::kWindows, why_not);
+}
+
+std::unique_ptr<const Kernel> CreateConvolutionPhasesCuda(const ConvolutionProblem& problem,
+                                                          const LowerContext& context, std::string* why_not) {
+  return Create(problem, context, Way::kPhases, why_not);
 }
 
 }  // namespace anydml

@@ -12,8 +12,8 @@ inline constexpr uint32_t kPackThreads = 256;
 inline constexpr uint32_t kPackNumbers = 4096;
 inline constexpr uint32_t kMostPackedTaps = kPackNumbers / 8;
 
-// Filters with their channels as neighbours: [group][output channel][tap][padded channel], zeros for what is
-// padding.
+// Filters with their channels as neighbours: [group][output channel][phase][tap][padded channel], zeros for
+// what is padding and for taps that a phase has not.
 struct FilterPacking {
   const void* from = nullptr;
   void* to = nullptr;
@@ -23,19 +23,21 @@ struct FilterPacking {
   FastDivisor some;          // channels of a block
   FastDivisor chunks;        // of a filter's channels
   bool is_in_order = false;  // a filter's channels, with their taps, follow each other, in units of 16 bytes
+  DevicePhases phases;
 
   FilterPacking() = default;
-  FilterPacking(const ConvolutionShape& shape, uint32_t padded)
+  FilterPacking(const ConvolutionShape& shape, const DevicePhases& of, uint32_t padded)
       : filter(shape.filter),
         channels(static_cast<uint32_t>(shape.input_channels)),
         padded_channels(padded),
-        all_taps(static_cast<uint32_t>(shape.Taps())),
+        all_taps(static_cast<uint32_t>(shape.Taps()) * of.all.divisor()),
         output_channels(static_cast<uint32_t>(shape.output_channels)),
         some(std::min(kPackNumbers / all_taps / 8 * 8, padded)),
-        chunks((padded + some.divisor() - 1) / some.divisor()) {
+        chunks((padded + some.divisor() - 1) / some.divisor()),
+        phases(of) {
     for (uint32_t d = 0; d < kMaxSpatial; ++d) taps[d] = FastDivisor(shape.windows[d].taps);
     uint64_t stride = 1;
-    is_in_order = true;
+    is_in_order = !of.are_used;
     for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].taps) {
       is_in_order = is_in_order && (shape.windows[d].taps == 1 || filter.spatial[d] == stride);
     }
@@ -108,6 +110,21 @@ __device__ void PackImages(const ImagePacking& p) {
   *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(&packed);
 }
 
+// Where tap `at` of a phase is in the whole filter; false: it has none.
+__device__ __forceinline__ bool FindTap(const FilterPacking& p, uint32_t phase,
+                                        const uint32_t (&at)[kMaxSpatial], uint64_t* offset) {
+  uint32_t numbers[kMaxSpatial];
+  p.phases.Split(phase, numbers);
+  bool exists = true;
+#pragma unroll
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    const DevicePhases::One& one = p.phases.of[d][numbers[d]];
+    exists = exists && at[d] < one.taps;
+    if (exists) *offset += (one.last_tap - at[d] * p.phases.tap_steps[d]) * p.filter.spatial[d];
+  }
+  return exists;
+}
+
 // Numbers of a filter wherever they are: channels from `first` on with their taps.
 template <typename T>
 __device__ void LoadFilter(const FilterPacking& p, const T* from, uint32_t first, uint32_t count,
@@ -119,12 +136,19 @@ __device__ void LoadFilter(const FilterPacking& p, const T* from, uint32_t first
 #pragma unroll
     for (uint32_t n = 0; n < kAtOnce; ++n) {
       uint32_t at[kMaxSpatial], left = i + n * kPackThreads;
-      const bool exists = left < count;
+      bool exists = left < count;
 #pragma unroll
       for (int d = kMaxSpatial - 1; d >= 0; --d) left = p.taps[d].Divide(left, &at[d]);
-      uint64_t offset = (first + left) * p.filter.channel;
+      uint64_t offset = 0;
+      if (p.phases.are_used) {
+        uint32_t phase;
+        left = p.phases.all.Divide(left, &phase);
+        exists = FindTap(p, phase, at, &offset) && exists;
+      } else {
 #pragma unroll
-      for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.filter.spatial[d];
+        for (uint32_t d = 0; d < kMaxSpatial; ++d) offset += at[d] * p.filter.spatial[d];
+      }
+      offset += (first + left) * p.filter.channel;
       loaded[n] = exists && first + left < p.channels ? from[offset] : T(0.0f);
     }
 #pragma unroll

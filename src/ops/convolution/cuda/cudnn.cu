@@ -275,7 +275,7 @@ class ConvolutionCudnn final : public CompositeKernel {
   }
 
   FilterPacking FilterTo(const void* from, void* to) const {
-    FilterPacking packing(layout_.forward, layout_.filter_channels);
+    FilterPacking packing(layout_.forward, /*of=*/{}, layout_.filter_channels);
     packing.from = from;
     packing.to = to;
     return packing;

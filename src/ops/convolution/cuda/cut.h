@@ -27,6 +27,7 @@ struct CutProblem {
   uint64_t rows, columns, groups;
   uint64_t parts, steps_per_part, least_parts;
   uint32_t multiprocessors;
+  bool has_second_kernel = true;  // if one is needed
 };
 
 // A rough count of the cycles of a product that is cut so.
@@ -62,6 +63,7 @@ inline Cut CutFor(const CutProblem& p, uint64_t row_tiles, uint32_t tile_rows, u
     cut.splits = static_cast<uint32_t>(DivideUp(p.parts, cut.per_split));
     const bool may_cluster = cut.splits == 2 || cut.splits == 4 || cut.splits == 8;
     for (cut.in_cluster = may_cluster;; cut.in_cluster = false) {
+      if (cut.HasSecondKernel() && !p.has_second_kernel) break;
       cut.cycles = CyclesOf(p, cut, tile_rows, tile_columns, threads, rate);
       if (best.cycles < 0 || cut.cycles < best.cycles) best = cut;
       if (!cut.in_cluster) break;

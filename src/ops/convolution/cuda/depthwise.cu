@@ -2,6 +2,8 @@
 
 #include "ops/convolution/cuda/depthwise_columns.cuh"
 #include "ops/convolution/cuda/depthwise_planes.cuh"
+#include "ops/convolution/cuda/depthwise_tiles.cuh"
+#include "ops/convolution/cuda/depthwise_warps.cuh"
 
 namespace anydml {
 namespace {
@@ -107,6 +109,10 @@ ConvolutionFunction Find(DepthwiseWay way, uint32_t stride) {
       return stride == 1 ? DepthwiseRows<T, 1> : DepthwiseRows<T, 2>;
     case DepthwiseWay::kColumns:
       return DepthwiseColumns<T>;
+    case DepthwiseWay::kWarps:
+      return DepthwiseWarps<T, kDepthwiseWarpsAhead>;
+    case DepthwiseWay::kTiles:
+      return DepthwiseTiles<T, UsualDepthwiseTile<T>>;
     case DepthwiseWay::kPlanes:
       return stride == 1 ? DepthwisePlanes<T, 1> : DepthwisePlanes<T, 2>;
     case DepthwiseWay::kVectors:

@@ -28,6 +28,7 @@ struct ConvolutionParameters {
   // By columns: rows of a band; lines of threads that have the runs of a band, all of them and those of a
   // warp.
   uint32_t band_rows, all_lines, warp_lines;
+  uint32_t tile_columns, segment;  // by tiles: columns of a tile, and of a thread
 };
 
 __device__ inline float LoadNumber(const void* data, uint64_t at, float) {
@@ -100,19 +101,46 @@ inline bool HasDepthwiseColumns(const ConvolutionShape& s) {
   return HasDepthwiseRows(s) && x.stride == 1 && x.output <= 32 * kDepthwiseVector && x.input <= x.output;
 }
 
+// Whether images of that size follow each other without gaps.
+inline bool IsOnePiece(const ConvolutionShape& s, const ConvolutionTensor& t, uint32_t rows,
+                       uint32_t columns) {
+  const uint64_t elements = uint64_t{rows} * columns;
+  const auto follows = [](uint64_t size, uint64_t stride, uint64_t expected) {
+    return size == 1 || stride == expected;
+  };
+  return follows(rows, t.spatial[kMaxSpatial - 2], columns) && follows(s.outer[1], t.outer[1], elements) &&
+         follows(s.outer[0], t.outer[0], elements * s.outer[1]);
+}
+
+// How many whole channels a warp brings into shared memory, whose place the results take; 0: images have
+// gaps, other sizes than the results, or channels that are too large.
+inline uint32_t DepthwiseWarpPlanes(const ConvolutionShape& s, uint32_t element_bytes) {
+  constexpr uint64_t kMostBytes = 13 << 10, kUnit = 16;
+  constexpr uint32_t kLeastLanes = 24;  // that have something to do
+  const ConvolutionWindow &x = s.windows[kMaxSpatial - 1], &y = s.windows[kMaxSpatial - 2];
+  if (!HasDepthwiseColumns(s) || s.output_channels != 1 || s.Matrices() >= uint64_t{1} << 31 ||
+      s.windows[0].input != 1 || x.input != x.output || y.input != y.output || y.start_padding != 1 ||
+      !IsOnePiece(s, s.input, y.input, x.input) || !IsOnePiece(s, s.output, y.output, x.output) ||
+      (s.input.offset | s.output.offset) * element_bytes % kUnit != 0) {
+    return 0;
+  }
+  const uint32_t lanes = x.output / kDepthwiseVector;
+  const uint64_t bytes = uint64_t{x.input} * y.input * element_bytes;
+  for (uint32_t planes = 32 / lanes; planes * lanes >= kLeastLanes; --planes) {
+    const bool is_whole = planes * bytes % kUnit == 0 && s.Matrices() % planes * bytes % kUnit == 0;
+    if (is_whole && planes * bytes <= kMostBytes) return planes;
+  }
+  return 0;
+}
+
 // How many whole channels a block brings into shared memory; 0: images have gaps, or too large channels.
 inline uint32_t DepthwisePlaneCount(const ConvolutionShape& s, uint32_t element_bytes) {
   constexpr uint32_t kX = kMaxSpatial - 1, kY = kX - 1;
   constexpr uint64_t kMostBytes = 50 << 10, kEnoughBytes = 32 << 10;
   const ConvolutionWindow &x = s.windows[kX], &y = s.windows[kY];
   const uint64_t elements = uint64_t{x.input} * y.input, bytes = elements * element_bytes;
-  const auto follows = [](uint64_t size, uint64_t stride, uint64_t expected) {
-    return size == 1 || stride == expected;
-  };
   if (!HasDepthwiseRows(s) || s.output_channels != 1 || s.Matrices() >= uint64_t{1} << 31 ||
-      bytes > kMostBytes || s.windows[0].input != 1 || !follows(y.input, s.input.spatial[kY], x.input) ||
-      !follows(s.outer[1], s.input.outer[1], elements) ||
-      !follows(s.outer[0], s.input.outer[0], elements * s.outer[1])) {
+      bytes > kMostBytes || s.windows[0].input != 1 || !IsOnePiece(s, s.input, y.input, x.input)) {
     return 0;
   }
   const uint64_t tasks = uint64_t{(y.output - 1) / kDepthwiseRows + 1} * (x.output / kDepthwiseVector);
@@ -133,7 +161,7 @@ inline uint32_t DepthwisePlaneCount(const ConvolutionShape& s, uint32_t element_
 inline constexpr uint32_t kDepthwisePair = 2;
 
 // 3x3 taps and groups that are neighbours, in whole vectors.
-inline bool HasDepthwiseVectors(const ConvolutionShape& s) {
+inline bool HasDepthwiseVectors(const ConvolutionShape& s, uint32_t vector = kDepthwiseVector) {
   const ConvolutionWindow &x = s.windows[kMaxSpatial - 1], &y = s.windows[kMaxSpatial - 2];
   if (!HasThreeTaps(s) || y.taps != 3 || y.dilation != 1 || y.stride != x.stride || s.output_channels != 1 ||
       s.outer[1] == 1 || s.input.outer[1] != 1 || s.output.outer[1] != 1) {
@@ -149,11 +177,41 @@ inline bool HasDepthwiseVectors(const ConvolutionShape& s) {
     add(s.windows[d].input, s.input.spatial[d]);
     add(s.windows[d].output, s.output.spatial[d]);
   }
-  return elements % kDepthwiseVector == 0 && s.Elements() < uint64_t{1} << 32;
+  return elements % vector == 0 && s.Elements() < uint64_t{1} << 32;
+}
+
+// How a block cuts an image with channels as neighbours: `kOutputs` rows of outputs, `kBytes` of channels, of
+// which a thread has kVector.
+template <typename T, uint32_t kOutputs, uint32_t kNumbers, uint32_t kLine, uint32_t kWarps, uint32_t kLeast>
+struct DepthwiseTile {
+  static constexpr uint32_t kRows = kOutputs, kVector = kNumbers, kBytes = kLine;
+  static constexpr uint32_t kThreads = kWarps * 32, kBlocks = kLeast;  // of a multiprocessor
+  static constexpr uint32_t kChannels = kBytes / sizeof(T);
+  static constexpr uint32_t kAcross = kChannels / kVector;  // threads, that many beside each other
+  static constexpr uint32_t kAlong = kThreads / kAcross;    // with some columns each
+};
+template <typename T>
+struct UsualDepthwiseTile : DepthwiseTile<T, 7, 2, 128, 4, 5> {};
+inline constexpr uint32_t kDepthwiseTileColumns = 32;  // about, at most
+
+// Whole units of 16 bytes, a stride of 1.
+inline bool HasDepthwiseTiles(const ConvolutionShape& s, uint32_t element_bytes) {
+  return HasDepthwiseVectors(s, 16 / element_bytes) && s.windows[kMaxSpatial - 1].stride == 1 &&
+         s.windows[0].input == 1;
 }
 
 // Where there are few vectors of groups, a thread has those of one row.
-enum class DepthwiseWay : uint8_t { kAny, kThreeTaps, kRows, kColumns, kPlanes, kVectors, kFewVectors };
+enum class DepthwiseWay : uint8_t {
+  kAny,
+  kThreeTaps,
+  kRows,
+  kColumns,
+  kWarps,
+  kPlanes,
+  kTiles,
+  kVectors,
+  kFewVectors
+};
 
 using ConvolutionFunction = void (*)(ConvolutionParameters);
 

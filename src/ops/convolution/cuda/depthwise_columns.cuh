@@ -25,11 +25,77 @@ struct alignas(kDepthwiseVector * sizeof(T)) PackedVector {
   T x[kDepthwiseVector];
 };
 
+// What a thread adds up that goes down a vector of columns; a row's vectors are those of lanes beside each
+// other.
+class ColumnSums {
+ public:
+  __device__ ColumnSums(bool is_left, bool is_right) : is_left_(is_left), is_right_(is_right) {}
+
+  template <typename T>
+  __device__ __forceinline__ void LoadWeights(const ConvolutionParameters& p, uint32_t image, uint32_t group,
+                                              uint32_t channel) {
+    const DeviceShape& s = p.shape;
+    const T* const filter =
+        static_cast<const T*>(p.filter) + s.filter.Matrix(image, group) + channel * s.filter.output_channel;
+#pragma unroll
+    for (uint32_t t = 0; t < 9; ++t) {
+      const uint64_t at =
+          t / 3 * s.filter.spatial[kMaxSpatial - 2] + t % 3 * s.filter.spatial[kMaxSpatial - 1];
+      weights_[t / 3][t % 3] = static_cast<float>(filter[static_cast<int64_t>(at)]);
+    }
+    if (p.bias == nullptr) return;
+    const uint64_t at = (uint64_t{group} * s.output_channels + channel) * p.bias_stride;
+    bias_ = static_cast<float>(static_cast<const T*>(p.bias)[at]);
+  }
+
+  // The next row of the input; the result is the sums of the outputs in the row above it. All lanes of a warp
+  // come here.
+  template <typename T>
+  __device__ __forceinline__ NumberVector Add(const PackedVector<T>& row) {
+    constexpr uint32_t kAll = 0xFFFFFFFF;
+    float x[kDepthwiseVector + 2];
+#pragma unroll
+    for (uint32_t e = 0; e < kDepthwiseVector; ++e) x[1 + e] = static_cast<float>(row.x[e]);
+    const float left = __shfl_up_sync(kAll, x[kDepthwiseVector], 1), right = __shfl_down_sync(kAll, x[1], 1);
+    x[0] = is_left_ ? 0 : left;
+    x[kDepthwiseVector + 1] = is_right_ ? 0 : right;
+    NumberVector below = {};
+#pragma unroll
+    for (uint32_t e = 0; e < kDepthwiseVector; ++e) {
+#pragma unroll
+      for (uint32_t t = 0; t < 3; ++t) {
+        above_.x[e] = __fmaf_rn(x[e + t], weights_[2][t], above_.x[e]);
+        here_.x[e] = __fmaf_rn(x[e + t], weights_[1][t], here_.x[e]);
+        below.x[e] = __fmaf_rn(x[e + t], weights_[0][t], below.x[e]);
+      }
+    }
+    const NumberVector result = above_;
+    above_ = here_;
+    here_ = below;
+    return result;
+  }
+
+  template <typename T>
+  __device__ __forceinline__ void Store(const ConvolutionParameters& p, NumberVector sums, T* to) const {
+#pragma unroll
+    for (float& sum : sums.x) sum += bias_;
+    if (p.limits.Any()) {
+#pragma unroll
+      for (float& sum : sums.x) sum = p.limits.Of(sum);
+    }
+    StoreVector(sums, to);
+  }
+
+ private:
+  bool is_left_, is_right_;
+  float weights_[3][3], bias_ = 0;
+  NumberVector above_ = {}, here_ = {};  // sums that lack taps
+};
+
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads, DepthwiseAhead<T>::kBlocks)
     DepthwiseColumns(const __grid_constant__ ConvolutionParameters p) {
   constexpr uint32_t kAhead = DepthwiseAhead<T>::kRows, kY = kMaxSpatial - 2, kX = kMaxSpatial - 1;
-  constexpr uint32_t kAll = 0xFFFFFFFF;
   WaitForPrevious();
   LetNextStart();
   const DeviceShape& s = p.shape;
@@ -41,19 +107,8 @@ __global__ void __launch_bounds__(kTileThreads, DepthwiseAhead<T>::kBlocks)
       line < p.warp_lines && number < p.all_lines;  // lanes that do not still take part in exchanges
   const uint32_t plane = p.bands.Divide(works ? static_cast<uint32_t>(number) : 0, &band);
   const uint32_t image = p.groups.Divide(p.channels.Divide(plane, &channel), &group);
-
-  float weights[3][3], bias = 0;
-  const T* const filter =
-      static_cast<const T*>(p.filter) + s.filter.Matrix(image, group) + channel * s.filter.output_channel;
-#pragma unroll
-  for (uint32_t t = 0; t < 9; ++t) {
-    const uint64_t at = t / 3 * s.filter.spatial[kY] + t % 3 * s.filter.spatial[kX];
-    weights[t / 3][t % 3] = static_cast<float>(filter[static_cast<int64_t>(at)]);
-  }
-  if (p.bias != nullptr) {
-    const uint64_t at = (uint64_t{group} * s.output_channels + channel) * p.bias_stride;
-    bias = static_cast<float>(static_cast<const T*>(p.bias)[at]);
-  }
+  ColumnSums sums(run == 0, run + 1 == p.runs.divisor());
+  sums.LoadWeights<T>(p, image, group, channel);
 
   const uint32_t first = band * p.band_rows, outputs = min(wy.output - first, p.band_rows);
   const int32_t top = static_cast<int32_t>(first) - static_cast<int32_t>(wy.start_padding);
@@ -70,22 +125,7 @@ __global__ void __launch_bounds__(kTileThreads, DepthwiseAhead<T>::kBlocks)
     return vector;
   };
   const uint64_t target = s.output.Matrix(image, group) + channel * s.output.channel + run * kDepthwiseVector;
-  const auto store = [&](uint32_t row, NumberVector sums) {
-    const uint64_t at = target + row * s.output.spatial[kY];
-#pragma unroll
-    for (float& sum : sums.x) sum += bias;
-    if (p.limits.Any()) {
-#pragma unroll
-      for (float& sum : sums.x) sum = p.limits.Of(sum);
-    }
-    if (p.half_output) {
-      StoreVector(sums, static_cast<__half*>(p.output) + at);
-    } else {
-      StoreVector(sums, static_cast<float*>(p.output) + at);
-    }
-  };
 
-  NumberVector above = {}, here = {};  // sums of the two rows that lack taps
   PackedVector<T> next[kAhead];
 #pragma unroll
   for (uint32_t i = 0; i < kAhead; ++i) next[i] = read(i);
@@ -98,27 +138,15 @@ __global__ void __launch_bounds__(kTileThreads, DepthwiseAhead<T>::kBlocks)
     }
 #pragma unroll
     for (uint32_t i = 0; i < kAhead; ++i) {
-      float x[kDepthwiseVector + 2];
-#pragma unroll
-      for (uint32_t e = 0; e < kDepthwiseVector; ++e) x[1 + e] = static_cast<float>(now[i].x[e]);
-      const float left = __shfl_up_sync(kAll, x[kDepthwiseVector], 1),
-                  right = __shfl_down_sync(kAll, x[1], 1);
-      x[0] = run > 0 ? left : 0;
-      x[kDepthwiseVector + 1] = run + 1 < p.runs.divisor() ? right : 0;
-      NumberVector below = {};
-#pragma unroll
-      for (uint32_t e = 0; e < kDepthwiseVector; ++e) {
-#pragma unroll
-        for (uint32_t t = 0; t < 3; ++t) {
-          above.x[e] = __fmaf_rn(x[e + t], weights[2][t], above.x[e]);
-          here.x[e] = __fmaf_rn(x[e + t], weights[1][t], here.x[e]);
-          below.x[e] = __fmaf_rn(x[e + t], weights[0][t], below.x[e]);
-        }
-      }
+      const NumberVector result = sums.Add(now[i]);
       const uint32_t done = begin + i;  // rows of the input
-      if (works && done >= 2 && done < outputs + 2) store(first + done - 2, above);
-      above = here;
-      here = below;
+      if (!works || done < 2 || done >= outputs + 2) continue;
+      const uint64_t at = target + (first + done - 2) * s.output.spatial[kY];
+      if (p.half_output) {
+        sums.Store(p, result, static_cast<__half*>(p.output) + at);
+      } else {
+        sums.Store(p, result, static_cast<float*>(p.output) + at);
+      }
     }
   }
 }

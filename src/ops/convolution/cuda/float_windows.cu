@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kRows / kDown * (kColumns / kAcross), kBlocks)
   FillTable(p, place, &table);
   __syncthreads();
   WaitForPrevious();
-  const float bias = BiasOf<float, kColumns>(p, place);
+  const ColumnNumbers numbers = NumbersOf<float, kColumns>(p, place);
 
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   // In a half of the warp, lanes that differ in the last bit alone have the same rows, those that differ in
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kRows / kDown * (kColumns / kAcross), kBlocks)
         }
       });
   LetNextStart();
-  StoreSums<kRows, kColumns, kThreads>(p, place, bias, &table, shared, [&](const auto& put) {
+  StoreSums<kRows, kColumns, kThreads>(p, place, numbers, &table, shared, [&](const auto& put) {
 #pragma unroll
     for (uint32_t i = 0; i < kDown; ++i) {
 #pragma unroll

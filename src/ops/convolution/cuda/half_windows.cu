@@ -1,5 +1,6 @@
 // FLOAT16 on tensor cores.
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/convolution/cuda/window_sums.cuh"
 
@@ -10,8 +11,8 @@ constexpr uint32_t kThreads = 128, kWarps = 4, kStages = 3;
 constexpr uint32_t kSteps = 64;
 using Shared = SharedRows<kSteps>;
 
-// A warp has kHeight x kWidth of the tile.
-template <uint32_t kRows, uint32_t kColumns, uint32_t kWarpsDown, uint32_t kBlocks>
+// A warp has kHeight x kWidth of the tile. kPlanes: of rows, steps are read from planes.
+template <uint32_t kRows, uint32_t kColumns, uint32_t kWarpsDown, uint32_t kBlocks, bool kPlanes>
 __global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_constant__ WindowProduct p) {
   constexpr uint32_t kHeight = kRows / kWarpsDown, kWidth = kColumns * kWarpsDown / kWarps;
   static_assert(kHeight % 16 == 0 && kWidth % 16 == 0);
@@ -21,12 +22,14 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_c
   FillTable(p, place, &table);
   __syncthreads();
   WaitForPrevious();
-  const float bias = BiasOf<__half, kColumns>(p, place);
+  const ColumnNumbers numbers = NumbersOf<__half, kColumns>(p, place);
 
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t top = warp % kWarpsDown * kHeight, left = warp / kWarpsDown * kWidth;
   SumTile sums[kHeight / 16][kWidth / 8] = {};
-  ForWindowTiles<__half, Shared, kRows, kColumns, kThreads, kStages>(
+  using Copier = std::conditional_t<kPlanes, PlaneCopier<kSteps, kRows, kThreads>,
+                                    WindowCopier<__half, Shared, kRows, kThreads>>;
+  ForWindowTiles<__half, Shared, kRows, kColumns, kThreads, kStages, Copier>(
       p, place, table.windows, static_cast<uint32_t>(__cvta_generic_to_shared(shared)),
       [&](Shared windows, Shared filters) {
 #pragma unroll
@@ -34,7 +37,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_c
           LeftTile rows[kHeight / 16];
 #pragma unroll
           for (uint32_t i = 0; i < kHeight / 16; ++i) {
-            LoadMatrices(windows.At(top + i * 16 + lane % 16, k * 2 + lane / 16), rows[i].registers);
+            if constexpr (kPlanes) {
+              const SharedRows<kRows> planes = {windows.address};
+              LoadTransposed(planes.At(k * 16 + lane / 16 * 8 + lane % 8, top / 8 + i * 2 + lane / 8 % 2),
+                             rows[i].registers);
+            } else {
+              LoadMatrices(windows.At(top + i * 16 + lane % 16, k * 2 + lane / 16), rows[i].registers);
+            }
           }
 #pragma unroll
           for (uint32_t j = 0; j < kWidth / 8; j += 2) {
@@ -49,7 +58,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) ConvolveHalf(const __grid_c
         }
       });
   LetNextStart();
-  StoreSums<kRows, kColumns, kThreads>(p, place, bias, &table, shared, [&](const auto& put) {
+  StoreSums<kRows, kColumns, kThreads>(p, place, numbers, &table, shared, [&](const auto& put) {
 #pragma unroll
     for (uint32_t i = 0; i < kHeight / 16; ++i) {
 #pragma unroll
@@ -67,8 +76,14 @@ template <uint32_t kRows, uint32_t kColumns, uint32_t kWarpsDown, uint32_t kBloc
 constexpr WindowTile Tile(double rate) {
   constexpr uint32_t kBytes =
       std::max(kStages * (kRows + kColumns) * kSteps * 2, WindowSumsBytes<kRows, kColumns>());
-  return {
-      kRows, kColumns, kSteps, kThreads, kBytes, rate, ConvolveHalf<kRows, kColumns, kWarpsDown, kBlocks>};
+  return {kRows,
+          kColumns,
+          kSteps,
+          kThreads,
+          kBytes,
+          rate,
+          ConvolveHalf<kRows, kColumns, kWarpsDown, kBlocks, false>,
+          ConvolveHalf<kRows, kColumns, kWarpsDown, kBlocks, true>};
 }
 
 // The second-level cache gives a multiprocessor about 20 bytes in a cycle, which all of them wait for.

@@ -5,11 +5,10 @@
 #include "ops/common/cuda_units.cuh"
 #include "ops/convolution/cuda/channels_last.cuh"
 #include "ops/convolution/cuda/cut.h"
+#include "ops/convolution/cuda/planes.h"
 #include "ops/convolution/problem.h"
 
 namespace anydml {
-
-inline constexpr uint64_t kMostElements = uint64_t{1} << 31;  // of an operand, so that 32 bits hold offsets
 
 // The largest unit in which neighbours in `target` can be stored.
 inline uint32_t StoreUnit(const ConvolutionShape& shape, const ConvolutionTensor& target, bool by_channels,
@@ -40,8 +39,8 @@ inline uint64_t PaddedChannels(const ConvolutionProblem& problem) {
   return DivideUp(problem.shape.input_channels, unit) * unit;
 }
 
-// Why a problem is no product of windows with filters; empty where it is.
-inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
+// Why a problem is no product of windows with filters, or `phases` of them; empty where it is.
+inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem, uint64_t phases = 1) {
   const ConvolutionShape& s = problem.shape;
   if (s.backward) return "it is for forward convolutions";
   for (const ConvolutionWindow& window : s.windows) {
@@ -49,8 +48,9 @@ inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
       return StrCat("it is for up to ", kMostWindowTaps, " taps in a dimension; there are ", window.taps);
     }
   }
-  if (s.Taps() > kMostPackedTaps) {
-    return StrCat("it is for up to ", kMostPackedTaps, " taps; there are ", s.Taps());
+  const uint64_t taps = s.Taps() * phases;
+  if (taps > kMostPackedTaps) {
+    return StrCat("it is for up to ", kMostPackedTaps, " taps; there are ", taps);
   }
   // 64 bits need not hold the product of all sizes.
   const auto too_many = [](std::initializer_list<uint64_t> sizes) {
@@ -65,22 +65,11 @@ inline std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
   if (too_many(
           {s.outer[0], s.outer[1], channels, s.windows[0].input, s.windows[1].input, s.windows[2].input}) ||
       too_many({s.outer[0], s.outer[1], s.output_channels, s.windows[0].output, s.windows[1].output,
-                s.windows[2].output}) ||
-      too_many({s.outer[1], s.output_channels, s.Taps(), channels})) {
+                s.windows[2].output, phases}) ||
+      too_many({s.outer[1], s.output_channels, taps, channels})) {
     return StrCat("it is for tensors of fewer than ", kMostElements, " elements");
   }
   return "";
-}
-
-// Whether 31 bits hold all offsets in the input.
-inline bool IsNear(const ConvolutionShape& s) {
-  uint64_t last = s.input.offset;
-  const auto add = [&](uint64_t size, uint64_t stride) { last += (size - 1) * stride; };
-  add(s.outer[0], s.input.outer[0]);
-  add(s.outer[1], s.input.outer[1]);
-  add(s.input_channels, s.input.channel);
-  for (uint32_t d = 0; d < kMaxSpatial; ++d) add(s.windows[d].input, s.input.spatial[d]);
-  return last < kMostElements;
 }
 
 // Whether a window's units can be read where they are. Of the last one only what exists is read.

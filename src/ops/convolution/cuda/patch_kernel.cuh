@@ -77,6 +77,11 @@ __device__ __forceinline__ void StartPixels(const PatchProduct& q, const __half*
   }
 }
 
+__device__ __forceinline__ void PutUnit(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+
 // Copies a chunk's whole patch from where channels are no neighbours. Neighbouring threads have neighbouring
 // pixels.
 template <uint32_t kThreads>
@@ -105,9 +110,57 @@ __device__ void LoadPixels(const PatchProduct& q, const __half* input, uint32_t 
       const uint32_t unit = q.pixels.Divide(first + n * kThreads, &pixel);
 #pragma unroll
       for (uint32_t w = 0; w < 4; ++w) words[w] = numbers[n][2 * w] | uint32_t{numbers[n][2 * w + 1]} << 16;
-      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to.At(pixel, unit)), "r"(words[0]),
-                   "r"(words[1]), "r"(words[2]), "r"(words[3])
-                   : "memory");
+      PutUnit(to.At(pixel, unit), words[0], words[1], words[2], words[3]);
+    }
+  }
+}
+
+// The same where rows of images are whole units: a thread has eight pixels of eight channels. Its neighbours
+// have the other channels, whose units are next to its own.
+template <uint32_t kThreads>
+__device__ void LoadRows(const PatchProduct& q, const __half* input, uint32_t chunk, const uint32_t* offsets,
+                         Shared to) {
+  constexpr uint32_t kAtOnce = 2;
+  for (uint32_t i = threadIdx.x; i < q.pixels.divisor() * kUnits; i += kThreads) {
+    if (offsets[i / kUnits] == kOutside) PutUnit(to.At(i / kUnits, i % kUnits), 0, 0, 0, 0);
+  }
+  const uint32_t unit = threadIdx.x % kUnits, channel = chunk * kSteps + unit * 8;
+  const uint32_t left = channel < q.product.channels ? q.product.channels - channel : 0;
+  for (uint32_t first = threadIdx.x / kUnits; first < q.row_units; first += kAtOnce * (kThreads / kUnits)) {
+    uint4 rows[kAtOnce][8];
+    uint32_t pixels[kAtOnce];
+#pragma unroll
+    for (uint32_t n = 0; n < kAtOnce; ++n) {
+      const uint32_t number = first + n * (kThreads / kUnits);
+      uint32_t x;
+      const uint32_t line = q.units_per_row.Divide(number, &x);
+      pixels[n] = line * q.width.divisor() + q.product.windows[kMaxSpatial - 1].start_padding + x * 8;
+      const uint32_t offset = number < q.row_units ? offsets[pixels[n]] : kOutside;
+      if (offset == kOutside) pixels[n] = kOutside;
+#pragma unroll
+      for (uint32_t c = 0; c < 8; ++c) {
+        rows[n][c] = offset != kOutside && c < left
+                         ? *reinterpret_cast<const uint4*>(input + offset + (channel + c) * q.channel_stride)
+                         : uint4{};
+      }
+    }
+#pragma unroll
+    for (uint32_t n = 0; n < kAtOnce; ++n) {
+      if (pixels[n] == kOutside) continue;
+      const auto word = [&](uint32_t c, uint32_t w) {
+        return w == 0 ? rows[n][c].x : w == 1 ? rows[n][c].y : w == 2 ? rows[n][c].z : rows[n][c].w;
+      };
+#pragma unroll
+      for (uint32_t w = 0; w < 4; ++w) {
+        uint32_t low[4], high[4];
+#pragma unroll
+        for (uint32_t c = 0; c < 4; ++c) {
+          low[c] = __byte_perm(word(2 * c, w), word(2 * c + 1, w), 0x5410);
+          high[c] = __byte_perm(word(2 * c, w), word(2 * c + 1, w), 0x7632);
+        }
+        PutUnit(to.At(pixels[n] + 2 * w, unit), low[0], low[1], low[2], low[3]);
+        PutUnit(to.At(pixels[n] + 2 * w + 1, unit), high[0], high[1], high[2], high[3]);
+      }
     }
   }
 }
@@ -153,7 +206,7 @@ __device__ __forceinline__ void RunPatches(const PatchProduct& q,
   FillPatchTable<kThreads>(q, place, first_line, table);
   __syncthreads();
   WaitForPrevious();
-  const float bias = BiasOf<__half, kColumns>(p, place);
+  const ColumnNumbers numbers = NumbersOf<__half, kColumns>(p, place);
 
   const __half* const input = static_cast<const __half*>(p.input) + place.group * p.input_group;
   const __half* const filter = static_cast<const __half*>(p.filter) + place.group * p.filter_group;
@@ -179,7 +232,11 @@ __device__ __forceinline__ void RunPatches(const PatchProduct& q,
     start_filters();
     MarkCopies();
   }
-  if (q.is_apart) LoadPixels<kThreads>(q, input, begin, offsets, patch_of(0));
+  if (q.row_units != 0) {
+    LoadRows<kThreads>(q, input, begin, offsets, patch_of(0));
+  } else if (q.is_apart) {
+    LoadPixels<kThreads>(q, input, begin, offsets, patch_of(0));
+  }
 
   uint32_t stage = 0;
   for (uint32_t chunk = begin; chunk < end; ++chunk) {
@@ -206,7 +263,7 @@ __device__ __forceinline__ void RunPatches(const PatchProduct& q,
   EndCopies();
   __syncthreads();
   LetNextStart();
-  StoreSums<kRows, kColumns, kThreads>(p, place, bias, table, shared,
+  StoreSums<kRows, kColumns, kThreads>(p, place, numbers, table, shared,
                                        [&](const auto& put) { product.ForEach(put); });
 }
 

@@ -25,6 +25,9 @@ struct PatchProduct {
   // chunk of a split.
   bool is_apart;
   uint32_t channel_stride;
+  // Then, where rows of images are whole units: of a patch's rows, and of all of them. 0: they are not.
+  FastDivisor units_per_row;
+  uint32_t row_units;
 };
 
 struct PatchTile {

@@ -1,6 +1,7 @@
 // A convolution with one tap that takes every position as it is: a product of matrices.
 #include "kernel/composite.h"
 #include "ops/convolution/cuda/activation.h"
+#include "ops/convolution/cuda/planes.h"
 #include "ops/convolution/problem.h"
 #include "ops/gemm/problem.h"
 #include "ops/operator_table.h"
@@ -67,11 +68,14 @@ bool ToGemm(const ConvolutionProblem& problem, GemmProblem* gemm) {
   return true;
 }
 
-// Whether cuda.channels_last reads everything as it is, on tensor cores.
-bool IsProductOfRows(const ConvolutionProblem& problem) {
-  constexpr uint64_t kUnit = 8;
+// Whether cuda.channels_last reads everything as it is, on tensor cores: then an activation costs no second
+// kernel.
+bool IsBetterInOne(const ConvolutionProblem& problem) {
+  constexpr uint64_t kUnit = 8, kMany = uint64_t{1} << 20;
   const ConvolutionShape& s = problem.shape;
-  return problem.type == DataType::kFloat16 && s.input.channel == 1 && s.input_channels % kUnit == 0;
+  if (HasUnitsOfPositions(problem)) return true;
+  return problem.type == DataType::kFloat16 && s.input.channel == 1 && s.input_channels % kUnit == 0 &&
+         s.Elements() >= kMany;
 }
 
 class ConvolutionGemm final : public CompositeKernel {
@@ -112,10 +116,9 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
     return nullptr;
   }
   const bool transposed = problem.shape.output.channel == 1 && problem.shape.output_channels > 1;
-  constexpr uint64_t kMany = uint64_t{1} << 20;
   SumLimits limits;
-  if (transposed && lowered.implementation == "cuda.product_first" && problem.shape.Elements() >= kMany &&
-      limits.Set(problem.activation) && IsProductOfRows(problem)) {
+  if (transposed && lowered.implementation == "cuda.product_first" && limits.Set(problem.activation) &&
+      IsBetterInOne(problem)) {
     *why_not = "the activation would be a kernel of its own";
     return nullptr;
   }

@@ -76,8 +76,8 @@ class ConvolutionTiled final : public CompositeKernel {
     const uint64_t elements = problem.shape.Elements();
     if (depthwise) {
       p.shape.plan.splits = 1;
-      p.threads = DepthwiseThreads(problem.shape, context.device->multiprocessors);
-      blocks_ = (p.threads + kTileThreads - 1) / kTileThreads;
+      p.threads = DepthwiseThreads(problem, context.device->multiprocessors);
+      blocks_ = (p.threads + threads_ - 1) / threads_;
       if (way_ == DepthwiseWay::kPlanes) {
         blocks_ = (problem.shape.Matrices() + p.planes - 1) / p.planes;
         const ConvolutionWindow &y = problem.shape.windows[1], &x = problem.shape.windows[2];
@@ -96,8 +96,9 @@ class ConvolutionTiled final : public CompositeKernel {
     if (common_.limits.Set(problem.activation)) return {};
     if (half_) {
       // The activation is of the sums before they are rounded.
-      common_.shape.output =
-          PackedOutput(problem.shape, way_ == DepthwiseWay::kVectors || way_ == DepthwiseWay::kFewVectors);
+      const bool channels_last =
+          way_ == DepthwiseWay::kVectors || way_ == DepthwiseWay::kFewVectors || way_ == DepthwiseWay::kTiles;
+      common_.shape.output = PackedOutput(problem.shape, channels_last);
       common_.half_output = false;
       sums_ = AddScratch("sums", problem.shape.Elements() * sizeof(float));
     }
@@ -119,7 +120,7 @@ class ConvolutionTiled final : public CompositeKernel {
     p.output = sums.data;
     if (splits() > 1) p.parts = parts_.In<float>(arguments.temporary);
     KernelChain chain(arguments.stream, /*all_wait=*/true);
-    chain.Launch(Find(), blocks_, kTileThreads, p, shared_bytes_);
+    chain.Launch(Find(), blocks_, threads_, p, shared_bytes_);
     if (splits() > 1) chain.Launch(half_ ? AddParts<__half> : AddParts<float>, add_blocks_, kTileThreads, p);
     if (!has_activation_) return {};
     KernelArguments part = arguments;
@@ -139,9 +140,15 @@ class ConvolutionTiled final : public CompositeKernel {
   }
 
   // Decides about the way, too.
-  uint64_t DepthwiseThreads(const ConvolutionShape& shape, uint64_t multiprocessors) {
+  uint64_t DepthwiseThreads(const ConvolutionProblem& problem, uint64_t multiprocessors) {
     constexpr uint64_t kEnoughThreads = 1024;  // of a multiprocessor
+    const ConvolutionShape& shape = problem.shape;
     Parameters& p = common_;
+    if (const uint64_t threads = SetWarps(problem, multiprocessors)) return threads;
+    if (const uint64_t threads =
+            half_ ? SetTiles<__half>(shape, multiprocessors) : SetTiles<float>(shape, multiprocessors)) {
+      return threads;
+    }
     const uint32_t columns = shape.windows[kMaxSpatial - 1].output;
     const uint32_t rows = shape.windows[kMaxSpatial - 2].output;
     p.planes = DepthwisePlaneCount(shape, half_ ? 2 : 4);
@@ -169,6 +176,50 @@ class ConvolutionTiled final : public CompositeKernel {
     return planes * rows * runs / kDepthwiseVector;
   }
 
+  // Whole channels of a warp; 0: there are none, or few of them.
+  uint64_t SetWarps(const ConvolutionProblem& problem, uint64_t multiprocessors) {
+    constexpr uint64_t kEnoughWarps = 16;  // of a multiprocessor
+    const ConvolutionShape& shape = problem.shape;
+    const uint32_t bytes = half_ ? 2 : 4, planes = DepthwiseWarpPlanes(shape, bytes);
+    SumLimits limits;
+    const bool ends_as_it_is = !half_ || limits.Set(problem.activation);
+    if (planes == 0 || !ends_as_it_is) return 0;
+    const uint64_t warps = (shape.Matrices() + planes - 1) / planes;
+    if (warps < multiprocessors * kEnoughWarps) return 0;
+    const ConvolutionWindow &y = shape.windows[kMaxSpatial - 2], &x = shape.windows[kMaxSpatial - 1];
+    way_ = DepthwiseWay::kWarps;
+    common_.warp_lines = planes;
+    common_.runs = FastDivisor(x.output / kDepthwiseVector);
+    common_.groups = FastDivisor(common_.shape.inner);
+    shared_bytes_ = planes * y.input * x.input * bytes;
+    threads_ = 32;
+    return warps * 32;
+  }
+
+  // Tiles of images with channels as neighbours; 0: there are none, or few of them.
+  template <typename T>
+  uint64_t SetTiles(const ConvolutionShape& shape, uint64_t multiprocessors) {
+    using Tile = UsualDepthwiseTile<T>;
+    constexpr uint64_t kEnoughBlocks = 4;  // of a multiprocessor
+    if (!HasDepthwiseTiles(shape, sizeof(T))) return 0;
+    const auto parts = [](uint64_t size, uint64_t part) {
+      return static_cast<uint32_t>((size + part - 1) / part);
+    };
+    Parameters& p = common_;
+    const uint32_t columns = shape.windows[kMaxSpatial - 1].output;
+    p.runs = FastDivisor(parts(columns, kDepthwiseTileColumns));
+    p.bands = FastDivisor(parts(shape.windows[kMaxSpatial - 2].output, Tile::kRows));
+    p.groups = FastDivisor(parts(shape.outer[1], Tile::kChannels));
+    const uint64_t blocks = shape.outer[0] * p.runs.divisor() * p.bands.divisor() * p.groups.divisor();
+    if (blocks < multiprocessors * kEnoughBlocks) return 0;
+    way_ = DepthwiseWay::kTiles;
+    p.tile_columns = parts(columns, p.runs.divisor());
+    p.segment = parts(p.tile_columns, Tile::kAlong);
+    shared_bytes_ = (Tile::kRows + 2) * (p.tile_columns + 2) * Tile::kBytes;
+    threads_ = Tile::kThreads;
+    return blocks * threads_;
+  }
+
   // Bands as high as leave enough warps; the result is threads of whole warps.
   uint64_t SetColumns(uint64_t planes, uint32_t rows, uint64_t multiprocessors) {
     constexpr uint64_t kEnoughWarps = 8;  // of a multiprocessor
@@ -191,7 +242,7 @@ class ConvolutionTiled final : public CompositeKernel {
   DepthwiseWay way_ = DepthwiseWay::kAny;
   Parameters common_{};  // but for addresses
   uint64_t blocks_, add_blocks_;
-  uint32_t shared_bytes_ = 0;
+  uint32_t threads_ = kTileThreads, shared_bytes_ = 0;
   ScratchLayout::Piece parts_, sums_;
   bool has_activation_ = false;
   uint32_t activation_ = 0;

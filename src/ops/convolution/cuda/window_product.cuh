@@ -13,12 +13,23 @@
 #include "ops/common/cuda_units.cuh"
 #include "ops/common/tensor_cores.cuh"
 #include "ops/convolution/cuda/activation.h"
+#include "ops/convolution/cuda/device_phases.cuh"
 #include "ops/convolution/problem.h"
 
 namespace anydml {
 
 // Taps of a dimension: so many bits say which of them are inside of the image.
 inline constexpr uint32_t kMostWindowTaps = 10;
+
+// ConvolutionTail, on the device.
+struct WindowTail {
+  const void* numbers[4];  // of channels: mean, variance, scale, bias; null: no normalisation
+  uint64_t strides[4];
+  float epsilon;
+  SumLimits limits;
+  const void* added;  // null: nothing; it lies as the output does
+  SumLimits sum_limits;
+};
 
 struct WindowProduct {
   const void* input;
@@ -44,6 +55,11 @@ struct WindowProduct {
   uint32_t filter_row;
   uint64_t filter_group;
 
+  // Of a backward convolution: blocks have one each. `windows` then have the whole output and its strides,
+  // `outputs` and `taps` the most that a phase has.
+  DevicePhases phases;
+  uint32_t filter_phase;
+
   ConvolutionTensor target;  // the output, or where sums are kept meanwhile
   uint64_t split_stride;     // of the target; 0 where a cluster adds parts up
   uint64_t bias_stride;
@@ -51,6 +67,8 @@ struct WindowProduct {
   uint32_t unit_bytes;      // that are stored at once
   bool is_half_target;      // or FLOAT32
   bool stores_by_channels;  // neighbours in the target are channels, not positions
+  uint32_t plane_stride;    // between channels of an input that is read by planes
+  WindowTail tail;
 };
 
 // How a kernel cuts the product.
@@ -61,27 +79,33 @@ struct WindowTile {
   uint32_t shared_bytes;
   double rate;  // multiplications of a multiprocessor in a cycle
   void (*kernel)(WindowProduct);
+  void (*by_planes)(WindowProduct) = nullptr;  // for inputs with HasUnitsOfPositions
 };
 
 std::span<const WindowTile> HalfWindowTiles();
 std::span<const WindowTile> FloatWindowTiles();
 
+// The target of rows that do not exist: those that a phase has not, but another one has.
+inline constexpr uint64_t kNowhere = ~uint64_t{0};
+
 // What a block needs besides the tiles of operands: the first and the last of its work.
 template <uint32_t kRows, uint32_t kColumns>
 struct WindowTable {
   uint2 windows[kRows];     // the offset of tap 0, which may be outside of the image, and bits of taps inside
-  uint64_t targets[kRows];  // of channel 0
+  uint64_t targets[kRows];  // of channel 0, or kNowhere
   float bias[kColumns];
+  float mean[kColumns], factor[kColumns], shift[kColumns];  // of the tail's normalisation
 };
 
 struct WindowPlace {
-  uint32_t row, column, group, split;
+  uint32_t row, column, phase, group, split;
   uint32_t end;  // rows from here on are not the tile's
 
   __device__ WindowPlace(const WindowProduct& p, uint32_t rows, uint32_t columns) {
     uint32_t rank;
     uint32_t number = p.cluster.Divide(blockIdx.x, &rank);
     number = p.column_tiles.Divide(number, &column);
+    number = p.phases.all.Divide(number, &phase);
     number = p.row_tiles.Divide(number, &row);
     split = p.groups.Divide(number, &group) + rank;
     const uint32_t part = p.tiles_per_part.Divide(row, &row);
@@ -105,6 +129,27 @@ __device__ inline uint2 FindWindow(const WindowProduct& p, uint32_t image,
   return {offset, inside};
 }
 
+// The same of a phase; `at` becomes that of the whole output.
+__device__ inline uint2 FindPhaseWindow(const WindowProduct& p, uint32_t image, uint32_t phase,
+                                        uint32_t (&at)[kMaxSpatial]) {
+  uint32_t offset = image * p.image_stride, inside = 0, numbers[kMaxSpatial];
+  p.phases.Split(phase, numbers);
+#pragma unroll
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    const ConvolutionWindow& window = p.windows[d];
+    const DevicePhases::One& one = p.phases.of[d][numbers[d]];
+    int32_t index = static_cast<int32_t>(at[d]) - one.start_padding;
+    offset += static_cast<uint32_t>(index) * p.spatial_strides[d];
+    for (uint32_t tap = 0; tap < one.taps; ++tap, index += static_cast<int32_t>(window.dilation)) {
+      if (index >= 0 && index < static_cast<int32_t>(window.input)) {
+        inside |= 1u << (d * kMostWindowTaps + tap);
+      }
+    }
+    at[d] = at[d] * window.stride + numbers[d];
+  }
+  return {offset, inside};
+}
+
 template <uint32_t kRows, uint32_t kColumns>
 __device__ void FillTable(const WindowProduct& p, const WindowPlace& place,
                           WindowTable<kRows, kColumns>* table) {
@@ -116,11 +161,14 @@ __device__ void FillTable(const WindowProduct& p, const WindowPlace& place,
       const uint32_t image = p.positions.Divide(place.row + r, &position);
 #pragma unroll
       for (int d = kMaxSpatial - 1; d >= 0; --d) position = p.outputs[d].Divide(position, &at[d]);
-      window = FindWindow(p, image, at);
+      window = p.phases.are_used ? FindPhaseWindow(p, image, place.phase, at) : FindWindow(p, image, at);
       target = p.target.offset + image * p.target.outer[0] + place.group * p.target.outer[1] +
                place.split * p.split_stride;
 #pragma unroll
       for (uint32_t d = 0; d < kMaxSpatial; ++d) target += at[d] * p.target.spatial[d];
+      for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+        if (at[d] >= p.windows[d].output) target = kNowhere;
+      }
     }
     table->windows[r] = window;
     table->targets[r] = target;
@@ -135,7 +183,8 @@ class FilterCopier {
 
  public:
   __device__ FilterCopier(const WindowProduct& p, const WindowPlace& place)
-      : filter_(static_cast<const T*>(p.filter) + place.group * p.filter_group),
+      : filter_(static_cast<const T*>(p.filter) + place.group * p.filter_group +
+                place.phase * p.filter_phase),
         step_(place.split * p.steps_per_split + threadIdx.x % kUnits * kUnit),
         column_(place.column + threadIdx.x / kUnits) {}
 
@@ -208,10 +257,41 @@ class WindowCopier {
   uint32_t channel_, taps_[kMaxSpatial];
 };
 
+// The same of one tap, from planes: [step][row], units are eight rows.
+template <uint32_t kSteps, uint32_t kRows, uint32_t kThreads>
+class PlaneCopier {
+  static constexpr uint32_t kUnits = kRows / 8, kApart = kThreads / kUnits;
+  static_assert(kSteps % kApart == 0 && kThreads % kUnits == 0);
+
+ public:
+  __device__ PlaneCopier(const WindowProduct& p, const WindowPlace& place)
+      : input_(static_cast<const __half*>(p.input) + place.group * p.input_group),
+        channel_(place.split * p.steps_per_split + threadIdx.x / kUnits) {}
+
+  template <class Shared>
+  __device__ __forceinline__ void Start(const WindowProduct& p, const uint2* windows, Shared shared) {
+    const SharedRows<kRows> to = {shared.address};
+    const uint32_t row = threadIdx.x / kUnits, unit = threadIdx.x % kUnits;
+    const uint2 window = windows[unit * 8];
+#pragma unroll
+    for (uint32_t i = 0; i < kSteps / kApart; ++i) {
+      const uint32_t channel = channel_ + i * kApart;
+      const bool inside = window.y != 0 && channel < p.channels;
+      StartCopy(to.At(row + i * kApart, unit), input_ + (inside ? window.x + channel * p.plane_stride : 0),
+                inside);
+    }
+    channel_ += kSteps;
+  }
+
+ private:
+  const __half* input_;
+  uint32_t channel_;
+};
+
 // Goes along the steps: `multiply(rows, columns)` gets the tiles of operands one after the other, of which
-// kStages are in shared memory at a time.
+// kStages are in shared memory at a time. `Windows` copies those of rows.
 template <typename T, class Shared, uint32_t kRows, uint32_t kColumns, uint32_t kThreads, uint32_t kStages,
-          class MultiplyTiles>
+          class Windows = WindowCopier<T, Shared, kRows, kThreads>, class MultiplyTiles>
 __device__ __forceinline__ void ForWindowTiles(const WindowProduct& p, const WindowPlace& place,
                                                const uint2* windows, uint32_t shared,
                                                const MultiplyTiles& multiply) {
@@ -221,7 +301,7 @@ __device__ __forceinline__ void ForWindowTiles(const WindowProduct& p, const Win
   const auto columns_of = [&](uint32_t stage) {
     return Shared{shared + stage * kStageBytes + kRows * kRowBytes};
   };
-  WindowCopier<T, Shared, kRows, kThreads> windows_copier(p, place);
+  Windows windows_copier(p, place);
   FilterCopier<T, Shared, kColumns, kThreads> filter_copier(p, place);
   const auto start = [&](uint32_t stage) {
     windows_copier.Start(p, windows, rows_of(stage));

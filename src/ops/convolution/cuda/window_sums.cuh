@@ -1,5 +1,5 @@
-// How the sums of a tile get to where they belong: with bias and limits, through shared memory, so that
-// neighbours are stored together.
+// How the sums of a tile get to where they belong: with bias, limits and the tail, through shared memory, so
+// that neighbours are stored together.
 #pragma once
 
 #include "ops/convolution/cuda/window_product.cuh"
@@ -8,6 +8,57 @@ namespace anydml {
 
 __device__ __forceinline__ void PutNumber(float x, float* to) { *to = x; }
 __device__ __forceinline__ void PutNumber(float x, __half* to) { *to = __float2half_rn(x); }
+
+__device__ __forceinline__ float NumberOf(float x) { return x; }
+__device__ __forceinline__ float NumberOf(__half x) { return __half2float(x); }
+
+// A NaN that was computed has the bits that it has on every machine.
+__device__ __forceinline__ float WithOneNan(float x, float) {
+  return isnan(x) ? __uint_as_float(0x7FC00000) : x;
+}
+__device__ __forceinline__ __half WithOneNan(float x, __half) {
+  return isnan(x) ? __ushort_as_half(0x7E00) : __float2half_rn(x);
+}
+
+// Of a column of the tile.
+struct ColumnNumbers {
+  float bias = 0, mean = 0, factor = 0, shift = 0;
+};
+
+// Of a thread's column: loaded before the steps, so that nobody waits for them after them.
+template <typename T, uint32_t kColumns>
+__device__ __forceinline__ ColumnNumbers NumbersOf(const WindowProduct& p, const WindowPlace& place) {
+  ColumnNumbers numbers;
+  const uint32_t column = place.column + threadIdx.x;
+  if (threadIdx.x >= kColumns || column >= p.columns) return numbers;
+  const uint64_t channel = uint64_t{place.group} * p.columns + column;
+  if (p.bias != nullptr) numbers.bias = NumberOf(static_cast<const T*>(p.bias)[channel * p.bias_stride]);
+  const WindowTail& tail = p.tail;
+  if (tail.numbers[0] == nullptr) return numbers;
+  const auto load = [&](uint32_t i) {
+    return NumberOf(static_cast<const T*>(tail.numbers[i])[channel * tail.strides[i]]);
+  };
+  numbers.mean = load(0);
+  numbers.factor = load(2) / sqrtf(load(1) + tail.epsilon);
+  numbers.shift = load(3);
+  return numbers;
+}
+
+// What a sum becomes before anything is added to it.
+template <typename Out, uint32_t kRows, uint32_t kColumns>
+__device__ __forceinline__ Out FinishSum(const WindowProduct& p, const WindowTable<kRows, kColumns>& table,
+                                         uint32_t column, float sum) {
+  Out result;
+  PutNumber(p.limits.Of(sum + table.bias[column]), &result);
+  if (p.tail.numbers[0] == nullptr) return result;
+  const float x = (NumberOf(result) - table.mean[column]) * table.factor[column] + table.shift[column];
+  return WithOneNan(p.tail.limits.Of(x), Out());
+}
+
+template <typename Out>
+__device__ __forceinline__ Out AddToSum(const WindowProduct& p, Out sum, Out added) {
+  return WithOneNan(p.tail.sum_limits.Of(NumberOf(sum) + NumberOf(added)), Out());
+}
 
 template <typename Out, uint32_t kRows, uint32_t kColumns>
 struct WindowSums {
@@ -33,21 +84,58 @@ __device__ __forceinline__ void StoreSumsAs(const WindowProduct& p, const Window
                                             const ForSums& for_sums) {
   const WindowSums<Out, kRows, kColumns> sums = {static_cast<Out*>(shared), p.stores_by_channels};
   for_sums([&](uint32_t row, uint32_t column, float sum) {
-    PutNumber(p.limits.Of(sum + table.bias[column]), sums.At(row, column));
+    *sums.At(row, column) = FinishSum<Out>(p, table, column, sum);
   });
   __syncthreads();
   DispatchByUnit(p.unit_bytes, [&]<typename Unit>() {
     if constexpr (sizeof(Unit) >= sizeof(Out)) {
-      constexpr uint32_t kSome = sizeof(Unit) / sizeof(Out);
-      const uint32_t per_line = (p.stores_by_channels ? kColumns : kRows) / kSome;
-      for (uint32_t i = threadIdx.x; i < kRows * kColumns / kSome; i += kThreads) {
-        const uint32_t line = i / per_line, along = i % per_line * kSome;
-        const uint32_t row = p.stores_by_channels ? line : along,
-                       column = p.stores_by_channels ? along : line;
-        if (place.row + row >= place.end || place.column + column >= p.columns) continue;
-        Out* const to =
-            static_cast<Out*>(p.output) + table.targets[row] + (place.column + column) * p.target.channel;
-        *reinterpret_cast<Unit*>(to) = *reinterpret_cast<const Unit*>(sums.At(row, column));
+      constexpr uint32_t kSome = sizeof(Unit) / sizeof(Out), kAll = kRows * kColumns / kSome;
+      constexpr uint32_t kAcross = kColumns / kSome, kDown = kRows / kSome;  // units of a line
+      const auto row_of = [&](uint32_t i) { return p.stores_by_channels ? i / kAcross : i % kDown * kSome; };
+      const auto column_of = [&](uint32_t i) {
+        return p.stores_by_channels ? i % kAcross * kSome : i / kDown;
+      };
+      const auto exists = [&](uint32_t i) {
+        return i < kAll && place.row + row_of(i) < place.end && place.column + column_of(i) < p.columns &&
+               table.targets[row_of(i)] != kNowhere;
+      };
+      const auto target = [&](uint32_t i) {
+        return table.targets[row_of(i)] + (place.column + column_of(i)) * p.target.channel;
+      };
+      if (p.tail.added == nullptr) {
+        for (uint32_t i = threadIdx.x; i < kAll; i += kThreads) {
+          if (!exists(i)) continue;
+          *reinterpret_cast<Unit*>(static_cast<Out*>(p.output) + target(i)) =
+              *reinterpret_cast<const Unit*>(sums.At(row_of(i), column_of(i)));
+        }
+        return;
+      }
+      // What is added is on its way for several units at a time.
+      constexpr uint32_t kAtOnce = 4;
+      union Numbers {
+        Unit unit;
+        Out numbers[kSome];
+        __device__ Numbers() {}
+      };
+      for (uint32_t first = threadIdx.x; first < kAll; first += kAtOnce * kThreads) {
+        Numbers added[kAtOnce];
+#pragma unroll
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+          const uint32_t i = first + n * kThreads;
+          if (exists(i))
+            added[n].unit = *reinterpret_cast<const Unit*>(static_cast<const Out*>(p.tail.added) + target(i));
+        }
+#pragma unroll
+        for (uint32_t n = 0; n < kAtOnce; ++n) {
+          const uint32_t i = first + n * kThreads;
+          if (!exists(i)) continue;
+          Numbers own;
+          own.unit = *reinterpret_cast<const Unit*>(sums.At(row_of(i), column_of(i)));
+#pragma unroll
+          for (uint32_t e = 0; e < kSome; ++e)
+            own.numbers[e] = AddToSum(p, own.numbers[e], added[n].numbers[e]);
+          *reinterpret_cast<Unit*>(static_cast<Out*>(p.output) + target(i)) = own.unit;
+        }
       }
     }
   });
@@ -99,17 +187,29 @@ __device__ __forceinline__ void StoreClusterShare(const WindowProduct& p, const 
     const uint32_t down = p.stores_by_channels ? 0 : 1, right = 1 - down;
 #pragma unroll
     for (uint32_t e = 0; e < kSome; ++e) {
-      PutNumber(p.limits.Of(total[e] + table.bias[column + e * right]), &result.numbers[e]);
+      result.numbers[e] = FinishSum<Out>(p, table, column + e * right, total[e]);
+    }
+    if (p.tail.added != nullptr) {
+      const Out* const added =
+          static_cast<const Out*>(p.tail.added) + (place.column + column) * p.target.channel;
+#pragma unroll
+      for (uint32_t e = 0; e < kSome; ++e) {
+        if (place.row + row + e * down >= place.end || place.column + column + e * right >= p.columns) break;
+        result.numbers[e] = AddToSum(p, result.numbers[e],
+                                     added[table.targets[row + e * down] + e * right * p.target.channel]);
+      }
     }
     Out* const output = static_cast<Out*>(p.output) + (place.column + column) * p.target.channel;
     if (p.unit_bytes >= sizeof(result)) {
+      if (table.targets[row] == kNowhere) continue;
       *reinterpret_cast<decltype(result)*>(output + table.targets[row]) = result;
       continue;
     }
 #pragma unroll
     for (uint32_t e = 0; e < kSome; ++e) {
       if (place.row + row + e * down >= place.end || place.column + column + e * right >= p.columns) break;
-      output[table.targets[row + e * down] + e * right * p.target.channel] = result.numbers[e];
+      const uint64_t target = table.targets[row + e * down];
+      if (target != kNowhere) output[target + e * right * p.target.channel] = result.numbers[e];
     }
   }
 }
@@ -129,22 +229,18 @@ __device__ __forceinline__ void StoreClusterSums(const WindowProduct& p, const W
   SyncCluster();  // nobody ends whose memory is still read
 }
 
-// Of a thread's column of the tile: loaded before the steps, so that nobody waits for it after them.
-template <typename T, uint32_t kColumns>
-__device__ __forceinline__ float BiasOf(const WindowProduct& p, const WindowPlace& place) {
-  const uint32_t column = place.column + threadIdx.x;
-  if (p.bias == nullptr || threadIdx.x >= kColumns || column >= p.columns) return 0;
-  return static_cast<float>(
-      static_cast<const T*>(p.bias)[(uint64_t{place.group} * p.columns + column) * p.bias_stride]);
-}
-
-// `for_sums(put)` calls put(row, column, sum) for all that the thread has. `bias`: of its column.
+// `for_sums(put)` calls put(row, column, sum) for all that the thread has. `numbers`: of its column.
 template <uint32_t kRows, uint32_t kColumns, uint32_t kThreads, class ForSums>
-__device__ __forceinline__ void StoreSums(const WindowProduct& p, const WindowPlace& place, float bias,
-                                          WindowTable<kRows, kColumns>* table, void* shared,
-                                          const ForSums& for_sums) {
+__device__ __forceinline__ void StoreSums(const WindowProduct& p, const WindowPlace& place,
+                                          const ColumnNumbers& numbers, WindowTable<kRows, kColumns>* table,
+                                          void* shared, const ForSums& for_sums) {
   static_assert(kColumns <= kThreads);
-  if (threadIdx.x < kColumns) table->bias[threadIdx.x] = bias;
+  if (threadIdx.x < kColumns) {
+    table->bias[threadIdx.x] = numbers.bias;
+    table->mean[threadIdx.x] = numbers.mean;
+    table->factor[threadIdx.x] = numbers.factor;
+    table->shift[threadIdx.x] = numbers.shift;
+  }
   __syncthreads();
   if (p.cluster.divisor() > 1) {
     StoreClusterSums<kRows, kColumns, kThreads>(p, place, *table, shared, for_sums);

@@ -147,11 +147,6 @@ namespace {
 
 using element_cuda::Across;
 
-struct Loop {
-  uint64_t size = 1;
-  std::vector<uint64_t> strides;
-};
-
 class ElementAcrossCuda final : public Kernel {
  public:
   // What there is no kernel for, and addresses that do not allow units of 16 bytes, go another way.
@@ -206,10 +201,10 @@ class ElementAcrossCuda final : public Kernel {
 
   bool FindLoops(const ElementProblem& problem, uint64_t unit) {
     constexpr uint64_t kShortest = 64;
-    const auto loops = OrderedLoops<Loop>(problem);
+    const auto loops = OrderedLoops<OrderedLoop>(problem);
     if (loops.size() < 2 || loops.size() > 3) return false;
-    const Loop& rows = loops[loops.size() - 2];
-    const Loop& columns = loops.back();
+    const OrderedLoop& rows = loops[loops.size() - 2];
+    const OrderedLoop& columns = loops.back();
     constexpr size_t kOutput = 2;
     const bool first = rows.strides[inputs_[0]] == 1 && columns.strides[inputs_[0]] != 1;
     crossed_ = inputs_[first ? 0 : 1];

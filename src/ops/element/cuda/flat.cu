@@ -9,11 +9,6 @@ namespace {
 using element_cuda::Flat;
 using element_cuda::FlatLaunch;
 
-struct Loop {
-  uint64_t size = 1;
-  std::vector<uint64_t> strides;
-};
-
 // A program in the form that the kernels have: a function of sources, of which the first ones vary.
 struct FlatProgram {
   struct Value {
@@ -50,7 +45,7 @@ class ElementFlatCuda final : public Kernel {
 
   // False with a reason where there is no kernel.
   bool Find(std::string* why_not) {
-    const auto loops = OrderedLoops<Loop>(problem_);
+    const auto loops = OrderedLoops<OrderedLoop>(problem_);
     *why_not = "the tensors do not lie in the same order without gaps";
     const size_t output = problem_.inputs.size();
     if (loops.empty() || loops.size() > 2 || loops.back().strides[output] != 1) return false;

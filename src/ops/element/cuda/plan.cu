@@ -13,11 +13,6 @@ constexpr uint32_t kAccessBytes = 16;  // the most that an instruction moves
 constexpr uint32_t kTileColumns = 32;
 constexpr uint64_t kShortestAcross = 2;
 
-struct Loop {
-  uint64_t size = 1;
-  std::vector<uint64_t> strides;
-};
-
 // A program's instructions become steps: loads and constants become sources of the steps that use them, and
 // results that a later step cannot take from the accumulator are kept in slots.
 class StepMaker {
@@ -179,7 +174,7 @@ class NestMaker {
         plan_(*plan),
         machine_(plan->machine),
         thread_elements_(plan->wide ? 4 : 8),
-        loops_(OrderedLoops<Loop>(problem)) {}
+        loops_(OrderedLoops<OrderedLoop>(problem)) {}
 
   void Make(bool with_groups) {
     ChooseTile();
@@ -286,7 +281,7 @@ class NestMaker {
   MachinePlan& plan_;
   Machine& machine_;
   const uint32_t thread_elements_;
-  std::vector<Loop> loops_;
+  std::vector<OrderedLoop> loops_;
   uint64_t tiles_ = 0;
 };
 

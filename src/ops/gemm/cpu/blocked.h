@@ -23,6 +23,9 @@ class PanelSource {
                           uint32_t /*width*/, uint16_t* /*to*/) const {
     return false;
   }
+  // Where elements from `first` on lie, if they are FLOAT32 and steps are neighbours: elements are `stride`
+  // apart. Else null.
+  virtual const float* FindRows(uint64_t /*first*/, uint64_t* /*stride*/) const { return nullptr; }
 
  protected:
   ~PanelSource() = default;

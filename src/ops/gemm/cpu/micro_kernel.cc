@@ -39,18 +39,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr uint32_t kRows = ANYDML_GEMM_WIDE ? 8 : 6;
 constexpr uint32_t kVectors = ANYDML_GEMM_WIDE ? 3 : 2;
+constexpr size_t kLine = 16;  // floats
 
 template <class D, class V>
 HWY_INLINE void Put(D d, V value, float* to, bool accumulate) {
   hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, to), value) : value, d, to);
 }
 
-// Of the first kUsed vectors.
-template <uint32_t kUsed>
-void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_stride, uint64_t steps,
-         float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate) {
-  const hn::ScalableTag<float> d;
-  const size_t lanes = hn::Lanes(d);
+// What is added to comes from far away, and is needed last.
+HWY_INLINE void AskForSums(const float* to, uint64_t to_stride, size_t columns) {
+  for (uint32_t i = 0; i < kRows; ++i, to += to_stride) {
+    for (size_t j = 0; j < columns; j += kLine) hwy::Prefetch(to + j);
+    hwy::Prefetch(to + columns - 1);
+  }
+}
+
 #define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = c##i##0, c##i##2 = c##i##0;
 #define ANYDML_STEP(i)                                   \
   {                                                      \
@@ -63,11 +66,14 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
   Put(d, c##i##0, to + (i)*to_stride, accumulate);                        \
   if (kUsed > 1) Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate); \
   if (kUsed > 2) Put(d, c##i##2, to + (i)*to_stride + 2 * lanes, accumulate);
-  // What is added to comes from far away, and is needed last.
-  for (uint32_t i = 0; i < kRows; ++i) {
-    hwy::Prefetch(to + i * to_stride);
-    hwy::Prefetch(to + i * to_stride + kUsed * lanes - 1);
-  }
+
+// Of the first kUsed vectors.
+template <uint32_t kUsed>
+void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_stride, uint64_t steps,
+         float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  AskForSums(to, to_stride, kUsed * lanes);
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   for (uint64_t step = 0; step < steps; ++step) {
     const auto b0 = hn::LoadU(d, b);
@@ -81,14 +87,42 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
     b += b_stride;
   }
   ANYDML_GEMM_ROWS(ANYDML_PUT)
+}
+
+#if HWY_ARCH_X86
+#undef ANYDML_OF_ROW
+#define ANYDML_OF_ROW(i) hn::Set(d, a[(i)*a_stride + step])
+template <uint32_t kUsed>
+void RunInPlace(const float* HWY_RESTRICT a, uint64_t a_stride, const float* HWY_RESTRICT b,
+                uint64_t b_stride, uint64_t steps, float* HWY_RESTRICT to, uint64_t to_stride,
+                bool accumulate) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  AskForSums(to, to_stride, kUsed * lanes);
+  ANYDML_GEMM_ROWS(ANYDML_ZERO)
+  for (uint64_t step = 0; step < steps; ++step) {
+    const auto b0 = hn::LoadU(d, b);
+    const auto b1 = kUsed > 1 ? hn::LoadU(d, b + lanes) : b0;
+    const auto b2 = kUsed > 2 ? hn::LoadU(d, b + 2 * lanes) : b0;
+    ANYDML_GEMM_ROWS(ANYDML_STEP)
+    b += b_stride;
+  }
+  ANYDML_GEMM_ROWS(ANYDML_PUT)
+}
+#endif
 #undef ANYDML_ZERO
 #undef ANYDML_STEP
 #undef ANYDML_PUT
-}
 
 MicroKernel Find() {
   const auto lanes = static_cast<uint32_t>(hn::Lanes(hn::ScalableTag<float>()));
-  return {kRows, kVectors * lanes, lanes, &Run<kVectors>, {&Run<1>, &Run<2>}};
+  MicroKernel kernel = {kRows, kVectors * lanes, lanes, &Run<kVectors>, {&Run<1>, &Run<2>}};
+#if HWY_ARCH_X86
+  kernel.in_place[0] = &RunInPlace<1>;
+  kernel.in_place[1] = &RunInPlace<2>;
+  kernel.in_place[kVectors - 1] = &RunInPlace<kVectors>;
+#endif
+  return kernel;
 }
 
 }  // namespace

@@ -17,6 +17,11 @@ struct MicroKernel {
   Run* narrow[2];  // of the first vector, or the first two, of the columns, where there are more
   // Of bytes: a word of a panel, in place of a float, is four steps of INT8, and a sum is INT32.
   bool bytes = false;
+  // As `run`, of rows of A where they lie: their steps are neighbours, rows are a_stride apart. Of the first
+  // vector, the first two, and all three; null where there are none.
+  using RunInPlace = void(const float* a, uint64_t a_stride, const float* b, uint64_t b_stride,
+                          uint64_t steps, float* to, uint64_t to_stride, bool accumulate);
+  RunInPlace* in_place[3] = {};
 };
 
 inline constexpr uint32_t kMaxTileRows = 8;

@@ -7,6 +7,7 @@
 #include "ops/common/coordinates.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/rows.h"
+#include "ops/gemm/cpu/panel_copies.h"
 #include "ops/gemm/cpu/panel_rows.h"
 
 namespace anydml {
@@ -79,6 +80,20 @@ void StridedPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t
     }
     return;
   }
+  const auto copy_halves = FindPanelCopies().half_rows;
+  if (element_stride_ == 1 && type_ == DataType::kFloat16 && copy_halves != nullptr) {
+    constexpr uint64_t kRows = 8;
+    ClearLastPanel(count, steps, width, to);
+    for (uint64_t s = 0; s < steps; s += kRows) {
+      const auto* const from = reinterpret_cast<const uint16_t*>(data_) + at + s * step_stride_;
+      for (uint64_t e = 0; e < count; e += width) {
+        copy_halves(from + e, step_stride_, std::min(kRows, steps - s),
+                    static_cast<uint32_t>(std::min<uint64_t>(width, count - e)), width,
+                    to + e * steps + s * width);
+      }
+    }
+    return;
+  }
   PackRows(
       count, steps, width, to, [](uint64_t, uint64_t) {},
       [&](uint64_t element, uint64_t some, uint64_t s, float* row) {
@@ -105,6 +120,12 @@ bool StridedPanels::PackHalves(uint64_t first, uint64_t count, uint64_t step, ui
     }
   }
   return true;
+}
+
+const float* StridedPanels::FindRows(uint64_t first, uint64_t* stride) const {
+  if (type_ != DataType::kFloat32 || step_stride_ != 1 || element_stride_ == 0) return nullptr;
+  *stride = element_stride_;
+  return reinterpret_cast<const float*>(data_) + first * element_stride_;
 }
 
 void GemmSink::Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ops/common/transpose_tile.h"
+#include "ops/gemm/cpu/panel_copies.h"
 
 namespace anydml {
 namespace {
@@ -20,6 +21,14 @@ void Copy(const float* from, uint64_t stride, uint64_t rows, uint64_t count, uin
 
 void CutRows(const float* from, uint64_t stride, uint64_t rows, uint64_t count, uint32_t width,
              uint64_t panel_stride, float* to) {
+  if (const auto copy_rows = FindPanelCopies().rows; copy_rows != nullptr) {
+    for (; count != 0; from += width, to += panel_stride) {
+      const uint64_t some = std::min<uint64_t>(count, width);
+      copy_rows(from, stride, rows, static_cast<uint32_t>(some), width, to);
+      count -= some;
+    }
+    return;
+  }
   // Copies of a known size are a few instructions: those of the tiles that there are.
   const auto copy = width == 6    ? CopyWhole<6>
                     : width == 8  ? CopyWhole<8>

@@ -6,9 +6,9 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kRandomThreads = 256;
 
-struct Parameters {
+struct RandomParameters {
   const uint32_t* state;
   uint32_t state_stride;
   uint32_t* output;
@@ -20,15 +20,15 @@ struct Parameters {
   DeviceNest<1> nest;
 };
 
-__device__ void WriteState(const Parameters& p, PhiloxState state) {
+__device__ void WriteState(const RandomParameters& p, PhiloxState state) {
   Advance(&state, p.blocks);
   const uint64_t step = p.output_state_stride;
   for (uint32_t i = 0; i < 4; ++i) p.output_state[i * step] = state.counter[i];
   for (uint32_t i = 0; i < 2; ++i) p.output_state[(4 + i) * step] = state.key[i];
 }
 
-__global__ void __launch_bounds__(kThreads) GenerateRandom(const __grid_constant__ Parameters p) {
-  const uint64_t block = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kRandomThreads) GenerateRandom(const __grid_constant__ RandomParameters p) {
+  const uint64_t block = uint64_t{blockIdx.x} * kRandomThreads + threadIdx.x;
   if (block >= p.blocks) return;
   PhiloxState state = LoadPhiloxState(p.state, p.state_stride);
   if (block == 0 && p.output_state != nullptr) WriteState(p, state);
@@ -63,7 +63,7 @@ class RandomCuda final : public Kernel {
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = {};
+    RandomParameters p = {};
     p.state = reinterpret_cast<const uint32_t*>(arguments.inputs[0].data);
     p.state_stride = problem_.state_stride;
     p.output = reinterpret_cast<uint32_t*>(arguments.outputs[0].data);
@@ -77,7 +77,8 @@ class RandomCuda final : public Kernel {
     p.in_units = contiguous && AddressOf(p.output) % sizeof(uint4) == 0;
     p.nest = DeviceNest<1>(nest_);
     KernelChain chain(arguments.stream);
-    chain.Launch(GenerateRandom, (uint64_t{p.blocks} + kThreads - 1) / kThreads, kThreads, p);
+    chain.Launch(GenerateRandom, (uint64_t{p.blocks} + kRandomThreads - 1) / kRandomThreads, kRandomThreads,
+                 p);
     return {};
   }
 

@@ -9,9 +9,9 @@ namespace {
 
 using Kind = GenerateProblem::Kind;
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kUnitThreads = 256;
 
-struct Parameters {
+struct UnitParameters {
   const void* input;
   void* output;
   uint64_t value;
@@ -24,7 +24,7 @@ struct Parameters {
 };
 
 template <typename Element, Kind kKind>
-__device__ Element MakeElement(const Parameters& p, const uint64_t (&at)[4], uint32_t i) {
+__device__ Element MakeElement(const UnitParameters& p, const uint64_t (&at)[4], uint32_t i) {
   const auto& steps = p.inner.strides;
   if constexpr (kKind == Kind::kSequence) {
     return SequenceElement<Element>(p.value, p.delta, at[kGenerateNumber] + i * steps[kGenerateNumber]);
@@ -42,8 +42,8 @@ __device__ Element MakeElement(const Parameters& p, const uint64_t (&at)[4], uin
 
 // kCount elements, neighbours in the output, per thread.
 template <typename Element, Kind kKind, uint32_t kCount>
-__global__ void __launch_bounds__(kThreads) GenerateUnits(const __grid_constant__ Parameters p) {
-  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kUnitThreads) GenerateUnits(const __grid_constant__ UnitParameters p) {
+  const uint64_t number = uint64_t{blockIdx.x} * kUnitThreads + threadIdx.x;
   if (number >= p.units) return;
   uint64_t at[4];
   p.nest.OffsetsOf(static_cast<uint32_t>(number), at);
@@ -61,7 +61,7 @@ class GenerateCuda final : public Kernel {
   explicit GenerateCuda(const GenerateProblem& problem) : problem_(problem), nest_(GenerateNest(problem)) {}
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = {};
+    UnitParameters p = {};
     p.input = problem_.has_input ? arguments.inputs[0].data : nullptr;
     p.output = arguments.outputs[0].data;
     p.value = problem_.value;
@@ -88,7 +88,7 @@ class GenerateCuda final : public Kernel {
   }
 
   template <uint32_t kCount>
-  void Launch(Parameters p, void* stream) const {
+  void Launch(UnitParameters p, void* stream) const {
     LoopNest<4> in_units = nest_;
     if (kCount > 1) {
       auto& inner = in_units.loops[in_units.rank - 1];
@@ -99,8 +99,8 @@ class GenerateCuda final : public Kernel {
     p.nest = DeviceNest<4>(in_units);
     p.units = static_cast<uint32_t>(Iterations(in_units));
     KernelChain chain(stream);
-    chain.Launch(GenerateUnits<Element, kKind, kCount>, (uint64_t{p.units} + kThreads - 1) / kThreads,
-                 kThreads, p);
+    chain.Launch(GenerateUnits<Element, kKind, kCount>, (uint64_t{p.units} + kUnitThreads - 1) / kUnitThreads,
+                 kUnitThreads, p);
   }
 
   GenerateProblem problem_;

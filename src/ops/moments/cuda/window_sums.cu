@@ -9,9 +9,9 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kWindowThreads = 256;
 
-struct Parameters {
+struct WindowParameters {
   const void* input;
   float* output;
   uint32_t elements;
@@ -24,15 +24,15 @@ struct Parameters {
   DeviceNest<1> nest;
 };
 
-__device__ float TermAt(const Parameters& p, uint64_t offset) {
+__device__ float TermAt(const WindowParameters& p, uint64_t offset) {
   const float x = p.is_half ? __half2float(static_cast<const __half*>(p.input)[offset])
                             : static_cast<const float*>(p.input)[offset];
   return p.squares ? x * x : x;
 }
 
-__global__ void __launch_bounds__(kThreads) SumWindows(const __grid_constant__ Parameters p) {
-  const uint64_t step = uint64_t{gridDim.x} * kThreads;
-  for (uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < p.elements; i += step) {
+__global__ void __launch_bounds__(kWindowThreads) SumWindows(const __grid_constant__ WindowParameters p) {
+  const uint64_t step = uint64_t{gridDim.x} * kWindowThreads;
+  for (uint64_t i = uint64_t{blockIdx.x} * kWindowThreads + threadIdx.x; i < p.elements; i += step) {
     const auto element = static_cast<uint32_t>(i);
     uint64_t offsets[1];
     p.nest.OffsetsOf(element, offsets);
@@ -66,19 +66,19 @@ class WindowSumsCuda final : public Kernel {
     common_.size = FastDivisor(input.sizes[problem.axis]);
     common_.stride = input.strides[problem.axis];
     common_.nest = DeviceNest<1>(nest);
-    blocks_ = std::min<uint64_t>((uint64_t{common_.elements} + kThreads - 1) / kThreads, 1 << 20);
+    blocks_ = std::min<uint64_t>((uint64_t{common_.elements} + kWindowThreads - 1) / kWindowThreads, 1 << 20);
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = common_;
+    WindowParameters p = common_;
     p.input = arguments.inputs[0].data;
     p.output = reinterpret_cast<float*>(arguments.outputs[0].data);
-    KernelChain(arguments.stream).Launch(SumWindows, blocks_, kThreads, p);
+    KernelChain(arguments.stream).Launch(SumWindows, blocks_, kWindowThreads, p);
     return {};
   }
 
  private:
-  Parameters common_{};  // but for addresses
+  WindowParameters common_{};  // but for addresses
   uint64_t blocks_;
 };
 

@@ -8,9 +8,9 @@ namespace anydml {
 namespace {
 
 enum Operand { kInput, kLengths, kOutput, kIndex };  // kIndex: the coordinate along the axis
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kReverseThreads = 256;
 
-struct Parameters {
+struct ReverseParameters {
   const void* input;
   const void* lengths;
   void* output;
@@ -22,8 +22,9 @@ struct Parameters {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) ReverseKernel(const __grid_constant__ Parameters p) {
-  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kReverseThreads)
+    ReverseKernel(const __grid_constant__ ReverseParameters p) {
+  const uint64_t number = uint64_t{blockIdx.x} * kReverseThreads + threadIdx.x;
   if (number >= p.elements) return;
   uint64_t offsets[4];
   p.nest.OffsetsOf(static_cast<uint32_t>(number), offsets);
@@ -53,20 +54,20 @@ class ReverseCuda final : public Kernel {
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters parameters = parameters_;
+    ReverseParameters parameters = parameters_;
     parameters.input = arguments.inputs[0].data;
     parameters.lengths = arguments.inputs[1].data;
     parameters.output = arguments.outputs[0].data;
     KernelChain chain(arguments.stream);
-    const uint64_t blocks = (uint64_t{parameters.elements} + kThreads - 1) / kThreads;
-    DispatchByWidth(type_,
-                    [&]<typename T>() { chain.Launch(ReverseKernel<T>, blocks, kThreads, parameters); });
+    const uint64_t blocks = (uint64_t{parameters.elements} + kReverseThreads - 1) / kReverseThreads;
+    DispatchByWidth(
+        type_, [&]<typename T>() { chain.Launch(ReverseKernel<T>, blocks, kReverseThreads, parameters); });
     return {};
   }
 
  private:
   DataType type_;
-  Parameters parameters_ = {};
+  ReverseParameters parameters_ = {};
 };
 
 }  // namespace

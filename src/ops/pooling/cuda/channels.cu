@@ -11,10 +11,10 @@ namespace {
 
 using namespace pooling;
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kChannelThreads = 256;
 constexpr uint32_t kUnitBytes = 16;
 
-struct Parameters {
+struct ChannelParameters {
   const void* input;
   void* output;
   bool include_padding;
@@ -39,7 +39,7 @@ __device__ Unit<T> LoadUnit(const T* from) {
 
 // The first NaN of channel `c` of the unit, which has one.
 template <typename T>
-__device__ T FirstNan(const Parameters& p, const Taps& taps, const T* unit, uint32_t c) {
+__device__ T FirstNan(const ChannelParameters& p, const Taps& taps, const T* unit, uint32_t c) {
   for (uint32_t d = taps.range[0].begin; d < taps.range[0].end; ++d) {
     for (uint32_t h = taps.range[1].begin; h < taps.range[1].end; ++h) {
       for (uint32_t w = taps.range[2].begin; w < taps.range[2].end; ++w) {
@@ -61,7 +61,7 @@ __device__ void Combine(float& to, float x) {
 
 // Column `w` of a window.
 template <typename T, bool kMax>
-__device__ void ReadColumn(const Parameters& p, const Taps& taps, const T* input, uint32_t w,
+__device__ void ReadColumn(const ChannelParameters& p, const Taps& taps, const T* input, uint32_t w,
                            float (&sums)[Unit<T>::kCount]) {
   const T* const column = input + TapPlace(p.windows, taps, 2, w) * p.input_at.strides[4];
 #pragma unroll
@@ -77,8 +77,8 @@ __device__ void ReadColumn(const Parameters& p, const Taps& taps, const T* input
 }
 
 template <typename T, bool kMax>
-__device__ void StoreWindow(const Parameters& p, const WindowPlace& at, const Taps& taps, const T* input,
-                            const float (&results)[Unit<T>::kCount]) {
+__device__ void StoreWindow(const ChannelParameters& p, const WindowPlace& at, const Taps& taps,
+                            const T* input, const float (&results)[Unit<T>::kCount]) {
   const float divisor = kMax ? 1 : DivisorOf(p.windows, taps, at, p.include_padding);
   Unit<T> output;
 #pragma unroll
@@ -96,17 +96,18 @@ __device__ void StoreWindow(const Parameters& p, const WindowPlace& at, const Ta
 }
 
 template <typename T>
-__device__ const T* UnitsOf(const Parameters& p, const WindowPlace& at) {
+__device__ const T* UnitsOf(const ChannelParameters& p, const WindowPlace& at) {
   return static_cast<const T*>(p.input) + at.n * p.input_at.strides[0] + at.c * p.input_at.strides[1];
 }
 
 template <typename T, bool kMax>
-__global__ void __launch_bounds__(kThreads) ChannelsKernel(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kChannelThreads)
+    ChannelsKernel(const __grid_constant__ ChannelParameters p) {
   constexpr uint32_t kCount = Unit<T>::kCount;
   WaitForPrevious();
   LetNextStart();
-  const uint64_t step = uint64_t{gridDim.x} * kThreads;
-  for (uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < p.windows.count; i += step) {
+  const uint64_t step = uint64_t{gridDim.x} * kChannelThreads;
+  for (uint64_t i = uint64_t{blockIdx.x} * kChannelThreads + threadIdx.x; i < p.windows.count; i += step) {
     const WindowPlace at = p.windows.At(static_cast<uint32_t>(i));
     const Taps taps = TapsOf(p.windows, at);
     const T* const input = UnitsOf<T>(p, at);
@@ -124,8 +125,9 @@ __global__ void __launch_bounds__(kThreads) ChannelsKernel(const __grid_constant
 
 // Few windows of many taps: a thread has a column.
 template <typename T, bool kMax>
-__global__ void __launch_bounds__(kThreads) ColumnsKernel(const __grid_constant__ Parameters p) {
-  constexpr uint32_t kCount = Unit<T>::kCount, kUnits = kThreads / kColumnsInARow;
+__global__ void __launch_bounds__(kChannelThreads)
+    ColumnsKernel(const __grid_constant__ ChannelParameters p) {
+  constexpr uint32_t kCount = Unit<T>::kCount, kUnits = kChannelThreads / kColumnsInARow;
   __shared__ float columns[kColumnsInARow][kUnits][kCount + 1];
   WaitForPrevious();
   LetNextStart();
@@ -173,13 +175,13 @@ class PoolingCudaChannels final : public Kernel {
     const WindowAxis* const axes = problem.shape.axes.data();
     by_columns_ = uint64_t{axes[0].size} * axes[1].size >= kFewTaps && axes[2].size >= kFewTaps &&
                   axes[2].size <= kColumnsInARow && count < kFewThreads * multiprocessors;
-    const uint64_t per_block = by_columns_ ? kThreads / kColumnsInARow : kThreads;
+    const uint64_t per_block = by_columns_ ? kChannelThreads / kColumnsInARow : kChannelThreads;
     blocks_ = (count + per_block - 1) / per_block;
     if (!by_columns_) blocks_ = std::min(blocks_, 64 * multiprocessors);
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = common_;
+    ChannelParameters p = common_;
     p.input = arguments.inputs[0].data;
     p.output = arguments.outputs[0].data;
     const auto addresses = reinterpret_cast<uintptr_t>(p.input) | reinterpret_cast<uintptr_t>(p.output);
@@ -195,15 +197,16 @@ class PoolingCudaChannels final : public Kernel {
 
  private:
   template <typename T, bool kMax>
-  void Launch(const Parameters& p, KernelChain* chain) const {
-    chain->Launch(by_columns_ ? ColumnsKernel<T, kMax> : ChannelsKernel<T, kMax>, blocks_, kThreads, p);
+  void Launch(const ChannelParameters& p, KernelChain* chain) const {
+    chain->Launch(by_columns_ ? ColumnsKernel<T, kMax> : ChannelsKernel<T, kMax>, blocks_, kChannelThreads,
+                  p);
   }
 
   bool is_half_;
   bool is_max_;
   bool by_columns_;
   std::unique_ptr<const Kernel> unaligned_;  // runs instead when a tensor is not aligned
-  Parameters common_{};                      // but for addresses
+  ChannelParameters common_{};               // but for addresses
   uint64_t blocks_;
 };
 

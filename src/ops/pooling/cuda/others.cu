@@ -13,9 +13,9 @@ namespace {
 
 using namespace pooling;
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kOtherThreads = 256;
 
-struct Parameters {
+struct OtherParameters {
   const void* gradient;    // of the windows
   const uint32_t* maxima;  // where they are; null for averages
   void* output;
@@ -29,7 +29,7 @@ struct Parameters {
 };
 
 template <typename T>
-__device__ float Collect(const Parameters& p, const WindowPlace& at) {
+__device__ float Collect(const OtherParameters& p, const WindowPlace& at) {
   const WindowAxis(&axes)[kSpatialRank] = p.axes;
   const WindowRange ds = WindowsOver(axes[0], at.d), hs = WindowsOver(axes[1], at.h),
                     ws = WindowsOver(axes[2], at.w);
@@ -60,10 +60,10 @@ __device__ float Collect(const Parameters& p, const WindowPlace& at) {
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) CollectKernel(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kOtherThreads) CollectKernel(const __grid_constant__ OtherParameters p) {
   WaitForPrevious();
-  const uint64_t step = uint64_t{gridDim.x} * kThreads;
-  for (uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < p.count; i += step) {
+  const uint64_t step = uint64_t{gridDim.x} * kOtherThreads;
+  for (uint64_t i = uint64_t{blockIdx.x} * kOtherThreads + threadIdx.x; i < p.count; i += step) {
     const WindowPlace at = p.places.At(static_cast<uint32_t>(i));
     StoreNumber<T>(p.output, p.output_at.Offset(at), Collect<T>(p, at));
   }
@@ -85,27 +85,27 @@ class PoolingGradCuda final : public GradKernel {
     }
     common_.gradient_at = DevicePoolingTensor(problem.input_gradient);
     common_.output_at = DevicePoolingTensor(problem.output_gradient);
-    const uint64_t wanted = (common_.count + kThreads - 1) / kThreads;
+    const uint64_t wanted = (common_.count + kOtherThreads - 1) / kOtherThreads;
     blocks_ = std::min<uint64_t>(wanted, uint64_t{64} * context.device->multiprocessors);
   }
 
   Status Run(const KernelArguments& arguments) const override {
     ANYDML_RETURN_IF_ERROR(FindMaxima(arguments));
-    Parameters p = common_;
+    OtherParameters p = common_;
     p.gradient = arguments.inputs[p_.is_max() ? 1 : 0].data;
     p.maxima = p_.is_max() ? Maxima(arguments) : nullptr;
     p.output = arguments.outputs[0].data;
     KernelChain chain(arguments.stream);
     if (p_.output_gradient.type == DataType::kFloat16) {
-      chain.Launch(CollectKernel<Half>, blocks_, kThreads, p);
+      chain.Launch(CollectKernel<Half>, blocks_, kOtherThreads, p);
     } else {
-      chain.Launch(CollectKernel<float>, blocks_, kThreads, p);
+      chain.Launch(CollectKernel<float>, blocks_, kOtherThreads, p);
     }
     return {};
   }
 
  private:
-  Parameters common_{};  // but for addresses
+  OtherParameters common_{};  // but for addresses
   uint64_t blocks_;
 };
 

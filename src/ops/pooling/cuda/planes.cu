@@ -13,11 +13,11 @@ namespace {
 using namespace pooling;
 
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kThreads = 256;
-constexpr uint32_t kWarps = kThreads / kWarp;
+constexpr uint32_t kPlaneThreads = 256;
+constexpr uint32_t kWarps = kPlaneThreads / kWarp;
 static_assert(kSumLanes == kWarp);
 
-struct Parameters {
+struct PlaneParameters {
   const void* input;
   void* output;
   uint32_t planes;
@@ -31,7 +31,7 @@ struct Parameters {
 };
 
 template <bool kMax>
-__device__ float Combine(float a, float b) {
+__device__ float Combined(float a, float b) {
   return kMax ? LargerOf(a, b) : a + b;
 }
 
@@ -50,9 +50,9 @@ __device__ float ReduceColumn(const T* column, uint32_t rows, uint32_t width) {
 #pragma unroll
     for (uint32_t i = 0; i < 8; ++i) x[i] = NumberOf(column[uint64_t{r + i} * width]);
 #pragma unroll
-    for (uint32_t i = 0; i < 8; ++i) result = Combine<kMax>(result, x[i]);
+    for (uint32_t i = 0; i < 8; ++i) result = Combined<kMax>(result, x[i]);
   }
-  for (; r < rows; ++r) result = Combine<kMax>(result, NumberOf(column[uint64_t{r} * width]));
+  for (; r < rows; ++r) result = Combined<kMax>(result, NumberOf(column[uint64_t{r} * width]));
   return result;
 }
 
@@ -61,13 +61,13 @@ template <bool kMax>
 __device__ float ReduceLanes(float value) {
 #pragma unroll
   for (uint32_t half = kWarp / 2; half > 0; half /= 2) {
-    value = Combine<kMax>(value, __shfl_down_sync(~0u, value, half));
+    value = Combined<kMax>(value, __shfl_down_sync(~0u, value, half));
   }
   return value;
 }
 
 template <typename T, bool kMax>
-__device__ void StoreResult(const Parameters& p, const T* plane, T* to, float result) {
+__device__ void StoreResult(const PlaneParameters& p, const T* plane, T* to, float result) {
   if (!kMax) {
     *to = ElementOf<T>(result / p.taps);
   } else if (result == result) {
@@ -80,13 +80,13 @@ __device__ void StoreResult(const Parameters& p, const T* plane, T* to, float re
 }
 
 template <typename T>
-__device__ const T* InputPlane(const Parameters& p, uint32_t plane) {
+__device__ const T* InputPlane(const PlaneParameters& p, uint32_t plane) {
   uint32_t c;
   const uint32_t n = p.channels.Divide(plane, &c);
   return static_cast<const T*>(p.input) + n * p.input_strides[0] + c * p.input_strides[1];
 }
 template <typename T>
-__device__ T* Output(const Parameters& p, uint32_t plane) {
+__device__ T* Output(const PlaneParameters& p, uint32_t plane) {
   uint32_t c;
   const uint32_t n = p.channels.Divide(plane, &c);
   return static_cast<T*>(p.output) + n * p.output_strides[0] + c * p.output_strides[1];
@@ -94,8 +94,8 @@ __device__ T* Output(const Parameters& p, uint32_t plane) {
 
 // Rows of up to 32 elements: as many threads as there are columns, or a power of two.
 template <typename T, bool kMax>
-__global__ void __launch_bounds__(kThreads) NarrowKernel(const __grid_constant__ Parameters p) {
-  const uint64_t thread = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kPlaneThreads) NarrowKernel(const __grid_constant__ PlaneParameters p) {
+  const uint64_t thread = uint64_t{blockIdx.x} * kPlaneThreads + threadIdx.x;
   const auto lane = static_cast<uint32_t>(thread & (p.lanes - 1));
   const uint64_t number = thread / p.lanes;
   const bool exists = number < p.planes;
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kThreads) NarrowKernel(const __grid_constant__
     result = Start<kMax>();
     for (uint32_t k = 0; k < p.width; ++k) {
       result =
-          Combine<kMax>(result, __shfl_sync(~0u, column, static_cast<int>(k), static_cast<int>(p.lanes)));
+          Combined<kMax>(result, __shfl_sync(~0u, column, static_cast<int>(k), static_cast<int>(p.lanes)));
     }
   }
   if (exists && lane == 0) StoreResult<T, kMax>(p, from, Output<T>(p, plane), result);
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kThreads) NarrowKernel(const __grid_constant__
 
 // Longer rows: a block for each plane, whose warps take 32 columns at a time.
 template <typename T, bool kMax>
-__global__ void __launch_bounds__(kThreads) WideKernel(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kPlaneThreads) WideKernel(const __grid_constant__ PlaneParameters p) {
   __shared__ float columns[kWarps][kWarp];
   const uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
   for (uint32_t plane = blockIdx.x; plane < p.planes; plane += gridDim.x) {
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kThreads) WideKernel(const __grid_constant__ P
       columns[warp][lane] = k < p.width ? ReduceColumn<T, kMax>(from + k, p.rows, p.width) : Start<kMax>();
       __syncthreads();
       if (warp == 0) {
-        for (uint32_t w = 0; w < warps; ++w) sum = Combine<kMax>(sum, columns[w][lane]);
+        for (uint32_t w = 0; w < warps; ++w) sum = Combined<kMax>(sum, columns[w][lane]);
       }
       __syncthreads();
     }
@@ -145,7 +145,7 @@ class PoolingCudaPlanes final : public Kernel {
       : is_half_(problem.input.type == DataType::kFloat16),
         is_max_(problem.function == PoolingFunction::kMax) {
     const auto& axes = problem.shape.axes;
-    Parameters& p = common_;
+    PlaneParameters& p = common_;
     p.planes = problem.shape.batch * problem.shape.channels;
     p.rows = axes[0].input * axes[1].input;
     p.width = axes[2].input;
@@ -155,16 +155,16 @@ class PoolingCudaPlanes final : public Kernel {
     std::copy_n(problem.output.strides.begin(), 2, p.output_strides);
     if (p.width <= kWarp) {
       p.lanes = p.width > kColumnsInARow ? kWarp : std::bit_ceil(p.width);
-      threads_ = kThreads;
-      blocks_ = (uint64_t{p.planes} * p.lanes + kThreads - 1) / kThreads;
+      threads_ = kPlaneThreads;
+      blocks_ = (uint64_t{p.planes} * p.lanes + kPlaneThreads - 1) / kPlaneThreads;
     } else {
-      threads_ = std::min(kThreads, (p.width + kWarp - 1) / kWarp * kWarp);
+      threads_ = std::min(kPlaneThreads, (p.width + kWarp - 1) / kWarp * kWarp);
       blocks_ = p.planes;
     }
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = common_;
+    PlaneParameters p = common_;
     p.input = arguments.inputs[0].data;
     p.output = arguments.outputs[0].data;
     KernelChain chain(arguments.stream);
@@ -178,13 +178,13 @@ class PoolingCudaPlanes final : public Kernel {
 
  private:
   template <typename T, bool kMax>
-  void Launch(const Parameters& p, KernelChain* chain) const {
+  void Launch(const PlaneParameters& p, KernelChain* chain) const {
     chain->Launch(p.width <= kWarp ? NarrowKernel<T, kMax> : WideKernel<T, kMax>, blocks_, threads_, p);
   }
 
   bool is_half_;
   bool is_max_;
-  Parameters common_{};  // but for addresses
+  PlaneParameters common_{};  // but for addresses
   uint32_t threads_;
   uint64_t blocks_;
 };

@@ -11,10 +11,10 @@ namespace {
 
 using namespace pooling;
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kTileThreads = 256;
 constexpr uint32_t kLoadBytes = 16;
 
-struct Parameters {
+struct TileParameters {
   const void* input;
   void* output;
   uint32_t count;      // of threads that have something to do
@@ -30,7 +30,7 @@ struct Parameters {
 };
 
 template <typename T>
-struct alignas(kLoadBytes) Unit {
+struct alignas(kLoadBytes) TileUnit {
   T elements[kLoadBytes / sizeof(T)];
 };
 template <typename T, uint32_t kCount>
@@ -40,7 +40,7 @@ struct alignas(kCount * sizeof(T)) Outputs {
 
 // Of this kernel's threads, one window's.
 template <typename T, uint32_t kSize>
-__device__ T FirstNan(const T* plane, const Parameters& p, int32_t row, int32_t column) {
+__device__ T FirstNan(const T* plane, const TileParameters& p, int32_t row, int32_t column) {
   for (int32_t i = max(row, 0); i < min(row + static_cast<int32_t>(kSize), p.height); ++i) {
     for (int32_t j = max(column, 0); j < min(column + static_cast<int32_t>(kSize), p.width); ++j) {
       const T x = plane[int64_t{i} * p.width + j];
@@ -52,11 +52,11 @@ __device__ T FirstNan(const T* plane, const Parameters& p, int32_t row, int32_t 
 }
 
 template <typename T, bool kMax, uint32_t kSize, uint32_t kStride, uint32_t kPad>
-__global__ void __launch_bounds__(kThreads) TileKernel(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kTileThreads) TileKernel(const __grid_constant__ TileParameters p) {
   constexpr uint32_t kUnit = kLoadBytes / sizeof(T), kWindows = kUnit / kStride;
   constexpr int32_t kRight = kSize > kStride + kPad ? kSize - kStride - kPad : 0;
   constexpr uint32_t kColumns = kPad + kUnit + kRight;
-  const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
+  const uint32_t i = blockIdx.x * kTileThreads + threadIdx.x;
   if (i >= p.count) return;
   uint32_t group, window_row;
   const uint32_t plane = p.rows.Divide(p.groups.Divide(i, &group), &window_row);
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads) TileKernel(const __grid_constant__ P
     if (kPad == 1 && begin > 0 && begin <= p.width) combine(columns[0], NumberOf(from[-1]));
     if (begin < p.width) {  // and so are all of the unit
       const uint4 bytes = *reinterpret_cast<const uint4*>(from);
-      Unit<T> unit;
+      TileUnit<T> unit;
       memcpy(&unit, &bytes, sizeof(unit));
 #pragma unroll
       for (uint32_t j = 0; j < kUnit; ++j) combine(columns[kPad + j], NumberOf(unit.elements[j]));
@@ -123,11 +123,11 @@ __global__ void __launch_bounds__(kThreads) TileKernel(const __grid_constant__ P
   }
 }
 
-using TileLaunch = void (*)(const Parameters& p, uint64_t blocks, KernelChain* chain);
+using TileLaunch = void (*)(const TileParameters& p, uint64_t blocks, KernelChain* chain);
 
 template <typename T, bool kMax, uint32_t kSize, uint32_t kStride, uint32_t kPad>
-void LaunchTiles(const Parameters& p, uint64_t blocks, KernelChain* chain) {
-  chain->Launch(TileKernel<T, kMax, kSize, kStride, kPad>, blocks, kThreads, p);
+void LaunchTiles(const TileParameters& p, uint64_t blocks, KernelChain* chain) {
+  chain->Launch(TileKernel<T, kMax, kSize, kStride, kPad>, blocks, kTileThreads, p);
 }
 
 template <typename T, bool kMax>
@@ -174,11 +174,11 @@ class PoolingCudaTiles final : public Kernel {
       common_.low[d] = padded ? -static_cast<int32_t>(axis.start) : 0;
       common_.high[d] = static_cast<int32_t>(axis.input + (padded ? axis.end : 0));
     }
-    blocks_ = (count + kThreads - 1) / kThreads;
+    blocks_ = (count + kTileThreads - 1) / kTileThreads;
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = common_;
+    TileParameters p = common_;
     p.input = arguments.inputs[0].data;
     p.output = arguments.outputs[0].data;
     if (reinterpret_cast<uintptr_t>(p.input) % kLoadBytes != 0) return unaligned_->Run(arguments);
@@ -194,7 +194,7 @@ class PoolingCudaTiles final : public Kernel {
   uint32_t bytes_;                           // of an element
   std::unique_ptr<const Kernel> unaligned_;  // runs instead when the input is not aligned
   uint32_t outputs_;                         // windows of a thread
-  Parameters common_{};                      // but for addresses
+  TileParameters common_{};                  // but for addresses
   uint64_t blocks_;
 };
 

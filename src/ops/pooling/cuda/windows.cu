@@ -11,9 +11,9 @@ namespace {
 
 using namespace pooling;
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kWindowThreads = 256;
 
-struct Parameters {
+struct WindowParameters {
   const void* input;
   void* output;
   void* indices;
@@ -31,9 +31,9 @@ struct Parameters {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) MaxKernel(const __grid_constant__ Parameters p) {
-  const uint64_t step = uint64_t{gridDim.x} * kThreads;
-  for (uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < p.windows.count; i += step) {
+__global__ void __launch_bounds__(kWindowThreads) MaxKernel(const __grid_constant__ WindowParameters p) {
+  const uint64_t step = uint64_t{gridDim.x} * kWindowThreads;
+  for (uint64_t i = uint64_t{blockIdx.x} * kWindowThreads + threadIdx.x; i < p.windows.count; i += step) {
     const WindowPlace at = p.windows.At(static_cast<uint32_t>(i));
     const Taps taps = TapsOf(p.windows, at);
     const T* const channel =
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads) MaxKernel(const __grid_constant__ Pa
   }
 }
 
-__device__ float ParameterOf(const Parameters& p, PoolingProblem::Parameter which, DataType type,
+__device__ float ParameterOf(const WindowParameters& p, PoolingProblem::Parameter which, DataType type,
                              uint32_t channel) {
   const void* const data = p.parameters[which];
   if (data == nullptr) return 0;
@@ -91,7 +91,7 @@ constexpr DataType kTypeOf = std::is_same_v<T, float>    ? DataType::kFloat32
 
 // The sum of column `w` of a window.
 template <typename T>
-__device__ float SumOfColumn(const Parameters& p, const Taps& taps, const T* channel, uint32_t w,
+__device__ float SumOfColumn(const WindowParameters& p, const Taps& taps, const T* channel, uint32_t w,
                              float zero_point) {
   const T* const column = channel + TapPlace(p.windows, taps, 2, w) * p.input_at.strides[4];
   float sum = 0;
@@ -106,7 +106,8 @@ __device__ float SumOfColumn(const Parameters& p, const Taps& taps, const T* cha
 }
 
 template <typename T>
-__device__ float SumOfWindow(const Parameters& p, const Taps& taps, const T* channel, float zero_point) {
+__device__ float SumOfWindow(const WindowParameters& p, const Taps& taps, const T* channel,
+                             float zero_point) {
   float sum = 0;
   if (p.windows.axes[2].size <= kColumnsInARow) {
     for (uint32_t w = taps.range[2].begin; w < taps.range[2].end; ++w) {
@@ -125,7 +126,7 @@ __device__ float SumOfWindow(const Parameters& p, const Taps& taps, const T* cha
 }
 
 template <typename T>
-__device__ void StoreResult(const Parameters& p, const Taps& taps, const WindowPlace& at, float sum) {
+__device__ void StoreResult(const WindowParameters& p, const Taps& taps, const WindowPlace& at, float sum) {
   const uint64_t to = p.output_at.Offset(at);
   if (p.function == PoolingFunction::kLp) return StoreNumber<T>(p.output, to, LpRoot(sum, p.p));
   const float divisor = DivisorOf(p.windows, taps, at, p.include_padding);
@@ -142,9 +143,9 @@ __device__ void StoreResult(const Parameters& p, const Taps& taps, const WindowP
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) SumKernel(const __grid_constant__ Parameters p) {
-  const uint64_t step = uint64_t{gridDim.x} * kThreads;
-  for (uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < p.windows.count; i += step) {
+__global__ void __launch_bounds__(kWindowThreads) SumKernel(const __grid_constant__ WindowParameters p) {
+  const uint64_t step = uint64_t{gridDim.x} * kWindowThreads;
+  for (uint64_t i = uint64_t{blockIdx.x} * kWindowThreads + threadIdx.x; i < p.windows.count; i += step) {
     const WindowPlace at = p.windows.At(static_cast<uint32_t>(i));
     const Taps taps = TapsOf(p.windows, at);
     const T* const channel =
@@ -168,12 +169,12 @@ class PoolingCudaWindows final : public Kernel {
     common_.output_at = DevicePoolingTensor(problem.output);
     common_.indices_at = DevicePoolingTensor(problem.indices);
     std::copy(problem.parameter_strides.begin(), problem.parameter_strides.end(), common_.parameter_strides);
-    const uint64_t wanted = (common_.windows.count + kThreads - 1) / kThreads;
+    const uint64_t wanted = (common_.windows.count + kWindowThreads - 1) / kWindowThreads;
     blocks_ = std::min<uint64_t>(wanted, uint64_t{64} * context.device->multiprocessors);
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = common_;
+    WindowParameters p = common_;
     p.input = arguments.inputs[0].data;
     if (p_.output.present()) p.output = arguments.outputs[0].data;
     if (p_.indices.present()) p.indices = arguments.outputs[1].data;
@@ -183,29 +184,29 @@ class PoolingCudaWindows final : public Kernel {
     KernelChain chain(arguments.stream);
     if (p_.function == PoolingFunction::kMax) {
       DispatchByType(p_.input.type, [&]<typename T>() {
-        if constexpr (!std::is_same_v<T, double>) chain.Launch(MaxKernel<T>, blocks_, kThreads, p);
+        if constexpr (!std::is_same_v<T, double>) chain.Launch(MaxKernel<T>, blocks_, kWindowThreads, p);
       });
       return {};
     }
     switch (p_.input.type) {
       case DataType::kFloat16:
-        chain.Launch(SumKernel<Half>, blocks_, kThreads, p);
+        chain.Launch(SumKernel<Half>, blocks_, kWindowThreads, p);
         break;
       case DataType::kInt8:
-        chain.Launch(SumKernel<int8_t>, blocks_, kThreads, p);
+        chain.Launch(SumKernel<int8_t>, blocks_, kWindowThreads, p);
         break;
       case DataType::kUInt8:
-        chain.Launch(SumKernel<uint8_t>, blocks_, kThreads, p);
+        chain.Launch(SumKernel<uint8_t>, blocks_, kWindowThreads, p);
         break;
       default:
-        chain.Launch(SumKernel<float>, blocks_, kThreads, p);
+        chain.Launch(SumKernel<float>, blocks_, kWindowThreads, p);
     }
     return {};
   }
 
  private:
   PoolingProblem p_;
-  Parameters common_{};  // but for addresses
+  WindowParameters common_{};  // but for addresses
   uint64_t blocks_;
 };
 

@@ -284,44 +284,33 @@ class ResidentBlock {
     return sum + (BiasOf(0, gate, unit) + BiasOf(1, gate, unit));
   }
 
-  __device__ float WithPeephole(uint32_t gate, uint32_t unit, uint32_t element) {
-    const float sum = WholeSum(gate, unit, element);
-    if (p_.peephole.data == nullptr) return sum;
-    return sum + shared_[at_.peepholes + gate * p_.block_units + unit] * OwnCell(unit, element);
-  }
-
   __device__ float NextHidden(uint32_t unit, uint32_t element) {
-    const Activation* const activations = p_.activations[direction_];
-    switch (p_.kind) {
-      case CellKind::kRnn:
-        return Apply(activations[0], WholeSum(0, unit, element));
-      case CellKind::kLstm: {
-        const float in = Apply(activations[0], WithPeephole(0, unit, element));
-        const float forget =
-            p_.couples_input_and_forget ? 1 - in : Apply(activations[0], WithPeephole(2, unit, element));
-        const float added = in * Apply(activations[1], WholeSum(3, unit, element));
-        const float cell = Canonical(forget * OwnCell(unit, element) + added);
-        OwnCell(unit, element) = cell;
-        return Apply(activations[0], WithPeephole(1, unit, element)) * Apply(activations[2], cell);
+    if (p_.resets_first()) {
+      const float z = SumOf(0, unit, element);
+      const float added = (1 - z) * Apply(p_.activations[direction_][1], WholeSum(2, unit, element));
+      return added + z * OwnHidden(unit, element);
+    }
+    float sums[4] = {}, peephole[3] = {};
+    const bool is_gru = p_.kind == CellKind::kGru;
+    for (uint32_t gate = 0; gate < (is_gru ? 2 : p_.gates); ++gate) {
+      sums[gate] = WholeSum(gate, unit, element);
+    }
+    if (is_gru) {
+      sums[2] = SumOf(2, unit, element) + BiasOf(1, 2, unit);
+      sums[3] = InputOf(2, unit, element) + BiasOf(0, 2, unit);
+    }
+    if (p_.peephole.data != nullptr) {
+      for (uint32_t gate = 0; gate < 3; ++gate) {
+        peephole[gate] = shared_[at_.peepholes + gate * p_.block_units + unit];
       }
-      default:
-        return NextOfGru(activations, unit, element);
     }
-  }
-
-  __device__ float NextOfGru(const Activation* activations, uint32_t unit, uint32_t element) {
-    float z, sum;
-    if (p_.linear_before_reset) {
-      z = Apply(activations[0], WholeSum(0, unit, element));
-      const float reset = Apply(activations[0], WholeSum(1, unit, element));
-      const float from_state = SumOf(2, unit, element) + BiasOf(1, 2, unit);
-      sum = InputOf(2, unit, element) + reset * from_state + BiasOf(0, 2, unit);
-    } else {
-      z = SumOf(0, unit, element);
-      sum = WholeSum(2, unit, element);
+    float* const cell = &OwnCell(unit, element);
+    const float hidden = OwnHidden(unit, element);
+    if (p_.has_usual_functions) {
+      return recurrent_cuda::NextHidden(p_, UsualFunctions{p_.kind}, sums, peephole, hidden, cell);
     }
-    const float added = (1 - z) * Apply(activations[1], sum);
-    return added + z * OwnHidden(unit, element);
+    const GivenFunctions functions = {p_.activations[direction_]};
+    return recurrent_cuda::NextHidden(p_, functions, sums, peephole, hidden, cell);
   }
 
   const Resident& p_;

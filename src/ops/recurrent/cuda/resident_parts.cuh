@@ -2,8 +2,7 @@
 // tiles, and the barrier of its blocks.
 #pragma once
 
-#include "ops/recurrent/cuda/activation.cuh"
-#include "ops/recurrent/cuda/tensor.cuh"
+#include "ops/recurrent/cuda/cell.cuh"
 
 namespace anydml::recurrent_cuda {
 
@@ -11,25 +10,14 @@ inline constexpr uint32_t kResidentThreads = 256;
 inline constexpr uint32_t kWarps = kResidentThreads / 32;
 inline constexpr uint32_t kTileRows = 16;  // sums of gates and units that are made at a time
 
-struct Resident {
-  DeviceTensor recurrence, bias, hidden_init, cell_init, peephole;
-  DeviceTensor sequence, single, cell_single;
-  const uint32_t* lengths;  // null: none
-  uint64_t lengths_stride;
-  const float* from_inputs;  // {direction, time, batch, gate and unit}
-  float* hidden;             // {2, direction, batch, unit_stride}
-  float* reset;              // {direction, batch, unit_stride}
-  uint32_t* arrived;         // of each direction; 0 before
-  uint32_t directions, steps, batch, units, gates;
+struct Resident : Cell {
+  float* hidden;         // {2, direction, batch, unit_stride}
+  float* reset;          // {direction, batch, unit_stride}
+  uint32_t* arrived;     // of each direction; 0 before
   uint32_t unit_stride;  // units, to a multiple of 4
   uint32_t block_units, blocks_per_direction;
-  Activation activations[2][kMaxCellActivations];
-  CellKind kind;
-  DataType type;
-  bool couples_input_and_forget, linear_before_reset, first_is_backward;
 
   __host__ __device__ uint32_t rows() const { return gates * block_units; }
-  __host__ __device__ bool resets_first() const { return kind == CellKind::kGru && !linear_before_reset; }
 };
 
 // Pieces of shared memory, in floats. kBatch: as many elements of the batch as tiles have.

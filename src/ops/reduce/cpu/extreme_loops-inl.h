@@ -104,6 +104,28 @@ struct HalfBounds {
   }
 };
 
+// The largest of a vector's elements of 16 bits.
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE T LargestOf(D d, hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(D()) > 8) {
+    const hn::Half<D> half;
+    return LargestOf(half, hn::Max(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  } else {
+    v = hn::Max(v, hn::CombineShiftRightBytes<8>(d, v, v));
+    v = hn::Max(v, hn::CombineShiftRightBytes<4>(d, v, v));
+    return hn::GetLane(hn::Max(v, hn::CombineShiftRightBytes<2>(d, v, v)));
+  }
+}
+#else
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE T LargestOf(D d, hn::Vec<D> v) {
+  HWY_ALIGN T each[hn::MaxLanes(d)];
+  hn::Store(v, d, each);
+  return *std::max_element(each, each + hn::Lanes(d));
+}
+#endif
+
 HalfBounds BoundsOf(const uint16_t* HWY_RESTRICT x, uint64_t count) {
   const hn::ScalableTag<uint16_t> du;
   const hn::RebindToSigned<decltype(du)> di;
@@ -121,14 +143,8 @@ HalfBounds BoundsOf(const uint16_t* HWY_RESTRICT x, uint64_t count) {
       a_signed = hn::Max(a_signed, hn::BitCast(di, a_next));
       b_signed = hn::Max(b_signed, hn::BitCast(di, b_next));
     }
-    HWY_ALIGN uint16_t negative[hn::MaxLanes(du)];
-    HWY_ALIGN int16_t positive[hn::MaxLanes(di)];
-    hn::Store(hn::Max(a, b), du, negative);
-    hn::Store(hn::Max(a_signed, b_signed), di, positive);
-    for (uint64_t l = 0; l < lanes; ++l) {
-      bounds.negative = std::max(bounds.negative, negative[l]);
-      bounds.positive = std::max(bounds.positive, positive[l]);
-    }
+    bounds.negative = LargestOf(du, hn::Max(a, b));
+    bounds.positive = LargestOf(di, hn::Max(a_signed, b_signed));
   }
   for (; i < count; ++i) {
     bounds.negative = std::max(bounds.negative, x[i]);

@@ -66,6 +66,7 @@ float SumOfRun(const T* HWY_RESTRICT x, uint64_t count) {
     b = hn::Add(b, Term<kKind>(FloatsAt(d, x + i + lanes)));
     c = hn::Add(c, Term<kKind>(FloatsAt(d, x + i + 2 * lanes)));
     e = hn::Add(e, Term<kKind>(FloatsAt(d, x + i + 3 * lanes)));
+    AskForNext(x + i, 4 * lanes * sizeof(T));
   }
   for (; i + lanes <= count; i += lanes) a = hn::Add(a, Term<kKind>(FloatsAt(d, x + i)));
   const auto sum = hn::Add(hn::Add(a, b), hn::Add(c, e));

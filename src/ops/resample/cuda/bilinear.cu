@@ -12,13 +12,13 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kBilinearThreads = 256;
 
 // Columns of a thread.
 template <typename T>
-constexpr uint32_t kColumns = sizeof(T) == 4 ? 4 : 8;
+constexpr uint32_t kBilinearColumns = sizeof(T) == 4 ? 4 : 8;
 
-struct Parameters {
+struct BilinearParameters {
   const void* source = nullptr;
   void* target = nullptr;
   bool is_aligned = false;  // a thread's columns can be written at once
@@ -38,7 +38,7 @@ enum class Way { kAnyhow, kDoubled, kDoubledInVectors };
 template <typename T, Way kWay>
 struct Columns {
   static constexpr bool kDoubled = kWay != Way::kAnyhow;
-  static constexpr uint32_t kCount = kColumns<T>;
+  static constexpr uint32_t kCount = kBilinearColumns<T>;
   static constexpr uint32_t kFirsts = kDoubled ? 1 : kCount;
 
   // What is read of a row: a window of neighbours, or two elements for each column.
@@ -106,7 +106,7 @@ __device__ uint32_t PackedBytes(const float* x, int32_t lowest) {
 }
 
 template <typename T>
-__device__ void StoreAligned(T* to, const float (&x)[kColumns<T>]) {
+__device__ void StoreAligned(T* to, const float (&x)[kBilinearColumns<T>]) {
   if constexpr (sizeof(T) == 4) {
     *reinterpret_cast<float4*>(to) = {OneNan(x[0]), OneNan(x[1]), OneNan(x[2]), OneNan(x[3])};
   } else if constexpr (sizeof(T) == 2) {
@@ -126,9 +126,10 @@ constexpr DataType kTypeOf = std::is_same_v<T, float>    ? DataType::kFloat32
                                                          : DataType::kUInt8;
 
 template <typename T, Way kWay>
-__global__ void __launch_bounds__(kThreads) ResampleBilinear(const __grid_constant__ Parameters p) {
-  constexpr uint32_t kCount = kColumns<T>;
-  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kBilinearThreads)
+    ResampleBilinear(const __grid_constant__ BilinearParameters p) {
+  constexpr uint32_t kCount = kBilinearColumns<T>;
+  const uint64_t number = uint64_t{blockIdx.x} * kBilinearThreads + threadIdx.x;
   if (number >= p.strips.threads) return;
   const Strips::Part part = p.strips.PartOf(static_cast<uint32_t>(number));
   const ResampleAxis& y = p.strips.y;
@@ -222,7 +223,7 @@ class ResampleBilinearCuda final : public Kernel {
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p;
+    BilinearParameters p;
     p.source = arguments.inputs[0].data;
     p.target = arguments.outputs[0].data;
     p.is_aligned = LargestUnit(constraints_ | AddressOf(p.target)) >= strips_.columns * element_bytes_;
@@ -254,14 +255,15 @@ class ResampleBilinearCuda final : public Kernel {
 
  private:
   template <typename T>
-  void Launch(void* stream, const Parameters& p) const {
+  void Launch(void* stream, const BilinearParameters& p) const {
     constexpr uint32_t kMiddleBytes = Columns<T, Way::kDoubled>::kMiddle * sizeof(T);
     const bool in_vectors = p.is_aligned && p.strips.x.to == uint64_t{p.strips.x.from} * 2 &&
                             LargestUnit(source_constraints_ | AddressOf(p.source)) >= kMiddleBytes;
     const auto kernel = !doubled_    ? ResampleBilinear<T, Way::kAnyhow>
                         : in_vectors ? ResampleBilinear<T, Way::kDoubledInVectors>
                                      : ResampleBilinear<T, Way::kDoubled>;
-    KernelChain(stream).Launch(kernel, (p.strips.threads + kThreads - 1) / kThreads, kThreads, p);
+    KernelChain(stream).Launch(kernel, (p.strips.threads + kBilinearThreads - 1) / kBilinearThreads,
+                               kBilinearThreads, p);
   }
 
   DataType type_;

@@ -9,23 +9,23 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kCopyThreads = 256;
 constexpr uint32_t kPerThread = 4;
 
-struct Parameters {
+struct CopyParameters {
   const void* source = nullptr;
   void* target = nullptr;
   DeviceTargets targets;
 };
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) CopyNearest(const __grid_constant__ Parameters p) {
-  const uint64_t first = uint64_t{blockIdx.x} * kThreads * kPerThread + threadIdx.x;
+__global__ void __launch_bounds__(kCopyThreads) CopyNearest(const __grid_constant__ CopyParameters p) {
+  const uint64_t first = uint64_t{blockIdx.x} * kCopyThreads * kPerThread + threadIdx.x;
   T elements[kPerThread];
   uint64_t offsets[kPerThread];
 #pragma unroll
   for (uint32_t i = 0; i < kPerThread; ++i) {
-    const uint64_t number = first + i * kThreads;
+    const uint64_t number = first + i * kCopyThreads;
     if (number >= p.targets.count) break;
     const DeviceTargets::Place place = p.targets.PlaceOf(static_cast<uint32_t>(number));
     uint64_t from = place.source;
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads) CopyNearest(const __grid_constant__ 
   }
 #pragma unroll
   for (uint32_t i = 0; i < kPerThread; ++i) {
-    if (first + i * kThreads >= p.targets.count) break;
+    if (first + i * kCopyThreads >= p.targets.count) break;
     static_cast<T*>(p.target)[offsets[i]] = elements[i];
   }
 }
@@ -73,31 +73,32 @@ class ResampleCopyCuda final : public Kernel {
  public:
   explicit ResampleCopyCuda(const ResampleProblem& problem)
       : type_(problem.type), parameters_{nullptr, nullptr, DeviceTargets(problem)} {
-    if (const auto units = InUnits(problem)) units_ = Parameters{nullptr, nullptr, DeviceTargets(*units)};
+    if (const auto units = InUnits(problem)) units_ = CopyParameters{nullptr, nullptr, DeviceTargets(*units)};
   }
 
   Status Run(const KernelArguments& arguments) const override {
     const uint64_t addresses = AddressOf(arguments.inputs[0].data) | AddressOf(arguments.outputs[0].data);
     const bool in_units = units_ && addresses % sizeof(uint4) == 0;
-    Parameters p = in_units ? *units_ : parameters_;
+    CopyParameters p = in_units ? *units_ : parameters_;
     p.source = arguments.inputs[0].data;
     p.target = arguments.outputs[0].data;
-    const uint64_t blocks = (uint64_t{p.targets.count} + kThreads * kPerThread - 1) / (kThreads * kPerThread);
+    const uint64_t blocks =
+        (uint64_t{p.targets.count} + kCopyThreads * kPerThread - 1) / (kCopyThreads * kPerThread);
     KernelChain chain(arguments.stream);
     if (in_units) {
-      chain.Launch(CopyNearest<uint4>, blocks, kThreads, p);
+      chain.Launch(CopyNearest<uint4>, blocks, kCopyThreads, p);
       return {};
     }
     DispatchByWidth(type_, [&]<typename T>() {
-      if constexpr (sizeof(T) <= 4) chain.Launch(CopyNearest<T>, blocks, kThreads, p);
+      if constexpr (sizeof(T) <= 4) chain.Launch(CopyNearest<T>, blocks, kCopyThreads, p);
     });
     return {};
   }
 
  private:
   DataType type_;
-  Parameters parameters_;
-  std::optional<Parameters> units_;
+  CopyParameters parameters_;
+  std::optional<CopyParameters> units_;
 };
 
 }  // namespace

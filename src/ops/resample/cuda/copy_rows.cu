@@ -10,15 +10,15 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kRowThreads = 256;
 
 // Columns of a thread.
 template <typename T>
-constexpr uint32_t kColumns = sizeof(T) == 4 ? 4 : 8;
+constexpr uint32_t kRowColumns = sizeof(T) == 4 ? 4 : 8;
 template <typename T>
 using Unit = std::conditional_t<sizeof(T) == 1, uint2, uint4>;
 
-struct Parameters {
+struct RowParameters {
   const void* source = nullptr;
   void* target = nullptr;
   bool is_aligned = false;  // a thread's columns can be written at once
@@ -26,9 +26,9 @@ struct Parameters {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) CopyRows(const __grid_constant__ Parameters p) {
-  constexpr uint32_t kCount = kColumns<T>;
-  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kRowThreads) CopyRows(const __grid_constant__ RowParameters p) {
+  constexpr uint32_t kCount = kRowColumns<T>;
+  const uint64_t number = uint64_t{blockIdx.x} * kRowThreads + threadIdx.x;
   if (number >= p.strips.threads) return;
   const Strips::Part part = p.strips.PartOf(static_cast<uint32_t>(number));
   const ResampleAxis& y = p.strips.y;
@@ -76,9 +76,9 @@ __device__ uint2 Twice(uint32_t word) {
 
 // Of twice as many rows and columns, every element where four are.
 template <typename T>
-__global__ void __launch_bounds__(kThreads) CopyDoubled(const __grid_constant__ DoubledImages p) {
+__global__ void __launch_bounds__(kRowThreads) CopyDoubled(const __grid_constant__ DoubledImages p) {
   constexpr uint32_t kAtOnce = 4;  // rows
-  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const uint64_t number = uint64_t{blockIdx.x} * kRowThreads + threadIdx.x;
   if (number >= p.threads) return;
   const DoubledImages::Part part = p.PartOf(static_cast<uint32_t>(number));
   for (uint32_t first = part.first; first < part.end; first += kAtOnce) {
@@ -116,7 +116,7 @@ class ResampleCopyRowsCuda final : public Kernel {
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p;
+    RowParameters p;
     p.source = arguments.inputs[0].data;
     p.target = arguments.outputs[0].data;
     p.is_aligned = LargestUnit(constraints_ | AddressOf(p.target)) >= strips_.columns * element_bytes_;
@@ -128,14 +128,14 @@ class ResampleCopyRowsCuda final : public Kernel {
       images.target = arguments.outputs[0].data;
       DispatchByWidth(type_, [&]<typename T>() {
         if constexpr (sizeof(T) <= 4) {
-          chain.Launch(CopyDoubled<T>, (images.threads + kThreads - 1) / kThreads, kThreads, images);
+          chain.Launch(CopyDoubled<T>, (images.threads + kRowThreads - 1) / kRowThreads, kRowThreads, images);
         }
       });
       return {};
     }
-    const uint64_t blocks = (strips_.threads + kThreads - 1) / kThreads;
+    const uint64_t blocks = (strips_.threads + kRowThreads - 1) / kRowThreads;
     DispatchByWidth(type_, [&]<typename T>() {
-      if constexpr (sizeof(T) <= 4) chain.Launch(CopyRows<T>, blocks, kThreads, p);
+      if constexpr (sizeof(T) <= 4) chain.Launch(CopyRows<T>, blocks, kRowThreads, p);
     });
     return {};
   }

@@ -6,9 +6,9 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 128;
+constexpr uint32_t kSumThreads = 128;
 
-struct Parameters {
+struct SumParameters {
   const void* source = nullptr;
   void* target = nullptr;
   DataType type = DataType::kFloat32;
@@ -43,7 +43,8 @@ struct LevelTaps<true> {
 };
 
 template <bool kGradient, uint32_t kLevel>
-__device__ float SumOf(const Parameters& p, const LevelTaps<kGradient> (&taps)[kMaxLevels], uint64_t offset) {
+__device__ float SumOf(const SumParameters& p, const LevelTaps<kGradient> (&taps)[kMaxLevels],
+                       uint64_t offset) {
   if constexpr (kLevel == kMaxLevels) {
     return LoadNumber(p.source, offset, p.type);
   } else {
@@ -64,8 +65,8 @@ __device__ float SumOf(const Parameters& p, const LevelTaps<kGradient> (&taps)[k
 }
 
 template <bool kGradient>
-__global__ void __launch_bounds__(kThreads) ComputeSums(const __grid_constant__ Parameters p) {
-  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kSumThreads) ComputeSums(const __grid_constant__ SumParameters p) {
+  const uint64_t number = uint64_t{blockIdx.x} * kSumThreads + threadIdx.x;
   if (number >= p.targets.count) return;
   const DeviceTargets::Place place = p.targets.PlaceOf(static_cast<uint32_t>(number));
   using Level = LevelTaps<kGradient>;
@@ -81,18 +82,18 @@ class ResampleSumsCuda final : public Kernel {
       : gradient_(problem.gradient), parameters_{nullptr, nullptr, problem.type, DeviceTargets(problem)} {}
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = parameters_;
+    SumParameters p = parameters_;
     p.source = arguments.inputs[0].data;
     p.target = arguments.outputs[0].data;
-    const uint64_t blocks = (uint64_t{p.targets.count} + kThreads - 1) / kThreads;
+    const uint64_t blocks = (uint64_t{p.targets.count} + kSumThreads - 1) / kSumThreads;
     KernelChain chain(arguments.stream);
-    chain.Launch(gradient_ ? ComputeSums<true> : ComputeSums<false>, blocks, kThreads, p);
+    chain.Launch(gradient_ ? ComputeSums<true> : ComputeSums<false>, blocks, kSumThreads, p);
     return {};
   }
 
  private:
   bool gradient_;
-  Parameters parameters_;
+  SumParameters parameters_;
 };
 
 }  // namespace

@@ -9,12 +9,12 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kRowThreads = 256;
 // Units of a thread per tile: 32 lanes have neighbouring units, and a warp as many neighbouring such rows.
 constexpr uint32_t kUnits = 2;
 // Up to here a warp does a row.
 constexpr uint32_t kShort = 1024;
-constexpr uint64_t kMaxBlocks = uint64_t{1} << 30;
+constexpr uint64_t kMaxRowBlocks = uint64_t{1} << 30;
 
 // A part of a sequence: `count` elements from scan position `begin` on.
 struct Piece {
@@ -190,27 +190,27 @@ __device__ inline Piece PartOf(const ScanParameters& p, uint32_t number) {
 }
 
 template <typename Element, bool kMultiplies>
-__global__ void __launch_bounds__(kThreads) AddParts(const __grid_constant__ ScanParameters p) {
+__global__ void __launch_bounds__(kRowThreads) AddParts(const __grid_constant__ ScanParameters p) {
   using T = typename ScanTotal<Element>::Type;
   LetNextStart();
-  const T total = ScanPiece<Element, kMultiplies, kThreads, false>(p, PartOf(p, blockIdx.x),
-                                                                   ScanNeutral<T, kMultiplies>());
+  const T total = ScanPiece<Element, kMultiplies, kRowThreads, false>(p, PartOf(p, blockIdx.x),
+                                                                      ScanNeutral<T, kMultiplies>());
   if (threadIdx.x == 0) static_cast<T*>(p.totals)[blockIdx.x] = total;
 }
 
 // Every block adds up the parts before its own, in an order that depends on nothing but their number.
 template <typename Element, bool kMultiplies>
-__global__ void __launch_bounds__(kThreads) ScanParts(const __grid_constant__ ScanParameters p) {
+__global__ void __launch_bounds__(kRowThreads) ScanParts(const __grid_constant__ ScanParameters p) {
   using T = typename ScanTotal<Element>::Type;
   WaitForPrevious();
   const uint32_t first = blockIdx.x / p.parts * p.parts;
   T own = ScanNeutral<T, kMultiplies>();
-  for (uint32_t i = first + threadIdx.x; i < blockIdx.x; i += kThreads) {
+  for (uint32_t i = first + threadIdx.x; i < blockIdx.x; i += kRowThreads) {
     own = ScanCombine<T, kMultiplies>(own, static_cast<const T*>(p.totals)[i]);
   }
   T running;
-  TotalBefore<kThreads, kMultiplies>(__shfl_sync(~0u, ScanWarp<kMultiplies>(own), 31), &running);
-  ScanPiece<Element, kMultiplies, kThreads, true>(p, PartOf(p, blockIdx.x), running);
+  TotalBefore<kRowThreads, kMultiplies>(__shfl_sync(~0u, ScanWarp<kMultiplies>(own), 31), &running);
+  ScanPiece<Element, kMultiplies, kRowThreads, true>(p, PartOf(p, blockIdx.x), running);
 }
 
 // Whether rows can be read and written 16 bytes at a time, whatever the addresses.
@@ -235,11 +235,11 @@ class ScanRowsKernel : public Kernel {
     const ScanParameters p = ParametersOf(arguments);
     KernelChain chain(arguments.stream);
     DispatchScanOnDevice(problem_, [&]<typename Element, bool kMultiplies>() {
-      const uint64_t blocks = std::min<uint64_t>(p.sequences, kMaxBlocks);
+      const uint64_t blocks = std::min<uint64_t>(p.sequences, kMaxRowBlocks);
       if (p.length <= kShort) {
         chain.Launch(ScanRows<Element, kMultiplies, 32>, blocks, 32, p);
       } else {
-        chain.Launch(ScanRows<Element, kMultiplies, kThreads>, blocks, kThreads, p);
+        chain.Launch(ScanRows<Element, kMultiplies, kRowThreads>, blocks, kRowThreads, p);
       }
     });
     return {};
@@ -284,8 +284,8 @@ class ScanSplitKernel final : public ScanRowsKernel {
     KernelChain chain(arguments.stream);
     const uint64_t blocks = uint64_t{p.parts} * p.sequences;
     DispatchScanOnDevice(problem_, [&]<typename Element, bool kMultiplies>() {
-      chain.Launch(AddParts<Element, kMultiplies>, blocks, kThreads, p);
-      chain.Launch(ScanParts<Element, kMultiplies>, blocks, kThreads, p);
+      chain.Launch(AddParts<Element, kMultiplies>, blocks, kRowThreads, p);
+      chain.Launch(ScanParts<Element, kMultiplies>, blocks, kRowThreads, p);
     });
     return {};
   }

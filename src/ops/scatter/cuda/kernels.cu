@@ -3,10 +3,10 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kItemThreads = 256;
 constexpr uint32_t kSmallThreads = 1024;
 // Who copies needs all the threads that a multiprocessor can have.
-constexpr uint32_t kBlocksAtOnce = 2048 / kThreads;
+constexpr uint32_t kBlocksAtOnce = 2048 / kItemThreads;
 
 // What block number `block` of ScatterPrepare is for: the kinds take turns while there are both,
 // so that no claims are left for the end, when nothing is there to hide their latencies.
@@ -56,7 +56,7 @@ __device__ void WriteNoteOnce(const DeviceTuples& tuples, const ClaimTable& clai
   }
 }
 
-__global__ void __launch_bounds__(kThreads) ScatterClear(ClearParameters p) {
+__global__ void __launch_bounds__(kItemThreads) ScatterClear(ClearParameters p) {
   LetNextStart();
   const uint64_t step = uint64_t{gridDim.x} * blockDim.x;
   for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < p.count; i += step) {
@@ -64,21 +64,21 @@ __global__ void __launch_bounds__(kThreads) ScatterClear(ClearParameters p) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+__global__ void __launch_bounds__(kItemThreads, kBlocksAtOnce)
     ScatterPrepare(const __grid_constant__ PrepareParameters p) {
   LetNextStart();
   const Role role = RoleOf(p, blockIdx.x);
   if (role.claims) {
     WaitForPrevious();  // for the cleared table; the copy need not
-    ClaimPosition(p.claims, p.tuples, role.number * kThreads + threadIdx.x);
+    ClaimPosition(p.claims, p.tuples, role.number * kItemThreads + threadIdx.x);
   } else {
     CopyBlock(p.copy, role.number);
   }
 }
 
 template <typename Unit>
-__global__ void __launch_bounds__(kThreads) ScatterWrite(const __grid_constant__ WriteParameters p) {
-  WriteUnit<Unit>(p, p.claims, uint64_t{blockIdx.x} * kThreads + threadIdx.x, [] { WaitForPrevious(); });
+__global__ void __launch_bounds__(kItemThreads) ScatterWrite(const __grid_constant__ WriteParameters p) {
+  WriteUnit<Unit>(p, p.claims, uint64_t{blockIdx.x} * kItemThreads + threadIdx.x, [] { WaitForPrevious(); });
   WriteNoteOnce(p.tuples, p.claims, p.note);
 }
 
@@ -120,15 +120,15 @@ __device__ void WriteCopiedSlots(const GatherParameters& p, uint64_t position) {
 }
 
 template <typename Unit>
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+__global__ void __launch_bounds__(kItemThreads, kBlocksAtOnce)
     ScatterGather(const __grid_constant__ GatherParameters p) {
   if (blockIdx.x < p.write_blocks) {
-    WriteCopiedSlots<Unit>(p, uint64_t{blockIdx.x} * kThreads + threadIdx.x);
+    WriteCopiedSlots<Unit>(p, uint64_t{blockIdx.x} * kItemThreads + threadIdx.x);
   } else {
     WaitForPrevious();
     const uint64_t copied_units = uint64_t{p.copied_slots} * p.write.slice_units.divisor();
     const uint64_t block = blockIdx.x - p.write_blocks;
-    GatherUnit<Unit>(p, copied_units + block * kThreads + threadIdx.x);
+    GatherUnit<Unit>(p, copied_units + block * kItemThreads + threadIdx.x);
   }
   WriteNoteOnce(p.write.tuples, p.write.claims, p.write.note);
 }
@@ -159,24 +159,24 @@ __global__ void __launch_bounds__(kSmallThreads) ScatterSmall(const __grid_const
   WriteNoteOnce(p.write.tuples, claims, p.write.note);
 }
 
-uint64_t BlocksFor(uint64_t items) { return (items + kThreads - 1) / kThreads; }
+uint64_t BlocksFor(uint64_t items) { return (items + kItemThreads - 1) / kItemThreads; }
 
 }  // namespace
 
 void LaunchClear(KernelChain* chain, const ClearParameters& parameters, uint32_t multiprocessors) {
   const uint64_t enough = uint64_t{multiprocessors} * 4;  // to write as fast as the cache takes it
-  chain->Launch(ScatterClear, std::min(BlocksFor(parameters.count), enough), kThreads, parameters);
+  chain->Launch(ScatterClear, std::min(BlocksFor(parameters.count), enough), kItemThreads, parameters);
 }
 
 void LaunchPrepare(KernelChain* chain, bool claims, PrepareParameters parameters) {
   parameters.claim_blocks = claims ? BlocksFor(parameters.tuples.positions) : 0;
-  parameters.copy_blocks = CopyBlocks(parameters.copy, kThreads);
-  chain->Launch(ScatterPrepare, parameters.claim_blocks + parameters.copy_blocks, kThreads, parameters);
+  parameters.copy_blocks = CopyBlocks(parameters.copy, kItemThreads);
+  chain->Launch(ScatterPrepare, parameters.claim_blocks + parameters.copy_blocks, kItemThreads, parameters);
 }
 
 void LaunchWrite(KernelChain* chain, const WriteParameters& parameters) {
   DispatchByUnit(parameters.unit_bytes, [&]<typename Unit>() {
-    chain->Launch(ScatterWrite<Unit>, BlocksFor(parameters.units), kThreads, parameters);
+    chain->Launch(ScatterWrite<Unit>, BlocksFor(parameters.units), kItemThreads, parameters);
   });
 }
 
@@ -188,8 +188,9 @@ void LaunchGather(KernelChain* chain, GatherParameters parameters) {
   const uint64_t copied_units = uint64_t{parameters.copied_slots} * parameters.write.slice_units.divisor();
   parameters.write_blocks = copied_units == 0 ? 0 : BlocksFor(parameters.write.tuples.positions);
   const uint64_t blocks = parameters.write_blocks + BlocksFor(parameters.units - copied_units);
-  DispatchByUnit(parameters.write.unit_bytes,
-                 [&]<typename Unit>() { chain->Launch(ScatterGather<Unit>, blocks, kThreads, parameters); });
+  DispatchByUnit(parameters.write.unit_bytes, [&]<typename Unit>() {
+    chain->Launch(ScatterGather<Unit>, blocks, kItemThreads, parameters);
+  });
 }
 
 void LaunchSmall(KernelChain* chain, const SmallParameters& parameters) {

@@ -3,7 +3,7 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kLineThreads = 256;
 constexpr uint32_t kEntries = 8192;      // claims of a block, 32 KiB
 constexpr uint32_t kMaxAtOnce = 128;     // lines
 constexpr uint32_t kMaxUpdates = 65536;  // that one block reads
@@ -42,7 +42,7 @@ __device__ void ClaimLines(const LinesParameters& p, uint32_t first_line, uint32
                            const Starts& starts, uint32_t* claims) {
   const DeviceTuples::Component& component = p.write.tuples.tuple[0];
   const uint32_t places = p.at_once.divisor() * p.updates.divisor();
-  for (uint32_t base = 0; base < places; base += kThreads) {  // all of a warp stay together
+  for (uint32_t base = 0; base < places; base += kLineThreads) {  // all of a warp stay together
     const uint32_t number = base + threadIdx.x;
     const Place place = PlaceOf(p, p.updates, number);
     const bool exists = number < places && place.line < lines;
@@ -68,12 +68,12 @@ __device__ void WriteLines(const LinesParameters& p, uint32_t lines, const Start
                            const uint32_t* claims) {
   constexpr uint32_t kPerThread = 8;
   const uint32_t places = p.at_once.divisor() * p.size.divisor();
-  for (uint32_t base = threadIdx.x; base < places; base += kThreads * kPerThread) {
+  for (uint32_t base = threadIdx.x; base < places; base += kLineThreads * kPerThread) {
     Element values[kPerThread];
     Element* targets[kPerThread];
 #pragma unroll
     for (uint32_t i = 0; i < kPerThread; ++i) {
-      const uint32_t number = base + i * kThreads;
+      const uint32_t number = base + i * kLineThreads;
       const Place place = PlaceOf(p, p.size, number);
       targets[i] = nullptr;
       if (number >= places || place.line >= lines) continue;
@@ -96,12 +96,12 @@ __device__ void WriteLines(const LinesParameters& p, uint32_t lines, const Start
 }
 
 template <typename Element>
-__global__ void __launch_bounds__(kThreads) ScatterLines(const __grid_constant__ LinesParameters p) {
+__global__ void __launch_bounds__(kLineThreads) ScatterLines(const __grid_constant__ LinesParameters p) {
   __shared__ uint32_t claims[kEntries];
   __shared__ Starts starts;
   const uint32_t first_line = blockIdx.x * p.at_once.divisor();
   const uint32_t lines = min(p.at_once.divisor(), p.lines - first_line);
-  for (uint32_t i = threadIdx.x; i < lines * p.size.divisor(); i += kThreads) claims[i] = 0;
+  for (uint32_t i = threadIdx.x; i < lines * p.size.divisor(); i += kLineThreads) claims[i] = 0;
   if (threadIdx.x < lines) p.starts.OffsetsOf(first_line + threadIdx.x, starts[threadIdx.x]);
   WaitForPrevious();
   __syncthreads();
@@ -154,7 +154,7 @@ void LaunchLines(KernelChain* chain, const LinesParameters& parameters) {
   const uint64_t at_once = parameters.at_once.divisor();
   DispatchByUnit(parameters.write.unit_bytes, [&]<typename Unit>() {
     if constexpr (sizeof(Unit) <= sizeof(uint64_t)) {
-      chain->Launch(ScatterLines<Unit>, (parameters.lines + at_once - 1) / at_once, kThreads, parameters);
+      chain->Launch(ScatterLines<Unit>, (parameters.lines + at_once - 1) / at_once, kLineThreads, parameters);
     }
   });
 }

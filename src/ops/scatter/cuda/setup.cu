@@ -6,7 +6,7 @@ namespace anydml {
 namespace {
 
 // Up to here a table can have more entries, so that searches are shorter, and stay in the cache.
-constexpr uint64_t kFewPositions = uint64_t{1} << 17;
+constexpr uint64_t kFewClaims = uint64_t{1} << 17;
 
 // Duplicates need at least two positions that differ in nothing but their tuples.
 bool MayCollide(const ScatterProblem& problem) {
@@ -22,7 +22,7 @@ ClaimTable ChooseClaims(const ScatterProblem& problem, uint64_t positions) {
   const uint64_t slots = SlotCount(problem);
   if (positions * 4 < slots) {
     claims.kind = ClaimTable::Kind::kHashed;
-    claims.count = static_cast<uint32_t>(std::bit_ceil(positions * (positions <= kFewPositions ? 4 : 2)));
+    claims.count = static_cast<uint32_t>(std::bit_ceil(positions * (positions <= kFewClaims ? 4 : 2)));
   } else {
     claims.kind = ClaimTable::Kind::kDirect;
     claims.count = static_cast<uint32_t>(slots);

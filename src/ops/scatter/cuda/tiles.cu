@@ -6,8 +6,8 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
-constexpr uint32_t kPerThread = 8;  // items that a thread holds at a time
+constexpr uint32_t kTileThreads = 256;
+constexpr uint32_t kTileItems = 8;  // items that a thread holds at a time
 constexpr uint32_t kMinBinShift = 13;
 
 // Three blocks find room in a multiprocessor, with 32 KiB on their way each.
@@ -17,9 +17,9 @@ static_assert(kTileSlots<uint8_t> <= 1 << kMinBinShift);
 
 // A bin's parts of the lists of as many sorters as a block has threads.
 struct BinParts {
-  uint32_t before[kThreads];  // items in the parts before
-  uint32_t starts[kThreads];  // in all lists, less those before: item i is at starts + i
-  uint32_t warp_sums[kThreads / 32];
+  uint32_t before[kTileThreads];  // items in the parts before
+  uint32_t starts[kTileThreads];  // in all lists, less those before: item i is at starts + i
+  uint32_t warp_sums[kTileThreads / 32];
 };
 
 template <typename Element>
@@ -33,8 +33,8 @@ struct TileMemory {
 // Items of a thread. They are not looked into before all are under way.
 template <typename Element>
 struct Held {
-  TileItem<Element> items[kPerThread];
-  uint32_t at[kPerThread];  // in the lists
+  TileItem<Element> items[kTileItems];
+  uint32_t at[kTileItems];  // in the lists
 
   // In the bin. Of no item: beyond all.
   __device__ uint32_t slot(uint32_t i) const { return items[i].where >> kSortedBits; }
@@ -56,7 +56,7 @@ __device__ uint32_t ReadParts(const TilesParameters& p, uint32_t first, BinParts
     end = begins[1];
   }
   uint32_t total;
-  const uint32_t before = SumBefore<kThreads>(end - begin, parts.warp_sums, &total);
+  const uint32_t before = SumBefore<kTileThreads>(end - begin, parts.warp_sums, &total);
   parts.before[threadIdx.x] = before;
   parts.starts[threadIdx.x] = sorter * kSortedPositions + begin - before;
   __syncthreads();
@@ -68,12 +68,12 @@ template <typename Element>
 __device__ void ReadItems(const TilesParameters& p, const BinParts& parts, uint32_t done, uint32_t total,
                           Held<Element>& held) {
 #pragma unroll
-  for (uint32_t i = 0; i < kPerThread; ++i) {
-    const uint32_t number = done + i * kThreads + threadIdx.x;
+  for (uint32_t i = 0; i < kTileItems; ++i) {
+    const uint32_t number = done + i * kTileThreads + threadIdx.x;
     held.items[i].where = ~0u;
     if (number >= total) continue;
     uint32_t part = 0;
-    for (uint32_t step = kThreads / 2; step > 0; step /= 2) {
+    for (uint32_t step = kTileThreads / 2; step > 0; step /= 2) {
       if (parts.before[part + step] <= number) part += step;
     }
     held.at[i] = parts.starts[part] + number;
@@ -86,13 +86,13 @@ __device__ void ReadItems(const TilesParameters& p, const BinParts& parts, uint3
 template <typename Element>
 __device__ void Apply(const Held<Element>& held, uint32_t first, TileMemory<Element>& memory) {
 #pragma unroll
-  for (uint32_t i = 0; i < kPerThread; ++i) {
+  for (uint32_t i = 0; i < kTileItems; ++i) {
     const uint32_t slot = held.slot(i) - first;
     if (slot < kTileSlots<Element>) atomicMax(&memory.claims[slot], held.claim(i));
   }
   __syncthreads();
 #pragma unroll
-  for (uint32_t i = 0; i < kPerThread; ++i) {
+  for (uint32_t i = 0; i < kTileItems; ++i) {
     const uint32_t slot = held.slot(i) - first;
     if (slot >= kTileSlots<Element> || memory.claims[slot] != held.claim(i)) continue;
     memory.tile[slot] = held.items[i].value;
@@ -102,7 +102,7 @@ __device__ void Apply(const Held<Element>& held, uint32_t first, TileMemory<Elem
 
 template <typename Element>
 __device__ void ClearClaims(TileMemory<Element>& memory) {
-  for (uint32_t i = threadIdx.x; i < kTileSlots<Element> / 4; i += kThreads) {
+  for (uint32_t i = threadIdx.x; i < kTileSlots<Element> / 4; i += kTileThreads) {
     reinterpret_cast<uint4*>(memory.claims)[i] = uint4{0, 0, 0, 0};
   }
 }
@@ -152,9 +152,9 @@ struct BinItems {
   // For the tile of load number `load`, which begins at slot `first` of the bin. Whole blocks.
   __device__ void ApplyTo(const TilesParameters& p, TileMemory<Element>& memory, uint32_t load,
                           uint32_t first) {
-    constexpr uint32_t kAtOnce = kThreads * kPerThread;
+    constexpr uint32_t kAtOnce = kTileThreads * kTileItems;
     bool clear = false;
-    for (uint32_t sorter = 0; sorter < p.sorters; sorter += kThreads) {
+    for (uint32_t sorter = 0; sorter < p.sorters; sorter += kTileThreads) {
       if (!all_held) total = ReadParts(p, sorter, memory.parts);
       for (uint32_t done = 0; done < total; done += kAtOnce) {
         if (!all_held) ReadItems(p, memory.parts, done, total, held);
@@ -167,12 +167,12 @@ struct BinItems {
         Apply(held, first, memory);
       }
     }
-    all_held = p.sorters <= kThreads && total <= kAtOnce;
+    all_held = p.sorters <= kTileThreads && total <= kAtOnce;
   }
 };
 
 template <typename Element>
-__global__ void __launch_bounds__(kThreads, 3) WriteTiles(const __grid_constant__ TilesParameters p) {
+__global__ void __launch_bounds__(kTileThreads, 3) WriteTiles(const __grid_constant__ TilesParameters p) {
   extern __shared__ __align__(128) std::byte shared[];
   auto& memory = *reinterpret_cast<TileMemory<Element>*>(shared);
   if (threadIdx.x == 0) memory.loaded.Initialize();
@@ -229,7 +229,7 @@ void LaunchTiles(KernelChain* chain, uint32_t element_bytes, TilesParameters p, 
   LaunchSort(chain, element_bytes, p);
   DispatchByUnit(element_bytes, [&]<typename Element>() {
     if constexpr (sizeof(Element) <= sizeof(uint64_t)) {
-      chain->Launch(WriteTiles<Element>, p.bins, kThreads, p, sizeof(TileMemory<Element>));
+      chain->Launch(WriteTiles<Element>, p.bins, kTileThreads, p, sizeof(TileMemory<Element>));
     }
   });
 }

@@ -8,9 +8,9 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kHardmaxThreads = 256;
 
-struct Parameters {
+struct HardmaxParameters {
   const uint32_t* positions;
   void* output;
   DeviceNest<2> sets;      // of positions and the output
@@ -21,10 +21,10 @@ struct Parameters {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) WriteOnes(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kHardmaxThreads) WriteOnes(const __grid_constant__ HardmaxParameters p) {
   const T one = sizeof(T) == 2 ? T{kOneAsFloat16} : static_cast<T>(kOneAsFloat32);
-  for (uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < p.count;
-       i += uint64_t{gridDim.x} * kThreads) {
+  for (uint64_t i = uint64_t{blockIdx.x} * kHardmaxThreads + threadIdx.x; i < p.count;
+       i += uint64_t{gridDim.x} * kHardmaxThreads) {
     uint32_t inside;
     const uint32_t outside = p.inner.Divide(static_cast<uint32_t>(i), &inside);
     const uint32_t set = p.sets_first ? inside : outside;
@@ -48,25 +48,25 @@ class HardmaxCuda final : public HardmaxKernel {
                                                       elements_.loops[elements_.rank - 1].strides[0]);
     common_.inner =
         FastDivisor(static_cast<uint32_t>(common_.sets_first ? Iterations(sets_) : Iterations(elements_)));
-    blocks_ = std::min<uint64_t>((common_.count + kThreads - 1) / kThreads,
+    blocks_ = std::min<uint64_t>((common_.count + kHardmaxThreads - 1) / kHardmaxThreads,
                                  uint64_t{32} * context.device->multiprocessors);
   }
 
  private:
   Status Write(const uint32_t* positions, const KernelArguments& arguments) const override {
-    Parameters p = common_;
+    HardmaxParameters p = common_;
     p.positions = positions;
     p.output = arguments.outputs[0].data;
     KernelChain chain(arguments.stream);
     if (bytes_ == sizeof(uint16_t)) {
-      chain.Launch(WriteOnes<uint16_t>, blocks_, kThreads, p);
+      chain.Launch(WriteOnes<uint16_t>, blocks_, kHardmaxThreads, p);
     } else {
-      chain.Launch(WriteOnes<uint32_t>, blocks_, kThreads, p);
+      chain.Launch(WriteOnes<uint32_t>, blocks_, kHardmaxThreads, p);
     }
     return {};
   }
 
-  Parameters common_{};  // but for addresses
+  HardmaxParameters common_{};  // but for addresses
   uint64_t blocks_;
 };
 

@@ -8,9 +8,9 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kSetThreads = 256;
 
-struct Parameters {
+struct SetParameters {
   const void* input;
   void* output;
   DeviceNest<2> sets;
@@ -24,9 +24,9 @@ struct Parameters {
   DataType type;
 };
 
-__global__ void __launch_bounds__(kThreads) SoftmaxSets(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kSetThreads) SoftmaxSets(const __grid_constant__ SetParameters p) {
   using reduce::LogSumExp;
-  __shared__ LogSumExp shared[kThreads];
+  __shared__ LogSumExp shared[kSetThreads];
   const lane::Tag<float> d;
   const uint32_t column = p.lanes_first ? threadIdx.x / p.lanes : threadIdx.x % p.columns;
   const uint32_t lane = p.lanes_first ? threadIdx.x % p.lanes : threadIdx.x / p.columns;
@@ -81,22 +81,22 @@ class SoftmaxCuda final : public Kernel {
     common_.lanes_first =
         elements.rank > 0 && (sets.rank == 0 || elements.loops[elements.rank - 1].strides[0] <=
                                                     sets.loops[sets.rank - 1].strides[0]);
-    const uint32_t most = common_.lanes_first ? kThreads : 8;
+    const uint32_t most = common_.lanes_first ? kSetThreads : 8;
     common_.lanes = std::bit_ceil(std::min(common_.element_count, most));
-    common_.columns = kThreads / common_.lanes;
+    common_.columns = kSetThreads / common_.lanes;
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = common_;
+    SetParameters p = common_;
     p.input = arguments.inputs[0].data;
     p.output = arguments.outputs[0].data;
     KernelChain(arguments.stream)
-        .Launch(SoftmaxSets, reduce::CeilDivide(p.set_count, p.columns), kThreads, p);
+        .Launch(SoftmaxSets, reduce::CeilDivide(p.set_count, p.columns), kSetThreads, p);
     return {};
   }
 
  private:
-  Parameters common_{};  // but for addresses
+  SetParameters common_{};  // but for addresses
 };
 
 }  // namespace

@@ -1,0 +1,162 @@
+// Convolutions that are large enough for what devices do with large ones. Sums of eighths have no rounding:
+// all kernels must have the bytes of the general one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "ops/convolution/convolution_test_support.h"
+#include "ops/gemm/gemm_cases.h"
+
+namespace anydml::testing {
+namespace {
+
+// As many outputs as make devices' kernels take their large tiles. Sums of eighths have no rounding: all must
+// have the bytes of the general kernel.
+TEST(Convolution, LargeTilesOfDevices) {
+  const struct {
+    Sizes input;
+    uint32_t outputs;
+    DataType type;
+    std::vector<const char*> implementations;
+  } kCases[] = {
+      {{32, 64, 56, 56}, 64, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
+      {{32, 256, 14, 14}, 256, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
+      {{40, 64, 30, 30}, 136, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
+      {{32, 64, 56, 56}, 64, DataType::kFloat32, {"cuda.channels_last"}},
+      {{16, 36, 30, 31}, 200, DataType::kFloat32, {"cuda.channels_last"}},
+      // Deep ones with few outputs, whose steps several blocks share.
+      {{1, 512, 7, 7}, 512, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
+      {{1, 128, 28, 28}, 130, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
+      {{1, 256, 14, 14}, 255, DataType::kFloat32, {"cuda.channels_last"}},
+      {{3, 2, 60, 61}, 72, DataType::kFloat16, {"cuda.few_channels", "cuda.channels_last"}},
+  };
+  std::mt19937_64 random(TestSeed());
+  for (const auto& c : kCases) {
+    const uint32_t channels = c.input[1];
+    OperatorDesc desc = Convolution(c.input, {c.outputs, channels, 3, 3},
+                                    {c.input[0], c.outputs, c.input[2], c.input[3]}, {.padding = 1});
+    const auto names = RunnableImplementations(desc);
+    const std::string general = "cuda.tiled";
+    if (std::find(names.begin(), names.end(), general) == names.end()) GTEST_SKIP() << "no CUDA device";
+    std::vector<Bytes> inputs(3);
+    SetTypes(&desc, c.type);
+    for (uint32_t i = 0; i < 2; ++i) {
+      inputs[i] = Eighths(*desc.tensor(i == 0 ? "InputTensor" : "FilterTensor"), random);
+    }
+    RunOptions options;
+    options.implementation = general;
+    const RunResult expected = RunOperator(desc, inputs, options);
+    for (const char* name : c.implementations) {
+      options.implementation = name;
+      EXPECT_TRUE(RunOperator(desc, inputs, options).outputs == expected.outputs)
+          << name << ", channels " << channels;
+    }
+    options.implementation = "cuda.cudnn";
+    const RunResult by_library = RunOperator(desc, inputs, options);
+    if (by_library.implementation.empty()) {
+      const std::string& why_not = by_library.explanation;
+      std::cout << "without cuDNN, channels " << channels << "\n";
+      const bool is_there = why_not.find("libcudnn.so") == std::string::npos &&
+                            why_not.find("cuDNN is of version") == std::string::npos;
+      EXPECT_FALSE(is_there && c.type == DataType::kFloat16) << why_not;
+    } else {
+      EXPECT_TRUE(by_library.outputs == expected.outputs) << "cuDNN, channels " << channels;
+    }
+  }
+}
+
+// Backward: outputs of one remainder, divided by the stride, are a phase.
+TEST(Convolution, PhasesOfDevices) {
+  const struct {
+    Sizes input;
+    uint32_t outputs, taps, stride, dilation, padding;
+    uint32_t more = 0;  // outputs behind those that the formula gives
+    uint32_t groups = 1;
+  } kCases[] = {
+      {{1, 64, 64, 64}, 32, 2, 2, 1, 0},  {{2, 128, 16, 16}, 64, 4, 2, 1, 1},
+      {{1, 512, 8, 8}, 256, 4, 2, 1, 1},  {{1, 40, 9, 11}, 33, 3, 2, 1, 1, 1},
+      {{2, 24, 7, 6}, 20, 5, 3, 1, 2},    {{1, 16, 10, 9}, 24, 3, 1, 1, 1},
+      {{1, 32, 13}, 12, 3, 2, 3, 1, 2},   {{1, 20, 5, 6}, 8, 1, 3, 1, 0, 2},
+      {{1, 8, 3, 4, 5}, 16, 3, 2, 1, 1},  {{2, 48, 6, 7}, 40, 4, 2, 1, 1, 0, 4},
+      {{1, 16, 6, 6}, 16, 4, 4, 2, 3, 1}, {{3, 17, 20, 20}, 70, 2, 2, 1, 0, 1},
+  };
+  std::mt19937_64 random(TestSeed());
+  for (const auto& c : kCases) {
+    Sizes filter = {c.input[1], c.outputs / c.groups}, output = {c.input[0], c.outputs};
+    for (size_t d = 2; d < c.input.size(); ++d) {
+      filter.push_back(c.taps);
+      output.push_back((c.input[d] - 1) * c.stride + (c.taps - 1) * c.dilation + 1 - 2 * c.padding + c.more);
+    }
+    const Attributes attributes = {.backward = true,
+                                   .stride = c.stride,
+                                   .dilation = c.dilation,
+                                   .padding = c.padding,
+                                   .groups = c.groups};
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      OperatorDesc desc = Convolution(c.input, filter, output, attributes);
+      SetTypes(&desc, type);
+      const auto names = RunnableImplementations(desc);
+      if (std::find(names.begin(), names.end(), std::string("cuda.tiled")) == names.end()) {
+        GTEST_SKIP() << "no CUDA device";
+      }
+      const std::vector<Bytes> inputs = {Eighths(*desc.tensor("InputTensor"), random),
+                                         Eighths(*desc.tensor("FilterTensor"), random), Bytes()};
+      const RunResult expected = RunOperator(desc, inputs, {.implementation = "cuda.tiled"});
+      const RunResult phases = RunOperator(desc, inputs, {.implementation = "cuda.phases"});
+      EXPECT_EQ(phases.implementation, "cuda.phases") << phases.explanation;
+      EXPECT_TRUE(phases.outputs == expected.outputs)
+          << c.input[1] << " channels, " << c.taps << " taps, stride " << c.stride;
+    }
+  }
+}
+
+// Channels first and last, as large as makes blocks share whole channels, or tiles of them.
+TEST(Convolution, DepthwiseOfDevices) {
+  const struct {
+    Sizes input;
+    bool channels_last;
+    uint32_t gap = 0;  // behind a pixel's channels
+  } kCases[] = {{{16, 1321, 12, 12}, false}, {{24, 360, 28, 28}, false}, {{9, 245, 40, 56}, false},
+                {{24, 328, 29, 31}, true},   {{4, 96, 100, 70}, true},   {{24, 324, 28, 28}, true},
+                {{24, 320, 28, 27}, true, 8}};
+  std::mt19937_64 random(TestSeed());
+  for (const auto& c : kCases) {
+    const uint32_t channels = c.input[1];
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      for (const bool has_bias : {false, true}) {
+        OperatorDesc desc =
+            Convolution(c.input, {channels, 1, 3, 3}, c.input, {.padding = 1, .groups = channels});
+        SetTypes(&desc, type);
+        const auto names = RunnableImplementations(desc);
+        if (std::find(names.begin(), names.end(), std::string("cuda.tiled")) == names.end()) {
+          GTEST_SKIP() << "no CUDA device";
+        }
+        if (c.channels_last) {
+          for (const char* field : {"InputTensor", "OutputTensor"}) {
+            Sizes sizes = c.input;
+            sizes[1] += c.gap;
+            TensorDesc tensor = ChannelsLast(type, sizes);
+            tensor.sizes[1] = channels;
+            SetField(&desc, field, tensor);
+          }
+        }
+        std::vector<Bytes> inputs = {Eighths(*desc.tensor("InputTensor"), random),
+                                     Eighths(*desc.tensor("FilterTensor"), random), Bytes()};
+        if (has_bias) {
+          SetField(&desc, "BiasTensor", Packed(type, {1, channels, 1, 1}));
+          SetField(&desc, "FusedActivation",
+                   std::make_shared<const OperatorDesc>(MakeDesc("ACTIVATION_RELU", {})));
+          inputs[2] = Eighths(*desc.tensor("BiasTensor"), random);
+        }
+        const RunResult expected = RunOperator(desc, inputs, {.implementation = "cuda.tiled"});
+        const RunResult depthwise = RunOperator(desc, inputs, {.implementation = "cuda.depthwise"});
+        EXPECT_EQ(depthwise.implementation, "cuda.depthwise");
+        EXPECT_TRUE(depthwise.outputs == expected.outputs) << channels << " channels";
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace anydml::testing

@@ -1,0 +1,59 @@
+// The tiles with which a product of windows with filters is done the earliest.
+#pragma once
+
+#include "kernel/device_properties.h"
+#include "ops/convolution/cuda/cut.h"
+#include "ops/convolution/cuda/patch_product.cuh"
+
+namespace anydml {
+
+// By windows or by patches.
+struct ChosenTile {
+  Cut cut;
+  const WindowTile* windows = nullptr;
+  const PatchTile* patches = nullptr;
+  uint64_t pixels = 0;  // of a patch
+};
+
+// `product`: but for the parts into which steps may be cut.
+inline ChosenTile ChooseWindows(CutProblem product, uint64_t steps, bool half) {
+  ChosenTile best;
+  product.least_parts = 4;
+  for (const WindowTile& tile : half ? HalfWindowTiles() : FloatWindowTiles()) {
+    product.parts = DivideUp(steps, tile.steps);
+    product.steps_per_part = tile.steps;
+    const uint64_t row_tiles = DivideUp(product.rows, tile.rows);
+    const Cut cut = CutFor(product, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate);
+    if (best.windows != nullptr && cut.cycles >= best.cut.cycles) continue;
+    best.cut = cut;
+    best.windows = &tile;
+  }
+  return best;
+}
+
+// Without patches where none fit.
+inline ChosenTile ChoosePatches(CutProblem product, const ConvolutionShape& shape, uint64_t channels,
+                                uint64_t shared_bytes) {
+  constexpr uint64_t kMostPixels = 1 << 10, kStaticBytes = 6 << 10;  // what kernels have besides
+  ChosenTile best;
+  product.parts = DivideUp(channels, kPatchChannels);
+  product.steps_per_part = kPatchChannels * shape.Taps();
+  product.least_parts = 1;
+  for (const PatchTile& tile : HalfPatchTiles()) {
+    const uint64_t pixels = PatchPixels(shape, tile.rows);
+    if (pixels == 0 || pixels > tile.rows * shape.Taps() || pixels > kMostPixels) continue;
+    const uint64_t row_tiles = HasTilesOfImages(shape, tile.rows)
+                                   ? shape.outer[0] * DivideUp(shape.Positions(), tile.rows)
+                                   : DivideUp(product.rows, tile.rows);
+    const Cut cut = CutFor(product, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate);
+    const uint32_t bytes =
+        tile.SharedBytes(static_cast<uint32_t>(pixels), static_cast<uint32_t>(cut.per_split));
+    if (bytes + kStaticBytes > shared_bytes || (best.patches != nullptr && cut.cycles >= best.cut.cycles)) {
+      continue;
+    }
+    best = {.cut = cut, .patches = &tile, .pixels = pixels};
+  }
+  return best;
+}
+
+}  // namespace anydml

@@ -1,0 +1,183 @@
+#include "ops/convolution/tail.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "kernel/composite.h"
+#include "ops/convolution/shape.h"
+#include "ops/operator_table.h"
+#include "schema/descriptions.generated.h"
+
+namespace anydml {
+namespace {
+
+using List = std::vector<Implementation<ConvolutionProblem>>;
+
+// Those that apply tails.
+List WithTails(std::string_view backend) {
+  List list;
+  for (const auto& implementation : OperatorTableOf(backend).convolution) {
+    const std::string_view name = implementation.name;
+    if (name == "cuda.patches" || name == "cuda.channels_last") list.push_back(implementation);
+  }
+  return list;
+}
+
+ConvolutionProblem WithTail(const OperatorDesc& desc, const ConvolutionTailDesc& given) {
+  const TensorDesc& output = ConvolutionDesc::From(desc).output;
+  ConvolutionProblem problem = ConvolutionProblemOf(desc, output);
+  ConvolutionTail& tail = problem.tail.emplace();
+  if (given.normalizes()) {
+    auto& normalization = tail.normalization.emplace();
+    for (size_t i = 0; i < 4; ++i) normalization.strides[i] = given.tensors[i]->strides[1];
+    normalization.epsilon = given.epsilon;
+    normalization.limits = given.normalized;
+  }
+  if (given.adds()) {
+    tail.addition = {ConvolutionProblemOf(desc, *given.tensors.back()).shape.output, given.added};
+  }
+  return problem;
+}
+
+// Without gaps, in the order of `tensor`.
+TensorDesc PackedLike(const TensorDesc& tensor) {
+  TensorDesc packed = tensor;
+  packed.owned_by_dml = false;
+  SetPackedStrides(&packed);
+  if (tensor.sizes[1] > 1 && tensor.strides[1] == 1) {
+    uint32_t stride = tensor.sizes[1];
+    packed.strides[1] = 1;
+    for (uint32_t d = tensor.rank; d-- > 2; stride *= tensor.sizes[d]) packed.strides[d] = stride;
+  }
+  packed.total_bytes = MinimumTotalBytes(packed);
+  return packed;
+}
+
+void Limit(const ConvolutionTail::Limits& limits, uint8_t at, ElementProgram* program) {
+  const ConvolutionTail::Limits none;
+  if (limits.least == none.least && limits.most == none.most) return;
+  program->Apply(ElementFunction::kClip, Class::kF32, {at}, ParameterOf(limits.least),
+                 ParameterOf(limits.most));
+}
+
+// From the convolution's result (input 0) and the tail's tensors that are there to the output.
+ElementProblem StepsOf(const TensorDesc& result, const TensorDesc& output, const ConvolutionTailDesc& tail) {
+  ElementProblem problem;
+  problem.rank = output.rank;
+  std::copy_n(output.sizes.begin(), output.rank, problem.sizes.begin());
+  const auto operand = [&](const TensorDesc& tensor) {
+    ElementOperand strides = {.type = tensor.type};
+    for (uint32_t d = 0; d < output.rank; ++d)
+      strides.strides[d] = tensor.sizes[d] == 1 ? 0 : tensor.strides[d];
+    return strides;
+  };
+  ElementProgram& program = problem.program;
+  const auto load = [&](const TensorDesc& tensor) {
+    problem.inputs.push_back(operand(tensor));
+    return program.Load(static_cast<uint32_t>(problem.inputs.size() - 1), Class::kF32);
+  };
+  const auto apply = [&](ElementFunction function, std::initializer_list<uint8_t> sources) {
+    program.Apply(function, Class::kF32, sources);
+  };
+  const uint8_t x = load(result);
+  if (tail.normalizes()) {
+    apply(ElementFunction::kSubtract, {x, load(*tail.tensors[0])});
+    const uint8_t variance = load(*tail.tensors[1]);
+    program.Apply(ElementFunction::kScaleBias, Class::kF32, {variance}, ParameterOf(1.0f),
+                  ParameterOf(tail.epsilon));
+    apply(ElementFunction::kSquareRoot, {variance});
+    const uint8_t factor = load(*tail.tensors[2]);
+    apply(ElementFunction::kDivide, {factor, variance});
+    apply(ElementFunction::kMultiply, {x, factor});
+    apply(ElementFunction::kAdd, {x, load(*tail.tensors[3])});
+    Limit(tail.normalized, x, &program);
+    if (tail.adds() && output.type == DataType::kFloat16) apply(ElementFunction::kRoundToHalf, {x});
+  }
+  if (tail.adds()) {
+    apply(ElementFunction::kAdd, {x, load(*tail.tensors[4])});
+    Limit(tail.added, x, &program);
+  }
+  problem.outputs = {operand(output)};
+  program.Store(0, x, Class::kF32);
+  return problem;
+}
+
+class ConvolutionThenTail final : public CompositeKernel {
+ public:
+  ConvolutionThenTail(uint64_t bytes, LoweredOperator convolution, LoweredOperator rest)
+      : result_(AddScratch("result", bytes)),
+        convolution_(AddPart(convolution.implementation, std::move(convolution.kernel))),
+        rest_(AddPart(rest.implementation, std::move(rest.kernel))) {}
+
+  bool packs_input(uint32_t input) const override {
+    return input < ConvolutionTail::kMean && PartPacksInput(convolution_, input);
+  }
+  Status Initialize(const KernelArguments& arguments) const override {
+    KernelArguments part = arguments;
+    part.inputs = arguments.inputs.first(ConvolutionTail::kMean);
+    return InitializePart(convolution_, part);
+  }
+
+  Status Run(const KernelArguments& arguments) const override {
+    const Buffer result = result_.In(arguments.temporary);
+    KernelArguments part = arguments;
+    part.inputs = arguments.inputs.first(ConvolutionTail::kMean);
+    part.outputs = {&result, 1};
+    ANYDML_RETURN_IF_ERROR(RunPart(convolution_, part));
+    Buffer inputs[1 + ConvolutionTail::kInputs - ConvolutionTail::kMean] = {result};
+    size_t count = 1;
+    for (const Buffer& buffer : arguments.inputs.subspan(ConvolutionTail::kMean)) {
+      if (buffer.data != nullptr) inputs[count++] = buffer;
+    }
+    part = arguments;
+    part.inputs = {inputs, count};
+    return RunPart(rest_, part);
+  }
+
+ private:
+  ScratchLayout::Piece result_;
+  uint32_t convolution_, rest_;
+};
+
+}  // namespace
+
+Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail,
+                                const LowerContext& context, LoweredOperator* out) {
+  const List list = WithTails(context.backend);
+  if (ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), WithTail(desc, tail), context,
+                   out)
+          .ok()) {
+    return {};
+  }
+  const OperatorTable& table = OperatorTableOf(context.backend);
+  const TensorDesc& output = ConvolutionDesc::From(desc).output;
+  const TensorDesc result = PackedLike(output);
+  LoweredOperator convolution, rest;
+  ANYDML_RETURN_IF_ERROR(
+      ChooseKernel(table.convolution, ConvolutionProblemOf(desc, result), context, &convolution));
+  ANYDML_RETURN_IF_ERROR(
+      ChooseKernel(table.element, StepsOf(result, output, tail), context.ForPart(), &rest));
+  out->implementation = convolution.implementation;
+  out->explanation = convolution.explanation;
+  out->exactness = convolution.exactness;
+  out->kernel =
+      std::make_unique<ConvolutionThenTail>(result.total_bytes, std::move(convolution), std::move(rest));
+  return {};
+}
+
+bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, const LowerContext& context) {
+  // With more steps NVIDIA's libraries are faster than our kernels by more than a pass over the output takes.
+  constexpr uint64_t kMostSteps = 1024, kFewChannels = 4;
+  const ConvolutionProblem problem = WithTail(desc, tail);
+  const ConvolutionShape& s = problem.shape;
+  const bool is_half = problem.type == DataType::kFloat16;
+  if (s.backward || s.input_channels <= kFewChannels || (is_half ? s.Steps() > kMostSteps : s.Taps() == 1)) {
+    return false;
+  }
+  const List list = WithTails(context.backend);
+  LoweredOperator lowered;
+  return ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, &lowered)
+      .ok();
+}
+
+}  // namespace anydml
