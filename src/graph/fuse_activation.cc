@@ -155,8 +155,9 @@ void Absorbing::Absorb(uint32_t number) {
   const GraphUse& use = uses_[output.value];
   if (use.writers.size() != 1 || use.readers.size() != 1 || use.readers[0] < number) return;
   GraphNode& reader = graph_.nodes[use.readers[0]];
-  if (reader.op() == nullptr || reader.outputs.size() != 1 || reader.outputs[0].offset != output.offset)
-    return;
+  if (reader.op() == nullptr || reader.outputs.size() != 1) return;
+  // As a part of something larger: libraries on devices write by units, where tensors lie as DirectML's do.
+  if (!on_cpu_ && reader.outputs[0].offset != output.offset) return;
   const auto reads = [&](const GraphOperand& operand) { return operand.value == output.value; };
   if (std::count_if(reader.inputs.begin(), reader.inputs.end(), reads) != 1) return;
   if (std::find_if(reader.inputs.begin(), reader.inputs.end(), reads)->offset != output.offset) return;

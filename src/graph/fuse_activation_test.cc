@@ -81,6 +81,28 @@ TEST(FuseActivation, AdditionsOfOtherDimensions) {
   }
 }
 
+// Parts of what is joined are written where they are joined, activated.
+TEST(FuseActivation, PartsOfAJoin) {
+  const TensorDesc a = Packed(DataType::kFloat32, {1, 1, 3, 4}), b = Packed(DataType::kFloat32, {1, 1, 4, 5});
+  const TensorDesc part = Packed(DataType::kFloat32, {1, 1, 3, 5});
+  GraphUnderTest test;
+  const uint32_t x = test.Input(WholeNumbers(a, 1));
+  std::vector<uint32_t> parts;
+  for (const uint32_t seed : {2, 3}) {
+    const uint32_t product =
+        test.Node(Product(a, b, part), {x, test.Input(WholeNumbers(b, seed)), kNoValue})[0];
+    parts.push_back(test.Node(Unary("ACTIVATION_RELU", part, part), {product})[0]);
+  }
+  const std::vector<TensorDesc> inputs(2, part);
+  const TensorDesc joined = Packed(DataType::kFloat32, {1, 2, 3, 5});
+  const OperatorDesc join = MakeDesc("JOIN", {{"InputCount", uint32_t{2}},
+                                              {"InputTensors", inputs},
+                                              {"OutputTensor", joined},
+                                              {"Axis", uint32_t{1}}});
+  test.Output(test.Node(Unary("ELEMENT_WISE_NEGATE", joined, joined), {test.Node(join, parts)[0]})[0]);
+  ExpectSame(test, 3);
+}
+
 // The kernel of a product was chosen for its own layout.
 TEST(FuseActivation, LayoutsStay) {
   const TensorDesc square = Packed(DataType::kFloat32, {1, 1, 4, 4});

@@ -119,7 +119,10 @@ class LayoutChoice {
 
   void Run() {
     FindTensors();
-    if (std::find(tastes_.begin(), tastes_.end(), LayoutTaste::kChannels) == tastes_.end()) return;
+    const auto wants = [](LayoutTaste taste) {
+      return taste == LayoutTaste::kChannels || taste == LayoutTaste::kChannelsOnly;
+    };
+    if (std::none_of(tastes_.begin(), tastes_.end(), wants)) return;
     FindDetours();
     Improve();
     LeaveWhatDoesNotPay();
@@ -259,6 +262,18 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
         }
       }
       break;
+    case LayoutTaste::kChannelsOnly: {
+      bool all = true;
+      for (const NodeTensor& tensor : tensors) {
+        if (tensor.number != 0) continue;
+        all = all && innermost(tensor) == kChannel;
+        cost += tensor.is_output ? tensor.bytes / 2 : tensor.bytes;
+        // What packs them, otherwise, does so faster from planes.
+        if (!tensor.is_output && innermost(tensor) == kChannel) cost += tensor.bytes / 4;
+      }
+      if (all) cost = 0;
+      break;
+    }
     case LayoutTaste::kAgreement: {
       const auto output = std::find_if(tensors.begin(), tensors.end(),
                                        [](const NodeTensor& tensor) { return tensor.is_output; });
@@ -342,7 +357,6 @@ Status ChooseLayouts(const LowerContext& context, Graph* graph) {
 }
 
 Status ChooseLayoutsFor(const LowerContext& context, uint32_t lanes, Graph* graph) {
-  if (const char* l = getenv("CLAYOUT_LANES")) lanes = atoi(l);  // TEMPORARY
   LayoutChoice(context, lanes, graph).Run();
   return {};
 }

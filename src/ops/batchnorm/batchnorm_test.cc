@@ -90,6 +90,32 @@ TEST(BatchNorm, LongSets) {
   }
 }
 
+TEST(BatchNorm, NeighbouringChannels) {
+  for (const uint32_t channels : {16u, 21u, 1030u}) {
+    const TensorDesc tensor =
+        Strided(DataType::kFloat32, {2, channels, 3, 5}, {15 * channels, 1, 5 * channels, channels});
+    const TensorDesc parameter = Packed(DataType::kFloat32, {1, channels, 1, 1});
+    std::vector<float> numbers(size_t{30} * channels);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 7919 % 1009) * 0.01f;
+    numbers[5] = kInf;
+    numbers[7] = kNan;
+    const auto some = [&](float start, float step) {
+      std::vector<float> values(channels);
+      for (uint32_t c = 0; c < channels; ++c) values[c] = start + step * static_cast<float>(c % 13);
+      return Scattered(parameter, values);
+    };
+    ExpectAllAgree(MakeDesc("BATCH_NORMALIZATION", {{"InputTensor", tensor},
+                                                    {"MeanTensor", parameter},
+                                                    {"VarianceTensor", parameter},
+                                                    {"ScaleTensor", parameter},
+                                                    {"BiasTensor", parameter},
+                                                    {"OutputTensor", tensor},
+                                                    {"Spatial", uint32_t{1}},
+                                                    {"Epsilon", 0.01f}}),
+                   {Scattered(tensor, numbers), some(1, 0.3f), some(0.5f, 0.1f), some(-1, 0.2f), some(0, 1)});
+  }
+}
+
 TEST(BatchNormCheck, Refusals) {
   const Values x = Shaped(F32({1, 2, 3, 4, 5, 6}), {1, 2, 1, 3}), two = Shaped(F32({1, 2}), {1, 2, 1, 1});
   const Values wrong = Shaped(F32({1, 2, 3}), {1, 3, 1, 1});

@@ -25,9 +25,9 @@ LayoutTaste TasteOfCpu(const ConvolutionDesc& convolution, uint32_t channels, ui
   if (lanes < kWide) return LayoutTaste::kAsGiven;
   if (groups > 1) {
     const bool depthwise = channels == 1 && outputs == 1 && groups >= lanes;
-    return depthwise ? LayoutTaste::kChannels : LayoutTaste::kAny;
+    return depthwise ? LayoutTaste::kChannelsOnly : LayoutTaste::kAny;
   }
-  return channels <= kFewChannels || outputs < lanes ? LayoutTaste::kAny : LayoutTaste::kChannels;
+  return channels <= kFewChannels || outputs < lanes ? LayoutTaste::kAny : LayoutTaste::kChannelsOnly;
 }
 
 }  // namespace

@@ -10,8 +10,9 @@ namespace anydml {
 
 // What a node has to do with the order of its elements.
 enum class LayoutTaste : uint8_t {
-  kChannels,   // reads and writes neighbouring channels
-  kAgreement,  // any order, but the same one in all tensors
+  kChannels,      // reads and writes neighbouring channels
+  kChannelsOnly,  // the same, but is no faster where it does only one of that
+  kAgreement,     // any order, but the same one in all tensors
   kAny,
   kAsGiven,
 };

@@ -79,7 +79,7 @@ Windows DrawAny(CaseMaker& make, bool dilated, uint32_t longest) {
   const uint32_t rank = make.source().OneIn(3) ? 3 : 2;
   // Channels are many where they are what is side by side in memory.
   w.channels_last = make.source().OneIn(5);
-  const uint32_t channels = w.channels_last ? 4 * make.source().Between(1, 8) : make.source().Between(1, 5);
+  const uint32_t channels = w.channels_last ? make.source().Between(4, 72) : make.source().Between(1, 5);
   w.input = w.output = {make.source().Between(1, 3), channels};
   for (uint32_t i = 0; i < rank; ++i) DrawAxis(make, dilated, i + 1 == rank ? longest : 20, &w);
   return w;

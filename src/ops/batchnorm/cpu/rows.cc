@@ -104,6 +104,9 @@ class BatchNormRowsCpu final : public Kernel {
 
 std::unique_ptr<const Kernel> CreateBatchNormRows(const BatchNormProblem& problem,
                                                   const LowerContext& context, std::string* why_not) {
+  if (const auto rows = ChannelRowsOf(problem, kShortest, why_not)) {
+    return CreateBatchNormChannels(problem, *rows, context);
+  }
   const std::optional<BatchNormRows> rows = RowsOf(problem, kShortest, why_not);
   if (!rows) return nullptr;
   return std::make_unique<BatchNormRowsCpu>(problem, *rows, context);
