@@ -152,7 +152,8 @@ ANYDML_MATH V Pow(D d, V x, V y) {
   const V exponent = AtLeast(d, AtMost(d, y, 0x1p33f), -0x1p33f);
   const V z = hn::Mul(exponent, high);
   V power = Exp2InTwo(d, z, hn::MulAdd(exponent, low, ProductError(d, exponent, high, z)));
-  // The rest, a third of the instructions, is for NaNs and for bases that are not positive, normal and finite.
+  // The rest, a third of the instructions, is for NaNs and for bases that are not positive, normal and
+  // finite.
   if constexpr (kLooksAtLanes) {
     const auto base = hn::And(hn::Ge(x, hn::Set(d, 0x1p-126f)), hn::Lt(x, infinity));
     if (hn::AllTrue(d, hn::And(base, hn::Eq(y, y)))) return power;
