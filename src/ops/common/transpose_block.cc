@@ -94,10 +94,9 @@ HWY_INLINE void StreamSquares(const Sides<T>& sides, uint64_t r, uint64_t c, int
   }
 }
 
-// How far ahead along the columns lines are asked for on their way to a tile. What goes to a tensor does not
-// need it: its columns are followed for so long that the machine sees them coming, and that is not held up by
-// requests; but where columns are short, it sees little, and the next ones are asked for.
-constexpr uint64_t kBytesAhead = 512, kShortColumn = 1024;
+// Long columns are not asked for: they are followed for so long that the machine sees them coming, and that
+// is not held up by requests. Where columns are short, it sees little, and the next ones are asked for.
+constexpr uint64_t kShortColumn = 1024;
 
 // `kLines` of the target's beside each other, along the columns as far as rows go. How many columns are done.
 template <class Squares, uint64_t kLines, TransposeTo kTo, bool kAsks, typename T = typename Squares::Element>
@@ -105,8 +104,7 @@ uint64_t TransposeLines(const Sides<T>& sides, uint64_t rows, uint64_t first_col
   constexpr uint64_t kSide = Squares::kSide;
   constexpr uint64_t kStep = kTo == TransposeTo::kStream ? kLineBytes / sizeof(T) : kSide;
   constexpr uint64_t kWidth = kLines * kStep;
-  const int64_t ahead = kTo == TransposeTo::kTile ? static_cast<int64_t>(kBytesAhead / sizeof(T))
-                                                  : static_cast<int64_t>(kWidth) * sides.from_stride;
+  const int64_t ahead = static_cast<int64_t>(kWidth) * sides.from_stride;
   uint64_t c = first_column;
   for (; c + kWidth <= columns; c += kWidth) {
     if (kTo == TransposeTo::kTile && rows * sizeof(T) <= kFewBytes) {
@@ -145,8 +143,8 @@ void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, Transpose
   const bool asks = rows * sizeof(T) <= kShortColumn, streams = where == TransposeTo::kStream;
   uint64_t done = 0;
   if (where == TransposeTo::kTile) {
-    done = near ? TransposeLines<Near, 1, TransposeTo::kTile, true>(sides, rows, 0, columns)
-                : TransposeLines<Squares, 1, TransposeTo::kTile, true>(sides, rows, 0, columns);
+    done = near ? TransposeLines<Near, 1, TransposeTo::kTile, false>(sides, rows, 0, columns)
+                : TransposeLines<Squares, 1, TransposeTo::kTile, false>(sides, rows, 0, columns);
   } else if (near && asks) {
     done = TransposeToTensor<Near, true>(sides, rows, columns, streams);
   } else if (near) {

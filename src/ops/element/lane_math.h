@@ -15,7 +15,7 @@ namespace hn = anydml::lane;
 #define ANYDML_MATH_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #endif
 
-inline constexpr bool kFused = true;
+inline constexpr bool kFused = true, kLooksAtLanes = true;
 template <class D>
 inline constexpr bool kScales = false;  // see math-inl.h
 

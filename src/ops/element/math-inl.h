@@ -22,6 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define ANYDML_MATH_UNLIKELY HWY_UNLIKELY
 
 inline constexpr bool kFused = HWY_NATIVE_FMA;
+// Whether it pays to look whether any lane needs what most do not: not for four lanes at a time on Arm.
+inline constexpr bool kLooksAtLanes = !HWY_ARCH_ARM;
 
 // The larger of x and `bound`; a NaN stays. One instruction on x86, which gives its second operand then, and
 // with Arm's own intrinsics (Highway's are for those that prefer numbers).

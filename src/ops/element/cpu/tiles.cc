@@ -217,24 +217,8 @@ class ElementTiles final : public Kernel {
     for (Step& step : steps_) step.once = step.uniform && !changes[step.instruction.target];
   }
 
-  // The rows of a tile that goes down a block are too short to be foreseen, and to be waited for one by one.
-  void AskForRows(const Tile& tile, const KernelArguments& arguments) const {
-    if (tile.rank != 2) return;
-    const Tile::Loop &rows = tile.loops[0], &columns = tile.loops[1];
-    for (const Step& step : steps_) {
-      if (step.instruction.function != ElementFunction::kLoad || step.once) continue;
-      if (columns.loop->strides[step.operand] != 1) continue;
-      const std::byte* row = arguments.inputs[step.operand].data + tile.Offset(step.operand) * step.bytes;
-      const uint64_t stride = rows.loop->strides[step.operand] * step.bytes;
-      for (uint64_t r = 0; r < rows.extent; ++r, row += stride) {
-        for (uint64_t at = 0; at < columns.extent * step.bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
-      }
-    }
-  }
-
   void RunTile(const Tile& tile, bool first, const KernelArguments& arguments, Registers& r) const {
     const Shape shape = ShapeOf(tile);
-    if (plan_.down) AskForRows(tile, arguments);
     r.stored = false;
     for (const Step& step : steps_) {
       const Instruction& i = step.instruction;
