@@ -1,5 +1,5 @@
 // What follows a convolution on a GPU becomes its tail, where a kernel applies that to what it stores: a
-// BATCH_NORMALIZATION, an addition, then RELU or CLIP. No byte changes by that.
+// BATCH_NORMALIZATION, an addition, then RELU or CLIP, each rounded as it would be in memory.
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +9,8 @@
 
 namespace anydml {
 namespace {
+
+constexpr uint64_t kTensorAlignment = 16;  // of what a convolution reads and writes; others do anywhere
 
 using Limits = ConvolutionLimits;
 
@@ -93,6 +95,7 @@ void TakingTails::Take(uint32_t number) {
   if (use.writers.size() != 1 || use.readers.size() != 1 || use.readers[0] <= number) return;
   GraphNode& reader = graph_.nodes[use.readers[0]];
   if (reader.op() == nullptr || reader.outputs.size() != 1) return;
+  if (reader.outputs[0].offset % kTensorAlignment != 0) return;
   const auto reads = [&](const GraphOperand& operand) { return operand.value == output.value; };
   const auto read = std::find_if(reader.inputs.begin(), reader.inputs.end(), reads);
   if (read == reader.inputs.end() || read->offset != output.offset ||
@@ -104,6 +107,7 @@ void TakingTails::Take(uint32_t number) {
   TensorDesc& written = OutputOf(&host);
   const auto from = static_cast<size_t>(read - reader.inputs.begin());
   const OperatorDesc& work = reader.op()->desc;
+  if (from >= work.inputs().size()) return;  // what another convolution's tail reads
   const TensorDesc *const seen = work.inputs()[from], *const result = work.outputs()[0];
   if (result == nullptr || !SameLayout(*seen, written) || !HasSizesOf(*result, written)) return;
   if (!op.tail) op.tail.emplace();
@@ -149,7 +153,6 @@ bool TakingTails::TakeAddition(const GraphNode& reader, size_t from, GraphNode* 
   if ((!has_activation && KindOf(desc) != OperatorType::kElementWiseAdd) || tail.adds()) return false;
   const TensorDesc& added = *desc.inputs()[1 - from];
   const GraphOperand& operand = reader.inputs[1 - from];
-  constexpr uint64_t kTensorAlignment = 16;
   if (!HasSizesOf(added, OutputOf(host)) || operand.offset % kTensorAlignment != 0) return false;
   const OperatorDesc* const activation =
       has_activation ? ElementWiseAdd1Desc::From(desc).fused_activation : nullptr;

@@ -126,6 +126,19 @@ TEST(FuseTails, BetweenConvolutions) {
   }
 }
 
+// One of two convolutions whose results are added takes the addition; it then has inputs of a tail.
+TEST(FuseTails, SumOfTwoConvolutions) {
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    TailGraph test(type);
+    test.whole = true;
+    const TensorDesc tensor = Packed(type, {2, 8, 5, 6});
+    const uint32_t x = test.Numbers(tensor, -1);
+    const uint32_t y = test.Convolution(x, tensor, tensor, 3), z = test.Convolution(x, tensor, tensor, 1);
+    test.Output(test.Node(Binary("ELEMENT_WISE_ADD", tensor, tensor, tensor), {y, z})[0]);
+    ExpectTail(test, 1);
+  }
+}
+
 // What a tail cannot say stays an operator: numbers of every element, sums that others read, broadcasts by
 // other sizes, results that another one reads, too.
 TEST(FuseTails, OthersStay) {

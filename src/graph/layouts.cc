@@ -9,7 +9,7 @@
 #include "graph/redirect.h"
 #include "ops/convolution/taste.h"
 #include "ops/element/element.h"
-#include "ops/gemm/cpu/micro_kernel.h"
+#include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/move/problem.h"
 #include "schema/descriptions.generated.h"
 
@@ -353,7 +353,7 @@ void LayoutChoice::Apply() {
 }  // namespace
 
 Status ChooseLayouts(const LowerContext& context, Graph* graph) {
-  return ChooseLayoutsFor(context, GemmMicroKernel().lanes, graph);
+  return ChooseLayoutsFor(context, ConvolutionPixelTiles().lanes, graph);
 }
 
 Status ChooseLayoutsFor(const LowerContext& context, uint32_t lanes, Graph* graph) {

@@ -50,11 +50,14 @@ std::optional<BatchNormRows> ChannelRowsOf(const BatchNormProblem& problem, uint
   BatchNormRows rows;
   LoopNest<6>::Offsets strides;
   if (!FindRows(problem, &rows, &strides, why_not)) return std::nullopt;
-  bool same = strides == LoopNest<6>::Offsets{1, 1, 1, 1, 1, 1} && rows.length >= shortest;
+  constexpr uint64_t kMostChannels = 1 << 16;  // their numbers are prepared by one thread
+  bool same = strides == LoopNest<6>::Offsets{1, 1, 1, 1, 1, 1} && rows.length >= shortest &&
+              rows.length <= kMostChannels;
   const auto last = OffsetsOf(rows.rows, Iterations(rows.rows) - 1);
   same = same && last[2] == 0 && last[3] == 0 && last[4] == 0 && last[5] == 0;
   if (!same) {
-    *why_not = StrCat("there are no rows of ", shortest, " or more neighbours with the same parameters");
+    *why_not = StrCat("there are no rows of ", shortest, " to ", kMostChannels,
+                      " neighbours with the same parameters");
     return std::nullopt;
   }
   return rows;

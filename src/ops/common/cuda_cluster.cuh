@@ -9,7 +9,7 @@ namespace anydml {
 
 // Waits for all threads of the cluster; what they wrote can be seen then.
 __device__ inline void SyncCluster() {
-  asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
 __device__ inline uint32_t SharedAddress(const void* shared) {

@@ -46,8 +46,11 @@ std::string BetterByPlanes(const ConvolutionProblem& problem, const LowerContext
   return problem.shape.outer[1] < kFewChannels ? "few channels" : "";
 }
 std::string BetterByProduct(const ConvolutionProblem& problem, const LowerContext&) {
-  constexpr uint64_t kFewChannels = 4;
-  return problem.shape.output_channels < kFewChannels ? "few output channels" : "";
+  constexpr uint64_t kFewChannels = 4, kFewPixels = 64;
+  const ConvolutionShape& s = problem.shape;
+  if (s.output_channels < kFewChannels) return "few output channels";
+  const bool few = s.outer[0] * s.Positions() < kFewPixels;
+  return few && !problem.filter_is_owned ? "few pixels, for which filters would be packed every time" : "";
 }
 
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {

@@ -18,7 +18,7 @@ List WithTails(std::string_view backend) {
   List list;
   for (const auto& implementation : OperatorTableOf(backend).convolution) {
     const std::string_view name = implementation.name;
-    if (name == "cuda.patches" || name == "cuda.channels_last") list.push_back(implementation);
+    if (name == "cuda.channels_last") list.push_back(implementation);
   }
   return list;
 }

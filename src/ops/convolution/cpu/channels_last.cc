@@ -18,11 +18,11 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kPieceFloats = 6144;  // weights that stay in the first-level cache
-constexpr uint64_t kPixelProductsPerThread = uint64_t{1}
-                                             << 17;  // below this a thread costs more than it saves
-constexpr uint64_t kFewInputChannels = 16;           // are brought together, wherever they are
+// Of a thread: with fewer it costs more than it saves.
+constexpr uint64_t kPixelProductsPerThread = uint64_t{1} << 17;
+constexpr uint64_t kFewInputChannels = 16;  // are brought together, wherever they are
 constexpr uint64_t kManyWeightBytes = uint64_t{1} << 19;
-constexpr double kMostNumbers = 0x1p34;
+constexpr double kMostNumbers = 0x1p28;  // of filters, and of a copy of the input
 
 // Some steps at a time: whole taps, or some channels of one.
 struct StepPiece {
@@ -271,7 +271,8 @@ class ConvolutionChannelsLast final : public Kernel {
       const uint32_t some = (count - done) / (tiles - number);
       for (uint32_t i = 0; i < some; ++i) {
         const uint32_t pixel = list[done + i];
-        tile->inputs[i] = input + static_cast<ptrdiff_t>(run.pixels.at[pixel].input);
+        // Perhaps far outside of the input, where only a tap comes back into it: no pointer to an element.
+        tile->inputs[i] = reinterpret_cast<uintptr_t>(input) + run.pixels.at[pixel].input * sizeof(float);
         tile->sums[i] = SumsOf(run, pixel);
         if (tile->to_halves) tile->halves[i] = HalvesOf(run, pixel);
       }

@@ -65,7 +65,9 @@ class DepthwiseChannelsLast final : public Kernel {
     }
     const uint64_t parts = rows_ * channel_parts_;
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      float* const sums = sums_.In<float>(arguments.temporary) + worker * kDepthwisePixels * some_channels_;
+      float* const sums =
+          halves_ ? sums_.In<float>(arguments.temporary) + worker * kDepthwisePixels * some_channels_
+                  : nullptr;
       const uint64_t end = PartBegin(parts, worker + 1, workers_);
       for (uint64_t part = PartBegin(parts, worker, workers_); part < end; ++part) {
         // All rows of some channels, whose weights are used again.

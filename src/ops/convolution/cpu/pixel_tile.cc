@@ -109,14 +109,15 @@ void AddTile(const PixelTile& tile) {
   const auto w0 = hn::LoadU(d, w);                                              \
   [[maybe_unused]] const auto w1 = kVectors > 1 ? hn::LoadU(d, w + lanes) : w0; \
   [[maybe_unused]] const auto w2 = kVectors > 2 ? hn::LoadU(d, w + 2 * lanes) : w0;
-#define ANYDML_PIXEL(i) \
-  [[maybe_unused]] const float* HWY_RESTRICT const p##i = tile.inputs[kPixels > (i) ? (i) : 0] + offset;
+#define ANYDML_PIXEL(i)                                   \
+  [[maybe_unused]] const float* HWY_RESTRICT const p##i = \
+      reinterpret_cast<const float*>(tile.inputs[kPixels > (i) ? (i) : 0] + offset);
 #define ANYDML_STEP(i) ANYDML_ADD_PRODUCTS(i, hn::Set(d, p##i[step]))
 
   ANYDML_PIXELS(ANYDML_BEGIN_SUMS)
   const float* HWY_RESTRICT w = tile.weights;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
-    const auto offset = static_cast<ptrdiff_t>(tile.runs[r].offset);
+    const uint64_t offset = tile.runs[r].offset * sizeof(float);
     const uint64_t steps = tile.runs[r].steps;
     ANYDML_PIXELS(ANYDML_PIXEL)
     uint64_t step = 0;
@@ -235,10 +236,10 @@ void AddTile(const PixelTile& tile) {
   }
   const float* weights = tile.weights;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
-    const auto offset = static_cast<ptrdiff_t>(tile.runs[r].offset);
+    const uint64_t offset = tile.runs[r].offset * sizeof(float);
     for (uint64_t step = 0; step < tile.runs[r].steps; ++step, weights += kChannels) {
       for (uint32_t i = 0; i < kPixels; ++i) {
-        const float x = tile.inputs[i][offset + static_cast<ptrdiff_t>(step)];
+        const float x = reinterpret_cast<const float*>(tile.inputs[i] + offset)[step];
         for (uint32_t c = 0; c < kChannels; ++c) sums[i][c] += x * weights[c];
       }
     }

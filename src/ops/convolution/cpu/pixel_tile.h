@@ -17,8 +17,9 @@ struct PixelTile {
     uint64_t steps;
   };
 
-  const float* inputs[kMaxTilePixels];  // what each output pixel's taps count from
-  float* sums[kMaxTilePixels];          // of its output channels
+  uintptr_t
+      inputs[kMaxTilePixels];   // address that each output pixel's taps count from; perhaps of no element
+  float* sums[kMaxTilePixels];  // of its output channels
   const Run* runs;
   uint32_t run_count;
   // For every step of all runs the weights of the tile's channels, whole vectors.

@@ -18,8 +18,8 @@ struct OutputPixels {
   struct Pixel {
     uint64_t input;   // what the first tap sees; may be outside of it, modulo 2^64
     uint64_t output;  // its first channel
-    uint64_t
-        inside[kMaxSpatial];  // taps of each dimension that see an element of the input; of the edge only
+    // Taps of each dimension that see an element of the input; of the edge only.
+    uint64_t inside[kMaxSpatial];
   };
   uint32_t count, inner_count, edge_count;
   uint16_t inner[kMaxBlockPixels];  // numbers of those with all taps inside

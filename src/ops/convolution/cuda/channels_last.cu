@@ -42,8 +42,8 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     product.multiprocessors = device.multiprocessors;
     product.has_second_kernel = way != Way::kPhases && !tail_;
     if (way != Way::kPatches) {
-      tile_ = ChooseWindows(product, Steps(), half_);
-      return true;
+      tile_ = ChooseWindows(product, Steps(), half_, device.shared_bytes_per_block);
+      return tile_.windows != nullptr;
     }
     const ConvolutionWindow& y = shape_.windows[1];
     const uint64_t lines = y.output + y.taps * uint64_t{y.dilation};
@@ -315,8 +315,9 @@ class ConvolutionChannelsLast final : public CompositeKernel {
 };
 
 // What comes after sums is done where they are stored.
-std::string WhyNotTail(const ConvolutionProblem& problem) {
+std::string WhyNotTail(const ConvolutionProblem& problem, Way way) {
   if (!problem.tail) return "";
+  if (way != Way::kWindows) return "what comes after sums is done by cuda.channels_last alone";
   SumLimits limits;
   if (!limits.Set(problem.activation)) return "an activation other than RELU and CLIP is before the tail";
   if (!problem.tail->addition) return "";
@@ -343,11 +344,13 @@ std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const Lo
     if (!why_not->empty()) return nullptr;
   }
   *why_not = WhyNotChannelsLast(product, phases.all.divisor());
-  if (why_not->empty()) *why_not = WhyNotTail(problem);
+  if (why_not->empty()) *why_not = WhyNotTail(problem, way);
   if (!why_not->empty()) return nullptr;
   auto kernel = std::make_unique<ConvolutionChannelsLast>(problem, product.shape, phases);
   if (!kernel->Choose(way, *context.device)) {
-    *why_not = "it is for FLOAT16 windows of few pixels that overlap, a stride of 1, up to 2 dimensions";
+    *why_not = way == Way::kPatches
+                   ? "it is for FLOAT16 windows of few pixels that overlap, a stride of 1, up to 2 dimensions"
+                   : "the device's blocks have too little shared memory";
     return nullptr;
   }
   const Status status = kernel->Finish(problem, context);

@@ -290,7 +290,8 @@ class ConvolutionCudnn final : public CompositeKernel {
     packing.image_blocks = static_cast<uint32_t>(DivideUp(packing.images.units, kPackThreads));
     const uint64_t blocks = packing.image_blocks + FilterBlocks(packing.filter);
     if (blocks == 0) return;
-    chain->Launch(half_ ? PackOperands<__half> : PackOperands<float>, blocks, kPackThreads, packing);
+    chain->Launch(half_ ? PackOperands<__half, false> : PackOperands<float, false>, blocks, kPackThreads,
+                  packing);
   }
 
   ConvolutionShape shape_;

@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kHalfTileThreads) PackHalfOperands(const __gri
   WaitForPrevious();
   LetNextStart();
   if (blockIdx.x < q.tiles.count) return MoveHalfTile<kLoad, 16>(q.tiles, blockIdx.x, words);
-  PackFilter<__half>(q.filter, blockIdx.x - q.tiles.count, reinterpret_cast<__half*>(words));
+  PackFilter<__half, false>(q.filter, blockIdx.x - q.tiles.count, reinterpret_cast<__half*>(words));
 }
 
 // Brings an output's channels apart.

@@ -15,11 +15,14 @@ struct ChosenTile {
   uint64_t pixels = 0;  // of a patch
 };
 
-// `product`: but for the parts into which steps may be cut.
-inline ChosenTile ChooseWindows(CutProblem product, uint64_t steps, bool half) {
+inline constexpr uint64_t kStaticBytes = 6 << 10;  // of shared memory, which kernels have besides
+
+// `product`: but for the parts into which steps may be cut. Without windows where none fit.
+inline ChosenTile ChooseWindows(CutProblem product, uint64_t steps, bool half, uint64_t shared_bytes) {
   ChosenTile best;
   product.least_parts = 4;
   for (const WindowTile& tile : half ? HalfWindowTiles() : FloatWindowTiles()) {
+    if (tile.shared_bytes + kStaticBytes > shared_bytes) continue;
     product.parts = DivideUp(steps, tile.steps);
     product.steps_per_part = tile.steps;
     const uint64_t row_tiles = DivideUp(product.rows, tile.rows);
@@ -34,7 +37,7 @@ inline ChosenTile ChooseWindows(CutProblem product, uint64_t steps, bool half) {
 // Without patches where none fit.
 inline ChosenTile ChoosePatches(CutProblem product, const ConvolutionShape& shape, uint64_t channels,
                                 uint64_t shared_bytes) {
-  constexpr uint64_t kMostPixels = 1 << 10, kStaticBytes = 6 << 10;  // what kernels have besides
+  constexpr uint64_t kMostPixels = 1 << 10;
   ChosenTile best;
   product.parts = DivideUp(channels, kPatchChannels);
   product.steps_per_part = kPatchChannels * shape.Taps();

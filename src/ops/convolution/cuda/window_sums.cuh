@@ -2,6 +2,7 @@
 // that neighbours are stored together.
 #pragma once
 
+#include "ops/common/cuda_cluster.cuh"
 #include "ops/convolution/cuda/window_product.cuh"
 
 namespace anydml {
@@ -115,11 +116,6 @@ __device__ __forceinline__ void StoreSumsAs(const Product& p, const WindowPlace&
       }
     }
   });
-}
-
-// Waits for all threads of the cluster; what they wrote to shared memory can be seen.
-__device__ __forceinline__ void SyncCluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 // Of the block of that rank, at the same place as here.
