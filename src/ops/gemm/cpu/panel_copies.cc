@@ -26,12 +26,21 @@ using D = hn::ScalableTag<float>;
 
 constexpr uint32_t kMostVectors = 3;  // at a time: those of most panels
 
-HWY_INLINE hn::Vec<D> LoadNumbers(D d, const float* from) { return hn::LoadU(d, from); }
 HWY_INLINE hn::Vec<D> LoadNumbers(D d, const hwy::float16_t* from) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::float16_t, D>(), from));
 }
 
 // Less than a vector.
+HWY_INLINE void CopyRest(D d, const hwy::float16_t* from, uint64_t count, float* to) {
+  alignas(64) hwy::float16_t halves[hn::MaxLanes(D())] = {};
+  alignas(64) float numbers[hn::MaxLanes(D())];
+  std::memcpy(halves, from, count * sizeof(halves[0]));
+  hn::Store(LoadNumbers(d, halves), d, numbers);
+  std::memcpy(to, numbers, count * sizeof(float));
+}
+
+#if ANYDML_LONG_VECTORS
+HWY_INLINE hn::Vec<D> LoadNumbers(D d, const float* from) { return hn::LoadU(d, from); }
 HWY_INLINE void CopyRest(D d, const float* from, uint64_t count, float* to) {
 #if HWY_TARGET <= HWY_AVX3
   const auto mask = hn::FirstN(d, count);
@@ -47,13 +56,7 @@ HWY_INLINE void CopyRest(D d, const float* from, uint64_t count, float* to) {
   std::memcpy(to + count - kSome, from + count - kSome, kSome * sizeof(float));
 #endif
 }
-HWY_INLINE void CopyRest(D d, const hwy::float16_t* from, uint64_t count, float* to) {
-  alignas(64) hwy::float16_t halves[hn::MaxLanes(D())] = {};
-  alignas(64) float numbers[hn::MaxLanes(D())];
-  std::memcpy(halves, from, count * sizeof(halves[0]));
-  hn::Store(LoadNumbers(d, halves), d, numbers);
-  std::memcpy(to, numbers, count * sizeof(float));
-}
+#endif
 
 // kVectors of them and `rest` more elements; at(step) is where those of a step are.
 template <uint32_t kVectors, class At>
