@@ -6,29 +6,16 @@
 #include <iterator>
 #include <limits>
 
-#include "base/half.h"
+#include "ops/convolution/convolution_test_support.h"
 #include "ops/gemm/gemm_cases.h"
-#include "support/operator_runner.h"
 
 namespace anydml::testing {
 namespace {
-
-using Sizes = std::vector<uint32_t>;
-
-constexpr uint32_t kCrossCorrelated = 1;
 
 struct LastLayer {
   Sizes input, filter, output;  // batch, channels, spatial dimensions
   uint32_t stride = 1, padding = 0, groups = 1;
 };
-
-TensorDesc LastTensor(DataType type, const Sizes& sizes) {
-  TensorDesc tensor = Packed(type, sizes);
-  uint32_t stride = sizes[1];
-  for (size_t d = sizes.size(); d-- > 2; stride *= sizes[d]) tensor.strides[d] = stride;
-  tensor.strides[1] = 1;
-  return tensor;
-}
 
 OperatorDesc LastConvolution(DataType type, const LastLayer& layer, bool planes_come_in = false) {
   const auto spatial = static_cast<uint32_t>(layer.input.size()) - 2;
@@ -36,11 +23,11 @@ OperatorDesc LastConvolution(DataType type, const LastLayer& layer, bool planes_
   Sizes bias(layer.input.size(), 1);
   bias[1] = layer.output[1];
   return MakeDesc("CONVOLUTION", {{"InputTensor", planes_come_in ? Packed(type, layer.input)
-                                                                 : LastTensor(type, layer.input)},
+                                                                 : ChannelsLast(type, layer.input)},
                                   {"FilterTensor", Packed(type, layer.filter)},
                                   {"BiasTensor", Packed(type, bias)},
-                                  {"OutputTensor", LastTensor(type, layer.output)},
-                                  {"Mode", kCrossCorrelated},
+                                  {"OutputTensor", ChannelsLast(type, layer.output)},
+                                  {"Mode", kCrossCorrelation},
                                   {"Direction", uint32_t{0}},
                                   {"DimensionCount", spatial},
                                   {"Strides", all(layer.stride)},
@@ -51,21 +38,11 @@ OperatorDesc LastConvolution(DataType type, const LastLayer& layer, bool planes_
                                   {"GroupCount", layer.groups}});
 }
 
-// Multiples of an eighth up to 1: their sums have no rounding.
-Bytes EighthsOf(const TensorDesc& tensor, std::mt19937_64& random) {
-  std::vector<float> numbers(ElementCount(tensor));
-  for (float& number : numbers) number = static_cast<float>(Uniform(random, 0, 16)) / 8 - 1;
-  if (tensor.type == DataType::kFloat32) return Scattered(tensor, numbers);
-  std::vector<Half> halves(numbers.size());
-  std::transform(numbers.begin(), numbers.end(), halves.begin(), ToHalf);
-  return Scattered(tensor, halves);
-}
-
 std::vector<Bytes> InputsOf(const OperatorDesc& desc) {
   std::mt19937_64 random(TestSeed());
   std::vector<Bytes> inputs;
   for (const char* field : {"InputTensor", "FilterTensor", "BiasTensor"}) {
-    inputs.push_back(EighthsOf(*desc.tensor(field), random));
+    inputs.push_back(Eighths(*desc.tensor(field), random));
   }
   return inputs;
 }

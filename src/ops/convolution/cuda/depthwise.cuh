@@ -54,6 +54,25 @@ __device__ void FinishSum(const ConvolutionParameters& p, uint32_t matrix, uint3
   }
 }
 
+// Of 3x3 taps and of the bias: those of groups from `group` on.
+template <typename T, uint32_t kGroups>
+__device__ __forceinline__ void LoadFilters(const ConvolutionParameters& p, uint32_t image, uint32_t group,
+                                            float (&weights)[3][3][kGroups], float (&bias)[kGroups]) {
+  constexpr uint32_t kX = kMaxSpatial - 1, kY = kX - 1;
+#pragma unroll
+  for (uint32_t i = 0; i < kGroups; ++i) {
+    const T* const filter = static_cast<const T*>(p.filter) + p.shape.filter.Matrix(image, group + i);
+#pragma unroll
+    for (uint32_t t = 0; t < 9; ++t) {
+      const uint64_t at = t / 3 * p.shape.filter.spatial[kY] + t % 3 * p.shape.filter.spatial[kX];
+      weights[t / 3][t % 3][i] = static_cast<float>(filter[static_cast<int64_t>(at)]);
+    }
+    if (p.bias != nullptr) {
+      bias[i] = static_cast<float>(static_cast<const T*>(p.bias)[(group + i) * p.bias_stride]);
+    }
+  }
+}
+
 // More channels or taps are better off as a product.
 inline constexpr uint32_t kDepthwiseChannels = 4, kDepthwiseTaps = 128;
 

@@ -149,18 +149,7 @@ __global__ void __launch_bounds__(kTileThreads)
   const uint32_t group = vector * kDepthwiseVector, first_row = band * kRows;
 
   float weights[3][3][kDepthwiseVector], bias[kDepthwiseVector] = {};
-#pragma unroll
-  for (uint32_t i = 0; i < kDepthwiseVector; ++i) {
-    const T* const filter = static_cast<const T*>(p.filter) + s.filter.Matrix(image, group + i);
-#pragma unroll
-    for (uint32_t t = 0; t < 9; ++t) {
-      const uint64_t at = t / 3 * s.filter.spatial[kY] + t % 3 * s.filter.spatial[kX];
-      weights[t / 3][t % 3][i] = static_cast<float>(filter[static_cast<int64_t>(at)]);
-    }
-    if (p.bias != nullptr) {
-      bias[i] = static_cast<float>(static_cast<const T*>(p.bias)[(group + i) * p.bias_stride]);
-    }
-  }
+  LoadFilters<T>(p, image, group, weights, bias);
   const T* const input = static_cast<const T*>(p.input) + s.input.Matrix(image, group);
   const int32_t top = static_cast<int32_t>(first_row * kStride) - static_cast<int32_t>(wy.start_padding);
   const int32_t first =

@@ -66,20 +66,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   const uint32_t end = min(begin + p.segment, columns);
   const bool works = begin < end && group < s.inner;
   float weights[3][3][kVector] = {}, bias[kVector] = {};
-  if (works) {
-#pragma unroll
-    for (uint32_t i = 0; i < kVector; ++i) {
-      const T* const filter = static_cast<const T*>(p.filter) + s.filter.Matrix(image, group + i);
-#pragma unroll
-      for (uint32_t t = 0; t < 9; ++t) {
-        const uint64_t at = t / 3 * s.filter.spatial[kY] + t % 3 * s.filter.spatial[kX];
-        weights[t / 3][t % 3][i] = static_cast<float>(filter[static_cast<int64_t>(at)]);
-      }
-      if (p.bias != nullptr) {
-        bias[i] = static_cast<float>(static_cast<const T*>(p.bias)[(group + i) * p.bias_stride]);
-      }
-    }
-  }
+  if (works) LoadFilters<T>(p, image, group, weights, bias);
   EndCopies();
   __syncthreads();
   if (!works) return;

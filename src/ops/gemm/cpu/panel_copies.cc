@@ -24,15 +24,15 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 
+#include "ops/element/cpu/half_vectors-inl.h"
+
 constexpr uint32_t kMostVectors = 3;  // at a time: those of most panels
 
-HWY_INLINE hn::Vec<D> LoadNumbers(D d, const hwy::float16_t* from) {
-  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::float16_t, D>(), from));
-}
+HWY_INLINE hn::Vec<D> LoadNumbers(D d, const uint16_t* from) { return LoadHalves(d, from); }
 
 // Less than a vector.
-HWY_INLINE void CopyRest(D d, const hwy::float16_t* from, uint64_t count, float* to) {
-  alignas(64) hwy::float16_t halves[hn::MaxLanes(D())] = {};
+HWY_INLINE void CopyRest(D d, const uint16_t* from, uint64_t count, float* to) {
+  alignas(64) uint16_t halves[hn::MaxLanes(D())] = {};
   alignas(64) float numbers[hn::MaxLanes(D())];
   std::memcpy(halves, from, count * sizeof(halves[0]));
   hn::Store(LoadNumbers(d, halves), d, numbers);
@@ -104,8 +104,7 @@ void CopyRows(const float* from, uint64_t stride, uint64_t steps, uint32_t count
 #endif
 void CopyHalfRows(const uint16_t* from, uint64_t stride, uint64_t steps, uint32_t count, uint32_t width,
                   float* to) {
-  const auto* const halves = reinterpret_cast<const hwy::float16_t*>(from);
-  CopyAll([=](uint64_t s) HWY_ATTR { return halves + s * stride; }, steps, count, width, to);
+  CopyAll([=](uint64_t s) HWY_ATTR { return from + s * stride; }, steps, count, width, to);
 }
 #endif
 
