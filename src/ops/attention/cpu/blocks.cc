@@ -70,10 +70,10 @@ class AttentionBlocks final : public AttentionOperands {
     workers_ = static_cast<uint32_t>(
         std::clamp<uint64_t>(products / kProductsPerThread, 1, std::min<uint64_t>(threads, items_)));
     logits_floats_ = RoundUp(block_rows_ * problem.keys, 16);
-    worker_floats_ =
-        logits_floats_ +
+    panel_floats_ =
         std::max(ProductScratch(block_rows_, problem.keys, problem.key.columns, /*sums_in_scratch=*/false),
                  ProductScratch(block_rows_, problem.value.columns, problem.keys, /*sums_in_scratch=*/true));
+    worker_floats_ = logits_floats_ + panel_floats_;
     if (blocks_ > 1) {
       key_floats_ = PanelFloats(problem.keys, problem.key.columns);
       // With lengths blocks see different numbers of keys, which are steps here.
@@ -140,7 +140,7 @@ class AttentionBlocks final : public AttentionOperands {
     float* const logits = scratch;
     float* const packed_keys = logits + logits_floats_;
     float* const packed_values = packed_keys + key_floats_;
-    float* const panels = packed_values + value_floats_;
+    const std::span<float> panels(packed_values + value_floats_, panel_floats_);
     if (is_first && key_floats_ != 0) {
       PackPanels(key_panels, MostKeys(memory.lengths, batch, p.queries - 1, 1), p.key.columns, packed_keys);
     }
@@ -163,7 +163,7 @@ class AttentionBlocks final : public AttentionOperands {
   AttentionRowLoops loops_;
   uint64_t block_rows_, blocks_, items_;
   uint32_t workers_;
-  uint64_t logits_floats_, worker_floats_;
+  uint64_t logits_floats_, panel_floats_, worker_floats_;
   uint64_t key_floats_ = 0, value_floats_ = 0;  // 0: not packed beforehand
   ScratchLayout::Piece scratch_;
 };

@@ -173,7 +173,8 @@ class ConvolutionProduct final : public Kernel {
     const ConvolutionShape& p = problem_.shape;
     const std::byte* const input = arguments.inputs[0].data;
     if (padded_) padded_->Load(input, arguments);
-    product_.ForParts<float>(arguments, [&](const BatchIndex& index, ProductPart part, float* scratch) {
+    product_.ForParts<float>(arguments, [&](const BatchIndex& index, ProductPart part,
+                                            std::span<float> scratch) {
       std::byte* const output = arguments.outputs[0].data + p.output.Matrix(index[0], index[1]) * Width();
       const std::byte* const bias =
           problem_.bias ? arguments.inputs[2].data + index[1] * p.output_channels * *problem_.bias * Width()

@@ -31,7 +31,8 @@ class BatchedProduct {
   void ForParts(const KernelArguments& arguments, Body&& body) const {
     const uint64_t parts = sizes_.batch[0] * sizes_.batch[1] * grid_.rows * grid_.columns;
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      float* const memory = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
+      const std::span<float> memory(scratch_.In<float>(arguments.temporary) + worker * worker_floats_,
+                                    worker_floats_);
       const uint64_t end = PartBegin(parts, worker + 1, workers_);
       for (uint64_t number = PartBegin(parts, worker, workers_); number < end; ++number) {
         const uint64_t column = number % grid_.columns * grid_.column_step;

@@ -33,8 +33,10 @@ struct Blocking {
   uint64_t deep;          // steps that are packed at a time: some times `steps`, or all
   uint64_t rows_of_sums;  // that are kept at a time
 
+  // What fits into `floats` of scratch; with one block of steps at a time it does for any part that is not
+  // larger in m, n or k than what ProductScratch was asked for.
   Blocking(const MicroKernel& kernel, uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch,
-           uint64_t max_steps = kMaxSteps) {
+           uint64_t floats, uint64_t max_steps) {
     // Kernels that take several steps at a time take up to kWholeSteps; only the last block may have
     // others.
     const uint64_t least = kernel.bytes ? kLeastWords : kLeastSteps;
@@ -44,25 +46,30 @@ struct Blocking {
     const auto set_columns = [&](uint64_t most) {
       columns = std::min(RoundUp(n, kernel.columns), RoundUp(most, kernel.columns));
     };
-    deep = steps;
+    const auto set_deep = [&](uint64_t value) {
+      deep = value;
+      rows_of_sums = deep < k ? m : std::min(m, rows);
+    };
     set_columns(kColumnsAtATime);
+    set_deep(steps);
+    const Blocking shallow = *this;
     if (m <= rows) {
       if (k * (rows + kColumnsOfFewRows) <= kNearFloats) {
-        deep = k;
         set_columns(kColumnsOfFewRows);
+        set_deep(k);
       }
     } else if (n > kFewColumns) {
-      const auto set_deep = [&] {
+      const auto most_steps = [&] {
         const uint64_t most = std::min(kDeepSteps, kDeepFloats / columns);
-        deep = std::min(k, std::max<uint64_t>(1, most / steps) * steps);
+        return std::min(k, std::max<uint64_t>(1, most / steps) * steps);
       };
-      set_deep();
+      set_deep(most_steps());
       if (sums_in_scratch && deep < k) {  // sums of all rows are kept; of fewer columns, then
         set_columns(kColumnsOfAllRows);
-        set_deep();
+        set_deep(most_steps());
       }
     }
-    rows_of_sums = deep < k ? m : std::min(m, rows);
+    if (Floats(sums_in_scratch) > floats) *this = shallow;
   }
 
   uint64_t Floats(bool sums_in_scratch) const {
@@ -150,16 +157,16 @@ template <typename Sum>
 class BlockedProduct {
  public:
   BlockedProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
-                 const SumSink<Sum>* sink, float* scratch, const MicroKernel& kernel)
+                 const SumSink<Sum>* sink, std::span<float> scratch, const MicroKernel& kernel)
       : part_(part),
         a_(a),
         b_(b),
         sink_(sink),
         kernel_(kernel),
         in_scratch_(part.sums == nullptr),
-        block_(kernel, part.rows, part.columns, part.k, in_scratch_,
+        block_(kernel, part.rows, part.columns, part.k, in_scratch_, scratch.size(),
                kIntegers && !kernel.bytes ? kMaxExactSteps : kMaxSteps),
-        scratch_a_(scratch),
+        scratch_a_(scratch.data()),
         scratch_b_(scratch_a_ + block_.deep * block_.rows),
         own_sums_(reinterpret_cast<Sum*>(scratch_b_ + block_.deep * block_.columns)),
         stride_(in_scratch_ ? block_.columns : part.sums_stride),
@@ -248,22 +255,27 @@ class BlockedProduct {
 
 uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch,
                         const MicroKernel& kernel) {
-  const Blocking block(kernel, rows, columns, k, sums_in_scratch);
-  const Blocking exact(kernel, rows, columns, k, sums_in_scratch, kMaxExactSteps);
-  return RoundUp(std::max(block.Floats(sums_in_scratch), exact.Floats(sums_in_scratch)), 16);
+  uint64_t most = 0;
+  for (const uint64_t max_steps : {kMaxSteps, kMaxExactSteps}) {
+    for (const uint64_t floats : {uint64_t{0}, ~uint64_t{0}}) {
+      const Blocking block(kernel, rows, columns, k, sums_in_scratch, floats, max_steps);
+      most = std::max(most, block.Floats(sums_in_scratch));
+    }
+  }
+  return RoundUp(most, 16);
 }
 
 template <typename Sum>
 void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
-                const SumSink<Sum>* sink, float* scratch, const MicroKernel& kernel) {
+                const SumSink<Sum>* sink, std::span<float> scratch, const MicroKernel& kernel) {
   static_assert(sizeof(Sum) == sizeof(float));
   BlockedProduct<Sum>(part, a, b, sink, scratch, kernel).Run();
 }
 
 template void RunProduct(const PartOf<float>&, const ProductOperand&, const ProductOperand&,
-                         const SumSink<float>*, float*, const MicroKernel&);
+                         const SumSink<float>*, std::span<float>, const MicroKernel&);
 template void RunProduct(const PartOf<int32_t>&, const ProductOperand&, const ProductOperand&,
-                         const SumSink<int32_t>*, float*, const MicroKernel&);
+                         const SumSink<int32_t>*, std::span<float>, const MicroKernel&);
 
 ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel) {
   ProductGrid best;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "kernel/kernel.h"
 #include "ops/gemm/cpu/micro_kernel.h"
@@ -67,7 +68,7 @@ struct PartOf {
 };
 using ProductPart = PartOf<float>;
 
-// Floats of scratch that RunProduct needs for a part of this size, with or without sums in scratch; whole
+// Floats of scratch that RunProduct needs for parts up to this size, with or without sums in scratch; whole
 // cache lines.
 uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch,
                         const MicroKernel& kernel = GemmMicroKernel());
@@ -76,7 +77,8 @@ uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_i
 // scratch: they are the result. A part of a packed operand begins with a panel.
 template <typename Sum>
 void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
-                const SumSink<Sum>* sink, float* scratch, const MicroKernel& kernel = GemmMicroKernel());
+                const SumSink<Sum>* sink, std::span<float> scratch,
+                const MicroKernel& kernel = GemmMicroKernel());
 
 // How to cut an m x n product into `parts` or fewer, for as many threads.
 struct ProductGrid {

@@ -44,7 +44,8 @@ class GemmPacked final : public Kernel {
 
   Status Run(const KernelArguments& arguments) const override {
     const GemmProblem& p = problem_;
-    product_.ForParts<float>(arguments, [&](const BatchIndex& index, ProductPart part, float* scratch) {
+    product_.ForParts<float>(arguments, [&](const BatchIndex& index, ProductPart part,
+                                            std::span<float> scratch) {
       std::byte* const output = At(arguments.outputs[0], p.output, p.output_type, index);
       const GemmSink sink(p, epilogue_, p.c ? At(arguments.inputs[2], *p.c, p.type, index) : nullptr, output);
       if (in_output_) {

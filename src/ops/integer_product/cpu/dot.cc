@@ -99,31 +99,32 @@ class IntegerDot final : public Kernel {
       AddUp(input_, arguments, arguments.temporary,
             [&](const BatchIndex& index) { return Windows(arguments, index); });
     }
-    product_.ForParts<int32_t>(arguments, [&](const BatchIndex& index, PartOf<int32_t> part, float* scratch) {
-      Corrections corrections;
-      corrections.steps = s.Steps();
-      if (row_zeros) {
-        corrections.row_zeros = Zeros(filter_, arguments, index);
-        corrections.column_sums = Sums(input_, arguments, index);
-      }
-      if (column_zeros) {
-        corrections.column_zeros = Zeros(input_, arguments, index);
-        corrections.row_sums = Sums(filter_, arguments, index);
-      }
-      const DotSums sink(s, corrections, requantizer_ ? &*requantizer_ : nullptr, in_output_, index,
-                         arguments);
-      if (in_output_) {
-        part.sums = reinterpret_cast<int32_t*>(arguments.outputs[0].data) +
-                    s.output.Matrix(index[0], index[1]) + part.row * s.output.channel + part.column;
-        part.sums_stride = s.output.channel;
-      }
-      const bool plain = in_output_ && !row_zeros && !column_zeros;
-      if (tile_.begin != nullptr) tile_.begin();
-      RunProduct<int32_t>(part, OperandOf(filter_.packed, arguments, index, Filter(arguments, index)),
-                          OperandOf(input_.packed, arguments, index, Windows(arguments, index)),
-                          plain ? nullptr : &sink, scratch, kernel_);
-      if (tile_.end != nullptr) tile_.end();
-    });
+    product_.ForParts<int32_t>(
+        arguments, [&](const BatchIndex& index, PartOf<int32_t> part, std::span<float> scratch) {
+          Corrections corrections;
+          corrections.steps = s.Steps();
+          if (row_zeros) {
+            corrections.row_zeros = Zeros(filter_, arguments, index);
+            corrections.column_sums = Sums(input_, arguments, index);
+          }
+          if (column_zeros) {
+            corrections.column_zeros = Zeros(input_, arguments, index);
+            corrections.row_sums = Sums(filter_, arguments, index);
+          }
+          const DotSums sink(s, corrections, requantizer_ ? &*requantizer_ : nullptr, in_output_, index,
+                             arguments);
+          if (in_output_) {
+            part.sums = reinterpret_cast<int32_t*>(arguments.outputs[0].data) +
+                        s.output.Matrix(index[0], index[1]) + part.row * s.output.channel + part.column;
+            part.sums_stride = s.output.channel;
+          }
+          const bool plain = in_output_ && !row_zeros && !column_zeros;
+          if (tile_.begin != nullptr) tile_.begin();
+          RunProduct<int32_t>(part, OperandOf(filter_.packed, arguments, index, Filter(arguments, index)),
+                              OperandOf(input_.packed, arguments, index, Windows(arguments, index)),
+                              plain ? nullptr : &sink, scratch, kernel_);
+          if (tile_.end != nullptr) tile_.end();
+        });
     return {};
   }
 

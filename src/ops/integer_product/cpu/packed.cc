@@ -113,25 +113,26 @@ class IntegerPacked final : public Kernel {
     const ConvolutionShape& s = problem_.shape;
     if (!filter_) LoadFilterZeros(arguments);
     if (!input_) LoadInputZeros(arguments);
-    product_.ForParts<int32_t>(arguments, [&](const BatchIndex& index, PartOf<int32_t> part, float* scratch) {
-      auto* const output =
-          reinterpret_cast<int32_t*>(arguments.outputs[0].data) + s.output.Matrix(index[0], index[1]);
-      const StridedSums sink(s, output);
-      if (in_output_) {
-        part.sums = output + part.row * s.output.channel + part.column;
-        part.sums_stride = s.output.channel;
-      }
-      const auto run = [&](const SumSink<int32_t>* to) {
-        RunProduct<int32_t>(part, OperandOf(filter_, arguments, index, Filter(arguments, index)),
-                            OperandOf(input_, arguments, index, Windows(arguments, index)), to, scratch);
-      };
-      if (requantizer_) {
-        const RequantizedSums bytes(*requantizer_, index, arguments);
-        run(&bytes);
-      } else {
-        run(in_output_ ? nullptr : &sink);
-      }
-    });
+    product_.ForParts<int32_t>(
+        arguments, [&](const BatchIndex& index, PartOf<int32_t> part, std::span<float> scratch) {
+          auto* const output =
+              reinterpret_cast<int32_t*>(arguments.outputs[0].data) + s.output.Matrix(index[0], index[1]);
+          const StridedSums sink(s, output);
+          if (in_output_) {
+            part.sums = output + part.row * s.output.channel + part.column;
+            part.sums_stride = s.output.channel;
+          }
+          const auto run = [&](const SumSink<int32_t>* to) {
+            RunProduct<int32_t>(part, OperandOf(filter_, arguments, index, Filter(arguments, index)),
+                                OperandOf(input_, arguments, index, Windows(arguments, index)), to, scratch);
+          };
+          if (requantizer_) {
+            const RequantizedSums bytes(*requantizer_, index, arguments);
+            run(&bytes);
+          } else {
+            run(in_output_ ? nullptr : &sink);
+          }
+        });
     return {};
   }
 

@@ -1,0 +1,82 @@
+// Products in blocks: parts that are smaller than what scratch was asked for stay inside of it.
+#include "ops/gemm/cpu/blocked.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "ops/gemm/cpu/operands.h"
+
+namespace anydml {
+namespace {
+
+struct Sizes {
+  uint64_t m, n, k;
+};
+
+void PrintTo(const Sizes& s, std::ostream* out) { *out << s.m << " x " << s.n << " x " << s.k; }
+
+constexpr float kGuard = 0x1p100f;
+
+class Keeps final : public ProductSink {
+ public:
+  Keeps(uint64_t columns, std::vector<float>* to) : columns_(columns), to_(to) {}
+  void Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const override {
+    std::copy_n(sums, count, to_->begin() + static_cast<ptrdiff_t>(row * columns_ + column));
+  }
+
+ private:
+  uint64_t columns_;
+  std::vector<float>* to_;
+};
+
+// Small whole numbers, whose sums are exact.
+std::vector<float> Numbers(uint64_t count, std::mt19937* random) {
+  std::vector<float> numbers(count);
+  for (float& number : numbers) number = static_cast<float>((*random)() % 7) - 3;
+  return numbers;
+}
+
+void RunInScratchOf(const Sizes& most, const Sizes& s, bool in_scratch, std::mt19937* random) {
+  SCOPED_TRACE(::testing::PrintToString(s) + " in scratch of " + ::testing::PrintToString(most));
+  ASSERT_TRUE(s.m <= most.m && s.n <= most.n && s.k <= most.k);
+  const std::vector<float> a = Numbers(s.m * s.k, random), b = Numbers(s.k * s.n, random);
+  const uint64_t floats = ProductScratch(most.m, most.n, most.k, in_scratch);
+  constexpr uint64_t kBehind = 1 << 16;
+  std::vector<float> scratch(floats + kBehind, kGuard), result(s.m * s.n);
+  const StridedPanels rows(reinterpret_cast<const std::byte*>(a.data()), DataType::kFloat32, s.k, 1);
+  const StridedPanels columns(reinterpret_cast<const std::byte*>(b.data()), DataType::kFloat32, 1, s.n);
+  const Keeps sink(s.n, &result);
+  const ProductPart part = {0, s.m, 0, s.n, s.k, in_scratch ? nullptr : result.data(), s.n};
+  RunProduct<float>(part, rows, columns, in_scratch ? &sink : nullptr, {scratch.data(), floats});
+  for (uint64_t i = 0; i < kBehind; ++i) ASSERT_EQ(scratch[floats + i], kGuard) << i << " behind";
+  for (int sample = 0; sample < 200; ++sample) {
+    const uint64_t i = (*random)() % s.m, j = (*random)() % s.n;
+    float sum = 0;
+    for (uint64_t step = 0; step < s.k; ++step) sum += a[i * s.k + step] * b[step * s.n + j];
+    ASSERT_EQ(result[i * s.n + j], sum) << i << ", " << j;
+  }
+}
+
+// A smaller part may be worth deeper panels, which need more scratch than those of the largest.
+TEST(BlockedProduct, SmallerPartsStayInTheirScratch) {
+  std::mt19937 random(1);
+  const std::pair<Sizes, Sizes> parts[] = {
+      {{144, 64, 384}, {96, 64, 384}},     {{144, 64, 512}, {80, 64, 512}},
+      {{144, 64, 1024}, {144, 64, 700}},   {{144, 64, 1024}, {24, 64, 900}},
+      {{144, 2048, 64}, {144, 700, 64}},   {{136, 1056, 1024}, {136, 1008, 1024}},
+      {{1000, 300, 600}, {1000, 200, 600}}};
+  for (const auto& [most, part] : parts) {
+    for (const bool in_scratch : {true, false}) RunInScratchOf(most, part, in_scratch, &random);
+  }
+  for (int round = 0; round < 100; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const Sizes most = {1 + random() % 300, 1 + random() % 1200, 1 + random() % 1200};
+    const Sizes part = {1 + random() % most.m, 1 + random() % most.n, 1 + random() % most.k};
+    RunInScratchOf(most, part, round % 2 != 0, &random);
+  }
+}
+
+}  // namespace
+}  // namespace anydml
