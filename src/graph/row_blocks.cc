@@ -36,9 +36,9 @@ class RowBlocksKernel final : public Kernel {
 
   Status Run(const KernelArguments& arguments) const override {
     std::atomic<bool> failed = false;
+    SharedParts shared(items_, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      const uint64_t end = PartBegin(items_, worker + 1, workers_);
-      for (uint64_t item = PartBegin(items_, worker, workers_); item < end; ++item) {
+      for (uint64_t item; shared.Take(worker, &item);) {
         if (!RunBlock(item, worker, arguments).ok()) failed = true;
       }
     });

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cfenv>
@@ -167,6 +168,78 @@ TEST(ThreadPool, AStalledWorkerDelaysItsCallOnly) {
   std::atomic<int> sum{0};
   ParallelFor(&other, 100, [&](uint32_t task) { sum += static_cast<int>(task); });
   EXPECT_EQ(sum, 4950);
+}
+
+// The caller has the first task, however many others are there first: it finds its share in its cache.
+TEST(ThreadPool, TheFirstTaskIsTheCallers) {
+  ThreadPool pool(4);
+  ThreadPool::User user(&pool);
+  const std::thread::id self = std::this_thread::get_id();
+  for (uint32_t call = 0; call < 1000; ++call) {
+    std::array<std::thread::id, 5> ran_on;
+    ParallelFor(&user, 5, [&](uint32_t task) { ran_on[task] = std::this_thread::get_id(); });
+    ASSERT_EQ(ran_on[0], self);
+  }
+}
+
+// Every part once, and never two at the same time by one worker, whatever the numbers of parts and workers.
+TEST(SharedParts, EveryPartOnce) {
+  ThreadPool pool(4);
+  ThreadPool::User user(&pool);
+  for (uint32_t call = 0; call < 2000; ++call) {
+    const uint32_t workers = 1 + call % 7;
+    const uint64_t parts = call * 13 % 40;
+    std::array<std::atomic<int>, 40> runs{};
+    std::array<std::atomic<int>, 7> busy{};
+    SharedParts shared(parts, workers);
+    ParallelFor(&user, workers, [&](uint32_t worker) {
+      for (uint64_t part; shared.Take(worker, &part);) {
+        EXPECT_EQ(busy[worker].fetch_add(1), 0);
+        ASSERT_LT(part, parts);
+        runs[part].fetch_add(1, std::memory_order_relaxed);
+        busy[worker].fetch_sub(1);
+      }
+    });
+    for (uint64_t part = 0; part < runs.size(); ++part) ASSERT_EQ(runs[part], part < parts ? 1 : 0);
+  }
+}
+
+// Alone each worker gets its own share, in order, then the rest.
+TEST(SharedParts, SharesAreNeighbours) {
+  SharedParts shared(10, 3);
+  std::vector<uint64_t> taken;
+  for (uint64_t part; shared.Take(1, &part);) taken.push_back(part);
+  EXPECT_EQ(taken, (std::vector<uint64_t>{3, 4, 5, 6, 0, 7, 1, 8, 2, 9}));
+  uint64_t part;
+  for (uint32_t worker = 0; worker < 3; ++worker) EXPECT_FALSE(shared.Take(worker, &part));
+  SharedParts many(1000, 300);
+  std::vector<bool> seen(1000);
+  for (uint32_t worker = 299; many.Take(worker, &part); worker = (worker + 7) % 300) {
+    EXPECT_FALSE(seen[part]);
+    seen[part] = true;
+  }
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 1000);
+}
+
+// What a stalled thread has not begun others do.
+TEST(SharedParts, AStalledThreadKeepsOnePart) {
+  ThreadPool pool(2);
+  ThreadPool::User user(&pool);
+  constexpr uint64_t kParts = 100;
+  std::atomic<uint64_t> done{0};
+  std::atomic<bool> stalled{false};
+  SharedParts shared(kParts, 2);
+  ParallelFor(&user, 2, [&](uint32_t worker) {
+    for (uint64_t part; shared.Take(worker, &part);) {
+      if (worker == 1) {
+        stalled = true;
+        while (done < kParts - 1) std::this_thread::yield();
+      }
+      while (!stalled) std::this_thread::yield();
+      ++done;
+    }
+  });
+  EXPECT_EQ(done, kParts);
 }
 
 // Threads that wait for what comes behind some calls take tasks of them, in the default

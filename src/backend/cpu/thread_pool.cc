@@ -4,6 +4,7 @@
 
 #include "base/background_thread.h"
 #include "base/default_environment.h"
+#include "base/move_away.h"
 
 namespace anydml {
 namespace {
@@ -11,9 +12,9 @@ namespace {
 constexpr uint64_t kMaxTasks = 0xFFFF;
 
 uint64_t CallOf(uint64_t taken) { return taken >> 32; }
-uint64_t CountOf(uint64_t taken) { return (taken >> 16) & kMaxTasks; }
-uint64_t NextOf(uint64_t taken) { return taken & kMaxTasks; }
-bool AnyLeft(uint64_t taken) { return NextOf(taken) < CountOf(taken); }
+uint64_t FrontOf(uint64_t taken) { return (taken >> 16) & kMaxTasks; }
+uint64_t BackOf(uint64_t taken) { return taken & kMaxTasks; }
+bool AnyLeft(uint64_t taken) { return FrontOf(taken) < BackOf(taken); }
 
 }  // namespace
 
@@ -37,7 +38,7 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::Run(const User* user, uint32_t count, Task task, void* context) {
   std::unique_lock lock(shared_by_, std::try_to_lock);
-  if (!lock.owns_lock() || workers_.empty() || count > kMaxTasks) {
+  if (!lock.owns_lock() || workers_.empty() || count < 2 || count > kMaxTasks) {
     for (uint32_t i = 0; i < count; ++i) task(context, i);
     return;
   }
@@ -46,13 +47,15 @@ void ThreadPool::Run(const User* user, uint32_t count, Task task, void* context)
   user_.store(user, std::memory_order_relaxed);
   unfinished_.store(count, std::memory_order_relaxed);
   const uint64_t call = CallOf(taken_.load(std::memory_order_relaxed)) + 1;
-  taken_.store(call << 32 | uint64_t{count} << 16, std::memory_order_release);
+  // The first is the caller's, however late that comes to it.
+  taken_.store(call << 32 | uint64_t{1} << 16 | count, std::memory_order_release);
   if (user->helpers_.load(std::memory_order_relaxed) + 1 < count) {
     waker_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
     wanted_.fetch_add(1, std::memory_order_release);
     wanted_.notify_all();
   }
-  while (RunNext()) {
+  RunTask(0);
+  while (RunNext(/*from_front=*/true)) {
   }
   // What others have taken they are at; they need about as long as the caller did.
   while (unfinished_.load(std::memory_order_acquire) != 0) {
@@ -62,17 +65,18 @@ void ThreadPool::Run(const User* user, uint32_t count, Task task, void* context)
 }
 
 // False when no task was left.
-bool ThreadPool::RunNext() {
+bool ThreadPool::RunNext(bool from_front) {
   uint64_t taken = taken_.load(std::memory_order_acquire);
   do {
     if (!AnyLeft(taken)) return false;
-  } while (!taken_.compare_exchange_weak(taken, taken + 1, std::memory_order_acq_rel));
-  RunTaken(taken);
+  } while (!taken_.compare_exchange_weak(taken, from_front ? taken + (uint64_t{1} << 16) : taken - 1,
+                                         std::memory_order_acq_rel));
+  RunTask(from_front ? FrontOf(taken) : BackOf(taken) - 1);
   return true;
 }
 
-void ThreadPool::RunTaken(uint64_t taken) {
-  task_(context_, static_cast<uint32_t>(NextOf(taken)));
+void ThreadPool::RunTask(uint64_t index) {
+  task_(context_, static_cast<uint32_t>(index));
   unfinished_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
@@ -81,9 +85,9 @@ void ThreadPool::RunTaken(uint64_t taken) {
 bool ThreadPool::Help(const User* user, const std::function<bool()>& ready) {
   uint64_t taken = taken_.load(std::memory_order_acquire);
   if (!AnyLeft(taken) || user_.load(std::memory_order_relaxed) != user || ready()) return false;
-  if (!taken_.compare_exchange_strong(taken, taken + 1, std::memory_order_acq_rel)) return false;
+  if (!taken_.compare_exchange_strong(taken, taken - 1, std::memory_order_acq_rel)) return false;
   const DefaultEnvironment environment;  // the helper is the application's thread
-  RunTaken(taken);
+  RunTask(BackOf(taken) - 1);
   return true;
 }
 
@@ -96,16 +100,19 @@ bool ThreadPool::User::HelpUntil(const std::function<bool()>& ready, AdaptiveSpi
 
 void ThreadPool::Main() {
   AdaptiveSpin spin;
+  MoveAway move_away;
   while (true) {
     const uint32_t seen = wanted_.load(std::memory_order_acquire);
     if (closing_.load()) return;  // behind `seen`, which would hide a closing that comes in between
-    while (RunNext()) {
+    while (RunNext(/*from_front=*/false)) {
     }
     const auto wanted = [&] { return wanted_.load(std::memory_order_acquire) != seen; };
     if (!spin.Until(wanted)) {
       const AdaptiveSpin::Sleep sleep;
       wanted_.wait(seen);
-      spin.Slept(sleep, waker_cpu_.load(std::memory_order_relaxed));
+      const int waker_cpu = waker_cpu_.load(std::memory_order_relaxed);
+      spin.Slept(sleep, waker_cpu);
+      move_away.Woken(waker_cpu);  // the caller is busy there
     }
   }
 }

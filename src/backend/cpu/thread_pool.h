@@ -44,16 +44,18 @@ class ThreadPool {
   void Run(const User* user, uint32_t count, Task task, void* context);
   bool Help(const User* user, const std::function<bool()>& ready);
   void Main();
-  bool RunNext();
-  void RunTaken(uint64_t taken);
+  bool RunNext(bool from_front);
+  void RunTask(uint64_t index);
 
   std::mutex shared_by_;  // held by the caller whose tasks are shared
   // The tasks that are shared now; written only while none is left to be taken.
   Task task_ = nullptr;
   void* context_ = nullptr;
   std::atomic<const User*> user_{nullptr};
-  // 32 bits: number of the call; 16: count of its tasks; 16: how many have been taken.
-  // One word, so that nobody takes a task of one call for that of the next.
+  // 32 bits: number of the call; 16: its first task that is not taken; 16: behind the last one. The caller
+  // takes them from the front, others from the back: tasks that are neighbours often share memory, and the
+  // caller's are those at the front of the next call, too. One word, so that nobody takes a task of one call
+  // for that of the next.
   alignas(64) std::atomic<uint64_t> taken_{0};
   alignas(64) std::atomic<uint32_t> unfinished_{0};
   alignas(64) std::atomic<uint32_t> wanted_{0};  // counts calls for workers, who sleep on it

@@ -1,6 +1,8 @@
 // Sharing a run between threads.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <type_traits>
 
@@ -26,5 +28,59 @@ void ParallelFor(Executor* executor, uint32_t count, Body&& body) {
 inline uint64_t PartBegin(uint64_t total, uint32_t part, uint32_t parts) {
   return total / parts * part + total % parts * part / parts;
 }
+
+// Parts of a run, for workers that take one after the other:
+//   SharedParts shared(parts, workers);
+//   ParallelFor(executor, workers, [&](uint32_t worker) {
+//     for (uint64_t part; shared.Take(worker, &part);) ...
+//   });
+// Each worker begins with a share of its own, neighbours, which are the same every time and may still be in
+// its cache; whose share is done takes of what others have left. So a thread that comes late, or is slowed
+// down by other programs, holds up the rest by a part, not by its share.
+class SharedParts {
+ public:
+  SharedParts(uint64_t parts, uint32_t workers) : count_(std::clamp(workers, 1u, kMostShares)) {
+    for (uint32_t s = 0; s < count_; ++s) {
+      shares_[s] = {PartBegin(parts, s, count_), PartBegin(parts, s + 1, count_)};
+    }
+  }
+
+  // False when none is left.
+  bool Take(uint32_t worker, uint64_t* part) {
+    for (Share* share = &shares_[worker % count_]; share != nullptr; share = Longest()) {
+      if (share->Left() == 0) continue;
+      *part = std::atomic_ref(share->next).fetch_add(1, std::memory_order_relaxed);
+      if (*part < share->end) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr uint32_t kMostShares = 64;
+
+  struct alignas(64) Share {
+    uint64_t next;  // part; that of several threads at the same time, and perhaps behind the end
+    uint64_t end;
+
+    uint64_t Left() { return end - std::min(end, std::atomic_ref(next).load(std::memory_order_relaxed)); }
+  };
+
+  // The one with the most parts left; null: none has any.
+  Share* Longest() {
+    Share* longest = nullptr;
+    uint64_t most = 0;
+    for (uint32_t s = 0; s < count_; ++s) {
+      const uint64_t left = shares_[s].Left();
+      if (left > most) {
+        most = left;
+        longest = &shares_[s];
+      }
+    }
+    return longest;
+  }
+
+  const uint32_t count_;
+  Share shares_[kMostShares];
+};
 
 }  // namespace anydml

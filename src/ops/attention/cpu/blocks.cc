@@ -85,11 +85,11 @@ class AttentionBlocks final : public AttentionOperands {
 
   Status Run(const KernelArguments& arguments) const override {
     RunJoins(arguments);
+    SharedParts shared(items_, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
       float* const scratch = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
-      const uint64_t end = PartBegin(items_, worker + 1, workers_);
       uint64_t packed_head = ~uint64_t{0};
-      for (uint64_t item = PartBegin(items_, worker, workers_); item < end; ++item) {
+      for (uint64_t item; shared.Take(worker, &item);) {
         const uint64_t head = item / blocks_;
         RunBlock(item, head != packed_head, arguments, scratch);
         packed_head = head;

@@ -38,10 +38,10 @@ class AttentionFewCpu final : public AttentionOperands {
 
   Status Run(const KernelArguments& arguments) const override {
     RunJoins(arguments);
+    SharedParts shared(items_, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
       float* const scratch = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
-      const uint64_t end = PartBegin(items_, worker + 1, workers_);
-      for (uint64_t item = PartBegin(items_, worker, workers_); item < end; ++item) {
+      for (uint64_t item; shared.Take(worker, &item);) {
         RunHead(item / problem().KeyHeads(), item % problem().KeyHeads(), arguments, scratch);
       }
     });

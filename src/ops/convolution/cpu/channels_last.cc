@@ -80,9 +80,9 @@ class ConvolutionChannelsLast final : public Kernel {
                    copy_.In<float>(arguments.temporary));
     }
     LoadBias(arguments);
+    SharedParts shared(parts_, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      const uint64_t end = PartBegin(parts_, worker + 1, workers_);
-      for (uint64_t part = PartBegin(parts_, worker, workers_); part < end; ++part) {
+      for (uint64_t part; shared.Take(worker, &part);) {
         RunPart(part, arguments, own_.In<float>(arguments.temporary) + worker * worker_floats_);
       }
     });

@@ -85,10 +85,10 @@ class ConvolutionDepthwise final : public Kernel {
   uint64_t temporary_bytes() const override { return workers_ * worker_bytes_; }
 
   Status Run(const KernelArguments& arguments) const override {
+    SharedParts shared(parts_, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
       const Buffer memory = {arguments.temporary.data + worker * worker_bytes_, worker_bytes_};
-      const uint64_t end = PartBegin(parts_, worker + 1, workers_);
-      for (uint64_t part = PartBegin(parts_, worker, workers_); part < end; ++part) {
+      for (uint64_t part; shared.Take(worker, &part);) {
         RunBand(part / bands_, part % bands_ * band_, arguments, memory);
       }
     });

@@ -64,12 +64,12 @@ class DepthwiseChannelsLast final : public Kernel {
                                            {.columns = channels_, .column_stride = *problem_.bias}, bias);
     }
     const uint64_t parts = rows_ * channel_parts_;
+    SharedParts shared(parts, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
       float* const sums =
           halves_ ? sums_.In<float>(arguments.temporary) + worker * kDepthwisePixels * some_channels_
                   : nullptr;
-      const uint64_t end = PartBegin(parts, worker + 1, workers_);
-      for (uint64_t part = PartBegin(parts, worker, workers_); part < end; ++part) {
+      for (uint64_t part; shared.Take(worker, &part);) {
         // All rows of some channels, whose weights are used again.
         const uint64_t row = part % rows_, rows = p.windows[1].output, slices = p.windows[0].output;
         RunRow({row / rows / slices, row / rows % slices, row % rows}, part / rows_ * some_channels_, sums,

@@ -103,10 +103,10 @@ std::optional<PaddedInput> PaddedInput::Create(const ConvolutionShape& shape, Da
 
 void PaddedInput::Load(const std::byte* input, const KernelArguments& arguments) const {
   const uint64_t channels = shape_.input_channels, all = shape_.Matrices() * channels;
+  SharedParts shared(all, workers_);
   ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
     float* const row = rows_.In<float>(arguments.temporary) + worker * row_;
-    const uint64_t end = PartBegin(all, worker + 1, workers_);
-    for (uint64_t number = PartBegin(all, worker, workers_); number < end; ++number) {
+    for (uint64_t number; shared.Take(worker, &number);) {
       const uint64_t matrix = number / channels;
       const uint64_t at = shape_.input.Matrix(matrix / shape_.outer[1], matrix % shape_.outer[1]) +
                           number % channels * shape_.input.channel;

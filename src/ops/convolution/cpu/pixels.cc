@@ -61,9 +61,9 @@ void InputPixels::Copy(const std::byte* input, Executor* executor, uint32_t work
   const uint64_t channels = p.input_channels, all = p.Matrices() * slices * lines;
   const LoadBlock load = FindLoad(type_, Class::kF32);
   const uint64_t column = p.input.spatial[2];
+  SharedParts shared(all, workers);
   ParallelFor(executor, workers, [&](uint32_t worker) {
-    const uint64_t end = PartBegin(all, worker + 1, workers);
-    for (uint64_t number = PartBegin(all, worker, workers); number < end; ++number) {
+    for (uint64_t number; shared.Take(worker, &number);) {
       const uint64_t slice = number / lines % slices, matrix = number / lines / slices;
       const uint64_t at = p.input.Matrix(matrix / p.outer[1], matrix % p.outer[1]) +
                           slice * p.input.spatial[0] + number % lines * p.input.spatial[1];

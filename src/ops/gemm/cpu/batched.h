@@ -30,11 +30,11 @@ class BatchedProduct {
   template <typename Sum, typename Body>
   void ForParts(const KernelArguments& arguments, Body&& body) const {
     const uint64_t parts = sizes_.batch[0] * sizes_.batch[1] * grid_.rows * grid_.columns;
+    SharedParts shared(parts, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
       const std::span<float> memory(scratch_.In<float>(arguments.temporary) + worker * worker_floats_,
                                     worker_floats_);
-      const uint64_t end = PartBegin(parts, worker + 1, workers_);
-      for (uint64_t number = PartBegin(parts, worker, workers_); number < end; ++number) {
+      for (uint64_t number; shared.Take(worker, &number);) {
         const uint64_t column = number % grid_.columns * grid_.column_step;
         const uint64_t row = number / grid_.columns % grid_.rows * grid_.row_step;
         const uint64_t product = number / grid_.columns / grid_.rows;

@@ -61,10 +61,10 @@ class GemmFew final : public Kernel {
     const GemmProblem& p = problem_;
     LoadRows(arguments);
     const uint64_t blocks = blocks_ * p.Batches();
+    SharedParts shared(blocks, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
       float* const sums = sums_.In<float>(arguments.temporary) + worker * p.m * columns_;
-      const uint64_t end = PartBegin(blocks, worker + 1, workers_);
-      for (uint64_t block = PartBegin(blocks, worker, workers_); block < end; ++block) {
+      for (uint64_t block; shared.Take(worker, &block);) {
         RunColumns(block / blocks_, block % blocks_ * columns_, arguments, sums);
       }
     });

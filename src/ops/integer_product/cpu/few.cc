@@ -55,9 +55,9 @@ class IntegerFew final : public Kernel {
                                        arguments, column_zeros_.In<int32_t>(arguments.temporary));
     for (uint64_t matrix = 0; matrix < s.Matrices(); ++matrix) LoadRows(matrix, arguments);
     const uint64_t blocks = blocks_ * s.Matrices();
+    SharedParts shared(blocks, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      const uint64_t end = PartBegin(blocks, worker + 1, workers_);
-      for (uint64_t block = PartBegin(blocks, worker, workers_); block < end; ++block) {
+      for (uint64_t block; shared.Take(worker, &block);) {
         RunColumns(block / blocks_, block % blocks_ * columns_, corrected, worker, arguments);
       }
     });

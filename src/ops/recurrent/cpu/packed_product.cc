@@ -45,9 +45,9 @@ class PanelProduct : public Kernel {
   template <typename Body>
   void ForPanels(const KernelArguments& arguments, Body&& body) const {
     const uint64_t all = p_.Batches() * panels_;
+    SharedParts shared(all, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      const uint64_t end = PartBegin(all, worker + 1, workers_);
-      for (uint64_t number = PartBegin(all, worker, workers_); number < end; ++number) body(number);
+      for (uint64_t number; shared.Take(worker, &number);) body(number);
     });
   }
 
