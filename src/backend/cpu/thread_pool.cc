@@ -1,10 +1,14 @@
 #include "backend/cpu/thread_pool.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
 #include <system_error>
 
 #include "base/background_thread.h"
 #include "base/default_environment.h"
-#include "base/move_away.h"
 
 namespace anydml {
 namespace {
@@ -15,6 +19,16 @@ uint64_t CallOf(uint64_t taken) { return taken >> 32; }
 uint64_t FrontOf(uint64_t taken) { return (taken >> 16) & kMaxTasks; }
 uint64_t BackOf(uint64_t taken) { return taken & kMaxTasks; }
 bool AnyLeft(uint64_t taken) { return FrontOf(taken) < BackOf(taken); }
+
+// std::atomic can wake one or all.
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) &&
+              std::atomic<uint32_t>::is_always_lock_free);
+void FutexWait(std::atomic<uint32_t>* word, uint32_t seen) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+}
+void FutexWake(std::atomic<uint32_t>* word, int most) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, most, nullptr, nullptr, 0);
+}
 
 }  // namespace
 
@@ -31,8 +45,7 @@ ThreadPool::ThreadPool(uint32_t threads) {
 
 ThreadPool::~ThreadPool() {
   closing_.store(true);
-  wanted_.fetch_add(1);
-  wanted_.notify_all();
+  Wake(INT_MAX);
   for (std::thread& worker : workers_) worker.join();
 }
 
@@ -48,11 +61,12 @@ void ThreadPool::Run(const User* user, uint32_t count, Task task, void* context)
   unfinished_.store(count, std::memory_order_relaxed);
   const uint64_t call = CallOf(taken_.load(std::memory_order_relaxed)) + 1;
   // The first is the caller's, however late that comes to it.
-  taken_.store(call << 32 | uint64_t{1} << 16 | count, std::memory_order_release);
-  if (user->helpers_.load(std::memory_order_relaxed) + 1 < count) {
-    waker_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
-    wanted_.fetch_add(1, std::memory_order_release);
-    wanted_.notify_all();
+  taken_.store(call << 32 | uint64_t{1} << 16 | count);
+  // In one order with what Sleep does: either a worker is seen here, or it sees the call there.
+  const uint32_t sleeping = sleeping_.load();
+  if (sleeping != 0) {
+    const uint64_t others = workers_.size() - sleeping + user->helpers_.load(std::memory_order_relaxed);
+    if (others + 1 < count) Wake(count - 1 - static_cast<uint32_t>(others));
   }
   RunTask(0);
   while (RunNext(/*from_front=*/true)) {
@@ -98,23 +112,37 @@ bool ThreadPool::User::HelpUntil(const std::function<bool()>& ready, AdaptiveSpi
   return became_ready;
 }
 
+// Up to that many of those that sleep.
+void ThreadPool::Wake(uint32_t workers) {
+  waker_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
+  wanted_.fetch_add(1);
+  FutexWake(&wanted_, static_cast<int>(std::min<uint32_t>(workers, INT_MAX)));
+}
+
 void ThreadPool::Main() {
   AdaptiveSpin spin;
   MoveAway move_away;
-  while (true) {
-    const uint32_t seen = wanted_.load(std::memory_order_acquire);
-    if (closing_.load()) return;  // behind `seen`, which would hide a closing that comes in between
+  const auto wanted = [&] { return AnyLeft(taken_.load(std::memory_order_acquire)) || closing_.load(); };
+  while (!closing_.load()) {
     while (RunNext(/*from_front=*/false)) {
     }
-    const auto wanted = [&] { return wanted_.load(std::memory_order_acquire) != seen; };
-    if (!spin.Until(wanted)) {
-      const AdaptiveSpin::Sleep sleep;
-      wanted_.wait(seen);
-      const int waker_cpu = waker_cpu_.load(std::memory_order_relaxed);
-      spin.Slept(sleep, waker_cpu);
-      move_away.Woken(waker_cpu);  // the caller is busy there
-    }
+    if (!spin.Until(wanted)) Sleep(&spin, &move_away);
   }
+}
+
+void ThreadPool::Sleep(AdaptiveSpin* spin, MoveAway* move_away) {
+  sleeping_.fetch_add(1);
+  const uint32_t seen = wanted_.load();  // before it looks once more: a call behind that is counted
+  if (AnyLeft(taken_.load()) || closing_.load()) {
+    sleeping_.fetch_sub(1);
+    return;
+  }
+  const AdaptiveSpin::Sleep sleep;
+  FutexWait(&wanted_, seen);
+  sleeping_.fetch_sub(1);
+  const int waker_cpu = waker_cpu_.load(std::memory_order_relaxed);
+  spin->Slept(sleep, waker_cpu);
+  move_away->Woken(waker_cpu);  // the caller is busy there
 }
 
 }  // namespace anydml

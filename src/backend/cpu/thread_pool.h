@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/adaptive_spin.h"
+#include "base/move_away.h"
 #include "kernel/kernel.h"
 
 namespace anydml {
@@ -42,8 +43,10 @@ class ThreadPool {
   using Task = Executor::Task;
 
   void Run(const User* user, uint32_t count, Task task, void* context);
+  void Wake(uint32_t workers);
   bool Help(const User* user, const std::function<bool()>& ready);
   void Main();
+  void Sleep(AdaptiveSpin* spin, MoveAway* move_away);
   bool RunNext(bool from_front);
   void RunTask(uint64_t index);
 
@@ -54,14 +57,17 @@ class ThreadPool {
   std::atomic<const User*> user_{nullptr};
   // 32 bits: number of the call; 16: its first task that is not taken; 16: behind the last one. The caller
   // takes them from the front, others from the back: tasks that are neighbours often share memory, and the
-  // caller's are those at the front of the next call, too. One word, so that nobody takes a task of one call
-  // for that of the next.
+  // caller's are those at the front of the next call, too.
+  // One word, so that nobody takes a task of one call for that of the next. Workers spin for it: nothing that
+  // is written for other reasons is near it.
   alignas(64) std::atomic<uint64_t> taken_{0};
   alignas(64) std::atomic<uint32_t> unfinished_{0};
-  alignas(64) std::atomic<uint32_t> wanted_{0};  // counts calls for workers, who sleep on it
+  alignas(64) std::atomic<uint32_t> sleeping_{
+      0};                            // workers that sleep, or will look once more before they do
+  std::atomic<uint32_t> wanted_{0};  // counts calls for them; they sleep on it
   std::atomic<int> waker_cpu_{0};
   std::atomic<bool> closing_{false};
-  AdaptiveSpin spin_;
+  alignas(64) AdaptiveSpin spin_;  // of callers
   std::vector<std::thread> workers_;
 };
 

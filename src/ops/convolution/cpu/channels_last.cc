@@ -3,6 +3,7 @@
 // pixels that have taps outside of the input add up only those that are inside.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "kernel/scratch_layout.h"
@@ -20,6 +21,7 @@ namespace {
 constexpr uint64_t kPieceFloats = 6144;  // weights that stay in the first-level cache
 // Of a thread: with fewer it costs more than it saves.
 constexpr uint64_t kPixelProductsPerThread = uint64_t{1} << 17;
+constexpr uint64_t kPartsPerThread = 4, kMostCuts = 64;
 constexpr uint64_t kFewInputChannels = 16;  // are brought together, wherever they are
 constexpr uint64_t kManyWeightBytes = uint64_t{1} << 19;
 constexpr double kMostNumbers = 0x1p28;  // of filters, and of a copy of the input
@@ -138,7 +140,8 @@ class ConvolutionChannelsLast final : public Kernel {
     pieces_.push_back(piece);
   }
 
-  // Into parts: some pixels times some blocks of channels, of a group.
+  // Into parts: some pixels times some blocks of channels, of a group. Of all ways the one that ends first,
+  // if workers take parts one after the other.
   void Cut() {
     const ConvolutionShape& p = problem_.shape;
     const uint64_t positions = p.outer[0] * p.Positions();
@@ -147,14 +150,28 @@ class ConvolutionChannelsLast final : public Kernel {
         products / static_cast<double>(kPixelProductsPerThread), 1, static_cast<double>(threads_)));
     const auto divide_up = [](uint64_t value, uint64_t by) { return (value + by - 1) / by; };
     const bool many_weights = filter_.bytes() > kManyWeightBytes;  // are read again for each block of pixels
-    pixel_blocks_ = divide_up(positions, many_weights ? kMaxBlockPixels : kMaxBlockPixels / 2);
-    const uint64_t without_channels = pixel_blocks_ * p.outer[1];
-    channel_parts_ = std::min(filter_.blocks(), divide_up(useful, without_channels));
-    const uint64_t wanted = divide_up(useful, channel_parts_ * p.outer[1]);
-    pixel_blocks_ = std::max(pixel_blocks_, std::min(wanted, divide_up(positions, tiles_.pixels)));
-    block_pixels_ = divide_up(positions, pixel_blocks_);
-    pixel_blocks_ = divide_up(positions, block_pixels_);
-    parts_ = pixel_blocks_ * p.outer[1] * channel_parts_;
+    const uint64_t least_blocks = divide_up(positions, many_weights ? kMaxBlockPixels : kMaxBlockPixels / 2);
+    const uint64_t tiles = divide_up(positions, kMaxTilePixels);
+    // Reading the weights of a block of channels takes as long as some pixels do.
+    const uint64_t pixels_of_weights = many_weights ? 3 * kMaxTilePixels : kMaxTilePixels;
+    const uint64_t more = useful == 1 ? 0 : std::min(kPartsPerThread * useful, kMostCuts);
+    double least = std::numeric_limits<double>::max();
+    for (uint64_t channels = 1; channels <= std::min(filter_.blocks(), more + 1); ++channels) {
+      for (uint64_t blocks = least_blocks;
+           blocks == least_blocks || blocks <= std::min(tiles, least_blocks + more); ++blocks) {
+        const uint64_t pixels = divide_up(positions, blocks);
+        const uint64_t work = (divide_up(pixels, kMaxTilePixels) * kMaxTilePixels + pixels_of_weights) *
+                              divide_up(filter_.blocks(), channels);
+        const uint64_t rounds = divide_up(divide_up(positions, pixels) * p.outer[1] * channels, useful);
+        // Small ones even out threads of unequal speed.
+        const double time = (static_cast<double>(rounds) + 0.25) * static_cast<double>(work);
+        if (time >= least) continue;
+        least = time;
+        block_pixels_ = pixels;
+        channel_parts_ = channels;
+      }
+    }
+    parts_ = divide_up(positions, block_pixels_) * p.outer[1] * channel_parts_;
     workers_ = static_cast<uint32_t>(std::min(parts_, useful));
   }
 
@@ -303,7 +320,7 @@ class ConvolutionChannelsLast final : public Kernel {
   bool completes_;  // tiles do all that is behind the sums
   std::vector<StepPiece> pieces_;
   std::vector<PixelTile::Run> runs_;
-  uint64_t pixel_blocks_, block_pixels_, channel_parts_, parts_;
+  uint64_t block_pixels_ = 1, channel_parts_ = 1, parts_;
   uint32_t workers_;
   uint64_t worker_floats_ = 0;
   ScratchLayout scratch_, persistent_;
