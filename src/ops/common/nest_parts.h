@@ -48,12 +48,13 @@ std::vector<NestPart<kOperands>> CutNest(const LoopNest<kOperands>& nest, uint32
 }
 
 // Into how many parts to cut work on `bytes` of memory for `threads`. More parts than
-// threads even out threads of unequal speed; parts that are too small cost more to
-// hand out than they save.
+// threads even out threads of unequal speed, if each has as many of them as the others; parts that are too
+// small cost more to hand out than they save.
 inline uint32_t PartsForBytes(uint64_t bytes, uint32_t threads) {
   constexpr uint64_t kPartBytes = uint64_t{256} << 10;
   if (threads <= 1) return 1;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(bytes / kPartBytes, 1, uint64_t{4} * threads));
+  const uint64_t parts = std::clamp<uint64_t>(bytes / kPartBytes, 1, uint64_t{4} * threads);
+  return static_cast<uint32_t>(parts <= threads ? parts : (parts + threads - 1) / threads * threads);
 }
 
 }  // namespace anydml

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kMostDepthwiseTaps = 128;
 constexpr uint64_t kWeightFloats = 6144;                    // of all taps: they stay in the first-level cache
 constexpr uint64_t kDepthwiseChannels = 64;                 // at least, of a part
-constexpr uint64_t kDepthwiseProducts = uint64_t{1} << 17;  // below this a thread costs more than it saves
+constexpr uint64_t kDepthwiseProducts = uint64_t{1} << 16;  // below this a thread costs more than it saves
 constexpr double kMostDepthwiseWeights = 0x1p30;
 
 class DepthwiseChannelsLast final : public Kernel {
