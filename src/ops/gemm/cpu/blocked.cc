@@ -23,8 +23,13 @@ constexpr uint64_t kColumnsOfAllRows = 512;
 constexpr uint64_t kFewColumns = 256;
 constexpr uint64_t kNearFloats = uint64_t{3} << 17;
 constexpr uint64_t kDeepFloats = uint64_t{1} << 20, kDeepSteps = 1024;
-// Packing a row of A takes as long as multiplying it with some of these.
-constexpr uint64_t kColumnsInPlace = 256;
+// Of rows of A that lie in memory as kernels take them, which nothing is packed for, more are done at a time
+// where vectors are long, as are caches there; of a panel of B that is far away less is read again.
+constexpr uint64_t kLongVector = 16;
+constexpr uint64_t kFloatsInPlace = uint64_t{1} << 18;
+// Fewer tiles than these do not last until what comes next is there.
+constexpr uint64_t kTilesToAsk = 3;
+constexpr uint64_t kLine = 16;  // floats
 
 constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
@@ -84,28 +89,24 @@ void Add(int32_t sum, bool accumulate, int32_t* to) {
 }
 void Add(float sum, bool accumulate, float* to) { *to = accumulate ? *to + sum : sum; }
 
-// A tile's rows of A: packed, or where they lie.
-struct RowsOfTile {
-  const float* first;
-  uint64_t stride;  // from one to the next; 0: packed
-};
-
-// One tile; at the borders of a part, or where sums are converted, through memory of a whole one.
+// One tile, of rows of A that are packed (a stride of 0) or where they lie; at the borders of a part, or
+// where sums are converted, through memory of a whole one.
 template <typename Sum>
-void RunTile(const MicroKernel& kernel, const RowsOfTile& a, const float* b, uint64_t steps, uint64_t rows,
-             uint64_t columns, Sum* to, uint64_t stride, bool accumulate) {
+void RunTile(const MicroKernel& kernel, const MicroKernel::Rows& a, const float* b, uint64_t steps,
+             uint64_t rows, uint64_t columns, Sum* to, uint64_t stride, bool accumulate,
+             const MicroKernel::Ahead& ahead) {
   constexpr bool kIntegers = !std::is_same_v<Sum, float>;
   const bool converts = kIntegers && !kernel.bytes;
   const uint64_t vectors = (columns + kernel.lanes - 1) / kernel.lanes;
   const auto run = [&](float* sums, uint64_t sums_stride, bool adds) {
     if (a.stride != 0) {
-      kernel.in_place[vectors - 1](a.first, a.stride, b, kernel.columns, steps, sums, sums_stride, adds);
+      kernel.in_place[rows - 1][vectors - 1](a, b, kernel.columns, steps, sums, sums_stride, adds, ahead);
       return;
     }
     const auto packed = vectors * kernel.lanes == kernel.columns ? kernel.run : kernel.narrow[vectors - 1];
     packed(a.first, b, kernel.columns, steps, sums, sums_stride, adds);
   };
-  if (!converts && rows == kernel.rows && columns == vectors * kernel.lanes) {
+  if (!converts && (rows == kernel.rows || a.stride != 0) && columns == vectors * kernel.lanes) {
     run(reinterpret_cast<float*>(to), stride, accumulate);
     return;
   }
@@ -129,6 +130,19 @@ void RunTile(const MicroKernel& kernel, const RowsOfTile& a, const float* b, uin
 struct Panels {
   const float* first;
   uint64_t stride;  // from one to the next
+};
+
+// What is read after some tiles. Each of them asks for a share.
+struct Next {
+  const float* first;
+  uint64_t floats;
+
+  MicroKernel::Ahead OfTile(uint64_t tile, uint64_t tiles, uint64_t steps) const {
+    if (tiles < kTilesToAsk) return {first, 0};
+    const uint64_t of_step = std::min(kLine, (floats + tiles * steps - 1) / (tiles * steps));
+    const uint64_t done = tile * steps * of_step;
+    return done < floats ? MicroKernel::Ahead{first + done, of_step} : MicroKernel::Ahead{first, 0};
+  }
 };
 
 struct PanelRange {
@@ -170,18 +184,25 @@ class BlockedProduct {
         scratch_b_(scratch_a_ + block_.deep * block_.rows),
         own_sums_(reinterpret_cast<Sum*>(scratch_b_ + block_.deep * block_.columns)),
         stride_(in_scratch_ ? block_.columns : part.sums_stride),
-        packs_once_(part.rows <= block_.rows && block_.deep == part.k) {
-    if (!kIntegers && kernel.in_place[0] != nullptr && a.source != nullptr &&
-        part.columns <= kColumnsInPlace) {
-      in_place_.first = a.source->FindRows(part.row, &in_place_.stride);
-    }
+        packs_once_(part.rows <= block_.rows && block_.deep == part.k),
+        deep_(block_.deep),
+        rows_(block_.rows) {
+    if (kIntegers || kernel.in_place[0][0] == nullptr || a.source == nullptr) return;
+    in_place_.first = a.source->FindRows(part.row, &in_place_.stride);
+    if (in_place_.first == nullptr || in_scratch_) return;
+    // Scratch does not limit what is neither packed nor kept there.
+    if (b.packed != nullptr) deep_ = std::min(part.k, kDeepSteps / block_.steps * block_.steps);
+    if (kernel.lanes < kLongVector) return;
+    const uint64_t most = std::max(rows_, kFloatsInPlace / deep_);
+    const uint64_t blocks = (part.rows + most - 1) / most;
+    rows_ = RoundUp((part.rows + blocks - 1) / blocks, kernel.rows);
   }
 
   void Run() {
     for (uint64_t column = 0; column < part_.columns; column += block_.columns) {
-      for (uint64_t step = 0; step < part_.k; step += block_.deep) {
+      for (uint64_t step = 0; step < part_.k; step += deep_) {
         RunColumns(column, std::min(block_.columns, part_.columns - column), step,
-                   std::min(step + block_.deep, part_.k));
+                   std::min(step + deep_, part_.k));
       }
     }
   }
@@ -193,8 +214,8 @@ class BlockedProduct {
   void RunColumns(uint64_t column, uint64_t columns, uint64_t begin, uint64_t end) {
     const Panels panels_b =
         Find(b_, {part_.column + column, columns, begin, end - begin, part_.k}, kernel_.columns, scratch_b_);
-    for (uint64_t row = 0; row < part_.rows; row += block_.rows) {
-      const uint64_t rows = std::min(block_.rows, part_.rows - row);
+    for (uint64_t row = 0; row < part_.rows; row += rows_) {
+      const uint64_t rows = std::min(rows_, part_.rows - row);
       Sum* sums = own_sums_;
       if (!in_scratch_) {
         sums = part_.sums + row * stride_ + column;
@@ -212,26 +233,31 @@ class BlockedProduct {
   // Of some rows.
   void AddSteps(uint64_t row, uint64_t rows, uint64_t columns, const Panels& panels_b, uint64_t begin,
                 uint64_t end, Sum* sums) {
-    // Whole tiles of rows may be read where they lie.
-    const uint64_t lie = in_place_.first == nullptr ? 0 : rows / kernel_.rows * kernel_.rows;
-    if (lie < rows && (panels_a_.first == nullptr || !packs_once_)) {
-      panels_a_ = Find(a_, {part_.row + row + lie, rows - lie, begin, end - begin, part_.k}, kernel_.rows,
-                       scratch_a_);
+    if (in_place_.first == nullptr && (panels_a_.first == nullptr || !packs_once_)) {
+      panels_a_ = Find(a_, {part_.row + row, rows, begin, end - begin, part_.k}, kernel_.rows, scratch_a_);
     }
+    const uint64_t width = kernel_.columns;
     const float* panel_b = panels_b.first;
-    for (uint64_t j = 0; j < columns; j += kernel_.columns, panel_b += panels_b.stride) {
+    for (uint64_t j = 0; j < columns; j += width, panel_b += panels_b.stride) {
       for (uint64_t step = begin; step < end; step += block_.steps) {
         const uint64_t steps = std::min(block_.steps, end - step), done = step - begin;
+        const float* const b = panel_b + done * width;
+        // The next steps of this panel, or the first ones of the next.
+        Next next = {b, 0};
+        if (step + steps < end) {
+          next = {b + steps * width, std::min(block_.steps, end - step - steps) * width};
+        } else if (j + width < columns) {
+          next = {panel_b + panels_b.stride, std::min(block_.steps, end - begin) * width};
+        }
         for (uint64_t i = 0; i < rows; i += kernel_.rows) {
-          const RowsOfTile tile =
-              i < lie ? RowsOfTile{in_place_.first + (row + i) * in_place_.stride + step, in_place_.stride}
-                      : RowsOfTile{panels_a_.first + (i - lie) / kernel_.rows * panels_a_.stride +
-                                       done * kernel_.rows,
-                                   0};
-          RunTile(kernel_, tile, panel_b + done * kernel_.columns, steps,
-                  std::min<uint64_t>(kernel_.rows, rows - i),
-                  std::min<uint64_t>(kernel_.columns, columns - j), sums + i * stride_ + j, stride_,
-                  step != 0);
+          const MicroKernel::Rows tile =
+              in_place_.first != nullptr
+                  ? MicroKernel::Rows{in_place_.first + (row + i) * in_place_.stride + step, in_place_.stride}
+                  : MicroKernel::Rows{
+                        panels_a_.first + i / kernel_.rows * panels_a_.stride + done * kernel_.rows, 0};
+          RunTile(kernel_, tile, b, steps, std::min<uint64_t>(kernel_.rows, rows - i),
+                  std::min(width, columns - j), sums + i * stride_ + j, stride_, step != 0,
+                  next.OfTile(i / kernel_.rows, (rows + kernel_.rows - 1) / kernel_.rows, steps));
         }
       }
     }
@@ -245,10 +271,11 @@ class BlockedProduct {
   Blocking block_;
   float *scratch_a_, *scratch_b_;
   Sum* own_sums_;
-  uint64_t stride_;  // of sums
-  bool packs_once_;  // panels of A are the same for all columns
+  uint64_t stride_;       // of sums
+  bool packs_once_;       // panels of A are the same for all columns
+  uint64_t deep_, rows_;  // at a time
   Panels panels_a_ = {};
-  RowsOfTile in_place_ = {};  // A where it lies; null: it is packed
+  MicroKernel::Rows in_place_ = {};  // A where it lies; null: it is packed
 };
 
 }  // namespace

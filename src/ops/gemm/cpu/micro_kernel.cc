@@ -47,8 +47,8 @@ HWY_INLINE void Put(D d, V value, float* to, bool accumulate) {
 }
 
 // What is added to comes from far away, and is needed last.
-HWY_INLINE void AskForSums(const float* to, uint64_t to_stride, size_t columns) {
-  for (uint32_t i = 0; i < kRows; ++i, to += to_stride) {
+HWY_INLINE void AskForSums(const float* to, uint64_t to_stride, uint32_t rows, size_t columns) {
+  for (uint32_t i = 0; i < rows; ++i, to += to_stride) {
     for (size_t j = 0; j < columns; j += kLine) hwy::Prefetch(to + j);
     hwy::Prefetch(to + columns - 1);
   }
@@ -73,7 +73,7 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
          float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
-  AskForSums(to, to_stride, kUsed * lanes);
+  AskForSums(to, to_stride, kRows, kUsed * lanes);
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   for (uint64_t step = 0; step < steps; ++step) {
     const auto b0 = hn::LoadU(d, b);
@@ -91,23 +91,55 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
 
 #if HWY_ARCH_X86
 #undef ANYDML_OF_ROW
-#define ANYDML_OF_ROW(i) hn::Set(d, a[(i)*a_stride + step])
-template <uint32_t kUsed>
-void RunInPlace(const float* HWY_RESTRICT a, uint64_t a_stride, const float* HWY_RESTRICT b,
-                uint64_t b_stride, uint64_t steps, float* HWY_RESTRICT to, uint64_t to_stride,
-                bool accumulate) {
+#undef ANYDML_STEP
+#undef ANYDML_PUT
+// Three rows from each pointer: addresses of a processor are a register and once or twice another one.
+#define ANYDML_OF_ROW(i) hn::Set(d, ((i) < 3 ? a0 : (i) < 6 ? a3 : a6)[(i) % 3 * a.stride])
+#define ANYDML_STEP(i)                                   \
+  if ((i) < kUsedRows) {                                 \
+    const auto x = ANYDML_OF_ROW(i);                     \
+    c##i##0 = hn::MulAdd(x, b0, c##i##0);                \
+    if (kUsed > 1) c##i##1 = hn::MulAdd(x, b1, c##i##1); \
+    if (kUsed > 2) c##i##2 = hn::MulAdd(x, b2, c##i##2); \
+  }
+#define ANYDML_PUT(i)                                                           \
+  if ((i) < kUsedRows) {                                                        \
+    Put(d, c##i##0, to + (i)*to_stride, accumulate);                            \
+    if (kUsed > 1) Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate);     \
+    if (kUsed > 2) Put(d, c##i##2, to + (i)*to_stride + 2 * lanes, accumulate); \
+  }
+template <uint32_t kUsedRows, uint32_t kUsed>
+void RunInPlace(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_t b_stride, uint64_t steps,
+                float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate,
+                const MicroKernel::Ahead& ahead) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
-  AskForSums(to, to_stride, kUsed * lanes);
+  AskForSums(to, to_stride, kUsedRows, kUsed * lanes);
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
+  const float* HWY_RESTRICT a0 = a.first;
+  const float* HWY_RESTRICT a3 = a0 + (kUsedRows > 3 ? 3 * a.stride : 0);
+  const float* HWY_RESTRICT a6 = a3 + (kUsedRows > 6 ? 3 * a.stride : 0);
+  const float* next = ahead.first;
   for (uint64_t step = 0; step < steps; ++step) {
+    __builtin_prefetch(next, /*rw=*/0, /*locality=*/2);  // into the second-level cache
     const auto b0 = hn::LoadU(d, b);
     const auto b1 = kUsed > 1 ? hn::LoadU(d, b + lanes) : b0;
     const auto b2 = kUsed > 2 ? hn::LoadU(d, b + 2 * lanes) : b0;
     ANYDML_GEMM_ROWS(ANYDML_STEP)
+    ++a0, ++a3, ++a6;
     b += b_stride;
+    next += ahead.step;
   }
   ANYDML_GEMM_ROWS(ANYDML_PUT)
+}
+
+template <uint32_t kUsedRows>
+void FindInPlace(MicroKernel* kernel) {
+  auto& of_rows = kernel->in_place[kUsedRows - 1];
+  of_rows[0] = &RunInPlace<kUsedRows, 1>;
+  of_rows[1] = &RunInPlace<kUsedRows, 2>;
+  of_rows[kVectors - 1] = &RunInPlace<kUsedRows, kVectors>;
+  if constexpr (kUsedRows < kRows) FindInPlace<kUsedRows + 1>(kernel);
 }
 #endif
 #undef ANYDML_ZERO
@@ -118,9 +150,7 @@ MicroKernel Find() {
   const auto lanes = static_cast<uint32_t>(hn::Lanes(hn::ScalableTag<float>()));
   MicroKernel kernel = {kRows, kVectors * lanes, lanes, &Run<kVectors>, {&Run<1>, &Run<2>}};
 #if HWY_ARCH_X86
-  kernel.in_place[0] = &RunInPlace<1>;
-  kernel.in_place[1] = &RunInPlace<2>;
-  kernel.in_place[kVectors - 1] = &RunInPlace<kVectors>;
+  FindInPlace<1>(&kernel);
 #endif
   return kernel;
 }

@@ -5,6 +5,9 @@
 
 namespace anydml {
 
+inline constexpr uint32_t kMaxTileRows = 8;
+inline constexpr uint32_t kMaxTileColumns = 3 * 64;  // vectors of 2048 bits
+
 struct MicroKernel {
   uint32_t rows;     // of a tile
   uint32_t columns;  // whole vectors
@@ -17,15 +20,22 @@ struct MicroKernel {
   Run* narrow[2];  // of the first vector, or the first two, of the columns, where there are more
   // Of bytes: a word of a panel, in place of a float, is four steps of INT8, and a sum is INT32.
   bool bytes = false;
-  // As `run`, of rows of A where they lie: their steps are neighbours, rows are a_stride apart. Of the first
-  // vector, the first two, and all three; null where there are none.
-  using RunInPlace = void(const float* a, uint64_t a_stride, const float* b, uint64_t b_stride,
-                          uint64_t steps, float* to, uint64_t to_stride, bool accumulate);
-  RunInPlace* in_place[3] = {};
+  // Rows of A where they lie: their steps are neighbours, rows are `stride` apart.
+  struct Rows {
+    const float* first;
+    uint64_t stride;
+  };
+  // What will be read next is asked for meanwhile: `step` floats with each step.
+  struct Ahead {
+    const float* first;
+    uint64_t step;
+  };
+  // As `run`, of such rows. in_place[r - 1][v - 1] is that of r rows and v vectors; null where there are
+  // none.
+  using RunInPlace = void(const Rows& a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
+                          uint64_t to_stride, bool accumulate, const Ahead& ahead);
+  RunInPlace* in_place[kMaxTileRows][3] = {};
 };
-
-inline constexpr uint32_t kMaxTileRows = 8;
-inline constexpr uint32_t kMaxTileColumns = 3 * 64;  // vectors of 2048 bits
 
 // For this processor.
 const MicroKernel& GemmMicroKernel();
