@@ -27,6 +27,7 @@ constexpr uint64_t kDeepFloats = uint64_t{1} << 20, kDeepSteps = 1024;
 // where vectors are long, as are caches there; of a panel of B that is far away less is read again.
 constexpr uint64_t kLongVector = 16;
 constexpr uint64_t kFloatsInPlace = uint64_t{1} << 18;
+constexpr uint64_t kFloatsOfPage = 1024;  // rows that are pages apart push each other out of caches
 // Fewer tiles than these do not last until what comes next is there.
 constexpr uint64_t kTilesToAsk = 3;
 constexpr uint64_t kLine = 16;  // floats
@@ -104,7 +105,7 @@ void RunTile(const MicroKernel& kernel, const MicroKernel::Rows& a, const float*
       return;
     }
     const auto packed = vectors * kernel.lanes == kernel.columns ? kernel.run : kernel.narrow[vectors - 1];
-    packed(a.first, b, kernel.columns, steps, sums, sums_stride, adds);
+    packed(a.first, b, kernel.columns, steps, sums, sums_stride, adds, ahead);
   };
   if (!converts && (rows == kernel.rows || a.stride != 0) && columns == vectors * kernel.lanes) {
     run(reinterpret_cast<float*>(to), stride, accumulate);
@@ -192,7 +193,7 @@ class BlockedProduct {
     if (in_place_.first == nullptr || in_scratch_) return;
     // Scratch does not limit what is neither packed nor kept there.
     if (b.packed != nullptr) deep_ = std::min(part.k, kDeepSteps / block_.steps * block_.steps);
-    if (kernel.lanes < kLongVector) return;
+    if (kernel.lanes < kLongVector || in_place_.stride % kFloatsOfPage == 0) return;
     const uint64_t most = std::max(rows_, kFloatsInPlace / deep_);
     const uint64_t blocks = (part.rows + most - 1) / most;
     rows_ = RoundUp((part.rows + blocks - 1) / blocks, kernel.rows);

@@ -54,6 +54,11 @@ HWY_INLINE void AskForSums(const float* to, uint64_t to_stride, uint32_t rows, s
   }
 }
 
+// Of the second-level cache. Arm's processors find out by themselves what will be read.
+HWY_INLINE void AskFor(const float* next) {
+  if (HWY_ARCH_X86) __builtin_prefetch(next, /*rw=*/0, /*locality=*/2);
+}
+
 #define ANYDML_ZERO(i) auto c##i##0 = hn::Zero(d), c##i##1 = c##i##0, c##i##2 = c##i##0;
 #define ANYDML_STEP(i)                                   \
   {                                                      \
@@ -70,12 +75,14 @@ HWY_INLINE void AskForSums(const float* to, uint64_t to_stride, uint32_t rows, s
 // Of the first kUsed vectors.
 template <uint32_t kUsed>
 void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_stride, uint64_t steps,
-         float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate) {
+         float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& ahead) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
   AskForSums(to, to_stride, kRows, kUsed * lanes);
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
+  const float* next = ahead.first;
   for (uint64_t step = 0; step < steps; ++step) {
+    AskFor(next);
     const auto b0 = hn::LoadU(d, b);
     const auto b1 = kUsed > 1 ? hn::LoadU(d, b + lanes) : b0;
     const auto b2 = kUsed > 2 ? hn::LoadU(d, b + 2 * lanes) : b0;
@@ -85,6 +92,7 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
     ANYDML_GEMM_ROWS(ANYDML_STEP)
     a += kRows;
     b += b_stride;
+    next += ahead.step;
   }
   ANYDML_GEMM_ROWS(ANYDML_PUT)
 }
@@ -121,7 +129,7 @@ void RunInPlace(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_
   const float* HWY_RESTRICT a6 = a3 + (kUsedRows > 6 ? 3 * a.stride : 0);
   const float* next = ahead.first;
   for (uint64_t step = 0; step < steps; ++step) {
-    __builtin_prefetch(next, /*rw=*/0, /*locality=*/2);  // into the second-level cache
+    AskFor(next);
     const auto b0 = hn::LoadU(d, b);
     const auto b1 = kUsed > 1 ? hn::LoadU(d, b + lanes) : b0;
     const auto b2 = kUsed > 2 ? hn::LoadU(d, b + 2 * lanes) : b0;
@@ -181,7 +189,7 @@ namespace {
 constexpr uint32_t kRows = 4, kColumns = 8;
 
 void Run(const float* a, const float* b, uint64_t b_stride, uint64_t steps, float* to, uint64_t to_stride,
-         bool accumulate) {
+         bool accumulate, const MicroKernel::Ahead& /*ahead*/) {
   float sums[kRows][kColumns] = {};
   for (uint64_t step = 0; step < steps; ++step, a += kRows, b += b_stride) {
     for (uint32_t i = 0; i < kRows; ++i) {

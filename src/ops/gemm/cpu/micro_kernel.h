@@ -12,10 +12,15 @@ struct MicroKernel {
   uint32_t rows;     // of a tile
   uint32_t columns;  // whole vectors
   uint32_t lanes;    // of a vector
+  // What will be read next may be asked for meanwhile: `step` floats with each step.
+  struct Ahead {
+    const float* first;
+    uint64_t step;
+  };
   // to[i][j] = (to[i][j] +) the sum over `steps` of a[step][i] * b[step][j]. Steps of `a` are `rows` apart,
   // those of `b` b_stride, rows of `to` to_stride.
   using Run = void(const float* a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
-                   uint64_t to_stride, bool accumulate);
+                   uint64_t to_stride, bool accumulate, const Ahead& ahead);
   Run* run;
   Run* narrow[2];  // of the first vector, or the first two, of the columns, where there are more
   // Of bytes: a word of a panel, in place of a float, is four steps of INT8, and a sum is INT32.
@@ -24,11 +29,6 @@ struct MicroKernel {
   struct Rows {
     const float* first;
     uint64_t stride;
-  };
-  // What will be read next is asked for meanwhile: `step` floats with each step.
-  struct Ahead {
-    const float* first;
-    uint64_t step;
   };
   // As `run`, of such rows. in_place[r - 1][v - 1] is that of r rows and v vectors; null where there are
   // none.

@@ -58,13 +58,19 @@ HWY_INLINE void CopyRest(D d, const float* from, uint64_t count, float* to) {
 }
 #endif
 
-// kVectors of them and `rest` more elements; at(step) is where those of a step are.
-template <uint32_t kVectors, class At>
+// kVectors of them and `rest` more elements; at(step) is where those of a step are. Rows are in pages of
+// their own, where a processor does not look by itself: at(steps + step) is asked for meanwhile.
+template <bool kAsks, uint32_t kVectors, class At>
 HWY_INLINE void CopyVectors(At&& at, uint64_t steps, uint64_t rest, uint32_t width, float* HWY_RESTRICT to) {
   const D d;
   constexpr uint64_t kLanes = hn::MaxLanes(D());
   for (uint64_t s = 0; s < steps; ++s, to += width) {
     const auto* HWY_RESTRICT const from = at(s);
+    if constexpr (kAsks) {
+      constexpr uint64_t kOfLine = 64 / sizeof(*from);
+      const auto* const next = at(steps + s);
+      for (uint64_t i = 0; i < HWY_MAX(kVectors, 1) * kLanes; i += kOfLine) __builtin_prefetch(next + i);
+    }
     if (kVectors > 0) hn::StoreU(LoadNumbers(d, from), d, to);
     if (kVectors > 1) hn::StoreU(LoadNumbers(d, from + kLanes), d, to + kLanes);
     if (kVectors > 2) hn::StoreU(LoadNumbers(d, from + 2 * kLanes), d, to + 2 * kLanes);
@@ -74,37 +80,38 @@ HWY_INLINE void CopyVectors(At&& at, uint64_t steps, uint64_t rest, uint32_t wid
   }
 }
 
-template <class At>
+template <bool kAsks, class At>
 HWY_INLINE void CopyAll(At&& at, uint64_t steps, uint32_t count, uint32_t width, float* to) {
   constexpr uint32_t kLanes = hn::MaxLanes(D()), kMost = kMostVectors * kLanes;
   uint32_t done = 0;
   const auto behind = [&](uint64_t s) HWY_ATTR { return at(s) + done; };
-  for (; count > kMost; count -= kMost, done += kMost) CopyVectors<3>(behind, steps, 0, width, to + done);
+  for (; count > kMost; count -= kMost, done += kMost)
+    CopyVectors<kAsks, 3>(behind, steps, 0, width, to + done);
   const uint32_t rest = count % kLanes;
   switch (count / kLanes) {
     case 0:
-      return CopyVectors<0>(behind, steps, rest, width, to + done);
+      return CopyVectors<kAsks, 0>(behind, steps, rest, width, to + done);
     case 1:
-      return CopyVectors<1>(behind, steps, rest, width, to + done);
+      return CopyVectors<kAsks, 1>(behind, steps, rest, width, to + done);
     case 2:
-      return CopyVectors<2>(behind, steps, rest, width, to + done);
+      return CopyVectors<kAsks, 2>(behind, steps, rest, width, to + done);
     default:
-      return CopyVectors<3>(behind, steps, rest, width, to + done);
+      return CopyVectors<kAsks, 3>(behind, steps, rest, width, to + done);
   }
 }
 
 #if ANYDML_LONG_VECTORS
 void CopySteps(const float* from, const uint64_t* offsets, uint64_t steps, uint32_t count, uint32_t width,
                float* to) {
-  CopyAll([=](uint64_t s) HWY_ATTR { return from + offsets[s]; }, steps, count, width, to);
+  CopyAll<false>([=](uint64_t s) HWY_ATTR { return from + offsets[s]; }, steps, count, width, to);
 }
 void CopyRows(const float* from, uint64_t stride, uint64_t steps, uint32_t count, uint32_t width, float* to) {
-  CopyAll([=](uint64_t s) HWY_ATTR { return from + s * stride; }, steps, count, width, to);
+  CopyAll<HWY_ARCH_X86>([=](uint64_t s) HWY_ATTR { return from + s * stride; }, steps, count, width, to);
 }
 #endif
 void CopyHalfRows(const uint16_t* from, uint64_t stride, uint64_t steps, uint32_t count, uint32_t width,
                   float* to) {
-  CopyAll([=](uint64_t s) HWY_ATTR { return from + s * stride; }, steps, count, width, to);
+  CopyAll<HWY_ARCH_X86>([=](uint64_t s) HWY_ATTR { return from + s * stride; }, steps, count, width, to);
 }
 #endif
 

@@ -185,7 +185,7 @@ class IntegerDot final : public Kernel {
       const uint64_t words = std::min(kWords, words_ - word);
       source.Pack(first, count, word, words, plan.rows ? kernel_.rows : kernel_.columns, panel);
       run(plan.rows ? panel : ones, plan.rows ? ones : panel, kernel_.columns, words, tile, kernel_.columns,
-          word != 0);
+          word != 0, {panel, 0});
     }
     for (uint64_t i = 0; i < count; ++i) {
       std::memcpy(to + i, tile + i * (plan.rows ? kernel_.columns : 1), sizeof(int32_t));

@@ -18,7 +18,7 @@ constexpr uint32_t kAmxSide = 16;  // of a register
 // As MicroKernel::Run, of the first kUsed registers of columns. A panel of A has two registers' rows.
 template <class T, uint32_t kUsed>
 void RunAmxTile(const float* a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
-                uint64_t to_stride, bool accumulate) {
+                uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& /*ahead*/) {
   constexpr uint64_t kWordBytes = sizeof(float), kTile = kAmxSide * kAmxSide;
   const uint64_t stride = to_stride * kWordBytes;
   float* const second = to + kAmxSide * to_stride;

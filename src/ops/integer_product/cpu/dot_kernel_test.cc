@@ -154,7 +154,7 @@ void ExpectSums(const DotTile& tile, MicroKernel::Run* run, uint32_t columns, ui
     return to.data();
   };
   float* const to = as_floats(sums, words[2]);
-  run(as_floats(a, words[0]), as_floats(b, words[1]), b_stride, steps, to, to_stride, accumulate);
+  run(as_floats(a, words[0]), as_floats(b, words[1]), b_stride, steps, to, to_stride, accumulate, {to, 0});
   std::memcpy(sums.data(), to, sums.size() * sizeof(int32_t));
   EXPECT_EQ(sums, expected) << kernel.rows << " x " << columns << " of " << steps << " words"
                             << (accumulate ? ", added" : "");

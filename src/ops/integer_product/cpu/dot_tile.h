@@ -26,7 +26,7 @@ namespace {
 // As MicroKernel::Run, of the first kUsed vectors of columns.
 template <class V, uint32_t kRows, uint32_t kUsed>
 void RunDotTile(const float* a_words, const float* b_words, uint64_t b_stride, uint64_t steps, float* to,
-                uint64_t to_stride, bool accumulate) {
+                uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& /*ahead*/) {
   const auto* a = reinterpret_cast<const int8_t*>(a_words);
   const auto* b = reinterpret_cast<const uint8_t*>(b_words);
   auto* const sums = reinterpret_cast<int32_t*>(to);

@@ -131,11 +131,11 @@ class PackedProduct final : public PanelProduct {
   void RunTile(const float* a, const float* b, uint64_t steps, uint64_t rows, uint64_t columns,
                bool accumulate, float* to) const {
     if (rows == tile_.rows && columns == tile_.columns) {
-      tile_.run(a, b, tile_.columns, steps, to, p_.n, accumulate);
+      tile_.run(a, b, tile_.columns, steps, to, p_.n, accumulate, {b, 0});
       return;
     }
     alignas(64) float whole[kMaxTileRows * kMaxTileColumns];
-    tile_.run(a, b, tile_.columns, steps, whole, tile_.columns, false);
+    tile_.run(a, b, tile_.columns, steps, whole, tile_.columns, false, {b, 0});
     for (uint64_t i = 0; i < rows; ++i) {
       for (uint64_t j = 0; j < columns; ++j) {
         const float sum = whole[i * tile_.columns + j];
