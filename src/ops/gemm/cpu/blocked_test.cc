@@ -78,5 +78,35 @@ TEST(BlockedProduct, SmallerPartsStayInTheirScratch) {
   }
 }
 
+// Rows are read where they lie, of a tile and the rest of one; B is packed while the product is computed, or
+// was before.
+TEST(BlockedProduct, EveryNumberOfRowsAndVectors) {
+  std::mt19937 random(2);
+  const MicroKernel& kernel = GemmMicroKernel();
+  for (uint64_t m = 1; m <= 3 * uint64_t{kernel.rows}; ++m) {
+    for (uint64_t n = 1; n <= 2 * uint64_t{kernel.columns}; n += kernel.lanes / 2 + 1) {
+      const uint64_t k = random() % 700 + 1;
+      SCOPED_TRACE(::testing::PrintToString(Sizes{m, n, k}));
+      const std::vector<float> a = Numbers(m * k, &random), b = Numbers(k * n, &random);
+      const StridedPanels rows(reinterpret_cast<const std::byte*>(a.data()), DataType::kFloat32, k, 1);
+      const StridedPanels columns(reinterpret_cast<const std::byte*>(b.data()), DataType::kFloat32, 1, n);
+      std::vector<float> panels((n + kernel.columns - 1) / kernel.columns * kernel.columns * k);
+      columns.Pack(0, n, 0, k, kernel.columns, panels.data());
+      std::vector<float> scratch(ProductScratch(m, n, k, false)), expected(m * n), result(m * n);
+      for (uint64_t i = 0; i < m; ++i) {
+        for (uint64_t step = 0; step < k; ++step) {
+          for (uint64_t j = 0; j < n; ++j) expected[i * n + j] += a[i * k + step] * b[step * n + j];
+        }
+      }
+      const ProductPart part = {0, m, 0, n, k, result.data(), n};
+      RunProduct<float>(part, rows, columns, nullptr, scratch);
+      ASSERT_EQ(result, expected);
+      std::fill(result.begin(), result.end(), kGuard);
+      RunProduct<float>(part, rows, ProductOperand(panels.data()), nullptr, scratch);
+      ASSERT_EQ(result, expected);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace anydml

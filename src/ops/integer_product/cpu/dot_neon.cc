@@ -34,7 +34,7 @@ inline __attribute__((always_inline)) void Put(int32x4_t value, int32_t* to, boo
 // Of the first kUsed vectors.
 template <uint32_t kUsed>
 void Run(const float* a_words, const float* b_words, uint64_t b_stride, uint64_t steps, float* to,
-         uint64_t to_stride, bool accumulate) {
+         uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& /*ahead*/) {
   const auto* a = reinterpret_cast<const int8_t*>(a_words);
   const auto* b = reinterpret_cast<const int8_t*>(b_words);
   auto* const sums = reinterpret_cast<int32_t*>(to);
@@ -57,7 +57,7 @@ void Run(const float* a_words, const float* b_words, uint64_t b_stride, uint64_t
 // One row. Two sums for each column: an addition waits for the one before it.
 template <uint32_t kUsed>
 void RunRow(const float* a_words, const float* b_words, uint64_t b_stride, uint64_t steps, float* to,
-            uint64_t, bool accumulate) {
+            uint64_t, bool accumulate, const MicroKernel::Ahead& /*ahead*/) {
   const auto* a = reinterpret_cast<const int8_t*>(a_words);
   const auto* b = reinterpret_cast<const int8_t*>(b_words);
   auto* const sums = reinterpret_cast<int32_t*>(to);
