@@ -13,9 +13,25 @@
 namespace anydml {
 namespace {
 
-// A panel of elements whose steps are neighbours.
+// Panels of elements whose steps are neighbours.
 constexpr uint64_t kSide = kPanelSquare;
-constexpr uint64_t kSteps = 64;
+constexpr uint64_t kSteps = 64;  // of a panel, which stay in the first-level cache
+
+void PackAcross(const float* from, uint64_t element_stride, uint64_t count, uint64_t steps, uint32_t width,
+                float* to) {
+  constexpr uint64_t kLine = 64 / sizeof(float);
+  for (uint64_t step = 0; step < steps; step += kSteps) {
+    const uint64_t now = std::min(kSteps, steps - step);
+    for (uint64_t e = 0; e < count; e += kSide) {
+      const uint64_t some = std::min(kSide, count - e);
+      const float* const first = from + e * element_stride + step;
+      for (uint64_t i = 0; i < some; ++i) {  // what comes next of them is asked for
+        for (uint64_t s = 0; s < now; s += kLine) __builtin_prefetch(first + i * element_stride + now + s);
+      }
+      PackSquares(first, element_stride, some, now, width, to + step * width + e);
+    }
+  }
+}
 
 void PackAcross(const std::byte* data, DataType type, uint64_t at, uint64_t element_stride, uint64_t count,
                 uint64_t steps, uint32_t width, float* to) {
@@ -23,10 +39,6 @@ void PackAcross(const std::byte* data, DataType type, uint64_t at, uint64_t elem
   for (uint64_t e = 0; e < count; e += kSide) {
     const uint64_t some = std::min(kSide, count - e);
     const uint64_t first = at + e * element_stride;
-    if (type == DataType::kFloat32) {
-      PackSquares(reinterpret_cast<const float*>(data) + first, element_stride, some, steps, width, to + e);
-      continue;
-    }
     for (uint64_t step = 0; step < steps; step += kSteps) {
       const uint64_t now = std::min(kSteps, steps - step);
       for (uint64_t i = 0; i < some; ++i)
@@ -66,8 +78,13 @@ void StridedPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t
   if (step_stride_ == 1 && element_stride_ != 1) {
     ClearLastPanel(count, steps, width, to);
     for (uint64_t e = 0; e < count; e += width) {
-      PackAcross(data_, type_, at + e * element_stride_, element_stride_,
-                 std::min<uint64_t>(width, count - e), steps, width, to + e * steps);
+      const uint64_t some = std::min<uint64_t>(width, count - e), first = at + e * element_stride_;
+      if (type_ == DataType::kFloat32) {
+        PackAcross(reinterpret_cast<const float*>(data_) + first, element_stride_, some, steps, width,
+                   to + e * steps);
+      } else {
+        PackAcross(data_, type_, first, element_stride_, some, steps, width, to + e * steps);
+      }
     }
     return;
   }
