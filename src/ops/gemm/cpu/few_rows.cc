@@ -37,17 +37,18 @@ HWY_INLINE hn::Vec<D> LoadRest(D d, const T* from, uint64_t count) {
   return LoadVector(d, rest);
 }
 
-// Rows are read a few at a time, each of which the processor would have to find anew: lines of `count`
-// elements of those that come next are asked for while these are read. Behind the matrix, too: a wish does no
-// harm.
+// Rows are read a few at a time. Lines of `count` elements, from `at` on, are asked for before their turn: of
+// the same rows on x86, some lines ahead; of those that come next on Arm, where a processor finds the others
+// by itself. Behind the matrix, too: a wish does no harm.
 template <typename T>
 HWY_INLINE void AskFor(const T* rows, uint64_t stride, uint64_t at, uint64_t count) {
-  constexpr uint64_t kOfLine = 64 / sizeof(T);
+  constexpr uint64_t kOfLine = 64 / sizeof(T), kAhead = 1024 / sizeof(T);
   if (at % kOfLine != 0) return;
-  for (uint64_t of_row = at; of_row < at + count; of_row += kOfLine) {
+  const uint64_t first = HWY_ARCH_X86 ? at + kAhead : kFewAtATime * stride + at;
+  for (uint64_t of_row = first; of_row < first + count; of_row += kOfLine) {
     for (uint32_t r = 0; r < kFewAtATime; ++r) {
       const auto address = reinterpret_cast<uintptr_t>(rows) + (r * stride + of_row) * sizeof(T);
-      __builtin_prefetch(reinterpret_cast<const void*>(address), /*rw=*/0, /*locality=*/2);
+      __builtin_prefetch(reinterpret_cast<const void*>(address), /*rw=*/0, /*locality=*/HWY_ARCH_X86 ? 3 : 2);
     }
   }
 }
@@ -65,7 +66,7 @@ void Dot(const float* HWY_RESTRICT a, const void* matrix, uint64_t stride, uint6
   auto t0 = hn::Zero(d), t1 = hn::Zero(d), t2 = hn::Zero(d), t3 = hn::Zero(d);
   uint64_t i = 0;
   for (; i + 2 * lanes <= steps; i += 2 * lanes) {
-    AskFor(b0 + kFewAtATime * stride, stride, i, 2 * lanes);
+    AskFor(b0, stride, i, 2 * lanes);
     const auto x = hn::LoadU(d, a + i), y = hn::LoadU(d, a + i + lanes);
     s0 = hn::MulAdd(x, LoadVector(d, b0 + i), s0);
     s1 = hn::MulAdd(x, LoadVector(d, b1 + i), s1);
@@ -118,7 +119,7 @@ void AddRows(const float* a, const void* matrix, uint64_t stride, uint32_t rows,
     const T* const b3 = b2 + stride;
     const auto x0 = hn::Set(d, a[0]), x1 = hn::Set(d, a[1]), x2 = hn::Set(d, a[2]), x3 = hn::Set(d, a[3]);
     for (; j + lanes <= count; j += lanes) {
-      AskFor(b0 + kFewAtATime * stride, stride, j, lanes);
+      AskFor(b0, stride, j, lanes);
       auto sum = hn::LoadU(d, sums + j);
       sum = hn::MulAdd(x0, LoadVector(d, b0 + j), sum);
       sum = hn::MulAdd(x1, LoadVector(d, b1 + j), sum);
