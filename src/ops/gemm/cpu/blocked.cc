@@ -1,6 +1,7 @@
 #include "ops/gemm/cpu/blocked.h"
 
 #include <bit>
+#include <cstring>
 #include <type_traits>
 
 #include "ops/element/cpu/rows.h"
@@ -27,7 +28,10 @@ constexpr uint64_t kDeepFloats = uint64_t{1} << 20, kDeepSteps = 1024;
 // where vectors are long, as are caches there; of a panel of B that is far away less is read again.
 constexpr uint64_t kLongVector = 16;
 constexpr uint64_t kFloatsInPlace = uint64_t{1} << 18;
-constexpr uint64_t kFloatsOfPage = 1024;  // rows that are pages apart push each other out of caches
+// Rows that are pages apart push each other out of caches: they are copied, each a line behind the other,
+// where columns are worth it.
+constexpr uint64_t kFloatsOfPage = 1024;
+constexpr uint64_t kColumnsOfCopies = 256;
 // Fewer tiles than these do not last until what comes next is there.
 constexpr uint64_t kTilesToAsk = 3;
 constexpr uint64_t kLine = 16;  // floats
@@ -78,8 +82,9 @@ struct Blocking {
     if (Floats(sums_in_scratch) > floats) *this = shallow;
   }
 
+  uint64_t FloatsOfRows() const { return (deep + kLine) * rows; }
   uint64_t Floats(bool sums_in_scratch) const {
-    return deep * (rows + columns) + (sums_in_scratch ? rows_of_sums * columns : 0);
+    return FloatsOfRows() + deep * columns + (sums_in_scratch ? rows_of_sums * columns : 0);
   }
 };
 
@@ -182,7 +187,7 @@ class BlockedProduct {
         block_(kernel, part.rows, part.columns, part.k, in_scratch_, scratch.size(),
                kIntegers && !kernel.bytes ? kMaxExactSteps : kMaxSteps),
         scratch_a_(scratch.data()),
-        scratch_b_(scratch_a_ + block_.deep * block_.rows),
+        scratch_b_(scratch_a_ + block_.FloatsOfRows()),
         own_sums_(reinterpret_cast<Sum*>(scratch_b_ + block_.deep * block_.columns)),
         stride_(in_scratch_ ? block_.columns : part.sums_stride),
         packs_once_(part.rows <= block_.rows && block_.deep == part.k),
@@ -190,10 +195,12 @@ class BlockedProduct {
         rows_(block_.rows) {
     if (kIntegers || kernel.in_place[0][0] == nullptr || a.source == nullptr) return;
     in_place_.first = a.source->FindRows(part.row, &in_place_.stride);
-    if (in_place_.first == nullptr || in_scratch_) return;
+    if (in_place_.first == nullptr) return;
+    copies_ = in_place_.stride % kFloatsOfPage == 0 && part.columns > kColumnsOfCopies;
+    if (copies_ || in_scratch_) return;
     // Scratch does not limit what is neither packed nor kept there.
     if (b.packed != nullptr) deep_ = std::min(part.k, kDeepSteps / block_.steps * block_.steps);
-    if (kernel.lanes < kLongVector || in_place_.stride % kFloatsOfPage == 0) return;
+    if (kernel.lanes < kLongVector) return;
     const uint64_t most = std::max(rows_, kFloatsInPlace / deep_);
     const uint64_t blocks = (part.rows + most - 1) / most;
     rows_ = RoundUp((part.rows + blocks - 1) / blocks, kernel.rows);
@@ -234,7 +241,13 @@ class BlockedProduct {
   // Of some rows.
   void AddSteps(uint64_t row, uint64_t rows, uint64_t columns, const Panels& panels_b, uint64_t begin,
                 uint64_t end, Sum* sums) {
-    if (in_place_.first == nullptr && (panels_a_.first == nullptr || !packs_once_)) {
+    MicroKernel::Rows lie = in_place_;
+    if (lie.first != nullptr) lie.first += row * lie.stride + begin;
+    if (copies_) {
+      if (!packs_once_ || !is_copied_) CopyRows(lie, rows, end - begin);
+      is_copied_ = true;
+      lie = {scratch_a_, end - begin + kLine};
+    } else if (in_place_.first == nullptr && (panels_a_.first == nullptr || !packs_once_)) {
       panels_a_ = Find(a_, {part_.row + row, rows, begin, end - begin, part_.k}, kernel_.rows, scratch_a_);
     }
     const uint64_t width = kernel_.columns;
@@ -253,7 +266,7 @@ class BlockedProduct {
         for (uint64_t i = 0; i < rows; i += kernel_.rows) {
           const MicroKernel::Rows tile =
               in_place_.first != nullptr
-                  ? MicroKernel::Rows{in_place_.first + (row + i) * in_place_.stride + step, in_place_.stride}
+                  ? MicroKernel::Rows{lie.first + i * lie.stride + done, lie.stride}
                   : MicroKernel::Rows{
                         panels_a_.first + i / kernel_.rows * panels_a_.stride + done * kernel_.rows, 0};
           RunTile(kernel_, tile, b, steps, std::min<uint64_t>(kernel_.rows, rows - i),
@@ -261,6 +274,12 @@ class BlockedProduct {
                   next.OfTile(i / kernel_.rows, (rows + kernel_.rows - 1) / kernel_.rows, steps));
         }
       }
+    }
+  }
+
+  void CopyRows(const MicroKernel::Rows& from, uint64_t rows, uint64_t steps) {
+    for (uint64_t i = 0; i < rows; ++i) {
+      std::memcpy(scratch_a_ + i * (steps + kLine), from.first + i * from.stride, steps * sizeof(float));
     }
   }
 
@@ -277,6 +296,7 @@ class BlockedProduct {
   uint64_t deep_, rows_;  // at a time
   Panels panels_a_ = {};
   MicroKernel::Rows in_place_ = {};  // A where it lies; null: it is packed
+  bool copies_ = false, is_copied_ = false;
 };
 
 }  // namespace

@@ -63,10 +63,11 @@ void RunInScratchOf(const Sizes& most, const Sizes& s, bool in_scratch, std::mt1
 TEST(BlockedProduct, SmallerPartsStayInTheirScratch) {
   std::mt19937 random(1);
   const std::pair<Sizes, Sizes> parts[] = {
-      {{144, 64, 384}, {96, 64, 384}},     {{144, 64, 512}, {80, 64, 512}},
-      {{144, 64, 1024}, {144, 64, 700}},   {{144, 64, 1024}, {24, 64, 900}},
-      {{144, 2048, 64}, {144, 700, 64}},   {{136, 1056, 1024}, {136, 1008, 1024}},
-      {{1000, 300, 600}, {1000, 200, 600}}};
+      {{144, 64, 384}, {96, 64, 384}},      {{144, 64, 512}, {80, 64, 512}},
+      {{144, 64, 1024}, {144, 64, 700}},    {{144, 64, 1024}, {24, 64, 900}},
+      {{144, 2048, 64}, {144, 700, 64}},    {{136, 1056, 1024}, {136, 1008, 1024}},
+      {{1000, 300, 600}, {1000, 200, 600}}, {{300, 400, 2048}, {150, 300, 2048}},
+      {{100, 300, 1024}, {9, 300, 1024}}};
   for (const auto& [most, part] : parts) {
     for (const bool in_scratch : {true, false}) RunInScratchOf(most, part, in_scratch, &random);
   }
@@ -85,7 +86,7 @@ TEST(BlockedProduct, EveryNumberOfRowsAndVectors) {
   const MicroKernel& kernel = GemmMicroKernel();
   for (uint64_t m = 1; m <= 3 * uint64_t{kernel.rows}; ++m) {
     for (uint64_t n = 1; n <= 2 * uint64_t{kernel.columns}; n += kernel.lanes / 2 + 1) {
-      const uint64_t k = random() % 700 + 1;
+      const uint64_t k = m % 5 == 0 ? 1024 : random() % 700 + 1;
       SCOPED_TRACE(::testing::PrintToString(Sizes{m, n, k}));
       const std::vector<float> a = Numbers(m * k, &random), b = Numbers(k * n, &random);
       const StridedPanels rows(reinterpret_cast<const std::byte*>(a.data()), DataType::kFloat32, k, 1);
