@@ -46,8 +46,10 @@ HWY_INLINE void Put(D d, V value, float* to, bool accumulate) {
   hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, to), value) : value, d, to);
 }
 
-// What is added to comes from far away, and is needed last.
-HWY_INLINE void AskForSums(const float* to, uint64_t to_stride, uint32_t rows, size_t columns) {
+// What is added to comes from far away, and is needed last. What is only written is left to x86's processors.
+HWY_INLINE void AskForSums(const float* to, uint64_t to_stride, uint32_t rows, size_t columns,
+                           bool accumulate) {
+  if (HWY_ARCH_X86 && !accumulate) return;
   for (uint32_t i = 0; i < rows; ++i, to += to_stride) {
     for (size_t j = 0; j < columns; j += kLine) hwy::Prefetch(to + j);
     hwy::Prefetch(to + columns - 1);
@@ -78,7 +80,7 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
          float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& ahead) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
-  AskForSums(to, to_stride, kRows, kUsed * lanes);
+  AskForSums(to, to_stride, kRows, kUsed * lanes, accumulate);
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   const float* next = ahead.first;
   for (uint64_t step = 0; step < steps; ++step) {
@@ -122,7 +124,7 @@ void RunInPlace(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_
                 const MicroKernel::Ahead& ahead) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
-  AskForSums(to, to_stride, kUsedRows, kUsed * lanes);
+  AskForSums(to, to_stride, kUsedRows, kUsed * lanes, accumulate);
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   const float* HWY_RESTRICT a0 = a.first;
   const float* HWY_RESTRICT a3 = a0 + (kUsedRows > 3 ? 3 * a.stride : 0);
