@@ -33,7 +33,7 @@ bool HasHalfVectors() {
 
 ANYDML_HALF_BODY Halves All(float x) { return _mm512_set1_ph(static_cast<_Float16>(x)); }
 
-ANYDML_HALF_BODY Halves Load(const uint16_t* from) { return _mm512_castsi512_ph(_mm512_loadu_si512(from)); }
+ANYDML_HALF_BODY Halves Load(const std::byte* from) { return _mm512_castsi512_ph(_mm512_loadu_si512(from)); }
 
 ANYDML_HALF_BODY void Store(Halves x, bool streams, std::byte* to) {
   if (streams) {
@@ -102,7 +102,9 @@ bool HasHalfVectors() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDHP) != 0; }
 
 ANYDML_HALF_BODY Halves All(float x) { return vdupq_n_f16(static_cast<float16_t>(x)); }
 
-ANYDML_HALF_BODY Halves Load(const uint16_t* from) { return vreinterpretq_f16_u16(vld1q_u16(from)); }
+ANYDML_HALF_BODY Halves Load(const std::byte* from) {
+  return vreinterpretq_f16_u8(vld1q_u8(reinterpret_cast<const uint8_t*>(from)));
+}
 
 ANYDML_HALF_BODY void Store(Halves x, bool, std::byte* to) {
   vst1q_u16(reinterpret_cast<uint16_t*>(to), vreinterpretq_u16_f16(x));
@@ -162,8 +164,8 @@ ANYDML_HALF_BODY Halves Call(Halves a, Halves b, Halves low, Halves high) {
 }
 
 template <HalfFunction kFunction>
-void Run(const HalfPiece& piece) {
-  const uint16_t *a = piece.sources[0], *b = piece.sources[1];
+void Run(const LoopPiece& piece) {
+  const std::byte *a = piece.sources[0], *b = piece.sources[1];
   const uint64_t a_step = kLanes * piece.steps[0], b_step = kLanes * piece.steps[1];
   const Halves low = All(piece.low), high = All(piece.high);
   std::byte* to = piece.target;

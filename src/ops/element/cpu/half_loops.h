@@ -3,8 +3,9 @@
 // Included by a file that is compiled for more than the others: nothing of the standard library's but types.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+
+#include "ops/element/cpu/loop_piece.h"
 
 namespace anydml {
 
@@ -24,16 +25,7 @@ enum class HalfFunction : uint8_t {
   kLessOrEqual,
 };
 
-// Multiples of a loop's granule of elements.
-struct HalfPiece {
-  const uint16_t* sources[2];
-  uint32_t steps[2];  // 0: the first granule stands for all
-  std::byte* target;
-  bool streams;  // past the caches; the target is aligned to 64 bytes
-  uint64_t count;
-  float low, high;  // of kClip
-};
-using HalfLoop = void (*)(const HalfPiece& piece);
+using HalfLoop = void (*)(const LoopPiece& piece);
 
 // Null where the processor has no such instructions, or takes more elements at a time.
 HalfLoop FindHalfLoop(HalfFunction function, uint32_t granule);

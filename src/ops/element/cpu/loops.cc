@@ -170,20 +170,10 @@ bool AreHalves(const ElementLoop& loop, const LoopArguments& arguments) {
                      [](const LoopSource& source) { return source.storage == Storage::kHalf; });
 }
 
+// The piece goes to the loop as it is: a copy of it would be read before it is written to a cache, which
+// follows what rows before have written to memory.
 void RunPiece(const ElementLoop& loop, const LoopPiece& piece, bool as_halves) {
-  if (!as_halves) return loop.run(piece);
-  HalfPiece halves = {.sources = {},
-                      .steps = {},
-                      .target = piece.target,
-                      .streams = piece.streams,
-                      .count = piece.count,
-                      .low = FloatParameter(*piece.instruction, 0),
-                      .high = FloatParameter(*piece.instruction, 1)};
-  for (int s = 0; s < loop.sources; ++s) {
-    halves.sources[s] = reinterpret_cast<const uint16_t*>(piece.sources[s]);
-    halves.steps[s] = piece.steps[s] == 0 ? 0 : 1;
-  }
-  loop.of_halves(halves);
+  as_halves ? loop.of_halves(piece) : loop.run(piece);
 }
 
 // Pieces of a fixed size, the last of which may have something of the one before once more.
@@ -227,6 +217,10 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
   piece.streams = arguments.target.streams;
   Words uniform[3];
   const bool as_halves = AreHalves(loop, arguments);
+  if (as_halves) {
+    piece.low = FloatParameter(*arguments.instruction, 0);
+    piece.high = FloatParameter(*arguments.instruction, 1);
+  }
   const uint64_t left = arguments.count & (loop.granule - 1);
   for (uint64_t row = 0; row < arguments.rows; ++row) {
     for (int s = 0; s < loop.sources; ++s) {
