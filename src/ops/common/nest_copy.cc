@@ -4,6 +4,10 @@
 #include <bit>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
 #include "ops/common/transpose_block.h"
@@ -128,6 +132,30 @@ void CopyEvery(const T* __restrict from, T* __restrict to, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) Set(to + i, Get(from + static_cast<int64_t>(i) * kStride));
 }
 
+// Every second element, past the caches.
+template <typename T>
+void StreamEverySecond(const T* __restrict from, T* __restrict to, uint64_t count) {
+  uint64_t i = 0;
+#if defined(__x86_64__)
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    constexpr uint64_t kElements = sizeof(__m128i) / sizeof(T), kLineElements = kLine / sizeof(T);
+    const auto load = [](const T* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
+    for (; i < count && reinterpret_cast<uintptr_t>(to + i) % kLine != 0; ++i) Set(to + i, Get(from + 2 * i));
+    // The last element of a run has no neighbour.
+    for (; i + kLineElements < count; i += kLineElements) {
+      for (uint64_t k = i; k < i + kLineElements; k += kElements) {
+        const __m128i a = load(from + 2 * k), b = load(from + 2 * k + kElements);
+        const __m128i both =
+            sizeof(T) == 8 ? _mm_unpacklo_epi64(a, b)
+                           : _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b), 0x88));
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to + k), both);
+      }
+    }
+  }
+#endif
+  CopyEvery<T, 2>(from + 2 * i, to + i, count - i);
+}
+
 template <typename T>
 void CopyRun(const T* __restrict from, int64_t from_stride, T* __restrict to, int64_t to_stride,
              uint64_t count, bool streams) {
@@ -149,7 +177,7 @@ void CopyRun(const T* __restrict from, int64_t from_stride, T* __restrict to, in
       case -1:
         return CopyEvery<T, -1>(from, to, count);
       case 2:
-        return CopyEvery<T, 2>(from, to, count);
+        return streams ? StreamEverySecond(from, to, count) : CopyEvery<T, 2>(from, to, count);
       case 3:
         return CopyEvery<T, 3>(from, to, count);
       case 4:

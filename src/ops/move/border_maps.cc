@@ -1,9 +1,13 @@
 #include "ops/move/border_maps.h"
 
+#include <algorithm>
 #include <array>
 
 namespace anydml {
 namespace {
+
+// i mod n, as in mathematics.
+int64_t Modulo(int64_t i, int64_t n) { return ((i % n) + n) % n; }
 
 // The elements [to, to + size) of a padded dimension, `periods` times, each time `period` further on; those
 // of the dimension that they are copies of begin at `from`.
@@ -144,6 +148,24 @@ class BorderBuilder {
 };
 
 }  // namespace
+
+int64_t PaddedCoordinate(PaddingMode mode, int64_t i, int64_t size) {
+  switch (mode) {
+    case PaddingMode::kReflection: {
+      if (size == 1) return 0;
+      const int64_t m = Modulo(i, 2 * (size - 1));
+      return m < size ? m : 2 * (size - 1) - m;
+    }
+    case PaddingMode::kSymmetric: {
+      const int64_t m = Modulo(i, 2 * size);
+      return m < size ? m : 2 * size - 1 - m;
+    }
+    case PaddingMode::kWrap:
+      return Modulo(i, size);
+    default:
+      return std::clamp<int64_t>(i, 0, size - 1);
+  }
+}
 
 std::vector<Copies> BorderStages(const TensorDesc& input, const TensorDesc& output, PaddingMode mode,
                                  std::span<const uint32_t> start, std::span<const uint32_t> end) {

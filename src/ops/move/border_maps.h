@@ -14,7 +14,10 @@ using Copies = std::vector<MoveCopy>;
 // Of a tensor's dimension, as a number that may become negative.
 inline int64_t StrideOf(const TensorDesc& tensor, uint32_t d) { return int64_t{tensor.strides[d]}; }
 
-// `mode` is not kConstant.
+// The coordinate that a padded dimension of `size` has at i, which may be outside. `mode` is not kConstant.
+int64_t PaddedCoordinate(PaddingMode mode, int64_t i, int64_t size);
+
+// Nor here.
 std::vector<Copies> BorderStages(const TensorDesc& input, const TensorDesc& output, PaddingMode mode,
                                  std::span<const uint32_t> start, std::span<const uint32_t> end);
 

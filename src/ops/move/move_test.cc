@@ -340,24 +340,46 @@ TEST(ValueScale, ABiasPerChannel) {
   EXPECT_EQ(Result(desc, Counting(6)), (Values{3, 5, 16, 18, 110, 112}));
 }
 
-// Frames around images whose rows are as long as a unit and longer, of elements of every width.
+OperatorDesc Frame(const TensorDesc& input, const TensorDesc& output, uint32_t mode, const Sizes& start,
+                   const Sizes& end) {
+  return MakeDesc("PADDING", {{"InputTensor", input},
+                              {"OutputTensor", output},
+                              {"PaddingMode", mode},
+                              {"PaddingValue", 7.0f},
+                              {"DimensionCount", input.rank},
+                              {"StartPadding", start},
+                              {"EndPadding", end}});
+}
+
+// Frames of every kind around images whose rows are as long as a unit and longer, of elements of every width.
 TEST(Padding, Frames) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kUInt8, DataType::kFloat16, DataType::kFloat32, DataType::kInt64}) {
     for (const uint32_t width : {14u, 15u, 45u, 112u, 2100u}) {
       const TensorDesc input = Packed(type, {2, 3, 7, width});
       const TensorDesc columns = Strided(type, {2, 3, 7, width}, {3 * 7 * width, 7 * width, 1, 7});
-      const TensorDesc output = Packed(type, {2, 4, 8, width + 2});
-      for (const TensorDesc& from : {input, columns}) {
-        ExpectAllAgree(MakeDesc("PADDING", {{"InputTensor", from},
-                                            {"OutputTensor", output},
-                                            {"PaddingMode", 0u},
-                                            {"PaddingValue", 7.0f},
-                                            {"DimensionCount", 4u},
-                                            {"StartPadding", Sizes{0, 1, 0, 1}},
-                                            {"EndPadding", Sizes{0, 0, 1, 1}}}),
-                       {RandomBytes(from, random)});
+      for (uint32_t mode = 0; mode < 5; ++mode) {
+        for (const TensorDesc& from : {input, columns}) {
+          ExpectAllAgree(Frame(from, Packed(type, {2, 4, 8, width + 2}), mode, {0, 1, 0, 1}, {0, 0, 1, 1}),
+                         {RandomBytes(from, random)});
+        }
+        // Beyond what is there, and without a frame along rows.
+        ExpectAllAgree(Frame(input, Packed(type, {5, 3, 24, width + 3}), mode, {2, 0, 9, 3}, {1, 0, 8, 0}),
+                       {RandomBytes(input, random)});
+        ExpectAllAgree(Frame(input, Packed(type, {2, 6, 7, width}), mode, {0, 2, 0, 0}, {0, 1, 0, 0}),
+                       {RandomBytes(input, random)});
       }
+    }
+  }
+}
+
+// So large that it is written past the caches.
+TEST(Padding, LargeFrames) {
+  std::mt19937_64 random(TestSeed());
+  for (const DataType type : {DataType::kFloat32, DataType::kInt64}) {
+    const TensorDesc input = Packed(type, {400, 100, 109}), output = Packed(type, {400, 103, 112});
+    for (const uint32_t mode : {0u, 2u}) {
+      ExpectAllAgree(Frame(input, output, mode, {0, 1, 2}, {0, 2, 1}), {RandomBytes(input, random)});
     }
   }
 }
@@ -372,6 +394,16 @@ TEST(Slice, EverySecond) {
       ExpectAllAgree(Slice1("SLICE1", input, output, {0, 0}, {5, width}, {1, 2}),
                      {RandomBytes(input, random)});
     }
+  }
+}
+
+// So many that they are written past the caches.
+TEST(Slice, EverySecondOfMany) {
+  std::mt19937_64 random(TestSeed());
+  for (const DataType type : {DataType::kFloat32, DataType::kInt64}) {
+    const TensorDesc input = Packed(type, {2100, 4007}), output = Packed(type, {2100, 2003});
+    ExpectAllAgree(Slice1("SLICE1", input, output, {0, 1}, {2100, 4006}, {1, 2}),
+                   {RandomBytes(input, random)});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/common/coordinates.h"
+#include "ops/move/border_maps.h"
 #include "ops/move/problem.h"
 #include "schema/descriptions.generated.h"
 
@@ -11,28 +12,6 @@ namespace anydml {
 namespace {
 
 using Type = OperatorType;
-
-// i mod n, as in mathematics.
-int64_t Modulo(int64_t i, int64_t n) { return ((i % n) + n) % n; }
-
-// The coordinate that a padded dimension of `size` has at i, which may be outside.
-int64_t PaddedCoordinate(PaddingMode mode, int64_t i, int64_t size) {
-  switch (mode) {
-    case PaddingMode::kReflection: {
-      if (size == 1) return 0;
-      const int64_t m = Modulo(i, 2 * (size - 1));
-      return m < size ? m : 2 * (size - 1) - m;
-    }
-    case PaddingMode::kSymmetric: {
-      const int64_t m = Modulo(i, 2 * size);
-      return m < size ? m : 2 * size - 1 - m;
-    }
-    case PaddingMode::kWrap:
-      return Modulo(i, size);
-    default:
-      return std::clamp<int64_t>(i, 0, size - 1);
-  }
-}
 
 // The elements of one run. `width` in bytes.
 struct Mover {

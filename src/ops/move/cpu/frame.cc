@@ -1,24 +1,19 @@
-// PADDING with a constant, where the output has no gaps: its rows are put together in a cache and written one
-// behind the other. (As copies, the thin slabs around the input would write parts of lines, before or after
-// the rest of them.)
+// PADDING where the output has no gaps: its rows are written one behind the other. (As copies, the thin slabs
+// around the input would write parts of lines, before or after the rest of them.)
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <vector>
 
-#include "ops/common/dispatch.h"
 #include "ops/common/nest_parts.h"
-#include "ops/common/stream_copy.h"
-#include "ops/move/problem.h"
-#include "schema/descriptions.generated.h"
+#include "ops/move/border_maps.h"
+#include "ops/move/cpu/line_writer.h"
 
 namespace anydml {
 namespace {
 
-constexpr uint64_t kLineBytes = 64, kLongestRowBytes = 4 << 10;
-// What is collected before it is written: little, so that the next rows are put together while lines are on
-// their way to memory, and a row with what is left of a line in any case.
-constexpr uint64_t kWrittenBytes = 1 << 10, kBufferBytes = kWrittenBytes + kLongestRowBytes + kLineBytes;
+constexpr uint64_t kLongestRowBytes = 4 << 10;
+// Elements before and behind a row, which are taken one by one where they are no constant.
+constexpr uint64_t kMostBorder = 16;
 
 // Of the output. Where `at - start` is below `inner` there is an element of the input.
 struct PaddedLoop {
@@ -26,16 +21,22 @@ struct PaddedLoop {
   uint64_t inner = 1;
   uint64_t start = 0;
   uint64_t stride = 0;  // in the input
+
+  uint64_t end() const { return size - start - inner; }
 };
 
-// Dimensions from the outermost; those without a frame that continue the one around them are one with it.
+// Dimensions from the outermost; those without a frame that continue the one around them are one with it,
+// which has a frame of its own only where that is a constant.
 template <typename Desc>
 std::vector<PaddedLoop> PaddedLoopsOf(const Desc& desc) {
+  const bool is_constant = desc.padding_mode == PaddingMode::kConstant;
   std::vector<PaddedLoop> loops;
   for (uint32_t d = 0; d < desc.output.rank; ++d) {
     const uint64_t size = desc.output.sizes[d], inner = desc.input.sizes[d], stride = desc.input.strides[d];
     if (size == 1) continue;
-    if (!loops.empty() && size == inner && loops.back().stride == inner * stride) {
+    const bool joins =
+        !loops.empty() && (is_constant || loops.back().size == loops.back().inner) && size == inner;
+    if (joins && loops.back().stride == inner * stride) {
       PaddedLoop& last = loops.back();
       last = {last.size * size, last.inner * inner, last.start * size, stride};
     } else {
@@ -53,105 +54,143 @@ bool HasNoGaps(const TensorDesc& tensor) {
   return true;
 }
 
-// Collects bytes that belong one behind the other, and writes them in whole lines.
-class LineWriter {
- public:
-  LineWriter(std::byte* to, bool streams) : to_(to), streams_(streams) {}
-
-  // Room for `bytes`, at most kLongestRowBytes, which the caller fills.
-  std::byte* Next(uint64_t bytes) {
-    if (filled_ >= kWrittenBytes) Write(filled_ - reinterpret_cast<uintptr_t>(to_ + filled_) % kLineBytes);
-    filled_ += bytes;
-    return buffer_.data() + filled_ - bytes;
-  }
-
-  void Finish() {
-    Write(filled_);
-    if (streams_) EndStream();
-  }
-
- private:
-  void Write(uint64_t bytes) {
-    streams_ ? StreamCopy(to_, buffer_.data(), bytes) : void(std::memcpy(to_, buffer_.data(), bytes));
-    std::memmove(buffer_.data(), buffer_.data() + bytes, filled_ - bytes);
-    to_ += bytes;
-    filled_ -= bytes;
-  }
-
-  alignas(kLineBytes) std::array<std::byte, kBufferBytes> buffer_;
-  std::byte* to_;
-  uint64_t filled_ = 0;
-  bool streams_;
-};
-
 class FrameCpu final : public Kernel {
  public:
-  FrameCpu(const MoveProblem& problem, std::vector<PaddedLoop> loops, uint32_t threads)
-      : type_(problem.type), fill_(problem.fill), row_(loops.back()), loops_(std::move(loops)) {
+  FrameCpu(const MoveProblem& problem, PaddingMode mode, std::vector<PaddedLoop> loops, uint64_t input_bytes,
+           uint32_t threads)
+      : mode_(mode),
+        width_(BitSize(problem.type) / 8),
+        input_bytes_(input_bytes),
+        fill_(Repeated(problem.fill)),
+        row_(loops.back()),
+        loops_(std::move(loops)) {
     loops_.pop_back();
     for (const PaddedLoop& loop : loops_) rows_ *= loop.size;
-    const uint64_t bytes = rows_ * row_.size * (BitSize(type_) / 8);
+    if (mode_ != PaddingMode::kConstant) {
+      const auto size = static_cast<int64_t>(row_.inner);
+      for (auto i = -static_cast<int64_t>(row_.start); i < 0; ++i) before_.push_back(OffsetAt(i, size));
+      for (uint64_t i = 0; i < row_.end(); ++i)
+        behind_.push_back(OffsetAt(size + static_cast<int64_t>(i), size));
+    }
+    const uint64_t bytes = rows_ * row_.size * width_;
     streams_ = StreamsResults(bytes);
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsForBytes(bytes, threads), rows_));
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    DispatchByWidth(type_, [&]<typename T>() {
-      const auto* const from = reinterpret_cast<const T*>(arguments.inputs[0].data);
-      auto* const to = reinterpret_cast<T*>(arguments.outputs[0].data);
-      ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
-        WriteRows(from, to, PartBegin(rows_, part, parts_), PartBegin(rows_, part + 1, parts_));
-      });
+    const std::byte* const from = arguments.inputs[0].data;
+    ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
+      const uint64_t begin = PartBegin(rows_, part, parts_), end = PartBegin(rows_, part + 1, parts_);
+      std::byte* const to = arguments.outputs[0].data + begin * row_.size * width_;
+      if (streams_) {
+        WriteRows(LineWriter<true>(to, from, from + input_bytes_), from, begin, end);
+      } else {
+        WriteRows(LineWriter<false>(to, from, from + input_bytes_), from, begin, end);
+      }
     });
     return {};
   }
 
  private:
-  // The place of an output's row among the loops around rows.
-  using Place = std::array<uint64_t, kMaxDimensions>;
+  // The row of the output that is written: its place among the loops around rows, and where in the input that
+  // is along each, or nowhere.
+  struct Place {
+    std::array<uint64_t, kMaxDimensions> at{};
+    std::array<uint64_t, kMaxDimensions> offsets{};
+  };
+  static constexpr uint64_t kNowhere = ~uint64_t{0};
+
+  // Bytes of an element, as often as a word has room for.
+  uint64_t Repeated(uint64_t element) const {
+    for (uint32_t bits = 8 * width_; bits < 64; bits *= 2) {
+      element &= (uint64_t{1} << bits) - 1;
+      element |= element << bits;
+    }
+    return element;
+  }
+
+  uint64_t OffsetAt(int64_t i, int64_t size) const {
+    return static_cast<uint64_t>(PaddedCoordinate(mode_, i, size)) * width_;
+  }
+
+  void FindOffset(size_t d, Place* place) const {
+    const PaddedLoop& loop = loops_[d];
+    uint64_t i = place->at[d] - loop.start;
+    if (i >= loop.inner) {
+      if (mode_ == PaddingMode::kConstant) {
+        place->offsets[d] = kNowhere;
+        return;
+      }
+      i = static_cast<uint64_t>(
+          PaddedCoordinate(mode_, static_cast<int64_t>(i), static_cast<int64_t>(loop.inner)));
+    }
+    place->offsets[d] = i * loop.stride * width_;
+  }
 
   Place PlaceOf(uint64_t row) const {
-    Place place{};
-    for (size_t d = loops_.size(); d-- > 0; row /= loops_[d].size) place[d] = row % loops_[d].size;
+    Place place;
+    for (size_t d = loops_.size(); d-- > 0; row /= loops_[d].size) {
+      place.at[d] = row % loops_[d].size;
+      FindOffset(d, &place);
+    }
     return place;
   }
 
   void Advance(Place* place) const {
     for (size_t d = loops_.size(); d-- > 0;) {
-      if (++(*place)[d] < loops_[d].size) return;
-      (*place)[d] = 0;
+      const bool is_over = ++place->at[d] == loops_[d].size;
+      if (is_over) place->at[d] = 0;
+      FindOffset(d, place);
+      if (!is_over) return;
     }
   }
 
-  template <typename T>
-  void WriteRows(const T* from, T* to, uint64_t begin, uint64_t end) const {
-    const T fill = static_cast<T>(fill_);
-    LineWriter writer(reinterpret_cast<std::byte*>(to + begin * row_.size), streams_);
+  // Where the row begins in the input.
+  uint64_t OffsetOf(const Place& place) const {
+    uint64_t offset = 0;
+    for (size_t d = 0; d < loops_.size(); ++d) {
+      if (place.offsets[d] == kNowhere) return kNowhere;
+      offset += place.offsets[d];
+    }
+    return offset;
+  }
+
+  template <class Writer>
+  void WriteRows(Writer writer, const std::byte* from, uint64_t begin, uint64_t end) const {
     Place place = PlaceOf(begin);
     for (uint64_t row = begin; row < end; ++row, Advance(&place)) {
-      uint64_t offset = 0;
-      bool is_inside = true;
-      for (size_t d = 0; d < loops_.size(); ++d) {
-        const uint64_t inner = place[d] - loops_[d].start;
-        is_inside = is_inside && inner < loops_[d].inner;
-        offset += inner * loops_[d].stride;
-      }
-      T* const target = reinterpret_cast<T*>(writer.Next(row_.size * sizeof(T)));
-      if (!is_inside) {
-        std::fill_n(target, row_.size, fill);
+      const uint64_t offset = OffsetOf(place);
+      if (offset == kNowhere) {
+        writer.AppendRepeated(fill_, row_.size * width_);
         continue;
       }
-      std::fill_n(target, row_.start, fill);
-      std::memcpy(target + row_.start, from + offset, row_.inner * sizeof(T));
-      std::fill_n(target + row_.start + row_.inner, row_.size - row_.start - row_.inner, fill);
+      AppendBorder(from + offset, before_, row_.start, &writer);
+      writer.Append(from + offset, row_.inner * width_);
+      AppendBorder(from + offset, behind_, row_.end(), &writer);
     }
     writer.Finish();
   }
 
-  DataType type_;
+  // `count` elements: constants, or those of the row at these offsets.
+  template <class Writer>
+  void AppendBorder(const std::byte* row, const std::vector<uint64_t>& offsets, uint64_t count,
+                    Writer* writer) const {
+    if (mode_ == PaddingMode::kConstant) return writer->AppendRepeated(fill_, count * width_);
+    for (const uint64_t offset : offsets) {
+      uint64_t element = 0;
+      std::memcpy(&element, row + offset, width_);
+      writer->AppendRepeated(Repeated(element), width_);
+    }
+  }
+
+  PaddingMode mode_;
+  uint32_t width_;  // of an element
+  uint64_t input_bytes_;
   uint64_t fill_;
   PaddedLoop row_;
   std::vector<PaddedLoop> loops_;  // around rows
+  // Where in a row of the input the elements before and behind it come from, in bytes; of no constant.
+  std::vector<uint64_t> before_, behind_;
   uint64_t rows_ = 1;
   uint32_t parts_ = 1;
   bool streams_ = false;  // past the caches
@@ -160,10 +199,6 @@ class FrameCpu final : public Kernel {
 template <typename Desc>
 std::unique_ptr<const Kernel> CreateFrameOf(const MoveProblem& problem, const Desc& desc, uint32_t threads,
                                             std::string* why_not) {
-  if (desc.padding_mode != PaddingMode::kConstant) {
-    *why_not = "the padding is no constant";
-    return nullptr;
-  }
   if (!HasNoGaps(desc.output)) {
     *why_not = "the output has gaps";
     return nullptr;
@@ -178,7 +213,13 @@ std::unique_ptr<const Kernel> CreateFrameOf(const MoveProblem& problem, const De
     *why_not = "neighbours in the output are no neighbours in the input";
     return nullptr;
   }
-  return std::make_unique<FrameCpu>(problem, std::move(loops), threads);
+  if (desc.padding_mode != PaddingMode::kConstant &&
+      std::max(loops.back().start, loops.back().end()) > kMostBorder) {
+    *why_not = StrCat("more than ", kMostBorder, " elements of a row's border, which are no constant");
+    return nullptr;
+  }
+  return std::make_unique<FrameCpu>(problem, desc.padding_mode, std::move(loops),
+                                    ElementSpan(desc.input) * (BitSize(problem.type) / 8), threads);
 }
 
 }  // namespace
