@@ -17,25 +17,8 @@ namespace anydml {
 
 inline constexpr uint64_t kLineBytes = 64;
 
-// Eight bytes over and over, or a line from anywhere: in registers.
-struct ByteLine {
-  typedef uint64_t Vector __attribute__((vector_size(16)));
-  Vector vectors[kLineBytes / sizeof(Vector)];
-
-  static ByteLine Of(uint64_t word) {
-    ByteLine line;
-    for (Vector& vector : line.vectors) vector = Vector{word, word};
-    return line;
-  }
-  static ByteLine From(const void* bytes) {
-    ByteLine line;
-    std::memcpy(&line, bytes, sizeof(line));
-    return line;
-  }
-};
-
-// A line that is not full yet stays in registers. (Put together in memory, it would be read back behind lines
-// that are on their way past the caches, and what comes next would wait for these.)
+// A line that is not full yet is kept as vectors. (Put together in memory from bytes, it would be read back
+// behind lines that are on their way past the caches, and what comes next would wait for these.)
 template <bool kStreams>
 class LineWriter {
  public:
@@ -53,7 +36,7 @@ class LineWriter {
         static_cast<uint64_t>(end_ - from) >= bytes + kLineBytes) {
       return AppendRun(from, bytes);
     }
-    std::array<std::byte, 3 * kLineBytes> copy;
+    std::array<std::byte, 3 * kLineBytes> copy{};
     for (uint64_t i = 0; i < bytes; i += kLineBytes) {
       const uint64_t count = std::min(kLineBytes, bytes - i);
       std::memcpy(copy.data() + kLineBytes, from + i, count);
@@ -61,86 +44,102 @@ class LineWriter {
     }
   }
 
-  // `word` begins with a whole number of elements, of which there are `bytes`.
+  // `bytes` of whole elements, with which `word` is filled.
   void AppendRepeated(uint64_t word, uint64_t bytes) {
-    const ByteLine line = ByteLine::Of(word);
+    const Vector all = {word, word};
     for (uint64_t room = kLineBytes - at_; bytes >= room; room = kLineBytes) {
-      Merge(line, at_, kLineBytes);
-      Write(line_);
+      for (uint64_t i = 0; i < kVectors; ++i) line_[i] |= all & MaskFrom(at_, i);
+      WriteLine();
       bytes -= room;
     }
-    if (bytes == 0) return;
-    Merge(line, at_, at_ + bytes);
+    if (bytes > 0 && word != 0) {
+      for (uint64_t i = 0; i < kVectors; ++i) {
+        line_[i] |= all & MaskFrom(at_, i) & MaskUntil(at_ + bytes, i);
+      }
+    }
     at_ += bytes;
   }
 
   void Finish() {
-    std::memcpy(to_ + skipped_, reinterpret_cast<const std::byte*>(&line_) + skipped_,
-                at_ - std::min(at_, skipped_));
+    if (at_ > skipped_) WritePart(at_);
     if constexpr (kStreams) EndStream();
   }
 
  private:
+  typedef uint64_t Vector __attribute__((vector_size(16)));
+  static constexpr uint64_t kVectors = kLineBytes / sizeof(Vector);
+
+  static Vector VectorAt(const void* lines, uint64_t i) {
+    Vector vector;
+    std::memcpy(&vector, static_cast<const std::byte*>(lines) + i * sizeof(Vector), sizeof(Vector));
+    return vector;
+  }
+
+  // Of vector i of a line: the bytes of the line from number `begin` on, or those before number `end`.
+  static constexpr auto kMasks = [] {
+    std::array<uint8_t, 3 * kLineBytes> masks{};
+    std::fill(masks.begin() + kLineBytes, masks.end() - kLineBytes, uint8_t{0xFF});
+    return masks;
+  }();
+  static Vector MaskFrom(uint64_t begin, uint64_t i) { return VectorAt(&kMasks[kLineBytes - begin], i); }
+  static Vector MaskUntil(uint64_t end, uint64_t i) { return VectorAt(&kMasks[2 * kLineBytes - end], i); }
+
   void AppendRun(const std::byte* from, uint64_t bytes) {
     if (at_ > 0) {
-      const uint64_t end = std::min(kLineBytes, at_ + bytes);
-      Merge(ByteLine::From(from - at_), at_, end);
-      const uint64_t count = end - at_;
-      at_ = end;
-      if (end < kLineBytes) return;
-      Write(line_);
-      from += count;
-      bytes -= count;
+      const uint64_t room = kLineBytes - at_;
+      const std::byte* const line = from - at_;
+      if (bytes < room) {
+        for (uint64_t i = 0; i < kVectors; ++i) {
+          line_[i] |= VectorAt(line, i) & MaskFrom(at_, i) & MaskUntil(at_ + bytes, i);
+        }
+        at_ += bytes;
+        return;
+      }
+      for (uint64_t i = 0; i < kVectors; ++i) line_[i] |= VectorAt(line, i) & MaskFrom(at_, i);
+      WriteLine();
+      from += room;
+      bytes -= room;
     }
-    for (; bytes >= kLineBytes; bytes -= kLineBytes, from += kLineBytes) Put(ByteLine::From(from));
-    if (bytes > 0) Merge(ByteLine::From(from), 0, bytes);
+    std::byte* to = to_;
+    for (; bytes >= kLineBytes; bytes -= kLineBytes, from += kLineBytes, to += kLineBytes) {
+      const Vector vectors[kVectors] = {VectorAt(from, 0), VectorAt(from, 1), VectorAt(from, 2),
+                                        VectorAt(from, 3)};
+      for (uint64_t i = 0; i < kVectors; ++i) Put(vectors[i], to + i * sizeof(Vector));
+    }
+    to_ = to;
+    if (bytes == 0) return;
+    for (uint64_t i = 0; i < kVectors; ++i) line_[i] = VectorAt(from, i) & MaskUntil(bytes, i);
     at_ = bytes;
   }
 
-  // Bytes [begin, end) of `from` become the line's, which has none there yet.
-  void Merge(const ByteLine& from, uint64_t begin, uint64_t end) {
-    alignas(kLineBytes) static constexpr auto kMasks = [] {
-      std::array<uint8_t, 3 * kLineBytes> masks{};
-      std::fill(masks.begin() + kLineBytes, masks.end() - kLineBytes, uint8_t{0xFF});
-      return masks;
-    }();
-    const ByteLine from_begin = ByteLine::From(kMasks.data() + kLineBytes - begin);
-    const ByteLine until_end = ByteLine::From(kMasks.data() + 2 * kLineBytes - end);
-    for (size_t i = 0; i < std::size(line_.vectors); ++i) {
-      line_.vectors[i] |= from.vectors[i] & from_begin.vectors[i] & until_end.vectors[i];
-    }
-  }
-
-  // The line that was begun, of which the first of all has bytes that are not ours.
-  void Write(const ByteLine& line) {
+  // The line that is full now, of which the first of all has bytes that are not ours.
+  void WriteLine() {
     if (skipped_ == 0) {
-      Put(line);
+      for (uint64_t i = 0; i < kVectors; ++i) Put(line_[i], to_ + i * sizeof(Vector));
     } else {
-      std::memcpy(to_ + skipped_, reinterpret_cast<const std::byte*>(&line) + skipped_,
-                  kLineBytes - skipped_);
-      to_ += kLineBytes;
-      skipped_ = 0;
+      WritePart(kLineBytes);
     }
-    line_ = ByteLine::Of(0);
+    for (Vector& vector : line_) vector = Vector{};
+    to_ += kLineBytes;
     at_ = 0;
   }
 
-  void Put(const ByteLine& line) {
+  void WritePart(uint64_t end) {
+    std::memcpy(to_ + skipped_, reinterpret_cast<const std::byte*>(line_) + skipped_, end - skipped_);
+    skipped_ = 0;
+  }
+
+  static void Put(Vector vector, std::byte* to) {
 #if defined(__x86_64__)
     if constexpr (kStreams) {
-      auto* const to = reinterpret_cast<__m128i*>(to_);
-      for (size_t i = 0; i < std::size(line.vectors); ++i) {
-        _mm_stream_si128(to + i, reinterpret_cast<__m128i>(line.vectors[i]));
-      }
-      to_ += kLineBytes;
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(vector));
       return;
     }
 #endif
-    std::memcpy(to_, &line, kLineBytes);
-    to_ += kLineBytes;
+    std::memcpy(to, &vector, sizeof(vector));
   }
 
-  ByteLine line_ = ByteLine::Of(0);  // its first `at_` bytes
+  Vector line_[kVectors] = {};  // its first `at_` bytes, then zeros
   uint64_t at_;
   uint64_t skipped_;  // bytes of the first line that are before the beginning
   std::byte* to_;     // where the line goes
