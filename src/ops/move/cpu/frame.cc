@@ -2,8 +2,10 @@
 // around the input would write parts of lines, before or after the rest of them.)
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
+#include "ops/common/dispatch.h"
 #include "ops/common/nest_parts.h"
 #include "ops/move/border_maps.h"
 #include "ops/move/cpu/line_writer.h"
@@ -12,6 +14,8 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kLongestRowBytes = 4 << 10;
+// Bytes of rows whose ends are few enough for lines to be put together.
+constexpr uint64_t kShortestStreamed = 256;
 // Elements before and behind a row, which are taken one by one where they are no constant.
 constexpr uint64_t kMostBorder = 16;
 
@@ -59,9 +63,10 @@ class FrameCpu final : public Kernel {
   FrameCpu(const MoveProblem& problem, PaddingMode mode, std::vector<PaddedLoop> loops, uint64_t input_bytes,
            uint32_t threads)
       : mode_(mode),
+        type_(problem.type),
         width_(BitSize(problem.type) / 8),
         input_bytes_(input_bytes),
-        fill_(Repeated(problem.fill)),
+        fill_(problem.fill),
         row_(loops.back()),
         loops_(std::move(loops)) {
     loops_.pop_back();
@@ -73,20 +78,22 @@ class FrameCpu final : public Kernel {
         behind_.push_back(OffsetAt(size + static_cast<int64_t>(i), size));
     }
     const uint64_t bytes = rows_ * row_.size * width_;
-    streams_ = StreamsResults(bytes);
+    streams_ = StreamsResults(bytes) && row_.size * width_ >= kShortestStreamed;
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsForBytes(bytes, threads), rows_));
   }
 
   Status Run(const KernelArguments& arguments) const override {
     const std::byte* const from = arguments.inputs[0].data;
-    ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
-      const uint64_t begin = PartBegin(rows_, part, parts_), end = PartBegin(rows_, part + 1, parts_);
-      std::byte* const to = arguments.outputs[0].data + begin * row_.size * width_;
-      if (streams_) {
-        WriteRows(LineWriter<true>(to, from, from + input_bytes_), from, begin, end);
-      } else {
-        WriteRows(LineWriter<false>(to, from, from + input_bytes_), from, begin, end);
-      }
+    DispatchByWidth(type_, [&]<typename T>() {
+      ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
+        const uint64_t begin = PartBegin(rows_, part, parts_), end = PartBegin(rows_, part + 1, parts_);
+        std::byte* const to = arguments.outputs[0].data + begin * row_.size * sizeof(T);
+        if (streams_) {
+          WriteRows<T>(LineWriter(to, from, from + input_bytes_), from, begin, end);
+        } else {
+          WriteRows<T>(ByteWriter(to), from, begin, end);
+        }
+      });
     });
     return {};
   }
@@ -100,13 +107,12 @@ class FrameCpu final : public Kernel {
   };
   static constexpr uint64_t kNowhere = ~uint64_t{0};
 
-  // Bytes of an element, as often as a word has room for.
-  uint64_t Repeated(uint64_t element) const {
-    for (uint32_t bits = 8 * width_; bits < 64; bits *= 2) {
-      element &= (uint64_t{1} << bits) - 1;
-      element |= element << bits;
-    }
-    return element;
+  // An element, as often as a word has room for.
+  template <typename T>
+  static uint64_t Repeated(T element) {
+    uint64_t word = element;
+    for (uint32_t bits = 8 * sizeof(T); bits < 64; bits *= 2) word |= word << bits;
+    return word;
   }
 
   uint64_t OffsetAt(int64_t i, int64_t size) const {
@@ -155,35 +161,35 @@ class FrameCpu final : public Kernel {
     return offset;
   }
 
-  template <class Writer>
+  template <typename T, class Writer>
   void WriteRows(Writer writer, const std::byte* from, uint64_t begin, uint64_t end) const {
+    const uint64_t fill = Repeated(static_cast<T>(fill_));
+    // `count` elements beside a row: constants, or those of the row at these offsets.
+    const auto append_border = [&](const std::byte* row, const std::vector<uint64_t>& offsets,
+                                   uint64_t count) {
+      if (mode_ == PaddingMode::kConstant) return writer.AppendRepeated(fill, count * sizeof(T));
+      for (const uint64_t offset : offsets) {
+        T element;
+        std::memcpy(&element, row + offset, sizeof(T));
+        writer.AppendRepeated(Repeated(element), sizeof(T));
+      }
+    };
     Place place = PlaceOf(begin);
     for (uint64_t row = begin; row < end; ++row, Advance(&place)) {
       const uint64_t offset = OffsetOf(place);
       if (offset == kNowhere) {
-        writer.AppendRepeated(fill_, row_.size * width_);
+        writer.AppendRepeated(fill, row_.size * sizeof(T));
         continue;
       }
-      AppendBorder(from + offset, before_, row_.start, &writer);
-      writer.Append(from + offset, row_.inner * width_);
-      AppendBorder(from + offset, behind_, row_.end(), &writer);
+      append_border(from + offset, before_, row_.start);
+      writer.Append(from + offset, row_.inner * sizeof(T));
+      append_border(from + offset, behind_, row_.end());
     }
     writer.Finish();
   }
 
-  // `count` elements: constants, or those of the row at these offsets.
-  template <class Writer>
-  void AppendBorder(const std::byte* row, const std::vector<uint64_t>& offsets, uint64_t count,
-                    Writer* writer) const {
-    if (mode_ == PaddingMode::kConstant) return writer->AppendRepeated(fill_, count * width_);
-    for (const uint64_t offset : offsets) {
-      uint64_t element = 0;
-      std::memcpy(&element, row + offset, width_);
-      writer->AppendRepeated(Repeated(element), width_);
-    }
-  }
-
   PaddingMode mode_;
+  DataType type_;
   uint32_t width_;  // of an element
   uint64_t input_bytes_;
   uint64_t fill_;

@@ -1,4 +1,4 @@
-// Bytes that belong one behind the other, from many places, in whole lines.
+// Bytes that belong one behind the other, from many places: as they come, or in whole lines past the caches.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,37 @@ namespace anydml {
 
 inline constexpr uint64_t kLineBytes = 64;
 
+class ByteWriter {
+ public:
+  explicit ByteWriter(std::byte* to) : to_(to) {}
+
+  void Append(const std::byte* from, uint64_t bytes) {
+    std::memcpy(to_, from, bytes);
+    to_ += bytes;
+  }
+
+  // `bytes` of whole elements, with which `word` is filled.
+  void AppendRepeated(uint64_t word, uint64_t bytes) {
+    for (; bytes >= sizeof(word); bytes -= sizeof(word)) Put(word);
+    if ((bytes & 4) != 0) Put(static_cast<uint32_t>(word));
+    if ((bytes & 2) != 0) Put(static_cast<uint16_t>(word));
+    if ((bytes & 1) != 0) Put(static_cast<uint8_t>(word));
+  }
+
+  void Finish() {}
+
+ private:
+  template <typename T>
+  void Put(T value) {
+    std::memcpy(to_, &value, sizeof(value));
+    to_ += sizeof(value);
+  }
+
+  std::byte* to_;
+};
+
 // A line that is not full yet is kept as vectors. (Put together in memory from bytes, it would be read back
 // behind lines that are on their way past the caches, and what comes next would wait for these.)
-template <bool kStreams>
 class LineWriter {
  public:
   // Sources are within [begin, end).
@@ -44,7 +72,6 @@ class LineWriter {
     }
   }
 
-  // `bytes` of whole elements, with which `word` is filled.
   void AppendRepeated(uint64_t word, uint64_t bytes) {
     const Vector all = {word, word};
     for (uint64_t room = kLineBytes - at_; bytes >= room; room = kLineBytes) {
@@ -62,7 +89,7 @@ class LineWriter {
 
   void Finish() {
     if (at_ > skipped_) WritePart(at_);
-    if constexpr (kStreams) EndStream();
+    EndStream();
   }
 
  private:
@@ -131,12 +158,10 @@ class LineWriter {
 
   static void Put(Vector vector, std::byte* to) {
 #if defined(__x86_64__)
-    if constexpr (kStreams) {
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(vector));
-      return;
-    }
-#endif
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(vector));
+#else
     std::memcpy(to, &vector, sizeof(vector));
+#endif
   }
 
   Vector line_[kVectors] = {};  // its first `at_` bytes, then zeros
