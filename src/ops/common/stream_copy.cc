@@ -38,6 +38,25 @@ void Stream(uint8_t* HWY_RESTRICT to, const uint8_t* HWY_RESTRICT from, uint64_t
   std::memcpy(to + i, from + i, bytes - i);
 }
 
+void StreamParts(uint8_t* HWY_RESTRICT to, const uint8_t* HWY_RESTRICT from, uint64_t bytes) {
+#if HWY_TARGET <= HWY_AVX3
+  const uint64_t head = std::min<uint64_t>(bytes, (64 - reinterpret_cast<uintptr_t>(to) % 64) % 64);
+  std::memcpy(to, from, head);
+  uint64_t i = head;
+  for (; i + 64 <= bytes; i += 64) {
+    const auto* const parts = reinterpret_cast<const __m128i*>(from + i);
+    __m512i line = _mm512_castsi128_si512(_mm_loadu_si128(parts));
+    line = _mm512_inserti32x4(line, _mm_loadu_si128(parts + 1), 1);
+    line = _mm512_inserti32x4(line, _mm_loadu_si128(parts + 2), 2);
+    line = _mm512_inserti32x4(line, _mm_loadu_si128(parts + 3), 3);
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), line);
+  }
+  std::memcpy(to + i, from + i, bytes - i);
+#else
+  Stream(to, from, bytes);
+#endif
+}
+
 void StreamLines(uint8_t* HWY_RESTRICT to, int64_t to_step, const uint8_t* HWY_RESTRICT from,
                  int64_t from_step, uint64_t bytes, uint64_t count) {
   const hn::CappedTag<uint8_t, 64> d;
@@ -60,6 +79,11 @@ HWY_EXPORT(Stream);
 void StreamCopy(std::byte* to, const std::byte* from, uint64_t bytes) {
   HWY_DYNAMIC_DISPATCH(Stream)(reinterpret_cast<uint8_t*>(to), reinterpret_cast<const uint8_t*>(from), bytes);
 }
+HWY_EXPORT(StreamParts);
+void StreamComputed(std::byte* to, const std::byte* from, uint64_t bytes) {
+  HWY_DYNAMIC_DISPATCH(StreamParts)
+  (reinterpret_cast<uint8_t*>(to), reinterpret_cast<const uint8_t*>(from), bytes);
+}
 HWY_EXPORT(StreamLines);
 void StreamRuns(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step, uint64_t bytes,
                 uint64_t count) {
@@ -69,6 +93,7 @@ void StreamRuns(std::byte* to, int64_t to_step, const std::byte* from, int64_t f
 void EndStream() { hwy::FlushStream(); }
 #else
 void StreamCopy(std::byte* to, const std::byte* from, uint64_t bytes) { std::memcpy(to, from, bytes); }
+void StreamComputed(std::byte* to, const std::byte* from, uint64_t bytes) { std::memcpy(to, from, bytes); }
 void StreamRuns(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step, uint64_t bytes,
                 uint64_t count) {
   for (; count > 0; --count, from += from_step, to += to_step) std::memcpy(to, from, bytes);

@@ -25,6 +25,10 @@ constexpr bool StreamsResults(uint64_t bytes) {
 // memcpy with non-temporal stores, where the machine has them. Other threads see what was stored after
 // EndStream, which waits for it: once, behind the last of many copies.
 void StreamCopy(std::byte* to, const std::byte* from, uint64_t bytes);
+// The same for results that have just been written to `from`, 16 bytes or more at a time from an address of
+// whole ones on. They are read by 16 bytes, which a processor takes from what it is about to write; longer
+// ones from several writes would wait until these, and so all streaming before them, are done.
+void StreamComputed(std::byte* to, const std::byte* from, uint64_t bytes);
 // `count` runs of some whole lines of 64 bytes, at which their targets begin, `from_step` and `to_step` bytes
 // apart.
 void StreamRuns(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step, uint64_t bytes,

@@ -82,8 +82,8 @@ class BatchNormRowsCpu final : public Kernel {
       for (uint64_t i = 0; i < count; i += kStreamed) {
         const uint64_t piece = std::min(kStreamed, count - i);
         WriteBlock(from + i, numbers, piece, mean, factor, bias);
-        StreamCopy(reinterpret_cast<std::byte*>(to + i), reinterpret_cast<const std::byte*>(numbers),
-                   piece * sizeof(float));
+        StreamComputed(reinterpret_cast<std::byte*>(to + i), reinterpret_cast<const std::byte*>(numbers),
+                       piece * sizeof(float));
       }
       return;
     }

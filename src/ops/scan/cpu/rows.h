@@ -169,8 +169,8 @@ class ScanMachine {
     for (uint64_t begin = 0; begin < columns; begin += kPiece) {
       const uint64_t count = std::min(kPiece, columns - begin);
       Steps(from + begin, results, count, totals + begin);
-      StreamCopy(reinterpret_cast<std::byte*>(to + begin), reinterpret_cast<const std::byte*>(results),
-                 count * sizeof(T));
+      StreamComputed(reinterpret_cast<std::byte*>(to + begin), reinterpret_cast<const std::byte*>(results),
+                     count * sizeof(T));
     }
   }
 
