@@ -11,6 +11,13 @@
 namespace anydml {
 
 inline constexpr uint64_t kScanRows = 4;
+// Of tensors as they lie in memory: rows are often a power of two apart, and push each other out of a cache
+// of few ways.
+#if defined(__x86_64__)
+inline constexpr uint64_t kEqualRows = kScanRows;
+#else
+inline constexpr uint64_t kEqualRows = 2;
+#endif
 
 // Rows of a tensor that are scanned together: `count` elements of each, from `offset` on.
 struct ScanSpan {
@@ -47,12 +54,13 @@ class ScanMachine {
       const auto* from = reinterpret_cast<const T*>(input) + span.offset[ScanLoops::kInput];
       auto* to = reinterpret_cast<T*>(output) + span.offset[ScanLoops::kOutput];
       const auto [from_row, to_row] = span.row_strides;
-      // Not more at a time: rows are often a power of two apart, and push each other out of the cache.
       uint64_t r = 0;
-      for (; r + 2 <= span.rows; r += 2) {
-        ScanEqual<2>(from + r * from_row, from_row, to + r * to_row, to_row, span.count, totals + r);
+      for (; r + kEqualRows <= span.rows; r += kEqualRows) {
+        ScanEqual<kEqualRows>(from + r * from_row, from_row, to + r * to_row, to_row, span.count, totals + r);
       }
-      if (r < span.rows) ScanEqual<1>(from + r * from_row, 0, to + r * to_row, 0, span.count, totals + r);
+      for (; r < span.rows; ++r) {
+        ScanEqual<1>(from + r * from_row, 0, to + r * to_row, 0, span.count, totals + r);
+      }
       return;
     }
     T tile[kScanRows * kTileColumns];
