@@ -20,6 +20,17 @@ ANYDML_BODY void ReadPair(D d, const std::byte* from, bool halves, V& first, V& 
   second = hn::LoadU(d, elements + hn::Lanes(d));
 }
 
+// Asks for what a pair takes of a source some iterations on: where results are few, reading is what takes the
+// time, and machines look no further than a page.
+ANYDML_BODY void AskAhead(const std::byte* from) {
+#if defined(__x86_64__)
+  __builtin_prefetch(from + 4096);
+  __builtin_prefetch(from + 4096 + 64);
+#else
+  (void)from;
+#endif
+}
+
 template <class D, class V>
 ANYDML_BODY void WritePair(D d, V first, V second, Storage storage, bool streams, std::byte* to) {
   using T = hn::TFromD<D>;
@@ -58,6 +69,12 @@ void Loop(const LoopPiece& piece) {
   for (uint64_t left = piece.count; left != 0; left -= pair) {
     V a0, a1;
     ReadPair(d, a, a_halves, a0, a1);
+    if constexpr (ANYDML_GROUP_STORES_BYTES) {
+      if (streams) {
+        AskAhead(a);
+        if constexpr (kSources >= 2) AskAhead(b);
+      }
+    }
     a += a_step;
     if constexpr (kSources == 1) {
       const V first = Function::Call(d, a0, instruction);

@@ -18,8 +18,13 @@ namespace {
 constexpr uint64_t kTileBytes = 4096;
 // Of all registers of a tile across an input: what is turned passes through a second-level cache anyway, what
 // is computed with stays in the first.
-constexpr uint64_t kRegisterMemory = 128 << 10, kFewRegisters = 2;
-static_assert(kMaxRegisters * kTileBytes <= kRegisterMemory);
+#if defined(__x86_64__)
+constexpr uint64_t kRegisterMemory = 256 << 10;
+#else
+constexpr uint64_t kRegisterMemory = 128 << 10;
+#endif
+constexpr uint64_t kFewRegisters = 2, kManyRegistersMemory = 64 << 10;
+static_assert(kMaxRegisters * kTileBytes <= kRegisterMemory && kManyRegistersMemory <= kRegisterMemory);
 
 // Shorter rows of a tile are joined before a loop takes them.
 constexpr uint64_t kShortestTileRow = 32;
@@ -34,7 +39,7 @@ struct Registers {
 uint64_t WidthOf(const ElementProgram& program) { return program.wide() ? 8 : 4; }
 
 uint64_t ElementsAcross(const ElementProgram& program) {
-  const uint64_t memory = program.registers <= kFewRegisters ? kRegisterMemory : kRegisterMemory / 2;
+  const uint64_t memory = program.registers <= kFewRegisters ? kRegisterMemory : kManyRegistersMemory;
   return std::min(kMaxAcross, memory / (program.registers * WidthOf(program)));
 }
 

@@ -212,7 +212,6 @@ HWY_INLINE bool AddColumnsToAnyExtremes(const ReduceTile& tile, uint64_t whole, 
         vectors = hn::Add(vectors, next);
       }
       sum = hn::Add(sum, vectors);
-      AskForNextRows(tile, x, i, rows);
       hn::StoreU(extreme, d, extremes + i);
     }
   });
@@ -264,7 +263,6 @@ HWY_INLINE void AddHalfColumnsToExtremes(const ReduceTile& tile, const Accumulat
         largest = hn::Max(largest, next);
         largest_signed = hn::Max(largest_signed, hn::BitCast(di, next));
       }
-      AskForNextRows(tile, x, i, rows);
       hn::Store(largest, du, negative + i);
       hn::Store(largest_signed, di, positive + i);
     }
@@ -380,7 +378,6 @@ HWY_INLINE void AddColumnsToPositions(const ReduceTile& tile, const Accumulators
     const T* const x = elements + first * tile.row_stride;
     for (uint64_t i = 0; i < whole; i += lanes) {
       auto best = hn::LoadU(d, bests + i);
-      AskForNextRows(tile, x, i, rows);
       // Mostly none is better.
       auto no_better = IsNoBetter<kMin, kLast>(FloatsAt(d, x + i), best);
       for (uint32_t r = 1; r < rows; ++r) {

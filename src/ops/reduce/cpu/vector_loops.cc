@@ -93,20 +93,6 @@ HWY_INLINE void ForRows(const ReduceTile& tile, const Rows& rows) {
   for (; r < tile.rows; ++r) rows(r, std::integral_constant<uint32_t, 1>());
 }
 
-// The same for `rows` rows from x on, of which column i is at hand: behind their ends come those of the next
-// rows.
-template <typename T>
-HWY_INLINE void AskForNextRows(const ReduceTile& tile, const T* x, uint64_t i, uint32_t rows) {
-#if HWY_ARCH_X86
-  constexpr uint64_t kAhead = 4096 / sizeof(T);
-  const uint64_t next =
-      i + kAhead < tile.columns ? i + kAhead : i + kAhead - tile.columns + rows * tile.row_stride;
-  for (uint32_t r = 0; r < rows; ++r) __builtin_prefetch(x + r * tile.row_stride + next);
-#else
-  (void)tile, (void)x, (void)i, (void)rows;
-#endif
-}
-
 template <Accumulation kKind, typename T>
 HWY_INLINE void AddColumnsToSums(const ReduceTile& tile, const Accumulators& all) {
   const F32 d;
@@ -121,7 +107,6 @@ HWY_INLINE void AddColumnsToSums(const ReduceTile& tile, const Accumulators& all
       for (uint32_t r = 0; r < rows; ++r) {
         sum = hn::Add(sum, Term<kKind>(FloatsAt(d, x + r * tile.row_stride + i)));
       }
-      AskForNextRows(tile, x, i, rows);
       hn::Store(sum, d, line + i);
     }
   });
