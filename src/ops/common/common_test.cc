@@ -169,6 +169,22 @@ TEST(NestCopy, TransposesWhatHasManyTiles) {
   }
 }
 
+// To and from anywhere, and nothing else is written.
+TEST(StreamCopy, AllLengths) {
+  std::vector<std::byte> from(1000);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 0x9E3779B1u >> 16);
+  for (uint64_t bytes = 0; bytes < 700; bytes += 1 + bytes / 100) {
+    const uint64_t source = bytes * 7 % 80, target = bytes * 13 % 150;
+    std::vector<std::byte> expected(1000, std::byte{1}), copied = expected, computed = expected;
+    std::copy_n(from.data() + source, bytes, expected.data() + target);
+    StreamCopy(copied.data() + target, from.data() + source, bytes);
+    StreamComputed(computed.data() + target, from.data() + source, bytes);
+    EndStream();
+    EXPECT_EQ(copied, expected) << bytes;
+    EXPECT_EQ(computed, expected) << bytes;
+  }
+}
+
 // With a target that begins at a line, and nothing written outside of the block.
 template <typename T>
 void ExpectTurned(uint64_t rows, uint64_t columns, uint64_t height, TransposeTo where) {
