@@ -13,12 +13,18 @@ namespace {
 
 using List = std::vector<Implementation<ConvolutionProblem>>;
 
-// Those that apply tails.
-List WithTails(std::string_view backend) {
+// Those that apply the problem's tail, and gain by it. FLOAT16 convolutions, and products of matrices, are
+// NVIDIA's libraries': they are faster than our kernels by more than a pass over the output takes. So tails
+// are done where their results are brought into another order, or get a bias.
+List WithTails(const ConvolutionProblem& problem, std::string_view backend) {
+  constexpr uint64_t kFewChannels = 4;
+  const ConvolutionShape& s = problem.shape;
+  const bool half = problem.type == DataType::kFloat16, product = s.Taps() == 1;
   List list;
+  if (s.backward || s.input_channels <= kFewChannels || (product && !half)) return list;
+  const std::string_view wanted = !half ? "cuda.channels_last" : product ? "cuda.gemm" : "cuda.cudnn";
   for (const auto& implementation : OperatorTableOf(backend).convolution) {
-    const std::string_view name = implementation.name;
-    if (name == "cuda.channels_last") list.push_back(implementation);
+    if (implementation.name == wanted) list.push_back(implementation);
   }
   return list;
 }
@@ -143,10 +149,9 @@ class ConvolutionThenTail final : public CompositeKernel {
 
 Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail,
                                 const LowerContext& context, LoweredOperator* out) {
-  const List list = WithTails(context.backend);
-  if (ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), WithTail(desc, tail), context,
-                   out)
-          .ok()) {
+  const ConvolutionProblem problem = WithTail(desc, tail);
+  const List list = WithTails(problem, context.backend);
+  if (ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, out).ok()) {
     return {};
   }
   const OperatorTable& table = OperatorTableOf(context.backend);
@@ -166,15 +171,8 @@ Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailD
 }
 
 bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, const LowerContext& context) {
-  // FLOAT16 convolutions, and products of matrices, are NVIDIA's libraries': they are faster than our kernels
-  // by more than a pass over the output takes.
-  constexpr uint64_t kFewChannels = 4;
   const ConvolutionProblem problem = WithTail(desc, tail);
-  const ConvolutionShape& s = problem.shape;
-  if (problem.type == DataType::kFloat16 || s.backward || s.input_channels <= kFewChannels || s.Taps() == 1) {
-    return false;
-  }
-  const List list = WithTails(context.backend);
+  const List list = WithTails(problem, context.backend);
   LoweredOperator lowered;
   return ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, &lowered)
       .ok();

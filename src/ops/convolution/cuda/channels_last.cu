@@ -127,7 +127,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     const bool split = tile_.cut.HasSecondKernel();
     const uint32_t cluster = p.cluster.divisor();
     p.bias = split ? nullptr : bias;
-    if (tail_) SetTail(arguments, &p.tail);
+    if (tail_) p.tail = TailOf(*tail_, arguments);
     p.output = split ? parts_.In(arguments.temporary).data : sums.data;
     if (tile_.patches != nullptr) {
       PatchProduct patches = patches_;
@@ -236,22 +236,6 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     p.unit_bytes = has_gaps ? width : StoreUnit(whole, p.target, channels_last_, width);
   }
 
-  void SetTail(const KernelArguments& arguments, WindowTail* tail) const {
-    if (tail_->normalization) {
-      const ConvolutionNormalization& given = *tail_->normalization;
-      for (uint32_t i = 0; i < 4; ++i) {
-        tail->numbers[i] = arguments.inputs[ConvolutionTail::kMean + i].data;
-        tail->strides[i] = given.strides[i];
-      }
-      tail->epsilon = given.epsilon;
-      tail->limits = {given.limits.least, given.limits.most};
-    }
-    if (tail_->addition) {
-      tail->added = arguments.inputs[ConvolutionTail::kAdded].data;
-      tail->sum_limits = {tail_->addition->limits.least, tail_->addition->limits.most};
-    }
-  }
-
   void SetPatches() {
     const ConvolutionWindow &y = shape_.windows[1], &x = shape_.windows[2];
     patches_.width = FastDivisor(x.output + (x.taps - 1) * x.dilation);
@@ -314,26 +298,6 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   std::optional<uint32_t> activation_;
 };
 
-// What comes after sums is done where they are stored.
-std::string WhyNotTail(const ConvolutionProblem& problem, Way way) {
-  if (!problem.tail) return "";
-  if (way != Way::kWindows) return "what comes after sums is done by cuda.channels_last alone";
-  SumLimits limits;
-  if (!limits.Set(problem.activation)) return "an activation other than RELU and CLIP is before the tail";
-  if (!problem.tail->addition) return "";
-  const ConvolutionShape& s = problem.shape;
-  const ConvolutionTensor &added = problem.tail->addition->tensor, &output = s.output;
-  bool same = added.offset == output.offset;
-  const auto compare = [&](uint64_t size, uint64_t a, uint64_t b) { same = same && (size == 1 || a == b); };
-  compare(s.outer[0], added.outer[0], output.outer[0]);
-  compare(s.outer[1], added.outer[1], output.outer[1]);
-  compare(s.output_channels, added.channel, output.channel);
-  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
-    compare(s.windows[d].output, added.spatial[d], output.spatial[d]);
-  }
-  return same ? "" : "what is added does not lie as the output does";
-}
-
 std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const LowerContext& context, Way way,
                                      std::string* why_not) {
   ConvolutionProblem product = problem;
@@ -344,7 +308,10 @@ std::unique_ptr<const Kernel> Create(const ConvolutionProblem& problem, const Lo
     if (!why_not->empty()) return nullptr;
   }
   *why_not = WhyNotChannelsLast(product, phases.all.divisor());
-  if (why_not->empty()) *why_not = WhyNotTail(problem, way);
+  if (why_not->empty() && problem.tail) {
+    *why_not = way == Way::kWindows ? WhyNotTail(problem)
+                                    : "what comes after sums is done by cuda.channels_last alone";
+  }
   if (!why_not->empty()) return nullptr;
   auto kernel = std::make_unique<ConvolutionChannelsLast>(problem, product.shape, phases);
   if (!kernel->Choose(way, *context.device)) {

@@ -78,6 +78,12 @@ auto UnpackKernel(uint32_t unit) {
          : unit == 4 ? UnpackHalfOutput<4>
                      : UnpackHalfOutput<2>;
 }
+auto FinishKernel(uint32_t unit) {
+  return unit == 16  ? FinishHalfOutput<16>
+         : unit == 8 ? FinishHalfOutput<8>
+         : unit == 4 ? FinishHalfOutput<4>
+                     : FinishHalfOutput<2>;
+}
 
 class ConvolutionCudnn final : public CompositeKernel {
  public:
@@ -86,7 +92,8 @@ class ConvolutionCudnn final : public CompositeKernel {
         layout_(layout),
         half_(problem.type == DataType::kFloat16),
         filter_is_owned_(problem.filter_is_owned),
-        has_bias_(problem.bias.has_value()) {
+        has_bias_(problem.bias.has_value()),
+        tail_(problem.tail) {
     if (layout_.packs_input) {
       input_ = AddScratch("input", layout_.input.Elements() * Width());
       SetCopies();
@@ -106,11 +113,11 @@ class ConvolutionCudnn final : public CompositeKernel {
     const bool can_fuse =
         has_limits && (!has_activation || std::isfinite(limits.least)) && problem.bias.value_or(1) == 1;
     if (is_bare || (half_ && can_fuse)) ways.push_back({false, false, problem.type});
-    if (half_ && !has_bias_ && has_activation && has_limits && is_half(limits.least) &&
+    if (half_ && !tail_ && !has_bias_ && has_activation && has_limits && is_half(limits.least) &&
         is_half(limits.most)) {
       ways.push_back({false, true, problem.type});
     }
-    if (!is_bare) ways.push_back({has_bias_, has_activation, DataType::kFloat32});
+    if (!is_bare && !tail_) ways.push_back({has_bias_, has_activation, DataType::kFloat32});
     for (const Rest& rest : ways) {
       cudnn.has_bias = has_bias_ && !rest.bias;
       cudnn.limits.reset();
@@ -192,8 +199,13 @@ class ConvolutionCudnn final : public CompositeKernel {
       HalfTiles tiles = output_tiles_;
       tiles.from = sums.data;
       tiles.to = arguments.outputs[0].data;
-      KernelChain(arguments.stream, /*all_wait=*/true)
-          .Launch(UnpackKernel(store_unit_), tiles.count, kHalfTileThreads, tiles);
+      KernelChain after(arguments.stream, /*all_wait=*/true);
+      if (tail_) {
+        const HalfOutput output = {tiles, {TailOf(*tail_, arguments)}};
+        after.Launch(FinishKernel(store_unit_), tiles.count, kHalfTileThreads, output);
+      } else {
+        after.Launch(UnpackKernel(store_unit_), tiles.count, kHalfTileThreads, tiles);
+      }
     }
     if (!rest_) return {};
     const Buffer inputs[] = {sums, arguments.inputs[2]};
@@ -262,6 +274,10 @@ class ConvolutionCudnn final : public CompositeKernel {
       workspace_ = AddScratch("workspace", graph_->workspace_bytes() + kWorkspaceAlignment);
     }
     if (!rest.bias && !rest.activation && (in_place || SetOutputTiles())) return true;
+    if (tail_) {
+      *why_not = "what comes after sums is done where channels are brought apart, by tiles";
+      return false;
+    }
     LoweredOperator lowered;
     const ConvolutionTensor sums = PackedOutput(shape_, layout_.channels_last);
     const Status status = ChooseKernel(OperatorTableOf(context.backend).element, RestOf(problem, sums, rest),
@@ -297,6 +313,7 @@ class ConvolutionCudnn final : public CompositeKernel {
   ConvolutionShape shape_;
   CudnnLayout layout_;
   bool half_, filter_is_owned_, has_bias_;
+  std::optional<ConvolutionTail> tail_;
   bool fuses_bias_ = false;
   std::shared_ptr<const cudnn::Graph> graph_;
   std::optional<DeviceCopies> input_copies_;
@@ -312,6 +329,12 @@ std::unique_ptr<const Kernel> CreateConvolutionCudnn(const ConvolutionProblem& p
                                                      const LowerContext& context, std::string* why_not) {
   CudnnLayout layout;
   *why_not = layout.Set(problem);
+  if (problem.tail) {
+    if (why_not->empty() && (problem.type != DataType::kFloat16 || !layout.packs_output)) {
+      *why_not = "what comes after sums is done where channels of FLOAT16 are brought apart";
+    }
+    if (why_not->empty()) *why_not = WhyNotTail(problem);
+  }
   if (why_not->empty()) *why_not = WhyNotPacked(problem, layout);
   if (why_not->empty()) *why_not = cudnn::TheLibrary().why_not;
   if (!why_not->empty()) return nullptr;

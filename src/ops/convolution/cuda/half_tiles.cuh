@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/convolution/cuda/channels_last.cuh"
+#include "ops/convolution/cuda/window_sums.cuh"
 
 namespace anydml {
 
@@ -54,9 +55,43 @@ struct HalfUnit<2> {
   using Type = uint16_t;
 };
 
+// What happens to numbers on their way.
+struct NothingElse {
+  static constexpr bool kExists = false;
+};
+
+// Columns are channels, and what is added lies as the target does.
+struct HalfTail {
+  static constexpr bool kExists = true;
+  WindowTail tail;
+
+  __device__ __forceinline__ ColumnNumbers NumbersOf(uint32_t channel) const {
+    ColumnNumbers numbers;
+    if (tail.numbers[0] != nullptr) numbers.LoadTail<__half>(tail, channel);
+    return numbers;
+  }
+  __device__ __forceinline__ void Normalize(const ColumnNumbers& numbers, uint32_t (&words)[4]) const {
+    if (tail.numbers[0] == nullptr) return;
+    auto* const halves = reinterpret_cast<__half*>(words);
+#pragma unroll
+    for (uint32_t i = 0; i < 8; ++i) halves[i] = NormalizeSum(tail, numbers, halves[i]);
+  }
+  template <typename Unit>
+  __device__ __forceinline__ Unit Add(Unit unit, uint64_t offset) const {
+    if (tail.added == nullptr) return unit;
+    const Unit loaded = *reinterpret_cast<const Unit*>(static_cast<const __half*>(tail.added) + offset);
+    auto* const halves = reinterpret_cast<__half*>(&unit);
+    const auto* const added = reinterpret_cast<const __half*>(&loaded);
+#pragma unroll
+    for (uint32_t i = 0; i < sizeof(Unit) / 2; ++i) halves[i] = AddToSum(tail, halves[i], added[i]);
+    return unit;
+  }
+};
+
 // Rows are read in units of kLoad bytes, columns are written in units of kStore: these divide all distances.
-template <uint32_t kLoad, uint32_t kStore>
-__device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words)[kHalfTilePitch]) {
+template <uint32_t kLoad, uint32_t kStore, class Rest = NothingElse>
+__device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words)[kHalfTilePitch],
+                             const Rest& rest = {}) {
   using Load = typename HalfUnit<kLoad>::Type;
   using Store = typename HalfUnit<kStore>::Type;
   constexpr uint32_t kNumbers = kLoad / 2, kPerRow = kHalfTile / kNumbers;
@@ -76,6 +111,15 @@ __device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words
                     ? *reinterpret_cast<const Load*>(from + row * p.from_row + column)
                     : Load{};
   }
+  // A thread has eight rows of two columns; what it needs for these is on its way with them.
+  const uint32_t first = threadIdx.x % 8 * 8, pair = threadIdx.x / 8;
+  ColumnNumbers numbers[2];
+  if constexpr (Rest::kExists) {
+#pragma unroll
+    for (uint32_t c = 0; c < 2; ++c) {
+      if (left + 2 * pair + c < p.columns) numbers[c] = rest.NumbersOf(left + 2 * pair + c);
+    }
+  }
 #pragma unroll
   for (uint32_t i = 0; i < kLoads; ++i) {
     const uint32_t unit = i * kHalfTileThreads + threadIdx.x;
@@ -90,8 +134,6 @@ __device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words
     }
   }
   __syncthreads();
-  // A thread has eight rows of two columns.
-  const uint32_t first = threadIdx.x % 8 * 8, pair = threadIdx.x / 8;
   alignas(16) uint32_t low[4], high[4];  // read as units
 #pragma unroll
   for (uint32_t n = 0; n < 4; ++n) {
@@ -99,16 +141,23 @@ __device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words
     low[n] = __byte_perm(a, b, 0x5410);
     high[n] = __byte_perm(a, b, 0x7632);
   }
-  __half* const to = static_cast<__half*>(p.to) + image * p.to_image + group * p.to_group + top + first;
+  const uint64_t to = image * p.to_image + group * p.to_group + top + first;
 #pragma unroll
   for (uint32_t c = 0; c < 2; ++c) {
     const uint32_t column = left + 2 * pair + c;
     if (column >= p.columns) continue;
+    if constexpr (Rest::kExists) rest.Normalize(numbers[c], c == 0 ? low : high);
     const auto* const units = reinterpret_cast<const Store*>(c == 0 ? low : high);
-    auto* const target = reinterpret_cast<Store*>(to + column * p.to_column);
+    const uint64_t offset = to + column * p.to_column;
+    auto* const target = reinterpret_cast<Store*>(static_cast<__half*>(p.to) + offset);
 #pragma unroll
     for (uint32_t n = 0; n < 16 / kStore; ++n) {
-      if (top + first + n * (kStore / 2) < p.target_rows) target[n] = units[n];
+      if (top + first + n * (kStore / 2) >= p.target_rows) continue;
+      if constexpr (Rest::kExists) {
+        target[n] = rest.Add(units[n], offset + n * (kStore / 2));
+      } else {
+        target[n] = units[n];
+      }
     }
   }
 }
@@ -137,6 +186,20 @@ __global__ void __launch_bounds__(kHalfTileThreads) UnpackHalfOutput(const __gri
   WaitForPrevious();
   LetNextStart();
   MoveHalfTile<16, kStore>(p, blockIdx.x, words);
+}
+
+struct HalfOutput {
+  HalfTiles tiles;
+  HalfTail rest;
+};
+
+// The same with a convolution's tail.
+template <uint32_t kStore>
+__global__ void __launch_bounds__(kHalfTileThreads) FinishHalfOutput(const __grid_constant__ HalfOutput p) {
+  __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
+  WaitForPrevious();
+  LetNextStart();
+  MoveHalfTile<16, kStore>(p.tiles, blockIdx.x, words, p.rest);
 }
 
 }  // namespace anydml

@@ -106,6 +106,41 @@ inline bool HasFilterRows(const ConvolutionProblem& problem) {
          f.output_channel * s.output_channels < kMostElements;
 }
 
+// Why what comes after sums cannot be done where they are stored; there is something.
+inline std::string WhyNotTail(const ConvolutionProblem& problem) {
+  SumLimits limits;
+  if (!limits.Set(problem.activation)) return "an activation other than RELU and CLIP is before the tail";
+  if (!problem.tail->addition) return "";
+  const ConvolutionShape& s = problem.shape;
+  const ConvolutionTensor &added = problem.tail->addition->tensor, &output = s.output;
+  bool same = added.offset == output.offset;
+  const auto compare = [&](uint64_t size, uint64_t a, uint64_t b) { same = same && (size == 1 || a == b); };
+  compare(s.outer[0], added.outer[0], output.outer[0]);
+  compare(s.outer[1], added.outer[1], output.outer[1]);
+  compare(s.output_channels, added.channel, output.channel);
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    compare(s.windows[d].output, added.spatial[d], output.spatial[d]);
+  }
+  return same ? "" : "what is added does not lie as the output does";
+}
+
+inline WindowTail TailOf(const ConvolutionTail& given, const KernelArguments& arguments) {
+  WindowTail tail = {};
+  if (given.normalization) {
+    for (uint32_t i = 0; i < 4; ++i) {
+      tail.numbers[i] = arguments.inputs[ConvolutionTail::kMean + i].data;
+      tail.strides[i] = given.normalization->strides[i];
+    }
+    tail.epsilon = given.normalization->epsilon;
+    tail.limits = {given.normalization->limits.least, given.normalization->limits.most};
+  }
+  if (given.addition) {
+    tail.added = arguments.inputs[ConvolutionTail::kAdded].data;
+    tail.sum_limits = {given.addition->limits.least, given.addition->limits.most};
+  }
+  return tail;
+}
+
 // Images with their channels as neighbours: [image][positions][group][padded channel].
 inline ConvolutionTensor PackedInput(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;

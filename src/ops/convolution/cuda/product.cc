@@ -1,5 +1,6 @@
 // A convolution with one tap that takes every position as it is: a product of matrices.
 #include "kernel/composite.h"
+#include "ops/common/cudnn/library.h"
 #include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/problem.h"
 #include "ops/gemm/problem.h"
@@ -67,11 +68,141 @@ bool ToGemm(const ConvolutionProblem& problem, GemmProblem* gemm) {
   return true;
 }
 
-// Whether cuda.channels_last reads everything as it is, on tensor cores.
-bool IsProductOfRows(const ConvolutionProblem& problem) {
+// Whether another implementation applies limits to its sums on tensor cores, and is faster then:
+// cuda.channels_last where it reads everything as it is, cuDNN where there is less to bring into order than a
+// second kernel would move.
+bool HasLimitsElsewhere(const ConvolutionProblem& problem) {
   constexpr uint64_t kUnit = 8;
   const ConvolutionShape& s = problem.shape;
-  return problem.type == DataType::kFloat16 && s.input.channel == 1 && s.input_channels % kUnit == 0;
+  if (problem.type != DataType::kFloat16 || s.input_channels % kUnit != 0) return false;
+  return s.input.channel == 1 ||
+         (s.input_channels < s.output_channels && cudnn::TheLibrary().why_not.empty());
+}
+
+std::string WhyNotThenTail(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  if (problem.type != DataType::kFloat16) return "what comes after sums is of FLOAT16";
+  if (!problem.bias && problem.activation.instructions.empty()) {
+    return "what comes after sums would be the only work of its kernel";
+  }
+  if (s.output.channel == 1 || s.Positions() == 1) {
+    return "where channels are neighbours a product adds the bias by itself";
+  }
+  const bool begins =
+      s.output.offset == 0 && (!problem.tail->addition || problem.tail->addition->tensor.offset == 0);
+  return begins ? "" : "a tensor does not begin with its first element";
+}
+
+// What is done with FLOAT32 sums, the tail included: input 0, then the bias and the tail's tensors that are
+// there.
+ElementProblem RestWithTail(const ConvolutionProblem& problem, const ConvolutionTensor& sums) {
+  const ConvolutionTail& tail = *problem.tail;
+  ElementProblem result = ConvolutionActivation(problem, sums);
+  ElementProgram& program = result.program;
+  program = {};
+  const uint8_t x = program.Load(0, Class::kF32);
+  const auto load = [&](const ElementOperand& operand) {
+    result.inputs.push_back(operand);
+    return program.Load(static_cast<uint32_t>(result.inputs.size() - 1), Class::kF32);
+  };
+  const auto load_numbers = [&](uint64_t stride) {
+    return load({problem.type, {0, problem.shape.output_channels * stride, stride}});
+  };
+  const auto apply = [&](ElementFunction function, std::initializer_list<uint8_t> sources) {
+    program.Apply(function, Class::kF32, sources);
+  };
+  const auto limit = [&](const ConvolutionLimits& limits) {
+    const ConvolutionLimits none;
+    if (limits.least == none.least && limits.most == none.most) return;
+    program.Apply(ElementFunction::kClip, Class::kF32, {x}, ParameterOf(limits.least),
+                  ParameterOf(limits.most));
+  };
+  if (problem.bias) apply(ElementFunction::kAdd, {x, load_numbers(*problem.bias)});
+  program.instructions.insert(program.instructions.end(), problem.activation.instructions.begin(),
+                              problem.activation.instructions.end());
+  apply(ElementFunction::kRoundToHalf, {x});
+  if (tail.normalization) {
+    const auto& strides = tail.normalization->strides;
+    apply(ElementFunction::kSubtract, {x, load_numbers(strides[0])});
+    const uint8_t variance = load_numbers(strides[1]);
+    program.Apply(ElementFunction::kScaleBias, Class::kF32, {variance}, ParameterOf(1.0f),
+                  ParameterOf(tail.normalization->epsilon));
+    apply(ElementFunction::kSquareRoot, {variance});
+    const uint8_t factor = load_numbers(strides[2]);
+    apply(ElementFunction::kDivide, {factor, variance});
+    apply(ElementFunction::kMultiply, {x, factor});
+    apply(ElementFunction::kAdd, {x, load_numbers(strides[3])});
+    limit(tail.normalization->limits);
+    if (tail.addition) apply(ElementFunction::kRoundToHalf, {x});
+  }
+  if (tail.addition) {
+    const ConvolutionTensor& t = tail.addition->tensor;
+    apply(ElementFunction::kAdd,
+          {x, load({problem.type,
+                    {t.outer[0], t.outer[1], t.channel, t.spatial[0], t.spatial[1], t.spatial[2]}})});
+    limit(tail.addition->limits);
+  }
+  program.Store(0, x, Class::kF32);
+  return result;
+}
+
+// A product, and all that comes after it in one kernel.
+class ConvolutionGemmThenTail final : public CompositeKernel {
+ public:
+  ConvolutionGemmThenTail(uint64_t elements, LoweredOperator gemm, LoweredOperator rest)
+      : sums_(AddScratch("sums", elements * sizeof(float))),
+        gemm_(AddPart(gemm.implementation, std::move(gemm.kernel))),
+        rest_(AddPart(rest.implementation, std::move(rest.kernel))) {}
+
+  Status Run(const KernelArguments& arguments) const override {
+    const Buffer sums = sums_.In(arguments.temporary);
+    const Buffer operands[] = {arguments.inputs[1], arguments.inputs[0], {}};
+    KernelArguments part = arguments;
+    part.inputs = operands;
+    part.outputs = {&sums, 1};
+    ANYDML_RETURN_IF_ERROR(RunPart(gemm_, part));
+    Buffer inputs[ConvolutionTail::kInputs] = {sums};
+    size_t count = 1;
+    for (const Buffer& buffer : arguments.inputs.subspan(2)) {
+      if (buffer.data != nullptr) inputs[count++] = buffer;
+    }
+    part = arguments;
+    part.inputs = {inputs, count};
+    return RunPart(rest_, part);
+  }
+
+ private:
+  ScratchLayout::Piece sums_;
+  uint32_t gemm_, rest_;
+};
+
+std::unique_ptr<const Kernel> CreateThenTail(const ConvolutionProblem& problem, const LowerContext& context,
+                                             std::string* why_not) {
+  *why_not = WhyNotThenTail(problem);
+  if (!why_not->empty()) return nullptr;
+  ConvolutionProblem product = problem;
+  product.bias.reset();
+  product.activation = {};
+  product.shape.output = PackedOutput(problem.shape);
+  GemmProblem gemm;
+  if (!ToGemm(product, &gemm)) {
+    *why_not = "positions have more than one stride";
+    return nullptr;
+  }
+  gemm.output_type = DataType::kFloat32;
+  const OperatorTable& table = OperatorTableOf(context.backend);
+  LoweredOperator sums, rest;
+  Status status = ChooseKernel(table.gemm, gemm, context.ForPart(), &sums);
+  if (status.ok()) {
+    status =
+        ChooseKernel(table.element, RestWithTail(problem, product.shape.output), context.ForPart(), &rest);
+  }
+  if (!status.ok()) {
+    *why_not = status.message();
+    return nullptr;
+  }
+  return std::make_unique<ConvolutionGemmThenTail>(problem.shape.Elements(), std::move(sums),
+                                                   std::move(rest));
 }
 
 class ConvolutionGemm final : public CompositeKernel {
@@ -99,6 +230,7 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
                                                     const LowerContext& context, std::string* why_not) {
   *why_not = WhyNot(problem.shape);
   if (!why_not->empty()) return nullptr;
+  if (problem.tail) return CreateThenTail(problem, context, why_not);
   GemmProblem gemm;
   if (!ToGemm(problem, &gemm)) {
     *why_not = "positions have more than one stride";
@@ -115,7 +247,7 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
   constexpr uint64_t kMany = uint64_t{1} << 20;
   SumLimits limits;
   if (transposed && lowered.implementation == "cuda.product_first" && problem.shape.Elements() >= kMany &&
-      limits.Set(problem.activation) && IsProductOfRows(problem)) {
+      limits.Set(problem.activation) && HasLimitsElsewhere(problem)) {
     *why_not = "the activation would be a kernel of its own";
     return nullptr;
   }

@@ -24,7 +24,30 @@ __device__ __forceinline__ __half WithOneNan(float x, __half) {
 // Of a column of the tile; all but the bias are the tail's.
 struct ColumnNumbers {
   float bias = 0, mean = 0, factor = 0, shift = 0;
+
+  // Where there is a normalisation.
+  template <typename T>
+  __device__ __forceinline__ void LoadTail(const WindowTail& tail, uint64_t channel) {
+    const auto load = [&](uint32_t i) {
+      return NumberOf(static_cast<const T*>(tail.numbers[i])[channel * tail.strides[i]]);
+    };
+    mean = load(0);
+    factor = load(2) / sqrtf(load(1) + tail.epsilon);
+    shift = load(3);
+  }
 };
+
+// A result that is rounded, normalised.
+template <typename Out>
+__device__ __forceinline__ Out NormalizeSum(const WindowTail& tail, const ColumnNumbers& numbers, Out sum) {
+  const float x = (NumberOf(sum) - numbers.mean) * numbers.factor + numbers.shift;
+  return WithOneNan(tail.limits.Of(x), Out());
+}
+
+template <typename Out>
+__device__ __forceinline__ Out AddToSum(const WindowTail& tail, Out sum, Out added) {
+  return WithOneNan(tail.sum_limits.Of(NumberOf(sum) + NumberOf(added)), Out());
+}
 
 // Of a thread's column: loaded before the steps, so that nobody waits for them after them.
 template <typename T, uint32_t kColumns, class Product>
@@ -35,14 +58,7 @@ __device__ __forceinline__ ColumnNumbers NumbersOf(const Product& p, const Windo
   const uint64_t channel = uint64_t{place.group} * p.columns + column;
   if (p.bias != nullptr) numbers.bias = NumberOf(static_cast<const T*>(p.bias)[channel * p.bias_stride]);
   if constexpr (Product::kIsGeneral) {
-    const WindowTail& tail = p.tail;
-    if (tail.numbers[0] == nullptr) return numbers;
-    const auto load = [&](uint32_t i) {
-      return NumberOf(static_cast<const T*>(tail.numbers[i])[channel * tail.strides[i]]);
-    };
-    numbers.mean = load(0);
-    numbers.factor = load(2) / sqrtf(load(1) + tail.epsilon);
-    numbers.shift = load(3);
+    if (p.tail.numbers[0] != nullptr) numbers.LoadTail<T>(p.tail, channel);
   }
   return numbers;
 }
@@ -54,15 +70,9 @@ __device__ __forceinline__ Out FinishSum(const Product& p, const Table& table, u
   PutNumber(p.limits.Of(sum + table.bias[column]), &result);
   if constexpr (Product::kIsGeneral) {
     if (p.tail.numbers[0] == nullptr) return result;
-    const float x = (NumberOf(result) - table.mean[column]) * table.factor[column] + table.shift[column];
-    return WithOneNan(p.tail.limits.Of(x), Out());
+    return NormalizeSum(p.tail, {0, table.mean[column], table.factor[column], table.shift[column]}, result);
   }
   return result;
-}
-
-template <typename Out>
-__device__ __forceinline__ Out AddToSum(const GeneralProduct& p, Out sum, Out added) {
-  return WithOneNan(p.tail.sum_limits.Of(NumberOf(sum) + NumberOf(added)), Out());
 }
 
 template <typename Out, uint32_t kRows, uint32_t kColumns>
@@ -109,7 +119,7 @@ __device__ __forceinline__ void StoreSumsAs(const Product& p, const WindowPlace&
             const Unit unit = *reinterpret_cast<const Unit*>(static_cast<const Out*>(p.tail.added) + target);
             const Out* const added = reinterpret_cast<const Out*>(&unit);
 #pragma unroll
-            for (uint32_t e = 0; e < kSome; ++e) from[e] = AddToSum(p, from[e], added[e]);
+            for (uint32_t e = 0; e < kSome; ++e) from[e] = AddToSum(p.tail, from[e], added[e]);
           }
         }
         *reinterpret_cast<Unit*>(static_cast<Out*>(p.output) + target) = *reinterpret_cast<const Unit*>(from);
@@ -171,7 +181,7 @@ __device__ __forceinline__ void StoreClusterShare(const Product& p, const Window
 #pragma unroll
         for (uint32_t e = 0; e < kSome; ++e) {
           if (!exists(e)) break;
-          result.numbers[e] = AddToSum(p, result.numbers[e],
+          result.numbers[e] = AddToSum(p.tail, result.numbers[e],
                                        added[table.targets[row + e * down] + e * right * p.target.channel]);
         }
       }
