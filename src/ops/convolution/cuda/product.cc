@@ -68,15 +68,22 @@ bool ToGemm(const ConvolutionProblem& problem, GemmProblem* gemm) {
   return true;
 }
 
+// Whether cuda.channels_last reads everything as it is, on tensor cores.
+bool IsProductOfRows(const ConvolutionProblem& problem) {
+  constexpr uint64_t kUnit = 8;
+  const ConvolutionShape& s = problem.shape;
+  return problem.type == DataType::kFloat16 && s.input.channel == 1 && s.input_channels % kUnit == 0;
+}
+
 // Whether another implementation applies limits to its sums on tensor cores, and is faster then:
 // cuda.channels_last where it reads everything as it is, cuDNN where there is less to bring into order than a
 // second kernel would move.
 bool HasLimitsElsewhere(const ConvolutionProblem& problem) {
   constexpr uint64_t kUnit = 8;
   const ConvolutionShape& s = problem.shape;
-  if (problem.type != DataType::kFloat16 || s.input_channels % kUnit != 0) return false;
-  return s.input.channel == 1 ||
-         (s.input_channels < s.output_channels && cudnn::TheLibrary().why_not.empty());
+  if (IsProductOfRows(problem)) return true;
+  return problem.type == DataType::kFloat16 && s.input_channels % kUnit == 0 &&
+         s.input_channels < s.output_channels && cudnn::TheLibrary().why_not.empty();
 }
 
 std::string WhyNotThenTail(const ConvolutionProblem& problem) {
@@ -201,6 +208,10 @@ std::unique_ptr<const Kernel> CreateThenTail(const ConvolutionProblem& problem, 
     *why_not = status.message();
     return nullptr;
   }
+  if (rest.implementation != "cuda.compiled") {
+    *why_not = "what comes after sums is too little to be compiled, and would be slower than in parts";
+    return nullptr;
+  }
   return std::make_unique<ConvolutionGemmThenTail>(problem.shape.Elements(), std::move(sums),
                                                    std::move(rest));
 }
@@ -246,6 +257,10 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
   const bool transposed = problem.shape.output.channel == 1 && problem.shape.output_channels > 1;
   constexpr uint64_t kMany = uint64_t{1} << 20;
   SumLimits limits;
+  if (lowered.implementation == "cuda.tiled" && limits.Set(problem.activation) && IsProductOfRows(problem)) {
+    *why_not = "a small product, which cuda.channels_last does on tensor cores";
+    return nullptr;
+  }
   if (transposed && lowered.implementation == "cuda.product_first" && problem.shape.Elements() >= kMany &&
       limits.Set(problem.activation) && HasLimitsElsewhere(problem)) {
     *why_not = "the activation would be a kernel of its own";
