@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
@@ -24,16 +25,18 @@ constexpr uint64_t kRegisterMemory = 256 << 10;
 constexpr uint64_t kRegisterMemory = 128 << 10;
 #endif
 constexpr uint64_t kFewRegisters = 2, kManyRegistersMemory = 64 << 10;
-static_assert(kMaxRegisters * kTileBytes <= kRegisterMemory && kManyRegistersMemory <= kRegisterMemory);
+// More than this is temporary memory: threads of applications may have small stacks.
+constexpr uint64_t kRegistersOnStack = 128 << 10;
+static_assert(kMaxRegisters * kTileBytes <= kRegistersOnStack && kManyRegistersMemory <= kRegistersOnStack);
 
 // Shorter rows of a tile are joined before a loop takes them.
 constexpr uint64_t kShortestTileRow = 32;
 
 struct Registers {
-  alignas(64) std::array<std::byte, kRegisterMemory> memory;
-  alignas(64) std::array<std::byte, kRegisterMemory / 2> halves;  // of numbers that are kept as FLOAT16
-  std::array<LoopSource, kMaxRegisters> values;                   // in memory, or a tensor's own
-  bool stored = false;                                            // the last step has written into the output
+  std::byte* memory;
+  std::byte* halves;                             // of numbers that are kept as FLOAT16
+  std::array<LoopSource, kMaxRegisters> values;  // in memory, or a tensor's own
+  bool stored = false;                           // the last step has written into the output
 };
 
 uint64_t WidthOf(const ElementProgram& program) { return program.wide() ? 8 : 4; }
@@ -82,11 +85,20 @@ class ElementTiles final : public Kernel {
       }
     }
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
+    registers_bytes_ = problem.program.registers * register_bytes_;
+    on_stack_ = registers_bytes_ <= kRegistersOnStack;
+    if (!on_stack_) registers_ = layout_.Add("registers", parts_ * WithHalves(registers_bytes_), 64);
   }
+
+  uint64_t temporary_bytes() const override { return layout_.bytes(); }
 
   Status Run(const KernelArguments& arguments) const override {
     ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
-      Registers registers;
+      alignas(64) std::byte own[WithHalves(kRegistersOnStack)];
+      std::byte* const memory =
+          on_stack_ ? own
+                    : registers_.In<std::byte>(arguments.temporary) + part * WithHalves(registers_bytes_);
+      Registers registers = {memory, memory + registers_bytes_, {}};
       const uint64_t begin = PartBegin(plan_.tiles, part, parts_);
       const uint64_t end = PartBegin(plan_.tiles, part + 1, parts_);
       for (uint64_t i = begin; i < end; ++i) RunTile(Tile(plan_, i), i == begin, arguments, registers);
@@ -96,6 +108,8 @@ class ElementTiles final : public Kernel {
   }
 
  private:
+  static constexpr uint64_t WithHalves(uint64_t bytes) { return bytes + bytes / 2; }
+
   // A tile as its loops go through it: rows of `columns` neighbours.
   struct Shape {
     uint64_t rows;
@@ -277,13 +291,9 @@ class ElementTiles final : public Kernel {
     }
   }
 
-  std::byte* MemoryOf(uint32_t number, Registers& r) const {
-    return r.memory.data() + number * register_bytes_;
-  }
+  std::byte* MemoryOf(uint32_t number, Registers& r) const { return r.memory + number * register_bytes_; }
 
-  std::byte* HalvesOf(uint32_t number, Registers& r) const {
-    return r.halves.data() + number * register_bytes_ / 2;
-  }
+  std::byte* HalvesOf(uint32_t number, Registers& r) const { return r.halves + number * register_bytes_ / 2; }
 
   // Calls body(block, position in the register) for the blocks of a tile.
   template <typename Body>
@@ -432,8 +442,11 @@ class ElementTiles final : public Kernel {
   }
 
   TilePlan plan_;
-  uint64_t tile_elements_ = 1;  // of the largest
-  uint64_t register_bytes_ = 0;
+  uint64_t tile_elements_ = 1;                         // of the largest
+  uint64_t register_bytes_ = 0, registers_bytes_ = 0;  // of one, of all
+  bool on_stack_;
+  ScratchLayout layout_;
+  ScratchLayout::Piece registers_;
   uint32_t inputs_;
   std::vector<Step> steps_;
   uint32_t parts_ = 1;
