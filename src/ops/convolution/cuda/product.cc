@@ -1,6 +1,5 @@
 // A convolution with one tap that takes every position as it is: a product of matrices.
 #include "kernel/composite.h"
-#include "ops/common/cudnn/library.h"
 #include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/problem.h"
 #include "ops/gemm/problem.h"
@@ -73,17 +72,6 @@ bool IsProductOfRows(const ConvolutionProblem& problem) {
   constexpr uint64_t kUnit = 8;
   const ConvolutionShape& s = problem.shape;
   return problem.type == DataType::kFloat16 && s.input.channel == 1 && s.input_channels % kUnit == 0;
-}
-
-// Whether another implementation applies limits to its sums on tensor cores, and is faster then:
-// cuda.channels_last where it reads everything as it is, cuDNN where there is less to bring into order than a
-// second kernel would move.
-bool HasLimitsElsewhere(const ConvolutionProblem& problem) {
-  constexpr uint64_t kUnit = 8;
-  const ConvolutionShape& s = problem.shape;
-  if (IsProductOfRows(problem)) return true;
-  return problem.type == DataType::kFloat16 && s.input_channels % kUnit == 0 &&
-         s.input_channels < s.output_channels && cudnn::TheLibrary().why_not.empty();
 }
 
 std::string WhyNotThenTail(const ConvolutionProblem& problem) {
@@ -262,7 +250,7 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
     return nullptr;
   }
   if (transposed && lowered.implementation == "cuda.product_first" && problem.shape.Elements() >= kMany &&
-      limits.Set(problem.activation) && HasLimitsElsewhere(problem)) {
+      limits.Set(problem.activation) && IsProductOfRows(problem)) {
     *why_not = "the activation would be a kernel of its own";
     return nullptr;
   }
