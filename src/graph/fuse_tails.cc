@@ -1,4 +1,4 @@
-// What follows a convolution on a GPU becomes its tail, where a kernel applies that to what it stores: a
+// What follows a convolution becomes its tail, where a kernel applies that to what it stores: a
 // BATCH_NORMALIZATION, an addition, then RELU or CLIP, each rounded as it would be in memory.
 #include <algorithm>
 #include <utility>
@@ -174,7 +174,7 @@ void TakeTails(const GainsByTailFunction& gains, Graph* graph) { TakingTails(gai
 
 Status FuseTails(const LowerContext& context, Graph* graph) {
   // Who forces an implementation wants it to run.
-  if (context.backend != "cuda" || !context.implementation.empty()) return {};
+  if (!context.implementation.empty()) return {};
   TakeTails([&](const OperatorDesc& desc,
                 const ConvolutionTailDesc& tail) { return GainsByTail(desc, tail, context); },
             graph);

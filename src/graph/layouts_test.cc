@@ -88,7 +88,7 @@ class LayoutGraph : public GraphUnderTest {
   // one.
   size_t Lay(const Device& device, bool with_other_passes = false) {
     if (with_other_passes) {
-      EXPECT_TRUE(RunPasses({}, "layouts", &graph).ok());
+      EXPECT_TRUE(RunPasses({}, "layouts,tails", &graph).ok());
     }
     graph.log.clear();
     EXPECT_TRUE(ChooseLayoutsFor({.backend = device.backend}, device.lanes, &graph).ok());

@@ -39,7 +39,7 @@ Status JoinProducts(const LowerContext& context, Graph* graph);
 Status FuseAttention(const LowerContext& context, Graph* graph);
 // "activation": what follows a product, a convolution or a normalisation becomes part of it.
 Status FuseActivations(const LowerContext& context, Graph* graph);
-// "tails": what follows a convolution is done where it stores its results, on a GPU.
+// "tails": what follows a convolution is done where it stores its results.
 Status FuseTails(const LowerContext& context, Graph* graph);
 // The same for tails that `gains` agrees to.
 using GainsByTailFunction = std::function<bool(const OperatorDesc& desc, const ConvolutionTailDesc& tail)>;

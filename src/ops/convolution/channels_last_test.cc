@@ -6,7 +6,9 @@
 #include <iterator>
 #include <limits>
 
+#include "base/half.h"
 #include "ops/convolution/convolution_test_support.h"
+#include "ops/convolution/tail.h"
 #include "ops/gemm/gemm_cases.h"
 
 namespace anydml::testing {
@@ -54,6 +56,9 @@ TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
       {{2, 770, 5, 4}, {33, 770, 1, 1}, {2, 33, 5, 4}},
       {{3, 40, 13, 11}, {50, 40, 3, 3}, {3, 50, 13, 11}, 1, 1},
       {{1, 3, 33, 35}, {24, 3, 7, 7}, {1, 24, 17, 18}, 2, 3},
+      {{3, 20, 19, 7}, {18, 20, 1, 1}, {3, 18, 7, 3}, 3, 1},
+      {{40, 17, 9, 40}, {20, 17, 2, 2}, {40, 20, 2, 10}, 4},
+      {{1, 600, 4, 300}, {4, 600, 3, 3}, {1, 4, 4, 300}, 1, 1},
       {{2, 34, 9, 9}, {66, 17, 3, 3}, {2, 66, 5, 5}, 2, 1, 2},
       {{1, 100, 9, 9}, {100, 1, 3, 3}, {1, 100, 9, 9}, 1, 1, 100},
       {{2, 700, 7, 8}, {700, 1, 5, 5}, {2, 700, 4, 4}, 2, 2, 700},
@@ -67,6 +72,10 @@ TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
       if (*activation != '\0') {
         SetField(&desc, "FusedActivation", std::make_shared<const OperatorDesc>(MakeDesc(activation, {})));
       }
+      ExpectAllAgree(desc, InputsOf(desc));
+      SetField(&desc, "OutputTensor", Packed(type, layer.output));
+      ExpectAllAgree(desc, InputsOf(desc));
+      SetField(&desc, "InputTensor", Packed(type, layer.input));
       ExpectAllAgree(desc, InputsOf(desc));
     }
   }
@@ -83,11 +92,71 @@ TEST(ConvolutionChannelsLast, IsChosen) {
   };
   const LastLayer whole = {{1, 32, 8, 8}, {48, 32, 3, 3}, {1, 48, 8, 8}, 1, 1};
   EXPECT_EQ(chosen(LastConvolution(DataType::kFloat32, whole)), "cpu.channels_last");
-  EXPECT_EQ(chosen(LastConvolution(DataType::kFloat32, whole, true)), "cpu.product");
+  const LastLayer narrow = {{1, 32, 8, 8}, {3, 32, 3, 3}, {1, 3, 8, 8}, 1, 1};
+  EXPECT_EQ(chosen(LastConvolution(DataType::kFloat32, narrow, true)), "cpu.product");
   const LastLayer first = {{1, 3, 8, 8}, {48, 3, 3, 3}, {1, 48, 8, 8}, 1, 1};
   EXPECT_EQ(chosen(LastConvolution(DataType::kFloat16, first, true)), "cpu.channels_last");
   const LastLayer depthwise = {{1, 32, 8, 8}, {32, 1, 3, 3}, {1, 32, 8, 8}, 1, 1, 32};
   EXPECT_EQ(chosen(LastConvolution(DataType::kFloat16, depthwise)), "cpu.depthwise_channels_last");
+}
+
+// The kernel that finishes what it stores gives the bytes of a convolution and operators behind it: with
+// neighbouring channels, from and to planes, and with what is added in either order.
+TEST(ConvolutionChannelsLast, Tails) {
+  const LastLayer kLayers[] = {{{2, 40, 9, 7}, {70, 40, 3, 3}, {2, 70, 9, 7}, 1, 1},
+                               {{1, 20, 16, 17}, {48, 20, 1, 1}, {1, 48, 16, 17}},
+                               {{1, 20, 5, 5}, {34, 10, 3, 3}, {1, 34, 3, 3}, 2, 1, 2}};
+  std::mt19937_64 random(TestSeed());
+  for (uint32_t way = 0; way < 3 * 64; ++way) {
+    const LastLayer& layer = kLayers[way % 3];
+    const uint32_t choice = way / 3;
+    const DataType type = (choice & 32) != 0 ? DataType::kFloat16 : DataType::kFloat32;
+    OperatorDesc desc = LastConvolution(type, layer, (choice & 1) != 0);
+    const TensorDesc planes = Packed(type, layer.output), last = ChannelsLast(type, layer.output);
+    const TensorDesc &output = (choice & 2) != 0 ? planes : last, &added = (choice & 4) != 0 ? planes : last;
+    SetField(&desc, "OutputTensor", output);
+    const TensorDesc row = Packed(type, {1, layer.output[1], 1, 1});
+    ConvolutionTailDesc tail;
+    std::vector<Bytes> inputs = InputsOf(desc);
+    inputs.resize(ConvolutionTail::kInputs);
+    if ((choice & 8) != 0) {
+      for (uint32_t i = 0; i < 4; ++i) {
+        tail.tensors[i] = row;
+        std::vector<float> numbers(layer.output[1]);
+        for (float& number : numbers) number = static_cast<float>(1 + random() % 64) / 8;
+        std::vector<Half> halves(numbers.size());
+        std::ranges::transform(numbers, halves.begin(), [](float number) { return ToHalf(number); });
+        inputs[ConvolutionTail::kMean + i] =
+            type == DataType::kFloat32 ? Scattered(row, numbers) : Scattered(row, halves);
+      }
+      tail.epsilon = 1e-3f;
+      tail.normalized = {-1, 5};
+    }
+    if ((choice & 16) != 0 || (choice & 8) == 0) {
+      tail.tensors.back() = added;
+      inputs[ConvolutionTail::kAdded] = Eighths(added, random);
+      tail.added.least = 0;
+    }
+    const auto run = [&](const char* implementation) {
+      LoweredOperator lowered;
+      const Status status =
+          LowerConvolutionWithTail(desc, tail, {.implementation = implementation}, &lowered);
+      EXPECT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(lowered.implementation, implementation);
+      const auto buffer = [](Bytes& bytes) {
+        return Buffer{bytes.empty() ? nullptr : reinterpret_cast<std::byte*>(bytes.data()), bytes.size()};
+      };
+      std::vector<Buffer> buffers;
+      for (Bytes& bytes : inputs) buffers.push_back(buffer(bytes));
+      Bytes result(output.total_bytes), temporary(lowered.kernel->temporary_bytes());
+      const Buffer to = buffer(result);
+      KernelArguments arguments{buffers, {&to, 1}};
+      arguments.temporary = buffer(temporary);
+      EXPECT_TRUE(lowered.kernel->Run(arguments).ok());
+      return result;
+    };
+    EXPECT_TRUE(run("cpu.channels_last") == run("cpu.product")) << "way " << way;
+  }
 }
 
 // What is outside of the input is not multiplied: an infinite weight makes no NaN of it.

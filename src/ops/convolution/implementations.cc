@@ -45,13 +45,6 @@ std::string BetterByPlanes(const ConvolutionProblem& problem, const LowerContext
   constexpr uint64_t kFewChannels = 8;
   return problem.shape.outer[1] < kFewChannels ? "few channels" : "";
 }
-std::string BetterByProduct(const ConvolutionProblem& problem, const LowerContext&) {
-  constexpr uint64_t kFewChannels = 4, kFewPixels = 64;
-  const ConvolutionShape& s = problem.shape;
-  if (s.output_channels < kFewChannels) return "few output channels";
-  const bool few = s.outer[0] * s.Positions() < kFewPixels;
-  return few && !problem.filter_is_owned ? "few pixels, for which filters would be packed every time" : "";
-}
 
 constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cpu.depthwise_channels_last",
@@ -62,7 +55,12 @@ constexpr Implementation<ConvolutionProblem> kImplementations[] = {
      Bound},
     {"cpu.depthwise", "cpu", ANYDML_ON_CPU(CreateConvolutionDepthwise), nullptr, {}, Bound},
     {"cpu.phases", "cpu", ANYDML_ON_CPU(CreateConvolutionPhases), nullptr, {}, Bound},
-    {"cpu.channels_last", "cpu", ANYDML_ON_CPU(CreateConvolutionChannelsLast), BetterByProduct, {}, Bound},
+    {"cpu.channels_last",
+     "cpu",
+     ANYDML_ON_CPU(CreateConvolutionChannelsLast),
+     ANYDML_ON_CPU(BetterWithoutChannelsLast),
+     {},
+     Bound},
     {"cpu.product", "cpu", ANYDML_ON_CPU(CreateConvolutionProduct), nullptr, {}, Bound},
     {"cuda.depthwise", "cuda", ANYDML_ON_CUDA(CreateConvolutionDepthwiseCuda), nullptr, {}, Bound},
     {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterWithoutGemm, {}, Bound},

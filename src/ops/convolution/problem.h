@@ -115,6 +115,7 @@ std::unique_ptr<const Kernel> CreateConvolutionDepthwiseChannelsLast(const Convo
 std::unique_ptr<const Kernel> CreateConvolutionChannelsLast(const ConvolutionProblem& problem,
                                                             const LowerContext& context,
                                                             std::string* why_not);
+std::string BetterWithoutChannelsLast(const ConvolutionProblem& problem, const LowerContext& context);
 std::unique_ptr<const Kernel> CreateConvolutionPhases(const ConvolutionProblem& problem,
                                                       const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionProduct(const ConvolutionProblem& problem,

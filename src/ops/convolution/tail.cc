@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "kernel/composite.h"
+#include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/shape.h"
 #include "ops/operator_table.h"
 #include "schema/descriptions.generated.h"
@@ -13,16 +14,19 @@ namespace {
 
 using List = std::vector<Implementation<ConvolutionProblem>>;
 
-// Those that apply the problem's tail, and gain by it. FLOAT16 convolutions, and products of matrices, are
-// NVIDIA's libraries': they are faster than our kernels by more than a pass over the output takes. So tails
-// are done where their results are brought into another order, or get a bias.
+// Those that apply the problem's tail, and gain by it. On a GPU FLOAT16 convolutions, and products of
+// matrices, are NVIDIA's libraries': they are faster than our kernels by more than a pass over the output
+// takes. So tails are done where their results are brought into another order, or get a bias.
 List WithTails(const ConvolutionProblem& problem, std::string_view backend) {
   constexpr uint64_t kFewChannels = 4;
   const ConvolutionShape& s = problem.shape;
   const bool half = problem.type == DataType::kFloat16, product = s.Taps() == 1;
+  std::string_view wanted = "cpu.channels_last";
+  if (backend != "cpu") {
+    if (s.backward || s.input_channels <= kFewChannels || (product && !half)) return {};
+    wanted = !half ? "cuda.channels_last" : product ? "cuda.gemm" : "cuda.cudnn";
+  }
   List list;
-  if (s.backward || s.input_channels <= kFewChannels || (product && !half)) return list;
-  const std::string_view wanted = !half ? "cuda.channels_last" : product ? "cuda.gemm" : "cuda.cudnn";
   for (const auto& implementation : OperatorTableOf(backend).convolution) {
     if (implementation.name == wanted) list.push_back(implementation);
   }
@@ -57,6 +61,15 @@ TensorDesc PackedLike(const TensorDesc& tensor) {
   }
   packed.total_bytes = MinimumTotalBytes(packed);
   return packed;
+}
+
+// Where graphs bring the channels together, which has kernels that finish what they store.
+bool GainsByTailOnCpu(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  constexpr uint32_t kWide = 8;
+  const uint32_t lanes = ConvolutionPixelTiles().lanes;
+  const bool takes = problem.type == DataType::kFloat32 || !problem.tail->normalization;
+  return takes && lanes >= kWide && !s.backward && s.outer[1] == 1 && s.output_channels >= lanes;
 }
 
 void Limit(const ConvolutionLimits& limits, uint8_t at, ElementProgram* program) {
@@ -172,6 +185,7 @@ Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailD
 
 bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, const LowerContext& context) {
   const ConvolutionProblem problem = WithTail(desc, tail);
+  if (context.backend == "cpu") return GainsByTailOnCpu(problem);
   const List list = WithTails(problem, context.backend);
   LoweredOperator lowered;
   return ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, &lowered)

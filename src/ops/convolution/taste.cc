@@ -27,7 +27,7 @@ LayoutTaste TasteOfCpu(const ConvolutionDesc& convolution, uint32_t channels, ui
     const bool depthwise = channels == 1 && outputs == 1 && groups >= lanes;
     return depthwise ? LayoutTaste::kChannelsOnly : LayoutTaste::kAny;
   }
-  return channels <= kFewChannels || outputs < lanes ? LayoutTaste::kAny : LayoutTaste::kChannelsOnly;
+  return channels <= kFewChannels || outputs < lanes ? LayoutTaste::kAny : LayoutTaste::kChannels;
 }
 
 }  // namespace

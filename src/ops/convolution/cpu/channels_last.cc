@@ -1,6 +1,7 @@
 // Convolutions of tensors whose channels are neighbours in memory: products of pixels with filters that read
 // the pixels where they are. What a tile of output pixels has of a tap are runs of their inputs' channels;
-// pixels that have taps outside of the input add up only those that are inside.
+// pixels that have taps outside of the input add up only those that are inside. Planes are brought into that
+// order, and results out of it, by transposing squares.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -8,31 +9,39 @@
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
+#include "ops/convolution/cpu/channel_numbers.h"
 #include "ops/convolution/cpu/pixel_filter.h"
+#include "ops/convolution/cpu/pixel_steps.h"
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/cpu/pixels.h"
-#include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/epilogue.h"
 #include "ops/element/cpu/rows.h"
 
 namespace anydml {
 namespace {
 
-constexpr uint64_t kPieceFloats = 6144;  // weights that stay in the first-level cache
+constexpr uint64_t kPieceFloats = 32768;  // weights that stay in the second-level cache, with pixels
 // Of a thread: with fewer it costs more than it saves.
 constexpr uint64_t kPixelProductsPerThread = uint64_t{1} << 17;
 constexpr uint64_t kPartsPerThread = 4, kMostCuts = 64;
 constexpr uint64_t kFewInputChannels = 16;  // are brought together, wherever they are
 constexpr uint64_t kManyWeightBytes = uint64_t{1} << 19;
+constexpr uint64_t kMostConverted = uint64_t{1} << 19;  // of an input, as FLOAT32, by each worker
+constexpr uint64_t kNothing = ~uint64_t{0};
 constexpr double kMostNumbers = 0x1p28;  // of filters, and of a copy of the input
 
-// Some steps at a time: whole taps, or some channels of one.
-struct StepPiece {
-  uint32_t tap, taps;
-  uint64_t channel, channels;  // of each tap
-  uint64_t first = 0, steps = 0;
-  uint32_t run = 0, runs = 0;  // of pixels that have all taps
-};
+// Where channels of the output are not neighbours.
+bool IsInPlanes(const ConvolutionShape& p, const ConvolutionTensor& tensor) {
+  return p.output_channels > 1 && tensor.channel != 1;
+}
+
+// Whether tiles can do what is behind a convolution and its activation.
+bool CanFinish(const ConvolutionProblem& problem) {
+  if (!Epilogue(problem.activation).limits().has_value()) return false;
+  return problem.type == DataType::kFloat32 || !problem.tail->normalization;
+}
+
+PixelFinish::Limits LimitsOf(const ConvolutionLimits& limits) { return {limits.least, limits.most}; }
 
 class ConvolutionChannelsLast final : public Kernel {
  public:
@@ -40,25 +49,42 @@ class ConvolutionChannelsLast final : public Kernel {
       : problem_(problem),
         tiles_(ConvolutionPixelTiles()),
         filter_(problem.shape, problem.type, tiles_.lanes, tiles_.vectors),
-        pixels_(problem.shape, problem.type),
+        pixels_(problem.shape, problem.type, Adds() ? problem.tail->addition->tensor : problem.shape.output),
+        numbers_(problem, filter_.vectors() * tiles_.lanes, &scratch_),
+        steps_(problem.shape, pixels_, std::max<uint64_t>(kPieceFloats / WidestBlock(), 16)),
         epilogue_(problem.activation),
         threads_(threads) {
     halves_ = problem.type == DataType::kFloat16;
-    clips_ = epilogue_.limits().has_value() && (!epilogue_.empty() || halves_);
-    completes_ = epilogue_.empty() || clips_;
-    MakePieces();
+    planes_ = IsInPlanes(problem.shape, problem.shape.output);
+    completes_ = epilogue_.empty() || epilogue_.limits().has_value();
+    finish_.to_halves = halves_;
+    if (completes_ && (!epilogue_.empty() || halves_)) {
+      finish_.clips = {epilogue_.limits()->low, epilogue_.limits()->high};
+    }
+    if (Normalizes()) finish_.normalizes = LimitsOf(problem.tail->normalization->limits);
+    if (Adds()) finish_.adds = LimitsOf(problem.tail->addition->limits);
     Cut();
-    bias_ = scratch_.Add("bias", BiasFloats() * sizeof(float), 64);
-    if (pixels_.copies()) copy_ = scratch_.Add("input", pixels_.CopyFloats() * sizeof(float), 64);
+    converts_ = halves_ && pixels_.is_in_order() && pixels_.MostSeen(block_pixels_) <= kMostConverted;
+    copies_all_ = pixels_.copies() && !pixels_.copies_blocks() && !converts_;
+    if (copies_all_) copy_ = scratch_.Add("input", pixels_.CopyFloats() * sizeof(float), 64);
     if (problem.filter_is_owned) {
       packed_ = persistent_.Add("filters", filter_.bytes(), 64);
     } else {
       packed_ = scratch_.Add("filters", filter_.bytes(), 64);
     }
-    if (halves_) {
-      const uint64_t width = uint64_t{tiles_.vectors} * tiles_.lanes;
-      worker_floats_ = (block_pixels_ + MostSteps()) * width;
-      own_ = scratch_.Add("sums and weights", workers_ * worker_floats_ * sizeof(float), 64);
+    const uint64_t block = block_pixels_ * WidestBlock();
+    if (halves_ || planes_) worker_floats_ += block;
+    own_added_ = worker_floats_;
+    if (Adds() && IsInPlanes(problem.shape, problem.tail->addition->tensor)) worker_floats_ += block;
+    own_weights_ = worker_floats_;
+    if (halves_) worker_floats_ += steps_.MostSteps() * WidestBlock();
+    own_halves_ = worker_floats_;
+    if (halves_ && planes_) worker_floats_ += (block + 31) / 32 * 16;
+    own_input_ = worker_floats_;
+    if (converts_) worker_floats_ += (pixels_.MostSeen(block_pixels_) + 15) / 16 * 16;
+    if (pixels_.copies_blocks()) worker_floats_ += block_pixels_ * problem.shape.input_channels;
+    if (worker_floats_ != 0) {
+      own_ = scratch_.Add("a block", workers_ * worker_floats_ * sizeof(float), 64);
     }
   }
 
@@ -77,68 +103,27 @@ class ConvolutionChannelsLast final : public Kernel {
       filter_.Pack(arguments.inputs[1].data, arguments.executor, threads_,
                    packed_.In<std::byte>(arguments.temporary));
     }
-    if (pixels_.copies()) {
+    if (copies_all_) {
       pixels_.Copy(arguments.inputs[0].data, arguments.executor, workers_,
                    copy_.In<float>(arguments.temporary));
     }
-    LoadBias(arguments);
+    numbers_.Load(problem_, arguments);
     SharedParts shared(parts_, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
+      uint64_t held = kNothing;
       for (uint64_t part; shared.Take(worker, &part);) {
-        RunPart(part, arguments, own_.In<float>(arguments.temporary) + worker * worker_floats_);
+        RunPart(part, arguments, own_.In<float>(arguments.temporary) + worker * worker_floats_, &held);
       }
     });
     return {};
   }
 
  private:
-  uint64_t BiasFloats() const { return problem_.shape.outer[1] * filter_.vectors() * tiles_.lanes; }
-
-  uint64_t MostSteps() const {
-    uint64_t most = 0;
-    for (const StepPiece& piece : pieces_) most = std::max(most, piece.steps);
-    return most;
+  uint64_t WidestBlock() const {
+    return std::min<uint64_t>(tiles_.vectors, filter_.vectors()) * tiles_.lanes;
   }
-
-  void MakePieces() {
-    const ConvolutionShape& p = problem_.shape;
-    const uint64_t width = uint64_t{std::min<uint64_t>(tiles_.vectors, filter_.vectors())} * tiles_.lanes;
-    const uint64_t most = std::max<uint64_t>(kPieceFloats / width, 16);
-    const uint64_t channels = p.input_channels;
-    if (channels > most) {
-      const uint64_t count = (channels + most - 1) / most;
-      const uint64_t some = ((channels + count - 1) / count + 15) / 16 * 16;
-      for (uint32_t tap = 0; tap < p.Taps(); ++tap) {
-        for (uint64_t c = 0; c < channels; c += some) {
-          AddPiece({.tap = tap, .taps = 1, .channel = c, .channels = std::min(some, channels - c)});
-        }
-      }
-      return;
-    }
-    const auto taps = static_cast<uint32_t>(p.Taps());
-    const auto count = static_cast<uint32_t>((p.Steps() + most - 1) / most);
-    const uint32_t some = (taps + count - 1) / count;
-    for (uint32_t tap = 0; tap < taps; tap += some) {
-      AddPiece({.tap = tap, .taps = std::min(some, taps - tap), .channel = 0, .channels = channels});
-    }
-  }
-
-  void AddPiece(StepPiece piece) {
-    piece.first = pieces_.empty() ? 0 : pieces_.back().first + pieces_.back().steps;
-    piece.steps = piece.taps * piece.channels;
-    piece.run = static_cast<uint32_t>(runs_.size());
-    for (uint32_t t = 0; t < piece.taps; ++t) {
-      const uint64_t offset = pixels_.TapOffset(piece.tap + t) + piece.channel;
-      // Taps of a row may follow each other.
-      if (t != 0 && runs_.back().offset + runs_.back().steps == offset) {
-        runs_.back().steps += piece.channels;
-      } else {
-        runs_.push_back({offset, piece.channels});
-      }
-    }
-    piece.runs = static_cast<uint32_t>(runs_.size()) - piece.run;
-    pieces_.push_back(piece);
-  }
+  bool Normalizes() const { return problem_.tail && problem_.tail->normalization; }
+  bool Adds() const { return problem_.tail && problem_.tail->addition; }
 
   // Into parts: some pixels times some blocks of channels, of a group. Of all ways the one that ends first,
   // if workers take parts one after the other.
@@ -149,11 +134,13 @@ class ConvolutionChannelsLast final : public Kernel {
     const auto useful = static_cast<uint64_t>(std::clamp<double>(
         products / static_cast<double>(kPixelProductsPerThread), 1, static_cast<double>(threads_)));
     const auto divide_up = [](uint64_t value, uint64_t by) { return (value + by - 1) / by; };
-    const bool many_weights = filter_.bytes() > kManyWeightBytes;  // are read again for each block of pixels
-    const uint64_t least_blocks = divide_up(positions, many_weights ? kMaxBlockPixels : kMaxBlockPixels / 2);
+    // Many weights are read, and FLOAT16 is converted, again for each block of pixels, and planes have long
+    // rows of it.
+    const bool large = filter_.bytes() > kManyWeightBytes || halves_ || planes_ || pixels_.copies_blocks();
+    const uint64_t least_blocks = divide_up(positions, large ? kMaxBlockPixels : kMaxBlockPixels / 2);
     const uint64_t tiles = divide_up(positions, kMaxTilePixels);
     // Reading the weights of a block of channels takes as long as some pixels do.
-    const uint64_t pixels_of_weights = many_weights ? 3 * kMaxTilePixels : kMaxTilePixels;
+    const uint64_t pixels_of_weights = large ? 3 * kMaxTilePixels : kMaxTilePixels;
     const uint64_t more = useful == 1 ? 0 : std::min(kPartsPerThread * useful, kMostCuts);
     double least = std::numeric_limits<double>::max();
     for (uint64_t channels = 1; channels <= std::min(filter_.blocks(), more + 1); ++channels) {
@@ -175,38 +162,25 @@ class ConvolutionChannelsLast final : public Kernel {
     workers_ = static_cast<uint32_t>(std::min(parts_, useful));
   }
 
-  // As floats, with zeros where vectors are not whole.
-  void LoadBias(const KernelArguments& arguments) const {
-    const ConvolutionShape& p = problem_.shape;
-    float* const to = bias_.In<float>(arguments.temporary);
-    std::fill_n(to, BiasFloats(), 0.0f);
-    if (!problem_.bias) return;
-    const LoadBlock load = FindLoad(problem_.type, Class::kF32);
-    const uint64_t stride = *problem_.bias;
-    for (uint64_t group = 0; group < p.outer[1]; ++group) {
-      load(arguments.inputs[2].data,
-           {.columns = p.output_channels,
-            .column_stride = stride,
-            .offset = group * p.output_channels * stride},
-           to + group * filter_.vectors() * tiles_.lanes);
-    }
-  }
-
-  void RunPart(uint64_t part, const KernelArguments& arguments, float* scratch) const {
+  // `held`: the first pixel of those whose input is in the worker's memory.
+  void RunPart(uint64_t part, const KernelArguments& arguments, float* own, uint64_t* held) const {
     const ConvolutionShape& p = problem_.shape;
     const uint64_t channel_part = part % channel_parts_, group = part / channel_parts_ % p.outer[1];
     const uint64_t first = part / channel_parts_ / p.outer[1] * block_pixels_;
     const uint64_t count = std::min(block_pixels_, p.outer[0] * p.Positions() - first);
     OutputPixels pixels;
     pixels_.Find(first, count, group, &pixels);
+    const uintptr_t input = InputFor(pixels, first, arguments, own, held);
     const auto cut = static_cast<uint32_t>(channel_parts_);
     const uint64_t begin = PartBegin(filter_.blocks(), static_cast<uint32_t>(channel_part), cut);
     const uint64_t end = PartBegin(filter_.blocks(), static_cast<uint32_t>(channel_part) + 1, cut);
     for (uint64_t number = begin; number < end; ++number) {
       const PixelFilter::Block block = filter_.BlockOf(number);
-      const BlockRun run = {pixels, block, group, arguments, scratch};
+      const BlockRun run = {pixels, block, group, input, arguments, own};
+      if (own_weights_ != own_added_) TurnAdded(run);
       RunBlock(run);
       FinishBlock(run);
+      if (planes_) TurnResults(run);
     }
   }
 
@@ -215,119 +189,230 @@ class ConvolutionChannelsLast final : public Kernel {
     const OutputPixels& pixels;
     const PixelFilter::Block& block;
     uint64_t group;
+    uintptr_t input;  // that pixels count from
     const KernelArguments& arguments;
-    float* scratch;  // FLOAT16: sums, then weights
+    float* own;  // of the worker: sums, what is added, weights, FLOAT16, input
   };
+
+  // FLOAT16 becomes FLOAT32, and planes become pixels, where the worker soon reads them, if that is possible:
+  // a copy of the whole input would be written to and read from more distant memory.
+  uintptr_t InputFor(const OutputPixels& pixels, uint64_t first, const KernelArguments& arguments, float* own,
+                     uint64_t* held) const {
+    const std::byte* const given = arguments.inputs[0].data;
+    if (copies_all_) return reinterpret_cast<uintptr_t>(copy_.In<const float>(arguments.temporary));
+    uint64_t begin = 0;  // of what is in the worker's memory
+    if (converts_) {
+      const InputPixels::Range seen = pixels_.Seen(pixels);
+      begin = seen.begin;
+      const auto* const halves = reinterpret_cast<const uint16_t*>(given) + begin;
+      if (*held != first) HalvesToFloats(halves, own + own_input_, seen.end - begin);
+    } else if (pixels_.copies_blocks()) {
+      begin = first * problem_.shape.input_channels;
+      const auto* const planes = reinterpret_cast<const float*>(given);
+      if (*held != first) pixels_.CopyBlock(planes, first, pixels.count, own + own_input_);
+    } else {
+      return reinterpret_cast<uintptr_t>(given);
+    }
+    *held = first;
+    return reinterpret_cast<uintptr_t>(own + own_input_) - begin * sizeof(float);
+  }
 
   uint64_t WidthOf(const PixelFilter::Block& block) const { return uint64_t{block.vectors} * tiles_.lanes; }
 
   float* SumsOf(const BlockRun& run, uint32_t pixel) const {
-    if (halves_) return run.scratch + pixel * WidthOf(run.block);
+    if (halves_ || planes_) return run.own + pixel * WidthOf(run.block);
     return reinterpret_cast<float*>(run.arguments.outputs[0].data) + run.pixels.at[pixel].output +
            run.block.channel;
   }
 
   uint16_t* HalvesOf(const BlockRun& run, uint32_t pixel) const {
+    if (planes_) return OwnHalves(run) + pixel * WidthOf(run.block);
     return reinterpret_cast<uint16_t*>(run.arguments.outputs[0].data) + run.pixels.at[pixel].output +
            run.block.channel;
   }
 
-  const float* WeightsOf(const BlockRun& run, const StepPiece& piece) const {
-    const uint64_t width = WidthOf(run.block);
-    const uint64_t at = filter_.OffsetOf(run.group, run.block) + piece.first * width;
+  uint16_t* OwnHalves(const BlockRun& run) const {
+    return reinterpret_cast<uint16_t*>(run.own + own_halves_);
+  }
+
+  const void* AddedOf(const BlockRun& run, uint32_t pixel) const {
+    if (own_weights_ != own_added_) {
+      return reinterpret_cast<const std::byte*>(run.own + own_added_) +
+             pixel * WidthOf(run.block) * ElementBytes();
+    }
+    return run.arguments.inputs[ConvolutionTail::kAdded].data +
+           (run.pixels.at[pixel].added + run.block.channel) * ElementBytes();
+  }
+
+  uint64_t ElementBytes() const { return halves_ ? sizeof(uint16_t) : sizeof(float); }
+
+  const std::byte* PackedOf(const BlockRun& run, const PixelSteps::Piece& piece) const {
     const Buffer& memory = problem_.filter_is_owned ? run.arguments.persistent : run.arguments.temporary;
-    if (!halves_) return packed_.In<const float>(memory) + at;
-    float* const weights = run.scratch + block_pixels_ * width;
-    HalvesToFloats(packed_.In<const uint16_t>(memory) + at, weights, piece.steps * width);
+    const uint64_t at = filter_.OffsetOf(run.group, run.block) + piece.first * WidthOf(run.block);
+    return packed_.In<const std::byte>(memory) + at * ElementBytes();
+  }
+
+  const float* WeightsOf(const BlockRun& run, const PixelSteps::Piece& piece) const {
+    const std::byte* const packed = PackedOf(run, piece);
+    if (!halves_) return reinterpret_cast<const float*>(packed);
+    float* const weights = run.own + own_weights_;
+    HalvesToFloats(reinterpret_cast<const uint16_t*>(packed), weights, piece.steps * WidthOf(run.block));
     return weights;
   }
 
   void RunBlock(const BlockRun& run) const {
     const OutputPixels& pixels = run.pixels;
-    const float* const bias = bias_.In<const float>(run.arguments.temporary) +
-                              (run.group * filter_.vectors() + run.block.vector) * tiles_.lanes;
-    for (uint32_t i = 0; i < pixels.edge_count; ++i) {
-      std::memcpy(SumsOf(run, pixels.edge[i]), bias, run.block.channels * sizeof(float));
-    }
+    const float* const bias = numbers_.Bias(run.arguments, run.group) + run.block.channel;
     PixelTile tile;
-    tile.last_channels = run.block.last_channels;
-    tile.low = clips_ ? epilogue_.limits()->low : 0;
-    tile.high = clips_ ? epilogue_.limits()->high : 0;
-    for (const StepPiece& piece : pieces_) {
-      const float* const weights = WeightsOf(run, piece);
-      tile.weights = weights;
-      tile.runs = runs_.data() + piece.run;
-      tile.run_count = piece.runs;
+    tile.last_channels = halves_ || planes_ ? 0 : run.block.last_channels;
+    tile.normal = Normalizes() ? bias + numbers_.stride() : nullptr;
+    tile.normal_stride = numbers_.stride();
+    PixelTile::Run runs[PixelSteps::kMaxPieceTaps];
+    for (const PixelSteps::Piece& piece : steps_.pieces()) {
+      const bool is_last = &piece == &steps_.pieces().back();
+      tile.weights = WeightsOf(run, piece);
       tile.start = piece.first == 0 ? bias : nullptr;
-      const bool is_last = &piece == &pieces_.back();
-      tile.clips = clips_ && is_last;
-      tile.to_halves = halves_ && completes_ && is_last;
-      AddTiles(run, pixels.inner, pixels.inner_count, &tile);
-      if (pixels.edge_count == 0) continue;
-      tile.run_count = 1;
-      tile.start = nullptr;
-      tile.clips = tile.to_halves = false;
-      for (uint32_t t = 0; t < piece.taps; ++t) {
-        uint16_t inside[kMaxBlockPixels];
-        const uint32_t count = pixels_.FindInside(pixels, piece.tap + t, inside);
-        const PixelTile::Run own = {pixels_.TapOffset(piece.tap + t) + piece.channel, piece.channels};
-        tile.runs = &own;
-        tile.weights = weights + t * piece.channels * WidthOf(run.block);
-        AddTiles(run, inside, count, &tile);
+      tile.finish = completes_ && is_last ? &finish_ : nullptr;
+      if (tile.finish != nullptr) tile.last_channels = run.block.last_channels;
+      AskAhead(run, piece, is_last, &tile);
+      for (uint32_t c = 0; c < pixels.class_count; ++c) {
+        const OutputPixels::Class& same = pixels.classes[c];
+        if (same.begin == same.end) continue;
+        const PixelSteps::Runs own = steps_.RunsOf(piece, pixels_, same, runs);
+        tile.runs = own.first;
+        tile.run_count = own.count;
+        AddTiles(run, pixels.order + same.begin, same.end - same.begin, &tile);
       }
     }
   }
 
+  // Where there are many weights, tiles of pixels share asking for those of the next piece, which are behind
+  // this one's; else they ask for what the next tile sees, where those are neighbours.
+  void AskAhead(const BlockRun& run, const PixelSteps::Piece& piece, bool is_last, PixelTile* tile) const {
+    constexpr uint64_t kLineBytes = 64;
+    tile->ahead = reinterpret_cast<uintptr_t>(PackedOf(run, piece));
+    tile->ahead_step = 0;
+    const uint64_t bytes = piece.steps * WidthOf(run.block) * ElementBytes();
+    if (filter_.bytes() > kManyWeightBytes) {
+      if (is_last && run.block.vector + run.block.vectors == filter_.vectors()) return;
+      const uint64_t tiles = std::max<uint64_t>(run.pixels.count / tiles_.pixels[run.block.vectors - 1], 1);
+      tile->ahead += bytes;
+      tile->ahead_step = std::min(kLineBytes, bytes / (tiles * piece.steps) + 1);
+    } else if (problem_.shape.Taps() == 1 && run.block.vector == 0 && !converts_) {
+      tile->ahead = 0;  // told by each tile
+      tile->ahead_step = std::min(kLineBytes, tiles_.pixels[run.block.vectors - 1] * sizeof(float));
+    }
+  }
+
   void AddTiles(const BlockRun& run, const uint16_t* list, uint32_t count, PixelTile* tile) const {
-    const float* const input = pixels_.copies()
-                                   ? copy_.In<const float>(run.arguments.temporary)
-                                   : reinterpret_cast<const float*>(run.arguments.inputs[0].data);
+    const bool adds = tile->finish != nullptr && tile->finish->adds, asks_for_pixels = tile->ahead == 0;
+    uint64_t steps = 0;
+    for (uint32_t r = 0; r < tile->run_count; ++r) steps += tile->runs[r].steps;
     // Nearly equal tiles: small ones wait for their own sums.
-    const uint32_t tiles = (count + tiles_.pixels - 1) / tiles_.pixels;
+    const uint32_t most = tiles_.pixels[run.block.vectors - 1], tiles = (count + most - 1) / most;
     for (uint32_t number = 0, done = 0; number < tiles; ++number) {
       const uint32_t some = (count - done) / (tiles - number);
       for (uint32_t i = 0; i < some; ++i) {
         const uint32_t pixel = list[done + i];
         // Perhaps far outside of the input, where only a tap comes back into it: no pointer to an element.
-        tile->inputs[i] = reinterpret_cast<uintptr_t>(input) + run.pixels.at[pixel].input * sizeof(float);
+        tile->inputs[i] = run.input + run.pixels.at[pixel].input * sizeof(float);
         tile->sums[i] = SumsOf(run, pixel);
-        if (tile->to_halves) tile->halves[i] = HalvesOf(run, pixel);
+        if (adds) tile->added[i] = AddedOf(run, pixel);
+        if (halves_) tile->halves[i] = HalvesOf(run, pixel);
+      }
+      if (asks_for_pixels) {
+        tile->ahead = tile->inputs[some - 1] + problem_.shape.input_channels * sizeof(float);
       }
       tiles_.add[some - 1][run.block.vectors - 1](*tile);
+      if (!asks_for_pixels) tile->ahead += tile->ahead_step * steps;
       done += some;
     }
   }
 
-  // What tiles have not done: of pixels at the edge, or an activation that is no limit.
+  // What tiles have not done: an activation that is no limit.
   void FinishBlock(const BlockRun& run) const {
-    if (epilogue_.empty() && !halves_) return;
-    const uint32_t count = completes_ ? run.pixels.edge_count : run.pixels.count;
-    for (uint32_t i = 0; i < count; ++i) {
-      const uint32_t pixel = completes_ ? run.pixels.edge[i] : i;
+    if (completes_) return;
+    for (uint32_t pixel = 0; pixel < run.pixels.count; ++pixel) {
       float* const sums = SumsOf(run, pixel);
       void* const to = halves_ ? static_cast<void*>(HalvesOf(run, pixel)) : sums;
       epilogue_.Finish(sums, run.block.channels, -0.0f, problem_.type, to);
     }
   }
 
+  void TurnAdded(const BlockRun& run) const {
+    const std::byte* const added = run.arguments.inputs[ConvolutionTail::kAdded].data;
+    if (halves_) {
+      TurnAdded(run, reinterpret_cast<const uint16_t*>(added));
+    } else {
+      TurnAdded(run, reinterpret_cast<const float*>(added));
+    }
+  }
+  template <typename T>
+  void TurnAdded(const BlockRun& run, const T* added) const {
+    const uint64_t stride = problem_.tail->addition->tensor.channel;
+    run.pixels.LoadPlanes(added + run.block.channel * stride, stride, run.block.channels, WidthOf(run.block),
+                          reinterpret_cast<T*>(run.own + own_added_));
+  }
+
+  void TurnResults(const BlockRun& run) const {
+    std::byte* const output = run.arguments.outputs[0].data;
+    if (halves_) {
+      TurnResults(run, OwnHalves(run), reinterpret_cast<uint16_t*>(output));
+    } else {
+      TurnResults(run, run.own, reinterpret_cast<float*>(output));
+    }
+  }
+  template <typename T>
+  void TurnResults(const BlockRun& run, const T* results, T* output) const {
+    const uint64_t stride = problem_.shape.output.channel;
+    run.pixels.StorePlanes(results, WidthOf(run.block), run.block.channels, stride,
+                           output + run.block.channel * stride);
+  }
+
   ConvolutionProblem problem_;
   const PixelTiles& tiles_;
+  ScratchLayout scratch_;
   PixelFilter filter_;
   InputPixels pixels_;
+  ChannelNumbers numbers_;
+  PixelSteps steps_;
   Epilogue epilogue_;
   uint32_t threads_;
-  bool halves_, clips_;
-  bool completes_;  // tiles do all that is behind the sums
-  std::vector<StepPiece> pieces_;
-  std::vector<PixelTile::Run> runs_;
+  bool halves_, planes_;  // the output
+  bool converts_;         // FLOAT16 input, of each part
+  bool copies_all_;       // the input, not block by block
+  bool completes_;        // tiles do all that is behind the sums
+  PixelFinish finish_;
   uint64_t block_pixels_ = 1, channel_parts_ = 1, parts_;
   uint32_t workers_;
-  uint64_t worker_floats_ = 0;
-  ScratchLayout scratch_, persistent_;
-  ScratchLayout::Piece bias_, copy_, packed_, own_;
+  // Of a worker; where its parts begin.
+  uint64_t worker_floats_ = 0, own_added_, own_weights_, own_halves_, own_input_;
+  ScratchLayout persistent_;
+  ScratchLayout::Piece copy_, packed_, own_;
 };
 
 }  // namespace
+
+std::string BetterWithoutChannelsLast(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kFewChannels = 4, kFewPixels = 64, kFewPixelsOfPlanes = 1024;
+  constexpr uint32_t kWide = 8;
+  const ConvolutionShape& s = problem.shape;
+  if (s.output_channels < kFewChannels) return "few output channels";
+  const bool from_planes = s.input_channels > kFewInputChannels && s.input.channel != 1,
+             to_planes = IsInPlanes(s, s.output);
+  const bool few = s.outer[0] * s.Positions() < (from_planes || to_planes ? kFewPixelsOfPlanes : kFewPixels);
+  if (few && !problem.filter_is_owned) return "few pixels, for which filters would be packed every time";
+  if (!from_planes && !to_planes) return "";
+  // What packs panels of planes does so for narrow vectors, and elements that are read once, in the time.
+  if (ConvolutionPixelTiles().lanes < kWide) return "planes, and vectors are short";
+  if (s.output_channels < ConvolutionPixelTiles().lanes) return "planes, and few output channels";
+  if (from_planes && to_planes && s.Taps() == 1 && !problem.tail) return "planes, and a single tap";
+  const auto is_plane = [&](const ConvolutionTensor& tensor) {
+    return tensor.spatial[kMaxSpatial - 1] == 1 || s.windows[kMaxSpatial - 1].output == 1;
+  };
+  const bool turns = (!from_planes || is_plane(s.input)) && (!to_planes || is_plane(s.output));
+  return turns ? "" : "neither channels nor positions are neighbours in memory";
+}
 
 std::unique_ptr<const Kernel> CreateConvolutionChannelsLast(const ConvolutionProblem& problem,
                                                             const LowerContext& context,
@@ -342,10 +427,8 @@ std::unique_ptr<const Kernel> CreateConvolutionChannelsLast(const ConvolutionPro
       std::ranges::any_of(p.windows, [](const ConvolutionWindow& w) { return w.taps > kMaxPixelTaps; });
   if (p.backward) {
     *why_not = "it is backward";
-  } else if (p.output_channels > 1 && p.output.channel != 1) {
-    *why_not = "output channels are not neighbours in memory";
-  } else if (p.input_channels > kFewInputChannels && p.input.channel != 1) {
-    *why_not = "input channels are not neighbours in memory";
+  } else if (problem.tail && !CanFinish(problem)) {
+    *why_not = "before other operators: FLOAT16 that is normalized, or an activation that is no limit";
   } else if (many_taps) {
     *why_not = StrCat("a filter has more than ", kMaxPixelTaps, " taps in one dimension");
   } else if (numbers({p.outer[1], p.output_channels + 64, p.Steps()}) > kMostNumbers) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/half.h"
 #include "ops/element/cpu/rows.h"
 
 #if ANYDML_HAVE_HIGHWAY
@@ -16,7 +17,8 @@
 
 // A tile takes most of the vector registers. NEON multiplies by a lane of a vector, so that four channels of
 // each pixel are in registers, too. Vectors of unknown length cannot be elements of arrays, so that each has
-// a name: pixels i, channels 0 to 2.
+// a name: pixels i, channels 0 to 3. Few pixels are enough for the widest tiles, of which four vectors are
+// the 64 channels that many networks have.
 #undef ANYDML_TILE_PIXELS
 #undef ANYDML_TILE_VECTORS
 #if HWY_TARGET == HWY_NEON
@@ -24,7 +26,7 @@
 #define ANYDML_TILE_VECTORS 2
 #elif HWY_ARCH_ARM || HWY_TARGET <= HWY_AVX3
 #define ANYDML_TILE_PIXELS 8
-#define ANYDML_TILE_VECTORS 3
+#define ANYDML_TILE_VECTORS 4
 #else
 #define ANYDML_TILE_PIXELS 6
 #define ANYDML_TILE_VECTORS 2
@@ -76,27 +78,53 @@ HWY_INLINE void StoreLanes(TileTag d, TileVector value, float* to, uint32_t some
 HWY_INLINE void StoreLanes(TileTag d, TileVector value, uint16_t* to, uint32_t some) {
   const hn::Rebind<uint16_t, TileTag> dh;
   if (HWY_LIKELY(some == 0)) return hn::StoreU(ToHalves(d, value), dh, to);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  hn::BlendedStore(ToHalves(d, value), hn::FirstN(dh, some), dh, to);
+#else
   alignas(64) uint16_t lanes[hn::MaxLanes(TileTag())];
   hn::StoreU(ToHalves(d, value), dh, lanes);
   std::memcpy(to, lanes, some * sizeof(uint16_t));
+#endif
+}
+
+// Rounded after every step, as BATCH_NORMALIZATION does.
+HWY_INLINE TileVector NormalizeVector(TileTag d, TileVector x, const float* mean, uint64_t stride) {
+  const auto product = hn::Mul(hn::Sub(x, hn::LoadU(d, mean)), hn::LoadU(d, mean + stride));
+  return hn::Add(product, hn::LoadU(d, mean + 2 * stride));
+}
+
+HWY_INLINE TileVector AddLanes(TileTag d, TileVector x, const float* from, uint32_t some) {
+  return hn::Add(x, LoadLanes(d, from, some));
+}
+
+// Both are FLOAT16 then.
+HWY_INLINE TileVector AddLanes(TileTag d, TileVector x, const uint16_t* from, uint32_t some) {
+  alignas(64) uint16_t lanes[hn::MaxLanes(TileTag())] = {};
+  if (HWY_UNLIKELY(some != 0))
+    from = static_cast<uint16_t*>(std::memcpy(lanes, from, some * sizeof(uint16_t)));
+  const auto added = LoadHalves(d, from);
+  hn::StoreU(ToHalves(d, x), hn::Rebind<uint16_t, TileTag>(), lanes);
+  return hn::Add(LoadHalves(d, lanes), added);
 }
 
 template <uint32_t kPixels, uint32_t kVectors>
 void AddTile(const PixelTile& tile) {
-  static_assert(kVectors <= 3);
+  static_assert(kVectors <= 4);
   const TileTag d;
   const size_t lanes = hn::Lanes(d);
   // Lanes of each vector that are not whole.
   const uint32_t part0 = kVectors == 1 ? tile.last_channels : 0,
                  part1 = kVectors == 2 ? tile.last_channels : 0,
-                 part2 = kVectors == 3 ? tile.last_channels : 0;
+                 part2 = kVectors == 3 ? tile.last_channels : 0,
+                 part3 = kVectors == 4 ? tile.last_channels : 0;
 #define ANYDML_BEGIN_SUMS(i)                                                                       \
-  auto c##i##0 = hn::Zero(d), c##i##1 = c##i##0, c##i##2 = c##i##0;                                \
+  auto c##i##0 = hn::Zero(d), c##i##1 = c##i##0, c##i##2 = c##i##0, c##i##3 = c##i##0;             \
   if constexpr (kPixels > (i)) {                                                                   \
     const float* const from = tile.start != nullptr ? tile.start : tile.sums[i];                   \
     c##i##0 = LoadLanes(d, from, tile.start != nullptr ? 0 : part0);                               \
     if (kVectors > 1) c##i##1 = LoadLanes(d, from + lanes, tile.start != nullptr ? 0 : part1);     \
     if (kVectors > 2) c##i##2 = LoadLanes(d, from + 2 * lanes, tile.start != nullptr ? 0 : part2); \
+    if (kVectors > 3) c##i##3 = LoadLanes(d, from + 3 * lanes, tile.start != nullptr ? 0 : part3); \
   }
 #define ANYDML_ADD_PRODUCTS(i, number)                      \
   if constexpr (kPixels > (i)) {                            \
@@ -104,11 +132,13 @@ void AddTile(const PixelTile& tile) {
     c##i##0 = hn::MulAdd(x, w0, c##i##0);                   \
     if (kVectors > 1) c##i##1 = hn::MulAdd(x, w1, c##i##1); \
     if (kVectors > 2) c##i##2 = hn::MulAdd(x, w2, c##i##2); \
+    if (kVectors > 3) c##i##3 = hn::MulAdd(x, w3, c##i##3); \
   }
-#define ANYDML_LOAD_WEIGHTS                                                     \
-  const auto w0 = hn::LoadU(d, w);                                              \
-  [[maybe_unused]] const auto w1 = kVectors > 1 ? hn::LoadU(d, w + lanes) : w0; \
-  [[maybe_unused]] const auto w2 = kVectors > 2 ? hn::LoadU(d, w + 2 * lanes) : w0;
+#define ANYDML_LOAD_WEIGHTS                                                         \
+  const auto w0 = hn::LoadU(d, w);                                                  \
+  [[maybe_unused]] const auto w1 = kVectors > 1 ? hn::LoadU(d, w + lanes) : w0;     \
+  [[maybe_unused]] const auto w2 = kVectors > 2 ? hn::LoadU(d, w + 2 * lanes) : w0; \
+  [[maybe_unused]] const auto w3 = kVectors > 3 ? hn::LoadU(d, w + 3 * lanes) : w0;
 #define ANYDML_PIXEL(i)                                   \
   [[maybe_unused]] const float* HWY_RESTRICT const p##i = \
       reinterpret_cast<const float*>(tile.inputs[kPixels > (i) ? (i) : 0] + offset);
@@ -116,9 +146,12 @@ void AddTile(const PixelTile& tile) {
 
   ANYDML_PIXELS(ANYDML_BEGIN_SUMS)
   const float* HWY_RESTRICT w = tile.weights;
+  [[maybe_unused]] const char* ahead = reinterpret_cast<const char*>(tile.ahead);
+  [[maybe_unused]] const uint64_t ahead_step = tile.ahead_step;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
     const uint64_t offset = tile.runs[r].offset * sizeof(float);
     const uint64_t steps = tile.runs[r].steps;
+    w += tile.runs[r].skipped * kVectors * lanes;
     ANYDML_PIXELS(ANYDML_PIXEL)
     uint64_t step = 0;
 #if HWY_TARGET == HWY_NEON
@@ -143,6 +176,10 @@ void AddTile(const PixelTile& tile) {
     }
 #endif
     for (; step < steps; ++step) {
+#if HWY_ARCH_X86  // into the second-level cache
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += ahead_step;
+#endif
       ANYDML_LOAD_WEIGHTS
       ANYDML_PIXELS(ANYDML_STEP)
       w += kVectors * lanes;
@@ -153,20 +190,56 @@ void AddTile(const PixelTile& tile) {
     c##i##0 = ClipVector(d, c##i##0, low, high);                   \
     if (kVectors > 1) c##i##1 = ClipVector(d, c##i##1, low, high); \
     if (kVectors > 2) c##i##2 = ClipVector(d, c##i##2, low, high); \
+    if (kVectors > 3) c##i##3 = ClipVector(d, c##i##3, low, high); \
   }
+#define ANYDML_NORMALIZE(i)                                                                               \
+  if constexpr (kPixels > (i)) {                                                                          \
+    c##i##0 = NormalizeVector(d, c##i##0, tile.normal, tile.normal_stride);                               \
+    if (kVectors > 1) c##i##1 = NormalizeVector(d, c##i##1, tile.normal + lanes, tile.normal_stride);     \
+    if (kVectors > 2) c##i##2 = NormalizeVector(d, c##i##2, tile.normal + 2 * lanes, tile.normal_stride); \
+    if (kVectors > 3) c##i##3 = NormalizeVector(d, c##i##3, tile.normal + 3 * lanes, tile.normal_stride); \
+  }
+#define ANYDML_ADD_OTHER(i, T)                                                 \
+  if constexpr (kPixels > (i)) {                                               \
+    const T* const from = static_cast<const T*>(tile.added[i]);                \
+    c##i##0 = AddLanes(d, c##i##0, from, part0);                               \
+    if (kVectors > 1) c##i##1 = AddLanes(d, c##i##1, from + lanes, part1);     \
+    if (kVectors > 2) c##i##2 = AddLanes(d, c##i##2, from + 2 * lanes, part2); \
+    if (kVectors > 3) c##i##3 = AddLanes(d, c##i##3, from + 3 * lanes, part3); \
+  }
+#define ANYDML_ADD_FLOATS(i) ANYDML_ADD_OTHER(i, float)
+#define ANYDML_ADD_HALVES(i) ANYDML_ADD_OTHER(i, uint16_t)
 #define ANYDML_STORE(i, to)                                               \
   if constexpr (kPixels > (i)) {                                          \
     StoreLanes(d, c##i##0, (to)[i], part0);                               \
     if (kVectors > 1) StoreLanes(d, c##i##1, (to)[i] + lanes, part1);     \
     if (kVectors > 2) StoreLanes(d, c##i##2, (to)[i] + 2 * lanes, part2); \
+    if (kVectors > 3) StoreLanes(d, c##i##3, (to)[i] + 3 * lanes, part3); \
   }
 #define ANYDML_STORE_SUMS(i) ANYDML_STORE(i, tile.sums)
 #define ANYDML_STORE_HALVES(i) ANYDML_STORE(i, tile.halves)
-  if (tile.clips) {
-    const auto low = hn::Set(d, tile.low), high = hn::Set(d, tile.high);
-    ANYDML_PIXELS(ANYDML_CLIP)
+  const PixelFinish* const finish = tile.finish;
+  if (finish != nullptr) {
+    if (finish->clips) {
+      const auto low = hn::Set(d, finish->clips->low), high = hn::Set(d, finish->clips->high);
+      ANYDML_PIXELS(ANYDML_CLIP)
+    }
+    if (finish->normalizes) {
+      const auto low = hn::Set(d, finish->normalizes->low), high = hn::Set(d, finish->normalizes->high);
+      ANYDML_PIXELS(ANYDML_NORMALIZE)
+      ANYDML_PIXELS(ANYDML_CLIP)
+    }
+    if (finish->adds) {
+      const auto low = hn::Set(d, finish->adds->low), high = hn::Set(d, finish->adds->high);
+      if (finish->to_halves) {
+        ANYDML_PIXELS(ANYDML_ADD_HALVES)
+      } else {
+        ANYDML_PIXELS(ANYDML_ADD_FLOATS)
+      }
+      ANYDML_PIXELS(ANYDML_CLIP)
+    }
   }
-  if (tile.to_halves) {
+  if (finish != nullptr && finish->to_halves) {
     ANYDML_PIXELS(ANYDML_STORE_HALVES)
   } else {
     ANYDML_PIXELS(ANYDML_STORE_SUMS)
@@ -183,21 +256,39 @@ void AddTile(const PixelTile& tile) {
 #undef ANYDML_LANE3
 #undef ANYDML_STEP_OF_FOUR
 #undef ANYDML_CLIP
+#undef ANYDML_NORMALIZE
+#undef ANYDML_ADD_OTHER
+#undef ANYDML_ADD_FLOATS
+#undef ANYDML_ADD_HALVES
 #undef ANYDML_STORE
 #undef ANYDML_STORE_SUMS
 #undef ANYDML_STORE_HALVES
 }
 
+// So that sums, a step's weights and a number of a pixel fit into registers.
+constexpr uint32_t PixelsOf(uint32_t vectors) {
+  return vectors > 3 ? std::min(6u, kTilePixels) : kTilePixels;
+}
+
+template <uint32_t kPixels, uint32_t kVectors>
+void FillTile(PixelTiles* tiles) {
+  if constexpr (kVectors <= kTileVectors && kPixels <= PixelsOf(kVectors)) {
+    tiles->add[kPixels - 1][kVectors - 1] = &AddTile<kPixels, kVectors>;
+    tiles->pixels[kVectors - 1] = std::max(tiles->pixels[kVectors - 1], kPixels);
+  }
+}
+
 template <uint32_t kPixels>
 void FillTiles(PixelTiles* tiles) {
-  tiles->add[kPixels - 1][0] = &AddTile<kPixels, 1>;
-  tiles->add[kPixels - 1][1] = &AddTile<kPixels, 2>;
-  if constexpr (kTileVectors > 2) tiles->add[kPixels - 1][2] = &AddTile<kPixels, 3>;
+  FillTile<kPixels, 1>(tiles);
+  FillTile<kPixels, 2>(tiles);
+  FillTile<kPixels, 3>(tiles);
+  FillTile<kPixels, 4>(tiles);
   if constexpr (kPixels > 1) FillTiles<kPixels - 1>(tiles);
 }
 
 PixelTiles FindTiles() {
-  PixelTiles tiles = {static_cast<uint32_t>(hn::Lanes(TileTag())), kTilePixels, kTileVectors, {}};
+  PixelTiles tiles = {static_cast<uint32_t>(hn::Lanes(TileTag())), kTileVectors, {}, {}};
   FillTiles<kTilePixels>(&tiles);
   return tiles;
 }
@@ -237,6 +328,7 @@ void AddTile(const PixelTile& tile) {
   const float* weights = tile.weights;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
     const uint64_t offset = tile.runs[r].offset * sizeof(float);
+    weights += tile.runs[r].skipped * kChannels;
     for (uint64_t step = 0; step < tile.runs[r].steps; ++step, weights += kChannels) {
       for (uint32_t i = 0; i < kPixels; ++i) {
         const float x = reinterpret_cast<const float*>(tile.inputs[i] + offset)[step];
@@ -244,13 +336,29 @@ void AddTile(const PixelTile& tile) {
       }
     }
   }
+  const auto clip = [](float x, const PixelFinish::Limits& limits) {
+    const float least = x <= limits.low ? limits.low : x;
+    return std::isnan(x) ? std::numeric_limits<float>::quiet_NaN()
+                         : (least >= limits.high ? limits.high : least);
+  };
+  const PixelFinish* const finish = tile.finish;
   for (uint32_t i = 0; i < kPixels; ++i) {
-    for (uint32_t c = 0; c < used && tile.clips; ++c) {
-      const float sum = sums[i][c], least = sum <= tile.low ? tile.low : sum;
-      sums[i][c] = std::isnan(sum) ? std::numeric_limits<float>::quiet_NaN()
-                                   : (least >= tile.high ? tile.high : least);
+    for (uint32_t c = 0; c < used && finish != nullptr; ++c) {
+      float& sum = sums[i][c];
+      if (finish->clips) sum = clip(sum, *finish->clips);
+      if (finish->normalizes) {
+        const float* const mean = tile.normal + c;
+        sum = (sum - mean[0]) * mean[tile.normal_stride] + mean[2 * tile.normal_stride];
+        sum = clip(sum, *finish->normalizes);
+      }
+      if (finish->adds && finish->to_halves) {
+        const Half added = static_cast<const Half*>(tile.added[i])[c];
+        sum = clip(ToFloat(ToHalf(sum)) + ToFloat(added), *finish->adds);
+      } else if (finish->adds) {
+        sum = clip(sum + static_cast<const float*>(tile.added[i])[c], *finish->adds);
+      }
     }
-    if (tile.to_halves) {
+    if (finish != nullptr && finish->to_halves) {
       FloatsToHalves(sums[i], tile.halves[i], used);
     } else {
       std::copy_n(sums[i], used, tile.sums[i]);
@@ -262,7 +370,7 @@ void AddTile(const PixelTile& tile) {
 
 const PixelTiles& ConvolutionPixelTiles() {
   static constexpr PixelTiles kTiles = {
-      kChannels, 4, 1, {{&AddTile<1>}, {&AddTile<2>}, {&AddTile<3>}, {&AddTile<4>}}};
+      kChannels, 1, {4}, {{&AddTile<1>}, {&AddTile<2>}, {&AddTile<3>}, {&AddTile<4>}}};
   return kTiles;
 }
 

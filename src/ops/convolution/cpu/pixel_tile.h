@@ -4,17 +4,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace anydml {
 
 inline constexpr uint32_t kMaxTilePixels = 8;
-inline constexpr uint32_t kMaxTileVectors = 3;
+inline constexpr uint32_t kMaxTileVectors = 4;
+
+// What becomes of sums that are complete. Limits: not below `low` nor above `high`, NaNs become the usual
+// one.
+struct PixelFinish {
+  struct Limits {
+    float low, high;
+  };
+  std::optional<Limits> clips;       // first
+  std::optional<Limits> normalizes;  // (sum - mean) * factor + bias of its channel, then the limits
+  std::optional<Limits> adds;        // a number of another tensor, then the limits
+  // FLOAT16 is stored, and added to what is rounded to it before; nothing is normalized then.
+  bool to_halves = false;
+};
 
 struct PixelTile {
   // Numbers of a pixel that are neighbours: the input channels of a tap, or of several.
   struct Run {
     uint64_t offset;  // from the pixel's first, modulo 2^64
     uint64_t steps;
+    uint64_t skipped;  // steps before it that have weights and no run
   };
 
   uintptr_t
@@ -22,20 +37,25 @@ struct PixelTile {
   float* sums[kMaxTilePixels];  // of its output channels
   const Run* runs;
   uint32_t run_count;
-  // For every step of all runs the weights of the tile's channels, whole vectors.
+  // For every step of all runs, and those skipped, the weights of the tile's channels, whole vectors.
   const float* weights;
-  const float* start;      // what sums begin with; null: with what they are
-  uint32_t last_channels;  // of the last vector, where it is not whole; 0: all
-  bool clips;              // at the end: not below `low` nor above `high`, NaNs become the usual one
-  float low, high;
-  bool to_halves;  // sums are complete, and go as FLOAT16 to:
-  uint16_t* halves[kMaxTilePixels];
+  // Each step asks for a line of memory that is wanted soon, and the next one for what is so many bytes
+  // behind.
+  uintptr_t ahead;
+  uint64_t ahead_step;
+  const float* start;         // what sums begin with; null: with what they are
+  uint32_t last_channels;     // of the last vector, where it is not whole; 0: all
+  const PixelFinish* finish;  // null: sums are not complete
+  const float* normal;        // means of the tile's channels, then factors, then biases, whole vectors
+  uint64_t normal_stride;     // between those three
+  const void* added[kMaxTilePixels];
+  uint16_t* halves[kMaxTilePixels];  // where FLOAT16 goes
 };
 
 struct PixelTiles {
-  uint32_t lanes;    // of a vector
-  uint32_t pixels;   // of the largest tile
-  uint32_t vectors;  // of the largest tile
+  uint32_t lanes;                    // of a vector
+  uint32_t vectors;                  // of the widest tile
+  uint32_t pixels[kMaxTileVectors];  // of the largest tile of so many vectors, [vectors - 1]
   // Sums plus inputs times weights, one step after the other: the same bits whatever the tiles are.
   using Add = void(const PixelTile& tile);
   Add* add[kMaxTilePixels][kMaxTileVectors];  // [pixels - 1][vectors - 1]

@@ -1,13 +1,20 @@
 #include "ops/convolution/cpu/pixels.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/common/parallel.h"
+#include "ops/common/transpose_block.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/rows.h"
 
 namespace anydml {
 namespace {
+
+constexpr uint64_t kSomePositions = 64;  // of planes, at a time
+constexpr uint64_t kFewPlanes = 8;       // with fewer there is little to transpose
+
+constexpr uint64_t kMostBlockChannels = 512;  // a block of their pixels has room in a second-level cache
 
 uint64_t AllTaps(const ConvolutionWindow& window) {
   return window.taps == kMaxPixelTaps ? ~uint64_t{0} : (uint64_t{1} << window.taps) - 1;
@@ -24,17 +31,86 @@ uint64_t TapsInside(const ConvolutionWindow& window, uint32_t at) {
   return inside;
 }
 
+// Calls turn(first, count) for pixels that are neighbours, where place(pixel) says where one is.
+template <typename Place, typename Turn>
+void ForNeighbours(uint32_t count, Place&& place, Turn&& turn) {
+  for (uint32_t first = 0, end; first < count; first = end) {
+    for (end = first + 1; end < count && place(end) == place(first) + (end - first);) ++end;
+    turn(first, end - first);
+  }
+}
+
+// to[r * to_stride + c] = from[c * from_stride + r]
+template <typename T>
+void Turn(const T* from, uint64_t from_stride, uint64_t rows, uint64_t columns, T* to, uint64_t to_stride,
+          TransposeTo where) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>;
+  TransposeBlock(reinterpret_cast<const Bits*>(from), static_cast<int64_t>(from_stride), rows, columns,
+                 reinterpret_cast<Bits*>(to), static_cast<int64_t>(to_stride), where);
+}
+
+// Neighbours, as FLOAT32: where they are, or in `memory`.
+const float* AsFloats(const float* from, uint64_t, float*) { return from; }
+const float* AsFloats(const uint16_t* from, uint64_t count, float* memory) {
+  HalvesToFloats(from, memory, count);
+  return memory;
+}
+
+// `some` positions of planes; at most kSomePositions.
+void TurnToFloats(const float* from, uint64_t stride, uint64_t some, uint64_t channels, float* to) {
+  Turn(from, stride, some, channels, to, channels, TransposeTo::kTile);
+}
+
+void TurnToFloats(const uint16_t* from, uint64_t stride, uint64_t some, uint64_t channels, float* to) {
+  constexpr uint64_t kSomeChannels = 64;
+  uint16_t turned[kSomePositions * kSomeChannels];
+  for (uint64_t c = 0; c < channels; c += kSomeChannels) {
+    const uint64_t count = std::min(kSomeChannels, channels - c);
+    Turn(from + c * stride, stride, some, count, turned, count, TransposeTo::kTile);
+    for (uint64_t x = 0; x < some; ++x) HalvesToFloats(turned + x * count, to + x * channels + c, count);
+  }
+}
+
+// Three planes, as images have them.
+void TurnThree(const float* const* planes, uint64_t rows, float* to) {
+  const float *const first = planes[0], *const second = planes[1], *const third = planes[2];
+  for (uint64_t r = 0; r < rows; ++r, to += 3) {
+    const float a = first[r], b = second[r], c = third[r];
+    to[0] = a, to[1] = b, to[2] = c;
+  }
+}
+
 }  // namespace
 
-InputPixels::InputPixels(const ConvolutionShape& shape, DataType type)
-    : shape_(shape), type_(type), input_(shape.input) {
+InputPixels::InputPixels(const ConvolutionShape& shape, DataType type, const ConvolutionTensor& added)
+    : shape_(shape), type_(type), input_(shape.input), added_(added) {
   copies_ = type != DataType::kFloat32 || (shape.input_channels > 1 && shape.input.channel != 1);
+  copies_blocks_ = copies_ && type == DataType::kFloat32 && shape.outer[1] == 1 &&
+                   shape.input_channels <= kMostBlockChannels;
+  uint64_t next = 1;
+  for (uint32_t d = kMaxSpatial; d-- > 0; next *= shape.windows[d].input) {
+    const ConvolutionWindow& w = shape.windows[d];
+    const bool is_whole = w.taps == 1 && w.stride == 1 && w.start_padding == 0 && w.output == w.input &&
+                          w.reached == w.output && (w.input == 1 || shape.input.spatial[d] == next);
+    copies_blocks_ = copies_blocks_ && is_whole;
+  }
   if (copies_) {
     uint64_t stride = shape.input_channels;
     input_ = {.channel = 1};
     for (uint32_t d = kMaxSpatial; d-- > 0; stride *= shape.windows[d].input) input_.spatial[d] = stride;
     input_.outer = {stride * shape.outer[1], stride};
   }
+  // One group, no slices.
+  const auto same = [](uint64_t size, uint64_t stride, uint64_t other) {
+    return size == 1 || stride == other;
+  };
+  const ConvolutionTensor& from = shape.input;
+  const auto& w = shape.windows;
+  in_order_ = shape.outer[1] == 1 && w[0].input == 1 && w[0].output == 1 && w[0].taps == 1 &&
+              same(shape.input_channels, from.channel, 1) &&
+              same(w[2].input, from.spatial[2], input_.spatial[2]) &&
+              same(w[1].input, from.spatial[1], input_.spatial[1]) &&
+              same(shape.outer[0], from.outer[0], input_.outer[0]);
   for (uint64_t tap = 0; tap < shape.Taps(); ++tap) {
     Tap entry = {};
     uint64_t rest = tap;
@@ -57,6 +133,14 @@ uint64_t InputPixels::CopyFloats() const { return input_.outer[0] * shape_.outer
 
 void InputPixels::Copy(const std::byte* input, Executor* executor, uint32_t workers, float* to) const {
   const ConvolutionShape& p = shape_;
+  if (type_ == DataType::kFloat32) {
+    CopyPlanes(reinterpret_cast<const float*>(input), executor, workers, to);
+    return;
+  }
+  if (p.input_channels > 1 && p.input.channel != 1 && p.input.spatial[2] == 1) {
+    CopyPlanes(reinterpret_cast<const uint16_t*>(input), executor, workers, to);
+    return;
+  }
   const uint64_t slices = p.windows[0].input, lines = p.windows[1].input, columns = p.windows[2].input;
   const uint64_t channels = p.input_channels, all = p.Matrices() * slices * lines;
   const LoadBlock load = FindLoad(type_, Class::kF32);
@@ -68,13 +152,7 @@ void InputPixels::Copy(const std::byte* input, Executor* executor, uint32_t work
       const uint64_t at = p.input.Matrix(matrix / p.outer[1], matrix % p.outer[1]) +
                           slice * p.input.spatial[0] + number % lines * p.input.spatial[1];
       float* const row = to + number * columns * channels;
-      if (type_ == DataType::kFloat32) {
-        const float* const from = reinterpret_cast<const float*>(input) + at;
-        for (uint64_t c = 0; c < channels; ++c) {
-          for (uint64_t x = 0; x < columns; ++x)
-            row[x * channels + c] = from[c * p.input.channel + x * column];
-        }
-      } else if ((channels == 1 || p.input.channel == 1) && column == channels) {
+      if ((channels == 1 || p.input.channel == 1) && column == channels) {
         HalvesToFloats(reinterpret_cast<const uint16_t*>(input) + at, row, columns * channels);
       } else {
         load(input, {columns, channels, column, p.input.channel, at}, row);
@@ -83,11 +161,61 @@ void InputPixels::Copy(const std::byte* input, Executor* executor, uint32_t work
   });
 }
 
+void InputPixels::CopyBlock(const float* input, uint64_t first, uint64_t count, float* to) const {
+  const uint64_t channels = shape_.input_channels, positions = shape_.Positions();
+  for (uint64_t done = 0; done < count;) {  // of one image at a time
+    const uint64_t at = (first + done) % positions, some = std::min(count - done, positions - at);
+    Turn(input + shape_.input.Matrix((first + done) / positions, 0) + at, shape_.input.channel, some,
+         channels, to + done * channels, channels, TransposeTo::kTile);
+    done += some;
+  }
+}
+
+// Some positions at a time, of lines that may be a whole plane. FLOAT16 has positions that are neighbours.
+template <typename T>
+void InputPixels::CopyPlanes(const T* input, Executor* executor, uint32_t workers, float* to) const {
+  const ConvolutionShape& p = shape_;
+  const uint64_t channels = p.input_channels, column = p.input.spatial[2];
+  uint64_t slices = p.windows[0].input, lines = p.windows[1].input, columns = p.windows[2].input;
+  if (lines == 1 || p.input.spatial[1] == columns * column) columns *= lines, lines = 1;
+  if (lines == 1 && (slices == 1 || p.input.spatial[0] == columns * column)) columns *= slices, slices = 1;
+  const uint64_t somes = (columns + kSomePositions - 1) / kSomePositions,
+                 all = p.Matrices() * slices * lines * somes;
+  ParallelFor(executor, workers, [&](uint32_t worker) {
+    const uint64_t end = PartBegin(all, worker + 1, workers);
+    for (uint64_t number = PartBegin(all, worker, workers); number < end; ++number) {
+      const uint64_t line = number / somes, first = number % somes * kSomePositions;
+      const uint64_t slice = line / lines % slices, matrix = line / lines / slices;
+      const T* const from = input + p.input.Matrix(matrix / p.outer[1], matrix % p.outer[1]) +
+                            slice * p.input.spatial[0] + line % lines * p.input.spatial[1] + first * column;
+      float* const target = to + (line * columns + first) * channels;
+      const uint64_t some = std::min(kSomePositions, columns - first);
+      if (column == 1 && channels >= kFewPlanes) {
+        TurnToFloats(from, p.input.channel, some, channels, target);
+        continue;
+      }
+      float memory[3][kSomePositions];
+      if (column == 1 && channels == 3) {
+        const float* planes[3];
+        for (uint64_t c = 0; c < 3; ++c) planes[c] = AsFloats(from + c * p.input.channel, some, memory[c]);
+        TurnThree(planes, some, target);
+        continue;
+      }
+      for (uint64_t c = 0; c < channels; ++c) {
+        const float* const line = AsFloats(from + c * p.input.channel, some, memory[0]);
+        for (uint64_t x = 0; x < some; ++x) target[x * channels + c] = line[x * column];
+      }
+    }
+  });
+}
+
 void InputPixels::Find(uint64_t first, uint64_t count, uint64_t group, OutputPixels* pixels) const {
   const ConvolutionShape& p = shape_;
-  pixels->count = static_cast<uint32_t>(count);
-  pixels->inner_count = pixels->edge_count = 0;
   const auto& w = p.windows;
+  pixels->count = static_cast<uint32_t>(count);
+  pixels->classes[0] = {.inside = {AllTaps(w[0]), AllTaps(w[1]), AllTaps(w[2])}};
+  pixels->class_count = 1;
+  uint16_t numbers[kMaxBlockPixels];  // of classes
   const auto first_tap = [&](uint32_t d, uint32_t at) {
     return (uint64_t{at} * w[d].stride - w[d].start_padding) * input_.spatial[d];
   };
@@ -99,42 +227,104 @@ void InputPixels::Find(uint64_t first, uint64_t count, uint64_t group, OutputPix
     rest /= w[1].output;
     const auto z = static_cast<uint32_t>(rest % w[0].output);
     const uint64_t batch = rest / w[0].output;
-    const uint64_t input = input_.Matrix(batch, group) + first_tap(0, z) + first_tap(1, y);
-    const uint64_t output = p.output.Matrix(batch, group) + z * p.output.spatial[0] + y * p.output.spatial[1];
+    const auto start = [&](const ConvolutionTensor& tensor) {
+      return tensor.Matrix(batch, group) + z * tensor.spatial[0] + y * tensor.spatial[1] +
+             x * tensor.spatial[2];
+    };
     const uint64_t slices = TapsInside(w[0], z), lines = TapsInside(w[1], y);
     const bool whole = slices == AllTaps(w[0]) && lines == AllTaps(w[1]);
     const auto row_end = static_cast<uint32_t>(std::min<uint64_t>(w[2].output, x + (count - done)));
-    const uint32_t begin = whole ? inner_begin_ : row_end,
-                   end = whole ? std::min(inner_end_, row_end) : row_end;
+    const uint32_t begin = inner_begin_, end = std::min(inner_end_, row_end);
     const uint64_t input_step = w[2].stride * input_.spatial[2];
-    uint64_t from = input + first_tap(2, x), to = output + x * p.output.spatial[2];
-    for (; x < row_end; ++done, ++x, from += input_step, to += p.output.spatial[2]) {
-      OutputPixels::Pixel& pixel = pixels->at[done];
-      pixel.input = from;
-      pixel.output = to;
-      if (x >= begin && x < end) {
-        pixels->inner[pixels->inner_count++] = static_cast<uint16_t>(done);
-      } else {
-        pixel.inside[0] = slices;
-        pixel.inside[1] = lines;
-        pixel.inside[2] = TapsInside(w[2], x);
-        pixels->edge[pixels->edge_count++] = static_cast<uint16_t>(done);
-      }
+    OutputPixels::Pixel pixel = {
+        input_.Matrix(batch, group) + first_tap(0, z) + first_tap(1, y) + first_tap(2, x), start(p.output),
+        start(added_)};
+    uint16_t middle = 0;  // the class of a row's pixels that have all of its columns
+    if (!whole) middle = pixels->ClassOf({slices, lines, AllTaps(w[2])});
+    for (; x < row_end; ++done, ++x) {
+      pixels->at[done] = pixel;
+      pixel.input += input_step;
+      pixel.output += p.output.spatial[2];
+      pixel.added += added_.spatial[2];
+      numbers[done] = x >= begin && x < end ? middle : pixels->ClassOf({slices, lines, TapsInside(w[2], x)});
     }
+  }
+  uint32_t ends[kMaxBlockPixels + 2] = {};
+  for (uint64_t i = 0; i < count; ++i) ++ends[numbers[i] + 1];
+  for (uint32_t c = 0; c < pixels->class_count; ++c) {
+    pixels->classes[c].begin = pixels->classes[c].end = ends[c];
+    ends[c + 1] += ends[c];
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    pixels->order[pixels->classes[numbers[i]].end++] = static_cast<uint16_t>(i);
   }
 }
 
-uint32_t InputPixels::FindInside(const OutputPixels& pixels, uint64_t tap, uint16_t* list) const {
-  const Tap& t = taps_[tap];
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < pixels.edge_count; ++i) {
-    const OutputPixels::Pixel& pixel = pixels.at[pixels.edge[i]];
-    const uint64_t inside =
-        (pixel.inside[0] >> t.at[0]) & (pixel.inside[1] >> t.at[1]) & (pixel.inside[2] >> t.at[2]) & 1;
-    list[count] = pixels.edge[i];
-    count += static_cast<uint32_t>(inside);
+template <typename T>
+void OutputPixels::LoadPlanes(const T* added, uint64_t stride, uint64_t channels, uint64_t width,
+                              T* rows) const {
+  const auto place = [&](uint32_t pixel) { return at[pixel].added; };
+  ForNeighbours(count, place, [&](uint32_t first, uint32_t some) {
+    Turn(added + place(first), stride, some, channels, rows + first * width, width, TransposeTo::kTile);
+  });
+}
+
+template <typename T>
+void OutputPixels::StorePlanes(const T* rows, uint64_t width, uint64_t channels, uint64_t stride,
+                               T* output) const {
+  const auto place = [&](uint32_t pixel) { return at[pixel].output; };
+  ForNeighbours(count, place, [&](uint32_t first, uint32_t some) {
+    Turn(rows + first * width, width, channels, some, output + place(first), stride, TransposeTo::kTensor);
+  });
+}
+
+template void OutputPixels::LoadPlanes(const float*, uint64_t, uint64_t, uint64_t, float*) const;
+template void OutputPixels::LoadPlanes(const uint16_t*, uint64_t, uint64_t, uint64_t, uint16_t*) const;
+template void OutputPixels::StorePlanes(const float*, uint64_t, uint64_t, uint64_t, float*) const;
+template void OutputPixels::StorePlanes(const uint16_t*, uint64_t, uint64_t, uint64_t, uint16_t*) const;
+
+InputPixels::Range InputPixels::Seen(const OutputPixels& pixels) const {
+  Range range = {~uint64_t{0}, 0};
+  for (uint32_t c = 0; c < pixels.class_count; ++c) {
+    const OutputPixels::Class& same = pixels.classes[c];
+    // Taps that see something do so in the order of their places.
+    size_t first = 0, last = taps_.size();
+    while (first < last && !IsInside(same, first)) ++first;
+    if (first == last) continue;
+    while (!IsInside(same, last - 1)) --last;
+    for (uint32_t i = same.begin; i < same.end; ++i) {
+      const uint64_t input = pixels.at[pixels.order[i]].input;
+      range.begin = std::min(range.begin, input + taps_[first].offset);
+      range.end = std::max(range.end, input + taps_[last - 1].offset + shape_.input_channels);
+    }
   }
-  return count;
+  return range.begin < range.end ? range : Range{0, 0};
+}
+
+uint64_t InputPixels::MostSeen(uint64_t count) const {
+  const ConvolutionWindow &y = shape_.windows[1], &x = shape_.windows[2];
+  const uint64_t all = CopyFloats();
+  const auto is_same = [](const ConvolutionWindow& w) { return w.output == w.input && w.stride == 1; };
+  if (shape_.Taps() == 1 && is_same(y) && is_same(x)) {  // each pixel sees one
+    return std::min(count * shape_.input_channels, all);
+  }
+  // Rows of the output, and lines between what two of them see first: in an image, or from one to the next.
+  const uint64_t rows = (count - 1) / x.output + 2;
+  const uint64_t own_lines = uint64_t{y.output - 1} * y.stride;
+  const uint64_t between = std::max<uint64_t>(y.stride, y.input > own_lines ? y.input - own_lines : 0);
+  const double lines = static_cast<double>(rows - 1) * static_cast<double>(between) +
+                       static_cast<double>(y.taps - 1) * y.dilation + 1;
+  return static_cast<uint64_t>(
+      std::min(lines * static_cast<double>(input_.spatial[1]), static_cast<double>(all)));
+}
+
+uint16_t OutputPixels::ClassOf(const std::array<uint64_t, kMaxSpatial>& inside) {
+  // Neighbours are likely to have been the last.
+  for (uint32_t c = class_count; c-- > 0;) {
+    if (classes[c].inside == inside) return static_cast<uint16_t>(c);
+  }
+  classes[class_count] = {.inside = inside};
+  return static_cast<uint16_t>(class_count++);
 }
 
 }  // namespace anydml

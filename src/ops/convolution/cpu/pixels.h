@@ -2,6 +2,7 @@
 // read where it is or, where its channels are not neighbours or not FLOAT32, from a copy.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -18,20 +19,45 @@ struct OutputPixels {
   struct Pixel {
     uint64_t input;   // what the first tap sees; may be outside of it, modulo 2^64
     uint64_t output;  // its first channel
-    // Taps of each dimension that see an element of the input; of the edge only.
-    uint64_t inside[kMaxSpatial];
+    uint64_t added;   // the same, of what is added
   };
-  uint32_t count, inner_count, edge_count;
-  uint16_t inner[kMaxBlockPixels];  // numbers of those with all taps inside
-  uint16_t edge[kMaxBlockPixels];   // of the others
+  // Those whose taps see elements of the input at the same places: bits of taps, of each dimension.
+  struct Class {
+    std::array<uint64_t, kMaxSpatial> inside;
+    uint32_t begin = 0, end = 0;  // in `order`
+  };
+  uint32_t count, class_count;
+  uint16_t order[kMaxBlockPixels];     // pixels' numbers, class by class
+  Class classes[kMaxBlockPixels + 1];  // the first has all taps, and perhaps no pixels
   Pixel at[kMaxBlockPixels];
+
+  // `channels` numbers of each pixel, between planes that are `stride` apart (`output` or `added` of the
+  // first one is where a pixel is in it) and rows of `width` numbers.
+  template <typename T>  // float, or uint16_t: FLOAT16
+  void LoadPlanes(const T* added, uint64_t stride, uint64_t channels, uint64_t width, T* rows) const;
+  template <typename T>
+  void StorePlanes(const T* rows, uint64_t width, uint64_t channels, uint64_t stride, T* output) const;
+
+  // Its number; it is a new one where none has these taps.
+  uint16_t ClassOf(const std::array<uint64_t, kMaxSpatial>& inside);
 };
+
+extern template void OutputPixels::LoadPlanes(const float*, uint64_t, uint64_t, uint64_t, float*) const;
+extern template void OutputPixels::LoadPlanes(const uint16_t*, uint64_t, uint64_t, uint64_t, uint16_t*) const;
+extern template void OutputPixels::StorePlanes(const float*, uint64_t, uint64_t, uint64_t, float*) const;
+extern template void OutputPixels::StorePlanes(const uint16_t*, uint64_t, uint64_t, uint64_t,
+                                               uint16_t*) const;
 
 class InputPixels {
  public:
-  InputPixels(const ConvolutionShape& shape, DataType type);
+  InputPixels(const ConvolutionShape& shape, DataType type, const ConvolutionTensor& added);
 
   bool copies() const { return copies_; }
+  // Whether the copy would have its elements at the same places: then it may be made part by part.
+  bool is_in_order() const { return in_order_; }
+  // Planes that are seen by one tap are copied where a block of pixels needs them, by CopyBlock.
+  bool copies_blocks() const { return copies_blocks_; }
+  void CopyBlock(const float* input, uint64_t first, uint64_t count, float* to) const;
   uint64_t CopyFloats() const;
   void Copy(const std::byte* input, Executor* executor, uint32_t workers, float* to) const;
 
@@ -39,10 +65,24 @@ class InputPixels {
   uint64_t TapOffset(uint64_t tap) const { return taps_[tap].offset; }
   // Positions of all batches are numbered one after the other.
   void Find(uint64_t first, uint64_t count, uint64_t group, OutputPixels* pixels) const;
-  // Those of the edge whose tap is inside of the input; how many.
-  uint32_t FindInside(const OutputPixels& pixels, uint64_t tap, uint16_t* list) const;
+  // From the first to behind the last place of the input that taps of the pixels see; where it is in order.
+  struct Range {
+    uint64_t begin, end;
+  };
+  Range Seen(const OutputPixels& pixels) const;
+  // What so many pixels may see, at most, of an input in order.
+  uint64_t MostSeen(uint64_t count) const;
+  // Whether the tap sees elements of the input, for pixels of the class.
+  bool IsInside(const OutputPixels::Class& pixels, uint64_t tap) const {
+    const Tap& t = taps_[tap];
+    return ((pixels.inside[0] >> t.at[0]) & (pixels.inside[1] >> t.at[1]) & (pixels.inside[2] >> t.at[2]) &
+            1) != 0;
+  }
 
  private:
+  template <typename T>
+  void CopyPlanes(const T* input, Executor* executor, uint32_t workers, float* to) const;
+
   struct Tap {
     uint64_t offset;
     uint8_t at[kMaxSpatial];
@@ -50,8 +90,9 @@ class InputPixels {
 
   ConvolutionShape shape_;
   DataType type_;
-  bool copies_;
+  bool copies_, copies_blocks_, in_order_;
   ConvolutionTensor input_;  // that is read by tiles
+  ConvolutionTensor added_;
   std::vector<Tap> taps_;
   uint32_t inner_begin_, inner_end_;  // columns of the output that have all taps inside, in that dimension
 };

@@ -1,0 +1,76 @@
+#include "ops/convolution/cpu/pixel_steps.h"
+
+#include <algorithm>
+
+namespace anydml {
+namespace {
+
+// Those of taps for which `is_inside`, into `to`; how many.
+template <typename IsInside>
+uint32_t FindRuns(const PixelSteps::Piece& piece, const InputPixels& pixels, IsInside&& is_inside,
+                  PixelTile::Run* to) {
+  uint32_t count = 0;
+  uint64_t skipped = 0;
+  for (uint32_t tap = piece.tap; tap < piece.tap + piece.taps; ++tap) {
+    if (!is_inside(tap)) {
+      skipped += piece.channels;
+      continue;
+    }
+    const uint64_t offset = pixels.TapOffset(tap) + piece.channel;
+    // Taps of a row may follow each other.
+    if (count != 0 && skipped == 0 && to[count - 1].offset + to[count - 1].steps == offset) {
+      to[count - 1].steps += piece.channels;
+    } else {
+      to[count++] = {offset, piece.channels, skipped};
+    }
+    skipped = 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+PixelSteps::PixelSteps(const ConvolutionShape& shape, const InputPixels& pixels, uint64_t most) {
+  const uint64_t channels = shape.input_channels;
+  const auto all = static_cast<uint32_t>(shape.Taps());
+  if (channels > most) {
+    const uint64_t count = (channels + most - 1) / most;
+    const uint64_t some = ((channels + count - 1) / count + 15) / 16 * 16;
+    for (uint32_t tap = 0; tap < all; ++tap) {
+      for (uint64_t c = 0; c < channels; c += some) {
+        AddPiece(pixels, {.tap = tap, .taps = 1, .channel = c, .channels = std::min(some, channels - c)});
+      }
+    }
+    return;
+  }
+  const auto at_most = static_cast<uint32_t>(std::min<uint64_t>(most / channels, kMaxPieceTaps));
+  const uint32_t count = (all + at_most - 1) / at_most, some = (all + count - 1) / count;
+  for (uint32_t tap = 0; tap < all; tap += some) {
+    AddPiece(pixels, {.tap = tap, .taps = std::min(some, all - tap), .channel = 0, .channels = channels});
+  }
+}
+
+void PixelSteps::AddPiece(const InputPixels& pixels, Piece piece) {
+  piece.first = pieces_.empty() ? 0 : pieces_.back().first + pieces_.back().steps;
+  piece.steps = piece.taps * piece.channels;
+  piece.run = static_cast<uint32_t>(runs_.size());
+  runs_.resize(runs_.size() + piece.taps);
+  piece.run_count = FindRuns(
+      piece, pixels, [](uint32_t) { return true; }, runs_.data() + piece.run);
+  runs_.resize(piece.run + piece.run_count);
+  pieces_.push_back(piece);
+}
+
+uint64_t PixelSteps::MostSteps() const {
+  uint64_t most = 0;
+  for (const Piece& piece : pieces_) most = std::max(most, piece.steps);
+  return most;
+}
+
+PixelSteps::Runs PixelSteps::RunsOf(const Piece& piece, const InputPixels& pixels,
+                                    const OutputPixels::Class& of, PixelTile::Run* memory) const {
+  const auto is_inside = [&](uint32_t tap) { return pixels.IsInside(of, tap); };
+  return {memory, FindRuns(piece, pixels, is_inside, memory)};
+}
+
+}  // namespace anydml

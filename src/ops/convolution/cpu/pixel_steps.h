@@ -1,0 +1,45 @@
+// The steps of a convolution whose channels are neighbours, some at a time: so many that their weights stay
+// in a cache while tiles of pixels take their turns.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/convolution/cpu/pixel_tile.h"
+#include "ops/convolution/cpu/pixels.h"
+
+namespace anydml {
+
+class PixelSteps {
+ public:
+  // Whole taps, or some channels of one.
+  struct Piece {
+    uint64_t first = 0, steps = 0;
+    uint32_t tap, taps;
+    uint64_t channel, channels;       // of each tap
+    uint32_t run = 0, run_count = 0;  // of pixels that have all taps
+  };
+  static constexpr uint32_t kMaxPieceTaps = 256;
+
+  // At most `most` steps at a time.
+  PixelSteps(const ConvolutionShape& shape, const InputPixels& pixels, uint64_t most);
+
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  uint64_t MostSteps() const;
+
+  struct Runs {
+    const PixelTile::Run* first;
+    uint32_t count;
+  };
+  // Of pixels of the class; `memory` has room for kMaxPieceTaps.
+  Runs RunsOf(const Piece& piece, const InputPixels& pixels, const OutputPixels::Class& of,
+              PixelTile::Run* memory) const;
+
+ private:
+  void AddPiece(const InputPixels& pixels, Piece piece);
+
+  std::vector<Piece> pieces_;
+  std::vector<PixelTile::Run> runs_;
+};
+
+}  // namespace anydml
