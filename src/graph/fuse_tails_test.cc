@@ -1,5 +1,6 @@
 // A convolution's tail gives the bytes that the operators behind it give. Kernels that apply it where they
-// store are a GPU's (tests/dml); here both run one after the other.
+// store are tested with convolutions (cpu.channels_last) and on GPUs (tests/dml); here both run one after the
+// other.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <limits>
@@ -62,6 +63,9 @@ TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
       {{2, 34, 9, 9}, {66, 17, 3, 3}, {2, 66, 5, 5}, 2, 1, 2},
       {{1, 100, 9, 9}, {100, 1, 3, 3}, {1, 100, 9, 9}, 1, 1, 100},
       {{2, 700, 7, 8}, {700, 1, 5, 5}, {2, 700, 4, 4}, 2, 2, 700},
+      // No pixel has all taps of a row, and each has others than all before it.
+      {{4, 8, 8, 8}, {16, 8, 9, 9}, {4, 16, 16, 16}, 1, 8},
+      {{1, 8, 4, 4, 4}, {16, 8, 5, 5, 5}, {1, 16, 8, 8, 8}, 1, 4},
   };
   const char* const kActivations[] = {"", "ACTIVATION_RELU", "ACTIVATION_TANH"};
   uint32_t number = 0;
@@ -78,6 +82,19 @@ TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
       SetField(&desc, "InputTensor", Packed(type, layer.input));
       ExpectAllAgree(desc, InputsOf(desc));
     }
+  }
+}
+
+// Phases of backward convolutions begin inside of their input.
+TEST(ConvolutionChannelsLast, Phases) {
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    OperatorDesc desc = LastConvolution(type, {{1, 8, 16, 16}, {8, 16, 1, 1}, {1, 16, 15, 16}});
+    SetField(&desc, "Direction", uint32_t{1});
+    SetField(&desc, "StartPadding", Sizes{1, 0});
+    ExpectAllAgree(desc, InputsOf(desc));
+    desc = LastConvolution(type, {{1, 8, 16, 18}, {8, 16, 2, 2}, {1, 16, 30, 34}, 2, 1});
+    SetField(&desc, "Direction", uint32_t{1});
+    ExpectAllAgree(desc, InputsOf(desc));
   }
 }
 
@@ -107,6 +124,7 @@ TEST(ConvolutionChannelsLast, Tails) {
                                {{1, 20, 16, 17}, {48, 20, 1, 1}, {1, 48, 16, 17}},
                                {{1, 20, 5, 5}, {34, 10, 3, 3}, {1, 34, 3, 3}, 2, 1, 2}};
   std::mt19937_64 random(TestSeed());
+  uint32_t in_place_count = 0;
   for (uint32_t way = 0; way < 3 * 64; ++way) {
     const LastLayer& layer = kLayers[way % 3];
     const uint32_t choice = way / 3;
@@ -135,14 +153,19 @@ TEST(ConvolutionChannelsLast, Tails) {
     if ((choice & 16) != 0 || (choice & 8) == 0) {
       tail.tensors.back() = added;
       inputs[ConvolutionTail::kAdded] = Eighths(added, random);
-      tail.added.least = 0;
+      tail.added = way % 5 == 0 ? ConvolutionLimits{-0.0f, 1} : ConvolutionLimits{.least = 0};
     }
+    const bool normal_halves = type == DataType::kFloat16 && tail.normalizes();
+    const bool fuses = !normal_halves && !std::signbit(tail.added.least == 0 ? tail.added.least : 1);
     const auto run = [&](const char* implementation) {
       LoweredOperator lowered;
       const Status status =
           LowerConvolutionWithTail(desc, tail, {.implementation = implementation}, &lowered);
       EXPECT_TRUE(status.ok()) << status.message();
       EXPECT_EQ(lowered.implementation, implementation);
+      if (lowered.implementation == "cpu.channels_last") {
+        EXPECT_EQ(lowered.kernel->made_of().empty(), fuses) << "way " << way;
+      }
       const auto buffer = [](Bytes& bytes) {
         return Buffer{bytes.empty() ? nullptr : reinterpret_cast<std::byte*>(bytes.data()), bytes.size()};
       };
@@ -153,10 +176,21 @@ TEST(ConvolutionChannelsLast, Tails) {
       KernelArguments arguments{buffers, {&to, 1}};
       arguments.temporary = buffer(temporary);
       EXPECT_TRUE(lowered.kernel->Run(arguments).ok());
+      if (!lowered.in_place.empty()) {
+        Bytes replaced = inputs[ConvolutionTail::kAdded];
+        const Buffer same = buffer(replaced);
+        buffers[ConvolutionTail::kAdded] = same;
+        KernelArguments in_place{buffers, {&same, 1}};
+        in_place.temporary = arguments.temporary;
+        EXPECT_TRUE(lowered.kernel->Run(in_place).ok());
+        EXPECT_TRUE(replaced == result) << "in place, way " << way;
+        ++in_place_count;
+      }
       return result;
     };
     EXPECT_TRUE(run("cpu.channels_last") == run("cpu.product")) << "way " << way;
   }
+  EXPECT_GT(in_place_count, 20u);
 }
 
 // What is outside of the input is not multiplied: an infinite weight makes no NaN of it.

@@ -6,6 +6,7 @@
 #include "kernel/composite.h"
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/shape.h"
+#include "ops/element/cpu/epilogue.h"
 #include "ops/operator_table.h"
 #include "schema/descriptions.generated.h"
 
@@ -68,8 +69,20 @@ bool GainsByTailOnCpu(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;
   constexpr uint32_t kWide = 8;
   const uint32_t lanes = ConvolutionPixelTiles().lanes;
-  const bool takes = problem.type == DataType::kFloat32 || !problem.tail->normalization;
-  return takes && lanes >= kWide && !s.backward && s.outer[1] == 1 && s.output_channels >= lanes;
+  return lanes >= kWide && !s.backward && s.outer[1] == 1 && s.output_channels >= lanes &&
+         TilesCanFinish(problem);
+}
+
+// Whether an element of the output may replace the one that is added: kernels read it when they are about to
+// write. A CPU's keeps FLOAT32 sums where the output is, if channels are neighbours.
+bool MayReplaceAdded(const TensorDesc& output, const ConvolutionTailDesc& tail, bool sums_in_output) {
+  if (!tail.adds()) return false;
+  const TensorDesc& added = *tail.tensors.back();
+  for (uint32_t d = 0; d < output.rank; ++d) {
+    if (output.sizes[d] > 1 && added.strides[d] != output.strides[d]) return false;
+  }
+  const bool neighbours = output.sizes[1] == 1 || output.strides[1] == 1;
+  return !sums_in_output || output.type != DataType::kFloat32 || !neighbours;
 }
 
 void Limit(const ConvolutionLimits& limits, uint8_t at, ElementProgram* program) {
@@ -164,11 +177,15 @@ Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailD
                                 const LowerContext& context, LoweredOperator* out) {
   const ConvolutionProblem problem = WithTail(desc, tail);
   const List list = WithTails(problem, context.backend);
+  const TensorDesc& output = ConvolutionDesc::From(desc).output;
+  const auto set_in_place = [&](bool sums_in_output) {
+    if (MayReplaceAdded(output, tail, sums_in_output)) out->in_place.emplace_back(ConvolutionTail::kAdded, 0);
+  };
   if (ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, out).ok()) {
+    set_in_place(context.backend == "cpu");
     return {};
   }
   const OperatorTable& table = OperatorTableOf(context.backend);
-  const TensorDesc& output = ConvolutionDesc::From(desc).output;
   const TensorDesc result = PackedLike(output);
   LoweredOperator convolution, rest;
   ANYDML_RETURN_IF_ERROR(
@@ -180,7 +197,20 @@ Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailD
   out->exactness = convolution.exactness;
   out->kernel =
       std::make_unique<ConvolutionThenTail>(result.total_bytes, std::move(convolution), std::move(rest));
+  set_in_place(false);
   return {};
+}
+
+bool TilesCanFinish(const ConvolutionProblem& problem) {
+  const ConvolutionTail& tail = *problem.tail;
+  const auto compare = [](const ConvolutionLimits& limits) {
+    return CompareAsLimits(limits.least, limits.most);
+  };
+  if (!Epilogue(problem.activation).limits().has_value()) return false;
+  if (tail.normalization && (problem.type != DataType::kFloat32 || !compare(tail.normalization->limits))) {
+    return false;
+  }
+  return !tail.addition || compare(tail.addition->limits);
 }
 
 bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, const LowerContext& context) {

@@ -25,6 +25,9 @@ struct ConvolutionTailDesc {
 Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail,
                                 const LowerContext& context, LoweredOperator* out);
 
+// Whether tiles of pixels, on a CPU, can do what is behind the convolution and its activation.
+bool TilesCanFinish(const ConvolutionProblem& problem);
+
 // Whether a kernel applies the tail to what it stores, and gains by it.
 bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, const LowerContext& context);
 

@@ -373,12 +373,12 @@ TEST(Padding, Frames) {
   }
 }
 
-// So large that it is written past the caches.
+// So large that it is written past the caches; rows begin anywhere in a line.
 TEST(Padding, LargeFrames) {
   std::mt19937_64 random(TestSeed());
   for (const DataType type : {DataType::kFloat32, DataType::kInt64}) {
-    const TensorDesc input = Packed(type, {400, 100, 109}), output = Packed(type, {400, 103, 112});
-    for (const uint32_t mode : {0u, 2u}) {
+    const TensorDesc input = Packed(type, {400, 100, 110}), output = Packed(type, {400, 103, 113});
+    for (uint32_t mode = 0; mode < 5; ++mode) {
       ExpectAllAgree(Frame(input, output, mode, {0, 1, 2}, {0, 2, 1}), {RandomBytes(input, random)});
     }
   }
@@ -404,6 +404,10 @@ TEST(Slice, EverySecondOfMany) {
     const TensorDesc input = Packed(type, {2100, 4007}), output = Packed(type, {2100, 2003});
     ExpectAllAgree(Slice1("SLICE1", input, output, {0, 1}, {2100, 4006}, {1, 2}),
                    {RandomBytes(input, random)});
+    // The last element is the tensor's.
+    const TensorDesc whole = Packed(type, {2100, 4031}), lines = Packed(type, {2100, 2016});
+    ExpectAllAgree(Slice1("SLICE1", whole, lines, {0, 0}, {2100, 4031}, {1, 2}),
+                   {RandomBytes(whole, random)});
   }
 }
 

@@ -3,9 +3,7 @@
 // pixels that have taps outside of the input add up only those that are inside. Planes are brought into that
 // order, and results out of it, by transposing squares.
 #include <algorithm>
-#include <cstring>
 #include <limits>
-#include <vector>
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
@@ -14,6 +12,7 @@
 #include "ops/convolution/cpu/pixel_steps.h"
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/cpu/pixels.h"
+#include "ops/convolution/tail.h"
 #include "ops/element/cpu/epilogue.h"
 #include "ops/element/cpu/rows.h"
 
@@ -35,12 +34,6 @@ bool IsInPlanes(const ConvolutionShape& p, const ConvolutionTensor& tensor) {
   return p.output_channels > 1 && tensor.channel != 1;
 }
 
-// Whether tiles can do what is behind a convolution and its activation.
-bool CanFinish(const ConvolutionProblem& problem) {
-  if (!Epilogue(problem.activation).limits().has_value()) return false;
-  return problem.type == DataType::kFloat32 || !problem.tail->normalization;
-}
-
 PixelFinish::Limits LimitsOf(const ConvolutionLimits& limits) { return {limits.least, limits.most}; }
 
 class ConvolutionChannelsLast final : public Kernel {
@@ -51,7 +44,7 @@ class ConvolutionChannelsLast final : public Kernel {
         filter_(problem.shape, problem.type, tiles_.lanes, tiles_.vectors),
         pixels_(problem.shape, problem.type, Adds() ? problem.tail->addition->tensor : problem.shape.output),
         numbers_(problem, filter_.vectors() * tiles_.lanes, &scratch_),
-        steps_(problem.shape, pixels_, std::max<uint64_t>(kPieceFloats / WidestBlock(), 16)),
+        steps_(problem.shape, std::max<uint64_t>(kPieceFloats / WidestBlock(), 16)),
         epilogue_(problem.activation),
         threads_(threads) {
     halves_ = problem.type == DataType::kFloat16;
@@ -274,38 +267,41 @@ class ConvolutionChannelsLast final : public Kernel {
       tile.start = piece.first == 0 ? bias : nullptr;
       tile.finish = completes_ && is_last ? &finish_ : nullptr;
       if (tile.finish != nullptr) tile.last_channels = run.block.last_channels;
-      AskAhead(run, piece, is_last, &tile);
+      const bool asks_for_pixels = AskAhead(run, piece, is_last, &tile);
       for (uint32_t c = 0; c < pixels.class_count; ++c) {
         const OutputPixels::Class& same = pixels.classes[c];
         if (same.begin == same.end) continue;
         const PixelSteps::Runs own = steps_.RunsOf(piece, pixels_, same, runs);
         tile.runs = own.first;
         tile.run_count = own.count;
-        AddTiles(run, pixels.order + same.begin, same.end - same.begin, &tile);
+        AddTiles(run, pixels.order + same.begin, same.end - same.begin, asks_for_pixels, &tile);
       }
     }
   }
 
   // Where there are many weights, tiles of pixels share asking for those of the next piece, which are behind
-  // this one's; else they ask for what the next tile sees, where those are neighbours.
-  void AskAhead(const BlockRun& run, const PixelSteps::Piece& piece, bool is_last, PixelTile* tile) const {
+  // this one's; else they ask for what the next tile sees, where those are neighbours: then it is true, and
+  // each tile has to be told where.
+  bool AskAhead(const BlockRun& run, const PixelSteps::Piece& piece, bool is_last, PixelTile* tile) const {
     constexpr uint64_t kLineBytes = 64;
     tile->ahead = reinterpret_cast<uintptr_t>(PackedOf(run, piece));
     tile->ahead_step = 0;
     const uint64_t bytes = piece.steps * WidthOf(run.block) * ElementBytes();
     if (filter_.bytes() > kManyWeightBytes) {
-      if (is_last && run.block.vector + run.block.vectors == filter_.vectors()) return;
+      if (is_last && run.block.vector + run.block.vectors == filter_.vectors()) return false;
       const uint64_t tiles = std::max<uint64_t>(run.pixels.count / tiles_.pixels[run.block.vectors - 1], 1);
       tile->ahead += bytes;
       tile->ahead_step = std::min(kLineBytes, bytes / (tiles * piece.steps) + 1);
     } else if (problem_.shape.Taps() == 1 && run.block.vector == 0 && !converts_) {
-      tile->ahead = 0;  // told by each tile
       tile->ahead_step = std::min(kLineBytes, tiles_.pixels[run.block.vectors - 1] * sizeof(float));
+      return true;
     }
+    return false;
   }
 
-  void AddTiles(const BlockRun& run, const uint16_t* list, uint32_t count, PixelTile* tile) const {
-    const bool adds = tile->finish != nullptr && tile->finish->adds, asks_for_pixels = tile->ahead == 0;
+  void AddTiles(const BlockRun& run, const uint16_t* list, uint32_t count, bool asks_for_pixels,
+                PixelTile* tile) const {
+    const bool adds = tile->finish != nullptr && tile->finish->adds;
     uint64_t steps = 0;
     for (uint32_t r = 0; r < tile->run_count; ++r) steps += tile->runs[r].steps;
     // Nearly equal tiles: small ones wait for their own sums.
@@ -407,10 +403,12 @@ std::string BetterWithoutChannelsLast(const ConvolutionProblem& problem, const L
   if (ConvolutionPixelTiles().lanes < kWide) return "planes, and vectors are short";
   if (s.output_channels < ConvolutionPixelTiles().lanes) return "planes, and few output channels";
   if (from_planes && to_planes && s.Taps() == 1 && !problem.tail) return "planes, and a single tap";
-  const auto is_plane = [&](const ConvolutionTensor& tensor) {
-    return tensor.spatial[kMaxSpatial - 1] == 1 || s.windows[kMaxSpatial - 1].output == 1;
+  const ConvolutionWindow& columns = s.windows[kMaxSpatial - 1];
+  const auto is_plane = [&](const ConvolutionTensor& tensor, uint64_t size) {
+    return tensor.spatial[kMaxSpatial - 1] == 1 || size == 1;
   };
-  const bool turns = (!from_planes || is_plane(s.input)) && (!to_planes || is_plane(s.output));
+  const bool turns = (!from_planes || is_plane(s.input, columns.input)) &&
+                     (!to_planes || is_plane(s.output, columns.output));
   return turns ? "" : "neither channels nor positions are neighbours in memory";
 }
 
@@ -427,8 +425,9 @@ std::unique_ptr<const Kernel> CreateConvolutionChannelsLast(const ConvolutionPro
       std::ranges::any_of(p.windows, [](const ConvolutionWindow& w) { return w.taps > kMaxPixelTaps; });
   if (p.backward) {
     *why_not = "it is backward";
-  } else if (problem.tail && !CanFinish(problem)) {
-    *why_not = "before other operators: FLOAT16 that is normalized, or an activation that is no limit";
+  } else if (problem.tail && !TilesCanFinish(problem)) {
+    *why_not =
+        "before other operators: FLOAT16 that is normalized, or limits that vectors do not compare with";
   } else if (many_taps) {
     *why_not = StrCat("a filter has more than ", kMaxPixelTaps, " taps in one dimension");
   } else if (numbers({p.outer[1], p.output_channels + 64, p.Steps()}) > kMostNumbers) {

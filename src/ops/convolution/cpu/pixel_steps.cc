@@ -30,7 +30,7 @@ uint32_t FindRuns(const PixelSteps::Piece& piece, const InputPixels& pixels, IsI
 
 }  // namespace
 
-PixelSteps::PixelSteps(const ConvolutionShape& shape, const InputPixels& pixels, uint64_t most) {
+PixelSteps::PixelSteps(const ConvolutionShape& shape, uint64_t most) {
   const uint64_t channels = shape.input_channels;
   const auto all = static_cast<uint32_t>(shape.Taps());
   if (channels > most) {
@@ -38,7 +38,7 @@ PixelSteps::PixelSteps(const ConvolutionShape& shape, const InputPixels& pixels,
     const uint64_t some = ((channels + count - 1) / count + 15) / 16 * 16;
     for (uint32_t tap = 0; tap < all; ++tap) {
       for (uint64_t c = 0; c < channels; c += some) {
-        AddPiece(pixels, {.tap = tap, .taps = 1, .channel = c, .channels = std::min(some, channels - c)});
+        AddPiece({.tap = tap, .taps = 1, .channel = c, .channels = std::min(some, channels - c)});
       }
     }
     return;
@@ -46,18 +46,13 @@ PixelSteps::PixelSteps(const ConvolutionShape& shape, const InputPixels& pixels,
   const auto at_most = static_cast<uint32_t>(std::min<uint64_t>(most / channels, kMaxPieceTaps));
   const uint32_t count = (all + at_most - 1) / at_most, some = (all + count - 1) / count;
   for (uint32_t tap = 0; tap < all; tap += some) {
-    AddPiece(pixels, {.tap = tap, .taps = std::min(some, all - tap), .channel = 0, .channels = channels});
+    AddPiece({.tap = tap, .taps = std::min(some, all - tap), .channel = 0, .channels = channels});
   }
 }
 
-void PixelSteps::AddPiece(const InputPixels& pixels, Piece piece) {
+void PixelSteps::AddPiece(Piece piece) {
   piece.first = pieces_.empty() ? 0 : pieces_.back().first + pieces_.back().steps;
   piece.steps = piece.taps * piece.channels;
-  piece.run = static_cast<uint32_t>(runs_.size());
-  runs_.resize(runs_.size() + piece.taps);
-  piece.run_count = FindRuns(
-      piece, pixels, [](uint32_t) { return true; }, runs_.data() + piece.run);
-  runs_.resize(piece.run + piece.run_count);
   pieces_.push_back(piece);
 }
 

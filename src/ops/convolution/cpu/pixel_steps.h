@@ -16,13 +16,12 @@ class PixelSteps {
   struct Piece {
     uint64_t first = 0, steps = 0;
     uint32_t tap, taps;
-    uint64_t channel, channels;       // of each tap
-    uint32_t run = 0, run_count = 0;  // of pixels that have all taps
+    uint64_t channel, channels;  // of each tap
   };
   static constexpr uint32_t kMaxPieceTaps = 256;
 
   // At most `most` steps at a time.
-  PixelSteps(const ConvolutionShape& shape, const InputPixels& pixels, uint64_t most);
+  PixelSteps(const ConvolutionShape& shape, uint64_t most);
 
   const std::vector<Piece>& pieces() const { return pieces_; }
   uint64_t MostSteps() const;
@@ -36,10 +35,9 @@ class PixelSteps {
               PixelTile::Run* memory) const;
 
  private:
-  void AddPiece(const InputPixels& pixels, Piece piece);
+  void AddPiece(Piece piece);
 
   std::vector<Piece> pieces_;
-  std::vector<PixelTile::Run> runs_;
 };
 
 }  // namespace anydml

@@ -106,8 +106,8 @@ InputPixels::InputPixels(const ConvolutionShape& shape, DataType type, const Con
   };
   const ConvolutionTensor& from = shape.input;
   const auto& w = shape.windows;
-  in_order_ = shape.outer[1] == 1 && w[0].input == 1 && w[0].output == 1 && w[0].taps == 1 &&
-              same(shape.input_channels, from.channel, 1) &&
+  in_order_ = from.offset == 0 && shape.outer[1] == 1 && w[0].input == 1 && w[0].output == 1 &&
+              w[0].taps == 1 && same(shape.input_channels, from.channel, 1) &&
               same(w[2].input, from.spatial[2], input_.spatial[2]) &&
               same(w[1].input, from.spatial[1], input_.spatial[1]) &&
               same(shape.outer[0], from.outer[0], input_.outer[0]);
@@ -239,8 +239,10 @@ void InputPixels::Find(uint64_t first, uint64_t count, uint64_t group, OutputPix
     OutputPixels::Pixel pixel = {
         input_.Matrix(batch, group) + first_tap(0, z) + first_tap(1, y) + first_tap(2, x), start(p.output),
         start(added_)};
-    uint16_t middle = 0;  // the class of a row's pixels that have all of its columns
-    if (!whole) middle = pixels->ClassOf({slices, lines, AllTaps(w[2])});
+    // The class of a row's pixels that have all of its columns; only where there are some, so that there are
+    // no more classes than pixels, and the first.
+    uint16_t middle = 0;
+    if (!whole && std::max(x, begin) < end) middle = pixels->ClassOf({slices, lines, AllTaps(w[2])});
     for (; x < row_end; ++done, ++x) {
       pixels->at[done] = pixel;
       pixel.input += input_step;

@@ -118,6 +118,8 @@ class ConvolutionCudnn final : public CompositeKernel {
       ways.push_back({false, true, problem.type});
     }
     if (!is_bare && !tail_) ways.push_back({has_bias_, has_activation, DataType::kFloat32});
+    if (ways.empty())
+      *why_not = "before other operators it takes RELU, CLIP and a bias of neighbouring numbers";
     for (const Rest& rest : ways) {
       cudnn.has_bias = has_bias_ && !rest.bias;
       cudnn.limits.reset();

@@ -9,6 +9,11 @@
 
 namespace anydml {
 
+bool CompareAsLimits(float low, float high) {
+  const bool zeros_differ = std::bit_cast<uint32_t>(low) == 0x80000000 || high == 0;
+  return low <= high && !zeros_differ;
+}
+
 Epilogue::Epilogue(const ElementProgram& program) {
   for (const Instruction& instruction : program.instructions) {
     assert(InfoOf(instruction.function).sources == 1 && instruction.target == 0 &&
@@ -24,9 +29,7 @@ Epilogue::Epilogue(const ElementProgram& program) {
     const auto parameter = [&](size_t i) {
       return std::bit_cast<float>(static_cast<uint32_t>(steps_[0].instruction.parameters[i]));
     };
-    // +0 is larger than -0, which comparisons do not know.
-    const bool zeros_differ = std::bit_cast<uint32_t>(parameter(0)) == 0x80000000 || parameter(1) == 0;
-    if (parameter(0) <= parameter(1) && !zeros_differ) limits_ = {parameter(0), parameter(1)};
+    if (CompareAsLimits(parameter(0), parameter(1))) limits_ = {parameter(0), parameter(1)};
   }
 }
 

@@ -11,6 +11,9 @@
 
 namespace anydml {
 
+// Whether comparisons of vectors keep numbers within these: +0 is larger than -0, which they do not know.
+bool CompareAsLimits(float low, float high);
+
 class Epilogue {
  public:
   // Of a program that changes register 0 and has no loads and stores.

@@ -25,7 +25,8 @@ constexpr uint64_t kRegisterMemory = 256 << 10;
 constexpr uint64_t kRegisterMemory = 128 << 10;
 #endif
 constexpr uint64_t kFewRegisters = 2, kManyRegistersMemory = 64 << 10;
-// More than this is temporary memory: threads of applications may have small stacks.
+// More than this, and half of it for FLOAT16, is temporary memory: threads of applications may have small
+// stacks.
 constexpr uint64_t kRegistersOnStack = 128 << 10;
 static_assert(kMaxRegisters * kTileBytes <= kRegistersOnStack && kManyRegistersMemory <= kRegistersOnStack);
 
@@ -87,7 +88,10 @@ class ElementTiles final : public Kernel {
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
-    if (!on_stack_) registers_ = layout_.Add("registers", parts_ * WithHalves(registers_bytes_), 64);
+    if (!on_stack_) {
+      parts_ = std::min(parts_, threads);
+      registers_ = layout_.Add("registers", parts_ * WithHalves(registers_bytes_), 64);
+    }
   }
 
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
