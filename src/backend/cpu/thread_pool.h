@@ -62,8 +62,8 @@ class ThreadPool {
   // is written for other reasons is near it.
   alignas(64) std::atomic<uint64_t> taken_{0};
   alignas(64) std::atomic<uint32_t> unfinished_{0};
-  alignas(64) std::atomic<uint32_t> sleeping_{
-      0};                            // workers that sleep, or will look once more before they do
+  // Workers that sleep, or will look once more before they do.
+  alignas(64) std::atomic<uint32_t> sleeping_{0};
   std::atomic<uint32_t> wanted_{0};  // counts calls for them; they sleep on it
   std::atomic<int> waker_cpu_{0};
   std::atomic<bool> closing_{false};
