@@ -8,6 +8,11 @@ namespace anydml::onnx {
 
 Shape ShapeOf(const View& view);
 
+// The operator that the node's row of the table names.
+inline DML_OPERATOR_TYPE TypeOf(const Lowering& n) {
+  return static_cast<DML_OPERATOR_TYPE>(n.row().parameter);
+}
+
 inline constexpr DML_OPERATOR_TYPE kAdd = DML_OPERATOR_ELEMENT_WISE_ADD;
 
 // The operators with InputTensor, OutputTensor and, if any, ScaleBias: x * scale + bias comes first.

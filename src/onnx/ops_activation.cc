@@ -4,8 +4,6 @@
 namespace anydml::onnx {
 namespace {
 
-DML_OPERATOR_TYPE TypeOf(const Lowering& n) { return static_cast<DML_OPERATOR_TYPE>(n.row().parameter); }
-
 Status Finish(Lowering& n, float alpha = 0, float beta = 0) {
   View y;
   ANYDML_RETURN_IF_ERROR(Activate(n, TypeOf(n), n.In(0), &y, alpha, beta));

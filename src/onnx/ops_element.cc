@@ -8,8 +8,6 @@
 namespace anydml::onnx {
 namespace {
 
-DML_OPERATOR_TYPE TypeOf(const Lowering& n) { return static_cast<DML_OPERATOR_TYPE>(n.row().parameter); }
-
 bool IsUnsigned(ElementType type) {
   return type == ElementType::kUInt8 || type == ElementType::kUInt16 || type == ElementType::kUInt32 ||
          type == ElementType::kUInt64;

@@ -4,9 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <set>
 #include <span>
 #include <tuple>
+
+#include "onnx/graph_edit.h"
 
 namespace anydml::onnx {
 namespace {
@@ -26,17 +27,6 @@ int64_t Quantized(float number, float scale, int64_t zero, int64_t least) {
   return static_cast<int64_t>(std::clamp(step, static_cast<double>(least), static_cast<double>(least + 255)));
 }
 
-void CountUses(const std::vector<NodeProto>& nodes, std::map<std::string, size_t>* uses) {
-  for (const NodeProto& node : nodes) {
-    for (const std::string& input : node.inputs) ++(*uses)[input];
-    for (const Attribute& attribute : node.attributes) {
-      if (!attribute.graph) continue;
-      CountUses(attribute.graph->nodes, uses);
-      for (const ValueProto& output : attribute.graph->outputs) ++(*uses)[output.name];
-    }
-  }
-}
-
 // DequantizeLinear or QuantizeLinear with constants.
 struct Scales {
   const NodeProto* node = nullptr;
@@ -49,14 +39,7 @@ struct Scales {
 class QuantizedConvolutions {
  public:
   QuantizedConvolutions(GraphProto* graph, int64_t opset)
-      : graph_(*graph), limits_are_attributes_(opset < 11) {
-    for (const NodeProto& node : graph_.nodes) {
-      for (const std::string& output : node.outputs) producers_[output] = &node;
-    }
-    CountUses(graph_.nodes, &uses_);
-    for (const ValueProto& output : graph_.outputs) ++uses_[output.name];
-    for (const ValueProto& input : graph_.inputs) uses_.try_emplace(input.name);
-  }
+      : graph_(*graph), edit_(graph, "quantised"), limits_are_attributes_(opset < 11) {}
 
   void Run() {
     MergeEqual();
@@ -65,37 +48,20 @@ class QuantizedConvolutions {
       if (node.type != "QuantizeLinear" || !node.domain.empty() || !TakeOne(node, &nodes))
         nodes.push_back(node);
     }
-    std::erase_if(nodes, [this](const NodeProto& node) {
-      return std::ranges::any_of(node.outputs,
-                                 [this](const std::string& name) { return dead_.contains(name); });
-    });
+    edit_.RemoveDead(&nodes);
     graph_.nodes = std::move(nodes);
   }
 
  private:
-  const NodeProto* Producer(const std::string& name) const {
-    const auto found = producers_.find(name);
-    return found == producers_.end() || !found->second->domain.empty() ? nullptr : found->second;
-  }
-
-  const Tensor* Constant(const std::string& name) const {
-    if (const auto found = graph_.initializers.find(name); found != graph_.initializers.end())
-      return &found->second;
-    const NodeProto* const node = Producer(name);
-    const bool constant = node != nullptr && node->type == "Constant" && node->inputs.empty();
-    const Attribute* const value = constant ? node->Find("value") : nullptr;
-    return value == nullptr ? nullptr : &value->tensor;
-  }
-
   bool ScalesOf(const NodeProto* node, const char* type, Scales* out) const {
     if (node == nullptr || node->type != type || node->inputs.size() < 2 || node->inputs.size() > 3 ||
         node->outputs.size() != 1 || node->Find("block_size") != nullptr) {
       return false;
     }
-    *out = {node, Constant(node->inputs[1]), nullptr};
+    *out = {node, edit_.Constant(node->inputs[1]), nullptr};
     if (out->scale == nullptr || out->scale->type != ElementType::kFloat) return false;
     if (node->inputs.size() < 3 || node->inputs[2].empty()) return true;
-    out->zero = Constant(node->inputs[2]);
+    out->zero = edit_.Constant(node->inputs[2]);
     return out->zero != nullptr;
   }
 
@@ -117,46 +83,30 @@ class QuantizedConvolutions {
       for (std::string& input : node.inputs) {
         const auto found = renamed.find(input);
         if (found == renamed.end()) continue;
-        Leave(input);
+        edit_.Leave(input);
         input = found->second;
-        ++uses_[input];
+        edit_.Use(input);
       }
     }
   }
 
-  // One use less. Who has none is not computed, nor is what only it needs.
-  void Leave(const std::string& first) {
-    std::vector<std::string> names = {first};
-    while (!names.empty()) {
-      const std::string name = std::move(names.back());
-      names.pop_back();
-      if (name.empty() || --uses_[name] > 0) continue;
-      const NodeProto* const node = Producer(name);
-      if (node == nullptr || node->outputs.size() != 1) continue;
-      dead_.insert(name);
-      names.insert(names.end(), node->inputs.begin(), node->inputs.end());
-    }
-  }
-
-  bool OnlyHere(const std::string& name) { return uses_[name] == 1; }
-
   // The node that ends with `last`, QuantizeLinear, as the nodes that take its place.
   bool TakeOne(const NodeProto& last, std::vector<NodeProto>* nodes) {
     Scales y, x, w;
-    if (!ScalesOf(&last, "QuantizeLinear", &y) || dead_.contains(last.outputs[0]) || y.zero == nullptr ||
-        !y.one() || !IsByte(y.zero->type) || !OnlyHere(last.inputs[0])) {
+    if (!ScalesOf(&last, "QuantizeLinear", &y) || edit_.IsDead(last.outputs[0]) || y.zero == nullptr ||
+        !y.one() || !IsByte(y.zero->type) || !edit_.OnlyHere(last.inputs[0])) {
       return false;
     }
-    const NodeProto* conv = Producer(last.inputs[0]);
+    const NodeProto* conv = edit_.Producer(last.inputs[0]);
     float low = -std::numeric_limits<float>::infinity(), high = -low;
-    if (conv != nullptr && LimitsOf(*conv, &low, &high) && OnlyHere(conv->inputs[0]))
-      conv = Producer(conv->inputs[0]);
+    if (conv != nullptr && LimitsOf(*conv, &low, &high) && edit_.OnlyHere(conv->inputs[0]))
+      conv = edit_.Producer(conv->inputs[0]);
     if (conv == nullptr || conv->type != "Conv" || conv->inputs.size() < 2 || conv->inputs.size() > 3 ||
-        !ScalesOf(Producer(conv->inputs[0]), "DequantizeLinear", &x) || x.zero == nullptr || !x.one() ||
-        !IsByte(x.zero->type) || !ScalesOf(Producer(conv->inputs[1]), "DequantizeLinear", &w)) {
+        !ScalesOf(edit_.Producer(conv->inputs[0]), "DequantizeLinear", &x) || x.zero == nullptr || !x.one() ||
+        !IsByte(x.zero->type) || !ScalesOf(edit_.Producer(conv->inputs[1]), "DequantizeLinear", &w)) {
       return false;
     }
-    const Tensor* const weights = Constant(w.node->inputs[0]);
+    const Tensor* const weights = edit_.Constant(w.node->inputs[0]);
     if (weights == nullptr || !IsByte(weights->type) || !Pays(*conv, *weights) || !ScalesFit(w, *weights))
       return false;
     const float scale = static_cast<float>(ToDoubles(*y.scale)[0]);
@@ -177,12 +127,12 @@ class QuantizedConvolutions {
     product.inputs = {x.node->inputs[0], x.node->inputs[1],        x.node->inputs[2], w.node->inputs[0],
                       w.node->inputs[1], ZeroOf(w, weights->type), last.inputs[1],    last.inputs[2]};
     if (!bias.empty())
-      product.inputs.push_back(Add(FromInts(ElementType::kInt32, {weights->shape[0]}, bias)));
-    for (const std::string& input : product.inputs) ++uses_[input];
+      product.inputs.push_back(edit_.Add(FromInts(ElementType::kInt32, {weights->shape[0]}, bias)));
+    for (const std::string& input : product.inputs) edit_.Use(input);
     product.outputs = {last.outputs[0]};
     nodes->push_back(std::move(product));
     if (from > least || to < least + 255) AddLimits(from, to, y.zero->type, nodes);
-    for (const std::string& input : last.inputs) Leave(input);
+    for (const std::string& input : last.inputs) edit_.Leave(input);
     return true;
   }
 
@@ -202,7 +152,7 @@ class QuantizedConvolutions {
         continue;
       }
       if (node.inputs.size() <= i || node.inputs[i].empty()) continue;
-      const Tensor* const tensor = Constant(node.inputs[i]);
+      const Tensor* const tensor = edit_.Constant(node.inputs[i]);
       if (tensor == nullptr || tensor->type != ElementType::kFloat || tensor->count() != 1) return false;
       *limit = static_cast<float>(ToDoubles(*tensor)[0]);
     }
@@ -240,13 +190,13 @@ class QuantizedConvolutions {
   // result.
   bool BiasOf(const std::string& name, const Scales& x, const Scales& w, int64_t channels, double of_result,
               std::vector<int64_t>* out) const {
-    const Tensor* numbers = Constant(name);
+    const Tensor* numbers = edit_.Constant(name);
     Scales of_bias;
     std::vector<double> values;
     if (numbers != nullptr && numbers->type == ElementType::kFloat) {
       values = ToDoubles(*numbers);
-    } else if (ScalesOf(Producer(name), "DequantizeLinear", &of_bias) &&
-               (numbers = Constant(of_bias.node->inputs[0])) != nullptr &&
+    } else if (ScalesOf(edit_.Producer(name), "DequantizeLinear", &of_bias) &&
+               (numbers = edit_.Constant(of_bias.node->inputs[0])) != nullptr &&
                numbers->type == ElementType::kInt32 &&
                (of_bias.zero == nullptr ||
                 std::ranges::all_of(ToInts(*of_bias.zero), [](int64_t z) { return z == 0; }))) {
@@ -268,7 +218,8 @@ class QuantizedConvolutions {
   }
 
   std::string ZeroOf(const Scales& scales, ElementType type) {
-    return scales.zero != nullptr ? scales.node->inputs[2] : Add(FromInts(type, {}, std::vector<int64_t>{0}));
+    return scales.zero != nullptr ? scales.node->inputs[2]
+                                  : edit_.Add(FromInts(type, {}, std::vector<int64_t>{0}));
   }
 
   // Of the last node's result, which takes another name.
@@ -277,7 +228,7 @@ class QuantizedConvolutions {
     node.name = nodes->back().name;
     node.type = "Clip";
     node.outputs = nodes->back().outputs;
-    nodes->back().outputs[0] = NewName();
+    nodes->back().outputs[0] = edit_.NewName();
     node.inputs = {nodes->back().outputs[0]};
     for (const auto& [name, limit] : {std::pair{"min", from}, {"max", to}}) {
       if (limits_are_attributes_) {
@@ -286,42 +237,23 @@ class QuantizedConvolutions {
         attribute.kind = AttributeKind::kFloat;
         attribute.number = static_cast<float>(limit);
       } else {
-        node.inputs.push_back(Add(FromInts(element, {}, std::vector<int64_t>{limit})));
+        node.inputs.push_back(edit_.Add(FromInts(element, {}, std::vector<int64_t>{limit})));
       }
     }
     nodes->push_back(std::move(node));
   }
 
-  std::string Add(Tensor tensor) {
-    std::string name = NewName();
-    graph_.initializers[name] = std::move(tensor);
-    return name;
-  }
-
-  // One that nobody has or reads.
-  std::string NewName() {
-    std::string name;
-    do {
-      name = StrCat("quantised ", ++added_);
-    } while (graph_.initializers.contains(name) || producers_.contains(name) || uses_.contains(name));
-    return name;
-  }
-
   GraphProto& graph_;
+  GraphEdit edit_;
   const bool limits_are_attributes_;  // of Clip
-  std::map<std::string, const NodeProto*> producers_;
-  std::map<std::string, size_t> uses_;
-  std::set<std::string> dead_;
-  size_t added_ = 0;
 };
 
 }  // namespace
 
 void TakeQuantizedConvolutions(Model* model) {
-  // The model's own functions may have the names of ONNX's operators.
-  const bool own = std::ranges::any_of(model->functions, [](const auto& f) { return f.domain.empty(); });
   const auto opset = model->opsets.find("");
-  if (!own && opset != model->opsets.end()) QuantizedConvolutions(&model->graph, opset->second).Run();
+  if (HasOnlyKnownOperators(*model) && opset != model->opsets.end())
+    QuantizedConvolutions(&model->graph, opset->second).Run();
 }
 
 }  // namespace anydml::onnx

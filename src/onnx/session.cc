@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onnx/normalized_convolutions.h"
 #include "onnx/quantized_convolutions.h"
 
 namespace anydml::onnx {
@@ -40,6 +41,7 @@ Status ModelSession::Create(std::unique_ptr<Model> model, tools::Session* sessio
                             std::unique_ptr<ModelSession>* out) {
   std::unique_ptr<ModelSession> created(new ModelSession);
   created->model_ = std::move(model);
+  FoldNormalizations(created->model_.get());
   // Measured on CPUs only. Limits of bytes are CLIP1.
   if (session->adapter().id == "cpu" && session->feature_level() >= DML_FEATURE_LEVEL_5_0)
     TakeQuantizedConvolutions(created->model_.get());
