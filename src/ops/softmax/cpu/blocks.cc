@@ -1,5 +1,5 @@
 // Softmax on CPUs: the maximum, the sum of the powers, the results. Sets whose elements are neighbours are
-// taken one by one, others as many at a time as are side by side.
+// taken one by one, short ones and others as many at a time as are side by side.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint32_t kRow = 8192;  // elements of a set that are kept on the stack
 constexpr uint32_t kTileRows = 8, kTileColumns = 512;
-constexpr uint64_t kPartElements = 1 << 14;  // that make another thread worth while
+constexpr uint64_t kShortSet = 16, kManySets = 16;  // a row would end before a vector is full
+constexpr uint64_t kPartElements = 1 << 14;         // that make another thread worth while
 
 class SoftmaxBlocks final : public Kernel {
  public:
@@ -31,7 +32,8 @@ class SoftmaxBlocks final : public Kernel {
     run_ = TakeInnermost(&nests.elements);
     sets_ = nests.sets;
     outer_ = nests.elements;
-    by_columns_ = inner_.size > 1 && (elements_ == 1 || inner_.strides[0] < run_.strides[0]);
+    by_columns_ = (elements_ <= kShortSet && inner_.size >= kManySets) ||
+                  (inner_.size > 1 && (elements_ == 1 || inner_.strides[0] < run_.strides[0]));
     const bool is_float32 = problem.input.type == DataType::kFloat32;
     direct_ = is_float32 && (by_columns_ ? inner_.strides[0] : run_.strides[0]) == 1;
     direct_row_ =
@@ -224,7 +226,7 @@ class SoftmaxBlocks final : public Kernel {
   LoopNest<2>::Loop run_;    // of a set's elements
   LoopNest<2> sets_;         // around inner_
   LoopNest<2> outer_;        // around run_
-  bool by_columns_;          // neighbours belong to different sets
+  bool by_columns_;          // lanes belong to different sets
   bool direct_;              // elements need no conversion when they are read
   bool direct_row_;          // nor when they are written, and a set is one piece of memory
   bool streams_;             // rows past the caches
