@@ -86,6 +86,10 @@ TEST_F(CliOnnxTest, RepeatsAndProfiles) {
   }
   const std::string trace = ReadBytes("trace.json");
   EXPECT_NE(trace.find("\"name\":\"run 5\",\"ph\":\"X\""), std::string::npos) << trace;
+  EXPECT_EQ(
+      Run({"run", "m.onnx", "--shapes", "x=64x2", "--profile", "next.json", "--adapter", "cpu"}).exit_code,
+      0);
+  EXPECT_NE(ReadBytes("next.json").find("\"run 1\""), std::string::npos);
   const JsonValue document =
       RunJson(0, {"run", "m.onnx", "--shapes", "x=64x2", "--profile", "--adapter", "cpu"});
   EXPECT_EQ(Text(document, {"times", "runs"}), "1");

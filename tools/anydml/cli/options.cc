@@ -71,7 +71,13 @@ Status Arguments::Parse(std::span<const Option> options, std::span<const std::st
     if (!option->needs_value()) {
       if (equals != std::string::npos && option->value_name.empty())
         return UsageError(name, " takes no value");
-      values_[name].push_back(equals == std::string::npos ? "" : words[i].substr(equals + 1));
+      // `run model.onnx --profile trace.json`: after the model the word is nothing else.
+      const bool follows = equals == std::string::npos && !option->value_name.empty() && !operands_.empty() &&
+                           i + 1 < words.size() && words[i + 1].ends_with(".json");
+      if (follows) ++i;
+      values_[name].push_back(follows                       ? words[i]
+                              : equals == std::string::npos ? ""
+                                                            : words[i].substr(equals + 1));
       continue;
     }
     if (equals == std::string::npos && i + 1 >= words.size()) return UsageError(name, " needs a value");

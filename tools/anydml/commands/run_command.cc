@@ -48,7 +48,7 @@ not given is random, if its sizes are known. Outputs are printed, or written wit
 
   anydml run model.onnx x=image.npy -o scores=scores.npy
   anydml run model.onnx --shapes x=1x3x224x224 --repeat 100
-  anydml run model.onnx --repeat 10 --profile=trace.json
+  anydml run model.onnx --repeat 10 --profile trace.json
 
 Or runs a model in the JSON format of Microsoft's DxDispatch tool: buffers ("resources"),
 DirectML operators ("dispatchables"), and "commands" in their order.
