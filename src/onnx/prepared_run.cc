@@ -11,7 +11,7 @@ constexpr std::align_val_t kAlignment{64};  // a cache line: kernels choose by t
 // Of the caller's memory; what is askew is copied.
 constexpr uintptr_t kLeastAlignment = 16;
 // Copying so much takes longer than recording a list.
-constexpr uint64_t kLarge = 1 << 20;
+constexpr uint64_t kLarge = 1 << 18;
 
 std::shared_ptr<std::byte> AlignedMemory(uint64_t bytes) {
   return {static_cast<std::byte*>(::operator new(bytes, kAlignment)),
