@@ -41,8 +41,7 @@ KernelArguments CompositeKernel::ArgumentsOf(const Part& part, uint64_t temporar
 }
 
 Status CompositeKernel::RunPart(uint32_t part, const KernelArguments& arguments) const {
-  const Kernel& kernel = *parts_[part].kernel;
-  return kernel.Run(ArgumentsOf(parts_[part], kernel.temporary_bytes(), arguments));
+  return KernelOf(part).Run(ArgumentsToRun(part, arguments));
 }
 
 Status CompositeKernel::InitializePart(uint32_t part, const KernelArguments& arguments) const {

@@ -30,6 +30,11 @@ class CompositeKernel : public Kernel {
 
   // `arguments` are the composite's own with the part's inputs and outputs.
   Status RunPart(uint32_t part, const KernelArguments& arguments) const;
+  // What that runs, and with what.
+  const Kernel& KernelOf(uint32_t part) const { return *parts_[part].kernel; }
+  KernelArguments ArgumentsToRun(uint32_t part, const KernelArguments& arguments) const {
+    return ArgumentsOf(parts_[part], KernelOf(part).temporary_bytes(), arguments);
+  }
   // The same for Initialize, with the part's inputs.
   Status InitializePart(uint32_t part, const KernelArguments& arguments) const;
   // `input` is the part's.

@@ -229,18 +229,26 @@ Status RecurrentSteps::Initialize(const KernelArguments& arguments) const {
   });
 }
 
-Status RecurrentSteps::RunStateProduct(const Product& product, const Buffer& state, const Buffer& output,
-                                       const KernelArguments& arguments) const {
+template <typename Body>
+Status RecurrentSteps::ForStateProduct(const Product& product, const Buffer& state, const Buffer& output,
+                                       const KernelArguments& arguments, Body&& run) const {
   const Buffer weights =
       product.weights.bytes != 0 ? product.weights.In(arguments.temporary) : arguments.inputs[kRecurrence];
   const Buffer inputs[] = {state, weights, {}};
   KernelArguments own = arguments;
   own.inputs = inputs;
   own.outputs = {&output, 1};
-  if (product.packing == nullptr) return RunPart(product.part, own);
+  if (product.packing == nullptr) return run(KernelOf(product.part), ArgumentsToRun(product.part, own));
   own.temporary = product.temporary.In(arguments.temporary);
   own.persistent = weights;
-  return product.packing->Run(own);
+  return run(*product.packing, own);
+}
+
+Status RecurrentSteps::RunStep(const Kernel& product, const KernelArguments& of_product, uint64_t step,
+                               const GateBuffers& buffers, const KernelArguments& arguments) const {
+  ANYDML_RETURN_IF_ERROR(product.Run(of_product));
+  RunGates(GatePhase::kWhole, step, buffers, arguments);
+  return {};
 }
 
 Status RecurrentSteps::Run(const KernelArguments& arguments) const {
@@ -261,15 +269,19 @@ Status RecurrentSteps::Run(const KernelArguments& arguments) const {
         return of_state.packing->Initialize(packing);
       }));
   for (uint64_t step = 0; step < problem_.steps; ++step) {
-    ANYDML_RETURN_IF_ERROR(
-        RunStateProduct(state_product_, hidden_.In(memory), from_state_.In(memory), arguments));
+    const Buffer hidden = hidden_.In(memory), from_state = from_state_.In(memory);
     if (!problem_.resets_first()) {
-      RunGates(GatePhase::kWhole, step, buffers, arguments);
+      const auto run_step = [&](const Kernel& kernel, const KernelArguments& own) {
+        return RunStep(kernel, own, step, buffers, arguments);
+      };
+      ANYDML_RETURN_IF_ERROR(ForStateProduct(state_product_, hidden, from_state, arguments, run_step));
       continue;
     }
+    const auto run = [](const Kernel& kernel, const KernelArguments& own) { return kernel.Run(own); };
+    ANYDML_RETURN_IF_ERROR(ForStateProduct(state_product_, hidden, from_state, arguments, run));
     RunGates(GatePhase::kReset, step, buffers, arguments);
     ANYDML_RETURN_IF_ERROR(
-        RunStateProduct(reset_product_, reset_.In(memory), from_reset_.In(memory), arguments));
+        ForStateProduct(reset_product_, reset_.In(memory), from_reset_.In(memory), arguments, run));
     RunGates(GatePhase::kAfterReset, step, buffers, arguments);
   }
   return {};

@@ -53,12 +53,15 @@ class RecurrentSteps : public CompositeKernel {
 
   // A kernel for a product of states that packs its weights, elements of the problem's type, when it is
   // initialised; null: one from the list is to do it.
-  virtual std::unique_ptr<const Kernel> CreatePacking(const GemmProblem&) const { return nullptr; }
+  virtual std::unique_ptr<const Kernel> CreatePacking(const GemmProblem&) { return nullptr; }
   virtual void Clear(const Buffer& buffer, const KernelArguments& arguments) const = 0;
   // Computes a step's state from sums and the state before. Sequences that have ended keep theirs, and zeros
   // become their outputs.
   virtual void RunGates(GatePhase phase, uint64_t step, const GateBuffers& buffers,
                         const KernelArguments& arguments) const = 0;
+  // A step without a reset state: its product, `of_product` are that one's arguments, and its gates.
+  virtual Status RunStep(const Kernel& product, const KernelArguments& of_product, uint64_t step,
+                         const GateBuffers& buffers, const KernelArguments& arguments) const;
 
  private:
   using Piece = ScratchLayout::Piece;
@@ -90,8 +93,10 @@ class RecurrentSteps : public CompositeKernel {
   // Calls `pack` for both products of states with arguments in which input 1 has the weights.
   template <typename Pack>
   Status ForWeights(const KernelArguments& arguments, Pack&& pack) const;
-  Status RunStateProduct(const Product& product, const Buffer& state, const Buffer& output,
-                         const KernelArguments& arguments) const;
+  // Calls `run` with the product's kernel and its arguments.
+  template <typename Body>
+  Status ForStateProduct(const Product& product, const Buffer& state, const Buffer& output,
+                         const KernelArguments& arguments, Body&& run) const;
   GateBuffers BuffersOf(const KernelArguments& arguments) const;
 
   RecurrentProblem problem_;

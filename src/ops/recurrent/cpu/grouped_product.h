@@ -1,0 +1,67 @@
+// Products of one matrix after the other with the same weights, which are packed once: those of states that
+// go from step to step. Columns come in groups of units with all of their gates, so that what is made of a
+// group's sums is done while they are in a cache, by the thread that has them.
+#pragma once
+
+#include <vector>
+
+#include "ops/gemm/cpu/micro_kernel.h"
+#include "ops/gemm/problem.h"
+#include "ops/recurrent/cpu/packed_product.h"
+
+namespace anydml {
+
+class GroupedProduct final : public Kernel {
+ public:
+  struct Group {
+    uint32_t direction;
+    uint64_t unit, units;
+    uint64_t width;    // of the units as whole vectors
+    uint64_t weights;  // where they are among those that are packed
+  };
+
+  class Sink {
+   public:
+    // Sums of a gate of these rows come next: what else is needed then may be asked for.
+    virtual void Expect(const Group& group, uint32_t gate, uint64_t row, uint64_t rows) const = 0;
+    // sums[(gate * batch + row) * group.width + unit]. They may be changed.
+    virtual void Finish(const Group& group, float* sums) const = 0;
+
+   protected:
+    ~Sink() = default;
+  };
+
+  // Of {direction, batch, unit} with {direction, unit, gate and unit}; see CreatePackedProduct.
+  GroupedProduct(const GemmProblem& problem, DataType weights, uint32_t threads);
+
+  uint64_t persistent_bytes() const override { return weights_floats_ * sizeof(float); }
+  uint64_t temporary_bytes() const override { return workers_ * worker_floats() * sizeof(float); }
+  Status Initialize(const KernelArguments& arguments) const override;
+  Status Run(const KernelArguments& arguments) const override;
+
+  // The same, for a sink. Threads keep their groups, which may still be in their caches, from run to run;
+  // `odd` runs go through them from the end, which is what is there.
+  void RunGroups(const KernelArguments& arguments, bool odd, const Sink& sink) const;
+
+ private:
+  struct Share {
+    uint64_t begin, end;  // of groups_
+  };
+
+  bool in_place() const { return tile_.in_place[0][0] != nullptr; }
+  uint64_t worker_floats() const { return sums_floats_ + rows_floats_; }
+  void AddGroups(uint64_t begin, uint64_t end);
+  void RunGroup(const Group& group, const MicroKernel::Rows& a, const float* next,
+                const KernelArguments& arguments, const Sink& sink, float* sums) const;
+
+  const GemmProblem p_;
+  const DataType type_;  // of weights
+  const MicroKernel& tile_;
+  const uint32_t gates_;
+  uint32_t workers_;
+  std::vector<Group> groups_;
+  std::vector<Share> shares_;  // of workers
+  uint64_t weights_floats_ = 0, sums_floats_ = 0, rows_floats_ = 0;
+};
+
+}  // namespace anydml
