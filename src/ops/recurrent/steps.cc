@@ -150,11 +150,13 @@ Status RecurrentSteps::Create(const LowerContext& context) {
     ANYDML_RETURN_IF_ERROR(
         AddCopy(part, "peephole", RecurrentProblem::kPeephole, *p.peephole, 0, &peephole_));
   }
-  from_inputs_ = AddScratch("of inputs", InputProductBytes(p));
-  ANYDML_RETURN_IF_ERROR(AddProduct(part, InputProduct(p), &input_product_));
   const uint64_t columns = state_gates() * p.units;
   from_state_ = AddScratch("of the state", BytesOf(p.directions * p.batch, columns));
   ANYDML_RETURN_IF_ERROR(AddStateProduct(part, 0, columns, &state_product_));
+  if (!adds_inputs()) {
+    from_inputs_ = AddScratch("of inputs", InputProductBytes(p));
+    ANYDML_RETURN_IF_ERROR(AddProduct(part, InputProduct(p), &input_product_));
+  }
   if (!p.resets_first()) return {};
   reset_ = AddScratch("reset state", state_bytes);
   from_reset_ = AddScratch("of the reset state", state_bytes);
@@ -206,7 +208,9 @@ Status RecurrentSteps::ForWeights(const KernelArguments& arguments, Pack&& pack)
   const Buffer& recurrence = arguments.inputs[kRecurrence];
   if (recurrence.data == nullptr) return {};  // packed already, or not yet there
   for (const Product* const product : {&state_product_, &reset_product_}) {
-    const Buffer inputs[] = {{}, {recurrence.data + product->offset, recurrence.size - product->offset}, {}};
+    const Buffer inputs[] = {{},
+                             {recurrence.data + product->offset, recurrence.size - product->offset},
+                             arguments.inputs[kWeight]};
     KernelArguments own = arguments;
     own.inputs = inputs;
     ANYDML_RETURN_IF_ERROR(pack(*product, own));
@@ -215,15 +219,15 @@ Status RecurrentSteps::ForWeights(const KernelArguments& arguments, Pack&& pack)
 }
 
 bool RecurrentSteps::packs_input(uint32_t input) const {
-  if (input == kWeight) return PartPacksInput(input_product_, 1);
-  return input == kRecurrence && state_product_.is_packed_once;
+  if (input == kWeight && !adds_inputs()) return PartPacksInput(input_product_, 1);
+  return (input == kWeight || input == kRecurrence) && state_product_.is_packed_once;
 }
 
 Status RecurrentSteps::Initialize(const KernelArguments& arguments) const {
   const Buffer inputs[] = {{}, arguments.inputs[kWeight], {}};
   KernelArguments product = arguments;
   product.inputs = inputs;
-  ANYDML_RETURN_IF_ERROR(InitializePart(input_product_, product));
+  if (!adds_inputs()) ANYDML_RETURN_IF_ERROR(InitializePart(input_product_, product));
   return ForWeights(arguments, [&](const Product& of_state, const KernelArguments& own) -> Status {
     return of_state.is_packed_once ? InitializePart(of_state.part, own) : Status();
   });
@@ -259,7 +263,7 @@ Status RecurrentSteps::Run(const KernelArguments& arguments) const {
   KernelArguments product = arguments;
   product.inputs = inputs;
   product.outputs = {&from_inputs, 1};
-  ANYDML_RETURN_IF_ERROR(RunPart(input_product_, product));
+  if (!adds_inputs()) ANYDML_RETURN_IF_ERROR(RunPart(input_product_, product));
   ANYDML_RETURN_IF_ERROR(RunCopies(arguments));
   ANYDML_RETURN_IF_ERROR(
       ForWeights(arguments, [&](const Product& of_state, const KernelArguments& own) -> Status {

@@ -16,10 +16,11 @@ enum class GatePhase : uint8_t { kWhole, kReset, kAfterReset };
 
 // Packed FLOAT32 but for the last four; null where there is no such tensor.
 struct GateBuffers {
-  const float* from_inputs;  // {direction, time, batch, gate and unit}: inputs times their weights
-  float* from_state;         // {direction, batch, gate and unit}: the state times its weights
-  float* from_reset;         // {direction, batch, unit}: the last gate's, of the reset state
-  float* hidden;             // {direction, batch, unit}
+  // {direction, time, batch, gate and unit}: inputs times their weights; null where RunStep adds inputs.
+  const float* from_inputs;
+  float* from_state;  // {direction, batch, gate and unit}: the state times its weights
+  float* from_reset;  // {direction, batch, unit}: the last gate's, of the reset state
+  float* hidden;      // {direction, batch, unit}
   float* cell;
   float* reset;
   const float* bias;      // {direction, 2 * gate and unit}
@@ -52,8 +53,10 @@ class RecurrentSteps : public CompositeKernel {
   uint32_t state_gates() const { return problem_.resets_first() ? 2 : problem_.gates(); }
 
   // A kernel for a product of states that packs its weights, elements of the problem's type, when it is
-  // initialised; null: one from the list is to do it.
+  // initialised; null: one from the list is to do it. Input 1 are the weights of states, 2 those of inputs.
   virtual std::unique_ptr<const Kernel> CreatePacking(const GemmProblem&) { return nullptr; }
+  // Whether RunStep does without GateBuffers::from_inputs. Asked when CreatePacking has been called.
+  virtual bool adds_inputs() const { return false; }
   virtual void Clear(const Buffer& buffer, const KernelArguments& arguments) const = 0;
   // Computes a step's state from sums and the state before. Sequences that have ended keep theirs, and zeros
   // become their outputs.

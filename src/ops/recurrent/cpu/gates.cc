@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "ops/common/nest_parts.h"
@@ -18,6 +19,8 @@ namespace {
 
 // Below this many numbers threads cost more than they save.
 constexpr uint64_t kFewNumbers = 32768;
+// See InputsToAdd.
+constexpr uint64_t kBatchToAdd = 32;
 
 float Canonical(float x) { return std::isnan(x) ? std::numeric_limits<float>::quiet_NaN() : x; }
 
@@ -25,7 +28,7 @@ float Canonical(float x) { return std::isnan(x) ? std::numeric_limits<float>::qu
 struct Row {
   uint64_t units;           // some of the cell's
   uint64_t all;             // the cell's: gates of all but sums are as far apart
-  const float* from_input;  // gate after gate
+  const float* from_input;  // gate after gate; null: it is in from_state
   float* from_state;
   uint64_t gate_stride;  // of from_state
   float* from_reset;
@@ -43,8 +46,10 @@ struct Row {
 // Adds what comes from the input, and the biases, to what comes from the state.
 void AddUp(const Row& row, uint32_t gate, float* sums) {
   const uint64_t first = gate * row.all;
-  const float* const from_input = row.from_input + first;
-  for (uint64_t i = 0; i < row.units; ++i) sums[i] += from_input[i];
+  if (row.from_input != nullptr) {
+    const float* const from_input = row.from_input + first;
+    for (uint64_t i = 0; i < row.units; ++i) sums[i] += from_input[i];
+  }
   if (row.bias == nullptr) return;
   const float *const bias = row.bias + first, *const state_bias = row.state_bias + first;
   for (uint64_t i = 0; i < row.units; ++i) sums[i] += bias[i] + state_bias[i];
@@ -108,13 +113,28 @@ class RecurrentCpu final : public RecurrentSteps {
 
  private:
   std::unique_ptr<const Kernel> CreatePacking(const GemmProblem& product) override {
-    std::unique_ptr<const Kernel> kernel = CreatePackedProduct(product, problem().type, threads_);
-    if (!problem().resets_first() && !HasRowFunctions(problem())) {
+    const RecurrentProblem& p = problem();
+    std::unique_ptr<const Kernel> kernel = CreatePackedProduct(product, InputsToAdd(), p.type, threads_);
+    if (!p.resets_first() && !HasRowFunctions(p))
       grouped_ = dynamic_cast<const GroupedProduct*>(kernel.get());
-      if (grouped_ != nullptr)
-        next_ = AddScratch("next state", problem().directions * product.m * product.k * sizeof(float));
-    }
+    if (grouped_ != nullptr)
+      next_ = AddScratch("next state", p.directions * p.batch * p.units * sizeof(float));
     return kernel;
+  }
+
+  bool adds_inputs() const override { return grouped_ != nullptr && grouped_->adds_inputs(); }
+
+  // Those of a step beside its states, where weights that are read in every step are used often enough, and
+  // times are the same for all elements of the batch. What gates add up before they use it is one sum, then.
+  GroupedProduct::Inputs InputsToAdd() const {
+    const RecurrentProblem& p = problem();
+    const bool backward = p.directions > 1 || p.first_is_backward;
+    if (p.kind == CellKind::kGru || HasRowFunctions(p) || p.batch < kBatchToAdd || (p.lengths && backward) ||
+        p.type != DataType::kFloat32 || (p.inputs > 1 && p.input.strides[3] != 1) ||
+        p.weight.owned_by_dml != p.recurrence.owned_by_dml) {
+      return {};
+    }
+    return {p.inputs, InputProduct(p).b};
   }
 
   void Clear(const Buffer& buffer, const KernelArguments&) const override {
@@ -147,7 +167,17 @@ class RecurrentCpu final : public RecurrentSteps {
     GateBuffers swapped = buffers;
     float* const other = next_.In<float>(arguments.temporary);
     if (odd) swapped.hidden = other;
-    grouped_->RunGroups(own, odd, GroupGates(*this, step, swapped, odd ? buffers.hidden : other));
+    const GroupGates gates(*this, step, swapped, odd ? buffers.hidden : other);
+    const RecurrentProblem& p = problem();
+    MicroKernel::Rows rows[2] = {};
+    const auto* const input = reinterpret_cast<const float*>(arguments.inputs[0].data);
+    for (uint32_t d = 0; adds_inputs() && d < p.directions; ++d) {
+      const uint64_t time = TimeOf(step, p.steps, p.IsBackward(d));
+      rows[d] = {input + time * p.input.strides[1], p.input.strides[2]};
+    }
+    grouped_->RunGroups(
+        own, adds_inputs() ? std::span<const MicroKernel::Rows>(rows) : std::span<const MicroKernel::Rows>(),
+        gates);
     return {};
   }
 
@@ -167,6 +197,7 @@ class RecurrentCpu final : public RecurrentSteps {
     void Expect(const GroupedProduct::Group& group, uint32_t gate, uint64_t row,
                 uint64_t rows) const override {
       constexpr uint64_t kLine = 16;  // floats
+      if (buffers_.from_inputs == nullptr) return;
       const RecurrentProblem& p = cpu_.problem();
       for (uint64_t i = row; i < row + rows; ++i) {
         const uint64_t length = cpu_.LengthOf(i, buffers_);
@@ -197,6 +228,7 @@ class RecurrentCpu final : public RecurrentSteps {
   const float* FromInput(uint32_t direction, uint64_t element, uint64_t time,
                          const GateBuffers& buffers) const {
     const RecurrentProblem& p = problem();
+    if (buffers.from_inputs == nullptr) return nullptr;
     return buffers.from_inputs + ((direction * p.steps + time) * p.batch + element) * p.gates() * p.units;
   }
 
@@ -214,7 +246,7 @@ class RecurrentCpu final : public RecurrentSteps {
     const auto part = [](auto* numbers, uint64_t at) { return numbers == nullptr ? nullptr : numbers + at; };
     return {units.count,
             p.units,
-            FromInput(direction, element, time, buffers) + units.first,
+            part(FromInput(direction, element, time, buffers), units.first),
             units.sums,
             units.gate_stride,
             part(buffers.from_reset, first),

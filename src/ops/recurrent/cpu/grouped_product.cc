@@ -8,15 +8,8 @@
 namespace anydml {
 namespace {
 
-#ifndef XLAB
-constexpr uint64_t kSteps = 256;
-constexpr bool kForth = true, kAsk = true, kExpect = true;
-#else
-}
-uint64_t kSteps = 256;
-int kForth = 1, kAsk = 1, kExpect = 1;
-namespace {
-#endif
+// A panel with some steps stays in the first two caches.
+constexpr uint64_t kPanelFloats = 12288, kMaxSteps = 512;
 // Sums of a group stay in the first-level cache.
 constexpr uint64_t kGroupFloats = 8192;
 constexpr uint64_t kLine = 16;  // floats
@@ -57,9 +50,15 @@ class CopySink final : public GroupedProduct::Sink {
 
 }  // namespace
 
-GroupedProduct::GroupedProduct(const GemmProblem& problem, DataType weights, uint32_t threads)
-    : p_(problem), type_(weights), tile_(GemmMicroKernel()), gates_(static_cast<uint32_t>(p_.n / p_.k)) {
-  const uint64_t products = p_.Batches() * p_.m * p_.n * p_.k;
+GroupedProduct::GroupedProduct(const GemmProblem& problem, const Inputs& inputs, DataType weights,
+                               uint32_t threads)
+    : p_(problem),
+      inputs_(inputs),
+      type_(weights),
+      tile_(GemmMicroKernel()),
+      gates_(static_cast<uint32_t>(p_.n / p_.k)),
+      steps_(std::clamp<uint64_t>(kPanelFloats / tile_.columns, 64, kMaxSteps)) {
+  const uint64_t products = p_.Batches() * p_.m * p_.n * k();
   const uint64_t vectors = p_.Batches() * RoundUp(p_.k, tile_.lanes) / tile_.lanes;
   const auto useful = std::clamp<uint64_t>(products / kProductsPerThread, 1, threads);
   workers_ = static_cast<uint32_t>(std::min(useful, vectors));
@@ -70,7 +69,7 @@ GroupedProduct::GroupedProduct(const GemmProblem& problem, DataType weights, uin
   }
   for (const Group& group : groups_) sums_floats_ = std::max(sums_floats_, gates_ * p_.m * group.width);
   sums_floats_ = RoundUp(sums_floats_, kLine);
-  if (!in_place()) rows_floats_ = RoundUp(p_.k * RoundUp(p_.m, tile_.rows), kLine);
+  if (!in_place()) rows_floats_ = RoundUp(k() * RoundUp(p_.m, tile_.rows), kLine);
 }
 
 // Vectors [begin, end) of units of all directions.
@@ -87,106 +86,131 @@ void GroupedProduct::AddGroups(uint64_t begin, uint64_t end) {
     const uint64_t unit = first * tile_.lanes, width = count * tile_.lanes;
     groups_.push_back({static_cast<uint32_t>(direction), unit, std::min<uint64_t>(width, p_.k - unit), width,
                        weights_floats_});
-    weights_floats_ += gates_ * width * p_.k;
+    weights_floats_ += gates_ * width * k();
     begin += count;
   }
 }
 
 Status GroupedProduct::Initialize(const KernelArguments& arguments) const {
-  auto* const to = reinterpret_cast<float*>(arguments.persistent.data);
   ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-    for (uint64_t g = shares_[worker].begin; g < shares_[worker].end; ++g) {
-      const Group& group = groups_[g];
-      const StridedPanels b(arguments.inputs[1].data + group.direction * p_.b.batch[0] * (BitSize(type_) / 8),
-                            type_, p_.b.column, p_.b.row);
-      for (uint32_t gate = 0; gate < gates_; ++gate) {
-        // All panels but the last are a tile wide.
-        for (uint64_t c = 0; c < group.width; c += tile_.columns) {
-          const auto width = static_cast<uint32_t>(std::min<uint64_t>(tile_.columns, group.width - c));
-          b.Pack(gate * p_.k + group.unit + c, std::min<uint64_t>(width, group.units - c), 0, p_.k, width,
-                 to + group.weights + (gate * group.width + c) * p_.k);
-        }
-      }
-    }
+    const Share& share = shares_[worker];
+    for (uint64_t g = share.begin; g < share.end; ++g) PackGroup(groups_[g], arguments);
   });
   return {};
 }
 
+// Gate after gate, panel after panel, the steps of inputs before those of states. All panels but the last are
+// a tile wide.
+void GroupedProduct::PackGroup(const Group& group, const KernelArguments& arguments) const {
+  const auto source = [&](uint32_t input, const GemmMatrix& b) {
+    const std::byte* const data = arguments.inputs[input].data;
+    return StridedPanels(data + group.direction * b.batch[0] * (BitSize(type_) / 8), type_, b.column, b.row);
+  };
+  float* to = reinterpret_cast<float*>(arguments.persistent.data) + group.weights;
+  for (uint32_t gate = 0; gate < gates_; ++gate) {
+    for (uint64_t c = 0; c < group.width; c += tile_.columns) {
+      const auto width = static_cast<uint32_t>(std::min<uint64_t>(tile_.columns, group.width - c));
+      const uint64_t first = gate * p_.k + group.unit + c, count = std::min<uint64_t>(width, group.units - c);
+      if (adds_inputs()) source(2, inputs_.weights).Pack(first, count, 0, inputs_.k, width, to);
+      source(1, p_.b).Pack(first, count, 0, p_.k, width, to + inputs_.k * width);
+      to += k() * width;
+    }
+  }
+}
+
 Status GroupedProduct::Run(const KernelArguments& arguments) const {
-  RunGroups(arguments, /*odd=*/false, CopySink(p_, reinterpret_cast<float*>(arguments.outputs[0].data)));
+  RunGroups(arguments, {}, CopySink(p_, reinterpret_cast<float*>(arguments.outputs[0].data)));
   return {};
 }
 
-void GroupedProduct::RunGroups(const KernelArguments& arguments, bool odd, const Sink& sink) const {
+// Where kernels cannot read rows where they lie, `scratch` is where they are packed or (without `packs`) have
+// been.
+GroupedProduct::Side GroupedProduct::SideOf(const Rows& rows, uint64_t k, bool packs, float** scratch) const {
+  if (in_place() || k == 0) return {rows, k};
+  float* const to = *scratch;
+  *scratch += k * RoundUp(p_.m, tile_.rows);
+  if (packs) {
+    const StridedPanels panels(reinterpret_cast<const std::byte*>(rows.first), DataType::kFloat32,
+                               rows.stride, 1);
+    panels.Pack(0, p_.m, 0, k, tile_.rows, to);
+  }
+  return {{to, 0}, k};
+}
+
+void GroupedProduct::RunGroups(const KernelArguments& arguments, std::span<const Rows> inputs,
+                               const Sink& sink) const {
   const auto* const state = reinterpret_cast<const float*>(arguments.inputs[0].data);
   const auto* const weights = reinterpret_cast<const float*>(arguments.persistent.data);
   ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
     float* const sums = reinterpret_cast<float*>(arguments.temporary.data) + worker * worker_floats();
-    float* const rows = sums + sums_floats_;
     const Share& share = shares_[worker];
-    uint32_t packed = ~0u;
-    for (uint64_t i = share.begin; i < share.end; ++i) {
-      const auto number = [&](uint64_t at) { return odd && kForth ? share.begin + share.end - 1 - at : at; };
-      const Group& group = groups_[number(i)];
-      const float* const of_direction = state + group.direction * p_.m * p_.k;
-      MicroKernel::Rows a = {of_direction, p_.k};
-      if (!in_place()) {
-        if (packed != group.direction) {
-          const StridedPanels panels(reinterpret_cast<const std::byte*>(of_direction), DataType::kFloat32,
-                                     p_.k, 1);
-          panels.Pack(0, p_.m, 0, p_.k, tile_.rows, rows);
-          packed = group.direction;
-        }
-        a = {rows, 0};
-      }
-      const float* const next = weights + (i + 1 < share.end ? groups_[number(i + 1)] : group).weights;
-      RunGroup(group, a, next, arguments, sink, sums);
+    for (uint64_t g = share.begin; g < share.end; ++g) {
+      const Group& group = groups_[g];
+      const bool is_first = g == share.begin || groups_[g - 1].direction != group.direction;
+      float* scratch = sums + sums_floats_;
+      const Side of_inputs =
+          SideOf(inputs.empty() ? Rows{} : inputs[group.direction], inputs_.k, is_first, &scratch);
+      const Side of_state = SideOf({state + group.direction * p_.m * p_.k, p_.k}, p_.k, is_first, &scratch);
+      const float* const next = weights + groups_[g + 1 < share.end ? g + 1 : share.begin].weights;
+      RunGroup(group, {of_inputs, of_state}, weights + group.weights, next, sink, sums);
       sink.Finish(group, sums);
     }
   });
 }
 
 // `next` is what is read after the group's own weights.
-void GroupedProduct::RunGroup(const Group& group, const MicroKernel::Rows& a, const float* next,
-                              const KernelArguments& arguments, const Sink& sink, float* sums) const {
-  const auto* const weights = reinterpret_cast<const float*>(arguments.persistent.data) + group.weights;
+void GroupedProduct::RunGroup(const Group& group, const Side (&sides)[2], const float* weights,
+                              const float* next, const Sink& sink, float* sums) const {
   const uint64_t tiles = (p_.m + tile_.rows - 1) / tile_.rows;
+  const float* const end = weights + gates_ * group.width * k();
+  const float* b = weights;
   for (uint32_t gate = 0; gate < gates_; ++gate) {
     for (uint64_t c = 0; c < group.width; c += tile_.columns) {
-      const uint64_t width = std::min<uint64_t>(tile_.columns, group.width - c),
-                     vectors = width / tile_.lanes;
-      const float* const panel = weights + (gate * group.width + c) * p_.k;
-      const bool is_last = gate + 1 == gates_ && c + width == group.width;
-      for (uint64_t step = 0; step < p_.k; step += kSteps) {
-        const uint64_t steps = std::min(kSteps, p_.k - step);
-        const float* const b = panel + step * width;
-        const Next ahead = {is_last && step + steps == p_.k ? next : b + steps * width,
-                            kAsk ? steps * width : 0};
-        for (uint64_t tile = 0; tile < tiles; ++tile) {
-          const uint64_t row = tile * tile_.rows, rows = std::min<uint64_t>(tile_.rows, p_.m - row);
-          if (kExpect && step == 0 && c == 0) sink.Expect(group, gate, row, rows);
-          float* to = sums + (gate * p_.m + row) * group.width + c;
-          if (a.stride != 0) {
-            tile_.in_place[rows - 1][vectors - 1]({a.first + row * a.stride + step, a.stride}, b, width,
-                                                  steps, to, group.width, step != 0,
-                                                  ahead.OfTile(tile, tiles, steps));
-            continue;
-          }
-          // Rows of a tile that are not there have sums behind those of the others.
-          alignas(64) float whole[kMaxTileRows * kMaxTileColumns];
-          const bool fits = rows == tile_.rows;
-          const auto run = width == tile_.columns ? tile_.run : tile_.narrow[vectors - 1];
-          run(a.first + row * p_.k + step * tile_.rows, b, width, steps, fits ? to : whole,
-              fits ? group.width : width, fits && step != 0, ahead.OfTile(tile, tiles, steps));
-          if (fits) continue;
-          for (uint64_t i = 0; i < rows; ++i) {
-            for (uint64_t j = 0; j < width; ++j) {
-              float& sum = to[i * group.width + j];
-              sum = step != 0 ? sum + whole[i * width + j] : whole[i * width + j];
+      const uint64_t width = std::min<uint64_t>(tile_.columns, group.width - c);
+      bool accumulate = false;
+      for (const Side& side : sides) {
+        for (uint64_t step = 0, steps; step < side.k; step += steps, accumulate = true) {
+          steps = std::min(steps_, side.k - step);
+          const float* const behind = b + steps * width;
+          const Next ahead = {behind == end ? next : behind, steps * width};
+          for (uint64_t tile = 0; tile < tiles; ++tile) {
+            const uint64_t row = tile * tile_.rows;
+            if (c == 0 && !accumulate) {
+              sink.Expect(group, gate, row, std::min<uint64_t>(tile_.rows, p_.m - row));
             }
+            RunTile(side, row, step, steps, b, width, sums + (gate * p_.m + row) * group.width + c,
+                    group.width, accumulate, ahead.OfTile(tile, tiles, steps));
           }
+          b = behind;
         }
       }
+    }
+  }
+}
+
+// Packed rows that are not there have sums that nobody wants.
+void GroupedProduct::RunTile(const Side& side, uint64_t row, uint64_t step, uint64_t steps, const float* b,
+                             uint64_t width, float* to, uint64_t to_stride, bool accumulate,
+                             const MicroKernel::Ahead& ahead) const {
+  const uint64_t vectors = width / tile_.lanes, rows = std::min<uint64_t>(tile_.rows, p_.m - row);
+  const Rows& a = side.rows;
+  if (in_place()) {
+    tile_.in_place[rows - 1][vectors - 1]({a.first + row * a.stride + step, a.stride}, b, width, steps, to,
+                                          to_stride, accumulate, ahead);
+    return;
+  }
+  const auto run = width == tile_.columns ? tile_.run : tile_.narrow[vectors - 1];
+  const float* const panel = a.first + row * side.k + step * tile_.rows;
+  if (rows == tile_.rows) {
+    run(panel, b, width, steps, to, to_stride, accumulate, ahead);
+    return;
+  }
+  alignas(64) float whole[kMaxTileRows * kMaxTileColumns];
+  run(panel, b, width, steps, whole, width, false, ahead);
+  for (uint64_t i = 0; i < rows; ++i) {
+    for (uint64_t j = 0; j < width; ++j) {
+      float& sum = to[i * to_stride + j];
+      sum = accumulate ? sum + whole[i * width + j] : whole[i * width + j];
     }
   }
 }

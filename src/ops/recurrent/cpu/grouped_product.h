@@ -3,13 +3,16 @@
 // group's sums is done while they are in a cache, by the thread that has them.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "ops/gemm/cpu/micro_kernel.h"
 #include "ops/gemm/problem.h"
-#include "ops/recurrent/cpu/packed_product.h"
 
 namespace anydml {
+
+// Below this many multiplications a thread costs more to wake than it saves.
+inline constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
 
 class GroupedProduct final : public Kernel {
  public:
@@ -31,33 +34,55 @@ class GroupedProduct final : public Kernel {
     ~Sink() = default;
   };
 
-  // Of {direction, batch, unit} with {direction, unit, gate and unit}; see CreatePackedProduct.
-  GroupedProduct(const GemmProblem& problem, DataType weights, uint32_t threads);
+  // Of matrices that are multiplied by weights of their own, whose products are added; k of 0: none.
+  struct Inputs {
+    uint64_t k = 0;
+    GemmMatrix weights = {};
+  };
+
+  // Of {direction, batch, unit} with {direction, unit, gate and unit}; see CreatePackedProduct. The weights
+  // of `inputs` are input 2 of Initialize.
+  GroupedProduct(const GemmProblem& problem, const Inputs& inputs, DataType weights, uint32_t threads);
 
   uint64_t persistent_bytes() const override { return weights_floats_ * sizeof(float); }
   uint64_t temporary_bytes() const override { return workers_ * worker_floats() * sizeof(float); }
   Status Initialize(const KernelArguments& arguments) const override;
   Status Run(const KernelArguments& arguments) const override;
 
-  // The same, for a sink. Threads keep their groups, which may still be in their caches, from run to run;
-  // `odd` runs go through them from the end, which is what is there.
-  void RunGroups(const KernelArguments& arguments, bool odd, const Sink& sink) const;
+  // The same, for a sink. Threads keep their groups, which may still be in their caches, from run to run.
+  // `inputs` has the rows of each direction, if there are inputs.
+  using Rows = MicroKernel::Rows;
+  void RunGroups(const KernelArguments& arguments, std::span<const Rows> inputs, const Sink& sink) const;
+
+  bool adds_inputs() const { return inputs_.k != 0; }
 
  private:
   struct Share {
     uint64_t begin, end;  // of groups_
   };
+  // Rows as kernels take them, where they lie or packed, and their steps.
+  struct Side {
+    Rows rows;
+    uint64_t k;
+  };
 
   bool in_place() const { return tile_.in_place[0][0] != nullptr; }
+  uint64_t k() const { return inputs_.k + p_.k; }
   uint64_t worker_floats() const { return sums_floats_ + rows_floats_; }
   void AddGroups(uint64_t begin, uint64_t end);
-  void RunGroup(const Group& group, const MicroKernel::Rows& a, const float* next,
-                const KernelArguments& arguments, const Sink& sink, float* sums) const;
+  void PackGroup(const Group& group, const KernelArguments& arguments) const;
+  Side SideOf(const Rows& rows, uint64_t k, bool packs, float** scratch) const;
+  void RunGroup(const Group& group, const Side (&sides)[2], const float* weights, const float* next,
+                const Sink& sink, float* sums) const;
+  void RunTile(const Side& side, uint64_t row, uint64_t step, uint64_t steps, const float* b, uint64_t width,
+               float* to, uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& ahead) const;
 
   const GemmProblem p_;
+  const Inputs inputs_;
   const DataType type_;  // of weights
   const MicroKernel& tile_;
   const uint32_t gates_;
+  const uint64_t steps_;  // at a time
   uint32_t workers_;
   std::vector<Group> groups_;
   std::vector<Share> shares_;  // of workers

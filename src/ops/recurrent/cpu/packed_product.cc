@@ -5,7 +5,6 @@
 #include "ops/common/parallel.h"
 #include "ops/gemm/cpu/operands.h"
 #include "ops/recurrent/cpu/few_panels.h"
-#include "ops/recurrent/cpu/grouped_product.h"
 
 namespace anydml {
 namespace {
@@ -82,14 +81,15 @@ class FewPackedProduct final : public PanelProduct {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> CreatePackedProduct(const GemmProblem& problem, DataType weights,
+std::unique_ptr<const Kernel> CreatePackedProduct(const GemmProblem& problem,
+                                                  const GroupedProduct::Inputs& inputs, DataType weights,
                                                   uint32_t threads) {
   if (problem.m <= kMostFewRows) {
     const FewPanels few = FindFewPanels();
     if (!problem.b_is_owned || few.columns > kMaxFewColumns) return nullptr;
     return std::make_unique<FewPackedProduct>(problem, weights, few, threads);
   }
-  return std::make_unique<GroupedProduct>(problem, weights, threads);
+  return std::make_unique<GroupedProduct>(problem, inputs, weights, threads);
 }
 
 }  // namespace anydml
