@@ -99,7 +99,7 @@ Case MakeRecurrent(Type type, CaseMaker& make) {
   const uint32_t each = type == Type::kRnn ? 1 : is_lstm ? 3 : 2;
   const bool jumps = source.OneIn(6), large = source.OneIn(12);
   const uint32_t steps = jumps ? 1 : source.Between(1, type == Type::kRnn ? 6 : 4);
-  const uint32_t batch = source.Between(1, source.OneIn(3) ? 20 : 4);
+  const uint32_t batch = source.Between(1, source.OneIn(3) ? 40 : 4);
   const uint32_t inputs = source.Between(1, large ? 70 : 9), units = source.Between(1, large ? 70 : 9);
   const uint32_t direction = source.Between(0, 2), directions = direction == 2 ? 2 : 1;
   const DataType data_type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;

@@ -325,8 +325,9 @@ std::vector<float> Numbers(uint64_t count, uint32_t divisor = 1) {
   return numbers;
 }
 
-// With every tensor that there may be, both directions.
-Network Whole(const char* name, uint32_t steps, uint32_t batch, uint32_t inputs, uint32_t units) {
+// With every tensor that there may be, both directions; `usual`: without lengths and peepholes.
+Network Whole(const char* name, uint32_t steps, uint32_t batch, uint32_t inputs, uint32_t units,
+              bool usual = false) {
   const bool is_lstm = name == std::string("LSTM");
   const uint32_t gates = is_lstm ? 4 : name == std::string("GRU") ? 3 : 1;
   const std::vector<uint32_t> state = {1, 2, batch, units};
@@ -340,10 +341,10 @@ Network Whole(const char* name, uint32_t steps, uint32_t batch, uint32_t inputs,
       .Set("OutputSingleTensor", F32(state));
   std::vector<uint32_t> lengths(batch, steps);
   lengths.back() = (steps + 1) / 2;
-  network.Lengths(lengths);
+  if (!usual) network.Lengths(lengths);
   if (!is_lstm) return network;
+  if (!usual) network.Input("PeepholeTensor", {1, 1, 2, 3 * units}, Numbers(6 * units, 3));
   return network.Input("CellMemInitTensor", state, Numbers(2 * batch * units))
-      .Input("PeepholeTensor", {1, 1, 2, 3 * units}, Numbers(6 * units, 3))
       .Set("OutputCellSingleTensor", F32(state));
 }
 
@@ -355,7 +356,11 @@ void ExpectImplementationsAgree(uint32_t steps, uint32_t batch, uint32_t inputs,
   linear.Set("LinearBeforeReset", 1u);
   const Network networks[] = {
       Whole("RNN", steps, batch, inputs, units).Named({kTanh, kSigmoid}),
-      Whole("LSTM", steps, batch, inputs, units).Named({kSigmoid, kTanh, kTanh, kSigmoid, kTanh, kTanh}), gru,
+      Whole("LSTM", steps, batch, inputs, units).Named({kSigmoid, kTanh, kTanh, kSigmoid, kTanh, kTanh}),
+      Whole("LSTM", steps, batch, inputs, units, true)
+          .Named({kSigmoid, kTanh, kTanh, kSigmoid, kTanh, kTanh}),
+      Whole("RNN", steps, batch, inputs, units, true).Named({kTanh, kSigmoid}),
+      gru,
       linear};
   for (const Network& network : networks) {
     network.Run();
@@ -371,6 +376,7 @@ TEST(Recurrent, ManySteps) { ExpectImplementationsAgree(150, 2, 3, 10); }
 TEST(Recurrent, LargeBatches) {
   ExpectImplementationsAgree(3, 31, 4, 33);
   ExpectImplementationsAgree(2, 40, 4, 6);
+  ExpectImplementationsAgree(3, 37, 70, 150);
 }
 
 // As many as a cluster of 16 blocks has, with more groups than there are clusters at once, and one of 8.

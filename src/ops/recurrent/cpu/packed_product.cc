@@ -9,74 +9,64 @@
 namespace anydml {
 namespace {
 
-// Weights as panels of `columns` columns.
-class PanelProduct : public Kernel {
+// Of a few rows: weights as panels of columns that are read from their beginning to their end.
+class FewPackedProduct final : public Kernel {
  public:
-  PanelProduct(const GemmProblem& problem, DataType weights, uint32_t columns, uint32_t threads)
-      : p_(problem), columns_(columns), panels_((p_.n + columns - 1) / columns), weights_(weights) {
+  FewPackedProduct(const GemmProblem& problem, DataType weights, const FewPanels& few, uint32_t threads)
+      : p_(problem), few_(few), panels_((p_.n + few.columns - 1) / few.columns), weights_(weights) {
     const uint64_t products = p_.Batches() * p_.m * p_.n * p_.k;
     const auto useful = std::clamp<uint64_t>(products / kProductsPerThread, 1, threads);
     workers_ = static_cast<uint32_t>(std::min(useful, p_.Batches() * panels_));
   }
 
   uint64_t persistent_bytes() const override {
-    return p_.Batches() * panels_ * p_.k * columns_ * sizeof(float);
+    return p_.Batches() * panels_ * p_.k * few_.columns * sizeof(float);
   }
 
   Status Initialize(const KernelArguments& arguments) const override {
     auto* const to = reinterpret_cast<float*>(arguments.persistent.data);
     ForPanels(arguments, [&](uint64_t number) {
-      const uint64_t first = number % panels_ * columns_;
+      const uint64_t first = number % panels_ * few_.columns;
       const uint64_t matrix = number / panels_ * p_.b.batch[0];
       const StridedPanels b(arguments.inputs[1].data + matrix * (BitSize(weights_) / 8), weights_,
                             p_.b.column, p_.b.row);
-      b.Pack(first, std::min<uint64_t>(columns_, p_.n - first), 0, p_.k, columns_,
-             to + number * p_.k * columns_);
+      b.Pack(first, std::min<uint64_t>(few_.columns, p_.n - first), 0, p_.k, few_.columns,
+             to + number * p_.k * few_.columns);
     });
     return {};
   }
 
- protected:
+  Status Run(const KernelArguments& arguments) const override {
+    ForPanels(arguments, [&](uint64_t number) {
+      const uint64_t matrix = number / panels_, column = number % panels_ * few_.columns;
+      const auto* const a = reinterpret_cast<const float*>(arguments.inputs[0].data) + matrix * p_.m * p_.k;
+      const auto* const b =
+          reinterpret_cast<const float*>(arguments.persistent.data) + number * p_.k * few_.columns;
+      auto* const to = reinterpret_cast<float*>(arguments.outputs[0].data) + matrix * p_.m * p_.n + column;
+      alignas(64) float sums[kMostFewRows * kMaxFewColumns];
+      few_.run(a, p_.m, b, p_.k, sums);
+      const uint64_t count = std::min<uint64_t>(few_.columns, p_.n - column);
+      for (uint64_t row = 0; row < p_.m; ++row) {
+        std::copy_n(sums + row * few_.columns, count, to + row * p_.n);
+      }
+    });
+    return {};
+  }
+
+ private:
   template <typename Body>
   void ForPanels(const KernelArguments& arguments, Body&& body) const {
-    const uint64_t all = p_.Batches() * panels_;
-    SharedParts shared(all, workers_);
+    SharedParts shared(p_.Batches() * panels_, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
       for (uint64_t number; shared.Take(worker, &number);) body(number);
     });
   }
 
   const GemmProblem p_;
-  const uint32_t columns_;
+  const FewPanels few_;
   const uint64_t panels_;
-
- private:
-  DataType weights_;
+  const DataType weights_;
   uint32_t workers_;
-};
-
-class FewPackedProduct final : public PanelProduct {
- public:
-  FewPackedProduct(const GemmProblem& problem, DataType weights, const FewPanels& few, uint32_t threads)
-      : PanelProduct(problem, weights, few.columns, threads), few_(few) {}
-
-  Status Run(const KernelArguments& arguments) const override {
-    ForPanels(arguments, [&](uint64_t number) {
-      const uint64_t matrix = number / panels_, column = number % panels_ * columns_;
-      const auto* const a = reinterpret_cast<const float*>(arguments.inputs[0].data) + matrix * p_.m * p_.k;
-      const auto* const b =
-          reinterpret_cast<const float*>(arguments.persistent.data) + number * p_.k * columns_;
-      auto* const to = reinterpret_cast<float*>(arguments.outputs[0].data) + matrix * p_.m * p_.n + column;
-      alignas(64) float sums[kMostFewRows * kMaxFewColumns];
-      few_.run(a, p_.m, b, p_.k, sums);
-      const uint64_t count = std::min<uint64_t>(columns_, p_.n - column);
-      for (uint64_t row = 0; row < p_.m; ++row) std::copy_n(sums + row * columns_, count, to + row * p_.n);
-    });
-    return {};
-  }
-
- private:
-  FewPanels few_;
 };
 
 }  // namespace
