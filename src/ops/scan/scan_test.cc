@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <random>
 
+#include "ops/common/stream_copy.h"
+#include "ops/scan/cpu/columns.h"
+#include "ops/scan/problem.h"
 #include "support/operator_runner.h"
 
 namespace anydml::testing {
@@ -131,6 +136,52 @@ TEST(ScanCheck, Refusals) {
   const OperatorDesc desc = Scan(false, Packed(DataType::kFloat32, {2, 3}), 2, false, false);
   EXPECT_EQ(ImplementationOf(desc).check(desc, kLatestFeatureLevel).message(),
             "CUMULATIVE_SUMMATION: Axis is 2 but InputTensor.DimensionCount is 2; Axis must be in [0, 1]");
+}
+
+template <typename T>
+void ExpectSteps(std::mt19937_64& random, const ScanStep& step) {
+  const auto number = [&] {
+    if constexpr (std::is_same_v<T, float>) {
+      const std::vector<float> special = {NAN, INFINITY, -INFINITY, -0.0f, -NAN};
+      const uint64_t which = random() % 40;
+      return which < special.size() ? special[which] : static_cast<float>(random() % 1000) / 7 - 60;
+    } else {
+      return static_cast<T>(random());
+    }
+  };
+  std::vector<T> from(300), totals(300), to(300, T{1});
+  for (T& x : from) x = number();
+  for (T& x : totals) x = number();
+  std::vector<T> expected = to, sums = totals;
+  const uint64_t begin = random() % 20, source = random() % 20, count = random() % 200, first = random() % 20;
+  for (uint64_t c = 0; c < count; ++c) {
+    const T before = sums[first + c], x = from[source + c], total = step.multiplies ? before * x : before + x;
+    T result = step.exclusive ? before : total;
+    if constexpr (std::is_same_v<T, float>) {
+      if (std::isnan(result)) result = NAN;
+    }
+    expected[begin + c] = result;
+    sums[first + c] = total;
+  }
+  RunScanStep(step, from.data() + source, to.data() + begin, count, totals.data() + first);
+  EndStream();
+  ASSERT_EQ(std::memcmp(to.data(), expected.data(), to.size() * sizeof(T)), 0);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i] == sums[i]) {
+      ASSERT_EQ(totals[i], sums[i]);
+    }
+  }
+}
+
+// Any number of sequences, from and to anywhere, past the caches or not.
+TEST(CumulativeSummation, StepsOfNeighbours) {
+  std::mt19937_64 random(TestSeed());
+  for (int run = 0; run < 2000; ++run) {
+    const ScanStep step = {random() % 2 == 0, random() % 2 == 0, random() % 2 == 0};
+    ExpectSteps<float>(random, step);
+    ExpectSteps<uint32_t>(random, step);
+    ExpectSteps<uint64_t>(random, step);
+  }
 }
 
 OperatorDesc Nonzero(const TensorDesc& input, const TensorDesc& count, const TensorDesc& coordinates) {

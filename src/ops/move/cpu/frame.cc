@@ -8,7 +8,7 @@
 #include "ops/common/dispatch.h"
 #include "ops/common/nest_parts.h"
 #include "ops/move/border_maps.h"
-#include "ops/move/cpu/line_writer.h"
+#include "ops/move/cpu/framed_rows.h"
 
 namespace anydml {
 namespace {
@@ -18,6 +18,8 @@ constexpr uint64_t kLongestRowBytes = 4 << 10;
 constexpr uint64_t kShortestStreamed = 256;
 // Elements before and behind a row, which are taken one by one where they are no constant.
 constexpr uint64_t kMostBorder = 16;
+// Rows whose places are found before they are written.
+constexpr uint64_t kRowsAtOnce = 64;
 
 // Of the output. Where `at - start` is below `inner` there is an element of the input.
 struct PaddedLoop {
@@ -62,38 +64,39 @@ class FrameCpu final : public Kernel {
  public:
   FrameCpu(const MoveProblem& problem, PaddingMode mode, std::vector<PaddedLoop> loops, uint64_t input_bytes,
            uint32_t threads)
-      : mode_(mode),
-        type_(problem.type),
-        width_(BitSize(problem.type) / 8),
-        input_bytes_(input_bytes),
-        fill_(problem.fill),
-        row_(loops.back()),
-        loops_(std::move(loops)) {
+      : mode_(mode), width_(BitSize(problem.type) / 8), input_bytes_(input_bytes), loops_(std::move(loops)) {
+    const PaddedLoop row = loops_.back();
     loops_.pop_back();
     for (const PaddedLoop& loop : loops_) rows_ *= loop.size;
-    if (mode_ != PaddingMode::kConstant) {
-      const auto size = static_cast<int64_t>(row_.inner);
-      for (auto i = -static_cast<int64_t>(row_.start); i < 0; ++i) before_.push_back(OffsetAt(i, size));
-      for (uint64_t i = 0; i < row_.end(); ++i)
-        behind_.push_back(OffsetAt(size + static_cast<int64_t>(i), size));
+    row_.inner = row.inner * width_;
+    row_.before = row.start * width_;
+    row_.behind = row.end() * width_;
+    row_.width = width_;
+    row_.is_constant = mode_ == PaddingMode::kConstant;
+    DispatchByWidth(problem.type, [&]<typename T>() { row_.fill = Repeated(static_cast<T>(problem.fill)); });
+    if (!row_.is_constant) {
+      const auto size = static_cast<int64_t>(row.inner);
+      for (auto i = -static_cast<int64_t>(row.start); i < 0; ++i)
+        row_.before_from.push_back(OffsetAt(i, size));
+      for (uint64_t i = 0; i < row.end(); ++i)
+        row_.behind_from.push_back(OffsetAt(size + static_cast<int64_t>(i), size));
     }
-    const uint64_t bytes = rows_ * row_.size * width_;
-    streams_ = StreamsResults(bytes) && row_.size * width_ >= kShortestStreamed;
+    row_bytes_ = row.size * width_;
+    const uint64_t bytes = rows_ * row_bytes_;
+    streams_ = StreamsResults(bytes) && row_bytes_ >= kShortestStreamed;
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsForBytes(bytes, threads), rows_));
   }
 
   Status Run(const KernelArguments& arguments) const override {
     const std::byte* const from = arguments.inputs[0].data;
-    DispatchByWidth(type_, [&]<typename T>() {
-      ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
-        const uint64_t begin = PartBegin(rows_, part, parts_), end = PartBegin(rows_, part + 1, parts_);
-        std::byte* const to = arguments.outputs[0].data + begin * row_.size * sizeof(T);
-        if (streams_) {
-          WriteRows<T>(LineWriter(to, from, from + input_bytes_), from, begin, end);
-        } else {
-          WriteRows<T>(ByteWriter(to), from, begin, end);
-        }
-      });
+    ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
+      const uint64_t begin = PartBegin(rows_, part, parts_), end = PartBegin(rows_, part + 1, parts_);
+      std::byte* const to = arguments.outputs[0].data + begin * row_bytes_;
+      if (streams_) {
+        WriteRows(LineWriter(to, from, from + input_bytes_), from, begin, end);
+      } else {
+        WriteRows(ByteWriter(to), from, begin, end);
+      }
     });
     return {};
   }
@@ -161,42 +164,28 @@ class FrameCpu final : public Kernel {
     return offset;
   }
 
-  template <typename T, class Writer>
+  template <class Writer>
   void WriteRows(Writer writer, const std::byte* from, uint64_t begin, uint64_t end) const {
-    const uint64_t fill = Repeated(static_cast<T>(fill_));
-    // `count` elements beside a row: constants, or those of the row at these offsets.
-    const auto append_border = [&](const std::byte* row, const std::vector<uint64_t>& offsets,
-                                   uint64_t count) {
-      if (mode_ == PaddingMode::kConstant) return writer.AppendRepeated(fill, count * sizeof(T));
-      for (const uint64_t offset : offsets) {
-        T element;
-        std::memcpy(&element, row + offset, sizeof(T));
-        writer.AppendRepeated(Repeated(element), sizeof(T));
-      }
-    };
     Place place = PlaceOf(begin);
-    for (uint64_t row = begin; row < end; ++row, Advance(&place)) {
-      const uint64_t offset = OffsetOf(place);
-      if (offset == kNowhere) {
-        writer.AppendRepeated(fill, row_.size * sizeof(T));
-        continue;
+    std::array<const std::byte*, kRowsAtOnce> rows;
+    for (uint64_t row = begin; row < end;) {
+      const uint64_t count = std::min(kRowsAtOnce, end - row);
+      for (uint64_t i = 0; i < count; ++i, Advance(&place)) {
+        const uint64_t offset = OffsetOf(place);
+        rows[i] = offset == kNowhere ? nullptr : from + offset;
       }
-      append_border(from + offset, before_, row_.start);
-      writer.Append(from + offset, row_.inner * sizeof(T));
-      append_border(from + offset, behind_, row_.end());
+      AppendRows(row_, {rows.data(), count}, &writer);
+      row += count;
     }
     writer.Finish();
   }
 
   PaddingMode mode_;
-  DataType type_;
   uint32_t width_;  // of an element
   uint64_t input_bytes_;
-  uint64_t fill_;
-  PaddedLoop row_;
+  FramedRow row_;
+  uint64_t row_bytes_ = 0;         // of the output
   std::vector<PaddedLoop> loops_;  // around rows
-  // Where in a row of the input the elements before and behind it come from, in bytes; of no constant.
-  std::vector<uint64_t> before_, behind_;
   uint64_t rows_ = 1;
   uint32_t parts_ = 1;
   bool streams_ = false;  // past the caches

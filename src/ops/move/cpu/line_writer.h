@@ -50,13 +50,24 @@ class ByteWriter {
 // behind lines that are on their way past the caches, and what comes next would wait for these.)
 class LineWriter {
  public:
+  typedef uint64_t Vector __attribute__((vector_size(16)));
+  static constexpr uint64_t kVectors = kLineBytes / sizeof(Vector);
+
+  struct Open {
+    alignas(kLineBytes) Vector line[kVectors] = {};  // its first `at` bytes, then zeros
+    uint64_t at;
+    uint64_t skipped;  // bytes of the first line that are before the beginning
+    std::byte* to;     // where the line goes
+  };
+
   // Sources are within [begin, end).
-  LineWriter(std::byte* to, const std::byte* begin, const std::byte* end)
-      : at_(reinterpret_cast<uintptr_t>(to) % kLineBytes),
-        skipped_(at_),
-        to_(to - at_),
-        begin_(begin),
-        end_(end) {}
+  LineWriter(std::byte* to, const std::byte* begin, const std::byte* end) : begin_(begin), end_(end) {
+    open_.at = open_.skipped = reinterpret_cast<uintptr_t>(to) % kLineBytes;
+    open_.to = to - open_.at;
+  }
+
+  // For those who go on with wider vectors.
+  Open& open() { return open_; }
 
   void Append(const std::byte* from, uint64_t bytes) {
     // Up to a line before and behind is read, too.
@@ -74,28 +85,25 @@ class LineWriter {
 
   void AppendRepeated(uint64_t word, uint64_t bytes) {
     const Vector all = {word, word};
-    for (uint64_t room = kLineBytes - at_; bytes >= room; room = kLineBytes) {
-      for (uint64_t i = 0; i < kVectors; ++i) line_[i] |= all & MaskFrom(at_, i);
+    for (uint64_t room = kLineBytes - open_.at; bytes >= room; room = kLineBytes) {
+      for (uint64_t i = 0; i < kVectors; ++i) open_.line[i] |= all & MaskFrom(open_.at, i);
       WriteLine();
       bytes -= room;
     }
     if (bytes > 0 && word != 0) {
       for (uint64_t i = 0; i < kVectors; ++i) {
-        line_[i] |= all & MaskFrom(at_, i) & MaskUntil(at_ + bytes, i);
+        open_.line[i] |= all & MaskFrom(open_.at, i) & MaskUntil(open_.at + bytes, i);
       }
     }
-    at_ += bytes;
+    open_.at += bytes;
   }
 
   void Finish() {
-    if (at_ > skipped_) WritePart(at_);
+    if (open_.at > open_.skipped) WritePart(open_.at);
     EndStream();
   }
 
  private:
-  typedef uint64_t Vector __attribute__((vector_size(16)));
-  static constexpr uint64_t kVectors = kLineBytes / sizeof(Vector);
-
   static Vector VectorAt(const void* lines, uint64_t i) {
     Vector vector;
     std::memcpy(&vector, static_cast<const std::byte*>(lines) + i * sizeof(Vector), sizeof(Vector));
@@ -112,48 +120,49 @@ class LineWriter {
   static Vector MaskUntil(uint64_t end, uint64_t i) { return VectorAt(&kMasks[2 * kLineBytes - end], i); }
 
   void AppendRun(const std::byte* from, uint64_t bytes) {
-    if (at_ > 0) {
-      const uint64_t room = kLineBytes - at_;
-      const std::byte* const line = from - at_;
+    if (open_.at > 0) {
+      const uint64_t room = kLineBytes - open_.at;
+      const std::byte* const line = from - open_.at;
       if (bytes < room) {
         for (uint64_t i = 0; i < kVectors; ++i) {
-          line_[i] |= VectorAt(line, i) & MaskFrom(at_, i) & MaskUntil(at_ + bytes, i);
+          open_.line[i] |= VectorAt(line, i) & MaskFrom(open_.at, i) & MaskUntil(open_.at + bytes, i);
         }
-        at_ += bytes;
+        open_.at += bytes;
         return;
       }
-      for (uint64_t i = 0; i < kVectors; ++i) line_[i] |= VectorAt(line, i) & MaskFrom(at_, i);
+      for (uint64_t i = 0; i < kVectors; ++i) open_.line[i] |= VectorAt(line, i) & MaskFrom(open_.at, i);
       WriteLine();
       from += room;
       bytes -= room;
     }
-    std::byte* to = to_;
+    std::byte* to = open_.to;
     for (; bytes >= kLineBytes; bytes -= kLineBytes, from += kLineBytes, to += kLineBytes) {
       const Vector vectors[kVectors] = {VectorAt(from, 0), VectorAt(from, 1), VectorAt(from, 2),
                                         VectorAt(from, 3)};
       for (uint64_t i = 0; i < kVectors; ++i) Put(vectors[i], to + i * sizeof(Vector));
     }
-    to_ = to;
+    open_.to = to;
     if (bytes == 0) return;
-    for (uint64_t i = 0; i < kVectors; ++i) line_[i] = VectorAt(from, i) & MaskUntil(bytes, i);
-    at_ = bytes;
+    for (uint64_t i = 0; i < kVectors; ++i) open_.line[i] = VectorAt(from, i) & MaskUntil(bytes, i);
+    open_.at = bytes;
   }
 
   // The line that is full now, of which the first of all has bytes that are not ours.
   void WriteLine() {
-    if (skipped_ == 0) {
-      for (uint64_t i = 0; i < kVectors; ++i) Put(line_[i], to_ + i * sizeof(Vector));
+    if (open_.skipped == 0) {
+      for (uint64_t i = 0; i < kVectors; ++i) Put(open_.line[i], open_.to + i * sizeof(Vector));
     } else {
       WritePart(kLineBytes);
     }
-    for (Vector& vector : line_) vector = Vector{};
-    to_ += kLineBytes;
-    at_ = 0;
+    for (Vector& vector : open_.line) vector = Vector{};
+    open_.to += kLineBytes;
+    open_.at = 0;
   }
 
   void WritePart(uint64_t end) {
-    std::memcpy(to_ + skipped_, reinterpret_cast<const std::byte*>(line_) + skipped_, end - skipped_);
-    skipped_ = 0;
+    std::memcpy(open_.to + open_.skipped, reinterpret_cast<const std::byte*>(open_.line) + open_.skipped,
+                end - open_.skipped);
+    open_.skipped = 0;
   }
 
   static void Put(Vector vector, std::byte* to) {
@@ -164,10 +173,7 @@ class LineWriter {
 #endif
   }
 
-  Vector line_[kVectors] = {};  // its first `at_` bytes, then zeros
-  uint64_t at_;
-  uint64_t skipped_;  // bytes of the first line that are before the beginning
-  std::byte* to_;     // where the line goes
+  Open open_;
   const std::byte* begin_;
   const std::byte* end_;
 };

@@ -6,6 +6,7 @@
 
 #include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
+#include "ops/scan/cpu/columns.h"
 #include "ops/scan/problem.h"
 
 namespace anydml {
@@ -115,15 +116,14 @@ class ScanMachine {
     if (!converts_ && steps == LoopNest<2>::Offsets{1, 1}) {
       const auto* from = reinterpret_cast<const T*>(input) + offset[ScanLoops::kInput];
       auto* to = reinterpret_cast<T*>(output) + offset[ScanLoops::kOutput];
-      streams_&& input != output ? StreamSteps(from, to, columns, totals) : Steps(from, to, columns, totals);
-      return;
+      return Steps(from, to, columns, totals, streams_ && input != output);
     }
     T tile[kTileColumns];
     for (uint64_t begin = 0; begin < columns; begin += kTileColumns) {
       const uint64_t count = std::min(kTileColumns, columns - begin);
       const auto block = [&](size_t o) { return Block{1, count, 0, steps[o], offset[o] + begin * steps[o]}; };
       load_(input, block(ScanLoops::kInput), tile);
-      Steps(tile, tile, count, totals + begin);
+      Steps(tile, tile, count, totals + begin, false);
       store_(tile, block(ScanLoops::kOutput), output);
     }
   }
@@ -157,32 +157,11 @@ class ScanMachine {
     }
   }
 
+  void Steps(const T* from, T* to, uint64_t columns, T* totals, bool streams) const {
+    RunScanStep({kMultiplies, exclusive_, streams}, from, to, columns, totals);
+  }
+
   // `from` and `to` may be the same: an element is read before it is written, and never afterwards.
-  template <bool kExclusive>
-  static void Step(const T* from, T* to, uint64_t columns, T* totals) {
-    for (uint64_t c = 0; c < columns; ++c) {
-      const T before = totals[c], total = ScanCombine<T, kMultiplies>(before, from[c]);
-      to[c] = Canonical(kExclusive ? before : total);
-      totals[c] = total;
-    }
-  }
-
-  void Steps(const T* from, T* to, uint64_t columns, T* totals) const {
-    exclusive_ ? Step<true>(from, to, columns, totals) : Step<false>(from, to, columns, totals);
-  }
-
-  void StreamSteps(const T* from, T* to, uint64_t columns, T* totals) const {
-    constexpr uint64_t kPiece = 256;  // short: while lines are on their way to memory the next are computed
-    alignas(64) T results[kPiece];
-    for (uint64_t begin = 0; begin < columns; begin += kPiece) {
-      const uint64_t count = std::min(kPiece, columns - begin);
-      Steps(from + begin, results, count, totals + begin);
-      StreamComputed(reinterpret_cast<std::byte*>(to + begin), reinterpret_cast<const std::byte*>(results),
-                     count * sizeof(T));
-    }
-  }
-
-  // `from` and `to` may be the same here, too.
   template <uint64_t kRows, bool kExclusive, bool kReverse>
   static void ScanSome(const T* from, uint64_t from_row, T* to, uint64_t to_row, uint64_t columns,
                        T* totals) {

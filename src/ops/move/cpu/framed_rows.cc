@@ -1,0 +1,184 @@
+#include "ops/move/cpu/framed_rows.h"
+
+#include <cstring>
+
+#if ANYDML_HAVE_HIGHWAY
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/move/cpu/framed_rows.cc"
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace anydml {
+namespace HWY_NAMESPACE {
+#else
+namespace anydml {
+#endif
+namespace {
+
+#undef ANYDML_WRITES_LINES
+#if ANYDML_HAVE_HIGHWAY && HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+#define ANYDML_WRITES_LINES 1
+// A LineWriter whose line is one vector. What is masked is not read, whatever is there.
+class WideLineWriter {
+ public:
+  explicit WideLineWriter(LineWriter* writer)
+      : open_(writer->open()),
+        line_(_mm512_load_si512(open_.line)),
+        at_(open_.at),
+        skipped_(open_.skipped),
+        to_(open_.to) {}
+
+  HWY_INLINE void Append(const std::byte* from, uint64_t bytes) {
+    if (at_ > 0) {
+      const uint64_t room = kLineBytes - at_;
+      if (bytes < room) {
+        line_ = _mm512_mask_loadu_epi8(line_, Until(bytes) << at_, from - at_);
+        at_ += bytes;
+        return;
+      }
+      line_ = _mm512_mask_loadu_epi8(line_, From(at_), from - at_);
+      WriteLine();
+      from += room;
+      bytes -= room;
+    }
+    for (; bytes >= kLineBytes; bytes -= kLineBytes, from += kLineBytes, to_ += kLineBytes) {
+      Stream(_mm512_loadu_si512(from));
+    }
+    line_ = _mm512_maskz_loadu_epi8(Until(bytes), from);
+    at_ = bytes;
+  }
+
+  HWY_INLINE void AppendRepeated(uint64_t word, uint64_t bytes) {
+    const __m512i all = _mm512_set1_epi64(static_cast<int64_t>(word));
+    for (uint64_t room = kLineBytes - at_; bytes >= room; room = kLineBytes) {
+      line_ = _mm512_mask_mov_epi8(line_, From(at_), all);
+      WriteLine();
+      bytes -= room;
+    }
+    line_ = _mm512_mask_mov_epi8(line_, Until(bytes) << at_, all);
+    at_ += bytes;
+  }
+
+  // Back to where it was taken from.
+  void Save() {
+    _mm512_store_si512(open_.line, line_);
+    open_.at = at_;
+    open_.skipped = skipped_;
+    open_.to = to_;
+  }
+
+ private:
+  // Of a line: the bytes from number `begin` on, those before number `end`; both are below 64.
+  static HWY_INLINE __mmask64 From(uint64_t begin) { return ~uint64_t{0} << begin; }
+  static HWY_INLINE __mmask64 Until(uint64_t end) { return (uint64_t{1} << end) - 1; }
+
+  HWY_INLINE void Stream(__m512i line) { _mm512_stream_si512(reinterpret_cast<__m512i*>(to_), line); }
+
+  HWY_INLINE void WriteLine() {
+    if (HWY_LIKELY(skipped_ == 0)) {
+      Stream(line_);
+    } else {
+      _mm512_mask_storeu_epi8(to_, From(skipped_), line_);
+      skipped_ = 0;
+    }
+    line_ = _mm512_setzero_si512();
+    to_ += kLineBytes;
+    at_ = 0;
+  }
+
+  LineWriter::Open& open_;
+  __m512i line_;
+  uint64_t at_, skipped_;
+  std::byte* to_;
+};
+#endif
+
+template <typename T>
+uint64_t RepeatedAt(const std::byte* at) {
+  T element;
+  std::memcpy(&element, at, sizeof(T));
+  return uint64_t{element} * (~uint64_t{0} / static_cast<T>(~T{0}));
+}
+
+inline uint64_t Repeated(const std::byte* element, uint32_t width) {
+  switch (width) {
+    case 1:
+      return RepeatedAt<uint8_t>(element);
+    case 2:
+      return RepeatedAt<uint16_t>(element);
+    case 4:
+      return RepeatedAt<uint32_t>(element);
+    default:
+      return RepeatedAt<uint64_t>(element);
+  }
+}
+
+template <class Writer>
+void AppendAll(const FramedRow& row, std::span<const std::byte* const> rows, Writer& writer) {
+  for (const std::byte* const from : rows) {
+    if (from == nullptr) {
+      writer.AppendRepeated(row.fill, row.before + row.inner + row.behind);
+    } else if (row.is_constant) {
+      writer.AppendRepeated(row.fill, row.before);
+      writer.Append(from, row.inner);
+      writer.AppendRepeated(row.fill, row.behind);
+    } else {
+      for (const uint64_t at : row.before_from)
+        writer.AppendRepeated(Repeated(from + at, row.width), row.width);
+      writer.Append(from, row.inner);
+      for (const uint64_t at : row.behind_from)
+        writer.AppendRepeated(Repeated(from + at, row.width), row.width);
+    }
+  }
+}
+
+}  // namespace
+
+void AppendBytes(const FramedRow& row, std::span<const std::byte* const> rows, ByteWriter* writer) {
+  AppendAll(row, rows, *writer);
+}
+
+void AppendLines(const FramedRow& row, std::span<const std::byte* const> rows, LineWriter* writer) {
+#if ANYDML_WRITES_LINES
+  WideLineWriter wide(writer);
+  AppendAll(row, rows, wide);
+  wide.Save();
+#else
+  AppendAll(row, rows, *writer);
+#endif
+}
+
+#if ANYDML_HAVE_HIGHWAY
+}  // namespace HWY_NAMESPACE
+}  // namespace anydml
+HWY_AFTER_NAMESPACE();
+#else
+}  // namespace anydml
+#endif
+
+#if !ANYDML_HAVE_HIGHWAY || HWY_ONCE
+namespace anydml {
+
+#if ANYDML_HAVE_HIGHWAY
+namespace {
+HWY_EXPORT(AppendBytes);
+HWY_EXPORT(AppendLines);
+}  // namespace
+#define ANYDML_BEST(function) HWY_DYNAMIC_DISPATCH(function)
+#else
+#define ANYDML_BEST(function) function
+#endif
+
+void AppendRows(const FramedRow& row, std::span<const std::byte* const> rows, ByteWriter* writer) {
+  ANYDML_BEST(AppendBytes)(row, rows, writer);
+}
+
+void AppendRows(const FramedRow& row, std::span<const std::byte* const> rows, LineWriter* writer) {
+  ANYDML_BEST(AppendLines)(row, rows, writer);
+}
+
+#undef ANYDML_BEST
+}  // namespace anydml
+#endif
