@@ -34,45 +34,50 @@ TEST(LineWriter, WritesEverythingAndNothingElse) {
         other.AppendRepeated(word, bytes);
       }
     }
-    one.Finish();
     other.Finish();
     ASSERT_TRUE(expected == lines) << "run " << run;
   }
 }
 
+template <typename T>
+void ExpectFramedRows(std::mt19937_64& random) {
+  std::vector<std::byte> source(4096), expected(1 << 16, std::byte{0xA5}), lines = expected;
+  for (std::byte& byte : source) byte = static_cast<std::byte>(random());
+  FramedRow row;
+  row.width = sizeof(T);
+  row.inner = random() % 3 == 0 ? random() % 8 : 1 + random() % 80;
+  row.before = random() % (random() % 4 == 0 ? 90 : 5);
+  row.behind = random() % 5;
+  row.is_constant = row.inner == 0 || random() % 2 == 0;
+  row.fill = random() % 2 == 0 ? 0 : Repeated(static_cast<T>(random()));
+  for (uint64_t i = 0; !row.is_constant && i < row.before; ++i)
+    row.before_from.push_back(random() % row.inner * sizeof(T));
+  for (uint64_t i = 0; !row.is_constant && i < row.behind; ++i)
+    row.behind_from.push_back(random() % row.inner * sizeof(T));
+  std::vector<const std::byte*> rows(random() % 16);
+  for (const std::byte*& from : rows) {
+    from =
+        random() % 8 == 0 ? nullptr : source.data() + random() % (source.size() - row.inner * sizeof(T) + 1);
+  }
+  const uint64_t begin = random() % (2 * kLineBytes / sizeof(T)) * sizeof(T);
+  ByteWriter one(expected.data() + begin);
+  LineWriter other(lines.data() + begin, source.data(), source.data() + source.size());
+  for (int again = 0; again < 2; ++again) {
+    for (const std::byte* const from : rows) AppendFramed<T>(row, from, one);
+    AppendRows(row, rows, &other);
+  }
+  other.Finish();
+  ASSERT_TRUE(expected == lines);
+}
+
 // The same for rows with elements beside them, which wider vectors may write.
 TEST(LineWriter, WritesFramedRowsAsByteWriterDoes) {
   std::mt19937_64 random(TestSeed());
-  std::vector<std::byte> source(4096), expected(1 << 16), lines(expected.size());
-  for (std::byte& byte : source) byte = static_cast<std::byte>(random());
-  for (int run = 0; run < 2000; ++run) {
-    FramedRow row;
-    row.width = 1u << random() % 4;
-    row.inner = (random() % 3 == 0 ? random() % 8 : 1 + random() % 80) * row.width;
-    row.is_constant = row.inner == 0 || random() % 2 == 0;
-    const uint64_t before = random() % (random() % 4 == 0 ? 90 : 5), behind = random() % 5;
-    row.before = before * row.width;
-    row.behind = behind * row.width;
-    row.fill = random() % 2 == 0 ? 0 : random() % 256 * 0x0101010101010101u;
-    const auto offset = [&] { return row.inner == 0 ? 0 : random() % (row.inner / row.width) * row.width; };
-    for (uint64_t i = 0; i < before; ++i) row.before_from.push_back(offset());
-    for (uint64_t i = 0; i < behind; ++i) row.behind_from.push_back(offset());
-    std::vector<const std::byte*> rows(random() % 16);
-    for (const std::byte*& from : rows) {
-      from = random() % 8 == 0 ? nullptr : source.data() + random() % (source.size() - row.inner + 1);
-    }
-    const uint64_t begin = random() % (2 * kLineBytes) / row.width * row.width;
-    std::fill(expected.begin(), expected.end(), std::byte{0xA5});
-    std::fill(lines.begin(), lines.end(), std::byte{0xA5});
-    ByteWriter one(expected.data() + begin);
-    LineWriter other(lines.data() + begin, source.data(), source.data() + source.size());
-    for (int again = 0; again < 2; ++again) {
-      AppendRows(row, rows, &one);
-      AppendRows(row, rows, &other);
-    }
-    one.Finish();
-    other.Finish();
-    ASSERT_TRUE(expected == lines) << "run " << run;
+  for (int run = 0; run < 500; ++run) {
+    ExpectFramedRows<uint8_t>(random);
+    ExpectFramedRows<uint16_t>(random);
+    ExpectFramedRows<uint32_t>(random);
+    ExpectFramedRows<uint64_t>(random);
   }
 }
 

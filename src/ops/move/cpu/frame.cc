@@ -64,14 +64,15 @@ class FrameCpu final : public Kernel {
  public:
   FrameCpu(const MoveProblem& problem, PaddingMode mode, std::vector<PaddedLoop> loops, uint64_t input_bytes,
            uint32_t threads)
-      : mode_(mode), width_(BitSize(problem.type) / 8), input_bytes_(input_bytes), loops_(std::move(loops)) {
+      : mode_(mode),
+        type_(problem.type),
+        width_(BitSize(problem.type) / 8),
+        input_bytes_(input_bytes),
+        loops_(std::move(loops)) {
     const PaddedLoop row = loops_.back();
     loops_.pop_back();
     for (const PaddedLoop& loop : loops_) rows_ *= loop.size;
-    row_.inner = row.inner * width_;
-    row_.before = row.start * width_;
-    row_.behind = row.end() * width_;
-    row_.width = width_;
+    row_ = {.width = width_, .inner = row.inner, .before = row.start, .behind = row.end()};
     row_.is_constant = mode_ == PaddingMode::kConstant;
     DispatchByWidth(problem.type, [&]<typename T>() { row_.fill = Repeated(static_cast<T>(problem.fill)); });
     if (!row_.is_constant) {
@@ -93,9 +94,9 @@ class FrameCpu final : public Kernel {
       const uint64_t begin = PartBegin(rows_, part, parts_), end = PartBegin(rows_, part + 1, parts_);
       std::byte* const to = arguments.outputs[0].data + begin * row_bytes_;
       if (streams_) {
-        WriteRows(LineWriter(to, from, from + input_bytes_), from, begin, end);
+        WriteLines(LineWriter(to, from, from + input_bytes_), from, begin, end);
       } else {
-        WriteRows(ByteWriter(to), from, begin, end);
+        DispatchByWidth(type_, [&]<typename T>() { WriteRows<T>(ByteWriter(to), from, begin, end); });
       }
     });
     return {};
@@ -109,14 +110,6 @@ class FrameCpu final : public Kernel {
     std::array<uint64_t, kMaxDimensions> offsets{};
   };
   static constexpr uint64_t kNowhere = ~uint64_t{0};
-
-  // An element, as often as a word has room for.
-  template <typename T>
-  static uint64_t Repeated(T element) {
-    uint64_t word = element;
-    for (uint32_t bits = 8 * sizeof(T); bits < 64; bits *= 2) word |= word << bits;
-    return word;
-  }
 
   uint64_t OffsetAt(int64_t i, int64_t size) const {
     return static_cast<uint64_t>(PaddedCoordinate(mode_, i, size)) * width_;
@@ -164,23 +157,36 @@ class FrameCpu final : public Kernel {
     return offset;
   }
 
-  template <class Writer>
-  void WriteRows(Writer writer, const std::byte* from, uint64_t begin, uint64_t end) const {
+  // Where it begins in the input; null: nowhere.
+  const std::byte* RowAt(const Place& place, const std::byte* from) const {
+    const uint64_t offset = OffsetOf(place);
+    return offset == kNowhere ? nullptr : from + offset;
+  }
+
+  // (Not inline: with those of all types in one function there are too few registers.)
+  template <typename T>
+  __attribute__((noinline)) void WriteRows(ByteWriter writer, const std::byte* from, uint64_t begin,
+                                           uint64_t end) const {
+    Place place = PlaceOf(begin);
+    const FramedRow frame = row_;  // what is written might be the other, for all that a compiler knows
+    for (uint64_t row = begin; row < end; ++row, Advance(&place)) {
+      AppendFramed<T>(frame, RowAt(place, from), writer);
+    }
+  }
+
+  void WriteLines(LineWriter writer, const std::byte* from, uint64_t begin, uint64_t end) const {
     Place place = PlaceOf(begin);
     std::array<const std::byte*, kRowsAtOnce> rows;
-    for (uint64_t row = begin; row < end;) {
-      const uint64_t count = std::min(kRowsAtOnce, end - row);
-      for (uint64_t i = 0; i < count; ++i, Advance(&place)) {
-        const uint64_t offset = OffsetOf(place);
-        rows[i] = offset == kNowhere ? nullptr : from + offset;
-      }
+    for (uint64_t count; begin < end; begin += count) {
+      count = std::min(kRowsAtOnce, end - begin);
+      for (uint64_t i = 0; i < count; ++i, Advance(&place)) rows[i] = RowAt(place, from);
       AppendRows(row_, {rows.data(), count}, &writer);
-      row += count;
     }
     writer.Finish();
   }
 
   PaddingMode mode_;
+  DataType type_;
   uint32_t width_;  // of an element
   uint64_t input_bytes_;
   FramedRow row_;

@@ -1,7 +1,5 @@
 #include "ops/move/cpu/framed_rows.h"
 
-#include <cstring>
-
 #if ANYDML_HAVE_HIGHWAY
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/move/cpu/framed_rows.cc"
@@ -93,61 +91,39 @@ class WideLineWriter {
   uint64_t at_, skipped_;
   std::byte* to_;
 };
+
+namespace widely {
+#include "ops/move/cpu/framed_row-inl.h"
+}  // namespace widely
 #endif
 
+// Writers of their own: what is written might be the caller's, for all that a compiler knows.
 template <typename T>
-uint64_t RepeatedAt(const std::byte* at) {
-  T element;
-  std::memcpy(&element, at, sizeof(T));
-  return uint64_t{element} * (~uint64_t{0} / static_cast<T>(~T{0}));
-}
-
-inline uint64_t Repeated(const std::byte* element, uint32_t width) {
-  switch (width) {
-    case 1:
-      return RepeatedAt<uint8_t>(element);
-    case 2:
-      return RepeatedAt<uint16_t>(element);
-    case 4:
-      return RepeatedAt<uint32_t>(element);
-    default:
-      return RepeatedAt<uint64_t>(element);
-  }
-}
-
-template <class Writer>
-void AppendAll(const FramedRow& row, std::span<const std::byte* const> rows, Writer& writer) {
-  for (const std::byte* const from : rows) {
-    if (from == nullptr) {
-      writer.AppendRepeated(row.fill, row.before + row.inner + row.behind);
-    } else if (row.is_constant) {
-      writer.AppendRepeated(row.fill, row.before);
-      writer.Append(from, row.inner);
-      writer.AppendRepeated(row.fill, row.behind);
-    } else {
-      for (const uint64_t at : row.before_from)
-        writer.AppendRepeated(Repeated(from + at, row.width), row.width);
-      writer.Append(from, row.inner);
-      for (const uint64_t at : row.behind_from)
-        writer.AppendRepeated(Repeated(from + at, row.width), row.width);
-    }
-  }
+void AppendLinesOf(const FramedRow& row, std::span<const std::byte* const> rows, LineWriter* writer) {
+#if ANYDML_WRITES_LINES
+  WideLineWriter wide(writer);
+  for (const std::byte* const from : rows) widely::AppendFramed<T>(row, from, wide);
+  wide.Save();
+#else
+  LineWriter lines = *writer;
+  for (const std::byte* const from : rows) anydml::AppendFramed<T>(row, from, lines);
+  *writer = lines;
+#endif
 }
 
 }  // namespace
 
-void AppendBytes(const FramedRow& row, std::span<const std::byte* const> rows, ByteWriter* writer) {
-  AppendAll(row, rows, *writer);
-}
-
 void AppendLines(const FramedRow& row, std::span<const std::byte* const> rows, LineWriter* writer) {
-#if ANYDML_WRITES_LINES
-  WideLineWriter wide(writer);
-  AppendAll(row, rows, wide);
-  wide.Save();
-#else
-  AppendAll(row, rows, *writer);
-#endif
+  switch (row.width) {
+    case 1:
+      return AppendLinesOf<uint8_t>(row, rows, writer);
+    case 2:
+      return AppendLinesOf<uint16_t>(row, rows, writer);
+    case 4:
+      return AppendLinesOf<uint32_t>(row, rows, writer);
+    default:
+      return AppendLinesOf<uint64_t>(row, rows, writer);
+  }
 }
 
 #if ANYDML_HAVE_HIGHWAY
@@ -163,17 +139,12 @@ namespace anydml {
 
 #if ANYDML_HAVE_HIGHWAY
 namespace {
-HWY_EXPORT(AppendBytes);
 HWY_EXPORT(AppendLines);
 }  // namespace
 #define ANYDML_BEST(function) HWY_DYNAMIC_DISPATCH(function)
 #else
 #define ANYDML_BEST(function) function
 #endif
-
-void AppendRows(const FramedRow& row, std::span<const std::byte* const> rows, ByteWriter* writer) {
-  ANYDML_BEST(AppendBytes)(row, rows, writer);
-}
 
 void AppendRows(const FramedRow& row, std::span<const std::byte* const> rows, LineWriter* writer) {
   ANYDML_BEST(AppendLines)(row, rows, writer);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -11,18 +12,19 @@
 namespace anydml {
 
 struct FramedRow {
-  uint64_t inner = 0;               // bytes of the input
-  uint64_t before = 0, behind = 0;  // bytes beside them
-  // What these are: an element, as often as a word has room for; or where `is_constant` does not hold
-  // elements of `width` bytes of the row, at these bytes of it.
+  uint32_t width = 1;               // bytes of an element
+  uint64_t inner = 0;               // elements of the input
+  uint64_t before = 0, behind = 0;  // elements beside them
+  // What these are: `fill`, an element as often as a word has room for; or elements of the input's row, at
+  // these bytes of it.
   bool is_constant = true;
   uint64_t fill = 0;
-  uint32_t width = 0;
-  std::vector<uint64_t> before_from, behind_from;
+  std::vector<uint64_t> before_from = {}, behind_from = {};
 };
 
-// The row for each of `rows` of the input; null: constants only.
-void AppendRows(const FramedRow& row, std::span<const std::byte* const> rows, ByteWriter* writer);
+#include "ops/move/cpu/framed_row-inl.h"
+
+// One for each of `rows`, in whole lines, by the widest vectors that there are.
 void AppendRows(const FramedRow& row, std::span<const std::byte* const> rows, LineWriter* writer);
 
 }  // namespace anydml

@@ -34,8 +34,6 @@ class ByteWriter {
     if ((bytes & 1) != 0) Put(static_cast<uint8_t>(word));
   }
 
-  void Finish() {}
-
  private:
   template <typename T>
   void Put(T value) {

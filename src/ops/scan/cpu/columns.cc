@@ -22,13 +22,13 @@ namespace anydml {
 namespace {
 
 template <bool kMultiplies, bool kExclusive, typename T>
-void StepByElements(const T* from, T* to, uint64_t count, T* totals) {
+void StepByElements(const T* from, T* to, uint64_t count, T* __restrict totals) {
   for (uint64_t c = 0; c < count; ++c) {
     const T before = totals[c], total = kMultiplies ? before * from[c] : before + from[c];
     T result = kExclusive ? before : total;
     if constexpr (std::is_same_v<T, float>) {
       // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
-      if (result != result) result = std::bit_cast<float>(0x7FC00000u);
+      result = result == result ? result : std::bit_cast<float>(0x7FC00000u);
     }
     to[c] = result;
     totals[c] = total;

@@ -157,9 +157,25 @@ class ScanMachine {
     }
   }
 
+#if defined(__x86_64__)
   void Steps(const T* from, T* to, uint64_t columns, T* totals, bool streams) const {
     RunScanStep({kMultiplies, exclusive_, streams}, from, to, columns, totals);
   }
+#else
+  // All machines have the vectors that compilers use; that `totals` are no part of a tensor, they see here.
+  template <bool kExclusive>
+  static void Step(const T* from, T* to, uint64_t columns, T* totals) {
+    for (uint64_t c = 0; c < columns; ++c) {
+      const T before = totals[c], total = ScanCombine<T, kMultiplies>(before, from[c]);
+      to[c] = Canonical(kExclusive ? before : total);
+      totals[c] = total;
+    }
+  }
+
+  void Steps(const T* from, T* to, uint64_t columns, T* totals, bool) const {
+    exclusive_ ? Step<true>(from, to, columns, totals) : Step<false>(from, to, columns, totals);
+  }
+#endif
 
   // `from` and `to` may be the same: an element is read before it is written, and never afterwards.
   template <uint64_t kRows, bool kExclusive, bool kReverse>
