@@ -35,6 +35,10 @@ ANYDML_HALF_BODY Halves All(float x) { return _mm512_set1_ph(static_cast<_Float1
 
 ANYDML_HALF_BODY Halves Load(const std::byte* from) { return _mm512_castsi512_ph(_mm512_loadu_si512(from)); }
 
+ANYDML_HALF_BODY Halves LoadFirst(const std::byte* from) {
+  return _mm512_castsi512_ph(_mm512_set1_epi16(*reinterpret_cast<const int16_t*>(from)));
+}
+
 ANYDML_HALF_BODY void Store(Halves x, bool streams, std::byte* to) {
   if (streams) {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_castph_si512(x));
@@ -106,6 +110,10 @@ ANYDML_HALF_BODY Halves Load(const std::byte* from) {
   return vreinterpretq_f16_u8(vld1q_u8(reinterpret_cast<const uint8_t*>(from)));
 }
 
+ANYDML_HALF_BODY Halves LoadFirst(const std::byte* from) {
+  return vreinterpretq_f16_u16(vld1q_dup_u16(reinterpret_cast<const uint16_t*>(from)));
+}
+
 ANYDML_HALF_BODY void Store(Halves x, bool, std::byte* to) {
   vst1q_u16(reinterpret_cast<uint16_t*>(to), vreinterpretq_u16_f16(x));
 }
@@ -165,19 +173,23 @@ ANYDML_HALF_BODY Halves Call(Halves a, Halves b, Halves low, Halves high) {
 
 template <HalfFunction kFunction>
 void Run(const LoopPiece& piece) {
-  const std::byte *a = piece.sources[0], *b = piece.sources[1];
-  const uint64_t a_step = kLanes * piece.steps[0], b_step = kLanes * piece.steps[1];
+  constexpr bool kOne = kFunction == HalfFunction::kClip || kFunction == HalfFunction::kRelu;
+  const std::byte *a = piece.sources[0], *b = kOne ? a : piece.sources[1];
+  const uint64_t a_step = kLanes * piece.steps[0], b_step = kOne ? a_step : kLanes * piece.steps[1];
   const Halves low = All(piece.low), high = All(piece.high);
+  // What all elements have in common was written just now, by shorter vectors than these: read as one of
+  // these it would have to reach a cache first, behind the row before, which is on its way to memory.
+  const bool a_same = a_step == 0, b_same = b_step == 0;
+  const Halves a_first = LoadFirst(a), b_first = LoadFirst(b);
   std::byte* to = piece.target;
   const bool streams = piece.streams;
   for (uint64_t left = piece.count; left != 0; left -= kLanes, a += a_step, b += b_step) {
+    const Halves x = a_same ? a_first : Load(a), y = kOne ? x : b_same ? b_first : Load(b);
     if constexpr (kFunction >= HalfFunction::kEqual) {
-      Store(Compare<kFunction>(Load(a), Load(b)), streams, to);
+      Store(Compare<kFunction>(x, y), streams, to);
       to += kLanes;
     } else {
-      constexpr bool kOne = kFunction == HalfFunction::kClip || kFunction == HalfFunction::kRelu;
-      const Halves x = Load(a);
-      Store(Call<kFunction>(x, kOne ? x : Load(b), low, high), streams, to);
+      Store(Call<kFunction>(x, y, low, high), streams, to);
       to += kLanes * sizeof(uint16_t);
     }
   }
