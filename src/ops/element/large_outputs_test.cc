@@ -62,6 +62,13 @@ void ExpectSums(DataType type, uint32_t elements) {
 TEST(LargeOutputs, Float32) { ExpectSums<float>(DataType::kFloat32, (4 << 20) + 5); }
 TEST(LargeOutputs, Float16) { ExpectSums<Half>(DataType::kFloat16, (8 << 20) + 3); }
 
+TEST(LargeOutputs, Cast) {
+  constexpr uint32_t kElements = (8 << 20) + 7;
+  const auto number = [](uint64_t i) { return i % kPeriod; };
+  ExpectLarge("CAST", {Filled<float>(Packed(DataType::kFloat32, {kElements}), kElements, number)}, {},
+              Filled<Half>(Packed(DataType::kFloat16, {kElements}), kElements, number));
+}
+
 TEST(LargeOutputs, TruthValues) {
   constexpr uint32_t kElements = (16 << 20) + 1;
   const TensorDesc halves = Packed(DataType::kFloat16, {kElements});

@@ -50,6 +50,26 @@ uint64_t WholeFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
   });
 }
 
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+uint64_t WholeStreamedHalves(const float* from, uint16_t* to, uint64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<uint16_t, decltype(d)> dh;
+  const hn::Twice<decltype(dh)> both;
+  const uint64_t lanes = hn::Lanes(d);
+  uint64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto first = ToHalves(d, hn::LoadU(d, from + i)),
+               second = ToHalves(d, hn::LoadU(d, from + i + lanes));
+    hn::Stream(hn::Combine(both, second, first), both, to + i);
+  }
+  return i;
+}
+#else
+uint64_t WholeStreamedHalves(const float* from, uint16_t* to, uint64_t count) {
+  return WholeFloatsToHalves(from, to, count);
+}
+#endif
+
 template <class D>
 HWY_INLINE hn::Vec<D> AddedAndClipped(D d, const float* from, float bias, float low, float high) {
   const auto x = hn::Add(hn::LoadU(d, from), hn::Set(d, bias));
@@ -153,6 +173,7 @@ namespace anydml {
 namespace {
 HWY_EXPORT(WholeHalvesToFloats);
 HWY_EXPORT(WholeFloatsToHalves);
+HWY_EXPORT(WholeStreamedHalves);
 HWY_EXPORT(WholeAddAndClip);
 HWY_EXPORT(WholeAddAndClipToHalves);
 HWY_EXPORT(WholeU8ToWords);
@@ -176,6 +197,10 @@ void HalvesToFloats(const uint16_t* from, float* to, uint64_t count) {
 
 void FloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
   for (uint64_t i = ANYDML_WHOLE(WholeFloatsToHalves); i < count; ++i) to[i] = ToHalf(from[i]).bits;
+}
+
+void StreamFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeStreamedHalves); i < count; ++i) to[i] = ToHalf(from[i]).bits;
 }
 
 static float AddedAndClipped(float number, float bias, float low, float high) {

@@ -8,6 +8,8 @@ namespace anydml {
 void HalvesToFloats(const uint16_t* from, float* to, uint64_t count);
 // To nearest even. NaNs keep what of their payload fits.
 void FloatsToHalves(const float* from, uint16_t* to, uint64_t count);
+// The same past the caches (see StreamCopy), where `to` begins at a line of 64 bytes.
+void StreamFloatsToHalves(const float* from, uint16_t* to, uint64_t count);
 // Numbers plus `bias`, not below `low` nor above `high`; NaNs are the usual one.
 void AddAndClip(const float* from, float* to, uint64_t count, float bias, float low, float high);
 void AddAndClipToHalves(const float* from, uint16_t* to, uint64_t count, float bias, float low, float high);

@@ -8,6 +8,7 @@
 #include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/loops.h"
+#include "ops/element/cpu/rows.h"
 #include "ops/element/cpu/tile_plan.h"
 #include "ops/common/transpose_block.h"
 #include "ops/element/problem.h"
@@ -56,6 +57,7 @@ struct Step {
   uint32_t operand = 0;            // of a load or store, among all operands
   uint32_t bytes = 0;              // of its elements, where they have whole ones
   bool same_bytes = false;         // of a load or store: no conversion
+  bool to_halves = false;          // of a store: FLOAT32 to FLOAT16
   std::optional<Storage> storage;  // as which loops can read what is loaded, or write what is stored
   bool whole = false;              // the result is not only read by loops that convert: a register of numbers
   bool once = false;               // the same for all tiles: done for the first one
@@ -143,6 +145,7 @@ class ElementTiles final : public Kernel {
         const DataType type = problem.outputs[instruction.target].type;
         step.operand = inputs_ + instruction.target;
         step.store = FindStore(instruction.type, type);
+        step.to_halves = instruction.type == Class::kF32 && type == DataType::kFloat16;
         step.bytes = BitSize(type) / 8;
         step.same_bytes = SameBytes(type, instruction.type);
         if (step.same_bytes) step.storage = Storage::kRegister;
@@ -440,6 +443,12 @@ class ElementTiles final : public Kernel {
         std::memcpy(to, values, tile.elements * width);
       }
       return;
+    }
+    if (step.to_halves && streams_ && tile.IsContiguous(step.operand)) {
+      auto* const to = reinterpret_cast<uint16_t*>(tensor) + tile.Offset(step.operand);
+      if (reinterpret_cast<uintptr_t>(to) % 64 == 0) {
+        return StreamFloatsToHalves(reinterpret_cast<const float*>(values), to, tile.elements);
+      }
     }
     ForEachBlock(tile, step.operand,
                  [&](const Block& block, uint64_t at) { step.store(values + at * width, block, tensor); });
