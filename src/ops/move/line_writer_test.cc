@@ -50,10 +50,11 @@ void ExpectFramedRows(std::mt19937_64& random) {
   row.behind = random() % 5;
   row.is_constant = row.inner == 0 || random() % 2 == 0;
   row.fill = random() % 2 == 0 ? 0 : Repeated(static_cast<T>(random()));
-  for (uint64_t i = 0; !row.is_constant && i < row.before; ++i)
-    row.before_from.push_back(random() % row.inner * sizeof(T));
-  for (uint64_t i = 0; !row.is_constant && i < row.behind; ++i)
-    row.behind_from.push_back(random() % row.inner * sizeof(T));
+  std::vector<uint64_t> before_from(row.before), behind_from(row.behind);
+  for (uint64_t& offset : before_from) offset = row.is_constant ? 0 : random() % row.inner * sizeof(T);
+  for (uint64_t& offset : behind_from) offset = row.is_constant ? 0 : random() % row.inner * sizeof(T);
+  row.before_from = before_from;
+  row.behind_from = behind_from;
   std::vector<const std::byte*> rows(random() % 16);
   for (const std::byte*& from : rows) {
     from =

@@ -176,21 +176,27 @@ void Run(const LoopPiece& piece) {
   constexpr bool kOne = kFunction == HalfFunction::kClip || kFunction == HalfFunction::kRelu;
   const std::byte *a = piece.sources[0], *b = kOne ? a : piece.sources[1];
   const uint64_t a_step = kLanes * piece.steps[0], b_step = kOne ? a_step : kLanes * piece.steps[1];
+  const uint64_t a_row = piece.row_steps[0], b_row = piece.row_steps[1], to_row = piece.target_row_step;
   const Halves low = All(piece.low), high = All(piece.high);
   // What all elements have in common was written just now, by shorter vectors than these: read as one of
   // these it would have to reach a cache first, behind the row before, which is on its way to memory.
   const bool a_same = a_step == 0, b_same = b_step == 0;
   const Halves a_first = LoadFirst(a), b_first = LoadFirst(b);
-  std::byte* to = piece.target;
+  const uint64_t count = piece.count;
   const bool streams = piece.streams;
-  for (uint64_t left = piece.count; left != 0; left -= kLanes, a += a_step, b += b_step) {
-    const Halves x = a_same ? a_first : Load(a), y = kOne ? x : b_same ? b_first : Load(b);
-    if constexpr (kFunction >= HalfFunction::kEqual) {
-      Store(Compare<kFunction>(x, y), streams, to);
-      to += kLanes;
-    } else {
-      Store(Call<kFunction>(x, y, low, high), streams, to);
-      to += kLanes * sizeof(uint16_t);
+  std::byte* to = piece.target;
+  for (uint64_t rows = piece.rows; rows != 0; --rows, a += a_row, b += b_row, to += to_row) {
+    const std::byte *x_at = a, *y_at = b;
+    std::byte* result_at = to;
+    for (uint64_t left = count; left != 0; left -= kLanes, x_at += a_step, y_at += b_step) {
+      const Halves x = a_same ? a_first : Load(x_at), y = kOne ? x : b_same ? b_first : Load(y_at);
+      if constexpr (kFunction >= HalfFunction::kEqual) {
+        Store(Compare<kFunction>(x, y), streams, result_at);
+        result_at += kLanes;
+      } else {
+        Store(Call<kFunction>(x, y, low, high), streams, result_at);
+        result_at += kLanes * sizeof(uint16_t);
+      }
     }
   }
 }

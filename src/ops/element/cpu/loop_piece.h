@@ -27,7 +27,10 @@ struct LoopPiece {
   bool streams;  // past the caches; the target is aligned to 64 bytes
   uint64_t count;
   const Instruction* instruction;
-  float low, high;  // of loops of halves that clip
+  // Of loops of halves: several such rows, so many bytes apart; and limits of those that clip.
+  uint64_t rows;
+  uint64_t row_steps[3], target_row_step;
+  float low, high;
 };
 
 }  // namespace anydml

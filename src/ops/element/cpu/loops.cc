@@ -208,6 +208,23 @@ void RunRest(const ElementLoop& loop, LoopPiece piece, bool as_halves, uint64_t 
   CopyFew(target, piece.target, left * BytesOf(piece.target_storage));
 }
 
+// All rows at once, where none has a number for all of its elements.
+bool RunRowsOfHalves(const ElementLoop& loop, const LoopArguments& arguments, LoopPiece* piece) {
+  for (int s = 0; s < loop.sources; ++s) {
+    const LoopSource& source = arguments.sources[s];
+    if (source.uniform) return false;
+    piece->sources[s] = static_cast<const std::byte*>(source.data);
+    piece->steps[s] = sizeof(uint16_t);
+    piece->row_steps[s] = source.row_stride;
+  }
+  piece->target = static_cast<std::byte*>(arguments.target.data);
+  piece->target_row_step = arguments.target.row_stride;
+  piece->rows = arguments.rows;
+  piece->count = arguments.count;
+  loop.of_halves(*piece);
+  return true;
+}
+
 }  // namespace
 
 void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
@@ -221,7 +238,9 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
     piece.low = FloatParameter(*arguments.instruction, 0);
     piece.high = FloatParameter(*arguments.instruction, 1);
   }
+  piece.rows = 1;
   const uint64_t left = arguments.count & (loop.granule - 1);
+  if (as_halves && left == 0 && RunRowsOfHalves(loop, arguments, &piece)) return;
   for (uint64_t row = 0; row < arguments.rows; ++row) {
     for (int s = 0; s < loop.sources; ++s) {
       const LoopSource& source = arguments.sources[s];

@@ -77,11 +77,12 @@ class FrameCpu final : public Kernel {
     DispatchByWidth(problem.type, [&]<typename T>() { row_.fill = Repeated(static_cast<T>(problem.fill)); });
     if (!row_.is_constant) {
       const auto size = static_cast<int64_t>(row.inner);
-      for (auto i = -static_cast<int64_t>(row.start); i < 0; ++i)
-        row_.before_from.push_back(OffsetAt(i, size));
+      for (auto i = -static_cast<int64_t>(row.start); i < 0; ++i) before_.push_back(OffsetAt(i, size));
       for (uint64_t i = 0; i < row.end(); ++i)
-        row_.behind_from.push_back(OffsetAt(size + static_cast<int64_t>(i), size));
+        behind_.push_back(OffsetAt(size + static_cast<int64_t>(i), size));
     }
+    row_.before_from = before_;
+    row_.behind_from = behind_;
     row_bytes_ = row.size * width_;
     const uint64_t bytes = rows_ * row_bytes_;
     streams_ = StreamsResults(bytes) && row_bytes_ >= kShortestStreamed;
@@ -190,8 +191,9 @@ class FrameCpu final : public Kernel {
   uint32_t width_;  // of an element
   uint64_t input_bytes_;
   FramedRow row_;
-  uint64_t row_bytes_ = 0;         // of the output
-  std::vector<PaddedLoop> loops_;  // around rows
+  std::vector<uint64_t> before_, behind_;  // of row_
+  uint64_t row_bytes_ = 0;                 // of the output
+  std::vector<PaddedLoop> loops_;          // around rows
   uint64_t rows_ = 1;
   uint32_t parts_ = 1;
   bool streams_ = false;  // past the caches

@@ -10,8 +10,7 @@ uint64_t Repeated(T element) {
 // Those at `offsets`, in bytes, of a row of elements T.
 template <typename T, class Writer>
 inline __attribute__((always_inline)) void AppendElements(const std::byte* row,
-                                                          const std::vector<uint64_t>& offsets,
-                                                          Writer& writer) {
+                                                          std::span<const uint64_t> offsets, Writer& writer) {
   for (const uint64_t offset : offsets) {
     T element;
     std::memcpy(&element, row + offset, sizeof(T));

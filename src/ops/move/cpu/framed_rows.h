@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <vector>
 
 #include "ops/move/cpu/line_writer.h"
 
@@ -19,7 +18,7 @@ struct FramedRow {
   // these bytes of it.
   bool is_constant = true;
   uint64_t fill = 0;
-  std::vector<uint64_t> before_from = {}, behind_from = {};
+  std::span<const uint64_t> before_from = {}, behind_from = {};
 };
 
 #include "ops/move/cpu/framed_row-inl.h"
