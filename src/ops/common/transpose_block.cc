@@ -40,8 +40,6 @@ struct Sides {
 // How many columns ahead lines are asked for: enough of them to be on their way for memory to be busy. As
 // into the second-level cache, since columns a power of two apart would drive each other out of the first.
 constexpr uint64_t kAhead = 16;
-// Of a column, where the next ones are asked for so, not its own next lines.
-[[maybe_unused]] constexpr uint64_t kFewBytes = 128;
 
 template <typename T>
 void AskFor(const T* column, uint64_t rows) {
@@ -107,9 +105,6 @@ uint64_t TransposeLines(const Sides<T>& sides, uint64_t rows, uint64_t first_col
   const int64_t ahead = static_cast<int64_t>(kWidth) * sides.from_stride;
   uint64_t c = first_column;
   for (; c + kWidth <= columns; c += kWidth) {
-    if (kTo == TransposeTo::kTile && rows * sizeof(T) <= kFewBytes) {
-      for (uint64_t k = 0; k < kWidth; ++k) AskFor(sides.From(0, c + kAhead + k), rows);
-    }
     for (uint64_t r = 0; r + kSide <= rows; r += kSide) {
       for (uint64_t at = c; at < c + kWidth; at += kStep) {
         if constexpr (kTo == TransposeTo::kStream) {

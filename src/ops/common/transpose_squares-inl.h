@@ -181,52 +181,22 @@ struct WideHalfWords {
 
 #if HWY_TARGET <= HWY_AVX3
 // The same, with 16 bytes of four columns in a vector as they are loaded, after which nothing crosses blocks:
-// two thirds or a half of the shuffles, but every line is read four times, for which the nearest cache must
-// have room.
-template <typename T>
-HWY_INLINE __m512i OfFour(const T* from, int64_t step) {
-  const auto block = [&](int64_t i) HWY_ATTR {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * step));
-  };
-  __m512i v = _mm512_castsi128_si512(block(0));
-  v = _mm512_inserti32x4(v, block(1), 1);
-  v = _mm512_inserti32x4(v, block(2), 2);
-  return _mm512_inserti32x4(v, block(3), 3);
-}
-
-struct NearWords {
-  using Element = uint32_t;
-  static constexpr uint64_t kSide = kWords;
-
-  template <bool kStreams, bool kAsks>
-  static HWY_INLINE void Square(const uint32_t* from, int64_t from_stride, uint32_t* to, int64_t to_stride,
-                                int64_t ahead) {
-    const DWords d;
-    const hn::Repartition<uint64_t, DWords> dl;
-    for (size_t block = 0; block < 4; ++block, from += 4) {
-      VWords v[4];  // four rows of columns 0, 4, 8 and 12; of 1, 5, 9 and 13; ...
-      for (size_t i = 0; i < 4; ++i) {
-        v[i] = VWords{OfFour(from + static_cast<int64_t>(i) * from_stride, 4 * from_stride)};
-        AskAhead<kAsks>(from + static_cast<int64_t>(4 * block + i) * from_stride, ahead);
-      }
-      const auto ab0 = hn::BitCast(dl, hn::InterleaveLower(d, v[0], v[1]));
-      const auto ab2 = hn::BitCast(dl, hn::InterleaveUpper(d, v[0], v[1]));
-      const auto ce0 = hn::BitCast(dl, hn::InterleaveLower(d, v[2], v[3]));
-      const auto ce2 = hn::BitCast(dl, hn::InterleaveUpper(d, v[2], v[3]));
-      Put<kStreams>(hn::BitCast(d, hn::InterleaveLower(dl, ab0, ce0)), to);
-      Put<kStreams>(hn::BitCast(d, hn::InterleaveUpper(dl, ab0, ce0)), to + to_stride);
-      Put<kStreams>(hn::BitCast(d, hn::InterleaveLower(dl, ab2, ce2)), to + 2 * to_stride);
-      Put<kStreams>(hn::BitCast(d, hn::InterleaveUpper(dl, ab2, ce2)), to + 3 * to_stride);
-      to += 4 * to_stride;
-    }
-  }
-};
-
+// two thirds of the shuffles, but every line is read four times, for which the nearest cache must have room.
 struct NearHalfWords {
   using Element = uint16_t;
   static constexpr uint64_t kSide = 2 * kWords;
   using D = hn::Repartition<uint16_t, DWords>;
   using V = hn::Vec<D>;
+
+  static HWY_INLINE V OfFour(const uint16_t* from, int64_t step) {
+    const auto block = [&](int64_t i) HWY_ATTR {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * step));
+    };
+    __m512i v = _mm512_castsi128_si512(block(0));
+    v = _mm512_inserti32x4(v, block(1), 1);
+    v = _mm512_inserti32x4(v, block(2), 2);
+    return V{_mm512_inserti32x4(v, block(3), 3)};
+  }
 
   template <bool kStreams, bool kAsks>
   static HWY_INLINE void Square(const uint16_t* from, int64_t from_stride, uint16_t* to, int64_t to_stride,
@@ -238,7 +208,7 @@ struct NearHalfWords {
       VWords pairs[8];  // rows 0 to 3 of columns 0 and 1, rows 4 to 7; columns 2 and 3; ...
       for (size_t i = 0; i < 4; ++i) {
         const auto* const column = from + static_cast<int64_t>(2 * i) * from_stride;
-        const V a{OfFour(column, 8 * from_stride)}, b{OfFour(column + from_stride, 8 * from_stride)};
+        const V a = OfFour(column, 8 * from_stride), b = OfFour(column + from_stride, 8 * from_stride);
         pairs[2 * i] = hn::BitCast(dw, hn::InterleaveLower(d, a, b));
         pairs[2 * i + 1] = hn::BitCast(dw, hn::InterleaveUpper(d, a, b));
       }
@@ -261,9 +231,9 @@ struct NearHalfWords {
   }
 };
 #else
-using NearWords = WideWords;
 using NearHalfWords = WideHalfWords;
 #endif
+using NearWords = WideWords;
 #else
 struct WideWords {};
 struct WideHalfWords {};
