@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/convolution/problem.h"
 
 namespace anydml {
@@ -19,6 +21,14 @@ bool IsSmall(const ConvolutionProblem& problem) {
 
 std::string BetterWithoutGemm(const ConvolutionProblem& problem, const LowerContext&) {
   return IsSmall(problem) ? "a small convolution" : "";
+}
+
+// Where multiplying takes longer than the memory.
+std::string BetterAsProduct(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kFewChannels = 64, kMostChannels = 384;
+  const uint64_t inputs = problem.shape.input_channels, outputs = problem.shape.output_channels;
+  const bool few = std::min(inputs, outputs) <= kFewChannels && outputs <= kMostChannels;
+  return few ? "" : "many channels";
 }
 
 // Then bringing operands into another order costs more than it saves.
@@ -63,6 +73,7 @@ constexpr Implementation<ConvolutionProblem> kImplementations[] = {
      Bound},
     {"cpu.product", "cpu", ANYDML_ON_CPU(CreateConvolutionProduct), nullptr, {}, Bound},
     {"cuda.depthwise", "cuda", ANYDML_ON_CUDA(CreateConvolutionDepthwiseCuda), nullptr, {}, Bound},
+    {"cuda.pointwise", "cuda", ANYDML_ON_CUDA(CreateConvolutionPointwiseCuda), BetterAsProduct, {}, Bound},
     {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterWithoutGemm, {}, Bound},
     {"cuda.apart", "cuda", ANYDML_ON_CUDA(CreateConvolutionApart), BetterByTiles, {}, Bound},
     {"cuda.few_channels", "cuda", ANYDML_ON_CUDA(CreateConvolutionFewChannelsCuda), BetterByTiles, {}, Bound},

@@ -125,6 +125,9 @@ std::unique_ptr<const Kernel> CreateConvolutionReference(const ConvolutionProble
 std::unique_ptr<const Kernel> CreateConvolutionDepthwiseCuda(const ConvolutionProblem& problem,
                                                              const LowerContext& context,
                                                              std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionPointwiseCuda(const ConvolutionProblem& problem,
+                                                             const LowerContext& context,
+                                                             std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& problem,
                                                     const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionApart(const ConvolutionProblem& problem,

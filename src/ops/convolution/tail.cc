@@ -16,20 +16,24 @@ namespace {
 using List = std::vector<Implementation<ConvolutionProblem>>;
 
 // Those that apply the problem's tail, and gain by it. On a GPU FLOAT16 convolutions, and products of
-// matrices, are NVIDIA's libraries': they are faster than our kernels by more than a pass over the output
-// takes. So tails are done where their results are brought into another order, or get a bias.
+// matrices, are NVIDIA's libraries', but for products of few channels: they are faster than our kernels by
+// more than a pass over the output takes. So tails are done where their results are brought into another
+// order, or get a bias.
 List WithTails(const ConvolutionProblem& problem, std::string_view backend) {
   constexpr uint64_t kFewChannels = 4;
   const ConvolutionShape& s = problem.shape;
   const bool half = problem.type == DataType::kFloat16, product = s.Taps() == 1;
-  std::string_view wanted = "cpu.channels_last";
+  std::vector<std::string_view> wanted = {"cpu.channels_last"};
   if (backend != "cpu") {
     if (s.backward || s.input_channels <= kFewChannels || (product && !half)) return {};
-    wanted = !half ? "cuda.channels_last" : product ? "cuda.gemm" : "cuda.cudnn";
+    wanted = {!half ? "cuda.channels_last" : product ? "cuda.gemm" : "cuda.cudnn"};
+    if (half && product) wanted.emplace_back("cuda.pointwise");
   }
   List list;
   for (const auto& implementation : OperatorTableOf(backend).convolution) {
-    if (implementation.name == wanted) list.push_back(implementation);
+    if (std::find(wanted.begin(), wanted.end(), implementation.name) != wanted.end()) {
+      list.push_back(implementation);
+    }
   }
   return list;
 }
@@ -62,6 +66,17 @@ TensorDesc PackedLike(const TensorDesc& tensor) {
   }
   packed.total_bytes = MinimumTotalBytes(packed);
   return packed;
+}
+
+// The input without gaps, a position's channels as neighbours.
+ConvolutionTensor ChannelsTogether(const ConvolutionShape& s) {
+  ConvolutionTensor tensor;
+  tensor.channel = 1;
+  tensor.outer[1] = s.input_channels;
+  uint64_t stride = s.outer[1] * s.input_channels;
+  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= s.windows[d].input) tensor.spatial[d] = stride;
+  tensor.outer[0] = stride;
+  return tensor;
 }
 
 // Where graphs bring the channels together, which has kernels that finish what they store.
@@ -217,9 +232,16 @@ bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, cons
   const ConvolutionProblem problem = WithTail(desc, tail);
   if (context.backend == "cpu") return GainsByTailOnCpu(problem);
   const List list = WithTails(problem, context.backend);
-  LoweredOperator lowered;
-  return ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, &lowered)
-      .ok();
+  const auto exists = [&](const ConvolutionProblem& of) {
+    LoweredOperator lowered;
+    return ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), of, context, &lowered)
+        .ok();
+  };
+  if (exists(problem)) return true;
+  // Layouts are chosen later: graphs bring the channels of inputs together for those that like it.
+  ConvolutionProblem brought = problem;
+  brought.shape.input = ChannelsTogether(problem.shape);
+  return problem.type == DataType::kFloat16 && problem.shape.Taps() == 1 && exists(brought);
 }
 
 }  // namespace anydml

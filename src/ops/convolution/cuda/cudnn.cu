@@ -85,6 +85,11 @@ auto FinishKernel(uint32_t unit) {
                      : FinishHalfOutput<2>;
 }
 
+// Blocks of tiles in units of that many bytes; the other side's are of 16.
+uint64_t TileBlocks(const HalfTiles& tiles, uint32_t unit) {
+  return unit == 16 ? DivideUp(tiles.count, kTilesOfBlock<16, 16>) : tiles.count;
+}
+
 class ConvolutionCudnn final : public CompositeKernel {
  public:
   ConvolutionCudnn(const ConvolutionProblem& problem, const CudnnLayout& layout)
@@ -171,8 +176,9 @@ class ConvolutionCudnn final : public CompositeKernel {
       HalfOperands operands = {input_tiles_, packing.filter};
       operands.tiles.from = arguments.inputs[0].data;
       operands.tiles.to = packed_input.data;
-      chain.Launch(PackKernel(load_unit_), operands.tiles.count + FilterBlocks(packing.filter),
-                   kHalfTileThreads, operands);
+      chain.Launch(PackKernel(load_unit_),
+                   TileBlocks(operands.tiles, load_unit_) + FilterBlocks(packing.filter), kHalfTileThreads,
+                   operands);
       packing.filter.to = nullptr;
     } else if (input_copies_) {
       KernelArguments part = arguments;
@@ -204,9 +210,9 @@ class ConvolutionCudnn final : public CompositeKernel {
       KernelChain after(arguments.stream, /*all_wait=*/true);
       if (tail_) {
         const HalfOutput output = {tiles, {TailOf(*tail_, arguments)}};
-        after.Launch(FinishKernel(store_unit_), tiles.count, kHalfTileThreads, output);
+        after.Launch(FinishKernel(store_unit_), TileBlocks(tiles, store_unit_), kHalfTileThreads, output);
       } else {
-        after.Launch(UnpackKernel(store_unit_), tiles.count, kHalfTileThreads, tiles);
+        after.Launch(UnpackKernel(store_unit_), TileBlocks(tiles, store_unit_), kHalfTileThreads, tiles);
       }
     }
     if (!rest_) return {};

@@ -2,6 +2,7 @@
 
 #include "ops/convolution/cuda/depthwise_columns.cuh"
 #include "ops/convolution/cuda/depthwise_planes.cuh"
+#include "ops/convolution/cuda/depthwise_ring.cuh"
 #include "ops/convolution/cuda/depthwise_tiles.cuh"
 #include "ops/convolution/cuda/depthwise_warps.cuh"
 
@@ -113,6 +114,8 @@ ConvolutionFunction Find(DepthwiseWay way, uint32_t stride) {
       return DepthwiseWarps<T, kDepthwiseWarpsAhead>;
     case DepthwiseWay::kTiles:
       return DepthwiseTiles<T, UsualDepthwiseTile<T>>;
+    case DepthwiseWay::kRing:
+      return DepthwiseRing;
     case DepthwiseWay::kPlanes:
       return stride == 1 ? DepthwisePlanes<T, 1> : DepthwisePlanes<T, 2>;
     case DepthwiseWay::kVectors:

@@ -28,7 +28,8 @@ struct ConvolutionParameters {
   // By columns: rows of a band; lines of threads that have the runs of a band, all of them and those of a
   // warp.
   uint32_t band_rows, all_lines, warp_lines;
-  uint32_t tile_columns, segment;  // by tiles: columns of a tile, and of a thread
+  uint32_t tile_columns, segment;  // by tiles: columns of a tile, and of a thread; of a ring's block, too
+  uint32_t ring_rows;              // that are in shared memory at a time
 };
 
 __device__ inline float LoadNumber(const void* data, uint64_t at, float) {
@@ -228,13 +229,14 @@ enum class DepthwiseWay : uint8_t {
   kWarps,
   kPlanes,
   kTiles,
+  kRing,
   kVectors,
   kFewVectors
 };
 
 using ConvolutionFunction = void (*)(ConvolutionParameters);
 
-// `stride`: 1 or 2, but for kAny.
+// `stride`: 1 or 2, but for kAny. kRing: FLOAT16 only.
 ConvolutionFunction FindDepthwise(DepthwiseWay way, bool half, uint32_t stride);
 
 }  // namespace anydml

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/convolution/cuda/channels_last.cuh"
+#include "ops/convolution/cuda/half_units.cuh"
 #include "ops/convolution/cuda/window_sums.cuh"
 
 namespace anydml {
@@ -162,6 +163,64 @@ __device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words
   }
 }
 
+// Where both sides are in whole units tiles go through registers alone: a thread has a square of eight by
+// eight numbers, its block several tiles.
+inline constexpr uint32_t kHalfSquares = (kHalfTile / kHalfUnit) * (kHalfTile / kHalfUnit);
+template <uint32_t kLoad, uint32_t kStore>
+inline constexpr uint32_t kTilesOfBlock = kLoad == 16 && kStore == 16 ? kHalfTileThreads / kHalfSquares : 1;
+
+// Of the columns of a block's tiles, which are channels: mean, factor and shift.
+struct HalfColumns {
+  float numbers[3][kHalfTileThreads / kHalfSquares][kHalfTile];
+};
+
+template <class Rest = NothingElse>
+__device__ void MoveHalfSquares(const HalfTiles& p, uint32_t first_tile, HalfColumns* shared = nullptr,
+                                const Rest& rest = {}) {
+  const uint32_t number = threadIdx.x / kHalfSquares, tile = first_tile + number;
+  uint32_t column_tile, row_tile, group;
+  const uint32_t image =
+      p.groups.Divide(p.row_tiles.Divide(p.column_tiles.Divide(tile, &column_tile), &row_tile), &group);
+  // Eight lanes beside each other write a line.
+  const uint32_t top = row_tile * kHalfTile + threadIdx.x % 8 * kHalfUnit;
+  const uint32_t left = column_tile * kHalfTile, across = threadIdx.x / 8 % 8 * kHalfUnit;
+  const bool exists = tile < p.count && top < p.target_rows && left + across < p.columns;
+  const __half* const from =
+      static_cast<const __half*>(p.from) + image * p.from_image + group * p.from_group + left + across;
+  uint4 rows[kHalfUnit];
+#pragma unroll
+  for (uint32_t i = 0; i < kHalfUnit; ++i) {
+    rows[i] = exists && top + i < p.rows ? LoadHalfUnit(from + (top + i) * p.from_row) : uint4{};
+  }
+  if constexpr (Rest::kExists) {
+    const uint32_t column = threadIdx.x % kHalfSquares;
+    if (tile < p.count && left + column < p.columns) {
+      const ColumnNumbers numbers = rest.NumbersOf(left + column);
+      shared->numbers[0][number][column] = numbers.mean;
+      shared->numbers[1][number][column] = numbers.factor;
+      shared->numbers[2][number][column] = numbers.shift;
+    }
+    __syncthreads();
+  }
+  if (!exists) return;
+  const uint64_t to = image * p.to_image + group * p.to_group + top;
+#pragma unroll
+  for (uint32_t i = 0; i < kHalfUnit; ++i) {
+    alignas(16) uint32_t words[4];
+#pragma unroll
+    for (uint32_t n = 0; n < 4; ++n) words[n] = PairOf(rows[2 * n], rows[2 * n + 1], i);
+    const uint64_t offset = to + (left + across + i) * p.to_column;
+    if constexpr (Rest::kExists) {
+      const auto number_of = [&](uint32_t which) { return shared->numbers[which][number][across + i]; };
+      rest.Normalize({0, number_of(0), number_of(1), number_of(2)}, words);
+      const uint4 sum = rest.Add(*reinterpret_cast<const uint4*>(words), offset);
+      *reinterpret_cast<uint4*>(static_cast<__half*>(p.to) + offset) = sum;
+    } else {
+      StoreHalfUnit(words, static_cast<__half*>(p.to) + offset);
+    }
+  }
+}
+
 // Brings an image's channels together; the blocks after its tiles pack filters.
 struct HalfOperands {
   HalfTiles tiles;
@@ -175,17 +234,28 @@ __global__ void __launch_bounds__(kHalfTileThreads) PackHalfOperands(const __gri
   static_assert(sizeof(words) >= kPackNumbers * sizeof(__half));
   WaitForPrevious();
   LetNextStart();
-  if (blockIdx.x < q.tiles.count) return MoveHalfTile<kLoad, 16>(q.tiles, blockIdx.x, words);
-  PackFilter<__half, false>(q.filter, blockIdx.x - q.tiles.count, reinterpret_cast<__half*>(words));
+  constexpr uint32_t kTiles = kTilesOfBlock<kLoad, 16>;
+  const uint32_t blocks = (q.tiles.count + kTiles - 1) / kTiles;
+  if (blockIdx.x >= blocks) {
+    PackFilter<__half, false>(q.filter, blockIdx.x - blocks, reinterpret_cast<__half*>(words));
+  } else if constexpr (kTiles > 1) {
+    MoveHalfSquares(q.tiles, blockIdx.x * kTiles);
+  } else {
+    MoveHalfTile<kLoad, 16>(q.tiles, blockIdx.x, words);
+  }
 }
 
 // Brings an output's channels apart.
 template <uint32_t kStore>
 __global__ void __launch_bounds__(kHalfTileThreads) UnpackHalfOutput(const __grid_constant__ HalfTiles p) {
-  __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
   WaitForPrevious();
   LetNextStart();
-  MoveHalfTile<16, kStore>(p, blockIdx.x, words);
+  if constexpr (kTilesOfBlock < 16, kStore >> 1) {
+    MoveHalfSquares(p, blockIdx.x * kTilesOfBlock<16, kStore>);
+  } else {
+    __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
+    MoveHalfTile<16, kStore>(p, blockIdx.x, words);
+  }
 }
 
 struct HalfOutput {
@@ -196,10 +266,15 @@ struct HalfOutput {
 // The same with a convolution's tail.
 template <uint32_t kStore>
 __global__ void __launch_bounds__(kHalfTileThreads) FinishHalfOutput(const __grid_constant__ HalfOutput p) {
-  __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
   WaitForPrevious();
   LetNextStart();
-  MoveHalfTile<16, kStore>(p.tiles, blockIdx.x, words, p.rest);
+  if constexpr (kTilesOfBlock < 16, kStore >> 1) {
+    __shared__ HalfColumns columns;
+    MoveHalfSquares(p.tiles, blockIdx.x * kTilesOfBlock<16, kStore>, &columns, p.rest);
+  } else {
+    __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
+    MoveHalfTile<16, kStore>(p.tiles, blockIdx.x, words, p.rest);
+  }
 }
 
 }  // namespace anydml

@@ -1,41 +1,13 @@
 // A convolution with one tap that takes every position as it is: a product of matrices.
 #include "kernel/composite.h"
 #include "ops/convolution/cuda/activation.h"
+#include "ops/convolution/cuda/one_tap.h"
 #include "ops/convolution/problem.h"
 #include "ops/gemm/problem.h"
 #include "ops/operator_table.h"
 
 namespace anydml {
 namespace {
-
-// The one stride between positions, in row-major order; false where there is none.
-bool PositionStride(const ConvolutionShape& shape, const ConvolutionTensor& tensor, uint64_t* stride) {
-  *stride = 0;
-  uint64_t next = 0;  // the stride that continues the dimensions so far
-  for (uint32_t d = kMaxSpatial; d-- > 0;) {
-    const uint64_t size = shape.windows[d].output;
-    if (size == 1) continue;
-    if (next == 0) {
-      *stride = tensor.spatial[d];
-    } else if (tensor.spatial[d] != next) {
-      return false;
-    }
-    next = tensor.spatial[d] * size;
-    if (next == 0) return false;
-  }
-  if (*stride == 0) *stride = 1;
-  return true;
-}
-
-std::string WhyNot(const ConvolutionShape& shape) {
-  for (const ConvolutionWindow& w : shape.windows) {
-    if (w.taps != 1) return "there is more than one tap";
-    if (w.stride != 1 || w.start_padding != 0 || w.output != w.input || w.reached != w.output) {
-      return "the output has other positions than the input";
-    }
-  }
-  return "";
-}
 
 // Rows are output channels, columns positions; or the other way round where channels are neighbours.
 bool ToGemm(const ConvolutionProblem& problem, GemmProblem* gemm) {
@@ -227,7 +199,7 @@ class ConvolutionGemm final : public CompositeKernel {
 
 std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& problem,
                                                     const LowerContext& context, std::string* why_not) {
-  *why_not = WhyNot(problem.shape);
+  *why_not = WhyNotOneTap(problem.shape);
   if (!why_not->empty()) return nullptr;
   if (problem.tail) return CreateThenTail(problem, context, why_not);
   GemmProblem gemm;

@@ -7,6 +7,7 @@
 #include "ops/common/cuda_chain.cuh"
 #include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/cuda/depthwise.cuh"
+#include "ops/convolution/cuda/ring_cut.h"
 #include "ops/operator_table.h"
 
 namespace anydml {
@@ -145,6 +146,7 @@ class ConvolutionTiled final : public CompositeKernel {
     const ConvolutionShape& shape = problem.shape;
     Parameters& p = common_;
     if (const uint64_t threads = SetWarps(problem, multiprocessors)) return threads;
+    if (const uint64_t threads = SetRing(problem, multiprocessors)) return threads;
     if (const uint64_t threads =
             half_ ? SetTiles<__half>(shape, multiprocessors) : SetTiles<float>(shape, multiprocessors)) {
       return threads;
@@ -194,6 +196,27 @@ class ConvolutionTiled final : public CompositeKernel {
     shared_bytes_ = planes * y.input * x.input * bytes;
     threads_ = 32;
     return warps * 32;
+  }
+
+  // Bands of images with channels as neighbours; 0: there are none, or few of them.
+  uint64_t SetRing(const ConvolutionProblem& problem, uint64_t multiprocessors) {
+    const ConvolutionShape& shape = problem.shape;
+    SumLimits limits;
+    if (!half_ || !HasDepthwiseRing(shape) || !limits.Set(problem.activation)) return 0;
+    const RingCut cut(shape, multiprocessors);
+    const uint64_t blocks = shape.outer[0] * cut.parts * cut.bands;
+    if (cut.rows < 3 || blocks < multiprocessors / 2) return 0;
+    Parameters& p = common_;
+    way_ = DepthwiseWay::kRing;
+    p.runs = FastDivisor(cut.parts);
+    p.bands = FastDivisor(cut.bands);
+    p.tile_columns = cut.columns;
+    p.band_rows = cut.band;
+    p.ring_rows = cut.rows;
+    p.groups = FastDivisor(static_cast<uint32_t>(shape.outer[1] / kRingVector));
+    shared_bytes_ = cut.shared_bytes;
+    threads_ = cut.threads;
+    return blocks * threads_;
   }
 
   // Tiles of images with channels as neighbours; 0: there are none, or few of them.
