@@ -59,11 +59,19 @@ Spatial MakeUnits(ByteSource& source, uint32_t taps) {
   return {size, taps, size, 1, 1, taps / 2, taps / 2, 0};
 }
 
+// One tap of few channels: whole units of them, of which products take 32 at a time.
+constexpr uint32_t kPointIn[] = {8, 24, 40, 72, 144};
+
+Spatial MakePoints(ByteSource& source, bool whole) {
+  const uint32_t size = whole ? 8 * source.Between(1, 3) : source.Between(1, 14);
+  return {size, 1, size, 1, 1, 0, 0, 0};
+}
+
 Case MakeConvolution(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
   const DataType type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
   const bool depthwise = source.OneIn(6), many = !depthwise && source.OneIn(6);
-  const bool units = many && source.OneIn(2);
+  const bool units = many && source.OneIn(2), points = units && source.OneIn(2);
   const bool channels_last = source.OneIn(depthwise || many ? 2 : 4);
   const uint32_t spatial = depthwise || units ? 2 : source.Between(1, many ? 2 : 3);
   const uint32_t backward = !depthwise && !units && source.OneIn(3) ? 1 : 0,
@@ -74,6 +82,10 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
   if (many) {
     in = source.Any(kManyIn);
     out = source.Any(kManyOut);
+    if (points) {
+      in = source.Any(kPointIn);
+      groups = 1;
+    }
   } else if (depthwise) {
     in = out = 1;
     groups = channels_last ? source.Any(kOddOut) : 4 * source.Between(1, 2);
@@ -93,7 +105,8 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
   const uint32_t usual_taps = source.OneIn(2) ? 1 : 3;
   for (uint32_t d = 0; d < spatial; ++d) {
     const bool usual = depthwise && !(channels_last && source.OneIn(2));
-    Spatial s = units   ? MakeUnits(source, usual_taps)
+    Spatial s = points  ? MakePoints(source, !channels_last || source.OneIn(2))
+                : units ? MakeUnits(source, usual_taps)
                 : usual ? MakeUsual(source, usual_stride)
                         : MakeSpatial(source, backward != 0);
     if (spatial == 3 && d == 0 && s.input > 4 && s.taps == 1) s = {1, 1, 1, 1, 1, 0, 0, 0};
@@ -111,7 +124,7 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
   // A network's first convolution may bring channels together.
   const bool input_last = channels_last && !source.OneIn(6);
   const TensorDesc input_tensor = input_last ? ChannelsLast(type, input, gap()) : make.Input(type, input),
-                   filter_tensor = make.Input(type, filter),
+                   filter_tensor = points ? Packed(type, filter) : make.Input(type, filter),
                    output_tensor =
                        channels_last ? ChannelsLast(type, output, gap()) : make.Output(type, output);
   Case problem;

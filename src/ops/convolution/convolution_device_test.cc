@@ -117,9 +117,10 @@ TEST(Convolution, DepthwiseOfDevices) {
     Sizes input;
     bool channels_last;
     uint32_t gap = 0;  // behind a pixel's channels
-  } kCases[] = {{{16, 1321, 12, 12}, false}, {{24, 360, 28, 28}, false}, {{9, 245, 40, 56}, false},
-                {{24, 328, 29, 31}, true},   {{4, 96, 100, 70}, true},   {{24, 324, 28, 28}, true},
-                {{24, 320, 28, 27}, true, 8}};
+  } kCases[] = {{{16, 1321, 12, 12}, false},  {{24, 360, 28, 28}, false}, {{9, 245, 40, 56}, false},
+                {{24, 328, 29, 31}, true},    {{4, 96, 100, 70}, true},   {{24, 324, 28, 28}, true},
+                {{24, 320, 28, 27}, true, 8}, {{32, 144, 56, 56}, true},  {{1, 144, 56, 56}, true},
+                {{2, 40, 57, 30}, true},      {{5, 960, 7, 7}, true}};
   std::mt19937_64 random(TestSeed());
   for (const auto& c : kCases) {
     const uint32_t channels = c.input[1];
@@ -154,6 +155,47 @@ TEST(Convolution, DepthwiseOfDevices) {
         EXPECT_EQ(depthwise.implementation, "cuda.depthwise");
         EXPECT_TRUE(depthwise.outputs == expected.outputs) << channels << " channels";
       }
+    }
+  }
+}
+
+// One tap of few channels, in planes and with channels as neighbours: as many positions as make blocks have
+// several tiles, and few.
+TEST(Convolution, PointsOfDevices) {
+  const struct {
+    Sizes input;
+    uint32_t outputs;
+    bool from_last, to_last;
+  } kCases[] = {{{32, 24, 56, 56}, 144, false, true}, {{32, 144, 56, 56}, 24, true, false},
+                {{1, 24, 56, 56}, 144, false, true},  {{1, 144, 56, 56}, 24, true, false},
+                {{3, 64, 14, 20}, 72, false, true},   {{2, 192, 7, 7}, 40, true, true},
+                {{64, 32, 29, 31}, 200, true, true},  {{8, 64, 56, 56}, 256, true, false},
+                {{70, 40, 14, 14}, 264, true, false}, {{5, 160, 13, 11}, 8, true, true}};
+  std::mt19937_64 random(TestSeed());
+  for (const auto& c : kCases) {
+    const uint32_t channels = c.input[1];
+    for (const bool has_bias : {false, true}) {
+      const Sizes output = {c.input[0], c.outputs, c.input[2], c.input[3]};
+      OperatorDesc desc = Convolution(c.input, {c.outputs, channels, 1, 1}, output, {});
+      SetTypes(&desc, DataType::kFloat16);
+      const auto names = RunnableImplementations(desc);
+      if (std::find(names.begin(), names.end(), std::string("cuda.tiled")) == names.end()) {
+        GTEST_SKIP() << "no CUDA device";
+      }
+      if (c.from_last) SetField(&desc, "InputTensor", ChannelsLast(DataType::kFloat16, c.input));
+      if (c.to_last) SetField(&desc, "OutputTensor", ChannelsLast(DataType::kFloat16, output));
+      std::vector<Bytes> inputs = {Eighths(*desc.tensor("InputTensor"), random),
+                                   Eighths(*desc.tensor("FilterTensor"), random), Bytes()};
+      if (has_bias) {
+        SetField(&desc, "BiasTensor", Packed(DataType::kFloat16, {1, c.outputs, 1, 1}));
+        SetField(&desc, "FusedActivation",
+                 std::make_shared<const OperatorDesc>(MakeDesc("ACTIVATION_RELU", {})));
+        inputs[2] = Eighths(*desc.tensor("BiasTensor"), random);
+      }
+      const RunResult expected = RunOperator(desc, inputs, {.implementation = "cuda.tiled"});
+      const RunResult points = RunOperator(desc, inputs, {.implementation = "cuda.pointwise"});
+      EXPECT_EQ(points.implementation, "cuda.pointwise") << points.explanation;
+      EXPECT_TRUE(points.outputs == expected.outputs) << channels << " to " << c.outputs << " channels";
     }
   }
 }
