@@ -85,11 +85,6 @@ auto FinishKernel(uint32_t unit) {
                      : FinishHalfOutput<2>;
 }
 
-// Blocks of tiles in units of that many bytes; the other side's are of 16.
-uint64_t TileBlocks(const HalfTiles& tiles, uint32_t unit) {
-  return unit == 16 ? DivideUp(tiles.count, kTilesOfBlock<16, 16>) : tiles.count;
-}
-
 class ConvolutionCudnn final : public CompositeKernel {
  public:
   ConvolutionCudnn(const ConvolutionProblem& problem, const CudnnLayout& layout)
@@ -176,8 +171,8 @@ class ConvolutionCudnn final : public CompositeKernel {
       HalfOperands operands = {input_tiles_, packing.filter};
       operands.tiles.from = arguments.inputs[0].data;
       operands.tiles.to = packed_input.data;
-      chain.Launch(PackKernel(load_unit_),
-                   TileBlocks(operands.tiles, load_unit_) + FilterBlocks(packing.filter), kHalfTileThreads,
+      const HalfLaunch launch(operands.tiles, load_unit_, packing.filter.to != nullptr);
+      chain.Launch(PackKernel(load_unit_), launch.blocks + FilterBlocks(packing.filter), launch.threads,
                    operands);
       packing.filter.to = nullptr;
     } else if (input_copies_) {
@@ -208,11 +203,12 @@ class ConvolutionCudnn final : public CompositeKernel {
       tiles.from = sums.data;
       tiles.to = arguments.outputs[0].data;
       KernelChain after(arguments.stream, /*all_wait=*/true);
+      const HalfLaunch launch(tiles, store_unit_, /*packs_filter=*/false);
       if (tail_) {
         const HalfOutput output = {tiles, {TailOf(*tail_, arguments)}};
-        after.Launch(FinishKernel(store_unit_), TileBlocks(tiles, store_unit_), kHalfTileThreads, output);
+        after.Launch(FinishKernel(store_unit_), launch.blocks, launch.threads, output);
       } else {
-        after.Launch(UnpackKernel(store_unit_), TileBlocks(tiles, store_unit_), kHalfTileThreads, tiles);
+        after.Launch(UnpackKernel(store_unit_), launch.blocks, launch.threads, tiles);
       }
     }
     if (!rest_) return {};

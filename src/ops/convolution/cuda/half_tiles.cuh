@@ -164,10 +164,8 @@ __device__ void MoveHalfTile(const HalfTiles& p, uint32_t tile, uint32_t (*words
 }
 
 // Where both sides are in whole units tiles go through registers alone: a thread has a square of eight by
-// eight numbers, its block several tiles.
+// eight numbers, a block as many tiles as it has threads for.
 inline constexpr uint32_t kHalfSquares = (kHalfTile / kHalfUnit) * (kHalfTile / kHalfUnit);
-template <uint32_t kLoad, uint32_t kStore>
-inline constexpr uint32_t kTilesOfBlock = kLoad == 16 && kStore == 16 ? kHalfTileThreads / kHalfSquares : 1;
 
 // Of the columns of a block's tiles, which are channels: mean, factor and shift.
 struct HalfColumns {
@@ -175,15 +173,16 @@ struct HalfColumns {
 };
 
 template <class Rest = NothingElse>
-__device__ void MoveHalfSquares(const HalfTiles& p, uint32_t first_tile, HalfColumns* shared = nullptr,
-                                const Rest& rest = {}) {
-  const uint32_t number = threadIdx.x / kHalfSquares, tile = first_tile + number;
+__device__ void MoveHalfSquares(const HalfTiles& p, HalfColumns* shared = nullptr, const Rest& rest = {}) {
+  const uint32_t number = threadIdx.x / kHalfSquares;
+  const uint32_t tile = blockIdx.x * (blockDim.x / kHalfSquares) + number;
   uint32_t column_tile, row_tile, group;
   const uint32_t image =
       p.groups.Divide(p.row_tiles.Divide(p.column_tiles.Divide(tile, &column_tile), &row_tile), &group);
-  // Eight lanes beside each other write a line.
-  const uint32_t top = row_tile * kHalfTile + threadIdx.x % 8 * kHalfUnit;
-  const uint32_t left = column_tile * kHalfTile, across = threadIdx.x / 8 % 8 * kHalfUnit;
+  // A warp reads whole lines, and writes halves of them: the other way round, and in the middle, takes
+  // longer.
+  const uint32_t top = row_tile * kHalfTile + (threadIdx.x % 4 + threadIdx.x / 32 % 2 * 4) * kHalfUnit;
+  const uint32_t left = column_tile * kHalfTile, across = threadIdx.x / 4 % 8 * kHalfUnit;
   const bool exists = tile < p.count && top < p.target_rows && left + across < p.columns;
   const __half* const from =
       static_cast<const __half*>(p.from) + image * p.from_image + group * p.from_group + left + across;
@@ -221,6 +220,18 @@ __device__ void MoveHalfSquares(const HalfTiles& p, uint32_t first_tile, HalfCol
   }
 }
 
+// How tiles are launched, in units of that many bytes where the other side's are of 16.
+struct HalfLaunch {
+  uint32_t threads = kHalfTileThreads;
+  uint64_t blocks;
+
+  HalfLaunch(const HalfTiles& tiles, uint32_t unit, bool packs_filter) : blocks(tiles.count) {
+    if (unit != 16) return;
+    if (!packs_filter) threads = 2 * kHalfSquares;
+    blocks = DivideUp(tiles.count, threads / kHalfSquares);
+  }
+};
+
 // Brings an image's channels together; the blocks after its tiles pack filters.
 struct HalfOperands {
   HalfTiles tiles;
@@ -234,12 +245,12 @@ __global__ void __launch_bounds__(kHalfTileThreads) PackHalfOperands(const __gri
   static_assert(sizeof(words) >= kPackNumbers * sizeof(__half));
   WaitForPrevious();
   LetNextStart();
-  constexpr uint32_t kTiles = kTilesOfBlock<kLoad, 16>;
-  const uint32_t blocks = (q.tiles.count + kTiles - 1) / kTiles;
+  const uint32_t tiles = kLoad == 16 ? blockDim.x / kHalfSquares : 1;
+  const uint32_t blocks = (q.tiles.count + tiles - 1) / tiles;
   if (blockIdx.x >= blocks) {
     PackFilter<__half, false>(q.filter, blockIdx.x - blocks, reinterpret_cast<__half*>(words));
-  } else if constexpr (kTiles > 1) {
-    MoveHalfSquares(q.tiles, blockIdx.x * kTiles);
+  } else if constexpr (kLoad == 16) {
+    MoveHalfSquares(q.tiles);
   } else {
     MoveHalfTile<kLoad, 16>(q.tiles, blockIdx.x, words);
   }
@@ -250,8 +261,8 @@ template <uint32_t kStore>
 __global__ void __launch_bounds__(kHalfTileThreads) UnpackHalfOutput(const __grid_constant__ HalfTiles p) {
   WaitForPrevious();
   LetNextStart();
-  if constexpr (kTilesOfBlock < 16, kStore >> 1) {
-    MoveHalfSquares(p, blockIdx.x * kTilesOfBlock<16, kStore>);
+  if constexpr (kStore == 16) {
+    MoveHalfSquares(p);
   } else {
     __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
     MoveHalfTile<16, kStore>(p, blockIdx.x, words);
@@ -268,9 +279,9 @@ template <uint32_t kStore>
 __global__ void __launch_bounds__(kHalfTileThreads) FinishHalfOutput(const __grid_constant__ HalfOutput p) {
   WaitForPrevious();
   LetNextStart();
-  if constexpr (kTilesOfBlock < 16, kStore >> 1) {
+  if constexpr (kStore == 16) {
     __shared__ HalfColumns columns;
-    MoveHalfSquares(p.tiles, blockIdx.x * kTilesOfBlock<16, kStore>, &columns, p.rest);
+    MoveHalfSquares(p.tiles, &columns, p.rest);
   } else {
     __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
     MoveHalfTile<16, kStore>(p.tiles, blockIdx.x, words, p.rest);

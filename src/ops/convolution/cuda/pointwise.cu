@@ -13,8 +13,8 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kMostGroups = 6, kMostPlaneGroups = 2;  // of input channels, which are in registers
-constexpr uint64_t kMostFilterBytes = 64 << 10;            // in shared memory
+constexpr uint32_t kMostGroups = 6;              // of input channels, which are in registers
+constexpr uint64_t kMostFilterBytes = 64 << 10;  // in shared memory
 
 using PointKernel = void (*)(PointProduct);
 
@@ -43,17 +43,13 @@ struct PointTile {
   PointKernel kernel;
 };
 
+// `run`: numbers of planes that are stored together.
 template <uint32_t kGroups>
-PointTile TileOf(bool from_planes, bool to_planes) {
-  if (to_planes) {
-    constexpr uint32_t kProducts = 2;
-    return {8 * kProducts, kPointRows, PointsToPlanes<kGroups, kProducts>};
-  }
-  if constexpr (kGroups <= kMostPlaneGroups) {
-    if (from_planes) return {64, kPointColumns, PointsToChannels < true, kGroups, kGroups == 1 ? 2 : 1 > };
-  }
-  constexpr uint32_t kTiles = kGroups <= 2 ? 2 : 1;
-  return {16 * kTiles, kPointColumns, PointsToChannels<false, kGroups, kTiles>};
+PointTile TileOf(bool from_planes, bool to_planes, uint32_t run) {
+  if (to_planes && run == 8) return {32, kPointRows, PointsToPlanes<kGroups, 4>};
+  if (to_planes) return {16, kPointRows, PointsToPlanes<kGroups, 2>};
+  return {kPointPositions, kPointColumns,
+          from_planes ? PointsToChannels<true, kGroups> : PointsToChannels<false, kGroups>};
 }
 constexpr std::array kPointTiles = {TileOf<1>, TileOf<2>, TileOf<3>, TileOf<4>, TileOf<5>, TileOf<6>};
 static_assert(kPointTiles.size() == kMostGroups);
@@ -88,22 +84,19 @@ class ConvolutionPointwise final : public CompositeKernel {
     if (f.channel != 1 || (f.offset | f.output_channel) % kHalfUnit != 0 || f.output_channel >= 1 << 14) {
       return "channels of filters are not neighbours, in whole units";
     }
-    constexpr uint64_t kHalfRun = 4;
-    if (s.outer[0] * s.Positions() >= uint64_t{1} << 31 || !input_.Set(s, s.input, k, kHalfUnit) ||
-        !output_.Set(s, s.output, n, kHalfRun)) {
+    // A thread reads pairs of positions, and writes eight or four.
+    if (s.outer[0] * s.Positions() >= uint64_t{1} << 31 || !input_.Set(s, s.input, k, 2) ||
+        !(output_.Set(s, s.output, n, run_) || output_.Set(s, s.output, n, run_ = 4))) {
       return "neither channels nor positions are neighbours, in whole units";
     }
-    if (input_.planes && (output_.planes || problem.tail || k > kMostPlaneGroups * kPointSteps)) {
-      return StrCat("of planes it is for up to ", kMostPlaneGroups * kPointSteps,
-                    " channels of the input, into neighbouring channels without a tail");
-    }
-    return "";
+    return input_.planes && output_.planes ? "from planes it is into neighbouring channels" : "";
   }
 
-  void Choose(const ConvolutionShape& s, uint32_t multiprocessors) {
-    constexpr uint32_t kEnoughWarps = 16, kFewWarps = 4, kBlocks = 4;  // of a multiprocessor
+  void Choose(const ConvolutionShape& s, uint64_t multiprocessors) {
+    constexpr uint32_t kEnoughWarps = 16;  // of a multiprocessor
     const auto groups = static_cast<uint32_t>(DivideUp(s.input_channels, kPointSteps));
-    const PointTile tile = kPointTiles[groups - 1](input_.planes, output_.planes);
+    if (s.outer[0] * s.Positions() < multiprocessors * kEnoughWarps * 32) run_ = 4;
+    const PointTile tile = kPointTiles[groups - 1](input_.planes, output_.planes, run_);
     kernel_ = tile.kernel;
     uint64_t images = s.outer[0], positions = s.Positions();
     // Images whose positions continue each other are one.
@@ -130,17 +123,29 @@ class ConvolutionPointwise final : public CompositeKernel {
     filter_offset_ = s.filter.offset;
     output_offset_ = s.output.offset;
 
-    const auto columns = static_cast<uint32_t>(DivideUp(s.output_channels, tile.columns));
+    // Few positions are shared by blocks that have parts of the output's channels.
+    constexpr uint32_t kFewWarps = 4, kBlocks = 5;  // of a multiprocessor
+    const uint64_t columns = DivideUp(s.output_channels, tile.columns);
     const uint64_t bytes = uint64_t{groups} * kPointSteps * tile.columns * sizeof(__half);
     const bool many = p.tiles >= multiprocessors * kEnoughWarps;
     uint64_t parts = DivideUp(columns * bytes, kMostFilterBytes);
-    if (!many) parts = std::max<uint64_t>(parts, DivideUp(multiprocessors * kFewWarps, p.tiles));
-    p.part_groups = static_cast<uint32_t>(DivideUp(columns, std::min<uint64_t>(parts, columns)));
+    if (!many) {
+      const uint64_t most = DivideUp(columns * tile.columns, kPointColumns);
+      parts = std::max(parts, std::min(most, DivideUp(multiprocessors * kFewWarps, p.tiles)));
+    }
+    p.part_groups = static_cast<uint32_t>(DivideUp(columns, std::min(parts, columns)));
     p.parts = FastDivisor(static_cast<uint32_t>(DivideUp(columns, p.part_groups)));
-    threads_ = many ? kPointThreads : 32;
-    const uint64_t blocks = DivideUp(p.tiles, threads_ / 32);
-    blocks_ = std::min<uint64_t>(blocks, many ? multiprocessors * kBlocks : blocks) * p.parts.divisor();
-    shared_bytes_ = static_cast<uint32_t>(p.part_groups * (bytes + tile.columns * sizeof(float)));
+    const uint64_t stores = DivideUp(p.part_groups, kMostStoredGroups);
+    p.stored_groups = static_cast<uint32_t>(DivideUp(p.part_groups, stores));
+
+    // Each thread loads some of the filters.
+    constexpr uint64_t kThreadBytes = 4 * sizeof(uint4);
+    threads_ = kPointThreads;
+    while (!many && threads_ > 32 && p.part_groups * bytes <= threads_ / 2 * kThreadBytes) threads_ /= 2;
+    const uint64_t warps = threads_ / 32, turns = DivideUp(p.tiles, multiprocessors * kBlocks * warps);
+    blocks_ = DivideUp(p.tiles, warps * (many ? turns : 1)) * p.parts.divisor();
+    const uint64_t results = output_.planes ? 0 : warps * kPointPositions * PointPitch(p.stored_groups);
+    shared_bytes_ = static_cast<uint32_t>(p.part_groups * (bytes + tile.columns * sizeof(float)) + results);
   }
 
   Status Run(const KernelArguments& arguments) const override {
@@ -164,6 +169,7 @@ class ConvolutionPointwise final : public CompositeKernel {
   std::optional<ConvolutionTail> tail_;
   bool has_bias_;
   PointTensor input_, output_;
+  uint32_t run_ = 8;       // numbers of planes that are stored together
   PointProduct common_{};  // but for addresses
   PointKernel kernel_ = nullptr;
   uint64_t input_offset_ = 0, filter_offset_ = 0, output_offset_ = 0;

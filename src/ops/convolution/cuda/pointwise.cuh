@@ -1,8 +1,8 @@
-// FLOAT16 convolutions of one tap with few channels: the memory decides how long they take, so nothing goes
-// through shared memory but the filters. A warp loads units of 16 bytes, multiplies them on tensor cores and
-// stores units of 16 bytes. Which channel is which step of a product, and which position or channel is which
-// of its rows and columns, is free as long as both factors agree: they are numbered so that the numbers of a
-// loaded or stored unit belong to one thread.
+// FLOAT16 convolutions of one tap with few channels: the memory decides how long they take. A warp has some
+// positions and all input channels, in registers, multiplies them with filters in shared memory on tensor
+// cores, and stores units of 16 bytes. Which channel is which step of a product, and which position or
+// channel is which of its rows and columns, is free as long as both factors agree: they are numbered so that
+// the numbers of a loaded unit belong to one thread.
 #pragma once
 
 #include "ops/common/cuda_chain.cuh"
@@ -26,8 +26,9 @@ struct PointProduct {
   uint32_t positions;        // of an image
   uint32_t tiles;
   FastDivisor tiles_per_image;
-  FastDivisor parts;     // of the output's channels, of which a block has one
-  uint32_t part_groups;  // of channels, as many as a product has columns or rows
+  FastDivisor parts;       // of the output's channels, of which a block has one
+  uint32_t part_groups;    // of channels, as many as a product has columns or rows
+  uint32_t stored_groups;  // that are stored together
   // Between positions where channels are neighbours, else between channels; and between images.
   uint32_t input_stride, output_stride, filter_row;
   uint64_t input_image, output_image;
@@ -50,11 +51,8 @@ __device__ __forceinline__ uint4 LoadPointFilter(const PointProduct& p, uint32_t
   return LoadHalfUnit(p.filter + channel * p.filter_row + input);
 }
 
-// Two sums, rounded, and what is added to them.
-__device__ __forceinline__ uint32_t FinishPair(const PointProduct& p, float low, float high, bool adds,
-                                               uint32_t added) {
-  uint32_t word = PackHalves(LimitHalf(p.limits, low), LimitHalf(p.limits, high));
-  if (!adds) return word;
+// What is added to two rounded sums.
+__device__ __forceinline__ uint32_t AddPair(const PointProduct& p, uint32_t word, uint32_t added) {
   auto* const halves = reinterpret_cast<__half*>(&word);
   const auto* const others = reinterpret_cast<const __half*>(&added);
 #pragma unroll
@@ -62,15 +60,61 @@ __device__ __forceinline__ uint32_t FinishPair(const PointProduct& p, float low,
   return word;
 }
 
-// Into channels that are neighbours: rows of the products are positions, columns channels, 32 at a time, of
-// which a thread has eight that follow each other. A warp has kTiles x 16 positions; of planes 64, of which
-// eight that follow each other are two rows of each of four products, kTiles of them at a time; nothing is
-// added to these.
-inline constexpr uint32_t kPointColumns = 32;
+__device__ __forceinline__ uint32_t RoundPair(const PointProduct& p, float low, float high) {
+  return PackHalves(LimitHalf(p.limits, low), LimitHalf(p.limits, high));
+}
 
-template <bool kPlanes, uint32_t kGroups, uint32_t kTiles>
+// Into channels that are neighbours: rows of the products are 16 positions, columns channels, 32 at a time,
+// of which a thread has eight that follow each other. Results go through the warp's own shared memory, so
+// that whole lines are stored: pieces of 64 bytes took three times as long.
+inline constexpr uint32_t kPointColumns = 32, kPointPositions = 16, kMostStoredGroups = 5;
+
+// Bytes between positions there: neighbours are in different banks.
+__host__ __device__ constexpr uint32_t PointPitch(uint32_t groups) {
+  return (groups * 64 + 63) / 128 * 128 + 64;
+}
+
+// Steps of the products for positions from `position` on. Of planes a thread's rows are two neighbours.
+template <bool kPlanes, uint32_t kGroups>
+__device__ __forceinline__ void LoadPoints(const PointProduct& p, uint32_t image, uint32_t position,
+                                           LeftTile (&left)[kGroups][2]) {
+  const uint32_t row = threadIdx.x % 32 / 4, unit = threadIdx.x % 4;
+  const __half* const from = p.input + image * p.input_image;
+#pragma unroll
+  for (uint32_t k = 0; k < kGroups; ++k) {
+    const uint32_t channel = k * kPointSteps + unit * kHalfUnit;
+    if constexpr (kPlanes) {
+      uint32_t pairs[kHalfUnit];  // of two positions
+      const uint32_t at = position + 2 * row;
+      const bool exists = channel < p.inputs && at < p.positions;
+#pragma unroll
+      for (uint32_t i = 0; i < kHalfUnit; ++i) {
+        const __half* const pair = from + (channel + i) * p.input_stride + at;
+        pairs[i] = exists ? *reinterpret_cast<const uint32_t*>(pair) : 0;
+      }
+#pragma unroll
+      for (uint32_t i = 0; i < 8; ++i) {
+        const uint32_t first = i / 2 * 2;
+        left[k][i / 4].registers[i % 4] =
+            __byte_perm(pairs[first], pairs[first + 1], i % 2 == 0 ? 0x5410 : 0x7632);
+      }
+    } else {
+#pragma unroll
+      for (uint32_t lower = 0; lower < 2; ++lower) {
+        const uint32_t at = position + row + 8 * lower;
+        const bool exists = channel < p.inputs && at < p.positions;
+        const uint4 x = exists ? LoadHalfUnit(from + at * p.input_stride + channel) : uint4{};
+        left[k][0].registers[lower] = x.x;
+        left[k][0].registers[2 + lower] = x.y;
+        left[k][1].registers[lower] = x.z;
+        left[k][1].registers[2 + lower] = x.w;
+      }
+    }
+  }
+}
+
+template <bool kPlanes, uint32_t kGroups>
 __global__ void __launch_bounds__(kPointThreads, 4) PointsToChannels(const __grid_constant__ PointProduct p) {
-  constexpr uint32_t kAll = kPlanes ? 4 : kTiles, kUnits = kPlanes ? kHalfUnit : 2 * kTiles;
   extern __shared__ __align__(16) unsigned char shared[];
   WaitForPrevious();
   LetNextStart();
@@ -79,8 +123,11 @@ __global__ void __launch_bounds__(kPointThreads, 4) PointsToChannels(const __gri
   const uint32_t number = p.parts.Divide(blockIdx.x, &part) * warps + threadIdx.x / 32;
   const uint32_t first = part * p.part_groups * kPointColumns;
   const uint32_t groups = min(p.part_groups, (p.outputs - first + kPointColumns - 1) / kPointColumns);
+  const uint32_t pitch = PointPitch(p.stored_groups);
   auto* const filters = reinterpret_cast<uint4*>(shared);  // [group][steps][product][lane]
   auto* const bias = reinterpret_cast<float*>(filters + p.part_groups * kGroups * 128);
+  unsigned char* const results = reinterpret_cast<unsigned char*>(bias + p.part_groups * kPointColumns) +
+                                 threadIdx.x / 32 * (kPointPositions * pitch);
   for (uint32_t i = threadIdx.x; i < groups * kGroups * 128; i += blockDim.x) {
     const uint32_t column = i / 4 % 8, product = i / 32 % 4, steps = i / 128 % kGroups,
                    group = i / 128 / kGroups;
@@ -90,96 +137,62 @@ __global__ void __launch_bounds__(kPointThreads, 4) PointsToChannels(const __gri
   PutPointBias(p, first, groups * kPointColumns, bias);
   __syncthreads();
 
-  const bool adds = !kPlanes && p.tail.added != nullptr;
   const uint32_t all_warps = gridDim.x / p.parts.divisor() * warps;
   for (uint32_t tile = number; tile < p.tiles; tile += all_warps) {
     uint32_t position;
     const uint32_t image = p.tiles_per_image.Divide(tile, &position);
-    position = kPlanes ? position * 64 + row * kHalfUnit : position * (kTiles * 16) + row;
-    const __half* const from = p.input + image * p.input_image + (kPlanes ? position : unit * kHalfUnit);
-    uint4 x[kGroups][kUnits];
-#pragma unroll
-    for (uint32_t k = 0; k < kGroups; ++k) {
-      const uint32_t channel = k * kPointSteps + unit * kHalfUnit;
-#pragma unroll
-      for (uint32_t i = 0; i < kUnits; ++i) {
-        const bool exists = channel < p.inputs && (kPlanes ? position : position + i * 8) < p.positions;
-        const uint32_t offset =
-            kPlanes ? (channel + i) * p.input_stride : (position + i * 8) * p.input_stride + k * kPointSteps;
-        x[k][i] = exists ? LoadHalfUnit(from + offset) : uint4{};
-      }
-    }
-#pragma unroll
-    for (uint32_t begin = 0; begin < kAll; begin += kTiles) {
-      LeftTile left[kTiles][kGroups][2];
-#pragma unroll
-      for (uint32_t i = 0; i < kTiles; ++i) {
-#pragma unroll
-        for (uint32_t k = 0; k < kGroups; ++k) {
-#pragma unroll
-          for (uint32_t s = 0; s < 2; ++s) {
-#pragma unroll
-            for (uint32_t r = 0; r < 4; ++r) {
-              left[i][k][s].registers[r] =
-                  kPlanes
-                      ? PairOf(x[k][4 * s + r / 2 * 2], x[k][4 * s + r / 2 * 2 + 1], 2 * (begin + i) + r % 2)
-                      : WordOf(x[k][(2 * i + r % 2) % kUnits], 2 * s + r / 2);
-            }
-          }
-        }
-      }
+    position *= kPointPositions;
+    LeftTile left[kGroups][2];
+    LoadPoints<kPlanes>(p, image, position, left);
+    for (uint32_t begin = 0; begin < groups; begin += p.stored_groups) {
+      const uint32_t end = min(begin + p.stored_groups, groups);
 #pragma unroll 1
-      for (uint32_t group = 0; group < groups; ++group) {
-        const uint32_t channel = first + group * kPointColumns + unit * kHalfUnit;
-        const auto row_of = [&](uint32_t i, uint32_t h) {
-          return kPlanes ? position + 2 * (begin + i) + h : position + i * 16 + h * 8;
-        };
-        const auto offset_of = [&](uint32_t at) {
-          return image * p.output_image + uint64_t{at} * p.output_stride + channel;
-        };
-        const auto exists = [&](uint32_t at) { return at < p.positions && channel < p.outputs; };
-        uint4 added[kTiles][2] = {};
-        if (adds) {
-#pragma unroll
-          for (uint32_t i = 0; i < kTiles * 2; ++i) {
-            const uint32_t at = row_of(i / 2, i % 2);
-            if (!exists(at)) continue;
-            added[i / 2][i % 2] = LoadHalfUnit(static_cast<const __half*>(p.tail.added) + offset_of(at));
-          }
-        }
-        SumTile sums[kTiles][4] = {};
+      for (uint32_t group = begin; group < end; ++group) {
+        SumTile sums[4] = {};
 #pragma unroll
         for (uint32_t k = 0; k < kGroups; ++k) {
 #pragma unroll
           for (uint32_t j = 0; j < 4; ++j) {
             const uint4 right = filters[((group * kGroups + k) * 4 + j) * 32 + lane];
-#pragma unroll
-            for (uint32_t i = 0; i < kTiles; ++i) {
-              Multiply(left[i][k][0], right.x, right.y, &sums[i][j]);
-              Multiply(left[i][k][1], right.z, right.w, &sums[i][j]);
-            }
+            Multiply(left[k][0], right.x, right.y, &sums[j]);
+            Multiply(left[k][1], right.z, right.w, &sums[j]);
           }
         }
-        float biases[kHalfUnit];
+        const float* const biases = bias + group * kPointColumns + unit * kHalfUnit;
+        const float4 low = *reinterpret_cast<const float4*>(biases),
+                     high = *reinterpret_cast<const float4*>(biases + 4);
+        const float numbers[kHalfUnit] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
-        for (uint32_t i = 0; i < kHalfUnit; ++i)
-          biases[i] = bias[group * kPointColumns + unit * kHalfUnit + i];
+        for (uint32_t lower = 0; lower < 2; ++lower) {
+          uint32_t words[4];
 #pragma unroll
-        for (uint32_t i = 0; i < kTiles; ++i) {
-#pragma unroll
-          for (uint32_t h = 0; h < 2; ++h) {
-            const uint32_t at = row_of(i, h);
-            uint32_t words[4];
-#pragma unroll
-            for (uint32_t j = 0; j < 4; ++j) {
-              const float* const pair = sums[i][j].x + 2 * h;
-              words[j] = FinishPair(p, pair[0] + biases[2 * j], pair[1] + biases[2 * j + 1], adds,
-                                    WordOf(added[i][h], j));
-            }
-            if (exists(at)) StoreHalfUnit(words, p.output + offset_of(at));
+          for (uint32_t j = 0; j < 4; ++j) {
+            const float* const pair = sums[j].x + 2 * lower;
+            words[j] = RoundPair(p, pair[0] + numbers[2 * j], pair[1] + numbers[2 * j + 1]);
           }
+          unsigned char* const to = results + (row + 8 * lower) * pitch + (group - begin) * 64 + unit * 16;
+          *reinterpret_cast<uint4*>(to) = {words[0], words[1], words[2], words[3]};
         }
       }
+      __syncwarp();
+      const uint32_t channel = first + begin * kPointColumns;
+      const uint32_t units = min((end - begin) * 4, (p.outputs - channel) / kHalfUnit);
+      const uint32_t inverse = (65536 + units - 1) / units;  // of up to 16 * 20 units
+      const uint32_t count = min(kPointPositions, p.positions - position) * units;
+      for (uint32_t i = lane; i < count; i += 32) {
+        const uint32_t point = i * inverse >> 16, number_of_unit = i - point * units;
+        const uint32_t slot = kPlanes ? point / 2 + point % 2 * 8 : point;
+        uint4 result = *reinterpret_cast<const uint4*>(results + slot * pitch + number_of_unit * 16);
+        const uint64_t offset = image * p.output_image + uint64_t{position + point} * p.output_stride +
+                                channel + number_of_unit * kHalfUnit;
+        if (p.tail.added != nullptr) {
+          const uint4 added = LoadHalfUnit(static_cast<const __half*>(p.tail.added) + offset);
+          result = {AddPair(p, result.x, added.x), AddPair(p, result.y, added.y),
+                    AddPair(p, result.z, added.z), AddPair(p, result.w, added.w)};
+        }
+        *reinterpret_cast<uint4*>(p.output + offset) = result;
+      }
+      __syncwarp();
     }
   }
 }
@@ -189,7 +202,7 @@ __global__ void __launch_bounds__(kPointThreads, 4) PointsToChannels(const __gri
 inline constexpr uint32_t kPointRows = 16;
 
 template <uint32_t kGroups, uint32_t kProducts>
-__global__ void __launch_bounds__(kPointThreads, 4) PointsToPlanes(const __grid_constant__ PointProduct p) {
+__global__ void __launch_bounds__(kPointThreads, 3) PointsToPlanes(const __grid_constant__ PointProduct p) {
   constexpr uint32_t kRun = 2 * kProducts;
   struct alignas(kProducts * 4) Run {
     uint32_t words[kProducts];
@@ -261,8 +274,8 @@ __global__ void __launch_bounds__(kPointThreads, 4) PointsToPlanes(const __grid_
 #pragma unroll
         for (uint32_t j = 0; j < kProducts; ++j) {
           const float* const pair = sums[j].x + 2 * h;
-          run.words[j] = FinishPair(p, pair[0] + number_of_channel, pair[1] + number_of_channel, adds,
-                                    added[h].words[j]);
+          run.words[j] = RoundPair(p, pair[0] + number_of_channel, pair[1] + number_of_channel);
+          if (adds) run.words[j] = AddPair(p, run.words[j], added[h].words[j]);
         }
         if (exists(h)) *reinterpret_cast<Run*>(p.output + to + h * 8 * p.output_stride) = run;
       }

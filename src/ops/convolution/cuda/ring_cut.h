@@ -8,7 +8,7 @@ namespace anydml {
 
 // Channels and columns of a thread; threads of a block at most, blocks of a multiprocessor at least.
 inline constexpr uint32_t kRingVector = 4, kRingColumns = 4, kRingThreads = 256, kRingBlocks = 2;
-inline constexpr uint32_t kMostRingRows = 16;  // in shared memory
+inline constexpr uint32_t kMostRingRows = 6;  // in shared memory; more were slower
 inline constexpr uint64_t kMostRingBytes = 100 << 10;
 
 // Rows of FLOAT16 images are in one piece.
