@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/convolution/cuda/channels_last.cuh"
+#include "ops/convolution/cuda/cut.h"
 #include "ops/convolution/cuda/half_units.cuh"
 #include "ops/convolution/cuda/window_sums.cuh"
 
