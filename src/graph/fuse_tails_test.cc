@@ -112,6 +112,23 @@ TEST(FuseTails, NormalizedAddedAndLimited) {
   }
 }
 
+// Products of few channels, as inverted residuals have: of units, of halves of them, and of other positions.
+TEST(FuseTails, OfOneTap) {
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+    for (const Sizes& size : {Sizes{8, 8}, Sizes{6, 10}, Sizes{5, 7}}) {
+      TailGraph test(type);
+      test.whole = true;
+      const TensorDesc narrow = Packed(type, {2, 24, size[0], size[1]}),
+                       wide = Packed(type, {2, 40, size[0], size[1]});
+      const uint32_t x = test.Numbers(narrow, -1);
+      const uint32_t y = test.Convolution(x, narrow, wide, 1), z = test.Convolution(y, wide, narrow, 1);
+      const uint32_t sum = test.Node(Binary("ELEMENT_WISE_ADD", narrow, narrow, narrow), {z, x})[0];
+      test.Output(test.Node(Unary("ACTIVATION_RELU", narrow, narrow), {sum})[0]);
+      ExpectTail(test, 2);
+    }
+  }
+}
+
 // The tail reads what other convolutions write, and others read what it writes; layouts change with it.
 TEST(FuseTails, BetweenConvolutions) {
   for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
