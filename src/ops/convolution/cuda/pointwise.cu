@@ -46,8 +46,9 @@ struct PointTile {
 // `run`: numbers of planes that are stored together.
 template <uint32_t kGroups>
 PointTile TileOf(bool from_planes, bool to_planes, uint32_t run) {
-  if (to_planes && run == 8) return {32, kPointRows, PointsToPlanes<kGroups, 4>};
-  if (to_planes) return {16, kPointRows, PointsToPlanes<kGroups, 2>};
+  if (to_planes && from_planes) return {16, kPointRows, PointsToPlanes<true, kGroups, 2>};
+  if (to_planes && run == 8) return {32, kPointRows, PointsToPlanes<false, kGroups, 4>};
+  if (to_planes) return {16, kPointRows, PointsToPlanes<false, kGroups, 2>};
   return {kPointPositions, kPointColumns,
           from_planes ? PointsToChannels<true, kGroups> : PointsToChannels<false, kGroups>};
 }
@@ -84,12 +85,13 @@ class ConvolutionPointwise final : public CompositeKernel {
     if (f.channel != 1 || (f.offset | f.output_channel) % kHalfUnit != 0 || f.output_channel >= 1 << 14) {
       return "channels of filters are not neighbours, in whole units";
     }
-    // A thread reads pairs of positions, and writes eight or four.
-    if (s.outer[0] * s.Positions() >= uint64_t{1} << 31 || !input_.Set(s, s.input, k, 2) ||
-        !(output_.Set(s, s.output, n, run_) || output_.Set(s, s.output, n, run_ = 4))) {
+    // Into planes a thread writes eight or four positions, of planes it reads two, or as many as it writes.
+    const bool writes = output_.Set(s, s.output, n, run_) || output_.Set(s, s.output, n, run_ = 4);
+    if (!writes || !input_.Set(s, s.input, k, output_.planes ? 4 : 2) ||
+        s.outer[0] * s.Positions() >= uint64_t{1} << 31) {
       return "neither channels nor positions are neighbours, in whole units";
     }
-    return input_.planes && output_.planes ? "from planes it is into neighbouring channels" : "";
+    return "";
   }
 
   void Choose(const ConvolutionShape& s, uint64_t multiprocessors) {

@@ -197,16 +197,56 @@ __global__ void __launch_bounds__(kPointThreads, 4) PointsToChannels(const __gri
   }
 }
 
-// Into planes, from channels that are neighbours: rows of the products are channels, 16 at a time, columns
-// positions, of which a thread has 2 * kProducts that follow each other.
+// Into planes: rows of the products are channels, 16 at a time, columns positions, of which a thread has
+// 2 * kProducts that follow each other.
 inline constexpr uint32_t kPointRows = 16;
 
-template <uint32_t kGroups, uint32_t kProducts>
+template <uint32_t kProducts>
+struct alignas(kProducts * 4) PointRun {
+  uint32_t words[kProducts];
+};
+
+// Steps of the products for positions from `begin` on. Of planes two threads have the same runs, of which one
+// takes the even positions, the other one the odd ones.
+template <bool kPlanes, uint32_t kGroups, uint32_t kProducts>
+__device__ __forceinline__ void LoadPointColumns(const PointProduct& p, uint32_t image, uint32_t begin,
+                                                 uint4 (&x)[kProducts][kGroups]) {
+  using Run = PointRun<kProducts>;
+  const uint32_t row = threadIdx.x % 32 / 4, unit = threadIdx.x % 4, odd = row % 2;
+  const __half* const from = p.input + image * p.input_image;
+  const uint32_t position = begin + row / 2 * (2 * kProducts);
+#pragma unroll
+  for (uint32_t k = 0; k < kGroups; ++k) {
+    const uint32_t channel = k * kPointSteps + unit * kHalfUnit;
+    if constexpr (kPlanes) {
+      Run runs[kHalfUnit] = {};
+      const bool exists = channel < p.inputs && position < p.positions;
+#pragma unroll
+      for (uint32_t i = 0; i < kHalfUnit; ++i) {
+        if (exists) runs[i] = *reinterpret_cast<const Run*>(from + (channel + i) * p.input_stride + position);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < kProducts; ++j) {
+        const auto pair = [&](uint32_t i) {
+          return __byte_perm(runs[i].words[j], runs[i + 1].words[j], odd == 0 ? 0x5410 : 0x7632);
+        };
+        x[j][k] = {pair(0), pair(2), pair(4), pair(6)};
+      }
+    } else {
+#pragma unroll
+      for (uint32_t j = 0; j < kProducts; ++j) {
+        const uint32_t at = position + odd + 2 * j;
+        const bool exists = channel < p.inputs && at < p.positions;
+        x[j][k] = exists ? LoadHalfUnit(from + at * p.input_stride + channel) : uint4{};
+      }
+    }
+  }
+}
+
+template <bool kPlanes, uint32_t kGroups, uint32_t kProducts>
 __global__ void __launch_bounds__(kPointThreads, 3) PointsToPlanes(const __grid_constant__ PointProduct p) {
   constexpr uint32_t kRun = 2 * kProducts;
-  struct alignas(kProducts * 4) Run {
-    uint32_t words[kProducts];
-  };
+  using Run = PointRun<kProducts>;
   extern __shared__ __align__(16) unsigned char shared[];
   WaitForPrevious();
   LetNextStart();
@@ -231,18 +271,9 @@ __global__ void __launch_bounds__(kPointThreads, 3) PointsToPlanes(const __grid_
     uint32_t begin;
     const uint32_t image = p.tiles_per_image.Divide(tile, &begin);
     begin *= 4 * kRun;
-    const uint32_t position = begin + row / 2 * kRun + row % 2, target = begin + unit * kRun;
-    const __half* const from = p.input + image * p.input_image + unit * kHalfUnit;
+    const uint32_t target = begin + unit * kRun;
     uint4 x[kProducts][kGroups];
-#pragma unroll
-    for (uint32_t j = 0; j < kProducts; ++j) {
-#pragma unroll
-      for (uint32_t k = 0; k < kGroups; ++k) {
-        const bool exists = position + 2 * j < p.positions && k * kPointSteps + unit * kHalfUnit < p.inputs;
-        x[j][k] =
-            exists ? LoadHalfUnit(from + (position + 2 * j) * p.input_stride + k * kPointSteps) : uint4{};
-      }
-    }
+    LoadPointColumns<kPlanes>(p, image, begin, x);
 #pragma unroll 1
     for (uint32_t group = 0; group < groups; ++group) {
       const uint32_t channel = first + group * kPointRows + row;
