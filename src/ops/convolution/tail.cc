@@ -68,17 +68,6 @@ TensorDesc PackedLike(const TensorDesc& tensor) {
   return packed;
 }
 
-// The input without gaps, a position's channels as neighbours.
-ConvolutionTensor ChannelsTogether(const ConvolutionShape& s) {
-  ConvolutionTensor tensor;
-  tensor.channel = 1;
-  tensor.outer[1] = s.input_channels;
-  uint64_t stride = s.outer[1] * s.input_channels;
-  for (uint32_t d = kMaxSpatial; d-- > 0; stride *= s.windows[d].input) tensor.spatial[d] = stride;
-  tensor.outer[0] = stride;
-  return tensor;
-}
-
 // Where graphs bring the channels together, which has kernels that finish what they store.
 bool GainsByTailOnCpu(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;
@@ -232,16 +221,9 @@ bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, cons
   const ConvolutionProblem problem = WithTail(desc, tail);
   if (context.backend == "cpu") return GainsByTailOnCpu(problem);
   const List list = WithTails(problem, context.backend);
-  const auto exists = [&](const ConvolutionProblem& of) {
-    LoweredOperator lowered;
-    return ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), of, context, &lowered)
-        .ok();
-  };
-  if (exists(problem)) return true;
-  // Layouts are chosen later: graphs bring the channels of inputs together for those that like it.
-  ConvolutionProblem brought = problem;
-  brought.shape.input = ChannelsTogether(problem.shape);
-  return problem.type == DataType::kFloat16 && problem.shape.Taps() == 1 && exists(brought);
+  LoweredOperator lowered;
+  return ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, &lowered)
+      .ok();
 }
 
 }  // namespace anydml
