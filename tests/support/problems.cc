@@ -125,15 +125,18 @@ class Maker {
   }
 
   // Of patches that lie side by side.
-  void Convolution(uint32_t size, uint32_t patch, uint32_t filters) {
+  void Convolution(DataType type, const Sizes& sizes, uint32_t patch, uint32_t filters) {
     constexpr uint64_t kNumbers[] = {0x3F800000, 0xBF800000, 0x3F000000, 0xBEAAAAAB, 0x3DCCCCCD, 0};
-    const TensorDesc input = Packed(DataType::kFloat32, {2, 3, size, size});
-    const TensorDesc filter = Packed(DataType::kFloat32, {filters, 3, patch, patch});
+    constexpr uint64_t kHalfNumbers[] = {0x3C00, 0xBC00, 0x3800, 0xB555, 0x2E66, 0};
+    const std::span<const uint64_t> numbers =
+        type == DataType::kFloat16 ? std::span(kHalfNumbers) : std::span(kNumbers);
+    const TensorDesc input = Packed(type, sizes);
+    const TensorDesc filter = Packed(type, {filters, sizes[1], patch, patch});
     const Sizes strides = {patch, patch}, ones = {1, 1}, zeros = {0, 0};
     Add(MakeDesc("CONVOLUTION",
                  {{"InputTensor", input},
                   {"FilterTensor", filter},
-                  {"OutputTensor", Packed(DataType::kFloat32, {2, filters, size / patch, size / patch})},
+                  {"OutputTensor", Packed(type, {sizes[0], filters, sizes[2] / patch, sizes[3] / patch})},
                   {"Mode", 1u},
                   {"Direction", 0u},
                   {"DimensionCount", 2u},
@@ -143,7 +146,7 @@ class Maker {
                   {"EndPadding", zeros},
                   {"OutputPadding", zeros},
                   {"GroupCount", 1u}}),
-        {From(input, kNumbers), From(filter, kNumbers), Bytes()});
+        {From(input, numbers), From(filter, numbers), Bytes()});
   }
 
   // With a zero point for each of both.
@@ -258,7 +261,8 @@ std::vector<Case> LargeProblems() {
   make.Padding(DataType::kFloat32, {3, 5, 61, 67});
   make.AddAcross(DataType::kFloat32, 136, 264);
   make.MaxPooling(DataType::kFloat32, {2, 3, 33, 64});
-  make.Convolution(50, 16, 40);
+  make.Convolution(DataType::kFloat32, {2, 3, 50, 50}, 16, 40);
+  make.Convolution(DataType::kFloat16, {2, 40, 24, 20}, 1, 72);
   make.ProductOfBytes(3, 300, 2100);
   make.ProductOfBytes(20, 900, 40);
   make.Attention(70, 90, 2);

@@ -70,7 +70,7 @@ Spatial MakePoints(ByteSource& source, bool whole) {
 Case MakeConvolution(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
   const DataType type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
-  const bool depthwise = source.OneIn(6), many = !depthwise && source.OneIn(6);
+  const bool depthwise = source.OneIn(6), many = !depthwise && source.OneIn(5);
   const bool units = many && source.OneIn(2), points = units && source.OneIn(2);
   const bool channels_last = source.OneIn(depthwise || many ? 2 : 4);
   const uint32_t spatial = depthwise || units ? 2 : source.Between(1, many ? 2 : 3);
@@ -120,10 +120,13 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
     end.push_back(s.end);
     padding.push_back(s.output_padding);
   }
-  const auto gap = [&] { return source.OneIn(4) ? source.Between(1, 3) : 0; };
+  const auto gap = [&] { return !points && source.OneIn(4) ? source.Between(1, 3) : 0; };
   // A network's first convolution may bring channels together.
   const bool input_last = channels_last && !source.OneIn(6);
-  const TensorDesc input_tensor = input_last ? ChannelsLast(type, input, gap()) : make.Input(type, input),
+  const auto planes = [&](const std::vector<uint32_t>& sizes) {
+    return points && source.OneIn(2) ? Packed(type, sizes) : make.Input(type, sizes);
+  };
+  const TensorDesc input_tensor = input_last ? ChannelsLast(type, input, gap()) : planes(input),
                    filter_tensor = points ? Packed(type, filter) : make.Input(type, filter),
                    output_tensor =
                        channels_last ? ChannelsLast(type, output, gap()) : make.Output(type, output);

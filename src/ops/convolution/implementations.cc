@@ -23,12 +23,14 @@ std::string BetterWithoutGemm(const ConvolutionProblem& problem, const LowerCont
   return IsSmall(problem) ? "a small convolution" : "";
 }
 
-// Where multiplying takes longer than the memory.
+// Where multiplying takes longer than the memory, and where few positions leave threads with many channels.
 std::string BetterAsProduct(const ConvolutionProblem& problem, const LowerContext&) {
-  constexpr uint64_t kFewChannels = 64, kMostChannels = 384;
-  const uint64_t inputs = problem.shape.input_channels, outputs = problem.shape.output_channels;
-  const bool few = std::min(inputs, outputs) <= kFewChannels && outputs <= kMostChannels;
-  return few ? "" : "many channels";
+  constexpr uint64_t kFewChannels = 64, kMostChannels = 384, kFewPositions = 1 << 14, kFewProducts = 1 << 13;
+  const ConvolutionShape& s = problem.shape;
+  const uint64_t inputs = s.input_channels, outputs = s.output_channels;
+  if (std::min(inputs, outputs) > kFewChannels || outputs > kMostChannels) return "many channels";
+  const bool few = s.outer[0] * s.Positions() < kFewPositions;
+  return few && inputs * outputs > kFewProducts ? "many channels for few positions" : "";
 }
 
 // Then bringing operands into another order costs more than it saves.

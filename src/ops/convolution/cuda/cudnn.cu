@@ -171,7 +171,7 @@ class ConvolutionCudnn final : public CompositeKernel {
       HalfOperands operands = {input_tiles_, packing.filter};
       operands.tiles.from = arguments.inputs[0].data;
       operands.tiles.to = packed_input.data;
-      const HalfLaunch launch(operands.tiles, load_unit_, packing.filter.to != nullptr);
+      const HalfLaunch launch(operands.tiles, packing.filter.to != nullptr);
       chain.Launch(PackKernel(load_unit_), launch.blocks + FilterBlocks(packing.filter), launch.threads,
                    operands);
       packing.filter.to = nullptr;
@@ -203,7 +203,7 @@ class ConvolutionCudnn final : public CompositeKernel {
       tiles.from = sums.data;
       tiles.to = arguments.outputs[0].data;
       KernelChain after(arguments.stream, /*all_wait=*/true);
-      const HalfLaunch launch(tiles, store_unit_, /*packs_filter=*/false);
+      const HalfLaunch launch(tiles, /*packs_filter=*/false);
       if (tail_) {
         const HalfOutput output = {tiles, {TailOf(*tail_, arguments)}};
         after.Launch(FinishKernel(store_unit_), launch.blocks, launch.threads, output);
@@ -250,6 +250,7 @@ class ConvolutionCudnn final : public CompositeKernel {
     tiles.to_column = packed.channels;
     tiles.to_group = layout_.input_channels;
     tiles.to_image = positions * packed.channels;
+    tiles.ChooseSquares(load_unit_);
   }
 
   // False where its planes are not written by tiles.
@@ -267,6 +268,7 @@ class ConvolutionCudnn final : public CompositeKernel {
     tiles.from_image = positions * packed.channels;
     tiles.to_column = shape_.output.channel;
     tiles.to_image = shape_.output.outer[0];
+    tiles.ChooseSquares(store_unit_);
     return true;
   }
 

@@ -24,6 +24,8 @@ struct HalfTiles {
   uint64_t from_image = 0, from_group = 0, to_image = 0, to_group = 0;
   FastDivisor row_tiles, column_tiles, groups;
   uint32_t count = 0;  // of tiles
+  // Where both sides are in whole units, by squares in registers: many tiles, since a thread has much to do.
+  bool by_squares = false;
 
   HalfTiles() = default;
   HalfTiles(uint64_t images, uint64_t group_count, uint32_t source_rows, uint32_t all_rows,
@@ -35,6 +37,12 @@ struct HalfTiles {
         column_tiles((all_columns + kHalfTile - 1) / kHalfTile),
         groups(static_cast<uint32_t>(group_count)),
         count(static_cast<uint32_t>(images * group_count * row_tiles.divisor() * column_tiles.divisor())) {}
+
+  // `unit`: bytes that are moved at once on the side whose numbers need not be in whole units.
+  void ChooseSquares(uint32_t unit) {
+    constexpr uint32_t kManyTiles = 512;
+    by_squares = unit == 16 && count >= kManyTiles;
+  }
 };
 
 // A thread's numbers, in units of kBytes.
@@ -74,19 +82,36 @@ struct HalfTail {
   }
   __device__ __forceinline__ void Normalize(const ColumnNumbers& numbers, uint32_t (&words)[4]) const {
     if (tail.numbers[0] == nullptr) return;
-    auto* const halves = reinterpret_cast<__half*>(words);
 #pragma unroll
-    for (uint32_t i = 0; i < 8; ++i) halves[i] = NormalizeSum(tail, numbers, halves[i]);
+    for (uint32_t& word : words) {
+      const float2 x = FloatsOf(word);
+      const auto of = [&](float number) { return (number - numbers.mean) * numbers.factor + numbers.shift; };
+      word = Finish(tail.limits, of(x.x), of(x.y));
+    }
   }
   template <typename Unit>
   __device__ __forceinline__ Unit Add(Unit unit, uint64_t offset) const {
     if (tail.added == nullptr) return unit;
     const Unit loaded = *reinterpret_cast<const Unit*>(static_cast<const __half*>(tail.added) + offset);
-    auto* const halves = reinterpret_cast<__half*>(&unit);
-    const auto* const added = reinterpret_cast<const __half*>(&loaded);
+    if constexpr (sizeof(Unit) < sizeof(uint32_t)) {
+      const auto half_of = [](const Unit& of) { return *reinterpret_cast<const __half*>(&of); };
+      const __half sum = AddToSum(tail, half_of(unit), half_of(loaded));
+      return *reinterpret_cast<const Unit*>(&sum);
+    } else {
+      auto* const words = reinterpret_cast<uint32_t*>(&unit);
+      const auto* const added = reinterpret_cast<const uint32_t*>(&loaded);
 #pragma unroll
-    for (uint32_t i = 0; i < sizeof(Unit) / 2; ++i) halves[i] = AddToSum(tail, halves[i], added[i]);
-    return unit;
+      for (uint32_t i = 0; i < sizeof(Unit) / sizeof(uint32_t); ++i) {
+        const float2 x = FloatsOf(words[i]), y = FloatsOf(added[i]);
+        words[i] = Finish(tail.sum_limits, x.x + y.x, x.y + y.y);
+      }
+      return unit;
+    }
+  }
+
+ private:
+  __device__ static __forceinline__ uint32_t Finish(const SumLimits& limits, float low, float high) {
+    return WithOneNan(PackHalves(LimitHalf(limits, low), LimitHalf(limits, high)));
   }
 };
 
@@ -221,13 +246,13 @@ __device__ void MoveHalfSquares(const HalfTiles& p, HalfColumns* shared = nullpt
   }
 }
 
-// How tiles are launched, in units of that many bytes where the other side's are of 16.
+// How tiles are launched.
 struct HalfLaunch {
   uint32_t threads = kHalfTileThreads;
   uint64_t blocks;
 
-  HalfLaunch(const HalfTiles& tiles, uint32_t unit, bool packs_filter) : blocks(tiles.count) {
-    if (unit != 16) return;
+  HalfLaunch(const HalfTiles& tiles, bool packs_filter) : blocks(tiles.count) {
+    if (!tiles.by_squares) return;
     if (!packs_filter) threads = 2 * kHalfSquares;
     blocks = DivideUp(tiles.count, threads / kHalfSquares);
   }
@@ -246,11 +271,11 @@ __global__ void __launch_bounds__(kHalfTileThreads) PackHalfOperands(const __gri
   static_assert(sizeof(words) >= kPackNumbers * sizeof(__half));
   WaitForPrevious();
   LetNextStart();
-  const uint32_t tiles = kLoad == 16 ? blockDim.x / kHalfSquares : 1;
+  const uint32_t tiles = q.tiles.by_squares ? blockDim.x / kHalfSquares : 1;
   const uint32_t blocks = (q.tiles.count + tiles - 1) / tiles;
   if (blockIdx.x >= blocks) {
     PackFilter<__half, false>(q.filter, blockIdx.x - blocks, reinterpret_cast<__half*>(words));
-  } else if constexpr (kLoad == 16) {
+  } else if (kLoad == 16 && q.tiles.by_squares) {
     MoveHalfSquares(q.tiles);
   } else {
     MoveHalfTile<kLoad, 16>(q.tiles, blockIdx.x, words);
@@ -262,10 +287,10 @@ template <uint32_t kStore>
 __global__ void __launch_bounds__(kHalfTileThreads) UnpackHalfOutput(const __grid_constant__ HalfTiles p) {
   WaitForPrevious();
   LetNextStart();
-  if constexpr (kStore == 16) {
+  __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
+  if (kStore == 16 && p.by_squares) {
     MoveHalfSquares(p);
   } else {
-    __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
     MoveHalfTile<16, kStore>(p, blockIdx.x, words);
   }
 }
@@ -280,11 +305,11 @@ template <uint32_t kStore>
 __global__ void __launch_bounds__(kHalfTileThreads) FinishHalfOutput(const __grid_constant__ HalfOutput p) {
   WaitForPrevious();
   LetNextStart();
-  if constexpr (kStore == 16) {
-    __shared__ HalfColumns columns;
-    MoveHalfSquares(p.tiles, &columns, p.rest);
+  __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
+  if (kStore == 16 && p.tiles.by_squares) {
+    static_assert(sizeof(words) >= sizeof(HalfColumns));
+    MoveHalfSquares(p.tiles, reinterpret_cast<HalfColumns*>(words), p.rest);
   } else {
-    __shared__ uint32_t words[kHalfTile][kHalfTilePitch];
     MoveHalfTile<16, kStore>(p.tiles, blockIdx.x, words, p.rest);
   }
 }

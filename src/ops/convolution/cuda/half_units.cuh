@@ -42,4 +42,11 @@ __device__ __forceinline__ float LimitHalf(const SumLimits& limits, float x) {
   return x;
 }
 
+// NaNs that were computed have the bits that they have on every machine.
+__device__ __forceinline__ uint32_t WithOneNan(uint32_t word) {
+  const auto halves = *reinterpret_cast<const __half2*>(&word);
+  const uint32_t nans = __hneu2_mask(halves, halves);
+  return (word & ~nans) | (nans & 0x7E007E00);
+}
+
 }  // namespace anydml

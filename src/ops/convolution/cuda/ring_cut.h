@@ -11,10 +11,10 @@ inline constexpr uint32_t kRingVector = 4, kRingColumns = 4, kRingThreads = 256,
 inline constexpr uint32_t kMostRingRows = 6;  // in shared memory; more were slower
 inline constexpr uint64_t kMostRingBytes = 100 << 10;
 
-// Rows of FLOAT16 images are in one piece.
+// Rows of FLOAT16 images are in one piece, of which a block has eight columns or more: it reads two besides.
 inline bool HasDepthwiseRing(const ConvolutionShape& s) {
   return HasDepthwiseTiles(s, sizeof(__half)) && s.input.spatial[kMaxSpatial - 1] == s.outer[1] &&
-         s.outer[1] / kRingVector <= kRingThreads;
+         s.outer[1] / kRingVector * 2 <= kRingThreads;
 }
 
 struct RingCut {
