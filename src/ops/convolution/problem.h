@@ -116,6 +116,9 @@ std::unique_ptr<const Kernel> CreateConvolutionChannelsLast(const ConvolutionPro
                                                             const LowerContext& context,
                                                             std::string* why_not);
 std::string BetterWithoutChannelsLast(const ConvolutionProblem& problem, const LowerContext& context);
+std::unique_ptr<const Kernel> CreateConvolutionPlaneTiles(const ConvolutionProblem& problem,
+                                                          const LowerContext& context, std::string* why_not);
+std::string BetterWithoutPlaneTiles(const ConvolutionProblem& problem, const LowerContext& context);
 std::unique_ptr<const Kernel> CreateConvolutionPhases(const ConvolutionProblem& problem,
                                                       const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionProduct(const ConvolutionProblem& problem,

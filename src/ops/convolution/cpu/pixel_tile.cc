@@ -119,7 +119,9 @@ void AddTile(const PixelTile& tile) {
                  part3 = kVectors == 4 ? tile.last_channels : 0;
 #define ANYDML_BEGIN_SUMS(i)                                                                       \
   auto c##i##0 = hn::Zero(d), c##i##1 = c##i##0, c##i##2 = c##i##0, c##i##3 = c##i##0;             \
-  if constexpr (kPixels > (i)) {                                                                   \
+  if (kPixels > (i) && tile.starts != nullptr) {                                                   \
+    c##i##0 = c##i##1 = c##i##2 = c##i##3 = hn::Set(d, tile.starts[i]);                            \
+  } else if (kPixels > (i)) {                                                                      \
     const float* const from = tile.start != nullptr ? tile.start : tile.sums[i];                   \
     c##i##0 = LoadLanes(d, from, tile.start != nullptr ? 0 : part0);                               \
     if (kVectors > 1) c##i##1 = LoadLanes(d, from + lanes, tile.start != nullptr ? 0 : part1);     \
@@ -287,8 +289,24 @@ void FillTiles(PixelTiles* tiles) {
   if constexpr (kPixels > 1) FillTiles<kPixels - 1>(tiles);
 }
 
+template <uint32_t kVectors>
+void GatherRows(const float* from, uint64_t from_stride, uint64_t rows, uint32_t last, float* to) {
+  const TileTag d;
+  const size_t lanes = hn::Lanes(d);
+  for (uint64_t row = 0; row < rows; ++row, from += from_stride, to += kVectors * lanes) {
+    for (uint32_t v = 0; v + 1 < kVectors; ++v) hn::StoreU(hn::LoadU(d, from + v * lanes), d, to + v * lanes);
+    const size_t at = (kVectors - 1) * lanes;
+    hn::StoreU(LoadLanes(d, from + at, last), d, to + at);
+  }
+}
+
+void Gather(const float* from, uint64_t from_stride, uint64_t rows, uint32_t vectors, uint32_t last, float* to) {
+  constexpr decltype(&GatherRows<1>) kOf[] = {&GatherRows<1>, &GatherRows<2>, &GatherRows<3>, &GatherRows<4>};
+  kOf[vectors - 1](from, from_stride, rows, last, to);
+}
+
 PixelTiles FindTiles() {
-  PixelTiles tiles = {static_cast<uint32_t>(hn::Lanes(TileTag())), kTileVectors, {}, {}};
+  PixelTiles tiles = {static_cast<uint32_t>(hn::Lanes(TileTag())), kTileVectors, {}, {}, &Gather};
   FillTiles<kTilePixels>(&tiles);
   return tiles;
 }
@@ -323,7 +341,11 @@ void AddTile(const PixelTile& tile) {
   const uint32_t used = tile.last_channels == 0 ? kChannels : tile.last_channels;
   float sums[kPixels][kChannels] = {};
   for (uint32_t i = 0; i < kPixels; ++i) {
-    std::copy_n(tile.start != nullptr ? tile.start : tile.sums[i], used, sums[i]);
+    if (tile.starts != nullptr) {
+      std::fill_n(sums[i], used, tile.starts[i]);
+    } else {
+      std::copy_n(tile.start != nullptr ? tile.start : tile.sums[i], used, sums[i]);
+    }
   }
   const float* weights = tile.weights;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
@@ -366,11 +388,18 @@ void AddTile(const PixelTile& tile) {
   }
 }
 
+void Gather(const float* from, uint64_t from_stride, uint64_t rows, uint32_t, uint32_t last, float* to) {
+  const uint32_t used = last == 0 ? kChannels : last;
+  for (uint64_t row = 0; row < rows; ++row, from += from_stride, to += kChannels) {
+    std::fill_n(std::copy_n(from, used, to), kChannels - used, 0.0f);
+  }
+}
+
 }  // namespace
 
 const PixelTiles& ConvolutionPixelTiles() {
   static constexpr PixelTiles kTiles = {
-      kChannels, 1, {4}, {{&AddTile<1>}, {&AddTile<2>}, {&AddTile<3>}, {&AddTile<4>}}};
+      kChannels, 1, {4}, {{&AddTile<1>}, {&AddTile<2>}, {&AddTile<3>}, {&AddTile<4>}}, &Gather};
   return kTiles;
 }
 

@@ -44,6 +44,7 @@ struct PixelTile {
   uintptr_t ahead;
   uint64_t ahead_step;
   const float* start;         // what sums begin with; null: with what they are
+  const float* starts = nullptr;  // if not null: a number for each pixel, instead
   uint32_t last_channels;     // of the last vector, where it is not whole; 0: all
   const PixelFinish* finish;  // null: sums are not complete
   const float* normal;        // means of the tile's channels, then factors, then biases, whole vectors
@@ -59,6 +60,11 @@ struct PixelTiles {
   // Sums plus inputs times weights, one step after the other: the same bits whatever the tiles are.
   using Add = void(const PixelTile& tile);
   Add* add[kMaxTilePixels][kMaxTileVectors];  // [pixels - 1][vectors - 1]
+  // Rows of whole vectors, and `last` numbers of the last one, if that is not 0, `from_stride` apart, one
+  // behind the other; the rest of the last one is 0.
+  using Gather = void(const float* from, uint64_t from_stride, uint64_t rows, uint32_t vectors, uint32_t last,
+                      float* to);
+  Gather* gather;
 };
 
 // For this processor.

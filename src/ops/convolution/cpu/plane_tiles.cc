@@ -1,0 +1,319 @@
+// Convolutions with one tap between planes: products of filters, each number of which is one of a pixel's to
+// the tiles of pixel_tile.h, with strips of positions, which are their channels. So results are planes as they
+// are, and an input of planes is read as it is; what has its channels as neighbours, on either side, is
+// brought into that order, and is the smaller side where that pays. The same bits as from tiles of pixels.
+#include <algorithm>
+#include <optional>
+
+#include "kernel/scratch_layout.h"
+#include "ops/common/parallel.h"
+#include "ops/common/transpose_block.h"
+#include "ops/convolution/cpu/channel_numbers.h"
+#include "ops/convolution/cpu/pixel_tile.h"
+#include "ops/convolution/tail.h"
+#include "ops/element/cpu/epilogue.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint64_t kMostSteps = 4096;     // a strip of so many planes has room in a second-level cache
+constexpr uint64_t kMostStripsOfPart = 4;
+constexpr uint64_t kStripsPerThread = 4;  // at least, where there are so many
+constexpr uint64_t kStripLines = 4;       // of a plane that a strip has, at most
+
+// The stride between neighbouring positions where all of them have the same; 0: they have not.
+uint64_t StepOf(const ConvolutionShape& p, const ConvolutionTensor& tensor) {
+  uint64_t step = 0, next = 0;
+  for (uint32_t d = kMaxSpatial; d-- > 0;) {
+    const uint64_t size = p.windows[d].output;
+    if (size == 1) continue;
+    if (step == 0) step = next = tensor.spatial[d];
+    if (tensor.spatial[d] != next) return 0;
+    next *= size;
+  }
+  return step == 0 ? 1 : step;
+}
+
+enum class Order : uint8_t { kPlanes, kChannelsLast, kOther };
+
+Order OrderOf(const ConvolutionShape& p, const ConvolutionTensor& tensor, uint64_t channels) {
+  const uint64_t step = StepOf(p, tensor);
+  if (step == 1) return Order::kPlanes;
+  return step != 0 && (channels == 1 || tensor.channel == 1) ? Order::kChannelsLast : Order::kOther;
+}
+
+bool SeesEachPositionOnce(const ConvolutionShape& p) {
+  return std::ranges::all_of(p.windows, [](const ConvolutionWindow& w) {
+    return w.taps == 1 && w.stride == 1 && w.start_padding == 0 && w.output == w.input && w.reached == w.output;
+  });
+}
+
+bool Adds(const ConvolutionProblem& problem) { return problem.tail && problem.tail->addition; }
+
+class ConvolutionPlaneTiles final : public Kernel {
+ public:
+  ConvolutionPlaneTiles(const ConvolutionProblem& problem, uint32_t threads)
+      : problem_(problem),
+        tiles_(ConvolutionPixelTiles()),
+        numbers_(problem, problem.shape.output_channels, &scratch_),
+        threads_(threads) {
+    const ConvolutionShape& p = problem.shape;
+    from_planes_ = OrderOf(p, p.input, p.input_channels) == Order::kPlanes;
+    to_planes_ = OrderOf(p, p.output, p.output_channels) == Order::kPlanes;
+    const Epilogue epilogue(problem.activation);
+    if (!epilogue.empty()) finish_.clips = {epilogue.limits()->low, epilogue.limits()->high};
+    if (Adds(problem)) {
+      const ConvolutionLimits& limits = problem.tail->addition->limits;
+      finish_.adds = {limits.least, limits.most};
+    }
+    Cut();
+    if (problem.filter_is_owned) {
+      filters_ = persistent_.Add("filters", p.output_channels * p.input_channels * sizeof(float), 64);
+    }
+    strip_floats_ = p.input_channels * tiles_.vectors * tiles_.lanes;
+    worker_floats_ = strip_floats_;
+    if (!to_planes_) worker_floats_ += p.output_channels * tiles_.vectors * tiles_.lanes;
+    own_ = scratch_.Add("strips", workers_ * worker_floats_ * sizeof(float), 64);
+  }
+
+  uint64_t temporary_bytes() const override { return scratch_.bytes(); }
+  uint64_t persistent_bytes() const override { return persistent_.bytes(); }
+  bool packs_input(uint32_t input) const override { return input == 1 && problem_.filter_is_owned; }
+
+  Status Initialize(const KernelArguments& arguments) const override {
+    const ConvolutionShape& p = problem_.shape;
+    const auto* const from = reinterpret_cast<const float*>(arguments.inputs[1].data) + p.filter.Matrix(0, 0);
+    float* to = filters_.In<float>(arguments.persistent);
+    for (uint64_t c = 0; c < p.output_channels; ++c) {
+      for (uint64_t k = 0; k < p.input_channels; ++k) {
+        *to++ = from[c * p.filter.output_channel + k * p.filter.channel];
+      }
+    }
+    return {};
+  }
+
+  Status Run(const KernelArguments& arguments) const override {
+    numbers_.Load(problem_, arguments);
+    SharedParts shared(parts_, workers_);
+    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
+      float* const own = own_.In<float>(arguments.temporary) + worker * worker_floats_;
+      for (uint64_t part; shared.Take(worker, &part);) RunPart(part, arguments, own);
+    });
+    return {};
+  }
+
+ private:
+  // Into parts: some strips, of nearly equal numbers of vectors, of an image, times some channels.
+  void Cut() {
+    const ConvolutionShape& p = problem_.shape;
+    const auto divide_up = [](uint64_t value, uint64_t by) { return (value + by - 1) / by; };
+    vectors_ = divide_up(p.Positions(), tiles_.lanes);
+    strips_ = divide_up(vectors_, tiles_.vectors);
+    const uint64_t all = strips_ * p.outer[0], wanted = threads_ == 1 ? 1 : threads_ * kStripsPerThread;
+    strips_of_part_ = std::clamp<uint64_t>(all / wanted, 1, std::min(strips_, kMostStripsOfPart));
+    strip_parts_ = divide_up(strips_, strips_of_part_);
+    const uint64_t channels = divide_up(wanted, strip_parts_ * p.outer[0]);
+    channel_parts_ = std::clamp<uint64_t>(channels, 1, divide_up(p.output_channels, kMaxTilePixels));
+    parts_ = p.outer[0] * strip_parts_ * channel_parts_;
+    workers_ = static_cast<uint32_t>(std::min<uint64_t>(parts_, threads_));
+  }
+
+  struct Strip {
+    uint64_t image, first, count;  // positions
+    uint32_t vectors, last;        // numbers of the last vector, where it is not whole
+  };
+
+  Strip StripOf(uint64_t image, uint64_t number) const {
+    const uint64_t begin = vectors_ * number / strips_, end = vectors_ * (number + 1) / strips_;
+    Strip strip = {image, begin * tiles_.lanes};
+    strip.count = std::min(end * tiles_.lanes, problem_.shape.Positions()) - strip.first;
+    strip.vectors = static_cast<uint32_t>(end - begin);
+    strip.last = static_cast<uint32_t>(strip.count % tiles_.lanes);
+    return strip;
+  }
+
+  const float* InputOf(const KernelArguments& arguments, const Strip& strip) const {
+    const ConvolutionTensor& input = problem_.shape.input;
+    return reinterpret_cast<const float*>(arguments.inputs[0].data) + input.Matrix(strip.image, 0) +
+           strip.first * StepOf(problem_.shape, input);
+  }
+
+  void RunPart(uint64_t part, const KernelArguments& arguments, float* own) const {
+    const ConvolutionShape& p = problem_.shape;
+    const auto channel_part = static_cast<uint32_t>(part % channel_parts_),
+               cut = static_cast<uint32_t>(channel_parts_);
+    const uint64_t strip_part = part / channel_parts_ % strip_parts_,
+                   image = part / channel_parts_ / strip_parts_;
+    const uint64_t begin = PartBegin(p.output_channels, channel_part, cut),
+                   end = PartBegin(p.output_channels, channel_part + 1, cut);
+    const uint64_t first = strip_part * strips_of_part_;
+    for (uint64_t number = first; number < std::min(first + strips_of_part_, strips_); ++number) {
+      const Strip strip = StripOf(image, number);
+      LoadStrip(arguments, strip, own);
+      RunStrip(arguments, strip, begin, end, own);
+      if (!to_planes_) StorePixels(arguments, strip, begin, end, own);
+    }
+  }
+
+  void LoadStrip(const KernelArguments& arguments, const Strip& strip, float* own) const {
+    const ConvolutionShape& p = problem_.shape;
+    const float* const input = InputOf(arguments, strip);
+    if (from_planes_) {
+      tiles_.gather(input, p.input.channel, p.input_channels, strip.vectors, strip.last, own);
+      return;
+    }
+    const uint64_t width = uint64_t{strip.vectors} * tiles_.lanes;
+    for (uint64_t k = 0; strip.last != 0 && k < p.input_channels; ++k) {
+      std::fill_n(own + k * width + strip.count, width - strip.count, 0.0f);
+    }
+    TransposeBlock(reinterpret_cast<const uint32_t*>(input),
+                   static_cast<int64_t>(StepOf(p, p.input)), p.input_channels, strip.count,
+                   reinterpret_cast<uint32_t*>(own), static_cast<int64_t>(width), TransposeTo::kTile);
+  }
+
+  void RunStrip(const KernelArguments& arguments, const Strip& strip, uint64_t begin, uint64_t end,
+                float* own) const {
+    const ConvolutionShape& p = problem_.shape;
+    const float* const bias = numbers_.Bias(arguments, 0);
+    const auto* filters = reinterpret_cast<const float*>(arguments.inputs[1].data) + p.filter.Matrix(0, 0);
+    uint64_t filter_stride = p.filter.output_channel;
+    if (problem_.filter_is_owned) {
+      filters = filters_.In<const float>(arguments.persistent);
+      filter_stride = p.input_channels;
+    }
+    float* const output = reinterpret_cast<float*>(arguments.outputs[0].data) +
+                          p.output.Matrix(strip.image, 0) + strip.first;
+    const float* const added = Adds(problem_) ? AddedOf(arguments, strip) : nullptr;
+    float* const sums = own + strip_floats_;
+    const uint64_t width = uint64_t{strip.vectors} * tiles_.lanes;
+    const PixelTile::Run run = {0, p.input_channels, 0};
+    PixelTile tile;
+    tile.runs = &run;
+    tile.run_count = 1;
+    tile.weights = own;
+    tile.start = nullptr;
+    tile.last_channels = to_planes_ ? strip.last : 0;
+    tile.finish = &finish_;
+    const uint32_t most = tiles_.pixels[strip.vectors - 1];
+    const auto tiles = static_cast<uint32_t>((end - begin + most - 1) / most);
+    uint64_t channel = begin;
+    for (uint32_t number = 0; number < tiles; ++number) {
+      const auto some = static_cast<uint32_t>((end - channel) / (tiles - number));
+      tile.starts = bias + channel;
+      for (uint32_t i = 0; i < some; ++i) {
+        tile.inputs[i] = reinterpret_cast<uintptr_t>(filters + (channel + i) * filter_stride);
+        tile.sums[i] = to_planes_ ? output + (channel + i) * p.output.channel : sums + (channel + i) * width;
+        if (added == nullptr) continue;
+        const float* const row = added + (channel + i) * problem_.tail->addition->tensor.channel;
+        tile.added[i] = row;
+        // Rows of the next tile.
+        for (uint32_t line = 0; line < strip.vectors && channel + i + some < end; ++line) {
+          __builtin_prefetch(row + some * problem_.tail->addition->tensor.channel + line * tiles_.lanes, 0, 2);
+        }
+      }
+      AskAhead(arguments, strip, number, tiles, &tile);
+      tiles_.add[some - 1][strip.vectors - 1](tile);
+      channel += some;
+    }
+  }
+
+  const float* AddedOf(const KernelArguments& arguments, const Strip& strip) const {
+    return reinterpret_cast<const float*>(arguments.inputs[ConvolutionTail::kAdded].data) +
+           problem_.tail->addition->tensor.Matrix(strip.image, 0) + strip.first;
+  }
+
+  // The first tiles ask for the next strip: for a line of each plane, or for lines one behind the other.
+  void AskAhead(const KernelArguments& arguments, const Strip& strip, uint32_t number, uint32_t tiles,
+                PixelTile* tile) const {
+    constexpr uint64_t kLineBytes = 64;
+    const ConvolutionShape& p = problem_.shape;
+    tile->ahead = reinterpret_cast<uintptr_t>(tile->weights);
+    tile->ahead_step = 0;
+    if (number >= std::min<uint64_t>(tiles, kStripLines) ||
+        strip.first + 2 * strip.count > p.Positions()) {
+      return;
+    }
+    tile->ahead = reinterpret_cast<uintptr_t>(InputOf(arguments, strip) + strip.count * StepOf(p, p.input));
+    if (from_planes_) {
+      tile->ahead += number * kLineBytes;
+      tile->ahead_step = p.input.channel * sizeof(float);
+    } else {
+      tile->ahead += number * p.input_channels * kLineBytes;
+      tile->ahead_step = kLineBytes;
+    }
+  }
+
+  void StorePixels(const KernelArguments& arguments, const Strip& strip, uint64_t begin, uint64_t end,
+                   const float* own) const {
+    const ConvolutionShape& p = problem_.shape;
+    const uint64_t step = StepOf(p, p.output), width = uint64_t{strip.vectors} * tiles_.lanes;
+    const float* const sums = own + strip_floats_ + begin * width;
+    float* const output = reinterpret_cast<float*>(arguments.outputs[0].data) +
+                          p.output.Matrix(strip.image, 0) + strip.first * step + begin;
+    TransposeBlock(reinterpret_cast<const uint32_t*>(sums), static_cast<int64_t>(width), strip.count,
+                   end - begin, reinterpret_cast<uint32_t*>(output), static_cast<int64_t>(step),
+                   TransposeTo::kTensor);
+  }
+
+  ConvolutionProblem problem_;
+  const PixelTiles& tiles_;
+  ScratchLayout scratch_, persistent_;
+  ChannelNumbers numbers_;
+  uint32_t threads_;
+  bool from_planes_, to_planes_;
+  PixelFinish finish_;
+  uint64_t vectors_, strips_;  // of an image
+  uint64_t strips_of_part_, strip_parts_, channel_parts_, parts_;
+  uint32_t workers_;
+  uint64_t strip_floats_, worker_floats_;
+  ScratchLayout::Piece filters_, own_;
+};
+
+}  // namespace
+
+// Of a position: numbers that either kernel would bring into another order.
+std::string BetterWithoutPlaneTiles(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint32_t kWide = 8;
+  constexpr uint64_t kFewChannels = 16;
+  const ConvolutionShape& p = problem.shape;
+  if (ConvolutionPixelTiles().lanes < kWide) return "vectors are short";
+  if (p.Positions() < ConvolutionPixelTiles().lanes || p.output_channels < kMaxTilePixels) return "a small one";
+  const bool from_planes = p.input.channel != 1, to_planes = p.output.channel != 1;
+  const uint64_t as_pixels = (from_planes ? p.input_channels : 0) + (to_planes ? p.output_channels : 0) +
+                             (to_planes && Adds(problem) ? p.output_channels : 0);
+  const uint64_t as_planes = (from_planes ? 0 : p.input_channels) + (to_planes ? 0 : p.output_channels);
+  return as_pixels < as_planes + kFewChannels ? "fewer numbers change their places without it" : "";
+}
+
+std::unique_ptr<const Kernel> CreateConvolutionPlaneTiles(const ConvolutionProblem& problem,
+                                                          const LowerContext& context, std::string* why_not) {
+  const ConvolutionShape& p = problem.shape;
+  const Epilogue epilogue(problem.activation);
+  const auto is_in_order = [&](const ConvolutionTensor& tensor, uint64_t channels) {
+    return OrderOf(p, tensor, channels) != Order::kOther;
+  };
+  const bool to_planes = OrderOf(p, p.output, p.output_channels) == Order::kPlanes;
+  if (problem.type != DataType::kFloat32) {
+    *why_not = "it is not FLOAT32";
+  } else if (p.backward || p.outer[1] != 1 || !SeesEachPositionOnce(p)) {
+    *why_not = "not every position is seen once, by all filters";
+  } else if (!is_in_order(p.input, p.input_channels) || !is_in_order(p.output, p.output_channels)) {
+    *why_not = "neither channels nor positions are neighbours in memory";
+  } else if (!problem.filter_is_owned && p.input_channels > 1 && p.filter.channel != 1) {
+    *why_not = "a filter's numbers are not neighbours in memory";
+  } else if (!epilogue.empty() && !epilogue.limits()) {
+    *why_not = "its activation is not a limit";
+  } else if (problem.tail && (problem.tail->normalization || !TilesCanFinish(problem))) {
+    *why_not = "its results are normalized, or limits are such that vectors do not compare with them";
+  } else if (Adds(problem) &&
+             (!to_planes || OrderOf(p, problem.tail->addition->tensor, p.output_channels) != Order::kPlanes)) {
+    *why_not = "what is added, or the output, is not in planes";
+  } else if (p.input_channels > kMostSteps) {
+    *why_not = StrCat("it has more than ", kMostSteps, " input channels");
+  } else {
+    return std::make_unique<ConvolutionPlaneTiles>(problem, context.threads);
+  }
+  return nullptr;
+}
+
+}  // namespace anydml
