@@ -3,16 +3,16 @@
 // pixels that have taps outside of the input add up only those that are inside. Planes are brought into that
 // order, and results out of it, by transposing squares.
 #include <algorithm>
-#include <limits>
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
 #include "ops/convolution/cpu/channel_numbers.h"
+#include "ops/convolution/cpu/channels_last_choice.h"
 #include "ops/convolution/cpu/pixel_filter.h"
+#include "ops/convolution/cpu/pixel_parts.h"
 #include "ops/convolution/cpu/pixel_steps.h"
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/cpu/pixels.h"
-#include "ops/convolution/tail.h"
 #include "ops/element/cpu/epilogue.h"
 #include "ops/element/cpu/rows.h"
 
@@ -20,14 +20,9 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kPieceFloats = 32768;  // weights that stay in the second-level cache, with pixels
-// Of a thread: with fewer it costs more than it saves.
-constexpr uint64_t kPixelProductsPerThread = uint64_t{1} << 17;
-constexpr uint64_t kPartsPerThread = 4, kMostCuts = 64;
-constexpr uint64_t kFewInputChannels = 16;  // are brought together, wherever they are
 constexpr uint64_t kManyWeightBytes = uint64_t{1} << 19;
 constexpr uint64_t kMostConverted = uint64_t{1} << 19;  // of an input, as FLOAT32, by each worker
 constexpr uint64_t kNothing = ~uint64_t{0};
-constexpr double kMostNumbers = 0x1p28;  // of filters, and of a copy of the input
 
 // Where channels of the output are not neighbours.
 bool IsInPlanes(const ConvolutionShape& p, const ConvolutionTensor& tensor) {
@@ -56,8 +51,11 @@ class ConvolutionChannelsLast final : public Kernel {
     }
     if (Normalizes()) finish_.normalizes = LimitsOf(problem.tail->normalization->limits);
     if (Adds()) finish_.adds = LimitsOf(problem.tail->addition->limits);
-    Cut();
-    converts_ = halves_ && pixels_.is_in_order() && pixels_.MostSeen(block_pixels_) <= kMostConverted;
+    // Many weights are read, and FLOAT16 is converted, again for each block of pixels, and planes have long
+    // rows of it.
+    const bool large = filter_.bytes() > kManyWeightBytes || halves_ || planes_ || pixels_.copies_blocks();
+    parts_ = CutPixels(problem.shape, filter_.blocks(), large, threads);
+    converts_ = halves_ && pixels_.is_in_order() && pixels_.MostSeen(parts_.pixels) <= kMostConverted;
     copies_all_ = pixels_.copies() && !pixels_.copies_blocks() && !converts_;
     if (copies_all_) copy_ = scratch_.Add("input", pixels_.CopyFloats() * sizeof(float), 64);
     if (problem.filter_is_owned) {
@@ -65,7 +63,7 @@ class ConvolutionChannelsLast final : public Kernel {
     } else {
       packed_ = scratch_.Add("filters", filter_.bytes(), 64);
     }
-    const uint64_t block = block_pixels_ * WidestBlock();
+    const uint64_t block = parts_.pixels * WidestBlock();
     if (halves_ || planes_) worker_floats_ += block;
     own_added_ = worker_floats_;
     if (Adds() && IsInPlanes(problem.shape, problem.tail->addition->tensor)) worker_floats_ += block;
@@ -74,10 +72,10 @@ class ConvolutionChannelsLast final : public Kernel {
     own_halves_ = worker_floats_;
     if (halves_ && planes_) worker_floats_ += (block + 31) / 32 * 16;
     own_input_ = worker_floats_;
-    if (converts_) worker_floats_ += (pixels_.MostSeen(block_pixels_) + 15) / 16 * 16;
-    if (pixels_.copies_blocks()) worker_floats_ += block_pixels_ * problem.shape.input_channels;
+    if (converts_) worker_floats_ += (pixels_.MostSeen(parts_.pixels) + 15) / 16 * 16;
+    if (pixels_.copies_blocks()) worker_floats_ += parts_.pixels * problem.shape.input_channels;
     if (worker_floats_ != 0) {
-      own_ = scratch_.Add("a block", workers_ * worker_floats_ * sizeof(float), 64);
+      own_ = scratch_.Add("a block", parts_.workers * worker_floats_ * sizeof(float), 64);
     }
   }
 
@@ -97,16 +95,15 @@ class ConvolutionChannelsLast final : public Kernel {
                    packed_.In<std::byte>(arguments.temporary));
     }
     if (copies_all_) {
-      pixels_.Copy(arguments.inputs[0].data, arguments.executor, workers_,
+      pixels_.Copy(arguments.inputs[0].data, arguments.executor, parts_.workers,
                    copy_.In<float>(arguments.temporary));
     }
     numbers_.Load(problem_, arguments);
-    SharedParts shared(parts_, workers_);
-    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      uint64_t held = kNothing;
-      for (uint64_t part; shared.Take(worker, &part);) {
-        RunPart(part, arguments, own_.In<float>(arguments.temporary) + worker * worker_floats_, &held);
-      }
+    SharedParts shared(parts_.count, parts_.workers);
+    ParallelFor(arguments.executor, parts_.workers, [&](uint32_t worker) {
+      PartMemory memory;
+      memory.own = own_.In<float>(arguments.temporary) + worker * worker_floats_;
+      for (uint64_t part; shared.Take(worker, &part);) RunPart(part, arguments, &memory);
     });
     return {};
   }
@@ -118,57 +115,31 @@ class ConvolutionChannelsLast final : public Kernel {
   bool Normalizes() const { return problem_.tail && problem_.tail->normalization; }
   bool Adds() const { return problem_.tail && problem_.tail->addition; }
 
-  // Into parts: some pixels times some blocks of channels, of a group. Of all ways the one that ends first,
-  // if workers take parts one after the other.
-  void Cut() {
-    const ConvolutionShape& p = problem_.shape;
-    const uint64_t positions = p.outer[0] * p.Positions();
-    const double products = static_cast<double>(p.Elements()) * static_cast<double>(p.Steps());
-    const auto useful = static_cast<uint64_t>(std::clamp<double>(
-        products / static_cast<double>(kPixelProductsPerThread), 1, static_cast<double>(threads_)));
-    const auto divide_up = [](uint64_t value, uint64_t by) { return (value + by - 1) / by; };
-    // Many weights are read, and FLOAT16 is converted, again for each block of pixels, and planes have long
-    // rows of it.
-    const bool large = filter_.bytes() > kManyWeightBytes || halves_ || planes_ || pixels_.copies_blocks();
-    const uint64_t least_blocks = divide_up(positions, large ? kMaxBlockPixels : kMaxBlockPixels / 2);
-    const uint64_t tiles = divide_up(positions, kMaxTilePixels);
-    // Reading the weights of a block of channels takes as long as some pixels do.
-    const uint64_t pixels_of_weights = large ? 3 * kMaxTilePixels : kMaxTilePixels;
-    const uint64_t more = useful == 1 ? 0 : std::min(kPartsPerThread * useful, kMostCuts);
-    double least = std::numeric_limits<double>::max();
-    for (uint64_t channels = 1; channels <= std::min(filter_.blocks(), more + 1); ++channels) {
-      for (uint64_t blocks = least_blocks;
-           blocks == least_blocks || blocks <= std::min(tiles, least_blocks + more); ++blocks) {
-        const uint64_t pixels = divide_up(positions, blocks);
-        const uint64_t work = (divide_up(pixels, kMaxTilePixels) * kMaxTilePixels + pixels_of_weights) *
-                              divide_up(filter_.blocks(), channels);
-        const uint64_t rounds = divide_up(divide_up(positions, pixels) * p.outer[1] * channels, useful);
-        // Small ones even out threads of unequal speed.
-        const double time = (static_cast<double>(rounds) + 0.25) * static_cast<double>(work);
-        if (time >= least) continue;
-        least = time;
-        block_pixels_ = pixels;
-        channel_parts_ = channels;
-      }
-    }
-    parts_ = divide_up(positions, block_pixels_) * p.outer[1] * channel_parts_;
-    workers_ = static_cast<uint32_t>(std::min(parts_, useful));
-  }
-
-  // `held`: the first pixel of those whose input is in the worker's memory.
-  void RunPart(uint64_t part, const KernelArguments& arguments, float* own, uint64_t* held) const {
-    const ConvolutionShape& p = problem_.shape;
-    const uint64_t channel_part = part % channel_parts_, group = part / channel_parts_ % p.outer[1];
-    const uint64_t first = part / channel_parts_ / p.outer[1] * block_pixels_;
-    const uint64_t count = std::min(block_pixels_, p.outer[0] * p.Positions() - first);
+  // What a worker keeps from part to part: those of the same pixels follow each other.
+  struct PartMemory {
     OutputPixels pixels;
-    pixels_.Find(first, count, group, &pixels);
-    const uintptr_t input = InputFor(pixels, first, arguments, own, held);
-    const auto cut = static_cast<uint32_t>(channel_parts_);
+    uint64_t found = kNothing;  // the number of those pixels
+    uint64_t held = kNothing;   // the first pixel of those whose input is in the worker's memory
+    float* own;
+  };
+
+  void RunPart(uint64_t part, const KernelArguments& arguments, PartMemory* memory) const {
+    const ConvolutionShape& p = problem_.shape;
+    const uint64_t channel_part = part % parts_.channel_parts, number = part / parts_.channel_parts;
+    const uint64_t group = number % p.outer[1], first = number / p.outer[1] * parts_.pixels;
+    if (memory->found != number) {
+      const uint64_t count = std::min(parts_.pixels, p.outer[0] * p.Positions() - first);
+      pixels_.Find(first, count, group, &memory->pixels);
+      memory->found = number;
+    }
+    const OutputPixels& pixels = memory->pixels;
+    float* const own = memory->own;
+    const uintptr_t input = InputFor(pixels, first, arguments, own, &memory->held);
+    const auto cut = static_cast<uint32_t>(parts_.channel_parts);
     const uint64_t begin = PartBegin(filter_.blocks(), static_cast<uint32_t>(channel_part), cut);
     const uint64_t end = PartBegin(filter_.blocks(), static_cast<uint32_t>(channel_part) + 1, cut);
-    for (uint64_t number = begin; number < end; ++number) {
-      const PixelFilter::Block block = filter_.BlockOf(number);
+    for (uint64_t index = begin; index < end; ++index) {
+      const PixelFilter::Block block = filter_.BlockOf(index);
       const BlockRun run = {pixels, block, group, input, arguments, own};
       if (own_weights_ != own_added_) TurnAdded(run);
       RunBlock(run);
@@ -336,33 +307,18 @@ class ConvolutionChannelsLast final : public Kernel {
   }
 
   void TurnAdded(const BlockRun& run) const {
-    const std::byte* const added = run.arguments.inputs[ConvolutionTail::kAdded].data;
-    if (halves_) {
-      TurnAdded(run, reinterpret_cast<const uint16_t*>(added));
-    } else {
-      TurnAdded(run, reinterpret_cast<const float*>(added));
-    }
-  }
-  template <typename T>
-  void TurnAdded(const BlockRun& run, const T* added) const {
     const uint64_t stride = problem_.tail->addition->tensor.channel;
-    run.pixels.LoadPlanes(added + run.block.channel * stride, stride, run.block.channels, WidthOf(run.block),
-                          reinterpret_cast<T*>(run.own + own_added_));
+    run.pixels.LoadPlanes(
+        problem_.type,
+        run.arguments.inputs[ConvolutionTail::kAdded].data + run.block.channel * stride * ElementBytes(),
+        stride, run.block.channels, WidthOf(run.block), run.own + own_added_);
   }
 
   void TurnResults(const BlockRun& run) const {
-    std::byte* const output = run.arguments.outputs[0].data;
-    if (halves_) {
-      TurnResults(run, OwnHalves(run), reinterpret_cast<uint16_t*>(output));
-    } else {
-      TurnResults(run, run.own, reinterpret_cast<float*>(output));
-    }
-  }
-  template <typename T>
-  void TurnResults(const BlockRun& run, const T* results, T* output) const {
     const uint64_t stride = problem_.shape.output.channel;
-    run.pixels.StorePlanes(results, WidthOf(run.block), run.block.channels, stride,
-                           output + run.block.channel * stride);
+    const void* const results = halves_ ? static_cast<const void*>(OwnHalves(run)) : run.own;
+    run.pixels.StorePlanes(problem_.type, results, WidthOf(run.block), run.block.channels, stride,
+                           run.arguments.outputs[0].data + run.block.channel * stride * ElementBytes());
   }
 
   ConvolutionProblem problem_;
@@ -379,8 +335,7 @@ class ConvolutionChannelsLast final : public Kernel {
   bool copies_all_;       // the input, not block by block
   bool completes_;        // tiles do all that is behind the sums
   PixelFinish finish_;
-  uint64_t block_pixels_ = 1, channel_parts_ = 1, parts_;
-  uint32_t workers_;
+  PixelParts parts_;
   // Of a worker; where its parts begin.
   uint64_t worker_floats_ = 0, own_added_, own_weights_, own_halves_, own_input_;
   ScratchLayout persistent_;
@@ -389,56 +344,12 @@ class ConvolutionChannelsLast final : public Kernel {
 
 }  // namespace
 
-std::string BetterWithoutChannelsLast(const ConvolutionProblem& problem, const LowerContext&) {
-  constexpr uint64_t kFewChannels = 4, kFewPixels = 64, kFewPixelsOfPlanes = 1024;
-  constexpr uint32_t kWide = 8;
-  const ConvolutionShape& s = problem.shape;
-  if (s.output_channels < kFewChannels) return "few output channels";
-  const bool from_planes = s.input_channels > kFewInputChannels && s.input.channel != 1,
-             to_planes = IsInPlanes(s, s.output);
-  const bool few = s.outer[0] * s.Positions() < (from_planes || to_planes ? kFewPixelsOfPlanes : kFewPixels);
-  if (few && !problem.filter_is_owned) return "few pixels, for which filters would be packed every time";
-  if (!from_planes && !to_planes) return "";
-  // What packs panels of planes does so for narrow vectors, and elements that are read once, in the time.
-  if (ConvolutionPixelTiles().lanes < kWide) return "planes, and vectors are short";
-  if (s.output_channels < ConvolutionPixelTiles().lanes) return "planes, and few output channels";
-  if (from_planes && to_planes && s.Taps() == 1 && !problem.tail) return "planes, and a single tap";
-  const ConvolutionWindow& columns = s.windows[kMaxSpatial - 1];
-  const auto is_plane = [&](const ConvolutionTensor& tensor, uint64_t size) {
-    return tensor.spatial[kMaxSpatial - 1] == 1 || size == 1;
-  };
-  const bool turns = (!from_planes || is_plane(s.input, columns.input)) &&
-                     (!to_planes || is_plane(s.output, columns.output));
-  return turns ? "" : "neither channels nor positions are neighbours in memory";
-}
-
 std::unique_ptr<const Kernel> CreateConvolutionChannelsLast(const ConvolutionProblem& problem,
                                                             const LowerContext& context,
                                                             std::string* why_not) {
-  const ConvolutionShape& p = problem.shape;
-  const auto numbers = [](std::initializer_list<uint64_t> factors) {
-    double product = 1;
-    for (const uint64_t factor : factors) product *= static_cast<double>(factor);
-    return product;
-  };
-  const bool many_taps =
-      std::ranges::any_of(p.windows, [](const ConvolutionWindow& w) { return w.taps > kMaxPixelTaps; });
-  if (p.backward) {
-    *why_not = "it is backward";
-  } else if (problem.tail && !TilesCanFinish(problem)) {
-    *why_not =
-        "before other operators: FLOAT16 that is normalized, or limits that vectors do not compare with";
-  } else if (many_taps) {
-    *why_not = StrCat("a filter has more than ", kMaxPixelTaps, " taps in one dimension");
-  } else if (numbers({p.outer[1], p.output_channels + 64, p.Steps()}) > kMostNumbers) {
-    *why_not = "its filters are too large";  // strides of 0 make any number of them from little memory
-  } else if (numbers({p.Matrices(), p.input_channels, p.windows[0].input, p.windows[1].input,
-                      p.windows[2].input}) > kMostNumbers) {
-    *why_not = "its input is too large";
-  } else {
-    return std::make_unique<ConvolutionChannelsLast>(problem, context.threads);
-  }
-  return nullptr;
+  *why_not = WhyNotChannelsLast(problem);
+  if (!why_not->empty()) return nullptr;
+  return std::make_unique<ConvolutionChannelsLast>(problem, context.threads);
 }
 
 }  // namespace anydml

@@ -43,12 +43,12 @@ struct PixelTile {
   // behind.
   uintptr_t ahead;
   uint64_t ahead_step;
-  const float* start;         // what sums begin with; null: with what they are
+  const float* start;             // what sums begin with; null: with what they are
   const float* starts = nullptr;  // if not null: a number for each pixel, instead
-  uint32_t last_channels;     // of the last vector, where it is not whole; 0: all
-  const PixelFinish* finish;  // null: sums are not complete
-  const float* normal;        // means of the tile's channels, then factors, then biases, whole vectors
-  uint64_t normal_stride;     // between those three
+  uint32_t last_channels;         // of the last vector, where it is not whole; 0: all
+  const PixelFinish* finish;      // null: sums are not complete
+  const float* normal;            // means of the tile's channels, then factors, then biases, whole vectors
+  uint64_t normal_stride;         // between those three
   const void* added[kMaxTilePixels];
   uint16_t* halves[kMaxTilePixels];  // where FLOAT16 goes
 };

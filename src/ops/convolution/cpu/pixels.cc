@@ -262,28 +262,35 @@ void InputPixels::Find(uint64_t first, uint64_t count, uint64_t group, OutputPix
   }
 }
 
-template <typename T>
-void OutputPixels::LoadPlanes(const T* added, uint64_t stride, uint64_t channels, uint64_t width,
-                              T* rows) const {
+void OutputPixels::LoadPlanes(DataType type, const std::byte* added, uint64_t stride, uint64_t channels,
+                              uint64_t width, void* rows) const {
   const auto place = [&](uint32_t pixel) { return at[pixel].added; };
-  ForNeighbours(count, place, [&](uint32_t first, uint32_t some) {
-    Turn(added + place(first), stride, some, channels, rows + first * width, width, TransposeTo::kTile);
-  });
+  const auto load = [&](const auto* from, auto* to) {
+    ForNeighbours(count, place, [&](uint32_t first, uint32_t some) {
+      Turn(from + place(first), stride, some, channels, to + first * width, width, TransposeTo::kTile);
+    });
+  };
+  if (type == DataType::kFloat16) {
+    load(reinterpret_cast<const uint16_t*>(added), static_cast<uint16_t*>(rows));
+  } else {
+    load(reinterpret_cast<const float*>(added), static_cast<float*>(rows));
+  }
 }
 
-template <typename T>
-void OutputPixels::StorePlanes(const T* rows, uint64_t width, uint64_t channels, uint64_t stride,
-                               T* output) const {
+void OutputPixels::StorePlanes(DataType type, const void* rows, uint64_t width, uint64_t channels,
+                               uint64_t stride, std::byte* output) const {
   const auto place = [&](uint32_t pixel) { return at[pixel].output; };
-  ForNeighbours(count, place, [&](uint32_t first, uint32_t some) {
-    Turn(rows + first * width, width, channels, some, output + place(first), stride, TransposeTo::kTensor);
-  });
+  const auto store = [&](const auto* from, auto* to) {
+    ForNeighbours(count, place, [&](uint32_t first, uint32_t some) {
+      Turn(from + first * width, width, channels, some, to + place(first), stride, TransposeTo::kTensor);
+    });
+  };
+  if (type == DataType::kFloat16) {
+    store(static_cast<const uint16_t*>(rows), reinterpret_cast<uint16_t*>(output));
+  } else {
+    store(static_cast<const float*>(rows), reinterpret_cast<float*>(output));
+  }
 }
-
-template void OutputPixels::LoadPlanes(const float*, uint64_t, uint64_t, uint64_t, float*) const;
-template void OutputPixels::LoadPlanes(const uint16_t*, uint64_t, uint64_t, uint64_t, uint16_t*) const;
-template void OutputPixels::StorePlanes(const float*, uint64_t, uint64_t, uint64_t, float*) const;
-template void OutputPixels::StorePlanes(const uint16_t*, uint64_t, uint64_t, uint64_t, uint16_t*) const;
 
 InputPixels::Range InputPixels::Seen(const OutputPixels& pixels) const {
   Range range = {~uint64_t{0}, 0};

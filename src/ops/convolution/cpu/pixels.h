@@ -31,22 +31,16 @@ struct OutputPixels {
   Class classes[kMaxBlockPixels + 1];  // the first has all taps, and perhaps no pixels
   Pixel at[kMaxBlockPixels];
 
-  // `channels` numbers of each pixel, between planes that are `stride` apart (`output` or `added` of the
-  // first one is where a pixel is in it) and rows of `width` numbers.
-  template <typename T>  // float, or uint16_t: FLOAT16
-  void LoadPlanes(const T* added, uint64_t stride, uint64_t channels, uint64_t width, T* rows) const;
-  template <typename T>
-  void StorePlanes(const T* rows, uint64_t width, uint64_t channels, uint64_t stride, T* output) const;
+  // `channels` numbers of each pixel, FLOAT32 or FLOAT16, between planes that are `stride` apart (`output` or
+  // `added` of the first one is where a pixel is in it) and rows of `width` numbers.
+  void LoadPlanes(DataType type, const std::byte* added, uint64_t stride, uint64_t channels, uint64_t width,
+                  void* rows) const;
+  void StorePlanes(DataType type, const void* rows, uint64_t width, uint64_t channels, uint64_t stride,
+                   std::byte* output) const;
 
   // Its number; it is a new one where none has these taps.
   uint16_t ClassOf(const std::array<uint64_t, kMaxSpatial>& inside);
 };
-
-extern template void OutputPixels::LoadPlanes(const float*, uint64_t, uint64_t, uint64_t, float*) const;
-extern template void OutputPixels::LoadPlanes(const uint16_t*, uint64_t, uint64_t, uint64_t, uint16_t*) const;
-extern template void OutputPixels::StorePlanes(const float*, uint64_t, uint64_t, uint64_t, float*) const;
-extern template void OutputPixels::StorePlanes(const uint16_t*, uint64_t, uint64_t, uint64_t,
-                                               uint16_t*) const;
 
 class InputPixels {
  public:

@@ -1,6 +1,6 @@
 // Convolutions with one tap between planes: products of filters, each number of which is one of a pixel's to
-// the tiles of pixel_tile.h, with strips of positions, which are their channels. So results are planes as they
-// are, and an input of planes is read as it is; what has its channels as neighbours, on either side, is
+// the tiles of pixel_tile.h, with strips of positions, which are their channels. So results are planes as
+// they are, and an input of planes is read as it is; what has its channels as neighbours, on either side, is
 // brought into that order, and is the smaller side where that pays. The same bits as from tiles of pixels.
 #include <algorithm>
 #include <optional>
@@ -16,7 +16,7 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kMostSteps = 4096;     // a strip of so many planes has room in a second-level cache
+constexpr uint64_t kMostSteps = 4096;  // a strip of so many planes has room in a second-level cache
 constexpr uint64_t kMostStripsOfPart = 4;
 constexpr uint64_t kStripsPerThread = 4;  // at least, where there are so many
 constexpr uint64_t kStripLines = 4;       // of a plane that a strip has, at most
@@ -44,7 +44,8 @@ Order OrderOf(const ConvolutionShape& p, const ConvolutionTensor& tensor, uint64
 
 bool SeesEachPositionOnce(const ConvolutionShape& p) {
   return std::ranges::all_of(p.windows, [](const ConvolutionWindow& w) {
-    return w.taps == 1 && w.stride == 1 && w.start_padding == 0 && w.output == w.input && w.reached == w.output;
+    return w.taps == 1 && w.stride == 1 && w.start_padding == 0 && w.output == w.input &&
+           w.reached == w.output;
   });
 }
 
@@ -166,9 +167,9 @@ class ConvolutionPlaneTiles final : public Kernel {
     for (uint64_t k = 0; strip.last != 0 && k < p.input_channels; ++k) {
       std::fill_n(own + k * width + strip.count, width - strip.count, 0.0f);
     }
-    TransposeBlock(reinterpret_cast<const uint32_t*>(input),
-                   static_cast<int64_t>(StepOf(p, p.input)), p.input_channels, strip.count,
-                   reinterpret_cast<uint32_t*>(own), static_cast<int64_t>(width), TransposeTo::kTile);
+    TransposeBlock(reinterpret_cast<const uint32_t*>(input), static_cast<int64_t>(StepOf(p, p.input)),
+                   p.input_channels, strip.count, reinterpret_cast<uint32_t*>(own),
+                   static_cast<int64_t>(width), TransposeTo::kTile);
   }
 
   void RunStrip(const KernelArguments& arguments, const Strip& strip, uint64_t begin, uint64_t end,
@@ -181,8 +182,8 @@ class ConvolutionPlaneTiles final : public Kernel {
       filters = filters_.In<const float>(arguments.persistent);
       filter_stride = p.input_channels;
     }
-    float* const output = reinterpret_cast<float*>(arguments.outputs[0].data) +
-                          p.output.Matrix(strip.image, 0) + strip.first;
+    float* const output =
+        reinterpret_cast<float*>(arguments.outputs[0].data) + p.output.Matrix(strip.image, 0) + strip.first;
     const float* const added = Adds(problem_) ? AddedOf(arguments, strip) : nullptr;
     float* const sums = own + strip_floats_;
     const uint64_t width = uint64_t{strip.vectors} * tiles_.lanes;
@@ -208,7 +209,8 @@ class ConvolutionPlaneTiles final : public Kernel {
         tile.added[i] = row;
         // Rows of the next tile.
         for (uint32_t line = 0; line < strip.vectors && channel + i + some < end; ++line) {
-          __builtin_prefetch(row + some * problem_.tail->addition->tensor.channel + line * tiles_.lanes, 0, 2);
+          __builtin_prefetch(row + some * problem_.tail->addition->tensor.channel + line * tiles_.lanes, 0,
+                             2);
         }
       }
       AskAhead(arguments, strip, number, tiles, &tile);
@@ -229,8 +231,7 @@ class ConvolutionPlaneTiles final : public Kernel {
     const ConvolutionShape& p = problem_.shape;
     tile->ahead = reinterpret_cast<uintptr_t>(tile->weights);
     tile->ahead_step = 0;
-    if (number >= std::min<uint64_t>(tiles, kStripLines) ||
-        strip.first + 2 * strip.count > p.Positions()) {
+    if (number >= std::min<uint64_t>(tiles, kStripLines) || strip.first + 2 * strip.count > p.Positions()) {
       return;
     }
     tile->ahead = reinterpret_cast<uintptr_t>(InputOf(arguments, strip) + strip.count * StepOf(p, p.input));
@@ -277,7 +278,8 @@ std::string BetterWithoutPlaneTiles(const ConvolutionProblem& problem, const Low
   constexpr uint64_t kFewChannels = 16;
   const ConvolutionShape& p = problem.shape;
   if (ConvolutionPixelTiles().lanes < kWide) return "vectors are short";
-  if (p.Positions() < ConvolutionPixelTiles().lanes || p.output_channels < kMaxTilePixels) return "a small one";
+  if (p.Positions() < ConvolutionPixelTiles().lanes || p.output_channels < kMaxTilePixels)
+    return "a small one";
   const bool from_planes = p.input.channel != 1, to_planes = p.output.channel != 1;
   const uint64_t as_pixels = (from_planes ? p.input_channels : 0) + (to_planes ? p.output_channels : 0) +
                              (to_planes && Adds(problem) ? p.output_channels : 0);
@@ -305,8 +307,8 @@ std::unique_ptr<const Kernel> CreateConvolutionPlaneTiles(const ConvolutionProbl
     *why_not = "its activation is not a limit";
   } else if (problem.tail && (problem.tail->normalization || !TilesCanFinish(problem))) {
     *why_not = "its results are normalized, or limits are such that vectors do not compare with them";
-  } else if (Adds(problem) &&
-             (!to_planes || OrderOf(p, problem.tail->addition->tensor, p.output_channels) != Order::kPlanes)) {
+  } else if (Adds(problem) && (!to_planes || OrderOf(p, problem.tail->addition->tensor, p.output_channels) !=
+                                                 Order::kPlanes)) {
     *why_not = "what is added, or the output, is not in planes";
   } else if (p.input_channels > kMostSteps) {
     *why_not = StrCat("it has more than ", kMostSteps, " input channels");

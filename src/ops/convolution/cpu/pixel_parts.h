@@ -1,0 +1,23 @@
+// How threads share a convolution by tiles of pixels.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/convolution/problem.h"
+
+namespace anydml {
+
+// A part is some pixels times some blocks of channels, of a group. Parts of the same pixels follow each
+// other.
+struct PixelParts {
+  uint64_t pixels = 1;         // of a part, at most
+  uint64_t channel_parts = 1;  // of the same pixels
+  uint64_t count = 1;
+  uint32_t workers = 1;  // of which each gets a part
+};
+
+// Of all ways to cut it the one that ends first, if workers take parts one after the other. `large`: parts
+// should have many pixels.
+PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, bool large, uint32_t threads);
+
+}  // namespace anydml
