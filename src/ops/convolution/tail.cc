@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "kernel/composite.h"
+#include "ops/convolution/cpu/channels_last_choice.h"
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/shape.h"
 #include "ops/element/cpu/epilogue.h"
@@ -76,7 +77,7 @@ bool GainsByTailOnCpu(const ConvolutionProblem& problem) {
 }
 
 // Whether an element of the output may replace the one that is added: kernels read it when they are about to
-// write. A CPU's keeps FLOAT32 sums where the output is, if channels are neighbours.
+// write. A CPU's may keep FLOAT32 sums where the output is, if channels are neighbours.
 bool MayReplaceAdded(const TensorDesc& output, const ConvolutionTailDesc& tail, bool sums_in_output) {
   if (!tail.adds()) return false;
   const TensorDesc& added = *tail.tensors.back();
@@ -184,7 +185,7 @@ Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailD
     if (MayReplaceAdded(output, tail, sums_in_output)) out->in_place.emplace_back(ConvolutionTail::kAdded, 0);
   };
   if (ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, out).ok()) {
-    set_in_place(context.backend == "cpu");
+    set_in_place(context.backend == "cpu" && ChannelsLastKeepsSums(problem));
     return {};
   }
   const OperatorTable& table = OperatorTableOf(context.backend);

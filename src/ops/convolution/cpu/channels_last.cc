@@ -9,6 +9,7 @@
 #include "ops/convolution/cpu/channel_numbers.h"
 #include "ops/convolution/cpu/channels_last_choice.h"
 #include "ops/convolution/cpu/pixel_filter.h"
+#include "ops/convolution/cpu/pixel_input.h"
 #include "ops/convolution/cpu/pixel_parts.h"
 #include "ops/convolution/cpu/pixel_steps.h"
 #include "ops/convolution/cpu/pixel_tile.h"
@@ -19,9 +20,9 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kPieceFloats = 32768;  // weights that stay in the second-level cache, with pixels
 constexpr uint64_t kManyWeightBytes = uint64_t{1} << 19;
-constexpr uint64_t kMostConverted = uint64_t{1} << 19;  // of an input, as FLOAT32, by each worker
+constexpr uint64_t kNearBytes = uint64_t{1} << 20;  // of an output that is likely to be in a cache
+constexpr uint32_t kWide = 8;
 constexpr uint64_t kNothing = ~uint64_t{0};
 
 // Where channels of the output are not neighbours.
@@ -39,11 +40,13 @@ class ConvolutionChannelsLast final : public Kernel {
         filter_(problem.shape, problem.type, tiles_.lanes, tiles_.vectors),
         pixels_(problem.shape, problem.type, Adds() ? problem.tail->addition->tensor : problem.shape.output),
         numbers_(problem, filter_.vectors() * tiles_.lanes, &scratch_),
-        steps_(problem.shape, std::max<uint64_t>(kPieceFloats / WidestBlock(), 16)),
+        steps_(problem.shape, MostStepsOfPiece(problem.shape)),
         epilogue_(problem.activation),
-        threads_(threads) {
-    halves_ = problem.type == DataType::kFloat16;
-    planes_ = IsInPlanes(problem.shape, problem.shape.output);
+        threads_(threads),
+        halves_(problem.type == DataType::kFloat16),
+        planes_(IsInPlanes(problem.shape, problem.shape.output)),
+        parts_(Cut()),
+        input_(problem, pixels_, parts_.pixels, &scratch_) {
     completes_ = epilogue_.empty() || epilogue_.limits().has_value();
     finish_.to_halves = halves_;
     if (completes_ && (!epilogue_.empty() || halves_)) {
@@ -51,13 +54,7 @@ class ConvolutionChannelsLast final : public Kernel {
     }
     if (Normalizes()) finish_.normalizes = LimitsOf(problem.tail->normalization->limits);
     if (Adds()) finish_.adds = LimitsOf(problem.tail->addition->limits);
-    // Many weights are read, and FLOAT16 is converted, again for each block of pixels, and planes have long
-    // rows of it.
-    const bool large = filter_.bytes() > kManyWeightBytes || halves_ || planes_ || pixels_.copies_blocks();
-    parts_ = CutPixels(problem.shape, filter_.blocks(), large, threads);
-    converts_ = halves_ && pixels_.is_in_order() && pixels_.MostSeen(parts_.pixels) <= kMostConverted;
-    copies_all_ = pixels_.copies() && !pixels_.copies_blocks() && !converts_;
-    if (copies_all_) copy_ = scratch_.Add("input", pixels_.CopyFloats() * sizeof(float), 64);
+    asks_for_results_ = tiles_.lanes >= kWide && problem.shape.Elements() * sizeof(float) > kNearBytes;
     if (problem.filter_is_owned) {
       packed_ = persistent_.Add("filters", filter_.bytes(), 64);
     } else {
@@ -72,8 +69,7 @@ class ConvolutionChannelsLast final : public Kernel {
     own_halves_ = worker_floats_;
     if (halves_ && planes_) worker_floats_ += (block + 31) / 32 * 16;
     own_input_ = worker_floats_;
-    if (converts_) worker_floats_ += (pixels_.MostSeen(parts_.pixels) + 15) / 16 * 16;
-    if (pixels_.copies_blocks()) worker_floats_ += parts_.pixels * problem.shape.input_channels;
+    worker_floats_ += input_.OwnFloats();
     if (worker_floats_ != 0) {
       own_ = scratch_.Add("a block", parts_.workers * worker_floats_ * sizeof(float), 64);
     }
@@ -94,10 +90,7 @@ class ConvolutionChannelsLast final : public Kernel {
       filter_.Pack(arguments.inputs[1].data, arguments.executor, threads_,
                    packed_.In<std::byte>(arguments.temporary));
     }
-    if (copies_all_) {
-      pixels_.Copy(arguments.inputs[0].data, arguments.executor, parts_.workers,
-                   copy_.In<float>(arguments.temporary));
-    }
+    input_.Copy(arguments, parts_.workers);
     numbers_.Load(problem_, arguments);
     SharedParts shared(parts_.count, parts_.workers);
     ParallelFor(arguments.executor, parts_.workers, [&](uint32_t worker) {
@@ -114,6 +107,14 @@ class ConvolutionChannelsLast final : public Kernel {
   }
   bool Normalizes() const { return problem_.tail && problem_.tail->normalization; }
   bool Adds() const { return problem_.tail && problem_.tail->addition; }
+
+  PixelParts Cut() const {
+    // Many weights are read, and FLOAT16 is converted, again for each block of pixels, and planes have long
+    // rows of it.
+    const bool large = filter_.bytes() > kManyWeightBytes || halves_ || planes_ || pixels_.copies_blocks();
+    return CutPixels(problem_.shape, filter_.blocks(), tiles_.pixels[filter_.BlockOf(0).vectors - 1], large,
+                     threads_);
+  }
 
   // What a worker keeps from part to part: those of the same pixels follow each other.
   struct PartMemory {
@@ -134,7 +135,7 @@ class ConvolutionChannelsLast final : public Kernel {
     }
     const OutputPixels& pixels = memory->pixels;
     float* const own = memory->own;
-    const uintptr_t input = InputFor(pixels, first, arguments, own, &memory->held);
+    const uintptr_t input = input_.For(pixels, first, arguments, own + own_input_, &memory->held);
     const auto cut = static_cast<uint32_t>(parts_.channel_parts);
     const uint64_t begin = PartBegin(filter_.blocks(), static_cast<uint32_t>(channel_part), cut);
     const uint64_t end = PartBegin(filter_.blocks(), static_cast<uint32_t>(channel_part) + 1, cut);
@@ -157,29 +158,6 @@ class ConvolutionChannelsLast final : public Kernel {
     const KernelArguments& arguments;
     float* own;  // of the worker: sums, what is added, weights, FLOAT16, input
   };
-
-  // FLOAT16 becomes FLOAT32, and planes become pixels, where the worker soon reads them, if that is possible:
-  // a copy of the whole input would be written to and read from more distant memory.
-  uintptr_t InputFor(const OutputPixels& pixels, uint64_t first, const KernelArguments& arguments, float* own,
-                     uint64_t* held) const {
-    const std::byte* const given = arguments.inputs[0].data;
-    if (copies_all_) return reinterpret_cast<uintptr_t>(copy_.In<const float>(arguments.temporary));
-    uint64_t begin = 0;  // of what is in the worker's memory
-    if (converts_) {
-      const InputPixels::Range seen = pixels_.Seen(pixels);
-      begin = seen.begin;
-      const auto* const halves = reinterpret_cast<const uint16_t*>(given) + begin;
-      if (*held != first) HalvesToFloats(halves, own + own_input_, seen.end - begin);
-    } else if (pixels_.copies_blocks()) {
-      begin = first * problem_.shape.input_channels;
-      const auto* const planes = reinterpret_cast<const float*>(given);
-      if (*held != first) pixels_.CopyBlock(planes, first, pixels.count, own + own_input_);
-    } else {
-      return reinterpret_cast<uintptr_t>(given);
-    }
-    *held = first;
-    return reinterpret_cast<uintptr_t>(own + own_input_) - begin * sizeof(float);
-  }
 
   uint64_t WidthOf(const PixelFilter::Block& block) const { return uint64_t{block.vectors} * tiles_.lanes; }
 
@@ -263,7 +241,7 @@ class ConvolutionChannelsLast final : public Kernel {
       const uint64_t tiles = std::max<uint64_t>(run.pixels.count / tiles_.pixels[run.block.vectors - 1], 1);
       tile->ahead += bytes;
       tile->ahead_step = std::min(kLineBytes, bytes / (tiles * piece.steps) + 1);
-    } else if (problem_.shape.Taps() == 1 && run.block.vector == 0 && !converts_) {
+    } else if (problem_.shape.Taps() == 1 && run.block.vector == 0 && !input_.converts()) {
       tile->ahead_step = std::min(kLineBytes, tiles_.pixels[run.block.vectors - 1] * sizeof(float));
       return true;
     }
@@ -273,6 +251,10 @@ class ConvolutionChannelsLast final : public Kernel {
   void AddTiles(const BlockRun& run, const uint16_t* list, uint32_t count, bool asks_for_pixels,
                 PixelTile* tile) const {
     const bool adds = tile->finish != nullptr && tile->finish->adds;
+    const bool in_output = !halves_ && !planes_;
+    const bool asks_for_results = in_output && asks_for_results_ && tile->start != nullptr;
+    float* const output = reinterpret_cast<float*>(run.arguments.outputs[0].data) + run.block.channel;
+    const uint64_t width = WidthOf(run.block);
     uint64_t steps = 0;
     for (uint32_t r = 0; r < tile->run_count; ++r) steps += tile->runs[r].steps;
     // Nearly equal tiles: small ones wait for their own sums.
@@ -281,18 +263,35 @@ class ConvolutionChannelsLast final : public Kernel {
       const uint32_t some = (count - done) / (tiles - number);
       for (uint32_t i = 0; i < some; ++i) {
         const uint32_t pixel = list[done + i];
+        const OutputPixels::Pixel& at = run.pixels.at[pixel];
         // Perhaps far outside of the input, where only a tap comes back into it: no pointer to an element.
-        tile->inputs[i] = run.input + run.pixels.at[pixel].input * sizeof(float);
-        tile->sums[i] = SumsOf(run, pixel);
+        tile->inputs[i] = run.input + at.input * sizeof(float);
+        tile->sums[i] = in_output ? output + at.output : run.own + pixel * width;
         if (adds) tile->added[i] = AddedOf(run, pixel);
         if (halves_) tile->halves[i] = HalvesOf(run, pixel);
       }
+      if (asks_for_results) AskForResults(run, list + done + some, std::min(some, count - done - some), adds);
       if (asks_for_pixels) {
         tile->ahead = tile->inputs[some - 1] + problem_.shape.input_channels * sizeof(float);
       }
       tiles_.add[some - 1][run.block.vectors - 1](*tile);
       if (!asks_for_pixels) tile->ahead += tile->ahead_step * steps;
       done += some;
+    }
+  }
+
+  // Where the next tile's results go, and what is added to them: of a large tensor that is far away.
+  void AskForResults(const BlockRun& run, const uint16_t* list, uint32_t count, bool adds) const {
+    constexpr uint64_t kLineBytes = 64;
+    const uint64_t bytes = WidthOf(run.block) * sizeof(float);
+    for (uint32_t i = 0; i < count; ++i) {
+      const auto ask = [&](const void* row) {
+        for (uint64_t at = 0; at < bytes; at += kLineBytes) {
+          __builtin_prefetch(static_cast<const std::byte*>(row) + at, 0, 2);
+        }
+      };
+      ask(SumsOf(run, list[i]));
+      if (adds) ask(AddedOf(run, list[i]));
     }
   }
 
@@ -331,15 +330,15 @@ class ConvolutionChannelsLast final : public Kernel {
   Epilogue epilogue_;
   uint32_t threads_;
   bool halves_, planes_;  // the output
-  bool converts_;         // FLOAT16 input, of each part
-  bool copies_all_;       // the input, not block by block
-  bool completes_;        // tiles do all that is behind the sums
-  PixelFinish finish_;
   PixelParts parts_;
+  PixelInput input_;
+  bool completes_;  // tiles do all that is behind the sums
+  bool asks_for_results_;
+  PixelFinish finish_;
   // Of a worker; where its parts begin.
   uint64_t worker_floats_ = 0, own_added_, own_weights_, own_halves_, own_input_;
   ScratchLayout persistent_;
-  ScratchLayout::Piece copy_, packed_, own_;
+  ScratchLayout::Piece packed_, own_;
 };
 
 }  // namespace

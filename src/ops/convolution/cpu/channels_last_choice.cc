@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/convolution/cpu/pixel_steps.h"
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/cpu/pixels.h"
 #include "ops/convolution/tail.h"
@@ -33,6 +34,20 @@ std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
     return "its input is too large";
   }
   return "";
+}
+
+uint64_t MostStepsOfPiece(const ConvolutionShape& shape) {
+  constexpr uint64_t kPieceFloats = 32768, kLeastSteps = 16;
+  const PixelTiles& tiles = ConvolutionPixelTiles();
+  const uint64_t vectors = (shape.output_channels + tiles.lanes - 1) / tiles.lanes;
+  return std::max(kPieceFloats / (std::min<uint64_t>(tiles.vectors, vectors) * tiles.lanes), kLeastSteps);
+}
+
+bool ChannelsLastKeepsSums(const ConvolutionProblem& problem) {
+  const ConvolutionShape& s = problem.shape;
+  const bool in_output =
+      problem.type == DataType::kFloat32 && (s.output_channels == 1 || s.output.channel == 1);
+  return in_output && PixelSteps(s, MostStepsOfPiece(s)).pieces().size() > 1;
 }
 
 // Where planes rather stay planes.

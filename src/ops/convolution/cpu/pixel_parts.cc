@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/cpu/pixels.h"
 
 namespace anydml {
@@ -12,32 +11,38 @@ namespace {
 // Of a thread: with fewer it costs more than it saves.
 constexpr uint64_t kPixelProductsPerThread = uint64_t{1} << 17;
 constexpr uint64_t kPartsPerThread = 4, kMostCuts = 64;
+// Reading the weights of a block of channels takes as long as some pixels do, or as many where they are far.
+constexpr uint64_t kSomePixels = 8, kManyPixels = 24;
+// Of a part: for so long the last threads wait for each other where they are of unequal speed.
+constexpr double kUneven = 0.5;
+// What threads have of pixels of their own they do not have to bring from other threads' caches.
+constexpr double kOwnPixels = 0.85;
 
 uint64_t CutInto(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 
 }  // namespace
 
-PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, bool large, uint32_t threads) {
+PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile, bool large,
+                     uint32_t threads) {
   const uint64_t positions = shape.outer[0] * shape.Positions();
   const double products = static_cast<double>(shape.Elements()) * static_cast<double>(shape.Steps());
   const auto useful = static_cast<uint64_t>(std::clamp<double>(
       products / static_cast<double>(kPixelProductsPerThread), 1, static_cast<double>(threads)));
-  const uint64_t least_blocks = CutInto(positions, large ? kMaxBlockPixels : kMaxBlockPixels / 2);
-  const uint64_t tiles = CutInto(positions, kMaxTilePixels);
-  // Reading the weights of a block of channels takes as long as some pixels do.
-  const uint64_t pixels_of_weights = large ? 3 * kMaxTilePixels : kMaxTilePixels;
+  const uint64_t most_pixels = (large ? kMaxBlockPixels : kMaxBlockPixels / 2) / tile * tile;
+  const uint64_t least_blocks = CutInto(positions, most_pixels), tiles = CutInto(positions, tile);
   const uint64_t more = useful == 1 ? 0 : std::min(kPartsPerThread * useful, kMostCuts);
   PixelParts parts;
   double least = std::numeric_limits<double>::max();
   for (uint64_t channels = 1; channels <= std::min(channel_blocks, more + 1); ++channels) {
     for (uint64_t blocks = least_blocks;
          blocks == least_blocks || blocks <= std::min(tiles, least_blocks + more); ++blocks) {
-      const uint64_t pixels = CutInto(positions, blocks);
-      const uint64_t work = (CutInto(pixels, kMaxTilePixels) * kMaxTilePixels + pixels_of_weights) *
-                            CutInto(channel_blocks, channels);
-      const uint64_t rounds = CutInto(CutInto(positions, pixels) * shape.outer[1] * channels, useful);
-      // Small ones even out threads of unequal speed.
-      const double time = (static_cast<double>(rounds) + 0.25) * static_cast<double>(work);
+      const uint64_t pixels = CutInto(CutInto(positions, blocks), tile) * tile;
+      const uint64_t work =
+          (pixels + (large ? kManyPixels : kSomePixels)) * CutInto(channel_blocks, channels);
+      const uint64_t pixel_blocks = CutInto(positions, pixels) * shape.outer[1];
+      const uint64_t rounds = CutInto(pixel_blocks * channels, useful);
+      double time = (static_cast<double>(rounds) + kUneven) * static_cast<double>(work);
+      if (pixel_blocks >= useful) time *= kOwnPixels;
       if (time >= least) continue;
       least = time;
       parts.pixels = pixels;

@@ -16,8 +16,9 @@ struct PixelParts {
   uint32_t workers = 1;  // of which each gets a part
 };
 
-// Of all ways to cut it the one that ends first, if workers take parts one after the other. `large`: parts
-// should have many pixels.
-PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, bool large, uint32_t threads);
+// Of all ways to cut it the one that ends first, if workers take parts one after the other. `tile`: pixels of
+// the largest one. `large`: parts should have many of them.
+PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile, bool large,
+                     uint32_t threads);
 
 }  // namespace anydml

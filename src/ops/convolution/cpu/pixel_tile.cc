@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/half.h"
 #include "ops/element/cpu/rows.h"
@@ -19,18 +20,23 @@
 // the 64 channels that many networks have.
 #undef ANYDML_TILE_PIXELS
 #undef ANYDML_TILE_VECTORS
+#undef ANYDML_PIXELS
+#define ANYDML_PIXELS(V) V(0) V(1) V(2) V(3) V(4) V(5) V(6) V(7)
 #if HWY_TARGET == HWY_NEON
 #define ANYDML_TILE_PIXELS 8
 #define ANYDML_TILE_VECTORS 2
-#elif HWY_ARCH_ARM || HWY_TARGET <= HWY_AVX3
+#elif HWY_ARCH_ARM
 #define ANYDML_TILE_PIXELS 8
 #define ANYDML_TILE_VECTORS 4
+#elif HWY_TARGET <= HWY_AVX3
+#define ANYDML_TILE_PIXELS 14
+#define ANYDML_TILE_VECTORS 4
+#undef ANYDML_PIXELS
+#define ANYDML_PIXELS(V) V(0) V(1) V(2) V(3) V(4) V(5) V(6) V(7) V(8) V(9) V(10) V(11) V(12) V(13)
 #else
 #define ANYDML_TILE_PIXELS 6
 #define ANYDML_TILE_VECTORS 2
 #endif
-#undef ANYDML_PIXELS
-#define ANYDML_PIXELS(V) V(0) V(1) V(2) V(3) V(4) V(5) V(6) V(7)
 
 HWY_BEFORE_NAMESPACE();
 namespace anydml {
@@ -45,6 +51,7 @@ constexpr uint32_t kTilePixels = ANYDML_TILE_PIXELS, kTileVectors = ANYDML_TILE_
 
 #include "ops/element/cpu/clip_vectors-inl.h"
 #include "ops/element/cpu/half_vectors-inl.h"
+#include "ops/convolution/cpu/pixel_limits-inl.h"
 
 // Whether memory of the other lanes is left alone by instructions with masks.
 #undef ANYDML_MASKS
@@ -185,13 +192,6 @@ void AddTile(const PixelTile& tile) {
       w += kVectors * lanes;
     }
   }
-#define ANYDML_CLIP(i)                                             \
-  if constexpr (kPixels > (i)) {                                   \
-    c##i##0 = ClipVector(d, c##i##0, low, high);                   \
-    if (kVectors > 1) c##i##1 = ClipVector(d, c##i##1, low, high); \
-    if (kVectors > 2) c##i##2 = ClipVector(d, c##i##2, low, high); \
-    if (kVectors > 3) c##i##3 = ClipVector(d, c##i##3, low, high); \
-  }
 #define ANYDML_NORMALIZE(i)                                                                               \
   if constexpr (kPixels > (i)) {                                                                          \
     c##i##0 = NormalizeVector(d, c##i##0, tile.normal, tile.normal_stride);                               \
@@ -220,23 +220,18 @@ void AddTile(const PixelTile& tile) {
 #define ANYDML_STORE_HALVES(i) ANYDML_STORE(i, tile.halves)
   const PixelFinish* const finish = tile.finish;
   if (finish != nullptr) {
-    if (finish->clips) {
-      const auto low = hn::Set(d, finish->clips->low), high = hn::Set(d, finish->clips->high);
-      ANYDML_PIXELS(ANYDML_CLIP)
-    }
+    if (finish->clips) ANYDML_CLIP(*finish->clips)
     if (finish->normalizes) {
-      const auto low = hn::Set(d, finish->normalizes->low), high = hn::Set(d, finish->normalizes->high);
       ANYDML_PIXELS(ANYDML_NORMALIZE)
-      ANYDML_PIXELS(ANYDML_CLIP)
+      ANYDML_CLIP(*finish->normalizes)
     }
     if (finish->adds) {
-      const auto low = hn::Set(d, finish->adds->low), high = hn::Set(d, finish->adds->high);
       if (finish->to_halves) {
         ANYDML_PIXELS(ANYDML_ADD_HALVES)
       } else {
         ANYDML_PIXELS(ANYDML_ADD_FLOATS)
       }
-      ANYDML_PIXELS(ANYDML_CLIP)
+      ANYDML_CLIP(*finish->adds)
     }
   }
   if (finish != nullptr && finish->to_halves) {
@@ -255,7 +250,6 @@ void AddTile(const PixelTile& tile) {
 #undef ANYDML_LANE2
 #undef ANYDML_LANE3
 #undef ANYDML_STEP_OF_FOUR
-#undef ANYDML_CLIP
 #undef ANYDML_NORMALIZE
 #undef ANYDML_ADD_OTHER
 #undef ANYDML_ADD_FLOATS
@@ -267,7 +261,8 @@ void AddTile(const PixelTile& tile) {
 
 // So that sums, a step's weights and a number of a pixel fit into registers.
 constexpr uint32_t PixelsOf(uint32_t vectors) {
-  return vectors > 3 ? std::min(6u, kTilePixels) : kTilePixels;
+  constexpr uint32_t kMost[] = {14, 12, 8, 6};
+  return std::min(kMost[vectors - 1], kTilePixels);
 }
 
 template <uint32_t kPixels, uint32_t kVectors>
@@ -304,8 +299,20 @@ void Gather(const float* from, uint64_t from_stride, uint64_t rows, uint32_t vec
   kOf[vectors - 1](from, from_stride, rows, last, to);
 }
 
+void Interleave(const float* const* planes, uint64_t count, float* to) {
+  const TileTag d;
+  const size_t lanes = hn::Lanes(d);
+  const float *const a = planes[0], *const b = planes[1], *const c = planes[2];
+  uint64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreInterleaved3(hn::LoadU(d, a + i), hn::LoadU(d, b + i), hn::LoadU(d, c + i), d, to + 3 * i);
+  }
+  for (; i < count; ++i) to[3 * i] = a[i], to[3 * i + 1] = b[i], to[3 * i + 2] = c[i];
+}
+
 PixelTiles FindTiles() {
-  PixelTiles tiles = {static_cast<uint32_t>(hn::Lanes(TileTag())), kTileVectors, {}, {}, &Gather};
+  PixelTiles tiles = {
+      static_cast<uint32_t>(hn::Lanes(TileTag())), kTileVectors, {}, {}, &Gather, &Interleave};
   FillTiles<kTilePixels>(&tiles);
   return tiles;
 }

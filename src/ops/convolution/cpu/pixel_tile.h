@@ -8,7 +8,7 @@
 
 namespace anydml {
 
-inline constexpr uint32_t kMaxTilePixels = 8;
+inline constexpr uint32_t kMaxTilePixels = 14;
 inline constexpr uint32_t kMaxTileVectors = 4;
 
 // What becomes of sums that are complete. Limits: not below `low` nor above `high`, NaNs become the usual
@@ -65,6 +65,9 @@ struct PixelTiles {
   using Gather = void(const float* from, uint64_t from_stride, uint64_t rows, uint32_t vectors, uint32_t last,
                       float* to);
   Gather* gather;
+  // Three planes, as images have them, become pixels.
+  using Interleave = void(const float* const* planes, uint64_t count, float* to);
+  Interleave* interleave;
 };
 
 // For this processor.

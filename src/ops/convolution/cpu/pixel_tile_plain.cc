@@ -73,11 +73,17 @@ void Gather(const float* from, uint64_t from_stride, uint64_t rows, uint32_t, ui
   }
 }
 
+void Interleave(const float* const* planes, uint64_t count, float* to) {
+  for (uint64_t i = 0; i < count; ++i) {
+    for (uint32_t c = 0; c < 3; ++c) to[3 * i + c] = planes[c][i];
+  }
+}
+
 }  // namespace
 
 const PixelTiles& ConvolutionPixelTiles() {
   static constexpr PixelTiles kTiles = {
-      kChannels, 1, {4}, {{&AddTile<1>}, {&AddTile<2>}, {&AddTile<3>}, {&AddTile<4>}}, &Gather};
+      kChannels, 1, {4}, {{&AddTile<1>}, {&AddTile<2>}, {&AddTile<3>}, {&AddTile<4>}}, &Gather, &Interleave};
   return kTiles;
 }
 

@@ -5,6 +5,7 @@
 
 #include "ops/common/parallel.h"
 #include "ops/common/transpose_block.h"
+#include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/rows.h"
 
@@ -68,15 +69,6 @@ void TurnToFloats(const uint16_t* from, uint64_t stride, uint64_t some, uint64_t
     const uint64_t count = std::min(kSomeChannels, channels - c);
     Turn(from + c * stride, stride, some, count, turned, count, TransposeTo::kTile);
     for (uint64_t x = 0; x < some; ++x) HalvesToFloats(turned + x * count, to + x * channels + c, count);
-  }
-}
-
-// Three planes, as images have them.
-void TurnThree(const float* const* planes, uint64_t rows, float* to) {
-  const float *const first = planes[0], *const second = planes[1], *const third = planes[2];
-  for (uint64_t r = 0; r < rows; ++r, to += 3) {
-    const float a = first[r], b = second[r], c = third[r];
-    to[0] = a, to[1] = b, to[2] = c;
   }
 }
 
@@ -198,7 +190,7 @@ void InputPixels::CopyPlanes(const T* input, Executor* executor, uint32_t worker
       if (column == 1 && channels == 3) {
         const float* planes[3];
         for (uint64_t c = 0; c < 3; ++c) planes[c] = AsFloats(from + c * p.input.channel, some, memory[c]);
-        TurnThree(planes, some, target);
+        ConvolutionPixelTiles().interleave(planes, some, target);
         continue;
       }
       for (uint64_t c = 0; c < channels; ++c) {
@@ -215,7 +207,12 @@ void InputPixels::Find(uint64_t first, uint64_t count, uint64_t group, OutputPix
   pixels->count = static_cast<uint32_t>(count);
   pixels->classes[0] = {.inside = {AllTaps(w[0]), AllTaps(w[1]), AllTaps(w[2])}};
   pixels->class_count = 1;
-  uint16_t numbers[kMaxBlockPixels];  // of classes
+  struct Run {
+    uint16_t number;  // of a class
+    uint32_t first, count;
+  };
+  Run runs[kMaxBlockPixels];
+  uint32_t run_count = 0;
   const auto first_tap = [&](uint32_t d, uint32_t at) {
     return (uint64_t{at} * w[d].stride - w[d].start_padding) * input_.spatial[d];
   };
@@ -243,22 +240,31 @@ void InputPixels::Find(uint64_t first, uint64_t count, uint64_t group, OutputPix
     // no more classes than pixels, and the first.
     uint16_t middle = 0;
     if (!whole && std::max(x, begin) < end) middle = pixels->ClassOf({slices, lines, AllTaps(w[2])});
+    for (uint32_t at = x, next; at < row_end; at = next) {
+      const bool inner = at >= begin && at < end;
+      next = inner ? end : at + 1;
+      const uint16_t number = inner ? middle : pixels->ClassOf({slices, lines, TapsInside(w[2], at)});
+      runs[run_count++] = {number, static_cast<uint32_t>(done + (at - x)), next - at};
+    }
     for (; x < row_end; ++done, ++x) {
       pixels->at[done] = pixel;
       pixel.input += input_step;
       pixel.output += p.output.spatial[2];
       pixel.added += added_.spatial[2];
-      numbers[done] = x >= begin && x < end ? middle : pixels->ClassOf({slices, lines, TapsInside(w[2], x)});
     }
   }
-  uint32_t ends[kMaxBlockPixels + 2] = {};
-  for (uint64_t i = 0; i < count; ++i) ++ends[numbers[i] + 1];
+  uint32_t ends[kMaxBlockPixels + 2];
+  std::fill_n(ends, pixels->class_count + 1, 0);
+  for (uint32_t r = 0; r < run_count; ++r) ends[runs[r].number + 1] += runs[r].count;
   for (uint32_t c = 0; c < pixels->class_count; ++c) {
     pixels->classes[c].begin = pixels->classes[c].end = ends[c];
     ends[c + 1] += ends[c];
   }
-  for (uint32_t i = 0; i < count; ++i) {
-    pixels->order[pixels->classes[numbers[i]].end++] = static_cast<uint16_t>(i);
+  for (uint32_t r = 0; r < run_count; ++r) {
+    const Run& run = runs[r];
+    uint16_t* const order = pixels->order + pixels->classes[run.number].end;
+    for (uint32_t i = 0; i < run.count; ++i) order[i] = static_cast<uint16_t>(run.first + i);
+    pixels->classes[run.number].end += run.count;
   }
 }
 

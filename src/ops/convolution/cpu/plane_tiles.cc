@@ -19,6 +19,7 @@ namespace {
 constexpr uint64_t kMostSteps = 4096;  // a strip of so many planes has room in a second-level cache
 constexpr uint64_t kMostStripsOfPart = 4;
 constexpr uint64_t kStripsPerThread = 4;  // at least, where there are so many
+constexpr uint64_t kSomeChannels = 8;     // of a tile, about
 constexpr uint64_t kStripLines = 4;       // of a plane that a strip has, at most
 
 // The stride between neighbouring positions where all of them have the same; 0: they have not.
@@ -114,7 +115,7 @@ class ConvolutionPlaneTiles final : public Kernel {
     strips_of_part_ = std::clamp<uint64_t>(all / wanted, 1, std::min(strips_, kMostStripsOfPart));
     strip_parts_ = divide_up(strips_, strips_of_part_);
     const uint64_t channels = divide_up(wanted, strip_parts_ * p.outer[0]);
-    channel_parts_ = std::clamp<uint64_t>(channels, 1, divide_up(p.output_channels, kMaxTilePixels));
+    channel_parts_ = std::clamp<uint64_t>(channels, 1, divide_up(p.output_channels, kSomeChannels));
     parts_ = p.outer[0] * strip_parts_ * channel_parts_;
     workers_ = static_cast<uint32_t>(std::min<uint64_t>(parts_, threads_));
   }
@@ -185,6 +186,7 @@ class ConvolutionPlaneTiles final : public Kernel {
     float* const output =
         reinterpret_cast<float*>(arguments.outputs[0].data) + p.output.Matrix(strip.image, 0) + strip.first;
     const float* const added = Adds(problem_) ? AddedOf(arguments, strip) : nullptr;
+    const uint64_t added_stride = added != nullptr ? problem_.tail->addition->tensor.channel : 0;
     float* const sums = own + strip_floats_;
     const uint64_t width = uint64_t{strip.vectors} * tiles_.lanes;
     const PixelTile::Run run = {0, p.input_channels, 0};
@@ -204,19 +206,19 @@ class ConvolutionPlaneTiles final : public Kernel {
       for (uint32_t i = 0; i < some; ++i) {
         tile.inputs[i] = reinterpret_cast<uintptr_t>(filters + (channel + i) * filter_stride);
         tile.sums[i] = to_planes_ ? output + (channel + i) * p.output.channel : sums + (channel + i) * width;
-        if (added == nullptr) continue;
-        const float* const row = added + (channel + i) * problem_.tail->addition->tensor.channel;
-        tile.added[i] = row;
-        // Rows of the next tile.
-        for (uint32_t line = 0; line < strip.vectors && channel + i + some < end; ++line) {
-          __builtin_prefetch(row + some * problem_.tail->addition->tensor.channel + line * tiles_.lanes, 0,
-                             2);
-        }
+        if (added != nullptr) tile.added[i] = added + (channel + i) * added_stride;
+        if (!to_planes_ || channel + i + some >= end) continue;
+        AskForRow(output + (channel + i + some) * p.output.channel, strip);  // of the next tile
+        if (added != nullptr) AskForRow(added + (channel + i + some) * added_stride, strip);
       }
       AskAhead(arguments, strip, number, tiles, &tile);
       tiles_.add[some - 1][strip.vectors - 1](tile);
       channel += some;
     }
+  }
+
+  void AskForRow(const float* row, const Strip& strip) const {
+    for (uint32_t v = 0; v < strip.vectors; ++v) __builtin_prefetch(row + v * tiles_.lanes, 0, 2);
   }
 
   const float* AddedOf(const KernelArguments& arguments, const Strip& strip) const {
@@ -278,7 +280,7 @@ std::string BetterWithoutPlaneTiles(const ConvolutionProblem& problem, const Low
   constexpr uint64_t kFewChannels = 16;
   const ConvolutionShape& p = problem.shape;
   if (ConvolutionPixelTiles().lanes < kWide) return "vectors are short";
-  if (p.Positions() < ConvolutionPixelTiles().lanes || p.output_channels < kMaxTilePixels)
+  if (p.Positions() < ConvolutionPixelTiles().lanes || p.output_channels < kSomeChannels)
     return "a small one";
   const bool from_planes = p.input.channel != 1, to_planes = p.output.channel != 1;
   const uint64_t as_pixels = (from_planes ? p.input_channels : 0) + (to_planes ? p.output_channels : 0) +
