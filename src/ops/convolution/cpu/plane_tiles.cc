@@ -127,7 +127,9 @@ class ConvolutionPlaneTiles final : public Kernel {
 
   Strip StripOf(uint64_t image, uint64_t number) const {
     const uint64_t begin = vectors_ * number / strips_, end = vectors_ * (number + 1) / strips_;
-    Strip strip = {image, begin * tiles_.lanes};
+    Strip strip;
+    strip.image = image;
+    strip.first = begin * tiles_.lanes;
     strip.count = std::min(end * tiles_.lanes, problem_.shape.Positions()) - strip.first;
     strip.vectors = static_cast<uint32_t>(end - begin);
     strip.last = static_cast<uint32_t>(strip.count % tiles_.lanes);
