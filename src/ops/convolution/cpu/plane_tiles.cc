@@ -22,17 +22,20 @@ constexpr uint64_t kStripsPerThread = 4;  // at least, where there are so many
 constexpr uint64_t kSomeChannels = 8;     // of a tile, about
 constexpr uint64_t kStripLines = 4;       // of a plane that a strip has, at most
 
-// The stride between neighbouring positions where all of them have the same; 0: they have not.
+// The stride between neighbouring positions where all of them have the same; 0: they have not, or all are
+// one.
 uint64_t StepOf(const ConvolutionShape& p, const ConvolutionTensor& tensor) {
-  uint64_t step = 0, next = 0;
+  uint64_t step = 1, next = 0;
+  bool is_first = true;
   for (uint32_t d = kMaxSpatial; d-- > 0;) {
     const uint64_t size = p.windows[d].output;
     if (size == 1) continue;
-    if (step == 0) step = next = tensor.spatial[d];
+    if (is_first) step = next = tensor.spatial[d];
     if (tensor.spatial[d] != next) return 0;
+    is_first = false;
     next *= size;
   }
-  return step == 0 ? 1 : step;
+  return step;
 }
 
 enum class Order : uint8_t { kPlanes, kChannelsLast, kOther };
