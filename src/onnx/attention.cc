@@ -116,14 +116,21 @@ Status MaskBias(Lowering& n, const View& visible, DataType type, double filter, 
   return If(n, visible, kept, lost, out);
 }
 
-Status CausalBias(Lowering& n, DataType type, int64_t length, int64_t keys, int64_t past, double filter,
-                  View* out) {
+Status BandBias(Lowering& n, DataType type, int64_t length, int64_t keys, int64_t begin, int64_t end,
+                double filter, View* out) {
   *out = n.New(type, Shape{1, 1, length, keys});
-  const auto diagonal = static_cast<INT>(std::clamp<int64_t>(past + 1, INT32_MIN, INT32_MAX));
+  const auto diagonal = [](int64_t i) {
+    return static_cast<INT>(std::clamp<int64_t>(i, INT32_MIN, INT32_MAX));
+  };
   const DML_DIAGONAL_MATRIX1_OPERATOR_DESC desc{
       n.graph().In(nullptr), n.graph().Out(out), static_cast<DML_TENSOR_DATA_TYPE>(type),
-      Scalar(type, filter),  diagonal,           INT32_MAX};
+      Scalar(type, filter),  diagonal(begin),    diagonal(end)};
   return n.graph().Add(DML_OPERATOR_DIAGONAL_MATRIX1, desc);
+}
+
+Status CausalBias(Lowering& n, DataType type, int64_t length, int64_t keys, int64_t past, double filter,
+                  View* out) {
+  return BandBias(n, type, length, keys, past + 1, INT32_MAX, filter, out);
 }
 
 Status AddBias(Lowering& n, const Shape& shape, const View& more, std::optional<View>* bias) {

@@ -36,6 +36,9 @@ Status WithPast(Lowering& n, const View& past, const View& now, View* out);
 
 // 0 where `visible` is not 0, else `filter`.
 Status MaskBias(Lowering& n, const View& visible, DataType type, double filter, View* out);
+// `filter` where a key's number is the query's plus `begin` to `end` - 1, else 0: {1, 1, length, keys}
+Status BandBias(Lowering& n, DataType type, int64_t length, int64_t keys, int64_t begin, int64_t end,
+                double filter, View* out);
 // `filter` where a query would see keys behind it. The first one is number `past`.
 Status CausalBias(Lowering& n, DataType type, int64_t length, int64_t keys, int64_t past, double filter,
                   View* out);

@@ -30,6 +30,48 @@ TEST_F(OnnxRun, AttentionWithMasks) {
   EXPECT_EQ(Run({{"q", Floats({1, 1, 2, 2}, {0, 0, 0, 0})}, {"v", v}}), (Numbers{1, 2, 2, 3}));
 }
 
+// Queries that see no key give 0, and so do their weights.
+TEST_F(OnnxRun, AttentionToNothing) {
+  const std::map<std::string, Tensor> inputs = {{"q", Floats({1, 1, 2, 2}, {1, 2, 3, 4})},
+                                                {"v", Floats({1, 1, 2, 2}, {1, 2, 3, 4})}};
+  for (const bool counted : {false, true}) {
+    ModelMaker maker(24);
+    maker.Input("q", ElementType::kFloat, {1, 1, 2, 2}).Input("v", ElementType::kFloat, {1, 1, 2, 2});
+    if (counted) {  // the last query is at the only key, the one before it before all keys
+      maker.Weight("count", Ints({1}, {1}))
+          .Node("Attention", {"q", "v", "v", "", "", "", "count"}, {"y", "", "", "w"},
+                IntAttribute("is_causal", 1), IntAttribute("qk_matmul_output_mode", 3));
+    } else {
+      maker.Weight("mask", Typed(ElementType::kBool, {2, 2}, {0, 0, 1, 0}))
+          .Node("Attention", {"q", "v", "v", "mask"}, {"y", "", "", "w"},
+                IntAttribute("qk_matmul_output_mode", 3));
+    }
+    Load(std::move(maker.Output("y").Output("w")));
+    EXPECT_EQ(Run(inputs), (Numbers{0, 0, 1, 2})) << counted;
+    EXPECT_EQ(Output(inputs, 1), (Numbers{0, 0, 1, 0})) << counted;
+  }
+}
+
+TEST_F(OnnxRun, AttentionInAWindow) {
+  const std::map<std::string, Tensor> inputs = {{"q", Floats({1, 1, 3, 1}, {0, 0, 0})},
+                                                {"v", Floats({1, 1, 3, 1}, {2, 4, 8})}};
+  for (const auto& [left, right, expected] : std::vector<std::tuple<int64_t, int64_t, Numbers>>{
+           {0, 0, {2, 4, 8}}, {1, 0, {2, 3, 6}}, {0, 1, {3, 6, 8}}, {-1, 0, {2, 3, 14.0 / 3}}}) {
+    for (const bool counted : {false, true}) {
+      ModelMaker maker(25);
+      maker.Input("q", ElementType::kFloat, {1, 1, 3, 1}).Input("v", ElementType::kFloat, {1, 1, 3, 1});
+      std::vector<std::string> names = {"q", "v", "v"};
+      if (counted) maker.Weight("count", Ints({1}, {3})), names.insert(names.end(), {"", "", "", "count"});
+      maker.Node("Attention", names, {"y"}, IntAttribute("left_window_size", left),
+                 IntAttribute("right_window_size", right));
+      Load(std::move(maker.Output("y")));
+      const Numbers y = Run(inputs);
+      ASSERT_EQ(y.size(), 3u);
+      for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(y[i], expected[i], 1e-6) << left << " " << right;
+    }
+  }
+}
+
 TEST_F(OnnxRun, AttentionWithPast) {
   Load(ModelMaker(23)
            .Input("x", ElementType::kFloat, {1, 1, 1, 2})

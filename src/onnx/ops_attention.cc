@@ -11,7 +11,7 @@ namespace {
 Status FullMask(Lowering& n, int64_t keys, View* out) {
   const bool is_bool = n.type(3) == ElementType::kBool;
   View mask = n.In(3);
-  if (n.rank(3) < 2 || n.rank(3) > 4) return InvalidArgument("a mask ", ShapeToString(n.shape(3)));
+  if (n.rank(3) < 1 || n.rank(3) > 4) return InvalidArgument("a mask ", ShapeToString(n.shape(3)));
   if (is_bool) {
     View bias;
     ANYDML_RETURN_IF_ERROR(MaskBias(n, mask, n.dml_type(0), -HUGE_VAL, &bias));
@@ -31,29 +31,90 @@ Status FullMask(Lowering& n, int64_t keys, View* out) {
   return {};
 }
 
-// Keys behind nonpad_kv_seqlen {batch} are not seen; with is_causal the last query is the last of them.
-Status PaddedBias(Lowering& n, int64_t length, int64_t keys, bool causal, View* out) {
-  if (n.rank(6) != 1) return InvalidArgument("nonpad_kv_seqlen ", ShapeToString(n.shape(6)));
-  const Shape shape = {n.shape(6)[0], 1, causal ? length : 1, keys};
-  View count, columns, limit, visible;
-  ANYDML_RETURN_IF_ERROR(Cast(n, n.In(6), DataType::kInt32, &count));
-  ANYDML_RETURN_IF_ERROR(Count(n, keys, &columns));
-  limit = Broadcast(Reshaped(count, Shape{shape[0], 1, 1, 1}), shape);
-  if (causal) {
-    View rows, most;
-    ANYDML_RETURN_IF_ERROR(Count(n, length, &rows));
-    ANYDML_RETURN_IF_ERROR(Fill(n, DataType::kInt32, {1}, static_cast<double>(length - 1), &most));
-    const Shape all = {shape[0], 1, length, 1};
-    const View counts = Broadcast(Reshaped(count, Shape{shape[0], 1, 1, 1}), all);
-    ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, counts,
-                                  Broadcast(Reshaped(rows, Shape{1, 1, length, 1}), all), &limit));
-    ANYDML_RETURN_IF_ERROR(
-        Binary(n, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, limit, Broadcast(most, all), &limit));
-    limit = Broadcast(limit, shape);
+// How many keys before and behind its own place a query sees; -1: all.
+struct Window {
+  int64_t left = -1, right = -1;
+};
+
+Status ReadWindow(const NodeFacts& n, Window* out) {
+  *out = {n.Int("left_window_size", -1), n.Int("right_window_size", -1)};
+  for (const int64_t size : {out->left, out->right}) {
+    if (size < -1 || size > INT32_MAX)
+      return InvalidArgument("a window of ", size, "; -1 and more are allowed");
   }
-  ANYDML_RETURN_IF_ERROR(Compare(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN,
-                                 Broadcast(Reshaped(columns, Shape{1, 1, 1, keys}), shape), limit, &visible));
-  return MaskBias(n, visible, n.dml_type(0), -HUGE_VAL, out);
+  if (n.Int("is_causal", 0) != 0) out->right = 0;
+  return {};
+}
+
+// The first query's place is `past`.
+Status WindowBias(Lowering& n, const Window& window, const Shape& logits, int64_t past,
+                  std::optional<View>* bias) {
+  const DataType type = n.dml_type(0);
+  View more;
+  if (window.right >= 0) {
+    ANYDML_RETURN_IF_ERROR(
+        BandBias(n, type, logits[2], logits[3], past + window.right + 1, INT32_MAX, -HUGE_VAL, &more));
+    ANYDML_RETURN_IF_ERROR(AddBias(n, logits, more, bias));
+  }
+  if (window.left >= 0) {
+    ANYDML_RETURN_IF_ERROR(
+        BandBias(n, type, logits[2], logits[3], INT32_MIN, past - window.left, -HUGE_VAL, &more));
+    ANYDML_RETURN_IF_ERROR(AddBias(n, logits, more, bias));
+  }
+  return {};
+}
+
+// {batch, 1, rows, 1} + number of the row + `shift`
+Status RowLimit(Lowering& n, const View& count, int64_t rows, int64_t shift, View* out) {
+  const Shape shape = {int64_t{count.sizes[0]}, 1, rows, 1};
+  View number, constant;
+  ANYDML_RETURN_IF_ERROR(Count(n, rows, &number));
+  ANYDML_RETURN_IF_ERROR(Fill(n, DataType::kInt32, {1}, static_cast<double>(shift), &constant));
+  ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, Broadcast(count, shape),
+                                Broadcast(Reshaped(number, Shape{1, 1, rows, 1}), shape), out));
+  return Binary(n, DML_OPERATOR_ELEMENT_WISE_ADD, *out, Broadcast(constant, shape), out);
+}
+
+// Keys behind nonpad_kv_seqlen {batch} are not seen, and the last query's place is the last of them.
+Status PaddedBias(Lowering& n, const Window& window, const Shape& logits, std::optional<View>* bias) {
+  if (n.rank(6) != 1) return InvalidArgument("nonpad_kv_seqlen ", ShapeToString(n.shape(6)));
+  const int64_t batch = n.shape(6)[0], length = logits[2], keys = logits[3];
+  View count, columns, limit, visible, more;
+  ANYDML_RETURN_IF_ERROR(Cast(n, n.In(6), DataType::kInt32, &count));
+  count = Reshaped(count, Shape{batch, 1, 1, 1});
+  ANYDML_RETURN_IF_ERROR(Count(n, keys, &columns));
+  columns = Reshaped(columns, Shape{1, 1, 1, keys});
+  const auto hide = [&](DML_OPERATOR_TYPE seen, const View& from) -> Status {
+    const Shape shape = {batch, 1, int64_t{from.sizes[2]}, keys};
+    ANYDML_RETURN_IF_ERROR(Compare(n, seen, Broadcast(columns, shape), Broadcast(from, shape), &visible));
+    ANYDML_RETURN_IF_ERROR(MaskBias(n, visible, n.dml_type(0), -HUGE_VAL, &more));
+    return AddBias(n, logits, more, bias);
+  };
+  constexpr DML_OPERATOR_TYPE kBefore = DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN,
+                              kFrom = DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL;
+  if (window.right != 0) ANYDML_RETURN_IF_ERROR(hide(kBefore, count));
+  if (window.right >= 0) {
+    ANYDML_RETURN_IF_ERROR(RowLimit(n, count, length, window.right + 1 - length, &limit));
+    ANYDML_RETURN_IF_ERROR(hide(kBefore, limit));
+  }
+  if (window.left >= 0) {
+    ANYDML_RETURN_IF_ERROR(RowLimit(n, count, length, -window.left - length, &limit));
+    ANYDML_RETURN_IF_ERROR(hide(kFrom, limit));
+  }
+  return {};
+}
+
+// 0 for queries that see no key, whose softmax would be no number.
+Status WithoutHiddenRows(Lowering& n, const View& bias, View* x) {
+  const uint32_t axis = 3;
+  const Shape shape = ShapeOf(*x);
+  View most, lowest, hidden, zero;
+  ANYDML_RETURN_IF_ERROR(Reduce(n, DML_REDUCE_FUNCTION_MAX, bias, {&axis, 1}, &most));
+  ANYDML_RETURN_IF_ERROR(Fill(n, bias.type, {1}, -HUGE_VAL, &lowest));
+  ANYDML_RETURN_IF_ERROR(
+      Compare(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS, most, Broadcast(lowest, ShapeOf(most)), &hidden));
+  ANYDML_RETURN_IF_ERROR(Fill(n, x->type, {1}, 0, &zero));
+  return If(n, Broadcast(hidden, shape), zero, *x, x);
 }
 
 // Q, K, V, attn_mask, past_key, past_value, nonpad_kv_seqlen
@@ -81,23 +142,25 @@ Status Attention(Lowering& n) {
   }
   const int64_t keys = in.keys.sizes[2];
   const Shape logits = {q.batch, q.heads, q.length, keys};
-  const bool causal = n.Int("is_causal", 0) != 0;
-  const DataType type = n.dml_type(0);
+  Window window;
+  ANYDML_RETURN_IF_ERROR(ReadWindow(n, &window));
   if (n.Has(3)) ANYDML_RETURN_IF_ERROR(FullMask(n, keys, &in.bias.emplace()));
-  View more;
-  if (n.Has(6)) {
-    ANYDML_RETURN_IF_ERROR(PaddedBias(n, q.length, keys, causal && !n.Has(4), &more));
-    ANYDML_RETURN_IF_ERROR(AddBias(n, logits, more, &in.bias));
-  }
-  if (causal && (!n.Has(6) || n.Has(4))) {
-    ANYDML_RETURN_IF_ERROR(CausalBias(n, type, q.length, keys, past, -HUGE_VAL, &more));
-    ANYDML_RETURN_IF_ERROR(AddBias(n, logits, more, &in.bias));
-  }
+  const bool outside = n.Has(6) && !n.Has(4);  // where the past is kept
+  if (n.Has(6)) ANYDML_RETURN_IF_ERROR(PaddedBias(n, outside ? window : Window(), logits, &in.bias));
+  if (!outside) ANYDML_RETURN_IF_ERROR(WindowBias(n, window, logits, past, &in.bias));
   in.scale = n.Float("scale", 1 / std::sqrt(static_cast<float>(q.size)));
   in.softcap = n.Float("softcap", 0);
   in.separate = n.Wants(3);
   AttentionResults r;
   ANYDML_RETURN_IF_ERROR(Attend(n, in, &r));
+  // Looking back from its own place a query sees itself, whatever else there is.
+  if (n.Has(3) || n.Has(6) || window.left >= 0) {
+    ANYDML_RETURN_IF_ERROR(WithoutHiddenRows(n, *in.bias, &r.output));
+    if (n.Wants(3) && n.Int("qk_matmul_output_mode", 0) == 3) {
+      r.weights = Reshaped(r.weights, logits);
+      ANYDML_RETURN_IF_ERROR(WithoutHiddenRows(n, *in.bias, &r.weights));
+    }
+  }
   if (n.Wants(3)) {
     const int64_t mode = n.Int("qk_matmul_output_mode", 0);
     if (mode < 0 || mode > 3) return InvalidArgument("qk_matmul_output_mode is ", mode);
