@@ -59,11 +59,7 @@ TEST_F(OnnxRun, ReductionsOfNoElements) {
   for (const std::string type : {"ReduceSum", "ReduceProd", "ReduceMax"}) {
     Load(ModelMaker(18).Input("x", ElementType::kInt64, {0}).Node(type, {"x"}, {"y"}).Output("y"));
     const std::map<std::string, Tensor> none = {{"x", Ints({0}, {})}};
-    if (type == "ReduceMax") {
-      EXPECT_NE(Failure(none).find("of no elements"), std::string::npos);
-    } else {
-      EXPECT_EQ(Run(none), (Numbers{type == "ReduceProd" ? 1.0 : 0.0}));
-    }
+    EXPECT_EQ(Run(none), (Numbers{type == "ReduceProd" ? 1.0 : type == "ReduceMax" ? -0x1p63 : 0.0}));
   }
 }
 

@@ -10,7 +10,6 @@ namespace {
 
 struct Reduction {
   onnx::Shape reduced, shape;  // with sizes of 1, and as the model sees it
-  bool nothing = false;        // the input as it is
 };
 
 Status Resolve(const HostCall& call, Reduction* out) {
@@ -19,41 +18,70 @@ Status Resolve(const HostCall& call, Reduction* out) {
   const std::vector<int64_t> given = !as_input     ? call.Ints("axes")
                                      : call.Has(1) ? ToInts(call.In(1))
                                                    : std::vector<int64_t>();
-  out->nothing = given.empty() && call.Int("noop_with_empty_axes", 0) != 0;
+  const bool all = given.empty() && call.Int("noop_with_empty_axes", 0) == 0;
   std::vector<uint32_t> axes;
   ANYDML_RETURN_IF_ERROR(ResolveAxes(given, x.shape.size(), &axes));
   out->reduced = x.shape;
   for (uint32_t i = 0; i < x.shape.size(); ++i) {
-    const bool named = given.empty() || std::binary_search(axes.begin(), axes.end(), i);
+    const bool named = all || std::binary_search(axes.begin(), axes.end(), i);
     if (named) out->reduced[i] = 1;
     if (!named || call.Int("keepdims", 1) != 0) out->shape.push_back(out->reduced[i]);
   }
   return {};
 }
 
+// Whose results are taken from sums of numbers that are no integers.
+bool HasRoots(const std::string& type) {
+  return type == "ReduceL2" || type == "ReduceLogSum" || type == "ReduceLogSumExp";
+}
+
 int64_t Combine(const std::string& type, int64_t a, int64_t b, bool is_unsigned) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-  if (type == "ReduceSum") return static_cast<int64_t>(x + y);
   if (type == "ReduceProd") return static_cast<int64_t>(x * y);
+  if (type != "ReduceMin" && type != "ReduceMax") return static_cast<int64_t>(x + y);
   const bool less = is_unsigned ? x < y : a < b;
   return less == (type == "ReduceMin") ? a : b;
 }
 
+// The least or the greatest number of a type.
+int64_t Limit(ElementType type, bool greatest) {
+  const uint64_t ones = ~uint64_t{0} >> (64 - BitsOf(type));
+  if (type == ElementType::kBool) return greatest;
+  const bool is_signed = type == ElementType::kInt8 || type == ElementType::kInt16 ||
+                         type == ElementType::kInt32 || type == ElementType::kInt64;
+  if (!is_signed) return greatest ? static_cast<int64_t>(ones) : 0;
+  return greatest ? static_cast<int64_t>(ones >> 1) : -static_cast<int64_t>(ones >> 1) - 1;
+}
+
+// What a reduction of no elements gives.
+int64_t OfNothing(const std::string& type, ElementType element) {
+  if (type == "ReduceMax" || type == "ReduceMin") return Limit(element, type == "ReduceMin");
+  return type == "ReduceProd" ? 1 : 0;
+}
+
 Status Integers(HostCall& call, const Reduction& r, const std::vector<size_t>& targets) {
   const std::string& type = call.proto().type;
-  if (type != "ReduceSum" && type != "ReduceProd" && type != "ReduceMax" && type != "ReduceMin")
-    return Unsupported("of integers on the host");
   const Tensor& x = call.In(0);
-  if (x.count() == 0 && type != "ReduceSum" && type != "ReduceProd") return Unsupported("of no elements");
-  const std::vector<int64_t> values = ToInts(x);
-  // A product of nothing is 1.
-  std::vector<int64_t> result(static_cast<size_t>(ElementCount(r.reduced).value_or(0)), type == "ReduceProd");
+  if (x.count() == 0 && type == "ReduceMean") return Unsupported("of no elements");
+  const bool is_unsigned = x.type == ElementType::kUInt64;
+  std::vector<int64_t> values = ToInts(x);
+  for (int64_t& value : values) {
+    const auto bits = static_cast<uint64_t>(value);
+    if (type == "ReduceSumSquare") value = static_cast<int64_t>(bits * bits);
+    if (type == "ReduceL1" && value < 0 && !is_unsigned) value = static_cast<int64_t>(0 - bits);
+  }
+  std::vector<int64_t> result(static_cast<size_t>(ElementCount(r.reduced).value_or(0)),
+                              OfNothing(type, x.type));
   std::vector<bool> started(result.size(), false);
   for (size_t i = 0; i < values.size(); ++i) {
     int64_t& sum = result[targets[i]];
-    sum = started[targets[i]] ? Combine(type, sum, values[i], x.type == ElementType::kUInt64) : values[i];
+    sum = started[targets[i]] ? Combine(type, sum, values[i], is_unsigned) : values[i];
     started[targets[i]] = true;
   }
+  const uint64_t each = values.size() / std::max<size_t>(1, result.size());
+  for (size_t i = 0; i < result.size() && type == "ReduceMean"; ++i)
+    result[i] = is_unsigned ? static_cast<int64_t>(static_cast<uint64_t>(result[i]) / each)
+                            : result[i] / static_cast<int64_t>(each);
   call.outputs[0] = FromInts(x.type, r.shape, result);
   return {};
 }
@@ -103,14 +131,11 @@ Status Reduce(HostCall& call) {
     return Unsupported("on the host");
   Reduction r;
   ANYDML_RETURN_IF_ERROR(Resolve(call, &r));
-  if (r.nothing) {
-    call.outputs[0] = x;
-    return {};
-  }
   if (x.count() > kMostHostNumbers || ElementCount(r.reduced) > kMostHostNumbers)
     return Unsupported("a large input on the host");
   const std::vector<size_t> targets = Positions(r.reduced, x.shape);
-  return IsFloat(x.type) ? Doubles(call, r, targets) : Integers(call, r, targets);
+  return IsFloat(x.type) || HasRoots(call.proto().type) ? Doubles(call, r, targets)
+                                                        : Integers(call, r, targets);
 }
 
 Status CumSum(HostCall& call) {

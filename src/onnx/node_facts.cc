@@ -134,7 +134,8 @@ Status ResolveSlice(const Shape& shape, std::span<const int64_t> starts, std::sp
       if (at < 0) at = at < -size ? low : at + size;
       return std::clamp(at, low, std::max(low, high));
     };
-    const int64_t start = place(starts[i]);
+    // Going down from before the first element, ONNX begins at it, where NumPy would find nothing.
+    const int64_t start = std::max<int64_t>(place(starts[i]), size > 0 ? 0 : low);
     const int64_t end = place(ends[i]);
     const int64_t distance = step > 0 ? end - start : start - end;
     const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : -static_cast<uint64_t>(step);

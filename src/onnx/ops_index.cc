@@ -29,7 +29,13 @@ Status Gather(Lowering& n) {
 Status GatherElements(Lowering& n) {
   uint32_t axis = 0;
   ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("axis", 0), n.rank(0), &axis));
-  const View x = n.In(0), indices = n.In(1);
+  View x = n.In(0);
+  const View indices = n.In(1);
+  // Where there are fewer indices than elements along other axes, those behind them are not asked for.
+  for (uint32_t i = 0; i < n.rank(0) && n.rank(1) == n.rank(0); ++i) {
+    if (i != axis && n.shape(1)[i] > 0 && n.shape(1)[i] < n.shape(0)[i])
+      ANYDML_RETURN_IF_ERROR(Part(n, x, i, 0, n.shape(1)[i], &x));
+  }
   View y = n.New(x.type, n.shape(1));
   const DML_GATHER_ELEMENTS_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(indices), n.graph().Out(&y),
                                                axis};

@@ -10,21 +10,22 @@ namespace {
 struct ActivationRow {
   const char* name;
   DML_OPERATOR_TYPE type;
+  int numbers;  // how many of alpha and beta it takes
   float alpha, beta;
 };
 
 constexpr ActivationRow kActivations[] = {
-    {"Relu", DML_OPERATOR_ACTIVATION_RELU, 0, 0},
-    {"Tanh", DML_OPERATOR_ACTIVATION_TANH, 0, 0},
-    {"Sigmoid", DML_OPERATOR_ACTIVATION_SIGMOID, 0, 0},
-    {"Affine", DML_OPERATOR_ACTIVATION_LINEAR, 1, 0},
-    {"LeakyRelu", DML_OPERATOR_ACTIVATION_LEAKY_RELU, 0.01f, 0},
-    {"ThresholdedRelu", DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU, 1, 0},
-    {"ScaledTanh", DML_OPERATOR_ACTIVATION_SCALED_TANH, 1, 1},
-    {"HardSigmoid", DML_OPERATOR_ACTIVATION_HARD_SIGMOID, 0.2f, 0.5f},
-    {"Elu", DML_OPERATOR_ACTIVATION_ELU, 1, 0},
-    {"Softsign", DML_OPERATOR_ACTIVATION_SOFTSIGN, 0, 0},
-    {"Softplus", DML_OPERATOR_ACTIVATION_SOFTPLUS, 1, 0},
+    {"Relu", DML_OPERATOR_ACTIVATION_RELU, 0, 0, 0},
+    {"Tanh", DML_OPERATOR_ACTIVATION_TANH, 0, 0, 0},
+    {"Sigmoid", DML_OPERATOR_ACTIVATION_SIGMOID, 0, 0, 0},
+    {"Affine", DML_OPERATOR_ACTIVATION_LINEAR, 2, 1, 0},
+    {"LeakyRelu", DML_OPERATOR_ACTIVATION_LEAKY_RELU, 1, 0.01f, 0},
+    {"ThresholdedRelu", DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU, 1, 1, 0},
+    {"ScaledTanh", DML_OPERATOR_ACTIVATION_SCALED_TANH, 2, 1, 1},
+    {"HardSigmoid", DML_OPERATOR_ACTIVATION_HARD_SIGMOID, 2, 0.2f, 0.5f},
+    {"Elu", DML_OPERATOR_ACTIVATION_ELU, 1, 1, 0},
+    {"Softsign", DML_OPERATOR_ACTIVATION_SOFTSIGN, 0, 0, 0},
+    {"Softplus", DML_OPERATOR_ACTIVATION_SOFTPLUS, 0, 1, 0},
 };
 
 // The activations of all directions, and what their descriptions point to.
@@ -42,15 +43,19 @@ Status ReadActivations(const Lowering& n, std::vector<std::string> defaults, siz
       return InvalidArgument("there are ", given->texts.size(), " activations");
     names = given->texts;
   }
+  // Both lists are used up in the activations' order, by those that take such a number.
   const std::vector<float> alphas = n.Floats("activation_alpha"), betas = n.Floats("activation_beta");
+  size_t used_alphas = 0, used_betas = 0;
   std::vector<DML_OPERATOR_TYPE> types;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto found = std::find_if(std::begin(kActivations), std::end(kActivations),
                                     [&](const ActivationRow& row) { return names[i] == row.name; });
     if (found == std::end(kActivations)) return Unsupported("activation ", names[i].substr(0, 40));
     types.push_back(found->type);
-    out->parameters.push_back({nullptr, nullptr, i < alphas.size() ? alphas[i] : found->alpha,
-                               i < betas.size() ? betas[i] : found->beta});
+    const bool alpha = found->numbers > 0 && used_alphas < alphas.size();
+    const bool beta = found->numbers > 1 && used_betas < betas.size();
+    out->parameters.push_back({nullptr, nullptr, alpha ? alphas[used_alphas++] : found->alpha,
+                               beta ? betas[used_betas++] : found->beta});
   }
   for (size_t i = 0; i < types.size(); ++i) out->descs.push_back({types[i], &out->parameters[i]});
   return {};

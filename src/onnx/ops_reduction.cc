@@ -23,7 +23,13 @@ Status LowerReduce(Lowering& n) {
   const bool as_input = n.version() >= (n.proto().type == "ReduceSum" ? 13 : 18);
   const std::vector<int64_t> given = as_input ? n.HostInts(1) : n.Ints("axes");
   if (given.empty() && n.Int("noop_with_empty_axes", 0) != 0) {
-    n.Forward(0, 0, n.shape(0));
+    // No axis is reduced, but logarithms, squares and the like are taken: of every element for itself.
+    const uint32_t axis = 1;
+    View y;
+    ANYDML_RETURN_IF_ERROR(Reduce(n, static_cast<DML_REDUCE_FUNCTION>(n.row().parameter),
+                                  Reshaped(n.In(0), Shape{ElementCount(n.shape(0)).value_or(0), 1}),
+                                  {&axis, 1}, &y));
+    n.Return(0, y, n.type(0), n.shape(0));
     return {};
   }
   std::vector<uint32_t> axes(std::max<size_t>(1, n.rank(0)));  // a scalar has one dimension here

@@ -1,5 +1,9 @@
 // Regions of images, and images out of columns.
+#include <algorithm>
+#include <cmath>
+
 #include "onnx/compose.h"
+#include "onnx/host_numbers.h"
 #include "onnx/operators.h"
 
 namespace anydml::onnx {
@@ -17,7 +21,7 @@ Status AtLeastOnePixel(Lowering& n, float scale, View* rois) {
 
 // X, rois {R,4}, batch_indices {R}
 Status RoiAlign(Lowering& n) {
-  const std::string mode = n.Text("mode", "avg");
+  if (n.Text("mode", "avg") == "max") return Unsupported("the largest of weighted elements on the device");
   const std::string coordinates =
       n.Text("coordinate_transformation_mode", n.version() < 16 ? "output_half_pixel" : "half_pixel");
   const int64_t height = n.Int("output_height", 1), width = n.Int("output_width", 1),
@@ -32,23 +36,123 @@ Status RoiAlign(Lowering& n) {
   const float scale = n.Float("spatial_scale", 1);
   if (coordinates != "half_pixel" && scale > 0 && !rois.empty())
     ANYDML_RETURN_IF_ERROR(AtLeastOnePixel(n, scale, &rois));
-  const DML_ROI_ALIGN1_OPERATOR_DESC desc{
-      n.graph().In(x),
-      n.graph().In(rois),
-      n.graph().In(batch),
-      n.graph().Out(&y),
-      mode == "max" ? DML_REDUCE_FUNCTION_MAX : DML_REDUCE_FUNCTION_AVERAGE,
-      DML_INTERPOLATION_MODE_LINEAR,
-      scale,
-      scale,
-      coordinates == "half_pixel" ? 0.5f : 0.0f,
-      -0.5f,
-      0,
-      samples == 0 ? 1 : static_cast<UINT>(samples),
-      samples == 0 ? UINT32_MAX : static_cast<UINT>(samples),
-      FALSE};
+  const DML_ROI_ALIGN1_OPERATOR_DESC desc{n.graph().In(x),
+                                          n.graph().In(rois),
+                                          n.graph().In(batch),
+                                          n.graph().Out(&y),
+                                          DML_REDUCE_FUNCTION_AVERAGE,
+                                          DML_INTERPOLATION_MODE_LINEAR,
+                                          scale,
+                                          scale,
+                                          coordinates == "half_pixel" ? 0.5f : 0.0f,
+                                          -0.5f,
+                                          0,
+                                          samples == 0 ? 1 : static_cast<UINT>(samples),
+                                          samples == 0 ? UINT32_MAX : static_cast<UINT>(samples),
+                                          FALSE};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_ROI_ALIGN1, desc));
   n.Return(0, y, n.type(0), shape);
+  return {};
+}
+
+// The two elements beside a place, and how much of each.
+struct Neighbours {
+  int64_t at[2] = {0, 0};
+  double weight[2] = {0, 0};
+};
+
+Neighbours Beside(double place, int64_t size) {
+  const auto last = static_cast<double>(size - 1);
+  if (!(place >= -1 && place <= last + 1)) return {};  // outside
+  const double x = std::clamp(place, 0.0, last), low = std::floor(x);
+  const auto i = static_cast<int64_t>(low);
+  return {{i, std::min(i + 1, size - 1)}, {1 - (x - low), x - low}};
+}
+
+// Where the samples of a region lie along one dimension: `grid` of them in each of `bins`.
+struct Samples {
+  double first = 0, step = 0;
+  int64_t bins = 1, grid = 0;
+
+  std::vector<Neighbours> In(int64_t bin, int64_t size) const {
+    std::vector<Neighbours> found;
+    for (int64_t i = 0; i < grid; ++i) {
+      const double part = (static_cast<double>(i) + 0.5) / static_cast<double>(grid);
+      found.push_back(Beside(first + (static_cast<double>(bin) + part) * step, size));
+    }
+    return found;
+  }
+};
+
+Status SamplesOf(double begin, double end, bool at_least_one, int64_t samples, Samples* out) {
+  const double length = at_least_one ? std::max(end - begin, 1.0) : end - begin;
+  out->first = begin;
+  out->step = length / static_cast<double>(out->bins);
+  constexpr int64_t kMost = 1 << 10;
+  if (!(std::abs(begin) < 0x1p40 && out->step < kMost) || samples > kMost)
+    return Unsupported("so many samples on the host");
+  out->grid = samples > 0 ? samples : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(out->step)));
+  return {};
+}
+
+double LargestOf(const double* plane, int64_t width, std::span<const Neighbours> rows,
+                 std::span<const Neighbours> columns) {
+  std::optional<double> most;
+  for (const Neighbours& y : rows) {
+    for (const Neighbours& x : columns) {
+      for (const size_t k : {0, 1, 2, 3}) {
+        const double value = y.weight[k / 2] * x.weight[k % 2] * plane[y.at[k / 2] * width + x.at[k % 2]];
+        if (!most || value > *most) most = value;
+      }
+    }
+  }
+  return most.value_or(0);
+}
+
+// RoiAlign with the mode "max", which for ONNX is the largest of the four elements around each sample, times
+// their weights; for DirectML it is the largest sample.
+Status LargestOfRegions(HostCall& call) {
+  if (call.Text("mode", "avg") != "max") return Unsupported("on the host");
+  const Shape &x = call.In(0).shape, &r = call.In(1).shape;
+  const std::string coordinates =
+      call.Text("coordinate_transformation_mode", call.version() < 16 ? "output_half_pixel" : "half_pixel");
+  const bool shifted = coordinates == "half_pixel";
+  const int64_t height = call.Int("output_height", 1), width = call.Int("output_width", 1),
+                samples = call.Int("sampling_ratio", 0);
+  if (x.size() != 4 || r.size() != 2 || r[1] != 4 || height < 1 || width < 1 || samples < 0 || x[2] < 1 ||
+      x[3] < 1 || call.In(2).count() != r[0]) {
+    return InvalidArgument("an output of ", height, "x", width, " for X ", ShapeToString(x), " and rois ",
+                           ShapeToString(r));
+  }
+  const Shape shape = {r[0], x[1], height, width};
+  const std::optional<int64_t> count = ElementCount(shape);
+  if (!IsFloat(call.In(0).type) || !IsFloat(call.In(1).type) || !count || *count > host::kMostHostNumbers)
+    return Unsupported("this type or size on the host");
+  const std::vector<double> values = ToDoubles(call.In(0)), rois = ToDoubles(call.In(1));
+  const std::vector<int64_t> batches = ToInts(call.In(2));
+  const double scale = call.Float("spatial_scale", 1), offset = shifted ? 0.5 : 0;
+  std::vector<double> result(static_cast<size_t>(*count));
+  for (int64_t region = 0; region < r[0]; ++region) {
+    const int64_t batch = batches[static_cast<size_t>(region)];
+    if (batch < 0 || batch >= x[0])
+      return InvalidArgument("batch_indices[", region, "] is ", batch, " of ", x[0], " images");
+    const double* const corners = rois.data() + region * 4;  // x1, y1, x2, y2
+    Samples along[2] = {{.bins = height}, {.bins = width}};
+    for (const size_t d : {0, 1}) {
+      ANYDML_RETURN_IF_ERROR(SamplesOf(corners[1 - d] * scale - offset, corners[3 - d] * scale - offset,
+                                       !shifted, samples, &along[d]));
+    }
+    for (int64_t i = 0; i < height * width; ++i) {
+      const std::vector<Neighbours> rows = along[0].In(i / width, x[2]),
+                                    columns = along[1].In(i % width, x[3]);
+      for (int64_t c = 0; c < x[1]; ++c) {
+        const double* const plane = values.data() + (batch * x[1] + c) * x[2] * x[3];
+        result[static_cast<size_t>((region * x[1] + c) * height * width + i)] =
+            LargestOf(plane, x[3], rows, columns);
+      }
+    }
+  }
+  call.outputs[0] = FromDoubles(call.In(0).type, shape, result);
   return {};
 }
 
@@ -105,7 +209,7 @@ Status Col2Im(Lowering& n) {
 }
 
 constexpr OperatorRow kRegionRows[] = {
-    {kOnnx, "RoiAlign", 3, 3, 0, RoiAlign, nullptr},
+    {kOnnx, "RoiAlign", 3, 3, 0, RoiAlign, LargestOfRegions},
     {kOnnx, "MaxRoiPool", 2, 2, 0, MaxRoiPool, nullptr},
     {kOnnx, "Col2Im", 3, 3, 0b110, Col2Im, nullptr},
 };

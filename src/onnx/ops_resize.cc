@@ -18,6 +18,14 @@ struct Resampling {
   Shape shape;
   std::vector<uint32_t> axes;  // that are named
   bool antialias = false;
+
+  // Version 10 takes the element above where an axis becomes shorter, else the one below.
+  bool shrinks() const {
+    return std::any_of(scales.begin(), scales.end(), [](double scale) { return scale < 1; });
+  }
+  bool grows() const {
+    return std::any_of(scales.begin(), scales.end(), [](double scale) { return scale > 1; });
+  }
 };
 
 // RESAMPLE takes x_in = (x_out - output) / scale - input.
@@ -93,7 +101,8 @@ Status ReadMode(const NodeFacts& n, Resampling* r, float* nearest_shift) {
   }
   if (mode != "nearest") return Unsupported("mode ", mode.substr(0, 40));
   const bool old = n.version() < 11;
-  const std::string rounding = n.Text("nearest_mode", old ? "floor" : "round_prefer_floor");
+  const std::string rounding =
+      old ? (r->shrinks() ? "ceil" : "floor") : n.Text("nearest_mode", "round_prefer_floor");
   if (rounding == "round_prefer_floor") {
     r->rounding = DML_AXIS_DIRECTION_INCREASING;
     *nearest_shift = 0.5f;
@@ -135,7 +144,10 @@ Status ReadSizes(const Lowering& n, const std::vector<double>& scales, const std
     const double scale = scales.empty() ? static_cast<double>(sizes[i]) / in : scales[i];
     if (!(scale > 0) || !(scale * in < 0x1p32)) return InvalidArgument("a scale of ", scale);
     r->scales[axes[i]] = scale;
-    r->shape[axes[i]] = scales.empty() ? sizes[i] : static_cast<int64_t>(std::floor(in * scale));
+    // As ONNX infers it: 5 * 2.6 are 13, which they are not in double precision.
+    r->shape[axes[i]] =
+        scales.empty() ? sizes[i]
+                       : static_cast<int64_t>(std::floor(static_cast<float>(in) * static_cast<float>(scale)));
     if (i == 0 || (policy == "not_larger" ? scale < ratio : scale > ratio)) ratio = scale;
   }
   if (scales.empty() && policy != "stretch") {
@@ -215,6 +227,7 @@ Status ResizeByMatrices(Lowering& n, const Resampling& r) {
     ResizeAxis axis{n.shape(0)[d], r.shape[d], r.scales[d], 0, 1};
     if (crops) axis.start = roi[i], axis.end = roi[i + axes.size()];
     if (axis.in == axis.out && axis.scale == 1 && axis.start == 0 && axis.end == 1) continue;
+    if (n.version() < 11) mode.rounding = axis.scale < 1 ? "ceil" : "floor";
     std::vector<int64_t> flags;
     ANYDML_RETURN_IF_ERROR(ResizeAlong(n, mode, axis, d, &x, &flags));
     if (crops) outside.emplace_back(d, std::move(flags));
@@ -246,6 +259,7 @@ Status Resize(Lowering& n) {
   // way; that is near enough where a matrix would be too large.
   const std::string mode = n.Text("mode", "nearest");
   if (mode == "cubic" || r.coordinates == "tf_crop_and_resize" ||
+      (old && mode == "nearest" && r.shrinks() && r.grows()) ||
       (r.antialias && mode == "linear" && IsFloat(n.type(0)) &&
        (n.Int("exclude_outside", 0) != 0 || MatricesFit(n.shape(0), r))))
     return ResizeByMatrices(n, r);
@@ -256,10 +270,10 @@ Status Resize(Lowering& n) {
 Status Upsample(Lowering& n) {
   Resampling r;
   float shift = 0;
-  ANYDML_RETURN_IF_ERROR(ReadMode(n, &r, &shift));
   const std::vector<float> given = n.Floats("scales");
   ANYDML_RETURN_IF_ERROR(ReadSizes(
       n, n.version() < 9 ? std::vector<double>(given.begin(), given.end()) : n.HostDoubles(1), {}, &r));
+  ANYDML_RETURN_IF_ERROR(ReadMode(n, &r, &shift));
   r.coordinates = "asymmetric";
   return Resample(n, r, shift);
 }

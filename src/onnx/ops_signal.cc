@@ -38,29 +38,6 @@ double Reflect(double x, double low, double high) {
   return low + distance;
 }
 
-struct Sampler {
-  const double* plane;
-  int64_t height, width;
-  bool align, border, reflect;
-
-  double Unnormalized(double place, int64_t size) const {
-    const auto n = static_cast<double>(size);
-    return align ? (place + 1) / 2 * (n - 1) : ((place + 1) * n - 1) / 2;
-  }
-  double Inside(double x, int64_t size) const {
-    const auto n = static_cast<double>(size);
-    if (reflect) x = align ? Reflect(x, 0, n - 1) : Reflect(x, -0.5, n - 0.5);
-    return border || reflect ? std::clamp(x, 0.0, n - 1) : x;
-  }
-  // 0 outside, unless the padding says something else.
-  double At(double y, double x) const {
-    y = Inside(y, height);
-    x = Inside(x, width);
-    if (!(y >= 0 && y < static_cast<double>(height) && x >= 0 && x < static_cast<double>(width))) return 0;
-    return plane[static_cast<int64_t>(y) * width + static_cast<int64_t>(x)];
-  }
-};
-
 // The weights of the four neighbours of a place between the second and the third (a = -0.75).
 void CubicWeights(double t, double (&w)[4]) {
   constexpr double kA = -0.75;
@@ -72,57 +49,86 @@ void CubicWeights(double t, double (&w)[4]) {
   w[3] = far(2 - t);
 }
 
-double SampleCubic(const Sampler& s, double y, double x) {
-  double wy[4], wx[4], sum = 0;
-  const double y0 = std::floor(y), x0 = std::floor(x);
-  CubicWeights(y - y0, wy);
-  CubicWeights(x - x0, wx);
-  for (int i = 0; i < 4; ++i) {
-    for (int j = 0; j < 4; ++j) sum += wy[i] * wx[j] * s.At(y0 - 1 + i, x0 - 1 + j);
+// The neighbours of a place along one dimension.
+struct Taps {
+  int count = 0;
+  int64_t index[4];  // -1: outside, where everything is 0
+  double weight[4];
+};
+
+struct Sampler {
+  bool align, border, reflect, nearest, cubic;
+
+  double Unnormalized(double place, int64_t size) const {
+    const auto n = static_cast<double>(size);
+    return align ? (place + 1) / 2 * (n - 1) : ((place + 1) * n - 1) / 2;
+  }
+  double Inside(double x, int64_t size) const {
+    const auto n = static_cast<double>(size);
+    if (reflect) x = align ? Reflect(x, 0, n - 1) : Reflect(x, -0.5, n - 0.5);
+    return border || reflect ? std::clamp(x, 0.0, n - 1) : x;
+  }
+  Taps Around(double place, int64_t size) const {
+    double x = Unnormalized(place, size);
+    // Places come in first: what is between two elements is found after that, but for cubic ones.
+    if (!cubic) x = Inside(x, size);
+    double first = nearest ? std::nearbyint(x) : std::floor(x);
+    Taps taps;
+    taps.count = nearest ? 1 : cubic ? 4 : 2;
+    taps.weight[0] = nearest ? 1 : 1 - (x - first);
+    taps.weight[1] = x - first;
+    if (cubic) CubicWeights(x - first--, taps.weight);
+    for (int i = 0; i < taps.count; ++i) {
+      const double at = Inside(first + i, size);
+      taps.index[i] = at >= 0 && at < static_cast<double>(size) ? static_cast<int64_t>(at) : -1;
+    }
+    return taps;
+  }
+};
+
+// The sum over the neighbours along all dimensions, the first of which is the slowest.
+double Sample(const double* values, std::span<const Taps> taps, std::span<const int64_t> sizes,
+              int64_t before) {
+  double sum = 0;
+  for (int i = 0; i < taps[0].count; ++i) {
+    if (taps[0].index[i] < 0) continue;
+    const int64_t at = before * sizes[0] + taps[0].index[i];
+    sum += taps[0].weight[i] *
+           (taps.size() == 1 ? values[at] : Sample(values, taps.subspan(1), sizes.subspan(1), at));
   }
   return sum;
 }
 
-double SampleLinear(const Sampler& s, double y, double x) {
-  const double y0 = std::floor(y), x0 = std::floor(x), v = y - y0, u = x - x0;
-  return (1 - v) * ((1 - u) * s.At(y0, x0) + u * s.At(y0, x0 + 1)) +
-         v * ((1 - u) * s.At(y0 + 1, x0) + u * s.At(y0 + 1, x0 + 1));
-}
-
-// X {N, C, H, W}, grid {N, H', W', 2}: places (x, y) from -1 to 1.
+// X {N, C, sizes}, grid {N, sizes, as many as there are sizes}: places from -1 to 1, the last dimension's
+// first.
 Status GridSample(HostCall& call) {
   const Shape &x_shape = call.In(0).shape, &g_shape = call.In(1).shape;
-  if (x_shape.size() != 4) return Unsupported("rank ", x_shape.size());
-  if (g_shape.size() != 4 || g_shape[3] != 2 || g_shape[0] != x_shape[0])
-    return InvalidArgument("grid ", ShapeToString(g_shape));
+  const size_t rank = x_shape.size();
+  if (rank < 3 || g_shape.size() != rank || g_shape.back() != static_cast<int64_t>(rank) - 2 ||
+      g_shape[0] != x_shape[0])
+    return InvalidArgument("grid ", ShapeToString(g_shape), " for X ", ShapeToString(x_shape));
   if (!IsFloat(call.In(0).type) || !IsFloat(call.In(1).type)) return Unsupported("this type on the host");
   const std::string mode = call.Text("mode", "linear"), padding = call.Text("padding_mode", "zeros");
-  const bool nearest = mode == "nearest", cubic = mode == "bicubic" || mode == "cubic";
-  const Shape shape = {x_shape[0], x_shape[1], g_shape[1], g_shape[2]};
+  Shape shape = {x_shape[0], x_shape[1]};
+  shape.insert(shape.end(), g_shape.begin() + 1, g_shape.end() - 1);
   const std::optional<int64_t> count = ElementCount(shape);
   if (!count || *count > (int64_t{1} << 28)) return Unsupported("a large result on the host");
+  const std::span<const int64_t> sizes = std::span(x_shape).subspan(2);
+  const int64_t plane = ElementCount(sizes).value_or(0);
+  if (plane < 1) return InvalidArgument("X ", ShapeToString(x_shape), " has no elements");
   const std::vector<double> values = ToDoubles(call.In(0)), grid = ToDoubles(call.In(1));
-  if (x_shape[2] < 1 || x_shape[3] < 1)
-    return InvalidArgument("X ", ShapeToString(x_shape), " has no elements");
-  Sampler s{nullptr,
-            x_shape[2],
-            x_shape[3],
-            call.Int("align_corners", 0) != 0,
-            padding == "border",
-            padding == "reflection"};
-  std::vector<double> result;
-  result.reserve(static_cast<size_t>(*count));
-  const int64_t places = shape[2] * shape[3];
-  for (int64_t plane = 0; plane < shape[0] * shape[1]; ++plane) {
-    s.plane = values.data() + plane * s.height * s.width;
-    const double* const at = grid.data() + plane / shape[1] * places * 2;
-    for (int64_t i = 0; i < places; ++i) {
-      double x = s.Unnormalized(at[2 * i], s.width), y = s.Unnormalized(at[2 * i + 1], s.height);
-      // Places come in first: what is between two elements is found after that, but for cubic ones.
-      if (!cubic) x = s.Inside(x, s.width), y = s.Inside(y, s.height);
-      result.push_back(nearest ? s.At(std::nearbyint(y), std::nearbyint(x))
-                       : cubic ? SampleCubic(s, y, x)
-                               : SampleLinear(s, y, x));
+  const Sampler sampler{call.Int("align_corners", 0) != 0, padding == "border", padding == "reflection",
+                        mode == "nearest", mode == "bicubic" || mode == "cubic"};
+  std::vector<double> result(static_cast<size_t>(*count));
+  const int64_t channels = shape[1], places = ElementCount(std::span(shape).subspan(2)).value_or(0);
+  std::vector<Taps> taps(sizes.size());
+  for (int64_t i = 0; i < shape[0] * places; ++i) {
+    const double* const place = grid.data() + i * static_cast<int64_t>(sizes.size());
+    for (size_t d = 0; d < sizes.size(); ++d) taps[d] = sampler.Around(place[sizes.size() - 1 - d], sizes[d]);
+    for (int64_t c = 0; c < channels; ++c) {
+      const int64_t of = i / places * channels + c;
+      result[static_cast<size_t>(of * places + i % places)] =
+          Sample(values.data() + of * plane, taps, sizes, 0);
     }
   }
   call.outputs[0] = FromDoubles(call.In(0).type, shape, result);

@@ -147,6 +147,25 @@ Tensor Int64Tensor(Shape shape, std::span<const int64_t> values) {
   return FromInts(ElementType::kInt64, std::move(shape), values);
 }
 
+// Two in a byte, the first in its lower half.
+static std::vector<int64_t> LoadFourBits(const Tensor& tensor) {
+  const auto count = static_cast<size_t>(ElementCount(tensor.shape).value_or(0));
+  if (tensor.data.size() < (count + 1) / 2) return {};
+  std::vector<int64_t> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t bits = std::to_integer<int64_t>(tensor.data[i / 2] >> (i % 2 * 4)) & 15;
+    values[i] = tensor.type == ElementType::kInt4 && bits > 7 ? bits - 16 : bits;
+  }
+  return values;
+}
+
+static Tensor StoreFourBits(ElementType type, Shape shape, std::span<const int64_t> values) {
+  std::vector<std::byte> bytes((values.size() + 1) / 2);
+  for (size_t i = 0; i < values.size(); ++i)
+    bytes[i / 2] |= static_cast<std::byte>(values[i] & 15) << (i % 2 * 4);
+  return MakeTensor(type, std::move(shape), std::move(bytes));
+}
+
 std::vector<int64_t> ToInts(const Tensor& tensor) {
   const auto convert = [](auto value) { return static_cast<int64_t>(value); };
   switch (tensor.type) {
@@ -166,6 +185,9 @@ std::vector<int64_t> ToInts(const Tensor& tensor) {
     case ElementType::kUInt8:
     case ElementType::kBool:
       return Load<int64_t, uint8_t>(tensor, convert);
+    case ElementType::kUInt4:
+    case ElementType::kInt4:
+      return LoadFourBits(tensor);
     default:
       return {};
   }
@@ -212,6 +234,9 @@ Tensor FromInts(ElementType type, Shape shape, std::span<const int64_t> values) 
     case ElementType::kBool:
       return Store<uint8_t>(type, std::move(shape), values,
                             [](int64_t value) { return uint8_t{value != 0}; });
+    case ElementType::kUInt4:
+    case ElementType::kInt4:
+      return StoreFourBits(type, std::move(shape), values);
     default: {
       const std::vector<double> numbers(values.begin(), values.end());
       return FromDoubles(type, std::move(shape), numbers);
@@ -235,8 +260,6 @@ Tensor FromDoubles(ElementType type, Shape shape, std::span<const double> values
     case ElementType::kString:
     case ElementType::kComplex64:
     case ElementType::kComplex128:
-    case ElementType::kUInt4:
-    case ElementType::kInt4:
       return {};
     case ElementType::kBFloat16:
       return Store<uint16_t>(type, std::move(shape), values, ToBFloat16);

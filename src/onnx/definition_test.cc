@@ -1,0 +1,179 @@
+// What ONNX's definitions say in their corners, as its own tests and onnxruntime read them.
+#include <cmath>
+#include <limits>
+
+#include "support/onnx_run.h"
+
+namespace anydml::onnx {
+namespace {
+
+Attribute TextsAttribute(std::string name, std::vector<std::string> values) {
+  Attribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = AttributeKind::kStrings;
+  attribute.texts = std::move(values);
+  return attribute;
+}
+
+Attribute FloatsAttribute(std::string name, std::vector<float> values) {
+  Attribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = AttributeKind::kFloats;
+  attribute.numbers = std::move(values);
+  return attribute;
+}
+
+// Both lists are used up by the activations that take such a number, not by their positions.
+TEST_F(OnnxRun, ActivationsTakeTheirNumbersInOrder) {
+  Load(ModelMaker(14)
+           .Input("x", ElementType::kFloat, {1, 1, 1})
+           .Weight("w", Floats({2, 1, 1}, {1, 1}))
+           .Weight("r", Floats({2, 1, 1}, {0, 0}))
+           .Node("RNN", {"x", "w", "r"}, {"", "y"}, IntAttribute("hidden_size", 1),
+                 TextAttribute("direction", "bidirectional"),
+                 TextsAttribute("activations", {"Softsign", "HardSigmoid"}),
+                 FloatsAttribute("activation_alpha", {0.25}), FloatsAttribute("activation_beta", {0.125}))
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({1, 1, 1}, {1})}}), (Numbers{0.5, 0.375}));
+}
+
+TEST_F(OnnxRun, NoAxesLeaveWhatIsNoReduction) {
+  for (const auto& [type, expected] :
+       std::vector<std::pair<std::string, Numbers>>{{"ReduceL1", {2, 0.5}},
+                                                    {"ReduceL2", {2, 0.5}},
+                                                    {"ReduceSumSquare", {4, 0.25}},
+                                                    {"ReduceSum", {-2, 0.5}}}) {
+    Load(ModelMaker(18)
+             .Input("x", ElementType::kFloat, {2, 1})
+             .Node(type, {"x"}, {"y"}, IntAttribute("noop_with_empty_axes", 1))
+             .Output("y"));
+    EXPECT_EQ(Run({{"x", Floats({2, 1}, {-2, 0.5})}}), expected) << type;
+    EXPECT_EQ(shape_, (Shape{2, 1})) << type;
+  }
+  Load(ModelMaker(18)
+           .Input("x", ElementType::kDouble, {2})
+           .Node("ReduceLogSum", {"x"}, {"y"}, IntAttribute("noop_with_empty_axes", 1))
+           .Output("y", ElementType::kDouble));
+  EXPECT_EQ(Run({{"x", FromDoubles(ElementType::kDouble, {2}, Numbers{1, std::exp(2.0)})}}), (Numbers{0, 2}));
+}
+
+TEST_F(OnnxRun, IntegersAreReducedByEveryFunction) {
+  for (const auto& [type, expected] :
+       std::vector<std::pair<std::string, Numbers>>{{"ReduceMean", {-2, 1}},  // towards 0
+                                                    {"ReduceL1", {7, 3}},
+                                                    {"ReduceL2", {5, 2}},
+                                                    {"ReduceSumSquare", {25, 5}}}) {
+    for (const ElementType element : {ElementType::kInt32, ElementType::kInt64}) {
+      Load(ModelMaker(13)
+               .Input("x", element, {2, 2})
+               .Node(type, {"x"}, {"y"}, IntsAttribute("axes", {1}), IntAttribute("keepdims", 0))
+               .Output("y", element));
+      if (type == "ReduceMean")
+        EXPECT_EQ(Run({{"x", Typed(element, {2, 2}, {-4, -1, 1, 2})}}), expected);
+      else
+        EXPECT_EQ(Run({{"x", Typed(element, {2, 2}, {-4, 3, 1, 2})}}), expected) << type;
+    }
+  }
+}
+
+TEST_F(OnnxRun, TheLargestOfNothingIsTheLeastNumber) {
+  for (const auto& [element, expected] : std::vector<std::pair<ElementType, double>>{
+           {ElementType::kBool, 0}, {ElementType::kInt8, -128}, {ElementType::kUInt16, 0}}) {
+    Load(ModelMaker(20)
+             .Input("x", element, {0, 2})
+             .Weight("axes", Ints({1}, {0}))
+             .Node("ReduceMax", {"x", "axes"}, {"y"}, IntAttribute("keepdims", 0))
+             .Output("y", element));
+    EXPECT_EQ(Run({{"x", Typed(element, {0, 2}, {})}}), (Numbers{expected, expected}));
+  }
+}
+
+TEST_F(OnnxRun, SlicesThatGoDownFromBeforeTheFirstElementHaveIt) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {3})
+           .Weight("starts", Ints({1}, {-9}))
+           .Weight("ends", Ints({1}, {-10}))
+           .Weight("axes", Ints({1}, {0}))
+           .Weight("steps", Ints({1}, {-1}))
+           .Node("Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"})
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({3}, {7, 8, 9})}}), (Numbers{7}));
+}
+
+TEST_F(OnnxRun, FewerIndicesThanElementsAlongOtherAxes) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {2, 3})
+           .Weight("i", Ints({3, 2}, {1, 0, 0, 1, 1, 1}))
+           .Node("GatherElements", {"x", "i"}, {"y"}, IntAttribute("axis", 0))
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({2, 3}, {1, 2, 3, 4, 5, 6})}}), (Numbers{4, 2, 1, 5, 4, 5}));
+}
+
+TEST_F(OnnxRun, SizesAreWhatSinglePrecisionMakesOfScales) {
+  Load(ModelMaker(13)
+           .Input("x", ElementType::kFloat, {1, 1, 1, 5})
+           .Weight("scales", Floats({4}, {1, 1, 1, 2.6}))
+           .Node("Resize", {"x", "", "scales"}, {"y"})
+           .Output("y"));
+  Run({{"x", Floats({1, 1, 1, 5}, {1, 2, 3, 4, 5})}});
+  EXPECT_EQ(shape_, (Shape{1, 1, 1, 13}));
+}
+
+// Version 10: the element above where there are fewer, the one below where there are more.
+TEST_F(OnnxRun, TheFirstResizeRoundsByDirection) {
+  for (const auto& [scales, expected] : std::vector<std::pair<Numbers, Numbers>>{
+           {{1, 1, 0.6, 0.6}, {1, 3}}, {{1, 1, 2, 0.6}, {1, 3, 1, 3, 5, 7, 5, 7}}}) {
+    Load(ModelMaker(10)
+             .Input("x", ElementType::kFloat, {1, 1, 2, 4})
+             .Weight("scales", Floats({4}, scales))
+             .Node("Resize", {"x", "scales"}, {"y"})
+             .Output("y"));
+    EXPECT_EQ(Run({{"x", Floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})}}), expected);
+  }
+}
+
+// Not of samples, but of what each of the four elements around them contributes.
+TEST_F(OnnxRun, TheLargestOfARegionIsOfWeightedElements) {
+  Load(ModelMaker(16)
+           .Input("x", ElementType::kFloat, {1, 1, 2, 2})
+           .Weight("rois", Floats({1, 4}, {0, 0, 1, 1}))
+           .Weight("batch", Ints({1}, {0}))
+           .Node("RoiAlign", {"x", "rois", "batch"}, {"y"}, IntAttribute("sampling_ratio", 1),
+                 TextAttribute("mode", "max"),
+                 TextAttribute("coordinate_transformation_mode", "output_half_pixel"))
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({1, 1, 2, 2}, {4, 8, 12, 16})}}), (Numbers{4}));
+  EXPECT_EQ(Run({{"x", Floats({1, 1, 2, 2}, {-4, -8, -12, -16})}}), (Numbers{-1}));
+}
+
+TEST_F(OnnxRun, VolumesAreSampled) {
+  for (const auto& [mode, expected] :
+       std::vector<std::pair<std::string, Numbers>>{{"linear", {3.5, 6, 0.875}}, {"nearest", {0, 6, 0}}}) {
+    Load(ModelMaker(20)
+             .Input("x", ElementType::kFloat, {1, 1, 2, 2, 2})
+             // The centre; x = 0, y = 1, z = 1 as elements count; outside by half an element.
+             .Weight("grid", Floats({1, 1, 1, 3, 3}, {0, 0, 0, -0.5, 0.5, 0.5, 1, 1, 1}))
+             .Node("GridSample", {"x", "grid"}, {"y"}, TextAttribute("mode", mode))
+             .Output("y"));
+    EXPECT_EQ(Run({{"x", Floats({1, 1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7})}}), expected) << mode;
+    EXPECT_EQ(shape_, (Shape{1, 1, 1, 1, 3}));
+  }
+}
+
+TEST_F(OnnxRun, FourBitsAreCast) {
+  for (const ElementType type : {ElementType::kInt4, ElementType::kUInt4}) {
+    Load(ModelMaker(21)
+             .Input("x", ElementType::kFloat, {3})
+             .Node("Cast", {"x"}, {"q"}, IntAttribute("to", static_cast<int64_t>(type)))
+             .Node("Cast", {"q"}, {"y"}, IntAttribute("to", static_cast<int64_t>(ElementType::kFloat)))
+             .Output("y")
+             .Output("q", type));
+    const double last = type == ElementType::kInt4 ? -3 : 13;
+    const std::map<std::string, Tensor> inputs = {{"x", Floats({3}, {1, 7, last})}};
+    EXPECT_EQ(Run(inputs), (Numbers{1, 7, last}));
+    EXPECT_EQ(Output(inputs, 1), (Numbers{1, 7, last}));
+  }
+}
+
+}  // namespace
+}  // namespace anydml::onnx
