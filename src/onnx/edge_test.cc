@@ -218,5 +218,14 @@ TEST_F(OnnxRun, NoMoreWordsThanAnyNGramHas) {
   EXPECT_NE(Failure({{"x", x}}).find("left out, in 100000 words"), std::string::npos);
 }
 
+// What the host cannot do either has DirectML's reason.
+TEST_F(OnnxRun, RefusalsHaveDirectMlsReason) {
+  const Shape shape(9, 1);
+  Load(ModelMaker(13).Input("x", ElementType::kFloat, shape).Node("ReduceMean", {"x"}, {"y"}).Output("y"));
+  EXPECT_EQ(Failure({{"x", Floats(shape, {1})}}),
+            "unsupported: ReduceMean-13: REDUCE: InputTensor.DimensionCount is 9; it must be at most 8; nor "
+            "on the host");
+}
+
 }  // namespace
 }  // namespace anydml::onnx

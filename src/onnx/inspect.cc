@@ -81,6 +81,15 @@ Status InspectModel(const Model& model, const std::map<std::string, Shape>& shap
   CountParameters(model.graph, report);
 
   std::map<ValueId, OutsideValue> inputs;
+  std::string names;
+  for (const ValueId id : program->inputs())
+    names += StrCat(names.empty() ? "" : ", ", program->values()[id].name);
+  for (const auto& [name, shape] : shapes) {
+    const bool known =
+        std::any_of(program->inputs().begin(), program->inputs().end(),
+                    [&, &wanted = name](ValueId id) { return program->values()[id].name == wanted; });
+    if (!known) return InvalidArgument("the model has no input \"", name, "\"; it has ", names);
+  }
   for (const ValueId id : program->inputs()) {
     const ProgramValue& value = program->values()[id];
     const std::optional<Shape> shape = ShapeOfInput(value, shapes);

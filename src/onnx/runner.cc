@@ -260,7 +260,7 @@ Status ProgramRunner::Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeV
       }
       if (!progress) return Status(Code::kFail, StrCat(program_.Describe(at), " cannot be compiled"));
     } else if (at < program_.nodes().size()) {
-      ANYDML_RETURN_IF_ERROR(RunHostNode(at));
+      ANYDML_RETURN_IF_ERROR(RunHostNode(at, part->part.refused));
       ++at;
     }
     Forget(at);

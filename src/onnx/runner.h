@@ -75,7 +75,8 @@ class ProgramRunner {
   void Forget(size_t node);
   void ForgetWhole(const Part& part);
 
-  Status RunHostNode(size_t index);
+  // `refused`: what DirectML said, if it was asked.
+  Status RunHostNode(size_t index, const std::string& refused = "");
   Status RunEvaluated(size_t index);
   // Sequences and optional values; `*known` is false for operators of another kind.
   Status RunSequence(const ProgramNode& node, bool* known);

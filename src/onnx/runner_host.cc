@@ -154,7 +154,7 @@ Status ProgramRunner::RunEvaluated(size_t index) {
   return {};
 }
 
-Status ProgramRunner::RunHostNode(size_t index) {
+Status ProgramRunner::RunHostNode(size_t index, const std::string& refused) {
   const ProgramNode& node = program_.nodes()[index];
   bool known = false;
   Status status = RunSequence(node, &known);
@@ -167,6 +167,8 @@ Status ProgramRunner::RunHostNode(size_t index) {
                                    : Unsupported("no such control flow");
   }
   if (status.ok()) return {};
+  if (status.code() == Code::kUnsupported && !refused.empty())
+    status = Unsupported(refused, "; nor ", status.message());
   const bool inner = status.message().starts_with("unsupported: ");  // a body's, which says where itself
   return inner ? status
                : Status(status.code(), StrCat(status.code() == Code::kUnsupported ? "unsupported: " : "",

@@ -229,7 +229,10 @@ Status Tracer::Trace(size_t begin, Part* part) {
       Step step = Step::kDone;
       const Status status = TraceNode(i, part, &step);
       // A type that DirectML does not have (double, mostly): the host does it, if it can.
-      if (status.code() == Code::kUnsupported && CanEvaluate(program_.nodes()[i])) break;
+      if (status.code() == Code::kUnsupported && CanEvaluate(program_.nodes()[i])) {
+        part->refused = status.message();
+        break;
+      }
       if (!status.ok()) return About(program_, i, status);
       if (step == Step::kNeedsElements) break;
     }

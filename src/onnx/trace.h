@@ -40,6 +40,8 @@ struct Part {
   // and for these elements, on which sizes or attributes depend.
   std::vector<std::pair<ValueId, Tensor>> pinned;
 
+  std::string refused;  // why the node at its end is the host's, where DirectML would have been asked first
+
   std::shared_ptr<GraphBuilder> builder;
   std::vector<Source> graph_outputs;
 

@@ -53,8 +53,17 @@ TEST_F(CliOnnxTest, InputsThatAreNotGivenAreRandomIfTheirSizesAreKnown) {
   EXPECT_EQ(Run({"run", "m.onnx", "--shapes", "x=3x2"}).exit_code, 0);
   EXPECT_EQ(Run({"run", "m.onnx", "x=random:3x2"}).exit_code, 0);
   EXPECT_NE(RunFailing(2, {"run", "m.onnx"}).find("input \"x\" is not given"), std::string::npos);
-  EXPECT_NE(RunFailing(2, {"run", "m.onnx", "z=[1]", "--shapes", "x=3x2"}).find("no input \"z\""),
+  EXPECT_NE(RunFailing(2, {"run", "m.onnx", "z=[1]", "--shapes", "x=3x2"}).find("no input \"z\"; it has x"),
             std::string::npos);
+  EXPECT_NE(RunFailing(2, {"run", "m.onnx", "--shapes", "z=3x2,x=3x2"}).find("no input \"z\"; it has x"),
+            std::string::npos);
+  EXPECT_NE(RunFailing(1, {"check", "m.onnx", "--shapes", "z=3x2"}).find("no input \"z\"; it has x"),
+            std::string::npos);
+  for (const char* const sizes : {"3x", "3xx2", "99999999999x2", "-3x2"}) {
+    EXPECT_NE(RunFailing(2, {"run", "m.onnx", "--shapes", StrCat("x=", sizes)}).find("are no sizes"),
+              std::string::npos)
+        << sizes;
+  }
   EXPECT_NE(RunFailing(1, {"run", "m.onnx", "x=[[1,2,3]]"}).find("the model takes ?x2 of float"),
             std::string::npos);
   EXPECT_NE(RunFailing(2, {"run", "m.onnx", "--shapes", "x=1x2", "-o", "q=q.npy"}).find("no output \"q\""),

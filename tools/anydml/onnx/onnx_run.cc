@@ -43,6 +43,7 @@ Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments,
   ANYDML_RETURN_IF_ERROR(ReadAssignments(std::span(arguments.operands()).subspan(1),
                                          "NAME=FILE.npy or NAME=random:1x3x224x224", &given));
   ANYDML_RETURN_IF_ERROR(ParseShapes(arguments.Value(kOnnxShapesOption.name), &shapes));
+  ANYDML_RETURN_IF_ERROR(CheckShapeNames(shapes, session.inputs()));
   uint64_t seed = 0;
   for (const onnx::Signature& signature : session.inputs()) {
     const auto found = given.find(signature.name);
@@ -57,7 +58,7 @@ Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments,
     given.erase(found);
   }
   if (given.empty()) return {};
-  return UsageError("the model has no input \"", given.begin()->first, "\"");
+  return UnknownName("input", given.begin()->first, session.inputs());
 }
 
 // Before anything is computed.
@@ -66,7 +67,7 @@ Status CheckOutputNames(const onnx::ModelSession& session, const Assignments& fi
   for (const auto& [name, file] : files) {
     const bool known = std::any_of(outputs.begin(), outputs.end(),
                                    [&wanted = name](const auto& output) { return output.name == wanted; });
-    if (!known) return UsageError("the model has no output \"", name, "\"");
+    if (!known) return UnknownName("output", name, outputs);
   }
   return {};
 }

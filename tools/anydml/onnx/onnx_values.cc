@@ -41,7 +41,8 @@ Status ParseShape(const std::string& text, onnx::Shape* out) {
   while (at != end) {
     int64_t size = 0;
     const auto [next, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || size < 0 || (next != end && *next != 'x')) {
+    const bool goes_on = error == std::errc() && next != end && *next == 'x' && next + 1 != end;
+    if (error != std::errc() || size < 0 || size > int64_t{UINT32_MAX} || (next != end && !goes_on)) {
       return UsageError("'", text, "' are no sizes (1x3x224x224)");
     }
     out->push_back(size);
@@ -71,6 +72,22 @@ Status ParseShapes(const std::string& text, std::map<std::string, onnx::Shape>* 
       return UsageError("--shapes: '", one, "' is not of the form NAME=1x3x224x224");
     ANYDML_RETURN_IF_ERROR(ParseShape(one.substr(equals + 1), &(*out)[one.substr(0, equals)]));
     at = end + 1;
+  }
+  return {};
+}
+
+Status UnknownName(const char* kind, const std::string& name, const std::vector<onnx::Signature>& known) {
+  std::string names;
+  for (const onnx::Signature& signature : known) names += StrCat(names.empty() ? "" : ", ", signature.name);
+  return UsageError("the model has no ", kind, " \"", name, "\"; it has ", names.empty() ? "none" : names);
+}
+
+Status CheckShapeNames(const std::map<std::string, onnx::Shape>& shapes,
+                       const std::vector<onnx::Signature>& inputs) {
+  for (const auto& [name, shape] : shapes) {
+    const bool known = std::any_of(inputs.begin(), inputs.end(),
+                                   [&wanted = name](const auto& input) { return input.name == wanted; });
+    if (!known) return UnknownName("input", name, inputs);
   }
   return {};
 }

@@ -18,6 +18,11 @@ Status ToOnnxTensor(const NpyArray& array, const onnx::Signature& signature, onn
 // "x=1x3x224x224,mask=1x128"
 Status ParseShapes(const std::string& text, std::map<std::string, onnx::Shape>* out);
 
+// Of an input or output (`kind`) that is none of those.
+Status UnknownName(const char* kind, const std::string& name, const std::vector<onnx::Signature>& known);
+Status CheckShapeNames(const std::map<std::string, onnx::Shape>& shapes,
+                       const std::vector<onnx::Signature>& inputs);
+
 // Uniform between 0 and 1; of integers, which are often indices, 0 and 1.
 Status RandomTensor(const onnx::Signature& signature, const std::map<std::string, onnx::Shape>& shapes,
                     uint64_t seed, onnx::Tensor* out);

@@ -157,6 +157,7 @@ bool LooksLikeSizes(std::string_view text) {
 
 Status ReadTensorSource(std::string_view field, const std::string& text, NpyArray* out) {
   const bool literal = text.starts_with('['), random = text.starts_with(kRandom);
+  if (text.empty()) return UsageError(field, "=: a .npy file, a literal or random: is missing");
   if (!literal && !random) {
     const size_t colon = text.rfind(':');
     const DataType type = colon == std::string::npos
