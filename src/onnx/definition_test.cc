@@ -160,6 +160,45 @@ TEST_F(OnnxRun, VolumesAreSampled) {
   }
 }
 
+// Some converters declare a body's number and condition as {1}.
+TEST_F(OnnxRun, LoopsNumberTheirIterationsAsTheBodyDeclares) {
+  for (const Shape& shape : {Shape{}, Shape{1}}) {
+    GraphProto body;
+    body.inputs = {Declared("i", ElementType::kInt64, shape), Declared("c", ElementType::kBool, shape),
+                   Declared("s", ElementType::kInt64, {})};
+    ModelMaker nodes(9);
+    nodes.Node("Size", {"i"}, {"n"}).Node("Shape", {"i"}, {"d"}).Node("Size", {"d"}, {"rank"});
+    nodes.Node("Add", {"s", "rank"}, {"t"}).Node("Identity", {"c"}, {"go"});
+    body.nodes = nodes.model.graph.nodes;
+    body.outputs = {Declared("go", ElementType::kBool, shape), Declared("t", ElementType::kInt64, {})};
+    Load(ModelMaker(9)
+             .Input("s", ElementType::kInt64, {})
+             .Weight("n", Ints({}, {3}))
+             .Node("Loop", {"n", "", "s"}, {"y"}, GraphAttribute("body", body))
+             .Output("y", ElementType::kInt64));
+    EXPECT_EQ(Run({{"s", Ints({}, {0})}}), (Numbers{3.0 * static_cast<double>(shape.size())}));
+  }
+}
+
+TEST_F(OnnxRun, LayersOfHalfNumbersHaveWholeStatistics) {
+  for (const int64_t version : {16, 17}) {
+    Load(ModelMaker(version)
+             .Input("x", ElementType::kFloat16, {1, 2})
+             .Weight("scale", Floats({2}, {1, 1}))
+             .Node("LayerNormalization", {"x", "scale"}, {"y", "mean"}, FloatAttribute("epsilon", 0))
+             .Output("y", version < 17 ? ElementType::kFloat : ElementType::kFloat16)
+             .Output("mean"));
+    std::vector<NamedResult> results;
+    ASSERT_EQ(
+        session_->Run({{"x", FromDoubles(ElementType::kFloat16, {1, 2}, Numbers{1, 3})}}, &results).message(),
+        "");
+    EXPECT_EQ(results[0].tensor.type, version < 17 ? ElementType::kFloat : ElementType::kFloat16);
+    EXPECT_EQ(ToDoubles(results[0].tensor), (Numbers{-1, 1}));
+    EXPECT_EQ(results[1].tensor.type, ElementType::kFloat);
+    EXPECT_EQ(ToDoubles(results[1].tensor), (Numbers{2}));
+  }
+}
+
 TEST_F(OnnxRun, FourBitsAreCast) {
   for (const ElementType type : {ElementType::kInt4, ElementType::kUInt4}) {
     Load(ModelMaker(21)

@@ -15,7 +15,9 @@ Status Unary(HostCall& call);    // Neg, Abs, Sqrt, Floor, Ceil, Round, Not, Exp
 Status Where(HostCall& call);
 Status Reduce(HostCall& call);
 
-Status CumSum(HostCall& call);
+Status CumSum(HostCall& call);  // CumProd
+Status MatMul(HostCall& call);
+Status Gemm(HostCall& call);
 
 Status Gather(HostCall& call);
 Status Concat(HostCall& call);

@@ -150,14 +150,16 @@ Status CumSum(HostCall& call) {
   std::vector<double> sums(values.size());
   const auto size = static_cast<size_t>(x.shape[axis]);
   const auto inner = static_cast<size_t>(ElementCount(std::span(x.shape).subspan(axis + 1)).value_or(0));
-  const bool exclusive = call.Int("exclusive", 0) != 0, reverse = call.Int("reverse", 0) != 0;
+  const bool exclusive = call.Int("exclusive", 0) != 0, reverse = call.Int("reverse", 0) != 0,
+             product = call.proto().type == "CumProd";
   for (size_t line = 0; line < values.size() / std::max<size_t>(1, size); ++line) {
     const size_t first = line / inner * size * inner + line % inner;
-    double sum = 0;
+    double sum = product ? 1 : 0;
     for (size_t i = 0; i < size; ++i) {
       const size_t at = first + (reverse ? size - 1 - i : i) * inner;
-      sums[at] = exclusive ? sum : sum + values[at];
-      sum += values[at];
+      const double next = product ? sum * values[at] : sum + values[at];
+      sums[at] = exclusive ? sum : next;
+      sum = next;
     }
   }
   call.outputs[0] = FromDoubles(x.type, x.shape, sums);

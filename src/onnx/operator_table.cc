@@ -22,7 +22,7 @@ const std::map<Key, const OperatorRow*>& OperatorRows() {
           QuantizedOperators(), GenerateOperators(),    AttentionOperators(),      EinsumOperators(),
           LossOperators(),      RegionOperators(),      SelectOperators(),         SignalOperators(),
           SpectrumOperators(),  RandomOperators(),      PlaceOperators(),          DeformOperators(),
-          TextOperators()}) {
+          TextOperators(),      RareOperators(),        LinearAttentionOperators()}) {
       for (const OperatorRow& row : family) all[{row.domain, row.name}] = &row;
     }
     return all;

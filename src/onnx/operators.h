@@ -36,6 +36,8 @@ std::span<const OperatorRow> DeformOperators();
 std::span<const OperatorRow> PlaceOperators();
 std::span<const OperatorRow> RandomOperators();
 std::span<const OperatorRow> TextOperators();
+std::span<const OperatorRow> RareOperators();
+std::span<const OperatorRow> LinearAttentionOperators();
 
 inline constexpr const char* kOnnx = "";
 inline constexpr const char* kMicrosoft = "com.microsoft";

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "onnx/compose.h"
+#include "onnx/host.h"
 #include "onnx/operators.h"
 #include "onnx/weight_zero_point.h"
 
@@ -229,8 +230,10 @@ Status QLinearMatMul(Lowering& n) {
   Product p;
   ANYDML_RETURN_IF_ERROR(ResolveProduct(n, 0, 3, &p));
   const size_t rank = p.matrix.size();
-  const Parameter a_scale(n, 1, rank, true), a_zero(n, 2, rank, true), b_scale(n, 4, rank, false),
-      y_scale(n, 6, rank, true), y_zero(n, 7, rank, true);
+  Parameter a_scale(n, 1, rank, true), b_scale(n, 4, rank, false), y_scale(n, 6, rank, true);
+  const Parameter a_zero(n, 2, rank, true), y_zero(n, 7, rank, true);
+  for (Parameter* const scale : {&a_scale, &b_scale, &y_scale})  // some models have FLOAT16
+    ANYDML_RETURN_IF_ERROR(Cast(n, scale->view, DataType::kFloat32, &scale->view));
   const WeightZeroPoint b_zero(n, 3, 5, rank, rank - 1, p.matrix.back());
   View y = n.New(n.dml_type(7), p.matrix);
   const DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC desc{
@@ -266,8 +269,8 @@ Status MatMulIntegerToFloat(Lowering& n) {
 }
 
 constexpr OperatorRow kMatrixRows[] = {
-    {kOnnx, "MatMul", 2, 2, 0, MatMul, nullptr},
-    {kOnnx, "Gemm", 2, 3, 0, Gemm, nullptr},
+    {kOnnx, "MatMul", 2, 2, 0, MatMul, host::MatMul},
+    {kOnnx, "Gemm", 2, 3, 0, Gemm, host::Gemm},
     {kOnnx, "MatMulInteger", 2, 4, 0, MatMulInteger, nullptr},
     {kOnnx, "QLinearMatMul", 8, 8, 0, QLinearMatMul, nullptr},
     {kMicrosoft, "FusedGemm", 2, 3, 0, Gemm, nullptr},

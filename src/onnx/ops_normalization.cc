@@ -82,14 +82,20 @@ Status LayerNormalization(Lowering& n) {
   ANYDML_RETURN_IF_ERROR(ParameterOf(n, 1, x, &scale));
   if (n.Has(2)) ANYDML_RETURN_IF_ERROR(ParameterOf(n, 2, x, &bias));
   ANYDML_RETURN_IF_ERROR(Normalize(n, how, x, &scale, n.Has(2) ? &bias : nullptr, &y));
-  n.Return(0, y, n.type(0), n.shape(0));
+  // Before version 17, where it is onnxruntime's, results have the scale's type.
+  const ElementType type = n.version() < 17 && n.proto().type == "LayerNormalization" ? n.type(1) : n.type(0);
+  ANYDML_RETURN_IF_ERROR(Cast(n, y, DmlType(type), &y));
+  n.Return(0, y, type, n.shape(0));
   if (!n.Wants(1) && !n.Wants(2)) return {};
   View mean, inverse;
   ANYDML_RETURN_IF_ERROR(Statistics(n, how, x, &mean, &inverse));
   Shape shape = n.shape(0);
   std::fill(shape.begin() + axis, shape.end(), 1);
-  n.Return(1, how.use_mean ? mean : inverse, n.type(0), shape);
-  n.Return(2, inverse, n.type(0), shape);
+  // Both are FLOAT32 of FLOAT16 inputs, too.
+  ANYDML_RETURN_IF_ERROR(Cast(n, mean, DataType::kFloat32, &mean));
+  ANYDML_RETURN_IF_ERROR(Cast(n, inverse, DataType::kFloat32, &inverse));
+  n.Return(1, how.use_mean ? mean : inverse, ElementType::kFloat, shape);
+  n.Return(2, inverse, ElementType::kFloat, shape);
   return {};
 }
 

@@ -110,7 +110,7 @@ constexpr OperatorRow kReductionRows[] = {
     {kOnnx, "ArgMax", 1, 1, 0, ArgMax, nullptr, DML_OPERATOR_ARGMAX},
     {kOnnx, "ArgMin", 1, 1, 0, ArgMax, nullptr, DML_OPERATOR_ARGMIN},
     {kOnnx, "CumSum", 2, 2, 2, Cumulate, host::CumSum, DML_OPERATOR_CUMULATIVE_SUMMATION},
-    {kOnnx, "CumProd", 2, 2, 2, Cumulate, nullptr, DML_OPERATOR_CUMULATIVE_PRODUCT},
+    {kOnnx, "CumProd", 2, 2, 2, Cumulate, host::CumSum, DML_OPERATOR_CUMULATIVE_PRODUCT},
     {kOnnx, "TopK", 1, 2, 2, TopK, nullptr},
 };
 

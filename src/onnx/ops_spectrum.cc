@@ -84,11 +84,12 @@ Status Dft(HostCall& call) {
   uint32_t axis = 0;
   ANYDML_RETURN_IF_ERROR(ResolveAxis(given_axis, shape.size(), &axis));
   if (axis + 1 == shape.size()) return InvalidArgument("axis is the one of real and imaginary parts");
-  if (inverse && half) return Unsupported("onesided and inverse");
-  ANYDML_RETURN_IF_ERROR(ScalarOf(call, 1, shape[axis], &length));
+  // The inverse of what is real and thus has one half: the other one is its mirror, and the result is real.
+  const bool mirrored = inverse && half;
+  ANYDML_RETURN_IF_ERROR(ScalarOf(call, 1, mirrored ? 2 * (shape[axis] - 1) : shape[axis], &length));
   Shape result = shape;
-  result.back() = 2;
-  result[axis] = half ? length / 2 + 1 : length;
+  result.back() = mirrored ? 1 : 2;
+  result[axis] = half && !inverse ? length / 2 + 1 : length;
   const std::optional<int64_t> count = ElementCount(result);
   if (length < 1 || length > kMostPoints || !count || *count > 2 * host::kMostHostNumbers ||
       x.count() > 2 * host::kMostHostNumbers)
@@ -104,16 +105,21 @@ Status Dft(HostCall& call) {
   for (size_t i = 0; i < outer * inner; ++i) {
     const size_t first = i / inner * size * inner + i % inner;
     line.assign(static_cast<size_t>(length), 0);
-    for (size_t k = 0; k < std::min(size, line.size()); ++k) {
+    for (size_t k = 0; k < std::min(size, mirrored ? line.size() / 2 + 1 : line.size()); ++k) {
       const double* const at = values.data() + (first + k * inner) * parts;
       line[k] = {at[0], parts == 2 ? at[1] : 0};
     }
+    for (size_t k = 0; mirrored && k <= line.size() / 2; ++k) {
+      const size_t other = (line.size() - k) % line.size();
+      if (other == k) line[k] = line[k].real();
+      line[other] = std::conj(line[k]);
+    }
     Transform(&line, inverse);
     for (size_t k = 0; k < bins; ++k) {
-      double* const at = out.data() + (i / inner * bins * inner + i % inner + k * inner) * 2;
+      double* const at = out.data() + (i / inner * bins * inner + i % inner + k * inner) * (mirrored ? 1 : 2);
       const double factor = inverse ? 1 / static_cast<double>(length) : 1;
       at[0] = line[k].real() * factor;
-      at[1] = line[k].imag() * factor;
+      if (!mirrored) at[1] = line[k].imag() * factor;
     }
   }
   call.outputs[0] = FromDoubles(x.type, result, out);

@@ -26,6 +26,13 @@ Status Stack(const std::vector<Tensor>& tensors, Tensor* out) {
   return {};
 }
 
+// A scalar's, or {1} where a body declares its input so, as some converters do.
+Shape ScalarShape(const Program& body, size_t input) {
+  if (input >= body.inputs().size()) return {};
+  const ValueProto* const declared = body.values()[body.inputs()[input]].declared;
+  return declared != nullptr && declared->has_shape && declared->shape.size() == 1 ? Shape{1} : Shape{};
+}
+
 }  // namespace
 
 Status NothingOf(const Program& body, size_t output, size_t axis, Tensor* out) {
@@ -106,10 +113,11 @@ Status ProgramRunner::RunLoop(const ProgramNode& node) {
     state.push_back(*ValueOf(node.inputs[i + 2]));
   }
   std::vector<std::vector<Tensor>> collected(body_outputs - 1 - carried);
+  const Shape number_shape = ScalarShape(*body->second, 0), condition_shape = ScalarShape(*body->second, 1);
   for (int64_t i = 0; i < most && go_on; ++i) {
-    std::vector<RuntimeValue> inputs = {RuntimeValue::Of(Int64Tensor({}, {&i, 1}))};
+    std::vector<RuntimeValue> inputs = {RuntimeValue::Of(Int64Tensor(number_shape, {&i, 1}))};
     const int64_t yes = 1;
-    inputs.push_back(RuntimeValue::Of(FromInts(ElementType::kBool, {}, {&yes, 1})));
+    inputs.push_back(RuntimeValue::Of(FromInts(ElementType::kBool, condition_shape, {&yes, 1})));
     inputs.insert(inputs.end(), state.begin(), state.end());
     std::vector<RuntimeValue> results;
     ANYDML_RETURN_IF_ERROR(RunBody(*body->second, std::move(inputs), &results));
@@ -167,7 +175,7 @@ Status ProgramRunner::RunHostNode(size_t index, const std::string& refused) {
                                    : Unsupported("no such control flow");
   }
   if (status.ok()) return {};
-  if (status.code() == Code::kUnsupported && !refused.empty())
+  if (status.code() == Code::kUnsupported && !refused.empty() && status.message() != refused)
     status = Unsupported(refused, "; nor ", status.message());
   const bool inner = status.message().starts_with("unsupported: ");  // a body's, which says where itself
   return inner ? status

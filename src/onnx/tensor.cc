@@ -35,6 +35,15 @@ constexpr TypeRow kTypes[] = {
     {ElementType::kBFloat16, "bfloat16", 16, DataType::kUnknown},
     {ElementType::kUInt4, "uint4", 4, DataType::kUInt4},
     {ElementType::kInt4, "int4", 4, DataType::kInt4},
+    // What only has a name, to be refused by it.
+    {static_cast<ElementType>(17), "float8e4m3fn", 0, DataType::kUnknown},
+    {static_cast<ElementType>(18), "float8e4m3fnuz", 0, DataType::kUnknown},
+    {static_cast<ElementType>(19), "float8e5m2", 0, DataType::kUnknown},
+    {static_cast<ElementType>(20), "float8e5m2fnuz", 0, DataType::kUnknown},
+    {static_cast<ElementType>(23), "float4e2m1", 0, DataType::kUnknown},
+    {static_cast<ElementType>(24), "float8e8m0", 0, DataType::kUnknown},
+    {static_cast<ElementType>(25), "uint2", 0, DataType::kUnknown},
+    {static_cast<ElementType>(26), "int2", 0, DataType::kUnknown},
 };
 
 const TypeRow* Find(ElementType type) {
