@@ -181,6 +181,27 @@ TEST_F(OnnxRun, WeightsInBlocks) {
                       IntAttribute("bits", 8), IntAttribute("block_size", 4))
            .Output("y"));
   EXPECT_EQ(Run({{"a", Floats({1, 4}, {1, 2, 3, 4})}}), (Numbers{14}));  // 2 * (1 - 2 + 8)
+  // Two columns of three numbers in blocks of two, the second of which is filled up (15), and a zero point
+  // for each in a byte and a half.
+  Load(ModelMaker(17)
+           .Input("a", ElementType::kFloat, {1, 3})
+           .Weight("b", Bytes({2, 2, 1}, {0x21, 0xF3, 0x54, 0xF6}))
+           .Weight("scale", Floats({4}, {1, 2, 1, 1}))
+           .Weight("zero", Bytes({2}, {0x31, 0x64}))
+           .Microsoft("MatMulNBits", {"a", "b", "scale", "zero"}, {"y"}, IntAttribute("K", 3),
+                      IntAttribute("N", 2), IntAttribute("block_size", 2))
+           .Output("y"));
+  EXPECT_EQ(Run({{"a", Floats({1, 3}, {1, 10, 100})}}), (Numbers{10, 10}));
+  // One block for each: 1 2 and 3 around 1 and 0.
+  Load(ModelMaker(17)
+           .Input("a", ElementType::kFloat, {1, 2})
+           .Weight("b", Bytes({2, 1, 1}, {0x21, 0x03}))
+           .Weight("scale", Floats({2}, {1, 1}))
+           .Weight("zero", Bytes({2}, {0x01, 0x00}))
+           .Microsoft("MatMulNBits", {"a", "b", "scale", "zero"}, {"y"}, IntAttribute("K", 2),
+                      IntAttribute("N", 2), IntAttribute("block_size", 2))
+           .Output("y"));
+  EXPECT_EQ(Run({{"a", Floats({1, 2}, {1, 10})}}), (Numbers{10, 3}));
   // Two rows of four numbers, blocks of two: 9 8 7 10 and 8 8 12 4 around 8.
   Load(ModelMaker(17)
            .Input("at", ElementType::kInt64, {1})

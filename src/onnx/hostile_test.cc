@@ -283,5 +283,19 @@ TEST_F(OnnxHostile, LargeIntegersStayExact) {
   EXPECT_EQ(Run({}).size(), 2u);
 }
 
+TEST_F(OnnxRun, MoreSamplesThanAnybodyWaitsFor) {
+  for (const std::string mode : {"avg", "max"}) {
+    Load(ModelMaker(16)
+             .Input("x", ElementType::kFloat, {1, 1, 2, 2})
+             .Weight("rois", Floats({1, 4}, {0, 0, 1, 1}))
+             .Weight("batch", Ints({1}, {0}))
+             .Node("RoiAlign", {"x", "rois", "batch"}, {"y"}, TextAttribute("mode", mode),
+                   IntAttribute("sampling_ratio", INT64_MAX))
+             .Output("y"));
+    EXPECT_NE(Failure({{"x", Floats({1, 1, 2, 2}, {1, 2, 3, 4})}}).find("unsupported: RoiAlign-16: "),
+              std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace anydml::onnx

@@ -247,41 +247,59 @@ Status DynamicQuantizeMatMul(Lowering& n) {
   return {};
 }
 
+// One for each block; with four bits every column begins with a byte of its own.
+Status ZeroPoints(Lowering& n, int64_t columns, int64_t blocks, int64_t bits, View* out) {
+  const int64_t bytes = bits == 4 ? (blocks + 1) / 2 : blocks;
+  if (n.type(3) != ElementType::kUInt8 || ElementCount(n.shape(3)) != columns * bytes)
+    return InvalidArgument("zero points ", ShapeToString(n.shape(3)));
+  if (bits == 8 || blocks % 2 == 0) {
+    View view = n.In(3);
+    view.type = bits == 4 ? DataType::kUInt4 : DataType::kUInt8;
+    *out = Reshaped(view, Shape{columns, blocks});
+    return {};
+  }
+  const Tensor* const known = n.IfConstant(3);
+  if (known == nullptr) return Unsupported("an odd number of zero points that are not constant");
+  const std::vector<int64_t> pairs = ToInts(*known);
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < columns * blocks; ++i) {
+    const int64_t pair = pairs[static_cast<size_t>(i / blocks * bytes + i % blocks / 2)];
+    values.push_back(i % blocks % 2 == 0 ? pair & 15 : pair >> 4);
+  }
+  *out = n.Constant(FromInts(ElementType::kUInt4, {columns, blocks}, values));
+  return {};
+}
+
 // A, packed B {N, blocks, bytes}, scales {N, blocks}, zero points: products with weights of four or eight
 // bits.
 Status MatMulNBits(Lowering& n) {
   const int64_t k = n.Int("K", 0), columns = n.Int("N", 0), bits = n.Int("bits", 4),
                 block = n.Int("block_size", 0);
-  if ((bits != 4 && bits != 8) || block < 1 || k < 1 || k > INT32_MAX || columns < 1 || columns > INT32_MAX ||
-      k % block != 0)
+  if ((bits != 4 && bits != 8) || block < 2 || block % 2 != 0 || block > (1 << 24) || k < 1 ||
+      k > INT32_MAX - block || columns < 1 || columns > INT32_MAX)
     return Unsupported("bits ", bits, " with blocks of ", block, " of ", k);
-  if (n.Has(4) || (n.Has(3) && (IsFloat(n.type(3)) || (bits == 4 && k / block % 2 != 0))))
-    return Unsupported("g_idx, or such zero points");
+  if (n.Has(4) || (n.Has(3) && IsFloat(n.type(3)))) return Unsupported("g_idx, or such zero points");
+  if (n.Int("weight_prepacked", 0) != 0) return Unsupported("weight_prepacked");
   if (n.rank(0) == 0 || n.shape(0).back() != k)
     return InvalidArgument("A ", ShapeToString(n.shape(0)), " and K ", k);
-  const int64_t blocks = k / block;
+  const int64_t blocks = (k + block - 1) / block, stored = blocks * block;  // the last one may be filled up
   const DataType type = bits == 4 ? DataType::kUInt4 : DataType::kUInt8;
-  if (ElementCount(n.shape(1)) != columns * k / (8 / bits) || n.type(1) != ElementType::kUInt8 ||
+  if (ElementCount(n.shape(1)) != columns * stored / (8 / bits) || n.type(1) != ElementType::kUInt8 ||
       ElementCount(n.shape(2)) != columns * blocks)
     return InvalidArgument("B ", ShapeToString(n.shape(1)));
   View b = n.In(1), scale = Reshaped(n.In(2), Shape{columns, blocks}), zero;
   b.type = type;  // of four bits there are two in each byte
-  b = Reshaped(b, Shape{columns, k});
-  if (n.Has(3)) {
-    if (n.type(3) != ElementType::kUInt8 || ElementCount(n.shape(3)) != columns * blocks / (8 / bits))
-      return InvalidArgument("zero points ", ShapeToString(n.shape(3)));
-    zero = n.In(3);
-    zero.type = type;
-    zero = Reshaped(zero, Shape{columns, blocks});
-  }
+  b = Reshaped(b, Shape{columns, stored});
+  if (n.Has(3)) ANYDML_RETURN_IF_ERROR(ZeroPoints(n, columns, blocks, bits, &zero));
   const View with_zero[] = {scale, zero};
-  View weights = n.New(scale.type, Shape{columns, k}), y;
+  View weights = n.New(scale.type, Shape{columns, stored}), y;
   const DML_TENSOR_DESC* const input = n.graph().In(b);
   const UINT count = n.Has(3) ? 2 : 1;  // without: the middle, as the model means it
   const DML_DEQUANTIZE_OPERATOR_DESC desc{
       input, n.Has(3) ? DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT : DML_QUANTIZATION_TYPE_SCALE, count,
       n.graph().InArray(std::span(with_zero).first(count)), n.graph().Out(&weights)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_DEQUANTIZE, desc));
+  if (stored != k) ANYDML_RETURN_IF_ERROR(Part(n, weights, 1, 0, k, &weights));
   Shape shape = n.shape(0);
   const int64_t rows = ElementCount(std::span(shape).first(shape.size() - 1)).value_or(0);
   shape.back() = columns;

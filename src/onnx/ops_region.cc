@@ -9,6 +9,9 @@
 namespace anydml::onnx {
 namespace {
 
+// Along each dimension of an element. With more, a model would be busy for days.
+constexpr int64_t kMostSamples = 1 << 10;
+
 // Without the shift by half a pixel a region is at least one pixel wide and high, as in what models of that
 // time were trained with: its far corner {x2, y2} is no nearer than that.
 Status AtLeastOnePixel(Lowering& n, float scale, View* rois) {
@@ -28,6 +31,7 @@ Status RoiAlign(Lowering& n) {
                 samples = n.Int("sampling_ratio", 0);
   if (n.rank(0) != 4 || n.rank(1) != 2 || n.shape(1)[1] != 4 || height < 1 || width < 1 || samples < 0)
     return InvalidArgument("an output of ", height, "x", width);
+  if (samples > kMostSamples) return Unsupported("sampling_ratio ", samples);
   const Shape shape = {n.shape(1)[0], n.shape(0)[1], height, width};
   const View x = n.In(0);
   View rois = n.In(1), batch = n.In(2);
@@ -88,8 +92,7 @@ Status SamplesOf(double begin, double end, bool at_least_one, int64_t samples, S
   const double length = at_least_one ? std::max(end - begin, 1.0) : end - begin;
   out->first = begin;
   out->step = length / static_cast<double>(out->bins);
-  constexpr int64_t kMost = 1 << 10;
-  if (!(std::abs(begin) < 0x1p40 && out->step < kMost) || samples > kMost)
+  if (!(std::abs(begin) < 0x1p40 && out->step < kMostSamples) || samples > kMostSamples)
     return Unsupported("so many samples on the host");
   out->grid = samples > 0 ? samples : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(out->step)));
   return {};
