@@ -9,9 +9,10 @@ Status ConstantOfShape(HostCall& call);
 Status Range(HostCall& call);
 
 Status Cast(HostCall& call);
-Status Binary(HostCall& call);   // Add, Sub, Mul, Div, Mod, Pow, Min, Max, And, Or, Xor
-Status Compare(HostCall& call);  // Equal, Less, Greater, LessOrEqual, GreaterOrEqual
-Status Unary(HostCall& call);    // Neg, Abs, Sqrt, Floor, Ceil, Round, Not, Exp, Log, Reciprocal, Sign
+Status Binary(HostCall& call);     // Add, Sub, Mul, Div, Mod, Pow, Min, Max, And, Or, Xor
+Status Compare(HostCall& call);    // Equal, Less, Greater, LessOrEqual, GreaterOrEqual
+Status Unary(HostCall& call);      // Neg, Abs, Sqrt, Floor, Ceil, Round, Not, Exp, Log, Reciprocal, Sign
+Status OfDoubles(HostCall& call);  // Sin, Cos, Tan, Tanh, Erf, Sigmoid, Relu, IsNaN, IsInf
 Status Where(HostCall& call);
 Status Reduce(HostCall& call);
 

@@ -252,6 +252,40 @@ Status Unary(HostCall& call) {
   return {};
 }
 
+Status OfDoubles(HostCall& call) {
+  const std::string& type = call.proto().type;
+  const Tensor& x = call.In(0);
+  // Of those that the device has, its own results count.
+  if (x.type != ElementType::kDouble || x.count() > kMostHostNumbers)
+    return Unsupported("this type or size on the host");
+  const bool positive = call.Int("detect_positive", 1) != 0, negative = call.Int("detect_negative", 1) != 0;
+  std::vector<double> values = ToDoubles(x);
+  for (double& value : values) {
+    if (type == "Sin")
+      value = std::sin(value);
+    else if (type == "Cos")
+      value = std::cos(value);
+    else if (type == "Tan")
+      value = std::tan(value);
+    else if (type == "Tanh")
+      value = std::tanh(value);
+    else if (type == "Erf")
+      value = std::erf(value);
+    else if (type == "Sigmoid")
+      value = 1 / (1 + std::exp(-value));
+    else if (type == "Relu")
+      value = value < 0 ? 0 : value;
+    else if (type == "IsNaN")
+      value = std::isnan(value);
+    else if (type == "IsInf")
+      value = std::isinf(value) && (value > 0 ? positive : negative);
+    else
+      return Unsupported("on the host");
+  }
+  call.outputs[0] = FromDoubles(type.starts_with("Is") ? ElementType::kBool : x.type, x.shape, values);
+  return {};
+}
+
 Status Cast(HostCall& call) {
   const auto known = [](ElementType type) { return IsNumber(type) || BitsOf(type) == 4; };
   const auto target =

@@ -1,4 +1,5 @@
 #include "onnx/compose.h"
+#include "onnx/host.h"
 #include "onnx/operators.h"
 
 namespace anydml::onnx {
@@ -121,16 +122,16 @@ constexpr OperatorRow kActivationRows[] = {
     {kOnnx, "Mish", 1, 1, 0, Mish, nullptr},
     {kOnnx, "PRelu", 2, 2, 0, PRelu, nullptr},
     {kOnnx, "ParametricSoftplus", 1, 1, 0, AlphaBeta, nullptr, DML_OPERATOR_ACTIVATION_PARAMETRIC_SOFTPLUS},
-    {kOnnx, "Relu", 1, 1, 0, Plain, nullptr, DML_OPERATOR_ACTIVATION_RELU},
+    {kOnnx, "Relu", 1, 1, 0, Plain, host::OfDoubles, DML_OPERATOR_ACTIVATION_RELU},
     {kOnnx, "ScaledTanh", 1, 1, 0, AlphaBeta, nullptr, DML_OPERATOR_ACTIVATION_SCALED_TANH},
     {kOnnx, "Selu", 1, 1, 0, Selu, nullptr, DML_OPERATOR_ACTIVATION_SCALED_ELU},
     {kOnnx, "Shrink", 1, 1, 0, Shrink, nullptr, DML_OPERATOR_ACTIVATION_SHRINK},
-    {kOnnx, "Sigmoid", 1, 1, 0, Plain, nullptr, DML_OPERATOR_ACTIVATION_SIGMOID},
+    {kOnnx, "Sigmoid", 1, 1, 0, Plain, host::OfDoubles, DML_OPERATOR_ACTIVATION_SIGMOID},
     {kOnnx, "Softmax", 1, 1, 0, Softmax, nullptr, DML_OPERATOR_ACTIVATION_SOFTMAX1},
     {kOnnx, "Softplus", 1, 1, 0, Softplus, nullptr, DML_OPERATOR_ACTIVATION_SOFTPLUS},
     {kOnnx, "Softsign", 1, 1, 0, Plain, nullptr, DML_OPERATOR_ACTIVATION_SOFTSIGN},
     {kOnnx, "Swish", 1, 1, 0, AlphaOne, nullptr, DML_OPERATOR_ACTIVATION_SWISH},
-    {kOnnx, "Tanh", 1, 1, 0, Plain, nullptr, DML_OPERATOR_ACTIVATION_TANH},
+    {kOnnx, "Tanh", 1, 1, 0, Plain, host::OfDoubles, DML_OPERATOR_ACTIVATION_TANH},
     {kOnnx, "ThresholdedRelu", 1, 1, 0, AlphaOne, nullptr, DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU},
     {kMicrosoft, "BiasGelu", 2, 2, 0, BiasGelu, nullptr},
     {kMicrosoft, "FastGelu", 1, 2, 0, BiasGelu, nullptr},

@@ -126,6 +126,24 @@ TEST_F(OnnxRun, ProductsOfWhatDirectMlDoesNotMultiply) {
   EXPECT_EQ(Run({{"x", Typed(type, {3}, {2, 3, 4})}}), (Numbers{1, 2, 6}));
 }
 
+TEST_F(OnnxRun, FunctionsOfDoubles) {
+  const ElementType type = ElementType::kDouble;
+  const Numbers x = {-1.5, 0.25, 3};
+  for (const auto& [name, function] : std::vector<std::pair<std::string, double (*)(double)>>{
+           {"Sin", std::sin}, {"Cos", std::cos}, {"Tan", std::tan}, {"Tanh", std::tanh}, {"Erf", std::erf}}) {
+    Load(ModelMaker(13).Input("x", type, {3}).Node(name, {"x"}, {"y"}).Output("y", type));
+    EXPECT_EQ(Run({{"x", FromDoubles(type, {3}, x)}}),
+              (Numbers{function(x[0]), function(x[1]), function(x[2])}));
+  }
+  Load(ModelMaker(13).Input("x", type, {3}).Node("Relu", {"x"}, {"y"}).Output("y", type));
+  EXPECT_EQ(Run({{"x", FromDoubles(type, {3}, x)}}), (Numbers{0, 0.25, 3}));
+  Load(ModelMaker(13)
+           .Input("x", type, {3})
+           .Node("IsInf", {"x"}, {"y"}, IntAttribute("detect_negative", 0))
+           .Output("y", ElementType::kBool));
+  EXPECT_EQ(Run({{"x", FromDoubles(type, {3}, Numbers{-HUGE_VAL, HUGE_VAL, 1})}}), (Numbers{0, 1, 0}));
+}
+
 TEST_F(OnnxRun, HalfASpectrumBackToASignal) {
   Load(ModelMaker(20)
            .Input("x", ElementType::kFloat, {1, 3, 2})
