@@ -32,4 +32,9 @@ Status NonZero(HostCall& call);
 Status ScatterElements(HostCall& call);
 Status ScatterNd(HostCall& call);
 
+// Whether it is for types that DirectML does not have, and refuses FLOAT32 and FLOAT16.
+inline bool LeavesFloats(Status (*evaluate)(HostCall&)) {
+  return evaluate == Reduce || evaluate == MatMul || evaluate == Gemm || evaluate == OfDoubles;
+}
+
 }  // namespace anydml::onnx::host

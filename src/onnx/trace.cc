@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "onnx/host.h"
+
 namespace anydml::onnx {
 namespace {
 
@@ -109,6 +111,12 @@ Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
   const ProgramNode& node = program_.nodes()[producer];
   const OperatorRow* const row = FindOperator(node.proto->domain, node.proto->type);
   if (row == nullptr || (row->evaluate == nullptr && !row->forwards)) return {};
+  // What the graph computes in any case is no reason to look at, and depend on, the elements that it reads.
+  if (host::LeavesFloats(row->evaluate)) {
+    const TraceValue* const first = Value(node.inputs[0]);
+    if (first != nullptr && (first->type == ElementType::kFloat || first->type == ElementType::kFloat16))
+      return {};
+  }
   std::vector<std::optional<Tensor>> inputs(node.inputs.size());
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kAbsent || (row->forwards && i > 0)) continue;
