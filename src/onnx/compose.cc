@@ -189,8 +189,12 @@ DML_SCALAR_UNION Scalar(DataType type, double value) {
     case DataType::kFloat16:
       scalar.UInt16 = ToHalf(static_cast<float>(value)).bits;
       break;
-    default:
-      scalar.Int64 = static_cast<int64_t>(value);  // the lower bytes are those of the narrower types
+    // Limits of 64-bit types are a little more than such a type has.
+    case DataType::kUInt64:
+      scalar.UInt64 = value >= 0x1p64 ? UINT64_MAX : value > 0 ? static_cast<uint64_t>(value) : 0;
+      break;
+    default:  // the lower bytes are those of the narrower types
+      scalar.Int64 = value >= 0x1p63 ? INT64_MAX : value >= -0x1p63 ? static_cast<int64_t>(value) : INT64_MIN;
       break;
   }
   return scalar;

@@ -199,6 +199,17 @@ TEST_F(OnnxRun, LayersOfHalfNumbersHaveWholeStatistics) {
   }
 }
 
+TEST_F(OnnxRun, WithoutALimitIntegersAreNotClipped) {
+  for (const ElementType type : {ElementType::kInt64, ElementType::kUInt64, ElementType::kInt32}) {
+    Load(ModelMaker(13)
+             .Input("x", type, {2})
+             .Weight("least", Typed(type, {}, {5}))
+             .Node("Clip", {"x", "least"}, {"y"})
+             .Output("y", type));
+    EXPECT_EQ(Run({{"x", Typed(type, {2}, {3, 1000000000})}}), (Numbers{5, 1e9}));
+  }
+}
+
 TEST_F(OnnxRun, FourBitsAreCast) {
   for (const ElementType type : {ElementType::kInt4, ElementType::kUInt4}) {
     Load(ModelMaker(21)

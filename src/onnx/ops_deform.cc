@@ -111,12 +111,12 @@ Status DeformConv(HostCall& call) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kDeformRows[] = {
     HostRow("DeformConv", 3, 5, DeformConv),
 };
 
 }  // namespace
 
-std::span<const OperatorRow> DeformOperators() { return kRows; }
+std::span<const OperatorRow> DeformOperators() { return kDeformRows; }
 
 }  // namespace anydml::onnx

@@ -15,7 +15,7 @@ struct LinearHeads {
 };
 
 // query, key, value {batch, tokens, heads * size}, past_state, decay, beta
-Status Resolve(const HostCall& call, LinearHeads* out) {
+Status ResolveLinearHeads(const HostCall& call, LinearHeads* out) {
   LinearHeads& h = *out;
   const std::string rule = call.Text("update_rule", "gated_delta");
   h.gated = rule == "gated" || rule == "gated_delta";
@@ -88,7 +88,7 @@ void Update(const LinearHeads& h, const double* key, const double* value, const 
 
 Status LinearAttention(HostCall& call) {
   LinearHeads h;
-  ANYDML_RETURN_IF_ERROR(Resolve(call, &h));
+  ANYDML_RETURN_IF_ERROR(ResolveLinearHeads(call, &h));
   const std::vector<double> q = ToDoubles(call.In(0)), k = ToDoubles(call.In(1)), v = ToDoubles(call.In(2));
   std::vector<double> decay, beta, written;
   if (h.gated) decay = ToDoubles(call.In(4));
@@ -126,12 +126,12 @@ Status LinearAttention(HostCall& call) {
   return {};
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kLinearAttentionRows[] = {
     HostRow("LinearAttention", 3, 6, LinearAttention),
 };
 
 }  // namespace
 
-std::span<const OperatorRow> LinearAttentionOperators() { return kRows; }
+std::span<const OperatorRow> LinearAttentionOperators() { return kLinearAttentionRows; }
 
 }  // namespace anydml::onnx
