@@ -5,13 +5,9 @@
 namespace anydml::onnx {
 namespace {
 
-DML_OPERATOR_TYPE ActivationOf(const Lowering& n) {
-  return static_cast<DML_OPERATOR_TYPE>(n.row().parameter);
-}
-
 Status Finish(Lowering& n, float alpha = 0, float beta = 0) {
   View y;
-  ANYDML_RETURN_IF_ERROR(Activate(n, ActivationOf(n), n.In(0), &y, alpha, beta));
+  ANYDML_RETURN_IF_ERROR(Activate(n, TypeOf(n), n.In(0), &y, alpha, beta));
   n.Return(0, y, n.type(0), n.shape(0));
   return {};
 }
@@ -109,7 +105,7 @@ Status Softmax(Lowering& n) {
   const View x = Reshaped(n.In(0), shape);
   View y = n.New(x.type, shape);
   const DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC desc{n.graph().In(x), n.graph().Out(&y), 1, &axis};
-  ANYDML_RETURN_IF_ERROR(n.graph().Add(ActivationOf(n), desc));
+  ANYDML_RETURN_IF_ERROR(n.graph().Add(TypeOf(n), desc));
   n.Return(0, y, n.type(0), n.shape(0));
   return {};
 }

@@ -37,7 +37,7 @@ uint64_t Hash(const ApiResult& result) {
 constexpr int kPerOperator = 1, kPerFamily = 60;
 constexpr uint32_t kShared = 1 << 17;
 // More small ones that are drawn for an implementation that none of an operator's cases fits.
-constexpr int kTries = 40;
+constexpr int kTries = 400;
 
 struct NumberedCase {
   std::string name;  // no other has it

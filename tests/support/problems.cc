@@ -261,8 +261,9 @@ std::vector<Case> LargeProblems() {
   make.Padding(DataType::kFloat32, {3, 5, 61, 67});
   make.AddAcross(DataType::kFloat32, 136, 264);
   make.MaxPooling(DataType::kFloat32, {2, 3, 33, 64});
-  make.Convolution(50, 16, 40);
-  make.Convolution(45, 1, 70);
+  make.Convolution(DataType::kFloat32, {2, 3, 50, 50}, 16, 40);
+  make.Convolution(DataType::kFloat16, {2, 40, 24, 20}, 1, 72);
+  make.Convolution(DataType::kFloat32, {2, 3, 45, 45}, 1, 70);
   make.ProductOfBytes(3, 300, 2100);
   make.ProductOfBytes(20, 900, 40);
   make.Attention(70, 90, 2);

@@ -24,7 +24,7 @@ List WithTails(const ConvolutionProblem& problem, std::string_view backend) {
   constexpr uint64_t kFewChannels = 4;
   const ConvolutionShape& s = problem.shape;
   const bool half = problem.type == DataType::kFloat16, product = s.Taps() == 1;
-  std::string_view wanted = "cpu.channels_last", before = "cpu.plane_tiles";
+  std::vector<std::string_view> wanted = {"cpu.channels_last", "cpu.plane_tiles"};
   if (backend != "cpu") {
     if (s.backward || s.input_channels <= kFewChannels || (product && !half)) return {};
     wanted = {!half ? "cuda.channels_last" : product ? "cuda.gemm" : "cuda.cudnn"};
@@ -32,7 +32,9 @@ List WithTails(const ConvolutionProblem& problem, std::string_view backend) {
   }
   List list;
   for (const auto& implementation : OperatorTableOf(backend).convolution) {
-    if (implementation.name == wanted || implementation.name == before) list.push_back(implementation);
+    if (std::find(wanted.begin(), wanted.end(), implementation.name) != wanted.end()) {
+      list.push_back(implementation);
+    }
   }
   return list;
 }

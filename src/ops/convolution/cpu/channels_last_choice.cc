@@ -64,7 +64,8 @@ std::string BetterWithoutChannelsLast(const ConvolutionProblem& problem, const L
   if (!from_planes && !to_planes) return "";
   // What packs panels of planes does so for narrow vectors, and elements that are read once, in the time.
   if (ConvolutionPixelTiles().lanes < kWide) return "planes, and vectors are short";
-  if (s.output_channels < ConvolutionPixelTiles().lanes) return "planes, and few output channels";
+  if (from_planes && s.output_channels < ConvolutionPixelTiles().lanes)
+    return "planes, and few output channels";
   if (from_planes && to_planes && s.Taps() == 1 && !problem.tail) return "planes, and a single tap";
   const ConvolutionWindow& columns = s.windows[kMaxSpatial - 1];
   const auto is_plane = [&](const ConvolutionTensor& tensor, uint64_t size) {

@@ -10,6 +10,7 @@
 #include "ops/common/transpose_block.h"
 #include "ops/convolution/cpu/channel_numbers.h"
 #include "ops/convolution/cpu/pixel_tile.h"
+#include "ops/convolution/one_tap.h"
 #include "ops/convolution/tail.h"
 #include "ops/element/cpu/epilogue.h"
 
@@ -25,17 +26,8 @@ constexpr uint64_t kStripLines = 4;       // of a plane that a strip has, at mos
 // The stride between neighbouring positions where all of them have the same; 0: they have not, or all are
 // one.
 uint64_t StepOf(const ConvolutionShape& p, const ConvolutionTensor& tensor) {
-  uint64_t step = 1, next = 0;
-  bool is_first = true;
-  for (uint32_t d = kMaxSpatial; d-- > 0;) {
-    const uint64_t size = p.windows[d].output;
-    if (size == 1) continue;
-    if (is_first) step = next = tensor.spatial[d];
-    if (tensor.spatial[d] != next) return 0;
-    is_first = false;
-    next *= size;
-  }
-  return step;
+  uint64_t step = 0;
+  return PositionStride(p, tensor, &step) ? step : 0;
 }
 
 enum class Order : uint8_t { kPlanes, kChannelsLast, kOther };
@@ -44,13 +36,6 @@ Order OrderOf(const ConvolutionShape& p, const ConvolutionTensor& tensor, uint64
   const uint64_t step = StepOf(p, tensor);
   if (step == 1) return Order::kPlanes;
   return step != 0 && (channels == 1 || tensor.channel == 1) ? Order::kChannelsLast : Order::kOther;
-}
-
-bool SeesEachPositionOnce(const ConvolutionShape& p) {
-  return std::ranges::all_of(p.windows, [](const ConvolutionWindow& w) {
-    return w.taps == 1 && w.stride == 1 && w.start_padding == 0 && w.output == w.input &&
-           w.reached == w.output;
-  });
 }
 
 bool Adds(const ConvolutionProblem& problem) { return problem.tail && problem.tail->addition; }
@@ -304,7 +289,7 @@ std::unique_ptr<const Kernel> CreateConvolutionPlaneTiles(const ConvolutionProbl
   const bool to_planes = OrderOf(p, p.output, p.output_channels) == Order::kPlanes;
   if (problem.type != DataType::kFloat32) {
     *why_not = "it is not FLOAT32";
-  } else if (p.backward || p.outer[1] != 1 || !SeesEachPositionOnce(p)) {
+  } else if (p.backward || p.outer[1] != 1 || !WhyNotOneTap(p).empty()) {
     *why_not = "not every position is seen once, by all filters";
   } else if (!is_in_order(p.input, p.input_channels) || !is_in_order(p.output, p.output_channels)) {
     *why_not = "neither channels nor positions are neighbours in memory";

@@ -8,7 +8,7 @@
 #include "kernel/device_properties.h"
 #include "ops/convolution/cuda/cut.h"
 #include "ops/convolution/cuda/layout.cuh"
-#include "ops/convolution/cuda/one_tap.h"
+#include "ops/convolution/one_tap.h"
 
 namespace anydml {
 namespace {

@@ -1,7 +1,7 @@
 // A convolution with one tap that takes every position as it is: a product of matrices.
 #include "kernel/composite.h"
 #include "ops/convolution/cuda/activation.h"
-#include "ops/convolution/cuda/one_tap.h"
+#include "ops/convolution/one_tap.h"
 #include "ops/convolution/problem.h"
 #include "ops/gemm/problem.h"
 #include "ops/operator_table.h"
