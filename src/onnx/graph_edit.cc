@@ -22,6 +22,7 @@ GraphEdit::GraphEdit(GraphProto* graph, const char* prefix) : graph_(*graph), pr
   // Names that are given twice have no producer: nothing is done with them, and the program refuses them.
   for (NodeProto& node : graph_.nodes) {
     for (const std::string& output : node.outputs) {
+      if (output.empty()) continue;
       const auto [found, added] = producers_.try_emplace(output, &node);
       if (!added || graph_.initializers.contains(output)) found->second = nullptr;
     }

@@ -87,8 +87,12 @@ Status MatMul(HostCall& call) {
   if (!row) shape.push_back(rows);
   if (!column) shape.push_back(columns);
   ANYDML_RETURN_IF_ERROR(CheckWork(shape, k));
-  const std::vector<size_t> at_a = Positions(batch_a, batch), at_b = Positions(batch_b, batch);
   const Tensor &x = call.In(0), &y = call.In(1);
+  if (ElementCount(shape) == 0) {  // of however many matrices
+    call.outputs[0] = FromInts(x.type, shape, {});
+    return {};
+  }
+  const std::vector<size_t> at_a = Positions(batch_a, batch), at_b = Positions(batch_b, batch);
   if (x.type == ElementType::kDouble) {
     const std::vector<double> result = Products(ToDoubles(x), ToDoubles(y), at_a, at_b, rows, k, columns);
     call.outputs[0] = FromDoubles(x.type, shape, result);
@@ -114,6 +118,10 @@ Status Gemm(HostCall& call) {
   }
   const onnx::Shape shape = {rows, columns};
   ANYDML_RETURN_IF_ERROR(CheckWork(shape, k));
+  if (rows == 0 || columns == 0) {
+    call.outputs[0] = FromInts(x.type, shape, {});
+    return {};
+  }
   std::vector<double> a = ToDoubles(x), b = ToDoubles(y), result(static_cast<size_t>(rows * columns));
   if (trans_a) a = Transposed(a, x.shape);
   if (trans_b) b = Transposed(b, y.shape);

@@ -297,5 +297,73 @@ TEST_F(OnnxRun, MoreSamplesThanAnybodyWaitsFor) {
   }
 }
 
+// Sizes that multiply to nothing, and much work for it.
+TEST_F(OnnxHostile, NothingIsDoneAtOnce) {
+  constexpr int64_t kMany = int64_t{1} << 30;
+  Load(ModelMaker(13)
+           .Weight("a", Typed(ElementType::kDouble, {kMany, 0, 3}, {}))
+           .Weight("b", Typed(ElementType::kDouble, {3, 4}, std::vector<int64_t>(12, 1)))
+           .Node("MatMul", {"a", "b"}, {"y"})
+           .Output("y", ElementType::kDouble));
+  EXPECT_EQ(Run({}), Numbers());
+  EXPECT_EQ(shape_, (Shape{kMany, 0, 4}));
+  Load(ModelMaker(22)
+           .Input("x", ElementType::kFloat, {1, 0, 4, 4})
+           .Weight("rois", Floats({1, 4}, {0, 0, 3, 3}))
+           .Weight("batch", Ints({1}, {0}))
+           .Node("RoiAlign", {"x", "rois", "batch"}, {"y"}, TextAttribute("mode", "max"),
+                 IntAttribute("output_height", kMany), IntAttribute("output_width", kMany))
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Floats({1, 0, 4, 4}, {})}}), Numbers());
+}
+
+TEST_F(OnnxHostile, RegionsOfNoBatch) {
+  EXPECT_NE(Refusal(ModelMaker(16)
+                        .Input("x", ElementType::kFloat, {1, 1, 2, 2})
+                        .Weight("rois", Floats({1, 4}, {0, 0, 1, 1}))
+                        .Weight("batch", Floats({1}, {0}))
+                        .Node("RoiAlign", {"x", "rois", "batch"}, {"y"}, TextAttribute("mode", "max"))
+                        .Output("y"),
+                    {{"x", Floats({1, 1, 2, 2}, {1, 2, 3, 4})}}),
+            "");
+}
+
+TEST_F(OnnxHostile, SamplesOfManyDimensions) {
+  for (const size_t rank : {size_t{40}, size_t{20000}}) {
+    Shape grid(rank, 1);
+    grid.back() = static_cast<int64_t>(rank) - 2;
+    EXPECT_NE(Refusal(ModelMaker(20)
+                          .Weight("x", Floats(Shape(rank, 1), {1}))
+                          .Weight("grid", Floats(grid, Numbers(rank - 2, 0.1)))
+                          .Node("GridSample", {"x", "grid"}, {"y"}, TextAttribute("padding_mode", "border"))
+                          .Output("y")),
+              "");
+  }
+}
+
+// Names that are given twice, or that are none, around what is folded into a convolution.
+TEST_F(OnnxHostile, NamesAroundConvolutions) {
+  const std::map<std::string, Tensor> x = {{"x", Floats({1, 1, 1, 1}, {1})}};
+  ModelMaker twice(13);
+  twice.Input("x", ElementType::kFloat, {1, 1, 1, 1})
+      .Weight("f", Floats({1, 1, 1, 1}, {2}))
+      .Weight("k", Floats({1}, {3}))
+      .Weight("w", Floats({1}, {4}))
+      .Node("Conv", {"x", "f"}, {"a"})
+      .Node("Add", {"a", "k"}, {"w"})
+      .Node("Conv", {"x", "f"}, {"c"})
+      .Node("Mul", {"c", "w"}, {"y"})
+      .Output("y");
+  EXPECT_NE(Refusal(twice, x).find("\"w\""), std::string::npos);
+  ModelMaker none(13);
+  none.Input("x", ElementType::kFloat, {1, 1, 1, 1})
+      .Weight("f", Floats({1, 1, 1, 1}, {2}))
+      .Weight("k", Floats({1}, {3}))
+      .Node("Conv", {"x", "f"}, {""})
+      .Node("Add", {"", "k"}, {"y"})
+      .Output("y");
+  EXPECT_NE(Refusal(none, x), "");
+}
+
 }  // namespace
 }  // namespace anydml::onnx

@@ -9,7 +9,7 @@
 namespace anydml::onnx {
 namespace {
 
-// New filters stay in memory beside what is made of them, so that there is a limit for all of them. Large
+// What is made stays in memory beside what it is made of, so that there is a limit for all of it. Large
 // filters have small images, on which a normalisation costs little.
 constexpr uint64_t kMostBytes = uint64_t{16} << 20;
 // Beyond these filters and sums might overflow.
@@ -57,7 +57,8 @@ class Normalizations {
  private:
   // Whether the convolution before it does what the node does from now on.
   bool Take(const NodeProto& node) {
-    if (!node.domain.empty() || node.outputs.empty()) return false;
+    // Who has a name that is given twice is left for the program, which refuses it.
+    if (node.outputs.empty() || edit_.Producer(node.outputs[0]) != &node) return false;
     const bool normalizes = node.type == "BatchNormalization";
     if (!normalizes && node.type != "Mul" && node.type != "Add") return false;
     for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), normalizes ? 1 : 2); ++i) {
@@ -162,7 +163,8 @@ class Normalizations {
       // Nor a NaN.
       if (!(std::fabs(all.scale[c]) <= kMostScale && std::fabs(all.shift[c]) <= kMostShift)) return false;
     }
-    const uint64_t bytes = Scales(all) && !scaled ? filters.weights->data.size() : 0;
+    uint64_t bytes = Scales(all) && !scaled ? filters.weights->data.size() : 0;
+    if (found == taken_.end()) bytes += channels * (2 * sizeof(double) + sizeof(float));  // and the bias
     if (bytes > kMostBytes - bytes_) return false;
     bytes_ += bytes;
     taken_[conv] = std::move(all);
@@ -199,7 +201,7 @@ class Normalizations {
   GraphProto& graph_;
   GraphEdit edit_;
   std::map<NodeProto*, Affine> taken_;
-  uint64_t bytes_ = 0;  // of filters that are made
+  uint64_t bytes_ = 0;  // of filters and numbers of channels that are made
 };
 
 }  // namespace

@@ -101,7 +101,9 @@ Status LinearAttention(HostCall& call) {
   std::vector<double> result(static_cast<size_t>(h.batch * h.tokens * h.queries * h.value_size));
   const int64_t group = h.queries / h.keys;
   const bool each = h.gated && h.decays != h.keys;
-  for (int64_t row = 0; row < h.batch * h.tokens; ++row) {
+  // Without a state there may be any number of heads and tokens, and there is nothing to do.
+  const int64_t rows = states.empty() ? 0 : h.batch * h.tokens;
+  for (int64_t row = 0; row < rows; ++row) {
     for (int64_t head = 0; head < h.keys; ++head) {
       double* const state = states.data() + (row / h.tokens * h.keys + head) * h.key_size * h.value_size;
       const double* const forget =

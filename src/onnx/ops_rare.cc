@@ -39,9 +39,11 @@ Status Crop(Lowering& n) {
                            ShapeToString(n.shape(0)));
   View y = n.In(0);
   for (const uint32_t i : {0, 1}) {  // height, width
-    const int64_t size = n.shape(0)[i + 2], begin = border[1 - i],
-                  count = scale.empty() ? size - begin - border[3 - i] : scale[i];
-    if (begin < 0 || begin > size || count < 1 || count > size - begin)
+    const int64_t size = n.shape(0)[i + 2], begin = border[1 - i], end = scale.empty() ? border[3 - i] : 0;
+    if (begin < 0 || begin > size || end < 0 || end > size - begin)
+      return InvalidArgument("a border of ", begin, " and ", end, " of ", size, " pixels");
+    const int64_t count = scale.empty() ? size - begin - end : scale[i];
+    if (count < 1 || count > size - begin)
       return InvalidArgument("from ", begin, " on ", count, " of ", size, " pixels");
     ANYDML_RETURN_IF_ERROR(Part(n, y, i + 2, begin, count, &y));
   }

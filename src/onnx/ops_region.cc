@@ -11,6 +11,8 @@ namespace {
 
 // Along each dimension of an element. With more, a model would be busy for days.
 constexpr int64_t kMostSamples = 1 << 10;
+// Of all elements together, on the host.
+constexpr int64_t kMostHostSamples = int64_t{1} << 32;
 
 // Without the shift by half a pixel a region is at least one pixel wide and high, as in what models of that
 // time were trained with: its far corner {x2, y2} is no nearer than that.
@@ -94,7 +96,7 @@ Status SamplesOf(double begin, double end, bool at_least_one, int64_t samples, S
   out->step = length / static_cast<double>(out->bins);
   if (!(std::abs(begin) < 0x1p40 && out->step < kMostSamples) || samples > kMostSamples)
     return Unsupported("so many samples on the host");
-  out->grid = samples > 0 ? samples : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(out->step)));
+  out->grid = samples > 0 ? samples : static_cast<int64_t>(std::ceil(std::max(out->step, 0.0)));
   return {};
 }
 
@@ -133,9 +135,12 @@ Status LargestOfRegions(HostCall& call) {
     return Unsupported("this type or size on the host");
   const std::vector<double> values = ToDoubles(call.In(0)), rois = ToDoubles(call.In(1));
   const std::vector<int64_t> batches = ToInts(call.In(2));
+  if (static_cast<int64_t>(batches.size()) != r[0])
+    return InvalidArgument("batch_indices of ", Name(call.In(2).type), "; integers are allowed");
   const double scale = call.Float("spatial_scale", 1), offset = shifted ? 0.5 : 0;
   std::vector<double> result(static_cast<size_t>(*count));
-  for (int64_t region = 0; region < r[0]; ++region) {
+  int64_t work = 0;
+  for (int64_t region = 0; region < r[0] && *count > 0; ++region) {
     const int64_t batch = batches[static_cast<size_t>(region)];
     if (batch < 0 || batch >= x[0])
       return InvalidArgument("batch_indices[", region, "] is ", batch, " of ", x[0], " images");
@@ -145,6 +150,8 @@ Status LargestOfRegions(HostCall& call) {
       ANYDML_RETURN_IF_ERROR(SamplesOf(corners[1 - d] * scale - offset, corners[3 - d] * scale - offset,
                                        !shifted, samples, &along[d]));
     }
+    work += x[1] * height * width * along[0].grid * along[1].grid;
+    if (work > kMostHostSamples) return Unsupported("so many samples on the host");
     for (int64_t i = 0; i < height * width; ++i) {
       const std::vector<Neighbours> rows = along[0].In(i / width, x[2]),
                                     columns = along[1].In(i % width, x[3]);

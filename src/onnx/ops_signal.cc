@@ -99,6 +99,8 @@ double Sample(const double* values, std::span<const Taps> taps, std::span<const 
   return sum;
 }
 
+constexpr size_t kMostSampledRank = 8;
+
 // X {N, C, sizes}, grid {N, sizes, as many as there are sizes}: places from -1 to 1, the last dimension's
 // first.
 Status GridSample(HostCall& call) {
@@ -107,6 +109,9 @@ Status GridSample(HostCall& call) {
   if (rank < 3 || g_shape.size() != rank || g_shape.back() != static_cast<int64_t>(rank) - 2 ||
       g_shape[0] != x_shape[0])
     return InvalidArgument("grid ", ShapeToString(g_shape), " for X ", ShapeToString(x_shape));
+  // Neighbours are two or four for each dimension, and all of their products.
+  if (rank > kMostSampledRank)
+    return Unsupported("rank ", rank, "; up to ", kMostSampledRank, " are allowed");
   if (!IsFloat(call.In(0).type) || !IsFloat(call.In(1).type)) return Unsupported("this type on the host");
   const std::string mode = call.Text("mode", "linear"), padding = call.Text("padding_mode", "zeros");
   Shape shape = {x_shape[0], x_shape[1]};
