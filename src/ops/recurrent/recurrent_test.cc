@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "ops/recurrent/problem.h"
 #include "support/operator_runner.h"
 
 namespace anydml::testing {
@@ -383,6 +384,36 @@ TEST(Recurrent, LargeBatches) {
 TEST(Recurrent, UnitsOfClusters) {
   ExpectImplementationsAgree(2, 17, 2, 512);
   ExpectImplementationsAgree(4, 4, 3, 130);
+}
+
+// More weights than anybody has, all of them the same one: they are not packed.
+TEST(Recurrent, WeightsOfOneElement) {
+  constexpr uint32_t kUnits = 1 << 28, kBatch = 64;
+  const auto tensor = [](std::vector<uint32_t> sizes, bool is_one_element) {
+    TensorDesc made = Packed(DataType::kFloat32, sizes);
+    if (!is_one_element) return made;
+    std::fill(made.strides.begin(), made.strides.end(), 0);
+    made.total_bytes = MinimumTotalBytes(made);
+    return made;
+  };
+  RecurrentProblem problem;
+  problem.kind = CellKind::kRnn;
+  problem.steps = 2;
+  problem.batch = kBatch;
+  problem.inputs = 1;
+  problem.units = kUnits;
+  problem.input = tensor({1, 2, kBatch, 1}, true);
+  problem.weight = tensor({1, 1, kUnits, 1}, true);
+  problem.recurrence = tensor({1, 1, kUnits, kUnits}, true);
+  problem.single = tensor({1, 1, kBatch, kUnits}, false);
+  for (auto& of_direction : problem.activations) {
+    ElementProgram& program = of_direction[0].program;
+    program.Apply(ElementFunction::kTanh, Class::kF32, {program.NewRegister()});
+  }
+  std::string why_not;
+  const auto kernel = CreateRecurrentCpu(problem, LowerContext(), &why_not);
+  ASSERT_NE(kernel, nullptr) << why_not;
+  EXPECT_EQ(kernel->made_of().find("packed recurrence"), std::string::npos) << kernel->made_of();
 }
 
 TEST(RecurrentCheck, Sizes) {

@@ -164,8 +164,9 @@ Status RecurrentSteps::Create(const LowerContext& context) {
 }
 
 std::string RecurrentSteps::made_of() const {
-  const bool packs = state_product_.packing != nullptr;
-  return StrCat(CompositeKernel::made_of(), packs ? ", packed recurrence" : "");
+  const std::string parts = CompositeKernel::made_of();
+  if (state_product_.packing == nullptr) return parts;
+  return StrCat(parts, parts.empty() ? "" : ", ", "packed recurrence");
 }
 
 GateBuffers RecurrentSteps::BuffersOf(const KernelArguments& arguments) const {

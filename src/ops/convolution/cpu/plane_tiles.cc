@@ -18,13 +18,13 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMostSteps = 4096;  // a strip of so many planes has room in a second-level cache
+constexpr double kMostWeights = 0x1p28;
 constexpr uint64_t kMostStripsOfPart = 4;
 constexpr uint64_t kStripsPerThread = 4;  // at least, where there are so many
 constexpr uint64_t kSomeChannels = 8;     // of a tile, about
 constexpr uint64_t kStripLines = 4;       // of a plane that a strip has, at most
 
-// The stride between neighbouring positions where all of them have the same; 0: they have not, or all are
-// one.
+// The stride between neighbouring positions where all of them have the same; 0: they have not.
 uint64_t StepOf(const ConvolutionShape& p, const ConvolutionTensor& tensor) {
   uint64_t step = 0;
   return PositionStride(p, tensor, &step) ? step : 0;
@@ -304,6 +304,8 @@ std::unique_ptr<const Kernel> CreateConvolutionPlaneTiles(const ConvolutionProbl
     *why_not = "what is added, or the output, is not in planes";
   } else if (p.input_channels > kMostSteps) {
     *why_not = StrCat("it has more than ", kMostSteps, " input channels");
+  } else if (static_cast<double>(p.output_channels) * static_cast<double>(p.input_channels) > kMostWeights) {
+    *why_not = "its filters are too large";  // strides of 0 make any number of them from little memory
   } else {
     return std::make_unique<ConvolutionPlaneTiles>(problem, context.threads);
   }

@@ -74,6 +74,10 @@ class FewPackedProduct final : public Kernel {
 std::unique_ptr<const Kernel> CreatePackedProduct(const GemmProblem& problem,
                                                   const GroupedProduct::Inputs& inputs, DataType weights,
                                                   uint32_t threads) {
+  // Strides of 0 make any number of weights from little memory.
+  constexpr double kMostWeights = 0x1p36;
+  const double columns = static_cast<double>(problem.Batches()) * static_cast<double>(problem.n);
+  if (columns * static_cast<double>(problem.k + inputs.k) > kMostWeights) return nullptr;
   if (problem.m <= kMostFewRows) {
     const FewPanels few = FindFewPanels();
     if (!problem.b_is_owned || few.columns > kMaxFewColumns) return nullptr;
