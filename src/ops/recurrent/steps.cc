@@ -164,7 +164,7 @@ Status RecurrentSteps::Create(const LowerContext& context) {
 }
 
 std::string RecurrentSteps::made_of() const {
-  const std::string parts = CompositeKernel::made_of();
+  std::string parts = CompositeKernel::made_of();
   if (state_product_.packing == nullptr) return parts;
   return StrCat(parts, parts.empty() ? "" : ", ", "packed recurrence");
 }
