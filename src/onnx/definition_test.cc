@@ -7,22 +7,6 @@
 namespace anydml::onnx {
 namespace {
 
-Attribute TextsAttribute(std::string name, std::vector<std::string> values) {
-  Attribute attribute;
-  attribute.name = std::move(name);
-  attribute.kind = AttributeKind::kStrings;
-  attribute.texts = std::move(values);
-  return attribute;
-}
-
-Attribute FloatsAttribute(std::string name, std::vector<float> values) {
-  Attribute attribute;
-  attribute.name = std::move(name);
-  attribute.kind = AttributeKind::kFloats;
-  attribute.numbers = std::move(values);
-  return attribute;
-}
-
 // Both lists are used up by the activations that take such a number, not by their positions.
 TEST_F(OnnxRun, ActivationsTakeTheirNumbersInOrder) {
   Load(ModelMaker(14)

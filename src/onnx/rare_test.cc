@@ -6,19 +6,11 @@
 namespace anydml::onnx {
 namespace {
 
-Attribute FloatList(std::string name, std::vector<float> values) {
-  Attribute attribute;
-  attribute.name = std::move(name);
-  attribute.kind = AttributeKind::kFloats;
-  attribute.numbers = std::move(values);
-  return attribute;
-}
-
 TEST_F(OnnxRun, OldOperatorsOfImages) {
   const Tensor x = Floats({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   Load(ModelMaker(7)
            .Input("x", ElementType::kFloat, {1, 2, 2, 2})
-           .Node("ImageScaler", {"x"}, {"y"}, FloatAttribute("scale", 2), FloatList("bias", {1, -1}))
+           .Node("ImageScaler", {"x"}, {"y"}, FloatAttribute("scale", 2), FloatsAttribute("bias", {1, -1}))
            .Output("y"));
   EXPECT_EQ(Run({{"x", x}}), (Numbers{3, 5, 7, 9, 9, 11, 13, 15}));
   Load(ModelMaker(7)

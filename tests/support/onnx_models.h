@@ -34,11 +34,27 @@ inline Attribute FloatAttribute(std::string name, float value) {
   return attribute;
 }
 
+inline Attribute FloatsAttribute(std::string name, std::vector<float> values) {
+  Attribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = AttributeKind::kFloats;
+  attribute.numbers = std::move(values);
+  return attribute;
+}
+
 inline Attribute TextAttribute(std::string name, std::string value) {
   Attribute attribute;
   attribute.name = std::move(name);
   attribute.kind = AttributeKind::kString;
   attribute.text = std::move(value);
+  return attribute;
+}
+
+inline Attribute TextsAttribute(std::string name, std::vector<std::string> values) {
+  Attribute attribute;
+  attribute.name = std::move(name);
+  attribute.kind = AttributeKind::kStrings;
+  attribute.texts = std::move(values);
   return attribute;
 }
 
