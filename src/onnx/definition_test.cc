@@ -183,6 +183,48 @@ TEST_F(OnnxRun, LayersOfHalfNumbersHaveWholeStatistics) {
   }
 }
 
+// 2049 is no FLOAT16, and the square of 1001 is above all of them.
+TEST_F(OnnxRun, StatisticsOfHalfNumbersAreComputedInSinglePrecision) {
+  Load(ModelMaker(17)
+           .Input("x", ElementType::kFloat16, {1, 2})
+           .Weight("scale", FromDoubles(ElementType::kFloat16, {2}, Numbers{1, 1}))
+           .Node("LayerNormalization", {"x", "scale"}, {"y", "mean", "inverse"}, FloatAttribute("epsilon", 0))
+           .Output("mean")
+           .Output("inverse"));
+  const std::map<std::string, Tensor> inputs = {
+      {"x", FromDoubles(ElementType::kFloat16, {1, 2}, Numbers{1048, 3050})}};
+  EXPECT_EQ(Run(inputs), (Numbers{2049}));
+  EXPECT_NEAR(Output(inputs, 1)[0], 1 / 1001.0, 1e-9);
+}
+
+TEST_F(OnnxRun, RootMeanSquaresHaveTheTypeOfTheirScale) {
+  for (const auto& [name, version] : std::vector<std::pair<std::string, int64_t>>{
+           {"RMSNormalization", 23}, {"SimplifiedLayerNormalization", 17}}) {
+    for (const auto& [x, scale] : {std::pair(ElementType::kFloat16, ElementType::kFloat),
+                                   std::pair(ElementType::kFloat, ElementType::kFloat16)}) {
+      Load(ModelMaker(version)
+               .Input("x", x, {1, 2})
+               .Weight("scale", FromDoubles(scale, {2}, Numbers{4097, 0.5}))
+               .Node(name, {"x", "scale"}, {"y"}, FloatAttribute("epsilon", 0))
+               .Output("y", scale));
+      std::vector<NamedResult> results;
+      ASSERT_EQ(session_->Run({{"x", FromDoubles(x, {1, 2}, Numbers{2, -2})}}, &results).message(), "");
+      EXPECT_EQ(results[0].tensor.type, scale);
+      // Which FLOAT16 rounds to 4096.
+      EXPECT_EQ(ToDoubles(results[0].tensor),
+                (Numbers{scale == ElementType::kFloat ? 4097.0 : 4096.0, -0.5}));
+    }
+  }
+}
+
+TEST_F(OnnxRun, IntegersBelowZeroAreZero) {
+  for (const ElementType type :
+       {ElementType::kInt8, ElementType::kInt16, ElementType::kInt32, ElementType::kInt64}) {
+    Load(ModelMaker(14).Input("x", type, {3}).Node("Relu", {"x"}, {"y"}).Output("y", type));
+    EXPECT_EQ(Run({{"x", Typed(type, {3}, {-128, 0, 127})}}), (Numbers{0, 0, 127}));
+  }
+}
+
 TEST_F(OnnxRun, WithoutALimitIntegersAreNotClipped) {
   for (const ElementType type : {ElementType::kInt64, ElementType::kUInt64, ElementType::kInt32}) {
     Load(ModelMaker(13)

@@ -218,6 +218,45 @@ TEST_F(OnnxRun, NoMoreWordsThanAnyNGramHas) {
   EXPECT_NE(Failure({{"x", x}}).find("left out, in 100000 words"), std::string::npos);
 }
 
+TEST_F(OnnxRun, UnknownModesAreRefused) {
+  struct Case {
+    const char *type, *attribute, *allowed;
+    std::vector<Shape> inputs;
+  };
+  const Shape image = {1, 4, 2, 2};
+  for (const Case& c : std::vector<Case>{
+           {"GridSample",
+            "mode",
+            "\"linear\", \"nearest\", \"cubic\", \"bilinear\", \"bicubic\"",
+            {image, image}},
+           {"GridSample", "padding_mode", "\"zeros\", \"border\", \"reflection\"", {image, image}},
+           {"RoiAlign", "mode", "\"avg\", \"max\"", {image, {1, 4}, {1}}},
+           {"Gelu", "approximate", "\"none\", \"tanh\"", {image}},
+           {"BitShift", "direction", "\"RIGHT\", \"LEFT\"", {image, image}},
+           {"DepthToSpace", "mode", "\"DCR\", \"CRD\"", {image}},
+           {"RNN",
+            "direction",
+            "\"forward\", \"reverse\", \"bidirectional\"",
+            {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}},
+           {"MaxPool", "auto_pad", "\"NOTSET\", \"SAME_UPPER\", \"SAME_LOWER\", \"VALID\", \"\"", {image}},
+       }) {
+    ModelMaker maker(20);
+    std::map<std::string, Tensor> inputs;
+    std::vector<std::string> names;
+    for (const Shape& shape : c.inputs) {
+      names.push_back(std::string(1, static_cast<char>('a' + names.size())));
+      maker.Input(names.back(), ElementType::kFloat, shape);
+      inputs[names.back()] = Floats(shape, Numbers(static_cast<size_t>(*ElementCount(shape)), 0));
+    }
+    maker.Node(c.type, names, {"y"}, TextAttribute(c.attribute, "sideways"), IntAttribute("blocksize", 2),
+               IntsAttribute("kernel_shape", {1, 1}));
+    Load(std::move(maker.Output("y")));
+    EXPECT_NE(Failure(inputs).find(StrCat(c.attribute, " is \"sideways\"; allowed: ", c.allowed)),
+              std::string::npos)
+        << Failure(inputs);
+  }
+}
+
 // What the host cannot do either has DirectML's reason.
 TEST_F(OnnxRun, RefusalsHaveDirectMlsReason) {
   const Shape shape(9, 1);

@@ -19,6 +19,15 @@ std::string NodeFacts::Text(std::string_view name, std::string_view otherwise) c
   return found != nullptr ? found->text : std::string(otherwise);
 }
 
+Status NodeFacts::OneOf(std::string_view name, std::initializer_list<std::string_view> allowed,
+                        std::string* out) const {
+  *out = Text(name, *allowed.begin());
+  if (std::find(allowed.begin(), allowed.end(), *out) != allowed.end()) return {};
+  std::string list;
+  for (const std::string_view one : allowed) list += StrCat(list.empty() ? "" : ", ", "\"", one, "\"");
+  return InvalidArgument(name, " is \"", out->substr(0, 40), "\"; allowed: ", list);
+}
+
 std::vector<int64_t> NodeFacts::Ints(std::string_view name) const {
   const Attribute* const found = proto_.Find(name);
   return found != nullptr ? found->integers : std::vector<int64_t>();

@@ -1,6 +1,7 @@
 // A node's attributes, with defaults, as operators ask for them.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ class NodeFacts {
   int64_t Int(std::string_view name, int64_t otherwise) const;
   float Float(std::string_view name, float otherwise) const;
   std::string Text(std::string_view name, std::string_view otherwise) const;
+  // One of those that are allowed; the first one when it was not given.
+  Status OneOf(std::string_view name, std::initializer_list<std::string_view> allowed,
+               std::string* out) const;
   std::vector<int64_t> Ints(std::string_view name) const;  // empty when it was not given
   std::vector<float> Floats(std::string_view name) const;
   const Tensor* TensorOf(std::string_view name) const;  // null when it was not given

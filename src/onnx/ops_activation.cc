@@ -23,6 +23,16 @@ Status AlphaBeta(Lowering& n) { return Finish(n, n.Float("alpha", 1), n.Float("b
 Status Shrink(Lowering& n) { return Finish(n, n.Float("bias", 0), n.Float("lambd", 0.5f)); }
 Status QuickGelu(Lowering& n) { return Finish(n, n.Float("alpha", 1.702f)); }
 
+// DirectML's is for floating-point numbers.
+Status Relu(Lowering& n) {
+  if (IsFloat(n.type(0))) return Plain(n);
+  View zero, y;
+  ANYDML_RETURN_IF_ERROR(Fill(n, n.dml_type(0), {1}, 0, &zero));
+  ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_MAX, n.In(0), zero, &y));
+  n.Return(0, y, n.type(0), n.shape(0));
+  return {};
+}
+
 Status PRelu(Lowering& n) {
   const View x = n.In(0);
   View slope = n.In(1);
@@ -72,7 +82,11 @@ Status GeluOf(Lowering& n, const View& x, bool tanh) {
   return {};
 }
 
-Status Gelu(Lowering& n) { return GeluOf(n, n.In(0), n.Text("approximate", "none") == "tanh"); }
+Status Gelu(Lowering& n) {
+  std::string approximate;
+  ANYDML_RETURN_IF_ERROR(n.OneOf("approximate", {"none", "tanh"}, &approximate));
+  return GeluOf(n, n.In(0), approximate == "tanh");
+}
 
 // BiasGelu and FastGelu, with a bias along the last dimension.
 Status BiasGelu(Lowering& n) {
@@ -122,7 +136,7 @@ constexpr OperatorRow kActivationRows[] = {
     {kOnnx, "Mish", 1, 1, 0, Mish, nullptr},
     {kOnnx, "PRelu", 2, 2, 0, PRelu, nullptr},
     {kOnnx, "ParametricSoftplus", 1, 1, 0, AlphaBeta, nullptr, DML_OPERATOR_ACTIVATION_PARAMETRIC_SOFTPLUS},
-    {kOnnx, "Relu", 1, 1, 0, Plain, host::OfDoubles, DML_OPERATOR_ACTIVATION_RELU},
+    {kOnnx, "Relu", 1, 1, 0, Relu, host::OfDoubles, DML_OPERATOR_ACTIVATION_RELU},
     {kOnnx, "ScaledTanh", 1, 1, 0, AlphaBeta, nullptr, DML_OPERATOR_ACTIVATION_SCALED_TANH},
     {kOnnx, "Selu", 1, 1, 0, Selu, nullptr, DML_OPERATOR_ACTIVATION_SCALED_ELU},
     {kOnnx, "Shrink", 1, 1, 0, Shrink, nullptr, DML_OPERATOR_ACTIVATION_SHRINK},

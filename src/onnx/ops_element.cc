@@ -81,8 +81,10 @@ Status LowerMod(Lowering& n) {
 }
 
 Status LowerBitShift(Lowering& n) {
-  return BinaryAs(n, n.Text("direction", "") == "LEFT" ? DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_LEFT
-                                                       : DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_RIGHT);
+  std::string direction;
+  ANYDML_RETURN_IF_ERROR(n.OneOf("direction", {"RIGHT", "LEFT"}, &direction));
+  return BinaryAs(n, direction == "LEFT" ? DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_LEFT
+                                         : DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_RIGHT);
 }
 
 Status LowerCompare(Lowering& n) {

@@ -292,12 +292,13 @@ Status DepthToSpace(Lowering& n) {
   }
   shape[1] = to_space ? shape[1] / (block * block) : shape[1] * block * block;
   for (const size_t i : {2, 3}) shape[i] = to_space ? shape[i] * block : shape[i] / block;
-  const bool crd = n.Text("mode", "DCR") == "CRD";
+  std::string order = "DCR";
+  if (to_space) ANYDML_RETURN_IF_ERROR(n.OneOf("mode", {"DCR", "CRD"}, &order));
   const View x = n.In(0);
   View y = n.New(x.type, shape);
   const DML_DEPTH_TO_SPACE1_OPERATOR_DESC desc{
       n.graph().In(x), n.graph().Out(&y), static_cast<UINT>(block),
-      crd ? DML_DEPTH_SPACE_ORDER_COLUMN_ROW_DEPTH : DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW};
+      order == "CRD" ? DML_DEPTH_SPACE_ORDER_COLUMN_ROW_DEPTH : DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW};
   ANYDML_RETURN_IF_ERROR(
       n.graph().Add(to_space ? DML_OPERATOR_DEPTH_TO_SPACE1 : DML_OPERATOR_SPACE_TO_DEPTH1, desc));
   n.Return(0, y, n.type(0), shape);

@@ -56,12 +56,16 @@ Status ParameterOf(Lowering& n, size_t input, const View& x, View* out) {
   return {};
 }
 
-// The mean and the reciprocal of the deviation, for those who ask for them.
-Status Statistics(Lowering& n, const Normalization& how, const View& x, View* mean, View* inverse) {
-  View centered = x, square, variance, root;
-  ANYDML_RETURN_IF_ERROR(Reduce(n, DML_REDUCE_FUNCTION_AVERAGE, x, how.axes, mean));
-  if (how.use_mean)
+// The mean, if it is used, and the reciprocal of the deviation, for those who ask for them: in FLOAT32 of
+// FLOAT16, too, whose squares would soon be infinite.
+Status Statistics(Lowering& n, const Normalization& how, const View& given, View* mean, View* inverse) {
+  View x, square, variance, root;
+  ANYDML_RETURN_IF_ERROR(Cast(n, given, DataType::kFloat32, &x));
+  View centered = x;
+  if (how.use_mean) {
+    ANYDML_RETURN_IF_ERROR(Reduce(n, DML_REDUCE_FUNCTION_AVERAGE, x, how.axes, mean));
     ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_SUBTRACT, x, *mean, &centered));
+  }
   ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, centered, centered, &square));
   ANYDML_RETURN_IF_ERROR(Reduce(n, DML_REDUCE_FUNCTION_AVERAGE, square, how.axes, &variance));
   ANYDML_RETURN_IF_ERROR(Unary(n, DML_OPERATOR_ELEMENT_WISE_SQRT, variance, &root, 1, how.epsilon));
@@ -77,13 +81,16 @@ Status LayerNormalization(Lowering& n) {
   how.axes = AxesFrom(axis, n.rank(0));
   how.use_mean = n.proto().type == "LayerNormalization";
   how.epsilon = n.Float("epsilon", 1e-5f);
-  const View x = n.In(0);
-  View scale, bias, y;
+  // Results have the scale's type, but for LayerNormalization from version 17 on; before, it is
+  // onnxruntime's.
+  const ElementType type = how.use_mean && n.version() >= 17 ? n.type(0) : n.type(1);
+  View x, scale, bias, y;
+  // With the precision of the result, where that is the higher one.
+  ANYDML_RETURN_IF_ERROR(
+      Cast(n, n.In(0), type == ElementType::kFloat ? DataType::kFloat32 : n.dml_type(0), &x));
   ANYDML_RETURN_IF_ERROR(ParameterOf(n, 1, x, &scale));
   if (n.Has(2)) ANYDML_RETURN_IF_ERROR(ParameterOf(n, 2, x, &bias));
   ANYDML_RETURN_IF_ERROR(Normalize(n, how, x, &scale, n.Has(2) ? &bias : nullptr, &y));
-  // Before version 17, where it is onnxruntime's, results have the scale's type.
-  const ElementType type = n.version() < 17 && n.proto().type == "LayerNormalization" ? n.type(1) : n.type(0);
   ANYDML_RETURN_IF_ERROR(Cast(n, y, DmlType(type), &y));
   n.Return(0, y, type, n.shape(0));
   if (!n.Wants(1) && !n.Wants(2)) return {};
@@ -91,9 +98,6 @@ Status LayerNormalization(Lowering& n) {
   ANYDML_RETURN_IF_ERROR(Statistics(n, how, x, &mean, &inverse));
   Shape shape = n.shape(0);
   std::fill(shape.begin() + axis, shape.end(), 1);
-  // Both are FLOAT32 of FLOAT16 inputs, too.
-  ANYDML_RETURN_IF_ERROR(Cast(n, mean, DataType::kFloat32, &mean));
-  ANYDML_RETURN_IF_ERROR(Cast(n, inverse, DataType::kFloat32, &inverse));
   n.Return(1, how.use_mean ? mean : inverse, ElementType::kFloat, shape);
   n.Return(2, inverse, ElementType::kFloat, shape);
   return {};

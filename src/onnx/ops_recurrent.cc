@@ -77,7 +77,8 @@ View StateOf(const Recurrence& r, const View& view) {
 
 Status Resolve(Lowering& n, Recurrence* out) {
   Recurrence& r = *out;
-  const std::string direction = n.Text("direction", "forward");
+  std::string direction;
+  ANYDML_RETURN_IF_ERROR(n.OneOf("direction", {"forward", "reverse", "bidirectional"}, &direction));
   if (direction == "reverse") r.direction = DML_RECURRENT_NETWORK_DIRECTION_BACKWARD;
   if (direction == "bidirectional") r.direction = DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL;
   r.directions = direction == "bidirectional" ? 2 : 1;

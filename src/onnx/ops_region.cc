@@ -24,11 +24,24 @@ Status AtLeastOnePixel(Lowering& n, float scale, View* rois) {
   return Join(n, corners, 1, rois);
 }
 
+// Whether the largest element counts or the average, and whether regions are shifted by half a pixel.
+Status ReadModes(const NodeFacts& node, bool* largest, bool* shifted) {
+  const bool old = node.version() < 16;
+  std::string mode, coordinates;
+  ANYDML_RETURN_IF_ERROR(node.OneOf("mode", {"avg", "max"}, &mode));
+  ANYDML_RETURN_IF_ERROR(node.OneOf(
+      "coordinate_transformation_mode",
+      {old ? "output_half_pixel" : "half_pixel", old ? "half_pixel" : "output_half_pixel"}, &coordinates));
+  *largest = mode == "max";
+  *shifted = coordinates == "half_pixel";
+  return {};
+}
+
 // X, rois {R,4}, batch_indices {R}
 Status RoiAlign(Lowering& n) {
-  if (n.Text("mode", "avg") == "max") return Unsupported("the largest of weighted elements on the device");
-  const std::string coordinates =
-      n.Text("coordinate_transformation_mode", n.version() < 16 ? "output_half_pixel" : "half_pixel");
+  bool largest = false, shifted = false;
+  ANYDML_RETURN_IF_ERROR(ReadModes(n, &largest, &shifted));
+  if (largest) return Unsupported("the largest of weighted elements on the device");
   const int64_t height = n.Int("output_height", 1), width = n.Int("output_width", 1),
                 samples = n.Int("sampling_ratio", 0);
   if (n.rank(0) != 4 || n.rank(1) != 2 || n.shape(1)[1] != 4 || height < 1 || width < 1 || samples < 0)
@@ -40,8 +53,7 @@ Status RoiAlign(Lowering& n) {
   batch.type = BitSize(batch.type) == 64 ? DataType::kUInt64 : DataType::kUInt32;  // never negative
   View y = n.New(x.type, shape);
   const float scale = n.Float("spatial_scale", 1);
-  if (coordinates != "half_pixel" && scale > 0 && !rois.empty())
-    ANYDML_RETURN_IF_ERROR(AtLeastOnePixel(n, scale, &rois));
+  if (!shifted && scale > 0 && !rois.empty()) ANYDML_RETURN_IF_ERROR(AtLeastOnePixel(n, scale, &rois));
   const DML_ROI_ALIGN1_OPERATOR_DESC desc{n.graph().In(x),
                                           n.graph().In(rois),
                                           n.graph().In(batch),
@@ -50,7 +62,7 @@ Status RoiAlign(Lowering& n) {
                                           DML_INTERPOLATION_MODE_LINEAR,
                                           scale,
                                           scale,
-                                          coordinates == "half_pixel" ? 0.5f : 0.0f,
+                                          shifted ? 0.5f : 0.0f,
                                           -0.5f,
                                           0,
                                           samples == 0 ? 1 : static_cast<UINT>(samples),
@@ -117,11 +129,10 @@ double LargestOf(const double* plane, int64_t width, std::span<const Neighbours>
 // RoiAlign with the mode "max", which for ONNX is the largest of the four elements around each sample, times
 // their weights; for DirectML it is the largest sample.
 Status LargestOfRegions(HostCall& call) {
-  if (call.Text("mode", "avg") != "max") return Unsupported("on the host");
+  bool largest = false, shifted = false;
+  ANYDML_RETURN_IF_ERROR(ReadModes(call, &largest, &shifted));
+  if (!largest) return Unsupported("on the host");
   const Shape &x = call.In(0).shape, &r = call.In(1).shape;
-  const std::string coordinates =
-      call.Text("coordinate_transformation_mode", call.version() < 16 ? "output_half_pixel" : "half_pixel");
-  const bool shifted = coordinates == "half_pixel";
   const int64_t height = call.Int("output_height", 1), width = call.Int("output_width", 1),
                 samples = call.Int("sampling_ratio", 0);
   if (x.size() != 4 || r.size() != 2 || r[1] != 4 || height < 1 || width < 1 || samples < 0 || x[2] < 1 ||

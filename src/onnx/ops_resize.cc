@@ -138,7 +138,9 @@ Status ReadSizes(const Lowering& n, const std::vector<double>& scales, const std
   r->shape = n.shape(0);
   r->scales.assign(rank, 1);
   double ratio = 0;
-  const std::string policy = n.Text("keep_aspect_ratio_policy", "stretch");
+  std::string policy;
+  ANYDML_RETURN_IF_ERROR(
+      n.OneOf("keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"}, &policy));
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto in = static_cast<double>(n.shape(0)[axes[i]]);
     const double scale = scales.empty() ? static_cast<double>(sizes[i]) / in : scales[i];

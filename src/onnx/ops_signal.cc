@@ -113,7 +113,9 @@ Status GridSample(HostCall& call) {
   if (rank > kMostSampledRank)
     return Unsupported("rank ", rank, "; up to ", kMostSampledRank, " are allowed");
   if (!IsFloat(call.In(0).type) || !IsFloat(call.In(1).type)) return Unsupported("this type on the host");
-  const std::string mode = call.Text("mode", "linear"), padding = call.Text("padding_mode", "zeros");
+  std::string mode, padding;  // names with "bi" are version 16's
+  ANYDML_RETURN_IF_ERROR(call.OneOf("mode", {"linear", "nearest", "cubic", "bilinear", "bicubic"}, &mode));
+  ANYDML_RETURN_IF_ERROR(call.OneOf("padding_mode", {"zeros", "border", "reflection"}, &padding));
   Shape shape = {x_shape[0], x_shape[1]};
   shape.insert(shape.end(), g_shape.begin() + 1, g_shape.end() - 1);
   const std::optional<int64_t> count = ElementCount(shape);

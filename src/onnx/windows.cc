@@ -35,7 +35,8 @@ Status ReadLists(const NodeFacts& node, std::span<const int64_t> input, std::spa
   ANYDML_RETURN_IF_ERROR(ReadList(node, "strides", input.size(), 1, 1, &out->strides));
   ANYDML_RETURN_IF_ERROR(ReadList(node, "dilations", input.size(), 1, 1, &out->dilations));
   ANYDML_RETURN_IF_ERROR(ReadList(node, "pads", 2 * input.size(), 0, 0, &out->pads));
-  out->auto_pad = node.Text("auto_pad", "NOTSET");
+  ANYDML_RETURN_IF_ERROR(
+      node.OneOf("auto_pad", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", ""}, &out->auto_pad));
   for (size_t i = 0; i < input.size(); ++i) {
     if (kernel[i] > kMost / out->dilations[i]) return InvalidArgument("a dilated window is too large");
   }
