@@ -37,6 +37,22 @@ struct PointProduct {
   WindowTail tail;  // no normalisation
 };
 
+// What a warp does: every so many-th tile, and groups of `kChannels` output channels.
+struct PointShare {
+  uint32_t tile, step;     // the first tile, and to the next one
+  uint32_t first, groups;  // the first channel, and how many groups from there on
+};
+
+template <uint32_t kChannels>
+__device__ __forceinline__ PointShare ShareOfPoints(const PointProduct& p) {
+  uint32_t part;
+  const uint32_t warps = blockDim.x / 32;
+  const uint32_t tile = p.parts.Divide(blockIdx.x, &part) * warps + threadIdx.x / 32;
+  const uint32_t first = part * p.part_groups * kChannels;
+  return {tile, gridDim.x / p.parts.divisor() * warps, first,
+          min(p.part_groups, (p.outputs - first + kChannels - 1) / kChannels)};
+}
+
 __device__ __forceinline__ void PutPointBias(const PointProduct& p, uint32_t first, uint32_t count,
                                              float* to) {
   for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
@@ -113,16 +129,37 @@ __device__ __forceinline__ void LoadPoints(const PointProduct& p, uint32_t image
   }
 }
 
+// Results of a warp's positions and of groups from `channel` on, from its shared memory to the output.
+template <bool kPlanes>
+__device__ __forceinline__ void StorePoints(const PointProduct& p, uint32_t image, uint32_t position,
+                                            uint32_t channel, uint32_t groups, uint32_t pitch,
+                                            const unsigned char* results) {
+  const uint32_t units = min(groups * 4, (p.outputs - channel) / kHalfUnit);
+  const uint32_t inverse = (65536 + units - 1) / units;  // of up to 16 * 20 units
+  const uint32_t count = min(kPointPositions, p.positions - position) * units;
+  for (uint32_t i = threadIdx.x % 32; i < count; i += 32) {
+    const uint32_t point = i * inverse >> 16, unit = i - point * units;
+    const uint32_t slot = kPlanes ? point / 2 + point % 2 * 8 : point;
+    uint4 result = *reinterpret_cast<const uint4*>(results + slot * pitch + unit * 16);
+    const uint64_t offset =
+        image * p.output_image + uint64_t{position + point} * p.output_stride + channel + unit * kHalfUnit;
+    if (p.tail.added != nullptr) {
+      const uint4 added = LoadHalfUnit(static_cast<const __half*>(p.tail.added) + offset);
+      result = {AddPair(p, result.x, added.x), AddPair(p, result.y, added.y), AddPair(p, result.z, added.z),
+                AddPair(p, result.w, added.w)};
+    }
+    *reinterpret_cast<uint4*>(p.output + offset) = result;
+  }
+}
+
 template <bool kPlanes, uint32_t kGroups>
 __global__ void __launch_bounds__(kPointThreads, 4) PointsToChannels(const __grid_constant__ PointProduct p) {
   extern __shared__ __align__(16) unsigned char shared[];
   WaitForPrevious();
   LetNextStart();
-  uint32_t part;
-  const uint32_t warps = blockDim.x / 32, lane = threadIdx.x % 32, row = lane / 4, unit = lane % 4;
-  const uint32_t number = p.parts.Divide(blockIdx.x, &part) * warps + threadIdx.x / 32;
-  const uint32_t first = part * p.part_groups * kPointColumns;
-  const uint32_t groups = min(p.part_groups, (p.outputs - first + kPointColumns - 1) / kPointColumns);
+  const uint32_t lane = threadIdx.x % 32, row = lane / 4, unit = lane % 4;
+  const PointShare share = ShareOfPoints<kPointColumns>(p);
+  const uint32_t first = share.first, groups = share.groups;
   const uint32_t pitch = PointPitch(p.stored_groups);
   auto* const filters = reinterpret_cast<uint4*>(shared);  // [group][steps][product][lane]
   auto* const bias = reinterpret_cast<float*>(filters + p.part_groups * kGroups * 128);
@@ -137,8 +174,7 @@ __global__ void __launch_bounds__(kPointThreads, 4) PointsToChannels(const __gri
   PutPointBias(p, first, groups * kPointColumns, bias);
   __syncthreads();
 
-  const uint32_t all_warps = gridDim.x / p.parts.divisor() * warps;
-  for (uint32_t tile = number; tile < p.tiles; tile += all_warps) {
+  for (uint32_t tile = share.tile; tile < p.tiles; tile += share.step) {
     uint32_t position;
     const uint32_t image = p.tiles_per_image.Divide(tile, &position);
     position *= kPointPositions;
@@ -175,23 +211,7 @@ __global__ void __launch_bounds__(kPointThreads, 4) PointsToChannels(const __gri
         }
       }
       __syncwarp();
-      const uint32_t channel = first + begin * kPointColumns;
-      const uint32_t units = min((end - begin) * 4, (p.outputs - channel) / kHalfUnit);
-      const uint32_t inverse = (65536 + units - 1) / units;  // of up to 16 * 20 units
-      const uint32_t count = min(kPointPositions, p.positions - position) * units;
-      for (uint32_t i = lane; i < count; i += 32) {
-        const uint32_t point = i * inverse >> 16, number_of_unit = i - point * units;
-        const uint32_t slot = kPlanes ? point / 2 + point % 2 * 8 : point;
-        uint4 result = *reinterpret_cast<const uint4*>(results + slot * pitch + number_of_unit * 16);
-        const uint64_t offset = image * p.output_image + uint64_t{position + point} * p.output_stride +
-                                channel + number_of_unit * kHalfUnit;
-        if (p.tail.added != nullptr) {
-          const uint4 added = LoadHalfUnit(static_cast<const __half*>(p.tail.added) + offset);
-          result = {AddPair(p, result.x, added.x), AddPair(p, result.y, added.y),
-                    AddPair(p, result.z, added.z), AddPair(p, result.w, added.w)};
-        }
-        *reinterpret_cast<uint4*>(p.output + offset) = result;
-      }
+      StorePoints<kPlanes>(p, image, position, first + begin * kPointColumns, end - begin, pitch, results);
       __syncwarp();
     }
   }
@@ -250,11 +270,9 @@ __global__ void __launch_bounds__(kPointThreads, 3) PointsToPlanes(const __grid_
   extern __shared__ __align__(16) unsigned char shared[];
   WaitForPrevious();
   LetNextStart();
-  uint32_t part;
-  const uint32_t warps = blockDim.x / 32, lane = threadIdx.x % 32, row = lane / 4, unit = lane % 4;
-  const uint32_t number = p.parts.Divide(blockIdx.x, &part) * warps + threadIdx.x / 32;
-  const uint32_t first = part * p.part_groups * kPointRows;
-  const uint32_t groups = min(p.part_groups, (p.outputs - first + kPointRows - 1) / kPointRows);
+  const uint32_t lane = threadIdx.x % 32, row = lane / 4, unit = lane % 4;
+  const PointShare share = ShareOfPoints<kPointRows>(p);
+  const uint32_t first = share.first, groups = share.groups;
   auto* const filters = reinterpret_cast<uint4*>(shared);  // [group][steps][upper or lower rows][lane]
   auto* const bias = reinterpret_cast<float*>(filters + p.part_groups * kGroups * 64);
   for (uint32_t i = threadIdx.x; i < groups * kGroups * 64; i += blockDim.x) {
@@ -266,8 +284,7 @@ __global__ void __launch_bounds__(kPointThreads, 3) PointsToPlanes(const __grid_
   __syncthreads();
 
   const bool adds = p.tail.added != nullptr;
-  const uint32_t all_warps = gridDim.x / p.parts.divisor() * warps;
-  for (uint32_t tile = number; tile < p.tiles; tile += all_warps) {
+  for (uint32_t tile = share.tile; tile < p.tiles; tile += share.step) {
     uint32_t begin;
     const uint32_t image = p.tiles_per_image.Divide(tile, &begin);
     begin *= 4 * kRun;
