@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/common/best_target.h"
+
 #if ANYDML_HAVE_HIGHWAY
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/common/transpose_block.cc"
@@ -180,16 +182,10 @@ HWY_AFTER_NAMESPACE();
 
 #if !ANYDML_HAVE_HIGHWAY || HWY_ONCE
 namespace anydml {
-
-#if ANYDML_HAVE_HIGHWAY
 namespace {
-HWY_EXPORT(TransposeWords);
-HWY_EXPORT(TransposeHalfWords);
+ANYDML_EXPORT_BEST(TransposeWords);
+ANYDML_EXPORT_BEST(TransposeHalfWords);
 }  // namespace
-#define ANYDML_BEST(function) HWY_DYNAMIC_DISPATCH(function)
-#else
-#define ANYDML_BEST(function) function
-#endif
 
 void TransposeBlock(const uint32_t* from, int64_t from_stride, uint64_t rows, uint64_t columns, uint32_t* to,
                     int64_t to_stride, TransposeTo where) {
@@ -201,6 +197,5 @@ void TransposeBlock(const uint16_t* from, int64_t from_stride, uint64_t rows, ui
   ANYDML_BEST(TransposeHalfWords)(from, from_stride, rows, columns, to, to_stride, where);
 }
 
-#undef ANYDML_BEST
 }  // namespace anydml
 #endif

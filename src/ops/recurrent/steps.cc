@@ -151,8 +151,8 @@ Status RecurrentSteps::Create(const LowerContext& context) {
         AddCopy(part, "peephole", RecurrentProblem::kPeephole, *p.peephole, 0, &peephole_));
   }
   const uint64_t columns = state_gates() * p.units;
-  from_state_ = AddScratch("of the state", BytesOf(p.directions * p.batch, columns));
   ANYDML_RETURN_IF_ERROR(AddStateProduct(part, 0, columns, &state_product_));
+  if (!keeps_sums()) from_state_ = AddScratch("of the state", BytesOf(p.directions * p.batch, columns));
   if (!adds_inputs()) {
     from_inputs_ = AddScratch("of inputs", InputProductBytes(p));
     ANYDML_RETURN_IF_ERROR(AddProduct(part, InputProduct(p), &input_product_));

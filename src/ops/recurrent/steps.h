@@ -18,7 +18,8 @@ enum class GatePhase : uint8_t { kWhole, kReset, kAfterReset };
 struct GateBuffers {
   // {direction, time, batch, gate and unit}: inputs times their weights; null where RunStep adds inputs.
   const float* from_inputs;
-  float* from_state;  // {direction, batch, gate and unit}: the state times its weights
+  // {direction, batch, gate and unit}: the state times its weights; null where RunStep keeps sums itself.
+  float* from_state;
   float* from_reset;  // {direction, batch, unit}: the last gate's, of the reset state
   float* hidden;      // {direction, batch, unit}
   float* cell;
@@ -57,6 +58,8 @@ class RecurrentSteps : public CompositeKernel {
   virtual std::unique_ptr<const Kernel> CreatePacking(const GemmProblem&) { return nullptr; }
   // Whether RunStep does without GateBuffers::from_inputs. Asked when CreatePacking has been called.
   virtual bool adds_inputs() const { return false; }
+  // Whether it does without GateBuffers::from_state. Asked then, too.
+  virtual bool keeps_sums() const { return false; }
   virtual void Clear(const Buffer& buffer, const KernelArguments& arguments) const = 0;
   // Computes a step's state from sums and the state before. Sequences that have ended keep theirs, and zeros
   // become their outputs.

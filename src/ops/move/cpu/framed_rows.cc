@@ -1,5 +1,7 @@
 #include "ops/move/cpu/framed_rows.h"
 
+#include "ops/common/best_target.h"
+
 #if ANYDML_HAVE_HIGHWAY
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/move/cpu/framed_rows.cc"
@@ -136,20 +138,13 @@ HWY_AFTER_NAMESPACE();
 
 #if !ANYDML_HAVE_HIGHWAY || HWY_ONCE
 namespace anydml {
-
-#if ANYDML_HAVE_HIGHWAY
 namespace {
-HWY_EXPORT(AppendLines);
+ANYDML_EXPORT_BEST(AppendLines);
 }  // namespace
-#define ANYDML_BEST(function) HWY_DYNAMIC_DISPATCH(function)
-#else
-#define ANYDML_BEST(function) function
-#endif
 
 void AppendRows(const FramedRow& row, std::span<const std::byte* const> rows, LineWriter* writer) {
   ANYDML_BEST(AppendLines)(row, rows, writer);
 }
 
-#undef ANYDML_BEST
 }  // namespace anydml
 #endif

@@ -51,6 +51,7 @@ class RecurrentCpu final : public RecurrentSteps {
   }
 
   bool adds_inputs() const override { return grouped_ != nullptr && grouped_->adds_inputs(); }
+  bool keeps_sums() const override { return grouped_ != nullptr; }
 
   // Those of a step beside its states, where weights that are read in every step are used often enough, and
   // times are the same for all elements of the batch. What gates add up before they use it is one sum, then.

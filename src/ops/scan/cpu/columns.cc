@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "ops/common/best_target.h"
+
 #if ANYDML_HAVE_HIGHWAY
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/scan/cpu/columns.cc"
@@ -126,17 +128,11 @@ HWY_AFTER_NAMESPACE();
 
 #if !ANYDML_HAVE_HIGHWAY || HWY_ONCE
 namespace anydml {
-
-#if ANYDML_HAVE_HIGHWAY
 namespace {
-HWY_EXPORT(StepOfFloats);
-HWY_EXPORT(StepOfWords);
-HWY_EXPORT(StepOfLongWords);
+ANYDML_EXPORT_BEST(StepOfFloats);
+ANYDML_EXPORT_BEST(StepOfWords);
+ANYDML_EXPORT_BEST(StepOfLongWords);
 }  // namespace
-#define ANYDML_BEST(function) HWY_DYNAMIC_DISPATCH(function)
-#else
-#define ANYDML_BEST(function) function
-#endif
 
 void RunScanStep(const ScanStep& step, const float* from, float* to, uint64_t count, float* totals) {
   ANYDML_BEST(StepOfFloats)(step, from, to, count, totals);
@@ -150,6 +146,5 @@ void RunScanStep(const ScanStep& step, const uint64_t* from, uint64_t* to, uint6
   ANYDML_BEST(StepOfLongWords)(step, from, to, count, totals);
 }
 
-#undef ANYDML_BEST
 }  // namespace anydml
 #endif
