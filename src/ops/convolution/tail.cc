@@ -7,6 +7,7 @@
 #include "ops/convolution/cpu/channels_last_choice.h"
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/shape.h"
+#include "ops/convolution/tail_steps.h"
 #include "ops/element/cpu/epilogue.h"
 #include "ops/operator_table.h"
 #include "schema/descriptions.generated.h"
@@ -90,15 +91,9 @@ bool MayReplaceAdded(const TensorDesc& output, const ConvolutionTailDesc& tail, 
   return !sums_in_output || output.type != DataType::kFloat32 || !neighbours;
 }
 
-void Limit(const ConvolutionLimits& limits, uint8_t at, ElementProgram* program) {
-  const ConvolutionLimits none;
-  if (limits.least == none.least && limits.most == none.most) return;
-  program->Apply(ElementFunction::kClip, Class::kF32, {at}, ParameterOf(limits.least),
-                 ParameterOf(limits.most));
-}
-
 // From the convolution's result (input 0) and the tail's tensors that are there to the output.
-ElementProblem StepsOf(const TensorDesc& result, const TensorDesc& output, const ConvolutionTailDesc& tail) {
+ElementProblem StepsOf(const TensorDesc& result, const TensorDesc& output, const ConvolutionTailDesc& given,
+                       const ConvolutionTail& tail) {
   ElementProblem problem;
   problem.rank = output.rank;
   std::copy_n(output.sizes.begin(), output.rank, problem.sizes.begin());
@@ -113,27 +108,10 @@ ElementProblem StepsOf(const TensorDesc& result, const TensorDesc& output, const
     problem.inputs.push_back(operand(tensor));
     return program.Load(static_cast<uint32_t>(problem.inputs.size() - 1), Class::kF32);
   };
-  const auto apply = [&](ElementFunction function, std::initializer_list<uint8_t> sources) {
-    program.Apply(function, Class::kF32, sources);
-  };
   const uint8_t x = load(result);
-  if (tail.normalizes()) {
-    apply(ElementFunction::kSubtract, {x, load(*tail.tensors[0])});
-    const uint8_t variance = load(*tail.tensors[1]);
-    program.Apply(ElementFunction::kScaleBias, Class::kF32, {variance}, ParameterOf(1.0f),
-                  ParameterOf(tail.epsilon));
-    apply(ElementFunction::kSquareRoot, {variance});
-    const uint8_t factor = load(*tail.tensors[2]);
-    apply(ElementFunction::kDivide, {factor, variance});
-    apply(ElementFunction::kMultiply, {x, factor});
-    apply(ElementFunction::kAdd, {x, load(*tail.tensors[3])});
-    Limit(tail.normalized, x, &program);
-    if (tail.adds() && output.type == DataType::kFloat16) apply(ElementFunction::kRoundToHalf, {x});
-  }
-  if (tail.adds()) {
-    apply(ElementFunction::kAdd, {x, load(*tail.tensors[4])});
-    Limit(tail.added, x, &program);
-  }
+  ApplyTail(
+      tail, output.type, x,
+      [&](uint32_t input) { return load(*given.tensors[input - ConvolutionTail::kMean]); }, &program);
   problem.outputs = {operand(output)};
   program.Store(0, x, Class::kF32);
   return problem;
@@ -196,7 +174,7 @@ Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailD
   ANYDML_RETURN_IF_ERROR(
       ChooseKernel(table.convolution, ConvolutionProblemOf(desc, result), context, &convolution));
   ANYDML_RETURN_IF_ERROR(
-      ChooseKernel(table.element, StepsOf(result, output, tail), context.ForPart(), &rest));
+      ChooseKernel(table.element, StepsOf(result, output, tail, *problem.tail), context.ForPart(), &rest));
   out->implementation = convolution.implementation;
   out->explanation = convolution.explanation;
   out->exactness = convolution.exactness;

@@ -3,6 +3,7 @@
 #include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/one_tap.h"
 #include "ops/convolution/problem.h"
+#include "ops/convolution/tail_steps.h"
 #include "ops/gemm/problem.h"
 #include "ops/operator_table.h"
 
@@ -75,40 +76,21 @@ ElementProblem RestWithTail(const ConvolutionProblem& problem, const Convolution
   const auto load_numbers = [&](uint64_t stride) {
     return load({problem.type, {0, problem.shape.output_channels * stride, stride}});
   };
-  const auto apply = [&](ElementFunction function, std::initializer_list<uint8_t> sources) {
-    program.Apply(function, Class::kF32, sources);
-  };
-  const auto limit = [&](const ConvolutionLimits& limits) {
-    const ConvolutionLimits none;
-    if (limits.least == none.least && limits.most == none.most) return;
-    program.Apply(ElementFunction::kClip, Class::kF32, {x}, ParameterOf(limits.least),
-                  ParameterOf(limits.most));
-  };
-  if (problem.bias) apply(ElementFunction::kAdd, {x, load_numbers(*problem.bias)});
+  if (problem.bias) {
+    program.Apply(ElementFunction::kAdd, Class::kF32, {x, load_numbers(*problem.bias)});
+  }
   program.instructions.insert(program.instructions.end(), problem.activation.instructions.begin(),
                               problem.activation.instructions.end());
-  apply(ElementFunction::kRoundToHalf, {x});
-  if (tail.normalization) {
-    const auto& strides = tail.normalization->strides;
-    apply(ElementFunction::kSubtract, {x, load_numbers(strides[0])});
-    const uint8_t variance = load_numbers(strides[1]);
-    program.Apply(ElementFunction::kScaleBias, Class::kF32, {variance}, ParameterOf(1.0f),
-                  ParameterOf(tail.normalization->epsilon));
-    apply(ElementFunction::kSquareRoot, {variance});
-    const uint8_t factor = load_numbers(strides[2]);
-    apply(ElementFunction::kDivide, {factor, variance});
-    apply(ElementFunction::kMultiply, {x, factor});
-    apply(ElementFunction::kAdd, {x, load_numbers(strides[3])});
-    limit(tail.normalization->limits);
-    if (tail.addition) apply(ElementFunction::kRoundToHalf, {x});
-  }
-  if (tail.addition) {
+  program.Apply(ElementFunction::kRoundToHalf, Class::kF32, {x});
+  const auto load_of_tail = [&](uint32_t input) {
+    if (input != ConvolutionTail::kAdded) {
+      return load_numbers(tail.normalization->strides[input - ConvolutionTail::kMean]);
+    }
     const ConvolutionTensor& t = tail.addition->tensor;
-    apply(ElementFunction::kAdd,
-          {x, load({problem.type,
-                    {t.outer[0], t.outer[1], t.channel, t.spatial[0], t.spatial[1], t.spatial[2]}})});
-    limit(tail.addition->limits);
-  }
+    return load(
+        {problem.type, {t.outer[0], t.outer[1], t.channel, t.spatial[0], t.spatial[1], t.spatial[2]}});
+  };
+  ApplyTail(tail, problem.type, x, load_of_tail, &program);
   program.Store(0, x, Class::kF32);
   return result;
 }
