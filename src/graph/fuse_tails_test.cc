@@ -63,8 +63,8 @@ struct TailGraph : GraphUnderTest {
   }
 
   DataType type;
-  bool whole =
-      false;  // numbers whose sums are exact in any order: in another layout another kernel adds them
+  // Numbers whose sums are exact in any order: in another layout another kernel adds them.
+  bool whole = false;
   std::mt19937 random{7};
 };
 

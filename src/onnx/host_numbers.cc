@@ -140,6 +140,45 @@ Status RangeOfIntegers(HostCall& call) {
   return {};
 }
 
+using Function = double (*)(double);
+
+struct NamedFunction {
+  std::string_view name;
+  Function function;
+};
+
+constexpr NamedFunction kFunctions[] = {
+    {"Neg", [](double x) { return -x; }},
+    {"Abs", [](double x) { return std::abs(x); }},
+    {"Sqrt", [](double x) { return std::sqrt(x); }},
+    {"Floor", [](double x) { return std::floor(x); }},
+    {"Ceil", [](double x) { return std::ceil(x); }},
+    {"Round", [](double x) { return std::nearbyint(x); }},
+    {"Exp", [](double x) { return std::exp(x); }},
+    {"Log", [](double x) { return std::log(x); }},
+    {"Reciprocal", [](double x) { return 1 / x; }},
+    {"Sign", [](double x) { return x > 0   ? 1
+                                   : x < 0 ? -1
+                                           : x; }},
+};
+
+constexpr NamedFunction kFunctionsOfDoubles[] = {
+    {"Sin", [](double x) { return std::sin(x); }},
+    {"Cos", [](double x) { return std::cos(x); }},
+    {"Tan", [](double x) { return std::tan(x); }},
+    {"Tanh", [](double x) { return std::tanh(x); }},
+    {"Erf", [](double x) { return std::erf(x); }},
+    {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"Relu", [](double x) { return x < 0 ? 0 : x; }},
+    {"IsNaN", [](double x) { return std::isnan(x) ? 1.0 : 0.0; }},
+};
+
+// Null: there is none of that name.
+Function FunctionOf(std::span<const NamedFunction> functions, std::string_view name) {
+  const auto found = std::ranges::find(functions, name, &NamedFunction::name);
+  return found == functions.end() ? nullptr : found->function;
+}
+
 }  // namespace
 
 Status Binary(HostCall& call) {
@@ -223,31 +262,10 @@ Status Unary(HostCall& call) {
     call.outputs[0] = FromInts(x.type, x.shape, values);
     return {};
   }
+  const Function function = FunctionOf(kFunctions, type);
+  if (function == nullptr) return Unsupported("on the host");
   std::vector<double> values = ToDoubles(x);
-  for (double& value : values) {
-    if (type == "Neg")
-      value = -value;
-    else if (type == "Abs")
-      value = std::abs(value);
-    else if (type == "Sqrt")
-      value = std::sqrt(value);
-    else if (type == "Floor")
-      value = std::floor(value);
-    else if (type == "Ceil")
-      value = std::ceil(value);
-    else if (type == "Round")
-      value = std::nearbyint(value);
-    else if (type == "Exp")
-      value = std::exp(value);
-    else if (type == "Log")
-      value = std::log(value);
-    else if (type == "Reciprocal")
-      value = 1 / value;
-    else if (type == "Sign")
-      value = value > 0 ? 1 : value < 0 ? -1 : value;
-    else
-      return Unsupported("on the host");
-  }
+  for (double& value : values) value = function(value);
   call.outputs[0] = FromDoubles(x.type, x.shape, values);
   return {};
 }
@@ -258,29 +276,14 @@ Status OfDoubles(HostCall& call) {
   // Of those that the device has, its own results count.
   if (x.type != ElementType::kDouble || x.count() > kMostHostNumbers)
     return Unsupported("this type or size on the host");
-  const bool positive = call.Int("detect_positive", 1) != 0, negative = call.Int("detect_negative", 1) != 0;
   std::vector<double> values = ToDoubles(x);
-  for (double& value : values) {
-    if (type == "Sin")
-      value = std::sin(value);
-    else if (type == "Cos")
-      value = std::cos(value);
-    else if (type == "Tan")
-      value = std::tan(value);
-    else if (type == "Tanh")
-      value = std::tanh(value);
-    else if (type == "Erf")
-      value = std::erf(value);
-    else if (type == "Sigmoid")
-      value = 1 / (1 + std::exp(-value));
-    else if (type == "Relu")
-      value = value < 0 ? 0 : value;
-    else if (type == "IsNaN")
-      value = std::isnan(value);
-    else if (type == "IsInf")
-      value = std::isinf(value) && (value > 0 ? positive : negative);
-    else
-      return Unsupported("on the host");
+  if (type == "IsInf") {
+    const bool positive = call.Int("detect_positive", 1) != 0, negative = call.Int("detect_negative", 1) != 0;
+    for (double& value : values) value = std::isinf(value) && (value > 0 ? positive : negative);
+  } else {
+    const Function function = FunctionOf(kFunctionsOfDoubles, type);
+    if (function == nullptr) return Unsupported("on the host");
+    for (double& value : values) value = function(value);
   }
   call.outputs[0] = FromDoubles(type.starts_with("Is") ? ElementType::kBool : x.type, x.shape, values);
   return {};

@@ -35,12 +35,14 @@ Status CheckProduct(const HostCall& call) {
   return {};
 }
 
-// How many multiplications there may be.
+// With more a model would be busy for minutes.
+constexpr int64_t kMostMultiplications = int64_t{1} << 34;
+
 Status CheckWork(const onnx::Shape& result, int64_t k) {
   onnx::Shape work = result;
   work.push_back(k);
   const std::optional<int64_t> count = ElementCount(result), steps = ElementCount(work);
-  if (!count || *count > kMostHostNumbers || !steps || *steps > int64_t{1} << 34)
+  if (!count || *count > kMostHostNumbers || !steps || *steps > kMostMultiplications)
     return Unsupported("a product of such sizes on the host");
   return {};
 }

@@ -88,7 +88,9 @@ Status InspectModel(const Model& model, const std::map<std::string, Shape>& shap
     const bool known =
         std::any_of(program->inputs().begin(), program->inputs().end(),
                     [&, &wanted = name](ValueId id) { return program->values()[id].name == wanted; });
-    if (!known) return InvalidArgument("the model has no input \"", name, "\"; it has ", names);
+    if (!known)
+      return InvalidArgument("the model has no input \"", name, "\"; it has ",
+                             names.empty() ? "none" : names);
   }
   for (const ValueId id : program->inputs()) {
     const ProgramValue& value = program->values()[id];

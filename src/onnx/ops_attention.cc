@@ -153,7 +153,7 @@ Status Attention(Lowering& n) {
   in.separate = n.Wants(3);
   AttentionResults r;
   ANYDML_RETURN_IF_ERROR(Attend(n, in, &r));
-  // Looking back from its own place a query sees itself, whatever else there is.
+  // Without these nothing is hidden but keys behind a query's place, and the first one is not.
   if (n.Has(3) || n.Has(6) || window.left >= 0) {
     ANYDML_RETURN_IF_ERROR(WithoutHiddenRows(n, *in.bias, &r.output));
     if (n.Wants(3) && n.Int("qk_matmul_output_mode", 0) == 3) {

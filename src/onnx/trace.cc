@@ -74,6 +74,16 @@ TraceValue* Tracer::Value(ValueId id) {
   return &value;
 }
 
+void Tracer::PinElements(ValueId id, std::optional<Tensor>* out) {
+  const std::optional<OutsideValue> given = outside_(id);
+  if (given->host == nullptr || given->host->data.size() > kMaxPinnedBytes) return;
+  // A copy: the caller's memory may be another run's tomorrow.
+  const Tensor& host = *given->host;
+  pinned_[id] = MakeTensor(host.type, host.shape, std::vector<std::byte>(host.data.begin(), host.data.end()));
+  elements_[id] = pinned_[id];
+  *out = pinned_[id];
+}
+
 Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
   TraceValue* const value = Value(id);
   if (value == nullptr) return {};
@@ -87,15 +97,7 @@ Status Tracer::Elements(ValueId id, int depth, std::optional<Tensor>* out) {
   }
   elements_[id] = std::nullopt;
   if (expected_.contains(id)) {
-    const std::optional<OutsideValue> given = outside_(id);
-    if (given->host == nullptr) return {};
-    // A copy: the caller's memory may be another run's tomorrow.
-    const Tensor& host = *given->host;
-    if (host.data.size() > kMaxPinnedBytes) return {};
-    pinned_[id] =
-        MakeTensor(host.type, host.shape, std::vector<std::byte>(host.data.begin(), host.data.end()));
-    elements_[id] = pinned_[id];
-    *out = pinned_[id];
+    PinElements(id, out);
     return {};
   }
   const size_t producer = program_.values()[id].producer;

@@ -102,6 +102,8 @@ class Tracer {
   // The elements of a value: a constant, what the host has (which the part then depends on), or what can be
   // computed from such; nothing when only the graph knows them.
   Status Elements(ValueId id, int depth, std::optional<Tensor>* out);
+  // Of what comes from outside the part, if the host has them, and they are few.
+  void PinElements(ValueId id, std::optional<Tensor>* out);
   TraceValue* Value(ValueId id);
   bool IsConstant(const ProgramNode& node);
   bool IsForHost(const ProgramNode& node);

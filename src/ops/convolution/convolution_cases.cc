@@ -67,6 +67,50 @@ Spatial MakePoints(ByteSource& source, bool whole) {
   return {size, 1, size, 1, 1, 0, 0, 0};
 }
 
+struct Kind {
+  bool depthwise, many, points, channels_last;
+  uint32_t spatial;  // dimensions
+};
+
+struct Channels {
+  uint32_t groups, in, out;  // the latter two of a group
+};
+
+Channels MakeChannels(ByteSource& source, const Kind& kind) {
+  Channels c = {};
+  c.groups = source.OneIn(2) ? 1 : source.Between(1, kind.many ? 2 : 4);
+  c.in = source.OneIn(4) ? 1 : source.Between(1, 9);
+  c.out = source.OneIn(4) ? 1 : source.Between(1, 20);
+  if (kind.many) {
+    c.in = source.Any(kManyIn);
+    c.out = source.Any(kManyOut);
+    if (kind.points) {
+      c.in = source.Any(kPointIn);
+      c.groups = 1;
+    }
+  } else if (kind.depthwise) {
+    c.in = c.out = 1;
+    c.groups = kind.channels_last ? source.Any(kOddOut) : 4 * source.Between(1, 2);
+  } else if (kind.channels_last && kind.spatial < 3 && source.OneIn(2)) {
+    c.groups = source.OneIn(4) ? 2 : 1;
+    c.in = source.Any(kOddIn);
+    c.out = source.Any(kOddOut);
+  }
+  return c;
+}
+
+void AddBiasAndActivation(DataType type, const std::vector<uint32_t>& bias, CaseMaker& make, Case* problem) {
+  if (make.source().OneIn(2)) {
+    const TensorDesc tensor = make.Input(type, bias);
+    SetField(&problem->desc, "BiasTensor", tensor);
+    problem->inputs[2] = NumbersThatAddUp(tensor, make);
+  }
+  if (make.source().OneIn(3)) {
+    const OperatorDesc activation = MakeDesc(FindOperator(make.source().Any(kActivations))->name, {});
+    SetField(&problem->desc, "FusedActivation", std::make_shared<const OperatorDesc>(activation));
+  }
+}
+
 Case MakeConvolution(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
   const DataType type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
@@ -77,23 +121,7 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
   const uint32_t backward = !depthwise && !units && source.OneIn(3) ? 1 : 0,
                  usual_stride = source.Between(1, 2);
   const uint32_t batch = source.Between(1, 2);
-  uint32_t groups = source.OneIn(2) ? 1 : source.Between(1, many ? 2 : 4);
-  uint32_t in = source.OneIn(4) ? 1 : source.Between(1, 9), out = source.OneIn(4) ? 1 : source.Between(1, 20);
-  if (many) {
-    in = source.Any(kManyIn);
-    out = source.Any(kManyOut);
-    if (points) {
-      in = source.Any(kPointIn);
-      groups = 1;
-    }
-  } else if (depthwise) {
-    in = out = 1;
-    groups = channels_last ? source.Any(kOddOut) : 4 * source.Between(1, 2);
-  } else if (channels_last && spatial < 3 && source.OneIn(2)) {
-    groups = source.OneIn(4) ? 2 : 1;
-    in = source.Any(kOddIn);
-    out = source.Any(kOddOut);
-  }
+  const auto [groups, in, out] = MakeChannels(source, {depthwise, many, points, channels_last, spatial});
   std::vector<uint32_t> input = {batch, in * groups}, output = {batch, out * groups}, filter,
                         bias = {1, out * groups};
   if (backward != 0) {
@@ -144,15 +172,7 @@ Case MakeConvolution(OperatorType, CaseMaker& make) {
                                           {"OutputPadding", padding},
                                           {"GroupCount", groups}});
   problem.inputs = {NumbersThatAddUp(input_tensor, make), NumbersThatAddUp(filter_tensor, make), {}};
-  if (source.OneIn(2)) {
-    const TensorDesc bias_tensor = make.Input(type, bias);
-    SetField(&problem.desc, "BiasTensor", bias_tensor);
-    problem.inputs[2] = NumbersThatAddUp(bias_tensor, make);
-  }
-  if (source.OneIn(3)) {
-    const OperatorDesc activation = MakeDesc(FindOperator(source.Any(kActivations))->name, {});
-    SetField(&problem.desc, "FusedActivation", std::make_shared<const OperatorDesc>(activation));
-  }
+  AddBiasAndActivation(type, bias, make, &problem);
   return problem;
 }
 
