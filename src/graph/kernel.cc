@@ -92,6 +92,17 @@ class PartErrors final : public DataErrorSink {
   DataErrorSink* const sink_;
 };
 
+uint64_t WorkBytes(const GraphKernel::Layout& layout) {
+  if (layout.guarded) return WorkEstimate::kUnknown;  // each part costs calls of the system
+  uint64_t bytes = 0;
+  for (const GraphKernel::Part& part : layout.parts) {
+    const auto* const estimate = dynamic_cast<const WorkEstimate*>(part.kernel.get());
+    if (estimate == nullptr) return WorkEstimate::kUnknown;
+    bytes = SaturatingAdd(bytes, estimate->work_bytes());
+  }
+  return bytes;
+}
+
 // Memory for the operands of one part; executing allocates at most once per thread.
 Buffer* OperandSpace(size_t count) {
   thread_local std::vector<Buffer> space;
@@ -110,6 +121,7 @@ GraphKernel::GraphKernel(Layout layout) : layout_(std::move(layout)) {
     part.first_note = note_count_;
     note_count_ += part.kernel->note_count();
   }
+  work_bytes_ = WorkBytes(layout_);
 }
 
 Status GraphKernel::RunPart(const Part& part, KernelArguments& own, Buffer* operands,

@@ -7,10 +7,11 @@
 
 #include "kernel/kernel.h"
 #include "kernel/scratch_layout.h"
+#include "kernel/work_estimate.h"
 
 namespace anydml {
 
-class GraphKernel final : public Kernel {
+class GraphKernel final : public Kernel, public WorkEstimate {
  public:
   // Where a tensor of a part lies.
   struct Place {
@@ -61,6 +62,7 @@ class GraphKernel final : public Kernel {
   uint32_t note_count() const override { return note_count_; }
   std::string Describe(uint32_t number, const DataErrorNote& note) const override;
   std::string made_of() const override { return layout_.made_of; }
+  uint64_t work_bytes() const override { return work_bytes_; }
 
  private:
   Status RunPart(const Part& part, KernelArguments& own, Buffer* operands,
@@ -74,6 +76,7 @@ class GraphKernel final : public Kernel {
   Layout layout_;
   std::vector<PersistentData> persistent_data_;
   size_t most_operands_ = 0;  // of a part
+  uint64_t work_bytes_ = 0;
   uint32_t note_count_ = 0;
 };
 

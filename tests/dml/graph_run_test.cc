@@ -1,4 +1,8 @@
 // Graphs compile, are initialised and give what their operators give.
+#include <pthread.h>
+
+#include <functional>
+
 #include "dml/graph_test.h"
 
 namespace anydml::test {
@@ -31,6 +35,31 @@ TEST_F(GraphRunTest, OneInputTwiceAndOneValueToMany) {
   EXPECT_EQ(got[0], Floats({23, 45, 67, 89}));
   EXPECT_EQ(got[1], Floats({2, 4, 6, 8}));
   EXPECT_EQ(got[2], Floats({2, 4, 6, 8}));
+}
+
+// What is done at once, on the thread that submits it, must do with the stack that this has.
+TEST_F(GraphRunTest, OnAThreadWithASmallStack) {
+  GraphBuilder graph;
+  const UINT sum = graph.Operator(Add({8}));
+  const UINT last = graph.Operator(Scale({8}, 3, 1));
+  graph.Input(0, sum, 0).Input(1, sum, 1).Edge(sum, 0, last, 0).Output(last, 0, 0);
+  const auto compiled = graph.Compile(h().dml());
+  std::vector<Floats> got;
+  std::function<void()> run = [&] {
+    got = Run(compiled.Get(), {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 1, 1, 1, 1, 1, 1, 1}}, {8});
+  };
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+  pthread_t thread;
+  constexpr auto kMain = [](void* what) -> void* {
+    (*static_cast<std::function<void()>*>(what))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, kMain, &run), 0);
+  pthread_attr_destroy(&attributes);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  EXPECT_EQ(got, std::vector<Floats>({{7, 10, 13, 16, 19, 22, 25, 28}}));
 }
 
 // Nodes may be described in any order.

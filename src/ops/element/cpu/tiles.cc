@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "kernel/scratch_layout.h"
+#include "kernel/work_estimate.h"
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
@@ -30,6 +31,9 @@ constexpr uint64_t kFewRegisters = 2, kManyRegistersMemory = 64 << 10;
 // stacks.
 constexpr uint64_t kRegistersOnStack = 128 << 10;
 static_assert(kMaxRegisters * kTileBytes <= kRegistersOnStack && kManyRegistersMemory <= kRegistersOnStack);
+
+// Of a run that may be on an application's thread.
+constexpr uint64_t kRegistersOfBriefRun = 16 << 10;
 
 // Shorter rows of a tile are joined before a loop takes them.
 constexpr uint64_t kShortestTileRow = 32;
@@ -66,7 +70,7 @@ struct Step {
   bool last = false;               // the program's only store follows: may write into the tensor
 };
 
-class ElementTiles final : public Kernel {
+class ElementTiles final : public Kernel, public WorkEstimate {
  public:
   ElementTiles(const ElementProblem& problem, uint32_t threads)
       : plan_(problem, kTileBytes / WidthOf(problem.program), ElementsAcross(problem.program)),
@@ -90,6 +94,8 @@ class ElementTiles final : public Kernel {
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
+    brief_ = parts_ == 1 && registers_bytes_ <= kRegistersOfBriefRun;
+    work_ = WorkBytes(problem);
     if (!on_stack_) {
       parts_ = std::min(parts_, threads);
       registers_ = layout_.Add("registers", parts_ * WithHalves(registers_bytes_), 64);
@@ -97,23 +103,36 @@ class ElementTiles final : public Kernel {
   }
 
   uint64_t temporary_bytes() const override { return layout_.bytes(); }
+  uint64_t work_bytes() const override { return brief_ ? work_ : kUnknown; }
 
   Status Run(const KernelArguments& arguments) const override {
+    if (brief_) {
+      RunOnStack<kRegistersOfBriefRun>(0, plan_.tiles, arguments);
+      return {};
+    }
     ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
-      alignas(64) std::byte own[WithHalves(kRegistersOnStack)];
-      std::byte* const memory =
-          on_stack_ ? own
-                    : registers_.In<std::byte>(arguments.temporary) + part * WithHalves(registers_bytes_);
-      Registers registers = {memory, memory + registers_bytes_, {}};
       const uint64_t begin = PartBegin(plan_.tiles, part, parts_);
       const uint64_t end = PartBegin(plan_.tiles, part + 1, parts_);
-      for (uint64_t i = begin; i < end; ++i) RunTile(Tile(plan_, i), i == begin, arguments, registers);
-      if (streams_) EndStream();
+      if (on_stack_) return RunOnStack<kRegistersOnStack>(begin, end, arguments);
+      std::byte* const registers = registers_.In<std::byte>(arguments.temporary);
+      RunTiles(begin, end, arguments, registers + part * WithHalves(registers_bytes_));
     });
     return {};
   }
 
  private:
+  template <uint64_t kBytes>
+  [[gnu::noinline]] void RunOnStack(uint64_t begin, uint64_t end, const KernelArguments& arguments) const {
+    alignas(64) std::byte memory[WithHalves(kBytes)];
+    RunTiles(begin, end, arguments, memory);
+  }
+
+  void RunTiles(uint64_t begin, uint64_t end, const KernelArguments& arguments, std::byte* memory) const {
+    Registers registers = {memory, memory + registers_bytes_, {}};
+    for (uint64_t i = begin; i < end; ++i) RunTile(Tile(plan_, i), i == begin, arguments, registers);
+    if (streams_) EndStream();
+  }
+
   static constexpr uint64_t WithHalves(uint64_t bytes) { return bytes + bytes / 2; }
 
   // A tile as its loops go through it: rows of `columns` neighbours.
@@ -458,6 +477,8 @@ class ElementTiles final : public Kernel {
   uint64_t tile_elements_ = 1;                         // of the largest
   uint64_t register_bytes_ = 0, registers_bytes_ = 0;  // of one, of all
   bool on_stack_;
+  bool brief_;  // done by one thread, with few registers
+  uint64_t work_;
   ScratchLayout layout_;
   ScratchLayout::Piece registers_;
   uint32_t inputs_;
