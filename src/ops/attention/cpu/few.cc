@@ -10,6 +10,9 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMostQueries = 8;
+// Keys that all heads of a part are done with before the next ones: heads mostly lie side by side, and memory
+// is read from its beginning to its end. A multiple of kFewAtATime.
+constexpr uint64_t kKeysAtATime = 16;
 
 // Neighbouring rows of a head.
 struct Segment {
@@ -29,20 +32,27 @@ class AttentionFewCpu final : public AttentionOperands {
         width_(BitSize(problem.type) / 8),
         rows_(problem.group * problem.queries) {
     const uint64_t columns = problem.key.columns + problem.value.columns;
-    items_ = problem.batch * problem.KeyHeads();
+    const uint64_t heads = problem.KeyHeads(), all = problem.batch * heads;
     workers_ = static_cast<uint32_t>(
-        std::min<uint64_t>(items_, PartsForBytes(items_ * problem.keys * columns * width_, threads)));
-    worker_floats_ = rows_ * (problem.keys + columns);
+        std::min<uint64_t>(all, PartsForBytes(all * problem.keys * columns * width_, threads)));
+    // Two parts or more for each worker: not all are equally fast.
+    const uint64_t parts = workers_ == 1 ? 1 : (2 * workers_ + problem.batch - 1) / problem.batch;
+    parts_of_heads_ = static_cast<uint32_t>(std::min(parts, heads));
+    head_floats_ = rows_ * (problem.keys + columns);
+    worker_floats_ = (heads + parts_of_heads_ - 1) / parts_of_heads_ * head_floats_;
     scratch_ = AddScratch("rows", workers_ * worker_floats_ * sizeof(float));
   }
 
   Status Run(const KernelArguments& arguments) const override {
     RunJoins(arguments);
-    SharedParts shared(items_, workers_);
+    SharedParts shared(problem().batch * parts_of_heads_, workers_);
     ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
       float* const scratch = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
       for (uint64_t item; shared.Take(worker, &item);) {
-        RunHead(item / problem().KeyHeads(), item % problem().KeyHeads(), arguments, scratch);
+        const uint64_t heads = problem().KeyHeads(), part = item % parts_of_heads_;
+        const uint64_t begin = PartBegin(heads, part, parts_of_heads_);
+        const uint64_t end = PartBegin(heads, part + 1, parts_of_heads_);
+        RunHeads(item / parts_of_heads_, begin, end, arguments, scratch);
       }
     });
     return {};
@@ -60,44 +70,84 @@ class AttentionFewCpu final : public AttentionOperands {
   }
   uint64_t QueryOf(uint64_t r) const { return r % problem().queries; }
 
-  // Calls body(segment) for the first `keys` rows: those of the past, then new ones.
-  template <typename Body>
-  void ForSegments(const AttentionJoin& join, const int32_t* lengths, uint64_t batch, uint64_t head,
-                   uint64_t keys, const KernelArguments& arguments, const Body& body) const {
-    const uint64_t past = std::min(join.lengths.exists ? join.lengths.Of(lengths, batch) : join.past, keys);
-    const auto segment = [&](std::span<const Buffer> buffers, const AttentionView& view, uint64_t first,
-                             uint64_t rows) {
-      body(Segment{buffers[view.binding].data + view.At(batch, head, 0) * width_, view.row, first, rows});
-    };
-    const std::span<const Buffer> of_past = join.lengths.exists ? arguments.outputs : arguments.inputs;
-    if (past > 0) segment(of_past, join.past_view, 0, past);
-    if (past < keys) segment(arguments.inputs, join.fresh_view, past, keys - past);
+  // Of one head of keys.
+  struct Scratch {
+    float* queries;
+    float* logits;
+    float* sums;
+  };
+  Scratch ScratchOf(float* scratch, uint64_t number) const {
+    float* const queries = scratch + number * head_floats_;
+    float* const logits = queries + rows_ * problem().key.columns;
+    return {queries, logits, logits + rows_ * problem().keys};
   }
 
-  void RunHead(uint64_t batch, uint64_t head, const KernelArguments& arguments, float* scratch) const {
+  // Calls body(segment, number) for some of the first `keys` rows of each head from `begin` to `end`, whose
+  // number is counted from 0, then for the next ones: rows of the past, then new ones.
+  template <typename Body>
+  void ForSegments(const AttentionJoin& join, const int32_t* lengths, uint64_t batch, uint64_t begin,
+                   uint64_t end, uint64_t keys, const KernelArguments& arguments, const Body& body) const {
+    const uint64_t past = std::min(join.lengths.exists ? join.lengths.Of(lengths, batch) : join.past, keys);
+    const auto segments = [&](std::span<const Buffer> buffers, const AttentionView& view, uint64_t first,
+                              uint64_t rows) {
+      const std::byte* const data = buffers[view.binding].data;
+      for (uint64_t row = 0; row < rows; row += kKeysAtATime) {
+        const uint64_t some = std::min(kKeysAtATime, rows - row);
+        for (uint64_t head = begin; head < end; ++head) {
+          body(Segment{data + view.At(batch, head, row) * width_, view.row, first + row, some}, head - begin);
+        }
+      }
+    };
+    if (past > 0)
+      segments(join.lengths.exists ? arguments.outputs : arguments.inputs, join.past_view, 0, past);
+    if (past < keys) segments(arguments.inputs, join.fresh_view, past, keys - past);
+  }
+
+  void RunHeads(uint64_t batch, uint64_t begin, uint64_t end, const KernelArguments& arguments,
+                float* scratch) const {
     const AttentionProblem& p = problem();
     const AttentionWeightsMemory memory = WeightsMemory(arguments);
     const uint64_t keys = KeysOf(weights(), memory.lengths, batch, p.queries - 1);  // of the last query: most
-    float* const queries = scratch;
-    float* const logits = queries + rows_ * p.key.columns;
-    float* const sums = logits + rows_ * p.keys;
+    for (uint64_t head = begin; head < end; ++head)
+      LoadQueries(batch, head, arguments, ScratchOf(scratch, head - begin));
+    ForSegments(key().join, memory.lengths, batch, begin, end, keys, arguments,
+                [&](const Segment& segment, uint64_t number) {
+                  const Scratch own = ScratchOf(scratch, number);
+                  Multiply(segment, own.queries, own.logits);
+                });
+    for (uint64_t head = begin; head < end; ++head) {
+      const Scratch own = ScratchOf(scratch, head - begin);
+      for (uint64_t r = 0; r < rows_; ++r) {
+        loops_.Weigh(weights(), memory, batch, HeadOf(head, r), QueryOf(r), p.scale, keys,
+                     own.logits + r * p.keys);
+      }
+      std::fill_n(own.sums, rows_ * p.value.columns, 0.0f);
+    }
+    ForSegments(value().join, memory.lengths, batch, begin, end, keys, arguments,
+                [&](const Segment& segment, uint64_t number) {
+                  const Scratch own = ScratchOf(scratch, number);
+                  AddUp(segment, own.logits, memory.lengths, batch, own.sums);
+                });
+    for (uint64_t head = begin; head < end; ++head)
+      StoreSums(batch, head, ScratchOf(scratch, head - begin), arguments);
+  }
+
+  void LoadQueries(uint64_t batch, uint64_t head, const KernelArguments& arguments,
+                   const Scratch& own) const {
+    const AttentionProblem& p = problem();
     for (uint64_t r = 0; r < rows_; ++r) {
       const Block block = {.columns = p.key.columns,
                            .column_stride = p.query.column,
                            .offset = p.query.At(batch, HeadOf(head, r), QueryOf(r))};
-      load_(arguments.inputs[p.query.binding].data, block, queries + r * p.key.columns);
+      load_(arguments.inputs[p.query.binding].data, block, own.queries + r * p.key.columns);
     }
-    ForSegments(key().join, memory.lengths, batch, head, keys, arguments,
-                [&](const Segment& segment) { Multiply(segment, queries, logits); });
-    for (uint64_t r = 0; r < rows_; ++r) {
-      loops_.Weigh(weights(), memory, batch, HeadOf(head, r), QueryOf(r), p.scale, keys, logits + r * p.keys);
-    }
-    std::fill_n(sums, rows_ * p.value.columns, 0.0f);
-    ForSegments(value().join, memory.lengths, batch, head, keys, arguments,
-                [&](const Segment& segment) { AddUp(segment, logits, memory.lengths, batch, sums); });
+  }
+
+  void StoreSums(uint64_t batch, uint64_t head, const Scratch& own, const KernelArguments& arguments) const {
+    const AttentionProblem& p = problem();
     for (uint64_t r = 0; r < rows_; ++r) {
       const uint64_t at = p.output.At(batch, HeadOf(head, r), QueryOf(r));
-      loops_.StoreRow(sums + r * p.value.columns, p.value.columns, at, p.output.column,
+      loops_.StoreRow(own.sums + r * p.value.columns, p.value.columns, at, p.output.column,
                       arguments.outputs[0].data);
     }
   }
@@ -144,9 +194,9 @@ class AttentionFewCpu final : public AttentionOperands {
   LoadBlock load_;
   uint64_t width_;
   uint64_t rows_;  // queries of a group
-  uint64_t items_;
   uint32_t workers_;
-  uint64_t worker_floats_;
+  uint32_t parts_of_heads_;  // of each batch
+  uint64_t head_floats_, worker_floats_;
   ScratchLayout::Piece scratch_;
 };
 
