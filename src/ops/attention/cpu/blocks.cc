@@ -11,6 +11,7 @@ namespace {
 constexpr uint64_t kLogits = uint64_t{1} << 17;       // 512 KiB
 constexpr uint64_t kLeastRows = 24, kMostRows = 144;  // whole tiles of 4, 6 or 8
 constexpr uint64_t kMostKeys = uint64_t{1} << 22;
+constexpr uint64_t kMostBytesAskedFor = 128 << 10;  // of keys or values of a head
 // Below this many multiplications a thread costs more to wake than it saves.
 constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
 
@@ -127,6 +128,26 @@ class AttentionBlocks final : public AttentionOperands {
     return most;
   }
 
+  // Asks for the rows of the next head, pieces that lie apart from each other, which processors do not find
+  // by themselves.
+  void AskForNext(uint64_t batch, uint64_t head, const KernelArguments& arguments) const {
+    const AttentionProblem& p = problem();
+    if (head + 1 == p.KeyHeads()) return;
+    const auto ask = [&](const Operand& operand, uint64_t first_head, uint64_t rows, uint64_t columns) {
+      const AttentionView& view = operand.view;
+      const uint64_t width = BitSize(operand.type) / 8, bytes = columns * width;
+      if (view.column != 1 || view.row == columns || rows * bytes > kMostBytesAskedFor) return;
+      const std::byte* const data = BufferOf(operand, arguments).data;
+      for (uint64_t row = 0; row < rows; ++row) {
+        const std::byte* const at = data + (view.At(batch, first_head, row) - view.offset) * width;
+        for (uint64_t i = 0; i < bytes; i += 64) __builtin_prefetch(at + i, /*rw=*/0, /*locality=*/2);
+      }
+    };
+    ask(key(), head + 1, p.keys, p.key.columns);
+    ask(value(), head + 1, p.keys, p.value.columns);
+    if (RowsAreEven() && p.group == 1) ask(query(), head + 1, p.queries, p.key.columns);
+  }
+
   // `is_first`: of those of its head that come one after the other in this scratch.
   void RunBlock(uint64_t item, bool is_first, const KernelArguments& arguments, float* scratch) const {
     const AttentionProblem& p = problem();
@@ -135,6 +156,7 @@ class AttentionBlocks final : public AttentionOperands {
     const uint64_t rows = std::min(block_rows_, p.group * p.queries - row);
     const AttentionWeightsMemory memory = WeightsMemory(arguments);
     const uint64_t keys = MostKeys(memory.lengths, batch, row, rows);
+    if (is_first) AskForNext(batch, head, arguments);
     const StridedPanels key_panels = Panels(key(), MatrixOf(key()), batch, head, false, arguments);
     const StridedPanels value_panels = Panels(value(), MatrixOf(value()), batch, head, true, arguments);
     float* const logits = scratch;
