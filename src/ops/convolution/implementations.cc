@@ -65,6 +65,7 @@ constexpr Implementation<ConvolutionProblem> kImplementations[] = {
      BetterByPlanes,
      {},
      Bound},
+    {"cpu.depthwise_planes", "cpu", ANYDML_ON_CPU(CreateConvolutionDepthwisePlanes), nullptr, {}, Bound},
     {"cpu.depthwise", "cpu", ANYDML_ON_CPU(CreateConvolutionDepthwise), nullptr, {}, Bound},
     {"cpu.phases", "cpu", ANYDML_ON_CPU(CreateConvolutionPhases), nullptr, {}, Bound},
     {"cpu.plane_tiles",

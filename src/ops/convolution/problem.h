@@ -109,6 +109,9 @@ std::span<const char* const> ConvolutionImplementationNames();
 
 std::unique_ptr<const Kernel> CreateConvolutionDepthwise(const ConvolutionProblem& problem,
                                                          const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionDepthwisePlanes(const ConvolutionProblem& problem,
+                                                               const LowerContext& context,
+                                                               std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionDepthwiseChannelsLast(const ConvolutionProblem& problem,
                                                                      const LowerContext& context,
                                                                      std::string* why_not);

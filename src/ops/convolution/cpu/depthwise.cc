@@ -111,8 +111,8 @@ class ConvolutionDepthwise final : public Kernel {
     auto* const weights = worker_.weights.In<float>(memory);
     auto* const sums = worker_.sums.In<float>(memory);
     for (uint64_t channel = 0; channel < p.output_channels; ++channel) {
-      LoadWeights(arguments.inputs[problem_.filter].data,
-                  p.filter.Matrix(batch, group) + channel * p.filter.output_channel, weights);
+      LoadDepthwiseFilter(p, problem_.filter_type, arguments.inputs[problem_.filter].data,
+                          p.filter.Matrix(batch, group) + channel * p.filter.output_channel, weights);
       const float filter_zero = ZeroPoint(problem_.filter_zero, load_weights_, channel, group, arguments);
       for (uint64_t t = 0; t < p.Taps() && filter_zero != 0; ++t) weights[t] -= filter_zero;
       float bias = 0;
@@ -176,20 +176,6 @@ class ConvolutionDepthwise final : public Kernel {
            &number);
     }
     return number;
-  }
-
-  void LoadWeights(const std::byte* filter, uint64_t at, float* to) const {
-    const ConvolutionShape& p = shape_;
-    const uint64_t row = p.filter.spatial[kY], column = p.filter.spatial[kX];
-    const uint32_t rows = p.windows[kY].taps, columns = p.windows[kX].taps;
-    constexpr uint64_t kNegative = uint64_t{1} << 63;  // strides of a mirrored filter are
-    if (((row | column) & kNegative) == 0) return load_weights_(filter, {rows, columns, row, column, at}, to);
-    for (uint64_t y = 0; y < rows; ++y) {
-      for (uint64_t x = 0; x < columns; ++x) {
-        const uint64_t offset = (at + y * row + x * column) * Width(problem_.filter_type);
-        load_weights_(filter + static_cast<ptrdiff_t>(offset), {}, to++);
-      }
-    }
   }
 
   // The input rows that output rows [first, first + rows) reach.
@@ -270,22 +256,39 @@ class ConvolutionDepthwise final : public Kernel {
 
 }  // namespace
 
+void LoadDepthwiseFilter(const ConvolutionShape& p, DataType type, const std::byte* filter, uint64_t at,
+                         float* to) {
+  const LoadBlock load = FindLoad(type, Class::kF32);
+  const uint64_t row = p.filter.spatial[kY], column = p.filter.spatial[kX];
+  const uint32_t rows = p.windows[kY].taps, columns = p.windows[kX].taps;
+  constexpr uint64_t kNegative = uint64_t{1} << 63;  // strides of a mirrored filter are
+  if (((row | column) & kNegative) == 0) return load(filter, {rows, columns, row, column, at}, to);
+  for (uint64_t y = 0; y < rows; ++y) {
+    for (uint64_t x = 0; x < columns; ++x) {
+      const uint64_t offset = (at + y * row + x * column) * (BitSize(type) / 8);
+      load(filter + static_cast<ptrdiff_t>(offset), {}, to++);
+    }
+  }
+}
+
+std::string WhyNotDepthwise(const ConvolutionShape& p) {
+  const ConvolutionWindow& depth = p.windows[0];
+  if (p.input_channels != 1) return StrCat("filters have ", p.input_channels, " input channels");
+  if (p.backward) return "it is backward";
+  if (depth.input != 1 || depth.output != 1 || depth.taps != 1) return "there are three spatial dimensions";
+  if (depth.start_padding != 0 || p.windows[kY].reached < p.windows[kY].output ||
+      p.windows[kX].reached < p.windows[kX].output || depth.reached == 0) {
+    return "outputs have no taps";
+  }
+  return p.Taps() > kMaxDepthwiseTaps ? StrCat("filters have ", p.Taps(), " taps") : "";
+}
+
 std::unique_ptr<const Kernel> CreateDepthwise(const DepthwiseProblem& problem, uint32_t threads,
                                               std::string* why_not) {
   const ConvolutionShape& p = problem.shape;
-  const ConvolutionWindow& depth = p.windows[0];
-  if (p.input_channels != 1) {
-    *why_not = StrCat("filters have ", p.input_channels, " input channels");
-  } else if (p.backward) {
-    *why_not = "it is backward";
-  } else if (depth.input != 1 || depth.output != 1 || depth.taps != 1) {
-    *why_not = "there are three spatial dimensions";
-  } else if (depth.start_padding != 0 || p.windows[kY].reached < p.windows[kY].output ||
-             p.windows[kX].reached < p.windows[kX].output || depth.reached == 0) {
-    *why_not = "outputs have no taps";
-  } else if (p.Taps() > kMaxDepthwiseTaps) {
-    *why_not = StrCat("filters have ", p.Taps(), " taps");
-  } else if (p.output_channels >= kMatrixChannels && p.Taps() >= kMatrixTaps) {
+  *why_not = WhyNotDepthwise(p);
+  if (!why_not->empty()) return nullptr;
+  if (p.output_channels >= kMatrixChannels && p.Taps() >= kMatrixTaps) {
     *why_not = StrCat(p.output_channels, " filters of ", p.Taps(), " taps are a matrix");
   } else if (LeastFloats(p.windows[kY], p.windows[kX]) > kMaxBandFloats) {
     *why_not = "its rows reach too far";

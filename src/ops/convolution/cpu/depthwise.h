@@ -38,6 +38,13 @@ struct DepthwiseProblem {
   std::shared_ptr<const DepthwiseSink> sink = nullptr;
 };
 
+// What kernels of filters of one channel cannot do; empty: nothing of this.
+std::string WhyNotDepthwise(const ConvolutionShape& shape);
+
+// One filter, which begins at element `at`.
+void LoadDepthwiseFilter(const ConvolutionShape& shape, DataType type, const std::byte* filter, uint64_t at,
+                         float* to);
+
 std::unique_ptr<const Kernel> CreateDepthwise(const DepthwiseProblem& problem, uint32_t threads,
                                               std::string* why_not);
 

@@ -1,0 +1,226 @@
+// Filters of one channel, of packed planes that have room in the first-level cache: a worker takes some of
+// them at a time. Sums are those of cpu.depthwise, to the bit.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernel/scratch_layout.h"
+#include "ops/common/parallel.h"
+#include "ops/convolution/cpu/depthwise.h"
+#include "ops/convolution/cpu/depthwise_plane_loops.h"
+#include "ops/element/cpu/blocks.h"
+#include "ops/element/cpu/epilogue.h"
+
+namespace anydml {
+namespace {
+
+constexpr uint32_t kRows = kMaxSpatial - 2, kColumns = kMaxSpatial - 1;
+constexpr double kMostPaddedFloats = 4096;             // two planes stay in the first-level cache
+constexpr double kMostInputs = 4 * kMostPaddedFloats;  // of which some may not be reached
+constexpr uint64_t kSumsOfPart = 4096;                 // about
+constexpr uint64_t kPartsPerWorker = 4;                // at least, where there are so many planes
+constexpr uint64_t kPlaneProductsPerThread = uint64_t{1}
+                                             << 17;  // below this a thread costs more than it saves
+
+// How far the taps of a dimension reach, in outputs.
+uint64_t ReachOf(const ConvolutionWindow& window) {
+  return uint64_t{window.taps - 1} * window.dilation / window.stride;
+}
+
+uint64_t PaddedRows(const ConvolutionWindow& y) {
+  return (uint64_t{y.output} + kPlaneTileRows - 1) / kPlaneTileRows * kPlaneTileRows + ReachOf(y);
+}
+uint64_t PaddedColumns(const ConvolutionWindow& x) { return x.output + ReachOf(x); }
+
+double PaddedFloats(const ConvolutionWindow& y, const ConvolutionWindow& x) {
+  return static_cast<double>(PaddedRows(y)) * y.stride * static_cast<double>(PaddedColumns(x)) * x.stride;
+}
+
+DepthwiseLine LineOf(const ConvolutionWindow& window) {
+  const uint64_t all = (window.output + ReachOf(window)) * window.stride;
+  const uint64_t before = std::min<uint64_t>(window.start_padding, all);
+  return {window.stride, static_cast<uint32_t>(before),
+          static_cast<uint32_t>(std::min<uint64_t>(window.input, all - before)), window.output};
+}
+
+bool IsPacked(const ConvolutionTensor& tensor, uint64_t rows, uint64_t columns) {
+  return tensor.spatial[kColumns] == 1 && tensor.spatial[kRows] == columns &&
+         tensor.outer[1] == rows * columns;
+}
+
+class ConvolutionDepthwisePlanes final : public Kernel {
+ public:
+  ConvolutionDepthwisePlanes(const ConvolutionProblem& problem, uint32_t threads)
+      : problem_(problem), epilogue_(problem.activation), load_(FindLoad(problem.type, Class::kF32)) {
+    const ConvolutionShape& p = problem_.shape;
+    const ConvolutionWindow &y = p.windows[kRows], &x = p.windows[kColumns];
+    halves_ = problem.type == DataType::kFloat16;
+    channels_ = p.outer[1];
+    positions_ = p.Positions();
+    input_plane_ = uint64_t{y.input} * x.input;
+    const uint64_t pitch = PaddedColumns(x), phase = PaddedRows(y) * pitch + kPlaneSlack;
+    for (uint64_t ty = 0; ty < y.taps; ++ty) {
+      for (uint64_t tx = 0; tx < x.taps; ++tx) {
+        const uint64_t at_y = ty * y.dilation, at_x = tx * x.dilation;
+        offsets_.push_back((at_y % y.stride * x.stride + at_x % x.stride) * phase + at_y / y.stride * pitch +
+                           at_x / x.stride);
+      }
+    }
+    const auto is_usual = [](const ConvolutionWindow& w) {
+      return w.taps == 3 && w.stride == 1 && w.dilation == 1;
+    };
+    planes_ = {.halves = halves_,
+               .input_plane = input_plane_,
+               .input_row = x.input,
+               .y = LineOf(y),
+               .x = LineOf(x),
+               .pitch = pitch,
+               .phase = phase,
+               .buffer = uint64_t{y.stride} * x.stride * phase,
+               .offsets = offsets_.data(),
+               .taps = static_cast<uint32_t>(offsets_.size()),
+               .nine = is_usual(y) && is_usual(x)};
+    if (!halves_ && !epilogue_.empty() && epilogue_.limits()) {
+      planes_.clips = true;
+      planes_.low = epilogue_.limits()->low;
+      planes_.high = epilogue_.limits()->high;
+    }
+    const auto useful = static_cast<uint32_t>(
+        std::clamp<uint64_t>(p.Elements() * p.Taps() / kPlaneProductsPerThread, 1, threads));
+    const uint64_t share = p.outer[0] * channels_ / (useful == 1 ? 1 : useful * kPartsPerWorker);
+    some_ = std::clamp<uint64_t>(std::min(kSumsOfPart / positions_, share), 1, channels_);
+    parts_of_image_ = (channels_ + some_ - 1) / some_;
+    workers_ = static_cast<uint32_t>(std::min<uint64_t>(p.outer[0] * parts_of_image_, useful));
+    overrun_ = DepthwiseOverrun(x.output);
+    filter_is_packed_ = IsPacked(p.filter, y.taps, x.taps);
+    worker_.padded = own_.Add("padded planes", (2 * planes_.buffer + kPlaneSlack) * sizeof(float), 64);
+    const uint64_t copied =
+        std::min(some_, (kPlaneSlack - 1) / input_plane_ + 1) * input_plane_ + kPlaneSlack;
+    worker_.input = own_.Add("last planes", copied * (halves_ ? sizeof(uint16_t) : sizeof(float)), 64);
+    worker_.sums = own_.Add("sums", (some_ * positions_ + kPlaneSlack) * sizeof(float), 64);
+    worker_.weights = own_.Add("weights", some_ * p.Taps() * sizeof(float), 64);
+    worker_.starts = own_.Add("bias", some_ * sizeof(float), 64);
+    worker_bytes_ = SaturatingAlignUp(own_.bytes(), 64);
+  }
+
+  uint64_t temporary_bytes() const override { return workers_ * worker_bytes_; }
+
+  Status Run(const KernelArguments& arguments) const override {
+    SharedParts shared(problem_.shape.outer[0] * parts_of_image_, workers_);
+    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
+      const Buffer memory = {arguments.temporary.data + worker * worker_bytes_, worker_bytes_};
+      std::memset(worker_.padded.In(memory).data, 0, worker_.padded.bytes);
+      for (uint64_t part; shared.Take(worker, &part);) {
+        RunPart(part / parts_of_image_, part % parts_of_image_ * some_, arguments, memory);
+      }
+    });
+    return {};
+  }
+
+ private:
+  uint64_t Width() const { return halves_ ? sizeof(uint16_t) : sizeof(float); }
+
+  void RunPart(uint64_t image, uint64_t first, const KernelArguments& arguments, const Buffer& memory) const {
+    const ConvolutionShape& p = problem_.shape;
+    const uint64_t count = std::min(some_, channels_ - first);
+    const float* const weights = LoadWeights(arguments.inputs[1].data, image, first, count, memory);
+    float* const starts = worker_.starts.In<float>(memory);
+    if (problem_.bias) {
+      load_(arguments.inputs[2].data,
+            {.columns = count, .column_stride = *problem_.bias, .offset = first * *problem_.bias}, starts);
+    } else {
+      std::fill_n(starts, count, 0.0f);
+    }
+    const std::byte* const input = arguments.inputs[0].data + p.input.Matrix(image, first) * Width();
+    std::byte* const output = arguments.outputs[0].data + p.output.Matrix(image, first) * Width();
+    // Some numbers behind a plane are read: the last ones of an image are copied. Some behind it may be
+    // written: the last ones of a part, and all that are FLOAT16, are put together elsewhere.
+    const uint64_t copied_from = std::min(count, FirstOfLast(channels_ - first, input_plane_, kPlaneSlack));
+    const uint64_t elsewhere_from = halves_ ? 0 : FirstOfLast(count, positions_, overrun_);
+    DepthwisePlanes planes = planes_;
+    planes.padded = worker_.padded.In<float>(memory);
+    for (uint64_t i = 0, end; i < count; i = end) {
+      const bool copied = i >= copied_from, elsewhere = i >= elsewhere_from;
+      end = std::min(copied ? count : copied_from, elsewhere ? count : elsewhere_from);
+      planes.planes = static_cast<uint32_t>(end - i);
+      planes.input = input + i * input_plane_ * Width();
+      if (copied) {
+        planes.input =
+            std::memcpy(worker_.input.In(memory).data, planes.input, planes.planes * input_plane_ * Width());
+      }
+      planes.weights = weights + i * problem_.shape.Taps();
+      planes.starts = starts + i;
+      std::byte* const to = output + i * positions_ * Width();
+      planes.sums = elsewhere ? worker_.sums.In<float>(memory) : reinterpret_cast<float*>(to);
+      AddDepthwisePlanes(planes);
+      const uint64_t numbers = planes.planes * positions_;
+      if (halves_ || (!planes_.clips && !epilogue_.empty())) {
+        epilogue_.Finish(planes.sums, numbers, -0.0f, problem_.type, to);
+      } else if (elsewhere) {
+        std::memcpy(to, planes.sums, numbers * sizeof(float));
+      }
+    }
+  }
+
+  // Of planes behind which there are fewer than `numbers`, in a row of `count`.
+  static uint64_t FirstOfLast(uint64_t count, uint64_t plane, uint64_t numbers) {
+    return count - std::min(count, (numbers + plane - 1) / plane);
+  }
+
+  const float* LoadWeights(const std::byte* filter, uint64_t image, uint64_t first, uint64_t count,
+                           const Buffer& memory) const {
+    const ConvolutionShape& p = problem_.shape;
+    const uint64_t taps = p.Taps(), at = p.filter.Matrix(image, first);
+    if (filter_is_packed_ && !halves_) return reinterpret_cast<const float*>(filter) + at;
+    auto* const weights = worker_.weights.In<float>(memory);
+    if (filter_is_packed_) {
+      load_(filter, {.columns = count * taps, .offset = at}, weights);
+      return weights;
+    }
+    for (uint64_t i = 0; i < count; ++i) {
+      LoadDepthwiseFilter(p, problem_.type, filter, at + i * p.filter.outer[1], weights + i * taps);
+    }
+    return weights;
+  }
+
+  ConvolutionProblem problem_;
+  Epilogue epilogue_;
+  LoadBlock load_;
+  bool halves_, filter_is_packed_;
+  uint64_t channels_, positions_, input_plane_;  // positions of the output, and of the input
+  uint64_t overrun_;                             // numbers that may be written behind a plane
+  uint64_t some_, parts_of_image_;               // planes of a part
+  std::vector<uint64_t> offsets_;                // of each tap
+  DepthwisePlanes planes_;                       // what all parts share
+  uint32_t workers_;
+  uint64_t worker_bytes_;
+  ScratchLayout own_;  // of one worker
+  struct {
+    ScratchLayout::Piece padded, input, sums, weights, starts;
+  } worker_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> CreateConvolutionDepthwisePlanes(const ConvolutionProblem& problem,
+                                                               const LowerContext& context,
+                                                               std::string* why_not) {
+  const ConvolutionShape& p = problem.shape;
+  const ConvolutionWindow &y = p.windows[kRows], &x = p.windows[kColumns];
+  if (!WhyNotDepthwise(p).empty()) {
+    *why_not = WhyNotDepthwise(p);
+  } else if (p.output_channels != 1) {
+    *why_not = StrCat("a channel has ", p.output_channels, " filters");
+  } else if (std::max(y.stride, x.stride) > kMostPlaneStride) {
+    *why_not = StrCat("a stride is ", std::max(y.stride, x.stride), ", more than ", kMostPlaneStride);
+  } else if (!IsPacked(p.input, y.input, x.input) || !IsPacked(p.output, y.output, x.output)) {
+    *why_not = "planes are not packed";
+  } else if (PaddedFloats(y, x) > kMostPaddedFloats || static_cast<double>(y.input) * x.input > kMostInputs) {
+    *why_not = "its planes are too large";
+  } else {
+    return std::make_unique<ConvolutionDepthwisePlanes>(problem, context.threads);
+  }
+  return nullptr;
+}
+
+}  // namespace anydml
