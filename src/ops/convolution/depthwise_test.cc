@@ -52,9 +52,12 @@ TEST(Depthwise, PlanesAddUpToTheBitsOfBands) {
                                         {3u, 17u},
                                         {10u, 33u},
                                         {28u, 28u},
-                                        {56u, 56u}}) {
+                                        {56u, 56u},
+                                        {80u, 100u}}) {
       const uint32_t reach = (w.taps - 1) * w.dilation + 1;
       if (height + 2 * w.padding < reach || width + 2 * w.padding < reach) continue;
+      const bool same = w.taps >= 3 && w.stride == 1 && w.dilation == 1 && w.padding == w.taps / 2;
+      if (height * width > 56 * 56 && !same) continue;  // too large with padding
       const auto outputs = [&](uint32_t size) { return (size + 2 * w.padding - reach) / w.stride + 1; };
       const uint32_t channels = height == 7 ? 180 : 5;
       for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {

@@ -40,13 +40,13 @@ HWY_INLINE hn::Vec<D> LoadOfRow(D d, const T* from, uint64_t left) {
 
 // Zeros behind the end of a row are written over by the rows below it, or are padding.
 template <class D, typename T>
-HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from, float* padded) {
+HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from) {
   static_assert(kMostPlaneStride == 2);
   const uint64_t lanes = hn::Lanes(d), columns = p.x.inputs, pitch = p.pitch, input_row = p.input_row;
   const uint64_t begin = p.y.before, end = begin + p.y.inputs, before = p.x.before, phase = p.phase;
   const bool split_rows = p.y.stride == 2;
   if (p.x.stride == 1) {
-    float* const to = padded + before;
+    float* const to = p.padded + before;
     for (uint64_t i = begin; i < end; ++i, from += input_row) {
       float* const row = to + (split_rows ? i % 2 * phase + i / 2 * pitch : i * pitch);
       for (uint64_t x = 0; x < columns; x += lanes)
@@ -56,8 +56,8 @@ HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from, float* pa
   }
   // The phases of the first and of the second column.
   const bool begins_odd = before % 2 != 0;
-  float* const first = padded + before / 2 + (begins_odd ? phase : 0);
-  float* const second = padded + (before + 1) / 2 + (begins_odd ? 0 : phase);
+  float* const first = p.padded + before / 2 + (begins_odd ? phase : 0);
+  float* const second = p.padded + (before + 1) / 2 + (begins_odd ? 0 : phase);
   for (uint64_t i = begin; i < end; ++i, from += input_row) {
     const uint64_t row = split_rows ? i % 2 * 2 * phase + i / 2 * pitch : i * pitch;
     for (uint64_t x = 0; x < columns; x += 2 * lanes) {
@@ -75,57 +75,95 @@ HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from, float* pa
   }
 }
 
-// kPlaneTileRows rows of sums, one vector wide.
-#define ANYDML_ADD_ROW(i, w, x) s##i = hn::MulAdd(w, x, s##i);
-#define ANYDML_NINE_ROW(row, V0, V1, V2)                                                               \
-  {                                                                                                    \
-    const float* const from = numbers + (row)*pitch;                                                   \
-    const auto x0 = hn::LoadU(d, from), x1 = hn::LoadU(d, from + 1), x2 = hn::LoadU(d, from + 2);      \
-    V0(w0, x0) V0(w1, x1) V0(w2, x2) V1(w3, x0) V1(w4, x1) V1(w5, x2) V2(w6, x0) V2(w7, x1) V2(w8, x2) \
+// Columns [x, x + lanes) of planes of the input's size, whose taps are neighbours, as many before as behind:
+// the input is read where it is. Four rows of sums together, for which each row of the input is loaded once.
+// kEdges: some taps are before or behind a row.
+template <int kTaps, bool kEdges, bool kClip, class D, typename T>
+HWY_INLINE void AddStrip(D d, const DepthwisePlanes& p, uint64_t x) {
+  static_assert(kPlaneTileRows == 4 && kTaps / 2 <= kMostPlaneReach && kMostPlaneReach == 2);
+  constexpr int kReach = kTaps / 2;
+  alignas(64) static constexpr T kZeros[64 + 2 * kMostPlaneReach] = {};
+  const uint64_t lanes = hn::Lanes(d), columns = p.x.outputs, rows = p.y.outputs, planes = p.planes;
+  const auto low = hn::Set(d, p.low), high = hn::Set(d, p.high);
+  const auto clip = [&](hn::Vec<D> sum) HWY_ATTR { return kClip ? ClipVector(d, sum, low, high) : sum; };
+  // Lanes whose taps so many columns before, or behind, are inside of a row.
+  const auto before = [&](uint64_t by) HWY_ATTR { return hn::Not(hn::FirstN(d, by > x ? by - x : 0)); };
+  const auto behind = [&](uint64_t by) HWY_ATTR {
+    return hn::FirstN(d, x + by < columns ? HWY_MIN(columns - x - by, lanes) : 0);
+  };
+  const auto before1 = before(1), before2 = before(2), behind1 = behind(1), behind2 = behind(2);
+  const T* HWY_RESTRICT plane = static_cast<const T*>(p.input) + x;
+  const float* HWY_RESTRICT w = p.weights;
+  float* HWY_RESTRICT sums = p.sums + x;
+  for (uint64_t i = 0; i < planes; ++i, plane += rows * columns, sums += rows * columns, w += kTaps * kTaps) {
+    const auto first = hn::Set(d, p.starts[i]);
+    for (uint64_t y = 0; y < rows; y += kPlaneTileRows) {
+      auto s0 = first, s1 = first, s2 = first, s3 = first;
+#pragma GCC unroll 8
+      for (int row = 0; row < kTaps + 3; ++row) {
+        const uint64_t line = y + static_cast<uint64_t>(row) - kReach;
+        const T* const from = line < rows ? plane + line * columns : kZeros + kReach;
+#pragma GCC unroll 8
+        for (int tap = 0; tap < kTaps; ++tap) {
+          const int by = tap - kReach;
+          auto number = LoadPlane(d, from + by);
+          if (kEdges && by == -2) number = hn::IfThenElseZero(before2, number);
+          if (kEdges && by == -1) number = hn::IfThenElseZero(before1, number);
+          if (kEdges && by == 1) number = hn::IfThenElseZero(behind1, number);
+          if (kEdges && by == 2) number = hn::IfThenElseZero(behind2, number);
+          const float* const weight = w + row * kTaps + tap;
+          if (row < kTaps) s0 = hn::MulAdd(hn::Set(d, weight[0]), number, s0);
+          if (row >= 1 && row < kTaps + 1) s1 = hn::MulAdd(hn::Set(d, weight[-kTaps]), number, s1);
+          if (row >= 2 && row < kTaps + 2) s2 = hn::MulAdd(hn::Set(d, weight[-2 * kTaps]), number, s2);
+          if (row >= 3) s3 = hn::MulAdd(hn::Set(d, weight[-3 * kTaps]), number, s3);
+        }
+      }
+      float* const to = sums + y * columns;
+      hn::StoreU(clip(s0), d, to);
+      if (y + 1 < rows) hn::StoreU(clip(s1), d, to + columns);
+      if (y + 2 < rows) hn::StoreU(clip(s2), d, to + 2 * columns);
+      if (y + 3 < rows) hn::StoreU(clip(s3), d, to + 3 * columns);
+    }
   }
-#define ANYDML_ROW0(w, x) ANYDML_ADD_ROW(0, w, x)
-#define ANYDML_ROW1(w, x) ANYDML_ADD_ROW(1, w, x)
-#define ANYDML_ROW2(w, x) ANYDML_ADD_ROW(2, w, x)
-#define ANYDML_ROW3(w, x) ANYDML_ADD_ROW(3, w, x)
-#define ANYDML_NO_ROW(w, x)
+}
 
-// Vectors of a row: the last one begins among what is done already or, where it is the only one, ends in the
-// next row, which is stored after it.
-template <bool kNine, bool kClip, class D>
-HWY_INLINE void AddPlane(D d, const DepthwisePlanes& p, const float* padded, const float* HWY_RESTRICT w,
-                         float start, float* HWY_RESTRICT sums) {
-  static_assert(kPlaneTileRows == 4);
+// The last strip begins among what is done already or, where it is the only one, its rows end in the next
+// ones, which are stored after them.
+template <int kTaps, bool kClip, class D, typename T>
+void AddStrips(D d, const DepthwisePlanes& p) {
+  const uint64_t lanes = hn::Lanes(d), columns = p.x.outputs;
+  for (uint64_t x = 0; x < columns; x += lanes) {
+    if (x + lanes > columns && columns >= lanes) x = columns - lanes;
+    if (x >= kTaps / 2 && x + lanes + kTaps / 2 <= columns) {
+      AddStrip<kTaps, false, kClip, D, T>(d, p, x);
+    } else {
+      AddStrip<kTaps, true, kClip, D, T>(d, p, x);
+    }
+  }
+}
+
+// Any taps, of a plane with its padding. Vectors as above.
+template <bool kClip, class D>
+HWY_INLINE void AddTapsOfPlane(D d, const DepthwisePlanes& p, const float* HWY_RESTRICT w, float start,
+                               float* HWY_RESTRICT sums) {
   const uint64_t lanes = hn::Lanes(d), columns = p.x.outputs, rows = p.y.outputs, pitch = p.pitch;
   const uint64_t* const offsets = p.offsets;
   const uint32_t taps = p.taps;
   const auto low = hn::Set(d, p.low), high = hn::Set(d, p.high);
   const auto first = hn::Set(d, start);
   const auto clip = [&](hn::Vec<D> sum) HWY_ATTR { return kClip ? ClipVector(d, sum, low, high) : sum; };
-  const auto w0 = hn::Set(d, w[0]), w1 = kNine ? hn::Set(d, w[1]) : w0, w2 = kNine ? hn::Set(d, w[2]) : w0,
-             w3 = kNine ? hn::Set(d, w[3]) : w0, w4 = kNine ? hn::Set(d, w[4]) : w0,
-             w5 = kNine ? hn::Set(d, w[5]) : w0, w6 = kNine ? hn::Set(d, w[6]) : w0,
-             w7 = kNine ? hn::Set(d, w[7]) : w0, w8 = kNine ? hn::Set(d, w[8]) : w0;
   for (uint64_t y = 0; y < rows; y += kPlaneTileRows) {
     for (uint64_t x = 0; x < columns; x += lanes) {
       if (x + lanes > columns && columns >= lanes) x = columns - lanes;
-      const float* const numbers = padded + y * pitch + x;
+      const float* const numbers = p.padded + y * pitch + x;
       auto s0 = first, s1 = first, s2 = first, s3 = first;
-      if constexpr (kNine) {  // each row of the input is loaded once for the three that it is part of
-        ANYDML_NINE_ROW(0, ANYDML_ROW0, ANYDML_NO_ROW, ANYDML_NO_ROW)
-        ANYDML_NINE_ROW(1, ANYDML_ROW1, ANYDML_ROW0, ANYDML_NO_ROW)
-        ANYDML_NINE_ROW(2, ANYDML_ROW2, ANYDML_ROW1, ANYDML_ROW0)
-        ANYDML_NINE_ROW(3, ANYDML_ROW3, ANYDML_ROW2, ANYDML_ROW1)
-        ANYDML_NINE_ROW(4, ANYDML_NO_ROW, ANYDML_ROW3, ANYDML_ROW2)
-        ANYDML_NINE_ROW(5, ANYDML_NO_ROW, ANYDML_NO_ROW, ANYDML_ROW3)
-      } else {
-        for (uint32_t t = 0; t < taps; ++t) {
-          const float* const from = numbers + offsets[t];
-          const auto weight = hn::Set(d, w[t]);
-          ANYDML_ROW0(weight, hn::LoadU(d, from))
-          ANYDML_ROW1(weight, hn::LoadU(d, from + pitch))
-          ANYDML_ROW2(weight, hn::LoadU(d, from + 2 * pitch))
-          ANYDML_ROW3(weight, hn::LoadU(d, from + 3 * pitch))
-        }
+      for (uint32_t t = 0; t < taps; ++t) {
+        const float* const from = numbers + offsets[t];
+        const auto weight = hn::Set(d, w[t]);
+        s0 = hn::MulAdd(weight, hn::LoadU(d, from), s0);
+        s1 = hn::MulAdd(weight, hn::LoadU(d, from + pitch), s1);
+        s2 = hn::MulAdd(weight, hn::LoadU(d, from + 2 * pitch), s2);
+        s3 = hn::MulAdd(weight, hn::LoadU(d, from + 3 * pitch), s3);
       }
       float* const to = sums + y * columns + x;
       hn::StoreU(clip(s0), d, to);
@@ -136,38 +174,20 @@ HWY_INLINE void AddPlane(D d, const DepthwisePlanes& p, const float* padded, con
   }
 }
 
-#undef ANYDML_ADD_ROW
-#undef ANYDML_NINE_ROW
-#undef ANYDML_ROW0
-#undef ANYDML_ROW1
-#undef ANYDML_ROW2
-#undef ANYDML_ROW3
-#undef ANYDML_NO_ROW
-
-// The next plane is put into its place before sums of this one: what was stored just now cannot be loaded
-// yet, other than as it was stored.
-template <bool kNine, bool kClip, class D>
+template <bool kClip, class D, typename T>
 void AddPlanes(D d, const DepthwisePlanes& p) {
-  const auto pad = [&](uint64_t i) HWY_ATTR {
-    float* const padded = p.padded + i % 2 * p.buffer;
-    if (p.halves) {
-      PadPlane(d, p, static_cast<const uint16_t*>(p.input) + i * p.input_plane, padded);
-    } else {
-      PadPlane(d, p, static_cast<const float*>(p.input) + i * p.input_plane, padded);
-    }
-  };
-  pad(0);
+  if (p.same == 3) return AddStrips<3, kClip, D, T>(d, p);
+  if (p.same == 5) return AddStrips<5, kClip, D, T>(d, p);
   for (uint64_t i = 0; i < p.planes; ++i) {
-    if (i + 1 < p.planes) pad(i + 1);
-    AddPlane<kNine, kClip>(d, p, p.padded + i % 2 * p.buffer, p.weights + i * p.taps, p.starts[i],
-                           p.sums + i * p.y.outputs * p.x.outputs);
+    PadPlane(d, p, static_cast<const T*>(p.input) + i * p.input_plane);
+    AddTapsOfPlane<kClip>(d, p, p.weights + i * p.taps, p.starts[i], p.sums + i * p.y.outputs * p.x.outputs);
   }
 }
 
 template <class D>
 void AddPlanesOfVectors(D d, const DepthwisePlanes& p) {
-  if (p.nine) return p.clips ? AddPlanes<true, true>(d, p) : AddPlanes<true, false>(d, p);
-  return p.clips ? AddPlanes<false, true>(d, p) : AddPlanes<false, false>(d, p);
+  if (p.halves) return AddPlanes<false, D, uint16_t>(d, p);  // clipped where they become FLOAT16
+  return p.clips ? AddPlanes<true, D, float>(d, p) : AddPlanes<false, D, float>(d, p);
 }
 
 // Vectors are not wider than rows of the output need.

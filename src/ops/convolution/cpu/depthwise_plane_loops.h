@@ -16,27 +16,32 @@ struct DepthwiseLine {
 inline constexpr uint32_t kMostPlaneStride = 2;
 inline constexpr uint32_t kPlaneTileRows = 4;    // that are added up together
 inline constexpr uint64_t kPlaneSlack = 2 * 64;  // two vectors of 2048 bits
+inline constexpr uint64_t kMostPlaneReach = 2;   // of taps that are read where the input is
 
 struct DepthwisePlanes {
-  const void* input = nullptr;  // FLOAT32, or FLOAT16 where `halves`. kPlaneSlack more numbers can be read.
+  // Packed planes, FLOAT32, or FLOAT16 where `halves`. kMostPlaneReach more numbers can be read before the
+  // first, and kPlaneSlack behind the last.
+  const void* input = nullptr;
   bool halves = false;
-  uint64_t input_plane = 0, input_row = 0;  // from one to the next; numbers of a row are neighbours
   DepthwiseLine y = {}, x = {};
-  // A plane with its padding: for each phase of the strides, of y and then of x, one of rows that are `pitch`
-  // apart; phases are `phase` apart. Zeros before the first of the planes. There are two, `buffer` apart,
-  // used in turn.
+  // 3 or 5: there are so many taps in either dimension, as many before as behind, and strides and dilations
+  // are 1. Otherwise 0, and (or where there are no vectors) a plane is copied, with its padding: for each
+  // phase of the strides, of y and then of x, to one of rows that are `pitch` apart; phases are `phase`
+  // apart. Before the first of the planes these are zeros.
+  uint32_t same = 0;
   float* padded = nullptr;
-  uint64_t pitch = 0, phase = 0, buffer = 0;
+  uint64_t input_plane = 0, input_row = 0;  // from one to the next
+  uint64_t pitch = 0, phase = 0;
   // Tap t of the output in column x of row y is padded[offsets[t] + y * pitch + x]; rows up to a multiple of
   // kPlaneTileRows, and kPlaneSlack numbers behind the last one, can be read.
   const uint64_t* offsets = nullptr;
   uint32_t taps = 0;
-  bool nine = false;               // 3 x 3 of them, neighbours
   const float* weights = nullptr;  // `taps` for each plane
   const float* starts = nullptr;   // what sums of a plane begin with
   float* sums = nullptr;           // one plane behind the other
   uint32_t planes = 0;
-  bool clips = false;  // at the end: not below `low` nor above `high`, NaNs become the usual one
+  // FLOAT32: at the end, not below `low` nor above `high`, NaNs become the usual one.
+  bool clips = false;
   float low = 0, high = 0;
 };
 

@@ -15,12 +15,12 @@ namespace anydml {
 namespace {
 
 constexpr uint32_t kRows = kMaxSpatial - 2, kColumns = kMaxSpatial - 1;
-constexpr double kMostPaddedFloats = 4096;             // two planes stay in the first-level cache
-constexpr double kMostInputs = 4 * kMostPaddedFloats;  // of which some may not be reached
-constexpr uint64_t kSumsOfPart = 4096;                 // about
-constexpr uint64_t kPartsPerWorker = 4;                // at least, where there are so many planes
+constexpr double kMostPaddedFloats = 4096, kMostInputs = 8192;  // of a plane: they stay in that cache
+constexpr uint64_t kSumsOfPart = 4096;                          // about
+constexpr uint64_t kPartsPerWorker = 4;                         // at least, where there are so many planes
 constexpr uint64_t kPlaneProductsPerThread = uint64_t{1}
                                              << 17;  // below this a thread costs more than it saves
+constexpr uint64_t kCopyBegin = 16;  // elements before a copy, of which kMostPlaneReach are read
 
 // How far the taps of a dimension reach, in outputs.
 uint64_t ReachOf(const ConvolutionWindow& window) {
@@ -41,6 +41,15 @@ DepthwiseLine LineOf(const ConvolutionWindow& window) {
   const uint64_t before = std::min<uint64_t>(window.start_padding, all);
   return {window.stride, static_cast<uint32_t>(before),
           static_cast<uint32_t>(std::min<uint64_t>(window.input, all - before)), window.output};
+}
+
+// DepthwisePlanes::same
+uint32_t SameTaps(const ConvolutionWindow& y, const ConvolutionWindow& x) {
+  const auto is_same = [&](const ConvolutionWindow& w) {
+    return w.taps == y.taps && w.stride == 1 && w.dilation == 1 && w.start_padding == w.taps / 2 &&
+           w.output == w.input;
+  };
+  return (y.taps == 3 || y.taps == 5) && is_same(y) && is_same(x) ? y.taps : 0;
 }
 
 bool IsPacked(const ConvolutionTensor& tensor, uint64_t rows, uint64_t columns) {
@@ -66,20 +75,16 @@ class ConvolutionDepthwisePlanes final : public Kernel {
                            at_x / x.stride);
       }
     }
-    const auto is_usual = [](const ConvolutionWindow& w) {
-      return w.taps == 3 && w.stride == 1 && w.dilation == 1;
-    };
     planes_ = {.halves = halves_,
-               .input_plane = input_plane_,
-               .input_row = x.input,
                .y = LineOf(y),
                .x = LineOf(x),
+               .same = SameTaps(y, x),
+               .input_plane = input_plane_,
+               .input_row = x.input,
                .pitch = pitch,
                .phase = phase,
-               .buffer = uint64_t{y.stride} * x.stride * phase,
                .offsets = offsets_.data(),
-               .taps = static_cast<uint32_t>(offsets_.size()),
-               .nine = is_usual(y) && is_usual(x)};
+               .taps = static_cast<uint32_t>(offsets_.size())};
     if (!halves_ && !epilogue_.empty() && epilogue_.limits()) {
       planes_.clips = true;
       planes_.low = epilogue_.limits()->low;
@@ -93,10 +98,11 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     workers_ = static_cast<uint32_t>(std::min<uint64_t>(p.outer[0] * parts_of_image_, useful));
     overrun_ = DepthwiseOverrun(x.output);
     filter_is_packed_ = IsPacked(p.filter, y.taps, x.taps);
-    worker_.padded = own_.Add("padded planes", (2 * planes_.buffer + kPlaneSlack) * sizeof(float), 64);
-    const uint64_t copied =
-        std::min(some_, (kPlaneSlack - 1) / input_plane_ + 1) * input_plane_ + kPlaneSlack;
-    worker_.input = own_.Add("last planes", copied * (halves_ ? sizeof(uint16_t) : sizeof(float)), 64);
+    const uint64_t floats = uint64_t{y.stride} * x.stride * phase + kPlaneSlack;
+    worker_.padded = own_.Add("a padded plane", floats * sizeof(float), 64);
+    const uint64_t copied = std::min(some_, (kMostPlaneReach + kPlaneSlack) / input_plane_ + 2);
+    worker_.input =
+        own_.Add("copied planes", (kCopyBegin + copied * input_plane_ + kPlaneSlack) * Width(), 64);
     worker_.sums = own_.Add("sums", (some_ * positions_ + kPlaneSlack) * sizeof(float), 64);
     worker_.weights = own_.Add("weights", some_ * p.Taps() * sizeof(float), 64);
     worker_.starts = own_.Add("bias", some_ * sizeof(float), 64);
@@ -133,22 +139,20 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     }
     const std::byte* const input = arguments.inputs[0].data + p.input.Matrix(image, first) * Width();
     std::byte* const output = arguments.outputs[0].data + p.output.Matrix(image, first) * Width();
-    // Some numbers behind a plane are read: the last ones of an image are copied. Some behind it may be
-    // written: the last ones of a part, and all that are FLOAT16, are put together elsewhere.
-    const uint64_t copied_from = std::min(count, FirstOfLast(channels_ - first, input_plane_, kPlaneSlack));
-    const uint64_t elsewhere_from = halves_ ? 0 : FirstOfLast(count, positions_, overrun_);
     DepthwisePlanes planes = planes_;
     planes.padded = worker_.padded.In<float>(memory);
     for (uint64_t i = 0, end; i < count; i = end) {
-      const bool copied = i >= copied_from, elsewhere = i >= elsewhere_from;
-      end = std::min(copied ? count : copied_from, elsewhere ? count : elsewhere_from);
+      const bool copied = IsCopied(first + i), elsewhere = IsElsewhere(count - i);
+      for (end = i + 1; end < count; ++end) {
+        if (IsCopied(first + end) != copied || IsElsewhere(count - end) != elsewhere) break;
+      }
       planes.planes = static_cast<uint32_t>(end - i);
       planes.input = input + i * input_plane_ * Width();
       if (copied) {
-        planes.input =
-            std::memcpy(worker_.input.In(memory).data, planes.input, planes.planes * input_plane_ * Width());
+        planes.input = std::memcpy(worker_.input.In(memory).data + kCopyBegin * Width(), planes.input,
+                                   planes.planes * input_plane_ * Width());
       }
-      planes.weights = weights + i * problem_.shape.Taps();
+      planes.weights = weights + i * p.Taps();
       planes.starts = starts + i;
       std::byte* const to = output + i * positions_ * Width();
       planes.sums = elsewhere ? worker_.sums.In<float>(memory) : reinterpret_cast<float*>(to);
@@ -162,10 +166,14 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     }
   }
 
-  // Of planes behind which there are fewer than `numbers`, in a row of `count`.
-  static uint64_t FirstOfLast(uint64_t count, uint64_t plane, uint64_t numbers) {
-    return count - std::min(count, (numbers + plane - 1) / plane);
+  // Before and behind a plane some more is read: the first and the last ones of an image are copied.
+  bool IsCopied(uint64_t channel) const {
+    return channel * input_plane_ < kMostPlaneReach || (channels_ - channel - 1) * input_plane_ < kPlaneSlack;
   }
+
+  // Behind a plane some more may be written: the last ones of a part, and all that become FLOAT16, are put
+  // together elsewhere.
+  bool IsElsewhere(uint64_t left) const { return halves_ || (left - 1) * positions_ < overrun_; }
 
   const float* LoadWeights(const std::byte* filter, uint64_t image, uint64_t first, uint64_t count,
                            const Buffer& memory) const {
@@ -215,7 +223,8 @@ std::unique_ptr<const Kernel> CreateConvolutionDepthwisePlanes(const Convolution
     *why_not = StrCat("a stride is ", std::max(y.stride, x.stride), ", more than ", kMostPlaneStride);
   } else if (!IsPacked(p.input, y.input, x.input) || !IsPacked(p.output, y.output, x.output)) {
     *why_not = "planes are not packed";
-  } else if (PaddedFloats(y, x) > kMostPaddedFloats || static_cast<double>(y.input) * x.input > kMostInputs) {
+  } else if (static_cast<double>(y.input) * x.input > kMostInputs ||
+             (SameTaps(y, x) == 0 && PaddedFloats(y, x) > kMostPaddedFloats)) {
     *why_not = "its planes are too large";
   } else {
     return std::make_unique<ConvolutionDepthwisePlanes>(problem, context.threads);
