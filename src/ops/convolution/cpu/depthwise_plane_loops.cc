@@ -3,8 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/half.h"
-
 #if ANYDML_HAVE_HIGHWAY
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/cpu/depthwise_plane_loops.cc"
@@ -20,27 +18,17 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #include "ops/element/cpu/clip_vectors-inl.h"
-#include "ops/element/cpu/half_vectors-inl.h"
-
-template <class D>
-HWY_INLINE hn::Vec<D> LoadPlane(D d, const float* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadPlane(D d, const uint16_t* from) {
-  return LoadHalves(d, from);
-}
 
 // A vector of a row that ends after `left` numbers: what is behind is 0.
-template <class D, typename T>
-HWY_INLINE hn::Vec<D> LoadOfRow(D d, const T* from, uint64_t left) {
-  const auto numbers = LoadPlane(d, from);
+template <class D>
+HWY_INLINE hn::Vec<D> LoadOfRow(D d, const float* from, uint64_t left) {
+  const auto numbers = hn::LoadU(d, from);
   return left >= hn::Lanes(d) ? numbers : hn::IfThenElseZero(hn::FirstN(d, left), numbers);
 }
 
 // Zeros behind the end of a row are written over by the rows below it, or are padding.
-template <class D, typename T>
-HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from) {
+template <class D>
+HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const float* from) {
   static_assert(kMostPlaneStride == 2);
   const uint64_t lanes = hn::Lanes(d), columns = p.x.inputs, pitch = p.pitch, input_row = p.input_row;
   const uint64_t begin = p.y.before, end = begin + p.y.inputs, before = p.x.before, phase = p.phase;
@@ -78,11 +66,11 @@ HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from) {
 // Columns [x, x + lanes) of planes of the input's size, whose taps are neighbours, as many before as behind:
 // the input is read where it is. Four rows of sums together, for which each row of the input is loaded once.
 // kEdges: some taps are before or behind a row.
-template <int kTaps, bool kEdges, bool kClip, class D, typename T>
+template <int kTaps, bool kEdges, bool kClip, class D>
 HWY_INLINE void AddStrip(D d, const DepthwisePlanes& p, uint64_t x) {
   static_assert(kPlaneTileRows == 4 && kTaps / 2 <= kMostPlaneReach && kMostPlaneReach == 2);
   constexpr int kReach = kTaps / 2;
-  alignas(64) static constexpr T kZeros[64 + 2 * kMostPlaneReach] = {};
+  alignas(64) static constexpr float kZeros[64 + 2 * kMostPlaneReach] = {};
   const uint64_t lanes = hn::Lanes(d), columns = p.x.outputs, rows = p.y.outputs, planes = p.planes;
   const auto low = hn::Set(d, p.low), high = hn::Set(d, p.high);
   const auto clip = [&](hn::Vec<D> sum) HWY_ATTR { return kClip ? ClipVector(d, sum, low, high) : sum; };
@@ -92,7 +80,7 @@ HWY_INLINE void AddStrip(D d, const DepthwisePlanes& p, uint64_t x) {
     return hn::FirstN(d, x + by < columns ? HWY_MIN(columns - x - by, lanes) : 0);
   };
   const auto before1 = before(1), before2 = before(2), behind1 = behind(1), behind2 = behind(2);
-  const T* HWY_RESTRICT plane = static_cast<const T*>(p.input) + x;
+  const float* HWY_RESTRICT plane = p.input + x;
   const float* HWY_RESTRICT w = p.weights;
   float* HWY_RESTRICT sums = p.sums + x;
   for (uint64_t i = 0; i < planes; ++i, plane += rows * columns, sums += rows * columns, w += kTaps * kTaps) {
@@ -102,11 +90,11 @@ HWY_INLINE void AddStrip(D d, const DepthwisePlanes& p, uint64_t x) {
 #pragma GCC unroll 8
       for (int row = 0; row < kTaps + 3; ++row) {
         const uint64_t line = y + static_cast<uint64_t>(row) - kReach;
-        const T* const from = line < rows ? plane + line * columns : kZeros + kReach;
+        const float* const from = line < rows ? plane + line * columns : kZeros + kReach;
 #pragma GCC unroll 8
         for (int tap = 0; tap < kTaps; ++tap) {
           const int by = tap - kReach;
-          auto number = LoadPlane(d, from + by);
+          auto number = hn::LoadU(d, from + by);
           if (kEdges && by == -2) number = hn::IfThenElseZero(before2, number);
           if (kEdges && by == -1) number = hn::IfThenElseZero(before1, number);
           if (kEdges && by == 1) number = hn::IfThenElseZero(behind1, number);
@@ -129,15 +117,15 @@ HWY_INLINE void AddStrip(D d, const DepthwisePlanes& p, uint64_t x) {
 
 // The last strip begins among what is done already or, where it is the only one, its rows end in the next
 // ones, which are stored after them.
-template <int kTaps, bool kClip, class D, typename T>
+template <int kTaps, bool kClip, class D>
 void AddStrips(D d, const DepthwisePlanes& p) {
   const uint64_t lanes = hn::Lanes(d), columns = p.x.outputs;
   for (uint64_t x = 0; x < columns; x += lanes) {
     if (x + lanes > columns && columns >= lanes) x = columns - lanes;
     if (x >= kTaps / 2 && x + lanes + kTaps / 2 <= columns) {
-      AddStrip<kTaps, false, kClip, D, T>(d, p, x);
+      AddStrip<kTaps, false, kClip>(d, p, x);
     } else {
-      AddStrip<kTaps, true, kClip, D, T>(d, p, x);
+      AddStrip<kTaps, true, kClip>(d, p, x);
     }
   }
 }
@@ -174,20 +162,19 @@ HWY_INLINE void AddTapsOfPlane(D d, const DepthwisePlanes& p, const float* HWY_R
   }
 }
 
-template <bool kClip, class D, typename T>
+template <bool kClip, class D>
 void AddPlanes(D d, const DepthwisePlanes& p) {
-  if (p.same == 3) return AddStrips<3, kClip, D, T>(d, p);
-  if (p.same == 5) return AddStrips<5, kClip, D, T>(d, p);
+  if (p.same == 3) return AddStrips<3, kClip>(d, p);
+  if (p.same == 5) return AddStrips<5, kClip>(d, p);
   for (uint64_t i = 0; i < p.planes; ++i) {
-    PadPlane(d, p, static_cast<const T*>(p.input) + i * p.input_plane);
+    PadPlane(d, p, p.input + i * p.input_plane);
     AddTapsOfPlane<kClip>(d, p, p.weights + i * p.taps, p.starts[i], p.sums + i * p.y.outputs * p.x.outputs);
   }
 }
 
 template <class D>
 void AddPlanesOfVectors(D d, const DepthwisePlanes& p) {
-  if (p.halves) return AddPlanes<false, D, uint16_t>(d, p);  // clipped where they become FLOAT16
-  return p.clips ? AddPlanes<true, D, float>(d, p) : AddPlanes<false, D, float>(d, p);
+  p.clips ? AddPlanes<true>(d, p) : AddPlanes<false>(d, p);
 }
 
 // Vectors are not wider than rows of the output need.
@@ -238,9 +225,7 @@ void AddDepthwisePlanes(const DepthwisePlanes& p) {
         const uint64_t from = plane * p.input_plane + y * p.input_row + x;
         const uint64_t row = y + p.y.before, column = x + p.x.before;
         p.padded[(row % p.y.stride * p.x.stride + column % p.x.stride) * p.phase +
-                 row / p.y.stride * p.pitch + column / p.x.stride] =
-            p.halves ? ToFloat(static_cast<const Half*>(p.input)[from])
-                     : static_cast<const float*>(p.input)[from];
+                 row / p.y.stride * p.pitch + column / p.x.stride] = p.input[from];
       }
     }
     for (uint64_t y = 0; y < p.y.outputs; ++y) {

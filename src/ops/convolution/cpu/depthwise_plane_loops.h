@@ -19,10 +19,9 @@ inline constexpr uint64_t kPlaneSlack = 2 * 64;  // two vectors of 2048 bits
 inline constexpr uint64_t kMostPlaneReach = 2;   // of taps that are read where the input is
 
 struct DepthwisePlanes {
-  // Packed planes, FLOAT32, or FLOAT16 where `halves`. kMostPlaneReach more numbers can be read before the
-  // first, and kPlaneSlack behind the last.
-  const void* input = nullptr;
-  bool halves = false;
+  // Packed planes. kMostPlaneReach more numbers can be read before the first, and kPlaneSlack behind the
+  // last.
+  const float* input = nullptr;
   DepthwiseLine y = {}, x = {};
   // 3 or 5: there are so many taps in either dimension, as many before as behind, and strides and dilations
   // are 1. Otherwise 0, and (or where there are no vectors) a plane is copied, with its padding: for each
@@ -40,8 +39,7 @@ struct DepthwisePlanes {
   const float* starts = nullptr;   // what sums of a plane begin with
   float* sums = nullptr;           // one plane behind the other
   uint32_t planes = 0;
-  // FLOAT32: at the end, not below `low` nor above `high`, NaNs become the usual one.
-  bool clips = false;
+  bool clips = false;  // at the end: not below `low` nor above `high`, NaNs become the usual one
   float low = 0, high = 0;
 };
 

@@ -10,13 +10,14 @@
 #include "ops/convolution/cpu/depthwise_plane_loops.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/epilogue.h"
+#include "ops/element/cpu/rows.h"
 
 namespace anydml {
 namespace {
 
 constexpr uint32_t kRows = kMaxSpatial - 2, kColumns = kMaxSpatial - 1;
 constexpr double kMostPaddedFloats = 4096, kMostInputs = 8192;  // of a plane: they stay in that cache
-constexpr uint64_t kSumsOfPart = 4096;                          // about
+constexpr uint64_t kNumbersOfPart = 4096;                       // of inputs or outputs, about
 constexpr uint64_t kPartsPerWorker = 4;                         // at least, where there are so many planes
 constexpr uint64_t kPlaneProductsPerThread = uint64_t{1}
                                              << 17;  // below this a thread costs more than it saves
@@ -75,8 +76,7 @@ class ConvolutionDepthwisePlanes final : public Kernel {
                            at_x / x.stride);
       }
     }
-    planes_ = {.halves = halves_,
-               .y = LineOf(y),
+    planes_ = {.y = LineOf(y),
                .x = LineOf(x),
                .same = SameTaps(y, x),
                .input_plane = input_plane_,
@@ -93,16 +93,18 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     const auto useful = static_cast<uint32_t>(
         std::clamp<uint64_t>(p.Elements() * p.Taps() / kPlaneProductsPerThread, 1, threads));
     const uint64_t share = p.outer[0] * channels_ / (useful == 1 ? 1 : useful * kPartsPerWorker);
-    some_ = std::clamp<uint64_t>(std::min(kSumsOfPart / positions_, share), 1, channels_);
+    some_ = std::clamp<uint64_t>(std::min(kNumbersOfPart / std::max(positions_, input_plane_), share), 1,
+                                 channels_);
     parts_of_image_ = (channels_ + some_ - 1) / some_;
     workers_ = static_cast<uint32_t>(std::min<uint64_t>(p.outer[0] * parts_of_image_, useful));
     overrun_ = DepthwiseOverrun(x.output);
     filter_is_packed_ = IsPacked(p.filter, y.taps, x.taps);
     const uint64_t floats = uint64_t{y.stride} * x.stride * phase + kPlaneSlack;
     worker_.padded = own_.Add("a padded plane", floats * sizeof(float), 64);
-    const uint64_t copied = std::min(some_, (kMostPlaneReach + kPlaneSlack) / input_plane_ + 2);
+    const uint64_t copied =
+        halves_ ? some_ : std::min(some_, (kMostPlaneReach + kPlaneSlack) / input_plane_ + 2);
     worker_.input =
-        own_.Add("copied planes", (kCopyBegin + copied * input_plane_ + kPlaneSlack) * Width(), 64);
+        own_.Add("copied planes", (kCopyBegin + copied * input_plane_ + kPlaneSlack) * sizeof(float), 64);
     worker_.sums = own_.Add("sums", (some_ * positions_ + kPlaneSlack) * sizeof(float), 64);
     worker_.weights = own_.Add("weights", some_ * p.Taps() * sizeof(float), 64);
     worker_.starts = own_.Add("bias", some_ * sizeof(float), 64);
@@ -147,11 +149,7 @@ class ConvolutionDepthwisePlanes final : public Kernel {
         if (IsCopied(first + end) != copied || IsElsewhere(count - end) != elsewhere) break;
       }
       planes.planes = static_cast<uint32_t>(end - i);
-      planes.input = input + i * input_plane_ * Width();
-      if (copied) {
-        planes.input = std::memcpy(worker_.input.In(memory).data + kCopyBegin * Width(), planes.input,
-                                   planes.planes * input_plane_ * Width());
-      }
+      planes.input = Planes(input + i * input_plane_ * Width(), planes.planes, copied, memory);
       planes.weights = weights + i * p.Taps();
       planes.starts = starts + i;
       std::byte* const to = output + i * positions_ * Width();
@@ -166,9 +164,22 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     }
   }
 
-  // Before and behind a plane some more is read: the first and the last ones of an image are copied.
+  // Before and behind a plane some more is read: the first and the last ones of an image are copied, as are
+  // all that are FLOAT16.
   bool IsCopied(uint64_t channel) const {
-    return channel * input_plane_ < kMostPlaneReach || (channels_ - channel - 1) * input_plane_ < kPlaneSlack;
+    return halves_ || channel * input_plane_ < kMostPlaneReach ||
+           (channels_ - channel - 1) * input_plane_ < kPlaneSlack;
+  }
+
+  const float* Planes(const std::byte* from, uint64_t count, bool copied, const Buffer& memory) const {
+    if (!copied) return reinterpret_cast<const float*>(from);
+    float* const to = worker_.input.In<float>(memory) + kCopyBegin;
+    if (halves_) {
+      HalvesToFloats(reinterpret_cast<const uint16_t*>(from), to, count * input_plane_);
+    } else {
+      std::memcpy(to, from, count * input_plane_ * sizeof(float));
+    }
+    return to;
   }
 
   // Behind a plane some more may be written: the last ones of a part, and all that become FLOAT16, are put
