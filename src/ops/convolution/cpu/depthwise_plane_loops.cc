@@ -1,5 +1,6 @@
 #include "ops/convolution/cpu/depthwise_plane_loops.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -218,24 +219,25 @@ void AddDepthwisePlanes(const DepthwisePlanes& p) {
     sum = sum <= p.low ? p.low : sum;
     return sum >= p.high ? p.high : sum;
   };
-  float* to = p.sums;
+  const uint64_t columns = p.x.outputs;
+  float* row = p.sums;
   for (uint64_t plane = 0; plane < p.planes; ++plane) {
     for (uint64_t y = 0; y < p.y.inputs; ++y) {
       for (uint64_t x = 0; x < p.x.inputs; ++x) {
         const uint64_t from = plane * p.input_plane + y * p.input_row + x;
-        const uint64_t row = y + p.y.before, column = x + p.x.before;
-        p.padded[(row % p.y.stride * p.x.stride + column % p.x.stride) * p.phase +
-                 row / p.y.stride * p.pitch + column / p.x.stride] = p.input[from];
+        const uint64_t at_y = y + p.y.before, at_x = x + p.x.before;
+        p.padded[(at_y % p.y.stride * p.x.stride + at_x % p.x.stride) * p.phase +
+                 at_y / p.y.stride * p.pitch + at_x / p.x.stride] = p.input[from];
       }
     }
-    for (uint64_t y = 0; y < p.y.outputs; ++y) {
-      for (uint64_t x = 0; x < p.x.outputs; ++x) {
-        float sum = p.starts[plane];
-        for (uint32_t t = 0; t < p.taps; ++t) {
-          sum += p.weights[plane * p.taps + t] * p.padded[p.offsets[t] + y * p.pitch + x];
-        }
-        *to++ = p.clips ? clip(sum) : sum;
+    for (uint64_t y = 0; y < p.y.outputs; ++y, row += columns) {
+      std::fill_n(row, columns, p.starts[plane]);
+      for (uint32_t t = 0; t < p.taps; ++t) {
+        const float* const from = p.padded + p.offsets[t] + y * p.pitch;
+        const float weight = p.weights[plane * p.taps + t];
+        for (uint64_t x = 0; x < columns; ++x) row[x] += weight * from[x];
       }
+      if (p.clips) std::transform(row, row + columns, row, clip);
     }
   }
 }
