@@ -159,6 +159,55 @@ TEST(Convolution, DepthwiseOfDevices) {
   }
 }
 
+// FLOAT32 images of up to four channels, as networks begin with: the last tiles are not full, in all
+// directions.
+TEST(Convolution, FewChannelsOfDevices) {
+  const struct {
+    Sizes input;
+    uint32_t outputs, taps, stride, dilation_of_rows;
+    bool channels_last;
+  } kCases[] = {{{1, 3, 224, 224}, 64, 7, 2, 1, false}, {{1, 3, 224, 224}, 64, 7, 2, 1, true},
+                {{3, 2, 61, 67}, 45, 7, 2, 1, false},   {{3, 2, 61, 67}, 45, 7, 2, 1, true},
+                {{2, 4, 40, 33}, 40, 3, 1, 2, false},   {{2, 4, 40, 33}, 40, 3, 1, 2, true},
+                {{4, 3, 50, 60}, 32, 3, 2, 1, true},    {{1, 1, 90, 64}, 24, 5, 1, 1, false},
+                {{2, 3, 35, 45}, 20, 5, 2, 3, true}};
+  std::mt19937_64 random(TestSeed());
+  for (const auto& c : kCases) {
+    const uint32_t padding = c.taps / 2, channels = c.input[1];
+    const auto outputs = [&](size_t d, uint32_t dilation) {
+      return (c.input[d] + 2 * padding - (c.taps - 1) * dilation - 1) / c.stride + 1;
+    };
+    const Sizes output = {c.input[0], c.outputs, outputs(2, c.dilation_of_rows), outputs(3, 1)};
+    OperatorDesc desc = Convolution(c.input, {c.outputs, channels, c.taps, c.taps}, output,
+                                    {.stride = c.stride, .padding = padding});
+    SetField(&desc, "Dilations", Sizes{c.dilation_of_rows, 1});
+    const auto names = RunnableImplementations(desc);
+    if (std::find(names.begin(), names.end(), std::string("cuda.tiled")) == names.end()) {
+      GTEST_SKIP() << "no CUDA device";
+    }
+    if (c.channels_last) {
+      SetField(&desc, "InputTensor", ChannelsLast(DataType::kFloat32, c.input));
+      SetField(&desc, "FilterTensor",
+               ChannelsLast(DataType::kFloat32, {c.outputs, channels, c.taps, c.taps}));
+      SetField(&desc, "OutputTensor", ChannelsLast(DataType::kFloat32, output));
+    }
+    std::vector<Bytes> inputs = {Eighths(*desc.tensor("InputTensor"), random),
+                                 Eighths(*desc.tensor("FilterTensor"), random), Bytes()};
+    for (const bool has_bias : {false, true}) {
+      if (has_bias) {
+        SetField(&desc, "BiasTensor", Packed(DataType::kFloat32, {1, c.outputs, 1, 1}));
+        SetField(&desc, "FusedActivation",
+                 std::make_shared<const OperatorDesc>(MakeDesc("ACTIVATION_RELU", {})));
+        inputs[2] = Eighths(*desc.tensor("BiasTensor"), random);
+      }
+      const RunResult expected = RunOperator(desc, inputs, {.implementation = "cuda.tiled"});
+      const RunResult few = RunOperator(desc, inputs, {.implementation = "cuda.few_floats"});
+      EXPECT_EQ(few.implementation, "cuda.few_floats") << few.explanation;
+      EXPECT_TRUE(few.outputs == expected.outputs) << c.taps << " taps, " << c.outputs << " channels";
+    }
+  }
+}
+
 // One tap of few channels, in planes and with channels as neighbours: as many positions as make blocks have
 // several tiles, and few.
 TEST(Convolution, PointsOfDevices) {

@@ -85,6 +85,7 @@ constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cuda.pointwise", "cuda", ANYDML_ON_CUDA(CreateConvolutionPointwiseCuda), BetterAsProduct, {}, Bound},
     {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterWithoutGemm, {}, Bound},
     {"cuda.apart", "cuda", ANYDML_ON_CUDA(CreateConvolutionApart), BetterByTiles, {}, Bound},
+    {"cuda.few_floats", "cuda", ANYDML_ON_CUDA(CreateConvolutionFewFloatsCuda), BetterByTiles, {}, Bound},
     {"cuda.few_channels", "cuda", ANYDML_ON_CUDA(CreateConvolutionFewChannelsCuda), BetterByTiles, {}, Bound},
     {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateConvolutionCudnn), BetterWithoutCudnn, {}, Bound},
     {"cuda.phases", "cuda", ANYDML_ON_CUDA(CreateConvolutionPhasesCuda), BetterByTiles, {}, Bound},

@@ -147,6 +147,9 @@ std::unique_ptr<const Kernel> CreateConvolutionChannelsLastCuda(const Convolutio
                                                                 std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionPhasesCuda(const ConvolutionProblem& problem,
                                                           const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionFewFloatsCuda(const ConvolutionProblem& problem,
+                                                             const LowerContext& context,
+                                                             std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionFewChannelsCuda(const ConvolutionProblem& problem,
                                                                const LowerContext& context,
                                                                std::string* why_not);
