@@ -186,6 +186,20 @@ TEST(Attention, LongSequences) {
   }
 }
 
+// As many heads as make a GPU's blocks have queries of their own, with more than one tile of keys.
+TEST(Attention, ManyHeadsOfFloats) {
+  constexpr uint32_t kHeads = 140, kQueries = 9, kKeys = 137;
+  for (const auto& [size, value_size] : {std::pair(64u, 40u), std::pair(104u, 128u)}) {
+    Attention attention(kHeads, 1);
+    attention.Set("Scale", 0.125f)
+        .Give("QueryTensor", {1, kQueries, kHeads * size}, Eighths(kQueries * kHeads * size, 5))
+        .Give("KeyTensor", {1, kKeys, size}, Eighths(kKeys * size, 3))
+        .Give("ValueTensor", {1, kKeys, value_size}, Eighths(kKeys * value_size, 7))
+        .Out("OutputTensor", {1, kQueries, kHeads * value_size});
+    attention.ExpectAgreement();
+  }
+}
+
 // More than one tile of queries and of keys, rows that fill a tile's columns and such that do not; few heads,
 // whose keys the warps of a GPU's blocks share, in one or several rounds, and many.
 TEST(Attention, LongSequencesOfHalves) {

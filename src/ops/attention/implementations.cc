@@ -26,6 +26,16 @@ std::string BetterInSteps(const AttentionProblem& problem, const LowerContext&) 
   return problem.group * problem.queries > kFew ? "" : "there are few queries for a head of keys";
 }
 
+// Where a device has enough blocks of 128 queries, and columns that fill them.
+std::string BetterWithoutBlocks(const AttentionProblem& problem, const LowerContext& context) {
+  constexpr uint64_t kBlock = 128, kFewColumns = 96, kFewKeys = 1024, kManyOfMultiprocessor = 8;
+  if (problem.key.columns < kFewColumns || problem.value.columns < kFewColumns) return "heads of few columns";
+  const uint64_t blocks = problem.batch * problem.heads * ((problem.queries + kBlock - 1) / kBlock);
+  if (blocks < kManyOfMultiprocessor * context.device->multiprocessors)
+    return "there are few blocks of queries";
+  return problem.keys < kFewKeys ? "there are few keys" : "";
+}
+
 // Where weights are rounded to FLOAT16 before they are multiplied with values up to 1.
 Exactness BoundOfHalfWeights(const AttentionProblem& problem) {
   Exactness exactness = Bound(problem);
@@ -49,6 +59,12 @@ constexpr Implementation<AttentionProblem> kImplementations[] = {
     {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateAttentionCudnn), BetterWithoutCudnn, {}, BoundOfHalfWeights},
     {"cuda.tiles", "cuda", ANYDML_ON_CUDA(CreateAttentionTilesCuda), nullptr, {}, Bound},
     {"cuda.float_tiles", "cuda", ANYDML_ON_CUDA(CreateAttentionFloatTilesCuda), nullptr, {}, Bound},
+    {"cuda.float_blocks",
+     "cuda",
+     ANYDML_ON_CUDA(CreateAttentionFloatBlocksCuda),
+     BetterWithoutBlocks,
+     {},
+     Bound},
     {"cuda.steps", "cuda", ANYDML_ON_CUDA(CreateAttentionStepsCuda), nullptr, {}, Bound},
     {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateAttentionReference)},
 };

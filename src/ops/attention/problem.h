@@ -82,6 +82,9 @@ std::unique_ptr<const Kernel> CreateAttentionTilesCuda(const AttentionProblem& p
 std::unique_ptr<const Kernel> CreateAttentionFloatTilesCuda(const AttentionProblem& problem,
                                                             const LowerContext& context,
                                                             std::string* why_not);
+std::unique_ptr<const Kernel> CreateAttentionFloatBlocksCuda(const AttentionProblem& problem,
+                                                             const LowerContext& context,
+                                                             std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionStepsCuda(const AttentionProblem& problem,
                                                        const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateAttentionReference(const AttentionProblem& problem,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "support/operator_runner.h"
 
@@ -156,6 +157,36 @@ TEST(Gemm, OneRowInUnits) {
                        {numbers(b, 7), numbers(column, 5), {}});
       }
     }
+  }
+}
+
+// Both operands are contiguous along k, in units of 16 bytes: tiles of a GPU that are not full, and blocks
+// that share the steps.
+TEST(Gemm, ContiguousAlongK) {
+  struct Sizes {
+    uint32_t m, n, k;
+  };
+  for (const auto& [m, n, k] :
+       {Sizes{2, 3, 4}, Sizes{70, 201, 36}, Sizes{130, 264, 768}, Sizes{300, 65, 100}}) {
+    SCOPED_TRACE(StrCat(m, " x ", n, " x ", k));
+    const TensorDesc a = F32({m, k}), b = F32({n, k}), c = Strided(DataType::kFloat32, {m, n}, {0, 1});
+    const auto numbers = [](const TensorDesc& tensor, uint32_t step) {
+      std::vector<float> floats(ElementCount(tensor));
+      for (size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i * step % 17) / 8 - 1;
+      return floats;
+    };
+    const Bytes a_bytes = Scattered(a, numbers(a, 5)), b_bytes = Scattered(b, numbers(b, 7));
+    const OperatorDesc product = Gemm(a, b, F32({m, n}), 1, false, true);
+    ExpectAllAgree(product, {a_bytes, b_bytes, {}});
+    std::vector<float> row(n);
+    for (uint32_t i = 0; i < n; ++i) row[i] = static_cast<float>(i % 5) - 2;
+    Bytes c_bytes(c.total_bytes);
+    std::memcpy(c_bytes.data(), row.data(), n * sizeof(float));
+    ExpectAllAgree(
+        With(product, {{"CTensor", c}, {"Beta", 1.0f}, {"FusedActivation", Activation("ACTIVATION_RELU")}}),
+        {a_bytes, b_bytes, c_bytes});
+    ExpectAllAgree(With(product, {{"FusedActivation", Activation("ACTIVATION_TANH")}}),
+                   {a_bytes, b_bytes, {}});
   }
 }
 

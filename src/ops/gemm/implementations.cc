@@ -29,10 +29,23 @@ std::string BetterInOne(const GemmProblem& problem, const LowerContext&) {
   return small ? "a small product adds C by itself" : "";
 }
 
+// The library's tiles of 128 x 128 are too large for products of about 1024 x 1024 on an H200, where half of
+// the multiprocessors would have none; for larger and smaller ones it has better kernels than we do.
+std::string BetterByLibrary(const GemmProblem& problem, const LowerContext& context) {
+  constexpr uint64_t kTile = 128, kManySteps = 512;
+  const auto tiles = [](uint64_t size) { return (size + kTile - 1) / kTile; };
+  const uint64_t multiprocessors = context.device->multiprocessors;
+  const bool about_half = problem.m < multiprocessors * kTile && problem.n < multiprocessors * kTile &&
+                          tiles(problem.m) * tiles(problem.n) <= multiprocessors / 2 &&
+                          tiles(problem.m) * tiles(problem.n) > multiprocessors * 3 / 8;
+  return about_half && problem.k >= kManySteps ? "" : "cuBLASLt's tiles fit as well";
+}
+
 constexpr Implementation<GemmProblem> kImplementations[] = {
     {"cpu.few", "cpu", ANYDML_ON_CPU(CreateGemmFew), nullptr, {}, Bound},
     {"cpu.packed", "cpu", ANYDML_ON_CPU(CreateGemmPacked), nullptr, {}, Bound},
     {"cuda.one_row", "cuda", ANYDML_ON_CUDA(CreateGemmOneRowCuda), BetterByTiles, {}, Bound},
+    {"cuda.windows", "cuda", ANYDML_ON_CUDA(CreateGemmWindowsCuda), BetterByLibrary, {}, Bound},
     {"cuda.cublaslt", "cuda", ANYDML_ON_CUDA(CreateGemmCublas), BetterByTiles, {}, Bound},
     {"cuda.product_first", "cuda", ANYDML_ON_CUDA(CreateGemmInTwo), BetterInOne, {}, Bound},
     {"cuda.tiled", "cuda", ANYDML_ON_CUDA(CreateGemmTiledCuda), nullptr, {}, Bound},

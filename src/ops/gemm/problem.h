@@ -76,6 +76,8 @@ std::unique_ptr<const Kernel> CreateGemmCublas(const GemmProblem& problem, const
                                                std::string* why_not);
 std::unique_ptr<const Kernel> CreateGemmOneRowCuda(const GemmProblem& problem, const LowerContext& context,
                                                    std::string* why_not);
+std::unique_ptr<const Kernel> CreateGemmWindowsCuda(const GemmProblem& problem, const LowerContext& context,
+                                                    std::string* why_not);
 std::unique_ptr<const Kernel> CreateGemmInTwo(const GemmProblem& problem, const LowerContext& context,
                                               std::string* why_not);
 std::unique_ptr<const Kernel> CreateGemmTiledCuda(const GemmProblem& problem, const LowerContext& context,

@@ -6,8 +6,7 @@
 
 #include <cuda_runtime.h>
 
-#include "ops/attention/view.h"
-#include "ops/common/cuda_chain.cuh"
+#include "ops/attention/cuda/float_attention.cuh"
 #include "ops/common/tensor_cores.cuh"
 #include "ops/softmax/cuda/rows.cuh"
 
@@ -21,19 +20,6 @@ inline constexpr uint32_t kKeys = 128;
 inline constexpr uint32_t kKeysOfThread = kKeys / 32;
 inline constexpr uint32_t kColumns = 64;
 inline constexpr uint32_t kKeyStride = kColumns + 4;  // neighbouring keys meet different banks
-
-struct Parameters {
-  AttentionView query, key, value, output;
-  const float* query_data;
-  const float* key_data;
-  const float* value_data;
-  float* output_data;
-  uint32_t queries, keys;
-  uint32_t heads, group;
-  uint32_t query_blocks;            // of a head
-  uint32_t columns, value_columns;  // multiples of 4
-  float scale;
-};
 
 struct Shared {
   float queries[kQueries][kColumns];
@@ -176,7 +162,7 @@ class Rows {
   float results_[kQueriesOfWarp][4] = {};                     // of every second key, four columns
 };
 
-__global__ void __launch_bounds__(kThreads) AttendFloats(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kThreads) AttendFloats(const __grid_constant__ FloatAttention p) {
   extern __shared__ __align__(16) unsigned char memory[];
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -79,6 +79,15 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     return {};
   }
 
+  std::string made_of() const override {
+    const uint32_t rows = tile_.patches != nullptr ? tile_.patches->rows : tile_.windows->rows,
+                   columns = tile_.patches != nullptr ? tile_.patches->columns : tile_.windows->columns;
+    const uint32_t splits = tile_.cut.splits;
+    const std::string parts = CompositeKernel::made_of();
+    return StrCat("tiles of ", rows, " x ", columns, splits > 1 ? StrCat(" in ", splits, " parts") : "",
+                  parts.empty() ? "" : ", ", parts);
+  }
+
   uint64_t persistent_bytes() const override { return packs_input(1) ? FilterBytes() : 0; }
   bool packs_input(uint32_t input) const override { return input == 1 && filter_is_owned_ && packs_filter_; }
 

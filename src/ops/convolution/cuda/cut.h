@@ -30,18 +30,19 @@ struct CutProblem {
   bool has_second_kernel = true;  // if one is needed
 };
 
-// A rough count of the cycles of a product that is cut so.
+// A rough count of the cycles of a product that is cut so. `blocks`: of a multiprocessor at a time, at most.
 inline double CyclesOf(const CutProblem& p, const Cut& cut, uint32_t tile_rows, uint32_t tile_columns,
-                       uint32_t threads, double rate) {
+                       uint32_t threads, double rate, uint64_t blocks) {
   constexpr double kStartCycles = 2000, kSecondKernelCycles = 4000, kBytesPerCycle = 1500;
   constexpr double kClusterCycles = 1500, kClusterBytesPerCycle = 24;
   const uint64_t tiles = cut.row_tiles * cut.column_tiles * p.groups;
-  // The blocks of a cluster start near each other: some multiprocessors are left over.
-  const uint64_t clusters = std::max<uint64_t>(p.multiprocessors * 31 / 32 / cut.splits, 1);
+  // The blocks of a cluster start near each other: some multiprocessors are left over, but of pairs none.
+  const uint64_t near = cut.splits == 2 ? p.multiprocessors : p.multiprocessors * 31 / 32;
+  const uint64_t clusters = std::max<uint64_t>(near / cut.splits, 1);
   const uint64_t turns =
       cut.in_cluster ? DivideUp(tiles, clusters) : DivideUp(tiles * cut.splits, p.multiprocessors);
   // Warps of a multiprocessor hide each other's waiting.
-  const uint64_t warps = turns * threads / 32;
+  const uint64_t warps = std::min(turns, blocks) * threads / 32;
   const double slow = warps <= 4 ? 1.4 : warps <= 8 ? 1.15 : 1.0;
   const double steps = static_cast<double>(turns * cut.per_split * p.steps_per_part);
   const double cycles = steps * tile_rows * tile_columns / rate * slow + kStartCycles;
@@ -52,9 +53,10 @@ inline double CyclesOf(const CutProblem& p, const Cut& cut, uint32_t tile_rows, 
   return cycles + kSecondKernelCycles + sums * 2 * sizeof(float) / kBytesPerCycle;
 }
 
-// The best number of splits for tiles of a kernel that does `rate` multiplications a cycle.
+// The best number of splits for tiles of a kernel that does `rate` multiplications a cycle with so many
+// `blocks` of a multiprocessor at a time.
 inline Cut CutFor(const CutProblem& p, uint64_t row_tiles, uint32_t tile_rows, uint32_t tile_columns,
-                  uint32_t threads, double rate) {
+                  uint32_t threads, double rate, uint64_t blocks) {
   constexpr uint64_t kMostSplits = 32;
   Cut best;
   for (uint64_t s = 1; s == 1 || (s <= kMostSplits && p.parts / s >= p.least_parts); ++s) {
@@ -64,7 +66,7 @@ inline Cut CutFor(const CutProblem& p, uint64_t row_tiles, uint32_t tile_rows, u
     const bool may_cluster = cut.splits == 2 || cut.splits == 4 || cut.splits == 8;
     for (cut.in_cluster = may_cluster;; cut.in_cluster = false) {
       if (cut.HasSecondKernel() && !p.has_second_kernel) break;
-      cut.cycles = CyclesOf(p, cut, tile_rows, tile_columns, threads, rate);
+      cut.cycles = CyclesOf(p, cut, tile_rows, tile_columns, threads, rate, blocks);
       if (best.cycles < 0 || cut.cycles < best.cycles) best = cut;
       if (!cut.in_cluster) break;
     }

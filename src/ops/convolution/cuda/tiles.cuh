@@ -20,14 +20,16 @@ inline constexpr uint64_t kStaticBytes = 6 << 10;  // of shared memory, which ke
 // `product`: but for the parts into which steps may be cut. Without windows where none fit.
 inline ChosenTile ChooseWindows(CutProblem product, uint64_t steps, bool half, uint64_t shared_bytes) {
   ChosenTile best;
-  product.least_parts = 4;
+  constexpr uint64_t kLeastFloats = 64;    // steps of a part
+  const double worth = half ? 1.0 : 0.95;  // the count is no better than that: larger tiles come first
   for (const WindowTile& tile : half ? HalfWindowTiles() : FloatWindowTiles()) {
     if (tile.shared_bytes + kStaticBytes > shared_bytes) continue;
     product.parts = DivideUp(steps, tile.steps);
     product.steps_per_part = tile.steps;
+    product.least_parts = half ? 4 : DivideUp(kLeastFloats, tile.steps);
     const uint64_t row_tiles = DivideUp(product.rows, tile.rows);
-    const Cut cut = CutFor(product, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate);
-    if (best.windows != nullptr && cut.cycles >= best.cut.cycles) continue;
+    const Cut cut = CutFor(product, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate, tile.blocks);
+    if (best.windows != nullptr && cut.cycles >= best.cut.cycles * worth) continue;
     best.cut = cut;
     best.windows = &tile;
   }
@@ -48,7 +50,8 @@ inline ChosenTile ChoosePatches(CutProblem product, const ConvolutionShape& shap
     const uint64_t row_tiles = HasTilesOfImages(shape, tile.rows)
                                    ? shape.outer[0] * DivideUp(shape.Positions(), tile.rows)
                                    : DivideUp(product.rows, tile.rows);
-    const Cut cut = CutFor(product, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate);
+    const Cut cut =
+        CutFor(product, row_tiles, tile.rows, tile.columns, tile.threads, tile.rate, WindowTile::kMostBlocks);
     const uint32_t bytes =
         tile.SharedBytes(static_cast<uint32_t>(pixels), static_cast<uint32_t>(cut.per_split));
     if (bytes + kStaticBytes > shared_bytes || (best.patches != nullptr && cut.cycles >= best.cut.cycles)) {

@@ -85,6 +85,9 @@ struct WindowTile {
   double rate;  // multiplications of a multiprocessor in a cycle
   void (*kernel)(WindowProduct);
   void (*general)(GeneralProduct);
+  uint32_t blocks = kMostBlocks;  // of a multiprocessor at a time
+
+  static constexpr uint32_t kMostBlocks = 32;
 };
 
 std::span<const WindowTile> HalfWindowTiles();
