@@ -39,6 +39,18 @@ std::string BetterByTiles(const ConvolutionProblem& problem, const LowerContext&
   return IsSmall(problem) && problem.shape.Steps() < kFewSteps ? "a small convolution of few steps" : "";
 }
 
+bool IsInPlanes(const ConvolutionShape& s) {
+  return s.input.spatial[kMaxSpatial - 1] == 1 && s.output.spatial[kMaxSpatial - 1] == 1;
+}
+
+// It is there for single images; batches of them in planes are left to cuDNN.
+std::string BetterWithoutFewFloats(const ConvolutionProblem& problem, const LowerContext& context) {
+  constexpr uint64_t kManyProducts = uint64_t{1} << 29;
+  const ConvolutionShape& s = problem.shape;
+  if (IsInPlanes(s) && s.Elements() * s.Steps() >= kManyProducts) return "many images in planes";
+  return BetterByTiles(problem, context);
+}
+
 // Where cuDNN's kernels are not faster than ours, on an H200. Products are those of single numbers.
 std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint64_t kManyProducts = uint64_t{1} << 26, kFewChannels = 4;
@@ -47,9 +59,9 @@ std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerCon
   if (s.input_channels == 1) return "filters of one channel";
   if (problem.type == DataType::kFloat16) return "";
   // Without tensor cores: what has few channels, in planes, which ours would have to bring together.
-  const bool planes = s.input.spatial[kMaxSpatial - 1] == 1 && s.output.spatial[kMaxSpatial - 1] == 1;
-  return planes && s.input_channels <= kFewChannels && !s.backward ? ""
-                                                                   : "FLOAT32, not of few channels in planes";
+  return IsInPlanes(s) && s.input_channels <= kFewChannels && !s.backward
+             ? ""
+             : "FLOAT32, not of few channels in planes";
 }
 
 // Vectors of channels would have few numbers.
@@ -85,7 +97,12 @@ constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cuda.pointwise", "cuda", ANYDML_ON_CUDA(CreateConvolutionPointwiseCuda), BetterAsProduct, {}, Bound},
     {"cuda.gemm", "cuda", ANYDML_ON_CUDA(CreateConvolutionGemm), BetterWithoutGemm, {}, Bound},
     {"cuda.apart", "cuda", ANYDML_ON_CUDA(CreateConvolutionApart), BetterByTiles, {}, Bound},
-    {"cuda.few_floats", "cuda", ANYDML_ON_CUDA(CreateConvolutionFewFloatsCuda), BetterByTiles, {}, Bound},
+    {"cuda.few_floats",
+     "cuda",
+     ANYDML_ON_CUDA(CreateConvolutionFewFloatsCuda),
+     BetterWithoutFewFloats,
+     {},
+     Bound},
     {"cuda.few_channels", "cuda", ANYDML_ON_CUDA(CreateConvolutionFewChannelsCuda), BetterByTiles, {}, Bound},
     {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateConvolutionCudnn), BetterWithoutCudnn, {}, Bound},
     {"cuda.phases", "cuda", ANYDML_ON_CUDA(CreateConvolutionPhasesCuda), BetterByTiles, {}, Bound},

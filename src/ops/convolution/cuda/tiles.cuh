@@ -21,7 +21,7 @@ inline constexpr uint64_t kStaticBytes = 6 << 10;  // of shared memory, which ke
 inline ChosenTile ChooseWindows(CutProblem product, uint64_t steps, bool half, uint64_t shared_bytes) {
   ChosenTile best;
   constexpr uint64_t kLeastFloats = 64;    // steps of a part
-  const double worth = half ? 1.0 : 0.95;  // the count is no better than that: larger tiles come first
+  const double worth = half ? 1.0 : 0.97;  // the count is no better than that: larger tiles come first
   for (const WindowTile& tile : half ? HalfWindowTiles() : FloatWindowTiles()) {
     if (tile.shared_bytes + kStaticBytes > shared_bytes) continue;
     product.parts = DivideUp(steps, tile.steps);
