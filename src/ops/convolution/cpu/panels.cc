@@ -57,9 +57,9 @@ bool FilterPanels::PackHalves(uint64_t first, uint64_t count, uint64_t step, uin
   return contiguous_ && zero_points_ == nullptr && rows.PackHalves(first, count, step, steps, width, to);
 }
 
-const float* FilterPanels::FindRows(uint64_t first, uint64_t* stride) const {
-  if (!contiguous_ || zero_points_ != nullptr) return nullptr;
-  return StridedPanels(data_, type_, shape_.filter.output_channel, 1).FindRows(first, stride);
+PanelSource::Place FilterPanels::FindRows(uint64_t first) const {
+  if (!contiguous_ || zero_points_ != nullptr) return {};
+  return StridedPanels(data_, type_, shape_.filter.output_channel, 1).FindRows(first);
 }
 
 WindowPanels::WindowPanels(const ConvolutionShape& shape, DataType type, const std::byte* input,

@@ -17,7 +17,7 @@ class FilterPanels final : public PanelSource {
             float* to) const override;
   bool PackHalves(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                   uint16_t* to) const override;
-  const float* FindRows(uint64_t first, uint64_t* stride) const override;
+  Place FindRows(uint64_t first) const override;
 
  private:
   const ConvolutionShape& shape_;

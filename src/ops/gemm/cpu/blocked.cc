@@ -5,25 +5,13 @@
 #include <type_traits>
 
 #include "ops/element/cpu/rows.h"
+#include "ops/gemm/cpu/blocking.h"
 
 namespace anydml {
 namespace {
 
-// A panel of B (a tile's columns) with some steps stays in the first-level cache, as do the sums of its
-// tiles; a block of A, or of B where rows are few, in the second; a block of B in what comes behind it.
-constexpr uint64_t kPanelFloats = 6144;
-constexpr uint64_t kLeastSteps = 256;  // or sums are read and written too often; of bytes fewer will do
-constexpr uint64_t kLeastWords = 64;
-constexpr uint64_t kMaxSteps = 512;
-constexpr uint64_t kMaxExactSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
-constexpr uint64_t kWholeSteps = 16;
-constexpr uint64_t kRowsAtATime = 128;
-constexpr uint64_t kColumnsAtATime = 1024;
-constexpr uint64_t kColumnsOfFewRows = 384;
-constexpr uint64_t kColumnsOfAllRows = 512;
-constexpr uint64_t kFewColumns = 256;
-constexpr uint64_t kNearFloats = uint64_t{3} << 17;
-constexpr uint64_t kDeepFloats = uint64_t{1} << 20, kDeepSteps = 1024;
+using namespace blocking;  // NOLINT(google-build-using-namespace)
+
 // Of rows of A that lie in memory as kernels take them, which nothing is packed for, more are done at a time
 // where vectors are long, as are caches there; of a panel of B that is far away less is read again.
 constexpr uint64_t kLongVector = 16;
@@ -32,61 +20,11 @@ constexpr uint64_t kFloatsInPlace = uint64_t{1} << 18;
 // where columns are worth it.
 constexpr uint64_t kFloatsOfPage = 1024;
 constexpr uint64_t kColumnsOfCopies = 256;
+// Of more rows B is packed once for all of them.
+constexpr uint64_t kMostRowsPacked = 1 << 20;
+constexpr uint64_t kAsks = 1;
 // Fewer tiles than these do not last until what comes next is there.
 constexpr uint64_t kTilesToAsk = 3;
-constexpr uint64_t kLine = 16;  // floats
-
-constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
-
-struct Blocking {
-  uint64_t steps, rows, columns;
-  uint64_t deep;          // steps that are packed at a time: some times `steps`, or all
-  uint64_t rows_of_sums;  // that are kept at a time
-
-  // What fits into `floats` of scratch; with one block of steps at a time it does for any part that is not
-  // larger in m, n or k than what ProductScratch was asked for.
-  Blocking(const MicroKernel& kernel, uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch,
-           uint64_t floats, uint64_t max_steps) {
-    // Kernels that take several steps at a time take up to kWholeSteps; only the last block may have
-    // others.
-    const uint64_t least = kernel.bytes ? kLeastWords : kLeastSteps;
-    steps =
-        std::min(k, std::clamp(kPanelFloats / kernel.columns, least, max_steps) / kWholeSteps * kWholeSteps);
-    rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));
-    const auto set_columns = [&](uint64_t most) {
-      columns = std::min(RoundUp(n, kernel.columns), RoundUp(most, kernel.columns));
-    };
-    const auto set_deep = [&](uint64_t value) {
-      deep = value;
-      rows_of_sums = deep < k ? m : std::min(m, rows);
-    };
-    set_columns(kColumnsAtATime);
-    set_deep(steps);
-    const Blocking shallow = *this;
-    if (m <= rows) {
-      if (k * (rows + kColumnsOfFewRows) <= kNearFloats) {
-        set_columns(kColumnsOfFewRows);
-        set_deep(k);
-      }
-    } else if (n > kFewColumns) {
-      const auto most_steps = [&] {
-        const uint64_t most = std::min(kDeepSteps, kDeepFloats / columns);
-        return std::min(k, std::max<uint64_t>(1, most / steps) * steps);
-      };
-      set_deep(most_steps());
-      if (sums_in_scratch && deep < k) {  // sums of all rows are kept; of fewer columns, then
-        set_columns(kColumnsOfAllRows);
-        set_deep(most_steps());
-      }
-    }
-    if (Floats(sums_in_scratch) > floats) *this = shallow;
-  }
-
-  uint64_t FloatsOfRows() const { return (deep + kLine) * rows; }
-  uint64_t Floats(bool sums_in_scratch) const {
-    return FloatsOfRows() + deep * columns + (sums_in_scratch ? rows_of_sums * columns : 0);
-  }
-};
 
 // Wraps.
 void Add(int32_t sum, bool accumulate, int32_t* to) {
@@ -147,7 +85,21 @@ struct Next {
     if (tiles < kTilesToAsk) return {first, 0};
     const uint64_t of_step = std::min(kLine, (floats + tiles * steps - 1) / (tiles * steps));
     const uint64_t done = tile * steps * of_step;
-    return done < floats ? MicroKernel::Ahead{first + done, of_step} : MicroKernel::Ahead{first, 0};
+    return done < floats ? MicroKernel::Ahead{first + done, of_step * sizeof(float)}
+                         : MicroKernel::Ahead{first, 0};
+  }
+};
+
+// Steps of B where they lie. Tiles ask for what comes next, each for a line of every step.
+struct NextSteps {
+  const std::byte* first;  // null: nothing
+  uint64_t stride, width;  // bytes
+
+  MicroKernel::Ahead OfTile(uint64_t tile) const {
+    constexpr uint64_t kLineBytes = kLine * sizeof(float);
+    const uint64_t lines = (width + kLineBytes - 2) / kLineBytes + 1;
+    return first != nullptr && tile < lines ? MicroKernel::Ahead{first + tile * kLineBytes, stride}
+                                            : MicroKernel::Ahead{first, 0};
   }
 };
 
@@ -191,26 +143,42 @@ class BlockedProduct {
         own_sums_(reinterpret_cast<Sum*>(scratch_b_ + block_.deep * block_.columns)),
         stride_(in_scratch_ ? block_.columns : part.sums_stride),
         packs_once_(part.rows <= block_.rows && block_.deep == part.k),
+        columns_(block_.columns),
         deep_(block_.deep),
         rows_(block_.rows) {
-    if (kIntegers || kernel.in_place[0][0] == nullptr || a.source == nullptr) return;
-    in_place_.first = a.source->FindRows(part.row, &in_place_.stride);
-    if (in_place_.first == nullptr) return;
-    copies_ = in_place_.stride % kFloatsOfPage == 0 && part.columns > kColumnsOfCopies;
-    if (copies_ || in_scratch_) return;
-    // Scratch does not limit what is neither packed nor kept there.
-    if (b.packed != nullptr) deep_ = std::min(part.k, kDeepSteps / block_.steps * block_.steps);
-    if (kernel.lanes < kLongVector) return;
-    const uint64_t most = std::max(rows_, kFloatsInPlace / deep_);
-    const uint64_t blocks = (part.rows + most - 1) / most;
+    if (kIntegers || kernel.in_place[0][0] == nullptr) return;
+    FindRows();
+    FindSteps();
+    const bool b_waits = b.packed != nullptr || steps_of_b_.first != nullptr;  // nothing is packed ahead
+    if (in_place_.first != nullptr && !copies_ && !in_scratch_) {
+      // Scratch does not limit what is neither packed nor kept there.
+      if (b_waits) deep_ = std::min(part.k, kDeepSteps / block_.steps * block_.steps);
+      if (kernel.lanes >= kLongVector) rows_ = std::max(rows_, kFloatsInPlace / deep_);
+    } else if (steps_of_b_.first != nullptr) {
+      const uint64_t floats =
+          scratch.size() - block_.steps * kernel.columns - (in_scratch_ ? block_.rows_of_sums * columns_ : 0);
+      const uint64_t most = (floats / rows_ - kLine) / block_.steps * block_.steps;
+      deep_ = std::min(part.k, std::max(deep_, std::min(kDeepSteps / block_.steps * block_.steps, most)));
+      if (!in_scratch_ && kernel.lanes >= kLongVector) {
+        const uint64_t most_rows = std::min(kFloatsInPlace / deep_, floats / (deep_ + kLine));
+        rows_ = std::max(rows_, most_rows / kernel.rows * kernel.rows);
+      }
+    }
+    if (steps_of_b_.first != nullptr) {
+      if (!in_scratch_) columns_ = part.columns;
+      scratch_b_ = scratch.data();
+      own_sums_ = reinterpret_cast<Sum*>(scratch_b_ + block_.steps * kernel.columns);
+      scratch_a_ = reinterpret_cast<float*>(own_sums_ + (in_scratch_ ? block_.rows_of_sums * columns_ : 0));
+    }
+    const uint64_t blocks = (part.rows + rows_ - 1) / rows_;
     rows_ = RoundUp((part.rows + blocks - 1) / blocks, kernel.rows);
+    packs_once_ = part.rows <= rows_ && deep_ == part.k;
   }
 
   void Run() {
-    for (uint64_t column = 0; column < part_.columns; column += block_.columns) {
+    for (uint64_t column = 0; column < part_.columns; column += columns_) {
       for (uint64_t step = 0; step < part_.k; step += deep_) {
-        RunColumns(column, std::min(block_.columns, part_.columns - column), step,
-                   std::min(step + deep_, part_.k));
+        RunColumns(column, std::min(columns_, part_.columns - column), step, std::min(step + deep_, part_.k));
       }
     }
   }
@@ -218,10 +186,29 @@ class BlockedProduct {
  private:
   static constexpr bool kIntegers = !std::is_same_v<Sum, float>;
 
+  // Rows of A where they lie.
+  void FindRows() {
+    if (a_.source == nullptr) return;
+    rows_of_a_ = a_.source->FindRows(part_.row);
+    if (rows_of_a_.first == nullptr) return;
+    in_place_ = {reinterpret_cast<const float*>(rows_of_a_.first), rows_of_a_.stride};
+    copies_ =
+        rows_of_a_.halves || (rows_of_a_.stride % kFloatsOfPage == 0 && part_.columns > kColumnsOfCopies);
+  }
+
+  // Steps of B where they lie, if the first tile of a panel packs it for the others.
+  void FindSteps() {
+    if (b_.source == nullptr || kernel_.packing[0][0] == nullptr || part_.rows < kernel_.rows || part_.rows > kMostRowsPacked) return;
+    steps_of_b_ = b_.source->FindSteps(part_.column);
+  }
+
   // Steps [begin, end) of all rows.
   void RunColumns(uint64_t column, uint64_t columns, uint64_t begin, uint64_t end) {
-    const Panels panels_b =
-        Find(b_, {part_.column + column, columns, begin, end - begin, part_.k}, kernel_.columns, scratch_b_);
+    Panels panels_b = {};
+    if (steps_of_b_.first == nullptr) {
+      panels_b = Find(b_, {part_.column + column, columns, begin, end - begin, part_.k}, kernel_.columns,
+                      scratch_b_);
+    }
     for (uint64_t row = 0; row < part_.rows; row += rows_) {
       const uint64_t rows = std::min(rows_, part_.rows - row);
       Sum* sums = own_sums_;
@@ -230,7 +217,7 @@ class BlockedProduct {
       } else if (block_.rows_of_sums == part_.rows) {
         sums += row * stride_;
       }
-      AddSteps(row, rows, columns, panels_b, begin, end, sums);
+      AddSteps(row, rows, column, columns, panels_b, begin, end, sums);
       if (sink_ == nullptr || end < part_.k) continue;
       for (uint64_t i = 0; i < rows; ++i) {
         sink_->Finish(part_.row + row + i, part_.column + column, columns, sums + i * stride_);
@@ -239,47 +226,108 @@ class BlockedProduct {
   }
 
   // Of some rows.
-  void AddSteps(uint64_t row, uint64_t rows, uint64_t columns, const Panels& panels_b, uint64_t begin,
-                uint64_t end, Sum* sums) {
-    MicroKernel::Rows lie = in_place_;
-    if (lie.first != nullptr) lie.first += row * lie.stride + begin;
-    if (copies_) {
-      if (!packs_once_ || !is_copied_) CopyRows(lie, rows, end - begin);
-      is_copied_ = true;
-      lie = {scratch_a_, end - begin + kLine};
-    } else if (in_place_.first == nullptr && (panels_a_.first == nullptr || !packs_once_)) {
-      panels_a_ = Find(a_, {part_.row + row, rows, begin, end - begin, part_.k}, kernel_.rows, scratch_a_);
-    }
+  void AddSteps(uint64_t row, uint64_t rows, uint64_t column, uint64_t columns, const Panels& panels_b,
+                uint64_t begin, uint64_t end, Sum* sums) {
+    FindA(row, rows, begin, end);
     const uint64_t width = kernel_.columns;
-    const float* panel_b = panels_b.first;
-    for (uint64_t j = 0; j < columns; j += width, panel_b += panels_b.stride) {
+    for (uint64_t j = 0; j < columns; j += width) {
       for (uint64_t step = begin; step < end; step += block_.steps) {
-        const uint64_t steps = std::min(block_.steps, end - step), done = step - begin;
-        const float* const b = panel_b + done * width;
+        const uint64_t steps = std::min(block_.steps, end - step);
+        const Tiles tiles = {rows, std::min(width, columns - j), step - begin, steps, sums + j, step != 0};
         // The next steps of this panel, or the first ones of the next.
+        const bool is_last = step + steps == end;
+        if (steps_of_b_.first != nullptr) {
+          NextSteps next = {nullptr, 0, 0};
+          if (kAsks && (!is_last || j + width < columns)) {
+            next = AfterThese(is_last ? column + j + width : column + j, is_last ? begin : step + steps);
+          }
+          PackAndRun(tiles, column + j, step, next);
+          continue;
+        }
+        const float* const b = panels_b.first + j / width * panels_b.stride + (step - begin) * width;
         Next next = {b, 0};
-        if (step + steps < end) {
+        if (!is_last) {
           next = {b + steps * width, std::min(block_.steps, end - step - steps) * width};
         } else if (j + width < columns) {
-          next = {panel_b + panels_b.stride, std::min(block_.steps, end - begin) * width};
+          next = {panels_b.first + (j / width + 1) * panels_b.stride,
+                  std::min(block_.steps, end - begin) * width};
         }
-        for (uint64_t i = 0; i < rows; i += kernel_.rows) {
-          const MicroKernel::Rows tile =
-              in_place_.first != nullptr
-                  ? MicroKernel::Rows{lie.first + i * lie.stride + done, lie.stride}
-                  : MicroKernel::Rows{
-                        panels_a_.first + i / kernel_.rows * panels_a_.stride + done * kernel_.rows, 0};
-          RunTile(kernel_, tile, b, steps, std::min<uint64_t>(kernel_.rows, rows - i),
-                  std::min(width, columns - j), sums + i * stride_ + j, stride_, step != 0,
-                  next.OfTile(i / kernel_.rows, (rows + kernel_.rows - 1) / kernel_.rows, steps));
-        }
+        const uint64_t count = (rows + kernel_.rows - 1) / kernel_.rows;
+        RunTiles(tiles, b, 0, [&](uint64_t tile) { return next.OfTile(tile, count, steps); });
       }
     }
   }
 
-  void CopyRows(const MicroKernel::Rows& from, uint64_t rows, uint64_t steps) {
+  void FindA(uint64_t row, uint64_t rows, uint64_t begin, uint64_t end) {
+    if (copies_) {
+      if (!packs_once_ || !is_copied_) CopyRows(row, rows, begin, end - begin);
+      is_copied_ = true;
+      now_ = {scratch_a_, end - begin + kLine};
+    } else if (in_place_.first != nullptr) {
+      now_ = {in_place_.first + row * in_place_.stride + begin, in_place_.stride};
+    } else if (panels_a_.first == nullptr || !packs_once_) {
+      panels_a_ = Find(a_, {part_.row + row, rows, begin, end - begin, part_.k}, kernel_.rows, scratch_a_);
+    }
+  }
+
+  // Tiles of a panel of B.
+  struct Tiles {
+    uint64_t rows, columns;
+    uint64_t done, steps;  // of the panels of A
+    Sum* sums;
+    bool accumulate;
+  };
+
+  template <typename Ahead>
+  void RunTiles(const Tiles& tiles, const float* b, uint64_t first, Ahead&& ahead) {
+    for (uint64_t i = first * kernel_.rows; i < tiles.rows; i += kernel_.rows) {
+      RunTile(kernel_, RowsOf(i, tiles.done), b, tiles.steps,
+              std::min<uint64_t>(kernel_.rows, tiles.rows - i), tiles.columns, tiles.sums + i * stride_,
+              stride_, tiles.accumulate, ahead(i / kernel_.rows));
+    }
+  }
+
+  MicroKernel::Rows RowsOf(uint64_t i, uint64_t done) const {
+    if (in_place_.first != nullptr) return {now_.first + i * now_.stride + done, now_.stride};
+    return {panels_a_.first + i / kernel_.rows * panels_a_.stride + done * kernel_.rows, 0};
+  }
+
+  const std::byte* StepOfB(uint64_t column, uint64_t step) const {
+    return steps_of_b_.first + (step * steps_of_b_.stride + column) * BytesOfB();
+  }
+  uint64_t BytesOfB() const { return steps_of_b_.halves ? sizeof(uint16_t) : sizeof(float); }
+  NextSteps AfterThese(uint64_t column, uint64_t step) const {
+    return {StepOfB(column, step), steps_of_b_.stride * BytesOfB(), kernel_.columns * BytesOfB()};
+  }
+
+  // Whole vectors of the first tile are packed by it.
+  void PackAndRun(const Tiles& tiles, uint64_t column, uint64_t step, const NextSteps& next) {
+    const auto ahead = [&](uint64_t tile) { return next.OfTile(tile); };
+    if constexpr (!kIntegers) {
+      if (tiles.rows >= kernel_.rows && tiles.columns % kernel_.lanes == 0) {
+        MicroKernel::Rows a = RowsOf(0, tiles.done);
+        const uint64_t a_step = a.stride == 0 ? kernel_.rows : 1;
+        if (a.stride == 0) a.stride = 1;
+        kernel_.packing[steps_of_b_.halves][tiles.columns / kernel_.lanes - 1](
+            a, a_step, {StepOfB(column, step), steps_of_b_.stride}, tiles.steps, scratch_b_, tiles.sums,
+            stride_, tiles.accumulate, ahead(0));
+        RunTiles(tiles, scratch_b_, 1, ahead);
+        return;
+      }
+    }
+    b_.source->Pack(part_.column + column, tiles.columns, step, tiles.steps, kernel_.columns, scratch_b_);
+    RunTiles(tiles, scratch_b_, 0, ahead);
+  }
+
+  void CopyRows(uint64_t row, uint64_t rows, uint64_t step, uint64_t steps) {
     for (uint64_t i = 0; i < rows; ++i) {
-      std::memcpy(scratch_a_ + i * (steps + kLine), from.first + i * from.stride, steps * sizeof(float));
+      const uint64_t at = (row + i) * rows_of_a_.stride + step;
+      float* const to = scratch_a_ + i * (steps + kLine);
+      if (rows_of_a_.halves) {
+        HalvesToFloats(reinterpret_cast<const uint16_t*>(rows_of_a_.first) + at, to, steps);
+      } else {
+        std::memcpy(to, in_place_.first + at, steps * sizeof(float));
+      }
     }
   }
 
@@ -291,11 +339,13 @@ class BlockedProduct {
   Blocking block_;
   float *scratch_a_, *scratch_b_;
   Sum* own_sums_;
-  uint64_t stride_;       // of sums
-  bool packs_once_;       // panels of A are the same for all columns
-  uint64_t deep_, rows_;  // at a time
+  uint64_t stride_;                 // of sums
+  bool packs_once_;                 // panels of A are the same for all columns
+  uint64_t columns_, deep_, rows_;  // at a time
   Panels panels_a_ = {};
-  MicroKernel::Rows in_place_ = {};  // A where it lies; null: it is packed
+  PanelSource::Place rows_of_a_ = {}, steps_of_b_ = {};  // where they lie; null: they are packed
+  MicroKernel::Rows in_place_ = {};                      // A, if it is not packed
+  MicroKernel::Rows now_ = {};                           // some rows of it, or copies of them
   bool copies_ = false, is_copied_ = false;
 };
 

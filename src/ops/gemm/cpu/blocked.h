@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -24,9 +25,16 @@ class PanelSource {
                           uint32_t /*width*/, uint16_t* /*to*/) const {
     return false;
   }
-  // Where elements from `first` on lie, if they are FLOAT32 and steps are neighbours: elements are `stride`
-  // apart. Else null.
-  virtual const float* FindRows(uint64_t /*first*/, uint64_t* /*stride*/) const { return nullptr; }
+  // FLOAT32 or FLOAT16 in memory.
+  struct Place {
+    const std::byte* first = nullptr;
+    uint64_t stride = 0;  // in numbers
+    bool halves = false;
+  };
+  // Where elements from `first` on lie, if steps are neighbours: elements are `stride` apart. Else null.
+  virtual Place FindRows(uint64_t /*first*/) const { return {}; }
+  // The same where elements are neighbours: steps are `stride` apart.
+  virtual Place FindSteps(uint64_t /*first*/) const { return {}; }
 
  protected:
   ~PanelSource() = default;

@@ -1,6 +1,8 @@
 #include "ops/gemm/cpu/micro_kernel.h"
 
 #if ANYDML_HAVE_HIGHWAY
+#include <cstddef>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/gemm/cpu/micro_kernel.cc"
 #include <hwy/foreach_target.h>
@@ -36,6 +38,9 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+
+#include "ops/element/cpu/half_vectors-inl.h"
 
 constexpr uint32_t kRows = ANYDML_GEMM_WIDE ? 8 : 6;
 constexpr uint32_t kVectors = ANYDML_GEMM_WIDE ? 3 : 2;
@@ -57,7 +62,7 @@ HWY_INLINE void AskForSums(const float* to, uint64_t to_stride, uint32_t rows, s
 }
 
 // Of the second-level cache. Arm's processors find out by themselves what will be read.
-HWY_INLINE void AskFor(const float* next) {
+HWY_INLINE void AskFor(const std::byte* next) {
   if (HWY_ARCH_X86) __builtin_prefetch(next, /*rw=*/0, /*locality=*/2);
 }
 
@@ -78,11 +83,11 @@ HWY_INLINE void AskFor(const float* next) {
 template <uint32_t kUsed>
 void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_stride, uint64_t steps,
          float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& ahead) {
-  const hn::ScalableTag<float> d;
+  const D d;
   const size_t lanes = hn::Lanes(d);
   AskForSums(to, to_stride, kRows, kUsed * lanes, accumulate);
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
-  const float* next = ahead.first;
+  const auto* next = static_cast<const std::byte*>(ahead.first);
   for (uint64_t step = 0; step < steps; ++step) {
     AskFor(next);
     const auto b0 = hn::LoadU(d, b);
@@ -104,7 +109,7 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
 #undef ANYDML_STEP
 #undef ANYDML_PUT
 // Three rows from each pointer: addresses of a processor are a register and once or twice another one.
-#define ANYDML_OF_ROW(i) hn::Set(d, ((i) < 3 ? a0 : (i) < 6 ? a3 : a6)[(i) % 3 * a.stride])
+#define ANYDML_OF_ROW(i) hn::Set(d, ((i) < 3 ? a0 : (i) < 6 ? a3 : a6)[(i) % 3 * a_stride])
 #define ANYDML_STEP(i)                                   \
   if ((i) < kUsedRows) {                                 \
     const auto x = ANYDML_OF_ROW(i);                     \
@@ -118,29 +123,45 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
     if (kUsed > 1) Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate);     \
     if (kUsed > 2) Put(d, c##i##2, to + (i)*to_stride + 2 * lanes, accumulate); \
   }
-template <uint32_t kUsedRows, uint32_t kUsed>
-void RunInPlace(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_t b_stride, uint64_t steps,
-                float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate,
-                const MicroKernel::Ahead& ahead) {
-  const hn::ScalableTag<float> d;
+HWY_INLINE hn::Vec<D> LoadNumbers(D d, const float* from) { return hn::LoadU(d, from); }
+HWY_INLINE hn::Vec<D> LoadNumbers(D d, const uint16_t* from) { return LoadHalves(d, from); }
+
+template <uint32_t kUsedRows, uint32_t kUsed, bool kPacks, typename From>
+HWY_INLINE void RunRows(const MicroKernel::Rows& a, uint64_t a_step, const From* HWY_RESTRICT b,
+                        uint64_t b_stride, uint64_t steps, float* HWY_RESTRICT panel, float* HWY_RESTRICT to,
+                        uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& ahead) {
+  const D d;
+  const uint64_t a_stride = a.stride, next_step = ahead.step;
   const size_t lanes = hn::Lanes(d);
   AskForSums(to, to_stride, kUsedRows, kUsed * lanes, accumulate);
   ANYDML_GEMM_ROWS(ANYDML_ZERO)
   const float* HWY_RESTRICT a0 = a.first;
-  const float* HWY_RESTRICT a3 = a0 + (kUsedRows > 3 ? 3 * a.stride : 0);
-  const float* HWY_RESTRICT a6 = a3 + (kUsedRows > 6 ? 3 * a.stride : 0);
-  const float* next = ahead.first;
+  const float* HWY_RESTRICT a3 = a0 + (kUsedRows > 3 ? 3 * a_stride : 0);
+  const float* HWY_RESTRICT a6 = a3 + (kUsedRows > 6 ? 3 * a_stride : 0);
+  const auto* next = static_cast<const std::byte*>(ahead.first);
   for (uint64_t step = 0; step < steps; ++step) {
     AskFor(next);
-    const auto b0 = hn::LoadU(d, b);
-    const auto b1 = kUsed > 1 ? hn::LoadU(d, b + lanes) : b0;
-    const auto b2 = kUsed > 2 ? hn::LoadU(d, b + 2 * lanes) : b0;
+    const auto b0 = LoadNumbers(d, b);
+    const auto b1 = kUsed > 1 ? LoadNumbers(d, b + lanes) : b0;
+    const auto b2 = kUsed > 2 ? LoadNumbers(d, b + 2 * lanes) : b0;
+    if (kPacks) {
+      hn::StoreU(b0, d, panel);
+      if (kUsed > 1) hn::StoreU(b1, d, panel + lanes);
+      if (kUsed > 2) hn::StoreU(b2, d, panel + 2 * lanes);
+      panel += kVectors * lanes;
+    }
     ANYDML_GEMM_ROWS(ANYDML_STEP)
-    ++a0, ++a3, ++a6;
+    a0 += a_step, a3 += a_step, a6 += a_step;
     b += b_stride;
-    next += ahead.step;
+    next += next_step;
   }
   ANYDML_GEMM_ROWS(ANYDML_PUT)
+}
+
+template <uint32_t kUsedRows, uint32_t kUsed>
+void RunInPlace(const MicroKernel::Rows& a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
+                uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& ahead) {
+  RunRows<kUsedRows, kUsed, false>(a, 1, b, b_stride, steps, nullptr, to, to_stride, accumulate, ahead);
 }
 
 template <uint32_t kUsedRows>
@@ -151,16 +172,37 @@ void FindInPlace(MicroKernel* kernel) {
   of_rows[kVectors - 1] = &RunInPlace<kUsedRows, kVectors>;
   if constexpr (kUsedRows < kRows) FindInPlace<kUsedRows + 1>(kernel);
 }
+
+#if HWY_TARGET <= HWY_AVX2
+template <uint32_t kUsed, typename From>
+void RunPacking(const MicroKernel::Rows& a, uint64_t a_step, const MicroKernel::Steps& b, uint64_t steps,
+                float* panel, float* to, uint64_t to_stride, bool accumulate,
+                const MicroKernel::Ahead& ahead) {
+  RunRows<kRows, kUsed, true>(a, a_step, static_cast<const From*>(b.first), b.stride, steps, panel, to,
+                              to_stride, accumulate, ahead);
+}
+
+template <typename From>
+void FindPacking(MicroKernel::RunPacking* (&of_type)[3]) {
+  of_type[0] = &RunPacking<1, From>;
+  of_type[1] = &RunPacking<2, From>;
+  of_type[kVectors - 1] = &RunPacking<kVectors, From>;
+}
+#endif
 #endif
 #undef ANYDML_ZERO
 #undef ANYDML_STEP
 #undef ANYDML_PUT
 
 MicroKernel Find() {
-  const auto lanes = static_cast<uint32_t>(hn::Lanes(hn::ScalableTag<float>()));
+  const auto lanes = static_cast<uint32_t>(hn::Lanes(D()));
   MicroKernel kernel = {kRows, kVectors * lanes, lanes, &Run<kVectors>, {&Run<1>, &Run<2>}};
 #if HWY_ARCH_X86
   FindInPlace<1>(&kernel);
+#if HWY_TARGET <= HWY_AVX2
+  FindPacking<float>(kernel.packing[0]);
+  FindPacking<uint16_t>(kernel.packing[1]);
+#endif
 #endif
   return kernel;
 }

@@ -12,9 +12,9 @@ struct MicroKernel {
   uint32_t rows;     // of a tile
   uint32_t columns;  // whole vectors
   uint32_t lanes;    // of a vector
-  // What will be read next may be asked for meanwhile: `step` floats with each step.
+  // What will be read next may be asked for meanwhile: a line with each step, `step` bytes apart.
   struct Ahead {
-    const float* first;
+    const void* first;
     uint64_t step;
   };
   // to[i][j] = (to[i][j] +) the sum over `steps` of a[step][i] * b[step][j]. Steps of `a` are `rows` apart,
@@ -35,6 +35,18 @@ struct MicroKernel {
   using RunInPlace = void(const Rows& a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
                           uint64_t to_stride, bool accumulate, const Ahead& ahead);
   RunInPlace* in_place[kMaxTileRows][3] = {};
+  // Steps of B where they lie: their elements, FLOAT32 or FLOAT16, are neighbours, steps are `stride`
+  // elements apart.
+  struct Steps {
+    const void* first;
+    uint64_t stride;
+  };
+  // As in_place of all rows, whose steps are a_step apart. B is put to `panel` meanwhile, as FLOAT32, steps
+  // `columns` apart. packing[h][v - 1] is that of v vectors, of FLOAT16 where h is 1; null where there are
+  // none.
+  using RunPacking = void(const Rows& a, uint64_t a_step, const Steps& b, uint64_t steps, float* panel,
+                          float* to, uint64_t to_stride, bool accumulate, const Ahead& ahead);
+  RunPacking* packing[2][3] = {};
 };
 
 // For this processor.

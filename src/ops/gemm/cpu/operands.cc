@@ -139,10 +139,14 @@ bool StridedPanels::PackHalves(uint64_t first, uint64_t count, uint64_t step, ui
   return true;
 }
 
-const float* StridedPanels::FindRows(uint64_t first, uint64_t* stride) const {
-  if (type_ != DataType::kFloat32 || step_stride_ != 1 || element_stride_ == 0) return nullptr;
-  *stride = element_stride_;
-  return reinterpret_cast<const float*>(data_) + first * element_stride_;
+PanelSource::Place StridedPanels::FindRows(uint64_t first) const {
+  if (!IsFloatOrHalf() || step_stride_ != 1 || element_stride_ == 0) return {};
+  return At(first * element_stride_, element_stride_);
+}
+
+PanelSource::Place StridedPanels::FindSteps(uint64_t first) const {
+  if (!IsFloatOrHalf() || element_stride_ != 1) return {};
+  return At(first, step_stride_);
 }
 
 void GemmSink::Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const {
@@ -168,6 +172,10 @@ void GemmSink::Finish(uint64_t row, uint64_t column, uint64_t count, float* sums
   if (p.output_type == DataType::kFloat32 && p.output.column == 1) {
     float* const target = reinterpret_cast<float*>(output_) + at;
     if (target != sums) std::memcpy(target, sums, count * sizeof(float));
+    return;
+  }
+  if (p.output_type == DataType::kFloat16 && p.output.column == 1) {
+    FloatsToHalves(sums, reinterpret_cast<uint16_t*>(output_) + at, count);
     return;
   }
   const Block block = {.columns = count, .column_stride = p.output.column, .offset = at};

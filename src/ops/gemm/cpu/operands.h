@@ -20,9 +20,15 @@ class StridedPanels final : public PanelSource {
             float* to) const override;
   bool PackHalves(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                   uint16_t* to) const override;
-  const float* FindRows(uint64_t first, uint64_t* stride) const override;
+  Place FindRows(uint64_t first) const override;
+  Place FindSteps(uint64_t first) const override;
 
  private:
+  bool IsFloatOrHalf() const { return type_ == DataType::kFloat32 || type_ == DataType::kFloat16; }
+  Place At(uint64_t element, uint64_t stride) const {
+    return {data_ + element * (BitSize(type_) / 8), stride, type_ == DataType::kFloat16};
+  }
+
   const std::byte* data_;
   DataType type_;
   uint64_t element_stride_;
