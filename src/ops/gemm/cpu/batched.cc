@@ -7,6 +7,9 @@ namespace {
 
 // Below this many multiplications a thread costs more to wake than it saves.
 constexpr double kProductsPerThread = 0x1p17;
+// A thread has up to kProductParts parts of this many.
+constexpr double kProductsPerPart = 0x1p24;
+constexpr uint64_t kProductParts = 4;
 constexpr double kMaxPackedFloats = 0x1p40;
 
 double Product(std::initializer_list<uint64_t> factors) {
@@ -18,15 +21,20 @@ double Product(std::initializer_list<uint64_t> factors) {
 }  // namespace
 
 BatchedProduct::BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads,
-                               ScratchLayout* scratch, const MicroKernel& kernel)
+                               ScratchLayout* scratch, const MicroKernel& kernel, bool in_pieces)
     : sizes_(sizes) {
   const double products = Product({sizes.batch[0], sizes.batch[1], sizes.m, sizes.n, sizes.k});
   const auto useful = static_cast<uint32_t>(
       std::clamp<double>(products / kProductsPerThread, 1, static_cast<double>(threads)));
   // Whole products where there are enough of them.
   const uint64_t matrices = sizes.batch[0] * sizes.batch[1];
-  grid_ =
-      CutProduct(sizes.m, sizes.n, matrices >= useful ? 1 : useful / static_cast<uint32_t>(matrices), kernel);
+  uint32_t pieces = 1;
+  if (in_pieces && useful > 1) {
+    pieces = static_cast<uint32_t>(
+        std::clamp<double>(products / useful / kProductsPerPart, 1, static_cast<double>(kProductParts)));
+  }
+  grid_ = CutProduct(sizes.m, sizes.n,
+                     matrices >= useful ? 1 : pieces * useful / static_cast<uint32_t>(matrices), kernel);
   workers_ = static_cast<uint32_t>(std::min<uint64_t>(matrices * grid_.rows * grid_.columns, useful));
   worker_floats_ = ProductScratch(std::min(grid_.row_step, sizes.m), std::min(grid_.column_step, sizes.n),
                                   sizes.k, sums_in_scratch, kernel);

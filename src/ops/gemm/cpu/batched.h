@@ -21,9 +21,10 @@ struct BatchedSizes {
 
 class BatchedProduct {
  public:
-  // `scratch` is the layout of the kernel's temporary memory.
+  // `scratch` is the layout of the kernel's temporary memory. `in_pieces`: nothing is packed for a part, so
+  // that threads may have several, and one that is held up leaves some of its own to others.
   BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads, ScratchLayout* scratch,
-                 const MicroKernel& kernel = GemmMicroKernel());
+                 const MicroKernel& kernel = GemmMicroKernel(), bool in_pieces = false);
 
   // Calls body(index, part, memory) for all parts of all products; the part has no sums yet, and the memory
   // is what RunProduct needs.

@@ -141,7 +141,9 @@ class BlockedProduct {
         scratch_a_(scratch.data()),
         scratch_b_(scratch_a_ + block_.FloatsOfRows()),
         own_sums_(reinterpret_cast<Sum*>(scratch_b_ + block_.deep * block_.columns)),
-        stride_(in_scratch_ ? block_.columns : part.sums_stride),
+        stride_(!in_scratch_                       ? part.sums_stride
+                : part.columns % kernel.lanes == 0 ? std::min(block_.columns, part.columns)
+                                                   : block_.columns),
         packs_once_(part.rows <= block_.rows && block_.deep == part.k),
         columns_(block_.columns),
         deep_(block_.deep),
@@ -196,10 +198,17 @@ class BlockedProduct {
         rows_of_a_.halves || (rows_of_a_.stride % kFloatsOfPage == 0 && part_.columns > kColumnsOfCopies);
   }
 
-  // Steps of B where they lie, if the first tile of a panel packs it for the others.
+  // Steps of B where they lie, or FLOAT16 that was packed before, if the first tile of a panel packs it for
+  // the others.
   void FindSteps() {
-    if (b_.source == nullptr || kernel_.packing[0][0] == nullptr || part_.rows < kernel_.rows || part_.rows > kMostRowsPacked) return;
-    steps_of_b_ = b_.source->FindSteps(part_.column);
+    if (kernel_.packing[0][0] == nullptr || part_.rows < kernel_.rows || part_.rows > kMostRowsPacked) return;
+    if (b_.packed_halves != nullptr) {
+      steps_of_b_ = {reinterpret_cast<const std::byte*>(b_.packed_halves + part_.column * part_.k),
+                     kernel_.columns, true};
+      column_of_b_ = part_.k;
+    } else if (b_.source != nullptr) {
+      steps_of_b_ = b_.source->FindSteps(part_.column);
+    }
   }
 
   // Steps [begin, end) of all rows.
@@ -219,9 +228,7 @@ class BlockedProduct {
       }
       AddSteps(row, rows, column, columns, panels_b, begin, end, sums);
       if (sink_ == nullptr || end < part_.k) continue;
-      for (uint64_t i = 0; i < rows; ++i) {
-        sink_->Finish(part_.row + row + i, part_.column + column, columns, sums + i * stride_);
-      }
+      sink_->FinishRows(part_.row + row, rows, part_.column + column, columns, sums, stride_);
     }
   }
 
@@ -262,7 +269,6 @@ class BlockedProduct {
     if (copies_) {
       if (!packs_once_ || !is_copied_) CopyRows(row, rows, begin, end - begin);
       is_copied_ = true;
-      now_ = {scratch_a_, end - begin + kLine};
     } else if (in_place_.first != nullptr) {
       now_ = {in_place_.first + row * in_place_.stride + begin, in_place_.stride};
     } else if (panels_a_.first == nullptr || !packs_once_) {
@@ -293,7 +299,7 @@ class BlockedProduct {
   }
 
   const std::byte* StepOfB(uint64_t column, uint64_t step) const {
-    return steps_of_b_.first + (step * steps_of_b_.stride + column) * BytesOfB();
+    return steps_of_b_.first + (step * steps_of_b_.stride + column * column_of_b_) * BytesOfB();
   }
   uint64_t BytesOfB() const { return steps_of_b_.halves ? sizeof(uint16_t) : sizeof(float); }
   NextSteps AfterThese(uint64_t column, uint64_t step) const {
@@ -315,18 +321,25 @@ class BlockedProduct {
         return;
       }
     }
-    b_.source->Pack(part_.column + column, tiles.columns, step, tiles.steps, kernel_.columns, scratch_b_);
+    Find(b_, {part_.column + column, tiles.columns, step, tiles.steps, part_.k}, kernel_.columns, scratch_b_);
     RunTiles(tiles, scratch_b_, 0, ahead);
   }
 
   void CopyRows(uint64_t row, uint64_t rows, uint64_t step, uint64_t steps) {
+    const uint64_t at = row * rows_of_a_.stride + step;
+    const auto* const halves = reinterpret_cast<const uint16_t*>(rows_of_a_.first) + at;
+    if (rows_of_a_.halves && rows_of_a_.stride == steps && steps % kFloatsOfPage != 0) {
+      now_ = {scratch_a_, steps};
+      HalvesToFloats(halves, scratch_a_, rows * steps);
+      return;
+    }
+    now_ = {scratch_a_, steps + kLine};
     for (uint64_t i = 0; i < rows; ++i) {
-      const uint64_t at = (row + i) * rows_of_a_.stride + step;
-      float* const to = scratch_a_ + i * (steps + kLine);
+      float* const to = scratch_a_ + i * now_.stride;
       if (rows_of_a_.halves) {
-        HalvesToFloats(reinterpret_cast<const uint16_t*>(rows_of_a_.first) + at, to, steps);
+        HalvesToFloats(halves + i * rows_of_a_.stride, to, steps);
       } else {
-        std::memcpy(to, in_place_.first + at, steps * sizeof(float));
+        std::memcpy(to, in_place_.first + at + i * rows_of_a_.stride, steps * sizeof(float));
       }
     }
   }
@@ -344,6 +357,7 @@ class BlockedProduct {
   uint64_t columns_, deep_, rows_;  // at a time
   Panels panels_a_ = {};
   PanelSource::Place rows_of_a_ = {}, steps_of_b_ = {};  // where they lie; null: they are packed
+  uint64_t column_of_b_ = 1;                             // from one to the next, there
   MicroKernel::Rows in_place_ = {};                      // A, if it is not packed
   MicroKernel::Rows now_ = {};                           // some rows of it, or copies of them
   bool copies_ = false, is_copied_ = false;

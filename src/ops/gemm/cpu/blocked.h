@@ -57,6 +57,11 @@ class SumSink {
  public:
   // `sums` are those of columns [column, column + count) of a row. They may be changed.
   virtual void Finish(uint64_t row, uint64_t column, uint64_t count, Sum* sums) const = 0;
+  // Of `rows` rows, whose sums are `stride` apart.
+  virtual void FinishRows(uint64_t row, uint64_t rows, uint64_t column, uint64_t count, Sum* sums,
+                          uint64_t stride) const {
+    for (uint64_t i = 0; i < rows; ++i) Finish(row + i, column, count, sums + i * stride);
+  }
 
  protected:
   ~SumSink() = default;

@@ -182,4 +182,19 @@ void GemmSink::Finish(uint64_t row, uint64_t column, uint64_t count, float* sums
   FindStore(Class::kF32, p.output_type)(sums, block, output_);
 }
 
+void GemmSink::FinishRows(uint64_t row, uint64_t rows, uint64_t column, uint64_t count, float* sums,
+                          uint64_t stride) const {
+  const GemmProblem& p = problem_;
+  if (!IsPlain(p) || p.output_type != DataType::kFloat16 || p.output.column != 1) {
+    for (uint64_t i = 0; i < rows; ++i) Finish(row + i, column, count, sums + i * stride);
+    return;
+  }
+  auto* to = reinterpret_cast<uint16_t*>(output_) + row * p.output.row + column;
+  if (stride == count && p.output.row == count) {  // as one
+    FloatsToHalves(sums, to, rows * count);
+    return;
+  }
+  for (uint64_t i = 0; i < rows; ++i) FloatsToHalves(sums + i * stride, to + i * p.output.row, count);
+}
+
 }  // namespace anydml

@@ -47,6 +47,8 @@ class GemmSink final : public ProductSink {
   }
 
   void Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const override;
+  void FinishRows(uint64_t row, uint64_t rows, uint64_t column, uint64_t count, float* sums,
+                  uint64_t stride) const override;
 
  private:
   const GemmProblem& problem_;

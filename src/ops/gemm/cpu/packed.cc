@@ -10,6 +10,11 @@ bool KeptInOutput(const GemmProblem& p) {
   return p.output_type == DataType::kFloat32 && p.output.column == 1;
 }
 
+// Whether rows of A and steps of B are read where they lie.
+bool NothingIsPacked(const GemmProblem& p) {
+  return GemmMicroKernel().packing[0][0] != nullptr && p.a.column == 1 && (p.b_is_owned || p.b.column == 1);
+}
+
 class GemmPacked final : public Kernel {
  public:
   GemmPacked(const GemmProblem& problem, uint32_t threads)
@@ -17,7 +22,8 @@ class GemmPacked final : public Kernel {
         transposed_(problem.output.column != 1 && problem.output.row == 1),
         epilogue_(problem.activation),
         in_output_(KeptInOutput(problem_)),
-        product_({problem_.batch, problem_.m, problem_.n, problem_.k}, !in_output_, threads, &layout_) {
+        product_({problem_.batch, problem_.m, problem_.n, problem_.k}, !in_output_, threads, &layout_,
+                 GemmMicroKernel(), NothingIsPacked(problem_)) {
     const GemmProblem& p = problem_;
     const MicroKernel& tile = GemmMicroKernel();
     const bool halves = p.type == DataType::kFloat16;
