@@ -104,4 +104,9 @@ void WindowPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t 
       });
 }
 
+PanelSource::Place WindowPanels::FindSteps(uint64_t first) const {
+  if (!plain_) return {};
+  return StridedPanels(data_, type_, 1, shape_.input.channel).FindSteps(first);
+}
+
 }  // namespace anydml

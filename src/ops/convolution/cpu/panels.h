@@ -36,6 +36,7 @@ class WindowPanels final : public PanelSource {
                const float* zero_points = nullptr);
   void Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
             float* to) const override;
+  Place FindSteps(uint64_t first) const override;
 
  private:
   const ConvolutionShape& shape_;

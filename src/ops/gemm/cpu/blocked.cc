@@ -1,11 +1,11 @@
 #include "ops/gemm/cpu/blocked.h"
 
-#include <bit>
 #include <cstring>
 #include <type_traits>
 
 #include "ops/element/cpu/rows.h"
 #include "ops/gemm/cpu/blocking.h"
+#include "ops/gemm/cpu/product_tiles.h"
 
 namespace anydml {
 namespace {
@@ -23,107 +23,6 @@ constexpr uint64_t kColumnsOfCopies = 256;
 // Of more rows B is packed once for all of them.
 constexpr uint64_t kMostRowsPacked = 1 << 20;
 constexpr uint64_t kAsks = 1;
-// Fewer tiles than these do not last until what comes next is there.
-constexpr uint64_t kTilesToAsk = 3;
-
-// Wraps.
-void Add(int32_t sum, bool accumulate, int32_t* to) {
-  const uint32_t before = accumulate ? static_cast<uint32_t>(*to) : 0;
-  *to = static_cast<int32_t>(before + static_cast<uint32_t>(sum));
-}
-void Add(float sum, bool accumulate, float* to) { *to = accumulate ? *to + sum : sum; }
-
-// One tile, of rows of A that are packed (a stride of 0) or where they lie; at the borders of a part, or
-// where sums are converted, through memory of a whole one.
-template <typename Sum>
-void RunTile(const MicroKernel& kernel, const MicroKernel::Rows& a, const float* b, uint64_t steps,
-             uint64_t rows, uint64_t columns, Sum* to, uint64_t stride, bool accumulate,
-             const MicroKernel::Ahead& ahead) {
-  constexpr bool kIntegers = !std::is_same_v<Sum, float>;
-  const bool converts = kIntegers && !kernel.bytes;
-  const uint64_t vectors = (columns + kernel.lanes - 1) / kernel.lanes;
-  const auto run = [&](float* sums, uint64_t sums_stride, bool adds) {
-    if (a.stride != 0) {
-      kernel.in_place[rows - 1][vectors - 1](a, b, kernel.columns, steps, sums, sums_stride, adds, ahead);
-      return;
-    }
-    const auto packed = vectors * kernel.lanes == kernel.columns ? kernel.run : kernel.narrow[vectors - 1];
-    packed(a.first, b, kernel.columns, steps, sums, sums_stride, adds, ahead);
-  };
-  if (!converts && (rows == kernel.rows || a.stride != 0) && columns == vectors * kernel.lanes) {
-    run(reinterpret_cast<float*>(to), stride, accumulate);
-    return;
-  }
-  alignas(64) float whole[kMaxTileRows * kMaxTileColumns];
-  run(whole, kernel.columns, false);
-  for (uint64_t i = 0; i < rows; ++i) {
-    for (uint64_t j = 0; j < columns; ++j) {
-      const float sum = whole[i * kernel.columns + j];
-      if constexpr (kIntegers) {
-        // Sums of floats are whole numbers.
-        Add(converts ? static_cast<int32_t>(sum) : std::bit_cast<int32_t>(sum), accumulate,
-            &to[i * stride + j]);
-      } else {
-        Add(sum, accumulate, &to[i * stride + j]);
-      }
-    }
-  }
-}
-
-// Some panels with some of their steps.
-struct Panels {
-  const float* first;
-  uint64_t stride;  // from one to the next
-};
-
-// What is read after some tiles. Each of them asks for a share.
-struct Next {
-  const float* first;
-  uint64_t floats;
-
-  MicroKernel::Ahead OfTile(uint64_t tile, uint64_t tiles, uint64_t steps) const {
-    if (tiles < kTilesToAsk) return {first, 0};
-    const uint64_t of_step = std::min(kLine, (floats + tiles * steps - 1) / (tiles * steps));
-    const uint64_t done = tile * steps * of_step;
-    return done < floats ? MicroKernel::Ahead{first + done, of_step * sizeof(float)}
-                         : MicroKernel::Ahead{first, 0};
-  }
-};
-
-// Steps of B where they lie. Tiles ask for what comes next, each for a line of every step.
-struct NextSteps {
-  const std::byte* first;  // null: nothing
-  uint64_t stride, width;  // bytes
-
-  MicroKernel::Ahead OfTile(uint64_t tile) const {
-    constexpr uint64_t kLineBytes = kLine * sizeof(float);
-    const uint64_t lines = (width + kLineBytes - 2) / kLineBytes + 1;
-    return first != nullptr && tile < lines ? MicroKernel::Ahead{first + tile * kLineBytes, stride}
-                                            : MicroKernel::Ahead{first, 0};
-  }
-};
-
-struct PanelRange {
-  uint64_t first, count;  // elements
-  uint64_t step, steps;
-  uint64_t k;  // steps of all
-};
-
-Panels Find(const ProductOperand& operand, const PanelRange& range, uint32_t width, float* scratch) {
-  if (operand.packed != nullptr) {
-    return {operand.packed + range.first * range.k + range.step * width, range.k * width};
-  }
-  if (operand.packed_halves != nullptr) {
-    const uint64_t some = range.steps * width;
-    for (uint64_t e = 0; e < range.count; e += width) {
-      const uint16_t* const panel = operand.packed_halves + (range.first + e) * range.k + range.step * width;
-      HalvesToFloats(panel, scratch + e * range.steps, some);
-    }
-    return {scratch, some};
-  }
-  operand.source->Pack(range.first, range.count, range.step, range.steps, width, scratch);
-  return {scratch, range.steps * width};
-}
 
 template <typename Sum>
 class BlockedProduct {
@@ -148,7 +47,7 @@ class BlockedProduct {
         columns_(block_.columns),
         deep_(block_.deep),
         rows_(block_.rows) {
-    if (kIntegers || kernel.in_place[0][0] == nullptr) return;
+    if (kIntegers || kernel.in_place[0][0] == nullptr || part.k == 0) return;
     FindRows();
     FindSteps();
     const bool b_waits = b.packed != nullptr || steps_of_b_.first != nullptr;  // nothing is packed ahead
@@ -167,7 +66,8 @@ class BlockedProduct {
       }
     }
     if (steps_of_b_.first != nullptr) {
-      if (!in_scratch_) columns_ = part.columns;
+      if (!in_scratch_ && sink == nullptr)
+        columns_ = part.columns;  // else sums are finished while they are near
       scratch_b_ = scratch.data();
       own_sums_ = reinterpret_cast<Sum*>(scratch_b_ + block_.steps * kernel.columns);
       scratch_a_ = reinterpret_cast<float*>(own_sums_ + (in_scratch_ ? block_.rows_of_sums * columns_ : 0));
@@ -201,7 +101,7 @@ class BlockedProduct {
   // Steps of B where they lie, or FLOAT16 that was packed before, if the first tile of a panel packs it for
   // the others.
   void FindSteps() {
-    if (kernel_.packing[0][0] == nullptr || part_.rows < kernel_.rows || part_.rows > kMostRowsPacked) return;
+    if (kernel_.packing[0][0] == nullptr || part_.rows > kMostRowsPacked) return;
     if (b_.packed_halves != nullptr) {
       steps_of_b_ = {reinterpret_cast<const std::byte*>(b_.packed_halves + part_.column * part_.k),
                      kernel_.columns, true};
@@ -306,17 +206,26 @@ class BlockedProduct {
     return {StepOfB(column, step), steps_of_b_.stride * BytesOfB(), kernel_.columns * BytesOfB()};
   }
 
-  // Whole vectors of the first tile are packed by it.
+  // The first of several tiles packs whole vectors for the others; one alone reads them where they lie.
   void PackAndRun(const Tiles& tiles, uint64_t column, uint64_t step, const NextSteps& next) {
     const auto ahead = [&](uint64_t tile) { return next.OfTile(tile); };
     if constexpr (!kIntegers) {
-      if (tiles.rows >= kernel_.rows && tiles.columns % kernel_.lanes == 0) {
-        MicroKernel::Rows a = RowsOf(0, tiles.done);
+      const uint64_t vectors = tiles.columns / kernel_.lanes;
+      const bool whole = tiles.columns % kernel_.lanes == 0;
+      MicroKernel::Rows a = RowsOf(0, tiles.done);
+      const std::byte* const b = StepOfB(column, step);
+      if (whole && tiles.rows <= kernel_.rows && a.stride != 0 && !steps_of_b_.halves) {
+        kernel_.in_place[tiles.rows - 1][vectors - 1](a, reinterpret_cast<const float*>(b),
+                                                      steps_of_b_.stride, tiles.steps, tiles.sums, stride_,
+                                                      tiles.accumulate, ahead(0));
+        return;
+      }
+      if (whole && tiles.rows >= kernel_.rows) {
         const uint64_t a_step = a.stride == 0 ? kernel_.rows : 1;
         if (a.stride == 0) a.stride = 1;
-        kernel_.packing[steps_of_b_.halves][tiles.columns / kernel_.lanes - 1](
-            a, a_step, {StepOfB(column, step), steps_of_b_.stride}, tiles.steps, scratch_b_, tiles.sums,
-            stride_, tiles.accumulate, ahead(0));
+        kernel_.packing[steps_of_b_.halves][vectors - 1](a, a_step, {b, steps_of_b_.stride}, tiles.steps,
+                                                         scratch_b_, tiles.sums, stride_, tiles.accumulate,
+                                                         ahead(0));
         RunTiles(tiles, scratch_b_, 1, ahead);
         return;
       }

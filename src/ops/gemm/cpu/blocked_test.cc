@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "ops/element/cpu/rows.h"
 #include "ops/gemm/cpu/operands.h"
 
 namespace anydml {
@@ -79,6 +80,46 @@ TEST(BlockedProduct, SmallerPartsStayInTheirScratch) {
   }
 }
 
+std::vector<uint16_t> Halves(const std::vector<float>& numbers) {
+  std::vector<uint16_t> halves(numbers.size());
+  FloatsToHalves(numbers.data(), halves.data(), numbers.size());
+  return halves;
+}
+
+// Of FLOAT16, and with rows of A whose steps are not neighbours, `expected` too.
+void RunOtherWays(const Sizes& s, const std::vector<float>& a, const std::vector<float>& b,
+                  const std::vector<float>& expected) {
+  const auto [m, n, k] = s;
+  const uint32_t width = GemmMicroKernel().columns;
+  const std::vector<uint16_t> half_a = Halves(a), half_b = Halves(b);
+  std::vector<float> across(a.size());
+  for (uint64_t i = 0; i < m; ++i) {
+    for (uint64_t step = 0; step < k; ++step) across[step * m + i] = a[i * k + step];
+  }
+  const auto panels = [](const auto& numbers, DataType type, uint64_t element, uint64_t step) {
+    return StridedPanels(reinterpret_cast<const std::byte*>(numbers.data()), type, element, step);
+  };
+  const StridedPanels rows = panels(half_a, DataType::kFloat16, k, 1);
+  const StridedPanels rows_across = panels(across, DataType::kFloat32, 1, m);
+  const StridedPanels columns = panels(half_b, DataType::kFloat16, 1, n);
+  std::vector<uint16_t> packed((n + width - 1) / width * width * k);
+  ASSERT_TRUE(columns.PackHalves(0, n, 0, k, width, packed.data()));
+  for (const bool in_scratch : {true, false}) {
+    std::vector<float> scratch(ProductScratch(m, n, k, in_scratch)), result(m * n);
+    const Keeps sink(n, &result);
+    const ProductPart part = {0, m, 0, n, k, in_scratch ? nullptr : result.data(), n};
+    const auto run = [&](const ProductOperand& of_a, const ProductOperand& of_b) {
+      std::fill(result.begin(), result.end(), kGuard);
+      RunProduct<float>(part, of_a, of_b, in_scratch ? &sink : nullptr, scratch);
+      ASSERT_EQ(result, expected);
+    };
+    run(rows, columns);
+    run(rows_across, columns);
+    run(rows, ProductOperand(packed.data()));
+    run(rows_across, panels(b, DataType::kFloat32, 1, n));
+  }
+}
+
 // Rows are read where they lie, of a tile and the rest of one; B is packed while the product is computed, or
 // was before.
 TEST(BlockedProduct, EveryNumberOfRowsAndVectors) {
@@ -105,6 +146,7 @@ TEST(BlockedProduct, EveryNumberOfRowsAndVectors) {
       std::fill(result.begin(), result.end(), kGuard);
       RunProduct<float>(part, rows, ProductOperand(panels.data()), nullptr, scratch);
       ASSERT_EQ(result, expected);
+      RunOtherWays({m, n, k}, a, b, expected);
     }
   }
 }
