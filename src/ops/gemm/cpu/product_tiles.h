@@ -85,7 +85,9 @@ struct NextSteps {
 
   MicroKernel::Ahead OfTile(uint64_t tile) const {
     constexpr uint64_t kLineBytes = kLine * sizeof(float);
-    const uint64_t lines = (width + kLineBytes - 2) / kLineBytes + 1;
+    const uint64_t before = reinterpret_cast<uintptr_t>(first) % kLineBytes;
+    const uint64_t most_before = stride % kLineBytes == 0 ? before : kLineBytes - 1;
+    const uint64_t lines = (most_before + width + kLineBytes - 1) / kLineBytes;
     return first != nullptr && tile < lines ? MicroKernel::Ahead{first + tile * kLineBytes, stride}
                                             : MicroKernel::Ahead{first, 0};
   }
