@@ -10,6 +10,7 @@ constexpr double kProductsPerThread = 0x1p17;
 // A thread has up to kProductParts parts of this many.
 constexpr double kProductsPerPart = 0x1p24;
 constexpr uint64_t kProductParts = 4;
+constexpr ProductCosts kCostsInPieces = {24, 4};  // rows of A may be copied
 constexpr double kMaxPackedFloats = 0x1p40;
 
 double Product(std::initializer_list<uint64_t> factors) {
@@ -29,12 +30,15 @@ BatchedProduct::BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, 
   // Whole products where there are enough of them.
   const uint64_t matrices = sizes.batch[0] * sizes.batch[1];
   uint32_t pieces = 1;
+  ProductCosts costs;
   if (in_pieces && useful > 1) {
+    costs = kCostsInPieces;
     pieces = static_cast<uint32_t>(
         std::clamp<double>(products / useful / kProductsPerPart, 1, static_cast<double>(kProductParts)));
   }
-  grid_ = CutProduct(sizes.m, sizes.n,
-                     matrices >= useful ? 1 : pieces * useful / static_cast<uint32_t>(matrices), kernel);
+  grid_ =
+      CutProduct(sizes.m, sizes.n, matrices >= useful ? 1 : pieces * useful / static_cast<uint32_t>(matrices),
+                 kernel, costs);
   workers_ = static_cast<uint32_t>(std::min<uint64_t>(matrices * grid_.rows * grid_.columns, useful));
   worker_floats_ = ProductScratch(std::min(grid_.row_step, sizes.m), std::min(grid_.column_step, sizes.n),
                                   sizes.k, sums_in_scratch, kernel);

@@ -20,6 +20,8 @@ constexpr uint64_t kFloatsInPlace = uint64_t{1} << 18;
 // where columns are worth it.
 constexpr uint64_t kFloatsOfPage = 1024;
 constexpr uint64_t kColumnsOfCopies = 256;
+// Of B where it lies so much is read again for other rows.
+constexpr uint64_t kFloatsOfSteps = uint64_t{1} << 22;
 // Of more rows B is packed once for all of them.
 constexpr uint64_t kMostRowsPacked = 1 << 20;
 constexpr uint64_t kAsks = 1;
@@ -65,15 +67,17 @@ class BlockedProduct {
         rows_ = std::max(rows_, most_rows / kernel.rows * kernel.rows);
       }
     }
+    const uint64_t blocks = (part.rows + rows_ - 1) / rows_;
+    rows_ = RoundUp((part.rows + blocks - 1) / blocks, kernel.rows);
     if (steps_of_b_.first != nullptr) {
-      if (!in_scratch_ && sink == nullptr)
-        columns_ = part.columns;  // else sums are finished while they are near
+      if (!in_scratch_ && sink == nullptr) {  // else sums are finished while they are near
+        columns_ = blocks == 1 ? part.columns
+                               : std::min(part.columns, RoundUp(kFloatsOfSteps / deep_, kernel.columns));
+      }
       scratch_b_ = scratch.data();
       own_sums_ = reinterpret_cast<Sum*>(scratch_b_ + block_.steps * kernel.columns);
       scratch_a_ = reinterpret_cast<float*>(own_sums_ + (in_scratch_ ? block_.rows_of_sums * columns_ : 0));
     }
-    const uint64_t blocks = (part.rows + rows_ - 1) / rows_;
-    rows_ = RoundUp((part.rows + blocks - 1) / blocks, kernel.rows);
     packs_once_ = part.rows <= rows_ && deep_ == part.k;
   }
 
@@ -101,12 +105,12 @@ class BlockedProduct {
   // Steps of B where they lie, or FLOAT16 that was packed before, if the first tile of a panel packs it for
   // the others.
   void FindSteps() {
-    if (kernel_.packing[0][0] == nullptr || part_.rows > kMostRowsPacked) return;
-    if (b_.packed_halves != nullptr) {
+    if (part_.rows > kMostRowsPacked) return;
+    if (b_.packed_halves != nullptr && kernel_.packing[1][0] != nullptr) {
       steps_of_b_ = {reinterpret_cast<const std::byte*>(b_.packed_halves + part_.column * part_.k),
                      kernel_.columns, true};
       column_of_b_ = part_.k;
-    } else if (b_.source != nullptr) {
+    } else if (b_.source != nullptr && kernel_.packing[0][0] != nullptr) {
       steps_of_b_ = b_.source->FindSteps(part_.column);
     }
   }
@@ -298,7 +302,8 @@ template void RunProduct(const PartOf<float>&, const ProductOperand&, const Prod
 template void RunProduct(const PartOf<int32_t>&, const ProductOperand&, const ProductOperand&,
                          const SumSink<int32_t>*, std::span<float>, const MicroKernel&);
 
-ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel) {
+ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel,
+                       const ProductCosts& costs) {
   ProductGrid best;
   uint64_t least = ~uint64_t{0};
   for (uint32_t rows = 1; rows <= parts; ++rows) {
@@ -308,8 +313,9 @@ ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel
     grid.column_step = RoundUp((n + columns - 1) / columns, kernel.columns);
     grid.rows = static_cast<uint32_t>((m + grid.row_step - 1) / grid.row_step);
     grid.columns = static_cast<uint32_t>((n + grid.column_step - 1) / grid.column_step);
-    // The largest part's work, and what it packs.
-    const uint64_t cost = grid.row_step * grid.column_step + 4 * (grid.row_step + grid.column_step);
+    // Of the largest part.
+    const uint64_t cost =
+        grid.row_step * grid.column_step + costs.row * grid.row_step + costs.column * grid.column_step;
     if (cost < least) {
       least = cost;
       best = grid;

@@ -199,8 +199,10 @@ MicroKernel Find() {
   MicroKernel kernel = {kRows, kVectors * lanes, lanes, &Run<kVectors>, {&Run<1>, &Run<2>}};
 #if HWY_ARCH_X86
   FindInPlace<1>(&kernel);
-#if HWY_TARGET <= HWY_AVX2
+#if HWY_TARGET <= HWY_AVX3
   FindPacking<float>(kernel.packing[0]);
+#endif
+#if HWY_TARGET <= HWY_AVX2
   FindPacking<uint16_t>(kernel.packing[1]);
 #endif
 #endif

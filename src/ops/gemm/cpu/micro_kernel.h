@@ -43,7 +43,8 @@ struct MicroKernel {
   };
   // As in_place of all rows, whose steps are a_step apart. B is put to `panel` meanwhile, as FLOAT32, steps
   // `columns` apart. packing[h][v - 1] is that of v vectors, of FLOAT16 where h is 1; null where there are
-  // none.
+  // none. Those of FLOAT32 come with AVX-512: steps that are pages apart push each other out of the caches
+  // that other processors have.
   using RunPacking = void(const Rows& a, uint64_t a_step, const Steps& b, uint64_t steps, float* panel,
                           float* to, uint64_t to_stride, bool accumulate, const Ahead& ahead);
   RunPacking* packing[2][3] = {};

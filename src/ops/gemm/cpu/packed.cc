@@ -12,7 +12,9 @@ bool KeptInOutput(const GemmProblem& p) {
 
 // Whether rows of A and steps of B are read where they lie.
 bool NothingIsPacked(const GemmProblem& p) {
-  return GemmMicroKernel().packing[0][0] != nullptr && p.a.column == 1 && (p.b_is_owned || p.b.column == 1);
+  const MicroKernel& kernel = GemmMicroKernel();
+  return kernel.in_place[0][0] != nullptr && p.a.column == 1 &&
+         (p.b_is_owned || (kernel.packing[0][0] != nullptr && p.b.column == 1));
 }
 
 class GemmPacked final : public Kernel {
