@@ -24,7 +24,8 @@ struct Next {
   MicroKernel::Ahead OfTile(uint64_t tile, uint64_t tiles, uint64_t steps) const {
     const uint64_t of_step = std::min(kLine, (floats + tiles * steps - 1) / (tiles * steps));
     const uint64_t done = tile * steps * of_step;
-    return done < floats ? MicroKernel::Ahead{first + done, of_step * sizeof(float)} : MicroKernel::Ahead{first, 0};
+    return done < floats ? MicroKernel::Ahead{first + done, of_step * sizeof(float)}
+                         : MicroKernel::Ahead{first, 0};
   }
 };
 
