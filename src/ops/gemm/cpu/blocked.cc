@@ -25,6 +25,7 @@ constexpr uint64_t kFloatsOfSteps = uint64_t{1} << 22;
 // Of more rows B is packed once for all of them.
 constexpr uint64_t kMostRowsPacked = 1 << 20;
 constexpr uint64_t kAsks = 1;
+constexpr uint64_t kAsksNext = 1;
 
 template <typename Sum>
 class BlockedProduct {
@@ -148,9 +149,12 @@ class BlockedProduct {
         // The next steps of this panel, or the first ones of the next.
         const bool is_last = step + steps == end;
         if (steps_of_b_.first != nullptr) {
-          NextSteps next = {nullptr, 0, 0};
+          NextSteps next;
           if (kAsks && (!is_last || j + width < columns)) {
             next = AfterThese(is_last ? column + j + width : column + j, is_last ? begin : step + steps);
+          } else if (kAsksNext && row + rows == part_.rows && column + columns == part_.columns &&
+                     end == part_.k) {
+            next = OfNextProduct();
           }
           PackAndRun(tiles, column + j, step, next);
           continue;
@@ -209,10 +213,18 @@ class BlockedProduct {
   NextSteps AfterThese(uint64_t column, uint64_t step) const {
     return {StepOfB(column, step), steps_of_b_.stride * BytesOfB(), kernel_.columns * BytesOfB()};
   }
+  NextSteps OfNextProduct() const {
+    NextSteps next = AfterThese(0, 0);
+    next.first = part_.next_b;
+    const uint64_t bytes = rows_of_a_.halves ? sizeof(uint16_t) : sizeof(float);
+    if (rows_of_a_.stride == part_.k)
+      next.rows = part_.next_a, next.bytes_of_rows = part_.rows * part_.k * bytes;
+    return next;
+  }
 
   // The first of several tiles packs whole vectors for the others; one alone reads them where they lie.
   void PackAndRun(const Tiles& tiles, uint64_t column, uint64_t step, const NextSteps& next) {
-    const auto ahead = [&](uint64_t tile) { return next.OfTile(tile); };
+    const auto ahead = [&](uint64_t tile) { return next.OfTile(tile, tiles.steps); };
     if constexpr (!kIntegers) {
       const uint64_t vectors = tiles.columns / kernel_.lanes;
       const bool whole = tiles.columns % kernel_.lanes == 0;

@@ -78,6 +78,10 @@ struct PartOf {
   // Where sums are kept while not all steps are done: element (row, column) of the part. Null: in scratch.
   Sum* sums;
   uint64_t sums_stride;
+  // Operands of the product that will probably come next, as far apart as those of this one; null: nobody
+  // knows.
+  const std::byte* next_a = nullptr;
+  const std::byte* next_b = nullptr;
 };
 using ProductPart = PartOf<float>;
 

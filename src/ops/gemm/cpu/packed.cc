@@ -60,6 +60,10 @@ class GemmPacked final : public Kernel {
         part.sums = reinterpret_cast<float*>(output) + part.row * p.output.row + part.column;
         part.sums_stride = p.output.row;
       }
+      if (const std::optional<BatchIndex> next = After(index)) {
+        part.next_a = At(arguments.inputs[BindingOfA()], p.a, p.type, *next);
+        part.next_b = At(arguments.inputs[1 - BindingOfA()], p.b, p.type, *next);
+      }
       RunProduct<float>(part, OperandOf(a_, arguments, index, SourceOfA(arguments, index)),
                         OperandOf(b_, arguments, index, SourceOfB(arguments, index)),
                         in_output_ && GemmSink::IsPlain(p) ? nullptr : &sink, scratch);
@@ -74,6 +78,13 @@ class GemmPacked final : public Kernel {
                        const BatchIndex& index) {
     if (buffer.data == nullptr) return nullptr;  // packed
     return buffer.data + (index[0] * matrix.batch[0] + index[1] * matrix.batch[1]) * (BitSize(type) / 8);
+  }
+
+  // The product that threads do after this one, if they do it as a whole.
+  std::optional<BatchIndex> After(const BatchIndex& index) const {
+    const uint64_t next = index[0] * problem_.batch[1] + index[1] + 1;
+    if (next >= problem_.Batches()) return std::nullopt;
+    return BatchIndex{next / problem_.batch[1], next % problem_.batch[1]};
   }
 
   StridedPanels SourceOfA(const KernelArguments& arguments, const BatchIndex& index) const {

@@ -78,18 +78,23 @@ struct Next {
   }
 };
 
-// Steps of B where they lie. Tiles ask for what comes next, each for a line of every step.
+// Steps of B where they lie, and rows of A, one behind the other. Tiles ask for what comes next, each for a
+// line of every step of B, then for lines of A.
 struct NextSteps {
-  const std::byte* first;  // null: nothing
-  uint64_t stride, width;  // bytes
+  const std::byte* first = nullptr;  // null: nothing
+  uint64_t stride = 0, width = 0;    // bytes
+  const std::byte* rows = nullptr;
+  uint64_t bytes_of_rows = 0;
 
-  MicroKernel::Ahead OfTile(uint64_t tile) const {
+  MicroKernel::Ahead OfTile(uint64_t tile, uint64_t steps) const {
     constexpr uint64_t kLineBytes = kLine * sizeof(float);
+    if (first == nullptr) return {nullptr, 0};
     const uint64_t before = reinterpret_cast<uintptr_t>(first) % kLineBytes;
     const uint64_t most_before = stride % kLineBytes == 0 ? before : kLineBytes - 1;
     const uint64_t lines = (most_before + width + kLineBytes - 1) / kLineBytes;
-    return first != nullptr && tile < lines ? MicroKernel::Ahead{first + tile * kLineBytes, stride}
-                                            : MicroKernel::Ahead{first, 0};
+    if (tile < lines) return {first + tile * kLineBytes, stride};
+    const uint64_t at = (tile - lines) * steps * kLineBytes;
+    return at < bytes_of_rows ? MicroKernel::Ahead{rows + at, kLineBytes} : MicroKernel::Ahead{first, 0};
   }
 };
 
