@@ -13,6 +13,8 @@ constexpr uint64_t kProductParts = 4;
 constexpr ProductCosts kCostsInPieces = {24, 4};  // rows of A may be copied
 constexpr double kMaxPackedFloats = 0x1p40;
 
+constexpr uint64_t RoundUpTo(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
+
 double Product(std::initializer_list<uint64_t> factors) {
   double product = 1;
   for (const uint64_t factor : factors) product *= static_cast<double>(factor);
@@ -20,6 +22,28 @@ double Product(std::initializer_list<uint64_t> factors) {
 }
 
 }  // namespace
+
+ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel,
+                       const ProductCosts& costs) {
+  ProductGrid best;
+  uint64_t least = ~uint64_t{0};
+  for (uint32_t rows = 1; rows <= parts; ++rows) {
+    const uint32_t columns = parts / rows;
+    ProductGrid grid;
+    grid.row_step = RoundUpTo((m + rows - 1) / rows, kernel.rows);
+    grid.column_step = RoundUpTo((n + columns - 1) / columns, kernel.columns);
+    grid.rows = static_cast<uint32_t>((m + grid.row_step - 1) / grid.row_step);
+    grid.columns = static_cast<uint32_t>((n + grid.column_step - 1) / grid.column_step);
+    // Of the largest part.
+    const uint64_t cost =
+        grid.row_step * grid.column_step + costs.row * grid.row_step + costs.column * grid.column_step;
+    if (cost < least) {
+      least = cost;
+      best = grid;
+    }
+  }
+  return best;
+}
 
 BatchedProduct::BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads,
                                ScratchLayout* scratch, const MicroKernel& kernel, bool in_pieces)

@@ -19,6 +19,19 @@ struct BatchedSizes {
   uint64_t m, n, k;
 };
 
+// How to cut an m x n product into `parts` or fewer, for threads. What a part does for a row or column beside
+// its products takes as long as some of them.
+struct ProductCosts {
+  uint64_t row = 4, column = 4;
+};
+struct ProductGrid {
+  uint32_t rows = 1;
+  uint32_t columns = 1;
+  uint64_t row_step, column_step;  // whole tiles
+};
+ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel = GemmMicroKernel(),
+                       const ProductCosts& costs = {});
+
 class BatchedProduct {
  public:
   // `scratch` is the layout of the kernel's temporary memory. `in_pieces`: nothing is packed for a part, so

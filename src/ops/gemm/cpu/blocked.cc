@@ -5,6 +5,7 @@
 
 #include "ops/element/cpu/rows.h"
 #include "ops/gemm/cpu/blocking.h"
+#include "ops/gemm/cpu/panel_rows.h"
 #include "ops/gemm/cpu/product_tiles.h"
 
 namespace anydml {
@@ -20,12 +21,8 @@ constexpr uint64_t kFloatsInPlace = uint64_t{1} << 18;
 // where columns are worth it.
 constexpr uint64_t kFloatsOfPage = 1024;
 constexpr uint64_t kColumnsOfCopies = 256;
-// Of B where it lies so much is read again for other rows.
-constexpr uint64_t kFloatsOfSteps = uint64_t{1} << 22;
-// Of more rows B is packed once for all of them.
-constexpr uint64_t kMostRowsPacked = 1 << 20;
-constexpr uint64_t kAsks = 1;
-constexpr uint64_t kAsksNext = 1;
+// Of FLOAT16 that was packed before: more rows than these convert it once for all of them.
+constexpr uint64_t kMostRowsOfHalves = 256;
 
 template <typename Sum>
 class BlockedProduct {
@@ -39,7 +36,9 @@ class BlockedProduct {
         kernel_(kernel),
         in_scratch_(part.sums == nullptr),
         block_(kernel, part.rows, part.columns, part.k, in_scratch_, scratch.size(),
-               kIntegers && !kernel.bytes ? kMaxExactSteps : kMaxSteps),
+               part.few_steps               ? kNearSteps
+               : kIntegers && !kernel.bytes ? kMaxExactSteps
+                                            : kMaxSteps),
         scratch_a_(scratch.data()),
         scratch_b_(scratch_a_ + block_.FloatsOfRows()),
         own_sums_(reinterpret_cast<Sum*>(scratch_b_ + block_.deep * block_.columns)),
@@ -71,13 +70,16 @@ class BlockedProduct {
     const uint64_t blocks = (part.rows + rows_ - 1) / rows_;
     rows_ = RoundUp((part.rows + blocks - 1) / blocks, kernel.rows);
     if (steps_of_b_.first != nullptr) {
-      if (!in_scratch_ && sink == nullptr) {  // else sums are finished while they are near
-        columns_ = blocks == 1 ? part.columns
-                               : std::min(part.columns, RoundUp(kFloatsOfSteps / deep_, kernel.columns));
-      }
+      if (!in_scratch_ && sink == nullptr)
+        columns_ = part.columns;  // else sums are finished while they are near
+      const uint64_t of_panel = block_.steps * kernel.columns, of_sums = rows_ * kernel.columns;
+      near_sums_ = !in_scratch_ && deep_ == part.k && part.k > block_.steps &&
+                   of_panel + of_sums + (deep_ + kLine) * rows_ <= scratch.size();
       scratch_b_ = scratch.data();
-      own_sums_ = reinterpret_cast<Sum*>(scratch_b_ + block_.steps * kernel.columns);
-      scratch_a_ = reinterpret_cast<float*>(own_sums_ + (in_scratch_ ? block_.rows_of_sums * columns_ : 0));
+      own_sums_ = reinterpret_cast<Sum*>(scratch_b_ + of_panel);
+      scratch_a_ = reinterpret_cast<float*>(own_sums_ + (in_scratch_  ? block_.rows_of_sums * columns_
+                                                         : near_sums_ ? of_sums
+                                                                      : 0));
     }
     packs_once_ = part.rows <= rows_ && deep_ == part.k;
   }
@@ -106,7 +108,7 @@ class BlockedProduct {
   // Steps of B where they lie, or FLOAT16 that was packed before, if the first tile of a panel packs it for
   // the others.
   void FindSteps() {
-    if (part_.rows > kMostRowsPacked) return;
+    if (part_.rows > (b_.packed_halves != nullptr ? kMostRowsOfHalves : kMostRowsOfSteps)) return;
     if (b_.packed_halves != nullptr && kernel_.packing[1][0] != nullptr) {
       steps_of_b_ = {reinterpret_cast<const std::byte*>(b_.packed_halves + part_.column * part_.k),
                      kernel_.columns, true};
@@ -115,6 +117,15 @@ class BlockedProduct {
       steps_of_b_ = b_.source->FindSteps(part_.column);
     }
   }
+
+  // Tiles of a panel of B.
+  struct Tiles {
+    uint64_t rows, columns;
+    uint64_t done, steps;  // of the panels of A
+    Sum* sums;
+    uint64_t stride;  // of sums
+    bool accumulate;
+  };
 
   // Steps [begin, end) of all rows.
   void RunColumns(uint64_t column, uint64_t columns, uint64_t begin, uint64_t end) {
@@ -142,26 +153,26 @@ class BlockedProduct {
                 uint64_t begin, uint64_t end, Sum* sums) {
     FindA(row, rows, begin, end);
     const uint64_t width = kernel_.columns;
+    if (steps_of_b_.first != nullptr) {
+      const bool ends = row + rows == part_.rows && column + columns == part_.columns && end == part_.k;
+      for (uint64_t j = 0; j < columns; j += width) {
+        const NextSteps next = j + width < columns ? AfterThese(column + j + width, begin)
+                               : ends              ? OfNextProduct()
+                                                   : NextSteps();
+        PackAndAddSteps({rows, std::min(width, columns - j), 0, 0, sums + j, stride_, false}, column + j,
+                        begin, end, next);
+      }
+      return;
+    }
     for (uint64_t j = 0; j < columns; j += width) {
       for (uint64_t step = begin; step < end; step += block_.steps) {
         const uint64_t steps = std::min(block_.steps, end - step);
-        const Tiles tiles = {rows, std::min(width, columns - j), step - begin, steps, sums + j, step != 0};
-        // The next steps of this panel, or the first ones of the next.
-        const bool is_last = step + steps == end;
-        if (steps_of_b_.first != nullptr) {
-          NextSteps next;
-          if (kAsks && (!is_last || j + width < columns)) {
-            next = AfterThese(is_last ? column + j + width : column + j, is_last ? begin : step + steps);
-          } else if (kAsksNext && row + rows == part_.rows && column + columns == part_.columns &&
-                     end == part_.k) {
-            next = OfNextProduct();
-          }
-          PackAndRun(tiles, column + j, step, next);
-          continue;
-        }
+        const Tiles tiles = {rows,     std::min(width, columns - j), step - begin, steps, sums + j, stride_,
+                             step != 0};
         const float* const b = panels_b.first + j / width * panels_b.stride + (step - begin) * width;
+        // The next steps of this panel, or the first ones of the next.
         Next next = {b, 0};
-        if (!is_last) {
+        if (step + steps < end) {
           next = {b + steps * width, std::min(block_.steps, end - step - steps) * width};
         } else if (j + width < columns) {
           next = {panels_b.first + (j / width + 1) * panels_b.stride,
@@ -184,20 +195,12 @@ class BlockedProduct {
     }
   }
 
-  // Tiles of a panel of B.
-  struct Tiles {
-    uint64_t rows, columns;
-    uint64_t done, steps;  // of the panels of A
-    Sum* sums;
-    bool accumulate;
-  };
-
   template <typename Ahead>
   void RunTiles(const Tiles& tiles, const float* b, uint64_t first, Ahead&& ahead) {
     for (uint64_t i = first * kernel_.rows; i < tiles.rows; i += kernel_.rows) {
       RunTile(kernel_, RowsOf(i, tiles.done), b, tiles.steps,
-              std::min<uint64_t>(kernel_.rows, tiles.rows - i), tiles.columns, tiles.sums + i * stride_,
-              stride_, tiles.accumulate, ahead(i / kernel_.rows));
+              std::min<uint64_t>(kernel_.rows, tiles.rows - i), tiles.columns, tiles.sums + i * tiles.stride,
+              tiles.stride, tiles.accumulate, ahead(i / kernel_.rows));
     }
   }
 
@@ -222,6 +225,23 @@ class BlockedProduct {
     return next;
   }
 
+  // Steps of one panel, whose sums are together meanwhile where they lie far apart.
+  void PackAndAddSteps(Tiles tiles, uint64_t column, uint64_t begin, uint64_t end, const NextSteps& next) {
+    Sum* const to = tiles.sums;
+    if (near_sums_) tiles.sums = own_sums_, tiles.stride = kernel_.columns;
+    for (uint64_t step = begin; step < end; step += block_.steps) {
+      tiles.done = step - begin;
+      tiles.steps = std::min(block_.steps, end - step);
+      tiles.accumulate = step != 0;
+      const bool is_last = step + tiles.steps == end;
+      PackAndRun(tiles, column, step, is_last ? next : AfterThese(column, step + tiles.steps));
+    }
+    if (!near_sums_) return;
+    for (uint64_t i = 0; i < tiles.rows; ++i) {
+      CopyShortRow(own_sums_ + i * tiles.stride, tiles.columns, to + i * stride_);
+    }
+  }
+
   // The first of several tiles packs whole vectors for the others; one alone reads them where they lie.
   void PackAndRun(const Tiles& tiles, uint64_t column, uint64_t step, const NextSteps& next) {
     const auto ahead = [&](uint64_t tile) { return next.OfTile(tile, tiles.steps); };
@@ -232,16 +252,16 @@ class BlockedProduct {
       const std::byte* const b = StepOfB(column, step);
       if (whole && tiles.rows <= kernel_.rows && a.stride != 0 && !steps_of_b_.halves) {
         kernel_.in_place[tiles.rows - 1][vectors - 1](a, reinterpret_cast<const float*>(b),
-                                                      steps_of_b_.stride, tiles.steps, tiles.sums, stride_,
-                                                      tiles.accumulate, ahead(0));
+                                                      steps_of_b_.stride, tiles.steps, tiles.sums,
+                                                      tiles.stride, tiles.accumulate, ahead(0));
         return;
       }
       if (whole && tiles.rows >= kernel_.rows) {
         const uint64_t a_step = a.stride == 0 ? kernel_.rows : 1;
         if (a.stride == 0) a.stride = 1;
         kernel_.packing[steps_of_b_.halves][vectors - 1](a, a_step, {b, steps_of_b_.stride}, tiles.steps,
-                                                         scratch_b_, tiles.sums, stride_, tiles.accumulate,
-                                                         ahead(0));
+                                                         scratch_b_, tiles.sums, tiles.stride,
+                                                         tiles.accumulate, ahead(0));
         RunTiles(tiles, scratch_b_, 1, ahead);
         return;
       }
@@ -294,6 +314,7 @@ class BlockedProduct {
   MicroKernel::Rows in_place_ = {};                      // A, if it is not packed
   MicroKernel::Rows now_ = {};                           // some rows of it, or copies of them
   bool copies_ = false, is_copied_ = false;
+  bool near_sums_ = false;  // of a panel of B are kept in scratch
 };
 
 }  // namespace
@@ -301,7 +322,7 @@ class BlockedProduct {
 uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_in_scratch,
                         const MicroKernel& kernel) {
   uint64_t most = 0;
-  for (const uint64_t max_steps : {kMaxSteps, kMaxExactSteps}) {
+  for (const uint64_t max_steps : {kMaxSteps, kMaxExactSteps, kNearSteps}) {
     for (const uint64_t floats : {uint64_t{0}, ~uint64_t{0}}) {
       const Blocking block(kernel, rows, columns, k, sums_in_scratch, floats, max_steps);
       most = std::max(most, block.Floats(sums_in_scratch));
@@ -321,27 +342,5 @@ template void RunProduct(const PartOf<float>&, const ProductOperand&, const Prod
                          const SumSink<float>*, std::span<float>, const MicroKernel&);
 template void RunProduct(const PartOf<int32_t>&, const ProductOperand&, const ProductOperand&,
                          const SumSink<int32_t>*, std::span<float>, const MicroKernel&);
-
-ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel,
-                       const ProductCosts& costs) {
-  ProductGrid best;
-  uint64_t least = ~uint64_t{0};
-  for (uint32_t rows = 1; rows <= parts; ++rows) {
-    const uint32_t columns = parts / rows;
-    ProductGrid grid;
-    grid.row_step = RoundUp((m + rows - 1) / rows, kernel.rows);
-    grid.column_step = RoundUp((n + columns - 1) / columns, kernel.columns);
-    grid.rows = static_cast<uint32_t>((m + grid.row_step - 1) / grid.row_step);
-    grid.columns = static_cast<uint32_t>((n + grid.column_step - 1) / grid.column_step);
-    // Of the largest part.
-    const uint64_t cost =
-        grid.row_step * grid.column_step + costs.row * grid.row_step + costs.column * grid.column_step;
-    if (cost < least) {
-      least = cost;
-      best = grid;
-    }
-  }
-  return best;
-}
 
 }  // namespace anydml

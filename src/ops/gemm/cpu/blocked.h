@@ -78,12 +78,19 @@ struct PartOf {
   // Where sums are kept while not all steps are done: element (row, column) of the part. Null: in scratch.
   Sum* sums;
   uint64_t sums_stride;
+  // Fewer steps at a time than otherwise. All parts of a product have the same: sums are those of such
+  // blocks.
+  bool few_steps = false;
   // Operands of the product that will probably come next, as far apart as those of this one; null: nobody
   // knows.
   const std::byte* next_a = nullptr;
   const std::byte* next_b = nullptr;
 };
 using ProductPart = PartOf<float>;
+
+// Up to so many rows B is not packed ahead of a product, if its elements are neighbours and kernels can do
+// without (MicroKernel::packing).
+inline constexpr uint64_t kMostRowsOfSteps = 128;
 
 // Floats of scratch that RunProduct needs for parts up to this size, with or without sums in scratch; whole
 // cache lines.
@@ -96,18 +103,5 @@ template <typename Sum>
 void RunProduct(const PartOf<Sum>& part, const ProductOperand& a, const ProductOperand& b,
                 const SumSink<Sum>* sink, std::span<float> scratch,
                 const MicroKernel& kernel = GemmMicroKernel());
-
-// How to cut an m x n product into `parts` or fewer, for threads. What a part does for a row or column beside
-// its products takes as long as some of them.
-struct ProductCosts {
-  uint64_t row = 4, column = 4;
-};
-struct ProductGrid {
-  uint32_t rows = 1;
-  uint32_t columns = 1;
-  uint64_t row_step, column_step;  // whole tiles
-};
-ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel& kernel = GemmMicroKernel(),
-                       const ProductCosts& costs = {});
 
 }  // namespace anydml

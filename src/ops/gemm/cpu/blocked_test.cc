@@ -49,7 +49,8 @@ void RunInScratchOf(const Sizes& most, const Sizes& s, bool in_scratch, std::mt1
   const StridedPanels rows(reinterpret_cast<const std::byte*>(a.data()), DataType::kFloat32, s.k, 1);
   const StridedPanels columns(reinterpret_cast<const std::byte*>(b.data()), DataType::kFloat32, 1, s.n);
   const Keeps sink(s.n, &result);
-  const ProductPart part = {0, s.m, 0, s.n, s.k, in_scratch ? nullptr : result.data(), s.n};
+  ProductPart part = {0, s.m, 0, s.n, s.k, in_scratch ? nullptr : result.data(), s.n};
+  part.few_steps = s.k % 4 == 0;
   RunProduct<float>(part, rows, columns, in_scratch ? &sink : nullptr, {scratch.data(), floats});
   for (uint64_t i = 0; i < kBehind; ++i) ASSERT_EQ(scratch[floats + i], kGuard) << i << " behind";
   for (int sample = 0; sample < 200; ++sample) {

@@ -16,6 +16,7 @@ inline constexpr uint64_t kLeastSteps = 256;
 inline constexpr uint64_t kLeastWords = 64;
 inline constexpr uint64_t kMaxSteps = 512;
 inline constexpr uint64_t kMaxExactSteps = 256;  // 256 products of numbers up to 255 are exact as FLOAT32
+inline constexpr uint64_t kNearSteps = 128;
 inline constexpr uint64_t kWholeSteps = 16;
 inline constexpr uint64_t kRowsAtATime = 128;
 inline constexpr uint64_t kColumnsAtATime = 1024;
@@ -40,8 +41,8 @@ struct Blocking {
     // Kernels that take several steps at a time take up to kWholeSteps; only the last block may have
     // others.
     const uint64_t least = kernel.bytes ? kLeastWords : kLeastSteps;
-    steps =
-        std::min(k, std::clamp(kPanelFloats / kernel.columns, least, max_steps) / kWholeSteps * kWholeSteps);
+    const uint64_t most = std::min(std::max(kPanelFloats / kernel.columns, least), max_steps);
+    steps = std::min(k, most / kWholeSteps * kWholeSteps);
     rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));
     const auto set_columns = [&](uint64_t most) {
       columns = std::min(RoundUp(n, kernel.columns), RoundUp(most, kernel.columns));

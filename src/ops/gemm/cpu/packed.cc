@@ -10,11 +10,10 @@ bool KeptInOutput(const GemmProblem& p) {
   return p.output_type == DataType::kFloat32 && p.output.column == 1;
 }
 
-// Whether rows of A and steps of B are read where they lie.
-bool NothingIsPacked(const GemmProblem& p) {
-  const MicroKernel& kernel = GemmMicroKernel();
-  return kernel.in_place[0][0] != nullptr && p.a.column == 1 &&
-         (p.b_is_owned || (kernel.packing[0][0] != nullptr && p.b.column == 1));
+// Whether B is read where it lies.
+bool ReadsInPlace(const GemmProblem& p) {
+  return GemmMicroKernel().packing[0][0] != nullptr && p.m <= kMostRowsOfSteps && !p.b_is_owned &&
+         p.b.column == 1;
 }
 
 class GemmPacked final : public Kernel {
@@ -24,8 +23,9 @@ class GemmPacked final : public Kernel {
         transposed_(problem.output.column != 1 && problem.output.row == 1),
         epilogue_(problem.activation),
         in_output_(KeptInOutput(problem_)),
+        few_steps_(problem_.type == DataType::kFloat32 && ReadsInPlace(problem_)),
         product_({problem_.batch, problem_.m, problem_.n, problem_.k}, !in_output_, threads, &layout_,
-                 GemmMicroKernel(), NothingIsPacked(problem_)) {
+                 GemmMicroKernel(), ReadsInPlace(problem_)) {
     const GemmProblem& p = problem_;
     const MicroKernel& tile = GemmMicroKernel();
     const bool halves = p.type == DataType::kFloat16;
@@ -60,6 +60,7 @@ class GemmPacked final : public Kernel {
         part.sums = reinterpret_cast<float*>(output) + part.row * p.output.row + part.column;
         part.sums_stride = p.output.row;
       }
+      part.few_steps = few_steps_;
       if (const std::optional<BatchIndex> next = After(index)) {
         part.next_a = At(arguments.inputs[BindingOfA()], p.a, p.type, *next);
         part.next_b = At(arguments.inputs[1 - BindingOfA()], p.b, p.type, *next);
@@ -100,6 +101,7 @@ class GemmPacked final : public Kernel {
   bool transposed_;
   Epilogue epilogue_;
   bool in_output_;  // sums are kept where the output is
+  bool few_steps_;  // at a time: those of FLOAT32 are far apart
   ScratchLayout layout_, persistent_;
   BatchedProduct product_;
   std::optional<PackedOperand> a_, b_;
