@@ -40,11 +40,12 @@ class ConvolutionChannelsLast final : public Kernel {
         filter_(problem.shape, problem.type, tiles_.lanes, tiles_.vectors),
         pixels_(problem.shape, problem.type, Adds() ? problem.tail->addition->tensor : problem.shape.output),
         numbers_(problem, filter_.vectors() * tiles_.lanes, &scratch_),
-        steps_(problem.shape, MostStepsOfPiece(problem.shape)),
+        steps_(ChannelsLastSteps(problem)),
         epilogue_(problem.activation),
         threads_(threads),
         halves_(problem.type == DataType::kFloat16),
         planes_(IsInPlanes(problem.shape, problem.shape.output)),
+        turns_pieces_(TurnsPieces(problem)),
         parts_(Cut()),
         input_(problem, pixels_, parts_.pixels, &scratch_) {
     completes_ = epilogue_.empty() || epilogue_.limits().has_value();
@@ -57,7 +58,7 @@ class ConvolutionChannelsLast final : public Kernel {
     asks_for_results_ = tiles_.lanes >= kWide && problem.shape.Elements() * sizeof(float) > kNearBytes;
     if (problem.filter_is_owned) {
       packed_ = persistent_.Add("filters", filter_.bytes(), 64);
-    } else {
+    } else if (!turns_pieces_) {
       packed_ = scratch_.Add("filters", filter_.bytes(), 64);
     }
     const uint64_t block = parts_.pixels * WidestBlock();
@@ -65,7 +66,7 @@ class ConvolutionChannelsLast final : public Kernel {
     own_added_ = worker_floats_;
     if (Adds() && IsInPlanes(problem.shape, problem.tail->addition->tensor)) worker_floats_ += block;
     own_weights_ = worker_floats_;
-    if (halves_) worker_floats_ += steps_.MostSteps() * WidestBlock();
+    if (halves_ || turns_pieces_) worker_floats_ += steps_.MostSteps() * WidestBlock();
     own_halves_ = worker_floats_;
     if (halves_ && planes_) worker_floats_ += (block + 31) / 32 * 16;
     own_input_ = worker_floats_;
@@ -86,7 +87,7 @@ class ConvolutionChannelsLast final : public Kernel {
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    if (!problem_.filter_is_owned) {
+    if (!problem_.filter_is_owned && !turns_pieces_) {
       filter_.Pack(arguments.inputs[1].data, arguments.executor, threads_,
                    packed_.In<std::byte>(arguments.temporary));
     }
@@ -112,7 +113,10 @@ class ConvolutionChannelsLast final : public Kernel {
     // Many weights are read, and FLOAT16 is converted, again for each block of pixels, and planes have long
     // rows of it.
     const bool large = filter_.bytes() > kManyWeightBytes || halves_ || planes_ || pixels_.copies_blocks();
-    return CutPixels(problem_.shape, filter_.blocks(), tiles_.pixels[filter_.BlockOf(0).vectors - 1], large,
+    const PixelWeights weights = turns_pieces_ ? PixelWeights::kTurned
+                                 : large       ? PixelWeights::kMany
+                                               : PixelWeights::kFew;
+    return CutPixels(problem_.shape, filter_.blocks(), tiles_.pixels[filter_.BlockOf(0).vectors - 1], weights,
                      threads_);
   }
 
@@ -195,9 +199,14 @@ class ConvolutionChannelsLast final : public Kernel {
   }
 
   const float* WeightsOf(const BlockRun& run, const PixelSteps::Piece& piece) const {
+    float* const weights = run.own + own_weights_;
+    if (turns_pieces_) {
+      filter_.PackChannels(run.arguments.inputs[1].data, run.group, run.block, piece.channel, piece.channels,
+                           weights);
+      return weights;
+    }
     const std::byte* const packed = PackedOf(run, piece);
     if (!halves_) return reinterpret_cast<const float*>(packed);
-    float* const weights = run.own + own_weights_;
     HalvesToFloats(reinterpret_cast<const uint16_t*>(packed), weights, piece.steps * WidthOf(run.block));
     return weights;
   }
@@ -233,10 +242,20 @@ class ConvolutionChannelsLast final : public Kernel {
   // each tile has to be told where.
   bool AskAhead(const BlockRun& run, const PixelSteps::Piece& piece, bool is_last, PixelTile* tile) const {
     constexpr uint64_t kLineBytes = 64;
-    tile->ahead = reinterpret_cast<uintptr_t>(PackedOf(run, piece));
+    tile->ahead = reinterpret_cast<uintptr_t>(tile->weights);
     tile->ahead_step = 0;
     const uint64_t bytes = piece.steps * WidthOf(run.block) * ElementBytes();
-    if (filter_.bytes() > kManyWeightBytes) {
+    if (filter_.bytes() > kManyWeightBytes && turns_pieces_) {
+      // Of the next block, piece by piece as much as this one has.
+      if (run.block.vector + run.block.vectors == filter_.vectors()) return false;
+      const uint64_t next = filter_.SourceOf(run.group, run.block) +
+                            run.block.channels * problem_.shape.filter.output_channel +
+                            piece.first * WidthOf(run.block);
+      const uint64_t tiles = std::max<uint64_t>(run.pixels.count / tiles_.pixels[run.block.vectors - 1], 1);
+      tile->ahead = reinterpret_cast<uintptr_t>(run.arguments.inputs[1].data) + next * ElementBytes();
+      tile->ahead_step = std::min(kLineBytes, bytes / (tiles * piece.steps) + 1);
+    } else if (filter_.bytes() > kManyWeightBytes) {
+      tile->ahead = reinterpret_cast<uintptr_t>(PackedOf(run, piece));
       if (is_last && run.block.vector + run.block.vectors == filter_.vectors()) return false;
       const uint64_t tiles = std::max<uint64_t>(run.pixels.count / tiles_.pixels[run.block.vectors - 1], 1);
       tile->ahead += bytes;
@@ -330,6 +349,7 @@ class ConvolutionChannelsLast final : public Kernel {
   Epilogue epilogue_;
   uint32_t threads_;
   bool halves_, planes_;  // the output
+  bool turns_pieces_;     // of filters
   PixelParts parts_;
   PixelInput input_;
   bool completes_;  // tiles do all that is behind the sums

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/convolution/cpu/pixel_steps.h"
+#include "ops/convolution/cpu/pixel_filter.h"
 #include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/convolution/cpu/pixels.h"
 #include "ops/convolution/tail.h"
@@ -36,30 +36,40 @@ std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
   return "";
 }
 
-uint64_t MostStepsOfPiece(const ConvolutionShape& shape) {
+bool TurnsPieces(const ConvolutionProblem& problem) {
+  constexpr uint64_t kFewPixels = kMaxBlockPixels - kMaxTilePixels;  // so that one part has all of them
+  const ConvolutionShape& s = problem.shape;
+  return !problem.filter_is_owned && s.outer[0] * s.Positions() <= kFewPixels &&
+         s.Taps() <= PixelSteps::kMaxPieceTaps && HasFiltersInOrder(s);
+}
+
+PixelSteps ChannelsLastSteps(const ConvolutionProblem& problem) {
   constexpr uint64_t kPieceFloats = 32768, kLeastSteps = 16;
   const PixelTiles& tiles = ConvolutionPixelTiles();
-  const uint64_t vectors = (shape.output_channels + tiles.lanes - 1) / tiles.lanes;
-  return std::max(kPieceFloats / (std::min<uint64_t>(tiles.vectors, vectors) * tiles.lanes), kLeastSteps);
+  const uint64_t vectors = (problem.shape.output_channels + tiles.lanes - 1) / tiles.lanes;
+  const uint64_t width = std::min<uint64_t>(tiles.vectors, vectors) * tiles.lanes;
+  return {problem.shape, std::max(kPieceFloats / width, kLeastSteps), TurnsPieces(problem)};
 }
 
 bool ChannelsLastKeepsSums(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;
   const bool in_output =
       problem.type == DataType::kFloat32 && (s.output_channels == 1 || s.output.channel == 1);
-  return in_output && PixelSteps(s, MostStepsOfPiece(s)).pieces().size() > 1;
+  return in_output && ChannelsLastSteps(problem).pieces().size() > 1;
 }
 
 // Where planes rather stay planes.
 std::string BetterWithoutChannelsLast(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint64_t kFewInputChannels = 16;  // are brought together, wherever they are
-  constexpr uint64_t kFewChannels = 4, kFewPixels = 64, kFewPixelsOfPlanes = 1024;
+  constexpr uint64_t kFewChannels = 4, kFewPixels = 64, kFewPixelsOfPlanes = 1024, kFewPixelsInOrder = 32;
   constexpr uint32_t kWide = 8;
   const ConvolutionShape& s = problem.shape;
   if (s.output_channels < kFewChannels) return "few output channels";
   const bool from_planes = s.input_channels > kFewInputChannels && s.input.channel != 1,
              to_planes = s.output_channels > 1 && s.output.channel != 1;
-  const bool few = s.outer[0] * s.Positions() < (from_planes || to_planes ? kFewPixelsOfPlanes : kFewPixels);
+  uint64_t least = from_planes || to_planes ? kFewPixelsOfPlanes : kFewPixels;
+  if (ConvolutionPixelTiles().lanes >= kWide && HasFiltersInOrder(s)) least = kFewPixelsInOrder;
+  const bool few = s.outer[0] * s.Positions() < least;
   if (few && !problem.filter_is_owned) return "few pixels, for which filters would be packed every time";
   if (!from_planes && !to_planes) return "";
   // What packs panels of planes does so for narrow vectors, and elements that are read once, in the time.

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "ops/convolution/cpu/pixel_steps.h"
 #include "ops/convolution/problem.h"
 
 namespace anydml {
@@ -10,8 +11,12 @@ namespace anydml {
 // Empty: they can.
 std::string WhyNotChannelsLast(const ConvolutionProblem& problem);
 
-// Steps of a piece, at most, whose weights stay in the second-level cache.
-uint64_t MostStepsOfPiece(const ConvolutionShape& shape);
+// Whether filters are brought into the order of tiles piece by piece, where tiles read them then, rather than
+// all of them before: few pixels see each.
+bool TurnsPieces(const ConvolutionProblem& problem);
+
+// In pieces whose weights stay in the second-level cache.
+PixelSteps ChannelsLastSteps(const ConvolutionProblem& problem);
 
 // Whether sums that are not complete are kept where the output is.
 bool ChannelsLastKeepsSums(const ConvolutionProblem& problem);

@@ -1,13 +1,38 @@
 #include "ops/convolution/cpu/pixel_filter.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/common/parallel.h"
+#include "ops/common/transpose_block.h"
+#include "ops/element/cpu/rows.h"
 
 namespace anydml {
+namespace {
+
+const uint32_t* AsBits(const float* numbers) { return reinterpret_cast<const uint32_t*>(numbers); }
+const uint16_t* AsBits(const uint16_t* numbers) { return numbers; }
+uint32_t* AsBits(float* numbers) { return reinterpret_cast<uint32_t*>(numbers); }
+uint16_t* AsBits(uint16_t* numbers) { return numbers; }
+
+void CopyRow(const float* from, uint64_t count, float* to) { std::memcpy(to, from, count * sizeof(float)); }
+void CopyRow(const uint16_t* from, uint64_t count, uint16_t* to) {
+  std::memcpy(to, from, count * sizeof(uint16_t));
+}
+void CopyRow(const uint16_t* from, uint64_t count, float* to) { HalvesToFloats(from, to, count); }
+
+}  // namespace
+
+bool HasFiltersInOrder(const ConvolutionShape& shape) {
+  uint64_t next = 1;
+  for (uint32_t d = kMaxSpatial; d-- > 0; next *= shape.windows[d].taps) {
+    if (shape.windows[d].taps != 1 && shape.filter.spatial[d] != next) return false;
+  }
+  return shape.input_channels == 1 || shape.filter.channel == next;
+}
 
 PixelFilter::PixelFilter(const ConvolutionShape& shape, DataType type, uint32_t lanes, uint32_t max_vectors)
-    : shape_(shape), type_(type), lanes_(lanes) {
+    : shape_(shape), type_(type), lanes_(lanes), in_order_(HasFiltersInOrder(shape)) {
   vectors_ = (shape.output_channels + lanes - 1) / lanes;
   blocks_ = (vectors_ + max_vectors - 1) / max_vectors;
 }
@@ -50,6 +75,7 @@ void PixelFilter::Pack(const std::byte* filter, Executor* executor, uint32_t thr
 template <typename T>
 void PixelFilter::PackBlock(const T* filter, uint64_t group, const Block& block, T* to) const {
   const ConvolutionShape& p = shape_;
+  if (in_order_) return TurnChannels(filter + SourceOf(group, block), block, 0, p.input_channels, to);
   const uint64_t width = uint64_t{block.vectors} * lanes_, taps = p.Taps();
   const uint64_t first = p.filter.Matrix(0, group) + block.channel * p.filter.output_channel;
   constexpr uint64_t kSome =
@@ -70,6 +96,37 @@ void PixelFilter::PackBlock(const T* filter, uint64_t group, const Block& block,
         }
       }
     }
+  }
+}
+
+void PixelFilter::PackChannels(const std::byte* filter, uint64_t group, const Block& block, uint64_t first,
+                               uint64_t count, float* to) const {
+  const uint64_t at = SourceOf(group, block);
+  if (type_ == DataType::kFloat16) {
+    TurnChannels(reinterpret_cast<const uint16_t*>(filter) + at, block, first, count, to);
+  } else {
+    TurnChannels(reinterpret_cast<const float*>(filter) + at, block, first, count, to);
+  }
+}
+
+// Filters become rows by squares, in the order of the tensor, from which each row goes to its tap's.
+template <typename T, typename To>
+void PixelFilter::TurnChannels(const T* filter, const Block& block, uint64_t first, uint64_t count,
+                               To* to) const {
+  constexpr uint64_t kNumbers = 4096;
+  T rows[kNumbers];
+  const uint64_t width = uint64_t{block.vectors} * lanes_, taps = shape_.Taps(), most = kNumbers / width;
+  if (block.channels < width) std::fill_n(rows, kNumbers, T{});
+  uint64_t tap = 0, channel = 0;
+  for (uint64_t done = 0; done < count * taps;) {
+    const uint64_t some = std::min(most, count * taps - done);
+    TransposeBlock(AsBits(filter + first * taps + done), static_cast<int64_t>(shape_.filter.output_channel),
+                   some, block.channels, AsBits(rows), static_cast<int64_t>(width), TransposeTo::kTile);
+    for (uint64_t r = 0; r < some; ++r) {
+      CopyRow(rows + r * width, width, to + (tap * count + channel) * width);
+      if (++tap == taps) tap = 0, ++channel;
+    }
+    done += some;
   }
 }
 

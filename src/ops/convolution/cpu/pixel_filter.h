@@ -9,6 +9,9 @@
 
 namespace anydml {
 
+// Whether the taps of an input channel are neighbours in the filter tensor, and so are channels.
+bool HasFiltersInOrder(const ConvolutionShape& shape);
+
 class PixelFilter {
  public:
   // Of a group.
@@ -28,8 +31,16 @@ class PixelFilter {
   uint64_t blocks() const { return blocks_; }
   Block BlockOf(uint64_t number) const;
 
-  // From a filter tensor; elements stay what they are.
+  // From a filter tensor, all of it; elements stay what they are.
   void Pack(const std::byte* filter, Executor* executor, uint32_t threads, std::byte* to) const;
+
+  // Some input channels of a block, all taps, as FLOAT32; of a filter in order.
+  void PackChannels(const std::byte* filter, uint64_t group, const Block& block, uint64_t first,
+                    uint64_t count, float* to) const;
+  // Where a block's numbers begin in a filter tensor in order; those of the next block are behind them.
+  uint64_t SourceOf(uint64_t group, const Block& block) const {
+    return shape_.filter.Matrix(0, group) + block.channel * shape_.filter.output_channel;
+  }
 
   // Of all steps, in elements from where Pack put them.
   uint64_t OffsetOf(uint64_t group, const Block& block) const {
@@ -39,10 +50,13 @@ class PixelFilter {
  private:
   template <typename T>
   void PackBlock(const T* filter, uint64_t group, const Block& block, T* to) const;
+  template <typename T, typename To>
+  void TurnChannels(const T* filter, const Block& block, uint64_t first, uint64_t count, To* to) const;
 
   ConvolutionShape shape_;
   DataType type_;
   uint32_t lanes_;
+  bool in_order_;
   uint64_t vectors_, blocks_;
 };
 

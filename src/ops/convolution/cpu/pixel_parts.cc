@@ -11,8 +11,9 @@ namespace {
 // Of a thread: with fewer it costs more than it saves.
 constexpr uint64_t kPixelProductsPerThread = uint64_t{1} << 17;
 constexpr uint64_t kPartsPerThread = 4, kMostCuts = 64;
-// Reading the weights of a block of channels takes as long as some pixels do, or as many where they are far.
-constexpr uint64_t kSomePixels = 8, kManyPixels = 24;
+// Reading the weights of a block of channels takes as long as some pixels do, or as many where they are far,
+// or are brought into their order.
+constexpr uint64_t kSomePixels = 8, kManyPixels = 24, kTurnedPixels = 32;
 // Of a part: for so long the last threads wait for each other where they are of unequal speed.
 constexpr double kUneven = 0.5;
 // What threads have of pixels of their own they do not have to bring from other threads' caches.
@@ -22,13 +23,20 @@ uint64_t CutInto(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 
 }  // namespace
 
-PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile, bool large,
-                     uint32_t threads) {
+PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile,
+                     PixelWeights weights, uint32_t threads) {
+  const bool turned = weights == PixelWeights::kTurned;
+  const uint64_t all_pixels = turned                           ? kMaxBlockPixels
+                              : weights == PixelWeights::kMany ? kMaxBlockPixels / 2
+                                                               : kMaxBlockPixels / 4;
+  const uint64_t reading = turned                           ? kTurnedPixels
+                           : weights == PixelWeights::kMany ? kManyPixels
+                                                            : kSomePixels;
   const uint64_t positions = shape.outer[0] * shape.Positions();
   const double products = static_cast<double>(shape.Elements()) * static_cast<double>(shape.Steps());
   const auto useful = static_cast<uint64_t>(std::clamp<double>(
       products / static_cast<double>(kPixelProductsPerThread), 1, static_cast<double>(threads)));
-  const uint64_t most_pixels = (large ? kMaxBlockPixels : kMaxBlockPixels / 2) / tile * tile;
+  const uint64_t most_pixels = all_pixels / tile * tile;
   const uint64_t least_blocks = CutInto(positions, most_pixels), tiles = CutInto(positions, tile);
   const uint64_t more = useful == 1 ? 0 : std::min(kPartsPerThread * useful, kMostCuts);
   PixelParts parts;
@@ -37,12 +45,11 @@ PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uin
     for (uint64_t blocks = least_blocks;
          blocks == least_blocks || blocks <= std::min(tiles, least_blocks + more); ++blocks) {
       const uint64_t pixels = CutInto(CutInto(positions, blocks), tile) * tile;
-      const uint64_t work =
-          (pixels + (large ? kManyPixels : kSomePixels)) * CutInto(channel_blocks, channels);
+      const uint64_t work = (pixels + reading) * CutInto(channel_blocks, channels);
       const uint64_t pixel_blocks = CutInto(positions, pixels) * shape.outer[1];
       const uint64_t rounds = CutInto(pixel_blocks * channels, useful);
       double time = (static_cast<double>(rounds) + kUneven) * static_cast<double>(work);
-      if (pixel_blocks >= useful) time *= kOwnPixels;
+      if (pixel_blocks >= useful && !turned) time *= kOwnPixels;
       if (time >= least) continue;
       least = time;
       parts.pixels = pixels;

@@ -16,9 +16,16 @@ struct PixelParts {
   uint32_t workers = 1;  // of which each gets a part
 };
 
+// What decides how large parts should be.
+enum class PixelWeights : uint8_t {
+  kFew,    // they are near
+  kMany,   // a part should have many pixels
+  kTurned  // by each part, from the filter tensor
+};
+
 // Of all ways to cut it the one that ends first, if workers take parts one after the other. `tile`: pixels of
-// the largest one. `large`: parts should have many of them.
-PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile, bool large,
-                     uint32_t threads);
+// the largest one.
+PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile,
+                     PixelWeights weights, uint32_t threads);
 
 }  // namespace anydml

@@ -30,9 +30,18 @@ uint32_t FindRuns(const PixelSteps::Piece& piece, const InputPixels& pixels, IsI
 
 }  // namespace
 
-PixelSteps::PixelSteps(const ConvolutionShape& shape, uint64_t most) {
+PixelSteps::PixelSteps(const ConvolutionShape& shape, uint64_t most, bool all_taps) {
   const uint64_t channels = shape.input_channels;
   const auto all = static_cast<uint32_t>(shape.Taps());
+  if (all_taps) {
+    const uint64_t count = (channels * all + most - 1) / most;
+    uint64_t some = (channels + count - 1) / count;
+    if (some > 8) some = (some + 7) / 8 * 8;
+    for (uint64_t c = 0; c < channels; c += some) {
+      AddPiece({.tap = 0, .taps = all, .channel = c, .channels = std::min(some, channels - c)});
+    }
+    return;
+  }
   if (channels > most) {
     const uint64_t count = (channels + most - 1) / most;
     const uint64_t some = ((channels + count - 1) / count + 15) / 16 * 16;

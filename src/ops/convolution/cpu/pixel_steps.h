@@ -12,7 +12,7 @@ namespace anydml {
 
 class PixelSteps {
  public:
-  // Whole taps, or some channels of one.
+  // Whole taps, or some channels of one, or of all.
   struct Piece {
     uint64_t first = 0, steps = 0;
     uint32_t tap, taps;
@@ -20,8 +20,8 @@ class PixelSteps {
   };
   static constexpr uint32_t kMaxPieceTaps = 256;
 
-  // At most `most` steps at a time.
-  PixelSteps(const ConvolutionShape& shape, uint64_t most);
+  // At most `most` steps at a time. `all_taps`: of each channel, of which there may be more steps then.
+  PixelSteps(const ConvolutionShape& shape, uint64_t most, bool all_taps = false);
 
   const std::vector<Piece>& pieces() const { return pieces_; }
   uint64_t MostSteps() const;

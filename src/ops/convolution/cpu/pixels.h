@@ -12,7 +12,7 @@
 namespace anydml {
 
 inline constexpr uint32_t kMaxPixelTaps = 64;  // in one dimension: a bit for each
-inline constexpr uint64_t kMaxBlockPixels = 256;
+inline constexpr uint64_t kMaxBlockPixels = 512;
 
 // Some output pixels, of a group.
 struct OutputPixels {
