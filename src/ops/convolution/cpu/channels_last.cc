@@ -47,7 +47,7 @@ class ConvolutionChannelsLast final : public Kernel {
         planes_(IsInPlanes(problem.shape, problem.shape.output)),
         turns_pieces_(TurnsPieces(problem)),
         parts_(Cut()),
-        input_(problem, pixels_, parts_.pixels, &scratch_) {
+        input_(problem, pixels_, parts_, &scratch_) {
     completes_ = epilogue_.empty() || epilogue_.limits().has_value();
     finish_.to_halves = halves_;
     if (completes_ && (!epilogue_.empty() || halves_)) {
@@ -112,7 +112,7 @@ class ConvolutionChannelsLast final : public Kernel {
   PixelParts Cut() const {
     // Many weights are read, and FLOAT16 is converted, again for each block of pixels, and planes have long
     // rows of it.
-    const bool large = filter_.bytes() > kManyWeightBytes || halves_ || planes_ || pixels_.copies_blocks();
+    const bool large = filter_.bytes() > kManyWeightBytes || halves_ || planes_ || pixels_.has_planes();
     const PixelWeights weights = turns_pieces_ ? PixelWeights::kTurned
                                  : large       ? PixelWeights::kMany
                                                : PixelWeights::kFew;
@@ -124,7 +124,7 @@ class ConvolutionChannelsLast final : public Kernel {
   struct PartMemory {
     OutputPixels pixels;
     uint64_t found = kNothing;  // the number of those pixels
-    uint64_t held = kNothing;   // the first pixel of those whose input is in the worker's memory
+    InputPixels::Range held;    // of the input, in the worker's memory
     float* own;
   };
 
@@ -139,7 +139,7 @@ class ConvolutionChannelsLast final : public Kernel {
     }
     const OutputPixels& pixels = memory->pixels;
     float* const own = memory->own;
-    const uintptr_t input = input_.For(pixels, first, arguments, own + own_input_, &memory->held);
+    const uintptr_t input = input_.For(pixels, arguments, own + own_input_, &memory->held);
     const auto cut = static_cast<uint32_t>(parts_.channel_parts);
     const uint64_t begin = PartBegin(filter_.blocks(), static_cast<uint32_t>(channel_part), cut);
     const uint64_t end = PartBegin(filter_.blocks(), static_cast<uint32_t>(channel_part) + 1, cut);

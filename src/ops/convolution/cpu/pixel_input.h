@@ -5,29 +5,31 @@
 #include <cstdint>
 
 #include "kernel/scratch_layout.h"
+#include "ops/convolution/cpu/pixel_parts.h"
 #include "ops/convolution/cpu/pixels.h"
 
 namespace anydml {
 
 class PixelInput {
  public:
-  // For blocks of so many pixels at most. `pixels` stays.
-  PixelInput(const ConvolutionProblem& problem, const InputPixels& pixels, uint64_t block_pixels,
+  // `pixels` stays.
+  PixelInput(const ConvolutionProblem& problem, const InputPixels& pixels, const PixelParts& parts,
              ScratchLayout* scratch);
 
   bool converts() const { return converts_; }  // FLOAT16, block by block
   uint64_t OwnFloats() const;                  // of a worker
   // First of all.
   void Copy(const KernelArguments& arguments, uint32_t workers) const;
-  // The address that pixels, of which `first` is the first one, count from. `held`: the first pixel of those
-  // whose input is in the worker's memory.
-  uintptr_t For(const OutputPixels& pixels, uint64_t first, const KernelArguments& arguments, float* own,
-                uint64_t* held) const;
+  // The address that pixels count from. `held`: what of the input is in the worker's memory.
+  uintptr_t For(const OutputPixels& pixels, const KernelArguments& arguments, float* own,
+                InputPixels::Range* held) const;
 
  private:
   const InputPixels& pixels_;
   uint64_t channels_, block_pixels_;
-  bool converts_, copies_all_;
+  bool converts_;  // FLOAT16, block by block
+  bool turns_;     // planes, block by block
+  bool copies_all_;
   ScratchLayout::Piece copy_;
 };
 

@@ -15,8 +15,6 @@ namespace {
 constexpr uint64_t kSomePositions = 64;  // of planes, at a time
 constexpr uint64_t kFewPlanes = 8;       // with fewer there is little to transpose
 
-constexpr uint64_t kMostBlockChannels = 512;  // a block of their pixels has room in a second-level cache
-
 uint64_t AllTaps(const ConvolutionWindow& window) {
   return window.taps == kMaxPixelTaps ? ~uint64_t{0} : (uint64_t{1} << window.taps) - 1;
 }
@@ -57,7 +55,7 @@ const float* AsFloats(const uint16_t* from, uint64_t count, float* memory) {
   return memory;
 }
 
-// `some` positions of planes; at most kSomePositions.
+// `some` positions of planes; of FLOAT16 at most kSomePositions.
 void TurnToFloats(const float* from, uint64_t stride, uint64_t some, uint64_t channels, float* to) {
   Turn(from, stride, some, channels, to, channels, TransposeTo::kTile);
 }
@@ -77,14 +75,14 @@ void TurnToFloats(const uint16_t* from, uint64_t stride, uint64_t some, uint64_t
 InputPixels::InputPixels(const ConvolutionShape& shape, DataType type, const ConvolutionTensor& added)
     : shape_(shape), type_(type), input_(shape.input), added_(added) {
   copies_ = type != DataType::kFloat32 || (shape.input_channels > 1 && shape.input.channel != 1);
-  copies_blocks_ = copies_ && type == DataType::kFloat32 && shape.outer[1] == 1 &&
-                   shape.input_channels <= kMostBlockChannels;
+  has_planes_ = shape.outer[1] == 1 && shape.input_channels >= kFewPlanes && shape.input.channel != 1;
+  sees_one_ = true;
   uint64_t next = 1;
   for (uint32_t d = kMaxSpatial; d-- > 0; next *= shape.windows[d].input) {
     const ConvolutionWindow& w = shape.windows[d];
-    const bool is_whole = w.taps == 1 && w.stride == 1 && w.start_padding == 0 && w.output == w.input &&
-                          w.reached == w.output && (w.input == 1 || shape.input.spatial[d] == next);
-    copies_blocks_ = copies_blocks_ && is_whole;
+    has_planes_ = has_planes_ && (w.input == 1 || shape.input.spatial[d] == next);
+    sees_one_ = sees_one_ && w.taps == 1 && w.stride == 1 && w.start_padding == 0 && w.output == w.input &&
+                w.reached == w.output;
   }
   if (copies_) {
     uint64_t stride = shape.input_channels;
@@ -153,12 +151,21 @@ void InputPixels::Copy(const std::byte* input, Executor* executor, uint32_t work
   });
 }
 
-void InputPixels::CopyBlock(const float* input, uint64_t first, uint64_t count, float* to) const {
-  const uint64_t channels = shape_.input_channels, positions = shape_.Positions();
+void InputPixels::CopyPositions(const std::byte* input, uint64_t first, uint64_t count, float* to) const {
+  const uint64_t channels = shape_.input_channels, stride = shape_.input.channel;
+  const uint64_t positions = input_.outer[0] / channels;
   for (uint64_t done = 0; done < count;) {  // of one image at a time
-    const uint64_t at = (first + done) % positions, some = std::min(count - done, positions - at);
-    Turn(input + shape_.input.Matrix((first + done) / positions, 0) + at, shape_.input.channel, some,
-         channels, to + done * channels, channels, TransposeTo::kTile);
+    const uint64_t at = (first + done) % positions;
+    uint64_t some = std::min(count - done, positions - at);
+    const uint64_t from = shape_.input.Matrix((first + done) / positions, 0) + at;
+    if (type_ == DataType::kFloat16) {
+      some = std::min(some, kSomePositions);
+      TurnToFloats(reinterpret_cast<const uint16_t*>(input) + from, stride, some, channels,
+                   to + done * channels);
+    } else {
+      TurnToFloats(reinterpret_cast<const float*>(input) + from, stride, some, channels,
+                   to + done * channels);
+    }
     done += some;
   }
 }

@@ -49,9 +49,13 @@ class InputPixels {
   bool copies() const { return copies_; }
   // Whether the copy would have its elements at the same places: then it may be made part by part.
   bool is_in_order() const { return in_order_; }
-  // Planes that are seen by one tap are copied where a block of pixels needs them, by CopyBlock.
-  bool copies_blocks() const { return copies_blocks_; }
-  void CopyBlock(const float* input, uint64_t first, uint64_t count, float* to) const;
+  // Planes of an image whose positions follow each other: those that a block of pixels sees may be copied by
+  // themselves.
+  bool has_planes() const { return has_planes_; }
+  // Some positions of them; those of all images are numbered one after the other.
+  void CopyPositions(const std::byte* input, uint64_t first, uint64_t count, float* to) const;
+  // Whether each pixel sees its own position only.
+  bool sees_one() const { return sees_one_; }
   uint64_t CopyFloats() const;
   void Copy(const std::byte* input, Executor* executor, uint32_t workers, float* to) const;
 
@@ -61,7 +65,7 @@ class InputPixels {
   void Find(uint64_t first, uint64_t count, uint64_t group, OutputPixels* pixels) const;
   // From the first to behind the last place of the input that taps of the pixels see; where it is in order.
   struct Range {
-    uint64_t begin, end;
+    uint64_t begin = 0, end = 0;
   };
   Range Seen(const OutputPixels& pixels) const;
   // What so many pixels may see, at most, of an input in order.
@@ -84,7 +88,7 @@ class InputPixels {
 
   ConvolutionShape shape_;
   DataType type_;
-  bool copies_, copies_blocks_, in_order_;
+  bool copies_, has_planes_, sees_one_, in_order_;
   ConvolutionTensor input_;  // that is read by tiles
   ConvolutionTensor added_;
   std::vector<Tap> taps_;
