@@ -3,11 +3,13 @@
 // pixels that have taps outside of the input add up only those that are inside. Planes are brought into that
 // order, and results out of it, by transposing squares.
 #include <algorithm>
+#include <optional>
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
 #include "ops/convolution/cpu/channel_numbers.h"
 #include "ops/convolution/cpu/channels_last_choice.h"
+#include "ops/convolution/cpu/pixel_ahead.h"
 #include "ops/convolution/cpu/pixel_filter.h"
 #include "ops/convolution/cpu/pixel_input.h"
 #include "ops/convolution/cpu/pixel_parts.h"
@@ -145,7 +147,7 @@ class ConvolutionChannelsLast final : public Kernel {
     const uint64_t end = PartBegin(filter_.blocks(), static_cast<uint32_t>(channel_part) + 1, cut);
     for (uint64_t index = begin; index < end; ++index) {
       const PixelFilter::Block block = filter_.BlockOf(index);
-      const BlockRun run = {pixels, block, group, input, arguments, own};
+      const BlockRun run = {pixels, block, index, group, input, memory->held, arguments, own};
       if (own_weights_ != own_added_) TurnAdded(run);
       RunBlock(run);
       FinishBlock(run);
@@ -157,10 +159,18 @@ class ConvolutionChannelsLast final : public Kernel {
   struct BlockRun {
     const OutputPixels& pixels;
     const PixelFilter::Block& block;
+    uint64_t number;  // of the block
     uint64_t group;
-    uintptr_t input;  // that pixels count from
+    uintptr_t input;                 // that pixels count from
+    const InputPixels::Range& held;  // of it, by the worker
     const KernelArguments& arguments;
     float* own;  // of the worker: sums, what is added, weights, FLOAT16, input
+  };
+
+  // What is asked for, tile by tile.
+  struct Ahead {
+    bool pixels = false;  // the next ones
+    std::optional<RowsAhead> rows;
   };
 
   uint64_t WidthOf(const PixelFilter::Block& block) const { return uint64_t{block.vectors} * tiles_.lanes; }
@@ -225,49 +235,51 @@ class ConvolutionChannelsLast final : public Kernel {
       tile.start = piece.first == 0 ? bias : nullptr;
       tile.finish = completes_ && is_last ? &finish_ : nullptr;
       if (tile.finish != nullptr) tile.last_channels = run.block.last_channels;
-      const bool asks_for_pixels = AskAhead(run, piece, is_last, &tile);
+      Ahead ahead = AskAhead(run, piece, &tile);
       for (uint32_t c = 0; c < pixels.class_count; ++c) {
         const OutputPixels::Class& same = pixels.classes[c];
         if (same.begin == same.end) continue;
         const PixelSteps::Runs own = steps_.RunsOf(piece, pixels_, same, runs);
         tile.runs = own.first;
         tile.run_count = own.count;
-        AddTiles(run, pixels.order + same.begin, same.end - same.begin, asks_for_pixels, &tile);
+        AddTiles(run, pixels.order + same.begin, same.end - same.begin, &ahead, &tile);
       }
     }
   }
 
   // Where there are many weights, tiles of pixels share asking for those of the next piece, which are behind
-  // this one's; else they ask for what the next tile sees, where those are neighbours: then it is true, and
-  // each tile has to be told where.
-  bool AskAhead(const BlockRun& run, const PixelSteps::Piece& piece, bool is_last, PixelTile* tile) const {
+  // this one's or rows of the filter tensor; else they ask for what the next tile sees, where those are
+  // neighbours, of which each tile has to be told, or for planes that the next pixels see.
+  Ahead AskAhead(const BlockRun& run, const PixelSteps::Piece& piece, PixelTile* tile) const {
     constexpr uint64_t kLineBytes = 64;
+    const uint32_t most = tiles_.pixels[run.block.vectors - 1];
+    const bool is_last = &piece == &steps_.pieces().back(),
+               ends = run.block.vector + run.block.vectors == filter_.vectors();
+    Ahead ahead;
     tile->ahead = reinterpret_cast<uintptr_t>(tile->weights);
     tile->ahead_step = 0;
-    const uint64_t bytes = piece.steps * WidthOf(run.block) * ElementBytes();
-    if (filter_.bytes() > kManyWeightBytes && turns_pieces_) {
-      // Of the next block, piece by piece as much as this one has.
-      if (run.block.vector + run.block.vectors == filter_.vectors()) return false;
-      const uint64_t next = filter_.SourceOf(run.group, run.block) +
-                            run.block.channels * problem_.shape.filter.output_channel +
-                            piece.first * WidthOf(run.block);
-      const uint64_t tiles = std::max<uint64_t>(run.pixels.count / tiles_.pixels[run.block.vectors - 1], 1);
-      tile->ahead = reinterpret_cast<uintptr_t>(run.arguments.inputs[1].data) + next * ElementBytes();
+    if (filter_.bytes() > kManyWeightBytes) {
+      if (is_last && ends) return ahead;
+      if (turns_pieces_) {
+        const PixelSteps::Piece& next = is_last ? steps_.pieces().front() : *(&piece + 1);
+        ahead.rows = filter_.RowsOf(run.arguments.inputs[1].data, run.group,
+                                    filter_.BlockOf(run.number + is_last), next.channel, next.channels);
+        return ahead;
+      }
+      const uint64_t bytes = piece.steps * WidthOf(run.block) * ElementBytes();
+      const uint64_t tiles = std::max<uint64_t>(run.pixels.count / most, 1);
+      tile->ahead = reinterpret_cast<uintptr_t>(PackedOf(run, piece)) + bytes;
       tile->ahead_step = std::min(kLineBytes, bytes / (tiles * piece.steps) + 1);
-    } else if (filter_.bytes() > kManyWeightBytes) {
-      tile->ahead = reinterpret_cast<uintptr_t>(PackedOf(run, piece));
-      if (is_last && run.block.vector + run.block.vectors == filter_.vectors()) return false;
-      const uint64_t tiles = std::max<uint64_t>(run.pixels.count / tiles_.pixels[run.block.vectors - 1], 1);
-      tile->ahead += bytes;
-      tile->ahead_step = std::min(kLineBytes, bytes / (tiles * piece.steps) + 1);
+    } else if (input_.turns()) {
+      if (is_last && ends) ahead.rows = input_.Next(run.held, run.arguments);
     } else if (problem_.shape.Taps() == 1 && run.block.vector == 0 && !input_.converts()) {
-      tile->ahead_step = std::min(kLineBytes, tiles_.pixels[run.block.vectors - 1] * sizeof(float));
-      return true;
+      tile->ahead_step = std::min(kLineBytes, most * sizeof(float));
+      ahead.pixels = true;
     }
-    return false;
+    return ahead;
   }
 
-  void AddTiles(const BlockRun& run, const uint16_t* list, uint32_t count, bool asks_for_pixels,
+  void AddTiles(const BlockRun& run, const uint16_t* list, uint32_t count, Ahead* ahead,
                 PixelTile* tile) const {
     const bool adds = tile->finish != nullptr && tile->finish->adds;
     const bool in_output = !halves_ && !planes_;
@@ -290,11 +302,12 @@ class ConvolutionChannelsLast final : public Kernel {
         if (halves_) tile->halves[i] = HalvesOf(run, pixel);
       }
       if (asks_for_results) AskForResults(run, list + done + some, std::min(some, count - done - some), adds);
-      if (asks_for_pixels) {
+      if (ahead->pixels) {
         tile->ahead = tile->inputs[some - 1] + problem_.shape.input_channels * sizeof(float);
       }
+      if (ahead->rows) ahead->rows->Ask(tile);
       tiles_.add[some - 1][run.block.vectors - 1](*tile);
-      if (!asks_for_pixels) tile->ahead += tile->ahead_step * steps;
+      if (!ahead->pixels) tile->ahead += tile->ahead_step * steps;
       done += some;
     }
   }

@@ -5,25 +5,51 @@
 
 #include "ops/common/parallel.h"
 #include "ops/common/transpose_block.h"
+#include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/element/cpu/rows.h"
 
 namespace anydml {
 namespace {
+
+constexpr uint64_t kTurnedNumbers = 9216;  // at a time: 16 channels of 3x3 filters, of 64 of them
 
 const uint32_t* AsBits(const float* numbers) { return reinterpret_cast<const uint32_t*>(numbers); }
 const uint16_t* AsBits(const uint16_t* numbers) { return numbers; }
 uint32_t* AsBits(float* numbers) { return reinterpret_cast<uint32_t*>(numbers); }
 uint16_t* AsBits(uint16_t* numbers) { return numbers; }
 
-void CopyRow(const float* from, uint64_t count, float* to) { std::memcpy(to, from, count * sizeof(float)); }
-void CopyRow(const uint16_t* from, uint64_t count, uint16_t* to) {
-  std::memcpy(to, from, count * sizeof(uint16_t));
-}
-void CopyRow(const uint16_t* from, uint64_t count, float* to) { HalvesToFloats(from, to, count); }
+// Rows of whole vectors, `taps` for each channel, of which those of a tap go to one place.
+struct TurnedRows {
+  uint64_t channels, taps;
+  uint32_t vectors;
+  uint64_t width;
+  uint64_t tap_stride;  // between places
+
+  void Put(const float* rows, float* to) const {
+    for (uint64_t tap = 0; tap < taps; ++tap) {
+      ConvolutionPixelTiles().gather(rows + tap * width, taps * width, channels, vectors, 0,
+                                     to + tap * tap_stride);
+    }
+  }
+  void Put(const uint16_t* rows, float* to) const {
+    float numbers[kTurnedNumbers];
+    HalvesToFloats(rows, numbers, channels * taps * width);
+    Put(numbers, to);
+  }
+  void Put(const uint16_t* rows, uint16_t* to) const {
+    for (uint64_t channel = 0; channel < channels; ++channel) {
+      for (uint64_t tap = 0; tap < taps; ++tap, rows += width) {
+        std::memcpy(to + tap * tap_stride + channel * width, rows, width * sizeof(uint16_t));
+      }
+    }
+  }
+};
 
 }  // namespace
 
 bool HasFiltersInOrder(const ConvolutionShape& shape) {
+  const PixelTiles& tiles = ConvolutionPixelTiles();
+  if (shape.Taps() * tiles.vectors * tiles.lanes > kTurnedNumbers) return false;
   uint64_t next = 1;
   for (uint32_t d = kMaxSpatial; d-- > 0; next *= shape.windows[d].taps) {
     if (shape.windows[d].taps != 1 && shape.filter.spatial[d] != next) return false;
@@ -109,24 +135,30 @@ void PixelFilter::PackChannels(const std::byte* filter, uint64_t group, const Bl
   }
 }
 
-// Filters become rows by squares, in the order of the tensor, from which each row goes to its tap's.
+RowsAhead PixelFilter::RowsOf(const std::byte* filter, uint64_t group, const Block& block, uint64_t first,
+                              uint64_t count) const {
+  const uint64_t width = BitSize(type_) / 8, taps = shape_.Taps();
+  const uint64_t at = SourceOf(group, block) + first * taps;
+  return {reinterpret_cast<uintptr_t>(filter) + at * width, count * taps * width,
+          shape_.filter.output_channel * width, block.channels};
+}
+
+// Filters become rows by squares, in the order of the tensor.
 template <typename T, typename To>
 void PixelFilter::TurnChannels(const T* filter, const Block& block, uint64_t first, uint64_t count,
                                To* to) const {
-  constexpr uint64_t kNumbers = 4096;
-  T rows[kNumbers];
-  const uint64_t width = uint64_t{block.vectors} * lanes_, taps = shape_.Taps(), most = kNumbers / width;
-  if (block.channels < width) std::fill_n(rows, kNumbers, T{});
-  uint64_t tap = 0, channel = 0;
-  for (uint64_t done = 0; done < count * taps;) {
-    const uint64_t some = std::min(most, count * taps - done);
-    TransposeBlock(AsBits(filter + first * taps + done), static_cast<int64_t>(shape_.filter.output_channel),
-                   some, block.channels, AsBits(rows), static_cast<int64_t>(width), TransposeTo::kTile);
-    for (uint64_t r = 0; r < some; ++r) {
-      CopyRow(rows + r * width, width, to + (tap * count + channel) * width);
-      if (++tap == taps) tap = 0, ++channel;
-    }
-    done += some;
+  constexpr uint64_t kSquare = 16;
+  T rows[kTurnedNumbers];
+  const uint64_t width = uint64_t{block.vectors} * lanes_, taps = shape_.Taps();
+  uint64_t most = kTurnedNumbers / (taps * width);
+  if (most > kSquare) most = most / kSquare * kSquare;
+  if (block.channels < width) std::fill_n(rows, kTurnedNumbers, T{});
+  for (uint64_t done = 0; done < count; done += most) {
+    const uint64_t some = std::min(most, count - done);
+    TransposeBlock(AsBits(filter + (first + done) * taps), static_cast<int64_t>(shape_.filter.output_channel),
+                   some * taps, block.channels, AsBits(rows), static_cast<int64_t>(width),
+                   TransposeTo::kTile);
+    TurnedRows{some, taps, block.vectors, width, count * width}.Put(rows, to + done * width);
   }
 }
 

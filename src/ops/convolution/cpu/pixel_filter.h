@@ -5,11 +5,13 @@
 #include <cstdint>
 
 #include "kernel/kernel.h"
+#include "ops/convolution/cpu/pixel_ahead.h"
 #include "ops/convolution/problem.h"
 
 namespace anydml {
 
-// Whether the taps of an input channel are neighbours in the filter tensor, and so are channels.
+// Whether the taps of an input channel, of which there are not very many, are neighbours in the filter
+// tensor, and so are channels.
 bool HasFiltersInOrder(const ConvolutionShape& shape);
 
 class PixelFilter {
@@ -37,10 +39,9 @@ class PixelFilter {
   // Some input channels of a block, all taps, as FLOAT32; of a filter in order.
   void PackChannels(const std::byte* filter, uint64_t group, const Block& block, uint64_t first,
                     uint64_t count, float* to) const;
-  // Where a block's numbers begin in a filter tensor in order; those of the next block are behind them.
-  uint64_t SourceOf(uint64_t group, const Block& block) const {
-    return shape_.filter.Matrix(0, group) + block.channel * shape_.filter.output_channel;
-  }
+  // Where PackChannels reads them.
+  RowsAhead RowsOf(const std::byte* filter, uint64_t group, const Block& block, uint64_t first,
+                   uint64_t count) const;
 
   // Of all steps, in elements from where Pack put them.
   uint64_t OffsetOf(uint64_t group, const Block& block) const {
@@ -48,6 +49,9 @@ class PixelFilter {
   }
 
  private:
+  uint64_t SourceOf(uint64_t group, const Block& block) const {
+    return shape_.filter.Matrix(0, group) + block.channel * shape_.filter.output_channel;
+  }
   template <typename T>
   void PackBlock(const T* filter, uint64_t group, const Block& block, T* to) const;
   template <typename T, typename To>

@@ -154,7 +154,7 @@ void AddTile(const PixelTile& tile) {
   ANYDML_PIXELS(ANYDML_BEGIN_SUMS)
   const float* HWY_RESTRICT w = tile.weights;
   [[maybe_unused]] const char* ahead = reinterpret_cast<const char*>(tile.ahead);
-  [[maybe_unused]] const uint64_t ahead_step = tile.ahead_step;
+  [[maybe_unused]] const uint64_t ahead_step = tile.ahead_step, ahead_skip = tile.ahead_skip;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
     const uint64_t offset = tile.runs[r].offset * sizeof(float);
     const uint64_t steps = tile.runs[r].steps;
@@ -191,6 +191,7 @@ void AddTile(const PixelTile& tile) {
       ANYDML_PIXELS(ANYDML_STEP)
       w += kVectors * lanes;
     }
+    ahead += ahead_skip;
   }
 #define ANYDML_NORMALIZE(i)                                                                               \
   if constexpr (kPixels > (i)) {                                                                          \

@@ -40,9 +40,9 @@ struct PixelTile {
   // For every step of all runs, and those skipped, the weights of the tile's channels, whole vectors.
   const float* weights;
   // Each step asks for a line of memory that is wanted soon, and the next one for what is so many bytes
-  // behind.
+  // behind. After each run so many are skipped.
   uintptr_t ahead;
-  uint64_t ahead_step;
+  uint64_t ahead_step, ahead_skip = 0;
   const float* start;             // what sums begin with; null: with what they are
   const float* starts = nullptr;  // if not null: a number for each pixel, instead
   uint32_t last_channels;         // of the last vector, where it is not whole; 0: all

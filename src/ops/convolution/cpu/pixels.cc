@@ -170,6 +170,14 @@ void InputPixels::CopyPositions(const std::byte* input, uint64_t first, uint64_t
   }
 }
 
+RowsAhead InputPixels::Positions(const std::byte* input, uint64_t first, uint64_t count) const {
+  const uint64_t positions = input_.outer[0] / shape_.input_channels, image = first / positions;
+  if (image >= shape_.outer[0]) return {};
+  const uint64_t width = BitSize(type_) / 8, at = first % positions;
+  return {reinterpret_cast<uintptr_t>(input) + (shape_.input.Matrix(image, 0) + at) * width,
+          std::min(count, positions - at) * width, shape_.input.channel * width, shape_.input_channels};
+}
+
 // Some positions at a time, of lines that may be a whole plane. FLOAT16 has positions that are neighbours.
 template <typename T>
 void InputPixels::CopyPlanes(const T* input, Executor* executor, uint32_t workers, float* to) const {

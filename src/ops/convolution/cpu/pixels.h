@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel/kernel.h"
+#include "ops/convolution/cpu/pixel_ahead.h"
 #include "ops/convolution/problem.h"
 
 namespace anydml {
@@ -54,6 +55,8 @@ class InputPixels {
   bool has_planes() const { return has_planes_; }
   // Some positions of them; those of all images are numbered one after the other.
   void CopyPositions(const std::byte* input, uint64_t first, uint64_t count, float* to) const;
+  // Where they are; those of one image.
+  RowsAhead Positions(const std::byte* input, uint64_t first, uint64_t count) const;
   // Whether each pixel sees its own position only.
   bool sees_one() const { return sees_one_; }
   uint64_t CopyFloats() const;
