@@ -15,6 +15,7 @@
 #include "ops/convolution/cpu/pixel_parts.h"
 #include "ops/convolution/cpu/pixel_steps.h"
 #include "ops/convolution/cpu/pixel_tile.h"
+#include "ops/convolution/cpu/pixel_weights.h"
 #include "ops/convolution/cpu/pixels.h"
 #include "ops/element/cpu/epilogue.h"
 #include "ops/element/cpu/rows.h"
@@ -22,7 +23,6 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kManyWeightBytes = uint64_t{1} << 19;
 constexpr uint64_t kNearBytes = uint64_t{1} << 20;  // of an output that is likely to be in a cache
 constexpr uint32_t kWide = 8;
 constexpr uint64_t kNothing = ~uint64_t{0};
@@ -43,11 +43,11 @@ class ConvolutionChannelsLast final : public Kernel {
         pixels_(problem.shape, problem.type, Adds() ? problem.tail->addition->tensor : problem.shape.output),
         numbers_(problem, filter_.vectors() * tiles_.lanes, &scratch_),
         steps_(ChannelsLastSteps(problem)),
+        weights_(problem, filter_, steps_, &scratch_),
         epilogue_(problem.activation),
         threads_(threads),
         halves_(problem.type == DataType::kFloat16),
         planes_(IsInPlanes(problem.shape, problem.shape.output)),
-        turns_pieces_(TurnsPieces(problem)),
         parts_(Cut()),
         input_(problem, pixels_, parts_, &scratch_) {
     completes_ = epilogue_.empty() || epilogue_.limits().has_value();
@@ -58,17 +58,12 @@ class ConvolutionChannelsLast final : public Kernel {
     if (Normalizes()) finish_.normalizes = LimitsOf(problem.tail->normalization->limits);
     if (Adds()) finish_.adds = LimitsOf(problem.tail->addition->limits);
     asks_for_results_ = tiles_.lanes >= kWide && problem.shape.Elements() * sizeof(float) > kNearBytes;
-    if (problem.filter_is_owned) {
-      packed_ = persistent_.Add("filters", filter_.bytes(), 64);
-    } else if (!turns_pieces_) {
-      packed_ = scratch_.Add("filters", filter_.bytes(), 64);
-    }
     const uint64_t block = parts_.pixels * WidestBlock();
     if (halves_ || planes_) worker_floats_ += block;
     own_added_ = worker_floats_;
     if (Adds() && IsInPlanes(problem.shape, problem.tail->addition->tensor)) worker_floats_ += block;
     own_weights_ = worker_floats_;
-    if (halves_ || turns_pieces_) worker_floats_ += steps_.MostSteps() * WidestBlock();
+    worker_floats_ += weights_.OwnFloats(WidestBlock());
     own_halves_ = worker_floats_;
     if (halves_ && planes_) worker_floats_ += (block + 31) / 32 * 16;
     own_input_ = worker_floats_;
@@ -79,20 +74,16 @@ class ConvolutionChannelsLast final : public Kernel {
   }
 
   uint64_t temporary_bytes() const override { return scratch_.bytes(); }
-  uint64_t persistent_bytes() const override { return persistent_.bytes(); }
+  uint64_t persistent_bytes() const override { return weights_.persistent_bytes(); }
   bool packs_input(uint32_t input) const override { return input == 1 && problem_.filter_is_owned; }
 
   Status Initialize(const KernelArguments& arguments) const override {
-    filter_.Pack(arguments.inputs[1].data, arguments.executor, threads_,
-                 packed_.In<std::byte>(arguments.persistent));
+    weights_.Initialize(arguments, threads_);
     return {};
   }
 
   Status Run(const KernelArguments& arguments) const override {
-    if (!problem_.filter_is_owned && !turns_pieces_) {
-      filter_.Pack(arguments.inputs[1].data, arguments.executor, threads_,
-                   packed_.In<std::byte>(arguments.temporary));
-    }
+    weights_.Pack(arguments, threads_);
     input_.Copy(arguments, parts_.workers);
     numbers_.Load(problem_, arguments);
     SharedParts shared(parts_.count, parts_.workers);
@@ -114,10 +105,10 @@ class ConvolutionChannelsLast final : public Kernel {
   PixelParts Cut() const {
     // Many weights are read, and FLOAT16 is converted, again for each block of pixels, and planes have long
     // rows of it.
-    const bool large = filter_.bytes() > kManyWeightBytes || halves_ || planes_ || pixels_.has_planes();
-    const PixelWeights weights = turns_pieces_ ? PixelWeights::kTurned
-                                 : large       ? PixelWeights::kMany
-                                               : PixelWeights::kFew;
+    const bool large = !weights_.is_near() || halves_ || planes_ || pixels_.has_planes();
+    const PartWeights weights = weights_.turns() ? PartWeights::kTurned
+                                : large          ? PartWeights::kMany
+                                                 : PartWeights::kFew;
     return CutPixels(problem_.shape, filter_.blocks(), tiles_.pixels[filter_.BlockOf(0).vectors - 1], weights,
                      threads_);
   }
@@ -202,25 +193,6 @@ class ConvolutionChannelsLast final : public Kernel {
 
   uint64_t ElementBytes() const { return halves_ ? sizeof(uint16_t) : sizeof(float); }
 
-  const std::byte* PackedOf(const BlockRun& run, const PixelSteps::Piece& piece) const {
-    const Buffer& memory = problem_.filter_is_owned ? run.arguments.persistent : run.arguments.temporary;
-    const uint64_t at = filter_.OffsetOf(run.group, run.block) + piece.first * WidthOf(run.block);
-    return packed_.In<const std::byte>(memory) + at * ElementBytes();
-  }
-
-  const float* WeightsOf(const BlockRun& run, const PixelSteps::Piece& piece) const {
-    float* const weights = run.own + own_weights_;
-    if (turns_pieces_) {
-      filter_.PackChannels(run.arguments.inputs[1].data, run.group, run.block, piece.channel, piece.channels,
-                           weights);
-      return weights;
-    }
-    const std::byte* const packed = PackedOf(run, piece);
-    if (!halves_) return reinterpret_cast<const float*>(packed);
-    HalvesToFloats(reinterpret_cast<const uint16_t*>(packed), weights, piece.steps * WidthOf(run.block));
-    return weights;
-  }
-
   void RunBlock(const BlockRun& run) const {
     const OutputPixels& pixels = run.pixels;
     const float* const bias = numbers_.Bias(run.arguments, run.group) + run.block.channel;
@@ -231,11 +203,12 @@ class ConvolutionChannelsLast final : public Kernel {
     PixelTile::Run runs[PixelSteps::kMaxPieceTaps];
     for (const PixelSteps::Piece& piece : steps_.pieces()) {
       const bool is_last = &piece == &steps_.pieces().back();
-      tile.weights = WeightsOf(run, piece);
+      const PixelWeights::Place place = {run.group, run.block, run.number, piece};
+      tile.weights = weights_.Of(run.arguments, place, run.own + own_weights_);
       tile.start = piece.first == 0 ? bias : nullptr;
       tile.finish = completes_ && is_last ? &finish_ : nullptr;
       if (tile.finish != nullptr) tile.last_channels = run.block.last_channels;
-      Ahead ahead = AskAhead(run, piece, &tile);
+      Ahead ahead = AskAhead(run, place, &tile);
       for (uint32_t c = 0; c < pixels.class_count; ++c) {
         const OutputPixels::Class& same = pixels.classes[c];
         if (same.begin == same.end) continue;
@@ -250,28 +223,22 @@ class ConvolutionChannelsLast final : public Kernel {
   // Where there are many weights, tiles of pixels share asking for those of the next piece, which are behind
   // this one's or rows of the filter tensor; else they ask for what the next tile sees, where those are
   // neighbours, of which each tile has to be told, or for planes that the next pixels see.
-  Ahead AskAhead(const BlockRun& run, const PixelSteps::Piece& piece, PixelTile* tile) const {
+  Ahead AskAhead(const BlockRun& run, const PixelWeights::Place& place, PixelTile* tile) const {
     constexpr uint64_t kLineBytes = 64;
     const uint32_t most = tiles_.pixels[run.block.vectors - 1];
-    const bool is_last = &piece == &steps_.pieces().back(),
-               ends = run.block.vector + run.block.vectors == filter_.vectors();
     Ahead ahead;
     tile->ahead = reinterpret_cast<uintptr_t>(tile->weights);
-    tile->ahead_step = 0;
-    if (filter_.bytes() > kManyWeightBytes) {
-      if (is_last && ends) return ahead;
-      if (turns_pieces_) {
-        const PixelSteps::Piece& next = is_last ? steps_.pieces().front() : *(&piece + 1);
-        ahead.rows = filter_.RowsOf(run.arguments.inputs[1].data, run.group,
-                                    filter_.BlockOf(run.number + is_last), next.channel, next.channels);
-        return ahead;
-      }
-      const uint64_t bytes = piece.steps * WidthOf(run.block) * ElementBytes();
+    tile->ahead_step = tile->ahead_skip = 0;
+    if (!weights_.is_near()) {
+      const PixelWeights::Next next = weights_.Behind(run.arguments, place);
+      ahead.rows = next.rows;
+      if (next.bytes == 0) return ahead;
       const uint64_t tiles = std::max<uint64_t>(run.pixels.count / most, 1);
-      tile->ahead = reinterpret_cast<uintptr_t>(PackedOf(run, piece)) + bytes;
-      tile->ahead_step = std::min(kLineBytes, bytes / (tiles * piece.steps) + 1);
+      tile->ahead = next.first;
+      tile->ahead_step = std::min(kLineBytes, next.bytes / (tiles * place.piece.steps) + 1);
     } else if (input_.turns()) {
-      if (is_last && ends) ahead.rows = input_.Next(run.held, run.arguments);
+      const bool is_last = run.number + 1 == filter_.blocks() && &place.piece == &steps_.pieces().back();
+      if (is_last) ahead.rows = input_.Next(run.held, run.arguments);
     } else if (problem_.shape.Taps() == 1 && run.block.vector == 0 && !input_.converts()) {
       tile->ahead_step = std::min(kLineBytes, most * sizeof(float));
       ahead.pixels = true;
@@ -359,10 +326,10 @@ class ConvolutionChannelsLast final : public Kernel {
   InputPixels pixels_;
   ChannelNumbers numbers_;
   PixelSteps steps_;
+  PixelWeights weights_;
   Epilogue epilogue_;
   uint32_t threads_;
   bool halves_, planes_;  // the output
-  bool turns_pieces_;     // of filters
   PixelParts parts_;
   PixelInput input_;
   bool completes_;  // tiles do all that is behind the sums
@@ -370,8 +337,7 @@ class ConvolutionChannelsLast final : public Kernel {
   PixelFinish finish_;
   // Of a worker; where its parts begin.
   uint64_t worker_floats_ = 0, own_added_, own_weights_, own_halves_, own_input_;
-  ScratchLayout persistent_;
-  ScratchLayout::Piece packed_, own_;
+  ScratchLayout::Piece own_;
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ class PixelFilter {
   PixelFilter(const ConvolutionShape& shape, DataType type, uint32_t lanes, uint32_t max_vectors);
 
   uint64_t bytes() const;
+  uint32_t lanes() const { return lanes_; }
   uint64_t vectors() const { return vectors_; }  // of a group
   uint64_t blocks() const { return blocks_; }
   Block BlockOf(uint64_t number) const;

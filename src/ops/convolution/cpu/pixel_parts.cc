@@ -24,14 +24,12 @@ uint64_t CutInto(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 }  // namespace
 
 PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile,
-                     PixelWeights weights, uint32_t threads) {
-  const bool turned = weights == PixelWeights::kTurned;
-  const uint64_t all_pixels = turned                           ? kMaxBlockPixels
-                              : weights == PixelWeights::kMany ? kMaxBlockPixels / 2
-                                                               : kMaxBlockPixels / 4;
-  const uint64_t reading = turned                           ? kTurnedPixels
-                           : weights == PixelWeights::kMany ? kManyPixels
-                                                            : kSomePixels;
+                     PartWeights weights, uint32_t threads) {
+  const bool turned = weights == PartWeights::kTurned;
+  const uint64_t all_pixels = turned                          ? kMaxBlockPixels
+                              : weights == PartWeights::kMany ? kMaxBlockPixels / 2
+                                                              : kMaxBlockPixels / 4;
+  const uint64_t reading = turned ? kTurnedPixels : weights == PartWeights::kMany ? kManyPixels : kSomePixels;
   const uint64_t positions = shape.outer[0] * shape.Positions();
   const double products = static_cast<double>(shape.Elements()) * static_cast<double>(shape.Steps());
   const auto useful = static_cast<uint64_t>(std::clamp<double>(

@@ -17,7 +17,7 @@ struct PixelParts {
 };
 
 // What decides how large parts should be.
-enum class PixelWeights : uint8_t {
+enum class PartWeights : uint8_t {
   kFew,    // they are near
   kMany,   // a part should have many pixels
   kTurned  // by each part, from the filter tensor
@@ -26,6 +26,6 @@ enum class PixelWeights : uint8_t {
 // Of all ways to cut it the one that ends first, if workers take parts one after the other. `tile`: pixels of
 // the largest one.
 PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile,
-                     PixelWeights weights, uint32_t threads);
+                     PartWeights weights, uint32_t threads);
 
 }  // namespace anydml
