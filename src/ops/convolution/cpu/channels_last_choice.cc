@@ -8,6 +8,11 @@
 #include "ops/convolution/tail.h"
 
 namespace anydml {
+namespace {
+
+constexpr uint32_t kWideVector = 8;  // vectors
+
+}  // namespace
 
 std::string WhyNotChannelsLast(const ConvolutionProblem& problem) {
   constexpr double kMostNumbers = 0x1p28;  // of filters, and of a copy of the input
@@ -44,11 +49,13 @@ bool TurnsPieces(const ConvolutionProblem& problem) {
 }
 
 PixelSteps ChannelsLastSteps(const ConvolutionProblem& problem) {
-  constexpr uint64_t kPieceFloats = 32768, kLeastSteps = 16;
+  // Vectors are wide where caches are large; then 3x3 filters of 64 channels are one piece.
+  constexpr uint64_t kPieceFloats = 32768, kWidePieceFloats = 40960, kLeastSteps = 16;
   const PixelTiles& tiles = ConvolutionPixelTiles();
+  const uint64_t most = tiles.lanes < kWideVector ? kPieceFloats : kWidePieceFloats;
   const uint64_t vectors = (problem.shape.output_channels + tiles.lanes - 1) / tiles.lanes;
   const uint64_t width = std::min<uint64_t>(tiles.vectors, vectors) * tiles.lanes;
-  return {problem.shape, std::max(kPieceFloats / width, kLeastSteps), TurnsPieces(problem)};
+  return {problem.shape, std::max(most / width, kLeastSteps), TurnsPieces(problem)};
 }
 
 bool ChannelsLastKeepsSums(const ConvolutionProblem& problem) {
@@ -62,18 +69,17 @@ bool ChannelsLastKeepsSums(const ConvolutionProblem& problem) {
 std::string BetterWithoutChannelsLast(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint64_t kFewInputChannels = 16;  // are brought together, wherever they are
   constexpr uint64_t kFewChannels = 4, kFewPixels = 64, kFewPixelsOfPlanes = 1024, kFewPixelsInOrder = 32;
-  constexpr uint32_t kWide = 8;
   const ConvolutionShape& s = problem.shape;
   if (s.output_channels < kFewChannels) return "few output channels";
   const bool from_planes = s.input_channels > kFewInputChannels && s.input.channel != 1,
              to_planes = s.output_channels > 1 && s.output.channel != 1;
   uint64_t least = from_planes || to_planes ? kFewPixelsOfPlanes : kFewPixels;
-  if (ConvolutionPixelTiles().lanes >= kWide && HasFiltersInOrder(s)) least = kFewPixelsInOrder;
+  if (ConvolutionPixelTiles().lanes >= kWideVector && HasFiltersInOrder(s)) least = kFewPixelsInOrder;
   const bool few = s.outer[0] * s.Positions() < least;
   if (few && !problem.filter_is_owned) return "few pixels, for which filters would be packed every time";
   if (!from_planes && !to_planes) return "";
   // What packs panels of planes does so for narrow vectors, and elements that are read once, in the time.
-  if (ConvolutionPixelTiles().lanes < kWide) return "planes, and vectors are short";
+  if (ConvolutionPixelTiles().lanes < kWideVector) return "planes, and vectors are short";
   if (from_planes && s.output_channels < ConvolutionPixelTiles().lanes)
     return "planes, and few output channels";
   if (from_planes && to_planes && s.Taps() == 1 && !problem.tail) return "planes, and a single tap";
