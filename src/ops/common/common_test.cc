@@ -218,6 +218,8 @@ TEST(TransposeBlock, AnySize) {
   for (const auto where : {TransposeTo::kTile, TransposeTo::kTensor, TransposeTo::kStream}) {
     ExpectTurned<uint16_t>(700, 100, 705, where);  // long columns
     ExpectTurned<uint32_t>(700, 100, 705, where);
+    ExpectTurned<uint16_t>(130, 300, 1024, where);  // many of them
+    ExpectTurned<uint16_t>(300, 300, 1024, where);
   }
 }
 

@@ -50,11 +50,11 @@ ANYDML_MATH V GeluFarBelow0(D d, V x) {
 
 // x Phi(x) = max(x, 0) - t Phi(-t) with t = |x|, so that nothing cancels on either side. For t <= 3,
 // Phi(-t) = e^(-t^2 / 2 - t L(t)) / 2 with a polynomial L, absolute error 2^-27.2. Below -3 there are few
-// inputs; above 3 the difference needs not be exact.
+// inputs; above 3 the difference needs not be exact. NaNs are among the few, and become the one of Canonical.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Gelu(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const V t = AtMost(d, hn::Abs(x), 6.0f);  // from where the result is x
+  const V t = MagnitudeAtMost(d, x, 6.0f);  // from where the result is x
   const V half = hn::Mul(t, hn::Set(d, 0.5f));
   const V square = hn::Mul(t, half);
   V l = hn::MulAdd(t, hn::Set(d, 0x1.c6b9aap-15f), hn::Set(d, -0x1.b5627p-12f));
@@ -70,9 +70,9 @@ ANYDML_MATH V Gelu(D d, V x) {
   r = hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), hn::NegMulAdd(t, l, r));
   const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
   const V y = hn::NegMulAdd(power, hn::MulAdd(half, ExpTail(d, r), half), AtLeast(d, x, -0.0f));
-  const auto far = hn::Lt(x, hn::Set(d, -3.0f));
-  if (ANYDML_MATH_UNLIKELY(!hn::AllFalse(d, far))) {
-    return hn::IfThenElse(far, GeluFarBelow0(d, x), y);
+  const auto near = hn::Ge(x, hn::Set(d, -3.0f));
+  if (ANYDML_MATH_UNLIKELY(!hn::AllTrue(d, near))) {
+    return hn::IfThenElse(near, y, Canonical(d, GeluFarBelow0(d, x)));
   }
   return y;
 }

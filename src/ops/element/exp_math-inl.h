@@ -38,6 +38,25 @@ ANYDML_MATH V Exp(D d, V x) {
   return ExpInRange(d, AtLeast(d, AtMost(d, x, 89.0f), -104.0f));
 }
 
+// Whether e^x is a normal number for all of four vectors, or it is not known. Not so for NaNs.
+template <class D, class V>
+ANYDML_MATH bool HaveNormalExp(D d, V a, V b, V c, V e) {
+  const V squares = hn::MulAdd(e, e, hn::MulAdd(c, c, hn::MulAdd(b, b, hn::Mul(a, a))));
+  return hn::AllTrue(d, hn::Lt(squares, hn::Set(d, 7500.0f)));  // whose root is 86.6
+}
+
+// e^x where that is a normal number, with fused instructions: the same bits as Exp's, of which half is for
+// others. (Another magic number would matter half way between two n, which is where x is a multiple of 2^22.)
+template <class D, class V>
+ANYDML_MATH V NormalExp(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V magic = hn::Set(d, kToInteger + 127.0f);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 0x1.715476p0f), magic);
+  const V tail = ExpTail(d, SubtractLn2s(d, x, hn::Sub(shifted, magic)));
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  return hn::MulAdd(power, tail, power);
+}
+
 // e^x - 1
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Expm1(D d, V x) {

@@ -42,6 +42,12 @@ ANYDML_LANE float AtMost(D, float x, float bound) {
 #endif
 }
 
+// The smaller of |x| and `bound`; anything where x is a NaN.
+template <class D>
+ANYDML_LANE float MagnitudeAtMost(D d, float x, float bound) {
+  return AtMost(d, Abs(x), bound);
+}
+
 // 1 / x to the nearest, for x and results that are far from overflow and underflow.
 template <class D>
 ANYDML_LANE float Inverse(D, float x) {

@@ -1,6 +1,7 @@
 // Outputs of more than caches hold, which are stored in other ways than small ones.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 
 #include <gtest/gtest.h>
@@ -93,6 +94,39 @@ TEST(LargeOutputs, Transposed) {
               {{"FusedActivation", Fused("ACTIVATION_RELU")}},
               Filled<float>(packed, kElements,
                             [](uint64_t i) { return i % kColumns + 5 * (i / kColumns) + i % kPeriod; }));
+}
+
+// Some are computed together, in a faster way where none of them needs another: nobody sees which are.
+TEST(LargeOutputs, NeighboursDoNotMatter) {
+  constexpr uint32_t kElements = 5000;
+  const TensorDesc tensor = Packed(DataType::kFloat32, {kElements});
+  const float rare[] = {kNan,    -kNan, kInf,  -kInf, 88.7f, 89,    -87.4f,
+                        -103.9f, -104,  86.7f, -3.1f, 1e30f, -1e30f};
+  std::vector<float> x(kElements);
+  for (uint32_t i = 0; i < kElements; ++i) {
+    x[i] = static_cast<float>(i % 997) / 499 - 1;
+    if (i > kElements / 2 && i % 29 == 0) x[i] = rare[i / 29 % std::size(rare)];
+  }
+  for (const char* const name : {"ELEMENT_WISE_EXP", "ACTIVATION_GELU", "ACTIVATION_SIGMOID"}) {
+    const auto run = [&](uint32_t first) {  // from that element on
+      Values input{tensor, Bytes(kElements * sizeof(float))};
+      for (uint32_t i = 0; i < kElements; ++i) {
+        std::memcpy(input.bytes.data() + i * sizeof(float), &x[(i + first) % kElements], sizeof(float));
+      }
+      return RunOperator(Describe(name, {input}, {}, {input}), {input.bytes}, {}).outputs.at(0);
+    };
+    const Bytes all = run(0);
+    for (const uint32_t first : {1u, 17u, 64u, 2500u}) {
+      const Bytes moved = run(first);
+      for (uint32_t i = 0; i < kElements; ++i) {
+        const uint32_t from = (i + first) % kElements;
+        ASSERT_EQ(
+            std::memcmp(moved.data() + i * sizeof(float), all.data() + from * sizeof(float), sizeof(float)),
+            0)
+            << name << " of " << x[from];
+      }
+    }
+  }
 }
 
 }  // namespace

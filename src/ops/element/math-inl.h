@@ -69,6 +69,16 @@ template <class D>
 inline constexpr bool kScales = false;
 #endif
 
+// The smaller of |x| and `bound`; anything where x is a NaN.
+template <class D, class V>
+HWY_INLINE V MagnitudeAtMost(D d, V x, float bound) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  // 2: of the two magnitudes the smaller; 8: without a sign.
+  if constexpr (kScales<D>) return V{_mm512_range_ps(x.raw, hn::Set(d, bound).raw, 2 | 8)};
+#endif
+  return AtMost(d, hn::Abs(x), bound);
+}
+
 // Where one lane has faster ways in a limited range.
 template <class D, class V>
 HWY_INLINE V Inverse(D d, V x) {

@@ -17,7 +17,7 @@
 // clang-format off
 #define ANYDML_UNARY(F)                                                                                  \
   F(Exp) F(Expm1) F(Log) F(Log1p) F(Sin) F(Cos) F(Tan) F(Asin) F(Acos) F(Atan) F(Sinh) F(Cosh) F(Tanh)   \
-  F(Asinh) F(Acosh) F(Atanh) F(Erf) F(Sigmoid) F(Gelu) F(GeluOfHalf) F(Softplus)
+  F(Asinh) F(Acosh) F(Atanh) F(Erf) F(Sigmoid) F(Gelu) F(GeluOfHalf) F(Softplus) F(NormalExp)
 #define ANYDML_BINARY(F) F(Pow) F(Atan2) F(Fmod)
 // clang-format on
 
@@ -253,6 +253,29 @@ TEST(ElementMath, IsWithinThePromisedUlpsAndFusedFormsAgree) {
                                      << y[different];
     });
   }
+}
+
+// Which of the two is taken depends on an element's neighbours.
+TEST(ElementMath, NormalExpIsExp) {
+  SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", TestSeed()));
+  std::mt19937_64 random(TestSeed());
+  Floats x;
+  for (float edge : {0.0f, 0x1p-126f, 0.34657359f, 86.6f}) AppendAround(edge, 500, x);
+  for (int i = -124; i <= 124; ++i) AppendAround(static_cast<float>(i) * 0.34657359f, 50, x);
+  const int count = TestIterations(1 << 17);
+  for (int i = 0; i < count; ++i) {
+    const float y = std::bit_cast<float>(static_cast<uint32_t>(random()));
+    x.push_back(std::fabs(y) < 86.6f ? y : static_cast<float>(random() % (1 << 24)) * 0x1p-17f - 43);
+  }
+  const lane::Tag<float> d;
+  OnEveryForm(Function::kNormalExp, x, x, [&](const char* form, bool fused, const Floats& y) {
+    if (!fused) return;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (!lane::HaveNormalExp(d, x[i], 0.0f, 0.0f, 0.0f)) continue;
+      ASSERT_EQ(std::bit_cast<uint32_t>(y[i]), std::bit_cast<uint32_t>(lane::Exp(d, x[i])))
+          << form << " at " << x[i];
+    }
+  });
 }
 
 // Before it is rounded to a half, and as bits on every form.

@@ -76,13 +76,16 @@ bool TransposeAndConvert(const T* from, const Block& block, C* to) {
                    static_cast<int64_t>(block.columns), TransposeTo::kTile);
     return true;
   } else if constexpr (sizeof(T) == 2 && sizeof(C) == 4) {
-    const uint64_t elements = block.rows * block.columns;
     std::array<uint16_t, kMaxAcross> transposed;
-    if (elements > transposed.size()) return false;
-    TransposeBlock(reinterpret_cast<const uint16_t*>(from), static_cast<int64_t>(block.column_stride),
-                   block.rows, block.columns, transposed.data(), static_cast<int64_t>(block.columns),
-                   TransposeTo::kTile);
-    ConvertRow(reinterpret_cast<const T*>(transposed.data()), to, elements);
+    const uint64_t most_rows = transposed.size() / block.columns;
+    if (most_rows == 0) return false;
+    for (uint64_t r = 0; r < block.rows; r += most_rows) {
+      const uint64_t rows = std::min(most_rows, block.rows - r);
+      TransposeBlock(reinterpret_cast<const uint16_t*>(from) + r, static_cast<int64_t>(block.column_stride),
+                     rows, block.columns, transposed.data(), static_cast<int64_t>(block.columns),
+                     TransposeTo::kTile);
+      ConvertRow(reinterpret_cast<const T*>(transposed.data()), to + r * block.columns, rows * block.columns);
+    }
     return true;
   } else {
     return false;

@@ -1,7 +1,8 @@
 // The loops of a group of functions for every SIMD target, or for one lane without Highway. A file defines
-// ANYDML_GROUP (a table of function.h), ANYDML_GROUP_FILE (itself), ANYDML_FIND_LOOP (what it exports) and
-// ANYDML_GROUP_STORES_BYTES (whether loops can store bytes; others can store FLOAT16), then includes this; no
-// include guard.
+// ANYDML_GROUP (a table of function.h), ANYDML_GROUP_FILE (itself), ANYDML_FIND_LOOP (what it exports),
+// ANYDML_GROUP_STORES_BYTES (whether loops can store bytes; others can store FLOAT16) and
+// ANYDML_GROUP_ASKS_AHEAD (whether those that store past the caches do), then includes this; no include
+// guard.
 #include <type_traits>
 
 #include "base/half.h"
@@ -103,6 +104,10 @@ template <typename T>
 using ScalableTag = Tag<T>;
 template <class D>
 constexpr size_t Lanes(D) {
+  return 1;
+}
+template <class D>
+constexpr size_t MaxLanes(D) {
   return 1;
 }
 template <class D>

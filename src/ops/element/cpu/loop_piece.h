@@ -27,10 +27,10 @@ struct LoopPiece {
   bool streams;  // past the caches; the target is aligned to 64 bytes
   uint64_t count;
   const Instruction* instruction;
-  // Of loops of halves: several such rows, so many bytes apart; and limits of those that clip.
+  // Several such rows, so many bytes apart.
   uint64_t rows;
   uint64_t row_steps[3], target_row_step;
-  float low, high;
+  float low, high;  // limits, of loops of halves that clip
 };
 
 }  // namespace anydml

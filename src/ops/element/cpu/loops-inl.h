@@ -20,8 +20,8 @@ ANYDML_BODY void ReadPair(D d, const std::byte* from, bool halves, V& first, V& 
   second = hn::LoadU(d, elements + hn::Lanes(d));
 }
 
-// Asks for what a pair takes of a source some iterations on: where results are few, reading is what takes the
-// time, and machines look no further than a page.
+// Asks for what a pair takes of a source some iterations on: where results are few, or take long, reading is
+// what takes the time, and machines look no further than a page.
 ANYDML_BODY void AskAhead(const std::byte* from) {
 #if defined(__x86_64__)
   __builtin_prefetch(from + 4096);
@@ -51,6 +51,47 @@ ANYDML_BODY void WritePair(D d, V first, V second, Storage storage, bool streams
 
 inline constexpr uint32_t kStorageBytes[] = {4, 2, 1};
 
+// Whether four vectors at a time are faster.
+template <class Function, class D>
+inline constexpr bool kHasFours = std::is_same_v<Function, fn::Exp>&& fn::math::kFused&& hn::MaxLanes(D()) >=
+                                  4;
+
+// Two vectors of e^x, of normal numbers or of any.
+template <bool kNormal, class D, class V>
+ANYDML_BODY void WriteExps(D d, V first, V second, bool streams, float* to) {
+  auto* const bytes = reinterpret_cast<std::byte*>(to);
+  if constexpr (kNormal) {
+    first = fn::math::NormalExp(d, first);
+    WritePair(d, first, fn::math::NormalExp(d, second), Storage::kRegister, streams, bytes);
+  } else {
+    first = fn::OneNan(d, fn::math::Exp(d, first));
+    WritePair(d, first, fn::OneNan(d, fn::math::Exp(d, second)), Storage::kRegister, streams, bytes);
+  }
+}
+
+// Elements of a row from FLOAT32 to FLOAT32, as far as these are four vectors; how many.
+template <class D>
+ANYDML_BODY uint64_t ExpFours(D d, const float* from, uint64_t count, bool streams, float* to) {
+  const uint64_t lanes = hn::Lanes(d);
+  uint64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes, from += 4 * lanes, to += 4 * lanes) {
+    const auto x0 = hn::LoadU(d, from), x1 = hn::LoadU(d, from + lanes);
+    const auto x2 = hn::LoadU(d, from + 2 * lanes), x3 = hn::LoadU(d, from + 3 * lanes);
+    if (streams) {
+      AskAhead(reinterpret_cast<const std::byte*>(from));
+      AskAhead(reinterpret_cast<const std::byte*>(from + 2 * lanes));
+    }
+    if (fn::math::HaveNormalExp(d, x0, x1, x2, x3)) {
+      WriteExps<true>(d, x0, x1, streams, to);
+      WriteExps<true>(d, x2, x3, streams, to + 2 * lanes);
+    } else {
+      WriteExps<false>(d, x0, x1, streams, to);
+      WriteExps<false>(d, x2, x3, streams, to + 2 * lanes);
+    }
+  }
+  return i;
+}
+
 template <class Function, int kSources, typename T>
 void Loop(const LoopPiece& piece) {
   const hn::ScalableTag<T> d;
@@ -58,43 +99,58 @@ void Loop(const LoopPiece& piece) {
   const uint64_t pair = 2 * hn::Lanes(d);
   // Copies: what is stored might be the arguments, for all that a compiler knows.
   const Instruction instruction = *piece.instruction;
-  const std::byte *a = piece.sources[0], *b = piece.sources[1], *c = piece.sources[2];
   const uint64_t a_step = pair * piece.steps[0], b_step = pair * piece.steps[1],
                  c_step = pair * piece.steps[2];
   const bool a_halves = piece.halves[0], b_halves = piece.halves[1], c_halves = piece.halves[2];
-  std::byte* to = piece.target;
   const Storage storage = piece.target_storage;
   const uint64_t to_step = pair * kStorageBytes[static_cast<uint32_t>(storage)];
   const bool streams = piece.streams;
-  for (uint64_t left = piece.count; left != 0; left -= pair) {
-    V a0, a1;
-    ReadPair(d, a, a_halves, a0, a1);
-    if constexpr (ANYDML_GROUP_STORES_BYTES) {
-      if (streams) {
-        AskAhead(a);
-        if constexpr (kSources >= 2) AskAhead(b);
+  const std::byte *a = piece.sources[0], *b = piece.sources[1], *c = piece.sources[2];
+  std::byte* to = piece.target;
+  for (uint64_t row = 1;; ++row) {
+    uint64_t left = piece.count;
+    if constexpr (kHasFours<Function, decltype(d)>) {
+      if (!a_halves && a_step != 0 && storage == Storage::kRegister) {
+        const uint64_t done =
+            ExpFours(d, reinterpret_cast<const float*>(a), left, streams, reinterpret_cast<float*>(to));
+        left -= done, a += done * sizeof(float), to += done * sizeof(float);
       }
     }
-    a += a_step;
-    if constexpr (kSources == 1) {
-      const V first = Function::Call(d, a0, instruction);
-      WritePair(d, first, Function::Call(d, a1, instruction), storage, streams, to);
-    } else {
-      V b0, b1;
-      ReadPair(d, b, b_halves, b0, b1);
-      b += b_step;
-      if constexpr (kSources == 2) {
-        const V first = Function::Call(d, a0, b0, instruction);
-        WritePair(d, first, Function::Call(d, a1, b1, instruction), storage, streams, to);
+    for (; left != 0; left -= pair) {
+      V a0, a1;
+      ReadPair(d, a, a_halves, a0, a1);
+      if constexpr (ANYDML_GROUP_ASKS_AHEAD) {
+        if (streams) {
+          AskAhead(a);
+          if constexpr (kSources >= 2) AskAhead(b);
+        }
+      }
+      a += a_step;
+      if constexpr (kSources == 1) {
+        const V first = Function::Call(d, a0, instruction);
+        WritePair(d, first, Function::Call(d, a1, instruction), storage, streams, to);
       } else {
-        V c0, c1;
-        ReadPair(d, c, c_halves, c0, c1);
-        c += c_step;
-        const V first = Function::Call(d, a0, b0, c0, instruction);
-        WritePair(d, first, Function::Call(d, a1, b1, c1, instruction), storage, streams, to);
+        V b0, b1;
+        ReadPair(d, b, b_halves, b0, b1);
+        b += b_step;
+        if constexpr (kSources == 2) {
+          const V first = Function::Call(d, a0, b0, instruction);
+          WritePair(d, first, Function::Call(d, a1, b1, instruction), storage, streams, to);
+        } else {
+          V c0, c1;
+          ReadPair(d, c, c_halves, c0, c1);
+          c += c_step;
+          const V first = Function::Call(d, a0, b0, c0, instruction);
+          WritePair(d, first, Function::Call(d, a1, b1, c1, instruction), storage, streams, to);
+        }
       }
+      to += to_step;
     }
-    to += to_step;
+    if (row >= piece.rows) return;
+    a = piece.sources[0] + row * piece.row_steps[0];
+    b = piece.sources[1] + row * piece.row_steps[1];
+    c = piece.sources[2] + row * piece.row_steps[2];
+    to = piece.target + row * piece.target_row_step;
   }
 }
 

@@ -209,19 +209,23 @@ void RunRest(const ElementLoop& loop, LoopPiece piece, bool as_halves, uint64_t 
 }
 
 // All rows at once, where none has a number for all of its elements.
-bool RunRowsOfHalves(const ElementLoop& loop, const LoopArguments& arguments, LoopPiece* piece) {
+bool RunRows(const ElementLoop& loop, const LoopArguments& arguments, bool as_halves, LoopPiece* piece) {
+  if (std::any_of(arguments.sources, arguments.sources + loop.sources,
+                  [](const LoopSource& source) { return source.uniform; })) {
+    return false;
+  }
   for (int s = 0; s < loop.sources; ++s) {
     const LoopSource& source = arguments.sources[s];
-    if (source.uniform) return false;
     piece->sources[s] = static_cast<const std::byte*>(source.data);
-    piece->steps[s] = sizeof(uint16_t);
+    piece->steps[s] = BytesOf(source.storage);
+    piece->halves[s] = source.storage == Storage::kHalf;
     piece->row_steps[s] = source.row_stride;
   }
   piece->target = static_cast<std::byte*>(arguments.target.data);
   piece->target_row_step = arguments.target.row_stride;
   piece->rows = arguments.rows;
   piece->count = arguments.count;
-  loop.of_halves(*piece);
+  RunPiece(loop, *piece, as_halves);
   return true;
 }
 
@@ -240,7 +244,7 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
   }
   piece.rows = 1;
   const uint64_t left = arguments.count & (loop.granule - 1);
-  if (as_halves && left == 0 && RunRowsOfHalves(loop, arguments, &piece)) return;
+  if (left == 0 && loop.converts && RunRows(loop, arguments, as_halves, &piece)) return;
   for (uint64_t row = 0; row < arguments.rows; ++row) {
     for (int s = 0; s < loop.sources; ++s) {
       const LoopSource& source = arguments.sources[s];

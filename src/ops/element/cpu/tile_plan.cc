@@ -26,11 +26,12 @@ AcrossShape ShapeAcross(uint64_t element_bits, size_t inputs) {
   // Where that input is all that is read, its columns are followed for long, so that machines foresee them,
   // and tiles are two lines wide. Others are gone through along their rows, in pieces that are long enough to
   // be foreseen, too, which is worth more: an addition of FLOAT16 takes 8 ms on a Xeon with rows of 1 KiB, 11
-  // with those of 512 bytes and 17 with those of 256.
+  // with those of 512 bytes and 17 with those of 256; and 5.5 where the input's columns are 256 bytes, too,
+  // instead of 128, which is what it takes if nothing lies across.
   if (element_bits == 32)
-    return inputs == 1 ? AcrossShape{256, 64, 1024, true} : AcrossShape{1024, 128, 256, false};
+    return inputs == 1 ? AcrossShape{256, 64, 1024, true} : AcrossShape{1024, 128, 1024, false};
   if (element_bits == 16)
-    return inputs == 1 ? AcrossShape{256, 64, 1024, true} : AcrossShape{128, 512, 64, false};
+    return inputs == 1 ? AcrossShape{256, 64, 1024, true} : AcrossShape{256, 512, 128, false};
 #else
   (void)element_bits, (void)inputs;
 #endif
@@ -61,6 +62,16 @@ GridPlace PlaceInBlocks(uint64_t number, const TileLoop& rows, const TileLoop& c
   return {first_row + number / width, first_column + number % width};
 }
 
+// How much larger tiles of narrow elements may be: what is turned stays as narrow as it is.
+uint64_t TimesLarger(const ElementProblem& problem, uint64_t bits) {
+#if defined(__x86_64__)
+  return bits == 16 && problem.program.registers <= 2 ? 2 : 1;
+#else
+  (void)problem, (void)bits;
+  return 1;
+#endif
+}
+
 // Bits of the elements of the inputs that lie along `along` rather than along `last`.
 uint64_t BitsAcross(const ElementProblem& problem, const TileLoop& along, const TileLoop& last) {
   uint64_t bits = 8;
@@ -84,6 +95,7 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
     TileLoop& beside = loops[loops.size() - 2];
     const uint64_t bits = BitsAcross(problem, beside, loops.back());
     const AcrossShape shape = ShapeAcross(bits, problem.inputs.size());
+    elements_across *= TimesLarger(problem, bits);
     block_rows = shape.block_rows;
     down = shape.down;
     // Where there is little room, rows of two granules.
@@ -92,7 +104,9 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
     const uint64_t room = elements_across / beside.chunk / kRowGranule * kRowGranule;
     loops.back().chunk = std::min({loops.back().size, shape.longest_row, room});
   } else {
-    uint64_t rest = elements;
+    // What is not computed with needs no registers, but a call per tile.
+    constexpr uint64_t kTilesOfMoves = 4;
+    uint64_t rest = problem.program.instructions.size() == 2 ? kTilesOfMoves * elements : elements;
     for (size_t d = loops.size(); d-- > 0 && rest > 1;) {
       loops[d].chunk = std::min(loops[d].size, rest);
       rest /= loops[d].chunk;

@@ -17,7 +17,8 @@ struct TileLoop {
 };
 
 struct TilePlan {
-  // Tiles have up to `elements`; those that lie across an input have up to `elements_across`.
+  // Tiles have up to `elements`, or four times as many where they are converted only; those that lie across
+  // an input have up to `elements_across`, or twice as many of FLOAT16 in few registers.
   TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t elements_across);
 
   std::vector<TileLoop> loops;  // outermost first
