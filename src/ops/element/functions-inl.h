@@ -71,10 +71,11 @@ ANYDML_BODY hn::Vec<D> InfinityOf(D d) {
 }
 
 // Which NaN an operation on NaNs gives depends on the machine: make it one and the same. (Where
-// ANYDML_STORES_ONE_NAN, stores do it, once for all instructions before.)
+// ANYDML_STORES_ONE_NAN, stores do it, once for all instructions before; where ANYDML_KEEPS_NANS, a stage of
+// its own.)
 template <class D, class V>
 ANYDML_BODY V OneNan([[maybe_unused]] D d, V x) {
-#ifndef ANYDML_STORES_ONE_NAN
+#if !defined(ANYDML_STORES_ONE_NAN) && !defined(ANYDML_KEEPS_NANS)
   if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
     return math::Canonical(d, x);
   }

@@ -33,30 +33,7 @@ namespace math = anydml::HWY_NAMESPACE;
 }  // namespace fn
 
 #include "ops/element/cpu/half_vectors-inl.h"
-
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-// Two halves of vectors as a whole one, past the caches where that is at least what can be stored so.
-template <class D, class V>
-HWY_INLINE void StoreTogether(D d, V first, V second, bool streams, hn::TFromD<D>* to) {
-  const hn::Twice<D> both;
-  if constexpr (hn::MaxLanes(both) * sizeof(hn::TFromD<D>) >= 16) {
-    if (streams) return hn::Stream(hn::Combine(both, second, first), both, to);
-  }
-  hn::StoreU(first, d, to);
-  hn::StoreU(second, d, to + hn::Lanes(d));
-}
-#else
-template <class D, class V>
-HWY_INLINE void StoreTogether(D d, V first, V second, bool, hn::TFromD<D>* to) {
-  hn::StoreU(first, d, to);
-  hn::StoreU(second, d, to + hn::Lanes(d));
-}
-#endif
-
-template <class D, class V>
-HWY_INLINE void WriteHalves(D d, V first, V second, bool streams, uint16_t* to) {
-  StoreTogether(hn::Rebind<uint16_t, D>(), ToHalves(d, first), ToHalves(d, second), streams, to);
-}
+#include "ops/element/cpu/store_pairs-inl.h"
 
 template <class D, class V>
 HWY_INLINE void WriteBytes(D, V first, V second, bool streams, uint8_t* to) {
@@ -64,12 +41,6 @@ HWY_INLINE void WriteBytes(D, V first, V second, bool streams, uint8_t* to) {
   const hn::Rebind<uint8_t, D> db;
   StoreTogether(db, hn::TruncateTo(db, hn::BitCast(du, first)), hn::TruncateTo(db, hn::BitCast(du, second)),
                 streams, to);
-}
-
-template <class D, class V>
-HWY_INLINE void StreamPair(D d, V first, V second, hn::TFromD<D>* to) {
-  hn::Stream(first, d, to);
-  hn::Stream(second, d, to + hn::Lanes(d));
 }
 
 #include "ops/element/cpu/loops-inl.h"

@@ -69,38 +69,38 @@ Run FindScalarLoop(ElementFunction function, Class type) {
   }
 }
 
-HalfLoop FindLoopOfHalves(ElementFunction function, uint32_t granule) {
+}  // namespace
+
+std::optional<HalfFunction> HalfFunctionOf(ElementFunction function) {
   switch (function) {
     case ElementFunction::kAdd:
-      return FindHalfLoop(HalfFunction::kAdd, granule);
+      return HalfFunction::kAdd;
     case ElementFunction::kSubtract:
-      return FindHalfLoop(HalfFunction::kSubtract, granule);
+      return HalfFunction::kSubtract;
     case ElementFunction::kMultiply:
-      return FindHalfLoop(HalfFunction::kMultiply, granule);
+      return HalfFunction::kMultiply;
     case ElementFunction::kMaximum:
-      return FindHalfLoop(HalfFunction::kMaximum, granule);
+      return HalfFunction::kMaximum;
     case ElementFunction::kMinimum:
-      return FindHalfLoop(HalfFunction::kMinimum, granule);
+      return HalfFunction::kMinimum;
     case ElementFunction::kClip:
-      return FindHalfLoop(HalfFunction::kClip, granule);
+      return HalfFunction::kClip;
     case ElementFunction::kRelu:
-      return FindHalfLoop(HalfFunction::kRelu, granule);
+      return HalfFunction::kRelu;
     case ElementFunction::kEqual:
-      return FindHalfLoop(HalfFunction::kEqual, granule);
+      return HalfFunction::kEqual;
     case ElementFunction::kGreater:
-      return FindHalfLoop(HalfFunction::kGreater, granule);
+      return HalfFunction::kGreater;
     case ElementFunction::kLess:
-      return FindHalfLoop(HalfFunction::kLess, granule);
+      return HalfFunction::kLess;
     case ElementFunction::kGreaterOrEqual:
-      return FindHalfLoop(HalfFunction::kGreaterOrEqual, granule);
+      return HalfFunction::kGreaterOrEqual;
     case ElementFunction::kLessOrEqual:
-      return FindHalfLoop(HalfFunction::kLessOrEqual, granule);
+      return HalfFunction::kLessOrEqual;
     default:
-      return nullptr;
+      return {};
   }
 }
-
-}  // namespace
 
 ElementLoop FindElementLoop(ElementFunction function, Class type) {
   const ElementFunctionInfo& info = InfoOf(function);
@@ -118,7 +118,10 @@ ElementLoop FindElementLoop(ElementFunction function, Class type) {
     loop = FindTranscendentalLoop(row(ElementFunction::kExp), type);
   }
   loop.sources = info.sources;
-  if (loop.converts && type == Class::kF32) loop.of_halves = FindLoopOfHalves(function, loop.granule);
+  const auto of_halves = HalfFunctionOf(function);
+  if (loop.converts && type == Class::kF32 && of_halves) {
+    loop.of_halves = FindHalfLoop(*of_halves, loop.granule);
+  }
   return loop;
 }
 

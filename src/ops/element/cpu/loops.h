@@ -24,6 +24,9 @@ struct ElementLoop {
 // Of a function that has a body for the class.
 ElementLoop FindElementLoop(ElementFunction function, Class type);
 
+// The function of FLOAT16 that gives the same, if there is one.
+std::optional<HalfFunction> HalfFunctionOf(ElementFunction function);
+
 // As what loops that convert take elements of a type for a register of a class, and give a function's result;
 // nothing where they cannot.
 std::optional<Storage> SourceStorage(DataType type, Class to);

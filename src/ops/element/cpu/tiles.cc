@@ -9,7 +9,9 @@
 #include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/loops.h"
+#include "ops/element/cpu/pipeline.h"
 #include "ops/element/cpu/rows.h"
+#include "ops/element/cpu/steps.h"
 #include "ops/element/cpu/tile_plan.h"
 #include "ops/common/transpose_block.h"
 #include "ops/element/problem.h"
@@ -52,45 +54,16 @@ uint64_t ElementsAcross(const ElementProgram& program) {
   return std::min(kMaxAcross, memory / (program.registers * WidthOf(program)));
 }
 
-// What is found out about an instruction when the kernel is made.
-struct Step {
-  Instruction instruction;
-  ElementLoop loop = {};
-  LoadBlock load = nullptr;
-  StoreBlock store = nullptr;
-  uint32_t operand = 0;            // of a load or store, among all operands
-  uint32_t bytes = 0;              // of its elements, where they have whole ones
-  bool same_bytes = false;         // of a load or store: no conversion
-  bool to_halves = false;          // of a store: FLOAT32 to FLOAT16
-  std::optional<Storage> storage;  // as which loops can read what is loaded, or write what is stored
-  bool whole = false;              // the result is not only read by loops that convert: a register of numbers
-  bool once = false;               // the same for all tiles: done for the first one
-  bool uniform = false;            // the same for all elements
-  bool rounds = false;             // the result is kept as FLOAT16
-  bool last = false;               // the program's only store follows: may write into the tensor
-};
-
-class ElementTiles final : public Kernel, public WorkEstimate {
+class ElementTiles final : public Kernel {
  public:
   ElementTiles(const ElementProblem& problem, uint32_t threads)
       : plan_(problem, kTileBytes / WidthOf(problem.program), ElementsAcross(problem.program)),
-        inputs_(static_cast<uint32_t>(problem.inputs.size())) {
+        steps_(ElementSteps(problem)),
+        pipelines_(FindPipelines(steps_)) {
     for (const TileLoop& loop : plan_.loops) tile_elements_ *= loop.chunk;
     register_bytes_ = (tile_elements_ * WidthOf(problem.program) + 63) / 64 * 64;
-    for (const Instruction& instruction : problem.program.instructions) Append(problem, instruction);
-    RoundWithResults();
-    for (size_t i = 0; i < steps_.size(); ++i) steps_[i].whole = NeedsWhole(i);
-    FindUniform(problem);
     streams_ = StreamsOutput(problem);
     aliases_ = problem.outputs.size() == 1;
-    if (steps_.size() >= 2 && aliases_) {
-      Step& last = steps_[steps_.size() - 2];
-      Step& store = steps_.back();
-      last.last = last.instruction.target == store.instruction.sources[0];
-      if (last.loop.converts && IsFloat(last.instruction.to) == IsFloat(store.instruction.type)) {
-        store.storage = TargetStorage(last.instruction, problem.outputs[0].type);
-      }
-    }
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
@@ -147,163 +120,115 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     return {1, tile.elements};
   }
 
-  void Append(const ElementProblem& problem, const Instruction& instruction) {
-    Step& step = steps_.emplace_back();
-    step.instruction = instruction;
-    switch (instruction.function) {
-      case ElementFunction::kLoad: {
-        const DataType type = problem.inputs[instruction.sources[0]].type;
-        step.operand = instruction.sources[0];
-        step.load = FindLoad(type, instruction.type);
-        step.bytes = BitSize(type) / 8;
-        step.same_bytes = SameBytes(type, instruction.type);
-        step.storage = SourceStorage(type, instruction.type);
-        break;
-      }
-      case ElementFunction::kStore: {
-        const DataType type = problem.outputs[instruction.target].type;
-        step.operand = inputs_ + instruction.target;
-        step.store = FindStore(instruction.type, type);
-        step.to_halves = instruction.type == Class::kF32 && type == DataType::kFloat16;
-        step.bytes = BitSize(type) / 8;
-        step.same_bytes = SameBytes(type, instruction.type);
-        if (step.same_bytes) step.storage = Storage::kRegister;
-        break;
-      }
-      case ElementFunction::kConstant:
-      case ElementFunction::kConvert:
-        break;
-      default:
-        step.loop = FindElementLoop(instruction.function, instruction.type);
-    }
-  }
-
-  // Whether some step that reads the result of step `number` takes nothing but a register of numbers.
-  bool NeedsWhole(size_t number) const {
-    const uint8_t target = steps_[number].instruction.target;
-    for (size_t i = number + 1; i < steps_.size(); ++i) {
-      const Instruction& reader = steps_[i].instruction;
-      if (reader.function == ElementFunction::kLoad) {
-        if (reader.target == target) return false;
-        continue;
-      }
-      for (int s = 0; s < InfoOf(reader.function).sources; ++s) {
-        if (reader.sources[s] == target && !steps_[i].loop.converts) return true;
-      }
-      if (reader.function != ElementFunction::kStore && reader.target == target) return false;
-    }
-    return false;
-  }
-
-  // A loop that writes FLOAT16 rounds while it does, where all who read that can read it.
-  void RoundWithResults() {
-    for (size_t i = 1; i < steps_.size(); ++i) {
-      const Instruction& rounding = steps_[i].instruction;
-      Step& before = steps_[i - 1];
-      if (rounding.function != ElementFunction::kRoundToHalf || before.rounds || !before.loop.converts ||
-          before.instruction.type != Class::kF32 || before.instruction.to != Class::kF32 ||
-          before.instruction.target != rounding.sources[0] || NeedsWhole(i) || IsReadAfter(i)) {
-        continue;
-      }
-      before.rounds = true;
-      before.instruction.target = rounding.target;
-      steps_.erase(steps_.begin() + static_cast<ptrdiff_t>(i--));
-    }
-  }
-
-  // Whether some step behind step `number` reads that one's source, too.
-  bool IsReadAfter(size_t number) const {
-    const uint8_t source = steps_[number].instruction.sources[0];
-    if (steps_[number].instruction.target == source) return false;
-    for (size_t i = number + 1; i < steps_.size(); ++i) {
-      const Instruction& reader = steps_[i].instruction;
-      if (reader.function != ElementFunction::kLoad) {
-        for (int s = 0; s < InfoOf(reader.function).sources; ++s) {
-          if (reader.sources[s] == source) return true;
-        }
-      }
-      if (reader.function != ElementFunction::kStore && reader.target == source) return false;
-    }
-    return false;
-  }
-
-  // Which instructions have the same result for all elements, and which of these stay in their register.
-  void FindUniform(const ElementProblem& problem) {
-    std::array<bool, kMaxRegisters> uniform{};
-    std::array<bool, kMaxRegisters> changes{};  // not the same for all tiles
-    std::array<size_t, kMaxRegisters> last_writer{};
-    for (size_t n = 0; n < steps_.size(); ++n) {
-      Step& step = steps_[n];
-      const Instruction& i = step.instruction;
-      if (i.function == ElementFunction::kStore) continue;
-      if (i.function == ElementFunction::kLoad) {
-        const auto& strides = problem.inputs[i.sources[0]].strides;
-        step.uniform = std::all_of(strides.begin(), strides.end(), [](uint64_t s) { return s == 0; });
-      } else {
-        step.uniform = true;
-        for (int s = 0; s < InfoOf(i.function).sources; ++s) {
-          step.uniform = step.uniform && uniform[i.sources[s]];
-        }
-      }
-      uniform[i.target] = step.uniform;
-      if (!step.uniform) changes[i.target] = true;
-      last_writer[i.target] = n;
-    }
-    // What others read and a later step replaces is there again for the next tile only if it is done again.
-    for (size_t n = 0; n < steps_.size(); ++n) {
-      const Instruction& i = steps_[n].instruction;
-      if (i.function == ElementFunction::kLoad) continue;
-      const bool is_store = i.function == ElementFunction::kStore;
-      for (int s = 0; s < InfoOf(i.function).sources; ++s) {
-        const uint8_t from = i.sources[s];
-        if (n <= last_writer[from] && (is_store || i.target != from)) changes[from] = true;
-      }
-    }
-    for (Step& step : steps_) step.once = step.uniform && !changes[step.instruction.target];
-  }
-
   void RunTile(const Tile& tile, bool first, const KernelArguments& arguments, Registers& r) const {
     const Shape shape = ShapeOf(tile);
     r.stored = false;
-    for (const Step& step : steps_) {
-      const Instruction& i = step.instruction;
-      if (step.once && !first) continue;
-      if (i.function == ElementFunction::kStore) {
-        if (!r.stored) Store(step, tile, arguments, r);
-        continue;
+    size_t next = 0;  // of the pipelines
+    for (size_t n = 0; n < steps_.size(); ++n) {
+      if (next < pipelines_.size() && pipelines_[next].begin == n) {
+        const Pipeline& pipeline = pipelines_[next++];
+        if (RunSteps(pipeline, tile, shape, first, arguments, r)) {
+          n = pipeline.end - 1;
+          continue;
+        }
       }
-      std::byte* const memory = step.rounds ? HalvesOf(i.target, r) : MemoryOf(i.target, r);
-      LoopSource result = {.data = memory, .row_stride = shape.columns * sizeof(uint32_t)};
-      if (step.rounds) {
-        result.storage = Storage::kHalf;
-        result.row_stride = shape.columns * sizeof(uint16_t);
-      }
-      switch (i.function) {
-        case ElementFunction::kLoad:
-          if (const auto halves = LoadAcross(step, tile, shape, arguments, HalvesOf(i.target, r))) {
-            result = *halves;
-          } else {
-            result = Load(step, tile, shape, arguments, memory, &r.stored);
-          }
-          break;
-        case ElementFunction::kConstant:
-          std::memcpy(memory, &i.parameters[0], 8);
-          break;
-        case ElementFunction::kConvert:
-          ConvertRegister(i.type, i.to, static_cast<DataType>(i.parameters[0]), r.values[i.sources[0]].data,
-                          memory, step.uniform ? 1 : tile.elements);
-          break;
-        default:
-          Apply(step, tile, shape, arguments, memory, r);
-      }
-      if (step.uniform) {
-        result.uniform = !step.whole;
-        if (result.uniform) result.row_stride = 0;
-        // What is there once is there for the largest tile.
-        if (step.whole) Repeat(memory, IsWide(i.to) ? 8 : 4, step.once ? tile_elements_ : tile.elements);
-      }
-      r.values[i.target] = result;
+      RunStep(steps_[n], tile, shape, first, arguments, r);
     }
+  }
+
+  // Whether the tile is one for a pipeline, which then has been run.
+  bool RunSteps(const Pipeline& pipeline, const Tile& tile, const Shape& shape, bool first,
+                const KernelArguments& arguments, Registers& r) const {
+    if (shape.columns < pipeline.set.block) return false;
+    for (size_t n = pipeline.begin; n < pipeline.end; ++n) {
+      if (Pipeline::IsInFront(steps_[n])) RunStep(steps_[n], tile, shape, first, arguments, r);
+    }
+    const auto place = [&](uint32_t number, bool halves) {
+      return LoopTarget{.data = halves ? HalvesOf(number, r) : MemoryOf(number, r),
+                        .storage = halves ? Storage::kHalf : Storage::kRegister,
+                        .row_stride = shape.columns * (halves ? sizeof(uint16_t) : sizeof(uint32_t))};
+    };
+    PipelineOperands operands;
+    bool stored =
+        steps_[pipeline.end - 1].last && WriteIntoOutput(tile, shape, true, arguments, &operands.target);
+    stored = stored && operands.target.storage != Storage::kByte;
+    bool halves = !pipeline.half_stages.empty() && shape.columns >= pipeline.half_set.block &&
+                  (stored ? operands.target.storage == Storage::kHalf : pipeline.rounds);
+    for (uint32_t i = 0; i < kMaxRegisters; ++i) {
+      if ((pipeline.sources >> i & 1) == 0) continue;
+      operands.sources[i] = r.values[i];
+      halves = halves && r.values[i].storage == Storage::kHalf;
+    }
+    for (uint32_t i = 0; i < kMaxRegisters; ++i) {
+      if ((pipeline.kept >> i & 1) != 0) operands.kept[i] = place(i, halves);
+      LoopSource& source = operands.sources[i];
+      if (!halves && (pipeline.sources >> i & 1) != 0 && source.storage == Storage::kHalf &&
+          !source.uniform) {
+        source = Floats(source, shape, MemoryOf(i, r));
+      }
+    }
+    if (!stored) operands.target = place(pipeline.target, halves);
+    RunPipeline(pipeline, halves, operands, shape.rows, shape.columns);
+    r.stored = stored;
+    const auto set = [&](uint32_t number, const LoopTarget& from) {
+      r.values[number] = {.data = from.data, .storage = from.storage, .row_stride = from.row_stride};
+    };
+    for (uint32_t i = 0; i < kMaxRegisters; ++i) {
+      if ((pipeline.kept >> i & 1) != 0) set(i, operands.kept[i]);
+    }
+    set(pipeline.target, operands.target);
+    return true;
+  }
+
+  // FLOAT16 as FLOAT32.
+  static LoopSource Floats(const LoopSource& source, const Shape& shape, std::byte* memory) {
+    auto* const floats = reinterpret_cast<float*>(memory);
+    for (uint64_t row = 0; row < shape.rows; ++row) {
+      const auto* const from = static_cast<const std::byte*>(source.data) + row * source.row_stride;
+      HalvesToFloats(reinterpret_cast<const uint16_t*>(from), floats + row * shape.columns, shape.columns);
+    }
+    return {.data = memory, .row_stride = shape.columns * sizeof(float)};
+  }
+
+  void RunStep(const ElementStep& step, const Tile& tile, const Shape& shape, bool first,
+               const KernelArguments& arguments, Registers& r) const {
+    const Instruction& i = step.instruction;
+    if (step.once && !first) return;
+    if (i.function == ElementFunction::kStore) {
+      if (!r.stored) Store(step, tile, arguments, r);
+      return;
+    }
+    std::byte* const memory = step.rounds ? HalvesOf(i.target, r) : MemoryOf(i.target, r);
+    LoopSource result = {.data = memory, .row_stride = shape.columns * sizeof(uint32_t)};
+    if (step.rounds) {
+      result.storage = Storage::kHalf;
+      result.row_stride = shape.columns * sizeof(uint16_t);
+    }
+    switch (i.function) {
+      case ElementFunction::kLoad:
+        if (const auto halves = LoadAcross(step, tile, shape, arguments, HalvesOf(i.target, r))) {
+          result = *halves;
+        } else {
+          result = Load(step, tile, shape, arguments, memory, &r.stored);
+        }
+        break;
+      case ElementFunction::kConstant:
+        std::memcpy(memory, &i.parameters[0], 8);
+        break;
+      case ElementFunction::kConvert:
+        ConvertRegister(i.type, i.to, static_cast<DataType>(i.parameters[0]), r.values[i.sources[0]].data,
+                        memory, step.uniform ? 1 : tile.elements);
+        break;
+      default:
+        Apply(step, tile, shape, arguments, memory, r);
+    }
+    if (step.uniform) {
+      result.uniform = !step.whole;
+      if (result.uniform) result.row_stride = 0;
+      // What is there once is there for the largest tile.
+      if (step.whole) Repeat(memory, IsWide(i.to) ? 8 : 4, step.once ? tile_elements_ : tile.elements);
+    }
+    r.values[i.target] = result;
   }
 
   // Elements 1 to `count` - 1 become what element 0 is.
@@ -354,8 +279,8 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     }
   }
 
-  LoopSource Load(const Step& step, const Tile& tile, const Shape& shape, const KernelArguments& arguments,
-                  std::byte* memory, bool* stored) const {
+  LoopSource Load(const ElementStep& step, const Tile& tile, const Shape& shape,
+                  const KernelArguments& arguments, std::byte* memory, bool* stored) const {
     const Instruction& i = step.instruction;
     const std::byte* const tensor = arguments.inputs[step.operand].data;
     const uint32_t width = IsWide(i.type) ? 8 : 4;
@@ -373,7 +298,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     } else if (step.same_bytes && aliases_ && tile.IsContiguous(step.operand)) {
       return {.data = tensor + tile.Offset(step.operand) * width};
     }
-    const Step& store = steps_.back();
+    const ElementStep& store = steps_.back();
     if (step.last && !streams_ && store.same_bytes && tile.IsContiguous(store.operand)) {
       memory = arguments.outputs[0].data + tile.Offset(store.operand) * width;
       *stored = true;
@@ -384,7 +309,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   }
 
   // FLOAT16 that is only turned, not converted, where loops convert what they read.
-  std::optional<LoopSource> LoadAcross(const Step& step, const Tile& tile, const Shape& shape,
+  std::optional<LoopSource> LoadAcross(const ElementStep& step, const Tile& tile, const Shape& shape,
                                        const KernelArguments& arguments, std::byte* halves) const {
     if (step.whole || step.storage != Storage::kHalf || tile.rank != 2) return {};
     const Tile::Loop &rows = tile.loops[0], &columns = tile.loops[1];
@@ -398,7 +323,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
         .data = halves, .storage = Storage::kHalf, .row_stride = shape.columns * sizeof(uint16_t)};
   }
 
-  void Apply(const Step& step, const Tile& tile, const Shape& shape, const KernelArguments& arguments,
+  void Apply(const ElementStep& step, const Tile& tile, const Shape& shape, const KernelArguments& arguments,
              std::byte* memory, Registers& r) const {
     const Instruction& i = step.instruction;
     LoopArguments run;
@@ -425,7 +350,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   // Makes the output's own memory the target of a loop where that can write there.
   bool WriteIntoOutput(const Tile& tile, const Shape& shape, bool converts, const KernelArguments& arguments,
                        LoopTarget* target) const {
-    const Step& store = steps_.back();
+    const ElementStep& store = steps_.back();
     const auto rows = RowsOf(store, tile, shape);
     if (!store.storage || !rows || (!converts && !tile.IsContiguous(store.operand))) return false;
     std::byte* const to = arguments.outputs[0].data + tile.Offset(store.operand) * store.bytes;
@@ -441,7 +366,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     uint64_t stride;  // in bytes
     bool uniform;
   };
-  static std::optional<Rows> RowsOf(const Step& step, const Tile& tile, const Shape& shape) {
+  static std::optional<Rows> RowsOf(const ElementStep& step, const Tile& tile, const Shape& shape) {
     if (tile.IsContiguous(step.operand)) return Rows{shape.columns * step.bytes, false};
     if (tile.rank != (shape.rows > 1 ? 2u : 1u)) return {};
     const uint64_t stride = tile.loops[tile.rank - 1].loop->strides[step.operand];
@@ -449,7 +374,8 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     return Rows{shape.rows > 1 ? tile.loops[0].loop->strides[step.operand] * step.bytes : 0, stride == 0};
   }
 
-  void Store(const Step& step, const Tile& tile, const KernelArguments& arguments, const Registers& r) const {
+  void Store(const ElementStep& step, const Tile& tile, const KernelArguments& arguments,
+             const Registers& r) const {
     const Instruction& i = step.instruction;
     std::byte* const tensor = arguments.outputs[i.target].data;
     const uint32_t width = IsWide(i.type) ? 8 : 4;
@@ -481,8 +407,8 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   uint64_t work_;
   ScratchLayout layout_;
   ScratchLayout::Piece registers_;
-  uint32_t inputs_;
-  std::vector<Step> steps_;
+  std::vector<ElementStep> steps_;
+  std::vector<Pipeline> pipelines_;  // in their order
   uint32_t parts_ = 1;
   bool streams_ = false;  // past the caches
   bool aliases_ = false;  // registers may be a tensor's own memory: nothing is written before all is read
