@@ -7,13 +7,14 @@
 #include "kernel/work_estimate.h"
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
+#include "ops/common/transpose_block.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/loops.h"
 #include "ops/element/cpu/pipeline.h"
 #include "ops/element/cpu/rows.h"
 #include "ops/element/cpu/steps.h"
 #include "ops/element/cpu/tile_plan.h"
-#include "ops/common/transpose_block.h"
+#include "ops/element/ordered_loops.h"
 #include "ops/element/problem.h"
 
 namespace anydml {
@@ -54,12 +55,42 @@ uint64_t ElementsAcross(const ElementProgram& program) {
   return std::min(kMaxAcross, memory / (program.registers * WidthOf(program)));
 }
 
+// Whether a program is one pipeline that reads and writes tensors as they lie, one element after the other:
+// nothing of a tile but what all elements have in common is in its registers.
+bool IsFlat(const ElementProblem& problem, const std::vector<ElementStep>& steps,
+            const std::vector<Pipeline>& pipelines) {
+  if (problem.outputs.size() != 1 || pipelines.size() != 1 || pipelines[0].kept != 0) return false;
+  const auto loops = OrderedLoops<TileLoop>(problem);
+  if (loops.size() != 1 || loops[0].strides.back() != 1) return false;
+  const Pipeline& pipeline = pipelines[0];
+  const Storage storage = pipeline.half_stages.empty() ? Storage::kRegister : Storage::kHalf;
+  for (size_t n = 0; n + 1 < steps.size(); ++n) {
+    const ElementStep& step = steps[n];
+    if (step.uniform) continue;
+    if (step.instruction.function != ElementFunction::kLoad) {
+      if (n < pipeline.begin || n >= pipeline.end) return false;
+    } else if (step.whole || step.storage != storage || loops[0].strides[step.operand] != 1) {
+      return false;
+    }
+  }
+  return steps.back().storage == storage;
+}
+
+// Tiles of those are longer, so that what is done once for each takes no time.
+uint64_t TileElements(const ElementProblem& problem, const std::vector<ElementStep>& steps,
+                      const std::vector<Pipeline>& pipelines) {
+  constexpr uint64_t kFlatElements = 8192;
+  const uint64_t width = WidthOf(problem.program);
+  if (!IsFlat(problem, steps, pipelines)) return kTileBytes / width;
+  return std::min(kFlatElements, kRegistersOnStack / (problem.program.registers * width));
+}
+
 class ElementTiles final : public Kernel {
  public:
   ElementTiles(const ElementProblem& problem, uint32_t threads)
-      : plan_(problem, kTileBytes / WidthOf(problem.program), ElementsAcross(problem.program)),
-        steps_(ElementSteps(problem)),
-        pipelines_(FindPipelines(steps_)) {
+      : steps_(ElementSteps(problem)),
+        pipelines_(FindPipelines(steps_)),
+        plan_(problem, TileElements(problem, steps_, pipelines_), ElementsAcross(problem.program)) {
     for (const TileLoop& loop : plan_.loops) tile_elements_ *= loop.chunk;
     register_bytes_ = (tile_elements_ * WidthOf(problem.program) + 63) / 64 * 64;
     streams_ = StreamsOutput(problem);
@@ -399,6 +430,8 @@ class ElementTiles final : public Kernel {
                  [&](const Block& block, uint64_t at) { step.store(values + at * width, block, tensor); });
   }
 
+  std::vector<ElementStep> steps_;
+  std::vector<Pipeline> pipelines_;  // in their order
   TilePlan plan_;
   uint64_t tile_elements_ = 1;                         // of the largest
   uint64_t register_bytes_ = 0, registers_bytes_ = 0;  // of one, of all
@@ -407,8 +440,6 @@ class ElementTiles final : public Kernel {
   uint64_t work_;
   ScratchLayout layout_;
   ScratchLayout::Piece registers_;
-  std::vector<ElementStep> steps_;
-  std::vector<Pipeline> pipelines_;  // in their order
   uint32_t parts_ = 1;
   bool streams_ = false;  // past the caches
   bool aliases_ = false;  // registers may be a tensor's own memory: nothing is written before all is read
