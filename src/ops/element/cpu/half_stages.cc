@@ -89,10 +89,11 @@ void EndStage(const Stage*, const StageOperand*, uint64_t, ANYDML_BLOCK_ARGUMENT
 #undef ANYDML_DO
 }
 
-void RunStages(const Stage* first, const StageOperand* operands, uint64_t blocks) {
+void RunStages(const Stage* first, const StageOperand* operands, uint32_t ahead, uint64_t blocks) {
   const Halves zero = All(0);
   const auto run = reinterpret_cast<RunStage>(first->code);
   for (uint64_t offset = 0; blocks != 0; --blocks, offset += 8 * kVectorBytes) {
+    AskAhead(operands, ahead, offset, 8 * kVectorBytes);
     run(first, operands, offset, zero, zero, zero, zero, zero, zero, zero, zero);
   }
 }

@@ -233,7 +233,7 @@ void RunRest(const StageSet& set, const std::vector<Stage>& stages, const Pipeli
   });
   const uint32_t targets = pipeline.kept << kKeptOperands | 1u << kTargetOperand;
   ForEachBit(targets, replace);
-  set.run(stages.data(), operands.data(), 1);
+  set.run(stages.data(), operands.data(), 0, 1);
   ForEachBit(targets, [&](uint8_t i) { std::memcpy(places[i], rest[i].bytes, bytes(i)); });
 }
 
@@ -246,6 +246,11 @@ void RunPipeline(const Pipeline& pipeline, bool halves, const PipelineOperands& 
   BlockMemory uniform[kMaxRegisters];
   std::array<StageOperand, kOperandCount> at;
   const uint64_t blocks = columns / set.block, left = columns % set.block;
+  // What goes past the caches is about as much as what is read.
+  uint32_t ahead = 0;
+  ForEachBit(operands.target.streams ? pipeline.sources : 0, [&](uint8_t i) {
+    if (!operands.sources[i].uniform) ahead |= 1u << i;
+  });
   const auto target_at = [](const LoopTarget& target, uint64_t row) {
     return StageOperand{.data = static_cast<std::byte*>(target.data) + row * target.row_stride,
                         .mask = ~uint64_t{0},
@@ -265,7 +270,7 @@ void RunPipeline(const Pipeline& pipeline, bool halves, const PipelineOperands& 
     });
     ForEachBit(pipeline.kept, [&](uint8_t i) { at[kKeptOperands + i] = target_at(operands.kept[i], row); });
     at[kTargetOperand] = target_at(operands.target, row);
-    if (blocks > 0) set.run(stages.data(), at.data(), blocks);
+    if (blocks > 0) set.run(stages.data(), at.data(), ahead, blocks);
     if (left > 0) RunRest(set, stages, pipeline, at, blocks * set.block, left);
   }
 }

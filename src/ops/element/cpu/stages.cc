@@ -128,9 +128,30 @@ void CanonicalStage(const Stage* stage, const StageOperand* operands, uint64_t o
   ANYDML_NEXT;
 }
 
+// Limits that CompareAsLimits: the upper one is not 0, the lower one not -0. x86 gives the second of its
+// sources where one is NaN or both are zeros.
+#undef ANYDML_SECOND_OF_ZEROS
+#define ANYDML_SECOND_OF_ZEROS HWY_ARCH_X86&& HWY_TARGET != HWY_SCALAR&& HWY_TARGET != HWY_EMU128
+HWY_INLINE Bits LimitAbove(Bits x, Bits high) {
+#if ANYDML_SECOND_OF_ZEROS
+  return hn::Min(high, x);
+#else
+  return AtMost(x, high);
+#endif
+}
+// `zero` is -0, or +0 where `low` is.
+HWY_INLINE Bits LimitBelow(Bits x, Bits low, [[maybe_unused]] Bits zero) {
+#if ANYDML_SECOND_OF_ZEROS && HWY_TARGET > HWY_AVX3  // where choosing by a mask takes longer
+  return hn::Add(hn::Max(low, x), zero);
+#else
+  return AtLeast(x, low);
+#endif
+}
+
 void LimitStage(const Stage* stage, const StageOperand* operands, uint64_t offset, ANYDML_BLOCK_ARGUMENTS) {
   const Bits low = hn::Set(Floats(), stage->low), high = hn::Set(Floats(), stage->high);
-#define ANYDML_DO(i) v##i = AtMost(AtLeast(v##i, low), high);
+  const Bits zero = hn::Set(Floats(), stage->low == 0 ? 0.0f : -0.0f);
+#define ANYDML_DO(i) v##i = LimitAbove(LimitBelow(v##i, low, zero), high);
   ANYDML_EACH(ANYDML_DO)
 #undef ANYDML_DO
   ANYDML_NEXT;
@@ -142,10 +163,12 @@ void EndStage(const Stage*, const StageOperand*, uint64_t, ANYDML_BLOCK_ARGUMENT
 #undef ANYDML_DO
 }
 
-void RunStages(const Stage* first, const StageOperand* operands, uint64_t blocks) {
+void RunStages(const Stage* first, const StageOperand* operands, uint32_t ahead, uint64_t blocks) {
   const Bits zero = hn::Zero(Floats());
   const auto run = reinterpret_cast<Run>(first->code);
-  for (uint64_t offset = 0; blocks != 0; --blocks, offset += 8 * hn::Lanes(Floats()) * sizeof(float)) {
+  const uint64_t bytes = 8 * hn::Lanes(Floats()) * sizeof(float);
+  for (uint64_t offset = 0; blocks != 0; --blocks, offset += bytes) {
+    AskAhead(operands, ahead, offset, bytes);
     run(first, operands, offset, zero, zero, zero, zero, zero, zero, zero, zero);
   }
 }
@@ -154,7 +177,11 @@ void RunStages(const Stage* first, const StageOperand* operands, uint64_t blocks
 struct ReluOfFloats {
   template <class D, class V>
   static HWY_INLINE V Call(D d, V a, const Instruction&) {
+#if HWY_TARGET == HWY_NEON
     return AtLeast(a, hn::Zero(d));
+#else
+    return hn::IfThenZeroElse(hn::Le(a, hn::Zero(d)), a);
+#endif
   }
 };
 struct RoundFloats {

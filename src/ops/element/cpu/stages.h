@@ -33,8 +33,9 @@ struct Stage {
 // where somebody sees them.
 struct StageSet {
   uint32_t block = 0;  // elements of a block
-  // Blocks one after the other, from the first stage to one that ends.
-  void (*run)(const Stage* first, const StageOperand* operands, uint64_t blocks) = nullptr;
+  // Blocks one after the other, from the first stage to one that ends. Of operands with a bit in `ahead`,
+  // later blocks are asked for.
+  void (*run)(const Stage* first, const StageOperand* operands, uint32_t ahead, uint64_t blocks) = nullptr;
   StageCode load = nullptr;
   StageCode load_halves = nullptr;  // FLOAT16 as FLOAT32
   StageCode store = nullptr;
@@ -43,6 +44,20 @@ struct StageSet {
   StageCode limit = nullptr;  // to `low` and `high`, which CompareAsLimits
   StageCode end = nullptr;
 };
+
+// For sets: machines look no further ahead than a page.
+static inline void AskAhead(const StageOperand* operands, uint32_t which, uint64_t offset, uint64_t bytes) {
+#if defined(__x86_64__)
+  constexpr uint64_t kAhead = 4096;
+  for (; which != 0; which >>= 1, ++operands) {
+    if ((which & 1) == 0) continue;
+    const std::byte* const from = operands->data + offset + kAhead;
+    for (uint64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at);
+  }
+#else
+  (void)operands, (void)which, (void)offset, (void)bytes;
+#endif
+}
 
 // Of registers of 32 bits. Functions that are long have no stage: they gain nothing.
 StageSet FindStages();
