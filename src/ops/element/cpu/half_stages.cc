@@ -102,15 +102,17 @@ StageCode CodeOf(RunStage run) { return reinterpret_cast<StageCode>(run); }
 
 }  // namespace
 
-StageSet FindHalfStages() {
+// Before it is known that the processor has these instructions, nothing is done that might be done by them.
+const StageSet* FindHalfStages() {
   static const bool has_them = HasHalfVectors();
-  if (!has_them) return {};
-  return {.block = 8 * kLanes,
-          .run = &RunStages,
-          .load = CodeOf(&LoadStage),
-          .store = CodeOf(&StoreStage),
-          .canonical = CodeOf(&CanonicalStage),
-          .end = CodeOf(&EndStage)};
+  if (!has_them) return nullptr;
+  static const StageSet set = {.block = 8 * kLanes,
+                               .run = &RunStages,
+                               .load = CodeOf(&LoadStage),
+                               .store = CodeOf(&StoreStage),
+                               .canonical = CodeOf(&CanonicalStage),
+                               .end = CodeOf(&EndStage)};
+  return &set;
 }
 
 StageCode FindHalfStage(HalfFunction function) {
@@ -136,7 +138,7 @@ StageCode FindHalfStage(HalfFunction function) {
 #else
 
 namespace anydml {
-StageSet FindHalfStages() { return {}; }
+const StageSet* FindHalfStages() { return nullptr; }
 StageCode FindHalfStage(HalfFunction) { return nullptr; }
 }  // namespace anydml
 #endif

@@ -19,7 +19,10 @@ constexpr uint8_t kOperandCount = kTargetOperand + 1;
 class StageList {
  public:
   StageList(const std::vector<ElementStep>& steps, const Pipeline& pipeline, bool halves)
-      : steps_(steps), end_(pipeline.end), halves_(halves), set_(halves ? pipeline.half_set : pipeline.set) {
+      : steps_(steps),
+        end_(pipeline.end),
+        halves_(halves),
+        set_(halves ? *pipeline.half_set : *pipeline.set) {
     in_memory_.fill(kSourceOperands);
     for (size_t i = pipeline.begin; i < end_ && fits_; ++i) {
       if (!Pipeline::IsInFront(steps[i])) Append(i);
@@ -120,7 +123,7 @@ class StageList {
   const std::vector<ElementStep>& steps_;
   size_t end_;
   bool halves_;
-  StageSet set_;
+  const StageSet& set_;
   std::vector<Stage> stages_;
   std::array<uint8_t, kMaxRegisters> in_memory_;  // as what operand a register's number is there
   int block_ = -1;                                // the register whose number is in the block
@@ -142,7 +145,7 @@ bool Pipeline::IsInFront(const ElementStep& step) {
 std::vector<Pipeline> FindPipelines(const std::vector<ElementStep>& steps) {
   constexpr uint32_t kShortest = 2;
   std::vector<Pipeline> pipelines;
-  if (FindStages().block == 0) return pipelines;
+  if (FindStages() == nullptr) return pipelines;
   Pipeline next;
   uint32_t computes = 0;
   uint32_t touched = 0;  // bits of registers
@@ -178,7 +181,7 @@ std::vector<Pipeline> FindPipelines(const std::vector<ElementStep>& steps) {
     const auto rounds = [](const ElementStep& step) { return step.rounds || Pipeline::IsInFront(step); };
     const auto first = steps.begin() + static_cast<ptrdiff_t>(pipeline.begin);
     const auto before_last = steps.begin() + static_cast<ptrdiff_t>(pipeline.end - 1);
-    if (pipeline.half_set.block != 0 && std::all_of(first, before_last, rounds)) {
+    if (pipeline.half_set != nullptr && std::all_of(first, before_last, rounds)) {
       pipeline.half_stages = StageList(steps, pipeline, true).Take();
     }
   }
@@ -241,7 +244,7 @@ void RunRest(const StageSet& set, const std::vector<Stage>& stages, const Pipeli
 
 void RunPipeline(const Pipeline& pipeline, bool halves, const PipelineOperands& operands, uint64_t rows,
                  uint64_t columns) {
-  const StageSet& set = halves ? pipeline.half_set : pipeline.set;
+  const StageSet& set = halves ? *pipeline.half_set : *pipeline.set;
   const std::vector<Stage>& stages = halves ? pipeline.half_stages : pipeline.stages;
   BlockMemory uniform[kMaxRegisters];
   std::array<StageOperand, kOperandCount> at;

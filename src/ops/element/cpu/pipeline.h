@@ -25,7 +25,7 @@ struct Pipeline {
   uint32_t sources = 0;       // bits of registers
   uint32_t kept = 0;
   bool rounds = false;  // the last step does
-  StageSet set, half_set;
+  const StageSet *set = nullptr, *half_set = nullptr;
   std::vector<Stage> stages;
   std::vector<Stage> half_stages;  // for sources that are all FLOAT16; may be none
 

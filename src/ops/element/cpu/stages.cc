@@ -89,16 +89,6 @@ void LoadStage(const Stage* stage, const StageOperand* operands, uint64_t offset
   ANYDML_NEXT;
 }
 
-void LoadHalvesStage(const Stage* stage, const StageOperand* operands, uint64_t offset,
-                     ANYDML_BLOCK_ARGUMENTS) {
-  const Floats d;
-  const auto* const from = reinterpret_cast<const uint16_t*>(At(operands[stage->operands[0]], offset / 2));
-#define ANYDML_DO(i) v##i = LoadHalves(d, from + (i)*hn::Lanes(d));
-  ANYDML_EACH(ANYDML_DO)
-#undef ANYDML_DO
-  ANYDML_NEXT;
-}
-
 HWY_INLINE void StorePair(const StageOperand& target, uint64_t offset, size_t at, Bits first, Bits second) {
   const Floats d;
   if (target.storage == Storage::kHalf) {
@@ -240,17 +230,17 @@ StageCode FindInTables(ElementFunction function, Class type) {
   }
 }
 
-StageSet SetOfStages() {
+const StageSet* SetOfStages() {
   const auto code = [](Run run) { return reinterpret_cast<StageCode>(run); };
-  return {.block = static_cast<uint32_t>(8 * hn::Lanes(Floats())),
-          .run = &RunStages,
-          .load = code(&LoadStage),
-          .load_halves = code(&LoadHalvesStage),
-          .store = code(&StoreStage),
-          .canonical = code(&CanonicalStage),
-          .round = code(&Compute<RoundFloats, 1, float>),
-          .limit = code(&LimitStage),
-          .end = code(&EndStage)};
+  static const StageSet set = {.block = static_cast<uint32_t>(8 * hn::Lanes(Floats())),
+                               .run = &RunStages,
+                               .load = code(&LoadStage),
+                               .store = code(&StoreStage),
+                               .canonical = code(&CanonicalStage),
+                               .round = code(&Compute<RoundFloats, 1, float>),
+                               .limit = code(&LimitStage),
+                               .end = code(&EndStage)};
+  return &set;
 }
 
 }  // namespace
@@ -265,7 +255,7 @@ HWY_EXPORT(FindInTables);
 HWY_EXPORT(SetOfStages);
 }  // namespace
 
-StageSet FindStages() { return HWY_DYNAMIC_DISPATCH(SetOfStages)(); }
+const StageSet* FindStages() { return HWY_DYNAMIC_DISPATCH(SetOfStages)(); }
 
 StageCode FindStage(ElementFunction function, Class type) {
   return HWY_DYNAMIC_DISPATCH(FindInTables)(function, type);
@@ -276,7 +266,7 @@ StageCode FindStage(ElementFunction function, Class type) {
 #else  // without Highway
 
 namespace anydml {
-StageSet FindStages() { return {}; }
+const StageSet* FindStages() { return nullptr; }
 StageCode FindStage(ElementFunction, Class) { return nullptr; }
 }  // namespace anydml
 #endif

@@ -37,7 +37,6 @@ struct StageSet {
   // later blocks are asked for.
   void (*run)(const Stage* first, const StageOperand* operands, uint32_t ahead, uint64_t blocks) = nullptr;
   StageCode load = nullptr;
-  StageCode load_halves = nullptr;  // FLOAT16 as FLOAT32
   StageCode store = nullptr;
   StageCode canonical = nullptr;
   StageCode round = nullptr;  // to FLOAT16
@@ -60,12 +59,12 @@ static inline void AskAhead(const StageOperand* operands, uint32_t which, uint64
 }
 
 // Of registers of 32 bits. Functions that are long have no stage: they gain nothing.
-StageSet FindStages();
+const StageSet* FindStages();  // null: there are none
 StageCode FindStage(ElementFunction function, Class type);
 
 // Of FLOAT16, rounded by each function, where the processor computes with it.
 inline constexpr uint32_t kMaxStageBlock = 256;
-StageSet FindHalfStages();
+const StageSet* FindHalfStages();
 StageCode FindHalfStage(HalfFunction function);
 
 }  // namespace anydml

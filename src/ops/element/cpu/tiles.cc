@@ -170,7 +170,7 @@ class ElementTiles final : public Kernel {
   // Whether the tile is one for a pipeline, which then has been run.
   bool RunSteps(const Pipeline& pipeline, const Tile& tile, const Shape& shape, bool first,
                 const KernelArguments& arguments, Registers& r) const {
-    if (shape.columns < pipeline.set.block) return false;
+    if (shape.columns < pipeline.set->block) return false;
     for (size_t n = pipeline.begin; n < pipeline.end; ++n) {
       if (Pipeline::IsInFront(steps_[n])) RunStep(steps_[n], tile, shape, first, arguments, r);
     }
@@ -183,7 +183,7 @@ class ElementTiles final : public Kernel {
     bool stored =
         steps_[pipeline.end - 1].last && WriteIntoOutput(tile, shape, true, arguments, &operands.target);
     stored = stored && operands.target.storage != Storage::kByte;
-    bool halves = !pipeline.half_stages.empty() && shape.columns >= pipeline.half_set.block &&
+    bool halves = !pipeline.half_stages.empty() && shape.columns >= pipeline.half_set->block &&
                   (stored ? operands.target.storage == Storage::kHalf : pipeline.rounds);
     for (uint32_t i = 0; i < kMaxRegisters; ++i) {
       if ((pipeline.sources >> i & 1) == 0) continue;
