@@ -91,9 +91,8 @@ ANYDML_HALF_BODY Halves Minimum(Halves a, Halves b) {
 ANYDML_HALF_BODY Halves AtLeast(Halves x, Halves low) {
   return _mm512_mask_blend_ph(_mm512_cmp_ph_mask(x, low, _CMP_LE_OQ), x, low);
 }
-ANYDML_HALF_BODY Halves AtMost(Halves x, Halves high) {
-  return _mm512_mask_blend_ph(_mm512_cmp_ph_mask(x, high, _CMP_GE_OQ), x, high);
-}
+// `high` is not 0: the instruction gives the second where one is NaN or both are zeros.
+ANYDML_HALF_BODY Halves AtMost(Halves x, Halves high) { return _mm512_min_ph(high, x); }
 
 template <HalfFunction kFunction>
 ANYDML_HALF_BODY Truths Compare(Halves a, Halves b) {

@@ -111,6 +111,7 @@ const StageSet* FindHalfStages() {
                                .load = CodeOf(&LoadStage),
                                .store = CodeOf(&StoreStage),
                                .canonical = CodeOf(&CanonicalStage),
+                               .limit = CodeOf(&Compute<HalfFunction::kClip>),
                                .end = CodeOf(&EndStage)};
   return &set;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/half.h"
@@ -54,7 +55,7 @@ class StageList {
     for (int s = 1; s < InfoOf(i.function).sources; ++s) stage.operands[s - 1] = OperandOf(sources[s]);
     halves_ ? SetHalfCode(i, &stage) : SetCode(i, &stage);
     fits_ = stage.code != nullptr;
-    stages_.push_back(stage);
+    if (in_block != 0 || !JoinLimits(stage)) stages_.push_back(stage);
     block_ = i.target;
 
     if (step.rounds && !halves_) stages_.push_back({.code = set_.round, .instruction = &i});
@@ -78,20 +79,42 @@ class StageList {
 
   void SetCode(const Instruction& i, Stage* stage) const {
     stage->code = FindStage(i.function, i.type);
-    if (i.function != ElementFunction::kClip || i.type != Class::kF32) return;
-    stage->low = FloatParameter(i, 0);
-    stage->high = FloatParameter(i, 1);
-    if (CompareAsLimits(stage->low, stage->high)) stage->code = set_.limit;
+    if (i.type != Class::kF32) return;
+    SetLimits(i, stage);
+    if (i.function == ElementFunction::kClip && CompareAsLimits(stage->low, stage->high)) {
+      stage->code = set_.limit;
+    }
   }
 
-  static void SetHalfCode(const Instruction& i, Stage* stage) {
+  void SetHalfCode(const Instruction& i, Stage* stage) const {
     const auto function = HalfFunctionOf(i.function);
     if (i.type != Class::kF32 || !function) return;
     stage->code = FindHalfStage(*function);
-    if (i.function != ElementFunction::kClip) return;
-    stage->low = ToFloat(ToHalf(FloatParameter(i, 0)));
-    stage->high = ToFloat(ToHalf(FloatParameter(i, 1)));
+    if (!SetLimits(i, stage)) return;
+    stage->low = ToFloat(ToHalf(stage->low));
+    stage->high = ToFloat(ToHalf(stage->high));
     if (!CompareAsLimits(stage->low, stage->high)) stage->code = nullptr;
+  }
+
+  static bool SetLimits(const Instruction& i, Stage* stage) {
+    if (i.function == ElementFunction::kRelu) stage->high = std::numeric_limits<float>::infinity();
+    if (i.function != ElementFunction::kClip) return i.function == ElementFunction::kRelu;
+    stage->low = FloatParameter(i, 0);
+    stage->high = FloatParameter(i, 1);
+    return true;
+  }
+
+  // Limits behind limits, none of which lie outside of the others, are one stage.
+  bool JoinLimits(const Stage& stage) {
+    Stage& before = stages_.back();
+    const auto limits = [&](const Stage& s) {
+      return s.code != nullptr && (s.code == set_.limit || s.code == relu_) && s.low < s.high;
+    };
+    if (!limits(before) || !limits(stage) || stage.low > before.high || before.low > stage.high) return false;
+    before.code = set_.limit;
+    before.low = std::max(before.low, stage.low);
+    before.high = std::min(before.high, stage.high);
+    return true;
   }
 
   // Of a step's result.
@@ -124,6 +147,8 @@ class StageList {
   size_t end_;
   bool halves_;
   const StageSet& set_;
+  const StageCode relu_ =
+      halves_ ? FindHalfStage(HalfFunction::kRelu) : FindStage(ElementFunction::kRelu, Class::kF32);
   std::vector<Stage> stages_;
   std::array<uint8_t, kMaxRegisters> in_memory_;  // as what operand a register's number is there
   int block_ = -1;                                // the register whose number is in the block
