@@ -8,38 +8,17 @@
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
 #include "ops/common/transpose_block.h"
-#include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/loops.h"
 #include "ops/element/cpu/pipeline.h"
 #include "ops/element/cpu/rows.h"
 #include "ops/element/cpu/steps.h"
 #include "ops/element/cpu/tile_plan.h"
-#include "ops/element/ordered_loops.h"
+#include "ops/element/cpu/tile_rows.h"
+#include "ops/element/cpu/tile_size.h"
 #include "ops/element/problem.h"
 
 namespace anydml {
 namespace {
-
-// A register of a tile; eight of them are half of a first-level cache of 64 KiB.
-constexpr uint64_t kTileBytes = 4096;
-// Of all registers of a tile across an input: what is turned passes through a second-level cache anyway, what
-// is computed with stays in the first.
-#if defined(__x86_64__)
-constexpr uint64_t kRegisterMemory = 256 << 10;
-#else
-constexpr uint64_t kRegisterMemory = 128 << 10;
-#endif
-constexpr uint64_t kFewRegisters = 2, kManyRegistersMemory = 64 << 10;
-// More than this, and half of it for FLOAT16, is temporary memory: threads of applications may have small
-// stacks.
-constexpr uint64_t kRegistersOnStack = 128 << 10;
-static_assert(kMaxRegisters * kTileBytes <= kRegistersOnStack && kManyRegistersMemory <= kRegistersOnStack);
-
-// Of a run that may be on an application's thread.
-constexpr uint64_t kRegistersOfBriefRun = 16 << 10;
-
-// Shorter rows of a tile are joined before a loop takes them.
-constexpr uint64_t kShortestTileRow = 32;
 
 struct Registers {
   std::byte* memory;
@@ -47,43 +26,6 @@ struct Registers {
   std::array<LoopSource, kMaxRegisters> values;  // in memory, or a tensor's own
   bool stored = false;                           // the last step has written into the output
 };
-
-uint64_t WidthOf(const ElementProgram& program) { return program.wide() ? 8 : 4; }
-
-uint64_t ElementsAcross(const ElementProgram& program) {
-  const uint64_t memory = program.registers <= kFewRegisters ? kRegisterMemory : kManyRegistersMemory;
-  return std::min(kMaxAcross, memory / (program.registers * WidthOf(program)));
-}
-
-// Whether a program is one pipeline that reads and writes tensors as they lie, one element after the other:
-// nothing of a tile but what all elements have in common is in its registers.
-bool IsFlat(const ElementProblem& problem, const std::vector<ElementStep>& steps,
-            const std::vector<Pipeline>& pipelines) {
-  if (problem.outputs.size() != 1 || pipelines.size() != 1 || pipelines[0].kept != 0) return false;
-  const auto loops = OrderedLoops<TileLoop>(problem);
-  if (loops.size() != 1 || loops[0].strides.back() != 1) return false;
-  const Pipeline& pipeline = pipelines[0];
-  const Storage storage = pipeline.half_stages.empty() ? Storage::kRegister : Storage::kHalf;
-  for (size_t n = 0; n + 1 < steps.size(); ++n) {
-    const ElementStep& step = steps[n];
-    if (step.uniform) continue;
-    if (step.instruction.function != ElementFunction::kLoad) {
-      if (n < pipeline.begin || n >= pipeline.end) return false;
-    } else if (step.whole || step.storage != storage || loops[0].strides[step.operand] != 1) {
-      return false;
-    }
-  }
-  return steps.back().storage == storage;
-}
-
-// Tiles of those are longer, so that what is done once for each takes no time.
-uint64_t TileElements(const ElementProblem& problem, const std::vector<ElementStep>& steps,
-                      const std::vector<Pipeline>& pipelines) {
-  constexpr uint64_t kFlatElements = 8192;
-  const uint64_t width = WidthOf(problem.program);
-  if (!IsFlat(problem, steps, pipelines)) return kTileBytes / width;
-  return std::min(kFlatElements, kRegistersOnStack / (problem.program.registers * width));
-}
 
 class ElementTiles final : public Kernel {
  public:
@@ -139,20 +81,8 @@ class ElementTiles final : public Kernel {
 
   static constexpr uint64_t WithHalves(uint64_t bytes) { return bytes + bytes / 2; }
 
-  // A tile as its loops go through it: rows of `columns` neighbours.
-  struct Shape {
-    uint64_t rows;
-    uint64_t columns;
-  };
-  static Shape ShapeOf(const Tile& tile) {
-    if (tile.rank == 2 && tile.loops[1].extent >= kShortestTileRow) {
-      return {tile.loops[0].extent, tile.loops[1].extent};
-    }
-    return {1, tile.elements};
-  }
-
   void RunTile(const Tile& tile, bool first, const KernelArguments& arguments, Registers& r) const {
-    const Shape shape = ShapeOf(tile);
+    const TileShape shape = ShapeOf(tile);
     r.stored = false;
     size_t next = 0;  // of the pipelines
     for (size_t n = 0; n < steps_.size(); ++n) {
@@ -168,7 +98,7 @@ class ElementTiles final : public Kernel {
   }
 
   // Whether the tile is one for a pipeline, which then has been run.
-  bool RunSteps(const Pipeline& pipeline, const Tile& tile, const Shape& shape, bool first,
+  bool RunSteps(const Pipeline& pipeline, const Tile& tile, const TileShape& shape, bool first,
                 const KernelArguments& arguments, Registers& r) const {
     if (shape.columns < pipeline.set->block) return false;
     for (size_t n = pipeline.begin; n < pipeline.end; ++n) {
@@ -195,7 +125,7 @@ class ElementTiles final : public Kernel {
       LoopSource& source = operands.sources[i];
       if (!halves && (pipeline.sources >> i & 1) != 0 && source.storage == Storage::kHalf &&
           !source.uniform) {
-        source = Floats(source, shape, MemoryOf(i, r));
+        source = FloatsOf(source, shape, MemoryOf(i, r));
       }
     }
     if (!stored) operands.target = place(pipeline.target, halves);
@@ -211,17 +141,7 @@ class ElementTiles final : public Kernel {
     return true;
   }
 
-  // FLOAT16 as FLOAT32.
-  static LoopSource Floats(const LoopSource& source, const Shape& shape, std::byte* memory) {
-    auto* const floats = reinterpret_cast<float*>(memory);
-    for (uint64_t row = 0; row < shape.rows; ++row) {
-      const auto* const from = static_cast<const std::byte*>(source.data) + row * source.row_stride;
-      HalvesToFloats(reinterpret_cast<const uint16_t*>(from), floats + row * shape.columns, shape.columns);
-    }
-    return {.data = memory, .row_stride = shape.columns * sizeof(float)};
-  }
-
-  void RunStep(const ElementStep& step, const Tile& tile, const Shape& shape, bool first,
+  void RunStep(const ElementStep& step, const Tile& tile, const TileShape& shape, bool first,
                const KernelArguments& arguments, Registers& r) const {
     const Instruction& i = step.instruction;
     if (step.once && !first) return;
@@ -277,40 +197,7 @@ class ElementTiles final : public Kernel {
 
   std::byte* HalvesOf(uint32_t number, Registers& r) const { return r.halves + number * register_bytes_ / 2; }
 
-  // Calls body(block, position in the register) for the blocks of a tile.
-  template <typename Body>
-  static void ForEachBlock(const Tile& tile, uint32_t operand, Body&& body) {
-    Block block;
-    block.offset = tile.Offset(operand);
-    if (tile.IsContiguous(operand)) {
-      block.columns = tile.elements;
-      body(block, uint64_t{0});
-      return;
-    }
-    uint32_t outer = tile.rank;
-    if (outer > 0) {
-      const Tile::Loop& columns = tile.loops[--outer];
-      block.columns = columns.extent;
-      block.column_stride = columns.loop->strides[operand];
-    }
-    if (outer > 0) {
-      const Tile::Loop& rows = tile.loops[--outer];
-      block.rows = rows.extent;
-      block.row_stride = rows.loop->strides[operand];
-    }
-    const uint64_t start = block.offset;
-    const uint64_t elements = block.rows * block.columns;
-    for (uint64_t at = 0; at < tile.elements / elements; ++at) {
-      uint64_t rest = at;
-      block.offset = start;
-      for (uint32_t d = outer; d-- > 0; rest /= tile.loops[d].extent) {
-        block.offset += rest % tile.loops[d].extent * tile.loops[d].loop->strides[operand];
-      }
-      body(block, at * elements);
-    }
-  }
-
-  LoopSource Load(const ElementStep& step, const Tile& tile, const Shape& shape,
+  LoopSource Load(const ElementStep& step, const Tile& tile, const TileShape& shape,
                   const KernelArguments& arguments, std::byte* memory, bool* stored) const {
     const Instruction& i = step.instruction;
     const std::byte* const tensor = arguments.inputs[step.operand].data;
@@ -340,7 +227,7 @@ class ElementTiles final : public Kernel {
   }
 
   // FLOAT16 that is only turned, not converted, where loops convert what they read.
-  std::optional<LoopSource> LoadAcross(const ElementStep& step, const Tile& tile, const Shape& shape,
+  std::optional<LoopSource> LoadAcross(const ElementStep& step, const Tile& tile, const TileShape& shape,
                                        const KernelArguments& arguments, std::byte* halves) const {
     if (step.whole || step.storage != Storage::kHalf || tile.rank != 2) return {};
     const Tile::Loop &rows = tile.loops[0], &columns = tile.loops[1];
@@ -354,8 +241,8 @@ class ElementTiles final : public Kernel {
         .data = halves, .storage = Storage::kHalf, .row_stride = shape.columns * sizeof(uint16_t)};
   }
 
-  void Apply(const ElementStep& step, const Tile& tile, const Shape& shape, const KernelArguments& arguments,
-             std::byte* memory, Registers& r) const {
+  void Apply(const ElementStep& step, const Tile& tile, const TileShape& shape,
+             const KernelArguments& arguments, std::byte* memory, Registers& r) const {
     const Instruction& i = step.instruction;
     LoopArguments run;
     run.instruction = &i;
@@ -379,8 +266,8 @@ class ElementTiles final : public Kernel {
   }
 
   // Makes the output's own memory the target of a loop where that can write there.
-  bool WriteIntoOutput(const Tile& tile, const Shape& shape, bool converts, const KernelArguments& arguments,
-                       LoopTarget* target) const {
+  bool WriteIntoOutput(const Tile& tile, const TileShape& shape, bool converts,
+                       const KernelArguments& arguments, LoopTarget* target) const {
     const ElementStep& store = steps_.back();
     const auto rows = RowsOf(store, tile, shape);
     if (!store.storage || !rows || (!converts && !tile.IsContiguous(store.operand))) return false;
@@ -390,19 +277,6 @@ class ElementTiles final : public Kernel {
     *target = {
         .data = to, .storage = *store.storage, .streams = streams_ && aligned, .row_stride = rows->stride};
     return true;
-  }
-
-  // How an operand lies in a tile whose rows loops can take from it, or write to it, as they are.
-  struct Rows {
-    uint64_t stride;  // in bytes
-    bool uniform;
-  };
-  static std::optional<Rows> RowsOf(const ElementStep& step, const Tile& tile, const Shape& shape) {
-    if (tile.IsContiguous(step.operand)) return Rows{shape.columns * step.bytes, false};
-    if (tile.rank != (shape.rows > 1 ? 2u : 1u)) return {};
-    const uint64_t stride = tile.loops[tile.rank - 1].loop->strides[step.operand];
-    if (stride > 1) return {};
-    return Rows{shape.rows > 1 ? tile.loops[0].loop->strides[step.operand] * step.bytes : 0, stride == 0};
   }
 
   void Store(const ElementStep& step, const Tile& tile, const KernelArguments& arguments,

@@ -1,0 +1,86 @@
+// How steps go through a tile: by rows of neighbours, or by blocks of an operand's strides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "ops/element/cpu/blocks.h"
+#include "ops/element/cpu/rows.h"
+#include "ops/element/cpu/steps.h"
+#include "ops/element/cpu/tile_plan.h"
+
+namespace anydml {
+
+// Shorter rows of a tile are joined before a loop takes them.
+inline constexpr uint64_t kShortestTileRow = 32;
+
+// A tile as its loops go through it: rows of `columns` neighbours.
+struct TileShape {
+  uint64_t rows;
+  uint64_t columns;
+};
+inline TileShape ShapeOf(const Tile& tile) {
+  if (tile.rank == 2 && tile.loops[1].extent >= kShortestTileRow) {
+    return {tile.loops[0].extent, tile.loops[1].extent};
+  }
+  return {1, tile.elements};
+}
+
+// How an operand lies in a tile whose rows loops can take from it, or write to it, as they are.
+struct TileRows {
+  uint64_t stride;  // in bytes
+  bool uniform;
+};
+inline std::optional<TileRows> RowsOf(const ElementStep& step, const Tile& tile, const TileShape& shape) {
+  if (tile.IsContiguous(step.operand)) return TileRows{shape.columns * step.bytes, false};
+  if (tile.rank != (shape.rows > 1 ? 2u : 1u)) return {};
+  const uint64_t stride = tile.loops[tile.rank - 1].loop->strides[step.operand];
+  if (stride > 1) return {};
+  return TileRows{shape.rows > 1 ? tile.loops[0].loop->strides[step.operand] * step.bytes : 0, stride == 0};
+}
+
+// Calls body(block, position in the register) for the blocks of a tile.
+template <typename Body>
+void ForEachBlock(const Tile& tile, uint32_t operand, Body&& body) {
+  Block block;
+  block.offset = tile.Offset(operand);
+  if (tile.IsContiguous(operand)) {
+    block.columns = tile.elements;
+    body(block, uint64_t{0});
+    return;
+  }
+  uint32_t outer = tile.rank;
+  if (outer > 0) {
+    const Tile::Loop& columns = tile.loops[--outer];
+    block.columns = columns.extent;
+    block.column_stride = columns.loop->strides[operand];
+  }
+  if (outer > 0) {
+    const Tile::Loop& rows = tile.loops[--outer];
+    block.rows = rows.extent;
+    block.row_stride = rows.loop->strides[operand];
+  }
+  const uint64_t start = block.offset;
+  const uint64_t elements = block.rows * block.columns;
+  for (uint64_t at = 0; at < tile.elements / elements; ++at) {
+    uint64_t rest = at;
+    block.offset = start;
+    for (uint32_t d = outer; d-- > 0; rest /= tile.loops[d].extent) {
+      block.offset += rest % tile.loops[d].extent * tile.loops[d].loop->strides[operand];
+    }
+    body(block, at * elements);
+  }
+}
+
+// FLOAT16 as FLOAT32.
+inline LoopSource FloatsOf(const LoopSource& source, const TileShape& shape, std::byte* memory) {
+  auto* const floats = reinterpret_cast<float*>(memory);
+  for (uint64_t row = 0; row < shape.rows; ++row) {
+    const auto* const from = static_cast<const std::byte*>(source.data) + row * source.row_stride;
+    HalvesToFloats(reinterpret_cast<const uint16_t*>(from), floats + row * shape.columns, shape.columns);
+  }
+  return {.data = memory, .row_stride = shape.columns * sizeof(float)};
+}
+
+}  // namespace anydml
