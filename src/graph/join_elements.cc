@@ -66,6 +66,7 @@ class Joiner {
   int ReloadInteger(const Held& held, DataType type);
   void Store(const Operand& operand, int number, Class type);
   void RemoveUnused();
+  void ShareLoads();
   bool AssignRegisters(ElementProgram* program) const;
 
   const std::function<bool(uint32_t value)>& is_needed_;
@@ -261,6 +262,26 @@ void Joiner::RemoveUnused() {
   inputs_ = std::move(inputs);
 }
 
+// What several members load is loaded once, by the first of them.
+void Joiner::ShareLoads() {
+  std::vector<int> number_of(is_truth_.size());
+  std::map<std::pair<uint8_t, Class>, int> loaded;  // by input
+  std::vector<Line> lines;
+  for (Line line : lines_) {
+    for (int s = 0; s < SourcesOf(line); ++s)
+      line.sources[s] = number_of[static_cast<size_t>(line.sources[s])];
+    if (line.target >= 0) number_of[static_cast<size_t>(line.target)] = line.target;
+    if (line.instruction.function == Function::kLoad) {
+      const auto [first, is_new] =
+          loaded.try_emplace({line.instruction.sources[0], line.instruction.type}, line.target);
+      number_of[static_cast<size_t>(line.target)] = first->second;
+      if (!is_new) continue;
+    }
+    lines.push_back(line);
+  }
+  lines_ = std::move(lines);
+}
+
 // A number's register is free for the line that reads it last.
 bool Joiner::AssignRegisters(ElementProgram* program) const {
   std::vector<size_t> last_reader(is_truth_.size());
@@ -297,7 +318,14 @@ std::optional<ElementWork> Joiner::Finish(const ElementProblem& loops) {
   ElementWork joined;
   joined.problem.rank = loops.rank;
   joined.problem.sizes = loops.sizes;
-  if (!AssignRegisters(&joined.problem.program)) return {};
+  // Numbers that are kept for long may need too many registers: these are loaded again, as members do.
+  const std::vector<Line> lines = lines_;
+  ShareLoads();
+  if (!AssignRegisters(&joined.problem.program)) {
+    lines_ = lines;
+    joined.problem.program = {};
+    if (!AssignRegisters(&joined.problem.program)) return {};
+  }
   for (const Operand& input : inputs_) {
     joined.problem.inputs.push_back(input.layout);
     joined.inputs.push_back(input.place);
