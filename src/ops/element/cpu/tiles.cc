@@ -20,6 +20,9 @@
 namespace anydml {
 namespace {
 
+// Of a run that may be on an application's thread.
+constexpr uint64_t kRegistersOfBriefRun = 16 << 10;
+
 struct Registers {
   std::byte* memory;
   std::byte* halves;                             // of numbers that are kept as FLOAT16
@@ -27,7 +30,7 @@ struct Registers {
   bool stored = false;                           // the last step has written into the output
 };
 
-class ElementTiles final : public Kernel {
+class ElementTiles final : public Kernel, public WorkEstimate {
  public:
   ElementTiles(const ElementProblem& problem, uint32_t threads)
       : steps_(ElementSteps(problem)),
