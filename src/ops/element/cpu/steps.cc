@@ -50,9 +50,11 @@ class StepList {
     }
   }
 
-  // Whether some step that reads the result of step `number` takes nothing but a register of numbers.
+  // Whether some step that reads the result of step `number` takes nothing but a register of numbers: its
+  // loop does not convert, or takes what it reads for another class (the bits of a FLOAT32).
   bool NeedsWhole(size_t number) const {
-    const uint8_t target = steps_[number].instruction.target;
+    const Instruction& of = steps_[number].instruction;
+    const uint8_t target = of.target;
     for (size_t i = number + 1; i < steps_.size(); ++i) {
       const Instruction& reader = steps_[i].instruction;
       if (reader.function == ElementFunction::kLoad) {
@@ -60,7 +62,7 @@ class StepList {
         continue;
       }
       for (int s = 0; s < InfoOf(reader.function).sources; ++s) {
-        if (reader.sources[s] == target && !steps_[i].loop.converts) return true;
+        if (reader.sources[s] == target && (!steps_[i].loop.converts || reader.type != of.to)) return true;
       }
       if (reader.function != ElementFunction::kStore && reader.target == target) return false;
     }
