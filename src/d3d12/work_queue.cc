@@ -6,6 +6,7 @@
 #include "base/default_environment.h"
 #include "com/guard.h"
 #include "d3d12/device.h"
+#include "kernel/part_recorder.h"
 
 namespace anydml::d3d12 {
 WorkQueue::WorkQueue(Device* device, std::unique_ptr<Stream> stream)
@@ -26,6 +27,8 @@ WorkQueue::~WorkQueue() {
 
 bool WorkQueue::RunHere(WorkItem* item) {
   if (item->wait || !stream_->synchronous() || (item->submission && !item->submission->brief())) return false;
+  // A profiler is called back on the queue's thread: it may want what the caller has locked.
+  if (CurrentPartRecorder().record != nullptr) return false;
   {
     std::lock_guard lock(mutex_);
     if (!idle_ || here_ || closing_ || !items_.empty()) return false;

@@ -87,7 +87,7 @@ Status LayerNormalization(Lowering& n) {
   View x, scale, bias, y;
   // With the precision of the result, where that is the higher one.
   ANYDML_RETURN_IF_ERROR(
-      Cast(n, n.In(0), type == ElementType::kFloat ? DataType::kFloat32 : n.dml_type(0), &x));
+      Cast(n, n.In(0), type == ElementType::kFloat16 ? n.dml_type(0) : DataType::kFloat32, &x));
   ANYDML_RETURN_IF_ERROR(ParameterOf(n, 1, x, &scale));
   if (n.Has(2)) ANYDML_RETURN_IF_ERROR(ParameterOf(n, 2, x, &bias));
   ANYDML_RETURN_IF_ERROR(Normalize(n, how, x, &scale, n.Has(2) ? &bias : nullptr, &y));

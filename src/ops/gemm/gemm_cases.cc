@@ -33,7 +33,9 @@ constexpr OperatorType kActivations[] = {OperatorType::kActivationRelu, Operator
 
 Case MakeGemm(OperatorType, CaseMaker& make) {
   ByteSource& source = make.source();
-  const DataType type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
+  // Both operands are contiguous along k, in units of 16 bytes, as weights mostly are.
+  const bool along_k = source.OneIn(16);
+  const DataType type = !along_k && source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
   const uint32_t rank = source.Between(2, 4);
   const auto size = [&] {
     const uint32_t kind = source.Between(0, 7);
@@ -50,21 +52,23 @@ Case MakeGemm(OperatorType, CaseMaker& make) {
     (source.OneIn(2) ? m : n) = 1;
     for (uint32_t* number : {&m, &n, &k}) *number = *number == 1 ? 1 : 8 * source.Between(1, 70);
   }
+  if (along_k) k = 4 * source.Between(1, 70);
+  const bool is_packed = in_units || along_k;
   std::vector<uint32_t> batch(rank - 2);
-  for (uint32_t& b : batch) b = in_units || source.OneIn(2) ? 1 : source.Between(1, 3);
+  for (uint32_t& b : batch) b = is_packed || source.OneIn(2) ? 1 : source.Between(1, 3);
   const auto sizes = [&](uint32_t rows, uint32_t columns) {
     std::vector<uint32_t> all = batch;
     all.push_back(rows);
     all.push_back(columns);
     return all;
   };
-  const uint32_t trans_a = source.Between(0, 1), trans_b = source.Between(0, 1);
+  const uint32_t trans_a = along_k ? 0 : source.Between(0, 1), trans_b = along_k ? 1 : source.Between(0, 1);
   const auto input = [&](const std::vector<uint32_t>& all) {
-    return in_units ? Packed(type, all) : make.Input(type, all);
+    return is_packed ? Packed(type, all) : make.Input(type, all);
   };
   const TensorDesc a = input(trans_a != 0 ? sizes(k, m) : sizes(m, k));
   const TensorDesc b = input(trans_b != 0 ? sizes(n, k) : sizes(k, n));
-  const bool has_c = source.OneIn(2);
+  const bool has_c = !along_k && source.OneIn(2);
   const TensorDesc c = make.Input(type, sizes(m, n));
   constexpr float kFactors[] = {1, 0, -2, 0.5f, 0.3f};
   Case problem;
@@ -73,7 +77,7 @@ Case MakeGemm(OperatorType, CaseMaker& make) {
                                    {"OutputTensor", make.Output(type, sizes(m, n))},
                                    {"TransA", trans_a},
                                    {"TransB", trans_b},
-                                   {"Alpha", source.Any(kFactors)},
+                                   {"Alpha", along_k ? 1.0f : source.Any(kFactors)},
                                    {"Beta", source.Any(kFactors)}});
   problem.inputs = {NumbersThatAddUp(a, make), NumbersThatAddUp(b, make), {}};
   if (has_c) {

@@ -33,7 +33,7 @@ FieldValue Activation(const char* name, Fields fields = {}) {
   return std::make_shared<const OperatorDesc>(MakeDesc(name, fields));
 }
 
-TensorDesc F32(const std::vector<uint32_t>& sizes) { return Packed(DataType::kFloat32, sizes); }
+TensorDesc Floats(const std::vector<uint32_t>& sizes) { return Packed(DataType::kFloat32, sizes); }
 
 std::vector<float> Product(const OperatorDesc& desc, const std::vector<Bytes>& inputs) {
   const RunResult result = ExpectAllAgree(desc, inputs);
@@ -43,37 +43,37 @@ std::vector<float> Product(const OperatorDesc& desc, const std::vector<Bytes>& i
 const std::vector<float> kA = {1, 2, 3, 4, 5, 6}, kB = {7, 8, 9, 10, 11, 12};
 
 TEST(Gemm, Product) {
-  const TensorDesc a = F32({2, 3}), b = F32({3, 2});
-  EXPECT_EQ(Product(Gemm(a, b, F32({2, 2})), {Scattered(a, kA), Scattered(b, kB), {}}),
+  const TensorDesc a = Floats({2, 3}), b = Floats({3, 2});
+  EXPECT_EQ(Product(Gemm(a, b, Floats({2, 2})), {Scattered(a, kA), Scattered(b, kB), {}}),
             (std::vector<float>{58, 64, 139, 154}));
 }
 
 TEST(Gemm, Transposed) {
   // The same memory, read the other way round.
-  const TensorDesc a = F32({3, 2}), b = F32({2, 3});
-  EXPECT_EQ(Product(Gemm(a, b, F32({2, 2}), 1, true, true), {Scattered(a, kA), Scattered(b, kB), {}}),
+  const TensorDesc a = Floats({3, 2}), b = Floats({2, 3});
+  EXPECT_EQ(Product(Gemm(a, b, Floats({2, 2}), 1, true, true), {Scattered(a, kA), Scattered(b, kB), {}}),
             (std::vector<float>{1 * 7 + 3 * 8 + 5 * 9, 1 * 10 + 3 * 11 + 5 * 12, 2 * 7 + 4 * 8 + 6 * 9,
                                 2 * 10 + 4 * 11 + 6 * 12}));
 }
 
 TEST(Gemm, AlphaBetaAndBroadcastC) {
-  const TensorDesc a = F32({2, 3}), b = F32({3, 2}), c = Strided(DataType::kFloat32, {2, 2}, {0, 1});
-  const OperatorDesc desc = With(Gemm(a, b, F32({2, 2}), 2), {{"CTensor", c}, {"Beta", -1.0f}});
-  EXPECT_EQ(
-      Product(desc, {Scattered(a, kA), Scattered(b, kB), Scattered(F32({1, 2}), std::vector<float>{100, 1})}),
-      (std::vector<float>{16, 127, 178, 307}));
+  const TensorDesc a = Floats({2, 3}), b = Floats({3, 2}), c = Strided(DataType::kFloat32, {2, 2}, {0, 1});
+  const OperatorDesc desc = With(Gemm(a, b, Floats({2, 2}), 2), {{"CTensor", c}, {"Beta", -1.0f}});
+  EXPECT_EQ(Product(desc, {Scattered(a, kA), Scattered(b, kB),
+                           Scattered(Floats({1, 2}), std::vector<float>{100, 1})}),
+            (std::vector<float>{16, 127, 178, 307}));
 }
 
 TEST(Gemm, NothingOfCIsSeenWithoutBeta) {
-  const TensorDesc a = F32({2, 3}), b = F32({3, 2}), c = F32({2, 2});
-  const OperatorDesc desc = With(Gemm(a, b, F32({2, 2})), {{"CTensor", c}});
+  const TensorDesc a = Floats({2, 3}), b = Floats({3, 2}), c = Floats({2, 2});
+  const OperatorDesc desc = With(Gemm(a, b, Floats({2, 2})), {{"CTensor", c}});
   EXPECT_EQ(Product(desc, {Scattered(a, kA), Scattered(b, kB), Scattered(c, std::vector<float>(4, NAN))}),
             (std::vector<float>{58, 64, 139, 154}));
 }
 
 TEST(Gemm, BatchWithOneMatrixForAll) {
-  const TensorDesc a = F32({2, 1, 1, 3}), b = Strided(DataType::kFloat32, {2, 1, 3, 2}, {0, 0, 2, 1});
-  EXPECT_EQ(Product(Gemm(a, b, F32({2, 1, 1, 2})), {Scattered(a, kA), Scattered(F32({3, 2}), kB), {}}),
+  const TensorDesc a = Floats({2, 1, 1, 3}), b = Strided(DataType::kFloat32, {2, 1, 3, 2}, {0, 0, 2, 1});
+  EXPECT_EQ(Product(Gemm(a, b, Floats({2, 1, 1, 2})), {Scattered(a, kA), Scattered(Floats({3, 2}), kB), {}}),
             (std::vector<float>{58, 64, 139, 154}));
 }
 
@@ -90,7 +90,7 @@ TEST(Gemm, OwnedOperandsArePacked) {
   }
   for (const bool columns_first : {false, true}) {
     for (const auto& [a_is_owned, b_is_owned] : {std::pair{true, false}, {false, true}, {true, true}}) {
-      TensorDesc a = F32({5, 3}), b = F32({3, 5});
+      TensorDesc a = Floats({5, 3}), b = Floats({3, 5});
       const TensorDesc output =
           Strided(DataType::kFloat32, {5, 5}, {columns_first ? 1u : 5u, columns_first ? 5u : 1u});
       a.owned_by_dml = a_is_owned;
@@ -108,14 +108,14 @@ TEST(Gemm, OwnedOperandsArePacked) {
 // Wide enough for threads to share the columns of one row, which are read where they lie or from panels.
 TEST(Gemm, OneLongRow) {
   const uint32_t k = 100, n = 3001;
-  const TensorDesc a = F32({1, k});
-  TensorDesc b = F32({k, n});
+  const TensorDesc a = Floats({1, k});
+  TensorDesc b = Floats({k, n});
   std::vector<float> b_numbers(size_t{k} * n), expected(n);
   for (size_t i = 0; i < b_numbers.size(); ++i) b_numbers[i] = static_cast<float>(i % n % 7) * 0.25f;
   for (uint32_t j = 0; j < n; ++j) expected[j] = static_cast<float>(j % 7) * 25;
   for (const bool owned : {false, true}) {
     b.owned_by_dml = owned;
-    const OperatorDesc desc = Gemm(a, b, F32({1, n}));
+    const OperatorDesc desc = Gemm(a, b, Floats({1, n}));
     LoweredOperator lowered;
     ASSERT_TRUE(LowerOperator(ImplementationOf(desc), desc, {}, &lowered).ok());
     EXPECT_EQ(lowered.kernel->packs_input(1), owned);
@@ -169,14 +169,14 @@ TEST(Gemm, ContiguousAlongK) {
   for (const auto& [m, n, k] :
        {Sizes{2, 3, 4}, Sizes{70, 201, 36}, Sizes{130, 264, 768}, Sizes{300, 65, 100}}) {
     SCOPED_TRACE(StrCat(m, " x ", n, " x ", k));
-    const TensorDesc a = F32({m, k}), b = F32({n, k}), c = Strided(DataType::kFloat32, {m, n}, {0, 1});
+    const TensorDesc a = Floats({m, k}), b = Floats({n, k}), c = Strided(DataType::kFloat32, {m, n}, {0, 1});
     const auto numbers = [](const TensorDesc& tensor, uint32_t step) {
       std::vector<float> floats(ElementCount(tensor));
       for (size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i * step % 17) / 8 - 1;
       return floats;
     };
     const Bytes a_bytes = Scattered(a, numbers(a, 5)), b_bytes = Scattered(b, numbers(b, 7));
-    const OperatorDesc product = Gemm(a, b, F32({m, n}), 1, false, true);
+    const OperatorDesc product = Gemm(a, b, Floats({m, n}), 1, false, true);
     ExpectAllAgree(product, {a_bytes, b_bytes, {}});
     std::vector<float> row(n);
     for (uint32_t i = 0; i < n; ++i) row[i] = static_cast<float>(i % 5) - 2;
@@ -213,10 +213,10 @@ TEST(Gemm, ActivationsSeeTheUnroundedNumber) {
 }
 
 TEST(Gemm, ClipAndRelu) {
-  const TensorDesc a = F32({1, 1}), b = F32({1, 4});
+  const TensorDesc a = Floats({1, 1}), b = Floats({1, 4});
   const std::vector<Bytes> inputs = {
       Scattered(a, std::vector<float>{1}), Scattered(b, std::vector<float>{-5, -1, 1, 5}), {}};
-  const OperatorDesc plain = Gemm(a, b, F32({1, 4}));
+  const OperatorDesc plain = Gemm(a, b, Floats({1, 4}));
   EXPECT_EQ(Product(With(plain, {{"FusedActivation", Activation("ACTIVATION_RELU")}}), inputs),
             (std::vector<float>{0, 0, 1, 5}));
   EXPECT_EQ(Product(With(plain, {{"FusedActivation",
@@ -261,18 +261,18 @@ TEST(GemmCheck, Refusals) {
   const auto message = [](const OperatorDesc& desc) {
     return ImplementationOf(desc).check(desc, kLatestFeatureLevel).message();
   };
-  EXPECT_EQ(message(Gemm(F32({2, 3}), F32({3, 4}), F32({2, 4}))), "");
+  EXPECT_EQ(message(Gemm(Floats({2, 3}), Floats({3, 4}), Floats({2, 4}))), "");
   EXPECT_EQ(
-      message(Gemm(F32({2, 3}), F32({4, 4}), F32({2, 4}))),
+      message(Gemm(Floats({2, 3}), Floats({4, 4}), Floats({2, 4}))),
       "GEMM: BTensor.Sizes[0] is 4 but must be 3, that of ATensor.Sizes[1]: the product runs over both (K)");
   EXPECT_EQ(
-      message(Gemm(F32({2, 3}), F32({4, 4}), F32({2, 4}), 1, false, true)),
+      message(Gemm(Floats({2, 3}), Floats({4, 4}), Floats({2, 4}), 1, false, true)),
       "GEMM: BTensor.Sizes[1] is 4 but must be 3, that of ATensor.Sizes[1]: the product runs over both (K)");
-  EXPECT_EQ(message(Gemm(F32({5, 2, 3}), F32({1, 3, 4}), F32({5, 2, 4}))),
+  EXPECT_EQ(message(Gemm(Floats({5, 2, 3}), Floats({1, 3, 4}), Floats({5, 2, 4}))),
             "GEMM: BTensor.Sizes[0] is 1 but must be 5, that of ATensor.Sizes[0]: every matrix of A has one "
             "of B (a "
             "stride of 0 repeats one)");
-  EXPECT_EQ(message(Gemm(F32({2, 3}), F32({3, 4}), F32({2, 5}))),
+  EXPECT_EQ(message(Gemm(Floats({2, 3}), Floats({3, 4}), Floats({2, 5}))),
             "GEMM: OutputTensor.Sizes is {2,5} but must be {2,4}: it is the product of ATensor and BTensor");
 }
 

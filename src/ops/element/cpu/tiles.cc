@@ -23,6 +23,20 @@ namespace {
 // Of a run that may be on an application's thread.
 constexpr uint64_t kRegistersOfBriefRun = 16 << 10;
 
+// Whether each element of an operand is in a line of memory of its own: WorkBytes counts bytes, not misses.
+bool IsFarApart(const ElementProblem& problem) {
+  constexpr uint64_t kLineBits = 512;
+  const auto is_far = [&](const ElementOperand& operand) {
+    uint64_t least = ~uint64_t{0};
+    for (uint32_t d = 0; d < problem.rank; ++d) {
+      if (problem.sizes[d] > 1 && operand.strides[d] != 0) least = std::min(least, operand.strides[d]);
+    }
+    return least != ~uint64_t{0} && least >= kLineBits / BitSize(operand.type);
+  };
+  return std::any_of(problem.inputs.begin(), problem.inputs.end(), is_far) ||
+         std::any_of(problem.outputs.begin(), problem.outputs.end(), is_far);
+}
+
 struct Registers {
   std::byte* memory;
   std::byte* halves;                             // of numbers that are kept as FLOAT16
@@ -44,7 +58,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
     brief_ = parts_ == 1 && registers_bytes_ <= kRegistersOfBriefRun;
-    work_ = WorkBytes(problem);
+    work_ = IsFarApart(problem) ? kUnknown : WorkBytes(problem);
     if (!on_stack_) {
       parts_ = std::min(parts_, threads);
       registers_ = layout_.Add("registers", parts_ * WithHalves(registers_bytes_), 64);
