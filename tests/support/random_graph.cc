@@ -41,6 +41,13 @@ uint64_t WrittenBytes(const TensorDesc& output) {
   return ElementSpan(output) == count ? BytesOfElements(output, count) : 0;
 }
 
+// Weights that are packed when a graph is initialised are multiplied by other kernels than those that are not,
+// or in other pieces.
+bool AddsConstantsInItsOwnOrder(OperatorType type) {
+  return type == OperatorType::kRnn || type == OperatorType::kLstm || type == OperatorType::kGru ||
+         type == OperatorType::kGemm || type == OperatorType::kConvolution;
+}
+
 bool IsExact(const char* family) {
   constexpr std::string_view kExact[] = {"element", "gather",  "generate", "move",
                                          "one_hot", "scatter", "top_k"};
@@ -96,9 +103,7 @@ class Maker {
     RandomGraph::Node node{std::move(best.desc), {}};
     const auto tensors = InputsOf(&node.desc);
     const auto type = static_cast<OperatorType>(node.desc.schema->type);
-    // Of constants these add up in another order.
-    const bool may_be_constant =
-        type != OperatorType::kRnn && type != OperatorType::kLstm && type != OperatorType::kGru;
+    const bool may_be_constant = !AddsConstantsInItsOwnOrder(type);
     for (size_t i = 0; i < tensors.size(); ++i) {
       node.inputs.push_back(tensors[i] == nullptr ? Source{}
                                                   : Feed(tensors[i], best.inputs[i], may_be_constant));
