@@ -41,8 +41,8 @@ uint64_t WrittenBytes(const TensorDesc& output) {
   return ElementSpan(output) == count ? BytesOfElements(output, count) : 0;
 }
 
-// Weights that are packed when a graph is initialised are multiplied by other kernels than those that are not,
-// or in other pieces.
+// Weights that are packed when a graph is initialised are multiplied by other kernels than those that are
+// not, or in other pieces.
 bool AddsConstantsInItsOwnOrder(OperatorType type) {
   return type == OperatorType::kRnn || type == OperatorType::kLstm || type == OperatorType::kGru ||
          type == OperatorType::kGemm || type == OperatorType::kConvolution;
