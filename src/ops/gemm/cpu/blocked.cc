@@ -72,14 +72,9 @@ class BlockedProduct {
     if (steps_of_b_.first != nullptr) {
       if (!in_scratch_ && sink == nullptr)
         columns_ = part.columns;  // else sums are finished while they are near
-      const uint64_t of_panel = block_.steps * kernel.columns, of_sums = rows_ * kernel.columns;
-      near_sums_ = !in_scratch_ && deep_ == part.k && part.k > block_.steps &&
-                   of_panel + of_sums + (deep_ + kLine) * rows_ <= scratch.size();
       scratch_b_ = scratch.data();
-      own_sums_ = reinterpret_cast<Sum*>(scratch_b_ + of_panel);
-      scratch_a_ = reinterpret_cast<float*>(own_sums_ + (in_scratch_  ? block_.rows_of_sums * columns_
-                                                         : near_sums_ ? of_sums
-                                                                      : 0));
+      own_sums_ = reinterpret_cast<Sum*>(scratch_b_ + block_.steps * kernel.columns);
+      scratch_a_ = reinterpret_cast<float*>(own_sums_ + (in_scratch_ ? block_.rows_of_sums * columns_ : 0));
     }
     packs_once_ = part.rows <= rows_ && deep_ == part.k;
   }
@@ -225,20 +220,14 @@ class BlockedProduct {
     return next;
   }
 
-  // Steps of one panel, whose sums are together meanwhile where they lie far apart.
+  // Steps of one panel.
   void PackAndAddSteps(Tiles tiles, uint64_t column, uint64_t begin, uint64_t end, const NextSteps& next) {
-    Sum* const to = tiles.sums;
-    if (near_sums_) tiles.sums = own_sums_, tiles.stride = kernel_.columns;
     for (uint64_t step = begin; step < end; step += block_.steps) {
       tiles.done = step - begin;
       tiles.steps = std::min(block_.steps, end - step);
       tiles.accumulate = step != 0;
       const bool is_last = step + tiles.steps == end;
       PackAndRun(tiles, column, step, is_last ? next : AfterThese(column, step + tiles.steps));
-    }
-    if (!near_sums_) return;
-    for (uint64_t i = 0; i < tiles.rows; ++i) {
-      CopyShortRow(own_sums_ + i * tiles.stride, tiles.columns, to + i * stride_);
     }
   }
 
@@ -314,7 +303,6 @@ class BlockedProduct {
   MicroKernel::Rows in_place_ = {};                      // A, if it is not packed
   MicroKernel::Rows now_ = {};                           // some rows of it, or copies of them
   bool copies_ = false, is_copied_ = false;
-  bool near_sums_ = false;  // of a panel of B are kept in scratch
 };
 
 }  // namespace
