@@ -94,7 +94,7 @@ class PartErrors final : public DataErrorSink {
 
 uint64_t WorkBytes(const GraphKernel::Layout& layout) {
   if (layout.guarded) return WorkEstimate::kUnknown;  // each part costs calls of the system
-  constexpr uint64_t kPartBytes = 8 << 10;  // what a part costs besides, about 0.15 us
+  constexpr uint64_t kPartBytes = 8 << 10;            // what a part costs besides, about 0.15 us
   uint64_t bytes = 0;
   for (const GraphKernel::Part& part : layout.parts) {
     const auto* const estimate = dynamic_cast<const WorkEstimate*>(part.kernel.get());
