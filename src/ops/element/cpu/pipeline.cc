@@ -16,6 +16,8 @@ namespace {
 constexpr uint8_t kSourceOperands = 0, kKeptOperands = kMaxRegisters, kTargetOperand = 2 * kMaxRegisters;
 constexpr uint8_t kOperandCount = kTargetOperand + 1;
 
+constexpr uint32_t kBlockBytes = 512;
+
 // A run of steps as stages, of one of both sets.
 class StageList {
  public:
@@ -170,7 +172,7 @@ bool Pipeline::IsInFront(const ElementStep& step) {
 std::vector<Pipeline> FindPipelines(const std::vector<ElementStep>& steps) {
   constexpr uint32_t kShortest = 2;
   std::vector<Pipeline> pipelines;
-  if (FindStages() == nullptr) return pipelines;
+  if (FindStages() == nullptr || FindStages()->block * sizeof(float) > kBlockBytes) return pipelines;
   Pipeline next;
   uint32_t computes = 0;
   uint32_t touched = 0;  // bits of registers
@@ -215,18 +217,16 @@ std::vector<Pipeline> FindPipelines(const std::vector<ElementStep>& steps) {
 
 namespace {
 
-constexpr uint32_t kBlockBytes = 512;
-
 struct alignas(64) BlockMemory {
   std::byte bytes[kBlockBytes];
 };
 
-uint32_t BytesOf(Storage storage) { return storage == Storage::kHalf ? 2 : 4; }
+uint32_t StageBytesOf(Storage storage) { return storage == Storage::kHalf ? 2 : 4; }
 
 // The number that stands for a whole row, as a block of what the stages take.
 void FillUniform(const LoopSource& source, const std::byte* data, bool halves, std::byte* block) {
   uint32_t word = 0;
-  std::memcpy(&word, data, BytesOf(source.storage));
+  std::memcpy(&word, data, StageBytesOf(source.storage));
   if (halves) {
     word |= word << 16;
   } else if (source.storage == Storage::kHalf) {
@@ -249,10 +249,10 @@ void RunRest(const StageSet& set, const std::vector<Stage>& stages, const Pipeli
   std::byte* places[kOperandCount];
   const auto replace = [&](uint8_t number) {
     StageOperand& operand = operands[number];
-    places[number] = operand.data + done * BytesOf(operand.storage);
+    places[number] = operand.data + done * StageBytesOf(operand.storage);
     operand = {.data = rest[number].bytes, .mask = 0, .storage = operand.storage, .streams = false};
   };
-  const auto bytes = [&](uint8_t number) { return left * BytesOf(operands[number].storage); };
+  const auto bytes = [&](uint8_t number) { return left * StageBytesOf(operands[number].storage); };
   ForEachBit(pipeline.sources, [&](uint8_t i) {
     if (operands[i].mask == 0) return;
     replace(i);

@@ -57,7 +57,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
-    brief_ = parts_ == 1 && registers_bytes_ <= kRegistersOfBriefRun;
+    brief_ = parts_ == 1 && !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
     work_ = IsFarApart(problem) ? kUnknown : WorkBytes(problem);
     if (!on_stack_) {
       parts_ = std::min(parts_, threads);
@@ -161,7 +161,11 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   void RunStep(const ElementStep& step, const Tile& tile, const TileShape& shape, bool first,
                const KernelArguments& arguments, Registers& r) const {
     const Instruction& i = step.instruction;
-    if (step.once && !first) return;
+    if (step.once && !first) {
+      if (step.whole)
+        r.values[i.target].row_stride = shape.columns * sizeof(uint32_t);  // as this tile has them
+      return;
+    }
     if (i.function == ElementFunction::kStore) {
       if (!r.stored) Store(step, tile, arguments, r);
       return;
@@ -192,7 +196,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     }
     if (step.uniform) {
       result.uniform = !step.whole;
-      if (result.uniform) result.row_stride = 0;
+      result.row_stride = step.whole ? shape.columns * sizeof(uint32_t) : 0;
       // What is there once is there for the largest tile.
       if (step.whole) Repeat(memory, IsWide(i.to) ? 8 : 4, step.once ? tile_elements_ : tile.elements);
     }
@@ -231,7 +235,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
                 .row_stride = rows->stride};
       }
     } else if (step.same_bytes && aliases_ && tile.IsContiguous(step.operand)) {
-      return {.data = tensor + tile.Offset(step.operand) * width};
+      return {.data = tensor + tile.Offset(step.operand) * width, .row_stride = shape.columns * width};
     }
     const ElementStep& store = steps_.back();
     if (step.last && !streams_ && store.same_bytes && tile.IsContiguous(store.operand)) {
