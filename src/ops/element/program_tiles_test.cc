@@ -1,0 +1,204 @@
+// Programs whose instructions need whole registers, have constants and scalars, or replace what they read,
+// over tiles of several rows, shared by threads, and in place: cpu.tiles against the reference.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "ops/element/problem.h"
+
+namespace anydml {
+namespace {
+
+using TileBytes = std::vector<std::byte>;
+
+struct TileSample {
+  ElementProblem problem;
+  std::vector<TileBytes> inputs;
+  int in_place = -1;  // an input that is the first output's memory, too
+};
+
+TileBytes BytesOfWords(const std::vector<uint32_t>& words) {
+  TileBytes bytes(words.size() * sizeof(uint32_t));
+  std::memcpy(bytes.data(), words.data(), bytes.size());
+  return bytes;
+}
+
+std::vector<TileBytes> RunTileSample(const TileSample& sample, const Kernel& kernel, bool in_place) {
+  std::vector<TileBytes> outputs(sample.problem.outputs.size(),
+                                 TileBytes(sample.problem.Elements() * sizeof(uint32_t)));
+  std::vector<Buffer> in, out;
+  for (const TileBytes& input : sample.inputs) {
+    in.push_back({const_cast<std::byte*>(input.data()), input.size()});
+  }
+  if (in_place && sample.in_place >= 0) {
+    outputs[0] = sample.inputs[static_cast<size_t>(sample.in_place)];
+    in[static_cast<size_t>(sample.in_place)] = {outputs[0].data(), outputs[0].size()};
+  }
+  for (TileBytes& output : outputs) out.push_back({output.data(), output.size()});
+  std::vector<std::array<std::byte, 64>> temporary((kernel.temporary_bytes() + 63) / 64 + 1);
+  KernelArguments arguments = {.inputs = in, .outputs = out};
+  const auto begin = (reinterpret_cast<uintptr_t>(temporary.data()) + 63) / 64 * 64;
+  arguments.temporary = {reinterpret_cast<std::byte*>(begin), kernel.temporary_bytes()};
+  EXPECT_TRUE(kernel.Run(arguments).ok());
+  return outputs;
+}
+
+void ExpectTilesAreTheReference(const TileSample& sample, uint32_t threads) {
+  LowerContext context;
+  context.threads = threads;
+  std::string why_not;
+  const auto tiles = CreateElementTiles(sample.problem, context, &why_not);
+  const auto reference = CreateElementReference(sample.problem, {}, &why_not);
+  ASSERT_TRUE(tiles != nullptr && reference != nullptr) << why_not;
+  EXPECT_TRUE(RunTileSample(sample, *tiles, true) == RunTileSample(sample, *reference, false))
+      << threads << " threads, in place " << sample.in_place << ", " << sample.problem.sizes[0] << " x "
+      << sample.problem.sizes[1] << "\n"
+      << sample.problem.program.ToString();
+}
+
+// Adds instructions to a program of one class.
+class ProgramOf {
+ public:
+  ProgramOf(ElementProgram* program, Class type) : program_(*program), type_(type) {}
+  void Apply(ElementFunction function, uint8_t target, std::array<uint8_t, 2> sources,
+             std::array<uint64_t, 2> parameters = {}) {
+    program_.instructions.push_back(
+        {function, type_, type_, target, {sources[0], sources[1], 0}, {parameters[0], parameters[1]}});
+  }
+
+ private:
+  ElementProgram& program_;
+  Class type_;
+};
+
+std::vector<uint32_t> Counted(uint64_t count, uint32_t step, uint32_t end) {
+  std::vector<uint32_t> words(count);
+  for (uint64_t i = 0; i < count; ++i) words[i] = static_cast<uint32_t>(i * step % end);
+  return words;
+}
+
+// x - trunc(x) + b, where a row of b is added to all of x.
+TEST(ElementProgramTiles, TensorsThatAreReadWholeAndByRows) {
+  TileSample sample;
+  ElementProblem& problem = sample.problem;
+  problem.rank = 2;
+  problem.sizes = {100, 33};
+  problem.inputs = {{DataType::kFloat32, {33, 1}}, {DataType::kFloat32, {0, 1}}};
+  problem.outputs = {{DataType::kFloat32, {33, 1}}};
+  ElementProgram& program = problem.program;
+  const uint8_t x = program.Load(0, Class::kF32), b = program.Load(1, Class::kF32);
+  program.registers = 3;
+  program.instructions.push_back(
+      {ElementFunction::kConvert, Class::kF32, Class::kI32, 2, {x}, {uint64_t(DataType::kInt32)}});
+  program.instructions.push_back(
+      {ElementFunction::kConvert, Class::kI32, Class::kF32, 2, {2}, {uint64_t(DataType::kFloat32)}});
+  ProgramOf floats(&program, Class::kF32);
+  floats.Apply(ElementFunction::kSubtract, x, {x, 2});
+  floats.Apply(ElementFunction::kAdd, x, {x, b});
+  program.Store(0, x, Class::kF32);
+  std::vector<uint32_t> words(3300);
+  for (uint32_t i = 0; i < words.size(); ++i)
+    words[i] = std::bit_cast<uint32_t>(0.37f * static_cast<float>(i));
+  sample.inputs = {BytesOfWords(words), BytesOfWords(words)};
+  ExpectTilesAreTheReference(sample, 1);
+}
+
+// x mod 5 + 5: parts may begin with a tile that is narrower than the others.
+TEST(ElementProgramTiles, ConstantsOfTilesAcrossAnInput) {
+  TileSample sample;
+  ElementProblem& problem = sample.problem;
+  problem.rank = 2;
+  problem.sizes = {512, 530};
+  problem.inputs = {{DataType::kInt32, {1, 512}}};
+  problem.outputs = {{DataType::kInt32, {530, 1}}};
+  const uint8_t x = problem.program.Load(0, Class::kI32), five = problem.program.Constant(5, Class::kI32);
+  ProgramOf integers(&problem.program, Class::kI32);
+  integers.Apply(ElementFunction::kModulusFloor, x, {x, five});
+  integers.Apply(ElementFunction::kAdd, x, {x, five});
+  problem.program.Store(0, x, Class::kI32);
+  sample.inputs = {BytesOfWords(Counted(512 * 530, 1, 1 << 30))};
+  for (uint32_t threads = 1; threads < 12; ++threads) ExpectTilesAreTheReference(sample, threads);
+}
+
+// A scalar that a function without vectors reads, too, and whose register is written then.
+TEST(ElementProgramTiles, ScalarsThatAreReplaced) {
+  TileSample sample;
+  ElementProblem& problem = sample.problem;
+  problem.rank = 2;
+  problem.sizes = {100, 33};
+  problem.inputs = {{DataType::kInt32, {0, 0}}, {DataType::kInt32, {0, 1}}, {DataType::kInt32, {33, 1}}};
+  problem.outputs = {{DataType::kInt32, {33, 1}}};
+  for (uint32_t i = 0; i < 3; ++i) problem.program.Load(i, Class::kI32);
+  ProgramOf integers(&problem.program, Class::kI32);
+  integers.Apply(ElementFunction::kModulusFloor, 2, {2, 0});
+  integers.Apply(ElementFunction::kSubtract, 0, {0, 1});
+  integers.Apply(ElementFunction::kMaximum, 2, {2, 0});
+  problem.program.Store(0, 0, Class::kI32);
+  const TileBytes rows = BytesOfWords(Counted(3300, 7, 500));
+  sample.inputs = {BytesOfWords(std::vector<uint32_t>(3300, 1000)), rows, rows};
+  ExpectTilesAreTheReference(sample, 1);
+}
+
+TileSample RandomTileSample(uint32_t seed) {
+  std::mt19937 random(seed);
+  TileSample sample;
+  ElementProblem& problem = sample.problem;
+  const bool integers = seed % 2 == 0;
+  const Class type = integers ? Class::kI32 : Class::kF32;
+  const DataType data = integers ? DataType::kInt32 : DataType::kFloat32;
+  constexpr uint64_t kSizes[] = {1, 3, 17, 31, 33, 64, 129, 257, 513, 530};
+  problem.rank = 2;
+  problem.sizes = {kSizes[random() % std::size(kSizes)], kSizes[random() % std::size(kSizes)]};
+  const uint64_t rows = problem.sizes[0], columns = problem.sizes[1];
+  const std::array<std::array<uint64_t, 2>, 6> ways = {
+      {{columns, 1}, {columns, 1}, {1, rows}, {0, 1}, {1, 0}, {0, 0}}};
+  const uint32_t inputs = 1 + random() % 3;
+  for (uint32_t i = 0; i < inputs; ++i) {
+    const uint32_t way = random() % ways.size();
+    problem.inputs.push_back({data, {ways[way][0], ways[way][1]}});
+    if (way == 0 && sample.in_place < 0) sample.in_place = static_cast<int>(i);
+    std::vector<uint32_t> words(rows * columns);
+    for (uint32_t& word : words) {
+      const uint32_t number = random() % 2000;
+      word = integers ? number - 1000 : std::bit_cast<uint32_t>(static_cast<float>(number) / 64 - 9);
+    }
+    sample.inputs.push_back(BytesOfWords(words));
+    problem.program.Load(i, type);
+  }
+  // The last three have no vectors, or need none.
+  constexpr ElementFunction kFunctions[] = {
+      ElementFunction::kAdd,     ElementFunction::kSubtract, ElementFunction::kMultiply,
+      ElementFunction::kMaximum, ElementFunction::kMinimum,  ElementFunction::kRelu,
+      ElementFunction::kDivide,  ElementFunction::kConstant, ElementFunction::kModulusFloor};
+  problem.program.registers = inputs + 1 + random() % 3;
+  ProgramOf program(&problem.program, type);
+  uint32_t filled = inputs;
+  uint8_t target = 0;
+  for (uint32_t i = 1 + random() % 12; i > 0; --i) {
+    const ElementFunction function = kFunctions[random() % std::size(kFunctions)];
+    target = static_cast<uint8_t>(random() % std::min(filled + 1, problem.program.registers));
+    const auto source = [&] { return static_cast<uint8_t>(random() % filled); };
+    const uint32_t number = 1 + random() % 50;
+    program.Apply(function, target, {source(), source()},
+                  {integers ? number : std::bit_cast<uint32_t>(static_cast<float>(number))});
+    filled = std::max(filled, target + 1u);
+  }
+  problem.outputs = {{data, {columns, 1}}};
+  problem.program.Store(0, target, type);
+  return sample;
+}
+
+TEST(ElementProgramTiles, RandomPrograms) {
+  for (uint32_t seed = 0; seed < 500 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    ExpectTilesAreTheReference(RandomTileSample(seed), 1 + seed % 9);
+  }
+}
+
+}  // namespace
+}  // namespace anydml
