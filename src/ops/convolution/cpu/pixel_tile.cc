@@ -153,7 +153,7 @@ void AddTile(const PixelTile& tile) {
 
   ANYDML_PIXELS(ANYDML_BEGIN_SUMS)
   const float* HWY_RESTRICT w = tile.weights;
-  [[maybe_unused]] const char* ahead = reinterpret_cast<const char*>(tile.ahead);
+  [[maybe_unused]] uintptr_t ahead = tile.ahead;  // a wish, perhaps outside of all memory
   [[maybe_unused]] const uint64_t ahead_step = tile.ahead_step, ahead_skip = tile.ahead_skip;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
     const uint64_t offset = tile.runs[r].offset * sizeof(float);
@@ -184,7 +184,7 @@ void AddTile(const PixelTile& tile) {
 #endif
     for (; step < steps; ++step) {
 #if HWY_ARCH_X86  // into the second-level cache
-      __builtin_prefetch(ahead, 0, 2);
+      __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
       ahead += ahead_step;
 #endif
       ANYDML_LOAD_WEIGHTS
