@@ -203,9 +203,7 @@ constexpr bool kIsLong =
 
 template <class Function, int kSources, uint32_t kClasses, Class kClass, typename T>
 StageCode StageFor() {
-  if constexpr ((kClasses & Bit(kClass)) == 0) {
-    return nullptr;
-  } else if constexpr (kIsLong<Function>) {
+  if constexpr ((kClasses & Bit(kClass)) == 0 || kIsLong<Function>) {
     return nullptr;
   } else {
     return reinterpret_cast<StageCode>(&Compute<Function, kSources, T>);
