@@ -25,11 +25,16 @@ class Activation:
         self.name, self.attributes = name.upper(), attributes
 
     def nested(self) -> Nested:
-        return self.name, [(field, _number(value)) for field, value in self.attributes.items()]
+        return self.name, [(field, _field(value)) for field, value in self.attributes.items()]
 
     def __repr__(self) -> str:
         given = "".join(f", {field}={value!r}" for field, value in self.attributes.items())
         return f"Activation({self.name!r}{given})"
+
+
+def _field(value: Any) -> str:
+    """An activation's: a number, or several of them, such as the Axes of ACTIVATION_SOFTMAX1."""
+    return _array(_number)(value) if isinstance(value, (list, tuple, np.ndarray)) else _number(value)
 
 
 def _number(value: Any) -> str:

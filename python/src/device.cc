@@ -29,10 +29,11 @@ Status DescribeNested(const NestedOperator& nested, OperatorDesc* desc) {
     const FieldSchema& field = desc->schema->fields[i];
     const bool given = !std::holds_alternative<std::monostate>(desc->fields[i]);
     if (given || field.optional || field.kind != FieldKind::kAttribute) continue;
+    if (tools::IsCount(*desc->schema, i)) continue;
     return tools::UsageError(desc->schema->name, ": ", field.name, " is missing (",
                              tools::FieldTypeName(field), ")");
   }
-  return {};
+  return tools::SetCounts(desc);
 }
 
 Status SetAttribute(size_t field, const Attribute& value, tools::Description* description) {

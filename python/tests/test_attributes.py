@@ -32,6 +32,8 @@ FLOATS = (NUMBERS["FLOAT32"], (2, 2), (2, 1))
     ("operator_desc", "activation_relu", [("ACTIVATION_RELU", [])]),
     ("operator_desc_array", [dml.Activation("activation_linear", Alpha=2, Beta=0.5)],
      [("ACTIVATION_LINEAR", [("Alpha", "2"), ("Beta", "0.5")])]),
+    ("operator_desc", dml.Activation("activation_softmax1", Axes=[0, 1]),
+     [("ACTIVATION_SOFTMAX1", [("Axes", "[0,1]")])]),
 ])
 def test_text(kind, value, text):
     assert to_text("OP", kind, "name", value, ndim=3) == text
@@ -62,6 +64,15 @@ def test_fused_activations_are_read():
         gemm(("ACTIVATION_ELU", []))
     with pytest.raises(ValueError, match="ACTIVATION_LINEAR has no field Gamma"):
         gemm(("ACTIVATION_LINEAR", [("Gamma", "1")]))
+
+
+@pytest.mark.parametrize("axes", [[1], (1,), np.array([1]), [0, 1]])
+def test_a_fused_softmax_has_axes(axes):
+    x = np.array([[1, 2, 3], [4, 5, 7]], np.float32)
+    softmax = dml.Activation("activation_softmax1", Axes=axes)
+    y = dml.gemm(x, np.eye(3, dtype=np.float32), trans_a="none", trans_b="none", alpha=1, beta=0,
+                 fused_activation=softmax)
+    np.testing.assert_allclose(y, dml.activation_softmax1(x, axes=axes), rtol=1e-6)
 
 
 def test_no_memory():
