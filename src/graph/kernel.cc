@@ -150,9 +150,32 @@ Status GraphKernel::RunPart(const Part& part, KernelArguments& own, Buffer* oper
   return part.kernel->Run(own);
 }
 
-Status GraphKernel::Run(const KernelArguments& arguments) const {
-  const OperandSpace own_space(most_operands_);
+// `inputs` has room for those of the graph.
+Status GraphKernel::CopyInputs(Buffer* inputs, KernelArguments* arguments) const {
+  for (const CopiedInput& copied : layout_.copied_inputs) {
+    const Buffer from = arguments->inputs[copied.input];
+    if (from.data == nullptr || from.data != arguments->outputs[copied.output].data) continue;
+    const Buffer to = {arguments->temporary.data + copied.offset, copied.bytes};
+    KernelArguments own = *arguments;
+    own.inputs = {&from, 1};
+    own.outputs = {&to, 1};
+    own.temporary = own.persistent = {};
+    own.notes = {};
+    ANYDML_RETURN_IF_ERROR(copied.kernel->Run(own));
+    if (arguments->inputs.data() != inputs) {
+      std::copy(arguments->inputs.begin(), arguments->inputs.end(), inputs);
+      arguments->inputs = {inputs, arguments->inputs.size()};
+    }
+    inputs[copied.input] = to;
+  }
+  return {};
+}
+
+Status GraphKernel::Run(const KernelArguments& given) const {
+  const OperandSpace own_space(most_operands_ + (layout_.copied_inputs.empty() ? 0 : given.inputs.size()));
   Buffer* const space = own_space.data();
+  KernelArguments arguments = given;
+  ANYDML_RETURN_IF_ERROR(CopyInputs(space + most_operands_, &arguments));
   PartTimes times(arguments.stream);
   for (const Part& part : layout_.parts) {
     KernelArguments own = arguments;

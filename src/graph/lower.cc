@@ -8,6 +8,7 @@
 #include "graph/memory_plan.h"
 #include "graph/passes.h"
 #include "graph/redirect.h"
+#include "graph/shared_bytes.h"
 
 namespace anydml {
 namespace {
@@ -26,16 +27,18 @@ class Lowering {
   Lowering(Graph graph, const LowerContext& context) : graph_(std::move(graph)), context_(context) {}
 
   Status Run(std::string_view without, LoweredOperator* out, GraphFacts* facts) {
+    std::vector<SharedBytes> shared = FindSharedBytes(graph_);
     ANYDML_RETURN_IF_ERROR(RunPasses(context_, without, &graph_));
     ANYDML_RETURN_IF_ERROR(LowerNodes());
     FindLives();
     ShareInPlace();
-    PlanTemporary();
+    const std::vector<uint32_t> input_ends = FindInputEnds(), output_begins = FindOutputBegins();
+    FindGraphInPlace(input_ends, out);
+    ANYDML_RETURN_IF_ERROR(CopySharedInputs(shared, input_ends, output_begins, out));
+    PlanTemporary(input_ends);
     LayOutPersistent();
     ANYDML_RETURN_IF_ERROR(CheckMemory());
-    const std::vector<uint32_t> input_ends = FindInputEnds();
-    FindGraphInPlace(input_ends, out);
-    if (facts != nullptr) *facts = {DescribeSteps(), input_ends, FindOutputBegins()};
+    if (facts != nullptr) *facts = {DescribeSteps(), input_ends, output_begins};
     Finish(out);
     return {};
   }
@@ -59,7 +62,9 @@ class Lowering {
   void FindLives();
   void ShareInPlace();
   bool MayShare(uint32_t step, uint32_t input, uint32_t output) const;
-  void PlanTemporary();
+  Status CopySharedInputs(std::span<SharedBytes> shared, std::span<const uint32_t> input_ends,
+                          std::span<const uint32_t> output_begins, LoweredOperator* out);
+  void PlanTemporary(std::span<const uint32_t> input_ends);
   std::vector<bool> FindPacked() const;
   void LayOutPersistent();
   Status CheckMemory() const;
@@ -163,7 +168,28 @@ void Lowering::ShareInPlace() {
   }
 }
 
-void Lowering::PlanTemporary() {
+// Where passes have lost an order in which an output could be written to the bytes of an input.
+Status Lowering::CopySharedInputs(std::span<SharedBytes> shared, std::span<const uint32_t> input_ends,
+                                  std::span<const uint32_t> output_begins, LoweredOperator* out) {
+  constexpr uint64_t kMost = uint64_t{1} << 32;  // of what one tensor has
+  for (SharedBytes& pair : shared) {
+    const auto [input, output] = std::pair(pair.input, pair.output);
+    if (input_ends[input] <= output_begins[output]) continue;
+    const auto& pairs = out->in_place;
+    if (std::find(pairs.begin(), pairs.end(), std::pair(input, output)) != pairs.end()) continue;
+    const uint64_t bytes = graph_.inputs[input].bytes;
+    if (bytes >= kMost || !MayShareBytes(pair, context_)) continue;
+    GraphNode copy = MakeByteCopy(StrCat("a copy of graph input ", input), bytes);
+    LoweredOperator lowered;
+    ANYDML_RETURN_IF_ERROR(LowerNode(copy, context_, &lowered));
+    if (lowered.kernel->temporary_bytes() != 0 || lowered.kernel->persistent_bytes() != 0) continue;
+    layout_.copied_inputs.push_back({input, output, std::move(lowered.kernel), 0, bytes});
+    out->in_place.emplace_back(input, output);
+  }
+  return {};
+}
+
+void Lowering::PlanTemporary(std::span<const uint32_t> input_ends) {
   std::vector<Lifetime> lifetimes;
   std::vector<uint32_t> values;
   for (uint32_t i = 0; i < graph_.values.size(); ++i) {
@@ -176,11 +202,26 @@ void Lowering::PlanTemporary() {
   for (uint32_t step = 0; step < Steps(); ++step) {
     lifetimes.push_back({lowered_[step].kernel->temporary_bytes(), kScratchAlignment, step, step});
   }
+  // Copies are made before the first step. Of one input there is one at most, as outputs do not overlap.
+  std::vector<size_t> copies;
+  for (const GraphKernel::CopiedInput& copy : layout_.copied_inputs) {
+    const auto same = std::find_if(layout_.copied_inputs.begin(), layout_.copied_inputs.end(),
+                                   [&](const auto& other) { return other.input == copy.input; });
+    const auto first = static_cast<size_t>(same - layout_.copied_inputs.begin());
+    if (first < copies.size()) {
+      copies.push_back(copies[first]);
+      continue;
+    }
+    copies.push_back(lifetimes.size());
+    lifetimes.push_back({copy.bytes, kTensorAlignment, 0, input_ends[copy.input] - 1});
+  }
   plan_ = PlanMemory(lifetimes);
+  for (size_t i = 0; i < copies.size(); ++i) layout_.copied_inputs[i].offset = plan_.offsets[copies[i]];
   offsets_.resize(graph_.values.size());
   for (size_t i = 0; i < values.size(); ++i) offsets_[values[i]] = plan_.offsets[i];
   for (uint32_t i = 0; i < graph_.values.size(); ++i) offsets_[i] = offsets_[Root(i)];
-  scratch_offsets_.assign(plan_.offsets.begin() + static_cast<ptrdiff_t>(values.size()), plan_.offsets.end());
+  const auto scratch = plan_.offsets.begin() + static_cast<ptrdiff_t>(values.size());
+  scratch_offsets_.assign(scratch, scratch + Steps());
   layout_.temporary_bytes = plan_.bytes;
 }
 

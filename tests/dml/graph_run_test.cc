@@ -224,6 +224,56 @@ TEST_F(GraphRunTest, InPlace) {
   EXPECT_EQ(h().Download<float>(buffer.Get(), 4), Floats({3, 5, 7, 9}));
 }
 
+// So it may where passes make one step of readers and writer, which cannot run in place itself.
+TEST_F(GraphRunTest, InPlaceAsTheNodesAllow) {
+  const auto run = [&](GraphBuilder& graph, const std::vector<Floats>& inputs) {
+    for (const char* passes : {"", "all"}) {
+      ScopedEnv without("ANYDML_GRAPH_WITHOUT", passes);
+      const auto compiled = graph.Compile(h().dml());
+      EXPECT_EQ(AnyDmlMayRunInPlace(compiled.Get(), 0, 0), 1);
+      const Floats apart = Run(compiled.Get(), inputs, {inputs[0].size()})[0];  // initialises it, too
+      const auto buffer = h().Upload(inputs[0]);
+      std::vector<Bound> bound = {{buffer.Get()}};
+      std::vector<ComPtr<ID3D12Resource>> others;
+      for (size_t i = 1; i < inputs.size(); ++i)
+        bound.push_back({others.emplace_back(h().Upload(inputs[i])).Get()});
+      h().Dispatch(compiled.Get(), bound, {{buffer.Get()}});
+      EXPECT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK) << LastError();
+      EXPECT_EQ(h().Download<float>(buffer.Get(), inputs[0].size()), apart) << passes;
+    }
+  };
+  // All rows but the first, and a new one.
+  const Tensor rows(kFloat, {1, 1, 4, 2}), kept(kFloat, {1, 1, 3, 2}), row(kFloat, {1, 1, 1, 2});
+  const UINT offsets[] = {0, 0, 1, 0}, sizes[] = {1, 1, 3, 2};
+  const INT strides[] = {1, 1, 1, 1};
+  const DML_SLICE1_OPERATOR_DESC slice = {rows.desc(), kept.desc(), 4, offsets, sizes, strides};
+  const DML_TENSOR_DESC parts[] = {*kept.desc(), *row.desc()};
+  const DML_JOIN_OPERATOR_DESC join = {2, parts, rows.desc(), 2};
+  GraphBuilder rolling;
+  const UINT cut = rolling.Operator(h().CreateOperator(DML_OPERATOR_SLICE1, &slice));
+  const UINT joined = rolling.Operator(h().CreateOperator(DML_OPERATOR_JOIN, &join));
+  rolling.Input(0, cut, 0).Edge(cut, 0, joined, 0).Input(1, joined, 1).Output(joined, 0, 0);
+  run(rolling, {{1, 2, 3, 4, 5, 6, 7, 8}, {9, 10}});
+  // A product, with what it is made of added in place.
+  const Tensor square(kFloat, {1, 1, 2, 2});
+  const DML_GEMM_OPERATOR_DESC gemm = {square.desc(), square.desc(), nullptr, square.desc(), {}, {}, 1, 0,
+                                       nullptr};
+  GraphBuilder residual;
+  const UINT product = residual.Operator(h().CreateOperator(DML_OPERATOR_GEMM, &gemm));
+  const UINT sum = residual.Operator(Add({1, 1, 2, 2}));
+  residual.Input(0, product, 0)
+      .Input(1, product, 1)
+      .Edge(product, 0, sum, 0)
+      .Input(0, sum, 1)
+      .Output(sum, 0, 0);
+  run(residual, {{1, 2, 3, 4}, {1, 0, 0, -1}});
+  // An operator alone that may not run in place may not in a graph.
+  GraphBuilder alone;
+  const UINT one = alone.Operator(h().CreateOperator(DML_OPERATOR_GEMM, &gemm));
+  alone.Input(0, one, 0).Input(1, one, 1).Output(one, 0, 0);
+  EXPECT_EQ(AnyDmlMayRunInPlace(alone.Compile(h().dml()).Get(), 0, 0), 0);
+}
+
 // The activation of one output must not make the readers of another one wait, or read what is not there yet.
 TEST_F(GraphRunTest, ActivationOfOneOutputOfSeveral) {
   const Tensor input(kFloat, {1, 1, 1, 4}), channel(kFloat, {1, 1, 1, 1});

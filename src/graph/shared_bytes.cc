@@ -1,0 +1,123 @@
+#include "graph/shared_bytes.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "graph/lower_node.h"
+#include "graph/redirect.h"
+
+namespace anydml {
+namespace {
+
+using Home = GraphValue::Home;
+
+constexpr uint32_t kNever = ~uint32_t{0};
+// Of operands that are looked at. No client's graph comes near; one that is made to be slow is not looked at
+// further.
+constexpr size_t kMostLooks = 1 << 20;
+
+// What leads to a node, from output to output.
+class Search {
+ public:
+  explicit Search(const Graph& graph)
+      : graph_(graph),
+        writers_(graph.values.size(), kNever),
+        reads_(graph.values.size()),
+        seen_(graph.nodes.size(), kNever) {
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      for (const GraphOperand& input : graph.nodes[i].inputs) {
+        if (input.present()) ++reads_[input.value];
+      }
+      for (const GraphOperand& output : graph.nodes[i].outputs) {
+        if (output.present()) writers_[output.value] = i;
+      }
+    }
+  }
+
+  // Adds the inputs whose readers all lead to the writer of the output, or are it.
+  void Find(uint32_t output, std::vector<SharedBytes>* shared) {
+    const uint32_t last = writers_[output];
+    if (last == kNever) return;
+    std::vector<uint32_t> next = {last};
+    std::map<uint32_t, uint32_t> reads;  // of graph inputs, by nodes that lead there
+    seen_[last] = output;
+    while (!next.empty() && looks_ < kMostLooks) {
+      const GraphNode& node = graph_.nodes[next.back()];
+      next.pop_back();
+      for (const GraphOperand& input : node.inputs) {
+        if (!input.present()) continue;
+        ++looks_;
+        if (graph_.values[input.value].home == Home::kInput) ++reads[input.value];
+        const uint32_t writer = writers_[input.value];
+        if (writer == kNever || seen_[writer] == output) continue;
+        seen_[writer] = output;
+        next.push_back(writer);
+      }
+    }
+    if (!next.empty()) return;
+    for (const auto& [input, count] : reads) {
+      if (count == reads_[input] && MayBeBoundTo(input, output)) shared->push_back(Make(input, output));
+    }
+  }
+
+ private:
+  bool MayBeBoundTo(uint32_t input, uint32_t output) const {
+    const GraphInput& from = graph_.inputs[graph_.values[input].index];
+    return !from.owned && from.bytes == graph_.outputs[graph_.values[output].index].bytes;
+  }
+
+  SharedBytes Make(uint32_t from, uint32_t to) const {
+    SharedBytes pair = {graph_.values[from].index, graph_.values[to].index};
+    const GraphNode& writer = graph_.nodes[writers_[to]];
+    const auto is_input = [&](const GraphOperand& operand) { return operand.value == from; };
+    if (std::none_of(writer.inputs.begin(), writer.inputs.end(), is_input)) return pair;
+    // Of its operands those that are the two are present.
+    pair.writer = writer;
+    for (GraphOperand& operand : pair.writer->inputs) operand.value = operand.value == from ? 0 : kNoValue;
+    for (GraphOperand& operand : pair.writer->outputs) operand.value = operand.value == to ? 0 : kNoValue;
+    return pair;
+  }
+
+  const Graph& graph_;
+  std::vector<uint32_t> writers_;  // of values
+  std::vector<uint32_t> reads_;    // of values: how many operands
+  std::vector<uint32_t> seen_;     // of nodes: by the output that was looked at
+  size_t looks_ = 0;
+};
+
+}  // namespace
+
+std::vector<SharedBytes> FindSharedBytes(const Graph& graph) {
+  std::vector<SharedBytes> shared;
+  Search search(graph);
+  for (uint32_t value = 0; value < graph.values.size(); ++value) {
+    if (graph.values[value].home == Home::kOutput) search.Find(value, &shared);
+  }
+  return shared;
+}
+
+bool MayShareBytes(SharedBytes& shared, const LowerContext& context) {
+  if (!shared.writer) return true;
+  LoweredOperator lowered;
+  if (!LowerNode(*shared.writer, context, &lowered).ok()) return false;
+  const auto &inputs = shared.writer->inputs, &outputs = shared.writer->outputs;
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    for (uint32_t o = 0; o < outputs.size(); ++o) {
+      if (!inputs[i].present() || !outputs[o].present()) continue;
+      if (inputs[i].offset != 0 || outputs[o].offset != 0) return false;
+      const auto& pairs = lowered.in_place;
+      if (std::find(pairs.begin(), pairs.end(), std::pair(i, o)) == pairs.end()) return false;
+    }
+  }
+  return true;
+}
+
+GraphNode MakeByteCopy(std::string name, uint64_t bytes) {
+  Places places;
+  places.loops = {{bytes / 4, 4}};
+  places.element_bytes = 4;
+  return MakeCopy(std::move(name), DataType::kUInt32, 0, places, 0, places);
+}
+
+}  // namespace anydml
