@@ -34,7 +34,8 @@ class Lowering {
     ShareInPlace();
     const std::vector<uint32_t> input_ends = FindInputEnds(), output_begins = FindOutputBegins();
     FindGraphInPlace(input_ends, out);
-    ANYDML_RETURN_IF_ERROR(CopySharedInputs(shared, input_ends, output_begins, out));
+    ANYDML_RETURN_IF_ERROR(CopySharedInputs({graph_, input_ends, output_begins}, context_, &shared, out,
+                                            &layout_.copied_inputs));
     PlanTemporary(input_ends);
     LayOutPersistent();
     ANYDML_RETURN_IF_ERROR(CheckMemory());
@@ -62,8 +63,6 @@ class Lowering {
   void FindLives();
   void ShareInPlace();
   bool MayShare(uint32_t step, uint32_t input, uint32_t output) const;
-  Status CopySharedInputs(std::span<SharedBytes> shared, std::span<const uint32_t> input_ends,
-                          std::span<const uint32_t> output_begins, LoweredOperator* out);
   void PlanTemporary(std::span<const uint32_t> input_ends);
   std::vector<bool> FindPacked() const;
   void LayOutPersistent();
@@ -168,27 +167,6 @@ void Lowering::ShareInPlace() {
   }
 }
 
-// Where passes have lost an order in which an output could be written to the bytes of an input.
-Status Lowering::CopySharedInputs(std::span<SharedBytes> shared, std::span<const uint32_t> input_ends,
-                                  std::span<const uint32_t> output_begins, LoweredOperator* out) {
-  constexpr uint64_t kMost = uint64_t{1} << 32;  // of what one tensor has
-  for (SharedBytes& pair : shared) {
-    const auto [input, output] = std::pair(pair.input, pair.output);
-    if (input_ends[input] <= output_begins[output]) continue;
-    const auto& pairs = out->in_place;
-    if (std::find(pairs.begin(), pairs.end(), std::pair(input, output)) != pairs.end()) continue;
-    const uint64_t bytes = graph_.inputs[input].bytes;
-    if (bytes >= kMost || !MayShareBytes(pair, context_)) continue;
-    GraphNode copy = MakeByteCopy(StrCat("a copy of graph input ", input), bytes);
-    LoweredOperator lowered;
-    ANYDML_RETURN_IF_ERROR(LowerNode(copy, context_, &lowered));
-    if (lowered.kernel->temporary_bytes() != 0 || lowered.kernel->persistent_bytes() != 0) continue;
-    layout_.copied_inputs.push_back({input, output, std::move(lowered.kernel), 0, bytes});
-    out->in_place.emplace_back(input, output);
-  }
-  return {};
-}
-
 void Lowering::PlanTemporary(std::span<const uint32_t> input_ends) {
   std::vector<Lifetime> lifetimes;
   std::vector<uint32_t> values;
@@ -202,19 +180,7 @@ void Lowering::PlanTemporary(std::span<const uint32_t> input_ends) {
   for (uint32_t step = 0; step < Steps(); ++step) {
     lifetimes.push_back({lowered_[step].kernel->temporary_bytes(), kScratchAlignment, step, step});
   }
-  // Copies are made before the first step. Of one input there is one at most, as outputs do not overlap.
-  std::vector<size_t> copies;
-  for (const GraphKernel::CopiedInput& copy : layout_.copied_inputs) {
-    const auto same = std::find_if(layout_.copied_inputs.begin(), layout_.copied_inputs.end(),
-                                   [&](const auto& other) { return other.input == copy.input; });
-    const auto first = static_cast<size_t>(same - layout_.copied_inputs.begin());
-    if (first < copies.size()) {
-      copies.push_back(copies[first]);
-      continue;
-    }
-    copies.push_back(lifetimes.size());
-    lifetimes.push_back({copy.bytes, kTensorAlignment, 0, input_ends[copy.input] - 1});
-  }
+  const std::vector<size_t> copies = AddLifetimes(layout_.copied_inputs, input_ends, &lifetimes);
   plan_ = PlanMemory(lifetimes);
   for (size_t i = 0; i < copies.size(); ++i) layout_.copied_inputs[i].offset = plan_.offsets[copies[i]];
   offsets_.resize(graph_.values.size());
@@ -413,6 +379,7 @@ void Lowering::Finish(LoweredOperator* out) {
   for (const std::string& line : graph_.log) out->explanation += line + "\n";
   out->explanation += StrCat("temporary memory: ", plan_.bytes, " bytes for ", intermediates,
                              " bytes of intermediate tensors; ", plan_.most_live, " are needed at once\n");
+  for (const auto& copy : layout_.copied_inputs) out->explanation += Explain(copy) + "\n";
   for (uint32_t step = 0; step < Steps(); ++step) {
     GraphNode& node = graph_.nodes[step];
     LoweredOperator& lowered = lowered_[step];

@@ -12,19 +12,19 @@ namespace {
 
 using Home = GraphValue::Home;
 
-constexpr uint32_t kNever = ~uint32_t{0};
+constexpr uint32_t kNoWriter = ~uint32_t{0};
 // Of operands that are looked at. No client's graph comes near; one that is made to be slow is not looked at
 // further.
 constexpr size_t kMostLooks = 1 << 20;
 
 // What leads to a node, from output to output.
-class Search {
+class SharedSearch {
  public:
-  explicit Search(const Graph& graph)
+  explicit SharedSearch(const Graph& graph)
       : graph_(graph),
-        writers_(graph.values.size(), kNever),
+        writers_(graph.values.size(), kNoWriter),
         reads_(graph.values.size()),
-        seen_(graph.nodes.size(), kNever) {
+        seen_(graph.nodes.size(), kNoWriter) {
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
       for (const GraphOperand& input : graph.nodes[i].inputs) {
         if (input.present()) ++reads_[input.value];
@@ -38,7 +38,7 @@ class Search {
   // Adds the inputs whose readers all lead to the writer of the output, or are it.
   void Find(uint32_t output, std::vector<SharedBytes>* shared) {
     const uint32_t last = writers_[output];
-    if (last == kNever) return;
+    if (last == kNoWriter) return;
     std::vector<uint32_t> next = {last};
     std::map<uint32_t, uint32_t> reads;  // of graph inputs, by nodes that lead there
     seen_[last] = output;
@@ -50,7 +50,7 @@ class Search {
         ++looks_;
         if (graph_.values[input.value].home == Home::kInput) ++reads[input.value];
         const uint32_t writer = writers_[input.value];
-        if (writer == kNever || seen_[writer] == output) continue;
+        if (writer == kNoWriter || seen_[writer] == output) continue;
         seen_[writer] = output;
         next.push_back(writer);
       }
@@ -86,17 +86,7 @@ class Search {
   size_t looks_ = 0;
 };
 
-}  // namespace
-
-std::vector<SharedBytes> FindSharedBytes(const Graph& graph) {
-  std::vector<SharedBytes> shared;
-  Search search(graph);
-  for (uint32_t value = 0; value < graph.values.size(); ++value) {
-    if (graph.values[value].home == Home::kOutput) search.Find(value, &shared);
-  }
-  return shared;
-}
-
+// Whether the writer, if it is a reader, runs in place.
 bool MayShareBytes(SharedBytes& shared, const LowerContext& context) {
   if (!shared.writer) return true;
   LoweredOperator lowered;
@@ -113,11 +103,67 @@ bool MayShareBytes(SharedBytes& shared, const LowerContext& context) {
   return true;
 }
 
+// Copies a value of so many bytes, a multiple of 4.
 GraphNode MakeByteCopy(std::string name, uint64_t bytes) {
   Places places;
   places.loops = {{bytes / 4, 4}};
   places.element_bytes = 4;
   return MakeCopy(std::move(name), DataType::kUInt32, 0, places, 0, places);
+}
+
+}  // namespace
+
+std::vector<SharedBytes> FindSharedBytes(const Graph& graph) {
+  std::vector<SharedBytes> shared;
+  SharedSearch search(graph);
+  for (uint32_t value = 0; value < graph.values.size(); ++value) {
+    if (graph.values[value].home == Home::kOutput) search.Find(value, &shared);
+  }
+  return shared;
+}
+
+Status CopySharedInputs(const OrderedGraph& ordered, const LowerContext& context,
+                        std::vector<SharedBytes>* shared, LoweredOperator* out,
+                        std::vector<GraphKernel::CopiedInput>* copies) {
+  constexpr uint64_t kMost = uint64_t{1} << 32;  // fewer elements than a tensor may have
+  for (SharedBytes& pair : *shared) {
+    const auto [input, output] = std::pair(pair.input, pair.output);
+    if (ordered.input_ends[input] <= ordered.output_begins[output]) continue;
+    const auto& pairs = out->in_place;
+    if (std::find(pairs.begin(), pairs.end(), std::pair(input, output)) != pairs.end()) continue;
+    const uint64_t bytes = ordered.graph.inputs[input].bytes;
+    if (bytes >= kMost || !MayShareBytes(pair, context)) continue;
+    GraphNode copy = MakeByteCopy(StrCat("a copy of graph input ", input), bytes);
+    LoweredOperator lowered;
+    ANYDML_RETURN_IF_ERROR(LowerNode(copy, context, &lowered));
+    if (lowered.kernel->temporary_bytes() != 0 || lowered.kernel->persistent_bytes() != 0) continue;
+    copies->push_back({input, output, std::move(lowered.kernel), 0, bytes});
+    out->in_place.emplace_back(input, output);
+  }
+  return {};
+}
+
+std::vector<size_t> AddLifetimes(std::span<const GraphKernel::CopiedInput> copies,
+                                 std::span<const uint32_t> input_ends, std::vector<Lifetime>* lifetimes) {
+  constexpr uint64_t kCopyAlignment = 64;  // whole cache lines
+  std::vector<size_t> places;
+  for (const GraphKernel::CopiedInput& copy : copies) {
+    const auto same = std::find_if(copies.begin(), copies.end(),
+                                   [&](const auto& other) { return other.input == copy.input; });
+    const auto first = static_cast<size_t>(same - copies.begin());
+    if (first < places.size()) {
+      places.push_back(places[first]);
+      continue;
+    }
+    places.push_back(lifetimes->size());
+    lifetimes->push_back({copy.bytes, kCopyAlignment, 0, input_ends[copy.input] - 1});
+  }
+  return places;
+}
+
+std::string Explain(const GraphKernel::CopiedInput& copy) {
+  return StrCat("graph input ", copy.input, " is copied (", copy.bytes,
+                " bytes) in runs where it is bound to the ", "bytes of graph output ", copy.output);
 }
 
 }  // namespace anydml

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/kernel.h"
+#include "graph/memory_plan.h"
 
 namespace anydml {
 
@@ -19,10 +23,25 @@ struct SharedBytes {
 // several nodes did, which must not take from clients what the nodes would allow.
 std::vector<SharedBytes> FindSharedBytes(const Graph& graph);
 
-// Whether the writer, if it is a reader, runs in place.
-bool MayShareBytes(SharedBytes& shared, const LowerContext& context);
+// A graph behind its passes, with the ends and begins of GraphFacts.
+struct OrderedGraph {
+  const Graph& graph;
+  std::span<const uint32_t> input_ends;
+  std::span<const uint32_t> output_begins;
+};
 
-// Copies a value of so many bytes, a multiple of 4.
-GraphNode MakeByteCopy(std::string name, uint64_t bytes);
+// Copies for those that the steps, and what `out` says of them, do not allow any more; they are told to
+// `out`.
+Status CopySharedInputs(const OrderedGraph& ordered, const LowerContext& context,
+                        std::vector<SharedBytes>* shared, LoweredOperator* out,
+                        std::vector<GraphKernel::CopiedInput>* copies);
+
+// Where the copies' lifetimes are among these. Copies are made before the first step, of an input one at
+// most: outputs do not overlap.
+std::vector<size_t> AddLifetimes(std::span<const GraphKernel::CopiedInput> copies,
+                                 std::span<const uint32_t> input_ends, std::vector<Lifetime>* lifetimes);
+
+// For people.
+std::string Explain(const GraphKernel::CopiedInput& copy);
 
 }  // namespace anydml
