@@ -10,6 +10,7 @@
 
 #include "base/half.h"
 #include "ops/convolution/convolution_test_support.h"
+#include "ops/gemm/gemm_cases.h"
 
 namespace anydml::testing {
 namespace {
@@ -253,6 +254,63 @@ TEST(Convolution, InfinitiesAndNaNsStayInTheirWindows) {
         return Scattered(tensor, halves);
       };
       ExpectAllAgree(desc, {bytes("InputTensor", numbers), bytes("FilterTensor", ones), Bytes()});
+    }
+  }
+}
+
+// Taps outside of the input add nothing, whatever their weights are.
+TEST(Convolution, PaddingIsNotMultipliedByInfinitiesAndNaNs) {
+  const char* const backend = std::getenv("ANYDML_TEST_BACKEND");
+  if (backend != nullptr && std::string_view(backend) != "cpu")
+    GTEST_SKIP() << "it is about the CPU's kernels";
+  const struct {
+    Sizes input, filter, output;
+    Attributes attributes;
+  } kCases[] = {
+      {{2, 5, 9, 11}, {5, 1, 3, 3}, {2, 5, 9, 11}, {.padding = 1, .groups = 5}},
+      {{1, 12, 9, 10}, {12, 1, 3, 3}, {1, 12, 5, 5}, {.stride = 2, .padding = 1, .groups = 12}},
+      {{1, 3, 40, 100}, {6, 1, 5, 3}, {1, 6, 40, 100}, {.mode = kMirrored, .padding = 2, .groups = 3}},
+      {{2, 7, 9, 11}, {9, 7, 3, 3}, {2, 9, 9, 11}, {.padding = 1}},
+      {{1, 3, 15, 17}, {20, 3, 7, 7}, {1, 20, 8, 9}, {.mode = kMirrored, .stride = 2, .padding = 3}},
+      {{1, 4, 30}, {6, 2, 4}, {1, 6, 29}, {.padding = 1, .groups = 2}},
+      {{1, 3, 4, 5, 6}, {5, 3, 2, 3, 2}, {1, 5, 5, 4, 7}, {.padding = 1}},
+      {{1, 6, 5, 7}, {6, 8, 3, 3}, {1, 8, 10, 14}, {.backward = true, .stride = 2, .padding = 1}},
+      {{1, 2, 3, 3}, {2, 4, 1, 1}, {1, 4, 9, 9}, {.backward = true, .stride = 4}},
+      {{1, 6, 5, 7}, {6, 8, 3, 3}, {1, 8, 5, 7}, {.backward = true, .padding = 1}},
+  };
+  const OperatorDesc relu = MakeDesc("ACTIVATION_RELU", {});
+  const OperatorDesc hides_nans = MakeDesc("ACTIVATION_THRESHOLDED_RELU", {{"Alpha", 1.0f}});
+  const OperatorDesc* const kActivations[] = {nullptr, &relu, &hides_nans};
+  std::mt19937_64 random(TestSeed());
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const auto& c : kCases) {
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      for (const OperatorDesc* activation : kActivations) {
+        OperatorDesc desc = Convolution(c.input, c.filter, c.output, c.attributes);
+        if (c.attributes.mode == kMirrored) SetField(&desc, "EndPadding", Sizes(c.input.size() - 2, 4));
+        SetTypes(&desc, type);
+        if (activation != nullptr) {
+          SetField(&desc, "FusedActivation", std::make_shared<const OperatorDesc>(*activation));
+        }
+        const TensorDesc& filter = *desc.tensor("FilterTensor");
+        std::vector<float> weights(ElementCount(filter));
+        for (float& weight : weights) {
+          const uint64_t kind = Uniform(random, 0, 60);
+          weight = kind == 0   ? kInfinity
+                   : kind == 1 ? -kInfinity
+                   : kind == 2 ? std::numeric_limits<float>::quiet_NaN()
+                               : static_cast<float>(kind) / 32 - 1;
+        }
+        weights[0] = kInfinity;
+        weights.back() = std::numeric_limits<float>::quiet_NaN();
+        std::vector<Half> halves(weights.size());
+        std::transform(weights.begin(), weights.end(), halves.begin(), ToHalf);
+        SCOPED_TRACE(StrCat(c.filter[0], " filters ", activation != nullptr ? activation->schema->name : ""));
+        ExpectAllAgree(
+            desc,
+            {Eighths(*desc.tensor("InputTensor"), random),
+             type == DataType::kFloat32 ? Scattered(filter, weights) : Scattered(filter, halves), Bytes()});
+      }
     }
   }
 }

@@ -69,7 +69,7 @@ TEST(Depthwise, PlanesAddUpToTheBitsOfBands) {
                                            w.stride, w.dilation, w.padding, channels});
           SetTypes(&desc, type);
           std::vector<Bytes> inputs = {Thirds(*desc.tensor("InputTensor"), width == 9, random),
-                                       Thirds(*desc.tensor("FilterTensor"), false, random), Bytes()};
+                                       Thirds(*desc.tensor("FilterTensor"), width == 15, random), Bytes()};
           if (*activation != '\0') {
             SetField(&desc, "BiasTensor", Packed(type, {1, channels, 1, 1}));
             SetField(&desc, "FusedActivation",

@@ -9,6 +9,7 @@
 #include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
 #include "ops/convolution/cpu/depthwise_loops.h"
+#include "ops/convolution/cpu/outside_taps.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/epilogue.h"
 #include "ops/element/cpu/rows.h"
@@ -44,6 +45,7 @@ class ConvolutionDepthwise final : public Kernel {
       : problem_(problem),
         shape_(problem_.shape),
         epilogue_(problem.activation),
+        outside_(shape_),
         load_(FindLoad(problem.input_type, Class::kF32)),
         load_weights_(FindLoad(problem.filter_type, Class::kF32)),
         store_(FindStore(Class::kF32, problem.output_type)) {
@@ -130,12 +132,30 @@ class ConvolutionDepthwise final : public Kernel {
       }
       const uint64_t at =
           p.output.Matrix(batch, group) + channel * p.output.channel + first * p.output.spatial[kY];
-      Finish(band, rows, arguments.outputs[0].data + at * Width(problem_.output_type), sums);
+      const Repair repair = {outside_.any() && !AreFinite(weights, p.Taps()),
+                             arguments.inputs[problem_.input].data, p.input.Matrix(batch, group), first};
+      Finish(band, rows, repair, arguments.outputs[0].data + at * Width(problem_.output_type), sums);
     }
   }
 
+  // Of sums whose padding was multiplied by infinities or NaNs.
+  struct Repair {
+    bool is_needed;
+    const std::byte* input;
+    uint64_t matrix, first_row;
+  };
+
+  void AddInside(const DepthwiseBand& band, uint64_t rows, const Repair& repair, float* sums) const {
+    const uint64_t columns = shape_.windows[kX].output, first = repair.first_row * columns;
+    outside_.ForPositions(first, first + rows * columns, [&](uint64_t position) {
+      const double sum = SumInside(shape_, problem_.input_type, repair.input, repair.matrix, position, 0,
+                                   band.taps, band.weights);
+      sums[position - first] = static_cast<float>(sum + band.start);
+    });
+  }
+
   // `sums` is scratch, for outputs that are not floats side by side.
-  void Finish(DepthwiseBand band, uint64_t rows, std::byte* output, float* sums) const {
+  void Finish(DepthwiseBand band, uint64_t rows, const Repair& repair, std::byte* output, float* sums) const {
     const uint64_t columns = shape_.windows[kX].output;
     const uint64_t pitch = shape_.output.spatial[kY], stride = shape_.output.spatial[kX];
     const bool neighbours = stride == 1 && (rows == 1 || pitch == columns);
@@ -145,10 +165,13 @@ class ConvolutionDepthwise final : public Kernel {
       band.clips = true;
       band.low = epilogue_.limits()->low;
       band.high = epilogue_.limits()->high;
-      if (!AddTaps(band, rows, columns, sums, columns)) return;
+      const bool any_nan = AddTaps(band, rows, columns, sums, columns);
+      if (repair.is_needed) AddInside(band, rows, repair, sums);
+      if (!any_nan && !repair.is_needed) return;
       return epilogue_.Finish(sums, rows * columns, -0.0f, problem_.output_type, output);  // the usual NaN
     }
     AddTaps(band, rows, columns, sums, columns);
+    if (repair.is_needed) AddInside(band, rows, repair, sums);
     if (neighbours && problem_.output_type != DataType::kInt32) {
       if (in_output && epilogue_.empty()) return;
       return epilogue_.Finish(sums, rows * columns, -0.0f, problem_.output_type, output);
@@ -238,6 +261,7 @@ class ConvolutionDepthwise final : public Kernel {
   DepthwiseProblem problem_;
   const ConvolutionShape& shape_;
   Epilogue epilogue_;
+  OutsideTaps outside_;
   LoadBlock load_, load_weights_;
   StoreBlock store_;
   bool reads_input_;               // whose rows are floats or halves, as they are

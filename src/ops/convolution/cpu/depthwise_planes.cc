@@ -8,6 +8,7 @@
 #include "ops/common/parallel.h"
 #include "ops/convolution/cpu/depthwise.h"
 #include "ops/convolution/cpu/depthwise_plane_loops.h"
+#include "ops/convolution/cpu/outside_taps.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/epilogue.h"
 #include "ops/element/cpu/rows.h"
@@ -61,7 +62,10 @@ bool IsPacked(const ConvolutionTensor& tensor, uint64_t rows, uint64_t columns) 
 class ConvolutionDepthwisePlanes final : public Kernel {
  public:
   ConvolutionDepthwisePlanes(const ConvolutionProblem& problem, uint32_t threads)
-      : problem_(problem), epilogue_(problem.activation), load_(FindLoad(problem.type, Class::kF32)) {
+      : problem_(problem),
+        epilogue_(problem.activation),
+        outside_(problem.shape),
+        load_(FindLoad(problem.type, Class::kF32)) {
     const ConvolutionShape& p = problem_.shape;
     const ConvolutionWindow &y = p.windows[kRows], &x = p.windows[kColumns];
     halves_ = problem.type == DataType::kFloat16;
@@ -141,6 +145,7 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     }
     const std::byte* const input = arguments.inputs[0].data + p.input.Matrix(image, first) * Width();
     std::byte* const output = arguments.outputs[0].data + p.output.Matrix(image, first) * Width();
+    const bool is_finite = !outside_.any() || AreFinite(weights, count * p.Taps());
     DepthwisePlanes planes = planes_;
     planes.padded = worker_.padded.In<float>(memory);
     for (uint64_t i = 0, end; i < count; i = end) {
@@ -155,12 +160,30 @@ class ConvolutionDepthwisePlanes final : public Kernel {
       std::byte* const to = output + i * positions_ * Width();
       planes.sums = elsewhere ? worker_.sums.In<float>(memory) : reinterpret_cast<float*>(to);
       AddDepthwisePlanes(planes);
+      if (!is_finite) AddInside(planes, image, first + i, arguments);
       const uint64_t numbers = planes.planes * positions_;
       if (halves_ || (!planes_.clips && !epilogue_.empty())) {
         epilogue_.Finish(planes.sums, numbers, -0.0f, problem_.type, to);
       } else if (elsewhere) {
         std::memcpy(to, planes.sums, numbers * sizeof(float));
       }
+    }
+  }
+
+  // Sums whose padding was multiplied by infinities or NaNs.
+  void AddInside(const DepthwisePlanes& planes, uint64_t image, uint64_t first,
+                 const KernelArguments& arguments) const {
+    const ConvolutionShape& p = problem_.shape;
+    for (uint64_t i = 0; i < planes.planes; ++i) {
+      const float* const weights = planes.weights + i * planes.taps;
+      if (AreFinite(weights, planes.taps)) continue;
+      outside_.ForPositions(0, positions_, [&](uint64_t position) {
+        const double sum = SumInside(p, problem_.type, arguments.inputs[0].data,
+                                     p.input.Matrix(image, first + i), position, 0, planes.taps, weights);
+        float* const to = planes.sums + i * positions_ + position;
+        *to = static_cast<float>(sum + planes.starts[i]);
+        if (planes.clips) epilogue_.Apply(to, 1);
+      });
     }
   }
 
@@ -204,6 +227,7 @@ class ConvolutionDepthwisePlanes final : public Kernel {
 
   ConvolutionProblem problem_;
   Epilogue epilogue_;
+  OutsideTaps outside_;
   LoadBlock load_;
   bool halves_, filter_is_packed_;
   uint64_t channels_, positions_, input_plane_;  // positions of the output, and of the input

@@ -1,9 +1,13 @@
 // A convolution as a matrix product of filters with windows that are never written out: panels are packed
 // from the input itself or, where elements are read more than once, from a copy with its padding.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 
+#include "base/half.h"
+#include "ops/convolution/cpu/outside_taps.h"
 #include "ops/convolution/cpu/padded.h"
 #include "ops/convolution/cpu/panels.h"
 #include "ops/element/cpu/blocks.h"
@@ -43,6 +47,13 @@ class ConvolutionSink final : public ProductSink {
         bias_(bias),
         output_(output) {
     one_stride_ = PositionStride(problem.shape, &position_stride_);
+  }
+
+  bool IsNaN(uint64_t channel, uint64_t position) const {
+    const uint64_t at = channel * problem_.shape.output.channel +
+                        (one_stride_ ? position * position_stride_ : OffsetOf(position));
+    if (problem_.type == DataType::kFloat32) return std::isnan(reinterpret_cast<const float*>(output_)[at]);
+    return std::isnan(ToFloat(reinterpret_cast<const Half*>(output_)[at]));
   }
 
   void Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const override {
@@ -147,11 +158,15 @@ class ConvolutionProduct final : public Kernel {
   ConvolutionProduct(const ConvolutionProblem& problem, uint32_t threads)
       : problem_(problem),
         epilogue_(problem.activation),
+        outside_(problem.shape),
         way_(problem),
         product_({problem.shape.outer, way_.m, way_.n, problem.shape.Steps()}, !way_.in_output, threads,
                  &layout_) {
     const ConvolutionShape& p = problem.shape;
     padded_ = PaddedInput::Create(p, problem.type, threads, &layout_);
+    float nan = std::numeric_limits<float>::quiet_NaN();
+    epilogue_.Apply(&nan, 1);
+    shows_nans_ = std::isnan(nan);
     if (!problem.filter_is_owned) return;
     const MicroKernel& tile = GemmMicroKernel();
     filter_ = PackedOperand::Create(
@@ -193,6 +208,9 @@ class ConvolutionProduct final : public Kernel {
       const bool plain = way_.in_output && bias == nullptr && epilogue_.empty();
       RunProduct<float>(part, way_.channels_are_rows ? filters : positions,
                         way_.channels_are_rows ? positions : filters, plain ? nullptr : &sink, scratch);
+      if (outside_.any()) {
+        Repair(part, filters, input, p.input.Matrix(index[0], index[1]), sink);
+      }
     });
     return {};
   }
@@ -206,8 +224,64 @@ class ConvolutionProduct final : public Kernel {
     return {problem_.shape, problem_.type, data == nullptr ? nullptr : data + at};
   }
 
+  // Makes sums again that are NaN only because zeros of the padding were multiplied by infinities or NaNs.
+  // Most show that there are none, without a look at the weights.
+  void Repair(const ProductPart& part, const ProductOperand& filters, const std::byte* input, uint64_t matrix,
+              const ConvolutionSink& sink) const {
+    const bool rows = way_.channels_are_rows;
+    const uint64_t first = rows ? part.row : part.column, channels = rows ? part.rows : part.columns;
+    const uint64_t begin = rows ? part.column : part.row, end = begin + (rows ? part.columns : part.rows);
+    for (uint64_t channel = first; channel < first + channels; ++channel) {
+      bool is_known = false, is_finite = false;
+      outside_.ForPositions(begin, end, [&](uint64_t position) {
+        if ((shows_nans_ && !sink.IsNaN(channel, position)) || is_finite) return;
+        if (!is_known) is_finite = HasFiniteFilter(filters, channel);
+        is_known = true;
+        if (is_finite) return;
+        double sum = 0;
+        ForWeights(filters, channel, [&](uint64_t step, uint64_t steps, const float* weights) {
+          sum += SumInside(problem_.shape, problem_.type, input, matrix, position, step, steps, weights);
+        });
+        auto number = static_cast<float>(sum);
+        sink.Finish(rows ? channel : position, rows ? position : channel, 1, &number);
+      });
+    }
+  }
+
+  bool HasFiniteFilter(const ProductOperand& filters, uint64_t channel) const {
+    bool is_finite = true;
+    ForWeights(filters, channel, [&](uint64_t, uint64_t steps, const float* weights) {
+      is_finite = is_finite && AreFinite(weights, steps);
+    });
+    return is_finite;
+  }
+
+  // Calls body(step, steps, weights) for all steps of a channel, some at a time.
+  template <typename Body>
+  void ForWeights(const ProductOperand& filters, uint64_t channel, Body&& body) const {
+    constexpr uint64_t kSome = 64;
+    alignas(64) float panel[kSome * kMaxTileColumns];
+    float weights[kSome];
+    const uint64_t all = problem_.shape.Steps();
+    const uint32_t width = way_.channels_are_rows ? GemmMicroKernel().rows : GemmMicroKernel().columns;
+    const uint64_t first = channel / width * all * width + channel % width;  // of those that are packed
+    for (uint64_t step = 0; step < all; step += kSome) {
+      const uint64_t steps = std::min(kSome, all - step);
+      if (filters.source != nullptr) filters.source->Pack(channel, 1, step, steps, width, panel);
+      for (uint64_t s = 0; s < steps; ++s) {
+        const uint64_t at = first + (step + s) * width;
+        weights[s] = filters.source != nullptr   ? panel[s * width]
+                     : filters.packed != nullptr ? filters.packed[at]
+                                                 : ToFloat(Half{filters.packed_halves[at]});
+      }
+      body(step, steps, weights);
+    }
+  }
+
   ConvolutionProblem problem_;
   Epilogue epilogue_;
+  OutsideTaps outside_;
+  bool shows_nans_;  // its activation
   Orientation way_;
   ScratchLayout layout_, persistent_;
   BatchedProduct product_;
