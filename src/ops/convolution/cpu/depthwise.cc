@@ -165,13 +165,10 @@ class ConvolutionDepthwise final : public Kernel {
       band.clips = true;
       band.low = epilogue_.limits()->low;
       band.high = epilogue_.limits()->high;
-      const bool any_nan = AddTaps(band, rows, columns, sums, columns);
-      if (repair.is_needed) AddInside(band, rows, repair, sums);
-      if (!any_nan && !repair.is_needed) return;
-      return epilogue_.Finish(sums, rows * columns, -0.0f, problem_.output_type, output);  // the usual NaN
     }
-    AddTaps(band, rows, columns, sums, columns);
+    const bool any_nan = AddTaps(band, rows, columns, sums, columns);
     if (repair.is_needed) AddInside(band, rows, repair, sums);
+    if (band.clips && !any_nan && !repair.is_needed) return;
     if (neighbours && problem_.output_type != DataType::kInt32) {
       if (in_output && epilogue_.empty()) return;
       return epilogue_.Finish(sums, rows * columns, -0.0f, problem_.output_type, output);

@@ -26,14 +26,15 @@ OutsideTaps::OutsideTaps(const ConvolutionShape& shape) {
 }
 
 bool AreFinite(const float* numbers, uint64_t count) {
-  constexpr uint32_t kMagnitude = 0x7FFFFFFF, kInfinity = 0x7F800000;
-  uint32_t most = 0;
+  // Added to the magnitude of an infinity or a NaN this reaches the highest bit.
+  constexpr uint32_t kMagnitude = 0x7FFFFFFF, kOneExponent = 0x00800000;
+  uint32_t reached = 0;
   for (uint64_t i = 0; i < count; ++i) {
     uint32_t bits;
     std::memcpy(&bits, numbers + i, sizeof(bits));
-    most = std::max(most, bits & kMagnitude);
+    reached |= (bits & kMagnitude) + kOneExponent;
   }
-  return most < kInfinity;
+  return (reached & ~kMagnitude) == 0;
 }
 
 double SumInside(const ConvolutionShape& shape, DataType type, const std::byte* input, uint64_t matrix,
