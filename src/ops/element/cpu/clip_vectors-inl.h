@@ -18,9 +18,13 @@ HWY_INLINE V AtMost(V x, V high) {
 #endif
 }
 
+template <class D, class V>
+HWY_INLINE V WithUsualNaNs(D d, V x) {
+  return hn::IfThenElse(hn::Eq(x, x), x, hn::Set(d, std::numeric_limits<float>::quiet_NaN()));
+}
+
 // Not below `low` nor above `high`: -0 at a lower limit of 0 becomes that, a NaN the usual one.
 template <class D, class V>
 HWY_INLINE V ClipVector(D d, V x, V low, V high) {
-  const V z = AtMost(AtLeast(x, low), high);
-  return hn::IfThenElse(hn::IsNaN(z), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), z);
+  return WithUsualNaNs(d, AtMost(AtLeast(x, low), high));
 }

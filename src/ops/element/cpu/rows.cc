@@ -88,6 +88,13 @@ uint64_t WholeAddAndClipToHalves(const float* from, uint16_t* to, uint64_t count
                                  float high) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<uint16_t, decltype(d)> dh;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (low == -kInfinity && high == kInfinity) {
+    return ForVectors(hn::Lanes(d), count, [&](uint64_t i) HWY_ATTR {
+      const auto x = hn::Add(hn::LoadU(d, from + i), hn::Set(d, bias));
+      hn::StoreU(ToHalves(d, WithUsualNaNs(d, x)), dh, to + i);
+    });
+  }
   return ForVectors(hn::Lanes(d), count, [&](uint64_t i) HWY_ATTR {
     hn::StoreU(ToHalves(d, AddedAndClipped(d, from + i, bias, low, high)), dh, to + i);
   });
