@@ -109,8 +109,9 @@ class ConvolutionChannelsLast final : public Kernel {
     const PartWeights weights = weights_.turns() ? PartWeights::kTurned
                                 : large          ? PartWeights::kMany
                                                  : PartWeights::kFew;
-    return CutPixels(problem_.shape, filter_.blocks(), tiles_.pixels[filter_.BlockOf(0).vectors - 1], weights,
-                     threads_);
+    const uint64_t tile = tiles_.pixels[filter_.BlockOf(0).vectors - 1];
+    return CutPixels(problem_.shape, filter_.blocks(),
+                     planes_ ? PixelsOfLines(problem_.shape, tile, ElementBytes()) : tile, weights, threads_);
   }
 
   // What a worker keeps from part to part: those of the same pixels follow each other.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "ops/convolution/cpu/pixels.h"
 
@@ -22,6 +23,14 @@ constexpr double kOwnPixels = 0.85;
 uint64_t CutInto(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 
 }  // namespace
+
+uint64_t PixelsOfLines(const ConvolutionShape& shape, uint64_t tile, uint64_t element_bytes) {
+  constexpr uint64_t kLineBytes = 64, kManyPixels = 2048;
+  const uint64_t line = kLineBytes / element_bytes, both = std::lcm(tile, line);
+  const bool has_lines = shape.output.channel % line == 0 && shape.Positions() % line == 0;
+  const bool has_many = shape.outer[0] * shape.Positions() >= kManyPixels && both <= kMaxBlockPixels / 4;
+  return has_lines && has_many ? both : tile;
+}
 
 PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile,
                      PartWeights weights, uint32_t threads) {

@@ -23,8 +23,12 @@ enum class PartWeights : uint8_t {
   kTurned  // by each part, from the filter tensor
 };
 
-// Of all ways to cut it the one that ends first, if workers take parts one after the other. `tile`: pixels of
-// the largest one.
+// Of outputs in planes: pixels, some whole tiles, that are whole lines of memory, too, where planes have such
+// and many pixels. Else stores of vectors into the planes of a part would have parts of two lines.
+uint64_t PixelsOfLines(const ConvolutionShape& shape, uint64_t tile, uint64_t element_bytes);
+
+// Of all ways to cut it the one that ends first, if workers take parts one after the other. `tile`: parts
+// have a multiple of so many pixels.
 PixelParts CutPixels(const ConvolutionShape& shape, uint64_t channel_blocks, uint64_t tile,
                      PartWeights weights, uint32_t threads);
 

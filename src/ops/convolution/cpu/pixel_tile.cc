@@ -112,7 +112,13 @@ HWY_INLINE TileVector AddLanes(TileTag d, TileVector x, const uint16_t* from, ui
   return hn::Add(LoadHalves(d, lanes), added);
 }
 
-template <uint32_t kPixels, uint32_t kVectors>
+HWY_INLINE TileVector PackWeights(TileTag d, const float* from, uint32_t some, float* to) {
+  const auto weights = LoadLanes(d, from, some);
+  hn::StoreU(weights, d, to);
+  return weights;
+}
+
+template <uint32_t kPixels, uint32_t kVectors, bool kPacks = false>
 void AddTile(const PixelTile& tile) {
   static_assert(kVectors <= 4);
   const TileTag d;
@@ -141,11 +147,14 @@ void AddTile(const PixelTile& tile) {
     if (kVectors > 2) c##i##2 = hn::MulAdd(x, w2, c##i##2); \
     if (kVectors > 3) c##i##3 = hn::MulAdd(x, w3, c##i##3); \
   }
-#define ANYDML_LOAD_WEIGHTS                                                         \
-  const auto w0 = hn::LoadU(d, w);                                                  \
-  [[maybe_unused]] const auto w1 = kVectors > 1 ? hn::LoadU(d, w + lanes) : w0;     \
-  [[maybe_unused]] const auto w2 = kVectors > 2 ? hn::LoadU(d, w + 2 * lanes) : w0; \
-  [[maybe_unused]] const auto w3 = kVectors > 3 ? hn::LoadU(d, w + 3 * lanes) : w0;
+#define ANYDML_WEIGHTS(v)                                                                       \
+  (kPacks ? PackWeights(d, row + (v)*lanes, kVectors == (v) + 1 ? row_last : 0, to + (v)*lanes) \
+          : hn::LoadU(d, w + (v)*lanes))
+#define ANYDML_LOAD_WEIGHTS                                               \
+  const auto w0 = ANYDML_WEIGHTS(0);                                      \
+  [[maybe_unused]] const auto w1 = kVectors > 1 ? ANYDML_WEIGHTS(1) : w0; \
+  [[maybe_unused]] const auto w2 = kVectors > 2 ? ANYDML_WEIGHTS(2) : w0; \
+  [[maybe_unused]] const auto w3 = kVectors > 3 ? ANYDML_WEIGHTS(3) : w0;
 #define ANYDML_PIXEL(i)                                   \
   [[maybe_unused]] const float* HWY_RESTRICT const p##i = \
       reinterpret_cast<const float*>(tile.inputs[kPixels > (i) ? (i) : 0] + offset);
@@ -153,6 +162,10 @@ void AddTile(const PixelTile& tile) {
 
   ANYDML_PIXELS(ANYDML_BEGIN_SUMS)
   const float* HWY_RESTRICT w = tile.weights;
+  [[maybe_unused]] const float* row = tile.packing.rows;
+  [[maybe_unused]] float* to = tile.packing.to;
+  [[maybe_unused]] const uint64_t row_stride = tile.packing.stride;
+  [[maybe_unused]] const uint32_t row_last = tile.packing.last;
   [[maybe_unused]] uintptr_t ahead = tile.ahead;  // a wish, perhaps outside of all memory
   [[maybe_unused]] const uint64_t ahead_step = tile.ahead_step, ahead_skip = tile.ahead_skip;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
@@ -174,7 +187,7 @@ void AddTile(const PixelTile& tile) {
     ANYDML_PIXELS(ANYDML_LANE##lane) \
     w += kVectors * lanes;           \
   }
-    for (; step + 4 <= steps; step += 4) {
+    for (; !kPacks && step + 4 <= steps; step += 4) {
       ANYDML_PIXELS(ANYDML_FOUR)
       ANYDML_STEP_OF_FOUR(0)
       ANYDML_STEP_OF_FOUR(1)
@@ -190,6 +203,10 @@ void AddTile(const PixelTile& tile) {
       ANYDML_LOAD_WEIGHTS
       ANYDML_PIXELS(ANYDML_STEP)
       w += kVectors * lanes;
+      if constexpr (kPacks) {
+        row += row_stride;
+        to += kVectors * lanes;
+      }
     }
     ahead += ahead_skip;
   }
@@ -242,6 +259,7 @@ void AddTile(const PixelTile& tile) {
   }
 #undef ANYDML_BEGIN_SUMS
 #undef ANYDML_ADD_PRODUCTS
+#undef ANYDML_WEIGHTS
 #undef ANYDML_LOAD_WEIGHTS
 #undef ANYDML_PIXEL
 #undef ANYDML_STEP
@@ -271,6 +289,9 @@ void FillTile(PixelTiles* tiles) {
   if constexpr (kVectors <= kTileVectors && kPixels <= PixelsOf(kVectors)) {
     tiles->add[kPixels - 1][kVectors - 1] = &AddTile<kPixels, kVectors>;
     tiles->pixels[kVectors - 1] = std::max(tiles->pixels[kVectors - 1], kPixels);
+    if constexpr (kPixels == PixelsOf(kVectors)) {
+      tiles->pack_and_add[kVectors - 1] = &AddTile<kPixels, kVectors, true>;
+    }
   }
 }
 
@@ -313,7 +334,7 @@ void Interleave(const float* const* planes, uint64_t count, float* to) {
 
 PixelTiles FindTiles() {
   PixelTiles tiles = {
-      static_cast<uint32_t>(hn::Lanes(TileTag())), kTileVectors, {}, {}, &Gather, &Interleave};
+      static_cast<uint32_t>(hn::Lanes(TileTag())), kTileVectors, {}, {}, {}, &Gather, &Interleave};
   FillTiles<kTilePixels>(&tiles);
   return tiles;
 }

@@ -39,6 +39,14 @@ struct PixelTile {
   uint32_t run_count;
   // For every step of all runs, and those skipped, the weights of the tile's channels, whole vectors.
   const float* weights;
+  // Of tiles that pack: where weights come from, a row for every step, and where they go, whole vectors, of
+  // which `last` numbers of the last one are there, if that is not 0.
+  struct Packing {
+    const float* rows = nullptr;
+    uint64_t stride = 0;
+    uint32_t last = 0;
+    float* to = nullptr;
+  } packing;
   // Each step asks for a line of memory that is wanted soon, and the next one for what is so many bytes
   // behind. After each run so many are skipped.
   uintptr_t ahead;
@@ -60,6 +68,9 @@ struct PixelTiles {
   // Sums plus inputs times weights, one step after the other: the same bits whatever the tiles are.
   using Add = void(const PixelTile& tile);
   Add* add[kMaxTilePixels][kMaxTileVectors];  // [pixels - 1][vectors - 1]
+  // The largest tiles, which read weights from rows that may be far apart, and pack them for others; null
+  // without vectors.
+  Add* pack_and_add[kMaxTileVectors];  // [vectors - 1]
   // Rows of whole vectors, and `last` numbers of the last one, if that is not 0, `from_stride` apart, one
   // behind the other; the rest of the last one is 0.
   using Gather = void(const float* from, uint64_t from_stride, uint64_t rows, uint32_t vectors, uint32_t last,

@@ -83,7 +83,8 @@ void Interleave(const float* const* planes, uint64_t count, float* to) {
 
 const PixelTiles& ConvolutionPixelTiles() {
   static constexpr PixelTiles kTiles = {
-      kChannels, 1, {4}, {{&AddTile<1>}, {&AddTile<2>}, {&AddTile<3>}, {&AddTile<4>}}, &Gather, &Interleave};
+      kChannels, 1,       {4},        {{&AddTile<1>}, {&AddTile<2>}, {&AddTile<3>}, {&AddTile<4>}},
+      {},        &Gather, &Interleave};
   return kTiles;
 }
 

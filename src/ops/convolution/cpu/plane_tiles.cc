@@ -23,6 +23,8 @@ constexpr uint64_t kMostStripsOfPart = 4;
 constexpr uint64_t kStripsPerThread = 4;  // at least, where there are so many
 constexpr uint64_t kSomeChannels = 8;     // of a tile, about
 constexpr uint64_t kStripLines = 4;       // of a plane that a strip has, at most
+constexpr uint64_t kNearChannels = 128;
+constexpr uint32_t kManyChannelVectors = 3;  // of a strip of more channels
 
 // The stride between neighbouring positions where all of them have the same; 0: they have not.
 uint64_t StepOf(const ConvolutionShape& p, const ConvolutionTensor& tensor) {
@@ -60,9 +62,9 @@ class ConvolutionPlaneTiles final : public Kernel {
     if (problem.filter_is_owned) {
       filters_ = persistent_.Add("filters", p.output_channels * p.input_channels * sizeof(float), 64);
     }
-    strip_floats_ = p.input_channels * tiles_.vectors * tiles_.lanes;
+    strip_floats_ = p.input_channels * strip_vectors_ * tiles_.lanes;
     worker_floats_ = strip_floats_;
-    if (!to_planes_) worker_floats_ += p.output_channels * tiles_.vectors * tiles_.lanes;
+    if (!to_planes_) worker_floats_ += p.output_channels * strip_vectors_ * tiles_.lanes;
     own_ = scratch_.Add("strips", workers_ * worker_floats_ * sizeof(float), 64);
   }
 
@@ -98,7 +100,11 @@ class ConvolutionPlaneTiles final : public Kernel {
     const ConvolutionShape& p = problem_.shape;
     const auto divide_up = [](uint64_t value, uint64_t by) { return (value + by - 1) / by; };
     vectors_ = divide_up(p.Positions(), tiles_.lanes);
-    strips_ = divide_up(vectors_, tiles_.vectors);
+    // Narrower ones of many channels, which are not all in the first-level cache, are read again by fewer
+    // tiles: these have more filters.
+    strip_vectors_ =
+        p.input_channels > kNearChannels ? std::min(kManyChannelVectors, tiles_.vectors) : tiles_.vectors;
+    strips_ = divide_up(vectors_, strip_vectors_);
     const uint64_t all = strips_ * p.outer[0], wanted = threads_ == 1 ? 1 : threads_ * kStripsPerThread;
     strips_of_part_ = std::clamp<uint64_t>(all / wanted, 1, std::min(strips_, kMostStripsOfPart));
     strip_parts_ = divide_up(strips_, strips_of_part_);
@@ -141,10 +147,17 @@ class ConvolutionPlaneTiles final : public Kernel {
     const uint64_t first = strip_part * strips_of_part_;
     for (uint64_t number = first; number < std::min(first + strips_of_part_, strips_); ++number) {
       const Strip strip = StripOf(image, number);
-      LoadStrip(arguments, strip, own);
-      RunStrip(arguments, strip, begin, end, own);
+      const bool packs = FirstTilePacks(strip, end - begin);
+      if (!packs) LoadStrip(arguments, strip, own);
+      RunStrip(arguments, strip, begin, end, packs, own);
       if (!to_planes_) StorePixels(arguments, strip, begin, end, own);
     }
+  }
+
+  // Planes are read where they lie, and packed for the others, by the first of several tiles.
+  bool FirstTilePacks(const Strip& strip, uint64_t channels) const {
+    return from_planes_ && tiles_.pack_and_add[strip.vectors - 1] != nullptr &&
+           channels > tiles_.pixels[strip.vectors - 1];
   }
 
   void LoadStrip(const KernelArguments& arguments, const Strip& strip, float* own) const {
@@ -164,7 +177,7 @@ class ConvolutionPlaneTiles final : public Kernel {
   }
 
   void RunStrip(const KernelArguments& arguments, const Strip& strip, uint64_t begin, uint64_t end,
-                float* own) const {
+                bool packs, float* own) const {
     const ConvolutionShape& p = problem_.shape;
     const float* const bias = numbers_.Bias(arguments, 0);
     const auto* filters = reinterpret_cast<const float*>(arguments.inputs[1].data) + p.filter.Matrix(0, 0);
@@ -190,8 +203,10 @@ class ConvolutionPlaneTiles final : public Kernel {
     const uint32_t most = tiles_.pixels[strip.vectors - 1];
     const auto tiles = static_cast<uint32_t>((end - begin + most - 1) / most);
     uint64_t channel = begin;
+    if (packs) tile.packing = {InputOf(arguments, strip), p.input.channel, strip.last, own};
     for (uint32_t number = 0; number < tiles; ++number) {
-      const auto some = static_cast<uint32_t>((end - channel) / (tiles - number));
+      const bool packs_now = packs && number == 0;
+      const auto some = packs_now ? most : static_cast<uint32_t>((end - channel) / (tiles - number));
       tile.starts = bias + channel;
       for (uint32_t i = 0; i < some; ++i) {
         tile.inputs[i] = reinterpret_cast<uintptr_t>(filters + (channel + i) * filter_stride);
@@ -202,7 +217,7 @@ class ConvolutionPlaneTiles final : public Kernel {
         if (added != nullptr) AskForRow(added + (channel + i + some) * added_stride, strip);
       }
       AskAhead(arguments, strip, number, tiles, &tile);
-      tiles_.add[some - 1][strip.vectors - 1](tile);
+      (packs_now ? tiles_.pack_and_add[strip.vectors - 1] : tiles_.add[some - 1][strip.vectors - 1])(tile);
       channel += some;
     }
   }
@@ -256,6 +271,7 @@ class ConvolutionPlaneTiles final : public Kernel {
   bool from_planes_, to_planes_;
   PixelFinish finish_;
   uint64_t vectors_, strips_;  // of an image
+  uint32_t strip_vectors_;     // of the widest strip
   uint64_t strips_of_part_, strip_parts_, channel_parts_, parts_;
   uint32_t workers_;
   uint64_t strip_floats_, worker_floats_;
