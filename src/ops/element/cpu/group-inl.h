@@ -35,6 +35,26 @@ namespace math = anydml::HWY_NAMESPACE;
 #include "ops/element/cpu/half_vectors-inl.h"
 #include "ops/element/cpu/store_pairs-inl.h"
 
+// The low bytes.
+#if HWY_ARCH_ARM
+// Of two vectors of words as one of halves of words.
+template <class D, class V>
+HWY_INLINE auto LowHalves(D, V first, V second) {
+  const hn::Repartition<uint16_t, D> dh;
+  return hn::ConcatEven(dh, hn::BitCast(dh, second), hn::BitCast(dh, first));
+}
+template <class D, class V>
+HWY_INLINE void WriteBytes(D d, V first, V second, bool, uint8_t* to) {
+  const hn::Rebind<uint8_t, hn::Repartition<uint16_t, D>> both;
+  hn::StoreU(hn::TruncateTo(both, LowHalves(d, first, second)), both, to);
+}
+template <class D, class V>
+HWY_INLINE void WriteBytes(D d, V v0, V v1, V v2, V v3, uint8_t* to) {
+  const hn::Repartition<uint8_t, D> all;
+  const auto first = hn::BitCast(all, LowHalves(d, v0, v1)), second = hn::BitCast(all, LowHalves(d, v2, v3));
+  hn::StoreU(hn::ConcatEven(all, second, first), all, to);
+}
+#else
 template <class D, class V>
 HWY_INLINE void WriteBytes(D, V first, V second, bool streams, uint8_t* to) {
   const hn::RebindToUnsigned<D> du;
@@ -42,7 +62,11 @@ HWY_INLINE void WriteBytes(D, V first, V second, bool streams, uint8_t* to) {
   StoreTogether(db, hn::TruncateTo(db, hn::BitCast(du, first)), hn::TruncateTo(db, hn::BitCast(du, second)),
                 streams, to);
 }
+#endif
+// Whether bytes of four vectors at a time are faster.
+inline constexpr bool kHasByteFours = ANYDML_GROUP_STORES_BYTES && HWY_ARCH_ARM;
 
+#include "ops/element/cpu/bare_functions-inl.h"
 #include "ops/element/cpu/loops-inl.h"
 
 }  // namespace
@@ -98,6 +122,7 @@ inline void WriteHalves(hn::Tag<float>, float first, float second, bool, uint16_
   to[0] = ToHalf(first).bits;
   to[1] = ToHalf(second).bits;
 }
+inline constexpr bool kHasByteFours = false;
 template <typename T>
 void WriteBytes(hn::Tag<T>, T first, T second, bool, uint8_t* to) {
   to[0] = static_cast<uint8_t>(std::bit_cast<uint32_t>(first));
@@ -109,6 +134,7 @@ void StreamPair(hn::Tag<T>, T first, T second, T* to) {
   to[1] = second;
 }
 
+#include "ops/element/cpu/bare_functions-inl.h"
 #include "ops/element/cpu/loops-inl.h"
 
 }  // namespace

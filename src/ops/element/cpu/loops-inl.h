@@ -1,5 +1,5 @@
 // Loops over elements for the functions that have a body in Highway's vocabulary. Text inside a namespace
-// where `hn` and `fn` (the bodies) are names, and LoadHalves, WriteHalves, WriteBytes and their like.
+// where `hn`, `fn` (the bodies) and Bare are names, and LoadHalves, WriteHalves, WriteBytes and their like.
 //
 // Vectors are taken in pairs: how they are read and written is asked once for both, and a pair of halves is
 // a whole vector, which can be stored past the caches.
@@ -92,6 +92,38 @@ ANYDML_BODY uint64_t ExpFours(D d, const float* from, uint64_t count, bool strea
   return i;
 }
 
+// Results of two vectors of each source, which are not FLOAT16.
+template <class Function, int kSources, class D, class V>
+ANYDML_BODY void CallTwice(D d, const std::byte* a, [[maybe_unused]] const std::byte* b,
+                           const Instruction& instruction, V& first, V& second) {
+  V a0, a1;
+  ReadPair(d, a, false, a0, a1);
+  if constexpr (kSources == 1) {
+    first = Function::Call(d, a0, instruction);
+    second = Function::Call(d, a1, instruction);
+  } else {
+    V b0, b1;
+    ReadPair(d, b, false, b0, b1);
+    first = Function::Call(d, a0, b0, instruction);
+    second = Function::Call(d, a1, b1, instruction);
+  }
+}
+
+// Elements of a row to bytes, as far as these are four vectors; how many.
+template <class Function, int kSources, class D>
+ANYDML_BODY uint64_t ByteFours(D d, const std::byte* a, uint64_t a_step, const std::byte* b, uint64_t b_step,
+                               const Instruction& instruction, uint64_t count, std::byte* to) {
+  const uint64_t fours = 4 * hn::Lanes(d);
+  uint64_t i = 0;
+  for (; i + fours <= count; i += fours, a += 2 * a_step, b += 2 * b_step) {
+    hn::Vec<D> v0, v1, v2, v3;
+    CallTwice<Function, kSources>(d, a, b, instruction, v0, v1);
+    CallTwice<Function, kSources>(d, a + a_step, b + b_step, instruction, v2, v3);
+    WriteBytes(d, v0, v1, v2, v3, reinterpret_cast<uint8_t*>(to + i));
+  }
+  return i;
+}
+
 template <class Function, int kSources, typename T>
 void Loop(const LoopPiece& piece) {
   const hn::ScalableTag<T> d;
@@ -114,6 +146,12 @@ void Loop(const LoopPiece& piece) {
         const uint64_t done =
             ExpFours(d, reinterpret_cast<const float*>(a), left, streams, reinterpret_cast<float*>(to));
         left -= done, a += done * sizeof(float), to += done * sizeof(float);
+      }
+    }
+    if constexpr (kHasByteFours && kSources <= 2) {
+      if (storage == Storage::kByte && !a_halves && !b_halves) {
+        const uint64_t done = ByteFours<Function, kSources>(d, a, a_step, b, b_step, instruction, left, to);
+        left -= done, a += done / pair * a_step, b += done / pair * b_step, to += done;
       }
     }
     for (; left != 0; left -= pair) {
@@ -163,18 +201,32 @@ constexpr auto LoopFor() -> void (*)(const LoopPiece&) {
   }
 }
 
+template <class Function, int kSources>
+constexpr auto BareLoopFor() -> void (*)(const LoopPiece&) {
+  using Body = typename Bare<Function>::Body;
+  if constexpr (std::is_void_v<Body>) {
+    return nullptr;
+  } else {
+    return &Loop<Body, kSources, float>;
+  }
+}
+
 // A row of a table of function.h as the loops of its classes.
 #define ANYDML_LOOPS(name, sources, parameters, vector, scalar, ulps) \
   {LoopFor<fn::name, sources, vector, Class::kF32, float>(),          \
    LoopFor<fn::name, sources, vector, Class::kI32, int32_t>(),        \
    LoopFor<fn::name, sources, vector, Class::kU32, uint32_t>()},
+#define ANYDML_BARE_LOOPS(name, sources, ...) BareLoopFor<fn::name, sources>(),
 
 ElementLoop FindInGroup(uint32_t row, uint32_t type) {
   using namespace element_table;
   static constexpr void (*kLoops[][3])(const LoopPiece&) = {ANYDML_GROUP(ANYDML_LOOPS)};
+  static constexpr void (*kBareLoops[])(const LoopPiece&) = {ANYDML_GROUP(ANYDML_BARE_LOOPS)};
   return {.run = kLoops[row][type],
+          .run_bare = type == static_cast<uint32_t>(Class::kF32) ? kBareLoops[row] : nullptr,
           .granule = static_cast<uint32_t>(2 * hn::Lanes(hn::ScalableTag<float>())),
           .converts = true};
 }
 
 #undef ANYDML_LOOPS
+#undef ANYDML_BARE_LOOPS

@@ -7,6 +7,7 @@
 
 #include "base/half.h"
 #include "ops/element/cpu/blocks.h"
+#include "ops/element/cpu/default_nans.h"
 #include "ops/element/scalar_functions.h"
 
 namespace anydml {
@@ -173,10 +174,13 @@ bool AreHalves(const ElementLoop& loop, const LoopArguments& arguments) {
                      [](const LoopSource& source) { return source.storage == Storage::kHalf; });
 }
 
-// The piece goes to the loop as it is: a copy of it would be read before it is written to a cache, which
-// follows what rows before have written to memory.
-void RunPiece(const ElementLoop& loop, const LoopPiece& piece, bool as_halves) {
-  as_halves ? loop.of_halves(piece) : loop.run(piece);
+// Whether the loop without a look at NaNs does it: of so many elements that asking the processor for it pays.
+bool IsBare(const ElementLoop& loop, const LoopArguments& arguments) {
+  constexpr uint64_t kLeast = 512;
+  if (loop.run_bare == nullptr || arguments.rows * arguments.count < kLeast) return false;
+  if (arguments.instruction->function != ElementFunction::kCanonical) return true;
+  // Moving is no operation, but converting is.
+  return arguments.sources[0].storage == Storage::kHalf || arguments.target.storage == Storage::kHalf;
 }
 
 // Pieces of a fixed size, the last of which may have something of the one before once more.
@@ -194,7 +198,7 @@ inline void CopyFew(std::byte* to, const std::byte* from, uint64_t bytes) {
 }
 
 // The last elements, which are fewer than a granule, go through memory of a whole one.
-void RunRest(const ElementLoop& loop, LoopPiece piece, bool as_halves, uint64_t left) {
+void RunRest(const ElementLoop& loop, PieceLoop run, LoopPiece piece, uint64_t left) {
   Words rest[4];
   for (int s = 0; s < loop.sources; ++s) {
     if (piece.steps[s] == 0) continue;
@@ -207,12 +211,12 @@ void RunRest(const ElementLoop& loop, LoopPiece piece, bool as_halves, uint64_t 
   piece.target = reinterpret_cast<std::byte*>(rest[3].words.data());
   piece.streams = false;
   piece.count = loop.granule;
-  RunPiece(loop, piece, as_halves);
+  run(piece);
   CopyFew(target, piece.target, left * BytesOf(piece.target_storage));
 }
 
 // All rows at once, where none has a number for all of its elements.
-bool RunRows(const ElementLoop& loop, const LoopArguments& arguments, bool as_halves, LoopPiece* piece) {
+bool RunRows(const ElementLoop& loop, PieceLoop run, const LoopArguments& arguments, LoopPiece* piece) {
   if (std::any_of(arguments.sources, arguments.sources + loop.sources,
                   [](const LoopSource& source) { return source.uniform; })) {
     return false;
@@ -228,7 +232,7 @@ bool RunRows(const ElementLoop& loop, const LoopArguments& arguments, bool as_ha
   piece->target_row_step = arguments.target.row_stride;
   piece->rows = arguments.rows;
   piece->count = arguments.count;
-  RunPiece(loop, *piece, as_halves);
+  run(*piece);
   return true;
 }
 
@@ -240,14 +244,18 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
   piece.target_storage = arguments.target.storage;
   piece.streams = arguments.target.streams;
   Words uniform[3];
-  const bool as_halves = AreHalves(loop, arguments);
+  const bool as_halves = AreHalves(loop, arguments), bare = !as_halves && IsBare(loop, arguments);
+  // The piece goes to the loop as it is: a copy of it would be read before it is written to a cache, which
+  // follows what rows before have written to memory.
+  const PieceLoop run = as_halves ? loop.of_halves : bare ? loop.run_bare : loop.run;
+  const DefaultNans nans(bare);
   if (as_halves) {
     piece.low = FloatParameter(*arguments.instruction, 0);
     piece.high = FloatParameter(*arguments.instruction, 1);
   }
   piece.rows = 1;
   const uint64_t left = arguments.count & (loop.granule - 1);
-  if (left == 0 && loop.converts && RunRows(loop, arguments, as_halves, &piece)) return;
+  if (left == 0 && loop.converts && RunRows(loop, run, arguments, &piece)) return;
   for (uint64_t row = 0; row < arguments.rows; ++row) {
     for (int s = 0; s < loop.sources; ++s) {
       const LoopSource& source = arguments.sources[s];
@@ -265,11 +273,11 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
     }
     piece.target = static_cast<std::byte*>(arguments.target.data) + row * arguments.target.row_stride;
     piece.count = arguments.count - left;
-    if (piece.count > 0) RunPiece(loop, piece, as_halves);
+    if (piece.count > 0) run(piece);
     if (left == 0) continue;
     for (int s = 0; s < loop.sources; ++s) piece.sources[s] += piece.count * piece.steps[s];
     piece.target += piece.count * BytesOf(piece.target_storage);
-    RunRest(loop, piece, as_halves, left);
+    RunRest(loop, run, piece, left);
   }
 }
 

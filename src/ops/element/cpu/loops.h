@@ -12,11 +12,14 @@
 
 namespace anydml {
 
+using PieceLoop = void (*)(const LoopPiece& piece);
+
 struct ElementLoop {
-  void (*run)(const LoopPiece& piece) = nullptr;
-  uint32_t granule = 1;   // a power of two
-  int sources = 0;        // of the function
-  bool converts = false;  // takes other storage than kRegister, and sources with a step of 0
+  PieceLoop run = nullptr;
+  PieceLoop run_bare = nullptr;  // of FLOAT32, while DefaultNans live; may be none
+  uint32_t granule = 1;          // a power of two
+  int sources = 0;               // of the function
+  bool converts = false;         // takes other storage than kRegister, and sources with a step of 0
   HalfLoop of_halves =
       nullptr;  // instead of `run` where all is FLOAT16 but results of logic, which are bytes
 };

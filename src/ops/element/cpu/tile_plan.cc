@@ -117,6 +117,9 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
 
 namespace {
 
+// What a function that is called element by element may take, as bits that are moved.
+constexpr uint64_t kBitsOfCalls = 1024;
+
 // What is computed takes longer than what is moved.
 uint64_t BitsPerElement(const ElementProblem& problem) {
   uint64_t bits = 32 * problem.program.ulps();
@@ -125,15 +128,25 @@ uint64_t BitsPerElement(const ElementProblem& problem) {
   return bits;
 }
 
+bool IsCalled(const Instruction& i) {
+  return i.function > ElementFunction::kConvert && (InfoOf(i.function).vector_classes & Bit(i.type)) == 0;
+}
+
+// Of those that are called, the ones that always take long: quotients and powers of integers.
+bool TakesLong(const Instruction& i) {
+  return IsCalled(i) &&
+         (i.function == ElementFunction::kDivide || i.function == ElementFunction::kModulusTruncate ||
+          i.function == ElementFunction::kModulusFloor || i.function == ElementFunction::kPowerWrap ||
+          i.function == ElementFunction::kPowerRounded);
+}
+
 }  // namespace
 
 uint64_t WorkBytes(const ElementProblem& problem) {
-  constexpr uint64_t kBitsOfCalls = 1024;  // of functions that are called element by element
-  uint64_t bits = BitsPerElement(problem) + 16 * problem.program.instructions.size();
-  for (const Instruction& i : problem.program.instructions) {
-    const bool computes = i.function > ElementFunction::kConvert;
-    if (computes && (InfoOf(i.function).vector_classes & Bit(i.type)) == 0) bits += kBitsOfCalls;
-  }
+  const auto& instructions = problem.program.instructions;
+  const auto called =
+      static_cast<uint64_t>(std::count_if(instructions.begin(), instructions.end(), IsCalled));
+  const uint64_t bits = BitsPerElement(problem) + 16 * instructions.size() + kBitsOfCalls * called;
   return problem.Elements() * bits / 8;
 }
 
@@ -141,15 +154,18 @@ uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
   // Two 4-bit elements share a byte, which two threads must not write.
   const auto shares_bytes = [](const ElementOperand& operand) { return BitSize(operand.type) < 8; };
   if (std::any_of(problem.outputs.begin(), problem.outputs.end(), shares_bytes)) return 1;
-    // Little is done in less time than another processor needs to get it from this one's caches, where those
-    // are far from each other.
+  const auto& instructions = problem.program.instructions;
+  const auto long_ones =
+      static_cast<uint64_t>(std::count_if(instructions.begin(), instructions.end(), TakesLong));
+  const uint64_t bytes = problem.Elements() * (BitsPerElement(problem) + kBitsOfCalls * long_ones) / 8;
+  // Little is done in less time than another processor needs to get it from this one's caches, which takes
+  // longer where those are far from each other.
 #if defined(__x86_64__)
-  constexpr uint64_t kLeastToShare = uint64_t{1} << 20;
+  constexpr uint64_t kLeastToShare = 1 << 20;
 #else
-  constexpr uint64_t kLeastToShare = 0;
+  constexpr uint64_t kLeastToShare = 384 << 10;
 #endif
-  const uint64_t bytes = problem.Elements() * BitsPerElement(problem) / 8;
-  return bytes < kLeastToShare ? 1 : PartsForBytes(bytes, threads);
+  return bytes < kLeastToShare ? 1 : std::max(PartsForBytes(bytes, threads), std::min(threads, 2u));
 }
 
 bool StreamsOutput(const ElementProblem& problem) {

@@ -1,0 +1,71 @@
+// Bodies of functions for a processor that gives the usual NaN by itself (DefaultNans): every NaN among their
+// results comes of an operation, and none is looked for. Text inside a namespace of group-inl.h, where `hn`
+// and `fn` are names.
+
+// The body that does what `Function` does then; void: none.
+template <class Function>
+struct Bare {
+  using Body = void;
+};
+
+#if defined(HWY_NEON)
+#if HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
+namespace bare {
+namespace math = anydml::HWY_NAMESPACE;
+#define ANYDML_KEEPS_NANS
+#include "ops/element/functions-inl.h"
+#undef ANYDML_KEEPS_NANS
+
+// By Arm's own instructions, which give NaN where one of both is, and know that -0 is less than +0.
+struct Larger {
+  template <class D, class V>
+  static ANYDML_BODY V Call(D, V a, V b, const Instruction&) {
+    return V{vmaxq_f32(a.raw, b.raw)};
+  }
+};
+struct Smaller {
+  template <class D, class V>
+  static ANYDML_BODY V Call(D, V a, V b, const Instruction&) {
+    return V{vminq_f32(a.raw, b.raw)};
+  }
+};
+struct Within {
+  template <class D, class V>
+  static ANYDML_BODY V Call(D d, V a, const Instruction& instruction) {
+    const V low = Parameter(d, instruction, 0), high = Parameter(d, instruction, 1);
+    return V{vmaxq_f32(low.raw, vminq_f32(a.raw, high.raw))};
+  }
+};
+struct Positive {
+  template <class D, class V>
+  static ANYDML_BODY V Call(D d, V a, const Instruction&) {
+    return V{vmaxq_f32(a.raw, hn::Zero(d).raw)};
+  }
+};
+}  // namespace bare
+
+#define ANYDML_BARE(function, body) \
+  template <>                       \
+  struct Bare<fn::function> {       \
+    using Body = bare::body;        \
+  };
+ANYDML_BARE(Add, Add)
+ANYDML_BARE(Subtract, Subtract)
+ANYDML_BARE(Multiply, Multiply)
+ANYDML_BARE(Mean, Mean)
+ANYDML_BARE(DifferenceSquare, DifferenceSquare)
+ANYDML_BARE(Ceil, Ceil)
+ANYDML_BARE(Floor, Floor)
+ANYDML_BARE(RoundHalfToEven, RoundHalfToEven)
+ANYDML_BARE(RoundTowardZero, RoundTowardZero)
+ANYDML_BARE(ScaleBias, ScaleBias)
+ANYDML_BARE(LeakyRelu, LeakyRelu)
+ANYDML_BARE(Maximum, Larger)
+ANYDML_BARE(Minimum, Smaller)
+ANYDML_BARE(Clip, Within)
+ANYDML_BARE(Relu, Positive)
+// Conversions from or to FLOAT16, which are operations (see UsesBare in loops.cc).
+ANYDML_BARE(Canonical, Canonical)
+#undef ANYDML_BARE
+#endif
+#endif
