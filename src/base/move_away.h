@@ -1,6 +1,7 @@
 // Leaving a processor that two threads share while others are idle.
 #pragma once
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -19,25 +20,25 @@ class MoveAway {
     } else if (++shared_ >= patience_) {
       shared_ = 0;
       patience_ = std::min(2 * patience_, kMostPatience);
-      From(cpu);
+      Move(pthread_self(), cpu);
     }
   }
 
   static constexpr int kPatience = 8;  // sleeps until it moves first
 
- private:
-  static constexpr int kMostPatience = 4096;
-
-  // The kernel moves a thread at once when it may no longer be where it is.
-  static void From(int cpu) {
+  // Moves a thread from `cpu`, if it is there: at once, since it may not be there for a moment.
+  static void Move(pthread_t thread, int cpu) {
     cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;  // more processors than a cpu_set_t has
+    if (pthread_getaffinity_np(thread, sizeof(allowed), &allowed) != 0) return;  // it has too few bits
     cpu_set_t others = allowed;
     CPU_CLR(cpu, &others);
     if (CPU_COUNT(&others) == 0) return;
-    sched_setaffinity(0, sizeof(others), &others);
-    sched_setaffinity(0, sizeof(allowed), &allowed);
+    pthread_setaffinity_np(thread, sizeof(others), &others);
+    pthread_setaffinity_np(thread, sizeof(allowed), &allowed);
   }
+
+ private:
+  static constexpr int kMostPatience = 4096;
 
   int shared_ = 0;
   int patience_ = kPatience;

@@ -11,8 +11,8 @@ class WorkEstimate {
   // Who has none may take any time.
   static constexpr uint64_t kUnknown = UINT64_MAX;
 
-  // A run takes at most as long as moving so many bytes, from a cache. What several threads share is unknown:
-  // they wait for each other best where one of them is the queue's.
+  // A run takes at most as long as moving so many bytes, from a cache; so also where threads share it, which
+  // are no more than the caller where the others are busy.
   virtual uint64_t work_bytes() const = 0;
 
  protected:

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <system_error>
 
@@ -15,6 +16,8 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMaxTasks = 0xFFFF;
+// What waking takes, at most, where processors are idle.
+constexpr std::chrono::microseconds kWakingMost{200};
 
 uint64_t CallOf(uint64_t taken) { return taken >> 32; }
 uint64_t FrontOf(uint64_t taken) { return (taken >> 16) & kMaxTasks; }
@@ -65,11 +68,18 @@ void ThreadPool::Run(const User* user, uint32_t count, Task task, void* context)
   taken_.store(call << 32 | uint64_t{1} << 16 | count);
   // In one order with what Sleep does: either a worker is seen here, or it sees the call there.
   const uint32_t sleeping = sleeping_.load();
+  bool woken = false;
+  AdaptiveSpin::Clock::time_point begun;
   if (sleeping != 0) {
     const uint64_t others = workers_.size() - sleeping + user->helpers_.load(std::memory_order_relaxed);
-    if (others + 1 < count) Wake(count - 1 - static_cast<uint32_t>(others));
+    woken = others + 1 < count;
+    if (woken) Wake(count - 1 - static_cast<uint32_t>(others)), begun = AdaptiveSpin::Clock::now();
   }
   RunTask(0);
+  if (woken && BackOf(taken_.load(std::memory_order_relaxed)) == count &&
+      AdaptiveSpin::Clock::now() - begun > kWakingMost) {
+    MakeWay();
+  }
   while (RunNext(/*from_front=*/true)) {
   }
   // What others have taken they are at; they need about as long as the caller did.
@@ -118,6 +128,14 @@ void ThreadPool::Wake(uint32_t workers) {
   waker_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
   wanted_.fetch_add(1);
   FutexWake(&wanted_, static_cast<int>(std::min<uint32_t>(workers, INT_MAX)));
+}
+
+// Nobody has come: the system may have put the woken to where the caller is, which it does when all
+// processors are busy, and leaves them there for some milliseconds even if another becomes idle at once (the
+// one on which the application spun before it slept).
+void ThreadPool::MakeWay() {
+  const int cpu = sched_getcpu();
+  for (std::thread& worker : workers_) MoveAway::Move(worker.native_handle(), cpu);
 }
 
 void ThreadPool::Main() {

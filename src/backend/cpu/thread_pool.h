@@ -44,6 +44,7 @@ class ThreadPool {
 
   void Run(const User* user, uint32_t count, Task task, void* context);
   void Wake(uint32_t workers);
+  void MakeWay();
   bool Help(const User* user, const std::function<bool()>& ready);
   void Main();
   void Sleep(AdaptiveSpin* spin, MoveAway* move_away);

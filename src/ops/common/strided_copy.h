@@ -21,7 +21,6 @@ class StridedCopy {
 
   bool in_place() const { return same_layout_; }
   uint64_t bytes() const { return copy_.bytes(); }
-  bool shared() const { return parts_ > 1; }  // by threads
 
  private:
   bool same_layout_;

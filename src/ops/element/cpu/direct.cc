@@ -81,7 +81,7 @@ class ElementDirect final : public Kernel, public WorkEstimate {
     SetRun();
   }
 
-  uint64_t work_bytes() const override { return parts_ == 1 ? work_ : kUnknown; }
+  uint64_t work_bytes() const override { return work_; }
 
   Status Run(const KernelArguments& arguments) const override {
     if (parts_ == 1) {  // without divisions, which take as long as a few elements

@@ -57,7 +57,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
-    brief_ = parts_ == 1 && !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
+    brief_ = !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
     work_ = IsFarApart(problem) ? kUnknown : WorkBytes(problem);
     if (!on_stack_) {
       parts_ = std::min(parts_, threads);
@@ -69,13 +69,14 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   uint64_t work_bytes() const override { return brief_ ? work_ : kUnknown; }
 
   Status Run(const KernelArguments& arguments) const override {
-    if (brief_) {
+    if (brief_ && parts_ == 1) {
       RunOnStack<kRegistersOfBriefRun>(0, plan_.tiles, arguments);
       return {};
     }
     ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
       const uint64_t begin = PartBegin(plan_.tiles, part, parts_);
       const uint64_t end = PartBegin(plan_.tiles, part + 1, parts_);
+      if (brief_) return RunOnStack<kRegistersOfBriefRun>(begin, end, arguments);
       if (on_stack_) return RunOnStack<kRegistersOnStack>(begin, end, arguments);
       std::byte* const registers = registers_.In<std::byte>(arguments.temporary);
       RunTiles(begin, end, arguments, registers + part * WithHalves(registers_bytes_));
@@ -331,7 +332,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   uint64_t tile_elements_ = 1;                         // of the largest
   uint64_t register_bytes_ = 0, registers_bytes_ = 0;  // of one, of all
   bool on_stack_;
-  bool brief_;  // done by one thread, with few registers
+  bool brief_;  // with few registers
   uint64_t work_;
   ScratchLayout layout_;
   ScratchLayout::Piece registers_;
