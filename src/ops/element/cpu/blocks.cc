@@ -54,8 +54,9 @@ template <typename C, typename T>
 void ConvertRowBack(const C* from, T* to, uint64_t count) {
   if constexpr (kIsHalf<T> && std::is_same_v<C, float>) {
     FloatsToHalves(from, reinterpret_cast<uint16_t*>(to), count);
-  } else if constexpr (std::is_integral_v<T> && sizeof(T) == 1 && std::is_same_v<C, float>) {
-    FloatsToBytes(from, to, count);
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) <= 4 && !std::is_same_v<T, uint32_t> &&
+                       std::is_same_v<C, float>) {
+    FloatsToIntegers(from, to, count);
   } else if constexpr (std::is_integral_v<T> && sizeof(T) < 4 && std::is_integral_v<C> && sizeof(C) == 4) {
     FromWords(reinterpret_cast<const uint32_t*>(from), reinterpret_cast<std::make_unsigned_t<T>*>(to), count);
   } else {

@@ -61,6 +61,16 @@ ANYDML_HALF_BODY void Store(Truths truths, bool streams, std::byte* to) {
   }
 }
 
+// As a whole line, which is written to memory as one.
+ANYDML_HALF_BODY void Store(Truths first, Truths second, bool streams, std::byte* to) {
+  const __m512i bytes = _mm512_maskz_set1_epi8(_mm512_kunpackd(second, first), 1);
+  if (streams) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), bytes);
+  } else {
+    _mm512_storeu_si512(to, bytes);
+  }
+}
+
 ANYDML_HALF_BODY Halves NanWhere(Truths nan, Halves x) {
   return _mm512_castsi512_ph(_mm512_mask_mov_epi16(_mm512_castph_si512(x), nan, _mm512_set1_epi16(0x7E00)));
 }
@@ -132,6 +142,11 @@ ANYDML_HALF_BODY void Store(Halves x, bool, std::byte* to) {
 
 ANYDML_HALF_BODY void Store(Truths truths, bool, std::byte* to) {
   vst1_u8(reinterpret_cast<uint8_t*>(to), vand_u8(vmovn_u16(truths), vdup_n_u8(1)));
+}
+
+ANYDML_HALF_BODY void Store(Truths first, Truths second, bool, std::byte* to) {
+  const uint8x16_t bytes = vuzp1q_u8(vreinterpretq_u8_u16(first), vreinterpretq_u8_u16(second));
+  vst1q_u8(reinterpret_cast<uint8_t*>(to), vandq_u8(bytes, vdupq_n_u8(1)));
 }
 
 // Which NaN comes of NaNs depends on their order: one and the same.

@@ -46,7 +46,16 @@ void Run(const LoopPiece& piece) {
   for (uint64_t rows = piece.rows; rows != 0; --rows, a += a_row, b += b_row, to += to_row) {
     const std::byte *x_at = a, *y_at = b;
     std::byte* result_at = to;
-    for (uint64_t left = count; left != 0; left -= kLanes, x_at += a_step, y_at += b_step) {
+    uint64_t left = count;
+    if constexpr (kFunction >= HalfFunction::kEqual) {
+      for (; left >= 2 * kLanes; left -= 2 * kLanes, x_at += 2 * a_step, y_at += 2 * b_step) {
+        const Halves x = a_same ? a_first : Load(x_at), y = b_same ? b_first : Load(y_at);
+        const Halves next_x = a_same ? x : Load(x_at + a_step), next_y = b_same ? y : Load(y_at + b_step);
+        Store(Compare<kFunction>(x, y), Compare<kFunction>(next_x, next_y), streams, result_at);
+        result_at += 2 * kLanes;
+      }
+    }
+    for (; left != 0; left -= kLanes, x_at += a_step, y_at += b_step) {
       const Halves x = a_same ? a_first : Load(x_at), y = kOne ? x : b_same ? b_first : Load(y_at);
       if constexpr (kFunction >= HalfFunction::kEqual) {
         Store(Compare<kFunction>(x, y), streams, result_at);

@@ -21,11 +21,12 @@ ANYDML_BODY void ReadPair(D d, const std::byte* from, bool halves, V& first, V& 
 }
 
 // Asks for what a pair takes of a source some iterations on: where results are few, or take long, reading is
-// what takes the time, and machines look no further than a page.
+// what takes the time, and machines look no further than a page. `kCache`: 3 is the first, 2 the second.
+template <int kCache = 3>
 ANYDML_BODY void AskAhead(const std::byte* from) {
 #if defined(__x86_64__)
-  __builtin_prefetch(from + 4096);
-  __builtin_prefetch(from + 4096 + 64);
+  __builtin_prefetch(from + 4096, 0, kCache);
+  __builtin_prefetch(from + 4096 + 64, 0, kCache);
 #else
   (void)from;
 #endif
@@ -112,14 +113,22 @@ ANYDML_BODY void CallTwice(D d, const std::byte* a, [[maybe_unused]] const std::
 // Elements of a row to bytes, as far as these are four vectors; how many.
 template <class Function, int kSources, class D>
 ANYDML_BODY uint64_t ByteFours(D d, const std::byte* a, uint64_t a_step, const std::byte* b, uint64_t b_step,
-                               const Instruction& instruction, uint64_t count, std::byte* to) {
+                               const Instruction& instruction, uint64_t count, bool streams, std::byte* to) {
   const uint64_t fours = 4 * hn::Lanes(d);
   uint64_t i = 0;
   for (; i + fours <= count; i += fours, a += 2 * a_step, b += 2 * b_step) {
     hn::Vec<D> v0, v1, v2, v3;
     CallTwice<Function, kSources>(d, a, b, instruction, v0, v1);
     CallTwice<Function, kSources>(d, a + a_step, b + b_step, instruction, v2, v3);
-    WriteBytes(d, v0, v1, v2, v3, reinterpret_cast<uint8_t*>(to + i));
+    if (streams) {
+      AskAhead<2>(a);
+      AskAhead<2>(a + a_step);
+      if constexpr (kSources == 2) {
+        AskAhead<2>(b);
+        AskAhead<2>(b + b_step);
+      }
+    }
+    WriteBytes(d, v0, v1, v2, v3, streams, reinterpret_cast<uint8_t*>(to + i));
   }
   return i;
 }
@@ -150,7 +159,8 @@ void Loop(const LoopPiece& piece) {
     }
     if constexpr (kHasByteFours && kSources <= 2) {
       if (storage == Storage::kByte && !a_halves && !b_halves) {
-        const uint64_t done = ByteFours<Function, kSources>(d, a, a_step, b, b_step, instruction, left, to);
+        const uint64_t done =
+            ByteFours<Function, kSources>(d, a, a_step, b, b_step, instruction, left, streams, to);
         left -= done, a += done / pair * a_step, b += done / pair * b_step, to += done;
       }
     }

@@ -161,11 +161,28 @@ HWY_INLINE uint64_t WholeFloatsTo(const float* from, T* to, uint64_t count, floa
   return i;
 }
 
-uint64_t WholeFloatsToUnsignedBytes(const float* from, uint8_t* to, uint64_t count) {
+uint64_t WholeFloatsToU8(const float* from, uint8_t* to, uint64_t count) {
   return WholeFloatsTo(from, to, count, 0, 255);
 }
-uint64_t WholeFloatsToSignedBytes(const float* from, int8_t* to, uint64_t count) {
+uint64_t WholeFloatsToI8(const float* from, int8_t* to, uint64_t count) {
   return WholeFloatsTo(from, to, count, -128, 127);
+}
+uint64_t WholeFloatsToU16(const float* from, uint16_t* to, uint64_t count) {
+  return WholeFloatsTo(from, to, count, 0, 65535);
+}
+uint64_t WholeFloatsToI16(const float* from, int16_t* to, uint64_t count) {
+  return WholeFloatsTo(from, to, count, -32768, 32767);
+}
+uint64_t WholeFloatsToI32(const float* from, int32_t* to, uint64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  return ForVectors(hn::Lanes(d), count, [&](uint64_t i) HWY_ATTR {
+    const auto x = hn::LoadU(d, from + i);
+    const auto above = hn::RebindMask(di, hn::Ge(x, hn::Set(d, 0x1p31f)));
+    // Nothing below the least, which is a float.
+    const auto number = hn::IfThenElseZero(hn::Eq(x, x), hn::Max(x, hn::Set(d, -0x1p31f)));
+    hn::StoreU(hn::IfThenElse(above, hn::Set(di, INT32_MAX), hn::ConvertTo(di, number)), di, to + i);
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -189,8 +206,11 @@ HWY_EXPORT(WholeU16ToWords);
 HWY_EXPORT(WholeI16ToWords);
 HWY_EXPORT(WholeWordsToU8);
 HWY_EXPORT(WholeWordsToU16);
-HWY_EXPORT(WholeFloatsToUnsignedBytes);
-HWY_EXPORT(WholeFloatsToSignedBytes);
+HWY_EXPORT(WholeFloatsToU8);
+HWY_EXPORT(WholeFloatsToI8);
+HWY_EXPORT(WholeFloatsToU16);
+HWY_EXPORT(WholeFloatsToI16);
+HWY_EXPORT(WholeFloatsToI32);
 }  // namespace
 // As much as fits into whole vectors; how much that is.
 #define ANYDML_WHOLE(function, ...) HWY_DYNAMIC_DISPATCH(function)(from, to, count __VA_OPT__(, ) __VA_ARGS__)
@@ -247,13 +267,20 @@ void FromWords(const uint32_t* from, uint16_t* to, uint64_t count) {
   for (uint64_t i = ANYDML_WHOLE(WholeWordsToU16); i < count; ++i) to[i] = static_cast<uint16_t>(from[i]);
 }
 
-void FloatsToBytes(const float* from, uint8_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToUnsignedBytes); i < count; ++i)
-    to[i] = Saturate<uint8_t>(from[i]);
+void FloatsToIntegers(const float* from, uint8_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToU8); i < count; ++i) to[i] = Saturate<uint8_t>(from[i]);
 }
-
-void FloatsToBytes(const float* from, int8_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToSignedBytes); i < count; ++i) to[i] = Saturate<int8_t>(from[i]);
+void FloatsToIntegers(const float* from, int8_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToI8); i < count; ++i) to[i] = Saturate<int8_t>(from[i]);
+}
+void FloatsToIntegers(const float* from, uint16_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToU16); i < count; ++i) to[i] = Saturate<uint16_t>(from[i]);
+}
+void FloatsToIntegers(const float* from, int16_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToI16); i < count; ++i) to[i] = Saturate<int16_t>(from[i]);
+}
+void FloatsToIntegers(const float* from, int32_t* to, uint64_t count) {
+  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToI32); i < count; ++i) to[i] = Saturate<int32_t>(from[i]);
 }
 
 }  // namespace anydml

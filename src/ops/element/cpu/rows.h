@@ -22,7 +22,10 @@ void ToWords(const int16_t* from, uint32_t* to, uint64_t count);
 void FromWords(const uint32_t* from, uint8_t* to, uint64_t count);
 void FromWords(const uint32_t* from, uint16_t* to, uint64_t count);
 // Toward zero, saturated; NaN becomes 0.
-void FloatsToBytes(const float* from, uint8_t* to, uint64_t count);
-void FloatsToBytes(const float* from, int8_t* to, uint64_t count);
+void FloatsToIntegers(const float* from, uint8_t* to, uint64_t count);
+void FloatsToIntegers(const float* from, int8_t* to, uint64_t count);
+void FloatsToIntegers(const float* from, uint16_t* to, uint64_t count);
+void FloatsToIntegers(const float* from, int16_t* to, uint64_t count);
+void FloatsToIntegers(const float* from, int32_t* to, uint64_t count);
 
 }  // namespace anydml

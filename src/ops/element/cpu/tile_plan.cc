@@ -161,11 +161,16 @@ uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
   // Little is done in less time than another processor needs to get it from this one's caches, which takes
   // longer where those are far from each other.
 #if defined(__x86_64__)
-  constexpr uint64_t kLeastToShare = 1 << 20;
+  constexpr uint64_t kLeastToShare = 512 << 10;
 #else
   constexpr uint64_t kLeastToShare = 384 << 10;
 #endif
-  return bytes < kLeastToShare ? 1 : std::max(PartsForBytes(bytes, threads), std::min(threads, 2u));
+  if (bytes < kLeastToShare) return 1;
+  // What stays in the caches is cut into no more parts than there are threads: each finds its own there
+  // again.
+  constexpr uint64_t kCacheBytes = 1 << 20;
+  const uint32_t parts = std::max(PartsForBytes(bytes, threads), std::min(threads, 2u));
+  return bytes < kCacheBytes * threads ? std::min(parts, threads) : parts;
 }
 
 bool StreamsOutput(const ElementProblem& problem) {
