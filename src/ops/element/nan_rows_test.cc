@@ -1,0 +1,88 @@
+// NaNs of all kinds in rows that are long enough for the loops of processors that make them the usual one by
+// themselves: the same bits as the reference's, and none of that left to the thread behind.
+#include <bit>
+#include <cstring>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "ops/element/expect_values.h"
+#include "support/operator_runner.h"
+
+namespace anydml::testing {
+namespace {
+
+constexpr uint32_t kRowOfNans = 3001;
+
+// Of FLOAT32 or FLOAT16: numbers of all magnitudes, and among them infinities and many NaNs.
+Values NumbersAndNans(DataType type, uint32_t seed) {
+  std::mt19937 random(seed);
+  Values values{Packed(type, {kRowOfNans}), {}};
+  const auto append = [&](const auto bits) {
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(&bits);
+    values.bytes.insert(values.bytes.end(), bytes, bytes + sizeof(bits));
+  };
+  for (uint32_t i = 0; i < kRowOfNans; ++i) {
+    const auto bits = static_cast<uint32_t>(random());
+    const bool is_special = random() % 4 == 0;
+    const uint32_t payload = random() % 4 == 0 ? 0 : ~0u;  // without one it is an infinity
+    if (type == DataType::kFloat32) {
+      append(is_special ? (bits | 0x7F800000u) & (0xFF800000u | payload) : bits);
+    } else {
+      append(static_cast<uint16_t>(is_special ? (bits | 0x7C00u) & (0xFC00u | payload) : bits));
+    }
+  }
+  return values;
+}
+
+void ExpectOneNan(const char* operator_name, int inputs, Attributes attributes, DataType from, DataType to) {
+  std::vector<Values> values;
+  std::vector<Bytes> bytes;
+  for (int i = 0; i < inputs; ++i) {
+    values.push_back(NumbersAndNans(from, 7 + static_cast<uint32_t>(i)));
+    bytes.push_back(values.back().bytes);
+  }
+  SCOPED_TRACE(operator_name);
+  ExpectAllAgree(Describe(operator_name, values, attributes, {{Packed(to, {kRowOfNans}), {}}}), bytes);
+}
+
+TEST(NansInRows, AreTheUsualOne) {
+  constexpr DataType kHalf = DataType::kFloat16, kFloat = DataType::kFloat32;
+  for (const DataType type : {kFloat, kHalf}) {
+    for (const char* name :
+         {"ELEMENT_WISE_ADD", "ELEMENT_WISE_SUBTRACT", "ELEMENT_WISE_MULTIPLY", "ELEMENT_WISE_MEAN",
+          "ELEMENT_WISE_MAX", "ELEMENT_WISE_MIN", "ELEMENT_WISE_DIFFERENCE_SQUARE"}) {
+      ExpectOneNan(name, 2, {}, type, type);
+    }
+    for (const char* name : {"ELEMENT_WISE_CEIL", "ELEMENT_WISE_FLOOR", "ACTIVATION_RELU"}) {
+      ExpectOneNan(name, 1, {}, type, type);
+    }
+    for (const uint32_t mode : {0u, 1u, 2u}) {
+      ExpectOneNan("ELEMENT_WISE_ROUND", 1, {{"RoundingMode", mode}}, type, type);
+    }
+    ExpectOneNan("ELEMENT_WISE_CLIP", 1, {{"Min", -1.5f}, {"Max", 100.0f}}, type, type);
+    ExpectOneNan("ELEMENT_WISE_CLIP", 1, {{"Min", 0.0f}, {"Max", kNan}}, type, type);
+    ExpectOneNan("ACTIVATION_LEAKY_RELU", 1, {{"Alpha", 0.5f}}, type, type);
+    ExpectOneNan("ELEMENT_WISE_IDENTITY", 1, {{"ScaleBias", ScaleBias{3, -1}}}, type, type);
+    for (const char* name : {"ELEMENT_WISE_LOGICAL_GREATER_THAN", "ELEMENT_WISE_LOGICAL_EQUALS",
+                             "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL"}) {
+      ExpectOneNan(name, 2, {}, type, DataType::kUInt8);
+    }
+    ExpectOneNan("ELEMENT_WISE_IS_NAN", 1, {}, type, DataType::kUInt8);
+    for (const DataType to : {DataType::kInt8, DataType::kUInt8, DataType::kInt16, DataType::kUInt16,
+                              DataType::kInt32, DataType::kUInt32}) {
+      ExpectOneNan("CAST", 1, {}, type, to);
+    }
+  }
+  ExpectOneNan("CAST", 1, {}, kFloat, kHalf);
+  ExpectOneNan("CAST", 1, {}, kHalf, kFloat);
+}
+
+TEST(NansInRows, KeepTheirPayloadsElsewhere) {
+  ExpectOneNan("ELEMENT_WISE_ADD", 2, {}, DataType::kFloat32, DataType::kFloat32);
+  volatile float nan = std::bit_cast<float>(0x7FC12345u), zero = 0;
+  EXPECT_EQ(std::bit_cast<uint32_t>(static_cast<float>(nan + zero)), 0x7FC12345u);
+}
+
+}  // namespace
+}  // namespace anydml::testing
