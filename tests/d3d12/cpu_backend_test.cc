@@ -80,6 +80,34 @@ TEST(MoveAway, FromAProcessorThatIsShared) {
   }
 }
 
+TEST(MoveAway, OfAnotherThread) {
+  cpu_set_t before, after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  std::atomic<bool> ends{false};
+  std::atomic<int> cpu{-1};
+  std::thread other([&] {
+    while (!ends.load()) cpu.store(sched_getcpu());
+  });
+  while (cpu.load() < 0) {
+  }
+  int moved = 0;
+  for (int i = 0; i < 20; ++i) {
+    const int from = cpu.load();
+    MoveAway::Move(other.native_handle(), from);
+    cpu.store(-1);
+    while (cpu.load() < 0) {
+    }
+    if (cpu.load() != from) ++moved;
+  }
+  EXPECT_EQ(pthread_getaffinity_np(other.native_handle(), sizeof(after), &after), 0);
+  ends.store(true);
+  other.join();
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
+  if (CPU_COUNT(&before) > 1) {
+    EXPECT_GT(moved, 0);
+  }
+}
+
 TEST(MoveAway, NotWhereThereIsNoOther) {
   MoveAway move_away;
   cpu_set_t allowed, one;
