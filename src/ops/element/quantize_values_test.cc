@@ -1,4 +1,7 @@
 // Conversions between types, with and without scales and zero points.
+#include <random>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "ops/element/expect_values.h"
@@ -249,6 +252,24 @@ TEST(QuantizeValues, AllHalves) {
                                                                {"ZeroPointTensor", zero_points},
                                                                {"OutputTensor", Packed(to, {kElements})}}),
                      {Scattered(x, bits), one, zero_point});
+    }
+  }
+}
+
+// Two elements share a byte, which no two threads may write.
+TEST(QuantizeValues, FourBitsThatThreadsShare) {
+  struct Sizes {
+    std::vector<uint32_t> input, scale;
+  };
+  const Sizes kSizes[] = {
+      {{70001}, {1}}, {{300, 301}, {300, 1}}, {{301, 300}, {301, 1}}, {{3, 5, 5003}, {3, 1, 1}}};
+  std::mt19937_64 random(1);
+  for (const Sizes& sizes : kSizes) {
+    const Values x{Packed(DataType::kFloat32, sizes.input), {}},
+        scale{Packed(DataType::kFloat32, sizes.scale), {}};
+    const std::vector<Bytes> bytes = {RandomBytes(x.tensor, random), RandomBytes(scale.tensor, random)};
+    for (const DataType type : {DataType::kUInt4, DataType::kInt4}) {
+      ExpectAllAgree(Describe("QUANTIZE", {x, scale}, {}, {{Packed(type, sizes.input), {}}}), bytes);
     }
   }
 }

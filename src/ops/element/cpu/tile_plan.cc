@@ -115,6 +115,19 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
   for (const TileLoop& loop : loops) tiles *= ChunksOf(loop);
 }
 
+bool TilePlan::SharesBytes(const ElementProblem& problem) const {
+  for (size_t o = 0; o < problem.outputs.size(); ++o) {
+    if (BitSize(problem.outputs[o].type) >= 8) continue;
+    // Tiles of the first output, along which loops are ordered, lie one behind the other: those that all
+    // begin at whole bytes share none.
+    const auto begins_in_byte = [&](const TileLoop& loop) {
+      return loop.chunk < loop.size && loop.chunk * loop.strides[problem.inputs.size() + o] % 2 != 0;
+    };
+    if (o > 0 || across || std::any_of(loops.begin(), loops.end(), begins_in_byte)) return true;
+  }
+  return false;
+}
+
 namespace {
 
 // What a function that is called element by element may take, as bits that are moved.
@@ -151,9 +164,6 @@ uint64_t WorkBytes(const ElementProblem& problem) {
 }
 
 uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
-  // Two 4-bit elements share a byte, which two threads must not write.
-  const auto shares_bytes = [](const ElementOperand& operand) { return BitSize(operand.type) < 8; };
-  if (std::any_of(problem.outputs.begin(), problem.outputs.end(), shares_bytes)) return 1;
   const auto& instructions = problem.program.instructions;
   const auto long_ones =
       static_cast<uint64_t>(std::count_if(instructions.begin(), instructions.end(), TakesLong));

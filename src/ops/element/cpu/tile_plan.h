@@ -21,6 +21,9 @@ struct TilePlan {
   // an input have up to `elements_across`, or twice as many of FLOAT16 in few registers.
   TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t elements_across);
 
+  // Whether two tiles may write the same byte, which two threads must not: two 4-bit elements share one.
+  bool SharesBytes(const ElementProblem& problem) const;
+
   std::vector<TileLoop> loops;  // outermost first
   uint64_t tiles = 1;
   // Neighbours of some input lie along the last loop but one: tiles are taken in blocks of both loops, so

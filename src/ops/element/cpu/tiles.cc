@@ -54,7 +54,8 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     register_bytes_ = (tile_elements_ * WidthOf(problem.program) + 63) / 64 * 64;
     streams_ = StreamsOutput(problem);
     aliases_ = problem.outputs.size() == 1;
-    parts_ = static_cast<uint32_t>(std::min<uint64_t>(PartsOf(problem, threads), plan_.tiles));
+    const uint32_t parts = plan_.SharesBytes(problem) ? 1 : PartsOf(problem, threads);
+    parts_ = static_cast<uint32_t>(std::min<uint64_t>(parts, plan_.tiles));
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
     brief_ = !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
