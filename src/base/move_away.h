@@ -5,8 +5,34 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <mutex>
 
 namespace anydml {
+
+// While one lives, a thread is not on `cpu`: it is moved at once if it is there, and put elsewhere when it is
+// woken. Nothing happens where it may be nowhere else.
+class KeptAway {
+ public:
+  KeptAway(pthread_t thread, int cpu) : one_at_a_time_(mutex), thread_(thread) {
+    cpu_set_t others;
+    if (pthread_getaffinity_np(thread, sizeof(allowed_), &allowed_) != 0) return;  // it has too few bits
+    others = allowed_;
+    CPU_CLR(cpu, &others);
+    kept_ = CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread, sizeof(others), &others) == 0;
+  }
+  ~KeptAway() {
+    if (kept_) pthread_setaffinity_np(thread_, sizeof(allowed_), &allowed_);
+  }
+  KeptAway(const KeptAway&) = delete;
+  KeptAway& operator=(const KeptAway&) = delete;
+
+ private:
+  static inline std::mutex mutex;
+  const std::lock_guard<std::mutex> one_at_a_time_;  // else what another has set would be restored
+  const pthread_t thread_;
+  cpu_set_t allowed_;
+  bool kept_ = false;
+};
 
 // For a thread that another one wakes again and again. The system tends to keep such two on one
 // processor, where neither can spin for the other, even after all others have become idle. So it goes to
@@ -20,22 +46,11 @@ class MoveAway {
     } else if (++shared_ >= patience_) {
       shared_ = 0;
       patience_ = std::min(2 * patience_, kMostPatience);
-      Move(pthread_self(), cpu);
+      const KeptAway moved(pthread_self(), cpu);
     }
   }
 
   static constexpr int kPatience = 8;  // sleeps until it moves first
-
-  // Moves a thread from `cpu`, if it is there: at once, since it may not be there for a moment.
-  static void Move(pthread_t thread, int cpu) {
-    cpu_set_t allowed;
-    if (pthread_getaffinity_np(thread, sizeof(allowed), &allowed) != 0) return;  // it has too few bits
-    cpu_set_t others = allowed;
-    CPU_CLR(cpu, &others);
-    if (CPU_COUNT(&others) == 0) return;
-    pthread_setaffinity_np(thread, sizeof(others), &others);
-    pthread_setaffinity_np(thread, sizeof(allowed), &allowed);
-  }
 
  private:
   static constexpr int kMostPatience = 4096;

@@ -80,7 +80,7 @@ TEST(MoveAway, FromAProcessorThatIsShared) {
   }
 }
 
-TEST(MoveAway, OfAnotherThread) {
+TEST(KeptAway, IsElsewhere) {
   cpu_set_t before, after;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
   std::atomic<bool> ends{false};
@@ -93,7 +93,7 @@ TEST(MoveAway, OfAnotherThread) {
   int moved = 0;
   for (int i = 0; i < 20; ++i) {
     const int from = cpu.load();
-    MoveAway::Move(other.native_handle(), from);
+    { const KeptAway moved(other.native_handle(), from); }
     cpu.store(-1);
     while (cpu.load() < 0) {
     }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <optional>
 #include <system_error>
 
 #include "base/background_thread.h"
@@ -73,7 +74,13 @@ void ThreadPool::Run(const User* user, uint32_t count, Task task, void* context)
   if (sleeping != 0) {
     const uint64_t others = workers_.size() - sleeping + user->helpers_.load(std::memory_order_relaxed);
     woken = others + 1 < count;
-    if (woken) Wake(count - 1 - static_cast<uint32_t>(others)), begun = AdaptiveSpin::Clock::now();
+    if (woken) {
+      // The one of two threads must not come to where the caller is (see MakeWay).
+      std::optional<KeptAway> away;
+      if (workers_.size() == 1) away.emplace(workers_[0].native_handle(), sched_getcpu());
+      Wake(count - 1 - static_cast<uint32_t>(others));
+      begun = AdaptiveSpin::Clock::now();
+    }
   }
   RunTask(0);
   if (woken && BackOf(taken_.load(std::memory_order_relaxed)) == count &&
@@ -135,7 +142,7 @@ void ThreadPool::Wake(uint32_t workers) {
 // one on which the application spun before it slept).
 void ThreadPool::MakeWay() {
   const int cpu = sched_getcpu();
-  for (std::thread& worker : workers_) MoveAway::Move(worker.native_handle(), cpu);
+  for (std::thread& worker : workers_) const KeptAway moved(worker.native_handle(), cpu);
 }
 
 void ThreadPool::Main() {
