@@ -13,6 +13,7 @@
 #include "backend/cpu/cpu_info.h"
 #include "backend/cpu/thread_pool.h"
 #include "base/move_away.h"
+#include "kernel/short_work.h"
 #include "ops/common/parallel.h"
 
 namespace anydml {
@@ -119,6 +120,23 @@ TEST(MoveAway, NotWhereThereIsNoOther) {
   for (int sleep = 0; sleep < 100; ++sleep) move_away.Woken(cpu);
   EXPECT_EQ(sched_getcpu(), cpu);
   ASSERT_EQ(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
+}
+
+// Where all sleep, who has short work does it alone at first; what comes a moment later is shared.
+TEST(ThreadPool, ShortWork) {
+  ThreadPool pool(2);
+  ThreadPool::User user(&pool);
+  while (user.Pays()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  bool done = false;
+  EXPECT_TRUE(ShortWork::DoAlone(&user, [&] { done = true; }));
+  EXPECT_TRUE(done);
+  bool pays = false;
+  for (int i = 0; i < 1000 && !pays; ++i) {  // a moment is short where other programs run
+    user.Ended();
+    pays = user.Pays();
+  }
+  EXPECT_TRUE(pays);
+  EXPECT_FALSE(ShortWork::DoAlone(nullptr, [] {}));
 }
 
 // Every task once, for many calls in a row, from several callers at the same time.

@@ -130,6 +130,17 @@ bool ThreadPool::User::HelpUntil(const std::function<bool()>& ready, AdaptiveSpi
   return became_ready;
 }
 
+bool ThreadPool::User::Pays() {
+  if (pool_->sleeping_.load(std::memory_order_relaxed) < pool_->workers_.size()) return true;
+  constexpr AdaptiveSpin::Clock::duration kMoment = 2 * AdaptiveSpin::kMost;
+  const AdaptiveSpin::Clock::duration ended(ended_.load(std::memory_order_relaxed));
+  return AdaptiveSpin::Clock::now().time_since_epoch() - ended < kMoment;
+}
+
+void ThreadPool::User::Ended() {
+  ended_.store(AdaptiveSpin::Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+}
+
 // Up to that many of those that sleep.
 void ThreadPool::Wake(uint32_t workers) {
   waker_cpu_.store(sched_getcpu(), std::memory_order_relaxed);

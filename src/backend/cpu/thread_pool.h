@@ -11,18 +11,25 @@
 #include "base/adaptive_spin.h"
 #include "base/move_away.h"
 #include "kernel/kernel.h"
+#include "kernel/short_work.h"
 
 namespace anydml {
 
 class ThreadPool {
  public:
   // One whose tasks are shared. It calls Run from one thread at a time.
-  class User final : public Executor {
+  class User final : public Executor, public ShortWork {
    public:
     explicit User(ThreadPool* pool) : pool_(pool) {}
 
     // One user's tasks at a time are shared; a second one meanwhile runs its own alone.
-    void Run(uint32_t count, Task task, void* context) override { pool_->Run(this, count, task, context); }
+    void Run(uint32_t count, Task task, void* context) override {
+      pool_->Run(this, count, task, context);
+      Ended();
+    }
+
+    bool Pays() override;
+    void Ended() override;
 
     // Spins until `ready`, which becomes true behind a call of Run; false when patience ends before.
     // Meanwhile the calling thread takes tasks of calls before that. Where there are no more
@@ -32,7 +39,8 @@ class ThreadPool {
    private:
     friend ThreadPool;
     ThreadPool* const pool_;
-    std::atomic<uint32_t> helpers_{0};  // threads in HelpUntil
+    std::atomic<uint32_t> helpers_{0};                // threads in HelpUntil
+    std::atomic<AdaptiveSpin::Clock::rep> ended_{0};  // when its last work did
   };
 
   // `threads` counts the caller of Run: threads - 1 are started (fewer if the system refuses).

@@ -2,6 +2,7 @@
 #include <array>
 #include <optional>
 
+#include "kernel/short_work.h"
 #include "kernel/work_estimate.h"
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
@@ -84,10 +85,13 @@ class ElementDirect final : public Kernel, public WorkEstimate {
   uint64_t work_bytes() const override { return work_; }
 
   Status Run(const KernelArguments& arguments) const override {
-    if (parts_ == 1) {  // without divisions, which take as long as a few elements
-      RunUnits(0, units_, arguments);
+    // Without divisions, which take as long as a few elements.
+    const auto alone = [&] { RunUnits(0, units_, arguments); };
+    if (parts_ == 1) {
+      alone();
       return {};
     }
+    if (work_ <= ShortWork::kMostBytes && ShortWork::DoAlone(arguments.executor, alone)) return {};
     ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
       RunUnits(PartBegin(units_, part, parts_), PartBegin(units_, part + 1, parts_), arguments);
     });

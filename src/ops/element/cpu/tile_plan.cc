@@ -171,7 +171,7 @@ uint32_t PartsOf(const ElementProblem& problem, uint32_t threads) {
   // Little is done in less time than another processor needs to get it from this one's caches, which takes
   // longer where those are far from each other.
 #if defined(__x86_64__)
-  constexpr uint64_t kLeastToShare = 1 << 20;
+  constexpr uint64_t kLeastToShare = 512 << 10;
 #else
   constexpr uint64_t kLeastToShare = 384 << 10;
 #endif

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "kernel/scratch_layout.h"
+#include "kernel/short_work.h"
 #include "kernel/work_estimate.h"
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
@@ -70,10 +71,13 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   uint64_t work_bytes() const override { return brief_ ? work_ : kUnknown; }
 
   Status Run(const KernelArguments& arguments) const override {
+    const auto alone = [&] { RunOnStack<kRegistersOfBriefRun>(0, plan_.tiles, arguments); };
     if (brief_ && parts_ == 1) {
-      RunOnStack<kRegistersOfBriefRun>(0, plan_.tiles, arguments);
+      alone();
       return {};
     }
+    const bool is_short = brief_ && work_ <= ShortWork::kMostBytes;
+    if (is_short && ShortWork::DoAlone(arguments.executor, alone)) return {};
     ParallelFor(arguments.executor, parts_, [&](uint32_t part) {
       const uint64_t begin = PartBegin(plan_.tiles, part, parts_);
       const uint64_t end = PartBegin(plan_.tiles, part + 1, parts_);
