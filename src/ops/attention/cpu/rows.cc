@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "ops/common/nest_parts.h"
-#include "ops/reduce/cpu/loops.h"
 #include "ops/softmax/cpu/loops.h"
 
 namespace anydml {
@@ -36,13 +35,6 @@ void MakeNansAlike(float* numbers, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) {
     numbers[i] = std::isnan(numbers[i]) ? std::numeric_limits<float>::quiet_NaN() : numbers[i];
   }
-}
-
-float LargestOf(const float* x, uint64_t count) {
-  static const ReduceLoops loops = FindReduceLoops(Accumulation::kMax, false, Class::kF32);
-  float largest = -std::numeric_limits<float>::infinity();
-  loops.row(x, count, 0, Accumulators{&largest, nullptr});
-  return largest;
 }
 
 void AddTo(float* x, uint64_t count, float value) {
@@ -160,7 +152,8 @@ void AttentionRowLoops::Weigh(const AttentionWeights& weights, const AttentionWe
                               uint64_t b, uint64_t h, uint64_t q, float scale, uint64_t count,
                               float* x) const {
   const uint64_t keys = KeysOf(weights, memory.lengths, b, q);
-  if (scale != 1) ScaleRow(x, keys, scale, x);
+  const bool adds = weights.position_bias.exists || weights.mask.view.exists;
+  if (adds && scale != 1) ScaleRow(x, keys, scale, x);
   if (weights.position_bias.exists) {
     const AttentionView& view = weights.position_bias;
     const uint64_t from = view.At(b, h, q);
@@ -173,8 +166,7 @@ void AttentionRowLoops::Weigh(const AttentionWeights& weights, const AttentionWe
     }
   }
   if (weights.mask.view.exists) Hide(weights, memory.mask, b, h, q, keys, x);
-  const double sum = ExpOfRow(x, keys, LargestOf(x, keys), x);
-  ScaleRow(x, keys, static_cast<float>(1 / sum), x);
+  SoftmaxOfRow(x, keys, adds ? 1 : scale);
   std::fill(x + keys, x + count, 0.0f);
 }
 

@@ -1,6 +1,7 @@
 #include "ops/softmax/cpu/loops.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ops/element/lane_math.h"
 
@@ -25,19 +26,24 @@ HWY_INLINE FloatVector PowersOf(F32 d, FloatVector x, FloatVector max) {
   return ExpInRange(d, AtLeast(d, hn::Sub(x, max), -104.0f));
 }
 
-// As much of a run as fits into whole vectors; how much that is.
-template <bool kStores>
-HWY_INLINE uint64_t WholeExp(const float* x, uint64_t count, float max, float* y, float* sum) {
+// As much of a run as fits into whole vectors; how much that is. Of x, or of scale * x.
+template <bool kStores, bool kScales = false>
+HWY_INLINE uint64_t WholeExp(const float* x, uint64_t count, float max, float* y, float* sum,
+                             float scale = 1) {
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
-  const auto maxima = hn::Set(d, max);
+  const auto maxima = hn::Set(d, max), scales = hn::Set(d, scale);
+  const auto powers_at = [&](uint64_t at) HWY_ATTR {
+    const auto numbers = hn::LoadU(d, x + at);
+    return PowersOf(d, kScales ? hn::Mul(numbers, scales) : numbers, maxima);
+  };
   auto a = hn::Zero(d), b = a, c = a, e = a;
   uint64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    const auto power_a = PowersOf(d, hn::LoadU(d, x + i), maxima);
-    const auto power_b = PowersOf(d, hn::LoadU(d, x + i + lanes), maxima);
-    const auto power_c = PowersOf(d, hn::LoadU(d, x + i + 2 * lanes), maxima);
-    const auto power_e = PowersOf(d, hn::LoadU(d, x + i + 3 * lanes), maxima);
+    const auto power_a = powers_at(i);
+    const auto power_b = powers_at(i + lanes);
+    const auto power_c = powers_at(i + 2 * lanes);
+    const auto power_e = powers_at(i + 3 * lanes);
     if constexpr (kStores) {
       hn::StoreU(power_a, d, y + i);
       hn::StoreU(power_b, d, y + i + lanes);
@@ -50,7 +56,7 @@ HWY_INLINE uint64_t WholeExp(const float* x, uint64_t count, float max, float* y
     e = hn::Add(e, power_e);
   }
   for (; i + lanes <= count; i += lanes) {
-    const auto power = PowersOf(d, hn::LoadU(d, x + i), maxima);
+    const auto power = powers_at(i);
     if constexpr (kStores) hn::StoreU(power, d, y + i);
     a = hn::Add(a, power);
   }
@@ -71,6 +77,42 @@ uint64_t WholeScaleRow(const float* x, uint64_t count, float factor, float* y) {
     hn::StoreU(hn::Mul(hn::LoadU(d, x + i), factors), d, y + i);
   }
   return i;
+}
+
+// The largest of scale * x that fits into whole vectors; of NaNs it may be any.
+HWY_INLINE float WholeLargest(const float* x, uint64_t count, float scale) {
+  const F32 d;
+  const uint64_t lanes = hn::Lanes(d);
+  const auto scales = hn::Set(d, scale);
+  auto a = hn::Set(d, -std::numeric_limits<float>::infinity()), b = a;
+  uint64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    a = hn::Max(a, hn::Mul(hn::LoadU(d, x + i), scales));
+    b = hn::Max(b, hn::Mul(hn::LoadU(d, x + i + lanes), scales));
+  }
+  if (i + lanes <= count) a = hn::Max(a, hn::Mul(hn::LoadU(d, x + i), scales));
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
+}
+
+// What is left of each row behind whole vectors is done one by one.
+void SoftmaxOfWhole(float* x, uint64_t count, float scale) {
+  const lane::Tag<float> one;
+  const uint64_t lanes = hn::Lanes(F32());
+  float largest = WholeLargest(x, count, scale);
+  for (uint64_t i = count / lanes * lanes; i < count; ++i) largest = std::max(largest, x[i] * scale);
+  double total = 0;
+  for (uint64_t at = 0; at < count; at += kSoftmaxRun) {
+    const uint64_t length = std::min(kSoftmaxRun, count - at);
+    float* const run = x + at;
+    float sum = 0;
+    for (uint64_t i = WholeExp<true, true>(run, length, largest, run, &sum, scale); i < length; ++i) {
+      run[i] = lane::ExpInRange(one, lane::AtLeast(one, run[i] * scale - largest, -104.0f));
+      sum += run[i];
+    }
+    total += double{sum};
+  }
+  const auto factor = static_cast<float>(1 / total);
+  for (uint64_t i = WholeScaleRow(x, count, factor, x); i < count; ++i) x[i] *= factor;
 }
 
 uint64_t WholeShiftRow(const float* x, uint64_t count, float max, float log, float* y) {
@@ -153,6 +195,7 @@ namespace anydml {
 namespace {
 HWY_EXPORT(WholeExpOfRow);
 HWY_EXPORT(WholeScaleRow);
+HWY_EXPORT(SoftmaxOfWhole);
 HWY_EXPORT(WholeShiftRow);
 HWY_EXPORT(WholeAddExp);
 HWY_EXPORT(WholeScale);
@@ -167,8 +210,6 @@ HWY_EXPORT(WholeLogSoftmax);
 
 namespace {
 
-constexpr uint64_t kRun = 4096;  // additions in FLOAT32 before one in FLOAT64
-
 // For what is left. Differences are not positive.
 float PowerOf(float x, float max) {
   const lane::Tag<float> d;
@@ -180,8 +221,8 @@ float OneNan(float x) { return lane::Canonical(lane::Tag<float>(), x); }
 
 double ExpOfRow(const float* x, uint64_t count, float max, float* y) {
   double total = 0;
-  for (uint64_t at = 0; at < count; at += kRun) {
-    const uint64_t length = std::min(kRun, count - at);
+  for (uint64_t at = 0; at < count; at += kSoftmaxRun) {
+    const uint64_t length = std::min(kSoftmaxRun, count - at);
     float* const run = y != nullptr ? y + at : nullptr;
     float sum = 0;
     for (uint64_t i = ANYDML_WHOLE(WholeExpOfRow, x + at, length, max, run, &sum); i < length; ++i) {
@@ -198,6 +239,19 @@ void ScaleRow(const float* x, uint64_t count, float factor, float* y) {
   for (uint64_t i = ANYDML_WHOLE(WholeScaleRow, x, count, factor, y); i < count; ++i) {
     y[i] = x[i] * factor;
   }
+}
+
+void SoftmaxOfRow(float* x, uint64_t count, float scale) {
+#if ANYDML_HAVE_HIGHWAY
+  HWY_DYNAMIC_DISPATCH(SoftmaxOfWhole)(x, count, scale);
+#else
+  float largest = -std::numeric_limits<float>::infinity();
+  for (uint64_t i = 0; i < count; ++i) {
+    x[i] *= scale;
+    largest = std::max(largest, x[i]);
+  }
+  ScaleRow(x, count, static_cast<float>(1 / ExpOfRow(x, count, largest, x)), x);
+#endif
 }
 
 void ShiftRow(const float* x, uint64_t count, float max, float log, float* y) {

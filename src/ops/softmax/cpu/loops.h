@@ -13,10 +13,14 @@ struct SoftmaxTile {
   uint32_t columns;
 };
 
+inline constexpr uint64_t kSoftmaxRun = 4096;  // additions in FLOAT32 before one in FLOAT64
+
 // y = e^(x - max), which y may replace; returns the sum. No y: the sum only.
 double ExpOfRow(const float* x, uint64_t count, float max, float* y);
 // y = x * factor, likewise.
 void ScaleRow(const float* x, uint64_t count, float factor, float* y);
+// x becomes the softmax of scale * x. Faster than the above for short rows.
+void SoftmaxOfRow(float* x, uint64_t count, float scale);
 // y = x - max - log
 void ShiftRow(const float* x, uint64_t count, float max, float log, float* y);
 
