@@ -20,6 +20,7 @@ struct Segment {
   uint64_t stride;  // from row to row, in elements
   uint64_t first;   // among all keys
   uint64_t rows;
+  uint64_t ahead;  // elements from these to those that are read some time later; 0: nobody knows
 };
 
 class AttentionFewCpu final : public AttentionOperands {
@@ -94,13 +95,24 @@ class AttentionFewCpu final : public AttentionOperands {
       for (uint64_t row = 0; row < rows; row += kKeysAtATime) {
         const uint64_t some = std::min(kKeysAtATime, rows - row);
         for (uint64_t head = begin; head < end; ++head) {
-          body(Segment{data + view.At(batch, head, row) * width_, view.row, first + row, some}, head - begin);
+          body(Segment{data + view.At(batch, head, row) * width_, view.row, first + row, some,
+                       Ahead(view, join.columns, head - begin, end - begin)},
+               head - begin);
         }
       }
     };
     if (past > 0)
       segments(join.lengths.exists ? arguments.outputs : arguments.inputs, join.past_view, 0, past);
     if (past < keys) segments(arguments.inputs, join.fresh_view, past, keys - past);
+  }
+
+  // From rows of head `number` of `heads` on, which lie side by side, to those that are read when some bytes
+  // more were: those of another head, or of the next keys.
+  uint64_t Ahead(const AttentionView& view, uint64_t columns, uint64_t number, uint64_t heads) const {
+    constexpr uint64_t kBytes = 1024;
+    if (view.head != columns) return 0;
+    const uint64_t at = number * columns, then = at + kBytes / width_, all = heads * columns;
+    return then / all * kKeysAtATime * view.row + then % all - at;
   }
 
   void RunHeads(uint64_t batch, uint64_t begin, uint64_t end, const KernelArguments& arguments,
@@ -161,12 +173,12 @@ class AttentionFewCpu final : public AttentionOperands {
         float* const to = logits + r * p.keys + segment.first + k;
         const std::byte* const from = segment.data + k * segment.stride * width_;
         if (some == kFewAtATime) {
-          few_.dot(query, from, segment.stride, p.key.columns, to);
+          few_.dot(query, from, segment.stride, p.key.columns, to, segment.ahead);
           continue;
         }
         for (uint64_t i = 0; i < some; ++i) {
           float same[kFewAtATime];  // of one key
-          few_.dot(query, from + i * segment.stride * width_, 0, p.key.columns, same);
+          few_.dot(query, from + i * segment.stride * width_, 0, p.key.columns, same, 0);
           to[i] = same[0];
         }
       }
@@ -184,7 +196,8 @@ class AttentionFewCpu final : public AttentionOperands {
         if (key >= seen) continue;
         const uint64_t some = std::min({uint64_t{kFewAtATime}, segment.rows - k, seen - key});
         few_.add(rows_of_weights + r * p.keys + key, segment.data + k * segment.stride * width_,
-                 segment.stride, static_cast<uint32_t>(some), p.value.columns, sums + r * p.value.columns);
+                 segment.stride, static_cast<uint32_t>(some), p.value.columns, sums + r * p.value.columns,
+                 segment.ahead);
       }
     }
   }

@@ -148,7 +148,7 @@ class GemmFew final : public Kernel {
       const auto some = static_cast<uint32_t>(std::min<uint64_t>(kFewAtATime, p.k - step));
       const std::byte* const from = b + step * p.b.row * (BitSize(p.type) / 8);
       for (uint64_t row = 0; row < p.m; ++row) {
-        few_.add(a + row * p.k + step, from, p.b.row, some, count, sums + row * columns_);
+        few_.add(a + row * p.k + step, from, p.b.row, some, count, sums + row * columns_, /*ahead=*/0);
       }
     }
   }
@@ -166,10 +166,10 @@ class GemmFew final : public Kernel {
   }
 
   void MultiplySome(const float* a, const std::byte* b, uint64_t columns, float* sums) const {
-    if (columns == kFewAtATime) return few_.dot(a, b, problem_.b.column, problem_.k, sums);
+    if (columns == kFewAtATime) return few_.dot(a, b, problem_.b.column, problem_.k, sums, /*ahead=*/0);
     for (uint64_t j = 0; j < columns; ++j) {
       float same[kFewAtATime];  // of one column
-      few_.dot(a, b + j * problem_.b.column * (BitSize(problem_.type) / 8), 0, problem_.k, same);
+      few_.dot(a, b + j * problem_.b.column * (BitSize(problem_.type) / 8), 0, problem_.k, same, /*ahead=*/0);
       sums[j] = same[0];
     }
   }

@@ -38,13 +38,13 @@ HWY_INLINE hn::Vec<D> LoadRest(D d, const T* from, uint64_t count) {
 }
 
 // Rows are read a few at a time. Lines of `count` elements, from `at` on, are asked for before their turn: of
-// the same rows on x86, some lines ahead; of those that come next on Arm, where a processor finds the others
-// by itself. Behind the matrix, too: a wish does no harm.
+// what comes next on x86, of the same rows if nobody knows; of the rows behind these on Arm, where a
+// processor finds the others by itself. Behind the matrix, too: a wish does no harm.
 template <typename T>
-HWY_INLINE void AskFor(const T* rows, uint64_t stride, uint64_t at, uint64_t count) {
+HWY_INLINE void AskFor(const T* rows, uint64_t stride, uint64_t at, uint64_t count, uint64_t ahead) {
   constexpr uint64_t kOfLine = 64 / sizeof(T), kAhead = 1024 / sizeof(T);
   if (at % kOfLine != 0) return;
-  const uint64_t first = HWY_ARCH_X86 ? at + kAhead : kFewAtATime * stride + at;
+  const uint64_t first = at + (!HWY_ARCH_X86 ? kFewAtATime * stride : ahead != 0 ? ahead : kAhead);
   for (uint64_t of_row = first; of_row < first + count; of_row += kOfLine) {
     for (uint32_t r = 0; r < kFewAtATime; ++r) {
       const auto address = reinterpret_cast<uintptr_t>(rows) + (r * stride + of_row) * sizeof(T);
@@ -54,7 +54,8 @@ HWY_INLINE void AskFor(const T* rows, uint64_t stride, uint64_t at, uint64_t cou
 }
 
 template <typename T>
-void Dot(const float* HWY_RESTRICT a, const void* matrix, uint64_t stride, uint64_t steps, float* sums) {
+void Dot(const float* HWY_RESTRICT a, const void* matrix, uint64_t stride, uint64_t steps, float* sums,
+         uint64_t ahead) {
   const D d;
   const uint64_t lanes = hn::Lanes(d);
   const T* const b0 = static_cast<const T*>(matrix);
@@ -66,7 +67,7 @@ void Dot(const float* HWY_RESTRICT a, const void* matrix, uint64_t stride, uint6
   auto t0 = hn::Zero(d), t1 = hn::Zero(d), t2 = hn::Zero(d), t3 = hn::Zero(d);
   uint64_t i = 0;
   for (; i + 2 * lanes <= steps; i += 2 * lanes) {
-    AskFor(b0, stride, i, 2 * lanes);
+    AskFor(b0, stride, i, 2 * lanes, ahead);
     const auto x = hn::LoadU(d, a + i), y = hn::LoadU(d, a + i + lanes);
     s0 = hn::MulAdd(x, LoadVector(d, b0 + i), s0);
     s1 = hn::MulAdd(x, LoadVector(d, b1 + i), s1);
@@ -108,7 +109,7 @@ void AddOne(float a, const T* HWY_RESTRICT b, uint64_t count, float* HWY_RESTRIC
 
 template <typename T>
 void AddRows(const float* a, const void* matrix, uint64_t stride, uint32_t rows, uint64_t count,
-             float* HWY_RESTRICT sums) {
+             float* HWY_RESTRICT sums, uint64_t ahead) {
   const D d;
   const uint64_t lanes = hn::Lanes(d);
   const T* const b0 = static_cast<const T*>(matrix);
@@ -119,7 +120,7 @@ void AddRows(const float* a, const void* matrix, uint64_t stride, uint32_t rows,
     const T* const b3 = b2 + stride;
     const auto x0 = hn::Set(d, a[0]), x1 = hn::Set(d, a[1]), x2 = hn::Set(d, a[2]), x3 = hn::Set(d, a[3]);
     for (; j + lanes <= count; j += lanes) {
-      AskFor(b0, stride, j, lanes);
+      AskFor(b0, stride, j, lanes, ahead);
       auto sum = hn::LoadU(d, sums + j);
       sum = hn::MulAdd(x0, LoadVector(d, b0 + j), sum);
       sum = hn::MulAdd(x1, LoadVector(d, b1 + j), sum);
@@ -228,7 +229,8 @@ float NumberOf(float x) { return x; }
 float NumberOf(Half x) { return ToFloat(x); }
 
 template <typename T>
-void Dot(const float* a, const void* matrix, uint64_t stride, uint64_t steps, float* sums) {
+void Dot(const float* a, const void* matrix, uint64_t stride, uint64_t steps, float* sums,
+         uint64_t /*ahead*/) {
   for (uint32_t c = 0; c < kFewAtATime; ++c) {
     const T* const b = static_cast<const T*>(matrix) + c * stride;
     sums[c] = 0;
@@ -237,8 +239,8 @@ void Dot(const float* a, const void* matrix, uint64_t stride, uint64_t steps, fl
 }
 
 template <typename T>
-void AddRows(const float* a, const void* matrix, uint64_t stride, uint32_t rows, uint64_t count,
-             float* sums) {
+void AddRows(const float* a, const void* matrix, uint64_t stride, uint32_t rows, uint64_t count, float* sums,
+             uint64_t /*ahead*/) {
   for (uint32_t r = 0; r < rows; ++r) {
     const T* const b = static_cast<const T*>(matrix) + r * stride;
     for (uint64_t j = 0; j < count; ++j) sums[j] += a[r] * NumberOf(b[j]);
