@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/common/transpose_tile.h"
 #include "ops/integer_product/cpu/window_runs.h"
 
 namespace anydml {
@@ -35,14 +36,37 @@ uint64_t InterleaveWhole(const uint8_t* const (&rows)[kStepsOfWord], uint64_t co
   return i;
 }
 
-// A word of each element, straight into panels whose width is a multiple of kVectorBytes: others are faster
-// cut from rows of words.
-constexpr uint32_t kVectorBytes = 16;
+// The same of panels of three vectors of words. Bytes of four words are read, and not behind the elements.
+uint64_t InterleaveTwelve(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
+                          uint64_t panel_stride, float* to) {
+  using Bytes = Lanes<uint8_t>;
+  using Pairs = Lanes<uint16_t>;
+  constexpr uint64_t kWidth = 12;
+  const Bytes::Vector flips = Bytes::Vector{} + flip;
+  const auto zip = [&]<bool kUpper>(uint64_t row, uint64_t i) {
+    return reinterpret_cast<Pairs::Vector>(
+        Bytes::Zip<kUpper>(Bytes::Load(rows[row] + i) ^ flips, Bytes::Load(rows[row + 1] + i) ^ flips));
+  };
+  uint64_t i = 0;
+  for (; i + Bytes::kCount <= count; i += kWidth, to += panel_stride) {
+    const Pairs::Vector low = zip.operator()<false>(0, i), low2 = zip.operator()<false>(2, i);
+    const Pairs::Vector high = zip.operator()<true>(0, i), high2 = zip.operator()<true>(2, i);
+    auto* const words = reinterpret_cast<uint16_t*>(to);
+    Pairs::Store(Pairs::Zip<false>(low, low2), words);
+    Pairs::Store(Pairs::Zip<true>(low, low2), words + Pairs::kCount);
+    Pairs::Store(Pairs::Zip<false>(high, high2), words + 2 * Pairs::kCount);
+  }
+  return i;
+}
+
+// A word of each element, straight into panels of these widths: others are faster cut from rows of words.
+constexpr bool IsInterleaved(uint32_t width) { return width % 16 == 0 || width == 12; }
 void InterleavePanels(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
                       uint32_t width, uint64_t panel_stride, float* to) {
   uint64_t done = width == 16   ? InterleaveWhole<16>(rows, count, flip, panel_stride, to)
                   : width == 32 ? InterleaveWhole<32>(rows, count, flip, panel_stride, to)
                   : width == 48 ? InterleaveWhole<48>(rows, count, flip, panel_stride, to)
+                  : width == 12 ? InterleaveTwelve(rows, count, flip, panel_stride, to)
                                 : 0;
   for (; done < count; done += width) {
     Interleave(rows[0] + done, rows[1] + done, rows[2] + done, rows[3] + done,
@@ -141,6 +165,17 @@ void FilterQuads::PackAcross(uint64_t first, uint64_t count, uint64_t step, uint
                              float* to) const {
   constexpr uint64_t kWords = 64;
   alignas(64) float rows[kPanelSquare][kWords];
+  const auto* const from = data_ + first * shape_.filter.output_channel + step;
+  if (flip_ == 0 && shape_.filter.output_channel % sizeof(float) == 0 &&
+      reinterpret_cast<uintptr_t>(from) % alignof(float) == 0 &&
+      step + words * kStepsOfWord <= shape_.Steps()) {
+    const uint64_t stride = shape_.filter.output_channel / sizeof(float);
+    for (uint64_t e = 0; e < count; e += kPanelSquare) {
+      PackSquares(reinterpret_cast<const float*>(from) + e * stride, stride,
+                  std::min(kPanelSquare, count - e), words, width, to + e);
+    }
+    return;
+  }
   for (uint64_t e = 0; e < count; e += kPanelSquare) {
     const uint64_t some = std::min(kPanelSquare, count - e);
     for (uint64_t w = 0; w < words; w += kWords) {
@@ -177,7 +212,7 @@ void FilterQuads::PackBlock(uint64_t first, uint64_t count, uint64_t step, uint3
 void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
                        float* to) const {
   const uint64_t step = word * kStepsOfWord, steps = shape_.Steps() - std::min(step, shape_.Steps());
-  const bool at_once = width % kVectorBytes == 0;
+  const bool at_once = IsInterleaved(width);
   if (neighbours_ && at_once) return PackNeighbours(first, count, step, words, width, to);
   WindowRuns runs(shape_, data_, zero_);
   if (!at_once) {
