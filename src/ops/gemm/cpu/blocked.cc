@@ -69,7 +69,7 @@ class BlockedProduct {
     }
     const uint64_t blocks = (part.rows + rows_ - 1) / rows_;
     rows_ = RoundUp((part.rows + blocks - 1) / blocks, kernel.rows);
-    if (steps_of_b_.first != nullptr) {
+    if (b_waits) {
       if (!in_scratch_ && sink == nullptr)
         columns_ = part.columns;  // else sums are finished while they are near
       scratch_b_ = scratch.data();
@@ -166,15 +166,14 @@ class BlockedProduct {
                              step != 0};
         const float* const b = panels_b.first + j / width * panels_b.stride + (step - begin) * width;
         // The next steps of this panel, or the first ones of the next.
-        Next next = {b, 0};
-        if (step + steps < end) {
-          next = {b + steps * width, std::min(block_.steps, end - step - steps) * width};
-        } else if (j + width < columns) {
-          next = {panels_b.first + (j / width + 1) * panels_b.stride,
-                  std::min(block_.steps, end - begin) * width};
+        const float* behind = b + steps * width;
+        uint64_t steps_behind = std::min(block_.steps, end - step - steps);
+        if (steps_behind == 0 && j + width < columns) {
+          behind = panels_b.first + (j / width + 1) * panels_b.stride;
+          steps_behind = std::min(block_.steps, end - begin);
         }
-        const uint64_t count = (rows + kernel_.rows - 1) / kernel_.rows;
-        RunTiles(tiles, b, 0, [&](uint64_t tile) { return next.OfTile(tile, count, steps); });
+        const Next next(behind, steps_behind * width, (rows + kernel_.rows - 1) / kernel_.rows, steps);
+        RunTiles(tiles, b, 0, [&](uint64_t tile) { return next.OfTile(tile); });
       }
     }
   }
@@ -190,18 +189,26 @@ class BlockedProduct {
     }
   }
 
+  // From tile `first` on. Nothing is divided for each: small ones are soon done.
   template <typename Ahead>
   void RunTiles(const Tiles& tiles, const float* b, uint64_t first, Ahead&& ahead) {
-    for (uint64_t i = first * kernel_.rows; i < tiles.rows; i += kernel_.rows) {
-      RunTile(kernel_, RowsOf(i, tiles.done), b, tiles.steps,
-              std::min<uint64_t>(kernel_.rows, tiles.rows - i), tiles.columns, tiles.sums + i * tiles.stride,
-              tiles.stride, tiles.accumulate, ahead(i / kernel_.rows));
+    const uint64_t vectors = (tiles.columns + kernel_.lanes - 1) / kernel_.lanes;
+    uint64_t tile = first;
+    for (uint64_t i = first * kernel_.rows; i < tiles.rows; i += kernel_.rows, ++tile) {
+      const Tile now = {RowsOf(tile, tiles.done),
+                        b,
+                        tiles.steps,
+                        std::min<uint64_t>(kernel_.rows, tiles.rows - i),
+                        tiles.columns,
+                        vectors};
+      RunTile(kernel_, now, tiles.sums + i * tiles.stride, tiles.stride, tiles.accumulate, ahead(tile));
     }
   }
 
-  MicroKernel::Rows RowsOf(uint64_t i, uint64_t done) const {
-    if (in_place_.first != nullptr) return {now_.first + i * now_.stride + done, now_.stride};
-    return {panels_a_.first + i / kernel_.rows * panels_a_.stride + done * kernel_.rows, 0};
+  MicroKernel::Rows RowsOf(uint64_t tile, uint64_t done) const {
+    if (in_place_.first != nullptr)
+      return {now_.first + tile * kernel_.rows * now_.stride + done, now_.stride};
+    return {panels_a_.first + tile * panels_a_.stride + done * kernel_.rows, 0};
   }
 
   const std::byte* StepOfB(uint64_t column, uint64_t step) const {

@@ -21,40 +21,56 @@ inline void Add(int32_t sum, bool accumulate, int32_t* to) {
 }
 inline void Add(float sum, bool accumulate, float* to) { *to = accumulate ? *to + sum : sum; }
 
-// One tile, of rows of A that are packed (a stride of 0) or where they lie; at the borders of a part, or
-// where sums are converted, through memory of a whole one.
-template <typename Sum>
-void RunTile(const MicroKernel& kernel, const MicroKernel::Rows& a, const float* b, uint64_t steps,
-             uint64_t rows, uint64_t columns, Sum* to, uint64_t stride, bool accumulate,
-             const MicroKernel::Ahead& ahead) {
-  constexpr bool kIntegers = !std::is_same_v<Sum, float>;
-  const bool converts = kIntegers && !kernel.bytes;
-  const uint64_t vectors = (columns + kernel.lanes - 1) / kernel.lanes;
-  const auto run = [&](float* sums, uint64_t sums_stride, bool adds) {
+// One tile, of rows of A that are packed (a stride of 0) or where they lie.
+struct Tile {
+  MicroKernel::Rows a;
+  const float* b;
+  uint64_t steps;
+  uint64_t rows, columns, vectors;  // these are as many as have the columns
+
+  bool IsWhole(const MicroKernel& kernel) const {
+    return (rows == kernel.rows || a.stride != 0) && columns == vectors * kernel.lanes;
+  }
+  void Run(const MicroKernel& kernel, float* sums, uint64_t stride, bool accumulate,
+           const MicroKernel::Ahead& ahead) const {
     if (a.stride != 0) {
-      kernel.in_place[rows - 1][vectors - 1](a, b, kernel.columns, steps, sums, sums_stride, adds, ahead);
+      kernel.in_place[rows - 1][vectors - 1](a, b, kernel.columns, steps, sums, stride, accumulate, ahead);
       return;
     }
     const auto packed = vectors * kernel.lanes == kernel.columns ? kernel.run : kernel.narrow[vectors - 1];
-    packed(a.first, b, kernel.columns, steps, sums, sums_stride, adds, ahead);
-  };
-  if (!converts && (rows == kernel.rows || a.stride != 0) && columns == vectors * kernel.lanes) {
-    run(reinterpret_cast<float*>(to), stride, accumulate);
-    return;
+    packed(a.first, b, kernel.columns, steps, sums, stride, accumulate, ahead);
   }
+};
+
+// At the borders of a part, or where sums are converted: through memory of a whole one.
+template <typename Sum>
+[[gnu::noinline]] void RunBorderTile(const MicroKernel& kernel, const Tile& tile, Sum* to, uint64_t stride,
+                                     bool accumulate, const MicroKernel::Ahead& ahead) {
+  constexpr bool kIntegers = !std::is_same_v<Sum, float>;
   alignas(64) float whole[kMaxTileRows * kMaxTileColumns];
-  run(whole, kernel.columns, false);
-  for (uint64_t i = 0; i < rows; ++i) {
-    for (uint64_t j = 0; j < columns; ++j) {
+  tile.Run(kernel, whole, kernel.columns, false, ahead);
+  for (uint64_t i = 0; i < tile.rows; ++i) {
+    for (uint64_t j = 0; j < tile.columns; ++j) {
       const float sum = whole[i * kernel.columns + j];
       if constexpr (kIntegers) {
         // Sums of floats are whole numbers.
-        Add(converts ? static_cast<int32_t>(sum) : std::bit_cast<int32_t>(sum), accumulate,
+        Add(kernel.bytes ? std::bit_cast<int32_t>(sum) : static_cast<int32_t>(sum), accumulate,
             &to[i * stride + j]);
       } else {
         Add(sum, accumulate, &to[i * stride + j]);
       }
     }
+  }
+}
+
+template <typename Sum>
+inline void RunTile(const MicroKernel& kernel, const Tile& tile, Sum* to, uint64_t stride, bool accumulate,
+                    const MicroKernel::Ahead& ahead) {
+  const bool converts = !std::is_same_v<Sum, float> && !kernel.bytes;
+  if (!converts && tile.IsWhole(kernel)) {
+    tile.Run(kernel, reinterpret_cast<float*>(to), stride, accumulate, ahead);
+  } else {
+    RunBorderTile(kernel, tile, to, stride, accumulate, ahead);
   }
 }
 
@@ -64,18 +80,25 @@ struct Panels {
   uint64_t stride;  // from one to the next
 };
 
-// What is read after some tiles. Each of them asks for a share.
-struct Next {
-  const float* first;
-  uint64_t floats;
+// What is read after some tiles, each of `steps` steps. Each of them asks for a share.
+class Next {
+ public:
+  Next(const float* first, uint64_t floats, uint64_t tiles, uint64_t steps)
+      : first_(first),
+        floats_(tiles < kTilesToAsk ? 0 : floats),
+        of_step_(std::min(kLine, (floats + tiles * steps - 1) / (tiles * steps))),
+        of_tile_(steps * of_step_) {}
 
-  MicroKernel::Ahead OfTile(uint64_t tile, uint64_t tiles, uint64_t steps) const {
-    if (tiles < kTilesToAsk) return {first, 0};
-    const uint64_t of_step = std::min(kLine, (floats + tiles * steps - 1) / (tiles * steps));
-    const uint64_t done = tile * steps * of_step;
-    return done < floats ? MicroKernel::Ahead{first + done, of_step * sizeof(float)}
-                         : MicroKernel::Ahead{first, 0};
+  MicroKernel::Ahead OfTile(uint64_t tile) const {
+    const uint64_t done = tile * of_tile_;
+    return done < floats_ ? MicroKernel::Ahead{first_ + done, of_step_ * sizeof(float)}
+                          : MicroKernel::Ahead{first_, 0};
   }
+
+ private:
+  const float* first_;
+  uint64_t floats_;
+  uint64_t of_step_, of_tile_;
 };
 
 // Steps of B where they lie, and rows of A, one behind the other. Tiles ask for what comes next, each for a
