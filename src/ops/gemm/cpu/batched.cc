@@ -70,7 +70,7 @@ BatchedProduct::BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, 
 }
 
 std::optional<PackedOperand> PackedOperand::Create(const Sizes& sizes, uint32_t threads,
-                                                   ScratchLayout* persistent) {
+                                                   ScratchLayout* layout) {
   PackedOperand operand;
   operand.sizes_ = sizes;
   operand.threads_ = threads;
@@ -82,19 +82,19 @@ std::optional<PackedOperand> PackedOperand::Create(const Sizes& sizes, uint32_t 
   }
   const uint64_t numbers = operand.count_[0] * operand.count_[1] * operand.panels_ * sizes.k * sizes.width;
   operand.memory_ =
-      persistent->Add("packed panels", numbers * (sizes.halves ? sizeof(uint16_t) : sizeof(float)), 64);
+      layout->Add("packed panels", numbers * (sizes.halves ? sizeof(uint16_t) : sizeof(float)), 64);
   return operand;
 }
 
 void PackedOperand::PackPanels(const PanelSource& source, uint64_t first, uint64_t number, uint64_t count,
-                               const Buffer& persistent) const {
+                               const Buffer& memory) const {
   const uint32_t width = sizes_.width;
   const uint64_t k = sizes_.k, elements = std::min<uint64_t>(count * width, sizes_.elements - first);
   if (!sizes_.halves) {
-    source.Pack(first, elements, 0, k, width, memory_.In<float>(persistent) + number * k * width);
+    source.Pack(first, elements, 0, k, width, memory_.In<float>(memory) + number * k * width);
     return;
   }
-  uint16_t* const panels = memory_.In<uint16_t>(persistent) + number * k * width;
+  uint16_t* const panels = memory_.In<uint16_t>(memory) + number * k * width;
   if (source.PackHalves(first, elements, 0, k, width, panels)) return;
   constexpr uint64_t kSteps = 64;
   alignas(64) float some[kSteps * kMaxTileColumns];

@@ -69,7 +69,8 @@ class BatchedProduct {
   ScratchLayout::Piece scratch_;
 };
 
-// An operand in the kernel's persistent memory: the panels of each matrix, with all of their steps.
+// An operand in the kernel's persistent memory, or in temporary memory where it is packed in every run for
+// all threads: the panels of each matrix, with all of their steps.
 class PackedOperand {
  public:
   struct Sizes {
@@ -79,32 +80,34 @@ class PackedOperand {
     uint64_t k;
     uint32_t width;       // of a tile
     bool halves = false;  // FLOAT16 stays that: half of the memory
+    bool temporary = false;
   };
 
   // None where it would be absurdly large: strides of 0 make a matrix of any size from little memory.
-  static std::optional<PackedOperand> Create(const Sizes& sizes, uint32_t threads, ScratchLayout* persistent);
+  static std::optional<PackedOperand> Create(const Sizes& sizes, uint32_t threads, ScratchLayout* layout);
 
   // `source_of(index)` is the PanelSource of that matrix.
   template <typename SourceOf>
   void Pack(const KernelArguments& arguments, SourceOf&& source_of) const {
     // Some panels at a time: what they have of a row of memory are neighbours.
     constexpr uint64_t kTogether = 8;
-    const uint64_t of_matrix = (panels_ + kTogether - 1) / kTogether, all = count() * of_matrix;
+    const uint64_t all = count() * panels_;
     const auto workers = static_cast<uint32_t>(std::min<uint64_t>(threads_, all));
     ParallelFor(arguments.executor, workers, [&](uint32_t worker) {
       const uint64_t end = PartBegin(all, worker + 1, workers);
-      for (uint64_t number = PartBegin(all, worker, workers); number < end; ++number) {
-        const uint64_t matrix = number / of_matrix, panel = number % of_matrix * kTogether;
-        PackPanels(source_of(FirstOf(matrix)), panel * sizes_.width, matrix * panels_ + panel,
-                   std::min(kTogether, panels_ - panel), arguments.persistent);
+      for (uint64_t number = PartBegin(all, worker, workers), some; number < end; number += some) {
+        const uint64_t panel = number % panels_;
+        some = std::min({kTogether, panels_ - panel, end - number});
+        PackPanels(source_of(FirstOf(number / panels_)), panel * sizes_.width, number, some,
+                   MemoryOf(arguments));
       }
     });
   }
 
   ProductOperand Find(const KernelArguments& arguments, const BatchIndex& index) const {
     const uint64_t at = IndexOf(index) * panels_ * sizes_.k * sizes_.width;
-    if (sizes_.halves) return ProductOperand(memory_.In<const uint16_t>(arguments.persistent) + at);
-    return ProductOperand(memory_.In<const float>(arguments.persistent) + at);
+    if (sizes_.halves) return ProductOperand(memory_.In<const uint16_t>(MemoryOf(arguments)) + at);
+    return ProductOperand(memory_.In<const float>(MemoryOf(arguments)) + at);
   }
 
   // Of different matrices.
@@ -116,9 +119,12 @@ class PackedOperand {
 
  private:
   PackedOperand() = default;
+  const Buffer& MemoryOf(const KernelArguments& arguments) const {
+    return sizes_.temporary ? arguments.temporary : arguments.persistent;
+  }
   // Elements from `first` on, as `count` panels from `number` of all on.
   void PackPanels(const PanelSource& source, uint64_t first, uint64_t number, uint64_t count,
-                  const Buffer& persistent) const;
+                  const Buffer& memory) const;
 
   Sizes sizes_;
   uint32_t threads_;

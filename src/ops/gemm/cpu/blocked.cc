@@ -57,7 +57,7 @@ class BlockedProduct {
       // Scratch does not limit what is neither packed nor kept there.
       if (b_waits) deep_ = std::min(part.k, kDeepSteps / block_.steps * block_.steps);
       if (kernel.lanes >= kLongVector) rows_ = std::max(rows_, kFloatsInPlace / deep_);
-    } else if (steps_of_b_.first != nullptr) {
+    } else if (b_waits) {
       const uint64_t floats =
           scratch.size() - block_.steps * kernel.columns - (in_scratch_ ? block_.rows_of_sums * columns_ : 0);
       const uint64_t most = (floats / rows_ - kLine) / block_.steps * block_.steps;

@@ -16,6 +16,14 @@ bool ReadsInPlace(const GemmProblem& p) {
          p.b.column == 1;
 }
 
+// Whether B is packed in every run before anything else, by all threads for all of them: there are rows
+// enough to be worth it, and it is not too large for the last-level cache.
+bool PacksFirst(const GemmProblem& p) {
+  constexpr uint64_t kMostFloats = uint64_t{1} << 22;
+  return GemmMicroKernel().packing[0][0] != nullptr && p.m > kMostRowsOfSteps && !p.b_is_owned &&
+         p.Batches() == 1 && p.k <= kMostFloats / p.n;
+}
+
 class GemmPacked final : public Kernel {
  public:
   GemmPacked(const GemmProblem& problem, uint32_t threads)
@@ -25,7 +33,7 @@ class GemmPacked final : public Kernel {
         in_output_(KeptInOutput(problem_)),
         few_steps_(problem_.type == DataType::kFloat32 && ReadsInPlace(problem_)),
         product_({problem_.batch, problem_.m, problem_.n, problem_.k}, !in_output_, threads, &layout_,
-                 GemmMicroKernel(), ReadsInPlace(problem_)) {
+                 GemmMicroKernel(), ReadsInPlace(problem_) || PacksFirst(problem_)) {
     const GemmProblem& p = problem_;
     const MicroKernel& tile = GemmMicroKernel();
     const bool halves = p.type == DataType::kFloat16;
@@ -34,6 +42,10 @@ class GemmPacked final : public Kernel {
     }
     if (p.b_is_owned) {
       b_ = PackedOperand::Create({p.batch, p.b.batch, p.n, p.k, tile.columns, halves}, threads, &persistent_);
+    } else if (PacksFirst(p)) {
+      b_ = PackedOperand::Create(
+          {p.batch, p.b.batch, p.n, p.k, tile.columns, /*halves=*/false, /*temporary=*/true}, threads,
+          &layout_);
     }
   }
 
@@ -41,17 +53,18 @@ class GemmPacked final : public Kernel {
   uint64_t persistent_bytes() const override { return persistent_.bytes(); }
   bool packs_input(uint32_t input) const override {
     if (input > 1) return false;
-    return input == BindingOfA() ? a_.has_value() : b_.has_value();
+    return input == BindingOfA() ? a_.has_value() : b_.has_value() && problem_.b_is_owned;
   }
 
   Status Initialize(const KernelArguments& arguments) const override {
     if (a_) a_->Pack(arguments, [&](const BatchIndex& index) { return SourceOfA(arguments, index); });
-    if (b_) b_->Pack(arguments, [&](const BatchIndex& index) { return SourceOfB(arguments, index); });
+    if (b_ && problem_.b_is_owned) PackB(arguments);
     return {};
   }
 
   Status Run(const KernelArguments& arguments) const override {
     const GemmProblem& p = problem_;
+    if (b_ && !p.b_is_owned) PackB(arguments);
     product_.ForParts<float>(arguments, [&](const BatchIndex& index, ProductPart part,
                                             std::span<float> scratch) {
       std::byte* const output = At(arguments.outputs[0], p.output, p.output_type, index);
@@ -86,6 +99,10 @@ class GemmPacked final : public Kernel {
     const uint64_t next = index[0] * problem_.batch[1] + index[1] + 1;
     if (next >= problem_.Batches()) return std::nullopt;
     return BatchIndex{next / problem_.batch[1], next % problem_.batch[1]};
+  }
+
+  void PackB(const KernelArguments& arguments) const {
+    b_->Pack(arguments, [&](const BatchIndex& index) { return SourceOfB(arguments, index); });
   }
 
   StridedPanels SourceOfA(const KernelArguments& arguments, const BatchIndex& index) const {
