@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/common/nest_parts.h"
 #include "ops/gemm/cpu/batched.h"
 #include "ops/integer_product/cpu/dot_kernel.h"
 #include "ops/integer_product/cpu/dot_sums.h"
@@ -32,6 +33,9 @@ uint64_t Words(uint64_t steps, uint32_t row_words) {
   return (steps + steps_at_a_time - 1) / steps_at_a_time * row_words;
 }
 
+// Up to so many rows are packed again for each piece of a product, so that threads may have several.
+constexpr uint64_t kFewRowsToPack = 256;
+
 class IntegerDot final : public Kernel {
  public:
   IntegerDot(const IntegerProductProblem& whole, const DotTile& tile, uint32_t threads)
@@ -42,7 +46,8 @@ class IntegerDot final : public Kernel {
         in_output_(!whole.requantization && SumsAreRows(problem_.shape)),
         threads_(threads),
         product_({problem_.shape.outer, problem_.shape.output_channels, problem_.shape.Positions(), words_},
-                 !in_output_, threads, &layout_, tile.kernel) {
+                 !in_output_, threads, &layout_, tile.kernel,
+                 /*in_pieces=*/problem_.shape.output_channels <= kFewRowsToPack) {
     const IntegerSums& problem = whole.sums;
     const ConvolutionShape& s = problem.shape;
     if (whole.requantization) requantizer_.emplace(*whole.requantization, s);
@@ -149,27 +154,37 @@ class IntegerDot final : public Kernel {
            (index[0] * problem_.shape.outer[1] + index[1]) * plan.elements;
   }
 
-  // The sums of all elements over all steps, for all (different) matrices.
+  // The sums of all elements over all steps, for all (different) matrices: where they lie, or of panels.
   template <typename SourceOf>
   void AddUp(const OperandPlan& plan, const KernelArguments& arguments, const Buffer& memory,
              SourceOf&& source_of) const {
     if (!plan.has_sums) return;
-    const uint32_t width = plan.rows ? kernel_.rows : kernel_.columns;
-    const uint64_t panels = (plan.elements + width - 1) / width;
-    const uint64_t all = (plan.packed ? plan.packed->count() : problem_.shape.Matrices()) * panels;
-    const auto workers = static_cast<uint32_t>(std::min<uint64_t>(threads_, all));
+    constexpr uint64_t kTogether = 512;
+    const bool at_once = source_of(BatchIndex{}).AddsUp();
+    const uint64_t width = at_once ? kTogether : plan.rows ? kernel_.rows : kernel_.columns;
+    const uint64_t pieces = (plan.elements + width - 1) / width;
+    const uint64_t matrices = plan.packed ? plan.packed->count() : problem_.shape.Matrices();
+    const uint32_t most =
+        at_once ? PartsForBytes(matrices * plan.elements * problem_.shape.Steps(), threads_) : threads_;
+    const auto workers = static_cast<uint32_t>(std::min<uint64_t>(most, matrices * pieces));
     ParallelFor(arguments.executor, workers, [&](uint32_t worker) {
-      const uint64_t end = PartBegin(all, worker + 1, workers);
-      if (tile_.begin != nullptr) tile_.begin();
-      for (uint64_t number = PartBegin(all, worker, workers); number < end; ++number) {
-        const uint64_t matrix = number / panels, first = number % panels * width;
+      const uint64_t end = PartBegin(matrices * pieces, worker + 1, workers);
+      if (!at_once && tile_.begin != nullptr) tile_.begin();
+      for (uint64_t number = PartBegin(matrices * pieces, worker, workers); number < end; ++number) {
+        const uint64_t matrix = number / pieces, first = number % pieces * width;
         const BatchIndex index =
             plan.packed ? plan.packed->FirstOf(matrix)
                         : BatchIndex{matrix / problem_.shape.outer[1], matrix % problem_.shape.outer[1]};
-        AddUpPanel(plan, source_of(index), first, std::min<uint64_t>(width, plan.elements - first),
-                   plan.sums.In<int32_t>(memory) + matrix * plan.elements + first);
+        const auto source = source_of(index);
+        const uint64_t count = std::min(width, plan.elements - first);
+        int32_t* const to = plan.sums.In<int32_t>(memory) + matrix * plan.elements + first;
+        if (at_once) {
+          source.AddUp(first, count, to);
+        } else {
+          AddUpPanel(plan, source, first, count, to);
+        }
       }
-      if (tile_.end != nullptr) tile_.end();
+      if (!at_once && tile_.end != nullptr) tile_.end();
     });
   }
 

@@ -28,6 +28,10 @@ class FilterQuads final : public PanelSource {
   FilterQuads(const ConvolutionShape& shape, DataType type, const std::byte* filter, uint32_t row_words);
   void Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
             float* to) const override;
+  // Whether AddUp can be called.
+  bool AddsUp() const { return contiguous_; }
+  // The sums of elements, as they are in panels, over all steps.
+  void AddUp(uint64_t first, uint64_t count, int32_t* sums) const;
 
  private:
   void PackAcross(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
@@ -56,6 +60,9 @@ class WindowQuads final : public PanelSource {
         neighbours_(PositionsAreNeighbours(shape)) {}
   void Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
             float* to) const override;
+  // As those of FilterQuads.
+  bool AddsUp() const { return neighbours_; }
+  void AddUp(uint64_t first, uint64_t count, int32_t* sums) const;
 
  private:
   void PackNeighbours(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
