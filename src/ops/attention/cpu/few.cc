@@ -13,6 +13,10 @@ constexpr uint64_t kMostQueries = 8;
 // Keys that all heads of a part are done with before the next ones: heads mostly lie side by side, and memory
 // is read from its beginning to its end. A multiple of kFewAtATime.
 constexpr uint64_t kKeysAtATime = 16;
+// Keys are cut into so many chunks, or fewer, whose sums are added up one after the other. Threads share
+// chunks, not heads: those are pieces of the same rows of memory, and what processors read ahead would be
+// what others need.
+constexpr uint64_t kChunks = 16;
 
 // Neighbouring rows of a head.
 struct Segment {
@@ -32,29 +36,30 @@ class AttentionFewCpu final : public AttentionOperands {
         load_(FindLoad(problem.type, Class::kF32)),
         width_(BitSize(problem.type) / 8),
         rows_(problem.group * problem.queries) {
-    const uint64_t columns = problem.key.columns + problem.value.columns;
-    const uint64_t heads = problem.KeyHeads(), all = problem.batch * heads;
+    const uint64_t columns = problem.key.columns + problem.value.columns, heads = problem.KeyHeads();
+    chunk_keys_ = (problem.keys + kChunks * kKeysAtATime - 1) / (kChunks * kKeysAtATime) * kKeysAtATime;
+    chunks_ = (problem.keys + chunk_keys_ - 1) / chunk_keys_;
+    workers_ = PartsForBytes(problem.batch * heads * problem.keys * columns * width_, threads);
+    // Two batches or more for each worker: not all are equally fast.
+    shares_chunks_ = problem.batch < 2 * workers_;
     workers_ = static_cast<uint32_t>(
-        std::min<uint64_t>(all, PartsForBytes(all * problem.keys * columns * width_, threads)));
-    // Two parts or more for each worker: not all are equally fast.
-    const uint64_t parts = workers_ == 1 ? 1 : (2 * workers_ + problem.batch - 1) / problem.batch;
-    parts_of_heads_ = static_cast<uint32_t>(std::min(parts, heads));
-    head_floats_ = rows_ * (problem.keys + columns);
-    worker_floats_ = (heads + parts_of_heads_ - 1) / parts_of_heads_ * head_floats_;
-    scratch_ = AddScratch("rows", workers_ * worker_floats_ * sizeof(float));
+        std::min<uint64_t>(workers_, shares_chunks_ ? std::max(chunks_, heads) : problem.batch));
+    sums_floats_ = heads * rows_ * problem.value.columns;
+    batch_floats_ = heads * rows_ * (problem.keys + problem.key.columns) + chunks_ * sums_floats_;
+    scratch_ = AddScratch("rows", (shares_chunks_ ? 1 : workers_) * batch_floats_ * sizeof(float));
   }
 
   Status Run(const KernelArguments& arguments) const override {
     RunJoins(arguments);
-    SharedParts shared(problem().batch * parts_of_heads_, workers_);
-    ParallelFor(arguments.executor, workers_, [&](uint32_t worker) {
-      float* const scratch = scratch_.In<float>(arguments.temporary) + worker * worker_floats_;
-      for (uint64_t item; shared.Take(worker, &item);) {
-        const uint64_t heads = problem().KeyHeads(), part = item % parts_of_heads_;
-        const uint64_t begin = PartBegin(heads, part, parts_of_heads_);
-        const uint64_t end = PartBegin(heads, part + 1, parts_of_heads_);
-        RunHeads(item / parts_of_heads_, begin, end, arguments, scratch);
+    float* const scratch = scratch_.In<float>(arguments.temporary);
+    if (shares_chunks_) {
+      for (uint64_t batch = 0; batch < problem().batch; ++batch) {
+        RunBatch(batch, arguments, arguments.executor, scratch);
       }
+      return {};
+    }
+    ForParts(arguments.executor, problem().batch, [&](uint64_t batch, uint32_t worker) {
+      RunBatch(batch, arguments, nullptr, scratch + worker * batch_floats_);
     });
     return {};
   }
@@ -71,95 +76,117 @@ class AttentionFewCpu final : public AttentionOperands {
   }
   uint64_t QueryOf(uint64_t r) const { return r % problem().queries; }
 
-  // Of one head of keys.
+  // Calls body(part, worker).
+  template <typename Body>
+  void ForParts(Executor* executor, uint64_t parts, const Body& body) const {
+    const auto workers = static_cast<uint32_t>(std::min<uint64_t>(parts, executor == nullptr ? 1 : workers_));
+    SharedParts shared(parts, workers);
+    ParallelFor(executor, workers, [&](uint32_t worker) {
+      for (uint64_t part; shared.Take(worker, &part);) body(part, worker);
+    });
+  }
+
+  // Of all heads of keys of a batch, one after the other; sums of all chunks.
   struct Scratch {
     float* queries;
     float* logits;
     float* sums;
   };
-  Scratch ScratchOf(float* scratch, uint64_t number) const {
-    float* const queries = scratch + number * head_floats_;
-    float* const logits = queries + rows_ * problem().key.columns;
-    return {queries, logits, logits + rows_ * problem().keys};
-  }
 
-  // Calls body(segment, number) for some of the first `keys` rows of each head from `begin` to `end`, whose
-  // number is counted from 0, then for the next ones: rows of the past, then new ones.
+  // Calls body(segment, head) for some rows of keys from `begin` to `end` of each head, then for the next
+  // ones: rows of the past, then new ones.
   template <typename Body>
   void ForSegments(const AttentionJoin& join, const int32_t* lengths, uint64_t batch, uint64_t begin,
-                   uint64_t end, uint64_t keys, const KernelArguments& arguments, const Body& body) const {
-    const uint64_t past = std::min(join.lengths.exists ? join.lengths.Of(lengths, batch) : join.past, keys);
-    const auto segments = [&](std::span<const Buffer> buffers, const AttentionView& view, uint64_t first,
-                              uint64_t rows) {
+                   uint64_t end, const KernelArguments& arguments, const Body& body) const {
+    const uint64_t past = join.lengths.exists ? join.lengths.Of(lengths, batch) : join.past;
+    // `before`: keys before the first row of the view.
+    const auto segments = [&](std::span<const Buffer> buffers, const AttentionView& view, uint64_t before,
+                              uint64_t first, uint64_t last) {
       const std::byte* const data = buffers[view.binding].data;
-      for (uint64_t row = 0; row < rows; row += kKeysAtATime) {
-        const uint64_t some = std::min(kKeysAtATime, rows - row);
-        for (uint64_t head = begin; head < end; ++head) {
-          body(Segment{data + view.At(batch, head, row) * width_, view.row, first + row, some,
-                       Ahead(view, join.columns, head - begin, end - begin)},
-               head - begin);
+      for (uint64_t key = first; key < last; key += kKeysAtATime) {
+        for (uint64_t head = 0; head < problem().KeyHeads(); ++head) {
+          body(Segment{data + view.At(batch, head, key - before) * width_, view.row, key,
+                       std::min(kKeysAtATime, last - key), Ahead(view, join.columns, head)},
+               head);
         }
       }
     };
-    if (past > 0)
-      segments(join.lengths.exists ? arguments.outputs : arguments.inputs, join.past_view, 0, past);
-    if (past < keys) segments(arguments.inputs, join.fresh_view, past, keys - past);
+    if (begin < past) {
+      segments(join.lengths.exists ? arguments.outputs : arguments.inputs, join.past_view, 0, begin,
+               std::min(past, end));
+    }
+    if (past < end) segments(arguments.inputs, join.fresh_view, past, std::max(past, begin), end);
   }
 
-  // From rows of head `number` of `heads` on, which lie side by side, to those that are read when some bytes
-  // more were: those of another head, or of the next keys.
-  uint64_t Ahead(const AttentionView& view, uint64_t columns, uint64_t number, uint64_t heads) const {
+  // From rows of a head on, if heads lie side by side, to those that are read when some bytes more were:
+  // those of another head, or of the next keys.
+  uint64_t Ahead(const AttentionView& view, uint64_t columns, uint64_t head) const {
     constexpr uint64_t kBytes = 1024;
     if (view.head != columns) return 0;
-    const uint64_t at = number * columns, then = at + kBytes / width_, all = heads * columns;
+    const uint64_t at = head * columns, then = at + kBytes / width_, all = problem().KeyHeads() * columns;
     return then / all * kKeysAtATime * view.row + then % all - at;
   }
 
-  void RunHeads(uint64_t batch, uint64_t begin, uint64_t end, const KernelArguments& arguments,
-                float* scratch) const {
+  void RunBatch(uint64_t batch, const KernelArguments& arguments, Executor* executor, float* memory) const {
     const AttentionProblem& p = problem();
-    const AttentionWeightsMemory memory = WeightsMemory(arguments);
-    const uint64_t keys = KeysOf(weights(), memory.lengths, batch, p.queries - 1);  // of the last query: most
-    for (uint64_t head = begin; head < end; ++head)
-      LoadQueries(batch, head, arguments, ScratchOf(scratch, head - begin));
-    ForSegments(key().join, memory.lengths, batch, begin, end, keys, arguments,
-                [&](const Segment& segment, uint64_t number) {
-                  const Scratch own = ScratchOf(scratch, number);
-                  Multiply(segment, own.queries, own.logits);
-                });
-    for (uint64_t head = begin; head < end; ++head) {
-      const Scratch own = ScratchOf(scratch, head - begin);
-      for (uint64_t r = 0; r < rows_; ++r) {
-        loops_.Weigh(weights(), memory, batch, HeadOf(head, r), QueryOf(r), p.scale, keys,
-                     own.logits + r * p.keys);
-      }
-      std::fill_n(own.sums, rows_ * p.value.columns, 0.0f);
+    const AttentionWeightsMemory of_weights = WeightsMemory(arguments);
+    const uint64_t heads = p.KeyHeads(), query_floats = rows_ * p.key.columns, logits_floats = rows_ * p.keys;
+    const Scratch scratch = {memory, memory + heads * query_floats,
+                             memory + heads * (query_floats + logits_floats)};
+    // Of the last query: most.
+    const uint64_t keys = KeysOf(weights(), of_weights.lengths, batch, p.queries - 1);
+    const uint64_t chunks = (keys + chunk_keys_ - 1) / chunk_keys_;
+    for (uint64_t head = 0; head < heads; ++head) {
+      LoadQueries(batch, head, arguments, scratch.queries + head * query_floats);
     }
-    ForSegments(value().join, memory.lengths, batch, begin, end, keys, arguments,
-                [&](const Segment& segment, uint64_t number) {
-                  const Scratch own = ScratchOf(scratch, number);
-                  AddUp(segment, own.logits, memory.lengths, batch, own.sums);
-                });
-    for (uint64_t head = begin; head < end; ++head)
-      StoreSums(batch, head, ScratchOf(scratch, head - begin), arguments);
+    const auto for_chunk = [&](const AttentionJoin& join, uint64_t chunk, const auto& body) {
+      ForSegments(join, of_weights.lengths, batch, chunk * chunk_keys_,
+                  std::min(keys, (chunk + 1) * chunk_keys_), arguments, body);
+    };
+    ForParts(executor, chunks, [&](uint64_t chunk, uint32_t) {
+      for_chunk(key().join, chunk, [&](const Segment& segment, uint64_t head) {
+        Multiply(segment, scratch.queries + head * query_floats, scratch.logits + head * logits_floats);
+      });
+    });
+    ForParts(executor, heads, [&](uint64_t head, uint32_t) {
+      for (uint64_t r = 0; r < rows_; ++r) {
+        loops_.Weigh(weights(), of_weights, batch, HeadOf(head, r), QueryOf(r), p.scale, keys,
+                     scratch.logits + head * logits_floats + r * p.keys);
+      }
+    });
+    ForParts(executor, chunks, [&](uint64_t chunk, uint32_t) {
+      float* const sums = scratch.sums + chunk * sums_floats_;
+      std::fill_n(sums, sums_floats_, 0.0f);
+      for_chunk(value().join, chunk, [&](const Segment& segment, uint64_t head) {
+        AddUp(segment, scratch.logits + head * logits_floats, of_weights.lengths, batch,
+              sums + head * rows_ * p.value.columns);
+      });
+    });
+    if (chunks == 0) std::fill_n(scratch.sums, sums_floats_, 0.0f);
+    for (uint64_t chunk = 1; chunk < chunks; ++chunk) {
+      const float* const more = scratch.sums + chunk * sums_floats_;
+      for (uint64_t i = 0; i < sums_floats_; ++i) scratch.sums[i] += more[i];
+    }
+    for (uint64_t head = 0; head < heads; ++head) {
+      StoreSums(batch, head, scratch.sums + head * rows_ * p.value.columns, arguments);
+    }
   }
 
-  void LoadQueries(uint64_t batch, uint64_t head, const KernelArguments& arguments,
-                   const Scratch& own) const {
+  void LoadQueries(uint64_t batch, uint64_t head, const KernelArguments& arguments, float* to) const {
     const AttentionProblem& p = problem();
     for (uint64_t r = 0; r < rows_; ++r) {
       const Block block = {.columns = p.key.columns,
                            .column_stride = p.query.column,
                            .offset = p.query.At(batch, HeadOf(head, r), QueryOf(r))};
-      load_(arguments.inputs[p.query.binding].data, block, own.queries + r * p.key.columns);
+      load_(arguments.inputs[p.query.binding].data, block, to + r * p.key.columns);
     }
   }
 
-  void StoreSums(uint64_t batch, uint64_t head, const Scratch& own, const KernelArguments& arguments) const {
+  void StoreSums(uint64_t batch, uint64_t head, float* sums, const KernelArguments& arguments) const {
     const AttentionProblem& p = problem();
     for (uint64_t r = 0; r < rows_; ++r) {
       const uint64_t at = p.output.At(batch, HeadOf(head, r), QueryOf(r));
-      loops_.StoreRow(own.sums + r * p.value.columns, p.value.columns, at, p.output.column,
+      loops_.StoreRow(sums + r * p.value.columns, p.value.columns, at, p.output.column,
                       arguments.outputs[0].data);
     }
   }
@@ -208,8 +235,9 @@ class AttentionFewCpu final : public AttentionOperands {
   uint64_t width_;
   uint64_t rows_;  // queries of a group
   uint32_t workers_;
-  uint32_t parts_of_heads_;  // of each batch
-  uint64_t head_floats_, worker_floats_;
+  bool shares_chunks_;  // or whole batches
+  uint64_t chunk_keys_, chunks_;
+  uint64_t sums_floats_, batch_floats_;  // of a chunk, and of all
   ScratchLayout::Piece scratch_;
 };
 
