@@ -190,6 +190,32 @@ TEST(Gemm, ContiguousAlongK) {
   }
 }
 
+// So many rows that B is packed before, for all threads; rows of A that are pages apart, and others; more
+// steps than are done at a time. What is added up is exact.
+TEST(Gemm, ManyRows) {
+  struct Sizes {
+    uint32_t m, n, k;
+  };
+  for (const auto& [m, n, k] : {Sizes{140, 300, 1024}, Sizes{290, 70, 1500}, Sizes{1100, 50, 128}}) {
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      SCOPED_TRACE(StrCat(m, " x ", n, " x ", k));
+      const auto scattered = [&](const TensorDesc& tensor, uint32_t step) {
+        std::vector<Half> halves(ElementCount(tensor));
+        std::vector<float> floats(halves.size());
+        for (size_t i = 0; i < floats.size(); ++i) {
+          floats[i] = static_cast<float>(i * step % 17) / 8 - 1;
+          halves[i] = ToHalf(floats[i]);
+        }
+        return type == DataType::kFloat16 ? Scattered(tensor, halves) : Scattered(tensor, floats);
+      };
+      const TensorDesc a = Packed(type, {m, k}), b = Packed(type, {k, n}), output = Packed(type, {m, n});
+      const std::vector<Bytes> inputs = {scattered(a, 5), scattered(b, 7), {}};
+      ExpectAllAgree(Gemm(a, b, output), inputs);
+      ExpectAllAgree(Gemm(a, b, output, 0.5f), inputs);
+    }
+  }
+}
+
 TEST(Gemm, HalvesAddUpAsFloats) {
   // 2049 is no FLOAT16: a sum that is kept as one would stay at 2048.
   const uint32_t k = 4096;

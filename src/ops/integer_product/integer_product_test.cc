@@ -107,6 +107,34 @@ TEST(MatrixMultiplyInteger, TheLargestMagnitudes) {
   EXPECT_EQ(Output<int32_t>(problem), (std::vector<int32_t>{most, -most, -most, most}));
 }
 
+// Sums of rows and columns for their zero points, of more bytes than 16 bits hold the sum of, and of more
+// columns than are added up at a time.
+TEST(MatrixMultiplyInteger, SumsOfManyBytes) {
+  const uint32_t m = 7, n = 530;
+  for (const uint32_t k : {15u, 256u, 4111u}) {
+    SCOPED_TRACE(k);
+    std::vector<uint8_t> a(m * k), b(k * n);
+    for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<uint8_t>(255 - i % 5);
+    for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<uint8_t>(255 - i % 7);
+    const std::vector<int8_t> signed_a(a.begin(), a.end()), signed_b(b.begin(), b.end());
+    const TensorDesc output = Packed(DataType::kInt32, {m, n});
+    const Problem problem = Make("MATRIX_MULTIPLY_INTEGER",
+                                 {{"ATensor", U8({m, k}, a)},
+                                  {"AZeroPointTensor", U8({1, 1}, {3})},
+                                  {"BTensor", U8({k, n}, b)},
+                                  {"BZeroPointTensor", U8({1, 1}, {100})}},
+                                 output);
+    ExpectAllAgree(problem.desc, problem.inputs);
+    const Problem of_signed = Make("MATRIX_MULTIPLY_INTEGER",
+                                   {{"ATensor", I8({m, k}, signed_a)},
+                                    {"AZeroPointTensor", I8({1, 1}, {3})},
+                                    {"BTensor", I8({k, n}, signed_b)},
+                                    {"BZeroPointTensor", I8({1, 1}, {100})}},
+                                   output);
+    ExpectAllAgree(of_signed.desc, of_signed.inputs);
+  }
+}
+
 TEST(MatrixMultiplyIntegerToFloat, ScalesAndBias) {
   const Problem problem = Make("MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
                                {{"ATensor", U8({1, 2}, {1, 2})},
