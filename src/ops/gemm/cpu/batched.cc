@@ -7,9 +7,8 @@ namespace {
 
 // Below this many multiplications a thread costs more to wake than it saves.
 constexpr double kProductsPerThread = 0x1p17;
-// A thread has up to kProductParts parts of this many.
+// A part of several has so many.
 constexpr double kProductsPerPart = 0x1p24;
-constexpr uint64_t kProductParts = 4;
 constexpr ProductCosts kCostsInPieces = {24, 4};  // rows of A may be copied
 constexpr double kMaxPackedFloats = 0x1p40;
 
@@ -46,20 +45,18 @@ ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel
 }
 
 BatchedProduct::BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads,
-                               ScratchLayout* scratch, const MicroKernel& kernel, bool in_pieces)
+                               ScratchLayout* scratch, const MicroKernel& kernel, uint32_t pieces)
     : sizes_(sizes) {
   const double products = Product({sizes.batch[0], sizes.batch[1], sizes.m, sizes.n, sizes.k});
   const auto useful = static_cast<uint32_t>(
       std::clamp<double>(products / kProductsPerThread, 1, static_cast<double>(threads)));
   // Whole products where there are enough of them.
   const uint64_t matrices = sizes.batch[0] * sizes.batch[1];
-  uint32_t pieces = 1;
   ProductCosts costs;
-  if (in_pieces && useful > 1) {
-    costs = kCostsInPieces;
-    pieces = static_cast<uint32_t>(
-        std::clamp<double>(products / useful / kProductsPerPart, 1, static_cast<double>(kProductParts)));
-  }
+  if (pieces > 1) costs = kCostsInPieces;
+  pieces = useful == 1 ? 1
+                       : static_cast<uint32_t>(std::clamp<double>(products / useful / kProductsPerPart, 1,
+                                                                  static_cast<double>(pieces)));
   grid_ =
       CutProduct(sizes.m, sizes.n, matrices >= useful ? 1 : pieces * useful / static_cast<uint32_t>(matrices),
                  kernel, costs);

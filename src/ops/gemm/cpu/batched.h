@@ -34,10 +34,10 @@ ProductGrid CutProduct(uint64_t m, uint64_t n, uint32_t parts, const MicroKernel
 
 class BatchedProduct {
  public:
-  // `scratch` is the layout of the kernel's temporary memory. `in_pieces`: nothing is packed for a part, so
-  // that threads may have several, and one that is held up leaves some of its own to others.
+  // `scratch` is the layout of the kernel's temporary memory. `pieces`: little or nothing is packed for a
+  // part, so that threads may have up to so many, and one that is held up leaves some of its own to others.
   BatchedProduct(const BatchedSizes& sizes, bool sums_in_scratch, uint32_t threads, ScratchLayout* scratch,
-                 const MicroKernel& kernel = GemmMicroKernel(), bool in_pieces = false);
+                 const MicroKernel& kernel = GemmMicroKernel(), uint32_t pieces = 1);
 
   // Calls body(index, part, memory) for all parts of all products; the part has no sums yet, and the memory
   // is what RunProduct needs.

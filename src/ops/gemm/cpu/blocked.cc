@@ -17,8 +17,9 @@ using namespace blocking;  // NOLINT(google-build-using-namespace)
 // where vectors are long, as are caches there; of a panel of B that is far away less is read again.
 constexpr uint64_t kLongVector = 16;
 constexpr uint64_t kFloatsInPlace = uint64_t{1} << 18;
-// Rows that are pages apart push each other out of caches: they are copied, each a line behind the other,
-// where columns are worth it.
+// Rows that are pages apart push each other out of caches: fewer are done at a time, or they are copied, each
+// a line behind the other, where columns are worth it and B is not packed yet.
+constexpr uint64_t kFloatsOfPages = uint64_t{1} << 17;
 constexpr uint64_t kFloatsOfPage = 1024;
 constexpr uint64_t kColumnsOfCopies = 256;
 // Of FLOAT16 that was packed before: more rows than these convert it once for all of them.
@@ -38,7 +39,8 @@ class BlockedProduct {
         block_(kernel, part.rows, part.columns, part.k, in_scratch_, scratch.size(),
                part.few_steps               ? kNearSteps
                : kIntegers && !kernel.bytes ? kMaxExactSteps
-                                            : kMaxSteps),
+                                            : kMaxSteps,
+               part.many_steps),
         scratch_a_(scratch.data()),
         scratch_b_(scratch_a_ + block_.FloatsOfRows()),
         own_sums_(reinterpret_cast<Sum*>(scratch_b_ + block_.deep * block_.columns)),
@@ -56,8 +58,9 @@ class BlockedProduct {
     if (in_place_.first != nullptr && !copies_ && !in_scratch_) {
       // Scratch does not limit what is neither packed nor kept there.
       if (b_waits) deep_ = std::min(part.k, kDeepSteps / block_.steps * block_.steps);
-      if (kernel.lanes >= kLongVector) rows_ = std::max(rows_, kFloatsInPlace / deep_);
-    } else if (b_waits) {
+      const uint64_t floats = pages_apart_ ? kFloatsOfPages : kFloatsInPlace;
+      if (kernel.lanes >= kLongVector) rows_ = std::max(rows_, floats / deep_);
+    } else if (steps_of_b_.first != nullptr) {
       const uint64_t floats =
           scratch.size() - block_.steps * kernel.columns - (in_scratch_ ? block_.rows_of_sums * columns_ : 0);
       const uint64_t most = (floats / rows_ - kLine) / block_.steps * block_.steps;
@@ -69,7 +72,7 @@ class BlockedProduct {
     }
     const uint64_t blocks = (part.rows + rows_ - 1) / rows_;
     rows_ = RoundUp((part.rows + blocks - 1) / blocks, kernel.rows);
-    if (b_waits) {
+    if (steps_of_b_.first != nullptr) {
       if (!in_scratch_ && sink == nullptr)
         columns_ = part.columns;  // else sums are finished while they are near
       scratch_b_ = scratch.data();
@@ -96,8 +99,8 @@ class BlockedProduct {
     rows_of_a_ = a_.source->FindRows(part_.row);
     if (rows_of_a_.first == nullptr) return;
     in_place_ = {reinterpret_cast<const float*>(rows_of_a_.first), rows_of_a_.stride};
-    copies_ =
-        rows_of_a_.halves || (rows_of_a_.stride % kFloatsOfPage == 0 && part_.columns > kColumnsOfCopies);
+    pages_apart_ = rows_of_a_.stride % kFloatsOfPage == 0;
+    copies_ = rows_of_a_.halves || (pages_apart_ && part_.columns > kColumnsOfCopies && b_.packed == nullptr);
   }
 
   // Steps of B where they lie, or FLOAT16 that was packed before, if the first tile of a panel packs it for
@@ -195,12 +198,12 @@ class BlockedProduct {
     const uint64_t vectors = (tiles.columns + kernel_.lanes - 1) / kernel_.lanes;
     uint64_t tile = first;
     for (uint64_t i = first * kernel_.rows; i < tiles.rows; i += kernel_.rows, ++tile) {
-      const Tile now = {RowsOf(tile, tiles.done),
-                        b,
-                        tiles.steps,
-                        std::min<uint64_t>(kernel_.rows, tiles.rows - i),
-                        tiles.columns,
-                        vectors};
+      const ProductTile now = {RowsOf(tile, tiles.done),
+                               b,
+                               tiles.steps,
+                               std::min<uint64_t>(kernel_.rows, tiles.rows - i),
+                               tiles.columns,
+                               vectors};
       RunTile(kernel_, now, tiles.sums + i * tiles.stride, tiles.stride, tiles.accumulate, ahead(tile));
     }
   }
@@ -309,7 +312,7 @@ class BlockedProduct {
   uint64_t column_of_b_ = 1;                             // from one to the next, there
   MicroKernel::Rows in_place_ = {};                      // A, if it is not packed
   MicroKernel::Rows now_ = {};                           // some rows of it, or copies of them
-  bool copies_ = false, is_copied_ = false;
+  bool pages_apart_ = false, copies_ = false, is_copied_ = false;
 };
 
 }  // namespace
@@ -319,8 +322,10 @@ uint64_t ProductScratch(uint64_t rows, uint64_t columns, uint64_t k, bool sums_i
   uint64_t most = 0;
   for (const uint64_t max_steps : {kMaxSteps, kMaxExactSteps, kNearSteps}) {
     for (const uint64_t floats : {uint64_t{0}, ~uint64_t{0}}) {
-      const Blocking block(kernel, rows, columns, k, sums_in_scratch, floats, max_steps);
-      most = std::max(most, block.Floats(sums_in_scratch));
+      for (const bool many_steps : {false, true}) {
+        const Blocking block(kernel, rows, columns, k, sums_in_scratch, floats, max_steps, many_steps);
+        most = std::max(most, block.Floats(sums_in_scratch));
+      }
     }
   }
   return RoundUp(most, 16);

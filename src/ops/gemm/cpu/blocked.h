@@ -81,6 +81,7 @@ struct PartOf {
   // Fewer steps at a time than otherwise. All parts of a product have the same: sums are those of such
   // blocks.
   bool few_steps = false;
+  bool many_steps = false;  // more, likewise
   // Operands of the product that will probably come next, as far apart as those of this one; null: nobody
   // knows.
   const std::byte* next_a = nullptr;

@@ -37,10 +37,10 @@ struct Blocking {
   // What fits into `floats` of scratch; with one block of steps at a time it does for any part that is not
   // larger in m, n or k than what ProductScratch was asked for.
   Blocking(const MicroKernel& kernel, uint64_t m, uint64_t n, uint64_t k, bool sums_in_scratch,
-           uint64_t floats, uint64_t max_steps) {
+           uint64_t floats, uint64_t max_steps, bool many_steps) {
     // Kernels that take several steps at a time take up to kWholeSteps; only the last block may have
     // others.
-    const uint64_t least = kernel.bytes ? kLeastWords : kLeastSteps;
+    const uint64_t least = many_steps ? kMaxSteps : kernel.bytes ? kLeastWords : kLeastSteps;
     const uint64_t most = std::min(std::max(kPanelFloats / kernel.columns, least), max_steps);
     steps = std::min(k, most / kWholeSteps * kWholeSteps);
     rows = std::min(RoundUp(m, kernel.rows), RoundUp(kRowsAtATime, kernel.rows));

@@ -33,7 +33,10 @@ class GemmPacked final : public Kernel {
         in_output_(KeptInOutput(problem_)),
         few_steps_(problem_.type == DataType::kFloat32 && ReadsInPlace(problem_)),
         product_({problem_.batch, problem_.m, problem_.n, problem_.k}, !in_output_, threads, &layout_,
-                 GemmMicroKernel(), ReadsInPlace(problem_) || PacksFirst(problem_)) {
+                 GemmMicroKernel(),
+                 PacksFirst(problem_)     ? 8
+                 : ReadsInPlace(problem_) ? 4
+                                          : 1) {
     const GemmProblem& p = problem_;
     const MicroKernel& tile = GemmMicroKernel();
     const bool halves = p.type == DataType::kFloat16;
@@ -74,6 +77,7 @@ class GemmPacked final : public Kernel {
         part.sums_stride = p.output.row;
       }
       part.few_steps = few_steps_;
+      part.many_steps = PacksFirst(p);
       if (const std::optional<BatchIndex> next = After(index)) {
         part.next_a = At(arguments.inputs[BindingOfA()], p.a, p.type, *next);
         part.next_b = At(arguments.inputs[1 - BindingOfA()], p.b, p.type, *next);

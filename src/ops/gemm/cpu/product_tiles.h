@@ -22,7 +22,7 @@ inline void Add(int32_t sum, bool accumulate, int32_t* to) {
 inline void Add(float sum, bool accumulate, float* to) { *to = accumulate ? *to + sum : sum; }
 
 // One tile, of rows of A that are packed (a stride of 0) or where they lie.
-struct Tile {
+struct ProductTile {
   MicroKernel::Rows a;
   const float* b;
   uint64_t steps;
@@ -44,8 +44,8 @@ struct Tile {
 
 // At the borders of a part, or where sums are converted: through memory of a whole one.
 template <typename Sum>
-[[gnu::noinline]] void RunBorderTile(const MicroKernel& kernel, const Tile& tile, Sum* to, uint64_t stride,
-                                     bool accumulate, const MicroKernel::Ahead& ahead) {
+[[gnu::noinline]] void RunBorderTile(const MicroKernel& kernel, const ProductTile& tile, Sum* to,
+                                     uint64_t stride, bool accumulate, const MicroKernel::Ahead& ahead) {
   constexpr bool kIntegers = !std::is_same_v<Sum, float>;
   alignas(64) float whole[kMaxTileRows * kMaxTileColumns];
   tile.Run(kernel, whole, kernel.columns, false, ahead);
@@ -64,8 +64,8 @@ template <typename Sum>
 }
 
 template <typename Sum>
-inline void RunTile(const MicroKernel& kernel, const Tile& tile, Sum* to, uint64_t stride, bool accumulate,
-                    const MicroKernel::Ahead& ahead) {
+inline void RunTile(const MicroKernel& kernel, const ProductTile& tile, Sum* to, uint64_t stride,
+                    bool accumulate, const MicroKernel::Ahead& ahead) {
   const bool converts = !std::is_same_v<Sum, float> && !kernel.bytes;
   if (!converts && tile.IsWhole(kernel)) {
     tile.Run(kernel, reinterpret_cast<float*>(to), stride, accumulate, ahead);

@@ -47,7 +47,7 @@ class IntegerDot final : public Kernel {
         threads_(threads),
         product_({problem_.shape.outer, problem_.shape.output_channels, problem_.shape.Positions(), words_},
                  !in_output_, threads, &layout_, tile.kernel,
-                 /*in_pieces=*/problem_.shape.output_channels <= kFewRowsToPack) {
+                 /*pieces=*/problem_.shape.output_channels <= kFewRowsToPack ? 4 : 1) {
     const IntegerSums& problem = whole.sums;
     const ConvolutionShape& s = problem.shape;
     if (whole.requantization) requantizer_.emplace(*whole.requantization, s);
