@@ -7,8 +7,8 @@
 #include <cuda_runtime.h>
 
 #include "ops/attention/cuda/float_attention.cuh"
+#include "ops/attention/cuda/running_softmax.cuh"
 #include "ops/common/tensor_cores.cuh"
-#include "ops/softmax/cuda/rows.cuh"
 
 namespace anydml::float_blocks {
 
@@ -94,20 +94,7 @@ class Rows {
       for (uint32_t distance = 16; distance > 1; distance /= 2) {
         max = fmaxf(max, __shfl_xor_sync(~0u, max, distance));
       }
-      const float base = max == softmax::Larger::kNone ? 0.0f : max;
-      const float correction =
-          max == maxima_[i] ? 1.0f : softmax::PowerOf<float>(__fsub_rn(maxima_[i], base));
-      maxima_[i] = max;
-      float sum = 0;
-#pragma unroll
-      for (uint32_t j = 0; j < kAcross; ++j) {
-        const bool exists = x[i][j] != softmax::Larger::kNone;
-        x[i][j] = exists ? softmax::PowerOf<float>(__fsub_rn(x[i][j], base)) : 0.0f;
-        sum = __fadd_rn(sum, x[i][j]);
-      }
-      sums_[i] = __fmaf_rn(sums_[i], correction, sum);
-#pragma unroll
-      for (uint32_t c = 0; c < kUnits * 4; ++c) results_[i][c] = __fmul_rn(results_[i][c], correction);
+      TakeWeights(max, x[i], &maxima_[i], &sums_[i], results_[i]);
     }
   }
 

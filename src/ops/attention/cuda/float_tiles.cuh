@@ -7,8 +7,8 @@
 #include <cuda_runtime.h>
 
 #include "ops/attention/cuda/float_attention.cuh"
+#include "ops/attention/cuda/running_softmax.cuh"
 #include "ops/common/tensor_cores.cuh"
-#include "ops/softmax/cuda/rows.cuh"
 
 namespace anydml::float_tiles {
 
@@ -75,20 +75,7 @@ class Rows {
       for (uint32_t distance = 16; distance > 0; distance /= 2) {
         max = fmaxf(max, __shfl_xor_sync(~0u, max, distance));
       }
-      const float base = max == softmax::Larger::kNone ? 0.0f : max;
-      const float correction =
-          max == maxima_[q] ? 1.0f : softmax::PowerOf<float>(__fsub_rn(maxima_[q], base));
-      maxima_[q] = max;
-      float sum = 0;
-#pragma unroll
-      for (uint32_t k = 0; k < kKeysOfThread; ++k) {
-        const bool exists = x[q][k] != softmax::Larger::kNone;
-        x[q][k] = exists ? softmax::PowerOf<float>(__fsub_rn(x[q][k], base)) : 0.0f;
-        sum = __fadd_rn(sum, x[q][k]);
-      }
-      sums_[q] = __fmaf_rn(sums_[q], correction, sum);
-#pragma unroll
-      for (uint32_t c = 0; c < 4; ++c) results_[q][c] = __fmul_rn(results_[q][c], correction);
+      TakeWeights(max, x[q], &maxima_[q], &sums_[q], results_[q]);
     }
 #pragma unroll
     for (uint32_t k = 0; k < kKeysOfThread; ++k) {

@@ -47,6 +47,26 @@ struct HeadRows {
   }
 };
 
+// Weights of some keys in place of their logits, of which -infinity is no key. `max` is the largest logit of
+// these keys and those before: `sum` and `results` of those before follow it.
+template <uint32_t kCount, uint32_t kColumns>
+__device__ __forceinline__ void TakeWeights(float max, float (&x)[kCount], float* maximum, float* sum,
+                                            float (&results)[kColumns]) {
+  const float base = max == softmax::Larger::kNone ? 0.0f : max;
+  const float correction = max == *maximum ? 1.0f : softmax::PowerOf<float>(__fsub_rn(*maximum, base));
+  *maximum = max;
+  float total = 0;
+#pragma unroll
+  for (uint32_t u = 0; u < kCount; ++u) {
+    const bool exists = x[u] != softmax::Larger::kNone;
+    x[u] = exists ? softmax::PowerOf<float>(__fsub_rn(x[u], base)) : 0.0f;
+    total = __fadd_rn(total, x[u]);
+  }
+  *sum = __fmaf_rn(*sum, correction, total);
+#pragma unroll
+  for (uint32_t c = 0; c < kColumns; ++c) results[c] = __fmul_rn(results[c], correction);
+}
+
 // The softmax of the keys so far, of each query, with a thread's columns of the results.
 template <uint32_t kQueries, uint32_t kUnit>
 struct RunningSoftmax {
@@ -63,22 +83,15 @@ struct RunningSoftmax {
   __device__ __forceinline__ void TakeWeights(float (&x)[kCount][kQueries]) {
 #pragma unroll
     for (uint32_t m = 0; m < kQueries; ++m) {
-      float max = maxima[m];
-#pragma unroll
-      for (uint32_t u = 0; u < kCount; ++u) max = x[u][m] > max ? x[u][m] : max;
-      const float base = max == softmax::Larger::kNone ? 0.0f : max;
-      const float correction = max == maxima[m] ? 1.0f : softmax::PowerOf<float>(__fsub_rn(maxima[m], base));
-      maxima[m] = max;
-      float sum = 0;
+      float max = maxima[m], weights[kCount];
 #pragma unroll
       for (uint32_t u = 0; u < kCount; ++u) {
-        const bool exists = x[u][m] != softmax::Larger::kNone;
-        x[u][m] = exists ? softmax::PowerOf<float>(__fsub_rn(x[u][m], base)) : 0.0f;
-        sum = __fadd_rn(sum, x[u][m]);
+        weights[u] = x[u][m];
+        max = weights[u] > max ? weights[u] : max;
       }
-      sums[m] = __fmaf_rn(sums[m], correction, sum);
+      anydml::TakeWeights(max, weights, &maxima[m], &sums[m], results[m]);
 #pragma unroll
-      for (uint32_t j = 0; j < kUnit; ++j) results[m][j] = __fmul_rn(results[m][j], correction);
+      for (uint32_t u = 0; u < kCount; ++u) x[u][m] = weights[u];
     }
   }
 
