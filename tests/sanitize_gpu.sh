@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # sanitize_gpu.sh BUILD [TOOL...]: a case of every operator by every implementation of the first GPU, under NVIDIA's
 # compute-sanitizer: memcheck, racecheck and initcheck, or the tools that are named. BUILD is a build folder with the
-# CUDA module, ops_cases_test and anydml-cli (./dev gpu: build-cuda). More cases: ANYDML_TEST_SECONDS=10 (for each
-# family); others: ANYDML_TEST_SEED=n; fewer: GTEST_FILTER='*gemm*'. Exits with 77 where there is no GPU.
+# CUDA module, ops_cases_test and anydml-cli (./dev gpu: build-cuda). More cases: ANYDML_TEST_SECONDS=200 (for all
+# families); others: ANYDML_TEST_SEED=n; fewer: GTEST_FILTER='*gemm*'. Exits with 77 where there is no GPU.
 set -euo pipefail
 build=${1:?usage: sanitize_gpu.sh BUILD [TOOL...]}
 shift

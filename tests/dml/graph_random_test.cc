@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
 
 #include "common/scoped_variable.h"
@@ -15,11 +14,6 @@ namespace {
 
 // For each list of passes that do not run.
 constexpr double kSeconds = 2;
-
-double Seconds() {
-  const char* const text = std::getenv("ANYDML_TEST_SECONDS");
-  return (text != nullptr ? std::atof(text) : kSeconds) * TestIterations(100) / 100;
-}
 
 enum class Shape { kExact, kAll, kAttention, kBlocks };
 
@@ -39,7 +33,7 @@ void ExpectSameFor(const char* without, Shape shape, const char* guards = "0") {
   const tools::ScopedVariable variable("ANYDML_GRAPH_WITHOUT", without);
   test::DmlHarness harness;
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::duration<double>(Seconds());
+  const auto end = Clock::now() + std::chrono::duration<double>(TestSeconds(kSeconds));
   uint64_t seed = TestSeed();
   while (seed == TestSeed() || (Clock::now() < end && !::testing::Test::HasFailure())) {
     ExpectSame(harness, seed++, shape);

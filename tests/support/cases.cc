@@ -3,19 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
 
 namespace anydml::testing {
-namespace {
-
-double TestSeconds(double usual) {
-  const char* const text = std::getenv("ANYDML_TEST_SECONDS");
-  return (text != nullptr ? std::atof(text) : usual) * TestIterations(100) / 100;
-}
-
-}  // namespace
-
 std::span<const CaseFamily> AllCaseFamilies() {
   static const CaseFamily kFamilies[] = {
       AttentionCases(), BatchNormCases(),      ConvolutionCases(), DynamicQuantizeCases(),

@@ -49,8 +49,8 @@ std::span<const CaseFamily> AllCaseFamilies();
 Case MakeCase(const CaseFamily& family, OperatorType type, uint64_t seed, uint32_t least = 0);
 
 // Calls body(case) with cases of all operators of the family in turn, each operator at least once, until
-// ANYDML_TEST_SECONDS (or `seconds`), of which ANYDML_TEST_PERCENT, are over or a test failed. Says how many
-// cases there were, and with a failure how to repeat it.
+// TestSeconds(seconds) are over or a test failed. Says how many cases there were, and with a failure how to
+// repeat it.
 void ForCases(const CaseFamily& family, double seconds, const std::function<void(const Case&)>& body);
 
 // "CAST INT8{2,3} -> FLOAT32{2,3} in place"

@@ -399,6 +399,12 @@ int TestIterations(int usual) {
   return percent == nullptr ? usual : std::max(1, usual * std::atoi(percent) / 100);
 }
 
+double TestSeconds(double usual) {
+  const char* const text = std::getenv("ANYDML_TEST_SECONDS");
+  const int tests = std::max(1, ::testing::UnitTest::GetInstance()->test_to_run_count());
+  return (text != nullptr ? std::atof(text) / tests : usual) * TestIterations(100) / 100;
+}
+
 uint32_t Uniform(std::mt19937_64& random, uint32_t low, uint32_t high) {
   return low + static_cast<uint32_t>(random() % (uint64_t{high} - low + 1));
 }

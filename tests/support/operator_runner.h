@@ -90,6 +90,10 @@ uint64_t TestSeed();
 // ANYDML_TEST_PERCENT of `usual`: fewer for tools under which everything is slow, or more than usual.
 int TestIterations(int usual);
 
+// How long a test draws random cases: ANYDML_TEST_SECONDS are for all tests that the executable runs, and
+// each has the same share; without it `usual`. ANYDML_TEST_PERCENT of that.
+double TestSeconds(double usual);
+
 // Which cases of a grid are run: all, or ANYDML_TEST_PERCENT of them, spread evenly, whatever their order.
 class Thinning {
  public:
