@@ -11,6 +11,12 @@
 namespace anydml::testing {
 namespace {
 
+Sizes BiasSizes(const Sizes& output) {
+  Sizes sizes(output.size(), 1);
+  sizes[1] = output[1];
+  return sizes;
+}
+
 // As many outputs as make devices' kernels take their large tiles. Sums of eighths have no rounding: all must
 // have the bytes of the general kernel.
 TEST(Convolution, LargeTilesOfDevices) {
@@ -23,12 +29,13 @@ TEST(Convolution, LargeTilesOfDevices) {
       {{32, 64, 56, 56}, 64, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
       {{32, 256, 14, 14}, 256, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
       {{40, 64, 30, 30}, 136, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
-      {{32, 64, 56, 56}, 64, DataType::kFloat32, {"cuda.channels_last"}},
+      {{32, 64, 56, 56}, 64, DataType::kFloat32, {"cuda.steps", "cuda.channels_last"}},
+      {{32, 256, 14, 14}, 256, DataType::kFloat32, {"cuda.steps", "cuda.channels_last"}},
       {{16, 36, 30, 31}, 200, DataType::kFloat32, {"cuda.channels_last"}},
       // Deep ones with few outputs, whose steps several blocks share.
       {{1, 512, 7, 7}, 512, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
       {{1, 128, 28, 28}, 130, DataType::kFloat16, {"cuda.patches", "cuda.channels_last"}},
-      {{1, 256, 14, 14}, 255, DataType::kFloat32, {"cuda.channels_last"}},
+      {{1, 256, 14, 14}, 255, DataType::kFloat32, {"cuda.steps", "cuda.channels_last"}},
       {{3, 2, 60, 61}, 72, DataType::kFloat16, {"cuda.few_channels", "cuda.channels_last"}},
   };
   std::mt19937_64 random(TestSeed());
@@ -154,6 +161,55 @@ TEST(Convolution, DepthwiseOfDevices) {
         const RunResult depthwise = RunOperator(desc, inputs, {.implementation = "cuda.depthwise"});
         EXPECT_EQ(depthwise.implementation, "cuda.depthwise");
         EXPECT_TRUE(depthwise.outputs == expected.outputs) << channels << " channels";
+      }
+    }
+  }
+}
+
+// Channels by 64, in planes and as neighbours, with tiles that are not full, and with steps that blocks
+// share.
+TEST(Convolution, StepsOfDevices) {
+  const struct {
+    Sizes input, filter, output;
+    Attributes attributes = {};
+  } kCases[] = {{{2, 64, 9, 11}, {40, 64, 3, 3}, {2, 40, 9, 11}, {.padding = 1}},
+                {{3, 128, 15, 14}, {130, 128, 3, 3}, {3, 130, 8, 7}, {.stride = 2, .padding = 1}},
+                {{1, 192, 13, 12}, {256, 192, 3, 2}, {1, 256, 9, 10}, {.dilation = 2}},
+                {{2, 256, 10, 10}, {96, 64, 3, 3}, {2, 96, 10, 10}, {.padding = 1, .groups = 4}},
+                {{5, 64, 37}, {20, 64, 5}, {5, 20, 37}, {.padding = 2}},
+                {{2, 64, 4, 5, 6}, {33, 64, 3, 3, 3}, {2, 33, 4, 5, 6}, {.padding = 1}},
+                {{1, 512, 7, 7}, {512, 512, 3, 3}, {1, 512, 7, 7}, {.padding = 1}},
+                {{9, 128, 20, 20}, {200, 128, 1, 1}, {9, 200, 20, 20}}};
+  std::mt19937_64 random(TestSeed());
+  for (const auto& c : kCases) {
+    for (const uint32_t order : {0u, 1u, 2u}) {  // planes; neighbours; neighbours with others between pixels
+      OperatorDesc desc = Convolution(c.input, c.filter, c.output, c.attributes);
+      const auto names = RunnableImplementations(desc);
+      if (std::find(names.begin(), names.end(), std::string("cuda.tiled")) == names.end()) {
+        GTEST_SKIP() << "no CUDA device";
+      }
+      if (order > 0) {
+        const uint32_t gap = order == 2 ? 3 : 0;
+        SetField(&desc, "InputTensor", ChannelsLast(DataType::kFloat32, c.input, gap));
+        SetField(&desc, "FilterTensor", ChannelsLast(DataType::kFloat32, c.filter));
+        SetField(&desc, "OutputTensor", ChannelsLast(DataType::kFloat32, c.output, gap));
+      }
+      SetField(&desc, "BiasTensor", Packed(DataType::kFloat32, BiasSizes(c.output)));
+      SetField(&desc, "FusedActivation",
+               std::make_shared<const OperatorDesc>(MakeDesc("ACTIVATION_RELU", {})));
+      std::vector<Bytes> inputs;
+      for (const char* field : {"InputTensor", "FilterTensor", "BiasTensor"}) {
+        inputs.push_back(Eighths(*desc.tensor(field), random));
+      }
+      const RunResult expected = RunOperator(desc, inputs, {.implementation = "cuda.tiled"});
+      for (const bool is_owned : {false, true}) {
+        TensorDesc filter = *desc.tensor("FilterTensor");
+        filter.owned_by_dml = is_owned;
+        SetField(&desc, "FilterTensor", filter);
+        const RunResult steps = RunOperator(desc, inputs, {.implementation = "cuda.steps"});
+        EXPECT_EQ(steps.implementation, "cuda.steps") << steps.explanation;
+        EXPECT_TRUE(steps.outputs == expected.outputs)
+            << c.input[1] << " to " << c.output[1] << " channels, order " << order;
       }
     }
   }

@@ -39,6 +39,20 @@ std::string BetterByTiles(const ConvolutionProblem& problem, const LowerContext&
   return IsSmall(problem) && problem.shape.Steps() < kFewSteps ? "a small convolution of few steps" : "";
 }
 
+// Its tiles are large: they should fill the device, and be filled.
+std::string BetterWithoutSteps(const ConvolutionProblem& problem, const LowerContext& context) {
+  constexpr uint64_t kTileRows = 96, kTileColumns = 128;
+  constexpr double kLeast = 0.75;  // of all that blocks could do at a time
+  const ConvolutionShape& s = problem.shape;
+  const uint64_t rows = s.outer[0] * s.Positions(), multiprocessors = context.device->multiprocessors;
+  const uint64_t tiles =
+      ((rows - 1) / kTileRows + 1) * ((s.output_channels - 1) / kTileColumns + 1) * s.outer[1];
+  const uint64_t turns = (tiles - 1) / multiprocessors + 1;
+  const auto done = static_cast<double>(rows * s.output_channels * s.outer[1]);
+  return done < kLeast * static_cast<double>(turns * multiprocessors * kTileRows * kTileColumns) ? "few tiles"
+                                                                                                 : "";
+}
+
 bool IsInPlanes(const ConvolutionShape& s) {
   return s.input.spatial[kMaxSpatial - 1] == 1 && s.output.spatial[kMaxSpatial - 1] == 1;
 }
@@ -107,6 +121,7 @@ constexpr Implementation<ConvolutionProblem> kImplementations[] = {
     {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateConvolutionCudnn), BetterWithoutCudnn, {}, Bound},
     {"cuda.phases", "cuda", ANYDML_ON_CUDA(CreateConvolutionPhasesCuda), BetterByTiles, {}, Bound},
     {"cuda.patches", "cuda", ANYDML_ON_CUDA(CreateConvolutionPatchesCuda), BetterByTiles, {}, Bound},
+    {"cuda.steps", "cuda", ANYDML_ON_CUDA(CreateConvolutionStepsCuda), BetterWithoutSteps, {}, Bound},
     {"cuda.channels_last",
      "cuda",
      ANYDML_ON_CUDA(CreateConvolutionChannelsLastCuda),

@@ -145,6 +145,8 @@ std::unique_ptr<const Kernel> CreateConvolutionPatchesCuda(const ConvolutionProb
 std::unique_ptr<const Kernel> CreateConvolutionChannelsLastCuda(const ConvolutionProblem& problem,
                                                                 const LowerContext& context,
                                                                 std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionStepsCuda(const ConvolutionProblem& problem,
+                                                         const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionPhasesCuda(const ConvolutionProblem& problem,
                                                           const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionFewFloatsCuda(const ConvolutionProblem& problem,

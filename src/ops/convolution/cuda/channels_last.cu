@@ -203,8 +203,11 @@ class ConvolutionChannelsLast final : public CompositeKernel {
   void SetProduct(const ConvolutionShape& whole) {
     GeneralProduct& p = product_;
     const Cut& cut = tile_.cut;
-    p.columns = static_cast<uint32_t>(shape_.output_channels);
-    p.channels = static_cast<uint32_t>(shape_.input_channels);
+    SetWindows(shape_, input_tensor_, &p);
+    for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+      p.windows[d].output = whole.windows[d].output;
+      p.windows[d].stride = whole.windows[d].stride;
+    }
     p.steps = static_cast<uint32_t>(Steps());
     p.padded_channels = FastDivisor(padded_channels_);
     if (tile_.patches != nullptr) {
@@ -218,20 +221,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     const uint64_t images = by_images ? shape_.outer[0] : 1;
     p.tiles_per_part = FastDivisor(static_cast<uint32_t>(cut.row_tiles / images));
     p.rows_per_part = static_cast<uint32_t>(shape_.outer[0] / images * shape_.Positions());
-    p.groups = FastDivisor(static_cast<uint32_t>(shape_.outer[1]));
-    p.positions = FastDivisor(static_cast<uint32_t>(shape_.Positions()));
-    p.image_stride = static_cast<uint32_t>(input_tensor_.outer[0]);
-    p.input_group = input_tensor_.outer[1];
     p.phases = phases_;
-    for (uint32_t d = 0; d < kMaxSpatial; ++d) {
-      p.windows[d] = shape_.windows[d];
-      p.windows[d].output = whole.windows[d].output;
-      p.windows[d].stride = whole.windows[d].stride;
-      p.outputs[d] = FastDivisor(shape_.windows[d].output);
-      p.taps[d] = FastDivisor(shape_.windows[d].taps);
-      p.spatial_strides[d] = static_cast<uint32_t>(input_tensor_.spatial[d]);
-      p.tap_strides[d] = static_cast<uint32_t>(shape_.windows[d].dilation * input_tensor_.spatial[d]);
-    }
     const bool split = cut.HasSecondKernel();
     p.cluster = FastDivisor(cut.in_cluster ? cut.splits : 1);
     p.target = split ? PackedOutput(whole, channels_last_) : sums_tensor_;

@@ -153,6 +153,23 @@ inline ConvolutionTensor PackedInput(const ConvolutionProblem& problem) {
   return packed;
 }
 
+// What a product has of its shape; `input` is where images are.
+inline void SetWindows(const ConvolutionShape& s, const ConvolutionTensor& input, WindowProduct* p) {
+  p->columns = static_cast<uint32_t>(s.output_channels);
+  p->channels = static_cast<uint32_t>(s.input_channels);
+  p->groups = FastDivisor(static_cast<uint32_t>(s.outer[1]));
+  p->positions = FastDivisor(static_cast<uint32_t>(s.Positions()));
+  p->image_stride = static_cast<uint32_t>(input.outer[0]);
+  p->input_group = input.outer[1];
+  for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+    p->windows[d] = s.windows[d];
+    p->outputs[d] = FastDivisor(s.windows[d].output);
+    p->taps[d] = FastDivisor(s.windows[d].taps);
+    p->spatial_strides[d] = static_cast<uint32_t>(input.spatial[d]);
+    p->tap_strides[d] = static_cast<uint32_t>(s.windows[d].dilation * input.spatial[d]);
+  }
+}
+
 inline LoopNest<2> InputNest(const ConvolutionShape& s, const ConvolutionTensor& to) {
   LoopNest<2> nest;
   nest.Append(s.outer[0], {s.input.outer[0], to.outer[0]});
