@@ -38,12 +38,12 @@ __device__ __forceinline__ void StartNumber(uint32_t to, const float* from, bool
 }
 
 // Copies windows, by single numbers, and filters, by units of 16 bytes, to shared memory. The steps of a tile
-// are channels of one tap. Neighbouring threads have neighbouring positions where channels are apart, else
-// eight channels of a few positions.
+// are channels of one tap. Threads of a warp have neighbouring positions where channels are apart, else
+// neighbouring channels.
 template <bool kIsApart, uint32_t kRows, uint32_t kColumns, uint32_t kSteps, uint32_t kThreads,
           uint32_t kPitch>
 class StepCopier {
-  static constexpr uint32_t kChannelLanes = kIsApart ? kThreads / 32 : 8,
+  static constexpr uint32_t kChannelLanes = kIsApart ? kThreads / 32 : 32,
                             kRowLanes = kThreads / kChannelLanes;
   static constexpr uint32_t kOfRows = kRows / kRowLanes, kOfChannels = kSteps / kChannelLanes;
   static constexpr uint32_t kUnits = kColumns / 4, kStepLanes = kThreads / kUnits;
@@ -161,7 +161,7 @@ __device__ __forceinline__ void MultiplySteps(uint32_t row, uint32_t column, flo
 
 template <uint32_t kRows, uint32_t kColumns, uint32_t kSteps, uint32_t kStages>
 struct StepMemory {
-  // Eight steps of four positions are in different banks.
+  // Of neighbouring steps eight are in different banks.
   static constexpr uint32_t kPitch = kRows + 4, kRowBytes = kPitch * 4, kColumnBytes = kColumns * 4;
   static constexpr uint32_t kStageBytes = kSteps * (kRowBytes + kColumnBytes);
   // What is loaded behind the last step is there, too.
