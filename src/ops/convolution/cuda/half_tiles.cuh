@@ -215,7 +215,10 @@ __device__ void MoveHalfSquares(const HalfTiles& p, HalfColumns* shared = nullpt
   uint4 rows[kHalfUnit];
 #pragma unroll
   for (uint32_t i = 0; i < kHalfUnit; ++i) {
-    rows[i] = exists && top + i < p.rows ? LoadHalfUnit(from + (top + i) * p.from_row) : uint4{};
+    // Nobody reads it again: what is written may stay in the cache in its place.
+    rows[i] = exists && top + i < p.rows
+                  ? __ldcs(reinterpret_cast<const uint4*>(from + (top + i) * p.from_row))
+                  : uint4{};
   }
   if constexpr (Rest::kExists) {
     const uint32_t column = threadIdx.x % kHalfSquares;

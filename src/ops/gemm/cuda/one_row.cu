@@ -232,6 +232,13 @@ __global__ void __launch_bounds__(kThreads) MultiplyColumns(const __grid_constan
       }
     }
   }
+  // The row, too, which all blocks want at the same time; some of them ask for it.
+  constexpr uint32_t kAskingBlocks = 16, kLine = 128 / sizeof(T);
+  if (p.a_stride == 1 && blockIdx.x % kAskingBlocks == 0) {
+    for (uint32_t i = threadIdx.x * kLine; i < p.k; i += kThreads * kLine) {
+      Prefetch(static_cast<const T*>(p.a) + i);
+    }
+  }
   WaitForPrevious();
   const RowUnits<T> row_units(p);
   Unit<T> units[kColumns][kUnits], next[kColumns][kUnits];
