@@ -39,7 +39,8 @@ std::string BetterByTiles(const ConvolutionProblem& problem, const LowerContext&
   return IsSmall(problem) && problem.shape.Steps() < kFewSteps ? "a small convolution of few steps" : "";
 }
 
-// Its tiles are large: they should fill the device, and be filled.
+// Its tiles are large, and a multiprocessor has one at a time: they should fill the device, and be filled. Of
+// neighbouring channels it reads single numbers: then two smaller tiles are better than two in turn.
 std::string BetterWithoutSteps(const ConvolutionProblem& problem, const LowerContext& context) {
   constexpr uint64_t kTileRows = 96, kTileColumns = 128;
   constexpr double kLeast = 0.75;  // of all that blocks could do at a time
@@ -48,6 +49,7 @@ std::string BetterWithoutSteps(const ConvolutionProblem& problem, const LowerCon
   const uint64_t tiles =
       ((rows - 1) / kTileRows + 1) * ((s.output_channels - 1) / kTileColumns + 1) * s.outer[1];
   const uint64_t turns = (tiles - 1) / multiprocessors + 1;
+  if (s.input.channel == 1 && turns > 1) return "neighbouring channels, many tiles";
   const auto done = static_cast<double>(rows * s.output_channels * s.outer[1]);
   return done < kLeast * static_cast<double>(turns * multiprocessors * kTileRows * kTileColumns) ? "few tiles"
                                                                                                  : "";
