@@ -48,7 +48,7 @@ constexpr OperatorType kActivations[] = {OperatorType::kActivationRelu, Operator
                                          OperatorType::kActivationSigmoid, OperatorType::kActivationGelu};
 
 // Whole units of 16 bytes, more than one tile of a device's kernels.
-constexpr uint32_t kManyIn[] = {8, 16, 32, 72}, kManyOut[] = {8, 40, 72, 136};
+constexpr uint32_t kManyIn[] = {8, 16, 64, 72}, kManyOut[] = {8, 40, 72, 136};
 
 // Around vectors of channels, and tiles of them.
 constexpr uint32_t kOddIn[] = {1, 2, 3, 5, 17, 33}, kOddOut[] = {1, 3, 5, 8, 17, 24, 33, 50};
