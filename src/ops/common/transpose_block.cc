@@ -40,14 +40,21 @@ struct Sides {
   T* To(uint64_t row, uint64_t column) const { return to + static_cast<int64_t>(row) * to_stride + column; }
 };
 
-// How many columns ahead lines are asked for: enough of them to be on their way for memory to be busy. As
-// into the second-level cache, since columns a power of two apart would drive each other out of the first.
-constexpr uint64_t kAhead = 16;
-
+// Asks for the first two lines of a column: machines foresee how it goes on, but not where the next one
+// begins. Into the second-level cache, since columns a power of two apart would drive each other out of the
+// first.
 template <typename T>
-void AskFor(const T* column, uint64_t rows) {
-  for (uint64_t r = 0; r < rows; r += kLineBytes / sizeof(T)) __builtin_prefetch(column + r, 0, 2);
-  __builtin_prefetch(column + rows - 1, 0, 2);
+void AskForFirst(const T* column, uint64_t rows) {
+  constexpr uint64_t kLine = kLineBytes / sizeof(T);
+  __builtin_prefetch(column, 0, 2);
+  if (rows > kLine) __builtin_prefetch(column + kLine, 0, 2);
+}
+
+// How many columns ahead they are asked for, some at a time: so many that memory has enough lines on their
+// way.
+constexpr uint64_t AheadOf(uint64_t column_bytes, uint64_t at_a_time) {
+  constexpr uint64_t kAhead = 16 * kLineBytes;
+  return std::max<uint64_t>(1, kAhead / std::max(column_bytes, kLineBytes) / at_a_time) * at_a_time;
 }
 
 // Rows and columns from these on, square by square, column by column.
@@ -57,11 +64,17 @@ void TransposeColumns(const Sides<T>& sides, uint64_t first_row, uint64_t rows, 
   constexpr uint64_t kSide = Squares::kSide;
   const uint64_t whole_columns = first_column + (columns - first_column) / kSide * kSide;
   const uint64_t whole_rows = first_row + (rows - first_row) / kSide * kSide;
+  const uint64_t ahead = AheadOf((rows - first_row) * sizeof(T), kSide);
   for (uint64_t c = first_column; c < whole_columns; c += kSide) {
-    for (uint64_t k = 0; asks && k < kSide; ++k) {
-      AskFor(sides.From(first_row, c + kAhead + k), rows - first_row);
-    }
+    const uint64_t next = std::min(c + ahead, columns);
+    uint64_t left = asks ? std::min(kSide, columns - next) : 0;
+    const T* column = sides.From(first_row, next);
     for (uint64_t r = first_row; r < whole_rows; r += kSide) {
+      if (left > 0) {
+        AskForFirst(column, rows - first_row);
+        column += sides.from_stride;
+        --left;
+      }
       Squares::Square(sides.From(r, c), sides.from_stride, sides.To(r, c), sides.to_stride);
     }
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -29,8 +30,10 @@ TileBytes BytesOfWords(const std::vector<uint32_t>& words) {
 }
 
 std::vector<TileBytes> RunTileSample(const TileSample& sample, const Kernel& kernel, bool in_place) {
-  std::vector<TileBytes> outputs(sample.problem.outputs.size(),
-                                 TileBytes(sample.problem.Elements() * sizeof(uint32_t)));
+  std::vector<TileBytes> outputs;
+  for (const ElementOperand& output : sample.problem.outputs) {
+    outputs.emplace_back(sample.problem.Elements() * BitSize(output.type) / 8);
+  }
   std::vector<Buffer> in, out;
   for (const TileBytes& input : sample.inputs) {
     in.push_back({const_cast<std::byte*>(input.data()), input.size()});
@@ -142,6 +145,79 @@ TEST(ElementProgramTiles, ScalarsThatAreReplaced) {
   const TileBytes rows = BytesOfWords(Counted(3300, 7, 500));
   sample.inputs = {BytesOfWords(std::vector<uint32_t>(3300, 1000)), rows, rows};
   ExpectTilesAreTheReference(sample, 1);
+}
+
+// Elements of a type that lie across the others, as numbers of a class: alone, with one that lies along the
+// rows, and with one that lies across, too.
+TileSample AcrossSample(DataType type, Class as, uint64_t rows, uint64_t columns, uint32_t others) {
+  TileSample sample;
+  ElementProblem& problem = sample.problem;
+  problem.rank = 2;
+  problem.sizes = {rows, columns};
+  const uint64_t apart = rows + 3;
+  const ElementOperand across = {type, {1, apart}}, along = {type, {columns, 1}};
+  problem.inputs = {across};
+  if (others == 1) problem.inputs.push_back(along);
+  if (others == 2) problem.inputs.push_back(across);
+  problem.outputs = {along};
+  uint8_t result = problem.program.Load(0, as);
+  if (others > 0) {
+    const uint8_t other = problem.program.Load(1, as);
+    const auto has_body = [&](ElementFunction function) {
+      const auto& info = InfoOf(function);
+      return ((info.vector_classes | info.scalar_classes) & Bit(as)) != 0;
+    };
+    for (const ElementFunction function : {ElementFunction::kMaximum, ElementFunction::kAdd,
+                                           ElementFunction::kDivide, ElementFunction::kPowerRounded}) {
+      if (!has_body(function)) continue;
+      result = problem.program.Apply(function, as, {result, other});
+      break;
+    }
+  }
+  problem.program.Store(0, result, as);
+  const uint64_t count = apart * columns, bytes = BitSize(type) / 8;
+  for (uint32_t i = 0; i < problem.inputs.size(); ++i) {
+    TileBytes elements(count * bytes);
+    for (uint64_t n = 0; n < count; ++n) {  // numbers of floating point, too, are finite
+      const uint64_t number = (n + i) * 0x9E3779B97F4A7C15u >> 9;
+      std::memcpy(elements.data() + n * bytes, &number, bytes);
+      if (bytes > 1) elements[(n + 1) * bytes - 1] &= std::byte{0x3B};
+    }
+    sample.inputs.push_back(std::move(elements));
+  }
+  return sample;
+}
+
+TEST(ElementProgramTiles, EveryTypeAcross) {
+  constexpr std::array<std::pair<DataType, Class>, 19> kTypes = {{{DataType::kUInt8, Class::kU32},
+                                                                  {DataType::kInt8, Class::kI32},
+                                                                  {DataType::kUInt16, Class::kU32},
+                                                                  {DataType::kInt16, Class::kI32},
+                                                                  {DataType::kUInt32, Class::kU32},
+                                                                  {DataType::kInt32, Class::kI32},
+                                                                  {DataType::kUInt64, Class::kU64},
+                                                                  {DataType::kInt64, Class::kI64},
+                                                                  {DataType::kFloat16, Class::kF32},
+                                                                  {DataType::kFloat32, Class::kF32},
+                                                                  {DataType::kFloat64, Class::kF64},
+                                                                  {DataType::kInt8, Class::kF32},
+                                                                  {DataType::kUInt16, Class::kF32},
+                                                                  {DataType::kInt32, Class::kF32},
+                                                                  {DataType::kInt64, Class::kF32},
+                                                                  {DataType::kUInt8, Class::kU64},
+                                                                  {DataType::kInt16, Class::kI64},
+                                                                  {DataType::kFloat16, Class::kF64},
+                                                                  {DataType::kInt32, Class::kF64}}};
+  constexpr std::array<std::array<uint64_t, 2>, 6> kSizes = {
+      {{65, 259}, {129, 127}, {63, 257}, {260, 131}, {4, 1000}, {257, 33}}};
+  for (const auto& [type, as] : kTypes) {
+    for (const auto& [rows, columns] : kSizes) {
+      for (uint32_t others = 0; others < 3; ++others) {
+        SCOPED_TRACE(static_cast<int>(type));
+        ExpectTilesAreTheReference(AcrossSample(type, as, rows, columns, others), 1 + others);
+      }
+    }
+  }
 }
 
 TileSample RandomTileSample(uint32_t seed) {

@@ -7,8 +7,9 @@
 
 #include "base/half.h"
 #include "ops/common/dispatch.h"
-#include "ops/element/cpu/rows.h"
 #include "ops/common/transpose_block.h"
+#include "ops/common/transpose_tile.h"
+#include "ops/element/cpu/rows.h"
 #include "ops/element/narrow.h"
 #include "ops/element/saturate.h"
 
@@ -67,29 +68,41 @@ void ConvertRowBack(const C* from, T* to, uint64_t count) {
 // Whether neighbours in memory are rather found along the rows' numbers: lines are read once then.
 bool IsAcross(const Block& block) { return block.row_stride < block.column_stride && block.row_stride != 0; }
 
+// to[r * columns + c] = from[c * stride + r].
+template <typename T>
+void Turn(const T* from, uint64_t stride, uint64_t rows, uint64_t columns, T* to) {
+  using Bits = std::conditional_t<
+      sizeof(T) == 1, uint8_t,
+      std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+  const auto* const source = reinterpret_cast<const Bits*>(from);
+  auto* const target = reinterpret_cast<Bits*>(to);
+  if constexpr (sizeof(T) == 2 || sizeof(T) == 4) {
+    TransposeBlock(source, static_cast<int64_t>(stride), rows, columns, target, static_cast<int64_t>(columns),
+                   TransposeTo::kTile);
+  } else {
+    TransposeTile(source, static_cast<ptrdiff_t>(stride), target, static_cast<ptrdiff_t>(columns),
+                  static_cast<ptrdiff_t>(rows), static_cast<ptrdiff_t>(columns));
+  }
+}
+
 // For a block whose columns' elements are neighbours: from memory as it is read best, then row by row.
-// Whether it is one of the usual ones.
+// Whether there is room for a row.
 template <typename T, typename C>
-bool TransposeAndConvert(const T* from, const Block& block, C* to) {
-  if constexpr (sizeof(T) == 4 && sizeof(C) == 4 && std::is_integral_v<T> == std::is_integral_v<C>) {
-    TransposeBlock(reinterpret_cast<const uint32_t*>(from), static_cast<int64_t>(block.column_stride),
-                   block.rows, block.columns, reinterpret_cast<uint32_t*>(to),
-                   static_cast<int64_t>(block.columns), TransposeTo::kTile);
+bool TurnAndConvert(const T* from, const Block& block, C* to) {
+  if constexpr (sizeof(T) == sizeof(C) && std::is_integral_v<T> == std::is_integral_v<C>) {
+    Turn(from, block.column_stride, block.rows, block.columns, reinterpret_cast<T*>(to));
     return true;
-  } else if constexpr (sizeof(T) == 2 && sizeof(C) == 4) {
-    std::array<uint16_t, kMaxAcross> transposed;
-    const uint64_t most_rows = transposed.size() / block.columns;
+  } else {
+    constexpr uint64_t kTurnedBytes = 64 << 10;
+    alignas(64) std::array<T, kTurnedBytes / sizeof(T)> turned;
+    const uint64_t most_rows = turned.size() / block.columns;
     if (most_rows == 0) return false;
     for (uint64_t r = 0; r < block.rows; r += most_rows) {
       const uint64_t rows = std::min(most_rows, block.rows - r);
-      TransposeBlock(reinterpret_cast<const uint16_t*>(from) + r, static_cast<int64_t>(block.column_stride),
-                     rows, block.columns, transposed.data(), static_cast<int64_t>(block.columns),
-                     TransposeTo::kTile);
-      ConvertRow(reinterpret_cast<const T*>(transposed.data()), to + r * block.columns, rows * block.columns);
+      Turn(from + r, block.column_stride, rows, block.columns, turned.data());
+      ConvertRow(turned.data(), to + r * block.columns, rows * block.columns);
     }
     return true;
-  } else {
-    return false;
   }
 }
 
@@ -98,8 +111,7 @@ void Load(const void* tensor, const Block& block, void* to) {
   const T* const from = static_cast<const T*>(tensor) + block.offset;
   C* const target = static_cast<C*>(to);
   const uint64_t stride = block.column_stride;
-  if (block.rows > 1 && block.row_stride == 1 && stride > 1 && TransposeAndConvert(from, block, target))
-    return;
+  if (block.rows > 1 && block.row_stride == 1 && stride > 1 && TurnAndConvert(from, block, target)) return;
   if (block.rows > 1 && IsAcross(block)) {
     for (uint64_t c = 0; c < block.columns; ++c) {
       const T* const column = from + c * stride;

@@ -73,6 +73,19 @@ void ForEachBlock(const Tile& tile, uint32_t operand, Body&& body) {
   }
 }
 
+// Asks for rows that are as far apart as those of a tile across another tensor, each of which begins where no
+// machine foresees it.
+inline void AskForRows(const LoopSource& source, uint64_t rows, uint64_t row_bytes) {
+#if !defined(__x86_64__)  // these have long rows there
+  for (uint64_t row = 0; row < rows; ++row) {
+    const auto* const from = static_cast<const std::byte*>(source.data) + row * source.row_stride;
+    for (uint64_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
+  }
+#else
+  (void)source, (void)rows, (void)row_bytes;
+#endif
+}
+
 // FLOAT16 as FLOAT32.
 inline LoopSource FloatsOf(const LoopSource& source, const TileShape& shape, std::byte* memory) {
   auto* const floats = reinterpret_cast<float*>(memory);

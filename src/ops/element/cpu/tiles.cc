@@ -24,6 +24,9 @@ namespace {
 // Of a run that may be on an application's thread.
 constexpr uint64_t kRegistersOfBriefRun = 16 << 10;
 
+// Of work on tensors that no cache beside a processor holds.
+constexpr uint64_t kFarBytes = 4 << 20;
+
 // Whether each element of an operand is in a line of memory of its own: WorkBytes counts bytes, not misses.
 bool IsFarApart(const ElementProblem& problem) {
   constexpr uint64_t kLineBits = 512;
@@ -59,7 +62,8 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(parts, plan_.tiles));
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
-    brief_ = !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
+    brief_ = parts_ == 1 && !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
+    asks_ = plan_.across && WorkBytes(problem) >= kFarBytes;
     work_ = IsFarApart(problem) ? kUnknown : WorkBytes(problem);
     if (!on_stack_) {
       parts_ = std::min(parts_, threads);
@@ -235,10 +239,12 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     }
     if (aliases_ && !step.whole && step.storage) {
       if (const auto rows = RowsOf(step, tile, shape)) {
-        return {.data = tensor + tile.Offset(step.operand) * step.bytes,
-                .storage = *step.storage,
-                .uniform = rows->uniform,
-                .row_stride = rows->stride};
+        const LoopSource source = {.data = tensor + tile.Offset(step.operand) * step.bytes,
+                                   .storage = *step.storage,
+                                   .uniform = rows->uniform,
+                                   .row_stride = rows->stride};
+        if (asks_ && !source.uniform) AskForRows(source, shape.rows, shape.columns * step.bytes);
+        return source;
       }
     } else if (step.same_bytes && aliases_ && tile.IsContiguous(step.operand)) {
       return {.data = tensor + tile.Offset(step.operand) * width, .row_stride = shape.columns * width};
@@ -343,6 +349,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
   ScratchLayout::Piece registers_;
   uint32_t parts_ = 1;
   bool streams_ = false;  // past the caches
+  bool asks_ = false;     // for rows beside what lies across
   bool aliases_ = false;  // registers may be a tensor's own memory: nothing is written before all is read
 };
 
