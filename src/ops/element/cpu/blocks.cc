@@ -68,19 +68,23 @@ void ConvertRowBack(const C* from, T* to, uint64_t count) {
 // Whether neighbours in memory are rather found along the rows' numbers: lines are read once then.
 bool IsAcross(const Block& block) { return block.row_stride < block.column_stride && block.row_stride != 0; }
 
-// to[r * columns + c] = from[c * stride + r].
+uint64_t RegisterStride(const Block& block) {
+  return block.register_stride == 0 ? block.columns : block.register_stride;
+}
+
+// to[r * to_stride + c] = from[c * stride + r].
 template <typename T>
-void Turn(const T* from, uint64_t stride, uint64_t rows, uint64_t columns, T* to) {
+void Turn(const T* from, uint64_t stride, uint64_t rows, uint64_t columns, T* to, uint64_t to_stride) {
   using Bits = std::conditional_t<
       sizeof(T) == 1, uint8_t,
       std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
   const auto* const source = reinterpret_cast<const Bits*>(from);
   auto* const target = reinterpret_cast<Bits*>(to);
   if constexpr (sizeof(T) == 2 || sizeof(T) == 4) {
-    TransposeBlock(source, static_cast<int64_t>(stride), rows, columns, target, static_cast<int64_t>(columns),
-                   TransposeTo::kTile);
+    TransposeBlock(source, static_cast<int64_t>(stride), rows, columns, target,
+                   static_cast<int64_t>(to_stride), TransposeTo::kTile);
   } else {
-    TransposeTile(source, static_cast<ptrdiff_t>(stride), target, static_cast<ptrdiff_t>(columns),
+    TransposeTile(source, static_cast<ptrdiff_t>(stride), target, static_cast<ptrdiff_t>(to_stride),
                   static_cast<ptrdiff_t>(rows), static_cast<ptrdiff_t>(columns));
   }
 }
@@ -90,7 +94,8 @@ void Turn(const T* from, uint64_t stride, uint64_t rows, uint64_t columns, T* to
 template <typename T, typename C>
 bool TurnAndConvert(const T* from, const Block& block, C* to) {
   if constexpr (sizeof(T) == sizeof(C) && std::is_integral_v<T> == std::is_integral_v<C>) {
-    Turn(from, block.column_stride, block.rows, block.columns, reinterpret_cast<T*>(to));
+    Turn(from, block.column_stride, block.rows, block.columns, reinterpret_cast<T*>(to),
+         RegisterStride(block));
     return true;
   } else {
     constexpr uint64_t kTurnedBytes = 64 << 10;
@@ -99,8 +104,10 @@ bool TurnAndConvert(const T* from, const Block& block, C* to) {
     if (most_rows == 0) return false;
     for (uint64_t r = 0; r < block.rows; r += most_rows) {
       const uint64_t rows = std::min(most_rows, block.rows - r);
-      Turn(from + r, block.column_stride, rows, block.columns, turned.data());
-      ConvertRow(turned.data(), to + r * block.columns, rows * block.columns);
+      Turn(from + r, block.column_stride, rows, block.columns, turned.data(), block.columns);
+      for (uint64_t i = 0; i < rows; ++i) {
+        ConvertRow(turned.data() + i * block.columns, to + (r + i) * RegisterStride(block), block.columns);
+      }
     }
     return true;
   }
@@ -110,20 +117,20 @@ template <typename T, typename C>
 void Load(const void* tensor, const Block& block, void* to) {
   const T* const from = static_cast<const T*>(tensor) + block.offset;
   C* const target = static_cast<C*>(to);
-  const uint64_t stride = block.column_stride;
+  const uint64_t stride = block.column_stride, to_stride = RegisterStride(block);
   if (block.rows > 1 && block.row_stride == 1 && stride > 1 && TurnAndConvert(from, block, target)) return;
   if (block.rows > 1 && IsAcross(block)) {
     for (uint64_t c = 0; c < block.columns; ++c) {
       const T* const column = from + c * stride;
       for (uint64_t r = 0; r < block.rows; ++r) {
-        target[r * block.columns + c] = FromElement<C>(column[r * block.row_stride]);
+        target[r * to_stride + c] = FromElement<C>(column[r * block.row_stride]);
       }
     }
     return;
   }
   for (uint64_t r = 0; r < block.rows; ++r) {
     const T* const row = from + r * block.row_stride;
-    C* const line = target + r * block.columns;
+    C* const line = target + r * to_stride;
     if (stride == 1) {
       ConvertRow(row, line, block.columns);
     } else if (stride == 0) {
@@ -153,8 +160,8 @@ void Store(const void* from, const Block& block, void* tensor) {
 template <bool kSigned, typename C>
 void Load4Bits(const void* tensor, const Block& block, void* to) {
   const auto* const bytes = static_cast<const uint8_t*>(tensor);
-  C* target = static_cast<C*>(to);
   for (uint64_t r = 0; r < block.rows; ++r) {
+    C* target = static_cast<C*>(to) + r * RegisterStride(block);
     for (uint64_t c = 0; c < block.columns; ++c) {
       const uint64_t at = block.offset + r * block.row_stride + c * block.column_stride;
       *target++ = static_cast<C>(Get4Bits(bytes[at / 2], at % 2, kSigned));

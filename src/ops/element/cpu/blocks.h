@@ -8,14 +8,15 @@
 
 namespace anydml {
 
-// rows x columns elements. In a register they are packed, row by row; in a tensor they are strides apart,
-// in elements, from element `offset` on.
+// rows x columns elements. In a register they are packed, row by row, or rows that are loaded are
+// `register_stride` apart; in a tensor they are strides apart, in elements, from element `offset` on.
 struct Block {
   uint64_t rows = 1;
   uint64_t columns = 1;
   uint64_t row_stride = 0;
   uint64_t column_stride = 1;
   uint64_t offset = 0;
+  uint64_t register_stride = 0;  // 0: packed
 };
 
 // Elements of the largest block across a tensor that is read well.

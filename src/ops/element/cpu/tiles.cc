@@ -250,12 +250,18 @@ class ElementTiles final : public Kernel, public WorkEstimate {
       return {.data = tensor + tile.Offset(step.operand) * width, .row_stride = shape.columns * width};
     }
     const ElementStep& store = steps_.back();
-    if (step.last && !streams_ && store.same_bytes && tile.IsContiguous(store.operand)) {
-      memory = arguments.outputs[0].data + tile.Offset(store.operand) * width;
-      *stored = true;
+    uint64_t row_stride = 0;
+    if (step.last && !streams_ && store.same_bytes) {
+      const auto rows = RowsOf(store, tile, shape);
+      *stored = tile.IsContiguous(store.operand) ||
+                (rows && shape.rows > 1 && !tile.IsContiguous(step.operand));  // one block of rows
+      if (*stored) memory = arguments.outputs[0].data + tile.Offset(store.operand) * width;
+      if (*stored && shape.rows > 1) row_stride = rows->stride / width;
     }
-    ForEachBlock(tile, step.operand,
-                 [&](const Block& block, uint64_t at) { step.load(tensor, block, memory + at * width); });
+    ForEachBlock(tile, step.operand, [&](Block block, uint64_t at) {
+      if (block.rows > 1) block.register_stride = row_stride;
+      step.load(tensor, block, memory + at * width);
+    });
     return {.data = memory, .row_stride = shape.columns * width};
   }
 
