@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "ops/common/stream_copy.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/rows.h"
 #include "ops/element/cpu/steps.h"
@@ -94,6 +95,28 @@ inline LoopSource FloatsOf(const LoopSource& source, const TileShape& shape, std
     HalvesToFloats(reinterpret_cast<const uint16_t*>(from), floats + row * shape.columns, shape.columns);
   }
   return {.data = memory, .row_stride = shape.columns * sizeof(float)};
+}
+
+// A register's numbers past the caches, as they are or, of FLOAT32, as FLOAT16: all of a tile at once, or
+// rows that begin at lines of 64 bytes. Whether they lie so.
+inline bool StreamRows(const ElementStep& step, const Tile& tile, const std::byte* values,
+                       std::byte* tensor) {
+  const TileShape shape = tile.IsContiguous(step.operand) ? TileShape{1, tile.elements} : ShapeOf(tile);
+  const auto rows = RowsOf(step, tile, shape);
+  if (!rows) return false;
+  std::byte* to = tensor + tile.Offset(step.operand) * step.bytes;
+  const bool aligned = (reinterpret_cast<uintptr_t>(to) | (shape.rows > 1 ? rows->stride : 0)) % 64 == 0;
+  if (!aligned && (step.to_halves || shape.rows > 1)) return false;
+  for (uint64_t row = 0; row < shape.rows; ++row, to += rows->stride) {
+    if (step.to_halves) {
+      const auto* const floats = reinterpret_cast<const float*>(values) + row * shape.columns;
+      StreamFloatsToHalves(floats, reinterpret_cast<uint16_t*>(to), shape.columns);
+    } else {
+      const uint64_t bytes = shape.columns * step.bytes;
+      StreamCopy(to, values + row * bytes, bytes);
+    }
+  }
+  return true;
 }
 
 }  // namespace anydml

@@ -55,6 +55,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
         pipelines_(FindPipelines(steps_)),
         plan_(problem, TileElements(problem, steps_, pipelines_), ElementsAcross(problem.program)) {
     for (const TileLoop& loop : plan_.loops) tile_elements_ *= loop.chunk;
+    asks_ = plan_.across && WorkBytes(problem) >= kFarBytes;
     register_bytes_ = (tile_elements_ * WidthOf(problem.program) + 63) / 64 * 64;
     streams_ = StreamsOutput(problem);
     aliases_ = problem.outputs.size() == 1;
@@ -63,7 +64,6 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
     brief_ = parts_ == 1 && !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
-    asks_ = plan_.across && WorkBytes(problem) >= kFarBytes;
     work_ = IsFarApart(problem) ? kUnknown : WorkBytes(problem);
     if (!on_stack_) {
       parts_ = std::min(parts_, threads);
@@ -324,20 +324,10 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     std::byte* const tensor = arguments.outputs[i.target].data;
     const uint32_t width = IsWide(i.type) ? 8 : 4;
     const auto* const values = static_cast<const std::byte*>(r.values[i.sources[0]].data);
+    if (streams_ && (step.same_bytes || step.to_halves) && StreamRows(step, tile, values, tensor)) return;
     if (step.same_bytes && tile.IsContiguous(step.operand)) {
-      std::byte* const to = tensor + tile.Offset(step.operand) * width;
-      if (streams_) {
-        StreamCopy(to, values, tile.elements * width);
-      } else {
-        std::memcpy(to, values, tile.elements * width);
-      }
+      std::memcpy(tensor + tile.Offset(step.operand) * width, values, tile.elements * width);
       return;
-    }
-    if (step.to_halves && streams_ && tile.IsContiguous(step.operand)) {
-      auto* const to = reinterpret_cast<uint16_t*>(tensor) + tile.Offset(step.operand);
-      if (reinterpret_cast<uintptr_t>(to) % 64 == 0) {
-        return StreamFloatsToHalves(reinterpret_cast<const float*>(values), to, tile.elements);
-      }
     }
     ForEachBlock(tile, step.operand,
                  [&](const Block& block, uint64_t at) { step.store(values + at * width, block, tensor); });
