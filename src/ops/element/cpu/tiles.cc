@@ -63,7 +63,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(parts, plan_.tiles));
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
-    brief_ = parts_ == 1 && !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
+    brief_ = !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
     work_ = IsFarApart(problem) ? kUnknown : WorkBytes(problem);
     if (!on_stack_) {
       parts_ = std::min(parts_, threads);
