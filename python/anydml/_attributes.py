@@ -34,7 +34,7 @@ class Activation:
 
 def _field(value: Any) -> str:
     """An activation's: a number, or several of them, such as the Axes of ACTIVATION_SOFTMAX1."""
-    return _array(_number)(value) if isinstance(value, (list, tuple, np.ndarray)) else _number(value)
+    return _array(_number)(value) if np.ndim(value) > 0 else _number(value)
 
 
 def _number(value: Any) -> str:

@@ -34,6 +34,10 @@ FLOATS = (NUMBERS["FLOAT32"], (2, 2), (2, 1))
      [("ACTIVATION_LINEAR", [("Alpha", "2"), ("Beta", "0.5")])]),
     ("operator_desc", dml.Activation("activation_softmax1", Axes=[0, 1]),
      [("ACTIVATION_SOFTMAX1", [("Axes", "[0,1]")])]),
+    ("operator_desc", dml.Activation("activation_softmax1", Axes=range(2)),
+     [("ACTIVATION_SOFTMAX1", [("Axes", "[0,1]")])]),
+    ("operator_desc", dml.Activation("activation_linear", Alpha=np.array(2), Beta=np.float32(0.5)),
+     [("ACTIVATION_LINEAR", [("Alpha", "2"), ("Beta", "0.5")])]),
 ])
 def test_text(kind, value, text):
     assert to_text("OP", kind, "name", value, ndim=3) == text
