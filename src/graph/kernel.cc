@@ -150,9 +150,12 @@ Status GraphKernel::RunPart(const Part& part, KernelArguments& own, Buffer* oper
   return part.kernel->Run(own);
 }
 
-// `inputs` has room for those of the graph.
-Status GraphKernel::CopyInputs(Buffer* inputs, KernelArguments* arguments) const {
-  for (const CopiedInput& copied : layout_.copied_inputs) {
+// Those of the step, the first of which is `*next`. `inputs` has room for those of the graph.
+Status GraphKernel::CopyInputs(uint32_t step, size_t* next, Buffer* inputs,
+                               KernelArguments* arguments) const {
+  const auto& all = layout_.copied_inputs;
+  for (; *next < all.size() && all[*next].step == step; ++*next) {
+    const CopiedInput& copied = all[*next];
     const Buffer from = arguments->inputs[copied.input];
     if (from.data == nullptr || from.data != arguments->outputs[copied.output].data) continue;
     const Buffer to = {arguments->temporary.data + copied.offset, copied.bytes};
@@ -175,9 +178,11 @@ Status GraphKernel::Run(const KernelArguments& given) const {
   const OperandSpace own_space(most_operands_ + (layout_.copied_inputs.empty() ? 0 : given.inputs.size()));
   Buffer* const space = own_space.data();
   KernelArguments arguments = given;
-  ANYDML_RETURN_IF_ERROR(CopyInputs(space + most_operands_, &arguments));
   PartTimes times(arguments.stream);
-  for (const Part& part : layout_.parts) {
+  size_t next_copy = 0;
+  for (uint32_t step = 0; step < layout_.parts.size(); ++step) {
+    ANYDML_RETURN_IF_ERROR(CopyInputs(step, &next_copy, space + most_operands_, &arguments));
+    const Part& part = layout_.parts[step];
     KernelArguments own = arguments;
     Buffer* next = space;
     for (const Place& input : part.inputs) *next++ = Resolve(input, arguments);

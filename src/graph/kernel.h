@@ -37,18 +37,20 @@ class GraphKernel final : public Kernel, public WorkEstimate {
     std::vector<Part> parts;  // that make it
     uint64_t bytes = 0;
   };
-  // A graph input that is bound to the bytes of this output is read where it was copied to first.
+  // A graph input that is bound to the bytes of this output is copied before the step that writes there
+  // first, and read from the copy then.
   struct CopiedInput {
     uint32_t input = 0;
     uint32_t output = 0;
+    uint32_t step = 0;
     std::unique_ptr<const Kernel> kernel;
     uint64_t offset = 0;  // in the temporary memory
     uint64_t bytes = 0;
   };
   struct Layout {
     std::vector<Part> parts;
-    std::vector<CopiedInput> copied_inputs;
-    std::vector<Part> preparations;  // what they make stays in the persistent memory
+    std::vector<CopiedInput> copied_inputs;  // by steps
+    std::vector<Part> preparations;          // what they make stays in the persistent memory
     uint64_t temporary_bytes = 0;
     uint64_t persistent_bytes = 0;
     std::vector<bool> packed_inputs;  // of the graph
@@ -76,7 +78,7 @@ class GraphKernel final : public Kernel, public WorkEstimate {
  private:
   Status RunPart(const Part& part, KernelArguments& own, Buffer* operands,
                  const KernelArguments& arguments) const;
-  Status CopyInputs(Buffer* inputs, KernelArguments* arguments) const;
+  Status CopyInputs(uint32_t step, size_t* next, Buffer* inputs, KernelArguments* arguments) const;
   Buffer ResolveKnown(const Place& place, const KernelArguments& arguments) const;
   Status Prepare(const Part& part, const Buffer& output, const Buffer& temporary,
                  const KernelArguments& arguments) const;

@@ -68,12 +68,12 @@ class SharedSearch {
   }
 
   SharedBytes Make(uint32_t from, uint32_t to) const {
-    SharedBytes pair = {graph_.values[from].index, graph_.values[to].index};
+    SharedBytes pair = {graph_.values[from].index, graph_.values[to].index, nullptr};
     const GraphNode& writer = graph_.nodes[writers_[to]];
     const auto is_input = [&](const GraphOperand& operand) { return operand.value == from; };
     if (std::none_of(writer.inputs.begin(), writer.inputs.end(), is_input)) return pair;
     // Of its operands those that are the two are present.
-    pair.writer = writer;
+    pair.writer = std::make_unique<GraphNode>(writer);
     for (GraphOperand& operand : pair.writer->inputs) operand.value = operand.value == from ? 0 : kNoValue;
     for (GraphOperand& operand : pair.writer->outputs) operand.value = operand.value == to ? 0 : kNoValue;
     return pair;
@@ -137,9 +137,11 @@ Status CopySharedInputs(const OrderedGraph& ordered, const LowerContext& context
     LoweredOperator lowered;
     ANYDML_RETURN_IF_ERROR(LowerNode(copy, context, &lowered));
     if (lowered.kernel->temporary_bytes() != 0 || lowered.kernel->persistent_bytes() != 0) continue;
-    copies->push_back({input, output, std::move(lowered.kernel), 0, bytes});
+    copies->push_back({input, output, ordered.output_begins[output], std::move(lowered.kernel), 0, bytes});
     out->in_place.emplace_back(input, output);
   }
+  std::stable_sort(copies->begin(), copies->end(),
+                   [](const auto& a, const auto& b) { return a.step < b.step; });
   return {};
 }
 
@@ -156,7 +158,7 @@ std::vector<size_t> AddLifetimes(std::span<const GraphKernel::CopiedInput> copie
       continue;
     }
     places.push_back(lifetimes->size());
-    lifetimes->push_back({copy.bytes, kCopyAlignment, 0, input_ends[copy.input] - 1});
+    lifetimes->push_back({copy.bytes, kCopyAlignment, copy.step, input_ends[copy.input] - 1});
   }
   return places;
 }

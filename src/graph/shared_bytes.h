@@ -1,7 +1,7 @@
 // Graph inputs and outputs that a client may bind to the same bytes.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ namespace anydml {
 struct SharedBytes {
   uint32_t input = 0;
   uint32_t output = 0;
-  std::optional<GraphNode> writer = std::nullopt;  // which reads the input, too, and has to run in place
+  std::unique_ptr<GraphNode> writer;  // where it reads the input, too, and has to run in place
 };
 
 // Those of the same size in a graph that no pass has changed. Passes may let one step read and write what
@@ -36,8 +36,7 @@ Status CopySharedInputs(const OrderedGraph& ordered, const LowerContext& context
                         std::vector<SharedBytes>* shared, LoweredOperator* out,
                         std::vector<GraphKernel::CopiedInput>* copies);
 
-// Where the copies' lifetimes are among these. Copies are made before the first step, of an input one at
-// most: outputs do not overlap.
+// Where the copies' lifetimes are among these. An input is copied once at most: outputs do not overlap.
 std::vector<size_t> AddLifetimes(std::span<const GraphKernel::CopiedInput> copies,
                                  std::span<const uint32_t> input_ends, std::vector<Lifetime>* lifetimes);
 

@@ -86,5 +86,49 @@ TEST_F(GraphLimitsTest, TenThousandNodes) {
   }
 }
 
+// Each may be bound in place, which takes a copy; but of one at a time, not of all that there are.
+TEST_F(GraphLimitsTest, CopiesOfCaches) {
+  constexpr UINT kLayers = 8, kRows = 256, kColumns = 16;
+  constexpr uint64_t kCount = kRows * kColumns;
+  const Tensor rows(kFloat, {kRows, kColumns}), kept(kFloat, {kRows - 1, kColumns}),
+      row(kFloat, {1, kColumns});
+  const UINT first[] = {0, 0}, second[] = {1, 0}, one[] = {1, kColumns}, others[] = {kRows - 1, kColumns};
+  const INT strides[] = {1, 1};
+  const DML_SLICE1_OPERATOR_DESC cut = {rows.desc(), kept.desc(), 2, second, others, strides};
+  const DML_SLICE1_OPERATOR_DESC oldest = {rows.desc(), row.desc(), 2, first, one, strides};
+  const DML_TENSOR_DESC parts[] = {*kept.desc(), *row.desc()};
+  const DML_JOIN_OPERATOR_DESC join = {2, parts, rows.desc(), 0};
+  GraphBuilder graph;
+  UINT last = 0;
+  for (UINT i = 0; i < kLayers; ++i) {
+    const UINT rest = graph.Operator(h().CreateOperator(DML_OPERATOR_SLICE1, &cut));
+    const UINT joined = graph.Operator(h().CreateOperator(DML_OPERATOR_JOIN, &join));
+    graph.Input(i, rest, 0).Edge(rest, 0, joined, 0).Output(joined, 0, i);
+    i == 0 ? graph.Input(kLayers, joined, 1) : graph.Edge(last, 0, joined, 1);
+    last = graph.Operator(h().CreateOperator(DML_OPERATOR_SLICE1, &oldest));
+    graph.Edge(joined, 0, last, 0);
+  }
+  graph.Output(last, 0, kLayers);
+  const auto compiled = graph.Compile(h().dml());
+  EXPECT_LE(compiled->GetBindingProperties().TemporaryResourceSize, 2 * kCount * sizeof(float));
+
+  std::vector<std::vector<float>> inputs(kLayers + 1);
+  std::vector<size_t> counts;
+  std::vector<ComPtr<ID3D12Resource>> buffers;
+  std::vector<Bound> bound;
+  for (UINT i = 0; i <= kLayers; ++i) {
+    inputs[i].resize(i < kLayers ? kCount : kColumns);
+    for (size_t j = 0; j < inputs[i].size(); ++j) inputs[i][j] = static_cast<float>(i * kCount + j);
+    counts.push_back(inputs[i].size());
+    bound.push_back({buffers.emplace_back(h().Upload(inputs[i])).Get()});
+    EXPECT_EQ(AnyDmlMayRunInPlace(compiled.Get(), i, i), 1) << i;
+  }
+  const auto apart = Run(compiled.Get(), inputs, counts);  // initialises it, too
+  h().Dispatch(compiled.Get(), bound, bound);
+  EXPECT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK) << LastError();
+  for (UINT i = 0; i <= kLayers; ++i)
+    EXPECT_EQ(h().Download<float>(bound[i].buffer, counts[i]), apart[i]) << i;
+}
+
 }  // namespace
 }  // namespace anydml::test
