@@ -7,9 +7,11 @@
 #include <numeric>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "ops/element/cpu/tile_plan.h"
 #include "ops/element/problem.h"
 
 namespace anydml {
@@ -273,6 +275,42 @@ TEST(ElementProgramTiles, RandomPrograms) {
   for (uint32_t seed = 0; seed < 500 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     ExpectTilesAreTheReference(RandomTileSample(seed), 1 + seed % 9);
+  }
+}
+
+// Of 4 bits, two elements are a byte, which two tiles may not have in common where threads share these: rows
+// one behind the other, of an odd and an even length, with gaps, and rows that interleave.
+TEST(ElementTilePlan, BytesThatTilesShare) {
+  struct Sizes {
+    std::array<uint64_t, 2> sizes, strides;
+    bool shares;
+  };
+  for (const auto& [sizes, strides, shares] :
+       {Sizes{{4096, 3}, {3, 1}, true}, Sizes{{7, 4096}, {4096, 1}, false}, Sizes{{7, 4097}, {4097, 1}, true},
+        Sizes{{4096, 3}, {6, 2}, false}, Sizes{{4096, 3}, {6, 5}, true}}) {
+    ElementProblem problem;
+    problem.rank = 2;
+    problem.sizes = {sizes[0], sizes[1]};
+    // The input's rows are apart, so that the loops are not one.
+    problem.inputs = {{DataType::kUInt8, {sizes[1] + 1, 1}}};
+    problem.outputs = {{DataType::kUInt4, {strides[0], strides[1]}}};
+    const TilePlan plan(problem, 1024, 1024);
+    std::vector<uint64_t> tile_of((sizes[0] * strides[0] + sizes[1] * strides[1]) / 2 + 1, plan.tiles);
+    bool any = false;
+    for (uint64_t t = 0; t < plan.tiles; ++t) {
+      const Tile tile(plan, t);
+      for (uint64_t e = 0; e < tile.elements; ++e) {
+        uint64_t at = tile.Offset(1), rest = e;
+        for (uint32_t d = tile.rank; d-- > 0; rest /= tile.loops[d].extent) {
+          at += rest % tile.loops[d].extent * tile.loops[d].loop->strides[1];
+        }
+        any = any || (tile_of[at / 2] != plan.tiles && tile_of[at / 2] != t);
+        tile_of[at / 2] = t;
+      }
+    }
+    EXPECT_GT(plan.tiles, 1u);
+    EXPECT_EQ(any, shares) << strides[0] << ", " << strides[1];
+    EXPECT_EQ(plan.SharesBytes(problem), shares) << strides[0] << ", " << strides[1];
   }
 }
 

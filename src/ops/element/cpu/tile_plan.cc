@@ -133,12 +133,15 @@ TilePlan::TilePlan(const ElementProblem& problem, uint64_t elements, uint64_t el
 bool TilePlan::SharesBytes(const ElementProblem& problem) const {
   for (size_t o = 0; o < problem.outputs.size(); ++o) {
     if (BitSize(problem.outputs[o].type) >= 8) continue;
-    // Tiles of the first output, along which loops are ordered, lie one behind the other: those that all
-    // begin at whole bytes share none.
-    const auto begins_in_byte = [&](const TileLoop& loop) {
-      return loop.chunk < loop.size && loop.chunk * loop.strides[problem.inputs.size() + o] % 2 != 0;
-    };
-    if (o > 0 || across || std::any_of(loops.begin(), loops.end(), begins_in_byte)) return true;
+    if (o > 0 || across) return true;
+    // Tiles of the first output, along which loops are ordered, lie one behind the other, unless strides
+    // interleave: those that all begin at whole bytes share none.
+    uint64_t span = 1;  // of the loops inside
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+      const uint64_t stride = loop->strides[problem.inputs.size()];
+      if (loop->chunk < loop->size && (stride < span || loop->chunk * stride % 2 != 0)) return true;
+      span += (loop->size - 1) * stride;
+    }
   }
   return false;
 }
