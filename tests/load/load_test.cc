@@ -1,6 +1,7 @@
 // Sixteen threads on eight queues create, compile, bind, dispatch and destroy operators and graphs: every
 // result is right, and nothing is held on to. ANYDML_LOAD_SECONDS says for how long, ANYDML_LOAD_CSV where
 // the samples go.
+#include <malloc.h>
 #include <windows.h>
 
 #include <algorithm>
@@ -114,6 +115,9 @@ void WaitWithEvent(ID3D12Device* device, ID3D12CommandQueue* queue) {
 class Load {
  public:
   Load() {
+    // Work is done on these threads, too: which of many arenas each gets, and how full they become, would be
+    // taken for growth.
+    mallopt(M_ARENA_MAX, 1);
     Check(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device_)), "D3D12CreateDevice");
     D3D12_COMMAND_QUEUE_DESC desc = {};
     desc.Type = D3D12_COMMAND_LIST_TYPE_COMPUTE;
