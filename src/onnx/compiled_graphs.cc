@@ -165,6 +165,15 @@ Status CompiledGraphs::Create(GraphBuilder* builder, std::span<const Source> out
   return {};
 }
 
+std::string CompiledGraphs::explanation() const {
+  std::string lines;
+  for (const Graph& graph : graphs_) {
+    lines += graph.compiled.explanation;
+    if (!lines.ends_with('\n')) lines += '\n';
+  }
+  return lines;
+}
+
 Status CompiledGraphs::Record(std::span<const Buffer> inputs, std::span<const uint64_t> input_bytes,
                               std::span<const Buffer> slots, Buffer* temporary,
                               tools::Session* session) const {

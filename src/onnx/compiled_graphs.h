@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/session.h"
@@ -25,6 +26,8 @@ class CompiledGraphs {
                 tools::Session* session, DML_EXECUTION_FLAGS flags = DML_EXECUTION_FLAG_NONE);
 
   bool empty() const { return graphs_.empty(); }
+  // AnyDmlExplainImplementation's lines, of one graph after the other.
+  std::string explanation() const;
   // Values that are to be given.
   const std::vector<ValueId>& inputs() const { return inputs_; }
   // The outputs, and after them what one graph leaves for another: both to be allocated by whoever runs them.

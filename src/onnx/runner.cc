@@ -80,6 +80,7 @@ Status ProgramRunner::Compile(const CompiledGraphs* other, CompiledPart* part) {
   ANYDML_RETURN_IF_ERROR(
       part->graphs.Create(part->part.builder.get(), part->part.graph_outputs, other, &session_, flags_));
   part->part.builder.reset();
+  if (explain_) explain_(part->graphs.explanation());
   return {};
 }
 

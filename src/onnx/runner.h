@@ -42,6 +42,8 @@ class ProgramRunner {
              std::vector<RuntimeValue>* outputs);
 
   void set_progress(std::function<void(size_t)> progress) { progress_ = std::move(progress); }
+  // Told of every part that is compiled what was done: lines.
+  void set_explain(std::function<void(const std::string&)> explain) { explain_ = std::move(explain); }
 
   // From then on programs that are one part tell how long their graphs take.
   void set_timed() { timed_ = true; }
@@ -106,7 +108,8 @@ class ProgramRunner {
   bool values_are_empty_ = false;
   bool timed_ = false;
   std::optional<double> device_seconds_;
-  std::function<void(size_t)> progress_;  // may be empty
+  std::function<void(size_t)> progress_;             // may be empty
+  std::function<void(const std::string&)> explain_;  // may be empty
 };
 
 // What collecting an output of a body that never ran gives: no elements along `axis`, the sizes that the body

@@ -60,6 +60,7 @@ Status ProgramRunner::RunBody(const Program& body, std::vector<RuntimeValue> inp
   std::unique_ptr<ProgramRunner>& runner = bodies_[&body];
   if (!runner) runner = std::make_unique<ProgramRunner>(body, &session_, flags_);
   runner->is_body_ = true;
+  runner->explain_ = explain_;
   if (inputs.size() != body.inputs().size()) {
     return InvalidArgument("a body has ", body.inputs().size(), " inputs; ", inputs.size(), " are given");
   }

@@ -43,6 +43,10 @@ class ModelSession {
   size_t node_count() const { return program_->nodes().size(); }
   // Told while parts are compiled how many nodes have been read.
   void set_progress(std::function<void(size_t)> progress) { runner_->set_progress(std::move(progress)); }
+  // Told of every part of the model that is compiled what was folded, fused and chosen: lines.
+  void set_explain(std::function<void(const std::string&)> explain) {
+    runner_->set_explain(std::move(explain));
+  }
   // From then on runs are timed by the device's clock, where the model is one graph.
   void set_timed() { runner_->set_timed(); }
   // What the graph took in the latest run; nothing where that is not known.

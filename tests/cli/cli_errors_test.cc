@@ -147,6 +147,25 @@ TEST_F(CliErrorsTest, BadNumbers) {
   ExpectFails(1, With(TopK1("Axis", "2"), {"--feature-level=2.1"}), {"Axis is 2", "2 dimensions"});
 }
 
+// Every text that is not understood, with its operator and field.
+TEST_F(CliErrorsTest, TextsNameTheirOperator) {
+  const auto expect = [this](const char* field, const char* text) {
+    const std::string sentence = RunFailing(2, TopK1(field, text));
+    EXPECT_EQ(sentence.find(StrCat("anydml: TOP_K1: ", field, "=", text, ": ")), 0u) << sentence;
+  };
+  expect("InputTensor", "[1,2");
+  expect("InputTensor", "[1,a]");
+  expect("InputTensor", "[1]:flaot");
+  expect("InputTensor", "random:2x");
+  expect("Axis", "zero");
+  expect("K", "-1");
+  expect("AxisDirection", "UP");
+  expect("OutputValueTensor", ":2x0");
+  const std::string sentence =
+      RunFailing(2, {"op", "ELEMENT_WISE_ADD1", "ATensor=[1]", "BTensor=[1]", "FusedActivation={\"Type\":"});
+  EXPECT_EQ(sentence.find("anydml: ELEMENT_WISE_ADD1: FusedActivation="), 0u) << sentence;
+}
+
 TEST_F(CliErrorsTest, UnsupportedTypesAndLevels) {
   WriteNpy("double.npy", "<f8", "(2,)", std::vector<double>{1, 2});
   std::vector<std::string> arguments = TopK1("InputTensor", "double.npy");

@@ -126,6 +126,8 @@ TEST_F(CliGraphTest, Refusals) {
   RunFailing(2, {"graph"});
   RunFailing(2, {"graph", "m.json", "--dott"});
   RunFailing(1, {"graph", "none.json"});
+  EXPECT_NE(RunFailing(2, {"graph", "m.onnx"}).find("graph takes models in JSON"), std::string::npos);
+  EXPECT_NE(RunFailing(2, {"bench", "m.onnx"}).find("`anydml run m.onnx --repeat 100`"), std::string::npos);
 }
 
 }  // namespace

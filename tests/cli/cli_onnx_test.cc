@@ -48,6 +48,17 @@ TEST_F(CliOnnxTest, RunsAModel) {
   EXPECT_EQ(Text(document, {"outputs", "0", "values"}), "[[4,0]]");
 }
 
+TEST_F(CliOnnxTest, TellsWhatBecomesOfAModel) {
+  WriteModel("m.onnx", Layer());
+  const JsonValue document =
+      RunJson(0, {"run", "m.onnx", "x=[[1,1]]", "--why", "--adapter", "cpu", "--repeat", "2"});
+  EXPECT_NE(Text(document, {"explanation", "0"}).find("is done by node 0"), std::string::npos)
+      << Text(document, {"explanation"});
+  const CliResult result = Run({"run", "m.onnx", "x=[[1,1]]", "--why", "--adapter", "cpu"});
+  EXPECT_EQ(result.out.find("what was done\n"), 0u) << result.out;
+  EXPECT_EQ(result.out.find("what was done\n", 1), std::string::npos) << result.out;
+}
+
 TEST_F(CliOnnxTest, InputsThatAreNotGivenAreRandomIfTheirSizesAreKnown) {
   WriteModel("m.onnx", Layer());
   EXPECT_EQ(Run({"run", "m.onnx", "--shapes", "x=3x2"}).exit_code, 0);

@@ -13,6 +13,7 @@
 #include "anydml/commands/commands.h"
 #include "anydml/describe/desc_fields.h"
 #include "anydml/describe/field_values.h"
+#include "anydml/onnx/onnx_model.h"
 
 namespace anydml::tools {
 namespace {
@@ -71,6 +72,10 @@ Status ReadWhat(const Arguments& arguments, BenchOptions* out) {
     out->model = name;
     out->allow_outside = arguments.Has(kAllowOutsideOption.name);
     return {};
+  }
+  if (IsOnnxPath(name)) {
+    return UsageError(name, ": bench takes operators and models in JSON; `anydml run ", name,
+                      " --repeat 100` times an ONNX model");
   }
   ANYDML_RETURN_IF_ERROR(FindSchemaInAnyCase(name, &out->schema));
   // The names of all cases, before the first is timed.

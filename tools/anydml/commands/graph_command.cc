@@ -3,10 +3,13 @@
 
 #include <algorithm>
 
+#include "anydml/cli/exit_status.h"
 #include "anydml/cli/text.h"
 #include "anydml/commands/commands.h"
+#include "anydml/describe/why.h"
 #include "anydml/model/graph_drawing.h"
 #include "anydml/model/model_graph.h"
+#include "anydml/onnx/onnx_model.h"
 
 namespace anydml::tools {
 namespace {
@@ -106,24 +109,15 @@ class GraphPictures {
   const ModelGraph& graph_;
 };
 
-void Explain(std::string_view lines, Output* output) {
-  output->Text("what was done\n");
-  JsonWriter& json = output->document();
-  json.Key("explanation").BeginArray();
-  while (!lines.empty()) {
-    const std::string_view line = lines.substr(0, lines.find('\n'));
-    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-    output->Text(StrCat("  ", ForTerminal(line), "\n"));
-    json.String(line);
-  }
-  json.End();
-}
-
 Status Run(const Arguments& arguments, Output* output) {
   ExecutionOptions options;
   ANYDML_RETURN_IF_ERROR(ReadExecutionOptions(arguments, &options));
   std::string path;
   ANYDML_RETURN_IF_ERROR(ReadModelPath(arguments, kGraphCommand, &path));
+  if (IsOnnxPath(path)) {
+    return UsageError(path, ": graph takes models in JSON; of an ONNX model, `anydml run ", path,
+                      " --why` tells what its graphs become");
+  }
   JsonWriter& json = output->document();
   json.Key("model").String(path);
   Model model;
@@ -152,7 +146,7 @@ Status Run(const Arguments& arguments, Output* output) {
   json.Key("temporaryBytes").Number(properties.TemporaryResourceSize);
   json.Key("persistentBytes").Number(properties.PersistentResourceSize);
   output->Text(ListGraph(graphs[0]));
-  if (arguments.Has("--why")) Explain(compiled.explanation, output);
+  if (arguments.Has("--why")) WriteGraphWhy(compiled.explanation, output);
   output->Text(ListGraph(graphs[1]));
   return {};
 }

@@ -14,6 +14,11 @@ std::vector<std::string> Parts(const FieldSchema& field, const std::string& text
   return field.type == FieldType::kTensorArray ? SplitTensors(text) : std::vector<std::string>{text};
 }
 
+// What is wrong with a text, with the operator that it was given for; files have their own names.
+Status Named(const OperatorSchema& schema, const Status& status) {
+  return status.code() == kBadUsage ? UsageError(schema.name, ": ", status.message()) : status;
+}
+
 }  // namespace
 
 Status Operation::MatchFields(const std::vector<FieldArgument>& arguments) {
@@ -38,7 +43,7 @@ Status Operation::LoadInputs() {
     if (schema_.fields[i].kind != FieldKind::kInput || !texts_[i]) continue;
     for (const std::string& text : Parts(schema_.fields[i], *texts_[i])) {
       InputFile file{i, {}};
-      ANYDML_RETURN_IF_ERROR(ReadTensorSource(schema_.fields[i].name, text, &file.array));
+      ANYDML_RETURN_IF_ERROR(Named(schema_, ReadTensorSource(schema_.fields[i].name, text, &file.array)));
       inputs_.push_back(std::move(file));
     }
   }
@@ -57,7 +62,8 @@ Status Operation::ReadTargets() {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput || !texts_[i]) continue;
     for (const std::string& part : Parts(field, *texts_[i])) {
-      ANYDML_RETURN_IF_ERROR(ParseOutputTarget(field.name, part, &targets_[i].emplace_back()));
+      ANYDML_RETURN_IF_ERROR(
+          Named(schema_, ParseOutputTarget(field.name, part, &targets_[i].emplace_back())));
     }
   }
   return {};
@@ -86,10 +92,10 @@ Status Operation::SetAttributes(Description* description) const {
 Status Operation::SetAttribute(size_t field, const std::string& text, Description* description) const {
   const FieldType type = schema_.fields[field].type;
   if (type != FieldType::kOperatorDesc && type != FieldType::kOperatorDescArray) {
-    return description->SetAttribute(field, text);
+    return Named(schema_, description->SetAttribute(field, text));
   }
   std::vector<OperatorDesc> operators;
-  ANYDML_RETURN_IF_ERROR(ParseFusedOperators(schema_.fields[field], text, &operators));
+  ANYDML_RETURN_IF_ERROR(Named(schema_, ParseFusedOperators(schema_.fields[field], text, &operators)));
   description->SetOperators(field, std::move(operators));
   return {};
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "anydml/cli/text.h"
+
 namespace anydml::tools {
 
 void WriteWhy(std::string_view explanation, JsonWriter* json) {
@@ -16,6 +18,19 @@ void WriteWhy(std::string_view explanation, JsonWriter* json) {
     json->End();
   }
   json->End();
+}
+
+void WriteGraphWhy(std::string_view lines, Output* output) {
+  output->Text("what was done\n");
+  JsonWriter& json = output->document();
+  json.Key("explanation").BeginArray();
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    output->Text(StrCat("  ", ForTerminal(line), "\n"));
+    json.String(line);
+  }
+  json.End();
 }
 
 }  // namespace anydml::tools

@@ -3,11 +3,15 @@
 
 #include <string_view>
 
+#include "anydml/cli/output.h"
 #include "anydml/json/json_writer.h"
 
 namespace anydml::tools {
 
 // The member "why": [{"implementation": NAME, "reason": TEXT}...]
 void WriteWhy(std::string_view explanation, JsonWriter* json);
+
+// What was done with graphs: as text, and as the member "explanation": lines.
+void WriteGraphWhy(std::string_view lines, Output* output);
 
 }  // namespace anydml::tools

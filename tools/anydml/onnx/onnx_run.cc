@@ -8,6 +8,7 @@
 #include "anydml/cli/progress.h"
 #include "anydml/cli/quantity.h"
 #include "anydml/cli/text.h"
+#include "anydml/describe/why.h"
 #include "anydml/onnx/onnx_model.h"
 #include "anydml/onnx/onnx_profile.h"
 #include "anydml/onnx/onnx_values.h"
@@ -220,12 +221,15 @@ Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output*
 
   CompileLine line(path, session->node_count());
   session->set_progress([&line](size_t done) { line.Show(done); });
+  std::string explanation;
+  if (options.why) session->set_explain([&explanation](const std::string& lines) { explanation += lines; });
   std::optional<NodeProfile> profile;
   if (profiled) profile.emplace();
   Runs runs;
   const Status status = RunRepeatedly(inputs, repeat, profile ? &*profile : nullptr, session.get(), &runs);
   line.Clear();
   ANYDML_RETURN_IF_ERROR(status);
+  if (options.why) WriteGraphWhy(explanation, output);
   ANYDML_RETURN_IF_ERROR(Deliver(runs.results, files, output));
   std::vector<double> on_device;
   if (repeat > 0 && !profiled && device->adapter().id != "cpu")
