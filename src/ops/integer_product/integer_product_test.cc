@@ -116,22 +116,19 @@ TEST(MatrixMultiplyInteger, SumsOfManyBytes) {
     std::vector<uint8_t> a(m * k), b(k * n);
     for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<uint8_t>(255 - i % 5);
     for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<uint8_t>(255 - i % 7);
-    const std::vector<int8_t> signed_a(a.begin(), a.end()), signed_b(b.begin(), b.end());
-    const TensorDesc output = Packed(DataType::kInt32, {m, n});
-    const Problem problem = Make("MATRIX_MULTIPLY_INTEGER",
-                                 {{"ATensor", U8({m, k}, a)},
-                                  {"AZeroPointTensor", U8({1, 1}, {3})},
-                                  {"BTensor", U8({k, n}, b)},
-                                  {"BZeroPointTensor", U8({1, 1}, {100})}},
-                                 output);
-    ExpectAllAgree(problem.desc, problem.inputs);
-    const Problem of_signed = Make("MATRIX_MULTIPLY_INTEGER",
-                                   {{"ATensor", I8({m, k}, signed_a)},
-                                    {"AZeroPointTensor", I8({1, 1}, {3})},
-                                    {"BTensor", I8({k, n}, signed_b)},
-                                    {"BZeroPointTensor", I8({1, 1}, {100})}},
-                                   output);
-    ExpectAllAgree(of_signed.desc, of_signed.inputs);
+    const auto expect_agree = [&](const auto& of) {
+      const Problem problem = Make("MATRIX_MULTIPLY_INTEGER",
+                                   {{"ATensor", of({m, k}, a)},
+                                    {"AZeroPointTensor", of({1, 1}, {3})},
+                                    {"BTensor", of({k, n}, b)},
+                                    {"BZeroPointTensor", of({1, 1}, {100})}},
+                                   Packed(DataType::kInt32, {m, n}));
+      ExpectAllAgree(problem.desc, problem.inputs);
+    };
+    expect_agree(U8);
+    expect_agree([](const Sizes& sizes, const std::vector<uint8_t>& bytes) {
+      return I8(sizes, {bytes.begin(), bytes.end()});
+    });
   }
 }
 

@@ -228,8 +228,7 @@ class ConvolutionChannelsLast final : public Kernel {
     constexpr uint64_t kLineBytes = 64;
     const uint32_t most = tiles_.pixels[run.block.vectors - 1];
     Ahead ahead;
-    tile->ahead = reinterpret_cast<uintptr_t>(tile->weights);
-    tile->ahead_step = tile->ahead_skip = 0;
+    tile->AskForNothing();
     if (!weights_.is_near()) {
       const PixelWeights::Next next = weights_.Behind(run.arguments, place);
       ahead.rows = next.rows;

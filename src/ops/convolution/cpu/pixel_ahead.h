@@ -18,8 +18,7 @@ struct RowsAhead {
   void Ask(PixelTile* tile) {
     constexpr uint64_t kLineBytes = 64;
     if (count == 0 || tile->run_count == 0) {
-      tile->ahead = reinterpret_cast<uintptr_t>(tile->weights);
-      tile->ahead_step = tile->ahead_skip = 0;
+      tile->AskForNothing();
       return;
     }
     tile->ahead = first;

@@ -51,6 +51,11 @@ struct PixelTile {
   // behind. After each run so many are skipped.
   uintptr_t ahead;
   uint64_t ahead_step, ahead_skip = 0;
+  // For nothing: a line that is as near as can be, so that asking costs no more than an instruction.
+  void AskForNothing() {
+    ahead = reinterpret_cast<uintptr_t>(this);
+    ahead_step = ahead_skip = 0;
+  }
   const float* start;             // what sums begin with; null: with what they are
   const float* starts = nullptr;  // if not null: a number for each pixel, instead
   uint32_t last_channels;         // of the last vector, where it is not whole; 0: all

@@ -236,8 +236,7 @@ class ConvolutionPlaneTiles final : public Kernel {
                 PixelTile* tile) const {
     constexpr uint64_t kLineBytes = 64;
     const ConvolutionShape& p = problem_.shape;
-    tile->ahead = reinterpret_cast<uintptr_t>(tile->weights);
-    tile->ahead_step = 0;
+    tile->AskForNothing();
     if (number >= std::min<uint64_t>(tiles, kStripLines) || strip.first + 2 * strip.count > p.Positions()) {
       return;
     }

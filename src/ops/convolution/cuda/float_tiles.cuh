@@ -19,15 +19,6 @@ struct PaddedRows {
   __device__ uint32_t At(uint32_t row, uint32_t unit) const { return address + row * kRowBytes + unit * 16; }
 };
 
-__device__ __forceinline__ float4 LoadUnit(uint32_t address) {
-  float4 x;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-               : "r"(address)
-               : "memory");
-  return x;
-}
-
 // Copies windows and filters to shared memory; what does not change from tile to tile stays in registers.
 template <uint32_t kRows, uint32_t kColumns, uint32_t kSteps, uint32_t kThreads>
 class TileCopier {
@@ -127,9 +118,9 @@ struct Fragments {
   template <uint32_t kHigh, uint32_t kWide, uint32_t kRowBytes>
   __device__ __forceinline__ void LoadFrom(uint32_t row, uint32_t column) {
 #pragma unroll
-    for (uint32_t j = 0; j < kAcross; ++j) columns[j] = LoadUnit(column + j * kWide * kRowBytes);
+    for (uint32_t j = 0; j < kAcross; ++j) columns[j] = LoadFourFloats(column + j * kWide * kRowBytes);
 #pragma unroll
-    for (uint32_t i = 0; i < kDown; ++i) rows[i] = LoadUnit(row + i * kHigh * kRowBytes);
+    for (uint32_t i = 0; i < kDown; ++i) rows[i] = LoadFourFloats(row + i * kHigh * kRowBytes);
   }
 
   template <uint32_t kWays>
@@ -171,10 +162,10 @@ __device__ __forceinline__ void MultiplyTile(uint32_t row, uint32_t column,
     for (uint32_t unit = 0; unit < kSteps / 4; ++unit) {
       float4 rows[kDown];
 #pragma unroll
-      for (uint32_t i = 0; i < kDown; ++i) rows[i] = LoadUnit(row + i * kHigh * kRowBytes + unit * 16);
+      for (uint32_t i = 0; i < kDown; ++i) rows[i] = LoadFourFloats(row + i * kHigh * kRowBytes + unit * 16);
 #pragma unroll
       for (uint32_t j = 0; j < kAcross; ++j) {
-        const float4 some = LoadUnit(column + j * kWide * kRowBytes + unit * 16);
+        const float4 some = LoadFourFloats(column + j * kWide * kRowBytes + unit * 16);
 #pragma unroll
         for (uint32_t k = 0; k < 4; ++k) {
 #pragma unroll

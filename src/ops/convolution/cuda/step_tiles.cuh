@@ -15,15 +15,6 @@ struct StepProduct : WindowProduct {
   uint32_t channel_stride;  // of the input
 };
 
-__device__ __forceinline__ float4 LoadUnit(uint32_t address) {
-  float4 x;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-               : "r"(address)
-               : "memory");
-  return x;
-}
-
 __device__ __forceinline__ float Part(const float4& x, uint32_t i) {
   return i == 0 ? x.x : i == 1 ? x.y : i == 2 ? x.z : x.w;
 }
@@ -122,9 +113,9 @@ struct StepNumbers {
 
   __device__ __forceinline__ void LoadFrom(uint32_t row, uint32_t column) {
 #pragma unroll
-    for (uint32_t i = 0; i < kDown / 4; ++i) rows[i] = LoadUnit(row + i * kHigh * 16);
+    for (uint32_t i = 0; i < kDown / 4; ++i) rows[i] = LoadFourFloats(row + i * kHigh * 16);
 #pragma unroll
-    for (uint32_t j = 0; j < kAcross / 4; ++j) columns[j] = LoadUnit(column + j * kWide * 16);
+    for (uint32_t j = 0; j < kAcross / 4; ++j) columns[j] = LoadFourFloats(column + j * kWide * 16);
   }
 
   __device__ __forceinline__ void Multiply(float (&sums)[kDown][kAcross]) const {

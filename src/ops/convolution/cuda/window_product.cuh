@@ -19,6 +19,16 @@
 
 namespace anydml {
 
+// From shared memory; `address` is a multiple of 16.
+__device__ __forceinline__ float4 LoadFourFloats(uint32_t address) {
+  float4 x;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+               : "r"(address)
+               : "memory");
+  return x;
+}
+
 // Taps of a dimension: so many bits say which of them are inside of the image.
 inline constexpr uint32_t kMostWindowTaps = 10;
 

@@ -78,10 +78,9 @@ HWY_INLINE hn::Vec<D> AddedAndClipped(D d, const float* from, float bias, float 
 
 uint64_t WholeAddAndClip(const float* from, float* to, uint64_t count, float bias, float low, float high) {
   const hn::ScalableTag<float> d;
-  const uint64_t lanes = hn::Lanes(d);
-  uint64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(AddedAndClipped(d, from + i, bias, low, high), d, to + i);
-  return i;
+  return ForVectors(hn::Lanes(d), count, [&](uint64_t i) HWY_ATTR {
+    hn::StoreU(AddedAndClipped(d, from + i, bias, low, high), d, to + i);
+  });
 }
 
 uint64_t WholeAddAndClipToHalves(const float* from, uint16_t* to, uint64_t count, float bias, float low,
@@ -106,24 +105,18 @@ HWY_INLINE uint64_t WholeToWords(const T* from, uint32_t* to, uint64_t count) {
   using To = std::conditional_t<sizeof(T) == 1, Word, hwy::MakeWide<T>>;
   const hn::ScalableTag<To> d;
   const hn::Rebind<T, decltype(d)> dn;
-  const uint64_t lanes = hn::Lanes(d);
-  uint64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
+  return ForVectors(hn::Lanes(d), count, [&](uint64_t i) HWY_ATTR {
     hn::StoreU(hn::PromoteTo(d, hn::LoadU(dn, from + i)), d, reinterpret_cast<To*>(to + i));
-  }
-  return i;
+  });
 }
 
 template <typename T>
 HWY_INLINE uint64_t WholeFromWords(const uint32_t* from, T* to, uint64_t count) {
   const hn::ScalableTag<uint32_t> d;
   const hn::Rebind<T, decltype(d)> dn;
-  const uint64_t lanes = hn::Lanes(d);
-  uint64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
+  return ForVectors(hn::Lanes(d), count, [&](uint64_t i) HWY_ATTR {
     hn::StoreU(hn::TruncateTo(dn, hn::LoadU(d, from + i)), dn, to + i);
-  }
-  return i;
+  });
 }
 
 uint64_t WholeU8ToWords(const uint8_t* from, uint32_t* to, uint64_t count) {
@@ -150,15 +143,12 @@ HWY_INLINE uint64_t WholeFloatsTo(const float* from, T* to, uint64_t count, floa
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const hn::Rebind<T, decltype(d)> db;
-  const uint64_t lanes = hn::Lanes(d);
-  uint64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
+  return ForVectors(hn::Lanes(d), count, [&](uint64_t i) HWY_ATTR {
     const auto x = hn::LoadU(d, from + i);
     const auto number = hn::IfThenElseZero(hn::Eq(x, x), x);
     const auto clamped = hn::Min(hn::Max(number, hn::Set(d, low)), hn::Set(d, high));
     hn::StoreU(hn::DemoteTo(db, hn::ConvertTo(di, clamped)), db, to + i);
-  }
-  return i;
+  });
 }
 
 uint64_t WholeFloatsToU8(const float* from, uint8_t* to, uint64_t count) {
@@ -246,42 +236,24 @@ void AddAndClipToHalves(const float* from, uint16_t* to, uint64_t count, float b
     to[i] = ToHalf(AddedAndClipped(from[i], bias, low, high)).bits;
 }
 
-void ToWords(const uint8_t* from, uint32_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeU8ToWords); i < count; ++i) to[i] = from[i];
-}
-void ToWords(const int8_t* from, uint32_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeI8ToWords); i < count; ++i)
-    to[i] = static_cast<uint32_t>(int32_t{from[i]});
-}
-void ToWords(const uint16_t* from, uint32_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeU16ToWords); i < count; ++i) to[i] = from[i];
-}
-void ToWords(const int16_t* from, uint32_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeI16ToWords); i < count; ++i)
-    to[i] = static_cast<uint32_t>(int32_t{from[i]});
-}
-void FromWords(const uint32_t* from, uint8_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeWordsToU8); i < count; ++i) to[i] = static_cast<uint8_t>(from[i]);
-}
-void FromWords(const uint32_t* from, uint16_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeWordsToU16); i < count; ++i) to[i] = static_cast<uint16_t>(from[i]);
-}
+// What fills no vector is converted one by one.
+#define ANYDML_CONVERT(function, whole, From, To, converted)                  \
+  void function(const From* from, To* to, uint64_t count) {                   \
+    for (uint64_t i = ANYDML_WHOLE(whole); i < count; ++i) to[i] = converted; \
+  }
 
-void FloatsToIntegers(const float* from, uint8_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToU8); i < count; ++i) to[i] = Saturate<uint8_t>(from[i]);
-}
-void FloatsToIntegers(const float* from, int8_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToI8); i < count; ++i) to[i] = Saturate<int8_t>(from[i]);
-}
-void FloatsToIntegers(const float* from, uint16_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToU16); i < count; ++i) to[i] = Saturate<uint16_t>(from[i]);
-}
-void FloatsToIntegers(const float* from, int16_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToI16); i < count; ++i) to[i] = Saturate<int16_t>(from[i]);
-}
-void FloatsToIntegers(const float* from, int32_t* to, uint64_t count) {
-  for (uint64_t i = ANYDML_WHOLE(WholeFloatsToI32); i < count; ++i) to[i] = Saturate<int32_t>(from[i]);
-}
+ANYDML_CONVERT(ToWords, WholeU8ToWords, uint8_t, uint32_t, static_cast<uint32_t>(from[i]))
+ANYDML_CONVERT(ToWords, WholeI8ToWords, int8_t, uint32_t, static_cast<uint32_t>(from[i]))
+ANYDML_CONVERT(ToWords, WholeU16ToWords, uint16_t, uint32_t, static_cast<uint32_t>(from[i]))
+ANYDML_CONVERT(ToWords, WholeI16ToWords, int16_t, uint32_t, static_cast<uint32_t>(from[i]))
+ANYDML_CONVERT(FromWords, WholeWordsToU8, uint32_t, uint8_t, static_cast<uint8_t>(from[i]))
+ANYDML_CONVERT(FromWords, WholeWordsToU16, uint32_t, uint16_t, static_cast<uint16_t>(from[i]))
+ANYDML_CONVERT(FloatsToIntegers, WholeFloatsToU8, float, uint8_t, Saturate<uint8_t>(from[i]))
+ANYDML_CONVERT(FloatsToIntegers, WholeFloatsToI8, float, int8_t, Saturate<int8_t>(from[i]))
+ANYDML_CONVERT(FloatsToIntegers, WholeFloatsToU16, float, uint16_t, Saturate<uint16_t>(from[i]))
+ANYDML_CONVERT(FloatsToIntegers, WholeFloatsToI16, float, int16_t, Saturate<int16_t>(from[i]))
+ANYDML_CONVERT(FloatsToIntegers, WholeFloatsToI32, float, int32_t, Saturate<int32_t>(from[i]))
+#undef ANYDML_CONVERT
 
 }  // namespace anydml
 #endif
