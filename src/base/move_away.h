@@ -1,37 +1,34 @@
 // Leaving a processor that two threads share while others are idle.
 #pragma once
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <mutex>
 
 namespace anydml {
 
-// While one lives, a thread is not on `cpu`: it is moved at once if it is there, and put elsewhere when it is
-// woken. Nothing happens where it may be nowhere else.
-class KeptAway {
+// Keeps the calling thread off a processor; never another thread, which sandboxes forbid. Nothing happens
+// where it may be nowhere else, or where the system refuses.
+class KeepAway {
  public:
-  KeptAway(pthread_t thread, int cpu) : one_at_a_time_(mutex), thread_(thread) {
-    cpu_set_t others;
-    if (pthread_getaffinity_np(thread, sizeof(allowed_), &allowed_) != 0) return;  // it has too few bits
-    others = allowed_;
-    CPU_CLR(cpu, &others);
-    kept_ = CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread, sizeof(others), &others) == 0;
+  static constexpr int kNowhere = -1;
+
+  // From now on, and only from this one: the thread leaves it at once if it is there, and is put elsewhere
+  // when it is woken.
+  void From(int cpu) {
+    cpu_set_t now;
+    if (cpu == from_ || sched_getaffinity(0, sizeof(now), &now) != 0) return;  // it has too few bits
+    if (!CPU_EQUAL(&now, &set_)) allowed_ = now;                               // somebody else wants it so
+    from_ = cpu;
+    cpu_set_t others = allowed_;
+    CPU_CLR(cpu, &others);  // does nothing to what is no processor's number
+    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof(others), &others) == 0) set_ = others;
   }
-  ~KeptAway() {
-    if (kept_) pthread_setaffinity_np(thread_, sizeof(allowed_), &allowed_);
-  }
-  KeptAway(const KeptAway&) = delete;
-  KeptAway& operator=(const KeptAway&) = delete;
 
  private:
-  static inline std::mutex mutex;
-  const std::lock_guard<std::mutex> one_at_a_time_;  // else what another has set would be restored
-  const pthread_t thread_;
-  cpu_set_t allowed_;
-  bool kept_ = false;
+  int from_ = kNowhere;
+  cpu_set_t allowed_ = {};
+  cpu_set_t set_ = {};  // allowed_ without from_
 };
 
 // For a thread that another one wakes again and again. The system tends to keep such two on one
@@ -46,7 +43,8 @@ class MoveAway {
     } else if (++shared_ >= patience_) {
       shared_ = 0;
       patience_ = std::min(2 * patience_, kMostPatience);
-      const KeptAway moved(pthread_self(), cpu);
+      keep_away_.From(cpu);
+      keep_away_.From(KeepAway::kNowhere);
     }
   }
 
@@ -55,6 +53,7 @@ class MoveAway {
  private:
   static constexpr int kMostPatience = 4096;
 
+  KeepAway keep_away_;
   int shared_ = 0;
   int patience_ = kPatience;
 };

@@ -78,8 +78,7 @@ Status DispatchCommand::Execute(Stream& stream) const {
 
 // Unknown also where somebody is to be told of data: that is done on the queue's thread.
 uint64_t DispatchCommand::work_bytes() const {
-  const auto* const estimate = dynamic_cast<const WorkEstimate*>(program_->lowered.kernel.get());
-  return estimate != nullptr && repeatable() ? estimate->work_bytes() : WorkEstimate::kUnknown;
+  return repeatable() ? program_->work_bytes : WorkEstimate::kUnknown;
 }
 
 bool DispatchCommand::IsSame(const d3d12::Command& command) const {

@@ -6,6 +6,7 @@
 #include <DirectML.h>
 
 #include "kernel/scratch_layout.h"
+#include "ops/work.h"
 
 namespace anydml::dml {
 namespace {
@@ -58,6 +59,7 @@ Status MakeProgram(std::string program_name, std::vector<TensorSlot> inputs, std
                    LoweredOperator lowered, std::shared_ptr<Program>* out) {
   auto program = std::make_shared<Program>();
   program->name = std::move(program_name);
+  program->work_bytes = WorkOf(lowered, nullptr);
   program->lowered = std::move(lowered);
   program->inputs = std::move(inputs);
   program->outputs = std::move(outputs);
@@ -96,6 +98,7 @@ Status CompileProgram(const OperatorDesc& desc, const Operator& implementation, 
   LoweredOperator lowered;
   ANYDML_RETURN_IF_ERROR(LowerOperator(implementation, desc, context, &lowered));
   ANYDML_RETURN_IF_ERROR(MakeProgram(desc, std::move(lowered), out));
+  (*out)->work_bytes = WorkOf((*out)->lowered, &desc);
   (*out)->volatile_descriptors = (context.execution_flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE) != 0;
   return {};
 }

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "kernel/work_estimate.h"
 #include "ops/operator.h"
 
 namespace anydml::dml {
@@ -37,7 +38,8 @@ struct Program {
   uint64_t kernel_persistent_bytes = 0;
   uint64_t persistent_bytes = 0;
   bool volatile_descriptors = false;
-  GraphFacts facts;  // of a graph
+  uint64_t work_bytes = WorkEstimate::kUnknown;  // of a run on the CPU
+  GraphFacts facts;                              // of a graph
   // Set on the queue's thread by the one initialisation that is allowed.
   std::atomic<bool> initialized{false};
 };

@@ -92,18 +92,6 @@ class PartErrors final : public DataErrorSink {
   DataErrorSink* const sink_;
 };
 
-uint64_t WorkBytes(const GraphKernel::Layout& layout) {
-  if (layout.guarded) return WorkEstimate::kUnknown;  // each part costs calls of the system
-  constexpr uint64_t kPartBytes = 8 << 10;            // what a part costs besides, about 0.15 us
-  uint64_t bytes = 0;
-  for (const GraphKernel::Part& part : layout.parts) {
-    const auto* const estimate = dynamic_cast<const WorkEstimate*>(part.kernel.get());
-    if (estimate == nullptr) return WorkEstimate::kUnknown;
-    bytes = SaturatingAdd(SaturatingAdd(bytes, kPartBytes), estimate->work_bytes());
-  }
-  return bytes;
-}
-
 // Memory for the operands of one part; executing allocates at most once per thread and depth: who is called
 // back by a run (a profiler, a message callback) may submit another graph, which may run on this thread.
 class OperandSpace {
@@ -138,7 +126,6 @@ GraphKernel::GraphKernel(Layout layout) : layout_(std::move(layout)) {
     part.first_note = note_count_;
     note_count_ += part.kernel->note_count();
   }
-  work_bytes_ = WorkBytes(layout_);
 }
 
 Status GraphKernel::RunPart(const Part& part, KernelArguments& own, Buffer* operands,

@@ -59,6 +59,7 @@ class GraphKernel final : public Kernel, public WorkEstimate {
     std::vector<std::vector<std::byte>> packed_constants;  // on the host: that all parts pack
     std::vector<Prepared> prepared;
     std::string made_of;
+    uint64_t work_bytes = WorkEstimate::kUnknown;
     bool guarded = false;  // on the host, parts run between pages that nobody may touch
   };
   explicit GraphKernel(Layout layout);
@@ -73,7 +74,7 @@ class GraphKernel final : public Kernel, public WorkEstimate {
   uint32_t note_count() const override { return note_count_; }
   std::string Describe(uint32_t number, const DataErrorNote& note) const override;
   std::string made_of() const override { return layout_.made_of; }
-  uint64_t work_bytes() const override { return work_bytes_; }
+  uint64_t work_bytes() const override { return layout_.work_bytes; }
 
  private:
   Status RunPart(const Part& part, KernelArguments& own, Buffer* operands,
@@ -88,7 +89,6 @@ class GraphKernel final : public Kernel, public WorkEstimate {
   Layout layout_;
   std::vector<PersistentData> persistent_data_;
   size_t most_operands_ = 0;  // of a part
-  uint64_t work_bytes_ = 0;
   uint32_t note_count_ = 0;
 };
 

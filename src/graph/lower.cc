@@ -9,6 +9,7 @@
 #include "graph/passes.h"
 #include "graph/redirect.h"
 #include "graph/shared_bytes.h"
+#include "ops/work.h"
 
 namespace anydml {
 namespace {
@@ -72,6 +73,7 @@ class Lowering {
   void FindGraphInPlace(std::span<const uint32_t> input_ends, LoweredOperator* out) const;
   bool Replaces(uint32_t step, uint32_t input_value, uint32_t output_value) const;
   std::vector<GraphStep> DescribeSteps() const;
+  uint64_t WorkBytes() const;
   void FinishPreparations();
   void Finish(LoweredOperator* out);
   Place PlaceOf(const GraphOperand& operand) const;
@@ -371,7 +373,21 @@ void Lowering::FinishPreparations() {
   }
 }
 
+// Unknown where parts run between guards, each of which costs calls of the system.
+uint64_t Lowering::WorkBytes() const {
+  constexpr uint64_t kPartBytes = 8 << 10;  // what a part costs besides, about 0.15 us
+  uint64_t bytes = context_.graph_guards ? WorkEstimate::kUnknown : 0;
+  for (uint32_t step = 0; step < Steps(); ++step) {
+    // What is done to the sums of a convolution has room in its estimate.
+    const GraphOperator* const op = graph_.nodes[step].op();
+    const uint64_t part = WorkOf(lowered_[step], op != nullptr ? &op->desc : nullptr);
+    bytes = SaturatingAdd(SaturatingAdd(bytes, kPartBytes), part);
+  }
+  return bytes;
+}
+
 void Lowering::Finish(LoweredOperator* out) {
+  layout_.work_bytes = WorkBytes();
   uint64_t intermediates = 0;
   for (const GraphValue& value : graph_.values) {
     if (value.home == Home::kTemporary) intermediates = SaturatingAdd(intermediates, value.bytes);

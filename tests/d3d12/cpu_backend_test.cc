@@ -1,9 +1,17 @@
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cfenv>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -81,32 +89,76 @@ TEST(MoveAway, FromAProcessorThatIsShared) {
   }
 }
 
-TEST(KeptAway, IsElsewhere) {
-  cpu_set_t before, after;
+TEST(KeepAway, IsElsewhere) {
+  cpu_set_t before, during, after;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
-  std::atomic<bool> ends{false};
-  std::atomic<int> cpu{-1};
-  std::thread other([&] {
-    while (!ends.load()) cpu.store(sched_getcpu());
-  });
-  while (cpu.load() < 0) {
-  }
-  int moved = 0;
+  if (CPU_COUNT(&before) == 1) GTEST_SKIP() << "there is one processor";
+  KeepAway away;
   for (int i = 0; i < 20; ++i) {
-    const int from = cpu.load();
-    { const KeptAway moved(other.native_handle(), from); }
-    cpu.store(-1);
-    while (cpu.load() < 0) {
-    }
-    if (cpu.load() != from) ++moved;
+    const int cpu = sched_getcpu();
+    away.From(cpu);
+    EXPECT_NE(sched_getcpu(), cpu);
+    ASSERT_EQ(sched_getaffinity(0, sizeof(during), &during), 0);
+    EXPECT_EQ(CPU_COUNT(&during), CPU_COUNT(&before) - 1);  // only the last one is avoided
   }
-  EXPECT_EQ(pthread_getaffinity_np(other.native_handle(), sizeof(after), &after), 0);
-  ends.store(true);
-  other.join();
+  away.From(KeepAway::kNowhere);
+  ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
   EXPECT_TRUE(CPU_EQUAL(&before, &after));
-  if (CPU_COUNT(&before) > 1) {
-    EXPECT_GT(moved, 0);
+}
+
+// An application may set the affinity of all threads of its process.
+TEST(KeepAway, WithinWhatTheApplicationAllows) {
+  cpu_set_t before, one, after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  const int cpu = sched_getcpu();
+  KeepAway away;
+  away.From(cpu);
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  for (const int from : {CPU_SETSIZE - 1, cpu, KeepAway::kNowhere, CPU_SETSIZE + 1}) {
+    away.From(from);
+    ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&one, &after)) << from;
   }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+// Sandboxes let calls fail, or end the process where another thread is named: here, too.
+TEST(KeepAway, WhereTheSystemRefuses) {
+  bool refused = false;
+  std::thread([&] {  // a filter is for ever
+    sock_filter instructions[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_sched_setaffinity, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    const sock_fprog filter = {std::size(instructions), instructions};
+    refused = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+              prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+    if (!refused) return;
+    cpu_set_t before, after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+    KeepAway away;
+    ThreadPool pool(2);
+    ThreadPool::User user(&pool);
+    for (int i = 0; i < 3; ++i) {
+      away.From(sched_getcpu());
+      away.From(KeepAway::kNowhere);
+      std::atomic<int> tasks{0};
+      ParallelFor(&user, 4, [&](uint32_t) { tasks.fetch_add(1); });
+      EXPECT_EQ(tasks.load(), 4);
+      while (user.Pays()) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the worker sleeps
+    }
+    ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
+  })
+      .join();
+  if (!refused) GTEST_SKIP() << "the system takes no filters";
 }
 
 TEST(MoveAway, NotWhereThereIsNoOther) {

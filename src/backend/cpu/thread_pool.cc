@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
-#include <optional>
 #include <system_error>
 
 #include "base/background_thread.h"
@@ -17,8 +15,6 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kMaxTasks = 0xFFFF;
-// What waking takes, at most, where processors are idle.
-constexpr std::chrono::microseconds kWakingMost{200};
 
 uint64_t CallOf(uint64_t taken) { return taken >> 32; }
 uint64_t FrontOf(uint64_t taken) { return (taken >> 16) & kMaxTasks; }
@@ -69,24 +65,11 @@ void ThreadPool::Run(const User* user, uint32_t count, Task task, void* context)
   taken_.store(call << 32 | uint64_t{1} << 16 | count);
   // In one order with what Sleep does: either a worker is seen here, or it sees the call there.
   const uint32_t sleeping = sleeping_.load();
-  bool woken = false;
-  AdaptiveSpin::Clock::time_point begun;
   if (sleeping != 0) {
     const uint64_t others = workers_.size() - sleeping + user->helpers_.load(std::memory_order_relaxed);
-    woken = others + 1 < count;
-    if (woken) {
-      // The one of two threads must not come to where the caller is (see MakeWay).
-      std::optional<KeptAway> away;
-      if (workers_.size() == 1) away.emplace(workers_[0].native_handle(), sched_getcpu());
-      Wake(count - 1 - static_cast<uint32_t>(others));
-      begun = AdaptiveSpin::Clock::now();
-    }
+    if (others + 1 < count) Wake(count - 1 - static_cast<uint32_t>(others));
   }
   RunTask(0);
-  if (woken && BackOf(taken_.load(std::memory_order_relaxed)) == count &&
-      AdaptiveSpin::Clock::now() - begun > kWakingMost) {
-    MakeWay();
-  }
   while (RunNext(/*from_front=*/true)) {
   }
   // What others have taken they are at; they need about as long as the caller did.
@@ -143,31 +126,27 @@ void ThreadPool::User::Ended() {
 
 // Up to that many of those that sleep.
 void ThreadPool::Wake(uint32_t workers) {
-  waker_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
+  const int cpu = sched_getcpu();
+  const bool elsewhere = waker_cpu_.exchange(cpu, std::memory_order_relaxed) != cpu;
   wanted_.fetch_add(1);
   FutexWake(&wanted_, static_cast<int>(std::min<uint32_t>(workers, INT_MAX)));
-}
-
-// Nobody has come: the system may have put the woken to where the caller is, which it does when all
-// processors are busy, and leaves them there for some milliseconds even if another becomes idle at once (the
-// one on which the application spun before it slept).
-void ThreadPool::MakeWay() {
-  const int cpu = sched_getcpu();
-  for (std::thread& worker : workers_) const KeptAway moved(worker.native_handle(), cpu);
+  // They keep off the last waker's processor, and may have come to this one; they leave it if they get to
+  // run.
+  if (elsewhere) std::this_thread::yield();
 }
 
 void ThreadPool::Main() {
   AdaptiveSpin spin;
-  MoveAway move_away;
+  KeepAway keep_away;
   const auto wanted = [&] { return AnyLeft(taken_.load(std::memory_order_acquire)) || closing_.load(); };
   while (!closing_.load()) {
     while (RunNext(/*from_front=*/false)) {
     }
-    if (!spin.Until(wanted)) Sleep(&spin, &move_away);
+    if (!spin.Until(wanted)) Sleep(&spin, &keep_away);
   }
 }
 
-void ThreadPool::Sleep(AdaptiveSpin* spin, MoveAway* move_away) {
+void ThreadPool::Sleep(AdaptiveSpin* spin, KeepAway* keep_away) {
   sleeping_.fetch_add(1);
   const uint32_t seen = wanted_.load();  // before it looks once more: a call behind that is counted
   if (AnyLeft(taken_.load()) || closing_.load()) {
@@ -179,7 +158,10 @@ void ThreadPool::Sleep(AdaptiveSpin* spin, MoveAway* move_away) {
   sleeping_.fetch_sub(1);
   const int waker_cpu = waker_cpu_.load(std::memory_order_relaxed);
   spin->Slept(sleep, waker_cpu);
-  move_away->Woken(waker_cpu);  // the caller is busy there
+  // The caller is busy there. The system may wake threads behind it all the same, when all processors are
+  // busy, and leaves them there for milliseconds even if another becomes idle at once (the one on which the
+  // application spun before it slept).
+  keep_away->From(waker_cpu);
 }
 
 }  // namespace anydml

@@ -52,10 +52,9 @@ class ThreadPool {
 
   void Run(const User* user, uint32_t count, Task task, void* context);
   void Wake(uint32_t workers);
-  void MakeWay();
   bool Help(const User* user, const std::function<bool()>& ready);
   void Main();
-  void Sleep(AdaptiveSpin* spin, MoveAway* move_away);
+  void Sleep(AdaptiveSpin* spin, KeepAway* keep_away);
   bool RunNext(bool from_front);
   void RunTask(uint64_t index);
 
@@ -74,7 +73,7 @@ class ThreadPool {
   // Workers that sleep, or will look once more before they do.
   alignas(64) std::atomic<uint32_t> sleeping_{0};
   std::atomic<uint32_t> wanted_{0};  // counts calls for them; they sleep on it
-  std::atomic<int> waker_cpu_{0};
+  std::atomic<int> waker_cpu_{KeepAway::kNowhere};
   std::atomic<bool> closing_{false};
   alignas(64) AdaptiveSpin spin_;  // of callers
   std::vector<std::thread> workers_;
