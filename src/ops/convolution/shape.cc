@@ -1,6 +1,7 @@
 #include "ops/convolution/shape.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace anydml {
 namespace {
@@ -9,17 +10,32 @@ uint32_t OutputPadding(const ConvolutionFields& fields, uint32_t d) {
   return fields.output_padding.empty() ? 0 : fields.output_padding[d];
 }
 
-// What the page's formula gives; 0 where the window is larger than the padded input.
+uint64_t Padding(const ConvolutionFields& fields, uint32_t d) {
+  return uint64_t{fields.start_padding[d]} + fields.end_padding[d];
+}
+
+// From the first tap to the last one. A product of two numbers of 32 bits leaves room for two more.
+uint64_t Reach(const ConvolutionFields& fields, uint32_t d) {
+  return uint64_t{fields.filter.sizes[d + 2] - 1} * fields.dilations[d] + 1;
+}
+
+// Of a backward output without padding, as far as 64 bits say.
+uint64_t UnpaddedSize(const ConvolutionFields& fields, uint32_t d) {
+  const uint64_t steps = uint64_t{fields.input.sizes[d + 2] - 1} * fields.strides[d];
+  uint64_t size = Reach(fields, d);
+  return __builtin_add_overflow(size, steps + OutputPadding(fields, d), &size) ? ~uint64_t{0} : size;
+}
+
+// What the page's formula gives; 0 where the window is larger than the padded input, or padding leaves
+// nothing.
 uint64_t FormulaSize(const ConvolutionFields& fields, uint32_t d) {
-  const int64_t in = fields.input.sizes[d + 2], taps = fields.filter.sizes[d + 2];
-  const int64_t reach = (taps - 1) * fields.dilations[d] + 1;
-  const int64_t padding = int64_t{fields.start_padding[d]} + fields.end_padding[d];
+  const uint64_t padding = Padding(fields, d);
   if (fields.backward) {
-    const int64_t size = (in - 1) * fields.strides[d] + reach - padding + OutputPadding(fields, d);
-    return size < 0 ? 0 : static_cast<uint64_t>(size);
+    const uint64_t size = UnpaddedSize(fields, d);
+    return size < padding ? 0 : size - padding;
   }
-  if (in + padding < reach) return 0;
-  return static_cast<uint64_t>((in + padding - reach) / fields.strides[d] + 1);
+  const uint64_t padded = fields.input.sizes[d + 2] + padding, reach = Reach(fields, d);
+  return padded < reach ? 0 : (padded - reach) / fields.strides[d] + 1;
 }
 
 Status CheckArrays(const ConvolutionFields& fields) {
@@ -92,6 +108,12 @@ Status CheckConvolution(const ConvolutionFields& fields, const TensorDesc& outpu
   ANYDML_RETURN_IF_ERROR(CheckChannels(fields, output));
   for (uint32_t d = 0; d + 2 < fields.input.rank; ++d) {
     const uint64_t formula = FormulaSize(fields, d);
+    if (formula == 0 && fields.backward) {
+      return InvalidArgument(
+          fields.name, ": StartPadding[", d, "] and EndPadding[", d, "] are ", fields.start_padding[d],
+          " and ", fields.end_padding[d], " but together must be less than ", UnpaddedSize(fields, d),
+          ", what InputTensor.Sizes[", d + 2, "] = ", fields.input.sizes[d + 2], " makes without them");
+    }
     if (formula == 0) {
       return InvalidArgument(fields.name, ": FilterTensor.Sizes[", d + 2, "] is ", fields.filter.sizes[d + 2],
                              " with Dilations[", d, "] = ", fields.dilations[d],
@@ -140,7 +162,8 @@ Status InferConvolution(const ConvolutionFields& fields, Dimensions* sizes) {
   (*sizes)[1] = fields.backward ? fields.filter.sizes[1] * fields.groups : fields.filter.sizes[0];
   for (uint32_t d = 0; d + 2 < fields.input.rank; ++d) {
     const uint64_t padding = fields.backward ? 0 : OutputPadding(fields, d);
-    (*sizes)[d + 2] = static_cast<uint32_t>(FormulaSize(fields, d) + padding);
+    constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+    (*sizes)[d + 2] = static_cast<uint32_t>(std::min(FormulaSize(fields, d), kMost - padding) + padding);
   }
   return {};
 }
