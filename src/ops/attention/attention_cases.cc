@@ -123,6 +123,18 @@ class AttentionCase {
     case_.inputs[position] = std::move(bytes);
   }
 
+  // One of the values, which not all queries may see.
+  void AddInfinity(const TensorDesc& values) {
+    constexpr uint16_t kHalf = 0x7C00;
+    constexpr uint32_t kSingle = 0x7F800000;
+    Bytes& bytes = case_.inputs[kValue];
+    if (type_ == DataType::kFloat16) {
+      std::memcpy(&bytes[make_.random()() % (values.total_bytes / 2) * 2], &kHalf, sizeof(kHalf));
+    } else {
+      std::memcpy(&bytes[make_.random()() % (values.total_bytes / 4) * 4], &kSingle, sizeof(kSingle));
+    }
+  }
+
   void AddQueryKeyValue() {
     const bool only_query = sources_ == Sources::kPastOnly;
     if (sources_ == Sources::kApart || sources_ == Sources::kKeyValue || only_query) {
@@ -130,7 +142,8 @@ class AttentionCase {
     }
     if (sources_ == Sources::kApart) Add(kKey, type_, Led({batch_, fresh_, key_heads_ * size_}));
     if (sources_ == Sources::kApart || sources_ == Sources::kQueryKey) {
-      Add(kValue, type_, Led({batch_, fresh_, key_heads_ * value_size_}));
+      const TensorDesc values = Add(kValue, type_, Led({batch_, fresh_, key_heads_ * value_size_}));
+      if (!long_ && source_.OneIn(8)) AddInfinity(values);
     }
     if (sources_ == Sources::kQueryKey) {
       Add(kStackedQueryKey, type_, {batch_, queries_, heads_, 2, size_});

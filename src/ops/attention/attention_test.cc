@@ -292,7 +292,9 @@ void ExpectOutputs(const Attention& attention, const std::vector<Bytes>& before,
       const Numbers got = Gathered<float>(*desc.outputs()[i], memory[first + i]->content());
       ASSERT_EQ(got.size(), want[i].size());
       for (size_t k = 0; k < got.size(); ++k) {
-        EXPECT_TRUE(std::isnan(want[i][k]) ? std::isnan(got[k]) : std::abs(got[k] - want[i][k]) < 1e-5)
+        EXPECT_TRUE(std::isnan(want[i][k])   ? std::isnan(got[k])
+                    : std::isinf(want[i][k]) ? got[k] == want[i][k]
+                                             : std::abs(got[k] - want[i][k]) < 1e-5)
             << name << ", output " << i << ", element " << k << ": " << got[k] << " for " << want[i][k];
       }
     }
@@ -319,6 +321,30 @@ TEST(Attention, WithLengthsThePastIsInThePresentOutputs) {
                 {{3, 3, 4, 4, 2, 2, 3, 3},
                  {8, 9, 1, 2, kNan, 3, 4, kNan, kNan, kNan},
                  {1, 3, 5, 7, kNan, 2, 4, kNan, kNan, kNan}});
+}
+
+// Values of keys behind a query's own are not looked at: 0 times infinity would be NaN.
+TEST(Attention, InfinitiesBehindAQueryAreNotSeen) {
+  constexpr uint32_t kPast = 2, kRoom = 5;
+  for (const uint32_t queries : {2u, 9u, 300u}) {
+    const uint32_t rows = kPast + queries + kRoom, infinite = queries / 2;
+    Numbers values(queries, 1), past(rows, 1), want;
+    values[infinite] = INFINITY;
+    for (uint32_t q = 0; q < queries; ++q) want.insert(want.end(), 2, q < infinite ? 1.0f : INFINITY);
+    Attention attention(2, 1);
+    attention.Shape("QueryTensor", {1, queries, 2})
+        .Shape("KeyTensor", {1, queries, 1})
+        .Give("ValueTensor", {1, queries, 1}, values)
+        .Give("PastSequenceLengthsTensor", {1}, Integers{kPast})
+        .Out("OutputTensor", {1, queries, 2})
+        .Out("OutputPresentKeyTensor", {1, 1, rows, 1})
+        .Out("OutputPresentValueTensor", {1, 1, rows, 1});
+    const TensorDesc present = Packed(DataType::kFloat32, {1, 1, rows, 1});
+    ExpectOutputs(attention,
+                  {Bytes(attention.desc().outputs()[0]->total_bytes), Bytes(present.total_bytes),
+                   Scattered(present, past)},
+                  {want});
+  }
 }
 
 TEST(Attention, LengthsThatCannotBeAreTheNearestThatCan) {

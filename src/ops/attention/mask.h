@@ -1,4 +1,5 @@
-// Which keys a mask hides. Hidden ones get MaskFilterValue added to their logits. A row that has nothing but
+// Which keys a mask hides. Hidden ones get MaskFilterValue added to their logits, and their values a weight
+// that may be 0: infinities among them make NaNs, as anywhere else. A row that has nothing but
 // hidden keys is shifted as a whole, which its softmax does not see: nothing is added there, so that numbers
 // keep their digits and -infinity leaves no NaN.
 #pragma once

@@ -99,10 +99,16 @@ Status AttentionSteps::Run(const KernelArguments& arguments) const {
   part.inputs = weighted;
   part.outputs = {&result, 1};
   ANYDML_RETURN_IF_ERROR(RunPart(output_part_, part));
-  if (!converts_) return {};
-  part.inputs = {&result, 1};
-  part.outputs = arguments.outputs.first(1);
-  return RunPart(conversion_part_, part);
+  if (converts_) {
+    part.inputs = {&result, 1};
+    part.outputs = arguments.outputs.first(1);
+    ANYDML_RETURN_IF_ERROR(RunPart(conversion_part_, part));
+  }
+  // One query sees all rows that are there.
+  if (problem().lengths.exists && problem().queries > 1) {
+    LeaveOutUnseen(reinterpret_cast<const float*>(logits.data), WeightsMemory(arguments), arguments);
+  }
+  return {};
 }
 
 }  // namespace anydml

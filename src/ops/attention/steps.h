@@ -17,6 +17,10 @@ class AttentionSteps : public AttentionOperands {
 
   virtual void Weigh(float* logits, const AttentionWeightsMemory& memory,
                      const KernelArguments& arguments) const = 0;
+  // With lengths: what is NaN in the output once more, without values of keys that the query does not see.
+  // The product multiplies them with 0, which makes NaNs of infinities.
+  virtual void LeaveOutUnseen(const float* weights, const AttentionWeightsMemory& memory,
+                              const KernelArguments& arguments) const = 0;
 
  private:
   GemmMatrix PackedGroup(uint64_t columns) const;

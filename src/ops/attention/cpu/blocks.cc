@@ -1,5 +1,6 @@
 // Some queries of a head at a time, whose logits stay in the second-level cache.
 #include <algorithm>
+#include <array>
 
 #include "ops/attention/cpu/rows.h"
 #include "ops/common/parallel.h"
@@ -17,19 +18,21 @@ constexpr uint64_t kProductsPerThread = uint64_t{1} << 17;
 
 constexpr uint64_t RoundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
-// Takes rows of a block's output.
+// Takes rows of a block's output, and remembers which of them have NaNs.
 class BlockSink final : public ProductSink {
  public:
   BlockSink(const AttentionProblem& problem, const AttentionRowLoops& loops, uint64_t batch,
-            uint64_t key_head, uint64_t first_row, std::byte* output)
+            uint64_t key_head, uint64_t first_row, std::byte* output, std::array<bool, kMostRows>* nans)
       : problem_(problem),
         loops_(loops),
         batch_(batch),
         first_head_(key_head * problem.group),
         first_row_(first_row),
-        output_(output) {}
+        output_(output),
+        nans_(nans) {}
 
   void Finish(uint64_t row, uint64_t column, uint64_t count, float* sums) const override {
+    if (nans_ != nullptr && HasNan(sums, count)) (*nans_)[row] = true;
     const AttentionView& view = problem_.output;
     const uint64_t number = first_row_ + row;
     const uint64_t at =
@@ -42,6 +45,7 @@ class BlockSink final : public ProductSink {
   const AttentionRowLoops& loops_;
   uint64_t batch_, first_head_, first_row_;
   std::byte* output_;
+  std::array<bool, kMostRows>* nans_;  // null: nobody asks
 };
 
 // Panels of keys or values of a head, for all blocks of its queries.
@@ -175,11 +179,22 @@ class AttentionBlocks final : public AttentionOperands {
       loops_.Weigh(weights(), memory, batch, head * p.group + (row + i) / p.queries, (row + i) % p.queries,
                    p.scale, keys, logits + i * keys);
     }
-    const BlockSink sink(p, loops_, batch, head, row, arguments.outputs[0].data);
-    RunProduct<float>({0, rows, 0, p.value.columns, keys, nullptr, 0},
-                      StridedPanels(reinterpret_cast<std::byte*>(logits), DataType::kFloat32, keys, 1),
+    const bool sees_all = !p.lengths.exists || p.queries == 1;
+    std::array<bool, kMostRows> nans = {};
+    const BlockSink sink(p, loops_, batch, head, row, arguments.outputs[0].data, sees_all ? nullptr : &nans);
+    const StridedPanels weight_panels(reinterpret_cast<std::byte*>(logits), DataType::kFloat32, keys, 1);
+    RunProduct<float>({0, rows, 0, p.value.columns, keys, nullptr, 0}, weight_panels,
                       value_floats_ != 0 ? ProductOperand(packed_values) : ProductOperand(value_panels),
                       &sink, panels);
+    if (sees_all) return;
+    // Values of keys that a query does not see were multiplied with 0, which makes NaNs of infinities: such
+    // rows once more, without them. Sums are added up in the same order.
+    for (uint64_t i = 0; i < rows; ++i) {
+      if (!nans[i]) continue;
+      const uint64_t seen = KeysOf(weights(), memory.lengths, batch, (row + i) % p.queries);
+      RunProduct<float>({i, 1, 0, p.value.columns, seen, nullptr, 0}, weight_panels, value_panels, &sink,
+                        panels);
+    }
   }
 
   AttentionRowLoops loops_;

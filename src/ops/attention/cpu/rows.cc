@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/common/nest_parts.h"
+#include "ops/gemm/cpu/few_rows.h"
 #include "ops/softmax/cpu/loops.h"
 
 namespace anydml {
@@ -64,6 +65,12 @@ void Hide(const AttentionWeights& weights, const int32_t* numbers, uint64_t b, u
 }
 
 }  // namespace
+
+bool HasNan(const float* numbers, uint64_t count) {
+  uint32_t any = 0;
+  for (uint64_t i = 0; i < count; ++i) any |= std::isnan(numbers[i]) ? 1 : 0;
+  return any != 0;
+}
 
 AttentionRowLoops::AttentionRowLoops(DataType type, uint32_t threads)
     : type_(type),
@@ -146,6 +153,25 @@ void AttentionRowLoops::StoreRow(float* numbers, uint64_t count, uint64_t at, ui
                                  std::byte* to) const {
   MakeNansAlike(numbers, count);
   store_(numbers, Block{.columns = count, .column_stride = stride, .offset = at}, to);
+}
+
+void AttentionRowLoops::ReplaceNans(const float* weights, uint64_t keys, const float* values,
+                                    uint64_t values_stride, uint64_t count, uint64_t at, uint64_t stride,
+                                    std::byte* to) const {
+  const FewRows few = FindFewRows(DataType::kFloat32);
+  float numbers[kRun];
+  for (uint64_t first = 0; first < count; first += kRun) {
+    const uint64_t some = std::min(kRun, count - first), begin = at + first * stride;
+    load_(to, Block{.columns = some, .column_stride = stride, .offset = begin}, numbers);
+    if (!HasNan(numbers, some)) continue;
+    float sums[kRun] = {};
+    for (uint64_t k = 0; k < keys; k += kFewAtATime) {
+      few.add(weights + k, values + k * values_stride + first, values_stride,
+              static_cast<uint32_t>(std::min<uint64_t>(kFewAtATime, keys - k)), some, sums, 0);
+    }
+    for (uint64_t i = 0; i < some; ++i) numbers[i] = std::isnan(numbers[i]) ? sums[i] : numbers[i];
+    StoreRow(numbers, some, begin, stride, to);
+  }
 }
 
 void AttentionRowLoops::Weigh(const AttentionWeights& weights, const AttentionWeightsMemory& memory,

@@ -6,6 +6,8 @@
 
 namespace anydml {
 
+bool HasNan(const float* numbers, uint64_t count);
+
 class AttentionRowLoops {
  public:
   AttentionRowLoops(DataType type, uint32_t threads);
@@ -19,6 +21,11 @@ class AttentionRowLoops {
 
   // Numbers to elements of the type; NaNs are alike. May change them.
   void StoreRow(float* numbers, uint64_t count, uint64_t at, uint64_t stride, std::byte* to) const;
+
+  // Where `count` elements of the type are NaN: the sums of `keys` weights times rows of values instead,
+  // which are `values_stride` apart.
+  void ReplaceNans(const float* weights, uint64_t keys, const float* values, uint64_t values_stride,
+                   uint64_t count, uint64_t at, uint64_t stride, std::byte* to) const;
 
  private:
   void JoinRow(const AttentionJoin& join, const AttentionJoinMemory& memory, uint64_t b, uint64_t h,

@@ -34,6 +34,19 @@ class AttentionStepsCpu final : public AttentionSteps {
     });
   }
 
+  void LeaveOutUnseen(const float* weights, const AttentionWeightsMemory& memory,
+                      const KernelArguments& arguments) const override {
+    const AttentionProblem& p = problem();
+    const AttentionView& values = value().view;
+    const auto* const data = reinterpret_cast<const float*>(BufferOf(value(), arguments).data);
+    for (uint64_t row = 0; row < this->weights().Rows(); ++row) {
+      const uint64_t head = row / p.queries, q = row % p.queries, b = head / p.heads, h = head % p.heads;
+      loops_.ReplaceNans(weights + row * p.keys, KeysOf(this->weights(), memory.lengths, b, q),
+                         data + values.At(b, h / p.group, 0), values.row, p.value.columns,
+                         p.output.At(b, h, q), p.output.column, arguments.outputs[0].data);
+    }
+  }
+
   AttentionRowLoops loops_;
   uint32_t threads_;
 };

@@ -257,6 +257,36 @@ __global__ void __launch_bounds__(kThreads) WeighRows(const __grid_constant__ We
   }
 }
 
+struct UnseenParameters {
+  AttentionWeights weights;
+  AttentionWeightsMemory memory;
+  const float* numbers;  // weights of all keys
+  const float* values;
+  AttentionView value, output;
+  void* output_data;
+  uint64_t columns, group, elements;
+};
+
+// A thread for an element of the output.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) ReplaceNans(const __grid_constant__ UnseenParameters p) {
+  const uint64_t step = uint64_t{gridDim.x} * kThreads;
+  for (uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < p.elements; i += step) {
+    const uint64_t row = i / p.columns, c = i - row * p.columns;
+    const uint64_t head = row / p.weights.queries, q = row - head * p.weights.queries;
+    const uint64_t b = head / p.weights.heads, h = head - b * p.weights.heads;
+    T* const to = static_cast<T*>(p.output_data) + p.output.At(b, h, q, c);
+    if (!isnan(ToNumber(*to))) continue;
+    const float* const values = p.values + p.value.At(b, h / p.group, 0, c);
+    const uint64_t keys = KeysOf(p.weights, p.memory.lengths, b, q);
+    float sum = 0;
+    for (uint64_t k = 0; k < keys; ++k) {
+      sum = __fmaf_rn(p.numbers[row * p.weights.keys + k], values[k * p.value.row], sum);
+    }
+    PutNumber(WithOneNan(sum), to);
+  }
+}
+
 class AttentionStepsCuda final : public AttentionSteps {
  public:
   AttentionStepsCuda(const AttentionProblem& problem, const LowerContext& context)
@@ -279,6 +309,21 @@ class AttentionStepsCuda final : public AttentionSteps {
     }
     KernelChain(arguments.stream)
         .Launch(is_half() ? WeighRows<__half> : WeighRows<float>, std::min(p.rows, kMostBlocks), kThreads, p);
+  }
+
+  void LeaveOutUnseen(const float* numbers, const AttentionWeightsMemory& memory,
+                      const KernelArguments& arguments) const override {
+    UnseenParameters p = {.weights = weights(), .memory = memory, .numbers = numbers};
+    p.values = reinterpret_cast<const float*>(BufferOf(value(), arguments).data);
+    p.value = value().view;
+    p.output = problem().output;
+    p.output_data = arguments.outputs[0].data;
+    p.columns = problem().value.columns;
+    p.group = problem().group;
+    p.elements = weights().Rows() * p.columns;
+    KernelChain(arguments.stream)
+        .Launch(is_half() ? ReplaceNans<__half> : ReplaceNans<float>,
+                std::min((p.elements + kThreads - 1) / kThreads, kMostBlocks), kThreads, p);
   }
 
   // Null: rows are long, or there is a mask.

@@ -138,17 +138,21 @@ class Rows {
   }
 
   // Row r (0: lane / 4, 1: that + 8) to the output, the kCount-th parts of its columns from number `part` on.
+  // Returns whether there may be NaNs among them.
   template <uint32_t kCount>
-  __device__ __forceinline__ void Store(uint32_t r, uint32_t part, uint32_t columns, __half* to) {
+  __device__ __forceinline__ bool Store(uint32_t r, uint32_t part, uint32_t columns, __half* to) {
     const float factor = __fdiv_rn(1.0f, sums_[r]);
+    float any = 0;  // NaN, if there is one
 #pragma unroll
     for (uint32_t n = 0; n < kColumns / 8; ++n) {
       if (n / (kColumns / 8 / kCount) != part) continue;
       if (n * 8 >= columns) break;
       const float a = __fmul_rn(results_[n].x[2 * r], factor),
                   b = __fmul_rn(results_[n].x[2 * r + 1], factor);
+      any = __fadd_rn(any, __fadd_rn(a, b));
       *reinterpret_cast<__half2*>(to + n * 8 + lane_ % 4 * 2) = __halves2half2(ToHalf(a), ToHalf(b));
     }
+    return isnan(any);
   }
 
   // Leaves maxima, sums and results where warps with other keys find them: kBytesOfPart of each warp.

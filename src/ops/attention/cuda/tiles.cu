@@ -42,6 +42,8 @@ struct Shape {
   static constexpr uint32_t kKeyWarps = kKeyWarps_;
   static constexpr uint32_t kThreads = 32 * kQueryWarps * kKeyWarps;
   static constexpr uint32_t kQueries = kQueriesOfWarp * kQueryWarps;
+  // On a multiprocessor at a time, at least.
+  static constexpr uint32_t kBlocks = kColumns == 64 && kQueryWarps == 8 ? 2 : 1;
   static constexpr uint32_t kTileBytes = kKeys * kColumns * 2;
   static constexpr uint32_t kStageBytes = kKeyWarps * 2 * kTileBytes;
 
@@ -67,8 +69,55 @@ __device__ __forceinline__ void StartRows(SharedRows<kColumns> to, const __half*
   }
 }
 
+// NaNs among columns [first_column, end_column) of a query's output, which sees `keys` keys: the same once
+// more, by a warp, number by number. Tensor cores multiply values of keys that are not seen with 0, and those
+// of others with rests of powers, 0 or negative: both make NaNs of infinities. Hardly ever called: short.
+__device__ __noinline__ void ReplaceNans(const Parameters& p, uint64_t b, uint64_t h, uint64_t q,
+                                         uint64_t keys, uint32_t first_column, uint32_t end_column) {
+  constexpr uint32_t kNumbers = kMostColumns / 32;
+  const uint32_t lane = threadIdx.x % 32;
+  const __half* const query = p.query_data + p.query.At(b, h, q);
+  const __half* const key = p.key_data + p.key.At(b, h / p.group, 0);
+  const __half* const value = p.value_data + p.value.At(b, h / p.group, 0);
+  __half* const to = p.output_data + p.output.At(b, h, q);
+  const auto logit = [&](uint64_t k) {
+    float sum = 0;
+#pragma unroll 1
+    for (uint32_t c = 0; c < p.columns; ++c) {
+      sum = __fmaf_rn(__half2float(query[c]), __half2float(key[k * p.key.row + c]), sum);
+    }
+    return sum;
+  };
+  float max = -INFINITY;
+  for (uint64_t k = lane; k < keys; k += 32) max = fmaxf(max, logit(k));
+  for (uint32_t distance = 16; distance > 0; distance /= 2) {
+    max = fmaxf(max, __shfl_xor_sync(~0u, max, distance));
+  }
+  const float base = max == -INFINITY ? 0.0f : __fmul_rn(max, p.factor);
+  float results[kNumbers] = {}, sum = 0;
+  for (uint64_t first = 0; first < keys; first += 32) {
+    const uint64_t own = first + lane;
+    const float power = own < keys ? PowerOfTwo(__fmaf_rn(logit(own), p.factor, -base)) : 0.0f;
+    sum = __fadd_rn(sum, power);
+#pragma unroll 1
+    for (uint32_t j = 0; j < 32 && first + j < keys; ++j) {
+      const float weight = __shfl_sync(~0u, power, j);
+      const __half* const row = value + (first + j) * p.value.row;
+      for (uint32_t i = 0, c = first_column + lane; i < kNumbers && c < end_column; ++i, c += 32) {
+        results[i] = __fmaf_rn(weight, __half2float(row[c]), results[i]);
+      }
+    }
+  }
+  for (uint32_t distance = 16; distance > 0; distance /= 2) {
+    sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, distance));
+  }
+  for (uint32_t i = 0, c = first_column + lane; i < kNumbers && c < end_column; ++i, c += 32) {
+    if (__hisnan(to[c])) to[c] = ToHalf(__fdiv_rn(results[i], sum));
+  }
+}
+
 template <typename S>
-__global__ void __launch_bounds__(S::kThreads) AttendTiles(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(S::kThreads, S::kBlocks) AttendTiles(const __grid_constant__ Parameters p) {
   extern __shared__ __align__(16) unsigned char shared[];
   constexpr uint32_t kColumns = S::kColumns;
   const auto start = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
@@ -149,11 +198,22 @@ __global__ void __launch_bounds__(S::kThreads) AttendTiles(const __grid_constant
     __syncthreads();
     rows.template Merge<S::kKeyWarps>(parts + query_warp * S::kKeyWarps * kOfWarp, key_warp, p.factor);
   }
+  bool has_nan = false;
 #pragma unroll
   for (uint32_t r = 0; r < 2; ++r) {
     const uint64_t q = own_query + r * 8;
     if (q >= p.queries) continue;
-    rows.template Store<S::kKeyWarps>(r, key_warp, p.value_columns, p.output_data + p.output.At(b, h, q));
+    const bool found =
+        rows.template Store<S::kKeyWarps>(r, key_warp, p.value_columns, p.output_data + p.output.At(b, h, q));
+    has_nan = has_nan || found;
+  }
+  if (!__any_sync(~0u, has_nan)) return;
+  __syncwarp();  // results of other lanes are read
+  constexpr uint32_t kColumnsOfPart = kColumns / S::kKeyWarps;
+  const uint32_t first_column = key_warp * kColumnsOfPart;
+  const uint32_t end_column = min(first_column + kColumnsOfPart, p.value_columns);
+  for (uint64_t q = warp_query; q < warp_query + kQueriesOfWarp && q < p.queries; ++q) {
+    ReplaceNans(p, b, h, q, p.lengths.exists ? past + q + 1 : p.keys, first_column, end_column);
   }
 }
 
