@@ -11,6 +11,16 @@ ANYDML_MATH V ExpTail(D d, V r) {
   return hn::MulAdd(s, q, r);
 }
 
+// 1 - e^-r, the same bits as -ExpTail(-r).
+template <class D, class V>
+ANYDML_MATH V MinusExpTail(D d, V r) {
+  const V s = hn::Mul(r, r);
+  const V high = hn::NegMulAdd(r, hn::Set(d, 0x1.1239a0p-7f), hn::Set(d, 0x1.5558b4p-5f));
+  const V low = hn::NegMulAdd(r, hn::Set(d, 0x1.555492p-3f), hn::Set(d, 0x1.fffffcp-2f));
+  const V q = hn::MulAdd(s, hn::MulAdd(s, hn::Set(d, 0x1.6a495cp-10f), high), low);
+  return hn::NegMulAdd(s, q, r);
+}
+
 // x - n ln 2. The high part of ln 2 has 16 bits, so that n times it is exact for |n| < 256.
 template <class D, class V>
 ANYDML_MATH V SubtractLn2s(D d, V x, V n) {
@@ -111,34 +121,38 @@ ANYDML_MATH V Cosh(D d, V x) {
   return hn::Add(half, half);
 }
 
-// 1 / (1 + e^-x), without the large exponential.
+// 1 / (1 + e^-x) as 2^-32 / (2^-32 + 2^-32 e^-x), whose divisor neither overflows nor underflows. With
+// -x = n ln 2 - r that is 2^(n - 32) + (2^-32 - 2^(n - 32) (1 - e^-r)).
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Sigmoid(D d, V x) {
-  const V one = hn::Set(d, 1.0f);
-  const V e = ExpInRange(d, AtLeast(d, hn::Neg(hn::Abs(x)), -104.0f));
-  const V sum = hn::Add(one, e);
-  const V sum_low = hn::Sub(e, hn::Sub(sum, one));
-  const V y = Quotient(d, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), sum);
-  return hn::NegMulAdd(y, sum_low, y);
+  const hn::RebindToSigned<D> di;
+  const V unit = hn::Set(d, 0x1p-32f);
+  const V clamped = AtLeast(d, AtMost(d, x, 30.0f), -105.0f);  // from where the result is 1, or 0
+  const V magic = hn::Set(d, kToInteger + 127.0f - 32.0f);
+  const V shifted = hn::NegMulAdd(clamped, hn::Set(d, 0x1.715476p0f), magic);
+  const V r = SubtractLn2s(d, clamped, hn::Sub(magic, shifted));
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  return Quotient(d, unit, hn::Add(power, hn::NegMulAdd(power, MinusExpTail(d, r), unit)));
 }
 
-// x + x^3 P(x^2) near 0; elsewhere 1 - 2 z / (1 + z) with z = e^-2|x|.
+// (1 - z) / (1 + z) with z = e^-2|x| = 2^-n (1 - 2 u), where |x| = n ln(2) / 2 + r, so that nothing cancels:
+// (1 - 2^-n + 2 2^-n u) / (1 + 2^-n - 2 2^-n u), both halved. u = (1 - e^-2r) / 2 is a polynomial, absolute
+// error 2^-29.2. A NaN is the result of the quotient.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Tanh(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const V one = hn::Set(d, 1.0f);
+  const V half = hn::Set(d, 0.5f);
   const V a = AtMost(d, hn::Abs(x), 9.1f);  // from where the result is 1
-  const V s = hn::Mul(a, a);
-  V p = hn::MulAdd(s, hn::Set(d, -0x1.828776p-8f), hn::Set(d, 0x1.54c3c2p-6f));
-  p = hn::MulAdd(s, p, hn::Set(d, -0x1.b89abap-5f));
-  p = hn::MulAdd(s, p, hn::Set(d, 0x1.1109bep-3f));
-  p = hn::MulAdd(s, p, hn::Set(d, -0x1.55553ep-2f));
-  const V near_0 = hn::MulAdd(hn::Mul(a, s), p, a);
   const V magic = hn::Set(d, kToInteger + 127.0f);
   const V shifted = hn::NegMulAdd(a, hn::Set(d, 0x1.715476p1f), magic);
-  const V r = hn::NegMulSub(hn::Sub(shifted, magic), hn::Set(d, 0x1.62e43p-1f), hn::Add(a, a));
+  const V r = hn::NegMulAdd(hn::Sub(magic, shifted), hn::Set(d, 0x1.62e43p-2f), a);
+  const V s = hn::Mul(r, r);
+  const V high = hn::NegMulAdd(r, hn::Set(d, 0x1.123abap-3f), hn::Set(d, 0x1.5554cep-2f));
+  const V low = hn::NegMulAdd(r, hn::Set(d, 0x1.55549p-1f), hn::Set(d, 1.0f));
+  const V q = hn::MulAdd(s, hn::MulAdd(s, hn::Set(d, 0x1.6d6baap-5f), high), low);
+  const V u = hn::NegMulAdd(s, q, r);
   const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
-  const V z = hn::MulAdd(power, ExpTail(d, r), power);
-  const V far = hn::NegMulAdd(hn::Add(z, z), Inverse(d, hn::Add(one, z)), one);
-  return hn::CopySignToAbs(hn::IfThenElse(hn::Gt(a, hn::Set(d, 0.6f)), far, near_0), x);
+  const V dividend = hn::MulAdd(power, u, hn::NegMulAdd(power, half, half));
+  const V divisor = hn::NegMulAdd(power, u, hn::MulAdd(power, half, half));
+  return Quotient(d, hn::CopySignToAbs(dividend, x), divisor);
 }

@@ -116,6 +116,7 @@ inline constexpr uint32_t N = 0;  // none
   V(Acosh, 1, 0, F, N, 2)                  \
   V(Atanh, 1, 0, F, N, 2)                  \
   V(Erf, 1, 0, F, N, 2)                    \
+  V(ErfOfHalf, 1, 0, F, N, 2)              \
   V(Power, 2, 0, F, N, 4)                  \
   V(PowerInteger, 2, 1, F, N, 4)           \
   V(ConstantPower, 1, 1, F, N, 4)          \

@@ -60,13 +60,14 @@ ANYDML_LANE float Inverse(D, float x) {
 #endif
 }
 
-// a / b to the nearest, likewise.
+// a / b to the nearest, likewise, and with the sign of a where a is 0.
 template <class D>
 ANYDML_LANE float Quotient(D d, float a, float b) {
 #ifdef __CUDA_ARCH__
   const float inverse = Inverse(d, b);
   const float quotient = __fmul_rn(a, inverse);
-  return __fmaf_rn(__fmaf_rn(-b, quotient, a), inverse, quotient);
+  // What is left is taken negative: 0 times the inverse is added to -0 otherwise, which gives +0.
+  return __fmaf_rn(-__fmaf_rn(b, quotient, -a), inverse, quotient);
 #else
   return a / b;
 #endif

@@ -17,7 +17,8 @@
 // clang-format off
 #define ANYDML_UNARY(F)                                                                                  \
   F(Exp) F(Expm1) F(Log) F(Log1p) F(Sin) F(Cos) F(Tan) F(Asin) F(Acos) F(Atan) F(Sinh) F(Cosh) F(Tanh)   \
-  F(Asinh) F(Acosh) F(Atanh) F(Erf) F(Sigmoid) F(Gelu) F(GeluOfHalf) F(Softplus) F(NormalExp)
+  F(Asinh) F(Acosh) F(Atanh) F(Erf) F(ErfOfHalf) F(Sigmoid) F(Gelu) F(GeluOfHalf) F(Softplus)      \
+  F(NormalExp)
 #define ANYDML_BINARY(F) F(Pow) F(Atan2) F(Fmod)
 // clang-format on
 
@@ -278,15 +279,16 @@ TEST(ElementMath, NormalExpIsExp) {
   });
 }
 
-// Before it is rounded to a half, and as bits on every form.
-TEST(ElementMath, GeluOfEveryHalf) {
+// Before they are rounded to halves, and as bits on every form.
+void ExpectOfEveryHalf(Function function, const char* name, double (*truth_of)(double x, double y),
+                       double limit) {
   Floats x;
   for (uint32_t i = 0; i < 65536; ++i) x.push_back(ToFloat(Half{static_cast<uint16_t>(i)}));
   Floats first;
-  OnEveryForm(Function::kGeluOfHalf, x, Floats(x.size()), [&](const char* form, bool fused, const Floats& y) {
+  OnEveryForm(function, x, Floats(x.size()), [&](const char* form, bool fused, const Floats& y) {
     double worst = 0;
     for (size_t i = 0; i < x.size(); ++i) {
-      const double truth = TrueGelu(x[i], 0);
+      const double truth = truth_of(x[i], 0);
       if (std::isnan(truth) || std::isinf(truth)) {
         EXPECT_EQ(std::isnan(y[i]), std::isnan(truth)) << x[i];
         EXPECT_EQ(std::isinf(y[i]), std::isinf(truth)) << x[i];
@@ -296,14 +298,20 @@ TEST(ElementMath, GeluOfEveryHalf) {
       const int exponent = std::max(std::ilogb(truth == 0 ? 0x1p-24 : truth), -14);
       worst = std::max(worst, std::fabs(y[i] - truth) / std::ldexp(1.0, exponent - 10));
     }
-    std::printf("GeluOfHalf %-10s off by %.3f of the spacing of halves\n", form, worst);
-    EXPECT_LE(worst, 0.05);
+    std::printf("%s %-10s off by %.4f of the spacing of halves\n", name, form, worst);
+    EXPECT_LE(worst, limit);
     if (first.empty()) first = y;
     if (!fused) return;
     for (size_t i = 0; i < x.size(); ++i) {
       ASSERT_EQ(std::bit_cast<uint32_t>(y[i]), std::bit_cast<uint32_t>(first[i])) << form << " at " << x[i];
     }
   });
+}
+
+TEST(ElementMath, FunctionsOfEveryHalf) {
+  ExpectOfEveryHalf(Function::kGeluOfHalf, "GeluOfHalf", TrueGelu, 0.05);
+  ExpectOfEveryHalf(
+      Function::kErfOfHalf, "ErfOfHalf", [](double x, double) { return std::erf(x); }, 0.01);
 }
 
 struct SpecialValue {

@@ -46,6 +46,35 @@ void ExpectOneNan(const char* operator_name, int inputs, Attributes attributes, 
   ExpectAllAgree(Describe(operator_name, values, attributes, {{Packed(to, {kRowOfNans}), {}}}), bytes);
 }
 
+// Of functions that are not exact NaNs are not compared: every result that is one has the bits.
+template <typename Bits>
+void ExpectUsualBits(const char* operator_name, DataType type, Bits infinity, Bits nan) {
+  const Values values = NumbersAndNans(type, 7);
+  const OperatorDesc desc = Describe(operator_name, {values}, {}, {{Packed(type, {kRowOfNans}), {}}});
+  for (const char* name : RunnableImplementations(desc)) {
+    const RunResult result = RunOperator(desc, {values.bytes}, {.implementation = name});
+    if (result.implementation.empty()) continue;  // does not fit
+    for (uint32_t i = 0; i < kRowOfNans; ++i) {
+      Bits from, bits;
+      std::memcpy(&from, values.bytes.data() + i * sizeof(Bits), sizeof(Bits));
+      std::memcpy(&bits, result.outputs[0].data() + i * sizeof(Bits), sizeof(Bits));
+      const auto magnitude = [](Bits x) { return static_cast<Bits>(static_cast<Bits>(x << 1) >> 1); };
+      ASSERT_EQ(magnitude(bits) > infinity, magnitude(from) > infinity) << operator_name << " " << name;
+      if (magnitude(bits) > infinity) {
+        ASSERT_EQ(bits, nan) << operator_name << " " << name;
+      }
+    }
+  }
+}
+
+TEST(NansInRows, OfFunctionsAreTheUsualOne) {
+  for (const char* name : {"ELEMENT_WISE_TANH", "ACTIVATION_TANH", "ACTIVATION_SIGMOID", "ELEMENT_WISE_ERF",
+                           "ACTIVATION_GELU", "ELEMENT_WISE_EXP"}) {
+    ExpectUsualBits<uint32_t>(name, DataType::kFloat32, 0x7F800000u, 0x7FC00000u);
+    ExpectUsualBits<uint16_t>(name, DataType::kFloat16, 0x7C00u, 0x7E00u);
+  }
+}
+
 TEST(NansInRows, AreTheUsualOne) {
   constexpr DataType kHalf = DataType::kFloat16, kFloat = DataType::kFloat32;
   for (const DataType type : {kFloat, kHalf}) {
@@ -54,7 +83,9 @@ TEST(NansInRows, AreTheUsualOne) {
           "ELEMENT_WISE_MAX", "ELEMENT_WISE_MIN", "ELEMENT_WISE_DIFFERENCE_SQUARE"}) {
       ExpectOneNan(name, 2, {}, type, type);
     }
-    for (const char* name : {"ELEMENT_WISE_CEIL", "ELEMENT_WISE_FLOOR", "ACTIVATION_RELU"}) {
+    for (const char* name :
+         {"ELEMENT_WISE_CEIL", "ELEMENT_WISE_FLOOR", "ACTIVATION_RELU", "ELEMENT_WISE_TANH",
+          "ACTIVATION_SIGMOID", "ELEMENT_WISE_ERF", "ACTIVATION_GELU"}) {
       ExpectOneNan(name, 1, {}, type, type);
     }
     for (const uint32_t mode : {0u, 1u, 2u}) {

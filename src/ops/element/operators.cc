@@ -53,8 +53,10 @@ void BuildSimple(ElementBuilder& b, Function function) {
   b.Store(r[0], b.program().instructions.back().to);
 }
 
-void BuildGelu(ElementBuilder& b, Function function) {
-  BuildSimple(b, b.output_type(0) == DataType::kFloat16 ? Function::kGeluOfHalf : function);
+// Of functions that have another form for FLOAT16.
+void BuildByType(ElementBuilder& b, Function function) {
+  const Function of_half = function == Function::kErf ? Function::kErfOfHalf : Function::kGeluOfHalf;
+  BuildSimple(b, b.output_type(0) == DataType::kFloat16 ? of_half : function);
 }
 
 void BuildIdentity(ElementBuilder& b, Function) {
@@ -235,7 +237,7 @@ constexpr Row kRows[] = {
     {Type::kElementWiseDequantizeLinear, kNone, BuildDequantize},
     {Type::kElementWiseSign, Function::kSign},
     {Type::kElementWiseIsNan, Function::kIsNan},
-    {Type::kElementWiseErf, Function::kErf},
+    {Type::kElementWiseErf, Function::kErf, BuildByType},
     {Type::kElementWiseSinh, Function::kSinh},
     {Type::kElementWiseCosh, Function::kCosh},
     {Type::kElementWiseTanh, Function::kTanh},
@@ -282,7 +284,7 @@ constexpr Row kRows[] = {
     {Type::kActivationShrink, Function::kShrink},
     {Type::kActivationCelu, Function::kCelu},
     {Type::kActivationReluGrad, Function::kReluGrad},
-    {Type::kActivationGelu, Function::kGelu, BuildGelu},
+    {Type::kActivationGelu, Function::kGelu, BuildByType},
     {Type::kActivationSwish, Function::kSwish},
     {Type::kActivationHardSwish, Function::kHardSwish},
     {Type::kCast, kNone, BuildCast},

@@ -175,6 +175,7 @@ inline float Float(const Instruction& i, float a, float b, float c) {
     case F::kAtanh:
       return rounded(std::atanh(x));
     case F::kErf:
+    case F::kErfOfHalf:
       return rounded(std::erf(x));
     case F::kPower:
       return rounded(std::pow(x, y));

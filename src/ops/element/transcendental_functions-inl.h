@@ -16,6 +16,7 @@ ANYDML_UNARY(Asinh) { return OneNan(d, math::Asinh(d, a)); }
 ANYDML_UNARY(Acosh) { return OneNan(d, math::Acosh(d, a)); }
 ANYDML_UNARY(Atanh) { return OneNan(d, math::Atanh(d, a)); }
 ANYDML_UNARY(Erf) { return OneNan(d, math::Erf(d, a)); }
+ANYDML_UNARY(ErfOfHalf) { return OneNan(d, math::ErfOfHalf(d, a)); }
 ANYDML_BINARY(Power) { return OneNan(d, math::Pow(d, a, b)); }
 // b holds the bits of an integer, whose lowest one says whether a negative base stays negative. FLOAT32 holds
 // multiples of 256; what is left of large ones makes another power.

@@ -14,6 +14,7 @@ namespace bare {
 namespace math = anydml::HWY_NAMESPACE;
 #define ANYDML_KEEPS_NANS
 #include "ops/element/functions-inl.h"
+#include "ops/element/transcendental_functions-inl.h"
 #undef ANYDML_KEEPS_NANS
 
 // By Arm's own instructions, which give NaN where one of both is, and know that -0 is less than +0.
@@ -64,6 +65,10 @@ ANYDML_BARE(Maximum, Larger)
 ANYDML_BARE(Minimum, Smaller)
 ANYDML_BARE(Clip, Within)
 ANYDML_BARE(Relu, Positive)
+ANYDML_BARE(Tanh, Tanh)
+ANYDML_BARE(Sigmoid, Sigmoid)
+ANYDML_BARE(ErfOfHalf, ErfOfHalf)
+ANYDML_BARE(GeluOfHalf, GeluOfHalf)
 // Conversions from or to FLOAT16, which are operations (see UsesBare in loops.cc).
 ANYDML_BARE(Canonical, Canonical)
 #undef ANYDML_BARE

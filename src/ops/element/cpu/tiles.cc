@@ -41,6 +41,15 @@ bool IsFarApart(const ElementProblem& problem) {
          std::any_of(problem.outputs.begin(), problem.outputs.end(), is_far);
 }
 
+// Runs of elements that are neighbours everywhere, or the same; each costs something besides.
+constexpr uint64_t kRowBytes = 1 << 10;
+uint64_t RowsOf(const TilePlan& plan, uint64_t elements) {
+  if (plan.loops.empty()) return 1;
+  const auto& strides = plan.loops.back().strides;
+  const bool runs = std::all_of(strides.begin(), strides.end(), [](uint64_t stride) { return stride <= 1; });
+  return runs ? elements / plan.loops.back().size : elements;
+}
+
 struct Registers {
   std::byte* memory;
   std::byte* halves;                             // of numbers that are kept as FLOAT16
@@ -64,7 +73,8 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
     brief_ = !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
-    work_ = IsFarApart(problem) ? kUnknown : WorkBytes(problem);
+    work_ =
+        IsFarApart(problem) ? kUnknown : WorkBytes(problem) + kRowBytes * RowsOf(plan_, problem.Elements());
     if (!on_stack_) {
       parts_ = std::min(parts_, threads);
       registers_ = layout_.Add("registers", parts_ * WithHalves(registers_bytes_), 64);

@@ -18,6 +18,8 @@ FlatLaunch* FindFlatTranscendental(ElementFunction function, uint32_t varying, D
       return FlatOfFloats<rows::Tanh, 1>(from, to);
     case F::kErf:
       return FlatOfFloats<rows::Erf, 1>(from, to);
+    case F::kErfOfHalf:
+      return FlatOfFloats<rows::ErfOfHalf, 1>(from, to);
     case F::kSigmoid:
       return FlatOfFloats<rows::Sigmoid, 1>(from, to);
     case F::kGelu:

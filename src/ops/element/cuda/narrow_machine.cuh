@@ -28,6 +28,7 @@ constexpr bool IsLong(ElementFunction function, Class type) {
     case F::kLog:
     case F::kTanh:
     case F::kErf:
+    case F::kErfOfHalf:
     case F::kSigmoid:
     case F::kGelu:
     case F::kGeluOfHalf:

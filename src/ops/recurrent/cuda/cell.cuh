@@ -64,7 +64,7 @@ struct QuickFunctions {
   static constexpr float kLog2E = 0x1.715476p0f;
 
   static __device__ float Sigmoid(float x) { return Inverse(1 + PowerOf2(-kLog2E * x)); }
-  // As math::Tanh: x + x^3 P(x^2) near 0; elsewhere 1 - 2 z / (1 + z) with z = e^-2|x|.
+  // x + x^3 P(x^2) near 0; elsewhere 1 - 2 z / (1 + z) with z = e^-2|x|.
   static __device__ float Tanh(float x) {
     const float a = fabsf(x), s = a * a;
     float p = __fmaf_rn(s, -0x1.828776p-8f, 0x1.54c3c2p-6f);
