@@ -158,9 +158,77 @@ HWY_INLINE void RunRows(const MicroKernel::Rows& a, uint64_t a_step, const From*
   ANYDML_GEMM_ROWS(ANYDML_PUT)
 }
 
+#if HWY_TARGET <= HWY_AVX3
+constexpr ptrdiff_t kSteps = 4;
+
+// As an instruction: where steps follow each other, compilers make others, and copy sums around.
+HWY_INLINE void AddProduct(hn::Vec<D> x, hn::Vec<D> b, hn::Vec<D>& sum) {
+  asm("vfmadd231ps %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(b.raw));
+}
+
+// A whole tile of a panel, kSteps at a time: a pointer for each row and one index for all of them, and where
+// what is asked for lies close together one question for all of the steps. What is done beside products is in
+// the way of the units that multiply.
+#define ANYDML_ROW(i) const float* HWY_RESTRICT const a##i = a.first + (i)*a.stride + whole;
+#define ANYDML_PRODUCTS(i)                       \
+  {                                              \
+    const auto x = hn::Set(d, a##i[at + kStep]); \
+    AddProduct(x, b0, c##i##0);                  \
+    AddProduct(x, b1, c##i##1);                  \
+    AddProduct(x, b2, c##i##2);                  \
+  }
+#define ANYDML_PANEL_STEP(step)                            \
+  {                                                        \
+    constexpr ptrdiff_t kStep = step;                      \
+    if (kAsksOften || kStep == 0) {                        \
+      AskFor(next);                                        \
+      next += kAsksOften ? next_step : kSteps * next_step; \
+    }                                                      \
+    const float* const from = b + kStep * kWidth;          \
+    const auto b0 = hn::LoadU(d, from);                    \
+    const auto b1 = hn::LoadU(d, from + kLanes);           \
+    const auto b2 = hn::LoadU(d, from + 2 * kLanes);       \
+    ANYDML_GEMM_ROWS(ANYDML_PRODUCTS)                      \
+  }
+template <bool kAsksOften>
+void RunWhole(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_t steps, float* HWY_RESTRICT to,
+              uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& ahead) {
+  const D d;
+  constexpr size_t kLanes = hn::MaxLanes(D()), kWidth = kVectors * kLanes, lanes = kLanes;
+  constexpr uint32_t kUsedRows = kRows, kUsed = kVectors;
+  AskForSums(to, to_stride, kRows, kWidth, accumulate);
+  ANYDML_GEMM_ROWS(ANYDML_ZERO)
+  const auto whole = static_cast<ptrdiff_t>(steps / kSteps * kSteps);
+  ANYDML_GEMM_ROWS(ANYDML_ROW)
+  const auto* next = static_cast<const std::byte*>(ahead.first);
+  const uint64_t next_step = ahead.step;
+  ptrdiff_t at = -whole;
+  for (; at != 0; at += kSteps, b += kSteps * kWidth) {
+    ANYDML_PANEL_STEP(0)
+    ANYDML_PANEL_STEP(1)
+    ANYDML_PANEL_STEP(2)
+    ANYDML_PANEL_STEP(3)
+  }
+  for (auto rest = steps % kSteps; rest != 0; --rest, ++at, b += kWidth) ANYDML_PANEL_STEP(0)
+  ANYDML_GEMM_ROWS(ANYDML_PUT)
+}
+#undef ANYDML_ROW
+#undef ANYDML_PRODUCTS
+#undef ANYDML_PANEL_STEP
+#endif
+
 template <uint32_t kUsedRows, uint32_t kUsed>
 void RunInPlace(const MicroKernel::Rows& a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
                 uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& ahead) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kUsedRows == kRows && kUsed == kVectors) {
+    if (b_stride == kVectors * hn::MaxLanes(D())) {
+      const bool asks_often = ahead.step * kSteps > kLine * sizeof(float);
+      (asks_often ? RunWhole<true> : RunWhole<false>)(a, b, steps, to, to_stride, accumulate, ahead);
+      return;
+    }
+  }
+#endif
   RunRows<kUsedRows, kUsed, false>(a, 1, b, b_stride, steps, nullptr, to, to_stride, accumulate, ahead);
 }
 

@@ -34,7 +34,7 @@ class GemmPacked final : public Kernel {
         few_steps_(problem_.type == DataType::kFloat32 && ReadsInPlace(problem_)),
         product_({problem_.batch, problem_.m, problem_.n, problem_.k}, !in_output_, threads, &layout_,
                  GemmMicroKernel(),
-                 PacksFirst(problem_)     ? 8
+                 PacksFirst(problem_)     ? 16
                  : ReadsInPlace(problem_) ? 4
                                           : 1) {
     const GemmProblem& p = problem_;

@@ -80,6 +80,9 @@ struct Panels {
   uint64_t stride;  // from one to the next
 };
 
+// Tiles always ask: for what is `near`, that costs no more than an instruction.
+inline MicroKernel::Ahead AskForNothing(const void* near) { return {near, 0}; }
+
 // What is read after some tiles, each of `steps` steps. Each of them asks for a share.
 class Next {
  public:
@@ -91,8 +94,7 @@ class Next {
 
   MicroKernel::Ahead OfTile(uint64_t tile) const {
     const uint64_t done = tile * of_tile_;
-    return done < floats_ ? MicroKernel::Ahead{first_ + done, of_step_ * sizeof(float)}
-                          : MicroKernel::Ahead{first_, 0};
+    return done < floats_ ? MicroKernel::Ahead{first_ + done, of_step_ * sizeof(float)} : AskForNothing(this);
   }
 
  private:
@@ -111,13 +113,13 @@ struct NextSteps {
 
   MicroKernel::Ahead OfTile(uint64_t tile, uint64_t steps) const {
     constexpr uint64_t kLineBytes = kLine * sizeof(float);
-    if (first == nullptr) return {nullptr, 0};
+    if (first == nullptr) return AskForNothing(this);
     const uint64_t before = reinterpret_cast<uintptr_t>(first) % kLineBytes;
     const uint64_t most_before = stride % kLineBytes == 0 ? before : kLineBytes - 1;
     const uint64_t lines = (most_before + width + kLineBytes - 1) / kLineBytes;
     if (tile < lines) return {first + tile * kLineBytes, stride};
     const uint64_t at = (tile - lines) * steps * kLineBytes;
-    return at < bytes_of_rows ? MicroKernel::Ahead{rows + at, kLineBytes} : MicroKernel::Ahead{first, 0};
+    return at < bytes_of_rows ? MicroKernel::Ahead{rows + at, kLineBytes} : AskForNothing(this);
   }
 };
 
