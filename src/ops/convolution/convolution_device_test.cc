@@ -264,6 +264,48 @@ TEST(Convolution, FewChannelsOfDevices) {
   }
 }
 
+// FLOAT16 planes in whole units, three taps in a row: tiles of every width, not full in all directions,
+// strips of long rows, filters that stay in shared memory and those that do not.
+TEST(Convolution, PlanesOfDevices) {
+  const struct {
+    Sizes input;
+    uint32_t outputs, taps;  // the latter of a column
+    bool is_mirrored = false;
+  } kCases[] = {{{32, 64, 56, 56}, 64, 3}, {{3, 128, 57, 112}, 136, 3}, {{2, 320, 64, 64}, 72, 3},
+                {{5, 72, 23, 40}, 64, 3},  {{2, 40, 30, 48}, 8, 5},     {{9, 64, 32, 32}, 200, 3, true},
+                {{1, 16, 9, 24}, 40, 1},   {{4, 64, 20, 256}, 64, 3},   {{1, 200, 3, 8}, 24, 3, true}};
+  std::mt19937_64 random(TestSeed());
+  for (const auto& c : kCases) {
+    const Sizes output = {c.input[0], c.outputs, c.input[2] + 3 - c.taps, c.input[3]};
+    OperatorDesc desc = Convolution(c.input, {c.outputs, c.input[1], c.taps, 3}, output,
+                                    {.mode = c.is_mirrored ? kMirrored : kCrossCorrelation, .padding = 1});
+    SetTypes(&desc, DataType::kFloat16);
+    const auto names = RunnableImplementations(desc);
+    if (std::find(names.begin(), names.end(), std::string("cuda.tiled")) == names.end()) {
+      GTEST_SKIP() << "no CUDA device";
+    }
+    std::vector<Bytes> inputs = {Eighths(*desc.tensor("InputTensor"), random),
+                                 Eighths(*desc.tensor("FilterTensor"), random), Bytes()};
+    for (const bool has_bias : {false, true}) {
+      if (has_bias) {
+        SetField(&desc, "BiasTensor", Packed(DataType::kFloat16, BiasSizes(output)));
+        SetField(&desc, "FusedActivation",
+                 std::make_shared<const OperatorDesc>(MakeDesc("ACTIVATION_RELU", {})));
+        inputs[2] = Eighths(*desc.tensor("BiasTensor"), random);
+      }
+      TensorDesc filter = *desc.tensor("FilterTensor");
+      filter.owned_by_dml = has_bias;
+      SetField(&desc, "FilterTensor", filter);
+      const RunResult expected = RunOperator(desc, inputs, {.implementation = "cuda.tiled"});
+      const RunResult planes = RunOperator(desc, inputs, {.implementation = "cuda.planes"});
+      if (planes.explanation.find("compute capability 9.0") != std::string::npos) GTEST_SKIP();
+      EXPECT_EQ(planes.implementation, "cuda.planes") << planes.explanation;
+      EXPECT_TRUE(planes.outputs == expected.outputs)
+          << c.input[1] << " to " << c.outputs << " channels of " << c.input[2] << " x " << c.input[3];
+    }
+  }
+}
+
 // One tap of few channels, in planes and with channels as neighbours: as many positions as make blocks have
 // several tiles, and few.
 TEST(Convolution, PointsOfDevices) {

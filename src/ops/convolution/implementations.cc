@@ -67,6 +67,23 @@ std::string BetterWithoutFewFloats(const ConvolutionProblem& problem, const Lowe
   return BetterByTiles(problem, context);
 }
 
+// Where cuDNN is not slower, with what changes the order of channels around it, on an H200: with many
+// channels that is little beside the products, long rows are cut into strips that overlap, and a kernel that
+// packs filters in each run takes as long as what is saved.
+std::string BetterWithoutPlanes(const ConvolutionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kManyProducts = uint64_t{1} << 26, kFewChannels = 48, kStep = 64;
+  constexpr uint32_t kShortRow = 32, kStrip = 64, kLongRow = 112;
+  const ConvolutionShape& s = problem.shape;
+  const uint64_t most = std::max(s.input_channels, s.output_channels);
+  const uint32_t width = s.windows[kMaxSpatial - 1].output;
+  if (s.Elements() * s.Steps() < kManyProducts) return "a small convolution";
+  if (!problem.filter_is_owned) return "filters that are not OWNED_BY_DML";
+  if (problem.tail && problem.tail->addition) return "an addition behind it";
+  if (std::min(s.input_channels, s.output_channels) < kFewChannels) return "few channels";
+  if (most > 2 * kStep || (most > kStep && width > kStrip)) return "many channels";
+  return width < kShortRow ? "short rows" : width > kLongRow ? "long rows" : "";
+}
+
 // Where cuDNN's kernels are not faster than ours, on an H200. Products are those of single numbers.
 std::string BetterWithoutCudnn(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint64_t kManyProducts = uint64_t{1} << 26, kFewChannels = 4;
@@ -120,6 +137,7 @@ constexpr Implementation<ConvolutionProblem> kImplementations[] = {
      {},
      Bound},
     {"cuda.few_channels", "cuda", ANYDML_ON_CUDA(CreateConvolutionFewChannelsCuda), BetterByTiles, {}, Bound},
+    {"cuda.planes", "cuda", ANYDML_ON_CUDA(CreateConvolutionPlanesCuda), BetterWithoutPlanes, {}, Bound},
     {"cuda.cudnn", "cuda", ANYDML_ON_CUDA(CreateConvolutionCudnn), BetterWithoutCudnn, {}, Bound},
     {"cuda.phases", "cuda", ANYDML_ON_CUDA(CreateConvolutionPhasesCuda), BetterByTiles, {}, Bound},
     {"cuda.patches", "cuda", ANYDML_ON_CUDA(CreateConvolutionPatchesCuda), BetterByTiles, {}, Bound},

@@ -138,6 +138,8 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
                                                     const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionApart(const ConvolutionProblem& problem,
                                                      const LowerContext& context, std::string* why_not);
+std::unique_ptr<const Kernel> CreateConvolutionPlanesCuda(const ConvolutionProblem& problem,
+                                                          const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionCudnn(const ConvolutionProblem& problem,
                                                      const LowerContext& context, std::string* why_not);
 std::unique_ptr<const Kernel> CreateConvolutionPatchesCuda(const ConvolutionProblem& problem,

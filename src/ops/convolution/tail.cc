@@ -18,9 +18,9 @@ namespace {
 using List = std::vector<Implementation<ConvolutionProblem>>;
 
 // Those that apply the problem's tail, and gain by it. On a GPU FLOAT16 convolutions, and products of
-// matrices, are NVIDIA's libraries', but for products of few channels: they are faster than our kernels by
-// more than a pass over the output takes. So tails are done where their results are brought into another
-// order, or get a bias.
+// matrices, are NVIDIA's libraries', but for products of few channels and for planes: they are faster than
+// our kernels by more than a pass over the output takes. So tails are done where their results are brought
+// into another order, or get a bias.
 List WithTails(const ConvolutionProblem& problem, std::string_view backend) {
   constexpr uint64_t kFewChannels = 4;
   const ConvolutionShape& s = problem.shape;
@@ -29,7 +29,7 @@ List WithTails(const ConvolutionProblem& problem, std::string_view backend) {
   if (backend != "cpu") {
     if (s.backward || s.input_channels <= kFewChannels || (product && !half)) return {};
     wanted = {!half ? "cuda.channels_last" : product ? "cuda.gemm" : "cuda.cudnn"};
-    if (half && product) wanted.emplace_back("cuda.pointwise");
+    if (half) wanted.emplace_back(product ? "cuda.pointwise" : "cuda.planes");
   }
   List list;
   for (const auto& implementation : OperatorTableOf(backend).convolution) {
