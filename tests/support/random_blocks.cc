@@ -19,9 +19,11 @@ class BlockMaker {
     // Whole units of 16 bytes, which kernels of GPUs like, or not.
     constexpr uint32_t kChannels[] = {8, 16, 24, 64, 72};
     channels_ = OneIn(6) ? Uniform(random_, 5, 20) : kChannels[random_() % std::size(kChannels)];
-    const bool is_large = OneIn(16);  // for what libraries of GPUs are asked
+    const bool is_large = OneIn(16);  // for what GPUs have libraries, and cuda.planes
+    if (is_large) channels_ = OneIn(2) ? 64 : 72;
     const auto size = [&] {
-      return OneIn(3) ? Uniform(random_, 3, 20) : 8 * Uniform(random_, 1, is_large ? 7 : 3);
+      if (is_large) return 8 * Uniform(random_, 4, 7);
+      return OneIn(3) ? Uniform(random_, 3, 20) : 8 * Uniform(random_, 1, 3);
     };
     image_ = Image({Uniform(random_, 1, 2), channels_, size(), size()});
     const Source x = Input(image_, WholeNumbers(image_));
