@@ -61,6 +61,15 @@ __device__ __forceinline__ void StartBytes(const void* from, uint32_t bytes, uin
       : "memory");
 }
 
+// What threads have stored in shared memory is there for products, behind a barrier of theirs.
+__device__ __forceinline__ void ShowToProducts() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+// A barrier of the first `threads` of a block.
+__device__ __forceinline__ void WaitForFirst(uint32_t threads) {
+  asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+}
+
 // Registers that a thread of this warpgroup does not need, or takes: all its warps call it.
 template <uint32_t kCount>
 __device__ __forceinline__ void GiveRegisters() {

@@ -265,7 +265,7 @@ TEST(Convolution, FewChannelsOfDevices) {
 }
 
 // FLOAT16 planes in whole units, three taps in a row: tiles of every width, not full in all directions,
-// strips of long rows, filters that stay in shared memory and those that do not.
+// strips of long rows, filters that stay in shared memory, packed by blocks or not, and those that do not.
 TEST(Convolution, PlanesOfDevices) {
   const struct {
     Sizes input;
@@ -273,7 +273,8 @@ TEST(Convolution, PlanesOfDevices) {
     bool is_mirrored = false;
   } kCases[] = {{{32, 64, 56, 56}, 64, 3}, {{3, 128, 57, 112}, 136, 3}, {{2, 320, 64, 64}, 72, 3},
                 {{5, 72, 23, 40}, 64, 3},  {{2, 40, 30, 48}, 8, 5},     {{9, 64, 32, 32}, 200, 3, true},
-                {{1, 16, 9, 24}, 40, 1},   {{4, 64, 20, 256}, 64, 3},   {{1, 200, 3, 8}, 24, 3, true}};
+                {{1, 16, 9, 24}, 40, 1},   {{4, 64, 20, 256}, 64, 3},   {{1, 200, 3, 8}, 24, 3, true},
+                {{2, 24, 12, 32}, 56, 3},  {{1, 9, 16, 16}, 16, 3}};
   std::mt19937_64 random(TestSeed());
   for (const auto& c : kCases) {
     const Sizes output = {c.input[0], c.outputs, c.input[2] + 3 - c.taps, c.input[3]};

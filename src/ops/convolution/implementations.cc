@@ -69,7 +69,7 @@ std::string BetterWithoutFewFloats(const ConvolutionProblem& problem, const Lowe
 
 // Where cuDNN is not slower, with what changes the order of channels around it, on an H200: with many
 // channels that is little beside the products, long rows are cut into strips that overlap, and a kernel that
-// packs filters in each run takes as long as what is saved.
+// packs filters in each run takes as long as what is saved: few of them, in order, are packed by blocks.
 std::string BetterWithoutPlanes(const ConvolutionProblem& problem, const LowerContext&) {
   constexpr uint64_t kManyProducts = uint64_t{1} << 26, kFewChannels = 48, kStep = 64;
   constexpr uint32_t kShortRow = 32, kStrip = 64, kLongRow = 112;
@@ -77,7 +77,9 @@ std::string BetterWithoutPlanes(const ConvolutionProblem& problem, const LowerCo
   const uint64_t most = std::max(s.input_channels, s.output_channels);
   const uint32_t width = s.windows[kMaxSpatial - 1].output;
   if (s.Elements() * s.Steps() < kManyProducts) return "a small convolution";
-  if (!problem.filter_is_owned) return "filters that are not OWNED_BY_DML";
+  if (!problem.filter_is_owned && (most > kStep || !s.HasFiltersInOrder())) {
+    return "filters that are not OWNED_BY_DML";
+  }
   if (problem.tail && problem.tail->addition) return "an addition behind it";
   if (std::min(s.input_channels, s.output_channels) < kFewChannels) return "few channels";
   if (most > 2 * kStep || (most > kStep && width > kStrip)) return "many channels";

@@ -69,6 +69,15 @@ struct ConvolutionShape {
   uint64_t Positions() const { return uint64_t{windows[0].output} * windows[1].output * windows[2].output; }
   uint64_t Matrices() const { return outer[0] * outer[1]; }
   uint64_t Elements() const { return Matrices() * output_channels * Positions(); }
+  // Filters of a group are [output][input][taps], without gaps.
+  bool HasFiltersInOrder() const {
+    uint64_t distance = 1;
+    for (uint32_t d = kMaxSpatial; d-- > 0; distance *= windows[d].taps) {
+      if (windows[d].taps > 1 && filter.spatial[d] != distance) return false;
+    }
+    return (input_channels == 1 || filter.channel == distance) &&
+           (output_channels == 1 || filter.output_channel == distance * input_channels);
+  }
 };
 
 struct ConvolutionLimits {

@@ -73,6 +73,12 @@ decltype(&cuTensorMapEncodeTiled) Encoder() {
   return kFunction;
 }
 
+// An output channel's filters are whole units, one behind the other.
+bool HasFiltersInUnits(const ConvolutionShape& s) {
+  const uint64_t units = s.input_channels * s.Taps();
+  return s.HasFiltersInOrder() && units % kHalfUnit == 0 && s.filter.offset % kHalfUnit == 0;
+}
+
 std::string WhyNotPlanes(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;
   std::string why_not = WhyNotChannelsLast(problem);
@@ -125,6 +131,7 @@ class ConvolutionPlanes final : public Kernel {
     p.bias_stride = problem.bias.value_or(0);
     p.limits.Set(problem.activation);
     p.outputs = static_cast<uint32_t>(shape_.output_channels);
+    p.inputs = static_cast<uint32_t>(shape_.input_channels);
     p.output_image = shape_.output.outer[0];
     p.output_channel = shape_.output.channel;
     p.output_row = shape_.output.spatial[1];
@@ -133,6 +140,9 @@ class ConvolutionPlanes final : public Kernel {
     p.width = shape_.windows[2].output;
     p.taps = shape_.windows[1].taps;
     p.top = shape_.windows[1].start_padding;
+    p.channel_taps = FastDivisor(kTaps * p.taps);
+    p.row_units =
+        FastDivisor(static_cast<uint32_t>(DivideUp(shape_.input_channels * kTaps * p.taps, kHalfUnit)));
     p.steps = static_cast<uint32_t>(DivideUp(shape_.input_channels, kChannels));
     p.channel_tiles = FastDivisor(static_cast<uint32_t>(DivideUp(shape_.output_channels, kChannels)));
   }
@@ -151,6 +161,7 @@ class ConvolutionPlanes final : public Kernel {
     }
     if (tile_ == nullptr) return StrCat("shared memory has no room for ", product_.taps, " taps of a column");
     Cut(*tile_, &product_);
+    product_.packs = !filter_is_owned_ && product_.resident && HasFiltersInUnits(shape_);
     blocks_ = std::min(product_.tiles, context.device->multiprocessors);
     const PlaneMemory memory(product_, 0, tile_->rows);
     shared_bytes_ = memory.images + product_.images * memory.image_bytes;
@@ -171,10 +182,11 @@ class ConvolutionPlanes final : public Kernel {
 
   std::string made_of() const override {
     return StrCat("tiles of ", kChannels, " channels of ", tile_->rows, " x ", tile_->columns,
-                  product_.resident ? ", all filters in shared memory" : "");
+                  product_.resident ? ", all filters in shared memory" : "",
+                  product_.packs ? ", where blocks pack them" : "");
   }
 
-  uint64_t temporary_bytes() const override { return filter_is_owned_ ? 0 : FilterBytes(); }
+  uint64_t temporary_bytes() const override { return filter_is_owned_ || product_.packs ? 0 : FilterBytes(); }
   uint64_t persistent_bytes() const override { return filter_is_owned_ ? FilterBytes() : 0; }
   bool packs_input(uint32_t input) const override { return input == 1 && filter_is_owned_; }
 
@@ -194,9 +206,11 @@ class ConvolutionPlanes final : public Kernel {
     }
     p.bias = has_bias_ ? reinterpret_cast<const __half*>(arguments.inputs[2].data) : nullptr;
     p.output = reinterpret_cast<__half*>(arguments.outputs[0].data);
-    p.filter = filter_is_owned_ ? arguments.persistent.data : arguments.temporary.data;
+    p.filter = filter_is_owned_ ? arguments.persistent.data
+               : p.packs        ? arguments.inputs[1].data + shape_.filter.offset * sizeof(__half)
+                                : arguments.temporary.data;
     if (tail_) p.tail = TailOf(*tail_, arguments);
-    if (!filter_is_owned_) Pack(&chain, arguments.inputs[1].data, arguments.temporary.data);
+    if (!filter_is_owned_ && !p.packs) Pack(&chain, arguments.inputs[1].data, arguments.temporary.data);
     chain.Launch(tile_->kernel, blocks_, kThreads, p, shared_bytes_);
     return {};
   }

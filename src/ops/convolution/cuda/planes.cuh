@@ -37,7 +37,11 @@ struct PlaneProduct {
   FastDivisor channel_tiles, strips, row_tiles;
   uint32_t images, filters;  // that shared memory has room for
   uint32_t resident;         // all filters are there, and stay
-  uint32_t staggered;        // see MultiplyPlanes; there is room for all filters of a step
+  // Then they may be as the operator has them, [output][input][row of taps][tap]: blocks pack them.
+  uint32_t packs;
+  uint32_t inputs;
+  FastDivisor row_units, channel_taps;  // of an output's filters; of a channel
+  uint32_t staggered;                   // see MultiplyPlanes; there is room for all filters of a step
 };
 
 // Pixels of a strip from `left` on. The first and the last unit's are neighbours only, but at an image's
@@ -89,7 +93,7 @@ struct Turn {
 template <uint32_t kRows, uint32_t kColumns>
 __device__ __forceinline__ void CopyPlanes(const PlaneProduct& p, const PlaneMemory& memory) {
   const auto* const filters = static_cast<const uint8_t*>(p.filter);
-  if (p.resident) {
+  if (p.resident && !p.packs) {
     hopper::ArriveAndExpect(memory.FilterIsThere(0), p.filters * kFilterBytes);
     for (uint32_t i = 0; i < p.filters; ++i) {
       hopper::StartBytes(filters + i * kFilterBytes, kFilterBytes, memory.filters + i * kFilterBytes,
@@ -118,6 +122,48 @@ __device__ __forceinline__ void CopyPlanes(const PlaneProduct& p, const PlaneMem
       }
     }
   }
+}
+
+// Filters as the operator has them, brought to where CopyPlanes brings packed ones, by all threads of
+// products.
+__device__ __forceinline__ void PackFilters(const PlaneProduct& p, const PlaneMemory& memory) {
+  constexpr uint32_t kPackers = 2 * kWarpgroup, kAtOnce = 9;
+  if (p.outputs != kChannels || p.inputs % kChannels != 0) {  // what there is not is 0
+    for (uint32_t i = threadIdx.x * 16; i < p.filters * kFilterBytes; i += kPackers * 16) {
+      asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(memory.filters + i), "r"(0) : "memory");
+    }
+    hopper::WaitForFirst(kPackers);
+  }
+  const auto* const from = static_cast<const uint4*>(p.filter);
+  const uint32_t units = p.outputs * p.row_units.divisor(), taps = p.channel_taps.divisor();
+  for (uint32_t first = threadIdx.x; first < units; first += kPackers * kAtOnce) {
+    alignas(16) uint16_t numbers[kAtOnce][kHalfUnit];
+#pragma unroll
+    for (uint32_t i = 0; i < kAtOnce; ++i) {
+      const uint32_t unit = first + i * kPackers;
+      if (unit < units) *reinterpret_cast<uint4*>(numbers[i]) = from[unit];
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kAtOnce; ++i) {
+      const uint32_t unit = first + i * kPackers;
+      if (unit >= units) continue;
+      uint32_t in_row, tap;
+      const uint32_t output = p.row_units.Divide(unit, &in_row);
+      uint32_t input = p.channel_taps.Divide(in_row * kHalfUnit, &tap);
+#pragma unroll
+      for (const uint16_t number : numbers[i]) {
+        const uint32_t block = input / kChannels * taps + tap, column = input % kChannels;
+        const uint32_t to =
+            SharedRows<kChannels>{memory.filters + block * kBlockBytes}.At(output, column / kHalfUnit);
+        asm volatile("st.shared.u16 [%0], %1;" ::"r"(to + column % kHalfUnit * 2), "h"(number) : "memory");
+        if (++tap < taps) continue;
+        tap = 0;
+        ++input;
+      }
+    }
+  }
+  hopper::ShowToProducts();
+  hopper::WaitForFirst(kPackers);
 }
 
 // Four lanes have a word each of four units: then each has a unit.
@@ -215,7 +261,7 @@ __device__ __forceinline__ void MultiplyPlanes(const PlaneProduct& p, const Plan
                                                uint32_t first) {
   const uint32_t lane = threadIdx.x % 32;
   Turn image, filter;
-  if (p.resident) hopper::WaitFor(memory.FilterIsThere(0), 0);
+  if (p.resident && !p.packs) hopper::WaitFor(memory.FilterIsThere(0), 0);
   if (p.staggered && first != 0) hopper::WaitFor(memory.FirstStep(), 0);
   float sums[kMine][kTaps][kColumns / 2];
 #pragma unroll
@@ -299,6 +345,7 @@ __global__ void __launch_bounds__(kThreads, 1) ConvolvePlanes(const __grid_const
     if (threadIdx.x == 2 * kWarpgroup) CopyPlanes<kRows, kColumns>(p, memory);
   } else {
     hopper::TakeRegisters<240>();
+    if (p.packs) PackFilters(p, memory);
     // Two calls, since where factors are should be known to all threads alike.
     if (threadIdx.x < kWarpgroup) {
       MultiplyPlanes<kRows / 2, kRows, kColumns>(p, memory, 0);
