@@ -18,7 +18,7 @@ class KeepAway {
   void From(int cpu) {
     cpu_set_t now;
     if (cpu == from_ || sched_getaffinity(0, sizeof(now), &now) != 0) return;  // it has too few bits
-    if (!CPU_EQUAL(&now, &set_)) allowed_ = now;                               // somebody else wants it so
+    if (!CPU_EQUAL(&now, &set_)) allowed_ = set_ = now;                        // somebody else wants it so
     from_ = cpu;
     cpu_set_t others = allowed_;
     CPU_CLR(cpu, &others);  // does nothing to what is no processor's number
@@ -28,7 +28,7 @@ class KeepAway {
  private:
   int from_ = kNowhere;
   cpu_set_t allowed_ = {};
-  cpu_set_t set_ = {};  // allowed_ without from_
+  cpu_set_t set_ = {};  // as it was left: allowed_, or that without from_
 };
 
 // For a thread that another one wakes again and again. The system tends to keep such two on one

@@ -124,6 +124,25 @@ TEST(KeepAway, WithinWhatTheApplicationAllows) {
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
+TEST(KeepAway, WhatTheApplicationTakesBackIsForgotten) {
+  cpu_set_t before, one, after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  const int cpu = sched_getcpu();
+  KeepAway away;
+  away.From(cpu);
+  away.From(KeepAway::kNowhere);
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  away.From(cpu);  // it may be nowhere else
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+  away.From(CPU_SETSIZE - 1);
+  away.From(KeepAway::kNowhere);
+  ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
 // Sandboxes let calls fail, or end the process where another thread is named: here, too.
 TEST(KeepAway, WhereTheSystemRefuses) {
   bool refused = false;
