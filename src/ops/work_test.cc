@@ -108,6 +108,50 @@ TEST(Work, WhatIsBrief) {
   for (const char* name : {"LSTM", "NONZERO_COORDINATES"}) EXPECT_FALSE(brief.contains(name)) << name;
 }
 
+// What a kernel for neighbours does in no time takes milliseconds here.
+TEST(Work, WhatIsNot) {
+  const auto is_brief = [](const OperatorDesc& desc) {
+    LoweredOperator lowered;
+    EXPECT_TRUE(LowerOperator(ImplementationOf(desc), desc, {}, &lowered).ok());
+    return WorkOf(lowered, &desc) <= ShortWork::kMostBytes;
+  };
+  // Bytes that are lines or pages apart, and runs of few.
+  const auto copy = [&](const TensorDesc& from, const TensorDesc& to) {
+    return is_brief(MakeDesc("ELEMENT_WISE_IDENTITY", {{"InputTensor", from}, {"OutputTensor", to}}));
+  };
+  constexpr uint32_t kBytes = 400'000;
+  const TensorDesc packed = Packed(DataType::kUInt8, {kBytes});
+  EXPECT_TRUE(copy(packed, packed));
+  EXPECT_TRUE(copy(Strided(DataType::kUInt8, {kBytes}, {0}), packed));
+  EXPECT_TRUE(copy(Strided(DataType::kUInt8, {500, 800}, {1, 500}), Packed(DataType::kUInt8, {500, 800})));
+  for (const uint32_t stride : {64u, 1040u}) {
+    const TensorDesc apart = Strided(DataType::kUInt8, {kBytes}, {stride});
+    EXPECT_FALSE(copy(apart, packed)) << stride;
+    EXPECT_FALSE(copy(packed, apart)) << stride;
+    EXPECT_TRUE(copy(Strided(DataType::kUInt8, {100}, {stride}), Packed(DataType::kUInt8, {100})));
+  }
+  for (const uint32_t run : {2u, 5u}) {
+    const TensorDesc runs = Packed(DataType::kUInt8, {kBytes / run, run});
+    const TensorDesc apart = Strided(DataType::kUInt8, {kBytes / run, run}, {run + 1, 1});
+    EXPECT_FALSE(copy(apart, runs)) << run;
+    EXPECT_FALSE(copy(runs, apart)) << run;
+  }
+  // Numbers may be large.
+  for (const uint32_t count : {1000u, 80'000u}) {
+    const TensorDesc numbers = Packed(DataType::kFloat32, {count});
+    for (const char* name : {"ELEMENT_WISE_SIN", "ELEMENT_WISE_COS", "ELEMENT_WISE_TAN"}) {
+      EXPECT_EQ(is_brief(MakeDesc(name, {{"InputTensor", numbers}, {"OutputTensor", numbers}})),
+                count == 1000)
+          << name;
+    }
+    for (const char* name : {"ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE"}) {
+      const OperatorDesc desc =
+          MakeDesc(name, {{"ATensor", numbers}, {"BTensor", numbers}, {"OutputTensor", numbers}});
+      EXPECT_EQ(is_brief(desc), count == 1000) << name;
+    }
+  }
+}
+
 TEST(Work, NotOfTheReference) {
   const TensorDesc matrix = Packed(DataType::kFloat32, {1, 1, 4, 4});
   const OperatorDesc desc = MakeDesc("GEMM", {{"ATensor", matrix},

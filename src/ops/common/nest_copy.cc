@@ -430,6 +430,20 @@ void NestCopy::ChooseSquares(uint32_t across) {
   column_items_ = (columns_.size + item_columns_ - 1) / item_columns_;
 }
 
+// Whether neighbours on one side are not neighbours on the other, or nowhere: each may be in a line, and a
+// page, of its own.
+bool NestCopy::GoesByElements() const {
+  if (way_ == Way::kRuns) return columns_.strides[kFrom] > 1 || columns_.strides[kTo] != 1;
+  return way_ == Way::kSquares && (rows_.strides[kFrom] != 1 || columns_.strides[kTo] != 1);
+}
+
+// By the slowest cases.
+uint64_t NestCopy::work_bytes() const {
+  constexpr uint64_t kByte = 4, kElement = 512, kItem = 512;
+  const uint64_t items = Iterations(outer_) * row_items_ * column_items_;
+  return kByte * bytes_ + kItem * items + (GoesByElements() ? kElement * (bytes_ / width_) : 0);
+}
+
 template <typename T>
 void NestCopy::CopyBlock(const T* from, T* to, uint64_t rows, uint64_t columns, uint64_t rows_ahead) const {
   const int64_t from_row = Signed(rows_.strides[kFrom]), from_column = Signed(columns_.strides[kFrom]);

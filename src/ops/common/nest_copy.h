@@ -19,6 +19,8 @@ class NestCopy {
   NestCopy(const LoopNest<2>& nest, uint32_t element_bytes, bool streams);
 
   uint64_t bytes() const { return bytes_; }
+  // For a WorkEstimate.
+  uint64_t work_bytes() const;
 
   // Share `part` of `parts` nearly equal ones, which may run at the same time.
   void Run(const std::byte* from, std::byte* to, uint32_t part, uint32_t parts) const;
@@ -38,6 +40,7 @@ class NestCopy {
   void Choose();
   void OrderBySource();
   void ChooseSquares(uint32_t across);
+  bool GoesByElements() const;
 
   template <typename T>
   void RunItems(const T* from, T* to, uint64_t begin, uint64_t end) const;

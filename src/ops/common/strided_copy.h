@@ -20,7 +20,7 @@ class StridedCopy {
   void Run(const std::byte* from, std::byte* to, Executor* executor = nullptr) const;
 
   bool in_place() const { return same_layout_; }
-  uint64_t bytes() const { return copy_.bytes(); }
+  uint64_t work_bytes() const { return copy_.work_bytes(); }  // for a WorkEstimate
 
  private:
   bool same_layout_;

@@ -21,7 +21,7 @@ class ElementCopy final : public Kernel, public WorkEstimate {
   ElementCopy(const ElementProblem& problem, uint32_t threads)
       : copy_(TensorOf(problem, problem.inputs[0]), TensorOf(problem, problem.outputs[0]), threads) {}
 
-  uint64_t work_bytes() const override { return 4 * copy_.bytes(); }
+  uint64_t work_bytes() const override { return copy_.work_bytes(); }
 
   Status Run(const KernelArguments& arguments) const override {
     copy_.Run(arguments.inputs[0].data, arguments.outputs[0].data, arguments.executor);

@@ -148,8 +148,9 @@ bool TilePlan::SharesBytes(const ElementProblem& problem) const {
 
 namespace {
 
-// What a function that is called element by element may take, as bits that are moved.
-constexpr uint64_t kBitsOfCalls = 1024;
+// What a function that is called element by element may take, as bits that are moved; and one whose numbers
+// decide how long it takes, where they are none of the worst.
+constexpr uint64_t kBitsOfCalls = 1024, kBitsOfNumbers = 4096;
 
 // What is computed takes longer than what is moved.
 uint64_t BitsPerElement(const ElementProblem& problem) {
@@ -171,13 +172,32 @@ bool TakesLong(const Instruction& i) {
           i.function == ElementFunction::kPowerRounded);
 }
 
+// Sines of large numbers, remainders of large quotients and powers take ten times as long as others.
+bool NumbersDecide(const Instruction& i) {
+  switch (i.function) {
+    case ElementFunction::kSin:
+    case ElementFunction::kCos:
+    case ElementFunction::kTan:
+    case ElementFunction::kPowerWrap:
+    case ElementFunction::kPowerRounded:
+      return true;
+    case ElementFunction::kModulusTruncate:
+    case ElementFunction::kModulusFloor:
+      return IsFloat(i.type);
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 uint64_t WorkBytes(const ElementProblem& problem) {
   const auto& instructions = problem.program.instructions;
-  const auto called =
-      static_cast<uint64_t>(std::count_if(instructions.begin(), instructions.end(), IsCalled));
-  const uint64_t bits = BitsPerElement(problem) + 16 * instructions.size() + kBitsOfCalls * called;
+  const auto count = [&](bool (*is)(const Instruction&)) {
+    return static_cast<uint64_t>(std::count_if(instructions.begin(), instructions.end(), is));
+  };
+  const uint64_t bits = BitsPerElement(problem) + 16 * instructions.size() + kBitsOfCalls * count(IsCalled) +
+                        kBitsOfNumbers * count(NumbersDecide);
   return problem.Elements() * bits / 8;
 }
 
