@@ -149,6 +149,13 @@ TEST(Work, WhatIsNot) {
           MakeDesc(name, {{"ATensor", numbers}, {"BTensor", numbers}, {"OutputTensor", numbers}});
       EXPECT_EQ(is_brief(desc), count == 1000) << name;
     }
+    // Nothing converts vectors of such.
+    for (const auto& [from, to] :
+         {std::pair(DataType::kFloat64, DataType::kInt8), std::pair(DataType::kFloat16, DataType::kUInt64)}) {
+      const OperatorDesc desc =
+          MakeDesc("CAST", {{"InputTensor", Packed(from, {count})}, {"OutputTensor", Packed(to, {count})}});
+      EXPECT_EQ(is_brief(desc), count == 1000) << static_cast<int>(from);
+    }
   }
 }
 

@@ -148,9 +148,9 @@ bool TilePlan::SharesBytes(const ElementProblem& problem) const {
 
 namespace {
 
-// What a function that is called element by element may take, as bits that are moved; and one whose numbers
-// decide how long it takes, where they are none of the worst.
-constexpr uint64_t kBitsOfCalls = 1024, kBitsOfNumbers = 4096;
+// What a function that is called element by element may take, as bits that are moved; a conversion with
+// 64 bits; and a function whose numbers decide how long it takes, where they are none of the worst.
+constexpr uint64_t kBitsOfCalls = 1024, kBitsOfWide = 2048, kBitsOfNumbers = 4096;
 
 // What is computed takes longer than what is moved.
 uint64_t BitsPerElement(const ElementProblem& problem) {
@@ -170,6 +170,26 @@ bool TakesLong(const Instruction& i) {
          (i.function == ElementFunction::kDivide || i.function == ElementFunction::kModulusTruncate ||
           i.function == ElementFunction::kModulusFloor || i.function == ElementFunction::kPowerWrap ||
           i.function == ElementFunction::kPowerRounded);
+}
+
+// Of instructions that convert elements of 4 bits, or numbers of 64 bits, or to integers of 64 bits: nothing
+// does so with vectors.
+uint64_t BitsOfConversion(const ElementProblem& problem, const Instruction& i) {
+  const auto takes_long = [&](Class to) {
+    return IsFloat(i.type) && i.type != to && (IsWide(i.type) || IsWide(to));
+  };
+  switch (i.function) {
+    case ElementFunction::kLoad:
+      return BitSize(problem.inputs[i.sources[0]].type) < 8 ? kBitsOfCalls : 0;
+    case ElementFunction::kStore: {
+      const DataType type = problem.outputs[i.target].type;
+      return BitSize(type) < 8 ? kBitsOfCalls : takes_long(ClassOf(type)) ? kBitsOfWide : 0;
+    }
+    case ElementFunction::kConvert:
+      return takes_long(i.to) ? kBitsOfWide : 0;
+    default:
+      return 0;
+  }
 }
 
 // Sines of large numbers, remainders of large quotients and powers take ten times as long as others.
@@ -196,8 +216,9 @@ uint64_t WorkBytes(const ElementProblem& problem) {
   const auto count = [&](bool (*is)(const Instruction&)) {
     return static_cast<uint64_t>(std::count_if(instructions.begin(), instructions.end(), is));
   };
-  const uint64_t bits = BitsPerElement(problem) + 16 * instructions.size() + kBitsOfCalls * count(IsCalled) +
-                        kBitsOfNumbers * count(NumbersDecide);
+  uint64_t bits = BitsPerElement(problem) + 16 * instructions.size() + kBitsOfCalls * count(IsCalled) +
+                  kBitsOfNumbers * count(NumbersDecide);
+  for (const Instruction& i : instructions) bits += BitsOfConversion(problem, i);
   return problem.Elements() * bits / 8;
 }
 
