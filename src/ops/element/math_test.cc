@@ -133,12 +133,12 @@ std::vector<Subject> Subjects() {
       {F::kAtan, "Atan", [](D x, D) { return std::atan(x); }, 2, {1.0f, 0x1p25f}},
       {F::kSinh, "Sinh", [](D x, D) { return std::sinh(x); }, 2, {0x1p-12f, 0.3466f, 88.72f, 89.416f, 89.5f}},
       {F::kCosh, "Cosh", [](D x, D) { return std::cosh(x); }, 2, {0.3466f, 88.72f, 89.416f, 89.5f}},
-      {F::kTanh, "Tanh", [](D x, D) { return std::tanh(x); }, 2, {0.6f, 9.01f, 9.1f}},
+      {F::kTanh, "Tanh", [](D x, D) { return std::tanh(x); }, 2, {0.1733f, 0x1.09e4c2p-1f, 9.01f, 9.1f}},
       {F::kAsinh, "Asinh", [](D x, D) { return std::asinh(x); }, 2, {0x1p-12f, 0x1p20f}},
       {F::kAcosh, "Acosh", [](D x, D) { return std::acosh(x); }, 2, {1.0f, 0x1p20f}},
       {F::kAtanh, "Atanh", [](D x, D) { return std::atanh(x); }, 2, {0x1p-12f, 1.0f}},
       {F::kErf, "Erf", [](D x, D) { return std::erf(x); }, 2, {0.2929f, 3.92f, 3.93f}},
-      {F::kSigmoid, "Sigmoid", TrueSigmoid, 2, {-88.0f, -103.97f, 17.0f}},
+      {F::kSigmoid, "Sigmoid", TrueSigmoid, 2, {-0x1.69c008p-12f, -88.0f, -103.97f, 17.0f, 30.0f, -105.0f}},
       {F::kGelu, "Gelu", TrueGelu, 4, {-3.0f, -12.98f, -14.1f, -14.4f, 5.5f}},
       {F::kSoftplus, "Softplus", TrueSoftplus, 4, {1.0986123f, -88.0f, -103.97f, 17.0f}},
       {F::kPow, "Pow", [](D x, D y) { return std::pow(x, y); }, 4, {}, true},
@@ -176,7 +176,7 @@ const Floats kGrid = {
     0,         1,       2,           3,           0.5f,           1.5f,          2.5f,   10,
     1e30f,     kMax,    kInf,        kNan,        0.25f,          1e-3f,         1e-40f, 0x1p-149f,
     0x1p-126f, 0x1p24f, 0x1p24f - 1, 0x1p23f + 1, 0x1.fffffep-1f, 0x1.000002p0f, 127,    128,
-    149,       150,     0x1p31f};
+    149,       150,     0x1p31f,     0x1.9p105f};
 
 // Two operands: a grid with both signs, and pairs whose powers (or quotients) are mostly finite.
 void AppendPairs(Floats& x, Floats& y) {

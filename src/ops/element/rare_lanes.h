@@ -62,11 +62,12 @@ ANYDML_LANE float FmodOfPositive(float a, float b) {
   for (int32_t left = scale_a - scale_b; left > 0; left -= 40) {
     rest = (rest << (left < 40 ? left : 40)) % divisor;
   }
-  // rest 2^scale_b is exact: the mantissa as a float, times a power of two in two steps.
+  // rest 2^scale_b is exact: the mantissa as a float, times a power of two in two steps, of which the last
+  // one comes when nothing is too large: a remainder may be as large as a float can.
   const float units = Mul(static_cast<float>(rest), 0x1p-126f);
   const float power = detail::Cast<float>(static_cast<uint32_t>(scale_b / 2 + 127) << 23);
   const float other_power = detail::Cast<float>(static_cast<uint32_t>(scale_b - scale_b / 2 + 127) << 23);
-  return Mul(Mul(Mul(units, power), other_power), 0x1p-23f);
+  return Mul(Mul(Mul(units, power), 0x1p-23f), other_power);
 }
 
 }  // namespace anydml::lane
