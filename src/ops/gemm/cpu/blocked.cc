@@ -15,7 +15,8 @@ using namespace blocking;  // NOLINT(google-build-using-namespace)
 
 // Of rows of A that lie in memory as kernels take them, which nothing is packed for, more are done at a time
 // where vectors are long, as are caches there; of a panel of B that is far away less is read again.
-constexpr uint64_t kLongVector = 16;
+constexpr uint64_t kLongVector = 16, kShortVector = 8;
+constexpr uint64_t kFewWords = 32;  // of bytes, with short vectors
 constexpr uint64_t kFloatsInPlace = uint64_t{1} << 18;
 // Rows that are pages apart push each other out of caches: fewer are done at a time, or they are copied, each
 // a line behind the other, where columns are worth it and B is not packed yet.
@@ -162,6 +163,9 @@ class BlockedProduct {
       }
       return;
     }
+    if (kernel_.bytes && kernel_.lanes < kShortVector && end - begin <= kFewWords) {
+      return AddFewSteps({rows, columns, 0, end - begin, sums, stride_, begin != 0}, panels_b);
+    }
     for (uint64_t j = 0; j < columns; j += width) {
       for (uint64_t step = begin; step < end; step += block_.steps) {
         const uint64_t steps = std::min(block_.steps, end - step);
@@ -177,6 +181,30 @@ class BlockedProduct {
         }
         const Next next(behind, steps_behind * width, (rows + kernel_.rows - 1) / kernel_.rows, steps);
         RunTiles(tiles, b, 0, [&](uint64_t tile) { return next.OfTile(tile); });
+      }
+    }
+  }
+
+  // All panels of B for a tile's rows, before those of the next: of few steps sums are most of what is read
+  // and written, and here their rows are written one after the other.
+  void AddFewSteps(const Tiles& tiles, const Panels& panels_b) {
+    const uint64_t width = kernel_.columns;
+    for (uint64_t i = 0; i < tiles.rows; i += kernel_.rows) {
+      const MicroKernel::Rows a = RowsOf(i / kernel_.rows, 0);
+      const uint64_t rows = std::min<uint64_t>(kernel_.rows, tiles.rows - i);
+      const uint64_t whole = rows == kernel_.rows ? tiles.columns / width * width : 0;
+      const float* b = panels_b.first;
+      Sum* const sums = tiles.sums + i * tiles.stride;
+      for (uint64_t j = 0; j < tiles.columns; j += width, b += panels_b.stride) {
+        if (j < whole) {
+          kernel_.run(a.first, b, width, tiles.steps, reinterpret_cast<float*>(sums + j), tiles.stride,
+                      tiles.accumulate, {b, 0});
+          continue;
+        }
+        const uint64_t columns = std::min(width, tiles.columns - j);
+        const ProductTile tile = {a,    b,       tiles.steps,
+                                  rows, columns, (columns + kernel_.lanes - 1) / kernel_.lanes};
+        RunTile(kernel_, tile, sums + j, tiles.stride, tiles.accumulate, {b, 0});
       }
     }
   }

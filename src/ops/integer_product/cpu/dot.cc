@@ -217,10 +217,10 @@ class IntegerDot final : public Kernel {
   WindowQuads Windows(const KernelArguments& arguments, const BatchIndex& index) const {
     const ConvolutionShape& s = problem_.shape;
     const std::byte* const data = arguments.inputs[problem_.input].data;
-    if (data == nullptr) return {s, problem_.input_type, nullptr, {}};  // packed
+    if (data == nullptr) return {s, problem_.input_type, nullptr, {}, tile_.column_words};  // packed
     const std::byte zero =
         problem_.input_zero ? *arguments.inputs[problem_.input_zero->input].data : std::byte{};
-    return {s, problem_.input_type, data + s.input.Matrix(index[0], index[1]), zero};
+    return {s, problem_.input_type, data + s.input.Matrix(index[0], index[1]), zero, tile_.column_words};
   }
 
   IntegerSums problem_;

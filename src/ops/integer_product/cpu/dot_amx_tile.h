@@ -59,7 +59,8 @@ constexpr DotTile AmxTileOf(void (*begin)(), void (*end)()) {
            &RunAmxTile<T, 2>,
            {&RunAmxTile<T, 1>, nullptr},
            /*bytes=*/true},
-          kAmxSide,
+          /*row_words=*/kAmxSide,
+          /*column_words=*/1,
           begin,
           end};
 }

@@ -12,7 +12,8 @@ std::atomic<const DotKernels*> kernels_of_tests = nullptr;
 
 const DotKernels* FindDotKernels() {
   if (const DotKernels* const kernels = kernels_of_tests.load()) return kernels;
-  for (auto* const find : {&FindNeonDot, &FindAmxDot, &FindAvx512Dot, &FindAvxVnniDot, &FindAvx2Dot}) {
+  for (auto* const find :
+       {&FindI8mmDot, &FindNeonDot, &FindAmxDot, &FindAvx512Dot, &FindAvxVnniDot, &FindAvx2Dot}) {
     if (const DotKernels* const kernels = find()) return kernels;
   }
   return nullptr;

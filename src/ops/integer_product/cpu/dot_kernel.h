@@ -36,14 +36,14 @@ struct FewDot {
 // A micro-kernel of bytes (MicroKernel::bytes).
 struct DotTile {
   MicroKernel kernel;
-  // So many words of a row are neighbours in a panel, then come those of the next row: 1 is the usual order.
-  // Steps are a multiple.
-  uint32_t row_words = 1;
+  // So many words of a row, or of a column, are neighbours in a panel, then come those of the next one: 1 is
+  // the usual order. Steps are a multiple of row_words, which is one of column_words.
+  uint32_t row_words = 1, column_words = 1;
   // Before and after a thread runs it, where that is needed.
   void (*begin)() = nullptr;
   void (*end)() = nullptr;
 };
-inline constexpr uint32_t kMaxRowWords = 16;
+inline constexpr uint32_t kMaxRowWords = 16, kMaxColumnWords = 2;
 
 struct DotKernels {
   DotTile tile, one_row;
@@ -55,6 +55,7 @@ const DotKernels* FindDotKernels();
 void UseDotKernels(const DotKernels* kernels);
 
 // Those of one instruction set. Null where the processor, or the compiler, does not know it.
+const DotKernels* FindI8mmDot();
 const DotKernels* FindNeonDot();
 const DotKernels* FindAmxDot();
 const DotKernels* FindAvx512Dot();

@@ -114,6 +114,11 @@ uint64_t AtRow(const DotTile& tile, uint64_t word, uint64_t row) {
   return (word / tile.row_words * tile.kernel.rows + row) * tile.row_words + word % tile.row_words;
 }
 
+// The same of a column's, where steps are `stride` apart.
+uint64_t AtColumn(const DotTile& tile, uint64_t word, uint64_t column, uint64_t stride) {
+  return (word / tile.column_words * stride + column) * tile.column_words + word % tile.column_words;
+}
+
 void ExpectSums(const DotTile& tile, MicroKernel::Run* run, uint32_t columns, uint64_t steps,
                 bool accumulate) {
   const MicroKernel& kernel = tile.kernel;
@@ -141,7 +146,7 @@ void ExpectSums(const DotTile& tile, MicroKernel::Run* run, uint32_t columns, ui
       for (uint64_t step = 0; step < steps * kStepsOfWord; ++step) {
         const uint64_t word = step / kStepsOfWord, byte = step % kStepsOfWord;
         const auto x = static_cast<int8_t>(a[AtRow(tile, word, i) * kStepsOfWord + byte]);
-        const uint8_t y = b[(word * b_stride + j) * kStepsOfWord + byte];
+        const uint8_t y = b[AtColumn(tile, word, j, b_stride) * kStepsOfWord + byte];
         sum += static_cast<uint32_t>(Product(x, y));
       }
       expected[i * to_stride + j] = static_cast<int32_t>(sum);
@@ -165,6 +170,8 @@ void ExpectSums(const DotTile& tile) {
   ASSERT_LE(kernel.rows * kernel.columns, kMaxTileRows * kMaxTileColumns);
   ASSERT_LE(std::max(kernel.rows, kernel.columns), kMaxDotWidth);
   ASSERT_LE(tile.row_words, kMaxRowWords);
+  ASSERT_LE(tile.column_words, kMaxColumnWords);
+  ASSERT_EQ(tile.row_words % tile.column_words, 0u);
   EXPECT_TRUE(kernel.bytes);
   if (tile.begin != nullptr) tile.begin();
   for (uint32_t vectors = 1; vectors * kernel.lanes <= kernel.columns; ++vectors) {
@@ -213,33 +220,9 @@ void ExpectFewSums(const FewDot& few) {
   }
 }
 
-TEST(DotKernel, SumsOfAllInstructionSets) {
-  uint32_t found = 0;
-  for (auto* const find : {&FindNeonDot, &FindAmxDot, &FindAvx512Dot, &FindAvxVnniDot, &FindAvx2Dot}) {
-    const DotKernels* const kernels = find();
-    if (kernels == nullptr) continue;
-    SCOPED_TRACE(found);
-    ++found;
-    ExpectSums(kernels->tile);
-    ExpectSums(kernels->one_row);
-    if (kernels->few.add != nullptr) ExpectFewSums(kernels->few);
-  }
-  RecordProperty("instruction sets", static_cast<int>(found));
-  EXPECT_EQ(FindDotKernels() != nullptr, found != 0);
-}
-
-// x86's with the instructions written out, each with cases of the operators.
-class WrittenOut : public ::testing::TestWithParam<DotKernels> {};
-
-TEST_P(WrittenOut, Sums) {
-  ExpectSums(GetParam().tile);
-  ExpectSums(GetParam().one_row);
-  ExpectFewSums(GetParam().few);
-}
-
-TEST_P(WrittenOut, OperatorsAgreeWithTheReference) {
+void ExpectOperatorsAgree(const DotKernels& kernels) {
   constexpr double kSeconds = 1;
-  UseDotKernels(&GetParam());
+  UseDotKernels(&kernels);
   ForCases(IntegerProductCases(), kSeconds, [](const Case& problem) {
     ExpectAllAgree(problem.desc, problem.inputs, problem.in_place);
     OperatorDesc packed = problem.desc;
@@ -252,6 +235,44 @@ TEST_P(WrittenOut, OperatorsAgreeWithTheReference) {
   });
   UseDotKernels(nullptr);
 }
+
+constexpr auto kFinds = {&FindI8mmDot,   &FindNeonDot,    &FindAmxDot,
+                         &FindAvx512Dot, &FindAvxVnniDot, &FindAvx2Dot};
+
+TEST(DotKernel, SumsOfAllInstructionSets) {
+  uint32_t found = 0;
+  for (auto* const find : kFinds) {
+    const DotKernels* const kernels = find();
+    if (kernels == nullptr) continue;
+    SCOPED_TRACE(found);
+    ++found;
+    ExpectSums(kernels->tile);
+    ExpectSums(kernels->one_row);
+    if (kernels->few.add != nullptr) ExpectFewSums(kernels->few);
+  }
+  RecordProperty("instruction sets", static_cast<int>(found));
+  EXPECT_EQ(FindDotKernels() != nullptr, found != 0);
+}
+
+// The processor's best ones are what other tests run.
+TEST(DotKernel, OperatorsWithOtherInstructionSets) {
+  const DotKernels* const best = FindDotKernels();
+  for (auto* const find : kFinds) {
+    const DotKernels* const kernels = find();
+    if (kernels != nullptr && kernels != best) ExpectOperatorsAgree(*kernels);
+  }
+}
+
+// x86's with the instructions written out, each with cases of the operators.
+class WrittenOut : public ::testing::TestWithParam<DotKernels> {};
+
+TEST_P(WrittenOut, Sums) {
+  ExpectSums(GetParam().tile);
+  ExpectSums(GetParam().one_row);
+  ExpectFewSums(GetParam().few);
+}
+
+TEST_P(WrittenOut, OperatorsAgreeWithTheReference) { ExpectOperatorsAgree(GetParam()); }
 
 constexpr DotKernels kWide = DotKernelsOf<EmulatedWords<16>, 8, 3>();
 constexpr DotKernels kNarrow = DotKernelsOf<EmulatedWords<8>, 6, 2>();

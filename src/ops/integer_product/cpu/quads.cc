@@ -24,10 +24,25 @@ void Interleave(const uint8_t* __restrict a, const uint8_t* __restrict b, const 
   }
 }
 
+// What words of columns are made of: kStepsOfWord rows for each word that a column has side by side.
+using QuadRows = const uint8_t * [kMaxColumnWords * kStepsOfWord];
+
+// Of elements from `first` on, `words` of each.
+void InterleaveWords(const QuadRows& rows, uint32_t words, uint64_t first, uint64_t count, uint8_t flip,
+                     uint8_t* out) {
+  if (words == 1) {
+    Interleave(rows[0] + first, rows[1] + first, rows[2] + first, rows[3] + first, count, flip, out);
+    return;
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    for (uint64_t step = 0; step < words * kStepsOfWord; ++step) *out++ = rows[step][first + i] ^ flip;
+  }
+}
+
 // Of whole panels, whose width is known.
 template <uint32_t kWidth>
-uint64_t InterleaveWhole(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
-                         uint64_t panel_stride, float* to) {
+uint64_t InterleaveWhole(const QuadRows& rows, uint64_t count, uint8_t flip, uint64_t panel_stride,
+                         float* to) {
   uint64_t i = 0;
   for (; i + kWidth <= count; i += kWidth, to += panel_stride) {
     Interleave(rows[0] + i, rows[1] + i, rows[2] + i, rows[3] + i, kWidth, flip,
@@ -36,11 +51,14 @@ uint64_t InterleaveWhole(const uint8_t* const (&rows)[kStepsOfWord], uint64_t co
   return i;
 }
 
-// The same of panels of three vectors of words. Bytes of four words are read, and not behind the elements.
-uint64_t InterleaveTwelve(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
-                          uint64_t panel_stride, float* to) {
+// The same of panels of three vectors of words, one or two words of each column. Bytes of four vectors are
+// read, and not behind the elements.
+template <uint32_t kWords>
+uint64_t InterleaveTwelve(const QuadRows& rows, uint64_t count, uint8_t flip, uint64_t panel_stride,
+                          float* to) {
   using Bytes = Lanes<uint8_t>;
   using Pairs = Lanes<uint16_t>;
+  using Words = Lanes<uint32_t>;
   constexpr uint64_t kWidth = 12;
   const Bytes::Vector flips = Bytes::Vector{} + flip;
   const auto zip = [&]<bool kUpper>(uint64_t row, uint64_t i) {
@@ -49,29 +67,45 @@ uint64_t InterleaveTwelve(const uint8_t* const (&rows)[kStepsOfWord], uint64_t c
   };
   uint64_t i = 0;
   for (; i + Bytes::kCount <= count; i += kWidth, to += panel_stride) {
-    const Pairs::Vector low = zip.operator()<false>(0, i), low2 = zip.operator()<false>(2, i);
-    const Pairs::Vector high = zip.operator()<true>(0, i), high2 = zip.operator()<true>(2, i);
-    auto* const words = reinterpret_cast<uint16_t*>(to);
-    Pairs::Store(Pairs::Zip<false>(low, low2), words);
-    Pairs::Store(Pairs::Zip<true>(low, low2), words + Pairs::kCount);
-    Pairs::Store(Pairs::Zip<false>(high, high2), words + 2 * Pairs::kCount);
+    Words::Vector words[kWords][3];
+#pragma GCC unroll 2
+    for (uint64_t w = 0; w < kWords; ++w) {
+      const uint64_t row = w * kStepsOfWord;
+      const Pairs::Vector low = zip.template operator()<false>(row, i);
+      const Pairs::Vector low2 = zip.template operator()<false>(row + 2, i);
+      const Pairs::Vector high = zip.template operator()<true>(row, i);
+      const Pairs::Vector high2 = zip.template operator()<true>(row + 2, i);
+      words[w][0] = reinterpret_cast<Words::Vector>(Pairs::Zip<false>(low, low2));
+      words[w][1] = reinterpret_cast<Words::Vector>(Pairs::Zip<true>(low, low2));
+      words[w][2] = reinterpret_cast<Words::Vector>(Pairs::Zip<false>(high, high2));
+    }
+    auto* out = reinterpret_cast<uint32_t*>(to);
+#pragma GCC unroll 3
+    for (uint64_t v = 0; v < 3; ++v, out += kWords * Words::kCount) {
+      if constexpr (kWords == 1) {
+        Words::Store(words[0][v], out);
+      } else {
+        Words::Store(Words::Zip<false>(words[0][v], words[1][v]), out);
+        Words::Store(Words::Zip<true>(words[0][v], words[1][v]), out + Words::kCount);
+      }
+    }
   }
   return i;
 }
 
-// A word of each element, straight into panels of these widths: others are faster cut from rows of words.
+// Words of each element, straight into panels of these widths: others are faster cut from rows of words.
 constexpr bool IsInterleaved(uint32_t width) { return width % 16 == 0 || width == 12; }
-void InterleavePanels(const uint8_t* const (&rows)[kStepsOfWord], uint64_t count, uint8_t flip,
-                      uint32_t width, uint64_t panel_stride, float* to) {
-  uint64_t done = width == 16   ? InterleaveWhole<16>(rows, count, flip, panel_stride, to)
+void InterleavePanels(const QuadRows& rows, uint32_t words, uint64_t count, uint8_t flip, uint32_t width,
+                      uint64_t panel_stride, float* to) {
+  uint64_t done = words == 2    ? InterleaveTwelve<2>(rows, count, flip, panel_stride, to)
+                  : width == 16 ? InterleaveWhole<16>(rows, count, flip, panel_stride, to)
                   : width == 32 ? InterleaveWhole<32>(rows, count, flip, panel_stride, to)
                   : width == 48 ? InterleaveWhole<48>(rows, count, flip, panel_stride, to)
-                  : width == 12 ? InterleaveTwelve(rows, count, flip, panel_stride, to)
+                  : width == 12 ? InterleaveTwelve<1>(rows, count, flip, panel_stride, to)
                                 : 0;
   for (; done < count; done += width) {
-    Interleave(rows[0] + done, rows[1] + done, rows[2] + done, rows[3] + done,
-               std::min<uint64_t>(width, count - done), flip,
-               reinterpret_cast<uint8_t*>(to + done / width * panel_stride));
+    InterleaveWords(rows, words, done, std::min<uint64_t>(width, count - done), flip,
+                    reinterpret_cast<uint8_t*>(to + done / width * panel_stride));
   }
 }
 
@@ -130,6 +164,10 @@ void FilterQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t w
       PackAcross(first + e, some, step, words, width, to + e * words);
       continue;
     }
+    if (row_words_ == 2 && contiguous_) {
+      PackPairs(first + e, some, step, words, width, to + e * words);
+      continue;
+    }
     for (uint64_t w = 0; w < words; w += row_words_) {
       PackBlock(first + e, some, step + w * kStepsOfWord, width, to + e * words + w * width);
     }
@@ -186,6 +224,36 @@ void FilterQuads::PackAcross(uint64_t first, uint64_t count, uint64_t step, uint
   }
 }
 
+// One panel, two words of each row side by side.
+void FilterQuads::PackPairs(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
+                            float* to) const {
+  using Bytes = Lanes<uint8_t>;
+  using Pairs = Lanes<uint64_t>;
+  constexpr uint64_t kWords = 2, kWordsOfVector = Bytes::kCount / kStepsOfWord;
+  const Bytes::Vector flips = Bytes::Vector{} + flip_;
+  const uint64_t there = shape_.Steps() - std::min(step, shape_.Steps());
+  const uint64_t whole = std::min(words * kStepsOfWord, there) / Bytes::kCount * kWordsOfVector;
+  const auto* const from = reinterpret_cast<const uint8_t*>(data_) + step;
+  for (uint64_t i = 0; i < count; i += 2) {
+    uint64_t w = 0;
+    const uint64_t next = std::min<uint64_t>(count - i, 2) - 1;  // one alone is there twice
+    const uint8_t* const rows[2] = {from + (first + i) * shape_.filter.output_channel,
+                                    from + (first + i + next) * shape_.filter.output_channel};
+    for (; w < whole; w += kWordsOfVector) {
+      const auto x = reinterpret_cast<Pairs::Vector>(Bytes::Load(rows[0] + w * kStepsOfWord) ^ flips);
+      const auto y = reinterpret_cast<Pairs::Vector>(Bytes::Load(rows[1] + w * kStepsOfWord) ^ flips);
+      auto* const at = reinterpret_cast<uint64_t*>(to + w * width + i * kWords);
+      Pairs::Store(Pairs::Zip<false>(x, y), at);
+      Pairs::Store(Pairs::Zip<true>(x, y), at + width);
+    }
+    for (; w < words; w += kWords) {
+      for (uint64_t row = i; row <= i + next; ++row) {
+        LoadRow(first + row, step + w * kStepsOfWord, kWords, to + w * width + row * kWords);
+      }
+    }
+  }
+}
+
 // row_words_ words of the rows of a panel.
 void FilterQuads::PackBlock(uint64_t first, uint64_t count, uint64_t step, uint32_t width, float* to) const {
   constexpr uint64_t kBytes = kMaxRowWords * kStepsOfWord;
@@ -223,20 +291,22 @@ void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t w
     return;
   }
   ClearLastPanel(count, words, width, to);
-  const uint64_t most = kPanelRowElements / width * width;
+  const uint64_t most = kPanelRowElements / width * width, rows = uint64_t{column_words_} * kStepsOfWord;
   for (uint64_t element = 0; element < count; element += most) {
     const uint64_t some = std::min(most, count - element);
     runs.Begin(first + element, some);
-    for (uint64_t w = 0; w < words; ++w) {
-      uint8_t bytes[kStepsOfWord][kPanelRowElements + WindowRuns::kSlack];
-      for (uint64_t i = 0; i < kStepsOfWord; ++i) {
+    for (uint64_t w = 0; w < words; w += column_words_) {
+      uint8_t bytes[kMaxColumnWords * kStepsOfWord][kPanelRowElements + WindowRuns::kSlack];
+      QuadRows from = {};
+      for (uint64_t i = 0; i < rows; ++i) {
+        from[i] = bytes[i];
         if (w * kStepsOfWord + i < steps) {
           runs.Load(step + w * kStepsOfWord + i, bytes[i]);
         } else {
           std::memset(bytes[i], flip_, some);  // becomes 0
         }
       }
-      InterleavePanels({bytes[0], bytes[1], bytes[2], bytes[3]}, some, flip_, width, words * width,
+      InterleavePanels(from, column_words_, some, flip_, width, words * width,
                        to + element * words + w * width);
     }
   }
@@ -246,32 +316,36 @@ void WindowQuads::Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t w
 void WindowQuads::PackNeighbours(uint64_t first, uint64_t count, uint64_t step, uint64_t words,
                                  uint32_t width, float* to) const {
   const uint64_t steps = shape_.Steps(), channel = shape_.input.channel;
+  const uint64_t together = uint64_t{column_words_} * kStepsOfWord;
   const auto* const data = reinterpret_cast<const uint8_t*>(data_) + first;
   ClearLastPanel(count, words, width, to);
-  for (uint64_t w = 0; w < words; ++w, step += kStepsOfWord) {
-    const uint64_t there = std::min<uint64_t>(kStepsOfWord, steps - std::min(step, steps));
-    const uint8_t* rows[kStepsOfWord] = {};
+  for (uint64_t w = 0; w < words; w += column_words_, step += together) {
+    const uint64_t there = std::min(together, steps - std::min(step, steps));
+    QuadRows rows = {};
     for (uint64_t i = 0; i < there; ++i) {
       rows[i] = data + (step + i) * channel;
       // Other rows are in other pages, which a processor does not ask for by itself.
-      if (step + 2 * kStepsOfWord + i < steps) PrefetchBytes(rows[i] + 2 * kStepsOfWord * channel, count);
+      constexpr uint64_t kAhead = 2 * kStepsOfWord;
+      if (step + kAhead + i < steps) PrefetchBytes(rows[i] + kAhead * channel, count);
     }
-    if (there == kStepsOfWord) {
-      InterleavePanels(rows, count, flip_, width, words * width, to + w * width);
+    if (there == together) {
+      InterleavePanels(rows, column_words_, count, flip_, width, words * width, to + w * width);
       continue;
     }
     for (uint64_t done = 0; done < count; done += width) {
-      uint8_t bytes[kStepsOfWord][kMaxDotWidth];
+      uint8_t bytes[kMaxColumnWords * kStepsOfWord][kMaxDotWidth];
+      QuadRows from = {};
       const uint64_t some = std::min<uint64_t>(width, count - done);
-      for (uint64_t i = 0; i < kStepsOfWord; ++i) {
+      for (uint64_t i = 0; i < together; ++i) {
+        from[i] = bytes[i];
         if (i < there) {
           CopyShortRow(rows[i] + done, some, bytes[i]);
         } else {
           std::memset(bytes[i], flip_, some);  // becomes 0
         }
       }
-      Interleave(bytes[0], bytes[1], bytes[2], bytes[3], some, flip_,
-                 reinterpret_cast<uint8_t*>(to + done * words + w * width));
+      InterleaveWords(from, column_words_, 0, some, flip_,
+                      reinterpret_cast<uint8_t*>(to + done * words + w * width));
     }
   }
 }

@@ -38,6 +38,8 @@ class FilterQuads final : public PanelSource {
                   float* to) const;
   void PackApart(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
                  float* to) const;
+  void PackPairs(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
+                 float* to) const;
   void PackBlock(uint64_t first, uint64_t count, uint64_t step, uint32_t width, float* to) const;
   void LoadRow(uint64_t element, uint64_t step, uint64_t words, float* to) const;
 
@@ -51,12 +53,14 @@ class FilterQuads final : public PanelSource {
 // Elements are positions of the output, in row-major order; steps as above. Outside of the input is `zero`.
 class WindowQuads final : public PanelSource {
  public:
-  // `input`: of one matrix.
-  WindowQuads(const ConvolutionShape& shape, DataType type, const std::byte* input, std::byte zero)
+  // `input`: of one matrix; column_words: as DotTile's, more than 1 in panels of 12 only.
+  WindowQuads(const ConvolutionShape& shape, DataType type, const std::byte* input, std::byte zero,
+              uint32_t column_words)
       : shape_(shape),
         flip_(FlipInPanels(type, /*rows=*/false)),
         data_(input),
         zero_(zero),
+        column_words_(column_words),
         neighbours_(PositionsAreNeighbours(shape)) {}
   void Pack(uint64_t first, uint64_t count, uint64_t word, uint64_t words, uint32_t width,
             float* to) const override;
@@ -72,6 +76,7 @@ class WindowQuads final : public PanelSource {
   uint8_t flip_;
   const std::byte* data_;
   std::byte zero_;
+  uint32_t column_words_;
   bool neighbours_;
 };
 
