@@ -176,7 +176,7 @@ const Floats kGrid = {
     0,         1,       2,           3,           0.5f,           1.5f,          2.5f,   10,
     1e30f,     kMax,    kInf,        kNan,        0.25f,          1e-3f,         1e-40f, 0x1p-149f,
     0x1p-126f, 0x1p24f, 0x1p24f - 1, 0x1p23f + 1, 0x1.fffffep-1f, 0x1.000002p0f, 127,    128,
-    149,       150,     0x1p31f,     0x1.9p105f};
+    149,       150,     0x1p31f,     0x1.9p105f,  0x1.6bae3ap106f};
 
 // Two operands: a grid with both signs, and pairs whose powers (or quotients) are mostly finite.
 void AppendPairs(Floats& x, Floats& y) {
