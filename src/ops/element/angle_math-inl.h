@@ -21,8 +21,8 @@ ANYDML_MATH V IfOddThenElse(D d, I n, V yes, V no) {
   return hn::IfThenElse(hn::RebindMask(d, hn::Lt(hn::ShiftLeft<31>(n), hn::Zero(di))), yes, no);
 }
 
-// sin(|x| + kQuarters * pi / 2), with the sign of x for the sine itself.
-template <int kQuarters, class D, class V>
+// sin(|x| + kQuarters * pi / 2), with the sign of x for the sine itself. kSmall: no angle is large, or a NaN.
+template <int kQuarters, bool kSmall = false, class D, class V>
 ANYDML_MATH V SinFrom(D d, V x) {
   const hn::RebindToSigned<D> di;
   const V a = hn::Abs(x);
@@ -31,10 +31,12 @@ ANYDML_MATH V SinFrom(D d, V x) {
   V r = ExactNegMulAdd(d, count, hn::Set(d, kQuarterTurn), a);
   r = ExactNegMulAdd(d, count, hn::Set(d, kQuarterTurnMiddle), r);
   r = hn::NegMulAdd(count, hn::Set(d, kQuarterTurnLow), r);
-  const auto large = hn::Ge(a, hn::Set(d, lane::kLargeAngle));
-  if (ANYDML_MATH_UNLIKELY(!hn::AllFalse(d, large))) {
-    V low = r;
-    ReduceLargeAngles(d, a, r, low, n);
+  if constexpr (!kSmall) {
+    const auto large = hn::Ge(a, hn::Set(d, lane::kLargeAngle));
+    if (ANYDML_MATH_UNLIKELY(!hn::AllFalse(d, large))) {
+      V low = r;
+      ReduceLargeAngles(d, a, r, low, n);
+    }
   }
   if constexpr (kQuarters != 0) n = hn::Add(n, hn::Set(di, kQuarters));
   // Both functions for |r| <= pi / 4: sine, relative error 2^-27.90, and cosine, 2^-32.99.
@@ -55,6 +57,13 @@ ANYDML_MATH V SinFrom(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Sin(D d, V x) {
   return SinFrom<0>(d, x);
+}
+
+// Whether none of four vectors has a large angle or a NaN, or it is not known.
+template <class D, class V>
+ANYDML_MATH bool AreSmallAngles(D d, V a, V b, V c, V e) {
+  const V squares = hn::MulAdd(e, e, hn::MulAdd(c, c, hn::MulAdd(b, b, hn::Mul(a, a))));
+  return hn::AllTrue(d, hn::Lt(squares, hn::Set(d, lane::kLargeAngle * lane::kLargeAngle)));
 }
 
 template <class D, class V = hn::Vec<D>>

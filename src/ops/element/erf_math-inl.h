@@ -67,7 +67,8 @@ ANYDML_MATH V GeluFarBelow0(D d, V x) {
 // x Phi(x) = max(x, 0) - t Phi(-t) with t = |x|, so that nothing cancels on either side. For t <= 3,
 // Phi(-t) = e^(-t^2 / 2 - t L(t)) / 2 with a polynomial L, absolute error 2^-27.2. Below -3 there are few
 // inputs; above 3 the difference needs not be exact. NaNs are among the few, and become the one of Canonical.
-template <class D, class V = hn::Vec<D>>
+// kNear: there are none of these.
+template <bool kNear = false, class D, class V = hn::Vec<D>>
 ANYDML_MATH V Gelu(D d, V x) {
   const hn::RebindToSigned<D> di;
   const V t = MagnitudeAtMost(d, x, 6.0f);  // from where the result is x
@@ -86,11 +87,21 @@ ANYDML_MATH V Gelu(D d, V x) {
   r = hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), hn::NegMulAdd(t, l, r));
   const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
   const V y = hn::NegMulAdd(power, hn::MulAdd(half, ExpTail(d, r), half), AtLeast(d, x, -0.0f));
-  const auto near = hn::Ge(x, hn::Set(d, -3.0f));
-  if (ANYDML_MATH_UNLIKELY(!hn::AllTrue(d, near))) {
-    return hn::IfThenElse(near, y, Canonical(d, GeluFarBelow0(d, x)));
+  if constexpr (!kNear) {
+    const auto near = hn::Ge(x, hn::Set(d, -3.0f));
+    if (ANYDML_MATH_UNLIKELY(!hn::AllTrue(d, near))) {
+      return hn::IfThenElse(near, y, Canonical(d, GeluFarBelow0(d, x)));
+    }
   }
   return y;
+}
+
+// Whether there are none of them in four vectors.
+template <class D, class V>
+ANYDML_MATH bool AreNearGelus(D d, V a, V b, V c, V e) {
+  const V least = hn::Set(d, -3.0f);
+  const auto ab = hn::And(hn::Ge(a, least), hn::Ge(b, least));
+  return hn::AllTrue(d, hn::And(ab, hn::And(hn::Ge(c, least), hn::Ge(e, least))));
 }
 
 // 2^z / 2 for z in [-80, 0] or NaN, relative error 2^-21.

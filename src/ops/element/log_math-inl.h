@@ -20,9 +20,10 @@ ANYDML_MATH V SplitNormal(D d, V x, int32_t first, V& exponent) {
   return hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(n)));
 }
 
-// And for subnormal x.
-template <class D, class V>
+// And for subnormal x, of which kNormal has none.
+template <bool kNormal, class D, class V>
 ANYDML_MATH V SplitPositive(D d, V x, int32_t first, V& exponent) {
+  if constexpr (kNormal) return SplitNormal(d, x, first, exponent);
   const auto tiny = hn::Lt(x, hn::Set(d, 0x1p-126f));
   const V normal = hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 0x1p24f)), x);
   const V m = SplitNormal(d, normal, first, exponent);
@@ -45,12 +46,25 @@ ANYDML_MATH V LogNear1(D d, V f) {
   return hn::MulAdd(s, q, f);
 }
 
-template <class D, class V = hn::Vec<D>>
+// Whether all of four vectors are positive, normal and finite.
+template <class D, class V>
+ANYDML_MATH bool ArePositiveNormals(D d, V a, V b, V c, V e) {
+  const hn::RebindToUnsigned<D> du;
+  const auto least = hn::Set(du, 0x00800000u);  // what is less wraps around
+  const auto ab = hn::Max(hn::Sub(hn::BitCast(du, a), least), hn::Sub(hn::BitCast(du, b), least));
+  const auto ce = hn::Max(hn::Sub(hn::BitCast(du, c), least), hn::Sub(hn::BitCast(du, e), least));
+  return hn::AllTrue(du, hn::Lt(hn::Max(ab, ce), hn::Set(du, 0x7F000000u)));
+}
+
+// For these alone (kNormal), a third of the instructions is left out. NaNs are that of Canonical.
+template <bool kNormal = false, class D, class V = hn::Vec<D>>
 ANYDML_MATH V Log(D d, V x) {
   V n;
-  const V m = SplitPositive(d, x, kBitsOf2Thirds, n);
-  const V log = LogNear1(d, hn::Sub(m, hn::Set(d, 1.0f)));
-  return WithLogLimits(d, x, hn::MulAdd(n, hn::Set(d, 0x1.62e43p-1f), log));
+  const V m = SplitPositive<kNormal>(d, x, kBitsOf2Thirds, n);
+  const V near1 = LogNear1(d, hn::Sub(m, hn::Set(d, 1.0f)));
+  const V log = hn::MulAdd(n, hn::Set(d, 0x1.62e43p-1f), near1);
+  if constexpr (kNormal) return log;
+  return WithLogLimits(d, x, log);
 }
 
 // ln(high + low) for normal high, of which low is a small part.
@@ -88,10 +102,10 @@ ANYDML_MATH V Softplus(D d, V x) {
 
 // log2(x) = high + low for positive finite x, to about 2^-30 of it: with q = (m - 1) / (m + 1),
 // log2(m) = 2 / ln(2) (q + q^3 / 3 + q^5 / 5 + ...), the first term in two words.
-template <class D, class V>
+template <bool kNormal, class D, class V>
 ANYDML_MATH V Log2InTwo(D d, V x, V& low) {
   V n;
-  const V m = SplitPositive(d, x, kBitsOfSqrtHalf, n);
+  const V m = SplitPositive<kNormal>(d, x, kBitsOfSqrtHalf, n);
   const V one = hn::Set(d, 1.0f);
   const V f = hn::Sub(m, one);
   const V sum = hn::Add(m, one);
@@ -140,18 +154,24 @@ ANYDML_MATH V Exp2InTwo(D d, V z, V z_low) {
   }
 }
 
-// x^y as C's pow.
+// a^y for positive, finite a; kNormal: which are normal numbers.
+template <bool kNormal, class D, class V>
+ANYDML_MATH V PowOfPositive(D d, V a, V y) {
+  V low;
+  const V high = Log2InTwo<kNormal>(d, a, low);
+  // Beyond this, 2^(y log2 a) is 0, 1 or infinity.
+  const V exponent = AtLeast(d, AtMost(d, y, 0x1p33f), -0x1p33f);
+  const V z = hn::Mul(exponent, high);
+  return Exp2InTwo(d, z, hn::MulAdd(exponent, low, ProductError(d, exponent, high, z)));
+}
+
+// x^y as C's pow. NaNs are that of Canonical.
 template <class D, class V = hn::Vec<D>>
 ANYDML_MATH V Pow(D d, V x, V y) {
   const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);
   const V infinity = hn::Set(d, lane::kInfinity);
   const V a = hn::Abs(x);
-  V low;
-  const V high = Log2InTwo(d, a, low);
-  // Beyond this, 2^(y log2 a) is 0, 1 or infinity.
-  const V exponent = AtLeast(d, AtMost(d, y, 0x1p33f), -0x1p33f);
-  const V z = hn::Mul(exponent, high);
-  V power = Exp2InTwo(d, z, hn::MulAdd(exponent, low, ProductError(d, exponent, high, z)));
+  V power = PowOfPositive<false>(d, a, y);
   // The rest, a third of the instructions, is for NaNs and for bases that are not positive, normal and
   // finite.
   if constexpr (kLooksAtLanes) {

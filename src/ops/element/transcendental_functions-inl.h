@@ -1,7 +1,7 @@
 // The bodies of the functions that are not exact, over math-inl.h. As functions-inl.h, after it.
 
 ANYDML_UNARY(Exp) { return OneNan(d, math::Exp(d, a)); }
-ANYDML_UNARY(Log) { return OneNan(d, math::Log(d, a)); }
+ANYDML_UNARY(Log) { return math::Log(d, a); }
 ANYDML_UNARY(Sin) { return OneNan(d, math::Sin(d, a)); }
 ANYDML_UNARY(Cos) { return OneNan(d, math::Cos(d, a)); }
 ANYDML_UNARY(Tan) { return OneNan(d, math::Tan(d, a)); }
@@ -17,7 +17,7 @@ ANYDML_UNARY(Acosh) { return OneNan(d, math::Acosh(d, a)); }
 ANYDML_UNARY(Atanh) { return OneNan(d, math::Atanh(d, a)); }
 ANYDML_UNARY(Erf) { return OneNan(d, math::Erf(d, a)); }
 ANYDML_UNARY(ErfOfHalf) { return OneNan(d, math::ErfOfHalf(d, a)); }
-ANYDML_BINARY(Power) { return OneNan(d, math::Pow(d, a, b)); }
+ANYDML_BINARY(Power) { return math::Pow(d, a, b); }
 // b holds the bits of an integer, whose lowest one says whether a negative base stays negative. FLOAT32 holds
 // multiples of 256; what is left of large ones makes another power.
 ANYDML_BINARY(PowerInteger) {
@@ -45,7 +45,7 @@ ANYDML_BINARY(PowerInteger) {
   const V sign = hn::BitCast(d, hn::ShiftLeft<31>(bits));
   return OneNan(d, hn::Or(power, hn::And(sign, a)));
 }
-ANYDML_UNARY(ConstantPower) { return OneNan(d, math::Pow(d, a, Parameter(d, instruction, 0))); }
+ANYDML_UNARY(ConstantPower) { return math::Pow(d, a, Parameter(d, instruction, 0)); }
 ANYDML_UNARY(Sigmoid) { return OneNan(d, math::Sigmoid(d, a)); }
 ANYDML_UNARY(ScaledTanh) {
   const V inside = hn::Mul(Parameter(d, instruction, 1), a);

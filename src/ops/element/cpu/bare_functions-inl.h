@@ -8,6 +8,10 @@ struct Bare {
   using Body = void;
 };
 
+// Whether a body is faster on four vectors at a time (see kHasFours).
+template <class Body>
+inline constexpr bool kInFours = false;
+
 #if defined(HWY_NEON)
 #if HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
 namespace bare {
@@ -43,6 +47,14 @@ struct Positive {
     return V{vmaxq_f32(a.raw, hn::Zero(d).raw)};
   }
 };
+// A NaN gets the sign of the argument, and the maximum of it and itself is the usual one.
+struct ErfOfAny {
+  template <class D, class V>
+  static ANYDML_BODY V Call(D d, V a, const Instruction&) {
+    const V y = math::Erf(d, a);
+    return V{vmaxq_f32(y.raw, y.raw)};
+  }
+};
 }  // namespace bare
 
 #define ANYDML_BARE(function, body) \
@@ -67,10 +79,21 @@ ANYDML_BARE(Clip, Within)
 ANYDML_BARE(Relu, Positive)
 ANYDML_BARE(Tanh, Tanh)
 ANYDML_BARE(Sigmoid, Sigmoid)
+ANYDML_BARE(Erf, ErfOfAny)
 ANYDML_BARE(ErfOfHalf, ErfOfHalf)
 ANYDML_BARE(GeluOfHalf, GeluOfHalf)
 // Conversions from or to FLOAT16, which are operations (see UsesBare in loops.cc).
 ANYDML_BARE(Canonical, Canonical)
 #undef ANYDML_BARE
+
+#define ANYDML_IN_FOURS(body) \
+  template <>                 \
+  inline constexpr bool kInFours<bare::body> = true;
+ANYDML_IN_FOURS(Tanh)
+ANYDML_IN_FOURS(Sigmoid)
+ANYDML_IN_FOURS(ErfOfAny)
+ANYDML_IN_FOURS(ErfOfHalf)
+ANYDML_IN_FOURS(GeluOfHalf)
+#undef ANYDML_IN_FOURS
 #endif
 #endif

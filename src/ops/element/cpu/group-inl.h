@@ -3,6 +3,7 @@
 // ANYDML_GROUP_STORES_BYTES (whether loops can store bytes; others can store FLOAT16) and
 // ANYDML_GROUP_ASKS_AHEAD (whether those that store past the caches do), then includes this; no include
 // guard.
+#include <algorithm>
 #include <type_traits>
 
 #include "base/half.h"
@@ -79,6 +80,7 @@ inline constexpr bool kHasByteFours = ANYDML_GROUP_STORES_BYTES && HWY_TARGET !=
                                       HWY_TARGET != HWY_EMU128 && (HWY_ARCH_ARM || HWY_ARCH_X86);
 
 #include "ops/element/cpu/bare_functions-inl.h"
+#include "ops/element/cpu/usual_functions-inl.h"
 #include "ops/element/cpu/loops-inl.h"
 
 }  // namespace
@@ -147,6 +149,7 @@ void StreamPair(hn::Tag<T>, T first, T second, T* to) {
 }
 
 #include "ops/element/cpu/bare_functions-inl.h"
+#include "ops/element/cpu/usual_functions-inl.h"
 #include "ops/element/cpu/loops-inl.h"
 
 }  // namespace

@@ -52,44 +52,81 @@ ANYDML_BODY void WritePair(D d, V first, V second, Storage storage, bool streams
 
 inline constexpr uint32_t kStorageBytes[] = {4, 2, 1};
 
-// Whether four vectors at a time are faster.
+// Whether four vectors at a time are faster: while one waits for a result, there are others to go on with.
 template <class Function, class D>
-inline constexpr bool kHasFours = std::is_same_v<Function, fn::Exp>&& fn::math::kFused&& hn::MaxLanes(D()) >=
-                                  4;
+inline constexpr bool kHasFours = kInFours<Function> || (!std::is_void_v<typename Usual<Function>::Body> &&
+                                                         fn::math::kFused && hn::MaxLanes(D()) >= 4);
+// Whether that is so of FLOAT16, too.
+#if defined(__aarch64__)
+inline constexpr bool kHasFoursOfHalves = true;
+#else
+inline constexpr bool kHasFoursOfHalves = false;
+#endif
 
-// Two vectors of e^x, of normal numbers or of any.
-template <bool kNormal, class D, class V>
-ANYDML_BODY void WriteExps(D d, V first, V second, bool streams, float* to) {
-  auto* const bytes = reinterpret_cast<std::byte*>(to);
-  if constexpr (kNormal) {
-    first = fn::math::NormalExp(d, first);
-    WritePair(d, first, fn::math::NormalExp(d, second), Storage::kRegister, streams, bytes);
+template <class Function, int kSources, class D, class V>
+ANYDML_BODY V CallUsual(D d, V a, [[maybe_unused]] V b, [[maybe_unused]] const Instruction& instruction) {
+  using Body = typename Usual<Function>::Body;
+  if constexpr (std::is_void_v<Body>) {
+    return Function::Call(d, a, instruction);
+  } else if constexpr (kSources == 2) {
+    return Body::Call(d, a, b);
   } else {
-    first = fn::OneNan(d, fn::math::Exp(d, first));
-    WritePair(d, first, fn::OneNan(d, fn::math::Exp(d, second)), Storage::kRegister, streams, bytes);
+    return Body::Call(d, a);
   }
 }
 
-// Elements of a row from FLOAT32 to FLOAT32, as far as these are four vectors; how many.
-template <class D>
-ANYDML_BODY uint64_t ExpFours(D d, const float* from, uint64_t count, bool streams, float* to) {
-  const uint64_t lanes = hn::Lanes(d);
+// Where a loop is, and how it goes on: `a` and `b` are sources, steps are those of a pair.
+struct LoopPlace {
+  const std::byte *a, *b;
+  uint64_t a_step, b_step;
+  bool a_halves, b_halves;
+  std::byte* to;
+  uint64_t to_step;
+  Storage storage;
+  bool streams;
+};
+
+// Elements of a row as far as these are four vectors, of usual numbers where those have a body of their own;
+// how many.
+template <class Function, int kSources, class D>
+ANYDML_BODY uint64_t RunFours(D d, const Instruction& instruction, uint64_t count, LoopPlace& place) {
+  using V = hn::Vec<D>;
+  using Body = typename Usual<Function>::Body;
+  const uint64_t fours = 4 * hn::Lanes(d);
+  LoopPlace p = place;
   uint64_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes, from += 4 * lanes, to += 4 * lanes) {
-    const auto x0 = hn::LoadU(d, from), x1 = hn::LoadU(d, from + lanes);
-    const auto x2 = hn::LoadU(d, from + 2 * lanes), x3 = hn::LoadU(d, from + 3 * lanes);
-    if (streams) {
-      AskAhead(reinterpret_cast<const std::byte*>(from));
-      AskAhead(reinterpret_cast<const std::byte*>(from + 2 * lanes));
+  for (; i + fours <= count; i += fours) {
+    V a0, a1, a2, a3;
+    ReadPair(d, p.a, p.a_halves, a0, a1);
+    ReadPair(d, p.a + p.a_step, p.a_halves, a2, a3);
+    V b0 = a0, b1 = a1, b2 = a2, b3 = a3;
+    if constexpr (kSources == 2) {
+      ReadPair(d, p.b, p.b_halves, b0, b1);
+      ReadPair(d, p.b + p.b_step, p.b_halves, b2, b3);
     }
-    if (fn::math::HaveNormalExp(d, x0, x1, x2, x3)) {
-      WriteExps<true>(d, x0, x1, streams, to);
-      WriteExps<true>(d, x2, x3, streams, to + 2 * lanes);
-    } else {
-      WriteExps<false>(d, x0, x1, streams, to);
-      WriteExps<false>(d, x2, x3, streams, to + 2 * lanes);
+    if (p.streams) {
+      AskAhead(p.a);
+      AskAhead(p.a + p.a_step);
     }
+    if constexpr (!std::is_void_v<Body>) {
+      if (!Body::Are(d, a0, a1, a2, a3)) break;
+      if constexpr (kSources == 2) {
+        if (!Body::AreSecond(d, b0, b1, b2, b3)) break;
+      }
+    }
+    const V y0 = CallUsual<Function, kSources>(d, a0, b0, instruction);
+    const V y1 = CallUsual<Function, kSources>(d, a1, b1, instruction);
+    // Functions of two sources have no registers for more, nor have x86's 16: a branch keeps these apart from
+    // the others.
+    constexpr bool kApart = kSources == 2 || !kHasFoursOfHalves;
+    if constexpr (kApart) WritePair(d, y0, y1, p.storage, p.streams, p.to);
+    const V y2 = CallUsual<Function, kSources>(d, a2, b2, instruction);
+    const V y3 = CallUsual<Function, kSources>(d, a3, b3, instruction);
+    if constexpr (!kApart) WritePair(d, y0, y1, p.storage, p.streams, p.to);
+    WritePair(d, y2, y3, p.storage, p.streams, p.to + p.to_step);
+    p.a += 2 * p.a_step, p.b += 2 * p.b_step, p.to += 2 * p.to_step;
   }
+  place.a = p.a, place.b = p.b, place.to = p.to;
   return i;
 }
 
@@ -150,13 +187,6 @@ void Loop(const LoopPiece& piece) {
   std::byte* to = piece.target;
   for (uint64_t row = 1;; ++row) {
     uint64_t left = piece.count;
-    if constexpr (kHasFours<Function, decltype(d)>) {
-      if (!a_halves && a_step != 0 && storage == Storage::kRegister) {
-        const uint64_t done =
-            ExpFours(d, reinterpret_cast<const float*>(a), left, streams, reinterpret_cast<float*>(to));
-        left -= done, a += done * sizeof(float), to += done * sizeof(float);
-      }
-    }
     if constexpr (kHasByteFours && kSources <= 2) {
       if (storage == Storage::kByte && !a_halves && !b_halves) {
         const uint64_t done =
@@ -164,35 +194,59 @@ void Loop(const LoopPiece& piece) {
         left -= done, a += done / pair * a_step, b += done / pair * b_step, to += done;
       }
     }
-    for (; left != 0; left -= pair) {
-      V a0, a1;
-      ReadPair(d, a, a_halves, a0, a1);
-      if constexpr (ANYDML_GROUP_ASKS_AHEAD) {
-        if (streams) {
-          AskAhead(a);
-          if constexpr (kSources >= 2) AskAhead(b);
+    while (left != 0) {
+      uint64_t pairs = left;  // elements of those before the next four vectors
+      if constexpr (kHasFours<Function, decltype(d)>) {
+        // FLOAT32 to FLOAT32, or anything.
+        constexpr bool kAny = kHasFoursOfHalves;
+        if (kAny || (!a_halves && a_step != 0 && storage == Storage::kRegister)) {
+          constexpr uint32_t kBytes = sizeof(float);
+          LoopPlace place = {.a = a,
+                             .b = b,
+                             .a_step = kAny ? a_step : pair * kBytes,
+                             .b_step = b_step,
+                             .a_halves = kAny && a_halves,
+                             .b_halves = kAny && b_halves,
+                             .to = to,
+                             .to_step = kAny ? to_step : pair * kBytes,
+                             .storage = kAny ? storage : Storage::kRegister,
+                             .streams = streams};
+          left -= RunFours<Function, kSources>(d, instruction, left, place);
+          a = place.a, b = place.b, to = place.to;
+          pairs = std::min(left, 2 * pair);
         }
       }
-      a += a_step;
-      if constexpr (kSources == 1) {
-        const V first = Function::Call(d, a0, instruction);
-        WritePair(d, first, Function::Call(d, a1, instruction), storage, streams, to);
-      } else {
-        V b0, b1;
-        ReadPair(d, b, b_halves, b0, b1);
-        b += b_step;
-        if constexpr (kSources == 2) {
-          const V first = Function::Call(d, a0, b0, instruction);
-          WritePair(d, first, Function::Call(d, a1, b1, instruction), storage, streams, to);
+      left -= pairs;
+      for (; pairs != 0; pairs -= pair) {
+        V a0, a1;
+        ReadPair(d, a, a_halves, a0, a1);
+        if constexpr (ANYDML_GROUP_ASKS_AHEAD) {
+          if (streams) {
+            AskAhead(a);
+            if constexpr (kSources >= 2) AskAhead(b);
+          }
+        }
+        a += a_step;
+        if constexpr (kSources == 1) {
+          const V first = Function::Call(d, a0, instruction);
+          WritePair(d, first, Function::Call(d, a1, instruction), storage, streams, to);
         } else {
-          V c0, c1;
-          ReadPair(d, c, c_halves, c0, c1);
-          c += c_step;
-          const V first = Function::Call(d, a0, b0, c0, instruction);
-          WritePair(d, first, Function::Call(d, a1, b1, c1, instruction), storage, streams, to);
+          V b0, b1;
+          ReadPair(d, b, b_halves, b0, b1);
+          b += b_step;
+          if constexpr (kSources == 2) {
+            const V first = Function::Call(d, a0, b0, instruction);
+            WritePair(d, first, Function::Call(d, a1, b1, instruction), storage, streams, to);
+          } else {
+            V c0, c1;
+            ReadPair(d, c, c_halves, c0, c1);
+            c += c_step;
+            const V first = Function::Call(d, a0, b0, c0, instruction);
+            WritePair(d, first, Function::Call(d, a1, b1, c1, instruction), storage, streams, to);
+          }
         }
+        to += to_step;
       }
-      to += to_step;
     }
     if (row >= piece.rows) return;
     a = piece.sources[0] + row * piece.row_steps[0];
