@@ -210,26 +210,52 @@ class ConvolutionDepthwise final : public Kernel {
     if (!reads_input_) {
       Convert(input, zero, static_cast<uint64_t>(begin), static_cast<uint64_t>(end - begin), converted);
     }
-    for (uint64_t i = 0; i < count; ++i) {
-      float* const to =
-          worker_.planes.In<float>(memory) + i % y.stride * x.stride * plane_ + i / y.stride * pitch_;
+    float* const planes = worker_.planes.In<float>(memory);
+    // `row` of its phase: short rows are done sooner than numbers are divided.
+    for (uint64_t i = 0, row = 0, phase = 0; i < count; ++i) {
+      float* const to = planes + phase * x.stride * plane_ + row * pitch_;
+      if (++phase == y.stride) phase = 0, ++row;
       const int64_t index = start + static_cast<int64_t>(i);
       if (index < begin || index >= end) {
         for (uint64_t phase = 0; phase < x.stride; ++phase) std::fill_n(to + phase * plane_, pitch_, 0.0f);
         continue;
       }
-      float* const row = x.stride == 1 ? to : worker_.row.In<float>(memory);
-      std::fill_n(row, before_, 0.0f);
       const auto line = static_cast<uint64_t>(index) * shape_.input.spatial[kY];
       if (!reads_input_) {
-        CopyShortRow(converted + static_cast<uint64_t>(index - begin) * columns_, columns_, row + before_);
+        LoadRow(converted + static_cast<uint64_t>(index - begin) * columns_, to, memory);
       } else if (problem_.input_type == DataType::kFloat16) {
-        HalvesToFloats(reinterpret_cast<const uint16_t*>(input) + line, row + before_, columns_);
+        LoadRow(reinterpret_cast<const uint16_t*>(input) + line, to, memory);
       } else {
-        CopyShortRow(reinterpret_cast<const float*>(input) + line, columns_, row + before_);
+        LoadRow(reinterpret_cast<const float*>(input) + line, to, memory);
       }
-      std::fill(row + before_ + columns_, row + pitch_ * x.stride, 0.0f);
-      if (x.stride > 1) Split(row, to);
+    }
+  }
+
+  static void CopyNumbers(const float* from, uint64_t count, float* to) { CopyShortRow(from, count, to); }
+  static void CopyNumbers(const uint16_t* from, uint64_t count, float* to) {
+    HalvesToFloats(from, to, count);
+  }
+
+  // One row, with its padding, as phases.
+  template <typename T>
+  void LoadRow(const T* from, float* to, const Buffer& memory) const {
+    const uint32_t stride = shape_.windows[kX].stride;
+    const uint64_t end = before_ + columns_;
+    if (stride == 2) {
+      float *const even = to, *const odd = to + plane_;
+      for (uint64_t i = 0; i < before_; ++i) (i % 2 == 0 ? even : odd)[i / 2] = 0;
+      for (uint64_t i = end; i < 2 * pitch_; ++i) (i % 2 == 0 ? even : odd)[i / 2] = 0;
+      const bool begins_odd = before_ % 2 != 0;
+      SplitNumbers(from, columns_, (begins_odd ? odd : even) + before_ / 2,
+                   (begins_odd ? even : odd) + (before_ + 1) / 2);
+      return;
+    }
+    float* const row = stride == 1 ? to : worker_.row.In<float>(memory);
+    std::fill_n(row, before_, 0.0f);
+    CopyNumbers(from, columns_, row + before_);
+    std::fill(row + end, row + pitch_ * stride, 0.0f);
+    for (uint64_t phase = 0; phase < stride && stride > 1; ++phase) {
+      for (uint64_t i = 0; i < pitch_; ++i) to[phase * plane_ + i] = row[i * stride + phase];
     }
   }
 
@@ -241,18 +267,6 @@ class ConvolutionDepthwise final : public Kernel {
     if (column == 1 && row == columns_) block = {.columns = count, .offset = first * row};
     load_(input, block, to);
     for (uint64_t i = 0; i < count && zero != 0; ++i) to[i] -= zero;
-  }
-
-  void Split(const float* row, float* to) const {
-    const uint32_t stride = shape_.windows[kX].stride;
-    if (stride == 2) {
-      float *const even = to, *const odd = to + plane_;
-      for (uint64_t i = 0; i < pitch_; ++i) even[i] = row[2 * i], odd[i] = row[2 * i + 1];
-      return;
-    }
-    for (uint64_t phase = 0; phase < stride; ++phase) {
-      for (uint64_t i = 0; i < pitch_; ++i) to[phase * plane_ + i] = row[i * stride + phase];
-    }
   }
 
   DepthwiseProblem problem_;

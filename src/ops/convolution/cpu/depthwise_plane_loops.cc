@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/half.h"
+
 #if ANYDML_HAVE_HIGHWAY
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/cpu/depthwise_plane_loops.cc"
@@ -19,17 +21,27 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #include "ops/element/cpu/clip_vectors-inl.h"
+#include "ops/element/cpu/half_vectors-inl.h"
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadOfInput(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadOfInput(D d, const uint16_t* from) {
+  return LoadHalves(d, from);
+}
 
 // A vector of a row that ends after `left` numbers: what is behind is 0.
-template <class D>
-HWY_INLINE hn::Vec<D> LoadOfRow(D d, const float* from, uint64_t left) {
-  const auto numbers = hn::LoadU(d, from);
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> LoadOfRow(D d, const T* from, uint64_t left) {
+  const auto numbers = LoadOfInput(d, from);
   return left >= hn::Lanes(d) ? numbers : hn::IfThenElseZero(hn::FirstN(d, left), numbers);
 }
 
 // Zeros behind the end of a row are written over by the rows below it, or are padding.
-template <class D>
-HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const float* from) {
+template <class D, typename T>
+HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from) {
   static_assert(kMostPlaneStride == 2);
   const uint64_t lanes = hn::Lanes(d), columns = p.x.inputs, pitch = p.pitch, input_row = p.input_row;
   const uint64_t begin = p.y.before, end = begin + p.y.inputs, before = p.x.before, phase = p.phase;
@@ -168,7 +180,11 @@ void AddPlanes(D d, const DepthwisePlanes& p) {
   if (p.same == 3) return AddStrips<3, kClip>(d, p);
   if (p.same == 5) return AddStrips<5, kClip>(d, p);
   for (uint64_t i = 0; i < p.planes; ++i) {
-    PadPlane(d, p, p.input + i * p.input_plane);
+    if (p.halves != nullptr) {
+      PadPlane(d, p, p.halves + i * p.input_plane);
+    } else {
+      PadPlane(d, p, p.input + i * p.input_plane);
+    }
     AddTapsOfPlane<kClip>(d, p, p.weights + i * p.taps, p.starts[i], p.sums + i * p.y.outputs * p.x.outputs);
   }
 }
@@ -227,7 +243,8 @@ void AddDepthwisePlanes(const DepthwisePlanes& p) {
         const uint64_t from = plane * p.input_plane + y * p.input_row + x;
         const uint64_t at_y = y + p.y.before, at_x = x + p.x.before;
         p.padded[(at_y % p.y.stride * p.x.stride + at_x % p.x.stride) * p.phase +
-                 at_y / p.y.stride * p.pitch + at_x / p.x.stride] = p.input[from];
+                 at_y / p.y.stride * p.pitch + at_x / p.x.stride] =
+            p.halves != nullptr ? ToFloat(Half{p.halves[from]}) : p.input[from];
       }
     }
     for (uint64_t y = 0; y < p.y.outputs; ++y, row += columns) {

@@ -22,6 +22,7 @@ struct DepthwisePlanes {
   // Packed planes. kMostPlaneReach more numbers can be read before the first, and kPlaneSlack behind the
   // last.
   const float* input = nullptr;
+  const uint16_t* halves = nullptr;  // in its place, FLOAT16, where `same` is 0
   DepthwiseLine y = {}, x = {};
   // 3 or 5: there are so many taps in either dimension, as many before as behind, and strides and dilations
   // are 1. Otherwise 0, and (or where there are no vectors) a plane is copied, with its padding: for each

@@ -106,7 +106,7 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     const uint64_t floats = uint64_t{y.stride} * x.stride * phase + kPlaneSlack;
     worker_.padded = own_.Add("a padded plane", floats * sizeof(float), 64);
     const uint64_t copied =
-        halves_ ? some_ : std::min(some_, (kMostPlaneReach + kPlaneSlack) / input_plane_ + 2);
+        IsConverted() ? some_ : std::min(some_, (kMostPlaneReach + kPlaneSlack) / input_plane_ + 2);
     worker_.input =
         own_.Add("copied planes", (kCopyBegin + copied * input_plane_ + kPlaneSlack) * sizeof(float), 64);
     worker_.sums = own_.Add("sums", (some_ * positions_ + kPlaneSlack) * sizeof(float), 64);
@@ -154,7 +154,7 @@ class ConvolutionDepthwisePlanes final : public Kernel {
         if (IsCopied(first + end) != copied || IsElsewhere(count - end) != elsewhere) break;
       }
       planes.planes = static_cast<uint32_t>(end - i);
-      planes.input = Planes(input + i * input_plane_ * Width(), planes.planes, copied, memory);
+      FindPlanes(input + i * input_plane_ * Width(), copied, memory, &planes);
       planes.weights = weights + i * p.Taps();
       planes.starts = starts + i;
       std::byte* const to = output + i * positions_ * Width();
@@ -187,22 +187,30 @@ class ConvolutionDepthwisePlanes final : public Kernel {
     }
   }
 
+  // FLOAT16 is converted before, but where planes are padded anyway.
+  bool IsConverted() const { return halves_ && planes_.same != 0; }
+
   // Before and behind a plane some more is read: the first and the last ones of an image are copied, as are
-  // all that are FLOAT16.
+  // all that are converted.
   bool IsCopied(uint64_t channel) const {
-    return halves_ || channel * input_plane_ < kMostPlaneReach ||
+    return IsConverted() || channel * input_plane_ < kMostPlaneReach ||
            (channels_ - channel - 1) * input_plane_ < kPlaneSlack;
   }
 
-  const float* Planes(const std::byte* from, uint64_t count, bool copied, const Buffer& memory) const {
-    if (!copied) return reinterpret_cast<const float*>(from);
-    float* const to = worker_.input.In<float>(memory) + kCopyBegin;
-    if (halves_) {
-      HalvesToFloats(reinterpret_cast<const uint16_t*>(from), to, count * input_plane_);
-    } else {
-      std::memcpy(to, from, count * input_plane_ * sizeof(float));
+  void FindPlanes(const std::byte* from, bool copied, const Buffer& memory, DepthwisePlanes* planes) const {
+    const uint64_t numbers = planes->planes * input_plane_;
+    float* const copy = worker_.input.In<float>(memory) + kCopyBegin;
+    if (IsConverted()) {
+      HalvesToFloats(reinterpret_cast<const uint16_t*>(from), copy, numbers);
+    } else if (copied) {
+      std::memcpy(copy, from, numbers * Width());
     }
-    return to;
+    const void* const first = copied ? static_cast<const void*>(copy) : from;
+    if (halves_ && !IsConverted()) {
+      planes->halves = static_cast<const uint16_t*>(first);
+    } else {
+      planes->input = static_cast<const float*>(first);
+    }
   }
 
   // Behind a plane some more may be written: the last ones of a part, and all that become FLOAT16, are put

@@ -42,6 +42,38 @@ uint64_t WholeHalvesToFloats(const uint16_t* HWY_RESTRICT from, float* HWY_RESTR
                     [&](uint64_t i) HWY_ATTR { hn::StoreU(LoadHalves(d, from + i), d, to + i); });
 }
 
+template <class D>
+HWY_INLINE hn::Vec<D> LoadNumbers(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadNumbers(D d, const uint16_t* from) {
+  return LoadHalves(d, from);
+}
+
+template <typename T>
+HWY_INLINE uint64_t WholeSplit([[maybe_unused]] const T* HWY_RESTRICT from,
+                               [[maybe_unused]] float* HWY_RESTRICT to, [[maybe_unused]] uint64_t count,
+                               [[maybe_unused]] float* HWY_RESTRICT odd) {
+#if HWY_TARGET == HWY_SCALAR
+  return 0;
+#else
+  const hn::ScalableTag<float> d;
+  const uint64_t lanes = hn::Lanes(d);
+  return ForVectors(2 * lanes, count, [&](uint64_t i) HWY_ATTR {
+    const auto low = LoadNumbers(d, from + i), high = LoadNumbers(d, from + i + lanes);
+    hn::StoreU(hn::ConcatEven(d, high, low), d, to + i / 2);
+    hn::StoreU(hn::ConcatOdd(d, high, low), d, odd + i / 2);
+  });
+#endif
+}
+uint64_t WholeSplitHalves(const uint16_t* from, float* to, uint64_t count, float* odd) {
+  return WholeSplit(from, to, count, odd);
+}
+uint64_t WholeSplitFloats(const float* from, float* to, uint64_t count, float* odd) {
+  return WholeSplit(from, to, count, odd);
+}
+
 uint64_t WholeFloatsToHalves(const float* from, uint16_t* to, uint64_t count) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<uint16_t, decltype(d)> dh;
@@ -186,6 +218,8 @@ namespace anydml {
 #if ANYDML_HAVE_HIGHWAY
 namespace {
 HWY_EXPORT(WholeHalvesToFloats);
+HWY_EXPORT(WholeSplitHalves);
+HWY_EXPORT(WholeSplitFloats);
 HWY_EXPORT(WholeFloatsToHalves);
 HWY_EXPORT(WholeStreamedHalves);
 HWY_EXPORT(WholeAddAndClip);
@@ -210,6 +244,15 @@ HWY_EXPORT(WholeFloatsToI32);
 
 void HalvesToFloats(const uint16_t* from, float* to, uint64_t count) {
   for (uint64_t i = ANYDML_WHOLE(WholeHalvesToFloats); i < count; ++i) to[i] = ToFloat(Half{from[i]});
+}
+
+void SplitNumbers(const uint16_t* from, uint64_t count, float* to, float* odd) {
+  for (uint64_t i = ANYDML_WHOLE(WholeSplitHalves, odd); i < count; ++i)
+    (i % 2 == 0 ? to : odd)[i / 2] = ToFloat(Half{from[i]});
+}
+void SplitNumbers(const float* from, uint64_t count, float* to, float* odd) {
+  for (uint64_t i = ANYDML_WHOLE(WholeSplitFloats, odd); i < count; ++i)
+    (i % 2 == 0 ? to : odd)[i / 2] = from[i];
 }
 
 void FloatsToHalves(const float* from, uint16_t* to, uint64_t count) {

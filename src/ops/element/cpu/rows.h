@@ -6,6 +6,9 @@
 namespace anydml {
 
 void HalvesToFloats(const uint16_t* from, float* to, uint64_t count);
+// The first, third and so on to `even`, the others to `odd`.
+void SplitNumbers(const uint16_t* from, uint64_t count, float* even, float* odd);
+void SplitNumbers(const float* from, uint64_t count, float* even, float* odd);
 // To nearest even. NaNs keep what of their payload fits.
 void FloatsToHalves(const float* from, uint16_t* to, uint64_t count);
 // The same past the caches (see StreamCopy), where `to` begins at a line of 64 bytes.
