@@ -61,18 +61,24 @@ HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from) {
   float* const second = p.padded + (before + 1) / 2 + (begins_odd ? 0 : phase);
   for (uint64_t i = begin; i < end; ++i, from += input_row) {
     const uint64_t row = split_rows ? i % 2 * 2 * phase + i / 2 * pitch : i * pitch;
-    for (uint64_t x = 0; x < columns; x += 2 * lanes) {
-      const uint64_t done = x + lanes;
-      const auto low = LoadOfRow(d, from + x, columns - x);
-      const auto high = LoadOfRow(d, from + done, columns > done ? columns - done : 0);
+    float *const evens = first + row, *const odds = second + row;
+    const auto put = [&](hn::Vec<D> low, hn::Vec<D> high, uint64_t at) HWY_ATTR {
 #if HWY_TARGET == HWY_SCALAR
       const auto even = low, odd = high;
 #else
       const auto even = hn::ConcatEven(d, high, low), odd = hn::ConcatOdd(d, high, low);
 #endif
-      hn::StoreU(even, d, first + row + x / 2);
-      hn::StoreU(odd, d, second + row + x / 2);
+      hn::StoreU(even, d, evens + at);
+      hn::StoreU(odd, d, odds + at);
+    };
+    uint64_t x = 0;
+    for (; x + 2 * lanes <= columns; x += 2 * lanes) {
+      put(LoadOfInput(d, from + x), LoadOfInput(d, from + x + lanes), x / 2);
     }
+    if (x == columns) continue;
+    const uint64_t done = x + lanes;
+    put(LoadOfRow(d, from + x, columns - x), LoadOfRow(d, from + done, columns > done ? columns - done : 0),
+        x / 2);
   }
 }
 
