@@ -55,6 +55,26 @@ void Run(const LoopPiece& piece) {
         result_at += 2 * kLanes;
       }
     }
+    // How the sources lie is asked once for several vectors.
+    if constexpr (kFunction < HalfFunction::kEqual && kLanes == 8) {
+      for (; left >= 4 * kLanes; left -= 4 * kLanes, x_at += 4 * a_step, y_at += 4 * b_step) {
+        Halves x0 = a_first, x1 = x0, x2 = x0, x3 = x0, y0 = b_first, y1 = y0, y2 = y0, y3 = y0;
+        if (!a_same) {
+          x0 = Load(x_at), x1 = Load(x_at + a_step);
+          x2 = Load(x_at + 2 * a_step), x3 = Load(x_at + 3 * a_step);
+        }
+        if (!kOne && !b_same) {
+          y0 = Load(y_at), y1 = Load(y_at + b_step);
+          y2 = Load(y_at + 2 * b_step), y3 = Load(y_at + 3 * b_step);
+        }
+        constexpr uint64_t kBytes = kLanes * sizeof(uint16_t);
+        Store(Call<kFunction>(x0, y0, low, high), streams, result_at);
+        Store(Call<kFunction>(x1, y1, low, high), streams, result_at + kBytes);
+        Store(Call<kFunction>(x2, y2, low, high), streams, result_at + 2 * kBytes);
+        Store(Call<kFunction>(x3, y3, low, high), streams, result_at + 3 * kBytes);
+        result_at += 4 * kBytes;
+      }
+    }
     for (; left != 0; left -= kLanes, x_at += a_step, y_at += b_step) {
       const Halves x = a_same ? a_first : Load(x_at), y = kOne ? x : b_same ? b_first : Load(y_at);
       if constexpr (kFunction >= HalfFunction::kEqual) {
