@@ -207,7 +207,8 @@ void ExpectTurned(uint64_t rows, uint64_t columns, uint64_t height, TransposeTo 
 TEST(TransposeBlock, AnySize) {
   for (const uint64_t rows : {1, 3, 8, 16, 31, 32, 50, 64, 131}) {
     for (const uint64_t columns : {1, 7, 8, 16, 32, 45, 64, 100, 245}) {
-      for (const auto where : {TransposeTo::kTile, TransposeTo::kTensor, TransposeTo::kStream}) {
+      for (const auto where :
+           {TransposeTo::kTile, TransposeTo::kTiles, TransposeTo::kTensor, TransposeTo::kStream}) {
         for (const uint64_t height : {rows + 5, uint64_t{1024}}) {  // lines that share a place in a cache
           ExpectTurned<uint16_t>(rows, columns, height, where);
           ExpectTurned<uint32_t>(rows, columns, height, where);
@@ -215,7 +216,8 @@ TEST(TransposeBlock, AnySize) {
       }
     }
   }
-  for (const auto where : {TransposeTo::kTile, TransposeTo::kTensor, TransposeTo::kStream}) {
+  for (const auto where :
+       {TransposeTo::kTile, TransposeTo::kTiles, TransposeTo::kTensor, TransposeTo::kStream}) {
     ExpectTurned<uint16_t>(700, 100, 705, where);  // long columns
     ExpectTurned<uint32_t>(700, 100, 705, where);
     ExpectTurned<uint16_t>(130, 300, 1024, where);  // many of them

@@ -52,22 +52,39 @@ void AskForFirst(const T* column, uint64_t rows) {
 
 // How many columns ahead they are asked for, some at a time: so many that memory has enough lines on their
 // way.
-constexpr uint64_t AheadOf(uint64_t column_bytes, uint64_t at_a_time) {
-  constexpr uint64_t kAhead = 16 * kLineBytes;
-  return std::max<uint64_t>(1, kAhead / std::max(column_bytes, kLineBytes) / at_a_time) * at_a_time;
+constexpr uint64_t kAhead = 16 * kLineBytes;
+constexpr uint64_t AheadOf(uint64_t bytes, uint64_t column_bytes, uint64_t at_a_time) {
+  return std::max<uint64_t>(1, bytes / std::max(column_bytes, kLineBytes) / at_a_time) * at_a_time;
 }
+
+// Asks for a whole column, for machines that do not foresee short ones.
+template <typename T>
+void AskForAll(const T* column, uint64_t rows) {
+  for (uint64_t r = 0; r < rows; r += kLineBytes / sizeof(T)) __builtin_prefetch(column + r, 0, 2);
+}
+
+// Which columns are asked for: none, those of this block, or those behind it, too, as far ahead as memory
+// takes. Sums of 4096 x 4096 numbers of FLOAT32 with a transposed matrix, in tiles of 64 rows and 128
+// columns, take 13 ms on a Neoverse V1 with those of the block only, and 10.5 with those behind it.
+enum class Asks : uint8_t { kNone, kThese, kNext };
+constexpr uint64_t kNextAhead = 4096;
 
 // Rows and columns from these on, square by square, column by column.
 template <class Squares, typename T = typename Squares::Element>
 void TransposeColumns(const Sides<T>& sides, uint64_t first_row, uint64_t rows, uint64_t first_column,
-                      uint64_t columns, bool asks) {
+                      uint64_t columns, Asks asks) {
   constexpr uint64_t kSide = Squares::kSide;
   const uint64_t whole_columns = first_column + (columns - first_column) / kSide * kSide;
   const uint64_t whole_rows = first_row + (rows - first_row) / kSide * kSide;
-  const uint64_t ahead = AheadOf((rows - first_row) * sizeof(T), kSide);
+  const uint64_t ahead = AheadOf(kAhead, (rows - first_row) * sizeof(T), kSide);
+  const uint64_t far_ahead = AheadOf(kNextAhead, (rows - first_row) * sizeof(T), kSide);
   for (uint64_t c = first_column; c < whole_columns; c += kSide) {
+    if (asks == Asks::kNext) {
+      for (uint64_t k = 0; k < kSide; ++k)
+        AskForAll(sides.From(first_row, c + far_ahead + k), rows - first_row);
+    }
     const uint64_t next = std::min(c + ahead, columns);
-    uint64_t left = asks ? std::min(kSide, columns - next) : 0;
+    uint64_t left = asks == Asks::kThese ? std::min(kSide, columns - next) : 0;
     const T* column = sides.From(first_row, next);
     for (uint64_t r = first_row; r < whole_rows; r += kSide) {
       if (left > 0) {
@@ -182,7 +199,7 @@ void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, Transpose
   const bool near = sides.from_stride * int64_t{sizeof(T)} % 2048 != 0;
   const bool asks = rows * sizeof(T) <= kShortColumn, streams = where == TransposeTo::kStream;
   uint64_t done = 0;
-  if (where == TransposeTo::kTile) {
+  if (where == TransposeTo::kTile || where == TransposeTo::kTiles) {
     if (near) {
       done = TransposeLines<Near, 1, TransposeTo::kTile, false>(sides, rows, 0, columns);
     } else if (!std::is_same_v<Near, Squares> && columns >= kManyColumns) {
@@ -197,13 +214,14 @@ void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, Transpose
   } else {
     done = TransposeToTensor<Squares, false>(sides, rows, columns, streams);
   }
-  TransposeColumns<NarrowSquares>(sides, 0, rows, done, columns, false);
-  TransposeColumns<NarrowSquares>(sides, rows / Squares::kSide * Squares::kSide, rows, 0, done, false);
+  TransposeColumns<NarrowSquares>(sides, 0, rows, done, columns, Asks::kNone);
+  TransposeColumns<NarrowSquares>(sides, rows / Squares::kSide * Squares::kSide, rows, 0, done, Asks::kNone);
 }
 #else
 template <class Near, class Squares, class NarrowSquares, typename T = typename NarrowSquares::Element>
-void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, TransposeTo) {
-  TransposeColumns<NarrowSquares>(sides, 0, rows, 0, columns, true);
+void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, TransposeTo where) {
+  TransposeColumns<NarrowSquares>(sides, 0, rows, 0, columns,
+                                  where == TransposeTo::kTiles ? Asks::kNext : Asks::kThese);
 }
 #endif
 

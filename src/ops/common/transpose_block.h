@@ -5,9 +5,9 @@
 
 namespace anydml {
 
-// Where a block goes: to a tile in a cache; to a tensor; or past the caches (see StreamCopy), to rows that
-// begin at lines of 64 bytes.
-enum class TransposeTo : uint8_t { kTile, kTensor, kStream };
+// Where a block goes: to a tile in a cache; to one after the other, each from the columns behind the last
+// one's; to a tensor; or past the caches (see StreamCopy), to rows that begin at lines of 64 bytes.
+enum class TransposeTo : uint8_t { kTile, kTiles, kTensor, kStream };
 
 // to[r * to_stride + c] = from[c * from_stride + r], for elements of 32 and of 16 bits. Strides may be
 // negative.

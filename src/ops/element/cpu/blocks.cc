@@ -82,7 +82,7 @@ void Turn(const T* from, uint64_t stride, uint64_t rows, uint64_t columns, T* to
   auto* const target = reinterpret_cast<Bits*>(to);
   if constexpr (sizeof(T) == 2 || sizeof(T) == 4) {
     TransposeBlock(source, static_cast<int64_t>(stride), rows, columns, target,
-                   static_cast<int64_t>(to_stride), TransposeTo::kTile);
+                   static_cast<int64_t>(to_stride), TransposeTo::kTiles);
   } else {
     TransposeTile(source, static_cast<ptrdiff_t>(stride), target, static_cast<ptrdiff_t>(to_stride),
                   static_cast<ptrdiff_t>(rows), static_cast<ptrdiff_t>(columns));

@@ -37,13 +37,14 @@ AcrossShape ShapeAcross(uint64_t element_bits, size_t inputs, size_t along) {
   return {128, 512, 512, false};
 #else
   (void)inputs;
-  // A Neoverse N1 has a dozen lines on their way at a time, or twice as many of those that it foresees, so
-  // that columns and rows should both be long; but what is turned should find room in its first cache of
-  // 64 KiB. 4096 x 4096 numbers of FLOAT32, relu: 14 ms with 512 x 512 bytes, 16 with 256 x 1024, 19 with
-  // 128 x 2048. Sums, of which the other number is read by rows: 27, 22, 25; of FLOAT16, 12 with 128 x 512
-  // bytes, 13 with 256 x 512 and 17 with 512 x 256.
-  if (along == 0) return {512, 128, 512, false};
-  return {64 * element_bits / 8, 256, 512, false};
+  // What is turned should find room in a first cache of 64 KiB beside what it is added to, columns and rows
+  // should be several lines, and rows no more lines a power of two apart than a second-level cache has room
+  // for. 4096 x 4096 numbers of FLOAT32 on a Neoverse V1, where columns are asked for (see TransposeBlock):
+  // relu takes 6.9 ms with 256 x 512 bytes, 7.5 with 512 x 512 and 12.6 with 512 x 1024; sums, of which the
+  // other number is read by rows, 10.5, 13 and 20. Of FLOAT16, 256 x 256 bytes are better, but comparisons
+  // then write bytes in rows that are too short.
+  if (element_bits == 16 && along > 0) return {128, 256, 512, false};
+  return {256, 128, 512, false};
 #endif
 }
 

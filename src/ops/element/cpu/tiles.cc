@@ -285,7 +285,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     const auto* const tensor = reinterpret_cast<const uint16_t*>(arguments.inputs[step.operand].data);
     TransposeBlock(tensor + tile.Offset(step.operand), static_cast<int64_t>(stride), rows.extent,
                    columns.extent, reinterpret_cast<uint16_t*>(halves), static_cast<int64_t>(columns.extent),
-                   TransposeTo::kTile);
+                   TransposeTo::kTiles);
     return LoopSource{
         .data = halves, .storage = Storage::kHalf, .row_stride = shape.columns * sizeof(uint16_t)};
   }
