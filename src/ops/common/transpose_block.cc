@@ -220,8 +220,9 @@ void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, Transpose
 #else
 template <class Near, class Squares, class NarrowSquares, typename T = typename NarrowSquares::Element>
 void Transpose(const Sides<T>& sides, uint64_t rows, uint64_t columns, TransposeTo where) {
-  TransposeColumns<NarrowSquares>(sides, 0, rows, 0, columns,
-                                  where == TransposeTo::kTiles ? Asks::kNext : Asks::kThese);
+  // Two lines of a column are its first, which are asked for anyway.
+  const bool next = where == TransposeTo::kTiles && rows * sizeof(T) > 2 * kLineBytes;
+  TransposeColumns<NarrowSquares>(sides, 0, rows, 0, columns, next ? Asks::kNext : Asks::kThese);
 }
 #endif
 

@@ -74,7 +74,8 @@ uint64_t RegisterStride(const Block& block) {
 
 // to[r * to_stride + c] = from[c * stride + r].
 template <typename T>
-void Turn(const T* from, uint64_t stride, uint64_t rows, uint64_t columns, T* to, uint64_t to_stride) {
+void Turn(const T* from, uint64_t stride, uint64_t rows, uint64_t columns, T* to, uint64_t to_stride,
+          bool goes_on) {
   using Bits = std::conditional_t<
       sizeof(T) == 1, uint8_t,
       std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
@@ -82,7 +83,7 @@ void Turn(const T* from, uint64_t stride, uint64_t rows, uint64_t columns, T* to
   auto* const target = reinterpret_cast<Bits*>(to);
   if constexpr (sizeof(T) == 2 || sizeof(T) == 4) {
     TransposeBlock(source, static_cast<int64_t>(stride), rows, columns, target,
-                   static_cast<int64_t>(to_stride), TransposeTo::kTiles);
+                   static_cast<int64_t>(to_stride), goes_on ? TransposeTo::kTiles : TransposeTo::kTile);
   } else {
     TransposeTile(source, static_cast<ptrdiff_t>(stride), target, static_cast<ptrdiff_t>(to_stride),
                   static_cast<ptrdiff_t>(rows), static_cast<ptrdiff_t>(columns));
@@ -95,7 +96,7 @@ template <typename T, typename C>
 bool TurnAndConvert(const T* from, const Block& block, C* to) {
   if constexpr (sizeof(T) == sizeof(C) && std::is_integral_v<T> == std::is_integral_v<C>) {
     Turn(from, block.column_stride, block.rows, block.columns, reinterpret_cast<T*>(to),
-         RegisterStride(block));
+         RegisterStride(block), block.goes_on);
     return true;
   } else {
     constexpr uint64_t kTurnedBytes = 64 << 10;
@@ -104,7 +105,7 @@ bool TurnAndConvert(const T* from, const Block& block, C* to) {
     if (most_rows == 0) return false;
     for (uint64_t r = 0; r < block.rows; r += most_rows) {
       const uint64_t rows = std::min(most_rows, block.rows - r);
-      Turn(from + r, block.column_stride, rows, block.columns, turned.data(), block.columns);
+      Turn(from + r, block.column_stride, rows, block.columns, turned.data(), block.columns, block.goes_on);
       for (uint64_t i = 0; i < rows; ++i) {
         ConvertRow(turned.data() + i * block.columns, to + (r + i) * RegisterStride(block), block.columns);
       }

@@ -17,6 +17,7 @@ struct Block {
   uint64_t column_stride = 1;
   uint64_t offset = 0;
   uint64_t register_stride = 0;  // 0: packed
+  bool goes_on = false;          // the next block, from memory too, has the next columns
 };
 
 // Elements of the largest block across a tensor that is read well.

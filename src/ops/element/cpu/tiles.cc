@@ -270,6 +270,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     }
     ForEachBlock(tile, step.operand, [&](Block block, uint64_t at) {
       if (block.rows > 1) block.register_stride = row_stride;
+      block.goes_on = asks_;
       step.load(tensor, block, memory + at * width);
     });
     return {.data = memory, .row_stride = shape.columns * width};
@@ -285,7 +286,7 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     const auto* const tensor = reinterpret_cast<const uint16_t*>(arguments.inputs[step.operand].data);
     TransposeBlock(tensor + tile.Offset(step.operand), static_cast<int64_t>(stride), rows.extent,
                    columns.extent, reinterpret_cast<uint16_t*>(halves), static_cast<int64_t>(columns.extent),
-                   TransposeTo::kTiles);
+                   asks_ ? TransposeTo::kTiles : TransposeTo::kTile);
     return LoopSource{
         .data = halves, .storage = Storage::kHalf, .row_stride = shape.columns * sizeof(uint16_t)};
   }
