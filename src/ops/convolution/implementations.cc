@@ -77,7 +77,7 @@ std::string BetterWithoutPlanes(const ConvolutionProblem& problem, const LowerCo
   const uint64_t most = std::max(s.input_channels, s.output_channels);
   const uint32_t width = s.windows[kMaxSpatial - 1].output;
   if (s.Elements() * s.Steps() < kManyProducts) return "a small convolution";
-  if (!problem.filter_is_owned && (most > kStep || !s.HasFiltersInOrder())) {
+  if (!problem.filter_is_owned && (most > kStep || !s.HasPackedFilters())) {
     return "filters that are not OWNED_BY_DML";
   }
   if (problem.tail && problem.tail->addition) return "an addition behind it";

@@ -70,7 +70,7 @@ struct ConvolutionShape {
   uint64_t Matrices() const { return outer[0] * outer[1]; }
   uint64_t Elements() const { return Matrices() * output_channels * Positions(); }
   // Filters of a group are [output][input][taps], without gaps.
-  bool HasFiltersInOrder() const {
+  bool HasPackedFilters() const {
     uint64_t distance = 1;
     for (uint32_t d = kMaxSpatial; d-- > 0; distance *= windows[d].taps) {
       if (windows[d].taps > 1 && filter.spatial[d] != distance) return false;

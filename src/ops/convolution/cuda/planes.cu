@@ -76,7 +76,7 @@ decltype(&cuTensorMapEncodeTiled) Encoder() {
 // An output channel's filters are whole units, one behind the other.
 bool HasFiltersInUnits(const ConvolutionShape& s) {
   const uint64_t units = s.input_channels * s.Taps();
-  return s.HasFiltersInOrder() && units % kHalfUnit == 0 && s.filter.offset % kHalfUnit == 0;
+  return s.HasPackedFilters() && units % kHalfUnit == 0 && s.filter.offset % kHalfUnit == 0;
 }
 
 std::string WhyNotPlanes(const ConvolutionProblem& problem) {
