@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/sanitizers.h"
 #include "kernel/short_work.h"
 #include "kernel/work_estimate.h"
 #include "support/cases.h"
@@ -22,7 +23,8 @@ namespace {
 void RunOnSmallStack(std::function<void()> body) {
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+  constexpr size_t kBytes = (kAddressSanitizer ? 1024 : 128) << 10;  // the sanitizer's frames are large
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, kBytes), 0);
   constexpr auto kMain = [](void* what) -> void* {
     (*static_cast<std::function<void()>*>(what))();
     return nullptr;

@@ -280,10 +280,12 @@ void AddAndClipToHalves(const float* from, uint16_t* to, uint64_t count, float b
 }
 
 // What fills no vector is converted one by one.
+// NOLINTBEGIN(bugprone-macro-parentheses): some are types
 #define ANYDML_CONVERT(function, whole, From, To, converted)                  \
   void function(const From* from, To* to, uint64_t count) {                   \
     for (uint64_t i = ANYDML_WHOLE(whole); i < count; ++i) to[i] = converted; \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 ANYDML_CONVERT(ToWords, WholeU8ToWords, uint8_t, uint32_t, static_cast<uint32_t>(from[i]))
 ANYDML_CONVERT(ToWords, WholeI8ToWords, int8_t, uint32_t, static_cast<uint32_t>(from[i]))
