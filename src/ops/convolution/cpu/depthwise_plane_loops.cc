@@ -23,19 +23,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 #include "ops/element/cpu/clip_vectors-inl.h"
 #include "ops/element/cpu/half_vectors-inl.h"
 
-template <class D>
-HWY_INLINE hn::Vec<D> LoadOfInput(D d, const float* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadOfInput(D d, const uint16_t* from) {
-  return LoadHalves(d, from);
-}
-
 // A vector of a row that ends after `left` numbers: what is behind is 0.
 template <class D, typename T>
 HWY_INLINE hn::Vec<D> LoadOfRow(D d, const T* from, uint64_t left) {
-  const auto numbers = LoadOfInput(d, from);
+  const auto numbers = LoadNumbers(d, from);
   return left >= hn::Lanes(d) ? numbers : hn::IfThenElseZero(hn::FirstN(d, left), numbers);
 }
 
@@ -73,7 +64,7 @@ HWY_INLINE void PadPlane(D d, const DepthwisePlanes& p, const T* from) {
     };
     uint64_t x = 0;
     for (; x + 2 * lanes <= columns; x += 2 * lanes) {
-      put(LoadOfInput(d, from + x), LoadOfInput(d, from + x + lanes), x / 2);
+      put(LoadNumbers(d, from + x), LoadNumbers(d, from + x + lanes), x / 2);
     }
     if (x == columns) continue;
     const uint64_t done = x + lanes;

@@ -29,6 +29,16 @@ HWY_INLINE hn::Vec<D> LoadHalves(D d, const uint16_t* from) {
 #endif
 }
 
+// Numbers of either type.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadNumbers(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadNumbers(D d, const uint16_t* from) {
+  return LoadHalves(d, from);
+}
+
 // The bits, to nearest even. NaNs keep what of their payload fits.
 template <class D, class V>
 HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> ToHalves([[maybe_unused]] D d, V numbers) {

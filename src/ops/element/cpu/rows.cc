@@ -42,15 +42,6 @@ uint64_t WholeHalvesToFloats(const uint16_t* HWY_RESTRICT from, float* HWY_RESTR
                     [&](uint64_t i) HWY_ATTR { hn::StoreU(LoadHalves(d, from + i), d, to + i); });
 }
 
-template <class D>
-HWY_INLINE hn::Vec<D> LoadNumbers(D d, const float* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadNumbers(D d, const uint16_t* from) {
-  return LoadHalves(d, from);
-}
-
 template <typename T>
 HWY_INLINE uint64_t WholeSplit([[maybe_unused]] const T* HWY_RESTRICT from,
                                [[maybe_unused]] float* HWY_RESTRICT to, [[maybe_unused]] uint64_t count,

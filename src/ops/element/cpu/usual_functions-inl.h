@@ -33,26 +33,19 @@ struct Log {
     return math::Log<true>(d, a);
   }
 };
-struct Sin {
+template <int kQuarters>
+struct SinFrom {
   template <class D, class V>
   static ANYDML_BODY bool Are(D d, V a, V b, V c, V e) {
     return math::AreSmallAngles(d, a, b, c, e);
   }
   template <class D, class V>
   static ANYDML_BODY V Call(D d, V a) {
-    return math::SinFrom<0, true>(d, a);
+    return math::SinFrom<kQuarters, true>(d, a);
   }
 };
-struct Cos {
-  template <class D, class V>
-  static ANYDML_BODY bool Are(D d, V a, V b, V c, V e) {
-    return math::AreSmallAngles(d, a, b, c, e);
-  }
-  template <class D, class V>
-  static ANYDML_BODY V Call(D d, V a) {
-    return math::SinFrom<1, true>(d, a);
-  }
-};
+using Sin = SinFrom<0>;
+using Cos = SinFrom<1>;
 struct Gelu {
   template <class D, class V>
   static ANYDML_BODY bool Are(D d, V a, V b, V c, V e) {

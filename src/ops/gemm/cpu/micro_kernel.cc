@@ -123,8 +123,6 @@ void Run(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, uint64_t b_st
     if (kUsed > 1) Put(d, c##i##1, to + (i)*to_stride + lanes, accumulate);     \
     if (kUsed > 2) Put(d, c##i##2, to + (i)*to_stride + 2 * lanes, accumulate); \
   }
-HWY_INLINE hn::Vec<D> LoadNumbers(D d, const float* from) { return hn::LoadU(d, from); }
-HWY_INLINE hn::Vec<D> LoadNumbers(D d, const uint16_t* from) { return LoadHalves(d, from); }
 
 template <uint32_t kUsedRows, uint32_t kUsed, bool kPacks, typename From>
 HWY_INLINE void RunRows(const MicroKernel::Rows& a, uint64_t a_step, const From* HWY_RESTRICT b,

@@ -28,8 +28,6 @@ using D = hn::ScalableTag<float>;
 
 constexpr uint32_t kMostVectors = 3;  // at a time: those of most panels
 
-HWY_INLINE hn::Vec<D> LoadNumbers(D d, const uint16_t* from) { return LoadHalves(d, from); }
-
 // Less than a vector.
 HWY_INLINE void CopyRest(D d, const uint16_t* from, uint64_t count, float* to) {
   alignas(64) uint16_t halves[hn::MaxLanes(D())] = {};
@@ -40,7 +38,6 @@ HWY_INLINE void CopyRest(D d, const uint16_t* from, uint64_t count, float* to) {
 }
 
 #if ANYDML_LONG_VECTORS
-HWY_INLINE hn::Vec<D> LoadNumbers(D d, const float* from) { return hn::LoadU(d, from); }
 HWY_INLINE void CopyRest(D d, const float* from, uint64_t count, float* to) {
 #if HWY_TARGET <= HWY_AVX3
   const auto mask = hn::FirstN(d, count);

@@ -106,9 +106,6 @@ bool Max(const ChannelTaps& p, void* output) {
   return HasNan(seen) || !hn::AllFalse(Bits(), zeros);
 }
 
-HWY_INLINE hn::Vec<Floats> LoadNumbers(Floats d, const float* from) { return hn::LoadU(d, from); }
-HWY_INLINE hn::Vec<Floats> LoadNumbers(Floats d, const uint16_t* from) { return LoadHalves(d, from); }
-
 HWY_INLINE void PutMean(Floats d, hn::Vec<Floats> sum, hn::Vec<Floats> divisor, float* to) {
   const auto mean = hn::Div(sum, divisor), nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
   hn::StoreU(hn::IfThenElse(hn::IsNaN(mean), nan, mean), d, to);
