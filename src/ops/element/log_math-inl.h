@@ -48,7 +48,7 @@ ANYDML_MATH V LogNear1(D d, V f) {
 
 // Whether all of four vectors are positive, normal and finite.
 template <class D, class V>
-ANYDML_MATH bool ArePositiveNormals(D d, V a, V b, V c, V e) {
+ANYDML_MATH bool ArePositiveNormals(D, V a, V b, V c, V e) {
   const hn::RebindToUnsigned<D> du;
   const auto least = hn::Set(du, 0x00800000u);  // what is less wraps around
   const auto ab = hn::Max(hn::Sub(hn::BitCast(du, a), least), hn::Sub(hn::BitCast(du, b), least));
