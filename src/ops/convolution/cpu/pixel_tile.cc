@@ -52,6 +52,9 @@ constexpr uint32_t kTilePixels = ANYDML_TILE_PIXELS, kTileVectors = ANYDML_TILE_
 #include "ops/element/cpu/clip_vectors-inl.h"
 #include "ops/element/cpu/half_vectors-inl.h"
 #include "ops/convolution/cpu/pixel_limits-inl.h"
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+#include "ops/common/add_product-inl.h"
+#endif
 
 // Whether memory of the other lanes is left alone by instructions with masks.
 #undef ANYDML_MASKS
@@ -168,6 +171,8 @@ void AddTile(const PixelTile& tile) {
   [[maybe_unused]] const uint32_t row_last = tile.packing.last;
   [[maybe_unused]] uintptr_t ahead = tile.ahead;  // a wish, perhaps outside of all memory
   [[maybe_unused]] const uint64_t ahead_step = tile.ahead_step, ahead_skip = tile.ahead_skip;
+  // Four steps ask for one line; those that want more ask one by one.
+  [[maybe_unused]] const bool by_fours = !kPacks && ahead_step <= 16;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
     const uint64_t offset = tile.runs[r].offset * sizeof(float);
     const uint64_t steps = tile.runs[r].steps;
@@ -194,6 +199,36 @@ void AddTile(const PixelTile& tile) {
       ANYDML_STEP_OF_FOUR(2)
       ANYDML_STEP_OF_FOUR(3)
     }
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+// What is done beside products is in the way of those, most of all where another thread shares the processor:
+// one index for all pixels, and one question for four steps.
+#define ANYDML_END(i) [[maybe_unused]] const float* HWY_RESTRICT const end##i = p##i + whole;
+#define ANYDML_FOUR(i)                                      \
+  if constexpr (kPixels > (i)) {                            \
+    const auto x = hn::Set(d, end##i[at + kStep]);          \
+    AddProduct(x, w0, c##i##0);                             \
+    if constexpr (kVectors > 1) AddProduct(x, w1, c##i##1); \
+    if constexpr (kVectors > 2) AddProduct(x, w2, c##i##2); \
+    if constexpr (kVectors > 3) AddProduct(x, w3, c##i##3); \
+  }
+#define ANYDML_STEP_OF_FOUR(number)     \
+  {                                     \
+    constexpr ptrdiff_t kStep = number; \
+    ANYDML_LOAD_WEIGHTS                 \
+    ANYDML_PIXELS(ANYDML_FOUR)          \
+    w += kVectors * lanes;              \
+  }
+    const auto whole = static_cast<ptrdiff_t>(by_fours ? steps / 4 * 4 : 0);
+    ANYDML_PIXELS(ANYDML_END)
+    for (ptrdiff_t at = -whole; at != 0; at += 4) {
+      __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
+      ahead += 4 * ahead_step;
+      ANYDML_STEP_OF_FOUR(0)
+      ANYDML_STEP_OF_FOUR(1)
+      ANYDML_STEP_OF_FOUR(2)
+      ANYDML_STEP_OF_FOUR(3)
+    }
+    step = static_cast<uint64_t>(whole);
 #endif
     for (; step < steps; ++step) {
 #if HWY_ARCH_X86  // into the second-level cache
@@ -264,6 +299,7 @@ void AddTile(const PixelTile& tile) {
 #undef ANYDML_PIXEL
 #undef ANYDML_STEP
 #undef ANYDML_FOUR
+#undef ANYDML_END
 #undef ANYDML_LANE0
 #undef ANYDML_LANE1
 #undef ANYDML_LANE2

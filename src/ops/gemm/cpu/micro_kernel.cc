@@ -159,10 +159,7 @@ HWY_INLINE void RunRows(const MicroKernel::Rows& a, uint64_t a_step, const From*
 #if HWY_TARGET <= HWY_AVX3
 constexpr ptrdiff_t kSteps = 4;
 
-// As an instruction: where steps follow each other, compilers make others, and copy sums around.
-HWY_INLINE void AddProduct(hn::Vec<D> x, hn::Vec<D> b, hn::Vec<D>& sum) {
-  asm("vfmadd231ps %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(b.raw));
-}
+#include "ops/common/add_product-inl.h"
 
 // A whole tile of a panel, kSteps at a time: a pointer for each row and one index for all of them, and where
 // what is asked for lies close together one question for all of the steps. What is done beside products is in
