@@ -55,6 +55,7 @@ class BlockedProduct {
     if (kIntegers || kernel.in_place[0][0] == nullptr || part.k == 0) return;
     FindRows();
     FindSteps();
+    FindColumns();
     const bool b_waits = b.packed != nullptr || steps_of_b_.first != nullptr;  // nothing is packed ahead
     if (in_place_.first != nullptr && !copies_ && !in_scratch_) {
       // Scratch does not limit what is neither packed nor kept there.
@@ -117,6 +118,39 @@ class BlockedProduct {
     }
   }
 
+  // Columns of B that lie one behind the other, of which each panel is packed by itself: tiles ask for those
+  // of the next one.
+  void FindColumns() {
+    if (b_.source == nullptr || part_.rows > rows_ || deep_ != part_.k) return;
+    const PanelSource::Place place = b_.source->FindRows(part_.column);
+    if (place.stride != part_.k) return;
+    columns_of_b_ = place;
+    columns_ = kernel_.columns;
+  }
+
+  // What `tiles` tiles ask for: the next steps of this panel, or the first ones of the next.
+  Next AfterSteps(const Panels& panels, uint64_t column, uint64_t columns, uint64_t step, uint64_t all,
+                  uint64_t tiles) const {
+    const uint64_t width = kernel_.columns, steps = std::min(block_.steps, all - step);
+    const float* behind = panels.first + column / width * panels.stride + (step + steps) * width;
+    uint64_t steps_behind = std::min(block_.steps, all - step - steps);
+    if (steps_behind == 0 && column + width < columns) {
+      behind = panels.first + (column / width + 1) * panels.stride;
+      steps_behind = std::min(block_.steps, all);
+    }
+    return {behind, steps_behind * width, tiles, steps};
+  }
+
+  // What tiles of a panel ask for: columns of B that the next one has.
+  Next AfterPanel(uint64_t column, uint64_t tiles) const {
+    const uint64_t some =
+        column < part_.columns ? std::min<uint64_t>(kernel_.columns, part_.columns - column) : 0;
+    const uint64_t bytes = columns_of_b_.halves ? sizeof(uint16_t) : sizeof(float);
+    const uint64_t blocks = (part_.k + block_.steps - 1) / block_.steps;
+    return {reinterpret_cast<const float*>(columns_of_b_.first + column * part_.k * bytes),
+            some * part_.k * bytes / sizeof(float), tiles * blocks, block_.steps};
+  }
+
   // Tiles of a panel of B.
   struct Tiles {
     uint64_t rows, columns;
@@ -172,15 +206,13 @@ class BlockedProduct {
         const Tiles tiles = {rows,     std::min(width, columns - j), step - begin, steps, sums + j, stride_,
                              step != 0};
         const float* const b = panels_b.first + j / width * panels_b.stride + (step - begin) * width;
-        // The next steps of this panel, or the first ones of the next.
-        const float* behind = b + steps * width;
-        uint64_t steps_behind = std::min(block_.steps, end - step - steps);
-        if (steps_behind == 0 && j + width < columns) {
-          behind = panels_b.first + (j / width + 1) * panels_b.stride;
-          steps_behind = std::min(block_.steps, end - begin);
-        }
-        const Next next(behind, steps_behind * width, (rows + kernel_.rows - 1) / kernel_.rows, steps);
-        RunTiles(tiles, b, 0, [&](uint64_t tile) { return next.OfTile(tile); });
+        const uint64_t count = (rows + kernel_.rows - 1) / kernel_.rows;
+        const bool asks_for_source = columns_of_b_.first != nullptr;
+        const uint64_t before = asks_for_source ? (step - begin) / block_.steps * count : 0;
+        const Next next = asks_for_source
+                              ? AfterPanel(column + width, count)
+                              : AfterSteps(panels_b, j, columns, step - begin, end - begin, count);
+        RunTiles(tiles, b, 0, [&](uint64_t tile) { return next.OfTile(before + tile); });
       }
     }
   }
@@ -337,6 +369,7 @@ class BlockedProduct {
   uint64_t columns_, deep_, rows_;  // at a time
   Panels panels_a_ = {};
   PanelSource::Place rows_of_a_ = {}, steps_of_b_ = {};  // where they lie; null: they are packed
+  PanelSource::Place columns_of_b_ = {};                 // likewise
   uint64_t column_of_b_ = 1;                             // from one to the next, there
   MicroKernel::Rows in_place_ = {};                      // A, if it is not packed
   MicroKernel::Rows now_ = {};                           // some rows of it, or copies of them

@@ -210,6 +210,59 @@ void RunWhole(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_t 
 #undef ANYDML_ROW
 #undef ANYDML_PRODUCTS
 #undef ANYDML_PANEL_STEP
+
+// The same of steps of B where they lie, which are put to `panel`. They are far apart, so that each asks;
+// registers are left for two of them.
+#define ANYDML_ROW(i) const float* HWY_RESTRICT const a##i = a.first + (i)*a.stride + whole;
+#define ANYDML_PRODUCTS(i)                         \
+  {                                                \
+    const auto x = hn::Set(d, a##i[at + kOfStep]); \
+    AddProduct(x, b0, c##i##0);                    \
+    AddProduct(x, b1, c##i##1);                    \
+    AddProduct(x, b2, c##i##2);                    \
+  }
+#define ANYDML_PACKING_STEP(step)                   \
+  {                                                 \
+    constexpr ptrdiff_t kOfStep = (step)*kOfA;      \
+    AskFor(next);                                   \
+    next += next_step;                              \
+    const auto b0 = LoadNumbers(d, b);              \
+    const auto b1 = LoadNumbers(d, b + kLanes);     \
+    const auto b2 = LoadNumbers(d, b + 2 * kLanes); \
+    float* const row = panel + (step)*kWidth;       \
+    hn::StoreU(b0, d, row);                         \
+    hn::StoreU(b1, d, row + kLanes);                \
+    hn::StoreU(b2, d, row + 2 * kLanes);            \
+    b += b_stride;                                  \
+    ANYDML_GEMM_ROWS(ANYDML_PRODUCTS)               \
+  }
+constexpr ptrdiff_t kPackingSteps = 2;
+
+// Steps of A are kOfA apart.
+template <ptrdiff_t kOfA, typename From>
+void RunWholePacking(const MicroKernel::Rows& a, const From* HWY_RESTRICT b, uint64_t b_stride,
+                     uint64_t steps, float* HWY_RESTRICT panel, float* HWY_RESTRICT to, uint64_t to_stride,
+                     bool accumulate, const MicroKernel::Ahead& ahead) {
+  const D d;
+  constexpr size_t kLanes = hn::MaxLanes(D()), kWidth = kVectors * kLanes, lanes = kLanes;
+  constexpr uint32_t kUsedRows = kRows, kUsed = kVectors;
+  AskForSums(to, to_stride, kRows, kWidth, accumulate);
+  ANYDML_GEMM_ROWS(ANYDML_ZERO)
+  const auto whole = static_cast<ptrdiff_t>(steps / kPackingSteps * kPackingSteps) * kOfA;
+  ANYDML_GEMM_ROWS(ANYDML_ROW)
+  const auto* next = static_cast<const std::byte*>(ahead.first);
+  const uint64_t next_step = ahead.step;
+  ptrdiff_t at = -whole;
+  for (; at != 0; at += kPackingSteps * kOfA, panel += kPackingSteps * kWidth) {
+    ANYDML_PACKING_STEP(0)
+    ANYDML_PACKING_STEP(1)
+  }
+  if (steps % kPackingSteps != 0) ANYDML_PACKING_STEP(0)
+  ANYDML_GEMM_ROWS(ANYDML_PUT)
+}
+#undef ANYDML_ROW
+#undef ANYDML_PRODUCTS
+#undef ANYDML_PACKING_STEP
 #endif
 
 template <uint32_t kUsedRows, uint32_t kUsed>
@@ -241,6 +294,13 @@ template <uint32_t kUsed, typename From>
 void RunPacking(const MicroKernel::Rows& a, uint64_t a_step, const MicroKernel::Steps& b, uint64_t steps,
                 float* panel, float* to, uint64_t to_stride, bool accumulate,
                 const MicroKernel::Ahead& ahead) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (kUsed == kVectors) {
+    const auto run = a_step == 1 ? &RunWholePacking<1, From> : &RunWholePacking<kRows, From>;
+    run(a, static_cast<const From*>(b.first), b.stride, steps, panel, to, to_stride, accumulate, ahead);
+    return;
+  }
+#endif
   RunRows<kRows, kUsed, true>(a, a_step, static_cast<const From*>(b.first), b.stride, steps, panel, to,
                               to_stride, accumulate, ahead);
 }
