@@ -52,9 +52,7 @@ constexpr uint32_t kTilePixels = ANYDML_TILE_PIXELS, kTileVectors = ANYDML_TILE_
 #include "ops/element/cpu/clip_vectors-inl.h"
 #include "ops/element/cpu/half_vectors-inl.h"
 #include "ops/convolution/cpu/pixel_limits-inl.h"
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 #include "ops/common/add_product-inl.h"
-#endif
 
 // Whether memory of the other lanes is left alone by instructions with masks.
 #undef ANYDML_MASKS
@@ -145,10 +143,10 @@ void AddTile(const PixelTile& tile) {
 #define ANYDML_ADD_PRODUCTS(i, number)                      \
   if constexpr (kPixels > (i)) {                            \
     const auto x = number;                                  \
-    c##i##0 = hn::MulAdd(x, w0, c##i##0);                   \
-    if (kVectors > 1) c##i##1 = hn::MulAdd(x, w1, c##i##1); \
-    if (kVectors > 2) c##i##2 = hn::MulAdd(x, w2, c##i##2); \
-    if (kVectors > 3) c##i##3 = hn::MulAdd(x, w3, c##i##3); \
+    AddProduct(x, w0, c##i##0);                             \
+    if constexpr (kVectors > 1) AddProduct(x, w1, c##i##1); \
+    if constexpr (kVectors > 2) AddProduct(x, w2, c##i##2); \
+    if constexpr (kVectors > 3) AddProduct(x, w3, c##i##3); \
   }
 #define ANYDML_WEIGHTS(v)                                                                       \
   (kPacks ? PackWeights(d, row + (v)*lanes, kVectors == (v) + 1 ? row_last : 0, to + (v)*lanes) \
@@ -161,7 +159,7 @@ void AddTile(const PixelTile& tile) {
 #define ANYDML_PIXEL(i)                                   \
   [[maybe_unused]] const float* HWY_RESTRICT const p##i = \
       reinterpret_cast<const float*>(tile.inputs[kPixels > (i) ? (i) : 0] + offset);
-#define ANYDML_STEP(i) ANYDML_ADD_PRODUCTS(i, hn::Set(d, p##i[step]))
+#define ANYDML_STEP(i) ANYDML_ADD_PRODUCTS(i, hn::Set(d, p##i[at]))
 
   ANYDML_PIXELS(ANYDML_BEGIN_SUMS)
   const float* HWY_RESTRICT w = tile.weights;
@@ -171,17 +169,19 @@ void AddTile(const PixelTile& tile) {
   [[maybe_unused]] const uint32_t row_last = tile.packing.last;
   [[maybe_unused]] uintptr_t ahead = tile.ahead;  // a wish, perhaps outside of all memory
   [[maybe_unused]] const uint64_t ahead_step = tile.ahead_step, ahead_skip = tile.ahead_skip;
-  // Four steps ask for one line; those that want more ask one by one.
-  [[maybe_unused]] const bool by_fours = !kPacks && ahead_step <= 16;
+  // Four steps ask for one line; those that want more, one by one.
+  const bool by_fours = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3 && !kPacks && ahead_step <= 16;
   for (uint32_t r = 0; r < tile.run_count; ++r) {
-    const uint64_t offset = tile.runs[r].offset * sizeof(float);
-    const uint64_t steps = tile.runs[r].steps;
+    // Steps by fours come up to 0, the others follow.
+    const uint64_t fours = by_fours ? tile.runs[r].steps / 4 * 4 : 0;
+    const uint64_t offset = (tile.runs[r].offset + fours) * sizeof(float);
+    auto at = -static_cast<ptrdiff_t>(fours);
+    const auto rest = static_cast<ptrdiff_t>(tile.runs[r].steps - fours);
     w += tile.runs[r].skipped * kVectors * lanes;
     ANYDML_PIXELS(ANYDML_PIXEL)
-    uint64_t step = 0;
 #if HWY_TARGET == HWY_NEON
 #define ANYDML_FOUR(i) \
-  [[maybe_unused]] const auto x##i = kPixels > (i) ? hn::LoadU(d, p##i + step) : hn::Zero(d);
+  [[maybe_unused]] const auto x##i = kPixels > (i) ? hn::LoadU(d, p##i + at) : hn::Zero(d);
 #define ANYDML_LANE0(i) ANYDML_ADD_PRODUCTS(i, hn::Broadcast<0>(x##i))
 #define ANYDML_LANE1(i) ANYDML_ADD_PRODUCTS(i, hn::Broadcast<1>(x##i))
 #define ANYDML_LANE2(i) ANYDML_ADD_PRODUCTS(i, hn::Broadcast<2>(x##i))
@@ -192,7 +192,7 @@ void AddTile(const PixelTile& tile) {
     ANYDML_PIXELS(ANYDML_LANE##lane) \
     w += kVectors * lanes;           \
   }
-    for (; !kPacks && step + 4 <= steps; step += 4) {
+    for (; !kPacks && at + 4 <= rest; at += 4) {
       ANYDML_PIXELS(ANYDML_FOUR)
       ANYDML_STEP_OF_FOUR(0)
       ANYDML_STEP_OF_FOUR(1)
@@ -202,15 +202,7 @@ void AddTile(const PixelTile& tile) {
 #elif HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 // What is done beside products is in the way of those, most of all where another thread shares the processor:
 // one index for all pixels, and one question for four steps.
-#define ANYDML_END(i) [[maybe_unused]] const float* HWY_RESTRICT const end##i = p##i + whole;
-#define ANYDML_FOUR(i)                                      \
-  if constexpr (kPixels > (i)) {                            \
-    const auto x = hn::Set(d, end##i[at + kStep]);          \
-    AddProduct(x, w0, c##i##0);                             \
-    if constexpr (kVectors > 1) AddProduct(x, w1, c##i##1); \
-    if constexpr (kVectors > 2) AddProduct(x, w2, c##i##2); \
-    if constexpr (kVectors > 3) AddProduct(x, w3, c##i##3); \
-  }
+#define ANYDML_FOUR(i) ANYDML_ADD_PRODUCTS(i, hn::Set(d, p##i[at + kStep]))
 #define ANYDML_STEP_OF_FOUR(number)     \
   {                                     \
     constexpr ptrdiff_t kStep = number; \
@@ -218,9 +210,8 @@ void AddTile(const PixelTile& tile) {
     ANYDML_PIXELS(ANYDML_FOUR)          \
     w += kVectors * lanes;              \
   }
-    const auto whole = static_cast<ptrdiff_t>(by_fours ? steps / 4 * 4 : 0);
-    ANYDML_PIXELS(ANYDML_END)
-    for (ptrdiff_t at = -whole; at != 0; at += 4) {
+    for (; at != 0; at += 4) {
+      asm("" : "+r"(at));  // or compilers count with a pointer for each pixel, and more
       __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
       ahead += 4 * ahead_step;
       ANYDML_STEP_OF_FOUR(0)
@@ -228,9 +219,8 @@ void AddTile(const PixelTile& tile) {
       ANYDML_STEP_OF_FOUR(2)
       ANYDML_STEP_OF_FOUR(3)
     }
-    step = static_cast<uint64_t>(whole);
 #endif
-    for (; step < steps; ++step) {
+    for (; at != rest; ++at) {
 #if HWY_ARCH_X86  // into the second-level cache
       __builtin_prefetch(reinterpret_cast<const void*>(ahead), 0, 2);
       ahead += ahead_step;
@@ -299,7 +289,6 @@ void AddTile(const PixelTile& tile) {
 #undef ANYDML_PIXEL
 #undef ANYDML_STEP
 #undef ANYDML_FOUR
-#undef ANYDML_END
 #undef ANYDML_LANE0
 #undef ANYDML_LANE1
 #undef ANYDML_LANE2

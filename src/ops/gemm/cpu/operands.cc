@@ -5,6 +5,7 @@
 
 #include "base/half.h"
 #include "ops/common/coordinates.h"
+#include "ops/common/transpose_block.h"
 #include "ops/element/cpu/blocks.h"
 #include "ops/element/cpu/rows.h"
 #include "ops/gemm/cpu/panel_copies.h"
@@ -13,38 +14,36 @@
 namespace anydml {
 namespace {
 
-// Panels of elements whose steps are neighbours.
-constexpr uint64_t kSide = kPanelSquare;
-constexpr uint64_t kSteps = 64;  // of a panel, which stay in the first-level cache
+// A panel of elements whose steps are neighbours, some of these at a time, which stay in the first-level
+// cache.
+constexpr uint64_t kSteps = 64;
 
 void PackAcross(const float* from, uint64_t element_stride, uint64_t count, uint64_t steps, uint32_t width,
                 float* to) {
   constexpr uint64_t kLine = 64 / sizeof(float);
   for (uint64_t step = 0; step < steps; step += kSteps) {
     const uint64_t now = std::min(kSteps, steps - step);
-    for (uint64_t e = 0; e < count; e += kSide) {
-      const uint64_t some = std::min(kSide, count - e);
-      const float* const first = from + e * element_stride + step;
-      for (uint64_t i = 0; i < some; ++i) {  // what comes next of them is asked for
-        for (uint64_t s = 0; s < now; s += kLine) __builtin_prefetch(first + i * element_stride + now + s);
-      }
-      PackSquares(first, element_stride, some, now, width, to + step * width + e);
+    for (uint64_t e = 0; e < count; ++e) {  // what comes next of them is asked for
+      for (uint64_t s = 0; s < now; s += kLine)
+        __builtin_prefetch(from + e * element_stride + step + now + s);
     }
+    TransposeBlock(reinterpret_cast<const uint32_t*>(from + step), static_cast<int64_t>(element_stride), now,
+                   count, reinterpret_cast<uint32_t*>(to + step * width), width, TransposeTo::kTile);
   }
 }
 
-void PackAcross(const std::byte* data, DataType type, uint64_t at, uint64_t element_stride, uint64_t count,
-                uint64_t steps, uint32_t width, float* to) {
-  alignas(64) float rows[kSide][kSteps];
-  for (uint64_t e = 0; e < count; e += kSide) {
-    const uint64_t some = std::min(kSide, count - e);
-    const uint64_t first = at + e * element_stride;
-    for (uint64_t step = 0; step < steps; step += kSteps) {
-      const uint64_t now = std::min(kSteps, steps - step);
-      for (uint64_t i = 0; i < some; ++i)
-        LoadNumbers(data + (first + i * element_stride + step) * (BitSize(type) / 8), type, 1, now, rows[i]);
-      PackSquares(rows[0], kSteps, some, now, width, to + step * width + e);
+void PackAcross(const uint16_t* from, uint64_t element_stride, uint64_t count, uint64_t steps, uint32_t width,
+                float* to) {
+  alignas(64) uint16_t halves[kSteps * kMaxTileColumns];
+  for (uint64_t step = 0; step < steps; step += kSteps) {
+    const uint64_t now = std::min(kSteps, steps - step);
+    TransposeBlock(from + step, static_cast<int64_t>(element_stride), now, count, halves,
+                   static_cast<int64_t>(count), TransposeTo::kTile);
+    if (count == width) {
+      HalvesToFloats(halves, to + step * width, now * width);
+      continue;
     }
+    for (uint64_t s = 0; s < now; ++s) HalvesToFloats(halves + s * count, to + (step + s) * width, count);
   }
 }
 
@@ -75,15 +74,16 @@ void LoadNumbers(const std::byte* data, DataType type, uint64_t stride, uint64_t
 void StridedPanels::Pack(uint64_t first, uint64_t count, uint64_t step, uint64_t steps, uint32_t width,
                          float* to) const {
   const uint64_t at = first * element_stride_ + step * step_stride_;
-  if (step_stride_ == 1 && element_stride_ != 1) {
+  if (step_stride_ == 1 && element_stride_ != 1 && IsFloatOrHalf()) {
     ClearLastPanel(count, steps, width, to);
     for (uint64_t e = 0; e < count; e += width) {
       const uint64_t some = std::min<uint64_t>(width, count - e), first = at + e * element_stride_;
+      float* const panel = to + e * steps;
       if (type_ == DataType::kFloat32) {
-        PackAcross(reinterpret_cast<const float*>(data_) + first, element_stride_, some, steps, width,
-                   to + e * steps);
+        PackAcross(reinterpret_cast<const float*>(data_) + first, element_stride_, some, steps, width, panel);
       } else {
-        PackAcross(data_, type_, first, element_stride_, some, steps, width, to + e * steps);
+        PackAcross(reinterpret_cast<const uint16_t*>(data_) + first, element_stride_, some, steps, width,
+                   panel);
       }
     }
     return;
@@ -133,7 +133,8 @@ bool StridedPanels::PackHalves(uint64_t first, uint64_t count, uint64_t step, ui
     if (element_stride_ == 1) {
       for (uint64_t s = 0; s < steps; ++s) CopyShortRow(from + s * step_stride_ + e, some, panel + s * width);
     } else {
-      PackHalfSquares(from + e * element_stride_, element_stride_, some, steps, width, panel);
+      TransposeBlock(from + e * element_stride_, static_cast<int64_t>(element_stride_), steps, some, panel,
+                     width, TransposeTo::kTile);
     }
   }
   return true;

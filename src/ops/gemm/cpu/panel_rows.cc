@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "ops/common/transpose_tile.h"
 #include "ops/gemm/cpu/panel_copies.h"
 
 namespace anydml {
@@ -43,36 +42,6 @@ void CutRows(const float* from, uint64_t stride, uint64_t rows, uint64_t count, 
     const uint64_t some = std::min<uint64_t>(count, width);
     Copy(from, stride, rows, some, width, to);
     count -= some;
-  }
-}
-
-void PackSquares(const float* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
-                 float* to) {
-  uint64_t s = 0;
-  if (count == kPanelSquare) {
-    for (; s + kPanelSquare <= steps; s += kPanelSquare) {
-      Square<uint32_t>::Transpose(reinterpret_cast<const uint32_t*>(from) + s, static_cast<ptrdiff_t>(stride),
-                                  reinterpret_cast<uint32_t*>(to) + s * width, width);
-    }
-  }
-  for (; s < steps; ++s) {
-    for (uint64_t e = 0; e < count; ++e) to[s * width + e] = from[e * stride + s];
-  }
-}
-
-void PackHalfSquares(const uint16_t* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
-                     uint16_t* to) {
-  constexpr uint64_t kSide = Lanes<uint16_t>::kCount;
-  for (uint64_t first = 0; first < count; first += kSide) {
-    const uint64_t some = std::min(kSide, count - first);
-    const uint16_t* const rows = from + first * stride;
-    uint64_t s = 0;
-    for (; some == kSide && s + kSide <= steps; s += kSide) {
-      Square<uint16_t>::Transpose(rows + s, static_cast<ptrdiff_t>(stride), to + s * width + first, width);
-    }
-    for (; s < steps; ++s) {
-      for (uint64_t e = 0; e < some; ++e) to[s * width + first + e] = rows[e * stride + s];
-    }
   }
 }
 

@@ -29,13 +29,6 @@ inline void CopyShortRow(const T* from, uint64_t count, T* to) {
 // The last panel may have fewer; what is behind them is left as it is.
 void CutRows(const float* from, uint64_t stride, uint64_t rows, uint64_t count, uint32_t width,
              uint64_t panel_stride, float* to);
-// Up to kPanelSquare elements, which are `stride` apart, whose steps are neighbours: squares are transposed.
-inline constexpr uint64_t kPanelSquare = 4;
-void PackSquares(const float* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
-                 float* to);
-// Any number of 16 bits each.
-void PackHalfSquares(const uint16_t* from, uint64_t stride, uint64_t count, uint64_t steps, uint32_t width,
-                     uint16_t* to);
 // Zeros in the last panel where it is not full.
 void ClearLastPanel(uint64_t count, uint64_t steps, uint32_t width, float* to);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/common/transpose_block.h"
 #include "ops/common/transpose_tile.h"
 #include "ops/integer_product/cpu/window_runs.h"
 
@@ -201,25 +202,25 @@ void FilterQuads::LoadRow(uint64_t element, uint64_t step, uint64_t words, float
 // One panel.
 void FilterQuads::PackAcross(uint64_t first, uint64_t count, uint64_t step, uint64_t words, uint32_t width,
                              float* to) const {
-  constexpr uint64_t kWords = 64;
-  alignas(64) float rows[kPanelSquare][kWords];
+  constexpr uint64_t kSome = 16, kWords = 64;
+  alignas(64) float rows[kSome][kWords];
+  const auto turn = [&](const std::byte* from, uint64_t stride, uint64_t count, uint64_t words, float* to) {
+    TransposeBlock(reinterpret_cast<const uint32_t*>(from), static_cast<int64_t>(stride), words, count,
+                   reinterpret_cast<uint32_t*>(to), width, TransposeTo::kTile);
+  };
   const auto* const from = data_ + first * shape_.filter.output_channel + step;
   if (flip_ == 0 && shape_.filter.output_channel % sizeof(float) == 0 &&
       reinterpret_cast<uintptr_t>(from) % alignof(float) == 0 &&
       step + words * kStepsOfWord <= shape_.Steps()) {
-    const uint64_t stride = shape_.filter.output_channel / sizeof(float);
-    for (uint64_t e = 0; e < count; e += kPanelSquare) {
-      PackSquares(reinterpret_cast<const float*>(from) + e * stride, stride,
-                  std::min(kPanelSquare, count - e), words, width, to + e);
-    }
+    turn(from, shape_.filter.output_channel / sizeof(float), count, words, to);
     return;
   }
-  for (uint64_t e = 0; e < count; e += kPanelSquare) {
-    const uint64_t some = std::min(kPanelSquare, count - e);
+  for (uint64_t e = 0; e < count; e += kSome) {
+    const uint64_t some = std::min(kSome, count - e);
     for (uint64_t w = 0; w < words; w += kWords) {
       const uint64_t now = std::min(kWords, words - w);
       for (uint64_t i = 0; i < some; ++i) LoadRow(first + e + i, step + w * kStepsOfWord, now, rows[i]);
-      PackSquares(rows[0], kWords, some, now, width, to + w * width + e);
+      turn(reinterpret_cast<const std::byte*>(rows), kWords, some, now, to + w * width + e);
     }
   }
 }
