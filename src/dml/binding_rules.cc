@@ -44,12 +44,14 @@ Range RangeOf(const Slot& slot, const std::byte* data) {
   return {begin, begin + slot.bytes};
 }
 
-// Whether touching the same bytes through both slots is harmless whatever the bytes are.
-bool BothOnlyRead(const Slot& a, const Slot& b) {
-  const auto reads = [](const Slot& slot) {
-    return slot.role == SlotRole::kInput || slot.role == SlotRole::kPersistent;
-  };
-  return reads(a) && reads(b);
+bool IsOnlyRead(const Slot& slot) {
+  return slot.role == SlotRole::kInput || slot.role == SlotRole::kPersistent;
+}
+
+// The slots before `i` that may not share bytes with it: inputs, of which there may be thousands, do with
+// each other.
+uint32_t FirstToCompare(const Layout& layout, uint32_t i) {
+  return IsOnlyRead(layout.slots[i]) ? layout.input_slots : 0;
 }
 
 bool AreInputAndOutput(const Slot& a, const Slot& b) {
@@ -60,11 +62,11 @@ bool AreInputAndOutput(const Slot& a, const Slot& b) {
 Status CheckRanges(const Layout& layout, uint32_t i, uint32_t j, Range x, Range y) {
   const Slot& a = layout.slots[i];
   const Slot& b = layout.slots[j];
-  if (BothOnlyRead(a, b)) return {};
+  if (IsOnlyRead(a) && IsOnlyRead(b)) return {};
   const bool input_output = AreInputAndOutput(a, b);
   if (x.begin >= y.end || y.begin >= x.end) return {};
   if (!layout.initializer && input_output && MayRunInPlace(*layout.programs[0], i, j - layout.input_slots)) {
-    if (x.begin == y.begin && x.end == y.end) return {};
+    if (x.begin == y.begin) return {};  // of one region, whichever tensor is the larger one
     return Status(Code::kInvalidCall,
                   StrCat(a.name, " and ", b.name, " overlap but are not bound to the identical region"));
   }
@@ -137,7 +139,9 @@ Status CheckRegion(const Slot& slot, const d3d12::Descriptor& descriptor) {
     return InvalidArgument(slot.name, ": Offset ", descriptor.offset, " and SizeInBytes ", descriptor.size,
                            " reach beyond the buffer, which has ", resource.size, " bytes");
   }
-  if (descriptor.size < slot.bytes) {
+  // Tensors take whole words. Clients that give the bytes of their elements have the rest, too, if the buffer has.
+  const uint64_t words = std::min((descriptor.size + 3) / 4 * 4, resource.size - descriptor.offset);
+  if (words < slot.bytes) {
     return InvalidArgument(slot.name, ": SizeInBytes is ", descriptor.size, " but must be at least ",
                            slot.bytes);
   }
@@ -154,7 +158,7 @@ Status CheckTogether(const Layout& layout, std::span<const d3d12::Descriptor> bo
     if (bound[i].resource->destroyed.load(std::memory_order_acquire)) {
       return Status(Code::kInvalidCall, StrCat(layout.slots[i].name, ": the bound buffer was destroyed"));
     }
-    for (uint32_t j = 0; j < i; ++j) {
+    for (uint32_t j = FirstToCompare(layout, i); j < i; ++j) {
       if (bound[j].resource != nullptr) ANYDML_RETURN_IF_ERROR(CheckPair(layout, bound, j, i));
     }
   }
@@ -174,7 +178,7 @@ Status CheckAddresses(const Layout& layout, std::span<std::byte* const> bound, u
       return InvalidArgument(slot.name, " is at address ", address, ", which must be a multiple of ",
                              std::max(alignment, slot.element_bytes));
     }
-    for (uint32_t j = 0; j < i; ++j) {
+    for (uint32_t j = FirstToCompare(layout, i); j < i; ++j) {
       if (bound[j] == nullptr) continue;
       const Status status =
           CheckRanges(layout, j, i, RangeOf(layout.slots[j], bound[j]), RangeOf(slot, bound[i]));

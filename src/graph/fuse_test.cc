@@ -97,6 +97,27 @@ TEST(FuseElements, IntegersWrapOnEveryEdge) {
   EXPECT_EQ(ExpectSame(test, 1).outputs[0], BytesOf<int8_t>({0, 0, 2, 2}));
 }
 
+// To another type and back: what the type between cannot hold is lost.
+TEST(FuseElements, CastsThereAndBack) {
+  constexpr DataType kAll[] = {DataType::kFloat64, DataType::kFloat32, DataType::kFloat16, DataType::kInt64,
+                               DataType::kUInt64,  DataType::kInt32,   DataType::kUInt32,  DataType::kInt16,
+                               DataType::kUInt16,  DataType::kInt8,    DataType::kUInt8};
+  std::mt19937_64 random(1);
+  for (const DataType outer : kAll) {
+    for (const DataType inner : kAll) {
+      const TensorDesc a = Packed(outer, {40}), b = Packed(inner, {40});
+      std::vector<uint64_t> words(40 * BitSize(outer) / 64);
+      for (uint64_t& word : words) word = random() >> random() % 64;
+      GraphUnderTest test;
+      const uint32_t x = test.Input(BytesOf(words));
+      const uint32_t there = test.Node(Unary("CAST", a, b), {x})[0];
+      test.Output(test.Node(Unary("CAST", b, a), {there})[0]);
+      const Result want = RunGraph(test, "all"), got = RunGraph(test, "");
+      EXPECT_EQ(got.outputs, want.outputs) << static_cast<int>(outer) << " " << static_cast<int>(inner);
+    }
+  }
+}
+
 // The last function gives bits, which the store takes as another number.
 TEST(FuseElements, BitsAreStoredAsTheNumbersThatTheyAre) {
   const TensorDesc floats = Packed(DataType::kFloat32, {4});

@@ -127,6 +127,26 @@ TEST_F(BindingTest, Regions) {
   });
 }
 
+// The bytes of the elements alone, of a buffer that has the whole words of the tensor, are enough.
+TEST_F(BindingTest, SizeOfTheElements) {
+  const auto run = [&](UINT64 width) {
+    MakeHarness(DML_CREATE_DEVICE_FLAG_NONE);
+    const Tensor tensor(DML_TENSOR_DATA_TYPE_FLOAT16, {1, 1, 1, 3});
+    const DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC desc = {tensor.desc(), tensor.desc(), nullptr};
+    const auto compiled = h().Compile(DML_OPERATOR_ELEMENT_WISE_IDENTITY, &desc);
+    h().Initialize(compiled.Get());
+    const auto input = h().Upload<uint16_t>({1, 2, 3, 4, 5, 6, 7, 8}), output = h().CreateBuffer(width);
+    h().Dispatch(compiled.Get(), {{input.Get(), 0, 6}}, {{output.Get(), 0, 6}});
+    return output;
+  };
+  const auto output = run(8);
+  EXPECT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK) << LastError();
+  EXPECT_EQ(h().Download<uint16_t>(output.Get(), 3), (std::vector<uint16_t>{1, 2, 3}));
+  run(6);
+  ExpectRemoved(h().dml(), kArgument,
+                "OutputTensor of ELEMENT_WISE_IDENTITY: SizeInBytes is 6 but must be at least 8");
+}
+
 TEST_F(BindingTest, GuaranteedAlignment) {
   Scene scene(h());
   Identity op({1, 1, 1, 4});

@@ -224,6 +224,25 @@ TEST_F(GraphRunTest, InPlace) {
   EXPECT_EQ(h().Download<float>(buffer.Get(), 4), Floats({3, 5, 7, 9}));
 }
 
+// Also where one of them is smaller: it lies at the beginning of the other.
+TEST_F(GraphRunTest, InPlaceOfAnotherSize) {
+  const Tensor few(kFloat, {1, 1, 1, 2}), many(kFloat, {1, 1, 1, 4});
+  const UINT repeats[] = {1, 1, 1, 2};
+  const DML_TILE_OPERATOR_DESC tile = {few.desc(), many.desc(), 4, repeats};
+  GraphBuilder graph;
+  const UINT a = graph.Operator(Scale({1, 1, 1, 2}, 2, 0));
+  const UINT b = graph.Operator(h().CreateOperator(DML_OPERATOR_TILE, &tile));
+  graph.Input(0, a, 0).Edge(a, 0, b, 0).Output(b, 0, 0);
+  ScopedEnv without("ANYDML_GRAPH_WITHOUT", "all");  // two steps
+  const auto compiled = graph.Compile(h().dml());
+  ASSERT_EQ(AnyDmlMayRunInPlace(compiled.Get(), 0, 0), 1);
+  const auto buffer = h().Upload(Floats{1, 2, 3, 4});
+  h().Initialize(compiled.Get());
+  h().Dispatch(compiled.Get(), {{buffer.Get()}}, {{buffer.Get()}});
+  EXPECT_EQ(h().dml()->GetDeviceRemovedReason(), S_OK) << LastError();
+  EXPECT_EQ(h().Download<float>(buffer.Get(), 4), Floats({2, 4, 2, 4}));
+}
+
 // So it may where passes make one step of readers and writer, which cannot run in place itself.
 TEST_F(GraphRunTest, InPlaceAsTheNodesAllow) {
   const auto run = [&](GraphBuilder& graph, const std::vector<Floats>& inputs) {

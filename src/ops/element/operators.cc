@@ -330,8 +330,10 @@ void AppendActivation(const OperatorDesc& fused, ElementProgram* program, uint8_
 std::span<const OperatorType> ElementOperatorTypes() { return kTypes; }
 
 bool IsMove(const ElementProblem& problem) {
+  // A pair of CASTs is two instructions as well, but its numbers between may have fewer bits.
   const auto& instructions = problem.program.instructions;
-  return instructions.size() == 2 && problem.inputs[0].type == problem.outputs[0].type;
+  return instructions.size() == 2 && problem.inputs[0].type == problem.outputs[0].type &&
+         !IsFloat(instructions[0].type);
 }
 
 ElementProblem BuildElementProblem(const OperatorDesc& desc) {
