@@ -139,7 +139,8 @@ Status CheckRegion(const Slot& slot, const d3d12::Descriptor& descriptor) {
     return InvalidArgument(slot.name, ": Offset ", descriptor.offset, " and SizeInBytes ", descriptor.size,
                            " reach beyond the buffer, which has ", resource.size, " bytes");
   }
-  // Tensors take whole words. Clients that give the bytes of their elements have the rest, too, if the buffer has.
+  // Tensors take whole words. Clients that give the bytes of their elements have the rest, too, if the buffer
+  // has.
   const uint64_t words = std::min((descriptor.size + 3) / 4 * 4, resource.size - descriptor.offset);
   if (words < slot.bytes) {
     return InvalidArgument(slot.name, ": SizeInBytes is ", descriptor.size, " but must be at least ",
