@@ -11,11 +11,12 @@
 namespace anydml {
 namespace {
 
-// Whether `value` is a whole number that INT64 or UINT64 can hold.
-bool IsIntegral(float value) { return value >= -0x1p63f && value < 0x1p64f && std::trunc(value) == value; }
+bool IsIntegral(float value) { return std::isfinite(value) && std::trunc(value) == value; }
 
 // The number modulo 2^64.
 uint64_t Modulo64(float integral) {
+  integral = std::fmod(integral, 0x1p64f);
+  if (integral < -0x1p63f) integral += 0x1p64f;
   return integral < 0 ? static_cast<uint64_t>(static_cast<int64_t>(integral))
                       : static_cast<uint64_t>(integral);
 }
@@ -49,15 +50,20 @@ DataType BitsOf(DataType type) {
 ElementBuilder::ElementBuilder(const OperatorDesc& desc)
     : desc_(desc), inputs_(desc.inputs()), outputs_(desc.outputs()) {
   const TensorDesc& whole = *outputs_[0];
-  // A dimension of which some tensor has blocks becomes two loops.
+  // A dimension of which some tensors have blocks becomes several loops, over the fewest blocks first.
   for (uint32_t d = 0; d < whole.rank; ++d) {
     uint32_t blocks = 1;
-    for (const TensorDesc* tensor : inputs_) {
-      if (tensor == nullptr || d >= tensor->rank || tensor->sizes[d] == whole.sizes[d]) continue;
-      blocks = std::max(blocks, tensor->sizes[d]);
+    while (blocks != whole.sizes[d]) {
+      uint32_t next = whole.sizes[d];
+      for (const TensorDesc* tensor : inputs_) {
+        if (tensor != nullptr && d < tensor->rank && tensor->sizes[d] > blocks) {
+          next = std::min(next, tensor->sizes[d]);
+        }
+      }
+      problem_.sizes[problem_.rank++] = next / blocks;
+      blocks = next;
     }
-    if (blocks > 1) problem_.sizes[problem_.rank++] = blocks;
-    problem_.sizes[problem_.rank++] = whole.sizes[d] / blocks;
+    if (whole.sizes[d] == 1) problem_.sizes[problem_.rank++] = 1;
   }
   for (const TensorDesc* tensor : inputs_) Append(tensor, &problem_.inputs);
   for (const TensorDesc* tensor : outputs_) Append(tensor, &problem_.outputs);
@@ -70,16 +76,13 @@ void ElementBuilder::Append(const TensorDesc* tensor, std::vector<ElementOperand
   if (ElementCount(*tensor) == 1) return;  // of any rank
   uint32_t loop = 0;
   for (uint32_t d = 0; d < tensor->rank; ++d) {
-    const uint64_t stride = tensor->sizes[d] == 1 ? 0 : tensor->strides[d];
-    const uint64_t whole = outputs_[0]->sizes[d];
-    if (problem_.sizes[loop] == whole) {
-      operand.strides[loop++] = stride;
-      continue;
-    }
-    const uint64_t in_block = problem_.sizes[loop + 1];
-    const bool has_blocks = tensor->sizes[d] != whole;
-    operand.strides[loop++] = has_blocks ? stride : stride * in_block;
-    operand.strides[loop++] = has_blocks ? 0 : stride;
+    const uint64_t elements = tensor->sizes[d];
+    uint64_t blocks = 1;  // those of the loops so far
+    do {
+      blocks *= problem_.sizes[loop];
+      operand.strides[loop++] =
+          elements > 1 && blocks <= elements ? tensor->strides[d] * (elements / blocks) : 0;
+    } while (blocks < outputs_[0]->sizes[d]);
   }
 }
 

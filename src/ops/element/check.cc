@@ -1,8 +1,10 @@
 #include "ops/element/check.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "ops/common/checks.h"
+#include "ops/element/problem.h"
 
 namespace anydml {
 namespace {
@@ -37,6 +39,25 @@ Status CheckBlocks(const OperatorDesc& desc, const std::string& name, const Tens
   return {};
 }
 
+// Loops over blocks of the one are divided into those of the other.
+Status CheckBlocksOfBoth(const OperatorDesc& desc, const TensorDesc& scale, const TensorDesc& zero_point) {
+  const TensorDesc& input = *desc.tensor("InputTensor");
+  uint32_t loops = 0;
+  for (uint32_t d = 0; d < input.rank; ++d) {
+    const auto [fewer, more] = std::minmax(scale.sizes[d], zero_point.sizes[d]);
+    if (more % fewer != 0) {
+      return InvalidArgument(desc.schema->name, ": QuantizationTensors[1].Sizes[", d, "] is ",
+                             zero_point.sizes[d], " and QuantizationTensors[0].Sizes[", d, "] is ",
+                             scale.sizes[d], " but one must divide the other");
+    }
+    loops += 1 + (fewer > 1 && fewer < more) + (more > 1 && more < input.sizes[d]);
+  }
+  if (loops <= kMaxElementLoops) return {};
+  return InvalidArgument(
+      desc.schema->name, ": scale and zero point have blocks of different sizes in so many ",
+      "dimensions that there are ", loops, " loops over them, but there may be ", kMaxElementLoops);
+}
+
 Status CheckQuantizationTensors(const OperatorDesc& desc) {
   const uint32_t type = desc.uint("QuantizationType");
   const auto& tensors = std::get<std::vector<TensorDesc>>(
@@ -66,13 +87,8 @@ Status CheckQuantizationTensors(const OperatorDesc& desc) {
   if (tensors.size() < 2) return {};
   ANYDML_RETURN_IF_ERROR(CheckSameType(desc, "QuantizationTensors[1] (the zero point)", tensors[1].type,
                                        quantizes ? "OutputTensor" : "InputTensor", quantized));
-  for (uint32_t d = 0; d < scale.rank; ++d) {
-    if (tensors[1].sizes[d] == scale.sizes[d] || tensors[1].sizes[d] == 1) continue;
-    return InvalidArgument(desc.schema->name, ": QuantizationTensors[1].Sizes[", d, "] is ",
-                           tensors[1].sizes[d], " but must be 1 or QuantizationTensors[0].Sizes[", d,
-                           "], which is ", scale.sizes[d]);
-  }
-  return {};
+  ANYDML_RETURN_IF_ERROR(CheckBlocks(desc, "QuantizationTensors[1]", tensors[1]));
+  return CheckBlocksOfBoth(desc, scale, tensors[1]);
 }
 
 Status CheckSoftplus(const OperatorDesc& desc, FeatureLevel level) {

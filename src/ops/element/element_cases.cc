@@ -135,7 +135,12 @@ class ElementCaseMaker {
     const DataType scale = quantizes ? at("InputTensor") : at("OutputTensor");
     std::vector<TensorDesc> tensors = {make_.Input(scale, sizes)};
     if (quantization_type_ == 2) {
-      for (uint32_t& size : sizes) size = source().OneIn(5) ? 1 : size;
+      for (uint32_t d = 0; d < sizes_.size(); ++d) {
+        const uint32_t choice = source().Between(0, 6), twice = 2 * sizes[d];
+        if (choice == 0) sizes[d] = 1;
+        if (choice == 1) sizes[d] = sizes_[d];
+        if (choice == 2 && sizes_[d] % twice == 0) sizes[d] = twice;
+      }
       tensors.push_back(make_.Input(quantizes ? at("OutputTensor") : at("InputTensor"), sizes));
     }
     return tensors;

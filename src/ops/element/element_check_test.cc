@@ -162,6 +162,15 @@ TEST(ElementCheck, QuantizationTypeAndCount) {
   EXPECT_EQ(RefusalOf(quantize(2, {scale, zero_point})), "");
 }
 
+TEST(ElementCheck, BlocksOfManyDimensions) {
+  const std::vector<uint32_t> whole(8, 8), fewer(8, 2), more(8, 4);
+  EXPECT_EQ(
+      RefusalOf(
+          Describe("QUANTIZE", {Of(kF32, whole), Of(kF32, fewer), Of(kU8, more)}, {}, {Of(kU8, whole)})),
+      "QUANTIZE: scale and zero point have blocks of different sizes in so many dimensions that there are "
+      "24 loops over them, but there may be 16");
+}
+
 TEST(ElementCheck, QuantizationTensors) {
   const auto quantize = [](const Values& scale, const Values& zero_point, DataType output = kU8) {
     return RefusalOf(Describe("QUANTIZE", {Of(kF32, {2, 6}), scale, zero_point}, {}, {Of(output, {2, 6})}));
@@ -191,9 +200,13 @@ TEST(ElementCheck, QuantizationTensors) {
       dequantize(kU4, Of(kF32, {1, 12}), Of(kU4, {1, 1})),
       "DEQUANTIZE: QuantizationTensors[0].Sizes[1] is 12 but must divide InputTensor.Sizes[1], which is 6");
   EXPECT_EQ(quantize(Of(kF32, {2, 3}), Of(kU8, {2, 2})),
-            "QUANTIZE: QuantizationTensors[1].Sizes[1] is 2 but must be 1 or "
-            "QuantizationTensors[0].Sizes[1], which "
-            "is 3");
+            "QUANTIZE: QuantizationTensors[1].Sizes[1] is 2 and QuantizationTensors[0].Sizes[1] is 3 but one "
+            "must divide the other");
+  EXPECT_EQ(
+      quantize(Of(kF32, {1, 1}), Of(kU8, {1, 4})),
+      "QUANTIZE: QuantizationTensors[1].Sizes[1] is 4 but must divide InputTensor.Sizes[1], which is 6");
+  EXPECT_EQ(quantize(Of(kF32, {1, 3}), Of(kU8, {2, 6})), "");
+  EXPECT_EQ(quantize(Of(kF32, {2, 6}), Of(kU8, {1, 3})), "");
   EXPECT_EQ(quantize(Of(kF32, {3}), Of(kU8, {2, 3})),
             "QUANTIZE: QuantizationTensors[0].DimensionCount is 1 but InputTensor.DimensionCount is 2; they "
             "must be "

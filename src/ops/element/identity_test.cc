@@ -125,7 +125,7 @@ TEST(IdentityScaleBias, FractionsRoundTowardZeroAndSaturate) {
       Scaled<int32_t>(DataType::kInt32, {1, -1, 0}, INFINITY, 0),
       (std::vector<int32_t>{std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::min(), 0}));
   EXPECT_EQ(Scaled<int32_t>(DataType::kInt32, {1}, NAN, 0), (std::vector<int32_t>{0}));
-  EXPECT_EQ(Scaled<int8_t>(DataType::kInt8, {1}, 0x1p64f, 0), (std::vector<int8_t>{127}));
+  EXPECT_EQ(Scaled<int8_t>(DataType::kInt8, {1}, 0x1p64f, 0.5f), (std::vector<int8_t>{127}));
 }
 
 void RunCase(DataType type, const std::vector<uint32_t>& sizes, LayoutKind from, LayoutKind to,

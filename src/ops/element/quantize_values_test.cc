@@ -201,6 +201,15 @@ TEST(QuantizeValues, Blocks) {
   Expect("DEQUANTIZE",
          {Shaped(I8({1, 1, 1, 1, 1, 1, 1, 1}), {2, 4}), Shaped(F32({1, 2, 3, 4}), {2, 2}, {1, 2})}, {},
          {Shaped(F32({1, 1, 2, 2, 3, 3, 4, 4}), {2, 4})});
+  // Of other sizes for scale and zero point: fewer, more, and one in each dimension.
+  const Values row = Shaped(U8({1, 2, 3, 4, 5, 6, 7, 8}), {1, 8});
+  const Values two = Shaped(F32({1, 10}), {1, 2}), four = Shaped(U8({1, 2, 3, 4}), {1, 4});
+  Expect("DEQUANTIZE", {row, two, four}, {}, {Shaped(F32({0, 1, 1, 2, 20, 30, 30, 40}), {1, 8})});
+  Expect("DEQUANTIZE", {row, Shaped(F32({1, 10, 100, 1000}), {1, 4}), Shaped(U8({1, 3}), {1, 2})}, {},
+         {Shaped(F32({0, 1, 20, 30, 200, 300, 4000, 5000}), {1, 8})});
+  Expect("DEQUANTIZE", {row, Shaped(F32({2}), {1, 1}), row}, {},
+         {Shaped(F32({0, 0, 0, 0, 0, 0, 0, 0}), {1, 8})});
+  Expect("DEQUANTIZE", {row, two, row}, {}, {Shaped(F32({0, 0, 0, 0, 0, 0, 0, 0}), {1, 8})});
 }
 
 // Strides count elements of 4 bits. Rows of odd length arrive with one more; stride 0 repeats.

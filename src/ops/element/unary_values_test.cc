@@ -31,6 +31,21 @@ TEST(UnaryValues, Abs) {
   Expect("ELEMENT_WISE_ABS", {I64({-9007199254740993, INT64_MIN})}, {}, {I64({9007199254740993, INT64_MIN})});
 }
 
+// Whole numbers, however large, wrap.
+TEST(UnaryValues, ScaleBiasOfIntegersWraps) {
+  const Values input = I32({1, 2, 3});
+  const auto expect = [&](float scale, float bias, const Values& want) {
+    Expect("ELEMENT_WISE_IDENTITY", {input}, {{"ScaleBias", ScaleBias{scale, bias}}}, {want});
+  };
+  expect(1, 0x1p64f, input);
+  expect(1, -0x1p100f, input);
+  expect(0x1p90f, 7, I32({7, 7, 7}));
+  expect(1, 0x1p31f, I32({INT32_MIN + 1, INT32_MIN + 2, INT32_MIN + 3}));
+  expect(-0x1.8p63f, 0, I32({0, 0, 0}));
+  Expect("ELEMENT_WISE_IDENTITY", {I64({1, 2})}, {{"ScaleBias", ScaleBias{-0x1.8p63f, 0}}},
+         {I64({INT64_C(1) << 62, INT64_MIN})});
+}
+
 TEST(UnaryValues, ScaleBiasComesFirst) {
   Expect("ELEMENT_WISE_ABS", {F32({1, -1, 0.5f})}, {{"ScaleBias", ScaleBias{-3, 1}}}, {F32({2, 4, 0.5f})});
   // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24, of which the product's rounding takes the last.

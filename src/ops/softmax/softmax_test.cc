@@ -48,6 +48,18 @@ TEST(Softmax, LargeNumbersDoNotOverflow) {
   EXPECT_EQ(OfRow("ACTIVATION_LOG_SOFTMAX", {-INFINITY, 0}), (std::vector<float>{-INFINITY, 0}));
 }
 
+// A float to which so many were added one by one would be off by more than a thousandth.
+TEST(Softmax, LongColumns) {
+  constexpr uint32_t kRows = 400000;
+  const TensorDesc tensor = Packed(DataType::kFloat32, {1, 1, kRows, 2});
+  std::vector<float> x(2 * kRows, 0.1f);
+  x[0] = 0.7f;
+  const std::vector<float> y = Outcome(Over("ACTIVATION_SOFTMAX1", tensor, tensor, {2}), x);
+  double sum = 0;
+  for (uint32_t row = 0; row < kRows; ++row) sum += y[2 * row];
+  EXPECT_NEAR(sum, 1, 1e-5);
+}
+
 TEST(Softmax, NumbersThatAreNone) {
   for (const char* name : {"ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX"}) {
     for (const auto& x : {std::vector<float>{-INFINITY, -INFINITY}, {INFINITY, 0}, {NAN, 0}, {1, -NAN}}) {

@@ -15,8 +15,8 @@ constexpr uint64_t kMostQueries = 8;
 constexpr uint64_t kKeysAtATime = 16;
 // Keys are cut into so many chunks, or fewer, whose sums are added up one after the other. Threads share
 // chunks, not heads: those are pieces of the same rows of memory, and what processors read ahead would be
-// what others need.
-constexpr uint64_t kChunks = 16;
+// what others need. Long ones would lose digits of their sums.
+constexpr uint64_t kChunks = 16, kMostChunkKeys = 1024;
 
 // Neighbouring rows of a head.
 struct Segment {
@@ -38,6 +38,7 @@ class AttentionFewCpu final : public AttentionOperands {
         rows_(problem.group * problem.queries) {
     const uint64_t columns = problem.key.columns + problem.value.columns, heads = problem.KeyHeads();
     chunk_keys_ = (problem.keys + kChunks * kKeysAtATime - 1) / (kChunks * kKeysAtATime) * kKeysAtATime;
+    chunk_keys_ = std::min(chunk_keys_, kMostChunkKeys);
     chunks_ = (problem.keys + chunk_keys_ - 1) / chunk_keys_;
     workers_ = PartsForBytes(problem.batch * heads * problem.keys * columns * width_, threads);
     // Two batches or more for each worker: not all are equally fast.

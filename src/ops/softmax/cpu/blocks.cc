@@ -2,6 +2,7 @@
 // taken one by one, short ones and others as many at a time as are side by side.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ops/common/parallel.h"
 #include "ops/common/stream_copy.h"
@@ -17,6 +18,7 @@ namespace {
 constexpr uint32_t kRow = 8192;  // elements of a set that are kept on the stack
 constexpr uint32_t kTileRows = 8, kTileColumns = 512;
 constexpr uint64_t kShortSet = 16, kManySets = 16;  // a row would end before a vector is full
+constexpr uint64_t kAddedInFloat = 64;              // of a column, before their sum goes to a wider one
 constexpr uint64_t kPartElements = 1 << 14;         // that make another thread worth while
 
 class SoftmaxBlocks final : public Kernel {
@@ -192,6 +194,13 @@ class SoftmaxBlocks final : public Kernel {
     alignas(64) float maxima[kTileColumns], sums[kTileColumns], results[kTileRows * kTileColumns];
     std::fill_n(maxima, columns, -lane::kInfinity);
     std::fill_n(sums, columns, 0.0f);
+    double totals[kTileColumns];
+    std::fill_n(totals, columns, 0.0);
+    uint64_t added = 0;  // rows, in `sums`
+    const auto add_up = [&] {
+      for (uint32_t i = 0; i < columns; ++i) totals[i] += std::exchange(sums[i], 0.0f);
+      added = 0;
+    };
     ForEachTile(input, start, columns, [&](const SoftmaxTile& tile, const Block&) {
       maximum_.columns({tile.elements, tile.row_stride, tile.rows, columns, 0}, {maxima, nullptr});
     });
@@ -202,9 +211,12 @@ class SoftmaxBlocks final : public Kernel {
     };
     ForEachTile(input, start, columns, [&](const SoftmaxTile& tile, const Block& to) {
       AddExpOfColumns(tile, maxima, sums, kept(to), to.row_stride);
+      if ((added += tile.rows) >= kAddedInFloat) add_up();
     });
+    add_up();
     for (uint32_t i = 0; i < columns; ++i) {
-      sums[i] = is_log_ ? lane::Log(lane::Tag<float>(), sums[i]) : 1 / sums[i];
+      const auto sum = static_cast<float>(totals[i]);
+      sums[i] = is_log_ ? lane::Log(lane::Tag<float>(), sum) : 1 / sum;
     }
     ForEachTile(input, start, columns, [&](const SoftmaxTile& tile, const Block& to) {
       if (keeps) return ScaleColumns(tile, sums, kept(to), to.row_stride);
