@@ -216,6 +216,36 @@ TEST(Gemm, ManyRows) {
   }
 }
 
+// Rows and columns of one step lie one behind the other, whichever of them is transposed.
+TEST(Gemm, OneStep) {
+  constexpr uint32_t kN = 97;
+  for (const uint32_t m : {3u, 15u, 96u}) {
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      for (const uint32_t a_stride : {0u, 1u, 1024u}) {
+        for (const bool trans_b : {false, true}) {
+          for (const uint32_t column_stride : {1u, 2u}) {
+            SCOPED_TRACE(StrCat(m, " rows ", a_stride, " apart, columns ", column_stride, " apart"));
+            const TensorDesc a = Strided(type, {m, 1}, {a_stride, 1});
+            const TensorDesc b = trans_b ? Packed(type, {kN, 1}) : Strided(type, {1, kN}, {1, 1});
+            const TensorDesc output = Strided(type, {m, kN}, {kN * column_stride, column_stride});
+            const auto scattered = [&](const TensorDesc& tensor, bool one) {
+              std::vector<Half> halves(ElementCount(tensor));
+              std::vector<float> floats(halves.size());
+              for (size_t i = 0; i < floats.size(); ++i) {
+                floats[i] = one ? 3 : static_cast<float>(i % 61) - 30;
+                halves[i] = ToHalf(floats[i]);
+              }
+              return type == DataType::kFloat16 ? Scattered(tensor, halves) : Scattered(tensor, floats);
+            };
+            ExpectAllAgree(Gemm(a, b, output, 1, false, trans_b),
+                           {scattered(a, a_stride == 0), scattered(b, false), {}});
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Gemm, HalvesAddUpAsFloats) {
   // 2049 is no FLOAT16: a sum that is kept as one would stay at 2048.
   const uint32_t k = 4096;

@@ -24,16 +24,25 @@ int32_t BindingOf(const OperatorDesc& desc, std::string_view name) {
   return -1;
 }
 
-// A parameter has one element, or `count` in one dimension. Where it has, the stride of that dimension.
-Status CheckParameter(const OperatorDesc& desc, std::string_view name, uint32_t count, const char* what) {
+// A parameter has one element, or `count` in a dimension from `first` up to `end`: of a batch there is none.
+Status CheckParameter(const OperatorDesc& desc, std::string_view name, uint32_t count, const char* what,
+                      uint32_t first, uint32_t end) {
   const TensorDesc* const tensor = desc.tensor(name);
   if (tensor == nullptr || ElementCount(*tensor) == 1) return {};
-  for (uint32_t d = 0; d < tensor->rank; ++d) {
+  for (uint32_t d = first; d < std::min(end, tensor->rank); ++d) {
     if (tensor->sizes[d] == count && ElementCount(*tensor) == count) return {};
   }
   return InvalidArgument(desc.schema->name, ": ", name, ".Sizes is ", SizesToString(*tensor),
-                         " but must be all 1, or ", count,
-                         " in one dimension: one number for all or one for each ", what);
+                         " but must be all 1, or ", count, " in dimension ",
+                         first + 1 == end ? StrCat(first) : StrCat(first, " or ", end - 1),
+                         ": one number for all or one for each ", what);
+}
+
+// Of matrices, whose parameters may have fewer dimensions.
+Status CheckMatrixParameter(const OperatorDesc& desc, const char* name, uint32_t count, const char* what) {
+  const TensorDesc* const tensor = desc.tensor(name);
+  const uint32_t rank = tensor == nullptr ? 2 : tensor->rank;
+  return CheckParameter(desc, name, count, what, rank < 2 ? 0 : rank - 2, rank);
 }
 
 uint64_t ParameterStride(const TensorDesc& tensor) {
@@ -174,11 +183,11 @@ Status CheckMatrices(const OperatorDesc& desc, FeatureLevel) {
   for (const char* name :
        {"AZeroPointTensor", "AScaleTensor", "OutputScaleTensor", "OutputZeroPointTensor"}) {
     if (FindField(*desc.schema, name) < 0) continue;
-    ANYDML_RETURN_IF_ERROR(CheckParameter(desc, name, m, "row"));
+    ANYDML_RETURN_IF_ERROR(CheckMatrixParameter(desc, name, m, "row"));
   }
   for (const char* name : {"BZeroPointTensor", "BScaleTensor"}) {
     if (FindField(*desc.schema, name) < 0) continue;
-    ANYDML_RETURN_IF_ERROR(CheckParameter(desc, name, n, "column"));
+    ANYDML_RETURN_IF_ERROR(CheckMatrixParameter(desc, name, n, "column"));
   }
   if (FindField(*desc.schema, "BiasTensor") < 0 || desc.tensor("BiasTensor") == nullptr) return {};
   return CheckSizes(desc, "BiasTensor", sizes, "it is added to the product");
@@ -355,7 +364,10 @@ Status CheckConvolutions(const OperatorDesc& desc, FeatureLevel) {
   }
   for (const char* name : {"FilterZeroPointTensor", "FilterScaleTensor"}) {
     if (FindField(*desc.schema, name) < 0) continue;
-    ANYDML_RETURN_IF_ERROR(CheckParameter(desc, name, output.sizes[1], "output channel"));
+    // Dimensions in front of the channels may be left out.
+    const TensorDesc* const tensor = desc.tensor(name);
+    const uint32_t channels = tensor != nullptr && tensor->rank < output.rank ? 0 : 1;
+    ANYDML_RETURN_IF_ERROR(CheckParameter(desc, name, output.sizes[1], "output channel", channels, 2));
   }
   if (FindField(*desc.schema, "BiasTensor") < 0 || desc.tensor("BiasTensor") == nullptr) return {};
   Dimensions sizes;

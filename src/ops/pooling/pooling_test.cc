@@ -58,6 +58,18 @@ Floats Pool(const char* name, const TensorDesc& input, const TensorDesc& output,
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+// Nearly all of their taps are in the padding: to look at each would take minutes.
+TEST(Pooling, HugeWindows) {
+  constexpr uint32_t kHuge = std::numeric_limits<uint32_t>::max();
+  const TensorDesc input = Plane(2, 2);
+  const Windows w = {.sizes = {1, kHuge}, .start = {0, kHuge - 1}};
+  const Floats numbers = {1, 2, 3, 4};
+  EXPECT_EQ(Pool("AVERAGE_POOLING", input, Plane(2, 2), w, numbers), (Floats{1, 1.5f, 3, 3.5f}));
+  EXPECT_EQ(Pool("AVERAGE_POOLING", input, Plane(2, 2), w, numbers, true),
+            (Floats{0x1p-32f, 3 * 0x1p-32f, 3 * 0x1p-32f, 7 * 0x1p-32f}));
+  EXPECT_EQ(Pool("MAX_POOLING", input, Plane(2, 2), w, numbers), (Floats{1, 2, 3, 4}));
+}
+
 TEST(MaxPooling, ThePagesExampleWithIndices) {
   const TensorDesc input = Plane(3, 3), output = Plane(2, 2),
                    indices = Packed(DataType::kUInt32, {1, 1, 2, 2});

@@ -28,20 +28,20 @@ void ForEachWindow(const PoolingShape& shape, Body&& body) {
   });
 }
 
-// Calls body(where) for the valid taps of window `at` in columns [begin, end), in row-major order.
+// Calls body(where) for the valid taps of window `at` in columns [begin, end), in row-major order. Windows
+// may be much larger than what they see.
 template <typename Body>
 void ForEachTap(const PoolingShape& shape, const Coordinates& at, uint32_t begin, uint32_t end, Body&& body) {
   const auto& axes = shape.axes;
-  const auto place = [&](uint32_t axis, uint64_t tap) {
-    return static_cast<int64_t>(uint64_t{at[2 + axis]} * axes[axis].stride + tap * axes[axis].dilation) -
-           int64_t{axes[axis].start};
+  const auto place = [&](uint32_t axis, uint32_t tap) {
+    return static_cast<uint32_t>(PlaceOf(axes[axis], at[2 + axis], tap));
   };
-  for (uint32_t i = 0; i < axes[0].size && place(0, i) < axes[0].input; ++i) {
-    for (uint32_t j = 0; j < axes[1].size && place(1, j) < axes[1].input; ++j) {
-      for (uint32_t k = begin; k < end && place(2, k) < axes[2].input; ++k) {
-        if (place(0, i) < 0 || place(1, j) < 0 || place(2, k) < 0) continue;
-        body(Coordinates{at[0], at[1], static_cast<uint32_t>(place(0, i)), static_cast<uint32_t>(place(1, j)),
-                         static_cast<uint32_t>(place(2, k))});
+  const WindowRange planes = ValidTaps(axes[0], at[2]), rows = ValidTaps(axes[1], at[3]),
+                    columns = ValidTaps(axes[2], at[4]);
+  for (uint32_t i = planes.begin; i < planes.end; ++i) {
+    for (uint32_t j = rows.begin; j < rows.end; ++j) {
+      for (uint32_t k = std::max(begin, columns.begin); k < std::min(end, columns.end); ++k) {
+        body(Coordinates{at[0], at[1], place(0, i), place(1, j), place(2, k)});
       }
     }
   }
@@ -149,7 +149,8 @@ class SumPooling {
   float Sum(const Coordinates& at, uint64_t* valid) const {
     float lanes[kSumLanes] = {};
     const uint32_t columns = p_.shape.axes[2].size;
-    for (uint32_t k = 0; k < columns; ++k) {
+    const WindowRange seen = ValidTaps(p_.shape.axes[2], at[4]);
+    for (uint32_t k = seen.begin; k < seen.end; ++k) {
       float column = 0;
       ForEachTap(p_.shape, at, k, k + 1, [&](const Coordinates& where) {
         column += Term(where);
@@ -179,14 +180,7 @@ class SumPooling {
 
   uint64_t TapsInPadding(const Coordinates& at) const {
     uint64_t taps = 1;
-    for (uint32_t d = 0; d < kSpatialRank; ++d) {
-      const WindowAxis& axis = p_.shape.axes[d];
-      const uint64_t begin = uint64_t{at[2 + d]} * axis.stride;
-      const uint64_t end = uint64_t{axis.input} + axis.start + axis.end;
-      uint64_t count = 0;
-      while (count < axis.size && begin + count * axis.dilation < end) ++count;
-      taps *= count;
-    }
+    for (uint32_t d = 0; d < kSpatialRank; ++d) taps *= TapsWithPadding(p_.shape.axes[d], at[2 + d]);
     return taps;
   }
 

@@ -121,7 +121,8 @@ class BlockedProduct {
   // Columns of B that lie one behind the other, of which each panel is packed by itself: tiles ask for those
   // of the next one.
   void FindColumns() {
-    if (b_.source == nullptr || part_.rows > rows_ || deep_ != part_.k) return;
+    if (steps_of_b_.first != nullptr || b_.source == nullptr || part_.rows > rows_ || deep_ != part_.k)
+      return;
     const PanelSource::Place place = b_.source->FindRows(part_.column);
     if (place.stride != part_.k) return;
     columns_of_b_ = place;
