@@ -112,6 +112,8 @@ def to_text(op: str, kind: str, name: str, value: Any, ndim: int) -> Value:
 
 def _axis(op: str, name: str, value: Any, ndim: int) -> int:
     axis = operator.index(value)
+    if ndim == 0:  # there is no input, which the library refuses; it knows no negative axes
+        return max(axis, 0)
     if not -ndim <= axis < ndim:
         raise ValueError(f"{op}: {name} is {axis} but the input has {ndim} dimensions; "
                          f"it must be in [{-ndim}, {ndim - 1}]")

@@ -83,3 +83,9 @@ def test_no_memory():
     with pytest.raises(MemoryError, match="cannot allocate"):
         dml.Device("cpu")._native.allocate(1 << 60, 0, False)
     assert dml.element_wise_identity(np.ones(2, np.float32)).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_axis_without_an_input(axis):
+    with pytest.raises(ValueError, match="JOIN: InputCount is 0; it must be at least 1"):
+        dml.join([], axis=axis)

@@ -43,10 +43,10 @@ Status Infer(const DML_OPERATOR_DESC* desc, uint32_t count, AnyDmlTensor* output
   PutOutputs(&read);
   ANYDML_RETURN_IF_ERROR(anydml::FindImplementation(read.schema->type)->infer(&read));
   const std::vector<const anydml::TensorDesc*> inferred = read.outputs();
-  if (inferred.size() != count || outputs == nullptr) {
+  const bool lacks_outputs = count > 0 && outputs == nullptr;  // of none there is nowhere to point
+  if (inferred.size() != count || lacks_outputs) {
     return anydml::InvalidArgument("AnyDmlInferOutputs: ", read.schema->name, " has ", inferred.size(),
-                                   " outputs but count is ", count,
-                                   outputs == nullptr ? ", outputs is null" : "");
+                                   " outputs but count is ", count, lacks_outputs ? ", outputs is null" : "");
   }
   for (uint32_t i = 0; i < count; ++i) {
     outputs[i] = {static_cast<uint32_t>(inferred[i]->type), inferred[i]->rank, {}};

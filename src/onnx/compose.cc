@@ -47,7 +47,13 @@ Status Binary(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b,
 }
 
 Status BinaryTo(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
-  return Binary(n, type, a, Broadcast(b, ShapeOf(a)), y);
+  const Shape to = ShapeOf(a), from = ShapeOf(b);
+  Shape together;
+  // Any other size would be taken for 1.
+  if (!BroadcastShape(to, from, &together).ok() || together != to)
+    return InvalidArgument("an input of ", ShapeToString(from), " for one of ", ShapeToString(to),
+                           "; sizes of 1 or the same are allowed");
+  return Binary(n, type, a, Broadcast(b, to), y);
 }
 
 Status Compare(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y) {
@@ -214,6 +220,12 @@ View AlongAxis(const View& parameter, size_t rank, size_t axis) {
   shape[axis] = 1;
   for (const uint32_t size : parameter.sizes) shape[axis] *= size;
   return Reshaped(parameter, shape);
+}
+
+Status CheckShape(const Lowering& n, size_t input, const char* name, const Shape& allowed) {
+  if (n.shape(input) == allowed) return {};
+  return InvalidArgument(name, " has the shape ", ShapeToString(n.shape(input)), "; ", ShapeToString(allowed),
+                         " is allowed");
 }
 
 }  // namespace anydml::onnx

@@ -21,7 +21,7 @@ Status Unary(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, float 
 Status Activate(Lowering& n, DML_OPERATOR_TYPE type, const View& x, View* y, float alpha = 0, float beta = 0);
 // Those with ATensor, BTensor, OutputTensor. `a` and `b` have the same sizes.
 Status Binary(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y);
-// With the second one broadcast to the first.
+// With the second one, whose sizes are 1 or the first one's, broadcast to the first.
 Status BinaryTo(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y);
 // UINT8, 0 and 1.
 Status Compare(Lowering& n, DML_OPERATOR_TYPE type, const View& a, const View& b, View* y);
@@ -53,5 +53,8 @@ DML_SCALAR_UNION ScalarBits(const Tensor& tensor, size_t index);
 
 // A one-dimensional parameter of `rank` dimensions, along `axis`, broadcast to `shape` unless that is empty.
 View AlongAxis(const View& parameter, size_t rank, size_t axis);
+
+// An input that has to have this shape; `name` is the operator's for it.
+Status CheckShape(const Lowering& n, size_t input, const char* name, const Shape& allowed);
 
 }  // namespace anydml::onnx

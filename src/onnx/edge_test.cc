@@ -114,6 +114,22 @@ class OnnxPreparedRun : public OnnxRun {
   }
 };
 
+// As docs/python.md says of models; with the debug layer somebody hears of it.
+TEST_F(OnnxPreparedRun, IndicesOutOfRangeAreClamped) {
+  const ModelMaker maker = ModelMaker(13)
+                               .Input("x", ElementType::kFloat, {3})
+                               .Input("i", ElementType::kInt64, {1})
+                               .Node("Gather", {"x", "i"}, {"y"})
+                               .Output("y");
+  const std::map<std::string, Tensor> inputs = {{"x", Floats({3}, {1, 2, 3})}, {"i", Ints({1}, {5})}};
+  Load(maker);
+  EXPECT_EQ(ToDoubles(Result(inputs)), (Numbers{3}));
+  session_.reset();
+  OnnxRun::SetUp();
+  Load(maker);
+  EXPECT_NE(Failure(inputs).find("IndicesTensor[0] is 5"), std::string::npos) << Failure(inputs);
+}
+
 TEST_F(OnnxPreparedRun, ResultsOfAMegabyteAreNotOverwritten) {
   constexpr int64_t kCount = 300000;
   Load(ModelMaker(13)
@@ -254,6 +270,21 @@ TEST_F(OnnxRun, UnknownModesAreRefused) {
     EXPECT_NE(Failure(inputs).find(StrCat(c.attribute, " is \"sideways\"; allowed: ", c.allowed)),
               std::string::npos)
         << Failure(inputs);
+  }
+}
+
+// Before version 10 the mask has the data's type.
+TEST_F(OnnxRun, MasksOfOldDropouts) {
+  for (const int64_t opset : {7, 9, 10}) {
+    Load(ModelMaker(opset)
+             .Input("x", ElementType::kFloat, {3})
+             .Node("Dropout", {"x"}, {"y", "mask"})
+             .Output("y")
+             .Output("mask", opset < 10 ? ElementType::kFloat : ElementType::kBool));
+    std::vector<NamedResult> results;
+    ASSERT_EQ(session_->Run({{"x", Floats({3}, {1, 2, 3})}}, &results).message(), "");
+    EXPECT_EQ(results[1].tensor.type, opset < 10 ? ElementType::kFloat : ElementType::kBool) << opset;
+    EXPECT_EQ(ToDoubles(results[1].tensor), (Numbers{1, 1, 1})) << opset;
   }
 }
 

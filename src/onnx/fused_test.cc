@@ -213,5 +213,25 @@ TEST_F(OnnxRun, WeightsInBlocks) {
   EXPECT_EQ(Run({{"at", Ints({1}, {0})}}), (Numbers{1, 0, -2, 4}));
 }
 
+TEST_F(OnnxRun, RowsInBlocksThatAreNotWhole) {
+  // Two rows of six numbers, blocks of four: -7 .. -2 and 1 .. 6 around 8.
+  const auto load = [&](const Tensor& scale) {
+    Load(ModelMaker(17)
+             .Input("at", ElementType::kInt64, {-1})
+             .Weight("data", Bytes({2, 3}, {0x21, 0x43, 0x65, 0xA9, 0xCB, 0xED}))
+             .Weight("scale", scale)
+             .Microsoft("GatherBlockQuantized", {"data", "at", "scale"}, {"y"}, IntAttribute("block_size", 4))
+             .Output("y"));
+  };
+  load(Floats({2, 2}, {1, 10, 2, 100}));
+  EXPECT_EQ(Run({{"at", Ints({2}, {1, 0})}}), (Numbers{2, 4, 6, 8, 500, 600, -7, -6, -5, -4, -30, -20}));
+  EXPECT_EQ(shape_, (Shape{2, 6}));
+  load(Floats({2, 3}, {1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(
+      Failure({{"at", Ints({1}, {0})}}),
+      "com.microsoft.GatherBlockQuantized-1: scales have the shape 2x3; block_size 4 for 6 columns needs "
+      "2x2");
+}
+
 }  // namespace
 }  // namespace anydml::onnx

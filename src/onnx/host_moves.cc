@@ -102,19 +102,13 @@ Status Split(HostCall& call) {
   const Tensor& x = call.In(0);
   uint32_t axis = 0;
   ANYDML_RETURN_IF_ERROR(ResolveAxis(call.Int("axis", 0), x.shape.size(), &axis));
-  std::vector<int64_t> sizes = call.Has(1) ? ToInts(call.In(1)) : call.Ints("split");
-  const auto parts = static_cast<int64_t>(call.outputs.size());
-  const int64_t size = x.shape[axis];
-  for (int64_t i = 0; sizes.size() < call.outputs.size() && !call.Has(1) && !call.HasAttribute("split");
-       ++i) {
-    const int64_t most = (size + parts - 1) / parts;
-    sizes.push_back(std::clamp<int64_t>(size - i * most, 0, most));
-  }
-  if (sizes.size() != call.outputs.size()) return InvalidArgument("there are ", sizes.size(), " parts");
+  std::vector<int64_t> sizes;
+  ANYDML_RETURN_IF_ERROR(SplitSizes(call, call.Has(1),
+                                    call.Has(1) ? ToInts(call.In(1)) : std::vector<int64_t>(), x.shape[axis],
+                                    call.outputs.size(), &sizes));
   const std::vector<int64_t> strides = PackedStrides(x.shape);
   int64_t at = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] < 0 || sizes[i] > size - at) return InvalidArgument("a part of ", sizes[i], " elements");
     Walk walk{x.shape, strides, at * strides[axis]};
     walk.shape[axis] = sizes[i];
     ANYDML_RETURN_IF_ERROR(Copy(x, walk, &call.outputs[i]));
@@ -145,6 +139,7 @@ Status Tile(HostCall& call) {
 Status Concat(HostCall& call) {
   const onnx::Shape& first = call.In(0).shape;
   uint32_t axis = 0;
+  if (call.version() >= 4) ANYDML_RETURN_IF_ERROR(NeedAttribute(call, "axis"));
   ANYDML_RETURN_IF_ERROR(ResolveAxis(call.Int("axis", 1), first.size(), &axis));
   onnx::Shape shape = first;
   shape[axis] = 0;

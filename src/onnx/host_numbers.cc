@@ -291,8 +291,12 @@ Status OfDoubles(HostCall& call) {
 
 Status Cast(HostCall& call) {
   const auto known = [](ElementType type) { return IsNumber(type) || BitsOf(type) == 4; };
-  const auto target =
-      call.proto().type == "CastLike" ? call.In(1).type : static_cast<ElementType>(call.Int("to", 0));
+  ElementType target{};
+  if (call.proto().type == "CastLike") {
+    target = call.In(1).type;
+  } else {
+    ANYDML_RETURN_IF_ERROR(CastTarget(call, &target));
+  }
   const Tensor& x = call.In(0);
   if (!known(x.type)) return Unsupported("of ", Name(x.type));
   if (!known(target)) return Unsupported("to ", Name(target));

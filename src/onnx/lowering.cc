@@ -66,6 +66,16 @@ void Lowering::Forward(size_t output, size_t input, Shape shape) {
   if (result.constant) result.constant->shape = result.shape;
 }
 
+Status LowerNode(const OperatorRow& row, Lowering& node) {
+  Status status = row.lower(node);
+  return node.attribute_kinds().ok() ? status : node.attribute_kinds();
+}
+
+Status EvaluateNode(const OperatorRow& row, HostCall& call) {
+  Status status = row.evaluate(call);
+  return call.attribute_kinds().ok() ? status : call.attribute_kinds();
+}
+
 Status CheckInputs(const ProgramNode& node, const OperatorRow& row) {
   const bool any_number = row.max_inputs == 255;
   size_t given = node.inputs.size();

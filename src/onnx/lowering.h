@@ -115,6 +115,10 @@ struct OperatorRow {
   bool random = false;    // every run draws anew, so that nothing of it is constant
 };
 
+// What the row's functions say, unless an attribute that they read is of another kind.
+Status LowerNode(const OperatorRow& row, Lowering& node);
+Status EvaluateNode(const OperatorRow& row, HostCall& call);
+
 // `lower` of operators that only `evaluate` computes.
 inline Status OnHost(Lowering&) { return Unsupported("this type or size on the host"); }
 

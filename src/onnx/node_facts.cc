@@ -3,19 +3,55 @@
 #include <algorithm>
 
 namespace anydml::onnx {
+namespace {
+
+std::string KindName(AttributeKind kind) {
+  switch (kind) {
+    case AttributeKind::kFloat:
+      return "a FLOAT";
+    case AttributeKind::kInt:
+      return "an INT";
+    case AttributeKind::kString:
+      return "a STRING";
+    case AttributeKind::kTensor:
+      return "a TENSOR";
+    case AttributeKind::kGraph:
+      return "a GRAPH";
+    case AttributeKind::kFloats:
+      return "FLOATS";
+    case AttributeKind::kInts:
+      return "INTS";
+    case AttributeKind::kStrings:
+      return "STRINGS";
+    default:
+      return StrCat("of kind ", static_cast<int32_t>(kind));
+  }
+}
+
+}  // namespace
+
+// Old files do not say the kind.
+const Attribute* NodeFacts::Find(std::string_view name, AttributeKind kind) const {
+  const Attribute* const found = proto_.Find(name);
+  if (found == nullptr || found->kind == kind || found->kind == AttributeKind::kUndefined) return found;
+  if (kinds_.ok())
+    kinds_ =
+        InvalidArgument("attribute ", name, " is ", KindName(found->kind), " but must be ", KindName(kind));
+  return nullptr;
+}
 
 int64_t NodeFacts::Int(std::string_view name, int64_t otherwise) const {
-  const Attribute* const found = proto_.Find(name);
+  const Attribute* const found = Find(name, AttributeKind::kInt);
   return found != nullptr ? found->integer : otherwise;
 }
 
 float NodeFacts::Float(std::string_view name, float otherwise) const {
-  const Attribute* const found = proto_.Find(name);
+  const Attribute* const found = Find(name, AttributeKind::kFloat);
   return found != nullptr ? found->number : otherwise;
 }
 
 std::string NodeFacts::Text(std::string_view name, std::string_view otherwise) const {
-  const Attribute* const found = proto_.Find(name);
+  const Attribute* const found = Find(name, AttributeKind::kString);
   return found != nullptr ? found->text : std::string(otherwise);
 }
 
@@ -29,17 +65,22 @@ Status NodeFacts::OneOf(std::string_view name, std::initializer_list<std::string
 }
 
 std::vector<int64_t> NodeFacts::Ints(std::string_view name) const {
-  const Attribute* const found = proto_.Find(name);
+  const Attribute* const found = Find(name, AttributeKind::kInts);
   return found != nullptr ? found->integers : std::vector<int64_t>();
 }
 
 std::vector<float> NodeFacts::Floats(std::string_view name) const {
-  const Attribute* const found = proto_.Find(name);
+  const Attribute* const found = Find(name, AttributeKind::kFloats);
   return found != nullptr ? found->numbers : std::vector<float>();
 }
 
+std::vector<std::string> NodeFacts::Texts(std::string_view name) const {
+  const Attribute* const found = Find(name, AttributeKind::kStrings);
+  return found != nullptr ? found->texts : std::vector<std::string>();
+}
+
 const Tensor* NodeFacts::TensorOf(std::string_view name) const {
-  const Attribute* const found = proto_.Find(name);
+  const Attribute* const found = Find(name, AttributeKind::kTensor);
   return found != nullptr ? &found->tensor : nullptr;
 }
 
@@ -88,6 +129,46 @@ Status AlignOldBroadcast(const NodeFacts& node, const Shape& a, Shape* b) {
     return InvalidArgument("axis ", axis, " for shapes ", ShapeToString(a), " and ", ShapeToString(*b));
   b->resize(a.size() - axis, 1);
   return {};
+}
+
+Status NeedAttribute(const NodeFacts& node, std::string_view name) {
+  return node.HasAttribute(name) ? Status()
+                                 : InvalidArgument("attribute ", name, " is missing; it has no default");
+}
+
+Status CastTarget(const NodeFacts& node, ElementType* out) {
+  const Attribute* const to = node.proto().Find("to");
+  if (node.version() < 6 && to != nullptr && to->kind == AttributeKind::kString)  // as it was then
+    return Unsupported("to ", to->text.substr(0, 40), ", a type as text");
+  *out = static_cast<ElementType>(node.Int("to", 0));
+  return {};
+}
+
+Status SplitSizes(const NodeFacts& node, bool has_given, std::vector<int64_t> given, int64_t size,
+                  size_t outputs, std::vector<int64_t>* out) {
+  *out = has_given ? std::move(given) : node.version() < 13 ? node.Ints("split") : std::vector<int64_t>();
+  const auto parts = static_cast<int64_t>(outputs);
+  if (parts == 0) return InvalidArgument("it has no outputs");
+  if (node.version() >= 18 && node.HasAttribute("num_outputs")) {
+    if (has_given) return InvalidArgument("split and num_outputs are both given; one of them is allowed");
+    if (const int64_t wanted = node.Int("num_outputs", parts); wanted != parts)
+      return InvalidArgument("num_outputs is ", wanted, "; there are ", parts, " outputs");
+  }
+  if (out->empty()) {
+    const int64_t most = (size + parts - 1) / parts;  // the last one may be smaller, from version 18 on
+    if (node.version() < 18 && size % parts != 0)
+      return InvalidArgument("an axis of ", size, " is not ", parts,
+                             " equal parts; split has to say the sizes");
+    for (int64_t i = 0; i < parts; ++i) out->push_back(std::clamp<int64_t>(size - i * most, 0, most));
+  }
+  int64_t sum = 0;
+  for (const int64_t part : *out) {
+    if (part < 0 || part > size) return InvalidArgument("a part of ", part, " elements");
+    sum += part;
+  }
+  if (sum == size && out->size() == outputs) return {};
+  return InvalidArgument("the parts have ", sum, " elements together and there are ", outputs,
+                         " outputs; the axis has ", size);
 }
 
 Status ResolveReshape(const Shape& from, std::span<const int64_t> wanted, bool allow_zero, Shape* out) {

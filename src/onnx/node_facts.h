@@ -26,11 +26,19 @@ class NodeFacts {
                std::string* out) const;
   std::vector<int64_t> Ints(std::string_view name) const;  // empty when it was not given
   std::vector<float> Floats(std::string_view name) const;
+  std::vector<std::string> Texts(std::string_view name) const;
   const Tensor* TensorOf(std::string_view name) const;  // null when it was not given
 
+  // Whether all that were asked for until now are of the kind that they were asked for as; others count as
+  // not given.
+  const Status& attribute_kinds() const { return kinds_; }
+
  private:
+  const Attribute* Find(std::string_view name, AttributeKind kind) const;
+
   const NodeProto& proto_;
   const int64_t version_;
+  mutable Status kinds_;
 };
 
 template <typename... Args>
@@ -49,6 +57,16 @@ Status BroadcastShape(const Shape& a, const Shape& b, Shape* out);
 // Before version 7 an attribute says where in `a` the dimensions of `b`, the second input, begin: then it is
 // given the dimensions of 1 that NumPy's rules need behind it.
 Status AlignOldBroadcast(const NodeFacts& node, const Shape& a, Shape* b);
+
+// An attribute without a default.
+Status NeedAttribute(const NodeFacts& node, std::string_view name);
+
+// What Cast makes of its input.
+Status CastTarget(const NodeFacts& node, ElementType* out);
+
+// The sizes of Split's parts, as any version says them; `given` when the second input has them.
+Status SplitSizes(const NodeFacts& node, bool has_given, std::vector<int64_t> given, int64_t size,
+                  size_t outputs, std::vector<int64_t>* out);
 
 // What Reshape's second input asks for.
 Status ResolveReshape(const Shape& from, std::span<const int64_t> wanted, bool allow_zero, Shape* out);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "onnx/graph_edit.h"
+#include "onnx/node_facts.h"
 
 namespace anydml::onnx {
 namespace {
@@ -92,8 +93,7 @@ class Normalizations {
       return std::nullopt;
     }
     const Shape& shape = filters.weights->shape;
-    const Attribute* const group = conv->Find("group");
-    const int64_t groups = group == nullptr ? 1 : group->integer;
+    const int64_t groups = NodeFacts(*conv, 0).Int("group", 1);
     if (groups < 1 || groups > shape[0] || shape[0] % groups != 0) return std::nullopt;
     filters.channels = filters.transposed ? shape[1] * groups : shape[0];
     if (conv->inputs.size() == 3 && !conv->inputs[2].empty()) {
@@ -107,13 +107,12 @@ class Normalizations {
   }
 
   std::optional<Affine> NormalizationOf(const NodeProto& node, const Filters& filters) const {
-    const auto is = [&](const char* name, int64_t otherwise) {
-      const Attribute* const attribute = node.Find(name);
-      return attribute == nullptr ? otherwise : attribute->integer;
-    };
+    const NodeFacts facts(node, 0);
+    const auto epsilon = double{facts.Float("epsilon", 1e-5f)};
     const bool one_result = std::all_of(node.outputs.begin() + 1, node.outputs.end(),
                                         [](const std::string& name) { return name.empty(); });
-    if (node.inputs.size() != 5 || !one_result || is("training_mode", 0) != 0 || is("spatial", 1) == 0)
+    if (node.inputs.size() != 5 || !one_result || facts.Int("training_mode", 0) != 0 ||
+        facts.Int("spatial", 1) == 0 || !facts.attribute_kinds().ok())
       return std::nullopt;
     std::vector<double> numbers[4];  // scale, bias, mean, variance
     for (size_t i = 0; i < 4; ++i) {
@@ -123,11 +122,9 @@ class Normalizations {
         return std::nullopt;
       numbers[i] = ToDoubles(*tensor);
     }
-    const Attribute* const epsilon = node.Find("epsilon");
     Affine affine;
     for (size_t i = 0; i < numbers[0].size(); ++i) {
-      const double scale =
-          numbers[0][i] / std::sqrt(numbers[3][i] + double{epsilon == nullptr ? 1e-5f : epsilon->number});
+      const double scale = numbers[0][i] / std::sqrt(numbers[3][i] + epsilon);
       affine.scale.push_back(scale);
       affine.shift.push_back(numbers[1][i] - numbers[2][i] * scale);
     }

@@ -93,6 +93,8 @@ Status BiasGelu(Lowering& n) {
   View x = n.In(0);
   if (n.Has(1)) {
     View sum;
+    if (n.rank(0) == 0) return InvalidArgument("a bias for a scalar");
+    ANYDML_RETURN_IF_ERROR(CheckShape(n, 1, "bias", {n.shape(0).back()}));
     ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_ADD, x, n.In(1), &sum));
     x = sum;
   }

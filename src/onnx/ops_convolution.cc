@@ -25,7 +25,10 @@ Status Resolve(Lowering& n, const Shape& x, const Shape& w, bool transposed, Con
     return InvalidArgument("group is ", groups, " for input ", ShapeToString(x), " and filter ",
                            ShapeToString(w));
   }
-  std::vector<int64_t> kernel(w.begin() + 2, w.end());
+  const std::vector<int64_t> kernel(w.begin() + 2, w.end()), given = n.Ints("kernel_shape");
+  if (!given.empty() && given != kernel)
+    return InvalidArgument("kernel_shape is ", ShapeToString(given), "; the filter's sizes are ",
+                           ShapeToString(kernel));
   const std::span<const int64_t> spatial = std::span(x).subspan(2);
   ANYDML_RETURN_IF_ERROR(transposed ? ResolveTransposed(n, spatial, kernel, &out->windows)
                                     : ResolveWindows(n, spatial, kernel, &out->windows));
@@ -83,6 +86,7 @@ bool HasOneTap(const Lowering& n, const Convolution& c) {
 // A product with as many rows as the filters have elements, which are then put beside each other.
 Status ConvolveOneTap(Lowering& n, const Convolution& c, View* y) {
   const Shape &x = n.shape(0), &w = n.shape(1);
+  if (n.Has(2)) ANYDML_RETURN_IF_ERROR(CheckShape(n, 2, "B", {w[1]}));
   const int64_t rows = w[1] * w[2] * w[3];
   const uint32_t swapped[] = {1, 0}, beside[] = {0, 1, 4, 2, 5, 3};
   const View filter = TrailingOnes(Permuted(Reshaped(n.In(1), Shape{w[0], rows}), swapped), 4);

@@ -180,7 +180,11 @@ Status CastInput(Lowering& n, ElementType target) {
   return {};
 }
 
-Status LowerCast(Lowering& n) { return CastInput(n, static_cast<ElementType>(n.Int("to", 0))); }
+Status LowerCast(Lowering& n) {
+  ElementType to{};
+  ANYDML_RETURN_IF_ERROR(CastTarget(n, &to));
+  return CastInput(n, to);
+}
 Status LowerCastLike(Lowering& n) { return CastInput(n, n.type(1)); }
 
 // The smallest and largest numbers that Clip knows without bounds.

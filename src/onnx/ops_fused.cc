@@ -173,9 +173,15 @@ Status GatherBlockQuantized(Lowering& n) {
   }
   const int64_t count = n.shape(0)[0], width = bytes ? n.shape(0)[1] * 2 : n.shape(0)[1],
                 blocks = n.shape(2)[1];
-  if (width % 2 != 0 || block < 1 || blocks < 1 || width % blocks != 0 || width / blocks > block ||
-      n.shape(2)[0] != count)
-    return InvalidArgument("data ", ShapeToString(n.shape(0)), " and scales ", ShapeToString(n.shape(2)));
+  if (block < 1 || block > INT32_MAX) return InvalidArgument("block_size is ", block);
+  const Shape wanted = {count, (width + block - 1) / block};
+  if (width < 1 || width % 2 != 0) return Unsupported("rows of ", width, " elements of four bits");
+  if (n.shape(2) != wanted)
+    return InvalidArgument("scales have the shape ", ShapeToString(n.shape(2)), "; block_size ", block,
+                           " for ", width, " columns needs ", ShapeToString(wanted));
+  // DirectML's blocks are equally long: the last one is filled up.
+  const int64_t stored = blocks > 1 ? blocks * block : width;
+  if (stored % 2 != 0) return Unsupported("a last block that ends within a byte");
   const int64_t rows = ElementCount(n.shape(1)).value_or(0);
   const View at = Reshaped(n.In(1), Shape{1, rows});
   const auto pick = [&](View table, int64_t columns, View* out) {
@@ -188,8 +194,22 @@ Status GatherBlockQuantized(Lowering& n) {
   View data = n.In(0), x, scale, zero;
   data.type = DataType::kUInt8;  // two at a time
   ANYDML_RETURN_IF_ERROR(pick(data, width / 2, &x));
+  if (stored != width) {
+    const View part = x;
+    const UINT begin[] = {0, 0}, end[] = {0, static_cast<UINT>((stored - width) / 2)};
+    x = n.New(part.type, Shape{rows, stored / 2});
+    const DML_PADDING1_OPERATOR_DESC desc{n.graph().In(part),
+                                          n.graph().Out(&x),
+                                          DML_PADDING_MODE_CONSTANT,
+                                          DML_TENSOR_DATA_TYPE_UINT8,
+                                          DML_SCALAR_UNION{},
+                                          2,
+                                          begin,
+                                          end};
+    ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_PADDING1, desc));
+  }
   x.type = type;
-  x = Reshaped(x, Shape{rows, width});
+  x = Reshaped(x, Shape{rows, stored});
   ANYDML_RETURN_IF_ERROR(pick(n.In(2), blocks, &scale));
   if (n.Has(3)) {
     if (blocks % 2 != 0) return Unsupported("zero points of an odd number of blocks");
@@ -205,13 +225,14 @@ Status GatherBlockQuantized(Lowering& n) {
   // bytes; for four bits it is 0.
   if (!n.Has(3) && !bytes && !is_signed) return Unsupported("uint4 without zero points");
   const View quantization[] = {scale, zero};
-  View y = n.New(scale.type, Shape{rows, width});
+  View y = n.New(scale.type, Shape{rows, stored});
   const UINT used = n.Has(3) ? 2 : 1;
   const DML_TENSOR_DESC* const input = n.graph().In(x);
   const DML_DEQUANTIZE_OPERATOR_DESC desc{
       input, n.Has(3) ? DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT : DML_QUANTIZATION_TYPE_SCALE, used,
       n.graph().InArray(std::span(quantization).first(used)), n.graph().Out(&y)};
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_DEQUANTIZE, desc));
+  if (stored != width) ANYDML_RETURN_IF_ERROR(Part(n, y, 1, 0, width, &y));
   Shape shape = n.shape(1);
   shape.push_back(width);
   n.Return(0, y, n.type(2), shape);

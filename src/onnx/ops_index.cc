@@ -29,10 +29,13 @@ Status Gather(Lowering& n) {
 Status GatherElements(Lowering& n) {
   uint32_t axis = 0;
   ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("axis", 0), n.rank(0), &axis));
+  if (n.rank(1) != n.rank(0))
+    return InvalidArgument("indices ", ShapeToString(n.shape(1)), " for data ", ShapeToString(n.shape(0)),
+                           "; the same rank is allowed");
   View x = n.In(0);
   const View indices = n.In(1);
   // Where there are fewer indices than elements along other axes, those behind them are not asked for.
-  for (uint32_t i = 0; i < n.rank(0) && n.rank(1) == n.rank(0); ++i) {
+  for (uint32_t i = 0; i < n.rank(0); ++i) {
     if (i != axis && n.shape(1)[i] > 0 && n.shape(1)[i] < n.shape(0)[i])
       ANYDML_RETURN_IF_ERROR(Part(n, x, i, 0, n.shape(1)[i], &x));
   }
@@ -134,6 +137,8 @@ Status ReverseSequence(Lowering& n) {
   uint32_t time = 0, batch = 0;
   ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("time_axis", 0), n.rank(0), &time));
   ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("batch_axis", 1), n.rank(0), &batch));
+  if (time == batch) return InvalidArgument("time_axis and batch_axis are both ", time, "; they must differ");
+  ANYDML_RETURN_IF_ERROR(CheckShape(n, 1, "sequence_lens", {n.shape(0)[batch]}));
   View lengths = n.In(1);
   lengths.type = DataType::kUInt64;
   Shape shape = n.shape(0);

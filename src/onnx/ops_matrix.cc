@@ -253,7 +253,10 @@ Status MatMulIntegerToFloat(Lowering& n) {
   const Parameter a_scale(n, 2, rank, true), b_scale(n, 3, rank, false), a_zero(n, 4, rank, true);
   const WeightZeroPoint b_zero(n, 1, 5, rank, rank - 1, p.matrix.back());
   View bias;
-  if (n.Has(6)) bias = Broadcast(n.In(6), p.matrix);
+  if (n.Has(6)) {
+    ANYDML_RETURN_IF_ERROR(CheckShape(n, 6, "bias", {p.matrix.back()}));
+    bias = Broadcast(n.In(6), p.matrix);
+  }
   View y = n.New(n.dml_type(2), p.matrix);
   const DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC desc{n.graph().In(p.a),
                                                                 n.graph().In(a_scale.use),

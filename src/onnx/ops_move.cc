@@ -51,6 +51,7 @@ Status Expand(Lowering& n) {
 
 Status Concat(Lowering& n) {
   uint32_t axis = 0;
+  if (n.version() >= 4) ANYDML_RETURN_IF_ERROR(NeedAttribute(n, "axis"));
   ANYDML_RETURN_IF_ERROR(ResolveAxis(n.Int("axis", 1), n.rank(0), &axis));
   Shape shape = n.shape(0);
   std::vector<View> views;
@@ -75,26 +76,6 @@ Status Concat(Lowering& n) {
   ANYDML_RETURN_IF_ERROR(n.graph().Add(DML_OPERATOR_JOIN, desc));
   n.Return(0, y, n.type(0), shape);
   return {};
-}
-
-// The sizes of Split's parts, as any version says them.
-Status SplitSizes(const NodeFacts& n, bool given_as_input, std::vector<int64_t> input, int64_t size,
-                  size_t outputs, std::vector<int64_t>* out) {
-  *out = given_as_input ? std::move(input) : n.version() < 13 ? n.Ints("split") : std::vector<int64_t>();
-  if (out->empty()) {
-    const auto parts = static_cast<int64_t>(outputs);
-    if (parts == 0) return InvalidArgument("it has no outputs");
-    const int64_t most = (size + parts - 1) / parts;  // the last one may be smaller, from version 18 on
-    for (int64_t i = 0; i < parts; ++i) out->push_back(std::clamp<int64_t>(size - i * most, 0, most));
-  }
-  int64_t sum = 0;
-  for (const int64_t part : *out) {
-    if (part < 0 || part > size) return InvalidArgument("a part of ", part, " elements");
-    sum += part;
-  }
-  if (sum == size && out->size() == outputs) return {};
-  return InvalidArgument("the parts have ", sum, " elements together and there are ", outputs,
-                         " outputs; the axis has ", size);
 }
 
 Status Split(Lowering& n) {

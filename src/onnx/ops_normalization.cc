@@ -109,6 +109,18 @@ Status SkipLayerNormalization(Lowering& n) {
   if (n.Wants(1) || n.Wants(2)) return Unsupported("the mean and the deviation as outputs");
   if (n.rank(0) == 0) return InvalidArgument("a scalar cannot be normalised");
   const size_t bias_input = simplified ? 3 : 4;
+  // One skip for all batches, or one for each.
+  const Shape& x = n.shape(0);
+  Shape one = x, both(x.begin() + (x.size() > 1 ? 1 : 0), x.end());
+  one[0] = 1;
+  if (n.shape(1) != x && (x.size() != 3 || (n.shape(1) != one && n.shape(1) != both)))
+    return InvalidArgument(
+        "skip has the shape ", ShapeToString(n.shape(1)), "; ", ShapeToString(x),
+        x.size() == 3 ? StrCat(", ", ShapeToString(one), " and ", ShapeToString(both)) : std::string(),
+        " are allowed");
+  ANYDML_RETURN_IF_ERROR(CheckShape(n, 2, "gamma", {x.back()}));
+  if (!simplified && n.Has(3)) ANYDML_RETURN_IF_ERROR(CheckShape(n, 3, "beta", {x.back()}));
+  if (n.Has(bias_input)) ANYDML_RETURN_IF_ERROR(CheckShape(n, bias_input, "bias", {x.back()}));
   View sum, gamma, beta, y;
   ANYDML_RETURN_IF_ERROR(BinaryTo(n, DML_OPERATOR_ELEMENT_WISE_ADD, n.In(0), n.In(1), &sum));
   if (n.Has(bias_input)) {
@@ -131,6 +143,8 @@ Status SkipLayerNormalization(Lowering& n) {
 
 Status InstanceNormalization(Lowering& n) {
   if (n.rank(0) < 3) return InvalidArgument("input ", ShapeToString(n.shape(0)), " has no spatial dimension");
+  ANYDML_RETURN_IF_ERROR(CheckShape(n, 1, "scale", {n.shape(0)[1]}));
+  ANYDML_RETURN_IF_ERROR(CheckShape(n, 2, "B", {n.shape(0)[1]}));
   const View x = n.In(0);
   const View scale = AlongAxis(n.In(1), x.rank(), 1), bias = AlongAxis(n.In(2), x.rank(), 1);
   Normalization how;
@@ -153,6 +167,8 @@ Status GroupNormalization(Lowering& n) {
   const int64_t channels = shape[1] / groups;
   const Shape grouped = {shape[0], groups, channels, spatial};
   const bool per_group = ElementCount(n.shape(1)) == groups && n.version() < 21;
+  for (const size_t i : {1, 2})
+    ANYDML_RETURN_IF_ERROR(CheckShape(n, i, i == 1 ? "scale" : "bias", {per_group ? groups : shape[1]}));
   const auto parameter = [&](const View& view) {
     return Reshaped(view, per_group ? Shape{1, groups, 1, 1} : Shape{1, groups, channels, 1});
   };

@@ -72,7 +72,9 @@ Status LpOf(Lowering& n, bool global) {
   const View x = WithHeight(n.In(0));
   View y = WithHeight(n.New(x.type, p.shape));
   const Windows& w = p.windows;
-  const int64_t norm = n.Int("p", 2);
+  const float old = n.version() < 2 ? n.Float("p", 2) : 2;  // a FLOAT then
+  const int64_t norm =
+      n.version() < 2 ? (old >= 1 && old <= 1000 ? static_cast<int64_t>(old) : 0) : n.Int("p", 2);
   if (norm < 1 || norm > 1000) return InvalidArgument("p is ", norm);
   const auto power = static_cast<UINT>(norm);
   if (IsDilated(w)) {

@@ -8,24 +8,44 @@ namespace {
 
 bool IsShort(ElementType type) { return type == ElementType::kInt16 || type == ElementType::kUInt16; }
 
-// A scale or zero point as the input's coordinates see it: one for all, along an axis, or in blocks (sizes
-// that divide the input's).
-Status ParameterView(Lowering& n, const View& parameter, bool blocked, View* out) {
+// Blocks of a scale or zero point; `size` is 0 without them.
+struct Blocks {
+  uint32_t axis = 0;
+  int64_t size = 0;
+};
+
+// An axis along which parameters go. A bias has one dimension, and exporters leave the default.
+Status ParameterAxis(Lowering& n, uint32_t* out) {
+  const int64_t given = n.HasAttribute("axis") ? n.Int("axis", 1) : n.rank(0) == 1 ? 0 : 1;
+  return ResolveAxis(given, n.rank(0), out);
+}
+
+// Of each block, the last of which may be a part of one.
+Status CheckBlocks(Lowering& n, const char* name, const Shape& given, const Blocks& blocks) {
+  const Shape& x = n.shape(0);
+  Shape wanted = x;
+  wanted[blocks.axis] = x[blocks.axis] / blocks.size + (x[blocks.axis] % blocks.size != 0 ? 1 : 0);
+  if (given == wanted) return {};
+  return InvalidArgument(name, " has the shape ", ShapeToString(given), "; block_size ", blocks.size,
+                         " along axis ", blocks.axis, " of ", ShapeToString(x), " needs ",
+                         ShapeToString(wanted));
+}
+
+// A scale or zero point as the input's coordinates see it: one for all, along an axis, or in blocks.
+Status ParameterView(Lowering& n, size_t input, const Blocks& blocks, View* out) {
+  const View parameter = n.In(input);
   const size_t rank = std::max<size_t>(1, n.rank(0));
   uint64_t count = 1;
   for (const uint32_t size : parameter.sizes) count *= size;
-  if (blocked) {
-    if (parameter.rank() != rank)
-      return InvalidArgument("block_size with a scale of rank ", parameter.rank());
+  if (blocks.size > 0) {
+    ANYDML_RETURN_IF_ERROR(CheckBlocks(n, input == 1 ? "scale" : "zero point", n.shape(input), blocks));
     *out = parameter;
   } else if (count == 1) {
     *out = Reshaped(parameter, Shape(rank, 1));
   } else {
     uint32_t axis = 0;
     if (n.rank(0) == 0) return InvalidArgument("a scale of ", count, " elements for a scalar");
-    // A bias has one dimension, and exporters leave the default.
-    const int64_t given = n.HasAttribute("axis") ? n.Int("axis", 1) : rank == 1 ? 0 : 1;
-    ANYDML_RETURN_IF_ERROR(ResolveAxis(given, rank, &axis));
+    ANYDML_RETURN_IF_ERROR(ParameterAxis(n, &axis));
     if (count != static_cast<uint64_t>(n.shape(0)[axis])) {
       return InvalidArgument("a scale of ", count, " elements for an axis of ", n.shape(0)[axis]);
     }
@@ -46,14 +66,73 @@ struct Parameters {
   bool blocks = false;  // the newer operators are needed
 };
 
+template <typename Desc>
+Status AddBlocked(Lowering& n, DML_OPERATOR_TYPE type, const Parameters& parameters, const View& x, View* y) {
+  const View quantization[] = {parameters.scale, parameters.zero};
+  const DML_TENSOR_DESC* const input = n.graph().In(x);
+  const Desc desc{input, DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT, 2, n.graph().InArray(quantization),
+                  n.graph().Out(y)};
+  return n.graph().Add(type, desc);
+}
+
+// What every element of a block has, where DirectML has no such blocks: one that ends with the input, or of
+// a type that only the operators for single elements take.
+Status Spread(Lowering& n, const Blocks& blocks, View* parameter) {
+  const Shape& x = n.shape(0);
+  const std::span<const int64_t> sizes(x);
+  const int64_t outer = ElementCount(sizes.first(blocks.axis)).value_or(0), length = x[blocks.axis],
+                inner = ElementCount(sizes.subspan(blocks.axis + 1)).value_or(0),
+                count = parameter->sizes[blocks.axis], size = std::min(blocks.size, length);
+  View spread;
+  const View each =
+      Broadcast(Reshaped(*parameter, Shape{outer, count, 1, inner}), Shape{outer, count, size, inner});
+  ANYDML_RETURN_IF_ERROR(Pack(n, each, &spread));
+  spread = Reshaped(spread, Shape{outer, count * size, inner});
+  if (count * size != length) ANYDML_RETURN_IF_ERROR(Part(n, spread, 1, 0, length, &spread));
+  *parameter = Reshaped(spread, x);
+  return {};
+}
+
+// Four bits by way of numbers: nothing else reads or writes them.
+Status SpreadFourBits(Lowering& n, ElementType type, const Blocks& blocks, View* zero) {
+  const Shape one(zero->rank(), 1);
+  const Parameters plain{n.Constant(FromDoubles(ElementType::kFloat, one, std::vector<double>{1})),
+                         ZeroPoint(n, type, one), true, true};
+  View numbers = n.New(DataType::kFloat32, ShapeOf(*zero));
+  ANYDML_RETURN_IF_ERROR(
+      AddBlocked<DML_DEQUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_DEQUANTIZE, plain, *zero, &numbers));
+  ANYDML_RETURN_IF_ERROR(Spread(n, blocks, &numbers));
+  *zero = n.New(DmlType(type), n.shape(0));
+  return AddBlocked<DML_QUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_QUANTIZE, plain, numbers, zero);
+}
+
+Status ReadBlocks(Lowering& n, Blocks* out) {
+  out->size = n.Int("block_size", 0);
+  if (out->size < 0) return InvalidArgument("block_size is ", out->size, "; 0 or more is allowed");
+  if (out->size == 0) return {};
+  if (n.rank(0) == 0) return InvalidArgument("block_size is ", out->size, " for a scalar; 0 is allowed");
+  return ParameterAxis(n, &out->axis);
+}
+
 Status Resolve(Lowering& n, ElementType quantized, Parameters* out) {
-  const bool blocked = n.Int("block_size", 0) > 0;
-  out->blocks = blocked || BitsOf(quantized) == 4;
+  Blocks blocks;
+  ANYDML_RETURN_IF_ERROR(ReadBlocks(n, &blocks));
+  const bool four = BitsOf(quantized) == 4;
   out->has_zero = n.Has(2);
-  ANYDML_RETURN_IF_ERROR(ParameterView(n, n.In(1), blocked, &out->scale));
-  if (n.Has(2)) {
-    ANYDML_RETURN_IF_ERROR(ParameterView(n, n.In(2), blocked, &out->zero));
-  } else if (out->blocks) {
+  ANYDML_RETURN_IF_ERROR(ParameterView(n, 1, blocks, &out->scale));
+  if (n.Has(2)) ANYDML_RETURN_IF_ERROR(ParameterView(n, 2, blocks, &out->zero));
+  const bool blocked = blocks.size > 0;
+  const bool spread = blocked && ElementCount(n.shape(0)).value_or(0) > 0 &&
+                      ((n.shape(0)[blocks.axis] % blocks.size != 0 && out->scale.sizes[blocks.axis] > 1) ||
+                       BitsOf(quantized) > 8);
+  if (spread) {
+    ANYDML_RETURN_IF_ERROR(Spread(n, blocks, &out->scale));
+    if (n.Has(2))
+      ANYDML_RETURN_IF_ERROR(four ? SpreadFourBits(n, quantized, blocks, &out->zero)
+                                  : Spread(n, blocks, &out->zero));
+  }
+  out->blocks = four || (blocked && !spread);
+  if (!out->has_zero && out->blocks) {
     if (ElementCount(ShapeOf(out->scale)).value_or(INT64_MAX) > (int64_t{1} << 28))
       return Unsupported("so many blocks");
     out->zero = ZeroPoint(n, quantized, ShapeOf(out->scale));
@@ -64,15 +143,6 @@ Status Resolve(Lowering& n, ElementType quantized, Parameters* out) {
   out->scale = Broadcast(out->scale, shape);
   if (out->has_zero) out->zero = Broadcast(out->zero, shape);
   return {};
-}
-
-template <typename Desc>
-Status AddBlocked(Lowering& n, DML_OPERATOR_TYPE type, const Parameters& parameters, const View& x, View* y) {
-  const View quantization[] = {parameters.scale, parameters.zero};
-  const DML_TENSOR_DESC* const input = n.graph().In(x);
-  const Desc desc{input, DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT, 2, n.graph().InArray(quantization),
-                  n.graph().Out(y)};
-  return n.graph().Add(type, desc);
 }
 
 // Sixteen bits, which DirectML's operators do not have, step by step.

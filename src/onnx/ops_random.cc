@@ -91,8 +91,9 @@ Status Dropout(Lowering& n) {
     n.Forward(0, 0, n.shape(0));
     if (!n.Wants(1)) return {};
     View mask;
-    ANYDML_RETURN_IF_ERROR(Fill(n, DataType::kUInt8, n.shape(0), 1, &mask));
-    n.Return(1, mask, ElementType::kBool, n.shape(0));
+    const ElementType type = n.version() < 10 ? n.type(0) : ElementType::kBool;  // the data's own at first
+    ANYDML_RETURN_IF_ERROR(Fill(n, DmlType(type), n.shape(0), 1, &mask));
+    n.Return(1, mask, type, n.shape(0));
     return {};
   }
   size_t count = 0;

@@ -64,6 +64,8 @@ Status SwiGlu(Lowering& n) {
 
 Status CheckBitCast(const NodeFacts& n, ElementType from, ElementType* to) {
   *to = static_cast<ElementType>(n.Int("to", 0));
+  if (const int64_t given = n.Int("to", 0); given != static_cast<int64_t>(*to))
+    return InvalidArgument("to is ", given, ", which is no type");
   if (BitsOf(*to) == 0 || BitsOf(from) == 0) return Unsupported("from ", Name(from), " to ", Name(*to));
   if (BitsOf(*to) != BitsOf(from))
     return InvalidArgument("from ", Name(from), " to ", Name(*to), ", which have ", BitsOf(from), " and ",

@@ -38,10 +38,10 @@ Status ReadActivations(const Lowering& n, std::vector<std::string> defaults, siz
                        Activations* out) {
   std::vector<std::string> names;
   for (size_t i = 0; i < directions; ++i) names.insert(names.end(), defaults.begin(), defaults.end());
-  if (const Attribute* const given = n.proto().Find("activations"); given != nullptr) {
-    if (given->texts.size() != names.size())
-      return InvalidArgument("there are ", given->texts.size(), " activations");
-    names = given->texts;
+  if (n.HasAttribute("activations")) {
+    std::vector<std::string> given = n.Texts("activations");
+    if (given.size() != names.size()) return InvalidArgument("there are ", given.size(), " activations");
+    names = std::move(given);
   }
   // Both lists are used up in the activations' order, by those that take such a number.
   const std::vector<float> alphas = n.Floats("activation_alpha"), betas = n.Floats("activation_beta");
@@ -88,6 +88,8 @@ Status Resolve(Lowering& n, Recurrence* out) {
   r.steps = n.shape(0)[r.batch_first ? 1 : 0];
   r.batch = n.shape(0)[r.batch_first ? 0 : 1];
   r.hidden = n.shape(2)[n.proto().domain == kMicrosoft ? 1 : 2];
+  if (const int64_t given = n.Int("hidden_size", r.hidden); given != r.hidden)
+    return InvalidArgument("hidden_size is ", given, "; R ", ShapeToString(n.shape(2)), " has ", r.hidden);
   for (const size_t i : {1, 2}) {
     if (n.shape(i)[0] != r.directions) return InvalidArgument("W or R has ", n.shape(i)[0], " directions");
   }

@@ -138,7 +138,10 @@ bool Program::TakeConstant(const NodeProto& proto) {
   if (!proto.domain.empty() || proto.type != "Constant" || proto.outputs.size() != 1) return false;
   const Attribute* const value = proto.Find("value");
   const auto id = ids_.find(proto.outputs[0]);
-  if (value == nullptr || BitsOf(value->tensor.type) == 0 || id == ids_.end()) return false;
+  if (value == nullptr ||
+      (value->kind != AttributeKind::kTensor && value->kind != AttributeKind::kUndefined) ||
+      BitsOf(value->tensor.type) == 0 || id == ids_.end())
+    return false;
   values_[id->second].initializer = &value->tensor;
   return true;
 }

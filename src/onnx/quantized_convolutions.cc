@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "onnx/graph_edit.h"
+#include "onnx/node_facts.h"
 
 namespace anydml::onnx {
 namespace {
@@ -147,8 +148,9 @@ class QuantizedConvolutions {
     for (const size_t i : {1, 2}) {
       float* const limit = i == 1 ? low : high;
       if (limits_are_attributes_) {
-        const Attribute* const given = node.Find(i == 1 ? "min" : "max");
-        if (given != nullptr) *limit = given->number;
+        const NodeFacts facts(node, 0);
+        *limit = facts.Float(i == 1 ? "min" : "max", *limit);
+        if (!facts.attribute_kinds().ok()) return false;
         continue;
       }
       if (node.inputs.size() <= i || node.inputs[i].empty()) continue;
@@ -160,8 +162,9 @@ class QuantizedConvolutions {
   }
 
   static bool Pays(const NodeProto& conv, const Tensor& weights) {
-    const Attribute* const group = conv.Find("group");
-    const int64_t groups = group == nullptr ? 1 : group->integer;
+    const NodeFacts facts(conv, 0);
+    const int64_t groups = facts.Int("group", 1);
+    if (!facts.attribute_kinds().ok()) return false;
     if (weights.shape.size() < 3 || weights.shape.size() > 4 || groups < 1 || weights.shape[0] <= 0)
       return false;
     const int64_t filters = weights.shape[0] / groups;
@@ -174,9 +177,8 @@ class QuantizedConvolutions {
   // One for all, or one for each output channel.
   static bool ScalesFit(const Scales& w, const Tensor& weights) {
     const int64_t channels = weights.shape[0], count = w.scale->count();
-    const Attribute* const axis = w.node->Find("axis");
     if (w.zero != nullptr && (w.zero->count() != count || w.zero->type != weights.type)) return false;
-    return count == 1 || (count == channels && axis != nullptr && axis->integer == 0);
+    return count == 1 || (count == channels && NodeFacts(*w.node, 0).Int("axis", 1) == 0);
   }
 
   // The integers' sums do not wrap; those of the numbers do not, either.

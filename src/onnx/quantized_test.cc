@@ -205,6 +205,85 @@ TEST_F(OnnxRun, SixteenBits) {
   }
 }
 
+// The last block has what is left: scales of 1 for three elements and of 10 for the others, along axis 1.
+TEST_F(OnnxRun, BlocksThatAreNotWhole) {
+  struct Case {
+    ElementType type;
+    int64_t zero;
+  };
+  for (const auto& [type, zero] : std::vector<Case>{{ElementType::kUInt8, 0},
+                                                    {ElementType::kUInt8, 3},
+                                                    {ElementType::kInt8, -2},
+                                                    {ElementType::kUInt4, 0},
+                                                    {ElementType::kInt4, -2},
+                                                    {ElementType::kInt16, 5},
+                                                    {ElementType::kUInt16, 0}}) {
+    for (const int64_t length : {4, 5, 6}) {
+      const bool has_zero = zero != 0;
+      const std::vector<std::string> with = {"x", "scale", "zero"}, without = {"x", "scale", ""};
+      ModelMaker maker(21);
+      maker.Input("x", ElementType::kFloat, {1, length, 2})
+          .Weight("scale", Floats({1, 2, 2}, {1, 0.5, 10, 100}))
+          .Weight("zero", Typed(type, {1, 2, 2}, {zero, 0, 1, zero}))
+          .Node("QuantizeLinear", {"x", "scale", has_zero ? "zero" : ""}, {"q"}, IntAttribute("axis", 1),
+                IntAttribute("block_size", 3), IntAttribute("output_dtype", static_cast<int64_t>(type)))
+          .Node("DequantizeLinear", {"q", "scale", has_zero ? "zero" : ""}, {"y"}, IntAttribute("axis", 1),
+                IntAttribute("block_size", 3))
+          .Output("y")
+          .Output("q", type);
+      Load(maker);
+      Numbers x, steps;
+      for (int64_t i = 0; i < length; ++i) {
+        for (const int64_t column : {0, 1}) {
+          const bool first = i < 3;
+          const double scale = first ? (column == 0 ? 1 : 0.5) : column == 0 ? 10 : 100;
+          const double shift = !has_zero     ? 0
+                               : first       ? static_cast<double>(column == 0 ? zero : 0)
+                               : column == 0 ? 1.0
+                                             : static_cast<double>(zero);
+          const double step = static_cast<double>(i + 1);
+          x.push_back((step - shift) * scale);
+          steps.push_back(step);
+        }
+      }
+      const std::map<std::string, Tensor> inputs = {{"x", Floats({1, length, 2}, x)}};
+      EXPECT_EQ(Run(inputs), x) << Name(type) << " " << zero << " " << length;
+      EXPECT_EQ(Output(inputs, 1), steps) << Name(type) << " " << zero << " " << length;
+    }
+  }
+}
+
+TEST_F(OnnxRun, BlocksOfABias) {
+  Load(ModelMaker(21)
+           .Input("x", ElementType::kInt32, {5})
+           .Weight("scale", Floats({3}, {1, 10, 100}))
+           .Node("DequantizeLinear", {"x", "scale"}, {"y"}, IntAttribute("axis", 0),
+                 IntAttribute("block_size", 2))
+           .Output("y"));
+  EXPECT_EQ(Run({{"x", Typed(ElementType::kInt32, {5}, {1, 2, 3, -4, 5})}}), (Numbers{1, 2, 30, -40, 500}));
+}
+
+TEST_F(OnnxRun, BlocksThatAreOthersThanTheirSizeSays) {
+  const auto failure = [&](const Tensor& scale, const Tensor& zero, int64_t size) {
+    Load(ModelMaker(21)
+             .Input("x", ElementType::kUInt8, {1, 4})
+             .Weight("scale", scale)
+             .Weight("zero", zero)
+             .Node("DequantizeLinear", {"x", "scale", "zero"}, {"y"}, IntAttribute("block_size", size))
+             .Output("y"));
+    return Failure({{"x", Typed(ElementType::kUInt8, {1, 4}, {10, 20, 30, 40})}});
+  };
+  const Tensor two = Floats({1, 2}, {1, 10}), zeros = Typed(ElementType::kUInt8, {1, 2}, {0, 0});
+  EXPECT_EQ(failure(two, zeros, 3), "");
+  EXPECT_EQ(failure(two, zeros, 100),
+            "DequantizeLinear-21: scale has the shape 1x2; block_size 100 along axis 1 of 1x4 needs 1x1");
+  EXPECT_EQ(failure(Floats({2, 2}, {1, 1, 1, 1}), zeros, 2),
+            "DequantizeLinear-21: scale has the shape 2x2; block_size 2 along axis 1 of 1x4 needs 1x2");
+  EXPECT_EQ(failure(two, Typed(ElementType::kUInt8, {1, 4}, {0, 0, 0, 0}), 2),
+            "DequantizeLinear-21: zero point has the shape 1x4; block_size 2 along axis 1 of 1x4 needs 1x2");
+  EXPECT_EQ(failure(two, zeros, -1), "DequantizeLinear-21: block_size is -1; 0 or more is allowed");
+}
+
 // Results that somebody else reads, or weights that are no constants, stay as they are.
 TEST_F(OnnxRun, ConvolutionsThatOthersReadStayAsTheyAre) {
   const auto count = [](ModelMaker maker) {

@@ -156,7 +156,7 @@ Status ProgramRunner::RunEvaluated(size_t index) {
     inputs.push_back(id == kAbsent ? nullptr : &*values_[id].host);
   }
   HostCall call(node, std::move(inputs));
-  ANYDML_RETURN_IF_ERROR(row->evaluate(call));
+  ANYDML_RETURN_IF_ERROR(EvaluateNode(*row, call));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] != kAbsent) values_[node.outputs[i]] = RuntimeValue::Of(std::move(call.outputs[i]));
   }

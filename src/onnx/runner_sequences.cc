@@ -116,6 +116,7 @@ Status ProgramRunner::RunSplitToSequence(const ProgramNode& node, RuntimeValue* 
     for (int64_t at = 0; at < size; at += part) sizes.push_back(std::min(part, size - at));
   }
   const bool keep = has_split || facts.Int("keepdims", 1) != 0;
+  ANYDML_RETURN_IF_ERROR(facts.attribute_kinds());
   std::vector<RuntimeValue> parts;
   int64_t at = 0;
   for (const int64_t part : sizes) {
@@ -140,6 +141,7 @@ Status ProgramRunner::RunConcatFromSequence(const ProgramNode& node, RuntimeValu
   uint32_t axis = 0;
   ANYDML_RETURN_IF_ERROR(
       ResolveAxis(facts.Int("axis", 0), parts[0].shape.size() + (new_axis ? 1 : 0), &axis));
+  ANYDML_RETURN_IF_ERROR(facts.attribute_kinds());
   for (Tensor& part : parts) {
     if (!new_axis) continue;
     if (part.shape.size() < axis) return InvalidArgument("elements that do not fit together");
@@ -190,6 +192,9 @@ Status ProgramRunner::Scan(const ProgramNode& node, const Program& body, std::ve
     return i < list.size() ? list[i] : 0;
   };
   const char* const directions = node.version < 9 ? "directions" : "scan_input_directions";
+  for (const char* const name : {directions, "scan_input_axes", "scan_output_axes", "scan_output_directions"})
+    item(name, 0);
+  ANYDML_RETURN_IF_ERROR(facts.attribute_kinds());
   std::vector<Tensor> sequences;
   std::vector<uint32_t> axes;
   int64_t steps = -1;

@@ -89,9 +89,13 @@ Status ModelSession::CheckNames(const std::map<std::string, RuntimeValue>& input
     const bool known =
         std::any_of(program_->inputs().begin(), program_->inputs().end(),
                     [&, &wanted = name](ValueId id) { return program_->values()[id].name == wanted; });
-    if (!known)
-      return InvalidArgument("the model has no input \"", name, "\"; it has ",
+    if (known) continue;
+    const std::vector<ValueProto>& declared = model_->graph.inputs;
+    if (std::any_of(declared.begin(), declared.end(),
+                    [&, &wanted = name](const ValueProto& input) { return input.name == wanted; }))
+      return InvalidArgument("\"", name, "\" has a value in the model, which cannot be replaced; inputs are ",
                              names.empty() ? "none" : names);
+    return InvalidArgument("the model has no input \"", name, "\"; it has ", names.empty() ? "none" : names);
   }
   return {};
 }

@@ -146,7 +146,7 @@ Status Tracer::Evaluate(size_t index, const OperatorRow& row,
   std::vector<const Tensor*> pointers;
   for (const std::optional<Tensor>& input : inputs) pointers.push_back(input ? &*input : nullptr);
   HostCall call(program_.nodes()[index], std::move(pointers));
-  ANYDML_RETURN_IF_ERROR(row.evaluate(call));
+  ANYDML_RETURN_IF_ERROR(EvaluateNode(row, call));
   *outputs = std::move(call.outputs);
   return {};
 }
@@ -178,7 +178,7 @@ Status Tracer::Lower(size_t index, const OperatorRow& row, Part* part) {
   }
   builder_->SetOrigin(node.proto->name.empty() ? node.proto->type : node.proto->name);
   Lowering lowering(node, row, builder_.get(), std::move(inputs), std::move(host));
-  ANYDML_RETURN_IF_ERROR(row.lower(lowering));
+  ANYDML_RETURN_IF_ERROR(LowerNode(row, lowering));
   return TakeResults(index, lowering.TakeResults());
 }
 

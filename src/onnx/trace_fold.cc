@@ -44,7 +44,7 @@ Status Tracer::Fold(size_t index, const OperatorRow& row, const std::vector<cons
   GraphBuilder builder(&maker_);
   builder.SetOrigin(node.proto->type);
   Lowering lowering(node, row, &builder, inputs, host);
-  ANYDML_RETURN_IF_ERROR(row.lower(lowering));
+  ANYDML_RETURN_IF_ERROR(LowerNode(row, lowering));
   std::vector<TraceValue> results = lowering.TakeResults();
   std::vector<Source> sources;
   for (const TraceValue& result : results) {

@@ -147,6 +147,19 @@ TEST_F(CliErrorsTest, BadNumbers) {
   ExpectFails(1, With(TopK1("Axis", "2"), {"--feature-level=2.1"}), {"Axis is 2", "2 dimensions"});
 }
 
+// What is missing or does not fit is what was given, not the output that would come of it.
+TEST_F(CliErrorsTest, OutputsThatCannotBe) {
+  ExpectFails(1, {"op", "SPLIT", "InputTensor=[1,2,3]", "Axis=0"},
+              {"SPLIT: OutputCount is 0; it must be at least 1"});
+  ExpectFails(1, {"op", "TILE", "InputTensor=[1,2]", "Repeats=[0]"}, {"TILE: Repeats[0] is 0"});
+  ExpectFails(
+      1, {"op", "UPSAMPLE_2D", "InputTensor=random:1x1x2x2", "ScaleSize=0,1", "InterpolationMode=LINEAR"},
+      {"UPSAMPLE_2D: ScaleSize is {Width 0, Height 1}"});
+  ExpectFails(
+      1, {"op", "JOIN", "InputTensors=[1,2],[[3]]", "Axis=0"},
+      {"JOIN: InputTensors[0] has 1 dimensions but InputTensors[1] has 2; they must have equally many"});
+}
+
 // Every text that is not understood, with its operator and field.
 TEST_F(CliErrorsTest, TextsNameTheirOperator) {
   const auto expect = [this](const char* field, const char* text) {

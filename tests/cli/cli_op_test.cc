@@ -313,5 +313,31 @@ TEST_F(CliOpTest, Float64AndBoolScatter) {
   EXPECT_EQ(ReadElements<uint8_t>("out.npy", {2}), (std::vector<uint8_t>{1, 1}));
 }
 
+// An output's sizes alone are enough where an input has its data type.
+TEST_F(CliOpTest, OutputsGivenByTheirSizes) {
+  const auto output = [this](std::vector<std::string> arguments, const char* field) {
+    arguments.insert(arguments.begin(), "op");
+    const JsonValue document = RunJson(0, arguments);
+    return Text(document, {"outputs", "0", field});
+  };
+  const std::vector<std::string> one_hot = {"ONE_HOT", "IndicesTensor=[[1],[0]]:uint32",
+                                            "ValuesTensor=[[0,1]]:float16", "OutputTensor=:2x3", "Axis=1"};
+  EXPECT_EQ(output(one_hot, "values"), "[[0,1,0],[1,0,0]]");
+  EXPECT_EQ(output(one_hot, "dataType"), "FLOAT16");
+  const std::vector<std::string> fold = {"FOLD",
+                                         "InputTensor=[[[1,2]]]:float16",
+                                         "OutputTensor=:1x1x2",
+                                         "WindowSizes=[1]",
+                                         "Strides=[1]",
+                                         "Dilations=[1]",
+                                         "StartPadding=[0]",
+                                         "EndPadding=[0]"};
+  EXPECT_EQ(output(fold, "values"), "[[[1,2]]]");
+  EXPECT_EQ(output(fold, "dataType"), "FLOAT16");
+  // The other output gets the rest.
+  ExpectDone(Run({"op", "SPLIT", "InputTensor=[1,2,3,4,5]", "OutputTensors=:4,rest.npy", "Axis=0"}));
+  EXPECT_EQ(ReadElements<float>("rest.npy", {1}), (Floats{5}));
+}
+
 }  // namespace
 }  // namespace anydml::tools

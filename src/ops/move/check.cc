@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "ops/common/checks.h"
 #include "schema/descriptions.generated.h"
@@ -25,12 +26,8 @@ Status CheckSlice(const OperatorDesc& desc) {
   ANYDML_RETURN_IF_ERROR(CheckCount(desc, "DimensionCount", slice.input));
   Dimensions sizes{};
   for (uint32_t d = 0; d < slice.input.rank; ++d) {
-    if (slice.strides[d] == 0) {
-      return InvalidArgument(desc.schema->name, ": Strides[", d, "] is 0 but must be at least 1");
-    }
-    if (slice.sizes[d] == 0) {
-      return InvalidArgument(desc.schema->name, ": Sizes[", d, "] is 0 but must be at least 1");
-    }
+    if (slice.strides[d] == 0) return ZeroElement(desc, "Strides", d);
+    if (slice.sizes[d] == 0) return ZeroElement(desc, "Sizes", d);
     const uint64_t last = slice.offsets[d] + (uint64_t{slice.sizes[d]} - 1) * slice.strides[d];
     if (last >= slice.input.sizes[d]) {
       return InvalidArgument(desc.schema->name, ": Offsets[", d, "] ", slice.offsets[d], ", Sizes[", d, "] ",
@@ -50,13 +47,8 @@ Status CheckWindow(const OperatorDesc& desc, const Desc& slice, const TensorDesc
   for (uint32_t d = 0; d < wide.rank; ++d) {
     const uint64_t offset = slice.input_window_offsets[d], size = slice.input_window_sizes[d];
     const int64_t stride = slice.input_window_strides[d];
-    if (stride == 0) {
-      return InvalidArgument(desc.schema->name, ": InputWindowStrides[", d,
-                             "] is 0 but must be another number");
-    }
-    if (size == 0) {
-      return InvalidArgument(desc.schema->name, ": InputWindowSizes[", d, "] is 0 but must be at least 1");
-    }
+    if (stride == 0) return ZeroStride(desc, d);
+    if (size == 0) return ZeroElement(desc, "InputWindowSizes", d);
     if (offset + size > wide.sizes[d]) {
       return InvalidArgument(desc.schema->name, ": InputWindowOffsets[", d, "] is ", offset,
                              " and InputWindowSizes[", d, "] is ", size, " but ", wide_name, ".Sizes[", d,
@@ -96,9 +88,7 @@ Status CheckTile(const OperatorDesc& desc) {
   const auto tile = TileDesc::From(desc);
   ANYDML_RETURN_IF_ERROR(CheckCount(desc, "RepeatsCount", tile.input));
   for (uint32_t d = 0; d < tile.input.rank; ++d) {
-    if (tile.repeats[d] == 0) {
-      return InvalidArgument(desc.schema->name, ": Repeats[", d, "] is 0 but must be at least 1");
-    }
+    if (tile.repeats[d] == 0) return ZeroElement(desc, "Repeats", d);
     const uint64_t size = uint64_t{tile.input.sizes[d]} * tile.repeats[d];
     if (tile.output.sizes[d] == size) continue;
     return InvalidArgument(desc.schema->name, ": OutputTensor.Sizes[", d, "] is ", tile.output.sizes[d],
@@ -129,6 +119,19 @@ Status CheckDepthSpace(const OperatorDesc& desc) {
 
 }  // namespace
 
+Status ZeroElement(const OperatorDesc& desc, std::string_view field, uint32_t index) {
+  return InvalidArgument(desc.schema->name, ": ", field, "[", index, "] is 0 but must be at least 1");
+}
+
+Status ZeroStride(const OperatorDesc& desc, uint32_t index) {
+  return InvalidArgument(desc.schema->name, ": InputWindowStrides[", index,
+                         "] is 0 but must be another number");
+}
+
+Status TooLarge(const OperatorDesc& desc, std::string_view what, uint64_t size) {
+  return InvalidArgument(desc.schema->name, ": ", what, " is ", size, " but must be below 2^32");
+}
+
 Status DepthSpaceSizes(const OperatorDesc& desc, const TensorDesc& input, Dimensions* sizes) {
   const uint32_t block = desc.uint("BlockSize");
   if (block == 0) return InvalidArgument(desc.schema->name, ": BlockSize is 0 but must be at least 1");
@@ -138,15 +141,29 @@ Status DepthSpaceSizes(const OperatorDesc& desc, const TensorDesc& input, Dimens
     return InvalidArgument(desc.schema->name, ": InputTensor.Sizes[", d, "] is ", input.sizes[d],
                            " but must be a multiple of ", by, ", ", what);
   };
-  const uint32_t n = input.sizes[0], c = input.sizes[1], h = input.sizes[2], w = input.sizes[3];
+  const auto times_block = [&](uint32_t d, uint32_t* size) -> Status {
+    const uint64_t product = uint64_t{*size} * block;
+    if (product > std::numeric_limits<uint32_t>::max()) {
+      return TooLarge(desc,
+                      StrCat("InputTensor.Sizes[", d, "] times BlockSize", d == 1 ? " or its square" : ""),
+                      product);
+    }
+    *size = static_cast<uint32_t>(product);
+    return {};
+  };
+  uint32_t n = input.sizes[0], c = input.sizes[1], h = input.sizes[2], w = input.sizes[3];
   if (to_space) {
     const uint64_t square = uint64_t{block} * block;
     ANYDML_RETURN_IF_ERROR(divisible(1, square, "the square of BlockSize"));
-    *sizes = {n, static_cast<uint32_t>(c / square), h * block, w * block};
+    ANYDML_RETURN_IF_ERROR(times_block(2, &h));
+    ANYDML_RETURN_IF_ERROR(times_block(3, &w));
+    *sizes = {n, static_cast<uint32_t>(c / square), h, w};
   } else {
     ANYDML_RETURN_IF_ERROR(divisible(2, block, "BlockSize"));
     ANYDML_RETURN_IF_ERROR(divisible(3, block, "BlockSize"));
-    *sizes = {n, c * block * block, h / block, w / block};
+    ANYDML_RETURN_IF_ERROR(times_block(1, &c));
+    ANYDML_RETURN_IF_ERROR(times_block(1, &c));  // and its square
+    *sizes = {n, c, h / block, w / block};
   }
   return {};
 }

@@ -1,5 +1,6 @@
 // The sizes of outputs, from inputs and attributes.
 #include <cstdlib>
+#include <limits>
 #include <variant>
 
 #include "ops/common/checks.h"
@@ -9,6 +10,8 @@ namespace anydml {
 namespace {
 
 using Type = OperatorType;
+
+constexpr uint64_t kMostSize = std::numeric_limits<uint32_t>::max();
 
 template <typename T>
 const std::vector<T>& Numbers(const OperatorDesc& desc, const char* name) {
@@ -54,33 +57,56 @@ Status InferJoin(OperatorDesc* desc) {
   if (inputs.empty() || axis >= inputs[0].rank) return {};
   const TensorDesc first = inputs[0];
   Dimensions sizes = first.sizes;
-  sizes[axis] = 0;
-  for (const TensorDesc& input : inputs) sizes[axis] += input.sizes[axis];
+  uint64_t sum = 0;
+  for (const TensorDesc& input : inputs) sum += input.sizes[axis];
+  if (sum > kMostSize)
+    return TooLarge(*desc, StrCat("the sum of Sizes[Axis=", axis, "] of InputTensors"), sum);
+  sizes[axis] = static_cast<uint32_t>(sum);
   FillTensor(desc, "OutputTensor", first.type, sizes, first.rank);
   return {};
 }
 
-uint32_t InferredSize(const OperatorDesc& desc, const TensorDesc& input, uint32_t d) {
-  const uint32_t size = input.sizes[d];
+// Sizes that do not fit are refused here, where the attributes that give them are known.
+Status InferredSize(const OperatorDesc& desc, const TensorDesc& input, uint32_t d, uint64_t* size) {
+  *size = input.sizes[d];
   switch (static_cast<Type>(desc.schema->type)) {
     case Type::kSlice:
-      return At(Numbers<uint32_t>(desc, "Sizes"), d);
+      *size = At(Numbers<uint32_t>(desc, "Sizes"), d);
+      return *size == 0 ? ZeroElement(desc, "Sizes", d) : Status();
     case Type::kSlice1: {
-      const auto stride = std::abs(int64_t{At(Numbers<int32_t>(desc, "InputWindowStrides"), d)});
-      const int64_t window = At(Numbers<uint32_t>(desc, "InputWindowSizes"), d);
-      return window == 0 || stride == 0 ? 0 : static_cast<uint32_t>(1 + (window - 1) / stride);
+      const int64_t stride = At(Numbers<int32_t>(desc, "InputWindowStrides"), d);
+      const uint64_t window = At(Numbers<uint32_t>(desc, "InputWindowSizes"), d);
+      if (stride == 0) return ZeroStride(desc, d);
+      if (window == 0) return ZeroElement(desc, "InputWindowSizes", d);
+      *size = 1 + (window - 1) / static_cast<uint64_t>(std::abs(stride));
+      return {};
     }
-    case Type::kSliceGrad:  // the smallest that has the window
-      return At(Numbers<uint32_t>(desc, "InputWindowOffsets"), d) +
-             At(Numbers<uint32_t>(desc, "InputWindowSizes"), d);
-    case Type::kTile:
-      return size * At(Numbers<uint32_t>(desc, "Repeats"), d);
+    case Type::kSliceGrad: {  // the smallest that has the window
+      const uint64_t window = At(Numbers<uint32_t>(desc, "InputWindowSizes"), d);
+      if (window == 0) return ZeroElement(desc, "InputWindowSizes", d);
+      *size = At(Numbers<uint32_t>(desc, "InputWindowOffsets"), d) + window;
+      if (*size <= kMostSize) return {};
+      return TooLarge(desc, StrCat("the sum of InputWindowOffsets[", d, "] and InputWindowSizes[", d, "]"),
+                      *size);
+    }
+    case Type::kTile: {
+      const uint32_t repeats = At(Numbers<uint32_t>(desc, "Repeats"), d);
+      if (repeats == 0) return ZeroElement(desc, "Repeats", d);
+      *size *= repeats;
+      if (*size <= kMostSize) return {};
+      return TooLarge(desc, StrCat("InputTensor.Sizes[", d, "] times Repeats[", d, "]"), *size);
+    }
     case Type::kPadding:
     case Type::kPadding1:
-      return size + At(Numbers<uint32_t>(desc, "StartPadding"), d) +
-             At(Numbers<uint32_t>(desc, "EndPadding"), d);
+      *size += uint64_t{At(Numbers<uint32_t>(desc, "StartPadding"), d)} +
+               At(Numbers<uint32_t>(desc, "EndPadding"), d);
+      if (*size <= kMostSize) return {};
+      return TooLarge(
+          desc,
+          StrCat("the sum of InputTensor.Sizes[", d, "], StartPadding[", d, "] and EndPadding[", d, "]"),
+          *size);
     default:
-      return size;
+      return {};
   }
 }
 
@@ -98,7 +124,11 @@ Status InferMove(OperatorDesc* desc) {
   if (FindField(*desc->schema, "BlockSize") >= 0) {
     ANYDML_RETURN_IF_ERROR(DepthSpaceSizes(*desc, input, &sizes));
   } else {
-    for (uint32_t d = 0; d < input.rank; ++d) sizes[d] = InferredSize(*desc, input, d);
+    for (uint32_t d = 0; d < input.rank; ++d) {
+      uint64_t size = 0;
+      ANYDML_RETURN_IF_ERROR(InferredSize(*desc, input, d, &size));
+      sizes[d] = static_cast<uint32_t>(size);
+    }
   }
   FillTensor(desc, is_gradient ? "OutputGradientTensor" : "OutputTensor", input.type, sizes, input.rank);
   return {};

@@ -149,5 +149,94 @@ TEST(MoveCheck, LengthsAndChannels) {
             "VALUE_SCALE_2D: ChannelCount is 3 but must be 2, that of InputTensor.Sizes[1]");
 }
 
+// What infer says, or the sizes that it finds.
+std::string Inferred(OperatorDesc desc, const char* output = "OutputTensor") {
+  const Status status = ImplementationOf(desc).infer(&desc);
+  return status.ok() ? SizesToString(*desc.tensor(output)) : status.message();
+}
+
+TEST(MoveInfer, WindowsWithoutElements) {
+  const auto slice = [](const Sizes& sizes) {
+    return Inferred(MakeDesc("SLICE", {{"InputTensor", Floats({4, 5})},
+                                       {"DimensionCount", 2u},
+                                       {"Offsets", Sizes{0, 0}},
+                                       {"Sizes", sizes},
+                                       {"Strides", Sizes{1, 1}}}));
+  };
+  EXPECT_EQ(slice({2, 3}), "{2,3}");
+  EXPECT_EQ(slice({2, 0}), "SLICE: Sizes[1] is 0 but must be at least 1");
+  const auto window = [](const Sizes& sizes, const std::vector<int32_t>& strides) {
+    return Inferred(MakeDesc("SLICE1", {{"InputTensor", Floats({9})},
+                                        {"DimensionCount", 1u},
+                                        {"InputWindowOffsets", Sizes{0}},
+                                        {"InputWindowSizes", sizes},
+                                        {"InputWindowStrides", strides}}));
+  };
+  EXPECT_EQ(window({7}, {-3}), "{3}");
+  EXPECT_EQ(window({7}, {0}), "SLICE1: InputWindowStrides[0] is 0 but must be another number");
+  EXPECT_EQ(window({0}, {1}), "SLICE1: InputWindowSizes[0] is 0 but must be at least 1");
+  const auto gradient = [](uint32_t offset, uint32_t size) {
+    return Inferred(MakeDesc("SLICE_GRAD", {{"InputGradientTensor", Floats({3})},
+                                            {"DimensionCount", 1u},
+                                            {"InputWindowOffsets", Sizes{offset}},
+                                            {"InputWindowSizes", Sizes{size}},
+                                            {"InputWindowStrides", std::vector<int32_t>{1}}}),
+                    "OutputGradientTensor");
+  };
+  EXPECT_EQ(gradient(2, 3), "{5}");
+  EXPECT_EQ(gradient(2, 0), "SLICE_GRAD: InputWindowSizes[0] is 0 but must be at least 1");
+  EXPECT_EQ(gradient(0xFFFFFFFFu, 3),
+            "SLICE_GRAD: the sum of InputWindowOffsets[0] and InputWindowSizes[0] is 4294967298 but must be "
+            "below 2^32");
+}
+
+TEST(MoveInfer, SizesThatDoNotFit) {
+  const auto tile = [](uint32_t repeats) {
+    return Inferred(MakeDesc(
+        "TILE", {{"InputTensor", Floats({1, 2})}, {"RepeatsCount", 2u}, {"Repeats", Sizes{1, repeats}}}));
+  };
+  EXPECT_EQ(tile(0x7FFFFFFFu), "{1,4294967294}");
+  EXPECT_EQ(tile(0), "TILE: Repeats[1] is 0 but must be at least 1");
+  EXPECT_EQ(tile(0x80000000u),
+            "TILE: InputTensor.Sizes[1] times Repeats[1] is 4294967296 but must be below 2^32");
+  for (const char* name : {"PADDING", "PADDING1"}) {
+    const auto padding = [name](uint32_t start, uint32_t end) {
+      return Inferred(MakeDesc(name, {{"InputTensor", Floats({2})},
+                                      {"DimensionCount", 1u},
+                                      {"StartPadding", Sizes{start}},
+                                      {"EndPadding", Sizes{end}}}));
+    };
+    EXPECT_EQ(padding(0xFFFFFFFCu, 1), "{4294967295}");
+    EXPECT_EQ(padding(0xFFFFFFFEu, 0),
+              std::string(name) +
+                  ": the sum of InputTensor.Sizes[0], StartPadding[0] and EndPadding[0] is "
+                  "4294967296 but must be below 2^32");
+  }
+  const auto join = [](const std::vector<TensorDesc>& inputs) {
+    return Inferred(MakeDesc(
+        "JOIN",
+        {{"InputCount", static_cast<uint32_t>(inputs.size())}, {"InputTensors", inputs}, {"Axis", 1u}}));
+  };
+  EXPECT_EQ(join({Floats({1, 0x80000000u}), Floats({1, 2})}), "{1,2147483650}");
+  EXPECT_EQ(join({Floats({1, 0x80000000u}), Floats({1, 0x80000000u})}),
+            "JOIN: the sum of Sizes[Axis=1] of InputTensors is 4294967296 but must be below 2^32");
+}
+
+// By the check, too: sizes cut to 32 bits would be right by chance.
+TEST(MoveInfer, BlocksThatDoNotFit) {
+  const auto refused = [](const char* name, const Sizes& input, uint32_t block, const Sizes& cut) {
+    OperatorDesc desc = MakeDesc(name, {{"InputTensor", Floats(input)}, {"BlockSize", block}});
+    const std::string sentence = Inferred(desc);
+    desc.fields[static_cast<size_t>(FindField(*desc.schema, "OutputTensor"))] = Floats(cut);
+    EXPECT_EQ(Message(desc), sentence);
+    return sentence;
+  };
+  EXPECT_EQ(refused("DEPTH_TO_SPACE", {1, 4, 0x80000001u, 1}, 2, {1, 1, 2, 2}),
+            "DEPTH_TO_SPACE: InputTensor.Sizes[2] times BlockSize is 4294967298 but must be below 2^32");
+  EXPECT_EQ(refused("SPACE_TO_DEPTH", {1, 0x40000001u, 2, 2}, 2, {1, 4, 1, 1}),
+            "SPACE_TO_DEPTH: InputTensor.Sizes[1] times BlockSize or its square is 4294967300 but must be "
+            "below 2^32");
+}
+
 }  // namespace
 }  // namespace anydml::testing

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "ops/common/checks.h"
 #include "ops/operator_table.h"
@@ -150,10 +149,6 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   return ChooseKernel(OperatorTableOf(context.backend).resample, ProblemOf(Read(desc)), context, out);
 }
 
-uint32_t SizeFrom(double exact) {
-  return static_cast<uint32_t>(std::clamp(exact, 1.0, double{std::numeric_limits<uint32_t>::max()}));
-}
-
 // ONNX's rule, floor(size * scale); backward the size that it comes from when both are whole numbers.
 Status InferFrom(OperatorDesc* desc, std::string_view from, std::string_view to, bool gradient) {
   const TensorDesc* given = nullptr;
@@ -161,9 +156,19 @@ Status InferFrom(OperatorDesc* desc, std::string_view from, std::string_view to,
   const TensorDesc input = *given;
   const auto* scales = std::get_if<std::vector<float>>(&desc->fields[FindField(*desc->schema, "Scales")]);
   Dimensions sizes = input.sizes;
-  for (uint32_t d = 0; scales != nullptr && d < std::min<size_t>(input.rank, scales->size()); ++d) {
+  const TensorDesc* output = desc->tensor(to);
+  const bool is_given = output != nullptr && output->rank > 0;  // then scales say nothing about its sizes
+  for (uint32_t d = 0; !is_given && scales != nullptr && d < std::min<size_t>(input.rank, scales->size());
+       ++d) {
     const double size = input.sizes[d], scale = (*scales)[d];
-    if (scale > 0) sizes[d] = SizeFrom(gradient ? std::floor(size / scale + 0.5) : std::floor(size * scale));
+    if (!(scale > 0)) continue;  // which the check refuses
+    const double exact = gradient ? std::floor(size / scale + 0.5) : std::floor(size * scale);
+    if (exact > double{std::numeric_limits<uint32_t>::max()}) {
+      return InvalidArgument(desc->schema->name, ": Scales[", d, "] is ", (*scales)[d], " and ", from,
+                             ".Sizes[", d, "] is ", input.sizes[d], ", which gives a size of ", exact,
+                             " for ", to, "; it must be below 2^32");
+    }
+    sizes[d] = static_cast<uint32_t>(std::max(exact, 1.0));
   }
   FillTensor(desc, to, input.type, sizes, input.rank);
   return {};
@@ -174,27 +179,28 @@ Status InferGradient(OperatorDesc* desc) {
   return InferFrom(desc, "InputGradientTensor", "OutputGradientTensor", true);
 }
 
-// The sizes of UPSAMPLE_2D's output; nothing where they are no sizes.
-std::optional<Dimensions> UpsampledSizes(const TensorDesc& input, const Size2D& scale) {
-  Dimensions sizes = input.sizes;
-  const uint64_t height = uint64_t{sizes[input.rank - 2]} * scale.height;
-  const uint64_t width = uint64_t{sizes[input.rank - 1]} * scale.width;
+// The sizes of UPSAMPLE_2D's output.
+Status UpsampledSizes(const OperatorDesc& desc, const TensorDesc& input, const Size2D& scale,
+                      Dimensions* sizes) {
+  *sizes = input.sizes;
+  uint32_t &height = (*sizes)[input.rank - 2], &width = (*sizes)[input.rank - 1];
+  const uint64_t exact_height = uint64_t{height} * scale.height, exact_width = uint64_t{width} * scale.width;
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  if (height == 0 || width == 0 || height > kMost || width > kMost) return std::nullopt;
-  sizes[input.rank - 2] = static_cast<uint32_t>(height);
-  sizes[input.rank - 1] = static_cast<uint32_t>(width);
-  return sizes;
+  if (scale.height == 0 || scale.width == 0 || exact_height > kMost || exact_width > kMost) {
+    return InvalidArgument(desc.schema->name, ": ScaleSize is {Width ", scale.width, ", Height ",
+                           scale.height, "} but must be at least 1 and give sizes below 2^32");
+  }
+  height = static_cast<uint32_t>(exact_height);
+  width = static_cast<uint32_t>(exact_width);
+  return {};
 }
 
 Status CheckUpsample(const OperatorDesc& desc, FeatureLevel) {
   const auto typed = Upsample2dDesc::From(desc);
-  const auto sizes = UpsampledSizes(typed.input, typed.scale_size);
-  if (!sizes) {
-    return InvalidArgument(desc.schema->name, ": ScaleSize is {Width ", typed.scale_size.width, ", Height ",
-                           typed.scale_size.height, "} but must be at least 1 and give sizes below 2^32");
-  }
+  Dimensions sizes;
+  ANYDML_RETURN_IF_ERROR(UpsampledSizes(desc, typed.input, typed.scale_size, &sizes));
   return CheckSizes(
-      desc, "OutputTensor", *sizes,
+      desc, "OutputTensor", sizes,
       "its last dimensions are ScaleSize.Height and ScaleSize.Width times those of InputTensor");
 }
 
@@ -216,8 +222,9 @@ Status InferUpsample(OperatorDesc* desc) {
   const TensorDesc input = *given;
   const auto* scale = std::get_if<Size2D>(&desc->fields[FindField(*desc->schema, "ScaleSize")]);
   if (scale == nullptr || input.rank < 2) return {};
-  const auto sizes = UpsampledSizes(input, *scale);
-  if (sizes) FillTensor(desc, "OutputTensor", input.type, *sizes, input.rank);
+  Dimensions sizes;
+  ANYDML_RETURN_IF_ERROR(UpsampledSizes(*desc, input, *scale, &sizes));
+  FillTensor(desc, "OutputTensor", input.type, sizes, input.rank);
   return {};
 }
 

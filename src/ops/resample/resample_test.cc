@@ -336,5 +336,53 @@ TEST(ResampleCheck, UpsampleRefusals) {
             "UPSAMPLE_2D: ScaleSize is {Width 0, Height 1} but must be at least 1 and give sizes below 2^32");
 }
 
+// What infer says, or the sizes that it finds.
+std::string Inferred(OperatorDesc desc, const char* output = "OutputTensor") {
+  const Status status = ImplementationOf(desc).infer(&desc);
+  return status.ok() ? SizesToString(*desc.tensor(output)) : status.message();
+}
+
+TEST(ResampleInfer, SizesThatDoNotFit) {
+  const auto resample = [](float scale, const FieldValue& output) {
+    return Inferred(MakeDesc("RESAMPLE", {{"InputTensor", Packed(DataType::kFloat32, {2})},
+                                          {"OutputTensor", output},
+                                          {"InterpolationMode", kLinear},
+                                          {"ScaleCount", 1u},
+                                          {"Scales", Floats{scale}}}));
+  };
+  EXPECT_EQ(resample(1.5f, {}), "{3}");
+  EXPECT_EQ(resample(0.125f, {}), "{1}");
+  EXPECT_EQ(
+      resample(0x1p31f, {}),
+      "RESAMPLE: Scales[0] is 2.14748e+09 and InputTensor.Sizes[0] is 2, which gives a size of 4.29497e+09 "
+      "for OutputTensor; it must be below 2^32");
+  EXPECT_EQ(resample(0x1p31f, Packed(DataType::kFloat32, {5})), "{5}");  // by the caller's will
+  EXPECT_EQ(
+      Inferred(MakeDesc("RESAMPLE_GRAD", {{"InputGradientTensor", Packed(DataType::kFloat32, {2})},
+                                          {"InterpolationMode", kLinear},
+                                          {"DimensionCount", 1u},
+                                          {"Scales", Floats{0x1p-32f}},
+                                          {"InputPixelOffsets", Floats{0.5f}},
+                                          {"OutputPixelOffsets", Floats{-0.5f}}}),
+               "OutputGradientTensor"),
+      "RESAMPLE_GRAD: Scales[0] is 2.32831e-10 and InputGradientTensor.Sizes[0] is 2, which gives a size "
+      "of 8.58993e+09 for OutputGradientTensor; it must be below 2^32");
+}
+
+TEST(ResampleInfer, UpsampleRefusals) {
+  const auto upsample = [](Size2D scale) {
+    return Inferred(MakeDesc("UPSAMPLE_2D", {{"InputTensor", Packed(DataType::kFloat32, {1, 1, 2, 3})},
+                                             {"ScaleSize", scale},
+                                             {"InterpolationMode", kLinear}}));
+  };
+  EXPECT_EQ(upsample({3, 2}), "{1,1,4,9}");
+  EXPECT_EQ(upsample({0, 1}),
+            "UPSAMPLE_2D: ScaleSize is {Width 0, Height 1} but must be at least 1 and give sizes below 2^32");
+  EXPECT_EQ(
+      upsample({1, 0x80000000u}),
+      "UPSAMPLE_2D: ScaleSize is {Width 1, Height 2147483648} but must be at least 1 and give sizes below "
+      "2^32");
+}
+
 }  // namespace
 }  // namespace anydml::testing

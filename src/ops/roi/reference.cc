@@ -175,8 +175,16 @@ class RoiReference final : public Kernel {
   float Aligned(const KernelArguments& arguments, const Dimensions& at) const {
     const Samples samples = SamplesOf(arguments, at);
     uint64_t outside = 0;
-    std::vector<float> values;
+    const auto reduced = [this](const std::vector<float>& values) {
+      float result = values[0];
+      for (size_t i = 1; i < values.size(); ++i) {
+        result = p_.maximum ? Maximum(result, values[i]) : result + values[i];
+      }
+      return result;
+    };
+    std::vector<float> rows;  // each reduced by itself
     for (const Place& y : samples.rows) {
+      std::vector<float> values;
       for (const Place& x : samples.columns) {
         if (y.inside && x.inside) {
           values.push_back(ValueAt(arguments, at, y, x));
@@ -184,12 +192,10 @@ class RoiReference final : public Kernel {
           ++outside;
         }
       }
+      if (!values.empty()) rows.push_back(reduced(values));
     }
-    if (outside > 0) values.push_back(p_.maximum ? p_.outside : p_.outside * static_cast<float>(outside));
-    float result = values[0];
-    for (size_t i = 1; i < values.size(); ++i) {
-      result = p_.maximum ? Maximum(result, values[i]) : result + values[i];
-    }
+    if (outside > 0) rows.push_back(p_.maximum ? p_.outside : p_.outside * static_cast<float>(outside));
+    const float result = reduced(rows);
     return p_.maximum ? result : result / static_cast<float>(samples.count());
   }
 

@@ -196,6 +196,15 @@ TEST(RoiAlign, Corners) {
   EXPECT_EQ(Align(Plane(4, 4), {0, 0, 1, 1}, {1, 1}, a), (Floats{16.5f}));
 }
 
+// One sum over all samples would be 1 % off.
+TEST(RoiAlign, MeansOfManySamplesKeepTheirDigits) {
+  const Image image = {2, 2, Floats(4, 0.1f)};
+  for (const uint32_t mode : {kNearest, kLinear}) {
+    const Alignment a = {.mode = mode, .min_samples = 1024, .max_samples = 1024};
+    EXPECT_NEAR(Align(image, {0.5f, 0.5f, 1.5f, 1.5f}, {1, 1}, a)[0], 0.1, 1e-5);
+  }
+}
+
 TEST(RoiAlign, RegionsBeyondAllMeasure) {
   const float value = Align(Plane(4, 4), {0, 0, 1e30f, 1e30f}, {1, 1}, {.outside = 2, .max_samples = kMany},
                             "cpu.samples")[0];

@@ -1,7 +1,9 @@
 // Where the samples of a region are, and what they give. constexpr functions are compiled for devices, too.
 //
 // Sums are in FLOAT32, over a grid's rows, its columns, a number's rows of samples and their columns, in this
-// order. Samples outside of the image are never visited: of a large region there may be any number of them.
+// order; a mean adds up every row of samples and then the rows, as one sum over all of many samples would
+// lose digits. Samples outside of the image are never visited: of a large region there may be any number of
+// them.
 #pragma once
 
 #include <cstdint>
@@ -167,18 +169,20 @@ constexpr float AlignedValue(const RoiProblem& p, const RegionAxis& y, const Reg
   const uint64_t outside = all - (rows.end - rows.first) * (columns.end - columns.first);
   float sum = 0;
   bool is_first = true;
-  for (uint64_t i = rows.first; i < rows.end; ++i) {
-    const Taps y_taps = SampleTaps(y, SamplePlace(y, i));
-    for (uint64_t j = columns.first; j < columns.end; ++j) {
-      const float value = SampleValue(y_taps, SampleTaps(x, SamplePlace(x, j)), load);
-      sum = is_first ? value : p.maximum ? LargerOf(sum, value) : sum + value;
-      is_first = false;
-    }
-  }
-  if (outside > 0) {
-    const float term = p.maximum ? p.outside : p.outside * static_cast<float>(outside);
+  const auto add = [&](float term) {
     sum = is_first ? term : p.maximum ? LargerOf(sum, term) : sum + term;
+    is_first = false;
+  };
+  for (uint64_t i = rows.first; i < rows.end && columns.first < columns.end; ++i) {
+    const Taps y_taps = SampleTaps(y, SamplePlace(y, i));
+    float row_sum = SampleValue(y_taps, SampleTaps(x, SamplePlace(x, columns.first)), load);
+    for (uint64_t j = columns.first + 1; j < columns.end; ++j) {
+      const float value = SampleValue(y_taps, SampleTaps(x, SamplePlace(x, j)), load);
+      row_sum = p.maximum ? LargerOf(row_sum, value) : row_sum + value;
+    }
+    add(row_sum);
   }
+  if (outside > 0) add(p.maximum ? p.outside : p.outside * static_cast<float>(outside));
   return p.maximum ? sum : sum / static_cast<float>(all);
 }
 

@@ -96,15 +96,22 @@ Status Description::AlignInputs(FeatureLevel level) {
 // The inputs among tensors that must have one dimension count.
 Status Description::AlignGroup(const Relation& relation, std::vector<uint32_t>* ranks) const {
   const Input* first = nullptr;
+  const auto name_of = [this](const Input& input) {
+    const FieldSchema& field = schema_.fields[input.field];
+    if (field.type != FieldType::kTensorArray) return std::string(field.name);
+    const auto begins = std::find_if(inputs_.begin(), inputs_.end(),
+                                     [&input](const Input& other) { return other.field == input.field; });
+    return StrCat(field.name, "[", &input - &*begins, "]");
+  };
   for (const Input& input : inputs_) {
     const bool in_group =
         std::find(relation.fields.begin(), relation.fields.end(), input.field) != relation.fields.end();
     if (!in_group) continue;
     if (first == nullptr) first = &input;
     if (input.given_rank != first->given_rank && !RightAligns(schema_)) {
-      return InvalidArgument(schema_.name, ": ", schema_.fields[first->field].name, " has ",
-                             first->given_rank, " dimensions but ", schema_.fields[input.field].name, " has ",
-                             input.given_rank, "; they must have equally many");
+      return InvalidArgument(schema_.name, ": ", name_of(*first), " has ", first->given_rank,
+                             " dimensions but ", name_of(input), " has ", input.given_rank,
+                             "; they must have equally many");
     }
     for (const uint8_t field : relation.fields) (*ranks)[field] = std::max((*ranks)[field], input.given_rank);
   }
@@ -194,12 +201,31 @@ const Description::Input* Description::InputOf(size_t field) const {
   return found == inputs_.end() ? nullptr : &*found;
 }
 
+DataType Description::TypeOfInputsLike(size_t output) const {
+  // The schema has no relation for FOLD, whose page contradicts itself; the operator checks the types.
+  if (schema_.type == static_cast<uint32_t>(OperatorType::kFold) && !inputs_.empty()) {
+    return inputs_[0].tensor.type;
+  }
+  for (const Relation& relation : schema_.relations) {
+    const bool holds_always = relation.below == 0 && relation.except_variants == 0;
+    if (relation.kind != RelationKind::kSameDataType || !holds_always ||
+        std::find(relation.fields.begin(), relation.fields.end(), output) == relation.fields.end()) {
+      continue;
+    }
+    for (const uint8_t field : relation.fields) {
+      if (const Input* input = InputOf(field)) return input->tensor.type;
+    }
+  }
+  return DataType::kUnknown;
+}
+
 Status Description::InferOutputs(const std::vector<OutputRequest>& requests) {
   for (size_t i = 0; i < schema_.fields.size(); ++i) {
     const FieldSchema& field = schema_.fields[i];
     if (field.kind != FieldKind::kOutput) continue;
     OutputRequest tensors = requests[i];
     for (TensorDesc& tensor : tensors) {
+      if (tensor.rank > 0 && tensor.type == DataType::kUnknown) tensor.type = TypeOfInputsLike(i);
       // Operators infer both sizes and type, or take a tensor as it is: sizes alone are put in afterwards.
       if (tensor.type == DataType::kUnknown) tensor.rank = 0;
       if (tensor.rank > 0) AddLeadingOnes(&tensor, tensor.rank + AddedOnes());

@@ -58,6 +58,8 @@ class Description {
   Status AddNeutralElements(size_t field);
   uint32_t AddedOnes() const;
   const Input* InputOf(size_t field) const;
+  // Of the inputs whose data type output `output` must have; kUnknown where that is not all that decides.
+  DataType TypeOfInputsLike(size_t output) const;
 
   const OperatorSchema& schema_;
   std::vector<Input> inputs_;  // in binding order
