@@ -21,12 +21,12 @@ endif()
 
 # Targets that are not worth their compile time. Arm's processors have SVE of 256 bits or SVE2 of 128, for which Highway
 # has targets of their own; those for any length are two of five to compile. Where vectors are longer, NEON's are used.
-# x86's without AVX2 are of before 2013, or small; they use SSE2. What AVX3_DL adds to AVX3 is not used by loops of ours
+# x86's with SSSE3 and no more are of 2006 to 2009; they use SSE2. What AVX3_DL adds to AVX3 is not used by loops of ours
 # (products of bytes have files of their own).
 if(NOT ANYDML_SANITIZE AND NOT CMAKE_CXX_FLAGS MATCHES HWY_DISABLED_TARGETS)
   set(disabled_targets "HWY_SVE|HWY_SVE2")
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    set(disabled_targets "HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL")
+    set(disabled_targets "HWY_SSSE3|HWY_AVX3_DL")
   endif()
   add_compile_definitions("$<$<COMPILE_LANGUAGE:CXX>:HWY_DISABLED_TARGETS=(${disabled_targets})>")
 endif()
