@@ -63,7 +63,7 @@ TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
       {{1, 600, 4, 300}, {4, 600, 3, 3}, {1, 4, 4, 300}, 1, 1},
       {{2, 34, 9, 9}, {66, 17, 3, 3}, {2, 66, 5, 5}, 2, 1, 2},
       // Few pixels of many images; filters of several blocks and pieces, in groups, and of many taps.
-      {{8, 210, 7, 7}, {150, 210, 3, 3}, {8, 150, 7, 7}, 1, 1},
+      {{8, 80, 7, 7}, {70, 80, 3, 3}, {8, 70, 7, 7}, 1, 1},
       {{3, 300, 6, 5}, {140, 150, 3, 2}, {3, 140, 4, 4}, 1, 0, 2},
       {{1, 20, 9, 17}, {70, 20, 8, 16}, {1, 70, 4, 4}, 1, 1},
       {{2, 9, 40, 23}, {35, 9, 5, 5}, {2, 35, 20, 12}, 2, 2},
@@ -75,6 +75,7 @@ TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
   };
   const char* const kActivations[] = {"", "ACTIVATION_RELU", "ACTIVATION_TANH"};
   uint32_t number = 0;
+  Thinning thinning;  // of layouts
   for (const LastLayer& layer : kLayers) {
     for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
       OperatorDesc desc = LastConvolution(type, layer);
@@ -84,9 +85,9 @@ TEST(ConvolutionChannelsLast, PiecesAndBlocks) {
       }
       ExpectAllAgree(desc, InputsOf(desc));
       SetField(&desc, "OutputTensor", Packed(type, layer.output));
-      ExpectAllAgree(desc, InputsOf(desc));
+      if (thinning.Runs()) ExpectAllAgree(desc, InputsOf(desc));
       SetField(&desc, "InputTensor", Packed(type, layer.input));
-      ExpectAllAgree(desc, InputsOf(desc));
+      if (thinning.Runs()) ExpectAllAgree(desc, InputsOf(desc));
     }
   }
 }

@@ -180,12 +180,11 @@ class ConvolutionPlaneTiles final : public Kernel {
                 bool packs, float* own) const {
     const ConvolutionShape& p = problem_.shape;
     const float* const bias = numbers_.Bias(arguments, 0);
-    const auto* filters = reinterpret_cast<const float*>(arguments.inputs[1].data) + p.filter.Matrix(0, 0);
-    uint64_t filter_stride = p.filter.output_channel;
-    if (problem_.filter_is_owned) {
-      filters = filters_.In<const float>(arguments.persistent);
-      filter_stride = p.input_channels;
-    }
+    const bool owned = problem_.filter_is_owned;
+    const float* const filters =
+        owned ? filters_.In<const float>(arguments.persistent)
+              : reinterpret_cast<const float*>(arguments.inputs[1].data) + p.filter.Matrix(0, 0);
+    const uint64_t filter_stride = owned ? p.input_channels : p.filter.output_channel;
     float* const output =
         reinterpret_cast<float*>(arguments.outputs[0].data) + p.output.Matrix(strip.image, 0) + strip.first;
     const float* const added = Adds(problem_) ? AddedOf(arguments, strip) : nullptr;

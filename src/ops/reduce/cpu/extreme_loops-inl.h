@@ -306,7 +306,7 @@ uint64_t SkipOthers(D d, const T* x, uint64_t count, T value) {
   };
   uint64_t i = 0;
   // Four vectors at a time, then one.
-  const auto has_none = [&] HWY_ATTR {
+  const auto has_none = [&]() HWY_ATTR {
     return hn::AllFalse(
         d, hn::Or(hn::Or(is_at(i), is_at(i + lanes)), hn::Or(is_at(i + 2 * lanes), is_at(i + 3 * lanes))));
   };
