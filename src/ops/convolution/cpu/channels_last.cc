@@ -162,7 +162,7 @@ class ConvolutionChannelsLast final : public Kernel {
   // What is asked for, tile by tile.
   struct Ahead {
     bool pixels = false;  // the next ones
-    std::optional<RowsAhead> rows;
+    std::optional<RowsAhead> rows, results;
   };
 
   uint64_t WidthOf(const PixelFilter::Block& block) const { return uint64_t{block.vectors} * tiles_.lanes; }
@@ -223,7 +223,8 @@ class ConvolutionChannelsLast final : public Kernel {
 
   // Where there are many weights, tiles of pixels share asking for those of the next piece, which are behind
   // this one's or rows of the filter tensor; else they ask for what the next tile sees, where those are
-  // neighbours, of which each tile has to be told, or for planes that the next pixels see.
+  // neighbours, of which each tile has to be told, or for planes that the next pixels see, then for those
+  // that results go to.
   Ahead AskAhead(const BlockRun& run, const PixelWeights::Place& place, PixelTile* tile) const {
     constexpr uint64_t kLineBytes = 64;
     const uint32_t most = tiles_.pixels[run.block.vectors - 1];
@@ -236,13 +237,17 @@ class ConvolutionChannelsLast final : public Kernel {
       const uint64_t tiles = std::max<uint64_t>(run.pixels.count / most, 1);
       tile->ahead = next.first;
       tile->ahead_step = std::min(kLineBytes, next.bytes / (tiles * place.piece.steps) + 1);
-    } else if (input_.turns()) {
-      const bool is_last = run.number + 1 == filter_.blocks() && &place.piece == &steps_.pieces().back();
-      if (is_last) ahead.rows = input_.Next(run.held, run.arguments);
+      return ahead;
+    }
+    const bool is_last = &place.piece == &steps_.pieces().back();
+    if (input_.turns()) {
+      if (is_last && run.number + 1 == filter_.blocks()) ahead.rows = input_.Next(run.held, run.arguments);
     } else if (problem_.shape.Taps() == 1 && run.block.vector == 0 && !input_.converts()) {
       tile->ahead_step = std::min(kLineBytes, most * sizeof(float));
       ahead.pixels = true;
+      return ahead;
     }
+    if (is_last && planes_ && asks_for_results_) ahead.results = PlanesOf(run);
     return ahead;
   }
 
@@ -272,7 +277,11 @@ class ConvolutionChannelsLast final : public Kernel {
       if (ahead->pixels) {
         tile->ahead = tile->inputs[some - 1] + problem_.shape.input_channels * sizeof(float);
       }
-      if (ahead->rows) ahead->rows->Ask(tile);
+      if (ahead->results && (!ahead->rows || ahead->rows->is_done())) {
+        ahead->results->Ask(tile);
+      } else if (ahead->rows) {
+        ahead->rows->Ask(tile);
+      }
       tiles_.add[some - 1][run.block.vectors - 1](*tile);
       if (!ahead->pixels) tile->ahead += tile->ahead_step * steps;
       done += some;
@@ -292,6 +301,17 @@ class ConvolutionChannelsLast final : public Kernel {
       ask(SumsOf(run, list[i]));
       if (adds) ask(AddedOf(run, list[i]));
     }
+  }
+
+  // What the block's results are stored to when it is done: slowly enough for tiles of four steps at a time.
+  RowsAhead PlanesOf(const BlockRun& run) const {
+    const uint64_t stride = problem_.shape.output.channel * ElementBytes();
+    return {.first = reinterpret_cast<uintptr_t>(run.arguments.outputs[0].data) +
+                     run.pixels.at[0].output * ElementBytes() + run.block.channel * stride,
+            .bytes = run.pixels.count * ElementBytes(),
+            .stride = stride,
+            .count = run.block.channels,
+            .most_step = 16};
   }
 
   // What tiles have not done: an activation that is no limit.

@@ -8,26 +8,31 @@
 
 namespace anydml {
 
-// Rows of memory, `stride` bytes apart. Each run of a tile asks for one of them.
+// Rows of memory, `stride` bytes apart. Each run of a tile asks for one of them, or for a part of it, and
+// when all rows were asked for, for the next part.
 struct RowsAhead {
   uintptr_t first = 0;
   uint64_t bytes = 0, stride = 0;
-  uint64_t count = 0;  // of those that are left
+  uint64_t count = 0;
+  uint64_t most_step = 64;       // bytes that a step asks for
+  uint64_t row = 0, column = 0;  // what comes next
+
+  bool is_done() const { return count == 0 || column >= bytes; }
 
   // For the tile's next turn.
   void Ask(PixelTile* tile) {
-    constexpr uint64_t kLineBytes = 64;
-    if (count == 0 || tile->run_count == 0) {
+    if (is_done() || tile->run_count == 0) {
       tile->AskForNothing();
       return;
     }
-    tile->ahead = first;
     const uint64_t steps = tile->runs[0].steps;
-    tile->ahead_step = std::min(kLineBytes, bytes / steps + 1);
+    tile->ahead = first + row * stride + column;
+    tile->ahead_step = std::min(most_step, (bytes - column) / steps + 1);
     tile->ahead_skip = stride - steps * tile->ahead_step;  // modulo 2^64
-    const uint64_t asked = std::min<uint64_t>(count, tile->run_count);
-    count -= asked;
-    first += asked * stride;
+    row += tile->run_count;
+    if (row < count) return;
+    row = 0;
+    column += steps * tile->ahead_step;
   }
 };
 
