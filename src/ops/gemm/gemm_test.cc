@@ -216,6 +216,24 @@ TEST(Gemm, ManyRows) {
   }
 }
 
+// Columns of which a vector is left behind panels of several, and rows that tiles of other heights share.
+TEST(Gemm, AVectorBehindPanels) {
+  for (const uint32_t n : {16u, 64u, 160u}) {
+    for (const uint32_t m : {15u, 16u, 41u}) {
+      for (const uint32_t k : {3u, 64u, 700u}) {
+        SCOPED_TRACE(StrCat(m, " x ", n, " x ", k));
+        const auto numbers = [](const TensorDesc& tensor, uint32_t step) {
+          std::vector<float> floats(ElementCount(tensor));
+          for (size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i * step % 17) / 8 - 1;
+          return Scattered(tensor, floats);
+        };
+        const TensorDesc a = Packed(DataType::kFloat32, {m, k}), b = Packed(DataType::kFloat32, {k, n});
+        ExpectAllAgree(Gemm(a, b, Packed(DataType::kFloat32, {m, n})), {numbers(a, 5), numbers(b, 7), {}});
+      }
+    }
+  }
+}
+
 // Rows and columns of one step lie one behind the other, whichever of them is transposed.
 TEST(Gemm, OneStep) {
   constexpr uint32_t kN = 97;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint64_t kLogits = uint64_t{1} << 17;       // 512 KiB
 constexpr uint64_t kLeastRows = 24, kMostRows = 144;  // whole tiles of 4, 6 or 8
+constexpr uint64_t kLine = 16;                        // floats
 constexpr uint64_t kMostKeys = uint64_t{1} << 22;
 constexpr uint64_t kMostBytesAskedFor = 128 << 10;  // of keys or values of a head
 // Below this many multiplications a thread costs more to wake than it saves.
@@ -74,7 +75,9 @@ class AttentionBlocks final : public AttentionOperands {
     const uint64_t products = heads * rows * problem.keys * (problem.key.columns + problem.value.columns);
     workers_ = static_cast<uint32_t>(
         std::clamp<uint64_t>(products / kProductsPerThread, 1, std::min<uint64_t>(threads, items_)));
-    logits_floats_ = RoundUp(block_rows_ * problem.keys, 16);
+    // An odd number of lines: rows that begin a page apart drive each other out of caches.
+    logits_stride_ = RoundUp(problem.keys, kLine) | kLine;
+    logits_floats_ = block_rows_ * logits_stride_;
     panel_floats_ =
         std::max(ProductScratch(block_rows_, problem.keys, problem.key.columns, /*sums_in_scratch=*/false),
                  ProductScratch(block_rows_, problem.value.columns, problem.keys, /*sums_in_scratch=*/true));
@@ -171,18 +174,19 @@ class AttentionBlocks final : public AttentionOperands {
       PackPanels(key_panels, MostKeys(memory.lengths, batch, p.queries - 1, 1), p.key.columns, packed_keys);
     }
     if (is_first && value_floats_ != 0) PackPanels(value_panels, p.value.columns, keys, packed_values);
-    RunProduct<float>({row, rows, 0, keys, p.key.columns, logits, keys},
+    RunProduct<float>({row, rows, 0, keys, p.key.columns, logits, logits_stride_},
                       Panels(query(), GroupMatrix(query().view), batch, head, false, arguments),
                       key_floats_ != 0 ? ProductOperand(packed_keys) : ProductOperand(key_panels), nullptr,
                       panels);
     for (uint64_t i = 0; i < rows; ++i) {
       loops_.Weigh(weights(), memory, batch, head * p.group + (row + i) / p.queries, (row + i) % p.queries,
-                   p.scale, keys, logits + i * keys);
+                   p.scale, keys, logits + i * logits_stride_);
     }
     const bool sees_all = !p.lengths.exists || p.queries == 1;
     std::array<bool, kMostRows> nans = {};
     const BlockSink sink(p, loops_, batch, head, row, arguments.outputs[0].data, sees_all ? nullptr : &nans);
-    const StridedPanels weight_panels(reinterpret_cast<std::byte*>(logits), DataType::kFloat32, keys, 1);
+    const StridedPanels weight_panels(reinterpret_cast<std::byte*>(logits), DataType::kFloat32,
+                                      logits_stride_, 1);
     RunProduct<float>({0, rows, 0, p.value.columns, keys, nullptr, 0}, weight_panels,
                       value_floats_ != 0 ? ProductOperand(packed_values) : ProductOperand(value_panels),
                       &sink, panels);
@@ -200,7 +204,7 @@ class AttentionBlocks final : public AttentionOperands {
   AttentionRowLoops loops_;
   uint64_t block_rows_, blocks_, items_;
   uint32_t workers_;
-  uint64_t logits_floats_, panel_floats_, worker_floats_;
+  uint64_t logits_stride_, logits_floats_, panel_floats_, worker_floats_;
   uint64_t key_floats_ = 0, value_floats_ = 0;  // 0: not packed beforehand
   ScratchLayout::Piece scratch_;
 };

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/common/nest_parts.h"
+#include "ops/element/cpu/rows.h"
 #include "ops/gemm/cpu/few_rows.h"
 #include "ops/softmax/cpu/loops.h"
 
@@ -151,6 +152,13 @@ void AttentionRowLoops::AddBias(const AttentionJoin& join, const AttentionJoinMe
 
 void AttentionRowLoops::StoreRow(float* numbers, uint64_t count, uint64_t at, uint64_t stride,
                                  std::byte* to) const {
+  constexpr float kMost = std::numeric_limits<float>::infinity();
+  if (stride == 1 && type_ == DataType::kFloat32) {
+    return AddAndClip(numbers, reinterpret_cast<float*>(to) + at, count, -0.0f, -kMost, kMost);
+  }
+  if (stride == 1 && type_ == DataType::kFloat16) {
+    return AddAndClipToHalves(numbers, reinterpret_cast<uint16_t*>(to) + at, count, -0.0f, -kMost, kMost);
+  }
   MakeNansAlike(numbers, count);
   store_(numbers, Block{.columns = count, .column_stride = stride, .offset = at}, to);
 }

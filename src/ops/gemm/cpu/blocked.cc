@@ -257,8 +257,17 @@ class BlockedProduct {
   template <typename Ahead>
   void RunTiles(const Tiles& tiles, const float* b, uint64_t first, Ahead&& ahead) {
     const uint64_t vectors = (tiles.columns + kernel_.lanes - 1) / kernel_.lanes;
-    uint64_t tile = first;
-    for (uint64_t i = first * kernel_.rows; i < tiles.rows; i += kernel_.rows, ++tile) {
+    uint64_t tile = first, i = first * kernel_.rows;
+    if constexpr (!kIntegers) {
+      const bool finds_room = in_place_.first != nullptr && now_.stride % kFloatsOfPage != 0;  // in a cache
+      if (kernel_.tall != nullptr && finds_room && tiles.columns == kernel_.lanes) {
+        for (; i + 2 * kernel_.rows <= tiles.rows; i += 2 * kernel_.rows, tile += 2) {
+          kernel_.tall(RowsOf(tile, tiles.done), b, kernel_.columns, tiles.steps,
+                       tiles.sums + i * tiles.stride, tiles.stride, tiles.accumulate, ahead(tile));
+        }
+      }
+    }
+    for (; i < tiles.rows; i += kernel_.rows, ++tile) {
       const ProductTile now = {RowsOf(tile, tiles.done),
                                b,
                                tiles.steps,

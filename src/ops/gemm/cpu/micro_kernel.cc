@@ -211,6 +211,41 @@ void RunWhole(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_t 
 #undef ANYDML_PRODUCTS
 #undef ANYDML_PANEL_STEP
 
+// Twice as many rows of one vector: sums of fewer wait for each other. Three rows from each pointer; numbers
+// are multiplied as they come from memory.
+#define ANYDML_TALL_ROWS(V) \
+  V(0) V(1) V(2) V(3) V(4) V(5) V(6) V(7) V(8) V(9) V(10) V(11) V(12) V(13) V(14) V(15)
+#define ANYDML_TALL_ZERO(i) auto c##i = hn::Zero(d);
+#define ANYDML_TALL_PRODUCT(i)          \
+  asm("vfmadd231ps %2%{1to16%}, %1, %0" \
+      : "+v"(c##i.raw)                  \
+      : "v"(b0.raw), "m"(rows[(i) / 3][(i) % 3 * a_stride]));
+#define ANYDML_TALL_PUT(i) Put(d, c##i, to + (i)*to_stride, accumulate);
+void RunTall(const MicroKernel::Rows& a, const float* HWY_RESTRICT b, uint64_t b_stride, uint64_t steps,
+             float* HWY_RESTRICT to, uint64_t to_stride, bool accumulate, const MicroKernel::Ahead& ahead) {
+  static_assert(hn::MaxLanes(D()) == 16 && 2 * kRows == 16);
+  const D d;
+  const uint64_t a_stride = a.stride;
+  AskForSums(to, to_stride, 2 * kRows, hn::MaxLanes(d), accumulate);
+  ANYDML_TALL_ROWS(ANYDML_TALL_ZERO)
+  const float* rows[6];
+  for (uint64_t i = 0; i < 6; ++i) rows[i] = a.first + 3 * i * a_stride;
+  const auto* next = static_cast<const std::byte*>(ahead.first);
+  for (uint64_t step = 0; step < steps; ++step) {
+    AskFor(next);
+    const auto b0 = hn::LoadU(d, b);
+    ANYDML_TALL_ROWS(ANYDML_TALL_PRODUCT)
+    for (const float*& row : rows) ++row;
+    b += b_stride;
+    next += ahead.step;
+  }
+  ANYDML_TALL_ROWS(ANYDML_TALL_PUT)
+}
+#undef ANYDML_TALL_ROWS
+#undef ANYDML_TALL_ZERO
+#undef ANYDML_TALL_PRODUCT
+#undef ANYDML_TALL_PUT
+
 // The same of steps of B where they lie, which are put to `panel`. They are far apart, so that each asks;
 // registers are left for two of them.
 #define ANYDML_ROW(i) const float* HWY_RESTRICT const a##i = a.first + (i)*a.stride + whole;
@@ -324,6 +359,7 @@ MicroKernel Find() {
   FindInPlace<1>(&kernel);
 #if HWY_TARGET <= HWY_AVX3
   FindPacking<float>(kernel.packing[0]);
+  kernel.tall = &RunTall;
 #endif
 #if HWY_TARGET <= HWY_AVX2
   FindPacking<uint16_t>(kernel.packing[1]);

@@ -35,6 +35,8 @@ struct MicroKernel {
   using RunInPlace = void(const Rows& a, const float* b, uint64_t b_stride, uint64_t steps, float* to,
                           uint64_t to_stride, bool accumulate, const Ahead& ahead);
   RunInPlace* in_place[kMaxTileRows][3] = {};
+  // That of twice `rows` and one vector; null where there is none. Rows a page apart have no room in a cache.
+  RunInPlace* tall = nullptr;
   // Steps of B where they lie: their elements, FLOAT32 or FLOAT16, are neighbours, steps are `stride`
   // elements apart.
   struct Steps {

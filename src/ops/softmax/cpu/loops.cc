@@ -19,6 +19,8 @@ namespace anydml {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+constexpr uint64_t kLine = 16;  // floats
+
 using F32 = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<F32>;
 
@@ -26,10 +28,11 @@ HWY_INLINE FloatVector PowersOf(F32 d, FloatVector x, FloatVector max) {
   return ExpInRange(d, AtLeast(d, hn::Sub(x, max), -104.0f));
 }
 
-// As much of a run as fits into whole vectors; how much that is. Of x, or of scale * x.
+// As much of a run as fits into whole vectors; how much that is. Of x, or of scale * x, and then it asks for
+// as much at `next`.
 template <bool kStores, bool kScales = false>
-HWY_INLINE uint64_t WholeExp(const float* x, uint64_t count, float max, float* y, float* sum,
-                             float scale = 1) {
+HWY_INLINE uint64_t WholeExp(const float* x, uint64_t count, float max, float* y, float* sum, float scale = 1,
+                             uintptr_t next = 0) {
   const F32 d;
   const uint64_t lanes = hn::Lanes(d);
   const auto maxima = hn::Set(d, max), scales = hn::Set(d, scale);
@@ -40,6 +43,11 @@ HWY_INLINE uint64_t WholeExp(const float* x, uint64_t count, float max, float* y
   auto a = hn::Zero(d), b = a, c = a, e = a;
   uint64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    if constexpr (kScales) {
+      for (uint64_t k = 0; k < 4 * lanes; k += kLine) {
+        __builtin_prefetch(reinterpret_cast<const void*>(next + (i + k) * sizeof(float)));
+      }
+    }
     const auto power_a = powers_at(i);
     const auto power_b = powers_at(i + lanes);
     const auto power_c = powers_at(i + 2 * lanes);
@@ -94,7 +102,8 @@ HWY_INLINE float WholeLargest(const float* x, uint64_t count, float scale) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
 }
 
-// What is left of each row behind whole vectors is done one by one.
+// What is left of each row behind whole vectors is done one by one. The next row is likely to lie behind this
+// one.
 void SoftmaxOfWhole(float* x, uint64_t count, float scale) {
   const lane::Tag<float> one;
   const uint64_t lanes = hn::Lanes(F32());
@@ -105,7 +114,8 @@ void SoftmaxOfWhole(float* x, uint64_t count, float scale) {
     const uint64_t length = std::min(kSoftmaxRun, count - at);
     float* const run = x + at;
     float sum = 0;
-    for (uint64_t i = WholeExp<true, true>(run, length, largest, run, &sum, scale); i < length; ++i) {
+    const uintptr_t next = reinterpret_cast<uintptr_t>(run) + count * sizeof(float);
+    for (uint64_t i = WholeExp<true, true>(run, length, largest, run, &sum, scale, next); i < length; ++i) {
       run[i] = lane::ExpInRange(one, lane::AtLeast(one, run[i] * scale - largest, -104.0f));
       sum += run[i];
     }
