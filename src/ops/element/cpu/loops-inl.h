@@ -20,16 +20,24 @@ ANYDML_BODY void ReadPair(D d, const std::byte* from, bool halves, V& first, V& 
   second = hn::LoadU(d, elements + hn::Lanes(d));
 }
 
-// Asks for what a pair takes of a source some iterations on: where results are few, or take long, reading is
+// Asks for what a pair takes of a source `ahead` bytes on: where results are few, or take long, reading is
 // what takes the time, and machines look no further than a page. `kCache`: 3 is the first, 2 the second.
 template <int kCache = 3>
-ANYDML_BODY void AskAhead(const std::byte* from) {
+ANYDML_BODY void AskAhead(const std::byte* from, uint64_t ahead) {
 #if defined(__x86_64__)
-  __builtin_prefetch(from + 4096, 0, kCache);
-  __builtin_prefetch(from + 4096 + 64, 0, kCache);
+  __builtin_prefetch(from + ahead, 0, kCache);
+  __builtin_prefetch(from + ahead + 64, 0, kCache);
 #else
-  (void)from;
+  (void)from, (void)ahead;
 #endif
+}
+
+// How far: a page on, in whole rows where those are shorter and perhaps apart, as in a tile.
+ANYDML_BODY uint64_t AheadOf(const LoopPiece& piece, int source) {
+  constexpr uint64_t kPage = 4096;
+  const uint64_t row_bytes = piece.count * piece.steps[source];
+  if (piece.rows == 1 || row_bytes == 0 || row_bytes >= kPage) return kPage;
+  return kPage / row_bytes * piece.row_steps[source];
 }
 
 template <class D, class V>
@@ -79,6 +87,7 @@ ANYDML_BODY V CallUsual(D d, V a, [[maybe_unused]] V b, [[maybe_unused]] const I
 struct LoopPlace {
   const std::byte *a, *b;
   uint64_t a_step, b_step;
+  uint64_t a_ahead;
   bool a_halves, b_halves;
   std::byte* to;
   uint64_t to_step;
@@ -105,8 +114,8 @@ ANYDML_BODY uint64_t RunFours(D d, const Instruction& instruction, uint64_t coun
       ReadPair(d, p.b + p.b_step, p.b_halves, b2, b3);
     }
     if (p.streams) {
-      AskAhead(p.a);
-      AskAhead(p.a + p.a_step);
+      AskAhead(p.a, p.a_ahead);
+      AskAhead(p.a + p.a_step, p.a_ahead);
     }
     if constexpr (!std::is_void_v<Body>) {
       if (!Body::Are(d, a0, a1, a2, a3)) break;
@@ -149,8 +158,9 @@ ANYDML_BODY void CallTwice(D d, const std::byte* a, [[maybe_unused]] const std::
 
 // Elements of a row to bytes, as far as these are four vectors; how many.
 template <class Function, int kSources, class D>
-ANYDML_BODY uint64_t ByteFours(D d, const std::byte* a, uint64_t a_step, const std::byte* b, uint64_t b_step,
-                               const Instruction& instruction, uint64_t count, bool streams, std::byte* to) {
+ANYDML_BODY uint64_t ByteFours(D d, const std::byte* a, uint64_t a_step, uint64_t a_ahead, const std::byte* b,
+                               uint64_t b_step, uint64_t b_ahead, const Instruction& instruction,
+                               uint64_t count, bool streams, std::byte* to) {
   const uint64_t fours = 4 * hn::Lanes(d);
   uint64_t i = 0;
   for (; i + fours <= count; i += fours, a += 2 * a_step, b += 2 * b_step) {
@@ -158,11 +168,11 @@ ANYDML_BODY uint64_t ByteFours(D d, const std::byte* a, uint64_t a_step, const s
     CallTwice<Function, kSources>(d, a, b, instruction, v0, v1);
     CallTwice<Function, kSources>(d, a + a_step, b + b_step, instruction, v2, v3);
     if (streams) {
-      AskAhead<2>(a);
-      AskAhead<2>(a + a_step);
+      AskAhead<2>(a, a_ahead);
+      AskAhead<2>(a + a_step, a_ahead);
       if constexpr (kSources == 2) {
-        AskAhead<2>(b);
-        AskAhead<2>(b + b_step);
+        AskAhead<2>(b, b_ahead);
+        AskAhead<2>(b + b_step, b_ahead);
       }
     }
     WriteBytes(d, v0, v1, v2, v3, streams, reinterpret_cast<uint8_t*>(to + i));
@@ -183,14 +193,15 @@ void Loop(const LoopPiece& piece) {
   const Storage storage = piece.target_storage;
   const uint64_t to_step = pair * kStorageBytes[static_cast<uint32_t>(storage)];
   const bool streams = piece.streams;
+  [[maybe_unused]] const uint64_t a_ahead = AheadOf(piece, 0), b_ahead = AheadOf(piece, 1);
   const std::byte *a = piece.sources[0], *b = piece.sources[1], *c = piece.sources[2];
   std::byte* to = piece.target;
   for (uint64_t row = 1;; ++row) {
     uint64_t left = piece.count;
     if constexpr (kHasByteFours && kSources <= 2) {
       if (storage == Storage::kByte && !a_halves && !b_halves) {
-        const uint64_t done =
-            ByteFours<Function, kSources>(d, a, a_step, b, b_step, instruction, left, streams, to);
+        const uint64_t done = ByteFours<Function, kSources>(d, a, a_step, a_ahead, b, b_step, b_ahead,
+                                                            instruction, left, streams, to);
         left -= done, a += done / pair * a_step, b += done / pair * b_step, to += done;
       }
     }
@@ -205,6 +216,7 @@ void Loop(const LoopPiece& piece) {
                              .b = b,
                              .a_step = kAny ? a_step : pair * kBytes,
                              .b_step = b_step,
+                             .a_ahead = a_ahead,
                              .a_halves = kAny && a_halves,
                              .b_halves = kAny && b_halves,
                              .to = to,
@@ -222,8 +234,8 @@ void Loop(const LoopPiece& piece) {
         ReadPair(d, a, a_halves, a0, a1);
         if constexpr (ANYDML_GROUP_ASKS_AHEAD) {
           if (streams) {
-            AskAhead(a);
-            if constexpr (kSources >= 2) AskAhead(b);
+            AskAhead(a, a_ahead);
+            if constexpr (kSources >= 2) AskAhead(b, b_ahead);
           }
         }
         a += a_step;
