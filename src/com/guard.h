@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include <d3d12.h>
@@ -25,6 +26,9 @@ HRESULT Guard(Body&& body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
+    ReportError("out of memory");
+    return E_OUTOFMEMORY;
+  } catch (const std::length_error&) {  // of a container: more than there may ever be
     ReportError("out of memory");
     return E_OUTOFMEMORY;
   } catch (const std::exception& error) {

@@ -38,8 +38,7 @@ Status ReadConstantNode(const Device* device, const std::string& where,
   }
   if (desc.Data == nullptr) return InvalidArgument(where, ": Data is null");
   if (desc.DataSize == 0) return InvalidArgument(where, ": DataSize is 0");
-  const auto* bytes = static_cast<const std::byte*>(desc.Data);
-  out->constant.assign(bytes, bytes + desc.DataSize);
+  out->constant = {static_cast<const std::byte*>(desc.Data), desc.DataSize};
   return {};
 }
 

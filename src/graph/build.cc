@@ -71,7 +71,6 @@ void Builder::MakeValues() {
   for (uint32_t i = 0; i < checked_.node_count(); ++i) {
     if (checked_.IsConstant(i)) {
       node_values_[i] = {AddValue({.home = GraphValue::Home::kConstant})};
-      graph_.values.back().constant = std::move(checked_.description.nodes[i].constant);
       continue;
     }
     for (const NamedTensor& output : checked_.nodes[i].outputs) {
@@ -86,8 +85,13 @@ void Builder::MakeValues() {
     const TensorDesc& tensor = *checked_.nodes[edge.to.index].inputs[edge.to.port].tensor;
     value.bytes = std::max(value.bytes, MinimumTotalBytes(tensor));
   }
-  for (GraphValue& value : graph_.values) {
-    if (value.home == GraphValue::Home::kConstant) value.constant.resize(value.bytes);
+  for (uint32_t i = 0; i < checked_.node_count(); ++i) {
+    if (!checked_.IsConstant(i)) continue;
+    GraphValue& value = graph_.values[node_values_[i][0]];
+    const auto given = description.nodes[i].constant;
+    const auto read = given.first(std::min<uint64_t>(given.size(), value.bytes));
+    value.constant.assign(read.begin(), read.end());
+    value.constant.resize(value.bytes);  // in whole words
   }
 }
 

@@ -1,8 +1,10 @@
-// A graph as a client describes it, copied out of the C structs: what is still to be checked.
+// A graph as a client describes it, copied out of the C structs but for constants: what is still to be
+// checked.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,10 +14,10 @@
 namespace anydml {
 
 struct GraphNodeDescription {
-  std::string name;                 // may be empty
-  const Operator* op = nullptr;     // null: a constant
-  OperatorDesc desc;                // of an operator, checked
-  std::vector<std::byte> constant;  // of a constant, not empty
+  std::string name;                     // may be empty
+  const Operator* op = nullptr;         // null: a constant
+  OperatorDesc desc;                    // of an operator, checked
+  std::span<const std::byte> constant;  // of a constant, not empty: a client's, of whatever size it says
 };
 
 // Where an edge ends: graph inputs and outputs have no `port`.

@@ -1,5 +1,6 @@
 // Graphs give the same bytes with views and folded constants as without, and have fewer nodes.
 #include <cstring>
+#include <deque>
 #include <random>
 #include <variant>
 
@@ -63,8 +64,10 @@ class Graphs : public ::testing::Test {
                 {a, b, std::monostate{}, output, 0u, 0u, 1.0f, 0.0f, std::shared_ptr<const OperatorDesc>()});
   }
   uint32_t Constant(size_t bytes) {
+    auto& constant = constants_.emplace_back(bytes);
+    for (size_t i = 0; i < bytes; ++i) constant[i] = static_cast<std::byte>(i % 60 + 1);
     GraphNodeDescription node;
-    for (size_t i = 0; i < bytes; ++i) node.constant.push_back(static_cast<std::byte>(i % 60 + 1));
+    node.constant = constant;
     description_.nodes.push_back(std::move(node));
     return static_cast<uint32_t>(description_.nodes.size() - 1);
   }
@@ -125,6 +128,7 @@ class Graphs : public ::testing::Test {
   }
 
   GraphDescription description_;
+  std::deque<std::vector<std::byte>> constants_;
 };
 
 TEST_F(Graphs, ReadThroughATranspose) {

@@ -158,6 +158,9 @@ TEST_F(GraphRulesTest, Constants) {
   const UINT constant = graph.Constant(four, 16, "four");
   ComPtr<IDMLCompiledOperator> compiled;
   EXPECT_EQ(graph.TryCompile(h().dml(), &compiled), S_OK) << LastError();  // nobody reads it
+  GraphBuilder unread = Chain();
+  unread.Constant("abc", ~SIZE_T{0});
+  EXPECT_EQ(unread.TryCompile(h().dml(), &compiled), S_OK) << LastError();
   GraphBuilder to = graph;
   to.Edge(0, 0, constant, 0);
   ExpectRefused(
@@ -170,7 +173,8 @@ TEST_F(GraphRulesTest, Constants) {
   GraphBuilder out = graph;
   out.Output(constant, 0, 1);
   ExpectRefused(out, "output edge 1: node 2 \"four\" (CONSTANT) is a constant");
-  for (const SIZE_T bytes : {SIZE_T{12}, SIZE_T{20}}) {
+  // Nothing is read before it is known to be as much as somebody reads.
+  for (const SIZE_T bytes : {SIZE_T{12}, SIZE_T{20}, SIZE_T{1} << 28, SIZE_T{1} << 46, ~SIZE_T{0}}) {
     const float five[] = {1, 2, 3, 4, 5};
     GraphBuilder size;
     const UINT add = size.Operator(Add({4}));
