@@ -52,8 +52,7 @@ HRESULT DxgiAdapter::EnumOutputs(UINT, IDXGIOutput** output) {
 
 HRESULT DxgiAdapter::CheckInterfaceSupport(REFGUID name, LARGE_INTEGER* version) {
   // Meant for Direct3D 10 devices; programs use it with IDXGIDevice for the driver's version.
-  constexpr GUID kDxgiDevice = {0x54ec77fa, 0x1377, 0x44e6, {0x8c, 0x32, 0x88, 0xfd, 0x5f, 0x44, 0xc8, 0x4c}};
-  if (name != kDxgiDevice) return DXGI_ERROR_UNSUPPORTED;
+  if (name != __uuidof(IDXGIDevice)) return DXGI_ERROR_UNSUPPORTED;
   if (version != nullptr) version->QuadPart = 1;
   return S_OK;
 }

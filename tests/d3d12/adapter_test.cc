@@ -280,6 +280,10 @@ TEST_F(DxgiTest, AdapterMethods) {
   IDXGIOutput* output = nullptr;
   EXPECT_EQ(adapter->EnumOutputs(0, &output), DXGI_ERROR_NOT_FOUND);
   LARGE_INTEGER version;
+  EXPECT_EQ(adapter->CheckInterfaceSupport(__uuidof(IDXGIDevice), &version), S_OK);
+  EXPECT_EQ(HIWORD(version.HighPart), version.QuadPart >> 48);
+  EXPECT_EQ(LOWORD(version.LowPart), version.QuadPart & 0xffff);
+  EXPECT_EQ(IID_IDXGIFactory4, __uuidof(IDXGIFactory4));
   EXPECT_EQ(adapter->CheckInterfaceSupport(GUID{}, &version), DXGI_ERROR_UNSUPPORTED);
   Ptr<IDXGIFactory> parent;
   EXPECT_EQ(adapter->GetParent(IID_PPV_ARGS(&parent)), S_OK);

@@ -7,12 +7,40 @@
 // of DirectX-Headers, which programs cannot change.
 #pragma GCC system_header
 
+// LARGE_INTEGER there lacks the members without `u`. Where its file was included before this one, it stays
+// so.
+#ifndef RPC_NO_WINDOWS_H
+#define ANYDML_SUPPORT_LARGE_INTEGER_
+#define _LARGE_INTEGER AnyDmlStubLargeIntegerUnion
+#define LARGE_INTEGER AnyDmlStubLargeInteger
+#define PLARGE_INTEGER AnyDmlStubLargeIntegerPointer
+#endif
+
 // include/support/wsl/winadapter.h leads here. The real one is behind it on the path, or before it where a
 // program's own folders come first.
 #if __has_include_next(<wsl/winadapter.h>)
 #include_next <wsl/winadapter.h>
 #else
 #include <wsl/winadapter.h>
+#endif
+
+#ifdef ANYDML_SUPPORT_LARGE_INTEGER_
+#undef ANYDML_SUPPORT_LARGE_INTEGER_
+#undef _LARGE_INTEGER
+#undef LARGE_INTEGER
+#undef PLARGE_INTEGER
+typedef union _LARGE_INTEGER {
+  struct {
+    DWORD LowPart;
+    LONG HighPart;
+  };
+  struct {
+    DWORD LowPart;
+    LONG HighPart;
+  } u;
+  LONGLONG QuadPart;
+} LARGE_INTEGER;
+typedef LARGE_INTEGER* PLARGE_INTEGER;
 #endif
 
 // What windows.h brings in by the way.
@@ -270,6 +298,10 @@ inline bool IsEqualIID(REFIID a, REFIID b) { return IsEqualGUID(a, b); }
 #define HRESULT_CODE(hr) ((hr)&0xffff)
 #define HRESULT_FACILITY(hr) (((hr) >> 16) & 0x1fff)
 #define HRESULT_SEVERITY(hr) (((hr) >> 31) & 1)
+#endif
+#ifndef LOWORD
+#define LOWORD(number) ((WORD)((uint64_t)(number)&0xffff))
+#define HIWORD(number) ((WORD)((uint64_t)(number) >> 16 & 0xffff))
 #endif
 #ifndef MAKE_HRESULT
 #define MAKE_HRESULT(severity, facility, code) \
