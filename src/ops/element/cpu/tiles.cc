@@ -21,8 +21,8 @@
 namespace anydml {
 namespace {
 
-// Of a run that may be on an application's thread.
-constexpr uint64_t kRegistersOfBriefRun = 16 << 10;
+// Of a run that may be on an application's thread. Longer rows across an input may be copied to the stack.
+constexpr uint64_t kRegistersOfBriefRun = 16 << 10, kLongestBriefRowAcross = 128;
 
 // Of work on tensors that no cache beside a processor holds.
 constexpr uint64_t kFarBytes = 4 << 20;
@@ -72,7 +72,8 @@ class ElementTiles final : public Kernel, public WorkEstimate {
     parts_ = static_cast<uint32_t>(std::min<uint64_t>(parts, plan_.tiles));
     registers_bytes_ = problem.program.registers * register_bytes_;
     on_stack_ = registers_bytes_ <= kRegistersOnStack;
-    brief_ = !plan_.across && registers_bytes_ <= kRegistersOfBriefRun;
+    brief_ = registers_bytes_ <= kRegistersOfBriefRun &&
+             (!plan_.across || plan_.loops.back().chunk <= kLongestBriefRowAcross);
     work_ =
         IsFarApart(problem) ? kUnknown : WorkBytes(problem) + kRowBytes * RowsOf(plan_, problem.Elements());
     if (!on_stack_) {
