@@ -74,6 +74,32 @@ TEST(MatrixMultiplyInteger, ZeroPointsOfRowsAndColumns) {
   EXPECT_EQ(Output<int32_t>(problem), (std::vector<int32_t>{2, -3, 2, -3}));
 }
 
+TEST(MatrixMultiplyInteger, WhereParametersLie) {
+  const auto message = [](const Sizes& a_zero, const Sizes& b_zero) {
+    const OperatorDesc desc =
+        MakeDesc("MATRIX_MULTIPLY_INTEGER", {{"ATensor", Packed(DataType::kUInt8, {1, 1, 3, 2})},
+                                             {"AZeroPointTensor", Packed(DataType::kUInt8, a_zero)},
+                                             {"BTensor", Packed(DataType::kInt8, {1, 1, 2, 4})},
+                                             {"BZeroPointTensor", Packed(DataType::kInt8, b_zero)},
+                                             {"OutputTensor", Packed(DataType::kInt32, {1, 1, 3, 4})}});
+    return ImplementationOf(desc).check(desc, kLatestFeatureLevel).message();
+  };
+  for (const Sizes& rows : {Sizes{1, 1, 3, 1}, Sizes{1, 3, 1}, Sizes{3, 1}, Sizes{3}, Sizes{1}}) {
+    EXPECT_EQ(message(rows, {1, 1, 1, 4}), "");
+  }
+  for (const Sizes& columns : {Sizes{1, 1, 4}, Sizes{1, 4}, Sizes{4}, Sizes{1, 1}}) {
+    EXPECT_EQ(message({1, 1, 3, 1}, columns), "");
+  }
+  EXPECT_EQ(message({1, 1, 1, 3}, {1}),
+            "MATRIX_MULTIPLY_INTEGER: AZeroPointTensor.Sizes is {1,1,1,3} but must be all 1, or 3 in "
+            "dimension 2: one number for all or one for each row");
+  EXPECT_EQ(message({1}, {1, 1, 4, 1}),
+            "MATRIX_MULTIPLY_INTEGER: BZeroPointTensor.Sizes is {1,1,4,1} but must be all 1, or 4 in "
+            "dimension 3: one number for all or one for each column");
+  EXPECT_NE(message({3, 1, 1, 1}, {1}), "");
+  EXPECT_NE(message({1, 1, 2, 1}, {1}), "");
+}
+
 TEST(MatrixMultiplyInteger, SumsWrap) {
   const uint32_t k = 70000;  // 70000 * 255 * 255 is 256782704 more than 2^32
   const Problem problem = Make("MATRIX_MULTIPLY_INTEGER",

@@ -24,6 +24,8 @@ int32_t BindingOf(const OperatorDesc& desc, std::string_view name) {
   return -1;
 }
 
+enum class Each { kRow, kColumn, kElement };
+
 // A parameter has one element, or `count` in a dimension from `first` up to `end`: of a batch there is none.
 Status CheckParameter(const OperatorDesc& desc, std::string_view name, uint32_t count, const char* what,
                       uint32_t first, uint32_t end) {
@@ -38,11 +40,14 @@ Status CheckParameter(const OperatorDesc& desc, std::string_view name, uint32_t 
                          ": one number for all or one for each ", what);
 }
 
-// Of matrices, whose parameters may have fewer dimensions.
-Status CheckMatrixParameter(const OperatorDesc& desc, const char* name, uint32_t count, const char* what) {
+// Of matrices, whose parameters may have fewer dimensions: numbers of rows lie in the second last one, unless
+// there is but one.
+Status CheckMatrixParameter(const OperatorDesc& desc, const char* name, uint32_t count, Each each) {
   const TensorDesc* const tensor = desc.tensor(name);
-  const uint32_t rank = tensor == nullptr ? 2 : tensor->rank;
-  return CheckParameter(desc, name, count, what, rank < 2 ? 0 : rank - 2, rank);
+  const bool rows = each == Each::kRow;
+  const uint32_t behind = rows && tensor != nullptr && tensor->rank > 1 ? 2 : 1;
+  const uint32_t at = tensor == nullptr ? 0 : tensor->rank - behind;
+  return CheckParameter(desc, name, count, rows ? "row" : "column", at, at + 1);
 }
 
 uint64_t ParameterStride(const TensorDesc& tensor) {
@@ -54,8 +59,6 @@ uint64_t ParameterStride(const TensorDesc& tensor) {
 
 // Dimensions of the program, and where numbers of rows (output channels) and columns (positions) are found.
 constexpr uint32_t kRank = 6, kGroup = 1, kRow = 2, kColumn = 5;
-
-enum class Each { kRow, kColumn, kElement };
 
 // The program's operands are appended as they are loaded.
 class ProgramBuilder {
@@ -183,11 +186,11 @@ Status CheckMatrices(const OperatorDesc& desc, FeatureLevel) {
   for (const char* name :
        {"AZeroPointTensor", "AScaleTensor", "OutputScaleTensor", "OutputZeroPointTensor"}) {
     if (FindField(*desc.schema, name) < 0) continue;
-    ANYDML_RETURN_IF_ERROR(CheckMatrixParameter(desc, name, m, "row"));
+    ANYDML_RETURN_IF_ERROR(CheckMatrixParameter(desc, name, m, Each::kRow));
   }
   for (const char* name : {"BZeroPointTensor", "BScaleTensor"}) {
     if (FindField(*desc.schema, name) < 0) continue;
-    ANYDML_RETURN_IF_ERROR(CheckMatrixParameter(desc, name, n, "column"));
+    ANYDML_RETURN_IF_ERROR(CheckMatrixParameter(desc, name, n, Each::kColumn));
   }
   if (FindField(*desc.schema, "BiasTensor") < 0 || desc.tensor("BiasTensor") == nullptr) return {};
   return CheckSizes(desc, "BiasTensor", sizes, "it is added to the product");
