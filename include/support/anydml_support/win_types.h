@@ -7,8 +7,8 @@
 // of DirectX-Headers, which programs cannot change.
 #pragma GCC system_header
 
-// LARGE_INTEGER there lacks the members without `u`. Where its file was included before this one, it stays
-// so.
+// DirectX-Headers' LARGE_INTEGER lacks the members without `u`. Where it was included before this file, it
+// stays as it is.
 #ifndef RPC_NO_WINDOWS_H
 #define ANYDML_SUPPORT_LARGE_INTEGER_
 #define _LARGE_INTEGER AnyDmlStubLargeIntegerUnion
