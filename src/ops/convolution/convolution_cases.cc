@@ -36,7 +36,12 @@ Spatial MakeSpatial(ByteSource& source, bool backward) {
     s.input = source.Between(1, 8);
     s.output_padding = source.OneIn(2) ? 0 : source.Between(0, 2);
     const uint32_t whole = (s.input - 1) * s.stride + reach + s.output_padding;
-    while (whole <= s.start + s.end) s.start = s.end = 0;
+    const uint32_t padding = s.start + s.end, step = std::max(s.stride, s.dilation);
+    if (whole <= padding && padding - whole + 1 < step) {
+      s.output = source.Between(1, step - 1 - (padding - whole));
+      return s;
+    }
+    if (whole <= padding) s.start = s.end = 0;
     // Clients mean output padding with a larger output.
     s.output = whole - s.start - s.end + (source.OneIn(4) ? source.Between(0, 2) : 0);
     return s;

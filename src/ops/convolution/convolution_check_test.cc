@@ -52,6 +52,12 @@ TEST(ConvolutionCheck, Windows) {
       Refusal({1, 1, 5}, {1, 1, 3}, {1, 1, 9}, {.backward = true, .stride = 2, .padding = 6}),
       "CONVOLUTION: StartPadding[0] and EndPadding[0] are 6 and 6 but together must be less than 11, what "
       "InputTensor.Sizes[2] = 5 makes without them");
+  // Or exist only by the output padding that their size tells.
+  EXPECT_EQ(Refusal({1, 1, 1}, {1, 1, 2}, {1, 1, 1}, {.backward = true, .stride = 2, .padding = 1}), "");
+  EXPECT_EQ(
+      Refusal({1, 1, 1}, {1, 1, 2}, {1, 1, 2}, {.backward = true, .stride = 2, .padding = 1}),
+      "CONVOLUTION: StartPadding[0] and EndPadding[0] are 1 and 1 but together must be less than 2, what "
+      "InputTensor.Sizes[2] = 1 makes without them");
 }
 
 // Products of two numbers of 32 bits, and sums of such.

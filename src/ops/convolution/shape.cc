@@ -101,19 +101,29 @@ void SetWindows(const ConvolutionFields& fields, const TensorDesc& output, Convo
   }
 }
 
+// Clients declare outputs larger than the formula's and mean OutputPadding, which is less than a stride or
+// the distance of two taps: only where padding takes everything it is looked at.
+Status CheckBackward(const ConvolutionFields& fields, uint32_t d, uint32_t output) {
+  const uint64_t unpadded = UnpaddedSize(fields, d), padding = Padding(fields, d);
+  const uint32_t step = std::max(fields.strides[d], fields.dilations[d]);
+  if (padding < unpadded || padding - unpadded + output < step) return {};
+  return InvalidArgument(fields.name, ": StartPadding[", d, "] and EndPadding[", d, "] are ",
+                         fields.start_padding[d], " and ", fields.end_padding[d],
+                         " but together must be less than ", unpadded, ", what InputTensor.Sizes[", d + 2,
+                         "] = ", fields.input.sizes[d + 2], " makes without them");
+}
+
 }  // namespace
 
 Status CheckConvolution(const ConvolutionFields& fields, const TensorDesc& output) {
   ANYDML_RETURN_IF_ERROR(CheckArrays(fields));
   ANYDML_RETURN_IF_ERROR(CheckChannels(fields, output));
   for (uint32_t d = 0; d + 2 < fields.input.rank; ++d) {
-    const uint64_t formula = FormulaSize(fields, d);
-    if (formula == 0 && fields.backward) {
-      return InvalidArgument(
-          fields.name, ": StartPadding[", d, "] and EndPadding[", d, "] are ", fields.start_padding[d],
-          " and ", fields.end_padding[d], " but together must be less than ", UnpaddedSize(fields, d),
-          ", what InputTensor.Sizes[", d + 2, "] = ", fields.input.sizes[d + 2], " makes without them");
+    if (fields.backward) {
+      ANYDML_RETURN_IF_ERROR(CheckBackward(fields, d, output.sizes[d + 2]));
+      continue;
     }
+    const uint64_t formula = FormulaSize(fields, d);
     if (formula == 0) {
       return InvalidArgument(fields.name, ": FilterTensor.Sizes[", d + 2, "] is ", fields.filter.sizes[d + 2],
                              " with Dilations[", d, "] = ", fields.dilations[d],
@@ -121,10 +131,9 @@ Status CheckConvolution(const ConvolutionFields& fields, const TensorDesc& outpu
                              "] = ", fields.input.sizes[d + 2], " with its padding (",
                              fields.start_padding[d], " and ", fields.end_padding[d], ")");
     }
-    // Clients declare backward outputs larger than the formula's (and mean OutputPadding), and forward ones
-    // smaller.
+    // Clients declare smaller ones.
     const uint64_t most = formula + OutputPadding(fields, d);
-    if (fields.backward || output.sizes[d + 2] <= most) continue;
+    if (output.sizes[d + 2] <= most) continue;
     return InvalidArgument(fields.name, ": OutputTensor.Sizes[", d + 2, "] is ", output.sizes[d + 2],
                            " but must be at most ", most, ", the number of windows",
                            OutputPadding(fields, d) != 0 ? " and the output padding" : "");

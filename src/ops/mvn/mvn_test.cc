@@ -157,6 +157,32 @@ TEST(Mvn, RowsOfManyLengths) {
   }
 }
 
+// Elements of a row that are the same have the same result, wherever in the row they are.
+TEST(Mvn, EqualElementsHaveEqualResults) {
+  constexpr uint32_t kLength = 16 * 9 + 15;  // vectors and single ones
+  constexpr float kNumbers[] = {0.1f, -2.3f, 7.7f};
+  const TensorDesc row = Packed(DataType::kFloat32, {1, kLength});
+  const TensorDesc one = Strided(DataType::kFloat32, {1, kLength}, {0, 0});
+  std::vector<float> numbers;
+  for (uint32_t i = 0; i < kLength; ++i) numbers.push_back(kNumbers[i % 3]);
+  const OperatorDesc desc = MakeDesc("MEAN_VARIANCE_NORMALIZATION1", {{"InputTensor", row},
+                                                                      {"ScaleTensor", row},
+                                                                      {"BiasTensor", one},
+                                                                      {"OutputTensor", row},
+                                                                      {"AxisCount", 1u},
+                                                                      {"Axes", Axes{1}},
+                                                                      {"NormalizeVariance", kYes},
+                                                                      {"Epsilon", kEpsilon}});
+  const std::vector<Bytes> inputs = {Scattered(row, numbers), Scattered(row, numbers),
+                                     Scattered(one, std::vector<float>(kLength, 0.7f))};
+  for (const char* implementation : RunnableImplementations(desc)) {
+    const RunResult result = RunOperator(desc, inputs, {.implementation = implementation});
+    const auto results = Gathered<float>(row, result.outputs.at(0));
+    for (uint32_t i = 3; i < kLength; ++i)
+      EXPECT_EQ(results[i], results[i % 3]) << implementation << " " << i;
+  }
+}
+
 std::string Message(const OperatorDesc& desc, FeatureLevel level = kLatestFeatureLevel) {
   return ImplementationOf(desc).check(desc, level).message();
 }

@@ -40,7 +40,8 @@ void DrawAxis(CaseMaker& make, bool dilated, uint32_t longest, Windows* w) {
   if (extent >= input + start + end + stride) start += extent - input - start - end;
   const uint32_t padded = input + start + end;
   const uint32_t within = padded < extent ? 1 : (padded - extent) / stride + 1;
-  const uint32_t most = (padded - 1) / stride + 1;
+  const uint32_t rounded_up = padded < extent ? 1 : (padded - extent + stride - 1) / stride + 1;
+  const uint32_t most = std::max((padded - 1) / stride + 1, rounded_up);
   w->input.push_back(input);
   w->output.push_back(source.OneIn(3) ? source.Between(1, most) : within);
   w->strides.push_back(stride);

@@ -1,5 +1,7 @@
 #include "ops/pooling/windows.h"
 
+#include <algorithm>
+
 #include "ops/common/checks.h"
 
 namespace anydml {
@@ -13,6 +15,14 @@ WindowAxis AxisOf(const WindowFields& fields, uint32_t i, uint32_t input, uint32
           .dilation = fields.dilation(i),
           .start = fields.start[i],
           .end = fields.end[i]};
+}
+
+// Windows begin within the padded input. Clients that round their number up have one beyond it where strides
+// are larger than windows.
+uint64_t MostWindows(const WindowAxis& axis) {
+  const uint64_t padded = PaddedSize(axis), extent = ExtentOf(axis), stride = axis.stride;
+  const uint64_t begin_within = (padded - 1) / stride + 1;
+  return padded < extent ? begin_within : std::max(begin_within, (padded - extent + stride - 1) / stride + 1);
 }
 
 Status CheckFields(const OperatorDesc& desc, const WindowFields& fields, const char* input_name,
@@ -58,12 +68,12 @@ Status CheckWindows(const OperatorDesc& desc, const WindowFields& fields, const 
   }
   for (uint32_t i = 0; i < fields.sizes.size(); ++i) {
     const WindowAxis axis = AxisOf(fields, i, input.sizes[2 + i], output.sizes[2 + i]);
-    const uint64_t most = (PaddedSize(axis) - 1) / axis.stride + 1;
+    const uint64_t most = MostWindows(axis);
     if (axis.windows <= most) continue;
     return InvalidArgument(desc.schema->name, ": ", output_name, ".Sizes[", 2 + i, "] is ", axis.windows,
-                           " but at most ", most, " windows begin within ", input_name, ".Sizes[", 2 + i,
-                           "] and its padding, which are ", PaddedSize(axis), ", with Strides[", i, "] ",
-                           axis.stride);
+                           " but must be at most ", most, ", the number of windows rounded up: ", input_name,
+                           ".Sizes[", 2 + i, "] with its padding is ", PaddedSize(axis), ", Strides[", i,
+                           "] is ", axis.stride, " and WindowSize[", i, "] covers ", ExtentOf(axis));
   }
   return {};
 }

@@ -75,22 +75,19 @@ HWY_INLINE void WriteRow(const MvnRow& row, float mean, float factor) {
   const uint64_t lanes = hn::Lanes(d);
   const float *const x = row.x, *const scale = row.scale, *const bias = row.bias;
   float* const y = row.y;
-  const auto vmean = hn::Set(d, mean), vfactor = hn::Set(d, factor), voffset = hn::Set(d, row.offset);
   const auto zero = hn::Zero(d);
   // Zero as long as all results are finite: NaNs are looked for only where there may be some.
   auto f0 = zero, f1 = zero, f2 = zero, f3 = zero;
   const float* const next = row.next;
-  const auto write = [&](uint64_t i) HWY_ATTR {
-    auto value = hn::Sub(hn::LoadU(d, x + i), vmean);
-    if constexpr (kHasScale) {
-      value = hn::MulAdd(hn::Mul(value, vfactor), hn::LoadU(d, scale + i),
-                         kHasBias ? hn::LoadU(d, bias + i) : voffset);
-    } else {
-      value = hn::MulAdd(value, vfactor, kHasBias ? hn::LoadU(d, bias + i) : voffset);
-    }
-    hn::StoreU(value, d, y + i);
+  const auto write_some = [&](auto some, uint64_t i) HWY_ATTR {
+    const auto centered = hn::Sub(hn::LoadU(some, x + i), hn::Set(some, mean)), by = hn::Set(some, factor);
+    const auto offset = kHasBias ? hn::LoadU(some, bias + i) : hn::Set(some, row.offset);
+    const auto value = kHasScale ? hn::MulAdd(hn::Mul(centered, by), hn::LoadU(some, scale + i), offset)
+                                 : hn::MulAdd(centered, by, offset);
+    hn::StoreU(value, some, y + i);
     return value;
   };
+  const auto write = [&](uint64_t i) HWY_ATTR { return write_some(d, i); };
   uint64_t i = 0;
   for (; i + 4 * lanes <= row.length; i += 4 * lanes) {
     hwy::Prefetch(next + i);
@@ -100,14 +97,9 @@ HWY_INLINE void WriteRow(const MvnRow& row, float mean, float factor) {
     f3 = hn::MulAdd(write(i + 3 * lanes), zero, f3);
   }
   for (; i + lanes <= row.length; i += lanes) f0 = hn::MulAdd(write(i), zero, f0);
+  const hn::CappedTag<float, 1> one;
   float rest = 0;
-  for (; i < row.length; ++i) {
-    float value = (x[i] - mean) * factor;
-    if constexpr (kHasScale) value *= scale[i];
-    value += kHasBias ? bias[i] : row.offset;
-    rest += value * 0;
-    y[i] = value;
-  }
+  for (; i < row.length; ++i) rest += hn::GetLane(write_some(one, i)) * 0;
   const auto all = hn::Add(hn::Add(f0, f1), hn::Add(f2, f3));
   if (!(hn::GetLane(hn::SumOfLanes(d, all)) + rest == 0)) MakeNansAlike(y, row.length);
 }
