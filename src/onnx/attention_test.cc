@@ -107,7 +107,7 @@ TEST_F(OnnxRun, Rotations) {
              .Input("x", ElementType::kFloat, {1, 2, 4})
              .Weight("c", cosines)
              .Weight("s", sines)
-             .Weight("first", Ints({1}, {0}))
+             .Weight("first", Ints(interleaved != 0 ? Shape{1} : Shape{}, {0}))
              .Microsoft("RotaryEmbedding", {"x", "first", "c", "s"}, {"y"},
                         IntAttribute("interleaved", interleaved))
              .Output("y"));
@@ -150,6 +150,37 @@ TEST_F(OnnxRun, MultiHeadAttention) {
            .Microsoft("MultiHeadAttention", {"zero", "x", "x"}, {"y"}, IntAttribute("num_heads", 2))
            .Output("y"));
   EXPECT_EQ(Run({{"x", Floats({1, 2, 2}, {1, 2, 3, 4})}}), (Numbers{2, 3, 2, 3}));
+}
+
+// Masks of one dimension for two sequences of three keys: how many, where they end and begin, and how many
+// before what queries are.
+TEST_F(OnnxRun, AttentionToKeysOfARange) {
+  const Tensor x = Floats({2, 3, 1}, {1, 2, 6, 10, 20, 60});
+  const auto run = [&](const std::vector<int64_t>& mask, const std::string& type) {
+    ModelMaker maker(17);
+    maker.Input("x", ElementType::kFloat, {2, 3, 1})
+        .Weight("w", Floats({1, 3}, {0, 0, 1}))
+        .Weight("b", Floats({3}, {0, 0, 0}))
+        .Weight("zero", Floats({2, 3, 1}, Numbers(6, 0)))
+        .Weight("mask", Typed(ElementType::kInt32, {static_cast<int64_t>(mask.size())}, mask));
+    if (type == "Attention") {
+      maker.Microsoft(type, {"x", "w", "b", "mask"}, {"y"}, IntAttribute("num_heads", 1));
+    } else {
+      maker.Microsoft(type, {"zero", "x", "x", "", "mask"}, {"y"}, IntAttribute("num_heads", 1));
+    }
+    Load(std::move(maker.Output("y")));
+  };
+  for (const std::string type : {"Attention", "MultiHeadAttention"}) {
+    run({2, 3}, type);
+    EXPECT_EQ(Run({{"x", x}}), (Numbers{1.5, 1.5, 1.5, 30, 30, 30})) << type;
+    run({2, 3, 0, 1}, type);
+    EXPECT_EQ(Run({{"x", x}}), (Numbers{1.5, 1.5, 1.5, 40, 40, 40})) << type;
+    run({2, 1, 0, 3, 6, 0, 3, 6}, type);
+    EXPECT_EQ(Run({{"x", x}}), (Numbers{1.5, 1.5, 1.5, 10, 10, 10})) << type;
+    run({2, 1, 0}, type);
+    EXPECT_EQ(Failure({{"x", x}}), StrCat("unsupported: com.microsoft.", type,
+                                          "-1: a mask of 3 for 2x1x3x3; one dimension has 2, 4 or 8"));
+  }
 }
 
 TEST_F(OnnxRun, SelfAttention) {

@@ -52,6 +52,46 @@ TEST_F(OnnxRun, KernelsAreStretchedByHalves) {
   EXPECT_EQ(Run({{"x", Floats({1, 1, 1, 4}, {0, 8, 16, 80})}}), (Numbers{5, 47}));
 }
 
+// ceil(-1 / 2) + 1 of them; none without rounding up.
+TEST_F(OnnxRun, WindowsLargerThanTheirInputAreRoundedUp) {
+  for (const auto& [type, expected] :
+       std::vector<std::pair<std::string, double>>{{"MaxPool", 4}, {"AveragePool", 2.5}, {"LpPool", 10}}) {
+    for (const int64_t ceil : {1, 0}) {
+      ModelMaker maker(22);
+      maker.Input("x", ElementType::kFloat, {1, 1, 2, 2})
+          .Node(type, {"x"}, {"y"}, IntsAttribute("kernel_shape", {3, 3}), IntsAttribute("strides", {2, 2}),
+                IntAttribute("ceil_mode", ceil))
+          .Output("y");
+      if (type == "LpPool") maker.model.graph.nodes[0].attributes.push_back(IntAttribute("p", 1));
+      Load(std::move(maker));
+      const Tensor x = Floats({1, 1, 2, 2}, {1, 2, 3, 4});
+      if (ceil != 0) {
+        EXPECT_EQ(Run({{"x", x}}), (Numbers{expected})) << type;
+        EXPECT_EQ(shape_, (Shape{1, 1, 1, 1})) << type;
+      } else {
+        EXPECT_EQ(Failure({{"x", x}}), StrCat(type, "-22: a window of 3 over 2 elements"));
+      }
+    }
+  }
+}
+
+TEST_F(OnnxRun, BatchesOfOneDimensionHaveOneChannel) {
+  for (const int64_t training : {0, 1}) {
+    Load(ModelMaker(15)
+             .Input("x", ElementType::kFloat, {4})
+             .Weight("scale", Floats({1}, {2}))
+             .Weight("bias", Floats({1}, {1}))
+             .Weight("mean", Floats({1}, {3}))
+             .Weight("variance", Floats({1}, {1}))
+             .Node("BatchNormalization", {"x", "scale", "bias", "mean", "variance"}, {"y"},
+                   FloatAttribute("epsilon", 0), IntAttribute("training_mode", training))
+             .Output("y"));
+    const Numbers y = Run({{"x", Floats({4}, {2, 4, 2, 4})}});
+    EXPECT_EQ(y, (Numbers{-1, 3, -1, 3})) << training;
+    EXPECT_EQ(shape_, (Shape{4}));
+  }
+}
+
 // Too long for matrices: DirectML's kernels, which agree away from the edges.
 TEST_F(OnnxRun, LongAxesAreResizedWithoutMatrices) {
   constexpr int64_t kWidth = 12000;

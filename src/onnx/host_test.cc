@@ -75,6 +75,12 @@ TEST_F(OnnxRun, TypesThatOnlyTheHostHas) {
            .Output("y"));
   // Halves go to the even one: 257 is between 256 and 258, 259 between 258 and 260.
   EXPECT_EQ(Run({{"x", Floats({3}, {1.5, 257, 259})}}), (Numbers{1.5, 256, 260}));
+  Load(ModelMaker(20)
+           .Input("x", ElementType::kBFloat16, {1, 1})
+           .Node("Gelu", {"x"}, {"y"})
+           .Output("y", ElementType::kBFloat16));
+  EXPECT_EQ(Failure({{"x", Typed(ElementType::kBFloat16, {1, 1}, {1})}}),
+            "unsupported: Gelu-20: input 0 of bfloat16");
   Load(ModelMaker(15)
            .Input("x", ElementType::kInt64, {3})
            .Weight("n", Ints({3}, {3, 0, -1}))

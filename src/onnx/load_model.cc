@@ -122,6 +122,10 @@ Status LoadModel(const std::string& path, Model* out) {
   FolderFiles external{std::filesystem::path(path)};
   const Status status = ReadModel(file, &external, out);
   if (status.ok()) return {};
+  constexpr std::string_view kPointer = "version https://git-lfs";
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  if (text.starts_with(kPointer))
+    return InvalidArgument(path, ": a pointer of Git LFS, not the model; `git lfs pull` brings that");
   return Status(status.code(), StrCat(path, ": ", status.message()));
 }
 

@@ -199,7 +199,7 @@ Status RotaryEmbedding(Lowering& n) {
   r.sines = n.In(sines);
   if (n.Has(positions)) {
     View at = n.In(positions);
-    if (microsoft && ElementCount(n.shape(1)) == 1 && n.rank(1) == 1) {  // where the first one is
+    if (microsoft && ElementCount(n.shape(1)) == 1 && n.rank(1) <= 1) {  // where the first one is
       View first, count;
       ANYDML_RETURN_IF_ERROR(Cast(n, at, DataType::kInt32, &first));
       ANYDML_RETURN_IF_ERROR(Count(n, h.length, &count));

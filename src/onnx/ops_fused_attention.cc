@@ -7,19 +7,38 @@
 namespace anydml::onnx {
 namespace {
 
-// Masks that say which keys count: {batch} how many, {batch, keys}, {batch, queries, keys}, or with heads.
+// Which keys a mask of one dimension leaves, {batch, 1, 1, keys}: how many of each element of the batch, or
+// before which they end and, behind those, where they begin. Before what tells more there is how many, too.
+Status VisibleKeys(Lowering& n, View mask, const Shape& logits, View* out) {
+  const int64_t batch = logits[0], keys = logits[3], given = mask.sizes[0];
+  if (given != batch && given != 2 * batch && given != 3 * batch + 2) {
+    return Unsupported("a mask of ", given, " for ", ShapeToString(logits), "; one dimension has ", batch,
+                       ", ", 2 * batch, " or ", 3 * batch + 2);
+  }
+  const Shape shape = {batch, 1, 1, keys};
+  View columns;
+  ANYDML_RETURN_IF_ERROR(Count(n, keys, &columns));
+  columns = Broadcast(Reshaped(columns, Shape{1, 1, 1, keys}), shape);
+  ANYDML_RETURN_IF_ERROR(Cast(n, mask, DataType::kInt32, &mask));
+  const auto compare = [&](DML_OPERATOR_TYPE type, int64_t first, View* y) {
+    View bounds;
+    ANYDML_RETURN_IF_ERROR(Part(n, mask, 0, first, batch, &bounds));
+    return Compare(n, type, columns, Broadcast(Reshaped(bounds, Shape{batch, 1, 1, 1}), shape), y);
+  };
+  ANYDML_RETURN_IF_ERROR(compare(DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN, 0, out));
+  if (given != 2 * batch) return {};
+  View begun;
+  ANYDML_RETURN_IF_ERROR(compare(DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL, batch, &begun));
+  return Binary(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_AND, *out, begun, out);
+}
+
+// Masks that say which keys count: of one dimension, {batch, keys}, {batch, queries, keys}, or with heads.
 Status PaddingBias(Lowering& n, size_t input, const Shape& logits, DataType type, double filter, View* out) {
   const Shape& given = n.shape(input);
   const int64_t keys = logits[3];
   View mask = n.In(input), visible;
-  if (given == Shape{logits[0]}) {
-    const Shape shape = {logits[0], 1, 1, keys};
-    View columns;
-    ANYDML_RETURN_IF_ERROR(Count(n, keys, &columns));
-    ANYDML_RETURN_IF_ERROR(Cast(n, mask, DataType::kInt32, &mask));
-    ANYDML_RETURN_IF_ERROR(Compare(n, DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN,
-                                   Broadcast(Reshaped(columns, Shape{1, 1, 1, keys}), shape),
-                                   Broadcast(Reshaped(mask, Shape{shape[0], 1, 1, 1}), shape), &visible));
+  if (given.size() == 1) {
+    ANYDML_RETURN_IF_ERROR(VisibleKeys(n, mask, logits, &visible));
     return MaskBias(n, visible, type, filter, out);
   }
   Shape shape = given;

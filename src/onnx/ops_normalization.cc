@@ -184,8 +184,7 @@ Status GroupNormalization(Lowering& n) {
 }
 
 // The batch's own mean and variance; what runs along is mixed with the one that is given.
-Status TrainBatch(Lowering& n) {
-  const View x = n.In(0);
+Status TrainBatch(Lowering& n, const View& x) {
   const auto momentum = n.Float("momentum", 0.9f);
   std::vector<uint32_t> axes = AxesFrom(1, x.rank());
   axes[0] = 0;
@@ -218,20 +217,22 @@ Status TrainBatch(Lowering& n) {
 // X, scale, B, mean, var
 Status BatchNormalization(Lowering& n) {
   if (n.Int("spatial", 1) == 0) return Unsupported("spatial 0");
-  if (n.rank(0) < 2) return InvalidArgument("input ", ShapeToString(n.shape(0)), " has no channels");
+  if (n.rank(0) < 1) return InvalidArgument("a scalar has no channels");
+  // Of one dimension: a batch, in one channel.
+  const int64_t channels = n.rank(0) == 1 ? 1 : n.shape(0)[1];
+  const View x = n.rank(0) == 1 ? Reshaped(n.In(0), Shape{n.shape(0)[0], 1}) : n.In(0);
   for (size_t i = 1; i < 5; ++i) {
-    if (n.shape(i) != Shape{n.shape(0)[1]})
-      return InvalidArgument("input ", i, " is ", ShapeToString(n.shape(i)));
+    if (n.shape(i) != Shape{channels})
+      return InvalidArgument("input ", i, " is ", ShapeToString(n.shape(i)), " for ", channels, " channels");
   }
-  if (n.Int("training_mode", 0) != 0) return TrainBatch(n);
-  const View x = n.In(0);
+  if (n.Int("training_mode", 0) != 0) return TrainBatch(n, x);
   View parameters[4];
   for (size_t i = 0; i < 4; ++i) {
     View cast;
     ANYDML_RETURN_IF_ERROR(Cast(n, n.In(i + 1), x.type, &cast));
     parameters[i] = AlongAxis(cast, x.rank(), 1);
   }
-  View y = n.New(x.type, n.shape(0));
+  View y = n.New(x.type, ShapeOf(x));
   const DML_BATCH_NORMALIZATION_OPERATOR_DESC desc{n.graph().In(x),
                                                    n.graph().In(parameters[2]),
                                                    n.graph().In(parameters[3]),

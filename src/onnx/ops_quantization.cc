@@ -147,8 +147,10 @@ Status Resolve(Lowering& n, ElementType quantized, Parameters* out) {
 
 // Sixteen bits, which DirectML's operators do not have, step by step.
 Status QuantizeWide(Lowering& n, const Parameters& p, ElementType type, View* y) {
-  View steps, zero;
-  ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_DIVIDE, n.In(0), p.scale, &steps));
+  View x, scale, steps, zero;
+  ANYDML_RETURN_IF_ERROR(Cast(n, n.In(0), DataType::kFloat32, &x));
+  ANYDML_RETURN_IF_ERROR(Cast(n, p.scale, DataType::kFloat32, &scale));
+  ANYDML_RETURN_IF_ERROR(Binary(n, DML_OPERATOR_ELEMENT_WISE_DIVIDE, x, scale, &steps));
   View rounded = n.New(steps.type, ShapeOf(steps)), limited = rounded;
   const DML_ELEMENT_WISE_ROUND_OPERATOR_DESC round{n.graph().In(steps), n.graph().Out(&rounded),
                                                    DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN};
@@ -184,7 +186,7 @@ Status QuantizeLinear(Lowering& n) {
   View y = n.New(DmlType(type), n.shape(0));
   if (p.blocks) {
     ANYDML_RETURN_IF_ERROR(AddBlocked<DML_QUANTIZE_OPERATOR_DESC>(n, DML_OPERATOR_QUANTIZE, p, x, &y));
-  } else if (IsShort(type) && n.type(0) == ElementType::kFloat && n.type(1) == ElementType::kFloat) {
+  } else if (IsShort(type)) {
     ANYDML_RETURN_IF_ERROR(QuantizeWide(n, p, type, &y));
   } else {
     const DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC desc{n.graph().In(x), n.graph().In(p.scale),

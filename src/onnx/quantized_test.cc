@@ -202,6 +202,16 @@ TEST_F(OnnxRun, SixteenBits) {
     Numbers numbers;
     for (const double step : expected) numbers.push_back(2 * (step - static_cast<double>(zero)));
     EXPECT_EQ(Output(inputs, 1), numbers);
+    // Of FLOAT16, whose numbers are not many enough for the steps between.
+    Load(ModelMaker(21)
+             .Input("x", ElementType::kFloat16, {3})
+             .Weight("scale", FromDoubles(ElementType::kFloat16, {}, Numbers{0.5}))
+             .Weight("zero", Typed(type, {}, {zero}))
+             .Node("QuantizeLinear", {"x", "scale", "zero"}, {"q"})
+             .Output("q", type));
+    const double x[] = {4096, 1, 65504};
+    EXPECT_EQ(Run({{"x", FromDoubles(ElementType::kFloat16, {3}, x)}}),
+              (Numbers{8192.0 + static_cast<double>(zero), 2.0 + static_cast<double>(zero), expected[3]}));
   }
 }
 

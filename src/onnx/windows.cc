@@ -72,7 +72,8 @@ Status ResolveWindows(const NodeFacts& node, std::span<const int64_t> input, std
     } else {
       if (lists.auto_pad == "VALID") begin = end = 0;
       const int64_t room = input[i] + begin + end - reach;
-      if (room < 0)
+      // Rounded up, one is there for what is less than a stride too little.
+      if (room < 0 && !(ceil && room > -stride))
         return InvalidArgument("a window of ", reach, " over ", input[i] + begin + end, " elements");
       size = (ceil ? room + stride - 1 : room) / stride + 1;
       // A window that would begin in the padding at the end is none.

@@ -94,6 +94,51 @@ TEST_F(CliOnnxTest, WithoutElementsOrDimensions) {
   WriteModel("sum.onnx", sum);
   EXPECT_EQ(Run({"run", "sum.onnx", "x=[[1,2]]", "-o", "y=s.npy"}).exit_code, 0);
   EXPECT_NE(ReadBytes("s.npy").find("'shape': ()"), std::string::npos);
+  // What is written is also read; other tensors have elements.
+  for (const char* const x : {"x=n.npy", "x=random:0x2"}) {
+    EXPECT_EQ(Run({"run", "sum.onnx", x, "-o", "y=s.npy"}).exit_code, 0) << x;
+    EXPECT_EQ(ReadElements<float>("s.npy", {1}), (std::vector<float>{0})) << x;
+  }
+  EXPECT_NE(RunFailing(1, {"op", "ACTIVATION_RELU", "InputTensor=n.npy"}).find("cannot be empty"),
+            std::string::npos);
+  ModelMaker shape(13), lengths(13);
+  lengths.Input("x", ElementType::kFloat, {-1}).Node("Shape", {"x"}, {"y"}).Output("y", ElementType::kInt64);
+  WriteModel("lengths.onnx", lengths);
+  EXPECT_EQ(Text(RunJson(0, {"run", "lengths.onnx", "x=[]"}), {"outputs", "0", "values"}), "[0]");
+  // The rank of what has no shape in the model is the file's.
+  shape.Input("x", ElementType::kFloat, {}).Node("Neg", {"x"}, {"y"}).Output("y");
+  shape.model.graph.inputs[0].has_shape = false;
+  WriteModel("shape.onnx", shape);
+  WriteNpy<float>("scalar.npy", "<f4", "()", {7});
+  EXPECT_EQ(Run({"run", "shape.onnx", "x=scalar.npy", "-o", "y=s.npy"}).exit_code, 0);
+  EXPECT_NE(ReadBytes("s.npy").find("'shape': ()"), std::string::npos);
+}
+
+TEST_F(CliOnnxTest, LiteralsHaveTheModelsType) {
+  ModelMaker maker(13);
+  maker.Input("x", ElementType::kInt64, {2}).Node("Neg", {"x"}, {"y"}).Output("y", ElementType::kInt64);
+  WriteModel("m.onnx", maker);
+  EXPECT_EQ(Text(RunJson(0, {"run", "m.onnx", "x=[3,-9007199254740993]"}), {"outputs", "0", "values"}),
+            "[-3,9007199254740993]");
+  EXPECT_EQ(Run({"run", "m.onnx", "x=random:2:min=-3:max=3"}).exit_code, 0);
+  EXPECT_NE(RunFailing(1, {"run", "m.onnx", "x=[3,4]:float32"}).find("the model takes 2 of int64"),
+            std::string::npos);
+}
+
+TEST_F(CliOnnxTest, SaysWhatCannotBeGiven) {
+  ModelMaker maker(17);
+  maker.Input("x", ElementType::kBFloat16, {2})
+      .Node("Cast", {"x"}, {"y"}, onnx::IntAttribute("to", static_cast<int64_t>(ElementType::kFloat)))
+      .Output("y");
+  WriteModel("m.onnx", maker);
+  EXPECT_NE(RunFailing(3, {"run", "m.onnx"}).find("input \"x\" is of bfloat16, which cannot be given here"),
+            std::string::npos);
+  WriteModel("layer.onnx", Layer());
+  EXPECT_NE(RunFailing(2, {"run", "layer.onnx", "x=[[1,1]]", "x=[[2,2]]"}).find("'x' is given twice"),
+            std::string::npos);
+  WriteBytes("pointer.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 5\n");
+  EXPECT_NE(RunFailing(1, {"run", "pointer.onnx"}).find("pointer.onnx: a pointer of Git LFS, not the model"),
+            std::string::npos);
 }
 
 TEST_F(CliOnnxTest, RepeatsAndProfiles) {

@@ -43,8 +43,9 @@ const Command kRunCommand = {
     .operands = "MODEL.json | MODEL.onnx [NAME=VALUE...]",
     .summary = "run an ONNX model, or one in DxDispatch's JSON format",
     .description =
-        R"(Runs an ONNX model. An input is a .npy file, a literal or random: as in `anydml op`; one that is
-not given is random, if its sizes are known. Outputs are printed, or written with -o:
+        R"(Runs an ONNX model. An input is a .npy file, a literal or random: as in `anydml op`, of the model's
+type without another; it may be empty ([], random:0x3). One that is not given is random, if its
+sizes are known. Outputs are printed, or written with -o:
 
   anydml run model.onnx x=image.npy -o scores=scores.npy
   anydml run model.onnx --shapes x=1x3x224x224 --repeat 100

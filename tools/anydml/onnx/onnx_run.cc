@@ -24,7 +24,8 @@ Status ReadAssignments(std::span<const std::string> words, const char* form, Ass
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
     if (equals == std::string::npos) return UsageError("'", word, "' is not of the form ", form);
-    (*out)[word.substr(0, equals)] = word.substr(equals + 1);
+    const std::string name = word.substr(0, equals);
+    if (!out->emplace(name, word.substr(equals + 1)).second) return UsageError("'", name, "' is given twice");
   }
   return {};
 }
@@ -54,7 +55,9 @@ Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments,
       continue;
     }
     NpyArray array;
-    ANYDML_RETURN_IF_ERROR(ReadTensorSource(signature.name, found->second, &array));
+    TensorUse use{.emptiness = Emptiness::kAllowed};
+    if (const DataType type = onnx::DmlType(signature.type); type != DataType::kUnknown) use.type = type;
+    ANYDML_RETURN_IF_ERROR(ReadTensorSource(signature.name, found->second, &array, use));
     ANYDML_RETURN_IF_ERROR(ToOnnxTensor(array, signature, &tensor));
     given.erase(found);
   }

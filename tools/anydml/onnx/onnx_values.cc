@@ -58,7 +58,8 @@ Status ToOnnxTensor(const NpyArray& array, const onnx::Signature& signature, onn
   const bool same_to_dml = onnx::DmlType(signature.type) == array.tensor.type;
   const onnx::ElementType type = same_to_dml ? signature.type : TypeOf(array.tensor.type);
   onnx::Shape shape(array.tensor.sizes.begin(), array.tensor.sizes.begin() + array.tensor.rank);
-  if (signature.has_shape && signature.shape.empty() && shape == onnx::Shape{1}) shape.clear();
+  const bool scalar = signature.has_shape ? signature.shape.empty() : array.scalar;
+  if (scalar && shape == onnx::Shape{1}) shape.clear();
   *out = onnx::MakeTensor(type, shape, Packed(array));
   return {};
 }
@@ -100,7 +101,12 @@ Status RandomTensor(const onnx::Signature& signature, const std::map<std::string
                     (!signature.has_shape || std::find(shape.begin(), shape.end(), -1) != shape.end());
   const std::optional<uint64_t> bytes = onnx::PackedBytes(signature.type, shape);
   const DataType type = onnx::DmlType(signature.type);
-  if (open || !bytes || BitSize(type) < 8) {
+  const bool tensor = signature.kind == onnx::ValueKind::kTensor;
+  if (!tensor || type == DataType::kUnknown || BitSize(type) < 8) {
+    return onnx::Unsupported("input \"", signature.name, "\" is ", tensor ? "of " : "no tensor",
+                             tensor ? onnx::Name(signature.type) : "", ", which cannot be given here");
+  }
+  if (open || !bytes) {
     return UsageError("input \"", signature.name, "\" is not given; ", signature.name,
                       "=FILE.npy gives it, --shapes ", signature.name, "=1x2x3 makes it random");
   }

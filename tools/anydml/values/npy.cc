@@ -172,7 +172,7 @@ std::string ShapeToString(const std::vector<uint64_t>& shape) {
   return text + (shape.size() > 16 ? ", ...)" : ")");
 }
 
-Status FillTensor(std::string_view name, const Header& header, TensorDesc* tensor) {
+Status FillTensor(std::string_view name, const Header& header, Emptiness emptiness, TensorDesc* tensor) {
   ANYDML_RETURN_IF_ERROR(FindType(name, *header.descr, &tensor->type));
   const std::vector<uint64_t>& shape = *header.shape;
   if (shape.size() > kMaxDimensions) {
@@ -181,7 +181,7 @@ Status FillTensor(std::string_view name, const Header& header, TensorDesc* tenso
   }
   uint64_t count = 1;
   for (uint64_t size : shape) {
-    if (size == 0) {
+    if (size == 0 && emptiness == Emptiness::kRefused) {
       return InvalidArgument(name, ": shape ", ShapeToString(shape),
                              " has a dimension of size 0; tensors cannot be empty");
     }
@@ -236,7 +236,7 @@ Status FindHeader(std::string_view name, std::string_view file, std::string_view
 
 }  // namespace
 
-Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* out) {
+Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* out, Emptiness emptiness) {
   std::string_view text;
   size_t data_start = 0;
   const std::string_view file(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -246,7 +246,7 @@ Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* o
     return InvalidArgument(name, ": wrong header: it ", problem);
   }
   TensorDesc tensor;
-  ANYDML_RETURN_IF_ERROR(FillTensor(name, header, &tensor));
+  ANYDML_RETURN_IF_ERROR(FillTensor(name, header, emptiness, &tensor));
   out->scalar = header.shape->empty();
 
   const uint64_t expected = ElementCount(tensor) * (BitSize(tensor.type) / 8);
@@ -267,10 +267,10 @@ Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* o
   return {};
 }
 
-Status ReadNpy(const std::string& path, NpyArray* out) {
+Status ReadNpy(const std::string& path, NpyArray* out, Emptiness emptiness) {
   std::vector<std::byte> bytes;
   ANYDML_RETURN_IF_ERROR(ReadFile(path, LargestBuffer(), &bytes));
-  return ParseNpy(path, std::move(bytes), out);
+  return ParseNpy(path, std::move(bytes), out, emptiness);
 }
 
 Status PackFourBits(std::string_view name, DataType type, std::vector<std::byte>* elements) {

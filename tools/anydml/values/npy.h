@@ -21,8 +21,11 @@ struct NpyArray {
 };
 
 // `name` stands for the file in the sentences that explain a failure. Consumes `bytes`.
-Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* out);
-Status ReadNpy(const std::string& path, NpyArray* out);
+// Tensors of DirectML have elements; those of ONNX may have none.
+enum class Emptiness { kRefused, kAllowed };
+Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* out,
+                Emptiness emptiness = Emptiness::kRefused);
+Status ReadNpy(const std::string& path, NpyArray* out, Emptiness emptiness = Emptiness::kRefused);
 
 // As elements of `type`: of the file's own, or of four bits, which files have a byte each for: uint8 for
 // UINT4, int8 for INT4.

@@ -36,16 +36,17 @@ Status ReadType(std::string_view text, DataType* type) {
 }
 
 // The sizes of nested lists, from the first list of each level.
-Status ReadShape(const JsonNode& literal, std::vector<uint32_t>* sizes) {
+Status ReadShape(const JsonNode& literal, Emptiness emptiness, std::vector<uint32_t>* sizes) {
   JsonValue value = literal.value();
   while (value.kind == JsonValue::Kind::kArray) {
     const size_t size = CountElements(value);
-    if (size == 0) return literal.Error("an empty list; tensors cannot be empty");
+    if (size == 0 && emptiness == Emptiness::kRefused)
+      return literal.Error("an empty list; tensors cannot be empty");
     if (sizes->size() == kMaxDimensions) {
       return literal.Error("lists are nested more than ", kMaxDimensions, " deep");
     }
     sizes->push_back(static_cast<uint32_t>(size));
-    JsonValue first;
+    JsonValue first;  // none of an empty list
     VisitElements(value, [&first](const JsonValue& element) {
       first = element;
       return false;
@@ -68,11 +69,11 @@ Status CheckShape(const JsonNode& node, std::span<const uint32_t> sizes) {
   return node.ForEach([sizes](const JsonNode& element) { return CheckShape(element, sizes.subspan(1)); });
 }
 
-Status ReadLiteral(std::string_view field, std::string_view text, NpyArray* out) {
+Status ReadLiteral(std::string_view field, std::string_view text, const TensorUse& use, NpyArray* out) {
   const size_t end = text.rfind(']');
   if (end == std::string_view::npos) return UsageError("there is no ']'");
   const std::string_view suffix = text.substr(end + 1);
-  DataType type = DataType::kFloat32;
+  DataType type = use.type;
   if (!suffix.empty()) {
     if (!suffix.starts_with(':')) return UsageError("':' and a data type have to follow the last ']'");
     ANYDML_RETURN_IF_ERROR(ReadType(suffix.substr(1), &type));
@@ -82,7 +83,7 @@ Status ReadLiteral(std::string_view field, std::string_view text, NpyArray* out)
   ANYDML_RETURN_IF_ERROR(ParseJson(name, text.substr(0, end + 1), &value));
   const JsonNode literal(name, value);
   std::vector<uint32_t> sizes;
-  ANYDML_RETURN_IF_ERROR(ReadShape(literal, &sizes));
+  ANYDML_RETURN_IF_ERROR(ReadShape(literal, use.emptiness, &sizes));
   ANYDML_RETURN_IF_ERROR(CheckShape(literal, sizes));
   out->tensor = PackedTensor(type, sizes.data(), static_cast<uint32_t>(sizes.size()));
   ANYDML_RETURN_IF_ERROR(AppendElements(literal, type, &out->data));
@@ -91,13 +92,14 @@ Status ReadLiteral(std::string_view field, std::string_view text, NpyArray* out)
 }
 
 // "8x1000"
-Status ReadSizes(const std::string& text, std::vector<uint32_t>* sizes) {
+Status ReadSizes(const std::string& text, Emptiness emptiness, std::vector<uint32_t>* sizes) {
   uint64_t count = 1;
   for (const std::string& part : Split(text, 'x')) {
     const char* const end = part.data() + part.size();
     uint32_t& size = sizes->emplace_back();
     const std::from_chars_result result = std::from_chars(part.data(), end, size);
-    const bool is_size = result.ec == std::errc() && result.ptr == end && size > 0;
+    const bool is_size =
+        result.ec == std::errc() && result.ptr == end && (size > 0 || emptiness == Emptiness::kAllowed);
     if (!is_size || sizes->size() > kMaxDimensions || __builtin_mul_overflow(count, size, &count) ||
         count > UINT32_MAX) {
       return UsageError("'", Printable(text), "' are no sizes: 1 to ", kMaxDimensions,
@@ -128,11 +130,11 @@ Status ReadSetting(const std::string& text, DataType type, RandomValues* random)
   return {};
 }
 
-Status ReadRandom(std::string_view text, NpyArray* out) {
+Status ReadRandom(std::string_view text, const TensorUse& use, NpyArray* out) {
   const std::vector<std::string> parts = Split(text, ':');
   std::vector<uint32_t> sizes;
-  ANYDML_RETURN_IF_ERROR(ReadSizes(parts[0], &sizes));
-  DataType type = DataType::kFloat32;
+  ANYDML_RETURN_IF_ERROR(ReadSizes(parts[0], use.emptiness, &sizes));
+  DataType type = use.type;
   size_t next = 1;
   if (parts.size() > 1 && parts[1].find('=') == std::string::npos) {
     ANYDML_RETURN_IF_ERROR(ReadType(parts[next++], &type));
@@ -155,7 +157,8 @@ bool LooksLikeSizes(std::string_view text) {
 
 }  // namespace
 
-Status ReadTensorSource(std::string_view field, const std::string& text, NpyArray* out) {
+Status ReadTensorSource(std::string_view field, const std::string& text, NpyArray* out,
+                        const TensorUse& use) {
   const bool literal = text.starts_with('['), random = text.starts_with(kRandom);
   if (text.empty()) return UsageError(field, "=: a .npy file, a literal or random: is missing");
   if (!literal && !random) {
@@ -163,11 +166,12 @@ Status ReadTensorSource(std::string_view field, const std::string& text, NpyArra
     const DataType type = colon == std::string::npos
                               ? DataType::kUnknown
                               : ParseDataType(std::string_view(text).substr(colon + 1));
-    return type == DataType::kUnknown ? ReadNpy(text, out) : ReadNpyAs(text.substr(0, colon), type, out);
+    return type == DataType::kUnknown ? ReadNpy(text, out, use.emptiness)
+                                      : ReadNpyAs(text.substr(0, colon), type, out);
   }
   out->data.clear();
-  const Status status = literal ? ReadLiteral(field, text, out)
-                                : ReadRandom(std::string_view(text).substr(kRandom.size()), out);
+  const Status status = literal ? ReadLiteral(field, text, use, out)
+                                : ReadRandom(std::string_view(text).substr(kRandom.size()), use, out);
   if (!status.ok()) return UsageError(field, "=", Printable(text), ": ", status.message());
   out->data.resize(out->tensor.total_bytes);
   return {};
@@ -183,7 +187,7 @@ Status ParseOutputTarget(std::string_view field, const std::string& text, Output
     if (named != DataType::kUnknown && type == DataType::kUnknown && sizes.empty()) {
       type = named;
     } else if (sizes.empty() && LooksLikeSizes(last)) {
-      const Status status = ReadSizes(last, &sizes);
+      const Status status = ReadSizes(last, Emptiness::kRefused, &sizes);
       if (!status.ok()) return UsageError(field, "=", Printable(text), ": ", status.message());
     } else if (colon > 0 && !std::string_view(out->path).substr(0, colon).ends_with(".npy")) {
       break;  // a colon may be part of a file's name, but not of one that has ended
