@@ -1,10 +1,5 @@
 // DirectX-Headers includes this by its bare name, which is found only where wsl/stubs is on the path.
 #ifndef ANYDML_SUPPORT_BASETSD_H_WRAPPER_
 #define ANYDML_SUPPORT_BASETSD_H_WRAPPER_
-#pragma GCC system_header
-#if __has_include_next(<basetsd.h>)
-#include_next <basetsd.h>
-#else
-#include <wsl/stubs/basetsd.h>
-#endif
+#include <anydml_support/base_types.h>
 #endif  // ANYDML_SUPPORT_BASETSD_H_WRAPPER_

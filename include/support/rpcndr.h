@@ -2,6 +2,7 @@
 #ifndef ANYDML_SUPPORT_RPCNDR_H_WRAPPER_
 #define ANYDML_SUPPORT_RPCNDR_H_WRAPPER_
 #pragma GCC system_header
+#include <anydml_support/base_types.h>
 #if __has_include_next(<rpcndr.h>)
 #include_next <rpcndr.h>
 #else

@@ -179,10 +179,12 @@ Status Tracer::Lower(size_t index, const OperatorRow& row, Part* part) {
   builder_->SetOrigin(node.proto->name.empty() ? node.proto->type : node.proto->name);
   Lowering lowering(node, row, builder_.get(), std::move(inputs), std::move(host));
   const Status status = LowerNode(row, lowering);
-  for (size_t i = 0; !status.ok() && i < node.inputs.size(); ++i) {  // which DirectML cannot name
-    if (node.inputs[i] == kAbsent) continue;
-    const ElementType type = Value(node.inputs[i])->type;
-    if (DmlType(type) == DataType::kUnknown) return Unsupported("input ", i, " of ", Name(type));
+  if (status.code() == Code::kUnsupported) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {  // of types that DirectML cannot name
+      if (node.inputs[i] == kAbsent) continue;
+      const ElementType type = Value(node.inputs[i])->type;
+      if (DmlType(type) == DataType::kUnknown) return Unsupported("input ", i, " of ", Name(type));
+    }
   }
   ANYDML_RETURN_IF_ERROR(status);
   return TakeResults(index, lowering.TakeResults());

@@ -95,7 +95,7 @@ TEST_F(CliOnnxTest, WithoutElementsOrDimensions) {
   EXPECT_EQ(Run({"run", "sum.onnx", "x=[[1,2]]", "-o", "y=s.npy"}).exit_code, 0);
   EXPECT_NE(ReadBytes("s.npy").find("'shape': ()"), std::string::npos);
   // What is written is also read; other tensors have elements.
-  for (const char* const x : {"x=n.npy", "x=random:0x2"}) {
+  for (const char* const x : {"x=n.npy", "x=n.npy:float32", "x=random:0x2"}) {
     EXPECT_EQ(Run({"run", "sum.onnx", x, "-o", "y=s.npy"}).exit_code, 0) << x;
     EXPECT_EQ(ReadElements<float>("s.npy", {1}), (std::vector<float>{0})) << x;
   }
@@ -131,8 +131,11 @@ TEST_F(CliOnnxTest, SaysWhatCannotBeGiven) {
       .Node("Cast", {"x"}, {"y"}, onnx::IntAttribute("to", static_cast<int64_t>(ElementType::kFloat)))
       .Output("y");
   WriteModel("m.onnx", maker);
-  EXPECT_NE(RunFailing(3, {"run", "m.onnx"}).find("input \"x\" is of bfloat16, which cannot be given here"),
-            std::string::npos);
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"run", "m.onnx"}, {"run", "m.onnx", "x=[1,2]"}}) {
+    EXPECT_NE(RunFailing(3, command).find("input \"x\" is of bfloat16, which cannot be given here"),
+              std::string::npos);
+  }
   WriteModel("layer.onnx", Layer());
   EXPECT_NE(RunFailing(2, {"run", "layer.onnx", "x=[[1,1]]", "x=[[2,2]]"}).find("'x' is given twice"),
             std::string::npos);

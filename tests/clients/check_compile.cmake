@@ -43,7 +43,8 @@ elseif(MODE STREQUAL "extensions")
 else()
   set(headers DirectML.h d3d12.h directx/d3d12.h wsl/winadapter.h
       dxguids/dxguids.h directx/dxcore.h dxcore.h wrl/client.h d3dx12.h
-      dxgi1_6.h windows.h guiddef.h unknwn.h)
+      dxgi1_6.h windows.h guiddef.h unknwn.h unknwnbase.h basetsd.h
+      rpcndr.h wsl/wrladapter.h)
   foreach(standard IN LISTS standards)
     foreach(first IN LISTS headers)
       set(text "#include <${first}>\n")

@@ -1,5 +1,5 @@
-// What must work whatever header came first; include_order.cmake prepends the
-// headers.
+// What must work whatever header came first; check_compile.cmake prepends
+// the headers.
 static_assert(sizeof(DML_BUFFER_TENSOR_DESC) == 48, "");
 
 inline GUID IncludeOrderIids(IDMLDevice1** device, ID3D12Device** d3d12, IDXCoreAdapterFactory** dxcore,
@@ -12,6 +12,8 @@ inline GUID IncludeOrderIids(IDMLDevice1** device, ID3D12Device** d3d12, IDXCore
   table.As(&table);
   CD3DX12_HEAP_PROPERTIES heap(D3D12_HEAP_TYPE_DEFAULT);
   UNREFERENCED_PARAMETER(heap);
+  LARGE_INTEGER number = {};
+  UNREFERENCED_PARAMETER(number.HighPart);
   return uuidof<IDMLCommandRecorder>();
 }
 WINADAPTER_IID(IDMLCommandRecorder, 0xe6857a76, 0x2e3e, 0x4fdd, 0xbf, 0xf4, 0x5d, 0x2b, 0xa1, 0x0f, 0xb4,

@@ -7,14 +7,7 @@
 // of DirectX-Headers, which programs cannot change.
 #pragma GCC system_header
 
-// DirectX-Headers' LARGE_INTEGER lacks the members without `u`. Where it was included before this file, it
-// stays as it is.
-#ifndef RPC_NO_WINDOWS_H
-#define ANYDML_SUPPORT_LARGE_INTEGER_
-#define _LARGE_INTEGER AnyDmlStubLargeIntegerUnion
-#define LARGE_INTEGER AnyDmlStubLargeInteger
-#define PLARGE_INTEGER AnyDmlStubLargeIntegerPointer
-#endif
+#include <anydml_support/base_types.h>
 
 // include/support/wsl/winadapter.h leads here. The real one is behind it on the path, or before it where a
 // program's own folders come first.
@@ -22,25 +15,6 @@
 #include_next <wsl/winadapter.h>
 #else
 #include <wsl/winadapter.h>
-#endif
-
-#ifdef ANYDML_SUPPORT_LARGE_INTEGER_
-#undef ANYDML_SUPPORT_LARGE_INTEGER_
-#undef _LARGE_INTEGER
-#undef LARGE_INTEGER
-#undef PLARGE_INTEGER
-typedef union _LARGE_INTEGER {
-  struct {
-    DWORD LowPart;
-    LONG HighPart;
-  };
-  struct {
-    DWORD LowPart;
-    LONG HighPart;
-  } u;
-  LONGLONG QuadPart;
-} LARGE_INTEGER;
-typedef LARGE_INTEGER* PLARGE_INTEGER;
 #endif
 
 // What windows.h brings in by the way.

@@ -49,16 +49,16 @@ TEST(PoolingCheck, OutputSizes) {
   // Windows may begin anywhere in the padded input, as those of clients that round up do.
   EXPECT_EQ(Message(Fields{.output = {1, 2, 3, 3}}), "");
   EXPECT_EQ(Message(Fields{.output = {1, 2, 1, 1}}), "");
-  EXPECT_EQ(
-      Message(Fields{.output = {1, 2, 4, 3}}),
-      "MAX_POOLING2: OutputTensor.Sizes[2] is 4 but must be at most 3, the number of windows rounded up: "
-      "InputTensor.Sizes[2] with its padding is 5, Strides[0] is 2 and WindowSize[0] covers 3");
+  EXPECT_EQ(Message(Fields{.output = {1, 2, 4, 3}}),
+            "MAX_POOLING2: OutputTensor.Sizes[2] is 4 but must be at most 3: "
+            "InputTensor.Sizes[2] with its padding is 5, Strides[0] is 2 and WindowSize[0] covers 3; "
+            "windows begin within the padded input, and their number may be rounded up");
   // Where strides are larger than windows the last one may be beyond it.
   EXPECT_EQ(Message(Fields{.input = {1, 2, 4, 6}, .output = {1, 2, 3, 3}, .sizes = {1, 1}}), "");
-  EXPECT_EQ(
-      Message(Fields{.input = {1, 2, 4, 6}, .output = {1, 2, 3, 4}, .sizes = {1, 2}}),
-      "MAX_POOLING2: OutputTensor.Sizes[3] is 4 but must be at most 3, the number of windows rounded up: "
-      "InputTensor.Sizes[3] with its padding is 6, Strides[1] is 2 and WindowSize[1] covers 2");
+  EXPECT_EQ(Message(Fields{.input = {1, 2, 4, 6}, .output = {1, 2, 3, 4}, .sizes = {1, 2}}),
+            "MAX_POOLING2: OutputTensor.Sizes[3] is 4 but must be at most 3: "
+            "InputTensor.Sizes[3] with its padding is 6, Strides[1] is 2 and WindowSize[1] covers 2; "
+            "windows begin within the padded input, and their number may be rounded up");
   EXPECT_EQ(Message(Fields{.output = {1, 3, 2, 2}}),
             "MAX_POOLING2: OutputTensor.Sizes[1] is 3 but must be InputTensor.Sizes[1], which is 2: only "
             "spatial dimensions are pooled");

@@ -71,9 +71,10 @@ Status CheckWindows(const OperatorDesc& desc, const WindowFields& fields, const 
     const uint64_t most = MostWindows(axis);
     if (axis.windows <= most) continue;
     return InvalidArgument(desc.schema->name, ": ", output_name, ".Sizes[", 2 + i, "] is ", axis.windows,
-                           " but must be at most ", most, ", the number of windows rounded up: ", input_name,
-                           ".Sizes[", 2 + i, "] with its padding is ", PaddedSize(axis), ", Strides[", i,
-                           "] is ", axis.stride, " and WindowSize[", i, "] covers ", ExtentOf(axis));
+                           " but must be at most ", most, ": ", input_name, ".Sizes[", 2 + i,
+                           "] with its padding is ", PaddedSize(axis), ", Strides[", i, "] is ", axis.stride,
+                           " and WindowSize[", i, "] covers ", ExtentOf(axis),
+                           "; windows begin within the padded input, and their number may be rounded up");
   }
   return {};
 }

@@ -48,6 +48,7 @@ Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments,
   ANYDML_RETURN_IF_ERROR(CheckShapeNames(shapes, session.inputs()));
   uint64_t seed = 0;
   for (const onnx::Signature& signature : session.inputs()) {
+    ANYDML_RETURN_IF_ERROR(CheckCanBeGiven(signature));
     const auto found = given.find(signature.name);
     onnx::Tensor& tensor = (*out)[signature.name];
     if (found == given.end()) {
@@ -55,8 +56,7 @@ Status ReadInputs(const onnx::ModelSession& session, const Arguments& arguments,
       continue;
     }
     NpyArray array;
-    TensorUse use{.emptiness = Emptiness::kAllowed};
-    if (const DataType type = onnx::DmlType(signature.type); type != DataType::kUnknown) use.type = type;
+    const TensorUse use = {.type = onnx::DmlType(signature.type), .emptiness = Emptiness::kAllowed};
     ANYDML_RETURN_IF_ERROR(ReadTensorSource(signature.name, found->second, &array, use));
     ANYDML_RETURN_IF_ERROR(ToOnnxTensor(array, signature, &tensor));
     given.erase(found);

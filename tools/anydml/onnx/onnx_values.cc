@@ -53,6 +53,14 @@ Status ParseShape(const std::string& text, onnx::Shape* out) {
 
 }  // namespace
 
+Status CheckCanBeGiven(const onnx::Signature& signature) {
+  const DataType type = onnx::DmlType(signature.type);
+  const bool tensor = signature.kind == onnx::ValueKind::kTensor;
+  if (tensor && type != DataType::kUnknown && BitSize(type) >= 8) return {};
+  return onnx::Unsupported("input \"", signature.name, "\" is ", tensor ? "of " : "no tensor",
+                           tensor ? onnx::Name(signature.type) : "", ", which cannot be given here");
+}
+
 Status ToOnnxTensor(const NpyArray& array, const onnx::Signature& signature, onnx::Tensor* out) {
   if (BitSize(array.tensor.type) < 8) return UsageError("elements of four bits cannot be given");
   const bool same_to_dml = onnx::DmlType(signature.type) == array.tensor.type;
@@ -101,11 +109,6 @@ Status RandomTensor(const onnx::Signature& signature, const std::map<std::string
                     (!signature.has_shape || std::find(shape.begin(), shape.end(), -1) != shape.end());
   const std::optional<uint64_t> bytes = onnx::PackedBytes(signature.type, shape);
   const DataType type = onnx::DmlType(signature.type);
-  const bool tensor = signature.kind == onnx::ValueKind::kTensor;
-  if (!tensor || type == DataType::kUnknown || BitSize(type) < 8) {
-    return onnx::Unsupported("input \"", signature.name, "\" is ", tensor ? "of " : "no tensor",
-                             tensor ? onnx::Name(signature.type) : "", ", which cannot be given here");
-  }
   if (open || !bytes) {
     return UsageError("input \"", signature.name, "\" is not given; ", signature.name,
                       "=FILE.npy gives it, --shapes ", signature.name, "=1x2x3 makes it random");

@@ -12,6 +12,9 @@
 
 namespace anydml::tools {
 
+// Files, literals and random values have elements of DirectML's types, of whole bytes.
+Status CheckCanBeGiven(const onnx::Signature& signature);
+
 // Packed, in the type and rank that the model wants where the file cannot say it (booleans, scalars).
 Status ToOnnxTensor(const NpyArray& array, const onnx::Signature& signature, onnx::Tensor* out);
 

@@ -283,8 +283,8 @@ Status PackFourBits(std::string_view name, DataType type, std::vector<std::byte>
   return {};
 }
 
-Status ReadNpyAs(const std::string& path, DataType type, NpyArray* out) {
-  ANYDML_RETURN_IF_ERROR(ReadNpy(path, out));
+Status ReadNpyAs(const std::string& path, DataType type, NpyArray* out, Emptiness emptiness) {
+  ANYDML_RETURN_IF_ERROR(ReadNpy(path, out, emptiness));
   TensorDesc& tensor = out->tensor;
   if (tensor.type != Unpacked(type)) {
     return InvalidArgument(path, ": has ", Name(tensor.type), " elements; ", Name(type), " needs ",

@@ -29,7 +29,8 @@ Status ReadNpy(const std::string& path, NpyArray* out, Emptiness emptiness = Emp
 
 // As elements of `type`: of the file's own, or of four bits, which files have a byte each for: uint8 for
 // UINT4, int8 for INT4.
-Status ReadNpyAs(const std::string& path, DataType type, NpyArray* out);
+Status ReadNpyAs(const std::string& path, DataType type, NpyArray* out,
+                 Emptiness emptiness = Emptiness::kRefused);
 // Packs elements of a byte each, which come from the file `name`, or names the first that does not fit.
 Status PackFourBits(std::string_view name, DataType type, std::vector<std::byte>* elements);
 

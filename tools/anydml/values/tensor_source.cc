@@ -93,17 +93,17 @@ Status ReadLiteral(std::string_view field, std::string_view text, const TensorUs
 
 // "8x1000"
 Status ReadSizes(const std::string& text, Emptiness emptiness, std::vector<uint32_t>* sizes) {
+  const uint32_t least = emptiness == Emptiness::kAllowed ? 0 : 1;
   uint64_t count = 1;
   for (const std::string& part : Split(text, 'x')) {
     const char* const end = part.data() + part.size();
     uint32_t& size = sizes->emplace_back();
     const std::from_chars_result result = std::from_chars(part.data(), end, size);
-    const bool is_size =
-        result.ec == std::errc() && result.ptr == end && (size > 0 || emptiness == Emptiness::kAllowed);
+    const bool is_size = result.ec == std::errc() && result.ptr == end && size >= least;
     if (!is_size || sizes->size() > kMaxDimensions || __builtin_mul_overflow(count, size, &count) ||
         count > UINT32_MAX) {
-      return UsageError("'", Printable(text), "' are no sizes: 1 to ", kMaxDimensions,
-                        " numbers from 1 on, such as 8x1000, that make fewer than 2^32 elements");
+      return UsageError("'", Printable(text), "' are no sizes: 1 to ", kMaxDimensions, " numbers from ",
+                        least, " on, such as 8x1000, that make fewer than 2^32 elements");
     }
   }
   return {};
@@ -167,7 +167,7 @@ Status ReadTensorSource(std::string_view field, const std::string& text, NpyArra
                               ? DataType::kUnknown
                               : ParseDataType(std::string_view(text).substr(colon + 1));
     return type == DataType::kUnknown ? ReadNpy(text, out, use.emptiness)
-                                      : ReadNpyAs(text.substr(0, colon), type, out);
+                                      : ReadNpyAs(text.substr(0, colon), type, out, use.emptiness);
   }
   out->data.clear();
   const Status status = literal ? ReadLiteral(field, text, use, out)

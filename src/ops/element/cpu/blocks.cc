@@ -90,8 +90,23 @@ void Turn(const T* from, uint64_t stride, uint64_t rows, uint64_t columns, T* to
   }
 }
 
+template <uint64_t kTurnedBytes, typename T, typename C>
+[[gnu::noinline]] bool TurnThenConvert(const T* from, const Block& block, C* to) {
+  alignas(64) std::array<T, kTurnedBytes / sizeof(T)> turned;
+  const uint64_t most_rows = turned.size() / block.columns;
+  if (most_rows == 0) return false;
+  for (uint64_t r = 0; r < block.rows; r += most_rows) {
+    const uint64_t rows = std::min(most_rows, block.rows - r);
+    Turn(from + r, block.column_stride, rows, block.columns, turned.data(), block.columns, block.goes_on);
+    for (uint64_t i = 0; i < rows; ++i) {
+      ConvertRow(turned.data() + i * block.columns, to + (r + i) * RegisterStride(block), block.columns);
+    }
+  }
+  return true;
+}
+
 // For a block whose columns' elements are neighbours: from memory as it is read best, then row by row.
-// Whether there is room for a row.
+// Whether there is room for a row. Blocks of brief runs, whose stack may be an application's, are few bytes.
 template <typename T, typename C>
 bool TurnAndConvert(const T* from, const Block& block, C* to) {
   if constexpr (sizeof(T) == sizeof(C) && std::is_integral_v<T> == std::is_integral_v<C>) {
@@ -99,18 +114,9 @@ bool TurnAndConvert(const T* from, const Block& block, C* to) {
          RegisterStride(block), block.goes_on);
     return true;
   } else {
-    constexpr uint64_t kTurnedBytes = 64 << 10;
-    alignas(64) std::array<T, kTurnedBytes / sizeof(T)> turned;
-    const uint64_t most_rows = turned.size() / block.columns;
-    if (most_rows == 0) return false;
-    for (uint64_t r = 0; r < block.rows; r += most_rows) {
-      const uint64_t rows = std::min(most_rows, block.rows - r);
-      Turn(from + r, block.column_stride, rows, block.columns, turned.data(), block.columns, block.goes_on);
-      for (uint64_t i = 0; i < rows; ++i) {
-        ConvertRow(turned.data() + i * block.columns, to + (r + i) * RegisterStride(block), block.columns);
-      }
-    }
-    return true;
+    constexpr uint64_t kFewBytes = 16 << 10, kBytes = 64 << 10;
+    const bool few = block.rows * block.columns * sizeof(T) <= kFewBytes;
+    return few ? TurnThenConvert<kFewBytes>(from, block, to) : TurnThenConvert<kBytes>(from, block, to);
   }
 }
 

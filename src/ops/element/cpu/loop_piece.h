@@ -22,6 +22,7 @@ struct LoopPiece {
   uint32_t
       steps[3];  // bytes from an element to the next; 0: every vector is the first one, which is all there is
   bool halves[3];     // Storage::kHalf
+  bool repeats[3];    // the row is the same for all rows, of which this piece may be one
   std::byte* target;  // may be a source
   Storage target_storage;
   bool streams;  // past the caches; the target is aligned to 64 bytes

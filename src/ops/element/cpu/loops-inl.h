@@ -38,7 +38,7 @@ ANYDML_BODY void AskAhead(const std::byte* from, uint64_t ahead) {
 ANYDML_BODY uint64_t AheadOf(const LoopPiece& piece, int source) {
   constexpr uint64_t kPage = 4096;
   const uint64_t row_bytes = piece.count * piece.steps[source];
-  if (row_bytes == 0 || (piece.rows > 1 && piece.row_steps[source] == 0)) return 0;
+  if (row_bytes == 0 || piece.repeats[source]) return 0;
   if (piece.rows == 1 || row_bytes >= kPage) return kPage;
   return kPage / row_bytes * piece.row_steps[source];
 }

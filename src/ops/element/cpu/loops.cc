@@ -254,6 +254,8 @@ void RunLoop(const ElementLoop& loop, const LoopArguments& arguments) {
     piece.high = FloatParameter(*arguments.instruction, 1);
   }
   piece.rows = 1;
+  for (int s = 0; s < loop.sources; ++s)
+    piece.repeats[s] = arguments.rows > 1 && arguments.sources[s].row_stride == 0;
   const uint64_t left = arguments.count & (loop.granule - 1);
   if (left == 0 && loop.converts && RunRows(loop, run, arguments, &piece)) return;
   for (uint64_t row = 0; row < arguments.rows; ++row) {

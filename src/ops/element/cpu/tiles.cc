@@ -21,7 +21,8 @@
 namespace anydml {
 namespace {
 
-// Of a run that may be on an application's thread. Longer rows across an input may be copied to the stack.
+// Of a run that may be on an application's thread. An input that is read across may be on the stack once
+// more, its longer rows twice.
 constexpr uint64_t kRegistersOfBriefRun = 16 << 10, kLongestBriefRowAcross = 128;
 
 // Of work on tensors that no cache beside a processor holds.
