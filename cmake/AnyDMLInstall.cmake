@@ -52,9 +52,6 @@ elseif(ANYDML_RUNPATH AND NOT EXISTS ${lib_link})
   endif()
   file(CREATE_LINK ${link_to_lib} ${lib_link} SYMBOLIC)
 endif()
-install(DIRECTORY conformance/ DESTINATION ${CMAKE_INSTALL_DATADIR}/anydml/conformance COMPONENT tools
-        FILES_MATCHING PATTERN "*.json" PATTERN README.md PATTERN judge.py
-        PATTERN generator EXCLUDE)
 
 configure_package_config_file(cmake/DirectMLConfig.cmake.in ${PROJECT_BINARY_DIR}/DirectMLConfig.cmake
   INSTALL_DESTINATION ${ANYDML_CMAKEDIR} PATH_VARS ANYDML_LIBDIR ANYDML_INCLUDEDIR)

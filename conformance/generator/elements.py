@@ -1,10 +1,12 @@
 """Data types: their elements, and the numbers that stand for them in a model."""
+import functools
 import math
 import struct
 
 # The struct module's codes, all little-endian.
 CODES = {"FLOAT64": "d", "FLOAT32": "f", "FLOAT16": "e", "INT64": "q", "INT32": "i", "INT16": "h", "INT8": "b",
          "UINT64": "Q", "UINT32": "I", "UINT16": "H", "UINT8": "B"}
+CODECS = {name: struct.Struct("<" + code) for name, code in CODES.items()}
 FLOATS = ("FLOAT64", "FLOAT32", "FLOAT16")
 INTEGERS = tuple(name for name in CODES if name not in FLOATS)
 SIGNED = tuple(name for name in INTEGERS if name.startswith("INT"))
@@ -14,7 +16,7 @@ UNTOUCHED = 99
 
 
 def size_of(data_type):
-    return struct.calcsize("<" + CODES[data_type])
+    return CODECS[data_type].size
 
 
 def limits(data_type):
@@ -30,23 +32,23 @@ def bits_type(data_type):
 
 def from_bits(data_type, bits):
     """The number that these bits are; the payload of a NaN does not survive."""
-    packed = struct.pack("<" + CODES[bits_type(data_type)], bits)
-    return struct.unpack("<" + CODES[data_type], packed)[0]
+    return CODECS[data_type].unpack(CODECS[bits_type(data_type)].pack(bits))[0]
 
 
 def to_bits(data_type, number):
-    packed = struct.pack("<" + CODES[data_type], number)
-    return struct.unpack("<" + CODES[bits_type(data_type)], packed)[0]
+    return CODECS[bits_type(data_type)].unpack(CODECS[data_type].pack(number))[0]
 
 
 def rounded(data_type, number):
     """The nearest element, ties to even; beyond the largest one it is infinity."""
+    codec = CODECS[data_type]
     try:
-        return struct.unpack("<" + CODES[data_type], struct.pack("<" + CODES[data_type], number))[0]
+        return codec.unpack(codec.pack(number))[0]
     except OverflowError:
         return math.copysign(math.inf, number)
 
 
+@functools.lru_cache(maxsize=None)  # zeros of both signs are the same to it: as_json asks for one of them only
 def shortest(data_type, number):
     """The shortest decimal that is read as the same element."""
     for digits in range(1, 17):

@@ -1,6 +1,7 @@
 """Tensors in buffers."""
 import itertools
 import math
+import operator
 
 from generator import elements
 
@@ -20,7 +21,14 @@ class Tensor:
 
     def place(self, coordinates):
         """In the buffer, counted in elements."""
-        return sum(c * stride for c, stride in zip(coordinates, self.strides))
+        return sum(map(operator.mul, coordinates, self.strides))
+
+    def places(self):
+        """Of all elements, in row-major order."""
+        places = [0]
+        for size, stride in zip(self.sizes, self.strides):
+            places = [place + i * stride for place in places for i in range(size)]
+        return places
 
     def extent(self):
         """How many elements of a buffer it spans."""
@@ -28,7 +36,7 @@ class Tensor:
 
     def read(self, buffer):
         """Its elements in a buffer, by coordinates."""
-        return {c: buffer[self.place(c)] for c in self.coordinates()}
+        return {c: buffer[place] for c, place in zip(self.coordinates(), self.places())}
 
     def count(self):
         return math.prod(self.sizes)

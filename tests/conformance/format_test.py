@@ -1,4 +1,4 @@
-"""format_test.py PACK: the models use nothing but what DxDispatch's own reader knows, and the pack covers what it
+"""format_test.py PACK SCHEMA: the models use nothing but what DxDispatch's own reader knows, and the pack covers what it
 says. Another tool has to be able to run them as they are."""
 import json
 import pathlib
@@ -8,7 +8,7 @@ import unittest
 PACK = pathlib.Path(sys.argv[1])
 TYPES = {"FLOAT64": 8, "FLOAT32": 4, "FLOAT16": 2, "INT64": 8, "INT32": 4, "INT16": 2, "INT8": 1, "UINT64": 8,
          "UINT32": 4, "UINT16": 2, "UINT8": 1}
-SCHEMA = json.loads((PACK.parent / "schema" / "operators.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(pathlib.Path(sys.argv[2]).read_text(encoding="utf-8"))
 OPERATORS = {operator["type"] for operator in SCHEMA["operators"]} - {"DML_OPERATOR_SCATTER_ELEMENTS"}
 TENSOR_FIELDS = {"DataType", "Sizes", "Strides", "Flags", "TotalTensorSizeInBytes", "GuaranteedBaseOffsetAlignment"}
 

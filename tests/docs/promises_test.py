@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""promises_test.py FOLDER: what docs/promises.md says holds a promise exists: files and folders, and tests in them."""
+"""promises_test.py FOLDER: what docs/promises.md says holds a promise exists: files and folders,
+tests in them, and groups of the conformance pack."""
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
+GROUPS = (ROOT / "conformance" / "groups.sha256").read_text(encoding="utf-8")
 
 
 def exists(holder):
     path, _, name = holder.partition(":")
+    if path.startswith("conformance/"):  # a group of the pack, or several
+        return re.search(rf"^\w+  {path.removeprefix('conformance/')}(/|$)", GROUPS, re.MULTILINE) is not None
     if not (ROOT / path).exists():
         return False
     if not name:

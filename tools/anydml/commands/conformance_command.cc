@@ -28,11 +28,11 @@ constexpr Option kOptions[] = {
     {"--list", "", ValueKind::kText, "list the models and what each shows, without running them"},
 };
 
-// Where this program's own pack is: installed, or in the tree that it was built from.
+// Where this program's own pack is: installed, or in its build tree.
 Status FindPack(std::string* folder) {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  for (const char* from_program : {ANYDML_INSTALLED_CONFORMANCE, ANYDML_SOURCE_CONFORMANCE}) {
+  for (const char* from_program : {ANYDML_INSTALLED_CONFORMANCE, ANYDML_BUILT_CONFORMANCE}) {
     const std::filesystem::path candidate = (program.parent_path() / from_program).lexically_normal();
     *folder = candidate.string();
     if (std::filesystem::is_directory(candidate, error)) return {};
