@@ -1,16 +1,21 @@
 # Compiler settings for everything of ours; never exported to users.
 find_package(Threads REQUIRED)
 
-# ccache, as it comes, keeps nothing of a file that uses a precompiled header, and more of files that are compiled
-# each for itself.
-set(unity ON)
-if(CMAKE_CXX_COMPILER_LAUNCHER)
-  set(unity OFF)
-  if(NOT DEFINED CMAKE_DISABLE_PRECOMPILE_HEADERS)
-    set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+# ccache keeps nothing of a file that uses a precompiled header unless it is told that macros defined before the header
+# and the header's time do not matter, and unless what the compiler shows it names the header (GCC) and the header holds
+# no time (clang). What is compiled as one is kept as one: a clean build in the same folder finds it again.
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "(^|/)ccache$")
+  foreach(language C CXX CUDA)
+    set(CMAKE_${language}_COMPILER_LAUNCHER
+        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CMAKE_CXX_COMPILER_LAUNCHER})
+  endforeach()
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  else()
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
   endif()
 endif()
-set(ANYDML_UNITY ${unity} CACHE STRING "Compile small files several at a time, which takes half as long: ON, OFF, or \
+set(ANYDML_UNITY ON CACHE STRING "Compile small files several at a time, which takes half as long: ON, OFF, or \
 ALL (the operators, too, which are faster if each file is optimized for itself; not with CUDA, whose module has some\
  of their files)")
 

@@ -2,8 +2,7 @@
 """What compiling takes, in processor time, which other work on the machine changes little.
 
     note=$PWD/tests/dev/compile_times.py
-    cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=$note -DCMAKE_CUDA_COMPILER_LAUNCHER=$note \\
-          -DANYDML_UNITY=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=OFF
+    cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=$note -DCMAKE_CUDA_COMPILER_LAUNCHER=$note
     cmake --build build -j1 --target anydml-installed   # a clean one
     tests/dev/compile_times.py --sum build
 
