@@ -11,7 +11,7 @@
 
 #include "base/adaptive_spin.h"
 #include "base/status.h"
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 #include "kernel/kernel.h"
 
 namespace anydml {
@@ -100,7 +100,6 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual const AdapterInfo& adapter() const = 0;
-  virtual std::string_view kind() const = 0;  // "cpu", "cuda": selects the implementations of operators
   // Zero-filled, aligned to at least 64 KiB (a buffer's placement alignment); null with kOutOfMemory.
   virtual Status Allocate(MemoryKind kind, uint64_t bytes, std::shared_ptr<Memory>* memory) = 0;
   // What tensors in the application's memory are aligned to besides their elements. Memory of our own
@@ -126,7 +125,7 @@ class Backend {
   }
   // For LowerContext.
   virtual uint32_t threads() const { return 1; }
-  virtual const DeviceProperties& device_properties() const = 0;
+  virtual const DeviceTraits& traits() const = 0;
   virtual uint64_t timestamp_frequency() const = 0;  // ticks per second
   virtual uint64_t CurrentTimestamp() const = 0;
   virtual Status DescribeStream(void* stream, ForeignStream* out) {

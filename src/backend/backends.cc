@@ -36,8 +36,12 @@ Status PutWantedFirst(std::vector<Backend*>* backends) {
 
 Found FindBackends() {
   Found found;
-  found.backends = LoadBackends("cuda", "ANYDML_CUDA_MODULE", "libanydml_cuda.so", &found.why_no_gpu);
+  found.backends = LoadBackends("ANYDML_CUDA_MODULE", "libanydml_cuda.so", &found.why_no_gpu);
   found.backends.push_back(GetCpuBackend());
+  // A backend that somebody else built for this version. It has to be asked for by name.
+  std::string why_no_other;
+  const std::vector<Backend*> others = LoadBackends("ANYDML_OTHER_MODULE", nullptr, &why_no_other);
+  found.backends.insert(found.backends.end(), others.begin(), others.end());
   found.variables = PutWantedFirst(&found.backends);
   if (!found.variables.ok() && !found.why_no_gpu.empty()) {
     found.variables = InvalidArgument(found.variables.message(), "; no GPU: ", found.why_no_gpu);

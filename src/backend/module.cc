@@ -35,6 +35,7 @@ Status FindModuleFile(const char* variable, const char* file, std::string* path)
     return InvalidArgument("the environment variable ", variable, " is \"", given,
                            "\" but must be an absolute path");
   }
+  if (file == nullptr) return Status(Code::kNotFound, StrCat(variable, " names no module"));
   if (folder_of_this_library.empty()) {
     return Status(Code::kNotFound, StrCat("the folder of this library, where ", file,
                                           " is looked for, is not known; ", variable, " may name the file"));
@@ -61,8 +62,7 @@ Status Open(const std::string& path, void** handle, const Module** module) {
 
 }  // namespace
 
-std::vector<Backend*> LoadBackends(const char* kind, const char* variable, const char* file,
-                                   std::string* why_none) {
+std::vector<Backend*> LoadBackends(const char* variable, const char* file, std::string* why_none) {
   std::string path;
   void* handle = nullptr;
   const Module* module = nullptr;
@@ -72,9 +72,8 @@ std::vector<Backend*> LoadBackends(const char* kind, const char* variable, const
     *why_none = status.message();
     return {};
   }
-  std::vector<Backend*> backends = module->find_backends(why_none);
-  if (!backends.empty()) SetModule(kind, module);
-  return backends;
+  AddModule(module);
+  return module->find_backends(why_none);
 }
 
 }  // namespace anydml

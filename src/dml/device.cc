@@ -76,13 +76,13 @@ HRESULT Device::CreateOperator(const DML_OPERATOR_DESC* desc, REFIID riid, void*
 LowerContext Device::ContextFor(DML_EXECUTION_FLAGS flags) const {
   const Backend& backend = d3d12::BackendOf(state().d3d());
   LowerContext context;
-  context.backend = backend.kind();
   context.level = state().level();
   context.threads = backend.threads();
   context.execution_flags = RawEnum(flags);
-  context.device = &backend.device_properties();
-  context.implementation = state().implementation();
-  context.graph_guards = state().graph_guards();
+  context.device = &backend.traits();
+  context.implementation = state().settings().implementation;
+  context.graph_guards = state().settings().graph_guards;
+  context.host_fallback = state().settings().host_fallback;
   return context;
 }
 
@@ -183,7 +183,7 @@ HRESULT Device::CompileGraph(const DML_GRAPH_DESC* desc, DML_EXECUTION_FLAGS fla
     std::vector<std::string> warnings;
     Status status = ReadGraphDesc(this, *desc, &description);
     if (status.ok()) {
-      status = CompileGraphProgram(std::move(description), ContextFor(flags), state().graph_without(),
+      status = CompileGraphProgram(std::move(description), ContextFor(flags), state().settings().graph_without,
                                    &program, &warnings);
     }
     if (!status.ok()) return Fail(Status(status.code(), StrCat(kMethod, ": ", status.message())));

@@ -14,27 +14,25 @@
 
 namespace anydml::dml {
 
+// From environment variables, read when the device is created (docs/environment.md).
+struct DeviceSettings {
+  std::string implementation;  // the one that is forced, or empty
+  std::string graph_without;   // passes that graphs do without
+  bool graph_guards = false;   // see GuardedPart
+  bool host_fallback = true;   // see LowerContext
+};
+
 class DeviceState final : public DataErrorSink {
  public:
   // `d3d` lives as long as any COM object or queue that leads here: the DirectML
   // device references it, and a queue's thread ends before its device does.
-  // `implementation`: the one that is forced, or empty. `graph_without`: passes that graphs do without.
-  // `graph_guards`: see GuardedPart.
-  DeviceState(d3d12::Device* d3d, FeatureLevel level, bool debug, std::string implementation,
-              std::string graph_without, bool graph_guards)
-      : d3d_(d3d),
-        level_(level),
-        debug_(debug),
-        implementation_(std::move(implementation)),
-        graph_without_(std::move(graph_without)),
-        graph_guards_(graph_guards) {}
+  DeviceState(d3d12::Device* d3d, FeatureLevel level, bool debug, DeviceSettings settings)
+      : d3d_(d3d), level_(level), debug_(debug), settings_(std::move(settings)) {}
 
   d3d12::Device* d3d() const { return d3d_; }
   FeatureLevel level() const { return level_; }
   bool debug() const { return debug_; }
-  const std::string& implementation() const { return implementation_; }
-  const std::string& graph_without() const { return graph_without_; }
-  bool graph_guards() const { return graph_guards_; }
+  const DeviceSettings& settings() const { return settings_; }
 
   // Hands the sentence out (thread's last error, info queue, stderr when asked
   // for) and returns the code as an HRESULT. S_OK when there is no error.
@@ -72,9 +70,7 @@ class DeviceState final : public DataErrorSink {
   d3d12::Device* const d3d_;
   const FeatureLevel level_;
   const bool debug_;
-  const std::string implementation_;
-  const std::string graph_without_;
-  const bool graph_guards_;
+  const DeviceSettings settings_;
   std::atomic<bool> muted_{false};
   std::atomic<HRESULT> reason_{S_OK};
   mutable std::mutex mutex_;

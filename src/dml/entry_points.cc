@@ -67,9 +67,11 @@ HRESULT CreateDmlDevice(ID3D12Device* d3d12_device, uint32_t flags, uint32_t min
       ReportError(StrCat(kMethod, "the Direct3D device ", d3d12::WhyRemoved(d3d)), debug);
       return DXGI_ERROR_DEVICE_REMOVED;
     }
-    auto state = std::make_shared<dml::DeviceState>(d3d, level, debug, Variable("ANYDML_IMPLEMENTATION"),
-                                                    Variable("ANYDML_GRAPH_WITHOUT"),
-                                                    Variable("ANYDML_GRAPH_GUARDS") == "1");
+    dml::DeviceSettings settings = {.implementation = Variable("ANYDML_IMPLEMENTATION"),
+                                    .graph_without = Variable("ANYDML_GRAPH_WITHOUT"),
+                                    .graph_guards = Variable("ANYDML_GRAPH_GUARDS") == "1",
+                                    .host_fallback = Variable("ANYDML_HOST_FALLBACK") != "0"};
+    auto state = std::make_shared<dml::DeviceState>(d3d, level, debug, std::move(settings));
     const HRESULT result = CreateComObject<dml::Device>(riid, ppv, d3d12::PublicDevice(d3d), state);
     if (result != E_NOINTERFACE) return result;
     return state->Fail(

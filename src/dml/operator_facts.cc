@@ -8,6 +8,7 @@
 
 #include "base/report.h"
 #include "com/guard.h"
+#include "backend/backend.h"
 #include "ops/operator.h"
 #include "schema/validate.h"
 
@@ -56,9 +57,10 @@ Status Infer(const DML_OPERATOR_DESC* desc, uint32_t count, AnyDmlTensor* output
 }
 
 std::vector<std::string> ListImplementations() {
+  anydml::Backends();  // loads the modules, whose implementations are listed, too
   std::vector<std::string> lists(anydml::AllOperators().size() + 1);
   for (const anydml::Operator* op : anydml::ImplementedOperators()) {
-    for (const char* name : op->implementations) {
+    for (const char* name : anydml::ImplementationNames(*op)) {
       lists[op->type] += anydml::StrCat(lists[op->type].empty() ? "" : "\n", name);
     }
   }

@@ -4,6 +4,7 @@
 
 #include "graph/cast_pairs.h"
 #include "graph/passes.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -39,19 +40,15 @@ bool MayFold(const Graph& graph, const std::vector<GraphUse>& uses, const GraphN
   return bytes <= kMostBytes;
 }
 
-// A CPU's results; false where the graph's backend might give others, or has something to say about the data.
+// The host's results; false where the graph's backend might give others, or has something to say about the
+// data.
 bool Compute(const LowerContext& context, Graph* graph, const GraphNode& node,
              std::vector<std::vector<std::byte>>* results) {
-  const bool is_cpu = context.backend == "cpu";
-  LowerContext cpu = context;
-  if (!is_cpu) {
-    cpu.backend = "cpu";
-    cpu.threads = 1;
-    cpu.device = nullptr;
-  }
+  const bool is_host = context.device->is_host;
+  const LowerContext host = is_host ? context : HostContextOf(context);
   LoweredOperator lowered;
-  if (!LowerOperator(*node.op()->op, node.op()->desc, cpu, &lowered).ok()) return false;
-  if ((!is_cpu && !lowered.exactness.exact()) || lowered.kernel->persistent_bytes() != 0) return false;
+  if (!LowerOperator(*node.op()->op, node.op()->desc, host, &lowered).ok()) return false;
+  if ((!is_host && !lowered.exactness.exact()) || lowered.kernel->persistent_bytes() != 0) return false;
   if (lowered.kernel->temporary_bytes() > kMostBytes) return false;
   for (const TensorDesc* tensor : node.op()->desc.inputs()) {
     // A few bytes may be read as many elements.

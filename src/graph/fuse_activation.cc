@@ -113,7 +113,7 @@ constexpr uint32_t kAllowHalfPrecision = 1;  // DML_EXECUTION_FLAG_ALLOW_HALF_PR
 class Absorbing {
  public:
   Absorbing(const LowerContext& context, Graph* graph)
-      : on_cpu_(context.backend == "cpu"),
+      : unit_bytes_(context.device->unit_bytes),
         rounds_late_((context.execution_flags & kAllowHalfPrecision) != 0),
         graph_(*graph),
         uses_(FindUses(*graph)) {}
@@ -133,7 +133,7 @@ class Absorbing {
   bool AddMatrix(const TensorDesc& added, OperatorDesc* desc) const;
   bool AddBias(const TensorDesc& added, OperatorDesc* desc) const;
 
-  const bool on_cpu_;
+  const uint32_t unit_bytes_;
   const bool rounds_late_;  // numbers need not be rounded to FLOAT16 between operators
   Graph& graph_;
   const std::vector<GraphUse> uses_;
@@ -156,8 +156,8 @@ void Absorbing::Absorb(uint32_t number) {
   if (use.writers.size() != 1 || use.readers.size() != 1 || use.readers[0] < number) return;
   GraphNode& reader = graph_.nodes[use.readers[0]];
   if (reader.op() == nullptr || reader.outputs.size() != 1) return;
-  // As a part of something larger: libraries on devices write by units, where tensors lie as DirectML's do.
-  if (!on_cpu_ && reader.outputs[0].offset != output.offset) return;
+  // As a part of something larger: kernels that write by units want them where DirectML's tensors begin.
+  if (unit_bytes_ > 1 && reader.outputs[0].offset != output.offset) return;
   const auto reads = [&](const GraphOperand& operand) { return operand.value == output.value; };
   if (std::count_if(reader.inputs.begin(), reader.inputs.end(), reads) != 1) return;
   if (std::find_if(reader.inputs.begin(), reader.inputs.end(), reads)->offset != output.offset) return;
@@ -203,9 +203,8 @@ bool Absorbing::TakeAddition(const GraphNode& reader, GraphNode* host) const {
   if (!IsAbsent(fused)) return false;
   const size_t from_host = reader.inputs[0].value == host->outputs[0].value ? 0 : 1;
   const auto tensors = addition.inputs();
-  // Libraries on devices read a bias by units, where it lies as DirectML's tensors do; an ADD reads any view.
-  constexpr uint64_t kTensorAlignment = 16;
-  if (!on_cpu_ && reader.inputs[1 - from_host].offset % kTensorAlignment != 0) return false;
+  // A bias is read by units; an ADD reads any view.
+  if (reader.inputs[1 - from_host].offset % unit_bytes_ != 0) return false;
   const TensorDesc& added = *tensors[1 - from_host];
   const TensorDesc& result = *addition.outputs()[0];
   auto& written = std::get<TensorDesc>(*FieldOf(desc, "OutputTensor"));
@@ -224,7 +223,7 @@ bool Absorbing::TakeAddition(const GraphNode& reader, GraphNode* host) const {
 // CLIP1 of the bytes that a convolution gives.
 bool Absorbing::TakeLimits(const GraphNode& reader, GraphNode* host) const {
   GraphOperator& op = *host->op();
-  if (!on_cpu_ || op.limits || TypeOf(op.desc) != OperatorType::kQuantizedLinearConvolution ||
+  if (op.limits || TypeOf(op.desc) != OperatorType::kQuantizedLinearConvolution ||
       TypeOf(reader.op()->desc) != OperatorType::kElementWiseClip1) {
     return false;
   }

@@ -11,7 +11,7 @@
 #include "base/half.h"
 #include "graph/passes.h"
 #include "graph/redirect.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -327,12 +327,11 @@ bool FindingAttention::MakeProblem(const Chain& chain, const GemmDesc& first, co
          SetView(value, heads, 2, &problem->value.fresh) && SetView(result, heads, 0, &problem->output);
 }
 
-// Steps of a GPU compute weights and values of FLOAT16 as FLOAT32: products do better.
+// Attention that stores its weights stores those of FLOAT16 as FLOAT32: separate products do better.
 bool FindingAttention::IsWorthIt(const AttentionProblem& problem) const {
   LoweredOperator lowered;
-  if (!ChooseKernel(OperatorTableOf(context_.backend).attention, problem, context_.ForPart(), &lowered).ok())
-    return false;
-  return problem.type == DataType::kFloat32 || lowered.implementation != "cuda.steps";
+  if (!ChooseKernel(problem, context_.ForPart(), &lowered).ok()) return false;
+  return problem.type == DataType::kFloat32 || !(lowered.abilities & kStoresWeights);
 }
 
 void FindingAttention::Replace(Chain chain) {
@@ -343,15 +342,12 @@ void FindingAttention::Replace(Chain chain) {
   node.inputs = {product.inputs[0], product.inputs[1], last.inputs[1]};
   if (chain.mask != nullptr) node.inputs.push_back(chain.mask_operand);
   node.outputs = last.outputs;
-  // Kernels for GPUs rely on the alignment of bindings.
-  constexpr uint64_t kAlignmentOfTensors = 16;
-  const auto is_aligned = [](const GraphOperand& operand) {
-    return operand.offset % kAlignmentOfTensors == 0;
+  // Kernels may rely on the alignment of bindings.
+  const auto is_aligned = [&](const GraphOperand& operand) {
+    return operand.offset % context_.device->unit_bytes == 0;
   };
-  if (context_.backend != "cpu" &&
-      (!std::all_of(node.inputs.begin(), node.inputs.end(), is_aligned) || !is_aligned(node.outputs[0]))) {
+  if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_aligned) || !is_aligned(node.outputs[0]))
     return;
-  }
   AttentionProblem problem;
   if (!MakeProblem(chain, GemmDesc::From(product.op()->desc), GemmDesc::From(last.op()->desc), &problem) ||
       !IsWorthIt(problem)) {

@@ -8,7 +8,7 @@
 #include "graph/join_elements.h"
 #include "graph/passes.h"
 #include "ops/element/operators.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -211,9 +211,9 @@ std::vector<const ElementWork*> Fusing::InOrder(const Group& group) const {
 
 // Whether there is a kernel for the problem.
 bool Fusing::IsTaken(const ElementProblem& problem) const {
-  if (context_.backend == "cpu") return true;
+  if (TakesEverything<ElementProblem>(*context_.device)) return true;
   LoweredOperator lowered;
-  return ChooseKernel(OperatorTableOf(context_.backend).element, problem, context_.ForPart(), &lowered).ok();
+  return ChooseKernel(problem, context_.ForPart(), &lowered).ok();
 }
 
 std::optional<ElementWork> Fusing::Join(const Group& group) const {

@@ -225,7 +225,7 @@ void JoiningReaders::TryReader(uint32_t number) {
 }  // namespace
 
 Status FusePrologues(const LowerContext& context, Graph* graph) {
-  if (context.backend == "cpu") JoiningReaders(context, graph).Run();
+  if (context.device->runs_blocks_of_rows) JoiningReaders(context, graph).Run();
   return {};
 }
 

@@ -68,6 +68,13 @@ struct TailGraph : GraphUnderTest {
   std::mt19937 random{7};
 };
 
+constexpr DeviceTraits kWithUnits = [] {
+  DeviceTraits device;
+  device.convolution_channels = ConvolutionChannels::kFillUnits;
+  device.unit_bytes = 16;
+  return device;
+}();
+
 // The bytes without passes, and those with a tail, which takes so many nodes.
 void ExpectTail(const TailGraph& test, size_t taken) {
   const Result want = RunGraph(test, "all");
@@ -78,7 +85,7 @@ void ExpectTail(const TailGraph& test, size_t taken) {
     TakeTails([](const OperatorDesc&, const ConvolutionTailDesc&) { return true; }, &changed.graph);
     EXPECT_EQ(changed.graph.log.size(), taken);
     if (channels_last) {
-      EXPECT_TRUE(ChooseLayouts({.backend = "cuda"}, &changed.graph).ok());
+      EXPECT_TRUE(ChooseLayouts({.device = &kWithUnits}, &changed.graph).ok());
     }
     const Result got = RunGraph(changed, "all");
     EXPECT_EQ(got.outputs, want.outputs) << got.explanation;

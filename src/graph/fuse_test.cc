@@ -45,7 +45,7 @@ TEST(FuseElements, FunctionsOfHalves) {
     std::vector<std::vector<uint32_t>> results;
     for (const char* const name : {"cpu.tiles", "cpu.reference"}) {
       LoweredOperator lowered;
-      EXPECT_TRUE(ChooseKernel(ElementImplementations(), problem, {.implementation = name}, &lowered).ok());
+      EXPECT_TRUE(ChooseKernel(problem, {.implementation = name}, &lowered).ok());
       std::vector<uint32_t> in = words, out(words.size());
       const Buffer input = {reinterpret_cast<std::byte*>(in.data()), in.size() * 4};
       const Buffer output = {reinterpret_cast<std::byte*>(out.data()), out.size() * 4};

@@ -161,9 +161,9 @@ bool JoiningProducts::FindPart(uint32_t number, std::vector<ProductPart>* parts)
   part.product = number;
   part.columns = output.sizes[output.rank - 1];
   if (ElementCount(output) != uint64_t{output.sizes[output.rank - 2]} * part.columns) return false;
-  // Devices read rows by units.
-  constexpr uint64_t kUnitBits = 128;
-  if (context_.backend != "cpu" && part.columns * BitSize(output.type) % kUnitBits != 0) return false;
+  // Rows of the product become columns of a wider one, and must begin at whole units there.
+  const uint64_t unit_bits = uint64_t{8} * context_.device->unit_bytes;
+  if (part.columns * BitSize(output.type) % unit_bits != 0) return false;
   if (product.fused_activation != nullptr || !IsKnown(node.inputs[1]) || IsKnown(node.inputs[0]))
     return false;
   if (uses_[node.inputs[1].value].readers.size() != 1 || !IsWhole(output, node.outputs[0])) return false;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "graph/guards.h"
-#include "kernel/module.h"
 #include "kernel/part_recorder.h"
 
 namespace anydml {
@@ -47,9 +46,9 @@ uint64_t Now() {
 // graph runs: then the device's clock says it, once everything is done.
 class PartTimes {
  public:
-  explicit PartTimes(void* stream) : recorder_(CurrentPartRecorder()) {
-    if (recorder_.record == nullptr || stream == nullptr) return;
-    if (const Module* const module = FindModule("cuda")) clock_ = module->create_clock(stream);
+  PartTimes(const DeviceTraits& device, void* stream) : recorder_(CurrentPartRecorder()) {
+    if (recorder_.record == nullptr || device.create_clock == nullptr) return;
+    clock_ = device.create_clock(stream);
     if (!clock_ || !clock_->Mark().ok()) recorder_ = {};
   }
 
@@ -130,7 +129,7 @@ GraphKernel::GraphKernel(Layout layout) : layout_(std::move(layout)) {
 
 Status GraphKernel::RunPart(const Part& part, KernelArguments& own, Buffer* operands,
                             const KernelArguments& arguments) const {
-  if (!layout_.guarded || arguments.stream != nullptr) return part.kernel->Run(own);
+  if (!layout_.guarded || !layout_.device->is_host) return part.kernel->Run(own);
   std::vector<Buffer*> buffers = {&own.temporary};
   for (size_t i = 0; i < part.inputs.size() + part.outputs.size(); ++i) buffers.push_back(operands + i);
   const GuardedPart guarded(arguments.temporary, std::move(buffers));
@@ -165,7 +164,7 @@ Status GraphKernel::Run(const KernelArguments& given) const {
   const OperandSpace own_space(most_operands_ + (layout_.copied_inputs.empty() ? 0 : given.inputs.size()));
   Buffer* const space = own_space.data();
   KernelArguments arguments = given;
-  PartTimes times(arguments.stream);
+  PartTimes times(*layout_.device, arguments.stream);
   size_t next_copy = 0;
   for (uint32_t step = 0; step < layout_.parts.size(); ++step) {
     ANYDML_RETURN_IF_ERROR(CopyInputs(step, &next_copy, space + most_operands_, &arguments));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/device_traits.h"
 #include "kernel/kernel.h"
 #include "kernel/scratch_layout.h"
 #include "kernel/work_estimate.h"
@@ -60,6 +61,7 @@ class GraphKernel final : public Kernel, public WorkEstimate {
     std::vector<Prepared> prepared;
     std::string made_of;
     uint64_t work_bytes = WorkEstimate::kUnknown;
+    const DeviceTraits* device = &kHostDevice;
     bool guarded = false;  // on the host, parts run between pages that nobody may touch
   };
   explicit GraphKernel(Layout layout);

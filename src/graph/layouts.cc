@@ -7,9 +7,8 @@
 
 #include "graph/passes.h"
 #include "graph/redirect.h"
-#include "ops/convolution/taste.h"
+#include "ops/convolution/layout_preference.h"
 #include "ops/element/element.h"
-#include "ops/convolution/cpu/pixel_tile.h"
 #include "ops/move/problem.h"
 #include "schema/descriptions.generated.h"
 
@@ -44,12 +43,12 @@ bool KnowsChannels(const GraphNode& node) {
                                                                  !IsIn(MoveOperators(), node.op()->op)));
 }
 
-LayoutTaste TasteOf(const GraphNode& node, std::string_view backend, uint32_t lanes) {
-  if (!KnowsChannels(node)) return LayoutTaste::kAgreement;
-  if (node.op() == nullptr) return LayoutTaste::kAsGiven;
+LayoutPreference PreferenceOf(const GraphNode& node, const DeviceTraits& device) {
+  if (!KnowsChannels(node)) return LayoutPreference::kAgreement;
+  if (node.op() == nullptr) return LayoutPreference::kAsGiven;
   switch (static_cast<OperatorType>(node.op()->op->type)) {
     case OperatorType::kConvolution:
-      return TasteOfConvolution(ConvolutionDesc::From(node.op()->desc), backend, lanes);
+      return PreferenceOfConvolution(ConvolutionDesc::From(node.op()->desc), device);
     case OperatorType::kAveragePooling:
     case OperatorType::kAveragePooling1:
     case OperatorType::kLpPooling:
@@ -63,11 +62,11 @@ LayoutTaste TasteOf(const GraphNode& node, std::string_view backend, uint32_t la
     case OperatorType::kResample2:
     case OperatorType::kResample3:
     case OperatorType::kUpsample2d:
-      return LayoutTaste::kAgreement;
+      return LayoutPreference::kAgreement;
     case OperatorType::kReduce:
-      return LayoutTaste::kAny;
+      return LayoutPreference::kAny;
     default:
-      return LayoutTaste::kAsGiven;
+      return LayoutPreference::kAsGiven;
   }
 }
 
@@ -114,15 +113,15 @@ std::optional<Places> ChannelsLast(const Places& places, uint64_t bytes) {
 
 class LayoutChoice {
  public:
-  LayoutChoice(const LowerContext& context, uint32_t lanes, Graph* graph)
-      : context_(context), lanes_(lanes), graph_(*graph), uses_(FindUses(*graph)) {}
+  LayoutChoice(const LowerContext& context, Graph* graph)
+      : context_(context), graph_(*graph), uses_(FindUses(*graph)) {}
 
   void Run() {
     FindTensors();
-    const auto wants = [](LayoutTaste taste) {
-      return taste == LayoutTaste::kChannels || taste == LayoutTaste::kChannelsOnly;
+    const auto wants = [](LayoutPreference preference) {
+      return preference == LayoutPreference::kChannels || preference == LayoutPreference::kChannelsOnly;
     };
-    if (std::none_of(tastes_.begin(), tastes_.end(), wants)) return;
+    if (std::none_of(preferences_.begin(), preferences_.end(), wants)) return;
     FindDetours();
     Improve();
     LeaveWhatDoesNotPay();
@@ -154,10 +153,9 @@ class LayoutChoice {
   }
 
   const LowerContext& context_;
-  const uint32_t lanes_;
   Graph& graph_;
   const std::vector<GraphUse> uses_;
-  std::vector<LayoutTaste> tastes_;               // of nodes
+  std::vector<LayoutPreference> preferences_;     // of nodes
   std::vector<std::vector<NodeTensor>> tensors_;  // of nodes
   std::vector<std::optional<Detour>> detours_;    // of values that may get channels last
   std::vector<Layout> layouts_;                   // of values
@@ -186,7 +184,7 @@ void LayoutChoice::FindTensors() {
   tensors_.resize(graph_.nodes.size());
   for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
     const GraphNode& node = graph_.nodes[i];
-    tastes_.push_back(TasteOf(node, context_.backend, lanes_));
+    preferences_.push_back(PreferenceOf(node, *context_.device));
     for (const bool is_output : {false, true}) {
       const auto& operands = is_output ? node.outputs : node.inputs;
       const auto places = PlacesOfTensors(node, is_output);
@@ -249,8 +247,8 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
   const auto& tensors = tensors_[node];
   const auto innermost = [&](const NodeTensor& tensor) { return tensor.innermost[layouts_[tensor.value]]; };
   uint64_t cost = 0;
-  switch (tastes_[node]) {
-    case LayoutTaste::kChannels:
+  switch (preferences_[node]) {
+    case LayoutPreference::kChannels:
       // Sums are stored in any order, if not by all kernels.
       for (const NodeTensor& tensor : tensors) {
         if (tensor.number == 0 && innermost(tensor) != kChannel)
@@ -262,7 +260,7 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
         }
       }
       break;
-    case LayoutTaste::kChannelsOnly: {
+    case LayoutPreference::kChannelsOnly: {
       bool all = true;
       for (const NodeTensor& tensor : tensors) {
         if (tensor.number != 0) continue;
@@ -274,7 +272,7 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
       if (all) cost = 0;
       break;
     }
-    case LayoutTaste::kAgreement: {
+    case LayoutPreference::kAgreement: {
       const auto output = std::find_if(tensors.begin(), tensors.end(),
                                        [](const NodeTensor& tensor) { return tensor.is_output; });
       if (output == tensors.end()) break;
@@ -283,9 +281,9 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
       }
       break;
     }
-    case LayoutTaste::kAny:
+    case LayoutPreference::kAny:
       break;
-    case LayoutTaste::kAsGiven:
+    case LayoutPreference::kAsGiven:
       for (const NodeTensor& tensor : tensors) {
         if (layouts_[tensor.value] == kChannelsLast) cost += tensor.bytes;
       }
@@ -353,11 +351,7 @@ void LayoutChoice::Apply() {
 }  // namespace
 
 Status ChooseLayouts(const LowerContext& context, Graph* graph) {
-  return ChooseLayoutsFor(context, ConvolutionPixelTiles().lanes, graph);
-}
-
-Status ChooseLayoutsFor(const LowerContext& context, uint32_t lanes, Graph* graph) {
-  LayoutChoice(context, lanes, graph).Run();
+  LayoutChoice(context, graph).Run();
   return {};
 }
 

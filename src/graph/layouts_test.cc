@@ -14,11 +14,18 @@ namespace {
 using Sizes = std::vector<uint32_t>;
 constexpr DataType kFloat = DataType::kFloat32;
 
-struct Device {
-  std::string_view backend;
-  uint32_t lanes;  // of vectors
-};
-constexpr Device kDevices[] = {{"cuda", 0}, {"cpu", 8}};
+constexpr DeviceTraits WithLanes(uint32_t lanes) {
+  DeviceTraits device;
+  device.vector_lanes = lanes;
+  return device;
+}
+constexpr DeviceTraits WithUnits() {
+  DeviceTraits device;
+  device.convolution_channels = ConvolutionChannels::kFillUnits;
+  device.unit_bytes = 16;
+  return device;
+}
+constexpr DeviceTraits kDevices[] = {WithUnits(), WithLanes(8)};
 
 // Small whole numbers, whose sums are exact in any order.
 class LayoutGraph : public GraphUnderTest {
@@ -86,12 +93,12 @@ class LayoutGraph : public GraphUnderTest {
 
   // The graph as a device gets it: perhaps the other passes, then layouts. Says how many tensors have another
   // one.
-  size_t Lay(const Device& device, bool with_other_passes = false) {
+  size_t Lay(const DeviceTraits& device, bool with_other_passes = false) {
     if (with_other_passes) {
       EXPECT_TRUE(RunPasses({}, "layouts,tails", &graph).ok());
     }
     graph.log.clear();
-    EXPECT_TRUE(ChooseLayoutsFor({.backend = device.backend}, device.lanes, &graph).ok());
+    EXPECT_TRUE(ChooseLayouts({.device = &device}, &graph).ok());
     return graph.log.size();
   }
 
@@ -101,8 +108,8 @@ class LayoutGraph : public GraphUnderTest {
 
 void ExpectSame(const LayoutGraph& test, size_t laid_out) {
   const auto want = RunGraph(test, "all");
-  for (const Device& device : kDevices) {
-    SCOPED_TRACE(device.backend);
+  for (const DeviceTraits& device : kDevices) {
+    SCOPED_TRACE(device.vector_lanes);
     for (const bool with_other_passes : {false, true}) {
       LayoutGraph changed = test;
       EXPECT_EQ(changed.Lay(device, with_other_passes), laid_out);
@@ -115,7 +122,7 @@ void ExpectSame(const LayoutGraph& test, size_t laid_out) {
 // Where vectors are as short as rows of images, planes are as good.
 void ExpectPlanes(const LayoutGraph& test) {
   LayoutGraph same = test;
-  EXPECT_EQ(same.Lay({"cpu", 4}), 0u);
+  EXPECT_EQ(same.Lay(WithLanes(4)), 0u);
 }
 
 TEST(Layouts, BetweenConvolutions) {
@@ -150,7 +157,7 @@ TEST(Layouts, JoinedChannels) {
   const uint32_t joined = test.Join(first, second, part, whole);
   test.Output(test.Convolution(joined, whole, 8, 1));
   const auto want = RunGraph(test, "all");
-  for (const Device& device : kDevices) {
+  for (const DeviceTraits& device : kDevices) {
     LayoutGraph changed = test;
     EXPECT_GE(changed.Lay(device, true), 1u);
     EXPECT_EQ(RunGraph(changed, "all").outputs, want.outputs);
@@ -170,7 +177,7 @@ TEST(Layouts, WhatIsPinned) {
   const uint32_t z = reinterpreted.AbsFrom(y, {1, 4, 8, 4}, {1, 4, 8, 4});
   reinterpreted.Output(reinterpreted.Convolution(z, sizes, 8, 3));
   const auto want = RunGraph(reinterpreted, "all");
-  for (const Device& device : kDevices) {
+  for (const DeviceTraits& device : kDevices) {
     LayoutGraph alone = reinterpreted;
     alone.Lay(device);
     EXPECT_EQ(RunGraph(alone, "all").outputs, want.outputs);

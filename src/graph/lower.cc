@@ -94,7 +94,7 @@ class Lowering {
 // them, as they do what is OWNED_BY_DML.
 void Lowering::OwnConstants(GraphNode& node) const {
   GraphOperator* const op = node.op();
-  if (op == nullptr || context_.backend != "cpu") return;
+  if (op == nullptr || !context_.device->is_host) return;
   const std::vector<TensorDesc*> tensors = TensorsOf(op, FieldKind::kInput);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const GraphOperand& input = node.inputs[i];
@@ -200,7 +200,7 @@ std::vector<bool> Lowering::FindPacked() const {
     packed[i] = graph_.values[i].home == Home::kConstant || graph_.values[i].home == Home::kPrepared;
   }
   for (const GraphNode& node : graph_.preparations) {
-    if (context_.backend != "cpu") packed[node.inputs[0].value] = false;  // a device reads it
+    if (!context_.device->is_host) packed[node.inputs[0].value] = false;  // the device reads it
   }
   for (uint32_t step = 0; step < Steps(); ++step) {
     const auto& inputs = graph_.nodes[step].inputs;
@@ -414,8 +414,9 @@ void Lowering::Finish(LoweredOperator* out) {
     layout_.parts.push_back(std::move(part));
   }
   FinishPreparations();
+  layout_.device = context_.device;
   layout_.guarded = context_.graph_guards;
-  out->implementation = StrCat(context_.backend, ".graph");
+  out->implementation = StrCat(context_.device->backend, ".graph");
   out->kernel = std::make_unique<GraphKernel>(std::move(layout_));
 }
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "ops/operator_table.h"
+#include "kernel/host_kernel.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -25,17 +26,18 @@ bool MayReplaceElements(const ElementProblem& problem, uint32_t input, uint32_t 
 Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
   if (GraphOperator* op = node.op()) {
     // What is forced is forced wherever it exists.
-    const auto& names = op->op->implementations;
-    const bool known = std::any_of(names.begin(), names.end(),
+    const auto names = ImplementationNames(*op->op);
+    const bool known = context.implementation.starts_with(kHostPrefix) ||
+                       std::any_of(names.begin(), names.end(),
                                    [&](const char* name) { return context.implementation == name; });
-    if (!known) context = context.ForPart();
+    if (!known) context.implementation = {};
     if (op->limits) return LowerClippedConvolution(op->desc, *op->limits, context, out);
     if (op->tail) return LowerConvolutionWithTail(op->desc, *op->tail, context, out);
     return LowerOperator(*op->op, op->desc, context, out);
   }
-  const OperatorTable& table = OperatorTableOf(context.backend);
   if (const auto* const attention = std::get_if<AttentionProblem>(&node.work)) {
-    return ChooseKernel(table.attention, *attention, context.ForPart(), out);
+    context.implementation = {};
+    return ChooseKernel(*attention, context, out);
   }
   if (const auto* const blocks = std::get_if<RowBlocks>(&node.work)) {
     return LowerRowBlocks(*blocks, context, out);
@@ -46,7 +48,8 @@ Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
       if (MayReplaceElements(problem, i, o)) out->in_place.emplace_back(i, o);
     }
   }
-  return ChooseKernel(table.element, problem, context.ForPart(), out);
+  context.implementation = {};
+  return ChooseKernel(problem, context, out);
 }
 
 }  // namespace anydml

@@ -50,8 +50,6 @@ Status FuseElements(const LowerContext& context, Graph* graph);
 Status FusePrologues(const LowerContext& context, Graph* graph);
 // "layouts": tensors between convolutions have their channels as neighbours where kernels like that.
 Status ChooseLayouts(const LowerContext& context, Graph* graph);
-// The same for a CPU whose vectors have so many lanes.
-Status ChooseLayoutsFor(const LowerContext& context, uint32_t lanes, Graph* graph);
 
 // Whether an element program does what the operator does.
 bool IsElementWise(const OperatorDesc& desc);

@@ -42,8 +42,7 @@ bool IsAligned(const LowerContext& context, const Graph& graph, const GraphNode&
   const uint32_t bytes = BitSize(type) / 8;
   if (value.home == Home::kInput && graph.inputs[value.index].element_bytes < bytes) return false;
   if (value.home == Home::kOutput && graph.outputs[value.index].element_bytes < bytes) return false;
-  constexpr uint64_t kTensorAlignment = 16;
-  return context.backend == "cpu" || IsFlexible(node) || operand.offset % kTensorAlignment == 0;
+  return IsFlexible(node) || operand.offset % context.device->unit_bytes == 0;
 }
 
 bool RedirectOperand(const LowerContext& context, const Graph& graph, const Detour& detour, FieldKind kind,

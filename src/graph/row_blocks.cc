@@ -7,7 +7,7 @@
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/parallel.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -54,8 +54,7 @@ class RowBlocksKernel final : public Kernel {
 
   Status Lower(const RowBlocks::Work& work, const LowerContext& part, Kernels* out) {
     LoweredOperator elements, reader;
-    ANYDML_RETURN_IF_ERROR(
-        ChooseKernel(OperatorTableOf(part.backend).element, work.elements, part, &elements));
+    ANYDML_RETURN_IF_ERROR(ChooseKernel(work.elements, part, &elements));
     ANYDML_RETURN_IF_ERROR(LowerOperator(*blocks_.reader, work.desc, part, &reader));
     if (made_of_.empty()) made_of_ = StrCat(elements.implementation, ", ", reader.implementation);
     *out = {std::move(elements.kernel), std::move(reader.kernel)};

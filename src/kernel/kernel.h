@@ -35,6 +35,21 @@ struct DataErrorNote {
   int64_t values[8] = {};     // what was found there
 };
 
+class Kernel;
+struct KernelArguments;
+
+// What a device's stream does for kernels that run on the host although their operands are on the device.
+class HostAccess {
+ public:
+  // Waits for what the stream has been given, runs the kernel on copies of its operands in host memory, and
+  // puts what it wrote where it belongs. `arguments` are those of the device; with `initialize`, of
+  // Kernel::Initialize.
+  virtual Status RunOnHost(const Kernel& kernel, const KernelArguments& arguments, bool initialize) = 0;
+
+ protected:
+  ~HostAccess() = default;
+};
+
 // Threads that share a kernel's work.
 class Executor {
  public:
@@ -53,13 +68,14 @@ struct KernelArguments {
   // optional tensor out; so are inputs that the kernel has packed.
   std::span<const Buffer> inputs;
   std::span<const Buffer> outputs;
-  Buffer temporary = {};                       // at least temporary_bytes(), aligned to 16 bytes
-  Buffer persistent = {};                      // persistent_bytes(), aligned to 256 bytes
-  DataErrorSink* data_errors = nullptr;        // null: nobody wants to know
-  Executor* executor = nullptr;                // null: everything on the calling thread
-  void* stream = nullptr;                      // where a device's kernel enqueues itself (a cudaStream_t)
-  std::span<DataErrorNote* const> notes = {};  // data_errors for a device: note_count(), or none when
-                                               // nobody wants to know
+  Buffer temporary = {};                 // at least temporary_bytes(), aligned to 16 bytes
+  Buffer persistent = {};                // persistent_bytes(), aligned to 256 bytes
+  DataErrorSink* data_errors = nullptr;  // null: nobody wants to know
+  Executor* executor = nullptr;          // null: everything on the calling thread
+  void* stream = nullptr;                // where a device's kernel enqueues itself (a cudaStream_t)
+  HostAccess* host = nullptr;            // of the stream; null where it has none, or the run is recorded
+  std::span<DataErrorNote* const> notes = {};  // data_errors for kernels on a device: note_count(), or none
+                                               // when nobody wants to know
 
   DataErrorNote* note(uint32_t number = 0) const { return notes.empty() ? nullptr : notes[number]; }
 };

@@ -1,35 +1,31 @@
 #include "ops/implementation_list.h"
 
-#include <algorithm>
+#include <cstring>
+
+#include "kernel/host_kernel.h"
 
 namespace anydml {
 
-std::string Decision::RuledOut(const char* name, const char* backend, bool is_linked) const {
+std::string Decision::RuledOut(const char* name) const {
   if (!context_.implementation.empty() && context_.implementation != name) {
     return StrCat(context_.implementation, " was asked for");
   }
-  if (context_.backend != backend) return StrCat("runs on ", backend, ", not on ", context_.backend);
-  if (chosen_ != nullptr) return StrCat("comes after ", chosen_);
-  if (!is_linked) return StrCat("the module of ", backend, " is not there");
-  if (context_.device == nullptr && context_.backend != "cpu") return "no device was named";
-  return {};
+  return chosen_ != nullptr ? StrCat("comes after ", chosen_) : std::string();
 }
 
-void Decision::Choose(const char* name, std::unique_ptr<const Kernel> kernel, const Exactness& exactness) {
+void Decision::Choose(const char* name, std::unique_ptr<const Kernel> kernel, const Exactness& exactness,
+                      uint32_t abilities) {
   const std::string parts = kernel->made_of();
-  verdicts_.push_back({name, parts.empty() ? "chosen" : StrCat("chosen, with ", parts), true});
+  verdicts_.push_back({name, parts.empty() ? "chosen" : StrCat("chosen, with ", parts)});
   chosen_ = name;
   kernel_ = std::move(kernel);
   exactness_ = exactness;
+  abilities_ = abilities;
 }
 
-// What other backends have interests nobody while there is something here.
 std::string Decision::Join(const char* separator) const {
-  const bool any_here =
-      std::any_of(verdicts_.begin(), verdicts_.end(), [](const Verdict& v) { return v.here; });
   std::string text;
   for (const Verdict& verdict : verdicts_) {
-    if (any_here && !verdict.here) continue;
     text += StrCat(text.empty() ? "" : separator, verdict.name, ": ", verdict.text);
   }
   return text;
@@ -41,22 +37,51 @@ Status Decision::Conclude(LoweredOperator* out) && {
     out->implementation = chosen_;
     out->explanation = Join("\n");
     out->exactness = exactness_;
+    out->abilities = abilities_;
     return {};
+  }
+  const std::string_view backend = context_.device->backend;
+  if (verdicts_.empty()) {
+    return Status(Code::kUnsupported,
+                  StrCat("the backend ", backend, " has no implementation of this family"));
   }
   if (context_.implementation.empty()) {
     return Status(Code::kUnsupported, StrCat("no implementation fits (", Join("; "), ")"));
   }
-  for (const Verdict& verdict : verdicts_) {
-    if (context_.implementation != verdict.name) continue;
-    return Status(Code::kUnsupported,
-                  StrCat("implementation ", verdict.name, " was asked for but does not fit: ", verdict.text));
-  }
   std::string names;
   for (const Verdict& verdict : verdicts_) {
-    if (verdict.here) names += StrCat(names.empty() ? "" : ", ", verdict.name);
+    if (context_.implementation == verdict.name) {
+      return Status(Code::kUnsupported, StrCat("implementation ", verdict.name,
+                                               " was asked for but does not fit: ", verdict.text));
+    }
+    names += StrCat(names.empty() ? "" : ", ", verdict.name);
   }
   return Status(Code::kUnsupported, StrCat("implementation ", context_.implementation,
                                            " was asked for but there are only ", names));
+}
+
+bool MayRunOnHost(const LowerContext& context) {
+  return !context.device->is_host && context.host_fallback &&
+         (context.implementation.empty() || context.implementation.starts_with(kHostPrefix));
+}
+
+LowerContext HostContextOf(const LowerContext& context) {
+  LowerContext host = context;
+  host.device = &kHostDevice;
+  host.threads = 1;
+  if (host.implementation.starts_with(kHostPrefix)) host.implementation.remove_prefix(kHostPrefix.size());
+  return host;
+}
+
+void RunOnHost(LoweredOperator on_host, const std::string& why, const LowerContext& context,
+               LoweredOperator* out) {
+  out->implementation = StrCat(kHostPrefix, on_host.implementation);
+  out->explanation =
+      StrCat(context.device->backend, ": ", why, "\n", out->implementation,
+             ": chosen, on the host: inputs are copied there and outputs back\n", on_host.explanation);
+  out->exactness = on_host.exactness;
+  out->abilities = on_host.abilities;
+  out->kernel = std::make_unique<HostKernel>(std::move(on_host.kernel));
 }
 
 }  // namespace anydml

@@ -1,7 +1,6 @@
 // An operator family's ordered list of implementations, and the choice from it.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,17 +8,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "ops/column.h"
 #include "ops/operator.h"
-
-// Lists are compiled into libanydml.so and into libanydml_cuda.so, so that names are known in both; each has
-// the functions of its own entries. ANYDML_ON_CPU(function) is the function or null, so is ANYDML_ON_CUDA.
-#if ANYDML_CUDA_MODULE
-#define ANYDML_ON_CPU(function) nullptr
-#define ANYDML_ON_CUDA(function) function
-#else
-#define ANYDML_ON_CPU(function) function
-#define ANYDML_ON_CUDA(function) nullptr
-#endif
 
 namespace anydml {
 
@@ -34,25 +24,38 @@ using CreateFunction = std::unique_ptr<const Kernel>(const Problem& problem, con
 template <typename Problem>
 using BetterNotFunction = std::string(const Problem& problem, const LowerContext& context);
 
+// What others may ask about an implementation that was chosen, or want one for.
+enum Ability : uint32_t {
+  kIsReference = 1 << 0,  // takes every problem, in the obvious way
+  kAppliesTail = 1 << 1,  // of convolutions: does ConvolutionTail where it stores, and gains by it
+  kKeepsSumsInOutput =
+      1 << 2,               // of convolutions: FLOAT32 sums may be in the output before the tail is applied
+  kStoresWeights = 1 << 3,  // of attention: logits and weights are whole tensors in memory
+  kIsCompiled =
+      1 << 4,  // of element programs: compiled for the problem, so that long ones are as fast as short
+  kReadsAnyStride = 1 << 5,      // of TOP_K: reads sequences with any stride as fast as rows
+  kWithoutTensorCores = 1 << 6,  // of products
+  kActivatesLater = 1 << 7,      // of products: the activation is a pass of its own
+};
+
 template <typename Problem>
 struct Implementation {
-  const char* name;                 // "cpu.heap"
-  const char* backend;              // "cpu"
-  CreateFunction<Problem>* create;  // null: it is in the backend's module
+  const char* name;  // "cpu.heap": the column's backend, and what it does
+  CreateFunction<Problem>* create;
   BetterNotFunction<Problem>* better_not = nullptr;
 
   Exactness exactness = {};
   // Instead, where it depends on the problem (on the length of a sum).
   Exactness (*bound)(const Problem& problem) = nullptr;
+  uint32_t abilities = 0;  // of Ability
 };
 
-// The names in order, for Operator::implementations.
-template <typename Problem, size_t kCount>
-constexpr std::array<const char*, kCount> ImplementationNames(const Implementation<Problem> (&list)[kCount]) {
-  std::array<const char*, kCount> names{};
-  for (size_t i = 0; i < kCount; ++i) names[i] = list[i].name;
-  return names;
-}
+// For ChooseKernel, where a device has no implementation.
+bool MayRunOnHost(const LowerContext& context);
+LowerContext HostContextOf(const LowerContext& context);
+// `why`: what the device's implementations said.
+void RunOnHost(LoweredOperator on_host, const std::string& why, const LowerContext& context,
+               LoweredOperator* out);
 
 // What was decided about each implementation, in words.
 class Decision {
@@ -60,12 +63,12 @@ class Decision {
   explicit Decision(const LowerContext& context) : context_(context) {}
 
   // Why `name` is out before its problem is looked at; empty when it is not.
-  std::string RuledOut(const char* name, const char* backend, bool is_linked) const;
+  std::string RuledOut(const char* name) const;
 
-  void Refuse(const char* name, const char* backend, std::string reason) {
-    verdicts_.push_back({name, std::move(reason), context_.backend == backend});
-  }
-  void Choose(const char* name, std::unique_ptr<const Kernel> kernel, const Exactness& exactness);
+  void Refuse(const char* name, std::string reason) { verdicts_.push_back({name, std::move(reason)}); }
+  void Choose(const char* name, std::unique_ptr<const Kernel> kernel, const Exactness& exactness,
+              uint32_t abilities);
+  bool has_choice() const { return chosen_ != nullptr; }
 
   // Moves the outcome to `out`; without a choice fails with kUnsupported and the reasons.
   Status Conclude(LoweredOperator* out) &&;
@@ -74,27 +77,26 @@ class Decision {
   struct Verdict {
     const char* name;
     std::string text;
-    bool here;  // of the backend in question
   };
   std::string Join(const char* separator) const;
 
   const LowerContext& context_;
   const char* chosen_ = nullptr;
+  uint32_t abilities_ = 0;
   std::unique_ptr<const Kernel> kernel_;
   Exactness exactness_;
   std::vector<Verdict> verdicts_;
 };
 
-// Lowers `problem` to the first implementation that fits, or to the forced one: sets the kernel and what
-// is said about it, and leaves `in_place` alone. Kernels that are made of others choose their parts with
-// it, too, from the list of any family (with context.ForPart()).
+// Lowers `problem` to the first implementation of `list` that fits, or to the forced one: sets the kernel and
+// what is said about it, and leaves `in_place` alone.
 template <typename Problem>
 Status ChooseKernel(std::span<const Implementation<Problem>> list, const Problem& problem,
                     const LowerContext& context, LoweredOperator* out) {
-  const CurrentDevice current(context.device);
+  const CurrentDevice current(*context.device);
   Decision decision(context);
   for (const Implementation<Problem>& candidate : list) {
-    std::string why_not = decision.RuledOut(candidate.name, candidate.backend, candidate.create != nullptr);
+    std::string why_not = decision.RuledOut(candidate.name);
     if (why_not.empty() && context.implementation.empty() && candidate.better_not != nullptr) {
       why_not = candidate.better_not(problem, context);
     }
@@ -102,12 +104,40 @@ Status ChooseKernel(std::span<const Implementation<Problem>> list, const Problem
     if (why_not.empty()) kernel = candidate.create(problem, context, &why_not);
     if (kernel != nullptr) {
       decision.Choose(candidate.name, std::move(kernel),
-                      candidate.bound != nullptr ? candidate.bound(problem) : candidate.exactness);
+                      candidate.bound != nullptr ? candidate.bound(problem) : candidate.exactness,
+                      candidate.abilities);
     } else {
-      decision.Refuse(candidate.name, candidate.backend, why_not);
+      decision.Refuse(candidate.name, why_not);
     }
   }
   return std::move(decision).Conclude(out);
+}
+
+// The device's implementations of a family, fastest first.
+template <typename Problem>
+std::span<const Implementation<Problem>> ImplementationsFor(const DeviceTraits& device) {
+  return ColumnOf(device).Of<Problem>();
+}
+
+// Whether the device has an implementation for every problem of the family.
+template <typename Problem>
+bool TakesEverything(const DeviceTraits& device) {
+  const auto list = ImplementationsFor<Problem>(device);
+  return !list.empty() && (list.back().abilities & kIsReference) != 0;
+}
+
+// Lowers `problem` to one of the device's implementations, or, where it has none that fits and the context
+// allows it, to one that runs on the host (kernel/host_kernel.h). Kernels that are made of others choose
+// their parts with it, too, from any family, with context.ForPart().
+template <typename Problem>
+Status ChooseKernel(const Problem& problem, const LowerContext& context, LoweredOperator* out) {
+  const Status status = ChooseKernel(ImplementationsFor<Problem>(*context.device), problem, context, out);
+  if (status.ok() || !MayRunOnHost(context)) return status;
+  LoweredOperator on_host;
+  ANYDML_RETURN_IF_ERROR(
+      ChooseKernel(ImplementationsFor<Problem>(kHostDevice), problem, HostContextOf(context), &on_host));
+  RunOnHost(std::move(on_host), status.message(), context, out);
+  return {};
 }
 
 }  // namespace anydml

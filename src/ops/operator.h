@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 #include "kernel/kernel.h"
 #include "ops/exactness.h"
 #include "schema/operator_desc.h"
@@ -20,18 +20,20 @@ namespace anydml {
 // What a lowering may depend on besides the description. Kernels keep nothing of it but `device`, which
 // lives as long as the process.
 struct LowerContext {
-  std::string_view backend = "cpu";
   std::string_view implementation;  // forces one by name ("cpu.reference"); empty: the first that fits
   FeatureLevel level = kLatestFeatureLevel;
-  uint32_t threads = 1;                      // that may share a run; results do not depend on it
-  uint32_t execution_flags = 0;              // DML_EXECUTION_FLAGS
-  const DeviceProperties* device = nullptr;  // only a CPU may do without
-  bool graph_guards = false;                 // a graph's parts run between pages that nobody may touch
+  uint32_t threads = 1;          // that may share a run; results do not depend on it
+  uint32_t execution_flags = 0;  // DML_EXECUTION_FLAGS
+  const DeviceTraits* device = &kHostDevice;
+  bool host_fallback = true;  // what the device has no implementation for may run on the host
+  bool graph_guards = false;  // a graph's parts run between pages that nobody may touch
 
-  // For choosing the parts of a kernel: what was forced is the whole.
+  // For choosing the parts of a kernel: what was forced is the whole, and the whole runs on the host rather
+  // than one of its parts.
   LowerContext ForPart() const {
     LowerContext part = *this;
     part.implementation = {};
+    part.host_fallback = false;
     return part;
   }
 };
@@ -41,6 +43,7 @@ struct LoweredOperator {
   std::string implementation;  // "cpu.heap"
   std::string explanation;     // one line per implementation: name, then "chosen" or why not
   Exactness exactness;
+  uint32_t abilities = 0;  // of Ability (ops/implementation_list.h)
   // (input, output) binding indices that may be bound to the identical region.
   std::vector<std::pair<uint32_t, uint32_t>> in_place;
 };
@@ -61,9 +64,12 @@ struct Operator {
   // what the caller put into the tensor's `type`, or take the first allowed one.
   Status (*infer)(OperatorDesc* desc);
 
-  // Names of the implementations, fastest first, the reference last.
-  std::span<const char* const> implementations;
+  std::string_view family;  // Problem::kFamily
 };
+
+// Names of the operator's implementations in all columns of this process: the CPU's and those of modules,
+// fastest first within each backend, the reference last.
+std::vector<const char*> ImplementationNames(const Operator& op);
 
 // Operator::lower, with the operator's name before the sentence of a failure.
 Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerContext& context,

@@ -1,7 +1,9 @@
 #include <vector>
 
+#include "kernel/module.h"
 #include "ops/attention/problem.h"
 #include "ops/batchnorm/problem.h"
+#include "ops/column.h"
 #include "ops/convolution/problem.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/element.h"
@@ -78,6 +80,19 @@ const std::vector<const Operator*>& ByType() {
 }
 
 }  // namespace
+
+std::vector<const char*> ImplementationNames(const Operator& op) {
+  std::vector<const char*> names, references;
+  for (const char* name : HostColumn().NamesOf(op.family)) {
+    (std::string_view(name) == "cpu.reference" ? references : names).push_back(name);
+  }
+  for (const Module* module : Modules()) {
+    const auto theirs = module->column().NamesOf(op.family);
+    names.insert(names.end(), theirs.begin(), theirs.end());
+  }
+  names.insert(names.end(), references.begin(), references.end());
+  return names;
+}
 
 Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerContext& context,
                      LoweredOperator* out) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernel/work_estimate.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -109,7 +110,7 @@ uint64_t WorkOf(const LoweredOperator& lowered, const OperatorDesc* desc) {
   }
   // Parts may need much of the stack: element programs with many registers do.
   const bool known =
-      desc != nullptr && lowered.implementation != "cpu.reference" && lowered.kernel->made_of().empty();
+      desc != nullptr && (lowered.abilities & kIsReference) == 0 && lowered.kernel->made_of().empty();
   return known ? EstimateWork(*desc) : WorkEstimate::kUnknown;
 }
 

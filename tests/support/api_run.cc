@@ -73,7 +73,7 @@ std::string BackendUnderTest() {
 
 std::vector<std::string> ImplementationsUnderTest(const Operator& op) {
   std::vector<std::string> names;
-  for (const std::string name : op.implementations) {
+  for (const std::string name : ImplementationNames(op)) {
     if (name.starts_with(BackendUnderTest() + ".")) names.push_back(name);
   }
   return names;

@@ -34,7 +34,7 @@ Status Finish(Stream& stream) {
 
 Backend* FindGpu(std::string_view kind) {
   for (Backend* backend : Backends()) {
-    if (backend->adapter().is_gpu && backend->kind() == kind) return backend;
+    if (backend->adapter().is_gpu && backend->traits().backend == kind) return backend;
   }
   return nullptr;
 }

@@ -175,14 +175,12 @@ class KernelRun {
 };
 
 Status LowerFor(const OperatorDesc& desc, const RunOptions& options, LoweredOperator* lowered) {
-  const std::string backend = BackendOf(options.implementation);
-  const Backend* const gpu = FindGpu(backend);
+  const Backend* const gpu = FindGpu(BackendOf(options.implementation));
   return LowerOperator(ImplementationOf(desc), desc,
-                       {.backend = backend,
-                        .implementation = options.implementation,
+                       {.implementation = options.implementation,
                         .level = options.level,
                         .threads = options.threads,
-                        .device = gpu != nullptr ? &gpu->device_properties() : nullptr},
+                        .device = gpu != nullptr ? &gpu->traits() : &kHostDevice},
                        lowered);
 }
 
@@ -379,7 +377,7 @@ std::vector<const char*> RunnableImplementations(const OperatorDesc& desc) {
   if (wanted != nullptr && std::string_view(wanted) != "cpu" && FindGpu(wanted) == nullptr) {
     ADD_FAILURE() << "ANYDML_TEST_BACKEND is " << wanted << ", of which there is none: " << WhyNoGpu();
   }
-  for (const char* name : ImplementationOf(desc).implementations) {
+  for (const char* name : ImplementationNames(ImplementationOf(desc))) {
     const std::string backend = BackendOf(name);
     if (wanted != nullptr && backend != wanted) continue;
     if (backend == "cpu" || FindGpu(backend) != nullptr) names.push_back(name);

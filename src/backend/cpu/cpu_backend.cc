@@ -19,12 +19,11 @@ namespace {
 class CpuBackend final : public Backend {
  public:
   CpuBackend() : info_(DescribeCpu()), threads_(CpuThreads()) {
-    properties_.multiprocessors = threads_;
-    properties_.l2_bytes = static_cast<uint64_t>(std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE)));
+    traits_.multiprocessors = threads_;
+    traits_.l2_bytes = static_cast<uint64_t>(std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE)));
   }
 
   const AdapterInfo& adapter() const override { return info_; }
-  std::string_view kind() const override { return "cpu"; }
 
   Status Allocate(MemoryKind, uint64_t bytes, std::shared_ptr<Memory>* memory) override {
     // Pages are committed when touched, so mmap alone would accept almost any
@@ -48,7 +47,7 @@ class CpuBackend final : public Backend {
     return CpuStream(threads_ > 1 ? Pool() : nullptr).Run(kernel, arguments);
   }
   uint32_t threads() const override { return threads_; }
-  const DeviceProperties& device_properties() const override { return properties_; }
+  const DeviceTraits& traits() const override { return traits_; }
   uint64_t timestamp_frequency() const override { return kCpuTimestampFrequency; }
   uint64_t CurrentTimestamp() const override { return CpuTimestamp(); }
 
@@ -66,7 +65,7 @@ class CpuBackend final : public Backend {
 
   const AdapterInfo info_;
   const uint32_t threads_;
-  DeviceProperties properties_;
+  DeviceTraits traits_;
   std::mutex pool_mutex_;
   ThreadPool* pool_ = nullptr;  // never destroyed
   uint32_t pool_process_ = 0;

@@ -9,10 +9,12 @@
 #include <thread>
 #include <utility>
 
+#include "backend/cuda/cuda_host_runner.h"
 #include "backend/cuda/cuda_memory.h"
 #include "backend/cuda/cuda_status.h"
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/device_functions.h"
+#include "backend/cuda/stream_clock.h"
 #include "backend/foreign_memory.h"
 
 namespace anydml::cuda {
@@ -50,26 +52,32 @@ AdapterInfo Describe(int device, const cudaDeviceProp& properties) {
   return info;
 }
 
-DeviceProperties PropertiesOf(int device, const cudaDeviceProp& properties) {
-  return {.ordinal = device,
+DeviceTraits TraitsOf(int device, const cudaDeviceProp& properties, const Column& column) {
+  return {.backend = "cuda",
+          .column = &column,
+          .is_host = false,
+          .runs_blocks_of_rows = false,
+          .unit_bytes = 16,
+          .convolution_channels = ConvolutionChannels::kFillUnits,
+          .ordinal = device,
           .multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount),
           .shared_bytes_per_block = properties.sharedMemPerBlockOptin,
           .l2_bytes = static_cast<uint64_t>(properties.l2CacheSize),
-          .make_current = MakeCurrent};
+          .make_current = MakeCurrent,
+          .create_clock = CreateStreamClock};
 }
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(int device, const cudaDeviceProp& properties)
+  CudaBackend(int device, const cudaDeviceProp& properties, const Column& column)
       : device_(device),
         info_(cuda::Describe(device, properties)),
-        properties_(PropertiesOf(device, properties)),
+        traits_(TraitsOf(device, properties, column)),
         device_memory_(std::make_shared<MemoryPool>(device, false, info_.dedicated_bytes / 8)),
         host_memory_(std::make_shared<MemoryPool>(device, true, info_.shared_bytes / 16)),
         notes_(*host_memory_) {}
 
   const AdapterInfo& adapter() const override { return info_; }
-  std::string_view kind() const override { return "cuda"; }
 
   Status Allocate(MemoryKind kind, uint64_t bytes, std::shared_ptr<Memory>* memory) override {
     const bool on_device = kind == MemoryKind::kDefault;
@@ -101,7 +109,7 @@ class CudaBackend final : public Backend {
   Status MarkStream(void* stream, void** mark) override;
   Status WaitForMark(void* mark, void* stream) override;
   Status FreeMark(void* mark) override;
-  const DeviceProperties& device_properties() const override { return properties_; }
+  const DeviceTraits& traits() const override { return traits_; }
   uint64_t timestamp_frequency() const override { return 1'000'000'000; }
   uint64_t CurrentTimestamp() const override;
 
@@ -111,7 +119,7 @@ class CudaBackend final : public Backend {
 
   const int device_;
   const AdapterInfo info_;
-  const DeviceProperties properties_;
+  const DeviceTraits traits_;
   const std::shared_ptr<MemoryPool> device_memory_;
   const std::shared_ptr<MemoryPool> host_memory_;
   NotePool notes_;
@@ -139,7 +147,13 @@ Status CudaBackend::CheckForeign(const void* address, const char* place) const {
 Status CudaBackend::RunNow(const Kernel& kernel, const KernelArguments& arguments, bool wait) {
   const DeviceScope scope(device_);
   KernelArguments enqueued = arguments;
-  enqueued.data_errors = nullptr;
+  if (!wait) enqueued.data_errors = nullptr;
+  CudaHostRunner host(static_cast<cudaStream_t>(arguments.stream));
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  if (cudaStreamIsCapturing(static_cast<cudaStream_t>(arguments.stream), &capturing) == cudaSuccess &&
+      capturing == cudaStreamCaptureStatusNone) {
+    enqueued.host = &host;
+  }
   std::vector<DataErrorNote*> notes;
   const auto give_back = [&] {
     for (DataErrorNote* const note : notes) notes_.Give(note);
@@ -274,7 +288,7 @@ uint64_t CudaBackend::CurrentTimestamp() const {
 
 }  // namespace
 
-std::vector<Backend*> FindCudaBackends(std::string* why_none) {
+std::vector<Backend*> FindCudaBackends(const Column& column, std::string* why_none) {
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
     *why_none = Check(error, "looking for devices").message();
@@ -290,7 +304,7 @@ std::vector<Backend*> FindCudaBackends(std::string* why_none) {
       *why_none = StrCat(properties.name, " has compute capability ", properties.major, ".", properties.minor,
                          "; it must be at least ", kLeastMajor, ".0");
     } else {
-      backends.push_back(new CudaBackend(device, properties));
+      backends.push_back(new CudaBackend(device, properties, column));
     }
   }
   if (!backends.empty()) why_none->clear();

@@ -9,6 +9,7 @@
 namespace anydml::cuda {
 
 // One per GPU that the kernels are built for, in CUDA's order; when there are none, why.
-std::vector<Backend*> FindCudaBackends(std::string* why_none);
+// `column`: their implementations.
+std::vector<Backend*> FindCudaBackends(const Column& column, std::string* why_none);
 
 }  // namespace anydml::cuda

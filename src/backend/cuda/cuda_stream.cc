@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "backend/cuda/cuda_host_runner.h"
 #include "backend/cuda/cuda_status.h"
 #include "backend/cuda/device_functions.h"
 
@@ -80,8 +81,9 @@ Status CudaStream::Run(const Kernel& kernel, const KernelArguments& arguments) {
   ANYDML_RETURN_IF_ERROR(creation_);
   const DeviceScope scope(device_);
   KernelArguments enqueued = arguments;
-  enqueued.data_errors = nullptr;
   enqueued.stream = stream_;
+  CudaHostRunner host(stream_);
+  if (!recording_) enqueued.host = &host;
   if (arguments.data_errors != nullptr) {
     notes_of_run_.clear();
     for (uint32_t i = 0; i < kernel.note_count(); ++i) {
@@ -100,6 +102,8 @@ Status CudaStream::Initialize(const Kernel& kernel, const KernelArguments& argum
   const DeviceScope scope(device_);
   KernelArguments enqueued = arguments;
   enqueued.stream = stream_;
+  CudaHostRunner host(stream_);
+  if (!recording_) enqueued.host = &host;
   return Enqueued(kernel.Initialize(enqueued));
 }
 

@@ -263,11 +263,9 @@ void ExpectOutputs(const Attention& attention, const std::vector<Bytes>& before,
     const std::string_view backend = std::string_view(name).substr(0, std::string_view(name).find('.'));
     Backend* const gpu = FindGpu(backend);
     LoweredOperator lowered;
-    const Status status = LowerOperator(ImplementationOf(desc), desc,
-                                        {.backend = backend,
-                                         .implementation = name,
-                                         .device = gpu != nullptr ? &gpu->device_properties() : nullptr},
-                                        &lowered);
+    const Status status = LowerOperator(
+        ImplementationOf(desc), desc,
+        {.implementation = name, .device = gpu != nullptr ? &gpu->traits() : &kHostDevice}, &lowered);
     if (status.code() == Code::kUnsupported) continue;
     ASSERT_TRUE(status.ok()) << status.message();
     std::vector<std::unique_ptr<GuardedBuffer>> memory;

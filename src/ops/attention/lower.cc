@@ -1,6 +1,6 @@
 #include "ops/attention/fields.h"
 #include "ops/common/checks.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -143,7 +143,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   const AttentionFields fields = FieldsOf(desc);
   AttentionSizes sizes;
   ANYDML_RETURN_IF_ERROR(ReadAttentionSizes(fields, &sizes));
-  return ChooseKernel(OperatorTableOf(context.backend).attention, ProblemOf(fields, sizes), context, out);
+  return ChooseKernel(ProblemOf(fields, sizes), context, out);
 }
 
 // A present output that is asked for; with lengths only the caller knows how many rows it has.
@@ -170,9 +170,9 @@ Status Infer(OperatorDesc* desc) {
 std::span<const Operator> AttentionOperators() {
   static const Operator operators[] = {
       {static_cast<uint32_t>(OperatorType::kMultiheadAttention), Check, Lower, Infer,
-       AttentionImplementationNames()},
+       AttentionProblem::kFamily},
       {static_cast<uint32_t>(OperatorType::kMultiheadAttention1), Check, Lower, Infer,
-       AttentionImplementationNames()},
+       AttentionProblem::kFamily},
   };
   return operators;
 }

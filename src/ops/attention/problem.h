@@ -43,6 +43,8 @@ struct AttentionRows {
 };
 
 struct AttentionProblem {
+  static constexpr std::string_view kFamily = "attention";
+
   DataType type = DataType::kFloat32;  // or FLOAT16
   uint64_t batch = 1;
   uint64_t queries = 1;      // of a batch
@@ -64,8 +66,7 @@ struct AttentionProblem {
   uint64_t KeyHeads() const { return heads / group; }
 };
 
-std::span<const Implementation<AttentionProblem>> AttentionImplementations();
-std::span<const char* const> AttentionImplementationNames();
+Exactness AttentionBound(const AttentionProblem& problem);
 
 std::unique_ptr<const Kernel> CreateAttentionBlocksCpu(const AttentionProblem& problem,
                                                        const LowerContext& context, std::string* why_not);

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -33,7 +33,7 @@ Status AttentionSteps::AddConversion(const LowerContext& part) {
   problem.program.Apply(ElementFunction::kCanonical, Class::kF32, {at});
   problem.program.Store(0, at, Class::kF32);
   LoweredOperator lowered;
-  ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(part.backend).element, problem, part, &lowered));
+  ANYDML_RETURN_IF_ERROR(ChooseKernel(problem, part, &lowered));
   conversion_part_ = AddPart(lowered.implementation, std::move(lowered.kernel));
   return {};
 }
@@ -41,7 +41,6 @@ Status AttentionSteps::AddConversion(const LowerContext& part) {
 Status AttentionSteps::AddProducts(const LowerContext& context) {
   const AttentionProblem& p = problem();
   const LowerContext part = context.ForPart();
-  const OperatorTable& table = OperatorTableOf(context.backend);
   GemmProblem logits;
   logits.type = query().type;
   logits.batch = {p.batch, p.KeyHeads()};
@@ -53,7 +52,7 @@ Status AttentionSteps::AddProducts(const LowerContext& context) {
   logits.output = PackedGroup(p.keys);
   logits.alpha = p.scale;
   LoweredOperator lowered;
-  ANYDML_RETURN_IF_ERROR(ChooseKernel(table.gemm, logits, part, &lowered));
+  ANYDML_RETURN_IF_ERROR(ChooseKernel(logits, part, &lowered));
   logits_part_ = AddPart(lowered.implementation, std::move(lowered.kernel));
 
   GemmProblem product;  // of FLOAT32: rounded weights would cost the output's digits
@@ -65,7 +64,7 @@ Status AttentionSteps::AddProducts(const LowerContext& context) {
   product.b = MatrixOf(value().view);
   product.output = converts_ ? PackedGroup(p.value.columns) : GroupMatrix(p.output);
   product.output_type = converts_ ? DataType::kFloat32 : p.type;
-  ANYDML_RETURN_IF_ERROR(ChooseKernel(table.gemm, product, part, &lowered));
+  ANYDML_RETURN_IF_ERROR(ChooseKernel(product, part, &lowered));
   output_part_ = AddPart(lowered.implementation, std::move(lowered.kernel));
   return converts_ ? AddConversion(part) : Status();
 }
@@ -75,9 +74,7 @@ Status AttentionSteps::Create(const LowerContext& context) {
   if (weights().Rows() > kMostLogits / p.keys) {
     return Status(Code::kUnsupported, StrCat("there are more than ", kMostLogits, " logits"));
   }
-  // Libraries for GPUs want one stride, and round no sums of FLOAT32 to FLOAT16.
-  const bool for_library = is_half() || !HasOneStride(p.output, p.heads);
-  converts_ = !RowsAreEven() || (for_library && context.backend != "cpu");
+  converts_ = !RowsAreEven() || (for_libraries_ && (is_half() || !HasOneStride(p.output, p.heads)));
   logits_ = AddScratch("logits", weights().Rows() * p.keys * sizeof(float));
   if (converts_) result_ = AddScratch("output", weights().Rows() * p.value.columns * sizeof(float));
   return AddProducts(context);

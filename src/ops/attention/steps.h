@@ -12,8 +12,11 @@ class AttentionSteps : public AttentionOperands {
   Status Run(const KernelArguments& arguments) const override;
 
  protected:
-  AttentionSteps(const AttentionProblem& problem, const LowerContext& context)
-      : AttentionOperands(problem, {.matching_types = true, .one_stride = context.backend != "cpu"}) {}
+  // `for_libraries`: the products are those of libraries for GPUs, which want rows with one stride and do not
+  // round FLOAT32 sums to FLOAT16.
+  AttentionSteps(const AttentionProblem& problem, bool for_libraries)
+      : AttentionOperands(problem, {.matching_types = true, .one_stride = for_libraries}),
+        for_libraries_(for_libraries) {}
 
   virtual void Weigh(float* logits, const AttentionWeightsMemory& memory,
                      const KernelArguments& arguments) const = 0;
@@ -27,6 +30,7 @@ class AttentionSteps : public AttentionOperands {
   Status AddProducts(const LowerContext& context);
   Status AddConversion(const LowerContext& part);
 
+  const bool for_libraries_;
   bool converts_ = false;  // the second product is not where the output is
   uint32_t logits_part_ = 0, output_part_ = 0, conversion_part_ = 0;
   ScratchLayout::Piece logits_, result_;

@@ -1,7 +1,7 @@
 #include "ops/batchnorm/problem.h"
 #include "ops/common/checks.h"
 #include "ops/element/builder.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -148,7 +148,7 @@ Status Choose(BatchNormProblem problem, const OperatorDesc* activation, const Lo
               LoweredOperator* out) {
   problem.finish = FinishOf(problem, activation);
   problem.steps = kStepsOf(problem, activation);
-  return ChooseKernel(OperatorTableOf(context.backend).batchnorm, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 template <typename Desc>
@@ -240,15 +240,14 @@ Status InferGradient(OperatorDesc* desc) {
 std::span<const Operator> BatchNormOperators() {
   static const Operator operators[] = {
       {static_cast<uint32_t>(OperatorType::kBatchNormalization), CheckInference, LowerInference,
-       InferInference, BatchNormImplementationNames()},
+       InferInference, BatchNormProblem::kFamily},
       {static_cast<uint32_t>(OperatorType::kBatchNormalizationGrad), CheckScale,
-       LowerGradient<BatchNormalizationGradDesc, Kind::kGradient>, InferGradient,
-       BatchNormImplementationNames()},
+       LowerGradient<BatchNormalizationGradDesc, Kind::kGradient>, InferGradient, BatchNormProblem::kFamily},
       {static_cast<uint32_t>(OperatorType::kBatchNormalizationTraining), CheckScale, LowerTraining,
-       InferTraining, BatchNormImplementationNames()},
+       InferTraining, BatchNormProblem::kFamily},
       {static_cast<uint32_t>(OperatorType::kBatchNormalizationTrainingGrad), CheckScale,
        LowerGradient<BatchNormalizationTrainingGradDesc, Kind::kTrainingGradient>, InferGradient,
-       BatchNormImplementationNames()},
+       BatchNormProblem::kFamily},
   };
   return operators;
 }

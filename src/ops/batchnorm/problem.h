@@ -18,6 +18,8 @@ namespace anydml {
 std::span<const Operator> BatchNormOperators();
 
 struct BatchNormProblem {
+  static constexpr std::string_view kFamily = "batch_norm";
+
   enum Kind : uint8_t { kInference, kGradient, kTraining, kTrainingGradient } kind = kInference;
   TensorDesc input;
   TensorDesc scale;                          // sizes of 1 hold for all, here and in the next ones
@@ -32,6 +34,8 @@ struct BatchNormProblem {
   ElementProblem finish;  // the activation and the store: from packed FLOAT32 numbers to output 0
   StepList steps;         // all of it
 };
+
+Exactness BatchNormBound(const BatchNormProblem& problem);
 
 // Over which a statistic goes: where an element of `parameter` holds for all.
 DimensionSet ReducedBy(const TensorDesc& parameter);
@@ -52,9 +56,6 @@ constexpr Inputs InputsOf(BatchNormProblem::Kind kind) {
   }
 }
 }  // namespace batch_norm
-
-std::span<const Implementation<BatchNormProblem>> BatchNormImplementations();
-std::span<const char* const> BatchNormImplementationNames();
 
 std::unique_ptr<const Kernel> CreateBatchNormRows(const BatchNormProblem& problem,
                                                   const LowerContext& context, std::string* why_not);

@@ -11,6 +11,7 @@
 #include "ops/common/transpose_block.h"
 #include "support/operator_runner.h"
 #include "ops/implementation_list.h"
+#include "ops/softmax/problem.h"
 
 namespace anydml::testing {
 namespace {
@@ -263,11 +264,9 @@ std::unique_ptr<const Kernel> CreateAlways(const FakeProblem&, const LowerContex
   return std::make_unique<FakeKernel>();
 }
 constexpr Implementation<FakeProblem> kFakes[] = {
-    {"gpu.first", "gpu", CreateAlways},
-    {"cpu.first", "cpu", CreateFirst},
-    {"cpu.shy", "cpu", CreateAlways,
-     [](const FakeProblem&, const LowerContext&) { return std::string("slower"); }},
-    {"cpu.reference", "cpu", CreateAlways},
+    {"cpu.first", CreateFirst},
+    {"cpu.shy", CreateAlways, [](const FakeProblem&, const LowerContext&) { return std::string("slower"); }},
+    {.name = "cpu.reference", .create = CreateAlways, .abilities = kIsReference},
 };
 
 Status Choose(const FakeProblem& problem, const LowerContext& context, LoweredOperator* out) {
@@ -280,6 +279,7 @@ TEST(ImplementationList, FirstThatFits) {
   EXPECT_EQ(out.implementation, "cpu.first");
   ASSERT_TRUE(Choose({false}, {}, &out).ok());
   EXPECT_EQ(out.implementation, "cpu.reference");
+  EXPECT_EQ(out.abilities, kIsReference);
   EXPECT_NE(out.kernel, nullptr);
   EXPECT_EQ(out.explanation, "cpu.first: odd\ncpu.shy: slower\ncpu.reference: chosen");
 }
@@ -294,7 +294,7 @@ TEST(ImplementationList, ForcedOneOrTheReason) {
   EXPECT_EQ(status.message(), "implementation cpu.first was asked for but does not fit: odd");
   status = Choose({false}, {.implementation = "gpu.first"}, &out);
   EXPECT_EQ(status.message(),
-            "implementation gpu.first was asked for but does not fit: runs on gpu, not on cpu");
+            "implementation gpu.first was asked for but there are only cpu.first, cpu.shy, cpu.reference");
 }
 
 class MadeOfOthers final : public Kernel {
@@ -306,12 +306,10 @@ class MadeOfOthers final : public Kernel {
 TEST(ImplementationList, CarriesExactnessAndParts) {
   constexpr Implementation<FakeProblem> kList[] = {
       {.name = "cpu.near",
-       .backend = "cpu",
        .create = CreateFirst,
        .exactness = {.float32_ulps = 2},
        .bound = [](const FakeProblem&) { return Exactness{.relative = 0.5}; }},
       {.name = "cpu.nearer",
-       .backend = "cpu",
        .create = [](const FakeProblem&, const LowerContext&, std::string*) -> std::unique_ptr<const Kernel> {
          return std::make_unique<MadeOfOthers>();
        },
@@ -327,33 +325,76 @@ TEST(ImplementationList, CarriesExactnessAndParts) {
   EXPECT_EQ(out.explanation, "cpu.near: odd\ncpu.nearer: chosen, with cpu.first, cpu.second");
 }
 
-TEST(ImplementationList, OtherBackendsNeedTheirModuleAndADevice) {
-  constexpr Implementation<FakeProblem> kList[] = {
-      {"gpu.elsewhere", "gpu", nullptr},
-      {"gpu.here", "gpu", CreateAlways},
-  };
-  const std::span<const Implementation<FakeProblem>> list = kList;
-  LoweredOperator out;
-  const Status status = ChooseKernel(list, {true}, {.backend = "gpu"}, &out);
-  EXPECT_EQ(status.message(),
-            "no implementation fits (gpu.elsewhere: the module of gpu is not there; gpu.here: no device was "
-            "named)");
+TEST(ImplementationList, TheDeviceIsCurrentWhileAnImplementationIsCreated) {
   static int current;
   current = 7;
-  const DeviceProperties device = {
-      .ordinal = 3, .make_current = [](int ordinal) { return std::exchange(current, ordinal); }};
+  const DeviceTraits device = {.ordinal = 3,
+                               .make_current = [](int ordinal) { return std::exchange(current, ordinal); }};
   const Implementation<FakeProblem> asking[] = {
-      {"gpu.here", "gpu", [](const FakeProblem&, const LowerContext&, std::string* why_not) {
+      {"gpu.here", [](const FakeProblem&, const LowerContext&, std::string* why_not) {
          *why_not = StrCat("device ", current);
          return std::unique_ptr<const Kernel>();
        }}};
-  EXPECT_EQ(ChooseKernel(std::span<const Implementation<FakeProblem>>(asking), {true},
-                         {.backend = "gpu", .device = &device}, &out)
-                .message(),
-            "no implementation fits (gpu.here: device 3)");
+  LoweredOperator out;
+  EXPECT_EQ(
+      ChooseKernel(std::span<const Implementation<FakeProblem>>(asking), {true}, {.device = &device}, &out)
+          .message(),
+      "no implementation fits (gpu.here: device 3)");
   EXPECT_EQ(current, 7);  // the application's choice
-  EXPECT_TRUE(ChooseKernel(list, {true}, {.backend = "gpu", .device = &device}, &out).ok());
-  EXPECT_EQ(out.implementation, "gpu.here");
+}
+
+SoftmaxProblem SmallSoftmax() {
+  TensorDesc tensor;
+  tensor.rank = 2;
+  tensor.sizes = {2, 3};
+  SetPackedStrides(&tensor);
+  return {SoftmaxKind::kSoftmax, tensor, tensor, AxisSet{2}};
+}
+
+std::unique_ptr<const Kernel> CreateSmall(const SoftmaxProblem& problem, const LowerContext&,
+                                          std::string* why_not) {
+  if (problem.input.sizes[1] <= 3) return std::make_unique<FakeKernel>();
+  *why_not = "more than 3";
+  return nullptr;
+}
+
+TEST(HostFallback, RunsWhatTheDeviceLacks) {
+  constexpr Implementation<SoftmaxProblem> kSmall[] = {{"abacus.small", CreateSmall}};
+  Column column;
+  column.Add<SoftmaxProblem>(kSmall);
+  const DeviceTraits abacus = {.backend = "abacus", .column = &column, .is_host = false};
+  LowerContext context = {.device = &abacus};
+  LoweredOperator out;
+  SoftmaxProblem problem = SmallSoftmax();
+  ASSERT_TRUE(ChooseKernel(problem, context, &out).ok());
+  EXPECT_EQ(out.implementation, "abacus.small");
+
+  // A problem that none of the family's takes, and a family that the column does not have.
+  problem.input.sizes[1] = problem.output.sizes[1] = 4;
+  ASSERT_TRUE(ChooseKernel(problem, context, &out).ok());
+  EXPECT_EQ(out.implementation, "host:cpu.blocks");
+  EXPECT_TRUE(
+      out.explanation.starts_with("abacus: no implementation fits (abacus.small: more than 3)\n"
+                                  "host:cpu.blocks: chosen, on the host: "))
+      << out.explanation;
+  KernelArguments nothing;
+  EXPECT_EQ(out.kernel->Run(nothing).code(), Code::kUnsupported);  // no stream that could copy operands
+
+  // The fastest or a certain one on the host by force; neither for parts nor when it is forbidden.
+  problem = SmallSoftmax();
+  context.implementation = "host:";
+  ASSERT_TRUE(ChooseKernel(problem, context, &out).ok());
+  EXPECT_EQ(out.implementation, "host:cpu.blocks");
+  context.implementation = "host:cpu.reference";
+  ASSERT_TRUE(ChooseKernel(problem, context, &out).ok());
+  EXPECT_EQ(out.implementation, "host:cpu.reference");
+  context.implementation = {};
+  context.host_fallback = false;
+  problem.input.sizes[1] = problem.output.sizes[1] = 4;
+  EXPECT_EQ(ChooseKernel(problem, context, &out).message(),
+            "no implementation fits (abacus.small: more than 3)");
+  context.host_fallback = true;
+  EXPECT_FALSE(ChooseKernel(problem, context.ForPart(), &out).ok());
 }
 
 TEST(Registry, EveryOperatorOfTheSchemaIsThereAndEndsWithTheReference) {
@@ -364,7 +405,7 @@ TEST(Registry, EveryOperatorOfTheSchemaIsThereAndEndsWithTheReference) {
   for (const Operator* op : ImplementedOperators()) {
     ASSERT_NE(FindOperator(op->type), nullptr);
     EXPECT_EQ(FindImplementation(op->type), op);
-    EXPECT_STREQ(op->implementations.back(), "cpu.reference");
+    EXPECT_STREQ(ImplementationNames(*op).back(), "cpu.reference");
   }
   EXPECT_EQ(FindImplementation(0), nullptr);
 }

@@ -1,7 +1,7 @@
 #include "ops/common/checks.h"
 #include "ops/convolution/shape.h"
 #include "ops/element/builder.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -32,8 +32,7 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
 }
 
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
-  return ChooseKernel(OperatorTableOf(context.backend).convolution,
-                      ConvolutionProblemOf(desc, ConvolutionDesc::From(desc).output), context, out);
+  return ChooseKernel(ConvolutionProblemOf(desc, ConvolutionDesc::From(desc).output), context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -65,7 +64,7 @@ ConvolutionProblem ConvolutionProblemOf(const OperatorDesc& desc, const TensorDe
 
 const Operator& ConvolutionOperator() {
   static const Operator op = {static_cast<uint32_t>(OperatorType::kConvolution), Check, Lower, Infer,
-                              ConvolutionImplementationNames()};
+                              ConvolutionProblem::kFamily};
   return op;
 }
 

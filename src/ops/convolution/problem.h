@@ -105,6 +105,8 @@ struct ConvolutionTail {
 };
 
 struct ConvolutionProblem {
+  static constexpr std::string_view kFamily = "convolution";
+
   DataType type = DataType::kFloat32;  // or FLOAT16
   ConvolutionShape shape;
   std::optional<uint64_t> bias;  // the stride between channels
@@ -113,8 +115,7 @@ struct ConvolutionProblem {
   std::optional<ConvolutionTail> tail;
 };
 
-std::span<const Implementation<ConvolutionProblem>> ConvolutionImplementations();
-std::span<const char* const> ConvolutionImplementationNames();
+Exactness ConvolutionBound(const ConvolutionProblem& problem);
 
 std::unique_ptr<const Kernel> CreateConvolutionDepthwise(const ConvolutionProblem& problem,
                                                          const LowerContext& context, std::string* why_not);

@@ -1,7 +1,6 @@
 #include "ops/convolution/tail.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "kernel/composite.h"
 #include "ops/convolution/cpu/channels_last_choice.h"
@@ -9,7 +8,7 @@
 #include "ops/convolution/shape.h"
 #include "ops/convolution/tail_steps.h"
 #include "ops/element/cpu/epilogue.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -17,25 +16,10 @@ namespace {
 
 using List = std::vector<Implementation<ConvolutionProblem>>;
 
-// Those that apply the problem's tail, and gain by it. On a GPU FLOAT16 convolutions, and products of
-// matrices, are NVIDIA's libraries', but for products of few channels and for planes: they are faster than
-// our kernels by more than a pass over the output takes. So tails are done where their results are brought
-// into another order, or get a bias.
-List WithTails(const ConvolutionProblem& problem, std::string_view backend) {
-  constexpr uint64_t kFewChannels = 4;
-  const ConvolutionShape& s = problem.shape;
-  const bool half = problem.type == DataType::kFloat16, product = s.Taps() == 1;
-  std::vector<std::string_view> wanted = {"cpu.channels_last", "cpu.plane_tiles"};
-  if (backend != "cpu") {
-    if (s.backward || s.input_channels <= kFewChannels || (product && !half)) return {};
-    wanted = {!half ? "cuda.channels_last" : product ? "cuda.gemm" : "cuda.cudnn"};
-    if (half) wanted.emplace_back(product ? "cuda.pointwise" : "cuda.planes");
-  }
+List WithTails(const DeviceTraits& device) {
   List list;
-  for (const auto& implementation : OperatorTableOf(backend).convolution) {
-    if (std::find(wanted.begin(), wanted.end(), implementation.name) != wanted.end()) {
-      list.push_back(implementation);
-    }
+  for (const auto& implementation : ImplementationsFor<ConvolutionProblem>(device)) {
+    if ((implementation.abilities & kAppliesTail) != 0) list.push_back(implementation);
   }
   return list;
 }
@@ -71,7 +55,7 @@ TensorDesc PackedLike(const TensorDesc& tensor) {
 }
 
 // Where graphs bring the channels together, which has kernels that finish what they store.
-bool GainsByTailOnCpu(const ConvolutionProblem& problem) {
+bool GainsByTailInVectors(const ConvolutionProblem& problem) {
   const ConvolutionShape& s = problem.shape;
   constexpr uint32_t kWide = 8;
   const uint32_t lanes = ConvolutionPixelTiles().lanes;
@@ -80,7 +64,7 @@ bool GainsByTailOnCpu(const ConvolutionProblem& problem) {
 }
 
 // Whether an element of the output may replace the one that is added: kernels read it when they are about to
-// write. A CPU's may keep FLOAT32 sums where the output is, if channels are neighbours.
+// write. Some keep FLOAT32 sums where the output is, if channels are neighbours.
 bool MayReplaceAdded(const TensorDesc& output, const ConvolutionTailDesc& tail, bool sums_in_output) {
   if (!tail.adds()) return false;
   const TensorDesc& added = *tail.tensors.back();
@@ -159,22 +143,20 @@ class ConvolutionThenTail final : public CompositeKernel {
 Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail,
                                 const LowerContext& context, LoweredOperator* out) {
   const ConvolutionProblem problem = WithTail(desc, tail);
-  const List list = WithTails(problem, context.backend);
+  const List list = WithTails(*context.device);
   const TensorDesc& output = ConvolutionDesc::From(desc).output;
   const auto set_in_place = [&](bool sums_in_output) {
     if (MayReplaceAdded(output, tail, sums_in_output)) out->in_place.emplace_back(ConvolutionTail::kAdded, 0);
   };
   if (ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, out).ok()) {
-    set_in_place(context.backend == "cpu" && ChannelsLastKeepsSums(problem));
+    set_in_place((out->abilities & kKeepsSumsInOutput) != 0 && ChannelsLastKeepsSums(problem));
     return {};
   }
-  const OperatorTable& table = OperatorTableOf(context.backend);
   const TensorDesc result = PackedLike(output);
   LoweredOperator convolution, rest;
+  ANYDML_RETURN_IF_ERROR(ChooseKernel(ConvolutionProblemOf(desc, result), context, &convolution));
   ANYDML_RETURN_IF_ERROR(
-      ChooseKernel(table.convolution, ConvolutionProblemOf(desc, result), context, &convolution));
-  ANYDML_RETURN_IF_ERROR(
-      ChooseKernel(table.element, StepsOf(result, output, tail, *problem.tail), context.ForPart(), &rest));
+      ChooseKernel(StepsOf(result, output, tail, *problem.tail), context.ForPart(), &rest));
   out->implementation = convolution.implementation;
   out->explanation = convolution.explanation;
   out->exactness = convolution.exactness;
@@ -198,8 +180,11 @@ bool TilesCanFinish(const ConvolutionProblem& problem) {
 
 bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, const LowerContext& context) {
   const ConvolutionProblem problem = WithTail(desc, tail);
-  if (context.backend == "cpu") return GainsByTailOnCpu(problem);
-  const List list = WithTails(problem, context.backend);
+  // Vectors of channels are what a later pass may make of planes: the kernel of today says nothing yet.
+  if (context.device->convolution_channels == ConvolutionChannels::kFillVectors) {
+    return GainsByTailInVectors(problem);
+  }
+  const List list = WithTails(*context.device);
   LoweredOperator lowered;
   return ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, &lowered)
       .ok();

@@ -1,7 +1,7 @@
 #include "ops/common/checks.h"
 #include "ops/dynamic_quantize/problem.h"
 #include "ops/element/operators.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -31,7 +31,7 @@ ElementProblem QuantizeProblem(const DynamicQuantizeLinearDesc& desc) {
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
   const auto typed = DynamicQuantizeLinearDesc::From(desc);
   const DynamicQuantizeProblem problem = {typed.input, typed.output.type, QuantizeProblem(typed)};
-  return ChooseKernel(OperatorTableOf(context.backend).dynamic_quantize, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -50,7 +50,7 @@ Status Infer(OperatorDesc* desc) {
 
 const Operator& DynamicQuantizeOperator() {
   static const Operator op = {static_cast<uint32_t>(OperatorType::kDynamicQuantizeLinear), Check, Lower,
-                              Infer, DynamicQuantizeImplementationNames()};
+                              Infer, DynamicQuantizeProblem::kFamily};
   return op;
 }
 

@@ -18,6 +18,8 @@ namespace anydml {
 const Operator& DynamicQuantizeOperator();
 
 struct DynamicQuantizeProblem {
+  static constexpr std::string_view kFamily = "dynamic_quantize";
+
   TensorDesc input;
   DataType quantized = DataType::kUInt8;  // or INT8
   ElementProblem quantize;                // inputs: the input, the scale, the zero point; output: the output
@@ -53,10 +55,6 @@ inline
   const float whole = nearbyintf(exact);
   return {scale, whole < low ? low : whole > high ? high : whole};
 }
-
-std::span<const Implementation<DynamicQuantizeProblem>> DynamicQuantizeImplementations();
-
-std::span<const char* const> DynamicQuantizeImplementationNames();
 
 std::unique_ptr<const Kernel> CreateDynamicQuantizeCpu(const DynamicQuantizeProblem& problem,
                                                        const LowerContext& context, std::string* why_not);

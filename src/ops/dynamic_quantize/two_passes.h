@@ -7,7 +7,7 @@
 
 #include "kernel/composite.h"
 #include "ops/dynamic_quantize/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 
@@ -33,8 +33,7 @@ template <typename TwoPasses>
 std::unique_ptr<const Kernel> CreateTwoPasses(const DynamicQuantizeProblem& problem,
                                               const LowerContext& context, std::string* why_not) {
   LoweredOperator quantize;
-  const Status status =
-      ChooseKernel(OperatorTableOf(context.backend).element, problem.quantize, context.ForPart(), &quantize);
+  const Status status = ChooseKernel(problem.quantize, context.ForPart(), &quantize);
   if (!status.ok()) {
     *why_not = status.message();
     return nullptr;

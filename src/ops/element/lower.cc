@@ -7,7 +7,7 @@
 #include "ops/element/check.h"
 #include "ops/element/element.h"
 #include "ops/element/operators.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -41,7 +41,7 @@ std::vector<std::pair<uint32_t, uint32_t>> InPlace(const OperatorDesc& desc) {
 
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
   out->in_place = InPlace(desc);
-  return ChooseKernel(OperatorTableOf(context.backend).element, BuildElementProblem(desc), context, out);
+  return ChooseKernel(BuildElementProblem(desc), context, out);
 }
 
 // The type of output field `field`, as far as inputs that must have the same one tell.
@@ -92,7 +92,7 @@ std::span<const Operator> ElementOperators() {
     std::vector<Operator> all;
     for (const OperatorType type : ElementOperatorTypes()) {
       all.push_back(
-          {static_cast<uint32_t>(type), CheckElementOperator, Lower, Infer, ElementImplementationNames()});
+          {static_cast<uint32_t>(type), CheckElementOperator, Lower, Infer, ElementProblem::kFamily});
     }
     return all;
   }();

@@ -24,6 +24,8 @@ struct ElementOperand {
 };
 
 struct ElementProblem {
+  static constexpr std::string_view kFamily = "element";
+
   uint32_t rank = 0;
   std::array<uint64_t, kMaxElementLoops> sizes{};  // of the loops, outermost first
   std::vector<ElementOperand> inputs;              // in binding order
@@ -37,11 +39,10 @@ struct ElementProblem {
   }
 };
 
+Exactness ElementBound(const ElementProblem& problem);
+
 // A program that only moves elements of input 0 to output 0, bit for bit.
 bool IsMove(const ElementProblem& problem);
-
-std::span<const Implementation<ElementProblem>> ElementImplementations();
-std::span<const char* const> ElementImplementationNames();
 
 // create functions of the implementations; the list is in implementations.cc.
 std::unique_ptr<const Kernel> CreateElementCopy(const ElementProblem& problem, const LowerContext& context,

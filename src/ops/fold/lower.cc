@@ -1,6 +1,6 @@
 #include "ops/common/checks.h"
 #include "ops/fold/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -122,7 +122,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   for (uint32_t d = 0; d < 3; ++d) {
     problem.column_strides[d] = fold.columns.strides[fold.columns.rank - 3 + d];
   }
-  return ChooseKernel(OperatorTableOf(context.backend).fold, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status InferUnfold(OperatorDesc* desc) {
@@ -148,8 +148,8 @@ Status InferFold(OperatorDesc* desc) {
 
 std::span<const Operator> FoldOperators() {
   static const Operator kOperators[] = {
-      {static_cast<uint32_t>(OperatorType::kFold), Check, Lower, InferFold, FoldImplementationNames()},
-      {static_cast<uint32_t>(OperatorType::kUnfold), Check, Lower, InferUnfold, FoldImplementationNames()},
+      {static_cast<uint32_t>(OperatorType::kFold), Check, Lower, InferFold, FoldProblem::kFamily},
+      {static_cast<uint32_t>(OperatorType::kUnfold), Check, Lower, InferUnfold, FoldProblem::kFamily},
   };
   return kOperators;
 }

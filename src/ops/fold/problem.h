@@ -18,6 +18,8 @@ namespace anydml {
 inline constexpr uint32_t kMaxFoldRank = kMaxDimensions - 2;
 
 struct FoldProblem {
+  static constexpr std::string_view kFamily = "fold";
+
   // UNFOLD copies a column for each window, with zeros for padding. FOLD adds up, in row-major order of the
   // taps and from zero on, what the windows have for an element: FLOAT16 as FLOAT32, integers modulo 2^n.
   bool unfold = false;
@@ -55,8 +57,6 @@ constexpr uint32_t WindowWithTapAt(const WindowAxis& axis, uint32_t tap, uint32_
 }
 
 std::span<const Operator> FoldOperators();
-std::span<const Implementation<FoldProblem>> FoldImplementations();
-std::span<const char* const> FoldImplementationNames();
 
 CreateFunction<FoldProblem> CreateFoldRows, CreateFoldCuda, CreateFoldReference;
 

@@ -3,7 +3,7 @@
 
 #include "ops/common/checks.h"
 #include "ops/gather/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -140,7 +140,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
     problem.indices_dimensions = desc.uint("IndicesDimensionCount");
     problem.batch_dimensions = BatchDimensions(desc);
   }
-  return ChooseKernel(OperatorTableOf(context.backend).gather, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -158,17 +158,15 @@ Status Infer(OperatorDesc* desc) {
   return {};
 }
 
-constexpr Operator Row(OperatorType type) { return {static_cast<uint32_t>(type), Check, Lower, Infer, {}}; }
+constexpr Operator Row(OperatorType type) {
+  return {static_cast<uint32_t>(type), Check, Lower, Infer, GatherProblem::kFamily};
+}
 
 }  // namespace
 
 std::span<const Operator> GatherOperators() {
-  static const auto operators = [] {
-    std::array rows = {Row(OperatorType::kGather), Row(OperatorType::kGatherElements),
-                       Row(OperatorType::kGatherNd), Row(OperatorType::kGatherNd1)};
-    for (Operator& op : rows) op.implementations = GatherImplementationNames();
-    return rows;
-  }();
+  static constexpr std::array operators = {Row(OperatorType::kGather), Row(OperatorType::kGatherElements),
+                                           Row(OperatorType::kGatherNd), Row(OperatorType::kGatherNd1)};
   return operators;
 }
 

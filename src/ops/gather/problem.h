@@ -18,6 +18,8 @@ namespace anydml {
 std::span<const Operator> GatherOperators();
 
 struct GatherProblem {
+  static constexpr std::string_view kFamily = "gather";
+
   enum class Kind { kAxis, kElements, kNd };  // GATHER, GATHER_ELEMENTS, GATHER_ND1
 
   Kind kind = Kind::kAxis;
@@ -49,8 +51,6 @@ std::string DescribeBadIndex(const GatherProblem& problem, const int64_t* values
 // The same, with the values that are in `indices`.
 std::string DescribeBadIndex(const GatherProblem& problem, const std::byte* indices, Dimensions at);
 
-std::span<const Implementation<GatherProblem>> GatherImplementations();
-std::span<const char* const> GatherImplementationNames();
 CreateFunction<GatherProblem> CreateGatherCpu, CreateGatherReference;
 CreateFunction<GatherProblem> CreateGatherCudaRows, CreateGatherCudaUnits;
 

@@ -1,7 +1,7 @@
 #include "ops/common/checks.h"
 #include "ops/element/builder.h"
 #include "ops/gemm/softmax.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -120,12 +120,12 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   }
   if (const std::optional<AxisSet> axes = SoftmaxAxes(typed)) {
     const GemmSoftmaxProblem whole = {problem, *axes};
-    return ChooseKernel(OperatorTableOf(context.backend).gemm_softmax, whole, context, out);
+    return ChooseKernel(whole, context, out);
   }
   if (typed.fused_activation != nullptr) {
     AppendActivation(*typed.fused_activation, &problem.activation, problem.activation.NewRegister());
   }
-  return ChooseKernel(OperatorTableOf(context.backend).gemm, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -144,7 +144,7 @@ Status Infer(OperatorDesc* desc) {
 
 const Operator& GemmOperator() {
   static const Operator op = {static_cast<uint32_t>(OperatorType::kGemm), Check, Lower, Infer,
-                              GemmImplementationNames()};
+                              GemmProblem::kFamily};
   return op;
 }
 

@@ -28,6 +28,8 @@ struct GemmMatrix {
 };
 
 struct GemmProblem {
+  static constexpr std::string_view kFamily = "gemm";
+
   DataType type = DataType::kFloat32;  // of the operands: or FLOAT16
   DataType output_type = DataType::kFloat32;
   std::array<uint64_t, 2> batch = {1, 1};
@@ -63,8 +65,7 @@ struct GemmProblem {
   }
 };
 
-std::span<const Implementation<GemmProblem>> GemmImplementations();
-std::span<const char* const> GemmImplementationNames();
+Exactness GemmBound(const GemmProblem& problem);
 
 std::unique_ptr<const Kernel> CreateGemmFew(const GemmProblem& problem, const LowerContext& context,
                                             std::string* why_not);

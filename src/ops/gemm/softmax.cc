@@ -3,17 +3,11 @@
 #include <utility>
 
 #include "kernel/composite.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/softmax/problem.h"
 
 namespace anydml {
 namespace {
-
-constexpr Implementation<GemmSoftmaxProblem> kImplementations[] = {
-    {"cpu.then_softmax", "cpu", ANYDML_ON_CPU(CreateGemmThenSoftmax)},
-    {"cuda.then_softmax", "cuda", ANYDML_ON_CUDA(CreateGemmThenSoftmax)},
-    {"cpu.reference", "cpu", ANYDML_ON_CPU(CreateGemmThenSoftmax)},
-};
 
 TensorDesc TensorOf(const GemmProblem& p, const GemmMatrix& matrix, DataType type) {
   const auto narrow = [](uint64_t number) { return static_cast<uint32_t>(number); };
@@ -57,20 +51,18 @@ class GemmThenSoftmax final : public CompositeKernel {
     const GemmMatrix& result = converts_ ? product.output : output;
     const SoftmaxProblem softmax = {SoftmaxKind::kSoftmax, sums,
                                     TensorOf(product, result, DataType::kFloat32), problem.axes};
-    const OperatorTable& table = OperatorTableOf(context.backend);
     LowerContext part = context.ForPart();
     if (context.implementation == "cpu.reference") part.implementation = context.implementation;
     LoweredOperator lowered;
-    ANYDML_RETURN_IF_ERROR(ChooseKernel(table.gemm, product, part, &lowered));
+    ANYDML_RETURN_IF_ERROR(ChooseKernel(product, part, &lowered));
     product_ = AddPart(lowered.implementation, std::move(lowered.kernel));
-    ANYDML_RETURN_IF_ERROR(ChooseKernel(table.softmax, softmax, part, &lowered));
+    ANYDML_RETURN_IF_ERROR(ChooseKernel(softmax, part, &lowered));
     softmax_ = AddPart(lowered.implementation, std::move(lowered.kernel));
     const uint64_t bytes = product.Batches() * product.m * product.n * sizeof(float);
     sums_ = AddScratch("product", bytes);
     if (!converts_) return {};
     powers_ = AddScratch("softmax", bytes);
-    ANYDML_RETURN_IF_ERROR(
-        ChooseKernel(table.element, Conversion(problem.product, product.output), part, &lowered));
+    ANYDML_RETURN_IF_ERROR(ChooseKernel(Conversion(problem.product, product.output), part, &lowered));
     conversion_ = AddPart(lowered.implementation, std::move(lowered.kernel));
     return {};
   }
@@ -102,8 +94,6 @@ class GemmThenSoftmax final : public CompositeKernel {
 };
 
 }  // namespace
-
-std::span<const Implementation<GemmSoftmaxProblem>> GemmSoftmaxImplementations() { return kImplementations; }
 
 std::unique_ptr<const Kernel> CreateGemmThenSoftmax(const GemmSoftmaxProblem& problem,
                                                     const LowerContext& context, std::string* why_not) {

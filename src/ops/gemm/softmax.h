@@ -7,11 +7,11 @@
 namespace anydml {
 
 struct GemmSoftmaxProblem {
+  static constexpr std::string_view kFamily = "gemm_softmax";
+
   GemmProblem product;  // without an activation
   AxisSet axes = 0;     // of {batch, batch, m, n}
 };
-
-std::span<const Implementation<GemmSoftmaxProblem>> GemmSoftmaxImplementations();
 
 std::unique_ptr<const Kernel> CreateGemmThenSoftmax(const GemmSoftmaxProblem& problem,
                                                     const LowerContext& context, std::string* why_not);

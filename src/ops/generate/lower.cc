@@ -4,7 +4,7 @@
 #include "ops/common/checks.h"
 #include "ops/element/saturate.h"
 #include "ops/generate/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -70,7 +70,7 @@ GenerateProblem ProblemOf(const OperatorDesc& desc) {
 Status Check(const OperatorDesc&, FeatureLevel) { return {}; }
 
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
-  return ChooseKernel(OperatorTableOf(context.backend).generate, ProblemOf(desc), context, out);
+  return ChooseKernel(ProblemOf(desc), context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -108,7 +108,7 @@ std::span<const Operator> GenerateOperators() {
     constexpr OperatorType kTypes[] = {OperatorType::kFillValueConstant, OperatorType::kFillValueSequence,
                                        OperatorType::kDiagonalMatrix, OperatorType::kDiagonalMatrix1};
     for (size_t i = 0; i < rows.size(); ++i) {
-      rows[i] = {static_cast<uint32_t>(kTypes[i]), Check, Lower, Infer, GenerateImplementationNames()};
+      rows[i] = {static_cast<uint32_t>(kTypes[i]), Check, Lower, Infer, GenerateProblem::kFamily};
     }
     return rows;
   }();

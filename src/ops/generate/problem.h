@@ -17,6 +17,8 @@ namespace anydml {
 std::span<const Operator> GenerateOperators();
 
 struct GenerateProblem {
+  static constexpr std::string_view kFamily = "generate";
+
   enum class Kind { kConstant, kSequence, kBand };
 
   Kind kind = Kind::kConstant;
@@ -64,8 +66,6 @@ constexpr Half SequenceElement<Half>(uint64_t start, uint64_t delta, uint64_t nu
 enum GenerateOperand { kGenerateOutput, kGenerateInput, kGenerateNumber, kGenerateDiagonal };
 LoopNest<4> GenerateNest(const GenerateProblem& problem);
 
-std::span<const Implementation<GenerateProblem>> GenerateImplementations();
-std::span<const char* const> GenerateImplementationNames();
 CreateFunction<GenerateProblem> CreateGenerateCpu, CreateGenerateCuda, CreateGenerateReference;
 
 }  // namespace anydml

@@ -13,6 +13,8 @@ namespace anydml {
 const Operator& RandomGeneratorOperator();
 
 struct RandomProblem {
+  static constexpr std::string_view kFamily = "random";
+
   TensorDesc output;
   uint32_t state_stride = 1;  // of InputStateTensor's words
   bool has_output_state = false;
@@ -55,8 +57,6 @@ constexpr void PhiloxRound(uint32_t* c0, uint32_t* c1, uint32_t* c2, uint32_t* c
   *c3 = static_cast<uint32_t>(product0);
 }
 
-std::span<const Implementation<RandomProblem>> RandomImplementations();
-std::span<const char* const> RandomImplementationNames();
 CreateFunction<RandomProblem> CreateRandomCpu, CreateRandomCuda, CreateRandomReference;
 
 }  // namespace anydml

@@ -1,6 +1,6 @@
 #include "ops/common/checks.h"
 #include "ops/generate/random.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -26,7 +26,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   if (problem.has_output_state) {
     problem.output_state_stride = random.output_state->strides[random.output_state->rank - 1];
   }
-  return ChooseKernel(OperatorTableOf(context.backend).random, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -41,7 +41,7 @@ Status Infer(OperatorDesc* desc) {
 
 const Operator& RandomGeneratorOperator() {
   static const Operator op = {static_cast<uint32_t>(OperatorType::kRandomGenerator), Check, Lower, Infer,
-                              RandomImplementationNames()};
+                              RandomProblem::kFamily};
   return op;
 }
 

@@ -3,7 +3,7 @@
 #include "ops/common/checks.h"
 #include "ops/convolution/shape.h"
 #include "ops/integer_product/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -306,7 +306,7 @@ Status LowerMatrices(const OperatorDesc& desc, const LowerContext& context, Lowe
   IntegerProductProblem problem;
   problem.sums = MatrixSums(desc);
   if (TypeOf(desc) != Type::kMatrixMultiplyInteger) AppendProgram(desc, {}, &problem);
-  return ChooseKernel(OperatorTableOf(context.backend).integer_product, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 DataType OutputType(const OperatorDesc& desc, const TensorDesc& operand) {
@@ -393,7 +393,7 @@ Status LowerLimited(const OperatorDesc& desc, const ByteLimits& limits, const Lo
   sums.filter_zero = ZerosOf(desc, "FilterZeroPointTensor", sums.shape.output_channels);
   sums.filter_is_owned = IsOwned(desc, "FilterTensor", "FilterZeroPointTensor");
   if (TypeOf(desc) == Type::kQuantizedLinearConvolution) AppendProgram(desc, limits, &problem);
-  return ChooseKernel(OperatorTableOf(context.backend).integer_product, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status LowerConvolutions(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
@@ -429,11 +429,11 @@ Status LowerClippedConvolution(const OperatorDesc& desc, ByteLimits limits, cons
 std::span<const Operator> IntegerProductOperators() {
   const auto matrices = [](Type type) {
     return Operator{static_cast<uint32_t>(type), CheckMatrices, LowerMatrices, InferMatrices,
-                    IntegerProductImplementationNames()};
+                    IntegerProductProblem::kFamily};
   };
   const auto convolution = [](Type type) {
     return Operator{static_cast<uint32_t>(type), CheckConvolutions, LowerConvolutions, InferConvolutions,
-                    IntegerProductImplementationNames()};
+                    IntegerProductProblem::kFamily};
   };
   static const std::array<Operator, 5> operators = {
       matrices(Type::kMatrixMultiplyInteger),         matrices(Type::kMatrixMultiplyIntegerToFloat),

@@ -62,6 +62,8 @@ struct Requantization {
 };
 
 struct IntegerProductProblem {
+  static constexpr std::string_view kFamily = "integer_product";
+
   IntegerSums sums;
   // From the sums (input 0) and the operator's own tensors to its output; no instructions: sums are the
   // output.
@@ -69,9 +71,6 @@ struct IntegerProductProblem {
   std::vector<uint32_t> program_inputs;                         // bindings of the program's inputs from 1 on
   std::optional<Requantization> requantization = std::nullopt;  // the same as the program
 };
-
-std::span<const Implementation<IntegerProductProblem>> IntegerProductImplementations();
-std::span<const char* const> IntegerProductImplementationNames();
 
 // Where there is a program, a kernel of sums in scratch with one of the program after it.
 std::unique_ptr<const Kernel> CreateSumsThenProgram(const IntegerProductProblem& problem,

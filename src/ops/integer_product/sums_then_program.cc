@@ -2,7 +2,7 @@
 
 #include "kernel/composite.h"
 #include "ops/integer_product/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -51,13 +51,12 @@ std::unique_ptr<const Kernel> CreateSumsThenProgram(const IntegerProductProblem&
     return nullptr;
   }
   const IntegerProductProblem only_sums = {problem.sums, {}, {}};
-  const OperatorTable& table = OperatorTableOf(context.backend);
   // The reference is made of references.
   LowerContext part = context.ForPart();
   if (context.implementation == "cpu.reference") part.implementation = context.implementation;
   LoweredOperator sums, program;
-  Status status = ChooseKernel(table.integer_product, only_sums, part, &sums);
-  if (status.ok()) status = ChooseKernel(table.element, problem.program, part, &program);
+  Status status = ChooseKernel(only_sums, part, &sums);
+  if (status.ok()) status = ChooseKernel(problem.program, part, &program);
   if (!status.ok()) {
     *why_not = status.message();
     return nullptr;

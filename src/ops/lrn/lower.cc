@@ -1,6 +1,6 @@
 #include "ops/common/checks.h"
 #include "ops/lrn/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -80,7 +80,7 @@ LrnProblem ProblemOf(const Desc& desc) {
 
 Status Choose(LrnProblem problem, const LowerContext& context, LoweredOperator* out) {
   problem.steps = StepsOf(problem);
-  return ChooseKernel(OperatorTableOf(context.backend).lrn, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status Lower(const OperatorDesc& given, const LowerContext& context, LoweredOperator* out) {
@@ -120,9 +120,9 @@ constexpr const char* kBackward = "OutputGradientTensor";
 std::span<const Operator> LrnOperators() {
   static const Operator operators[] = {
       {static_cast<uint32_t>(OperatorType::kLocalResponseNormalization), Check, Lower, Infer<kForward>,
-       LrnImplementationNames()},
+       LrnProblem::kFamily},
       {static_cast<uint32_t>(OperatorType::kLocalResponseNormalizationGrad), Check, LowerGradient,
-       Infer<kBackward>, LrnImplementationNames()},
+       Infer<kBackward>, LrnProblem::kFamily},
   };
   return operators;
 }

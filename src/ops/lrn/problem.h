@@ -17,6 +17,8 @@ std::span<const Operator> LrnOperators();
 
 // x * s^-beta with s = bias + alpha / local_size * (sum of squares in the window), or the gradient of that.
 struct LrnProblem {
+  static constexpr std::string_view kFamily = "lrn";
+
   TensorDesc input;
   std::optional<TensorDesc> gradient;  // InputGradientTensor
   TensorDesc output;
@@ -33,8 +35,9 @@ struct LrnProblem {
   uint32_t after() const { return local_size - 1 - before(); }
 };
 
-std::span<const Implementation<LrnProblem>> LrnImplementations();
-std::span<const char* const> LrnImplementationNames();
+// Of numbers up to some ten, as the tests have them: the gradient is a difference.
+inline constexpr Exactness kLrnExactness = {
+    .float32_ulps = 16, .float16_ulps = 1, .relative = 1e-5, .absolute = 1e-3};
 
 std::unique_ptr<const Kernel> CreateLrnSteps(const LrnProblem& problem, const LowerContext& context,
                                              std::string* why_not);

@@ -42,6 +42,8 @@ using DimensionSet = std::array<bool, kMaxDimensions>;
 // Inputs: the input; of kGradientSums the gradients, which have its sizes, and the centers, which have its
 // sizes where dimensions are kept. Outputs: a packed FLOAT32 tensor of the kept dimensions for each result.
 struct MomentsProblem {
+  static constexpr std::string_view kFamily = "moments";
+
   Moments moments = Moments::kMean;
   TensorDesc input;
   DimensionSet reduced{};
@@ -82,8 +84,6 @@ LoopNest<2> ReducedNest(const MomentsProblem& problem);
 
 // Whether neighbouring sets rather than neighbours of one set lie side by side in memory.
 bool SetsAreNeighbours(const LoopNest<4>& kept, const LoopNest<2>& reduced);
-
-std::span<const Implementation<MomentsProblem>> MomentsImplementations();
 
 std::unique_ptr<const Kernel> CreateMomentsCpu(const MomentsProblem& problem, const LowerContext& context,
                                                std::string* why_not);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernel/composite.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -60,13 +60,13 @@ class StepsKernel final : public CompositeKernel {
 };
 
 Status Choose(const MomentsProblem& problem, const LowerContext& context, LoweredOperator* out) {
-  return ChooseKernel(OperatorTableOf(context.backend).moments, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 Status Choose(const WindowSumsProblem& problem, const LowerContext& context, LoweredOperator* out) {
-  return ChooseKernel(OperatorTableOf(context.backend).window_sums, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 Status Choose(const ElementProblem& problem, const LowerContext& context, LoweredOperator* out) {
-  return ChooseKernel(OperatorTableOf(context.backend).element, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 }  // namespace

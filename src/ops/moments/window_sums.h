@@ -14,14 +14,14 @@ namespace anydml {
 // Output: a packed FLOAT32 tensor of the input's sizes. An element is the sum of up to `before` neighbours
 // along the axis, in their order, the element itself, and up to `after` neighbours; there is nothing outside.
 struct WindowSumsProblem {
+  static constexpr std::string_view kFamily = "window_sums";
+
   TensorDesc input;
   uint32_t axis = 0;
   uint32_t before = 0;
   uint32_t after = 0;
   bool squares = false;  // of squares
 };
-
-std::span<const Implementation<WindowSumsProblem>> WindowSumsImplementations();
 
 std::unique_ptr<const Kernel> CreateWindowSumsCpu(const WindowSumsProblem& problem,
                                                   const LowerContext& context, std::string* why_not);

@@ -3,7 +3,7 @@
 
 #include "kernel/composite.h"
 #include "ops/move/value_scale.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -44,8 +44,7 @@ std::unique_ptr<const Kernel> CreateValueScale(const ValueScaleProblem& problem,
                                                std::string* why_not) {
   std::vector<LoweredOperator> channels(problem.channels.size());
   for (size_t c = 0; c < channels.size(); ++c) {
-    const Status status = ChooseKernel(OperatorTableOf(context.backend).element, problem.channels[c],
-                                       context.ForPart(), &channels[c]);
+    const Status status = ChooseKernel(problem.channels[c], context.ForPart(), &channels[c]);
     if (status.ok()) continue;
     *why_not = status.message();
     return nullptr;

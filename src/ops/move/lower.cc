@@ -1,6 +1,6 @@
 #include "ops/move/check.h"
 #include "ops/move/maps.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 using Type = OperatorType;
 
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
-  return ChooseKernel(OperatorTableOf(context.backend).move, BuildMoveProblem(desc), context, out);
+  return ChooseKernel(BuildMoveProblem(desc), context, out);
 }
 
 constexpr Type kTypes[] = {Type::kSlice,         Type::kSplit,         Type::kJoin,      Type::kPadding,
@@ -21,7 +21,7 @@ std::span<const Operator> MoveOperators() {
   static const std::vector<Operator> operators = [] {
     std::vector<Operator> all;
     for (const Type type : kTypes) {
-      all.push_back({static_cast<uint32_t>(type), CheckMove, Lower, InferMove, MoveImplementationNames()});
+      all.push_back({static_cast<uint32_t>(type), CheckMove, Lower, InferMove, MoveProblem::kFamily});
     }
     return all;
   }();

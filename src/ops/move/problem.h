@@ -26,6 +26,8 @@ struct MoveCopy {
 };
 
 struct MoveProblem {
+  static constexpr std::string_view kFamily = "move";
+
   DataType type = DataType::kUnknown;
   uint64_t fill = 0;  // the bits of kFill's elements
   // Copies of one stage may run in any order and at the same time. A stage may read what those before it
@@ -33,9 +35,6 @@ struct MoveProblem {
   std::vector<std::vector<MoveCopy>> stages;
   OperatorDesc desc;  // what the reference goes by
 };
-
-std::span<const Implementation<MoveProblem>> MoveImplementations();
-std::span<const char* const> MoveImplementationNames();
 
 std::unique_ptr<const Kernel> CreateMoveCpu(const MoveProblem& problem, const LowerContext& context,
                                             std::string* why_not);

@@ -5,7 +5,7 @@
 
 #include "ops/common/checks.h"
 #include "ops/common/coordinates.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -22,7 +22,7 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
   const auto typed = ReverseSubsequencesDesc::From(desc);
   const ReverseProblem problem = {typed.input, typed.sequence_lengths, typed.output, typed.axis};
-  return ChooseKernel(OperatorTableOf(context.backend).reverse, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -69,7 +69,7 @@ std::unique_ptr<const Kernel> CreateReverseReference(const ReverseProblem& probl
 
 const Operator& ReverseSubsequencesOperator() {
   static const Operator op = {static_cast<uint32_t>(OperatorType::kReverseSubsequences), Check, Lower, Infer,
-                              ReverseImplementationNames()};
+                              ReverseProblem::kFamily};
   return op;
 }
 

@@ -15,6 +15,8 @@ namespace anydml {
 const Operator& ReverseSubsequencesOperator();
 
 struct ReverseProblem {
+  static constexpr std::string_view kFamily = "reverse";
+
   TensorDesc input;
   TensorDesc lengths;  // UINT32 or UINT64, one per sequence
   TensorDesc output;
@@ -24,9 +26,6 @@ struct ReverseProblem {
 // Where element i of a sequence comes from, of whose elements the first `length` are reversed. (constexpr:
 // compiled for devices, too.)
 constexpr uint64_t ReversedIndex(uint64_t i, uint64_t length) { return i < length ? length - 1 - i : i; }
-
-std::span<const Implementation<ReverseProblem>> ReverseImplementations();
-std::span<const char* const> ReverseImplementationNames();
 
 std::unique_ptr<const Kernel> CreateReverseCpu(const ReverseProblem& problem, const LowerContext& context,
                                                std::string* why_not);

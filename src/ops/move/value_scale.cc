@@ -6,7 +6,7 @@
 #include "ops/common/checks.h"
 #include "ops/common/coordinates.h"
 #include "ops/element/operators.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -38,7 +38,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   ValueScaleProblem problem = {
       typed.input, typed.output, typed.scale, {typed.bias.begin(), typed.bias.end()}, {}};
   for (const float bias : typed.bias) problem.channels.push_back(ChannelProblem(typed, bias));
-  return ChooseKernel(OperatorTableOf(context.backend).value_scale, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -85,7 +85,7 @@ std::unique_ptr<const Kernel> CreateValueScaleReference(const ValueScaleProblem&
 
 const Operator& ValueScaleOperator() {
   static const Operator op = {static_cast<uint32_t>(OperatorType::kValueScale2d), Check, Lower, Infer,
-                              ValueScaleImplementationNames()};
+                              ValueScaleProblem::kFamily};
   return op;
 }
 

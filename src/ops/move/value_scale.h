@@ -16,15 +16,14 @@ namespace anydml {
 const Operator& ValueScaleOperator();
 
 struct ValueScaleProblem {
+  static constexpr std::string_view kFamily = "value_scale";
+
   TensorDesc input;
   TensorDesc output;
   float scale = 1;
   std::vector<float> bias;               // one per channel
   std::vector<ElementProblem> channels;  // of the elements of a channel
 };
-
-std::span<const Implementation<ValueScaleProblem>> ValueScaleImplementations();
-std::span<const char* const> ValueScaleImplementationNames();
 
 // For both backends.
 std::unique_ptr<const Kernel> CreateValueScale(const ValueScaleProblem& problem, const LowerContext& context,

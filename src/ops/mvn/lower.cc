@@ -1,7 +1,7 @@
 #include "ops/common/checks.h"
 #include "ops/element/builder.h"
 #include "ops/mvn/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/reduce/axes.h"
 #include "schema/descriptions.generated.h"
 
@@ -143,7 +143,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   Affine affine = kProblemOf(desc);
   affine.problem.finish = FinishOf(affine.problem, affine.activation);
   affine.problem.steps = StepsOf(affine.problem, affine.activation);
-  return ChooseKernel(OperatorTableOf(context.backend).mvn, affine.problem, context, out);
+  return ChooseKernel(affine.problem, context, out);
 }
 
 // --- rules ---
@@ -209,13 +209,13 @@ Status Infer(OperatorDesc* desc) {
 std::span<const Operator> MvnOperators() {
   static const Operator operators[] = {
       {static_cast<uint32_t>(OperatorType::kMeanVarianceNormalization), CheckAffine, Lower<Problem0>, Infer,
-       MvnImplementationNames()},
+       MvnProblem::kFamily},
       {static_cast<uint32_t>(OperatorType::kMeanVarianceNormalization1), Check1, Lower<Problem1>, Infer,
-       MvnImplementationNames()},
+       MvnProblem::kFamily},
       {static_cast<uint32_t>(OperatorType::kMeanVarianceNormalization2), Check2, Lower<Problem2>, Infer,
-       MvnImplementationNames()},
+       MvnProblem::kFamily},
       {static_cast<uint32_t>(OperatorType::kLpNormalization), CheckLp, Lower<ProblemLp>, Infer,
-       MvnImplementationNames()},
+       MvnProblem::kFamily},
   };
   return operators;
 }

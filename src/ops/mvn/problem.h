@@ -19,6 +19,8 @@ std::span<const Operator> MvnOperators();
 
 // activation(scale * (x - mean) / sqrt(variance + epsilon) + bias), or x / max(norm, epsilon).
 struct MvnProblem {
+  static constexpr std::string_view kFamily = "mvn";
+
   TensorDesc input;
   std::optional<TensorDesc> scale, bias;  // sizes of 1 hold for all
   TensorDesc output;
@@ -33,8 +35,10 @@ struct MvnProblem {
   StepList steps;         // all of it
 };
 
-std::span<const Implementation<MvnProblem>> MvnImplementations();
-std::span<const char* const> MvnImplementationNames();
+// Of numbers up to some ten, as the tests have them. A mean is rounded to FLOAT32, and what it is off by is
+// divided by the deviation; activations may have slopes of some units.
+inline constexpr Exactness kMvnExactness = {
+    .float32_ulps = 4, .float16_ulps = 1, .relative = 1e-5, .absolute = 2e-4};
 
 std::unique_ptr<const Kernel> CreateMvnRowsCpu(const MvnProblem& problem, const LowerContext& context,
                                                std::string* why_not);

@@ -1,6 +1,6 @@
 #include "ops/common/checks.h"
 #include "ops/one_hot/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -35,7 +35,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   const uint64_t size = one_hot.output.sizes[one_hot.axis];
   const OneHotProblem problem = {one_hot.indices, one_hot.output, one_hot.axis,
                                  context.level >= kNegativeIndices ? size : 0, OnOffset(one_hot.values)};
-  return ChooseKernel(OperatorTableOf(context.backend).one_hot, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 // The axis' size is nowhere but in the output.
@@ -55,7 +55,7 @@ LoopNest<3> OneHotNest(const OneHotProblem& p) {
 
 const Operator& OneHotOperator() {
   static const Operator op = {static_cast<uint32_t>(OperatorType::kOneHot), Check, Lower, Infer,
-                              OneHotImplementationNames()};
+                              OneHotProblem::kFamily};
   return op;
 }
 

@@ -13,6 +13,8 @@ namespace anydml {
 const Operator& OneHotOperator();
 
 struct OneHotProblem {
+  static constexpr std::string_view kFamily = "one_hot";
+
   TensorDesc indices;
   TensorDesc output;
   uint32_t axis = 0;
@@ -30,8 +32,6 @@ constexpr uint64_t PlaceOf(int64_t index, bool is_signed, uint64_t wrap) {
 enum OneHotOperand { kOneHotOutput, kOneHotIndices, kOneHotPlace };
 LoopNest<3> OneHotNest(const OneHotProblem& problem);
 
-std::span<const Implementation<OneHotProblem>> OneHotImplementations();
-std::span<const char* const> OneHotImplementationNames();
 CreateFunction<OneHotProblem> CreateOneHotCpu, CreateOneHotCuda, CreateOneHotReference;
 
 }  // namespace anydml

@@ -1,6 +1,6 @@
 #include "ops/common/checks.h"
 #include "ops/element/operators.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/pooling/problem.h"
 #include "ops/pooling/windows.h"
 #include "schema/descriptions.generated.h"
@@ -74,7 +74,7 @@ Status LowerPooling(const OperatorDesc& desc, const LowerContext& context, Lower
     SetParameter(&typed.output_scale, PoolingProblem::kOutputScale, &problem);
     SetParameter(typed.output_zero_point, PoolingProblem::kOutputZeroPoint, &problem);
   }
-  return ChooseKernel(OperatorTableOf(context.backend).pooling, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 template <typename Desc>
@@ -94,8 +94,8 @@ Status InferPooling(OperatorDesc* desc) {
 }
 
 template <typename Desc>
-constexpr Operator Pooling(Type type, std::span<const char* const> names) {
-  return {static_cast<uint32_t>(type), CheckPooling<Desc>, LowerPooling<Desc>, InferPooling<Desc>, names};
+constexpr Operator Pooling(Type type) {
+  return {static_cast<uint32_t>(type), CheckPooling<Desc>, LowerPooling<Desc>, InferPooling<Desc>, PoolingProblem::kFamily};
 }
 
 // ---- Gradients
@@ -115,7 +115,7 @@ Status LowerGrad(const OperatorDesc& desc, const LowerContext& context, LoweredO
       .output_gradient = PoolingTensorOf(&typed.output_gradient)};
   if constexpr (requires { typed.input; }) problem.input = PoolingTensorOf(&typed.input);
   if constexpr (requires { typed.include_padding; }) problem.include_padding = typed.include_padding;
-  return ChooseKernel(OperatorTableOf(context.backend).pooling_grad, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status InferMaxPoolingGrad(OperatorDesc* desc) {
@@ -153,7 +153,7 @@ Status LowerUnpooling(const OperatorDesc& desc, const LowerContext& context, Low
   copy.fields = {
       PackedTensor(typed.output.type, typed.output.sizes.data(), typed.output.rank), typed.output, {}};
   const MaxUnpoolingProblem problem = {typed.input, typed.indices, typed.output, BuildElementProblem(copy)};
-  return ChooseKernel(OperatorTableOf(context.backend).max_unpooling, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status InferUnpooling(OperatorDesc* desc) {
@@ -174,22 +174,21 @@ constexpr Type kTypes[] = {
 std::span<const OperatorType> PoolingOperatorTypes() { return kTypes; }
 
 std::span<const Operator> PoolingOperators() {
-  static const auto names = PoolingImplementationNames(), grad_names = PoolingGradImplementationNames();
   static const Operator kOperators[] = {
-      Pooling<MaxPoolingDesc>(Type::kMaxPooling, names),
-      Pooling<MaxPooling1Desc>(Type::kMaxPooling1, names),
-      Pooling<MaxPooling2Desc>(Type::kMaxPooling2, names),
-      Pooling<AveragePoolingDesc>(Type::kAveragePooling, names),
-      Pooling<AveragePooling1Desc>(Type::kAveragePooling1, names),
-      Pooling<QuantizedLinearAveragePoolingDesc>(Type::kQuantizedLinearAveragePooling, names),
-      Pooling<LpPoolingDesc>(Type::kLpPooling, names),
-      Pooling<LpPooling1Desc>(Type::kLpPooling1, names),
+      Pooling<MaxPoolingDesc>(Type::kMaxPooling),
+      Pooling<MaxPooling1Desc>(Type::kMaxPooling1),
+      Pooling<MaxPooling2Desc>(Type::kMaxPooling2),
+      Pooling<AveragePoolingDesc>(Type::kAveragePooling),
+      Pooling<AveragePooling1Desc>(Type::kAveragePooling1),
+      Pooling<QuantizedLinearAveragePoolingDesc>(Type::kQuantizedLinearAveragePooling),
+      Pooling<LpPoolingDesc>(Type::kLpPooling),
+      Pooling<LpPooling1Desc>(Type::kLpPooling1),
       {static_cast<uint32_t>(Type::kAveragePoolingGrad), CheckGrad<AveragePoolingGradDesc>,
-       LowerGrad<AveragePoolingGradDesc>, InferAveragePoolingGrad, grad_names},
+       LowerGrad<AveragePoolingGradDesc>, InferAveragePoolingGrad, PoolingGradProblem::kFamily},
       {static_cast<uint32_t>(Type::kMaxPoolingGrad), CheckGrad<MaxPoolingGradDesc>,
-       LowerGrad<MaxPoolingGradDesc>, InferMaxPoolingGrad, grad_names},
+       LowerGrad<MaxPoolingGradDesc>, InferMaxPoolingGrad, PoolingGradProblem::kFamily},
       {static_cast<uint32_t>(Type::kMaxUnpooling), CheckNothing, LowerUnpooling, InferUnpooling,
-       MaxUnpoolingImplementationNames()},
+       MaxUnpoolingProblem::kFamily},
   };
   return kOperators;
 }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernel/composite.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/pooling/problem.h"
 #include "ops/scatter/problem.h"
 
@@ -51,8 +51,7 @@ std::unique_ptr<const Kernel> CreateGradKernel(const PoolingGradProblem& problem
     pooling.indices.strides[2] = pooling.indices.strides[3] * axes[1].windows;
     pooling.indices.strides[1] = pooling.indices.strides[2] * axes[0].windows;
     pooling.indices.strides[0] = pooling.indices.strides[1] * problem.shape.channels;
-    const Status status =
-        ChooseKernel(OperatorTableOf(context.backend).pooling, pooling, context.ForPart(), &maxima);
+    const Status status = ChooseKernel(pooling, context.ForPart(), &maxima);
     if (!status.ok()) {
       *why_not = status.message();
       return nullptr;
@@ -138,14 +137,12 @@ inline ScatterProblem ScatterOf(const MaxUnpoolingProblem& problem) {
 template <typename Unpooling>
 std::unique_ptr<const Kernel> CreateUnpoolingKernel(const MaxUnpoolingProblem& problem,
                                                     const LowerContext& context, std::string* why_not) {
-  const OperatorTable& table = OperatorTableOf(context.backend);
   const TensorDesc packed =
       PackedTensor(problem.output.type, problem.output.sizes.data(), problem.output.rank);
   const bool copies = !SameLayout(packed, problem.output);
   LoweredOperator scatter, copy;
-  const Status scattered = ChooseKernel(table.scatter, ScatterOf(problem), context.ForPart(), &scatter);
-  const Status copied =
-      copies ? ChooseKernel(table.element, problem.copy, context.ForPart(), &copy) : Status();
+  const Status scattered = ChooseKernel(ScatterOf(problem), context.ForPart(), &scatter);
+  const Status copied = copies ? ChooseKernel(problem.copy, context.ForPart(), &copy) : Status();
   if (!scattered.ok() || !copied.ok()) {
     *why_not = scattered.ok() ? copied.message() : scattered.message();
     return nullptr;

@@ -52,6 +52,8 @@ struct PoolingShape {
 enum class PoolingFunction : uint32_t { kMax, kAverage, kLp, kQuantizedAverage };
 
 struct PoolingProblem {
+  static constexpr std::string_view kFamily = "pooling";
+
   PoolingFunction function = PoolingFunction::kMax;
   PoolingShape shape = {};
   PoolingTensor input = {};
@@ -65,9 +67,13 @@ struct PoolingProblem {
   std::array<bool, kParameters> has_parameter{};
 };
 
+Exactness PoolingBound(const PoolingProblem& problem);
+
 // The gradient of an average or of a maximum. For each element of the output gradient, from +0 on, the
 // windows that have a tap there are added up in row-major order.
 struct PoolingGradProblem {
+  static constexpr std::string_view kFamily = "pooling_grad";
+
   PoolingShape shape = {};
   PoolingTensor input = {};            // kUnknown: of an average
   PoolingTensor input_gradient = {};   // of the windows
@@ -80,6 +86,8 @@ struct PoolingGradProblem {
 // Output: zeros, but for elements of the input at the places in the logical output that indices say. The
 // latest in row-major order wins, and what is out of range is dropped.
 struct MaxUnpoolingProblem {
+  static constexpr std::string_view kFamily = "max_unpooling";
+
   TensorDesc input;
   TensorDesc indices;
   TensorDesc output;
@@ -93,13 +101,6 @@ constexpr uint32_t DivisorTaps(const WindowAxis& axis, uint32_t window, bool inc
 
 std::span<const Operator> PoolingOperators();
 std::span<const OperatorType> PoolingOperatorTypes();
-
-std::span<const Implementation<PoolingProblem>> PoolingImplementations();
-std::span<const Implementation<PoolingGradProblem>> PoolingGradImplementations();
-std::span<const Implementation<MaxUnpoolingProblem>> MaxUnpoolingImplementations();
-std::span<const char* const> PoolingImplementationNames();
-std::span<const char* const> PoolingGradImplementationNames();
-std::span<const char* const> MaxUnpoolingImplementationNames();
 
 CreateFunction<PoolingProblem> CreatePoolingReference;
 CreateFunction<PoolingGradProblem> CreatePoolingGradReference;

@@ -2,7 +2,7 @@
 
 #include "ops/common/checks.h"
 #include "ops/element/builder.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/recurrent/problem.h"
 #include "schema/descriptions.generated.h"
 
@@ -189,7 +189,7 @@ RecurrentProblem ProblemOf(const OperatorDesc& desc) {
 }
 
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
-  return ChooseKernel(OperatorTableOf(context.backend).recurrent, ProblemOf(desc), context, out);
+  return ChooseKernel(ProblemOf(desc), context, out);
 }
 
 // The outputs that are wanted: all are optional.
@@ -210,7 +210,7 @@ Status Infer(OperatorDesc* desc) {
 }
 
 Operator Make(OperatorType type) {
-  return {static_cast<uint32_t>(type), Check, Lower, Infer, RecurrentImplementationNames()};
+  return {static_cast<uint32_t>(type), Check, Lower, Infer, RecurrentProblem::kFamily};
 }
 
 }  // namespace

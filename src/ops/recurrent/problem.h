@@ -39,6 +39,8 @@ struct CellActivation {
 };
 
 struct RecurrentProblem {
+  static constexpr std::string_view kFamily = "recurrent";
+
   // The bindings that are not the same for all kinds. Those of InputTensor, WeightTensor, RecurrenceTensor,
   // BiasTensor and HiddenInitTensor are 0 to 4.
   static constexpr uint32_t kCellInit = 5, kPeephole = 7;
@@ -72,13 +74,12 @@ struct RecurrentProblem {
   bool resets_first() const { return kind == CellKind::kGru && !linear_before_reset; }
 };
 
+Exactness RecurrentBound(const RecurrentProblem& problem);
+
 // Where in a sequence of `length` elements its step number `step` is.
 constexpr uint64_t TimeOf(uint64_t step, uint64_t length, bool backward) {
   return backward ? length - 1 - step : step;
 }
-
-std::span<const Implementation<RecurrentProblem>> RecurrentImplementations();
-std::span<const char* const> RecurrentImplementationNames();
 
 std::unique_ptr<const Kernel> CreateRecurrentCpu(const RecurrentProblem& problem, const LowerContext& context,
                                                  std::string* why_not);

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -79,8 +79,7 @@ uint64_t InputProductBytes(const RecurrentProblem& p) {
 Status RecurrentSteps::AddCopy(const LowerContext& context, const char* name, uint32_t input,
                                const TensorDesc& tensor, uint64_t offset, Piece* target) {
   LoweredOperator lowered;
-  ANYDML_RETURN_IF_ERROR(
-      ChooseKernel(OperatorTableOf(context.backend).element, CopyProblem(tensor), context, &lowered));
+  ANYDML_RETURN_IF_ERROR(ChooseKernel(CopyProblem(tensor), context, &lowered));
   *target = AddScratch(name, ElementCount(tensor) * sizeof(float));
   const uint32_t part = AddPart(lowered.implementation, std::move(lowered.kernel));
   copies_.push_back({part, input, offset * (BitSize(tensor.type) / 8), *target});
@@ -89,7 +88,7 @@ Status RecurrentSteps::AddCopy(const LowerContext& context, const char* name, ui
 
 Status RecurrentSteps::AddProduct(const LowerContext& context, const GemmProblem& problem, uint32_t* part) {
   LoweredOperator lowered;
-  ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).gemm, problem, context, &lowered));
+  ANYDML_RETURN_IF_ERROR(ChooseKernel(problem, context, &lowered));
   *part = AddPart(lowered.implementation, std::move(lowered.kernel));
   return {};
 }

@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "ops/common/checks.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/reduce/problem.h"
 
 namespace anydml {
@@ -39,7 +39,7 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
 }
 
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
-  return ChooseKernel(OperatorTableOf(context.backend).reduce, ProblemOf(desc), context, out);
+  return ChooseKernel(ProblemOf(desc), context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -55,7 +55,7 @@ Status Infer(OperatorDesc* desc) {
 }
 
 Operator Make(OperatorType type) {
-  return {static_cast<uint32_t>(type), Check, Lower, Infer, ReduceImplementationNames()};
+  return {static_cast<uint32_t>(type), Check, Lower, Infer, ReduceProblem::kFamily};
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ namespace anydml {
 std::span<const Operator> ReduceOperators();
 
 struct ReduceProblem {
+  static constexpr std::string_view kFamily = "reduce";
+
   ReduceFunction function = ReduceFunction::kSum;
   bool last = false;  // of equal extremes the last index, not the first (ARGMIN, ARGMAX)
   TensorDesc input;
@@ -76,9 +78,6 @@ ReduceNests NestsOf(const ReduceProblem& problem);
 
 // How far the kernels may be from the reference.
 Exactness ReduceBound(const ReduceProblem& problem);
-
-std::span<const Implementation<ReduceProblem>> ReduceImplementations();
-std::span<const char* const> ReduceImplementationNames();
 
 std::unique_ptr<const Kernel> CreateReduceCpu(const ReduceProblem& problem, const LowerContext& context,
                                               std::string* why_not);

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "ops/common/checks.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/resample/problem.h"
 #include "schema/descriptions.generated.h"
 
@@ -146,7 +146,7 @@ ResampleProblem ProblemOf(const Resampling& given) {
 }
 
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
-  return ChooseKernel(OperatorTableOf(context.backend).resample, ProblemOf(Read(desc)), context, out);
+  return ChooseKernel(ProblemOf(Read(desc)), context, out);
 }
 
 // ONNX's rule, floor(size * scale); backward the size that it comes from when both are whole numbers.
@@ -213,7 +213,7 @@ Status LowerUpsample(const OperatorDesc& desc, const LowerContext& context, Lowe
   const ResampleProblem problem =
       ProblemOf({typed.input, typed.output, typed.interpolation_mode, ResampleRule::kHalfUp,
                  std::span(scales).first(typed.input.rank)});
-  return ChooseKernel(OperatorTableOf(context.backend).resample, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status InferUpsample(OperatorDesc* desc) {
@@ -234,13 +234,13 @@ std::span<const Operator> ResampleOperators() {
   const auto number = [](OperatorType type) { return static_cast<uint32_t>(type); };
   static const Operator operators[] = {
       {number(OperatorType::kUpsample2d), CheckUpsample, LowerUpsample, InferUpsample,
-       ResampleImplementationNames()},
-      {number(OperatorType::kResample), Check, Lower, Infer, ResampleImplementationNames()},
-      {number(OperatorType::kResample1), Check, Lower, Infer, ResampleImplementationNames()},
-      {number(OperatorType::kResample2), Check, Lower, Infer, ResampleImplementationNames()},
-      {number(OperatorType::kResample3), Check, Lower, Infer, ResampleImplementationNames()},
-      {number(OperatorType::kResampleGrad), Check, Lower, InferGradient, ResampleImplementationNames()},
-      {number(OperatorType::kResampleGrad1), Check, Lower, InferGradient, ResampleImplementationNames()},
+       ResampleProblem::kFamily},
+      {number(OperatorType::kResample), Check, Lower, Infer, ResampleProblem::kFamily},
+      {number(OperatorType::kResample1), Check, Lower, Infer, ResampleProblem::kFamily},
+      {number(OperatorType::kResample2), Check, Lower, Infer, ResampleProblem::kFamily},
+      {number(OperatorType::kResample3), Check, Lower, Infer, ResampleProblem::kFamily},
+      {number(OperatorType::kResampleGrad), Check, Lower, InferGradient, ResampleProblem::kFamily},
+      {number(OperatorType::kResampleGrad1), Check, Lower, InferGradient, ResampleProblem::kFamily},
   };
   return operators;
 }

@@ -42,6 +42,8 @@ struct ResampleAxis {
 // All arithmetic is in FLOAT32. Sums along the last dimension are the innermost ones, and take their elements
 // in ascending order. Elements with the weight 0 are left out, so that what is not finite stays where it is.
 struct ResampleProblem {
+  static constexpr std::string_view kFamily = "resample";
+
   DataType type = DataType::kFloat32;
   bool gradient = false;  // the transpose: an element of the input gets what it has given
   uint32_t rank = 0;
@@ -55,9 +57,6 @@ constexpr bool IsNearest(const ResampleProblem& problem) {
   }
   return !problem.gradient;
 }
-
-std::span<const Implementation<ResampleProblem>> ResampleImplementations();
-std::span<const char* const> ResampleImplementationNames();
 
 std::unique_ptr<const Kernel> CreateResampleCopy(const ResampleProblem& problem, const LowerContext& context,
                                                  std::string* why_not);

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/common/checks.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/roi/problem.h"
 #include "schema/descriptions.generated.h"
 
@@ -134,7 +134,7 @@ void ReadAlignment(const Desc& typed, RoiProblem* problem) {
 }
 
 Status Choose(const RoiProblem& problem, const LowerContext& context, LoweredOperator* out) {
-  return ChooseKernel(OperatorTableOf(context.backend).roi, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status LowerPooling(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
@@ -225,13 +225,12 @@ Status InferGradient(OperatorDesc* desc) {
 std::span<const Operator> RoiOperators() {
   const auto number = [](OperatorType type) { return static_cast<uint32_t>(type); };
   static const Operator operators[] = {
-      {number(OperatorType::kRoiPooling), CheckPooling, LowerPooling, InferPooling, RoiImplementationNames()},
+      {number(OperatorType::kRoiPooling), CheckPooling, LowerPooling, InferPooling, RoiProblem::kFamily},
       {number(OperatorType::kRoiAlign), CheckAlign<RoiAlignDesc>, LowerAlign, InferAlign,
-       RoiImplementationNames()},
+       RoiProblem::kFamily},
       {number(OperatorType::kRoiAlign1), CheckAlign<RoiAlign1Desc>, LowerAlign1, InferAlign,
-       RoiImplementationNames()},
-      {number(OperatorType::kRoiAlignGrad), CheckGradient, LowerGradient, InferGradient,
-       RoiImplementationNames()},
+       RoiProblem::kFamily},
+      {number(OperatorType::kRoiAlignGrad), CheckGradient, LowerGradient, InferGradient, RoiProblem::kFamily},
   };
   return operators;
 }

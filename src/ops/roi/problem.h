@@ -19,6 +19,8 @@ enum class RoiKind : uint8_t { kPooling, kAlign, kAlignGradient };
 
 // Plain numbers, which kernels on devices take as they are. Strides are in elements.
 struct RoiProblem {
+  static constexpr std::string_view kFamily = "roi";
+
   RoiKind kind = RoiKind::kAlign;
   DataType type = DataType::kFloat32;       // FLOAT16 is computed in FLOAT32
   DataType index_type = DataType::kUInt32;  // of the regions' images; UINT64
@@ -43,9 +45,6 @@ struct RoiProblem {
   uint32_t image_gradient_strides[4] = {};
   uint32_t roi_gradient_strides[2] = {};
 };
-
-std::span<const Implementation<RoiProblem>> RoiImplementations();
-std::span<const char* const> RoiImplementationNames();
 
 std::unique_ptr<const Kernel> CreateRoiCpu(const RoiProblem& problem, const LowerContext& context,
                                            std::string* why_not);

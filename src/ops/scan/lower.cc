@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ops/common/checks.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/scan/problem.h"
 #include "schema/descriptions.generated.h"
 
@@ -23,7 +23,7 @@ ScanProblem ProblemOf(const Desc& desc) {
 
 Status Lower(const ScanProblem& problem, const LowerContext& context, LoweredOperator* out) {
   if (SameLayout(problem.input, problem.output)) out->in_place = {{0, 0}};
-  return ChooseKernel(OperatorTableOf(context.backend).scan, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status LowerSummation(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
@@ -79,9 +79,9 @@ Exactness ScanBound(const ScanProblem& problem) {
 std::span<const Operator> ScanOperators() {
   static const std::array<Operator, 2> operators = {{
       {static_cast<uint32_t>(OperatorType::kCumulativeSummation), Check, LowerSummation, Infer,
-       ScanImplementationNames()},
+       ScanProblem::kFamily},
       {static_cast<uint32_t>(OperatorType::kCumulativeProduct), Check, LowerProduct, Infer,
-       ScanImplementationNames()},
+       ScanProblem::kFamily},
   }};
   return operators;
 }

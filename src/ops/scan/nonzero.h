@@ -15,6 +15,8 @@ const Operator& NonzeroCoordinatesOperator();
 
 // Rows of the coordinates beyond the count are not written.
 struct NonzeroProblem {
+  static constexpr std::string_view kFamily = "nonzero";
+
   TensorDesc input;
   TensorDesc coordinates;  // {..., rows, columns}; a column for each of the input's last dimensions
 };
@@ -33,8 +35,6 @@ struct NonzeroColumns {
 };
 NonzeroColumns ColumnsOf(const NonzeroProblem& problem);
 
-std::span<const Implementation<NonzeroProblem>> NonzeroImplementations();
-std::span<const char* const> NonzeroImplementationNames();
 CreateFunction<NonzeroProblem> CreateNonzeroCpu, CreateNonzeroCuda, CreateNonzeroReference;
 
 }  // namespace anydml

@@ -1,5 +1,5 @@
 #include "ops/common/checks.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/scan/nonzero.h"
 #include "schema/descriptions.generated.h"
 
@@ -34,7 +34,7 @@ Status Check(const OperatorDesc& desc, FeatureLevel) {
 Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
   const auto nonzero = NonzeroCoordinatesDesc::From(desc);
   const NonzeroProblem problem = {nonzero.input, nonzero.output_coordinates};
-  return ChooseKernel(OperatorTableOf(context.backend).nonzero, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -70,7 +70,7 @@ NonzeroColumns ColumnsOf(const NonzeroProblem& p) {
 
 const Operator& NonzeroCoordinatesOperator() {
   static const Operator op = {static_cast<uint32_t>(OperatorType::kNonzeroCoordinates), Check, Lower, Infer,
-                              NonzeroImplementationNames()};
+                              NonzeroProblem::kFamily};
   return op;
 }
 

@@ -17,6 +17,8 @@ std::span<const Operator> ScanOperators();
 // Input and output may be the same memory where their layouts are identical: kernels have read an element,
 // and all that they need of those behind it, when they write it.
 struct ScanProblem {
+  static constexpr std::string_view kFamily = "scan";
+
   TensorDesc input;
   TensorDesc output;
   uint32_t axis = 0;
@@ -52,8 +54,6 @@ bool NeighboursAreBeside(const ScanLoops& loops);
 // What a sum in any order may be off.
 Exactness ScanBound(const ScanProblem& problem);
 
-std::span<const Implementation<ScanProblem>> ScanImplementations();
-std::span<const char* const> ScanImplementationNames();
 CreateFunction<ScanProblem> CreateScanCpuBlocks, CreateScanCpuLines, CreateScanReference;
 CreateFunction<ScanProblem> CreateScanCudaSplit, CreateScanCudaColumns, CreateScanCudaRows;
 BetterNotFunction<ScanProblem> ScanCpuBlocksBetterNot;

@@ -17,6 +17,8 @@
 namespace anydml {
 
 struct ScatterProblem {
+  static constexpr std::string_view kFamily = "scatter";
+
   enum class Kind { kNd, kElements };
   // Whether input and output are the same memory. It is known when an operator runs; kernels that are made
   // of one for each case ask for those.
@@ -50,7 +52,6 @@ std::string DescribeBadTuple(const ScatterProblem& problem, const int64_t* value
 std::string DescribeBadTuple(const ScatterProblem& problem, const std::byte* indices, Dimensions at);
 
 // The implementations, fastest first, the reference last (lower.cc), and their create functions.
-std::span<const Implementation<ScatterProblem>> ScatterImplementations();
 CreateFunction<ScatterProblem> CreateScatterTyped, CreateScatterReference;
 CreateFunction<ScatterProblem> CreateScatterCudaByMemory, CreateScatterCudaSmall, CreateScatterCudaLines,
     CreateScatterCudaTiles, CreateScatterCudaGather, CreateScatterCudaClaims;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernel/composite.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/reduce/problem.h"
 #include "ops/softmax/problem.h"
 
@@ -71,8 +71,7 @@ std::unique_ptr<const Kernel> CreateHardmax(const SoftmaxProblem& problem, const
                                 PackedTensor(DataType::kUInt32, sizes.data(), problem.input.rank),
                                 problem.axes};
   LoweredOperator part;
-  const Status status =
-      ChooseKernel(OperatorTableOf(context.backend).reduce, argmax, context.ForPart(), &part);
+  const Status status = ChooseKernel(argmax, context.ForPart(), &part);
   if (!status.ok()) {
     *why_not = status.message();
     return nullptr;

@@ -1,5 +1,5 @@
 #include "ops/common/checks.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/softmax/problem.h"
 #include "schema/descriptions.generated.h"
 
@@ -47,7 +47,7 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
   const Row& row = RowOf(desc);
   SoftmaxProblem problem = {row.kind, *desc.tensor("InputTensor"), *desc.tensor("OutputTensor")};
   problem.axes = row.has_axes ? ToAxisSet(AxesOf(desc)) : AxisSet{1} << (problem.input.rank - 1);
-  return ChooseKernel(OperatorTableOf(context.backend).softmax, problem, context, out);
+  return ChooseKernel(problem, context, out);
 }
 
 Status Infer(OperatorDesc* desc) {
@@ -59,7 +59,7 @@ Status Infer(OperatorDesc* desc) {
 }
 
 Operator Make(const Row& row) {
-  return {static_cast<uint32_t>(row.type), Check, Lower, Infer, SoftmaxImplementationNames()};
+  return {static_cast<uint32_t>(row.type), Check, Lower, Infer, SoftmaxProblem::kFamily};
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ std::span<const Operator> SoftmaxOperators();
 enum class SoftmaxKind : uint8_t { kSoftmax, kLogSoftmax, kHardmax };
 
 struct SoftmaxProblem {
+  static constexpr std::string_view kFamily = "softmax";
+
   SoftmaxKind kind = SoftmaxKind::kSoftmax;
   TensorDesc input;
   TensorDesc output;
@@ -35,9 +37,6 @@ struct SoftmaxNests {
 SoftmaxNests NestsOf(const SoftmaxProblem& problem);
 
 Exactness SoftmaxBound(const SoftmaxProblem& problem);
-
-std::span<const Implementation<SoftmaxProblem>> SoftmaxImplementations();
-std::span<const char* const> SoftmaxImplementationNames();
 
 std::unique_ptr<const Kernel> CreateHardmaxCpu(const SoftmaxProblem& problem, const LowerContext& context,
                                                std::string* why_not);

@@ -15,6 +15,8 @@
 namespace anydml {
 
 struct TopKProblem {
+  static constexpr std::string_view kFamily = "top_k";
+
   TensorDesc input;
   TensorDesc value;  // sizes of input, but K along the axis
   TensorDesc index;  // the same; UINT32 or UINT64
@@ -26,7 +28,6 @@ struct TopKProblem {
 };
 
 // The implementations, fastest first, the reference last (lower.cc), and their create functions.
-std::span<const Implementation<TopKProblem>> TopKImplementations();
 CreateFunction<TopKProblem> CreateTopKRank, CreateTopKMaxima, CreateTopKSample, CreateTopKKeys,
     CreateTopKHeap, CreateTopKSort, CreateTopKReference;
 CreateFunction<TopKProblem> CreateTopKCudaThreads, CreateTopKCudaColumns, CreateTopKCudaTransposed,

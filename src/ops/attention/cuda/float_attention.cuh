@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 #include "ops/attention/cuda/join.h"
 #include "ops/attention/problem.h"
 #include "ops/common/cuda_chain.cuh"

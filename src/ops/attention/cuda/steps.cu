@@ -289,8 +289,8 @@ __global__ void __launch_bounds__(kThreads) ReplaceNans(const __grid_constant__ 
 
 class AttentionStepsCuda final : public AttentionSteps {
  public:
-  AttentionStepsCuda(const AttentionProblem& problem, const LowerContext& context)
-      : AttentionSteps(problem, context) {}
+  AttentionStepsCuda(const AttentionProblem& problem, const LowerContext&)
+      : AttentionSteps(problem, /*for_libraries=*/true) {}
 
  private:
   void Join(const AttentionJoin& join, const AttentionJoinMemory& memory,

@@ -225,7 +225,7 @@ bool IsNarrow(const AttentionProblem& problem) {
   return std::max(problem.key.columns, problem.value.columns) <= 64;
 }
 
-Cut CutFor(const AttentionProblem& problem, const DeviceProperties& device) {
+Cut CutFor(const AttentionProblem& problem, const DeviceTraits& device) {
   constexpr uint64_t kLong = 8 * kQueriesOfWarp;
   const uint64_t blocks = problem.batch * problem.heads * ((problem.queries + kLong - 1) / kLong);
   if (blocks >= device.multiprocessors || problem.keys <= kKeys) return Cut::kLong;
@@ -241,7 +241,7 @@ Cut CutFor(const AttentionProblem& problem, const DeviceProperties& device) {
 
 class AttentionTiles final : public AttentionOperands {
  public:
-  AttentionTiles(const AttentionProblem& problem, const DeviceProperties& device)
+  AttentionTiles(const AttentionProblem& problem, const DeviceTraits& device)
       : AttentionOperands(problem, {.matrices = false}), cut_(CutFor(problem, device)) {
     constexpr float kLog2E = 0x1.715476p0f;
     Parameters& p = common_;

@@ -10,7 +10,7 @@
 
 #include "kernel/composite.h"
 #include "ops/convolution/cpu/phase_memory.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -118,7 +118,7 @@ class ConvolutionPhases final : public CompositeKernel {
 Status ChoosePhase(const ConvolutionProblem& part, const LowerContext& context, ConvolutionPhases* kernel) {
   LoweredOperator lowered;
   ANYDML_RETURN_IF_ERROR(
-      ChooseKernel(OperatorTableOf(context.backend).convolution, part, context.ForPart(), &lowered));
+      ChooseKernel(part, context.ForPart(), &lowered));
   kernel->Add(std::move(lowered));
   return {};
 }

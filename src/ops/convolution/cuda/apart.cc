@@ -3,7 +3,7 @@
 #include "kernel/composite.h"
 #include "ops/convolution/problem.h"
 #include "ops/element/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -112,11 +112,10 @@ std::unique_ptr<const Kernel> CreateConvolutionApart(const ConvolutionProblem& p
                                                      const LowerContext& context, std::string* why_not) {
   *why_not = WhyNot(problem.shape);
   if (!why_not->empty()) return nullptr;
-  const OperatorTable& table = OperatorTableOf(context.backend);
   const ElementProblem copy = CopyOf(problem);
   LoweredOperator copying, product;
-  Status status = ChooseKernel(table.element, copy, context.ForPart(), &copying);
-  if (status.ok()) status = ChooseKernel(table.convolution, OfPatches(problem), context.ForPart(), &product);
+  Status status = ChooseKernel(copy, context.ForPart(), &copying);
+  if (status.ok()) status = ChooseKernel(OfPatches(problem), context.ForPart(), &product);
   if (!status.ok()) {
     *why_not = status.message();
     return nullptr;

@@ -11,7 +11,7 @@
 #include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/cuda/layout.cuh"
 #include "ops/convolution/cuda/tiles.cuh"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -34,7 +34,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
         channels_last_(shape_.output.channel == 1) {}
 
   // False: there are no tiles that fit.
-  bool Choose(Way way, const DeviceProperties& device) {
+  bool Choose(Way way, const DeviceTraits& device) {
     CutProblem product = {};
     product.rows = shape_.outer[0] * shape_.Positions();
     product.columns = shape_.output_channels;
@@ -72,8 +72,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     SetProduct(problem.shape);
     if (!has_activation) return {};
     LoweredOperator activation;
-    ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).element,
-                                        ConvolutionActivation(problem, sums_tensor_), context.ForPart(),
+    ANYDML_RETURN_IF_ERROR(ChooseKernel(ConvolutionActivation(problem, sums_tensor_), context.ForPart(),
                                         &activation));
     activation_ = AddPart(activation.implementation, std::move(activation.kernel));
     return {};

@@ -6,13 +6,13 @@
 
 #include "base/half.h"
 #include "kernel/composite.h"
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 #include "ops/common/cuda_copies.cuh"
 #include "ops/convolution/cuda/channels_last.cuh"
 #include "ops/convolution/cuda/cudnn_layout.h"
 #include "ops/convolution/cuda/half_tiles.cuh"
 #include "ops/convolution/cuda/layout.cuh"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -286,7 +286,7 @@ class ConvolutionCudnn final : public CompositeKernel {
     }
     LoweredOperator lowered;
     const ConvolutionTensor sums = PackedOutput(shape_, layout_.channels_last);
-    const Status status = ChooseKernel(OperatorTableOf(context.backend).element, RestOf(problem, sums, rest),
+    const Status status = ChooseKernel(RestOf(problem, sums, rest),
                                        context.ForPart(), &lowered);
     if (!status.ok()) {
       *why_not = status.message();

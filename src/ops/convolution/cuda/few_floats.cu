@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 #include "ops/convolution/cuda/layout.cuh"
 
 namespace anydml {

@@ -165,7 +165,7 @@ class ConvolutionPlanes final : public Kernel {
     blocks_ = std::min(product_.tiles, context.device->multiprocessors);
     const PlaneMemory memory(product_, 0, tile_->rows);
     shared_bytes_ = memory.images + product_.images * memory.image_bytes;
-    const CurrentDevice current(context.device);
+    const CurrentDevice current(*context.device);
     cudaFuncAttributes attributes;
     const cudaError_t error =
         cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(tile_->kernel));

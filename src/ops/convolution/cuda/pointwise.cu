@@ -5,7 +5,7 @@
 #include <array>
 
 #include "kernel/composite.h"
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 #include "ops/convolution/cuda/cut.h"
 #include "ops/convolution/cuda/layout.cuh"
 #include "ops/convolution/one_tap.h"

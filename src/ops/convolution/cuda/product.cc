@@ -5,7 +5,7 @@
 #include "ops/convolution/problem.h"
 #include "ops/convolution/tail_steps.h"
 #include "ops/gemm/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -139,18 +139,17 @@ std::unique_ptr<const Kernel> CreateThenTail(const ConvolutionProblem& problem, 
     return nullptr;
   }
   gemm.output_type = DataType::kFloat32;
-  const OperatorTable& table = OperatorTableOf(context.backend);
   LoweredOperator sums, rest;
-  Status status = ChooseKernel(table.gemm, gemm, context.ForPart(), &sums);
+  Status status = ChooseKernel(gemm, context.ForPart(), &sums);
   if (status.ok()) {
     status =
-        ChooseKernel(table.element, RestWithTail(problem, product.shape.output), context.ForPart(), &rest);
+        ChooseKernel(RestWithTail(problem, product.shape.output), context.ForPart(), &rest);
   }
   if (!status.ok()) {
     *why_not = status.message();
     return nullptr;
   }
-  if (rest.implementation != "cuda.compiled") {
+  if ((rest.abilities & kIsCompiled) == 0) {
     *why_not = "what comes after sums is too little to be compiled, and would be slower than in parts";
     return nullptr;
   }
@@ -191,7 +190,7 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
   }
   LoweredOperator lowered;
   const Status status =
-      ChooseKernel(OperatorTableOf(context.backend).gemm, gemm, context.ForPart(), &lowered);
+      ChooseKernel(gemm, context.ForPart(), &lowered);
   if (!status.ok()) {
     *why_not = status.message();
     return nullptr;
@@ -199,11 +198,11 @@ std::unique_ptr<const Kernel> CreateConvolutionGemm(const ConvolutionProblem& pr
   const bool transposed = problem.shape.output.channel == 1 && problem.shape.output_channels > 1;
   constexpr uint64_t kMany = uint64_t{1} << 20;
   SumLimits limits;
-  if (lowered.implementation == "cuda.tiled" && limits.Set(problem.activation) && IsProductOfRows(problem)) {
+  if ((lowered.abilities & kWithoutTensorCores) != 0 && limits.Set(problem.activation) && IsProductOfRows(problem)) {
     *why_not = "a small product, which cuda.channels_last does on tensor cores";
     return nullptr;
   }
-  if (transposed && lowered.implementation == "cuda.product_first" && problem.shape.Elements() >= kMany &&
+  if (transposed && (lowered.abilities & kActivatesLater) != 0 && problem.shape.Elements() >= kMany &&
       limits.Set(problem.activation) && IsProductOfRows(problem)) {
     *why_not = "the activation would be a kernel of its own";
     return nullptr;

@@ -8,7 +8,7 @@
 #include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/cuda/depthwise.cuh"
 #include "ops/convolution/cuda/ring_cut.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -104,8 +104,7 @@ class ConvolutionTiled final : public CompositeKernel {
       sums_ = AddScratch("sums", problem.shape.Elements() * sizeof(float));
     }
     LoweredOperator activation;
-    ANYDML_RETURN_IF_ERROR(ChooseKernel(OperatorTableOf(context.backend).element,
-                                        ConvolutionActivation(problem, common_.shape.output),
+    ANYDML_RETURN_IF_ERROR(ChooseKernel(ConvolutionActivation(problem, common_.shape.output),
                                         context.ForPart(), &activation));
     activation_ = AddPart(activation.implementation, std::move(activation.kernel));
     has_activation_ = true;

@@ -1,7 +1,7 @@
 // The tiles with which a product of windows with filters is done the earliest.
 #pragma once
 
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 #include "ops/convolution/cuda/cut.h"
 #include "ops/convolution/cuda/patch_product.cuh"
 

@@ -64,7 +64,7 @@ const Driver& TheDriver() {
 // time.
 class Cache {
  public:
-  const CompiledKernel* Get(const DeviceProperties& device, const std::string& text, const char* name,
+  const CompiledKernel* Get(const DeviceTraits& device, const std::string& text, const char* name,
                             std::string* why_not) {
     const std::lock_guard lock(mutex_);
     auto& kernels = kernels_[device.ordinal];
@@ -137,7 +137,7 @@ Status CompiledKernel::Launch(uint64_t blocks, uint32_t threads, void** paramete
                 StrCat("CUDA: starting a compiled element program: error ", static_cast<int>(error)));
 }
 
-const CompiledKernel* CompileKernel(const DeviceProperties& device, const std::string& text, const char* name,
+const CompiledKernel* CompileKernel(const DeviceTraits& device, const std::string& text, const char* name,
                                     std::string* why_not) {
   static auto* const cache = new Cache;  // stays, as the driver's functions do
   return cache->Get(device, text, name, why_not);

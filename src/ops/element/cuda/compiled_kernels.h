@@ -6,14 +6,14 @@
 #include <string>
 
 #include "base/status.h"
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 
 namespace anydml::element_cuda {
 
 // A kernel on one device. Its module stays as long as the process.
 class CompiledKernel {
  public:
-  explicit CompiledKernel(const DeviceProperties& device) : device_(device) {}
+  explicit CompiledKernel(const DeviceTraits& device) : device_(device) {}
   CompiledKernel(const CompiledKernel&) = delete;
   CompiledKernel& operator=(const CompiledKernel&) = delete;
 
@@ -24,14 +24,14 @@ class CompiledKernel {
   Status Launch(uint64_t blocks, uint32_t threads, void** parameters, void* stream) const;
 
  private:
-  const DeviceProperties device_;
+  const DeviceTraits device_;
   CUfunction function_ = nullptr;
 };
 
 // The kernel `name` of a module's text, for the device that is current. The same text is compiled once, and
 // its kernel is there for good. Null, with a reason in *why_not, where the driver cannot compile it or has
 // compiled enough.
-const CompiledKernel* CompileKernel(const DeviceProperties& device, const std::string& text, const char* name,
+const CompiledKernel* CompileKernel(const DeviceTraits& device, const std::string& text, const char* name,
                                     std::string* why_not);
 
 }  // namespace anydml::element_cuda

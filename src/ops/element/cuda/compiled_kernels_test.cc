@@ -83,7 +83,7 @@ class CompiledKernels : public ::testing::Test {
   }
   Calls TakeCalls() { return std::exchange(g_cuda.calls, {}); }
 
-  DeviceProperties device_;
+  DeviceTraits device_;
   std::string why_not_;
 };
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 
 namespace anydml {
 namespace {

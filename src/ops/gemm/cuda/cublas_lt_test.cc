@@ -2,7 +2,7 @@
 // our own kernel when it runs. Without a GPU: the library is the tests' own, and so is the kernel.
 #include <gtest/gtest.h>
 
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 #include "ops/gemm/problem.h"
 #include "support/fake_cublas_lt.h"
 
@@ -49,7 +49,6 @@ class CublasLt : public ::testing::Test {
 
   std::unique_ptr<const Kernel> Create() {
     LowerContext context;
-    context.backend = "cuda";
     context.device = &device_;
     why_not_.clear();
     return CreateGemmCublas(problem_, context, &why_not_);
@@ -63,7 +62,7 @@ class CublasLt : public ::testing::Test {
   }
 
   FakeCublasLt* const library_ = FakeCublasLt::Find();
-  DeviceProperties device_;
+  DeviceTraits device_;
   GemmProblem problem_;
   std::string why_not_;
 

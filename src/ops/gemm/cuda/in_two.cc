@@ -4,7 +4,7 @@
 #include "kernel/composite.h"
 #include "ops/convolution/cuda/activation.h"
 #include "ops/gemm/problem.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 
 namespace anydml {
 namespace {
@@ -94,11 +94,10 @@ std::unique_ptr<const Kernel> CreateGemmInTwo(const GemmProblem& problem, const 
     first.output = PackedMatrix(problem);
     bytes = problem.Batches() * problem.m * problem.n * sizeof(float);
   }
-  const OperatorTable& table = OperatorTableOf(context.backend);
   LoweredOperator product, rest;
-  Status status = ChooseKernel(table.gemm, first, context.ForPart(), &product);
+  Status status = ChooseKernel(first, context.ForPart(), &product);
   if (status.ok()) {
-    status = ChooseKernel(table.element, SecondHalf(problem, first), context.ForPart(), &rest);
+    status = ChooseKernel(SecondHalf(problem, first), context.ForPart(), &rest);
   }
   if (!status.ok()) {
     *why_not = status.message();

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "kernel/device_properties.h"
+#include "kernel/device_traits.h"
 #include "ops/common/cuda_chain.cuh"
 #include "ops/convolution/cuda/activation.h"
 #include "ops/gemm/problem.h"

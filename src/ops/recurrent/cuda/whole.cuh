@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernel/composite.h"
-#include "ops/operator_table.h"
+#include "ops/implementation_list.h"
 #include "ops/recurrent/cuda/cell.cuh"
 #include "ops/recurrent/steps.h"
 
@@ -62,7 +62,7 @@ class WholeRecurrence : public CompositeKernel {
   // False with the reason.
   bool AddInputProduct(const LowerContext& context, std::string* why_not) {
     LoweredOperator lowered;
-    const Status status = ChooseKernel(OperatorTableOf(context.backend).gemm, InputProduct(problem_),
+    const Status status = ChooseKernel(InputProduct(problem_),
                                        context.ForPart(), &lowered);
     if (!status.ok()) {
       *why_not = status.message();

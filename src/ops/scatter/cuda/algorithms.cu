@@ -57,7 +57,7 @@ class ScatterSmall final : public ScatterKernel {
 // cuda.lines: blocks settle lines of SCATTER_ELEMENTS in their own memory.
 class ScatterLines final : public ScatterKernel {
  public:
-  ScatterLines(const ScatterSetup& setup, const LinesParameters& lines, const DeviceProperties& device)
+  ScatterLines(const ScatterSetup& setup, const LinesParameters& lines, const DeviceTraits& device)
       : ScatterKernel(setup), lines_(lines), multiprocessors_(device.multiprocessors) {}
 
   uint64_t temporary_bytes() const override { return kNoteBytes; }
@@ -115,7 +115,7 @@ ClaimTable ClaimPerSlot(const ScatterSetup& setup) {
 // cuda.gather: every slot is filled from the update that claimed it, or from the input.
 class ScatterGather final : public ScatterKernel {
  public:
-  ScatterGather(const ScatterSetup& setup, const DeviceProperties& device)
+  ScatterGather(const ScatterSetup& setup, const DeviceTraits& device)
       : ScatterKernel(setup),
         claims_(ClaimPerSlot(setup)),
         scratch_(claims_, setup.tuples.positions),
@@ -171,7 +171,7 @@ class ScatterGather final : public ScatterKernel {
 // cuda.claims: claims while the input is copied, then the winners are written.
 class ScatterClaims final : public ScatterKernel {
  public:
-  ScatterClaims(const ScatterSetup& setup, const DeviceProperties& device)
+  ScatterClaims(const ScatterSetup& setup, const DeviceTraits& device)
       : ScatterKernel(setup),
         scratch_(setup.claims, setup.tuples.positions),
         multiprocessors_(device.multiprocessors) {}
@@ -226,7 +226,7 @@ bool SliceIsContiguous(const ScatterProblem& problem) {
 Status ChooseFor(Memory memory, ScatterProblem problem, const LowerContext& context,
                  LoweredOperator* chosen) {
   problem.memory = memory;
-  return ChooseKernel(ScatterImplementations(), problem, context.ForPart(), chosen);
+  return ChooseKernel(problem, context.ForPart(), chosen);
 }
 
 }  // namespace

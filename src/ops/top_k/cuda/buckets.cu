@@ -228,7 +228,7 @@ class TopKBuckets final : public Kernel {
 };
 
 template <int kBytes>
-BucketPlan PlanOf(const CudaSequences& all, const DeviceProperties& device) {
+BucketPlan PlanOf(const CudaSequences& all, const DeviceTraits& device) {
   constexpr uint32_t kCount = kSamples<kBytes>;
   BucketPlan plan;
   plan.cluster = SampleCluster(all.count, kCount, device.multiprocessors);

@@ -30,7 +30,7 @@ auto DispatchBySize(DataType type, F&& f) {
 // Lets `kernel` use that much dynamic shared memory on `device`, which is the current one, if not more
 // already; false with the reason when it cannot.
 template <typename Function>
-bool AllowSharedMemory(const DeviceProperties& device, Function* kernel, uint64_t bytes,
+bool AllowSharedMemory(const DeviceTraits& device, Function* kernel, uint64_t bytes,
                        std::string* why_not) {
   cudaFuncAttributes now{};
   cudaError_t error = cudaFuncGetAttributes(&now, kernel);
@@ -89,7 +89,7 @@ void LaunchClusters(Function* kernel, uint32_t clusters, uint32_t blocks, uint32
 
 // How many blocks of `kernel` `device`, the current one, runs at the same time; 0 with the reason.
 template <typename Function>
-uint32_t BlocksAtOnce(const DeviceProperties& device, Function* kernel, uint32_t threads,
+uint32_t BlocksAtOnce(const DeviceTraits& device, Function* kernel, uint32_t threads,
                       uint32_t shared_bytes, std::string* why_not) {
   int of_multiprocessor = 0;
   const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(

@@ -182,7 +182,7 @@ class TopKRows final : public Kernel {
   TopKRows(const CudaSequences& sequences, uint32_t capacity, BoundBy bound_by)
       : sequences_(sequences), capacity_(capacity), bound_by_(bound_by) {}
 
-  bool Prepare(const DeviceProperties& device, std::string* why_not) {
+  bool Prepare(const DeviceTraits& device, std::string* why_not) {
     using Selection = RowSelect<kBytes, kThreads, kVectors>;
     shared_bytes_ = Selection::ListBytes(capacity_) + Selection::RowBytes(sequences_.n, capacity_);
     if (!AllowSharedMemory(device, Rows<kBytes, kThreads, kVectors>, shared_bytes_, why_not)) return false;
@@ -219,7 +219,7 @@ constexpr uint32_t kMaxCapacity = kBytes == 8 ? 4096 : 8192;  // words
 
 template <int kBytes, int kThreads, int kVectors>
 std::unique_ptr<const Kernel> CreateFor(const CudaSequences& sequences, BoundBy bound_by,
-                                        const DeviceProperties& device, std::string* why_not) {
+                                        const DeviceTraits& device, std::string* why_not) {
   const uint32_t capacity = std::min(std::bit_ceil(2 * sequences.k + 64), kMaxCapacity<kBytes>);
   auto kernel = std::make_unique<TopKRows<kBytes, kThreads, kVectors>>(sequences, capacity, bound_by);
   if (!kernel->Prepare(device, why_not)) return nullptr;

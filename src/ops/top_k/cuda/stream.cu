@@ -239,7 +239,7 @@ class TopKStream final : public Kernel {
 };
 
 template <int kBytes>
-StreamPlan PlanOf(const CudaSequences& all, const DeviceProperties& device) {
+StreamPlan PlanOf(const CudaSequences& all, const DeviceTraits& device) {
   constexpr uint32_t kMaxSamples = 131072 / sizeof(WordFor<kBytes>);
   constexpr uint32_t kMaxChunkVectors = 16384;  // 256 KiB
   StreamPlan plan;

@@ -199,7 +199,7 @@ class TopKThreads final : public Kernel {
     shared_bytes_ = kThreads<kBytes> * ((n + kElements - 1) / kElements * 16 + (sequences.k | 1) * 4);
   }
 
-  bool Allow(const DeviceProperties& device, std::string* why_not) const {
+  bool Allow(const DeviceTraits& device, std::string* why_not) const {
     return AllowSharedMemory(device, Threads<kBytes, kPlaces>, kMaxSharedBytes, why_not);
   }
 
@@ -221,7 +221,7 @@ class TopKThreads final : public Kernel {
 };
 
 template <int kBytes, int kPlaces>
-std::unique_ptr<const Kernel> CreateFor(const CudaSequences& sequences, const DeviceProperties& device,
+std::unique_ptr<const Kernel> CreateFor(const CudaSequences& sequences, const DeviceTraits& device,
                                         std::string* why_not) {
   auto kernel = std::make_unique<TopKThreads<kBytes, kPlaces>>(sequences);
   if (!kernel->Allow(device, why_not)) return nullptr;

@@ -128,15 +128,14 @@ std::unique_ptr<const Kernel> Create(const TopKProblem& problem, const LowerCont
   }
   LoweredOperator of_rows;
   const Status chosen =
-      ChooseKernel(TopKImplementations(), ProblemOfRows(problem, sequences), context.ForPart(), &of_rows);
+      ChooseKernel(ProblemOfRows(problem, sequences), context.ForPart(), &of_rows);
   if (!chosen.ok()) {
     *why_not = StrCat("of rows: ", chosen.message());
     return nullptr;
   }
   // These read sequences as they are as fast as from a copy.
-  for (const char* any_stride : {"cuda.sort", "cuda.rounds"}) {
-    if (of_rows.implementation != any_stride) continue;
-    *why_not = StrCat("rows would be left to ", any_stride, ", which does not need them");
+  if ((of_rows.abilities & kReadsAnyStride) != 0) {
+    *why_not = StrCat("rows would be left to ", of_rows.implementation, ", which does not need them");
     return nullptr;
   }
   return std::make_unique<TopKTransposed<kBytes>>(sequences, std::move(of_rows));

@@ -1,0 +1,71 @@
+// What a device likes and can do, as its backend states it. Everything above the backends decides by these
+// facts and never by a backend's name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "kernel/part_recorder.h"
+
+namespace anydml {
+
+class Column;  // ops/column.h
+
+// Which order of a convolution's elements in memory its kernels are fast with.
+enum class ConvolutionChannels : uint8_t {
+  kFillVectors,  // channels are neighbours where they fill wide vectors
+  kFillUnits,    // channels are neighbours where they are whole units (DeviceTraits::unit_bytes)
+};
+
+// The defaults are those of a CPU of one thread.
+struct DeviceTraits {
+  // Begins the names of its implementations; nothing else may depend on it.
+  std::string_view backend = "cpu";
+  const Column* column = nullptr;  // those implementations; null: the host's
+
+  // Kernels run on threads of this process, in its memory. They may pack constants when a graph is
+  // initialised.
+  bool is_host = true;
+  // Kernels can be called for a few rows at a time, and what one leaves for the next stays in a cache.
+  bool runs_blocks_of_rows = true;
+  // Kernels load and store so many bytes at once: in a graph, operands that they take begin at multiples of
+  // it.
+  uint32_t unit_bytes = 1;
+  ConvolutionChannels convolution_channels = ConvolutionChannels::kFillVectors;
+  uint32_t vector_lanes = 0;  // of FLOAT32, for kFillVectors; 0: those of the CPU this runs on
+
+  int ordinal = 0;                      // the device's number in its backend
+  uint32_t multiprocessors = 1;         // of a CPU: its threads
+  uint64_t shared_bytes_per_block = 0;  // the most that a kernel may use
+  uint64_t l2_bytes = 0;                // 0: unknown
+
+  // Makes device `ordinal` the calling thread's current one and returns the one before; null where
+  // there is no such thing.
+  int (*make_current)(int ordinal) = nullptr;
+  // For KernelArguments::stream: the time by the device's clock. Null where kernels are done when Run
+  // returns; returns null where time cannot be told now.
+  std::unique_ptr<StreamClock> (*create_clock)(void* stream) = nullptr;
+};
+
+inline constexpr DeviceTraits kHostDevice{};
+
+// Makes a device the thread's current one, which may have been the application's choice, while the object
+// lives: what is asked of a device or set for it concerns the current one.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(const DeviceTraits& device)
+      : make_current_(device.make_current),
+        before_(make_current_ != nullptr ? make_current_(device.ordinal) : 0) {}
+  ~CurrentDevice() {
+    if (make_current_ != nullptr) make_current_(before_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int (*const make_current_)(int);
+  const int before_;
+};
+
+}  // namespace anydml

@@ -1,0 +1,42 @@
+// The fallback: a kernel of the CPU in the place of one that a device does not have.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "kernel/kernel.h"
+
+namespace anydml {
+
+// Before the name of the implementation that runs; alone, as a forced implementation, it stands for the
+// fastest one.
+inline constexpr std::string_view kHostPrefix = "host:";
+
+// Slow: the stream is waited for, and operands are copied to the host and back. Scratch is host memory; what
+// is packed is persistent memory of the device.
+class HostKernel final : public Kernel {
+ public:
+  explicit HostKernel(std::unique_ptr<const Kernel> kernel) : kernel_(std::move(kernel)) {}
+
+  Status Run(const KernelArguments& arguments) const override { return RunOnHost(arguments, false); }
+  Status Initialize(const KernelArguments& arguments) const override { return RunOnHost(arguments, true); }
+  uint64_t persistent_bytes() const override { return kernel_->persistent_bytes(); }
+  std::span<const PersistentData> persistent_data() const override { return kernel_->persistent_data(); }
+  bool packs_input(uint32_t input) const override { return kernel_->packs_input(input); }
+  std::string made_of() const override { return kernel_->made_of(); }
+
+ private:
+  Status RunOnHost(const KernelArguments& arguments, bool initialize) const {
+    if (arguments.host != nullptr) return arguments.host->RunOnHost(*kernel_, arguments, initialize);
+    return Status(
+        Code::kUnsupported,
+        "the device has no implementation of this operator, and one on the host cannot be part of what is "
+        "recorded to be replayed");
+  }
+
+  const std::unique_ptr<const Kernel> kernel_;
+};
+
+}  // namespace anydml

@@ -1,0 +1,23 @@
+#include "ops/attention/problem.h"
+
+namespace anydml::family::attention {
+namespace {
+
+// The products of the steps read keys and values of few queries once, where they are.
+std::string BetterInSteps(const AttentionProblem& problem, const LowerContext&) {
+  constexpr uint64_t kFew = 4;
+  return problem.group * problem.queries > kFew ? "" : "there are few queries for a head of keys";
+}
+
+constexpr Implementation<AttentionProblem> kEntries[] = {
+    {"cpu.few", CreateAttentionFewCpu, nullptr, {}, AttentionBound},
+    {"cpu.blocks", CreateAttentionBlocksCpu, BetterInSteps, {}, AttentionBound},
+    {"cpu.steps", CreateAttentionStepsCpu, nullptr, {}, AttentionBound},
+    {.name = "cpu.reference", .create = CreateAttentionReference, .abilities = kIsReference},
+};
+
+}  // namespace
+
+void RegisterCpu(Column* column) { column->Add<AttentionProblem>(kEntries); }
+
+}  // namespace anydml::family::attention

@@ -1,0 +1,9 @@
+#pragma once
+
+#include "ops/column.h"
+
+namespace anydml {
+
+const Column& CudaColumn();
+
+}  // namespace anydml

@@ -1,0 +1,10 @@
+#include "ops/lrn/problem.h"
+
+namespace anydml {
+
+std::unique_ptr<const Kernel> CreateLrnSteps(const LrnProblem& problem, const LowerContext& context,
+                                             std::string* why_not) {
+  return CreateSteps(problem.steps, context, why_not);
+}
+
+}  // namespace anydml

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# third_backend_test.sh ANYDML MODULE: a backend that has only some implementations is a whole adapter.
+set -euo pipefail
+anydml=$1
+export ANYDML_OTHER_MODULE=$2
+
+failed=0
+expect() { # expect WHAT TEXT COMMAND...
+  local what=$1 text=$2 output
+  shift 2
+  output=$("$@" 2>&1) || true
+  if [[ $output != *"$text"* ]]; then
+    printf '%s: no "%s" in\n%s\n' "$what" "$text" "$output"
+    failed=1
+  fi
+}
+
+softmax=(op ACTIVATION_SOFTMAX1 Axes='[1]' --adapter abacus:0)
+top_k=(op TOP_K1 InputTensor='[[3, 9, 1, 9], [4, 2, 8, 0]]' Axis=1 K=2 AxisDirection=DECREASING --adapter abacus:0)
+expect 'the adapter is listed' 'abacus:0' "$anydml" adapters
+expect 'its own implementation' 'abacus.softmax' "$anydml" "${softmax[@]}" InputTensor='[[1, 1, 1, 1]]' --why
+expect 'its result' '[[0.25, 0.25, 0.25, 0.25]]' "$anydml" "${softmax[@]}" InputTensor='[[1, 1, 1, 1]]'
+expect 'a family that it lacks' 'host:cpu.' "$anydml" "${top_k[@]}" --why
+expect 'the result of the host' '[[9, 9],
+ [8, 4]]' "$anydml" "${top_k[@]}"
+expect 'a problem that it does not take' 'abacus.softmax: not a softmax of FLOAT32' \
+  "$anydml" "${softmax[@]}" InputTensor='[[1, 1, 1, 1]]:FLOAT16' --why
+expect 'strict' 'TOP_K1: the backend abacus has no implementation of this family' \
+  env ANYDML_HOST_FALLBACK=0 "$anydml" "${top_k[@]}"
+expect 'strict with its own' '[[0.25, 0.25, 0.25, 0.25]]' \
+  env ANYDML_HOST_FALLBACK=0 "$anydml" "${softmax[@]}" InputTensor='[[1, 1, 1, 1]]'
+expect 'the host by force' 'host:cpu.blocks' \
+  env ANYDML_IMPLEMENTATION=host: "$anydml" "${softmax[@]}" InputTensor='[[1, 1, 1, 1]]' --why
+expect 'errors in data' 'out of range' "$anydml" op GATHER InputTensor='[1, 2, 3]' \
+  IndicesTensor='[7]:UINT32' Axis=0 IndexDimensions=1 --adapter abacus:0
+exit $failed
