@@ -146,6 +146,25 @@ ANYDML_API int32_t AnyDmlMayRunInPlace(struct IDMLCompiledOperator* op, uint32_t
  * takes it, for example "cpu" or "cuda:0"; "" if there is none. Valid for ever. */
 ANYDML_API const char* AnyDmlGetAdapterId(uint64_t luid);
 
+/* What an adapter can do, for programs that would otherwise ask for its name. */
+typedef struct AnyDmlAdapterTraits {
+  int32_t RunsOnHost; /* 1: operators run on threads of this process; runs are complete when they return */
+  int32_t TakesHostMemory; /* 1: AnyDmlCreateBufferFromMemory and AnyDmlRun take host memory as it is */
+  int32_t
+      DlpackDeviceType; /* where its memory is: a DLDeviceType, for example 1 (CPU), 2 (CUDA), 12 (other) */
+  int32_t DlpackDeviceId;
+  uint32_t DataTypes;       /* those that its kernels take: bit 1 << DML_TENSOR_DATA_TYPE. Operators with others
+                             * run on the host */
+  uint32_t UnitBytes;       /* kernels load and store so many bytes at once; 1: where alignment does not matter */
+  uint32_t SubgroupLanes;   /* threads of a kernel that go in step; 1: none */
+  int32_t KeepsDenormals;   /* 0: the driver may take FLOAT32 denormals for zeros */
+  int32_t FusesMultiplyAdd; /* 0: the driver may round between a multiplication and an addition */
+} AnyDmlAdapterTraits;
+
+/* Describes the adapter with this LUID. Returns an HRESULT: S_OK, or E_INVALIDARG when there is no such
+ * adapter. */
+ANYDML_API int32_t AnyDmlGetAdapterTraits(uint64_t luid, AnyDmlAdapterTraits* traits);
+
 /* Why there is no GPU adapter, in one line; "" if there is one. Valid for ever. */
 ANYDML_API const char* AnyDmlWhyNoGpu(void);
 

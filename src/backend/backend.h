@@ -26,6 +26,10 @@ struct AdapterInfo {
   uint64_t shared_bytes = 0;     // host memory that it can use
   bool unified_memory = false;   // default heaps are host memory
   bool is_gpu = false;
+  // Where its memory is, as DLPack says it (DLDeviceType and number); 12, an extension, where DLPack has no
+  // name.
+  int32_t dlpack_type = 12;
+  int32_t dlpack_id = 0;
 };
 
 enum class MemoryKind { kDefault, kUpload, kReadback };

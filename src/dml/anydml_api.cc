@@ -39,6 +39,13 @@ uint32_t PlaceOf(const anydml::GraphStep::Tensor& tensor) {
   return ANYDML_PLACE_NONE;
 }
 
+const anydml::Backend* BackendWith(uint64_t luid) {
+  for (const anydml::Backend* backend : anydml::Backends()) {
+    if (backend->adapter().luid == luid) return backend;
+  }
+  return nullptr;
+}
+
 HRESULT Fail(const char* what) {
   anydml::ReportError(anydml::StrCat("AnyDmlCreateBufferFromMemory: ", what));
   return E_INVALIDARG;
@@ -107,10 +114,30 @@ int32_t AnyDmlMayRunInPlace(IDMLCompiledOperator* op, uint32_t input, uint32_t o
 }
 
 const char* AnyDmlGetAdapterId(uint64_t luid) {
-  for (const anydml::Backend* backend : anydml::Backends()) {
-    if (backend->adapter().luid == luid) return backend->adapter().id.c_str();
-  }
-  return "";
+  const anydml::Backend* const backend = BackendWith(luid);
+  return backend != nullptr ? backend->adapter().id.c_str() : "";
+}
+
+int32_t AnyDmlGetAdapterTraits(uint64_t luid, AnyDmlAdapterTraits* traits) {
+  return anydml::Guard([&]() -> HRESULT {
+    constexpr char kName[] = "AnyDmlGetAdapterTraits: ";
+    if (traits == nullptr) return anydml::Fail(E_INVALIDARG, anydml::StrCat(kName, "traits is null"));
+    const anydml::Backend* const backend = BackendWith(luid);
+    if (backend == nullptr)
+      return anydml::Fail(E_INVALIDARG, anydml::StrCat(kName, "no adapter has the LUID ", luid));
+    const anydml::AdapterInfo& info = backend->adapter();
+    const anydml::DeviceTraits& device = backend->traits();
+    *traits = {.RunsOnHost = device.is_host ? 1 : 0,
+               .TakesHostMemory = info.unified_memory ? 1 : 0,
+               .DlpackDeviceType = info.dlpack_type,
+               .DlpackDeviceId = info.dlpack_id,
+               .DataTypes = device.data_types,
+               .UnitBytes = device.unit_bytes,
+               .SubgroupLanes = device.subgroup_lanes,
+               .KeepsDenormals = device.keeps_denormals ? 1 : 0,
+               .FusesMultiplyAdd = device.fuses_multiply_add ? 1 : 0};
+    return S_OK;
+  });
 }
 
 void AnyDmlSetProfiler(void (*record)(void* context, const char* node, uint64_t begin, uint64_t end),

@@ -16,21 +16,11 @@ constexpr uint64_t kLeastResultBytes = uint64_t{1} << 19;
 constexpr uint64_t kBlockBytes = uint64_t{1} << 16;
 constexpr uint64_t kMostBlockBytes = uint64_t{1} << 18;
 
-// The axes along which the operator looks at many elements; null where it is none of these operators.
-const std::vector<uint32_t>* AxesOfReader(const OperatorDesc& desc) {
-  switch (static_cast<OperatorType>(desc.schema->type)) {
-    case OperatorType::kReduce:
-    case OperatorType::kActivationSoftmax1:
-    case OperatorType::kActivationLogSoftmax1:
-    case OperatorType::kActivationHardmax1:
-    case OperatorType::kMeanVarianceNormalization1:
-    case OperatorType::kMeanVarianceNormalization2:
-      break;
-    default:
-      return nullptr;
-  }
-  const int field = FindField(*desc.schema, "Axes");
-  return std::get_if<std::vector<uint32_t>>(&desc.fields[static_cast<size_t>(field)]);
+// The axes along which the operator reads many elements for one; null where its rows are computed together.
+const std::vector<uint32_t>* AxesOfReader(const GraphOperator& reader) {
+  if (reader.op->traits.rows != Rows::kInBlocks) return nullptr;
+  const int field = FindField(*reader.desc.schema, "Axes");
+  return std::get_if<std::vector<uint32_t>>(&reader.desc.fields[static_cast<size_t>(field)]);
 }
 
 class JoiningReaders {
@@ -52,7 +42,7 @@ class JoiningReaders {
   };
 
   bool FindWriter(uint32_t reader, uint32_t* writer) const;
-  bool FindLoops(const ElementProblem& elements, const OperatorDesc& reader, Loops* loops) const;
+  bool FindLoops(const ElementProblem& elements, const GraphOperator& reader, Loops* loops) const;
   bool CutBlocks(const Loops& loops, uint64_t width, RowBlocks* blocks) const;
   bool SetSteps(const Loops& loops, const ElementProblem& elements, const OperatorDesc& reader,
                 RowBlocks* blocks) const;
@@ -88,9 +78,9 @@ bool JoiningReaders::FindWriter(uint32_t reader, uint32_t* writer) const {
   });
 }
 
-bool JoiningReaders::FindLoops(const ElementProblem& elements, const OperatorDesc& reader,
+bool JoiningReaders::FindLoops(const ElementProblem& elements, const GraphOperator& reader,
                                Loops* loops) const {
-  const TensorDesc& tensor = *reader.inputs()[0];
+  const TensorDesc& tensor = *reader.desc.inputs()[0];
   const std::vector<uint32_t>& axes = *AxesOfReader(reader);
   ElementProblem seen;  // the reader's tensor
   ElementOperand operand = {.type = tensor.type};
@@ -189,8 +179,7 @@ bool JoiningReaders::SetWork(const Loops& loops, const ElementProblem& elements,
 void JoiningReaders::TryReader(uint32_t number) {
   GraphNode& node = graph_.nodes[number];
   uint32_t writer = 0;
-  if (node.op() == nullptr || AxesOfReader(node.op()->desc) == nullptr || !FindWriter(number, &writer))
-    return;
+  if (node.op() == nullptr || AxesOfReader(*node.op()) == nullptr || !FindWriter(number, &writer)) return;
   GraphNode& before = graph_.nodes[writer];
   if (before.op() != nullptr ? !IsElementWise(before.op()->desc) : before.elements() == nullptr) return;
   ElementProblem elements =
@@ -200,7 +189,8 @@ void JoiningReaders::TryReader(uint32_t number) {
   Loops loops;
   RowBlocks blocks;
   blocks.reader = node.op()->op;
-  if (elements.outputs[0].type != reader.inputs()[0]->type || !FindLoops(elements, reader, &loops)) return;
+  if (elements.outputs[0].type != reader.inputs()[0]->type || !FindLoops(elements, *node.op(), &loops))
+    return;
   SeeFrom(loops.common.first, loops.common.sizes, &elements);
   if (!CutBlocks(loops, BitSize(elements.outputs[0].type) / 8, &blocks) ||
       !SetSteps(loops, elements, reader, &blocks) ||

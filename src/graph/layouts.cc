@@ -7,10 +7,7 @@
 
 #include "graph/passes.h"
 #include "graph/redirect.h"
-#include "ops/convolution/layout_preference.h"
-#include "ops/element/element.h"
-#include "ops/move/problem.h"
-#include "schema/descriptions.generated.h"
+#include "ops/operator_traits.h"
 
 namespace anydml {
 namespace {
@@ -34,40 +31,16 @@ struct NodeTensor {
   std::array<uint32_t, 2> innermost = {kNone, kNone};  // the dimension whose elements are closest, by layout
 };
 
-bool IsIn(std::span<const Operator> family, const Operator* op) {
-  return std::any_of(family.begin(), family.end(), [&](const Operator& other) { return &other == op; });
-}
-
+// Whether it matters to the node which dimension has the channels.
 bool KnowsChannels(const GraphNode& node) {
-  return node.elements() == nullptr && (node.op() == nullptr || (!IsIn(ElementOperators(), node.op()->op) &&
-                                                                 !IsIn(MoveOperators(), node.op()->op)));
+  if (node.op() == nullptr) return node.elements() == nullptr;
+  return node.op()->op->traits.strides != Strides::kDoNotMatter;
 }
 
 LayoutPreference PreferenceOf(const GraphNode& node, const DeviceTraits& device) {
   if (!KnowsChannels(node)) return LayoutPreference::kAgreement;
   if (node.op() == nullptr) return LayoutPreference::kAsGiven;
-  switch (static_cast<OperatorType>(node.op()->op->type)) {
-    case OperatorType::kConvolution:
-      return PreferenceOfConvolution(ConvolutionDesc::From(node.op()->desc), device);
-    case OperatorType::kAveragePooling:
-    case OperatorType::kAveragePooling1:
-    case OperatorType::kLpPooling:
-    case OperatorType::kLpPooling1:
-    case OperatorType::kMaxPooling:
-    case OperatorType::kMaxPooling1:
-    case OperatorType::kMaxPooling2:
-    case OperatorType::kBatchNormalization:
-    case OperatorType::kResample:
-    case OperatorType::kResample1:
-    case OperatorType::kResample2:
-    case OperatorType::kResample3:
-    case OperatorType::kUpsample2d:
-      return LayoutPreference::kAgreement;
-    case OperatorType::kReduce:
-      return LayoutPreference::kAny;
-    default:
-      return LayoutPreference::kAsGiven;
-  }
+  return node.op()->op->traits.layout(node.op()->desc, device);
 }
 
 uint32_t Innermost(const Places& places) {
@@ -216,8 +189,6 @@ bool LayoutChoice::CanMove(uint32_t value) const {
 void LayoutChoice::FindDetours() {
   detours_.resize(graph_.values.size());
   layouts_.assign(graph_.values.size(), kAsGiven);
-  // Those that only move elements, or compute them one by one, need not know which dimension has the
-  // channels.
   for (const bool knows_channels : {true, false}) {
     for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
       if (KnowsChannels(graph_.nodes[i]) != knows_channels) continue;

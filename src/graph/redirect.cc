@@ -4,35 +4,15 @@
 #include <utility>
 
 #include "ops/element/builder.h"
-#include "ops/element/element.h"
-#include "ops/move/problem.h"
 
 namespace anydml {
 namespace {
 
 using Home = GraphValue::Home;
 
-bool IsIn(std::span<const Operator> family, const Operator* op) {
-  return std::any_of(family.begin(), family.end(), [&](const Operator& other) { return &other == op; });
-}
-
-// Element programs and copies take all strides, and look at addresses before they rely on them.
+// Element programs and copies, too, look at addresses before they rely on them.
 bool IsFlexible(const GraphNode& node) {
-  return node.elements() != nullptr || IsIn(ElementOperators(), node.op()->op) ||
-         IsIn(MoveOperators(), node.op()->op);
-}
-
-bool RestrictsStrides(OperatorType type) {
-  switch (type) {
-    case OperatorType::kRnn:
-    case OperatorType::kLstm:
-    case OperatorType::kGru:
-    case OperatorType::kMultiheadAttention:
-    case OperatorType::kMultiheadAttention1:
-      return true;
-    default:
-      return false;
-  }
+  return node.elements() != nullptr || node.op()->op->traits.strides == Strides::kDoNotMatter;
 }
 
 // What clients bind is aligned for the elements of the tensors that they bound it for; CPUs ask for no more.
@@ -101,13 +81,14 @@ bool Takes(const LowerContext& context, const GraphNode& before, const GraphNode
   const Operator& op = *after.op()->op;
   const OperatorDesc &old_desc = before.op()->desc, &new_desc = after.op()->desc;
   if (AllTensors(old_desc, new_desc, SameLayout)) return true;
-  const auto type = static_cast<OperatorType>(op.type);
-  if (RestrictsStrides(type) || !op.check(new_desc, context.level).ok()) return false;
+  const Strides strides = op.traits.strides;
+  if (strides == Strides::kRestricted || !op.check(new_desc, context.level).ok()) return false;
   if (IsFlexible(after)) return true;
-  // Products pack what they read, in whatever order it lies.
   const auto same_order = [&](const TensorDesc& a, const TensorDesc& b) { return SameOrder(a, b); };
-  const bool packs = type == OperatorType::kGemm && SameOrder(*old_desc.outputs()[0], *new_desc.outputs()[0]);
-  if (!packs && !AllTensors(old_desc, new_desc, same_order)) return false;
+  const bool is_same_order = strides == Strides::kMatterInOutput
+                                 ? SameOrder(*old_desc.outputs()[0], *new_desc.outputs()[0])
+                                 : AllTensors(old_desc, new_desc, same_order);
+  if (!is_same_order) return false;
   LoweredOperator old_choice, new_choice;
   return LowerOperator(op, old_desc, context.ForPart(), &old_choice).ok() &&
          LowerOperator(op, new_desc, context.ForPart(), &new_choice).ok() &&

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/data_type.h"
 #include "kernel/part_recorder.h"
 
 namespace anydml {
@@ -17,6 +18,8 @@ enum class ConvolutionChannels : uint8_t {
   kFillVectors,  // channels are neighbours where they fill wide vectors
   kFillUnits,    // channels are neighbours where they are whole units (DeviceTraits::unit_bytes)
 };
+
+inline constexpr uint32_t kAllDataTypes = (1u << kDataTypeCount) - 2;  // all but UNKNOWN
 
 // The defaults are those of a CPU of one thread.
 struct DeviceTraits {
@@ -32,6 +35,14 @@ struct DeviceTraits {
   // Kernels load and store so many bytes at once: in a graph, operands that they take begin at multiples of
   // it.
   uint32_t unit_bytes = 1;
+  // The types that its kernels take, as a bit for each (1 << DataType). Operators with others run on the
+  // host.
+  uint32_t data_types = kAllDataTypes;
+  uint32_t subgroup_lanes = 1;  // threads of a kernel that go in step, and can exchange registers
+  // What a driver may take from the promises of docs/determinism.md. A device that says false is tested by
+  // what it says.
+  bool keeps_denormals = true;
+  bool fuses_multiply_add = true;  // an explicit fused multiply-add rounds once, and nothing else is fused
   ConvolutionChannels convolution_channels = ConvolutionChannels::kFillVectors;
   uint32_t vector_lanes = 0;  // of FLOAT32, for kFillVectors; 0: those of the CPU this runs on
 

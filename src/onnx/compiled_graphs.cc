@@ -11,7 +11,7 @@ namespace {
 // cut costs a little time, in what is not fused there.
 constexpr uint64_t kWeightBytes = uint64_t{32} << 20;
 // On a GPU, which has its own memory, and where what is left at a cut goes to memory in another order.
-constexpr uint64_t kGpuWeightBytes = uint64_t{1} << 30;
+constexpr uint64_t kCopiedWeightBytes = uint64_t{1} << 30;
 constexpr uint64_t kWeightShare = 8;
 
 constexpr uintptr_t kAlignment = 8;  // of any element
@@ -48,7 +48,7 @@ uint64_t BufferBytes(ElementType type, const Shape& shape) {
   return (PackedBytes(type, shape).value_or(0) + 3) / 4 * 4;
 }
 
-// On the CPU weights are read where the file is mapped; a GPU gets them.
+// A device that takes host memory reads weights where the file is mapped; another one gets a copy.
 struct CompiledGraphs::Weights {
   std::vector<DML_BUFFER_BINDING> bindings;  // of all inputs; empty when none is a weight
   std::vector<Buffer> buffers;
@@ -60,8 +60,9 @@ struct CompiledGraphs::Weights {
       if (tensor == nullptr) continue;
       bindings.resize(description.inputs.size());
       Buffer& buffer = buffers.emplace_back();
-      ANYDML_RETURN_IF_ERROR(session->adapter().id == "cpu" ? Wrap(*tensor, session, &buffer)
-                                                            : Upload(*tensor, session, &buffer));
+      ANYDML_RETURN_IF_ERROR(session->adapter().traits.TakesHostMemory != 0
+                                 ? Wrap(*tensor, session, &buffer)
+                                 : Upload(*tensor, session, &buffer));
       bindings[i] = {buffer.Get(), 0, BufferBytes(tensor->type, tensor->shape)};
     }
     return {};
@@ -152,7 +153,7 @@ Status CompiledGraphs::Create(GraphBuilder* builder, std::span<const Source> out
     slots_[source] = slot_bytes_.size();
     slot_bytes_.push_back(builder->BytesOf(source));
   }
-  const uint64_t least = session->adapter().id == "cpu" ? kWeightBytes : kGpuWeightBytes;
+  const uint64_t least = session->adapter().traits.TakesHostMemory != 0 ? kWeightBytes : kCopiedWeightBytes;
   const uint64_t limit = std::max(least, builder->WeightBytes(outputs) / kWeightShare);
   for (const GraphBuilder::Range& range : builder->Cut(outputs, limit)) {
     GraphBuilder::Description description;

@@ -21,7 +21,10 @@ std::shared_ptr<std::byte> AlignedMemory(uint64_t bytes) {
 }  // namespace
 
 PreparedRun::PreparedRun(tools::Session* session, const CompiledGraphs& graphs, bool timed)
-    : session_(*session), graphs_(graphs), shares_memory_(session->adapter().id == "cpu"), timed_(timed) {}
+    : session_(*session),
+      graphs_(graphs),
+      shares_memory_(session->adapter().traits.TakesHostMemory != 0),
+      timed_(timed) {}
 
 Status PreparedRun::Create(tools::Session* session, const CompiledGraphs& graphs,
                            std::span<const uint64_t> input_bytes, size_t outputs, bool timed,

@@ -42,8 +42,8 @@ Status ModelSession::Create(std::unique_ptr<Model> model, tools::Session* sessio
   std::unique_ptr<ModelSession> created(new ModelSession);
   created->model_ = std::move(model);
   FoldNormalizations(created->model_.get());
-  // Measured on CPUs only. Limits of bytes are CLIP1.
-  if (session->adapter().id == "cpu" && session->feature_level() >= DML_FEATURE_LEVEL_5_0)
+  // Faster where operators run on the host; not measured elsewhere. Limits of bytes are CLIP1.
+  if (session->adapter().traits.RunsOnHost != 0 && session->feature_level() >= DML_FEATURE_LEVEL_5_0)
     TakeQuantizedConvolutions(created->model_.get());
   ANYDML_RETURN_IF_ERROR(Program::Create(*created->model_, &created->program_));
   created->session_ = session;

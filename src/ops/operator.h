@@ -1,5 +1,5 @@
 // What an operator family provides, and the list of all that are implemented.
-// Adding an operator: one folder with an Operator constant, one line in registry.cc.
+// A new family is a folder here and a line in CMakeLists.txt.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@
 #include "kernel/device_traits.h"
 #include "kernel/kernel.h"
 #include "ops/exactness.h"
+#include "ops/operator_traits.h"
 #include "schema/operator_desc.h"
 
 namespace anydml {
@@ -65,6 +66,22 @@ struct Operator {
   Status (*infer)(OperatorDesc* desc);
 
   std::string_view family;  // Problem::kFamily
+
+  OperatorTraits traits;
+};
+
+// What a family's function RegisterOperators fills: each family has one in lower.cc.
+class OperatorList {
+ public:
+  // They live as long as the process.
+  void Add(const Operator& op) { operators_.push_back(&op); }
+  void Add(std::span<const Operator> operators) {
+    for (const Operator& op : operators) Add(op);
+  }
+  std::span<const Operator* const> operators() const { return operators_; }
+
+ private:
+  std::vector<const Operator*> operators_;
 };
 
 // Names of the operator's implementations in all columns of this process: the CPU's and those of modules,

@@ -1,73 +1,22 @@
 #include <vector>
 
 #include "kernel/module.h"
-#include "ops/attention/problem.h"
-#include "ops/batchnorm/problem.h"
 #include "ops/column.h"
-#include "ops/convolution/problem.h"
-#include "ops/dynamic_quantize/problem.h"
-#include "ops/element/element.h"
-#include "ops/fold/problem.h"
-#include "ops/gather/problem.h"
-#include "ops/gemm/problem.h"
-#include "ops/generate/problem.h"
-#include "ops/generate/random.h"
-#include "ops/integer_product/problem.h"
-#include "ops/lrn/problem.h"
-#include "ops/move/problem.h"
-#include "ops/move/reverse.h"
-#include "ops/move/value_scale.h"
-#include "ops/mvn/problem.h"
-#include "ops/one_hot/problem.h"
+#include "ops/implementation_list.h"
 #include "ops/operator.h"
-#include "ops/pooling/problem.h"
-#include "ops/recurrent/problem.h"
-#include "ops/reduce/problem.h"
-#include "ops/resample/problem.h"
-#include "ops/roi/problem.h"
-#include "ops/scan/nonzero.h"
-#include "ops/scan/problem.h"
-#include "ops/scatter/scatter.h"
-#include "ops/softmax/problem.h"
-#include "ops/top_k/top_k.h"
 
 namespace anydml {
-namespace {
 
-std::vector<const Operator*> CollectOperators() {
-  std::vector<const Operator*> operators = {
-      &ConvolutionOperator(),          // CONVOLUTION
-      &DynamicQuantizeOperator(),      // DYNAMIC_QUANTIZE_LINEAR
-      &GemmOperator(),                 // GEMM
-      &NonzeroCoordinatesOperator(),   // NONZERO_COORDINATES
-      &OneHotOperator(),               // ONE_HOT
-      &RandomGeneratorOperator(),      // RANDOM_GENERATOR
-      &ReverseSubsequencesOperator(),  // REVERSE_SUBSEQUENCES
-      &kScatterElementsOperator,       // SCATTER_ELEMENTS, SCATTER
-      &kScatterNdOperator,             // SCATTER_ND
-      &kTopKOperator,                  // TOP_K
-      &kTopK1Operator,                 // TOP_K1
-      &ValueScaleOperator(),           // VALUE_SCALE_2D
-  };
-  for (const Operator& op : AttentionOperators()) operators.push_back(&op);
-  for (const Operator& op : BatchNormOperators()) operators.push_back(&op);
-  for (const Operator& op : ElementOperators()) operators.push_back(&op);
-  for (const Operator& op : FoldOperators()) operators.push_back(&op);
-  for (const Operator& op : GatherOperators()) operators.push_back(&op);
-  for (const Operator& op : GenerateOperators()) operators.push_back(&op);
-  for (const Operator& op : IntegerProductOperators()) operators.push_back(&op);
-  for (const Operator& op : LrnOperators()) operators.push_back(&op);
-  for (const Operator& op : MoveOperators()) operators.push_back(&op);
-  for (const Operator& op : MvnOperators()) operators.push_back(&op);
-  for (const Operator& op : PoolingOperators()) operators.push_back(&op);
-  for (const Operator& op : RecurrentOperators()) operators.push_back(&op);
-  for (const Operator& op : ReduceOperators()) operators.push_back(&op);
-  for (const Operator& op : ResampleOperators()) operators.push_back(&op);
-  for (const Operator& op : RoiOperators()) operators.push_back(&op);
-  for (const Operator& op : ScanOperators()) operators.push_back(&op);
-  for (const Operator& op : SoftmaxOperators()) operators.push_back(&op);
-  return operators;
-}
+// A line for each family of operators: operator_families.generated.h is made of the folders that
+// CMakeLists.txt lists.
+#define ANYDML_FAMILY(name)                  \
+  namespace family::name {                   \
+  void RegisterOperators(OperatorList* all); \
+  }
+#include "ops/operator_families.generated.h"
+#undef ANYDML_FAMILY
+
+namespace {
 
 // By DML_OPERATOR_TYPE; null where there is none.
 const std::vector<const Operator*>& ByType() {
@@ -94,16 +43,51 @@ std::vector<const char*> ImplementationNames(const Operator& op) {
   return names;
 }
 
+namespace {
+
+// The first type of a tensor that the device's kernels do not take; kUnknown when there is none.
+DataType FindForeignType(const OperatorDesc& desc, const DeviceTraits& device) {
+  if (device.data_types == kAllDataTypes) return DataType::kUnknown;
+  for (const auto& tensors : {desc.inputs(), desc.outputs()}) {
+    for (const TensorDesc* tensor : tensors) {
+      if (tensor == nullptr || (device.data_types >> static_cast<uint32_t>(tensor->type) & 1) != 0) continue;
+      return tensor->type;
+    }
+  }
+  return DataType::kUnknown;
+}
+
+Status Lower(const Operator& op, const OperatorDesc& desc, const LowerContext& context,
+             LoweredOperator* out) {
+  const DataType foreign = FindForeignType(desc, *context.device);
+  if (foreign == DataType::kUnknown) return op.lower(desc, context, out);
+  const std::string why = StrCat("the device has no ", Name(foreign));
+  if (!MayRunOnHost(context)) return Status(Code::kUnsupported, why);
+  LoweredOperator on_host;
+  ANYDML_RETURN_IF_ERROR(op.lower(desc, HostContextOf(context), &on_host));
+  out->in_place = std::move(on_host.in_place);
+  RunOnHost(std::move(on_host), why, context, out);
+  return {};
+}
+
+}  // namespace
+
 Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerContext& context,
                      LoweredOperator* out) {
-  const Status status = op.lower(desc, context, out);
+  const Status status = Lower(op, desc, context, out);
   if (status.ok()) return {};
   return Status(status.code(), StrCat(desc.schema->name, ": ", status.message()));
 }
 
 std::span<const Operator* const> ImplementedOperators() {
-  static const std::vector<const Operator*> operators = CollectOperators();
-  return operators;
+  static const OperatorList operators = [] {
+    OperatorList all;
+#define ANYDML_FAMILY(name) family::name::RegisterOperators(&all);
+#include "ops/operator_families.generated.h"
+#undef ANYDML_FAMILY
+    return all;
+  }();
+  return operators.operators();
 }
 
 const Operator* FindImplementation(uint32_t type) {

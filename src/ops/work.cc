@@ -28,7 +28,7 @@ double Elements(const std::vector<const TensorDesc*>& tensors) {
 
 double Elements(const OperatorDesc& desc, const char* tensor) { return Elements({desc.tensor(tensor)}); }
 
-double WorkOfMatrices(const OperatorDesc& desc, double matrix_bytes) {
+double MatrixWork(const OperatorDesc& desc, double matrix_bytes) {
   const TensorDesc& output = *desc.tensor("OutputTensor");
   const double columns = output.sizes[output.rank - 1], rows = output.sizes[output.rank - 2];
   const double products = Elements(desc, "ATensor") * columns;
@@ -36,7 +36,7 @@ double WorkOfMatrices(const OperatorDesc& desc, double matrix_bytes) {
 }
 
 // Forward, each element of the output meets the filter of its channel; backward, each of the input.
-double WorkOfConvolution(const OperatorDesc& desc, double matrix_bytes) {
+double ConvolutionWork(const OperatorDesc& desc, double matrix_bytes) {
   const double met = std::max(Elements(desc, "InputTensor"), Elements(desc, "OutputTensor"));
   const double products = met * Elements(desc, "FilterTensor") / desc.tensor("FilterTensor")->sizes[0];
   const double matrices = static_cast<double>(desc.tensor("InputTensor")->sizes[0]) * desc.uint("GroupCount");
@@ -54,55 +54,35 @@ double SetsOfSoftmax(const OperatorDesc& desc) {
   return Elements({&input}) / elements;
 }
 
-uint64_t EstimateWork(const OperatorDesc& desc) {
-  double bytes = kElementBytes * (Elements(desc.inputs()) + Elements(desc.outputs()));
-  switch (static_cast<OperatorType>(desc.schema->type)) {
-    case OperatorType::kGemm:
-      bytes += WorkOfMatrices(desc, kMatrixBytes);
-      break;
-    case OperatorType::kMatrixMultiplyInteger:
-    case OperatorType::kMatrixMultiplyIntegerToFloat:
-    case OperatorType::kQuantizedLinearMatrixMultiply:
-      bytes += WorkOfMatrices(desc, kIntegerMatrixBytes);
-      break;
-    case OperatorType::kConvolution:
-      bytes += WorkOfConvolution(desc, kMatrixBytes);
-      break;
-    case OperatorType::kConvolutionInteger:
-    case OperatorType::kQuantizedLinearConvolution:
-      bytes += WorkOfConvolution(desc, kIntegerMatrixBytes);
-      break;
-    case OperatorType::kActivationLogSoftmax:
-    case OperatorType::kActivationLogSoftmax1:
-    case OperatorType::kActivationSoftmax:
-    case OperatorType::kActivationSoftmax1:
-      bytes += kSetBytes * SetsOfSoftmax(desc);
-      break;
-    case OperatorType::kArgmax:
-    case OperatorType::kArgmin:
-    case OperatorType::kReduce:
-      bytes += kSetBytes * Elements(desc, "OutputTensor");
-      break;
-    case OperatorType::kBatchNormalization:
-    case OperatorType::kGather:
-    case OperatorType::kJoin:
-    case OperatorType::kMeanVarianceNormalization:
-    case OperatorType::kMeanVarianceNormalization1:
-    case OperatorType::kMeanVarianceNormalization2:
-    case OperatorType::kPadding:
-    case OperatorType::kPadding1:
-    case OperatorType::kSlice:
-    case OperatorType::kSlice1:
-    case OperatorType::kSplit:
-    case OperatorType::kTile:
-      break;
-    default:
-      return WorkEstimate::kUnknown;
-  }
-  return bytes < 0x1p63 ? static_cast<uint64_t>(bytes) : WorkEstimate::kUnknown;
+}  // namespace
+
+double WorkOfElements(const OperatorDesc& desc) {
+  return kElementBytes * (Elements(desc.inputs()) + Elements(desc.outputs()));
 }
 
-}  // namespace
+double WorkOfSoftmax(const OperatorDesc& desc) {
+  return WorkOfElements(desc) + kSetBytes * SetsOfSoftmax(desc);
+}
+
+double WorkOfReduction(const OperatorDesc& desc) {
+  return WorkOfElements(desc) + kSetBytes * Elements(desc, "OutputTensor");
+}
+
+double WorkOfProduct(const OperatorDesc& desc) {
+  return WorkOfElements(desc) + MatrixWork(desc, kMatrixBytes);
+}
+
+double WorkOfIntegerProduct(const OperatorDesc& desc) {
+  return WorkOfElements(desc) + MatrixWork(desc, kIntegerMatrixBytes);
+}
+
+double WorkOfConvolution(const OperatorDesc& desc) {
+  return WorkOfElements(desc) + ConvolutionWork(desc, kMatrixBytes);
+}
+
+double WorkOfIntegerConvolution(const OperatorDesc& desc) {
+  return WorkOfElements(desc) + ConvolutionWork(desc, kIntegerMatrixBytes);
+}
 
 uint64_t WorkOf(const LoweredOperator& lowered, const OperatorDesc* desc) {
   if (const auto* const own = dynamic_cast<const WorkEstimate*>(lowered.kernel.get())) {
@@ -111,7 +91,9 @@ uint64_t WorkOf(const LoweredOperator& lowered, const OperatorDesc* desc) {
   // Parts may need much of the stack: element programs with many registers do.
   const bool known =
       desc != nullptr && (lowered.abilities & kIsReference) == 0 && lowered.kernel->made_of().empty();
-  return known ? EstimateWork(*desc) : WorkEstimate::kUnknown;
+  if (!known) return WorkEstimate::kUnknown;
+  const double bytes = FindImplementation(desc->schema->type)->traits.work_bytes(*desc);
+  return bytes < 0x1p63 ? static_cast<uint64_t>(bytes) : WorkEstimate::kUnknown;
 }
 
 }  // namespace anydml

@@ -156,6 +156,7 @@ class AbacusBackend final : public Backend {
     traits_.is_host = false;
     traits_.runs_blocks_of_rows = false;
     traits_.unit_bytes = 16;
+    traits_.data_types &= ~(1u << static_cast<uint32_t>(DataType::kFloat64));
     info_.id = "abacus:0";
     info_.description = "a device for tests";
     info_.luid = uint64_t{7} << 32;

@@ -25,6 +25,10 @@ expect 'the result of the host' '[[9, 9],
  [8, 4]]' "$anydml" "${top_k[@]}"
 expect 'a problem that it does not take' 'abacus.softmax: not a softmax of FLOAT32' \
   "$anydml" "${softmax[@]}" InputTensor='[[1, 1, 1, 1]]:FLOAT16' --why
+expect 'a type that it lacks' 'abacus: the device has no FLOAT64' \
+  "$anydml" op ELEMENT_WISE_ABS InputTensor='[-1, 2]:FLOAT64' --adapter abacus:0 --why
+expect 'and its result' '[1, 2]' "$anydml" op ELEMENT_WISE_ABS InputTensor='[-1, 2]:FLOAT64' --adapter abacus:0
+expect 'what it can do' 'data types  all but FLOAT64' "$anydml" adapters --verbose
 expect 'strict' 'TOP_K1: the backend abacus has no implementation of this family' \
   env ANYDML_HOST_FALLBACK=0 "$anydml" "${top_k[@]}"
 expect 'strict with its own' '[[0.25, 0.25, 0.25, 0.25]]' \

@@ -1,7 +1,5 @@
 #include "common/adapters.h"
 
-#include <anydml.h>
-
 #include <algorithm>
 #include <cctype>
 
@@ -27,10 +25,9 @@ std::string Description(IDXCoreAdapter* adapter) {
   return text;
 }
 
-// As the library names them; DXCore has no property for it.
-std::string Id(IDXCoreAdapter* adapter) {
+uint64_t Luid(IDXCoreAdapter* adapter) {
   const auto luid = Property<LUID>(adapter, DXCoreAdapterProperty::InstanceLuid);
-  return AnyDmlGetAdapterId(uint64_t{luid.LowPart} | static_cast<uint64_t>(luid.HighPart) << 32);
+  return uint64_t{luid.LowPart} | static_cast<uint64_t>(luid.HighPart) << 32;
 }
 
 std::string Lower(std::string text) {
@@ -64,7 +61,11 @@ Status ListAdapters(std::vector<Adapter>* out) {
     if (FAILED(result)) return Failed("GetAdapter", result);
     IDXCoreAdapter* adapter = entry.adapter.Get();
     entry.description = Description(adapter);
-    entry.id = Id(adapter);
+    // The library's own functions: DXCore has no property for these.
+    const uint64_t luid = Luid(adapter);
+    entry.id = AnyDmlGetAdapterId(luid);
+    result = AnyDmlGetAdapterTraits(luid, &entry.traits);
+    if (FAILED(result)) return Failed("AnyDmlGetAdapterTraits", result);
     entry.dedicated_bytes = Property<uint64_t>(adapter, DXCoreAdapterProperty::DedicatedAdapterMemory);
     entry.shared_bytes = Property<uint64_t>(adapter, DXCoreAdapterProperty::SharedSystemMemory);
     out->push_back(std::move(entry));

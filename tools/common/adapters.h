@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <DirectML.h>
+#include <anydml.h>
 #include <wrl/client.h>
 
 #include "base/status.h"
@@ -16,6 +17,7 @@ struct Adapter {
   Microsoft::WRL::ComPtr<IDXCoreAdapter> adapter;
   std::string id;  // "cpu", "cuda:0"
   std::string description;
+  AnyDmlAdapterTraits traits = {};
   uint64_t dedicated_bytes = 0;  // memory of its own
   uint64_t shared_bytes = 0;     // host memory that it can use
 };

@@ -157,6 +157,7 @@ AdapterInfo DescribeCpu() {
   info.shared_bytes = MemoryBytes();
   info.unified_memory = true;
   info.is_gpu = false;
+  info.dlpack_type = 1;  // kDLCPU
   return info;
 }
 

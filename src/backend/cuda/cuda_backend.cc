@@ -49,6 +49,8 @@ AdapterInfo Describe(int device, const cudaDeviceProp& properties) {
   info.dedicated_bytes = properties.totalGlobalMem;
   info.shared_bytes = HostMemoryBytes() / 2;
   info.is_gpu = true;
+  info.dlpack_type = 2;  // kDLCUDA
+  info.dlpack_id = device;
   return info;
 }
 
@@ -58,6 +60,7 @@ DeviceTraits TraitsOf(int device, const cudaDeviceProp& properties, const Column
           .is_host = false,
           .runs_blocks_of_rows = false,
           .unit_bytes = 16,
+          .subgroup_lanes = static_cast<uint32_t>(properties.warpSize),
           .convolution_channels = ConvolutionChannels::kFillUnits,
           .ordinal = device,
           .multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount),

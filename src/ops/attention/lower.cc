@@ -170,11 +170,17 @@ Status Infer(OperatorDesc* desc) {
 std::span<const Operator> AttentionOperators() {
   static const Operator operators[] = {
       {static_cast<uint32_t>(OperatorType::kMultiheadAttention), Check, Lower, Infer,
-       AttentionProblem::kFamily},
+       AttentionProblem::kFamily, kPlainTraits.With(Strides::kRestricted)},
       {static_cast<uint32_t>(OperatorType::kMultiheadAttention1), Check, Lower, Infer,
-       AttentionProblem::kFamily},
+       AttentionProblem::kFamily, kPlainTraits.With(Strides::kRestricted)},
   };
   return operators;
 }
+
+namespace family::attention {
+
+void RegisterOperators(OperatorList* all) { all->Add(AttentionOperators()); }
+
+}  // namespace family::attention
 
 }  // namespace anydml

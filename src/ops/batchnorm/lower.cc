@@ -2,6 +2,7 @@
 #include "ops/common/checks.h"
 #include "ops/element/builder.h"
 #include "ops/implementation_list.h"
+#include "ops/work.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -240,16 +241,23 @@ Status InferGradient(OperatorDesc* desc) {
 std::span<const Operator> BatchNormOperators() {
   static const Operator operators[] = {
       {static_cast<uint32_t>(OperatorType::kBatchNormalization), CheckInference, LowerInference,
-       InferInference, BatchNormProblem::kFamily},
+       InferInference, BatchNormProblem::kFamily, kPlainTraits.With(LayoutOfAll).With(WorkOfElements)},
       {static_cast<uint32_t>(OperatorType::kBatchNormalizationGrad), CheckScale,
-       LowerGradient<BatchNormalizationGradDesc, Kind::kGradient>, InferGradient, BatchNormProblem::kFamily},
+       LowerGradient<BatchNormalizationGradDesc, Kind::kGradient>, InferGradient, BatchNormProblem::kFamily,
+       kPlainTraits},
       {static_cast<uint32_t>(OperatorType::kBatchNormalizationTraining), CheckScale, LowerTraining,
-       InferTraining, BatchNormProblem::kFamily},
+       InferTraining, BatchNormProblem::kFamily, kPlainTraits},
       {static_cast<uint32_t>(OperatorType::kBatchNormalizationTrainingGrad), CheckScale,
        LowerGradient<BatchNormalizationTrainingGradDesc, Kind::kTrainingGradient>, InferGradient,
-       BatchNormProblem::kFamily},
+       BatchNormProblem::kFamily, kPlainTraits},
   };
   return operators;
 }
+
+namespace family::batchnorm {
+
+void RegisterOperators(OperatorList* all) { all->Add(BatchNormOperators()); }
+
+}  // namespace family::batchnorm
 
 }  // namespace anydml

@@ -1,6 +1,7 @@
 #include "ops/convolution/layout_preference.h"
 
 #include "ops/convolution/cpu/pixel_tile.h"
+#include "schema/descriptions.generated.h"
 
 namespace anydml {
 namespace {
@@ -34,7 +35,8 @@ LayoutPreference PreferWholeVectors(const ConvolutionDesc& convolution, uint32_t
 
 }  // namespace
 
-LayoutPreference PreferenceOfConvolution(const ConvolutionDesc& convolution, const DeviceTraits& device) {
+LayoutPreference LayoutOfConvolution(const OperatorDesc& desc, const DeviceTraits& device) {
+  const auto convolution = ConvolutionDesc::From(desc);
   if (convolution.direction != ConvolutionDirection::kForward) return LayoutPreference::kAsGiven;
   const uint32_t channels = convolution.input.sizes[kChannel] / convolution.group_count;
   switch (device.convolution_channels) {

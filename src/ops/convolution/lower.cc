@@ -1,7 +1,9 @@
 #include "ops/common/checks.h"
+#include "ops/convolution/layout_preference.h"
 #include "ops/convolution/shape.h"
 #include "ops/element/builder.h"
 #include "ops/implementation_list.h"
+#include "ops/work.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -63,9 +65,19 @@ ConvolutionProblem ConvolutionProblemOf(const OperatorDesc& desc, const TensorDe
 }
 
 const Operator& ConvolutionOperator() {
-  static const Operator op = {static_cast<uint32_t>(OperatorType::kConvolution), Check, Lower, Infer,
-                              ConvolutionProblem::kFamily};
+  static const Operator op = {static_cast<uint32_t>(OperatorType::kConvolution),
+                              Check,
+                              Lower,
+                              Infer,
+                              ConvolutionProblem::kFamily,
+                              kPlainTraits.With(LayoutOfConvolution).With(WorkOfConvolution)};
   return op;
 }
+
+namespace family::convolution {
+
+void RegisterOperators(OperatorList* all) { all->Add(ConvolutionOperator()); }
+
+}  // namespace family::convolution
 
 }  // namespace anydml

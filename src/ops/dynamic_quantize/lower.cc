@@ -49,9 +49,19 @@ Status Infer(OperatorDesc* desc) {
 }  // namespace
 
 const Operator& DynamicQuantizeOperator() {
-  static const Operator op = {static_cast<uint32_t>(OperatorType::kDynamicQuantizeLinear), Check, Lower,
-                              Infer, DynamicQuantizeProblem::kFamily};
+  static const Operator op = {static_cast<uint32_t>(OperatorType::kDynamicQuantizeLinear),
+                              Check,
+                              Lower,
+                              Infer,
+                              DynamicQuantizeProblem::kFamily,
+                              kPlainTraits};
   return op;
 }
+
+namespace family::dynamic_quantize {
+
+void RegisterOperators(OperatorList* all) { all->Add(DynamicQuantizeOperator()); }
+
+}  // namespace family::dynamic_quantize
 
 }  // namespace anydml

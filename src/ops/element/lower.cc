@@ -91,12 +91,18 @@ std::span<const Operator> ElementOperators() {
   static const std::vector<Operator> operators = [] {
     std::vector<Operator> all;
     for (const OperatorType type : ElementOperatorTypes()) {
-      all.push_back(
-          {static_cast<uint32_t>(type), CheckElementOperator, Lower, Infer, ElementProblem::kFamily});
+      all.push_back({static_cast<uint32_t>(type), CheckElementOperator, Lower, Infer, ElementProblem::kFamily,
+                     kPlainTraits.With(LayoutOfAll).With(Strides::kDoNotMatter)});
     }
     return all;
   }();
   return operators;
 }
+
+namespace family::element {
+
+void RegisterOperators(OperatorList* all) { all->Add(ElementOperators()); }
+
+}  // namespace family::element
 
 }  // namespace anydml

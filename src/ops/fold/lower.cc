@@ -148,10 +148,18 @@ Status InferFold(OperatorDesc* desc) {
 
 std::span<const Operator> FoldOperators() {
   static const Operator kOperators[] = {
-      {static_cast<uint32_t>(OperatorType::kFold), Check, Lower, InferFold, FoldProblem::kFamily},
-      {static_cast<uint32_t>(OperatorType::kUnfold), Check, Lower, InferUnfold, FoldProblem::kFamily},
+      {static_cast<uint32_t>(OperatorType::kFold), Check, Lower, InferFold, FoldProblem::kFamily,
+       kPlainTraits},
+      {static_cast<uint32_t>(OperatorType::kUnfold), Check, Lower, InferUnfold, FoldProblem::kFamily,
+       kPlainTraits},
   };
   return kOperators;
 }
+
+namespace family::fold {
+
+void RegisterOperators(OperatorList* all) { all->Add(FoldOperators()); }
+
+}  // namespace family::fold
 
 }  // namespace anydml

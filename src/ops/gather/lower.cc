@@ -4,6 +4,7 @@
 #include "ops/common/checks.h"
 #include "ops/gather/problem.h"
 #include "ops/implementation_list.h"
+#include "ops/work.h"
 
 namespace anydml {
 namespace {
@@ -159,7 +160,12 @@ Status Infer(OperatorDesc* desc) {
 }
 
 constexpr Operator Row(OperatorType type) {
-  return {static_cast<uint32_t>(type), Check, Lower, Infer, GatherProblem::kFamily};
+  return {static_cast<uint32_t>(type),
+          Check,
+          Lower,
+          Infer,
+          GatherProblem::kFamily,
+          type == OperatorType::kGather ? kPlainTraits.With(WorkOfElements) : kPlainTraits};
 }
 
 }  // namespace
@@ -169,5 +175,11 @@ std::span<const Operator> GatherOperators() {
                                            Row(OperatorType::kGatherNd), Row(OperatorType::kGatherNd1)};
   return operators;
 }
+
+namespace family::gather {
+
+void RegisterOperators(OperatorList* all) { all->Add(GatherOperators()); }
+
+}  // namespace family::gather
 
 }  // namespace anydml

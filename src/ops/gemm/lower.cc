@@ -2,6 +2,7 @@
 #include "ops/element/builder.h"
 #include "ops/gemm/softmax.h"
 #include "ops/implementation_list.h"
+#include "ops/work.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -143,9 +144,19 @@ Status Infer(OperatorDesc* desc) {
 }  // namespace
 
 const Operator& GemmOperator() {
-  static const Operator op = {static_cast<uint32_t>(OperatorType::kGemm), Check, Lower, Infer,
-                              GemmProblem::kFamily};
+  static const Operator op = {static_cast<uint32_t>(OperatorType::kGemm),
+                              Check,
+                              Lower,
+                              Infer,
+                              GemmProblem::kFamily,
+                              kPlainTraits.With(Strides::kMatterInOutput).With(WorkOfProduct)};
   return op;
 }
+
+namespace family::gemm {
+
+void RegisterOperators(OperatorList* all) { all->Add(GemmOperator()); }
+
+}  // namespace family::gemm
 
 }  // namespace anydml

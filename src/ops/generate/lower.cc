@@ -4,6 +4,7 @@
 #include "ops/common/checks.h"
 #include "ops/element/saturate.h"
 #include "ops/generate/problem.h"
+#include "ops/generate/random.h"
 #include "ops/implementation_list.h"
 #include "schema/descriptions.generated.h"
 
@@ -108,11 +109,21 @@ std::span<const Operator> GenerateOperators() {
     constexpr OperatorType kTypes[] = {OperatorType::kFillValueConstant, OperatorType::kFillValueSequence,
                                        OperatorType::kDiagonalMatrix, OperatorType::kDiagonalMatrix1};
     for (size_t i = 0; i < rows.size(); ++i) {
-      rows[i] = {static_cast<uint32_t>(kTypes[i]), Check, Lower, Infer, GenerateProblem::kFamily};
+      rows[i] = {static_cast<uint32_t>(kTypes[i]), Check,       Lower, Infer,
+                 GenerateProblem::kFamily,         kPlainTraits};
     }
     return rows;
   }();
   return operators;
 }
+
+namespace family::generate {
+
+void RegisterOperators(OperatorList* all) {
+  all->Add(GenerateOperators());
+  all->Add(RandomGeneratorOperator());
+}
+
+}  // namespace family::generate
 
 }  // namespace anydml

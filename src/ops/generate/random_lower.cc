@@ -40,8 +40,12 @@ Status Infer(OperatorDesc* desc) {
 }  // namespace
 
 const Operator& RandomGeneratorOperator() {
-  static const Operator op = {static_cast<uint32_t>(OperatorType::kRandomGenerator), Check, Lower, Infer,
-                              RandomProblem::kFamily};
+  static const Operator op = {static_cast<uint32_t>(OperatorType::kRandomGenerator),
+                              Check,
+                              Lower,
+                              Infer,
+                              RandomProblem::kFamily,
+                              kPlainTraits};
   return op;
 }
 

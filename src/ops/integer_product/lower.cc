@@ -4,6 +4,7 @@
 #include "ops/convolution/shape.h"
 #include "ops/integer_product/problem.h"
 #include "ops/implementation_list.h"
+#include "ops/work.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -428,12 +429,20 @@ Status LowerClippedConvolution(const OperatorDesc& desc, ByteLimits limits, cons
 
 std::span<const Operator> IntegerProductOperators() {
   const auto matrices = [](Type type) {
-    return Operator{static_cast<uint32_t>(type), CheckMatrices, LowerMatrices, InferMatrices,
-                    IntegerProductProblem::kFamily};
+    return Operator{static_cast<uint32_t>(type),
+                    CheckMatrices,
+                    LowerMatrices,
+                    InferMatrices,
+                    IntegerProductProblem::kFamily,
+                    kPlainTraits.With(WorkOfIntegerProduct)};
   };
   const auto convolution = [](Type type) {
-    return Operator{static_cast<uint32_t>(type), CheckConvolutions, LowerConvolutions, InferConvolutions,
-                    IntegerProductProblem::kFamily};
+    return Operator{static_cast<uint32_t>(type),
+                    CheckConvolutions,
+                    LowerConvolutions,
+                    InferConvolutions,
+                    IntegerProductProblem::kFamily,
+                    kPlainTraits.With(WorkOfIntegerConvolution)};
   };
   static const std::array<Operator, 5> operators = {
       matrices(Type::kMatrixMultiplyInteger),         matrices(Type::kMatrixMultiplyIntegerToFloat),
@@ -442,5 +451,11 @@ std::span<const Operator> IntegerProductOperators() {
   };
   return operators;
 }
+
+namespace family::integer_product {
+
+void RegisterOperators(OperatorList* all) { all->Add(IntegerProductOperators()); }
+
+}  // namespace family::integer_product
 
 }  // namespace anydml

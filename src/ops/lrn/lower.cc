@@ -120,11 +120,17 @@ constexpr const char* kBackward = "OutputGradientTensor";
 std::span<const Operator> LrnOperators() {
   static const Operator operators[] = {
       {static_cast<uint32_t>(OperatorType::kLocalResponseNormalization), Check, Lower, Infer<kForward>,
-       LrnProblem::kFamily},
+       LrnProblem::kFamily, kPlainTraits},
       {static_cast<uint32_t>(OperatorType::kLocalResponseNormalizationGrad), Check, LowerGradient,
-       Infer<kBackward>, LrnProblem::kFamily},
+       Infer<kBackward>, LrnProblem::kFamily, kPlainTraits},
   };
   return operators;
 }
+
+namespace family::lrn {
+
+void RegisterOperators(OperatorList* all) { all->Add(LrnOperators()); }
+
+}  // namespace family::lrn
 
 }  // namespace anydml

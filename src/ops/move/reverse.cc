@@ -68,8 +68,12 @@ std::unique_ptr<const Kernel> CreateReverseReference(const ReverseProblem& probl
 }
 
 const Operator& ReverseSubsequencesOperator() {
-  static const Operator op = {static_cast<uint32_t>(OperatorType::kReverseSubsequences), Check, Lower, Infer,
-                              ReverseProblem::kFamily};
+  static const Operator op = {static_cast<uint32_t>(OperatorType::kReverseSubsequences),
+                              Check,
+                              Lower,
+                              Infer,
+                              ReverseProblem::kFamily,
+                              kPlainTraits};
   return op;
 }
 

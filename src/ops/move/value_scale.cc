@@ -84,8 +84,12 @@ std::unique_ptr<const Kernel> CreateValueScaleReference(const ValueScaleProblem&
 }
 
 const Operator& ValueScaleOperator() {
-  static const Operator op = {static_cast<uint32_t>(OperatorType::kValueScale2d), Check, Lower, Infer,
-                              ValueScaleProblem::kFamily};
+  static const Operator op = {static_cast<uint32_t>(OperatorType::kValueScale2d),
+                              Check,
+                              Lower,
+                              Infer,
+                              ValueScaleProblem::kFamily,
+                              kPlainTraits};
   return op;
 }
 

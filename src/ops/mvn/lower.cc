@@ -3,6 +3,7 @@
 #include "ops/mvn/problem.h"
 #include "ops/implementation_list.h"
 #include "ops/reduce/axes.h"
+#include "ops/work.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -207,17 +208,24 @@ Status Infer(OperatorDesc* desc) {
 }  // namespace
 
 std::span<const Operator> MvnOperators() {
+  constexpr OperatorTraits kNormalization = kPlainTraits.With(WorkOfElements);
   static const Operator operators[] = {
       {static_cast<uint32_t>(OperatorType::kMeanVarianceNormalization), CheckAffine, Lower<Problem0>, Infer,
-       MvnProblem::kFamily},
+       MvnProblem::kFamily, kNormalization},
       {static_cast<uint32_t>(OperatorType::kMeanVarianceNormalization1), Check1, Lower<Problem1>, Infer,
-       MvnProblem::kFamily},
+       MvnProblem::kFamily, kNormalization.With(Rows::kInBlocks)},
       {static_cast<uint32_t>(OperatorType::kMeanVarianceNormalization2), Check2, Lower<Problem2>, Infer,
-       MvnProblem::kFamily},
+       MvnProblem::kFamily, kNormalization.With(Rows::kInBlocks)},
       {static_cast<uint32_t>(OperatorType::kLpNormalization), CheckLp, Lower<ProblemLp>, Infer,
-       MvnProblem::kFamily},
+       MvnProblem::kFamily, kPlainTraits},
   };
   return operators;
 }
+
+namespace family::mvn {
+
+void RegisterOperators(OperatorList* all) { all->Add(MvnOperators()); }
+
+}  // namespace family::mvn
 
 }  // namespace anydml

@@ -54,9 +54,19 @@ LoopNest<3> OneHotNest(const OneHotProblem& p) {
 }
 
 const Operator& OneHotOperator() {
-  static const Operator op = {static_cast<uint32_t>(OperatorType::kOneHot), Check, Lower, Infer,
-                              OneHotProblem::kFamily};
+  static const Operator op = {static_cast<uint32_t>(OperatorType::kOneHot),
+                              Check,
+                              Lower,
+                              Infer,
+                              OneHotProblem::kFamily,
+                              kPlainTraits};
   return op;
 }
+
+namespace family::one_hot {
+
+void RegisterOperators(OperatorList* all) { all->Add(OneHotOperator()); }
+
+}  // namespace family::one_hot
 
 }  // namespace anydml

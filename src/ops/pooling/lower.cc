@@ -94,8 +94,9 @@ Status InferPooling(OperatorDesc* desc) {
 }
 
 template <typename Desc>
-constexpr Operator Pooling(Type type) {
-  return {static_cast<uint32_t>(type), CheckPooling<Desc>, LowerPooling<Desc>, InferPooling<Desc>, PoolingProblem::kFamily};
+constexpr Operator Pooling(Type type, const OperatorTraits& traits = kPlainTraits.With(LayoutOfAll)) {
+  return {static_cast<uint32_t>(type), CheckPooling<Desc>,      LowerPooling<Desc>,
+          InferPooling<Desc>,          PoolingProblem::kFamily, traits};
 }
 
 // ---- Gradients
@@ -180,17 +181,23 @@ std::span<const Operator> PoolingOperators() {
       Pooling<MaxPooling2Desc>(Type::kMaxPooling2),
       Pooling<AveragePoolingDesc>(Type::kAveragePooling),
       Pooling<AveragePooling1Desc>(Type::kAveragePooling1),
-      Pooling<QuantizedLinearAveragePoolingDesc>(Type::kQuantizedLinearAveragePooling),
+      Pooling<QuantizedLinearAveragePoolingDesc>(Type::kQuantizedLinearAveragePooling, kPlainTraits),
       Pooling<LpPoolingDesc>(Type::kLpPooling),
       Pooling<LpPooling1Desc>(Type::kLpPooling1),
       {static_cast<uint32_t>(Type::kAveragePoolingGrad), CheckGrad<AveragePoolingGradDesc>,
-       LowerGrad<AveragePoolingGradDesc>, InferAveragePoolingGrad, PoolingGradProblem::kFamily},
+       LowerGrad<AveragePoolingGradDesc>, InferAveragePoolingGrad, PoolingGradProblem::kFamily, kPlainTraits},
       {static_cast<uint32_t>(Type::kMaxPoolingGrad), CheckGrad<MaxPoolingGradDesc>,
-       LowerGrad<MaxPoolingGradDesc>, InferMaxPoolingGrad, PoolingGradProblem::kFamily},
+       LowerGrad<MaxPoolingGradDesc>, InferMaxPoolingGrad, PoolingGradProblem::kFamily, kPlainTraits},
       {static_cast<uint32_t>(Type::kMaxUnpooling), CheckNothing, LowerUnpooling, InferUnpooling,
-       MaxUnpoolingProblem::kFamily},
+       MaxUnpoolingProblem::kFamily, kPlainTraits},
   };
   return kOperators;
 }
+
+namespace family::pooling {
+
+void RegisterOperators(OperatorList* all) { all->Add(PoolingOperators()); }
+
+}  // namespace family::pooling
 
 }  // namespace anydml

@@ -210,7 +210,12 @@ Status Infer(OperatorDesc* desc) {
 }
 
 Operator Make(OperatorType type) {
-  return {static_cast<uint32_t>(type), Check, Lower, Infer, RecurrentProblem::kFamily};
+  return {static_cast<uint32_t>(type),
+          Check,
+          Lower,
+          Infer,
+          RecurrentProblem::kFamily,
+          kPlainTraits.With(Strides::kRestricted)};
 }
 
 }  // namespace
@@ -220,5 +225,11 @@ std::span<const Operator> RecurrentOperators() {
                                        Make(OperatorType::kGru)};
   return operators;
 }
+
+namespace family::recurrent {
+
+void RegisterOperators(OperatorList* all) { all->Add(RecurrentOperators()); }
+
+}  // namespace family::recurrent
 
 }  // namespace anydml

@@ -3,6 +3,7 @@
 #include "ops/common/checks.h"
 #include "ops/implementation_list.h"
 #include "ops/reduce/problem.h"
+#include "ops/work.h"
 
 namespace anydml {
 namespace {
@@ -55,7 +56,9 @@ Status Infer(OperatorDesc* desc) {
 }
 
 Operator Make(OperatorType type) {
-  return {static_cast<uint32_t>(type), Check, Lower, Infer, ReduceProblem::kFamily};
+  OperatorTraits traits = kPlainTraits.With(WorkOfReduction);
+  if (type == OperatorType::kReduce) traits = traits.With(AnyLayout).With(Rows::kInBlocks);
+  return {static_cast<uint32_t>(type), Check, Lower, Infer, ReduceProblem::kFamily, traits};
 }
 
 }  // namespace
@@ -65,5 +68,11 @@ std::span<const Operator> ReduceOperators() {
                                        Make(OperatorType::kArgmax)};
   return operators;
 }
+
+namespace family::reduce {
+
+void RegisterOperators(OperatorList* all) { all->Add(ReduceOperators()); }
+
+}  // namespace family::reduce
 
 }  // namespace anydml

@@ -234,15 +234,27 @@ std::span<const Operator> ResampleOperators() {
   const auto number = [](OperatorType type) { return static_cast<uint32_t>(type); };
   static const Operator operators[] = {
       {number(OperatorType::kUpsample2d), CheckUpsample, LowerUpsample, InferUpsample,
-       ResampleProblem::kFamily},
-      {number(OperatorType::kResample), Check, Lower, Infer, ResampleProblem::kFamily},
-      {number(OperatorType::kResample1), Check, Lower, Infer, ResampleProblem::kFamily},
-      {number(OperatorType::kResample2), Check, Lower, Infer, ResampleProblem::kFamily},
-      {number(OperatorType::kResample3), Check, Lower, Infer, ResampleProblem::kFamily},
-      {number(OperatorType::kResampleGrad), Check, Lower, InferGradient, ResampleProblem::kFamily},
-      {number(OperatorType::kResampleGrad1), Check, Lower, InferGradient, ResampleProblem::kFamily},
+       ResampleProblem::kFamily, kPlainTraits.With(LayoutOfAll)},
+      {number(OperatorType::kResample), Check, Lower, Infer, ResampleProblem::kFamily,
+       kPlainTraits.With(LayoutOfAll)},
+      {number(OperatorType::kResample1), Check, Lower, Infer, ResampleProblem::kFamily,
+       kPlainTraits.With(LayoutOfAll)},
+      {number(OperatorType::kResample2), Check, Lower, Infer, ResampleProblem::kFamily,
+       kPlainTraits.With(LayoutOfAll)},
+      {number(OperatorType::kResample3), Check, Lower, Infer, ResampleProblem::kFamily,
+       kPlainTraits.With(LayoutOfAll)},
+      {number(OperatorType::kResampleGrad), Check, Lower, InferGradient, ResampleProblem::kFamily,
+       kPlainTraits},
+      {number(OperatorType::kResampleGrad1), Check, Lower, InferGradient, ResampleProblem::kFamily,
+       kPlainTraits},
   };
   return operators;
 }
+
+namespace family::resample {
+
+void RegisterOperators(OperatorList* all) { all->Add(ResampleOperators()); }
+
+}  // namespace family::resample
 
 }  // namespace anydml

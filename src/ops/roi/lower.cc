@@ -225,14 +225,22 @@ Status InferGradient(OperatorDesc* desc) {
 std::span<const Operator> RoiOperators() {
   const auto number = [](OperatorType type) { return static_cast<uint32_t>(type); };
   static const Operator operators[] = {
-      {number(OperatorType::kRoiPooling), CheckPooling, LowerPooling, InferPooling, RoiProblem::kFamily},
-      {number(OperatorType::kRoiAlign), CheckAlign<RoiAlignDesc>, LowerAlign, InferAlign,
-       RoiProblem::kFamily},
+      {number(OperatorType::kRoiPooling), CheckPooling, LowerPooling, InferPooling, RoiProblem::kFamily,
+       kPlainTraits},
+      {number(OperatorType::kRoiAlign), CheckAlign<RoiAlignDesc>, LowerAlign, InferAlign, RoiProblem::kFamily,
+       kPlainTraits},
       {number(OperatorType::kRoiAlign1), CheckAlign<RoiAlign1Desc>, LowerAlign1, InferAlign,
-       RoiProblem::kFamily},
-      {number(OperatorType::kRoiAlignGrad), CheckGradient, LowerGradient, InferGradient, RoiProblem::kFamily},
+       RoiProblem::kFamily, kPlainTraits},
+      {number(OperatorType::kRoiAlignGrad), CheckGradient, LowerGradient, InferGradient, RoiProblem::kFamily,
+       kPlainTraits},
   };
   return operators;
 }
+
+namespace family::roi {
+
+void RegisterOperators(OperatorList* all) { all->Add(RoiOperators()); }
+
+}  // namespace family::roi
 
 }  // namespace anydml

@@ -3,6 +3,7 @@
 
 #include "ops/common/checks.h"
 #include "ops/implementation_list.h"
+#include "ops/scan/nonzero.h"
 #include "ops/scan/problem.h"
 #include "schema/descriptions.generated.h"
 
@@ -79,11 +80,20 @@ Exactness ScanBound(const ScanProblem& problem) {
 std::span<const Operator> ScanOperators() {
   static const std::array<Operator, 2> operators = {{
       {static_cast<uint32_t>(OperatorType::kCumulativeSummation), Check, LowerSummation, Infer,
-       ScanProblem::kFamily},
+       ScanProblem::kFamily, kPlainTraits},
       {static_cast<uint32_t>(OperatorType::kCumulativeProduct), Check, LowerProduct, Infer,
-       ScanProblem::kFamily},
+       ScanProblem::kFamily, kPlainTraits},
   }};
   return operators;
 }
+
+namespace family::scan {
+
+void RegisterOperators(OperatorList* all) {
+  all->Add(ScanOperators());
+  all->Add(NonzeroCoordinatesOperator());
+}
+
+}  // namespace family::scan
 
 }  // namespace anydml

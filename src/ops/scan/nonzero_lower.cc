@@ -69,8 +69,12 @@ NonzeroColumns ColumnsOf(const NonzeroProblem& p) {
 }
 
 const Operator& NonzeroCoordinatesOperator() {
-  static const Operator op = {static_cast<uint32_t>(OperatorType::kNonzeroCoordinates), Check, Lower, Infer,
-                              NonzeroProblem::kFamily};
+  static const Operator op = {static_cast<uint32_t>(OperatorType::kNonzeroCoordinates),
+                              Check,
+                              Lower,
+                              Infer,
+                              NonzeroProblem::kFamily,
+                              kPlainTraits};
   return op;
 }
 

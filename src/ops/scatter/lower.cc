@@ -37,9 +37,18 @@ Status LowerElements(const OperatorDesc& desc, const LowerContext& context, Lowe
 
 }  // namespace
 
-constinit const Operator kScatterNdOperator = {109, CheckScatterNd, LowerNd, InferScatter,
-                                               ScatterProblem::kFamily};
-constinit const Operator kScatterElementsOperator = {94, CheckScatterElements, LowerElements, InferScatter,
-                                                     ScatterProblem::kFamily};
+constinit const Operator kScatterNdOperator = {109,          CheckScatterNd,          LowerNd,
+                                               InferScatter, ScatterProblem::kFamily, kPlainTraits};
+constinit const Operator kScatterElementsOperator = {94,           CheckScatterElements,    LowerElements,
+                                                     InferScatter, ScatterProblem::kFamily, kPlainTraits};
+
+namespace family::scatter {
+
+void RegisterOperators(OperatorList* all) {
+  all->Add(kScatterNdOperator);
+  all->Add(kScatterElementsOperator);
+}
+
+}  // namespace family::scatter
 
 }  // namespace anydml

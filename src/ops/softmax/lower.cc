@@ -1,6 +1,7 @@
 #include "ops/common/checks.h"
 #include "ops/implementation_list.h"
 #include "ops/softmax/problem.h"
+#include "ops/work.h"
 #include "schema/descriptions.generated.h"
 
 namespace anydml {
@@ -59,7 +60,9 @@ Status Infer(OperatorDesc* desc) {
 }
 
 Operator Make(const Row& row) {
-  return {static_cast<uint32_t>(row.type), Check, Lower, Infer, SoftmaxProblem::kFamily};
+  OperatorTraits traits = kPlainTraits.With(row.has_axes ? Rows::kInBlocks : Rows::kTogether);
+  if (row.kind != SoftmaxKind::kHardmax) traits = traits.With(WorkOfSoftmax);
+  return {static_cast<uint32_t>(row.type), Check, Lower, Infer, SoftmaxProblem::kFamily, traits};
 }
 
 }  // namespace
@@ -69,5 +72,11 @@ std::span<const Operator> SoftmaxOperators() {
                                        Make(kRows[3]), Make(kRows[4]), Make(kRows[5])};
   return operators;
 }
+
+namespace family::softmax {
+
+void RegisterOperators(OperatorList* all) { all->Add(SoftmaxOperators()); }
+
+}  // namespace family::softmax
 
 }  // namespace anydml

@@ -20,7 +20,18 @@ Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOpera
 
 }  // namespace
 
-constinit const Operator kTopKOperator = {71, CheckTopK, Lower, InferTopK, TopKProblem::kFamily};
-constinit const Operator kTopK1Operator = {112, CheckTopK, Lower, InferTopK, TopKProblem::kFamily};
+constinit const Operator kTopKOperator = {71,          CheckTopK, Lower, InferTopK, TopKProblem::kFamily,
+                                          kPlainTraits};
+constinit const Operator kTopK1Operator = {112,         CheckTopK, Lower, InferTopK, TopKProblem::kFamily,
+                                           kPlainTraits};
+
+namespace family::top_k {
+
+void RegisterOperators(OperatorList* all) {
+  all->Add(kTopKOperator);
+  all->Add(kTopK1Operator);
+}
+
+}  // namespace family::top_k
 
 }  // namespace anydml

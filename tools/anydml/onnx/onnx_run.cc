@@ -235,7 +235,7 @@ Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output*
   if (options.why) WriteGraphWhy(explanation, output);
   ANYDML_RETURN_IF_ERROR(Deliver(runs.results, files, output));
   std::vector<double> on_device;
-  if (repeat > 0 && !profiled && device->adapter().id != "cpu")
+  if (repeat > 0 && !profiled && device->adapter().traits.RunsOnHost == 0)
     ANYDML_RETURN_IF_ERROR(TimeOnDevice(inputs, repeat, session.get(), &on_device));
   if (repeat > 0) WriteTimes(std::move(runs.seconds), runs.first, on_device, output);
   if (profile)
