@@ -19,6 +19,7 @@ import time
 import torch
 
 import graphs
+import published
 import report
 import run
 from cases import GROUPS, Case, cell, elementwise, scatter, top_k
@@ -384,7 +385,7 @@ def markdown(records, bandwidth, options):
             "Microseconds, medians of at least 50 timings by the device's clock (a replayed list with one dispatch",
             "on each copy of the buffers); `end to end`: `ExecuteCommandLists`, `Signal` and the wait for the fence.",
             "The floor is the bytes that must be moved at a copy's speed.", "",
-            "| case | AnyDML | floor | x floor | asked for | torch | x torch | end to end | implementation |",
+            "| case | AnyDML | floor | x floor | goal | torch | x torch | end to end | implementation |",
             "|---|--:|--:|--:|--:|--:|--:|--:|---|"]
     for r in records:
         text.append(f"| {r['case']} | **{r['ours_us']:.1f}** | {r['floor_us']:.1f} | {r['ours_us'] / r['floor_us']:.2f} | "
@@ -404,7 +405,7 @@ def parse_arguments():
     parser.add_argument("--list", action="store_true", help="list the cases and end")
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, default=run.ROOT / "build" / "bench" / "gpu",
                         help="where results.md and results.json go (build/bench/gpu)")
-    parser.add_argument("--docs", action="store_true", help="also put the results into docs/benchmarks.md")
+    parser.add_argument("--docs", action="store_true", help="also put the results into docs/benchmarks")
     parser.add_argument("--machine", metavar="NAME", default="gpu", help="the machine's name there")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no case after this time")
     parser.add_argument("--worker", metavar="FILE", type=pathlib.Path,
@@ -445,10 +446,10 @@ def main():
             gpu.stop()
             judge.stop()
             os.chdir(run.ROOT)
-    report.write_file(options.out / "results.json", json.dumps(records, indent=1) + "\n")
-    report.write_file(options.out / "results.md", markdown(records, bandwidth, options))
+    published.write_file(options.out / "results.json", json.dumps(records, indent=1) + "\n")
+    published.write_file(options.out / "results.md", markdown(records, bandwidth, options))
     if options.docs:
-        report.write_docs(options.out, run.ROOT / "docs", options.machine)
+        published.publish(options.out, run.ROOT / "docs", options.machine)
     return 1 if failures else 0
 
 

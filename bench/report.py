@@ -10,10 +10,10 @@ import os
 import pathlib
 import platform
 import re
-import shutil
 import subprocess
 
 import chart
+from published import write_file
 
 # What a peer's result differs in, where it may; the letter stands behind its time.
 MARKS = {
@@ -71,16 +71,6 @@ def summary(results):
         yield (f"{_title(*group[0])}: ahead of every peer in {sum(ratio < 1 for ratio in by_peer.values())} of "
                f"{len(by_peer)}; x floor: median {floors[len(floors) // 2]:.2f}, worst {floors[-1]:.2f}"
                + (f"; more than a tenth behind in {len(behind)}: {worst}" if behind else ""))
-
-
-def write_file(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_json(path, results, machine):
@@ -150,7 +140,7 @@ def _csv(results):
 def _markdown(results, machine, notes):
     text = [f"{key}: {value}  " for key, value in machine.items()]
     text += ["", "Milliseconds, medians. `x floor` and `x best` are our time divided by the floor's and by the best",
-             "peer's: below 1 is faster. How to read it: `docs/benchmarks.md`.", ""]
+             "peer's: below 1 is faster. How to read it: `docs/benchmarks/README.md`.", ""]
     used = set()
     for name, group in _groups(results).items():
         peers = _peer_names(group)
@@ -216,26 +206,3 @@ def machine(root, versions, options):
         "Run": f"{'quick' if options.quick else 'full'}, threads {options.threads}; load average before it: "
                f"{options.load:.1f}",
     }
-
-
-def write_docs(folder, docs, name):
-    """Puts folder/results.md into docs/benchmarks.md as the section of that machine; the
-    sections of others stay."""
-    body = (folder / "results.md").read_text(encoding="utf-8")
-    charts = docs / "benchmarks"
-    charts.mkdir(exist_ok=True)
-    for old in charts.glob(f"{name}-*.svg"):
-        old.unlink()
-    for svg in folder.glob("*.svg"):
-        shutil.copyfile(svg, charts / f"{name}-{svg.name}")
-    body = re.sub(r"\(([\w-]+\.svg)\)", rf"(benchmarks/{name}-\1)", body)
-    body = body.replace("`docs/benchmarks.md`", "[above](#how-to-read-the-tables)")
-    page = docs / "benchmarks.md"
-    text = page.read_text(encoding="utf-8")
-    begin, end = f"<!-- machine {name} -->", f"<!-- /machine {name} -->"
-    section = f"{begin}\n## {name}\n\n{body}{end}\n"
-    if begin in text:
-        text = text[:text.index(begin)] + section + text[text.index(end) + len(end) + 1:]
-    else:
-        text = text.rstrip("\n") + "\n\n" + section
-    write_file(page, text)

@@ -26,6 +26,7 @@ import urllib.parse
 
 import cases as case_list
 import graphs
+import published
 import report
 
 BENCH = pathlib.Path(__file__).resolve().parent
@@ -311,9 +312,9 @@ def parse_arguments():
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, default=ROOT / "build" / "bench" / "results",
                         help="where results.md, .csv, .json and the charts go (build/bench/results)")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write the records here too")
-    parser.add_argument("--docs", action="store_true", help="also put the results into docs/benchmarks.md")
+    parser.add_argument("--docs", action="store_true", help="also put the results into docs/benchmarks")
     parser.add_argument("--docs-from", metavar="DIR", type=pathlib.Path,
-                        help="only put the results of that folder into docs/benchmarks.md")
+                        help="only put the results of that folder into docs/benchmarks")
     parser.add_argument("--machine", metavar="NAME", help="the machine's name there (its architecture)")
     parser.add_argument("--worker", metavar="FILE", type=pathlib.Path,
                         default=ROOT / "build" / "bin" / "anydml-bench-worker", help=argparse.SUPPRESS)
@@ -379,7 +380,7 @@ def run_all(chosen, options):
 def main():
     parser, options = parse_arguments()
     if options.docs_from:
-        report.write_docs(options.docs_from, ROOT / "docs", options.machine)
+        published.publish(options.docs_from, ROOT / "docs", options.machine)
         return 0
     chosen = choose_cases(options)
     if options.list:
@@ -410,7 +411,7 @@ def main():
     if options.json:
         report.write_json(options.json, results, machine)
     if options.docs:
-        report.write_docs(options.out, ROOT / "docs", options.machine)
+        published.publish(options.out, ROOT / "docs", options.machine)
     for line in report.summary(results):
         say(f"bench: {line}")
     say(f"bench: {options.out}/results.md")

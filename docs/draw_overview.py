@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""draw_overview.py [--check]: draws docs/benchmarks/overview.svg, the README's picture, from the tables of
-docs/benchmarks.md; with --check only tells whether it is current. A dot is a case of a table: our time divided by the
+"""draw_overview.py [--check]: draws docs/benchmarks/overview.svg, the README's picture, from the data in
+docs/benchmarks; with --check only tells whether it is current. A dot is a case of a table: our time divided by the
 best peer's."""
 import html
 import math
 import pathlib
-import re
 import statistics
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parent / "bench"))
+sys.dont_write_bytecode = True
+import published
+
 PICTURE = FOLDER / "benchmarks" / "overview.svg"
-# (title, [(row, machine's section, heading of the table or None, beginning of the cases' names)])
+# (title, [(row, run, table or None for all, beginning of the cases' names)])
 CPU = "one thread of an x86-64 processor, against the best of PyTorch 2.11, onnxruntime 1.30, NumPy 2.5 and the C++ library"
 GPU = "one NVIDIA H200, by its clock, against PyTorch 2.11"
 PANELS = [
@@ -28,16 +31,11 @@ WIDTH, LEFT, RIGHT, ROW, HEAD = 890, 120, 690, 26, 30
 OURS, PEER, INK, LINE = "#b83280", "#4a5568", "#1a202c", "#cbd5e0"
 
 
-def cases(text, machine, heading, prefix):
-    """(name, ratio) of each row of a table; rows that no peer was timed for are left out."""
-    section = re.search(rf"<!-- machine {machine} -->(.*?)<!-- /machine {machine} -->", text, re.DOTALL).group(1)
-    if heading:
-        section = section.split(f"### {heading}\n")[1].split("\n### ")[0]
-    lines = [line.strip("|").split(" | ") for line in section.splitlines() if line.startswith("| ")]
-    header = [cell.strip() for cell in lines[0]]
-    column = header.index("x best" if "x best" in header else "x torch")
-    rows = [(cells[0].strip(), cells[column].strip()) for cells in lines[1:]]
-    return {name: float(ratio) for name, ratio in rows if name.startswith(prefix) and ratio != "-"}
+def cases(machine, table, prefix):
+    """The ratio of each case; cases that no peer was timed for are left out."""
+    rows = published.read(FOLDER, machine)
+    return published.against_peers([row for row in rows
+                                    if row["table"] == (table or row["table"]) and row["case"].startswith(prefix)])
 
 
 def x_of(ratio):
@@ -65,13 +63,13 @@ def row(name, ratios, y):
     return out
 
 
-def draw(text):
+def draw():
     out, y = [], 50
     for title, rows in PANELS:
         out.append(text_at(10, y + 6, title, size=12, more=f"fill='{INK}' font-weight='bold'"))
         top, y = y + 16, y + HEAD
-        for name, machine, heading, prefix in rows:
-            out += row(name, list(cases(text, machine, heading, prefix).values()), y + ROW / 2 - 4)
+        for name, machine, table, prefix in rows:
+            out += row(name, cases(machine, table, prefix), y + ROW / 2 - 4)
             y += ROW
         for exponent in range(-6, 7, 2):
             x = x_of(2.0 ** exponent)
@@ -92,7 +90,7 @@ def draw(text):
 
 
 def main():
-    picture = draw((FOLDER / "benchmarks.md").read_text(encoding="utf-8"))
+    picture = draw()
     if "--check" not in sys.argv:
         PICTURE.write_text(picture, encoding="utf-8")
     elif PICTURE.read_text(encoding="utf-8") != picture:

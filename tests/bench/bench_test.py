@@ -171,24 +171,29 @@ class BenchTest(unittest.TestCase):
                          {name for name in names if name.startswith("scatter-latency-")})
         self.assertEqual(set(group), {name for name in names if name.startswith(("elementwise-", "scatter-latency-"))})
 
-    def test_docs_keep_the_other_machines(self):
+    def test_published_runs_keep_the_others(self):
         sys.path.insert(0, str(BENCH))
         sys.dont_write_bytecode = True
-        import report
+        import published
+        table = ("Machine: M  \nDate: 2026-11-19  \nRun: full  \n\n### TOP_K1, {threads}\n\n| case | AnyDML | x floor | best peer | x best |\n"
+                 "|---|--:|--:|---|--:|\n| topk-a | **{ms}** | 1.50 | numpy | 0.50 |\n| topk-b | **2.0** | 1.50 | - | - |\n")
         with tempfile.TemporaryDirectory() as folder:
             docs, results = pathlib.Path(folder) / "docs", pathlib.Path(folder) / "results"
             docs.mkdir()
             results.mkdir()
-            (docs / "benchmarks.md").write_text("# Benchmarks\n")
-            (results / "a.svg").write_text("<svg/>")
-            for name, text in (("one", "first"), ("two", "second"), ("one", "third")):
-                (results / "results.md").write_text(f"{text} ![chart](a.svg)\n")
-                report.write_docs(results, docs, name)
+            (docs / "benchmarks.md").write_text(f"# Benchmarks\n{published.BEGIN}{published.END}The end.\n")
+            (results / "top_k1-1-thread.svg").write_text("<svg/>")
+            for name, threads, ms in (("one", "1 thread", "8.0"), ("two", "2 threads", "9.0"), ("one", "1 thread", "7.0")):
+                (results / "results.md").write_text(table.format(threads=threads, ms=ms))
+                published.publish(results, docs, name)
+            self.assertEqual([row["AnyDML"] for row in published.read(docs, "one")], ["7.0", "2.0"])
+            self.assertEqual([row["AnyDML"] for row in published.read(docs, "two")], ["9.0", "2.0"])
+            self.assertEqual(published.read_runs(docs)["two"]["Machine"], "M")
             page = (docs / "benchmarks.md").read_text()
-            self.assertNotIn("first", page)
-            self.assertLess(page.index("third ![chart](benchmarks/one-a.svg)"),
-                            page.index("second ![chart](benchmarks/two-a.svg)"))
-            self.assertEqual(sorted(f.name for f in (docs / "benchmarks").iterdir()), ["one-a.svg", "two-a.svg"])
+            self.assertTrue(page.endswith(f"{published.END}The end.\n"))
+            self.assertIn("| TOP_K1 | [0.50 (1 of 1)](benchmarks/one-top_k1-1-thread.svg) | [0.50 (1 of 1)]", page)
+            self.assertEqual(sorted(f.name for f in (docs / "benchmarks").glob("*.svg")),
+                             ["one-top_k1-1-thread.svg", "two-top_k1-1-thread.svg"])
 
 
 unittest.main(argv=sys.argv[:1])

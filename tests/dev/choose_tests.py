@@ -32,7 +32,7 @@ RULES = [
     ("examples/*", ["example_*", "docs_examples_test"], "an example"),
     ("python/*", ["python_*"], "the Python package"),
     ("conformance/*", ["conformance*"], "the conformance pack"),
-    ("bench/*", ["bench_test", "docs_benchmarks_test"], "the benchmarks"),
+    ("bench/*", ["bench_test", "docs_benchmarks_test", "overview_picture_test"], "the benchmarks"),
     ("fuzz/*", ["fuzz_corpus_*"], "a fuzzer"),
     ("docs/*", ["docs_*", "operators_page_test", "overview_picture_test", "direct3d_page_test"], "documentation"),
     ("tests/support/*", None, "tests are made of it"),

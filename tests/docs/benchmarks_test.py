@@ -1,44 +1,59 @@
 #!/usr/bin/env python3
-"""benchmarks_test.py PAGE: every case of docs/benchmarks.md that is faster than its floor is explained, and every
-column of its tables but the peers' is; every section says on what machine, at which commit and with what command it
-was measured."""
+"""benchmarks_test.py ROOT: every published case that is faster than its floor is explained in docs/benchmarks/README.md,
+and so is every column but the peers'; every run says on what machine, at which commit and with what command it was
+measured; the summary in docs/benchmarks.md is that of the data."""
 import fnmatch
 import pathlib
 import re
 import sys
 
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+sys.path.insert(0, str(ROOT / "bench"))
+sys.dont_write_bytecode = True
+import published
 
-FACTS = {"machine": r"\nMachine: \S", "date": r"\nDate: 20\d\d-", "libraries": r"\nLibraries: \S",
-         "commit": r"\((AnyDML at|AnyDML as of commit) [0-9a-f]{7}",
-         "command": r"\n(Run|Command): `?(\./dev bench|python3 bench/)"}
+FACTS = {"Machine": r"\S", "Date": r"20\d\d-\d\d-\d\d$", "Libraries": r"\S"}
+COMMIT = r"\((AnyDML at|AnyDML as of commit) [0-9a-f]{7}"
+COMMAND = r"`?(\./dev bench|python3 bench/)"
 
 
-def cells(line):
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+def check_facts(name, facts):
+    for fact, pattern in FACTS.items():
+        if not re.match(pattern, facts.get(fact, "")):
+            yield f"{name} does not say: {fact}"
+    if not any(re.search(COMMIT, value) for value in facts.values() if isinstance(value, str)):
+        yield f"{name} does not say: commit"
+    if not re.match(COMMAND, facts.get("Command", facts.get("Run", ""))):
+        yield f"{name} does not say: command"
+
+
+def check_rows(rows, columns, explained):
+    header = list(rows[0])
+    # Peers stand behind the best of them.
+    own = header[1:header.index("x best") + 1] if "x best" in header else header[1:]
+    yield from (f"the column '{name}' is not explained" for name in own if name not in columns)
+    for row in rows:
+        case, ratio = row["case"], float(row["x floor"])
+        if ratio < 1 and not any(fnmatch.fnmatch(case, pattern) for pattern in explained):
+            yield f"{case} takes {ratio} of its floor; docs/benchmarks/README.md does not say why"
 
 
 def main():
-    text = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
-    head, tables = text[:text.index("<!-- machine ")], text[text.index("<!-- machine "):]
-    explained = re.findall(r"`([^`]+)`", head.split("## Ratios to the floor")[1].split("## ")[0])
-    columns = re.findall(r"^\| ([^|]+?) \|", head, re.MULTILINE)
-    columns = {name.strip() for cell in columns for name in cell.split(",")}
-    wrong, header, rows = [], [], 0
-    for name, section in re.findall(r"<!-- machine (\S+) -->(.*?)<!-- /machine", tables, re.DOTALL):
-        wrong += [f"{name} does not say: {what}" for what, pattern in FACTS.items() if not re.search(pattern, section)]
-    for line in tables.splitlines():
-        if line.startswith("| case"):
-            header = cells(line)
-            # Peers stand behind the best of them.
-            own = header[:header.index("x best") + 1] if "x best" in header else header
-            wrong += [f"the column '{name}' is not explained" for name in own if name not in columns]
-        elif line.startswith("| ") and "x floor" in header:
-            rows += 1
-            case, ratio = cells(line)[0], float(cells(line)[header.index("x floor")])
-            if ratio < 1 and not any(fnmatch.fnmatch(case, pattern) for pattern in explained):
-                wrong.append(f"{case} takes {ratio} of its floor; docs/benchmarks.md does not say why")
-    print(*dict.fromkeys(wrong), f"{rows} cases", sep="\n")
-    return 1 if wrong or rows == 0 else 0
+    docs = ROOT / "docs"
+    text = (docs / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    explained = re.findall(r"`([^`]+)`", text.split("## Ratios to the floor")[1].split("## ")[0])
+    columns = {name.strip() for cell in re.findall(r"^\| ([^|]+?) \|", text, re.MULTILINE) for name in cell.split(",")}
+    runs, wrong, count = published.read_runs(docs), [], 0
+    for name, facts in runs.items():
+        rows = published.read(docs, name)
+        count += len(rows)
+        wrong += [*check_facts(name, facts), *check_rows(rows, columns, explained)]
+        wrong += [f"{name}: there is no {chart}" for chart in facts.get("charts", [])
+                  if not (docs / "benchmarks" / chart).exists()]
+    if (docs / "benchmarks.md").read_text(encoding="utf-8") != published.summarised(docs):
+        wrong.append("the summary of docs/benchmarks.md is stale: python3 bench/published.py")
+    print(*dict.fromkeys(wrong), f"{len(runs)} runs, {count} cases", sep="\n")
+    return 1 if wrong or count == 0 else 0
 
 
 if __name__ == "__main__":
