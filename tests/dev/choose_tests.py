@@ -17,6 +17,7 @@ import sys
 Choice = collections.namedtuple("Choice", "plain tests cases reasons")
 # What a path asks for besides the tests of its folder, of the first pattern that fits. Tests are patterns of names.
 RULES = [
+    ("src/*.md", ["docs_links_test"], "documentation"),
     ("src/ops/*/cuda/*", ["ops_cuda_module_test", "ops_element_machine_test"], "compiled, but run on GPUs alone"),
     ("src/ops/*/*_test.cc", [], "a test"),
     ("src/ops/common/*", None, "every family uses it"),
@@ -39,7 +40,7 @@ RULES = [
     ("tests/*/*", [], "a test"),
     ("dev", ["dev_*"], "this program"),
     (".ci/*", [], "starts it"),
-    ("*.md", ["docs_*", "readme_operator_table_test"], "documentation"),
+    ("*.md", ["docs_*", "operators_page_test"], "documentation"),
     ("debian/*", [], "packages (./dev package --test)"),
     (".gitignore", [], "nothing is built from it"),
 ]
@@ -130,7 +131,7 @@ def gtest_filter(cases):
 # What tests that are no executables of their own name run.
 TARGETS = [("python_*", "anydml_python_package"), ("demo", "anydml-demo"), ("bench_test", "anydml-bench-worker"),
            ("conformance*", "anydml-cli"), ("cli_*", "anydml-cli"), ("onnx_node_tests", "anydml-cli"),
-           ("operators_page_test", "anydml-cli"), ("readme_operator_table_test", "anydml-cli"),
+           ("operators_page_test", "anydml-cli"),
            ("docs_examples_test", "anydml-cli"), ("docs_*", ""), ("*_page_test", ""), ("*_picture_test", ""),
            ("layering_test", ""), ("dev_*", ""), ("load_plot_test", ""), ("fuzz_corpus_*", "fuzz_"),
            ("example_*", "example_"), ("schema_generate*", ""), ("report_*", "anydml-cli")]

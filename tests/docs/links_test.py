@@ -7,7 +7,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
-FOLDERS = [".", "docs", "bench", "conformance", "examples", "examples/onnx", "fuzz", "tests/load"]
+FOLDERS = [".", "docs/**", "bench", "conformance", "examples/**", "fuzz", "src/**", "tests/**"]
 
 
 def without_code(text):
@@ -22,7 +22,7 @@ def anchors(page):
 
 
 def main():
-    pages = [page for folder in FOLDERS for page in sorted((ROOT / folder).glob("*.md"))]
+    pages = [page for folder in FOLDERS for page in sorted(ROOT.glob(f"{folder}/*.md"))]
     count, broken = 0, []
     for page in pages:
         for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8"))):
