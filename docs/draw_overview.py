@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""draw_overview.py [--check]: draws docs/benchmarks/overview.svg, the README's picture, from the data in
+"""draw_overview.py [--check]: draws docs/benchmarks/overview.svg, the picture of docs/benchmarks.md, from the data in
 docs/benchmarks; with --check only tells whether it is current. A dot is a case of a table: our time divided by the
 best peer's."""
 import html

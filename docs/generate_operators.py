@@ -1,26 +1,37 @@
 #!/usr/bin/env python3
-"""generate_operators.py ANYDML [--check]: writes docs/operators.md from what `anydml operators` says of every
-operator, what each computes (docs/computes.json, by family) and the examples of docs/examples.json; with --check only
-tells whether it is current."""
+"""generate_operators.py ANYDML [--check]: writes docs/operators.md (the index) and docs/operators/FAMILY.md from what
+`anydml operators` says of every operator, what each computes (docs/computes.json, by family) and the examples of
+docs/examples.json; with --check only tells whether they are current, and whether other pages name the right number of
+operators."""
 import json
 import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-PAGE = FOLDER / "operators.md"
-HEAD = """# Operators
+INDEX, PAGES = FOLDER / "operators.md", FOLDER / "operators"
+# Pages written by hand that say how many operators there are.
+COUNTED = {FOLDER.parent / "README.md": "{} operators", FOLDER / "README.md": "all {}", FOLDER / "porting.md": "All {}"}
+WRITTEN = "Written by `./dev generate`; do not edit."
+INDEX_HEAD = """# Operators
 
-All operators of feature level 6.4: what each computes, its fields, and an example. They run on the CPU and on NVIDIA GPUs.
-Written by `./dev generate` from the tables that the library checks with; `anydml operators NAME` prints those.
+AnyDML has all {count} operators of DirectML up to feature level {newest}, on the CPU and on NVIDIA GPUs. The page of a family
+says what each operator computes, lists its fields with the allowed data types and dimension counts, and shows an
+example. `anydml operators NAME` prints the same tables, which are the ones that the library checks descriptions with.
 
-Types without a level hold from the operator's own on; *5.0:* begins what a device of that feature level or above
-accepts instead. What relates fields to each other (equal sizes, equal types, ranges) is in
-the sentence of the failure. How exact results are: [promises](promises.md).
+{written}
 
-| family | operators |
-|---|---|
+## Families
+"""
+PAGE_HEAD = """# {title}
+
+[All families](../operators.md). {written}
+
+In the tables, types without a level are valid from the operator's own feature level on; *5.0:* precedes the types that a
+device of feature level 5.0 or above accepts instead. Relations between fields (equal sizes, equal types, ranges) are
+explained in the error messages. [Promises](../promises.md) says how exact results are.
 """
 
 
@@ -49,9 +60,9 @@ def support_cell(operator, field):
 
 def section(operator, computes, examples):
     name = operator["name"]
-    lines = [f"### {name}", "", computes, ""]
+    lines = [f"## {name}", "", computes, ""]
     lines += [f"Since {operator['since']}, `DML_OPERATOR_TYPE` {operator['type']}.", ""]
-    lines += ["| field | | may be |", "|---|---|---|"]
+    lines += ["| field | kind | allowed |", "|---|---|---|"]
     for field in operator["fields"]:
         kind = {"input": "input", "output": "output"}.get(field["kind"], f"`{field['type']}`")
         if field["optional"]:
@@ -64,12 +75,36 @@ def section(operator, computes, examples):
     return lines
 
 
-def contents(families):
-    """A row per family, with links to its operators."""
+def page_of(family):
+    return re.sub(r"\W+", "-", family["family"].lower()) + ".md"
+
+
+def family_page(family, tables, examples):
+    lines = [PAGE_HEAD.format(title=family["family"], written=WRITTEN)]
+    if family["holds for all"]:
+        lines += [family["holds for all"], ""]
+    for name, computes in family["operators"].items():
+        lines += ["", *section(tables[name], computes, examples[name])]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+def index_page(operators, families):
+    levels = {}
+    for operator in operators:
+        levels.setdefault(operator["since"], []).append(operator["implementations"])
+    lines = [INDEX_HEAD.format(count=len(operators), newest=list(levels)[-1], written=WRITTEN)]
     for family in families:
-        title = family["family"]
-        anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-        yield f"| [{title}](#{anchor}) | {', '.join(f'[{name}](#{name.lower()})' for name in family['operators'])} |"
+        page = f"operators/{page_of(family)}"
+        links = ", ".join(f"[{name}]({page}#{name.lower()})" for name in family["operators"])
+        lines += [f"### [{family['family']}]({page})", "",
+                  *textwrap.wrap(links, 125, break_long_words=False, break_on_hyphens=False), ""]
+    lines += ["## By feature level", "", "How many operators each feature level added, and how many of them have an "
+              "implementation on each backend:", "", "| level | operators | CPU | CUDA |", "|---|--:|--:|--:|"]
+    rows = [(level, len(all_of), *(sum(any(name.startswith(prefix) for name in names) for names in all_of)
+                                   for prefix in ("cpu.", "cuda."))) for level, all_of in levels.items()]
+    rows.append(("all", *(sum(row[i] for row in rows) for i in (1, 2, 3))))
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
 
 
 def check_names(known, families, examples):
@@ -84,28 +119,33 @@ def check_names(known, families, examples):
             assert text.endswith(".") and "\n" not in text, f"computes.json: {name} is no line that ends with a period"
 
 
-def page(anydml):
+def pages(anydml):
     examples = json.loads((FOLDER / "examples.json").read_text())
     families = json.loads((FOLDER / "computes.json").read_text())
-    check_names({operator["name"] for operator in ask(anydml)["operators"]}, families, examples)
-    lines = [HEAD + "\n".join(contents(families)), ""]
-    for family in families:
-        lines += [f"## {family['family']}", ""]
-        if family["holds for all"]:
-            lines += [family["holds for all"], ""]
-        for name, computes in family["operators"].items():
-            lines += section(ask(anydml, name)["operator"], computes, examples[name])
-    return "\n".join(lines).rstrip() + "\n"
+    operators = ask(anydml)["operators"]
+    check_names({operator["name"] for operator in operators}, families, examples)
+    tables = {operator["name"]: ask(anydml, operator["name"])["operator"] for operator in operators}
+    return len(operators), {INDEX: index_page(operators, families),
+                            **{PAGES / page_of(family): family_page(family, tables, examples) for family in families}}
 
 
 def main():
-    text = page(sys.argv[1])
+    count, texts = pages(sys.argv[1])
     if "--check" not in sys.argv:
-        PAGE.write_text(text)
-    elif PAGE.read_text() != text:
-        print("docs/operators.md is stale: ./dev generate")
-        return 1
-    return 0
+        PAGES.mkdir(exist_ok=True)
+        for old in set(PAGES.glob("*.md")) - set(texts):
+            old.unlink()
+        for path, text in texts.items():
+            path.write_text(text)
+        return 0
+    stale = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
+    stale += sorted(set(PAGES.glob("*.md")) - set(texts))
+    for path in stale:
+        print(f"{path.relative_to(FOLDER.parent)} is stale: ./dev generate")
+    miscounted = [path for path, words in COUNTED.items() if words.format(count) not in path.read_text()]
+    for path in miscounted:
+        print(f"{path.relative_to(FOLDER.parent)} does not say '{COUNTED[path].format(count)}'")
+    return 1 if stale or miscounted else 0
 
 
 if __name__ == "__main__":
