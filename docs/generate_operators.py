@@ -3,6 +3,7 @@
 `anydml operators` says of every operator, what each computes (docs/computes.json, by family) and the examples of
 docs/examples.json; with --check only tells whether they are current, and whether other pages name the right number of
 operators."""
+import collections
 import json
 import pathlib
 import re
@@ -80,30 +81,25 @@ def page_of(family):
 
 
 def family_page(family, tables, examples):
-    lines = [PAGE_HEAD.format(title=family["family"], written=WRITTEN)]
+    lines = [*PAGE_HEAD.format(title=family["family"], written=WRITTEN).splitlines(), ""]
     if family["holds for all"]:
         lines += [family["holds for all"], ""]
     for name, computes in family["operators"].items():
-        lines += ["", *section(tables[name], computes, examples[name])]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+        lines += section(tables[name], computes, examples[name])
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def index_page(operators, families):
-    levels = {}
-    for operator in operators:
-        levels.setdefault(operator["since"], []).append(operator["implementations"])
+    levels = collections.Counter(operator["since"] for operator in operators)
     lines = [INDEX_HEAD.format(count=len(operators), newest=list(levels)[-1], written=WRITTEN)]
     for family in families:
         page = f"operators/{page_of(family)}"
         links = ", ".join(f"[{name}]({page}#{name.lower()})" for name in family["operators"])
         lines += [f"### [{family['family']}]({page})", "",
                   *textwrap.wrap(links, 125, break_long_words=False, break_on_hyphens=False), ""]
-    lines += ["## By feature level", "", "How many operators each feature level added, and how many of them have an "
-              "implementation on each backend:", "", "| level | operators | CPU | CUDA |", "|---|--:|--:|--:|"]
-    rows = [(level, len(all_of), *(sum(any(name.startswith(prefix) for name in names) for names in all_of)
-                                   for prefix in ("cpu.", "cuda."))) for level, all_of in levels.items()]
-    rows.append(("all", *(sum(row[i] for row in rows) for i in (1, 2, 3))))
-    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    lines += ["## By feature level", "", "How many operators each feature level added:", "",
+              "| " + " | ".join([*levels, "all"]) + " |", "|" + "--:|" * (len(levels) + 1),
+              "| " + " | ".join(str(count) for count in [*levels.values(), len(operators)]) + " |"]
     return "\n".join(lines) + "\n"
 
 
