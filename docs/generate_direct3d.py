@@ -48,16 +48,16 @@ EXPORTS = [("libdirectml.so", "dml/exports_directml.cc"), ("libd3d12.so", "d3d12
 IUNKNOWN = {"QueryInterface", "AddRef", "Release"}
 HEAD = """# Interfaces and methods
 
-Written by `./dev generate` from the classes in `src/dml` and `src/d3d12`. Direct3D 12 is here what DirectML needs: buffers,
-queues, lists, fences, descriptors. Whoever asks an object for an interface that is not listed gets `E_NOINTERFACE`.
+Written by `./dev generate` from the classes in `src/dml` and `src/d3d12`. Direct3D 12 contains what DirectML needs: buffers,
+queues, lists, fences, descriptors. `QueryInterface` for an interface that is not listed returns `E_NOINTERFACE`.
 
 - *works*: does what Microsoft's documentation says, for buffers and compute.
-- *does nothing*: accepted, because nothing has to be done here.
-- *takes null*: for setting back to nothing; anything else is refused.
-- *refused*: the answer stands in brackets. Methods of a device post a message that names them; methods of a command list put
-  it in error, so that `Close` fails with their name.
+- *does nothing*: accepted, but there is nothing to do.
+- *takes null*: accepts null, which resets something; anything else is refused.
+- *refused*: the result is in parentheses. Methods of a device post a message that names them. Methods of a command list put the list
+  in error, so that `Close` fails and names them.
 
-The whole of `anydml.h`, which is beyond DirectML: [api.md](api.md).
+[api.md](api.md) describes `anydml.h`, AnyDML's additions to DirectML.
 """
 
 
