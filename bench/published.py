@@ -128,7 +128,9 @@ def summary(docs):
     counts = sorted(threads, key=lambda text: int(text.split()[0]))
     lines = ["| CPU | " + " | ".join(counts) + " |", "|---|" + "---|" * len(counts)]
     for group, cells in cpu.items():
-        lines.append(f"| {group} | " + " | ".join("<br>".join(cells.get(count, ["-"])) for count in counts) + " |")
+        for i in range(max(len(of_count) for of_count in cells.values())):
+            row = [cells[count][i] if i < len(cells.get(count, [])) else "-" for count in counts]
+            lines.append(f"| {group}{', another run' if i > 0 else ''} | " + " | ".join(row) + " |")
     if gpu:
         lines += ["", "| GPU | x torch | x floor | measured |", "|---|---|--:|---|", *gpu]
     return "\n".join(lines) + "\n"
