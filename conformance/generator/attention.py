@@ -195,8 +195,8 @@ COMMON = (
 
 def groups():
     first = Suite("MULTIHEAD_ATTENTION", "softmax(Scale * Q * K^T + biases + mask) * V of every head.")
-    second = Suite("MULTIHEAD_ATTENTION1", "the same where heads of queries share heads of keys and values, and with a "
-                   "past in the present outputs.")
+    second = Suite("MULTIHEAD_ATTENTION1", "the same with heads of queries that share heads of keys and values, and "
+                                           "with a past in the present outputs.")
     for name, claim, given in COMMON:
         first.add(name, claim, Problem(**given).make,
                   strided=name in ("plain", "stacked-query-key-value", "everything"))

@@ -15,8 +15,8 @@ def groups():
     owned = Group("bindings/owned_by_dml", DOCUMENTATION,
                   "Inputs with OWNED_BY_DML are bound once, for initialisation.")
     offsets = Group("bindings/offsets", DOCUMENTATION,
-                    "A tensor may begin anywhere in a buffer that the alignment allows; what is before and behind it "
-                    "stays.")
+                    "A tensor may begin anywhere in a buffer that the alignment allows; the bytes before and after "
+                    "it do not change.")
     for name, make in models():
         inputs = [field for field in make().tensors if not field.startswith("Output")]
         for field in inputs:

@@ -170,7 +170,7 @@ def wrong_outputs(base):
     tensor = base.tensors[output]
     if not re.fullmatch(FREE_SIZES, base.operator) and not same_sizes(base.operator, output):
         for where, sizes in (("longer", longer(tensor.sizes)), ("first", [tensor.sizes[0] + 1] + tensor.sizes[1:])):
-            yield f"{named(output)}-{where}", f"{output} has {sizes}, more than comes out.", {
+            yield f"{named(output)}-{where}", f"{output} has {sizes}, more than the result.", {
                 output: Tensor(tensor.data_type, sizes)}
     if tensor.count() > 1:
         yield f"{named(output)}-overlaps", f"Elements of {output} share a place.", {
@@ -217,7 +217,6 @@ def groups(parts):
         for operator, base in bases.items():
             for name, claim, described in contradictions(base):
                 group.refuse(f"{operator.lower()}-{name}", claim, described)
-        group.proves = (f"{len(bases)} operators: tensors that have to agree and do not, types and numbers of dimensions "
-                        "that no table has, attributes that cannot be, outputs that overlap are refused with "
-                        "E_INVALIDARG.")
+        group.proves = (f"{len(bases)} operators: mismatched tensors, types and numbers of dimensions that are in "
+                        "no table, invalid attributes and overlapping outputs are refused with E_INVALIDARG.")
         yield group

@@ -19,8 +19,9 @@ def converted(source, target, x):
 
 
 def cast():
-    group = Group("cast", CONTRACT, "CAST: from every data type to every other one. Floats lose their fraction and are "
-                  "saturated, NaN becomes 0; integers keep their low bits; what becomes a float is rounded.")
+    group = Group("cast", CONTRACT, "CAST: from every data type to every other one. Floats are truncated and "
+                                    "saturated, NaN becomes 0; integers keep their low bits; conversions to floats "
+                                    "round.")
     types = types_of("CAST", "InputTensor")
     for source in types:
         for target in types:
@@ -56,8 +57,8 @@ def selection():
 
 
 def fused():
-    group = Group("element_wise_add1", CONTRACT, "ELEMENT_WISE_ADD1: the sum, and then every activation that may be "
-                  "fused, which sees the sum as FLOAT32.")
+    group = Group("element_wise_add1", CONTRACT, "ELEMENT_WISE_ADD1: the sum, followed by every activation that may "
+                                                 "be fused, computed from the FLOAT32 sum.")
     a = [0.0, -1, 2.5, -0.25, 8, -3, 0.5, 1.5, -6, 0.75, 3, -2]
     b = [0.0, 0.5, -1, -1, 0.125, 3, 1, -2, 2, 0.25, -8, 2.5]
     not_fused = ("PARAMETERIZED_RELU", "SWISH", "HARD_SWISH", "RELU_GRAD")
@@ -96,9 +97,10 @@ def per_tensor(group, operator, types, scales, zeros, values, compute, scale_typ
 
 def linear():
     quantize = Group("element_wise_quantize_linear", CONTRACT, "ELEMENT_WISE_QUANTIZE_LINEAR: the quotient to the "
-                     "nearest integer, halves to even, then the zero point (0 where there is none), saturated.")
+                     "nearest integer, halves to even, then the zero point (0 if there is none), saturated.")
     dequantize = Group("element_wise_dequantize_linear", CONTRACT, "ELEMENT_WISE_DEQUANTIZE_LINEAR: the exact "
-                       "difference to the zero point (0 where there is none) times the scale, rounded once.")
+                                                                   "difference from the zero point (0 if there is "
+                                                                   "none) times the scale, rounded once.")
     for source, scale_type in (("FLOAT32", "FLOAT32"), ("FLOAT16", "FLOAT16"), ("INT32", "FLOAT32")):
         for target in ("UINT8", "INT8"):
             values = [0, 1, -1, 3, -3, 5, -5, 7, 10, -10, 127, -127, 128, -128, 255, 256, 300, -300, 31, -31, 63, 65,
@@ -130,7 +132,7 @@ def linear():
 
 def quantized_add():
     group = Group("element_wise_quantized_linear_add", CONTRACT, "ELEMENT_WISE_QUANTIZED_LINEAR_ADD: both sides as "
-                  "FLOAT32 numbers, their sum quantised again; zero points are 0 where there are none.")
+                  "FLOAT32 numbers, their sum quantised again; absent zero points are 0.")
     for a_type, b_type, out in (("UINT8", "UINT8", "UINT8"), ("INT8", "INT8", "INT8"), ("UINT8", "INT8", "INT8")):
         for zeros in (True, False):
             def side(data_type, name, values, scale, zero):
@@ -205,8 +207,8 @@ def limits(data_type):
 
 def blocks():
     """QUANTIZE and DEQUANTIZE: scales and zero points for blocks of elements."""
-    quantize = Group("quantize", CONTRACT, "QUANTIZE: a scale for each block, 8 and 4 bits; without a zero point it is "
-                     "the middle of an unsigned type.")
+    quantize = Group("quantize", CONTRACT, "QUANTIZE: a scale for each block, 8 and 4 bits; an absent zero point is "
+                                           "the middle of an unsigned type.")
     dequantize = Group("dequantize", CONTRACT, "DEQUANTIZE: the inverse, with the same blocks and zero points.")
     for integer in ("UINT8", "INT8", "UINT4", "INT4"):
         for real in ("FLOAT32", "FLOAT16"):
@@ -267,8 +269,8 @@ def bind_packed(built, field, tensor, values):
 
 
 def adam():
-    group = Group("adam_optimizer", CONTRACT, "ADAM_OPTIMIZER: both moments and the parameters, for several steps, in "
-                  "place and not.")
+    group = Group("adam_optimizer", CONTRACT, "ADAM_OPTIMIZER: both moments and the parameters, for several steps, "
+                                              "in place and not in place.")
     names = ("InputParametersTensor", "InputFirstMomentTensor", "InputSecondMomentTensor", "GradientTensor")
     outputs = ("OutputParametersTensor", "OutputFirstMomentTensor", "OutputSecondMomentTensor")
     rate, beta1, beta2, epsilon = (r32(v) for v in (0.01, 0.9, 0.999, 1e-7))

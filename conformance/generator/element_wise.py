@@ -332,7 +332,8 @@ def named(attributes):
 
 def group_of(operator, row):
     group = Group(operator.lower(), CONTRACT, f"{operator}: every data type, attributes, special values, strides, "
-                  "in place" + (" (within the units in the last place of the contract)." if row.ulps else "; exact."))
+                  "in place" + (" (within the units in the last place that the contract allows)."
+                                if row.ulps else "; exact."))
     sizes = [1, 2, 3, 4]
     for i, (types, output) in enumerate(combinations(operator, row)):
         for attributes in attributes_for(row, operator, types, i == 0):
@@ -357,7 +358,7 @@ def variants(group, operator, row, sizes):
 
     for rank in ([5], [1, 2, 1, 3, 1, 2, 1, 2]):
         group.add(f"{len(rank)}-dimensions", f"{len(rank)} dimensions.", plain(sizes=rank))
-    group.add("strided", "Every tensor in another layout, with gaps, which stay.", plain().relaid())
+    group.add("strided", "Every tensor in another layout with gaps, which are not written.", plain().relaid())
     if not row.bits:
         group.add("broadcast", "One row of the last input for all.", plain(strides=[0, 0, 0, 1]))
     if where := in_place_field(operator, plain()):

@@ -165,8 +165,8 @@ def start_with_sum(data_type, sizes):
 
 
 def chains():
-    group = Group("graphs/chains", CONTRACT, "Operators that pass elements on, which a graph may compute at once: "
-                  "what lies between is rounded and wraps as if it were stored.")
+    group = Group("graphs/chains", CONTRACT, "Chains of operators, which a graph may compute together: intermediate "
+                                             "values are rounded and wrap as if they were stored.")
     for data_type in ("FLOAT32", "FLOAT16", "INT32", "INT8"):
         graph, tensor = start_with_sum(data_type, [1, 2, 3, 4])
         multiply(graph, "square", "s", "s", "q", tensor)
@@ -217,8 +217,8 @@ def chains():
 
 
 def mixed():
-    group = Group("graphs/blocks", CONTRACT, "Products, convolutions and reductions with what comes before and after "
-                  "them, on whole numbers: as in networks.")
+    group = Group("graphs/blocks", CONTRACT, "Products, convolutions and reductions with the operators before and "
+                                             "after them, on integers: as in networks.")
     graph, tensor = start("FLOAT32", [1, 1, 3, 5], "x")
     graph.given("w", "FLOAT32", counted("FLOAT32", 20)).given("b", "FLOAT32", [3.0, -40.0, 5.0, 0.0])
     out = Tensor("FLOAT32", [1, 1, 3, 4])
@@ -279,8 +279,8 @@ def reinterpreted():
 
 
 def constants():
-    group = Group("graphs/constants", CONTRACT, "What depends on no input, or only on inputs that DirectML owns, may be "
-                  "worked out before: the results are the same.")
+    group = Group("graphs/constants", CONTRACT, "Values that depend on no input, or only on inputs that DirectML "
+                                                "owns, may be computed in advance: the results are the same.")
     tensor = Tensor("FLOAT32", [1, 1, 3, 4])
 
     def filled(graph, name, target, value):
@@ -324,8 +324,8 @@ def constants():
 
 
 def outputs():
-    group = Group("graphs/outputs", CONTRACT, "Several outputs, outputs that others read, outputs with gaps, and "
-                  "results of operators that nobody asks for.")
+    group = Group("graphs/outputs", CONTRACT, "Several outputs, outputs that other operators read, outputs with "
+                                              "gaps, and unused results.")
     graph, tensor = start_with_sum("FLOAT32", [1, 1, 3, 4])
     multiply(graph, "square", "s", "s", "q", tensor)
     group.add("all", "What lies between is an output, too.", graph.shown("s", "q"))
@@ -369,8 +369,8 @@ def outputs():
 
 
 def in_place():
-    group = Group("graphs/in_place", CONTRACT, "Operators that write over what they read, where that is allowed: a graph "
-                  "sees a new value in the same place.")
+    group = Group("graphs/in_place", CONTRACT, "Operators that overwrite their input, if that is allowed: a graph "
+                                               "sees a new value in the same place.")
     graph, tensor = start_with_sum("FLOAT32", [1, 1, 3, 4])
     relu(graph, "relu", "s", "s", tensor)
     multiply(graph, "square", "s", "s", "s", tensor)

@@ -56,7 +56,8 @@ def scaled():
         floats.add(f"{data_type.lower()}-infinity", "Infinities stay infinite.",
                    row(data_type, [float("inf"), float("-inf"), 1.0, 0.0], scale_bias=(-2.0, 1.0)))
     integers = Group("identity/scale_bias_of_integers", CONTRACT,
-                     "x * Scale + Bias of integers, where the result is one of the type: clients negate so.")
+                     "x * Scale + Bias of integers, with results that are in the range of the type: clients use this "
+                     "for negation.")
     for data_type in elements.INTEGERS:
         low, high = elements.limits(data_type)
         if data_type in elements.SIGNED:
@@ -92,7 +93,7 @@ def strides():
 
 
 def in_place():
-    group = Group("identity/in_place", DOCUMENTATION, "The operator may write where it reads.")
+    group = Group("identity/in_place", DOCUMENTATION, "The output may be the input.")
     group.add("copy", "Nothing changes.", row("FLOAT32", [1.0, 2.0, 3.0], in_place=True))
     for data_type in ("FLOAT32", "FLOAT16", "INT8"):
         group.add(f"scaled-{data_type.lower()}", "Scaled where it is.",

@@ -149,7 +149,7 @@ def upsample():
 
 def resample_gradients():
     for operator, rules in (("RESAMPLE_GRAD", (HALF_UP,)), ("RESAMPLE_GRAD1", (FLOOR, CEILING))):
-        suite = Suite(operator, "each gradient goes to the pixels that its place is sampled from.")
+        suite = Suite(operator, "each gradient goes to the pixels from which its output is sampled.")
         for name, (sizes, scales, ins, outs) in RESAMPLINGS.items():
             out = [int(size * scale) for size, scale in zip(sizes, scales)]
             for mode, rule in [(LINEAR, rules[0]), *((NEAREST, rule) for rule in rules)]:

@@ -51,7 +51,7 @@ def gather_suites():
                        strided=index == "UINT32")
     yield gather.group
 
-    elements_suite = Suite("GATHER_ELEMENTS", "each element says where along the axis it is taken from.")
+    elements_suite = Suite("GATHER_ELEMENTS", "each index says from which place along the axis an element is taken.")
     for axis, length in ((3, 2), (2, 6), (0, 1)):
         for index in INDEX_TYPES:
             sizes = [2, 2, 3, 4]
@@ -115,7 +115,7 @@ def gather_nd_suites():
 
 def one_hot():
     suite = Suite("ONE_HOT",
-                  "the second value where the index is, the first elsewhere; indices out of range have none.")
+                  "the second value at the index, the first elsewhere; indices out of range set no element.")
     for axis, out in ((3, [1, 1, 4, 3]), (1, [1, 3, 2, 2]), (0, [5])):
         small = [1 if d == axis else n for d, n in enumerate(out)]
         for index in INDEX_TYPES:
@@ -140,8 +140,8 @@ def one_hot():
 def nonzero():
     """Rows behind the last one are not written, so that they keep what they had."""
     suite = Suite("NONZERO_COORDINATES",
-                  "the places of the elements that are not zero, in order, and how many there are; "
-                  "the rest is left alone.")
+                  "the coordinates of the elements that are not zero, in order, and their number; the rest is not "
+                  "written.")
     for name, sizes, columns in (("matrix", [1, 1, 3, 4], 2), ("matrix-all-columns", [1, 1, 3, 4], 4),
                                  ("line", [9], 1), ("cube", [2, 3, 2], 3)):
         for kind in ("some", "none", "all"):

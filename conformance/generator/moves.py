@@ -48,7 +48,7 @@ REVERSED = {
 def slice_suites():
     old = Suite("SLICE", "a window of the input, with steps.")
     new = Suite("SLICE1", "a window of the input, with steps of both signs; the output may end earlier.")
-    gradient = Suite("SLICE_GRAD", "elements put back where a slice takes them from, zeros elsewhere.")
+    gradient = Suite("SLICE_GRAD", "elements written where a slice takes them from, zeros elsewhere.")
     for name, (offsets, window, strides) in {**SLICES, **REVERSED}.items():
         out = [1 + (n - 1) // abs(s) for n, s in zip(window, strides)]
 
@@ -121,7 +121,7 @@ def split_and_join():
 
 
 def tile():
-    suite = Suite("TILE", "the input, again and again.")
+    suite = Suite("TILE", "the input, repeated.")
     for name, sizes, repeats in (("rows", [1, 1, 2, 3], [1, 1, 3, 1]), ("both", [1, 2, 2, 3], [2, 1, 2, 3]),
                                  ("once", [1, 2, 3, 2], [1, 1, 1, 1]), ("one-dimension", [3], [5])):
         out = [n * r for n, r in zip(sizes, repeats)]
@@ -200,7 +200,8 @@ def depth_suites():
 
 
 def reverse_subsequences():
-    suite = Suite("REVERSE_SUBSEQUENCES", "the first elements along an axis in reverse, as many as each sequence says.")
+    suite = Suite("REVERSE_SUBSEQUENCES", "the first elements along an axis in reverse, as many as the length "
+                                          "of each sequence.")
     for name, sizes, axis, lengths in (("last-axis", [1, 1, 4, 5], 3, [0, 1, 3, 9]),
                                        ("rows", [1, 2, 4, 2], 2, [4, 2, 3, 0]),
                                        ("first-axis", [5, 3], 0, [2, 5, 4])):

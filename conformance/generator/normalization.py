@@ -164,7 +164,7 @@ def mean_variance(operator, sizes, axes, small, use_mean, use_variance, paramete
 
 def mvn_suites():
     both = ("Scale", "Bias")
-    old = Suite("MEAN_VARIANCE_NORMALIZATION", "over height and width, with CrossChannel over the channels, too.")
+    old = Suite("MEAN_VARIANCE_NORMALIZATION", "over height and width and, with CrossChannel, the channels.")
     for cross in (False, True):
         for variance in (True, False):
             name = ("cross-channel" if cross else "per-channel") + ("" if variance else "-mean-only")
@@ -181,7 +181,7 @@ def mvn_suites():
         Epsilon=1e-3))
     yield old.group
 
-    newer = Suite("MEAN_VARIANCE_NORMALIZATION1", "over any set of axes, Scale and Bias broadcast where of size 1.")
+    newer = Suite("MEAN_VARIANCE_NORMALIZATION1", "over any set of axes, Scale and Bias broadcast if their size is 1.")
     newest = Suite("MEAN_VARIANCE_NORMALIZATION2", "with or without the mean (RMS normalisation) and the division.")
     for axes, sizes, small in (([3], SIZES, [1, 1, 1, 4]), ([1, 2, 3], SIZES, SIZES), ([0, 2], SIZES, [1, 3, 1, 1]),
                                ([2, 0], SIZES, [1, 1, 1, 1]), ([1], [3, 20], [1, 20])):

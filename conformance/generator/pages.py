@@ -123,7 +123,7 @@ EXAMPLES = {
 
 
 def groups():
-    group = Group("pages", DOCUMENTATION, "The examples of the operators' pages come out as printed.")
+    group = Group("pages", DOCUMENTATION, "The examples of the operators' pages give the printed results.")
     for operator, examples in EXAMPLES.items():
         for i, (inputs, outputs, attributes) in enumerate(examples):
             fields = {field: Data(*given) for field, given in inputs.items()}

@@ -85,7 +85,7 @@ def at(arrays, field, c):
 
 
 def integer_matrices():
-    plain = Suite("MATRIX_MULTIPLY_INTEGER", "products of 8-bit integers less their zero points, in 32 bits.")
+    plain = Suite("MATRIX_MULTIPLY_INTEGER", "products of 8-bit integers minus their zero points, in 32 bits.")
     linear = Suite("QUANTIZED_LINEAR_MATRIX_MULTIPLY", "the same, scaled and quantised again.")
     floats = Suite("MATRIX_MULTIPLY_INTEGER_TO_FLOAT", "the same, as floats, with a bias.")
     shapes = (("scalars", [1, 1], [1, 1, 1, 1], [1, 1, 1, 1]),
@@ -257,7 +257,7 @@ def convolution():
 
 def integer_convolutions():
     plain = Suite("CONVOLUTION_INTEGER",
-                  "sums of products of 8-bit integers less their zero points, in 32 bits; padding "
+                  "sums of products of 8-bit integers minus their zero points, in 32 bits; padding "
                   "adds nothing.")
     linear = Suite("QUANTIZED_LINEAR_CONVOLUTION", "the same with a bias, scaled and quantised again.")
     for name, (x_sizes, w_sizes, given) in CONVOLUTIONS.items():

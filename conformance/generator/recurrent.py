@@ -217,7 +217,7 @@ def lstm():
 
 
 def gru():
-    suite = Suite("GRU", "gates z, r and h, the reset before or behind the product, in every direction.")
+    suite = Suite("GRU", "gates z, r and h, the reset before or after the product, in every direction.")
     add_common(suite, ("bias", "hidden"))
     for direction in (FORWARD, BACKWARD, BIDIRECTIONAL):
         suite.add(f"linear-before-reset-{direction.lower()}", f"{direction}; the product comes before the reset.",

@@ -225,7 +225,7 @@ def arg_suites():
 def scan_suites():
     for operator, function, first, flag in (("CUMULATIVE_SUMMATION", lambda a, b: a + b, 0, "HasExclusiveSum"),
                                             ("CUMULATIVE_PRODUCT", lambda a, b: a * b, 1, "HasExclusiveProduct")):
-        suite = Suite(operator, "along an axis in both directions, with the element itself or without; in place, too.")
+        suite = Suite(operator, "along an axis in both directions, with or without the element itself; also in place.")
         for axis, sizes in ((3, SIZES), (0, SIZES), (1, SIZES), (0, [12])):
             for word, backward in (("increasing", False), ("decreasing", True)):
                 for exclusive in (False, True):

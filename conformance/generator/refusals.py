@@ -43,8 +43,8 @@ def output_faults(data_type, sizes):
 def refused(name, operator, base, changes, tensors):
     """`changes`: name, claim, the fields that differ from `base`, which itself is valid. Then each of the `tensors`
     is wrong in itself."""
-    group = Group(name, CONTRACT, f"Descriptions of {operator} that are wrong in one thing are refused with "
-                  "E_INVALIDARG; the same without it is accepted.")
+    group = Group(name, CONTRACT, f"Descriptions of {operator} with one mistake are refused with E_INVALIDARG; the "
+                                  "same without it are accepted.")
     group.add("accepted", "The description that the others are made from.", described(operator, base))
     for case, claim, fields in changes:
         group.refuse(case, claim, described(operator, {**base, **fields}))
@@ -183,8 +183,8 @@ def identity_refused():
 def levels():
     """The last level that refuses a description, and the first that accepts it, of which the results are checked."""
     group = Group("feature_levels", DOCUMENTATION,
-                  "A device that is held to a feature level accepts exactly what that level's tables have. (Only for "
-                  "implementations that can be held to one.)")
+                  "A device limited to a feature level accepts exactly what is in that level's tables. (Only for "
+                  "implementations that can be limited.)")
     ten = list(range(10))
     cases = (
         ("top_k1", "2.0", "2.1", "TOP_K1 exists from 2.1 on.", top_k.row("FLOAT32", ten, 3, top_k.DECREASING)),

@@ -70,7 +70,7 @@ def extents():
 
 def duplicates():
     group = Group("scatter_elements/duplicates", CONTRACT,
-                  "Of several updates of one element the last in row-major order stays, always.")
+                  "If several updates go to one element, the last in row-major order always wins.")
     group.add("same-element", "Six updates of one element.", row(5, [2] * 6))
     group.add("two-elements", "Updates of two elements, alternating.", row(5, [3, 1] * 4))
     group.add("columns", "Along columns, each with its own order.",
@@ -85,7 +85,7 @@ def duplicates():
 
 def out_of_range():
     group = Group("scatter_elements/out_of_range", CONTRACT,
-                  "An index out of range drops its update and nothing else; other memory stays untouched.")
+                  "The update of an index out of range is dropped; other memory does not change.")
     group.add("unsigned", "Beyond the end, from one to the largest index.", row(4, [4, 0, 5, 4294967295, 2]))
     group.add("uint64", "Indices whose lower half would be in range.",
               row(4, [2**32, 2**63 + 1, 3, 2**64 - 1], index_type="UINT64"))

@@ -93,8 +93,8 @@ def slices():
 
 def ranks():
     group = Group("scatter_nd/ranks", CONTRACT,
-                  "1 to 8 dimensions, of which the meaningful ones are the last: all of them or fewer, for input and "
-                  "indices apart.")
+                  "1 to 8 dimensions, of which the last ones are meaningful: all or fewer, separately for input and "
+                  "indices.")
     for count in range(1, 9):
         group.add(f"{count}-dimensions-all", "InputDimensionCount is DimensionCount.",
                   model([2, 3, 1, 2, 1, 2, 1, 2][:count], [1] * (min(count, 2) - 1) + [1], [1], rank=count))
@@ -110,7 +110,7 @@ def ranks():
 
 def duplicates():
     group = Group("scatter_nd/duplicates", CONTRACT,
-                  "Of several updates of one element the last in row-major order stays, always.")
+                  "If several updates go to one element, the last in row-major order always wins.")
     group.add("same-element", "Six updates of one element.", model([5], [6, 1], [2] * 6))
     group.add("two-elements", "Updates of two elements, alternating.", model([5], [8, 1], [3, 1] * 4))
     group.add("same-slice", "Slices over each other.", model([3, 4], [3, 1], [1, 1, 1]))
@@ -128,7 +128,7 @@ def duplicates():
 
 def out_of_range():
     group = Group("scatter_nd/out_of_range", CONTRACT,
-                  "An index out of range drops its update and nothing else; other memory stays untouched.")
+                  "The update of an index out of range is dropped; other memory does not change.")
     group.add("unsigned", "Beyond the end, from one to the largest index.",
               model([4], [5, 1], [4, 0, 5, 4294967295, 2]))
     group.add("uint64", "Indices whose lower half would be in range.",

@@ -19,7 +19,7 @@ class Suite:
         for data_type in types:
             self.group.add(f"{name}-{data_type.lower()}", claim, make(data_type), **more)
         if strided:
-            self.group.add(f"{name}-strided", f"{claim} Every tensor in another layout, with gaps, which stay.",
+            self.group.add(f"{name}-strided", f"{claim} Every tensor in another layout with gaps, which are not written.",
                            make(types[0]).relaid(), **more)
             if where := in_place_field(self.operator, make(types[0])):
                 self.group.add(f"{name}-in-place", f"{claim} {where[0]} is written over {where[1]}.",

@@ -56,7 +56,7 @@ def row(data_type, values, k, direction, **options):
 def examples():
     first = [0, 1, 10, 11, 3, 2, 9, 8, 4, 5, 6, 7]
     tied = [1, 2, 2, 3, 3, 4, 5, 5, 6, 6, 6, 6]
-    group = Group("top_k1/examples", DOCUMENTATION, "The four examples of the TOP_K1 page come out as printed.")
+    group = Group("top_k1/examples", DOCUMENTATION, "The four examples of the TOP_K1 page give the printed results.")
     older = Group("top_k/examples", DOCUMENTATION, "TOP_K is TOP_K1 with DECREASING, on the same examples.")
     for name, claim, axis, k, direction, values, top, at in (
             ("1-last-axis", "The two largest of each row.", 3, 2, DECREASING, first,
@@ -92,8 +92,8 @@ def lengths():
 
 def ties():
     group = Group("top_k1/ties", CONTRACT,
-                  "Equal elements come in ascending order of their indices in both directions, and of equal "
-                  "candidates for the last places the lowest indices are taken.")
+                  "Equal elements are ordered by ascending index in both directions, and of equal candidates for "
+                  "the last places those with the lowest indices are taken.")
     rows = (("all-equal", "Nothing but one value.", [7] * 9, (1, 4, 9)),
             ("boundary", "More candidates for the last places than there are places.",
              [5, 1, 5, 9, 5, 5, 1, 9, 1, 5], (1, 3, 4, 8)),
@@ -110,14 +110,14 @@ def ties():
 def specials():
     """By their bits, so that nothing about them can get lost."""
     nan_group = Group("top_k1/nan", CONTRACT,
-                      "NaN ranks above infinity, all NaNs are equal whatever their sign and payload, and come out "
-                      "with the bits they had. Rows of NaNs have real, distinct indices.")
+                      "NaN ranks above infinity, all NaNs are equal whatever their sign and payload, and keep their "
+                      "bits. Rows of NaNs have real, distinct indices.")
     infinity = Group("top_k1/infinity", CONTRACT,
-                     "Infinities are elements like others: no sentinel is taken for one, nor one for a sentinel.")
+                     "Infinities are ordinary elements: they are never confused with sentinels.")
     zero = Group("top_k1/signed_zero", CONTRACT,
-                 "-0 equals +0, so that the index decides; each comes out with its sign.")
+                 "-0 equals +0, so that the index decides; each keeps its sign.")
     small = Group("top_k1/denormals", CONTRACT,
-                  "Denormals are neither flushed to zero nor out of order, and come out as they were.")
+                  "Denormals are neither flushed to zero nor out of order, and keep their bits.")
     for data_type, inf, one, nans in (("FLOAT32", 0x7F800000, 0x3F800000, [0x7FC00000, 0xFFC12345, 0x7F800001]),
                                       ("FLOAT16", 0x7C00, 0x3C00, [0x7E00, 0xFE55, 0x7C01])):
         sign = 1 << 8 * elements.size_of(data_type) - 1
@@ -164,7 +164,7 @@ def extremes(data_type):
 
 def types():
     group = Group("top_k1/data_types", DOCUMENTATION,
-                  "Every data type is ordered as what it is, over its whole range and to its last bit.")
+                  "Every data type is ordered by value, over its whole range and to its last bit.")
     older = Group("top_k/data_types", DOCUMENTATION, "TOP_K orders every data type, largest first.")
     for data_type in TYPES:
         values = extremes(data_type)
@@ -191,7 +191,7 @@ def index_types():
 def ranks():
     group = Group("top_k1/ranks_and_axes", DOCUMENTATION,
                   "1 to 8 dimensions and every axis of them; indices count along the axis.")
-    older = Group("top_k/ranks", DOCUMENTATION, "TOP_K takes 1 to 8 dimensions, too.")
+    older = Group("top_k/ranks", DOCUMENTATION, "TOP_K also takes 1 to 8 dimensions.")
     for count in range(1, 9):
         for axis in range(count):
             sizes = [3, 2, 4, 1, 2, 1, 2, 1][:count]
@@ -206,8 +206,8 @@ def ranks():
 
 def strides():
     group = Group("top_k1/strides", CONTRACT,
-                  "Inputs and outputs may have any strides, 0 on inputs included. What lies between an output's "
-                  "elements is not written.")
+                  "Inputs and outputs may have any strides, 0 on inputs included. The bytes between the elements of "
+                  "an output are not written.")
     group.add("uint32-in-uint64-places", "UINT32 indices with doubled strides leave the upper halves alone.",
               model("FLOAT32", [1, 1, 2, 5], 3, 3, numbers.mixed(10, 0, 40), index_strides=[12, 12, 6, 2]))
     sizes = [1, 2, 3, 4]

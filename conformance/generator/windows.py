@@ -163,8 +163,8 @@ def lp_suites():
 
 def quantized_average():
     suite = Suite("QUANTIZED_LINEAR_AVERAGE_POOLING",
-                  "the mean of what the elements stand for, quantised again; scales and "
-                  "zero points for all or for each channel.")
+                  "the mean of the values that the elements represent, quantised again; scales and zero points for "
+                  "all or per channel.")
     for name, (sizes, window) in {**WINDOWS, **DILATED}.items():
         for padding in (False, True):
             channels = name in ("3x3-padded", "volume")
@@ -208,8 +208,8 @@ def quantized_average():
 
 def unpooling():
     suite = Suite("MAX_UNPOOLING",
-                  "elements put back where their indices say, zeros elsewhere; the last one wins, and what "
-                  "is out of range is dropped.")
+                  "elements written at their indices, zeros elsewhere; the last one wins, and elements out of range "
+                  "are dropped.")
     for index in ("UINT32", "UINT64"):
         for name, indices in (("distinct", [0, 3, 9, 14, 15, 17, 30, 24]), ("duplicates", [3, 3, 9, 9, 9, 17, 3, 24]),
                               ("out-of-range", [0, 32, 9, 1000, 15, 4294967295, 30, 24])):
@@ -282,7 +282,7 @@ FOLDS = {
 
 
 def fold_suites():
-    fold = Suite("FOLD", "columns added up into an image.")
+    fold = Suite("FOLD", "columns added into an image.")
     unfold = Suite("UNFOLD", "windows of an image as columns; zeros outside.")
     for name, (image, window) in FOLDS.items():
         spatial = image[2:]
@@ -324,7 +324,8 @@ def fold_suites():
 
 
 def lrn_suites():
-    plain = Suite("LOCAL_RESPONSE_NORMALIZATION", "each element by the squares around it, of channels or of the plane.")
+    plain = Suite("LOCAL_RESPONSE_NORMALIZATION", "each element divided by a power of the squares around it, in "
+                                                  "channels or in the plane.")
     gradient = Suite("LOCAL_RESPONSE_NORMALIZATION_GRAD", "the gradient of that.")
     sizes = [2, 4, 3, 4]
     alpha, beta, bias = r32(0.5), r32(0.75), r32(1.5)
