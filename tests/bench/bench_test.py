@@ -175,15 +175,17 @@ class BenchTest(unittest.TestCase):
         sys.path.insert(0, str(BENCH))
         sys.dont_write_bytecode = True
         import published
-        table = ("Machine: M  \nDate: 2026-11-19  \nRun: full  \n\n### TOP_K1, {threads}\n\n| case | AnyDML | x floor | best peer | x best |\n"
-                 "|---|--:|--:|---|--:|\n| topk-a | **{ms}** | 1.50 | numpy | 0.50 |\n| topk-b | **2.0** | 1.50 | - | - |\n")
+        table = ("Machine: M  \nDate: 2026-11-19  \nRun: full  \n\n### TOP_K1, {threads}\n\n"
+                 "| case | AnyDML | x floor | best peer | x best |\n|---|--:|--:|---|--:|\n"
+                 "| topk-a | **{ms}** | 1.50 | numpy | 0.50 |\n| topk-b | **2.0** | 1.50 | - | - |\n")
+        runs = (("one", "1 thread", "8.0"), ("two", "2 threads", "9.0"), ("one", "1 thread", "7.0"))
         with tempfile.TemporaryDirectory() as folder:
             docs, results = pathlib.Path(folder) / "docs", pathlib.Path(folder) / "results"
             docs.mkdir()
             results.mkdir()
             (docs / "benchmarks.md").write_text(f"# Benchmarks\n{published.BEGIN}{published.END}The end.\n")
             (results / "top_k1-1-thread.svg").write_text("<svg/>")
-            for name, threads, ms in (("one", "1 thread", "8.0"), ("two", "2 threads", "9.0"), ("one", "1 thread", "7.0")):
+            for name, threads, ms in runs:
                 (results / "results.md").write_text(table.format(threads=threads, ms=ms))
                 published.publish(results, docs, name)
             self.assertEqual([row["AnyDML"] for row in published.read(docs, "one")], ["7.0", "2.0"])
