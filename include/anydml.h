@@ -35,6 +35,12 @@
  *   ANYDML_THREADS          How many threads the CPU adapter computes with (read
  *                           once per process); else as many as the process may
  *                           use. Results do not depend on it.
+ *   ANYDML_HOST_FALLBACK    0: an operator that the adapter has no implementation
+ *                           for does not compile. Otherwise it runs on the host,
+ *                           on copies of its tensors.
+ *   ANYDML_OTHER_MODULE     A module with another backend, built for this version,
+ *                           by its absolute path; ignored in programs with more
+ *                           rights than their user has. Its adapters come last.
  *   ANYDML_DEBUG            1: every failure sentence also goes to stderr.
  *   ANYDML_ORT_DEVICE_MEMORY  Any value: onnxruntime's plugin offers a device with
  *                           memory of its own for the CPU, too, for tests.
