@@ -92,7 +92,7 @@ def floor_remainder(a, b, t):
 
 
 def mean(a, b, t):
-    return r32(a + b) / 2 if is_float(t) else int((a + b) / 2)
+    return r32((a + b) / 2) if is_float(t) else int((a + b) / 2)
 
 
 def raised(a, b, t):

@@ -75,3 +75,17 @@ ANYDML_MATH V SqrtInTwo(D d, V square, V square_low, V& low) {
   low = hn::Div(rest, hn::Add(root, root));
   return root;
 }
+
+// a b c for |b c| < 2^-100, where b c may underflow although the product of all three does not. The smaller
+// of b and c takes 2^150 and is a normal number then, as is b c unless the result is 0.
+template <class D, class V>
+ANYDML_MATH V TimesTinyProduct(D d, V a, V b, V c) {
+  const V power = hn::Set(d, 0x1p75f), inverse = hn::Set(d, 0x1p-75f), one = hn::Set(d, 1.0f);
+  const auto b_is_larger = hn::Gt(hn::Abs(b), hn::Abs(c));
+  const V larger = hn::IfThenElse(b_is_larger, b, c), smaller = hn::IfThenElse(b_is_larger, c, b);
+  const V product = hn::Mul(hn::Mul(hn::Mul(smaller, power), power), larger);
+  // Half of the power is taken back before a large a can make the product overflow, and after a small one.
+  const auto a_is_large = hn::Gt(hn::Abs(a), one);
+  const V all = hn::Mul(hn::Mul(a, hn::IfThenElse(a_is_large, inverse, one)), product);
+  return hn::Mul(hn::Mul(all, hn::IfThenElse(a_is_large, one, inverse)), inverse);
+}

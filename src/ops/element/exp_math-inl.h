@@ -48,6 +48,22 @@ ANYDML_MATH V Exp(D d, V x) {
   return ExpInRange(d, AtLeast(d, AtMost(d, x, 89.0f), -104.0f));
 }
 
+// factor e^(t + low) for |t| >= 80 and a small low, where e^t may overflow or underflow although the product
+// does not. e^t is 2^150 or 2^-150 times a power that does neither; half of the exponent goes to the factor,
+// and the last product rounds alone. t - n ln 2 is exact with the high part of ln 2, the low part joins
+// `low`.
+template <class D, class V>
+ANYDML_MATH V TimesExp(D d, V factor, V t, V low) {
+  const auto negative = hn::Lt(t, hn::Zero(d));
+  const V n = hn::IfThenElse(negative, hn::Set(d, -150.0f), hn::Set(d, 150.0f));
+  const V root = hn::IfThenElse(negative, hn::Set(d, 0x1p-75f), hn::Set(d, 0x1p75f));
+  const V power = Exp(d, hn::NegMulAdd(n, hn::Set(d, 0x1.62e4p-1f), t));
+  const V rest = hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), low);
+  const V correction = hn::MulAdd(hn::Mul(rest, hn::Set(d, 0.5f)), rest, rest);  // e^rest - 1
+  const V corrected = hn::Mul(power, hn::Add(hn::Set(d, 1.0f), correction));
+  return hn::Mul(hn::Mul(hn::Mul(factor, root), corrected), root);
+}
+
 // Whether e^x is a normal number for all of four vectors, or it is not known. Not so for NaNs.
 template <class D, class V>
 ANYDML_MATH bool HaveNormalExp(D d, V a, V b, V c, V e) {

@@ -172,7 +172,14 @@ ANYDML_BINARY(Add) { return OneNan(d, Sum(d, a, b)); }
 ANYDML_BINARY(Subtract) { return OneNan(d, Difference(d, a, b)); }
 ANYDML_BINARY(Multiply) { return OneNan(d, Product(d, a, b)); }
 ANYDML_BINARY(Divide) { return OneNan(d, hn::Div(a, b)); }
-ANYDML_BINARY(Mean) { return OneNan(d, hn::Mul(hn::Add(a, b), hn::Set(d, 0.5f))); }
+// Of the halves where the sum overflows; elsewhere they may underflow.
+ANYDML_BINARY(Mean) {
+  const V half = hn::Set(d, 0.5f);
+  const V sum = hn::Add(a, b);
+  const V of_halves = hn::MulAdd(a, half, hn::Mul(b, half));
+  const auto overflown = hn::Eq(hn::Abs(sum), InfinityOf(d));
+  return OneNan(d, hn::IfThenElse(overflown, of_halves, hn::Mul(sum, half)));
+}
 ANYDML_BINARY(Maximum) { return LargerOf(d, a, b); }
 ANYDML_BINARY(Minimum) { return SmallerOf(d, a, b); }
 ANYDML_BINARY(DifferenceSquare) {

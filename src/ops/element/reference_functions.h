@@ -49,10 +49,8 @@ inline float Float(const Instruction& i, float a, float b, float c) {
       return a * b;
     case F::kDivide:
       return a / b;
-    case F::kMean: {
-      const float sum = a + b;
-      return sum / 2;
-    }
+    case F::kMean:
+      return rounded((x + y) / 2);
     case F::kMaximum:
       return Larger(a, b);
     case F::kMinimum:
@@ -190,13 +188,13 @@ inline float Float(const Instruction& i, float a, float b, float c) {
     case F::kSigmoid:
       return rounded(1 / (1 + std::exp(-x)));
     case F::kScaledTanh:
-      return rounded(dp * std::tanh(double{q * a}));
+      return rounded(dp * std::tanh(dq * x));
     case F::kElu:
       return a >= 0 ? a : rounded(dp * std::expm1(x));
     case F::kScaledElu:
       return a > 0 ? q * a : rounded(dq * (dp * std::expm1(x)));
     case F::kCelu: {
-      const double below = dp * std::expm1(double{a / p});
+      const double below = dp * std::expm1(x / dp);
       return std::isnan(below) || std::isnan(a) ? std::numeric_limits<float>::quiet_NaN()
                                                 : rounded(std::fmax(0, x) + std::fmin(0, below));
     }
