@@ -5,8 +5,8 @@
 
 namespace anydml {
 
-// All zero: the bytes of the reference, which is also what integers always are. Otherwise an element of
-// a floating-point output is right when one of the bounds holds. NaNs agree with NaNs, whatever their bits.
+// All zero: the bytes of the reference, as of integers always. Otherwise an element of a floating-point output
+// is right when one of the bounds holds, or that of ops/errors.h; NaNs agree with NaNs, whatever their bits.
 // Results never depend on the number of threads, and never differ from run to run.
 struct Exactness {
   uint32_t float32_ulps = 0;  // units in the last place of the reference's result

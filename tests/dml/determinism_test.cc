@@ -88,6 +88,7 @@ using Met = std::set<std::pair<uint32_t, std::string>>;  // operators and implem
 void RunEverywhere(DmlHarness& harness, const NumberedCase& numbered, const ApiResult& expected,
                    const std::vector<std::string>& implementations, Met* met, std::ostream& lines) {
   const Case& problem = numbered.problem;
+  const Errors errors = ErrorsOf(problem.desc, problem.inputs);
   // The reference knows neither threads nor targets: once per process is enough.
   lines << numbered.name << '\t' << numbered.family << "\tcpu.reference\tno target\t" << Hash(expected)
         << '\n';
@@ -103,7 +104,7 @@ void RunEverywhere(DmlHarness& harness, const NumberedCase& numbered, const ApiR
         EXPECT_EQ(result.implementation, implementation);
         met->emplace(problem.desc.schema->type, implementation);
         if (!exactness) exactness = ExactnessOf(problem.desc, implementation);
-        EXPECT_EQ(Difference(problem.desc, result.outputs, expected.outputs, *exactness), "")
+        EXPECT_EQ(Difference(problem.desc, result.outputs, expected.outputs, *exactness, errors), "")
             << numbered.name << " by " << implementation;
         EXPECT_EQ(result.messages, expected.messages) << numbered.name << " by " << implementation;
         lines << numbered.name;

@@ -90,7 +90,9 @@ TEST(SlowWorker, OnlyDelays) {
       for (size_t i = 0; i < problems.size(); ++i) {
         const ApiResult result = RunThroughApi(harness, problems[i]);
         const Exactness exactness = ExactnessOf(problems[i].desc, result.implementation);
-        EXPECT_EQ(Difference(problems[i].desc, result.outputs, expected[i].outputs, exactness), "")
+        EXPECT_EQ(Difference(problems[i].desc, result.outputs, expected[i].outputs, exactness,
+                             testing::ErrorsOf(problems[i].desc, problems[i].inputs)),
+                  "")
             << Describe(problems[i]);
       }
       const Case increment = Increment(numbers);

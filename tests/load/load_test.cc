@@ -54,6 +54,7 @@ class OperatorWork final : public Work {
     DmlHarness chooser(device, DML_CREATE_DEVICE_FLAG_NONE);
     const auto compiled = chooser.Compile(desc.get().Type, desc.get().Desc);
     exactness_ = testing::ExactnessOf(problem_.desc, AnyDmlGetImplementation(compiled.Get()));
+    errors_ = testing::ErrorsOf(problem_.desc, problem_.inputs);
     const tools::ScopedVariable reference("ANYDML_IMPLEMENTATION", "cpu.reference");
     DmlHarness harness(CpuDevice().Get(), DML_CREATE_DEVICE_FLAG_NONE);
     expected_ = Run(harness);
@@ -61,7 +62,8 @@ class OperatorWork final : public Work {
 
   void RunOn(ID3D12Device* device, ID3D12CommandQueue* queue) const override {
     DmlHarness harness(device, queue);
-    const std::string difference = testing::Difference(problem_.desc, Run(harness), expected_, exactness_);
+    const std::string difference =
+        testing::Difference(problem_.desc, Run(harness), expected_, exactness_, errors_);
     if (!difference.empty()) throw std::runtime_error(testing::Describe(problem_) + ": " + difference);
   }
 
@@ -77,6 +79,7 @@ class OperatorWork final : public Work {
 
   testing::Case problem_;
   Exactness exactness_;
+  testing::Errors errors_;
   std::vector<Bytes> expected_;
 };
 

@@ -1,10 +1,15 @@
 #include "support/compare.h"
 
+#include <gtest/gtest.h>
+
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
+#include <memory>
 
 #include "base/half.h"
+#include "ops/errors.h"
 #include "support/operator_runner.h"
 
 namespace anydml::testing {
@@ -19,6 +24,7 @@ int64_t Ordered(uint32_t bits, uint32_t sign) {
 uint64_t Distance(int64_t a, int64_t b) { return static_cast<uint64_t>(a < b ? b - a : a - b); }
 
 bool IsNear(double got, double want, const Exactness& exactness) {
+  if (std::isinf(exactness.absolute)) return true;  // there is no bound
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
   if (std::isinf(want) || std::isinf(got)) return want == got;
   const double error = std::abs(got - want);
@@ -70,18 +76,20 @@ uint64_t HalfUlpsApart(uint16_t a, uint16_t b) {
 }
 
 std::string Difference(const TensorDesc& tensor, const Bytes& got, const Bytes& want,
-                       const Exactness& exactness) {
+                       const Exactness& exactness, const std::vector<double>& errors) {
   if (got == want) return {};
   if (got.size() != want.size()) return StrCat("it has ", got.size(), " bytes, not ", want.size());
   Bytes rest = got;  // with what is near enough replaced by what is wanted
   if (!exactness.exact() && IsFloat(tensor.type)) {
     const size_t width = BitSize(tensor.type) / 8;
+    Exactness allowed = exactness;
     for (const uint64_t offset : RowMajorOffsets(tensor)) {
       double got_value, want_value;
-      if (!Agree(tensor.type, got, want, offset, exactness, &got_value, &want_value)) {
+      if (!errors.empty()) allowed.absolute = errors[offset];
+      if (!Agree(tensor.type, got, want, offset, allowed, &got_value, &want_value)) {
         return StrCat("element ", offset, " is ", got_value, " but ", want_value, " in the reference; ",
                       "within ", exactness.float32_ulps, " ulp of FLOAT32, ", exactness.float16_ulps,
-                      " of FLOAT16, ", exactness.relative, " of it or ", exactness.absolute, " is allowed");
+                      " of FLOAT16, ", exactness.relative, " of it or ", allowed.absolute, " is allowed");
       }
       std::memcpy(rest.data() + offset * width, want.data() + offset * width, width);
     }
@@ -94,8 +102,35 @@ std::string Difference(const TensorDesc& tensor, const Bytes& got, const Bytes& 
   return {};
 }
 
+Errors ErrorsOf(const OperatorDesc& desc, const std::vector<Bytes>& inputs) {
+  const std::unique_ptr<const Kernel> kernel = CreateErrors(desc);
+  if (kernel == nullptr) return {};
+  const auto outputs = desc.outputs();
+  Errors errors(outputs.size());
+  std::vector<Buffer> in, out;
+  for (const Bytes& bytes : inputs) {
+    // Kernels only read their inputs.
+    in.push_back({bytes.empty() ? nullptr : reinterpret_cast<std::byte*>(const_cast<uint8_t*>(bytes.data())),
+                  bytes.size()});
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] != nullptr) errors[i].resize(outputs[i]->total_bytes * 8 / BitSize(outputs[i]->type));
+    out.push_back({reinterpret_cast<std::byte*>(errors[i].data()), errors[i].size() * sizeof(double)});
+  }
+  // In units of an aligned type.
+  std::vector<std::max_align_t> temporary(kernel->temporary_bytes() / sizeof(std::max_align_t) + 1);
+  KernelArguments arguments;
+  arguments.inputs = in;
+  arguments.outputs = out;
+  arguments.temporary = {reinterpret_cast<std::byte*>(temporary.data()),
+                         temporary.size() * sizeof(std::max_align_t)};
+  const Status status = kernel->Run(arguments);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return errors;
+}
+
 std::string Difference(const OperatorDesc& desc, const std::vector<Bytes>& got,
-                       const std::vector<Bytes>& want, const Exactness& exactness) {
+                       const std::vector<Bytes>& want, const Exactness& exactness, const Errors& errors) {
   const auto tensors = desc.outputs();
   if (got.size() != tensors.size() || want.size() != tensors.size()) {
     return StrCat("there are ", got.size(), " outputs, and ", want.size(), " of the reference, not ",
@@ -103,7 +138,8 @@ std::string Difference(const OperatorDesc& desc, const std::vector<Bytes>& got,
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i] == nullptr) continue;
-    const std::string difference = Difference(*tensors[i], got[i], want[i], exactness);
+    const std::string difference = Difference(*tensors[i], got[i], want[i], exactness,
+                                              errors.empty() ? std::vector<double>() : errors[i]);
     if (!difference.empty()) return StrCat("output ", i, ": ", difference);
   }
   return {};

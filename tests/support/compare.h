@@ -13,11 +13,16 @@ namespace anydml::testing {
 // The first difference between a tensor's bytes and the reference's that `exactness` does not allow, in a
 // sentence; empty when there is none. Bytes outside of elements are compared as they are.
 std::string Difference(const TensorDesc& tensor, const Bytes& got, const Bytes& want,
-                       const Exactness& exactness);
+                       const Exactness& exactness, const std::vector<double>& errors = {});
+
+// How far each element of each output may be off for these inputs, at the elements' offsets (ops/errors.h).
+// Empty for operators whose Exactness says it.
+using Errors = std::vector<std::vector<double>>;
+Errors ErrorsOf(const OperatorDesc& desc, const std::vector<Bytes>& inputs);
 
 // The same for all outputs of an operator; absent ones have no bytes.
 std::string Difference(const OperatorDesc& desc, const std::vector<Bytes>& got,
-                       const std::vector<Bytes>& want, const Exactness& exactness);
+                       const std::vector<Bytes>& want, const Exactness& exactness, const Errors& errors = {});
 
 // How many numbers of the type apart: 0 for equal ones and zeros of either sign.
 uint64_t UlpsApart(float a, float b);

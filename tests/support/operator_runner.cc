@@ -320,8 +320,9 @@ RunResult RunOperator(const OperatorDesc& desc, const std::vector<Bytes>& inputs
 
 RunResult ExpectAllAgree(const OperatorDesc& desc, const std::vector<Bytes>& inputs, bool in_place) {
   RunResult reference = RunOperator(desc, inputs, {.implementation = "cpu.reference", .in_place = in_place});
+  const Errors errors = ErrorsOf(desc, inputs);
   const auto expect_agrees = [&](const RunResult& result, const RunResult& first, const std::string& how) {
-    EXPECT_EQ(Difference(desc, result.outputs, reference.outputs, result.exactness), "") << how;
+    EXPECT_EQ(Difference(desc, result.outputs, reference.outputs, result.exactness, errors), "") << how;
     EXPECT_EQ(result.data_errors, reference.data_errors) << how;
     // However far from the reference: always the same.
     EXPECT_EQ(result.outputs, first.outputs) << how;

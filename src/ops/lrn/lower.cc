@@ -78,24 +78,24 @@ LrnProblem ProblemOf(const Desc& desc) {
   return problem;
 }
 
-Status Choose(LrnProblem problem, const LowerContext& context, LoweredOperator* out) {
-  problem.steps = StepsOf(problem);
-  return ChooseKernel(problem, context, out);
-}
-
-Status Lower(const OperatorDesc& given, const LowerContext& context, LoweredOperator* out) {
-  const auto desc = LocalResponseNormalizationDesc::From(given);
-  LrnProblem problem = ProblemOf(desc);
-  problem.output = desc.output;
-  return Choose(std::move(problem), context, out);
-}
-
-Status LowerGradient(const OperatorDesc& given, const LowerContext& context, LoweredOperator* out) {
+LrnProblem ProblemOf(const OperatorDesc& given) {
+  if (given.schema->type == static_cast<uint32_t>(OperatorType::kLocalResponseNormalization)) {
+    const auto desc = LocalResponseNormalizationDesc::From(given);
+    LrnProblem problem = ProblemOf(desc);
+    problem.output = desc.output;
+    return problem;
+  }
   const auto desc = LocalResponseNormalizationGradDesc::From(given);
   LrnProblem problem = ProblemOf(desc);
   problem.gradient = desc.input_gradient;
   problem.output = desc.output_gradient;
-  return Choose(std::move(problem), context, out);
+  return problem;
+}
+
+Status Lower(const OperatorDesc& desc, const LowerContext& context, LoweredOperator* out) {
+  LrnProblem problem = ProblemOf(desc);
+  problem.steps = StepsOf(problem);
+  return ChooseKernel(problem, context, out);
 }
 
 Status Check(const OperatorDesc& desc, FeatureLevel) {
@@ -117,11 +117,15 @@ constexpr const char* kBackward = "OutputGradientTensor";
 
 }  // namespace
 
+std::unique_ptr<const Kernel> CreateLrnErrors(const OperatorDesc& desc) {
+  return CreateLrnErrors(ProblemOf(desc));
+}
+
 std::span<const Operator> LrnOperators() {
   static const Operator operators[] = {
       {static_cast<uint32_t>(OperatorType::kLocalResponseNormalization), Check, Lower, Infer<kForward>,
        LrnProblem::kFamily, kPlainTraits},
-      {static_cast<uint32_t>(OperatorType::kLocalResponseNormalizationGrad), Check, LowerGradient,
+      {static_cast<uint32_t>(OperatorType::kLocalResponseNormalizationGrad), Check, Lower,
        Infer<kBackward>, LrnProblem::kFamily, kPlainTraits},
   };
   return operators;

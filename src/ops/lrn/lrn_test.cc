@@ -2,7 +2,14 @@
 // complex steps), and their refusals.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <string_view>
+
+#include "base/half.h"
 #include "ops/element/expect_values.h"
+#include "support/compare.h"
 #include "support/operator_runner.h"
 
 namespace anydml::testing {
@@ -57,6 +64,63 @@ TEST(Lrn, WindowsLargerThanTheTensor) {
   Expect("LOCAL_RESPONSE_NORMALIZATION", {Channels({1, 2, 3, 4})},
          {{"CrossChannel", kYes}, {"LocalSize", 0xFFFFFFFFu}, {"Beta", 1.0f}, {"Bias", 2.0f}},
          {Channels({0.5f, 1, 1.5f, 2})}, 4);
+}
+
+// Bias and the sum of squares cancel at some element: a power of what is left is as far off as that is small.
+// Elsewhere the bound is as narrow as ever.
+void ExpectBoundsNearPoles(const char* name, DataType type, std::mt19937_64& random) {
+  const TensorDesc tensor = Packed(type, {1, 7, 3, 5});
+  constexpr uint32_t kSize = 3;
+  const float alpha = -0.5f, beta = Uniform(random, 0, 1) == 0 ? 0.75f : 1.0f;
+  std::vector<float> x(7 * 3 * 5), gradients(x.size());
+  for (float& number : x) number = ToFloat(ToHalf(static_cast<float>(random() % 20001) * 1e-3f - 10));
+  for (float& number : gradients) number = ToFloat(ToHalf(static_cast<float>(random() % 2001) * 1e-3f - 1));
+  const size_t pole = 15 + random() % 75;  // with channels on both sides
+  double sum = 0;
+  for (const size_t i : {pole - 15, pole, pole + 15}) sum += double{x[i]} * x[i];
+  const auto bias = static_cast<float>(0.5 / kSize * sum * (1 + 1e-6 * static_cast<double>(random() % 100)));
+  const bool is_gradient = std::string_view(name).ends_with("GRAD");
+  OperatorDesc desc = MakeDesc(name, {{"InputTensor", tensor},
+                                      {is_gradient ? "OutputGradientTensor" : "OutputTensor", tensor},
+                                      {"CrossChannel", kYes},
+                                      {"LocalSize", kSize},
+                                      {"Alpha", alpha},
+                                      {"Beta", beta},
+                                      {"Bias", bias}});
+  const auto bytes = [&](const std::vector<float>& numbers) {
+    if (type == DataType::kFloat32) return Scattered(tensor, numbers);
+    std::vector<Half> halves;
+    for (const float number : numbers) halves.push_back(ToHalf(number));
+    return Scattered(tensor, halves);
+  };
+  std::vector<Bytes> inputs = {bytes(x)};
+  if (is_gradient) {
+    desc.fields[static_cast<size_t>(FindField(*desc.schema, "InputGradientTensor"))] = tensor;
+    inputs.push_back(bytes(gradients));
+  }
+  const RunResult reference = ExpectAllAgree(desc, inputs);
+  const std::vector<double> errors = ErrorsOf(desc, inputs)[0];
+  EXPECT_GT(errors[pole], 0.01);
+  if (type == DataType::kFloat16) return;
+  const std::vector<float> want = Gathered<float>(tensor, reference.outputs[0]);
+  size_t narrow = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    if (std::isnan(want[i]) || errors[i] < 1e-4 * std::abs(want[i]) + 1e-5) ++narrow;
+  }
+  EXPECT_GT(narrow, want.size() / 4);
+}
+
+TEST(Lrn, NearPoles) {
+  SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", TestSeed()));
+  std::printf("ANYDML_TEST_SEED=%llu\n", static_cast<unsigned long long>(TestSeed()));
+  std::mt19937_64 random(TestSeed());
+  const int count = TestIterations(20);
+  for (int i = 0; i < count && !HasFailure(); ++i) {
+    for (const DataType type : {DataType::kFloat32, DataType::kFloat16}) {
+      ExpectBoundsNearPoles("LOCAL_RESPONSE_NORMALIZATION", type, random);
+      ExpectBoundsNearPoles("LOCAL_RESPONSE_NORMALIZATION_GRAD", type, random);
+    }
+  }
 }
 
 TEST(LrnCheck, Refusals) {

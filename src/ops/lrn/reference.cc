@@ -1,54 +1,64 @@
 #include <algorithm>
-#include <cmath>
+#include <type_traits>
 
 #include "base/half.h"
+#include "ops/common/bounded.h"
 #include "ops/common/coordinates.h"
 #include "ops/lrn/problem.h"
 
 namespace anydml {
 namespace {
 
-// In FLOAT64.
+// Number: double, or Bounded, where it stores how far results may be off.
+template <typename Number>
 class LrnReference final : public Kernel {
  public:
   explicit LrnReference(const LrnProblem& problem) : p_(problem) {}
 
   Status Run(const KernelArguments& arguments) const override {
     const auto x = [&](const Dimensions& at) { return Element(p_.input, arguments.inputs[0], at); };
+    const double alpha = double{p_.alpha} / p_.local_size;
+    const double beta = p_.beta;
     const auto s = [&](const Dimensions& at) {
-      double sum = 0;
+      Number sum = 0;
       ForEachInWindow(at, p_.before(), p_.after(),
                       [&](const Dimensions& other) { sum += x(other) * x(other); });
-      return double{p_.bias} + double{p_.alpha} / p_.local_size * sum;
+      return Number(p_.bias) + Rounded<Number>(alpha, 1) * sum;
     };
-    const double beta = p_.beta;
     ForEachCoordinate(p_.input.sizes, p_.input.rank, [&](const Dimensions& at) {
-      if (!p_.gradient) return StoreElement(arguments.outputs[0], at, x(at) * std::pow(s(at), -beta));
+      if (!p_.gradient) return StoreElement(arguments.outputs[0], at, x(at) * Power(s(at), -beta));
       const auto gradient = [&](const Dimensions& other) {
         return Element(*p_.gradient, arguments.inputs[1], other);
       };
       // Of all that have this element in their window.
-      double others = 0;
+      Number others = 0;
       ForEachInWindow(at, p_.after(), p_.before(), [&](const Dimensions& other) {
-        others += gradient(other) * x(other) * std::pow(s(other), -beta - 1);
+        others += gradient(other) * x(other) * Power(s(other), -beta - 1);
       });
-      StoreElement(arguments.outputs[0], at,
-                   gradient(at) * std::pow(s(at), -beta) -
-                       2 * double{p_.alpha} * beta / p_.local_size * x(at) * others);
+      StoreElement(
+          arguments.outputs[0], at,
+          gradient(at) * Power(s(at), -beta) - Rounded<Number>(2 * alpha * beta, 3) * (x(at) * others));
     });
     return {};
   }
 
  private:
-  static double Element(const TensorDesc& tensor, const Buffer& buffer, const Dimensions& at) {
+  static Number Element(const TensorDesc& tensor, const Buffer& buffer, const Dimensions& at) {
     const uint64_t offset = ElementOffset(tensor, at);
-    return tensor.type == DataType::kFloat16 ? ToFloat(Load<Half>(buffer.data, offset))
-                                             : Load<float>(buffer.data, offset);
+    return double{tensor.type == DataType::kFloat16 ? ToFloat(Load<Half>(buffer.data, offset))
+                                                    : Load<float>(buffer.data, offset)};
   }
 
-  void StoreElement(const Buffer& buffer, const Dimensions& at, double value) const {
+  void StoreElement(const Buffer& buffer, const Dimensions& at, const Number& value) const {
     const uint64_t offset = ElementOffset(p_.output, at);
-    const auto number = static_cast<float>(value);
+    if constexpr (std::is_same_v<Number, Bounded>) {
+      return Store(buffer.data, offset, StoredError(value, p_.output.type));
+    } else {
+      StoreNumber(buffer, offset, static_cast<float>(value));
+    }
+  }
+
+  void StoreNumber(const Buffer& buffer, uint64_t offset, float number) const {
     if (p_.output.type == DataType::kFloat16) {
       Store<Half>(buffer.data, offset, ToHalf(number));
     } else {
@@ -79,7 +89,11 @@ class LrnReference final : public Kernel {
 
 std::unique_ptr<const Kernel> CreateLrnReference(const LrnProblem& problem, const LowerContext&,
                                                  std::string*) {
-  return std::make_unique<LrnReference>(problem);
+  return std::make_unique<LrnReference<double>>(problem);
+}
+
+std::unique_ptr<const Kernel> CreateLrnErrors(const LrnProblem& problem) {
+  return std::make_unique<LrnReference<Bounded>>(problem);
 }
 
 }  // namespace anydml

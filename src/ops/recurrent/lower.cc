@@ -220,6 +220,10 @@ Operator Make(OperatorType type) {
 
 }  // namespace
 
+std::unique_ptr<const Kernel> CreateRecurrentErrors(const OperatorDesc& desc) {
+  return CreateRecurrentErrors(ProblemOf(desc));
+}
+
 std::span<const Operator> RecurrentOperators() {
   static const Operator operators[] = {Make(OperatorType::kRnn), Make(OperatorType::kLstm),
                                        Make(OperatorType::kGru)};

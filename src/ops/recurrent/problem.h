@@ -74,7 +74,13 @@ struct RecurrentProblem {
   bool resets_first() const { return kind == CellKind::kGru && !linear_before_reset; }
 };
 
-Exactness RecurrentBound(const RecurrentProblem& problem);
+// Or within CreateErrors (ops/errors.h): what a sum of products is off (contract: their number * 2^-24 times
+// the sum of the magnitudes) goes through the activations and, times the weights, from step to step. Weights
+// decide whether it fades or grows.
+inline constexpr Exactness kRecurrentExactness = {.float32_ulps = 4, .float16_ulps = 1, .relative = 0x1p-24};
+
+std::unique_ptr<const Kernel> CreateRecurrentErrors(const RecurrentProblem& problem);
+std::unique_ptr<const Kernel> CreateRecurrentErrors(const OperatorDesc& desc);
 
 // Where in a sequence of `length` elements its step number `step` is.
 constexpr uint64_t TimeOf(uint64_t step, uint64_t length, bool backward) {

@@ -42,12 +42,12 @@ class RecurrentCase {
 
   void Set(const char* name, FieldValue value) { SetField(&case_.desc, name, std::move(value)); }
 
-  // Numbers up to 1; sums of `terms` products stay near that.
-  void AddInput(const char* name, const std::vector<uint32_t>& sizes, uint32_t terms = 1) {
+  // Numbers up to `most`; sums of `terms` products stay near that.
+  void AddInput(const char* name, const std::vector<uint32_t>& sizes, uint32_t terms = 1, float most = 1) {
     const TensorDesc tensor = make_.Input(type_, sizes);
     Bytes bytes(tensor.total_bytes);
     const size_t width = BitSize(type_) / 8;
-    const float unit = 0.125f / static_cast<float>(std::bit_ceil(terms));
+    const float unit = 0.125f * most / static_cast<float>(std::bit_ceil(terms));
     for (size_t at = 0; at + width <= bytes.size(); at += width) {
       const float number = (static_cast<float>(make_.random()() % 17) - 8) * unit;
       const Half half = ToHalf(number);
@@ -104,10 +104,12 @@ Case MakeRecurrent(Type type, CaseMaker& make) {
   const uint32_t direction = source.Between(0, 2), directions = direction == 2 ? 2 : 1;
   const DataType data_type = source.OneIn(2) ? DataType::kFloat16 : DataType::kFloat32;
 
+  const float weights = source.OneIn(4) ? 16 : 1;
+
   RecurrentCase problem(type, data_type, make);
   problem.AddInput("InputTensor", {1, steps, batch, inputs});
-  problem.AddInput("WeightTensor", {1, directions, gates * units, inputs}, inputs);
-  problem.AddInput("RecurrenceTensor", {1, directions, gates * units, units}, units);
+  problem.AddInput("WeightTensor", {1, directions, gates * units, inputs}, inputs, weights);
+  problem.AddInput("RecurrenceTensor", {1, directions, gates * units, units}, units, weights);
   problem.AddOptionalInput("BiasTensor", {1, 1, directions, 2 * gates * units});
   problem.AddOptionalInput("HiddenInitTensor", {1, directions, batch, units});
   if (is_lstm) problem.AddOptionalInput("CellMemInitTensor", {1, directions, batch, units});

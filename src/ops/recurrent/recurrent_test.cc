@@ -1,9 +1,14 @@
 // RNN, LSTM and GRU against numbers worked out by hand from ONNX's equations.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <random>
+#include <string_view>
 
 #include "ops/recurrent/recurrent_test_support.h"
+#include "support/compare.h"
 
 namespace anydml::testing {
 namespace {
@@ -184,6 +189,63 @@ TEST(Gru, OnnxDefaults) {
     const uint32_t element = i / 5;
     const double sum = 0.3 + 0.4 * element, z = 1 / (1 + std::exp(-sum));
     EXPECT_NEAR(hidden[i], (1 - z) * std::tanh(sum), 1e-6);
+  }
+}
+
+// Weights up to `largest` for every kind of cell: large ones hand an error on as a larger one.
+struct LargeWeights {
+  OperatorDesc desc;
+  std::vector<Bytes> inputs;
+};
+
+LargeWeights MakeLargeWeights(const char* name, float largest, std::mt19937_64& random) {
+  constexpr uint32_t kSteps = 6, kBatch = 3, kInputs = 5, kUnits = 9;
+  const uint32_t gates = name == std::string_view("LSTM") ? 4 : name == std::string_view("GRU") ? 3 : 1;
+  Network network = Make(name);
+  LargeWeights made;
+  const auto add = [&](const char* field, const std::vector<uint32_t>& sizes, float most) {
+    const TensorDesc tensor = Packed(DataType::kFloat32, sizes);
+    std::vector<float> numbers(ElementCount(tensor));
+    for (float& number : numbers) number = most * (static_cast<float>(random() % 20001) * 1e-4f - 1);
+    network.Set(field, tensor);
+    made.inputs.push_back(Scattered(tensor, numbers));
+  };
+  add("InputTensor", {1, kSteps, kBatch, kInputs}, 1);
+  add("WeightTensor", {1, 1, gates * kUnits, kInputs}, largest);
+  add("RecurrenceTensor", {1, 1, gates * kUnits, kUnits}, largest);
+  network.Set("OutputSequenceTensor", Packed(DataType::kFloat32, {kSteps, 1, kBatch, kUnits}));
+  if (gates == 1) {
+    network.Named({"ACTIVATION_TANH"});
+  } else if (gates == 3) {
+    network.Named({"ACTIVATION_SIGMOID", "ACTIVATION_TANH"});
+  } else {
+    network.Named({"ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"});
+  }
+  made.desc = network.desc;
+  made.inputs.resize(made.desc.inputs().size());
+  return made;
+}
+
+TEST(Recurrent, ErrorsFollowTheWeights) {
+  SCOPED_TRACE(StrCat("ANYDML_TEST_SEED=", TestSeed()));
+  std::printf("ANYDML_TEST_SEED=%llu\n", static_cast<unsigned long long>(TestSeed()));
+  std::mt19937_64 random(TestSeed());
+  const int count = TestIterations(20);
+  for (const char* name : {"RNN", "LSTM", "GRU"}) {
+    SCOPED_TRACE(name);
+    double most = 0;
+    for (int i = 0; i < count && !HasFailure(); ++i) {
+      for (const float largest : {0.1f, 2.0f, 8.0f, 40.0f}) {
+        const LargeWeights made = MakeLargeWeights(name, largest, random);
+        ExpectAllAgree(made.desc, made.inputs);
+        const Errors errors = ErrorsOf(made.desc, made.inputs);
+        for (const double error : errors[0]) {
+          if (largest < 1) EXPECT_LT(error, 3e-6);
+          most = std::max(most, error);
+        }
+      }
+    }
+    EXPECT_GT(most, 1e-5);  // of large weights
   }
 }
 

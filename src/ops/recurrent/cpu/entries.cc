@@ -4,7 +4,7 @@ namespace anydml::family::recurrent {
 namespace {
 
 constexpr Implementation<RecurrentProblem> kEntries[] = {
-    {"cpu.steps", CreateRecurrentCpu, nullptr, {}, RecurrentBound},
+    {"cpu.steps", CreateRecurrentCpu, nullptr, kRecurrentExactness},
     {.name = "cpu.reference", .create = CreateRecurrentReference, .abilities = kIsReference},
 };
 

@@ -4,9 +4,9 @@ namespace anydml::family::recurrent {
 namespace {
 
 constexpr Implementation<RecurrentProblem> kEntries[] = {
-    {"cuda.cluster", CreateRecurrentCluster, nullptr, {}, RecurrentBound},
-    {"cuda.resident", CreateRecurrentResident, nullptr, {}, RecurrentBound},
-    {"cuda.steps", CreateRecurrentCuda, nullptr, {}, RecurrentBound},
+    {"cuda.cluster", CreateRecurrentCluster, nullptr, kRecurrentExactness},
+    {"cuda.resident", CreateRecurrentResident, nullptr, kRecurrentExactness},
+    {"cuda.steps", CreateRecurrentCuda, nullptr, kRecurrentExactness},
 };
 
 }  // namespace
