@@ -70,6 +70,25 @@ function(anydml_set_runpath target path)
   endif()
 endfunction()
 
+# Where a library is installed in another folder than those it needs, links to them go with it: so it looks in its own
+# folder alone, in every layout. `$ORIGIN/..` would be somebody else's folder in one of them.
+function(anydml_install_links target folder component)
+  if(NOT ANYDML_RUNPATH)
+    return()
+  endif()
+  file(RELATIVE_PATH to_lib "/${folder}" "/${CMAKE_INSTALL_LIBDIR}")
+  string(REGEX REPLACE "/$" "" to_lib "${to_lib}")
+  foreach(library anydml directml d3d12 dxcore dxgi)
+    install(CODE "if(EXISTS \"$<TARGET_FILE:${target}>\")
+  set(link \"\${CMAKE_INSTALL_PREFIX}/${folder}/$<TARGET_SONAME_FILE_NAME:${library}>\")
+  message(STATUS \"Installing: \$ENV{DESTDIR}\${link}\")
+  file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${folder}\")
+  file(CREATE_LINK \"${to_lib}/$<TARGET_SONAME_FILE_NAME:${library}>\" \"\$ENV{DESTDIR}\${link}\" SYMBOLIC)
+  list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${link}\")
+endif()" COMPONENT ${component})
+  endforeach()
+endfunction()
+
 # Hardening (tests/install/hardening_test.sh checks the outcome). Sanitizers bring checks of their own.
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)

@@ -16,6 +16,7 @@ if(ANYDML_HAVE_CUDA)
 endif()
 # A provider for onnxruntime, which opens it by its path, where it was built.
 install(TARGETS anydml_ort LIBRARY DESTINATION ${ANYDML_LIBDIR}/anydml COMPONENT runtime OPTIONAL)
+anydml_install_links(anydml_ort ${ANYDML_LIBDIR}/anydml runtime)
 install(DIRECTORY include/ DESTINATION ${ANYDML_INCLUDEDIR} COMPONENT dev)
 
 # cmake --install BUILD --component nuget: the folders of Microsoft's DirectML package, for build scripts that take it.

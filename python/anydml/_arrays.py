@@ -8,6 +8,7 @@ becomes an address.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Optional
 
 import numpy as np
@@ -19,6 +20,8 @@ from ._tensor import CPU, CUDA, CUDA_HOST, FourBit, Tensor, TensorSpec, number_o
 Layout = tuple[int, tuple[int, ...], tuple[int, ...]]  # DML_TENSOR_DATA_TYPE, sizes, strides in elements
 Region = tuple[int, int]  # address, bytes
 _LARGEST = 2**32
+_HOST = (CPU, CUDA_HOST)
+_MOST_DIMENSIONS = 32  # of an array, before NumPy's version 2
 # "FLOAT32" -> 32
 _BITS = {number: int("".join(filter(str.isdigit, name)) or 0) for number, name in enumerate(_anydml.data_types())}
 
@@ -59,6 +62,9 @@ def is_four_bit(number: int) -> bool:
 
 def four_bit_operand(value: FourBit, packed_operand: Operand) -> Operand:
     """The same memory, which was taken for bytes."""
+    if packed_bytes(value.number, value.size) > packed_operand.span:
+        raise ValueError(f"a FourBit of shape {value.shape} has {packed_operand.span} bytes of packed elements; there must "
+                         f"be {packed_bytes(value.number, value.size)}")
     return Operand(packed(value.number, value.shape or (1,)), packed_operand.address, packed_operand.keep)
 
 
@@ -89,27 +95,41 @@ def device_name(values: list[Any]) -> str:
         if isinstance(value, Tensor):
             return value.device
         if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__"):
-            kind, number = value.__dlpack_device__()
+            kind, number = _place(value, "an input")
             if kind == CUDA:
                 return f"cuda:{number}"
     return "cpu"
 
 
-class _Shared:
-    """What NumPy needs to know about an imported tensor; the array keeps it."""
+class _Interface:
+    """What NumPy needs to know about memory of somebody else; the array keeps it, and with it the memory."""
 
-    def __init__(self, tensor: _anydml.ImportedTensor):
-        item = int(tensor.type[2:])
-        self.tensor = tensor
-        self.__array_interface__ = {
-            "version": 3, "typestr": tensor.type, "shape": tensor.shape, "data": (tensor.address, False),
-            "strides": tuple(stride * item for stride in tensor.strides)}
+    def __init__(self, interface: dict[str, Any], keep: Any):
+        self.__array_interface__, self.keep = interface, keep
 
 
-def _imported(value: Any, what: str, **stream: int) -> _anydml.ImportedTensor:
-    tensor = _anydml.ImportedTensor(value.__dlpack__(**stream))
-    if not tensor.type:
-        raise TypeError(f"{what} has a data type that DirectML does not have")
+def _place(value: Any, what: str) -> tuple[int, int]:
+    """DLPack's type of device and number of it."""
+    place = value.__dlpack_device__()
+    try:
+        kind, number = (operator.index(each) for each in place)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}: __dlpack_device__ returned {place!r}; it must be two ints, the type of the device "
+                        "and its number") from None
+    return kind, number
+
+
+def _place_name(kind: int, number: int) -> str:
+    return f"cuda:{number}" if kind == CUDA else "the host" if kind in _HOST else f"a device of DLPack's type {kind}"
+
+
+def _imported(value: Any, what: str, place: tuple[int, int], **stream: int) -> _anydml.ImportedTensor:
+    """The tensor, which is where it is said to be. (PyTorch calls pinned memory the host's in one place alone.)"""
+    tensor = _anydml.import_tensor(value.__dlpack__(**stream), what)
+    found = tensor.device
+    if found != place and not (found[0] in _HOST and place[0] in _HOST):
+        raise ValueError(f"{what} is on {_place_name(*place)} by __dlpack_device__ but on {_place_name(*found)} by "
+                         "its capsule")
     return tensor
 
 
@@ -118,15 +138,29 @@ def host_array(value: Any, what: str) -> npt.NDArray[Any]:
     if isinstance(value, np.ndarray):
         return value
     if hasattr(value, "__dlpack_device__"):
-        kind, number = value.__dlpack_device__()
-        if kind not in (CPU, CUDA_HOST):
-            where = f"cuda:{number}" if kind == CUDA else f"a device of DLPack's type {kind}"
-            raise ValueError(f"{what} is on {where} but the operator runs on cpu")
-        tensor = _imported(value, what)
+        place = _place(value, what)
+        if place[0] not in _HOST:
+            raise ValueError(f"{what} is on {_place_name(*place)} but the operator runs on cpu")
+        tensor = _imported(value, what, place)
         if 0 in tensor.shape:  # has no address, which NumPy insists on
             return np.empty(tensor.shape, tensor.type)
-        return np.asarray(_Shared(tensor))
+        item = int(tensor.type[2:])
+        return np.asarray(_Interface({
+            "version": 3, "typestr": tensor.type, "shape": tensor.shape, "data": (tensor.address, False),
+            "strides": tuple(stride * item for stride in tensor.strides)}, tensor))
+    interface = getattr(value, "__array_interface__", None)
+    if isinstance(interface, dict) and not isinstance(value, np.generic):
+        return np.asarray(_Interface(_checked(interface, what), value))
     return np.asarray(value)
+
+
+def _checked(interface: dict[str, Any], what: str) -> dict[str, Any]:
+    """A copy; NumPy reads any number of dimensions into room for as many as an array may have."""
+    copy = dict(interface)
+    shape = copy.get("shape")
+    if isinstance(shape, tuple) and len(shape) > _MOST_DIMENSIONS:
+        raise ValueError(f"{what} has {len(shape)} dimensions; there must be between 0 and {_MOST_DIMENSIONS}")
+    return copy
 
 
 def host_operand(array: npt.NDArray[Any], what: str) -> Optional[Operand]:
@@ -152,13 +186,14 @@ def device_operand(device: _anydml.Device, value: Any, what: str, stream: int) -
         if value.device != device.id:
             raise ValueError(f"{what} is on {value.device} but the operator runs on {device.id}")
         memory = value._memory
+        if value.nbytes > memory.bytes:
+            raise ValueError(f"{what} has {value.nbytes} bytes by its shape but its memory has {memory.bytes}")
         layout = packed(number_of(value.dtype, what), value.shape or (1,))
         return Operand(layout, memory.address, memory.use_in(stream, False))
-    kind, number = value.__dlpack_device__()
-    if kind != CUDA or device.id != f"cuda:{number}":
-        where = f"cuda:{number}" if kind == CUDA else "the host"
-        raise ValueError(f"{what} is on {where} but the operator runs on {device.id}")
-    tensor = _imported(value, what, stream=stream)
+    place = _place(value, what)
+    if place[0] != CUDA or device.id != f"cuda:{place[1]}":
+        raise ValueError(f"{what} is on {_place_name(*place)} but the operator runs on {device.id}")
+    tensor = _imported(value, what, place, stream=stream)
     item = int(tensor.type[2:])
     layout = layout_of(tensor.shape, np.dtype(tensor.type), tuple(s * item for s in tensor.strides), what)
     if layout is None:
@@ -169,7 +204,7 @@ def device_operand(device: _anydml.Device, value: Any, what: str, stream: int) -
 def device_input(device: _anydml.Device, value: Any, what: str, stream: int) -> Operand:
     on_device = isinstance(value, Tensor) or (
         not isinstance(value, np.ndarray) and hasattr(value, "__dlpack_device__")
-        and value.__dlpack_device__()[0] == CUDA)
+        and _place(value, what)[0] == CUDA)
     if not on_device:
         operand = host_input(value, what)
         if 0 in operand.layout[1]:

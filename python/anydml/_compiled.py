@@ -211,6 +211,9 @@ class CompiledOperator:
         native.run([_address(operand) for operand in inputs], places, stream, wanted is None)
         return results
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a CompiledOperator cannot be pickled or copied; compile it where it is needed")
+
     def __repr__(self) -> str:
         return f"<{self.name} for {self.device.id}: {self.implementation}>"
 

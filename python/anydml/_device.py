@@ -43,7 +43,7 @@ class Device:
         with cls._lock:
             device = cls._devices.get(name)
             if device is None:
-                opened = _anydml.Device(name)
+                opened = _anydml.open_device(name)
                 device = cls._devices.get(opened.id)  # other spellings of the same one
                 if device is None:
                     device = super().__new__(cls)
@@ -88,7 +88,7 @@ class Device:
         if self._opened.removed:
             with self._lock:
                 if self._opened.removed:
-                    self._opened, self._compiled = _anydml.Device(self.id), {}
+                    self._opened, self._compiled = _anydml.open_device(self.id), {}
         return self._opened
 
     @property

@@ -197,6 +197,9 @@ class Tensor:
         use = None if stream == -1 else self._memory.use_in(stream or DEFAULT_STREAM, True)
         return _anydml.export_tensor(self._memory, use, self.dtype.str, self.shape, self.__dlpack_device__())
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a Tensor cannot be pickled or copied; numpy() gives an array that can")
+
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, dtype={self.dtype}, device={self.device!r})"
 

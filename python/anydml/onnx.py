@@ -57,7 +57,9 @@ class Profile(list[dict[str, Any]]):
 
 
 class Model:
-    """A model on a device, compiled for the sizes that it meets. Threads may share it; they take turns."""
+    """A model on a device, compiled for the sizes that it meets. Threads may share it; they take turns.
+
+    Names of the model that are not UTF-8 are escaped (``"\\xff"``), and inputs are given by these names."""
 
     def __init__(self, native: _anydml.OnnxModel):
         self._native = native
@@ -86,10 +88,15 @@ class Model:
             raise ValueError("inputs are needed: the model has not been run yet")
         return Profile(*self._native.profile(_addresses(arrays)))
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a Model cannot be pickled or copied; load it where it is needed")
+
 
 def _packed(inputs: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
     arrays = {}
     for name, value in inputs.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name {name!r} of an input is not a str")
         array = host_array(value, name)
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
         if array.dtype not in _NUMBERS:
@@ -98,14 +105,17 @@ def _packed(inputs: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
     return arrays
 
 
-def _addresses(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, tuple[int, list[int], int, int]]:
-    return {name: (_NUMBERS[array.dtype], list(array.shape), array.ctypes.data, array.nbytes)
+def _addresses(arrays: dict[str, npt.NDArray[Any]]) -> dict[bytes, tuple[int, list[int], int, int]]:
+    return {name.encode(errors="backslashreplace"): (_NUMBERS[array.dtype], list(array.shape), array.ctypes.data, array.nbytes)
             for name, array in arrays.items()}
 
 
 def load(model: Union[str, os.PathLike[str], bytes, Any], device: str = "cpu") -> Model:
     """From a file, a file's bytes or an ``onnx.ModelProto``."""
     if isinstance(model, (str, os.PathLike)):
-        return Model(_anydml.OnnxModel(os.fspath(model), None, device))
+        path = os.fsencode(model)
+        if b"\0" in path:
+            raise ValueError(f"the path {path!r} has a null character in it")
+        return Model(_anydml.load_model(path, None, device))
     contents = model if isinstance(model, bytes) else model.SerializeToString()
-    return Model(_anydml.OnnxModel("", contents, device))
+    return Model(_anydml.load_model(b"", contents, device))

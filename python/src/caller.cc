@@ -43,8 +43,11 @@ PyObject* Guarded(Body&& body) {
     error.restore();
   } catch (const py::builtin_exception& error) {
     error.set_error();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+    // pybind11 throws its own for an object that Python could not make, and leaves Python's error as it is.
+    if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, error.what());
   }
   return nullptr;
 }
@@ -55,7 +58,7 @@ PyObject* CallCaller(PyObject* self, PyObject* const* arguments, Py_ssize_t coun
     PyErr_SetString(PyExc_TypeError, "a tuple of inputs, out and stream are wanted");
     return nullptr;
   }
-  const auto* caller = static_cast<const Caller*>(PyCapsule_GetPointer(self, nullptr));
+  const auto* caller = static_cast<const Caller*>(PyCapsule_GetPointer(self, kCallerName));
   return Guarded([&] {
     return Call(*caller, py::reinterpret_borrow<py::tuple>(arguments[0]), arguments[1], arguments[2]);
   });
@@ -99,9 +102,13 @@ std::vector<std::optional<PyTensorDesc>> ToDescs(const PyTensors& given) {
 
 py::object MakeCaller(const std::shared_ptr<CompiledOperator>& op, const PyTensors& inputs,
                       const PyTensors& outputs, int32_t gpu, const py::object& make_tensor) {
+  if (op == nullptr) Raise(PyExc_TypeError, "an operator is wanted, not None");
   if (inputs.size() > kMaxTensors || outputs.size() > kMaxTensors) return py::none();
   auto caller = std::make_unique<Caller>(Caller{op, ToDescs(inputs), ToDescs(outputs), gpu, make_tensor});
-  const py::capsule capsule(caller.release(), [](void* pointer) { delete static_cast<Caller*>(pointer); });
+  const py::capsule capsule(caller.get(), kCallerName, [](PyObject* self) {
+    delete static_cast<const Caller*>(PyCapsule_GetPointer(self, kCallerName));
+  });
+  caller.release();
   return py::reinterpret_steal<py::object>(PyCFunction_New(&kCallCaller, capsule.ptr()));
 }
 
@@ -137,7 +144,7 @@ bool RunQuickly(const Caller& caller, const Addresses& inputs, const Addresses& 
     return caller.op->device->Run(*caller.op, {inputs.data(), caller.inputs.size()},
                                   {outputs.data(), caller.outputs.size()}, stream, wait, &data_error);
   });
-  if (!data_error.empty()) throw py::index_error(data_error);
+  if (!data_error.empty()) Raise(PyExc_IndexError, data_error);
   return status.ok();
 }
 
@@ -154,7 +161,7 @@ void DefineCaller(py::module_* m) {
                                    Py_None,    device.ptr(), Py_None};
     RememberFunction(arguments, [&]() -> py::object {
       const py::object call = make();
-      if (call.is_none()) return {};
+      if (PyCFunction_Check(call.ptr()) == 0 || PyCFunction_GET_SELF(call.ptr()) == nullptr) return {};
       return py::reinterpret_borrow<py::object>(PyCFunction_GET_SELF(call.ptr()));
     });
   });

@@ -35,6 +35,8 @@ struct Caller {
   bool on_host() const { return gpu < 0; }
 };
 
+inline constexpr const char* kCallerName = "anydml.caller";  // of capsules with a Caller
+
 // What a call has at most; operators with more tensors take the long way.
 inline constexpr size_t kMaxTensors = 16;
 using Addresses = std::array<void*, kMaxTensors>;

@@ -10,6 +10,7 @@
 #include "anydml/describe/field_values.h"
 #include "common/c_desc.h"
 #include "process.h"
+#include "status.h"
 
 namespace anydml::python {
 namespace {
@@ -139,11 +140,11 @@ template <typename Body>
 Status Device::Locked(Body&& body) {
   ANYDML_RETURN_IF_ERROR(CheckProcess());
   std::lock_guard lock(mutex_);
-  Status status = body();
+  Status status = Caught(body);
   if (!status.ok()) session_->Discard();
   if (status.code() != Code::kOutOfMemory) return status;
   memory_->Empty();
-  status = body();
+  status = Caught(body);
   if (!status.ok()) session_->Discard();
   return status;
 }
@@ -249,6 +250,10 @@ Status Device::Duplicate(Region device, const Stream& stream, std::shared_ptr<Me
 }
 
 Status Device::Download(const Memory& memory, uint64_t bytes, std::byte* host) {
+  if (bytes > memory.bytes()) {
+    return InvalidArgument("the tensor has ", bytes, " bytes by its shape but its memory has ",
+                           memory.bytes());
+  }
   return Locked([&]() -> Status {
     Stream own;
     ANYDML_RETURN_IF_ERROR(OwnStream(&own));

@@ -1,5 +1,7 @@
 #include "device_array.h"
 
+#include <algorithm>
+
 #include "status.h"
 
 namespace py = pybind11;
@@ -121,22 +123,23 @@ bool DeviceArray::OpenCapsule(PyObject* object, const StreamNumber& stream) {
     PyErr_Clear();
     return false;
   }
-  managed_ = dlpack::TakeOut(capsule.ptr());
-  return managed_ != nullptr && Describe(managed_->tensor);
+  dlpack::ManagedTensor* const managed = dlpack::Look(capsule.ptr());
+  if (managed == nullptr || !Describe(managed->tensor)) return false;
+  dlpack::TakeOut(capsule.ptr());
+  managed_ = managed;
+  return true;
 }
 
 bool DeviceArray::Describe(const dlpack::Tensor& tensor) {
   type_ = TypeOf(tensor.dtype);
   if (tensor.device.device_type != dlpack::kCuda || type_ == DataType::kUnknown) return false;
   if (tensor.ndim < 1 || tensor.ndim > static_cast<int32_t>(kMaxDimensions)) return false;
+  if (!dlpack::Mistake(tensor).empty()) return false;
   gpu_ = tensor.device.device_id;
   rank_ = static_cast<uint32_t>(tensor.ndim);
-  int64_t packed = 1;
-  for (uint32_t i = rank_; i-- > 0;) {
-    sizes_[i] = tensor.shape[i];
-    strides_[i] = tensor.strides != nullptr ? tensor.strides[i] : packed;
-    packed *= sizes_[i];
-  }
+  const dlpack::Extents extents = dlpack::ExtentsOf(tensor);
+  std::copy_n(extents.sizes.begin(), rank_, sizes_.begin());
+  std::copy_n(extents.strides.begin(), rank_, strides_.begin());
   address_ = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
   return address_ % kAlignment == 0;
 }
@@ -155,9 +158,15 @@ bool DeviceArray::OpenOwn(PyObject* object) {
   for (uint32_t i = rank_; i-- > 0;) {
     sizes_[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape.ptr(), i));
     strides_[i] = packed;
-    packed *= sizes_[i];
+    if (sizes_[i] < 0 || __builtin_mul_overflow(packed, sizes_[i], &packed)) {
+      PyErr_Clear();  // the size may be no number
+      return false;
+    }
   }
   memory_ = GetAttribute(object, registered.memory).cast<std::shared_ptr<Memory>>();
+  // Attributes can be set to anything.
+  if (memory_ == nullptr || static_cast<uint64_t>(packed) > memory_->bytes() / (BitSize(type_) / 8))
+    return false;
   address_ = memory_->address();
   return true;
 }

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "status.h"
+
 namespace anydml::python {
 namespace {
 
@@ -34,77 +36,91 @@ void DeleteExported(ManagedTensor* self) { delete static_cast<Exported*>(self->m
 void DestroyCapsule(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, kName) == 0) return;
   auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
-  managed->deleter(managed);
+  dlpack::GiveBack(managed);
+}
+
+// As NumPy spells the type: "<f4"; "" for those that operators and models do not have.
+std::string NumpyName(const dlpack::ElementType& type) {
+  const bool whole = type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64;
+  if (type.lanes != 1 || !whole) return {};
+  for (const auto& [code, letter] : kLetters) {
+    if (static_cast<uint8_t>(code) != type.code) continue;
+    if ((letter == 'f' && type.bits == 8) || (letter == 'b' && type.bits != 8)) return {};
+    return StrCat(type.bits == 8 ? '|' : '<', letter, type.bits / 8);
+  }
+  return {};
 }
 
 }  // namespace
 
-dlpack::ManagedTensor* dlpack::TakeOut(PyObject* capsule) {
+dlpack::ManagedTensor* dlpack::Look(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, kName) == 0) return nullptr;
-  auto* const managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
-  PyCapsule_SetName(capsule, kTaken);
-  return managed;
+  return static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
 }
 
-ImportedTensor::ImportedTensor(const py::capsule& capsule) : managed_(dlpack::TakeOut(capsule.ptr())) {
-  if (managed_ == nullptr) {
-    throw py::value_error("__dlpack__ returned something else than an unused 'dltensor' capsule");
+void dlpack::TakeOut(PyObject* capsule) { PyCapsule_SetName(capsule, kTaken); }
+
+ImportedTensor::ImportedTensor(const py::object& capsule, const std::string& what) {
+  ManagedTensor* const managed = dlpack::Look(capsule.ptr());
+  if (managed == nullptr) {
+    Raise(PyExc_ValueError,
+          StrCat(what, ": __dlpack__ returned something else than an unused 'dltensor' capsule"));
   }
+  tensor_ = managed->tensor;
+  type_ = NumpyName(tensor_.dtype);
+  if (type_.empty()) Raise(PyExc_TypeError, StrCat(what, " has a data type that DirectML does not have"));
+  const std::string mistake = dlpack::Mistake(tensor_);
+  if (!mistake.empty()) Raise(PyExc_ValueError, StrCat(what, " ", mistake));
+  extents_ = dlpack::ExtentsOf(tensor_);
+  dlpack::TakeOut(capsule.ptr());
+  managed_ = managed;
 }
 
 ImportedTensor::~ImportedTensor() { dlpack::GiveBack(managed_); }
 
 uintptr_t ImportedTensor::address() const {
-  return reinterpret_cast<uintptr_t>(tensor().data) + tensor().byte_offset;
+  return reinterpret_cast<uintptr_t>(tensor_.data) + tensor_.byte_offset;
 }
 
 py::tuple ImportedTensor::device() const {
-  return py::make_tuple(tensor().device.device_type, tensor().device.device_id);
+  return py::make_tuple(tensor_.device.device_type, tensor_.device.device_id);
 }
 
-py::tuple ImportedTensor::shape() const {
-  py::tuple shape(tensor().ndim);
-  for (int32_t i = 0; i < tensor().ndim; ++i) shape[i] = tensor().shape[i];
-  return shape;
-}
+py::tuple ImportedTensor::shape() const { return ToTuple(extents_.sizes); }
 
-py::tuple ImportedTensor::strides() const {
-  py::tuple strides(tensor().ndim);
-  int64_t packed = 1;
-  for (int32_t i = tensor().ndim - 1; i >= 0; --i) {
-    strides[i] = tensor().strides != nullptr ? tensor().strides[i] : packed;
-    packed *= tensor().shape[i];
-  }
-  return strides;
-}
+py::tuple ImportedTensor::strides() const { return ToTuple(extents_.strides); }
 
-std::string ImportedTensor::type() const {
-  const dlpack::ElementType type = tensor().dtype;
-  if (type.lanes != 1 || type.bits % 8 != 0) return {};
-  for (const auto& [code, letter] : kLetters) {
-    if (static_cast<uint8_t>(code) == type.code) {
-      return StrCat(type.bits == 8 ? '|' : '<', letter, type.bits / 8);
-    }
-  }
-  return {};
+py::tuple ImportedTensor::ToTuple(const std::array<int64_t, dlpack::kMostDimensions>& numbers) const {
+  py::tuple tuple(tensor_.ndim);
+  for (int32_t i = 0; i < tensor_.ndim; ++i) tuple[i] = numbers[i];
+  return tuple;
 }
 
 py::capsule ExportTensor(const std::shared_ptr<Memory>& memory, const std::shared_ptr<MemoryUse>& use,
                          const std::string& type, const std::vector<int64_t>& shape,
                          std::pair<int32_t, int32_t> device) {
+  if (memory == nullptr) Raise(PyExc_TypeError, "memory is wanted, not None");
   auto exported = std::make_unique<Exported>();
   exported->memory = memory;
   exported->use = use;
   exported->shape = shape;
   dlpack::Tensor& tensor = exported->managed.tensor;
-  tensor.data = reinterpret_cast<void*>(memory->address());
-  tensor.device = {device.first, device.second};
-  tensor.ndim = static_cast<int32_t>(shape.size());
   for (const auto& [code, letter] : kLetters) {
     if (letter == type.at(1)) tensor.dtype.code = static_cast<uint8_t>(code);
   }
   tensor.dtype.bits = static_cast<uint8_t>((type.at(2) - '0') * 8);
   tensor.dtype.lanes = 1;
+  uint64_t bytes = uint64_t{tensor.dtype.bits} / 8;
+  bool fits = true;
+  for (const int64_t size : shape)
+    fits &= size >= 0 && !__builtin_mul_overflow(bytes, uint64_t(size), &bytes);
+  if (!fits || bytes > memory->bytes()) {
+    Raise(PyExc_ValueError,
+          StrCat("the tensor has more bytes by its shape than its memory, which has ", memory->bytes()));
+  }
+  tensor.data = reinterpret_cast<void*>(memory->address());
+  tensor.device = {device.first, device.second};
+  tensor.ndim = static_cast<int32_t>(shape.size());
   tensor.shape = exported->shape.data();
   exported->managed.manager = exported.get();
   exported->managed.deleter = DeleteExported;

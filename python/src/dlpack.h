@@ -2,7 +2,9 @@
 // stable C interface ("dltensor" capsules).
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string>
 
 #include <pybind11/pybind11.h>
 
@@ -44,8 +46,24 @@ struct ManagedTensor {
   void (*deleter)(ManagedTensor* self);
 };
 
-// Takes the tensor out of a capsule, which nobody can use again; null when it is not an unused "dltensor".
-ManagedTensor* TakeOut(PyObject* capsule);
+inline constexpr int32_t kMostDimensions = 32;  // NumPy's most, before its version 2
+
+// What is wrong with a tensor of another library, to follow its name in a sentence; empty if nothing is. Of a
+// sound one nothing overflows: the sizes, the strides, and every element's address.
+std::string Mistake(const Tensor& tensor);
+
+// The sizes, and the strides in elements. Those that say nothing (of one element, or of none at all) become
+// those of a packed tensor. For sound tensors.
+struct Extents {
+  std::array<int64_t, kMostDimensions> sizes;
+  std::array<int64_t, kMostDimensions> strides;
+};
+Extents ExtentsOf(const Tensor& tensor);
+
+// The tensor in an unused "dltensor" capsule, else null.
+ManagedTensor* Look(PyObject* capsule);
+// Takes what Look found out of it: nobody can use the capsule again.
+void TakeOut(PyObject* capsule);
 
 inline void GiveBack(ManagedTensor* tensor) {
   if (tensor->deleter != nullptr) tensor->deleter(tensor);
@@ -53,11 +71,12 @@ inline void GiveBack(ManagedTensor* tensor) {
 
 }  // namespace dlpack
 
-// A tensor of another library; given back when this object goes.
+// A sound tensor of another library; given back when this object goes. What was checked is a copy: the other
+// library may change its own.
 class ImportedTensor {
  public:
-  // Takes it out of the capsule, which nobody can use again.
-  explicit ImportedTensor(const pybind11::capsule& capsule);
+  // Takes it out of the capsule, which nobody can use again. `what` names it where it is refused.
+  ImportedTensor(const pybind11::object& capsule, const std::string& what);
   ~ImportedTensor();
   ImportedTensor(const ImportedTensor&) = delete;
   ImportedTensor& operator=(const ImportedTensor&) = delete;
@@ -65,14 +84,16 @@ class ImportedTensor {
   uintptr_t address() const;
   pybind11::tuple device() const;  // DLPack's type and number
   pybind11::tuple shape() const;
-  pybind11::tuple strides() const;  // in elements
-  // As NumPy spells it: "<f4"; "" for types that NumPy has not.
-  std::string type() const;
+  pybind11::tuple strides() const;                   // in elements
+  const std::string& type() const { return type_; }  // as NumPy spells it: "<f4"
 
  private:
-  const dlpack::Tensor& tensor() const { return managed_->tensor; }
+  pybind11::tuple ToTuple(const std::array<int64_t, dlpack::kMostDimensions>& numbers) const;
 
-  dlpack::ManagedTensor* managed_;
+  dlpack::ManagedTensor* managed_ = nullptr;
+  dlpack::Tensor tensor_;  // its shape and strides are not to be used
+  dlpack::Extents extents_;
+  std::string type_;
 };
 
 // A capsule over a packed tensor at the beginning of `memory`, which it keeps, and a use of it, or null.

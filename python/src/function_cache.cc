@@ -113,6 +113,7 @@ struct Inputs {
 // and outputs are tuples of values.
 bool MakeKey(FunctionArguments arguments, const StreamNumber& stream, Inputs* opened, std::string* key) {
   PyObject* const inputs = arguments[1];
+  if (!PyTuple_CheckExact(inputs)) return false;
   const auto count = static_cast<size_t>(PyTuple_GET_SIZE(inputs));
   if (count > kMaxTensors) return false;
   if (!AppendValue(arguments[0], 0, key)) return false;
@@ -124,6 +125,7 @@ bool MakeKey(FunctionArguments arguments, const StreamNumber& stream, Inputs* op
   if (!AppendValue(arguments[2], 0, key) || !AppendValue(arguments[3], 0, key)) return false;
   for (size_t i = 0; i < count; ++i) {
     PyObject* const input = PyTuple_GET_ITEM(inputs, static_cast<Py_ssize_t>(i));
+    if (!PyTuple_CheckExact(input) || PyTuple_GET_SIZE(input) != 3) return false;
     if (!AppendValue(PyTuple_GET_ITEM(input, 0), 0, key)) return false;
     PyObject* const value = PyTuple_GET_ITEM(input, 2);
     if (value == Py_None) {
@@ -136,7 +138,7 @@ bool MakeKey(FunctionArguments arguments, const StreamNumber& stream, Inputs* op
 }
 
 const Caller& CallerOf(const py::object& capsule) {
-  return *static_cast<const Caller*>(PyCapsule_GetPointer(capsule.ptr(), nullptr));
+  return *static_cast<const Caller*>(PyCapsule_GetPointer(capsule.ptr(), kCallerName));
 }
 
 // Whether the operator reads the arrays where they are: others were copied first.
@@ -176,7 +178,8 @@ void RememberFunction(FunctionArguments arguments, const std::function<py::objec
   std::string key;
   if (!MakeKey(arguments, StreamNumber::None(), &inputs, &key)) return;
   py::object caller = make();
-  if (!caller || !ReadsInPlace(CallerOf(caller), inputs)) return;
+  if (!caller || PyCapsule_IsValid(caller.ptr(), kCallerName) == 0 || !ReadsInPlace(CallerOf(caller), inputs))
+    return;
   if (const auto found = Index().find(key); found != Index().end()) {
     const auto entry = found->second;
     Index().erase(found);

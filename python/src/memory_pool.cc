@@ -63,6 +63,7 @@ Memory::Memory(std::shared_ptr<MemoryPool> pool, ComPtr<ID3D12Resource> buffer, 
     : pool_(std::move(pool)),
       buffer_(std::move(buffer)),
       address_(buffer_->GetGPUVirtualAddress()),
+      bytes_(buffer_->GetDesc().Width),
       kept_bytes_(kept_bytes),
       users_{std::move(first)} {}
 

@@ -77,6 +77,7 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   uintptr_t address() const { return address_; }
+  uint64_t bytes() const { return bytes_; }
   const std::shared_ptr<MemoryPool>& pool() const { return pool_; }
   uintptr_t latest_stream() const;
   // What is enqueued in `after` from now on comes behind all that uses it, also in other libraries.
@@ -91,6 +92,7 @@ class Memory {
   const std::shared_ptr<MemoryPool> pool_;
   ComPtr<ID3D12Resource> buffer_;
   const uintptr_t address_;
+  const uint64_t bytes_;
   const uint64_t kept_bytes_;
   mutable std::mutex mutex_;
   std::vector<MemoryUser> users_;  // the latest last, which is not behind the others

@@ -10,6 +10,7 @@
 #include "dlpack.h"
 #include "exact_sum.h"
 #include "onnx_model.h"
+#include "sealed_types.h"
 #include "status.h"
 #include "tensor_tuple.h"
 
@@ -31,7 +32,7 @@ using Named = std::vector<std::pair<std::string, T>>;
 using PyNested = std::pair<std::string, Named<std::string>>;
 using PyAttribute = std::variant<std::string, std::vector<PyNested>>;
 
-std::shared_ptr<CompiledOperator> Compile(const std::shared_ptr<Device>& device, const std::string& name,
+std::shared_ptr<CompiledOperator> Compile(Device& device, const std::string& name,
                                           const Named<PyTensor>& inputs, const Named<PyAttribute>& attributes,
                                           const Named<std::vector<PyTensor>>& outputs) {
   Request request;
@@ -51,7 +52,7 @@ std::shared_ptr<CompiledOperator> Compile(const std::shared_ptr<Device>& device,
     for (const PyTensor& tensor : tensors) output.push_back(ToTensor(tensor));
   }
   std::shared_ptr<CompiledOperator> compiled;
-  Run([&] { return device->Compile(request, &compiled); });
+  Run([&] { return device.Compile(request, &compiled); });
   return compiled;
 }
 
@@ -69,7 +70,7 @@ void RunOperator(const CompiledOperator& compiled, const std::vector<uintptr_t>&
     ANYDML_RETURN_IF_ERROR(compiled.device->memory().Describe(handle, &stream));
     return compiled.device->Run(compiled, addresses(inputs), addresses(outputs), stream, wait, &data_error);
   });
-  if (!data_error.empty()) throw py::index_error(data_error);
+  if (!data_error.empty()) Raise(PyExc_IndexError, data_error);
 }
 
 // What `make` makes for a stream, which is given by its handle.
@@ -103,6 +104,7 @@ std::shared_ptr<Memory> Duplicate(Device& device, uintptr_t address, uint64_t by
 }
 
 std::shared_ptr<MemoryUse> UseIn(const std::shared_ptr<Memory>& memory, uintptr_t handle, bool exported) {
+  if (memory == nullptr) Raise(PyExc_TypeError, "use_in is a method of Memory, not of None");
   std::shared_ptr<MemoryUse> use;
   Run([&]() -> Status {
     Stream stream;
@@ -116,7 +118,10 @@ std::shared_ptr<Device> Open(const std::string& adapter) {
   std::shared_ptr<Device> device;
   const Status status = WithoutGil([&] { return Device::Open(adapter, &device); });
   // "There is no such adapter" is nothing that is still to be implemented.
-  if (!status.ok()) throw std::runtime_error(status.message());
+  if (status.code() == Code::kUnsupported || status.code() == Code::kNotImplemented) {
+    Raise(PyExc_RuntimeError, status.message());
+  }
+  Check(status);
   return device;
 }
 
@@ -153,14 +158,25 @@ void AddRowsExactly(uintptr_t numbers, size_t rows, size_t columns, uintptr_t di
   });
 }
 
+// What pybind11 throws for an object that Python could not make; Python's own error is set already.
+void TranslateException(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(std::move(thrown));
+  } catch (const std::runtime_error&) {
+    if (PyErr_Occurred() == nullptr) throw;
+  }
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_anydml, m) {
+  py::register_exception_translator(TranslateException);
   m.def("version", AnyDmlGetVersion);
   m.def("adapters", Adapters);
   m.def("operators", OperatorNames);
   m.def("data_types", DataTypeNames);
 
+  // Classes come without constructors: objects are made by functions (SealTypes).
   py::class_<CompiledOperator, std::shared_ptr<CompiledOperator>>(m, "CompiledOperator")
       .def_property_readonly("outputs", Outputs)
       .def_property_readonly(
@@ -174,19 +190,20 @@ PYBIND11_MODULE(_anydml, m) {
       .def("run", RunOperator);
 
   py::class_<Memory, std::shared_ptr<Memory>>(m, "Memory")
-      .def_property_readonly("address", &Memory::address)
-      .def_property_readonly("stream", &Memory::latest_stream)
+      .def_property_readonly("address", OnObject(&Memory::address))
+      .def_property_readonly("bytes", OnObject(&Memory::bytes))
+      .def_property_readonly("stream", OnObject(&Memory::latest_stream))
       .def("use_in", UseIn);
   [[maybe_unused]] const py::class_<MemoryUse, std::shared_ptr<MemoryUse>> memory_use(m, "MemoryUse");
 
+  m.def("open_device", Open);
   py::class_<Device, std::shared_ptr<Device>>(m, "Device")
-      .def(py::init(&Open))
       .def_property_readonly("id", [](const Device& device) { return device.adapter().id; })
       .def_property_readonly("description", [](const Device& device) { return device.adapter().description; })
       .def_property_readonly("feature_level",
                              [](const Device& device) { return FeatureLevelName(device.feature_level()); })
-      .def_property_readonly("removed", &Device::removed)
-      .def("remove", &Device::Remove)
+      .def_property_readonly("removed", OnObject(&Device::removed))
+      .def("remove", OnObject(&Device::Remove))
       .def("compile", Compile)
       .def("allocate", Allocate)
       .def("upload", Upload)
@@ -196,16 +213,19 @@ PYBIND11_MODULE(_anydml, m) {
       });
   DefineCaller(&m);
 
+  m.def("import_tensor", [](const py::object& capsule, const std::string& what) {
+    return std::make_unique<ImportedTensor>(capsule, what);
+  });
   py::class_<ImportedTensor>(m, "ImportedTensor")
-      .def(py::init<const py::capsule&>())
-      .def_property_readonly("address", &ImportedTensor::address)
-      .def_property_readonly("device", &ImportedTensor::device)
-      .def_property_readonly("shape", &ImportedTensor::shape)
-      .def_property_readonly("strides", &ImportedTensor::strides)
-      .def_property_readonly("type", &ImportedTensor::type);
+      .def_property_readonly("address", OnObject(&ImportedTensor::address))
+      .def_property_readonly("device", OnObject(&ImportedTensor::device))
+      .def_property_readonly("shape", OnObject(&ImportedTensor::shape))
+      .def_property_readonly("strides", OnObject(&ImportedTensor::strides))
+      .def_property_readonly("type", OnObject(&ImportedTensor::type));
   m.def("export_tensor", ExportTensor);
   m.def("add_exactly", AddRowsExactly);
   DefineOnnxModel(&m);
+  SealTypes();
 }
 
 }  // namespace anydml::python

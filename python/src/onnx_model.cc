@@ -11,6 +11,7 @@
 
 #include "onnx/session.h"
 #include "process.h"
+#include "sealed_types.h"
 #include "status.h"
 
 namespace py = pybind11;
@@ -19,12 +20,12 @@ namespace anydml::python {
 namespace {
 
 // name, TensorProto.DataType, sizes (None where any is fine) or None
-using PySignature = std::tuple<std::string, int32_t, std::optional<std::vector<std::optional<int64_t>>>>;
+using PySignature = std::tuple<py::str, int32_t, std::optional<std::vector<std::optional<int64_t>>>>;
 // TensorProto.DataType, sizes, address, bytes: packed elements that the caller keeps
 using PyInput = std::tuple<int32_t, std::vector<int64_t>, uintptr_t, uint64_t>;
-using PyOutput = std::tuple<std::string, int32_t, std::vector<int64_t>, py::bytearray>;
+using PyOutput = std::tuple<py::str, int32_t, std::vector<int64_t>, py::object>;
 // seconds of the run, and of its nodes: name, seconds, calls
-using PyProfile = std::tuple<double, std::vector<std::tuple<std::string, double, uint64_t>>>;
+using PyProfile = std::tuple<double, std::vector<std::tuple<py::str, double, uint64_t>>>;
 
 // What AnyDmlSetProfiler reports while it exists: one at a time, in this process.
 class NodeTimes {
@@ -45,9 +46,10 @@ class NodeTimes {
   NodeTimes(const NodeTimes&) = delete;
   NodeTimes& operator=(const NodeTimes&) = delete;
 
-  std::map<std::string, Row> rows() const {
+  Status Read(std::map<std::string, Row>* rows) const {
     const std::lock_guard lock(TheActive().mutex);
-    return rows_;
+    *rows = rows_;
+    return status_;
   }
 
  private:
@@ -70,15 +72,28 @@ class NodeTimes {
   }
   static void Record(void*, const char* node, uint64_t begin, uint64_t end) {
     const std::lock_guard lock(TheActive().mutex);
-    if (TheActive().times == nullptr) return;
-    Row& row = TheActive().times->rows_[node];
-    row.seconds += static_cast<double>(end - begin) * 1e-9;
-    ++row.calls;
+    NodeTimes* const times = TheActive().times;
+    if (times == nullptr || !times->status_.ok()) return;
+    times->status_ = Caught([&] {
+      Row& row = times->rows_[node];
+      row.seconds += static_cast<double>(end - begin) * 1e-9;
+      ++row.calls;
+      return Status();
+    });
   }
 
   const std::lock_guard<std::mutex> lock_;
   std::map<std::string, Row> rows_;
+  Status status_;
 };
+
+// A bytearray with a copy.
+py::object ToBytes(std::span<const std::byte> data) {
+  PyObject* const bytes = PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(data.data()),
+                                                        static_cast<Py_ssize_t>(data.size()));
+  if (bytes == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(bytes);
+}
 
 class OnnxModel {
  public:
@@ -106,6 +121,12 @@ class OnnxModel {
       ANYDML_RETURN_IF_ERROR(tools::Session::Create(options, &device_));
       return onnx::ModelSession::Create(std::move(model), device_.get(), &session_);
     });
+    for (const onnx::Signature& input : session_->inputs()) {
+      const auto escaped = Text(input.name).cast<std::string>();
+      if (escaped != input.name) escaped_.emplace(escaped, input.name);
+    }
+    // Whoever has the name itself is meant by it.
+    for (const onnx::Signature& input : session_->inputs()) escaped_.erase(input.name);
   }
 
   ~OnnxModel() {
@@ -125,15 +146,14 @@ class OnnxModel {
     Run([&]() -> Status {
       ANYDML_RETURN_IF_ERROR(CheckProcess());
       const std::lock_guard lock(mutex_);
-      Status status = session_->Run(inputs, &results);
+      Status status = Caught([&] { return session_->Run(inputs, &results); });
       if (!status.ok()) device_->Discard();
       return status;
     });
     std::vector<PyOutput> outputs;
     for (const onnx::NamedResult& result : results) {
-      const std::span<const std::byte> data = result.tensor.data;
-      outputs.emplace_back(result.name, static_cast<int32_t>(result.tensor.type), result.tensor.shape,
-                           py::bytearray(reinterpret_cast<const char*>(data.data()), data.size()));
+      outputs.emplace_back(Text(result.name), static_cast<int32_t>(result.tensor.type), result.tensor.shape,
+                           ToBytes(result.tensor.data));
     }
     return outputs;
   }
@@ -141,34 +161,43 @@ class OnnxModel {
   // A run, after one that compiles.
   PyProfile Profile(const std::map<std::string, PyInput>& given) {
     const std::map<std::string, onnx::Tensor> inputs = Tensors(given);
-    PyProfile profile;
+    double seconds = 0;
+    std::map<std::string, NodeTimes::Row> rows;
     Run([&]() -> Status {
       ANYDML_RETURN_IF_ERROR(CheckProcess());
       const std::lock_guard lock(mutex_);
       Status status;
       for (int i = 0; i < 2 && status.ok(); ++i) {
-        const NodeTimes times;
-        std::vector<onnx::NamedResult> results;
-        const auto begin = std::chrono::steady_clock::now();
-        status = session_->Run(inputs, &results);
-        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-        std::get<0>(profile) = taken.count();
-        std::get<1>(profile).clear();
-        for (const auto& [name, row] : times.rows())
-          std::get<1>(profile).emplace_back(name, row.seconds, row.calls);
+        status = Caught([&] { return TimedRun(inputs, &seconds, &rows); });
       }
       if (!status.ok()) device_->Discard();
       return status;
     });
+    PyProfile profile;
+    std::get<0>(profile) = seconds;
+    for (const auto& [name, row] : rows)
+      std::get<1>(profile).emplace_back(Text(name), row.seconds, row.calls);
     return profile;
   }
 
  private:
-  static std::map<std::string, onnx::Tensor> Tensors(const std::map<std::string, PyInput>& given) {
+  Status TimedRun(const std::map<std::string, onnx::Tensor>& inputs, double* seconds,
+                  std::map<std::string, NodeTimes::Row>* rows) {
+    const NodeTimes times;
+    std::vector<onnx::NamedResult> results;
+    const auto begin = std::chrono::steady_clock::now();
+    ANYDML_RETURN_IF_ERROR(session_->Run(inputs, &results));
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    *seconds = taken.count();
+    return times.Read(rows);
+  }
+
+  std::map<std::string, onnx::Tensor> Tensors(const std::map<std::string, PyInput>& given) const {
     std::map<std::string, onnx::Tensor> tensors;
     for (const auto& [name, input] : given) {
       const auto& [type, shape, address, bytes] = input;
-      onnx::Tensor& tensor = tensors[name];
+      const auto escaped = escaped_.find(name);
+      onnx::Tensor& tensor = tensors[escaped != escaped_.end() ? escaped->second : name];
       tensor.type = static_cast<onnx::ElementType>(type);
       tensor.shape = shape;
       tensor.data = {reinterpret_cast<const std::byte*>(address), bytes};
@@ -185,7 +214,7 @@ class OnnxModel {
         for (const int64_t size : signature.shape)
           shape->push_back(size < 0 ? std::nullopt : std::optional(size));
       }
-      list.emplace_back(signature.name, static_cast<int32_t>(signature.type), shape);
+      list.emplace_back(Text(signature.name), static_cast<int32_t>(signature.type), shape);
     }
     return list;
   }
@@ -193,17 +222,21 @@ class OnnxModel {
   std::mutex mutex_;
   std::unique_ptr<tools::Session> device_;
   std::unique_ptr<onnx::ModelSession> session_;
+  std::map<std::string, std::string> escaped_;  // names of inputs that are not UTF-8, as Python sees them
 };
 
 }  // namespace
 
 void DefineOnnxModel(py::module_* m) {
+  m->def("load_model",
+         [](const std::string& path, const std::optional<py::bytes>& contents, const std::string& adapter) {
+           return std::make_unique<OnnxModel>(path, contents, adapter);
+         });
   py::class_<OnnxModel>(*m, "OnnxModel")
-      .def(py::init<const std::string&, const std::optional<py::bytes>&, const std::string&>())
-      .def_property_readonly("inputs", &OnnxModel::Inputs)
-      .def_property_readonly("outputs", &OnnxModel::Outputs)
-      .def("run", &OnnxModel::RunModel)
-      .def("profile", &OnnxModel::Profile);
+      .def_property_readonly("inputs", OnObject(&OnnxModel::Inputs))
+      .def_property_readonly("outputs", OnObject(&OnnxModel::Outputs))
+      .def("run", OnObject(&OnnxModel::RunModel))
+      .def("profile", OnObject(&OnnxModel::Profile));
 }
 
 }  // namespace anydml::python

@@ -4,27 +4,33 @@
 #include <pybind11/pybind11.h>
 #include <unistd.h>
 
-#include "anydml/cli/exit_status.h"
+#include <new>
+#include <stdexcept>
+#include <string_view>
+
 #include "base/status.h"
 
 namespace anydml::python {
 
-inline void Check(const Status& status) {
-  if (status.code() == tools::kBadUsage) throw pybind11::value_error(status.message());
-  switch (status.code()) {
-    case Code::kOk:
-      return;
-    case Code::kInvalidArgument:
-      throw pybind11::value_error(status.message());
-    case Code::kUnsupported:
-    case Code::kNotImplemented:
-      PyErr_SetString(PyExc_NotImplementedError, status.message().c_str());
-      throw pybind11::error_already_set();
-    case Code::kOutOfMemory:
-      PyErr_SetString(PyExc_MemoryError, status.message().c_str());
-      throw pybind11::error_already_set();
-    default:
-      throw std::runtime_error(status.message());
+// Text for Python. Models may hold names of any bytes: those that are not UTF-8 are escaped, as in "\xff".
+pybind11::str Text(std::string_view text);
+
+[[noreturn]] void Raise(PyObject* type, std::string_view message);
+
+// Raises the exception that stands for the status; nothing if it is OK.
+void Check(const Status& status);
+
+// The status of `body`, also when it throws.
+template <typename Body>
+Status Caught(Body&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kOutOfMemory, "out of memory");  // short: takes no memory itself
+  } catch (const std::length_error&) {                   // of a container: more than there may ever be
+    return Status(Code::kOutOfMemory, "out of memory");
+  } catch (const std::exception& error) {
+    return Status(Code::kFail, error.what());
   }
 }
 
@@ -43,12 +49,7 @@ inline void TakeGil(PyThreadState* thread) {
 template <typename Body>
 Status WithoutGil(Body&& body) {
   PyThreadState* const thread = PyEval_SaveThread();
-  Status status;
-  try {
-    status = body();
-  } catch (const std::exception& error) {
-    status = Status(Code::kFail, error.what());
-  }
+  Status status = Caught(body);
   TakeGil(thread);
   return status;
 }

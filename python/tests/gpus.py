@@ -31,6 +31,14 @@ def pretended():
     return device
 
 
+def moved(capsule, place):
+    """The capsule, which says now that the tensor is there."""
+    behind_the_address = _pointer(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+    found = ctypes.cast(behind_the_address, ctypes.POINTER(ctypes.c_int32))
+    found[0], found[1] = place
+    return capsule
+
+
 class OnGpu:
     """Another library's tensor on the pretended GPU."""
 
@@ -39,11 +47,7 @@ class OnGpu:
 
     def __dlpack__(self, stream=None):
         self.streams.append(stream)
-        capsule = self.array.__dlpack__()
-        behind_the_address = _pointer(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
-        place = ctypes.cast(behind_the_address, ctypes.POINTER(ctypes.c_int32))
-        place[0], place[1] = self.__dlpack_device__()
-        return capsule
+        return moved(self.array.__dlpack__(), self.__dlpack_device__())
 
     def __dlpack_device__(self):
         return 2, self.number

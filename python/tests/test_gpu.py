@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from gpus import NAME, OnGpu, aligned, pretended
+from gpus import NAME, OnGpu, aligned, moved, pretended
 from layouts import LAYOUTS, TYPES
 from reference import same_bits, top_k
 
@@ -142,15 +142,18 @@ def test_other_gpus(pretended_gpu):
 
 
 def test_tensors_are_exported_where_they_are(pretended_gpu):
-    class OnHost:  # as a consumer that believes it
+    class OnHost:  # where the memory of a pretended GPU really is
         def __init__(self, tensor):
-            self.__dlpack__ = tensor.__dlpack__
+            self.tensor = tensor
+
+        def __dlpack__(self):
+            return moved(self.tensor.__dlpack__(), (1, 0))
 
         def __dlpack_device__(self):
             return 1, 0
 
     tensor = dml.element_wise_identity(X, device=NAME)
-    imported = dml._anydml.ImportedTensor(tensor.__dlpack__(stream=5, max_version=(1, 0)))
+    imported = dml._anydml.import_tensor(tensor.__dlpack__(stream=5, max_version=(1, 0)), "tensor")
     assert imported.address == tensor._memory.address
     assert (imported.device, imported.shape, imported.strides, imported.type) == ((2, 0), (2, 3, 4), (12, 4, 1), "<f4")
     del tensor

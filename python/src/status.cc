@@ -1,0 +1,43 @@
+#include "status.h"
+
+#include "anydml/cli/exit_status.h"
+
+namespace py = pybind11;
+
+namespace anydml::python {
+namespace {
+
+PyObject* ExceptionFor(Code code) {
+  if (code == tools::kBadUsage) return PyExc_ValueError;
+  switch (code) {
+    case Code::kInvalidArgument:
+      return PyExc_ValueError;
+    case Code::kUnsupported:
+    case Code::kNotImplemented:
+      return PyExc_NotImplementedError;
+    case Code::kOutOfMemory:
+      return PyExc_MemoryError;
+    default:
+      return PyExc_RuntimeError;
+  }
+}
+
+}  // namespace
+
+py::str Text(std::string_view text) {
+  PyObject* const decoded =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (decoded == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(decoded);
+}
+
+void Raise(PyObject* type, std::string_view message) {
+  PyErr_SetObject(type, Text(message).ptr());
+  throw py::error_already_set();
+}
+
+void Check(const Status& status) {
+  if (!status.ok()) Raise(ExceptionFor(status.code()), status.message());
+}
+
+}  // namespace anydml::python
