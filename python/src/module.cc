@@ -196,7 +196,6 @@ PYBIND11_MODULE(_anydml, m) {
       .def("use_in", UseIn);
   [[maybe_unused]] const py::class_<MemoryUse, std::shared_ptr<MemoryUse>> memory_use(m, "MemoryUse");
 
-  m.def("open_device", Open);
   py::class_<Device, std::shared_ptr<Device>>(m, "Device")
       .def_property_readonly("id", [](const Device& device) { return device.adapter().id; })
       .def_property_readonly("description", [](const Device& device) { return device.adapter().description; })
@@ -211,17 +210,18 @@ PYBIND11_MODULE(_anydml, m) {
       .def("download", [](Device& device, const Memory& memory, uint64_t bytes, uintptr_t to) {
         Run([&] { return device.Download(memory, bytes, reinterpret_cast<std::byte*>(to)); });
       });
+  m.def("open_device", Open);
   DefineCaller(&m);
 
-  m.def("import_tensor", [](const py::object& capsule, const std::string& what) {
-    return std::make_unique<ImportedTensor>(capsule, what);
-  });
   py::class_<ImportedTensor>(m, "ImportedTensor")
       .def_property_readonly("address", OnObject(&ImportedTensor::address))
       .def_property_readonly("device", OnObject(&ImportedTensor::device))
       .def_property_readonly("shape", OnObject(&ImportedTensor::shape))
       .def_property_readonly("strides", OnObject(&ImportedTensor::strides))
       .def_property_readonly("type", OnObject(&ImportedTensor::type));
+  m.def("import_tensor", [](const py::object& capsule, const std::string& what) {
+    return std::make_unique<ImportedTensor>(capsule, what);
+  });
   m.def("export_tensor", ExportTensor);
   m.def("add_exactly", AddRowsExactly);
   DefineOnnxModel(&m);

@@ -228,15 +228,15 @@ class OnnxModel {
 }  // namespace
 
 void DefineOnnxModel(py::module_* m) {
-  m->def("load_model",
-         [](const std::string& path, const std::optional<py::bytes>& contents, const std::string& adapter) {
-           return std::make_unique<OnnxModel>(path, contents, adapter);
-         });
   py::class_<OnnxModel>(*m, "OnnxModel")
       .def_property_readonly("inputs", OnObject(&OnnxModel::Inputs))
       .def_property_readonly("outputs", OnObject(&OnnxModel::Outputs))
       .def("run", OnObject(&OnnxModel::RunModel))
       .def("profile", OnObject(&OnnxModel::Profile));
+  m->def("load_model",
+         [](const std::string& path, const std::optional<py::bytes>& contents, const std::string& adapter) {
+           return std::make_unique<OnnxModel>(path, contents, adapter);
+         });
 }
 
 }  // namespace anydml::python

@@ -146,3 +146,72 @@ def test_profile_says_where_the_time_goes(model):
         assert len(profile[0]["nodes"]) == 2 and "Mul" in profile[0]["nodes"][0]  # fused
         assert 0 < profile[0]["seconds"] <= profile.seconds
         assert profile[0]["implementation"] in str(profile)
+
+
+# ---- Names that are not UTF-8 ----
+
+RAW, ESCAPED = b"a\xff\xfe", r"a\xff\xfe"
+
+
+def model_of(nodes, inputs, outputs):
+    """Nodes: type, names of inputs, names of outputs, name."""
+    graph = b"".join(text(1, b"".join([*(text(1, name) for name in reads), *(text(2, name) for name in writes), text(3, name),
+                                       text(4, kind)])) for kind, reads, writes, name in nodes)
+    graph += text(2, "test") + b"".join(text(11, value_info(name, ("n", 3))) for name in inputs)
+    graph += b"".join(text(12, value_info(name, ("n", 3))) for name in outputs)
+    return number(1, 8) + text(7, graph) + text(8, text(1, "") + number(2, 17))
+
+
+def test_a_model_with_names_that_are_not_utf8():
+    model = anydml.onnx.load(model_of([("Neg", [RAW], [b"o\x80"], b"n\xc3")], [RAW], [b"o\x80"]))
+    assert [value.name for value in model.inputs + model.outputs] == [ESCAPED, r"o\x80"]
+    outputs = model.run({model.inputs[0].name: X})
+    assert list(outputs) == [r"o\x80"] and (outputs[r"o\x80"] == -X).all()
+    profile = model.profile()
+    assert r"n\xc3" in profile[0]["nodes"][0] and r"n\xc3" in str(profile)
+    for inputs, sentence in (({}, rf'input "{ESCAPED}" is missing: nx3 of float'),
+                             ({"q": X}, rf'the model has no input "q"; it has {ESCAPED}'),
+                             ({"a\udcff\udcfe": X}, rf'the model has no input "a\udcff\udcfe"; it has {ESCAPED}'),
+                             ({ESCAPED: X[:, :2]}, rf'input "{ESCAPED}" is 2x2 of float; the model takes nx3 of float')):
+        with pytest.raises(ValueError) as error:
+            model.run(inputs)
+        assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize("contents, kind, sentence", [
+    (model_of([("Neg", [RAW], ["o"], "")], ["x"], ["o"]), ValueError, rf'node 0 (Neg) reads "{ESCAPED}", which nothing writes'),
+    (model_of([("Neg", ["x"], [RAW], "")] * 2, ["x"], [RAW]), ValueError, rf'"{ESCAPED}" is written twice'),
+    (model_of([(RAW, ["x"], ["o"], "")], ["x"], ["o"]), NotImplementedError, ESCAPED),
+])
+def test_sentences_about_names_that_are_not_utf8(contents, kind, sentence):
+    with pytest.raises(kind) as error:
+        anydml.onnx.load(contents).run({"x": X})
+    assert sentence in str(error.value)
+
+
+def test_an_escaped_name_does_not_take_the_place_of_the_same_name():
+    model = anydml.onnx.load(model_of([("Sub", [RAW, ESCAPED], ["o"], "")], [RAW, ESCAPED], ["o"]))
+    with pytest.raises(ValueError, match="is missing"):
+        model.run({ESCAPED: X})
+
+
+@pytest.mark.parametrize("name", [3, b"x", None])
+def test_names_of_other_types(model, name):
+    with pytest.raises(TypeError, match="of an input is not a str"):
+        model.run({name: X, "y": Y})
+
+
+def test_paths_that_are_not_utf8(tmp_path):
+    path = tmp_path / "\udcff.onnx"
+    with pytest.raises(ValueError, match=r"/\\xff.onnx: No such file"):
+        anydml.onnx.load(path)
+    path.write_bytes(scale_and_add())
+    for name in (path, str(path)):
+        assert anydml.onnx.load(name).run({"x": X, "y": Y})["z"].tolist() == Z
+
+
+def test_a_path_is_not_cut_at_a_null_character(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(scale_and_add())
+    with pytest.raises(ValueError, match="has a null character in it"):
+        anydml.onnx.load(f"{path}\0.txt")
