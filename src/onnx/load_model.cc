@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/open_in_folder.h"
 #include "onnx/model.h"
 
 namespace anydml::onnx {
@@ -44,55 +45,11 @@ class FileDescriptor {
   const int number_;
 };
 
-class FolderFiles final : public ExternalFiles {
- public:
-  explicit FolderFiles(const std::filesystem::path& model) : folder_(model.parent_path()) {}
+// Not blocked by a pipe that nobody writes to.
+constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
-  Status Open(const std::string& location, Blob* out) override {
-    if (const auto found = files_.find(location); found != files_.end()) {
-      *out = found->second;
-      return {};
-    }
-    std::filesystem::path path;
-    ANYDML_RETURN_IF_ERROR(Resolve(location, &path));
-    ANYDML_RETURN_IF_ERROR(MapFile(path.string(), out));
-    files_[location] = *out;
-    return {};
-  }
-
- private:
-  // Links count as what they point to: a model's folder that is a link itself is fine, a file in it that
-  // leads outside is not.
-  Status Resolve(const std::string& location, std::filesystem::path* out) const {
-    std::error_code error;
-    const std::filesystem::path given(location);
-    if (location.empty() || given.is_absolute() || location.find('\0') != std::string::npos) {
-      return InvalidArgument("external data in \"", location.substr(0, 80),
-                             "\"; a path relative to the model is allowed");
-    }
-    const std::filesystem::path folder =
-        std::filesystem::canonical(folder_.empty() ? std::filesystem::path(".") : folder_, error);
-    if (error) return InvalidArgument("the model's folder cannot be found: ", error.message());
-    const std::filesystem::path path = std::filesystem::canonical(folder / given, error);
-    if (error) return InvalidArgument("external data \"", location.substr(0, 80), "\": ", error.message());
-    const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-    if (end != folder.end()) {
-      return InvalidArgument("external data in \"", location.substr(0, 80),
-                             "\", which is outside of the model's folder");
-    }
-    *out = path;
-    return {};
-  }
-
-  const std::filesystem::path folder_;
-  std::map<std::string, Blob> files_;
-};
-
-}  // namespace
-
-Status MapFile(const std::string& path, Blob* out) {
-  // Not blocked by a pipe that nobody writes to.
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+// `file` is -1, and errno says why, where it could not be opened.
+Status Map(const std::string& path, const FileDescriptor& file, Blob* out) {
   struct stat facts {};
   if (file.get() < 0 || fstat(file.get(), &facts) != 0) {
     return InvalidArgument(path, ": ", std::strerror(errno));
@@ -105,6 +62,54 @@ Status MapFile(const std::string& path, Blob* out) {
   const auto mapping = std::make_shared<const Mapping>(memory, size);
   *out = {mapping->bytes(), mapping, true};
   return {};
+}
+
+class FolderFiles final : public ExternalFiles {
+ public:
+  explicit FolderFiles(const std::filesystem::path& model) : folder_(model.parent_path()) {}
+
+  Status Open(const std::string& location, Blob* out) override {
+    if (const auto found = files_.find(location); found != files_.end()) {
+      *out = found->second;
+      return {};
+    }
+    std::filesystem::path folder, path;
+    ANYDML_RETURN_IF_ERROR(Resolve(location, &folder, &path));
+    const FileDescriptor file(OpenInFolder(folder, path, kReadFlags));
+    ANYDML_RETURN_IF_ERROR(Map(path.string(), file, out));
+    files_[location] = *out;
+    return {};
+  }
+
+ private:
+  // Links count as what they point to: a model's folder that is a link itself is fine, a file in it that
+  // leads outside is not.
+  Status Resolve(const std::string& location, std::filesystem::path* folder,
+                 std::filesystem::path* out) const {
+    std::error_code error;
+    const std::filesystem::path given(location);
+    if (location.empty() || given.is_absolute() || location.find('\0') != std::string::npos) {
+      return InvalidArgument("external data in \"", location.substr(0, 80),
+                             "\"; a path relative to the model is allowed");
+    }
+    *folder = std::filesystem::canonical(folder_.empty() ? std::filesystem::path(".") : folder_, error);
+    if (error) return InvalidArgument("the model's folder cannot be found: ", error.message());
+    *out = std::filesystem::canonical(*folder / given, error);
+    if (error) return InvalidArgument("external data \"", location.substr(0, 80), "\": ", error.message());
+    if (std::mismatch(folder->begin(), folder->end(), out->begin(), out->end()).first == folder->end())
+      return {};
+    return InvalidArgument("external data in \"", location.substr(0, 80),
+                           "\", which is outside of the model's folder");
+  }
+
+  const std::filesystem::path folder_;
+  std::map<std::string, Blob> files_;
+};
+
+}  // namespace
+
+Status MapFile(const std::string& path, Blob* out) {
+  return Map(path, FileDescriptor(open(path.c_str(), kReadFlags)), out);
 }
 
 void DropPages(const Tensor& tensor) {

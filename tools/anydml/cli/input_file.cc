@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/open_in_folder.h"
+
 namespace anydml::tools {
 namespace {
 
@@ -50,11 +52,13 @@ Status ReadAll(int file, const std::string& path, uint64_t max_bytes, std::vecto
 
 }  // namespace
 
-Status ReadFile(const std::string& path, uint64_t max_bytes, std::vector<std::byte>* bytes) {
+Status ReadFile(const InputPath& path, uint64_t max_bytes, std::vector<std::byte>* bytes) {
   // Without waiting for whoever writes to a pipe, which is refused then.
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) return ErrnoStatus(path);
-  Status status = ReadAll(file, path, max_bytes, bytes);
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  const int file = path.folder.empty() ? open(path.path.c_str(), kFlags)
+                                       : OpenInFolder(path.folder, path.resolved, kFlags);
+  if (file < 0) return ErrnoStatus(path.path);
+  Status status = ReadAll(file, path.path, max_bytes, bytes);
   close(file);
   return status;
 }

@@ -165,17 +165,17 @@ Status ReadSource(const JsonNode& node, const ModelFolder& folder, ModelBuffer* 
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
   std::optional<JsonNode> source_node;
   ANYDML_RETURN_IF_ERROR(node.Require("sourcePath", &source_node));
-  std::string path;
-  ANYDML_RETURN_IF_ERROR(ResolvePath(*source_node, folder, /*input=*/true, &path));
+  InputPath path;
+  ANYDML_RETURN_IF_ERROR(ResolveSource(*source_node, folder, &path));
   const std::string& source = source_node->value().text;
-  if (HasExtension(path, ".npy")) {
+  if (HasExtension(path.path, ".npy")) {
     const DataType wanted = out->type;
     ANYDML_RETURN_IF_ERROR(node.At(ReadPackedNpy(path, &out->type, &out->sizes, &out->bytes)));
     if (wanted == DataType::kUnknown || wanted == out->type) return {};
     return node.Error("'", Printable(source), "' has ", Name(out->type),
                       " elements, but initialValuesDataType is ", Name(wanted));
   }
-  if (IsImage(path)) {
+  if (IsImage(path.path)) {
     return node.At(Status(Code::kUnsupported, StrCat("'", Printable(source), "': images are not supported")));
   }
   if (out->type == DataType::kUnknown) return node.Error("a raw file needs initialValuesDataType");
@@ -280,14 +280,14 @@ void CopyRowMajor(NpyArray* array, std::vector<std::byte>* bytes) {
 
 }  // namespace
 
-Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
+Status ReadPackedNpy(const InputPath& path, DataType* type, std::vector<uint32_t>* sizes,
                      std::vector<std::byte>* bytes) {
   NpyArray array;
   ANYDML_RETURN_IF_ERROR(ReadNpy(path, &array));
   const TensorDesc& tensor = array.tensor;
   sizes->assign(tensor.sizes.begin(), tensor.sizes.begin() + tensor.rank);
   CopyRowMajor(&array, bytes);
-  if (IsFourBits(*type) && tensor.type == Unpacked(*type)) return PackFourBits(path, *type, bytes);
+  if (IsFourBits(*type) && tensor.type == Unpacked(*type)) return PackFourBits(path.path, *type, bytes);
   *type = tensor.type;
   return {};
 }

@@ -163,7 +163,7 @@ Status ReadWriteFile(const JsonNode& node, const ModelFolder& folder, const Mode
   ANYDML_RETURN_IF_ERROR(node.ExpectKeys(kKeys));
   std::optional<JsonNode> target;
   ANYDML_RETURN_IF_ERROR(node.Require("targetPath", &target));
-  ANYDML_RETURN_IF_ERROR(ResolvePath(*target, folder, /*input=*/false, &out->path));
+  ANYDML_RETURN_IF_ERROR(ResolveTarget(*target, folder, &out->path));
   out->npy = HasExtension(out->path, ".npy");
   // Raw files have neither a data type nor dimensions.
   ANYDML_RETURN_IF_ERROR(out->npy ? FindTypedBuffer(node, model, &out->buffer)
@@ -179,8 +179,8 @@ Status ReadWriteFile(const JsonNode& node, const ModelFolder& folder, const Mode
 
 Status ReadExpectedFile(const JsonNode& source, const ModelFolder& folder, const ModelBuffer& buffer,
                         std::vector<std::byte>* values) {
-  std::string path;
-  ANYDML_RETURN_IF_ERROR(ResolvePath(source, folder, /*input=*/true, &path));
+  InputPath path;
+  ANYDML_RETURN_IF_ERROR(ResolveSource(source, folder, &path));
   DataType type = buffer.type;
   ModelBuffer file;
   ANYDML_RETURN_IF_ERROR(source.At(ReadPackedNpy(path, &type, &file.sizes, values)));

@@ -1,6 +1,7 @@
 // The parts of a model, each from its JSON.
 #pragma once
 
+#include "anydml/cli/input_file.h"
 #include "anydml/json/json_node.h"
 #include "anydml/model/model.h"
 
@@ -26,16 +27,18 @@ Status ReadDataType(const JsonNode& node, DataType* type);
 
 // An array file as packed elements in row-major order: of `type` where that has four bits and the file's
 // elements can be read as such, otherwise of the file's own, which it becomes.
-Status ReadPackedNpy(const std::string& path, DataType* type, std::vector<uint32_t>* sizes,
+Status ReadPackedNpy(const InputPath& path, DataType* type, std::vector<uint32_t>* sizes,
                      std::vector<std::byte>* bytes);
 
 // {"Type": "ACTIVATION_ELU", "Alpha": 0.5}, a list of them, or names separated by commas: what `anydml op`
 // takes for an operator or operators in the description of another.
 Status ParseFusedOperators(const FieldSchema& field, std::string_view text, std::vector<OperatorDesc>* out);
 
-// The path that a string names. It starts at the model's folder; an `input` that may be outside and is not
-// there, at the current one. Models from Windows may separate folders by backslashes.
-Status ResolvePath(const JsonNode& node, const ModelFolder& folder, bool input, std::string* path);
+// The path that a string names, which starts at the model's folder. Models from Windows may separate folders by
+// backslashes.
+Status ResolveTarget(const JsonNode& node, const ModelFolder& folder, std::string* path);
+// Of a file that is read: one that may be outside and is not there starts at the current folder.
+Status ResolveSource(const JsonNode& node, const ModelFolder& folder, InputPath* path);
 
 // Without regard to case.
 bool HasExtension(const std::string& path, std::string_view extension);

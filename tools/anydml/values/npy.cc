@@ -267,10 +267,10 @@ Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* o
   return {};
 }
 
-Status ReadNpy(const std::string& path, NpyArray* out, Emptiness emptiness) {
+Status ReadNpy(const InputPath& path, NpyArray* out, Emptiness emptiness) {
   std::vector<std::byte> bytes;
   ANYDML_RETURN_IF_ERROR(ReadFile(path, LargestBuffer(), &bytes));
-  return ParseNpy(path, std::move(bytes), out, emptiness);
+  return ParseNpy(path.path, std::move(bytes), out, emptiness);
 }
 
 Status PackFourBits(std::string_view name, DataType type, std::vector<std::byte>* elements) {

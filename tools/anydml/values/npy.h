@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "anydml/cli/input_file.h"
 #include "base/status.h"
 #include "schema/tensor_desc.h"
 
@@ -25,7 +26,7 @@ struct NpyArray {
 enum class Emptiness { kRefused, kAllowed };
 Status ParseNpy(std::string_view name, std::vector<std::byte> bytes, NpyArray* out,
                 Emptiness emptiness = Emptiness::kRefused);
-Status ReadNpy(const std::string& path, NpyArray* out, Emptiness emptiness = Emptiness::kRefused);
+Status ReadNpy(const InputPath& path, NpyArray* out, Emptiness emptiness = Emptiness::kRefused);
 
 // As elements of `type`: of the file's own, or of four bits, which files have a byte each for: uint8 for
 // UINT4, int8 for INT4.
