@@ -1,10 +1,15 @@
 // Files from somebody who means no good: what models may touch, how much memory and time they take, and what
 // of them gets to the terminal.
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "anydml/cli/suggest.h"
+#include "anydml/model/model.h"
 #include "base/sanitizers.h"
 #include "cli_test_util.h"
 
@@ -62,6 +67,53 @@ TEST_F(CliHostileTest, ReadsOnlyItsFolder) {
   }
   WriteReader("../outside.npy");
   EXPECT_EQ(Run({"run", "model/m.json", "--allow-outside"}).out, "Resource 'a': 1, 2\n");
+}
+
+// Somebody replaces a file by a link that leads outside, over and over.
+TEST_F(CliHostileTest, ReadsOnlyItsFolderWhileItChanges) {
+  WriteReader("inside.npy");
+  std::filesystem::create_symlink("../outside.npy", Path("model/link.npy"));
+  const std::string file = Path("model/inside.npy").string(), link = Path("model/link.npy").string();
+  std::atomic<bool> done{false};
+  std::thread swapper([&] {
+    while (!done) renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, link.c_str(), RENAME_EXCHANGE);
+  });
+  int read = 0, refused = 0, outside = 0;
+  const float one = 1;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (std::chrono::steady_clock::now() < end) {
+    Model model;
+    const Status status = LoadModel(Path("model/m.json").string(), /*allow_outside=*/false, &model);
+    ++(status.ok() ? read : refused);
+    outside += status.ok() && std::memcmp(model.buffers[0].bytes.data(), &one, sizeof(one)) == 0;
+  }
+  done = true;
+  swapper.join();
+  EXPECT_EQ(outside, 0) << "of " << read;
+  EXPECT_GT(read, 0);
+  EXPECT_GT(refused, 0);
+}
+
+// Threads: that which waits for signals, three workers, the queue's.
+TEST_F(CliHostileTest, ThreadsThatCannotBeStarted) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers want to be loaded first";
+  const auto run = [this](int failing, std::vector<std::string> words) {
+    return Run(std::move(words),
+               {"LD_PRELOAD=" ANYDML_FAILING_THREAD, "ANYDML_TEST_FAILING_THREAD=" + std::to_string(failing),
+                "ANYDML_THREADS=4", "ANYDML_ADAPTER=cpu"});
+  };
+  const std::string none = "Resource temporarily unavailable\n";
+  const CliResult help = run(1, {"--help"});
+  EXPECT_EQ(help.exit_code, 1);
+  EXPECT_EQ(help.err, "anydml: the thread that waits for signals cannot be started: " + none);
+  for (const int thread : {2, 3, 4, 6}) {  // fewer workers, and one that is not there
+    const CliResult result = run(thread, {"op", "ELEMENT_WISE_IDENTITY", "InputTensor=[1]"});
+    EXPECT_EQ(result.exit_code, 0) << thread << result.err;
+  }
+  const CliResult queue = run(5, {"op", "ELEMENT_WISE_IDENTITY", "InputTensor=[1]"});
+  EXPECT_EQ(queue.exit_code, 1);
+  EXPECT_NE(queue.err.find("the thread anydml-queue cannot be started: " + none), std::string::npos)
+      << queue.err;
 }
 
 TEST_F(CliHostileTest, WritesOnlyItsFolder) {

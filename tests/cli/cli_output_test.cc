@@ -178,7 +178,7 @@ TEST_F(OutputFilesDeathTest, SignalsRemoveTemporaryFiles) {
     EXPECT_EXIT(
         {
           signal(number, SIG_DFL);  // background jobs ignore Ctrl-C
-          RemoveTemporaryFilesOnSignals();
+          if (!RemoveTemporaryFilesOnSignals().ok()) _exit(1);
           OutputFiles files;
           const bool written = files.AddRaw(Path("out.bin").string(), std::as_bytes(std::span("data"))).ok();
           const bool pending = !Exists("out.bin") && !std::filesystem::is_empty(Path(""));

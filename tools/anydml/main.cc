@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
@@ -53,7 +54,6 @@ int Main(const std::vector<std::string>& words) {
   // A reader that went away and a limit on the size of files are failed writes, with a sentence.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  RemoveTemporaryFilesOnSignals();
   // Known before anything is parsed: a wrong option is to be reported in JSON, too.
   const auto options_end = std::find(words.begin(), words.end(), "--");
   const auto given = [&](const char* word) {
@@ -61,12 +61,19 @@ int Main(const std::vector<std::string>& words) {
   };
   const Command* const command = words.empty() ? nullptr : FindCommand(words[0]);
   Output output(given("--json") && (command == nullptr || !HasOwnOption(*command, "--json")));
-  return ExitCode(output.Finish(RunWithoutExceptions(words, given("--help") || given("-h"), &output)));
+  Status status = RemoveTemporaryFilesOnSignals();
+  if (status.ok()) status = RunWithoutExceptions(words, given("--help") || given("-h"), &output);
+  return ExitCode(output.Finish(status));
 }
 
 }  // namespace
 }  // namespace anydml::tools
 
 int main(int argc, char** argv) {
-  return anydml::tools::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  try {
+    return anydml::tools::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  } catch (const std::exception& error) {  // no memory for the words or for a sentence
+    std::fprintf(stderr, "anydml: out of memory (%s)\n", error.what());
+    return anydml::tools::ExitCode(anydml::Status(anydml::Code::kOutOfMemory, ""));
+  }
 }

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <climits>
-#include <system_error>
+#include <exception>
 
 #include "base/background_thread.h"
 #include "base/default_environment.h"
@@ -39,7 +39,7 @@ ThreadPool::ThreadPool(uint32_t threads) {
     for (uint32_t i = 1; i < threads; ++i) {
       workers_.push_back(StartBackgroundThread("anydml-worker", [this] { Main(); }));
     }
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // of the system, or of memory
     // Those that could be started do.
   }
 }

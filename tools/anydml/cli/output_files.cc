@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -129,7 +130,7 @@ bool SetMode(int file, const std::optional<struct stat>& replaced) {
 
 }  // namespace
 
-void RemoveTemporaryFilesOnSignals() {
+Status RemoveTemporaryFilesOnSignals() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
@@ -138,8 +139,16 @@ void RemoveTemporaryFilesOnSignals() {
     if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&signals, number);
   }
   // Threads that are created later inherit the mask: the signals come to this one only.
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::thread(WaitAndDie, signals).detach();
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &signals, &before);
+  try {
+    std::thread(WaitAndDie, signals).detach();
+    return {};
+  } catch (const std::exception& error) {  // of the system, or of memory
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return Status(Code::kOutOfMemory,
+                  StrCat("the thread that waits for signals cannot be started: ", error.what()));
+  }
 }
 
 void OnInterrupt(void (*handler)()) { on_interrupt = handler; }

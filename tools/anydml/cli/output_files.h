@@ -12,8 +12,9 @@
 namespace anydml::tools {
 
 // From now on a signal that ends the process (Ctrl-C, a closed terminal, kill) first removes
-// the temporary files of all OutputFiles. To be called before there are other threads.
-void RemoveTemporaryFilesOnSignals();
+// the temporary files of all OutputFiles. To be called before there are other threads. Fails, and changes
+// nothing, where the system lets it have no thread.
+Status RemoveTemporaryFilesOnSignals();
 
 // The next Ctrl-C calls `handler`, in another thread, instead of ending the process; null: as
 // usual again.
