@@ -98,7 +98,8 @@ class Inliner {
   const FunctionProto* Find(const NodeProto& node) const {
     const auto found =
         std::find_if(model_.functions.begin(), model_.functions.end(), [&](const FunctionProto& function) {
-          return function.name == node.type && function.domain == node.domain;
+          return function.name == node.type && function.domain == node.domain &&
+                 function.overload == node.overload;
         });
     return found == model_.functions.end() ? nullptr : &*found;
   }

@@ -11,11 +11,14 @@ namespace {
 
 constexpr uint32_t kLevels[] = {0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000,
                                 0x5100, 0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400};
+// Models run as graphs.
+constexpr uint32_t kGraphLevel = 0x2100;
 
 // Checks operators and remembers the feature level that all of them need.
 class LevelMaker final : public OperatorMaker {
  public:
   Status Make(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>*) override {
+    level_ = std::max(level_, kGraphLevel);
     for (const uint32_t level : kLevels) {
       if (level < level_) continue;
       if (AnyDmlCheckOperator(&desc, level) >= 0) {
@@ -71,6 +74,20 @@ std::optional<Shape> ShapeOfInput(const ProgramValue& value, const std::map<std:
   return std::find(shape.begin(), shape.end(), -1) == shape.end() ? std::optional(shape) : std::nullopt;
 }
 
+std::string WhyNoShape(const ProgramValue& value) {
+  const std::string name = value.name.substr(0, 80);
+  if (value.declared->kind != ValueKind::kTensor) return StrCat("input \"", name, "\" is no tensor");
+  return StrCat("the sizes of input \"", name, "\" are not known (--shapes gives them)");
+}
+
+// Where a part ended before the program did.
+std::string WhyItEnded(const Program& program, const Part& part) {
+  const std::string node = Title(program.nodes()[part.end]);
+  if (part.read_back.empty()) return StrCat("the host runs ", node, ", and what it gives is known only then");
+  return StrCat(node, " needs the elements of \"", program.values()[part.read_back[0]].name.substr(0, 80),
+                "\", which only a run computes");
+}
+
 }  // namespace
 
 Status InspectModel(const Model& model, const std::map<std::string, Shape>& shapes, ModelReport* report) {
@@ -95,7 +112,10 @@ Status InspectModel(const Model& model, const std::map<std::string, Shape>& shap
   for (const ValueId id : program->inputs()) {
     const ProgramValue& value = program->values()[id];
     const std::optional<Shape> shape = ShapeOfInput(value, shapes);
-    if (!shape || value.declared->kind != ValueKind::kTensor) return {};
+    if (!shape || value.declared->kind != ValueKind::kTensor) {
+      report->names_only = WhyNoShape(value);
+      return {};
+    }
     if (!ElementCount(*shape))
       return InvalidArgument("input \"", value.name.substr(0, 80), "\" of ", ShapeToString(*shape),
                              " is too large");
@@ -110,7 +130,7 @@ Status InspectModel(const Model& model, const std::map<std::string, Shape>& shap
                   }).Trace(0, &part);
   report->feature_level = maker.level();
   report->intermediate_bytes = part.live_bytes;
-  report->traced = status.ok() && part.end == program->nodes().size();
+  if (status.ok() && part.end < program->nodes().size()) report->names_only = WhyItEnded(*program, part);
   if (status.code() == Code::kUnsupported) {
     report->unsupported.push_back(status.message());
     return {};

@@ -46,6 +46,7 @@ struct NodeProto {
   std::string name;
   std::string type;                 // "Conv"
   std::string domain;               // "" for ai.onnx
+  std::string overload;             // of functions that share a name
   std::vector<std::string> inputs;  // "" where an optional one is left out
   std::vector<std::string> outputs;
   std::vector<Attribute> attributes;
@@ -75,6 +76,7 @@ struct GraphProto {
 struct FunctionProto {
   std::string name;
   std::string domain;
+  std::string overload;
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::vector<NodeProto> nodes;
@@ -88,7 +90,8 @@ struct Model {
   std::map<std::string, int64_t> opsets;  // by domain
   GraphProto graph;
   std::vector<FunctionProto> functions;
-  uint64_t weight_bytes = 0;  // of initializers, in the file and outside
+  uint64_t weight_bytes = 0;          // of initializers, in the file and outside
+  std::vector<std::string> warnings;  // about what is wrong in the file and read all the same: sentences
 };
 
 // A file, or a part of one, that tensors point into.

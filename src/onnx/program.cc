@@ -36,7 +36,28 @@ void CollectNames(const NodeProto& node, std::set<std::string>* names) {
   }
 }
 
+// The host runs Scan, so that no operator's description is checked.
+Status CheckDirections(const NodeProto& node) {
+  if (!node.domain.empty() || node.type != "Scan") return {};
+  for (const char* const name : {"directions", "scan_input_directions", "scan_output_directions"}) {
+    const Attribute* const attribute = node.Find(name);
+    for (size_t i = 0; attribute != nullptr && i < attribute->integers.size(); ++i) {
+      const int64_t direction = attribute->integers[i];
+      if (direction != 0 && direction != 1)
+        return InvalidArgument(name, "[", i, "] is ", direction, "; 0 and 1 are allowed");
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string Title(const ProgramNode& node) {
+  const NodeProto& proto = *node.proto;
+  const std::string domain = proto.domain.empty() ? "" : proto.domain + ".";
+  const std::string name = proto.name.empty() ? "" : StrCat(" (\"", proto.name.substr(0, 80), "\")");
+  return StrCat(domain, proto.type.substr(0, 80), "-", node.version, name);
+}
 
 ValueId Program::AddValue(const std::string& name) {
   const auto id = static_cast<ValueId>(values_.size());
@@ -153,6 +174,8 @@ Status Program::AddNode(const Model& model, const FlatNode& flat) {
   node.proto = &proto;
   const auto opset = flat.opsets->find(proto.domain);
   node.version = opset == flat.opsets->end() ? 1 : opset->second;
+  if (const Status status = CheckDirections(proto); !status.ok())
+    return Status(status.code(), StrCat(Title(node), ": ", status.message()));
   for (const std::string& input : proto.inputs) {
     const ValueId id = input.empty() ? kAbsent : Lookup(input);
     if (!input.empty() && id == kAbsent) {

@@ -36,6 +36,9 @@ struct ProgramValue {
   size_t last_use = 0;                   // node, or kNever for outputs of the program
 };
 
+// "Conv-11 ("conv1")", as sentences name a node.
+std::string Title(const ProgramNode& node);
+
 // A value of a graph around this one.
 struct Capture {
   ValueId inner;

@@ -1,7 +1,10 @@
 #include "onnx/model.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
+#include "onnx/check_model.h"
 #include "onnx/read_limits.h"
 #include "onnx/read_tensor.h"
 
@@ -26,6 +29,7 @@ class Reader {
       switch (reader.field()) {
         case 1:
           model_.ir_version = reader.Int();
+          ANYDML_RETURN_IF_ERROR(CheckIrVersion(model_.ir_version));
           break;
         case 2:
           model_.producer = reader.String();
@@ -47,7 +51,8 @@ class Reader {
     ANYDML_RETURN_IF_ERROR(In("the model", reader.status()));
     if (!has_graph_) return InvalidArgument("it is no ONNX model: it has no graph");
     if (model_.opsets.empty()) return InvalidArgument("it is no ONNX model: it has no opset_import");
-    return {};
+    WarnOfConstants();
+    return CheckSignature();
   }
 
  private:
@@ -60,6 +65,7 @@ class Reader {
       if (reader.field() == 2) version = reader.Int();
     }
     ANYDML_RETURN_IF_ERROR(In("opset_import", reader.status()));
+    ANYDML_RETURN_IF_ERROR(CheckOpset(domain, version));
     (*out)[domain == "ai.onnx" ? "" : domain] = version;
     return limits_.Count();
   }
@@ -81,7 +87,7 @@ class Reader {
   Status ReadTensorType(Bytes message, ValueProto* out) {
     WireReader reader(message);
     while (reader.Next()) {
-      if (reader.field() == 1) out->type = static_cast<ElementType>(reader.Int());
+      if (reader.field() == 1) ANYDML_RETURN_IF_ERROR(CheckElementType(reader.Int(), &out->type));
       if (reader.field() != 2) continue;
       out->has_shape = true;
       WireReader dims(reader.Message());
@@ -193,6 +199,9 @@ class Reader {
           out->domain = reader.String();
           if (out->domain == "ai.onnx") out->domain.clear();
           break;
+        case 8:
+          out->overload = reader.String();
+          break;
         default:
           break;
       }
@@ -216,8 +225,9 @@ class Reader {
     const Status status = ParseTensor(message, file_, external_, &name, &tensor);
     ANYDML_RETURN_IF_ERROR(In(StrCat("initializer \"", Shown(name), "\""), status));
     model_.weight_bytes += tensor.data.size();
-    if (graph->initializers.emplace(name, std::move(tensor)).second) return {};
-    return InvalidArgument("initializer \"", Shown(name), "\" is given twice");
+    if (!graph->initializers.insert_or_assign(name, std::move(tensor)).second)
+      repeated_constants_.push_back(name);
+    return {};
   }
 
   Status ReadGraph(Bytes message, GraphProto* out) {
@@ -249,7 +259,9 @@ class Reader {
       }
     }
     --limits_.depth;
-    return In("the graph", reader.status());
+    ANYDML_RETURN_IF_ERROR(In("the graph", reader.status()));
+    KeepLastConstants(out, &repeated_constants_);
+    return CheckInitializers(*out);
   }
 
   Status ReadFunction(Bytes message, FunctionProto* out) {
@@ -274,22 +286,53 @@ class Reader {
           break;
         case 10:
           out->domain = reader.String();
+          if (out->domain == "ai.onnx") out->domain.clear();
           break;
         case 11:
           ANYDML_RETURN_IF_ERROR(ReadAttribute(reader.Message(), &out->defaults.emplace_back()));
+          break;
+        case 13:
+          out->overload = reader.String();
           break;
         default:
           break;
       }
       ANYDML_RETURN_IF_ERROR(limits_.Count());
     }
-    return In(StrCat("function ", Shown(out->name)), reader.status());
+    ANYDML_RETURN_IF_ERROR(In(StrCat("function ", Shown(out->name)), reader.status()));
+    if (functions_.emplace(out->domain, out->name, out->overload).second) return {};
+    return InvalidArgument("function ", Shown(out->name), " of the domain \"", Shown(out->domain),
+                           "\" is given twice");
+  }
+
+  // Whoever gives an input has to know its type.
+  Status CheckSignature() const {
+    for (const ValueProto& input : model_.graph.inputs) {
+      if (input.kind == ValueKind::kTensor && input.type == ElementType::kUndefined)
+        return InvalidArgument("input \"", Shown(input.name), "\" has no element type");
+    }
+    return {};
+  }
+
+  void WarnOfConstants() {
+    constexpr size_t kShown = 3;
+    const std::set<std::string> names(repeated_constants_.begin(), repeated_constants_.end());
+    if (names.empty()) return;
+    std::string list;
+    size_t shown = 0;
+    for (auto name = names.begin(); name != names.end() && shown < kShown; ++name, ++shown)
+      list += StrCat(shown == 0 ? "\"" : ", \"", Shown(*name), "\"");
+    if (names.size() > shown) list += StrCat(" and ", names.size() - shown, " more");
+    model_.warnings.push_back(
+        StrCat("several constants are called ", list, "; the last of a name counts, as in onnxruntime"));
   }
 
   const Blob& file_;
   ExternalFiles* const external_;
   Model& model_;
   ReadLimits limits_;
+  std::set<std::tuple<std::string, std::string, std::string>> functions_;  // domain, name, overload
+  std::vector<std::string> repeated_constants_;
   bool has_graph_ = false;
 };
 

@@ -3,12 +3,15 @@
 #include <charconv>
 #include <cstring>
 
+#include "onnx/check_model.h"
+
 namespace anydml::onnx {
 namespace {
 
 // The fields of a TensorProto, of which a file fills those that its data type has.
 struct TensorFields {
   std::string name;
+  int64_t type_number = 0;
   ElementType type = ElementType::kUndefined;
   Shape dims;
   bool has_raw = false;
@@ -51,7 +54,7 @@ Status ParseFields(Bytes message, TensorFields* out) {
         reader.Ints(&out->dims);
         break;
       case 2:
-        out->type = static_cast<ElementType>(reader.Int());
+        out->type_number = reader.Int();
         break;
       case 3:
         return InvalidArgument("it is a segment of a tensor, which nothing writes");
@@ -169,12 +172,13 @@ Status ParseTensor(Bytes message, const Blob& file, ExternalFiles* external, std
   const Status parsed = ParseFields(message, &fields);
   *name = fields.name;
   ANYDML_RETURN_IF_ERROR(parsed);
+  ANYDML_RETURN_IF_ERROR(CheckElementType(fields.type_number, &fields.type));
   out->type = fields.type;
   out->shape = fields.dims;
   if (fields.type == ElementType::kString) return {};  // whoever uses it refuses it
   const std::optional<uint64_t> bytes = PackedBytes(fields.type, fields.dims);
   if (!bytes) {
-    if (BitsOf(fields.type) == 0) return {};  // a type of the future, perhaps of a tensor that nobody uses
+    if (BitsOf(fields.type) == 0) return {};  // whoever uses it refuses it
     return InvalidArgument("its sizes are ", ShapeToString(fields.dims), ", which no tensor has");
   }
   if (fields.external) return TakeExternal(fields, external, *bytes, out);

@@ -1,10 +1,15 @@
 // Files: what is a model, and the sentences about what is none.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "base/open_in_folder.h"
 #include "onnx/program.h"
 #include "onnx/write_model.h"
 #include "support/onnx_models.h"
@@ -22,6 +27,11 @@ Status Read(const std::string& text, Model* out) { return ReadModel(BlobOf(text)
 std::string Sentence(const std::string& text) {
   Model model;
   return Read(text, &model).message();
+}
+
+std::string ProgramSentence(const ModelMaker& maker) {
+  std::unique_ptr<Program> program;
+  return Program::Create(maker.model, &program).message();
 }
 
 ModelMaker Small() {
@@ -83,9 +93,112 @@ TEST(OnnxRead, DeepNestingEnds) {
   EXPECT_NE(Sentence(WriteModel(model)).find("graphs are nested more than 32 deep"), std::string::npos);
 }
 
-std::string ProgramSentence(const ModelMaker& maker) {
+TEST(OnnxRead, VersionsThatThereAreNot) {
+  for (const int64_t version : {int64_t{-1}, int64_t{0}, int64_t{1} << 62}) {
+    EXPECT_EQ(Sentence(WriteModel(ModelMaker(version).model)),
+              StrCat("opset_import: version ", version, " of ai.onnx; 1 to 1000 are allowed"));
+  }
+  ModelMaker other = Small();
+  other.model.opsets["com.example"] = 20260101;
+  EXPECT_EQ(Sentence(WriteModel(other.model)), "");
+  other.model.opsets["com.example"] = -2;
+  EXPECT_EQ(Sentence(WriteModel(other.model)),
+            "opset_import: version -2 of com.example; 0 to 2147483647 are allowed");
+  ModelMaker format = Small();
+  format.model.ir_version = int64_t{1} << 62;
+  EXPECT_EQ(Sentence(WriteModel(format.model)), "ir_version is 4611686018427387904; 1 to 1000 are allowed");
+}
+
+// As an input, an output, a weight and in a Constant.
+TEST(OnnxRead, ElementTypesThatThereAreNot) {
+  for (const int number : {99, -1}) {
+    const auto type = static_cast<ElementType>(number);
+    const std::string words = StrCat("element type ", number, ", which ONNX does not have");
+    EXPECT_EQ(Sentence(WriteModel(ModelMaker(13).Input("x", type, {2}).model)), "x: " + words);
+    EXPECT_EQ(Sentence(WriteModel(ModelMaker(13).Output("y", type).model)), "y: " + words);
+    const Tensor tensor{type, {0}, {}, nullptr};
+    EXPECT_EQ(Sentence(WriteModel(ModelMaker(13).Weight("w", tensor).model)), "initializer \"w\": " + words);
+    EXPECT_EQ(Sentence(WriteModel(
+                  ModelMaker(13).Node("Constant", {}, {"c"}, TensorAttribute("value", tensor)).model)),
+              "node 0 (Constant): attribute value: " + words);
+  }
+  // A result may leave it open, what is given may not.
+  EXPECT_EQ(Sentence(WriteModel(ModelMaker(13).Output("y", ElementType::kUndefined).model)), "");
+  EXPECT_EQ(Sentence(WriteModel(ModelMaker(13).Input("x", ElementType::kUndefined, {2}).model)),
+            "input \"x\" has no element type");
+}
+
+TEST(OnnxRead, FunctionsOfOneName) {
+  const auto function = [](const std::string& domain, const std::string& overload) {
+    std::string text =
+        "\x0a\x01"
+        "F\x52";
+    text += static_cast<char>(domain.size());
+    text += domain;
+    if (!overload.empty()) text += StrCat('\x6a', static_cast<char>(overload.size()), overload);
+    return StrCat("\xca\x01", static_cast<char>(text.size()), text);
+  };
+  const std::string file = WriteModel(Small().model) + function("a", "");
+  EXPECT_EQ(Sentence(file + function("a", "")), "function F of the domain \"a\" is given twice");
+  EXPECT_EQ(Sentence(file + function("b", "")), "");
+  EXPECT_EQ(Sentence(file + function("a", "o")), "");
+  EXPECT_EQ(Sentence(file + function("a", "o") + function("a", "o")),
+            "function F of the domain \"a\" is given twice");
+}
+
+TEST(OnnxRead, InitializersAreWhatTheirInputsAre) {
+  const auto sentence = [](ElementType type, const Shape& shape) {
+    ModelMaker maker = Small();
+    return Sentence(WriteModel(maker.Input("w", type, shape).model));
+  };
+  EXPECT_EQ(sentence(ElementType::kFloat, {2, 1}), "");
+  EXPECT_EQ(sentence(ElementType::kFloat, {-1, 1}), "");
+  EXPECT_EQ(sentence(ElementType::kFloat, {3, 1}),
+            "initializer \"w\" is 2x1 of float; the input of its name is declared as 3x1 of float");
+  EXPECT_EQ(sentence(ElementType::kFloat, {2}),
+            "initializer \"w\" is 2x1 of float; the input of its name is declared as 2 of float");
+  EXPECT_EQ(sentence(ElementType::kInt32, {2, 1}),
+            "initializer \"w\" is 2x1 of float; the input of its name is declared as 2x1 of int32");
+}
+
+// As onnxruntime: initializers first, then nodes, and the last one counts.
+TEST(OnnxRead, ConstantsOfOneName) {
+  const auto constant = [](float value) { return TensorAttribute("value", Floats({1}, {value})); };
+  ModelMaker maker(13);
+  for (const char* const name : {"a", "b", "c", "d"}) maker.Weight(name, Floats({1}, {1}));
+  for (const char* const name : {"a", "b", "c", "e"})
+    maker.Node("Constant", {}, {name}, constant(2)).Node("Constant", {}, {name}, constant(3));
+  maker.Node("Concat", {"a", "b", "c", "d", "e"}, {"y"}, IntAttribute("axis", 0)).Output("y");
+  Model model;
+  ASSERT_EQ(Read(WriteModel(maker.model), &model).message(), "");
+  ASSERT_EQ(model.warnings.size(), 1u);
+  EXPECT_EQ(model.warnings[0],
+            "several constants are called \"a\", \"b\", \"c\" and 1 more; the last of a name counts, as in "
+            "onnxruntime");
   std::unique_ptr<Program> program;
-  return Program::Create(maker.model, &program).message();
+  ASSERT_EQ(Program::Create(model, &program).message(), "");
+  std::vector<double> values;
+  for (const ValueId id : program->nodes()[0].inputs)
+    values.push_back(ToDoubles(*program->values()[id].initializer)[0]);
+  EXPECT_EQ(values, (std::vector<double>{3, 3, 3, 1, 3}));
+  // Of other nodes' results there is one.
+  EXPECT_EQ(ProgramSentence(ModelMaker(13)
+                                .Node("Constant", {}, {"c"}, constant(2))
+                                .Node("RandomNormal", {}, {"c"})
+                                .Output("c")),
+            "\"c\" is written twice");
+}
+
+TEST(OnnxProgram, DirectionsOfScan) {
+  for (const char* const name : {"scan_input_directions", "scan_output_directions"}) {
+    ModelMaker maker(13);
+    maker.Input("x", ElementType::kFloat, {2})
+        .Node("Scan", {"x"}, {"y"}, GraphAttribute("body", GraphProto()), IntAttribute("num_scan_inputs", 1),
+              IntsAttribute(name, {0, 7}))
+        .Output("y");
+    maker.model.graph.nodes[0].name = "steps";
+    EXPECT_EQ(ProgramSentence(maker), StrCat("Scan-13 (\"steps\"): ", name, "[1] is 7; 0 and 1 are allowed"));
+  }
 }
 
 TEST(OnnxProgram, NamesAreResolvedAndOrdered) {
@@ -161,6 +274,51 @@ TEST_F(OnnxExternal, StaysInTheFolder) {
   EXPECT_EQ(
       Load("/etc/hostname", "0"),
       ": initializer \"w\": external data in \"/etc/hostname\"; a path relative to the model is allowed");
+}
+
+// Somebody replaces a file by a link that leads outside, over and over.
+TEST_F(OnnxExternal, StaysInTheFolderWhileItChanges) {
+  const std::filesystem::path file = folder_ / "model" / "inside.bin", link = folder_ / "model" / "link.bin";
+  std::filesystem::create_symlink(folder_ / "outside.bin", link);
+  ASSERT_EQ(Load("inside.bin", "8"), "");
+  std::atomic<bool> done{false};
+  std::thread swapper([&] {
+    while (!done) renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, link.c_str(), RENAME_EXCHANGE);
+  });
+  int read = 0, refused = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (std::chrono::steady_clock::now() < end) {
+    Model model;
+    const Status status = LoadModel((folder_ / "model" / "m.onnx").string(), &model);
+    ++(status.ok() ? read : refused);
+    // The file outside has 8 bytes: opened, it would be a sentence about its end.
+    EXPECT_EQ(status.message().find("byte 8, the last"), std::string::npos) << status.message();
+  }
+  done = true;
+  swapper.join();
+  EXPECT_GT(read, 0);
+  EXPECT_GT(refused, 0);
+}
+
+TEST(OpenInFolder, FollowsNothing) {
+  const std::filesystem::path folder =
+      std::filesystem::canonical(std::filesystem::temp_directory_path()) / StrCat("anydml_open_", ::getpid());
+  std::filesystem::create_directories(folder / "a" / "b");
+  std::ofstream(folder / "a" / "b" / "file") << "1";
+  std::filesystem::create_symlink("file", folder / "a" / "b" / "link");
+  std::filesystem::create_directory_symlink("b", folder / "a" / "c");
+  const auto opens = [&](const char* file) {
+    const int descriptor = OpenInFolder(folder / "a", folder / file, O_RDONLY | O_CLOEXEC);
+    if (descriptor >= 0) close(descriptor);
+    return descriptor >= 0;
+  };
+  EXPECT_TRUE(opens("a/b/file"));
+  EXPECT_TRUE(opens("a"));
+  EXPECT_FALSE(opens("a/b/link"));
+  EXPECT_FALSE(opens("a/c/file"));
+  EXPECT_FALSE(opens("a/b/none"));
+  EXPECT_FALSE(opens("b"));
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -250,5 +250,25 @@ TEST_F(OnnxRun, SaysWhatWasExpected) {
   EXPECT_EQ(Failure({{"x", Floats({2}, {1, 2})}}), "unsupported: Nothing-13: no such operator is known");
 }
 
+// A loop of 2^62 steps, which whoever waits for it stops.
+TEST_F(OnnxRun, LoopsCanBeStopped) {
+  GraphProto body;
+  body.inputs = {Declared("i", ElementType::kInt64, {}), Declared("c", ElementType::kBool, {}),
+                 Declared("s", ElementType::kFloat, {})};
+  body.outputs = {Declared("c", ElementType::kBool, {}), Declared("s", ElementType::kFloat, {})};
+  const int64_t many = int64_t{1} << 62;
+  ModelMaker maker(13);
+  maker.Input("x", ElementType::kFloat, {})
+      .Weight("many", Int64Tensor({}, {&many, 1}))
+      .Node("Loop", {"many", "", "x"}, {"y"}, GraphAttribute("body", body))
+      .Output("y");
+  maker.model.graph.nodes[0].name = "spin";
+  Load(std::move(maker));
+  int asked = 0;
+  session_->set_poll([&] { return ++asked < 10 ? Status() : Status(Code::kFail, "stopped"); });
+  EXPECT_EQ(Failure({{"x", Floats({}, {1})}}), "Loop-13 (\"spin\"): stopped");
+  EXPECT_EQ(asked, 10);
+}
+
 }  // namespace
 }  // namespace anydml::onnx

@@ -131,7 +131,8 @@ Status ProgramRunner::FindPart(size_t begin, CompiledPart** out) {
     return {};
   }
   auto part = std::make_unique<CompiledPart>();
-  ANYDML_RETURN_IF_ERROR(TracePart(begin, outside, !is_body_ && parts.size() < kMaxPinned, &part->part));
+  ANYDML_RETURN_IF_ERROR(
+      TracePart(begin, outside, around_ == nullptr && parts.size() < kMaxPinned, &part->part));
   ANYDML_RETURN_IF_ERROR(Compile(parts.empty() ? nullptr : &parts.front()->graphs, part.get()));
   if (part->part.begin == part->part.end) {
     // Elements are to be read first, or the host has to do it: the same sizes will be something else then.
@@ -233,6 +234,7 @@ Status ProgramRunner::Run(std::vector<RuntimeValue> inputs, std::vector<RuntimeV
                           std::vector<RuntimeValue>* outputs) {
   if (!std::exchange(values_are_empty_, false)) values_.assign(program_.values().size(), {});
   device_seconds_.reset();
+  iterations_ = 0;
   const Part* whole = nullptr;  // what alone made values
   bool read_back = false;
   for (size_t i = 0; i < inputs.size(); ++i) values_[program_.inputs()[i]] = std::move(inputs[i]);

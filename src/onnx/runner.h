@@ -42,6 +42,8 @@ class ProgramRunner {
              std::vector<RuntimeValue>* outputs);
 
   void set_progress(std::function<void(size_t)> progress) { progress_ = std::move(progress); }
+  // Asked before every iteration of a loop; an error ends the run.
+  void set_poll(std::function<Status()> poll) { poll_ = std::move(poll); }
   // Told of every part that is compiled what was done: lines.
   void set_explain(std::function<void(const std::string&)> explain) { explain_ = std::move(explain); }
 
@@ -92,6 +94,8 @@ class ProgramRunner {
                    size_t states, std::vector<RuntimeValue>* outputs);
   Status RunIf(const ProgramNode& node);
   Status RunLoop(const ProgramNode& node);
+  // Before a body runs once more: whether it may.
+  Status CountIteration();
   Status RunBody(const Program& body, std::vector<RuntimeValue> inputs, std::vector<RuntimeValue>* outputs);
   Status HostInts(ValueId id, std::vector<int64_t>* out);
   RuntimeValue* ValueOf(ValueId id);
@@ -100,7 +104,8 @@ class ProgramRunner {
   tools::Session& session_;
   const DML_EXECUTION_FLAGS flags_;
   const std::unique_ptr<OperatorMaker> maker_;
-  bool is_body_ = false;  // of a node that the host runs, perhaps many times
+  ProgramRunner* around_ = nullptr;  // of a body: the runner of the node that it is of
+  uint64_t iterations_ = 0;          // of this run, in all bodies; the outermost runner counts
   std::map<size_t, Parts> parts_;
   std::unique_ptr<CompiledPart> empty_part_;  // the latest one that has no nodes, which is not kept
   std::map<const Program*, std::unique_ptr<ProgramRunner>> bodies_;
@@ -108,6 +113,7 @@ class ProgramRunner {
   bool values_are_empty_ = false;
   bool timed_ = false;
   std::optional<double> device_seconds_;
+  std::function<Status()> poll_;                     // may be empty
   std::function<void(size_t)> progress_;             // may be empty
   std::function<void(const std::string&)> explain_;  // may be empty
 };

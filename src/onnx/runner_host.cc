@@ -1,13 +1,37 @@
 // What the host does between two parts: operators whose results' sizes depend on data, and control flow.
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 
 #include "onnx/runner.h"
 
 namespace anydml::onnx {
 namespace {
 
-// Loops that nothing ends are somebody's mistake; a model's are not that long.
-constexpr int64_t kMaxIterations = int64_t{1} << 32;
+// What one run may take, of all loops together, unless the environment says otherwise.
+constexpr uint64_t kMostIterations = 1'000'000;
+constexpr const char* kIterationsVariable = "ANYDML_ONNX_ITERATIONS";
+
+struct IterationLimit {
+  Status status;
+  uint64_t most = kMostIterations;
+};
+
+IterationLimit ReadIterationLimit() {
+  const char* const text = std::getenv(kIterationsVariable);
+  IterationLimit limit;
+  if (text == nullptr || *text == 0) return limit;
+  const char* const end = text + std::strlen(text);
+  const auto [read, error] = std::from_chars(text, end, limit.most);
+  if (error != std::errc() || read != end)
+    limit.status = InvalidArgument("the environment variable ", kIterationsVariable, " is \"", text,
+                                   "\"; a number of iterations is allowed");
+  return limit;
+}
+
+// Read when the library is loaded; never destroyed.
+const IterationLimit& iteration_limit = *new IterationLimit(ReadIterationLimit());
 
 // Tensors of equal shapes along a new first dimension.
 Status Stack(const std::vector<Tensor>& tensors, Tensor* out) {
@@ -59,7 +83,7 @@ Status ProgramRunner::RunBody(const Program& body, std::vector<RuntimeValue> inp
                               std::vector<RuntimeValue>* outputs) {
   std::unique_ptr<ProgramRunner>& runner = bodies_[&body];
   if (!runner) runner = std::make_unique<ProgramRunner>(body, &session_, flags_);
-  runner->is_body_ = true;
+  runner->around_ = this;
   runner->explain_ = explain_;
   if (inputs.size() != body.inputs().size()) {
     return InvalidArgument("a body has ", body.inputs().size(), " inputs; ", inputs.size(), " are given");
@@ -67,6 +91,17 @@ Status ProgramRunner::RunBody(const Program& body, std::vector<RuntimeValue> inp
   std::vector<RuntimeValue> captured;
   for (const Capture& capture : body.captures()) captured.push_back(*ValueOf(capture.outer));
   return runner->Run(std::move(inputs), std::move(captured), outputs);
+}
+
+Status ProgramRunner::CountIteration() {
+  ProgramRunner* outermost = this;
+  while (outermost->around_ != nullptr) outermost = outermost->around_;
+  if (outermost->poll_) ANYDML_RETURN_IF_ERROR(outermost->poll_());
+  ANYDML_RETURN_IF_ERROR(iteration_limit.status);
+  if (outermost->iterations_++ < iteration_limit.most) return {};
+  return Status(Code::kFail, StrCat("the model's loops have run ", iteration_limit.most,
+                                    " iterations together, the most that are allowed in a run; ",
+                                    kIterationsVariable, "=N in the environment allows N"));
 }
 
 Status ProgramRunner::RunIf(const ProgramNode& node) {
@@ -97,7 +132,7 @@ Status ProgramRunner::RunLoop(const ProgramNode& node) {
   if (body_outputs < carried + 1 || node.outputs.size() > body_outputs - 1) {
     return InvalidArgument("the body of Loop has ", body_outputs, " outputs");
   }
-  int64_t most = kMaxIterations;
+  int64_t most = INT64_MAX;
   bool go_on = true;
   std::vector<int64_t> number;
   if (node.inputs[0] != kAbsent) {
@@ -116,6 +151,7 @@ Status ProgramRunner::RunLoop(const ProgramNode& node) {
   std::vector<std::vector<Tensor>> collected(body_outputs - 1 - carried);
   const Shape number_shape = ScalarShape(*body->second, 0), condition_shape = ScalarShape(*body->second, 1);
   for (int64_t i = 0; i < most && go_on; ++i) {
+    ANYDML_RETURN_IF_ERROR(CountIteration());
     std::vector<RuntimeValue> inputs = {RuntimeValue::Of(Int64Tensor(number_shape, {&i, 1}))};
     const int64_t yes = 1;
     inputs.push_back(RuntimeValue::Of(FromInts(ElementType::kBool, condition_shape, {&yes, 1})));
@@ -181,7 +217,7 @@ Status ProgramRunner::RunHostNode(size_t index, const std::string& refused) {
   const bool inner = status.message().starts_with("unsupported: ");  // a body's, which says where itself
   return inner ? status
                : Status(status.code(), StrCat(status.code() == Code::kUnsupported ? "unsupported: " : "",
-                                              node.proto->type, "-", node.version, ": ", status.message()));
+                                              Title(node), ": ", status.message()));
 }
 
 }  // namespace anydml::onnx

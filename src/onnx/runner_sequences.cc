@@ -162,6 +162,7 @@ Status ProgramRunner::RunSequenceMap(const ProgramNode& node) {
   const size_t count = ValueOf(node.inputs[0])->elements.size();
   std::vector<std::vector<RuntimeValue>> collected(node.outputs.size());
   for (size_t i = 0; i < count; ++i) {
+    ANYDML_RETURN_IF_ERROR(CountIteration());
     std::vector<RuntimeValue> inputs, results;
     for (const ValueId id : node.inputs) {
       const RuntimeValue& value = *ValueOf(id);
@@ -218,6 +219,7 @@ Status ProgramRunner::Scan(const ProgramNode& node, const Program& body, std::ve
   std::vector<RuntimeValue> state(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(states));
   std::vector<std::vector<Tensor>> collected(body.outputs().size() - states);
   for (int64_t step = 0; step < steps; ++step) {
+    ANYDML_RETURN_IF_ERROR(CountIteration());
     std::vector<RuntimeValue> given = state, results;
     for (size_t i = 0; i < sequences.size(); ++i) {
       const int64_t at = item(directions, i) != 0 ? steps - 1 - step : step;

@@ -43,6 +43,8 @@ class ModelSession {
   size_t node_count() const { return program_->nodes().size(); }
   // Told while parts are compiled how many nodes have been read.
   void set_progress(std::function<void(size_t)> progress) { runner_->set_progress(std::move(progress)); }
+  // Asked before every iteration of a loop; an error ends the run. Loops run as long as the model likes.
+  void set_poll(std::function<Status()> poll) { runner_->set_poll(std::move(poll)); }
   // Told of every part of the model that is compiled what was folded, fused and chosen: lines.
   void set_explain(std::function<void(const std::string&)> explain) {
     runner_->set_explain(std::move(explain));
@@ -82,7 +84,8 @@ struct ModelReport {
   uint64_t parameters = 0;
   uint64_t weight_bytes = 0;
   uint64_t intermediate_bytes = 0;  // that are needed at a time, at most, before anything is fused
-  bool traced = false;              // false: sizes were missing, so that only names were looked at
+  // Why from some node on only operators' names were looked at; empty: everything was.
+  std::string names_only;
 };
 Status InspectModel(const Model& model, const std::map<std::string, Shape>& shapes, ModelReport* report);
 

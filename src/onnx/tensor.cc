@@ -100,6 +100,8 @@ DataType DmlType(ElementType type) {
   return row != nullptr ? row->dml : DataType::kUnknown;
 }
 
+bool IsKnown(ElementType type) { return Find(type) != nullptr; }
+
 uint32_t BitsOf(ElementType type) {
   const TypeRow* const row = Find(type);
   return row != nullptr ? row->bits : 0;

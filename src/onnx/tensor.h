@@ -43,6 +43,9 @@ std::string Name(ElementType type);
 // kUnknown where DirectML has no such type. BOOL is UINT8, of which only 0 and 1 occur.
 DataType DmlType(ElementType type);
 
+// Whether ONNX has it, for all that is known here.
+bool IsKnown(ElementType type);
+
 // 0 for strings and types that the reader does not know.
 uint32_t BitsOf(ElementType type);
 

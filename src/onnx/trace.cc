@@ -14,12 +14,8 @@ constexpr int kMaxChain = 200;
 constexpr size_t kMaxPinnedBytes = size_t{64} << 10;
 
 Status About(const Program& program, size_t node, const Status& status) {
-  const NodeProto& proto = *program.nodes()[node].proto;
-  const std::string domain = proto.domain.empty() ? "" : proto.domain + ".";
-  const std::string name = proto.name.empty() ? "" : StrCat(" (\"", proto.name.substr(0, 80), "\")");
   const char* const prefix = status.code() == Code::kUnsupported ? "unsupported: " : "";
-  return Status(status.code(), StrCat(prefix, domain, proto.type.substr(0, 80), "-",
-                                      program.nodes()[node].version, name, ": ", status.message()));
+  return Status(status.code(), StrCat(prefix, Title(program.nodes()[node]), ": ", status.message()));
 }
 
 bool SameElements(const Tensor& a, const Tensor& b) {

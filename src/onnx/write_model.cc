@@ -85,6 +85,7 @@ std::string WriteNode(const NodeProto& node) {
   out.Bytes(4, node.type);
   for (const Attribute& attribute : node.attributes) out.Bytes(5, WriteAttribute(attribute));
   if (!node.domain.empty()) out.Bytes(7, node.domain);
+  if (!node.overload.empty()) out.Bytes(8, node.overload);
   return out.Take();
 }
 

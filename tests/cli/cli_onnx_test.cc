@@ -213,5 +213,97 @@ TEST_F(CliOnnxTest, RunsBackendTests) {
   RunFailing(2, {"onnx-test", "t", "--json"});
 }
 
+// As onnxruntime reads it, which some exporters rely on.
+TEST_F(CliOnnxTest, WarnsOfConstantsOfOneName) {
+  ModelMaker maker(13);
+  maker.Input("x", ElementType::kFloat, {2})
+      .Weight("c", Floats({2}, {100, 200}))
+      .Node("Constant", {}, {"c"}, onnx::TensorAttribute("value", Floats({2}, {1, 2})))
+      .Node("Add", {"c", "x"}, {"y"})
+      .Node("Constant", {}, {"c"}, onnx::TensorAttribute("value", Floats({2}, {10, 20})))
+      .Output("y");
+  WriteModel("m.onnx", maker);
+  const std::string sentence =
+      "several constants are called \"c\"; the last of a name counts, as in onnxruntime";
+  const JsonValue run = RunJson(0, {"run", "m.onnx", "x=[1,1]"});
+  EXPECT_EQ(Text(run, {"outputs", "0", "values"}), "[11,21]");
+  EXPECT_EQ(Text(run, {"warnings", "0"}), sentence);
+  EXPECT_EQ(Text(RunJson(0, {"check", "m.onnx"}), {"warnings", "0"}), sentence);
+  EXPECT_EQ(Run({"check", "m.onnx"}).err, "anydml: note: " + sentence + "\n");
+  WriteModel("m.onnx", Layer());
+  EXPECT_EQ(Text(RunJson(0, {"check", "m.onnx"}), {"warnings"}), "[]");
+}
+
+TEST_F(CliOnnxTest, ChecksForTheLevelThatGraphsNeed) {
+  WriteModel(
+      "m.onnx",
+      ModelMaker(13).Input("x", ElementType::kFloat, {1, 1, 1, 2}).Node("Relu", {"x"}, {"y"}).Output("y"));
+  EXPECT_EQ(Text(RunJson(0, {"check", "m.onnx"}), {"lowestFeatureLevel"}), "2.1");
+  EXPECT_EQ(Run({"run", "m.onnx", "--feature-level", "2.1"}).exit_code, 0);
+  EXPECT_NE(RunFailing(1, {"run", "m.onnx", "--feature-level", "2.0"}).find("graphs need feature level 2.1"),
+            std::string::npos);
+}
+
+// A loop around another one, each of which goes on for longer than anybody waits.
+ModelMaker Loops() {
+  const auto body = [](onnx::NodeProto node) {
+    onnx::GraphProto graph;
+    graph.inputs = {onnx::Declared("i", ElementType::kInt64, {}), onnx::Declared("c", ElementType::kBool, {}),
+                    onnx::Declared("s", ElementType::kFloat, {})};
+    onnx::NodeProto keep;
+    keep.type = "Identity";
+    keep.inputs = {"c"};
+    keep.outputs = {"go_on"};
+    graph.nodes = {keep, std::move(node)};
+    graph.outputs = {onnx::Declared("go_on", ElementType::kBool, {}),
+                     onnx::Declared("t", ElementType::kFloat, {})};
+    return graph;
+  };
+  onnx::NodeProto add, inner;
+  add.type = "Add";
+  add.inputs = {"s", "one"};
+  add.outputs = {"t"};
+  inner.type = "Loop";
+  inner.name = "inner";
+  inner.inputs = {"few", "", "s"};
+  inner.outputs = {"t"};
+  inner.attributes = {onnx::GraphAttribute("body", body(add))};
+  const int64_t few = 7, many = int64_t{1} << 62;
+  ModelMaker maker(13);
+  maker.Input("x", ElementType::kFloat, {})
+      .Weight("one", Floats({}, {1}))
+      .Weight("few", onnx::Int64Tensor({}, {&few, 1}))
+      .Weight("many", onnx::Int64Tensor({}, {&many, 1}))
+      .Node("Loop", {"many", "", "x"}, {"y"}, onnx::GraphAttribute("body", body(inner)))
+      .Output("y");
+  maker.model.graph.nodes[0].name = "outer";
+  return maker;
+}
+
+TEST_F(CliOnnxTest, LoopsEnd) {
+  WriteModel("m.onnx", Loops());
+  const CliResult result = Run({"run", "m.onnx"}, {"ANYDML_ONNX_ITERATIONS=100"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(
+      result.err,
+      "anydml: Loop-13 (\"outer\"): Loop-13 (\"inner\"): the model's loops have run 100 iterations "
+      "together, the most that are allowed in a run; ANYDML_ONNX_ITERATIONS=N in the environment allows "
+      "N\n");
+  EXPECT_NE(Run({"run", "m.onnx"}, {"ANYDML_ONNX_ITERATIONS=1e3"})
+                .err.find("ANYDML_ONNX_ITERATIONS is \"1e3\"; a number of iterations is allowed"),
+            std::string::npos);
+}
+
+TEST_F(CliOnnxTest, SaysWhatWasNotChecked) {
+  WriteModel("m.onnx", Loops());
+  const JsonValue document = RunJson(0, {"check", "m.onnx"});
+  EXPECT_EQ(Text(document, {"namesOnly"}),
+            "the host runs Loop-13 (\"outer\"), and what it gives is known only then");
+  EXPECT_EQ(Run({"check", "m.onnx"}).out.find("sizes depend"), std::string::npos);
+  WriteModel("m.onnx", Layer());
+  EXPECT_EQ(Text(RunJson(0, {"check", "m.onnx"}), {"namesOnly"}),
+            "the sizes of input \"x\" are not known (--shapes gives them)");
+}
+
 }  // namespace
 }  // namespace anydml::tools

@@ -21,7 +21,10 @@ void WriteReport(const onnx::Model& model, const onnx::ModelReport& report, Outp
                       FormatBytes(static_cast<double>(report.weight_bytes)), "\n"));
   json.Key("parameters").Number(report.parameters);
   json.Key("weightBytes").Number(report.weight_bytes);
-  if (report.traced) {
+  if (!report.names_only.empty()) {
+    output->Text(StrCat("only operators' names were checked: ", ForTerminal(report.names_only), "\n"));
+    json.Key("namesOnly").String(report.names_only);
+  } else if (report.unsupported.empty()) {
     output->Text(StrCat("accepted from feature level ", FeatureLevelName(report.feature_level), " on\n"));
     json.Key("lowestFeatureLevel").String(FeatureLevelName(report.feature_level));
     const uint64_t bytes = report.weight_bytes + report.intermediate_bytes;
@@ -29,11 +32,6 @@ void WriteReport(const onnx::Model& model, const onnx::ModelReport& report, Outp
                         FormatBytes(static_cast<double>(report.intermediate_bytes)),
                         " are intermediate tensors, at most\n"));
     json.Key("intermediateBytes").Number(report.intermediate_bytes);
-  } else if (report.unsupported.empty()) {
-    output->Text(
-        "sizes depend on inputs (--shapes gives them), on data or on branches: only the operators' names "
-        "were "
-        "checked\n");
   }
   json.Key("unsupported").BeginArray();
   for (const std::string& sentence : report.unsupported) {
@@ -45,6 +43,15 @@ void WriteReport(const onnx::Model& model, const onnx::ModelReport& report, Outp
 
 }  // namespace
 
+void WriteWarnings(const onnx::Model& model, Output* output) {
+  output->document().Key("warnings").BeginArray();
+  for (const std::string& warning : model.warnings) {
+    if (!output->json()) output->Note(ForTerminal(warning));
+    output->document().String(warning);
+  }
+  output->document().End();
+}
+
 bool IsOnnxPath(const std::string& path) { return path.ends_with(".onnx"); }
 
 Status CheckOnnxModel(const std::string& path, const Arguments& arguments, Output* output) {
@@ -55,6 +62,7 @@ Status CheckOnnxModel(const std::string& path, const Arguments& arguments, Outpu
   onnx::ModelReport report;
   ANYDML_RETURN_IF_ERROR(onnx::InspectModel(model, shapes, &report));
   output->Text(StrCat(path, ", IR version ", model.ir_version, ", by ", ForTerminal(model.producer), ":\n"));
+  WriteWarnings(model, output);
   WriteReport(model, report, output);
   output->document().Key("valid").Bool(report.unsupported.empty());
   if (report.unsupported.empty()) return {};

@@ -6,6 +6,7 @@
 #include "anydml/cli/options.h"
 #include "anydml/cli/output.h"
 #include "base/status.h"
+#include "onnx/model.h"
 
 namespace anydml::tools {
 
@@ -23,6 +24,9 @@ inline constexpr Option kOnnxRepeatOption = {
 inline constexpr Option kOnnxProfileOption = {
     "--profile", "[=FILE]", ValueKind::kFile,
     "of an ONNX model: print where the time goes, and write a trace for ui.perfetto.dev"};
+
+// What was wrong in the file and was read all the same.
+void WriteWarnings(const onnx::Model& model, Output* output);
 
 Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output* output);
 Status CheckOnnxModel(const std::string& path, const Arguments& arguments, Output* output);

@@ -218,6 +218,7 @@ Status RunOnnxModel(const std::string& path, const Arguments& arguments, Output*
   ANYDML_RETURN_IF_ERROR(Session::Create(options.session, &device));
   std::unique_ptr<onnx::ModelSession> session;
   ANYDML_RETURN_IF_ERROR(onnx::ModelSession::Create(std::move(model), device.get(), &session));
+  WriteWarnings(session->model(), output);
   ANYDML_RETURN_IF_ERROR(CheckOutputNames(*session, files));
   std::map<std::string, onnx::Tensor> inputs;
   ANYDML_RETURN_IF_ERROR(ReadInputs(*session, arguments, &inputs));
