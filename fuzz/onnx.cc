@@ -40,7 +40,9 @@ void Run(std::span<const uint8_t> file) {
 // How often a Loop runs may be computed.
 bool IsSmall(const onnx::Model& model) {
   onnx::ModelReport report;
-  if (!onnx::InspectModel(model, {}, &report).ok() || !report.traced) return false;
+  if (!onnx::InspectModel(model, {}, &report).ok() || !report.names_only.empty() ||
+      !report.unsupported.empty())
+    return false;
   const auto has_loop = [](const onnx::NodeProto& node) {
     return node.type == "Loop" || node.type == "Scan";
   };

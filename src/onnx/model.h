@@ -46,10 +46,10 @@ struct NodeProto {
   std::string name;
   std::string type;                 // "Conv"
   std::string domain;               // "" for ai.onnx
-  std::string overload;             // of functions that share a name
   std::vector<std::string> inputs;  // "" where an optional one is left out
   std::vector<std::string> outputs;
   std::vector<Attribute> attributes;
+  std::string overload{};  // of functions that share a name
 
   const Attribute* Find(std::string_view attribute) const;  // null when it was not given
 };

@@ -54,6 +54,19 @@ TEST(OnnxRead, SurvivesBeingWritten) {
   EXPECT_EQ(model.weight_bytes, 8u);
 }
 
+TEST(OnnxRead, KindsOfValuesSurviveBeingWritten) {
+  ModelMaker maker(13);
+  const ValueKind kinds[] = {ValueKind::kTensor, ValueKind::kSequence, ValueKind::kOptional,
+                             ValueKind::kOther};
+  for (const ValueKind kind : kinds) {
+    maker.Input("x", ElementType::kFloat, {2});
+    maker.model.graph.inputs.back().kind = kind;
+  }
+  Model model;
+  ASSERT_EQ(Read(WriteModel(maker.model), &model).message(), "");
+  for (size_t i = 0; i < std::size(kinds); ++i) EXPECT_EQ(model.graph.inputs[i].kind, kinds[i]) << i;
+}
+
 TEST(OnnxRead, EveryTruncationIsAnErrorOrAModel) {
   const std::string file = WriteModel(Small().model);
   for (size_t size = 0; size < file.size(); ++size) {

@@ -94,8 +94,9 @@ class ProgramRunner {
                    size_t states, std::vector<RuntimeValue>* outputs);
   Status RunIf(const ProgramNode& node);
   Status RunLoop(const ProgramNode& node);
-  // Before a body runs once more: whether it may.
-  Status CountIteration();
+  // Of a loop: counted, and stopped where a run has had enough of them or somebody does not want to wait.
+  Status RunIteration(const Program& body, std::vector<RuntimeValue> inputs,
+                      std::vector<RuntimeValue>* outputs);
   Status RunBody(const Program& body, std::vector<RuntimeValue> inputs, std::vector<RuntimeValue>* outputs);
   Status HostInts(ValueId id, std::vector<int64_t>* out);
   RuntimeValue* ValueOf(ValueId id);

@@ -93,12 +93,13 @@ Status ProgramRunner::RunBody(const Program& body, std::vector<RuntimeValue> inp
   return runner->Run(std::move(inputs), std::move(captured), outputs);
 }
 
-Status ProgramRunner::CountIteration() {
+Status ProgramRunner::RunIteration(const Program& body, std::vector<RuntimeValue> inputs,
+                                   std::vector<RuntimeValue>* outputs) {
   ProgramRunner* outermost = this;
   while (outermost->around_ != nullptr) outermost = outermost->around_;
   if (outermost->poll_) ANYDML_RETURN_IF_ERROR(outermost->poll_());
   ANYDML_RETURN_IF_ERROR(iteration_limit.status);
-  if (outermost->iterations_++ < iteration_limit.most) return {};
+  if (outermost->iterations_++ < iteration_limit.most) return RunBody(body, std::move(inputs), outputs);
   return Status(Code::kFail, StrCat("the model's loops have run ", iteration_limit.most,
                                     " iterations together, the most that are allowed in a run; ",
                                     kIterationsVariable, "=N in the environment allows N"));
@@ -151,13 +152,12 @@ Status ProgramRunner::RunLoop(const ProgramNode& node) {
   std::vector<std::vector<Tensor>> collected(body_outputs - 1 - carried);
   const Shape number_shape = ScalarShape(*body->second, 0), condition_shape = ScalarShape(*body->second, 1);
   for (int64_t i = 0; i < most && go_on; ++i) {
-    ANYDML_RETURN_IF_ERROR(CountIteration());
     std::vector<RuntimeValue> inputs = {RuntimeValue::Of(Int64Tensor(number_shape, {&i, 1}))};
     const int64_t yes = 1;
     inputs.push_back(RuntimeValue::Of(FromInts(ElementType::kBool, condition_shape, {&yes, 1})));
     inputs.insert(inputs.end(), state.begin(), state.end());
     std::vector<RuntimeValue> results;
-    ANYDML_RETURN_IF_ERROR(RunBody(*body->second, std::move(inputs), &results));
+    ANYDML_RETURN_IF_ERROR(RunIteration(*body->second, std::move(inputs), &results));
     ANYDML_RETURN_IF_ERROR(EnsureHost(&results[0]));
     const std::vector<int64_t> condition = ToInts(*results[0].host);
     go_on = condition.size() == 1 && condition[0] != 0;

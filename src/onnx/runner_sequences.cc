@@ -162,7 +162,6 @@ Status ProgramRunner::RunSequenceMap(const ProgramNode& node) {
   const size_t count = ValueOf(node.inputs[0])->elements.size();
   std::vector<std::vector<RuntimeValue>> collected(node.outputs.size());
   for (size_t i = 0; i < count; ++i) {
-    ANYDML_RETURN_IF_ERROR(CountIteration());
     std::vector<RuntimeValue> inputs, results;
     for (const ValueId id : node.inputs) {
       const RuntimeValue& value = *ValueOf(id);
@@ -171,7 +170,7 @@ Status ProgramRunner::RunSequenceMap(const ProgramNode& node) {
         return InvalidArgument("sequences of different lengths");
       inputs.push_back(sequence ? value.elements[i] : value);
     }
-    ANYDML_RETURN_IF_ERROR(RunBody(*body->second, std::move(inputs), &results));
+    ANYDML_RETURN_IF_ERROR(RunIteration(*body->second, std::move(inputs), &results));
     if (results.size() != collected.size())
       return InvalidArgument("the body has ", results.size(), " outputs");
     for (size_t j = 0; j < collected.size(); ++j) collected[j].push_back(std::move(results[j]));
@@ -219,13 +218,12 @@ Status ProgramRunner::Scan(const ProgramNode& node, const Program& body, std::ve
   std::vector<RuntimeValue> state(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(states));
   std::vector<std::vector<Tensor>> collected(body.outputs().size() - states);
   for (int64_t step = 0; step < steps; ++step) {
-    ANYDML_RETURN_IF_ERROR(CountIteration());
     std::vector<RuntimeValue> given = state, results;
     for (size_t i = 0; i < sequences.size(); ++i) {
       const int64_t at = item(directions, i) != 0 ? steps - 1 - step : step;
       given.push_back(RuntimeValue::Of(Without(Cut(sequences[i], axes[i], at, 1), axes[i])));
     }
-    ANYDML_RETURN_IF_ERROR(RunBody(body, std::move(given), &results));
+    ANYDML_RETURN_IF_ERROR(RunIteration(body, std::move(given), &results));
     for (size_t i = 0; i < states; ++i) state[i] = std::move(results[i]);
     for (size_t i = 0; i < collected.size(); ++i) {
       ANYDML_RETURN_IF_ERROR(EnsureHost(&results[states + i]));

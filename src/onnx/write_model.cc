@@ -89,6 +89,20 @@ std::string WriteNode(const NodeProto& node) {
   return out.Take();
 }
 
+uint32_t TypeField(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kTensor:
+      return 1;
+    case ValueKind::kSequence:
+      return 4;
+    case ValueKind::kOptional:
+      return 9;
+    case ValueKind::kOther:
+      break;
+  }
+  return 5;
+}
+
 std::string WriteValue(const ValueProto& value) {
   WireWriter tensor, type, out;
   tensor.Int(1, static_cast<int64_t>(value.type));
@@ -102,9 +116,10 @@ std::string WriteValue(const ValueProto& value) {
     }
     tensor.Bytes(2, shape.Take());
   }
-  type.Bytes(1, tensor.Take());
+  // Of what is no tensor only the kind: a map stands for kinds that are not known.
+  type.Bytes(TypeField(value.kind), value.kind == ValueKind::kTensor ? tensor.Take() : "");
   out.Bytes(1, value.name);
-  if (value.kind == ValueKind::kTensor) out.Bytes(2, type.Take());
+  out.Bytes(2, type.Take());
   return out.Take();
 }
 
