@@ -42,6 +42,9 @@
  *                           by its absolute path; ignored in programs with more
  *                           rights than their user has. Its adapters come last.
  *   ANYDML_DEBUG            1: every failure sentence also goes to stderr.
+ *   ANYDML_ONNX_ITERATIONS  How many iterations the loops of an ONNX model take in a
+ *                           run at most, all of them together; else a million (read
+ *                           when the importer is loaded).
  *   ANYDML_ORT_DEVICE_MEMORY  Any value: onnxruntime's plugin offers a device with
  *                           memory of its own for the CPU, too, for tests.
  */
