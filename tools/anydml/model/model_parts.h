@@ -34,8 +34,8 @@ Status ReadPackedNpy(const InputPath& path, DataType* type, std::vector<uint32_t
 // takes for an operator or operators in the description of another.
 Status ParseFusedOperators(const FieldSchema& field, std::string_view text, std::vector<OperatorDesc>* out);
 
-// The path that a string names, which starts at the model's folder. Models from Windows may separate folders by
-// backslashes.
+// The path that a string names, which starts at the model's folder. Models from Windows may separate folders
+// by backslashes.
 Status ResolveTarget(const JsonNode& node, const ModelFolder& folder, std::string* path);
 // Of a file that is read: one that may be outside and is not there starts at the current folder.
 Status ResolveSource(const JsonNode& node, const ModelFolder& folder, InputPath* path);
