@@ -39,7 +39,7 @@ std::string_view Text(onnx::Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string WriteGraph(const GraphProto& graph);
+std::string WriteGraph(const GraphProto& graph, size_t most_bytes);
 
 std::string WriteAttribute(const Attribute& attribute) {
   WireWriter out;
@@ -58,7 +58,7 @@ std::string WriteAttribute(const Attribute& attribute) {
       out.Bytes(5, WriteTensor("", attribute.tensor));
       break;
     case AttributeKind::kGraph:
-      if (attribute.graph) out.Bytes(6, WriteGraph(*attribute.graph));
+      if (attribute.graph) out.Bytes(6, WriteGraph(*attribute.graph, SIZE_MAX));
       break;
     case AttributeKind::kFloats:
       for (const float number : attribute.numbers) out.Float(7, number);
@@ -123,11 +123,27 @@ std::string WriteValue(const ValueProto& value) {
   return out.Take();
 }
 
-std::string WriteGraph(const GraphProto& graph) {
+// A TensorProto whose elements are elsewhere.
+std::string WriteExternal(const std::string& name, const Tensor& tensor) {
+  WireWriter out, location;
+  for (const int64_t size : tensor.shape) out.Int(1, size);
+  out.Int(2, static_cast<int64_t>(tensor.type));
+  out.Bytes(8, name);
+  location.Bytes(1, "location");
+  location.Bytes(2, name);
+  out.Bytes(13, location.Take());
+  out.Int(14, 1);  // EXTERNAL
+  return out.Take();
+}
+
+std::string WriteGraph(const GraphProto& graph, size_t most_bytes) {
   WireWriter out;
   for (const NodeProto& node : graph.nodes) out.Bytes(1, WriteNode(node));
   out.Bytes(2, graph.name);
-  for (const auto& [name, tensor] : graph.initializers) out.Bytes(5, WriteTensor(name, tensor));
+  for (const auto& [name, tensor] : graph.initializers) {
+    const bool external = tensor.data.size() > most_bytes;
+    out.Bytes(5, external ? WriteExternal(name, tensor) : WriteTensor(name, tensor));
+  }
   for (const ValueProto& input : graph.inputs) out.Bytes(11, WriteValue(input));
   for (const ValueProto& output : graph.outputs) out.Bytes(12, WriteValue(output));
   return out.Take();
@@ -151,11 +167,11 @@ std::string WriteTensor(const std::string& name, const Tensor& tensor) {
   return out.Take();
 }
 
-std::string WriteModel(const Model& model) {
+std::string WriteModel(const Model& model, size_t most_bytes) {
   WireWriter out;
   out.Int(1, model.ir_version);
   if (!model.producer.empty()) out.Bytes(2, model.producer);
-  out.Bytes(7, WriteGraph(model.graph));
+  out.Bytes(7, WriteGraph(model.graph, most_bytes));
   for (const auto& [domain, version] : model.opsets) out.Bytes(8, WriteOpset(domain, version));
   return out.Take();
 }

@@ -1,14 +1,16 @@
 // Models as files: for models that programs make (tests, benchmarks).
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "onnx/model.h"
 
 namespace anydml::onnx {
 
-// What ReadModel reads as the same model. Tensors are written as raw data, in the file.
-std::string WriteModel(const Model& model);
+// What ReadModel reads as the same model. Tensors are written as raw data, in the file. Initializers of more
+// than `most_bytes` are written without their elements, as external data that the reader has to have.
+std::string WriteModel(const Model& model, size_t most_bytes = SIZE_MAX);
 
 // One TensorProto.
 std::string WriteTensor(const std::string& name, const Tensor& tensor);

@@ -49,4 +49,20 @@ void Api::Log(const OrtLogger* logger, OrtLoggingLevel level, const std::string&
   static_cast<void>(ignored);
 }
 
+Values::~Values() {
+  for (OrtValue* const value : values) {
+    if (value != nullptr) api_.Call(kReleaseValue, value);
+  }
+}
+
+Status Values::AddOver(const onnx::Tensor& tensor) {
+  OrtMemoryInfo* memory = nullptr;
+  ANYDML_RETURN_IF_ERROR(api_.Try(kCreateCpuMemoryInfo, kOrtDeviceAllocator, 0, &memory));
+  Status status = api_.Try(kCreateTensorWithData, memory, const_cast<std::byte*>(tensor.data.data()),
+                           tensor.data.size(), tensor.shape.data(), tensor.shape.size(),
+                           static_cast<int32_t>(tensor.type), &values.emplace_back());
+  api_.Call(kReleaseMemoryInfo, memory);
+  return status;
+}
+
 }  // namespace anydml::ort

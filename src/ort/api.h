@@ -57,6 +57,23 @@ class Api {
   Table ep_api_;
 };
 
+// onnxruntime's objects for inputs and outputs, which are released with it.
+class Values {
+ public:
+  explicit Values(const Api& api) : api_(api) {}
+  ~Values();
+  Values(const Values&) = delete;
+  Values& operator=(const Values&) = delete;
+
+  // A value over the tensor's own memory, which has to outlive it.
+  Status AddOver(const onnx::Tensor& tensor);
+
+  std::vector<OrtValue*> values;
+
+ private:
+  const Api& api_;
+};
+
 // No exception crosses the border.
 template <typename Body>
 OrtStatus* Guarded(const Api& api, Body&& body) noexcept {

@@ -2,35 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <set>
 
-#include <anydml.h>
-
-#include "onnx/trace.h"
+#include "onnx/lowering.h"
+#include "ort/node_trial.h"
 
 namespace anydml::ort {
 namespace {
-
-// What sizes that are not known yet may be: the same number for all, so that they agree with each other; or
-// 1, which agrees with all that broadcast.
-constexpr int64_t kGuesses[] = {64, 1};
-// What the rank may be where it is not known: that of a scalar, of which onnxruntime says no more, to that of
-// a picture.
-constexpr size_t kGuessedRanks[] = {4, 3, 2, 1, 0};
-
-// Checks operators by the rules of a feature level.
-class CheckingMaker final : public onnx::OperatorMaker {
- public:
-  explicit CheckingMaker(uint32_t feature_level) : feature_level_(feature_level) {}
-  Status Make(const DML_OPERATOR_DESC& desc, Microsoft::WRL::ComPtr<IDMLOperator>*) override {
-    if (AnyDmlCheckOperator(&desc, feature_level_) >= 0) return {};
-    return InvalidArgument(AnyDmlGetLastErrorMessage());
-  }
-
- private:
-  const uint32_t feature_level_;
-};
 
 const onnx::OperatorRow* RowOf(const GraphNode& node) {
   return onnx::FindOperator(node.proto.domain, node.proto.type);
@@ -64,72 +42,6 @@ bool IsKnownType(const GraphValue& value) {
          onnx::DmlType(value.facts.type) != DataType::kUnknown;
 }
 
-// A model of one node, for which the importer can be asked.
-class OneNode {
- public:
-  OneNode(const Api& api, const Graph& graph, const GraphNode& node) {
-    model_.opsets = graph.opsets;
-    model_.graph.nodes.push_back(node.proto);
-    for (const std::string& name : node.proto.inputs) {
-      if (name.empty() || model_.graph.initializers.contains(name) || !names_.insert(name).second) continue;
-      const GraphValue& value = graph.values.at(name);
-      onnx::Tensor constant;
-      if (value.constant && ConstantOf(api, value, &constant).ok()) {
-        model_.graph.initializers[name] = constant;
-        continue;
-      }
-      model_.graph.inputs.push_back(value.facts);
-      has_shapes_ &= value.facts.has_shape;
-      has_all_sizes_ &=
-          std::find(value.facts.shape.begin(), value.facts.shape.end(), -1) == value.facts.shape.end();
-    }
-    for (const std::string& name : node.proto.outputs) {
-      if (!name.empty()) model_.graph.outputs.push_back(graph.values.at(name).facts);
-    }
-  }
-
-  bool has_shapes() const { return has_shapes_; }
-
-  // Where ranks are not known: refused when no rank is taken, and one would fit but for the type or the
-  // feature level.
-  Status TryRanks(uint32_t feature_level) const {
-    Status refused;
-    for (const size_t rank : kGuessedRanks) {
-      const Status status = Try(feature_level, kGuesses[0], rank);
-      if (status.ok()) return {};
-      // Other failures are the guess's.
-      if (status.code() == Code::kUnsupported && refused.ok()) refused = status;
-    }
-    return refused;
-  }
-  bool has_all_sizes() const { return has_all_sizes_; }
-
-  // Unsupported where DirectML and the host have nothing that fits.
-  Status Try(uint32_t feature_level, int64_t guess, size_t guessed_rank = 0) const {
-    std::unique_ptr<onnx::Program> program;
-    ANYDML_RETURN_IF_ERROR(onnx::Program::Create(model_, &program));
-    CheckingMaker maker(feature_level);
-    const auto outside = [&](onnx::ValueId id) -> std::optional<onnx::OutsideValue> {
-      const onnx::ValueProto* const declared = program->values()[id].declared;
-      if (declared == nullptr || program->values()[id].producer != onnx::kNever) return std::nullopt;
-      onnx::Shape shape = declared->shape;
-      if (!declared->has_shape) shape.assign(guessed_rank, guess);
-      std::replace(shape.begin(), shape.end(), int64_t{-1}, guess);
-      return onnx::OutsideValue{declared->type, shape, nullptr};
-    };
-    onnx::Part part;
-    ANYDML_RETURN_IF_ERROR(onnx::Tracer(*program, &maker, outside).Trace(0, &part));
-    if (part.end == program->nodes().size() || !part.read_back.empty()) return {};
-    return Status(Code::kUnsupported, "DirectML does not compute it for this type");
-  }
-
- private:
-  onnx::Model model_;
-  std::set<std::string> names_;
-  bool has_shapes_ = true;
-  bool has_all_sizes_ = true;
-};
-
 std::string WhyNot(const Api& api, const Graph& graph, const GraphNode& node, const SizeArithmetic& sizes,
                    uint32_t feature_level) {
   const onnx::OperatorRow* const row = RowOf(node);
@@ -143,17 +55,7 @@ std::string WhyNot(const Api& api, const Graph& graph, const GraphNode& node, co
     }
   }
   if (sizes.Contains(node)) return "";
-  const OneNode model(api, graph, node);
-  if (!model.has_shapes()) return model.TryRanks(feature_level).message();
-  Status status;
-  for (const int64_t guess : kGuesses) {
-    status = model.Try(feature_level, guess);
-    if (status.ok()) return "";
-    if (model.has_all_sizes()) break;
-    // The guess is wrong, not the model.
-    if (status.code() == Code::kInvalidArgument) return "";
-  }
-  return status.message();
+  return NodeTrial(api, graph, node, feature_level).Run().message();
 }
 
 // Whether it computes on what models are about: numbers, not positions.

@@ -8,8 +8,9 @@
 
 namespace anydml::ort {
 
-// For each node of the graph: "" if the importer takes it, or why not. Sizes that are not known yet are
-// guessed: what a feature level refuses is mostly a type or a number of dimensions.
+// For each node of the graph: "" if the importer takes it, or why not. A node whose sizes are not known yet
+// is taken if it can be lowered for some sizes: what is refused is mostly a type, a number of dimensions or
+// an attribute. Groups that fail for the sizes that they get are run by onnxruntime (CpuSession).
 std::vector<std::string> RefusedNodes(const Api& api, const Graph& graph, uint32_t feature_level);
 
 // Nodes (by their numbers) that can run as one: no other node lies on a way between two of them. Leaves out

@@ -7,6 +7,17 @@
 #include "ort/weights.h"
 
 namespace anydml::ort {
+namespace {
+
+constexpr size_t kMostCpuSizes = 64;
+
+std::vector<onnx::Shape> SizesOf(const std::vector<onnx::RuntimeValue>& values) {
+  std::vector<onnx::Shape> sizes;
+  for (const onnx::RuntimeValue& value : values) sizes.push_back(value.shape);
+  return sizes;
+}
+
+}  // namespace
 
 CompiledNode::CompiledNode(const Api& api, Device* device) : api_(api), device_(*device) {
   create_state = [](OrtNodeComputeInfo* self, OrtNodeComputeContext*, void** state) -> OrtStatus* {
@@ -104,15 +115,48 @@ Status CompiledNode::WriteToDevice(onnx::RuntimeValue* value, void* memory) {
   return RecordUploadTo(device_.session.get(), value->host->data, memory);
 }
 
+Status CompiledNode::RunOnCpu(const Status& why, std::vector<onnx::RuntimeValue>* inputs,
+                              std::vector<onnx::RuntimeValue>* outputs) {
+  std::vector<onnx::Tensor> tensors, results;
+  for (onnx::RuntimeValue& input : *inputs) {
+    ANYDML_RETURN_IF_ERROR(runner_->EnsureHost(&input));
+    tensors.push_back(*input.host);
+  }
+  if (cpu_ == nullptr) ANYDML_RETURN_IF_ERROR(CpuSession::Create(api_, model_, &cpu_));
+  ANYDML_RETURN_IF_ERROR(cpu_->Run(tensors, &results));
+  for (onnx::Tensor& result : results) outputs->push_back(onnx::RuntimeValue::Of(std::move(result)));
+  if (why.ok()) return {};
+  cpu_sizes_.push_back(SizesOf(*inputs));
+  if (cpu_sizes_.size() > kMostCpuSizes) cpu_sizes_.pop_front();
+  const onnx::NodeProto& first = model_.graph.nodes.front();
+  api_.Log(device_.logger, kOrtWarning,
+           StrCat("AnyDML leaves a group of ", model_.graph.nodes.size(), " nodes (", first.type, " \"",
+                  first.name, "\" ...) to onnxruntime's CPU provider for these sizes: ", why.message()));
+  return {};
+}
+
 Status CompiledNode::Run(OrtKernelContext* context) {
   const std::lock_guard lock(device_.mutex);
   std::vector<onnx::RuntimeValue> inputs, outputs;
-  Status status = ReadInputs(context, &inputs);
-  if (status.ok()) status = runner_->Run(std::move(inputs), {}, &outputs);
+  ANYDML_RETURN_IF_ERROR(ReadInputs(context, &inputs));
+  const bool on_cpu = std::find(cpu_sizes_.begin(), cpu_sizes_.end(), SizesOf(inputs)) != cpu_sizes_.end();
+  Status status;
+  if (!on_cpu) status = runner_->Run(inputs, {}, &outputs);
+  if (!status.ok()) device_.session->Discard();  // what was recorded until then
+  if (on_cpu || (!status.ok() && device_.has_fallback)) {
+    outputs.clear();
+    const Status theirs = RunOnCpu(status, &inputs, &outputs);
+    if (!theirs.ok()) {
+      return on_cpu ? theirs
+                    : Status(status.code(),
+                             StrCat(status.message(), "; onnxruntime's CPU provider: ", theirs.message()));
+    }
+    status = {};
+  }
   for (size_t i = 0; status.ok() && i < outputs.size(); ++i) status = WriteOutput(context, i, &outputs[i]);
   std::string data_error;
   if (status.ok() && device_.has_memory) status = device_.session->Execute(&data_error);
-  if (!status.ok()) device_.session->Discard();  // what was recorded until then
+  if (!status.ok()) device_.session->Discard();
   return status;
 }
 

@@ -1,12 +1,14 @@
 // A group of nodes that onnxruntime has fused into one, as a program of the importer.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "onnx/runner.h"
+#include "ort/cpu_session.h"
 #include "ort/read_graph.h"
 
 namespace anydml::ort {
@@ -17,6 +19,8 @@ struct Device {
   std::unique_ptr<tools::Session> session;
   bool has_memory = false;  // that onnxruntime's tensors are in
   DML_EXECUTION_FLAGS flags = DML_EXECUTION_FLAG_NONE;
+  bool has_fallback = true;  // what it cannot run is run by onnxruntime's CPU provider
+  const OrtLogger* logger = nullptr;
 };
 
 // onnxruntime calls it through the struct that it begins with.
@@ -32,6 +36,9 @@ class CompiledNode : public OrtNodeComputeInfo {
   // Compiles for these sizes unless it has been done before.
   Status Run(OrtKernelContext* context);
   Status ReadInputs(const OrtKernelContext* context, std::vector<onnx::RuntimeValue>* out);
+  // What `runner_` could not do, for the reason `why`.
+  Status RunOnCpu(const Status& why, std::vector<onnx::RuntimeValue>* inputs,
+                  std::vector<onnx::RuntimeValue>* outputs);
   // To where onnxruntime wants it: complete after the device's next execution.
   Status WriteOutput(OrtKernelContext* context, size_t index, onnx::RuntimeValue* value);
   Status WriteToDevice(onnx::RuntimeValue* value, void* memory);
@@ -43,6 +50,9 @@ class CompiledNode : public OrtNodeComputeInfo {
   std::unique_ptr<onnx::Program> program_;
   std::unique_ptr<onnx::ProgramRunner> runner_;
   std::vector<size_t> input_positions_;  // of the program's inputs among the fused node's
+  std::unique_ptr<CpuSession> cpu_;      // as soon as it is needed
+  // Sizes of inputs for which only the CPU session gave results, the latest last.
+  std::deque<std::vector<onnx::Shape>> cpu_sizes_;
 };
 
 }  // namespace anydml::ort

@@ -15,6 +15,9 @@ constexpr char kMemoryKey[] = "memory";
 constexpr char kHostMemory[] = "host", kOwnMemory[] = "device";
 constexpr char kFeatureLevelKey[] = "feature_level";
 constexpr char kHalfPrecisionKey[] = "half_precision";
+constexpr char kFallbackKey[] = "fallback";
+// onnxruntime's own entry: no node of the model may run on its CPU provider.
+constexpr std::string_view kNoCpu = "session.disable_cpu_ep_fallback";
 constexpr std::string_view kOptionPrefix = "ep.anydml.";  // onnxruntime's, from the provider's name
 constexpr std::string_view kArenaPrefix = "arena.";       // and its own options
 
@@ -165,6 +168,7 @@ Status Factory::ReadOptions(const OrtSessionOptions* session, ProviderOptions* o
   Status status;
   for (size_t i = 0; i < count && status.ok(); ++i) {
     std::string_view key = keys[i];
+    if (key == kNoCpu && values[i] == std::string_view("1") && out->fallback.empty()) out->fallback = "0";
     if (!key.starts_with(kOptionPrefix)) continue;
     key.remove_prefix(kOptionPrefix.size());
     if (key == kAdapterKey) {
@@ -173,9 +177,11 @@ Status Factory::ReadOptions(const OrtSessionOptions* session, ProviderOptions* o
       out->feature_level = values[i];
     } else if (key == kHalfPrecisionKey) {
       out->half_precision = values[i];
+    } else if (key == kFallbackKey) {
+      out->fallback = values[i];
     } else if (!key.starts_with(kArenaPrefix)) {
       status = InvalidArgument("there is no option \"", key,
-                               "\"; there are adapter, feature_level and half_precision");
+                               "\"; there are adapter, feature_level, half_precision and fallback");
     }
   }
   api_.Call(kReleaseKeyValuePairs, entries);

@@ -4,17 +4,13 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
-#include <anydml.h>
-
 #include "onnx/write_model.h"
-#include "ort/runtime_for_tests.h"
-#include "support/onnx_models.h"
+#include "ort/plugin_fixture_for_tests.h"
 
 namespace anydml::ort {
 namespace {
@@ -22,62 +18,9 @@ namespace {
 using onnx::ElementType;
 using onnx::Floats;
 using onnx::Ints;
-using onnx::ModelMaker;
 using onnx::Tensor;
 
-const Options kAllOfIt = {{"session.disable_cpu_ep_fallback", "1"}};
-
-// With tensors in the host's memory, and in the device's own.
-class OrtPlugin : public testing::TestWithParam<const char*> {
- protected:
-  static void SetUpTestSuite() {
-    if (runtime_ == nullptr) runtime_ = Runtime::Open(&why_not_).release();  // it stays
-  }
-  void SetUp() override {
-    if (runtime_ == nullptr) GTEST_SKIP() << why_not_;
-    const char* const backend = std::getenv("ANYDML_TEST_BACKEND");
-    adapter_ = backend == nullptr || std::string(backend) == "cpu" ? "cpu" : "cuda:0";
-    device_ = StrCat(adapter_, " ", GetParam());
-    setenv("ANYDML_ORT_DEVICE_MEMORY", "1", 1);  // for the CPU, too
-    ASSERT_EQ(runtime_->Register("plugin", ANYDML_ORT_PLUGIN).message(), "");
-  }
-  void TearDown() override {
-    session_.reset();
-    expected_.reset();
-    if (runtime_ == nullptr) return;
-    EXPECT_EQ(runtime_->Unregister("plugin").message(), "");
-    EXPECT_EQ(AnyDmlGetLiveObjectCount(), 0u);
-  }
-
-  void Load(const ModelMaker& maker, const Options& config = {}) {
-    ASSERT_EQ(runtime_->Load(maker.model, device_, {}, config, &session_).message(), "");
-    ASSERT_EQ(runtime_->Load(maker.model, "", {}, {}, &expected_).message(), "");
-  }
-  // Both sessions give the same.
-  void Compare(const Inputs& inputs) {
-    Results ours, theirs;
-    ASSERT_EQ(session_->Run(inputs, &ours).message(), "");
-    ASSERT_EQ(expected_->Run(inputs, &theirs).message(), "");
-    ASSERT_EQ(ours.size(), theirs.size());
-    for (size_t i = 0; i < ours.size(); ++i) {
-      EXPECT_EQ(ours[i].type, theirs[i].type);
-      EXPECT_EQ(ours[i].shape, theirs[i].shape);
-      const std::vector<double> a = ToDoubles(ours[i]), b = ToDoubles(theirs[i]);
-      ASSERT_EQ(a.size(), b.size());
-      for (size_t k = 0; k < a.size(); ++k) EXPECT_NEAR(a[k], b[k], 1e-5 * (1 + std::abs(b[k]))) << k;
-    }
-  }
-  std::string WhyNotLoaded(const ModelMaker& maker, const Options& options, const Options& config = {}) {
-    return runtime_->Load(maker.model, device_, options, config, &session_).message();
-  }
-
-  static Runtime* runtime_;
-  static std::string why_not_;
-  std::string adapter_, device_;
-  std::unique_ptr<RuntimeSession> session_, expected_;
-};
-Runtime* OrtPlugin::runtime_ = nullptr;
-std::string OrtPlugin::why_not_;
+class OrtPlugin : public PluginTest {};
 
 ModelMaker Layer() {
   return ModelMaker(17)
@@ -374,11 +317,11 @@ TEST_P(OrtPlugin, WeightsBesideTheModelAreMapped) {
       << std::string(64, 'x')
       << std::string(reinterpret_cast<const char*>(weights.data.data()), weights.data.size());
   const std::string path = (folder / "model.onnx").string();
-  EXPECT_EQ(runtime_->LoadFile(path, "y", device_, kAllOfIt, &session_).message(), "");
+  EXPECT_EQ(runtime_->LoadFile(path, {"y"}, device_, {}, kAllOfIt, &session_).message(), "");
   std::stringstream mappings;
   mappings << std::ifstream("/proc/self/maps").rdbuf();
   EXPECT_NE(mappings.str().find((folder / "weights.bin").string()), std::string::npos);
-  EXPECT_EQ(runtime_->LoadFile(path, "y", "", {}, &expected_).message(), "");
+  EXPECT_EQ(runtime_->LoadFile(path, {"y"}, "", {}, {}, &expected_).message(), "");
   if (session_ && expected_) Compare({{"x", Floats({2}, {1, 2})}});
   std::filesystem::remove_all(folder);
 }

@@ -45,6 +45,10 @@ Status Provider::Create(const Api& api, const OrtLogger* logger, const ProviderO
     return InvalidArgument("the option half_precision is \"", options.half_precision,
                            "\"; 0 and 1 are allowed");
   }
+  if (!options.fallback.empty() && options.fallback != "0" && options.fallback != "1")
+    return InvalidArgument("the option fallback is \"", options.fallback, "\"; 0 and 1 are allowed");
+  provider->device_.has_fallback = options.fallback != "0";
+  provider->device_.logger = logger;
   *out = std::move(provider);
   return {};
 }

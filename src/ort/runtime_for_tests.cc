@@ -14,21 +14,10 @@ struct OrtIoBinding;
 namespace {
 
 // clang-format off
-constexpr ApiEntry<OrtStatus*(OrtLoggingLevel, const char*, OrtEnv**)> kCreateEnv{3};
 constexpr ApiEntry<OrtStatus*(const OrtEnv*, const char*, const OrtSessionOptions*, OrtSession**)> kCreateSession{7};
-constexpr ApiEntry<OrtStatus*(const OrtEnv*, const void*, size_t, const OrtSessionOptions*, OrtSession**)> kCreateSessionFromArray{8};
-constexpr ApiEntry<OrtStatus*(OrtSession*, const OrtRunOptions*, const char* const*, const OrtValue* const*, size_t, const char* const*, size_t, OrtValue**)> kRun{9};
-constexpr ApiEntry<OrtStatus*(OrtSessionOptions**)> kCreateSessionOptions{10};
-constexpr ApiEntry<OrtStatus*(OrtSessionOptions*, int)> kSetIntraOpNumThreads{24};
 constexpr ApiEntry<OrtStatus*(OrtAllocator*, const int64_t*, size_t, int32_t, OrtValue**)> kCreateTensor{48};
-constexpr ApiEntry<OrtStatus*(const OrtMemoryInfo*, void*, size_t, const int64_t*, size_t, int32_t, OrtValue**)> kCreateTensorWithData{49};
-constexpr ApiEntry<OrtStatus*(OrtAllocatorType, int, OrtMemoryInfo**)> kCreateCpuMemoryInfo{69};
 constexpr ApiEntry<OrtStatus*(OrtAllocator*, void*)> kAllocatorFree{76};
 constexpr ApiEntry<OrtStatus*(OrtAllocator**)> kGetHostAllocator{78};
-constexpr ApiEntry<void(OrtEnv*)> kReleaseEnv{92};
-constexpr ApiEntry<void(OrtSession*)> kReleaseSession{95};
-constexpr ApiEntry<void(OrtSessionOptions*)> kReleaseSessionOptions{100};
-constexpr ApiEntry<OrtStatus*(OrtSessionOptions*, const char*, const char*)> kAddSessionConfigEntry{130};
 constexpr ApiEntry<OrtStatus*(OrtSession*, const OrtRunOptions*, const OrtIoBinding*)> kRunWithBinding{133};
 constexpr ApiEntry<OrtStatus*(OrtSession*, OrtIoBinding**)> kCreateIoBinding{134};
 constexpr ApiEntry<void(OrtIoBinding*)> kReleaseIoBinding{135};
@@ -61,34 +50,6 @@ std::string FindLibrary() {
   return "";
 }
 
-// onnxruntime's objects for inputs and outputs, which are to be released.
-class Values {
- public:
-  explicit Values(const Api& api) : api_(api) {}
-  ~Values() {
-    for (OrtValue* const value : values) {
-      if (value != nullptr) api_.Call(kReleaseValue, value);
-    }
-  }
-  Values(const Values&) = delete;
-  Values& operator=(const Values&) = delete;
-
-  Status Add(const onnx::Tensor& tensor) {
-    OrtMemoryInfo* memory = nullptr;
-    ANYDML_RETURN_IF_ERROR(api_.Try(kCreateCpuMemoryInfo, kOrtDeviceAllocator, 0, &memory));
-    Status status = api_.Try(kCreateTensorWithData, memory, const_cast<std::byte*>(tensor.data.data()),
-                             tensor.data.size(), tensor.shape.data(), tensor.shape.size(),
-                             static_cast<int32_t>(tensor.type), &values.emplace_back());
-    api_.Call(kReleaseMemoryInfo, memory);
-    return status;
-  }
-
-  std::vector<OrtValue*> values;
-
- private:
-  const Api& api_;
-};
-
 std::vector<const char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());
@@ -111,7 +72,8 @@ std::unique_ptr<Runtime> Runtime::Open(std::string* why) {
   *why = path + " is no onnxruntime of version 1.23 or later";
   if (table == nullptr) return nullptr;
   std::unique_ptr<Runtime> runtime(new Runtime(table, library));
-  const Status status = runtime->api_.Try(kCreateEnv, kOrtError, "test", &runtime->env_);
+  const Status status =
+      runtime->api_.Try(kCreateEnv, static_cast<OrtLoggingLevel>(4), "test", &runtime->env_);
   *why = status.message();
   return status.ok() ? std::move(runtime) : nullptr;
 }
@@ -180,16 +142,17 @@ Status Runtime::Load(const onnx::Model& model, const std::string& device, const 
   return {};
 }
 
-Status Runtime::LoadFile(const std::string& path, const std::string& output, const std::string& device,
-                         const Options& config, std::unique_ptr<RuntimeSession>* out) const {
+Status Runtime::LoadFile(const std::string& path, const std::vector<std::string>& outputs,
+                         const std::string& device, const Options& options, const Options& config,
+                         std::unique_ptr<RuntimeSession>* out) const {
   OrtSessionOptions* session_options = nullptr;
   ANYDML_RETURN_IF_ERROR(api_.Try(kCreateSessionOptions, &session_options));
-  Status status = Configure(device, {}, config, session_options);
+  Status status = Configure(device, options, config, session_options);
   OrtSession* session = nullptr;
   if (status.ok()) status = api_.Try(kCreateSession, env_, path.c_str(), session_options, &session);
   api_.Call(kReleaseSessionOptions, session_options);
   ANYDML_RETURN_IF_ERROR(status);
-  *out = std::make_unique<RuntimeSession>(api_, session, std::vector<std::string>{output});
+  *out = std::make_unique<RuntimeSession>(api_, session, outputs);
   return {};
 }
 
@@ -200,7 +163,7 @@ Status RuntimeSession::Run(const Inputs& inputs, Results* results) const {
   std::vector<const char*> names;
   for (const auto& [name, tensor] : inputs) {
     names.push_back(name.c_str());
-    ANYDML_RETURN_IF_ERROR(given.Add(tensor));
+    ANYDML_RETURN_IF_ERROR(given.AddOver(tensor));
   }
   const std::vector<const char*> outputs = Pointers(outputs_);
   computed.values.resize(outputs.size());
@@ -224,7 +187,7 @@ Status RuntimeSession::RunOnDevice(OrtEnv* env, const OrtEpDevice* device, const
   ANYDML_RETURN_IF_ERROR(api_.Try(kGetSharedAllocator, env, memory, &allocator));
   ANYDML_RETURN_IF_ERROR(api_.Try(kGetHostAllocator, &host));
   Values on_host(api_), on_device(api_);
-  ANYDML_RETURN_IF_ERROR(on_host.Add(input));
+  ANYDML_RETURN_IF_ERROR(on_host.AddOver(input));
   ANYDML_RETURN_IF_ERROR(api_.Try(kCreateTensor, allocator, input.shape.data(), input.shape.size(),
                                   static_cast<int32_t>(input.type), &on_device.values.emplace_back()));
   ANYDML_RETURN_IF_ERROR(
@@ -249,7 +212,7 @@ Status RuntimeSession::RunOnDevice(OrtEnv* env, const OrtEpDevice* device, const
   onnx::Tensor theirs;
   ANYDML_RETURN_IF_ERROR(api_.TensorOf(last, &theirs));
   *result = onnx::MakeTensor(theirs.type, theirs.shape, std::vector<std::byte>(theirs.data.size()));
-  ANYDML_RETURN_IF_ERROR(on_host.Add(*result));
+  ANYDML_RETURN_IF_ERROR(on_host.AddOver(*result));
   return api_.Try(kCopyTensors, env, &last, &on_host.values.back(), nullptr, size_t{1});
 }
 

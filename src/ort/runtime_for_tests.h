@@ -36,8 +36,8 @@ class Runtime {
   Status Load(const onnx::Model& model, const std::string& device, const Options& options,
               const Options& config, std::unique_ptr<RuntimeSession>* out) const;
   // The model as it lies in a file, with what lies beside it.
-  Status LoadFile(const std::string& path, const std::string& output, const std::string& device,
-                  const Options& config, std::unique_ptr<RuntimeSession>* out) const;
+  Status LoadFile(const std::string& path, const std::vector<std::string>& outputs, const std::string& device,
+                  const Options& options, const Options& config, std::unique_ptr<RuntimeSession>* out) const;
 
  private:
   Runtime(Table table, void* library) : api_(table), library_(library) {}

@@ -1,0 +1,37 @@
+// A group of nodes in a session of onnxruntime's own, on its CPU provider: for groups that AnyDML turns out
+// not to be able to run once their sizes are known.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "onnx/model.h"
+#include "ort/api.h"
+
+namespace anydml::ort {
+
+class CpuSession {
+ public:
+  // The weights stay the model's, which has to outlive the session.
+  static Status Create(const Api& api, const onnx::Model& model, std::unique_ptr<CpuSession>* out);
+  ~CpuSession();
+  CpuSession(const CpuSession&) = delete;
+  CpuSession& operator=(const CpuSession&) = delete;
+
+  // `inputs` and `outputs` are in the order of the model's.
+  Status Run(std::span<const onnx::Tensor> inputs, std::vector<onnx::Tensor>* outputs) const;
+
+ private:
+  CpuSession(const Api& api, const onnx::Model& model) : api_(api), model_(model), weights_(api_) {}
+  Status Load();
+  Status Configure(OrtSessionOptions* options);
+
+  const Api api_;
+  const onnx::Model& model_;
+  Values weights_;
+  OrtEnv* env_ = nullptr;  // the application's: onnxruntime has one, and counts who uses it
+  OrtSession* session_ = nullptr;
+};
+
+}  // namespace anydml::ort
