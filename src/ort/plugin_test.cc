@@ -152,6 +152,45 @@ TEST_P(OrtPlugin, LeavesBodiesOfFunctionsToOthers) {
   Compare({{"x", Floats({2}, {1, -2})}});
 }
 
+// onnxruntime says what is around a body for one level; for more the model's file does.
+TEST_P(OrtPlugin, LeavesWhatIsDeepInBodiesOfFunctionsToOthers) {
+  const auto branch = [](const std::string& type) {
+    onnx::GraphProto graph = ModelMaker(17)
+                                 .Node(type, {"item", "w"}, {type + "1"})
+                                 .Node("Tanh", {type + "1"}, {type})
+                                 .Output(type)
+                                 .model.graph;
+    graph.name = type;
+    return graph;
+  };
+  onnx::GraphProto body = ModelMaker(17)
+                              .Input("item", ElementType::kFloat, {2})
+                              .Node("If", {"c"}, {"out"}, onnx::GraphAttribute("then_branch", branch("Add")),
+                                    onnx::GraphAttribute("else_branch", branch("Mul")))
+                              .Output("out")
+                              .model.graph;
+  body.name = "body";
+  const ModelMaker maker = ModelMaker(17)
+                               .Input("x", ElementType::kFloat, {2})
+                               .Input("c", ElementType::kBool, {})
+                               .Weight("w", Floats({2}, {0.5, 2}))
+                               .Weight("zero", Ints({}, {0}))
+                               .Node("Neg", {"x"}, {"h"})
+                               .Node("SequenceConstruct", {"x", "h"}, {"items"})
+                               .Node("SequenceMap", {"items"}, {"mapped"}, onnx::GraphAttribute("body", body))
+                               .Node("SequenceAt", {"mapped", "zero"}, {"y"})
+                               .Node("Exp", {"y"}, {"z"})
+                               .Output("z");
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / StrCat("ort_plugin_test.", getpid(), ".onnx");
+  std::ofstream(file, std::ios::binary) << onnx::WriteModel(maker.model);
+  ASSERT_EQ(runtime_->LoadFile(file.string(), {"z"}, device_, {}, {}, &session_).message(), "");
+  ASSERT_EQ(runtime_->LoadFile(file.string(), {"z"}, "", {}, {}, &expected_).message(), "");
+  std::filesystem::remove(file);
+  for (const int64_t condition : {0, 1})
+    Compare({{"x", Floats({2}, {1, -2})}, {"c", onnx::Typed(ElementType::kBool, {}, {condition})}});
+}
+
 TEST_P(OrtPlugin, TakesEveryTypeAndScalars) {
   Load(ModelMaker(17)
            .Input("h", ElementType::kFloat16, {2, 2})

@@ -7,6 +7,8 @@ namespace {
 
 using Infos = std::vector<const OrtValueInfo*>;
 
+constexpr std::string_view kFunctionWithBody = "SequenceMap";
+
 template <typename T>
 Status ReadNumbers(const Api& api, const OrtOpAttr* attribute, OrtOpAttrType type, std::vector<T>* out) {
   size_t bytes = 0;
@@ -169,12 +171,21 @@ Status ReadGraph(const Api& api, const OrtGraph* graph, Graph* out) {
   return {};
 }
 
-Status IsBodyOfFunction(const Api& api, const OrtGraph* graph, bool* out) {
+Status IsInFunction(const Api& api, const OrtGraph* graph, bool* out) {
   const OrtNode* node = nullptr;
+  const char *type = "", *path = nullptr;
   ANYDML_RETURN_IF_ERROR(api.Try(kGraphGetParentNode, graph, &node));
-  const char* type = "";
-  if (node != nullptr) ANYDML_RETURN_IF_ERROR(api.Try(kNodeGetOperatorType, node, &type));
-  *out = std::string_view(type) == "SequenceMap";
+  *out = false;
+  if (node == nullptr) return {};
+  ANYDML_RETURN_IF_ERROR(api.Try(kNodeGetOperatorType, node, &type));
+  *out = std::string_view(type) == kFunctionWithBody;
+  if (*out) return {};
+  // onnxruntime does not say what is around that node. The model's file does, where there is one.
+  ANYDML_RETURN_IF_ERROR(api.Try(kGraphGetModelPath, graph, &path));
+  onnx::Blob file;
+  if (path == nullptr || *path == '\0' || !onnx::MapFile(path, &file).ok()) return {};
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  *out = text.find(kFunctionWithBody) != std::string_view::npos;
   return {};
 }
 
