@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "ops/device/grid.h"
+
 namespace anydml {
 
 // Waits until the kernel before is complete and what it wrote can be seen. Must be reached by
@@ -53,6 +55,10 @@ class KernelChain {
     config.numAttrs = count;
     first_ = false;
     cudaLaunchKernelEx(&config, kernel, parameters);
+  }
+  template <typename Parameters>
+  void Launch(void (*kernel)(Parameters), const Grid& grid, const Parameters& parameters) {
+    Launch(kernel, grid.blocks, grid.threads, parameters, grid.shared_bytes);
   }
 
  private:

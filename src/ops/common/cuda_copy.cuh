@@ -3,8 +3,8 @@
 // stay as they are.
 #pragma once
 
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
+#include "ops/device/nest.h"
 
 namespace anydml {
 

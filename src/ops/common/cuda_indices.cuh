@@ -1,30 +1,17 @@
-// Tensors of indices on a device, whichever their type.
+// Reads tensors of indices.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <cstdint>
-
-#include "base/data_type.h"
+#include "ops/device/indices.h"
 
 namespace anydml {
 
-struct DeviceIndices {
-  const std::byte* data = nullptr;
-  bool wide = false;  // 64 bits
-  bool is_signed = false;
-
-  DeviceIndices() = default;
-  explicit DeviceIndices(DataType type)
-      : wide(BitSize(type) == 64), is_signed(type == DataType::kInt32 || type == DataType::kInt64) {}
-
-  // Index number `at`, extended to 64 bits.
-  __device__ int64_t Load(uint64_t at) const {
-    if (wide) return __ldg(reinterpret_cast<const long long*>(data) + at);
-    const uint32_t raw = __ldg(reinterpret_cast<const uint32_t*>(data) + at);
-    return is_signed ? int64_t{static_cast<int32_t>(raw)} : int64_t{raw};
-  }
-};
+// Index number `at`, extended to 64 bits.
+__device__ inline int64_t LoadIndex(const DeviceIndices& indices, uint64_t at) {
+  if (indices.wide) return __ldg(reinterpret_cast<const long long*>(indices.data) + at);
+  const uint32_t raw = __ldg(reinterpret_cast<const uint32_t*>(indices.data) + at);
+  return indices.is_signed ? int64_t{static_cast<int32_t>(raw)} : int64_t{raw};
+}
 
 }  // namespace anydml

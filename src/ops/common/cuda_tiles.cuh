@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 
 namespace anydml {
 

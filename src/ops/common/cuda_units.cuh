@@ -1,15 +1,13 @@
-// Units: what a thread moves at a time, up to 16 bytes of neighbouring elements.
+// From the size of a unit to a type of that size.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
-#include "ops/common/loop_nest.h"
+#include "ops/device/units.h"
 
 namespace anydml {
-
-inline constexpr uint32_t kMaxUnitBytes = 16;
 
 // Calls f.template operator()<Unit>() for the type of that size.
 template <typename F>
@@ -26,50 +24,6 @@ __host__ __device__ void DispatchByUnit(uint32_t unit_bytes, F&& f) {
     default:
       return f.template operator()<uint4>();
   }
-}
-
-// The largest unit that divides all of `bytes` (addresses, distances, lengths, or-ed together).
-inline uint32_t LargestUnit(uint64_t bytes) {
-  const uint64_t lowest_bit = bytes & (~bytes + 1);
-  return lowest_bit == 0 || lowest_bit > kMaxUnitBytes ? kMaxUnitBytes : static_cast<uint32_t>(lowest_bit);
-}
-
-inline uint64_t AddressOf(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-
-// Whether neighbours in the innermost loop are neighbours in memory, for every operand.
-template <size_t kOperands>
-bool InnermostIsContiguous(const LoopNest<kOperands>& nest) {
-  if (nest.rank == 0) return true;
-  for (uint64_t stride : nest.loops[nest.rank - 1].strides) {
-    if (stride != 1) return false;
-  }
-  return true;
-}
-
-// Everything that a unit must divide for `nest` to be walked through in units: distances
-// and the length of the innermost loop, in bytes, or-ed together.
-template <size_t kOperands>
-uint64_t UnitConstraints(const LoopNest<kOperands>& nest, uint32_t element_bytes) {
-  if (nest.rank == 0 || !InnermostIsContiguous(nest)) return element_bytes;
-  uint64_t bytes = nest.loops[nest.rank - 1].size * element_bytes;
-  for (uint32_t d = 0; d + 1 < nest.rank; ++d) {
-    for (uint64_t stride : nest.loops[d].strides) bytes |= stride * element_bytes;
-  }
-  return bytes;
-}
-
-// The same nest with `elements` neighbours as one; UnitConstraints allow it. Strides may be negative, as
-// their two's complement.
-template <size_t kOperands>
-LoopNest<kOperands> InUnits(LoopNest<kOperands> nest, uint32_t elements) {
-  if (elements == 1) return nest;
-  nest.loops[nest.rank - 1].size /= elements;
-  for (uint32_t d = 0; d + 1 < nest.rank; ++d) {
-    for (uint64_t& stride : nest.loops[d].strides) {
-      stride = static_cast<uint64_t>(static_cast<int64_t>(stride) / static_cast<int64_t>(elements));
-    }
-  }
-  return nest;
 }
 
 }  // namespace anydml

@@ -1,90 +1,113 @@
 #include "ops/gather/plan.h"
 
+#include <algorithm>
+
+#include "ops/device/units.h"
+
 namespace anydml {
 namespace {
 
-// A dimension of the output: how input and indices move along it.
-struct OutputDimension {
-  uint32_t size = 1;
-  uint32_t input_stride = 0;
-  uint32_t index_stride = 0;
-};
+// Blocks of kFindFirstBad per multiprocessor.
+constexpr uint64_t kNoteBlocks = 8;
 
-struct OutputDimensions {
-  uint32_t count = 0;
-  OutputDimension list[2 * kMaxDimensions];
+// Whether neighbours in the innermost loop are neighbours in memory, too, and of one tuple.
+bool HasRows(const LoopNest<3>& elements) {
+  return elements.rank > 0 && elements.loops[elements.rank - 1].strides == LoopNest<3>::Offsets{1, 1, 0};
+}
 
-  void FromInput(const TensorDesc& input, uint32_t d) {
-    list[count++] = {input.sizes[d], input.strides[d], 0};
+LoopNest<3> InBytes(LoopNest<3> nest, uint64_t element_bytes) {
+  for (uint32_t d = 0; d < nest.rank; ++d) {
+    nest.loops[d].strides[GatherLoops::kOutput] *= element_bytes;
+    nest.loops[d].strides[GatherLoops::kInput] *= element_bytes;
   }
-  void FromIndices(const TensorDesc& indices, uint32_t d) {
-    list[count++] = {indices.sizes[d], 0, indices.strides[d]};
-  }
-};
+  return nest;
+}
 
-OutputDimensions DimensionsOf(const GatherProblem& p) {
-  const uint32_t rank = p.output.rank;
-  OutputDimensions result;
-  switch (p.kind) {
-    case GatherProblem::Kind::kAxis:
-      for (uint32_t d = 0; d < p.axis; ++d) result.FromInput(p.input, d);
-      for (uint32_t d = rank - p.indices_dimensions; d < rank; ++d) result.FromIndices(p.indices, d);
-      for (uint32_t d = p.axis + 1; d < rank; ++d) result.FromInput(p.input, d);
-      break;
-    case GatherProblem::Kind::kElements:
-      for (uint32_t d = 0; d < rank; ++d) {
-        result.FromIndices(p.indices, d);
-        if (d != p.axis) result.list[d].input_stride = p.input.strides[d];
-      }
-      break;
-    case GatherProblem::Kind::kNd:
-      for (uint32_t d = 0; d + 1 < p.indices_dimensions; ++d) {
-        result.FromIndices(p.indices, rank - p.indices_dimensions + d);
-        if (d < p.batch_dimensions) {
-          result.list[d].input_stride = p.input.strides[rank - p.input_dimensions + d];
-        }
-      }
-      for (uint32_t d = p.source_dimension(p.tuple_size()); d < rank; ++d) result.FromInput(p.input, d);
-      break;
+GatherTuples TuplesOf(const GatherProblem& problem, const GatherLoops& loops, uint32_t element_bytes) {
+  GatherTuples tuples;
+  tuples.indices = DeviceIndices(problem.indices.type);
+  tuples.tuple_size = loops.tuple_size;
+  std::copy_n(loops.tuple, loops.tuple_size, tuples.tuple);
+  for (GatherLoops::Component& component : tuples.tuple) component.input_stride *= element_bytes;
+  return tuples;
+}
+
+// The largest unit that divides rows and the distances between them.
+uint32_t RowUnitBytes(const GatherPlan& plan) {
+  uint64_t bytes = plan.nest.loops[plan.nest.rank - 1].size * plan.element_bytes;
+  for (uint32_t d = 0; d + 1 < plan.nest.rank; ++d) {
+    const auto& strides = plan.nest.loops[d].strides;
+    bytes |= strides[GatherLoops::kOutput] | strides[GatherLoops::kInput];
   }
-  return result;
+  for (uint32_t c = 0; c < plan.tuples.tuple_size; ++c) bytes |= plan.tuples.tuple[c].input_stride;
+  return LargestUnit(bytes);
+}
+
+void PlanNote(const GatherLoops& loops, const DeviceTraits& device, GatherPlan* plan) {
+  plan->note.tuples = plan->tuples;
+  plan->note.nest = DeviceNest<1>(loops.tuples);
+  plan->note.count = static_cast<uint32_t>(Iterations(loops.tuples));
+  plan->note_grid = GridOf(plan->note.count, kGatherThreads);
+  plan->note_grid.blocks = std::min<uint64_t>(plan->note_grid.blocks, kNoteBlocks * device.multiprocessors);
+  plan->temporary_bytes = kMaxUnitBytes;
+}
+
+void LaunchUnits(const GatherPlan& plan, GatherLaunch* launch) {
+  LoopNest<3> in_units = plan.nest;
+  if (launch->unit_bytes > plan.element_bytes) {
+    auto& inner = in_units.loops[in_units.rank - 1];
+    inner.size = inner.size * plan.element_bytes / launch->unit_bytes;
+    inner.strides = {launch->unit_bytes, launch->unit_bytes, 0};
+  }
+  GatherParameters& p = launch->parameters;
+  p.nest = DeviceNest<3>(in_units);
+  p.count = static_cast<uint32_t>(Iterations(in_units));
+  launch->grid = GridOf(p.count, kGatherThreads);
+}
+
+void LaunchRows(const GatherPlan& plan, GatherLaunch* launch) {
+  LoopNest<3> rows = plan.nest;
+  const auto inner = TakeInnermost(&rows);
+  GatherParameters& p = launch->parameters;
+  p.nest = DeviceNest<3>(rows);
+  p.row_units = static_cast<uint32_t>(inner.size * plan.element_bytes / launch->unit_bytes);
+  const uint32_t pieces = (p.row_units - 1) / kGatherPieceUnits + 1;
+  p.pieces = FastDivisor(pieces);
+  p.count = static_cast<uint32_t>(Iterations(rows) * pieces);
+  launch->grid = GridOf(uint64_t{p.count} * kGatherLanes, kGatherThreads);
 }
 
 }  // namespace
 
-GatherPlan MakeGatherPlan(const GatherProblem& problem) {
-  const OutputDimensions dimensions = DimensionsOf(problem);
-  const uint32_t rank = problem.output.rank;
+uint64_t GatherRowBytes(const GatherProblem& problem) {
+  const LoopNest<3> elements = MakeGatherLoops(problem).elements;
+  if (!HasRows(elements)) return 0;
+  return elements.loops[elements.rank - 1].size * (BitSize(problem.output.type) / 8);
+}
+
+GatherPlan MakeGatherPlan(const GatherProblem& problem, GatherPlan::Kernel kernel,
+                          const DeviceTraits& device) {
+  const GatherLoops loops = MakeGatherLoops(problem);
   GatherPlan plan;
-  // Right-aligned; what does not fit into the output's rank is 1.
-  for (uint32_t i = 0; i < dimensions.count; ++i) {
-    const OutputDimension& dimension = dimensions.list[i];
-    if (i + rank < dimensions.count) continue;
-    plan.elements.Append(dimension.size, {problem.output.strides[i + rank - dimensions.count],
-                                          dimension.input_stride, dimension.index_stride});
-  }
-  const bool has_component = problem.kind == GatherProblem::Kind::kNd;
-  for (uint32_t d = 0; d + (has_component ? 1 : 0) < problem.indices.rank; ++d) {
-    plan.tuples.Append(problem.indices.sizes[d], {problem.indices.strides[d]});
-  }
-  plan.tuple_size = problem.tuple_size();
-  for (uint32_t c = 0; c < plan.tuple_size; ++c) {
-    const uint32_t d = problem.source_dimension(c);
-    const uint64_t size = problem.input.sizes[d];
-    plan.tuple[c] = {size, problem.wraps ? size : 0, problem.input.strides[d],
-                     uint64_t{c} * problem.indices.strides[problem.indices.rank - 1]};
-  }
+  plan.kernel = kernel;
+  plan.element_bytes = BitSize(problem.output.type) / 8;
+  plan.nest = InBytes(loops.elements, plan.element_bytes);
+  plan.tuples = TuplesOf(problem, loops, plan.element_bytes);
+  plan.max_unit_bytes = HasRows(loops.elements) ? RowUnitBytes(plan) : plan.element_bytes;
+  PlanNote(loops, device, &plan);
   return plan;
 }
 
-Dimensions TupleCoordinate(const GatherProblem& problem, uint64_t number) {
-  Dimensions at{};
-  const bool has_component = problem.kind == GatherProblem::Kind::kNd;
-  for (uint32_t d = problem.indices.rank - (has_component ? 1 : 0); d-- > 0;) {
-    at[d] = static_cast<uint32_t>(number % problem.indices.sizes[d]);
-    number /= problem.indices.sizes[d];
+GatherLaunch LaunchOf(const GatherPlan& plan, uint64_t addresses) {
+  GatherLaunch launch;
+  launch.unit_bytes = LargestUnit(addresses | plan.max_unit_bytes);
+  launch.parameters.tuples = plan.tuples;
+  if (plan.kernel == GatherPlan::Kernel::kRows) {
+    LaunchRows(plan, &launch);
+  } else {
+    LaunchUnits(plan, &launch);
   }
-  return at;
+  return launch;
 }
 
 }  // namespace anydml

@@ -1,46 +1,87 @@
-// A gather as loops: what the kernels of both backends do, whichever operator it was.
+// How a GPU gathers: which kernel, in how many blocks, with which parameters. Plain data, the same for every
+// GPU backend, which adds addresses and launches.
+//
+// - kUnits: a thread per unit of the output.
+// - kRows: kGatherLanes neighbouring threads per piece of a row, which is one of so many units.
+// - For the note: kFindFirstBad finds the first tuple out of range, as many blocks as the device is busy
+// with;
+//   then kWriteNote, one thread, writes down what is there.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
-#include "ops/common/loop_nest.h"
-#include "ops/gather/problem.h"
+#include "kernel/device_traits.h"
+#include "ops/device/grid.h"
+#include "ops/device/indices.h"
+#include "ops/device/nest.h"
+#include "ops/gather/loops.h"
 
 namespace anydml {
 
-struct GatherPlan {
-  // Over the output's elements, row-major; in elements. Where the stride of the indices is 0, neighbours
-  // have the same tuple.
-  enum Operand { kOutput, kInput, kIndices };
-  LoopNest<3> elements;
-  // Over the tuples, row-major: all but the component.
-  LoopNest<1> tuples;
+inline constexpr uint32_t kGatherThreads = 256;
+inline constexpr uint32_t kGatherLanes = 32;
+// Each thread of a piece has so many units under way.
+inline constexpr uint32_t kGatherUnitsPerThread = 4;
+inline constexpr uint32_t kGatherPieceUnits = kGatherLanes * kGatherUnitsPerThread;
+// Shorter rows would leave most threads of a piece idle.
+inline constexpr uint64_t kGatherRowBytes = 512;
 
-  struct Component {
-    uint64_t size = 1;          // of the dimension it addresses
-    uint64_t wrap = 0;          // added to negative indices: the size, or 0 where they are out of range
-    uint64_t input_stride = 0;  // of that dimension
-    uint64_t index_offset = 0;  // from component 0, in indices
-  };
+// From an offset in the indices to one in the input.
+struct GatherTuples {
+  DeviceIndices indices;
   uint32_t tuple_size = 1;
-  Component tuple[kMaxDimensions];
+  GatherLoops::Component tuple[kMaxDimensions];  // input strides in bytes
 };
 
-GatherPlan MakeGatherPlan(const GatherProblem& problem);
+struct GatherParameters {
+  GatherTuples tuples;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  DeviceNest<3> nest;  // GatherLoops' operands: output and input in bytes, indices in indices
+  uint32_t count = 0;  // kUnits: iterations of the nest; kRows: the same, times pieces
+  // kRows: the nest is over rows, which consist of so many units, in so many pieces.
+  uint32_t row_units = 0;
+  FastDivisor pieces;
+};
 
-// The coordinate in the indices of tuple `number` in row-major order.
-Dimensions TupleCoordinate(const GatherProblem& problem, uint64_t number);
+struct GatherNoteParameters {
+  GatherTuples tuples;
+  DeviceNest<1> nest;  // over tuples
+  uint32_t count = 0;
+  uint32_t* first_bad = nullptr;  // the complement, so that cleared memory means that there is none
+  DataErrorNote* note = nullptr;
+};
 
-// The index to read at. `value` is what the tensor of indices has, extended to 64 bits. (constexpr: nvcc
-// compiles it for the device, too.)
-constexpr uint64_t ResolveIndex(const GatherPlan::Component& component, int64_t value, bool is_signed,
-                                bool* in_range) {
-  const bool negative = is_signed && value < 0;
-  // Modulo 2^64 this leaves negative ones that do not wrap into range far above any size.
-  const uint64_t index = static_cast<uint64_t>(value) + (negative ? component.wrap : 0);
-  if (index < component.size) return index;
-  *in_range = false;
-  return negative ? 0 : component.size - 1;
-}
+struct GatherPlan {
+  enum class Kernel : uint8_t { kUnits, kRows };
+
+  Kernel kernel = Kernel::kUnits;
+  uint32_t element_bytes = 1;
+  uint32_t max_unit_bytes = 1;  // as far as sizes and strides decide; addresses may allow less
+  LoopNest<3> nest;             // as in the parameters, over elements
+  GatherTuples tuples;
+
+  GatherNoteParameters note;  // but for addresses; first_bad is at the beginning of the temporary memory
+  Grid note_grid;
+  uint64_t temporary_bytes = 0;
+};
+
+// A launch of the plan's kernel. The parameters lack the addresses.
+struct GatherLaunch {
+  uint32_t unit_bytes = 1;  // that a thread reads and writes at once
+  Grid grid;
+  GatherParameters parameters;
+};
+
+// The bytes of neighbours in input and output that one tuple brings; 0 where neighbours are apart.
+uint64_t GatherRowBytes(const GatherProblem& problem);
+
+// kRows is for rows of kGatherRowBytes or more.
+GatherPlan MakeGatherPlan(const GatherProblem& problem, GatherPlan::Kernel kernel,
+                          const DeviceTraits& device);
+
+// `addresses`: of input and output, or-ed together.
+GatherLaunch LaunchOf(const GatherPlan& plan, uint64_t addresses);
 
 }  // namespace anydml

@@ -6,8 +6,8 @@
 
 #include "ops/batchnorm/rows.h"
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
+#include "ops/device/nest.h"
 
 namespace anydml {
 namespace {

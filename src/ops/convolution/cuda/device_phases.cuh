@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/common/cuda_nest.cuh"
 #include "ops/convolution/phases.h"
+#include "ops/device/nest.h"
 
 namespace anydml {
 

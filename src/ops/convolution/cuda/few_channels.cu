@@ -3,9 +3,9 @@
 // units of 16 bytes are full of numbers instead of padding.
 #include "kernel/composite.h"
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/convolution/cuda/cut.h"
 #include "ops/convolution/problem.h"
+#include "ops/device/nest.h"
 
 namespace anydml {
 namespace {

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/tensor_cores.cuh"
 #include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/problem.h"
+#include "ops/device/nest.h"
 
 namespace anydml::few_floats {
 

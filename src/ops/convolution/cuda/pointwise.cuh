@@ -6,10 +6,10 @@
 #pragma once
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/tensor_cores.cuh"
 #include "ops/convolution/cuda/half_units.cuh"
 #include "ops/convolution/cuda/window_sums.cuh"
+#include "ops/device/nest.h"
 
 namespace anydml {
 

@@ -10,12 +10,12 @@
 #include <type_traits>
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
 #include "ops/common/tensor_cores.cuh"
 #include "ops/convolution/cuda/activation.h"
 #include "ops/convolution/cuda/device_phases.cuh"
 #include "ops/convolution/problem.h"
+#include "ops/device/nest.h"
 
 namespace anydml {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ops/common/cuda_nest.cuh"
 #include "ops/convolution/problem.h"
+#include "ops/device/nest.h"
 #include "ops/gemm/cuda/tile_product.cuh"
 
 namespace anydml {

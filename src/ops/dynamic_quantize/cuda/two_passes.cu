@@ -3,7 +3,7 @@
 #include <cuda_fp16.h>
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 #include "ops/dynamic_quantize/two_passes.h"
 
 namespace anydml {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 #include "ops/element/cuda/convert.cuh"
 #include "ops/element/cuda/functions.cuh"
 #include "ops/element/cuda/memory.cuh"

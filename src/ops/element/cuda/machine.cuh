@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 #include "ops/element/problem.h"
 
 namespace anydml::element_cuda {

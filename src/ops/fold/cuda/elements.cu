@@ -6,8 +6,8 @@
 #include <cuda_fp16.h>
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/dispatch.h"
+#include "ops/device/nest.h"
 #include "ops/element/cuda/convert.cuh"
 #include "ops/fold/problem.h"
 

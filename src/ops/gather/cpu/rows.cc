@@ -5,7 +5,7 @@
 #include "ops/common/dispatch.h"
 #include "ops/common/nest_parts.h"
 #include "ops/common/stream_copy.h"
-#include "ops/gather/plan.h"
+#include "ops/gather/loops.h"
 
 namespace anydml {
 namespace {
@@ -16,10 +16,10 @@ constexpr uint64_t kLineBytes = 64;
 constexpr uint64_t kStreamedRow = 1024;
 
 template <typename Index>
-uint64_t SourceOf(const GatherPlan& plan, const Index* tuple, bool* in_range) {
+uint64_t SourceOf(const GatherLoops& loops, const Index* tuple, bool* in_range) {
   uint64_t offset = 0;
-  for (uint32_t c = 0; c < plan.tuple_size; ++c) {
-    const GatherPlan::Component& component = plan.tuple[c];
+  for (uint32_t c = 0; c < loops.tuple_size; ++c) {
+    const GatherLoops::Component& component = loops.tuple[c];
     const auto value = static_cast<int64_t>(tuple[component.index_offset]);
     offset += ResolveIndex(component, value, std::is_signed_v<Index>, in_range) * component.input_stride;
   }
@@ -43,10 +43,10 @@ template <typename Element, typename Index>
 class GatherCpu final : public Kernel {
  public:
   GatherCpu(const GatherProblem& problem, uint32_t threads)
-      : problem_(problem), plan_(MakeGatherPlan(problem)) {
+      : problem_(problem), loops_(MakeGatherLoops(problem)) {
     const uint64_t bytes = ElementCount(problem.output) * sizeof(Element);
     const uint32_t parts = PartsForBytes(bytes, threads);
-    parts_ = CutNest(plan_.elements, LoopToCut(plan_.elements, parts), parts);
+    parts_ = CutNest(loops_.elements, LoopToCut(loops_.elements, parts), parts);
     // Lines that rows share would be written in pieces.
     const LoopNest<3>::Loop& inner = parts_[0].inner;
     const uint64_t row_bytes = inner.size * sizeof(Element);
@@ -57,7 +57,7 @@ class GatherCpu final : public Kernel {
   Status Run(const KernelArguments& arguments) const override {
     std::atomic<bool> all_in_range = true;
     ParallelFor(arguments.executor, static_cast<uint32_t>(parts_.size()), [&](uint32_t p) {
-      const bool in_range = parts_[p].inner.strides[GatherPlan::kIndices] == 0
+      const bool in_range = parts_[p].inner.strides[GatherLoops::kIndices] == 0
                                 ? CopyRows(parts_[p], arguments)
                                 : CopyElements(parts_[p], arguments);
       if (!in_range) all_in_range.store(false, std::memory_order_relaxed);
@@ -83,21 +83,21 @@ class GatherCpu final : public Kernel {
     const Tensors tensors = TensorsOf(arguments);
     LoopNest<3> outer = part.outer;
     const LoopNest<3>::Loop rows = TakeInnermost(&outer), inner = part.inner;
-    const uint64_t index_step = rows.strides[GatherPlan::kIndices];
+    const uint64_t index_step = rows.strides[GatherLoops::kIndices];
     const bool streams = streams_ && reinterpret_cast<uintptr_t>(tensors.output) % kLineBytes == 0;
     bool in_range = true, ignored = true;
     ForEach(outer, part.start, [&](LoopNest<3>::Offsets at) {
       for (uint64_t i = 0; i < rows.size; ++i) {
-        const Index* const tuple = tensors.indices + at[GatherPlan::kIndices];
+        const Index* const tuple = tensors.indices + at[GatherLoops::kIndices];
         if (i + kAhead < rows.size) {
-          const uint64_t later = at[GatherPlan::kInput] + kAhead * rows.strides[GatherPlan::kInput] +
-                                 SourceOf(plan_, tuple + kAhead * index_step, &ignored);
+          const uint64_t later = at[GatherLoops::kInput] + kAhead * rows.strides[GatherLoops::kInput] +
+                                 SourceOf(loops_, tuple + kAhead * index_step, &ignored);
           __builtin_prefetch(tensors.input + later);
           __builtin_prefetch(tensors.input + later + kLineBytes / sizeof(Element));
         }
-        const uint64_t from = at[GatherPlan::kInput] + SourceOf(plan_, tuple, &in_range);
-        CopyRow(tensors.input + from, inner.strides[GatherPlan::kInput],
-                tensors.output + at[GatherPlan::kOutput], inner.strides[GatherPlan::kOutput], inner.size,
+        const uint64_t from = at[GatherLoops::kInput] + SourceOf(loops_, tuple, &in_range);
+        CopyRow(tensors.input + from, inner.strides[GatherLoops::kInput],
+                tensors.output + at[GatherLoops::kOutput], inner.strides[GatherLoops::kOutput], inner.size,
                 streams);
         for (size_t o = 0; o < at.size(); ++o) at[o] += rows.strides[o];
       }
@@ -111,15 +111,15 @@ class GatherCpu final : public Kernel {
     const Tensors tensors = TensorsOf(arguments);
     const LoopNest<3>::Loop inner = part.inner;
     // Copies, which the writes cannot change: they stay in registers.
-    const GatherPlan plan = plan_;
-    const GatherPlan::Component only = plan.tuple[0];
+    const GatherLoops loops = loops_;
+    const GatherLoops::Component only = loops.tuple[0];
     bool in_range = true;
     ForEach(part.outer, part.start, [&](LoopNest<3>::Offsets at) {
-      const Element* const input = tensors.input + at[GatherPlan::kInput];
-      const Index* const indices = tensors.indices + at[GatherPlan::kIndices];
-      Element* const output = tensors.output + at[GatherPlan::kOutput];
+      const Element* const input = tensors.input + at[GatherLoops::kInput];
+      const Index* const indices = tensors.indices + at[GatherLoops::kIndices];
+      Element* const output = tensors.output + at[GatherLoops::kOutput];
       const auto [to_step, from_step, index_step] = inner.strides;
-      if (plan.tuple_size == 1) {
+      if (loops.tuple_size == 1) {
         for (uint64_t i = 0; i < inner.size; ++i) {
           const auto value = static_cast<int64_t>(indices[i * index_step]);
           const uint64_t index = ResolveIndex(only, value, std::is_signed_v<Index>, &in_range);
@@ -127,7 +127,7 @@ class GatherCpu final : public Kernel {
         }
       } else {
         for (uint64_t i = 0; i < inner.size; ++i) {
-          output[i * to_step] = input[i * from_step + SourceOf(plan, indices + i * index_step, &in_range)];
+          output[i * to_step] = input[i * from_step + SourceOf(loops, indices + i * index_step, &in_range)];
         }
       }
     });
@@ -140,9 +140,9 @@ class GatherCpu final : public Kernel {
     const Tensors tensors = TensorsOf(arguments);
     uint64_t number = 0;
     bool reported = false;
-    ForEach(plan_.tuples, [&](const LoopNest<1>::Offsets& at) {
+    ForEach(loops_.tuples, [&](const LoopNest<1>::Offsets& at) {
       bool in_range = true;
-      if (!reported) SourceOf(plan_, tensors.indices + at[0], &in_range);
+      if (!reported) SourceOf(loops_, tensors.indices + at[0], &in_range);
       if (!in_range) {
         arguments.data_errors->ReportDataError(
             DescribeBadIndex(problem_, arguments.inputs[1].data, TupleCoordinate(problem_, number)));
@@ -153,7 +153,7 @@ class GatherCpu final : public Kernel {
   }
 
   GatherProblem problem_;
-  GatherPlan plan_;
+  GatherLoops loops_;
   std::vector<NestPart<3>> parts_;
   bool streams_;  // see StreamCopy
 };

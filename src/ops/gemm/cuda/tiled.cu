@@ -6,8 +6,8 @@
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/convolution/cuda/activation.h"
+#include "ops/device/nest.h"
 #include "ops/gemm/cuda/tile_product.cuh"
 #include "ops/gemm/problem.h"
 

@@ -1,6 +1,6 @@
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
+#include "ops/device/nest.h"
 #include "ops/generate/random.h"
 
 namespace anydml {

@@ -1,7 +1,7 @@
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
 #include "ops/common/dispatch.h"
+#include "ops/device/nest.h"
 #include "ops/generate/problem.h"
 
 namespace anydml {

@@ -4,7 +4,7 @@
 #include <cuda_fp16.h>
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 #include "ops/moments/problem.h"
 
 namespace anydml {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
+#include "ops/device/nest.h"
 #include "ops/move/problem.h"
 #include "schema/descriptions.generated.h"
 

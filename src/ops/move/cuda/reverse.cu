@@ -1,7 +1,7 @@
 // A thread per element.
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/dispatch.h"
+#include "ops/device/nest.h"
 #include "ops/move/reverse.h"
 
 namespace anydml {

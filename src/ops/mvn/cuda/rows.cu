@@ -7,8 +7,8 @@
 #include <cuda_fp16.h>
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
+#include "ops/device/nest.h"
 #include "ops/element/cuda/convert.cuh"
 
 namespace anydml {

@@ -1,8 +1,8 @@
 #include "ops/common/cuda_chain.cuh"
 #include "ops/common/cuda_indices.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
 #include "ops/common/dispatch.h"
+#include "ops/device/nest.h"
 #include "ops/one_hot/problem.h"
 
 namespace anydml {
@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(kThreads) OneHotUnits(const __grid_constant__ 
 #pragma unroll
   for (uint32_t i = 0; i < kCount; ++i) {
     if (i == 0 || p.index_step != 0) {
-      place = PlaceOf(p.indices.Load(at[kOneHotIndices] + i * p.index_step), p.indices.is_signed, p.wrap);
+      place =
+          PlaceOf(LoadIndex(p.indices, at[kOneHotIndices] + i * p.index_step), p.indices.is_signed, p.wrap);
     }
     unit.elements[i] = place == at[kOneHotPlace] + i * p.place_step ? on : off;
   }

@@ -1,7 +1,7 @@
 // What the kernels for CUDA share: where windows are, and elements as numbers.
 #pragma once
 
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 #include "ops/element/cuda/convert.cuh"
 #include "ops/pooling/arithmetic.h"
 #include "ops/pooling/problem.h"

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 #include "ops/reduce/accumulate.h"
 
 namespace anydml::reduce {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
+#include "ops/device/nest.h"
 #include "ops/resample/cuda/strips.cuh"
 #include "ops/resample/plan.h"
 

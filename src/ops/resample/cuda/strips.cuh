@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_units.cuh"
+#include "ops/device/nest.h"
 #include "ops/resample/plan.h"
 
 namespace anydml {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 #include "ops/resample/plan.h"
 
 namespace anydml {

@@ -1,6 +1,6 @@
 // A thread for every number of a grid, or of an image's gradient; a block for a region's gradient.
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 #include "ops/element/cuda/convert.cuh"
 #include "ops/resample/cuda/elements.cuh"
 #include "ops/roi/samples.h"

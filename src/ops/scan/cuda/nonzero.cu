@@ -2,8 +2,8 @@
 
 #include "kernel/scratch_layout.h"
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
 #include "ops/common/cuda_scan.cuh"
+#include "ops/device/nest.h"
 #include "ops/scan/nonzero.h"
 
 namespace anydml {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 #include "ops/scan/problem.h"
 
 namespace anydml {

@@ -1,8 +1,8 @@
 // From index tuples to places in the output, on a device.
 #pragma once
 
-#include "ops/common/cuda_nest.cuh"
 #include "kernel/kernel.h"
+#include "ops/device/nest.h"
 #include "ops/scatter/problem.h"
 
 namespace anydml {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_nest.cuh"
+#include "ops/device/nest.h"
 
 namespace anydml {
 namespace {

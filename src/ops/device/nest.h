@@ -1,6 +1,8 @@
-// Loop nests for a device: every thread finds the offsets of an iteration from its number.
+// Loop nests as parameters of a GPU's kernels: every thread finds the offsets of an iteration from its
+// number. Plain data, the same for every GPU backend. (constexpr: nvcc compiles it for the device, too.)
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -19,7 +21,7 @@ class FastDivisor {
     magic_ = static_cast<uint32_t>((excess << 32) / divisor + 1);
   }
 
-  __host__ __device__ uint32_t Divide(uint32_t number, uint32_t* remainder) const {
+  constexpr uint32_t Divide(uint32_t number, uint32_t* remainder) const {
     // The sum has up to 33 bits.
     const uint64_t sum = (uint64_t{number} * magic_ >> 32) + number;
     const auto quotient = static_cast<uint32_t>(sum >> shift_);
@@ -27,7 +29,7 @@ class FastDivisor {
     return quotient;
   }
 
-  __host__ __device__ uint32_t divisor() const { return divisor_; }
+  constexpr uint32_t divisor() const { return divisor_; }
 
  private:
   uint32_t divisor_ = 1;
@@ -55,7 +57,7 @@ struct DeviceNest {
   }
 
   // The offsets of iteration `number` in row-major order.
-  __device__ void OffsetsOf(uint32_t number, uint64_t (&offsets)[kOperands]) const {
+  constexpr void OffsetsOf(uint32_t number, uint64_t (&offsets)[kOperands]) const {
     for (uint64_t& offset : offsets) offset = 0;
     for (uint32_t d = rank; d-- > 0;) {
       uint32_t at = number;
