@@ -1,54 +1,12 @@
-// Tiles in a block's memory through which elements pass whose neighbours are in one loop of the source and in
-// another one of the target.
+// Tiles in a block's memory (ops/device/tiles.h), 16 bytes at a time.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
-#include "ops/device/nest.h"
+#include "ops/device/tiles.h"
 
 namespace anydml {
-
-// In which order blocks take tiles: those of so many rows before those of the next columns, so that what is
-// read and written at a time is near each other on both sides.
-class TileOrder {
- public:
-  TileOrder() = default;
-  TileOrder(uint64_t row_tiles, uint64_t column_tiles)
-      : row_tiles_(static_cast<uint32_t>(row_tiles)),
-        tiles_(static_cast<uint32_t>(row_tiles * column_tiles)),
-        band_tiles_(static_cast<uint32_t>(std::min<uint64_t>(kBandRows, row_tiles) * column_tiles)) {}
-
-  uint32_t tiles() const { return tiles_.divisor(); }  // of an iteration of the loops around them
-
-  // Returns the number of that iteration.
-  __device__ uint32_t Find(uint32_t block, uint64_t* row_tile, uint64_t* column_tile) const {
-    uint32_t tile, in_band;
-    const uint32_t outer = tiles_.Divide(block, &tile);
-    const uint32_t band = band_tiles_.Divide(tile, &in_band);
-    const uint32_t left = row_tiles_ - band * kBandRows;
-    const uint32_t rows = left < kBandRows ? left : kBandRows;
-    *row_tile = band * kBandRows + in_band % rows;
-    *column_tile = in_band / rows;
-    return outer;
-  }
-
- private:
-  static constexpr uint32_t kBandRows = 16;
-
-  uint32_t row_tiles_ = 1;
-  FastDivisor tiles_;
-  FastDivisor band_tiles_;
-};
-
-// Tiles of 16 KiB, whose rows are at least a line of 128 bytes on both sides.
-template <typename T>
-inline constexpr uint32_t kTransposeRows = sizeof(T) == 8   ? 32
-                                           : sizeof(T) == 4 ? 64
-                                                            : 128;
-template <typename T>
-inline constexpr uint32_t kTransposeColumns = sizeof(T) == 1 ? 128 : 64;
 
 // Element `number` of each of some words, side by side: 16 bytes.
 template <typename T, typename Word>
@@ -75,12 +33,12 @@ __device__ uint4 PackColumn(const Word (&words)[16 / sizeof(T)], uint32_t number
 // 16 bytes at a time on both sides, four vectors of each thread. In the block's memory there are words of (at
 // least) 4 bytes: a thread reads as many of them, from as many columns, as make 16 bytes of the target's
 // neighbours.
-template <typename T, uint32_t kColumns_ = kTransposeColumns<T>>
+template <typename T, uint32_t kColumns_ = TransposeTileOf(sizeof(T)).columns>
 class VectorTile {
   using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
  public:
-  static constexpr uint32_t kRows = kTransposeRows<T>, kColumns = kColumns_;
+  static constexpr uint32_t kRows = TransposeTileOf(sizeof(T)).rows, kColumns = kColumns_;
   static constexpr uint32_t kVector = 16 / sizeof(T);  // elements
   static constexpr uint32_t kLoads = 4;                // vectors of a thread
   static constexpr uint32_t kThreads = kRows * kColumns / kVector / kLoads;

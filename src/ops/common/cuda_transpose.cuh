@@ -1,11 +1,11 @@
 // Kernels that move elements through tiles in the block's memory.
 #pragma once
 
-#include "ops/common/cuda_copies.cuh"
+#include "ops/common/cuda_chain.cuh"
+#include "ops/common/cuda_tiles.cuh"
+#include "ops/device/copies.h"
 
 namespace anydml {
-
-inline constexpr uint32_t kTransposeThreads = 256;
 
 struct TileAt {
   uint64_t row_tile;
@@ -25,7 +25,7 @@ __device__ inline TileAt FindTile(const TransposedCopy& copy, uint32_t block) {
 template <typename T>
 __global__ void __launch_bounds__(kTransposeThreads)
     TransposeKernel(const __grid_constant__ TransposedCopy copy) {
-  constexpr uint32_t kRows = kTransposeRows<T>, kColumns = kTransposeColumns<T>;
+  constexpr uint32_t kRows = TransposeTileOf(sizeof(T)).rows, kColumns = TransposeTileOf(sizeof(T)).columns;
   constexpr uint32_t kLoads = kRows * kColumns / kTransposeThreads;
   // Lines of an odd number of words: what is beside each other in a column is in different banks.
   __shared__ T tile[kRows][kColumns + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
@@ -56,12 +56,10 @@ __global__ void __launch_bounds__(kTransposeThreads)
   }
 }
 
-// What a thread reads at once: 16 bytes, or, where lengths and strides of the source do not allow that, 4.
-enum class TransposeReads : uint8_t { kVectors, kWords };
-
-template <typename T, TransposeReads kReads>
+template <typename T, TransposedCopy::Reads kReads>
 __device__ uint4 ReadForTile(const T* from, uint64_t left) {
-  if constexpr (kReads == TransposeReads::kVectors) return __ldcs(reinterpret_cast<const uint4*>(from));
+  if constexpr (kReads == TransposedCopy::Reads::kVectors)
+    return __ldcs(reinterpret_cast<const uint4*>(from));
   constexpr uint32_t kPerWord = 4 / sizeof(T);
   const auto* const words = reinterpret_cast<const uint32_t*>(from);
   const auto word = [&](uint32_t w) { return w * kPerWord < left ? words[w] : 0u; };
@@ -70,10 +68,11 @@ __device__ uint4 ReadForTile(const T* from, uint64_t left) {
 
 // 16 bytes at a time of the target: neighbours are a stride of 1 apart on both sides, and sizes, strides and
 // addresses are multiples of what is read and written at once.
-template <typename T, TransposeReads kReads>
+template <typename T, TransposedCopy::Reads kReads>
 __global__ void __launch_bounds__(VectorTile<T>::kThreads, 1024 / VectorTile<T>::kThreads)
     TransposeVectorsKernel(const __grid_constant__ TransposedCopy copy) {
   using Tile = VectorTile<T>;
+  static_assert(Tile::kThreads == kTransposeThreads);
   __shared__ Tile tile;
   WaitForPrevious();
   LetNextStart();

@@ -110,7 +110,7 @@ class ConvolutionChannelsLast final : public CompositeKernel {
       if (input_copies_) {
         KernelArguments part = arguments;
         part.outputs = {&packed, 1};
-        input_copies_->Launch(&chain, part, /*fill=*/0);
+        LaunchCopies(*input_copies_, part, /*fill=*/0, &chain);
       } else {
         packing.images = ImagePacking(shape_, padded_channels_, input_.bytes);
         packing.images.from = arguments.inputs[0].data;

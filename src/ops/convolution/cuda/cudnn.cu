@@ -178,7 +178,7 @@ class ConvolutionCudnn final : public CompositeKernel {
     } else if (input_copies_) {
       KernelArguments part = arguments;
       part.outputs = {&packed_input, 1};
-      input_copies_->Launch(&chain, part, /*fill=*/0);
+      LaunchCopies(*input_copies_, part, /*fill=*/0, &chain);
     } else if (input_.bytes != 0) {
       packing.images = ImagePacking(shape_, layout_.input_channels, input_.bytes);
       packing.images.from = arguments.inputs[0].data;

@@ -14,7 +14,7 @@ class ElementCopyCuda final : public Kernel {
   Status Run(const KernelArguments& arguments) const override {
     if (same_layout_ && arguments.inputs[0].data == arguments.outputs[0].data) return {};
     KernelChain chain(arguments.stream);
-    copies_.Launch(&chain, arguments, /*fill=*/0);
+    LaunchCopies(copies_, arguments, /*fill=*/0, &chain);
     return {};
   }
 

@@ -34,7 +34,7 @@ class MoveCuda final : public Kernel {
 
   Status Run(const KernelArguments& arguments) const override {
     KernelChain chain(arguments.stream);
-    for (const DeviceCopies& stage : stages_) stage.Launch(&chain, arguments, fill_);
+    for (const DeviceCopies& stage : stages_) LaunchCopies(stage, arguments, fill_, &chain);
     return {};
   }
 

@@ -1,0 +1,141 @@
+// Any number of copies and fills on a GPU, in few launches: planned once, and launched with the buffers of a
+// run. Plain data, the same for every GPU backend.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "ops/device/copy.h"
+#include "ops/device/grid.h"
+#include "ops/device/tiles.h"
+
+namespace anydml {
+
+// A copy with its place among the buffers of a run. Loops are in the order of the target's addresses; strides
+// of the source may be negative, as their two's complement.
+struct PlacedCopy {
+  enum Source { kInput, kOutput, kFill };
+  Source source = kInput;
+  uint32_t from = 0;        // which input or output
+  uint32_t to = 0;          // which output
+  int64_t from_offset = 0;  // of the first element, in elements
+  int64_t to_offset = 0;
+  LoopNest<2> nest;
+};
+
+inline constexpr uint32_t kCopyThreads = 256;
+// So that the parameters of a launch are at most 4 KiB.
+inline constexpr uint32_t kMostMixedCopies = 12, kMostSameCopies = 224;
+
+// Sixteen bytes of elements to fill with.
+struct alignas(16) FillPattern {
+  uint32_t words[4];
+};
+
+// The parameters of each kernel. Where `from` is null the pattern is written.
+
+// Blocks of CopyBlocks.
+struct OneCopy {
+  FillPattern pattern;
+  DeviceCopy copy;
+};
+
+// Several of them, one after the other.
+struct MixedCopies {
+  FillPattern pattern;
+  uint32_t ends[kMostMixedCopies];  // where the blocks of a copy end
+  DeviceCopy copies[kMostMixedCopies];
+};
+
+// Copies with the same loops. Blocks of different copies take turns: where copies go through the same memory,
+// it is in the cache.
+struct SameCopies {
+  FillPattern pattern;
+  DeviceCopy shape;
+  FastDivisor count;
+  const std::byte* from[kMostSameCopies];
+  std::byte* to[kMostSameCopies];
+};
+static_assert(sizeof(MixedCopies) <= 4096 && sizeof(SameCopies) <= 4096);
+
+// Every second element of a row: a thread reads two units of kMaxUnitBytes and writes one.
+struct EverySecondCopy {
+  DeviceCopy copy;
+};
+
+// A copy whose source is repeated: a thread reads a unit once for several targets.
+struct RepeatedCopy {
+  const std::byte* from;
+  std::byte* to;
+  FastDivisor units;    // of the source
+  uint32_t repeats;     // targets of a unit
+  uint32_t per_thread;  // of them
+  DeviceNest<2> nest;   // in units
+  DeviceNest<1> targets;
+};
+
+// Elements in tiles, where the source's neighbours are in another loop than the target's.
+struct TransposedCopy {
+  // What a thread reads at once. With elements, any strides will do. With vectors of 16 bytes or words of 4,
+  // neighbours are a stride of 1 apart on both sides, and 16 bytes are written at once.
+  enum class Reads : uint8_t { kElements, kWords, kVectors };
+
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  LoopNest<2>::Loop rows;     // with the source's neighbours
+  LoopNest<2>::Loop columns;  // with the target's
+  TileOrder order;            // of TransposeTileOf
+  DeviceNest<2> outer;
+};
+
+struct CopyLaunch {
+  Grid grid;
+  uint32_t unit_bytes = 1;  // RepeatedCopy: of a unit; EverySecondCopy, TransposedCopy: of an element
+  TransposedCopy::Reads reads = TransposedCopy::Reads::kElements;
+  std::variant<OneCopy, MixedCopies, SameCopies, EverySecondCopy, RepeatedCopy, TransposedCopy> parameters;
+};
+
+class DeviceCopies {
+ public:
+  // They are independent of each other.
+  DeviceCopies(std::vector<PlacedCopy> copies, uint32_t element_bytes);
+
+  // The launches have no order among each other.
+  uint32_t launches() const { return static_cast<uint32_t>(groups_.size()); }
+  // `fill`: the bits of an element of kFill.
+  CopyLaunch Launch(uint32_t number, const KernelArguments& arguments, uint64_t fill) const;
+
+ private:
+  enum class Way : uint8_t { kMixed, kSame, kTransposed, kEverySecond, kRepeated };
+
+  // Copies [begin, end), that are launched together.
+  struct Group {
+    Way way;
+    uint32_t begin, end;
+    TransposedCopy transposed = {};
+    // Of kTransposed: what divides all that is read and written, as far as strides and sizes decide.
+    uint32_t from_unit = 1, to_unit = 1;  // bytes
+  };
+
+  void AddGroup(uint32_t begin, uint32_t end);
+  bool AddTransposed(uint32_t number);
+  bool AddEverySecond(uint32_t number);
+  bool AddRepeated(uint32_t number);
+  CopyLaunch LaunchMixed(const KernelArguments& arguments, const Group& group, FillPattern pattern) const;
+  CopyLaunch LaunchSame(const KernelArguments& arguments, const Group& group, FillPattern pattern) const;
+  CopyLaunch LaunchTransposed(const KernelArguments& arguments, const Group& group) const;
+  CopyLaunch LaunchEverySecond(const KernelArguments& arguments, const Group& group) const;
+  CopyLaunch LaunchRepeated(const KernelArguments& arguments, const Group& group) const;
+
+  const std::byte* FromOf(const PlacedCopy& copy, const KernelArguments& arguments) const;
+  std::byte* ToOf(const PlacedCopy& copy, const KernelArguments& arguments) const;
+
+  uint32_t element_bytes_;
+  std::vector<PlacedCopy> copies_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace anydml

@@ -1,0 +1,56 @@
+// Tiles in a block's memory through which elements pass whose neighbours are in one loop of the source and in
+// another one of the target: their sizes, and the order in which blocks take them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "ops/device/nest.h"
+
+namespace anydml {
+
+// In which order blocks take tiles: those of so many rows before those of the next columns, so that what is
+// read and written at a time is near each other on both sides.
+class TileOrder {
+ public:
+  TileOrder() = default;
+  TileOrder(uint64_t row_tiles, uint64_t column_tiles)
+      : row_tiles_(static_cast<uint32_t>(row_tiles)),
+        tiles_(static_cast<uint32_t>(row_tiles * column_tiles)),
+        band_tiles_(static_cast<uint32_t>(std::min<uint64_t>(kBandRows, row_tiles) * column_tiles)) {}
+
+  uint32_t tiles() const { return tiles_.divisor(); }  // of an iteration of the loops around them
+
+  // Returns the number of that iteration.
+  constexpr uint32_t Find(uint32_t block, uint64_t* row_tile, uint64_t* column_tile) const {
+    uint32_t tile, in_band;
+    const uint32_t outer = tiles_.Divide(block, &tile);
+    const uint32_t band = band_tiles_.Divide(tile, &in_band);
+    const uint32_t left = row_tiles_ - band * kBandRows;
+    const uint32_t rows = left < kBandRows ? left : kBandRows;
+    *row_tile = band * kBandRows + in_band % rows;
+    *column_tile = in_band / rows;
+    return outer;
+  }
+
+ private:
+  static constexpr uint32_t kBandRows = 16;
+
+  uint32_t row_tiles_ = 1;
+  FastDivisor tiles_;
+  FastDivisor band_tiles_;
+};
+
+// Tiles of 16 KiB, whose rows are at least a line of 128 bytes on both sides.
+struct TransposeTile {
+  uint32_t rows;     // neighbours in the source
+  uint32_t columns;  // neighbours in the target
+};
+constexpr TransposeTile TransposeTileOf(uint32_t element_bytes) {
+  const uint32_t rows = element_bytes == 8 ? 32 : element_bytes == 4 ? 64 : 128;
+  return {rows, element_bytes == 1 ? 128u : 64u};
+}
+// Threads that each move four vectors of 16 bytes; where elements are moved one by one there are as many.
+inline constexpr uint32_t kTransposeThreads = 256;
+
+}  // namespace anydml
