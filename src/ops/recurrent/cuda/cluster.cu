@@ -96,7 +96,7 @@ class RecurrentCluster final : public WholeRecurrence {
 
  private:
   uint32_t clusters() const {
-    return common_.directions * reduce::CeilDivide(common_.batch, kGroupElements * launch_.groups);
+    return common_.directions * CeilDivide(common_.batch, kGroupElements * launch_.groups);
   }
 
   // Not every device has so many multiprocessors side by side: 0 with the reason.

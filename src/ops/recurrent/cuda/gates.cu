@@ -233,7 +233,7 @@ class RecurrentCuda final : public RecurrentSteps {
     }
     // Whole warps: all of their threads take part in functions of a row.
     threads_ = std::min(kMaxThreads, (std::min(p.units, kMaxThreads) + 31) / 32 * 32);
-    p.blocks_per_row = whole_rows ? 1 : reduce::CeilDivide(p.units, threads_);
+    p.blocks_per_row = whole_rows ? 1 : static_cast<uint32_t>(CeilDivide(p.units, threads_));
     p.blocks = problem.directions * problem.batch * p.blocks_per_row;
   }
 

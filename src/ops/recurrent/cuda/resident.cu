@@ -77,8 +77,8 @@ class RecurrentResident final : public WholeRecurrence {
     static_cast<Cell&>(p) = CellOf(problem());
     p.unit_stride = (p.units + 3) / 4 * 4;
     const uint32_t most_blocks = std::max(1u, multiprocessors / p.directions);
-    p.block_units = reduce::CeilDivide(p.units, most_blocks);
-    p.blocks_per_direction = reduce::CeilDivide(p.units, p.block_units);
+    p.block_units = static_cast<uint32_t>(CeilDivide(p.units, most_blocks));
+    p.blocks_per_direction = static_cast<uint32_t>(CeilDivide(p.units, p.block_units));
   }
 
   bool AddParts(const LowerContext& context, std::string* why_not) {

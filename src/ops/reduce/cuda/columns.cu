@@ -6,19 +6,17 @@
 namespace anydml::reduce {
 namespace {
 
-constexpr uint32_t kThreads = 256;
-
 // Accumulators that threads put together: number j of thread t is where neither side has conflicts of banks.
 template <typename A, uint32_t kCount>
 struct ColumnParts {
-  A parts[kCount * (kThreads + 32 / kCount)];
-  __device__ A& At(uint32_t j, uint32_t thread) { return parts[j * (kThreads + 32 / kCount) + thread]; }
+  A parts[kCount * (kReduceThreads + 32 / kCount)];
+  __device__ A& At(uint32_t j, uint32_t thread) { return parts[j * (kReduceThreads + 32 / kCount) + thread]; }
 };
 
 // What thread `o` has of column `o` of the block (one of p.columns * kCount), of all groups of threads.
 template <typename A, uint32_t kCount>
-__device__ A MergeGroups(const Parameters& p, ColumnParts<A, kCount>* shared, uint32_t groups) {
-  const uint32_t outputs = p.columns * kCount, shares = kThreads / outputs;
+__device__ A MergeGroups(const ReduceParameters& p, ColumnParts<A, kCount>* shared, uint32_t groups) {
+  const uint32_t outputs = p.columns * kCount, shares = kReduceThreads / outputs;
   const uint32_t o = threadIdx.x % outputs, share = threadIdx.x / outputs;
   const uint32_t first = share * (groups / shares), end = first + groups / shares;
   A a = shared->At(o % kCount, first * p.columns + o / kCount);
@@ -32,13 +30,14 @@ __device__ A MergeGroups(const Parameters& p, ColumnParts<A, kCount>* shared, ui
 }
 
 template <typename A, typename T>
-__global__ void __launch_bounds__(kThreads, kColumnBlocksAtOnce)
-    ReduceColumns(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kReduceThreads, kReduceColumnBlocksAtOnce)
+    ReduceColumns(const __grid_constant__ ReduceParameters p) {
   constexpr uint32_t kCount = kPerUnit<T>;
   constexpr uint32_t kUnroll = kUnitsAtOnce<A>;
   __shared__ ColumnParts<A, kCount> shared;
   LetNextStart();
-  const uint32_t x = threadIdx.x % p.columns, y = threadIdx.x / p.columns, groups = kThreads / p.columns;
+  const uint32_t x = threadIdx.x % p.columns, y = threadIdx.x / p.columns,
+                 groups = kReduceThreads / p.columns;
   const uint32_t segment = blockIdx.x % p.segments;
   const uint64_t first_output = uint64_t{blockIdx.x / p.segments} * p.columns * kCount;
   const uint64_t output = first_output + x * kCount;
@@ -87,8 +86,8 @@ __global__ void __launch_bounds__(kThreads, kColumnBlocksAtOnce)
 
 Launch FindColumnsLaunch(Accumulation kind, bool last, DataType type) {
   return ForFloats(kind, last, type, [&]<typename A, typename T>() -> Launch {
-    return [](KernelChain& chain, const Parameters& p, uint32_t blocks, uint32_t threads) {
-      chain.Launch(ReduceColumns<A, T>, blocks, threads, p);
+    return [](KernelChain& chain, const ReduceParameters& p, const Grid& grid) {
+      chain.Launch(ReduceColumns<A, T>, grid, p);
     };
   });
 }

@@ -1,4 +1,4 @@
-// What the kernels of reductions share: parameters, loads and stores of any type, and putting the
+// What the kernels of reductions share: loads and stores of any type, and putting the
 // accumulators of threads together.
 #pragma once
 
@@ -8,30 +8,10 @@
 #include <type_traits>
 
 #include "ops/common/cuda_chain.cuh"
-#include "ops/device/nest.h"
 #include "ops/reduce/accumulate.h"
+#include "ops/reduce/plan.h"
 
 namespace anydml::reduce {
-
-struct Parameters {
-  const void* input;
-  void* output;
-  void* partials;  // of segment s of output o: number s * outputs + o
-  DeviceNest<2> kept;
-  DeviceNest<1> reduced;
-  uint32_t outputs;
-  uint32_t elements;  // of each
-  uint32_t segments;  // of each output's elements
-  uint32_t segment;   // elements; the last one may have fewer
-  // A block's threads: `columns` outputs, `lanes` threads for each.
-  uint32_t columns;
-  uint32_t lanes;
-  bool lanes_first;  // neighbouring threads belong to one output
-  bool merges;       // partials, instead of elements
-  ReduceFunction function;
-  DataType input_type;
-  DataType output_type;
-};
 
 // As float, or as an integer of the class T.
 template <typename T>
@@ -84,7 +64,7 @@ __device__ void StoreAs(void* data, DataType type, uint64_t at, Result result) {
 }
 
 template <typename A>
-__device__ void FinishOutput(const Parameters& p, uint32_t output, const A& accumulated) {
+__device__ void FinishOutput(const ReduceParameters& p, uint32_t output, const A& accumulated) {
   uint64_t offsets[2];
   p.kept.OffsetsOf(output, offsets);
   StoreAs(p.output, p.output_type, offsets[1],
@@ -93,7 +73,8 @@ __device__ void FinishOutput(const Parameters& p, uint32_t output, const A& accu
 
 // The result of a segment: it is the output's, or a partial one.
 template <typename A>
-__device__ void EndSegment(const Parameters& p, uint32_t output, uint32_t segment, const A& accumulated) {
+__device__ void EndSegment(const ReduceParameters& p, uint32_t output, uint32_t segment,
+                           const A& accumulated) {
   if (p.segments == 1) {
     FinishOutput(p, output, accumulated);
   } else {
@@ -129,13 +110,8 @@ __device__ A MergeBlock(A a, A* shared) {
   return a;
 }
 
-inline uint32_t CeilDivide(uint64_t a, uint64_t b) { return static_cast<uint32_t>((a + b - 1) / b); }
-
-// Blocks of columns.cu that a multiprocessor runs at a time, at least.
-inline constexpr uint32_t kColumnBlocksAtOnce = 4;
-
 // The kernels to launch for a problem; null where there is none.
-using Launch = void (*)(KernelChain& chain, const Parameters& p, uint32_t blocks, uint32_t threads);
+using Launch = void (*)(KernelChain& chain, const ReduceParameters& p, const Grid& grid);
 
 Launch FindFloatLaunch(Accumulation kind, bool last);                   // everything.cuh, for floats
 Launch FindIntegerLaunch(Accumulation kind, bool last, DataType type);  // the same for integers

@@ -5,10 +5,8 @@
 
 namespace anydml::reduce {
 
-inline constexpr uint32_t kBlock = 256;
-
 template <typename A, typename T>
-__device__ A AddElements(const Parameters& p, uint32_t output, uint32_t segment, uint32_t lane) {
+__device__ A AddElements(const ReduceParameters& p, uint32_t output, uint32_t segment, uint32_t lane) {
   uint64_t start[2];
   p.kept.OffsetsOf(output, start);
   const uint64_t begin = uint64_t{segment} * p.segment;
@@ -24,7 +22,7 @@ __device__ A AddElements(const Parameters& p, uint32_t output, uint32_t segment,
 }
 
 template <typename A>
-__device__ A AddPartials(const Parameters& p, uint32_t output, uint32_t lane) {
+__device__ A AddPartials(const ReduceParameters& p, uint32_t output, uint32_t lane) {
   const A* const partials = static_cast<const A*>(p.partials) + output;
   A a = A::Start();
 #pragma unroll 4
@@ -33,8 +31,9 @@ __device__ A AddPartials(const Parameters& p, uint32_t output, uint32_t lane) {
 }
 
 template <typename A, typename T>
-__global__ void __launch_bounds__(kBlock) ReduceEverything(const __grid_constant__ Parameters p) {
-  __shared__ A shared[kBlock];
+__global__ void __launch_bounds__(kReduceThreads)
+    ReduceEverything(const __grid_constant__ ReduceParameters p) {
+  __shared__ A shared[kReduceThreads];
   if (p.merges) WaitForPrevious();
   const uint32_t column = p.lanes_first ? threadIdx.x / p.lanes : threadIdx.x % p.columns;
   const uint32_t lane = p.lanes_first ? threadIdx.x % p.lanes : threadIdx.x / p.columns;
@@ -66,8 +65,8 @@ __global__ void __launch_bounds__(kBlock) ReduceEverything(const __grid_constant
 template <typename T>
 Launch LaunchOf(Accumulation kind, bool last) {
   return ForAccumulation<T, float>(kind, last, [&]<typename A>() -> Launch {
-    return [](KernelChain& chain, const Parameters& p, uint32_t blocks, uint32_t threads) {
-      chain.Launch(ReduceEverything<A, T>, blocks, threads, p);
+    return [](KernelChain& chain, const ReduceParameters& p, const Grid& grid) {
+      chain.Launch(ReduceEverything<A, T>, grid, p);
     };
   });
 }

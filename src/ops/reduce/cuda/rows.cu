@@ -36,7 +36,7 @@ __device__ A AddUnits(const T* row, uint64_t begin, uint64_t end, uint32_t lane,
 }
 
 template <typename A, typename T>
-__global__ void __launch_bounds__(1024) ReduceRows(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(1024) ReduceRows(const __grid_constant__ ReduceParameters p) {
   __shared__ A shared[32];
   const uint32_t segment = blockIdx.x % p.segments;
   const uint64_t output = uint64_t{blockIdx.x / p.segments} * p.columns + threadIdx.x / p.lanes;
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(1024) ReduceRows(const __grid_constant__ Param
 
 Launch FindRowsLaunch(Accumulation kind, bool last, DataType type) {
   return ForFloats(kind, last, type, [&]<typename A, typename T>() -> Launch {
-    return [](KernelChain& chain, const Parameters& p, uint32_t blocks, uint32_t threads) {
-      chain.Launch(ReduceRows<A, T>, blocks, threads, p);
+    return [](KernelChain& chain, const ReduceParameters& p, const Grid& grid) {
+      chain.Launch(ReduceRows<A, T>, grid, p);
     };
   });
 }

@@ -172,7 +172,7 @@ class SoftmaxRowsCuda final : public anydml::Kernel {
     p.output = arguments.outputs[0].data;
     if ((AddressOf(p.input) | AddressOf(p.output)) % kMaxUnitBytes != 0) return otherwise_->Run(arguments);
     KernelChain(arguments.stream)
-        .Launch(kernel_, reduce::CeilDivide(p.row_count, rows_per_block_), p.lanes * rows_per_block_, p);
+        .Launch(kernel_, CeilDivide(p.row_count, rows_per_block_), p.lanes * rows_per_block_, p);
     return {};
   }
 

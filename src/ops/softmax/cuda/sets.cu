@@ -90,8 +90,7 @@ class SoftmaxCuda final : public Kernel {
     SetParameters p = common_;
     p.input = arguments.inputs[0].data;
     p.output = arguments.outputs[0].data;
-    KernelChain(arguments.stream)
-        .Launch(SoftmaxSets, reduce::CeilDivide(p.set_count, p.columns), kSetThreads, p);
+    KernelChain(arguments.stream).Launch(SoftmaxSets, CeilDivide(p.set_count, p.columns), kSetThreads, p);
     return {};
   }
 

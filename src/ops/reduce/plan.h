@@ -1,0 +1,85 @@
+// How a GPU reduces: which kernels, in how many blocks, with which parameters; by the problem and the device
+// only, so that sums are always added in the same order. Plain data, the same for every GPU backend, which
+// adds addresses and launches.
+//
+// An output's elements may be cut into segments. One kernel then writes a partial result of each (an
+// accumulator of at most kReducePartialBytes), and a second launch of kAny merges them.
+//
+// - kAny, for any layout and type: a block takes `columns` outputs, with `lanes` threads for each.
+// - kRows, floats of which units of 16 bytes are neighbours of one output: the same, but a warp or the whole
+//   block has an output.
+// - kColumns, floats of which those are of different outputs: a block takes `columns` units of outputs, with
+//   all threads that are left for the elements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernel/device_traits.h"
+#include "ops/device/grid.h"
+#include "ops/device/nest.h"
+#include "ops/reduce/problem.h"
+
+namespace anydml {
+
+enum class ReduceKernel : uint8_t { kAny, kRows, kColumns };
+
+inline constexpr uint32_t kReduceThreads = 256;  // of kAny and kColumns
+inline constexpr uint32_t kReduceLanes = 32;     // of kRows, where a block has several outputs
+inline constexpr uint64_t kReducePartialBytes = 16;
+// Blocks of kColumns that a multiprocessor runs at a time, at least.
+inline constexpr uint32_t kReduceColumnBlocksAtOnce = 4;
+
+struct ReduceParameters {
+  const void* input;
+  void* output;
+  void* partials;  // of segment s of output o: number s * outputs + o
+  DeviceNest<2> kept;
+  DeviceNest<1> reduced;
+  uint32_t outputs;
+  uint32_t elements;  // of each
+  uint32_t segments;  // of each output's elements
+  uint32_t segment;   // elements; the last one may have fewer
+  // A block's threads: `columns` outputs, `lanes` threads for each.
+  uint32_t columns;
+  uint32_t lanes;
+  bool lanes_first;  // neighbouring threads belong to one output
+  bool merges;       // partials, instead of elements
+  ReduceFunction function;
+  DataType input_type;
+  DataType output_type;
+};
+
+// A kernel and how it divides the problem.
+struct ReduceDivision {
+  ReduceKernel kernel = ReduceKernel::kAny;
+  uint32_t columns = 1;
+  uint32_t lanes = 1;
+  bool lanes_first = true;
+  uint32_t threads = kReduceThreads;
+  uint32_t segments = 1;
+  uint32_t segment = 1;
+  uint32_t block_outputs = 1;
+};
+
+struct ReducePlan {
+  ReduceParameters parameters = {};  // but for addresses and the division
+  ReduceDivision any;
+  ReduceDivision units;  // where the input is aligned to kMaxUnitBytes; kAny where there is none
+  uint32_t multiprocessors = 1;
+  uint64_t temporary_bytes = 0;  // of the partial results
+};
+
+ReducePlan MakeReducePlan(const ReduceProblem& problem, const DeviceTraits& device);
+
+struct ReduceLaunch {
+  ReduceKernel kernel = ReduceKernel::kAny;
+  Grid grid;
+  ReduceParameters parameters;  // but for addresses
+};
+
+ReduceLaunch LaunchOf(const ReducePlan& plan, uint64_t input_address);
+// What follows `first` where that has more than one segment.
+ReduceLaunch MergeLaunchOf(const ReducePlan& plan, const ReduceLaunch& first);
+
+}  // namespace anydml
