@@ -1,10 +1,7 @@
 #include "ops/softmax/cuda/rows.cuh"
 
-#include <algorithm>
-#include <bit>
-
-#include "ops/common/cuda_units.cuh"
-#include "ops/softmax/problem.h"
+#include "ops/device/units.h"
+#include "ops/softmax/plan.h"
 
 namespace anydml {
 namespace softmax {
@@ -22,7 +19,7 @@ __device__ __forceinline__ void Forget(uint4& unit) {
 
 // A row in registers, kUnits of each thread: one read, one write.
 template <typename T, uint32_t kUnits>
-__device__ __forceinline__ void SoftmaxOfRow(const Parameters& p) {
+__device__ __forceinline__ void SoftmaxOfRow(const SoftmaxRowParameters& p) {
   __shared__ float maxima[32], sums[32];
   const uint64_t row = uint64_t{blockIdx.x} * (blockDim.x / p.lanes) + threadIdx.x / p.lanes;
   if (row >= p.row_count) return;  // a warp: blocks have one row each
@@ -84,19 +81,19 @@ __device__ __forceinline__ void SoftmaxOfRow(const Parameters& p) {
 }
 
 template <typename T, uint32_t kUnits>
-__global__ void __launch_bounds__(1024) SoftmaxRows(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(1024) SoftmaxRows(const __grid_constant__ SoftmaxRowParameters p) {
   SoftmaxOfRow<T, kUnits>(p);
 }
 // Three blocks of a multiprocessor: while rows of some are computed others are loaded.
-constexpr uint32_t kFewThreads = 512;
 template <typename T, uint32_t kUnits>
-__global__ void __launch_bounds__(kFewThreads, 3) SoftmaxRowsOfFew(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kSoftmaxFewThreads, 3)
+    SoftmaxRowsOfFew(const __grid_constant__ SoftmaxRowParameters p) {
   SoftmaxOfRow<T, kUnits>(p);
 }
 
 // A row that is longer than that: read twice, by a block.
 template <typename T>
-__global__ void __launch_bounds__(1024) SoftmaxLongRows(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(1024) SoftmaxLongRows(const __grid_constant__ SoftmaxRowParameters p) {
   __shared__ float maxima[32], sums[32];
   uint64_t start[2];
   p.rows.OffsetsOf(blockIdx.x, start);
@@ -130,55 +127,47 @@ __global__ void __launch_bounds__(1024) SoftmaxLongRows(const __grid_constant__ 
   }
 }
 
-using Kernel = void (*)(Parameters);
+using Kernel = void (*)(SoftmaxRowParameters);
 
 template <typename T>
-Kernel FindKernel(uint32_t units_per_thread, uint32_t threads) {
-  constexpr bool kWide = sizeof(T) == 2;  // 8 numbers in a unit
-  if (units_per_thread <= 1) return SoftmaxRows<T, 1>;
-  if (units_per_thread <= 2) return SoftmaxRows<T, 2>;
-  if constexpr (kWide) {
-    if (units_per_thread <= 4 && threads <= kFewThreads) return SoftmaxRowsOfFew<T, 4>;
+Kernel FindKernel(const SoftmaxRowsPlan& plan) {
+  switch (plan.units_per_thread) {
+    case 1:
+      return SoftmaxRows<T, 1>;
+    case 2:
+      return SoftmaxRows<T, 2>;
+    case 4:
+      if constexpr (sizeof(T) == 2) {
+        if (plan.grid.threads <= kSoftmaxFewThreads) return SoftmaxRowsOfFew<T, 4>;
+      }
+      return SoftmaxRows<T, 4>;
+    case 8:
+      if constexpr (sizeof(T) == 4) return SoftmaxRows<T, 8>;
+      [[fallthrough]];
+    default:
+      return SoftmaxLongRows<T>;
   }
-  if (units_per_thread <= 4) return SoftmaxRows<T, 4>;
-  if constexpr (!kWide) {
-    if (units_per_thread <= 8) return SoftmaxRows<T, 8>;
-  }
-  return SoftmaxLongRows<T>;
 }
 
 class SoftmaxRowsCuda final : public anydml::Kernel {
  public:
-  SoftmaxRowsCuda(const SoftmaxProblem& problem, const LoopNest<2>& rows, uint32_t units,
-                  LoweredOperator otherwise)
-      : otherwise_(std::move(otherwise.kernel)) {
-    const bool is_half = problem.input.type == DataType::kFloat16;
-    common_.rows = DeviceNest<2>(rows);
-    common_.row_count = static_cast<uint32_t>(Iterations(rows));
-    common_.units = units;
-    common_.is_log = problem.kind == SoftmaxKind::kLogSoftmax;
-    const uint32_t most = is_half ? 4 : 8;  // units of a thread
-    const bool by_warps = units <= 32 * most / 2;
-    common_.lanes = by_warps ? 32 : std::clamp(std::bit_ceil((units + most - 1) / most), 128u, 1024u);
-    rows_per_block_ = by_warps ? 4 : 1;
-    const uint32_t per_thread = (units + common_.lanes - 1) / common_.lanes;
-    const uint32_t threads = common_.lanes * rows_per_block_;
-    kernel_ = is_half ? FindKernel<__half>(per_thread, threads) : FindKernel<float>(per_thread, threads);
-  }
+  SoftmaxRowsCuda(const SoftmaxProblem& problem, std::unique_ptr<const anydml::Kernel> otherwise)
+      : plan_(MakeSoftmaxRowsPlan(problem)),
+        kernel_(problem.input.type == DataType::kFloat16 ? FindKernel<__half>(plan_)
+                                                         : FindKernel<float>(plan_)),
+        otherwise_(std::move(otherwise)) {}
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = common_;
+    SoftmaxRowParameters p = plan_.parameters;
     p.input = arguments.inputs[0].data;
     p.output = arguments.outputs[0].data;
     if ((AddressOf(p.input) | AddressOf(p.output)) % kMaxUnitBytes != 0) return otherwise_->Run(arguments);
-    KernelChain(arguments.stream)
-        .Launch(kernel_, CeilDivide(p.row_count, rows_per_block_), p.lanes * rows_per_block_, p);
+    KernelChain(arguments.stream).Launch(kernel_, plan_.grid, p);
     return {};
   }
 
  private:
-  Parameters common_{};  // but for addresses
-  uint32_t rows_per_block_;
+  SoftmaxRowsPlan plan_;
   softmax::Kernel kernel_;
   std::unique_ptr<const anydml::Kernel> otherwise_;  // when addresses are not aligned; needs no scratch
 };
@@ -188,26 +177,9 @@ class SoftmaxRowsCuda final : public anydml::Kernel {
 
 std::unique_ptr<const Kernel> CreateSoftmaxRowsCuda(const SoftmaxProblem& problem,
                                                     const LowerContext& context, std::string* why_not) {
-  if (problem.kind == SoftmaxKind::kHardmax) {
-    *why_not = "is not for HARDMAX";
-    return nullptr;
-  }
-  const SoftmaxNests nests = NestsOf(problem);
-  const auto& elements = nests.elements;
-  const bool rows = elements.rank == 1 && elements.loops[0].strides == LoopNest<2>::Offsets{1, 1};
-  const uint32_t per_unit = kMaxUnitBytes * 8 / BitSize(problem.input.type);
-  uint64_t lengths = rows ? elements.loops[0].size : 0;
-  for (uint32_t d = 0; d < nests.sets.rank; ++d) {
-    lengths |= nests.sets.loops[d].strides[0] | nests.sets.loops[d].strides[1];
-  }
-  if (!rows || lengths % per_unit != 0) {
-    *why_not = "sets are not rows of whole units of 16 bytes";
-    return nullptr;
-  }
-  LoweredOperator otherwise;
-  otherwise.kernel = CreateSoftmaxCuda(problem, context, why_not);
-  const auto units = static_cast<uint32_t>(elements.loops[0].size / per_unit);
-  return std::make_unique<softmax::SoftmaxRowsCuda>(problem, nests.sets, units, std::move(otherwise));
+  *why_not = problem.kind == SoftmaxKind::kHardmax ? "is not for HARDMAX" : WhyNoSoftmaxRows(problem);
+  if (!why_not->empty()) return nullptr;
+  return std::make_unique<softmax::SoftmaxRowsCuda>(problem, CreateSoftmaxCuda(problem, context, why_not));
 }
 
 }  // namespace anydml

@@ -3,18 +3,9 @@
 
 #include "ops/element/cuda/convert.cuh"
 #include "ops/reduce/cuda/units.cuh"
+#include "ops/softmax/plan.h"
 
 namespace anydml::softmax {
-
-struct Parameters {
-  const void* input;
-  void* output;
-  DeviceNest<2> rows;
-  uint32_t row_count;
-  uint32_t units;  // of a row
-  uint32_t lanes;  // threads for a row: a warp, or the block
-  bool is_log;
-};
 
 // e^difference, which is not positive, from the device's power of 2. For FLOAT32 results with what the
 // product's rounding leaves.

@@ -1,32 +1,14 @@
 // Softmax over any layout: a block takes some sets, each with some threads, and reads everything twice.
-#include <algorithm>
-#include <bit>
-
 #include "ops/reduce/cuda/device.cuh"
-#include "ops/softmax/problem.h"
+#include "ops/softmax/plan.h"
 
 namespace anydml {
 namespace {
 
-constexpr uint32_t kSetThreads = 256;
-
-struct SetParameters {
-  const void* input;
-  void* output;
-  DeviceNest<2> sets;
-  DeviceNest<2> elements;
-  uint32_t set_count;
-  uint32_t element_count;  // of each set
-  uint32_t columns;        // sets of a block
-  uint32_t lanes;          // threads for each, a power of two
-  bool lanes_first;        // neighbouring threads belong to one set
-  bool is_log;
-  DataType type;
-};
-
-__global__ void __launch_bounds__(kSetThreads) SoftmaxSets(const __grid_constant__ SetParameters p) {
+__global__ void __launch_bounds__(kSoftmaxThreads)
+    SoftmaxSets(const __grid_constant__ SoftmaxSetParameters p) {
   using reduce::LogSumExp;
-  __shared__ LogSumExp shared[kSetThreads];
+  __shared__ LogSumExp shared[kSoftmaxThreads];
   const lane::Tag<float> d;
   const uint32_t column = p.lanes_first ? threadIdx.x / p.lanes : threadIdx.x % p.columns;
   const uint32_t lane = p.lanes_first ? threadIdx.x % p.lanes : threadIdx.x / p.columns;
@@ -68,34 +50,18 @@ __global__ void __launch_bounds__(kSetThreads) SoftmaxSets(const __grid_constant
 
 class SoftmaxCuda final : public Kernel {
  public:
-  explicit SoftmaxCuda(const SoftmaxProblem& problem) {
-    const SoftmaxNests nests = NestsOf(problem);
-    common_.sets = DeviceNest<2>(nests.sets);
-    common_.elements = DeviceNest<2>(nests.elements);
-    common_.set_count = static_cast<uint32_t>(Iterations(nests.sets));
-    common_.element_count = static_cast<uint32_t>(Iterations(nests.elements));
-    common_.is_log = problem.kind == SoftmaxKind::kLogSoftmax;
-    common_.type = problem.input.type;
-    const auto& sets = nests.sets;
-    const auto& elements = nests.elements;
-    common_.lanes_first =
-        elements.rank > 0 && (sets.rank == 0 || elements.loops[elements.rank - 1].strides[0] <=
-                                                    sets.loops[sets.rank - 1].strides[0]);
-    const uint32_t most = common_.lanes_first ? kSetThreads : 8;
-    common_.lanes = std::bit_ceil(std::min(common_.element_count, most));
-    common_.columns = kSetThreads / common_.lanes;
-  }
+  explicit SoftmaxCuda(const SoftmaxProblem& problem) : plan_(MakeSoftmaxSetsPlan(problem)) {}
 
   Status Run(const KernelArguments& arguments) const override {
-    SetParameters p = common_;
+    SoftmaxSetParameters p = plan_.parameters;
     p.input = arguments.inputs[0].data;
     p.output = arguments.outputs[0].data;
-    KernelChain(arguments.stream).Launch(SoftmaxSets, CeilDivide(p.set_count, p.columns), kSetThreads, p);
+    KernelChain(arguments.stream).Launch(SoftmaxSets, plan_.grid, p);
     return {};
   }
 
  private:
-  SetParameters common_{};  // but for addresses
+  SoftmaxSetsPlan plan_;
 };
 
 }  // namespace
