@@ -27,7 +27,7 @@ forbid graph com/ backend/ d3d12/ dml/ d3d12.h DirectML.h
 forbid ops graph/ com/ backend/ d3d12/ dml/ d3d12.h DirectML.h
 # What a GPU is told to do is planned without knowing which GPU.
 forbid ops/device 'ops/[a-z_]*/cuda' ops/common/cuda_ cuda
-for plan in ops/*/plan*.h ops/*/plan*.cc; do
+for plan in ops/*/*plan.h ops/*/*plan.cc; do
   forbid "$plan" 'ops/[a-z_]*/cuda' ops/common/cuda_ cuda
 done
 forbid backend com/ schema/ ops/ d3d12/ dml/ d3d12.h DirectML.h

@@ -1,18 +1,14 @@
 // Sequences whose neighbours lie beside them: a block has 32 of them, and its warps take turns at their rows.
-#include <algorithm>
-
 #include "ops/common/cuda_chain.cuh"
 #include "ops/scan/cuda/scan.cuh"
 
 namespace anydml {
 namespace {
 
-constexpr uint32_t kColumns = 32;
-constexpr uint32_t kWarps = 32;
+constexpr uint32_t kColumns = kScanColumns, kWarps = kScanColumnWarps;
 // Elements of a warp that follow each other, all on their way at a time.
 constexpr uint32_t kRowsPerWarp = 8;
 constexpr uint32_t kTile = kWarps * kRowsPerWarp;
-constexpr uint64_t kMaxBlocks = uint64_t{1} << 30;
 
 // A warp's elements from number `first` of a sequence on; what is behind the end, or nobody's, is neutral.
 template <typename Element, bool kMultiplies>
@@ -90,24 +86,23 @@ __global__ void __launch_bounds__(kColumns* kWarps) ScanColumns(const __grid_con
 
 class ScanColumnsKernel final : public Kernel {
  public:
-  explicit ScanColumnsKernel(const ScanProblem& problem)
-      : problem_(problem), parameters_(MakeScanParameters(problem, MakeScanLoops(problem))) {}
+  ScanColumnsKernel(const ScanProblem& problem, const DeviceTraits& device)
+      : problem_(problem), plan_(MakeScanPlan(problem, ScanKernel::kColumns, device)) {}
 
   Status Run(const KernelArguments& arguments) const override {
-    ScanParameters p = parameters_;
+    ScanParameters p = plan_.parameters;
     p.input = arguments.inputs[0].data;
     p.output = arguments.outputs[0].data;
-    const uint64_t blocks = std::min((uint64_t{p.sequences} + kColumns - 1) / kColumns, kMaxBlocks);
     KernelChain chain(arguments.stream);
     DispatchScanOnDevice(problem_, [&]<typename Element, bool kMultiplies>() {
-      chain.Launch(ScanColumns<Element, kMultiplies>, blocks, kColumns * kWarps, p);
+      chain.Launch(ScanColumns<Element, kMultiplies>, plan_.grid, p);
     });
     return {};
   }
 
  private:
   ScanProblem problem_;
-  ScanParameters parameters_;
+  ScanPlan plan_;
 };
 
 }  // namespace
@@ -117,9 +112,9 @@ std::string ScanCudaColumnsBetterNot(const ScanProblem& problem, const LowerCont
   return {};
 }
 
-std::unique_ptr<const Kernel> CreateScanCudaColumns(const ScanProblem& problem, const LowerContext&,
+std::unique_ptr<const Kernel> CreateScanCudaColumns(const ScanProblem& problem, const LowerContext& context,
                                                     std::string*) {
-  return std::make_unique<ScanColumnsKernel>(problem);
+  return std::make_unique<ScanColumnsKernel>(problem, *context.device);
 }
 
 }  // namespace anydml

@@ -1,20 +1,14 @@
 // Rows: a block, or a warp, goes along its sequence, tile by tile. What the next tile consists of is on its
 // way while one is added up.
-#include <algorithm>
-
 #include "ops/common/cuda_chain.cuh"
-#include "ops/common/cuda_units.cuh"
+#include "ops/device/units.h"
 #include "ops/scan/cuda/scan.cuh"
 
 namespace anydml {
 namespace {
 
-constexpr uint32_t kRowThreads = 256;
 // Units of a thread per tile: 32 lanes have neighbouring units, and a warp as many neighbouring such rows.
 constexpr uint32_t kUnits = 2;
-// Up to here a warp does a row.
-constexpr uint32_t kShort = 1024;
-constexpr uint64_t kMaxRowBlocks = uint64_t{1} << 30;
 
 // A part of a sequence: `count` elements from scan position `begin` on.
 struct Piece {
@@ -190,105 +184,59 @@ __device__ inline Piece PartOf(const ScanParameters& p, uint32_t number) {
 }
 
 template <typename Element, bool kMultiplies>
-__global__ void __launch_bounds__(kRowThreads) AddParts(const __grid_constant__ ScanParameters p) {
+__global__ void __launch_bounds__(kScanRowThreads) AddParts(const __grid_constant__ ScanParameters p) {
   using T = typename ScanTotal<Element>::Type;
   LetNextStart();
-  const T total = ScanPiece<Element, kMultiplies, kRowThreads, false>(p, PartOf(p, blockIdx.x),
-                                                                      ScanNeutral<T, kMultiplies>());
+  const T total = ScanPiece<Element, kMultiplies, kScanRowThreads, false>(p, PartOf(p, blockIdx.x),
+                                                                          ScanNeutral<T, kMultiplies>());
   if (threadIdx.x == 0) static_cast<T*>(p.totals)[blockIdx.x] = total;
 }
 
 // Every block adds up the parts before its own, in an order that depends on nothing but their number.
 template <typename Element, bool kMultiplies>
-__global__ void __launch_bounds__(kRowThreads) ScanParts(const __grid_constant__ ScanParameters p) {
+__global__ void __launch_bounds__(kScanRowThreads) ScanParts(const __grid_constant__ ScanParameters p) {
   using T = typename ScanTotal<Element>::Type;
   WaitForPrevious();
   const uint32_t first = blockIdx.x / p.parts * p.parts;
   T own = ScanNeutral<T, kMultiplies>();
-  for (uint32_t i = first + threadIdx.x; i < blockIdx.x; i += kRowThreads) {
+  for (uint32_t i = first + threadIdx.x; i < blockIdx.x; i += kScanRowThreads) {
     own = ScanCombine<T, kMultiplies>(own, static_cast<const T*>(p.totals)[i]);
   }
   T running;
-  TotalBefore<kRowThreads, kMultiplies>(__shfl_sync(~0u, ScanWarp<kMultiplies>(own), 31), &running);
-  ScanPiece<Element, kMultiplies, kRowThreads, true>(p, PartOf(p, blockIdx.x), running);
+  TotalBefore<kScanRowThreads, kMultiplies>(__shfl_sync(~0u, ScanWarp<kMultiplies>(own), 31), &running);
+  ScanPiece<Element, kMultiplies, kScanRowThreads, true>(p, PartOf(p, blockIdx.x), running);
 }
 
-// Whether rows can be read and written 16 bytes at a time, whatever the addresses.
-bool RowsOfUnits(const ScanLoops& loops, uint64_t element_bytes) {
-  if (loops.along.strides != LoopNest<2>::Offsets{1, 1}) return false;
-  uint64_t bytes = loops.along.size * element_bytes;
-  for (uint32_t d = 0; d < loops.sequences.rank; ++d) {
-    for (const uint64_t stride : loops.sequences.loops[d].strides) bytes |= stride * element_bytes;
-  }
-  return bytes % sizeof(uint4) == 0;
-}
-
-class ScanRowsKernel : public Kernel {
+class ScanRowsKernel final : public Kernel {
  public:
-  explicit ScanRowsKernel(const ScanProblem& problem) : problem_(problem) {
-    const ScanLoops loops = MakeScanLoops(problem);
-    parameters_ = MakeScanParameters(problem, loops);
-    rows_of_units_ = RowsOfUnits(loops, BitSize(problem.output.type) / 8);
-  }
+  ScanRowsKernel(const ScanProblem& problem, ScanKernel kernel, const DeviceTraits& device)
+      : problem_(problem), plan_(MakeScanPlan(problem, kernel, device)) {}
+
+  uint64_t temporary_bytes() const override { return plan_.temporary_bytes; }
 
   Status Run(const KernelArguments& arguments) const override {
-    const ScanParameters p = ParametersOf(arguments);
+    ScanParameters p = plan_.parameters;
+    p.input = arguments.inputs[0].data;
+    p.output = arguments.outputs[0].data;
+    p.totals = arguments.temporary.data;
+    p.in_units = plan_.rows_of_units && (AddressOf(p.input) | AddressOf(p.output)) % kMaxUnitBytes == 0;
     KernelChain chain(arguments.stream);
     DispatchScanOnDevice(problem_, [&]<typename Element, bool kMultiplies>() {
-      const uint64_t blocks = std::min<uint64_t>(p.sequences, kMaxRowBlocks);
-      if (p.length <= kShort) {
-        chain.Launch(ScanRows<Element, kMultiplies, 32>, blocks, 32, p);
+      if (plan_.kernel == ScanKernel::kSplit) {
+        chain.Launch(AddParts<Element, kMultiplies>, plan_.grid, p);
+        chain.Launch(ScanParts<Element, kMultiplies>, plan_.grid, p);
+      } else if (plan_.grid.threads == kScanLanes) {
+        chain.Launch(ScanRows<Element, kMultiplies, kScanLanes>, plan_.grid, p);
       } else {
-        chain.Launch(ScanRows<Element, kMultiplies, kRowThreads>, blocks, kRowThreads, p);
+        chain.Launch(ScanRows<Element, kMultiplies, kScanRowThreads>, plan_.grid, p);
       }
     });
     return {};
   }
 
- protected:
-  ScanParameters ParametersOf(const KernelArguments& arguments) const {
-    ScanParameters p = parameters_;
-    p.input = arguments.inputs[0].data;
-    p.output = arguments.outputs[0].data;
-    p.in_units = rows_of_units_ && (AddressOf(p.input) | AddressOf(p.output)) % sizeof(uint4) == 0;
-    return p;
-  }
-
+ private:
   ScanProblem problem_;
-  ScanParameters parameters_;
-  bool rows_of_units_;
-};
-
-// So many parts that every multiprocessor has some, each of a few tiles at least.
-constexpr uint32_t kPartMultiple = 16384;  // elements
-constexpr uint32_t kMaxParts = 1024;
-
-class ScanSplitKernel final : public ScanRowsKernel {
- public:
-  ScanSplitKernel(const ScanProblem& problem, uint32_t multiprocessors) : ScanRowsKernel(problem) {
-    const uint64_t shares = uint64_t{8} * multiprocessors / parameters_.sequences;
-    const uint64_t wanted = std::clamp<uint64_t>(shares, 2, kMaxParts);
-    const uint64_t even = (parameters_.length + wanted - 1) / wanted;
-    const uint64_t part = (even + kPartMultiple - 1) / kPartMultiple * kPartMultiple;
-    parameters_.part_length = static_cast<uint32_t>(std::min<uint64_t>(part, parameters_.length));
-    parameters_.parts = (parameters_.length - 1) / parameters_.part_length + 1;
-  }
-
-  uint64_t temporary_bytes() const override {
-    return uint64_t{parameters_.parts} * parameters_.sequences * sizeof(uint64_t);
-  }
-
-  Status Run(const KernelArguments& arguments) const override {
-    ScanParameters p = ParametersOf(arguments);
-    p.totals = arguments.temporary.data;
-    KernelChain chain(arguments.stream);
-    const uint64_t blocks = uint64_t{p.parts} * p.sequences;
-    DispatchScanOnDevice(problem_, [&]<typename Element, bool kMultiplies>() {
-      chain.Launch(AddParts<Element, kMultiplies>, blocks, kRowThreads, p);
-      chain.Launch(ScanParts<Element, kMultiplies>, blocks, kRowThreads, p);
-    });
-    return {};
-  }
+  ScanPlan plan_;
 };
 
 // With so many, blocks of cuda.rows keep the device busy; with fewer, those of cuda.columns do where they
@@ -299,7 +247,7 @@ constexpr uint64_t kManySequences = 512, kManyBeside = 32;
 
 std::string ScanCudaSplitBetterNot(const ScanProblem& problem, const LowerContext&) {
   const uint64_t length = problem.output.sizes[problem.axis];
-  if (length < 4 * kPartMultiple) return StrCat("sequences have ", length, " elements, too few to share");
+  if (length < 4 * kScanPartMultiple) return StrCat("sequences have ", length, " elements, too few to share");
   const uint64_t sequences = ElementCount(problem.output) / length;
   const bool beside = NeighboursAreBeside(MakeScanLoops(problem));
   if (sequences < (beside ? kManyBeside : kManySequences)) return {};
@@ -309,16 +257,16 @@ std::string ScanCudaSplitBetterNot(const ScanProblem& problem, const LowerContex
 std::unique_ptr<const Kernel> CreateScanCudaSplit(const ScanProblem& problem, const LowerContext& context,
                                                   std::string* why_not) {
   const uint64_t sequences = ElementCount(problem.output) / problem.output.sizes[problem.axis];
-  if (sequences >= uint64_t{1} << 20) {
+  if (sequences > kScanMaxSplitSequences) {
     *why_not = "there are too many sequences to keep totals of";
     return nullptr;
   }
-  return std::make_unique<ScanSplitKernel>(problem, context.device->multiprocessors);
+  return std::make_unique<ScanRowsKernel>(problem, ScanKernel::kSplit, *context.device);
 }
 
-std::unique_ptr<const Kernel> CreateScanCudaRows(const ScanProblem& problem, const LowerContext&,
+std::unique_ptr<const Kernel> CreateScanCudaRows(const ScanProblem& problem, const LowerContext& context,
                                                  std::string*) {
-  return std::make_unique<ScanRowsKernel>(problem);
+  return std::make_unique<ScanRowsKernel>(problem, ScanKernel::kRows, *context.device);
 }
 
 }  // namespace anydml

@@ -6,8 +6,7 @@
 
 #include <cstdint>
 
-#include "ops/device/nest.h"
-#include "ops/scan/problem.h"
+#include "ops/scan/plan.h"
 
 namespace anydml {
 
@@ -51,22 +50,6 @@ __device__ T ScanWarp(T total) {
   return total;
 }
 
-struct ScanParameters {
-  const void* input;
-  void* output;
-  void* totals;  // cuda.split: one per part
-  bool exclusive;
-  bool reverse;
-  bool in_units;  // rows can be read and written 16 bytes at a time
-  uint32_t length;
-  uint32_t sequences;
-  uint32_t part_length;  // cuda.split: of all parts but a last one
-  uint32_t parts;
-  uint64_t input_stride;  // along the axis, in elements
-  uint64_t output_stride;
-  DeviceNest<2> nest;  // over sequences, in elements
-};
-
 // Calls f.template operator()<Element, kMultiplies>().
 template <typename F>
 auto DispatchScanOnDevice(const ScanProblem& problem, F&& f) {
@@ -83,18 +66,6 @@ auto DispatchScanOnDevice(const ScanProblem& problem, F&& f) {
       return BitSize(problem.output.type) == 64 ? by_function.template operator()<unsigned long long>()
                                                 : by_function.template operator()<uint32_t>();
   }
-}
-
-inline ScanParameters MakeScanParameters(const ScanProblem& problem, const ScanLoops& loops) {
-  ScanParameters p = {};
-  p.exclusive = problem.exclusive;
-  p.reverse = problem.reverse;
-  p.length = static_cast<uint32_t>(loops.along.size);
-  p.sequences = static_cast<uint32_t>(Iterations(loops.sequences));
-  p.input_stride = loops.along.strides[ScanLoops::kInput];
-  p.output_stride = loops.along.strides[ScanLoops::kOutput];
-  p.nest = DeviceNest<2>(loops.sequences);
-  return p;
 }
 
 }  // namespace anydml
