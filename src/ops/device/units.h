@@ -1,6 +1,7 @@
 // Units: what a thread of a GPU moves at a time, up to 16 bytes of neighbouring elements.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "ops/common/loop_nest.h"
@@ -51,6 +52,27 @@ LoopNest<kOperands> InUnits(LoopNest<kOperands> nest, uint32_t elements) {
     }
   }
   return nest;
+}
+
+// Whether operand `written` of `nest` can be written kMaxUnitBytes at a time, where it begins at a multiple
+// of that.
+template <size_t kOperands>
+bool HasWholeUnits(const LoopNest<kOperands>& nest, size_t written, uint32_t element_bytes) {
+  if (nest.rank == 0 || nest.loops[nest.rank - 1].strides[written] != 1) return false;
+  uint64_t bytes = nest.loops[nest.rank - 1].size * element_bytes;
+  for (uint32_t d = 0; d + 1 < nest.rank; ++d) bytes |= nest.loops[d].strides[written] * element_bytes;
+  return bytes % kMaxUnitBytes == 0;
+}
+
+// Makes `nest` one over units of so many neighbours in the innermost loop; returns the strides from one
+// neighbour to the next.
+template <size_t kOperands>
+typename LoopNest<kOperands>::Offsets TakeUnits(LoopNest<kOperands>* nest, uint32_t elements) {
+  auto& inner = nest->loops[nest->rank - 1];
+  const auto step = inner.strides;
+  inner.size /= elements;
+  for (uint64_t& stride : inner.strides) stride *= elements;
+  return step;
 }
 
 }  // namespace anydml

@@ -1,0 +1,58 @@
+// How a GPU makes tensors: a thread writes a unit of neighbouring elements of the output, of RANDOM_GENERATOR
+// the four words of a Philox block. Plain data, the same for every GPU backend, which adds addresses and
+// launches.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/device/grid.h"
+#include "ops/device/nest.h"
+#include "ops/generate/problem.h"
+#include "ops/generate/random.h"
+
+namespace anydml {
+
+inline constexpr uint32_t kGenerateThreads = 256;
+
+struct GenerateParameters {
+  const void* input;
+  void* output;
+  uint64_t value;
+  uint64_t delta;
+  int64_t begin;
+  int64_t end;
+  uint32_t units;
+  LoopNest<4>::Loop inner;  // its strides lead from one element of a unit to the next
+  DeviceNest<4> nest;       // over units, in elements
+};
+
+struct GeneratePlan {
+  // Elements of a unit: 16 bytes or one.
+  uint32_t unit_elements = 1;
+  GenerateParameters parameters = {};  // but for addresses
+  Grid grid;
+};
+
+// `aligned`: the output is at a multiple of kMaxUnitBytes.
+GeneratePlan MakeGeneratePlan(const GenerateProblem& problem, bool aligned);
+
+struct RandomParameters {
+  const uint32_t* state;
+  uint32_t state_stride;
+  uint32_t* output;
+  uint32_t* output_state;  // null: not wanted
+  uint32_t output_state_stride;
+  uint32_t count;   // of words
+  uint32_t blocks;  // of four words
+  bool in_units;    // the output can be written 16 bytes at a time
+  DeviceNest<1> nest;
+};
+
+struct RandomPlan {
+  RandomParameters parameters = {};  // but for addresses
+  Grid grid;
+};
+
+RandomPlan MakeRandomPlan(const RandomProblem& problem, bool aligned);
+
+}  // namespace anydml
