@@ -1,49 +1,74 @@
-// A problem taken apart, for the kernels of both backends: dimensions in which nothing happens, and levels,
-// in which something does.
+// How a GPU resamples in any layout: in how many blocks, with which parameters. Plain data, the same for
+// every GPU backend, which adds addresses and launches.
+//
+// - Copies, of nearest elements: a thread moves kResamplePerThread of them, kResampleCopyThreads apart.
+// - Sums, of all others and of gradients: a thread adds up what an element of the target takes.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <optional>
 
-#include "ops/resample/taps.h"
+#include "ops/device/grid.h"
+#include "ops/device/nest.h"
+#include "ops/resample/levels.h"
 
 namespace anydml {
 
-constexpr uint32_t SourceSize(const ResampleAxis& axis, bool gradient) {
-  return gradient ? axis.to : axis.from;
-}
-constexpr uint32_t TargetSize(const ResampleAxis& axis, bool gradient) {
-  return gradient ? axis.from : axis.to;
-}
+// RESAMPLE has up to four dimensions, UPSAMPLE_2D two in which something happens.
+inline constexpr uint32_t kMaxLevels = 4;
 
-// Elements stay where they are. Nearest ones are asked one by one, as far as that is quickly done.
-inline bool KeepsElements(const ResampleAxis& axis) {
-  constexpr uint32_t kQuickly = 1 << 16;
-  if (axis.from != axis.to) return false;
-  if (axis.rule == ResampleRule::kSame) return true;
-  if (axis.rule >= ResampleRule::kLinear || axis.scale != 1 || axis.to > kQuickly) return false;
-  for (uint32_t i = 0; i < axis.to; ++i) {
-    if (NearestIndex(axis, i) != i) return false;
-  }
-  return true;
-}
+inline constexpr uint32_t kResampleCopyThreads = 256;
+inline constexpr uint32_t kResamplePerThread = 4;
+inline constexpr uint32_t kResampleSumThreads = 128;
 
-struct ResamplePlan {
-  uint32_t batch_rank = 0;
-  std::array<ResampleAxis, kMaxDimensions> batch{};  // in order; of size 2 and more
-  uint32_t level_count = 0;
-  std::array<ResampleAxis, kMaxDimensions> levels{};  // in order: sums along the last are the innermost
+// Where the elements of a target are, for the threads that write them.
+struct ResampleTargets {
+  static constexpr uint32_t kNoLevel = ~0u;
+  struct Loop {
+    FastDivisor size;
+    uint32_t source_stride = 0;  // where it has no level
+    uint32_t target_stride = 0;
+    uint32_t level = kNoLevel;
+  };
 
-  explicit ResamplePlan(const ResampleProblem& problem) {
-    for (uint32_t d = 0; d < problem.rank; ++d) {
-      const ResampleAxis& axis = problem.axes[d];
-      if (!KeepsElements(axis)) {
-        levels[level_count++] = axis;
-      } else if (axis.from > 1) {
-        batch[batch_rank++] = axis;
-      }
-    }
-  }
+  uint32_t count = 1;  // fewer than 2^32, as in every tensor
+  uint32_t rank = 0;
+  Loop loops[kMaxDimensions];  // the target's neighbours innermost
+  // The last ones are those of the problem, with the innermost sum last; those before have one element.
+  ResampleAxis levels[kMaxLevels];
 };
+
+ResampleTargets MakeResampleTargets(const ResampleProblem& problem);
+
+struct ResampleCopyParameters {
+  const void* source = nullptr;
+  void* target = nullptr;
+  ResampleTargets targets;
+};
+
+struct ResampleCopyPlan {
+  uint32_t element_bytes = 1;
+  ResampleCopyParameters parameters;  // but for addresses
+  Grid grid;
+};
+
+ResampleCopyPlan MakeResampleCopyPlan(const ResampleProblem& problem);
+// The same of units of kMaxUnitBytes, for addresses at multiples of that, where a dimension's neighbours stay
+// together (channels that are innermost). None where they do not, or something is no multiple of a unit.
+std::optional<ResampleCopyPlan> MakeResampleUnitsPlan(const ResampleProblem& problem);
+
+struct ResampleSumParameters {
+  const void* source = nullptr;
+  void* target = nullptr;
+  DataType type = DataType::kFloat32;
+  ResampleTargets targets;
+};
+
+struct ResampleSumsPlan {
+  ResampleSumParameters parameters;  // but for addresses
+  Grid grid;
+};
+
+ResampleSumsPlan MakeResampleSumsPlan(const ResampleProblem& problem);
 
 }  // namespace anydml

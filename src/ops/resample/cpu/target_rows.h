@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "ops/common/loop_nest.h"
-#include "ops/resample/plan.h"
+#include "ops/resample/levels.h"
 
 namespace anydml {
 
@@ -24,7 +24,7 @@ struct TargetRows {
   uint64_t count = 1;
 
   explicit TargetRows(const ResampleProblem& problem) {
-    const ResamplePlan plan(problem);
+    const ResampleLevels plan(problem);
     level_count = plan.level_count;
     levels = plan.levels;
     uint32_t nearest = kNone, row_batch = kNone;

@@ -201,7 +201,7 @@ bool IsDoubled(const ResampleAxis& axis) {
   return true;
 }
 
-uint64_t SourceConstraints(const ResamplePlan& plan, uint32_t element_bytes) {
+uint64_t SourceConstraints(const ResampleLevels& plan, uint32_t element_bytes) {
   uint64_t elements = plan.levels[1].from | plan.levels[0].source_stride;
   for (uint32_t d = 0; d < plan.batch_rank; ++d) elements |= plan.batch[d].source_stride;
   return elements * element_bytes;
@@ -209,7 +209,8 @@ uint64_t SourceConstraints(const ResamplePlan& plan, uint32_t element_bytes) {
 
 class ResampleBilinearCuda final : public Kernel {
  public:
-  ResampleBilinearCuda(const ResampleProblem& problem, const ResamplePlan& plan, const LowerContext& context)
+  ResampleBilinearCuda(const ResampleProblem& problem, const ResampleLevels& plan,
+                       const LowerContext& context)
       : type_(problem.type),
         element_bytes_(BitSize(problem.type) / 8),
         doubled_(IsDoubled(plan.levels[1])),
@@ -279,7 +280,7 @@ class ResampleBilinearCuda final : public Kernel {
 
 std::unique_ptr<const Kernel> CreateResampleBilinearCuda(const ResampleProblem& problem,
                                                          const LowerContext& context, std::string* why_not) {
-  const ResamplePlan plan(problem);
+  const ResampleLevels plan(problem);
   const auto is_linear = [](const ResampleAxis& axis) { return axis.rule == ResampleRule::kLinear; };
   *why_not = WhyNoStrips(problem, plan);
   if (!why_not->empty()) return nullptr;

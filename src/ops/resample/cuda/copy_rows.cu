@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(kRowThreads) CopyDoubled(const __grid_constant
 
 class ResampleCopyRowsCuda final : public Kernel {
  public:
-  ResampleCopyRowsCuda(const ResampleProblem& problem, const ResamplePlan& plan, const LowerContext& context)
+  ResampleCopyRowsCuda(const ResampleProblem& problem, const ResampleLevels& plan,
+                       const LowerContext& context)
       : type_(problem.type),
         element_bytes_(BitSize(problem.type) / 8),
         images_(plan, element_bytes_, context),
@@ -152,7 +153,7 @@ class ResampleCopyRowsCuda final : public Kernel {
 
 std::unique_ptr<const Kernel> CreateResampleCopyRowsCuda(const ResampleProblem& problem,
                                                          const LowerContext& context, std::string* why_not) {
-  const ResamplePlan plan(problem);
+  const ResampleLevels plan(problem);
   const auto is_same = [](const ResampleAxis& axis) { return axis.rule == ResampleRule::kSame; };
   *why_not = IsNearest(problem) ? WhyNoStrips(problem, plan) : "elements are added up";
   if (!why_not->empty()) return nullptr;

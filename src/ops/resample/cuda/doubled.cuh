@@ -8,7 +8,7 @@
 #include "ops/common/cuda_units.cuh"
 #include "ops/device/nest.h"
 #include "ops/resample/cuda/strips.cuh"
-#include "ops/resample/plan.h"
+#include "ops/resample/levels.h"
 
 namespace anydml {
 
@@ -28,7 +28,7 @@ struct DoubledImages {
   bool possible = false;  // but for addresses
 
   DoubledImages() = default;
-  DoubledImages(const ResamplePlan& plan, uint32_t element_bytes, const LowerContext& context) {
+  DoubledImages(const ResampleLevels& plan, uint32_t element_bytes, const LowerContext& context) {
     constexpr uint32_t kReadBytes = 8;
     const ResampleAxis &y = plan.levels[0], &x = plan.levels[1];
     uint64_t read = x.from | y.source_stride;

@@ -8,7 +8,7 @@
 
 #include "ops/common/cuda_units.cuh"
 #include "ops/device/nest.h"
-#include "ops/resample/plan.h"
+#include "ops/resample/levels.h"
 
 namespace anydml {
 
@@ -23,7 +23,7 @@ struct Strips {
   DeviceNest<2> images;
 
   Strips() = default;
-  Strips(const ResamplePlan& plan, uint32_t thread_columns, const LowerContext& context)
+  Strips(const ResampleLevels& plan, uint32_t thread_columns, const LowerContext& context)
       : y(plan.levels[0]),
         x(plan.levels[1]),
         y_inverse(ExactInverse(y.scale)),
@@ -81,14 +81,14 @@ struct Strips {
 
 // What a store must divide for all that threads write to be aligned: distances and the length of rows, in
 // bytes, or-ed together.
-inline uint64_t StoreConstraints(const ResamplePlan& plan, uint32_t element_bytes) {
+inline uint64_t StoreConstraints(const ResampleLevels& plan, uint32_t element_bytes) {
   uint64_t elements = plan.levels[1].to | plan.levels[0].target_stride;
   for (uint32_t d = 0; d < plan.batch_rank; ++d) elements |= plan.batch[d].target_stride;
   return elements * element_bytes;
 }
 
 // Why there are no strips; empty where there are.
-inline std::string WhyNoStrips(const ResampleProblem& problem, const ResamplePlan& plan) {
+inline std::string WhyNoStrips(const ResampleProblem& problem, const ResampleLevels& plan) {
   constexpr uint32_t kMostColumns = 1u << 30;
   if (problem.gradient || plan.level_count != 2) return "it is not two dimensions that are resampled";
   const ResampleAxis& x = plan.levels[1];

@@ -2,18 +2,10 @@
 #include "ops/common/cuda_chain.cuh"
 #include "ops/resample/cuda/elements.cuh"
 #include "ops/resample/cuda/targets.cuh"
+#include "ops/resample/taps.h"
 
 namespace anydml {
 namespace {
-
-constexpr uint32_t kSumThreads = 128;
-
-struct SumParameters {
-  const void* source = nullptr;
-  void* target = nullptr;
-  DataType type = DataType::kFloat32;
-  DeviceTargets targets;
-};
 
 // What a number of the target takes in one level.
 template <bool kGradient>
@@ -43,7 +35,7 @@ struct LevelTaps<true> {
 };
 
 template <bool kGradient, uint32_t kLevel>
-__device__ float SumOf(const SumParameters& p, const LevelTaps<kGradient> (&taps)[kMaxLevels],
+__device__ float SumOf(const ResampleSumParameters& p, const LevelTaps<kGradient> (&taps)[kMaxLevels],
                        uint64_t offset) {
   if constexpr (kLevel == kMaxLevels) {
     return LoadNumber(p.source, offset, p.type);
@@ -65,10 +57,11 @@ __device__ float SumOf(const SumParameters& p, const LevelTaps<kGradient> (&taps
 }
 
 template <bool kGradient>
-__global__ void __launch_bounds__(kSumThreads) ComputeSums(const __grid_constant__ SumParameters p) {
-  const uint64_t number = uint64_t{blockIdx.x} * kSumThreads + threadIdx.x;
+__global__ void __launch_bounds__(kResampleSumThreads)
+    ComputeSums(const __grid_constant__ ResampleSumParameters p) {
+  const uint64_t number = uint64_t{blockIdx.x} * kResampleSumThreads + threadIdx.x;
   if (number >= p.targets.count) return;
-  const DeviceTargets::Place place = p.targets.PlaceOf(static_cast<uint32_t>(number));
+  const TargetPlace place = PlaceOf(p.targets, static_cast<uint32_t>(number));
   using Level = LevelTaps<kGradient>;
   const Level taps[kMaxLevels] = {
       Level(p.targets.levels[0], place.at[0]), Level(p.targets.levels[1], place.at[1]),
@@ -79,21 +72,20 @@ __global__ void __launch_bounds__(kSumThreads) ComputeSums(const __grid_constant
 class ResampleSumsCuda final : public Kernel {
  public:
   explicit ResampleSumsCuda(const ResampleProblem& problem)
-      : gradient_(problem.gradient), parameters_{nullptr, nullptr, problem.type, DeviceTargets(problem)} {}
+      : gradient_(problem.gradient), plan_(MakeResampleSumsPlan(problem)) {}
 
   Status Run(const KernelArguments& arguments) const override {
-    SumParameters p = parameters_;
+    ResampleSumParameters p = plan_.parameters;
     p.source = arguments.inputs[0].data;
     p.target = arguments.outputs[0].data;
-    const uint64_t blocks = (uint64_t{p.targets.count} + kSumThreads - 1) / kSumThreads;
     KernelChain chain(arguments.stream);
-    chain.Launch(gradient_ ? ComputeSums<true> : ComputeSums<false>, blocks, kSumThreads, p);
+    chain.Launch(gradient_ ? ComputeSums<true> : ComputeSums<false>, plan_.grid, p);
     return {};
   }
 
  private:
   bool gradient_;
-  SumParameters parameters_;
+  ResampleSumsPlan plan_;
 };
 
 }  // namespace

@@ -1,27 +1,12 @@
 // A thread for every number of a grid, or of an image's gradient; a block for a region's gradient.
 #include "ops/common/cuda_chain.cuh"
-#include "ops/device/nest.h"
 #include "ops/element/cuda/convert.cuh"
 #include "ops/resample/cuda/elements.cuh"
+#include "ops/roi/plan.h"
 #include "ops/roi/samples.h"
 
 namespace anydml {
 namespace {
-
-constexpr uint32_t kThreads = 128;
-
-struct Parameters {
-  RoiProblem p;
-  const void* image;
-  const void* grid_in;  // the gradient
-  const void* roi;
-  const void* indices;
-  void* grid_out;
-  void* image_gradient;
-  void* roi_gradient;
-  uint32_t count;  // of numbers that are written
-  FastDivisor columns, rows, channels;
-};
 
 // One channel of an image.
 struct Plane {
@@ -42,25 +27,25 @@ __device__ uint64_t OffsetIn(const uint32_t (&strides)[4], uint32_t a, uint32_t 
          uint64_t{d} * strides[3];
 }
 
-__device__ Plane PlaneOf(const Parameters& a, uint32_t image, uint32_t channel) {
+__device__ Plane PlaneOf(const RoiParameters& a, uint32_t image, uint32_t channel) {
   return {a.image, OffsetIn(a.p.image_strides, image, channel, 0, 0), a.p.image_strides[2],
           a.p.image_strides[3], a.p.type == DataType::kFloat16};
 }
 
-__device__ float Coordinate(const Parameters& a, uint32_t region, uint32_t number) {
+__device__ float Coordinate(const RoiParameters& a, uint32_t region, uint32_t number) {
   return LoadNumber(a.roi, uint64_t{region} * a.p.roi_strides[0] + uint64_t{number} * a.p.roi_strides[1],
                     a.p.type);
 }
-__device__ RegionAxis AxisX(const Parameters& a, uint32_t region) {
+__device__ RegionAxis AxisX(const RoiParameters& a, uint32_t region) {
   return RegionAxisOf(a.p, Coordinate(a, region, 0), Coordinate(a, region, 2), a.p.scale_x, a.p.grid_width,
                       a.p.width);
 }
-__device__ RegionAxis AxisY(const Parameters& a, uint32_t region) {
+__device__ RegionAxis AxisY(const RoiParameters& a, uint32_t region) {
   return RegionAxisOf(a.p, Coordinate(a, region, 1), Coordinate(a, region, 3), a.p.scale_y, a.p.grid_height,
                       a.p.height);
 }
 
-__device__ uint32_t ImageNumber(const Parameters& a, uint32_t region) {
+__device__ uint32_t ImageNumber(const RoiParameters& a, uint32_t region) {
   if (a.p.kind == RoiKind::kPooling) return ClampedIndex(Coordinate(a, region, 0), a.p.images);
   const uint64_t at = uint64_t{region} * a.p.index_stride;
   const uint64_t number = a.p.index_type == DataType::kUInt64 ? static_cast<const uint64_t*>(a.indices)[at]
@@ -68,7 +53,7 @@ __device__ uint32_t ImageNumber(const Parameters& a, uint32_t region) {
   return number < a.p.images ? static_cast<uint32_t>(number) : a.p.images - 1;
 }
 
-__device__ float GradientAt(const Parameters& a, uint32_t region, uint32_t channel, uint32_t row,
+__device__ float GradientAt(const RoiParameters& a, uint32_t region, uint32_t channel, uint32_t row,
                             uint32_t column) {
   return LoadNumber(a.grid_in, OffsetIn(a.p.grid_strides, region, channel, row, column), a.p.type);
 }
@@ -78,8 +63,8 @@ struct Place {
 };
 
 // Whether the thread has something to write, and where.
-__device__ bool FindPlace(const Parameters& a, Place* place) {
-  const uint64_t number = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+__device__ bool FindPlace(const RoiParameters& a, Place* place) {
+  const uint64_t number = uint64_t{blockIdx.x} * kRoiThreads + threadIdx.x;
   if (number >= a.count) return false;
   const uint32_t row = a.columns.Divide(static_cast<uint32_t>(number), &place->column);
   const uint32_t channel = a.rows.Divide(row, &place->row);
@@ -87,7 +72,7 @@ __device__ bool FindPlace(const Parameters& a, Place* place) {
   return true;
 }
 
-__global__ void __launch_bounds__(kThreads) ComputeGrids(const __grid_constant__ Parameters a) {
+__global__ void __launch_bounds__(kRoiThreads) ComputeGrids(const __grid_constant__ RoiParameters a) {
   Place at;
   if (!FindPlace(a, &at)) return;
   const Plane plane = PlaneOf(a, ImageNumber(a, at.outer), at.channel);
@@ -112,7 +97,7 @@ __device__ SampleRange PartOf(const RegionAxis& axis, const SampleRange& samples
 }
 
 // What a region adds to the gradient of an element, in the order in which its samples would be scattered.
-__device__ float AddRegion(const Parameters& a, uint32_t region, const Place& at, const Plane& plane,
+__device__ float AddRegion(const RoiParameters& a, uint32_t region, const Place& at, const Plane& plane,
                            float sum) {
   const RegionAxis y = AxisY(a, region), x = AxisX(a, region);
   const SampleRange y_samples = SamplesThatTake(y, at.row), x_samples = SamplesThatTake(x, at.column);
@@ -146,7 +131,7 @@ __device__ float AddRegion(const Parameters& a, uint32_t region, const Place& at
   return sum;
 }
 
-__global__ void __launch_bounds__(kThreads) ComputeImageGradient(const __grid_constant__ Parameters a) {
+__global__ void __launch_bounds__(kRoiThreads) ComputeImageGradient(const __grid_constant__ RoiParameters a) {
   Place at;
   if (!FindPlace(a, &at)) return;
   const Plane plane = PlaneOf(a, at.outer, at.channel);
@@ -158,7 +143,7 @@ __global__ void __launch_bounds__(kThreads) ComputeImageGradient(const __grid_co
               a.p.type, sum);
 }
 
-__global__ void __launch_bounds__(kRegionSums) ComputeRoiGradient(const __grid_constant__ Parameters a) {
+__global__ void __launch_bounds__(kRegionSums) ComputeRoiGradient(const __grid_constant__ RoiParameters a) {
   __shared__ float sums[4][kRegionSums];
   const uint32_t region = blockIdx.x;
   const RegionAxis y = AxisY(a, region), x = AxisX(a, region);
@@ -193,44 +178,36 @@ class RoiCuda final : public Kernel {
   explicit RoiCuda(const RoiProblem& problem) : problem_(problem) {}
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters a = {};
-    a.p = problem_;
-    a.image = arguments.inputs[0].data;
-    KernelChain chain(arguments.stream);
-    if (problem_.kind != RoiKind::kAlignGradient) {
-      a.roi = arguments.inputs[1].data;
-      if (problem_.kind == RoiKind::kAlign) a.indices = arguments.inputs[2].data;
-      a.grid_out = arguments.outputs[0].data;
-      SetSizes(problem_.regions, problem_.grid_height, problem_.grid_width, &a);
-      chain.Launch(ComputeGrids, Blocks(a), kThreads, a);
+    if (problem_.kind == RoiKind::kAlignGradient) {
+      LaunchGradients(arguments);
       return {};
     }
-    a.grid_in = arguments.inputs[1].data;
-    a.roi = arguments.inputs[2].data;
-    a.indices = arguments.inputs[3].data;
-    a.image_gradient = arguments.outputs[0].data;
-    a.roi_gradient = arguments.outputs[1].data;
-    // They have nothing to do with each other: each begins a chain of its own.
-    if (problem_.has_image_gradient) {
-      SetSizes(problem_.images, problem_.height, problem_.width, &a);
-      chain.Launch(ComputeImageGradient, Blocks(a), kThreads, a);
-    }
-    if (problem_.has_roi_gradient) {
-      SetSizes(problem_.regions, problem_.grid_height, problem_.grid_width, &a);
-      KernelChain(arguments.stream).Launch(ComputeRoiGradient, problem_.regions, kRegionSums, a);
-    }
+    RoiLaunch grids = PlanRoiGrids(problem_);
+    RoiParameters& a = grids.parameters;
+    a.image = arguments.inputs[0].data;
+    a.roi = arguments.inputs[1].data;
+    if (problem_.kind == RoiKind::kAlign) a.indices = arguments.inputs[2].data;
+    a.grid_out = arguments.outputs[0].data;
+    KernelChain(arguments.stream).Launch(ComputeGrids, grids.grid, a);
     return {};
   }
 
  private:
-  void SetSizes(uint32_t outer, uint32_t rows, uint32_t columns, Parameters* a) const {
-    a->columns = FastDivisor(columns);
-    a->rows = FastDivisor(rows);
-    a->channels = FastDivisor(problem_.channels);
-    a->count = outer * problem_.channels * rows * columns;  // elements of a tensor: fewer than 2^32
+  // They have nothing to do with each other: each begins a chain of its own.
+  void LaunchGradients(const KernelArguments& arguments) const {
+    const auto launch = [&](void (*kernel)(RoiParameters), const RoiLaunch& planned) {
+      RoiParameters a = planned.parameters;
+      a.image = arguments.inputs[0].data;
+      a.grid_in = arguments.inputs[1].data;
+      a.roi = arguments.inputs[2].data;
+      a.indices = arguments.inputs[3].data;
+      a.image_gradient = arguments.outputs[0].data;
+      a.roi_gradient = arguments.outputs[1].data;
+      KernelChain(arguments.stream).Launch(kernel, planned.grid, a);
+    };
+    if (problem_.has_image_gradient) launch(ComputeImageGradient, PlanRoiImageGradient(problem_));
+    if (problem_.has_roi_gradient) launch(ComputeRoiGradient, PlanRoiGradient(problem_));
   }
-
-  static uint64_t Blocks(const Parameters& a) { return (uint64_t{a.count} + kThreads - 1) / kThreads; }
 
   RoiProblem problem_;
 };

@@ -1,0 +1,40 @@
+// How a GPU pools regions: in how many blocks, with which parameters. Plain data, the same for every GPU
+// backend, which adds addresses and launches. A thread has a number of a grid, or of the image's gradient; a
+// block of kRegionSums threads has a region's gradient.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/device/grid.h"
+#include "ops/device/nest.h"
+#include "ops/roi/problem.h"
+
+namespace anydml {
+
+inline constexpr uint32_t kRoiThreads = 128;
+
+struct RoiParameters {
+  RoiProblem p;
+  const void* image;
+  const void* grid_in;  // the gradient
+  const void* roi;
+  const void* indices;
+  void* grid_out;
+  void* image_gradient;
+  void* roi_gradient;
+  uint32_t count;  // of numbers that are written
+  FastDivisor columns, rows, channels;
+};
+
+struct RoiLaunch {
+  RoiParameters parameters = {};  // but for addresses
+  Grid grid;
+};
+
+// Grids, of the operators that go forward.
+RoiLaunch PlanRoiGrids(const RoiProblem& problem);
+// Of the gradient, which are independent of each other.
+RoiLaunch PlanRoiImageGradient(const RoiProblem& problem);
+RoiLaunch PlanRoiGradient(const RoiProblem& problem);
+
+}  // namespace anydml
