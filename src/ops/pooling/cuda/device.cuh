@@ -1,69 +1,11 @@
-// What the kernels for CUDA share: where windows are, and elements as numbers.
+// What the kernels for CUDA share: the taps of windows, and elements as numbers.
 #pragma once
 
-#include "ops/device/nest.h"
 #include "ops/element/cuda/convert.cuh"
 #include "ops/pooling/arithmetic.h"
-#include "ops/pooling/problem.h"
+#include "ops/pooling/plan.h"
 
 namespace anydml::pooling {
-
-// A window, or an element of the input.
-struct WindowPlace {
-  uint32_t n;
-  uint32_t c;
-  uint32_t d;
-  uint32_t h;
-  uint32_t w;
-};
-
-struct DevicePoolingTensor {
-  uint64_t strides[kPoolingRank];
-
-  DevicePoolingTensor() = default;
-  explicit DevicePoolingTensor(const PoolingTensor& tensor) {
-    std::copy(tensor.strides.begin(), tensor.strides.end(), strides);
-  }
-
-  __device__ uint64_t Offset(const WindowPlace& at) const {
-    return at.n * strides[0] + at.c * strides[1] + at.d * strides[2] + at.h * strides[3] + at.w * strides[4];
-  }
-};
-
-// Numbers of places, with those innermost that are neighbours in memory: channels or the last dimension.
-struct PlaceNumbers {
-  FastDivisor channels;
-  FastDivisor sizes[kSpatialRank];
-  bool channels_last;
-
-  __device__ WindowPlace At(uint32_t number) const {
-    WindowPlace at;
-    if (channels_last) number = channels.Divide(number, &at.c);
-    number = sizes[2].Divide(number, &at.w);
-    number = sizes[1].Divide(number, &at.h);
-    number = sizes[0].Divide(number, &at.d);
-    at.n = channels_last ? number : channels.Divide(number, &at.c);
-    return at;
-  }
-};
-
-inline bool HasChannelsLast(const PoolingTensor& tensor) { return tensor.strides[1] < tensor.strides[4]; }
-
-struct DeviceWindows : PlaceNumbers {
-  uint64_t count;
-  WindowAxis axes[kSpatialRank];
-
-  DeviceWindows() = default;
-  // `written`: the tensor that decides about the order.
-  DeviceWindows(const PoolingShape& shape, const PoolingTensor& written) : count(shape.Windows()) {
-    channels = FastDivisor(shape.channels);
-    channels_last = HasChannelsLast(written);
-    for (uint32_t d = 0; d < kSpatialRank; ++d) {
-      axes[d] = shape.axes[d];
-      sizes[d] = FastDivisor(shape.axes[d].windows);
-    }
-  }
-};
 
 // The taps of a window that are in the input.
 struct Taps {

@@ -1,8 +1,6 @@
 // Gradients, with a thread for each element that collects from windows, and MAX_UNPOOLING.
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
 #include "ops/common/cuda_chain.cuh"
 #include "ops/pooling/cuda/device.cuh"
 #include "ops/pooling/cuda/kernels.h"
@@ -13,23 +11,8 @@ namespace {
 
 using namespace pooling;
 
-constexpr uint32_t kOtherThreads = 256;
-
-struct OtherParameters {
-  const void* gradient;    // of the windows
-  const uint32_t* maxima;  // where they are; null for averages
-  void* output;
-  uint64_t count;  // of the output's elements
-  bool include_padding;
-  uint32_t channels;
-  PlaceNumbers places;  // of the output
-  WindowAxis axes[kSpatialRank];
-  DevicePoolingTensor gradient_at;
-  DevicePoolingTensor output_at;
-};
-
 template <typename T>
-__device__ float Collect(const OtherParameters& p, const WindowPlace& at) {
+__device__ float Collect(const GradientParameters& p, const WindowPlace& at) {
   const WindowAxis(&axes)[kSpatialRank] = p.axes;
   const WindowRange ds = WindowsOver(axes[0], at.d), hs = WindowsOver(axes[1], at.h),
                     ws = WindowsOver(axes[2], at.w);
@@ -60,10 +43,11 @@ __device__ float Collect(const OtherParameters& p, const WindowPlace& at) {
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kOtherThreads) CollectKernel(const __grid_constant__ OtherParameters p) {
+__global__ void __launch_bounds__(kPoolingThreads)
+    CollectKernel(const __grid_constant__ GradientParameters p) {
   WaitForPrevious();
-  const uint64_t step = uint64_t{gridDim.x} * kOtherThreads;
-  for (uint64_t i = uint64_t{blockIdx.x} * kOtherThreads + threadIdx.x; i < p.count; i += step) {
+  const uint64_t step = uint64_t{gridDim.x} * kPoolingThreads;
+  for (uint64_t i = uint64_t{blockIdx.x} * kPoolingThreads + threadIdx.x; i < p.count; i += step) {
     const WindowPlace at = p.places.At(static_cast<uint32_t>(i));
     StoreNumber<T>(p.output, p.output_at.Offset(at), Collect<T>(p, at));
   }
@@ -72,41 +56,25 @@ __global__ void __launch_bounds__(kOtherThreads) CollectKernel(const __grid_cons
 class PoolingGradCuda final : public GradKernel {
  public:
   PoolingGradCuda(const PoolingGradProblem& problem, const LowerContext& context, LoweredOperator maxima)
-      : GradKernel(problem, std::move(maxima)) {
-    const PoolingShape& shape = problem.shape;
-    common_.count = shape.Inputs();
-    common_.include_padding = problem.include_padding;
-    common_.channels = shape.channels;
-    common_.places.channels = FastDivisor(shape.channels);
-    common_.places.channels_last = HasChannelsLast(problem.output_gradient);
-    for (uint32_t d = 0; d < kSpatialRank; ++d) {
-      common_.axes[d] = shape.axes[d];
-      common_.places.sizes[d] = FastDivisor(shape.axes[d].input);
-    }
-    common_.gradient_at = DevicePoolingTensor(problem.input_gradient);
-    common_.output_at = DevicePoolingTensor(problem.output_gradient);
-    const uint64_t wanted = (common_.count + kOtherThreads - 1) / kOtherThreads;
-    blocks_ = std::min<uint64_t>(wanted, uint64_t{64} * context.device->multiprocessors);
-  }
+      : GradKernel(problem, std::move(maxima)), plan_(MakePoolingGradientPlan(problem, *context.device)) {}
 
   Status Run(const KernelArguments& arguments) const override {
     ANYDML_RETURN_IF_ERROR(FindMaxima(arguments));
-    OtherParameters p = common_;
+    GradientParameters p = plan_.parameters;
     p.gradient = arguments.inputs[p_.is_max() ? 1 : 0].data;
     p.maxima = p_.is_max() ? Maxima(arguments) : nullptr;
     p.output = arguments.outputs[0].data;
     KernelChain chain(arguments.stream);
     if (p_.output_gradient.type == DataType::kFloat16) {
-      chain.Launch(CollectKernel<Half>, blocks_, kOtherThreads, p);
+      chain.Launch(CollectKernel<Half>, plan_.grid, p);
     } else {
-      chain.Launch(CollectKernel<float>, blocks_, kOtherThreads, p);
+      chain.Launch(CollectKernel<float>, plan_.grid, p);
     }
     return {};
   }
 
  private:
-  OtherParameters common_{};  // but for addresses
-  uint64_t blocks_;
+  PoolingGradientPlan plan_;
 };
 
 class MaxUnpoolingCuda final : public UnpoolingKernel {

@@ -1,6 +1,4 @@
 // A thread for each window: every function, type and layout.
-#include <algorithm>
-
 #include "ops/common/cuda_chain.cuh"
 #include "ops/common/dispatch.h"
 #include "ops/pooling/cuda/device.cuh"
@@ -11,29 +9,10 @@ namespace {
 
 using namespace pooling;
 
-constexpr uint32_t kWindowThreads = 256;
-
-struct WindowParameters {
-  const void* input;
-  void* output;
-  void* indices;
-  const void* parameters[PoolingProblem::kParameters];
-  PoolingFunction function;
-  DataType output_type;
-  DataType index_type;
-  bool include_padding;
-  uint32_t p;
-  DeviceWindows windows;
-  DevicePoolingTensor input_at;
-  DevicePoolingTensor output_at;
-  DevicePoolingTensor indices_at;
-  uint64_t parameter_strides[PoolingProblem::kParameters];
-};
-
 template <typename T>
-__global__ void __launch_bounds__(kWindowThreads) MaxKernel(const __grid_constant__ WindowParameters p) {
-  const uint64_t step = uint64_t{gridDim.x} * kWindowThreads;
-  for (uint64_t i = uint64_t{blockIdx.x} * kWindowThreads + threadIdx.x; i < p.windows.count; i += step) {
+__global__ void __launch_bounds__(kPoolingThreads) MaxKernel(const __grid_constant__ WindowParameters p) {
+  const uint64_t step = uint64_t{gridDim.x} * kPoolingThreads;
+  for (uint64_t i = uint64_t{blockIdx.x} * kPoolingThreads + threadIdx.x; i < p.windows.count; i += step) {
     const WindowPlace at = p.windows.At(static_cast<uint32_t>(i));
     const Taps taps = TapsOf(p.windows, at);
     const T* const channel =
@@ -143,9 +122,9 @@ __device__ void StoreResult(const WindowParameters& p, const Taps& taps, const W
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kWindowThreads) SumKernel(const __grid_constant__ WindowParameters p) {
-  const uint64_t step = uint64_t{gridDim.x} * kWindowThreads;
-  for (uint64_t i = uint64_t{blockIdx.x} * kWindowThreads + threadIdx.x; i < p.windows.count; i += step) {
+__global__ void __launch_bounds__(kPoolingThreads) SumKernel(const __grid_constant__ WindowParameters p) {
+  const uint64_t step = uint64_t{gridDim.x} * kPoolingThreads;
+  for (uint64_t i = uint64_t{blockIdx.x} * kPoolingThreads + threadIdx.x; i < p.windows.count; i += step) {
     const WindowPlace at = p.windows.At(static_cast<uint32_t>(i));
     const Taps taps = TapsOf(p.windows, at);
     const T* const channel =
@@ -157,24 +136,11 @@ __global__ void __launch_bounds__(kWindowThreads) SumKernel(const __grid_constan
 
 class PoolingCudaWindows final : public Kernel {
  public:
-  PoolingCudaWindows(const PoolingProblem& problem, const LowerContext& context) : p_(problem) {
-    common_.function = problem.function;
-    common_.output_type = problem.output.type;
-    common_.index_type = problem.indices.type;
-    common_.include_padding = problem.include_padding;
-    common_.p = problem.p;
-    const PoolingTensor& written = problem.output.present() ? problem.output : problem.indices;
-    common_.windows = DeviceWindows(problem.shape, written);
-    common_.input_at = DevicePoolingTensor(problem.input);
-    common_.output_at = DevicePoolingTensor(problem.output);
-    common_.indices_at = DevicePoolingTensor(problem.indices);
-    std::copy(problem.parameter_strides.begin(), problem.parameter_strides.end(), common_.parameter_strides);
-    const uint64_t wanted = (common_.windows.count + kWindowThreads - 1) / kWindowThreads;
-    blocks_ = std::min<uint64_t>(wanted, uint64_t{64} * context.device->multiprocessors);
-  }
+  PoolingCudaWindows(const PoolingProblem& problem, const LowerContext& context)
+      : p_(problem), plan_(MakePoolingWindowsPlan(problem, *context.device)) {}
 
   Status Run(const KernelArguments& arguments) const override {
-    WindowParameters p = common_;
+    WindowParameters p = plan_.parameters;
     p.input = arguments.inputs[0].data;
     if (p_.output.present()) p.output = arguments.outputs[0].data;
     if (p_.indices.present()) p.indices = arguments.outputs[1].data;
@@ -184,30 +150,29 @@ class PoolingCudaWindows final : public Kernel {
     KernelChain chain(arguments.stream);
     if (p_.function == PoolingFunction::kMax) {
       DispatchByType(p_.input.type, [&]<typename T>() {
-        if constexpr (!std::is_same_v<T, double>) chain.Launch(MaxKernel<T>, blocks_, kWindowThreads, p);
+        if constexpr (!std::is_same_v<T, double>) chain.Launch(MaxKernel<T>, plan_.grid, p);
       });
       return {};
     }
     switch (p_.input.type) {
       case DataType::kFloat16:
-        chain.Launch(SumKernel<Half>, blocks_, kWindowThreads, p);
+        chain.Launch(SumKernel<Half>, plan_.grid, p);
         break;
       case DataType::kInt8:
-        chain.Launch(SumKernel<int8_t>, blocks_, kWindowThreads, p);
+        chain.Launch(SumKernel<int8_t>, plan_.grid, p);
         break;
       case DataType::kUInt8:
-        chain.Launch(SumKernel<uint8_t>, blocks_, kWindowThreads, p);
+        chain.Launch(SumKernel<uint8_t>, plan_.grid, p);
         break;
       default:
-        chain.Launch(SumKernel<float>, blocks_, kWindowThreads, p);
+        chain.Launch(SumKernel<float>, plan_.grid, p);
     }
     return {};
   }
 
  private:
   PoolingProblem p_;
-  WindowParameters common_{};  // but for addresses
-  uint64_t blocks_;
+  PoolingWindowsPlan plan_;
 };
 
 }  // namespace
