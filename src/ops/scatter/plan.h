@@ -1,85 +1,205 @@
-// Both operators in one canonical form: for every position a tuple is read, and
-// either one slice is written where it points or nothing.
+// How a GPU scatters: in how many blocks, with which parameters. Plain data, the same for every GPU backend,
+// which adds addresses and launches.
+//
+// Every position claims the slot that its tuple names; the latest position holds the slot in the end, and all
+// others have lost. Launches that follow each other:
+// - kClear clears the claims.
+// - kPrepare makes claims, and copies the input meanwhile: blocks of both kinds take turns.
+// - kWrite writes the slices of positions that have not lost; or kGather, where slices are contiguous, fills
+// every
+//   slot from the update that holds it or from the input.
+// kSmall does everything in one block, with claims in its own memory.
 #pragma once
 
-#include <array>
-#include <vector>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
-#include "ops/common/nest_parts.h"
+#include "kernel/device_traits.h"
+#include "kernel/kernel.h"
+#include "kernel/scratch_layout.h"
+#include "ops/device/copy.h"
+#include "ops/device/grid.h"
+#include "ops/device/nest.h"
+#include "ops/scatter/loops.h"
 #include "ops/scatter/problem.h"
 
 namespace anydml {
 
-struct ScatterPlan {
-  // Row-major and not to be reordered: the order decides between duplicates.
-  enum PositionOperand { kIndices, kUpdates, kOutput };
-  LoopNest<3> positions;
+inline constexpr uint32_t kScatterThreads = 256;
+inline constexpr uint32_t kScatterSmallThreads = 1024;  // of kSmall, at most
+// The claims that kSmall has room for, and the positions.
+inline constexpr uint32_t kSmallEntries = 4096;
+inline constexpr uint32_t kSmallPositions = kSmallEntries / 2;
+// What is cleared at once.
+inline constexpr uint64_t kClearBytes = 16;
 
+// Slots are the places where a slice can go, in row-major order: two positions have the same
+// target exactly when they have the same slot. (A tensor has fewer than 2^32 elements: numbers
+// of positions and slots have 32 bits.)
+struct DeviceTuples {
   struct Component {
     uint64_t size;           // of the dimension it addresses
     uint64_t wrap;           // added to negative indices: the size, or 0 where they are out of range
-    uint64_t output_stride;  // of that dimension
-    uint64_t index_offset;   // from component 0, in elements of the indices
+    uint64_t output_stride;  // of that dimension, in bytes
+    uint64_t index_offset;   // from component 0, in indices
+    uint32_t slot_stride;
   };
+
+  const std::byte* indices = nullptr;
+  bool wide = false;  // indices have 64 bits
+  bool is_signed = false;
   uint32_t tuple_size = 1;
-  std::array<Component, kMaxDimensions> tuple{};
-  // One or two indices side by side, that vectors of 32-bit numbers can deal with: sizes below 2^31,
-  // so that a negative index is never taken for one in range, and offsets below 2^32.
-  bool packed = false;
+  uint32_t positions = 0;
+  Component tuple[kMaxDimensions] = {};
 
-  // The elements of a slice are distinct: their order is free.
-  enum SliceOperand { kSliceUpdates, kSliceOutput };
-  LoopNest<2> slice;
+  // Row-major. Updates and output in bytes, indices in indices.
+  enum Operand { kIndices, kUpdates, kOutput, kSlot };
+  DeviceNest<4> nest;
 };
 
-ScatterPlan MakeScatterPlan(const ScatterProblem& problem);
+DeviceTuples MakeDeviceTuples(const ScatterProblem& problem);
 
-// One of the loops over positions, outermost first in row-major order.
-struct PositionLoop {
-  static constexpr uint32_t kNoDimension = kMaxDimensions;
+// How many slots there are.
+uint64_t SlotCount(const ScatterProblem& problem);
 
-  uint32_t size;
-  uint32_t indices_stride;
-  uint32_t updates_stride;
-  uint32_t output_dimension;  // that it walks through as well; kNoDimension: the tuple says it all
+// All memory is 0 before the first claim. A claim is a position plus one.
+struct ClaimTable {
+  enum class Kind {
+    kNone,    // no two positions have the same target
+    kDirect,  // an entry per slot: the claim
+    kHashed,  // open addressing, for few positions and many slots: slot and claim. Stays in the cache.
+  };
+
+  Kind kind = Kind::kNone;
+  uint32_t count = 0;        // of entries; when hashed a power of two, at least twice the positions
+  void* entries = nullptr;   // uint32_t, or uint64_t when hashed
+  uint32_t* lost = nullptr;  // a bit per position; null when entries are all that is wanted
+  uint32_t* first_bad =
+      nullptr;  // the complement of the first position out of range; null when nobody wants to know
+
+  uint64_t entry_bytes() const { return kind == Kind::kHashed ? sizeof(uint64_t) : sizeof(uint32_t); }
 };
-std::vector<PositionLoop> PositionLoops(const ScatterProblem& problem);
 
-// The dimensions of the output that make up a slice: the last ones.
-inline uint32_t SliceDimensions(const ScatterProblem& problem) {
-  return problem.kind == ScatterProblem::Kind::kNd ? problem.input_dimensions - problem.tuple_size() : 0;
-}
+inline uint64_t LostWords(uint64_t positions) { return (positions + 31) / 32; }
 
-// Several threads own disjoint sets of targets, each a range of hashes. By hash and not by range
-// of the output, so that updates of one region still spread over all owners. Hashed is a key
-// that equal targets have in common: the index where tuples have one, otherwise the offset.
-struct ScatterOwner {
-  uint32_t key_shift = 0;  // neighbours in the output belong together
-  uint32_t first = 0;
-  uint32_t last = ~uint32_t{0};  // minus first; all: this one owns everything
+struct ClearParameters {
+  void* words;  // of kClearBytes: the whole of the claims
+  uint64_t count;
+};
 
-  // Consecutive keys are as far apart as can be (golden ratio).
-  static constexpr uint32_t kMultiplier = 0x9E3779B9u;
+// Claims and the copy of the input have nothing to do with each other, and one waits for the
+// cache while the other waits for memory: blocks of both kinds run side by side.
+struct PrepareParameters {
+  DeviceTuples tuples;
+  ClaimTable claims;
+  DeviceCopy copy;
+  uint64_t claim_blocks;
+  uint64_t copy_blocks;
+};
 
-  bool OwnsAll() const { return last == ~uint32_t{0}; }
-  bool Owns(uint64_t key) const {
-    return static_cast<uint32_t>(key >> key_shift) * kMultiplier - first <= last;
+// Every position that has not lost writes its slice. Slices are walked through in units.
+struct WriteParameters {
+  DeviceTuples tuples;
+  ClaimTable claims;
+  const std::byte* updates;
+  std::byte* output;
+  DataErrorNote* note;
+  uint32_t unit_bytes;
+  FastDivisor slice_units;
+  bool contiguous;  // slices are, in updates and output
+  DeviceNest<2> slice;
+  uint32_t units;  // of all slices
+};
+
+// For contiguous slices: every slot takes its slice from the update that holds it, or from the
+// input. What is replaced is neither read nor written twice. The first slots were copied while
+// claims were made, so that there was something to do meanwhile: updates of those are written.
+struct GatherParameters {
+  WriteParameters write;  // claims are kDirect
+  const std::byte* input;
+  DeviceNest<2> slots;    // input and output, in bytes
+  uint32_t units;         // of all slots
+  uint32_t copied_slots;  // the first ones
+  uint64_t write_blocks;  // that write those; the blocks after them fill slots
+};
+
+struct SmallParameters {
+  DeviceCopy copy;
+  WriteParameters write;  // claims.entries and so on are the block's
+};
+
+template <typename Parameters>
+struct ScatterLaunch {
+  Grid grid;
+  Parameters parameters;
+};
+
+// Where a table of claims lies in the temporary resource.
+struct ClaimScratch {
+  ClaimScratch(const ClaimTable& claims, uint32_t positions);
+
+  // `claims` in `memory`. Without a note nobody wants to know what is out of range.
+  ClaimTable Place(ClaimTable claims, const Buffer& memory, const DataErrorNote* note) const;
+
+  // All of it is cleared before the first claim, in words of 16 bytes.
+  uint64_t bytes() const { return SaturatingAlignUp(layout.bytes(), kClearBytes); }
+  ClearParameters Clear(const Buffer& memory) const { return {memory.data, bytes() / kClearBytes}; }
+
+  ScratchLayout layout;  // before its pieces
+  ScratchLayout::Piece first_bad, lost, entries;
+};
+
+// What the ways to scatter have in common.
+struct ScatterSetup {
+  explicit ScatterSetup(const ScatterProblem& problem);
+
+  // Slots lie one behind the other, in input and output, in the order of their numbers.
+  bool SlotsInOrder(uint64_t slice_bytes) const;
+
+  // False where input and output are the same memory.
+  bool Copies(const KernelArguments& arguments) const {
+    return !(may_be_same && arguments.inputs[0].data == arguments.outputs[0].data);
   }
+
+  DeviceCopy CopyOf(const KernelArguments& arguments) const;
+  // Without claims.
+  WriteParameters WriteOf(const KernelArguments& arguments) const;
+  // The largest unit that divides `bytes`, and the slices in such units.
+  void SetUnit(uint64_t bytes, WriteParameters* write) const;
+
+  std::string Describe(const DataErrorNote& note) const {
+    return DescribeBadTuple(problem, note.values, PositionCoordinate(problem, note.position));
+  }
+
+  const ScatterProblem problem;
+  const uint32_t element_bytes;
+  const bool may_be_same;  // input and output have the same layout
+  const DeviceTuples tuples;
+  const LoopNest<2> copy_nest;
+  const LoopNest<2> slice_nest;  // updates and output
+  const LoopNest<2> slot_nest;   // input and output, in bytes
+  const ClaimTable claims;
+  const uint64_t output_bytes;
+  const uint64_t updates_bytes;
+
+ private:
+  // All distances between slices, in bytes, or-ed together.
+  uint64_t TupleStrides() const;
 };
 
-// What one thread does: its slices (or its piece of each) of the positions it walks over.
-// No element is written by two parts, so that the order of updates stays what it was.
-struct ScatterPart {
-  NestPart<3> positions;
-  NestPart<2> slice;
-  ScatterOwner owner;
-};
+ScatterLaunch<ClearParameters> PlanClear(const ClearParameters& clear, const DeviceTraits& device);
+// Without `claims` it copies only.
+ScatterLaunch<PrepareParameters> PlanPrepare(bool claims, const WriteParameters& write,
+                                             const DeviceCopy& copy);
+ScatterLaunch<WriteParameters> PlanWrite(const WriteParameters& write);
+ScatterLaunch<GatherParameters> PlanGather(const ScatterSetup& setup, const ClaimTable& claims,
+                                           const KernelArguments& arguments);
+// Of the slots that `gather` leaves out.
+DeviceCopy CopyOfSlots(const ScatterSetup& setup, const GatherParameters& gather);
+ScatterLaunch<SmallParameters> PlanSmall(const ScatterSetup& setup, const KernelArguments& arguments);
 
-// For up to `threads`; one part when the problem is too small to be shared.
-std::vector<ScatterPart> MakeScatterParts(const ScatterProblem& problem, const ScatterPlan& plan,
-                                          uint32_t threads);
-
-// The coordinate in the indices of the `number`-th position in row-major order.
-Dimensions PositionCoordinate(const ScatterProblem& problem, uint64_t number);
+// An entry per slot.
+ClaimTable ClaimPerSlot(const ScatterSetup& setup);
 
 }  // namespace anydml

@@ -32,7 +32,7 @@ HWY_INLINE uint64_t Bits(D d, hn::Mask<D> mask) {
 
 // One component of a vector of tuples, wrapped; takes the lanes out of `in_range` where it is not.
 template <class D, class V>
-HWY_INLINE V Wrapped(D d, V index, const ScatterPlan::Component& component, hn::Mask<D>* in_range) {
+HWY_INLINE V Wrapped(D d, V index, const ScatterLoops::Component& component, hn::Mask<D>* in_range) {
   using T = hn::TFromD<D>;
   const hn::RebindToSigned<D> di;
   const auto negative = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(di, index)));
@@ -42,11 +42,11 @@ HWY_INLINE V Wrapped(D d, V index, const ScatterPlan::Component& component, hn::
 }
 
 template <uint32_t kTuple, typename T>
-bool Choose(const T* HWY_RESTRICT indices, uint32_t words, const ScatterPlan& plan, const ScatterOwner& owner,
-            T* HWY_RESTRICT keys, uint64_t* HWY_RESTRICT chosen) {
+bool Choose(const T* HWY_RESTRICT indices, uint32_t words, const ScatterLoops& loops,
+            const ScatterOwner& owner, T* HWY_RESTRICT keys, uint64_t* HWY_RESTRICT chosen) {
   const hn::ScalableTag<T> d;
   const uint32_t lanes = static_cast<uint32_t>(hn::Lanes(d));
-  const ScatterPlan::Component outer = plan.tuple[0], inner = plan.tuple[1];
+  const ScatterLoops::Component outer = loops.tuple[0], inner = loops.tuple[1];
   const auto outer_stride = static_cast<uint32_t>(outer.output_stride);
   const auto inner_stride = static_cast<uint32_t>(inner.output_stride);
   const auto first = hn::Set(d, static_cast<T>(owner.first));
@@ -80,19 +80,19 @@ bool Choose(const T* HWY_RESTRICT indices, uint32_t words, const ScatterPlan& pl
 }
 
 template <typename T>
-bool Choose(const T* indices, uint32_t words, const ScatterPlan& plan, const ScatterOwner& owner, T* keys,
+bool Choose(const T* indices, uint32_t words, const ScatterLoops& loops, const ScatterOwner& owner, T* keys,
             uint64_t* chosen) {
-  return plan.tuple_size == 1 ? Choose<1>(indices, words, plan, owner, keys, chosen)
-                              : Choose<2>(indices, words, plan, owner, keys, chosen);
+  return loops.tuple_size == 1 ? Choose<1>(indices, words, loops, owner, keys, chosen)
+                               : Choose<2>(indices, words, loops, owner, keys, chosen);
 }
 
-bool Choose32(const uint32_t* indices, uint32_t words, const ScatterPlan& plan, const ScatterOwner& owner,
+bool Choose32(const uint32_t* indices, uint32_t words, const ScatterLoops& loops, const ScatterOwner& owner,
               uint32_t* keys, uint64_t* chosen) {
-  return Choose(indices, words, plan, owner, keys, chosen);
+  return Choose(indices, words, loops, owner, keys, chosen);
 }
-bool Choose64(const uint64_t* indices, uint32_t words, const ScatterPlan& plan, const ScatterOwner& owner,
+bool Choose64(const uint64_t* indices, uint32_t words, const ScatterLoops& loops, const ScatterOwner& owner,
               uint64_t* keys, uint64_t* chosen) {
-  return Choose(indices, words, plan, owner, keys, chosen);
+  return Choose(indices, words, loops, owner, keys, chosen);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -105,13 +105,13 @@ namespace anydml {
 HWY_EXPORT(Choose32);
 HWY_EXPORT(Choose64);
 
-bool ChoosePackedBits(const uint32_t* indices, uint32_t words, const ScatterPlan& plan,
+bool ChoosePackedBits(const uint32_t* indices, uint32_t words, const ScatterLoops& loops,
                       const ScatterOwner& owner, uint32_t* keys, uint64_t* chosen) {
-  return HWY_DYNAMIC_DISPATCH(Choose32)(indices, words, plan, owner, keys, chosen);
+  return HWY_DYNAMIC_DISPATCH(Choose32)(indices, words, loops, owner, keys, chosen);
 }
-bool ChoosePackedBits(const uint64_t* indices, uint32_t words, const ScatterPlan& plan,
+bool ChoosePackedBits(const uint64_t* indices, uint32_t words, const ScatterLoops& loops,
                       const ScatterOwner& owner, uint64_t* keys, uint64_t* chosen) {
-  return HWY_DYNAMIC_DISPATCH(Choose64)(indices, words, plan, owner, keys, chosen);
+  return HWY_DYNAMIC_DISPATCH(Choose64)(indices, words, loops, owner, keys, chosen);
 }
 
 }  // namespace anydml

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "ops/scatter/cpu/choose_packed.h"
-#include "ops/scatter/plan.h"
+#include "ops/scatter/loops.h"
 
 namespace anydml {
 
@@ -31,7 +31,7 @@ struct TargetQueue {
 
 // One component of the tuple at `tuple`, wrapped; at least the dimension's size when out of range.
 template <typename Index>
-inline uint64_t WrappedIndex(const ScatterPlan::Component& component, const Index* tuple) {
+inline uint64_t WrappedIndex(const ScatterLoops::Component& component, const Index* tuple) {
   const uint64_t index = static_cast<uint64_t>(tuple[component.index_offset]);
   // Signed indices were sign-extended: adding the size modulo 2^64 wraps those in
   // [-size, -1] and leaves all other negative ones far above any size.
@@ -48,20 +48,20 @@ struct PositionRun {
   LoopNest<3>::Offsets strides;
   uint32_t count;
 
-  const Index* TupleOf(uint64_t i) const { return tuple + i * strides[ScatterPlan::kIndices]; }
+  const Index* TupleOf(uint64_t i) const { return tuple + i * strides[ScatterLoops::kIndices]; }
 };
 
 // Sums up a tuple's part of the target, and finds its key for ScatterOwner; false when an
-// index is out of range. kTuple: size of the tuples, 0: whatever the plan says.
+// index is out of range. kTuple: size of the tuples, 0: whatever the loops say.
 template <uint32_t kTuple, typename Index>
-inline bool ReadTuple(const ScatterPlan& plan, const Index* tuple, uint64_t* key, uint64_t* offset) {
-  const uint32_t tuple_size = kTuple == 0 ? plan.tuple_size : kTuple;
+inline bool ReadTuple(const ScatterLoops& loops, const Index* tuple, uint64_t* key, uint64_t* offset) {
+  const uint32_t tuple_size = kTuple == 0 ? loops.tuple_size : kTuple;
   bool in_range = true;
   uint64_t index = 0, sum = 0;
   for (uint32_t c = 0; c < tuple_size; ++c) {
-    index = WrappedIndex(plan.tuple[c], tuple);
-    in_range &= index < plan.tuple[c].size;
-    sum += index * plan.tuple[c].output_stride;
+    index = WrappedIndex(loops.tuple[c], tuple);
+    in_range &= index < loops.tuple[c].size;
+    sum += index * loops.tuple[c].output_stride;
   }
   *key = kTuple == 1 ? index : sum;
   *offset = sum;
@@ -73,13 +73,13 @@ inline bool ReadTuple(const ScatterPlan& plan, const Index* tuple, uint64_t* key
 // offsets[i] is the tuple's part of the target: indices are read once, so that what was
 // checked is what is used even if somebody writes to them meanwhile.
 template <uint32_t kTuple, typename Index>
-uint64_t ChoosePositions(const ScatterPlan& plan, const ScatterOwner& owner, const PositionRun<Index>& run,
+uint64_t ChoosePositions(const ScatterLoops& loops, const ScatterOwner& owner, const PositionRun<Index>& run,
                          uint32_t first, uint32_t count, uint64_t* offsets, bool* all_in_range) {
   uint64_t chosen = 0;
   bool all = true;
   for (uint32_t i = 0; i < count; ++i) {
     uint64_t key;
-    const bool in_range = ReadTuple<kTuple>(plan, run.TupleOf(first + i), &key, &offsets[i]);
+    const bool in_range = ReadTuple<kTuple>(loops, run.TupleOf(first + i), &key, &offsets[i]);
     chosen |= static_cast<uint64_t>(in_range & owner.Owns(key)) << i;
     all &= in_range;
   }
@@ -93,8 +93,8 @@ template <typename Index, typename Offset>
 void QueueChosen(const PositionRun<Index>& run, uint32_t first, uint64_t chosen, const Offset* offsets,
                  uint64_t scale, TargetQueue* queue) {
   // Copies, which stores to the queue cannot change: they stay in registers.
-  const uint64_t source_stride = run.strides[ScatterPlan::kUpdates];
-  const uint64_t target_stride = run.strides[ScatterPlan::kOutput];
+  const uint64_t source_stride = run.strides[ScatterLoops::kUpdates];
+  const uint64_t target_stride = run.strides[ScatterLoops::kOutput];
   const uint64_t source = run.source + first * source_stride;
   const uint64_t target = run.target + first * target_stride;
   uint64_t* sources = queue->sources + queue->count;
@@ -115,12 +115,12 @@ void QueueChosen(const PositionRun<Index>& run, uint32_t first, uint64_t chosen,
 #if ANYDML_HAVE_HIGHWAY
 // As QueueTargets, for packed tuples and whole words of 64 positions.
 template <typename Index>
-void QueuePacked(const ScatterPlan& plan, const ScatterOwner& owner, const PositionRun<Index>& run,
+void QueuePacked(const ScatterLoops& loops, const ScatterOwner& owner, const PositionRun<Index>& run,
                  uint32_t words, TargetQueue* queue) {
   std::make_unsigned_t<Index> keys[TargetQueue::kBlock];
   uint64_t chosen[TargetQueue::kBlock / 64];
-  queue->all_in_range &= ChoosePacked(run.tuple, words, plan, owner, keys, chosen);
-  const uint64_t scale = plan.tuple_size == 1 ? plan.tuple[0].output_stride : 1;  // from key to offset
+  queue->all_in_range &= ChoosePacked(run.tuple, words, loops, owner, keys, chosen);
+  const uint64_t scale = loops.tuple_size == 1 ? loops.tuple[0].output_stride : 1;  // from key to offset
   for (uint32_t w = 0; w < words; ++w) {
     QueueChosen(run, 64 * w, chosen[w], keys + 64 * w, scale, queue);
   }
@@ -129,12 +129,12 @@ void QueuePacked(const ScatterPlan& plan, const ScatterOwner& owner, const Posit
 
 // Queues the positions of a run that are in range and belong to `owner`.
 template <uint32_t kTuple, typename Index>
-void QueueTargets(const ScatterPlan& plan, const ScatterOwner& owner, const PositionRun<Index>& run,
+void QueueTargets(const ScatterLoops& loops, const ScatterOwner& owner, const PositionRun<Index>& run,
                   TargetQueue* queue) {
   uint32_t first = 0;
 #if ANYDML_HAVE_HIGHWAY
-  if (kTuple != 0 && run.count >= 64 && run.strides[ScatterPlan::kIndices] == kTuple && plan.packed) {
-    QueuePacked(plan, owner, run, run.count / 64, queue);
+  if (kTuple != 0 && run.count >= 64 && run.strides[ScatterLoops::kIndices] == kTuple && loops.packed) {
+    QueuePacked(loops, owner, run, run.count / 64, queue);
     first = run.count / 64 * 64;
   }
 #endif
@@ -142,7 +142,7 @@ void QueueTargets(const ScatterPlan& plan, const ScatterOwner& owner, const Posi
     const uint32_t count = std::min(run.count - first, 64u);
     uint64_t offsets[64];
     const uint64_t chosen =
-        ChoosePositions<kTuple>(plan, owner, run, first, count, offsets, &queue->all_in_range);
+        ChoosePositions<kTuple>(loops, owner, run, first, count, offsets, &queue->all_in_range);
     QueueChosen(run, first, chosen, offsets, 1, queue);
   }
 }
@@ -151,11 +151,11 @@ void QueueTargets(const ScatterPlan& plan, const ScatterOwner& owner, const Posi
 inline constexpr uint64_t kNone = ~uint64_t{0};
 
 template <typename Index>
-uint64_t FirstOutOfRange(const ScatterPlan& plan, const Index* indices) {
+uint64_t FirstOutOfRange(const ScatterLoops& loops, const Index* indices) {
   uint64_t number = 0, first = kNone;
-  ForEach(plan.positions, [&](const LoopNest<3>::Offsets& at) {
+  ForEach(loops.positions, [&](const LoopNest<3>::Offsets& at) {
     uint64_t key, offset;
-    const bool in_range = ReadTuple<0>(plan, indices + at[ScatterPlan::kIndices], &key, &offset);
+    const bool in_range = ReadTuple<0>(loops, indices + at[ScatterLoops::kIndices], &key, &offset);
     if (!in_range && first == kNone) first = number;
     ++number;
   });

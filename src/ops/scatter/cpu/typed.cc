@@ -3,7 +3,7 @@
 
 #include "ops/common/dispatch.h"
 #include "ops/common/strided_copy.h"
-#include "ops/scatter/plan.h"
+#include "ops/scatter/loops.h"
 #include "ops/scatter/cpu/targets.h"
 
 namespace anydml {
@@ -36,17 +36,17 @@ class SliceWriter {
   uint32_t ahead() const { return 2 * kLinesAhead / lines_; }
 
   void Fetch(const Element* to) const {
-    const auto* line = reinterpret_cast<const char*>(to + slice_.start[ScatterPlan::kSliceOutput]);
+    const auto* line = reinterpret_cast<const char*>(to + slice_.start[ScatterLoops::kSliceOutput]);
     for (uint32_t i = 0; i < lines_; ++i) __builtin_prefetch(line + i * kLineBytes, 1);
   }
 
   void Write(const Element* from, Element* to) const {
     const uint64_t size = slice_.inner.size;
-    const uint64_t from_stride = slice_.inner.strides[ScatterPlan::kSliceUpdates];
-    const uint64_t to_stride = slice_.inner.strides[ScatterPlan::kSliceOutput];
+    const uint64_t from_stride = slice_.inner.strides[ScatterLoops::kSliceUpdates];
+    const uint64_t to_stride = slice_.inner.strides[ScatterLoops::kSliceOutput];
     ForEach(slice_.outer, slice_.start, [&](const LoopNest<2>::Offsets& offsets) {
-      const Element* source = from + offsets[ScatterPlan::kSliceUpdates];
-      Element* target = to + offsets[ScatterPlan::kSliceOutput];
+      const Element* source = from + offsets[ScatterLoops::kSliceUpdates];
+      Element* target = to + offsets[ScatterLoops::kSliceOutput];
       if (contiguous()) {
         std::memcpy(target, source, size * sizeof(Element));
       } else {
@@ -57,8 +57,8 @@ class SliceWriter {
 
  private:
   bool contiguous() const {
-    return slice_.inner.strides[ScatterPlan::kSliceUpdates] == 1 &&
-           slice_.inner.strides[ScatterPlan::kSliceOutput] == 1;
+    return slice_.inner.strides[ScatterLoops::kSliceUpdates] == 1 &&
+           slice_.inner.strides[ScatterLoops::kSliceOutput] == 1;
   }
 
   const NestPart<2>& slice_;
@@ -91,10 +91,10 @@ void WriteAll(const Writer& writer, const Element* updates, Element* output, Tar
 // updates of 2^24 floats on a Xeon a plain copy and the updates take 16.8 ms, a streaming
 // one 17.5; with 65536 it is 10.3 and 6.9.
 template <typename Element>
-bool UpdatesMuch(const ScatterProblem& problem, const ScatterPlan& plan) {
-  const uint64_t slice_lines = Iterations(plan.slice) * sizeof(Element) / kLineBytes + 1;
+bool UpdatesMuch(const ScatterProblem& problem, const ScatterLoops& loops) {
+  const uint64_t slice_lines = Iterations(loops.slice) * sizeof(Element) / kLineBytes + 1;
   const uint64_t output_lines = ElementCount(problem.output) * sizeof(Element) / kLineBytes;
-  return Iterations(plan.positions) * slice_lines > output_lines / 2;
+  return Iterations(loops.positions) * slice_lines > output_lines / 2;
 }
 
 template <typename Element, typename Index>
@@ -102,9 +102,9 @@ class ScatterTyped final : public Kernel {
  public:
   ScatterTyped(const ScatterProblem& problem, uint32_t threads)
       : problem_(problem),
-        plan_(MakeScatterPlan(problem)),
-        copy_(problem.input, problem.output, threads, UpdatesMuch<Element>(problem, plan_)),
-        parts_(MakeScatterParts(problem, plan_, threads)),
+        loops_(MakeScatterLoops(problem)),
+        copy_(problem.input, problem.output, threads, UpdatesMuch<Element>(problem, loops_)),
+        parts_(MakeScatterParts(problem, loops_, threads)),
         queue_targets_(ForTupleSize<QueueTargetsFunction>(
             []<uint32_t kTuple>() { return QueueTargets<kTuple, Index>; })),
         write_elements_(ForTupleSize<WriteElementsFunction>([&]<uint32_t kTuple>() -> WriteElementsFunction {
@@ -124,20 +124,20 @@ class ScatterTyped final : public Kernel {
 
  private:
   using QueueTargetsFunction = decltype(&QueueTargets<0, Index>);
-  using WriteElementsFunction = bool (*)(const ScatterPlan& plan, const ScatterPart& part,
+  using WriteElementsFunction = bool (*)(const ScatterLoops& loops, const ScatterPart& part,
                                          const KernelArguments& arguments);
 
-  // The instance of a function for the plan's size of tuples.
+  // The instance of a function for the size of the loops' tuples.
   template <typename Function, typename Choose>
   Function ForTupleSize(Choose choose) const {
-    if (plan_.tuple_size == 1) return choose.template operator()<1>();
-    return plan_.tuple_size == 2 ? choose.template operator()<2>() : choose.template operator()<0>();
+    if (loops_.tuple_size == 1) return choose.template operator()<1>();
+    return loops_.tuple_size == 2 ? choose.template operator()<2>() : choose.template operator()<0>();
   }
 
   // False when an index was out of range.
   bool RunPart(const ScatterPart& part, const KernelArguments& arguments) const {
-    if (plan_.slice.rank == 0) {
-      return part.owner.OwnsAll() ? write_elements_(plan_, part, arguments)
+    if (loops_.slice.rank == 0) {
+      return part.owner.OwnsAll() ? write_elements_(loops_, part, arguments)
                                   : RunPartWith(ElementWriter<Element>(), part, arguments);
     }
     return RunPartWith(SliceWriter<Element>(part.slice), part, arguments);
@@ -145,31 +145,31 @@ class ScatterTyped final : public Kernel {
 
   // Every single element of the part as it comes. kFetch: asks for lines ahead.
   template <uint32_t kTuple, bool kFetch>
-  static bool WriteElements(const ScatterPlan& plan, const ScatterPart& part,
+  static bool WriteElements(const ScatterLoops& loops, const ScatterPart& part,
                             const KernelArguments& arguments) {
     const auto* indices = reinterpret_cast<const Index*>(arguments.inputs[1].data);
     const auto* updates = reinterpret_cast<const Element*>(arguments.inputs[2].data);
     auto* output = reinterpret_cast<Element*>(arguments.outputs[0].data);
     const LoopNest<3>::Loop inner = part.positions.inner;
     // A copy, which the writes cannot change: it stays in registers.
-    ScatterPlan local = plan;
+    ScatterLoops local = loops;
     bool all = true;
     ForEach(part.positions.outer, part.positions.start, [&](LoopNest<3>::Offsets at) {
       for (uint64_t i = 0; i < inner.size; ++i) {
         uint64_t key, offset;
         if (kFetch && i + kLinesAhead < inner.size) {
           const Index* const later =
-              indices + at[ScatterPlan::kIndices] + kLinesAhead * inner.strides[ScatterPlan::kIndices];
+              indices + at[ScatterLoops::kIndices] + kLinesAhead * inner.strides[ScatterLoops::kIndices];
           // Not checked: asking for a line is no access.
           ReadTuple<kTuple>(local, later, &key, &offset);
           const uint64_t element =
-              at[ScatterPlan::kOutput] + kLinesAhead * inner.strides[ScatterPlan::kOutput] + offset;
+              at[ScatterLoops::kOutput] + kLinesAhead * inner.strides[ScatterLoops::kOutput] + offset;
           __builtin_prefetch(
               reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(output) + element * sizeof(Element)),
               1);
         }
-        const bool in_range = ReadTuple<kTuple>(local, indices + at[ScatterPlan::kIndices], &key, &offset);
-        if (in_range) output[at[ScatterPlan::kOutput] + offset] = updates[at[ScatterPlan::kUpdates]];
+        const bool in_range = ReadTuple<kTuple>(local, indices + at[ScatterLoops::kIndices], &key, &offset);
+        if (in_range) output[at[ScatterLoops::kOutput] + offset] = updates[at[ScatterLoops::kUpdates]];
         all &= in_range;
         for (size_t o = 0; o < at.size(); ++o) at[o] += inner.strides[o];
       }
@@ -187,9 +187,9 @@ class ScatterTyped final : public Kernel {
     ForEach(part.positions.outer, part.positions.start, [&](LoopNest<3>::Offsets at) {
       for (uint64_t left = inner.size; left > 0;) {
         const auto count = static_cast<uint32_t>(std::min<uint64_t>(left, TargetQueue::kBlock));
-        queue_targets_(plan_, part.owner,
-                       {indices + at[ScatterPlan::kIndices], at[ScatterPlan::kUpdates],
-                        at[ScatterPlan::kOutput], inner.strides, count},
+        queue_targets_(loops_, part.owner,
+                       {indices + at[ScatterLoops::kIndices], at[ScatterLoops::kUpdates],
+                        at[ScatterLoops::kOutput], inner.strides, count},
                        &queue);
         if (queue.count > TargetQueue::kBlock) WriteFetched(writer, updates, output, &queue);
         for (size_t o = 0; o < at.size(); ++o) at[o] += count * inner.strides[o];
@@ -204,14 +204,14 @@ class ScatterTyped final : public Kernel {
   void ReportFirstOutOfRange(const KernelArguments& arguments) const {
     if (arguments.data_errors == nullptr) return;
     const std::byte* indices = arguments.inputs[1].data;
-    const uint64_t first = FirstOutOfRange(plan_, reinterpret_cast<const Index*>(indices));
+    const uint64_t first = FirstOutOfRange(loops_, reinterpret_cast<const Index*>(indices));
     if (first == kNone) return;  // somebody wrote to the indices meanwhile
     arguments.data_errors->ReportDataError(
         DescribeBadTuple(problem_, indices, PositionCoordinate(problem_, first)));
   }
 
   ScatterProblem problem_;
-  ScatterPlan plan_;
+  ScatterLoops loops_;
   StridedCopy copy_;
   std::vector<ScatterPart> parts_;
   QueueTargetsFunction queue_targets_;

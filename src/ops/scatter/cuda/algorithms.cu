@@ -5,7 +5,6 @@
 
 #include "kernel/composite.h"
 #include "ops/scatter/cuda/lines.cuh"
-#include "ops/scatter/cuda/setup.cuh"
 #include "ops/scatter/cuda/tiles.cuh"
 
 namespace anydml {
@@ -17,9 +16,6 @@ using Memory = ScatterProblem::Memory;
 constexpr uint64_t kSmallBytes = uint64_t{32} << 10;
 // From here on an entry per slot costs little beside the slice.
 constexpr uint64_t kGatherSliceBytes = 64;
-// What can be copied while claims are made: some 5 microseconds at 4 TB/s, read and written. Of
-// 64 MiB with 16384 rows: 39 microseconds; 43 with 16 MiB and 47 with 24, of which more is replaced.
-constexpr uint64_t kCopiedMeanwhile = uint64_t{10} << 20;
 // From here on updates are put in order by tile before they are written; a hash table of
 // fewer is small.
 constexpr uint32_t kFewPositions = uint32_t{1} << 17;
@@ -44,12 +40,8 @@ class ScatterSmall final : public ScatterKernel {
   explicit ScatterSmall(const ScatterSetup& setup) : ScatterKernel(setup) {}
 
   Status Run(const KernelArguments& arguments) const override {
-    SmallParameters small = {setup_.CopyOf(arguments), setup_.WriteOf(arguments)};
-    small.write.claims = setup_.claims.count <= kSmallEntries
-                             ? setup_.claims
-                             : ClaimTable{ClaimTable::Kind::kHashed, kSmallEntries};
     KernelChain chain(arguments.stream);
-    LaunchSmall(&chain, small);
+    Launch(PlanSmall(setup_, arguments), &chain);
     return {};
   }
 };
@@ -58,7 +50,7 @@ class ScatterSmall final : public ScatterKernel {
 class ScatterLines final : public ScatterKernel {
  public:
   ScatterLines(const ScatterSetup& setup, const LinesParameters& lines, const DeviceTraits& device)
-      : ScatterKernel(setup), lines_(lines), multiprocessors_(device.multiprocessors) {}
+      : ScatterKernel(setup), lines_(lines), device_(device) {}
 
   uint64_t temporary_bytes() const override { return kNoteBytes; }
 
@@ -70,7 +62,7 @@ class ScatterLines final : public ScatterKernel {
     const bool listens = lines.write.note != nullptr;
     KernelChain chain(arguments.stream);
     if (listens) {
-      LaunchClear(&chain, {reinterpret_cast<uint4*>(arguments.temporary.data), 1}, multiprocessors_);
+      Launch(PlanClear({arguments.temporary.data, kNoteBytes / kClearBytes}, device_), &chain);
     }
     LaunchLines(&chain, lines);
     if (listens) LaunchNote(&chain, lines.write);
@@ -78,10 +70,10 @@ class ScatterLines final : public ScatterKernel {
   }
 
  private:
-  static constexpr uint64_t kNoteBytes = sizeof(uint4);  // first_bad
+  static constexpr uint64_t kNoteBytes = kClearBytes;  // first_bad
 
   const LinesParameters lines_;
-  const uint32_t multiprocessors_;
+  const DeviceTraits device_;
 };
 
 // cuda.tiles: updates sorted by part of the output, then every tile is written once.
@@ -108,10 +100,6 @@ class ScatterTiles final : public ScatterKernel {
   const TilesParameters tiles_;
 };
 
-ClaimTable ClaimPerSlot(const ScatterSetup& setup) {
-  return {ClaimTable::Kind::kDirect, static_cast<uint32_t>(Iterations(setup.slot_nest))};
-}
-
 // cuda.gather: every slot is filled from the update that claimed it, or from the input.
 class ScatterGather final : public ScatterKernel {
  public:
@@ -119,62 +107,31 @@ class ScatterGather final : public ScatterKernel {
       : ScatterKernel(setup),
         claims_(ClaimPerSlot(setup)),
         scratch_(claims_, setup.tuples.positions),
-        multiprocessors_(device.multiprocessors) {}
+        device_(device) {}
 
   uint64_t temporary_bytes() const override { return scratch_.bytes(); }
 
   Status Run(const KernelArguments& arguments) const override {
-    const GatherParameters gather = GatherOf(arguments);
+    const ClaimTable claims = scratch_.Place(claims_, arguments.temporary, arguments.note());
+    const auto gather = PlanGather(setup_, claims, arguments);
     KernelChain chain(arguments.stream);
-    LaunchClear(&chain, scratch_.Clear(arguments.temporary), multiprocessors_);
-    LaunchPrepare(&chain, true, {gather.write.tuples, gather.write.claims, CopyOfSlots(gather), 0, 0});
-    LaunchGather(&chain, gather);
+    Launch(PlanClear(scratch_.Clear(arguments.temporary), device_), &chain);
+    Launch(PlanPrepare(true, gather.parameters.write, CopyOfSlots(setup_, gather.parameters)), &chain);
+    Launch(gather, &chain);
     return {};
   }
 
  private:
-  GatherParameters GatherOf(const KernelArguments& arguments) const {
-    GatherParameters gather = {};
-    gather.write = setup_.WriteOf(arguments);
-    gather.write.claims = scratch_.Place(claims_, arguments.temporary, gather.write.note);
-    gather.write.claims.lost = nullptr;  // whoever wants to know asks the table
-    gather.input = arguments.inputs[0].data;
-    uint64_t distances = AddressOf(gather.input) | gather.write.unit_bytes;
-    for (uint32_t d = 0; d < setup_.slot_nest.rank; ++d) {
-      distances |= setup_.slot_nest.loops[d].strides[DeviceCopy::kFrom];
-    }
-    setup_.SetUnit(distances, &gather.write);
-    gather.slots = DeviceNest<2>(setup_.slot_nest);
-    const uint32_t slice_units = gather.write.slice_units.divisor();
-    gather.units = claims_.count * slice_units;
-    const uint64_t slice_bytes = uint64_t{slice_units} * gather.write.unit_bytes;
-    const uint64_t slots = kCopiedMeanwhile / slice_bytes;
-    gather.copied_slots = setup_.SlotsInOrder(slice_bytes)
-                              ? static_cast<uint32_t>(std::min<uint64_t>(slots, claims_.count / 2))
-                              : 0;
-    return gather;
-  }
-
-  // Of those that `gather` leaves out.
-  DeviceCopy CopyOfSlots(const GatherParameters& gather) const {
-    if (gather.copied_slots == 0) return {};
-    LoopNest<2> nest;
-    nest.Append(gather.copied_slots * Iterations(setup_.slice_nest), {1, 1});
-    return MakeDeviceCopy(nest, setup_.element_bytes, gather.input, gather.write.output);
-  }
-
   const ClaimTable claims_;
   const ClaimScratch scratch_;
-  const uint32_t multiprocessors_;
+  const DeviceTraits device_;
 };
 
 // cuda.claims: claims while the input is copied, then the winners are written.
 class ScatterClaims final : public ScatterKernel {
  public:
   ScatterClaims(const ScatterSetup& setup, const DeviceTraits& device)
-      : ScatterKernel(setup),
-        scratch_(setup.claims, setup.tuples.positions),
-        multiprocessors_(device.multiprocessors) {}
+      : ScatterKernel(setup), scratch_(setup.claims, setup.tuples.positions), device_(device) {}
 
   uint64_t temporary_bytes() const override { return scratch_.bytes(); }
 
@@ -183,17 +140,17 @@ class ScatterClaims final : public ScatterKernel {
     write.claims = scratch_.Place(setup_.claims, arguments.temporary, write.note);
     const bool claims = write.claims.kind != ClaimTable::Kind::kNone || write.note != nullptr;
     KernelChain chain(arguments.stream);
-    if (claims) LaunchClear(&chain, scratch_.Clear(arguments.temporary), multiprocessors_);
+    if (claims) Launch(PlanClear(scratch_.Clear(arguments.temporary), device_), &chain);
     if (claims || setup_.Copies(arguments)) {
-      LaunchPrepare(&chain, claims, {write.tuples, write.claims, setup_.CopyOf(arguments), 0, 0});
+      Launch(PlanPrepare(claims, write, setup_.CopyOf(arguments)), &chain);
     }
-    LaunchWrite(&chain, write);
+    Launch(PlanWrite(write), &chain);
     return {};
   }
 
  private:
   const ClaimScratch scratch_;
-  const uint32_t multiprocessors_;
+  const DeviceTraits device_;
 };
 
 // cuda.by_memory: which algorithm is best when input and output are the same memory, and which when not.

@@ -6,25 +6,6 @@
 
 namespace anydml {
 
-// All memory is 0 before the first claim. A claim is a position plus one.
-struct ClaimTable {
-  enum class Kind {
-    kNone,    // no two positions have the same target
-    kDirect,  // an entry per slot: the claim
-    kHashed,  // open addressing, for few positions and many slots: slot and claim. Stays in the cache.
-  };
-
-  Kind kind = Kind::kNone;
-  uint32_t count = 0;             // of entries; when hashed a power of two, at least twice the positions
-  void* entries = nullptr;        // uint32_t, or uint64_t when hashed
-  uint32_t* lost = nullptr;       // a bit per position; null when entries are all that is wanted
-  uint32_t* first_bad = nullptr;  // see KeepFirstBad; null when nobody wants to know
-
-  uint64_t entry_bytes() const { return kind == Kind::kHashed ? sizeof(uint64_t) : sizeof(uint32_t); }
-};
-
-inline uint64_t LostWords(uint64_t positions) { return (positions + 31) / 32; }
-
 __device__ inline uint32_t* DirectEntries(const ClaimTable& table) {
   return static_cast<uint32_t*>(table.entries);
 }

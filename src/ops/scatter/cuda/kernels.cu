@@ -3,10 +3,8 @@
 namespace anydml {
 namespace {
 
-constexpr uint32_t kItemThreads = 256;
-constexpr uint32_t kSmallThreads = 1024;
 // Who copies needs all the threads that a multiprocessor can have.
-constexpr uint32_t kBlocksAtOnce = 2048 / kItemThreads;
+constexpr uint32_t kBlocksAtOnce = 2048 / kScatterThreads;
 
 // What block number `block` of ScatterPrepare is for: the kinds take turns while there are both,
 // so that no claims are left for the end, when nothing is there to hide their latencies.
@@ -56,29 +54,30 @@ __device__ void WriteNoteOnce(const DeviceTuples& tuples, const ClaimTable& clai
   }
 }
 
-__global__ void __launch_bounds__(kItemThreads) ScatterClear(ClearParameters p) {
+__global__ void __launch_bounds__(kScatterThreads) ScatterClear(ClearParameters p) {
   LetNextStart();
   const uint64_t step = uint64_t{gridDim.x} * blockDim.x;
   for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < p.count; i += step) {
-    p.words[i] = uint4{0, 0, 0, 0};
+    static_cast<uint4*>(p.words)[i] = uint4{0, 0, 0, 0};
   }
 }
 
-__global__ void __launch_bounds__(kItemThreads, kBlocksAtOnce)
+__global__ void __launch_bounds__(kScatterThreads, kBlocksAtOnce)
     ScatterPrepare(const __grid_constant__ PrepareParameters p) {
   LetNextStart();
   const Role role = RoleOf(p, blockIdx.x);
   if (role.claims) {
     WaitForPrevious();  // for the cleared table; the copy need not
-    ClaimPosition(p.claims, p.tuples, role.number * kItemThreads + threadIdx.x);
+    ClaimPosition(p.claims, p.tuples, role.number * kScatterThreads + threadIdx.x);
   } else {
     CopyBlock(p.copy, role.number);
   }
 }
 
 template <typename Unit>
-__global__ void __launch_bounds__(kItemThreads) ScatterWrite(const __grid_constant__ WriteParameters p) {
-  WriteUnit<Unit>(p, p.claims, uint64_t{blockIdx.x} * kItemThreads + threadIdx.x, [] { WaitForPrevious(); });
+__global__ void __launch_bounds__(kScatterThreads) ScatterWrite(const __grid_constant__ WriteParameters p) {
+  WriteUnit<Unit>(p, p.claims, uint64_t{blockIdx.x} * kScatterThreads + threadIdx.x,
+                  [] { WaitForPrevious(); });
   WriteNoteOnce(p.tuples, p.claims, p.note);
 }
 
@@ -120,21 +119,22 @@ __device__ void WriteCopiedSlots(const GatherParameters& p, uint64_t position) {
 }
 
 template <typename Unit>
-__global__ void __launch_bounds__(kItemThreads, kBlocksAtOnce)
+__global__ void __launch_bounds__(kScatterThreads, kBlocksAtOnce)
     ScatterGather(const __grid_constant__ GatherParameters p) {
   if (blockIdx.x < p.write_blocks) {
-    WriteCopiedSlots<Unit>(p, uint64_t{blockIdx.x} * kItemThreads + threadIdx.x);
+    WriteCopiedSlots<Unit>(p, uint64_t{blockIdx.x} * kScatterThreads + threadIdx.x);
   } else {
     WaitForPrevious();
     const uint64_t copied_units = uint64_t{p.copied_slots} * p.write.slice_units.divisor();
     const uint64_t block = blockIdx.x - p.write_blocks;
-    GatherUnit<Unit>(p, copied_units + block * kItemThreads + threadIdx.x);
+    GatherUnit<Unit>(p, copied_units + block * kScatterThreads + threadIdx.x);
   }
   WriteNoteOnce(p.write.tuples, p.write.claims, p.write.note);
 }
 
 template <typename Unit>
-__global__ void __launch_bounds__(kSmallThreads) ScatterSmall(const __grid_constant__ SmallParameters p) {
+__global__ void __launch_bounds__(kScatterSmallThreads)
+    ScatterSmall(const __grid_constant__ SmallParameters p) {
   __shared__ uint64_t entries[kSmallEntries];
   __shared__ uint32_t lost[kSmallPositions / 32];
   __shared__ uint32_t first_bad;
@@ -159,45 +159,35 @@ __global__ void __launch_bounds__(kSmallThreads) ScatterSmall(const __grid_const
   WriteNoteOnce(p.write.tuples, claims, p.write.note);
 }
 
-uint64_t BlocksFor(uint64_t items) { return (items + kItemThreads - 1) / kItemThreads; }
-
 }  // namespace
 
-void LaunchClear(KernelChain* chain, const ClearParameters& parameters, uint32_t multiprocessors) {
-  const uint64_t enough = uint64_t{multiprocessors} * 4;  // to write as fast as the cache takes it
-  chain->Launch(ScatterClear, std::min(BlocksFor(parameters.count), enough), kItemThreads, parameters);
+void Launch(const ScatterLaunch<ClearParameters>& launch, KernelChain* chain) {
+  static_assert(sizeof(uint4) == kClearBytes);
+  chain->Launch(ScatterClear, launch.grid, launch.parameters);
 }
 
-void LaunchPrepare(KernelChain* chain, bool claims, PrepareParameters parameters) {
-  parameters.claim_blocks = claims ? BlocksFor(parameters.tuples.positions) : 0;
-  parameters.copy_blocks = CopyBlocks(parameters.copy, kItemThreads);
-  chain->Launch(ScatterPrepare, parameters.claim_blocks + parameters.copy_blocks, kItemThreads, parameters);
+void Launch(const ScatterLaunch<PrepareParameters>& launch, KernelChain* chain) {
+  chain->Launch(ScatterPrepare, launch.grid, launch.parameters);
 }
 
-void LaunchWrite(KernelChain* chain, const WriteParameters& parameters) {
-  DispatchByUnit(parameters.unit_bytes, [&]<typename Unit>() {
-    chain->Launch(ScatterWrite<Unit>, BlocksFor(parameters.units), kItemThreads, parameters);
+void Launch(const ScatterLaunch<WriteParameters>& launch, KernelChain* chain) {
+  DispatchByUnit(launch.parameters.unit_bytes,
+                 [&]<typename Unit>() { chain->Launch(ScatterWrite<Unit>, launch.grid, launch.parameters); });
+}
+
+void Launch(const ScatterLaunch<GatherParameters>& launch, KernelChain* chain) {
+  DispatchByUnit(launch.parameters.write.unit_bytes, [&]<typename Unit>() {
+    chain->Launch(ScatterGather<Unit>, launch.grid, launch.parameters);
   });
+}
+
+void Launch(const ScatterLaunch<SmallParameters>& launch, KernelChain* chain) {
+  DispatchByUnit(launch.parameters.write.unit_bytes,
+                 [&]<typename Unit>() { chain->Launch(ScatterSmall<Unit>, launch.grid, launch.parameters); });
 }
 
 void LaunchNote(KernelChain* chain, const WriteParameters& parameters) {
   chain->Launch(ScatterNote, 1, 1, parameters);
-}
-
-void LaunchGather(KernelChain* chain, GatherParameters parameters) {
-  const uint64_t copied_units = uint64_t{parameters.copied_slots} * parameters.write.slice_units.divisor();
-  parameters.write_blocks = copied_units == 0 ? 0 : BlocksFor(parameters.write.tuples.positions);
-  const uint64_t blocks = parameters.write_blocks + BlocksFor(parameters.units - copied_units);
-  DispatchByUnit(parameters.write.unit_bytes, [&]<typename Unit>() {
-    chain->Launch(ScatterGather<Unit>, blocks, kItemThreads, parameters);
-  });
-}
-
-void LaunchSmall(KernelChain* chain, const SmallParameters& parameters) {
-  const uint32_t most = std::max(parameters.copy.units, parameters.write.units);
-  const uint32_t threads = std::clamp((most + 31) / 32 * 32, 32u, kSmallThreads);
-  DispatchByUnit(parameters.write.unit_bytes,
-                 [&]<typename Unit>() { chain->Launch(ScatterSmall<Unit>, 1, threads, parameters); });
 }
 
 }  // namespace anydml

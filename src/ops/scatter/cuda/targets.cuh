@@ -2,39 +2,9 @@
 #pragma once
 
 #include "kernel/kernel.h"
-#include "ops/device/nest.h"
-#include "ops/scatter/problem.h"
+#include "ops/scatter/plan.h"
 
 namespace anydml {
-
-// Slots are the places where a slice can go, in row-major order: two positions have the same
-// target exactly when they have the same slot. (A tensor has fewer than 2^32 elements: numbers
-// of positions and slots have 32 bits.)
-struct DeviceTuples {
-  struct Component {
-    uint64_t size;           // of the dimension it addresses
-    uint64_t wrap;           // added to negative indices: the size, or 0 where they are out of range
-    uint64_t output_stride;  // of that dimension, in bytes
-    uint64_t index_offset;   // from component 0, in indices
-    uint32_t slot_stride;
-  };
-
-  const std::byte* indices = nullptr;
-  bool wide = false;  // indices have 64 bits
-  bool is_signed = false;
-  uint32_t tuple_size = 1;
-  uint32_t positions = 0;
-  Component tuple[kMaxDimensions] = {};
-
-  // Row-major. Updates and output in bytes, indices in indices.
-  enum Operand { kIndices, kUpdates, kOutput, kSlot };
-  DeviceNest<4> nest;
-};
-
-DeviceTuples MakeDeviceTuples(const ScatterProblem& problem);
-
-// How many slots there are.
-uint64_t SlotCount(const ScatterProblem& problem);
 
 struct ScatterTarget {
   bool in_range;
@@ -42,8 +12,6 @@ struct ScatterTarget {
   uint64_t updates;  // where the slice begins, in bytes
   uint64_t output;   // and where it goes
 };
-
-#ifdef __CUDACC__
 
 // Index number `at` as it is in memory. Nothing waits for it until it is extended: a thread can
 // have several under way.
@@ -123,7 +91,5 @@ __device__ inline void WriteNote(const DeviceTuples& tuples, uint32_t first_bad,
   note->position = position;
   __threadfence_system();
 }
-
-#endif  // __CUDACC__
 
 }  // namespace anydml
