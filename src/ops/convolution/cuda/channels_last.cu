@@ -72,8 +72,8 @@ class ConvolutionChannelsLast final : public CompositeKernel {
     SetProduct(problem.shape);
     if (!has_activation) return {};
     LoweredOperator activation;
-    ANYDML_RETURN_IF_ERROR(ChooseKernel(ConvolutionActivation(problem, sums_tensor_), context.ForPart(),
-                                        &activation));
+    ANYDML_RETURN_IF_ERROR(
+        ChooseKernel(ConvolutionActivation(problem, sums_tensor_), context.ForPart(), &activation));
     activation_ = AddPart(activation.implementation, std::move(activation.kernel));
     return {};
   }

@@ -286,8 +286,7 @@ class ConvolutionCudnn final : public CompositeKernel {
     }
     LoweredOperator lowered;
     const ConvolutionTensor sums = PackedOutput(shape_, layout_.channels_last);
-    const Status status = ChooseKernel(RestOf(problem, sums, rest),
-                                       context.ForPart(), &lowered);
+    const Status status = ChooseKernel(RestOf(problem, sums, rest), context.ForPart(), &lowered);
     if (!status.ok()) {
       *why_not = status.message();
       return false;

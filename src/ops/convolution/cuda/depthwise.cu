@@ -22,13 +22,13 @@ __global__ void __launch_bounds__(kTileThreads) Depthwise(const __grid_constant_
                position = static_cast<uint32_t>(i % s.positions);
     const uint32_t matrix = row / s.output_channels, channel = row % s.output_channels;
     const DeviceWindow window(s, matrix, position);
-    const uint64_t filter = s.MatrixOf(s.filter, matrix);
+    const uint64_t filter = MatrixOf(s, s.filter, matrix);
     float sum = 0;
     for (uint32_t step = 0; step < s.steps; ++step) {
       uint64_t at;
       if (!window.Find(step, &at)) continue;
       sum = __fmaf_rn(LoadNumber(p.input, at, T()),
-                      LoadNumber(p.filter, s.FilterOffset(filter, channel, step), T()), sum);
+                      LoadNumber(p.filter, FilterOffset(s, filter, channel, step), T()), sum);
     }
     FinishSum<T>(p, matrix, channel, position, sum);
   }
@@ -51,8 +51,8 @@ __global__ void __launch_bounds__(kTileThreads)
     const uint32_t plane = s.outputs[kMaxSpatial - 2].Divide(line, &y);
     x *= kDepthwiseRun;
     const uint32_t matrix = plane / s.output_channels, channel = plane % s.output_channels;
-    const uint64_t input = s.MatrixOf(s.input, matrix);
-    uint64_t filter = s.MatrixOf(s.filter, matrix) + channel * s.filter.output_channel;
+    const uint64_t input = MatrixOf(s, s.input, matrix);
+    uint64_t filter = MatrixOf(s, s.filter, matrix) + channel * s.filter.output_channel;
     const int32_t first = static_cast<int32_t>(x) * kStride - static_cast<int32_t>(wx.start_padding);
     float sums[kDepthwiseRun] = {};
     for (uint32_t tap = 0; tap < wy.taps; ++tap, filter += s.filter.spatial[kMaxSpatial - 2]) {
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kTileThreads)
           LoadNumber(p.bias, (uint64_t{matrix % s.inner} * s.output_channels + channel) * p.bias_stride, T());
     }
     const uint64_t target =
-        s.MatrixOf(s.output, matrix) + channel * s.output.channel + y * s.output.spatial[kMaxSpatial - 2];
+        MatrixOf(s, s.output, matrix) + channel * s.output.channel + y * s.output.spatial[kMaxSpatial - 2];
 #pragma unroll
     for (uint32_t o = 0; o < kDepthwiseRun; ++o) {
       if (x + o >= wx.output) continue;

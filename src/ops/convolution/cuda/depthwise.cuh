@@ -10,28 +10,6 @@
 
 namespace anydml {
 
-struct ConvolutionParameters {
-  DeviceShape shape;
-  const void* input;
-  const void* filter;
-  const void* bias;
-  void* output;
-  float* parts;  // sums of parts [part][matrix][channel][position]; null: the product is not cut
-  uint64_t bias_stride;
-  SumLimits limits;
-  bool half_output;
-  // Depthwise only: runs of a row of outputs; bands of rows; output channels of a group; groups, or vectors
-  // of them.
-  FastDivisor runs, bands, channels, groups;
-  uint64_t threads;  // that have something to do
-  uint32_t planes;   // of a block
-  // By columns: rows of a band; lines of threads that have the runs of a band, all of them and those of a
-  // warp.
-  uint32_t band_rows, all_lines, warp_lines;
-  uint32_t tile_columns, segment;  // by tiles: columns of a tile, and of a thread; of a ring's block, too
-  uint32_t ring_rows;              // that are in shared memory at a time
-};
-
 __device__ inline float LoadNumber(const void* data, uint64_t at, float) {
   return static_cast<const float*>(data)[at];
 }
@@ -47,7 +25,7 @@ __device__ void FinishSum(const ConvolutionParameters& p, uint32_t matrix, uint3
     sum += LoadNumber(p.bias, (group * p.shape.output_channels + channel) * p.bias_stride, T());
   }
   sum = p.limits.Of(sum);
-  const uint64_t at = p.shape.OutputOffset(matrix, channel, position);
+  const uint64_t at = OutputOffset(p.shape, matrix, channel, position);
   if (p.half_output) {
     static_cast<__half*>(p.output)[at] = __float2half_rn(sum);
   } else {

@@ -24,14 +24,14 @@ __global__ void __launch_bounds__(kTileThreads) Convolve(const __grid_constant__
     const TilePlace place(number, kTile, s.output_channels, s.positions, s.matrices);
     const uint32_t begin = place.split * s.plan.steps_per_split;
     const uint32_t end = min(s.steps - begin, s.plan.steps_per_split) + begin;
-    const uint64_t filter = s.MatrixOf(s.filter, place.matrix);
+    const uint64_t filter = MatrixOf(s, s.filter, place.matrix);
     const DeviceWindow window(s, place.matrix, place.column + threadIdx.x % kTile);
     RunTileProduct<float, kTile>(
         begin, end, /*a_along_k=*/true, /*b_along_k=*/false,
         [&](uint32_t element, uint32_t step) {
           const uint32_t channel = place.row + element;
           if (channel >= s.output_channels) return 0.0f;
-          return LoadNumber(p.filter, s.FilterOffset(filter, channel, step), T());
+          return LoadNumber(p.filter, FilterOffset(s, filter, channel, step), T());
         },
         [&](uint32_t, uint32_t step) {
           uint64_t at;
@@ -70,26 +70,24 @@ class ConvolutionTiled final : public CompositeKernel {
       : half_(problem.type == DataType::kFloat16),
         has_bias_(problem.bias.has_value()),
         depthwise_(depthwise) {
+    const ConvolutionTiledPlan plan = MakeConvolutionTiledPlan(problem, *context.device);
+    common_ = plan.parameters;
+    if (!depthwise) {
+      blocks_ = plan.grid.blocks;
+      parts_grid_ = plan.parts_grid;
+      if (splits() > 1) parts_ = AddScratch("sums of parts", plan.parts_bytes);
+      return;
+    }
     Parameters& p = common_;
-    p.shape = DeviceShape(problem.shape, context.device->multiprocessors);
-    p.bias_stride = problem.bias.value_or(0);
-    p.half_output = half_;
-    const uint64_t elements = problem.shape.Elements();
-    if (depthwise) {
-      p.shape.plan.splits = 1;
-      p.threads = DepthwiseThreads(problem, context.device->multiprocessors);
-      blocks_ = (p.threads + threads_ - 1) / threads_;
-      if (way_ == DepthwiseWay::kPlanes) {
-        blocks_ = (problem.shape.Matrices() + p.planes - 1) / p.planes;
-        const ConvolutionWindow &y = problem.shape.windows[1], &x = problem.shape.windows[2];
-        shared_bytes_ = p.planes * y.input * x.input * (half_ ? 2 : 4) + 16;
-      }
-    } else {
-      blocks_ = p.shape.plan.tiles;
+    p.shape.plan.splits = 1;
+    p.threads = DepthwiseThreads(problem, context.device->multiprocessors);
+    blocks_ = (p.threads + threads_ - 1) / threads_;
+    if (way_ == DepthwiseWay::kPlanes) {
+      blocks_ = (problem.shape.Matrices() + p.planes - 1) / p.planes;
+      const ConvolutionWindow &y = problem.shape.windows[1], &x = problem.shape.windows[2];
+      shared_bytes_ = p.planes * y.input * x.input * (half_ ? 2 : 4) + 16;
     }
     blocks_ = std::min<uint64_t>(blocks_, uint64_t{1} << 30);
-    add_blocks_ = std::min<uint64_t>((elements + kTileThreads - 1) / kTileThreads, 65536);
-    if (splits() > 1) parts_ = AddScratch("sums of parts", splits() * elements * sizeof(float));
   }
 
   // What comes after the sums, if anything does.
@@ -104,8 +102,8 @@ class ConvolutionTiled final : public CompositeKernel {
       sums_ = AddScratch("sums", problem.shape.Elements() * sizeof(float));
     }
     LoweredOperator activation;
-    ANYDML_RETURN_IF_ERROR(ChooseKernel(ConvolutionActivation(problem, common_.shape.output),
-                                        context.ForPart(), &activation));
+    ANYDML_RETURN_IF_ERROR(
+        ChooseKernel(ConvolutionActivation(problem, common_.shape.output), context.ForPart(), &activation));
     activation_ = AddPart(activation.implementation, std::move(activation.kernel));
     has_activation_ = true;
     return {};
@@ -121,7 +119,7 @@ class ConvolutionTiled final : public CompositeKernel {
     if (splits() > 1) p.parts = parts_.In<float>(arguments.temporary);
     KernelChain chain(arguments.stream, /*all_wait=*/true);
     chain.Launch(Find(), blocks_, threads_, p, shared_bytes_);
-    if (splits() > 1) chain.Launch(half_ ? AddParts<__half> : AddParts<float>, add_blocks_, kTileThreads, p);
+    if (splits() > 1) chain.Launch(half_ ? AddParts<__half> : AddParts<float>, parts_grid_, p);
     if (!has_activation_) return {};
     KernelArguments part = arguments;
     part.inputs = {&sums, 1};
@@ -263,7 +261,8 @@ class ConvolutionTiled final : public CompositeKernel {
   bool half_, has_bias_, depthwise_;
   DepthwiseWay way_ = DepthwiseWay::kAny;
   Parameters common_{};  // but for addresses
-  uint64_t blocks_, add_blocks_;
+  uint64_t blocks_ = 0;
+  Grid parts_grid_;
   uint32_t threads_ = kTileThreads, shared_bytes_ = 0;
   ScratchLayout::Piece parts_, sums_;
   bool has_activation_ = false;

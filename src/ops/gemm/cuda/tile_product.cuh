@@ -4,10 +4,9 @@
 
 #include <cstdint>
 
-namespace anydml {
+#include "ops/device/product_tiles.h"
 
-inline constexpr uint32_t kTileThreads = 256;  // 16 by 16, each with its part of a tile
-inline constexpr uint32_t kTileSteps = 16;     // along k at a time
+namespace anydml {
 
 // kTile elements of an operand by kTileSteps, on their way to shared memory. Neighbouring threads take
 // neighbouring steps (`along_k`) or elements: what is contiguous in memory. Without along_k every thread has
@@ -100,49 +99,5 @@ __device__ void RunTileProduct(uint32_t k_begin, uint32_t k_end, bool a_along_k,
     }
   }
 }
-
-// How a product is cut for a device: the largest tile that gives every multiprocessor one; parts of k where
-// even the smallest does not. Sums of parts are added up in a fixed order by who cut them.
-struct TilePlan {
-  uint32_t tile = 128;
-  uint32_t splits = 1;
-  uint32_t steps_per_split = 0;
-  uint64_t tiles = 0;  // of all matrices and parts
-
-  TilePlan() = default;
-  TilePlan(uint64_t matrices, uint32_t m, uint32_t n, uint32_t k, uint32_t multiprocessors) {
-    const auto count = [&](uint32_t size) {
-      return matrices * ((uint64_t{m} + size - 1) / size) * ((uint64_t{n} + size - 1) / size);
-    };
-    const uint32_t shorter = m < n ? m : n;
-    while (tile > 32 && (count(tile) < multiprocessors || shorter <= tile / 2)) tile /= 2;
-    constexpr uint32_t kLeastSteps = 256, kMostSplits = 64;
-    const uint64_t wanted = 2 * uint64_t{multiprocessors} / count(tile);
-    const uint64_t possible = k / kLeastSteps < kMostSplits ? k / kLeastSteps : kMostSplits;
-    const uint64_t parts = wanted < possible ? wanted : possible;
-    splits = parts < 1 ? 1 : static_cast<uint32_t>(parts);
-    steps_per_split = (k / splits + (k % splits != 0 ? 1 : 0) + kTileSteps - 1) / kTileSteps * kTileSteps;
-    splits = k / steps_per_split + (k % steps_per_split != 0 ? 1 : 0);
-    tiles = count(tile) * splits;
-  }
-};
-
-// Which tile a block has.
-struct TilePlace {
-  uint32_t row, column;  // of its first element
-  uint32_t matrix;
-  uint32_t split;
-
-  __device__ TilePlace(uint64_t number, uint32_t tile, uint32_t m, uint32_t n, uint32_t matrices) {
-    const uint32_t columns = (n - 1) / tile + 1;
-    const uint32_t per_matrix = columns * ((m - 1) / tile + 1);
-    const auto within = static_cast<uint32_t>(number % per_matrix);
-    number /= per_matrix;
-    matrix = static_cast<uint32_t>(number % matrices);
-    split = static_cast<uint32_t>(number / matrices);
-    row = within / columns * tile;
-    column = within % columns * tile;
-  }
-};
 
 }  // namespace anydml

@@ -2,37 +2,14 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
-#include "kernel/scratch_layout.h"
 #include "ops/common/cuda_chain.cuh"
-#include "ops/convolution/cuda/activation.h"
-#include "ops/device/nest.h"
 #include "ops/gemm/cuda/tile_product.cuh"
-#include "ops/gemm/problem.h"
+#include "ops/gemm/plan.h"
 
 namespace anydml {
 namespace {
 
-struct Matrix {
-  void* data;
-  uint64_t batch[2];
-  uint64_t row, column;
-};
-
-struct Parameters {
-  Matrix a, b, c, output;
-  float* parts;  // sums of parts [part][batch][m][n]; null: k is not cut
-  uint32_t m, n, k;
-  TilePlan plan;
-  uint32_t batches;
-  FastDivisor inner_batch;
-  float alpha, beta;
-  SumLimits limits;
-  bool half_output, has_c;
-};
-
-__device__ uint64_t BatchOffset(const Parameters& p, const Matrix& matrix, uint32_t batch) {
+__device__ uint64_t BatchOffset(const GemmTiledParameters& p, const GemmOperand& matrix, uint32_t batch) {
   uint32_t inner;
   const uint32_t outer = p.inner_batch.Divide(batch, &inner);
   return outer * matrix.batch[0] + inner * matrix.batch[1];
@@ -45,7 +22,8 @@ __device__ float LoadAs(const void* data, uint64_t at, __half) {
 
 // Alpha * sum + Beta * C, within the limits.
 template <typename T>
-__device__ void Finish(const Parameters& p, uint32_t batch, uint32_t row, uint32_t column, float sum) {
+__device__ void Finish(const GemmTiledParameters& p, uint32_t batch, uint32_t row, uint32_t column,
+                       float sum) {
   float result = p.alpha * sum;
   if (p.has_c) {
     const uint64_t at = BatchOffset(p, p.c, batch) + row * p.c.row + column * p.c.column;
@@ -61,7 +39,7 @@ __device__ void Finish(const Parameters& p, uint32_t batch, uint32_t row, uint32
 }
 
 template <typename T, uint32_t kTile>
-__global__ void __launch_bounds__(kTileThreads) Multiply(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kTileThreads) Multiply(const __grid_constant__ GemmTiledParameters p) {
   for (uint64_t number = blockIdx.x; number < p.plan.tiles; number += gridDim.x) {
     const TilePlace place(number, kTile, p.m, p.n, p.batches);
     const uint32_t k_begin = place.split * p.plan.steps_per_split;
@@ -88,7 +66,7 @@ __global__ void __launch_bounds__(kTileThreads) Multiply(const __grid_constant__
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kTileThreads) AddParts(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kTileThreads) AddParts(const __grid_constant__ GemmTiledParameters p) {
   WaitForPrevious();
   const uint64_t elements = uint64_t{p.batches} * p.m * p.n;
   for (uint64_t i = uint64_t{blockIdx.x} * kTileThreads + threadIdx.x; i < elements;
@@ -104,64 +82,35 @@ __global__ void __launch_bounds__(kTileThreads) AddParts(const __grid_constant__
 class GemmTiled final : public Kernel {
  public:
   GemmTiled(const GemmProblem& problem, const SumLimits& limits, const LowerContext& context)
-      : half_(problem.type == DataType::kFloat16) {
-    Parameters& p = common_;
-    p.limits = limits;
-    const auto matrix = [](const GemmMatrix& from) {
-      return Matrix{nullptr, {from.batch[0], from.batch[1]}, from.row, from.column};
-    };
-    p.a = matrix(problem.a);
-    p.b = matrix(problem.b);
-    p.output = matrix(problem.output);
-    p.has_c = problem.c.has_value();
-    if (p.has_c) p.c = matrix(*problem.c);
-    p.m = static_cast<uint32_t>(problem.m);
-    p.n = static_cast<uint32_t>(problem.n);
-    p.k = static_cast<uint32_t>(problem.k);
-    p.alpha = problem.alpha;
-    p.beta = problem.beta;
-    p.half_output = problem.output_type == DataType::kFloat16;
-    p.batches = static_cast<uint32_t>(problem.Batches());
-    p.inner_batch = FastDivisor(static_cast<uint32_t>(problem.batch[1]));
-    p.plan = TilePlan(problem.Batches(), p.m, p.n, p.k, context.device->multiprocessors);
-    blocks_ = std::min<uint64_t>(p.plan.tiles, uint64_t{1} << 30);
-    const uint64_t elements = problem.Batches() * problem.m * problem.n;
-    add_blocks_ = std::min<uint64_t>((elements + kTileThreads - 1) / kTileThreads, 65536);
-    if (p.plan.splits > 1) parts_ = layout_.Add("sums of parts", p.plan.splits * elements * sizeof(float));
-  }
+      : half_(problem.type == DataType::kFloat16),
+        plan_(MakeGemmTiledPlan(problem, limits, *context.device)) {}
 
-  uint64_t temporary_bytes() const override { return layout_.bytes(); }
+  uint64_t temporary_bytes() const override { return plan_.temporary_bytes; }
 
   Status Run(const KernelArguments& arguments) const override {
-    Parameters p = common_;
+    GemmTiledParameters p = plan_.parameters;
     p.a.data = arguments.inputs[0].data;
     p.b.data = arguments.inputs[1].data;
     if (p.has_c) p.c.data = arguments.inputs[2].data;
     p.output.data = arguments.outputs[0].data;
-    if (p.plan.splits > 1) p.parts = parts_.In<float>(arguments.temporary);
+    if (p.plan.splits > 1) p.parts = reinterpret_cast<float*>(arguments.temporary.data);
     KernelChain chain(arguments.stream);
-    chain.Launch(half_ ? Find<__half>() : Find<float>(), blocks_, kTileThreads, p);
-    if (p.plan.splits > 1) {
-      chain.Launch(half_ ? AddParts<__half> : AddParts<float>, add_blocks_, kTileThreads, p);
-    }
+    chain.Launch(half_ ? Find<__half>() : Find<float>(), plan_.grid, p);
+    if (p.plan.splits > 1) chain.Launch(half_ ? AddParts<__half> : AddParts<float>, plan_.parts_grid, p);
     return {};
   }
 
  private:
-  using Function = void (*)(Parameters);
+  using Function = void (*)(GemmTiledParameters);
 
   template <typename T>
   Function Find() const {
-    return common_.plan.tile == 128  ? Multiply<T, 128>
-           : common_.plan.tile == 64 ? Multiply<T, 64>
-                                     : Multiply<T, 32>;
+    const uint32_t tile = plan_.parameters.plan.tile;
+    return tile == 128 ? Multiply<T, 128> : tile == 64 ? Multiply<T, 64> : Multiply<T, 32>;
   }
 
   bool half_;
-  Parameters common_{};  // but for addresses
-  uint64_t blocks_, add_blocks_;
-  ScratchLayout layout_;
-  ScratchLayout::Piece parts_;
+  GemmTiledPlan plan_;
 };
 
 }  // namespace

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kTileThreads) AddUp(const __grid_constant__ Pa
   for (uint64_t number = blockIdx.x; number < s.plan.tiles; number += gridDim.x) {
     const TilePlace place(number, kTile, s.output_channels, s.positions, s.matrices);
     const uint32_t group = place.matrix % s.inner;
-    const uint64_t filter = s.MatrixOf(s.filter, place.matrix);
+    const uint64_t filter = MatrixOf(s, s.filter, place.matrix);
     const uint32_t position = place.column + threadIdx.x % kTile;
     const DeviceWindow window(s, place.matrix, position);
     const V input_zero = ZeroOf<V>(p.input, group, window.inside ? position : 0);
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kTileThreads) AddUp(const __grid_constant__ Pa
         [&](uint32_t element, uint32_t step) {
           const uint32_t channel = place.row + element;
           if (channel >= s.output_channels) return V{0};
-          return IntegerAt<V>(p.filter.data, p.filter.type, s.FilterOffset(filter, channel, step)) -
+          return IntegerAt<V>(p.filter.data, p.filter.type, FilterOffset(s, filter, channel, step)) -
                  ZeroOf<V>(p.filter, group, channel);
         },
         [&](uint32_t, uint32_t step) {
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kTileThreads) AddUp(const __grid_constant__ Pa
           channel += place.row;
           column += place.column;
           if (channel >= s.output_channels || column >= s.positions) return;
-          static_cast<V*>(p.output)[s.OutputOffset(place.matrix, channel, column)] = sum;
+          static_cast<V*>(p.output)[OutputOffset(s, place.matrix, channel, column)] = sum;
         });
   }
 }
@@ -85,7 +85,7 @@ class IntegerTiled final : public Kernel {
     Parameters& p = common_;
     p.shape = DeviceShape(problem.shape, context.device->multiprocessors);
     // Parts would have to be added up; many small tiles do without.
-    TilePlan& plan = p.shape.plan;
+    ProductTiles& plan = p.shape.plan;
     plan.tiles /= plan.splits;
     plan.splits = 1;
     if (problem.sum_type == DataType::kInt64) {

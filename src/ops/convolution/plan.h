@@ -1,0 +1,79 @@
+// How a GPU convolves in any layout: as a product of filters with windows that are read from the input as
+// they are needed, in which tiles, with which parameters. Plain data, the same for every GPU backend, which
+// adds addresses and launches. Deep products with few outputs are cut along channels and taps: a second
+// launch adds the sums of the parts up, in their order.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernel/device_traits.h"
+#include "ops/convolution/problem.h"
+#include "ops/device/nest.h"
+#include "ops/device/product_tiles.h"
+#include "ops/device/sum_limits.h"
+
+namespace anydml {
+
+struct DeviceShape {
+  ConvolutionWindow windows[kMaxSpatial];
+  ConvolutionTensor input, filter, output;
+  uint32_t inner;  // outer[1]
+  uint32_t matrices;
+  uint32_t output_channels, positions, steps;
+  FastDivisor taps[kMaxSpatial], outputs[kMaxSpatial];
+  ProductTiles plan;
+  bool backward;
+
+  DeviceShape() = default;
+  DeviceShape(const ConvolutionShape& shape, uint32_t multiprocessors)
+      : input(shape.input),
+        filter(shape.filter),
+        output(shape.output),
+        inner(static_cast<uint32_t>(shape.outer[1])),
+        matrices(static_cast<uint32_t>(shape.Matrices())),
+        output_channels(static_cast<uint32_t>(shape.output_channels)),
+        positions(static_cast<uint32_t>(shape.Positions())),
+        steps(static_cast<uint32_t>(shape.Steps())),
+        plan(matrices, output_channels, positions, steps, multiprocessors),
+        backward(shape.backward) {
+    std::copy(shape.windows.begin(), shape.windows.end(), windows);
+    for (uint32_t d = 0; d < kMaxSpatial; ++d) {
+      taps[d] = FastDivisor(shape.windows[d].taps);
+      outputs[d] = FastDivisor(shape.windows[d].output);
+    }
+  }
+};
+
+struct ConvolutionParameters {
+  DeviceShape shape;
+  const void* input;
+  const void* filter;
+  const void* bias;
+  void* output;
+  float* parts;  // sums of parts [part][matrix][channel][position]; null: the product is not cut
+  uint64_t bias_stride;
+  SumLimits limits;
+  bool half_output;
+  // Depthwise only: runs of a row of outputs; bands of rows; output channels of a group; groups, or vectors
+  // of them.
+  FastDivisor runs, bands, channels, groups;
+  uint64_t threads;  // that have something to do
+  uint32_t planes;   // of a block
+  // By columns: rows of a band; lines of threads that have the runs of a band, all of them and those of a
+  // warp.
+  uint32_t band_rows, all_lines, warp_lines;
+  uint32_t tile_columns, segment;  // by tiles: columns of a tile, and of a thread; of a ring's block, too
+  uint32_t ring_rows;              // that are in shared memory at a time
+};
+
+struct ConvolutionTiledPlan {
+  ConvolutionParameters parameters = {};  // but for addresses and limits
+  Grid grid;
+  Grid parts_grid;           // where the product is cut
+  uint64_t parts_bytes = 0;  // of the sums of parts
+};
+
+ConvolutionTiledPlan MakeConvolutionTiledPlan(const ConvolutionProblem& problem, const DeviceTraits& device);
+
+}  // namespace anydml

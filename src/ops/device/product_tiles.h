@@ -1,0 +1,66 @@
+// Tiles of matrix products: both operands come through a block's memory, sums stay in registers. Plain data,
+// the same for every GPU backend.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "ops/device/grid.h"
+
+namespace anydml {
+
+inline constexpr uint32_t kTileThreads = 256;  // 16 by 16, each with its part of a tile
+inline constexpr uint32_t kTileSteps = 16;     // along k at a time
+
+// How a product is cut for a device: the largest tile that gives every multiprocessor one; parts of k where
+// even the smallest does not. Sums of parts are added up in a fixed order by who cut them.
+struct ProductTiles {
+  uint32_t tile = 128;
+  uint32_t splits = 1;
+  uint32_t steps_per_split = 0;
+  uint64_t tiles = 0;  // of all matrices and parts
+
+  ProductTiles() = default;
+  ProductTiles(uint64_t matrices, uint32_t m, uint32_t n, uint32_t k, uint32_t multiprocessors) {
+    const auto count = [&](uint32_t size) { return matrices * CeilDivide(m, size) * CeilDivide(n, size); };
+    const uint32_t shorter = m < n ? m : n;
+    while (tile > 32 && (count(tile) < multiprocessors || shorter <= tile / 2)) tile /= 2;
+    constexpr uint32_t kLeastSteps = 256, kMostSplits = 64;
+    const uint64_t wanted = 2 * uint64_t{multiprocessors} / count(tile);
+    const uint64_t possible = k / kLeastSteps < kMostSplits ? k / kLeastSteps : kMostSplits;
+    const uint64_t parts = wanted < possible ? wanted : possible;
+    splits = parts < 1 ? 1 : static_cast<uint32_t>(parts);
+    steps_per_split = (k / splits + (k % splits != 0 ? 1 : 0) + kTileSteps - 1) / kTileSteps * kTileSteps;
+    splits = k / steps_per_split + (k % steps_per_split != 0 ? 1 : 0);
+    tiles = count(tile) * splits;
+  }
+};
+
+// Which tile a block has.
+struct TilePlace {
+  uint32_t row, column;  // of its first element
+  uint32_t matrix;
+  uint32_t split;
+
+  constexpr TilePlace(uint64_t number, uint32_t tile, uint32_t m, uint32_t n, uint32_t matrices) {
+    const uint32_t columns = (n - 1) / tile + 1;
+    const uint32_t per_matrix = columns * ((m - 1) / tile + 1);
+    const auto within = static_cast<uint32_t>(number % per_matrix);
+    number /= per_matrix;
+    matrix = static_cast<uint32_t>(number % matrices);
+    split = static_cast<uint32_t>(number / matrices);
+    row = within / columns * tile;
+    column = within % columns * tile;
+  }
+};
+
+// A block for each tile; blocks go on with further ones.
+inline Grid GridOf(const ProductTiles& tiles) {
+  return {std::min<uint64_t>(tiles.tiles, uint64_t{1} << 30), kTileThreads};
+}
+// For adding up the parts of so many elements: a thread for each, and those that go on.
+inline Grid PartsGridOf(uint64_t elements) {
+  return {std::min<uint64_t>(CeilDivide(elements, kTileThreads), 65536), kTileThreads};
+}
+
+}  // namespace anydml
