@@ -170,9 +170,10 @@ typedef struct AnyDmlAdapterTraits {
   int32_t FusesMultiplyAdd; /* 0: the driver may round between a multiplication and an addition */
 } AnyDmlAdapterTraits;
 
-/* Describes the adapter with this LUID. Returns an HRESULT: S_OK, or E_INVALIDARG when there is no such
+/* Describes the adapter with this LUID. `bytes` is sizeof(*traits): later versions append members, and a
+ * library that knows fewer leaves the rest 0. Returns an HRESULT: S_OK, or E_INVALIDARG if there is no such
  * adapter. */
-ANYDML_API int32_t AnyDmlGetAdapterTraits(uint64_t luid, AnyDmlAdapterTraits* traits);
+ANYDML_API int32_t AnyDmlGetAdapterTraits(uint64_t luid, AnyDmlAdapterTraits* traits, uint64_t bytes);
 
 /* Why there is no GPU adapter, in one line; "" if there is one. Valid for ever. */
 ANYDML_API const char* AnyDmlWhyNoGpu(void);
@@ -211,7 +212,8 @@ typedef struct AnyDmlRunDesc {
   void* Temporary;  /* TemporaryResourceSize bytes at a multiple of 256; null when that is 0 */
   void* Persistent; /* what the operator's initialisation has filled; null when there is none */
   void* CudaStream; /* a stream of the same GPU (1, 2: CUDA's two default ones); ignored on the CPU */
-  int32_t Wait;     /* on a GPU: 0 returns once the work is enqueued, 1 when it is complete */
+  int32_t Wait;     /* on a GPU: 0 returns once the work is enqueued, 1 when it is complete. An operator that runs
+                     * on the host because the GPU has no kernel for it is complete in either case */
 } AnyDmlRunDesc;
 
 /* Runs a compiled operator that has been initialised, without a command list and a queue: on the CPU

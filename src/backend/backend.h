@@ -22,9 +22,10 @@ struct AdapterInfo {
   uint64_t luid = 0;
   uint32_t vendor_id = 0;  // PCI numbers; clients reject 0x1414 (Microsoft's software adapters)
   uint32_t device_id = 0;
-  uint64_t dedicated_bytes = 0;  // memory of its own
-  uint64_t shared_bytes = 0;     // host memory that it can use
-  bool unified_memory = false;   // default heaps are host memory
+  uint64_t dedicated_bytes = 0;    // memory of its own
+  uint64_t shared_bytes = 0;       // host memory that it can use
+  bool unified_memory = false;     // default heaps are host memory
+  bool takes_host_memory = false;  // Adopt takes memory of the host
   bool is_gpu = false;
   // Where its memory is, as DLPack says it (DLDeviceType and number); 12, an extension, where DLPack has no
   // name.

@@ -42,6 +42,11 @@ Found FindBackends() {
   std::string why_no_other;
   const std::vector<Backend*> others = LoadBackends("ANYDML_OTHER_MODULE", nullptr, &why_no_other);
   found.backends.insert(found.backends.end(), others.begin(), others.end());
+  const char* const other = secure_getenv("ANYDML_OTHER_MODULE");
+  if (others.empty() && other != nullptr && *other != 0) {
+    found.variables = InvalidArgument("ANYDML_OTHER_MODULE brings no adapter: ", why_no_other);
+    return found;
+  }
   found.variables = PutWantedFirst(&found.backends);
   if (!found.variables.ok() && !found.why_no_gpu.empty()) {
     found.variables = InvalidArgument(found.variables.message(), "; no GPU: ", found.why_no_gpu);

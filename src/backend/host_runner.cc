@@ -81,6 +81,7 @@ class HostCopies {
 }  // namespace
 
 Status HostRunner::RunOnHost(const Kernel& kernel, const KernelArguments& arguments, bool initialize) try {
+  ANYDML_RETURN_IF_ERROR(Check());
   HostCopies copies;
   for (const Buffer& buffer : arguments.inputs) copies.Add(buffer);
   for (const Buffer& buffer : arguments.outputs) copies.Add(buffer);

@@ -14,6 +14,8 @@ class HostRunner : public HostAccess {
   ~HostRunner() = default;
 
  private:
+  // Whether the stream can be waited for now.
+  virtual Status Check() { return {}; }
   // Behind everything that the stream was given before; complete when they return.
   virtual Status Read(std::byte* host, const std::byte* device, uint64_t bytes) = 0;
   virtual Status Write(std::byte* device, const std::byte* host, uint64_t bytes) = 0;

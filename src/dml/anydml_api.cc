@@ -1,6 +1,9 @@
 // The functions of anydml.h.
 #include <anydml.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "backend/backend.h"
 #include "base/report.h"
 #include "com/com_object.h"
@@ -118,7 +121,7 @@ const char* AnyDmlGetAdapterId(uint64_t luid) {
   return backend != nullptr ? backend->adapter().id.c_str() : "";
 }
 
-int32_t AnyDmlGetAdapterTraits(uint64_t luid, AnyDmlAdapterTraits* traits) {
+int32_t AnyDmlGetAdapterTraits(uint64_t luid, AnyDmlAdapterTraits* traits, uint64_t bytes) {
   return anydml::Guard([&]() -> HRESULT {
     constexpr char kName[] = "AnyDmlGetAdapterTraits: ";
     if (traits == nullptr) return anydml::Fail(E_INVALIDARG, anydml::StrCat(kName, "traits is null"));
@@ -127,15 +130,17 @@ int32_t AnyDmlGetAdapterTraits(uint64_t luid, AnyDmlAdapterTraits* traits) {
       return anydml::Fail(E_INVALIDARG, anydml::StrCat(kName, "no adapter has the LUID ", luid));
     const anydml::AdapterInfo& info = backend->adapter();
     const anydml::DeviceTraits& device = backend->traits();
-    *traits = {.RunsOnHost = device.is_host ? 1 : 0,
-               .TakesHostMemory = info.unified_memory ? 1 : 0,
-               .DlpackDeviceType = info.dlpack_type,
-               .DlpackDeviceId = info.dlpack_id,
-               .DataTypes = device.data_types,
-               .UnitBytes = device.unit_bytes,
-               .SubgroupLanes = device.subgroup_lanes,
-               .KeepsDenormals = device.keeps_denormals ? 1 : 0,
-               .FusesMultiplyAdd = device.fuses_multiply_add ? 1 : 0};
+    const AnyDmlAdapterTraits all = {.RunsOnHost = device.is_host ? 1 : 0,
+                                     .TakesHostMemory = info.takes_host_memory ? 1 : 0,
+                                     .DlpackDeviceType = info.dlpack_type,
+                                     .DlpackDeviceId = info.dlpack_id,
+                                     .DataTypes = device.data_types,
+                                     .UnitBytes = device.unit_bytes,
+                                     .SubgroupLanes = device.subgroup_lanes,
+                                     .KeepsDenormals = device.keeps_denormals ? 1 : 0,
+                                     .FusesMultiplyAdd = device.fuses_multiply_add ? 1 : 0};
+    std::memset(traits, 0, bytes);
+    std::memcpy(traits, &all, std::min<uint64_t>(bytes, sizeof(all)));
     return S_OK;
   });
 }

@@ -11,6 +11,7 @@
 #include "dml/operator.h"
 #include "dml/operator_initializer.h"
 #include "dml/raw_enum.h"
+#include "kernel/host_kernel.h"
 
 namespace anydml::dml {
 namespace {
@@ -81,6 +82,8 @@ LowerContext Device::ContextFor(DML_EXECUTION_FLAGS flags) const {
   context.execution_flags = RawEnum(flags);
   context.device = &backend.traits();
   context.implementation = state().settings().implementation;
+  if (context.device->is_host && context.implementation.starts_with(kHostPrefix))
+    context.implementation.remove_prefix(kHostPrefix.size());
   context.graph_guards = state().settings().graph_guards;
   context.host_fallback = state().settings().host_fallback;
   return context;
@@ -183,8 +186,8 @@ HRESULT Device::CompileGraph(const DML_GRAPH_DESC* desc, DML_EXECUTION_FLAGS fla
     std::vector<std::string> warnings;
     Status status = ReadGraphDesc(this, *desc, &description);
     if (status.ok()) {
-      status = CompileGraphProgram(std::move(description), ContextFor(flags), state().settings().graph_without,
-                                   &program, &warnings);
+      status = CompileGraphProgram(std::move(description), ContextFor(flags),
+                                   state().settings().graph_without, &program, &warnings);
     }
     if (!status.ok()) return Fail(Status(status.code(), StrCat(kMethod, ": ", status.message())));
     for (const std::string& warning : warnings) state().Warn(StrCat(kMethod, ": ", warning));

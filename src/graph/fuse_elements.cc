@@ -211,7 +211,8 @@ std::vector<const ElementWork*> Fusing::InOrder(const Group& group) const {
 
 // Whether there is a kernel for the problem.
 bool Fusing::IsTaken(const ElementProblem& problem) const {
-  if (TakesEverything<ElementProblem>(*context_.device)) return true;
+  const DeviceTraits& device = *context_.device;
+  if (TakesEverything<ElementProblem>(device)) return (problem.data_types() & ~device.data_types) == 0;
   LoweredOperator lowered;
   return ChooseKernel(problem, context_.ForPart(), &lowered).ok();
 }

@@ -69,7 +69,7 @@ struct TailGraph : GraphUnderTest {
 };
 
 constexpr DeviceTraits kWithUnits = [] {
-  DeviceTraits device;
+  DeviceTraits device = kHostDevice;
   device.convolution_channels = ConvolutionChannels::kFillUnits;
   device.unit_bytes = 16;
   return device;

@@ -15,12 +15,12 @@ using Sizes = std::vector<uint32_t>;
 constexpr DataType kFloat = DataType::kFloat32;
 
 constexpr DeviceTraits WithLanes(uint32_t lanes) {
-  DeviceTraits device;
+  DeviceTraits device = kHostDevice;
   device.vector_lanes = lanes;
   return device;
 }
 constexpr DeviceTraits WithUnits() {
-  DeviceTraits device;
+  DeviceTraits device = kHostDevice;
   device.convolution_channels = ConvolutionChannels::kFillUnits;
   device.unit_bytes = 16;
   return device;

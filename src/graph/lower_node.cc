@@ -21,22 +21,34 @@ bool MayReplaceElements(const ElementProblem& problem, uint32_t input, uint32_t 
   return true;
 }
 
+// Whether the implementation exists for the operator: one that is forced for a graph is forced where it
+// exists.
+bool IsKnown(const Operator& op, std::string_view implementation) {
+  const auto is_it = [&](const char* name) { return implementation == name; };
+  if (implementation.starts_with(kHostPrefix)) {
+    implementation.remove_prefix(kHostPrefix.size());
+    const auto names = HostColumn().NamesOf(op.family);
+    return implementation.empty() || std::any_of(names.begin(), names.end(), is_it);
+  }
+  const auto names = ImplementationNames(op);
+  return std::any_of(names.begin(), names.end(), is_it);
+}
+
 }  // namespace
 
 Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
   if (GraphOperator* op = node.op()) {
-    // What is forced is forced wherever it exists.
-    const auto names = ImplementationNames(*op->op);
-    const bool known = context.implementation.starts_with(kHostPrefix) ||
-                       std::any_of(names.begin(), names.end(),
-                                   [&](const char* name) { return context.implementation == name; });
-    if (!known) context.implementation = {};
-    if (op->limits) return LowerClippedConvolution(op->desc, *op->limits, context, out);
-    if (op->tail) return LowerConvolutionWithTail(op->desc, *op->tail, context, out);
-    return LowerOperator(*op->op, op->desc, context, out);
+    if (!IsKnown(*op->op, context.implementation)) context.implementation = {};
+    if (!op->limits && !op->tail) return LowerOperator(*op->op, op->desc, context, out);
+    const auto lower = [&](const LowerContext& where, LoweredOperator* lowered) {
+      return op->limits ? LowerClippedConvolution(op->desc, *op->limits, where, lowered)
+                        : LowerConvolutionWithTail(op->desc, *op->tail, where, lowered);
+    };
+    return LowerOrRunOnHost(op->desc, context, lower, out);
   }
+  // Only the host as such can be forced for work that is no operator's.
+  if (context.implementation != kHostPrefix) context.implementation = {};
   if (const auto* const attention = std::get_if<AttentionProblem>(&node.work)) {
-    context.implementation = {};
     return ChooseKernel(*attention, context, out);
   }
   if (const auto* const blocks = std::get_if<RowBlocks>(&node.work)) {
@@ -48,7 +60,6 @@ Status LowerNode(GraphNode& node, LowerContext context, LoweredOperator* out) {
       if (MayReplaceElements(problem, i, o)) out->in_place.emplace_back(i, o);
     }
   }
-  context.implementation = {};
   return ChooseKernel(problem, context, out);
 }
 

@@ -15,13 +15,14 @@ class Column;  // ops/column.h
 
 // Which order of a convolution's elements in memory its kernels are fast with.
 enum class ConvolutionChannels : uint8_t {
+  kAsGiven,
   kFillVectors,  // channels are neighbours where they fill wide vectors
   kFillUnits,    // channels are neighbours where they are whole units (DeviceTraits::unit_bytes)
 };
 
 inline constexpr uint32_t kAllDataTypes = (1u << kDataTypeCount) - 2;  // all but UNKNOWN
 
-// The defaults are those of a CPU of one thread.
+// The defaults are those of a device of which nothing is known.
 struct DeviceTraits {
   // Begins the names of its implementations; nothing else may depend on it.
   std::string_view backend = "cpu";
@@ -29,9 +30,9 @@ struct DeviceTraits {
 
   // Kernels run on threads of this process, in its memory. They may pack constants when a graph is
   // initialised.
-  bool is_host = true;
+  bool is_host = false;
   // Kernels can be called for a few rows at a time, and what one leaves for the next stays in a cache.
-  bool runs_blocks_of_rows = true;
+  bool runs_blocks_of_rows = false;
   // Kernels load and store so many bytes at once: in a graph, operands that they take begin at multiples of
   // it.
   uint32_t unit_bytes = 1;
@@ -39,11 +40,11 @@ struct DeviceTraits {
   // host.
   uint32_t data_types = kAllDataTypes;
   uint32_t subgroup_lanes = 1;  // threads of a kernel that go in step, and can exchange registers
-  // What a driver may take from the promises of docs/determinism.md. A device that says false is tested by
-  // what it says.
+  // Promises of docs/determinism.md that a driver may break. `anydml adapters --verbose` lists those that say
+  // false.
   bool keeps_denormals = true;
   bool fuses_multiply_add = true;  // an explicit fused multiply-add rounds once, and nothing else is fused
-  ConvolutionChannels convolution_channels = ConvolutionChannels::kFillVectors;
+  ConvolutionChannels convolution_channels = ConvolutionChannels::kAsGiven;
   uint32_t vector_lanes = 0;  // of FLOAT32, for kFillVectors; 0: those of the CPU this runs on
 
   int ordinal = 0;                      // the device's number in its backend
@@ -59,7 +60,9 @@ struct DeviceTraits {
   std::unique_ptr<StreamClock> (*create_clock)(void* stream) = nullptr;
 };
 
-inline constexpr DeviceTraits kHostDevice{};
+// A CPU of one thread.
+inline constexpr DeviceTraits kHostDevice = {
+    .is_host = true, .runs_blocks_of_rows = true, .convolution_channels = ConvolutionChannels::kFillVectors};
 
 // Makes a device the thread's current one, which may have been the application's choice, while the object
 // lives: what is asked of a device or set for it concerns the current one.

@@ -14,8 +14,9 @@ namespace anydml {
 // fastest one.
 inline constexpr std::string_view kHostPrefix = "host:";
 
-// Slow: the stream is waited for, and operands are copied to the host and back. Scratch is host memory; what
-// is packed is persistent memory of the device.
+// Slow: the stream is waited for, operands are copied to the host and back, and one thread computes. Outputs
+// are copied back whole: what another queue writes between their elements meanwhile is lost. Scratch is host
+// memory; packed constants are in persistent memory of the device.
 class HostKernel final : public Kernel {
  public:
   explicit HostKernel(std::unique_ptr<const Kernel> kernel) : kernel_(std::move(kernel)) {}
@@ -32,8 +33,8 @@ class HostKernel final : public Kernel {
     if (arguments.host != nullptr) return arguments.host->RunOnHost(*kernel_, arguments, initialize);
     return Status(
         Code::kUnsupported,
-        "the device has no implementation of this operator, and one on the host cannot be part of what is "
-        "recorded to be replayed");
+        "the device has no implementation of this operator, and one on the host cannot be replayed with a "
+        "recorded command list");
   }
 
   const std::unique_ptr<const Kernel> kernel_;

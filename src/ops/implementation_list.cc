@@ -1,6 +1,6 @@
 #include "ops/implementation_list.h"
 
-#include <cstring>
+#include <bit>
 
 #include "kernel/host_kernel.h"
 
@@ -58,6 +58,14 @@ Status Decision::Conclude(LoweredOperator* out) && {
   }
   return Status(Code::kUnsupported, StrCat("implementation ", context_.implementation,
                                            " was asked for but there are only ", names));
+}
+
+std::string WhyNotOnDevice(const LowerContext& context, uint32_t data_types) {
+  if (context.device->is_host) return {};
+  if (context.implementation.starts_with(kHostPrefix)) return "the host was asked for";
+  const uint32_t missing = data_types & ~context.device->data_types;
+  if (missing == 0) return {};
+  return StrCat("the device has no ", Name(static_cast<DataType>(std::countr_zero(missing))));
 }
 
 bool MayRunOnHost(const LowerContext& context) {

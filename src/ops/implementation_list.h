@@ -26,8 +26,8 @@ using BetterNotFunction = std::string(const Problem& problem, const LowerContext
 
 // What others may ask about an implementation that was chosen, or want one for.
 enum Ability : uint32_t {
-  kIsReference = 1 << 0,  // takes every problem, in the obvious way
-  kAppliesTail = 1 << 1,  // of convolutions: does ConvolutionTail where it stores, and gains by it
+  kIsReference = 1 << 0,  // takes every problem; a few lines that define the result
+  kAppliesTail = 1 << 1,  // of convolutions: applies ConvolutionTail while it stores, which is faster
   kKeepsSumsInOutput =
       1 << 2,               // of convolutions: FLOAT32 sums may be in the output before the tail is applied
   kStoresWeights = 1 << 3,  // of attention: logits and weights are whole tensors in memory
@@ -50,6 +50,9 @@ struct Implementation {
   uint32_t abilities = 0;  // of Ability
 };
 
+// Why the device's kernels are out before a problem of these types (bits as in DeviceTraits::data_types) is
+// looked at: the host was forced, or the device lacks a type. Empty otherwise.
+std::string WhyNotOnDevice(const LowerContext& context, uint32_t data_types);
 // For ChooseKernel, where a device has no implementation.
 bool MayRunOnHost(const LowerContext& context);
 LowerContext HostContextOf(const LowerContext& context);
@@ -68,7 +71,6 @@ class Decision {
   void Refuse(const char* name, std::string reason) { verdicts_.push_back({name, std::move(reason)}); }
   void Choose(const char* name, std::unique_ptr<const Kernel> kernel, const Exactness& exactness,
               uint32_t abilities);
-  bool has_choice() const { return chosen_ != nullptr; }
 
   // Moves the outcome to `out`; without a choice fails with kUnsupported and the reasons.
   Status Conclude(LoweredOperator* out) &&;
@@ -131,7 +133,12 @@ bool TakesEverything(const DeviceTraits& device) {
 // their parts with it, too, from any family, with context.ForPart().
 template <typename Problem>
 Status ChooseKernel(const Problem& problem, const LowerContext& context, LoweredOperator* out) {
-  const Status status = ChooseKernel(ImplementationsFor<Problem>(*context.device), problem, context, out);
+  uint32_t data_types = 0;  // operators' are looked at by LowerOperator, those of other nodes of graphs here
+  if constexpr (requires { problem.data_types(); }) data_types = problem.data_types();
+  const std::string why_not = WhyNotOnDevice(context, data_types);
+  const Status status =
+      why_not.empty() ? ChooseKernel(ImplementationsFor<Problem>(*context.device), problem, context, out)
+                      : Status(Code::kUnsupported, why_not);
   if (status.ok() || !MayRunOnHost(context)) return status;
   LoweredOperator on_host;
   ANYDML_RETURN_IF_ERROR(

@@ -189,6 +189,8 @@ TEST(Registry, EveryOperatorOfTheSchemaIsThereAndEndsWithTheReference) {
     ASSERT_NE(FindOperator(op->type), nullptr);
     EXPECT_EQ(FindImplementation(op->type), op);
     EXPECT_STREQ(ImplementationNames(*op).back(), "cpu.reference");
+    // TakesEverything, and the choice itself, rely on the order.
+    EXPECT_STREQ(HostColumn().NamesOf(op->family).back(), "cpu.reference") << op->family;
   }
   EXPECT_EQ(FindImplementation(0), nullptr);
 }

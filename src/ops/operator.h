@@ -2,6 +2,7 @@
 // A new family is a folder here and a line in CMakeLists.txt.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -87,6 +88,12 @@ class OperatorList {
 // Names of the operator's implementations in all columns of this process: the CPU's and those of modules,
 // fastest first within each backend, the reference last.
 std::vector<const char*> ImplementationNames(const Operator& op);
+
+// Lowers an operator of this description by `lower` for the context's device or, where that cannot be and the
+// context allows it, for the host.
+using LowerFunction = std::function<Status(const LowerContext& context, LoweredOperator* out)>;
+Status LowerOrRunOnHost(const OperatorDesc& desc, const LowerContext& context, const LowerFunction& lower,
+                        LoweredOperator* out);
 
 // Operator::lower, with the operator's name before the sentence of a failure.
 Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerContext& context,

@@ -43,38 +43,36 @@ std::vector<const char*> ImplementationNames(const Operator& op) {
   return names;
 }
 
-namespace {
-
-// The first type of a tensor that the device's kernels do not take; kUnknown when there is none.
-DataType FindForeignType(const OperatorDesc& desc, const DeviceTraits& device) {
-  if (device.data_types == kAllDataTypes) return DataType::kUnknown;
+Status LowerOrRunOnHost(const OperatorDesc& desc, const LowerContext& context, const LowerFunction& lower,
+                        LoweredOperator* out) {
+  uint32_t data_types = 0;
   for (const auto& tensors : {desc.inputs(), desc.outputs()}) {
     for (const TensorDesc* tensor : tensors) {
-      if (tensor == nullptr || (device.data_types >> static_cast<uint32_t>(tensor->type) & 1) != 0) continue;
-      return tensor->type;
+      if (tensor != nullptr) data_types |= 1u << static_cast<uint32_t>(tensor->type);
     }
   }
-  return DataType::kUnknown;
-}
-
-Status Lower(const Operator& op, const OperatorDesc& desc, const LowerContext& context,
-             LoweredOperator* out) {
-  const DataType foreign = FindForeignType(desc, *context.device);
-  if (foreign == DataType::kUnknown) return op.lower(desc, context, out);
-  const std::string why = StrCat("the device has no ", Name(foreign));
-  if (!MayRunOnHost(context)) return Status(Code::kUnsupported, why);
+  const std::string why_not = WhyNotOnDevice(context, data_types);
+  const Status status = why_not.empty() ? lower(context, out) : Status(Code::kUnsupported, why_not);
+  if (status.ok() || context.device->is_host) return status;
+  if (!context.host_fallback) {
+    return Status(status.code(), StrCat(status.message(),
+                                        "; it may not run on the host instead "
+                                        "(ANYDML_HOST_FALLBACK=0)"));
+  }
+  if (!MayRunOnHost(context)) return status;
   LoweredOperator on_host;
-  ANYDML_RETURN_IF_ERROR(op.lower(desc, HostContextOf(context), &on_host));
+  ANYDML_RETURN_IF_ERROR(lower(HostContextOf(context), &on_host));
   out->in_place = std::move(on_host.in_place);
-  RunOnHost(std::move(on_host), why, context, out);
+  RunOnHost(std::move(on_host), status.message(), context, out);
   return {};
 }
 
-}  // namespace
-
 Status LowerOperator(const Operator& op, const OperatorDesc& desc, const LowerContext& context,
                      LoweredOperator* out) {
-  const Status status = Lower(op, desc, context, out);
+  const auto lower = [&](const LowerContext& where, LoweredOperator* lowered) {
+    return op.lower(desc, where, lowered);
+  };
+  const Status status = LowerOrRunOnHost(desc, context, lower, out);
   if (status.ok()) return {};
   return Status(status.code(), StrCat(desc.schema->name, ": ", status.message()));
 }

@@ -153,8 +153,6 @@ class AbacusBackend final : public Backend {
     RegisterSoftmax(&column_);
     traits_.backend = "abacus";
     traits_.column = &column_;
-    traits_.is_host = false;
-    traits_.runs_blocks_of_rows = false;
     traits_.unit_bytes = 16;
     traits_.data_types &= ~(1u << static_cast<uint32_t>(DataType::kFloat64));
     info_.id = "abacus:0";

@@ -64,7 +64,7 @@ Status ListAdapters(std::vector<Adapter>* out) {
     // The library's own functions: DXCore has no property for these.
     const uint64_t luid = Luid(adapter);
     entry.id = AnyDmlGetAdapterId(luid);
-    result = AnyDmlGetAdapterTraits(luid, &entry.traits);
+    result = AnyDmlGetAdapterTraits(luid, &entry.traits, sizeof(entry.traits));
     if (FAILED(result)) return Failed("AnyDmlGetAdapterTraits", result);
     entry.dedicated_bytes = Property<uint64_t>(adapter, DXCoreAdapterProperty::DedicatedAdapterMemory);
     entry.shared_bytes = Property<uint64_t>(adapter, DXCoreAdapterProperty::SharedSystemMemory);

@@ -65,7 +65,7 @@ class CpuBackend final : public Backend {
 
   const AdapterInfo info_;
   const uint32_t threads_;
-  DeviceTraits traits_;
+  DeviceTraits traits_ = kHostDevice;
   std::mutex pool_mutex_;
   ThreadPool* pool_ = nullptr;  // never destroyed
   uint32_t pool_process_ = 0;

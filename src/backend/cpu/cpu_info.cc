@@ -156,6 +156,7 @@ AdapterInfo DescribeCpu() {
   info.dedicated_bytes = 0;
   info.shared_bytes = MemoryBytes();
   info.unified_memory = true;
+  info.takes_host_memory = true;
   info.is_gpu = false;
   info.dlpack_type = 1;  // kDLCPU
   return info;

@@ -152,11 +152,7 @@ Status CudaBackend::RunNow(const Kernel& kernel, const KernelArguments& argument
   KernelArguments enqueued = arguments;
   if (!wait) enqueued.data_errors = nullptr;
   CudaHostRunner host(static_cast<cudaStream_t>(arguments.stream));
-  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-  if (cudaStreamIsCapturing(static_cast<cudaStream_t>(arguments.stream), &capturing) == cudaSuccess &&
-      capturing == cudaStreamCaptureStatusNone) {
-    enqueued.host = &host;
-  }
+  enqueued.host = &host;
   std::vector<DataErrorNote*> notes;
   const auto give_back = [&] {
     for (DataErrorNote* const note : notes) notes_.Give(note);

@@ -64,6 +64,8 @@ struct AttentionProblem {
   float scale = 1;
 
   uint64_t KeyHeads() const { return heads / group; }
+  // Bits as in DeviceTraits::data_types.
+  uint32_t data_types() const { return 1u << static_cast<uint32_t>(type); }
 };
 
 Exactness AttentionBound(const AttentionProblem& problem);

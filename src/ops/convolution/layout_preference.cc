@@ -40,6 +40,8 @@ LayoutPreference LayoutOfConvolution(const OperatorDesc& desc, const DeviceTrait
   if (convolution.direction != ConvolutionDirection::kForward) return LayoutPreference::kAsGiven;
   const uint32_t channels = convolution.input.sizes[kChannel] / convolution.group_count;
   switch (device.convolution_channels) {
+    case ConvolutionChannels::kAsGiven:
+      return LayoutPreference::kAsGiven;
     case ConvolutionChannels::kFillUnits:
       return PreferWholeUnits(convolution, channels, device.unit_bytes);
     case ConvolutionChannels::kFillVectors:

@@ -144,6 +144,8 @@ Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailD
                                 const LowerContext& context, LoweredOperator* out) {
   const ConvolutionProblem problem = WithTail(desc, tail);
   const List list = WithTails(*context.device);
+  LowerContext on_device = context;
+  on_device.host_fallback = false;  // it is the whole that may run on the host
   const TensorDesc& output = ConvolutionDesc::From(desc).output;
   const auto set_in_place = [&](bool sums_in_output) {
     if (MayReplaceAdded(output, tail, sums_in_output)) out->in_place.emplace_back(ConvolutionTail::kAdded, 0);
@@ -154,7 +156,7 @@ Status LowerConvolutionWithTail(const OperatorDesc& desc, const ConvolutionTailD
   }
   const TensorDesc result = PackedLike(output);
   LoweredOperator convolution, rest;
-  ANYDML_RETURN_IF_ERROR(ChooseKernel(ConvolutionProblemOf(desc, result), context, &convolution));
+  ANYDML_RETURN_IF_ERROR(ChooseKernel(ConvolutionProblemOf(desc, result), on_device, &convolution));
   ANYDML_RETURN_IF_ERROR(
       ChooseKernel(StepsOf(result, output, tail, *problem.tail), context.ForPart(), &rest));
   out->implementation = convolution.implementation;
@@ -179,12 +181,13 @@ bool TilesCanFinish(const ConvolutionProblem& problem) {
 }
 
 bool GainsByTail(const OperatorDesc& desc, const ConvolutionTailDesc& tail, const LowerContext& context) {
+  const List list = WithTails(*context.device);
+  if (list.empty()) return false;
   const ConvolutionProblem problem = WithTail(desc, tail);
   // Vectors of channels are what a later pass may make of planes: the kernel of today says nothing yet.
   if (context.device->convolution_channels == ConvolutionChannels::kFillVectors) {
     return GainsByTailInVectors(problem);
   }
-  const List list = WithTails(*context.device);
   LoweredOperator lowered;
   return ChooseKernel(std::span<const Implementation<ConvolutionProblem>>(list), problem, context, &lowered)
       .ok();

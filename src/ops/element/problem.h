@@ -37,6 +37,16 @@ struct ElementProblem {
     for (uint32_t d = 0; d < rank; ++d) count *= sizes[d];
     return count;
   }
+  // Bits as in DeviceTraits::data_types.
+  uint32_t data_types() const {
+    uint32_t types = 0;
+    for (const auto* const operands : {&inputs, &outputs}) {
+      for (const ElementOperand& operand : *operands) {
+        if (operand.type != DataType::kUnknown) types |= 1u << static_cast<uint32_t>(operand.type);
+      }
+    }
+    return types;
+  }
 };
 
 Exactness ElementBound(const ElementProblem& problem);
