@@ -249,4 +249,15 @@ Form DecoderLayer() {
   return form;
 }
 
+Form DecoderCache() {
+  Form form = FormMaker("a cache")
+                  .In({2, 8, 5, 36})
+                  .In({2, 8, 1, 36})
+                  .Out({kF32})
+                  .Onnx("Concat", IntAttribute("axis", -2));
+  form.model.graph.inputs[0].shape = {-1, 8, -1, 36};
+  form.model.graph.inputs[1].shape = {-1, -1, -1, -1};
+  return form;
+}
+
 }  // namespace anydml::ort

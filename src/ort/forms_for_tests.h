@@ -71,5 +71,7 @@ Forms QuantizedForms();
 
 // GroupQueryAttention whose batches, lengths and caches have names instead of sizes.
 Form DecoderLayer();
+// A decoder's cache, of which most is known, and rows for it, of which only the rank is.
+Form DecoderCache();
 
 }  // namespace anydml::ort

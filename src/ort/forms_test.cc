@@ -40,11 +40,12 @@ TEST(OrtDecoder, IsClaimed) {
   std::string why_not;
   const std::unique_ptr<Comparison> comparison = Comparison::Create(&why_not);
   if (comparison == nullptr) GTEST_SKIP() << why_not;
-  const Form form = DecoderLayer();
-  const Comparison::Outcome outcome = comparison->Run(form.model, form.inputs);
-  EXPECT_EQ(outcome.difference, "");
-  EXPECT_EQ(outcome.refused, "");
-  EXPECT_TRUE(outcome.claimed);
+  for (const Form& form : {DecoderLayer(), DecoderCache()}) {
+    const Comparison::Outcome outcome = comparison->Run(form.model, form.inputs);
+    EXPECT_EQ(outcome.difference, "") << form.name;
+    EXPECT_EQ(outcome.refused, "") << form.name;
+    EXPECT_TRUE(outcome.claimed) << form.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, OrtForms,

@@ -155,11 +155,13 @@ Status NodeTrial::TrySizes(const Shapes& shapes) {
   Shapes guessed = shapes;
   std::vector<Unknown> unknown;
   std::map<std::string, size_t> symbols;
+  std::map<size_t, int64_t> others;  // known sizes, by their distance from the end
   size_t groups = 0, most_rank = 0;
   for (const onnx::ValueProto& input : model_.graph.inputs) {
     onnx::Shape& shape = guessed[input.name];
     most_rank = std::max(most_rank, shape.size());
     for (size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] > 1) others.try_emplace(shape.size() - i, shape[i]);
       if (shape[i] >= 0) continue;
       const std::string symbol = i < input.symbols.size() ? input.symbols[i] : "";
       const size_t group = symbol.empty() ? groups : symbols.try_emplace(symbol, groups).first->second;
@@ -184,6 +186,11 @@ Status NodeTrial::TrySizes(const Shapes& shapes) {
     if (fits([&](const Unknown&) { return guess; })) return {};
   }
   for (const int64_t guess : kGuesses) {
+    const auto like_others = [&](const Unknown& each) {
+      const auto known = others.find(each.from_end);
+      return known == others.end() ? guess : known->second;
+    };
+    if (fits(like_others)) return {};
     // One dimension is another one, in all inputs or in one.
     for (const int64_t size : sizes) {
       for (size_t place = 1; place <= most_rank; ++place) {
