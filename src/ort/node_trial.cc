@@ -45,6 +45,11 @@ struct Unknown {
   size_t from_end;  // 1: the last dimension
 };
 
+// Of numbers that may be anything: it wraps.
+int64_t Sum(const std::vector<int64_t>& numbers) {
+  return static_cast<int64_t>(std::accumulate(numbers.begin(), numbers.end(), uint64_t{0}));
+}
+
 onnx::Tensor Filled(onnx::ElementType type, const onnx::Shape& shape,
                     const std::function<int64_t(int64_t)>& element) {
   std::vector<int64_t> values(static_cast<size_t>(onnx::ElementCount(shape).value_or(0)));
@@ -119,7 +124,7 @@ Status NodeTrial::TryRank(size_t rank) {
   return TrySizes(shapes);
 }
 
-// Sizes that are in the node, in a useful order: other tensors', attributes', and what lists add up to.
+// Sizes that are in the node: other tensors', attributes', and what lists add up to.
 std::vector<int64_t> NodeTrial::SizesInNode() const {
   std::set<int64_t> sizes;
   for (const onnx::ValueProto& input : model_.graph.inputs) {
@@ -131,12 +136,12 @@ std::vector<int64_t> NodeTrial::SizesInNode() const {
     sizes.insert(constant.shape.begin(), constant.shape.end());
     if (constant.data.size() > kMostElementBytes) continue;
     const std::vector<int64_t> elements = ToInts(constant);
-    sizes.insert(std::accumulate(elements.begin(), elements.end(), int64_t{0}));
+    sizes.insert(Sum(elements));
   }
   for (const onnx::Attribute& attribute : model_.graph.nodes[0].attributes) {
     const std::vector<int64_t>& list = attribute.integers;
     sizes.insert(list.begin(), list.end());
-    sizes.insert(std::accumulate(list.begin(), list.end(), int64_t{0}));
+    sizes.insert(Sum(list));
     const int64_t integer = std::clamp<int64_t>(attribute.integer, 0, kMostSize);
     sizes.insert(integer);
     for (const auto& [name, constant] : model_.graph.initializers) {  // channels in groups
@@ -213,9 +218,11 @@ Status NodeTrial::TryElements(const Shapes& shapes) {
   const auto input = [&](onnx::ValueId id) -> const onnx::ValueProto& {
     return *program_->values()[id].declared;
   };
-  const onnx::ValueId front = program_->nodes()[0].inputs[0];
-  const onnx::Tensor* const weights = program_->values()[front].initializer;
-  const onnx::Shape& first = weights != nullptr ? weights->shape : shapes.at(input(front).name);
+  onnx::Shape first;
+  if (const onnx::ValueId front = program_->nodes()[0].inputs[0]; front != onnx::kAbsent) {
+    const onnx::Tensor* const weights = program_->values()[front].initializer;
+    first = weights != nullptr ? weights->shape : shapes.at(input(front).name);
+  }
   std::set<int64_t> sizes;
   for (const auto& [name, shape] : shapes) sizes.insert(shape.begin(), shape.end());
   std::vector<std::vector<onnx::Tensor>> guesses;
