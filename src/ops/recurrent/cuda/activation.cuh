@@ -4,34 +4,12 @@
 #include <cuda_runtime.h>
 
 #include "ops/element/cuda/functions.cuh"
-#include "ops/recurrent/problem.h"
+#include "ops/recurrent/plan.h"
 #include "ops/reduce/cuda/device.cuh"
 
 namespace anydml::recurrent_cuda {
 
-inline constexpr uint32_t kMaxFunctions = 2;  // clipping, and the activation
-
-struct Function {
-  ElementFunction name;
-  uint32_t parameters[2];
-};
-
-struct Activation {
-  Function functions[kMaxFunctions];
-  uint32_t count;
-  RowFunction row;
-};
-
-inline Activation ActivationOf(const CellActivation& from) {
-  Activation to = {};
-  for (const Instruction& instruction : from.program.instructions) {
-    to.functions[to.count++] = {
-        instruction.function,
-        {static_cast<uint32_t>(instruction.parameters[0]), static_cast<uint32_t>(instruction.parameters[1])}};
-  }
-  to.row = from.row;
-  return to;
-}
+using namespace recurrent;
 
 // One copy of each: a cell has up to five activations.
 __device__ __noinline__ inline float Call(ElementFunction name, uint32_t parameter0, uint32_t parameter1,

@@ -3,8 +3,6 @@
 // wait for each other.
 #include <cuda_runtime.h>
 
-#include <algorithm>
-
 #include "ops/common/cuda_chain.cuh"
 #include "ops/recurrent/cuda/activation.cuh"
 #include "ops/recurrent/cuda/tensor.cuh"
@@ -15,25 +13,6 @@ namespace anydml {
 namespace {
 
 using namespace recurrent_cuda;
-
-constexpr uint32_t kMaxThreads = 256;
-
-struct Parameters {
-  GateBuffers buffers;
-  DeviceTensor sequence, single, cell_single;
-  uint64_t lengths_stride;
-  uint64_t step, steps;
-  uint32_t batch, units;
-  uint32_t gates, state_gates;
-  uint32_t blocks_per_row;
-  uint64_t blocks;
-  Activation activations[2][kMaxCellActivations];
-  CellKind kind;
-  GatePhase phase;
-  bool couples_input_and_forget, linear_before_reset;
-  bool first_is_backward;
-  DataType type;
-};
 
 // Some units of a direction of an element of the batch.
 struct Row {
@@ -52,18 +31,19 @@ struct Row {
 };
 
 // What comes from the state, from the input, and the biases.
-__device__ float Sum(const Parameters& p, const Row& row, uint32_t gate, uint64_t unit, float from_state) {
+__device__ float Sum(const GateParameters& p, const Row& row, uint32_t gate, uint64_t unit,
+                     float from_state) {
   const uint64_t at = uint64_t{gate} * p.units + unit;
   const float sum = from_state + row.from_input[at];
   return row.bias == nullptr ? sum : sum + (row.bias[at] + row.state_bias[at]);
 }
 
-__device__ float Peephole(const Parameters& p, const Row& row, uint32_t gate, uint64_t unit, float sum) {
+__device__ float Peephole(const GateParameters& p, const Row& row, uint32_t gate, uint64_t unit, float sum) {
   if (row.peephole == nullptr) return sum;
   return sum + row.peephole[uint64_t{gate} * p.units + unit] * row.cell[unit];
 }
 
-__device__ void RunRnn(const Parameters& p, const Row& row) {
+__device__ void RunRnn(const GateParameters& p, const Row& row) {
   const Activation& f = p.activations[row.direction][0];
   ForUnits(row.units, [&](uint64_t unit) {
     row.hidden[unit] = Canonical(Apply(f, Sum(p, row, 0, unit, row.from_state[unit])));
@@ -71,7 +51,7 @@ __device__ void RunRnn(const Parameters& p, const Row& row) {
   Finish(f, row.units, row.hidden);
 }
 
-__device__ void RunLstm(const Parameters& p, const Row& row) {
+__device__ void RunLstm(const GateParameters& p, const Row& row) {
   const Activation* const activations = p.activations[row.direction];
   float* const i = row.from_state;
   float* const o = i + p.units;
@@ -100,7 +80,7 @@ __device__ void RunLstm(const Parameters& p, const Row& row) {
   ForUnits(row.units, [&](uint64_t unit) { row.hidden[unit] = Canonical(o[unit] * c[unit]); });
 }
 
-__device__ void RunGruGates(const Parameters& p, const Row& row) {
+__device__ void RunGruGates(const GateParameters& p, const Row& row) {
   const Activation& f = p.activations[row.direction][0];
   float* const z = row.from_state;
   float* const r = z + p.units;
@@ -114,7 +94,7 @@ __device__ void RunGruGates(const Parameters& p, const Row& row) {
   ForUnits(row.units, [&](uint64_t unit) { row.reset[unit] = r[unit] * row.hidden[unit]; });
 }
 
-__device__ float LinearBeforeReset(const Parameters& p, const Row& row, uint64_t unit, float reset,
+__device__ float LinearBeforeReset(const GateParameters& p, const Row& row, uint64_t unit, float reset,
                                    float from_state) {
   const uint64_t at = uint64_t{2} * p.units + unit;
   if (row.bias == nullptr) return row.from_input[at] + reset * from_state;
@@ -122,7 +102,7 @@ __device__ float LinearBeforeReset(const Parameters& p, const Row& row, uint64_t
   return sum + row.bias[at];
 }
 
-__device__ void RunGru(const Parameters& p, const Row& row) {
+__device__ void RunGru(const GateParameters& p, const Row& row) {
   const Activation& g = p.activations[row.direction][1];
   const float* const z = row.from_state;
   const float* const r = z + p.units;
@@ -139,7 +119,7 @@ __device__ void RunGru(const Parameters& p, const Row& row) {
   });
 }
 
-__device__ void RunCell(const Parameters& p, const Row& row) {
+__device__ void RunCell(const GateParameters& p, const Row& row) {
   switch (p.kind) {
     case CellKind::kRnn:
       return RunRnn(p, row);
@@ -153,7 +133,7 @@ __device__ void RunCell(const Parameters& p, const Row& row) {
 }
 
 // `from` null: zeros.
-__device__ void Write(const Parameters& p, const Row& row, const DeviceTensor& target, uint64_t time,
+__device__ void Write(const GateParameters& p, const Row& row, const DeviceTensor& target, uint64_t time,
                       const float* from) {
   if (target.data == nullptr) return;
   ForUnits(row.units, [&](uint64_t unit) {
@@ -162,7 +142,7 @@ __device__ void Write(const Parameters& p, const Row& row, const DeviceTensor& t
   });
 }
 
-__device__ Row RowOf(const Parameters& p, uint64_t block) {
+__device__ Row RowOf(const GateParameters& p, uint64_t block) {
   const uint64_t number = block / p.blocks_per_row;
   const uint64_t all = uint64_t{p.gates} * p.units;
   const GateBuffers& b = p.buffers;
@@ -185,7 +165,7 @@ __device__ Row RowOf(const Parameters& p, uint64_t block) {
   return row;
 }
 
-__global__ void __launch_bounds__(kMaxThreads) RunGatesOfStep(const __grid_constant__ Parameters p) {
+__global__ void __launch_bounds__(kGateThreads) RunGatesOfStep(const __grid_constant__ GateParameters p) {
   for (uint64_t block = blockIdx.x; block < p.blocks; block += gridDim.x) {
     Row row = RowOf(p, block);
     uint64_t length = p.steps;
@@ -208,34 +188,8 @@ __global__ void __launch_bounds__(kMaxThreads) RunGatesOfStep(const __grid_const
 
 class RecurrentCuda final : public RecurrentSteps {
  public:
-  RecurrentCuda(const RecurrentProblem& problem, const LowerContext&) : RecurrentSteps(problem) {
-    Parameters& p = common_;
-    p.sequence = TensorOf(problem.sequence);
-    p.single = TensorOf(problem.single);
-    p.cell_single = TensorOf(problem.cell_single);
-    p.lengths_stride = problem.lengths ? problem.lengths->strides[3] : 0;
-    p.steps = problem.steps;
-    p.batch = static_cast<uint32_t>(problem.batch);
-    p.units = static_cast<uint32_t>(problem.units);
-    p.gates = problem.gates();
-    p.state_gates = state_gates();
-    p.kind = problem.kind;
-    p.couples_input_and_forget = problem.couples_input_and_forget;
-    p.linear_before_reset = problem.linear_before_reset;
-    p.first_is_backward = problem.first_is_backward;
-    p.type = problem.type;
-    bool whole_rows = false;
-    for (uint32_t direction = 0; direction < problem.directions; ++direction) {
-      for (uint32_t i = 0; i < kMaxCellActivations; ++i) {
-        p.activations[direction][i] = ActivationOf(problem.activations[direction][i]);
-        whole_rows = whole_rows || problem.activations[direction][i].row != RowFunction::kNone;
-      }
-    }
-    // Whole warps: all of their threads take part in functions of a row.
-    threads_ = std::min(kMaxThreads, (std::min(p.units, kMaxThreads) + 31) / 32 * 32);
-    p.blocks_per_row = whole_rows ? 1 : static_cast<uint32_t>(CeilDivide(p.units, threads_));
-    p.blocks = problem.directions * problem.batch * p.blocks_per_row;
-  }
+  RecurrentCuda(const RecurrentProblem& problem, const LowerContext&)
+      : RecurrentSteps(problem), plan_(MakeRecurrentGatesPlan(problem, state_gates())) {}
 
  private:
   void Clear(const Buffer& buffer, const KernelArguments& arguments) const override {
@@ -244,19 +198,17 @@ class RecurrentCuda final : public RecurrentSteps {
 
   void RunGates(GatePhase phase, uint64_t step, const GateBuffers& buffers,
                 const KernelArguments& arguments) const override {
-    constexpr uint64_t kMostBlocks = 1 << 30;
-    Parameters p = common_;
+    GateParameters p = plan_.parameters;
     p.buffers = buffers;
     p.sequence.data = buffers.sequence;
     p.single.data = buffers.single;
     p.cell_single.data = buffers.cell_single;
     p.phase = phase;
     p.step = step;
-    KernelChain(arguments.stream).Launch(RunGatesOfStep, std::min(p.blocks, kMostBlocks), threads_, p);
+    KernelChain(arguments.stream).Launch(RunGatesOfStep, plan_.grid, p);
   }
 
-  Parameters common_{};  // but for addresses and the step
-  uint32_t threads_;
+  RecurrentGatesPlan plan_;
 };
 
 }  // namespace

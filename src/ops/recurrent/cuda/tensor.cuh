@@ -3,27 +3,12 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <optional>
-
+#include "ops/recurrent/plan.h"
 #include "ops/reduce/cuda/device.cuh"
-#include "schema/tensor_desc.h"
 
 namespace anydml::recurrent_cuda {
 
-struct DeviceTensor {
-  std::byte* data;  // null: absent
-  uint64_t strides[4];
-};
-
-// `data` counts only where there is a tensor.
-inline DeviceTensor TensorOf(const std::optional<TensorDesc>& tensor, std::byte* data = nullptr) {
-  DeviceTensor result = {};
-  if (!tensor) return result;
-  result.data = data;
-  std::copy_n(tensor->strides.begin(), 4, result.strides);
-  return result;
-}
+using namespace recurrent;
 
 __device__ inline float Canonical(float x) { return reduce::IsNan(x) ? lane::kNan : x; }
 

@@ -62,8 +62,7 @@ class WholeRecurrence : public CompositeKernel {
   // False with the reason.
   bool AddInputProduct(const LowerContext& context, std::string* why_not) {
     LoweredOperator lowered;
-    const Status status = ChooseKernel(InputProduct(problem_),
-                                       context.ForPart(), &lowered);
+    const Status status = ChooseKernel(InputProduct(problem_), context.ForPart(), &lowered);
     if (!status.ok()) {
       *why_not = status.message();
       return false;
