@@ -1,5 +1,5 @@
-// What a backend is: an adapter's description, memory, and in-order streams of
-// copies and kernels. Direct3D 12 sits on this and knows nothing of CPUs or GPUs.
+// A backend: the description of an adapter, memory, and in-order streams of copies and kernels. Direct3D 12
+// is built on this interface and knows nothing of CPUs or GPUs.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@
 namespace anydml {
 
 struct AdapterInfo {
-  std::string id;           // "cpu", "cuda:0": what ANYDML_ADAPTER and --adapter take
+  std::string id;           // "cpu", "cuda:0": the value of ANYDML_ADAPTER and --adapter
   std::string description;  // for people
   uint64_t luid = 0;
-  uint32_t vendor_id = 0;  // PCI numbers; clients reject 0x1414 (Microsoft's software adapters)
+  uint32_t vendor_id = 0;  // PCI ids; clients reject 0x1414 (Microsoft's software adapters)
   uint32_t device_id = 0;
   uint64_t dedicated_bytes = 0;    // memory of its own
   uint64_t shared_bytes = 0;       // host memory that it can use
@@ -49,27 +49,27 @@ class Memory {
   uint64_t size_ = 0;
 };
 
-// Work that a stream has recorded to be replayed; may outlive the stream.
+// Recorded work of a stream, for replay; may outlive the stream.
 class Recording {
  public:
   virtual ~Recording() = default;
 };
 
-// One queue's work, in order. Used by one thread at a time. Calls may return
-// before the work is done; `Flush` says when.
+// The work of one queue, in order. Used by one thread at a time. Calls may return before the work is done;
+// `Flush` tells when it is.
 class Stream {
  public:
   virtual ~Stream() = default;
   virtual Status Copy(std::byte* target, const std::byte* source, uint64_t bytes) = 0;
   virtual Status Fill32(std::byte* target, uint32_t value, uint64_t bytes) = 0;
-  // Kernel::Run and Kernel::Initialize, with the stream's own executor, notes and so on. What a kernel
-  // says of a failure comes back as it is.
+  // Kernel::Run and Kernel::Initialize, with the stream's own executor, notes and so on. A kernel's error is
+  // returned unchanged.
   virtual Status Run(const Kernel& kernel, const KernelArguments& arguments) = 0;
   virtual Status Initialize(const Kernel& kernel, const KernelArguments& arguments) = 0;
   virtual Status WriteTimestamp(uint64_t* target) = 0;  // host-visible or device memory of this backend
 
-  // Records what `body` gives the stream instead of doing it. Null when nothing is gained by
-  // recordings, or when this cannot be recorded; nothing is done then, either.
+  // Records the work that `body` gives to the stream, without executing it. `*recording` is null, and nothing
+  // has been done, if this work cannot be recorded or if a replay would gain nothing.
   virtual Status Record(const std::function<Status(Stream&)>& body, std::unique_ptr<Recording>* recording) {
     (void)body;
     recording->reset();
@@ -82,23 +82,23 @@ class Stream {
 
   // Calls `done` (from any thread) once everything before it is complete, or has failed.
   virtual Status Flush(std::function<void(const Status&)> done) = 0;
-  // Spins until `ready`, which the stream's work will make true; false when patience ends before.
-  // From any thread, which may be put to that work meanwhile.
+  // Spins until `ready`, which the stream's work makes true; returns false if patience ends first. Callable
+  // from any thread; the thread may take part in that work while it waits.
   virtual bool SpinUntil(const std::function<bool()>& ready, AdaptiveSpin* spin) {
     return spin->Until(ready);
   }
-  // Whether calls return when their work is done.
+  // Whether calls return only after their work is done.
   virtual bool synchronous() const { return false; }
-  // The device's own stream (a cudaStream_t); null where there is none.
+  // The device's own stream (a cudaStream_t); null if it has none.
   virtual void* native() const { return nullptr; }
-  // Waits for what is under way; the stream gets no more work afterwards.
+  // Waits for pending work; the stream gets no more work afterwards.
   virtual void Close() {}
 };
 
-// A stream that others made.
+// A stream that the application has created.
 struct ForeignStream {
-  uint64_t id = 0;         // no other has or had it: handles of streams that are gone are used again
-  bool capturing = false;  // what it gets is not done but recorded
+  uint64_t id = 0;         // unique, while handles of destroyed streams are reused
+  bool capturing = false;  // work is recorded, not executed
 };
 
 class Backend {
@@ -107,23 +107,26 @@ class Backend {
   virtual const AdapterInfo& adapter() const = 0;
   // Zero-filled, aligned to at least 64 KiB (a buffer's placement alignment); null with kOutOfMemory.
   virtual Status Allocate(MemoryKind kind, uint64_t bytes, std::shared_ptr<Memory>* memory) = 0;
-  // What tensors in the application's memory are aligned to besides their elements. Memory of our own
-  // always is to 16 bytes (DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT), and kernels may rely on that.
+  // The alignment that tensors in the application's memory need in addition to that of their elements. Memory
+  // that we allocate is always aligned to 16 bytes (DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT), and kernels may
+  // rely on that.
   virtual uint32_t foreign_alignment() const { return 16; }
-  // The application's memory, which the adapter can use as it is: host memory where default heaps are
-  // that, else memory of the device. `release` is called when the object goes, and not on failure.
+  // Wraps memory of the application that the adapter can use directly: host memory if default heaps are host
+  // memory, else device memory. `release` is called when the object is destroyed, but not after a failure.
   virtual Status Adopt(void* memory, uint64_t bytes, std::function<void()> release,
                        std::shared_ptr<Memory>* out) = 0;
   virtual std::unique_ptr<Stream> CreateStream() = 0;
-  // Runs a kernel outside of streams of ours: on a CPU on the calling thread; on a GPU it is enqueued in
-  // `arguments.stream`, whoever made that. `wait`: until it is complete; `data_errors` are told of only then.
+  // Runs a kernel outside our streams: on a CPU on the calling thread; on a GPU it is enqueued in
+  // `arguments.stream`, whoever created that. `wait`: until it is complete; only then are `data_errors`
+  // reported.
   virtual Status RunNow(const Kernel& kernel, const KernelArguments& arguments, bool wait) = 0;
-  // For streams that others made. What goes to `after` from now on comes behind what is in `before`.
+  // The next functions take streams that the application has created. Work that `after` gets from now on
+  // waits for the work in `before`.
   virtual Status OrderStreams(void* before, void* after) {
     (void)before, (void)after;
     return {};
   }
-  // Null: for everything on the device.
+  // Null waits for everything on the device.
   virtual Status WaitForStream(void* stream) {
     (void)stream;
     return {};
@@ -137,12 +140,13 @@ class Backend {
     *out = {.id = reinterpret_cast<uint64_t>(stream)};
     return {};
   }
-  // The end of what the stream has now, which outlives the stream. A mark that is not null is moved there.
+  // Marks the end of the work that the stream has now; the mark outlives the stream. A mark that is not null
+  // is moved.
   virtual Status MarkStream(void* stream, void** mark) {
     (void)stream, (void)mark;
     return {};
   }
-  // What goes to `stream` from now on comes behind the mark; null: the host waits.
+  // Work that `stream` gets from now on waits for the mark; with a null stream the host waits.
   virtual Status WaitForMark(void* mark, void* stream) {
     (void)mark, (void)stream;
     return {};
@@ -153,12 +157,12 @@ class Backend {
   }
 };
 
-// All backends of this machine, best first; never empty, lives as long as the
-// process. ANYDML_ADAPTER=<id> moves that one to the front.
+// All backends of this machine, best first; never empty, lives as long as the process. ANYDML_ADAPTER=<id>
+// moves one to the front.
 std::span<Backend* const> Backends();
 
-// Whether what the environment says about backends (ANYDML_ADAPTER, ANYDML_THREADS) can be done; if not, no
-// device is created, since the one that would be is not the one that was asked for.
+// Whether the settings in the environment (ANYDML_ADAPTER, ANYDML_THREADS) can be honoured. If not, no device
+// is created, since it would not be the requested one.
 const Status& CheckBackendVariables();
 
 // One line; empty when there is one.

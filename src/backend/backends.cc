@@ -17,7 +17,7 @@ struct Found {
   Status variables;
 };
 
-// Puts the adapter that ANYDML_ADAPTER names first.
+// Moves the adapter that ANYDML_ADAPTER names to the front.
 Status PutWantedFirst(std::vector<Backend*>* backends) {
   const char* wanted = std::getenv("ANYDML_ADAPTER");
   if (wanted == nullptr || *wanted == 0) return {};
@@ -38,7 +38,7 @@ Found FindBackends() {
   Found found;
   found.backends = LoadBackends("ANYDML_CUDA_MODULE", "libanydml_cuda.so", &found.why_no_gpu);
   found.backends.push_back(GetCpuBackend());
-  // A backend that somebody else built for this version. It has to be asked for by name.
+  // Loads a backend that was built elsewhere for this version; only if it is requested by name.
   std::string why_no_other;
   const std::vector<Backend*> others = LoadBackends("ANYDML_OTHER_MODULE", nullptr, &why_no_other);
   found.backends.insert(found.backends.end(), others.begin(), others.end());

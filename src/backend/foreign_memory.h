@@ -1,4 +1,4 @@
-// Memory that the application has, and keeps until it is told.
+// The application's memory, with the function that tells the application when it is no longer used.
 #pragma once
 
 #include <functional>

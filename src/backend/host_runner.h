@@ -1,11 +1,11 @@
-// Kernels of the CPU for a device's stream (kernel/host_kernel.h).
+// Runs CPU kernels for a device's stream (kernel/host_kernel.h).
 #pragma once
 
 #include "kernel/kernel.h"
 
 namespace anydml {
 
-// A backend's stream derives from it and moves the bytes.
+// A backend's stream derives from it and supplies the copies.
 class HostRunner : public HostAccess {
  public:
   Status RunOnHost(const Kernel& kernel, const KernelArguments& arguments, bool initialize) final;

@@ -12,7 +12,7 @@
 namespace anydml {
 namespace {
 
-// With a slash at the end; empty when it is not known.
+// Ends with a slash; empty if it is unknown.
 std::string FindFolderOfThisLibrary() {
   Dl_info info{};
   static const char here = 0;
@@ -23,12 +23,12 @@ std::string FindFolderOfThisLibrary() {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-// At load: a relative path means what it meant only until the working directory changes.
+// At load, because a relative path is valid only until the working directory changes.
 const std::string& folder_of_this_library = *new std::string(FindFolderOfThisLibrary());
 
-// An absolute path: dlopen looks for nothing else then, in the working directory or elsewhere.
+// Returns an absolute path: given one, dlopen searches nowhere else.
 Status FindModuleFile(const char* variable, const char* file, std::string* path) {
-  // Not in programs that run with more rights than their user has.
+  // secure_getenv: not in programs that run with more privileges than their user has.
   if (const char* given = secure_getenv(variable); given != nullptr && *given != 0) {
     *path = given;
     if (*given == '/') return {};
@@ -41,14 +41,14 @@ Status FindModuleFile(const char* variable, const char* file, std::string* path)
                                           " is looked for, is not known; ", variable, " may name the file"));
   }
   *path = folder_of_this_library + file;
-  // The folder of an installed library is everybody's; what only this one opens has a folder of its own in
-  // it.
+  // Other libraries share the folder of an installed library; modules that only we load have a folder of
+  // their own in it.
   const std::string installed = folder_of_this_library + "anydml/" + file;
   if (access(path->c_str(), F_OK) != 0 && access(installed.c_str(), F_OK) == 0) *path = installed;
   return {};
 }
 
-// Stays open: its backends live as long as the process.
+// The library stays open: its backends live as long as the process.
 Status Open(const std::string& path, void** handle, const Module** module) {
   *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (*handle == nullptr) {

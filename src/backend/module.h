@@ -1,4 +1,4 @@
-// How a backend's module (kernel/module.h) is loaded.
+// Loads a backend's module (kernel/module.h).
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace anydml {
 
-// The backends from `file` beside this library or, as installed, in the folder anydml beside it, and nowhere
-// else, or from the file that the environment variable `variable` names by an absolute path; when there are
-// none, why. `file` may be null: then only the variable names a module.
+// The backends of `file`, which is in this library's folder or, when installed, in the folder anydml there,
+// and is searched nowhere else; or of the file whose absolute path the environment variable `variable` gives.
+// If there are none, the reason. `file` may be null: then only the variable names a module.
 std::vector<Backend*> LoadBackends(const char* variable, const char* file, std::string* why_none);
 
 }  // namespace anydml

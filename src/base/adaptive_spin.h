@@ -1,6 +1,5 @@
-// Waiting a moment before going to sleep. Waking a sleeping thread costs tens of
-// microseconds, so a wait that is usually shorter than that should not sleep; a
-// wait that is usually longer should not spin at all.
+// Spinning for a moment before sleeping. Waking a sleeping thread costs tens of microseconds, so a wait that
+// is usually shorter should spin, and a wait that is usually longer should not spin at all.
 #pragma once
 
 #include <sched.h>
@@ -12,12 +11,12 @@
 
 namespace anydml {
 
-// Tells the processor that the thread spins: what shares its core gets more of it.
+// Tells the processor that the thread spins, which leaves more of the core to the thread that shares it.
 inline void SpinPause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  asm volatile("isb" ::: "memory");  // `yield` does nothing on most
+  asm volatile("isb" ::: "memory");  // `yield` does nothing on most processors
 #endif
 }
 
@@ -28,15 +27,15 @@ class AdaptiveSpin {
   static constexpr std::chrono::nanoseconds kMost{50'000};
   explicit AdaptiveSpin(std::chrono::nanoseconds most = kMost) : most_ns_(most.count()) {}
 
-  // True when `ready` became true within the present patience. It does not yield:
-  // where other programs want the processor, a thread that yields comes back after
-  // their time slices (milliseconds), but one that sleeps is woken at once.
+  // True if `ready` became true within the present patience. It does not yield: if other programs want the
+  // processor, a yielding thread comes back after their time slices (milliseconds), while a sleeping one is
+  // woken at once.
   template <typename Ready>
   bool Until(Ready&& ready) {
     return Until(ready, [] { return false; });
   }
 
-  // Meanwhile calls `work`, which is true when it did something useful: that time does not count.
+  // While spinning, calls `work`, which returns true if it did something useful; that time does not count.
   template <typename Ready, typename Work>
   bool Until(Ready&& ready, Work&& work) {
     if (ready()) return true;
@@ -57,15 +56,15 @@ class AdaptiveSpin {
     return false;
   }
 
-  // A sleep after a fruitless spin, made where it begins.
+  // A sleep after a fruitless spin; create it where the sleep begins.
   struct Sleep {
     const Clock::time_point began = Clock::now();
     const int cpu = sched_getcpu();
   };
 
-  // To be told, at once, of a sleep and of the processor that the waking thread was on. A short
-  // sleep shows that more patience would have paid, except when they shared a processor (others
-  // keep the rest busy): then it was the spin that kept the other thread from its work.
+  // Call it at once after a sleep, with the waking thread's processor. A short sleep shows that more patience
+  // would have paid, except if both threads shared a processor (the others being busy): then it was the spin
+  // that kept the other thread from its work.
   void Slept(const Sleep& sleep, int waker_cpu) {
     if (sleep.cpu == waker_cpu) return;
     if (std::chrono::nanoseconds(Clock::now() - sleep.began).count() < most_ns_) SetPatience(most_ns_);

@@ -1,4 +1,4 @@
-// Threads of the library's own.
+// The library's own threads.
 #pragma once
 
 #include <pthread.h>
@@ -12,9 +12,9 @@
 
 namespace anydml {
 
-// Starts a thread that the application does not notice: its signals are not delivered there,
-// and what it does to denormals and rounding (a new thread inherits both) changes no result.
-// Throws a std::system_error that says so when the system refuses. Names have up to 15 characters.
+// Starts a thread that the application does not notice: the application's signals are not delivered to it,
+// and the denormal and rounding modes that it inherits from its creator are reset, so that they change no
+// result. Throws a std::system_error with a message if the system refuses. Names have up to 15 characters.
 template <typename Body>
 std::thread StartBackgroundThread(const char* name, Body body) {
   struct SignalsBlocked {

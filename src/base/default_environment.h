@@ -1,4 +1,4 @@
-// Denormals and rounding as our results are promised for, on a thread of the application's.
+// The denormal and rounding modes for which our results are promised, on a thread of the application.
 #pragma once
 
 #include <cfenv>

@@ -9,7 +9,7 @@ namespace {
 
 std::atomic<uint32_t> forks{0};
 
-// Asking the system for the process's number at every call would cost more than most calls.
+// Asking the system for the process id at every call would cost more than most calls.
 [[maybe_unused]] const int registered =
     pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 

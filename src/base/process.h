@@ -1,11 +1,11 @@
-// Telling a forked child from its parent, whose threads it does not have.
+// Distinguishes a forked child from its parent, whose threads it does not have.
 #pragma once
 
 #include <cstdint>
 
 namespace anydml {
 
-// Another number after every fork, in the child.
+// A different number in the child after every fork.
 uint32_t CurrentProcess() noexcept;
 
 }  // namespace anydml

@@ -8,10 +8,11 @@
 namespace anydml {
 namespace {
 
-// Needs no destructor: calls that fail in destructors of static and thread-local objects find it, too.
+// It needs no destructor, so that calls that fail in destructors of static and thread-local objects can use
+// it.
 constinit thread_local char last_error[4096] = {};
 
-// At load: later another thread may be changing the environment.
+// Read at load, because another thread may change the environment later.
 const bool debug_requested = [] {
   const char* value = std::getenv("ANYDML_DEBUG");
   return value != nullptr && value[0] == '1';
@@ -21,7 +22,7 @@ bool ContinuesCharacter(char byte) { return (static_cast<unsigned char>(byte) & 
 
 void Keep(std::string_view message) {
   constexpr std::string_view kCut = "...";
-  std::string_view end = "";  // not null: memcpy wants an address even of nothing
+  std::string_view end = "";  // not null: memcpy requires a valid address even for 0 bytes
   if (message.size() >= sizeof(last_error)) {
     size_t length = sizeof(last_error) - 1 - kCut.size();
     while (length > 0 && ContinuesCharacter(message[length])) --length;

@@ -1,4 +1,4 @@
-// What this was built with: compilers say it in different ways.
+// The sanitizers that this was built with; compilers announce them in different ways.
 #pragma once
 
 namespace anydml {

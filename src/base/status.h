@@ -1,6 +1,6 @@
-// A result code with the sentence that explains it. Codes have the numeric
-// values of the HRESULTs they become at the COM border, so that nothing has to
-// be translated there; this header needs no Windows types, so kernels may use it.
+// A result code with a message that explains it. Codes have the numeric values of the HRESULTs that they
+// become at the COM border, so that nothing is translated there. This header needs no Windows types, so
+// kernels may use it.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-// Concatenates anything that can be streamed; for building messages only.
+// Concatenates anything that can be streamed; for messages only.
 template <typename... Args>
 std::string StrCat(const Args&... args) {
   std::ostringstream stream;

@@ -20,10 +20,9 @@ void ObjectCreated();
 void ObjectDestroyed();
 }  // namespace com_internal
 
-// `Main` is the most derived interface that the object implements; `Others` are
-// the ones that it inherits from (IUnknown is understood). All of them lie on one
-// inheritance chain, so one pointer serves for all; objects with a second chain
-// override QueryOther.
+// `Main` is the most derived interface that the object implements; `Others` are those that it inherits from
+// (IUnknown is implied). All are on one inheritance chain, so one pointer serves for all; objects with a
+// second chain override QueryOther.
 template <typename Main, typename... Others>
 class ComObject : public Main {
  public:
@@ -53,8 +52,8 @@ class ComObject : public Main {
     return left;
   }
 
-  // A reference through a pointer that does not own one (a registry of singletons);
-  // false when the object is already on its way out.
+  // Adds a reference through a pointer that does not own one (a registry of singletons); false if the object
+  // is already being destroyed.
   bool TryAddRef() {
     ULONG count = references_.load(std::memory_order_relaxed);
     while (count != 0) {
@@ -68,8 +67,8 @@ class ComObject : public Main {
 
  protected:
   ComObject() { com_internal::ObjectCreated(); }
-  // Not part of the vtable layout that clients see: the interfaces declare no
-  // destructor, so this one's slots come after all of theirs.
+  // Not part of the vtable layout that clients see: the interfaces declare no destructor, so its slots follow
+  // all of theirs.
   virtual ~ComObject() { com_internal::ObjectDestroyed(); }
 
   // An interface of another chain, or null. The caller adds the reference.
@@ -79,9 +78,9 @@ class ComObject : public Main {
   std::atomic<ULONG> references_{1};
 };
 
-// Creates a T (whose first reference is ours), asks it for `iid` and drops our
-// reference. With a null `out` answers S_FALSE, as Direct3D 12 does: the arguments
-// were valid, nothing was created. Call inside a Guard (com/guard.h): may throw bad_alloc.
+// Creates a T, queries it for `iid` and drops the first reference. With a null `out` it returns S_FALSE, as
+// Direct3D 12 does: the arguments were valid, nothing was created. May throw bad_alloc: call it inside a
+// Guard (com/guard.h).
 template <typename T, typename... Args>
 HRESULT CreateComObject(REFIID iid, void** out, Args&&... args) {
   if (out == nullptr) return S_FALSE;

@@ -28,7 +28,7 @@ HRESULT Guard(Body&& body) noexcept {
   } catch (const std::bad_alloc&) {
     ReportError("out of memory");
     return E_OUTOFMEMORY;
-  } catch (const std::length_error&) {  // of a container: more than there may ever be
+  } catch (const std::length_error&) {  // thrown by a container that would exceed its maximum size
     ReportError("out of memory");
     return E_OUTOFMEMORY;
   } catch (const std::exception& error) {

@@ -8,7 +8,7 @@
 namespace anydml {
 namespace {
 
-// WKPDID_D3DDebugObjectNameW: what SetName stores, so that tools can read it back.
+// WKPDID_D3DDebugObjectNameW: SetName stores under it, so that tools can read the name back.
 constexpr GUID kDebugObjectNameW = {
     0x4cca5fd8, 0x921f, 0x42c8, {0x85, 0x66, 0x70, 0xca, 0xf2, 0xa9, 0xb7, 0x41}};
 
@@ -62,7 +62,7 @@ HRESULT PrivateData::Set(REFGUID guid, UINT size, const void* data) {
     const auto* bytes = static_cast<const uint8_t*>(data);
     Entry entry;
     entry.bytes.assign(bytes, bytes + size);
-    // An entry of no bytes is a deletion: there would be nothing to read back.
+    // An empty entry deletes: there would be nothing to read back.
     return Store(guid, std::move(entry));
   });
 }
@@ -96,7 +96,7 @@ std::string PrivateData::name() const {
 }
 
 HRESULT PrivateData::Store(REFGUID guid, Entry entry) {
-  // The old entry's object is released outside the lock: it may call back.
+  // The old entry's object is released outside the lock, because it may call back.
   Entry old;
   std::lock_guard lock(mutex_);
   const auto found = entries_.find(guid);

@@ -27,7 +27,7 @@ class PrivateData {
   };
   struct Entry {
     std::vector<uint8_t> bytes;
-    ComPtr<IUnknown> object;  // set: the entry is an interface
+    ComPtr<IUnknown> object;  // if set, the entry is an interface
   };
 
   HRESULT Store(REFGUID guid, Entry entry);

@@ -1,4 +1,4 @@
-// A kernel made of kernels, which run one after the other.
+// A kernel that runs several kernels one after the other.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace anydml {
 
-// Derived classes add their parts and their own scratch when they are created; their Run calls RunPart.
-// Parts share one piece of scratch behind the composite's own, and have notes and persistent memory of
-// their own.
+// Derived classes add their parts and their own scratch when they are created; their Run calls RunPart. All
+// parts share one piece of scratch, which follows the composite's own; each part has its own notes and
+// persistent memory.
 class CompositeKernel : public Kernel {
  public:
   uint64_t temporary_bytes() const override;
@@ -28,16 +28,16 @@ class CompositeKernel : public Kernel {
     return scratch_.Add(name, bytes, alignment);
   }
 
-  // `arguments` are the composite's own with the part's inputs and outputs.
+  // `arguments`: the composite's own, but with the part's inputs and outputs.
   Status RunPart(uint32_t part, const KernelArguments& arguments) const;
-  // What that runs, and with what.
+  // The kernel that RunPart runs, and its arguments.
   const Kernel& KernelOf(uint32_t part) const { return *parts_[part].kernel; }
   KernelArguments ArgumentsToRun(uint32_t part, const KernelArguments& arguments) const {
     return ArgumentsOf(parts_[part], KernelOf(part).temporary_bytes(), arguments);
   }
-  // The same for Initialize, with the part's inputs.
+  // As RunPart, for Initialize; with the part's inputs.
   Status InitializePart(uint32_t part, const KernelArguments& arguments) const;
-  // `input` is the part's.
+  // `input`: the part's number of it.
   bool PartPacksInput(uint32_t part, uint32_t input) const { return parts_[part].kernel->packs_input(input); }
 
  private:

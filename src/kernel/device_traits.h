@@ -1,5 +1,5 @@
-// What a device likes and can do, as its backend states it. Everything above the backends decides by these
-// facts and never by a backend's name.
+// What a device can do and what it is fast with, as its backend states it. Code above the backends decides by
+// these facts, never by a backend's name.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace anydml {
 
 class Column;  // ops/column.h
 
-// Which order of a convolution's elements in memory its kernels are fast with.
+// The order of a convolution's elements in memory with which a device's kernels are fast.
 enum class ConvolutionChannels : uint8_t {
   kAsGiven,
   kFillVectors,  // channels are neighbours where they fill wide vectors
@@ -24,9 +24,9 @@ inline constexpr uint32_t kAllDataTypes = (1u << kDataTypeCount) - 2;  // all bu
 
 // The defaults are those of a device of which nothing is known.
 struct DeviceTraits {
-  // Begins the names of its implementations; nothing else may depend on it.
+  // The prefix of its implementations' names; nothing else may depend on it.
   std::string_view backend = "cpu";
-  const Column* column = nullptr;  // those implementations; null: the host's
+  const Column* column = nullptr;  // its implementations; null: those of the host
 
   // Kernels run on threads of this process, in its memory. They may pack constants when a graph is
   // initialised.
@@ -47,16 +47,16 @@ struct DeviceTraits {
   ConvolutionChannels convolution_channels = ConvolutionChannels::kAsGiven;
   uint32_t vector_lanes = 0;  // of FLOAT32, for kFillVectors; 0: those of the CPU this runs on
 
-  int ordinal = 0;                      // the device's number in its backend
-  uint32_t multiprocessors = 1;         // of a CPU: its threads
-  uint64_t shared_bytes_per_block = 0;  // the most that a kernel may use
+  int ordinal = 0;                      // the device's index within its backend
+  uint32_t multiprocessors = 1;         // on a CPU: its threads
+  uint64_t shared_bytes_per_block = 0;  // the most that one kernel may use
   uint64_t l2_bytes = 0;                // 0: unknown
 
-  // Makes device `ordinal` the calling thread's current one and returns the one before; null where
-  // there is no such thing.
+  // Makes device `ordinal` current for the calling thread and returns the previous one; null if the backend
+  // has no current device.
   int (*make_current)(int ordinal) = nullptr;
-  // For KernelArguments::stream: the time by the device's clock. Null where kernels are done when Run
-  // returns; returns null where time cannot be told now.
+  // Takes KernelArguments::stream and measures time by the device's clock. The pointer is null if kernels are
+  // complete when Run returns; the function returns null if time cannot be measured now.
   std::unique_ptr<StreamClock> (*create_clock)(void* stream) = nullptr;
 };
 
@@ -64,8 +64,8 @@ struct DeviceTraits {
 inline constexpr DeviceTraits kHostDevice = {
     .is_host = true, .runs_blocks_of_rows = true, .convolution_channels = ConvolutionChannels::kFillVectors};
 
-// Makes a device the thread's current one, which may have been the application's choice, while the object
-// lives: what is asked of a device or set for it concerns the current one.
+// Makes a device the thread's current one for the object's lifetime and then restores the application's
+// choice. Queries and settings of the device's API concern the current one.
 class CurrentDevice {
  public:
   explicit CurrentDevice(const DeviceTraits& device)

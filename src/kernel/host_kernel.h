@@ -1,4 +1,4 @@
-// The fallback: a kernel of the CPU in the place of one that a device does not have.
+// The fallback: a CPU kernel that stands in for one that a device does not have.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// Before the name of the implementation that runs; alone, as a forced implementation, it stands for the
+// Prefix of the name of the implementation that runs. Alone, as a forced implementation, it selects the
 // fastest one.
 inline constexpr std::string_view kHostPrefix = "host:";
 

@@ -1,5 +1,5 @@
-// What a backend runs: one operator, with shapes, strides, types and the choice
-// of algorithm already resolved. Includes nothing of com/, d3d12/ or dml/.
+// What a backend runs: one operator, with shapes, strides, types and the choice of algorithm already
+// resolved. Includes nothing from com/, d3d12/ or dml/.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct Buffer {
   uint64_t size = 0;
 };
 
-// Takes the sentence about data that only execution can see (the first index
-// out of range). Implementations call it at most once per run.
+// Receives the message about an error in the data that only execution can see (the first index out of range).
+// Implementations call it at most once per run.
 class DataErrorSink {
  public:
   virtual void ReportDataError(const std::string& message) = 0;
@@ -26,24 +26,23 @@ class DataErrorSink {
   ~DataErrorSink() = default;
 };
 
-// What a kernel on a device notes instead: memory that both sides see. The host puts it into
-// words (Kernel::Describe) when the run is complete.
+// The same for a kernel on a device: it writes this note to memory that both sides see, and the host makes a
+// message of it (Kernel::Describe) when the run is complete.
 struct DataErrorNote {
   static constexpr uint64_t kNone = ~uint64_t{0};
 
-  uint64_t position = kNone;  // of the first, in the kernel's own numbering
-  int64_t values[8] = {};     // what was found there
+  uint64_t position = kNone;  // of the first error, in the kernel's own numbering
+  int64_t values[8] = {};     // the values found there
 };
 
 class Kernel;
 struct KernelArguments;
 
-// What a device's stream does for kernels that run on the host although their operands are on the device.
+// Lets a device's stream run kernels on the host although their operands are on the device.
 class HostAccess {
  public:
-  // Waits for what the stream has been given, runs the kernel on copies of its operands in host memory, and
-  // puts what it wrote where it belongs. `arguments` are those of the device; with `initialize`, of
-  // Kernel::Initialize.
+  // Waits for the stream's work, runs the kernel on copies of its operands in host memory, and copies the
+  // results back. `arguments` are those of the device; with `initialize`, those of Kernel::Initialize.
   virtual Status RunOnHost(const Kernel& kernel, const KernelArguments& arguments, bool initialize) = 0;
 
  protected:
@@ -55,8 +54,8 @@ class Executor {
  public:
   using Task = void (*)(void* context, uint32_t index);
 
-  // Calls task(context, i) once for every i below `count`, in any order and as far
-  // as threads are free at the same time; returns when all calls have.
+  // Calls task(context, i) once for every i below `count`, in any order and in parallel as far as threads are
+  // free; returns when all calls have returned.
   virtual void Run(uint32_t count, Task task, void* context) = 0;
 
  protected:
@@ -64,57 +63,59 @@ class Executor {
 };
 
 struct KernelArguments {
-  // One per operator input and output, in schema order. Null where the description leaves an
-  // optional tensor out; so are inputs that the kernel has packed.
+  // One per operator input and output, in schema order. Null for optional tensors that the description omits
+  // and for inputs that the kernel has packed.
   std::span<const Buffer> inputs;
   std::span<const Buffer> outputs;
-  Buffer temporary = {};                 // at least temporary_bytes(), aligned to 16 bytes
-  Buffer persistent = {};                // persistent_bytes(), aligned to 256 bytes
-  DataErrorSink* data_errors = nullptr;  // null: nobody wants to know
-  Executor* executor = nullptr;          // null: everything on the calling thread
-  void* stream = nullptr;                // where a device's kernel enqueues itself (a cudaStream_t)
-  HostAccess* host = nullptr;            // of the stream; null where it has none, or the run is recorded
-  std::span<DataErrorNote* const> notes = {};  // data_errors for kernels on a device: note_count(), or none
-                                               // when nobody wants to know
+  Buffer temporary = {};                       // at least temporary_bytes(), aligned to 16 bytes
+  Buffer persistent = {};                      // persistent_bytes(), aligned to 256 bytes
+  DataErrorSink* data_errors = nullptr;        // null: not wanted
+  Executor* executor = nullptr;                // null: everything on the calling thread
+  void* stream = nullptr;                      // where a device's kernel is enqueued (a cudaStream_t)
+  HostAccess* host = nullptr;                  // from the stream; null if it has none, or if the run is being
+                                               // recorded
+  std::span<DataErrorNote* const> notes = {};  // as data_errors, for kernels on a device: note_count() of
+                                               // them, or none if not wanted
 
   DataErrorNote* note(uint32_t number = 0) const { return notes.empty() ? nullptr : notes[number]; }
 };
 
-// Immutable and used from several queues at once. Run allocates nothing; a device's kernel
-// only enqueues, and waits for nothing.
+// Immutable and used from several queues at once. Run allocates nothing; a device's kernel only enqueues work
+// and never waits.
 class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // A failure removes the device; its sentence says what could not be done.
+  // A failure removes the device; its message says what could not be done.
   virtual Status Run(const KernelArguments& arguments) const = 0;
   virtual uint64_t temporary_bytes() const { return 0; }
 
   // Memory that initialisation fills and every run reads.
   virtual uint64_t persistent_bytes() const { return 0; }
   virtual uint64_t initialization_temporary_bytes() const { return 0; }
-  // What the host knows of it already; it is put there before Initialize. Lives as long as the kernel.
+  // The part of it that is known when the kernel is created; copied there before Initialize. Lives as long as
+  // the kernel.
   struct PersistentData {
     uint64_t offset;
     std::span<const std::byte> bytes;
   };
   virtual std::span<const PersistentData> persistent_data() const { return {}; }
-  // Called once, before any run, where there are persistent_bytes(). `inputs` has the inputs that are
-  // OWNED_BY_DML; the others and all outputs are null. `temporary` has initialization_temporary_bytes().
+  // Called once before any run, if persistent_bytes() is not 0. `inputs` has the inputs that are
+  // OWNED_BY_DML; other inputs and all outputs are null. `temporary` has initialization_temporary_bytes().
   virtual Status Initialize(const KernelArguments&) const { return {}; }
-  // Whether an input that is OWNED_BY_DML is read by Initialize only, which leaves what runs need of it
-  // in `persistent`. One that is not packed is copied, and a run finds it among its inputs.
+  // Whether only Initialize reads an OWNED_BY_DML input, and keeps in `persistent` what runs need of it. An
+  // input that is not packed is copied, and runs find it among their inputs.
   virtual bool packs_input(uint32_t) const { return false; }
 
-  // For kernels on a device that can find errors in data: how many of KernelArguments::notes they
-  // want, and the sentence about note `number`.
+  // For kernels on a device that can find errors in data: the number of KernelArguments::notes that they
+  // need, and the message for note `number`.
   virtual uint32_t note_count() const { return 0; }
   virtual std::string Describe(uint32_t number, const DataErrorNote& note) const {
     (void)number, (void)note;
     return {};
   }
 
-  // Of a kernel that is made of kernels: their implementations, for people who ask why.
+  // The implementations of the kernels that this one is composed of, for diagnostics.
   virtual std::string made_of() const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// Scratch in pieces, and kernels made of kernels.
+// Scratch layout and composite kernels.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -30,7 +30,8 @@ TEST(ScratchLayout, DoesNotWrap) {
   EXPECT_EQ(layout.bytes(), ~uint64_t{0});
 }
 
-// Writes its number to all of its temporary memory, checks what initialisation left, and notes the number.
+// Writes its number to all of its temporary memory, checks the result of its initialisation, and notes the
+// number.
 class TestPart final : public Kernel {
  public:
   TestPart(uint8_t number, uint64_t temporary_bytes, uint64_t persistent_bytes, uint32_t notes)

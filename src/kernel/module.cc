@@ -3,7 +3,7 @@
 namespace anydml {
 namespace {
 
-// Written while the backends are looked for, only read afterwards.
+// Written while the backends are being found, only read afterwards.
 std::vector<const Module*>& AllModules() {
   static auto* const modules = new std::vector<const Module*>;
   return *modules;

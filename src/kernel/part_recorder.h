@@ -1,4 +1,4 @@
-// Who wants to know how long the parts of a graph take.
+// Measures how long the parts of a graph take.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace anydml {
 
-// Called after every part that was run, with its name, beginning and end (nanoseconds of the steady clock).
+// Called after every part that has run, with its name, beginning and end (nanoseconds of the steady clock).
 using RecordPart = void (*)(void* context, const char* name, uint64_t begin, uint64_t end);
 
 struct PartRecorder {
-  RecordPart record = nullptr;  // null: nobody
+  RecordPart record = nullptr;  // null: no recording
   void* context = nullptr;
 };
 
@@ -21,13 +21,13 @@ struct PartRecorder {
 void SetPartRecorder(const PartRecorder& recorder);
 PartRecorder CurrentPartRecorder();
 
-// Points in time of a device's stream, by the device's clock.
+// Measures points in time of a device's stream by the device's clock.
 class StreamClock {
  public:
   virtual ~StreamClock() = default;
-  // When everything that the stream has been given so far is done.
+  // Marks the time at which everything that the stream has now is done.
   virtual Status Mark() = 0;
-  // Waits for the last one. Nanoseconds since the first.
+  // Waits for the last mark. Nanoseconds since the first.
   virtual Status Read(std::vector<uint64_t>* marks) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Pieces of a kernel's temporary or persistent memory, one after the other.
+// The layout of a kernel's temporary or persistent memory: pieces, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// What 64 bits cannot hold is kept as the largest number, which no memory has.
+// Sums that overflow 64 bits saturate: no memory is that large.
 constexpr uint64_t SaturatingAdd(uint64_t a, uint64_t b) { return a + b < a ? ~uint64_t{0} : a + b; }
 constexpr uint64_t SaturatingAlignUp(uint64_t bytes, uint64_t alignment) {
   const uint64_t rounded = SaturatingAdd(bytes, alignment - 1);
@@ -30,7 +30,7 @@ class ScratchLayout {
     }
   };
 
-  // `alignment` is a power of two, and counts from the beginning of the memory.
+  // `alignment` is a power of two, relative to the beginning of the memory.
   Piece Add(std::string name, uint64_t bytes, uint64_t alignment = 16) {
     const Piece piece = {SaturatingAlignUp(bytes_, alignment), bytes};
     bytes_ = SaturatingAdd(piece.offset, bytes);
@@ -41,7 +41,7 @@ class ScratchLayout {
 
   uint64_t bytes() const { return bytes_; }
 
-  // "keys: 0 to 4096; indices: 4096 to 8192", for people.
+  // "keys: 0 to 4096; indices: 4096 to 8192", for diagnostics.
   std::string ToString() const {
     std::string text;
     for (size_t i = 0; i < pieces_.size(); ++i) {

@@ -1,4 +1,4 @@
-// Executors that know whether their other threads are at hand.
+// Executors that know whether their other threads are awake.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@ namespace anydml {
 
 class ShortWork {
  public:
-  // What a WorkEstimate of short work is at most: some ten microseconds.
+  // The largest WorkEstimate of short work: some ten microseconds.
   static constexpr uint64_t kMostBytes = uint64_t{2} << 20;
 
-  // Whether it pays to share such work: waking a thread takes about as long. It does where others spin, or
-  // where the last such work has ended a moment ago, so that who is woken will spin for the next.
+  // Whether sharing short work pays, since waking a thread takes about as long as the work. It pays while
+  // other threads spin, and if the last short work ended a moment ago, because a woken thread will then spin
+  // for the next.
   virtual bool Pays() = 0;
-  virtual void Ended() = 0;  // to be told of such work that was not shared
+  virtual void Ended() = 0;  // to be called after short work that was not shared
 
-  // Does such work with body() if it does not pay to share it; whether it has.
+  // Runs body() if sharing does not pay; returns whether it has.
   template <typename Body>
   static bool DoAlone(Executor* executor, Body&& body) {
     auto* const knows = dynamic_cast<ShortWork*>(executor);

@@ -1,5 +1,5 @@
-// Kernels of the CPU that know how long they take, and use little of the stack: a short run may be on a
-// thread of the application, whatever that has.
+// CPU kernels that know how long they take and use little stack: a short one may run on a thread of the
+// application, whatever stack that has.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@ namespace anydml {
 
 class WorkEstimate {
  public:
-  // Who has none may take any time.
+  // Without an estimate, a run may take any time.
   static constexpr uint64_t kUnknown = UINT64_MAX;
 
-  // A run takes at most as long as moving so many bytes, from a cache; so also where threads share it, which
-  // are no more than the caller where the others are busy.
+  // A run takes at most as long as moving this many bytes from and to a cache. Shared work counts in full,
+  // since busy threads may leave all of it to the caller.
   virtual uint64_t work_bytes() const = 0;
 
  protected:

@@ -26,12 +26,12 @@ class CpuBackend final : public Backend {
   const AdapterInfo& adapter() const override { return info_; }
 
   Status Allocate(MemoryKind, uint64_t bytes, std::shared_ptr<Memory>* memory) override {
-    // Pages are committed when touched, so mmap alone would accept almost any
-    // size; what exceeds the machine's memory could never be used.
+    // Pages are committed when first touched, so mmap alone would accept almost any size. Reject what exceeds
+    // the machine's memory.
     return AllocateCpuMemory(bytes, info_.shared_bytes, memory);
   }
 
-  // Kernels here load and store vectors wherever they lie.
+  // CPU kernels use unaligned vector loads and stores.
   uint32_t foreign_alignment() const override { return 1; }
   Status Adopt(void* memory, uint64_t bytes, std::function<void()> release,
                std::shared_ptr<Memory>* out) override {
@@ -43,7 +43,7 @@ class CpuBackend final : public Backend {
     return std::make_unique<CpuStream>(threads_ > 1 ? Pool() : nullptr);
   }
   Status RunNow(const Kernel& kernel, const KernelArguments& arguments, bool) override {
-    const DefaultEnvironment environment;  // the thread is the application's
+    const DefaultEnvironment environment;  // the thread belongs to the application
     return CpuStream(threads_ > 1 ? Pool() : nullptr).Run(kernel, arguments);
   }
   uint32_t threads() const override { return threads_; }
@@ -52,8 +52,8 @@ class CpuBackend final : public Backend {
   uint64_t CurrentTimestamp() const override { return CpuTimestamp(); }
 
  private:
-  // Started with the first queue: looking at adapters needs no threads. A forked child starts its own,
-  // and leaves alone what is its parent's.
+  // Started with the first queue, because listing adapters needs no threads. A forked child starts its own
+  // pool and does not touch its parent's.
   ThreadPool* Pool() {
     std::lock_guard lock(pool_mutex_);
     if (pool_ == nullptr || pool_process_ != CurrentProcess()) {

@@ -1,5 +1,5 @@
-// The host's processors as an adapter: memory is host memory, kernels run where
-// the queue's thread is (and may spread over more threads themselves).
+// The host's processors as an adapter: memory is host memory; kernels run on the queue's thread and may
+// spread over more threads.
 #pragma once
 
 #include "backend/backend.h"

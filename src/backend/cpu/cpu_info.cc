@@ -27,8 +27,8 @@ struct ArmPart {
   const char* name;
 };
 
-// aarch64 kernels print numbers instead of a name; these are the server and
-// desktop parts that a machine-learning program is likely to meet.
+// aarch64 kernels report numbers instead of a name. These are the server and desktop parts that a
+// machine-learning program is likely to meet.
 constexpr ArmPart kArmParts[] = {
     {0x41, 0xd03, "Arm Cortex-A53"},  {0x41, 0xd08, "Arm Cortex-A72"},  {0x41, 0xd0b, "Arm Cortex-A76"},
     {0x41, 0xd0c, "Arm Neoverse-N1"}, {0x41, 0xd40, "Arm Neoverse-V1"}, {0x41, 0xd49, "Arm Neoverse-N2"},
@@ -77,7 +77,7 @@ std::string ReadFile(const char* path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Physical memory, or the container's limit where that is smaller.
+// Physical memory, or the container's limit if that is smaller.
 uint64_t MemoryBytes() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_size = sysconf(_SC_PAGESIZE);
@@ -92,7 +92,7 @@ uint64_t MemoryBytes() {
 }  // namespace
 
 CpuIdentity ParseCpuInfo(const std::string& proc_cpuinfo) {
-  std::map<std::string, std::string> fields;  // the first processor's: emplace keeps the earliest
+  std::map<std::string, std::string> fields;  // of the first processor: emplace keeps the earliest
   std::istringstream lines(proc_cpuinfo);
   for (std::string line; std::getline(lines, line);) {
     const auto colon = line.find(':');

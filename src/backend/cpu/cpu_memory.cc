@@ -8,8 +8,7 @@ namespace anydml {
 namespace {
 
 constexpr uint64_t kAlignment = uint64_t{64} << 10;
-// From this size on, huge pages pay: they are asked for where the start can be
-// aligned to them.
+// From this size on, huge pages pay; they are requested for memory that is aligned to them.
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
 class CpuMemory final : public Memory {
@@ -47,7 +46,7 @@ Status AllocateCpuMemory(uint64_t bytes, uint64_t limit, std::shared_ptr<Memory>
   const auto address = reinterpret_cast<uintptr_t>(mapping);
   const uintptr_t aligned = (address + alignment - 1) & ~(static_cast<uintptr_t>(alignment) - 1);
   auto* data = static_cast<std::byte*>(mapping) + (aligned - address);
-  if (bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);  // a wish: refusal costs nothing
+  if (bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);  // a hint: if it is refused, nothing is lost
   try {
     *memory = std::make_shared<CpuMemory>(mapping, mapping_bytes, data, bytes);
   } catch (...) {

@@ -16,7 +16,7 @@ CpuStream::CpuStream(ThreadPool* pool) {
 }
 
 Status CpuStream::Copy(std::byte* target, const std::byte* source, uint64_t bytes) {
-  // Placed buffers may share memory, so even copies between two buffers can overlap.
+  // Placed buffers may share memory, so copies between two buffers can overlap, too.
   std::memmove(target, source, bytes);
   return {};
 }

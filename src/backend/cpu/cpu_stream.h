@@ -1,4 +1,4 @@
-// A stream whose calls have done their work when they return.
+// A synchronous stream: its calls return when their work is done.
 #pragma once
 
 #include <optional>

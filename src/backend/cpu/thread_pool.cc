@@ -21,7 +21,7 @@ uint64_t FrontOf(uint64_t taken) { return (taken >> 16) & kMaxTasks; }
 uint64_t BackOf(uint64_t taken) { return taken & kMaxTasks; }
 bool AnyLeft(uint64_t taken) { return FrontOf(taken) < BackOf(taken); }
 
-// std::atomic can wake one or all.
+// wait() and notify on std::atomic wake one thread or all; a futex wakes a given number.
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) &&
               std::atomic<uint32_t>::is_always_lock_free);
 void FutexWait(std::atomic<uint32_t>* word, uint32_t seen) {
@@ -61,9 +61,9 @@ void ThreadPool::Run(const User* user, uint32_t count, Task task, void* context)
   user_.store(user, std::memory_order_relaxed);
   unfinished_.store(count, std::memory_order_relaxed);
   const uint64_t call = CallOf(taken_.load(std::memory_order_relaxed)) + 1;
-  // The first is the caller's, however late that comes to it.
+  // Task 0 is reserved for the caller, however late the caller gets to it.
   taken_.store(call << 32 | uint64_t{1} << 16 | count);
-  // In one order with what Sleep does: either a worker is seen here, or it sees the call there.
+  // Sequentially consistent, as in Sleep: either a worker is seen here as asleep, or it sees the call there.
   const uint32_t sleeping = sleeping_.load();
   if (sleeping != 0) {
     const uint64_t others = workers_.size() - sleeping + user->helpers_.load(std::memory_order_relaxed);
@@ -72,14 +72,14 @@ void ThreadPool::Run(const User* user, uint32_t count, Task task, void* context)
   RunTask(0);
   while (RunNext(/*from_front=*/true)) {
   }
-  // What others have taken they are at; they need about as long as the caller did.
+  // All tasks are taken. The remaining ones run on other threads and take about as long as the caller's did.
   while (unfinished_.load(std::memory_order_acquire) != 0) {
     if (spin_.Until([this] { return unfinished_.load(std::memory_order_acquire) == 0; })) break;
     std::this_thread::yield();
   }
 }
 
-// False when no task was left.
+// False if no task was left.
 bool ThreadPool::RunNext(bool from_front) {
   uint64_t taken = taken_.load(std::memory_order_acquire);
   do {
@@ -95,13 +95,13 @@ void ThreadPool::RunTask(uint64_t index) {
   unfinished_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
-// Takes one task of `user`, if there is one. The call is looked at before `ready`, and must be the same
-// afterwards: one that begins behind what makes `ready` true is none of the helper's business.
+// Takes one task of `user`, if there is one. The call is read before `ready` is tested and must be unchanged
+// afterwards: a call that begins after `ready` became true does not concern the helper.
 bool ThreadPool::Help(const User* user, const std::function<bool()>& ready) {
   uint64_t taken = taken_.load(std::memory_order_acquire);
   if (!AnyLeft(taken) || user_.load(std::memory_order_relaxed) != user || ready()) return false;
   if (!taken_.compare_exchange_strong(taken, taken - 1, std::memory_order_acq_rel)) return false;
-  const DefaultEnvironment environment;  // the helper is the application's thread
+  const DefaultEnvironment environment;  // the helper is a thread of the application
   RunTask(BackOf(taken) - 1);
   return true;
 }
@@ -124,13 +124,13 @@ void ThreadPool::User::Ended() {
   ended_.store(AdaptiveSpin::Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
 }
 
-// Up to that many of those that sleep.
+// Wakes up to that many sleeping workers.
 void ThreadPool::Wake(uint32_t workers) {
   const int cpu = sched_getcpu();
   const bool elsewhere = waker_cpu_.exchange(cpu, std::memory_order_relaxed) != cpu;
   wanted_.fetch_add(1);
   FutexWake(&wanted_, static_cast<int>(std::min<uint32_t>(workers, INT_MAX)));
-  // They keep off the last waker's processor, and may have come to this one; they leave it if they get to
+  // Workers avoid the last waker's processor and may have moved to this one; they leave it if they get to
   // run.
   if (elsewhere) std::this_thread::yield();
 }
@@ -148,7 +148,8 @@ void ThreadPool::Main() {
 
 void ThreadPool::Sleep(AdaptiveSpin* spin, KeepAway* keep_away) {
   sleeping_.fetch_add(1);
-  const uint32_t seen = wanted_.load();  // before it looks once more: a call behind that is counted
+  const uint32_t seen = wanted_.load();  // read before the last look for work, so that a later call is
+                                         // counted
   if (AnyLeft(taken_.load()) || closing_.load()) {
     sleeping_.fetch_sub(1);
     return;
@@ -158,9 +159,9 @@ void ThreadPool::Sleep(AdaptiveSpin* spin, KeepAway* keep_away) {
   sleeping_.fetch_sub(1);
   const int waker_cpu = waker_cpu_.load(std::memory_order_relaxed);
   spin->Slept(sleep, waker_cpu);
-  // The caller is busy there. The system may wake threads behind it all the same, when all processors are
-  // busy, and leaves them there for milliseconds even if another becomes idle at once (the one on which the
-  // application spun before it slept).
+  // The caller is busy on that processor. When all processors are busy, the system may still queue woken
+  // threads behind it, and leaves them there for milliseconds even if another processor becomes idle at once
+  // (such as the one on which the application spun before it slept).
   keep_away->From(waker_cpu);
 }
 

@@ -17,12 +17,12 @@ namespace anydml {
 
 class ThreadPool {
  public:
-  // One whose tasks are shared. It calls Run from one thread at a time.
+  // A client of the pool. It calls Run from one thread at a time.
   class User final : public Executor, public ShortWork {
    public:
     explicit User(ThreadPool* pool) : pool_(pool) {}
 
-    // One user's tasks at a time are shared; a second one meanwhile runs its own alone.
+    // The pool shares the tasks of one user at a time; a second user meanwhile runs its tasks alone.
     void Run(uint32_t count, Task task, void* context) override {
       pool_->Run(this, count, task, context);
       Ended();
@@ -31,19 +31,19 @@ class ThreadPool {
     bool Pays() override;
     void Ended() override;
 
-    // Spins until `ready`, which becomes true behind a call of Run; false when patience ends before.
-    // Meanwhile the calling thread takes tasks of calls before that. Where there are no more
-    // processors than threads, a thread that only spun would keep a worker from its processor.
+    // Spins until `ready`, which becomes true after a call of Run; returns false if patience ends first.
+    // Meanwhile the calling thread takes tasks of earlier calls: if there are no more processors than
+    // threads, a thread that only spun would keep a worker from its processor.
     bool HelpUntil(const std::function<bool()>& ready, AdaptiveSpin* spin);
 
    private:
     friend ThreadPool;
     ThreadPool* const pool_;
     std::atomic<uint32_t> helpers_{0};                // threads in HelpUntil
-    std::atomic<AdaptiveSpin::Clock::rep> ended_{0};  // when its last work did
+    std::atomic<AdaptiveSpin::Clock::rep> ended_{0};  // when its last short work ended
   };
 
-  // `threads` counts the caller of Run: threads - 1 are started (fewer if the system refuses).
+  // `threads` includes the caller of Run: threads - 1 are started (fewer if the system refuses).
   explicit ThreadPool(uint32_t threads);
   ~ThreadPool();
 
@@ -59,23 +59,22 @@ class ThreadPool {
   void RunTask(uint64_t index);
 
   std::mutex shared_by_;  // held by the caller whose tasks are shared
-  // The tasks that are shared now; written only while none is left to be taken.
+  // The tasks that are shared now; written only when no task is left to take.
   Task task_ = nullptr;
   void* context_ = nullptr;
   std::atomic<const User*> user_{nullptr};
-  // 32 bits: number of the call; 16: its first task that is not taken; 16: behind the last one. The caller
-  // takes them from the front, others from the back: tasks that are neighbours often share memory, and the
-  // caller's are those at the front of the next call, too.
-  // One word, so that nobody takes a task of one call for that of the next. Workers spin for it: nothing that
-  // is written for other reasons is near it.
+  // 32 bits: number of the call; 16: the first task not yet taken; 16: the end of the tasks. The caller takes
+  // tasks from the front, workers from the back: neighbouring tasks often share memory, and the caller's
+  // tasks are at the front in the next call, too. It is one word so that no thread takes a task of one call
+  // for that of the next. Workers spin on it, so it has a cache line of its own.
   alignas(64) std::atomic<uint64_t> taken_{0};
   alignas(64) std::atomic<uint32_t> unfinished_{0};
-  // Workers that sleep, or will look once more before they do.
+  // Workers that sleep, or that will look for work once more before they sleep.
   alignas(64) std::atomic<uint32_t> sleeping_{0};
-  std::atomic<uint32_t> wanted_{0};  // counts calls for them; they sleep on it
+  std::atomic<uint32_t> wanted_{0};  // counts calls that want workers; they sleep on it
   std::atomic<int> waker_cpu_{KeepAway::kNowhere};
   std::atomic<bool> closing_{false};
-  alignas(64) AdaptiveSpin spin_;  // of callers
+  alignas(64) AdaptiveSpin spin_;  // of the callers
   std::vector<std::thread> workers_;
 };
 

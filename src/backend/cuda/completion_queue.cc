@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kNoCpu = -1;
 
-// cuStreamWriteValue64 of the driver, which is not linked: there are machines without it. Null
-// where the driver does not have it.
+// cuStreamWriteValue64 of the driver, which is not linked because some machines lack it. Null if the driver
+// does not have the function.
 using WriteValue = CUresult (*)(CUstream, CUdeviceptr, cuuint64_t, unsigned);
 WriteValue FindWriteValue() {
   void* function = nullptr;
@@ -29,7 +29,7 @@ WriteValue FindWriteValue() {
 }  // namespace
 
 CompletionQueue::CompletionQueue(int device, MemoryPool& host_memory) : device_(device) {
-  // Without it every wait is for the event.
+  // Without this memory, every wait uses the event.
   if (!host_memory.Allocate(sizeof(uint64_t), &reached_memory_).ok()) reached_memory_.reset();
   thread_ = StartBackgroundThread("anydml-cuda", [this] { Main(); });
 }
@@ -50,7 +50,7 @@ std::atomic_ref<uint64_t> CompletionQueue::Reached() const {
 
 Status CompletionQueue::Push(cudaStream_t stream, std::function<void(const Status&)> done) {
   static const WriteValue write_value = FindWriteValue();
-  std::list<Item> item;  // nothing can fail any more once the event is recorded
+  std::list<Item> item;  // allocated before the event is recorded: afterwards nothing may fail
   item.push_back({pushed_ + 1, nullptr, std::move(done)});
   cudaEvent_t& event = item.back().event;
   ANYDML_RETURN_IF_ERROR(TakeEvent(&event));
@@ -108,7 +108,7 @@ cudaError_t CompletionQueue::Wait(const Item& item) {
   }
   const AdaptiveSpin::Sleep sleep;
   const cudaError_t result = cudaEventSynchronize(item.event);
-  event_spin_.Slept(sleep, kNoCpu);  // the device wakes it
+  event_spin_.Slept(sleep, kNoCpu);  // the device wakes the thread
   return result;
 }
 
@@ -120,7 +120,7 @@ Status CompletionQueue::TakeEvent(cudaEvent_t* event) {
       free_events_.pop_back();
       return {};
     }
-    free_events_.reserve(event_count_ + 1);  // so that it can be given back
+    free_events_.reserve(event_count_ + 1);  // so that returning an event cannot fail
   }
   ANYDML_RETURN_IF_ERROR(Check(
       cudaEventCreateWithFlags(event, cudaEventDisableTiming | cudaEventBlockingSync), "creating an event"));

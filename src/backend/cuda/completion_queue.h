@@ -1,6 +1,6 @@
-// Waits for points of a stream in order and calls what waits behind them. A point is a number that
-// the device writes to host memory, which costs nothing to look at (asking for an event takes a lock
-// that launching also takes), and an event, to sleep for and to learn of failures.
+// Waits for points of a stream in order and calls the function that waits for each. A point is a number,
+// which the device writes to host memory, and an event. Reading the number costs nothing, whereas querying an
+// event takes a lock that launches also take; the event is for sleeping and for detecting failures.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,10 +23,10 @@ namespace anydml::cuda {
 class CompletionQueue {
  public:
   CompletionQueue(int device, MemoryPool& host_memory);
-  ~CompletionQueue();  // when everything is complete
+  ~CompletionQueue();  // returns when everything is complete
 
-  // Calls `done`, which throws nothing, on a thread of its own when `stream` has come to this point.
-  // On failure it is not called.
+  // Calls `done`, which must not throw, on the queue's own thread when `stream` reaches this point. Not
+  // called if Push fails.
   Status Push(cudaStream_t stream, std::function<void(const Status&)> done);
 
  private:
@@ -37,7 +37,7 @@ class CompletionQueue {
   };
 
   void Main();
-  bool Pop(std::list<Item>* item);  // false: closing, and nothing is left
+  bool Pop(std::list<Item>* item);  // false: closing, and the queue is empty
   cudaError_t Wait(const Item& item);
   Status TakeEvent(cudaEvent_t* event);
   void GiveEvent(cudaEvent_t event) noexcept;
@@ -45,18 +45,18 @@ class CompletionQueue {
   const int device_;
   std::shared_ptr<Memory> reached_memory_;
   std::atomic_ref<uint64_t> Reached() const;  // the number that the device wrote last
-  uint64_t pushed_ = 0;                       // the last number
-  size_t event_count_ = 0;                    // free or on their way
+  uint64_t pushed_ = 0;                       // the last number pushed
+  size_t event_count_ = 0;                    // free or in use
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::list<Item> items_;
   std::vector<cudaEvent_t> free_events_;
-  std::atomic<size_t> item_count_{0};  // of items_, for looking without the lock
+  std::atomic<size_t> item_count_{0};  // size of items_, readable without the lock
   bool asleep_ = false;
-  int waker_cpu_ = 0;  // when asleep
+  int waker_cpu_ = 0;  // valid while the thread sleeps
   std::atomic<bool> closing_{false};
   AdaptiveSpin arrival_spin_;
-  // Only while the device works, and to be woken by it takes as long as many kernels.
+  // Spins only while the device works; being woken by the device takes as long as many kernels.
   AdaptiveSpin event_spin_{std::chrono::milliseconds(1)};
 
   std::thread thread_;  // last: it starts when everything else is there

@@ -34,14 +34,14 @@ uint32_t PciDeviceId(const cudaDeviceProp& properties) {
   std::ifstream file(path);
   uint32_t id = 0;
   file >> std::hex >> id;
-  return id;  // 0 where the system does not tell
+  return id;  // 0 if the system does not tell
 }
 
 AdapterInfo Describe(int device, const cudaDeviceProp& properties) {
   AdapterInfo info;
   info.id = StrCat("cuda:", device);
   info.description = properties.name;
-  // The same in every process, and different from other adapters'.
+  // The same in every process, and distinct from other adapters.
   info.luid = uint64_t{2} << 32 | static_cast<uint64_t>(properties.pciDomainID) << 16 |
               static_cast<uint64_t>(properties.pciBusID) << 8 | static_cast<uint64_t>(properties.pciDeviceID);
   info.vendor_id = kNvidia;
@@ -117,7 +117,7 @@ class CudaBackend final : public Backend {
   uint64_t CurrentTimestamp() const override;
 
  private:
-  // That an address of the application's memory is one of this device.
+  // Fails if an address of the application's memory is not on this device.
   Status CheckForeign(const void* address, const char* place) const;
 
   const int device_;
@@ -127,17 +127,18 @@ class CudaBackend final : public Backend {
   const std::shared_ptr<MemoryPool> host_memory_;
   NotePool notes_;
   std::mutex order_mutex_;
-  cudaEvent_t order_event_ = nullptr;  // as long as the process, as the backend
+  cudaEvent_t order_event_ = nullptr;  // lives as long as the process, as the backend does
   using StreamKey = std::pair<void*, std::thread::id>;
   std::mutex ids_mutex_;
-  std::map<StreamKey, uint64_t> ids_;  // of streams that were described, the latest of a handle
+  std::map<StreamKey, uint64_t> ids_;  // ids of described streams; for a reused handle, that of its latest
+                                       // stream
 };
 
 Status CudaBackend::CheckForeign(const void* address, const char* place) const {
   cudaPointerAttributes attributes{};
   const cudaError_t error = cudaPointerGetAttributes(&attributes, address);
   if (error != cudaSuccess) {
-    cudaGetLastError();  // not to be found by the next one who asks
+    cudaGetLastError();  // clear it, so that no later query finds it
     return Check(error, "asking where ", address, " lies");
   }
   const bool on_device = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
@@ -170,7 +171,7 @@ Status CudaBackend::RunNow(const Kernel& kernel, const KernelArguments& argument
     enqueued.notes = notes;
   }
   Status status = Enqueued(kernel.Run(enqueued));
-  // Also after a failure: some of it may be under way, and write notes.
+  // Also after a failure: a part of the work may be in flight and write notes.
   if (wait) {
     const Status waited =
         Check(cudaStreamSynchronize(static_cast<cudaStream_t>(arguments.stream)), "waiting for a stream");
@@ -188,7 +189,7 @@ Status CudaBackend::RunNow(const Kernel& kernel, const KernelArguments& argument
 Status CudaBackend::OrderStreams(void* before, void* after) {
   if (before == after) return {};
   const DeviceScope scope(device_);
-  // One event for all: a stream waits for what it was when it was told to.
+  // One event serves all: a wait refers to the event's state when the wait was enqueued.
   const std::lock_guard lock(order_mutex_);
   if (order_event_ == nullptr) {
     ANYDML_RETURN_IF_ERROR(
@@ -200,7 +201,7 @@ Status CudaBackend::OrderStreams(void* before, void* after) {
     status =
         Check(cudaStreamWaitEvent(static_cast<cudaStream_t>(after), order_event_, 0), "waiting for an event");
   }
-  if (!status.ok()) cudaGetLastError();  // not to be found by the next one who asks
+  if (!status.ok()) cudaGetLastError();  // clear it, so that no later query finds it
   return status;
 }
 
@@ -214,16 +215,16 @@ Status CudaBackend::DescribeStream(void* stream, ForeignStream* out) {
   const DeviceScope scope(device_);
   auto* const cuda_stream = static_cast<cudaStream_t>(stream);
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  // The default stream cannot be captured, and must not be asked while others are.
+  // The default stream cannot be captured, and must not be queried while other streams are.
   cudaError_t error = cudaSuccess;
   if (stream != nullptr && cuda_stream != cudaStreamLegacy)
     error = cudaStreamIsCapturing(cuda_stream, &capture);
   const bool capturing = capture != cudaStreamCaptureStatusNone;
-  // Stream 2 is another one in every thread.
+  // Stream 2 is a different stream in every thread.
   const StreamKey key(stream,
                       cuda_stream == cudaStreamPerThread ? std::this_thread::get_id() : std::thread::id());
   const std::lock_guard lock(ids_mutex_);
-  if (capturing) {  // nothing but work may be asked of it: it is the one that had the handle last
+  if (capturing) {  // a capturing stream must not be queried: take the latest stream with this handle
     const auto seen = ids_.find(key);
     *out = {.id = seen != ids_.end() ? seen->second : ~reinterpret_cast<uint64_t>(stream), .capturing = true};
     return {};
@@ -231,7 +232,7 @@ Status CudaBackend::DescribeStream(void* stream, ForeignStream* out) {
   unsigned long long id = 0;
   if (error == cudaSuccess) error = cudaStreamGetId(cuda_stream, &id);
   if (error != cudaSuccess) {
-    cudaGetLastError();  // not to be found by the next one who asks
+    cudaGetLastError();  // clear it, so that no later query finds it
     return Check(error, "asking about a stream");
   }
   ids_[key] = id;
@@ -250,7 +251,7 @@ Status CudaBackend::MarkStream(void* stream, void** mark) {
   if (error == cudaSuccess) {
     error = cudaEventRecord(static_cast<cudaEvent_t>(*mark), static_cast<cudaStream_t>(stream));
   }
-  if (error != cudaSuccess) cudaGetLastError();  // not to be found by the next one who asks
+  if (error != cudaSuccess) cudaGetLastError();  // clear it, so that no later query finds it
   return Check(error, "marking a stream");
 }
 
@@ -261,7 +262,7 @@ Status CudaBackend::WaitForMark(void* mark, void* stream) {
   const cudaError_t error = stream == nullptr
                                 ? cudaEventSynchronize(event)
                                 : cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), event, 0);
-  if (error != cudaSuccess) cudaGetLastError();  // not to be found by the next one who asks
+  if (error != cudaSuccess) cudaGetLastError();  // clear it, so that no later query finds it
   return Check(error, "waiting for a mark in a stream");
 }
 
@@ -269,7 +270,7 @@ Status CudaBackend::FreeMark(void* mark) {
   if (mark == nullptr) return {};
   const DeviceScope scope(device_);
   const cudaError_t error = cudaEventDestroy(static_cast<cudaEvent_t>(mark));
-  if (error != cudaSuccess) cudaGetLastError();  // not to be found by the next one who asks
+  if (error != cudaSuccess) cudaGetLastError();  // clear it, so that no later query finds it
   return Check(error, "giving a mark back");
 }
 

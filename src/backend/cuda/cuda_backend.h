@@ -8,7 +8,7 @@
 
 namespace anydml::cuda {
 
-// One per GPU that the kernels are built for, in CUDA's order; when there are none, why.
+// One backend per GPU that the kernels are compiled for, in CUDA's order; if there are none, the reason.
 // `column`: their implementations.
 std::vector<Backend*> FindCudaBackends(const Column& column, std::string* why_none);
 

@@ -12,7 +12,7 @@ constexpr uint64_t kLargeGranularity = uint64_t{2} << 20;
 
 uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
-// What is allocated for `bytes`: with room to align, and in few different sizes.
+// The size to allocate for `bytes`: with room to align, and rounded so that few different sizes occur.
 uint64_t AllocationBytes(uint64_t bytes) {
   const uint64_t needed = bytes + kAlignment;
   return RoundUp(needed, needed < kLargeGranularity ? kAlignment : kLargeGranularity);
@@ -80,7 +80,7 @@ Status MemoryPool::Take(uint64_t bytes, void** allocation) {
 Status MemoryPool::AllocateNew(uint64_t bytes, void** allocation) {
   const cudaError_t error =
       on_host_ ? cudaHostAlloc(allocation, bytes, cudaHostAllocPortable) : cudaMalloc(allocation, bytes);
-  if (error == cudaErrorMemoryAllocation) cudaGetLastError();  // not to be found by the next one who asks
+  if (error == cudaErrorMemoryAllocation) cudaGetLastError();  // clear it, so that no later query finds it
   return Check(error, "allocating ", bytes, " bytes of ", on_host_ ? "pinned host" : "device", " memory");
 }
 
@@ -93,7 +93,7 @@ void MemoryPool::Give(uint64_t bytes, void* allocation) noexcept {
       kept_bytes_ += bytes;
       return;
     }
-  } catch (...) {  // no memory to remember it
+  } catch (...) {  // no memory to keep it in the pool
   }
   Free(allocation);
 }
@@ -103,7 +103,7 @@ Status MemoryPool::Clear(void* data, uint64_t bytes) {
     std::memset(data, 0, bytes);
     return {};
   }
-  // On a stream of its own: the default one would wait for every queue.
+  // A stream of its own, since the default stream would wait for every queue.
   cudaStream_t stream = nullptr;
   ANYDML_RETURN_IF_ERROR(
       Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream"));

@@ -1,5 +1,5 @@
-// Device memory and pinned host memory. Freed pieces are kept for the next allocation of
-// their size: cudaMalloc takes long, and cudaFree waits for the whole device.
+// Device memory and pinned host memory. Freed pieces are kept for the next allocation of their size, because
+// cudaMalloc is slow and cudaFree waits for the whole device.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace anydml::cuda {
 
 class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
  public:
-  // Keeps up to `keep_bytes` that nobody uses.
+  // Keeps up to `keep_bytes` of unused memory.
   MemoryPool(int device, bool on_host, uint64_t keep_bytes);
   ~MemoryPool();
 

@@ -7,7 +7,7 @@
 
 namespace anydml::cuda {
 
-// What failed, in words: "copying 12 bytes".
+// The arguments say what failed: "copying 12 bytes".
 template <typename... Args>
 Status Check(cudaError_t error, const Args&... what) {
   if (error == cudaSuccess) return {};
@@ -16,8 +16,8 @@ Status Check(cudaError_t error, const Args&... what) {
       code, StrCat("CUDA: ", what..., ": ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")"));
 }
 
-// CUDA's calls go to the thread's current device, which may be the application's choice. Makes `device` that;
-// returns the one before.
+// CUDA's calls go to the thread's current device, which the application may have chosen. Makes `device`
+// current; returns the previous one.
 inline int MakeCurrent(int device) {
   int before = device;
   if (cudaGetDevice(&before) != cudaSuccess) before = device;

@@ -9,7 +9,7 @@
 namespace anydml::cuda {
 namespace {
 
-// A recorded copy moves 2.8 TB/s on an H200, a kernel (and a copy that is not recorded) 4.3.
+// On an H200 a recorded copy moves 2.8 TB/s; a kernel, or a copy that is not recorded, 4.3.
 constexpr uint64_t kLeastCopyByKernel = uint64_t{1} << 20;
 
 bool OnDevice(const void* data) {
@@ -35,7 +35,7 @@ class Graph final : public Recording {
 }  // namespace
 
 Status Enqueued(const Status& status) {
-  const cudaError_t error = cudaGetLastError();  // in any case: the next one must not find it
+  const cudaError_t error = cudaGetLastError();  // always, so that no later query finds it
   return status.ok() ? Check(error, "launching a kernel") : status;
 }
 
@@ -55,7 +55,7 @@ Status CudaStream::Copy(std::byte* target, const std::byte* source, uint64_t byt
   ANYDML_RETURN_IF_ERROR(creation_);
   if (bytes == 0 || target == source) return {};
   const DeviceScope scope(device_);
-  // Placed buffers may share memory, so even copies between two buffers can overlap.
+  // Placed buffers may share memory, so copies between two buffers can overlap, too.
   const bool overlaps = target < source + bytes && source < target + bytes;
   if (overlaps) {
     return Check(MoveOverlapping(target, source, bytes, stream_), "moving ", bytes, " bytes");
@@ -132,7 +132,7 @@ Status CudaStream::Record(const std::function<Status(Stream&)>& body, std::uniqu
   }
   recorded = recorded && cudaGraphInstantiate(&result->executable, graph, 0) == cudaSuccess;
   if (graph != nullptr) cudaGraphDestroy(graph);
-  cudaGetLastError();  // of a refusal; a real failure comes again without recording
+  cudaGetLastError();  // from a refused capture; a real failure recurs without recording
   if (recorded) *recording = std::move(result);
   return {};
 }

@@ -12,7 +12,7 @@
 
 namespace anydml::cuda {
 
-// What enqueueing a kernel has come to: its own failure, or the launches'.
+// The result of enqueueing a kernel: its own error, or that of its launches.
 Status Enqueued(const Status& status);
 
 // A CUDA stream. Calls only enqueue.
@@ -33,11 +33,11 @@ class CudaStream final : public Stream {
   void Close() override { completion_.reset(); }
 
  private:
-  // A kernel's run that may leave a note, until the stream has come past it.
+  // A run whose kernel may write a note; kept until the stream has passed it.
   struct Listening {
     DataErrorNote* note;
-    const Kernel* kernel;  // the submission that is flushed next keeps it
-    uint32_t number;       // of the kernel's notes
+    const Kernel* kernel;  // kept alive by the submission that is flushed next
+    uint32_t number;       // index among the kernel's notes
     DataErrorSink* sink;
   };
 
@@ -48,7 +48,7 @@ class CudaStream final : public Stream {
   cudaStream_t stream_ = nullptr;
   bool recording_ = false;
   std::vector<Listening> listening_;
-  std::vector<DataErrorNote*> notes_of_run_;  // kept for its memory
+  std::vector<DataErrorNote*> notes_of_run_;  // a member so that its memory is reused
   NotePool notes_;
   std::unique_ptr<CompletionQueue> completion_;
 };

@@ -15,7 +15,7 @@ __global__ void Fill32Kernel(uint8_t* target, uint32_t value, uint64_t words, ui
   if (first < tail) target[words * 4 + first] = static_cast<uint8_t>(value >> (8 * first));
 }
 
-constexpr uint32_t kUnitsPerThread = 4;  // on their way at a time
+constexpr uint32_t kUnitsPerThread = 4;  // loads in flight per thread
 
 template <typename Unit>
 __global__ void __launch_bounds__(kThreads) CopyKernel(Unit* target, const Unit* source, uint64_t units) {
@@ -40,8 +40,8 @@ void LaunchCopy(void* target, const void* source, uint64_t bytes, cudaStream_t s
       static_cast<Unit*>(target), static_cast<const Unit*>(source), units);
 }
 
-// One block, which reads a piece before it writes any of it, and takes the pieces in the order
-// in which none is overwritten before it is read. Slow, and rare.
+// One block, which reads each piece before it writes any of it, and takes the pieces in the order in which
+// none is overwritten before it is read. Slow, but rare.
 __global__ void MoveKernel(uint8_t* target, const uint8_t* source, uint64_t bytes) {
   constexpr uint64_t kEach = 16;
   constexpr uint64_t kPiece = kEach * kThreads;

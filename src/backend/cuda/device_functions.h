@@ -1,4 +1,4 @@
-// The small kernels of a stream. All return what launching them returned.
+// The small kernels of a stream. All return the result of their launch.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,13 +7,13 @@
 
 namespace anydml::cuda {
 
-// `bytes` of `value` repeated; the target is aligned to 4, the last word may be cut.
+// `bytes` of `value`, repeated; the target is aligned to 4; the last word may be partial.
 cudaError_t Fill32(void* target, uint32_t value, uint64_t bytes, cudaStream_t stream);
 
-// memcpy within the device's memory, by its processors.
+// memcpy within the device's memory, by a kernel.
 cudaError_t CopyOnDevice(void* target, const void* source, uint64_t bytes, cudaStream_t stream);
 
-// memmove: for a source and a target that overlap.
+// memmove: the source and the target may overlap.
 cudaError_t MoveOverlapping(void* target, const void* source, uint64_t bytes, cudaStream_t stream);
 
 // The device's clock, in nanoseconds.

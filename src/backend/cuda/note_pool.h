@@ -13,14 +13,14 @@ class NotePool {
  public:
   explicit NotePool(MemoryPool& host_memory) : host_memory_(host_memory) {}
 
-  Status Take(DataErrorNote** note);  // an empty one
+  Status Take(DataErrorNote** note);  // `*note` is empty.
   void Give(DataErrorNote* note) noexcept;
 
  private:
   MemoryPool& host_memory_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Memory>> memory_;
-  std::vector<DataErrorNote*> free_;  // with room for all there are
+  std::vector<DataErrorNote*> free_;  // capacity for all notes that exist
 };
 
 }  // namespace anydml::cuda

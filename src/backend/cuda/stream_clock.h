@@ -6,7 +6,7 @@
 
 namespace anydml::cuda {
 
-// Of a cudaStream_t of the current device; null while the stream is recorded.
+// For a cudaStream_t of the current device; null while the stream is being recorded.
 std::unique_ptr<StreamClock> CreateStreamClock(void* stream);
 
 }  // namespace anydml::cuda
