@@ -28,7 +28,7 @@ bool IsUploadInput(const Slot& slot, const d3d12::ResourceState& resource) {
   return slot.upload_heap && resource.heap.Type == D3D12_HEAP_TYPE_UPLOAD;
 }
 
-// The bytes that the operator may touch, by address: placed buffers may share memory.
+// The bytes that the operator may touch, by address, since placed buffers may share memory.
 struct Range {
   uintptr_t begin;
   uintptr_t end;
@@ -48,8 +48,8 @@ bool IsOnlyRead(const Slot& slot) {
   return slot.role == SlotRole::kInput || slot.role == SlotRole::kPersistent;
 }
 
-// The slots before `i` that may not share bytes with it: inputs, of which there may be thousands, do with
-// each other.
+// The first slot before `i` that must not share bytes with it. Inputs may share bytes with each other, and
+// there may be thousands of them.
 uint32_t FirstToCompare(const Layout& layout, uint32_t i) {
   return IsOnlyRead(layout.slots[i]) ? layout.input_slots : 0;
 }
@@ -58,7 +58,7 @@ bool AreInputAndOutput(const Slot& a, const Slot& b) {
   return a.role == SlotRole::kInput && b.role == SlotRole::kOutput;
 }
 
-// `i` comes before `j`, and lies at `x`.
+// `i` comes before `j`; its bytes are `x`.
 Status CheckRanges(const Layout& layout, uint32_t i, uint32_t j, Range x, Range y) {
   const Slot& a = layout.slots[i];
   const Slot& b = layout.slots[j];
@@ -66,7 +66,7 @@ Status CheckRanges(const Layout& layout, uint32_t i, uint32_t j, Range x, Range 
   const bool input_output = AreInputAndOutput(a, b);
   if (x.begin >= y.end || y.begin >= x.end) return {};
   if (!layout.initializer && input_output && MayRunInPlace(*layout.programs[0], i, j - layout.input_slots)) {
-    if (x.begin == y.begin) return {};  // of one region, whichever tensor is the larger one
+    if (x.begin == y.begin) return {};  // of the same region, whichever tensor is larger
     return Status(Code::kInvalidCall,
                   StrCat(a.name, " and ", b.name, " overlap but are not bound to the identical region"));
   }
@@ -101,7 +101,7 @@ Status CheckBuffer(d3d12::Device* device, const Slot& slot, const DML_BUFFER_BIN
     return InvalidArgument(slot.name, ": Buffer is not a buffer but of resource dimension ",
                            static_cast<int>(desc.Dimension));
   }
-  // A UAV is how everything is bound on Windows, inputs too; upload heaps cannot have one.
+  // On Windows every binding is a UAV, inputs included; upload heaps cannot have one.
   if (!IsUploadInput(slot, *resource) && (desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS) == 0) {
     const bool default_or_custom =
         resource->heap.Type == D3D12_HEAP_TYPE_DEFAULT || resource->heap.Type == D3D12_HEAP_TYPE_CUSTOM;
@@ -139,8 +139,8 @@ Status CheckRegion(const Slot& slot, const d3d12::Descriptor& descriptor) {
     return InvalidArgument(slot.name, ": Offset ", descriptor.offset, " and SizeInBytes ", descriptor.size,
                            " reach beyond the buffer, which has ", resource.size, " bytes");
   }
-  // Tensors take whole words. Clients that give the bytes of their elements have the rest, too, if the buffer
-  // has.
+  // Tensors occupy whole words. If a client binds only the bytes of the elements, the rest of the last word
+  // counts as bound, if the buffer has it.
   const uint64_t words = std::min((descriptor.size + 3) / 4 * 4, resource.size - descriptor.offset);
   if (words < slot.bytes) {
     return InvalidArgument(slot.name, ": SizeInBytes is ", descriptor.size, " but must be at least ",

@@ -1,4 +1,4 @@
-// What may be bound where. Sentences begin with the slot; callers put the method before them.
+// The rules for bindings. Messages begin with the slot; callers prepend the method.
 #pragma once
 
 #include <span>
@@ -11,21 +11,20 @@
 
 namespace anydml::dml {
 
-// The rules for one buffer, seen from the public object: ours, of this device, a
-// buffer, allowing unordered access, and everything that CheckRegion says.
-// A null Buffer is no binding.
+// The rules for one buffer as the public object: it must be ours, of this device, a buffer, allow unordered
+// access, and satisfy CheckRegion. A null Buffer is no binding.
 Status CheckBuffer(d3d12::Device* device, const Slot& slot, const DML_BUFFER_BINDING& binding,
                    d3d12::Descriptor* out);
 
-// The rules that a descriptor alone can tell: heap, alignment, range, size.
+// The rules that a descriptor alone can violate: heap, alignment, range, size.
 Status CheckRegion(const Slot& slot, const d3d12::Descriptor& descriptor);
 
-// The rules between bindings, once all are there: nothing missing, no hazards.
-// One descriptor per slot of the layout.
+// The rules that concern all bindings together: nothing missing, no hazards. One descriptor per slot of the
+// layout.
 Status CheckTogether(const Layout& layout, std::span<const d3d12::Descriptor> bound);
 
-// The same rules for addresses without buffers (null: nothing), which are aligned to their elements and,
-// but for what the application does not provide, to `alignment`.
+// The same rules for addresses instead of buffers (null: nothing bound). Each is aligned to its elements;
+// those that the application provides also to `alignment`.
 Status CheckAddresses(const Layout& layout, std::span<std::byte* const> bound, uint32_t alignment);
 
 }  // namespace anydml::dml

@@ -17,7 +17,7 @@ std::string Plural(uint64_t count, const char* noun) {
   return StrCat(count, " ", noun, count == 1 ? "" : "s");
 }
 
-// The one buffer of a binding of type NONE or BUFFER.
+// The only buffer of a binding of type NONE or BUFFER.
 Status ReadSingle(const DML_BINDING_DESC& binding, DML_BUFFER_BINDING* out) {
   *out = {};
   const uint32_t type = RawEnum(binding.Type);
@@ -30,7 +30,7 @@ Status ReadSingle(const DML_BINDING_DESC& binding, DML_BUFFER_BINDING* out) {
   return {};
 }
 
-// The buffers of one operator in an initializer's inputs; empty when none is bound.
+// One operator's buffers among an initializer's inputs; empty if none is bound.
 Status ReadArray(const DML_BINDING_DESC& binding, size_t expected, std::span<const DML_BUFFER_BINDING>* out) {
   *out = {};
   if (RawEnum(binding.Type) != DML_BINDING_TYPE_BUFFER_ARRAY) {
@@ -194,8 +194,8 @@ Status BindingTable::BindSingle(const char* method, SlotRole role, int slot,
     ANYDML_RETURN_IF_ERROR(Prefixed(method, "", CheckBuffer(state().d3d(), wanted, buffer, &checked)));
     return Store(method, static_cast<uint32_t>(slot), {&checked, 1});
   }
-  // Clients that share one buffer between dispatchables bind it where nothing is
-  // needed, too: harmless, so checked like any other and forgotten.
+  // Clients that share one buffer between dispatchables also bind it where none is needed. That is harmless,
+  // so it is checked like any other binding and not stored.
   const Slot unneeded = {role, SlotNeed::kUnneeded, "binding", 0, DML_TEMPORARY_BUFFER_ALIGNMENT, false};
   return Prefixed(method, "", CheckBuffer(state().d3d(), unneeded, buffer, &checked));
 }

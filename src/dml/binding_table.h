@@ -1,5 +1,5 @@
-// IDMLBindingTable: checks bindings, writes them into descriptors, and keeps
-// them for RecordDispatch to take a snapshot of.
+// IDMLBindingTable: checks bindings, writes them into descriptors, and stores them for the snapshot that
+// RecordDispatch takes.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace anydml::dml {
 // What a table wraps; empty for a null description.
 struct TableTarget {
   ComPtr<IDMLDispatchable> dispatchable;
-  std::shared_ptr<const Layout> layout;  // the dispatchable's, when the table was made
+  std::shared_ptr<const Layout> layout;  // the dispatchable's at the time when the table was made
   D3D12_CPU_DESCRIPTOR_HANDLE cpu{};
   D3D12_GPU_DESCRIPTOR_HANDLE gpu{};
 };
@@ -38,14 +38,14 @@ class BindingTable final : public DeviceChild<IDMLBindingTable> {
 
   const TableTarget& target() const { return target_; }
 
-  // One per slot; fails when a buffer was destroyed since it was bound.
+  // One per slot; fails if a buffer was destroyed since it was bound.
   Status Snapshot(std::vector<d3d12::Descriptor>* bound) const;
 
  protected:
   void* QueryOther(REFIID iid) override { return iid == kImplementationIid ? this : nullptr; }
 
  private:
-  // The table keeps no buffer alive, so it remembers them weakly.
+  // The references are weak: a table keeps no buffer alive.
   struct Binding {
     bool bound = false;
     std::weak_ptr<d3d12::ResourceState> resource;
@@ -58,7 +58,7 @@ class BindingTable final : public DeviceChild<IDMLBindingTable> {
   Status BindInitializerInputs(UINT count, const DML_BINDING_DESC* bindings,
                                std::vector<d3d12::Descriptor>* checked) const;
   Status BindSingle(const char* method, SlotRole role, int slot, const DML_BINDING_DESC* binding);
-  // Nothing is stored unless every binding of the call is right.
+  // Stores nothing unless every binding of the call is valid.
   Status Store(const char* method, uint32_t first_slot, std::span<const d3d12::Descriptor> checked);
 
   TableTarget target_;

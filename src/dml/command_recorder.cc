@@ -8,7 +8,7 @@
 namespace anydml::dml {
 namespace {
 
-// The definitive check is at execution; this one tells the caller as early as possible.
+// Execution makes the definitive check; this one reports the error as early as possible.
 Status CheckNotInitialized(const Layout& layout) {
   for (const auto& program : layout.programs) {
     if (program->initialized.load(std::memory_order_acquire)) {

@@ -1,5 +1,5 @@
-// IDMLCommandRecorder: stateless; checks that list, dispatchable and table fit
-// together and records a command.
+// IDMLCommandRecorder: stateless; checks that list, dispatchable and table fit together, and records a
+// command.
 #pragma once
 
 #include "dml/binding_table.h"

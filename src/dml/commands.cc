@@ -11,7 +11,7 @@ namespace {
 
 Buffer BufferOf(const Slot& slot, const d3d12::Descriptor& descriptor) {
   if (descriptor.resource == nullptr) return {};
-  // The tensor's bytes, not the binding's: nothing beyond them may be written.
+  // The size is the tensor's, not the binding's: nothing beyond it may be written.
   return {descriptor.resource->device_data() + descriptor.offset, slot.bytes};
 }
 
@@ -62,7 +62,7 @@ DispatchCommand::DispatchCommand(std::shared_ptr<DeviceState> state, const Layou
 
 Status DispatchCommand::Execute(Stream& stream) const {
   if (!program_->initialized.load(std::memory_order_acquire)) {
-    // Misuse of DirectML removes the DirectML device and leaves Direct3D alone.
+    // Misuse of DirectML removes the DirectML device and does not affect the Direct3D device.
     state_->Remove(
         Status(Code::kInvalidCall, StrCat("IDMLCommandRecorder::RecordDispatch: ", program_->name,
                                           " was executed before it was initialised; nothing was written")));
@@ -76,7 +76,7 @@ Status DispatchCommand::Execute(Stream& stream) const {
   return OfProgram(*program_, stream.Run(*program_->lowered.kernel, arguments));
 }
 
-// Unknown also where somebody is to be told of data: that is done on the queue's thread.
+// Also unknown while errors in data are reported, because that is done on the queue's thread.
 uint64_t DispatchCommand::work_bytes() const {
   return repeatable() ? program_->work_bytes : WorkEstimate::kUnknown;
 }
@@ -114,14 +114,14 @@ Status VolatileDispatchCommand::ReadBindings(std::vector<d3d12::Descriptor>* bou
   }
   for (size_t i = 0; i < bound->size(); ++i) {
     const Slot& slot = layout_->slots[i];
-    // A slot that wants nothing may hold what the heap held before.
+    // A slot that needs no binding may still hold an old descriptor of the heap.
     if (slot.need != SlotNeed::kRequired) (*bound)[i] = {};
     if ((*bound)[i].resource != nullptr) ANYDML_RETURN_IF_ERROR(CheckRegion(slot, (*bound)[i]));
   }
   return CheckTogether(*layout_, *bound);
 }
 
-// Only runs when Resolve refused the bindings: the device is removed by then.
+// Runs only if Resolve refused the bindings; the device is removed by then.
 Status VolatileDispatchCommand::Execute(Stream&) const { return {}; }
 
 InitializeCommand::InitializeCommand(std::shared_ptr<DeviceState> state, std::shared_ptr<const Layout> layout,
@@ -150,7 +150,7 @@ InitializeCommand::InitializeCommand(std::shared_ptr<DeviceState> state, std::sh
 
 Status InitializeCommand::Execute(Stream& stream) const {
   for (const ProgramStep& step : steps_) {
-    // The exchange decides, whatever was recorded and on however many queues.
+    // The exchange decides, even if the initialisation was recorded several times or on several queues.
     if (step.program->initialized.exchange(true, std::memory_order_acq_rel)) {
       state_->Remove(
           Status(Code::kInvalidCall,

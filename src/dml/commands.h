@@ -1,6 +1,5 @@
-// What RecordDispatch appends to a command list. Commands hold programs, memory
-// and the device's state, never COM objects, and everything that execution needs
-// is prepared when they are made: executing allocates nothing.
+// The commands that RecordDispatch appends to a command list. They hold programs, memory and the device's
+// state, never COM objects, and prepare everything when they are made: execution allocates nothing.
 #pragma once
 
 #include <memory>
@@ -13,13 +12,13 @@
 
 namespace anydml::dml {
 
-// The part of the persistent resource that the kernel fills when it is initialised.
+// The part of the persistent resource that the kernel fills at initialisation.
 Buffer KernelPart(const Program& program, const Buffer& persistent);
 
-// What a run finds of an input: what is bound, or what initialisation has left.
+// The buffer that a run reads as an input: the bound one, or the copy that initialisation made.
 Buffer InputOf(const TensorSlot& input, const Buffer& bound, const Buffer& persistent);
 
-// A failure of the program's kernel, with the names of both.
+// Prefixes a failure of the program's kernel with the names of both.
 Status OfProgram(const Program& program, const Status& status);
 
 // Runs a compiled operator on bindings that CheckTogether has accepted.
@@ -28,7 +27,7 @@ class DispatchCommand final : public d3d12::Command {
   DispatchCommand(std::shared_ptr<DeviceState> state, const Layout& layout,
                   std::span<const d3d12::Descriptor> bound);
   Status Execute(Stream& stream) const override;
-  // What a run finds in the data is told run by run.
+  // Not repeatable while errors in data are reported, which happens for every run.
   bool repeatable() const override { return state_->data_error_sink() == nullptr; }
   bool IsSame(const d3d12::Command& other) const override;
   uint64_t work_bytes() const override;
@@ -39,17 +38,17 @@ class DispatchCommand final : public d3d12::Command {
   std::vector<Buffer> inputs_;
   std::vector<Buffer> outputs_;
   Buffer temporary_;
-  Buffer persistent_;  // the kernel's part of it
+  Buffer persistent_;  // the kernel's part of the persistent resource
 };
 
-// With DESCRIPTORS_VOLATILE: reads the descriptors, and checks them, at every submission.
+// With DESCRIPTORS_VOLATILE: reads and checks the descriptors at every submission.
 class VolatileDispatchCommand final : public d3d12::Command {
  public:
   VolatileDispatchCommand(std::shared_ptr<DeviceState> state, std::shared_ptr<const Layout> layout,
                           D3D12_GPU_DESCRIPTOR_HANDLE descriptors);
   Status Resolve(std::shared_ptr<const d3d12::Command>* instead) const override;
   Status Execute(Stream& stream) const override;
-  // What it resolves to is.
+  // The command that it resolves to is repeatable.
   bool repeatable() const override { return state_->data_error_sink() == nullptr; }
 
  private:
@@ -60,7 +59,7 @@ class VolatileDispatchCommand final : public d3d12::Command {
   const D3D12_GPU_DESCRIPTOR_HANDLE descriptors_;
 };
 
-// Fills the persistent resources of an initializer's operators: the kernels pack what they keep, the other
+// Fills the persistent resources of an initializer's operators: kernels pack the inputs that they keep, other
 // owned inputs are copied. Marks the operators as initialised.
 class InitializeCommand final : public d3d12::Command {
  public:
@@ -78,9 +77,9 @@ class InitializeCommand final : public d3d12::Command {
   struct ProgramStep {
     Program* program;  // kept alive by layout_
     std::vector<CopyStep> copies;
-    std::vector<Buffer> inputs;   // those that are owned
+    std::vector<Buffer> inputs;   // only owned ones are set
     std::vector<Buffer> outputs;  // all null
-    Buffer persistent;            // the kernel's part of it
+    Buffer persistent;            // the kernel's part of the persistent resource
   };
 
   Status ExecuteStep(const ProgramStep& step, Stream& stream) const;

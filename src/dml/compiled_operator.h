@@ -1,4 +1,4 @@
-// IDMLCompiledOperator: a program, and the operator that it came from (a graph's: none).
+// IDMLCompiledOperator: a program and the operator that it came from (none for a graph).
 #pragma once
 
 #include "dml/device_child.h"

@@ -38,8 +38,8 @@ void* Device::QueryOther(REFIID iid) {
   return nullptr;
 }
 
-// What all methods that create something begin and end with. `body` checks the
-// arguments and creates; it runs only on a working device.
+// The common frame of all methods that create an object. `body` checks the arguments and creates; it runs
+// only if the device is not removed.
 template <typename Body>
 HRESULT Device::Create(const char* method, bool ppv_required, void** ppv, Body&& body) {
   if (ppv != nullptr) *ppv = nullptr;

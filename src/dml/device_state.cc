@@ -8,7 +8,7 @@
 namespace anydml::dml {
 namespace {
 
-// Codes without a sentence come from places where building one would allocate.
+// Statuses without a message come from places where building one would allocate.
 const char* FallbackMessage(Code code) {
   return code == Code::kOutOfMemory ? "out of memory" : "unexpected failure";
 }
@@ -19,7 +19,7 @@ HRESULT DeviceState::Fail(const Status& status) const noexcept {
   if (status.ok()) return S_OK;
   try {
     Report(status.message().empty() ? FallbackMessage(status.code()) : status.message());
-  } catch (...) {  // no memory for the sentence: the code still tells
+  } catch (...) {  // no memory for the message: the code alone must do
   }
   return ToHresult(status.code());
 }
@@ -69,7 +69,7 @@ void DeviceState::ReportDataError(const std::string& message) { Report(message);
 
 void DeviceState::Report(const std::string& message) const noexcept {
   const bool muted = muted_.load(std::memory_order_relaxed);
-  // Under the Direct3D debug layer PostMessage prints; one line is enough.
+  // Under the Direct3D debug layer PostMessage prints, and one line is enough.
   ReportError(message, debug_ && !muted && !d3d12::DebugLayerEnabled(d3d_));
   if (muted) return;
   try {

@@ -1,5 +1,5 @@
-// The part of a DirectML device that outlives the COM object: recorded commands
-// hold it, so that they can remove the device or report from the queue's thread.
+// The part of a DirectML device that outlives the COM object. Recorded commands hold it, so that they can
+// remove the device or report errors from the queue's thread.
 #pragma once
 
 #include <atomic>
@@ -14,18 +14,18 @@
 
 namespace anydml::dml {
 
-// From environment variables, read when the device is created (docs/environment.md).
+// Settings from environment variables, read when the device is created (docs/environment.md).
 struct DeviceSettings {
-  std::string implementation;  // the one that is forced, or empty
-  std::string graph_without;   // passes that graphs do without
+  std::string implementation;  // the forced implementation, or empty
+  std::string graph_without;   // graph passes to skip
   bool graph_guards = false;   // see GuardedPart
   bool host_fallback = true;   // see LowerContext
 };
 
 class DeviceState final : public DataErrorSink {
  public:
-  // `d3d` lives as long as any COM object or queue that leads here: the DirectML
-  // device references it, and a queue's thread ends before its device does.
+  // `d3d` outlives every user of this object: the DirectML device references it, and a queue's thread ends
+  // before its device does.
   DeviceState(d3d12::Device* d3d, FeatureLevel level, bool debug, DeviceSettings settings)
       : d3d_(d3d), level_(level), debug_(debug), settings_(std::move(settings)) {}
 
@@ -34,31 +34,32 @@ class DeviceState final : public DataErrorSink {
   bool debug() const { return debug_; }
   const DeviceSettings& settings() const { return settings_; }
 
-  // Hands the sentence out (thread's last error, info queue, stderr when asked
-  // for) and returns the code as an HRESULT. S_OK when there is no error.
+  // Reports the message (thread's last error, info queue, on request stderr) and returns the code as an
+  // HRESULT. S_OK if there is no error.
   HRESULT Fail(const Status& status) const noexcept;
 
-  // Removes the DirectML device; the first reason stays. The Direct3D device
-  // goes on: its removal implies ours, not the reverse.
+  // Removes the DirectML device; the first reason is kept. The Direct3D device stays usable: its removal
+  // implies ours, not the reverse.
   void Remove(const Status& status) noexcept;
 
-  // S_OK, or why: E_INVALIDARG for a wrong argument of a void method,
-  // DXGI_ERROR_INVALID_CALL for a call out of order, E_OUTOFMEMORY, or the
-  // Direct3D device's own reason. Makes the sentence the thread's last error.
+  // S_OK, or the reason for the removal: E_INVALIDARG for a wrong argument of a void method,
+  // DXGI_ERROR_INVALID_CALL for a call out of order, E_OUTOFMEMORY, or the Direct3D device's own reason.
+  // Makes the message the thread's last error.
   HRESULT RemovedReason() const noexcept;
 
   bool removed() const noexcept;
 
-  // DXGI_ERROR_DEVICE_REMOVED with a sentence once the device is removed, else
-  // S_OK: the first line of every method that returns an HRESULT.
+  // DXGI_ERROR_DEVICE_REMOVED with a message if the device is removed, else S_OK. The first line of every
+  // method that returns an HRESULT.
   HRESULT CheckRemoved(const char* method) const noexcept;
 
-  // Something that is allowed, but hardly meant: for the debug layers only, and no error of the thread's.
+  // For the debug layers only: something allowed but probably a mistake. Does not set the thread's last
+  // error.
   void Warn(const std::string& message) const noexcept;
 
   void set_muted(bool muted) { muted_.store(muted, std::memory_order_relaxed); }
 
-  // Null when nobody asked for a validation that costs time on the device.
+  // Null unless the client enabled validation, which costs time on the device.
   DataErrorSink* data_error_sink() { return validates() ? this : nullptr; }
   void ReportDataError(const std::string& message) override;
 
@@ -77,8 +78,7 @@ class DeviceState final : public DataErrorSink {
   std::string removal_message_;  // guarded by mutex_
 };
 
-// Body of a void method: `body` returns a Status, and a failure (or an
-// exception) removes the device.
+// Frame of a void method: `body` returns a Status; a failure or an exception removes the device.
 template <typename Body>
 void GuardVoid(DeviceState& state, Body&& body) noexcept {
   if (state.removed()) return;

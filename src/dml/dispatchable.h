@@ -1,5 +1,4 @@
-// What compiled operators and initializers have in common: a layout and a
-// residency count.
+// The common base of compiled operators and initializers: a layout and a residency count.
 #pragma once
 
 #include <atomic>
@@ -15,12 +14,12 @@ class Dispatchable {
   static constexpr GUID kImplementationIid = {
       0x5f0c1a52, 0x7c1d, 0x4c11, {0x9a, 0x60, 0x3e, 0x52, 0x0d, 0x7b, 0x11, 0x02}};
 
-  // Of this moment: an initializer gets another one with Reset.
+  // The current layout: Reset gives an initializer another one.
   virtual std::shared_ptr<const Layout> layout() const = 0;
   virtual Device* owner() const = 0;
 
-  // Counted as ID3D12Pageable's: a new object is resident once. False, and
-  // nothing done, when there is nothing left to evict.
+  // Counts as ID3D12Pageable does: a new object is resident once. Returns false without effect if there is
+  // nothing to evict.
   void MakeResident() { residency_.fetch_add(1, std::memory_order_relaxed); }
   bool Evict() {
     uint64_t count = residency_.load(std::memory_order_relaxed);

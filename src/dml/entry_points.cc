@@ -15,7 +15,7 @@ namespace {
 constexpr char kMethod[] = "DMLCreateDevice1: ";
 
 Status CheckMinimumLevel(FeatureLevel minimum, FeatureLevel held) {
-  // A level of a later header is well-formed and merely too high.
+  // A level of a later header is well-formed but too high.
   const bool later = minimum > kLatestFeatureLevel && minimum <= 0xFF00 && (minimum & 0xFF) == 0;
   if (!later && !dml::IsFeatureLevel(minimum)) {
     return InvalidArgument(kMethod, "minimumFeatureLevel is ", minimum, ", which is no feature level");
@@ -40,7 +40,8 @@ Status CheckArguments(ID3D12Device* d3d12_device, uint32_t flags, FeatureLevel m
   return CheckMinimumLevel(minimum, *level);
 }
 
-// Read here and not when operators are compiled: by then another thread may be changing the environment.
+// Read at device creation, not when operators are compiled: by then another thread may be changing the
+// environment.
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";

@@ -1,4 +1,4 @@
-// What libdirectml.so's exports lead to.
+// The functions behind libdirectml.so's exports.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace anydml {
 
-// Flags and level as numbers: callers may pass values that are no enumerators.
+// Flags and level are plain numbers, because callers may pass values that are no enumerators.
 ANYDML_ENTRY_POINT HRESULT CreateDmlDevice(ID3D12Device* d3d12_device, uint32_t flags,
                                            uint32_t minimum_feature_level, REFIID riid, void** ppv);
 

@@ -14,7 +14,7 @@ uint32_t SupportedTypes(FeatureLevel level) {
     if (schema.level > level || schema.support.empty()) continue;
     for (const TensorSupport& tensor : SupportAt(schema, level).tensors) types |= tensor.types;
   }
-  return types & ~1u;  // UNKNOWN is never a type of a tensor
+  return types & ~1u;  // UNKNOWN is never a tensor's type
 }
 
 Status CheckSizes(const char* feature, UINT query_size, size_t query_expected, const void* query,
@@ -38,8 +38,8 @@ Status CheckTypeSupport(FeatureLevel level, UINT query_size, const void* query, 
   using Support = DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT;
   ANYDML_RETURN_IF_ERROR(CheckSizes("DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT", query_size, sizeof(Query), query,
                                     support_size, sizeof(Support), support));
-  // ONNX Runtime asks for every number, UNKNOWN included, and shifts the answer:
-  // it has to be S_OK, and 0 or 1. Read as a number: the value may be no enumerator.
+  // ONNX Runtime queries every number, UNKNOWN included, and shifts the answer, so the result must be S_OK
+  // with 0 or 1. Read as a number, since the value may be no enumerator.
   const auto type = *static_cast<const uint32_t*>(query);
   static_cast<Support*>(support)->IsSupported = IsTypeSupported(type, level) ? 1 : 0;
   return {};

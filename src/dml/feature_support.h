@@ -1,5 +1,4 @@
-// The answers to IDMLDevice::CheckFeatureSupport, as functions of the level that
-// the device is held to.
+// The answers to IDMLDevice::CheckFeatureSupport, as functions of the device's feature level.
 #pragma once
 
 #include <DirectML.h>
@@ -9,13 +8,13 @@
 
 namespace anydml::dml {
 
-// One of the fifteen levels of the header?
+// Whether it is one of the header's fifteen levels.
 bool IsFeatureLevel(FeatureLevel level);
 
-// The level that ANYDML_FEATURE_LEVEL holds new devices to; the latest when it is not set.
+// The level to which ANYDML_FEATURE_LEVEL limits new devices; the latest if it is not set.
 Status HeldFeatureLevel(FeatureLevel* level);
 
-// Some operator of `level` takes tensors of this type. False for values that are no type.
+// Whether an operator of `level` takes tensors of this type. False for values that are no type.
 bool IsTypeSupported(uint32_t type, FeatureLevel level);
 
 Status CheckFeature(FeatureLevel level, uint32_t feature, UINT query_size, const void* query,

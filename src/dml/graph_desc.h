@@ -1,4 +1,4 @@
-// DML_GRAPH_DESC, copied: nothing of the caller's is needed afterwards, not even the operators.
+// A copy of DML_GRAPH_DESC: nothing of the caller's is needed afterwards, not even the operators.
 #pragma once
 
 #include <DirectML.h>
@@ -10,7 +10,7 @@ namespace anydml::dml {
 
 class Device;
 
-// Checks pointers, types and owners; what edges say of nodes is not looked at.
+// Checks pointers, types and owners, but not whether edges fit their nodes.
 Status ReadGraphDesc(const Device* device, const DML_GRAPH_DESC& desc, GraphDescription* out);
 
 }  // namespace anydml::dml

@@ -10,7 +10,7 @@
 namespace anydml::dml {
 namespace {
 
-// The first sentence.
+// Keeps the first message.
 class CollectedError final : public DataErrorSink {
  public:
   void ReportDataError(const std::string& message) override {
@@ -24,7 +24,7 @@ class CollectedError final : public DataErrorSink {
 
 std::byte* Bytes(void* address) { return static_cast<std::byte*>(address); }
 
-// An address per slot, in the layout's order. Few allocations a call: the vectors are the thread's own.
+// An address per slot, in the layout's order. The vectors are thread-local so that calls allocate rarely.
 Status Collect(const Layout& layout, const AnyDmlRunDesc& desc, std::vector<std::byte*>* bound) {
   if (desc.InputCount != layout.input_slots || desc.OutputCount != layout.output_slots) {
     return InvalidArgument(layout.name, " has ", layout.input_slots, " inputs and ", layout.output_slots,

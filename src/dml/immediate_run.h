@@ -1,4 +1,4 @@
-// AnyDmlRun: a compiled operator on addresses, without lists and queues.
+// AnyDmlRun: runs a compiled operator on addresses, without lists and queues.
 #pragma once
 
 #include <DirectML.h>

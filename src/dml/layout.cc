@@ -92,7 +92,7 @@ std::shared_ptr<const Layout> MakeInitializeLayout(std::vector<std::shared_ptr<P
                              program->persistent_bytes, DML_PERSISTENT_BUFFER_ALIGNMENT, false});
   }
   layout->output_slots = static_cast<uint32_t>(programs.size());
-  // They are initialised one after the other.
+  // Operators are initialised one after the other, so they share it.
   uint64_t temporary_bytes = 0;
   for (const auto& program : programs) {
     temporary_bytes = std::max(temporary_bytes, program->initialization_temporary_bytes);

@@ -1,5 +1,5 @@
-// What all IDML* objects share: private data and names, refusal after device
-// removal, the way from an interface to its implementation, GetDevice.
+// The common base of all IDML* objects: private data and names, refusal after device removal, the way from an
+// interface to its implementation, GetDevice.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace anydml::dml {
 
-// IDMLObject::SetPrivateDataInterface takes a non-const IUnknown, unlike
-// ID3D12Object's; hence a mixin of our own over PrivateData.
+// IDMLObject::SetPrivateDataInterface takes a non-const IUnknown, unlike ID3D12Object's, hence a mixin over
+// PrivateData.
 template <typename Main, typename... Others>
 class DmlObject : public ComObject<Main, Others..., IDMLObject> {
  public:
@@ -54,9 +54,8 @@ class DmlObject : public ComObject<Main, Others..., IDMLObject> {
   PrivateData private_data_;
 };
 
-// The implementation behind an interface, or null when it is null or not ours: asked
-// for through QueryInterface with an IID that nobody else knows (T::kImplementationIid;
-// T::QueryOther answers it). No reference is added: the caller's one lasts.
+// The implementation behind an interface; null if that is null or not ours. It is queried with an IID that
+// only this library knows (T::kImplementationIid, which T::QueryOther answers). Adds no reference.
 template <typename T>
 T* ImplementationOf(IUnknown* object) {
   void* found = nullptr;

@@ -1,4 +1,4 @@
-// IDMLOperator: a checked description and the family that implements it.
+// IDMLOperator: a validated description and the family that implements it.
 #pragma once
 
 #include "dml/device_child.h"
@@ -7,8 +7,8 @@
 
 namespace anydml::dml {
 
-// Reads and validates `desc`, then asks the operator's own rules. Only then does
-// a missing implementation matter: an invalid description is told first.
+// Reads and validates `desc`, then applies the operator's own rules. A missing implementation is reported
+// last, after an invalid description.
 Status CheckOperatorDesc(const DML_OPERATOR_DESC* desc, FeatureLevel level, OperatorDesc* out,
                          const anydml::Operator** implementation);
 

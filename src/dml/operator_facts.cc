@@ -29,7 +29,7 @@ Status Check(const DML_OPERATOR_DESC* desc, anydml::FeatureLevel level) {
   return anydml::FindImplementation(read.schema->type)->check(read, level);
 }
 
-// Operators fill in what is there without sizes.
+// Operators infer tensors that are present but have no sizes.
 void PutOutputs(anydml::OperatorDesc* desc) {
   for (size_t i = 0; i < desc->fields.size(); ++i) {
     const anydml::FieldSchema& field = desc->schema->fields[i];
@@ -44,7 +44,7 @@ Status Infer(const DML_OPERATOR_DESC* desc, uint32_t count, AnyDmlTensor* output
   PutOutputs(&read);
   ANYDML_RETURN_IF_ERROR(anydml::FindImplementation(read.schema->type)->infer(&read));
   const std::vector<const anydml::TensorDesc*> inferred = read.outputs();
-  const bool lacks_outputs = count > 0 && outputs == nullptr;  // of none there is nowhere to point
+  const bool lacks_outputs = count > 0 && outputs == nullptr;  // without outputs the pointer may be null
   if (inferred.size() != count || lacks_outputs) {
     return anydml::InvalidArgument("AnyDmlInferOutputs: ", read.schema->name, " has ", inferred.size(),
                                    " outputs but count is ", count, lacks_outputs ? ", outputs is null" : "");

@@ -8,8 +8,8 @@
 
 namespace anydml::dml {
 
-// The programs behind an array of compiled operators. Refuses null ones, foreign
-// ones, duplicates, and ones that are initialised already.
+// The programs of an array of compiled operators. Refuses null and foreign ones, duplicates, and those that
+// are already initialised.
 Status CollectPrograms(const char* method, const Device* device, UINT count,
                        IDMLCompiledOperator* const* operators,
                        std::vector<std::shared_ptr<Program>>* programs);
@@ -29,8 +29,8 @@ class OperatorInitializer final : public DeviceChild<IDMLOperatorInitializer, ID
   void* QueryOther(REFIID iid) override;
 
  private:
-  // Replaced, never changed: recorded commands and binding tables keep the one
-  // they began with, so Reset need not wait for the device.
+  // Replaced, never modified: recorded commands and binding tables keep their version, so Reset need not wait
+  // for the device.
   std::shared_ptr<const Layout> layout_;
 };
 

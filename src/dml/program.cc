@@ -11,11 +11,11 @@
 namespace anydml::dml {
 namespace {
 
-// Buffer offsets are multiples of 256 (DML_PERSISTENT_BUFFER_ALIGNMENT), and
-// keeping that inside the buffer gives kernels the alignment they have elsewhere.
+// Bindings of the buffer are aligned to 256 (DML_PERSISTENT_BUFFER_ALIGNMENT). The same alignment inside it
+// gives kernels the usual alignment.
 constexpr uint64_t kAlignment = 256;
 
-// Appends `bytes` to what has `*total` bytes.
+// Adds `bytes` to `*total`.
 Status Append(const std::string& name, uint64_t bytes, uint64_t* total) {
   const uint64_t sum = SaturatingAdd(*total, SaturatingAlignUp(bytes, kAlignment));
   if (sum == ~uint64_t{0}) {

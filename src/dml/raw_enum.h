@@ -1,6 +1,5 @@
-// The number in an enumeration that a caller gave us. Callers may pass any
-// number, and loading one outside an enumeration's range is undefined behaviour
-// (UBSan says so); copying its bytes is not.
+// The number in an enumeration that a caller passed. Callers may pass any number, and loading one outside the
+// enumeration's range is undefined behaviour (UBSan reports it); copying its bytes is not.
 #pragma once
 
 #include <cstdint>

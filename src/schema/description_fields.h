@@ -1,4 +1,4 @@
-// How descriptions.generated.cc takes fields out of an OperatorDesc; not for other files.
+// How descriptions.generated.cc reads fields of an OperatorDesc; not for other files.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ class DescriptionFields {
     }
   }
 
-  // Throws where the field is absent.
+  // Throws if the field is absent.
   template <typename T>
   const T& Value(size_t index) const {
     return std::get<T>(fields_.at(index));

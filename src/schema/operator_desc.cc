@@ -5,12 +5,12 @@
 namespace anydml {
 namespace {
 
-// Throws for a field that the operator does not have: index -1 is out of every range.
+// Throws for a field that the operator does not have: index -1 is out of range.
 const FieldValue& Field(const OperatorDesc& desc, std::string_view name) {
   return desc.fields.at(static_cast<size_t>(FindField(*desc.schema, name)));
 }
 
-// body(field, tensor, number in its array), in binding order.
+// body(field, tensor, index in its array), in binding order.
 template <typename Body>
 void ForTensors(const OperatorDesc& desc, FieldKind kind, const Body& body) {
   for (size_t i = 0; i < desc.fields.size(); ++i) {

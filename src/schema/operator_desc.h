@@ -1,5 +1,5 @@
-// An operator description, copied out of the caller's C structs: what validation,
-// lowering and the tools work on. Holds no pointer into the caller's memory.
+// An operator description, copied from the caller's C structs, on which validation, lowering and the tools
+// work. Holds no pointer into the caller's memory.
 #pragma once
 
 #include <array>
@@ -30,8 +30,9 @@ struct Scalar {  // DML_SCALAR_UNION
 
 struct OperatorDesc;
 
-// Nothing is ever one. Of alternatives that can all be moved without fail libstdc++ (12) believes that a
-// variant always has one, and destroys what is not there when memory runs out while it is copied.
+// An alternative that no value ever has. If all alternatives are nothrow-movable, libstdc++ 12 assumes that a
+// variant is never valueless, and after a copy that ran out of memory it destroys an object that does not
+// exist. This type's throwing move avoids that.
 struct NeverHeld {
   NeverHeld() = delete;
   NeverHeld(const NeverHeld&) noexcept {}
@@ -49,13 +50,13 @@ struct OperatorDesc {
   const OperatorSchema* schema = nullptr;
   std::vector<FieldValue> fields;  // one per schema field
 
-  // Null when the (optional) tensor is absent. Asking for a field that the
-  // operator does not have, or of another type, is a programming error.
+  // Null if the (optional) tensor is absent. A field that the operator does not have, or that has another
+  // type, is a programming error.
   const TensorDesc* tensor(std::string_view name) const;
   uint32_t uint(std::string_view name) const;
   const ScaleBias* scale_bias(std::string_view name) const;
 
-  // Tensors in binding order: arrays expanded, absent optional ones as null.
+  // Tensors in binding order, arrays expanded; null for absent optional ones.
   std::vector<const TensorDesc*> inputs() const;
   std::vector<const TensorDesc*> outputs() const;
 };
@@ -65,7 +66,7 @@ struct NamedTensor {
   const TensorDesc* tensor;  // null: absent; points into the description
 };
 
-// inputs() or outputs() with their names.
+// inputs() or outputs(), with names.
 std::vector<NamedTensor> NamedTensors(const OperatorDesc& desc, FieldKind kind);
 
 }  // namespace anydml

@@ -1,5 +1,5 @@
-// From the caller's C structs to an OperatorDesc. Every pointer that is followed is
-// one that the schema names, and never null.
+// Reads the caller's C structs into an OperatorDesc. Follows only pointers that the schema names, and never
+// null ones.
 #include <cstddef>
 #include <cstring>
 
@@ -14,10 +14,10 @@ namespace {
 using internal::FieldName;
 using internal::Judge;
 
-// Attribute arrays have one element per dimension, axis or channel; no activation
-// list is longer than LSTM's six.
+// Attribute arrays have one element per dimension, axis or channel; no activation list is longer than the six
+// of LSTM.
 constexpr uint32_t kMaxArrayLength = 8;
-// Ours: far above what any model joins or splits, far below what would hurt to read.
+// Our own limit: far above what any model joins or splits, far below what would take long to read.
 constexpr uint32_t kMaxTensorArrayLength = 1u << 16;
 
 static_assert(static_cast<uint32_t>(DataType::kFloat32) == DML_TENSOR_DATA_TYPE_FLOAT32);
@@ -34,8 +34,7 @@ static_assert(static_cast<uint32_t>(DataType::kInt64) == DML_TENSOR_DATA_TYPE_IN
 static_assert(static_cast<uint32_t>(DataType::kUInt4) == DML_TENSOR_DATA_TYPE_UINT4);
 static_assert(static_cast<uint32_t>(DataType::kInt4) == DML_TENSOR_DATA_TYPE_INT4);
 
-// The C structs with integers for enums: a C++ enum must not hold a value that the
-// caller made up.
+// The C structs with integers instead of enums: a C++ enum must not hold a value outside its range.
 struct TypedPointer {  // DML_OPERATOR_DESC, DML_TENSOR_DESC
   uint32_t type;
   const void* desc;
@@ -108,7 +107,7 @@ Status ReadTensor(const char* op, const FieldName& name, const TypedPointer& sou
 
 class Reader {
  public:
-  // `fused`: what NullInFusion says must be null.
+  // `fused`: the fields of NullInFusion must be null.
   Reader(const OperatorSchema& schema, FeatureLevel level, const void* base, bool fused)
       : schema_(schema), level_(level), base_(base), fused_(fused) {}
 
@@ -170,7 +169,7 @@ class Reader {
 
   const void* Pointer(const FieldSchema& field) const { return Load<const void*>(base_, field.offset); }
 
-  // The array's pointer and length; null only when the length is 0.
+  // The array's pointer and length; the pointer is null only if the length is 0.
   Status ArrayBounds(const FieldSchema& field, uint32_t limit, const void** pointer, uint32_t* length) const {
     const FieldSchema& count = schema_.fields[static_cast<size_t>(field.count_field)];
     *pointer = Pointer(field);
@@ -197,7 +196,7 @@ class Reader {
 
   Status ReadTensorField(const FieldSchema& field, FieldValue* out) const {
     const void* pointer = Pointer(field);
-    if (!pointer) return {};  // whether it may be null is validation's business
+    if (!pointer) return {};  // validation checks whether it may be null
     return ReadTensor(schema_.name, {field.name}, Load<TypedPointer>(pointer, 0),
                       &out->emplace<TensorDesc>());
   }
@@ -215,8 +214,8 @@ class Reader {
     return {};
   }
 
-  // Only what may be fused is read further: that keeps a description that contains
-  // itself from being followed forever.
+  // Reads on only if the operator may be fused; otherwise a description that contains itself would be
+  // followed forever.
   Status ReadFused(const FieldName& name, const TypedPointer& source, OperatorDesc* out) const {
     const OperatorSchema* activation = FindOperator(source.type);
     if (!activation) {

@@ -24,7 +24,7 @@ std::span<const EnumSchema> AllEnums() { return kEnums; }
 std::span<const FusionRule> AllFusionRules() { return kFusionRules; }
 
 const OperatorSchema* FindOperator(uint32_t type) {
-  // The types are 1..n without gaps: the generator refuses anything else.
+  // The types are 1..n without gaps; the generator refuses anything else.
   return type >= 1 && type <= std::size(kOperators) ? &kOperators[type - 1] : nullptr;
 }
 

@@ -1,6 +1,5 @@
-// What every operator looks like: fields, offsets, types and dimension counts
-// per feature level, relations between tensors. The tables are generated from
-// schema/*.json by schema/generate_tables.py.
+// The schema of every operator: fields, offsets, types and dimension counts per feature level, relations
+// between tensors. The tables are generated from schema/*.json by schema/generate_tables.py.
 #pragma once
 
 #include <cstdint>
@@ -36,23 +35,23 @@ enum class FieldType : uint8_t {
   kOperatorDescArray,
 };
 
-// What a field says of another one, its subject, which is a tensor. (That a field is the length of an
-// array is said by the array's count_field.)
+// The meaning of a field for another field, its subject, which is a tensor. (An array's count_field says
+// which field is its length.)
 enum class FieldRole : uint8_t {
   kNone,
-  kAxis,                 // a dimension of the subject, or several
-  kPerDimension,         // an array: an element per dimension of the subject
-  kPerSpatialDimension,  // an array: an element per dimension of the subject but the first two
-  kDimensionCount,       // how many dimensions of the subject, the last ones, are meant
-  kAxisIndex,            // a tensor of positions along the axis of the subject
-  kBlockIndex,           // a tensor of row-major positions inside the axes of the subject
-  kCoordinates,          // a tensor of which every row is coordinates in the subject
-  kElementIndex,         // a tensor of row-major positions in the whole subject
-  kBatchIndex,           // a tensor of positions along dimension 0 of the subject
-  kCount,                // a tensor of numbers: how many time steps, or rows, of the subject are meant
+  kAxis,                 // one or several dimensions of the subject
+  kPerDimension,         // an array with an element per dimension of the subject
+  kPerSpatialDimension,  // an array with an element per dimension of the subject except the first two
+  kDimensionCount,       // the number of trailing dimensions of the subject that are meant
+  kAxisIndex,            // a tensor of indices along the subject's axis
+  kBlockIndex,           // a tensor of row-major indices within the subject's axes
+  kCoordinates,          // a tensor whose rows are coordinates in the subject
+  kElementIndex,         // a tensor of row-major indices in the whole subject
+  kBatchIndex,           // a tensor of indices along dimension 0 of the subject
+  kCount,                // a tensor of counts: how many time steps or rows of the subject are meant
 };
 
-// Whether the field is a tensor whose values say where in the subject something is.
+// Whether the field is a tensor whose values are positions in the subject.
 constexpr bool IsIndex(FieldRole role) {
   return role >= FieldRole::kAxisIndex && role <= FieldRole::kBatchIndex;
 }
@@ -60,7 +59,7 @@ constexpr bool IsIndex(FieldRole role) {
 struct EnumMember {
   const char* name;  // "DML_AXIS_DIRECTION_INCREASING"
   uint32_t value;
-  FeatureLevel level;  // first level that has it
+  FeatureLevel level;  // the first level that has it
 };
 
 struct EnumSchema {
@@ -75,12 +74,12 @@ struct FieldSchema {
   bool optional;
   uint16_t offset;                // in the C struct
   int8_t count_field;             // index of the field that holds an array's length, or -1
-  const EnumSchema* enumeration;  // for kEnum
+  const EnumSchema* enumeration;  // of kEnum fields
   FieldRole role = FieldRole::kNone;
-  int8_t subject = -1;             // index of the field that the role is about, or -1
-  int8_t neutral = 0;              // for kPerDimension: the element of a leading dimension of size 1
+  int8_t subject = -1;             // index of the field that the role refers to, or -1
+  int8_t neutral = 0;              // for kPerDimension: the value for a leading dimension of size 1
   FeatureLevel optional_from = 0;  // below this level an optional tensor is required
-  bool unknown_allowed = false;    // for data types: UNKNOWN means the tensors' own
+  bool unknown_allowed = false;    // for data types: UNKNOWN is allowed and means the tensors' own
 
   bool OptionalAt(FeatureLevel level) const { return optional && level >= optional_from; }
 };
@@ -93,22 +92,22 @@ struct TensorSupport {
 };
 
 struct LevelSupport {
-  FeatureLevel level;  // this table holds from here up to the next entry's level
+  FeatureLevel level;  // the table holds from this level to the next entry's
   std::span<const TensorSupport> tensors;
-  // Bit i: the table is for descriptions whose variant field (see OperatorSchema) is i.
-  // 0: for every description. Only REDUCE has variants, by its Function.
+  // Bit i: the table is for descriptions whose variant field (see OperatorSchema) is i. 0: for all. Only
+  // REDUCE has variants, by its Function.
   uint32_t variants;
 };
 
 enum class RelationKind : uint8_t { kSameDimensionCount, kSameDataType, kSameSizes };
 
-// Every present tensor of `fields` agrees with the first present one; in arrays every
-// element counts. kSameDataType may include a DML_TENSOR_DATA_TYPE attribute (UNKNOWN counts as absent).
+// Every present tensor of `fields` agrees with the first present one; every element of an array counts.
+// kSameDataType may include a DML_TENSOR_DATA_TYPE attribute (UNKNOWN counts as absent).
 struct Relation {
   RelationKind kind;
   std::span<const uint8_t> fields;
   FeatureLevel below;        // holds only below this level; 0: always
-  uint32_t except_variants;  // bit i: does not hold where the variant field (see OperatorSchema) is i
+  uint32_t except_variants;  // bit i: does not hold if the variant field (see OperatorSchema) is i
 };
 
 struct OperatorSchema {
@@ -124,7 +123,7 @@ struct OperatorSchema {
   int8_t variant_field;  // index of the enum field that chooses the support table, or -1
 };
 
-// That `activation` may stand in the FusedActivation or ActivationDescs of `host`.
+// `activation` may be the FusedActivation, or one of the ActivationDescs, of `host`.
 struct FusionRule {
   uint32_t activation;  // DML_OPERATOR_TYPE
   uint32_t host;        // 0: every operator that has such a field
@@ -134,32 +133,32 @@ std::span<const FusionRule> AllFusionRules();
 
 std::span<const OperatorSchema> AllOperators();  // by type, 1..177
 
-// Null when there is none. Names with or without "DML_OPERATOR_"; the alias SCATTER too.
+// Null if there is none. Takes names with or without "DML_OPERATOR_", and the alias SCATTER.
 const OperatorSchema* FindOperator(uint32_t type);
 const OperatorSchema* FindOperator(OperatorType type);  // never null
 const OperatorSchema* FindOperator(std::string_view name);
 
-int FindField(const OperatorSchema& schema, std::string_view name);  // -1 when there is none
+int FindField(const OperatorSchema& schema, std::string_view name);  // -1 if there is none
 
-// All enumerations, the operator's attribute ones and the API's.
+// All enumerations: those of operator attributes and those of the API.
 std::span<const EnumSchema> AllEnums();
 const EnumSchema* FindEnum(std::string_view name);
 
-// The table that holds at `level`, which must be one that has the operator: the highest entry not above it.
-// `variant` is the value of the variant field, where the operator has one.
+// The table that holds at `level`, which must be one that has the operator: that of the highest level not
+// above it. `variant` is the value of the variant field, if the operator has one.
 const LevelSupport& SupportAt(const OperatorSchema& schema, FeatureLevel level, uint32_t variant = 0);
 
-// The row of `field`, or null when the field is no tensor.
+// The row of `field`, or null if the field is no tensor.
 const TensorSupport* FindTensorSupport(const LevelSupport& support, int field);
 
 // Types that exist at `level` at all, as TensorSupport::types.
 uint16_t DataTypesAt(FeatureLevel level);
 
-// Most dimensions that any tensor may have at `level`: 5, and 8 from 3.0 on.
+// The largest rank of any tensor at `level`: 5, and 8 from 3.0 on.
 uint32_t MaxDimensionsAt(FeatureLevel level);
 
-// "2.1" <-> 0x2100; ParseFeatureLevel takes "2.1", "2_1" and "DML_FEATURE_LEVEL_2_1", and
-// returns 0 for anything that is not one of the fifteen levels.
+// "2.1" <-> 0x2100. ParseFeatureLevel takes "2.1", "2_1" and "DML_FEATURE_LEVEL_2_1", and returns 0 for
+// anything that is not one of the fifteen levels.
 std::string FeatureLevelName(FeatureLevel level);
 FeatureLevel ParseFeatureLevel(std::string_view text);
 

@@ -22,7 +22,7 @@ uint64_t SaturatingAdd(uint64_t a, uint64_t b) {
 uint64_t ElementCount(const TensorDesc& tensor) {
   uint64_t count = 1;
   for (uint32_t i = 0; i < tensor.rank; ++i) {
-    if (tensor.sizes[i] == 0) return 0;  // even where the other sizes overflow
+    if (tensor.sizes[i] == 0) return 0;  // even if the product of the other sizes overflows
   }
   for (uint32_t i = 0; i < tensor.rank; ++i) count = SaturatingMultiply(count, tensor.sizes[i]);
   return count;
@@ -55,7 +55,7 @@ bool SameLayout(const TensorDesc& a, const TensorDesc& b) {
 }
 
 void SetPackedStrides(TensorDesc* tensor) {
-  // Saturates where the inner dimensions alone have 2^32 elements, which no valid tensor has.
+  // Saturates if the inner dimensions alone have 2^32 elements, which no valid tensor has.
   constexpr uint64_t kMaxStride = std::numeric_limits<uint32_t>::max();
   uint64_t stride = 1;
   for (uint32_t i = tensor->rank; i-- > 0;) {

@@ -1,5 +1,4 @@
-// A tensor as the operators see it: everything the caller's DML_BUFFER_TENSOR_DESC
-// said, copied, with strides always filled in.
+// A tensor as the operators see it: a copy of the caller's DML_BUFFER_TENSOR_DESC, always with strides.
 #pragma once
 
 #include <array>
@@ -18,7 +17,7 @@ struct TensorDesc {
   bool owned_by_dml = false;
   uint32_t rank = 0;
   Dimensions sizes{};    // [0, rank)
-  Dimensions strides{};  // in elements; packed row-major when the caller gave none
+  Dimensions strides{};  // in elements; packed row-major if the caller gave none
   uint64_t total_bytes = 0;
   uint32_t alignment = 0;
 };
@@ -32,18 +31,18 @@ uint64_t ElementSpan(const TensorDesc& tensor);
 // The smallest legal TotalTensorSizeInBytes: the span in bytes, rounded up to 4; saturates.
 uint64_t MinimumTotalBytes(const TensorDesc& tensor);
 
-// Same type, sizes and (where a dimension is longer than 1) strides: the two
-// address identical bytes when bound to the same region.
+// Same type, sizes and (in dimensions longer than 1) strides: bound to the same region, the two address the
+// same bytes.
 bool SameLayout(const TensorDesc& a, const TensorDesc& b);
 
-// What looking for overlap may still cost. Layouts that tile, pad or transpose cost nothing, however many
-// there are; strides without structure cost up to some 16 steps per element.
+// The remaining budget of the search for overlap. Layouts that tile, pad or transpose cost nothing, however
+// many there are; irregular strides cost up to some 16 steps per element.
 struct OverlapBudget {
   uint32_t steps = 1u << 20;  // a tenth of a second
 };
 
-// Whether two different coordinates share an element (stride 0, colliding strides). kUnknown when the
-// budget ends before that is known.
+// Whether two different coordinates share an element (stride 0, colliding strides). kUnknown if the budget
+// ends first.
 enum class Overlap { kNone, kSome, kUnknown };
 Overlap FindOverlap(const TensorDesc& tensor, OverlapBudget* budget);
 

@@ -1,16 +1,15 @@
-// Whether two coordinates of a tensor share an element.
+// Decides whether two coordinates of a tensor share an element.
 //
-// They do exactly when some difference vector d, not all zero, has |d[i]| < sizes[i]
-// and sum(d[i] * strides[i]) == 0. The search fixes d for the largest stride first.
-// Two facts keep it short: what is left over must be within reach of the smaller
-// strides, and divisible by their greatest common divisor; for the last two dimensions
-// that is also enough. For every layout that tiles, pads or transposes, each
+// They do exactly if there is a difference vector d, not all zero, with |d[i]| < sizes[i] and sum(d[i] *
+// strides[i]) == 0. The search fixes d for the largest stride first. Two facts keep it short: the remainder
+// must be within reach of the smaller strides, and divisible by their greatest common divisor; for the last
+// two dimensions these conditions are also sufficient. In every layout that tiles, pads or transposes, each
 // stride is beyond the reach of the smaller ones, so only d = 0 is ever tried.
 //
-// Strides made to defeat this cost at most about 16 steps per element of the tensor
-// (2^6 differences per coordinate of six dimensions, a quarter of that because the
-// remaining two have at least two elements each). Descriptions come from anybody, and
-// an operator may have thousands of outputs: they share one budget.
+// Strides made to defeat this cost at most about 16 steps per element of the tensor (2^6 differences per
+// coordinate of six dimensions, a quarter of that because the remaining two have at least two elements each).
+// Since descriptions are untrusted, and an operator may have thousands of outputs, all tensors of an operator
+// share one budget.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -26,8 +25,8 @@ __extension__ typedef __int128 Wide;
 struct Dimension {
   int64_t stride;
   int64_t reach;  // size - 1
-  // About the smaller strides together: how far they reach, and with which d
-  // (inverse * x, every period) they can make up x * common + d * stride.
+  // About the smaller strides together: their reach, and the d (inverse * x, modulo period) with which they
+  // can complete x * common + d * stride.
   Wide rest_reach = 0;
   int64_t common = 1;
   int64_t period = 1;
@@ -38,7 +37,7 @@ Wide FloorDivide(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b <
 Wide CeilDivide(Wide a, Wide b) { return -FloorDivide(-a, b); }
 Wide FloorModulo(Wide a, Wide b) { return a - FloorDivide(a, b) * b; }
 
-// x with a * x == 1 modulo m, for coprime a and m; 0 when m is 1.
+// The x with a * x == 1 modulo m, for coprime a and m; 0 if m is 1.
 int64_t Inverse(int64_t a, int64_t m) {
   int64_t r0 = m, r1 = a % m, x0 = 0, x1 = 1;
   while (r1 != 0) {
@@ -83,23 +82,23 @@ class Search {
     }
   }
 
-  // Whether dimensions [k, count_) have differences that sum up to -rest. `moved`: some
-  // earlier difference is not zero; until then negative ones only mirror positive ones.
+  // Whether dimensions [k, count_) have differences that sum to -rest. `moved`: an earlier difference is not
+  // zero; until then negative differences only mirror positive ones.
   Overlap Solve(int k, Wide rest, bool moved) {
     const Dimension& dimension = dimensions_[k];
-    const bool last = k == count_ - 2;  // whatever is left, the smallest stride makes it up
-    // The smaller strides reach what is left, rest + d * stride, ...
+    const bool last = k == count_ - 2;  // the smallest stride can make up any remainder
+    // The remainder, rest + d * stride, must be within reach of the smaller strides, ...
     Wide low = std::max<Wide>(-dimension.reach, CeilDivide(-dimension.rest_reach - rest, dimension.stride));
     const Wide high =
         std::min<Wide>(dimension.reach, FloorDivide(dimension.rest_reach - rest, dimension.stride));
     if (!moved) low = std::max<Wide>(low, last ? 1 : 0);
-    // ... and their greatest common divisor divides it. (`rest` is a multiple of `common`: the caller's
-    // choice saw to that.)
+    // ... and divisible by their greatest common divisor. (`rest` is a multiple of `common`, by the caller's
+    // choice.)
     const Wide first = FloorModulo(-rest / dimension.common * dimension.inverse, dimension.period);
     for (Wide d = low + FloorModulo(first - low, dimension.period); d <= high; d += dimension.period) {
       if (last) return Overlap::kSome;
       const bool moves = moved || d != 0;
-      // The way on which no difference moves is a few steps long, and the only one of ordinary layouts.
+      // The branch where all differences are zero takes few steps, and ordinary layouts have only this one.
       if (moves && budget_->steps == 0) return Overlap::kUnknown;
       if (moves) --budget_->steps;
       const Overlap found = Solve(k + 1, rest + d * dimension.stride, moves);

@@ -39,7 +39,7 @@ namespace {
 
 Status ValidateAttributes(const Judge& judge, const OperatorDesc& desc);
 
-// The alternative of FieldValue that a field of this type holds.
+// The alternative of FieldValue that a field of this type has.
 size_t AlternativeOf(FieldType type) {
   const auto index = [](const FieldValue& value) { return value.index(); };
   switch (type) {
@@ -89,7 +89,7 @@ size_t ArrayLength(const FieldValue& value) {
   return 0;
 }
 
-// Descriptions that were not read from C structs may be wrong in ways those cannot be.
+// Descriptions that do not come from C structs can be malformed in more ways.
 Status CheckShape(const OperatorDesc& desc) {
   const OperatorSchema& schema = *desc.schema;
   if (desc.fields.size() != schema.fields.size()) {
@@ -119,7 +119,8 @@ Status CheckEnum(const Judge& judge, const FieldSchema& field, uint32_t value) {
   const EnumMember* given = nullptr;
   std::string allowed;
   for (const EnumMember& member : field.enumeration->members) {
-    // UNKNOWN is a data type only so that zeroed memory is none, except where it means the tensors' own.
+    // UNKNOWN exists only so that zeroed memory is no valid type, except in fields where it means the
+    // tensors' own.
     if (enumeration == "DML_TENSOR_DATA_TYPE" && member.value == 0 && !field.unknown_allowed) continue;
     if (member.value == value) given = &member;
     if (member.level > judge.level) continue;

@@ -9,22 +9,22 @@
 
 namespace anydml::internal {
 
-// A field as messages name it: "InputTensor", or "InputTensors[2]" in an array.
+// The name of a field in messages: "InputTensor", or "InputTensors[2]" in an array.
 struct FieldName {
   const char* name;
   int index = -1;
 };
 std::ostream& operator<<(std::ostream& stream, const FieldName& field);
 
-// What a description is judged by.
+// The schema, level and variant by which a description is judged.
 struct Judge {
   const OperatorSchema* schema;
   FeatureLevel level;
   uint32_t variant = 0;  // value of the schema's variant field
 };
 
-// "; DML_FEATURE_LEVEL_5_0 allows it" for the first level above the judge's own that `allows`
-// accepts, or an empty string.
+// "; DML_FEATURE_LEVEL_5_0 allows it" for the first level above the judge's own that `allows` accepts, or an
+// empty string.
 template <typename Allows>
 std::string LevelHint(const Judge& judge, const Allows& allows) {
   for (const EnumMember& member : FindEnum("DML_FEATURE_LEVEL")->members) {
@@ -39,12 +39,12 @@ Status CheckAvailability(const OperatorSchema& schema, FeatureLevel level);
 Status CheckFusion(const Judge& host, const FieldName& field, const OperatorSchema& activation);
 
 // Fields that must be null in a fused activation: its tensors are the host's, and ScaleBias (which
-// ELEMENT_WISE_CLIP has) would scale what the host computed.
+// ELEMENT_WISE_CLIP has) would scale the host's result.
 inline bool NullInFusion(const FieldSchema& field) {
   return field.kind != FieldKind::kAttribute || field.type == FieldType::kScaleBias;
 }
 
-// `budget` is one for all tensors of an operator.
+// All tensors of an operator share one `budget`.
 Status ValidateTensor(const Judge& judge, int field, const FieldName& name, const TensorDesc& tensor,
                       OverlapBudget* budget);
 
