@@ -8,7 +8,7 @@
 namespace anydml {
 namespace {
 
-// Moves a tensor's elements to another one of the same layout.
+// Copies a tensor's elements to another tensor of the same layout.
 ElementProblem CopyOf(const TensorDesc& tensor) {
   ElementProblem problem;
   problem.rank = tensor.rank;
@@ -20,7 +20,8 @@ ElementProblem CopyOf(const TensorDesc& tensor) {
   }
   problem.inputs = {operand};
   problem.outputs = {operand};
-  // Kernels that only move elements move whole bytes; halves of bytes are stored from numbers.
+  // Kernels that only move elements move whole bytes; elements smaller than a byte are converted and stored
+  // as numbers.
   const bool small = BitSize(operand.type) < 8;
   const Class type = small ? Class::kF32 : ClassOf(operand.type);
   const uint8_t at = problem.program.Load(0, type);
@@ -50,7 +51,7 @@ class Builder {
   CheckedGraph checked_;
   Graph& graph_;
   std::vector<uint32_t> input_values_;              // of the graph
-  std::vector<std::vector<uint32_t>> node_values_;  // one per output; of a constant: the only one
+  std::vector<std::vector<uint32_t>> node_values_;  // one per output; a constant has one
 };
 
 uint32_t Builder::AddValue(GraphValue value) {
@@ -78,7 +79,7 @@ void Builder::MakeValues() {
                                                          : AddValue({.bytes = output.tensor->total_bytes}));
     }
   }
-  // No more than elements are read: TotalTensorSizeInBytes may be anything beyond that.
+  // A constant's bytes end with its last element: TotalTensorSizeInBytes may be any larger size.
   for (const GraphEdgeDescription& edge : description.intermediate_edges) {
     if (!checked_.IsConstant(edge.from.index)) continue;
     GraphValue& value = graph_.values[node_values_[edge.from.index][0]];
@@ -91,7 +92,7 @@ void Builder::MakeValues() {
     const auto given = description.nodes[i].constant;
     const auto read = given.first(std::min<uint64_t>(given.size(), value.bytes));
     value.constant.assign(read.begin(), read.end());
-    value.constant.resize(value.bytes);  // in whole words
+    value.constant.resize(value.bytes);  // rounded up to whole words
   }
 }
 
@@ -117,7 +118,7 @@ void Builder::MakeNodes() {
     node.work = GraphOperator{checked_.description.nodes[i].op, checked_.description.nodes[i].desc};
     graph_.nodes.push_back(std::move(node));
   }
-  // A node writes to its first graph output; the others are copies of that.
+  // A node writes directly to its first graph output; its other graph outputs are copies of that one.
   for (const GraphEdgeDescription& edge : checked_.description.output_edges) {
     GraphValue& value = graph_.values[node_values_[edge.from.index][edge.from.port]];
     if (value.home == GraphValue::Home::kOutput) {
@@ -129,7 +130,7 @@ void Builder::MakeNodes() {
   }
 }
 
-// Element by element: what lies between them is not ours to write.
+// Element by element: the bytes between elements must not be written.
 void Builder::AddCopy(uint32_t from_node, uint32_t output, uint32_t graph_output) {
   const TensorDesc& tensor = *checked_.nodes[from_node].outputs[output].tensor;
   GraphNode copy;

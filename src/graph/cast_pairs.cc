@@ -10,7 +10,7 @@
 namespace anydml {
 namespace {
 
-// Bits of the largest magnitude that a type has without gaps below it.
+// The number of bits within which a type represents every integer exactly.
 struct Digits {
   bool is_float;
   bool is_signed;
@@ -45,18 +45,18 @@ bool IsCast(const GraphNode& node) {
   return node.op() != nullptr && node.op()->op->type == static_cast<uint32_t>(OperatorType::kCast);
 }
 
-// As if an element were a byte: the two sides of a CAST have elements of different sizes.
+// As if each element were one byte, since the two sides of a CAST have elements of different sizes.
 Places InElements(const TensorDesc& tensor, uint64_t offset) {
   TensorDesc bytes = tensor;
   bytes.type = DataType::kUInt8;
   return PlacesOf(bytes, offset * 8 / BitSize(tensor.type));
 }
 
-// What `second` would read in the place of what `first` reads.
+// Redirects `second` to read the input of `first`.
 bool Shorten(const Graph& graph, const GraphNode& first, GraphNode* second) {
   const auto from = CastDesc::From(first.op()->desc), to = CastDesc::From(second->op()->desc);
   if (from.input.type != to.output.type || from.output.type != to.input.type) return false;
-  // A CAST between floating-point types makes every NaN the same one.
+  // A CAST between floating-point types canonicalises NaNs.
   if (DigitsOf(from.input.type).is_float) return false;
   if (BitSize(from.input.type) < 8 || !HasAllValuesOf(from.output.type, from.input.type)) return false;
   const auto places = Transfer(InElements(from.output, first.outputs[0].offset),

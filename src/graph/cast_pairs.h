@@ -1,12 +1,12 @@
-// CASTs to a type that has all values of another one, and back.
+// Removes CASTs to a type that represents all values of the source type, followed by the CAST back.
 #pragma once
 
 #include "graph/graph.h"
 
 namespace anydml {
 
-// The second of two such CASTs becomes an ELEMENT_WISE_IDENTITY of what the first one reads; the first one
-// goes when nobody else wants it.
+// The second of two such CASTs becomes an ELEMENT_WISE_IDENTITY of the first one's input; the first is
+// removed if nothing else reads it.
 void RemoveCastPairs(Graph* graph);
 
 }  // namespace anydml

@@ -74,7 +74,7 @@ Status Checker::CheckCounts() const {
   if (checked_.description.output_edges.empty()) {
     return InvalidArgument("there is no output edge; a graph needs at least one output");
   }
-  // Every input and output is a binding; nobody has a million.
+  // Every input and output is a binding; no real graph has a million.
   constexpr uint32_t kMost = 1 << 20;
   if (checked_.description.input_count > kMost) {
     return InvalidArgument("InputCount is ", checked_.description.input_count, "; allowed are at most ",

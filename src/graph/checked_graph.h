@@ -1,4 +1,4 @@
-// A graph's description whose edges were found to be right: build.cc makes a graph of it.
+// A graph's description whose edges have been checked; build.cc makes a graph of it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace anydml {
 
-// Who feeds an input of a node or a graph output.
+// The source of a node's input or of a graph output.
 struct GraphFeed {
   enum class Kind { kNobody, kInputEdge, kIntermediateEdge, kOutputEdge };
   Kind kind = Kind::kNobody;
@@ -17,7 +17,7 @@ struct GraphFeed {
 
 struct CheckedGraph {
   struct Node {
-    std::vector<NamedTensor> inputs;  // of the description's node
+    std::vector<NamedTensor> inputs;  // of the description's operator
     std::vector<NamedTensor> outputs;
     std::vector<GraphFeed> feeds;  // one per input
   };
@@ -28,18 +28,18 @@ struct CheckedGraph {
 
   GraphDescription description;
   std::vector<Node> nodes;      // one per node of the description
-  std::vector<uint32_t> order;  // in which they can run; operators only
+  std::vector<uint32_t> order;  // node indices in an order in which they can run; operators only
   std::vector<GraphInput> inputs;
   std::vector<GraphOutput> outputs;
 };
 
-// Checks everything that the nodes do not know alone. `out` has the description.
+// Checks everything that a node alone cannot check. `out` has the description.
 Status CheckGraph(CheckedGraph* out);
 
-// What a debug layer says of it: constants that nobody reads, nodes of the same name.
+// Warnings for the debug layer: constants that nothing reads, nodes of the same name.
 std::vector<std::string> FindWarnings(const CheckedGraph& graph);
 
-// A part of CheckGraph (order.cc): cycles, and nodes that lead nowhere.
+// A part of CheckGraph (order.cc): finds cycles, and nodes whose results are not used.
 Status OrderNodes(CheckedGraph* graph);
 
 }  // namespace anydml

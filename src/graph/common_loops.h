@@ -1,4 +1,4 @@
-// Loops of two problems as common ones.
+// Rewrites the loops of two problems as common loops.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,7 @@
 
 namespace anydml {
 
-// Loops of a problem in terms of others: loop d is part of loop `loop`, whose iterations it takes `factor` at
-// a time.
+// One loop of a problem as a part of common loop `loop`: one iteration of it is `factor` iterations there.
 struct LoopPart {
   uint32_t loop;
   uint64_t factor;
@@ -20,17 +19,17 @@ using LoopParts = std::vector<LoopPart>;
 
 void SeeFrom(const LoopParts& parts, std::span<const uint64_t> sizes, ElementProblem* problem);
 
-// Without loops of one iteration.
+// Removes loops of one iteration.
 void Simplify(ElementProblem* problem);
 
-// Common loops of two problems that go through the same elements, each once.
+// Common loops of two problems that visit the same elements, each once.
 struct CommonLoops {
   std::vector<uint64_t> sizes;
   LoopParts first;
   LoopParts second;
 };
 
-// The loops of a problem from the one of an operand's neighbours outward.
+// Walks the loops of a problem from the smallest stride of an operand outward.
 struct LoopWalk {
   LoopWalk(const ElementProblem& problem, const ElementOperand& operand)
       : problem(problem), operand(operand) {
@@ -55,10 +54,10 @@ struct LoopWalk {
   const ElementOperand& operand;
   std::vector<uint32_t> order;
   size_t at = 0;
-  uint64_t factor = 1;  // iterations of the loop that are taken already
+  uint64_t factor = 1;  // iterations of the current loop that have been taken
 };
 
-// False where there are none.
+// False if there are none.
 bool FindCommonLoops(LoopWalk first, LoopWalk second, CommonLoops* common);
 
 }  // namespace anydml

@@ -1,4 +1,4 @@
-// A graph as a client describes it, copied out of the C structs but for constants: what is still to be
+// A graph as a client describes it, copied from the C structs except for the constants' data, and not yet
 // checked.
 #pragma once
 
@@ -17,12 +17,12 @@ struct GraphNodeDescription {
   std::string name;                     // may be empty
   const Operator* op = nullptr;         // null: a constant
   OperatorDesc desc;                    // of an operator, checked
-  std::span<const std::byte> constant;  // of a constant, not empty: a client's, of whatever size it says
+  std::span<const std::byte> constant;  // of a constant, not empty: the client's memory and size
 };
 
-// Where an edge ends: graph inputs and outputs have no `port`.
+// The end of an edge; graph inputs and outputs have no `port`.
 struct GraphPort {
-  uint32_t index = 0;  // of the node, the graph input or the graph output
+  uint32_t index = 0;  // index of the node, the graph input or the graph output
   uint32_t port = 0;   // of the node's inputs or outputs, in binding order
 };
 

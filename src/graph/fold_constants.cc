@@ -1,4 +1,4 @@
-// Nodes whose inputs are all known when the graph is compiled run then.
+// Runs nodes whose inputs are all known while the graph is compiled.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Home = GraphValue::Home;
 
-// More is read faster where it is computed than kept.
+// A larger result is computed faster than it is read from memory.
 constexpr uint64_t kMostElements = uint64_t{1} << 20;
 constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 
@@ -34,14 +34,14 @@ bool MayFold(const Graph& graph, const std::vector<GraphUse>& uses, const GraphN
     if (!output.present()) continue;
     const GraphValue& value = graph.values[output.value];
     if (value.home != Home::kTemporary || value.bytes > kMostBytes) return false;
-    if (uses[output.value].writers.size() != 1) return false;  // there may be something in it already
+    if (uses[output.value].writers.size() != 1) return false;  // other writers may fill parts of it
     bytes += value.bytes;
   }
   return bytes <= kMostBytes;
 }
 
-// The host's results; false where the graph's backend might give others, or has something to say about the
-// data.
+// Computes the results on the host; false if the graph's backend might give other results, or would report an
+// error in the data.
 bool Compute(const LowerContext& context, Graph* graph, const GraphNode& node,
              std::vector<std::vector<std::byte>>* results) {
   const bool is_host = context.device->is_host;
@@ -51,7 +51,7 @@ bool Compute(const LowerContext& context, Graph* graph, const GraphNode& node,
   if ((!is_host && !lowered.exactness.exact()) || lowered.kernel->persistent_bytes() != 0) return false;
   if (lowered.kernel->temporary_bytes() > kMostBytes) return false;
   for (const TensorDesc* tensor : node.op()->desc.inputs()) {
-    // A few bytes may be read as many elements.
+    // With strides of 0, a few bytes may be read as many elements.
     if (tensor != nullptr && ElementCount(*tensor) > kMostElements) return false;
   }
 
@@ -77,7 +77,7 @@ bool Compute(const LowerContext& context, Graph* graph, const GraphNode& node,
   return lowered.kernel->Run(arguments).ok() && !errors.raised();
 }
 
-// Constants that nobody reads any more take no memory.
+// Frees constants that nothing reads any more.
 void DropUnread(Graph* graph) {
   const auto uses = FindUses(*graph);
   for (size_t i = 0; i < uses.size(); ++i) {
@@ -92,7 +92,7 @@ void DropUnread(Graph* graph) {
 
 Status FoldConstants(const LowerContext& context, Graph* graph) {
   RemoveCastPairs(graph);
-  // Who forces an implementation wants it to run.
+  // Whoever forces an implementation wants to run it.
   if (!context.implementation.empty()) return {};
   const auto uses = FindUses(*graph);
   for (GraphNode& node : graph->nodes) {

@@ -1,5 +1,5 @@
-// Nodes that only move elements: whoever reads what they write reads what they read, or whoever writes what
-// they read writes what they write.
+// Removes nodes that only move elements: their readers read the source instead, or the writer of the source
+// writes to their output instead.
 #include <algorithm>
 #include <utility>
 
@@ -18,13 +18,13 @@ OperatorType TypeOf(const GraphNode& node) {
   return node.op() == nullptr ? OperatorType{} : static_cast<OperatorType>(node.op()->op->type);
 }
 
-// Every step-th element from `start` on, `size` of them.
+// A slice: `size` elements, every step-th one from `start` on.
 void Slice(uint64_t size, int64_t start, int64_t step, int64_t* offset, Places::Loop* loop) {
   *offset += start * loop->stride;
   *loop = {size, size == 1 ? 0 : step * loop->stride};
 }
 
-// Parts of a whole, one after the other along an axis.
+// The parts of a whole that follow each other along an axis.
 std::vector<Places> PartsOf(const Places& whole, uint32_t axis, std::span<const TensorDesc> parts) {
   std::vector<Places> places;
   int64_t start = 0;
@@ -52,7 +52,8 @@ Places WindowOf(const Slice1Desc& slice, Places places) {
   return places;
 }
 
-// Of a node that only moves elements of its input: where each output's are there. Empty for others.
+// For a node that only moves elements of its input: the places in the input of each output's elements. Empty
+// for other nodes.
 std::vector<Places> ViewsOf(const GraphNode& node) {
   if (node.op() == nullptr) return {};
   const OperatorDesc& desc = node.op()->desc;
@@ -76,8 +77,7 @@ std::vector<Places> ViewsOf(const GraphNode& node) {
   }
 }
 
-// Nodes keep their numbers while they are folded; copies are added behind them, and put into their order in
-// the end.
+// Nodes keep their indices during folding; copies are appended and sorted in at the end.
 class ViewFolding {
  public:
   ViewFolding(const LowerContext& context, Graph* graph)
@@ -105,7 +105,7 @@ class ViewFolding {
   void Replace(uint32_t i, std::vector<GraphNode> nodes);
   void PutInOrder();
 
-  // Whether a node of the list comes before node i, or not before it.
+  // Whether `nodes` has one before node i; and whether it has one from i on.
   bool AnyBefore(const std::vector<uint32_t>& nodes, uint32_t i) const {
     return std::any_of(nodes.begin(), nodes.end(), [&](uint32_t node) { return position_[node] < i; });
   }
@@ -137,8 +137,8 @@ class ViewFolding {
   const LowerContext& context_;
   Graph& graph_;
   std::vector<GraphUse> uses_;       // kept up to date, in no order
-  std::vector<uint32_t> position_;   // of each node; a copy has that of the node that it replaces
-  std::vector<Replacement> copies_;  // of the nodes that there were at first
+  std::vector<uint32_t> position_;   // of each node; a copy has the position of the node that it replaces
+  std::vector<Replacement> copies_;  // of the original nodes
 };
 
 void ViewFolding::Replace(uint32_t i, std::vector<GraphNode> nodes) {
@@ -162,7 +162,7 @@ void ViewFolding::PutInOrder() {
   graph_.nodes = std::move(nodes);
 }
 
-// All who use what the detour avoids, but node `except`; or none of them.
+// Redirects all users of the value that the detour avoids, except node `except`; or none of them.
 bool ViewFolding::RedirectUsers(uint32_t except, const Detour& detour) {
   std::vector<uint32_t> users;
   for (const auto* nodes : {&uses_[detour.from].readers, &uses_[detour.from].writers}) {
@@ -177,10 +177,10 @@ bool ViewFolding::RedirectUsers(uint32_t except, const Detour& detour) {
   return true;
 }
 
-// Whether nobody reads any more what node i writes.
+// Redirects the readers of node i's output to its source; true if none remain.
 bool ViewFolding::ReadSource(uint32_t i, const Detour& detour) {
   if (graph_.values[detour.from].home != Home::kTemporary) return false;
-  // Attention reads what is in a graph output already, and writes there later.
+  // Attention reads the old contents of a graph output and overwrites them later.
   const auto& writers = uses_[detour.from].writers;
   const auto is_other = [&](uint32_t node) { return node != i; };
   if (AnyFrom(uses_[detour.to].writers, i) || std::any_of(writers.begin(), writers.end(), is_other)) {
@@ -204,7 +204,7 @@ bool ViewFolding::ReadSource(uint32_t i, const Detour& detour) {
 void ViewFolding::FoldView(uint32_t i) {
   const std::vector<Places> views = ViewsOf(graph_.nodes[i]);
   if (views.empty() || views[0].element_bytes == 0) return;
-  const GraphNode node = graph_.nodes[i];  // as it was: what follows changes nodes
+  const GraphNode node = graph_.nodes[i];  // a copy, because the following steps change nodes
   const auto tensors = node.op()->desc.outputs();
   const uint32_t source = node.inputs[0].value;
   std::vector<GraphNode> copies;
@@ -212,7 +212,7 @@ void ViewFolding::FoldView(uint32_t i) {
     const GraphOperand& output = node.outputs[o];
     const Places written = PlacesOf(*tensors[o], output.offset);
     if (ReadSource(i, {output.value, source, written, views[o]})) continue;
-    // Perhaps the graph output is written by whoever writes the source.
+    // Otherwise the writer of the source may write to the graph output directly.
     if (views.size() == 1 && graph_.values[source].home == Home::kTemporary &&
         !AnyFrom(uses_[source].writers, i) && !AnyBefore(uses_[output.value].readers, i) &&
         !AnyBefore(uses_[output.value].writers, i) &&

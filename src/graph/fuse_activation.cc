@@ -1,8 +1,8 @@
-// What follows a product, a convolution or a normalisation becomes part of it, as fields of its description:
-// an addition the tensor that is added (CTensor, BiasTensor), an activation the FusedActivation; on a CPU,
-// CLIP the limits of a quantised convolution. What a sum gives is then rounded to FLOAT16 after that instead
-// of before: without the flag that allows it, only RELU and CLIP are taken, for which this is the same.
-// Element-wise operators are left to the pass "fuse".
+// Merges nodes that follow a product, a convolution or a normalisation into it, as fields of its description:
+// an added tensor becomes CTensor or BiasTensor, an activation the FusedActivation and, on a CPU, CLIP the
+// limits of a quantised convolution. Sums are then rounded to FLOAT16 after the merged operation instead of
+// before; without the flag that allows this, only RELU and CLIP are merged, for which the result is the same.
+// The pass "fuse" handles element-wise operators.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -40,11 +40,11 @@ float NumberOf(const Scalar& scalar, DataType type) {
   return number;
 }
 
-// The activation as it stands in another description: without tensors. Of a floating-point type.
+// The activation as a field of another description: without tensors. Of a floating-point type.
 OperatorDesc AsFused(const OperatorDesc& activation) {
   OperatorDesc fused = activation;
   if (TypeOf(activation) == OperatorType::kElementWiseClip1) {
-    // The same as CLIP, which alone may be fused.
+    // Equivalent to CLIP, and only CLIP may be fused.
     const auto clip = ElementWiseClip1Desc::From(activation);
     fused.schema = FindOperator(OperatorType::kElementWiseClip);
     fused.fields.resize(fused.schema->fields.size());
@@ -57,7 +57,7 @@ OperatorDesc AsFused(const OperatorDesc& activation) {
   return fused;
 }
 
-// Whether rounding to FLOAT16 before it and after it are the same: limits that are such numbers.
+// Whether rounding to FLOAT16 before it and after it gives the same: its limits must be FLOAT16 numbers.
 bool CommutesWithRounding(const OperatorDesc& fused) {
   if (TypeOf(fused) == OperatorType::kActivationRelu) return true;
   if (TypeOf(fused) != OperatorType::kElementWiseClip) return false;
@@ -66,15 +66,15 @@ bool CommutesWithRounding(const OperatorDesc& fused) {
   return min <= max && ToFloat(ToHalf(min)) == min && ToFloat(ToHalf(max)) == max;
 }
 
-// The tensor to which `writer` should write what the reader, which sees it as `read`, turns into `result`;
-// false where there is none. Layouts stay: the kernel was chosen for its own.
+// Makes `writer` the tensor to write instead: the reader sees writer's elements as `read` and turns them into
+// `result`. False if no tensor does. Layouts stay the same, because the kernel was chosen for them.
 bool WriteInstead(const TensorDesc& read, const TensorDesc& result, TensorDesc* writer) {
   if (read.type != writer->type || result.type != writer->type) return false;
   if (SameLayout(read, *writer) && SameLayout(result, *writer)) {
     *writer = result;
     return true;
   }
-  // As other dimensions of the same elements in a row.
+  // Packed tensors with other dimensions but the same order of elements.
   if (!IsPacked(read) || !IsPacked(*writer) || !IsPacked(result)) return false;
   if (ElementCount(read) != ElementCount(*writer) || ElementCount(result) != ElementCount(*writer))
     return false;
@@ -83,8 +83,8 @@ bool WriteInstead(const TensorDesc& read, const TensorDesc& result, TensorDesc* 
   return true;
 }
 
-// What is added to a tensor, as one of the dimensions of another that has the same elements in a row: as many
-// numbers in a row, or one row for all. False where there is none.
+// Rewrites `added`, which is added to a tensor, with the dimensions of `other`, which has the same elements
+// in the same order: either a packed tensor of as many elements, or one row for all. False if it is neither.
 bool SeeAs(const TensorDesc& other, const TensorDesc& added, TensorDesc* seen) {
   *seen = added;
   if (added.rank == other.rank &&
@@ -119,14 +119,14 @@ class Absorbing {
         uses_(FindUses(*graph)) {}
 
   void Run() {
-    // Where a node goes on in the place of its reader, its turn comes again there.
+    // A merged node moves to its reader's index, where the loop visits it again.
     for (uint32_t i = 0; i < graph_.nodes.size(); ++i) Absorb(i);
     RemoveEmptyNodes(&graph_);
   }
 
  private:
   void Absorb(uint32_t node);
-  // What `host` would be with the reader's work in it; false where it cannot be.
+  // Merges the reader's work into `host`; false if that is impossible.
   bool TakeActivation(const GraphNode& reader, GraphNode* host) const;
   bool TakeAddition(const GraphNode& reader, GraphNode* host) const;
   bool TakeLimits(const GraphNode& reader, GraphNode* host) const;
@@ -134,7 +134,7 @@ class Absorbing {
   bool AddBias(const TensorDesc& added, OperatorDesc* desc) const;
 
   const uint32_t unit_bytes_;
-  const bool rounds_late_;  // numbers need not be rounded to FLOAT16 between operators
+  const bool rounds_late_;  // intermediate results need not be rounded to FLOAT16
   Graph& graph_;
   const std::vector<GraphUse> uses_;
 };
@@ -147,7 +147,7 @@ bool IsValid(const GraphOperator& op) {
 void Absorbing::Absorb(uint32_t number) {
   GraphNode& node = graph_.nodes[number];
   if (node.op() == nullptr || IsElementWise(node.op()->desc) || node.outputs.empty()) return;
-  // In the place of its reader it would be late for those who read another output.
+  // Moved to its reader's index, the node would run too late for readers of its other outputs.
   const auto is_present = [](const GraphOperand& operand) { return operand.present(); };
   if (std::count_if(node.outputs.begin(), node.outputs.end(), is_present) != 1) return;
   const GraphOperand output = node.outputs[0];
@@ -156,7 +156,7 @@ void Absorbing::Absorb(uint32_t number) {
   if (use.writers.size() != 1 || use.readers.size() != 1 || use.readers[0] < number) return;
   GraphNode& reader = graph_.nodes[use.readers[0]];
   if (reader.op() == nullptr || reader.outputs.size() != 1) return;
-  // As a part of something larger: kernels that write by units want them where DirectML's tensors begin.
+  // A part of a larger value: kernels that write in units need outputs aligned as DirectML's tensors are.
   if (unit_bytes_ > 1 && reader.outputs[0].offset != output.offset) return;
   const auto reads = [&](const GraphOperand& operand) { return operand.value == output.value; };
   if (std::count_if(reader.inputs.begin(), reader.inputs.end(), reads) != 1) return;
@@ -167,7 +167,7 @@ void Absorbing::Absorb(uint32_t number) {
   host.outputs[0] = reader.outputs[0];
   graph_.log.push_back(StrCat("activation: ", reader.name, " is done by ", node.name));
   host.name = StrCat(node.name, " + ", reader.name);
-  // Where all that it reads has been written.
+  // At the reader's index, everything that the merged node reads has been written.
   reader = std::move(host);
   node.inputs.clear();
   node.outputs.clear();
@@ -203,7 +203,7 @@ bool Absorbing::TakeAddition(const GraphNode& reader, GraphNode* host) const {
   if (!IsAbsent(fused)) return false;
   const size_t from_host = reader.inputs[0].value == host->outputs[0].value ? 0 : 1;
   const auto tensors = addition.inputs();
-  // A bias is read by units; an ADD reads any view.
+  // A bias is read in units, while an ADD reads any view.
   if (reader.inputs[1 - from_host].offset % unit_bytes_ != 0) return false;
   const TensorDesc& added = *tensors[1 - from_host];
   const TensorDesc& result = *addition.outputs()[0];
@@ -220,7 +220,7 @@ bool Absorbing::TakeAddition(const GraphNode& reader, GraphNode* host) const {
   return true;
 }
 
-// CLIP1 of the bytes that a convolution gives.
+// CLIP1 of a convolution's bytes.
 bool Absorbing::TakeLimits(const GraphNode& reader, GraphNode* host) const {
   GraphOperator& op = *host->op();
   if (op.limits || TypeOf(op.desc) != OperatorType::kQuantizedLinearConvolution ||
@@ -249,7 +249,7 @@ bool Absorbing::AddMatrix(const TensorDesc& added, OperatorDesc* desc) const {
   return true;
 }
 
-// A number per channel.
+// One number per channel.
 bool Absorbing::AddBias(const TensorDesc& added, OperatorDesc* desc) const {
   FieldValue& bias = *FieldOf(*desc, "BiasTensor");
   if (!IsAbsent(bias)) return false;

@@ -1,7 +1,7 @@
-// The product of queries and keys, its scale and mask, the softmax of each row and the product with values
-// become one attention, whose logits are not stored. FLOAT16 logits are then not rounded. Without the flag
-// that allows it, that is only done where a product's rounding is all that goes: an addition of large numbers
-// rounds logits away, and attention would find them still there.
+// Replaces the product of queries and keys, its scale and mask, the softmax of each row and the product with
+// values by one attention, which does not store the logits and so does not round them to FLOAT16. Without the
+// flag that allows this, the pass applies only if the rounding of a product is all that is skipped: an
+// addition of large numbers would round logits away, and attention would still see them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t kHalfPrecisionFlag = 1;  // DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
 
-// Of a product's operand, for each of a batch.
+// An operand of a product, for each element of the batch.
 struct Matrices {
   std::array<uint64_t, 2> sizes = {1, 1};  // of the batch
   std::array<uint64_t, 2> strides{};
@@ -42,7 +42,7 @@ Matrices MatricesOf(const TensorDesc& tensor, bool transposed) {
   return m;
 }
 
-// The matrices as heads of batches, of which there are as many in all.
+// Views the matrices as heads of batches; the total number stays the same.
 bool SetView(const Matrices& m, const std::array<uint64_t, 2>& heads, uint32_t binding, AttentionView* view) {
   std::array<uint64_t, 2> strides = m.strides;
   if (m.sizes != heads) {
@@ -84,15 +84,15 @@ class FindingAttention {
 
  private:
   struct Chain {
-    std::vector<uint32_t> nodes;  // both products, and what is between
+    std::vector<uint32_t> nodes;  // both products and the nodes between them
     uint64_t rows = 1;            // of all logits
     uint64_t keys = 1;
     float scale = 1;
     const TensorDesc* mask = nullptr;
     GraphOperand mask_operand;
     DataType type = DataType::kUnknown;  // of the logits
-    bool rounds = false;                 // more than products do
-    bool has_weights = false;            // the softmax is behind us
+    bool rounds = false;                 // rounds more than products do
+    bool has_weights = false;            // past the softmax
   };
 
   const GraphOperator* OperatorAt(uint32_t node) const { return graph_.nodes[node].op(); }
@@ -122,7 +122,7 @@ class FindingAttention {
   const std::vector<GraphUse> uses_;
 };
 
-// The softmax of rows, by itself or as a product's activation.
+// The softmax of rows, as a node of its own or as a product's activation.
 bool IsSoftmaxOfRows(const OperatorDesc& desc, uint32_t rank) {
   const auto type = static_cast<OperatorType>(desc.schema->type);
   if (type == OperatorType::kActivationSoftmax) return true;
@@ -132,14 +132,13 @@ bool IsSoftmaxOfRows(const OperatorDesc& desc, uint32_t rank) {
   return axes != nullptr && axes->size() == 1 && (*axes)[0] == rank - 1;
 }
 
-// Whether the tensor has all logits, in their order, as what they are: edges may see their bits as another
-// type.
+// Whether the tensor contains all logits, in order and with their type: edges may reinterpret their bits.
 bool FindingAttention::IsLogits(const TensorDesc* tensor, const Chain& chain) const {
   return tensor != nullptr && tensor->type == chain.type && IsPacked(*tensor) &&
          tensor->sizes[tensor->rank - 1] == chain.keys && ElementCount(*tensor) == chain.rows * chain.keys;
 }
 
-// Of what the node writes, which is nothing but for that.
+// The only reader of the node's only output.
 bool FindingAttention::OnlyReader(uint32_t writer, uint32_t* reader) const {
   const auto& outputs = graph_.nodes[writer].outputs;
   if (outputs.size() != 1 || !outputs[0].present() || outputs[0].offset != 0) return false;
@@ -156,7 +155,7 @@ bool FindingAttention::OnlyReader(uint32_t writer, uint32_t* reader) const {
          std::find_if(inputs.begin(), inputs.end(), reads)->offset == 0;
 }
 
-// A constant that is the same for all elements.
+// A constant with the same value for all elements.
 bool FindingAttention::FindNumber(const TensorDesc& tensor, const GraphOperand& operand,
                                   float* number) const {
   const GraphValue& value = graph_.values[operand.value];
@@ -177,7 +176,7 @@ bool FindingAttention::FindNumber(const TensorDesc& tensor, const GraphOperand& 
   return true;
 }
 
-// Whether a later node finds there what the reader finds.
+// Whether a later node still finds the contents that the reader finds.
 bool FindingAttention::IsStillThere(const GraphOperand& operand, uint32_t reader) const {
   const auto& writers = uses_[operand.value].writers;
   return std::all_of(writers.begin(), writers.end(), [&](uint32_t writer) { return writer < reader; });
@@ -190,7 +189,7 @@ bool FindingAttention::TakeFirstProduct(uint32_t node, Chain* chain) const {
   chain->rows = ElementCount(output) / chain->keys;
   chain->type = output.type;
   chain->scale = product.alpha;
-  // Weights are packed at initialisation, for products.
+  // Weights are packed at initialisation, for the product kernels.
   if (product.a.owned_by_dml || product.b.owned_by_dml || !IsLogits(&output, *chain)) return false;
   const auto& inputs = graph_.nodes[node].inputs;
   if (product.c != nullptr && product.beta != 0) {
@@ -221,7 +220,7 @@ bool FindingAttention::TakeMask(const TensorDesc& mask, const GraphOperand& oper
   return true;
 }
 
-// What the node does to the logits in `value`.
+// Adds to the chain what the node does to the logits in `value`.
 bool FindingAttention::TakeStep(uint32_t number, uint32_t value, Chain* chain) const {
   const GraphNode& node = graph_.nodes[number];
   if (node.op() == nullptr) return false;
@@ -261,7 +260,7 @@ bool FindingAttention::IsSecondProduct(uint32_t node, uint32_t value, const Chai
          IsStillThere(graph_.nodes[node].inputs[1], node);
 }
 
-// Whether there is a chain from this product on.
+// Whether a chain starts at this product.
 bool FindingAttention::FollowFrom(uint32_t product, Chain* chain) const {
   if (graph_.nodes[product].outputs.empty() || TypeAt(product) != OperatorType::kGemm) return false;
   if (!TakeFirstProduct(product, chain)) return false;
@@ -282,7 +281,7 @@ bool FindingAttention::FollowFrom(uint32_t product, Chain* chain) const {
   }
 }
 
-// Where the result is only put into another order, attention writes it in that one.
+// If the result is only permuted, attention writes it in that order.
 void FindingAttention::TakeCopy(GraphNode* product, Chain* chain) const {
   uint32_t reader = 0;
   if (!OnlyReader(chain->nodes.back(), &reader) || TypeAt(reader) != OperatorType::kElementWiseIdentity)
@@ -313,7 +312,7 @@ bool FindingAttention::MakeProblem(const Chain& chain, const GemmDesc& first, co
   problem->key.columns = query.columns;
   problem->value.columns = value.columns;
   problem->scale = chain.scale;
-  // A mask has a word on which of them are heads of a batch.
+  // The mask's shape tells which of the products are heads of one batch.
   std::array<uint64_t, 2> heads = query.sizes;
   if (chain.mask != nullptr) {
     const Matrices mask = MatricesOf(*chain.mask, false);
@@ -327,7 +326,7 @@ bool FindingAttention::MakeProblem(const Chain& chain, const GemmDesc& first, co
          SetView(value, heads, 2, &problem->value.fresh) && SetView(result, heads, 0, &problem->output);
 }
 
-// Attention that stores its weights stores those of FLOAT16 as FLOAT32: separate products do better.
+// An attention that returns its weights stores FLOAT16 ones as FLOAT32; separate products are faster.
 bool FindingAttention::IsWorthIt(const AttentionProblem& problem) const {
   LoweredOperator lowered;
   if (!ChooseKernel(problem, context_.ForPart(), &lowered).ok()) return false;
@@ -342,7 +341,7 @@ void FindingAttention::Replace(Chain chain) {
   node.inputs = {product.inputs[0], product.inputs[1], last.inputs[1]};
   if (chain.mask != nullptr) node.inputs.push_back(chain.mask_operand);
   node.outputs = last.outputs;
-  // Kernels may rely on the alignment of bindings.
+  // Kernels rely on the alignment of bindings.
   const auto is_aligned = [&](const GraphOperand& operand) {
     return operand.offset % context_.device->unit_bytes == 0;
   };

@@ -1,4 +1,5 @@
-// Chains and trees of element-wise operators become one element program, which stores only what others read.
+// Joins chains and trees of element-wise operators into one element program, which stores only the results
+// that other nodes read.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -13,7 +14,7 @@
 namespace anydml {
 namespace {
 
-// Whether neighbours are found along the same loops.
+// Whether neighbouring elements are found along the same loops.
 bool LieInSameOrder(const ElementProblem& problem, const ElementOperand& a, const ElementOperand& b) {
   for (uint32_t d = 0; d < problem.rank; ++d) {
     for (uint32_t e = d + 1; e < problem.rank; ++e) {
@@ -46,9 +47,9 @@ class Fusing {
     ElementWork work;
   };
   struct Group {
-    std::vector<uint32_t> nodes;  // ascending; none: it became part of another
-    std::vector<Member> members;  // the same, where they are element-wise
-    ElementWork joined;           // of more than one
+    std::vector<uint32_t> nodes;  // ascending; empty: the group was joined to another
+    std::vector<Member> members;  // the same nodes, if they are element-wise
+    ElementWork joined;           // of a group with more than one member
   };
 
   void FindFollowers();
@@ -71,20 +72,20 @@ class Fusing {
   const LowerContext& context_;
   Graph& graph_;
   const std::vector<GraphUse> uses_;
-  std::vector<std::vector<uint32_t>> followers_;  // of nodes: those that must run later
-  std::vector<Group> groups_;                     // at first one per node
+  std::vector<std::vector<uint32_t>> followers_;  // for each node: nodes that must run later
+  std::vector<Group> groups_;                     // initially one per node
   std::vector<uint32_t> group_of_;
 };
 
-// Who uses a value that another node writes stays on its side of it; so do several that write it. What
-// follows from other followers is left out: a value that many write would have a follower for each pair.
+// Users of a value stay on their side of its writers, and writers of one value keep their order. Orders that
+// follow from other followers are omitted: a value with many writers would need one for each pair.
 void Fusing::FindFollowers() {
   followers_.resize(graph_.nodes.size());
   for (const GraphUse& use : uses_) {
     std::vector<uint32_t> users;
     std::set_union(use.readers.begin(), use.readers.end(), use.writers.begin(), use.writers.end(),
                    std::back_inserter(users));
-    std::vector<uint32_t> latest;  // the writer, and then those who read what it wrote
+    std::vector<uint32_t> latest;  // the latest writer, then the readers of its result
     bool is_written = false;
     for (const uint32_t user : users) {
       if (!std::binary_search(use.writers.begin(), use.writers.end(), user)) {
@@ -92,7 +93,7 @@ void Fusing::FindFollowers() {
         latest.push_back(user);
         continue;
       }
-      // All readers come between the two writers; without any, one follows the other.
+      // All readers are between the two writers; if there are none, the second writer follows the first.
       const size_t first = is_written && latest.size() > 1 ? 1 : 0;
       for (size_t i = first; i < latest.size(); ++i) followers_[latest[i]].push_back(user);
       latest = {user};
@@ -116,8 +117,8 @@ void Fusing::MakeGroups() {
   }
 }
 
-// Whether something that needs one of two groups is needed by one of them. Nodes behind `newest` are in no
-// group with others yet, and lead nowhere but to such.
+// Whether a node outside depends on one of the two groups and the other depends on it. Nodes after `newest`
+// are not in joined groups yet and lead only to such nodes.
 bool Fusing::IsBetween(uint32_t first, uint32_t second, uint32_t newest) {
   std::vector<char> seen(groups_.size());
   std::vector<uint32_t> open = {first, second};
@@ -139,11 +140,11 @@ bool Fusing::IsBetween(uint32_t first, uint32_t second, uint32_t newest) {
   return false;
 }
 
-// Joins the groups of the value's writer and of a reader, where that works.
+// Joins the groups of the value's writer and of a reader, if possible.
 void Fusing::TryToJoin(uint32_t value, uint32_t reader) {
   if (uses_[value].writers.size() != 1) return;
   const uint32_t writer = uses_[value].writers[0];
-  if (writer >= reader) return;  // it reads what the client put there
+  if (writer >= reader) return;  // it reads the client's data
   const uint32_t first = group_of_[writer], second = group_of_[reader];
   if (first == second || groups_[first].members.empty()) return;
   const ElementWork& from = FindMember(groups_[first], writer)->work;
@@ -175,7 +176,7 @@ void Fusing::TryToJoin(uint32_t value, uint32_t reader) {
   groups_[second] = std::move(both);
 }
 
-// Depth first, the longest way first: little is held at a time.
+// Depth first, the longest branch first, so that few registers are in use at a time.
 std::vector<const ElementWork*> Fusing::InOrder(const Group& group) const {
   const size_t count = group.members.size();
   std::vector<std::vector<size_t>> needs(count);  // members
@@ -209,7 +210,7 @@ std::vector<const ElementWork*> Fusing::InOrder(const Group& group) const {
   return order;
 }
 
-// Whether there is a kernel for the problem.
+// Whether a kernel takes the problem.
 bool Fusing::IsTaken(const ElementProblem& problem) const {
   const DeviceTraits& device = *context_.device;
   if (TakesEverything<ElementProblem>(device)) return (problem.data_types() & ~device.data_types) == 0;
@@ -223,7 +224,7 @@ std::optional<ElementWork> Fusing::Join(const Group& group) const {
     for (const GraphOperand& input : member.work.inputs) {
       if (!input.present()) continue;
       const auto& writers = uses_[input.value].writers;
-      // What is read would be written in parts, or later, by the same program.
+      // The same program would write the value in parts, or after the read.
       const bool is_whole = writers.size() == 1 && writers[0] < member.node;
       if (!is_whole && std::any_of(writers.begin(), writers.end(), has)) return {};
     }
@@ -242,7 +243,7 @@ std::optional<ElementWork> Fusing::Join(const Group& group) const {
   return joined;
 }
 
-// Groups run as soon as they can; of those that can, the one whose last node comes first.
+// Groups run as soon as they can; among those that can, the one whose last node comes first.
 std::vector<uint32_t> Fusing::OrderOfGroups() const {
   std::vector<uint32_t> waiting(groups_.size());
   std::vector<std::vector<uint32_t>> followers(groups_.size());

@@ -1,5 +1,5 @@
-// Element-wise work that only a reduction, a softmax or a normalisation reads is done by blocks of its rows,
-// which that reads from a cache: the memory between them is not needed. On the CPU.
+// Element-wise work that only a reduction, a softmax or a normalisation reads is done in blocks of rows,
+// which the reader takes from a cache: the intermediate tensor needs no memory. CPU only.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +11,7 @@
 namespace anydml {
 namespace {
 
-// What is smaller is in a cache anyway.
+// Smaller results stay in a cache anyway.
 constexpr uint64_t kLeastResultBytes = uint64_t{1} << 19;
 constexpr uint64_t kBlockBytes = uint64_t{1} << 16;
 constexpr uint64_t kMostBlockBytes = uint64_t{1} << 18;
@@ -34,11 +34,11 @@ class JoiningReaders {
   }
 
  private:
-  // The reader's loops that are the elements' as well.
+  // The reader's loops in common with the elements.
   struct Loops {
     CommonLoops common;
     std::vector<uint32_t> dimensions;  // of the reader's tensors, by common loop
-    size_t free = 0;                   // so many from the outermost on are no axes
+    size_t free = 0;                   // this many outermost loops are not axes
   };
 
   bool FindWriter(uint32_t reader, uint32_t* writer) const;
@@ -70,7 +70,7 @@ bool JoiningReaders::FindWriter(uint32_t reader, uint32_t* writer) const {
   *writer = use.writers[0];
   const GraphNode& elements = graph_.nodes[*writer];
   if (elements.outputs.size() != 1 || elements.outputs[0].offset != 0) return false;
-  // The reader finds what the elements would have found.
+  // The reader finds in its inputs what the elements would have found.
   return std::all_of(elements.inputs.begin(), elements.inputs.end(), [&](const GraphOperand& operand) {
     if (!operand.present()) return false;
     const auto& writers = uses_[operand.value].writers;
@@ -82,7 +82,7 @@ bool JoiningReaders::FindLoops(const ElementProblem& elements, const GraphOperat
                                Loops* loops) const {
   const TensorDesc& tensor = *reader.desc.inputs()[0];
   const std::vector<uint32_t>& axes = *AxesOfReader(reader);
-  ElementProblem seen;  // the reader's tensor
+  ElementProblem seen;  // the reader's tensor in terms of the common loops
   ElementOperand operand = {.type = tensor.type};
   std::vector<uint32_t> dimensions;
   for (uint32_t d = 0; d < tensor.rank; ++d) {
@@ -101,7 +101,7 @@ bool JoiningReaders::FindLoops(const ElementProblem& elements, const GraphOperat
   return loops->free > 0;
 }
 
-// As many rows as a block may have.
+// Makes blocks as large as is allowed.
 bool JoiningReaders::CutBlocks(const Loops& loops, uint64_t width, RowBlocks* blocks) const {
   const auto& sizes = loops.common.sizes;
   uint64_t bytes = width;  // of one iteration of the loop that is cut
@@ -114,7 +114,7 @@ bool JoiningReaders::CutBlocks(const Loops& loops, uint64_t width, RowBlocks* bl
   return true;
 }
 
-// Where each block finds its part of the tensors.
+// Sets each block's steps through the tensors.
 bool JoiningReaders::SetSteps(const Loops& loops, const ElementProblem& elements, const OperatorDesc& reader,
                               RowBlocks* blocks) const {
   const size_t cuts = blocks->sizes.size();
@@ -143,7 +143,8 @@ bool JoiningReaders::SetSteps(const Loops& loops, const ElementProblem& elements
                      [&](const TensorDesc* tensor) { return add(tensor, &blocks->output_steps); });
 }
 
-// Of a block with so many iterations of the loop that is cut. `elements` have the common loops.
+// Sets the work of a block with this many iterations of the loop that is cut. `elements` have the common
+// loops.
 bool JoiningReaders::SetWork(const Loops& loops, const ElementProblem& elements, const OperatorDesc& reader,
                              uint64_t count, RowBlocks* blocks, RowBlocks::Work* work) const {
   const auto& common = loops.common.sizes;

@@ -1,5 +1,5 @@
-// What follows a convolution becomes its tail, where a kernel applies that to what it stores: a
-// BATCH_NORMALIZATION, an addition, then RELU or CLIP, each rounded as it would be in memory.
+// Nodes that follow a convolution become its tail, if its kernel can apply them to the results before it
+// stores them: a BATCH_NORMALIZATION, an addition, then RELU or CLIP, each rounded as it would be in memory.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace anydml {
 namespace {
 
-constexpr uint64_t kTensorAlignment = 16;  // of what a convolution reads and writes; others do anywhere
+constexpr uint64_t kTensorAlignment = 16;  // alignment of a convolution's operands; other operators take any
 
 using Limits = ConvolutionLimits;
 
@@ -21,7 +21,7 @@ bool HasNone(const Limits& limits) {
   return limits.least == none.least && limits.most == none.most;
 }
 
-// Of RELU, of CLIP, or of nothing where `activation` is null; false where it is something else.
+// The limits of RELU, of CLIP, or none if `activation` is null; false for anything else.
 bool LimitsOf(const OperatorDesc* activation, Limits* limits) {
   *limits = {};
   if (activation == nullptr) return true;
@@ -38,7 +38,7 @@ bool LimitsOf(const OperatorDesc* activation, Limits* limits) {
   return limits->least <= limits->most;
 }
 
-// Whether it is the same to round to the type before and after them.
+// Whether rounding to the type before them and after them gives the same.
 bool CommuteWithRounding(const Limits& limits, DataType type) {
   const auto is_exact = [](float limit) { return ToFloat(ToHalf(limit)) == limit; };
   return type == DataType::kFloat32 || (is_exact(limits.least) && is_exact(limits.most));
@@ -63,14 +63,14 @@ class TakingTails {
       : gains_(gains), graph_(*graph), uses_(FindUses(*graph)) {}
 
   void Run() {
-    // Where a node goes on in the place of its reader, its turn comes again there.
+    // A merged node moves to its reader's index, where the loop visits it again.
     for (uint32_t i = 0; i < graph_.nodes.size(); ++i) Take(i);
     RemoveEmptyNodes(&graph_);
   }
 
  private:
   void Take(uint32_t number);
-  // What `host` would be with the reader's work in it; false where it cannot be. `from`: the reader's input.
+  // Merges the reader's work into `host`; false if that is impossible. `from`: the reader's input.
   static bool TakeNormalization(const GraphNode& reader, size_t from, GraphNode* host);
   static bool TakeAddition(const GraphNode& reader, size_t from, GraphNode* host);
   static bool TakeLimits(const GraphNode& reader, GraphNode* host);
@@ -107,7 +107,7 @@ void TakingTails::Take(uint32_t number) {
   TensorDesc& written = OutputOf(&host);
   const auto from = static_cast<size_t>(read - reader.inputs.begin());
   const OperatorDesc& work = reader.op()->desc;
-  if (from >= work.inputs().size()) return;  // what another convolution's tail reads
+  if (from >= work.inputs().size()) return;  // that another convolution's tail reads
   const TensorDesc *const seen = work.inputs()[from], *const result = work.outputs()[0];
   if (result == nullptr || !SameLayout(*seen, written) || !HasSizesOf(*result, written)) return;
   if (!op.tail) op.tail.emplace();
@@ -121,7 +121,7 @@ void TakingTails::Take(uint32_t number) {
   host.outputs[0] = reader.outputs[0];
   graph_.log.push_back(StrCat("tails: ", reader.name, " is done where ", node.name, " stores its results"));
   host.name = StrCat(node.name, " + ", reader.name);
-  // Where all that it reads has been written.
+  // At the reader's index, everything that the merged node reads has been written.
   reader = std::move(host);
   node.inputs.clear();
   node.outputs.clear();
@@ -173,7 +173,7 @@ bool TakingTails::TakeLimits(const GraphNode& reader, GraphNode* host) {
 void TakeTails(const GainsByTailFunction& gains, Graph* graph) { TakingTails(gains, graph).Run(); }
 
 Status FuseTails(const LowerContext& context, Graph* graph) {
-  // Who forces an implementation wants it to run.
+  // Whoever forces an implementation wants to run it.
   if (!context.implementation.empty()) return {};
   TakeTails([&](const OperatorDesc& desc,
                 const ConvolutionTailDesc& tail) { return GainsByTail(desc, tail, context); },

@@ -1,5 +1,5 @@
-// What the tests of fusing share: graphs that give the bytes that they give without passes, with fewer
-// kernels.
+// Shared by the tests of fusion: graphs whose results with passes equal those without, to the byte, with
+// fewer kernels.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline size_t CountKernels(const Result& result) {
   return 1 + static_cast<size_t>(std::count(result.made_of.begin(), result.made_of.end(), ','));
 }
 
-// The result with all passes, which has as many kernels.
+// The result with all passes, which leave `kernels` kernels.
 inline Result ExpectSame(const GraphUnderTest& test, size_t kernels) {
   const Result want = RunGraph(test, "all");
   Result got = RunGraph(test, "");

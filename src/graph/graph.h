@@ -21,14 +21,14 @@ namespace anydml {
 
 inline constexpr uint32_t kNoValue = ~uint32_t{0};
 
-// Bytes that nodes read and write, laid out as the tensors of those nodes say.
+// Bytes that nodes read and write; the nodes' tensors give the layout.
 struct GraphValue {
   enum class Home {
     kInput,      // bound by the client
     kConstant,   // known when the graph is compiled
     kOutput,     // written by a node, bound by the client; other nodes may read it there
     kTemporary,  // written by a node
-    kPrepared,   // written by Graph::preparations when the graph is initialised
+    kPrepared,   // written by Graph::preparations at initialisation
   };
   Home home = Home::kTemporary;
   uint32_t index = 0;  // of the graph input or output
@@ -48,12 +48,12 @@ struct GraphOperator {
   const Operator* op;
   OperatorDesc desc;
   std::optional<ByteLimits> limits = std::nullopt;  // of QUANTIZED_LINEAR_CONVOLUTION's output
-  // Of a CONVOLUTION, whose inputs are those of ConvolutionTail::Input behind its own.
+  // Of a CONVOLUTION, which has the inputs of ConvolutionTail::Input after its own.
   std::optional<ConvolutionTailDesc> tail = std::nullopt;
 };
 
 struct GraphNode {
-  std::string name;  // node 3 "conv1" (CONVOLUTION), for people
+  std::string name;  // node 3 "conv1" (CONVOLUTION), for messages
   std::variant<GraphOperator, ElementProblem, AttentionProblem, RowBlocks> work;
   std::vector<GraphOperand> inputs;  // in binding order
   std::vector<GraphOperand> outputs;
@@ -67,7 +67,7 @@ struct GraphNode {
 struct GraphInput {
   bool connected = false;
   bool owned = false;  // OWNED_BY_DML
-  uint64_t bytes = 0;  // the most that a node wants
+  uint64_t bytes = 0;  // the largest that a node needs
   uint32_t alignment = 0;
   uint32_t element_bytes = 1;
 };
@@ -84,25 +84,25 @@ struct Graph {
   std::vector<GraphOutput> outputs;
   std::vector<GraphValue> values;
   std::vector<GraphNode> nodes;  // in an order in which they can run
-  // Run once, at initialisation: they read constants and inputs that are OWNED_BY_DML, and write kPrepared.
+  // Run once, at initialisation: they read constants and OWNED_BY_DML inputs and write kPrepared values.
   std::vector<GraphNode> preparations;
-  std::vector<std::string> log;  // what passes did, a line each, for people
+  std::vector<std::string> log;  // what the passes did, one line each, for diagnostics
   std::vector<std::string> warnings;
 };
 
-// Checks everything about the description that its nodes do not know alone (checked_graph.h); sentences begin
+// Checks everything about the description that a node alone cannot check (checked_graph.h); messages begin
 // with the node or the edge.
 Status BuildGraph(GraphDescription description, Graph* graph);
 
 // A part of BuildGraph (present.cc).
 Status ConnectPresentOutputs(Graph* graph);
 
-// What is left of the nodes when a graph is lowered, for people.
+// A step of the lowered graph, for diagnostics.
 struct GraphStep {
   struct Tensor {
     bool present = false;
     GraphValue::Home home = GraphValue::Home::kTemporary;
-    uint32_t index = 0;  // of the graph input or output; otherwise of the value
+    uint32_t index = 0;  // index of the graph input or output; otherwise of the value
     uint64_t bytes = 0;
   };
   std::string name;
@@ -111,19 +111,19 @@ struct GraphStep {
   std::vector<Tensor> outputs;
 };
 
-// What is known of a graph that was lowered besides its kernel.
+// Facts about a lowered graph besides its kernel.
 struct GraphFacts {
-  std::vector<GraphStep> steps;  // in their order, for people
-  // An output may be bound to the bytes of an input whose last reader has run before the output's first
-  // writer runs. Where they are the same step, LoweredOperator::in_place has the pair.
-  std::vector<uint32_t> input_ends;     // the step after the last reader; kNoStep: the input must stay
+  std::vector<GraphStep> steps;  // in order, for diagnostics
+  // An output may be bound to the bytes of an input whose last reader runs before the output's first writer.
+  // If they are the same step, LoweredOperator::in_place has the pair.
+  std::vector<uint32_t> input_ends;     // the step after the last reader; kNoStep: the input must not change
   std::vector<uint32_t> output_begins;  // the first writer
 
   static constexpr uint32_t kNoStep = ~uint32_t{0};
 };
 
-// One kernel for the graph. Its inputs and outputs are the graph's. `without`: passes that are not run, as
-// RunPasses takes them. `facts`: null when nobody asks.
+// Makes one kernel for the graph; its inputs and outputs are the graph's. `without`: passes to skip, as for
+// RunPasses. `facts` may be null.
 Status LowerGraph(Graph graph, const LowerContext& context, std::string_view without, LoweredOperator* out,
                   GraphFacts* facts = nullptr);
 

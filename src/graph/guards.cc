@@ -9,7 +9,7 @@
 namespace anydml {
 namespace {
 
-// What tensors may rely on.
+// The alignment that tensors may rely on.
 constexpr uint64_t kAlignment = 16;
 
 uint64_t PageBytes() {
@@ -36,7 +36,7 @@ GuardedPart::GuardedPart(const Buffer& memory, std::vector<Buffer*> buffers) {
     const uint64_t page = PageBytes(), inside = (bytes + page - 1) / page * page;
     void* const pages =
         mmap(nullptr, inside + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (pages == MAP_FAILED) {  // no reason to fail: what is asked for is only that errors show
+    if (pages == MAP_FAILED) {  // not an error: guards only serve to reveal errors
       i = next;
       continue;
     }

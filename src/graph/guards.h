@@ -1,5 +1,5 @@
-// Memory of one part of a graph between pages that nobody may touch, for finding kernels that leave their
-// tensors: ANYDML_GRAPH_GUARDS=1.
+// Puts the memory of one part of a graph between inaccessible pages, to find kernels that access memory
+// outside their tensors: ANYDML_GRAPH_GUARDS=1.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace anydml {
 
-// Puts buffers that lie in `memory` into copies that end where a page does that kills whoever touches it, and
-// start behind another one; gives the contents back when it goes. Buffers that overlap share a copy.
+// Copies the buffers in `memory` to places between two inaccessible pages, ending at the second one; copies
+// the contents back on destruction. Overlapping buffers share a copy.
 class GuardedPart {
  public:
-  // Replaces the data of each; `buffers` may hold others, too.
+  // Replaces the data pointer of each buffer; `buffers` outside `memory` are left alone.
   GuardedPart(const Buffer& memory, std::vector<Buffer*> buffers);
   ~GuardedPart();
   GuardedPart(const GuardedPart&) = delete;
@@ -22,7 +22,7 @@ class GuardedPart {
   struct Copy {
     std::byte* original;
     uint64_t bytes;
-    std::byte* pages;  // with the guards
+    std::byte* pages;  // including the guard pages
     uint64_t pages_bytes;
     std::byte* data;
   };

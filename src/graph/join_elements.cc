@@ -10,7 +10,7 @@ namespace {
 
 using Function = ElementFunction;
 
-// More is not worth the time that it takes to join them.
+// Joining more would take more time than it saves.
 constexpr size_t kMaxOperands = 32;
 constexpr size_t kMaxLines = 160;
 
@@ -19,7 +19,7 @@ struct Operand {
   ElementOperand layout;
 };
 
-// An instruction whose sources and target are numbers, each of which is written once.
+// An instruction in single-assignment form: its sources and its target are numbers, each written once.
 struct Line {
   Instruction instruction;
   int target = -1;
@@ -28,12 +28,12 @@ struct Line {
 
 int SourcesOf(const Line& line) { return InfoOf(line.instruction.function).sources; }
 
-// What a member stored, for those that load it.
+// A value that a member stored, for members that load it.
 struct Held {
   Operand operand;
   int number = -1;     // -1: it was only moved
   Class type = {};     // of the number,
-  Operand moved_from;  // or where it is in memory
+  Operand moved_from;  // or its place in memory
   struct Loaded {
     DataType type;
     Class as;
@@ -71,7 +71,7 @@ class Joiner {
 
   const std::function<bool(uint32_t value)>& is_needed_;
   std::vector<Line> lines_;
-  std::vector<char> is_truth_;  // per number: 0 or 1, which every type holds
+  std::vector<char> is_truth_;  // per number: whether it is 0 or 1, which every type represents
   std::vector<Operand> inputs_;
   std::vector<Operand> outputs_;
   std::map<uint32_t, Held> held_;  // by value
@@ -116,7 +116,8 @@ bool IsSamePlace(const Operand& a, const Operand& b) {
          BitSize(a.layout.type) == BitSize(b.layout.type) && a.layout.strides == b.layout.strides;
 }
 
-// The elements are where they were, or the same numbers: nothing is to be done but perhaps to store them.
+// The elements are moved unchanged, or reinterpreted as the same numbers: nothing to compute, at most to
+// store.
 bool Joiner::AddMove(const ElementWork& member) {
   const Operand from = {member.inputs[0], member.problem.inputs[0]};
   const Operand to = {member.outputs[0], member.problem.outputs[0]};
@@ -190,7 +191,8 @@ int Joiner::Wrap(int number, DataType type) {
   return Apply(Function::kScaleBias, Class::kI32, Class::kI32, number, 1, uint64_t{0} - sign);
 }
 
-// What was stored as an integer, as an element of `type` in that type's own class; -1 where no store does it.
+// A value stored as an integer, read as an element of `type` in that type's own class; -1 if no conversion
+// gives it.
 int Joiner::ReloadInteger(const Held& held, DataType type) {
   const DataType stored = held.operand.layout.type;
   const Class stored_as = ClassOf(stored);
@@ -209,7 +211,7 @@ int Joiner::ReloadInteger(const Held& held, DataType type) {
   return fits ? number : Wrap(number, type);
 }
 
-// What a load of `type` as a number of class `as` gives of what was stored; -1 where there is no such load.
+// The number that a load of `type` as class `as` gives for a stored value; -1 if there is no such load.
 int Joiner::Reload(const Held& held, DataType type, Class as) {
   const DataType stored = held.operand.layout.type;
   const Class seen_as = ClassOf(type);
@@ -227,7 +229,7 @@ int Joiner::Reload(const Held& held, DataType type, Class as) {
   } else {
     const Class stored_as = ClassOf(stored);
     if (held.type != stored_as) number = Convert(number, held.type, stored_as, stored);
-    if (!IsFloat(seen_as)) {  // all NaNs that are stored are alike
+    if (!IsFloat(seen_as)) {  // all stored NaNs are alike
       number = IsWide(stored_as) ? Apply(Function::kCanonical, stored_as, stored_as, number)
                                  : Apply(Function::kFloatBits, stored_as, Class::kU32, number);
     }
@@ -247,7 +249,7 @@ void Joiner::RemoveUnused() {
     kept.push_back(*line);
   }
   lines_.assign(kept.rbegin(), kept.rend());
-  // Inputs that are read, in the order in which they are.
+  // The inputs that are read, in the order of the reads.
   std::vector<Operand> inputs;
   std::vector<int> position(inputs_.size(), -1);
   for (Line& line : lines_) {
@@ -262,7 +264,7 @@ void Joiner::RemoveUnused() {
   inputs_ = std::move(inputs);
 }
 
-// What several members load is loaded once, by the first of them.
+// Several loads of one element become one, at the first of them.
 void Joiner::ShareLoads() {
   std::vector<int> number_of(is_truth_.size());
   std::map<std::pair<uint8_t, Class>, int> loaded;  // by input
@@ -282,7 +284,7 @@ void Joiner::ShareLoads() {
   lines_ = std::move(lines);
 }
 
-// A number's register is free for the line that reads it last.
+// The last line that reads a number frees its register, which the line may reuse for its target.
 bool Joiner::AssignRegisters(ElementProgram* program) const {
   std::vector<size_t> last_reader(is_truth_.size());
   for (size_t n = 0; n < lines_.size(); ++n) {
@@ -318,7 +320,7 @@ std::optional<ElementWork> Joiner::Finish(const ElementProblem& loops) {
   ElementWork joined;
   joined.problem.rank = loops.rank;
   joined.problem.sizes = loops.sizes;
-  // Numbers that are kept for long may need too many registers: these are loaded again, as members do.
+  // Long live ranges may need too many registers: load these numbers again, as the members do.
   const std::vector<Line> lines = lines_;
   ShareLoads();
   if (!AssignRegisters(&joined.problem.program)) {

@@ -1,4 +1,4 @@
-// One element program of several.
+// Joins several element programs into one.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,10 @@ struct ElementWork {
   std::vector<GraphOperand> outputs;
 };
 
-// Does for every element what `members`, which have the same loops, do one after the other, with the same
-// results to the byte. What only they read is not stored: `is_needed` says which values must be. Nothing
-// where an element of one is not where another reads it, or where there are not enough registers.
+// One program that does for every element what `members`, which have the same loops, do one after the other,
+// with the same results to the byte. `is_needed` says which values must be stored; those that only members
+// read are not. Empty if a member reads an element from another place than it was written to, or if there are
+// not enough registers.
 std::optional<ElementWork> JoinElements(std::span<const ElementWork* const> members,
                                         const std::function<bool(uint32_t value)>& is_needed);
 

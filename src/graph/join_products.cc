@@ -1,13 +1,13 @@
-// Products of one matrix with several weights (queries, keys and values) become one product: the weights lie
-// side by side from the initialisation on, and so do the rows that are added to the products. Who has read a
-// product reads columns of the whole.
+// Joins products of one matrix with several weights (queries, keys and values) into one product:
+// initialisation puts the weights side by side, and likewise the rows that are added to the products. Readers
+// of a product then read columns of the joined one.
 //
-// That is done where all of this holds:
-// - weights are OWNED_BY_DML or constants, no others read them, and there is one matrix of them;
-// - A, Alpha, TransA, TransB and the type are the same, and what is added (CTensor, or an addition behind the
-//   product) is a row that is owned or constant, for all of them or for none;
-// - there is no activation, neither the product's own nor one that "activation" would make so;
-// - results are no graph outputs, and their readers take the strides of columns (Redirect).
+// All of this must hold:
+// - weights are OWNED_BY_DML or constants, nothing else reads them, and each is a single matrix;
+// - A, Alpha, TransA, TransB and the type are the same, and what is added (CTensor, or an addition after the
+//   product) is an owned or constant row in all of them or in none;
+// - there is no activation, neither the product's own nor one that the pass "activation" would merge;
+// - results are no graph outputs, and their readers accept the strides of columns (Redirect).
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -34,7 +34,7 @@ bool IsAddition(const GraphNode& node) {
   return type == OperatorType::kElementWiseAdd || type == OperatorType::kElementWiseAdd1;
 }
 
-// Whether all rows are one of so many numbers.
+// Whether the tensor is one row of `columns` numbers, repeated.
 bool IsOneRow(const TensorDesc& tensor, uint64_t columns) {
   for (uint32_t d = 0; d + 1 < tensor.rank; ++d) {
     if (tensor.sizes[d] > 1 && tensor.strides[d] != 0) return false;
@@ -42,7 +42,7 @@ bool IsOneRow(const TensorDesc& tensor, uint64_t columns) {
   return tensor.sizes[tensor.rank - 1] == columns;
 }
 
-// A row that is added to a product's rows: where it is, as a tensor of one row.
+// A row that is added to every row of a product: its place, as a tensor of one row.
 struct AddedRow {
   TensorDesc tensor;
   GraphOperand operand;
@@ -53,12 +53,12 @@ AddedRow RowOf(TensorDesc tensor, const GraphOperand& operand) {
   return {tensor, operand};
 }
 
-// A product that may become part of another one.
+// A product that may be joined with others.
 struct ProductPart {
   uint32_t product = 0;              // a node
-  std::optional<uint32_t> addition;  // the node behind it that adds `row`
+  std::optional<uint32_t> addition;  // the following node that adds `row`
   std::optional<AddedRow> matrix;    // CTensor
-  std::optional<AddedRow> row;       // what the addition adds
+  std::optional<AddedRow> row;       // what that addition adds
   uint32_t columns = 0;
 };
 
@@ -81,7 +81,7 @@ class JoiningProducts {
   }
 
  private:
-  // What readers of the parts become, by their numbers.
+  // The rewritten readers of the parts, by node index.
   using Readers = std::map<uint32_t, GraphNode>;
 
   GemmDesc ProductOf(const ProductPart& part) const {
@@ -90,7 +90,7 @@ class JoiningProducts {
   const GraphOperand& ResultOf(const ProductPart& part) const {
     return graph_.nodes[part.addition.value_or(part.product)].outputs[0];
   }
-  // Whether it is known when the graph is initialised.
+  // Whether it is known at initialisation.
   bool IsKnown(const GraphOperand& operand) const {
     const GraphValue& value = graph_.values[operand.value];
     return value.home == Home::kConstant || (value.home == Home::kInput && graph_.inputs[value.index].owned);
@@ -101,7 +101,7 @@ class JoiningProducts {
            uses_[output.value].writers.size() == 1;
   }
 
-  // Whether an addition behind a product becomes part of it.
+  // Whether an addition after a product is merged into it.
   bool TakesAdditions(DataType type) const {
     return type == DataType::kFloat32 || (context_.execution_flags & kLateRoundingFlag) != 0;
   }
@@ -123,7 +123,7 @@ class JoiningProducts {
   std::vector<GraphUse> uses_;
 };
 
-// The addition of a known row, which is all that is done to the product.
+// Finds the addition of a known row, if that is the only use of the product.
 bool JoiningProducts::FindAddition(const GemmDesc& product, uint32_t number, ProductPart* part) const {
   const GraphNode& reader = graph_.nodes[number];
   const uint32_t value = graph_.nodes[part->product].outputs[0].value;
@@ -151,7 +151,7 @@ bool JoiningProducts::FindAddition(const GemmDesc& product, uint32_t number, Pro
   return true;
 }
 
-// Adds what the node is to the parts, if it is one.
+// Appends the node to the parts if it is a suitable product.
 bool JoiningProducts::FindPart(uint32_t number, std::vector<ProductPart>* parts) const {
   const GraphNode& node = graph_.nodes[number];
   if (node.outputs.empty() || OperatorTypeOf(node) != OperatorType::kGemm) return false;
@@ -161,7 +161,7 @@ bool JoiningProducts::FindPart(uint32_t number, std::vector<ProductPart>* parts)
   part.product = number;
   part.columns = output.sizes[output.rank - 1];
   if (ElementCount(output) != uint64_t{output.sizes[output.rank - 2]} * part.columns) return false;
-  // Rows of the product become columns of a wider one, and must begin at whole units there.
+  // The product becomes columns of a wider one and must begin at a whole unit there.
   const uint64_t unit_bits = uint64_t{8} * context_.device->unit_bytes;
   if (part.columns * BitSize(output.type) % unit_bits != 0) return false;
   if (product.fused_activation != nullptr || !IsKnown(node.inputs[1]) || IsKnown(node.inputs[0]))
@@ -171,7 +171,7 @@ bool JoiningProducts::FindPart(uint32_t number, std::vector<ProductPart>* parts)
     if (!IsKnown(node.inputs[2]) || !IsOneRow(*product.c, part.columns)) return false;
     part.matrix = RowOf(*product.c, node.inputs[2]);
   }
-  // Others may write to A later, where it is a graph output.
+  // If A is a graph output, other nodes may write to it later.
   const auto& writers = uses_[node.inputs[0].value].writers;
   if (std::any_of(writers.begin(), writers.end(), [&](uint32_t writer) { return writer > number; }))
     return false;
@@ -219,7 +219,7 @@ uint32_t JoiningProducts::JoinWeights(const std::vector<ProductPart>& parts, Ten
   whole->owned_by_dml = false;
   whole->sizes[column] = 0;
   for (const ProductPart& part : parts) whole->sizes[column] += part.columns;
-  // In the order in which they are.
+  // In the memory order of the weights.
   const bool has_rows = whole->sizes[row] == 1 || first.b.strides[column] <= first.b.strides[row];
   whole->strides = {};
   whole->strides[column] = has_rows ? 1 : whole->sizes[row];
@@ -241,7 +241,7 @@ uint32_t JoiningProducts::JoinWeights(const std::vector<ProductPart>& parts, Ten
   return value;
 }
 
-// What the parts add, one behind the other.
+// Puts the parts' added rows one after the other.
 uint32_t JoiningProducts::JoinRows(const std::vector<ProductPart>& parts,
                                    std::optional<AddedRow> ProductPart::*row, DataType type,
                                    uint32_t columns) {
@@ -260,7 +260,7 @@ uint32_t JoiningProducts::JoinRows(const std::vector<ProductPart>& parts,
   return value;
 }
 
-// The tensor as rows that are all the same.
+// The tensor as equal rows (stride 0).
 TensorDesc OneRowFor(TensorDesc tensor) {
   tensor.strides = {};
   tensor.strides[tensor.rank - 1] = 1;
@@ -291,7 +291,7 @@ bool JoiningProducts::MoveReaders(const ProductPart& part, const Detour& detour,
   return true;
 }
 
-// Of the parts those whose readers agree; nothing happens where that is one or none.
+// Joins those parts whose readers agree; does nothing if fewer than two remain.
 void JoiningProducts::Join(std::vector<ProductPart> parts) {
   if (parts.size() < 2) return;
   const bool adds = std::all_of(parts.begin(), parts.end(), [](const ProductPart& p) { return p.addition; });
@@ -310,7 +310,7 @@ void JoiningProducts::Join(std::vector<ProductPart> parts) {
     result.sizes[result.rank - 1] = static_cast<uint32_t>(columns);
     SetPackedStrides(&result);
     result.total_bytes = MinimumTotalBytes(result);
-    // The tensor of a part that begins in the middle of 4 bytes may be said to end there, too.
+    // A part that begins in the middle of a word has a rounded-up size that may reach beyond the result.
     graph_.values[value].bytes = result.total_bytes + 4;
     Readers readers;
     std::vector<ProductPart> agreed;
@@ -328,7 +328,7 @@ void JoiningProducts::Join(std::vector<ProductPart> parts) {
   graph_.values.pop_back();
 }
 
-// The nodes of the parts by one product and, where they have additions, one addition, which gives `value`.
+// Replaces the parts' nodes by one product and, if they have additions, one addition, which writes `value`.
 void JoiningProducts::Replace(const std::vector<ProductPart>& parts, const TensorDesc& result,
                               uint32_t value) {
   GraphNode product = graph_.nodes[parts.front().product];
@@ -342,7 +342,7 @@ void JoiningProducts::Replace(const std::vector<ProductPart>& parts, const Tenso
   if (parts.front().matrix) {
     product.inputs[2] = {JoinRows(parts, &ProductPart::matrix, result.type, columns)};
     field(desc, "CTensor") = OneRowFor(result);
-  } else {  // Beta is 0 where there is one
+  } else {  // a CTensor that is present has Beta 0, so it is dropped
     product.inputs[2] = {};
     field(desc, "CTensor") = std::monostate();
   }

@@ -42,8 +42,8 @@ uint64_t Now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
 
-// Tells the recorder when parts begin and end, if there is one. On a stream parts are only enqueued while the
-// graph runs: then the device's clock says it, once everything is done.
+// Reports the beginning and end of each part to the recorder, if there is one. On a stream, parts are only
+// enqueued while the graph runs, so the device's clock gives the times when everything is done.
 class PartTimes {
  public:
   PartTimes(const DeviceTraits& device, void* stream) : recorder_(CurrentPartRecorder()) {
@@ -78,7 +78,7 @@ class PartTimes {
   uint64_t begin_ = 0;
 };
 
-// Names the part whose data are wrong.
+// Prefixes errors in data with the part's name.
 class PartErrors final : public DataErrorSink {
  public:
   PartErrors(const std::string& part, DataErrorSink* sink) : part_(part), sink_(sink) {}
@@ -91,15 +91,15 @@ class PartErrors final : public DataErrorSink {
   DataErrorSink* const sink_;
 };
 
-// Memory for the operands of one part; executing allocates at most once per thread and depth: who is called
-// back by a run (a profiler, a message callback) may submit another graph, which may run on this thread.
+// Memory for the operands of one part. Execution allocates at most once per thread and depth: a callback
+// during a run (a profiler, a message callback) may submit another graph, which may run on this thread.
 class OperandSpace {
  public:
   explicit OperandSpace(size_t count) {
     if (spaces.size() == depth) spaces.emplace_back();
     std::vector<Buffer>& space = spaces[depth];
     if (space.size() < count) space.resize(count);
-    data_ = space.data();  // stays where it is when `spaces` grows
+    data_ = space.data();  // does not move when `spaces` grows
     ++depth;
   }
   ~OperandSpace() { --depth; }
@@ -136,7 +136,7 @@ Status GraphKernel::RunPart(const Part& part, KernelArguments& own, Buffer* oper
   return part.kernel->Run(own);
 }
 
-// Those of the step, the first of which is `*next`. `inputs` has room for those of the graph.
+// Copies the step's inputs, the first of which is `*next`. `inputs` has room for those of the graph.
 Status GraphKernel::CopyInputs(uint32_t step, size_t* next, Buffer* inputs,
                                KernelArguments* arguments) const {
   const auto& all = layout_.copied_inputs;
@@ -191,7 +191,8 @@ Status GraphKernel::Run(const KernelArguments& given) const {
   return {};
 }
 
-// Of what the part packs, which is in the temporary memory then, before what the part needs of that itself.
+// The size of the values that the part packs; they are in the temporary memory, before the part's own
+// scratch.
 uint64_t GraphKernel::PreparedBytes(const Part& part) const {
   uint64_t bytes = 0;
   for (const Place& input : part.inputs) {
@@ -219,14 +220,14 @@ uint64_t GraphKernel::initialization_temporary_bytes() const {
   return most;
 }
 
-// What is known when the graph is initialised; nothing of what is not.
+// The buffer of an operand that is known at initialisation; otherwise an empty one.
 Buffer GraphKernel::ResolveKnown(const Place& place, const KernelArguments& arguments) const {
   switch (place.in) {
     case Place::In::kInput:
     case Place::In::kPersistent:
       return Resolve(place, arguments);
     case Place::In::kPacked: {
-      // Kernels only read it.
+      // kernels only read it
       auto* const constant = const_cast<std::byte*>(layout_.packed_constants[place.index].data());
       return At({constant, layout_.packed_constants[place.index].size()}, place);
     }

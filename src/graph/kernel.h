@@ -1,4 +1,4 @@
-// The kernel of a graph: kernels that run one after the other, and where their tensors lie.
+// The kernel of a graph: kernels that run one after the other, and the places of their tensors.
 #pragma once
 
 #include <memory>
@@ -14,18 +14,17 @@ namespace anydml {
 
 class GraphKernel final : public Kernel, public WorkEstimate {
  public:
-  // Where a tensor of a part lies.
+  // The place of a part's tensor.
   struct Place {
-    // There while the graph is initialised: kPacked, a constant; kPrepared, what was made of such and of
-    // inputs.
+    // Only during initialisation: kPacked, a constant; kPrepared, the result of a preparation.
     enum class In { kNowhere, kInput, kOutput, kTemporary, kPersistent, kPacked, kPrepared };
     In in = In::kNowhere;
-    uint32_t index = 0;   // of the graph's input or output, or of what is packed
+    uint32_t index = 0;   // of the graph's input or output, or of the packed value
     uint64_t offset = 0;  // there
     uint64_t bytes = 0;
   };
   struct Part {
-    std::string name;  // for the sentence of a failure
+    std::string name;  // for error messages
     std::unique_ptr<const Kernel> kernel;
     std::vector<Place> inputs;
     std::vector<Place> outputs;
@@ -33,13 +32,13 @@ class GraphKernel final : public Kernel, public WorkEstimate {
     Place persistent;
     uint32_t first_note = 0;
   };
-  // What is made when the graph is initialised and packed by all parts that read it.
+  // A value that preparations make and that all its readers pack.
   struct Prepared {
-    std::vector<Part> parts;  // that make it
+    std::vector<Part> parts;  // the parts that make it
     uint64_t bytes = 0;
   };
-  // A graph input that is bound to the bytes of this output is copied before the step that writes there
-  // first, and read from the copy then.
+  // A graph input bound to the bytes of this output: it is copied before the step that first writes there,
+  // and read from the copy afterwards.
   struct CopiedInput {
     uint32_t input = 0;
     uint32_t output = 0;
@@ -50,19 +49,20 @@ class GraphKernel final : public Kernel, public WorkEstimate {
   };
   struct Layout {
     std::vector<Part> parts;
-    std::vector<CopiedInput> copied_inputs;  // by steps
-    std::vector<Part> preparations;          // what they make stays in the persistent memory
+    std::vector<CopiedInput> copied_inputs;  // in the order of steps
+    std::vector<Part> preparations;          // their results stay in the persistent memory
     uint64_t temporary_bytes = 0;
     uint64_t persistent_bytes = 0;
     std::vector<bool> packed_inputs;  // of the graph
     std::vector<std::vector<std::byte>> constants;
     std::vector<uint64_t> constant_offsets;                // in the persistent memory
-    std::vector<std::vector<std::byte>> packed_constants;  // on the host: that all parts pack
+    std::vector<std::vector<std::byte>> packed_constants;  // on the host: constants that all their readers
+                                                           // pack
     std::vector<Prepared> prepared;
     std::string made_of;
     uint64_t work_bytes = WorkEstimate::kUnknown;
     const DeviceTraits* device = &kHostDevice;
-    bool guarded = false;  // on the host, parts run between pages that nobody may touch
+    bool guarded = false;  // on the host: run parts between inaccessible pages
   };
   explicit GraphKernel(Layout layout);
 

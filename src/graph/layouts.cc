@@ -1,6 +1,6 @@
-// Tensors between convolutions, and what lies between those, have their channels as neighbours in memory
-// (NHWC, NDHWC): the order in which convolutions read them on GPUs, and on CPUs with wide vectors. Only
-// strides of intermediates change; every operator takes any.
+// Gives tensors between convolutions, and between the operators that connect those, channels-last layouts
+// (NHWC, NDHWC): the order in which convolutions read them on GPUs, and on CPUs with wide vectors. Only the
+// strides of intermediates change; every operator accepts any.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -15,20 +15,21 @@ namespace {
 using Home = GraphValue::Home;
 
 constexpr uint32_t kNone = ~uint32_t{0};
-constexpr uint32_t kChannel = 1;  // the dimension
-// Of a node whose tensors may change one by one: each time all of them are looked at.
+constexpr uint32_t kChannel = 1;  // the channels' dimension
+// For a node whose tensors may change one by one, because each change looks at all of them.
 constexpr size_t kMostTensors = 64;
 
 enum Layout : uint8_t { kAsGiven, kChannelsLast };
 
-// A tensor of a node, in a value that may get another layout.
+// A node's tensor, in a value whose layout may change.
 struct NodeTensor {
   uint32_t value = kNoValue;
   bool is_output = false;
   uint32_t number = 0;
   Places places = {};
-  uint64_t bytes = 0;                                  // of all elements; 0: some are one and the same
-  std::array<uint32_t, 2> innermost = {kNone, kNone};  // the dimension whose elements are closest, by layout
+  uint64_t bytes = 0;                                  // of all elements; 0 if elements share bytes
+  std::array<uint32_t, 2> innermost = {kNone, kNone};  // the dimension with the smallest stride, in either
+                                                       // layout
 };
 
 // Whether it matters to the node which dimension has the channels.
@@ -62,8 +63,8 @@ uint64_t BytesOf(const Places& places) {
   return bytes;
 }
 
-// The same elements with the second dimension innermost; none where `places` are not all of an image's
-// elements in a row, or the order would be the same.
+// The places of the same elements with the second dimension innermost; empty if `places` are not all elements
+// of an image, packed, or if the order would not change.
 std::optional<Places> ChannelsLast(const Places& places, uint64_t bytes) {
   const size_t rank = places.loops.size();
   if (rank < 4 || rank > 5 || places.offset != 0) return std::nullopt;
@@ -117,7 +118,7 @@ class LayoutChoice {
     users.erase(std::unique(users.begin(), users.end()), users.end());
     return users;
   }
-  // Bytes that a node moves across the order of its other tensors.
+  // The bytes that a node moves across the order of its other tensors.
   uint64_t CostOf(uint32_t node) const;
   uint64_t CostOf(const std::vector<uint32_t>& nodes) const {
     uint64_t cost = 0;
@@ -130,11 +131,12 @@ class LayoutChoice {
   const std::vector<GraphUse> uses_;
   std::vector<LayoutPreference> preferences_;     // of nodes
   std::vector<std::vector<NodeTensor>> tensors_;  // of nodes
-  std::vector<std::optional<Detour>> detours_;    // of values that may get channels last
+  std::vector<std::optional<Detour>> detours_;    // of values that may become channels-last
   std::vector<Layout> layouts_;                   // of values
 };
 
-// Of the node's inputs or outputs; none where it has none, or where its strides cannot change.
+// The places of a node's inputs or outputs in channels-last order; empty for absent tensors and for those
+// whose strides cannot change.
 std::vector<std::optional<Places>> PlacesOfTensors(const GraphNode& node, bool is_output) {
   const auto& operands = is_output ? node.outputs : node.inputs;
   std::vector<std::optional<Places>> places(operands.size());
@@ -175,7 +177,7 @@ void LayoutChoice::FindTensors() {
   }
 }
 
-// Whether all who use the value can be told that it lies in another order.
+// Whether all users of the value can take it in the other order.
 bool LayoutChoice::CanMove(uint32_t value) const {
   for (const uint32_t user : UsersOf(value)) {
     if (tensors_[user].size() > kMostTensors) return false;
@@ -220,11 +222,11 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
   uint64_t cost = 0;
   switch (preferences_[node]) {
     case LayoutPreference::kChannels:
-      // Sums are stored in any order, if not by all kernels.
+      // Any order can be stored, though not by all kernels.
       for (const NodeTensor& tensor : tensors) {
         if (tensor.number == 0 && innermost(tensor) != kChannel)
           cost += tensor.is_output ? tensor.bytes / 2 : tensor.bytes;
-        // What a tail adds is read as the output is written.
+        // The tensor that a tail adds is read in the order in which the output is written.
         if (!tensor.is_output && tensor.number == ConvolutionTail::kAdded &&
             innermost(tensor) != innermost(tensors.back())) {
           cost += tensor.bytes;
@@ -237,7 +239,7 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
         if (tensor.number != 0) continue;
         all = all && innermost(tensor) == kChannel;
         cost += tensor.is_output ? tensor.bytes / 2 : tensor.bytes;
-        // What packs them, otherwise, does so faster from planes.
+        // For kernels that pack their inputs anyway, planes are faster to pack.
         if (!tensor.is_output && innermost(tensor) == kChannel) cost += tensor.bytes / 4;
       }
       if (all) cost = 0;
@@ -263,7 +265,7 @@ uint64_t LayoutChoice::CostOf(uint32_t node) const {
   return cost;
 }
 
-// Value by value, as long as that saves something.
+// Changes one value after the other as long as that saves something.
 void LayoutChoice::Improve() {
   constexpr int kMostRounds = 8;
   bool changed = true;
@@ -312,7 +314,7 @@ void LayoutChoice::LeaveWhatDoesNotPay() {
 void LayoutChoice::Apply() {
   for (uint32_t v = 0; v < layouts_.size(); ++v) {
     if (layouts_[v] == kAsGiven) continue;
-    // What was tried before: it cannot fail.
+    // cannot fail: it was tried before
     for (const uint32_t user : UsersOf(v)) MoveTensors(context_, graph_, *detours_[v], &graph_.nodes[user]);
     graph_.log.push_back(StrCat("layouts: channels are neighbours in what ",
                                 graph_.nodes[uses_[v].writers[0]].name, " writes"));

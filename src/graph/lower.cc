@@ -17,7 +17,7 @@ namespace {
 using Home = GraphValue::Home;
 using Place = GraphKernel::Place;
 
-// Tensors may rely on 16 bytes; more keeps vectors off the borders of cache lines.
+// Tensors may rely on 16 bytes; with 64, vectors do not cross cache lines.
 constexpr uint64_t kTensorAlignment = 64;
 constexpr uint64_t kScratchAlignment = 256;
 
@@ -48,12 +48,12 @@ class Lowering {
  private:
   struct Life {
     uint32_t written = kNever;
-    uint32_t last = 0;           // step that touches it last
-    uint32_t shares = kNoValue;  // another value, whose bytes it takes over
+    uint32_t last = 0;           // the last step that touches it
+    uint32_t shares = kNoValue;  // another value, whose bytes it reuses
   };
 
   uint32_t Steps() const { return static_cast<uint32_t>(graph_.nodes.size()); }
-  // The value whose memory it is in the end.
+  // The value whose memory it finally uses.
   uint32_t Root(uint32_t value) const {
     while (lives_[value].shares != kNoValue) value = lives_[value].shares;
     return value;
@@ -90,8 +90,8 @@ class Lowering {
   GraphKernel::Layout layout_;
 };
 
-// Constants, and what is made of them, are there when the graph is initialised: kernels on the host may pack
-// them, as they do what is OWNED_BY_DML.
+// Constants, and what preparations make of them, are known at initialisation, so kernels on the host may pack
+// them as they pack OWNED_BY_DML inputs.
 void Lowering::OwnConstants(GraphNode& node) const {
   GraphOperator* const op = node.op();
   if (op == nullptr || !context_.device->is_host) return;
@@ -141,9 +141,9 @@ bool Lowering::MayShare(uint32_t step, uint32_t input, uint32_t output) const {
   const GraphValue& target = graph_.values[to.value];
   if (source.home != Home::kTemporary || target.home != Home::kTemporary) return false;
   if (from.offset != 0 || to.offset != 0 || source.bytes != target.bytes) return false;
-  // The node is the last reader, and the first writer.
+  // The node is the value's last reader and the output's first writer.
   if (lives_[Root(from.value)].last != step || lives_[to.value].written != step) return false;
-  // Whatever else it reads there it may replace, too.
+  // The kernel must be able to overwrite every other input that shares those bytes, too.
   const auto& pairs = lowered_[step].in_place;
   for (uint32_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.inputs[i].present() || Root(node.inputs[i].value) != Root(from.value)) continue;
@@ -155,7 +155,7 @@ bool Lowering::MayShare(uint32_t step, uint32_t input, uint32_t output) const {
 
 void Lowering::ShareInPlace() {
   for (uint32_t step = 0; step < Steps(); ++step) {
-    std::vector<uint32_t> taken;  // by this node's outputs
+    std::vector<uint32_t> taken;  // inputs that this node's outputs replace
     for (const auto& [input, output] : lowered_[step].in_place) {
       if (!MayShare(step, input, output)) continue;
       const uint32_t target = graph_.nodes[step].outputs[output].value;
@@ -193,7 +193,7 @@ void Lowering::PlanTemporary(std::span<const uint32_t> input_ends) {
   layout_.temporary_bytes = plan_.bytes;
 }
 
-// Constants, and what is made of them, whose readers all pack them: they need no memory of the graph's.
+// Constants, and what is made of them, that all their readers pack: they need no memory in the graph.
 std::vector<bool> Lowering::FindPacked() const {
   std::vector<bool> packed(graph_.values.size());
   for (uint32_t i = 0; i < packed.size(); ++i) {
@@ -247,7 +247,7 @@ void Lowering::LayOutPersistent() {
   layout_.persistent_bytes = persistent.bytes();
 }
 
-// What was laid out saturates.
+// Layout arithmetic saturates.
 Status Lowering::CheckMemory() const {
   constexpr uint64_t kMost = UINT64_MAX - kScratchAlignment;
   if (layout_.temporary_bytes > kMost) {
@@ -283,7 +283,7 @@ std::vector<uint32_t> Lowering::FindOutputBegins() const {
   return begins;
 }
 
-// Whether the step replaces what it reads of the one value wherever it writes the other.
+// Whether the step may overwrite every operand of the one value with every operand of the other.
 bool Lowering::Replaces(uint32_t step, uint32_t input_value, uint32_t output_value) const {
   const GraphNode& node = graph_.nodes[step];
   const auto& pairs = lowered_[step].in_place;
@@ -299,7 +299,7 @@ bool Lowering::Replaces(uint32_t step, uint32_t input_value, uint32_t output_val
   return true;
 }
 
-// The pairs of a graph input and a graph output of which one step is the last reader and the first writer.
+// The pairs of a graph input and a graph output where one step is the last reader and the first writer.
 void Lowering::FindGraphInPlace(std::span<const uint32_t> input_ends, LoweredOperator* out) const {
   for (uint32_t step = 0; step < Steps(); ++step) {
     const GraphNode& node = graph_.nodes[step];
@@ -373,12 +373,12 @@ void Lowering::FinishPreparations() {
   }
 }
 
-// Unknown where parts run between guards, each of which costs calls of the system.
+// Unknown if parts run between guard pages, which cost system calls.
 uint64_t Lowering::WorkBytes() const {
-  constexpr uint64_t kPartBytes = 8 << 10;  // what a part costs besides, about 0.15 us
+  constexpr uint64_t kPartBytes = 8 << 10;  // overhead of a part, about 0.15 us
   uint64_t bytes = context_.graph_guards ? WorkEstimate::kUnknown : 0;
   for (uint32_t step = 0; step < Steps(); ++step) {
-    // What is done to the sums of a convolution has room in its estimate.
+    // The estimate of a convolution leaves room for its tail.
     const GraphOperator* const op = graph_.nodes[step].op();
     const uint64_t part = WorkOf(lowered_[step], op != nullptr ? &op->desc : nullptr);
     bytes = SaturatingAdd(SaturatingAdd(bytes, kPartBytes), part);

@@ -8,7 +8,8 @@
 namespace anydml {
 namespace {
 
-// Whether an element program may write an output where an input lies: it loads what it replaces before.
+// Whether an element program may write an output over an input: it must load each element before it replaces
+// it.
 bool MayReplaceElements(const ElementProblem& problem, uint32_t input, uint32_t output) {
   const ElementOperand& from = problem.inputs[input];
   const ElementOperand& to = problem.outputs[output];

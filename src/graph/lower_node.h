@@ -1,4 +1,4 @@
-// The kernel of a graph's node.
+// Lowers a graph's node to its kernel.
 #pragma once
 
 #include "graph/graph.h"

@@ -10,7 +10,8 @@ namespace {
 
 bool Meet(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
-// Puts one after the other, each into the lowest gap that is wide enough between those it meets.
+// Places the lifetimes in this order, each into the lowest gap that is wide enough among those that it
+// overlaps in time.
 MemoryPlan PlaceInOrder(std::span<const Lifetime> lifetimes, std::span<const uint32_t> order) {
   MemoryPlan plan;
   plan.offsets.resize(lifetimes.size());
@@ -45,9 +46,10 @@ uint64_t MostLive(std::span<const Lifetime> lifetimes) {
   return live.empty() ? 0 : *std::max_element(live.begin(), live.end());
 }
 
-// What ends last in memory is placed earlier, again and again, so that in the end what is hard to place comes
-// first. Always to the very front would soon come back to where it began. Not for ever, and not at all where
-// a try takes long, which is about the square of the number of lifetimes.
+// Repeatedly moves the lifetime that ends last in memory earlier in the order, so that what is hard to place
+// comes first. It does not move to the very front, because that would soon repeat an earlier order. The
+// number of tries is limited, and it is 0 where a try takes long: its time grows as the square of the number
+// of lifetimes.
 void Improve(std::span<const Lifetime> lifetimes, uint64_t enough, std::vector<uint32_t> order,
              MemoryPlan* best) {
   constexpr uint64_t kMostTries = 64, kMostSteps = 4'000'000;
@@ -67,8 +69,8 @@ void Improve(std::span<const Lifetime> lifetimes, uint64_t enough, std::vector<u
 
 }  // namespace
 
-// Large ones first is nearly always the best; now and then the order of the steps, or long lives first,
-// leaves fewer gaps. A sixteenth of gaps is little enough.
+// Largest first is nearly always best; sometimes the order of steps, or longest lifetime first, leaves fewer
+// gaps. Gaps of a sixteenth are accepted.
 MemoryPlan PlanMemory(std::span<const Lifetime> lifetimes) {
   std::vector<uint32_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), 0);

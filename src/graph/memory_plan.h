@@ -1,4 +1,4 @@
-// Where in one piece of memory things lie that are needed for a while only.
+// Plans the places in one piece of memory of things with limited lifetimes.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@ namespace anydml {
 struct Lifetime {
   uint64_t bytes = 0;
   uint64_t alignment = 1;  // a power of two
-  uint32_t first = 0;      // step in which it is needed first,
-  uint32_t last = 0;       // and last
+  uint32_t first = 0;      // the first step that needs it
+  uint32_t last = 0;       // and the last
 };
 
 struct MemoryPlan {
   std::vector<uint64_t> offsets;  // one per lifetime
   uint64_t bytes = 0;             // saturates
-  uint64_t most_live = 0;         // no plan can have less
+  uint64_t most_live = 0;         // the largest sum of simultaneous lifetimes: a lower bound for `bytes`
 };
 
 // Things whose lifetimes share a step share no byte.

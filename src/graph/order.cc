@@ -1,4 +1,4 @@
-// The order in which nodes run, and that all of them lead somewhere.
+// The order in which nodes run, and the check that each node's results are used.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -8,8 +8,8 @@
 namespace anydml {
 namespace {
 
-// `waiting` is not 0 for the nodes of cycles and those behind them. Each waits for another such node: going
-// back often enough ends in a cycle.
+// `waiting` is not 0 for nodes in cycles and after them. Each such node waits for another, so going back
+// often enough ends in a cycle.
 std::string FindCycle(const CheckedGraph& graph, const std::vector<uint32_t>& waiting) {
   std::vector<uint32_t> before(graph.node_count(), kNoValue);
   for (const GraphEdgeDescription& edge : graph.description.intermediate_edges) {
@@ -27,7 +27,7 @@ std::string FindCycle(const CheckedGraph& graph, const std::vector<uint32_t>& wa
   return names + " form a cycle";
 }
 
-// Nodes run as soon as they can, those with a lower index first.
+// Nodes run as soon as they can; among those that can, the lowest index first.
 Status Order(CheckedGraph* graph) {
   std::vector<uint32_t> waiting(graph->node_count());
   std::vector<std::vector<uint32_t>> followers(graph->node_count());

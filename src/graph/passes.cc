@@ -7,7 +7,7 @@
 namespace anydml {
 namespace {
 
-// Whether the list, separated by commas, has the word.
+// Whether the comma-separated list contains the word.
 bool Has(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const size_t comma = std::min(list.find(','), list.size());

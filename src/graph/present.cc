@@ -1,5 +1,5 @@
-// MULTIHEAD_ATTENTION1 with PastSequenceLengths finds the past in the bytes that its present outputs have
-// already. In a graph those must be the client's.
+// MULTIHEAD_ATTENTION1 with PastSequenceLengths finds the past in its present outputs, which it updates in
+// place. In a graph these must be the client's memory.
 #include "graph/graph.h"
 #include "graph/passes.h"
 
@@ -15,7 +15,7 @@ bool ReadsPresent(const GraphNode& node) {
          node.op()->desc.tensor("PastSequenceLengthsTensor") != nullptr;
 }
 
-// The cast from what `cast` gives to what it takes.
+// The cast in the other direction.
 GraphNode Reversed(const GraphNode& cast) {
   GraphNode reversed = cast;
   const TensorDesc input = *cast.op()->desc.tensor("InputTensor");
@@ -31,8 +31,8 @@ GraphNode Reversed(const GraphNode& cast) {
 
 }  // namespace
 
-// Clients that keep the past as FLOAT16 put a CAST between the present output and the graph output and rely
-// on its not being there: the past then has to come through the reverse cast first.
+// Clients that keep the past as FLOAT16 put a CAST between the present output and the graph output and expect
+// it to vanish. The past must then go through the reverse cast first.
 Status ConnectPresentOutputs(Graph* graph) {
   for (uint32_t i = 0; i < graph->nodes.size(); ++i) {
     if (!ReadsPresent(graph->nodes[i])) continue;
@@ -49,7 +49,7 @@ Status ConnectPresentOutputs(Graph* graph) {
             "one CAST that nobody else shares");
       }
       GraphNode past = Reversed(*reader);
-      // A value of its own: what the client has there before anything is written.
+      // A value of its own for the client's contents before anything is written.
       const GraphValue written = graph->values[past.inputs[0].value];
       past.inputs[0].value = static_cast<uint32_t>(graph->values.size());
       graph->values.push_back({.home = written.home, .index = written.index, .bytes = written.bytes});

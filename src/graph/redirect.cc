@@ -15,7 +15,8 @@ bool IsFlexible(const GraphNode& node) {
   return node.elements() != nullptr || node.op()->op->traits.strides == Strides::kDoNotMatter;
 }
 
-// What clients bind is aligned for the elements of the tensors that they bound it for; CPUs ask for no more.
+// The client's bindings are aligned only to the elements of the tensors that they are bound to; CPUs need no
+// more.
 bool IsAligned(const LowerContext& context, const Graph& graph, const GraphNode& node,
                const GraphOperand& operand, DataType type) {
   const GraphValue& value = graph.values[operand.value];
@@ -33,7 +34,7 @@ bool RedirectOperand(const LowerContext& context, const Graph& graph, const Deto
     TensorDesc& tensor = *TensorsOf(op, kind)[number];
     const auto places = Transfer(detour.here, detour.there, PlacesOf(tensor, operand.offset));
     if (!places.has_value() || !SetPlaces(*places, &tensor, &operand.offset)) return false;
-    // What a tensor has beyond its last element is rounded up.
+    // The size of a tensor is rounded up beyond its last element.
     if (operand.offset > value.bytes || tensor.total_bytes > value.bytes - operand.offset) return false;
     tensor.owned_by_dml = kind == FieldKind::kInput && op->desc.schema->owned_by_dml &&
                           value.home == Home::kInput && graph.inputs[value.index].owned;
@@ -49,8 +50,7 @@ bool RedirectOperand(const LowerContext& context, const Graph& graph, const Deto
   return IsAligned(context, graph, *node, operand, tensor.type);
 }
 
-// Whether walking through the one in the order of its memory is walking through the other in that of its own,
-// with the same smallest step.
+// Whether both tensors visit the elements in the same order of memory, with the same smallest step.
 bool SameOrder(const TensorDesc& a, const TensorDesc& b) {
   for (uint32_t d = 0; d < a.rank; ++d) {
     bool smallest = true;
@@ -75,7 +75,7 @@ bool AllTensors(const OperatorDesc& a, const OperatorDesc& b, const Agree& agree
   return all(a.inputs(), b.inputs()) && all(a.outputs(), b.outputs());
 }
 
-// Whether the operator takes the new tensors, and is as fast with them.
+// Whether the operator accepts the new tensors, and is as fast with them.
 bool Takes(const LowerContext& context, const GraphNode& before, const GraphNode& after) {
   if (after.op() == nullptr) return true;
   const Operator& op = *after.op()->op;

@@ -1,4 +1,4 @@
-// Nodes that read or write their tensors in another value than before.
+// Lets nodes read or write their tensors in another value.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace anydml {
 
-// The elements at `here` of value `from` are, or shall be, those at `there` of value `to`.
+// The elements at places `here` of value `from` are, or will be, at places `there` of value `to`.
 struct Detour {
   uint32_t from = kNoValue;
   uint32_t to = kNoValue;
@@ -16,24 +16,24 @@ struct Detour {
   Places there;
 };
 
-// Lets all tensors of the node that lie in `from` lie in `to`. False, with an unusable node, where that
-// cannot be said.
+// Moves all tensors of the node in `from` to `to`. False, with an unusable node, if strides cannot express
+// that.
 bool MoveTensors(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node);
 
-// The same; false, too, where the operator does not allow it, or where it would be slower.
+// The same; also false if the operator does not accept the new tensors or would be slower.
 bool Redirect(const LowerContext& context, const Graph& graph, const Detour& detour, GraphNode* node);
 
-// All of these nodes, or none of them.
+// Redirects all of these nodes, or none.
 bool RedirectAll(const LowerContext& context, const Detour& detour, std::span<const uint32_t> nodes,
                  Graph* graph);
 
-// Moves the elements of a type.
+// Copies elements of a type.
 GraphNode MakeCopy(std::string name, DataType type, uint32_t from, const Places& source, uint32_t to,
                    const Places& target);
 
-// In binding order; null: absent.
+// In binding order; null for absent ones.
 std::vector<TensorDesc*> TensorsOf(OperatorDesc* desc, FieldKind kind);
-// With those of a tail.
+// Including those of a tail.
 std::vector<TensorDesc*> TensorsOf(GraphOperator* op, FieldKind kind);
 
 }  // namespace anydml

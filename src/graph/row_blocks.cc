@@ -12,7 +12,7 @@
 namespace anydml {
 namespace {
 
-// Of the elements, or of the reader.
+// of the elements, or of the reader
 constexpr size_t kMostOperands = 32;
 
 class RowBlocksKernel final : public Kernel {
@@ -26,7 +26,7 @@ class RowBlocksKernel final : public Kernel {
 
   Status Create(const LowerContext& context) {
     LowerContext part = context.ForPart();
-    part.threads = 1;  // blocks share them
+    part.threads = 1;  // the parallelism is over blocks
     ANYDML_RETURN_IF_ERROR(Lower(blocks_.whole, part, &whole_));
     if (blocks_.Rest() != 0) ANYDML_RETURN_IF_ERROR(Lower(blocks_.rest, part, &rest_));
     result_ = layout_.Add("result", blocks_.block_bytes, 64);
@@ -70,7 +70,7 @@ class RowBlocksKernel final : public Kernel {
   uint64_t WorkerBytes() const { return SaturatingAlignUp(layout_.bytes(), 256); }
 
   Status RunBlock(uint64_t item, uint32_t worker, const KernelArguments& arguments) const {
-    std::array<uint64_t, kMaxElementLoops> at{};  // the block's first iteration of each loop
+    std::array<uint64_t, kMaxElementLoops> at{};  // the block's first iteration in each loop
     const uint64_t cuts = (blocks_.sizes.back() + blocks_.count - 1) / blocks_.count;
     at[blocks_.sizes.size() - 1] = item % cuts * blocks_.count;
     uint64_t number = item / cuts;
@@ -120,7 +120,7 @@ class RowBlocksKernel final : public Kernel {
   uint64_t items_ = 0;
   uint32_t workers_ = 1;
   Kernels whole_, rest_;
-  ScratchLayout layout_;  // of a worker
+  ScratchLayout layout_;  // per worker
   ScratchLayout::Piece result_, scratch_;
   std::string made_of_;
 };

@@ -1,5 +1,5 @@
-// Element-wise work and the operator that alone reads its result, which is computed and read by blocks that
-// stay in a cache.
+// Element-wise work and the only reader of its result: both run block by block, and the result stays in a
+// cache.
 #pragma once
 
 #include <memory>
@@ -12,25 +12,26 @@
 
 namespace anydml {
 
-// Inputs are those of the elements, then those of the reader but the one that is computed; outputs are the
+// Inputs are those of the elements, then those of the reader except the computed one; outputs are the
 // reader's.
 struct RowBlocks {
-  // Of a block.
+  // The work of one block.
   struct Work {
     ElementProblem elements;
     OperatorDesc desc;  // of the reader
   };
 
   const Operator* reader = nullptr;
-  uint32_t computed = 0;  // which of the reader's inputs
-  // Blocks are cut out of these loops, outermost first: `count` iterations of the last one, one of others.
+  uint32_t computed = 0;  // index of the computed tensor among the reader's inputs
+  // Blocks are cut from these loops, outermost first: `count` iterations of the last loop and one of each
+  // other.
   std::vector<uint64_t> sizes;
   uint64_t count = 1;
-  // From one iteration to the next, in bytes, for each input and output that there is.
+  // Steps per iteration, in bytes, for each present input and output.
   std::vector<std::vector<uint64_t>> input_steps, output_steps;
-  uint64_t block_bytes = 0;  // of the result
-  Work whole;                // `count` iterations
-  Work rest;                 // those that are left, where some are
+  uint64_t block_bytes = 0;  // size of a block's intermediate result
+  Work whole;                // a block of `count` iterations
+  Work rest;                 // the remaining iterations, if any
 
   uint64_t Rest() const { return sizes.back() % count; }
 };

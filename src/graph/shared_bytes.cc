@@ -13,11 +13,11 @@ namespace {
 using Home = GraphValue::Home;
 
 constexpr uint32_t kNoWriter = ~uint32_t{0};
-// Of operands that are looked at. No client's graph comes near; one that is made to be slow is not looked at
-// further.
+// The limit of operands that the search visits. No real graph comes near; one that is made to be slow is not
+// searched further.
 constexpr size_t kMostLooks = 1 << 20;
 
-// What leads to a node, from output to output.
+// Searches backwards from an output to the nodes that lead to it.
 class SharedSearch {
  public:
   explicit SharedSearch(const Graph& graph)
@@ -35,12 +35,12 @@ class SharedSearch {
     }
   }
 
-  // Adds the inputs whose readers all lead to the writer of the output, or are it.
+  // Adds the inputs whose readers all lead to the output's writer, or are it.
   void Find(uint32_t output, std::vector<SharedBytes>* shared) {
     const uint32_t last = writers_[output];
     if (last == kNoWriter) return;
     std::vector<uint32_t> next = {last};
-    std::map<uint32_t, uint32_t> reads;  // of graph inputs, by nodes that lead there
+    std::map<uint32_t, uint32_t> reads;  // of graph inputs: reads by nodes that lead to the output
     seen_[last] = output;
     while (!next.empty() && looks_ < kMostLooks) {
       const GraphNode& node = graph_.nodes[next.back()];
@@ -72,7 +72,7 @@ class SharedSearch {
     const GraphNode& writer = graph_.nodes[writers_[to]];
     const auto is_input = [&](const GraphOperand& operand) { return operand.value == from; };
     if (std::none_of(writer.inputs.begin(), writer.inputs.end(), is_input)) return pair;
-    // Of its operands those that are the two are present.
+    // Keep only the pair among its operands.
     pair.writer = std::make_unique<GraphNode>(writer);
     for (GraphOperand& operand : pair.writer->inputs) operand.value = operand.value == from ? 0 : kNoValue;
     for (GraphOperand& operand : pair.writer->outputs) operand.value = operand.value == to ? 0 : kNoValue;
@@ -81,12 +81,12 @@ class SharedSearch {
 
   const Graph& graph_;
   std::vector<uint32_t> writers_;  // of values
-  std::vector<uint32_t> reads_;    // of values: how many operands
-  std::vector<uint32_t> seen_;     // of nodes: by the output that was looked at
+  std::vector<uint32_t> reads_;    // of values: number of operands that read it
+  std::vector<uint32_t> seen_;     // of nodes: the output for which it was last visited
   size_t looks_ = 0;
 };
 
-// Whether the writer, if it is a reader, runs in place.
+// Whether a writer that also reads the input can run in place.
 bool MayShareBytes(SharedBytes& shared, const LowerContext& context) {
   if (!shared.writer) return true;
   LoweredOperator lowered;
@@ -103,7 +103,7 @@ bool MayShareBytes(SharedBytes& shared, const LowerContext& context) {
   return true;
 }
 
-// Copies a value of so many bytes, a multiple of 4.
+// Copies a value of `bytes` bytes, a multiple of 4.
 GraphNode MakeByteCopy(std::string name, uint64_t bytes) {
   Places places;
   places.loops = {{bytes / 4, 4}};
@@ -125,7 +125,7 @@ std::vector<SharedBytes> FindSharedBytes(const Graph& graph) {
 Status CopySharedInputs(const OrderedGraph& ordered, const LowerContext& context,
                         std::vector<SharedBytes>* shared, LoweredOperator* out,
                         std::vector<GraphKernel::CopiedInput>* copies) {
-  constexpr uint64_t kMost = uint64_t{1} << 32;  // fewer elements than a tensor may have
+  constexpr uint64_t kMost = uint64_t{1} << 32;  // below the limit of elements in a tensor
   for (SharedBytes& pair : *shared) {
     const auto [input, output] = std::pair(pair.input, pair.output);
     if (ordered.input_ends[input] <= ordered.output_begins[output]) continue;

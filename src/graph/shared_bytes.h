@@ -12,35 +12,35 @@
 
 namespace anydml {
 
-// The writer of the output waits for every reader of the input, or is it.
+// The output's writer runs after every reader of the input, or is its last reader.
 struct SharedBytes {
   uint32_t input = 0;
   uint32_t output = 0;
-  std::unique_ptr<GraphNode> writer;  // where it reads the input, too, and has to run in place
+  std::unique_ptr<GraphNode> writer;  // set if it also reads the input and has to run in place
 };
 
-// Those of the same size in a graph that no pass has changed. Passes may let one step read and write what
-// several nodes did, which must not take from clients what the nodes would allow.
+// Pairs of equal size in the graph before passes. A pass may let one step do the reads and writes of several
+// nodes, but what the nodes allow must remain allowed.
 std::vector<SharedBytes> FindSharedBytes(const Graph& graph);
 
-// A graph behind its passes, with the ends and begins of GraphFacts.
+// A graph after its passes, with GraphFacts' ends of inputs and begins of outputs.
 struct OrderedGraph {
   const Graph& graph;
   std::span<const uint32_t> input_ends;
   std::span<const uint32_t> output_begins;
 };
 
-// Copies for those that the steps, and what `out` says of them, do not allow any more; they are told to
-// `out`.
+// Adds copies for pairs that the steps no longer allow, and records them in `out`.
 Status CopySharedInputs(const OrderedGraph& ordered, const LowerContext& context,
                         std::vector<SharedBytes>* shared, LoweredOperator* out,
                         std::vector<GraphKernel::CopiedInput>* copies);
 
-// Where the copies' lifetimes are among these. An input is copied once at most: outputs do not overlap.
+// The indices of the copies' lifetimes among these. An input is copied at most once, since outputs do not
+// overlap.
 std::vector<size_t> AddLifetimes(std::span<const GraphKernel::CopiedInput> copies,
                                  std::span<const uint32_t> input_ends, std::vector<Lifetime>* lifetimes);
 
-// For people.
+// For diagnostics.
 std::string Explain(const GraphKernel::CopiedInput& copy);
 
 }  // namespace anydml

@@ -6,8 +6,8 @@
 namespace anydml {
 namespace {
 
-// Offsets are written as numbers whose digits count the loops of a tensor: a digit of 1 is `here` bytes in
-// one value and `there` bytes in the other.
+// An offset is written as a number whose digits count iterations of a tensor's loops: one unit of a digit is
+// `here` bytes in one value and `there` bytes in the other.
 struct Digit {
   int64_t size;
   int64_t here;
@@ -20,8 +20,8 @@ bool Multiply(int64_t a, int64_t b, int64_t* product) {
   return !__builtin_mul_overflow(a, b, product) && *product <= kLimit && *product >= -kLimit;
 }
 
-// Largest first; none where a smaller digit carries into a larger one. Digits that carry in both values alike
-// are one.
+// Largest first; empty if a smaller digit would carry into a larger one. Digits that carry alike in both
+// values are joined.
 std::optional<std::vector<Digit>> DigitsOf(const Places& here, const Places& there) {
   std::vector<Digit> digits;
   for (size_t i = 0; i < here.loops.size(); ++i) {
@@ -53,12 +53,12 @@ std::optional<std::vector<Digit>> DigitsOf(const Places& here, const Places& the
   return merged;
 }
 
-// Moves offsets from one value to the other, as long as their sum has no digit that is too large.
+// Translates offsets from one value to the other, as long as no digit of their sum overflows.
 class Translation {
  public:
   explicit Translation(std::vector<Digit> digits) : digits_(std::move(digits)), reached_(digits_.size()) {}
 
-  // Of something that is added up to `times` times.
+  // The translated offset of a step that is added up to `times` times.
   std::optional<int64_t> Offset(int64_t offset, uint64_t times) {
     if (offset < 0) return std::nullopt;
     int64_t result = 0;
@@ -157,7 +157,7 @@ std::optional<Places> Transfer(const Places& here, const Places& there, const Pl
     if (!stride.has_value()) return std::nullopt;
     loop.stride = *stride;
   }
-  // The bytes of an element stay together.
+  // the bytes of an element stay together
   if (user.element_bytes > 1 && translation.Offset(1, user.element_bytes - 1) != 1) return std::nullopt;
   return result;
 }

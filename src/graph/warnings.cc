@@ -1,4 +1,4 @@
-// What is allowed in a graph, but hardly meant.
+// Things that a graph may do but hardly means to.
 #include <unordered_map>
 
 #include "graph/checked_graph.h"
@@ -16,7 +16,7 @@ void FindUnusedConstants(const CheckedGraph& graph, std::vector<std::string>* wa
   }
 }
 
-// Of every name the first two nodes that have it: sentences could not tell them apart.
+// For every name the first two nodes that have it, because messages could not tell them apart.
 void FindEqualNames(const CheckedGraph& graph, std::vector<std::string>* warnings) {
   struct First {
     uint32_t node;

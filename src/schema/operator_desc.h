@@ -30,9 +30,9 @@ struct Scalar {  // DML_SCALAR_UNION
 
 struct OperatorDesc;
 
-// An alternative that no value ever has. If all alternatives are nothrow-movable, libstdc++ 12 assumes that a
-// variant is never valueless, and after a copy that ran out of memory it destroys an object that does not
-// exist. This type's throwing move avoids that.
+// An alternative that no value ever has. If libstdc++ 12 knows all alternatives to move without failing, it
+// assumes that a variant is never valueless, and after a copy that ran out of memory it destroys an object
+// that does not exist. It does not know that of this type.
 struct NeverHeld {
   NeverHeld() = delete;
   NeverHeld(const NeverHeld&) noexcept {}
