@@ -12,7 +12,7 @@ namespace {
 constexpr char kVariable[] = "ANYDML_ADAPTER_KIND";
 
 struct Entry {
-  std::string_view adapter;  // empty: every one
+  std::string_view adapter;  // empty: all adapters
   std::optional<AdapterKind> kind;
 };
 
@@ -29,7 +29,7 @@ std::optional<AdapterKind> ParseKind(std::string_view name) {
   return std::nullopt;
 }
 
-// Cuts the first entry off a list that is not empty.
+// Removes the first entry of a list that is not empty.
 Entry NextEntry(std::string_view* list) {
   const std::string_view text = list->substr(0, list->find(','));
   list->remove_prefix(std::min(list->size(), text.size() + 1));
@@ -43,7 +43,7 @@ std::string_view Variable() {
   return text != nullptr ? text : "";
 }
 
-// The last entry that fits decides.
+// The last matching entry decides.
 std::optional<AdapterKind> SaidOf(const Backend& backend) {
   std::optional<AdapterKind> said;
   for (std::string_view rest = Variable(); !rest.empty();) {

@@ -1,4 +1,4 @@
-// What an adapter says it is.
+// The kind that an adapter reports.
 #pragma once
 
 #include "backend/backend.h"
@@ -8,15 +8,16 @@ namespace anydml::d3d12 {
 
 enum class AdapterKind { kGpu, kComputeAccelerator, kNpu, kSoftware };
 
-// Whether the environment variable ANYDML_ADAPTER_KIND can be understood: `npu` is what all adapters say,
-// `cpu=npu,cuda:0=gpu` what some do. The functions below pass over what cannot.
+// Whether the environment variable ANYDML_ADAPTER_KIND is valid: `npu` applies to all adapters,
+// `cpu=npu,cuda:0=gpu` to some. The functions below ignore invalid entries.
 Status CheckAdapterKinds();
 
-// What the variable says of this adapter; else GPUs are GPUs, and the CPU is a compute accelerator.
+// The kind that the variable gives this adapter; by default GPUs are GPUs, and the CPU is a compute
+// accelerator.
 AdapterKind KindOf(const Backend& backend);
 
-// Nothing is drawn on any of them, but programs filter by this attribute for devices of level 11_0 and would
-// see no adapter at all. Those that want an NPU take adapters without it, so only the variable takes it away.
+// No adapter here can draw, but programs filter by this attribute for devices of level 11_0 and would see no
+// adapter at all. Programs that want an NPU choose adapters without it, so only the variable removes it.
 bool ClaimsGraphics(const Backend& backend);
 
 }  // namespace anydml::d3d12

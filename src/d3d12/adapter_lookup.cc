@@ -32,7 +32,7 @@ void CopyWide(const std::string& utf8, wchar_t* target, size_t capacity) {
   size_t length = 0;
   for (const char c : utf8) {
     if (length + 1 >= capacity) break;
-    // Names of processors are ASCII; anything else is not worth a decoder.
+    // Names of processors are ASCII, so there is no decoder.
     target[length++] = static_cast<unsigned char>(c) < 0x80 ? static_cast<wchar_t>(c) : L'?';
   }
   std::fill(target + length, target + capacity, L'\0');

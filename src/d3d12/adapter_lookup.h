@@ -1,4 +1,4 @@
-// From a client's adapter object to the backend it stands for.
+// Finds the backend behind a client's adapter object.
 #pragma once
 
 #include <d3d12.h>
@@ -7,13 +7,13 @@
 
 namespace anydml::d3d12 {
 
-// An adapter of DXCore or DXGI; null when it is not ours.
+// Takes an adapter of DXCore or DXGI; null if it is not ours.
 Backend* BackendFromAdapter(IUnknown* adapter);
 
 Backend* BackendFromLuid(const LUID& luid);
 LUID LuidOf(const Backend& backend);
 
-// Every property of an adapter in wide characters is cut from UTF-8 like this.
+// Converts an adapter's UTF-8 property to wide characters, truncated to the capacity.
 void CopyWide(const std::string& utf8, wchar_t* target, size_t capacity);
 
 }  // namespace anydml::d3d12

@@ -48,7 +48,7 @@ bool CopyableFootprints(const D3D12_RESOURCE_DESC* desc, UINT first, UINT count,
     return false;
   }
   if (layouts != nullptr) {
-    // The footprint's width has 32 bits; a larger buffer's is cut, as on Windows.
+    // The footprint's width has 32 bits; a larger width is truncated, as on Windows.
     const auto width = static_cast<UINT>(desc->Width);
     constexpr UINT kPitch = D3D12_TEXTURE_DATA_PITCH_ALIGNMENT;
     layouts[0] = {base_offset, {DXGI_FORMAT_UNKNOWN, width, 1, 1, (width + kPitch - 1) & ~(kPitch - 1)}};

@@ -1,4 +1,4 @@
-// ID3DBlob with a text: what the root signature functions give as their error.
+// ID3DBlob with a text: the error message of the root signature functions.
 #pragma once
 
 #include <string>

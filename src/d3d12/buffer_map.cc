@@ -20,8 +20,8 @@ void BufferMap::Remove(const ResourceState& buffer) {
 
 std::shared_ptr<ResourceState> BufferMap::Find(D3D12_GPU_VIRTUAL_ADDRESS address, uint64_t bytes) {
   std::lock_guard lock(mutex_);
-  // Backwards from the last buffer that begins at or before the address: with
-  // overlapping placements an earlier one may be the one that is long enough.
+  // Backwards from the last buffer that begins at or before the address: placed buffers may overlap, so an
+  // earlier one may be the one that is long enough.
   for (auto it = buffers_.upper_bound(address); it != buffers_.begin();) {
     --it;
     const uint64_t offset = address - it->first;

@@ -11,10 +11,10 @@ namespace anydml::d3d12 {
 struct AllocatorState {
   std::atomic<uint32_t> in_flight{0};           // submissions of lists recorded with it
   std::atomic<const void*> recording{nullptr};  // the list that records with it now
-  std::atomic<uint64_t> generation{0};          // counts resets: lists recorded before are void
+  std::atomic<uint64_t> generation{0};          // counts resets, each of which invalidates earlier lists
 };
 
-// Recorded commands belong to the lists; what remains of an allocator here is its rules.
+// The lists own the recorded commands; an allocator only enforces its rules.
 class CommandAllocator final : public DeviceChild<ID3D12CommandAllocator, ID3D12Pageable> {
  public:
   static constexpr GUID kImplementation = {

@@ -74,7 +74,7 @@ HRESULT CommandList::Close() {
           E_FAIL, D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED,
           StrCat("ID3D12GraphicsCommandList::Close: the list", QuotedName(), " is closed"));
     }
-    // Closed either way: a list in error can only be reset.
+    // Closed in any case: a list with an error can only be reset.
     open_ = false;
     const std::shared_ptr<RecordedList> recording = std::move(recording_);
     recording->allocator->recording.store(nullptr);
@@ -110,7 +110,7 @@ void CommandList::SetError(HRESULT code, const char* method, const char* message
     if (first) error_ = sentence;
     device()->Fail(code, sentence);
   } catch (...) {
-    if (first) error_ = "out of memory";  // short enough to need none
+    if (first) error_ = "out of memory";  // short enough not to allocate
   }
 }
 
@@ -188,7 +188,7 @@ Status CommandList::Record(std::shared_ptr<const Command> command,
   for (const auto& resource : command->resources()) {
     if (resource) AppendUse(resource, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, "RecordDispatch");
   }
-  // Both or none: the list may be executed although there was no memory for this.
+  // Both or none: without memory for this, the list must still be executable.
   const auto index = static_cast<uint32_t>(recording_->commands.size());
   recording_->commands.push_back(std::move(command));
   try {
@@ -203,7 +203,7 @@ Status CommandList::Record(std::shared_ptr<const Command> command,
 void CommandList::AppendUse(const std::shared_ptr<ResourceState>& resource, D3D12_RESOURCE_STATES needed,
                             const char* method) {
   if (!device()->debug()) return;
-  // Upload buffers may be read by an initializer although they stay GENERIC_READ.
+  // An initializer may read upload buffers although they stay GENERIC_READ.
   if (needed == D3D12_RESOURCE_STATE_UNORDERED_ACCESS && resource->heap.Type == D3D12_HEAP_TYPE_UPLOAD)
     return;
   Append<UseCommand>(device(), resource, needed, method);

@@ -11,13 +11,13 @@
 
 namespace anydml::d3d12 {
 
-// Used by one thread at a time, as Direct3D demands; so nothing is locked.
+// Used by one thread at a time, as Direct3D requires, so there are no locks.
 class CommandList final : public UnsupportedCommands {
  public:
   static constexpr GUID kImplementation = {
       0x5e1c1f0a, 0x3a0e, 0x4bd5, {0x9b, 0x1e, 0x6d, 0x2a, 0x0c, 0x57, 0x11, 0x07}};
 
-  // With an allocator the list is created open, without (CreateCommandList1) closed.
+  // With an allocator the list is created open, otherwise (CreateCommandList1) closed.
   static HRESULT Create(Device* device, UINT node_mask, D3D12_COMMAND_LIST_TYPE type,
                         ID3D12CommandAllocator* allocator, ID3D12PipelineState* pipeline, REFIID iid,
                         void** out);
@@ -67,12 +67,12 @@ class CommandList final : public UnsupportedCommands {
   void STDMETHODCALLTYPE BeginEvent(UINT, const void*, UINT) override {}
   void STDMETHODCALLTYPE EndEvent() override {}
 
-  // A command of another layer.
+  // Appends a command of another layer.
   Status Record(std::shared_ptr<const Command> command, D3D12_GPU_DESCRIPTOR_HANDLE gpu_descriptors);
 
-  // What the queue asks for.
+  // For the queue.
   bool open() const { return open_; }
-  // Null unless the list was closed without errors.
+  // Null unless the list was closed without an error.
   const std::shared_ptr<const RecordedList>& recorded() const { return recorded_; }
 
  protected:
@@ -83,8 +83,8 @@ class CommandList final : public UnsupportedCommands {
  private:
   HRESULT Open(const char* method, ID3D12CommandAllocator* allocator, ID3D12PipelineState* pipeline);
 
-  // Runs the body of a recording method: not when the list is closed; failures and
-  // exceptions put the list in error.
+  // Runs the body of a recording method if the list is open; failures and exceptions put the list into its
+  // error state.
   template <typename Body>
   void RecordIn(const char* method, Body&& body);
   void SetError(HRESULT code, const char* method, const char* message);
@@ -96,7 +96,7 @@ class CommandList final : public UnsupportedCommands {
   void AppendUse(const std::shared_ptr<ResourceState>& resource, D3D12_RESOURCE_STATES needed,
                  const char* method);
 
-  // A buffer of this device, or the reason why not.
+  // Finds a buffer of this device, or says why there is none.
   Status FindBuffer(const char* parameter, ID3D12Resource* object, ComPtr<Resource>* resource) const;
   Status CopyRange(const char* method, ID3D12Resource* target, uint64_t target_offset, ID3D12Resource* source,
                    uint64_t source_offset, uint64_t bytes);
@@ -106,11 +106,11 @@ class CommandList final : public UnsupportedCommands {
 
   const D3D12_COMMAND_LIST_TYPE type_;
   bool open_ = false;
-  std::string error_;                             // of the first failed method since Reset
-  HRESULT error_code_ = S_OK;                     // that Close returns for it
+  std::string error_;                             // message of the first failed method since Reset
+  HRESULT error_code_ = S_OK;                     // what Close returns for it
   std::shared_ptr<RecordedList> recording_;       // while open
   std::shared_ptr<const RecordedList> recorded_;  // while closed
-  size_t expected_commands_ = 0;                  // as many as last time
+  size_t expected_commands_ = 0;                  // the number in the previous recording
   DescriptorTable::HeapId view_heap_ = 0;         // as set by SetDescriptorHeaps
 };
 

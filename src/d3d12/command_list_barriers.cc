@@ -9,8 +9,8 @@
 
 namespace anydml::d3d12 {
 
-// A queue runs its commands in order, each completely visible to the next, so
-// barriers need no execution; they are checked, and followed by the debug layer.
+// A queue runs its commands in order, each completely visible to the next, so barriers need no execution.
+// They are checked, and the debug layer tracks them.
 void CommandList::ResourceBarrier(UINT count, const D3D12_RESOURCE_BARRIER* barriers) {
   RecordIn("ResourceBarrier", [&]() -> Status {
     if (count != 0 && barriers == nullptr) return InvalidArgument("pBarriers is null");
@@ -57,7 +57,7 @@ Status CommandList::CheckBarrier(const D3D12_RESOURCE_BARRIER& barrier) {
       0) {
     return InvalidArgument("Flags is ", barrier.Flags, "; it must be NONE, BEGIN_ONLY or END_ONLY");
   }
-  // The first half of a split barrier changes nothing that could be seen.
+  // The first half of a split barrier has no visible effect.
   if (device()->debug() && (barrier.Flags & D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY) == 0) {
     Append<TransitionCommand>(device(), resource->state(), transition.StateBefore, transition.StateAfter);
   }

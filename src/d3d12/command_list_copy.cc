@@ -17,8 +17,8 @@ Status CheckRange(const char* which, uint64_t offset, uint64_t bytes, uint64_t s
                          " bytes");
 }
 
-// The words that a view's elements repeat when each of them is set to `values`.
-// Empty when the format has no such words (structured views).
+// The words that are repeated over a view when each element is set to `values`. Empty if the format has no
+// such words (structured views).
 std::vector<uint32_t> ClearPattern(DXGI_FORMAT format, const UINT values[4]) {
   const uint32_t v0 = values[0], v1 = values[1], v2 = values[2], v3 = values[3];
   const auto pair8 = [](uint32_t a, uint32_t b) { return (a & 0xFF) | (b & 0xFF) << 8; };
@@ -88,7 +88,7 @@ Status CommandList::CopyRange(const char* method, ID3D12Resource* target, uint64
                            " bytes in the same buffer overlap");
   }
   AppendUse(to->state(), D3D12_RESOURCE_STATE_COPY_DEST, method);
-  // One buffer cannot be in both states; Direct3D lets a copy within it pass as COPY_DEST.
+  // One buffer cannot be in both states; Direct3D accepts COPY_DEST for a copy within it.
   if (to.get() != from.get()) AppendUse(from->state(), D3D12_RESOURCE_STATE_COPY_SOURCE, method);
   if (bytes != 0) Append<CopyCommand>(to->state(), target_offset, from->state(), source_offset, bytes);
   return {};
@@ -115,7 +115,7 @@ void CommandList::CopyResource(ID3D12Resource* target, ID3D12Resource* source) {
   });
 }
 
-// The queue executes in order, so a plain copy is as atomic as anyone can observe.
+// The queue executes in order, so nothing can tell a plain copy from an atomic one.
 void CommandList::AtomicCopyBufferUINT(ID3D12Resource* target, UINT64 target_offset, ID3D12Resource* source,
                                        UINT64 source_offset, UINT, ID3D12Resource* const*,
                                        const D3D12_SUBRESOURCE_RANGE_UINT64*) {
@@ -166,7 +166,8 @@ void CommandList::ClearUnorderedAccessViewUint(D3D12_GPU_DESCRIPTOR_HANDLE gpu_v
 
 void CommandList::WriteBufferImmediate(UINT count, const D3D12_WRITEBUFFERIMMEDIATE_PARAMETER* parameters,
                                        const D3D12_WRITEBUFFERIMMEDIATE_MODE*) {
-  RecordIn("WriteBufferImmediate", [&]() -> Status {  // in order, so the modes make no difference
+  RecordIn("WriteBufferImmediate", [&]() -> Status {  // execution is in order, so the modes make no
+                                                      // difference
     if (count != 0 && parameters == nullptr) return InvalidArgument("pParams is null");
     for (UINT i = 0; i < count; ++i) {
       const D3D12_GPU_VIRTUAL_ADDRESS address = parameters[i].Dest;

@@ -38,9 +38,10 @@ CommandQueue::CommandQueue(Device* device, const D3D12_COMMAND_QUEUE_DESC& desc)
 
 CommandQueue::~CommandQueue() {
   if (device()->forked()) {
-    work_.release();  // ending it would wait for its thread, which only the parent has
+    work_.release();  // destroying it would wait for its thread, which exists only in the parent
   } else if (InfoQueue::InCallback()) {
-    // Ending it here might wait for ever: this may be its thread, or have locked what that waits for.
+    // Destroying it here might wait forever: this may be its own thread, or hold a lock that its thread
+    // needs.
     WorkQueue* const work = work_.release();
     Device* const kept = device();
     kept->AddRef();
@@ -49,7 +50,7 @@ CommandQueue::~CommandQueue() {
         delete work;
         kept->Release();
       }).detach();
-    } catch (...) {  // no memory or thread for that: both stay, idle
+    } catch (...) {  // no memory or thread for that: leave both alive, idle
     }
   }
 }
@@ -113,7 +114,7 @@ HRESULT CommandQueue::GetClockCalibration(UINT64* gpu_timestamp, UINT64* cpu_tim
                             "ID3D12CommandQueue::GetClockCalibration: neither pointer may be null");
     });
   }
-  // The CPU side is in the nanoseconds of steady_clock, our QueryPerformanceCounter.
+  // The CPU time is in nanoseconds of steady_clock, as our QueryPerformanceCounter is.
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   *gpu_timestamp = device()->backend().CurrentTimestamp();
   *cpu_timestamp = static_cast<UINT64>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());

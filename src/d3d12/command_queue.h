@@ -43,7 +43,7 @@ class CommandQueue final : public DeviceChild<ID3D12CommandQueue, ID3D12Pageable
   HRESULT PushFence(const char* method, ID3D12Fence* fence, UINT64 value, bool wait);
 
   const D3D12_COMMAND_QUEUE_DESC desc_;
-  // Its end joins the thread, before the base class lets go of the device.
+  // Its destructor joins the thread, before the base class releases the device.
   std::unique_ptr<WorkQueue> work_;
 };
 

@@ -5,7 +5,7 @@
 namespace anydml::d3d12 {
 namespace {
 
-// What is there of these bytes of a buffer.
+// The number of these bytes that exist in the buffer's memory.
 uint64_t Present(const ResourceState& buffer, uint64_t offset, uint64_t bytes) {
   return offset >= buffer.present ? 0 : std::min(bytes, buffer.present - offset);
 }
@@ -34,7 +34,7 @@ FillCommand::FillCommand(std::shared_ptr<ResourceState> target, uint64_t offset,
 Status FillCommand::Execute(Stream& stream) const {
   std::byte* const target = resources_[0]->device_data() + offset_;
   if (pattern_.size() == 1) return stream.Fill32(target, pattern_[0], bytes_);
-  // Backends fill with one word only: write the pattern once, then double it.
+  // Backends fill with single words only: write the pattern once, then double it.
   uint64_t filled = 0;
   for (const uint32_t word : pattern_) {
     const uint64_t count = std::min<uint64_t>(sizeof(word), bytes_ - filled);

@@ -23,7 +23,7 @@ class Debug final : public ComObject<ID3D12Debug6, ID3D12Debug, ID3D12Debug3, ID
   void* QueryOther(REFIID iid) override;
 
  private:
-  // ID3D12Debug1 and ID3D12Debug2 derive from IUnknown: chains of their own.
+  // ID3D12Debug1 and ID3D12Debug2 derive from IUnknown, so they need inheritance chains of their own.
   class Debug1 final : public ID3D12Debug1 {
    public:
     explicit Debug1(Debug* outer) : outer_(outer) {}

@@ -1,12 +1,12 @@
-// ID3D12DebugDevice2 and ID3D12DebugDevice1, which QueryInterface of a device
-// answers when the debug layer is on. Their settings are kept and change nothing.
+// ID3D12DebugDevice2 and ID3D12DebugDevice1, available from a device while the debug layer is on. Their
+// settings are stored and have no effect.
 #pragma once
 
 #include <d3d12.h>
 
 namespace anydml::d3d12 {
 
-// Two more chains of the device: references and QueryInterface are the device's.
+// Two more inheritance chains of the device; references and QueryInterface are the device's.
 class DebugDevice final : public ID3D12DebugDevice2 {
  public:
   explicit DebugDevice(IUnknown* device) : device_(device) {}

@@ -3,8 +3,8 @@
 namespace anydml::d3d12 {
 namespace {
 
-// What OPTIONS19 and the documentation promise; the first bound also keeps a
-// heap's offsets within the 32 bits that a handle has for them.
+// The limits that OPTIONS19 and the documentation promise; the first also keeps a heap's offsets within a
+// handle's 32 bits.
 constexpr uint32_t kMostDescriptors = 1u << 26;
 constexpr uint32_t kMostVisibleViews = 1'000'000;
 constexpr uint32_t kMostVisibleSamplers = 2048;

@@ -46,7 +46,7 @@ DescriptorTable::HeapId DescriptorTable::TakeId() {
 }
 
 void DescriptorTable::RemoveHeap(HeapId id) {
-  decltype(heaps_)::node_type removed;  // its buffers' states go after the lock
+  decltype(heaps_)::node_type removed;  // its buffers' states are released after the lock
   std::lock_guard lock(mutex_);
   removed = heaps_.extract(id);
 }

@@ -1,7 +1,6 @@
-// All descriptor slots of a device, found by handle. A handle is made up of a tag
-// (CPU or GPU), the number of its heap, and the offset in that heap; nothing ever
-// dereferences it, so a bogus or stale one is harmless. Numbers are used in turn: a
-// destroyed heap's comes again after half a billion others.
+// All descriptor slots of a device, found by handle. A handle consists of a tag (CPU or GPU), the number of
+// its heap and the offset in that heap. It is never dereferenced, so an invalid or stale handle is harmless.
+// Numbers are used in turn: that of a destroyed heap recurs after half a billion others.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +27,18 @@ struct View {
 class DescriptorTable {
  public:
   using HeapId = uint32_t;                                      // 0 is no heap
-  static constexpr HeapId kLastHeapId = (HeapId{1} << 29) - 1;  // handles have no room for more
+  static constexpr HeapId kLastHeapId = (HeapId{1} << 29) - 1;  // the largest that fits a handle
 
-  // Throws std::bad_alloc when there is no memory, or no number.
+  // Throws std::bad_alloc if memory or numbers run out.
   HeapId AddHeap(D3D12_DESCRIPTOR_HEAP_TYPE type, uint32_t count, bool shader_visible);
   void RemoveHeap(HeapId id);
-  void ContinueAt(HeapId next) { next_id_ = next; }  // for tests, which cannot wait for the last number
+  void ContinueAt(HeapId next) { next_id_ = next; }  // for tests, which cannot count to the last number
 
   static D3D12_CPU_DESCRIPTOR_HANDLE CpuStart(HeapId id);
   static D3D12_GPU_DESCRIPTOR_HANDLE GpuStart(HeapId id);
-  static HeapId HeapOf(D3D12_GPU_DESCRIPTOR_HANDLE handle);  // 0 when it is no GPU handle
+  static HeapId HeapOf(D3D12_GPU_DESCRIPTOR_HANDLE handle);  // 0 if it is not a GPU handle
 
-  // Each answers false, and does nothing, unless all slots exist in live heaps of `type`.
+  // Each returns false without effect unless all slots exist in live heaps of `type`.
   bool Write(D3D12_CPU_DESCRIPTOR_HANDLE first, D3D12_DESCRIPTOR_HEAP_TYPE type, std::span<const View> views);
   bool Read(D3D12_CPU_DESCRIPTOR_HANDLE first, D3D12_DESCRIPTOR_HEAP_TYPE type, std::span<View> views);
   bool Read(D3D12_GPU_DESCRIPTOR_HANDLE first, D3D12_DESCRIPTOR_HEAP_TYPE type, std::span<View> views);
@@ -49,15 +48,15 @@ class DescriptorTable {
   bool Valid(D3D12_GPU_DESCRIPTOR_HANDLE first, uint32_t count, D3D12_DESCRIPTOR_HEAP_TYPE type);
 
  private:
-  // Slots come in chunks that are made when first written: heaps of a million
-  // descriptors are common, and most of them stay empty.
+  // Slots are allocated in chunks on the first write: heaps of a million descriptors are common, and most
+  // stay empty.
   struct Heap {
     D3D12_DESCRIPTOR_HEAP_TYPE type;
     uint32_t count;
     bool shader_visible;
     std::vector<std::unique_ptr<View[]>> chunks;
 
-    View* Find(uint32_t slot);  // null when never written
+    View* Find(uint32_t slot);  // null if never written
     View& Make(uint32_t slot);
   };
   struct Range {

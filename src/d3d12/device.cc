@@ -52,7 +52,7 @@ void* Device::QueryOther(REFIID iid) {
 
 HRESULT Device::FailWith(HRESULT code, D3D12_MESSAGE_ID id, const std::string& message) noexcept {
   ReportError(message, debug_ && info_queue_.GetMuteDebugOutput() == FALSE);
-  if (forked()) return code;  // a thread of the parent may have held the info queue's locks
+  if (forked()) return code;  // a thread of the parent may have held the info queue's locks during the fork
   info_queue_.Add(D3D12_MESSAGE_CATEGORY_EXECUTION, D3D12_MESSAGE_SEVERITY_ERROR, id, message);
   return code;
 }
@@ -76,7 +76,7 @@ void Device::Unsupported(const char* method) {
 }
 
 void Device::RemoveWith(HRESULT reason, const std::string& text) noexcept {
-  if (forked()) return;  // as good as removed
+  if (forked()) return;  // counts as removed
   HRESULT working = S_OK;
   if (!removed_reason_.compare_exchange_strong(working, reason)) return;
   FailWith(reason, D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT, text);
@@ -93,8 +93,7 @@ void Device::RemoveWith(HRESULT reason, const std::string& text) noexcept {
 void Device::Track(const std::shared_ptr<FenceState>& fence) {
   {
     std::lock_guard lock(fences_mutex_);
-    // Dead entries go when the vector would grow, so that their number stays bounded
-    // by that of the living.
+    // Dead entries are dropped when the vector would grow, so their number is bounded by that of live ones.
     if (fences_.size() == fences_.capacity()) {
       fences_.erase(
           std::remove_if(fences_.begin(), fences_.end(), [](const auto& weak) { return weak.expired(); }),
@@ -103,7 +102,7 @@ void Device::Track(const std::shared_ptr<FenceState>& fence) {
     }
     fences_.push_back(fence);
   }
-  if (removed()) fence->Remove();  // removal may have passed before we were in the list
+  if (removed()) fence->Remove();  // the device may have been removed before the fence was in the list
 }
 
 const char* Device::WhyRemoved() const noexcept {

@@ -34,15 +34,15 @@ class Device final : public UnsupportedDevice {
   BufferMap& buffers() { return buffers_; }
   InfoQueue& info_queue() { return info_queue_; }
 
-  // Every failure goes through one of these: the sentence becomes the thread's last
-  // error and a message of the info queue; the code comes back.
+  // Every failure goes through one of these: the message becomes the thread's last error and a message of the
+  // info queue; the code is returned.
   HRESULT FailWith(HRESULT code, D3D12_MESSAGE_ID id, const std::string& message) noexcept;
   template <typename... Args>
   HRESULT Fail(HRESULT code, const Args&... args) noexcept {
     try {
       return FailWith(code, D3D12_MESSAGE_ID_UNKNOWN, StrCat(args...));
     } catch (...) {
-      return code;  // no memory for the sentence
+      return code;  // no memory for the message
     }
   }
   HRESULT Fail(const char* method, const Status& status) noexcept;
@@ -51,37 +51,37 @@ class Device final : public UnsupportedDevice {
     return Fail(DXGI_ERROR_DEVICE_REMOVED, method..., ": the device ", WhyRemoved());
   }
 
-  // A message that is nobody's failure.
+  // Posts a message that is not a failure of a call.
   void PostText(D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id, const std::string& text) noexcept;
   template <typename... Args>
   void Post(D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id, const Args&... args) noexcept {
     try {
       PostText(severity, id, StrCat(args...));
-    } catch (...) {  // no memory for the sentence; destructors come here, too
+    } catch (...) {  // no memory for the message; destructors call this, too
     }
   }
 
-  // Removal: the first reason stays. Queues drop their work, fences end all waits.
+  // Removes the device; the first reason is kept. Queues drop their work, fences end all waits.
   void RemoveWith(HRESULT reason, const std::string& text) noexcept;
   template <typename... Args>
   void Remove(HRESULT reason, const Args&... args) noexcept {
     try {
       RemoveWith(reason, StrCat(args...));
     } catch (...) {
-      RemoveWith(reason, {});  // no memory for the sentence
+      RemoveWith(reason, {});  // no memory for the message
     }
   }
   bool removed() const { return removed_reason() != S_OK; }
   HRESULT removed_reason() const {
     return forked() ? DXGI_ERROR_DEVICE_REMOVED : removed_reason_.load(std::memory_order_acquire);
   }
-  const char* WhyRemoved() const noexcept;  // goes on after "the device"
+  const char* WhyRemoved() const noexcept;  // to be appended to "the device"
 
-  // Whether this process was forked from the one that the device belongs to. Its threads are not in
-  // this one and never let go of what they had locked: for the child the device is removed.
+  // Whether this process was forked from the device's process. The device's threads do not exist here, and
+  // their locks are never released, so for the child the device counts as removed.
   bool forked() const { return process_ != CurrentProcess(); }
 
-  // Removal must reach every fence.
+  // Registers a fence, because removal must reach every fence.
   void Track(const std::shared_ptr<FenceState>& fence);
 
   // ---- ID3D12Device ----
@@ -210,8 +210,8 @@ class Device final : public UnsupportedDevice {
   void Unsupported(const char* method) override;
 
  private:
-  // The frame of every creating method: nothing is created on a removed device, and
-  // no exception escapes.
+  // The frame of every method that creates an object: creates nothing on a removed device and lets no
+  // exception escape.
   template <typename Body>
   HRESULT Create(const char* method, void** out, Body&& body);
   template <typename Body>

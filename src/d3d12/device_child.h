@@ -1,4 +1,4 @@
-// The base of everything that a device creates. A child keeps its device alive.
+// The base of every object that a device creates. A child keeps its device alive.
 #pragma once
 
 #include "com/private_data.h"
@@ -18,18 +18,18 @@ class DeviceChild : public NamedObject<Main, ID3D12Object, ID3D12DeviceChild, Ot
  protected:
   explicit DeviceChild(Device* device) : device_(device) {}
 
-  // " 'weights'", or nothing for an object without a name; for messages.
+  // " 'weights'", or empty for an object without a name; for messages.
   std::string QuotedName() const noexcept {
     try {
       const std::string name = this->name();
       return name.empty() ? name : " '" + name + "'";
-    } catch (...) {  // destructors ask, too
+    } catch (...) {  // destructors call it, too
       return {};
     }
   }
 
  private:
-  // In the base, so that it goes after every member of the derived classes.
+  // In the base, so that it is released after all members of derived classes.
   const ComPtr<Device> device_;
 };
 

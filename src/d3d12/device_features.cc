@@ -1,5 +1,5 @@
-// CheckFeatureSupport: what the device claims. Everything that is not set is
-// absent, which is the truth for a device without graphics and shaders.
+// CheckFeatureSupport: the features that the device reports. Whatever is not set is absent, as is right for a
+// device without graphics and shaders.
 #include <algorithm>
 
 #include "com/guard.h"
@@ -10,7 +10,7 @@
 namespace anydml::d3d12 {
 namespace {
 
-// Hosts of both architectures have 47 or more bits; a resource cannot need more.
+// Hosts of both architectures have at least 47 bits; no resource needs more.
 constexpr UINT kAddressBits = 47;
 
 template <typename T>
@@ -19,7 +19,7 @@ Status Expect(UINT size) {
   return InvalidArgument("FeatureSupportDataSize is ", size, "; it must be ", sizeof(T));
 }
 
-// Gives `fill` the caller's struct, once its size is right.
+// Passes the caller's struct to `fill` after checking its size.
 template <typename T, typename Fill>
 Status Answer(void* data, UINT size, Fill&& fill) {
   ANYDML_RETURN_IF_ERROR(Expect<T>(size));
@@ -64,7 +64,7 @@ Status FeatureLevels(D3D12_FEATURE_DATA_FEATURE_LEVELS* data) {
 Status ShaderModel(D3D12_FEATURE_DATA_SHADER_MODEL* data) {
   if (data->HighestShaderModel < D3D_SHADER_MODEL_5_1)
     return InvalidArgument("HighestShaderModel is unknown");
-  data->HighestShaderModel = D3D_SHADER_MODEL_5_1;  // what Direct3D 12 demands; there are no shaders
+  data->HighestShaderModel = D3D_SHADER_MODEL_5_1;  // Direct3D 12 requires a value; there are no shaders
   return {};
 }
 
@@ -144,7 +144,7 @@ Status Formats(D3D12_FEATURE feature, void* data, UINT size) {
   }
 }
 
-// The features whose struct holds only things that we do not have.
+// Features whose struct reports only things that this device lacks.
 Status Absent(D3D12_FEATURE feature, void* data, UINT size) {
   switch (feature) {
     case D3D12_FEATURE_D3D12_OPTIONS2:
@@ -182,7 +182,7 @@ Status Absent(D3D12_FEATURE feature, void* data, UINT size) {
     default:
       break;
   }
-  // Numbers that the headers may not have as enumerators.
+  // Values that older headers lack as enumerators.
   if (feature == D3D12_FEATURE_D3D12_OPTIONS16)
     return AnswerNothing<D3D12_FEATURE_DATA_D3D12_OPTIONS16>(data, size);
   if (feature == D3D12_FEATURE_D3D12_OPTIONS17)
@@ -193,7 +193,7 @@ Status Absent(D3D12_FEATURE feature, void* data, UINT size) {
   return InvalidArgument("Feature is ", feature, ", which is unknown");
 }
 
-// The features whose struct also has inputs: those must survive.
+// Features whose struct also has inputs, which must be preserved.
 Status WithInput(const AdapterInfo& adapter, D3D12_FEATURE feature, void* data, UINT size) {
   switch (feature) {
     case D3D12_FEATURE_ARCHITECTURE:
@@ -240,7 +240,7 @@ Status Check(const AdapterInfo& adapter, D3D12_FEATURE feature, void* data, UINT
     case D3D12_FEATURE_D3D12_OPTIONS:
       return Answer(data, size, Options());
     case D3D12_FEATURE_D3D12_OPTIONS1:
-      // No waves; 64-bit integers are fine.
+      // No wave operations; 64-bit integers are supported.
       return Answer(data, size, D3D12_FEATURE_DATA_D3D12_OPTIONS1{FALSE, 0, 0, 0, FALSE, TRUE});
     case D3D12_FEATURE_D3D12_OPTIONS3:
       return Answer(data, size, Options3());

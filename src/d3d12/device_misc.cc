@@ -21,7 +21,7 @@ HRESULT Device::CheckPageables(const char* method, UINT count, ID3D12Pageable* c
   return S_OK;
 }
 
-// Host memory is always resident: these only check their arguments.
+// Host memory is always resident, so these only check their arguments.
 HRESULT Device::MakeResident(UINT count, ID3D12Pageable* const* objects) {
   return Guard([&] {
     if (removed()) return FailRemoved("MakeResident");
@@ -142,8 +142,8 @@ D3D12_DRIVER_MATCHING_IDENTIFIER_STATUS Device::CheckDriverMatchingIdentifier(
   return D3D12_DRIVER_MATCHING_IDENTIFIER_UNSUPPORTED_TYPE;
 }
 
-// Nothing is compiled or measured behind the application's back, so every mode is in force already and every
-// action complete.
+// Nothing is compiled or measured in the background, so every mode is already in force and every action
+// complete.
 HRESULT Device::SetBackgroundProcessingMode(D3D12_BACKGROUND_PROCESSING_MODE mode,
                                             D3D12_MEASUREMENTS_ACTION action, HANDLE event, BOOL* further) {
   if (further != nullptr) *further = FALSE;

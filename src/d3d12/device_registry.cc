@@ -11,11 +11,11 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  std::vector<Device*> devices;  // no references; each takes itself out when it goes
+  std::vector<Device*> devices;  // without references; each device removes itself when it is destroyed
 };
 
 Registry& GetRegistry() {
-  static auto* const registry = new Registry;  // outlives devices that static objects hold
+  static auto* const registry = new Registry;  // never destroyed: static objects may hold devices
   return *registry;
 }
 
@@ -37,7 +37,7 @@ ComPtr<Device> FindOrCreate(Backend& backend, bool debug) {
 }  // namespace
 
 HRESULT OpenDevice(Backend& backend, bool debug, REFIID iid, void** out) {
-  const ComPtr<Device> device = FindOrCreate(backend, debug);  // released without the lock
+  const ComPtr<Device> device = FindOrCreate(backend, debug);  // released after the lock
   return device->QueryInterface(iid, out);
 }
 

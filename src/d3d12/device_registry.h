@@ -1,6 +1,6 @@
-// One Direct3D device per adapter: as on Windows, creating it again gives the same
-// object while it lives, so that libraries which create "their own" device can
-// share buffers with the program. A removed device is never given out again.
+// One Direct3D device per adapter: as on Windows, creating it again returns the same object while it lives,
+// so that libraries which create "their own" device can share buffers with the program. A removed device is
+// never returned again.
 #pragma once
 
 #include <d3d12.h>
@@ -11,10 +11,10 @@ namespace anydml::d3d12 {
 
 class Device;
 
-// The living device of this adapter (with or without debug layer), or a new one.
+// The live device of this adapter (with or without debug layer), or a new one.
 HRESULT OpenDevice(Backend& backend, bool debug, REFIID iid, void** out);
 
-// From the device's destructor.
+// Called by the device's destructor.
 void ForgetDevice(Device* device);
 
 }  // namespace anydml::d3d12

@@ -1,5 +1,5 @@
-// The methods of the device that write descriptors. They are void, so misuse is a
-// message and nothing is written.
+// The device's methods that write descriptors. They return nothing, so misuse posts a message and writes
+// nothing.
 #include <vector>
 
 #include "com/guard.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr D3D12_DESCRIPTOR_HEAP_TYPE kViews = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
 
-// The total of the sizes (null: all 1).
+// The sum of the sizes (null: all 1).
 uint64_t Total(UINT count, const UINT* sizes) {
   if (sizes == nullptr) return count;
   uint64_t total = 0;

@@ -11,7 +11,7 @@
 namespace anydml::d3d12 {
 namespace {
 
-// Written out, because the headers only declare them.
+// Defined here, because the headers only declare them.
 constexpr GUID kCoreCompute = {0x248e2800, 0xa793, 0x4724, {0xab, 0xaa, 0x23, 0xa6, 0xde, 0x1b, 0xe0, 0x90}};
 constexpr GUID kGraphics = {0x0c9ece4d, 0x2f6e, 0x4f01, {0x8c, 0x96, 0xe8, 0x9e, 0x33, 0x1b, 0x47, 0xb1}};
 constexpr GUID kGenericMl = {0xb71b0d41, 0x1088, 0x422f, {0xa2, 0x7c, 0x02, 0x50, 0xb7, 0xd3, 0xa9, 0x88}};
@@ -20,7 +20,7 @@ constexpr GUID kHardwareComputeAccelerator = {
     0xe0b195da, 0x58ef, 0x4a22, {0x90, 0xf1, 0x1f, 0x28, 0x16, 0x9c, 0xab, 0x8d}};
 constexpr GUID kHardwareNpu = {0xd46140c4, 0xadd7, 0x451b, {0x9e, 0x56, 0x06, 0xfe, 0x8c, 0x3b, 0x58, 0xed}};
 
-// A property's bytes: the widest one is small.
+// A property's bytes; the largest property is small.
 struct Value {
   std::byte bytes[40];
   size_t size = 0;
@@ -33,8 +33,8 @@ struct Value {
   }
 };
 
-// False for properties that the adapter does not have. DriverDescription is a
-// string of any length and handled apart.
+// False for properties that the adapter does not have. DriverDescription is a string of any length and is
+// handled separately.
 bool Find(const Backend& backend, DXCoreAdapterProperty property, Value* value) {
   const AdapterInfo& info = backend.adapter();
   switch (property) {
@@ -51,7 +51,7 @@ bool Find(const Backend& backend, DXCoreAdapterProperty property, Value* value) 
       value->Set(DXCoreHardwareIDParts{info.vendor_id, info.device_id, 0, 0, 0});
       return true;
     case DXCoreAdapterProperty::KmdModelVersion:
-      value->Set(uint64_t{2700});  // WDDM 2.7, the first with compute-only devices
+      value->Set(uint64_t{2700});  // WDDM 2.7, the first version with compute-only devices
       return true;
     case DXCoreAdapterProperty::ComputePreemptionGranularity:
     case DXCoreAdapterProperty::GraphicsPreemptionGranularity:
@@ -172,7 +172,7 @@ HRESULT DxCoreAdapter::QueryState(DXCoreAdapterState state, size_t input_size, c
   std::memcpy(&group, input, sizeof(group));
   DXCoreAdapterMemoryBudget budget{};
   const AdapterInfo& info = backend_.adapter();
-  // With memory of its own, that is the local segment; without, everything is.
+  // An adapter with its own memory has it as the local segment; without, all memory is local.
   const bool local = group.segmentGroup == DXCoreSegmentGroup::Local;
   if (local) {
     budget.budget = info.dedicated_bytes != 0 ? info.dedicated_bytes : info.shared_bytes;

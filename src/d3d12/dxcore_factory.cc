@@ -131,8 +131,8 @@ HRESULT DxCoreAdapterList::Sort(uint32_t count, const DXCoreAdapterPreference* p
   for (uint32_t i = 0; i < count; ++i) {
     if (!IsAdapterPreferenceSupported(preferences[i])) return E_INVALIDARG;
   }
-  // Best first is how Backends() has them; only minimum power wants it otherwise.
-  // All are hardware, so that preference separates none.
+  // Backends() is sorted best first; only minimum power needs another order. All adapters are hardware, so
+  // that preference does not distinguish any.
   const auto* decisive = std::find_if(
       preferences, preferences + count,
       [](DXCoreAdapterPreference preference) { return preference != DXCoreAdapterPreference::Hardware; });

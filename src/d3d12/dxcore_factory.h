@@ -25,8 +25,8 @@ class DxCoreFactory final : public ComObject<IDXCoreAdapterFactory1, IDXCoreAdap
                                                         REFIID iid, void** list) override;
 
  private:
-  // The adapters of a machine never change while a process runs, so nothing is
-  // ever notified; registrations are only kept to be taken back.
+  // The adapters never change while a process runs, so nothing is ever notified; registrations are stored
+  // only so that they can be removed.
   std::mutex mutex_;
   std::set<uint32_t> cookies_;
   uint32_t next_cookie_ = 1;

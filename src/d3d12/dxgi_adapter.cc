@@ -19,7 +19,8 @@ HRESULT DxgiAdapter::Describe(const char* method, Desc* desc) const {
   desc->SharedSystemMemory = info.shared_bytes;
   desc->AdapterLuid = LuidOf(backend_);
   if constexpr (requires { desc->Flags; }) {
-    // Programs skip software adapters, so one calls itself that only when it is told to.
+    // Programs skip software adapters, so an adapter reports itself as one only on request
+    // (ANYDML_ADAPTER_KIND).
     static_assert(int{DXGI_ADAPTER_FLAG_SOFTWARE} == int{DXGI_ADAPTER_FLAG3_SOFTWARE});
     if (KindOf(backend_) == AdapterKind::kSoftware) {
       desc->Flags = static_cast<decltype(desc->Flags)>(DXGI_ADAPTER_FLAG_SOFTWARE);
@@ -51,7 +52,7 @@ HRESULT DxgiAdapter::EnumOutputs(UINT, IDXGIOutput** output) {
 }
 
 HRESULT DxgiAdapter::CheckInterfaceSupport(REFGUID name, LARGE_INTEGER* version) {
-  // Meant for Direct3D 10 devices; programs use it with IDXGIDevice for the driver's version.
+  // Meant for Direct3D 10 devices; programs pass IDXGIDevice to get the driver's version.
   if (name != __uuidof(IDXGIDevice)) return DXGI_ERROR_UNSUPPORTED;
   if (version != nullptr) version->QuadPart = 1;
   return S_OK;

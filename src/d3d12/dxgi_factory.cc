@@ -10,7 +10,7 @@
 namespace anydml::d3d12 {
 namespace {
 
-// Null beyond the last: how programs find the end of the enumeration.
+// Null after the last, which ends a program's enumeration.
 Backend* BackendAt(UINT index) { return index < Backends().size() ? Backends()[index] : nullptr; }
 
 }  // namespace

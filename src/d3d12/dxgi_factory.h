@@ -38,7 +38,7 @@ class DxgiFactory final
   UINT STDMETHODCALLTYPE GetCreationFlags() override { return flags_; }
   HRESULT STDMETHODCALLTYPE CheckFeatureSupport(DXGI_FEATURE feature, void* data, UINT size) override;
 
-  // Nothing with windows.
+  // There is no support for windows.
   HRESULT STDMETHODCALLTYPE MakeWindowAssociation(HWND, UINT) override { return DXGI_ERROR_UNSUPPORTED; }
   HRESULT STDMETHODCALLTYPE GetWindowAssociation(HWND*) override { return DXGI_ERROR_UNSUPPORTED; }
   HRESULT STDMETHODCALLTYPE CreateSwapChain(IUnknown*, DXGI_SWAP_CHAIN_DESC*, IDXGISwapChain** out) override {

@@ -16,7 +16,7 @@
 namespace anydml {
 namespace {
 
-// A factory, unless the environment says of its adapters what cannot be understood.
+// Creates a factory, unless an environment variable about adapters is invalid.
 template <typename Factory, typename... Arguments>
 HRESULT CreateFactory(const char* function, REFIID iid, void** factory, Arguments... arguments) {
   *factory = nullptr;
@@ -84,7 +84,8 @@ HRESULT SerializeVersionedRootSignature(const D3D12_VERSIONED_ROOT_SIGNATURE_DES
 }
 
 HRESULT EnableExperimentalFeatures(UINT count, const IID* iids, void*, UINT*) {
-  // D3D12ComputeOnlyDevices: how programs asked for devices like ours before they became official.
+  // D3D12ComputeOnlyDevices: the experimental feature that programs enabled for such devices before they
+  // became official.
   constexpr GUID kComputeOnlyDevices = {
       0x50f7ab08, 0x4b6d, 0x4e14, {0x89, 0xa5, 0x5d, 0x16, 0xcd, 0x27, 0x25, 0x94}};
   return Guard([&] {

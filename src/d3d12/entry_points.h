@@ -1,6 +1,5 @@
-// The functions behind the exports of libd3d12, libdxcore and libdxgi. Those
-// libraries are only names; everything lives in libanydml, so that an object of
-// one is recognised by the others.
+// The functions behind the exports of libd3d12, libdxcore and libdxgi. These libraries only export names; the
+// code is in libanydml, so that each recognises the others' objects.
 #pragma once
 
 #include <d3d12.h>

@@ -1,4 +1,4 @@
-// libd3d12.so: the names; libanydml.so does the work.
+// The exported names of libd3d12.so; libanydml.so has the code.
 #include "d3d12/entry_points.h"
 
 #define ANYDML_EXPORT extern "C" __attribute__((visibility("default")))

@@ -1,4 +1,4 @@
-// libdxcore.so: the name; libanydml.so does the work.
+// The exported name of libdxcore.so; libanydml.so has the code.
 #include "d3d12/entry_points.h"
 
 extern "C" __attribute__((visibility("default"))) HRESULT DXCoreCreateAdapterFactory(REFIID iid,

@@ -1,4 +1,4 @@
-// libdxgi.so: the names; libanydml.so does the work.
+// The exported names of libdxgi.so; libanydml.so has the code.
 #include <dxgi1_6.h>
 
 #include "d3d12/entry_points.h"

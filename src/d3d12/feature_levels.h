@@ -1,5 +1,5 @@
-// Feature levels. The device is compute-only (1_0_CORE), but programs written for
-// ordinary GPUs ask for 11_0 and use only what we have, so 11_0 is what it claims.
+// Feature levels. The device is compute-only (1_0_CORE), but programs written for ordinary GPUs request 11_0
+// and use only what we have, so the device claims 11_0.
 #pragma once
 
 #include <d3d12.h>
@@ -8,8 +8,7 @@ namespace anydml::d3d12 {
 
 inline constexpr D3D_FEATURE_LEVEL kMaximumFeatureLevel = D3D_FEATURE_LEVEL_11_0;
 
-// A level of the enumeration, from 1_0_GENERIC to 12_2 and without the 9 and 10
-// levels, which are no Direct3D 12 levels.
+// Whether it is a Direct3D 12 level: from 1_0_GENERIC to 12_2, without the levels 9 and 10.
 constexpr bool IsFeatureLevel(D3D_FEATURE_LEVEL level) {
   switch (level) {
     case D3D_FEATURE_LEVEL_1_0_CORE:

@@ -30,7 +30,7 @@ class Fence final : public DeviceChild<ID3D12Fence1, ID3D12Pageable, ID3D12Fence
   const D3D12_FENCE_FLAGS flags_;
 };
 
-// Sets `event`, which `method` was given.
+// Sets `event`, an argument of `method`.
 HRESULT SignalEvent(Device* device, const char* method, HANDLE event);
 
 // ID3D12Device1::SetEventOnMultipleFenceCompletion.

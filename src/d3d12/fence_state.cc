@@ -41,7 +41,7 @@ void FenceState::Expect(uint64_t value, const std::shared_ptr<Stream>& stream) {
   expected_from_ = stream;
 }
 
-// For the application's threads: they may be put to the work that they wait for.
+// For the application's threads, which may do some of the work that they wait for.
 bool FenceState::SpinUntil(uint64_t target) {
   std::shared_ptr<Stream> stream;
   {

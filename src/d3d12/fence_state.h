@@ -1,4 +1,4 @@
-// The part of a fence that queues hold: its value and who waits for it.
+// The part of a fence that queues hold: its value and its waiters.
 #pragma once
 
 #include <atomic>
@@ -19,23 +19,22 @@ class FenceState {
 
   uint64_t value() const { return value_.load(std::memory_order_acquire); }
 
-  // The value may go down, as in Direct3D; waiters see every value that was set.
-  // Without effect after Remove.
+  // The value may decrease, as in Direct3D; waiters see every value that was set. No effect after Remove.
   void Signal(uint64_t value) noexcept;
 
-  // Device removal: UINT64_MAX for ever, all waits end.
+  // For device removal: the value becomes UINT64_MAX for good, and all waits end.
   void Remove() noexcept;
 
-  // Fires `notification` once `value` is reached, at once if it already is.
+  // Fires `notification` when `value` is reached, or at once if it already is.
   void Notify(uint64_t value, std::shared_ptr<Notification> notification);
 
-  // Tells that a signal of `value` is on its way, behind the work of `stream`.
+  // Announces a signal of `value` that follows the work of `stream`.
   void Expect(uint64_t value, const std::shared_ptr<Stream>& stream);
 
   // Blocks until `value` is reached.
   void Wait(uint64_t value);
 
-  // Looks for a moment whether `value` is reached or `give_up` set.
+  // Spins for a moment until `value` is reached or `give_up` is true.
   template <typename GiveUp>
   bool SpinUntil(uint64_t target, GiveUp&& give_up) {
     return spin_.Until([&] { return value() >= target || give_up(); });
@@ -60,7 +59,7 @@ class FenceState {
   std::mutex mutex_;
   bool removed_ = false;
   std::list<Waiter> waiters_;
-  // The signal that was announced last. On a line of its own, which the queue's threads do not touch.
+  // The last announced signal, on a cache line that the queue's threads do not touch.
   alignas(64) std::mutex expected_mutex_;
   uint64_t expected_ = 0;
   std::weak_ptr<Stream> expected_from_;

@@ -1,4 +1,4 @@
-// The stack of filters that the info queue has twice: for storage and retrieval.
+// A stack of filters; the info queue has one for storage and one for retrieval.
 #pragma once
 
 #include <vector>

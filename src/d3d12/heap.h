@@ -23,7 +23,7 @@ class Heap final : public DeviceChild<ID3D12Heap1, ID3D12Pageable, ID3D12Heap> {
   }
 
   const D3D12_HEAP_DESC& desc() const { return desc_; }
-  // Placed buffers share it, so it outlives the heap where they do.
+  // Placed buffers share it and may outlive the heap.
   const std::shared_ptr<Memory>& memory() const { return memory_; }
 
  protected:

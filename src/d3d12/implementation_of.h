@@ -1,6 +1,6 @@
-// From a client's interface pointer to our class. Every class answers a private
-// IID (kImplementation) with its own `this`; foreign objects do not know it, so
-// they are told apart without trusting their memory layout.
+// From a client's interface pointer to our class. Every class answers a private IID (kImplementation) with
+// its own `this`. Foreign objects do not know that IID, so they are recognised without assumptions about
+// their memory layout.
 #pragma once
 
 #include <d3d12.h>

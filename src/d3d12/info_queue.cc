@@ -22,7 +22,7 @@ void InfoQueue::Add(D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_SEVERITY seve
   try {
     const bool stored = Store({category, severity, id, text});
     std::lock_guard lock(callbacks_mutex_);
-    const std::vector<Callback> callbacks = callbacks_;  // a callback may change the list
+    const std::vector<Callback> callbacks = callbacks_;  // a copy, because a callback may change the list
     for (const Callback& callback : callbacks) {
       if (stored || (callback.flags & D3D12_MESSAGE_CALLBACK_IGNORE_FILTERS) != 0) {
         const CallbackScope scope;

@@ -1,5 +1,5 @@
-// ID3D12InfoQueue1: where a device's messages are kept. Unlike on Windows it is
-// there without the debug layer too, because failures always have a sentence.
+// ID3D12InfoQueue1: stores a device's messages. Unlike on Windows it exists without the debug layer, too,
+// because every failure has a message.
 #pragma once
 
 #include <atomic>
@@ -12,18 +12,18 @@
 
 namespace anydml::d3d12 {
 
-// A second interface chain of the device: references and QueryInterface are the
-// device's, so identity stays one.
+// A second interface chain of the device: references and QueryInterface are the device's, so there is one
+// identity.
 class InfoQueue final : public ID3D12InfoQueue1 {
  public:
   explicit InfoQueue(IUnknown* device) : device_(device) {}
 
-  // Stores the message as the filters say and calls the callbacks. Never throws:
-  // a message that does not fit into memory is lost.
+  // Stores the message if the filters pass it, and calls the callbacks. Never throws: if memory runs out, the
+  // message is lost.
   void Add(D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id,
            const std::string& text) noexcept;
 
-  // Whether this thread is in a callback, of whichever device.
+  // Whether this thread is in a callback of any device.
   static bool InCallback();
 
   HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** object) override {
@@ -64,7 +64,7 @@ class InfoQueue final : public ID3D12InfoQueue1 {
   HRESULT STDMETHODCALLTYPE AddApplicationMessage(D3D12_MESSAGE_SEVERITY severity,
                                                   LPCSTR description) override;
 
-  // Breaking into a debugger is not for a library to do; the settings are kept only.
+  // A library should not break into a debugger; the settings are only stored.
   HRESULT STDMETHODCALLTYPE SetBreakOnCategory(D3D12_MESSAGE_CATEGORY category, BOOL enable) override;
   HRESULT STDMETHODCALLTYPE SetBreakOnSeverity(D3D12_MESSAGE_SEVERITY severity, BOOL enable) override;
   HRESULT STDMETHODCALLTYPE SetBreakOnID(D3D12_MESSAGE_ID id, BOOL enable) override;

@@ -12,8 +12,7 @@ namespace {
 constexpr D3D12_DESCRIPTOR_HEAP_TYPE kViews = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
 constexpr size_t kOnStack = 16;
 
-// Runs `body` with scratch views: dispatches have few descriptors, so mostly
-// without an allocation.
+// Runs `body` with temporary views; dispatches have few descriptors, so it rarely allocates.
 template <typename Body>
 bool WithViews(size_t count, Body&& body) {
   if (count <= kOnStack) {

@@ -9,7 +9,7 @@ namespace {
 using Counter = std::atomic<uint64_t>;
 
 Counter& CounterOf(const Backend& backend) {
-  // Backends live for ever and are few; the map is complete before it is shared.
+  // Backends are few and live forever; the map is complete before threads share it.
   static auto* const counters = [] {
     auto* map = new std::map<const Backend*, Counter>;
     for (const Backend* known : Backends()) (*map)[known] = 0;

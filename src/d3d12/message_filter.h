@@ -11,8 +11,7 @@ class MessageFilter {
  public:
   void Add(const D3D12_INFO_QUEUE_FILTER& filter);
 
-  // A message passes when no deny list names it and every allow list that is not
-  // empty does.
+  // A message passes if no deny list matches it and every non-empty allow list does.
   bool Passes(D3D12_MESSAGE_CATEGORY category, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID id) const;
 
   // The two-call protocol of GetStorageFilter: the arrays follow the struct in

@@ -25,7 +25,7 @@ void Notification::Deliver() {
   const int fd = event_fd_.exchange(-1, std::memory_order_acq_rel);
   if (fd >= 0) {
     const uint64_t one = 1;
-    // A full counter would block the write, and then the event is set anyway.
+    // The write would block on a full counter; then the event is set anyway.
     pollfd writable = {fd, POLLOUT, 0};
     if (poll(&writable, 1, 0) == 1) {
       [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof(one));
@@ -46,13 +46,13 @@ int Notification::Block() {
 }
 
 int DuplicateEvent(HANDLE event) {
-  // The low half is the descriptor; Win32 emulations keep flags in the high half.
+  // The low half is the descriptor; Win32 emulations store flags in the high half.
   const int fd = static_cast<int>(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(event)));
   struct stat status {};
-  // Eventfds are anonymous inodes, which have no file type. Anything else (a file,
-  // stdout, a socket) must not get eight bytes written into it.
+  // Eventfds are anonymous inodes, which have no file type. Nothing else (a file, stdout, a socket) may get
+  // eight bytes written to it.
   if (fd < 0 || fstat(fd, &status) != 0 || (status.st_mode & S_IFMT) != 0) return -EBADF;
-  // ThreadSanitizer follows the order that an event gives through dup, but not through fcntl.
+  // ThreadSanitizer tracks the synchronisation through an event across dup, but not across fcntl.
   const int copy = kThreadSanitizer ? dup(fd) : fcntl(fd, F_DUPFD_CLOEXEC, 0);
   return copy >= 0 ? copy : -errno;
 }

@@ -7,8 +7,7 @@
 
 namespace anydml::d3d12 {
 
-// Timestamps. They live in a buffer of their own, so that the rules of buffers in
-// flight apply to them as well.
+// Timestamps. They are in a buffer of their own, so that the rules for buffers in flight apply to them, too.
 class QueryHeap final : public DeviceChild<ID3D12QueryHeap, ID3D12Pageable> {
  public:
   static constexpr GUID kImplementation = {

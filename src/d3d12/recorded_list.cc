@@ -8,12 +8,12 @@
 namespace anydml::d3d12 {
 namespace {
 
-// A list is recorded at this execution: one that has come again will come again. On an H200 even
-// a list of one dispatch gains 2 of 13 us.
+// The execution at which a list is recorded for replay: a list that is executed twice will be executed again.
+// On an H200 even a list of one dispatch saves 2 of 13 us.
 constexpr uint32_t kRecordedExecution = 2;
-// Of a list whose descriptors change: clients go through few temporary resources, over and over.
+// For a list whose descriptors change: clients alternate between few temporary resources.
 constexpr size_t kMostRepetitions = 4;
-// Of a list that is brief, all commands together: some tens of microseconds. A command costs something, too.
+// The limit of all commands of a brief list: some tens of microseconds. Each command has an overhead, too.
 constexpr uint64_t kBriefBytes = uint64_t{2} << 20, kCommandBytes = uint64_t{16} << 10;
 
 bool AreBrief(std::span<const std::shared_ptr<const Command>> commands) {
@@ -51,10 +51,10 @@ void RecordedList::Finish() {
 }
 
 Status RecordedList::Execute(Stream& stream, const Replacements& replacements) const {
-  // What is replayed tells nobody how long its parts take.
+  // A replay cannot report how long its parts take.
   if (!repeatable_ || CurrentPartRecorder().record != nullptr) return ExecuteCommands(stream, replacements);
-  // Two queues may execute one list at the same time, which must not wait for each other where nothing is
-  // replayed.
+  // Two queues may execute one list at the same time; they must not wait for each other unless there is a
+  // replay.
   std::unique_lock lock(mutex_);
   if (refused_) {
     lock.unlock();
@@ -76,7 +76,7 @@ Status RecordedList::Execute(Stream& stream, const Replacements& replacements) c
   return ExecuteCommands(stream, replacements);
 }
 
-// Moved to the front; the oldest one makes room for it.
+// Moves it to the front; the oldest one makes room for a new one.
 RecordedList::Repetition& RecordedList::RepetitionOf(const Replacements& replacements) const {
   auto found = std::find_if(repetitions_.begin(), repetitions_.end(), [&](const Repetition& repetition) {
     return AreSame(repetition.replacements, replacements);

@@ -98,7 +98,7 @@ HRESULT Resource::CreateOver(Device* device, void* memory, uint64_t bytes, std::
   }
   const D3D12_RESOURCE_DESC desc = {D3D12_RESOURCE_DIMENSION_BUFFER,
                                     0,
-                                    (bytes + 3) / 4 * 4,  // as TotalTensorSizeInBytes is counted
+                                    (bytes + 3) / 4 * 4,  // rounded as TotalTensorSizeInBytes is
                                     1,
                                     1,
                                     1,
@@ -108,7 +108,7 @@ HRESULT Resource::CreateOver(Device* device, void* memory, uint64_t bytes, std::
                                     D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS};
   const D3D12_HEAP_PROPERTIES heap = {D3D12_HEAP_TYPE_DEFAULT, D3D12_CPU_PAGE_PROPERTY_UNKNOWN,
                                       D3D12_MEMORY_POOL_UNKNOWN, 1, 1};
-  // Released only when this succeeds: whoever gets a failure still has the memory.
+  // Released only if this succeeds: after a failure the caller still owns the memory.
   const auto given = std::make_shared<bool>(false);
   std::shared_ptr<Memory> adopted;
   const Status status = backend.Adopt(
@@ -130,7 +130,7 @@ Resource::Resource(Device* device, const D3D12_RESOURCE_DESC& desc, D3D12_HEAP_F
     : DeviceChild(device),
       desc_([&desc] {
         D3D12_RESOURCE_DESC actual = desc;
-        actual.Alignment = kPlacementAlignment;  // GetDesc tells the real one
+        actual.Alignment = kPlacementAlignment;  // GetDesc reports the actual alignment
         return actual;
       }()),
       heap_flags_(heap_flags),

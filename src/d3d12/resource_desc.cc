@@ -15,7 +15,7 @@ constexpr uint32_t kWriteStates =
     D3D12_RESOURCE_STATE_VIDEO_DECODE_WRITE | D3D12_RESOURCE_STATE_VIDEO_PROCESS_WRITE |
     D3D12_RESOURCE_STATE_VIDEO_ENCODE_WRITE;
 
-// Flags that ask for what this device does not have.
+// Flags that request something that this device lacks.
 constexpr uint32_t kUnsupportedHeapFlags =
     D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_ALLOW_DISPLAY | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER |
     D3D12_HEAP_FLAG_HARDWARE_PROTECTED | D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH;
@@ -191,7 +191,7 @@ D3D12_HEAP_PROPERTIES CustomHeapProperties(D3D12_HEAP_TYPE type, bool unified_me
   D3D12_HEAP_PROPERTIES properties = {D3D12_HEAP_TYPE_CUSTOM, D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE,
                                       unified_memory ? D3D12_MEMORY_POOL_L0 : D3D12_MEMORY_POOL_L1, 1, 1};
   if (type == D3D12_HEAP_TYPE_UPLOAD || type == D3D12_HEAP_TYPE_READBACK) {
-    // Cache-coherent unified memory: uploads need no write combining.
+    // With cache-coherent unified memory, uploads need no write combining.
     const bool write_back = type == D3D12_HEAP_TYPE_READBACK || unified_memory;
     properties.CPUPageProperty =
         write_back ? D3D12_CPU_PAGE_PROPERTY_WRITE_BACK : D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE;

@@ -1,5 +1,4 @@
-// Rules for descriptions of heaps and buffers. Messages begin with the field;
-// the caller puts the method before it.
+// Rules for descriptions of heaps and buffers. Messages begin with the field; the caller prepends the method.
 #pragma once
 
 #include <d3d12.h>
@@ -11,7 +10,7 @@ namespace anydml::d3d12 {
 
 inline constexpr uint64_t kPlacementAlignment = D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT;
 
-// `bytes` rounded up to whole placement units; UINT64_MAX when there is none.
+// `bytes` rounded up to whole placement units; UINT64_MAX if that overflows.
 uint64_t AlignToPlacement(uint64_t bytes);
 
 D3D12_RESOURCE_DESC ToDesc(const D3D12_RESOURCE_DESC1& desc);
@@ -20,7 +19,7 @@ D3D12_RESOURCE_DESC1 ToDesc1(const D3D12_RESOURCE_DESC& desc);
 Status CheckBufferDesc(const D3D12_RESOURCE_DESC& desc);
 Status CheckHeapProperties(const D3D12_HEAP_PROPERTIES& properties, bool unified_memory);
 Status CheckHeapFlags(D3D12_HEAP_FLAGS flags);
-// A buffer with this description, created in this state on such a heap.
+// Checks a buffer with this description, created in this state on such a heap.
 Status CheckPlacement(const D3D12_RESOURCE_DESC& desc, D3D12_RESOURCE_STATES state,
                       const D3D12_HEAP_PROPERTIES& properties, const D3D12_CLEAR_VALUE* clear_value);
 Status CheckState(D3D12_RESOURCE_STATES state);

@@ -2,11 +2,10 @@
 
 namespace anydml::d3d12 {
 
-// One side counts and then looks at `destroyed`, the other sets it and then looks
-// at the count, all sequentially consistent: at least one of two racing threads
-// sees the other. The memory is dropped by whoever finds the buffer both destroyed
-// and idle; `destroyed` never goes back and no use begins successfully after it,
-// so that happens with nobody left to read it.
+// One side counts and then reads `destroyed`, the other sets it and then reads the count, all sequentially
+// consistent: of two racing threads at least one sees the other. Whoever finds the buffer destroyed and idle
+// releases the memory. `destroyed` is never cleared and no use begins successfully after it, so nobody reads
+// the memory then.
 
 namespace {
 

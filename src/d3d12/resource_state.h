@@ -1,4 +1,4 @@
-// Life time of the memory behind buffers (ResourceState is in interop.h).
+// Lifetime of the memory behind buffers (ResourceState is in interop.h).
 #pragma once
 
 #include <memory>
@@ -7,12 +7,13 @@
 
 namespace anydml::d3d12 {
 
-// A submission uses the buffer. False when its COM object is gone; EndUse is owed either way.
+// Begins a submission's use of the buffer. False if its COM object is destroyed; EndUse must follow in either
+// case.
 bool BeginUse(ResourceState& resource);
 void EndUse(ResourceState& resource);
 
-// The COM object goes. True when submissions still use the buffer; the last of
-// them frees the memory then.
+// Called when the COM object is destroyed. True if submissions still use the buffer; the last of them then
+// frees the memory.
 bool MarkDestroyed(ResourceState& resource);
 
 }  // namespace anydml::d3d12

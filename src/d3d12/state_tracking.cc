@@ -8,7 +8,7 @@ namespace {
 constexpr uint32_t kCommon = D3D12_RESOURCE_STATE_COMMON;
 constexpr uint32_t kReadOnly = D3D12_RESOURCE_STATE_GENERIC_READ | D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE;
 
-// Buffers on these heaps keep their first state for ever.
+// Buffers on these heaps keep their initial state.
 bool StateIsFixed(const ResourceState& resource) {
   return resource.heap.Type == D3D12_HEAP_TYPE_UPLOAD || resource.heap.Type == D3D12_HEAP_TYPE_READBACK;
 }
@@ -24,7 +24,7 @@ TransitionCommand::TransitionCommand(Device* device, std::shared_ptr<ResourceSta
 Status TransitionCommand::Execute(Stream&) const {
   ResourceState& resource = *resources_[0];
   const uint32_t current = resource.state.load(std::memory_order_relaxed);
-  // A buffer in COMMON would have been promoted to whatever it is used as next.
+  // A buffer in COMMON would have been promoted by its next use.
   const bool matches = current == before_ || current == kCommon ||
                        (before_ != kCommon && (current & before_) == before_ && (current & ~kReadOnly) == 0);
   if (!matches) {

@@ -1,6 +1,5 @@
-// The debug layer's idea of resource states. Commands that follow and check them
-// are recorded only when the layer is on; a wrong state is a message, no failure,
-// because states mean nothing to the backends.
+// The debug layer's tracking of resource states. Commands that track and check them are recorded only while
+// the layer is on; a wrong state is a message and no failure, because states mean nothing to the backends.
 #pragma once
 
 #include <string>
@@ -14,7 +13,7 @@ class TransitionCommand final : public Command {
   TransitionCommand(Device* device, std::shared_ptr<ResourceState> resource, D3D12_RESOURCE_STATES before,
                     D3D12_RESOURCE_STATES after);
   Status Execute(Stream& stream) const override;
-  bool repeatable() const override { return false; }  // it works on the host, each time
+  bool repeatable() const override { return false; }  // it works on the host at every execution
 
  private:
   Device* const device_;  // the queue that executes keeps it alive
@@ -22,7 +21,7 @@ class TransitionCommand final : public Command {
   const uint32_t after_;
 };
 
-// A command is about to use the buffer in the given state.
+// Records that a command is about to use the buffer in the given state.
 class UseCommand final : public Command {
  public:
   UseCommand(Device* device, std::shared_ptr<ResourceState> resource, D3D12_RESOURCE_STATES needed,
@@ -36,7 +35,7 @@ class UseCommand final : public Command {
   const char* const method_;
 };
 
-// At the end of ExecuteCommandLists every buffer goes back to COMMON.
+// At the end of ExecuteCommandLists every buffer returns to COMMON.
 void DecayState(ResourceState& resource);
 
 }  // namespace anydml::d3d12

@@ -45,7 +45,7 @@ Status Submission::Add(Device* device, D3D12_COMMAND_LIST_TYPE type, ID3D12Comma
 }
 
 Status Submission::Use(const std::shared_ptr<ResourceState>& resource) {
-  resources_.push_back(resource);  // before the use begins: the destructor ends it
+  resources_.push_back(resource);  // before the use begins, because the destructor ends it
   if (BeginUse(*resource)) return {};
   return Status(Code::kInvalidCall, "uses a resource that has been released");
 }

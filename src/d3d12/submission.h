@@ -1,5 +1,5 @@
-// One call of ExecuteCommandLists on its way through a queue. Holds no COM object:
-// the last reference of an application's object never falls on the queue's thread.
+// One call of ExecuteCommandLists on its way through a queue. Holds no COM object, so that the last reference
+// to an application's object is never released on the queue's thread.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,11 @@ namespace anydml::d3d12 {
 
 class Submission {
  public:
-  // Checks the lists and asks their commands what to run. On failure nothing is
-  // in flight.
+  // Checks the lists and resolves their commands. After a failure nothing is in flight.
   static Status Prepare(Device* device, D3D12_COMMAND_LIST_TYPE type,
                         std::span<ID3D12CommandList* const> lists, std::unique_ptr<Submission>* submission);
 
-  ~Submission();  // ends the use of everything
+  ~Submission();  // ends the use of all buffers
 
   Status Execute(Stream& stream) const;
   bool brief() const;  // see RecordedList
@@ -37,7 +36,7 @@ class Submission {
 
   const bool debug_;
   std::vector<Execution> executions_;
-  std::vector<std::shared_ptr<ResourceState>> resources_;  // in use; some perhaps more than once
+  std::vector<std::shared_ptr<ResourceState>> resources_;  // in use, possibly several times
 };
 
 }  // namespace anydml::d3d12

@@ -1,5 +1,5 @@
-// The graphics methods of a command list, and those that need shaders. They put
-// the list in error: Close then fails and names the first of them.
+// The graphics methods of a command list, and those that need shaders. They put the list into its error
+// state: Close then fails and names the first of them.
 #pragma once
 
 #include "d3d12/device_child.h"

@@ -1,5 +1,5 @@
-// The methods of ID3D12Device9 that a compute-only device without shaders does
-// not have. They answer E_NOTIMPL with a message; void ones only post it.
+// The methods of ID3D12Device9 that a compute-only device without shaders does not have. They return
+// E_NOTIMPL with a message; void ones only post it.
 #pragma once
 
 #include "com/private_data.h"

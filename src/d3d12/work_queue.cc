@@ -22,12 +22,12 @@ WorkQueue::~WorkQueue() {
   }
   work_arrived_.notify_one();
   thread_.join();
-  stream_->Close();  // who waits for a fence may still hold the stream
+  stream_->Close();  // a thread that waits for a fence may still hold the stream
 }
 
 bool WorkQueue::RunHere(WorkItem* item) {
   if (item->wait || !stream_->synchronous() || (item->submission && !item->submission->brief())) return false;
-  // A profiler is called back on the queue's thread: it may want what the caller has locked.
+  // A profiler is called on the queue's thread, because it may need locks that the caller holds.
   if (CurrentPartRecorder().record != nullptr) return false;
   {
     std::lock_guard lock(mutex_);
@@ -43,7 +43,7 @@ bool WorkQueue::RunHere(WorkItem* item) {
   here_ = false;
   if (!asleep_ || (items_.empty() && !closing_)) return true;
   waker_cpu_ = sched_getcpu();
-  work_arrived_.notify_one();  // with the lock: the queue may be gone without it
+  work_arrived_.notify_one();  // under the lock, since the queue may be destroyed right after it
   return true;
 }
 
@@ -86,12 +86,12 @@ bool WorkQueue::Pop(WorkItem* item) {
     asleep_ = false;
     spin_.Slept(sleep, waker_cpu_);
     const int waker_cpu = waker_cpu_;
-    lock.unlock();  // moving may take a while
+    lock.unlock();  // moving to another processor may take a while
     move_away_.Woken(waker_cpu);
     lock.lock();
   }
   idle_ = false;
-  if (items_.empty()) return false;  // only when closing: `ready` saw an item otherwise
+  if (items_.empty()) return false;  // only when closing; otherwise `ready` saw an item
   *item = std::move(items_.front());
   items_.pop_front();
   item_count_.store(items_.size(), std::memory_order_release);
@@ -105,7 +105,7 @@ void WorkQueue::Run(WorkItem item) {
     } else if (!item.wait) {
       Signal(std::move(item.fence), item.value);
     } else if (!WaitFor(*item.fence, item.value)) {
-      // Somebody may wait for what is dropped: removal ends those waits, with a reason.
+      // Removal ends waits for the dropped work, with a reason.
       device_->Remove(DXGI_ERROR_INVALID_CALL,
                       "ID3D12CommandQueue was released while it waits for a fence to reach ", item.value,
                       "; the work behind that is dropped");
@@ -117,9 +117,9 @@ void WorkQueue::Run(WorkItem item) {
 }
 
 void WorkQueue::Execute(std::unique_ptr<Submission> submission) {
-  if (device_->removed()) return;  // dropped: the submission's end ends its uses
-  // It ends with the signal that mostly comes next, or before the queue waits. Also when it fails:
-  // some of it may be under way.
+  if (device_->removed()) return;  // dropped: the submission's destructor ends its uses
+  // It ends with the next signal, which usually follows at once, or before the queue waits. Also after a
+  // failure, since a part of it may be in flight.
   executed_.push_back(std::move(submission));
   Check(executed_.back()->Execute(*stream_));
 }
@@ -128,7 +128,7 @@ void WorkQueue::EndExecuted() {
   if (!executed_.empty()) Flush(nullptr, 0);
 }
 
-// When the stream has come to this point: ends the submissions before it and signals.
+// When the stream reaches this point: ends the submissions before it and signals.
 void WorkQueue::Flush(std::shared_ptr<FenceState> fence, uint64_t value) {
   struct Ending {
     std::vector<std::unique_ptr<Submission>> submissions;
@@ -149,7 +149,7 @@ void WorkQueue::Flush(std::shared_ptr<FenceState> fence, uint64_t value) {
   });
   if (SUCCEEDED(hr)) return;
   device_->Remove(hr, "an exception ended the work of the queue");
-  // They may still be under way: when the stream is closed they are not.
+  // Work may still be in flight; it is not once the stream is closed.
   if (ending) executed_.swap(ending->submissions);
 }
 
@@ -164,7 +164,7 @@ void WorkQueue::Signal(std::shared_ptr<FenceState> fence, uint64_t value) {
 
 bool WorkQueue::WaitFor(FenceState& fence, uint64_t value) {
   EndExecuted();
-  // Removal makes every fence reach everything, so it ends this wait too.
+  // Removal makes every fence reach every value, so it ends this wait, too.
   if (fence.SpinUntil(value, [this] { return closing_.load(std::memory_order_relaxed); })) {
     return fence.value() >= value;
   }

@@ -1,4 +1,4 @@
-// The thread of a command queue and the work before it, in order.
+// The thread of a command queue and its work, in order.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 namespace anydml::d3d12 {
 
 struct WorkItem {
-  // One of three: a submission to execute; or a fence to signal, or to wait for.
+  // Exactly one of: a submission to execute, a fence to signal, a fence to wait for.
   std::unique_ptr<Submission> submission;
   std::shared_ptr<FenceState> fence;
   uint64_t value = 0;
@@ -29,20 +29,19 @@ class WorkQueue {
   // The device outlives the queue: the command queue that owns it holds a reference.
   WorkQueue(Device* device, std::unique_ptr<Stream> stream);
 
-  // Does what can still be done: everything up to the first wait that is not
-  // satisfied; then the rest is dropped and the device removed.
+  // Does everything up to the first unsatisfied wait; if work remains, drops it and removes the device.
   ~WorkQueue();
 
-  // What a synchronous stream does in no time is done by the calling thread, if nothing is before it: handing
-  // it over, and hearing of it, would take longer.
+  // The calling thread runs an item that a synchronous stream does in no time, if no other work is before it:
+  // handing it over to the queue's thread and waiting for it would take longer.
   void Push(WorkItem item);
 
   void* native_stream() const { return stream_->native(); }
 
  private:
-  bool RunHere(WorkItem* item);  // false: it is the thread's
+  bool RunHere(WorkItem* item);  // false: the item belongs to the queue's thread
   void Main();
-  bool Pop(WorkItem* item);  // false: the queue closes and nothing is left
+  bool Pop(WorkItem* item);  // false: the queue is closing and empty
   void Run(WorkItem item);
   void Execute(std::unique_ptr<Submission> submission);
   void EndExecuted();
@@ -53,23 +52,23 @@ class WorkQueue {
   void DropAll();
 
   Device* const device_;
-  const std::shared_ptr<Stream> stream_;  // fences look at it
+  const std::shared_ptr<Stream> stream_;  // shared with fences, which refer to it weakly
 
   std::mutex mutex_;
   std::condition_variable work_arrived_;
   std::deque<WorkItem> items_;
-  std::atomic<size_t> item_count_{0};  // of items_, for looking without the lock
+  std::atomic<size_t> item_count_{0};  // size of items_, readable without the lock
   bool asleep_ = false;
-  bool idle_ = false;  // the thread has done everything, and does nothing before it has the lock again
-  bool here_ = false;  // a caller of Push runs its item: nobody else touches the stream and what is executed
+  bool idle_ = false;  // the thread has finished everything, and does nothing until it gets the lock again
+  bool here_ = false;  // a caller of Push runs its item: nobody else uses the stream and `executed_`
   int waker_cpu_ = 0;
   std::atomic<bool> closing_{false};
   std::vector<std::unique_ptr<Submission>> executed_;  // and not yet flushed
-  std::shared_ptr<Notification> blocked_on_;           // what WaitFor sleeps on
+  std::shared_ptr<Notification> blocked_on_;           // the object on which WaitFor sleeps
   AdaptiveSpin spin_;
   MoveAway move_away_;
 
-  std::thread thread_;  // last: it starts when everything else is there
+  std::thread thread_;  // last member: it starts when all others are constructed
 };
 
 }  // namespace anydml::d3d12
